@@ -1,0 +1,181 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ThreadKey names a Slack thread.
+type ThreadKey struct {
+	TeamID    string
+	ChannelID string
+	ThreadTS  string
+}
+
+// EnvelopeKind is what Slack sent.
+type EnvelopeKind string
+
+// The kinds of envelopes.
+const (
+	KindMessage EnvelopeKind = "message" // a post, whether it came as app_mention or as message
+	KindAction  EnvelopeKind = "action"  // a click
+	KindView    EnvelopeKind = "view"    // a modal submitted
+	KindCommand EnvelopeKind = "command" // a slash command
+	KindEvent   EnvelopeKind = "event"   // another event, such as app_home_opened
+)
+
+// Envelope is one thing that Slack sent, as it lies in the inbox.
+type Envelope struct {
+	ID         int64
+	EventID    string // Slack's event_id, or envelope_id where there is none
+	Kind       EnvelopeKind
+	TeamID     string
+	ChannelID  string
+	TS         string // the post's or the card's ts; empty where there is none
+	ThreadTS   string // the thread it belongs to; for a top-level post its own ts
+	UserID     string
+	Payload    json.RawMessage
+	ReceivedAt time.Time
+}
+
+// Key is the thread the envelope belongs to.
+func (e Envelope) Key() ThreadKey {
+	return ThreadKey{TeamID: e.TeamID, ChannelID: e.ChannelID, ThreadTS: e.ThreadTS}
+}
+
+// Receive commits an envelope, so that it may be acknowledged. fresh is false
+// when it is here already: a retry, or the other event of the same post.
+func (s *Store) Receive(ctx context.Context, e Envelope) (id int64, fresh bool, err error) {
+	err = s.pool.QueryRow(ctx, `
+		INSERT INTO inbox (event_id, kind, team_id, channel_id, ts, thread_ts, user_id, payload)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT DO NOTHING
+		RETURNING id`,
+		e.EventID, e.Kind, e.TeamID, e.ChannelID, e.TS, e.ThreadTS, e.UserID, e.Payload,
+	).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("store envelope %s: %w", e.EventID, err)
+	}
+	return id, true, nil
+}
+
+// Unrouted returns the envelopes that were acknowledged before olderThan and
+// not acted on since, oldest first: what a crash left behind.
+func (s *Store) Unrouted(ctx context.Context, olderThan time.Time) ([]Envelope, error) {
+	out, err := collect[Envelope](s.pool.Query(ctx, `
+		SELECT id, event_id, kind, team_id, channel_id, ts, thread_ts, user_id, payload, received_at
+		FROM inbox WHERE state = 'received' AND received_at < $1 ORDER BY ts, id`, olderThan))
+	if err != nil {
+		return nil, fmt.Errorf("read the unrouted inbox: %w", err)
+	}
+	return out, nil
+}
+
+// Finish marks an envelope as dealt with; outcome says in a word or two how.
+// It leaves a prompt alone that a worker has: its turn finishes it.
+func (s *Store) Finish(ctx context.Context, id int64, outcome string) error {
+	_, err := s.pool.Exec(ctx, `
+		UPDATE inbox SET state = 'done', outcome = $2, done_at = now()
+		WHERE id = $1 AND state = 'received'`, id, outcome)
+	if err != nil {
+		return fmt.Errorf("finish envelope %d: %w", id, err)
+	}
+	return nil
+}
+
+// Prompt is an authorised message that waits for a turn or has one.
+type Prompt struct {
+	InboxID  int64
+	ThreadID int64
+	Thread   ThreadKey
+	UUID     string // ours; the CLI knows the message by it
+	UserID   string
+	TS       string // of the person's own message
+	Text     string
+}
+
+// NewPrompt is what AcceptPrompt needs beyond the envelope.
+type NewPrompt struct {
+	InboxID int64
+	Thread  ThreadKey
+	Project string // of the thread if this prompt opens it
+	UserID  string
+	UUID    string
+	Text    string
+}
+
+// AcceptPrompt turns a received envelope into a prompt of its thread, opening
+// the thread if there is none, and wakes the replica that holds it. ok is false
+// when the envelope was dealt with already.
+func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok bool, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		t, err = collectOne[Thread](tx.Query(ctx, `
+			INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id)
+			VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (team_id, channel_id, thread_ts) DO UPDATE SET active_at = now()
+			RETURNING `+threadColumns,
+			p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS, p.Project, p.UserID))
+		if err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `
+			UPDATE inbox SET state = 'accepted', thread_id = $2, prompt_uuid = $3, prompt = $4
+			WHERE id = $1 AND state = 'received'`, p.InboxID, t.ID, p.UUID, p.Text)
+		if err != nil {
+			return err
+		}
+		ok = tag.RowsAffected() == 1
+		if !ok {
+			return nil
+		}
+		return notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: t.ID})
+	})
+	if err != nil {
+		return Thread{}, false, fmt.Errorf("accept prompt %d: %w", p.InboxID, err)
+	}
+	return t, ok, nil
+}
+
+const promptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i.thread_ts, i.prompt_uuid::text AS uuid, i.user_id, i.ts, i.prompt AS text`
+
+type promptRow struct {
+	InboxID                          int64
+	ThreadID                         int64
+	TeamID, ChannelID                string
+	ThreadTS, UUID, UserID, TS, Text string
+}
+
+func (r promptRow) prompt() Prompt {
+	return Prompt{
+		InboxID: r.InboxID, ThreadID: r.ThreadID,
+		Thread: ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS},
+		UUID:   r.UUID, UserID: r.UserID, TS: r.TS, Text: r.Text,
+	}
+}
+
+// DropPrompts finishes every prompt of the thread that has no turn yet, and
+// returns them, so that their authors can be told.
+func (s *Store) DropPrompts(ctx context.Context, l Lease, outcome string) ([]Prompt, error) {
+	rows, err := collect[promptRow](s.pool.Query(ctx, `
+		UPDATE inbox i SET state = 'done', outcome = $4, done_at = now()
+		FROM threads t
+		WHERE i.thread_id = $1 AND i.state = 'accepted'
+		  AND t.id = i.thread_id AND t.lease_owner = $2 AND t.lease_epoch = $3
+		RETURNING `+promptColumns, l.ThreadID, l.Owner, l.Epoch, outcome))
+	if err != nil {
+		return nil, fmt.Errorf("drop prompts of thread %d: %w", l.ThreadID, err)
+	}
+	out := make([]Prompt, len(rows))
+	for i, r := range rows {
+		out[i] = r.prompt()
+	}
+	return out, nil
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"deckhand/migrations"
+)
+
+// Migration is one step of the schema and when it was applied (zero: not yet).
+type Migration struct {
+	Version   int64
+	Name      string
+	AppliedAt time.Time
+}
+
+// MigrateUp applies every pending migration and returns those it applied. Replicas
+// that start at once wait for each other under a session lock.
+func MigrateUp(ctx context.Context, url string) ([]Migration, error) {
+	return migrate(ctx, url, func(p *goose.Provider) ([]*goose.MigrationResult, error) { return p.Up(ctx) })
+}
+
+// MigrateDown reverts the newest migration.
+func MigrateDown(ctx context.Context, url string) ([]Migration, error) {
+	return migrate(ctx, url, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
+		r, err := p.Down(ctx)
+		if errors.Is(err, goose.ErrNoNextVersion) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return []*goose.MigrationResult{r}, nil
+	})
+}
+
+// MigrationStatus lists every migration that this binary knows, oldest first.
+func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
+	var out []Migration
+	_, err := migrate(ctx, url, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
+		all, err := p.Status(ctx)
+		for _, m := range all {
+			out = append(out, Migration{Version: m.Source.Version, Name: m.Source.Path, AppliedAt: m.AppliedAt})
+		}
+		return nil, err
+	})
+	return out, err
+}
+
+// CheckSchema returns an error that says what to do when the database is not at
+// this binary's schema, older or newer.
+func (s *Store) CheckSchema(ctx context.Context) error {
+	db := stdlib.OpenDBFromPool(s.pool)
+	defer db.Close() //nolint:errcheck // a view on the pool, nothing to lose
+	p, err := provider(db)
+	if err != nil {
+		return err
+	}
+	current, target, err := p.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	switch {
+	case current < target:
+		return fmt.Errorf("the database is at schema %d and this binary needs %d: run `bot migrate up`", current, target)
+	case current > target:
+		return fmt.Errorf("the database is at schema %d and this binary knows only %d: run the newer binary, or `bot migrate down` with it", current, target)
+	}
+	return nil
+}
+
+func migrate(ctx context.Context, url string, run func(*goose.Provider) ([]*goose.MigrationResult, error)) ([]Migration, error) {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("DATABASE_URL is not a PostgreSQL URL; write postgres://user:password@host:5432/database")
+	}
+	db := stdlib.OpenDB(*cfg)
+	defer db.Close() //nolint:errcheck // nothing is written through Close
+	if err := db.PingContext(ctx); err != nil {
+		return nil, fmt.Errorf("reach the database at %s:%d: %w", cfg.Host, cfg.Port, err)
+	}
+	p, err := provider(db)
+	if err != nil {
+		return nil, err
+	}
+	results, err := run(p)
+	if err != nil {
+		return nil, fmt.Errorf("migrate: %w", err)
+	}
+	out := make([]Migration, 0, len(results))
+	for _, r := range results {
+		out = append(out, Migration{Version: r.Source.Version, Name: r.Source.Path})
+	}
+	return out, nil
+}
+
+func provider(db *sql.DB) (*goose.Provider, error) {
+	locker, err := lock.NewPostgresSessionLocker()
+	if err != nil {
+		return nil, fmt.Errorf("prepare the migration lock: %w", err)
+	}
+	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithSessionLocker(locker))
+	if err != nil {
+		return nil, fmt.Errorf("read the embedded migrations: %w", err)
+	}
+	return p, nil
+}

@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// NewSession makes id the thread's session. parentID names the session that it
+// follows or was forked from, or is empty.
+func (s *Store) NewSession(ctx context.Context, l Lease, id, parentID string) error {
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := hold(ctx, tx, l); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `
+			INSERT INTO sessions (id, thread_id, parent_id) VALUES ($1, $2, NULLIF($3, '')::uuid)`,
+			id, l.ThreadID, parentID); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `UPDATE threads SET session_id = $2 WHERE id = $1`, l.ThreadID, id)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("record session %s: %w", id, err)
+	}
+	return nil
+}
+
+// SessionStarted reports whether a prompt was ever written to the session, so
+// that its next process must resume it.
+func (s *Store) SessionStarted(ctx context.Context, id string) (bool, error) {
+	var started bool
+	if err := s.pool.QueryRow(ctx, `SELECT started FROM sessions WHERE id = $1`, id).Scan(&started); err != nil {
+		return false, fmt.Errorf("read session %s: %w", id, err)
+	}
+	return started, nil
+}
+
+// BeginEpoch records that a process of the session started from a running total
+// of baseline micro-USD, and returns the epoch's number, from 1.
+func (s *Store) BeginEpoch(ctx context.Context, l Lease, sessionID, cliVersion string, baseline int64) (int, error) {
+	var epoch int
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := hold(ctx, tx, l); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `
+			INSERT INTO epochs (session_id, epoch, cli_version, baseline_micro_usd)
+			SELECT $1, COALESCE(max(epoch), 0) + 1, $2, $3 FROM epochs WHERE session_id = $1
+			RETURNING epoch`, sessionID, cliVersion, baseline).Scan(&epoch)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("begin an epoch of session %s: %w", sessionID, err)
+	}
+	return epoch, nil
+}

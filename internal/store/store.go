@@ -1,0 +1,89 @@
+// Package store is everything Deckhand remembers, in Postgres: the inbox, the
+// threads and their leases, sessions and epochs, turns, approvals, posted
+// messages and the ledger.
+//
+// Every exported method is one transaction, safe for concurrent use and safe to
+// call from any replica. Methods that write on behalf of a thread's worker take
+// its [Lease] and return [ErrFenced] once another replica holds it: a worker
+// that gets ErrFenced must stop at once without touching Slack or the CLI.
+//
+// The package knows nothing of Slack's API or of the CLI. It owns one
+// goroutine, in [Store.Listen], which ends with its context.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Errors that callers branch on.
+var (
+	// ErrNotFound: there is no such row.
+	ErrNotFound = errors.New("not found")
+	// ErrFenced: the lease that the write was made under has changed hands.
+	ErrFenced = errors.New("another replica holds this thread now")
+	// ErrEnded: the approval has ended already; the row that comes with it says how.
+	ErrEnded = errors.New("the approval has ended already")
+)
+
+// Store is a handle on the database. The zero value is not usable: see [Open].
+type Store struct {
+	pool *pgxpool.Pool
+}
+
+// Open connects to the database at url (a postgres:// URL or a DSN) and checks
+// that it answers and is migrated to this binary's schema.
+func Open(ctx context.Context, url string) (*Store, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		// pgx's error quotes the string, password included.
+		return nil, errors.New("DATABASE_URL is not a PostgreSQL URL; write postgres://user:password@host:5432/database")
+	}
+	cfg.MinIdleConns = 2
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("reach the database at %s:%d: %w", cfg.ConnConfig.Host, cfg.ConnConfig.Port, err)
+	}
+	return &Store{pool: pool}, nil
+}
+
+// Close returns when every connection is closed.
+func (s *Store) Close() { s.pool.Close() }
+
+// Ping reports whether the database answers.
+func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
+
+func (s *Store) inTx(ctx context.Context, fn func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, s.pool, fn)
+}
+
+// collectOne is pgx.CollectExactlyOneRow with our ErrNotFound.
+func collectOne[T any](rows pgx.Rows, err error) (T, error) {
+	var zero T
+	if err != nil {
+		return zero, err
+	}
+	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return zero, ErrNotFound
+	}
+	return v, err
+}
+
+func collect[T any](rows pgx.Rows, err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
+}

@@ -1,0 +1,450 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
+)
+
+var thread = store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "100.000001"}
+
+// bench is a thread with a lease, a session and an epoch, ready for turns.
+type bench struct {
+	*store.Store
+	thread  store.Thread
+	lease   store.Lease
+	session string
+	epoch   int
+	posts   int
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{Store: storetest.New(t)}
+	b.prompt(t, "U1", "hello")
+	th, err := b.ThreadByKey(t.Context(), thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.take(t, th.ID, "replica-1")
+	b.session = uuid.NewString()
+	if err := b.NewSession(t.Context(), b.lease, b.session, ""); err != nil {
+		t.Fatal(err)
+	}
+	b.newEpoch(t, 0)
+	return b
+}
+
+func (b *bench) take(t *testing.T, id int64, owner string) {
+	t.Helper()
+	th, ok, err := b.AcquireLease(t.Context(), id, owner, time.Minute)
+	if err != nil || !ok {
+		t.Fatalf("AcquireLease: ok=%v err=%v", ok, err)
+	}
+	b.thread, b.lease = th, store.Lease{ThreadID: th.ID, Owner: owner, Epoch: th.LeaseEpoch}
+}
+
+func (b *bench) newEpoch(t *testing.T, baseline int64) {
+	t.Helper()
+	var err error
+	if b.epoch, err = b.BeginEpoch(t.Context(), b.lease, b.session, "2.1.329", baseline); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) prompt(t *testing.T, user, text string) {
+	t.Helper()
+	b.posts++
+	id, fresh, err := b.Receive(t.Context(), store.Envelope{
+		EventID: fmt.Sprintf("Ev%d", b.posts), Kind: store.KindMessage,
+		TeamID: thread.TeamID, ChannelID: thread.ChannelID, ThreadTS: thread.ThreadTS,
+		TS: fmt.Sprintf("100.%06d", b.posts), UserID: user, Payload: json.RawMessage(`{}`),
+	})
+	if err != nil || !fresh {
+		t.Fatalf("Receive: fresh=%v err=%v", fresh, err)
+	}
+	if _, ok, err := b.AcceptPrompt(t.Context(), store.NewPrompt{
+		InboxID: id, Thread: thread, Project: "web", UserID: user, UUID: uuid.NewString(), Text: text,
+	}); err != nil || !ok {
+		t.Fatalf("AcceptPrompt: ok=%v err=%v", ok, err)
+	}
+}
+
+func (b *bench) begin(t *testing.T) (store.TurnRow, store.Prompt) {
+	t.Helper()
+	turn, p, ok, err := b.BeginTurn(t.Context(), b.lease, b.session, b.epoch)
+	if err != nil || !ok {
+		t.Fatalf("BeginTurn: ok=%v err=%v", ok, err)
+	}
+	return turn, p
+}
+
+func (b *bench) ask(t *testing.T, turn store.TurnRow, input string) store.Approval {
+	t.Helper()
+	a, err := b.Ask(t.Context(), b.lease, store.Approval{
+		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: store.ApprovalTool,
+		RequestID: uuid.NewString(), ToolUseID: "toolu_1", ToolName: "Bash", Input: json.RawMessage(input),
+		RequestedBy: turn.RequestedBy, Rule: "default: ask", ExpiresAt: time.Now().Add(time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestAPostIsReceivedOnce(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	e := store.Envelope{
+		EventID: "Ev1", Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", TS: "1.1", ThreadTS: "1.1",
+		UserID: "U1", Payload: json.RawMessage(`{"text":"hi"}`),
+	}
+	id, fresh, err := s.Receive(t.Context(), e)
+	if err != nil || !fresh {
+		t.Fatalf("first delivery: fresh=%v err=%v", fresh, err)
+	}
+	if _, fresh, err := s.Receive(t.Context(), e); err != nil || fresh {
+		t.Errorf("the same event again: fresh=%v err=%v", fresh, err)
+	}
+	e.EventID = "Ev2" // the same post, as app_mention and as message
+	if _, fresh, err := s.Receive(t.Context(), e); err != nil || fresh {
+		t.Errorf("the same post as another event: fresh=%v err=%v", fresh, err)
+	}
+	got, err := s.Unrouted(t.Context(), time.Now().Add(time.Second))
+	if err != nil || len(got) != 1 || got[0].ID != id {
+		t.Fatalf("Unrouted = %v, %v; want the one envelope", got, err)
+	}
+	if err := s.Finish(t.Context(), id, "refused"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Unrouted(t.Context(), time.Now().Add(time.Second)); err != nil || len(got) != 0 {
+		t.Errorf("after Finish: Unrouted = %v, %v", got, err)
+	}
+}
+
+func TestPromptsBecomeTurnsInOrder(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.prompt(t, "U2", "second")
+	first, p1 := b.begin(t)
+	if p1.Text != "hello" || first.RequestedBy != "U1" {
+		t.Errorf("first turn is for %q by %s", p1.Text, first.RequestedBy)
+	}
+	if _, _, _, err := b.BeginTurn(t.Context(), b.lease, b.session, b.epoch); err == nil {
+		t.Error("a second turn began while the first was running")
+	}
+	if _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: first.ID, State: "done"}); err != nil {
+		t.Fatal(err)
+	}
+	second, p2 := b.begin(t)
+	if p2.Text != "second" || second.RequestedBy != "U2" {
+		t.Errorf("second turn is for %q by %s", p2.Text, second.RequestedBy)
+	}
+}
+
+func TestALateWriterIsFenced(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn, _ := b.begin(t)
+	old := b.lease
+	b.take(t, b.thread.ID, "replica-1") // the same replica, restarted
+
+	if _, err := b.FinishTurn(t.Context(), old, store.FinishedTurn{ID: turn.ID, State: "done"}); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("FinishTurn under an old lease: %v", err)
+	}
+	if _, err := b.Ask(t.Context(), old, store.Approval{ID: "x", ToolName: "Bash", Input: json.RawMessage(`{}`)}); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("Ask under an old lease: %v", err)
+	}
+	if _, ok, err := b.AcquireLease(t.Context(), b.thread.ID, "replica-2", time.Minute); ok || err != nil {
+		t.Errorf("another replica took a live lease: ok=%v err=%v", ok, err)
+	}
+	kept, err := b.RenewLeases(t.Context(), "replica-1", []store.Lease{old}, time.Minute)
+	if err != nil || len(kept) != 0 {
+		t.Errorf("an old lease was renewed: %v, %v", kept, err)
+	}
+}
+
+func TestTheFirstDecisionWins(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn, _ := b.begin(t)
+	a := b.ask(t, turn, `{"command":"ls"}`)
+
+	var wg sync.WaitGroup
+	won := make(chan store.Approval, 20)
+	for i := range 20 {
+		wg.Go(func() {
+			status := store.ApprovalAllowed
+			if i%2 == 0 {
+				status = store.ApprovalDenied
+			}
+			got, err := b.Decide(context.WithoutCancel(t.Context()), store.Decision{ApprovalID: a.ID, Status: status, By: fmt.Sprintf("U%d", i), Via: "button"})
+			switch {
+			case err == nil:
+				won <- got
+			case !errors.Is(err, store.ErrEnded):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	close(won)
+	if len(won) != 1 {
+		t.Fatalf("%d decisions won", len(won))
+	}
+	winner := <-won
+	now, err := b.ApprovalByID(t.Context(), a.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(winner, now); diff != "" {
+		t.Errorf("the stored decision is not the winner's:\n%s", diff)
+	}
+	if _, err := b.Deliver(t.Context(), b.lease, a.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Deliver(t.Context(), b.lease, a.ID); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("delivered twice: %v", err)
+	}
+}
+
+func TestAnExpiredApprovalCannotBeDecided(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn, _ := b.begin(t)
+	a, err := b.Ask(t.Context(), b.lease, store.Approval{
+		ID: "exp", SessionID: b.session, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: "r", ToolName: "Bash",
+		Input: json.RawMessage(`{}`), RequestedBy: "U1", Rule: "r", ExpiresAt: time.Now().Add(-time.Second),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Decide(t.Context(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalAllowed, By: "U1", Via: "button"}); !errors.Is(err, store.ErrEnded) {
+		t.Errorf("Decide after the deadline: %v", err)
+	}
+	if _, ok, err := b.EndApproval(t.Context(), b.lease, a.ID, store.ApprovalExpired); !ok || err != nil {
+		t.Errorf("EndApproval: ok=%v err=%v", ok, err)
+	}
+	if _, ok, err := b.EndApproval(t.Context(), b.lease, a.ID, store.ApprovalCancelled); ok || err != nil {
+		t.Errorf("ended twice: ok=%v err=%v", ok, err)
+	}
+}
+
+func TestAContinuedTurnFindsItsApprovals(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn, prompt := b.begin(t)
+	pending := b.ask(t, turn, `{"command":"make"}`)
+	decided := b.ask(t, turn, `{"command":"make test"}`)
+	forgotten := b.ask(t, turn, `{"command":"make clean"}`)
+
+	// The replica dies; somebody clicks; it comes back.
+	b.take(t, b.thread.ID, "replica-1")
+	if _, err := b.Decide(t.Context(), store.Decision{ApprovalID: decided.ID, Status: store.ApprovalAllowed, By: "U9", Via: "button"}); err != nil {
+		t.Fatal(err)
+	}
+	old, p, err := b.RunningTurn(t.Context(), b.thread.ID)
+	if err != nil || old.ID != turn.ID || p.UUID != prompt.UUID {
+		t.Fatalf("RunningTurn = %v, %v, %v", old, p, err)
+	}
+	b.newEpoch(t, 0)
+	next, err := b.ContinueTurn(t.Context(), b.lease, old, b.session, b.epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := b.ask(t, next, `{"command":"make"}`); got.ID != pending.ID || got.Status != store.ApprovalPending {
+		t.Errorf("the pending one was not bound: %+v", got)
+	}
+	got := b.ask(t, next, `{"command":"make test"}`)
+	if got.ID != decided.ID || got.Status != store.ApprovalAllowed || got.DecidedBy != "U9" {
+		t.Errorf("the decided one was not bound: %+v", got)
+	}
+	if _, err := b.Deliver(t.Context(), b.lease, got.ID); err != nil {
+		t.Error(err)
+	}
+	if again := b.ask(t, next, `{"command":"make test"}`); again.ID == decided.ID {
+		t.Error("a decision was used twice")
+	}
+	if other := b.ask(t, next, `{"command": "make clean"}`); other.ID == forgotten.ID {
+		t.Error("a request with other bytes was bound to what a person saw")
+	}
+	ended, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: next.ID, State: "done"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := map[string]store.ApprovalStatus{}
+	for _, a := range ended {
+		states[string(a.Input)] = a.Status
+	}
+	want := map[string]store.ApprovalStatus{
+		`{"command":"make"}`:        store.ApprovalCancelled,
+		`{"command":"make test"}`:   store.ApprovalCancelled,
+		`{"command":"make clean"}`:  store.ApprovalInterrupted,
+		`{"command": "make clean"}`: store.ApprovalCancelled,
+	}
+	if diff := cmp.Diff(want, states); diff != "" {
+		t.Errorf("how the rest ended (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheLedgerIsAppendOnlyAndAddsUp(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	b := &bench{Store: s}
+	b.prompt(t, "U1", "hello")
+	th, err := b.ThreadByKey(t.Context(), thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.take(t, th.ID, "r")
+	b.session = uuid.NewString()
+	if err := b.NewSession(t.Context(), b.lease, b.session, ""); err != nil {
+		t.Fatal(err)
+	}
+	b.newEpoch(t, 0)
+	turn, _ := b.begin(t)
+	if _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", AgentTurns: 2, Entries: []store.LedgerEntry{
+		{Kind: store.LedgerTurn, Model: "opus", Input: 10, Output: 20, MicroUSD: 700, TotalAfter: 700},
+		{Kind: store.LedgerTurn, Model: "haiku", Input: 1, Output: 2, MicroUSD: 3, TotalAfter: 3},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.Costs(t.Context(), store.CostScope{TeamID: "T1", ThreadID: th.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []store.ModelCost{
+		{Model: "opus", Turns: 1, Input: 10, Output: 20, MicroUSD: 700},
+		{Model: "haiku", Turns: 1, Input: 1, Output: 2, MicroUSD: 3},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Costs (-want +got):\n%s", diff)
+	}
+	if got, err := b.Costs(t.Context(), store.CostScope{TeamID: "T1", UserID: "U2"}); err != nil || len(got) != 0 {
+		t.Errorf("another person's costs: %v, %v", got, err)
+	}
+
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // a test's connection
+	for _, sql := range []string{
+		`UPDATE ledger SET micro_usd = 0`, `DELETE FROM ledger`, `TRUNCATE ledger CASCADE`,
+	} {
+		if _, err := conn.Exec(t.Context(), sql); err == nil || !strings.Contains(err.Error(), "append-only") {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
+func TestAnEndedApprovalNeverChanges(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	b := &bench{Store: s}
+	b.prompt(t, "U1", "hello")
+	th, _ := b.ThreadByKey(t.Context(), thread)
+	b.take(t, th.ID, "r")
+	b.session = uuid.NewString()
+	if err := b.NewSession(t.Context(), b.lease, b.session, ""); err != nil {
+		t.Fatal(err)
+	}
+	b.newEpoch(t, 0)
+	turn, _ := b.begin(t)
+	a := b.ask(t, turn, `{"command":"ls"}`)
+	if _, err := b.Decide(t.Context(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalDenied, By: "U1", Via: "button"}); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // a test's connection
+	for _, sql := range []string{
+		`UPDATE approvals SET status = 'allowed'`,
+		`UPDATE approvals SET decided_by = 'U666'`,
+		`UPDATE approvals SET input = '{"command":"rm -rf /"}', input_sha256 = sha256('{"command":"rm -rf /"}')`,
+		`DELETE FROM approvals`,
+	} {
+		if _, err := conn.Exec(t.Context(), sql); err == nil {
+			t.Errorf("the database let through: %s", sql)
+		}
+	}
+}
+
+func TestMigrationsGoDownAndUp(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	if _, err := store.MigrateDown(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.CheckSchema(t.Context()); err == nil || !strings.Contains(err.Error(), "bot migrate up") {
+		t.Errorf("CheckSchema on an old database: %v", err)
+	}
+	if _, err := store.MigrateUp(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CheckSchema(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestANoticeWakesAListener(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, got := make(chan struct{}, 1), make(chan store.Notice, 1)
+	done := make(chan error, 1)
+	go func() {
+		done <- s.Listen(ctx, func() { ready <- struct{}{} }, func(n store.Notice) { got <- n })
+	}()
+	<-ready
+	want := store.Notice{Kind: store.NoticeStop, ThreadID: 7, By: "U1"}
+	if err := s.Notify(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-got; n != want {
+		t.Errorf("got %+v", n)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Listen ended with %v", err)
+	}
+}
+
+func TestABadURLNeverShowsItsPassword(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"postgres://bot:hunter2@[bad", "postgres://bot:hunter2@127.0.0.1:1/x?connect_timeout=1"} {
+		_, err := store.Open(t.Context(), url)
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("Open(%q) = %v", url, err)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+// Package storetest gives every test a migrated database of its own: a clone of
+// a template that is made once per schema. The server is the one that
+// DECKHAND_TEST_DATABASE_URL names, or a private one that lives as long as the
+// test binary.
+package storetest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"deckhand/internal/playground/postgres"
+	"deckhand/internal/store"
+	"deckhand/migrations"
+)
+
+// URLEnv names the environment variable with the URL of a server on which the
+// tests may create databases.
+const URLEnv = "DECKHAND_TEST_DATABASE_URL"
+
+var server struct {
+	once    sync.Once
+	url     string
+	err     error
+	private *postgres.Server
+	dir     string
+	clones  atomic.Int64
+}
+
+// Main runs the tests and stops the private server after them. TestMain calls it
+// with what is to happen last, such as a check for leaked goroutines, in after.
+func Main(m *testing.M, after ...func() error) {
+	code := m.Run()
+	if server.private != nil {
+		if err := server.private.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "storetest: stop the private server:", err)
+			code = 1
+		}
+		_ = os.RemoveAll(server.dir)
+	}
+	for _, f := range after {
+		if err := f(); err != nil && code == 0 {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// URL returns the address of a fresh, migrated database that is dropped after
+// the test. Without PostgreSQL on the machine the test is skipped, unless
+// DECKHAND_TEST_REQUIRE=1 makes that an error.
+func URL(tb testing.TB) string {
+	tb.Helper()
+	server.once.Do(start)
+	if server.err != nil {
+		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
+			tb.Fatal(server.err)
+		}
+		tb.Skip("no PostgreSQL for this test: ", server.err)
+	}
+	name := fmt.Sprintf("deckhand_test_%d_%d", os.Getpid(), server.clones.Add(1))
+	ctx := tb.Context()
+	if err := admin(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template()); err != nil {
+		tb.Fatalf("clone the template database: %v", err)
+	}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := admin(ctx, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			tb.Errorf("drop the test's database: %v", err)
+		}
+	})
+	return withDatabase(server.url, name)
+}
+
+// New opens a store on a database of the test's own.
+func New(tb testing.TB) *store.Store {
+	tb.Helper()
+	s, err := store.Open(tb.Context(), URL(tb))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Close)
+	return s
+}
+
+func start() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	server.url = os.Getenv(URLEnv)
+	if server.url == "" {
+		if server.dir, server.err = os.MkdirTemp("", "deckhand-pg-"); server.err != nil {
+			return
+		}
+		server.private, server.err = postgres.Start(ctx, postgres.Options{Dir: server.dir})
+		if server.err != nil {
+			return
+		}
+		server.url = server.private.URL()
+	}
+	server.err = makeTemplate(ctx)
+}
+
+// makeTemplate migrates under another name and renames at the end, so that two
+// test binaries on one server never clone half a schema.
+func makeTemplate(ctx context.Context) error {
+	var exists bool
+	conn, err := pgx.Connect(ctx, server.url)
+	if err != nil {
+		return fmt.Errorf("connect to the test server: %w", err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // it only reads
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, template()).Scan(&exists); err != nil {
+		return fmt.Errorf("look for the template database: %w", err)
+	}
+	if exists {
+		return nil
+	}
+	draft := fmt.Sprintf("%s_%d", template(), os.Getpid())
+	if err := admin(ctx, "CREATE DATABASE "+draft); err != nil {
+		return fmt.Errorf("create the template database: %w", err)
+	}
+	if _, err := store.MigrateUp(ctx, withDatabase(server.url, draft)); err != nil {
+		return err
+	}
+	if err := admin(ctx, "ALTER DATABASE "+draft+" RENAME TO "+template()); err != nil {
+		return admin(ctx, "DROP DATABASE "+draft) // another binary was first
+	}
+	return nil
+}
+
+// template is named for the content of the migrations.
+var template = sync.OnceValue(func() string {
+	h := sha256.New()
+	entries, err := fs.ReadDir(migrations.FS, ".")
+	if err != nil {
+		panic(err) // embedded: cannot fail
+	}
+	for _, e := range entries {
+		b, err := fs.ReadFile(migrations.FS, e.Name())
+		if err != nil {
+			panic(err)
+		}
+		h.Write(b)
+	}
+	return "deckhand_template_" + hex.EncodeToString(h.Sum(nil))[:16]
+})
+
+func admin(ctx context.Context, sql string) error {
+	conn, err := pgx.Connect(ctx, server.url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx) //nolint:errcheck // the statement's error is what counts
+	_, err = conn.Exec(ctx, sql)
+	return err
+}
+
+func withDatabase(serverURL, name string) string {
+	if u, err := url.Parse(serverURL); err == nil && strings.HasPrefix(u.Scheme, "postgres") {
+		u.Path = "/" + name
+		return u.String()
+	}
+	return serverURL + " dbname=" + name
+}

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Thread is a Slack thread that has become a session.
+type Thread struct {
+	ID         int64
+	TeamID     string
+	ChannelID  string
+	ThreadTS   string
+	Project    string
+	OwnerID    string // who opened it
+	SessionID  string // empty until its first process starts
+	Workspace  string // folder; empty until it is prepared
+	LeaseOwner string
+	LeaseEpoch int64
+	LeaseUntil time.Time
+}
+
+const threadColumns = `t.id, t.team_id, t.channel_id, t.thread_ts, t.project, t.owner_id,
+	COALESCE(t.session_id::text, '') AS session_id, t.workspace,
+	COALESCE(t.lease_owner, '') AS lease_owner, t.lease_epoch, COALESCE(t.lease_until, 'epoch') AS lease_until`
+
+// Key names the thread in Slack.
+func (t Thread) Key() ThreadKey {
+	return ThreadKey{TeamID: t.TeamID, ChannelID: t.ChannelID, ThreadTS: t.ThreadTS}
+}
+
+// Lease is the right to run a thread's process and to write for it. Epoch
+// fences: it grows whenever the lease is taken.
+type Lease struct {
+	ThreadID int64
+	Owner    string // replica id
+	Epoch    int64
+}
+
+// ThreadByKey returns the thread, or [ErrNotFound].
+func (s *Store) ThreadByKey(ctx context.Context, k ThreadKey) (Thread, error) {
+	t, err := collectOne[Thread](s.pool.Query(ctx, `
+		SELECT `+threadColumns+` FROM threads t
+		WHERE team_id = $1 AND channel_id = $2 AND thread_ts = $3`, k.TeamID, k.ChannelID, k.ThreadTS))
+	if err != nil {
+		return Thread{}, fmt.Errorf("read thread %s/%s: %w", k.ChannelID, k.ThreadTS, err)
+	}
+	return t, nil
+}
+
+// AcquireLease takes the thread's lease for owner until ttl from now. ok is false
+// while another replica holds it. A replica's own lease is taken anew with a
+// higher epoch: it cannot be in use, since a replica id belongs to one process
+// at a time and that process runs one worker per thread.
+func (s *Store) AcquireLease(ctx context.Context, threadID int64, owner string, ttl time.Duration) (t Thread, ok bool, err error) {
+	t, err = collectOne[Thread](s.pool.Query(ctx, `
+		UPDATE threads t
+		SET lease_owner = $2, lease_until = now() + $3, lease_epoch = lease_epoch + 1
+		WHERE id = $1 AND (lease_owner IS NULL OR lease_owner = $2 OR lease_until < now())
+		RETURNING `+threadColumns, threadID, owner, ttl))
+	if errors.Is(err, ErrNotFound) {
+		return Thread{}, false, nil
+	}
+	if err != nil {
+		return Thread{}, false, fmt.Errorf("acquire the lease of thread %d: %w", threadID, err)
+	}
+	return t, true, nil
+}
+
+// RenewLeases extends the given leases and returns the ids of the threads whose
+// lease is still the owner's at the same epoch; the rest are lost.
+func (s *Store) RenewLeases(ctx context.Context, owner string, leases []Lease, ttl time.Duration) (map[int64]bool, error) {
+	ids := make([]int64, len(leases))
+	epochs := make([]int64, len(leases))
+	for i, l := range leases {
+		ids[i], epochs[i] = l.ThreadID, l.Epoch
+	}
+	rows, err := s.pool.Query(ctx, `
+		UPDATE threads t SET lease_until = now() + $4
+		FROM unnest($2::bigint[], $3::bigint[]) AS held (id, epoch)
+		WHERE t.id = held.id AND t.lease_epoch = held.epoch AND t.lease_owner = $1
+		RETURNING t.id`, owner, ids, epochs, ttl)
+	if err != nil {
+		return nil, fmt.Errorf("renew leases: %w", err)
+	}
+	kept := make(map[int64]bool, len(leases))
+	var id int64
+	if _, err := pgx.ForEachRow(rows, []any{&id}, func() error { kept[id] = true; return nil }); err != nil {
+		return nil, fmt.Errorf("renew leases: %w", err)
+	}
+	return kept, nil
+}
+
+// ReleaseLease hands the lease back, if it is still held, and wakes the others
+// in case prompts arrived meanwhile.
+func (s *Store) ReleaseLease(ctx context.Context, l Lease) error {
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		var open bool
+		err := tx.QueryRow(ctx, `
+			UPDATE threads t SET lease_owner = NULL, lease_until = NULL
+			WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3
+			RETURNING EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running'))`,
+			l.ThreadID, l.Owner, l.Epoch).Scan(&open)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil || !open {
+			return err
+		}
+		return notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: l.ThreadID})
+	})
+	if err != nil {
+		return fmt.Errorf("release the lease of thread %d: %w", l.ThreadID, err)
+	}
+	return nil
+}
+
+// Unattended returns the threads that have work to do, a prompt or a running
+// turn, and that owner may take: nobody's, its own of an earlier life, or those
+// whose lease has run out. held lists the threads it works on already.
+func (s *Store) Unattended(ctx context.Context, owner string, held []int64) ([]int64, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT t.id FROM threads t
+		WHERE (t.lease_owner IS NULL OR t.lease_owner = $1 OR t.lease_until < now())
+		  AND NOT t.id = ANY ($2::bigint[])
+		  AND (EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running'))
+		    OR EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running'))
+		ORDER BY t.active_at`, owner, held)
+	if err != nil {
+		return nil, fmt.Errorf("look for unattended threads: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return nil, fmt.Errorf("look for unattended threads: %w", err)
+	}
+	return ids, nil
+}
+
+// SetWorkspace records the folder that was prepared for the thread.
+func (s *Store) SetWorkspace(ctx context.Context, l Lease, dir string) error {
+	return s.fenced(ctx, l, "set the workspace", `
+		UPDATE threads SET workspace = $4
+		WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3`, dir)
+}
+
+// fenced runs a statement that changes rows only while the lease ($1 thread,
+// $2 owner, $3 epoch) holds.
+func (s *Store) fenced(ctx context.Context, l Lease, what, sql string, args ...any) error {
+	tag, err := s.pool.Exec(ctx, sql, append([]any{l.ThreadID, l.Owner, l.Epoch}, args...)...)
+	if err != nil {
+		return fmt.Errorf("%s of thread %d: %w", what, l.ThreadID, err)
+	}
+	if tag.RowsAffected() == 0 {
+		return fmt.Errorf("%s of thread %d: %w", what, l.ThreadID, ErrFenced)
+	}
+	return nil
+}
+
+// hold locks the thread's row for the rest of the transaction and fails with
+// ErrFenced when the lease has changed hands.
+func hold(ctx context.Context, tx pgx.Tx, l Lease) error {
+	var one int
+	err := tx.QueryRow(ctx, `
+		SELECT 1 FROM threads WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3
+		FOR NO KEY UPDATE`, l.ThreadID, l.Owner, l.Epoch).Scan(&one)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ErrFenced
+	}
+	return err
+}

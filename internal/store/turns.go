@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// TurnRow is a turn as it lies in the database.
+type TurnRow struct {
+	ID          int64
+	ThreadID    int64
+	SessionID   string
+	Epoch       int
+	RequestedBy string
+	State       string
+	Problem     string
+	StartedAt   time.Time
+}
+
+const turnColumns = `r.id, r.thread_id, r.session_id::text AS session_id, r.epoch, r.requested_by, r.state, r.problem, r.started_at`
+
+// BeginTurn opens a turn for the oldest prompt of the thread that has none, in
+// the given session and epoch. ok is false when there is no such prompt.
+func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch int) (t TurnRow, p Prompt, ok bool, err error) {
+	var pr promptRow
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := hold(ctx, tx, l); err != nil {
+			return err
+		}
+		pr, err = collectOne[promptRow](tx.Query(ctx, `
+			SELECT `+promptColumns+` FROM inbox i
+			WHERE thread_id = $1 AND state = 'accepted' ORDER BY ts, id LIMIT 1`, l.ThreadID))
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		ok = true
+		t, err = insertTurn(ctx, tx, l, sessionID, epoch, pr.UserID, 0)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE inbox SET state = 'running', turn_id = $2 WHERE id = $1`, pr.InboxID, t.ID)
+		return err
+	})
+	if err != nil {
+		return TurnRow{}, Prompt{}, false, fmt.Errorf("begin a turn of thread %d: %w", l.ThreadID, err)
+	}
+	return t, pr.prompt(), ok, nil
+}
+
+// insertTurn also marks the session as started: from here on a prompt may have
+// reached its transcript.
+func insertTurn(ctx context.Context, tx pgx.Tx, l Lease, sessionID string, epoch int, requestedBy string, continues int64) (TurnRow, error) {
+	return collectOne[TurnRow](tx.Query(ctx, `
+		WITH started AS (UPDATE sessions SET started = true WHERE id = $2 AND NOT started)
+		INSERT INTO turns AS r (thread_id, session_id, epoch, lease_epoch, requested_by, continues)
+		VALUES ($1, $2, $3, $4, $5, NULLIF($6::bigint, 0))
+		RETURNING `+turnColumns, l.ThreadID, sessionID, epoch, l.Epoch, requestedBy, continues))
+}
+
+// RunningTurn returns the turn that an earlier process of the thread left
+// running, with its prompt, or [ErrNotFound].
+func (s *Store) RunningTurn(ctx context.Context, threadID int64) (TurnRow, Prompt, error) {
+	t, err := collectOne[TurnRow](s.pool.Query(ctx, `
+		SELECT `+turnColumns+` FROM turns r WHERE thread_id = $1 AND state = 'running'`, threadID))
+	if err != nil {
+		return TurnRow{}, Prompt{}, fmt.Errorf("read the running turn of thread %d: %w", threadID, err)
+	}
+	p, err := collectOne[promptRow](s.pool.Query(ctx, `
+		SELECT `+promptColumns+` FROM inbox i WHERE turn_id = $1 ORDER BY ts, id LIMIT 1`, t.ID))
+	if err != nil {
+		return TurnRow{}, Prompt{}, fmt.Errorf("read the prompt of turn %d: %w", t.ID, err)
+	}
+	return t, p.prompt(), nil
+}
+
+// ContinueTurn ends a turn that a dead process left running as interrupted, and
+// opens the one that goes on with its prompt. Approvals that were not answered
+// move along, to be bound when the new process asks the same again.
+func (s *Store) ContinueTurn(ctx context.Context, l Lease, old TurnRow, sessionID string, epoch int) (TurnRow, error) {
+	var t TurnRow
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := hold(ctx, tx, l); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `
+			UPDATE turns SET state = 'interrupted', problem = 'its process ended', ended_at = now()
+			WHERE id = $1 AND state = 'running'`, old.ID); err != nil {
+			return err
+		}
+		var err error
+		if t, err = insertTurn(ctx, tx, l, sessionID, epoch, old.RequestedBy, old.ID); err != nil {
+			return err
+		}
+		if _, err = tx.Exec(ctx, `UPDATE inbox SET turn_id = $2 WHERE turn_id = $1 AND state = 'running'`, old.ID, t.ID); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `
+			UPDATE approvals SET turn_id = $2, request_id = ''
+			WHERE turn_id = $1 AND delivered_at IS NULL AND status IN ('pending', 'allowed', 'denied')`, old.ID, t.ID)
+		return err
+	})
+	if err != nil {
+		return TurnRow{}, fmt.Errorf("continue turn %d: %w", old.ID, err)
+	}
+	return t, nil
+}
+
+// FinishedTurn is how a turn ended, with what it cost.
+type FinishedTurn struct {
+	ID         int64
+	State      string // done, interrupted or failed
+	Problem    string // a sentence for people, or empty
+	AgentTurns int
+	Entries    []LedgerEntry
+	// Approvals is what becomes of approvals that are still pending.
+	Approvals ApprovalStatus
+}
+
+// FinishTurn ends the turn, writes its ledger entries, finishes its prompts and
+// ends its open approvals, all or nothing. It returns those approvals, for their
+// cards.
+func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) ([]Approval, error) {
+	var ended []Approval
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := hold(ctx, tx, l); err != nil {
+			return err
+		}
+		var cost int64
+		for _, e := range f.Entries {
+			cost += e.MicroUSD
+		}
+		tag, err := tx.Exec(ctx, `
+			UPDATE turns SET state = $2, problem = $3, agent_turns = $4, cost_micro_usd = $5, ended_at = now()
+			WHERE id = $1 AND state = 'running'`, f.ID, f.State, f.Problem, f.AgentTurns, cost)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return fmt.Errorf("turn %d has ended already: %w", f.ID, ErrFenced)
+		}
+		if err := insertEntries(ctx, tx, f.ID, f.Entries); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `
+			UPDATE inbox SET state = 'done', outcome = $2, done_at = now()
+			WHERE turn_id = $1 AND state = 'running'`, f.ID, f.State); err != nil {
+			return err
+		}
+		ended, err = endApprovals(ctx, tx, f.ID, f.Approvals)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("finish turn %d: %w", f.ID, err)
+	}
+	return ended, nil
+}
