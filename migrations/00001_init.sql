@@ -81,6 +81,7 @@ CREATE TABLE turns (
     lease_epoch    bigint      NOT NULL,
     requested_by   text        NOT NULL,
     continues      bigint      REFERENCES turns,
+    attempt        int         NOT NULL DEFAULT 1,
     state          text        NOT NULL DEFAULT 'running'
                                CHECK (state IN ('running', 'done', 'interrupted', 'failed')),
     problem        text        NOT NULL DEFAULT '',

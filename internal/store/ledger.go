@@ -21,6 +21,8 @@ const (
 // price, as the CLI counts them.
 type LedgerEntry struct {
 	Kind        LedgerKind
+	SessionID   string
+	Epoch       int // of the session
 	Model       string
 	Input       int64 // tokens
 	Output      int64
@@ -39,19 +41,51 @@ func insertEntries(ctx context.Context, tx pgx.Tx, turnID int64, entries []Ledge
 			INSERT INTO ledger (kind, team_id, channel_id, thread_id, project, user_id, session_id, epoch, turn_id,
 				cli_version, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, web_searches,
 				micro_usd, total_before, total_after)
-			SELECT $2, t.team_id, t.channel_id, t.id, t.project, r.requested_by, r.session_id, r.epoch, r.id,
+			SELECT $2, t.team_id, t.channel_id, t.id, t.project, r.requested_by, e.session_id, e.epoch, r.id,
 				e.cli_version, $3, $4, $5, $6, $7, $8, $9, $10, $11
 			FROM turns r
 			JOIN threads t ON t.id = r.thread_id
-			JOIN epochs e ON e.session_id = r.session_id AND e.epoch = r.epoch
+			JOIN epochs e ON e.session_id = $12 AND e.epoch = $13
 			WHERE r.id = $1`,
 			turnID, e.Kind, e.Model, e.Input, e.Output, e.CacheRead, e.CacheWrite, e.WebSearches,
-			e.MicroUSD, e.TotalBefore, e.TotalAfter)
+			e.MicroUSD, e.TotalBefore, e.TotalAfter, e.SessionID, e.Epoch)
 		if err != nil {
 			return fmt.Errorf("write ledger entry for %s: %w", e.Model, err)
 		}
 	}
 	return nil
+}
+
+// AddEntries writes entries for the thread's latest turn, whose end they do not
+// belong to: the cost of what ran between turns, or of a turn that will go on.
+func (s *Store) AddEntries(ctx context.Context, l Lease, entries []LedgerEntry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := hold(ctx, tx, l); err != nil {
+			return err
+		}
+		var turnID int64
+		if err := tx.QueryRow(ctx, `
+			UPDATE turns SET cost_micro_usd = cost_micro_usd + $2
+			WHERE id = (SELECT max(id) FROM turns WHERE thread_id = $1)
+			RETURNING id`, l.ThreadID, total(entries)).Scan(&turnID); err != nil {
+			return err
+		}
+		return insertEntries(ctx, tx, turnID, entries)
+	})
+	if err != nil {
+		return fmt.Errorf("add ledger entries to thread %d: %w", l.ThreadID, err)
+	}
+	return nil
+}
+
+func total(entries []LedgerEntry) (microUSD int64) {
+	for _, e := range entries {
+		microUSD += e.MicroUSD
+	}
+	return microUSD
 }
 
 // ModelCost is the spend on one model over some scope and time.

@@ -321,8 +321,8 @@ func TestTheLedgerIsAppendOnlyAndAddsUp(t *testing.T) {
 	b.newEpoch(t, 0)
 	turn, _ := b.begin(t)
 	if _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", AgentTurns: 2, Entries: []store.LedgerEntry{
-		{Kind: store.LedgerTurn, Model: "opus", Input: 10, Output: 20, MicroUSD: 700, TotalAfter: 700},
-		{Kind: store.LedgerTurn, Model: "haiku", Input: 1, Output: 2, MicroUSD: 3, TotalAfter: 3},
+		{Kind: store.LedgerTurn, SessionID: b.session, Epoch: b.epoch, Model: "opus", Input: 10, Output: 20, MicroUSD: 700, TotalAfter: 700},
+		{Kind: store.LedgerTurn, SessionID: b.session, Epoch: b.epoch, Model: "haiku", Input: 1, Output: 2, MicroUSD: 3, TotalAfter: 3},
 	}}); err != nil {
 		t.Fatal(err)
 	}

@@ -18,10 +18,22 @@ type TurnRow struct {
 	RequestedBy string
 	State       string
 	Problem     string
+	Attempt     int // 1, and one more for every process that had to go on with it
 	StartedAt   time.Time
 }
 
-const turnColumns = `r.id, r.thread_id, r.session_id::text AS session_id, r.epoch, r.requested_by, r.state, r.problem, r.started_at`
+const turnColumns = `r.id, r.thread_id, r.session_id::text AS session_id, r.epoch, r.requested_by, r.state, r.problem, r.attempt, r.started_at`
+
+// HasPrompt reports whether a prompt of the thread waits for a turn.
+func (s *Store) HasPrompt(ctx context.Context, threadID int64) (bool, error) {
+	var waiting bool
+	err := s.pool.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM inbox WHERE thread_id = $1 AND state = 'accepted')`, threadID).Scan(&waiting)
+	if err != nil {
+		return false, fmt.Errorf("look for prompts of thread %d: %w", threadID, err)
+	}
+	return waiting, nil
+}
 
 // BeginTurn opens a turn for the oldest prompt of the thread that has none, in
 // the given session and epoch. ok is false when there is no such prompt.
@@ -41,7 +53,7 @@ func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch 
 			return err
 		}
 		ok = true
-		t, err = insertTurn(ctx, tx, l, sessionID, epoch, pr.UserID, 0)
+		t, err = insertTurn(ctx, tx, l, sessionID, epoch, pr.UserID, nil)
 		if err != nil {
 			return err
 		}
@@ -56,12 +68,17 @@ func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch 
 
 // insertTurn also marks the session as started: from here on a prompt may have
 // reached its transcript.
-func insertTurn(ctx context.Context, tx pgx.Tx, l Lease, sessionID string, epoch int, requestedBy string, continues int64) (TurnRow, error) {
+func insertTurn(ctx context.Context, tx pgx.Tx, l Lease, sessionID string, epoch int, requestedBy string, continues *TurnRow) (TurnRow, error) {
+	var continuesID *int64
+	attempt := 1
+	if continues != nil {
+		continuesID, attempt = &continues.ID, continues.Attempt+1
+	}
 	return collectOne[TurnRow](tx.Query(ctx, `
 		WITH started AS (UPDATE sessions SET started = true WHERE id = $2 AND NOT started)
-		INSERT INTO turns AS r (thread_id, session_id, epoch, lease_epoch, requested_by, continues)
-		VALUES ($1, $2, $3, $4, $5, NULLIF($6::bigint, 0))
-		RETURNING `+turnColumns, l.ThreadID, sessionID, epoch, l.Epoch, requestedBy, continues))
+		INSERT INTO turns AS r (thread_id, session_id, epoch, lease_epoch, requested_by, continues, attempt)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)
+		RETURNING `+turnColumns, l.ThreadID, sessionID, epoch, l.Epoch, requestedBy, continuesID, attempt))
 }
 
 // RunningTurn returns the turn that an earlier process of the thread left
@@ -95,7 +112,7 @@ func (s *Store) ContinueTurn(ctx context.Context, l Lease, old TurnRow, sessionI
 			return err
 		}
 		var err error
-		if t, err = insertTurn(ctx, tx, l, sessionID, epoch, old.RequestedBy, old.ID); err != nil {
+		if t, err = insertTurn(ctx, tx, l, sessionID, epoch, old.RequestedBy, &old); err != nil {
 			return err
 		}
 		if _, err = tx.Exec(ctx, `UPDATE inbox SET turn_id = $2 WHERE turn_id = $1 AND state = 'running'`, old.ID, t.ID); err != nil {
@@ -132,13 +149,9 @@ func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) ([]Appr
 		if err := hold(ctx, tx, l); err != nil {
 			return err
 		}
-		var cost int64
-		for _, e := range f.Entries {
-			cost += e.MicroUSD
-		}
 		tag, err := tx.Exec(ctx, `
-			UPDATE turns SET state = $2, problem = $3, agent_turns = $4, cost_micro_usd = $5, ended_at = now()
-			WHERE id = $1 AND state = 'running'`, f.ID, f.State, f.Problem, f.AgentTurns, cost)
+			UPDATE turns SET state = $2, problem = $3, agent_turns = $4, cost_micro_usd = cost_micro_usd + $5, ended_at = now()
+			WHERE id = $1 AND state = 'running'`, f.ID, f.State, f.Problem, f.AgentTurns, total(f.Entries))
 		if err != nil {
 			return err
 		}
