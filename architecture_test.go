@@ -1,0 +1,130 @@
+// Package deckhand_test holds what is true of the whole house.
+package deckhand_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// rules say which of our packages a room must not import, and why. A rule covers
+// the room's subpackages; tests are free.
+var rules = []struct {
+	room   string
+	not    []string
+	except []string
+	reason string
+}{
+	{
+		room: "internal/agent/claude", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/agent/claude"},
+		reason: "the CLI's protocol is a library of its own: it knows nothing of Slack, Postgres or threads",
+	},
+	{
+		room: "internal/agent", not: []string{"internal/slackui", "internal/playground", "cmd"},
+		reason: "the agent shows turns through its Frontend interface and must run without Slack",
+	},
+	{
+		room: "internal/store", not: []string{"internal/slackui", "internal/agent", "cmd"},
+		reason: "the database is below everybody who uses it",
+	},
+	{
+		room: "internal/slackui", not: []string{"internal/playground", "cmd"},
+		reason: "the bot cannot tell the playground from Slack",
+	},
+	{
+		room: "internal/slackui/render", not: []string{"internal/slackui/publish"},
+		reason: "rendering is pure: it neither sends nor waits",
+	},
+	{
+		room: "internal/playground", not: []string{"internal/slackui", "internal/agent", "internal/store", "migrations", "cmd"},
+		reason: "the playground is the outside world: it must not know what it is used by",
+	},
+	{
+		room: "migrations", not: []string{"internal", "cmd"},
+		reason: "the schema is data",
+	},
+}
+
+// forbidden are package names that say nothing of what they hold.
+var forbidden = map[string]bool{"util": true, "utils": true, "common": true, "models": true, "types": true, "helpers": true, "config": true}
+
+func TestImportsRunOneWay(t *testing.T) {
+	t.Parallel()
+	for dir, files := range packages(t) {
+		if forbidden[filepath.Base(dir)] {
+			t.Errorf("%s: a package is named for what it is responsible for", dir)
+		}
+		for _, r := range rules {
+			if !within(dir, r.room) {
+				continue
+			}
+			for file, imports := range files {
+				for _, path := range imports {
+					if within(path, r.not...) && !within(path, r.except...) && !(within(path, r.room) && within(r.room, path)) {
+						t.Errorf("%s imports %s: %s", file, path, r.reason)
+					}
+				}
+			}
+		}
+	}
+}
+
+// within reports whether path is one of the rooms or lies in one.
+func within(path string, rooms ...string) bool {
+	for _, r := range rooms {
+		if path == r || strings.HasPrefix(path, r+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// packages lists our own imports by folder and file, without the module's name
+// and without tests and the packages that only tests use.
+func packages(t *testing.T) map[string]map[string][]string {
+	t.Helper()
+	out := map[string]map[string][]string{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if n := d.Name(); n == "node_modules" || n == "testdata" || strings.HasSuffix(n, "test") || (strings.HasPrefix(n, ".") && n != ".") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(path))
+		if out[dir] == nil {
+			out[dir] = map[string][]string{}
+		}
+		for _, i := range f.Imports {
+			p, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			if own, ok := strings.CutPrefix(p, "deckhand/"); ok {
+				out[dir][path] = append(out[dir][path], own)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 8 {
+		t.Fatalf("found only %d packages: the test runs in the wrong folder", len(out))
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/slackui"
+)
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "deckhand.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+const good = `projects:
+  web:
+    dir: /srv/web
+    workspace: worktree
+    env: [GOPROXY]
+channels:
+  C0123: web
+roles:
+  admins: [U1AB]
+  users: [S1AB]
+policy:
+  rules:
+    - allow: [Read, Glob]
+    - deny: mcp__prod__*
+  requester_may_approve: false
+  approval_timeout: 90m
+`
+
+func TestConfigIsReadIntoTheTermsOfItsUsers(t *testing.T) {
+	t.Parallel()
+	c, err := readConfig(write(t, good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantProjects := map[string]agent.Project{"web": {Name: "web", Dir: "/srv/web", Workspace: agent.WorkspaceWorktree, Env: []string{"GOPROXY"}}}
+	if diff := cmp.Diff(wantProjects, c.projects()); diff != "" {
+		t.Errorf("projects (-want +got):\n%s", diff)
+	}
+	wantPolicy := agent.Policy{Timeout: 90 * time.Minute, Rules: []agent.Rule{
+		{Verdict: agent.Allow, Tools: []string{"Read", "Glob"}}, {Verdict: agent.Deny, Tools: []string{"mcp__prod__*"}},
+	}}
+	if diff := cmp.Diff(wantPolicy, c.policy()); diff != "" {
+		t.Errorf("policy (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(slackui.Roles{Admins: []string{"U1AB"}, Users: []string{"S1AB"}}, c.roles()); diff != "" {
+		t.Errorf("roles (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheExampleIsValid(t *testing.T) {
+	t.Parallel()
+	if _, err := readConfig(filepath.Join("..", "..", "deploy", "deckhand.example.yaml")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every mistake is told with its position and with what to write instead.
+func TestConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, old, new string
+		want           []string
+	}{
+		{"an unknown key", "workspace: worktree", "worksapce: worktree", []string{":4:5", "worksapce"}},
+		{"a wrong type", "C0123: web", "C0123: [web]", []string{":7:"}},
+		{"broken YAML", "  web:\n", "  web: [\n", []string{":"}},
+		{"an unknown workspace", "workspace: worktree", "workspace: tree", []string{":4:16", "projects.web.workspace", "shared, worktree or scratch"}},
+		{"a relative folder", "/srv/web", "srv/web", []string{":3:10", "absolute"}},
+		{"neither dir nor repo", "    dir: /srv/web\n", "", []string{":3:5", "either dir"}},
+		{"a channel's name for its id", "C0123: web", "general: web", []string{":7:", "channel id"}},
+		{"a project that is not there", "C0123: web", "C0123: wbe", []string{":7:10", `"wbe"`}},
+		{"a person's name for their id", "[U1AB]", "[ada]", []string{":9:12", "roles.admins[0]", "Copy member ID"}},
+		{"a rule with two verdicts", "    - deny: mcp__prod__*", "    - deny: Bash\n      allow: Bash", []string{":14:", "one verdict"}},
+		{"a rule without tools", "mcp__prod__*", "[]", []string{":14:", "names no tool"}},
+		{"a pattern that cannot match", "mcp__prod__*", `"Bash(rm *)"`, []string{":14:", "Bash(rm *)"}},
+		{"a secret handed on", "[GOPROXY]", "[SLACK_BOT_TOKEN]", []string{":5:11", "cannot be passed on"}},
+		{"a timeout without a unit", "90m", "90", []string{"24h"}},
+		{"a mode that asks nobody", "    workspace: worktree", "    permission_mode: bypassPermissions", []string{":4:22", "default or plan"}},
+		{"an empty file", good, "", []string{"there is no project"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(good, tt.old) {
+				t.Fatalf("%q is not in the good configuration", tt.old)
+			}
+			file := write(t, strings.Replace(good, tt.old, tt.new, 1))
+			_, err := readConfig(file)
+			if err == nil {
+				t.Fatal("it was accepted")
+			}
+			for _, w := range tt.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("the error does not say %q:\n%v", w, err)
+				}
+			}
+			if !strings.Contains(err.Error(), file) {
+				t.Errorf("the error does not name the file:\n%v", err)
+			}
+		})
+	}
+}
+
+func FuzzConfig(f *testing.F) {
+	f.Add(good)
+	f.Add("projects: {a: &x {dir: *x}}")
+	f.Add("policy: {rules: [{allow: {}}]}")
+	f.Fuzz(func(t *testing.T, text string) {
+		_, _ = readConfig(write(t, text)) // an error, never a panic
+	})
+}

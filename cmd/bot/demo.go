@@ -1,0 +1,323 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/playground"
+	"deckhand/internal/playground/postgres"
+	"deckhand/internal/playground/sample"
+	"deckhand/internal/playground/slack"
+)
+
+// demoOptions are the flags of `bot demo`.
+type demoOptions struct {
+	listen string
+	dir    string
+	json   bool
+	fresh  bool
+	only   string
+	claude string
+	pace   int
+}
+
+func demoCommand(ctx context.Context, args []string, out io.Writer) error {
+	o := demoOptions{}
+	f := flag.NewFlagSet("demo", flag.ContinueOnError)
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8065", "address of the page, on loopback; port 0 takes a free one")
+	f.StringVar(&o.dir, "data", defaultDemoDir(), "folder that keeps everything for the next start")
+	f.BoolVar(&o.json, "json", false, "print one line of JSON when ready, for scripts")
+	f.BoolVar(&o.fresh, "fresh", false, "forget what an earlier demo left in the folder")
+	f.StringVar(&o.only, "only", "", "run one part alone, without a bot: slack or model")
+	f.StringVar(&o.claude, "claude", os.Getenv("CLAUDE_COMMAND"), "the Claude Code program (default: CLAUDE_COMMAND, else claude in PATH)")
+	f.IntVar(&o.pace, "pace", 400, "the scripted model's speech, in characters a second; 0 is as fast as possible")
+	if err := parseFlags(f, args, out, 0); err != nil {
+		return err
+	}
+	if o.claude == "" {
+		o.claude = "claude"
+	}
+	d, err := startDemo(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if err := d.announce(out); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	if !o.json {
+		fmt.Fprintln(out, "\nStopping.")
+	}
+	return nil
+}
+
+func defaultDemoDir() string {
+	if d := os.Getenv("XDG_DATA_HOME"); d != "" {
+		return filepath.Join(d, "deckhand", "demo")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = os.TempDir()
+	}
+	return filepath.Join(home, ".local", "share", "deckhand", "demo")
+}
+
+// demo is the playground, a private Postgres, and the bot in a process of its
+// own: exactly what runs in production, started by `bot run`.
+type demo struct {
+	o          demoOptions
+	log        *zap.Logger
+	db         *postgres.Server // nil when DATABASE_URL is set
+	url        string           // of the database
+	playground *playground.Playground
+	bot        *child
+	realModel  bool
+}
+
+// demoState is the line that --json prints. It also lies in demo.json in the data
+// folder, where it is renewed when the bot had to be started again.
+type demoState struct {
+	URL         string         `json:"url"`
+	SlackAPIURL string         `json:"slack_api_url,omitempty"`
+	ModelURL    string         `json:"model_url,omitempty"`
+	DatabaseURL string         `json:"database_url,omitempty"`
+	BotToken    string         `json:"bot_token,omitempty"`
+	AppToken    string         `json:"app_token,omitempty"`
+	BotUser     string         `json:"bot_user,omitempty"`
+	Workspace   string         `json:"workspace,omitempty"`
+	PIDs        map[string]int `json:"pids"`
+}
+
+func startDemo(ctx context.Context, o demoOptions) (_ *demo, err error) {
+	d := &demo{o: o, log: newLogger("error", "console", nil)}
+	defer func() {
+		if err != nil {
+			d.close()
+		}
+	}()
+	if d.o.dir, err = filepath.Abs(o.dir); err != nil {
+		return nil, fmt.Errorf("--data: %w", err)
+	}
+	if err := os.MkdirAll(d.o.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("--data: %w", err)
+	}
+	parts := playground.Options{
+		Listen: o.listen, Dir: d.o.dir, Fresh: o.fresh, Only: playground.Part(o.only), CharsPerSecond: o.pace, Log: d.log,
+	}
+	if o.only != "" {
+		d.playground, err = playground.Start(ctx, parts)
+		return d, err
+	}
+	if _, err := checkCLI(ctx, strings.Fields(o.claude)); err != nil {
+		return nil, err
+	}
+	if d.url = os.Getenv("DATABASE_URL"); d.url == "" {
+		d.db, err = postgres.Start(ctx, postgres.Options{Dir: filepath.Join(d.o.dir, "postgres"), Fresh: o.fresh, Durable: true, Log: d.log})
+		if errors.Is(err, postgres.ErrInUse) {
+			return nil, fmt.Errorf("another demo uses %s: stop it, or give this one another folder with --data", d.o.dir)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("start the private PostgreSQL: %w", err)
+		}
+		d.url = d.db.URL()
+	}
+	if d.playground, err = playground.Start(ctx, parts); err != nil {
+		return nil, err
+	}
+	if err := d.prepareFiles(); err != nil {
+		return nil, err
+	}
+	return d, d.startBot(ctx)
+}
+
+// prepareFiles writes the sample repository and the configuration, unless an
+// earlier demo left them: people may have changed both.
+func (d *demo) prepareFiles() error {
+	if d.o.fresh {
+		for _, name := range []string{"sample", "bot", "deckhand.yaml", "bot.log"} {
+			if err := os.RemoveAll(filepath.Join(d.o.dir, name)); err != nil {
+				return fmt.Errorf("forget the earlier demo: %w", err)
+			}
+		}
+	}
+	if err := sample.Write(d.workspace()); err != nil && !errors.Is(err, sample.ErrExists) {
+		return fmt.Errorf("write the sample repository: %w", err)
+	}
+	if _, err := os.Stat(d.configFile()); err == nil {
+		return nil
+	}
+	return os.WriteFile(d.configFile(), []byte(fmt.Sprintf(demoConfig, d.workspace(),
+		slack.ChannelGeneral, slack.ChannelEngineering, slack.ChannelPrivate,
+		slack.UserAda, slack.GroupApprovers, slack.GroupEngineers)), 0o600)
+}
+
+const demoConfig = `# The demo's configuration. Change it and start the demo again.
+projects:
+  sample:
+    dir: %q
+channels:
+  %s: sample # general
+  %s: sample # engineering
+  %s: sample # private
+direct_messages: sample
+roles:
+  admins: [%s]
+  approvers: [%s]
+  users: [%s]
+`
+
+func (d *demo) workspace() string  { return filepath.Join(d.o.dir, "sample") }
+func (d *demo) configFile() string { return filepath.Join(d.o.dir, "deckhand.yaml") }
+
+// startBot starts `bot run` and waits until people can use it.
+func (d *demo) startBot(ctx context.Context) error {
+	health, err := freeAddress(ctx)
+	if err != nil {
+		return err
+	}
+	env := map[string]string{
+		"SLACK_BOT_TOKEN": d.playground.Slack().BotToken(), "SLACK_APP_TOKEN": d.playground.Slack().AppToken(),
+		"SLACK_API_URL": d.playground.SlackAPIURL(), "DATABASE_URL": d.url,
+		"CLAUDE_COMMAND": d.o.claude, "DECKHAND_CONFIG": d.configFile(),
+		"DECKHAND_DATA_DIR": filepath.Join(d.o.dir, "bot"), "DECKHAND_LISTEN": health, "DECKHAND_LOG_FORMAT": "console",
+	}
+	if d.realModel = os.Getenv("ANTHROPIC_API_KEY") != ""; !d.realModel {
+		env["ANTHROPIC_BASE_URL"] = d.playground.ModelURL()
+		env["ANTHROPIC_API_KEY"] = "sk-ant-playground"
+		env["CLAUDE_CODE_OAUTH_TOKEN"] = ""
+	}
+	d.bot, err = startChild(childOptions{
+		args: []string{"run"}, env: env, logFile: filepath.Join(d.o.dir, "bot.log"),
+		restarted: func() { _ = d.writeState() },
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("no end in a minute"))
+	defer cancel()
+	for {
+		if ready(ctx, "http://"+health+"/readyz") {
+			return d.writeState()
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-d.bot.failed:
+			return fmt.Errorf("the bot did not start: %s", d.bot.lastWords())
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the bot to be ready: %w", context.Cause(ctx))
+		}
+	}
+}
+
+func ready(ctx context.Context, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+func freeAddress(ctx context.Context) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("look for a free port: %w", err)
+	}
+	defer l.Close() //nolint:errcheck // only its address is wanted
+	return l.Addr().String(), nil
+}
+
+func (d *demo) state() demoState {
+	s := demoState{URL: d.playground.URL(), PIDs: map[string]int{"demo": os.Getpid()}}
+	if d.playground.Model() != nil {
+		s.ModelURL = d.playground.ModelURL()
+	}
+	if w := d.playground.Slack(); w != nil {
+		s.SlackAPIURL, s.BotToken, s.AppToken, s.BotUser = d.playground.SlackAPIURL(), w.BotToken(), w.AppToken(), slack.BotUser
+	}
+	if d.bot != nil {
+		s.DatabaseURL, s.Workspace, s.PIDs["bot"] = d.url, d.workspace(), d.bot.pid()
+	}
+	if d.db != nil {
+		s.PIDs["postgres"] = d.db.PID()
+	}
+	return s
+}
+
+func (d *demo) writeState() error {
+	line, err := json.Marshal(d.state())
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(d.o.dir, "demo.json")
+	if err := os.WriteFile(file+".new", append(line, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write demo.json: %w", err)
+	}
+	return os.Rename(file+".new", file)
+}
+
+// announce says that the demo is ready and what to do.
+func (d *demo) announce(out io.Writer) error {
+	if d.o.json {
+		return json.NewEncoder(out).Encode(d.state())
+	}
+	if d.o.only != "" {
+		_, err := fmt.Fprintf(out, "The playground's %s is ready at %s\nCtrl-C stops it.\n", d.o.only, d.playground.URL())
+		return err
+	}
+	model := "a scripted model: no account needed, nothing leaves this machine"
+	if d.realModel {
+		model = "the real model, through your ANTHROPIC_API_KEY: it costs money"
+	}
+	_, err := fmt.Fprintf(out, `
+  Deckhand's demo is ready: %s
+
+  Open it and write in #engineering:   @deckhand fix the failing test
+
+  It runs the real Claude Code on %s
+  with %s.
+  The bot's log is %s
+  Everything stays there for the next start; --fresh forgets it. Ctrl-C stops it.
+
+`, d.playground.URL(), d.workspace(), model, filepath.Join(d.o.dir, "bot.log"))
+	return err
+}
+
+// close stops the bot first, while what it talks to is still there.
+func (d *demo) close() {
+	if d.bot != nil {
+		d.bot.stop()
+	}
+	if d.playground != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := d.playground.Close(ctx); err != nil {
+			d.log.Error("stop the playground", zap.Error(err))
+		}
+	}
+	if d.db != nil {
+		if err := d.db.Stop(); err != nil {
+			d.log.Error("stop the private PostgreSQL", zap.Error(err))
+		}
+	}
+	if d.bot != nil {
+		_ = os.Remove(filepath.Join(d.o.dir, "demo.json"))
+	}
+}

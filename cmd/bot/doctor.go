@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"deckhand/internal/slackui"
+	"deckhand/internal/store"
+)
+
+func doctorCommand(ctx context.Context, args []string, out io.Writer) error {
+	f := flag.NewFlagSet("doctor", flag.ContinueOnError)
+	health := f.Bool("health", false, "only ask the running bot's /healthz; for container health checks")
+	if err := parseFlags(f, args, out, 0); err != nil {
+		return err
+	}
+	e, err := readEnvironment()
+	if *health {
+		return askHealth(ctx, e.Listen)
+	}
+	bad := 0
+	check := func(what string, err error) bool {
+		if err != nil {
+			bad++
+			fmt.Fprintf(out, "✗ %s\n  %v\n", what, err)
+			return false
+		}
+		fmt.Fprintf(out, "✓ %s\n", what)
+		return true
+	}
+	if !check("environment", err) {
+		return fmt.Errorf("the environment has to be right first")
+	}
+	c, err := readConfig(e.ConfigFile)
+	check("configuration "+e.ConfigFile, err)
+	v, err := checkCLI(ctx, e.command())
+	check("Claude Code "+v, err)
+	s, err := store.Open(ctx, e.DatabaseURL)
+	if check("database", err) {
+		check("database schema", s.CheckSchema(ctx))
+		s.Close()
+	}
+	_, err = slackui.Connect(ctx, slackui.Config{BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: s, Roles: c.roles()})
+	check("Slack tokens", err)
+	if bad > 0 {
+		return fmt.Errorf("%d of the checks failed", bad)
+	}
+	return nil
+}
+
+func askHealth(ctx context.Context, listen string) error {
+	_, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fmt.Errorf("DECKHAND_LISTEN: %q is not host:port", listen)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort("127.0.0.1", port)+"/healthz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("the bot does not answer: %w", err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // the status is all we want
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the bot is not healthy: %s", resp.Status)
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/slackui"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// minCLI is the oldest Claude Code that the bot runs with: older ones do not
+// name their session to the model server and answer part of our requests never.
+const minCLI = "2.1.150"
+
+func runCommand(ctx context.Context, args []string, out io.Writer) error {
+	if err := parseFlags(flag.NewFlagSet("run", flag.ContinueOnError), args, out, 0); err != nil {
+		return err
+	}
+	e, err := readEnvironment()
+	if err != nil {
+		return err
+	}
+	c, err := readConfig(e.ConfigFile)
+	if err != nil {
+		return err
+	}
+	b, err := newBot(ctx, e, c)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	return b.run(ctx)
+}
+
+// bot is everything that runs, connected and checked.
+type bot struct {
+	log        *zap.Logger
+	replica    *agent.Replica
+	store      *store.Store
+	app        *slackui.App
+	supervisor *agent.Supervisor
+	health     net.Listener
+}
+
+// newBot connects to everything the bot needs. Its errors are one sentence each,
+// naming what to change.
+func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
+	redact := render.NewRedactor(secretsOf(e, c)...).Redact
+	b := &bot{log: newLogger(e.LogLevel, e.LogFormat, redact)}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	cliVersion, err := checkCLI(ctx, e.command())
+	if err != nil {
+		return nil, err
+	}
+	if b.replica, err = agent.OpenReplica(e.DataDir); err != nil {
+		return nil, err
+	}
+	if _, err := store.MigrateUp(ctx, e.DatabaseURL); err != nil {
+		return nil, fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	if b.store, err = store.Open(ctx, e.DatabaseURL); err != nil {
+		return nil, fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	if err := b.store.CheckSchema(ctx); err != nil {
+		return nil, err
+	}
+	b.app, err = slackui.Connect(ctx, slackui.Config{
+		BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: b.store,
+		Roles: c.roles(), Channels: c.Channels, DirectMessages: c.DirectMessages, Policy: c.policy(),
+		Redact: redact, Log: b.log.Named("slack"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.supervisor = agent.New(agent.Config{
+		Store: b.store, Frontend: b.app.Frontend(), Projects: c.projects(), Policy: c.policy(),
+		Replica: b.replica.ID, DataDir: e.DataDir, Command: e.command(), CLIVersion: cliVersion,
+		Credentials: e.credentials(), Log: b.log.Named("agent"),
+		Limits: agent.Limits{IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive},
+	})
+	if b.health, err = (&net.ListenConfig{}).Listen(ctx, "tcp", e.Listen); err != nil {
+		return nil, fmt.Errorf("DECKHAND_LISTEN: %w", err)
+	}
+	b.warn(e, c)
+	return b, nil
+}
+
+// warn names what will not work, though the bot can start.
+func (b *bot) warn(e environment, c config) {
+	if len(e.credentials()) == 0 {
+		b.log.Warn("neither ANTHROPIC_API_KEY nor CLAUDE_CODE_OAUTH_TOKEN is set: Claude Code works only if a project's env brings its credentials")
+	}
+	if len(c.Roles.Admins)+len(c.Roles.Approvers)+len(c.Roles.Users) == 0 {
+		b.log.Warn("roles are empty in deckhand.yaml: nobody may use the bot")
+	}
+	for _, name := range sorted(c.Projects) {
+		if dir := c.Projects[name].Dir; dir != "" {
+			if _, err := os.Stat(dir); err != nil {
+				b.log.Warn("the folder of a project is not there", zap.String("project", name), zap.Error(err))
+			}
+		}
+	}
+}
+
+func secretsOf(e environment, c config) []string {
+	secrets := e.secrets()
+	for _, p := range c.Projects {
+		for _, name := range p.Env {
+			secrets = append(secrets, os.Getenv(name))
+		}
+	}
+	return secrets
+}
+
+// run works until ctx ends, then stops in order: no new envelopes, then the
+// sessions, then the last messages to Slack.
+func (b *bot) run(ctx context.Context) error {
+	b.log.Info("deckhand is running", zap.String("version", versionString()), zap.String("replica", b.replica.ID), zap.Stringer("listen", b.health.Addr()))
+	publishing, stopPublishing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopPublishing()
+
+	var running sync.WaitGroup
+	running.Go(func() {
+		defer stopPublishing()
+		_ = b.supervisor.Run(ctx) // it ends with ctx and has no error of its own
+	})
+	server := &http.Server{Handler: b.healthHandler(), ReadHeaderTimeout: 5 * time.Second}
+	running.Go(func() {
+		if err := server.Serve(b.health); !errors.Is(err, http.ErrServerClosed) {
+			b.log.Error("serve /healthz", zap.Error(err))
+		}
+	})
+	err := b.app.Run(ctx, publishing, b.supervisor)
+	_ = server.Close()
+	running.Wait()
+	b.log.Info("deckhand has stopped")
+	return err
+}
+
+func (b *bot) close() {
+	if b.health != nil {
+		_ = b.health.Close()
+	}
+	if b.store != nil {
+		b.store.Close()
+	}
+	if b.replica != nil {
+		_ = b.replica.Close()
+	}
+	_ = b.log.Sync()
+}
+
+// healthHandler serves /healthz, whether the process should live, and /readyz,
+// whether people can use it.
+func (b *bot) healthHandler() http.Handler {
+	mux := http.NewServeMux()
+	answer := func(w http.ResponseWriter, r *http.Request, slack bool) {
+		ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
+		defer cancel()
+		state := map[string]any{"version": versionString(), "database": "ok", "slack": "connected", "sessions": b.supervisor.Live()}
+		code := http.StatusOK
+		if err := b.store.Ping(ctx); err != nil {
+			state["database"], code = "unreachable", http.StatusServiceUnavailable
+		}
+		if !b.app.Connected() {
+			state["slack"] = "not connected"
+			if slack {
+				code = http.StatusServiceUnavailable
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(state) // the client has gone
+	}
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { answer(w, r, false) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, r, true) })
+	return mux
+}
+
+// checkCLI asks the CLI for its version and refuses one that is too old.
+func checkCLI(ctx context.Context, command []string) (string, error) {
+	v, err := claude.Version(ctx, command)
+	if err != nil {
+		return "", fmt.Errorf("CLAUDE_COMMAND: %s does not run (%w); install Claude Code with deploy/claude/install.sh, which prints the path to set", strings.Join(command, " "), err)
+	}
+	if older(v, minCLI) {
+		return "", fmt.Errorf("CLAUDE_COMMAND: Claude Code %s is too old; Deckhand needs %s or newer: deploy/claude/install.sh installs the version it is tested with", v, minCLI)
+	}
+	return v, nil
+}
+
+// older compares dotted versions by their numbers.
+func older(v, than string) bool {
+	a, b := strings.Split(v, "."), strings.Split(than, ".")
+	for i := range b {
+		if i >= len(a) {
+			return true
+		}
+		x, errX := strconv.Atoi(a[i])
+		y, errY := strconv.Atoi(b[i])
+		if errX != nil || errY != nil || x == y {
+			continue
+		}
+		return x < y
+	}
+	return false
+}

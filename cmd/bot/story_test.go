@@ -1,0 +1,315 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The people and places of the playground.
+const (
+	ada     = "U0ADA"     // admin
+	grace   = "U0GRACE"   // approver
+	linus   = "U0LINUS"   // user
+	mallory = "U0MALLORY" // nobody
+	guest   = "U0GUEST"
+	eng     = "C0ENG"
+	random  = "C0RANDOM" // no project
+	shared  = "C0SHARED"
+)
+
+// TestTheDemoStory is the main job, end to end: mention, work, approve, result,
+// cost, and on in the same thread.
+func TestTheDemoStory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if testsPass(t, w.Workspace) {
+		t.Fatal("the sample's tests pass before the fix")
+	}
+
+	thread := w.post(linus, eng, "", "@deckhand fix the failing test")
+	w.find(eng, thread, "the eyes", func(m message) bool { return m.TS == thread && m.reacted("eyes") })
+
+	// Linus may ask, but not approve; he is told so, and nobody else is.
+	card := w.card(eng, thread)
+	if !strings.Contains(card.all(), "npm test") {
+		t.Errorf("the card does not show the command: %s", card.all())
+	}
+	told := w.click(linus, eng, card.TS, "approve")
+	if len(told) != 1 || told[0].EphemeralTo != linus || !strings.Contains(told[0].all(), "not an approver") {
+		t.Errorf("Linus was told %+v", told)
+	}
+	if !w.card(eng, thread).has("approve") {
+		t.Error("a refused click changed the card")
+	}
+
+	// Grace approves until the story is over.
+	w.approveAll(grace, eng, thread)
+	if !testsPass(t, w.Workspace) {
+		t.Error("the sample's tests do not pass after the fix")
+	}
+	final := w.find(eng, thread, "the final message", func(m message) bool {
+		return m.User == w.BotUser && strings.Contains(m.all(), "turns ·") && strings.Contains(m.all(), "$")
+	})
+	if final.has("stop") {
+		t.Error("the final message still has a Stop button")
+	}
+
+	// The same process goes on.
+	second := w.post(linus, eng, thread, "say: a second answer")
+	w.says(eng, thread, "a second answer")
+	w.done(eng, thread, second)
+
+	// The costs are those of the model's own bill.
+	w.post(linus, eng, thread, "@deckhand costs")
+	w.says(eng, thread, "This thread")
+	w.assertLedgerEqualsBill()
+	if n := w.count(`SELECT count(*) FROM epochs`); n != 1 {
+		t.Errorf("%d processes ran for two messages", n)
+	}
+}
+
+// TestADenialReachesTheModel: the person's reason steers it, and nothing runs.
+func TestADenialReachesTheModel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	thread := w.post(ada, eng, "", "@deckhand do this\ntool: Bash {\"command\":\"touch forbidden\"}\nsay: I am done.")
+	card := w.card(eng, thread)
+	w.click(ada, eng, card.TS, "deny")
+	w.find(eng, thread, "the card to say who denied", func(m message) bool {
+		return m.TS == card.TS && strings.Contains(m.all(), "Denied") && strings.Contains(m.all(), ada) && !m.has("approve")
+	})
+	w.done(eng, thread, thread)
+	if _, err := os.Stat(filepath.Join(w.Workspace, "forbidden")); err == nil {
+		t.Error("the denied command ran")
+	}
+	late := w.click(grace, eng, card.TS, "approve") // an old card in somebody's window
+	if len(late) != 1 || !strings.Contains(late[0].all(), "denied already") {
+		t.Errorf("a late click was answered with %+v", late)
+	}
+}
+
+// TestTwoClicksAtOnce: the first wins, the other is told, the tool runs once.
+func TestTwoClicksAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	thread := w.post(linus, eng, "", "@deckhand go\ntool: Bash {\"command\":\"echo x >> ran\"}\nsay: ok")
+	card := w.card(eng, thread)
+	var wg sync.WaitGroup
+	answers := make(chan []message, 2)
+	for _, who := range []string{ada, grace} {
+		wg.Go(func() { answers <- w.click(who, eng, card.TS, "approve") })
+	}
+	wg.Wait()
+	told := len(<-answers) + len(<-answers)
+	if told != 1 {
+		t.Errorf("%d of two clicks were told that they were late", told)
+	}
+	w.done(eng, thread, thread)
+	if b, err := os.ReadFile(filepath.Join(w.Workspace, "ran")); err != nil || string(b) != "x\n" {
+		t.Errorf("the command ran as %q, %v", b, err)
+	}
+}
+
+// TestARestartInMidApproval: the bot is killed while a card is open. The card
+// still works, the session goes on, the tool runs once.
+func TestARestartInMidApproval(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	thread := w.post(linus, eng, "", "@deckhand remember the word heron\nsay: I remember.")
+	w.done(eng, thread, thread)
+	second := w.post(linus, eng, thread, "go on\ntool: Bash {\"command\":\"echo x >> ran\"}\nsay: finished it")
+	card := w.card(eng, thread)
+
+	old := w.PIDs["bot"]
+	tree := descendants(old)
+	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	w.renewed(old)
+	w.find(eng, thread, "the interrupted message to say so", func(m message) bool {
+		return strings.Contains(m.all(), "restarted here") && !m.has("stop")
+	})
+	w.click(grace, eng, card.TS, "approve")
+	w.says(eng, thread, "finished it")
+	w.done(eng, thread, second)
+	if b, err := os.ReadFile(filepath.Join(w.Workspace, "ran")); err != nil || string(b) != "x\n" {
+		t.Errorf("the command ran as %q, %v", b, err)
+	}
+	if n := w.count(`SELECT count(*) FROM approvals WHERE tool_name = 'Bash'`); n != 1 {
+		t.Errorf("%d cards for one command", n)
+	}
+	if n := w.count(`SELECT count(*) FROM sessions`); n != 1 {
+		t.Errorf("%d sessions in one thread", n)
+	}
+	if len(tree) < 3 {
+		t.Errorf("the bot had only %d processes: %v", len(tree), tree)
+	}
+	w.assertGone(tree)
+}
+
+// TestARestartBetweenTurns: data stays, and the session is resumed.
+func TestARestartBetweenTurns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	thread := w.post(linus, eng, "", "@deckhand say: one")
+	w.done(eng, thread, thread)
+	w.stop()
+	w.start()
+	again := w.post(linus, eng, thread, "say: two")
+	w.says(eng, thread, "two")
+	w.done(eng, thread, again)
+	if s, e := w.count(`SELECT count(*) FROM sessions`), w.count(`SELECT count(*) FROM epochs`); s != 1 || e != 2 {
+		t.Errorf("%d sessions and %d epochs; want one session in two processes", s, e)
+	}
+}
+
+// TestStop: by the button and by the word.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	long := "slow: 40\nsay: " + strings.Repeat("This takes its time. ", 400)
+	thread := w.post(linus, eng, "", "@deckhand "+long)
+	live := w.find(eng, thread, "a Stop button", func(m message) bool { return m.has("stop") })
+	w.click(linus, eng, live.TS, "stop")
+	w.find(eng, thread, "the turn to say who stopped it", func(m message) bool {
+		return m.TS == live.TS && strings.Contains(m.all(), "Stopped by") && !m.has("stop")
+	})
+	w.post(linus, eng, thread, long)
+	w.find(eng, thread, "another Stop button", func(m message) bool { return m.has("stop") })
+	w.post(linus, eng, thread, "@deckhand stop")
+	w.eventually("the second turn to end", func() bool { return w.count(`SELECT count(*) FROM turns WHERE state = 'interrupted'`) == 2 })
+	last := w.post(linus, eng, thread, "say: still here")
+	w.says(eng, thread, "still here")
+	w.done(eng, thread, last)
+	w.assertLedgerEqualsBill()
+}
+
+// TestWhoMayNot: each is told, alone, and nothing happens.
+func TestWhoMayNot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tests := []struct{ name, user, channel, text, told string }{
+		{"a stranger", mallory, eng, "@deckhand say: hi", "not a user"},
+		{"a guest", guest, "C0GENERAL", "@deckhand say: hi", "Guests"},
+		{"a channel without a project", linus, random, "@deckhand say: hi", "No project"},
+		{"a channel shared with another company", ada, shared, "@deckhand say: hi", "shared with other companies"},
+		{"a mention without a text", linus, eng, "@deckhand", "@"},
+		{"an approval that is not there", ada, eng, "@deckhand approve ABCDE", "ABCDE"},
+		{"a stop where nothing runs", linus, eng, "@deckhand stop", "Nothing is running"},
+	}
+	for _, tt := range tests {
+		ts := w.post(tt.user, tt.channel, "", tt.text)
+		m := w.find(tt.channel, ts, tt.name+" to be told", func(m message) bool { return m.EphemeralTo == tt.user })
+		if !strings.Contains(m.all(), tt.told) {
+			t.Errorf("%s was told %s", tt.name, m.all())
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM threads`); n != 0 {
+		t.Errorf("%d threads were opened", n)
+	}
+}
+
+// TestALongPaste: 40 KB come in whole, and 40 KB go out in pieces.
+func TestALongPaste(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	paste := strings.Repeat("All work and no play makes a dull log line.\n", 900)
+	thread := w.post(linus, eng, "", "@deckhand say: read it\n"+paste)
+	w.says(eng, thread, "read it")
+	w.done(eng, thread, thread)
+	again := w.post(linus, eng, thread, "say: "+strings.Repeat("lorem ipsum dolor ", 2500)+"THE-END")
+	w.done(eng, thread, again)
+	w.find(eng, thread, "the whole text as a file", func(m message) bool { return len(m.Files) > 0 || strings.Contains(m.all(), "THE-END") })
+}
+
+func (w *world) approveAll(user, channel, thread string) {
+	w.t.Helper()
+	w.eventually("the story to end", func() bool {
+		for _, m := range w.messages(channel, thread) {
+			if m.TS == thread && m.reacted("white_check_mark") {
+				return true
+			}
+			if m.has("approve") {
+				w.click(user, channel, m.TS, "approve")
+			}
+		}
+		return false
+	})
+}
+
+func testsPass(t *testing.T, dir string) bool {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "npm", "test")
+	cmd.Dir = dir
+	return cmd.Run() == nil
+}
+
+func (w *world) count(sql string) int64 {
+	w.t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, w.DatabaseURL)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // a test's connection
+	var n int64
+	if err := conn.QueryRow(ctx, sql).Scan(&n); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// assertLedgerEqualsBill compares what we booked with what the model charged, to
+// the micro-dollar. Money of calls that the CLI has not reported yet is reported
+// with its next result, so the test must have ended a turn.
+func (w *world) assertLedgerEqualsBill() {
+	w.t.Helper()
+	var bill struct {
+		Total struct {
+			MicroUSD int64 `json:"micro_usd"`
+		} `json:"total"`
+	}
+	w.must(http.MethodGet, "/_control/bill", nil, &bill)
+	if got := w.count(`SELECT COALESCE(sum(micro_usd), 0)::bigint FROM ledger`); got != bill.Total.MicroUSD {
+		w.t.Errorf("the ledger says %d micro-USD, the bill %d", got, bill.Total.MicroUSD)
+	}
+}
+
+// descendants lists a process and all that come from it.
+func descendants(pid int) []int {
+	out := []int{pid}
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, file := range tasks {
+		b, _ := os.ReadFile(file)
+		for _, f := range strings.Fields(string(b)) {
+			if child, err := strconv.Atoi(f); err == nil {
+				out = append(out, descendants(child)...)
+			}
+		}
+	}
+	return out
+}
+
+// assertGone waits for processes to end.
+func (w *world) assertGone(pids []int) {
+	w.t.Helper()
+	w.eventually("the processes to be gone", func() bool {
+		for _, pid := range pids {
+			if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(b), ") Z ") {
+				return false
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,365 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/playground/postgres"
+)
+
+// asBot makes the test binary be the program itself: the end-to-end tests run
+// `bot demo` as people do, in a process of its own.
+const asBot = "DECKHAND_TEST_AS_BOT"
+
+func TestMain(m *testing.M) {
+	claude.RunReaper()
+	if os.Getenv(asBot) == "1" {
+		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// patience is how long a test waits for what must happen: no test depends on how
+// fast it does.
+const patience = 90 * time.Second
+
+// world is a running demo, seen through its control API.
+type world struct {
+	t   *testing.T
+	dir string
+	cmd *exec.Cmd
+	demoState
+}
+
+// claudePath is the pinned CLI, or a skip.
+func claudePath(t *testing.T) string {
+	t.Helper()
+	if p := os.Getenv("DECKHAND_TEST_CLAUDE"); p != "" {
+		return p
+	}
+	cache := os.Getenv("DECKHAND_CACHE")
+	if cache == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cache = filepath.Join(base, "deckhand")
+	}
+	found, _ := filepath.Glob(filepath.Join(cache, "claude", pinnedCLI(t), "node_modules/@anthropic-ai/claude-code-*/claude"))
+	if len(found) == 0 {
+		need(t, "Claude Code is not in the cache: run deploy/claude/install.sh")
+	}
+	return found[0]
+}
+
+func pinnedCLI(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("../../deploy/claude/package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p struct {
+		Dependencies map[string]string `json:"dependencies"`
+	}
+	if err := json.Unmarshal(b, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p.Dependencies["@anthropic-ai/claude-code"]
+}
+
+// need skips a test whose tool is missing; `make test` makes that an error.
+func need(t *testing.T, reason string) {
+	t.Helper()
+	if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
+		t.Fatal(reason)
+	}
+	t.Skip(reason)
+}
+
+// newWorld starts a demo in a folder of its own, as fast as it goes.
+func newWorld(t *testing.T, flags ...string) *world {
+	t.Helper()
+	if _, err := postgres.Find(); err != nil {
+		need(t, err.Error())
+	}
+	// Not t.TempDir: PostgreSQL drops to another user when the test runs as root.
+	dir, err := os.MkdirTemp("", "deckhand-world-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, dir: dir}
+	t.Cleanup(func() {
+		w.stop()
+		if t.Failed() {
+			w.dumpLog()
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	w.start(flags...)
+	return w
+}
+
+func (w *world) start(flags ...string) {
+	w.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	args := append([]string{"demo", "--json", "--listen", "127.0.0.1:0", "--pace", "0", "--data", w.dir, "--claude", claudePath(w.t)}, flags...)
+	w.cmd = exec.Command(self, args...) //nolint:noctx // stopped in stop
+	w.cmd.Env = w.environ()
+	w.cmd.Stderr = os.Stderr
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		w.dumpLog()
+		w.t.Fatalf("the demo did not get ready: %v", err)
+	}
+	if err := json.Unmarshal(line, &w.demoState); err != nil {
+		w.t.Fatalf("the demo's line is not JSON: %v: %s", err, line)
+	}
+}
+
+func (w *world) environ() []string {
+	env := []string{asBot + "=1"}
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		switch {
+		case strings.HasPrefix(name, "SLACK_"), strings.HasPrefix(name, "ANTHROPIC_"), name == "DATABASE_URL", name == "CLAUDE_COMMAND":
+		default:
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// stop ends the demo as Ctrl-C does.
+func (w *world) stop() {
+	if w.cmd == nil {
+		return
+	}
+	_ = w.cmd.Process.Signal(syscall.SIGTERM)
+	if err := w.cmd.Wait(); err != nil {
+		w.t.Errorf("the demo ended with %v", err)
+	}
+	w.cmd = nil
+}
+
+func (w *world) dumpLog() {
+	b, err := os.ReadFile(filepath.Join(w.dir, "bot.log"))
+	if err != nil {
+		return
+	}
+	if len(b) > 20_000 {
+		b = b[len(b)-20_000:]
+	}
+	w.t.Logf("the bot's log:\n%s", b)
+}
+
+// renewed is the demo's state after the bot was started again.
+func (w *world) renewed(oldPID int) {
+	w.t.Helper()
+	w.eventually("a new bot process", func() bool {
+		b, err := os.ReadFile(filepath.Join(w.dir, "demo.json"))
+		var s demoState
+		if err != nil || json.Unmarshal(b, &s) != nil || s.PIDs["bot"] == oldPID {
+			return false
+		}
+		w.demoState = s
+		return true
+	})
+}
+
+func (w *world) do(method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, w.URL+path, body)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, b)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(b, out)
+}
+
+func (w *world) must(method, path string, in, out any) {
+	w.t.Helper()
+	if err := w.do(method, path, in, out); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// message is a message as it stands in the workspace.
+type message struct {
+	TS          string          `json:"ts"`
+	User        string          `json:"user"`
+	Text        string          `json:"text"`
+	ThreadTS    string          `json:"thread_ts"`
+	Blocks      json.RawMessage `json:"blocks"`
+	EphemeralTo string          `json:"ephemeral_to"`
+	Edits       int             `json:"edits"`
+	Reactions   []struct {
+		Name  string   `json:"name"`
+		Users []string `json:"users"`
+	} `json:"reactions"`
+	Files []struct {
+		Name string `json:"name"`
+	} `json:"files"`
+}
+
+// all is everything a person can read in the message.
+func (m message) all() string { return m.Text + "\n" + string(m.Blocks) }
+
+func (m message) has(action string) bool {
+	return bytes.Contains(m.Blocks, []byte(`"action_id":"`+action+`"`))
+}
+
+func (m message) reacted(name string) bool {
+	for _, r := range m.Reactions {
+		if r.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// post posts as a person and returns the message's ts.
+func (w *world) post(user, channel, thread, text string) string {
+	w.t.Helper()
+	var out struct {
+		TS string `json:"ts"`
+	}
+	in := map[string]any{"user": user, "channel": channel, "text": text}
+	if thread != "" {
+		in["thread_ts"] = thread
+	}
+	w.must(http.MethodPost, "/_control/messages", in, &out)
+	return out.TS
+}
+
+func (w *world) messages(channel, thread string) []message {
+	w.t.Helper()
+	var out struct {
+		Messages []message `json:"messages"`
+	}
+	q := url.Values{"channel": {channel}}
+	if thread != "" {
+		q.Set("thread_ts", thread)
+	}
+	w.must(http.MethodGet, "/_control/messages?"+q.Encode(), nil, &out)
+	return out.Messages
+}
+
+// click clicks as a person and returns the ephemeral answers.
+func (w *world) click(user, channel, ts, action string) []message {
+	w.t.Helper()
+	var out struct {
+		Ephemerals []message `json:"ephemerals"`
+	}
+	w.must(http.MethodPost, "/_control/actions", map[string]any{"user": user, "channel": channel, "message_ts": ts, "action_id": action}, &out)
+	return out.Ephemerals
+}
+
+func (w *world) eventually(what string, ok func() bool) {
+	w.t.Helper()
+	deadline := time.Now().Add(patience)
+	for !ok() {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("waited in vain for %s", what)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// find waits for a message in the thread that fits.
+func (w *world) find(channel, thread, what string, fits func(message) bool) message {
+	w.t.Helper()
+	var found message
+	deadline := time.Now().Add(patience)
+	for {
+		all := w.messages(channel, thread)
+		for _, m := range all {
+			if fits(m) {
+				found = m
+			}
+		}
+		if found.TS != "" {
+			return found
+		}
+		if time.Now().After(deadline) {
+			var b strings.Builder
+			for _, m := range all {
+				fmt.Fprintf(&b, "\n— %s %s to=%s %s", m.TS, m.User, m.EphemeralTo, m.all())
+			}
+			w.t.Fatalf("waited in vain for %s; the thread:%s", what, b.String())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// card waits for an open approval card.
+func (w *world) card(channel, thread string) message {
+	w.t.Helper()
+	return w.find(channel, thread, "an approval card", func(m message) bool { return m.has("approve") })
+}
+
+// says waits for a message of the bot's that contains text.
+func (w *world) says(channel, thread, text string) message {
+	w.t.Helper()
+	return w.find(channel, thread, "the bot to say "+text, func(m message) bool {
+		return m.User == w.BotUser && strings.Contains(m.all(), text)
+	})
+}
+
+// done waits until the prompt is marked as done.
+func (w *world) done(channel, thread, promptTS string) {
+	w.t.Helper()
+	w.find(channel, thread, "the prompt to be done", func(m message) bool { return m.TS == promptTS && m.reacted("white_check_mark") })
+}

@@ -1,0 +1,80 @@
+package agent
+
+import (
+	"time"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/store"
+)
+
+// Frontend is where people see a thread's work: slackui implements it. Every
+// method returns at once and may be called from any worker's goroutine; the
+// frontend coalesces, paces and retries on its own time, so that a slow Slack
+// never holds a worker up.
+type Frontend interface {
+	// ShowTurn shows the turn as it stands now. The latest call wins; calls for
+	// one turn come from one goroutine, in order. After a call with State.Ended()
+	// there is no further one for that turn.
+	ShowTurn(Turn)
+	// ShowApproval shows an approval's card: pending with buttons, or as it ended.
+	ShowApproval(store.Approval)
+	// MarkPrompt shows on the person's own message how far it has come.
+	MarkPrompt(store.Prompt, PromptMark)
+	// Say posts one sentence into the thread.
+	Say(store.ThreadKey, string)
+	// Abandon marks what a turn that another process of ours was showing has
+	// left in the thread: it goes on elsewhere, and its controls are dead.
+	Abandon(turnID int64, sentence string)
+}
+
+// PromptMark says how far a prompt has come.
+type PromptMark string
+
+// The marks of a prompt.
+const (
+	PromptQueued  PromptMark = "queued"
+	PromptRunning PromptMark = "running"
+	PromptDone    PromptMark = "done"
+	PromptFailed  PromptMark = "failed"
+)
+
+// TurnState says whether a turn runs and how it ended.
+type TurnState string
+
+// The states of a turn. A turn ends in exactly one of the last three.
+const (
+	TurnRunning     TurnState = "running"
+	TurnDone        TurnState = "done"
+	TurnInterrupted TurnState = "interrupted"
+	TurnFailed      TurnState = "failed"
+)
+
+// Ended reports whether the turn is over.
+func (s TurnState) Ended() bool { return s != TurnRunning }
+
+// Turn is one turn of a thread as people should see it: a plain value, safe to
+// keep. Content is what the CLI said, folded; the rest is what Deckhand knows.
+type Turn struct {
+	ID      int64           // the row in turns
+	Thread  store.ThreadKey // where it is shown
+	Project string
+	// Workspace is the folder the thread works in.
+	Workspace string
+	// RequestedBy is the Slack user whose prompt the turn answers.
+	RequestedBy string
+	State       TurnState
+	Content     claude.Turn
+	StartedAt   time.Time
+	EndedAt     time.Time // zero while it runs
+	// AgentTurns is the number of model round-trips, CostMicroUSD what the turn
+	// cost in micro-USD by the ledger; both are known at the end. Estimated
+	// marks a cost that the CLI never reported.
+	AgentTurns   int
+	CostMicroUSD int64
+	Estimated    bool
+	// Waiting is the number of approvals that the turn is waiting for now.
+	Waiting int
+	// Problem is a sentence for people when State is TurnFailed or
+	// TurnInterrupted, with what to do next; else empty.
+	Problem string
+}

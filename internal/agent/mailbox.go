@@ -1,0 +1,63 @@
+package agent
+
+import "sync"
+
+type letterKind int
+
+const (
+	letterWake      letterKind = iota // there may be a prompt
+	letterDecided                     // id: an approval has ended
+	letterExpired                     // id: an approval's time is up
+	letterStop                        // id: the person who stops the turn
+	letterHibernate                   // another session needs the slot
+	letterLeaseLost
+)
+
+type letter struct {
+	kind letterKind
+	id   string
+}
+
+// mailbox is an unbounded queue that never makes a sender wait. Wakes are
+// merged. The zero value is not usable: see newMailbox.
+type mailbox struct {
+	mu      sync.Mutex
+	letters []letter
+	wake    bool
+	signal  chan struct{} // has a token when there may be something
+}
+
+func newMailbox() *mailbox { return &mailbox{signal: make(chan struct{}, 1)} }
+
+func (b *mailbox) put(l letter) {
+	b.mu.Lock()
+	if l.kind == letterWake {
+		b.wake = true
+	} else {
+		b.letters = append(b.letters, l)
+	}
+	b.mu.Unlock()
+	select {
+	case b.signal <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the mailbox; the wake, if any, comes last.
+func (b *mailbox) take() []letter {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := b.letters
+	b.letters = nil
+	if b.wake {
+		out = append(out, letter{kind: letterWake})
+		b.wake = false
+	}
+	return out
+}
+
+func (b *mailbox) hasWake() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.wake
+}

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+)
+
+// Replica is this process's right to a data folder and the id that goes with
+// it. The id outlives the process, and the lock makes sure that one process has
+// it at a time: a replica that starts again knows that whoever held its leases
+// is dead, and takes them at once.
+type Replica struct {
+	ID   string
+	lock *os.File
+}
+
+// OpenReplica locks the data folder, making it if need be, and reads or makes
+// its replica id.
+func OpenReplica(dataDir string) (*Replica, error) {
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data folder: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dataDir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the data folder's lock: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("another bot uses the data folder %s: stop it, or set DECKHAND_DATA_DIR to another folder", dataDir)
+		}
+		return nil, fmt.Errorf("lock the data folder %s: %w", dataDir, err)
+	}
+	file := filepath.Join(dataDir, "replica-id")
+	b, err := os.ReadFile(file)
+	id := strings.TrimSpace(string(b))
+	if errors.Is(err, os.ErrNotExist) || (err == nil && id == "") {
+		id = uuid.NewString()
+		err = os.WriteFile(file, []byte(id+"\n"), 0o600)
+	}
+	if err != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("read the replica id: %w", err)
+	}
+	return &Replica{ID: id, lock: lock}, nil
+}
+
+// Close gives the data folder back.
+func (r *Replica) Close() error { return r.lock.Close() }

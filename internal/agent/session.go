@@ -1,0 +1,252 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+)
+
+// session is one live process of the thread's session: one epoch of its ledger,
+// until a /clear begins another.
+type session struct {
+	id       string
+	epoch    int
+	proc     *claude.Process
+	meter    *claude.Meter
+	content  claude.Turn           // the last turn, which the next one follows
+	idle     *time.Timer           // fires when it may hibernate; counts between turns
+	messages <-chan claude.Message // closed when the process has ended and all is read
+	stopPump context.CancelFunc
+	pump     sync.WaitGroup // the pump, and requests that wait for the CLI
+}
+
+// ensureSession starts the thread's process if none runs. Its error is what
+// people may be told, as a [*startError], or one that ends the worker.
+func (w *worker) ensureSession(ctx context.Context) error {
+	if w.session != nil {
+		return nil
+	}
+	err := w.s.slots.acquire(ctx, w, func() {
+		w.s.c.Frontend.Say(w.thread.Key(), fmt.Sprintf("All %d sessions that may run at once are busy. This one starts as soon as one is free.", w.s.c.Limits.MaxLive))
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.startSession(ctx); err != nil {
+		w.s.slots.release(w)
+		return err
+	}
+	return nil
+}
+
+// startError is a start that failed for a reason that people can be told.
+type startError struct {
+	sentence string
+	err      error
+}
+
+func (e *startError) Error() string { return "start the session: " + e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+func (w *worker) startSession(ctx context.Context) error {
+	dir, err := w.s.prepareWorkspace(ctx, w.thread, w.project)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return &startError{sentence: "The workspace is not ready: " + err.Error() + ". Ask an admin to look at the project in deckhand.yaml.", err: err}
+	}
+	if dir != w.thread.Workspace {
+		if err := w.s.c.Store.SetWorkspace(ctx, w.heldLease(), dir); err != nil {
+			return err
+		}
+		w.thread.Workspace = dir
+	}
+
+	resume := false
+	if w.thread.SessionID == "" {
+		if err := w.newSession(ctx, ""); err != nil {
+			return err
+		}
+	} else if resume, err = w.s.c.Store.SessionStarted(ctx, w.thread.SessionID); err != nil {
+		return err
+	}
+	proc, err := w.launch(ctx, resume)
+	var exit *claude.ExitError
+	if errors.As(err, &exit) {
+		switch {
+		case exit.Reason == claude.ExitUnknownSession && resume:
+			// It never finished a turn, or its transcript is gone with its folder.
+			w.s.c.Frontend.Say(w.thread.Key(), "The earlier conversation of this thread cannot be resumed, so it starts anew: what was said before is not known to it.")
+			if err := w.newSession(ctx, w.thread.SessionID); err != nil {
+				return err
+			}
+			proc, err = w.launch(ctx, false)
+		case exit.Reason == claude.ExitIDInUse && !resume:
+			proc, err = w.launch(ctx, true)
+		}
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return &startError{sentence: sentence(err), err: err}
+	}
+	return w.adopt(ctx, proc)
+}
+
+func (w *worker) newSession(ctx context.Context, parent string) error {
+	id := uuid.NewString()
+	if err := w.s.c.Store.NewSession(ctx, w.heldLease(), id, parent); err != nil {
+		return err
+	}
+	w.thread.SessionID = id
+	return nil
+}
+
+// launch starts the process and initializes it.
+func (w *worker) launch(ctx context.Context, resume bool) (*claude.Process, error) {
+	prompt, err := systemPrompt(w.project, w.thread.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	proc, err := claude.Start(ctx, claude.Options{
+		Command:            w.s.c.Command,
+		Dir:                w.thread.Workspace,
+		Env:                w.s.environ(w.project),
+		SessionID:          w.thread.SessionID,
+		Resume:             resume,
+		Model:              w.project.Model,
+		PermissionMode:     w.project.PermissionMode,
+		AppendSystemPrompt: prompt,
+		Version:            w.s.c.CLIVersion,
+		SilenceAfter:       w.s.c.Limits.Silence,
+		Logger:             w.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := proc.Initialize(ctx, claude.InitializeRequest{PreToolUse: true}); err != nil {
+		proc.Kill()
+		<-proc.Done()
+		var exit *claude.ExitError
+		if !errors.As(err, &exit) && ctx.Err() == nil {
+			if e := proc.Exit(); e != nil && e.Reason != claude.ExitKilled {
+				err = e
+			}
+		}
+		return nil, err
+	}
+	return proc, nil
+}
+
+// adopt begins an epoch for an initialized process and reads its messages from
+// here on.
+func (w *worker) adopt(ctx context.Context, proc *claude.Process) error {
+	baseline, err := proc.Baseline(ctx)
+	if err != nil {
+		proc.Kill()
+		<-proc.Done()
+		return &startError{sentence: sentence(err), err: err}
+	}
+	epoch, err := w.s.c.Store.BeginEpoch(ctx, w.heldLease(), w.thread.SessionID, w.s.c.CLIVersion, baseline.TotalMicroUSD)
+	if err != nil {
+		proc.Kill()
+		<-proc.Done()
+		return err
+	}
+	messages := make(chan claude.Message)
+	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s := &session{
+		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: claude.NewMeter(baseline),
+		idle: time.NewTimer(w.s.c.Limits.IdleTimeout), messages: messages, stopPump: stop,
+	}
+	// The process's queue never makes its reader wait, so the pump may.
+	s.pump.Go(func() {
+		defer close(messages)
+		for {
+			m, err := proc.Next(pumpCtx)
+			if err != nil {
+				return
+			}
+			select {
+			case messages <- m:
+			case <-pumpCtx.Done():
+				return
+			}
+		}
+	})
+	w.session = s
+	w.s.slots.rest(w, true)
+	w.log.Info("session started", zap.String("session", s.id), zap.Int("epoch", epoch), zap.Int("pid", proc.PID()))
+	return nil
+}
+
+// stopSession ends the process, politely unless it was fenced off, and waits for
+// everything that it had started.
+func (w *worker) stopSession(ctx context.Context, now bool) {
+	s := w.session
+	if s == nil {
+		return
+	}
+	if now {
+		s.proc.Kill()
+	} else if err := s.proc.Stop(ctx); err != nil {
+		w.log.Warn("stop the CLI", zap.Error(err))
+		s.proc.Kill()
+	}
+	<-s.proc.Done()
+	s.stopPump()
+	s.pump.Wait()
+	s.idle.Stop()
+	w.session = nil
+	w.s.slots.release(w)
+	w.log.Info("session stopped", zap.String("session", s.id), zap.NamedError("exit", s.proc.Exit()))
+}
+
+// request runs a control request that may take its time beside the loop.
+func (s *session) request(ctx context.Context, log *zap.Logger, what string, fn func(context.Context) error) {
+	ctx = context.WithoutCancel(ctx) // bounded by the request's own limit
+	s.pump.Go(func() {
+		if err := fn(ctx); err != nil {
+			log.Warn(what, zap.Error(err))
+		}
+	})
+}
+
+func systemPrompt(p Project, workspace string) (string, error) {
+	md, err := instructions(workspace)
+	if err != nil {
+		return "", err
+	}
+	parts := []string{
+		"You are working for a team through Slack: your text appears in a Slack thread, several people may write to you, and tools may need a person's approval, which can take a while or be refused with a reason. Keep answers short and readable in a chat.",
+	}
+	if md != "" {
+		parts = append(parts, "The workspace's CLAUDE.md:\n\n"+md)
+	}
+	if p.AppendSystemPrompt != "" {
+		parts = append(parts, p.AppendSystemPrompt)
+	}
+	return strings.Join(parts, "\n\n"), nil
+}
+
+// sentence is what people are told about an error of the CLI.
+func sentence(err error) string {
+	var exit *claude.ExitError
+	if errors.As(err, &exit) {
+		return exit.Sentence()
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "Claude Code did not answer in time. Try again; if it stays like this, ask an admin to look at the bot's log."
+	}
+	return "Claude Code could not be started. Ask an admin to look at the bot's log at " + time.Now().UTC().Format("15:04 MST") + "."
+}

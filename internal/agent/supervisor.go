@@ -1,0 +1,249 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/store"
+)
+
+// Config is what a supervisor needs. Store, Frontend, Projects, Replica, DataDir
+// and Command are required.
+type Config struct {
+	Store    *store.Store
+	Frontend Frontend
+	Projects map[string]Project
+	Policy   Policy
+	Replica  string // from [OpenReplica]
+	DataDir  string
+	// Command is the launcher prefix and the CLI's path.
+	Command    []string
+	CLIVersion string
+	// Credentials are the variables that the CLI needs to reach its model.
+	Credentials map[string]string
+	Limits      Limits
+	Log         *zap.Logger
+}
+
+// Supervisor owns the workers of this replica. Its methods are safe for
+// concurrent use; those that act on a thread reach its worker on whichever
+// replica holds it.
+type Supervisor struct {
+	c   Config
+	log *zap.Logger
+
+	ctx     context.Context // of the workers; ends when Run shuts down
+	mu      sync.Mutex
+	workers map[int64]*worker
+	closing bool
+	wg      sync.WaitGroup
+	slots   *slots
+}
+
+// New returns a supervisor that does nothing until [Supervisor.Run].
+func New(c Config) *Supervisor {
+	c.Limits = c.Limits.withDefaults()
+	if c.Policy.Timeout <= 0 {
+		c.Policy.Timeout = 24 * time.Hour
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	return &Supervisor{c: c, log: c.Log, workers: map[int64]*worker{}, slots: newSlots(c.Limits.MaxLive)}
+}
+
+// Run takes up what an earlier run left, keeps the leases, and listens for other
+// replicas until ctx ends. Then it stops every worker with its process, hands
+// the leases back, and returns.
+func (s *Supervisor) Run(ctx context.Context) error {
+	workerCtx, stopWorkers := context.WithCancelCause(context.WithoutCancel(ctx))
+	s.mu.Lock()
+	s.ctx = workerCtx
+	s.mu.Unlock()
+
+	var loops sync.WaitGroup
+	loops.Go(func() {
+		_ = s.c.Store.Listen(ctx, func() { s.lookForWork(ctx) }, s.notice) // ends with ctx
+	})
+	loops.Go(func() { s.keepLeases(ctx) })
+	<-ctx.Done()
+	loops.Wait()
+
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	stopWorkers(errShutdown)
+	s.wg.Wait()
+	return nil
+}
+
+// errShutdown is the cause of the workers' end when the bot stops: their running
+// turns are left in the database, to be continued by the next process.
+var errShutdown = errors.New("the bot is stopping")
+
+// Wake makes sure that a worker looks at the thread's prompts, on this replica
+// if the thread is free.
+func (s *Supervisor) Wake(threadID int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing || s.ctx == nil {
+		return // the next Run finds the work in the database
+	}
+	if w, ok := s.workers[threadID]; ok {
+		w.box.put(letter{kind: letterWake})
+		return
+	}
+	w := newWorker(s, threadID)
+	s.workers[threadID] = w
+	s.wg.Go(func() {
+		for {
+			w.run(s.ctx)
+			if s.retire(w) {
+				return
+			}
+		}
+	})
+}
+
+// retire removes a worker that has nothing more to do. It reports false when a
+// letter arrived after the worker had decided to go.
+func (s *Supervisor) retire(w *worker) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closing && w.box.hasWake() && !w.elsewhere {
+		return false
+	}
+	delete(s.workers, w.threadID)
+	return true
+}
+
+func (s *Supervisor) send(threadID int64, l letter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w, ok := s.workers[threadID]
+	if ok {
+		w.box.put(l)
+	}
+	return ok
+}
+
+// Decide commits a person's decision and has it delivered to the CLI. The caller
+// has authorised the person. When the approval has ended already it is returned
+// as it stands, with [store.ErrEnded].
+func (s *Supervisor) Decide(ctx context.Context, d store.Decision) (store.Approval, error) {
+	a, err := s.c.Store.Decide(ctx, d)
+	if err != nil {
+		return a, err
+	}
+	s.send(a.ThreadID, letter{kind: letterDecided, id: a.ID})
+	return a, nil
+}
+
+// Stop interrupts the thread's running turn and drops its queued prompts, on
+// whichever replica it runs. by is the Slack user who asked. running is false
+// when there is nothing to stop.
+func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (running bool, err error) {
+	if _, _, err := s.c.Store.RunningTurn(ctx, t.ID); errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if s.send(t.ID, letter{kind: letterStop, id: by}) {
+		return true, nil
+	}
+	return true, s.c.Store.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: t.ID, By: by})
+}
+
+// Live is the number of CLI processes that this replica runs.
+func (s *Supervisor) Live() int { return s.slots.used() }
+
+func (s *Supervisor) notice(n store.Notice) {
+	switch n.Kind {
+	case store.NoticePrompt:
+		s.Wake(n.ThreadID)
+	case store.NoticeApproval:
+		s.send(n.ThreadID, letter{kind: letterDecided, id: n.ID})
+	case store.NoticeStop:
+		s.send(n.ThreadID, letter{kind: letterStop, id: n.By})
+	}
+}
+
+// lookForWork wakes the threads that have work and no live replica.
+func (s *Supervisor) lookForWork(ctx context.Context) {
+	s.mu.Lock()
+	held := make([]int64, 0, len(s.workers))
+	for id, w := range s.workers {
+		held = append(held, id)
+		w.box.put(letter{kind: letterWake}) // whatever a lost notice was about
+	}
+	s.mu.Unlock()
+	ids, err := s.c.Store.Unattended(ctx, s.c.Replica, held)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.log.Error("look for unattended threads", zap.Error(err))
+		}
+		return
+	}
+	for _, id := range ids {
+		s.Wake(id)
+	}
+}
+
+// keepLeases renews the leases of the workers well before they run out, tells a
+// worker that has lost its own, and looks for work that no notice told of.
+func (s *Supervisor) keepLeases(ctx context.Context) {
+	renew := time.NewTicker(s.c.Limits.LeaseTTL / 3)
+	defer renew.Stop()
+	poll := time.NewTicker(s.c.Limits.Poll)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+			s.lookForWork(ctx)
+		case <-renew.C:
+			s.renewLeases(ctx)
+		}
+	}
+}
+
+func (s *Supervisor) renewLeases(ctx context.Context) {
+	s.mu.Lock()
+	var leases []store.Lease
+	for _, w := range s.workers {
+		if l := w.heldLease(); l.Epoch > 0 {
+			leases = append(leases, l)
+		}
+	}
+	s.mu.Unlock()
+	if len(leases) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.c.Limits.LeaseTTL/3, fmt.Errorf("renew leases: no answer in %s", s.c.Limits.LeaseTTL/3))
+	defer cancel()
+	asked := time.Now()
+	kept, err := s.c.Store.RenewLeases(ctx, s.c.Replica, leases, s.c.Limits.LeaseTTL)
+	if err != nil {
+		s.log.Error("renew leases", zap.Error(err), zap.NamedError("cause", context.Cause(ctx)))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range leases {
+		w, ok := s.workers[l.ThreadID]
+		switch {
+		case !ok:
+		case kept[l.ThreadID]:
+			w.leaseRenewed(asked)
+		case err == nil || w.leaseExpired(s.c.Limits.LeaseTTL):
+			// Another replica may run this session from now on: two processes on
+			// one session fork its history silently.
+			w.box.put(letter{kind: letterLeaseLost})
+		}
+	}
+}

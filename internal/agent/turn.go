@@ -1,0 +1,403 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/store"
+)
+
+// maxAttempts is how many processes may work on one prompt: one that kills every
+// process must not do so for ever.
+const maxAttempts = 3
+
+// turn is the running turn.
+type turn struct {
+	row       store.TurnRow
+	prompt    store.Prompt
+	content   claude.Turn
+	asked     map[string]*asked // approvals that the CLI waits for, by our id
+	stoppedBy string            // who pressed Stop; empty while nobody did
+	expired   bool              // an approval's time ran out
+	hung      bool              // it was killed for its silence
+	stopLimit *time.Timer       // kills a process that does not stop; nil until it is asked to
+}
+
+// nextTurn begins the thread's next prompt, if there is one, starting the
+// process if need be. A process that cannot be started fails the prompts.
+func (w *worker) nextTurn(ctx context.Context) error {
+	waiting, err := w.s.c.Store.HasPrompt(ctx, w.threadID)
+	if err != nil || !waiting {
+		return err
+	}
+	if err := w.ensureSession(ctx); err != nil {
+		return w.startFailed(ctx, err)
+	}
+	row, prompt, ok, err := w.s.c.Store.BeginTurn(ctx, w.heldLease(), w.session.id, w.session.epoch)
+	if err != nil || !ok {
+		return err
+	}
+	return w.beginTurn(ctx, row, prompt, prompt.UUID, prompt.Text)
+}
+
+func (w *worker) startFailed(ctx context.Context, err error) error {
+	var start *startError
+	if !errors.As(err, &start) {
+		return err
+	}
+	w.log.Error("start the session", zap.Error(start.err))
+	return w.refuse(ctx, start.sentence)
+}
+
+func (w *worker) beginTurn(ctx context.Context, row store.TurnRow, prompt store.Prompt, promptUUID, text string) error {
+	w.turn = &turn{row: row, prompt: prompt, asked: map[string]*asked{}, content: w.session.content.Next()}
+	w.s.slots.rest(w, false)
+	w.session.idle.Stop()
+	w.s.c.Frontend.MarkPrompt(prompt, PromptRunning)
+	if err := w.session.proc.Prompt(promptUUID, claude.Text(text)); err != nil {
+		w.log.Warn("write the prompt", zap.Error(err)) // the process has ended: onExit says why
+	}
+	return nil
+}
+
+// recover goes on with the turn that a dead process of this thread left running.
+func (w *worker) recover(ctx context.Context) error {
+	old, prompt, err := w.s.c.Store.RunningTurn(ctx, w.threadID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w.log.Info("continue an interrupted turn", zap.Int64("turn", old.ID), zap.Int("attempt", old.Attempt))
+	if old.Attempt >= maxAttempts {
+		return w.giveUp(ctx, old, prompt, fmt.Sprintf("This was interrupted %d times and is given up. Send it again to try once more.", old.Attempt))
+	}
+	if err := w.ensureSession(ctx); err != nil {
+		var start *startError
+		if !errors.As(err, &start) {
+			return err
+		}
+		w.log.Error("start the session", zap.Error(start.err))
+		return w.giveUp(ctx, old, prompt, start.sentence)
+	}
+	row, err := w.s.c.Store.ContinueTurn(ctx, w.heldLease(), old, w.session.id, w.session.epoch)
+	if err != nil {
+		return err
+	}
+	w.s.c.Frontend.Abandon(old.ID, "Deckhand restarted here; the work goes on below.")
+	return w.beginTurn(ctx, row, prompt, uuid.NewString(),
+		"[Deckhand was restarted while you worked on the message below. Look at what you have done already, then go on with it. A tool call that was not answered may be made again.]\n\n"+prompt.Text)
+}
+
+func (w *worker) giveUp(ctx context.Context, old store.TurnRow, prompt store.Prompt, problem string) error {
+	ended, err := w.s.c.Store.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
+		ID: old.ID, State: string(TurnFailed), Problem: problem, Approvals: store.ApprovalInterrupted,
+	})
+	if err != nil {
+		return err
+	}
+	w.showEnded(ended)
+	w.s.c.Frontend.Abandon(old.ID, problem)
+	w.s.c.Frontend.MarkPrompt(prompt, PromptFailed)
+	return nil
+}
+
+// onMessage folds what the CLI says into the turn and acts on it.
+func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
+	if t := w.turn; t != nil {
+		t.content = t.content.Fold(m)
+	}
+	switch m := m.(type) {
+	case *claude.HookCallback:
+		return w.onHook(ctx, m)
+	case *claude.CanUseTool:
+		if err := w.onCanUseTool(ctx, m); err != nil {
+			return err
+		}
+	case *claude.CancelRequest:
+		if err := w.onCancelRequest(ctx, m.RequestID); err != nil {
+			return err
+		}
+	case *claude.ConversationReset:
+		if err := w.onReset(ctx, m); err != nil {
+			return err
+		}
+	case *claude.Result:
+		return w.onResult(ctx, m)
+	case *claude.Silence:
+		w.onSilence(m)
+	}
+	w.show()
+	return nil
+}
+
+// onReset begins an epoch for what follows a /clear: a new session id and a
+// running total from zero.
+func (w *worker) onReset(ctx context.Context, m *claude.ConversationReset) error {
+	s := w.session
+	s.meter.Reset()
+	if m.SessionID != "" && m.SessionID != s.id {
+		if err := w.s.c.Store.NewSession(ctx, w.heldLease(), m.SessionID, s.id); err != nil {
+			return err
+		}
+		s.id, w.thread.SessionID = m.SessionID, m.SessionID
+	}
+	return w.newEpoch(ctx)
+}
+
+func (w *worker) newEpoch(ctx context.Context) (err error) {
+	w.session.epoch, err = w.s.c.Store.BeginEpoch(ctx, w.heldLease(), w.session.id, w.s.c.CLIVersion, 0)
+	return err
+}
+
+func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
+	deltas, reset := w.session.meter.Observe(r)
+	if reset {
+		if err := w.newEpoch(ctx); err != nil {
+			return err
+		}
+	}
+	entries := w.entries(deltas, store.LedgerTurn)
+	if w.turn == nil {
+		// A turn that nobody asked for, such as a background task's: its cost lands
+		// on the thread's last turn.
+		return w.s.c.Store.AddEntries(ctx, w.heldLease(), entries)
+	}
+	state, problem := w.outcome(r)
+	return w.endTurn(ctx, state, problem, entries, r.NumTurns)
+}
+
+// outcome judges a result by is_error, never by its subtype: an interrupted turn
+// has the subtype of an error, and a login that is missing that of a success.
+func (w *worker) outcome(r *claude.Result) (TurnState, string) {
+	t := w.turn
+	switch {
+	case t.stoppedBy != "":
+		return TurnInterrupted, "Stopped by <@" + t.stoppedBy + ">."
+	case t.expired:
+		return TurnInterrupted, "Nobody decided in time, so the work is paused. Write “continue” to be asked again."
+	case r.Interrupted():
+		return TurnInterrupted, "The turn was interrupted."
+	case r.IsError:
+		return TurnFailed, failure(r)
+	}
+	return TurnDone, ""
+}
+
+// failure is a failed result in a sentence for people, with the CLI's own words.
+func failure(r *claude.Result) string {
+	words := strings.Join(strings.Fields(r.Text), " ")
+	if words == "" {
+		words = strings.Join(r.Errors, "; ")
+	}
+	switch {
+	case r.Subtype == "error_max_turns":
+		return "The turn was ended: it took too many steps. Write “continue” to go on."
+	case r.Subtype == "error_max_budget_usd":
+		return "The turn was ended: its budget is used up."
+	case r.APIErrorStatus == 401 || r.APIErrorStatus == 403:
+		return "The model's provider refuses our credentials, so nothing could be done. Ask an admin to check ANTHROPIC_API_KEY. (" + words + ")"
+	case words == "":
+		return "Claude Code failed without saying why. Try again; if it stays like this, ask an admin to look at the bot's log."
+	}
+	return "Claude Code failed: " + words
+}
+
+// endTurn commits the end of the turn, shows it, and begins the next.
+func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, entries []store.LedgerEntry, agentTurns int) error {
+	t := w.turn
+	status := store.ApprovalCancelled
+	if state == TurnFailed {
+		status = store.ApprovalInterrupted
+	}
+	ended, err := w.s.c.Store.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
+		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, Entries: entries, Approvals: status,
+	})
+	if err != nil {
+		return err
+	}
+	w.turn = nil
+	t.stopTimers()
+	if w.session != nil {
+		w.session.content = t.content
+	}
+	view := w.view(t)
+	view.State, view.Problem, view.EndedAt, view.AgentTurns, view.Waiting = state, problem, time.Now(), agentTurns, 0
+	for _, e := range entries {
+		view.CostMicroUSD += e.MicroUSD
+		view.Estimated = view.Estimated || e.Kind == store.LedgerEstimate
+	}
+	w.s.c.Frontend.ShowTurn(view)
+	w.showEnded(ended)
+	mark := PromptDone
+	if state == TurnFailed {
+		mark = PromptFailed
+	}
+	w.s.c.Frontend.MarkPrompt(t.prompt, mark)
+	if w.session != nil {
+		w.session.idle.Reset(w.s.c.Limits.IdleTimeout)
+		w.s.slots.rest(w, true)
+	}
+	return w.nextTurn(ctx)
+}
+
+// onExit ends what the process was doing when it ended by itself.
+func (w *worker) onExit(ctx context.Context) error {
+	s := w.session
+	<-s.proc.Done()
+	exit := s.proc.Exit()
+	w.log.Warn("the CLI has ended", zap.String("session", s.id), zap.NamedError("exit", exit), zap.String("stderr", exit.Stderr))
+	var entries []store.LedgerEntry
+	if w.turn != nil {
+		entries = w.entries(s.meter.Estimate(w.turn.content), store.LedgerEstimate)
+	}
+	w.stopSession(ctx, true)
+	if w.turn == nil {
+		return w.nextTurn(ctx)
+	}
+	switch t := w.turn; {
+	case t.stoppedBy != "":
+		return w.endTurn(ctx, TurnInterrupted, "Stopped by <@"+t.stoppedBy+">.", entries, 0)
+	case t.hung:
+		return w.endTurn(ctx, TurnFailed, fmt.Sprintf("Claude Code said nothing for %s and was stopped. Write “continue” to go on from here.", w.s.c.Limits.Silence), entries, 0)
+	}
+	return w.endTurn(ctx, TurnFailed, exit.Sentence(), entries, 0)
+}
+
+// onSilence ends a process that says nothing while it should speak; onExit
+// follows.
+func (w *worker) onSilence(m *claude.Silence) {
+	if w.turn == nil {
+		return
+	}
+	w.log.Error("the CLI hangs", zap.Time("last event", m.LastEvent))
+	w.turn.hung = true
+	w.session.proc.Kill()
+}
+
+// onStop interrupts the turn and drops what is queued behind it.
+func (w *worker) onStop(ctx context.Context, by string) error {
+	if w.turn == nil || w.turn.stoppedBy != "" {
+		return nil
+	}
+	w.turn.stoppedBy = by
+	dropped, err := w.s.c.Store.DropPrompts(ctx, w.heldLease(), "stopped")
+	if err != nil {
+		return err
+	}
+	for _, p := range dropped {
+		w.s.c.Frontend.MarkPrompt(p, PromptFailed)
+	}
+	if n := len(dropped); n > 0 {
+		w.s.c.Frontend.Say(w.thread.Key(), fmt.Sprintf("Stopped; %d waiting message(s) were dropped with it. Send again what you still want.", n))
+	}
+	w.interrupt(ctx)
+	return nil
+}
+
+// interrupt asks the CLI to end the turn and kills it when it does not.
+func (w *worker) interrupt(ctx context.Context) {
+	s, limit := w.session, w.s.c.Limits.StopTimeout
+	s.request(ctx, w.log, "interrupt the turn", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("interrupt: no end of the turn in %s", limit))
+		defer cancel()
+		if err := s.proc.Interrupt(ctx); err != nil {
+			s.proc.Kill()
+			return err
+		}
+		return nil
+	})
+	// An interrupt that is acknowledged and never followed by a result must not
+	// hold the thread either.
+	w.turn.stopLimit = time.AfterFunc(limit, s.proc.Kill)
+}
+
+func (t *turn) stopTimers() {
+	if t.stopLimit != nil {
+		t.stopLimit.Stop()
+	}
+	for _, q := range t.asked {
+		q.deadline.Stop()
+	}
+}
+
+// abandonTurn leaves a running turn to whoever continues it: on shutdown it is
+// interrupted, so that what it cost so far is known, and stays running in the
+// database.
+func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
+	t := w.turn
+	w.turn = nil
+	t.stopTimers()
+	if fenced || w.session == nil {
+		return
+	}
+	sentence := "Deckhand is stopping; the work goes on when it is back."
+	if !errors.Is(cause, errShutdown) {
+		sentence = "Deckhand has trouble with its database; the work goes on when that is over."
+	}
+	entries := w.interruptForCost(ctx, t)
+	if len(entries) > 0 {
+		if err := w.s.c.Store.AddEntries(ctx, w.heldLease(), entries); err != nil {
+			w.log.Error("write what an interrupted turn cost", zap.Error(err))
+		}
+	}
+	w.s.c.Frontend.Abandon(t.row.ID, sentence)
+}
+
+func (w *worker) interruptForCost(ctx context.Context, t *turn) []store.LedgerEntry {
+	s := w.session
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	s.request(ctx, w.log, "interrupt the turn", s.proc.Interrupt)
+	for {
+		select {
+		case m, ok := <-s.messages:
+			if !ok {
+				return w.entries(s.meter.Estimate(t.content), store.LedgerEstimate)
+			}
+			if r, ok := m.(*claude.Result); ok {
+				deltas, _ := s.meter.Observe(r)
+				return w.entries(deltas, store.LedgerTurn)
+			}
+			t.content = t.content.Fold(m)
+		case <-ctx.Done():
+			s.proc.Kill()
+			return w.entries(s.meter.Estimate(t.content), store.LedgerEstimate)
+		}
+	}
+}
+
+// entries puts the deltas of a result into the ledger's terms.
+func (w *worker) entries(deltas []claude.ModelDelta, kind store.LedgerKind) []store.LedgerEntry {
+	out := make([]store.LedgerEntry, 0, len(deltas))
+	for _, d := range deltas {
+		out = append(out, store.LedgerEntry{
+			Kind: kind, SessionID: w.session.id, Epoch: w.session.epoch, Model: d.Model,
+			Input: d.Input, Output: d.Output, CacheRead: d.CacheRead, CacheWrite: d.CacheWrite, WebSearches: d.WebSearches,
+			MicroUSD: d.MicroUSD, TotalBefore: d.Before, TotalAfter: d.After,
+		})
+	}
+	return out
+}
+
+func (w *worker) show() {
+	if w.turn != nil {
+		w.s.c.Frontend.ShowTurn(w.view(w.turn))
+	}
+}
+
+func (w *worker) view(t *turn) Turn {
+	return Turn{
+		ID: t.row.ID, Thread: w.thread.Key(), Project: w.project.Name, Workspace: w.thread.Workspace,
+		RequestedBy: t.row.RequestedBy, State: TurnRunning, Content: t.content,
+		StartedAt: t.row.StartedAt, Waiting: len(t.asked),
+	}
+}

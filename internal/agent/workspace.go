@@ -1,0 +1,139 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"deckhand/internal/store"
+)
+
+const (
+	gitTimeout = 5 * time.Minute
+	// maxInstructions bounds the CLAUDE.md that goes into the system prompt, in bytes.
+	maxInstructions = 40 << 10
+)
+
+// prepareWorkspace returns the folder that the thread works in, making it at the
+// first use. Its errors are sentences for people.
+func (s *Supervisor) prepareWorkspace(ctx context.Context, t store.Thread, p Project) (string, error) {
+	if t.Workspace != "" && isDir(t.Workspace) {
+		return t.Workspace, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git: no end in %s", gitTimeout))
+	defer cancel()
+
+	source := p.Dir
+	if p.Repo != "" {
+		source = filepath.Join(s.c.DataDir, "repos", p.Name)
+		if !isDir(source) {
+			if err := clone(ctx, p.Repo, source); err != nil {
+				return "", fmt.Errorf("the repository of project %s could not be cloned: %w", p.Name, err)
+			}
+		}
+	}
+	own := filepath.Join(s.c.DataDir, "workspaces", p.Name, strconv.FormatInt(t.ID, 10))
+	switch p.Workspace {
+	case WorkspaceScratch:
+		return own, os.MkdirAll(own, 0o700)
+	case WorkspaceWorktree:
+		if !isDir(source) {
+			return "", fmt.Errorf("the folder of project %s does not exist: %s", p.Name, source)
+		}
+		base := p.Base
+		if base == "" {
+			base = "HEAD"
+		}
+		if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
+			return "", err
+		}
+		_ = git(ctx, source, "worktree", "prune") // forgets folders that were removed by hand
+		branch := "deckhand/" + strconv.FormatInt(t.ID, 10)
+		if err := git(ctx, source, "worktree", "add", "-B", branch, own, base); err != nil {
+			return "", fmt.Errorf("no worktree could be made for project %s: %w", p.Name, err)
+		}
+		return own, nil
+	default:
+		if !isDir(source) {
+			return "", fmt.Errorf("the folder of project %s does not exist: %s", p.Name, source)
+		}
+		return source, nil
+	}
+}
+
+// clone appears at dir whole or not at all.
+func clone(ctx context.Context, url, dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".clone-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp) //nolint:errcheck // gone after the rename
+	if err := git(ctx, "", "clone", "--", url, tmp); err != nil {
+		return err
+	}
+	return os.Rename(tmp, dir)
+}
+
+func git(ctx context.Context, dir string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(agentEnviron(nil, nil), "GIT_TERMINAL_PROMPT=0", "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return errors.New("git is not installed")
+	}
+	return fmt.Errorf("git %s: %s", args[0], lastLine(string(out)))
+}
+
+// instructions is the workspace's CLAUDE.md, which the CLI does not load itself
+// when it reads user settings only. A link that leads out of the workspace is
+// not followed.
+func instructions(workspace string) (string, error) {
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close() //nolint:errcheck // it only reads
+	f, err := root.Open("CLAUDE.md")
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read CLAUDE.md: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it only reads
+	b, err := io.ReadAll(io.LimitReader(f, maxInstructions+1))
+	if err != nil {
+		return "", fmt.Errorf("read CLAUDE.md: %w", err)
+	}
+	if len(b) > maxInstructions {
+		b = append(b[:maxInstructions], "\n[CLAUDE.md is longer and was cut here: read the file for the rest.]"...)
+	}
+	return strings.ToValidUTF8(string(b), "�"), nil
+}
+
+func isDir(p string) bool {
+	st, err := os.Stat(p)
+	return err == nil && st.IsDir()
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}

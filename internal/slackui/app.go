@@ -1,0 +1,167 @@
+package slackui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// Config is what the app needs. Tokens and Store are required.
+type Config struct {
+	BotToken string // xoxb-…
+	AppToken string // xapp-…
+	// APIURL is the Web API's base URL; empty means Slack's.
+	APIURL string
+	Store  *store.Store
+	Roles  Roles
+	// Channels says which project a channel's threads work on; DirectMessages the
+	// project of direct messages, empty for none.
+	Channels       map[string]string
+	DirectMessages string
+	Policy         agent.Policy
+	// Redact is applied to all text of the model and of tools before it leaves.
+	Redact func(string) string
+	Log    *zap.Logger
+}
+
+// App is the bot in one Slack workspace. Create it with [Connect], hand
+// [App.Frontend] to a supervisor, and call [App.Run].
+type App struct {
+	c         Config
+	log       *zap.Logger
+	api       *slack.Client
+	self      identity
+	publisher *publish.Scheduler
+	people    *directory
+	frontend  *frontend
+	agent     *agent.Supervisor
+	lanes     lanes
+	envelopes sync.WaitGroup
+	connected atomic.Bool
+}
+
+// identity is who the tokens say we are; it is pinned at the start.
+type identity struct {
+	TeamID, UserID, BotID, AppID, TeamURL string
+}
+
+// Connect checks the tokens against Slack and pins the team. Its errors are
+// sentences that name the variable to change.
+func Connect(ctx context.Context, c Config) (*App, error) {
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	if c.Redact == nil {
+		c.Redact = func(s string) string { return s }
+	}
+	options := []slack.Option{
+		slack.OptionAppLevelToken(c.AppToken),
+		// slack-go's own client has no time limit.
+		slack.OptionHTTPClient(&http.Client{Timeout: 30 * time.Second}),
+	}
+	if c.APIURL != "" {
+		options = append(options, slack.OptionAPIURL(strings.TrimSuffix(c.APIURL, "/")+"/"))
+	}
+	a := &App{c: c, log: c.Log, api: slack.New(c.BotToken, options...)}
+
+	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("auth.test: no answer in 30s"))
+	defer cancel()
+	who, err := a.api.AuthTestContext(ctx)
+	if err != nil {
+		return nil, connectError("SLACK_BOT_TOKEN", "xoxb-… token from OAuth & Permissions", err)
+	}
+	a.self = identity{TeamID: who.TeamID, UserID: who.UserID, BotID: who.BotID, TeamURL: who.URL}
+	if _, _, err := a.api.StartSocketModeContext(ctx); err != nil {
+		return nil, connectError("SLACK_APP_TOKEN", "xapp-… token with connections:write from Basic Information", err)
+	}
+	a.people = newDirectory(a.api, a.self.TeamID)
+	a.publisher = publish.New(a.api, publish.Options{Log: c.Log.Named("publish")})
+	a.frontend = newFrontend(a)
+	return a, nil
+}
+
+func connectError(variable, kind string, err error) error {
+	var refused slack.SlackErrorResponse
+	if errors.As(err, &refused) {
+		return fmt.Errorf("slack refuses %s (%s): set it to the app's %s", variable, refused.Err, kind)
+	}
+	return fmt.Errorf("reach Slack's API: %w", err)
+}
+
+// Frontend is where the agent shows its work.
+func (a *App) Frontend() agent.Frontend { return a.frontend }
+
+// Connected reports whether Slack is delivering to us.
+func (a *App) Connected() bool { return a.connected.Load() }
+
+// Run takes what Slack delivers until ctx ends, and sends what there is to show
+// until publishing ends: a supervisor that stops in between still has its last
+// words shown. It returns an error when Slack refuses us for good.
+func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor) error {
+	a.agent = supervisor
+	var publisher sync.WaitGroup
+	publisher.Go(func() {
+		if err := a.publisher.Run(publishing); err != nil {
+			a.log.Warn("the last messages to Slack", zap.Error(err))
+		}
+	})
+	a.routeLeftovers(ctx)
+	err := a.listen(ctx)
+	a.envelopes.Wait()
+	publisher.Wait()
+	return err
+}
+
+// mention is how people write to us in text that Slack delivers.
+func (a *App) mention() string { return "<@" + a.self.UserID + ">" }
+
+// whisper answers one person so that nobody else sees it. threadTS is empty
+// outside threads.
+func (a *App) whisper(channel, threadTS, user string, page render.Page) {
+	options := pageOptions(page)
+	if threadTS != "" {
+		options = append(options, slack.MsgOptionTS(threadTS))
+	}
+	a.publisher.Once(publish.Call{
+		Method: publish.PostEphemeral, Priority: publish.High, Group: threadTS, What: "answer " + user,
+		Do: func(ctx context.Context) error {
+			_, err := a.api.PostEphemeralContext(ctx, channel, user, options...)
+			return err
+		},
+	})
+}
+
+// say posts a page into a thread.
+func (a *App) say(channel, threadTS string, page render.Page) {
+	a.publisher.Once(publish.Call{
+		Method: publish.PostMessage, Channel: channel, Priority: publish.Normal, Group: threadTS, What: "say",
+		Do: func(ctx context.Context) error {
+			_, _, err := a.api.PostMessageContext(ctx, channel, append(pageOptions(page), slack.MsgOptionTS(threadTS))...)
+			return err
+		},
+	})
+}
+
+func pageOptions(p render.Page) []slack.MsgOption {
+	o := []slack.MsgOption{slack.MsgOptionText(p.Text, false), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl()}
+	if len(p.Blocks) > 0 {
+		o = append(o, slack.MsgOptionBlocks(p.Blocks...))
+	}
+	return o
+}
+
+// rendering is how everything is rendered that has no workspace of its own.
+func (a *App) rendering() render.Options { return render.Options{Redact: a.c.Redact} }

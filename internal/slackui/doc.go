@@ -1,0 +1,22 @@
+// Package slackui is Deckhand in Slack: it takes what Socket Mode delivers,
+// commits it, acknowledges it, checks who sent it, and turns it into one of a
+// handful of commands; and it shows what the agent does. The way of a message:
+//
+//	socket.go     envelope → inbox row, committed → acknowledged
+//	route.go      inbox row → what it is → authorised → a command
+//	authorise.go  who may do what: the one function that every way in passes
+//	commands.go   prompt, stop, approve, deny, costs, help
+//	clicks.go     buttons and modals
+//	frontend.go   turns, cards and marks → render → publish
+//
+// Rendering is package render (pure), sending is package publish (the one
+// scheduler of outgoing calls). The package knows nothing of the CLI's process.
+//
+// Goroutines: [App.Run] owns the socket's supervision, the publisher and one
+// short-lived goroutine per envelope, and waits for all of them.
+//
+// Security. Slack signs nothing on the socket: the app token is the root of
+// trust, so Run pins team and app ids and refuses another team's envelopes. A
+// button carries an unguessable id and nothing else; what it decides about is
+// read from Postgres, and the person is looked up again at every click.
+package slackui

@@ -1,0 +1,239 @@
+package slackui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+const (
+	// renderInterval is the shortest time between two renderings of a running
+	// turn. The publisher edits less often still.
+	renderInterval = 100 * time.Millisecond
+	// saveLimit bounds the recording of a message that was posted.
+	saveLimit = 10 * time.Second
+)
+
+// frontend shows turns, cards and marks: it renders at a pace and hands the
+// result to the publisher. It implements [agent.Frontend].
+type frontend struct {
+	app *App
+
+	mu    sync.Mutex
+	turns map[int64]*shownTurn // those that run in this process
+}
+
+type shownTurn struct {
+	latest   agent.Turn
+	rendered time.Time
+	timer    *time.Timer // of the next rendering; nil while none is due
+}
+
+func newFrontend(a *App) *frontend {
+	return &frontend{app: a, turns: map[int64]*shownTurn{}}
+}
+
+// ShowTurn implements [agent.Frontend].
+func (f *frontend) ShowTurn(t agent.Turn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.turns[t.ID]
+	if s == nil {
+		s = &shownTurn{}
+		f.turns[t.ID] = s
+	}
+	s.latest = t
+	wait := renderInterval - time.Since(s.rendered)
+	switch {
+	case t.State.Ended():
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+		delete(f.turns, t.ID)
+		f.publish(t)
+	case s.timer != nil:
+	case wait <= 0:
+		s.rendered = time.Now()
+		f.publish(t)
+	default:
+		s.timer = time.AfterFunc(wait, func() { f.showLatest(t.ID) })
+	}
+}
+
+func (f *frontend) showLatest(id int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.turns[id]
+	if s == nil || s.timer == nil {
+		return // it has ended meanwhile
+	}
+	s.timer, s.rendered = nil, time.Now()
+	f.publish(s.latest)
+}
+
+// publish renders the turn and shows each page as one message. f.mu is held, so
+// that renderings reach the publisher in order.
+func (f *frontend) publish(t agent.Turn) {
+	pages := render.Turn(t, f.rendering(t))
+	cut := false
+	for i, p := range pages {
+		m := publish.Message{
+			Key: turnKey(t.ID, i), Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
+			Page: p, Priority: publish.Live, Final: t.State.Ended(),
+			OnPosted: func(ts string) {
+				f.save("turn", func(ctx context.Context) error {
+					return f.app.c.Store.SaveTurnMessage(ctx, t.ID, store.PostedMessage{ChannelID: t.Thread.ChannelID, TS: ts, Page: i})
+				})
+			},
+			OnError: func(err error) { f.app.log.Error("show a turn", zap.Int64("turn", t.ID), zap.Error(err)) },
+		}
+		if i > 0 {
+			m.After = turnKey(t.ID, i-1)
+		}
+		if t.Waiting > 0 {
+			m.Priority = publish.Normal
+		}
+		f.app.publisher.Show(m)
+		cut = cut || p.Cut
+	}
+	if cut && t.State.Ended() {
+		f.attach(t)
+	}
+}
+
+func (f *frontend) rendering(t agent.Turn) render.Options {
+	return render.Options{Redact: f.app.c.Redact, Workspace: t.Workspace}
+}
+
+func turnKey(id int64, page int) string {
+	return "turn/" + strconv.FormatInt(id, 10) + "/" + strconv.Itoa(page)
+}
+
+// attach uploads what a turn's messages leave out.
+func (f *frontend) attach(t agent.Turn) {
+	text := render.FullText(t, f.rendering(t))
+	f.app.publisher.Once(publish.Call{
+		Method: publish.UploadFile, Priority: publish.Normal, Group: t.Thread.ThreadTS, What: "attach the whole text",
+		Timeout: time.Minute,
+		Do: func(ctx context.Context) error {
+			_, err := f.app.api.UploadFileContext(ctx, slack.UploadFileParameters{
+				Content: text, FileSize: len(text), Filename: fmt.Sprintf("turn-%d.md", t.ID), Title: "The whole text",
+				Channel: t.Thread.ChannelID, ThreadTimestamp: t.Thread.ThreadTS,
+			})
+			return err
+		},
+		OnError: func(err error) {
+			f.Say(t.Thread, "The whole text could not be attached. Ask for the part that you miss.")
+		},
+	})
+}
+
+// ShowApproval implements [agent.Frontend].
+func (f *frontend) ShowApproval(a store.Approval) {
+	if a.DecidedBy == "rule" {
+		return // it never had a card
+	}
+	f.app.publisher.Show(publish.Message{
+		Key: "approval/" + a.ID, Channel: a.Thread.ChannelID, ThreadTS: a.Thread.ThreadTS, Group: a.Thread.ThreadTS,
+		TS: a.MessageTS, Page: render.Approval(a, render.Options{Redact: f.app.c.Redact, Workspace: a.Workspace}),
+		Priority: publish.High, Final: a.Status != store.ApprovalPending,
+		OnPosted: func(ts string) {
+			f.save("card", func(ctx context.Context) error {
+				return f.app.c.Store.SaveApprovalMessage(ctx, a.ID, store.PostedMessage{ChannelID: a.Thread.ChannelID, TS: ts})
+			})
+		},
+		OnError: func(err error) {
+			f.app.log.Error("show an approval's card", zap.String("approval", a.ID), zap.Error(err))
+		},
+	})
+}
+
+// MarkPrompt implements [agent.Frontend]. The eyes that say that a message was
+// heard stay; only its end is marked.
+func (f *frontend) MarkPrompt(p store.Prompt, m agent.PromptMark) {
+	switch m {
+	case agent.PromptDone:
+		f.app.react(p.Thread.ChannelID, p.TS, "white_check_mark")
+	case agent.PromptFailed:
+		f.app.react(p.Thread.ChannelID, p.TS, "warning")
+	case agent.PromptQueued, agent.PromptRunning:
+	}
+}
+
+// Say implements [agent.Frontend].
+func (f *frontend) Say(k store.ThreadKey, text string) {
+	f.app.say(k.ChannelID, k.ThreadTS, render.Sentence(text))
+}
+
+// Abandon implements [agent.Frontend]. A turn of this process is rendered a last
+// time; what an earlier process posted is fetched from Slack, loses its buttons
+// and gets the sentence.
+func (f *frontend) Abandon(turnID int64, sentence string) {
+	f.mu.Lock()
+	s := f.turns[turnID]
+	f.mu.Unlock()
+	if s != nil {
+		t := s.latest
+		t.State, t.Problem, t.EndedAt, t.Waiting = agent.TurnInterrupted, sentence, time.Now(), 0
+		f.ShowTurn(t)
+		return
+	}
+	f.app.publisher.Once(publish.Call{
+		Method: publish.UpdateMessage, Priority: publish.High, What: "mark an interrupted turn",
+		Do: func(ctx context.Context) error { return f.abandonPosted(ctx, turnID, sentence) },
+	})
+}
+
+func (f *frontend) abandonPosted(ctx context.Context, turnID int64, sentence string) error {
+	posted, err := f.app.c.Store.TurnMessages(ctx, turnID)
+	if err != nil || len(posted) == 0 {
+		return err
+	}
+	last := posted[len(posted)-1]
+	found, _, _, err := f.app.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
+		ChannelID: last.ChannelID, Timestamp: last.TS, Limit: 1, Oldest: last.TS, Latest: last.TS, Inclusive: true,
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		if m.Timestamp != last.TS {
+			continue
+		}
+		page := abandoned(m, sentence)
+		_, _, _, err = f.app.api.UpdateMessageContext(ctx, last.ChannelID, last.TS, pageOptions(page)...)
+		return err
+	}
+	return publish.Permanent(errors.New("the message is gone"))
+}
+
+// abandoned is a posted message without its controls, and with the sentence.
+func abandoned(m slack.Message, sentence string) render.Page {
+	page := render.Page{Text: sentence}
+	for _, b := range m.Blocks.BlockSet {
+		if b.BlockType() != slack.MBTAction {
+			page.Blocks = append(page.Blocks, b)
+		}
+	}
+	page.Blocks = append(page.Blocks, slack.NewContextBlock("", slack.NewTextBlockObject(slack.PlainTextType, "⏸ "+sentence, true, false)))
+	return page
+}
+
+func (f *frontend) save(what string, write func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
+	defer cancel()
+	if err := write(ctx); err != nil {
+		f.app.log.Error("record a posted "+what, zap.Error(err))
+	}
+}

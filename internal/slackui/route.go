@@ -1,0 +1,260 @@
+package slackui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// incoming is an envelope and what it was decoded into; exactly one of message,
+// click, submission, command and event is set.
+type incoming struct {
+	store store.Envelope
+	// userTeam is the team of the person who acts, as the payload says.
+	userTeam string
+	// transient envelopes lose nothing when they are lost: a menu that was opened,
+	// a tab that was looked at. They are not stored.
+	transient  bool
+	message    *postedMessage
+	click      *slack.InteractionCallback
+	submission *slack.InteractionCallback
+	command    *slashCommand
+	event      *otherEvent
+}
+
+func (in *incoming) person() person {
+	return person{TeamID: in.userTeam, UserID: in.store.UserID, ChannelID: in.store.ChannelID}
+}
+
+// postedMessage is the inner event of app_mention and message.
+type postedMessage struct {
+	Type        string `json:"type"`
+	SubType     string `json:"subtype"`
+	User        string `json:"user"`
+	BotID       string `json:"bot_id"`
+	Text        string `json:"text"`
+	TS          string `json:"ts"`
+	ThreadTS    string `json:"thread_ts"`
+	Channel     string `json:"channel"`
+	ChannelType string `json:"channel_type"`
+	Hidden      bool   `json:"hidden"`
+	// Team and UserTeam name the author's team where it may differ from ours.
+	Team     string `json:"team"`
+	UserTeam string `json:"user_team"`
+}
+
+type otherEvent struct {
+	Type     string `json:"type"`
+	User     string `json:"user"`
+	Channel  string `json:"channel"`
+	ThreadTS string `json:"thread_ts"`
+	Tab      string `json:"tab"`
+}
+
+type slashCommand struct {
+	TeamID    string `json:"team_id"`
+	ChannelID string `json:"channel_id"`
+	UserID    string `json:"user_id"`
+	Text      string `json:"text"`
+}
+
+// decode turns an envelope into what we act on, or nil for what is none of our
+// business.
+func decode(e envelope) (*incoming, error) {
+	switch e.Type {
+	case "events_api":
+		return decodeEvent(e)
+	case "interactive":
+		return decodeInteraction(e)
+	case "slash_commands":
+		var c slashCommand
+		if err := json.Unmarshal(e.Payload, &c); err != nil {
+			return nil, fmt.Errorf("slash command: %w", err)
+		}
+		return &incoming{command: &c, userTeam: c.TeamID, store: store.Envelope{
+			EventID: e.ID, Kind: store.KindCommand, TeamID: c.TeamID, ChannelID: c.ChannelID, UserID: c.UserID, Payload: e.Payload,
+		}}, nil
+	}
+	return nil, nil
+}
+
+func decodeEvent(e envelope) (*incoming, error) {
+	var outer struct {
+		TeamID  string          `json:"team_id"`
+		EventID string          `json:"event_id"`
+		Event   json.RawMessage `json:"event"`
+	}
+	if err := json.Unmarshal(e.Payload, &outer); err != nil {
+		return nil, fmt.Errorf("event: %w", err)
+	}
+	if outer.EventID == "" {
+		outer.EventID = e.ID
+	}
+	var m postedMessage
+	if err := json.Unmarshal(outer.Event, &m); err != nil {
+		return nil, fmt.Errorf("inner event: %w", err)
+	}
+	switch m.Type {
+	case "app_mention", "message":
+		switch m.SubType {
+		case "", "file_share", "thread_broadcast":
+		default:
+			return nil, nil
+		}
+		if m.BotID != "" || m.User == "" || m.Hidden {
+			return nil, nil
+		}
+		thread := m.ThreadTS
+		if thread == "" {
+			thread = m.TS
+		}
+		team := outer.TeamID
+		for _, t := range []string{m.Team, m.UserTeam} {
+			if t != "" {
+				team = t
+			}
+		}
+		return &incoming{message: &m, userTeam: team, store: store.Envelope{
+			EventID: outer.EventID, Kind: store.KindMessage, TeamID: outer.TeamID, ChannelID: m.Channel,
+			TS: m.TS, ThreadTS: thread, UserID: m.User, Payload: e.Payload,
+		}}, nil
+	case "app_home_opened", "agent_session_stopped":
+		var o otherEvent
+		if err := json.Unmarshal(outer.Event, &o); err != nil {
+			return nil, fmt.Errorf("inner event: %w", err)
+		}
+		return &incoming{event: &o, userTeam: outer.TeamID, transient: o.Type == "app_home_opened", store: store.Envelope{
+			EventID: outer.EventID, Kind: store.KindEvent, TeamID: outer.TeamID, ChannelID: o.Channel,
+			ThreadTS: o.ThreadTS, UserID: o.User, Payload: e.Payload,
+		}}, nil
+	}
+	return nil, nil
+}
+
+func decodeInteraction(e envelope) (*incoming, error) {
+	var c slack.InteractionCallback
+	if err := json.Unmarshal(e.Payload, &c); err != nil {
+		return nil, fmt.Errorf("interaction: %w", err)
+	}
+	in := &incoming{userTeam: c.User.TeamID, store: store.Envelope{
+		EventID: e.ID, TeamID: c.Team.ID, ChannelID: c.Channel.ID, UserID: c.User.ID, Payload: e.Payload,
+	}}
+	if in.userTeam == "" {
+		in.userTeam = c.Team.ID
+	}
+	switch c.Type {
+	case slack.InteractionTypeBlockActions:
+		if len(c.ActionCallback.BlockActions) == 0 {
+			return nil, nil
+		}
+		in.click = &c
+		in.store.Kind = store.KindAction
+		in.store.TS = c.Container.MessageTs
+		in.store.ThreadTS = c.Container.ThreadTs
+		in.transient = !decides[c.ActionCallback.BlockActions[0].ActionID]
+	case slack.InteractionTypeViewSubmission:
+		in.submission = &c
+		in.store.Kind = store.KindView
+	default:
+		return nil, nil
+	}
+	return in, nil
+}
+
+// ours reports whether the envelope is an echo of what we posted ourselves.
+func (a *App) ours(e store.Envelope) bool { return e.UserID == a.self.UserID }
+
+// relevant reports whether a message is addressed to us: a mention, a direct
+// message, or a word in a thread that we work in. The rest of a channel's talk
+// is acknowledged and forgotten.
+func (a *App) relevant(ctx context.Context, in *incoming) bool {
+	if in.message == nil || in.addressed(a.mention()) {
+		return true
+	}
+	if in.message.ThreadTS == "" || addressesSomebodyElse(in.message.Text) {
+		return false
+	}
+	_, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
+	return !errors.Is(err, store.ErrNotFound) // an unreachable database is told by Receive
+}
+
+func (in *incoming) addressed(mention string) bool {
+	return strings.HasPrefix(in.store.ChannelID, "D") || strings.Contains(in.message.Text, mention)
+}
+
+// addressesSomebodyElse: people talk to each other in our threads too.
+func addressesSomebodyElse(text string) bool {
+	return strings.HasPrefix(strings.TrimSpace(text), "<@")
+}
+
+// route acts on a committed envelope.
+func (a *App) route(ctx context.Context, in *incoming) {
+	var outcome string
+	var err error
+	switch {
+	case in.message != nil:
+		outcome, err = a.onMessage(ctx, in)
+	case in.click != nil:
+		outcome, err = a.onClick(ctx, in)
+	case in.submission != nil:
+		outcome, err = a.onSubmission(ctx, in)
+	case in.command != nil:
+		outcome, err = a.onSlash(ctx, in)
+	case in.event != nil:
+		outcome, err = a.onEvent(ctx, in)
+	}
+	if err != nil {
+		a.log.Error("act on an envelope", zap.Int64("inbox", in.store.ID), zap.String("kind", string(in.store.Kind)),
+			zap.String("user", in.store.UserID), zap.Error(err), zap.NamedError("cause", context.Cause(ctx)))
+		a.sorry(in)
+		outcome = "failed"
+	}
+	if in.transient {
+		return
+	}
+	if err := a.c.Store.Finish(context.WithoutCancel(ctx), in.store.ID, outcome); err != nil {
+		a.log.Error("finish an envelope", zap.Error(err))
+	}
+}
+
+// sorry tells a person that what they did had no effect.
+func (a *App) sorry(in *incoming) {
+	if in.store.ChannelID == "" {
+		return
+	}
+	a.whisper(in.store.ChannelID, in.store.ThreadTS, in.store.UserID,
+		render.Sentence("That did not work: Deckhand has trouble at the moment. Nothing was done; try again, and if it stays like this ask an admin to look at its log."))
+}
+
+// routeLeftovers acts on what an earlier process acknowledged and did not get to.
+func (a *App) routeLeftovers(ctx context.Context) {
+	left, err := a.c.Store.Unrouted(ctx, time.Now())
+	if err != nil {
+		a.log.Error("read what was left in the inbox", zap.Error(err))
+		return
+	}
+	for _, e := range left {
+		in, err := decode(envelope{ID: e.EventID, Type: envelopeType[e.Kind], Payload: e.Payload})
+		if err != nil || in == nil {
+			a.log.Error("an envelope in the inbox cannot be read", zap.Int64("inbox", e.ID), zap.Error(err))
+			_ = a.c.Store.Finish(ctx, e.ID, "unreadable")
+			continue
+		}
+		in.store = e
+		a.route(ctx, in)
+	}
+}
+
+var envelopeType = map[store.EnvelopeKind]string{
+	store.KindMessage: "events_api", store.KindEvent: "events_api",
+	store.KindAction: "interactive", store.KindView: "interactive", store.KindCommand: "slash_commands",
+}
