@@ -1,0 +1,166 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"go.uber.org/zap"
+)
+
+// Allow lets the tool of a [CanUseTool] run. updatedInput is what runs, in
+// full: pass the Input that was shown, byte for byte. updates are permission
+// changes that hold from now on, such as the request's own Suggestions. The
+// error is [ErrNotPending] when the request was answered or withdrawn before.
+func (p *Process) Allow(requestID string, updatedInput json.RawMessage, updates ...PermissionUpdate) error {
+	if len(updatedInput) == 0 || !json.Valid(updatedInput) {
+		return fmt.Errorf("allow %s: the input is no JSON", requestID)
+	}
+	// Put together by hand: encoding/json would rewrite the input's bytes.
+	var answer bytes.Buffer
+	answer.WriteString(`{"behavior":"allow","updatedInput":`)
+	answer.Write(updatedInput)
+	if len(updates) > 0 {
+		b, err := json.Marshal(updates)
+		if err != nil {
+			return fmt.Errorf("allow %s: %w", requestID, err)
+		}
+		answer.WriteString(`,"updatedPermissions":`)
+		answer.Write(b)
+	}
+	answer.WriteByte('}')
+	return p.answer("allow", requestID, answer.Bytes())
+}
+
+// Deny refuses the tool of a [CanUseTool]. The model reads the message, so a
+// person's reason steers it; interrupt also ends the turn.
+func (p *Process) Deny(requestID, message string, interrupt bool) error {
+	if message == "" {
+		message = "The request was denied."
+	}
+	answer, err := json.Marshal(struct {
+		Behavior  string `json:"behavior"`
+		Message   string `json:"message"`
+		Interrupt bool   `json:"interrupt,omitempty"`
+	}{"deny", message, interrupt})
+	if err != nil {
+		return fmt.Errorf("deny %s: %w", requestID, err)
+	}
+	return p.answer("deny", requestID, answer)
+}
+
+// HookDecision is what a PreToolUse hook decides.
+type HookDecision string
+
+// The decisions of a PreToolUse hook. HookNone leaves it to the CLI's own
+// rules; HookAsk leads to a [CanUseTool] whatever those say.
+const (
+	HookNone  HookDecision = ""
+	HookAllow HookDecision = "allow"
+	HookDeny  HookDecision = "deny"
+	HookAsk   HookDecision = "ask"
+)
+
+// AnswerPreToolUse answers a [HookCallback] of the event PreToolUse. The model
+// reads the reason of a denial.
+func (p *Process) AnswerPreToolUse(requestID string, d HookDecision, reason string) error {
+	answer := HookAnswer{}
+	if d != HookNone {
+		answer.Specific = map[string]any{"hookEventName": "PreToolUse", "permissionDecision": string(d)}
+		if reason != "" {
+			answer.Specific["permissionDecisionReason"] = reason
+		}
+	}
+	return p.AnswerHook(requestID, answer)
+}
+
+// HookAnswer answers a [HookCallback] of any event. The zero value lets things
+// take their course.
+type HookAnswer struct {
+	// Decision "block" with a Reason keeps the turn going after a Stop, tells
+	// the model about a PostToolUse, and refuses a UserPromptSubmit.
+	Decision string `json:"decision,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	// Continue false ends the turn, with StopReason shown.
+	Continue   *bool  `json:"continue,omitempty"`
+	StopReason string `json:"stopReason,omitempty"`
+	// SystemMessage is shown to the person.
+	SystemMessage string `json:"systemMessage,omitempty"`
+	// Specific is the event's own part; hookEventName must name the event. For
+	// example additionalContext adds to what the model reads.
+	Specific map[string]any `json:"hookSpecificOutput,omitempty"`
+}
+
+// AnswerHook answers a [HookCallback].
+func (p *Process) AnswerHook(requestID string, a HookAnswer) error {
+	answer, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("answer hook %s: %w", requestID, err)
+	}
+	return p.answer("answer hook", requestID, answer)
+}
+
+// AnswerMCP answers an [MCPRequest] with a JSON-RPC response.
+func (p *Process) AnswerMCP(requestID string, response json.RawMessage) error {
+	if !json.Valid(response) {
+		return fmt.Errorf("answer mcp_message %s: the response is no JSON", requestID)
+	}
+	answer := append([]byte(`{"mcp_response":`), response...)
+	return p.answer("answer mcp_message", requestID, append(answer, '}'))
+}
+
+// RespondError answers any request of the CLI's with an error, which a model
+// that called a tool sees as the tool's failure.
+func (p *Process) RespondError(requestID, message string) error {
+	if !p.calls.close(requestID) {
+		return fmt.Errorf("respond to %s: %w", requestID, ErrNotPending)
+	}
+	p.life.answered(requestID)
+	return p.send(errorLine(requestID, message))
+}
+
+// answer sends the answer to a pending request, once.
+func (p *Process) answer(verb, requestID string, response []byte) error {
+	if !p.calls.close(requestID) {
+		return fmt.Errorf("%s %s: %w", verb, requestID, ErrNotPending)
+	}
+	p.life.answered(requestID)
+	if err := p.send(responseLine(requestID, response)); err != nil {
+		return fmt.Errorf("%s %s: %w", verb, requestID, err)
+	}
+	return nil
+}
+
+// refuse answers what nobody here can: politely, so that the CLI and the
+// server that asked go on. It does not wait.
+func (p *Process) refuse(m *RefusedRequest) {
+	line := errorLine(m.RequestID, "This host does not support "+m.Subtype+" requests.")
+	switch m.Subtype {
+	case "elicitation":
+		line = responseLine(m.RequestID, []byte(`{"action":"decline"}`))
+	case "request_user_dialog":
+		line = responseLine(m.RequestID, []byte(`{"behavior":"cancelled"}`))
+	}
+	if err := p.in.post(line, nil); err != nil {
+		p.log.Debug("refusal not sent", zap.Error(err))
+	}
+}
+
+func responseLine(requestID string, response []byte) []byte {
+	id, _ := json.Marshal(requestID) // a string always can be
+	line := make([]byte, 0, len(response)+len(id)+96)
+	line = append(line, `{"type":"control_response","response":{"subtype":"success","request_id":`...)
+	line = append(line, id...)
+	line = append(line, `,"response":`...)
+	line = append(line, response...)
+	return append(line, "}}"...)
+}
+
+func errorLine(requestID, message string) []byte {
+	id, _ := json.Marshal(requestID)
+	text, _ := json.Marshal(message)
+	line := append([]byte(`{"type":"control_response","response":{"subtype":"error","request_id":`), id...)
+	line = append(line, `,"error":`...)
+	line = append(line, text...)
+	return append(line, "}}"...)
+}

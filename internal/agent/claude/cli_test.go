@@ -1,0 +1,367 @@
+package claude_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/playground/model"
+)
+
+// pinned is the version in deploy/claude/package.json.
+const pinned = "2.1.329"
+
+// patience bounds every wait for the CLI: no test passes or fails by it.
+const patience = 2 * time.Minute
+
+// program is a CLI to drive.
+type program struct{ path, version string }
+
+// theCLI finds the pinned CLI: DECKHAND_TEST_CLAUDE, or the cache that
+// deploy/claude/install.sh fills.
+func theCLI(tb testing.TB) program {
+	tb.Helper()
+	if path := os.Getenv("DECKHAND_TEST_CLAUDE"); path != "" {
+		version, err := claude.Version(tb.Context(), []string{path})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return program{path, version}
+	}
+	p, ok := cached(pinned)
+	if !ok {
+		missing(tb, "the Claude Code CLI is not in the cache: run deploy/claude/install.sh or set DECKHAND_TEST_CLAUDE")
+	}
+	return p
+}
+
+// cached finds a version in the cache of deploy/claude/install.sh.
+func cached(version string) (program, bool) {
+	cache := os.Getenv("DECKHAND_CACHE")
+	if cache == "" {
+		base := os.Getenv("XDG_CACHE_HOME")
+		if base == "" {
+			base = filepath.Join(os.Getenv("HOME"), ".cache")
+		}
+		cache = filepath.Join(base, "deckhand")
+	}
+	dir := filepath.Join(cache, "claude", version)
+	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	found, _ := filepath.Glob(filepath.Join(dir, "node_modules/@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch+"*", "claude"))
+	for _, path := range append(found, filepath.Join(dir, "claude")) {
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
+			return program{path, version}, true
+		}
+	}
+	return program{}, false
+}
+
+// missing skips the test, or fails it where every tool is required.
+func missing(tb testing.TB, why string) {
+	tb.Helper()
+	if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
+		tb.Fatal(why)
+	}
+	tb.Skip(why)
+}
+
+// session is a CLI process under test with its model, and what it has said.
+type session struct {
+	t     *testing.T
+	cli   program
+	p     *claude.Process
+	ctx   context.Context
+	model *model.Server
+	url   string
+	home  string
+	dir   string
+	id    string
+
+	init  *claude.InitializeResponse
+	turn  claude.Turn
+	turns []claude.Turn
+	log   []claude.Message
+
+	// onAsk and onHook answer the CLI's requests; the defaults allow.
+	onAsk  func(*claude.CanUseTool)
+	onHook func(*claude.HookCallback)
+}
+
+type setup func(*session, *claude.Options, *claude.InitializeRequest)
+
+// prepare makes a model, a home and a working directory without a process.
+func prepare(t *testing.T, cli program) *session {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	srv, err := model.New(model.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(srv)
+	t.Cleanup(web.Close)
+	s := &session{t: t, cli: cli, ctx: ctx, model: srv, url: web.URL, home: t.TempDir(), dir: t.TempDir(), id: uuid.NewString()}
+	s.onAsk = func(m *claude.CanUseTool) { s.must(s.p.Allow(m.RequestID, m.Input)) }
+	s.onHook = func(m *claude.HookCallback) { s.must(s.p.AnswerHook(m.RequestID, claude.HookAnswer{})) }
+	return s
+}
+
+// begin starts a CLI and initializes it.
+func begin(t *testing.T, cli program, with ...setup) *session {
+	t.Helper()
+	s := prepare(t, cli)
+	s.start(with...)
+	return s
+}
+
+func (s *session) options() claude.Options {
+	return claude.Options{
+		Command: []string{s.cli.path}, Version: s.cli.version, Dir: s.dir, SessionID: s.id,
+		Env: s.env(nil), ReplayUserMessages: true,
+		InitializeTimeout: patience, RequestTimeout: patience,
+		// On a busy machine a CLI takes its time to save its session.
+		StopGrace: claude.StopGrace{Close: patience, Term: patience, Kill: patience},
+	}
+}
+
+func (s *session) env(more map[string]string) []string {
+	set := map[string]string{
+		"HOME": s.home, "CLAUDE_CONFIG_DIR": filepath.Join(s.home, ".claude"),
+		"ANTHROPIC_BASE_URL": s.url, "ANTHROPIC_API_KEY": "sk-ant-test",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+		"DECKHAND_TEST_ROLE": "",
+	}
+	for k, v := range more {
+		set[k] = v
+	}
+	return claude.Environ(nil, set)
+}
+
+// start starts a process for the session and initializes it.
+func (s *session) start(with ...setup) {
+	s.t.Helper()
+	o, r := s.options(), claude.InitializeRequest{}
+	for _, f := range with {
+		f(s, &o, &r)
+	}
+	p, err := claude.Start(s.ctx, o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.p = p
+	s.t.Cleanup(func() {
+		p.Kill()
+		<-p.Done()
+	})
+	if s.init, err = p.Initialize(s.ctx, r); err != nil {
+		s.t.Fatalf("initialize: %v\n%s", err, stderrOf(p))
+	}
+	note(s.t, "→ initialize")
+}
+
+func stderrOf(p *claude.Process) string {
+	if e := p.Exit(); e != nil {
+		return e.Stderr
+	}
+	return ""
+}
+
+func (s *session) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// prompt sends text as a prompt and returns its uuid.
+func (s *session) prompt(lines ...string) string {
+	s.t.Helper()
+	id := uuid.NewString()
+	s.must(s.p.Prompt(id, claude.Text(strings.Join(lines, "\n"))))
+	return id
+}
+
+// next takes one message, answers what is asked, and folds it.
+func (s *session) next() (claude.Message, error) {
+	m, err := s.p.Next(s.ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.log = append(s.log, m)
+	note(s.t, kindOf(m))
+	if s.turn.Result != nil && claude.StartsTurn(m) {
+		s.turn = s.turn.Next()
+	}
+	s.turn = s.turn.Fold(m)
+	switch m := m.(type) {
+	case *claude.CanUseTool:
+		note(s.t, "→ answer to can_use_tool")
+		s.onAsk(m)
+	case *claude.HookCallback:
+		note(s.t, "→ answer to hook "+m.Event)
+		s.onHook(m)
+	case *claude.Result:
+		s.turns = append(s.turns, s.turn)
+	}
+	return m, nil
+}
+
+// until takes messages up to one that is wanted.
+func (s *session) until(what string, wanted func(claude.Message) bool) claude.Message {
+	s.t.Helper()
+	for {
+		m, err := s.next()
+		if err != nil {
+			s.t.Fatalf("waiting for %s: %v\nso far: %s", what, err, s.said())
+		}
+		if wanted(m) {
+			return m
+		}
+	}
+}
+
+// result takes messages up to the next result.
+func (s *session) result() *claude.Result {
+	s.t.Helper()
+	m := s.until("a result", func(m claude.Message) bool { _, ok := m.(*claude.Result); return ok })
+	return m.(*claude.Result)
+}
+
+// run prompts and returns the turn.
+func (s *session) run(lines ...string) claude.Turn {
+	s.t.Helper()
+	s.prompt(lines...)
+	s.result()
+	return s.turn
+}
+
+// exit takes messages to the end of the process.
+func (s *session) exit() *claude.ExitError {
+	s.t.Helper()
+	for {
+		if _, err := s.next(); err != nil {
+			var exit *claude.ExitError
+			if !errors.As(err, &exit) {
+				s.t.Fatalf("waiting for the end: %v", err)
+			}
+			return exit
+		}
+	}
+}
+
+// said lists the kinds of messages so far, for failures.
+func (s *session) said() string {
+	var kinds []string
+	for _, m := range s.log {
+		kinds = append(kinds, kindOf(m))
+	}
+	return strings.Join(slices.Compact(kinds), ", ")
+}
+
+// tool returns the turn's only call of a tool.
+func (s *session) tool(turn claude.Turn, name string) claude.ToolUse {
+	s.t.Helper()
+	for _, item := range turn.Items {
+		if item.Tool != nil && item.Tool.Name == name {
+			return *item.Tool
+		}
+	}
+	s.t.Fatalf("no call of %s in %s", name, show(turn))
+	return claude.ToolUse{}
+}
+
+// show prints a turn for failures and golden files.
+func show(turn claude.Turn) string {
+	var b strings.Builder
+	for _, item := range turn.Items {
+		fmt.Fprintf(&b, "%s", item.Kind)
+		if item.ParentID != "" {
+			fmt.Fprintf(&b, " below %s", item.ParentID)
+		}
+		if item.Tool != nil {
+			fmt.Fprintf(&b, " %s %s %s → %q (%d bytes)", item.Tool.Name, item.Tool.Input, item.Tool.State, item.Tool.Result, item.Tool.ResultBytes)
+		}
+		if item.Text != "" {
+			fmt.Fprintf(&b, " %q", item.Text)
+		}
+		if !item.Final {
+			b.WriteString(" (open)")
+		}
+		if item.Error {
+			b.WriteString(" (error)")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// kindOf names a message as docs/protocol.md does.
+func kindOf(m claude.Message) string {
+	h := m.Head()
+	switch m := m.(type) {
+	case *claude.StreamEvent:
+		if m.Delta != "" {
+			return "stream_event " + m.Delta
+		}
+		return "stream_event " + m.Event
+	case *claude.HookCallback:
+		return "hook_callback " + m.Event
+	case *claude.CommandLifecycle:
+		return "command_lifecycle " + m.State
+	case *claude.Result, *claude.System:
+		return h.Type + " " + h.Subtype
+	case *claude.Assistant:
+		if len(m.Content) == 1 {
+			return "assistant " + m.Content[0].Type
+		}
+	case *claude.User:
+		switch {
+		case m.IsReplay:
+			return "user replay"
+		case len(m.Content) > 0:
+			return "user " + m.Content[0].Type
+		}
+	}
+	if h.Type == "control_request" {
+		return h.Subtype
+	}
+	return h.Type
+}
+
+// witnessed is what was seen, by kind and test.
+var witnessed = struct {
+	sync.Mutex
+	by map[string]map[string]bool
+}{by: make(map[string]map[string]bool)}
+
+// note records that a test has seen or sent something.
+func note(t *testing.T, kind string) {
+	witnessed.Lock()
+	defer witnessed.Unlock()
+	if witnessed.by[kind] == nil {
+		witnessed.by[kind] = make(map[string]bool)
+	}
+	witnessed.by[kind][t.Name()] = true
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,549 @@
+package claude
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math/bits"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// cursor is a pull parser over one complete JSON text. A caller walks objects
+// and arrays with the first/next pairs and takes each value with exactly one of
+// the value methods; everything that is walked or skipped is checked, so that
+// after the last value a cursor that is not bad has seen only valid JSON, in
+// one pass and without building a tree.
+//
+// Value methods never fail: a value of another type than the one asked for is
+// skipped and the zero value returned, since a field that changed its type in a
+// newer CLI must not cost the message that carries it.
+type cursor struct {
+	b   []byte
+	i   int
+	bad bool
+}
+
+// maxDepth bounds the nesting of a value; real messages stay under thirty.
+const maxDepth = 1024
+
+func (c *cursor) space() {
+	for c.i < len(c.b) {
+		switch c.b[c.i] {
+		case ' ', '\t', '\r', '\n':
+			c.i++
+		default:
+			return
+		}
+	}
+}
+
+// peek returns the first byte of the next value, or 0 at the end.
+func (c *cursor) peek() byte {
+	c.space()
+	if c.bad || c.i >= len(c.b) {
+		return 0
+	}
+	return c.b[c.i]
+}
+
+// fail marks the text as corrupt and moves to its end, so that every loop ends.
+func (c *cursor) fail() {
+	c.bad = true
+	c.i = len(c.b)
+}
+
+// end reports whether the text held valid JSON and nothing after it.
+func (c *cursor) end() bool {
+	c.space()
+	return !c.bad && c.i == len(c.b)
+}
+
+// firstKey enters an object and returns its first key; false when the object is
+// empty or the value is no object (which is then skipped).
+func (c *cursor) firstKey() ([]byte, bool) {
+	if c.peek() != '{' {
+		c.skip()
+		return nil, false
+	}
+	c.i++
+	if c.peek() == '}' {
+		c.i++
+		return nil, false
+	}
+	return c.key()
+}
+
+// nextKey returns the following key of the object being walked.
+func (c *cursor) nextKey() ([]byte, bool) {
+	switch c.peek() {
+	case ',':
+		c.i++
+		return c.key()
+	case '}':
+		c.i++
+		return nil, false
+	}
+	c.fail()
+	return nil, false
+}
+
+func (c *cursor) key() ([]byte, bool) {
+	if c.peek() != '"' {
+		c.fail()
+		return nil, false
+	}
+	raw, escaped, ok := c.stringBody()
+	if !ok || c.peek() != ':' {
+		c.fail()
+		return nil, false
+	}
+	c.i++
+	if escaped {
+		return []byte(unescape(raw)), true
+	}
+	return raw, true
+}
+
+// firstElem enters an array; false when it is empty or the value is no array.
+func (c *cursor) firstElem() bool {
+	if c.peek() != '[' {
+		c.skip()
+		return false
+	}
+	c.i++
+	if c.peek() == ']' {
+		c.i++
+		return false
+	}
+	return !c.bad
+}
+
+func (c *cursor) nextElem() bool {
+	switch c.peek() {
+	case ',':
+		c.i++
+		return true
+	case ']':
+		c.i++
+		return false
+	}
+	c.fail()
+	return false
+}
+
+// str takes a string; "" for any other value.
+func (c *cursor) str() string {
+	if c.peek() != '"' {
+		c.skip()
+		return ""
+	}
+	raw, escaped, ok := c.stringBody()
+	if !ok {
+		return ""
+	}
+	if escaped {
+		return unescape(raw)
+	}
+	return text(raw)
+}
+
+// sym takes a string that is one of a small set of names, without allocating
+// for those that the protocol is known to use.
+func (c *cursor) sym() string { return c.cached("") }
+
+// cached takes a string, and returns last itself when it is equal to it.
+func (c *cursor) cached(last string) string {
+	if c.peek() != '"' {
+		c.skip()
+		return ""
+	}
+	raw, escaped, ok := c.stringBody()
+	if !ok {
+		return ""
+	}
+	if escaped {
+		return unescape(raw)
+	}
+	if string(raw) == last {
+		return last
+	}
+	if s, ok := symbols[string(raw)]; ok {
+		return s
+	}
+	return text(raw)
+}
+
+// raw takes any value as the bytes it is written with; they alias the text.
+func (c *cursor) raw() json.RawMessage {
+	c.space()
+	start := c.i
+	c.skip()
+	if c.bad {
+		return nil
+	}
+	return json.RawMessage(c.b[start:c.i:c.i])
+}
+
+// boolean takes true or false; false for any other value.
+func (c *cursor) boolean() bool {
+	is := c.peek() == 't'
+	c.skip()
+	return is && !c.bad
+}
+
+// float takes a number; 0 for any other value.
+func (c *cursor) float() float64 {
+	switch c.peek() {
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		f, err := strconv.ParseFloat(string(c.raw()), 64)
+		if err != nil {
+			return 0
+		}
+		return f
+	}
+	c.skip()
+	return 0
+}
+
+// integer takes a number and drops what is after its point.
+func (c *cursor) integer() int64 {
+	p := c.peek()
+	if p != '-' && (p < '0' || p > '9') {
+		c.skip()
+		return 0
+	}
+	raw := c.raw()
+	var n int64
+	for i, d := range raw {
+		if d < '0' || d > '9' || i > 17 {
+			f, err := strconv.ParseFloat(string(raw), 64)
+			if err != nil || f > 1<<62 || f < -(1<<62) {
+				return 0
+			}
+			return int64(f)
+		}
+		n = n*10 + int64(d-'0')
+	}
+	return n
+}
+
+// strings takes an array of strings; other elements are dropped.
+func (c *cursor) strings() []string {
+	var out []string
+	for ok := c.firstElem(); ok; ok = c.nextElem() {
+		if c.peek() != '"' {
+			c.skip()
+			continue
+		}
+		out = append(out, c.str())
+	}
+	return out
+}
+
+// stringBody takes a string and returns what is between its quotes, as written.
+func (c *cursor) stringBody() (raw []byte, escaped, ok bool) {
+	start := c.i + 1
+	end, escaped := scanString(c.b, start)
+	if end < 0 {
+		c.fail()
+		return nil, false, false
+	}
+	c.i = end
+	return c.b[start : end-1], escaped, true
+}
+
+// skip passes over one value of any kind and checks it.
+func (c *cursor) skip() {
+	if c.bad {
+		return
+	}
+	b, i := c.b, c.i
+	// One bit a level says whether it is an object.
+	var objects [maxDepth / 64]uint64
+	depth := 0
+	object := false
+
+value:
+	for i < len(b) && b[i] <= ' ' && isSpace(b[i]) {
+		i++
+	}
+	if i >= len(b) {
+		c.fail()
+		return
+	}
+	switch ch := b[i]; {
+	case ch == '"':
+		if i, _ = scanString(b, i+1); i < 0 {
+			c.fail()
+			return
+		}
+	case ch == '{' || ch == '[':
+		if depth == maxDepth {
+			c.fail()
+			return
+		}
+		if ch == '{' {
+			objects[depth/64] |= 1 << (depth % 64)
+		} else {
+			objects[depth/64] &^= 1 << (depth % 64)
+		}
+		depth++
+		i++
+		for i < len(b) && isSpace(b[i]) {
+			i++
+		}
+		if i < len(b) && b[i] == ch+2 { // '}' and ']' stand two after their openers
+			i++
+			depth--
+			goto after
+		}
+		if ch == '{' {
+			goto key
+		}
+		goto value
+	default:
+		if i = scanScalar(b, i); i < 0 {
+			c.fail()
+			return
+		}
+	}
+
+after:
+	if depth == 0 {
+		c.i = i
+		return
+	}
+	for i < len(b) && b[i] <= ' ' && isSpace(b[i]) {
+		i++
+	}
+	if i >= len(b) {
+		c.fail()
+		return
+	}
+	object = objects[(depth-1)/64]&(1<<((depth-1)%64)) != 0
+	switch {
+	case b[i] == ',' && object:
+		i++
+		goto key
+	case b[i] == ',':
+		i++
+		goto value
+	case b[i] == '}' && object, b[i] == ']' && !object:
+		i++
+		depth--
+		goto after
+	}
+	c.fail()
+	return
+
+key:
+	for i < len(b) && isSpace(b[i]) {
+		i++
+	}
+	if i >= len(b) || b[i] != '"' {
+		c.fail()
+		return
+	}
+	if i, _ = scanString(b, i+1); i < 0 {
+		c.fail()
+		return
+	}
+	for i < len(b) && isSpace(b[i]) {
+		i++
+	}
+	if i >= len(b) || b[i] != ':' {
+		c.fail()
+		return
+	}
+	i++
+	goto value
+}
+
+func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
+
+const (
+	everyByte = 0x0101010101010101
+	highBits  = 0x8080808080808080
+)
+
+// scanString finds the end of a string whose body starts at i: the index after
+// its closing quote, or -1. Eight bytes at a time: most of what the CLI prints
+// is the inside of long strings.
+func scanString(b []byte, i int) (end int, escaped bool) {
+	for {
+		for i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
+			quote := w ^ ('"' * everyByte)
+			slash := w ^ ('\\' * everyByte)
+			// The lowest flagged byte is exact: borrows only run upwards.
+			m := ((quote - everyByte) & ^quote) | ((slash - everyByte) & ^slash) | ((w - 0x20*everyByte) & ^w)
+			m &= highBits
+			if m != 0 {
+				i += bits.TrailingZeros64(m) >> 3
+				break
+			}
+			i += 8
+		}
+		if i >= len(b) {
+			return -1, escaped
+		}
+		switch ch := b[i]; {
+		case ch == '"':
+			return i + 1, escaped
+		case ch < 0x20:
+			return -1, escaped
+		case ch != '\\':
+			i++
+		default:
+			escaped = true
+			if i+1 >= len(b) {
+				return -1, escaped
+			}
+			switch b[i+1] {
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+				i += 2
+			case 'u':
+				if i+6 > len(b) || hex4(b[i+2:i+6]) < 0 {
+					return -1, escaped
+				}
+				i += 6
+			default:
+				return -1, escaped
+			}
+		}
+	}
+}
+
+// scanScalar finds the end of a number, true, false or null at i, or -1.
+func scanScalar(b []byte, i int) int {
+	switch b[i] {
+	case 't':
+		return literal(b, i, "true")
+	case 'f':
+		return literal(b, i, "false")
+	case 'n':
+		return literal(b, i, "null")
+	}
+	if b[i] == '-' {
+		i++
+	}
+	switch {
+	case i < len(b) && b[i] == '0':
+		i++
+	case i < len(b) && b[i] >= '1' && b[i] <= '9':
+		i = digits(b, i)
+	default:
+		return -1
+	}
+	if i < len(b) && b[i] == '.' {
+		start := i + 1
+		if i = digits(b, start); i == start {
+			return -1
+		}
+	}
+	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		start := i
+		if i = digits(b, start); i == start {
+			return -1
+		}
+	}
+	return i
+}
+
+func literal(b []byte, i int, want string) int {
+	if len(b)-i < len(want) || string(b[i:i+len(want)]) != want {
+		return -1
+	}
+	return i + len(want)
+}
+
+func digits(b []byte, i int) int {
+	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+		i++
+	}
+	return i
+}
+
+// hex4 reads four hexadecimal digits, or returns -1.
+func hex4(b []byte) rune {
+	var r rune
+	for _, ch := range b[:4] {
+		switch {
+		case ch >= '0' && ch <= '9':
+			r = r<<4 | rune(ch-'0')
+		case ch >= 'a' && ch <= 'f':
+			r = r<<4 | rune(ch-'a'+10)
+		case ch >= 'A' && ch <= 'F':
+			r = r<<4 | rune(ch-'A'+10)
+		default:
+			return -1
+		}
+	}
+	return r
+}
+
+// unescape decodes the body of a string that scanString accepted.
+func unescape(raw []byte) string {
+	var s strings.Builder
+	s.Grow(len(raw))
+	for i := 0; i < len(raw); {
+		start := i
+		for i < len(raw) && raw[i] != '\\' {
+			i++
+		}
+		s.Write(raw[start:i])
+		if i == len(raw) {
+			break
+		}
+		switch ch := raw[i+1]; ch {
+		case 'b':
+			s.WriteByte('\b')
+		case 'f':
+			s.WriteByte('\f')
+		case 'n':
+			s.WriteByte('\n')
+		case 'r':
+			s.WriteByte('\r')
+		case 't':
+			s.WriteByte('\t')
+		case 'u':
+			r, n := escapedRune(raw[i:])
+			s.WriteRune(r)
+			i += n - 2
+		default:
+			s.WriteByte(ch)
+		}
+		i += 2
+	}
+	return valid(s.String())
+}
+
+// escapedRune decodes \uXXXX at the start of raw, or a surrogate pair of them,
+// and how many bytes that took. A lone surrogate becomes U+FFFD.
+func escapedRune(raw []byte) (r rune, n int) {
+	r = hex4(raw[2:])
+	if r < 0xd800 || r > 0xdfff {
+		return r, 6
+	}
+	if r < 0xdc00 && len(raw) >= 12 && raw[6] == '\\' && raw[7] == 'u' {
+		if low := hex4(raw[8:]); low >= 0xdc00 && low <= 0xdfff {
+			return (r-0xd800)<<10 | (low - 0xdc00) + 0x10000, 12
+		}
+	}
+	return utf8.RuneError, 6
+}
+
+func text(raw []byte) string { return valid(string(raw)) }
+
+// valid replaces every byte that is not UTF-8 by U+FFFD, as encoding/json does.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}

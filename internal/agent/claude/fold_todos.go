@@ -1,0 +1,79 @@
+package claude
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// todoWrite takes in the whole list that TodoWrite sets.
+func (t *Turn) todoWrite(input json.RawMessage) {
+	var in struct {
+		Todos []struct {
+			ID         string `json:"id"`
+			Content    string `json:"content"`
+			Status     string `json:"status"`
+			ActiveForm string `json:"activeForm"`
+		} `json:"todos"`
+	}
+	if json.Unmarshal(input, &in) != nil {
+		return // the tool itself will refuse it
+	}
+	t.Todos = make([]Todo, len(in.Todos))
+	for i, todo := range in.Todos {
+		t.Todos[i] = Todo{ID: todo.ID, Text: todo.Content, Active: todo.ActiveForm, State: todo.Status}
+	}
+}
+
+// taskTool takes in the tools that keep the list one entry at a time, once they
+// have done so.
+func (t *Turn) taskTool(tool *ToolUse) {
+	var in struct {
+		TaskID     string `json:"taskId"`
+		Subject    string `json:"subject"`
+		ActiveForm string `json:"activeForm"`
+		Status     string `json:"status"`
+	}
+	switch tool.Name {
+	case "TaskCreate":
+		var out struct {
+			Task struct {
+				ID json.RawMessage `json:"id"`
+			} `json:"task"`
+		}
+		if json.Unmarshal(tool.Input, &in) != nil || json.Unmarshal(tool.StructuredResult, &out) != nil {
+			return
+		}
+		id := trimQuotes(out.Task.ID)
+		if slices.ContainsFunc(t.Todos, func(todo Todo) bool { return todo.ID == id && id != "" }) {
+			return
+		}
+		t.Todos = append(t.Todos[:len(t.Todos):len(t.Todos)],
+			Todo{ID: id, Text: in.Subject, Active: in.ActiveForm, State: "pending"})
+	case "TaskUpdate":
+		if json.Unmarshal(tool.Input, &in) != nil {
+			return
+		}
+		i := slices.IndexFunc(t.Todos, func(todo Todo) bool { return todo.ID == in.TaskID })
+		if i < 0 {
+			return
+		}
+		t.Todos = slices.Clone(t.Todos)
+		if in.Status == "deleted" {
+			t.Todos = slices.Delete(t.Todos, i, i+1)
+			return
+		}
+		todo := &t.Todos[i]
+		todo.Text = firstOf(in.Subject, todo.Text)
+		todo.Active = firstOf(in.ActiveForm, todo.Active)
+		todo.State = firstOf(in.Status, todo.State)
+	}
+}
+
+// trimQuotes reads an id that may be a string or a number.
+func trimQuotes(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}

@@ -1,0 +1,344 @@
+package claude
+
+import "encoding/json"
+
+// Message is one line that the CLI printed, decoded. The concrete types are
+// the exported structs of this file and of request.go and result.go; a line of
+// a type that this package does not know is an [*Unknown], never an error.
+//
+// A Message is not changed after it was handed out and may be kept, shared and
+// folded by any number of goroutines.
+type Message interface {
+	// Head returns what every message carries.
+	Head() *Meta
+}
+
+// Meta is what every message carries; fields that a message lacks are zero.
+type Meta struct {
+	// Type and Subtype say what the line is, as the CLI wrote them.
+	Type, Subtype string
+	// UUID is the message's own id.
+	UUID string
+	// SessionID is the session that the CLI says it belongs to.
+	SessionID string
+	// ParentToolUseID is the Task call whose subagent it comes from; empty for
+	// the main conversation. Only the immediate parent is named.
+	ParentToolUseID string
+	// Raw is the line itself; nil for deltas of streamed text, of which there
+	// are too many to keep.
+	Raw json.RawMessage
+}
+
+// Head returns m itself.
+func (m *Meta) Head() *Meta { return m }
+
+// System is a message of type "system". Subtype names one of many events, and
+// the list grows with every release; the fields below hold what the known ones
+// carry, and Raw the rest.
+type System struct {
+	Meta
+	// Init is set for "init", which opens every turn.
+	Init *Init
+	// Status is the state named by "status" (requesting, compacting, …; empty
+	// for none) and by "session_state_changed" (idle, running,
+	// requires_action).
+	Status string
+	// PermissionMode is set where a status reports it.
+	PermissionMode string
+	// Text is what "informational", "notification", "local_command",
+	// "local_command_output", "permission_denied", "error", "api_error" and the
+	// like have to say.
+	Text string
+	// Level is how much it matters: info, notice, suggestion, warning; or the
+	// priority of a notification.
+	Level string
+	// Retry is set for "api_retry", and for "control_request_progress" while
+	// the request is retried.
+	Retry *APIRetry
+	// Hook is set for "hook_started", "hook_progress" and "hook_response".
+	Hook *HookRun
+	// Task is set for "task_started", "task_progress", "task_updated" and
+	// "task_notification".
+	Task *Task
+	// Tasks is set for "background_tasks_changed": all that still run.
+	Tasks []Task
+	// Compact is set for "compact_boundary" and "microcompact_boundary".
+	Compact *Compact
+	// ToolName and ToolUseID name the call that a "permission_denied" is about.
+	ToolName, ToolUseID string
+	// ThinkingTokens is the running estimate of "thinking_tokens".
+	ThinkingTokens int64
+	// DurationMS is set for "turn_duration", in milliseconds.
+	DurationMS int64
+	// RequestID names the control request of a "control_request_progress".
+	RequestID string
+	// Commands is set for "commands_changed": all slash commands.
+	Commands []Command
+	// PromptUUIDs names the prompts that a status is about.
+	PromptUUIDs []string
+	// Retracted names messages that a "model_refusal_fallback" takes back.
+	Retracted []string
+}
+
+// Init is the payload of system/init, printed at the start of every turn.
+type Init struct {
+	Cwd, Model, PermissionMode, Version, OutputStyle, APIKeySource string
+	Tools, SlashCommands, Agents, Skills                           []string
+	MCPServers                                                     []MCPServer
+}
+
+// MCPServer is one server in an Init or an mcp_status answer.
+type MCPServer struct {
+	Name string `json:"name"`
+	// Status is connected, failed, needs-auth, pending or disabled.
+	Status string `json:"status"`
+	Error  string `json:"error,omitempty"`
+	Scope  string `json:"scope,omitempty"`
+	// Tools is known in mcp_status answers only.
+	Tools []MCPTool `json:"tools,omitempty"`
+}
+
+// MCPTool is one tool of a server, by its name within the server.
+type MCPTool struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
+// APIRetry says that a call of the model failed and will be made again.
+type APIRetry struct {
+	// Attempt counts from 1 up to Max.
+	Attempt, Max int
+	// DelayMS is the wait before the next attempt, in milliseconds.
+	DelayMS int64
+	// Status is the HTTP status of the failure; 0 where there was none.
+	Status int
+	Error  string
+}
+
+// HookRun is a hook command's start, progress or end.
+type HookRun struct {
+	ID, Name, Event        string
+	Stdout, Stderr, Output string
+	// Outcome is success, error or cancelled; empty until the end.
+	Outcome  string
+	ExitCode int
+}
+
+// Task is a subagent's or a background command's state. Fields that an event
+// does not carry are zero.
+type Task struct {
+	ID        string
+	ToolUseID string
+	// Kind is local_agent, local_bash and the like; Subagent the agent's type.
+	Kind, Subagent string
+	Description    string
+	// State is running, completed, failed, stopped, killed or paused.
+	State   string
+	Summary string
+	// LastTool is the tool that the task used last.
+	LastTool   string
+	OutputFile string
+	Error      string
+	// Tokens and ToolUses are running counts; DurationMS is in milliseconds.
+	Tokens, ToolUses, DurationMS int64
+	Background                   bool
+	// Ambient marks tasks of the CLI's own that people need not see.
+	Ambient bool
+}
+
+// Compact says that the conversation was compacted.
+type Compact struct {
+	// Trigger is manual or auto.
+	Trigger string
+	// PreTokens and PostTokens are the context's size before and after.
+	PreTokens, PostTokens int64
+}
+
+// Assistant is a message of the model: the authority over the deltas before
+// it. The CLI prints one per content block.
+type Assistant struct {
+	Meta
+	MessageID  string
+	Model      string
+	Content    []Block
+	StopReason string
+	// Usage is what message_start reported, not the end of the call.
+	Usage TokenUsage
+	// Error names why the CLI made the message itself: authentication_failed,
+	// billing_error, rate_limit …; empty for the model's own words.
+	Error string
+	// Aborted marks what was left when the turn was interrupted.
+	Aborted      bool
+	AgentID      string
+	SubagentType string
+	// PromptUUIDs are the prompts that it answers, where the CLI says so.
+	PromptUUIDs []string
+	// Supersedes are earlier messages that it replaces.
+	Supersedes []string
+}
+
+// User is a message in the user's role: tool results, replays of prompts, the
+// output of slash commands, and what the CLI tells the model.
+type User struct {
+	Meta
+	Content []Block
+	// ToolUseResult is the structured result of the tool, whose shape depends
+	// on the tool: stdout, structuredPatch, file …; nil where there is none.
+	ToolUseResult json.RawMessage
+	// IsReplay marks an echo of a prompt that was sent (same UUID) or the
+	// output of a local command.
+	IsReplay bool
+	// IsSynthetic marks what the CLI made up.
+	IsSynthetic bool
+	AgentID     string
+}
+
+// StreamEvent is one event of the model's stream, present with
+// --include-partial-messages.
+type StreamEvent struct {
+	Meta
+	// Event is message_start, content_block_start, content_block_delta,
+	// content_block_stop, message_delta or message_stop.
+	Event string
+	// MessageID is known on message_start, and on all from 2.1.329 on.
+	MessageID string
+	// Index numbers the content block within its message.
+	Index int
+	// Delta is text_delta, input_json_delta, thinking_delta, signature_delta or
+	// citations_delta, and Text what it adds. Deltas that waited in the queue
+	// are merged: Text is then the sum and Merged how many followed the first.
+	Delta, Text string
+	Merged      int
+	// Block is what content_block_start opens.
+	Block *Block
+	// Model is set on message_start.
+	Model string
+	// StopReason is set on message_delta.
+	StopReason string
+	// Usage is set on message_start and message_delta.
+	Usage *TokenUsage
+	// PromptUUIDs are the prompts that it answers, where the CLI says so.
+	PromptUUIDs []string
+}
+
+// Block is one content block of a message.
+type Block struct {
+	// Type is text, thinking, redacted_thinking, tool_use, tool_result, image,
+	// document, server_tool_use, … Blocks of other types keep their bytes in
+	// Raw.
+	Type string
+	// Text is the text of text and thinking blocks.
+	Text string
+	// ID, Name and Input describe a tool_use; Input is as the CLI wrote it.
+	ID, Name string
+	Input    json.RawMessage
+	// ToolUseID, Content and IsError describe a tool_result.
+	ToolUseID string
+	Content   []Block
+	IsError   bool
+	// MediaType and Data describe an image or document: base64, as written.
+	MediaType, Data string
+	// Raw holds a block of an unknown type.
+	Raw json.RawMessage
+}
+
+// Text returns a text block to send.
+func Text(text string) Block { return Block{Type: "text", Text: text} }
+
+// Image returns an image block to send. mediaType is image/png, image/jpeg,
+// image/gif or image/webp; data is the file as it is.
+func Image(mediaType string, data []byte) Block {
+	return Block{Type: "image", MediaType: mediaType, Data: encode64(data)}
+}
+
+// Document returns a document block to send, such as application/pdf.
+func Document(mediaType string, data []byte) Block {
+	return Block{Type: "document", MediaType: mediaType, Data: encode64(data)}
+}
+
+// CommandLifecycle follows one prompt through the CLI's queue. Old versions do
+// not print it.
+type CommandLifecycle struct {
+	Meta
+	// PromptUUID is the uuid given to [Process.Prompt].
+	PromptUUID string
+	// State is queued, started, completed or cancelled.
+	State string
+}
+
+// ConversationReset says that the conversation starts anew under another
+// session id, as after /clear. The running totals of costs restart too.
+type ConversationReset struct {
+	Meta
+	NewSessionID string
+	// Trigger is clear, plan_mode_exit …, where the CLI says it.
+	Trigger string
+}
+
+// TranscriptMirror is a batch of lines that the CLI appended to its transcript,
+// printed with --session-mirror.
+type TranscriptMirror struct {
+	Meta
+	FilePath string
+	// Entries are the lines' JSON values.
+	Entries []json.RawMessage
+}
+
+// ToolProgress says that a tool still runs.
+type ToolProgress struct {
+	Meta
+	ToolUseID, ToolName string
+	Seconds             float64
+}
+
+// Summary is one of the CLI's condensed texts: tool_use_summary,
+// streamlined_text, streamlined_tool_use_summary or prompt_suggestion.
+type Summary struct {
+	Meta
+	Text       string
+	ToolUseIDs []string
+}
+
+// RateLimit reports the account's limits.
+type RateLimit struct {
+	Meta
+	// Status is allowed, allowed_warning or rejected.
+	Status string
+	// Kind is five_hour, seven_day …
+	Kind string
+	// ResetsAt is in seconds since 1970; 0 where unknown.
+	ResetsAt int64
+	// Utilization is a share of the limit, 0 to 1.
+	Utilization float64
+}
+
+// AuthStatus reports a login in progress.
+type AuthStatus struct {
+	Meta
+	Authenticating bool
+	Output         []string
+	Error          string
+}
+
+// KeepAlive says only that the CLI lives.
+type KeepAlive struct{ Meta }
+
+// Unknown is a message of a type that this package does not know; see Raw.
+type Unknown struct{ Meta }
+
+// CancelRequest withdraws a request of the CLI's: a pending approval is to be
+// dropped, and no answer is due.
+type CancelRequest struct {
+	Meta
+	RequestID string
+}
+
+// controlResponse answers a request of ours. It is resolved by the reader and
+// never handed out.
+type controlResponse struct {
+	Meta
+	requestID string
+	err       string
+	failed    bool
+	response  json.RawMessage
+}

@@ -1,0 +1,196 @@
+package claude
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Options says how to start the CLI. Command, Dir and SessionID are required.
+type Options struct {
+	// Command is the program and what stands before it: {"/…/claude"} or
+	// {"bwrap", …, "/…/claude"}. The flags of the protocol are added at the end.
+	Command []string
+	// Dir is the working directory; it must exist.
+	Dir string
+	// Env is the whole environment, as NAME=value; see [Environ].
+	Env []string
+	// Version is the CLI's version where it is known, as [Version] returns it.
+	// Flags that it does not have are then left out instead of ending it.
+	Version string
+
+	// SessionID is a UUID chosen by the host: the session to begin, or with
+	// Resume the one to continue.
+	SessionID string
+	Resume    bool
+	// ForkFrom is a session to copy into the new session SessionID.
+	ForkFrom string
+	// ResumeAt is the uuid of the message at which to continue; what came after
+	// it is dropped. Only with Resume or ForkFrom.
+	ResumeAt string
+
+	// Model, PermissionMode, AppendSystemPrompt, Effort and FallbackModel are
+	// the flags of those names; empty leaves the CLI's default.
+	Model, PermissionMode, AppendSystemPrompt, Effort, FallbackModel string
+	// MCPConfig is a JSON text or a file's path. Only its servers are used.
+	MCPConfig string
+	// Settings is a JSON text or a file's path of additional settings.
+	Settings string
+	// MaxTurns bounds the calls of the model in a turn; 0 does not.
+	MaxTurns int
+	// MaxBudgetMicroUSD ends a turn that has cost this much, in millionths of a
+	// US dollar; 0 does not. The CLI counts by process, not by turn.
+	MaxBudgetMicroUSD             int64
+	AllowedTools, DisallowedTools []string
+	AddDirs                       []string
+	// TrustProject lets the repository's own settings, hooks and instructions
+	// in: they can run commands that nobody approved.
+	TrustProject bool
+	// SessionMirror has every transcript line printed too (from 2.1.150 on);
+	// ReplayUserMessages has prompts echoed when they are taken up.
+	SessionMirror, ReplayUserMessages bool
+	// ForwardSubagentText prints the text of subagents too, not only their
+	// tool calls (2.1.329).
+	ForwardSubagentText bool
+
+	// Logger gets what people who run the bot should know; nil is none. It
+	// never gets the content of a conversation.
+	Logger *zap.Logger
+
+	// RequestTimeout bounds a control request (default 10s) and
+	// InitializeTimeout the first one (default 30s).
+	RequestTimeout, InitializeTimeout time.Duration
+	// WriteTimeout bounds how long the CLI may leave its input unread before
+	// a write fails (default 30s).
+	WriteTimeout time.Duration
+	// MaxLine is the longest line of output allowed, in bytes (default 64 MiB).
+	MaxLine int
+	// StderrTail is how many bytes of stderr are kept (default 16 KiB).
+	StderrTail int
+	// SilenceAfter is how long the CLI may say nothing while it should speak
+	// before a [Silence] is handed out (default 5m; negative: never).
+	SilenceAfter time.Duration
+	// StopGrace are the waits of [Process.Stop].
+	StopGrace StopGrace
+}
+
+// StopGrace are the waits between the steps of [Process.Stop].
+type StopGrace struct {
+	// Close is how long the CLI may take to exit by itself once its input was
+	// closed (default 5s; none is waited while a turn runs, since it would go
+	// on to its end), Term how long after SIGTERM (default 3s), Kill how long
+	// the reaper may take to remove the tree before it is removed from here
+	// (default 3s).
+	Close, Term, Kill time.Duration
+}
+
+func (o Options) withDefaults() (Options, error) {
+	switch {
+	case len(o.Command) == 0:
+		return o, errors.New("start claude: no command")
+	case !isUUID(o.SessionID):
+		return o, fmt.Errorf("start claude: session id %q is no UUID", o.SessionID)
+	case o.ForkFrom != "" && !isUUID(o.ForkFrom):
+		return o, fmt.Errorf("start claude: session id to fork from %q is no UUID", o.ForkFrom)
+	case o.Resume && o.ForkFrom != "":
+		return o, errors.New("start claude: resume and fork exclude each other")
+	}
+	if info, err := os.Stat(o.Dir); err != nil {
+		return o, fmt.Errorf("start claude: working directory: %w", err)
+	} else if !info.IsDir() {
+		return o, fmt.Errorf("start claude: working directory %s is no directory", o.Dir)
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	preset(&o.RequestTimeout, 10*time.Second)
+	preset(&o.InitializeTimeout, 30*time.Second)
+	preset(&o.WriteTimeout, 30*time.Second)
+	preset(&o.MaxLine, 64<<20)
+	preset(&o.StderrTail, 16<<10)
+	preset(&o.SilenceAfter, 5*time.Minute)
+	preset(&o.StopGrace.Close, 5*time.Second)
+	preset(&o.StopGrace.Term, 3*time.Second)
+	preset(&o.StopGrace.Kill, 3*time.Second)
+	return o, nil
+}
+
+func preset[T comparable](v *T, to T) {
+	var zero T
+	if *v == zero {
+		*v = to
+	}
+}
+
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i, r := range s {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (r == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", r) {
+			return false
+		}
+	}
+	return true
+}
+
+// arguments returns the CLI's flags. Where the version is known, flags that it
+// lacks are left out: an unknown one ends it at once.
+func (o Options) arguments() []string {
+	args := []string{
+		"-p", "--output-format", "stream-json", "--input-format", "stream-json", "--verbose",
+		"--permission-prompt-tool", "stdio", "--include-partial-messages", "--strict-mcp-config",
+	}
+	sources := "user"
+	if o.TrustProject {
+		sources = "user,project,local"
+	}
+	args = append(args, "--setting-sources", sources)
+	switch {
+	case o.ForkFrom != "":
+		args = append(args, "--resume", o.ForkFrom, "--fork-session", "--session-id", o.SessionID)
+	case o.Resume:
+		args = append(args, "--resume", o.SessionID)
+	default:
+		args = append(args, "--session-id", o.SessionID)
+	}
+	option := func(name, value string) {
+		if value != "" && o.has(name) {
+			args = append(args, name, value)
+		}
+	}
+	flag := func(name string, on bool) {
+		if on && o.has(name) {
+			args = append(args, name)
+		}
+	}
+	option("--resume-session-at", o.ResumeAt)
+	option("--model", o.Model)
+	option("--permission-mode", o.PermissionMode)
+	option("--append-system-prompt", o.AppendSystemPrompt)
+	option("--effort", o.Effort)
+	option("--fallback-model", o.FallbackModel)
+	option("--mcp-config", o.MCPConfig)
+	option("--settings", o.Settings)
+	if o.MaxTurns > 0 {
+		option("--max-turns", strconv.Itoa(o.MaxTurns))
+	}
+	if o.MaxBudgetMicroUSD > 0 {
+		option("--max-budget-usd", strconv.FormatFloat(float64(o.MaxBudgetMicroUSD)/1e6, 'f', -1, 64))
+	}
+	option("--allowedTools", strings.Join(o.AllowedTools, ","))
+	option("--disallowedTools", strings.Join(o.DisallowedTools, ","))
+	for _, dir := range o.AddDirs {
+		option("--add-dir", dir)
+	}
+	flag("--session-mirror", o.SessionMirror)
+	flag("--replay-user-messages", o.ReplayUserMessages)
+	flag("--forward-subagent-text", o.ForwardSubagentText)
+	return args
+}

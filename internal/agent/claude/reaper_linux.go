@@ -1,0 +1,131 @@
+package claude
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// reaperProgram names this very binary, also when its file was replaced since.
+func reaperProgram() (string, error) { return "/proc/self/exe", nil }
+
+// adoptOrphans makes this process the parent of every descendant whose own
+// parent exits, in whatever session or process group it lives.
+func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// childAttributes has the kernel kill the CLI if the reaper itself is killed.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
+
+func redirect(f *os.File, fd int) error { return unix.Dup3(int(f.Fd()), fd, 0) }
+
+// descendants lists all processes below pid, parents before their children.
+func descendants(pid int) []int {
+	children := make(map[int][]int)
+	for _, p := range processes() {
+		if parent, _, ok := processStat(p); ok {
+			children[parent] = append(children[parent], p)
+		}
+	}
+	var out []int
+	for todo := children[pid]; len(todo) > 0; todo = todo[1:] {
+		out = append(out, todo[0])
+		todo = append(todo, children[todo[0]]...)
+	}
+	return out
+}
+
+func processes() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = dir.Close() }()
+	names, _ := dir.Readdirnames(-1) // what could be read is what can be killed
+	var out []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// processStat returns a process's parent and its start time in clock ticks
+// since boot.
+func processStat(pid int) (parent int, start string, ok bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, "", false
+	}
+	// The name stands in parentheses and may hold anything.
+	i := bytes.LastIndexByte(b, ')')
+	if i < 0 {
+		return 0, "", false
+	}
+	fields := strings.Fields(string(b[i+1:]))
+	if len(fields) < 20 {
+		return 0, "", false
+	}
+	parent, err = strconv.Atoi(fields[1])
+	return parent, fields[19], err == nil
+}
+
+// treeMark names this reaper beyond doubt: a pid alone is used again.
+func treeMark() string {
+	_, start, _ := processStat(os.Getpid())
+	return fmt.Sprintf("%d-%s", os.Getpid(), start)
+}
+
+// ReapOrphans kills what a reaper that was itself killed has left running, such
+// as shell commands in sessions of their own, and returns how many processes
+// that were. A host calls it once when it starts. Trees whose reaper lives are
+// not touched.
+func ReapOrphans() int {
+	killed := 0
+	for range 20 {
+		n := 0
+		for _, pid := range processes() {
+			if mark := environMark(pid); mark != "" && !markLives(mark) && syscall.Kill(pid, syscall.SIGKILL) == nil {
+				n++
+			}
+		}
+		// Again, for what was started meanwhile; the killed ones have no
+		// environment any more.
+		if n == 0 {
+			break
+		}
+		killed += n
+	}
+	return killed
+}
+
+// environMark returns the tree that a process says it belongs to.
+func environMark(pid int) string {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return "" // not ours to read: not ours to kill
+	}
+	for entry := range bytes.SplitSeq(b, []byte{0}) {
+		if mark, ok := bytes.CutPrefix(entry, []byte(treeVariable+"=")); ok {
+			return string(mark)
+		}
+	}
+	return ""
+}
+
+func markLives(mark string) bool {
+	id, want, ok := strings.Cut(mark, "-")
+	pid, err := strconv.Atoi(id)
+	if !ok || err != nil || want == "" {
+		return true // not a mark of ours
+	}
+	_, start, ok := processStat(pid)
+	return ok && start == want
+}

@@ -1,0 +1,101 @@
+package claude
+
+import "encoding/json"
+
+// CanUseTool asks whether a tool may run. It waits for [Process.Allow],
+// [Process.Deny] or [Process.RespondError] with its RequestID, for as long as
+// that takes, unless a [CancelRequest] withdraws it.
+type CanUseTool struct {
+	Meta
+	RequestID string
+	ToolName  string
+	// Input is the tool's input, byte for byte as the CLI sent it. What is
+	// allowed is what runs: pass on exactly the input that was shown.
+	Input json.RawMessage
+	// ToolUseID joins it to the call; empty before 2.1.37.
+	ToolUseID string
+	// Suggestions are permission updates that would stop further asks; pass
+	// them back to Allow as they are.
+	Suggestions []PermissionUpdate
+	BlockedPath string
+	// DecisionReason and DecisionReasonType say why the CLI asks.
+	DecisionReason, DecisionReasonType string
+	Title, DisplayName, Description    string
+	// AgentID is the subagent that asks; empty for the main conversation.
+	AgentID string
+	// RequiresUserInteraction marks questions that no rule may answer, such as
+	// AskUserQuestion and ExitPlanMode.
+	RequiresUserInteraction bool
+	// SuppressAlwaysAllow says that no always-allow should be offered, and
+	// DefaultToNo that refusing is the safer default.
+	SuppressAlwaysAllow, DefaultToNo bool
+}
+
+// PermissionUpdate is a change of permissions, suggested by the CLI or sent
+// with an approval.
+type PermissionUpdate struct {
+	// Type is addRules, replaceRules, removeRules, setMode, addDirectories or
+	// removeDirectories.
+	Type  string           `json:"type"`
+	Rules []PermissionRule `json:"rules,omitempty"`
+	// Behavior is allow, deny or ask.
+	Behavior    string   `json:"behavior,omitempty"`
+	Mode        string   `json:"mode,omitempty"`
+	Directories []string `json:"directories,omitempty"`
+	// Destination is session, localSettings, projectSettings or userSettings.
+	// Only session is gone with the process.
+	Destination string `json:"destination,omitempty"`
+}
+
+// PermissionRule is a tool's name and what of it the rule covers.
+type PermissionRule struct {
+	ToolName    string `json:"toolName"`
+	RuleContent string `json:"ruleContent,omitempty"`
+}
+
+// HookCallback asks one of the hooks registered by [Process.Initialize]. Answer
+// PreToolUse with [Process.AnswerPreToolUse] and the others with
+// [Process.AnswerHook].
+type HookCallback struct {
+	Meta
+	RequestID  string
+	CallbackID string
+	// Event is PreToolUse, PostToolUse, Stop, UserPromptSubmit …
+	Event     string
+	ToolName  string
+	ToolInput json.RawMessage
+	// ToolResponse is what the tool returned, for PostToolUse.
+	ToolResponse   json.RawMessage
+	ToolUseID      string
+	Cwd            string
+	PermissionMode string
+	TranscriptPath string
+	AgentID        string
+	// Prompt is the text of a UserPromptSubmit.
+	Prompt string
+	// StopHookActive says that a Stop hook has already kept this turn going.
+	StopHookActive bool
+	// Input is the whole input of the hook.
+	Input json.RawMessage
+}
+
+// MCPRequest carries a JSON-RPC message for an in-process MCP server that was
+// not given to [Process.Initialize]; answer it with [Process.AnswerMCP].
+// Messages for the servers given there are served without being handed out.
+type MCPRequest struct {
+	Meta
+	RequestID  string
+	ServerName string
+	Message    json.RawMessage
+}
+
+// RefusedRequest is a request that the package has already answered by itself,
+// handed out so that people can be told: an elicitation of an MCP server
+// (declined), a dialog of the CLI's (cancelled), or one of an unknown subtype
+// (an error).
+type RefusedRequest struct {
+	Meta
+	RequestID string
+	// Text is the question that was refused, where there is one.
+	Text string
+}

@@ -1,0 +1,472 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// InitializeRequest is what a host tells the CLI before anything else.
+type InitializeRequest struct {
+	// PreToolUse registers a callback for every tool; each call then comes as a
+	// [HookCallback] before anything else is asked, and what the CLI does not
+	// get an answer to does not run.
+	PreToolUse bool
+	// Hooks registers callbacks for further events, by the event's name.
+	Hooks map[string][]HookMatcher
+	// MCPServers are served by this process, by the name that their tools
+	// appear under: mcp__<name>__<tool>.
+	MCPServers map[string]*mcp.Server
+	// Agents are subagent types, by name.
+	Agents map[string]Agent
+	// ForwardSubagentText prints the text of subagents too (2.1.329).
+	ForwardSubagentText bool
+}
+
+// PreToolUseCallback is the CallbackID of the callback that PreToolUse of
+// [InitializeRequest] registers.
+const PreToolUseCallback = "deckhand-pre-tool-use"
+
+// HookMatcher registers callbacks for one event.
+type HookMatcher struct {
+	// Matcher is a regular expression over tool names; empty matches all.
+	Matcher string `json:"matcher,omitempty"`
+	// CallbackIDs are handed out as [HookCallback.CallbackID].
+	CallbackIDs []string `json:"hookCallbackIds"`
+	// Timeout is in seconds; 0 leaves the CLI's default.
+	Timeout int `json:"timeout,omitempty"`
+	// OnFailure "block" refuses the tool when the callback fails, where the
+	// version knows it.
+	OnFailure string `json:"onFailure,omitempty"`
+}
+
+// Agent defines a type of subagent.
+type Agent struct {
+	Description string   `json:"description"`
+	Prompt      string   `json:"prompt"`
+	Tools       []string `json:"tools,omitempty"`
+	Model       string   `json:"model,omitempty"`
+}
+
+// InitializeResponse is what the CLI can do.
+type InitializeResponse struct {
+	Commands     []Command   `json:"commands"`
+	Models       []Model     `json:"models"`
+	Agents       []AgentInfo `json:"agents"`
+	Account      Account     `json:"account"`
+	OutputStyle  string      `json:"output_style"`
+	OutputStyles []string    `json:"available_output_styles"`
+	// Version is the CLI's; empty where it does not say.
+	Version string `json:"claude_code_version"`
+	// HooksFailClosed says that a callback that fails blocks its tool.
+	HooksFailClosed bool `json:"hook_on_failure_supported"`
+	// PID is the CLI's own process id, as it sees it; 0 up to 2.1.37, which are
+	// also the versions that do not answer unknown requests.
+	PID int             `json:"pid"`
+	Raw json.RawMessage `json:"-"`
+}
+
+// Command is a slash command; send its name with a slash as a prompt.
+type Command struct {
+	Name         string   `json:"name"`
+	Description  string   `json:"description"`
+	ArgumentHint string   `json:"argumentHint"`
+	Aliases      []string `json:"aliases,omitempty"`
+}
+
+// UnmarshalJSON accepts hints of any shape: some versions send an array.
+func (c *Command) UnmarshalJSON(b []byte) error {
+	in := cursor{b: b}
+	*c = Command{}
+	for k, ok := in.firstKey(); ok; k, ok = in.nextKey() {
+		in.commandField(string(k), c)
+	}
+	if !in.end() {
+		return ErrCorrupt
+	}
+	return nil
+}
+
+// Model is one of the models to choose from; Value is what SetModel takes.
+type Model struct {
+	Value       string `json:"value"`
+	Resolved    string `json:"resolvedModel"`
+	DisplayName string `json:"displayName"`
+	Description string `json:"description"`
+}
+
+// AgentInfo is a type of subagent that the CLI knows.
+type AgentInfo struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Model       string `json:"model"`
+}
+
+// UnmarshalJSON accepts an agent that is only a name.
+func (a *AgentInfo) UnmarshalJSON(b []byte) error {
+	if json.Unmarshal(b, &a.Name) == nil {
+		return nil
+	}
+	type plain AgentInfo
+	return json.Unmarshal(b, (*plain)(a))
+}
+
+// Account is who pays.
+type Account struct {
+	Email            string `json:"email"`
+	Organization     string `json:"organization"`
+	SubscriptionType string `json:"subscriptionType"`
+	TokenSource      string `json:"tokenSource"`
+	APIKeySource     string `json:"apiKeySource"`
+	APIProvider      string `json:"apiProvider"`
+}
+
+// Initialize must be the first request; prompts may be sent without waiting
+// for its answer.
+func (p *Process) Initialize(ctx context.Context, r InitializeRequest) (*InitializeResponse, error) {
+	hooks := maps.Clone(r.Hooks)
+	if r.PreToolUse {
+		if hooks == nil {
+			hooks = make(map[string][]HookMatcher)
+		}
+		every := HookMatcher{CallbackIDs: []string{PreToolUseCallback}, OnFailure: "block", Timeout: 24 * 60 * 60}
+		hooks["PreToolUse"] = append([]HookMatcher{every}, hooks["PreToolUse"]...)
+	}
+	fields := map[string]any{}
+	if len(hooks) > 0 {
+		fields["hooks"] = hooks
+	}
+	if len(r.MCPServers) > 0 {
+		if err := p.mcp.add(r.MCPServers); err != nil {
+			return nil, fmt.Errorf("initialize: %w", err)
+		}
+		fields["sdkMcpServers"] = slices.Sorted(maps.Keys(r.MCPServers))
+	}
+	if len(r.Agents) > 0 {
+		fields["agents"] = r.Agents
+	}
+	if r.ForwardSubagentText {
+		fields["forwardSubagentText"] = true
+	}
+	raw, err := p.request(ctx, p.o.InitializeTimeout, "initialize", fields)
+	if err != nil {
+		return nil, err
+	}
+	out := &InitializeResponse{Raw: raw}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, out); err != nil {
+			return nil, fmt.Errorf("initialize: read answer: %w", err)
+		}
+	}
+	p.learned(out)
+	return out, nil
+}
+
+// Baseline returns the running total that this process starts from; ask after
+// [Process.Initialize] and before the first prompt. Versions that cannot say
+// always start at zero, which is what it returns for them; any other failure
+// is an error, since a wrong baseline would be a wrong bill.
+func (p *Process) Baseline(ctx context.Context) (Usage, error) {
+	u, err := p.GetUsage(ctx)
+	if errors.Is(err, ErrUnsupported) {
+		return Usage{}, nil
+	}
+	if err != nil {
+		return Usage{}, err
+	}
+	return u.Usage, nil
+}
+
+// SessionUsage is the answer of get_usage.
+type SessionUsage struct {
+	Usage
+	APIDurationMS, DurationMS int64
+	LinesAdded, LinesRemoved  int64
+	// SubscriptionType is empty for pay-as-you-go.
+	SubscriptionType string
+	// RateLimits is the account's state as the CLI gives it; nil without one.
+	RateLimits json.RawMessage
+}
+
+// GetUsage returns the process's running total (2.1.250 on).
+func (p *Process) GetUsage(ctx context.Context) (*SessionUsage, error) {
+	raw, err := p.request(ctx, p.o.RequestTimeout, "get_usage", nil)
+	if err != nil {
+		return nil, err
+	}
+	out := new(SessionUsage)
+	seen := false
+	c := cursor{b: raw}
+	for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
+		switch string(k) {
+		case "session":
+			seen = true
+			for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
+				switch string(k) {
+				case "total_cost_usd":
+					out.TotalMicroUSD = microUSD(c.float())
+				case "model_usage":
+					out.Models = c.modelUsage()
+				case "total_api_duration_ms":
+					out.APIDurationMS = c.integer()
+				case "total_duration_ms":
+					out.DurationMS = c.integer()
+				case "total_lines_added":
+					out.LinesAdded = c.integer()
+				case "total_lines_removed":
+					out.LinesRemoved = c.integer()
+				default:
+					c.skip()
+				}
+			}
+		case "subscription_type":
+			out.SubscriptionType = c.str()
+		case "rate_limits":
+			if c.peek() == '{' {
+				out.RateLimits = c.raw()
+			} else {
+				c.skip()
+			}
+		default:
+			c.skip()
+		}
+	}
+	if !seen || !c.end() {
+		return nil, errors.New("get_usage: the answer has no session")
+	}
+	return out, nil
+}
+
+// InterruptResponse says what became of waiting prompts.
+type InterruptResponse struct {
+	StillQueued []string `json:"still_queued"`
+	Cancelled   []string `json:"cancelled"`
+}
+
+// Interrupt ends the turn; its [Result] says so. A pending approval is
+// withdrawn by the CLI.
+func (p *Process) Interrupt(ctx context.Context) error {
+	return p.ask(ctx, "interrupt", nil, nil)
+}
+
+// InterruptAll ends the turn and drops the prompts that wait behind it, where
+// the version can.
+func (p *Process) InterruptAll(ctx context.Context) (InterruptResponse, error) {
+	var out InterruptResponse
+	err := p.ask(ctx, "interrupt", map[string]any{"cancel_queued": true}, &out)
+	return out, err
+}
+
+// SetPermissionMode sets default, acceptEdits, plan or another mode of the
+// CLI's. bypassPermissions is refused unless it was launched for it.
+func (p *Process) SetPermissionMode(ctx context.Context, mode string) error {
+	return p.ask(ctx, "set_permission_mode", map[string]any{"mode": mode}, nil)
+}
+
+// SetModel sets the model for the turns to come; empty is the default one.
+func (p *Process) SetModel(ctx context.Context, model string) error {
+	var m any
+	if model != "" {
+		m = model
+	}
+	return p.ask(ctx, "set_model", map[string]any{"model": m}, nil)
+}
+
+// SetMaxThinkingTokens bounds thinking; 0 turns it off, and a negative number
+// restores the default.
+func (p *Process) SetMaxThinkingTokens(ctx context.Context, tokens int) error {
+	var n any
+	if tokens >= 0 {
+		n = tokens
+	}
+	return p.ask(ctx, "set_max_thinking_tokens", map[string]any{"max_thinking_tokens": n}, nil)
+}
+
+// MCPStatus returns the state of all MCP servers.
+func (p *Process) MCPStatus(ctx context.Context) ([]MCPServer, error) {
+	var out struct {
+		MCPServers []MCPServer `json:"mcpServers"`
+	}
+	err := p.ask(ctx, "mcp_status", nil, &out)
+	return out.MCPServers, err
+}
+
+// MCPServerConfig says how the CLI reaches a server: Type stdio (or empty) with
+// Command, Args and Env, or http or sse with URL and Headers.
+type MCPServerConfig struct {
+	Type    string            `json:"type,omitempty"`
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+	// Name is set by this package for in-process servers (type sdk).
+	Name string `json:"name,omitempty"`
+}
+
+// MCPSetServersResponse says what changed.
+type MCPSetServersResponse struct {
+	Added   []string          `json:"added"`
+	Removed []string          `json:"removed"`
+	Errors  map[string]string `json:"errors"`
+}
+
+// MCPSetServers replaces the servers that were set dynamically: those that the
+// CLI reaches itself, and those served by this process.
+func (p *Process) MCPSetServers(ctx context.Context, servers map[string]MCPServerConfig, local map[string]*mcp.Server) (MCPSetServersResponse, error) {
+	all := make(map[string]any, len(servers)+len(local))
+	for name, config := range servers {
+		all[name] = config
+		if config.Type == "stdio" || config.Type == "" {
+			// The CLI takes this one by itself only when args is there.
+			type stdio MCPServerConfig
+			all[name] = struct {
+				stdio
+				Args []string `json:"args"`
+			}{stdio(config), append([]string{}, config.Args...)}
+		}
+	}
+	if err := p.mcp.add(local); err != nil {
+		return MCPSetServersResponse{}, fmt.Errorf("mcp_set_servers: %w", err)
+	}
+	for name := range local {
+		all[name] = MCPServerConfig{Type: "sdk", Name: name}
+	}
+	var out MCPSetServersResponse
+	// The CLI connects to the servers before it answers.
+	err := p.askWithin(ctx, p.o.InitializeTimeout, "mcp_set_servers", map[string]any{"servers": all}, &out)
+	return out, err
+}
+
+// MCPReconnect connects a server again.
+func (p *Process) MCPReconnect(ctx context.Context, server string) error {
+	return p.askWithin(ctx, p.o.InitializeTimeout, "mcp_reconnect", map[string]any{"serverName": server}, nil)
+}
+
+// MCPToggle switches a server on or off.
+func (p *Process) MCPToggle(ctx context.Context, server string, enabled bool) error {
+	return p.askWithin(ctx, p.o.InitializeTimeout, "mcp_toggle", map[string]any{"serverName": server, "enabled": enabled}, nil)
+}
+
+// MCPMessage sends a JSON-RPC message of an in-process server to the CLI, such
+// as a notification.
+func (p *Process) MCPMessage(ctx context.Context, server string, message json.RawMessage) error {
+	return p.ask(ctx, "mcp_message", map[string]any{"server_name": server, "message": message}, nil)
+}
+
+// RewindFilesResponse says what a rewind changes, or would.
+type RewindFilesResponse struct {
+	CanRewind    bool     `json:"canRewind"`
+	Error        string   `json:"error"`
+	FilesChanged []string `json:"filesChanged"`
+	Insertions   int      `json:"insertions"`
+	Deletions    int      `json:"deletions"`
+}
+
+// RewindFiles puts files back to what they were at the prompt promptUUID; a dry
+// run only says what that would change. The CLI needs
+// CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1 in its environment.
+func (p *Process) RewindFiles(ctx context.Context, promptUUID string, dryRun bool) (RewindFilesResponse, error) {
+	var out RewindFilesResponse
+	err := p.ask(ctx, "rewind_files", map[string]any{"user_message_id": promptUUID, "dry_run": dryRun}, &out)
+	return out, err
+}
+
+// ContextUsage is how full the model's context is.
+type ContextUsage struct {
+	Model       string            `json:"model"`
+	TotalTokens int64             `json:"totalTokens"`
+	MaxTokens   int64             `json:"maxTokens"`
+	Percentage  float64           `json:"percentage"`
+	Categories  []ContextCategory `json:"categories"`
+	Raw         json.RawMessage   `json:"-"`
+}
+
+// ContextCategory is one use of the context.
+type ContextCategory struct {
+	Name   string `json:"name"`
+	Tokens int64  `json:"tokens"`
+	// Kind is used, free, buffer or deferred, where the version says it.
+	Kind string `json:"kind"`
+}
+
+// GetContextUsage returns how full the context is.
+func (p *Process) GetContextUsage(ctx context.Context) (ContextUsage, error) {
+	raw, err := p.request(ctx, p.o.InitializeTimeout, "get_context_usage", nil)
+	if err != nil {
+		return ContextUsage{}, err
+	}
+	out := ContextUsage{Raw: raw}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return out, fmt.Errorf("get_context_usage: read answer: %w", err)
+	}
+	return out, nil
+}
+
+// GetWorkspaceDiff returns the changes of the working directory's repository,
+// as the CLI gives them.
+func (p *Process) GetWorkspaceDiff(ctx context.Context) (json.RawMessage, error) {
+	return p.request(ctx, p.o.InitializeTimeout, "get_workspace_diff", nil)
+}
+
+// GenerateSessionTitle has a small model name the session from a description;
+// persist also stores the title with the session.
+func (p *Process) GenerateSessionTitle(ctx context.Context, description string, persist bool) (string, error) {
+	var out struct {
+		Title string `json:"title"`
+	}
+	err := p.askWithin(ctx, p.o.InitializeTimeout, "generate_session_title",
+		map[string]any{"description": description, "persist": persist}, &out)
+	return out.Title, err
+}
+
+// ListModels returns the models to choose from.
+func (p *Process) ListModels(ctx context.Context) ([]Model, error) {
+	var out struct {
+		Models []Model `json:"models"`
+	}
+	err := p.askWithin(ctx, p.o.InitializeTimeout, "list_models", nil, &out)
+	return out.Models, err
+}
+
+// StopTask stops a background task.
+func (p *Process) StopTask(ctx context.Context, taskID string) error {
+	return p.ask(ctx, "stop_task", map[string]any{"task_id": taskID}, nil)
+}
+
+// CancelAsyncMessage takes a prompt back that still waits in the CLI; false
+// when it was taken up already.
+func (p *Process) CancelAsyncMessage(ctx context.Context, promptUUID string) (bool, error) {
+	var out struct {
+		Cancelled bool `json:"cancelled"`
+	}
+	err := p.ask(ctx, "cancel_async_message", map[string]any{"message_uuid": promptUUID}, &out)
+	return out.Cancelled, err
+}
+
+// SideQuestion asks the model beside the conversation, also while a turn runs,
+// without leaving a trace in it.
+func (p *Process) SideQuestion(ctx context.Context, question string) (string, error) {
+	var out struct {
+		Response string `json:"response"`
+	}
+	err := p.askWithin(ctx, 6*p.o.RequestTimeout, "side_question", map[string]any{"question": question}, &out)
+	return out.Response, err
+}
+
+// EndSession asks the CLI to exit; [Process.Stop] is what a host wants.
+func (p *Process) EndSession(ctx context.Context) error {
+	return p.ask(ctx, "end_session", nil, nil)
+}
+
+// Request sends a control request that has no method of its own; fields are its
+// members beside the subtype. The answer is decoded into out unless that is
+// nil.
+func (p *Process) Request(ctx context.Context, subtype string, fields map[string]any, out any) error {
+	return p.ask(ctx, subtype, fields, out)
+}

@@ -1,0 +1,239 @@
+package claude
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Turn is one turn of the conversation as a plain value: what a person should
+// see of it. It is made by [Turn.Fold] alone; a Turn that was handed out never
+// changes, and shares with its successors what did not change between them.
+// The zero value is a turn of which nothing is known yet.
+type Turn struct {
+	// Items are what was said and done, in the order of appearance.
+	Items []Item
+	// Status is what the CLI is busy with beside the items, for people, such as
+	// "compacting" or "retrying (attempt 2 of 10)"; empty when that is over.
+	Status string
+	// Result ends the turn; nil while it runs.
+	Result *Result
+	// SessionID is the session that the CLI names, which changes after /clear.
+	SessionID string
+	// Model and PermissionMode are those of the main conversation.
+	Model, PermissionMode string
+	// Tools, Commands and MCPServers are what system/init listed.
+	Init *Init
+	// PromptUUIDs are the prompts that this turn answers.
+	PromptUUIDs []string
+	// Queued are prompts that wait for a turn of their own.
+	Queued []string
+	// Todos is the model's list of work as it stands.
+	Todos []Todo
+	// Tasks are the subagents and background commands, in the order of their
+	// start.
+	Tasks []Task
+	// Calls are the calls of the model that were seen, with the usage that the
+	// stream has reported so far.
+	Calls []Call
+	// ThinkingTokens is an estimate of what the present thinking has cost.
+	ThinkingTokens int64
+	// Resets counts the times that the conversation began anew in this turn.
+	Resets int
+}
+
+// ItemKind says what an item is.
+type ItemKind string
+
+// The kinds of items.
+const (
+	ItemText     ItemKind = "text"
+	ItemThinking ItemKind = "thinking"
+	ItemToolUse  ItemKind = "tool use"
+	// ItemNotice is something that the CLI tells the person.
+	ItemNotice ItemKind = "notice"
+	// ItemCommandOutput is what a slash command printed.
+	ItemCommandOutput ItemKind = "command output"
+	// ItemImage is an image that a tool returned.
+	ItemImage ItemKind = "image"
+)
+
+// Item is one thing in a turn.
+type Item struct {
+	Kind ItemKind
+	// ID is unique within the turn. For what a subagent did it is the path of
+	// the calls that led there and its own id, joined by colons.
+	ID string
+	// ParentID is the ID of the call whose subagent this comes from; empty for
+	// the main conversation.
+	ParentID string
+	// Text is the text so far.
+	Text string
+	// Final says that the authoritative message has come: the text will not
+	// change again.
+	Final bool
+	// Tool is set for ItemToolUse.
+	Tool *ToolUse
+	// MediaType and Data (base64) are set for ItemImage.
+	MediaType, Data string
+	// Error marks a notice about a failure, and text that the CLI made up
+	// because of one.
+	Error bool
+	// UUID is the id of the message that made it final.
+	UUID string
+
+	// message and index are the API message and content block of a draft, and
+	// draft its growing text.
+	message string
+	index   int
+	draft   *draft
+}
+
+// ToolState is how far a tool call has come.
+type ToolState string
+
+// The states of a tool call.
+const (
+	// ToolStreaming means that its input is still being written.
+	ToolStreaming ToolState = "streaming"
+	ToolAsked     ToolState = "asked"
+	ToolRunning   ToolState = "running"
+	ToolDone      ToolState = "done"
+	ToolFailed    ToolState = "failed"
+	ToolDenied    ToolState = "denied"
+	// ToolInterrupted means that the turn ended before it did.
+	ToolInterrupted ToolState = "interrupted"
+)
+
+// ToolUse is one call of a tool and what came of it. Its own fields are never
+// changed once it was handed out.
+type ToolUse struct {
+	// ID is the call's own id, without a path.
+	ID, Name string
+	// Input is nil until it is complete.
+	Input json.RawMessage
+	State ToolState
+	// RequestID is the approval that is due while it is asked.
+	RequestID string
+	// Result is what the model reads as the result: its text, cut to
+	// MaxResult bytes; ResultBytes is its whole length.
+	Result      string
+	ResultBytes int
+	// StructuredResult is the tool's own result, whose shape depends on the
+	// tool; nil where there is none or it is over MaxStructured bytes.
+	StructuredResult json.RawMessage
+	// Seconds is how long it has run, as the CLI last said.
+	Seconds float64
+	// Summary is the CLI's one line about it, if it made one.
+	Summary string
+}
+
+// What a Turn keeps of a tool's result.
+const (
+	MaxResult     = 64 << 10
+	MaxStructured = 256 << 10
+)
+
+// Todo is one entry of the model's list of work.
+type Todo struct {
+	// ID is the task's id; empty for lists that have none.
+	ID   string
+	Text string
+	// Active is how it is put while it is being done.
+	Active string
+	// State is pending, in_progress or completed.
+	State string
+}
+
+// Call is one call of the model.
+type Call struct {
+	MessageID, Model string
+	// ParentToolUseID is set for a call made by a subagent.
+	ParentToolUseID string
+	Usage           TokenUsage
+	// Done says that the call has ended and its usage is whole, Settled that a
+	// result has accounted for it.
+	Done, Settled bool
+}
+
+// Decision is what a host folds into a turn when it has answered a
+// [CanUseTool], since the CLI itself does not say so.
+type Decision struct {
+	Meta
+	RequestID string
+	Allowed   bool
+}
+
+// Next returns the turn that follows t: empty, but for what outlives a turn.
+func (t Turn) Next() Turn {
+	next := Turn{
+		SessionID: t.SessionID, Model: t.Model, PermissionMode: t.PermissionMode, Init: t.Init,
+		Queued: t.Queued, Todos: t.Todos,
+	}
+	for _, call := range t.Calls {
+		if !call.Settled {
+			next.Calls = append(next.Calls, call)
+		}
+	}
+	for _, task := range t.Tasks {
+		if task.State == "running" {
+			next.Tasks = append(next.Tasks, task)
+		}
+	}
+	return next
+}
+
+// Text returns what the model said in the main conversation, its texts joined
+// by blank lines.
+func (t Turn) Text() string {
+	var texts []string
+	for _, item := range t.Items {
+		if item.Kind == ItemText && item.ParentID == "" && item.Text != "" {
+			texts = append(texts, item.Text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// Tool returns the item of a tool call by the call's own id.
+func (t Turn) Tool(toolUseID string) (Item, bool) {
+	if i := t.tool(toolUseID); i >= 0 {
+		return t.Items[i], true
+	}
+	return Item{}, false
+}
+
+// tool finds a call's item; the latest ones are the likeliest.
+func (t *Turn) tool(id string) int {
+	if id == "" {
+		return -1
+	}
+	for i, item := range slices.Backward(t.Items) {
+		if item.Tool != nil && item.Tool.ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// StartsTurn reports whether m can be the first message of a turn: a host that
+// holds a finished turn then goes on with [Turn.Next]. Turns also begin without
+// a prompt, as when a subagent in the background has finished; what such a
+// subagent says before still belongs to the finished turn.
+func StartsTurn(m Message) bool {
+	switch m := m.(type) {
+	case *System:
+		return m.Subtype == "init"
+	case *CommandLifecycle:
+		return m.State == "started"
+	case *StreamEvent:
+		return m.ParentToolUseID == "" && m.Event == "message_start"
+	case *Assistant:
+		return m.ParentToolUseID == ""
+	case *CanUseTool:
+		return m.AgentID == ""
+	case *HookCallback:
+		return m.Event == "UserPromptSubmit"
+	}
+	return false
+}

@@ -1,0 +1,104 @@
+package claude
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Version asks the program for its version, such as 2.1.329, and waits at most
+// ten seconds. It runs directly, in the caller's environment.
+func Version(ctx context.Context, command []string) (string, error) {
+	if len(command) == 0 {
+		return "", fmt.Errorf("ask for the version: no command")
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], "--version")...)
+	cmd.WaitDelay = time.Second
+	cmd.Env = Environ(nil, nil)
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("ask %s for its version: no answer in 10s", command[0])
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask %s for its version: %w", command[0], err)
+	}
+	v := versionPattern.FindString(string(out))
+	if v == "" {
+		return "", fmt.Errorf("ask %s for its version: %.80q names none", command[0], out)
+	}
+	return v, nil
+}
+
+var versionPattern = regexp.MustCompile(`\d+\.\d+\.\d+`)
+
+// since says from which version on a flag or request was seen to work, among
+// the versions that were tried: the true one may lie between it and the
+// version tried before it. What is not named works in all of them.
+var since = map[string]string{
+	"--session-mirror":        "2.1.150",
+	"--forward-subagent-text": "2.1.329",
+	"set_max_thinking_tokens": "2.1.37",
+	"rewind_files":            "2.1.37",
+	"get_context_usage":       "2.1.150",
+	"generate_session_title":  "2.1.150",
+	"side_question":           "2.1.150",
+	"stop_task":               "2.1.150",
+	"cancel_async_message":    "2.1.150",
+	"get_usage":               "2.1.250",
+	"list_models":             "2.1.276",
+	"get_workspace_diff":      "2.1.276",
+}
+
+// has reports whether the CLI has a flag or request, as far as is known: an
+// unknown version has all.
+func (o Options) has(feature string) bool { return supports(o.Version, feature) }
+
+func supports(version, feature string) bool {
+	first, ok := since[feature]
+	return !ok || version == "" || !olderThan(version, first)
+}
+
+// oldVersion stands for every version that does not say which it is and does
+// not answer unknown requests either; the last of these that was tried.
+const oldVersion = "2.1.37"
+
+// learned takes from the answer of initialize what it tells about the version.
+func (p *Process) learned(r *InitializeResponse) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.version != "":
+	case r.Version != "":
+		p.version = r.Version
+	case r.PID == 0:
+		p.version = oldVersion
+	}
+}
+
+// knownVersion returns the version as far as it is known by now, or "".
+func (p *Process) knownVersion() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.version
+}
+
+// olderThan compares dotted versions by number.
+func olderThan(a, b string) bool {
+	for a != "" || b != "" {
+		var x, y string
+		x, a, _ = strings.Cut(a, ".")
+		y, b, _ = strings.Cut(b, ".")
+		m, _ := strconv.Atoi(x) // what is no number counts as 0
+		n, _ := strconv.Atoi(y)
+		if m != n {
+			return m < n
+		}
+	}
+	return false
+}
