@@ -1,0 +1,120 @@
+package publish
+
+import (
+	"math"
+	"time"
+)
+
+// Method is a method of Slack's Web API, or a family of methods that share a
+// limit. Limits are per method, per workspace, for the whole app.
+type Method string
+
+// The methods whose limits are known.
+const (
+	PostMessage    Method = "chat.postMessage"
+	UpdateMessage  Method = "chat.update"
+	DeleteMessage  Method = "chat.delete"
+	PostEphemeral  Method = "chat.postEphemeral"
+	AddReaction    Method = "reactions.add"
+	RemoveReaction Method = "reactions.remove"
+	SetStatus      Method = "assistant.threads.setStatus"
+	SetTitle       Method = "assistant.threads.setTitle"
+	OpenView       Method = "views.open"
+	UpdateView     Method = "views.update"
+	PublishView    Method = "views.publish"
+	UploadFile     Method = "files.upload"
+)
+
+// budget is how a method may be used: perMinute sustained, burst at once. In any
+// window of 60 seconds at most perMinute+burst calls begin, which must not be
+// more than Slack's limit. reserve is the part of the burst that Live calls may
+// not touch.
+type budget struct {
+	perMinute, burst, reserve float64
+}
+
+// budgets has what Slack documents for each method; see budget for the sums.
+var budgets = map[Method]budget{
+	// Slack allows one message per second per channel (perChannel) and has an
+	// undisclosed limit for the workspace, assumed here.
+	PostMessage:    {perMinute: 240, burst: 20, reserve: 4},
+	UpdateMessage:  {perMinute: 40, burst: 10, reserve: 3},
+	DeleteMessage:  {perMinute: 40, burst: 10, reserve: 1},
+	PostEphemeral:  {perMinute: 85, burst: 15, reserve: 3},
+	AddReaction:    {perMinute: 40, burst: 10, reserve: 2},
+	RemoveReaction: {perMinute: 15, burst: 5, reserve: 1},
+	SetStatus:      {perMinute: 40, burst: 10, reserve: 2},
+	SetTitle:       {perMinute: 85, burst: 15, reserve: 1},
+	OpenView:       {perMinute: 80, burst: 20, reserve: 2},
+	UpdateView:     {perMinute: 80, burst: 20, reserve: 2},
+	PublishView:    {perMinute: 80, burst: 20, reserve: 2},
+	UploadFile:     {perMinute: 80, burst: 20, reserve: 2},
+}
+
+// otherMethod is assumed for methods that are not in budgets: Slack's tier 2.
+var otherMethod = budget{perMinute: 15, burst: 5, reserve: 1}
+
+// perChannel limits chat.postMessage in one channel.
+var perChannel = budget{perMinute: 57, burst: 3}
+
+func budgetOf(m Method) budget {
+	if b, ok := budgets[m]; ok {
+		return b
+	}
+	return otherMethod
+}
+
+// bucket is a token bucket. The zero value is not usable.
+type bucket struct {
+	budget
+	tokens float64
+	at     time.Time // when tokens was true
+}
+
+func newBucket(b budget, now time.Time) *bucket {
+	return &bucket{budget: b, tokens: b.burst, at: now}
+}
+
+// period is the time in which one token comes back.
+func (b *bucket) period() time.Duration {
+	return time.Duration(float64(time.Minute) / b.perMinute)
+}
+
+func (b *bucket) level(now time.Time) float64 {
+	if !now.After(b.at) {
+		return b.tokens
+	}
+	return min(b.burst, b.tokens+now.Sub(b.at).Minutes()*b.perMinute)
+}
+
+// when returns the time from which the bucket holds n tokens, n ≤ burst.
+func (b *bucket) when(now time.Time, n float64) time.Time {
+	const rounding = 1e-6 // a token's millionth, so that a wait never ends a hair too early
+	have := b.level(now)
+	from := later(now, b.at) // a pause puts b.at into the future
+	if have+rounding >= n {
+		return from
+	}
+	return from.Add(time.Duration(math.Ceil((n - have) / b.perMinute * float64(time.Minute))))
+}
+
+func (b *bucket) take(now time.Time) {
+	b.tokens = b.level(now) - 1
+	if now.After(b.at) {
+		b.at = now
+	}
+}
+
+// giveBack returns a token whose call was not made after all.
+func (b *bucket) giveBack() {
+	b.tokens = min(b.burst, b.tokens+1)
+}
+
+// drainUntil leaves no more than the reserve when a pause ends, so that a method
+// that was refused starts again gently, urgent calls first.
+func (b *bucket) drainUntil(now, end time.Time) {
+	b.tokens = min(b.level(now), b.reserve)
+	b.at = end
+}
+
+func (b *bucket) full(now time.Time) bool { return b.level(now) >= b.burst }

@@ -1,0 +1,96 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+)
+
+// ErrTooMany is what Call.OnError gets when Options.MaxCalls calls are already
+// waiting: Slack has been out of reach for long.
+var ErrTooMany = errors.New("too many calls to Slack are waiting")
+
+// verdict is what follows from an attempt.
+type verdict int
+
+const (
+	sent      verdict = iota
+	limited           // wait as long as Slack says, then go on; not a failure
+	passing           // may work later
+	content           // Slack does not take this content
+	permanent         // will never work
+)
+
+// Slack's error codes by what follows from them. Codes that are in none of these
+// lists are permanent.
+var (
+	limitedCodes = []string{"ratelimited", "rate_limited", "message_limit_exceeded"}
+	passingCodes = []string{
+		"internal_error", "fatal_error", "service_unavailable", "request_timeout",
+		"team_added_to_org", "external_channel_migrating", "accesslimited",
+	}
+	contentCodes = []string{
+		"msg_too_long", "msg_blocks_too_long", "invalid_blocks", "invalid_blocks_format",
+		"no_text", "markdown_text_conflict", "only_one_table_allowed", "invalid_attachments",
+		"too_many_attachments", "invalid_arguments", "invalid_arg_value",
+	}
+	// doneCodes mean that what the call wanted is so already.
+	doneCodes = []string{"already_reacted", "no_reaction"}
+)
+
+// judge sorts an attempt's error; the duration is Slack's Retry-After, or zero
+// where it gave none.
+func judge(err error) (verdict, time.Duration) {
+	if err == nil {
+		return sent, 0
+	}
+	if rl, ok := errors.AsType[*slack.RateLimitedError](err); ok {
+		return limited, rl.RetryAfter
+	}
+	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
+		code := refused.Err
+		switch {
+		case slices.Contains(doneCodes, code):
+			return sent, 0
+		case slices.Contains(limitedCodes, code):
+			return limited, 0
+		case slices.Contains(passingCodes, code):
+			return passing, 0
+		case slices.Contains(contentCodes, code):
+			return content, 0
+		}
+		return permanent, 0
+	}
+	if status, ok := errors.AsType[slack.StatusCodeError](err); ok {
+		if status.Code >= 500 || status.Code == 408 {
+			return passing, 0
+		}
+		return permanent, 0
+	}
+	if _, ok := errors.AsType[permanentError](err); ok {
+		return permanent, 0
+	}
+	// A network error, a timeout, or an answer that is not JSON.
+	return passing, 0
+}
+
+// permanentError marks an error as one that a retry cannot mend.
+type permanentError struct{ error }
+
+func (e permanentError) Unwrap() error { return e.error }
+
+// Permanent wraps an error of Call.Do so that the call is not tried again.
+func Permanent(err error) error { return permanentError{err} }
+
+// explain adds what Slack says about which part of a request was wrong.
+func explain(err error) error {
+	refused, ok := errors.AsType[slack.SlackErrorResponse](err)
+	if !ok || len(refused.ResponseMetadata.Messages) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, strings.Join(refused.ResponseMetadata.Messages, "; "))
+}

@@ -1,0 +1,19 @@
+package publish
+
+// Remembered counts what is kept for messages, calls and groups in use.
+func (s *Scheduler) Remembered() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.messages) + len(s.lastCall) + len(s.pending)
+	for _, g := range s.groups {
+		n += g.refs
+	}
+	return n
+}
+
+// Rounds counts how often Run has looked for work.
+func (s *Scheduler) Rounds() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rounds
+}

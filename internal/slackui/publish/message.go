@@ -1,0 +1,98 @@
+package publish
+
+import (
+	"context"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/render"
+)
+
+// API is what the scheduler needs of Slack's Web API; *slack.Client has it.
+type API interface {
+	PostMessageContext(ctx context.Context, channelID string, options ...slack.MsgOption) (channel, ts string, err error)
+	UpdateMessageContext(ctx context.Context, channelID, ts string, options ...slack.MsgOption) (channel, newTS, text string, err error)
+}
+
+// Priority orders the calls that wait for one method's budget.
+type Priority int
+
+// The priorities, lowest first.
+const (
+	// Live is for states that a newer one will replace soon. They are paced and
+	// may not use the last tokens of a budget. A live message's first post is
+	// treated as Normal: the first text goes out at once.
+	Live Priority = iota
+	// Normal is for what should be seen soon: it is not paced.
+	Normal
+	// High is for what somebody waits for: approval cards, answers to clicks and,
+	// whatever the caller says, every final state.
+	High
+)
+
+// Message is one state of a message in Slack.
+type Message struct {
+	// Key names the message for as long as the process lives, for example
+	// "turn/12/0". It must not be empty.
+	Key string
+	// Channel and ThreadTS say where it is posted; ThreadTS may be empty. Only
+	// those of the first Show of a key count.
+	Channel, ThreadTS string
+	// TS is the message's ts when it was posted by an earlier process, so that it
+	// is edited and not posted again; else empty.
+	TS string
+	// After is the key of a message that must be in the thread before this one
+	// is posted, or empty. A key that is not known is not waited for.
+	After string
+	// Page is the content. It must not be changed after the call.
+	Page render.Page
+	// Priority says how urgent this state is.
+	Priority Priority
+	// Final marks the last state of the key: it is retried for long, further
+	// states are ignored, and once it is sent the key is forgotten.
+	Final bool
+	// Group is what budgets are shared out fairly between: the thread.
+	Group string
+	// OnPosted is called once, with the new message's ts, before any edit of it
+	// is sent. It runs on the goroutine of the call and should not take long.
+	OnPosted func(ts string)
+	// OnError is called when the scheduler gives the key up: the message or the
+	// channel is gone, Slack refuses the content even as plain text, or a state
+	// could not be delivered for Options.GiveUpAfter. It may call Show.
+	OnError func(error)
+}
+
+func (m *Message) priority() Priority {
+	if m.Final {
+		return High
+	}
+	return m.Priority
+}
+
+// Call is any other call of a Web API method, to be made once.
+type Call struct {
+	// Method is the method whose budget the call uses.
+	Method Method
+	// Channel is needed for methods that Slack limits per channel
+	// (chat.postMessage), else it may be empty.
+	Channel string
+	// Key, when it is not empty, keeps order: calls of one key are made one after
+	// another. With Replace, calls of the key that have not begun are dropped for
+	// this one, as for a status of which only the latest counts.
+	Key     string
+	Replace bool
+	// Priority and Group are as in Message.
+	Priority Priority
+	Group    string
+	// Timeout bounds one attempt; zero means Options.CallTimeout.
+	Timeout time.Duration
+	// Do makes the call. It is called again after a rate limit and after errors
+	// that may pass, up to Options.CallAttempts times in all.
+	Do func(ctx context.Context) error
+	// What says in the logs what the call was for.
+	What string
+	// OnError is called when the call has failed for good, with the last error;
+	// may be nil.
+	OnError func(error)
+}

@@ -1,0 +1,403 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Options tune a [Scheduler]; the zero value is good for production.
+type Options struct {
+	// Log gets what went wrong, in full; nil means nowhere.
+	Log *zap.Logger
+	// DrainTimeout bounds how long Run goes on sending final states after its
+	// context has ended; zero means 5 s.
+	DrainTimeout time.Duration
+	// CallTimeout bounds one call; zero means 15 s.
+	CallTimeout time.Duration
+	// GiveUpAfter is how long a state is retried after errors that may pass, from
+	// the first of them; zero means 15 min. Waiting for a rate limit does not count.
+	GiveUpAfter time.Duration
+	// EditInterval is the shortest time between two Live edits of one message;
+	// zero means 400 ms.
+	EditInterval time.Duration
+	// MaxInFlight is how many calls may be under way at once; zero means 16. A
+	// quarter of them is kept for priorities above Live.
+	MaxInFlight int
+	// MaxCalls is how many Calls may wait; zero means 10,000. Messages are not
+	// counted: of each key at most one state is kept.
+	MaxCalls int
+	// CallAttempts is how often a Call is tried in all; zero means 5.
+	CallAttempts int
+}
+
+func (o Options) withDefaults() Options {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	setInt := func(n *int, v int) {
+		if *n == 0 {
+			*n = v
+		}
+	}
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	set(&o.DrainTimeout, 5*time.Second)
+	set(&o.CallTimeout, 15*time.Second)
+	set(&o.GiveUpAfter, 15*time.Minute)
+	set(&o.EditInterval, 400*time.Millisecond)
+	setInt(&o.MaxInFlight, 16)
+	setInt(&o.MaxCalls, 10_000)
+	setInt(&o.CallAttempts, 5)
+	return o
+}
+
+// Scheduler paces, orders and retries all calls to Slack. Create it with New; its
+// methods are safe for concurrent use.
+type Scheduler struct {
+	api  API
+	o    Options
+	wake chan struct{} // capacity 1: something became pending, or a slot free
+
+	mu       sync.Mutex
+	seq      uint64 // orders what became pending and who was served
+	messages map[string]*job
+	lastCall map[string]*job // by Call.Key: the newest call that is not done
+	pending  []*job
+	waiting  int // pending Calls
+	inFlight int
+	liveNow  int // Live edits in flight
+	buckets  map[Method]*bucket
+	channels map[string]*bucket // chat.postMessage per channel
+	groups   map[string]*group
+	ended    tombstones
+	draining bool
+	stopped  bool
+	rounds   int // of dispatch
+	stats    Stats
+
+	calls sync.WaitGroup
+}
+
+// New returns a scheduler that sends nothing until Run is called.
+func New(api API, o Options) *Scheduler {
+	return &Scheduler{
+		api:      api,
+		o:        o.withDefaults(),
+		wake:     make(chan struct{}, 1),
+		messages: map[string]*job{},
+		lastCall: map[string]*job{},
+		buckets:  map[Method]*bucket{},
+		channels: map[string]*bucket{},
+		groups:   map[string]*group{},
+		ended:    tombstones{seed: maphash.MakeSeed()},
+	}
+}
+
+// job is a message with its latest state, or a call. All fields are guarded by
+// Scheduler.mu, but msg and call do not change while the job is in flight except
+// through next.
+type job struct {
+	seq     uint64 // when it became pending
+	group   *group
+	index   int // in Scheduler.pending; -1 when it is not there
+	flying  bool
+	live    bool      // counted in Scheduler.liveNow
+	begun   time.Time // when its last attempt began
+	retryAt time.Time // not before, after an error
+	failing time.Time // the first error of the current row of errors
+	fails   int
+
+	msg   Message // the latest state shown
+	key   uint64  // hash of msg.Key
+	ts    string  // where it stands in Slack
+	sum   uint64  // of the content that Slack has; 0 if unknown
+	edits int
+	plain bool // Slack refused this message's blocks: text only
+	newer bool // msg was shown while an older state was in flight
+
+	call  *Call // nil for a message
+	after *job  // the call of the same key that must be done first
+	done  bool
+}
+
+func (j *job) priority() Priority {
+	switch {
+	case j.call != nil:
+		return j.call.Priority
+	case j.ts == "":
+		return max(Normal, j.msg.priority())
+	}
+	return j.msg.priority()
+}
+
+func (j *job) method() Method {
+	switch {
+	case j.call != nil:
+		return j.call.Method
+	case j.ts == "":
+		return PostMessage
+	}
+	return UpdateMessage
+}
+
+func (j *job) channel() string {
+	if j.call != nil {
+		return j.call.Channel
+	}
+	return j.msg.Channel
+}
+
+// paced reports whether the job is a streaming edit.
+func (j *job) paced() bool {
+	return j.call == nil && j.ts != "" && j.msg.priority() == Live
+}
+
+// Show makes m the state to be shown for its key; an older state that has not
+// been sent is dropped. It never blocks. States for a key that has had its final
+// one are ignored.
+func (s *Scheduler) Show(m Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return
+	}
+	j := s.messages[m.Key]
+	if j == nil {
+		key := s.ended.hash(m.Key)
+		if s.ended.has(key) {
+			return
+		}
+		j = &job{index: -1, key: key, msg: m, ts: m.TS, group: s.join(m.Group)}
+		s.messages[m.Key] = j
+		s.enqueue(j)
+		return
+	}
+	if j.msg.Final {
+		return
+	}
+	m.Key, m.Channel, m.ThreadTS = j.msg.Key, j.msg.Channel, j.msg.ThreadTS
+	m.TS = "" // known since the first Show, or from our own post
+	j.msg = m
+	switch {
+	case j.flying:
+		j.newer = true
+	case j.index < 0:
+		s.enqueue(j)
+	default: // pending: what is sent is just newer
+		s.stats.Coalesced++
+		if m.Final || m.Priority != Live {
+			s.signal()
+		}
+	}
+}
+
+// Once schedules a call. It never blocks; when too many calls wait already,
+// OnError gets ErrTooMany.
+func (s *Scheduler) Once(c Call) {
+	if !s.admit(&c) && c.OnError != nil {
+		c.OnError(ErrTooMany)
+	}
+}
+
+func (s *Scheduler) admit(c *Call) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return true
+	}
+	if s.waiting >= s.o.MaxCalls {
+		return false
+	}
+	j := &job{index: -1, call: c, group: s.join(c.Group)}
+	if c.Key != "" {
+		prev := s.lastCall[c.Key]
+		for c.Replace && prev != nil && prev.index >= 0 {
+			// What the dropped call was waiting for, this one waits for.
+			older := prev.after
+			s.dequeue(prev)
+			s.forget(prev)
+			prev = older
+			s.stats.Coalesced++
+		}
+		if prev != nil && !prev.done {
+			j.after = prev
+		}
+		s.lastCall[c.Key] = j
+	}
+	s.enqueue(j)
+	return true
+}
+
+// Run sends what is shown until ctx ends, then what has priority High for at most
+// Options.DrainTimeout. It returns an error when some of that could not be sent.
+// It must be called once.
+func (s *Scheduler) Run(ctx context.Context) error {
+	// Calls outlive ctx: what has begun is finished within the drain.
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+
+	err := s.loop(ctx, base)
+	cancel()
+	s.calls.Wait()
+	return err
+}
+
+func (s *Scheduler) loop(ctx, base context.Context) error {
+	timer := time.NewTimer(0)
+	timer.Stop()
+	defer timer.Stop()
+	stop := ctx.Done()
+	var deadline time.Time
+	for {
+		next, left := s.dispatch(base)
+		if !deadline.IsZero() {
+			if left == 0 {
+				s.stop()
+				return nil
+			}
+			if next.IsZero() || next.After(deadline) {
+				next = deadline
+			}
+			if !time.Now().Before(deadline) {
+				return fmt.Errorf("publish: %d messages or calls were not sent within %s of the stop", s.stop(), s.o.DrainTimeout)
+			}
+		}
+		var alarm <-chan time.Time
+		if !next.IsZero() {
+			timer.Reset(time.Until(next))
+			alarm = timer.C
+		}
+		select {
+		case <-stop:
+			stop = nil
+			deadline = time.Now().Add(s.o.DrainTimeout)
+			s.drain()
+		case <-s.wake:
+		case <-alarm:
+		}
+	}
+}
+
+// drain drops what need not be sent any more.
+func (s *Scheduler) drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
+	for _, j := range slices.Clone(s.pending) {
+		if j.priority() < High {
+			s.dequeue(j)
+			s.leave(j)
+		}
+	}
+}
+
+// stop ends the scheduler and returns how much was left.
+func (s *Scheduler) stop() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	return len(s.pending) + s.inFlight
+}
+
+// Pending returns how many messages and calls wait or are under way.
+func (s *Scheduler) Pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pending) + s.inFlight
+}
+
+// Stats counts what the scheduler has done since it was created.
+type Stats struct {
+	// Keys is the number of messages that are remembered, Pending what waits,
+	// InFlight what is under way, all at this moment.
+	Keys, Pending, InFlight int
+	// Sent counts calls that Slack accepted, Unchanged states that were not sent
+	// since Slack has them, Coalesced states that a newer one replaced.
+	Sent, Unchanged, Coalesced uint64
+	// Limited counts answers that told us to wait, Retried attempts that failed
+	// and were repeated, FellBack messages sent as plain text, GaveUp what was
+	// never delivered.
+	Limited, Retried, FellBack, GaveUp uint64
+}
+
+// Stats returns the current counts.
+func (s *Scheduler) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stats
+	st.Keys, st.Pending, st.InFlight = len(s.messages), len(s.pending), s.inFlight
+	return st
+}
+
+func (s *Scheduler) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// enqueue makes j pending, last in line, and wakes Run.
+func (s *Scheduler) enqueue(j *job) {
+	s.seq++
+	j.seq = s.seq
+	s.requeue(j)
+}
+
+// requeue makes j pending without losing its place, and wakes Run.
+func (s *Scheduler) requeue(j *job) {
+	if s.draining && j.priority() < High {
+		s.leave(j)
+		return
+	}
+	j.index = len(s.pending)
+	s.pending = append(s.pending, j)
+	if j.call != nil {
+		s.waiting++
+	}
+	s.signal()
+}
+
+// leave lets be what need not be sent before the stop. A message is still known,
+// so that its final state, if it comes in time, is an edit.
+func (s *Scheduler) leave(j *job) {
+	if j.call != nil {
+		s.forget(j)
+	}
+}
+
+// dequeue takes j from the pending ones.
+func (s *Scheduler) dequeue(j *job) {
+	last := len(s.pending) - 1
+	s.pending[j.index] = s.pending[last]
+	s.pending[j.index].index = j.index
+	s.pending[last] = nil
+	s.pending = s.pending[:last]
+	j.index = -1
+	if j.call != nil {
+		s.waiting--
+	}
+}
+
+// forget frees what is kept for j, which is not pending. Nothing more is accepted
+// for a message's key.
+func (s *Scheduler) forget(j *job) {
+	j.done, j.after = true, nil
+	j.group.refs--
+	if j.call != nil {
+		if s.lastCall[j.call.Key] == j {
+			delete(s.lastCall, j.call.Key)
+		}
+		return
+	}
+	delete(s.messages, j.msg.Key)
+	s.ended.add(j.key)
+}

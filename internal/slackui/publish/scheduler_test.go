@@ -1,0 +1,593 @@
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
+)
+
+// in runs a test in synthetic time with an open scheduler.
+func in(t *testing.T, o publish.Options, f func(h *house)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, o)
+		f(h)
+		if err := h.close(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+func TestFirstTextGoesOutAtOnce(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		h.Show(live("turn/1/0", "Hel"))
+		h.rest()
+		calls := h.slack.all()
+		if len(calls) != 1 || calls[0].at != 0 || calls[0].method != publish.PostMessage {
+			t.Fatalf("calls: %v, want one post at 0s", calls)
+		}
+		for arg, want := range map[string]string{
+			"text": "Hel", "thread_ts": "1.0", "unfurl_links": "false", "unfurl_media": "false", "parse": "none",
+			"blocks": `[{"type":"markdown","text":"Hel"}]`,
+		} {
+			if got := calls[0].args.Get(arg); got != want {
+				t.Errorf("%s = %q, want %q", arg, got, want)
+			}
+		}
+	})
+}
+
+func TestStatesDuringThePostBecomeOneEdit(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		for i := range 10 {
+			h.Show(live("turn/1/0", fmt.Sprint("text ", i)))
+			time.Sleep(3 * time.Millisecond)
+		}
+		h.rest()
+		if diff := cmp.Diff([]string{"text 0", "text 9"}, h.slack.texts()); diff != "" {
+			t.Error(diff)
+		}
+		if edit := h.slack.all()[1]; edit.method != publish.UpdateMessage || edit.ts != "1.000001" || edit.at != 50*time.Millisecond {
+			t.Errorf("edit: %v, want an update of 1.000001 as soon as it is posted", edit)
+		}
+	})
+}
+
+func TestUnchangedContentIsNotSentAgain(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		for range 5 {
+			h.Show(live("k", "same"))
+			h.rest()
+			time.Sleep(time.Second)
+		}
+		h.Show(final("k", "same"))
+		h.rest()
+		if n := len(h.slack.all()); n != 1 {
+			t.Errorf("%d calls, want 1", n)
+		}
+		if st := h.Stats(); st.Keys != 0 || st.Unchanged != 5 {
+			t.Errorf("stats %+v, want no keys and 5 unchanged", st)
+		}
+	})
+}
+
+func TestEditsOfOneMessageAreSpacedAndTheLastOneWins(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		for i := range 200 { // 20 s of deltas
+			h.Show(live("k", fmt.Sprint(i)))
+			time.Sleep(100 * time.Millisecond)
+		}
+		h.Show(final("k", "the end"))
+		h.rest()
+		calls := h.slack.all()
+		var gaps []time.Duration
+		for i := 3; i < len(calls)-1; i++ { // the first edit and the final one are not paced
+			gaps = append(gaps, calls[i].at-calls[i-1].at)
+		}
+		for i, g := range gaps {
+			if g < 400*time.Millisecond {
+				t.Errorf("gap %d is %v, want at least 400ms", i, g)
+			}
+		}
+		if gaps[0] > 450*time.Millisecond {
+			t.Errorf("first gap is %v, want about 400ms: the budget is untouched", gaps[0])
+		}
+		if last := gaps[len(gaps)-1]; last < 1400*time.Millisecond || last > 1700*time.Millisecond {
+			t.Errorf("last gap is %v, want about 1.5s: what the budget gives back", last)
+		}
+		last := calls[len(calls)-1]
+		if last.args.Get("text") != "the end" || last.at != 20*time.Second {
+			t.Errorf("last call: %v, want the end at once", last)
+		}
+		if h.slack.mostOnTS != 1 {
+			t.Errorf("%d calls were in flight for one message", h.slack.mostOnTS)
+		}
+	})
+}
+
+// TestNoWindowExceedsSlacksLimits drives far more work than Slack takes and looks
+// at every window of 60 s.
+func TestNoWindowExceedsSlacksLimits(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		for round := range 1200 { // 2 minutes
+			for turn := range 10 {
+				h.Show(live(fmt.Sprintf("turn/%d/0", turn), fmt.Sprint(round)))
+			}
+			if round%5 == 0 {
+				m := final(fmt.Sprintf("say/%d", round), "a sentence")
+				m.Channel = "C2"
+				h.Show(m)
+			}
+			if round%3 == 0 {
+				h.Once(publish.Call{Method: publish.AddReaction, Do: func(context.Context) error { return nil }})
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		calls := h.slack.all()
+		most := map[publish.Method]int{}
+		for i := range calls {
+			n := map[publish.Method]int{}
+			for j := i; j < len(calls) && calls[j].at < calls[i].at+time.Minute; j++ {
+				what := calls[j].method
+				if what == publish.PostMessage {
+					what += " " + publish.Method(calls[j].args.Get("channel"))
+				}
+				n[what]++
+				most[what] = max(most[what], n[what])
+			}
+		}
+		if most[publish.UpdateMessage] > 50 || most["chat.postMessage C2"] > 60 {
+			t.Errorf("most calls in 60s: %v, want at most 50 updates and 60 posts", most)
+		}
+		if most[publish.UpdateMessage] < 40 || most["chat.postMessage C2"] < 55 {
+			t.Errorf("most calls in 60s: %v: the budget is not used", most)
+		}
+		perTurn := map[string]int{}
+		for _, c := range calls {
+			if c.method == publish.UpdateMessage {
+				perTurn[c.ts]++
+			}
+		}
+		for ts, n := range perTurn {
+			if n < 6 || n > 12 {
+				t.Errorf("message %s had %d edits, want about 8: %v", ts, n, perTurn)
+			}
+		}
+		for i := range 10 {
+			h.Show(final(fmt.Sprintf("turn/%d/0", i), "done"))
+		}
+		h.rest()
+	})
+}
+
+func TestFinalStatesGoFirst(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		for i := range 8 {
+			h.Show(live(fmt.Sprint("live", i), "start"))
+			time.Sleep(time.Second)
+		}
+		for round := range 100 { // uses up what live edits may use
+			for i := range 8 {
+				h.Show(live(fmt.Sprint("live", i), fmt.Sprint(round)))
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		before := time.Since(h.slack.start)
+		for i := range 3 {
+			h.Show(final(fmt.Sprint("live", i), "done"))
+		}
+		synctest.Wait()
+		var at []time.Duration
+		for _, c := range h.slack.all() {
+			if c.args.Get("text") == "done" {
+				at = append(at, c.at-before)
+			}
+		}
+		if diff := cmp.Diff([]time.Duration{0, 0, 0}, at); diff != "" {
+			t.Errorf("final states were held up: %s", diff)
+		}
+		h.rest()
+	})
+}
+
+func TestGroupsShareTheBudget(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		// One thread has ten messages to post, then another thread has one.
+		for i := range 10 {
+			m := final(fmt.Sprint("loud", i), fmt.Sprint("loud", i))
+			m.Group = "loud"
+			h.Show(m)
+		}
+		synctest.Wait()
+		m := final("quiet", "quiet")
+		h.Show(m)
+		h.rest()
+		texts := h.slack.texts()
+		// The channel's burst of three is gone; the next one is the quiet thread's.
+		if texts[3] != "quiet" {
+			t.Errorf("order %v, want the quiet thread fourth", texts)
+		}
+	})
+}
+
+func TestPagesArePostedInOrder(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		h.slack.answer = func(n int, _ call) error {
+			if n == 1 {
+				return slack.StatusCodeError{Code: 503, Status: "503"}
+			}
+			return nil
+		}
+		first, second := live("turn/1/0", "one"), live("turn/1/1", "two")
+		second.After = first.Key
+		h.Show(first)
+		h.Show(second)
+		h.rest()
+		if diff := cmp.Diff([]string{"one", "one", "two"}, h.slack.texts()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestRateLimitPausesTheMethodAndKeepsTheLatestState(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		h.Show(live("a", "a1"))
+		h.Show(live("b", "b1"))
+		h.rest()
+		h.slack.answer = func(_ int, c call) error {
+			if c.method == publish.UpdateMessage && c.at < 5*time.Second {
+				return &slack.RateLimitedError{RetryAfter: 10 * time.Second}
+			}
+			return nil
+		}
+		h.Show(live("a", "a2"))
+		time.Sleep(60 * time.Millisecond)
+		h.Show(live("a", "a3"))
+		h.Show(final("b", "b2"))
+		h.Show(final("c", "c1")) // another method is not paused
+		h.rest()
+		calls := h.slack.all()
+		var updates []string
+		for _, c := range calls[3:] {
+			if c.method == publish.UpdateMessage {
+				updates = append(updates, c.args.Get("text"))
+				if c.at < 10*time.Second || c.at > 16*time.Second {
+					t.Errorf("%v: want it after the pause", c)
+				}
+			} else if c.at > time.Second {
+				t.Errorf("%v: the post was held up", c)
+			}
+		}
+		// The final state first, then the newest live one.
+		if diff := cmp.Diff([]string{"b2", "a3"}, updates); diff != "" {
+			t.Error(diff)
+		}
+		if st := h.Stats(); st.Limited != 1 || st.GaveUp != 0 {
+			t.Errorf("stats %+v", st)
+		}
+	})
+}
+
+func TestRateLimitInTheAnswerIsARateLimit(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		h.slack.answer = func(n int, _ call) error {
+			if n <= 2 {
+				return slack.SlackErrorResponse{Err: "ratelimited"}
+			}
+			return nil
+		}
+		h.Show(final("a", "a1"))
+		h.rest()
+		calls := h.slack.all()
+		if len(calls) != 3 || calls[1].at < 5*time.Second || calls[2].at-calls[1].at < 10*time.Second {
+			t.Errorf("calls %v, want growing pauses", calls)
+		}
+	})
+}
+
+func TestRefusedBlocksAreSentAsText(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		h.slack.answer = func(_ int, c call) error {
+			if strings.Contains(c.args.Get("blocks"), "markdown") {
+				return slack.SlackErrorResponse{
+					Err:              "invalid_blocks",
+					ResponseMetadata: slack.ResponseMetadata{Messages: []string{"[ERROR] /blocks/0"}},
+				}
+			}
+			return nil
+		}
+		h.Show(live("k", "one"))
+		h.rest()
+		h.Show(live("k", "two"))
+		h.rest()
+		h.Show(final("k", "three"))
+		h.rest()
+		var got []string
+		for _, c := range h.slack.all() {
+			got = append(got, fmt.Sprintf("%s %s %s", c.method, c.args.Get("text"), c.args.Get("blocks")))
+		}
+		want := []string{
+			`chat.postMessage one [{"type":"markdown","text":"one"}]`,
+			"chat.postMessage one ",
+			"chat.update two []",
+			"chat.update three []",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		if st := h.Stats(); st.FellBack != 1 || st.Keys != 0 {
+			t.Errorf("stats %+v", st)
+		}
+	})
+}
+
+func TestTextThatIsRefusedTooIsGivenUp(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		h.slack.answer = func(int, call) error { return slack.SlackErrorResponse{Err: "msg_too_long"} }
+		var lost atomic.Pointer[error]
+		m := final("k", "one")
+		m.OnError = func(err error) { lost.Store(&err) }
+		h.Show(m)
+		h.rest()
+		if n := len(h.slack.all()); n != 2 {
+			t.Errorf("%d calls, want 2", n)
+		}
+		if e := lost.Load(); e == nil || !strings.Contains((*e).Error(), "msg_too_long") {
+			t.Errorf("OnError got %v", e)
+		}
+	})
+}
+
+func TestMessageThatIsGoneIsGivenUp(t *testing.T) {
+	for _, code := range []string{"message_not_found", "cant_update_message", "channel_not_found", "is_archived", "not_in_channel"} {
+		t.Run(code, func(t *testing.T) {
+			in(t, publish.Options{}, func(h *house) {
+				h.slack.answer = func(int, call) error { return slack.SlackErrorResponse{Err: code} }
+				var lost atomic.Int32
+				m := live("k", "one")
+				m.TS = "9.0"
+				m.OnError = func(err error) {
+					lost.Add(1)
+					if !strings.Contains(err.Error(), code) {
+						t.Errorf("error %v does not say %s", err, code)
+					}
+				}
+				h.Show(m)
+				h.rest()
+				h.Show(live("k", "two"))
+				h.Show(final("k", "three"))
+				h.rest()
+				if n := len(h.slack.all()); n != 1 || lost.Load() != 1 {
+					t.Errorf("%d calls, %d errors: want one of each", n, lost.Load())
+				}
+			})
+		})
+	}
+}
+
+func TestFinalStateSurvivesAnOutage(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		h.slack.answer = func(_ int, c call) error {
+			switch {
+			case c.at < 5*time.Minute:
+				return slack.StatusCodeError{Code: 502, Status: "502 Bad Gateway"}
+			case c.at < 10*time.Minute:
+				return errors.New("connection refused")
+			}
+			return nil
+		}
+		h.Show(live("k", "one"))
+		time.Sleep(time.Minute)
+		h.Show(final("k", "two"))
+		h.rest()
+		calls := h.slack.all()
+		last := calls[len(calls)-1]
+		if last.args.Get("text") != "two" || last.at < 10*time.Minute || last.at > 11*time.Minute {
+			t.Errorf("last call %v, want two soon after the outage", last)
+		}
+		if len(calls) > 30 {
+			t.Errorf("%d attempts: no backoff", len(calls))
+		}
+	})
+}
+
+func TestOutageWithoutEndIsGivenUp(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		h.slack.answer = func(_ int, c call) error {
+			if c.at < time.Hour {
+				return errors.New("connection refused")
+			}
+			return nil
+		}
+		var lost atomic.Int32
+		f, l := final("final", "one"), live("live", "one")
+		f.OnError = func(error) { lost.Add(1) }
+		l.OnError = f.OnError
+		h.Show(f)
+		h.Show(l)
+		h.rest()
+		if at := time.Since(h.slack.start); at < 15*time.Minute || at > 17*time.Minute {
+			t.Errorf("given up after %v, want 15 minutes", at)
+		}
+		if st := h.Stats(); lost.Load() != 2 || st.GaveUp != 2 || st.Keys != 1 {
+			t.Errorf("%d errors, stats %+v: want 2 given up and the live key kept", lost.Load(), st)
+		}
+		time.Sleep(time.Hour)
+		h.Show(final("live", "two")) // only a state was lost, not the message
+		h.rest()
+		texts := h.slack.texts()
+		if texts[len(texts)-1] != "two" {
+			t.Errorf("texts %v, want two at the end", texts)
+		}
+	})
+}
+
+// TestLostAnswerToAPost documents the choice: it is posted again.
+func TestLostAnswerToAPost(t *testing.T) {
+	in(t, publish.Options{CallTimeout: time.Second}, func(h *house) {
+		h.slack.latency = 2 * time.Second
+		h.Show(final("k", "one"))
+		time.Sleep(1100 * time.Millisecond)
+		h.slack.mu.Lock()
+		h.slack.latency = 0
+		h.slack.mu.Unlock()
+		h.rest()
+		if diff := cmp.Diff([]string{"one", "one"}, h.slack.texts()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestKnownMessageIsEdited(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		m := final("approval/1", "approved")
+		m.TS = "7.7"
+		m.OnPosted = func(string) { t.Error("OnPosted was called for an edit") }
+		h.Show(m)
+		h.rest()
+		if c := h.slack.all(); len(c) != 1 || c[0].method != publish.UpdateMessage || c[0].ts != "7.7" {
+			t.Errorf("calls %v, want an update of 7.7", c)
+		}
+	})
+}
+
+func TestOnPostedComesBeforeAnyEdit(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		var posted atomic.Int32
+		m := live("k", "one")
+		m.OnPosted = func(ts string) {
+			time.Sleep(time.Second)
+			if ts != "1.000001" || len(h.slack.all()) != 1 {
+				t.Errorf("ts %s, calls %v", ts, h.slack.all())
+			}
+			posted.Add(1)
+		}
+		h.Show(m)
+		time.Sleep(100 * time.Millisecond)
+		m.Page = page("two")
+		h.Show(m)
+		h.rest()
+		if posted.Load() != 1 || len(h.slack.all()) != 2 {
+			t.Errorf("posted %d times, calls %v", posted.Load(), h.slack.all())
+		}
+	})
+}
+
+func TestNothingIsAcceptedAfterTheFinalState(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		h.Show(live("k", "one"))
+		h.Show(final("k", "two"))
+		h.Show(live("k", "three"))
+		h.rest()
+		h.Show(live("k", "four"))
+		h.Show(final("k", "five"))
+		h.rest()
+		if diff := cmp.Diff([]string{"two"}, h.slack.texts()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestMemoryIsFreed(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		for i := range 500 {
+			m := final(fmt.Sprint("k", i), "text")
+			m.Channel = fmt.Sprint("C", i)
+			h.Show(m)
+			h.Once(publish.Call{Key: fmt.Sprint(i), Method: publish.PostEphemeral, Do: func(context.Context) error { return nil }})
+		}
+		h.rest()
+		if got := h.Remembered(); got != 0 {
+			t.Errorf("%d messages, calls and groups in use are still remembered", got)
+		}
+	})
+}
+
+func TestStopDrainsFinalStatesOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, publish.Options{})
+		h.slack.latency = 300 * time.Millisecond
+		h.Show(live("a", "a1"))
+		h.Show(live("b", "b1"))
+		h.rest()
+		h.Show(live("a", "a2"))
+		h.Show(live("b", "b2"))
+		time.Sleep(10 * time.Millisecond)
+		h.Show(live("a", "a3")) // will be dropped
+		h.Show(live("b", "b3")) // replaced by a final state in the drain
+		h.Once(publish.Call{Method: publish.AddReaction, Do: func(context.Context) error {
+			time.Sleep(time.Second)
+			return nil
+		}})
+		h.cancel()
+		synctest.Wait()
+		h.Show(live("b", "b4"))
+		h.Show(final("b", "b5"))
+		h.Show(live("c", "c1"))
+		if err := <-h.done; err != nil {
+			t.Error(err)
+		}
+		got := strings.Join(h.slack.texts()[2:], " ")
+		if got != "a2 b2 b5" && got != "b2 a2 b5" {
+			t.Errorf("sent %q, want a2, b2 (in flight) and b5", got)
+		}
+		h.Show(final("d", "d1")) // ignored
+		if h.Pending() != 0 {
+			t.Errorf("%d pending after the stop", h.Pending())
+		}
+	})
+}
+
+func TestDrainIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, publish.Options{})
+		h.slack.latency = time.Hour
+		h.Show(final("a", "a1"))
+		h.Show(final("b", "b1"))
+		time.Sleep(time.Second)
+		start := time.Now()
+		err := h.close()
+		if took := time.Since(start); took != 5*time.Second {
+			t.Errorf("the stop took %v, want 5s", took)
+		}
+		if err == nil || !strings.Contains(err.Error(), "2 messages or calls were not sent") {
+			t.Errorf("Run: %v, want it to say that 2 were not sent", err)
+		}
+	})
+}
+
+func TestIdleSchedulerSleeps(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		h.Show(final("k", "one"))
+		h.rest()
+		before := h.Rounds()
+		time.Sleep(24 * time.Hour)
+		if after := h.Rounds(); after != before {
+			t.Errorf("the scheduler woke %d times in an idle day", after-before)
+		}
+	})
+}
+
+func TestPageWithoutBlocksAndText(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		h.Show(publish.Message{Key: "k", Channel: "C1", Page: render.Page{}, Final: true})
+		h.rest()
+		if c := h.slack.all(); len(c) != 1 || c[0].args.Get("text") == "" || c[0].args.Has("blocks") || c[0].args.Has("thread_ts") {
+			t.Errorf("calls %v", c)
+		}
+	})
+}

@@ -1,0 +1,283 @@
+package render_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+func ask(toolName, input string) store.Approval {
+	return store.Approval{
+		ID: "7k2qxwerty0123456789", Kind: store.ApprovalTool, Status: store.ApprovalPending,
+		Thread:  store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.0"},
+		Project: "app", Workspace: "/srv/work/app", RequestID: "r1", ToolUseID: "toolu_1",
+		ToolName: toolName, Input: json.RawMessage(input), RequestedBy: asker,
+		CreatedAt: began, ExpiresAt: began.Add(time.Hour),
+	}
+}
+
+func decided(a store.Approval, s store.ApprovalStatus, by, via, reason string) store.Approval {
+	a.Status, a.DecidedBy, a.DecidedVia, a.Reason, a.DecidedAt = s, by, via, reason, began.Add(time.Minute)
+	return a
+}
+
+func quoted(s string) string {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+const oneQuestion = `{"questions":[{"question":"Which library should we use?","header":"Library","multiSelect":false,"options":[{"label":"pgx","description":"Fast, Postgres only"},{"label":"database/sql","description":"The standard"}]}]}`
+
+func question(input string) store.Approval {
+	a := ask("AskUserQuestion", input)
+	a.Kind = store.ApprovalQuestion
+	return a
+}
+
+func plan(text string) store.Approval {
+	a := ask("ExitPlanMode", `{"plan":`+quoted(text)+`}`)
+	a.Kind = store.ApprovalPlan
+	return a
+}
+
+func approvals() map[string]store.Approval {
+	bash := ask("Bash", `{"command":"go test ./...","description":"Run the tests","timeout":120000}`)
+	bash.DecisionReason = "This command requires approval"
+	bash.Rule = "Bash(go *)"
+	out := map[string]store.Approval{
+		"bash":             bash,
+		"bash approved":    decided(bash, store.ApprovalAllowed, approver, "button", ""),
+		"bash by reply":    decided(bash, store.ApprovalAllowed, approver, "command", ""),
+		"bash by rule":     decided(bash, store.ApprovalAllowed, "rule", "rule", ""),
+		"bash denied":      decided(bash, store.ApprovalDenied, approver, "modal", "Use `make test` <instead>\n<!channel>"),
+		"bash expired":     decided(bash, store.ApprovalExpired, "", "timeout", ""),
+		"bash cancelled":   decided(bash, store.ApprovalCancelled, "", "", ""),
+		"bash interrupted": decided(bash, store.ApprovalInterrupted, "", "", ""),
+		"bash long":        ask("Bash", `{"command":`+quoted(strings.Repeat("echo one two three\n", 300)+"rm -rf /")+`}`),
+		"bash breakout":    ask("Bash", `{"command":"echo '`+"```"+`' <!channel> <@U123> & \u003c/pre\u003e","run_in_background":true,"dangerouslyDisableSandbox":true}`),
+		"bash deceiving":   ask("Bash", `{"command":`+quoted("echo \u202egnp.exe\u202c a\u200bb\rrm -rf ~\x1b[2K\u00a0x; cаt y"+strings.Repeat(" ", 80)+"; id")+`,"description":"Prints\u202e"}`),
+		"bash empty":       ask("Bash", `{"command":""}`),
+		"edit":             ask("Edit", `{"file_path":"/srv/work/app/calc.go","old_string":"func Add(a, b int) int {\n\treturn a - b\n}\n","new_string":"func Add(a, b int) int {\n\treturn a + b\n}\n","replace_all":true}`),
+		"edit outside":     ask("Edit", `{"file_path":"/srv/work/app/../../etc/passwd","old_string":"a","new_string":"a\n"}`),
+		"multi edit":       ask("MultiEdit", `{"file_path":"a.go","edits":[{"old_string":"a","new_string":"b"},{"old_string":"c\nd","new_string":"c","replace_all":true}]}`),
+		"write":            ask("Write", `{"file_path":"/srv/work/app/new.txt","content":"one\ntwo\n"}`),
+		"write empty":      ask("Write", `{"file_path":"/srv/work/app/new.txt","content":""}`),
+		"notebook":         ask("NotebookEdit", `{"notebook_path":"n.ipynb","cell_id":"c1","cell_type":"code","edit_mode":"replace","new_source":"print(1)"}`),
+		"mcp":              ask("mcp__prod__restart", `{"service":"api","force":true,"note":"<!here> `+strings.Repeat("x", 300)+`"}`),
+		"web":              ask("WebFetch", `{"url":"https://example.com/?q=1&r=2","prompt":"Read it"}`),
+		"many fields":      ask("Bash", `{"command":"ls",`+strings.Join(manyFields(40), ",")+`}`),
+		"not an object":    ask("Odd", `"just a string"`),
+		"strange edit":     ask("Edit", `{"file_path":7,"old_string":null}`),
+		"case tricks":      ask("Bash", `{"command":"rm -rf /","Command":"ls","COMMAND":"ls"}`),
+		"repeated key":     ask("Bash", `{"command":"ls","command":"rm -rf /"}`),
+		"question":         question(oneQuestion),
+		"questions": question(`{"questions":[{"question":"Which <ones>?","header":"Pick","multiSelect":true,"options":[{"label":"a","description":""},{"label":"` + strings.Repeat("long ", 30) + `","description":"` + strings.Repeat("long ", 30) + `"},{"label":"c"}]},
+			{"question":"And which *one*?","header":"","multiSelect":false,"options":[` + strings.Join(options(12), ",") + `]}]}`),
+		"question broken": question(`{"questions":"?"}`),
+		"plan":            plan("# Plan\n\n1. Read `calc.go`\n2. Fix *Add*\n\n- [ ] tell <!channel>\n"),
+		"plan long":       plan(longText(20_000)),
+		"plan approved":   decided(plan("# Plan\n\nDo it."), store.ApprovalAllowed, approver, "button", ""),
+		"plan empty":      plan(""),
+	}
+	answered := decided(question(oneQuestion), store.ApprovalAllowed, approver, "button", "")
+	answered.Answer = json.RawMessage(`{"questions":[],"answers":{"Which library should we use?":"pgx"}}`)
+	out["question answered"] = answered
+	out["question skipped"] = decided(question(oneQuestion), store.ApprovalDenied, approver, "button", "")
+	return out
+}
+
+func manyFields(n int) []string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf(`"key%d":%q`, i, strings.Repeat("v", 90)))
+	}
+	return out
+}
+
+func options(n int) []string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf(`{"label":"option %d","description":"d%d"}`, i, i))
+	}
+	return out
+}
+
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	j := newJudge(t)
+	for name, a := range approvals() {
+		t.Run(name, func(t *testing.T) {
+			p := render.Approval(a, render.Options{})
+			golden(t, "approval/"+strings.ReplaceAll(name, " ", "_"), p)
+			for _, problem := range checkPage(p) {
+				t.Error(problem)
+			}
+			j.page(t, p)
+			buttons := strings.Contains(string(asJSON(t, p)), `"type": "button"`)
+			if pending := a.Status == store.ApprovalPending; buttons != pending {
+				t.Errorf("buttons: %v, pending: %v", buttons, pending)
+			}
+			word := "approve"
+			if a.Kind == store.ApprovalQuestion {
+				word = "deny"
+			}
+			if a.Status == store.ApprovalPending && !strings.Contains(string(asJSON(t, p)), word+" 7K2QX") {
+				t.Error("the card does not say how to decide with a reply")
+			}
+		})
+	}
+}
+
+// preOf joins the preformatted blocks.
+func preOf(blocks []slack.Block) string {
+	var b strings.Builder
+	for _, block := range blocks {
+		if r, ok := block.(*slack.RichTextBlock); ok {
+			for _, e := range r.Elements[0].(*slack.RichTextPreformatted).Elements {
+				b.WriteString(e.(*slack.RichTextSectionTextElement).Text)
+			}
+		}
+	}
+	return b.String()
+}
+
+func TestCardSaysExactlyHowMuchItLeavesOut(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{2799, 2800, 2801, 5000, 40_000} {
+		command := strings.Repeat("ä", n-8) + "rm -rf /"
+		a := ask("Bash", `{"command":`+quoted(command)+`}`)
+		p := render.Approval(a, render.Options{})
+		shown := preOf(p.Blocks)
+		raw := string(asJSON(t, p))
+		left := 0
+		if strings.Contains(raw, "more characters") {
+			left = number(between(raw, "… *", " more characters*"))
+		}
+		if got := len([]rune(shown)) + left; got != n {
+			t.Errorf("%d characters: %d shown and %d left out", n, len([]rune(shown)), left)
+		}
+		if !strings.HasSuffix(shown, "rm -rf /") {
+			t.Errorf("%d characters: the end is not shown", n)
+		}
+		if n <= 2800 && left != 0 {
+			t.Errorf("%d characters: not shown whole", n)
+		}
+	}
+}
+
+func TestWholeInputIsInTheModal(t *testing.T) {
+	t.Parallel()
+	content := longText(250_000) + "\u202eTHE END"
+	a := ask("Write", `{"file_path":"/a b","content":`+quoted(content)+`,"n":{"x":[1,2]}}`)
+	var all strings.Builder
+	pages := 0
+	for page := 0; ; {
+		v := render.ApprovalInput(a, page, render.Options{})
+		for _, problem := range checkView(v.Blocks.BlockSet) {
+			t.Error(problem)
+		}
+		if units(v.PrivateMetadata) > 3000 || units(v.Title.Text) > 24 {
+			t.Error("metadata or title too long")
+		}
+		all.WriteString(preOf(v.Blocks.BlockSet))
+		pages++
+		next := ""
+		for _, b := range v.Blocks.BlockSet {
+			if actions, ok := b.(*slack.ActionBlock); ok {
+				for _, e := range actions.Elements.ElementSet {
+					if btn := e.(*slack.ButtonBlockElement); btn.ActionID == render.ActionViewPageNext {
+						next = btn.Value
+					}
+				}
+			}
+		}
+		if next == "" {
+			break
+		}
+		p, ok := render.ParseInputPage(next)
+		if !ok || p.ApprovalID != a.ID || p.Page != page+1 {
+			t.Fatalf("next page: %+v, %v", p, ok)
+		}
+		page = p.Page
+	}
+	if pages < 2 {
+		t.Errorf("%d pages", pages)
+	}
+	want := "/a b" + strings.ReplaceAll(content, "\u202e", "⟨U+202E⟩") + "{\n  \"x\": [\n    1,\n    2\n  ]\n}"
+	if all.String() != want {
+		t.Errorf("the modal does not show the whole input: %d of %d characters", all.Len(), len(want))
+	}
+}
+
+func TestModals(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]slack.ModalViewRequest{
+		"input":           render.ApprovalInput(ask("Bash", `{"command":"ls\nrm","timeout":5}`), 0, render.Options{}),
+		"input odd":       render.ApprovalInput(ask("Odd", `[]`), 7, render.Options{}),
+		"input empty":     render.ApprovalInput(ask("Odd", `{}`), -1, render.Options{}),
+		"input long":      render.ApprovalInput(ask("Bash", `{"command":`+quoted(longText(100_000))+`}`), 1, render.Options{}),
+		"deny":            render.DenyReason(ask("Bash", `{"command":"ls"}`), render.Options{}),
+		"deny plan":       render.DenyReason(plan("x"), render.Options{}),
+		"answer":          render.AnswerOther(question(oneQuestion), render.Options{}),
+		"answer unusable": render.AnswerOther(question(`{}`), render.Options{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			golden(t, "modal/"+strings.ReplaceAll(name, " ", "_"), v)
+			for _, problem := range checkView(v.Blocks.BlockSet) {
+				t.Error(problem)
+			}
+		})
+	}
+}
+
+func TestCardRedacts(t *testing.T) {
+	t.Parallel()
+	o := render.Options{Redact: render.NewRedactor("hunter2hunter2").Redact}
+	a := ask("Bash", `{"command":"curl -u x:hunter2hunter2 https://example.com","description":"hunter2hunter2","env":"hunter2hunter2"}`)
+	a.DecisionReason, a.Rule = "hunter2hunter2", "hunter2hunter2"
+	all := string(asJSON(t, render.Approval(a, o))) + string(asJSON(t, render.ApprovalInput(a, 0, o))) + string(asJSON(t, render.DenyReason(a, o)))
+	all += string(asJSON(t, render.Approval(decided(a, store.ApprovalDenied, approver, "modal", "hunter2hunter2"), o)))
+	if strings.Contains(all, "hunter2") {
+		t.Errorf("a secret got out:\n%s", all)
+	}
+	if !strings.Contains(all, "Secrets in it are shown as") {
+		t.Error("the card does not say that something is hidden")
+	}
+}
+
+func FuzzApproval(f *testing.F) {
+	for _, a := range approvals() {
+		f.Add(string(a.Kind), a.ToolName, []byte(a.Input), a.Reason)
+	}
+	f.Fuzz(func(t *testing.T, kind, toolName string, input []byte, reason string) {
+		if !json.Valid(input) {
+			t.Skip() // the CLI's line was JSON
+		}
+		a := ask(toolName, string(input))
+		a.Kind, a.DecisionReason, a.Rule = store.ApprovalKind(kind), reason, reason
+		for _, s := range []store.ApprovalStatus{store.ApprovalPending, store.ApprovalAllowed, store.ApprovalDenied} {
+			a.Status, a.Reason, a.DecidedBy, a.Answer = s, reason, approver, input
+			for _, problem := range checkPage(render.Approval(a, render.Options{})) {
+				t.Error(problem)
+			}
+		}
+		for _, v := range []slack.ModalViewRequest{
+			render.ApprovalInput(a, 0, render.Options{}), render.DenyReason(a, render.Options{}), render.AnswerOther(a, render.Options{}),
+		} {
+			for _, problem := range checkView(v.Blocks.BlockSet) {
+				t.Error(problem)
+			}
+		}
+	})
+}

@@ -1,0 +1,37 @@
+package render_test
+
+import (
+	"fmt"
+	"testing"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/slackui/render"
+)
+
+// BenchmarkTurn renders a turn with 20 KB of text and 40 tool calls, as happens
+// with each coalesced update.
+func BenchmarkTurn(b *testing.B) {
+	var items []claude.Item
+	for i := range 10 {
+		items = append(items, text(longText(2000)))
+		for j := range 4 {
+			items = append(items, tool("Bash", fmt.Sprintf(`{"command":"go test ./pkg%d/... -run Test%d","description":"Run"}`, i, j), claude.ToolDone, "ok\nok\n"))
+		}
+	}
+	turn := running(items...)
+	o := render.Options{Redact: render.NewRedactor(known, ourSecret, botToken, appToken, apiKey).Redact}
+	b.ReportAllocs()
+	for b.Loop() {
+		if len(render.Turn(turn, o)) < 2 {
+			b.Fatal("too few pages")
+		}
+	}
+}
+
+func BenchmarkApproval(b *testing.B) {
+	a := approvals()["bash long"]
+	b.ReportAllocs()
+	for b.Loop() {
+		render.Approval(a, render.Options{})
+	}
+}

@@ -1,0 +1,260 @@
+package render_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/slack-go/slack"
+
+	workspace "deckhand/internal/playground/slack"
+	"deckhand/internal/slackui/render"
+)
+
+// The people of the tests, whose live mentions are ours.
+const (
+	asker    = "U0ASKER"
+	approver = "U0APPROVER"
+	bot      = "U0BOT"
+)
+
+// problems collects what is wrong with rendered content.
+type problems struct{ list []string }
+
+func (p *problems) addf(format string, args ...any) {
+	p.list = append(p.list, fmt.Sprintf(format, args...))
+}
+
+func units(s string) int { return len(utf16.Encode([]rune(s))) }
+
+// checkPage holds a page against Slack's limits and our own rules.
+func checkPage(p render.Page) []string {
+	var out problems
+	if p.Text == "" || units(p.Text) > 3000 {
+		out.addf("the text has %d characters", units(p.Text))
+	}
+	checkMrkdwn(&out, "text", p.Text)
+	checkBlocks(&out, p.Blocks, 50, true)
+	return out.list
+}
+
+func checkView(blocks []slack.Block) []string {
+	var out problems
+	checkBlocks(&out, blocks, 100, false)
+	return out.list
+}
+
+func checkBlocks(out *problems, blocks []slack.Block, most int, message bool) {
+	raw, err := json.Marshal(blocks)
+	if err != nil {
+		out.addf("encode: %v", err)
+		return
+	}
+	var list []map[string]any
+	if err := json.Unmarshal(raw, &list); err != nil {
+		out.addf("decode: %v", err)
+		return
+	}
+	if len(list) > most {
+		out.addf("%d blocks", len(list))
+	}
+	total, markdown := 0, 0
+	ids := map[string]bool{}
+	for i, b := range list {
+		at := fmt.Sprintf("block %d (%s)", i, b["type"])
+		if id, _ := b["block_id"].(string); id != "" {
+			if ids[id] || units(id) > 255 {
+				out.addf("%s: block_id %q is long or there twice", at, id)
+			}
+			ids[id] = true
+		}
+		if b["type"] == "markdown" {
+			text, _ := b["text"].(string)
+			if text == "" || !message {
+				out.addf("%s: empty, or not in a message", at)
+			}
+			markdown += units(text)
+			checkMarkdown(out, at, text)
+		}
+		if b["type"] == "table" && !message {
+			out.addf("%s: not in a message", at)
+		}
+		total += checkObject(out, at, b)
+	}
+	if message && total > 10000 {
+		out.addf("the blocks have %d characters", total)
+	}
+	if markdown > 12000 {
+		out.addf("the markdown blocks have %d characters", markdown)
+	}
+}
+
+// checkObject checks the texts in a block and counts their characters.
+func checkObject(out *problems, at string, v any) int {
+	n := 0
+	switch v := v.(type) {
+	case []any:
+		for i, x := range v {
+			n += checkObject(out, fmt.Sprintf("%s[%d]", at, i), x)
+		}
+	case map[string]any:
+		kind, _ := v["type"].(string)
+		if text, ok := v["text"].(string); ok {
+			n += units(text)
+			most := 3000
+			if kind == "mrkdwn" {
+				checkMrkdwn(out, at, text)
+				if v["verbatim"] != true {
+					out.addf("%s: mrkdwn is not verbatim", at)
+				}
+			}
+			if kind == "markdown" {
+				most = 12000
+			}
+			if text == "" || units(text) > most {
+				out.addf("%s: the text has %d characters", at, units(text))
+			}
+			if !utf8.ValidString(text) {
+				out.addf("%s: the text is not UTF-8", at)
+			}
+		}
+		limits := map[string]map[string]int{
+			"button":        {"text": 75},
+			"radio_buttons": {"options": 10}, "checkboxes": {"options": 10},
+			"context": {"elements": 10}, "actions": {"elements": 25}, "header": {"text": 150},
+			"table": {"rows": 100},
+		}
+		for key, most := range limits[kind] {
+			switch x := v[key].(type) {
+			case []any:
+				if len(x) == 0 || len(x) > most {
+					out.addf("%s: %d %s", at, len(x), key)
+				}
+			case map[string]any:
+				if t, _ := x["text"].(string); units(t) > most {
+					out.addf("%s: %d characters in %s", at, units(t), key)
+				}
+			}
+		}
+		if s, ok := v["value"].(string); ok && (s == "" || units(s) > 2000) {
+			out.addf("%s: value of %d characters", at, units(s))
+		}
+		for k, x := range v {
+			if k == "options" {
+				for _, o := range x.([]any) {
+					for _, f := range []string{"text", "description"} {
+						if t, ok := o.(map[string]any)[f].(map[string]any); ok && units(t["text"].(string)) > 75 {
+							out.addf("%s: an option's %s is too long", at, f)
+						}
+					}
+				}
+			}
+			n += checkObject(out, at+"."+k, x)
+		}
+	}
+	return n
+}
+
+var ourTokens = regexp.MustCompile(`^<(@(` + asker + `|` + approver + `|` + bot + `)>|#C0[A-Z]+>|!date\^\d+\^\{time\}\|\d\d:\d\d UTC>|(https?://|mailto:)[^<>|\s]+(\|[^<>|]*)?>)`)
+
+// checkMrkdwn makes sure that every token in mrkdwn is one that we wrote.
+func checkMrkdwn(out *problems, at, text string) {
+	for i := range len(text) {
+		if text[i] == '<' && !ourTokens.MatchString(text[i:]) {
+			out.addf("%s: a token that is not ours: %.60q", at, text[i:])
+			return
+		}
+	}
+	if m := bareEverybody.FindString(text); m != "" && !strings.Contains(text, "`") {
+		out.addf("%s: %q is not muted", at, m)
+	}
+}
+
+var (
+	liveToken     = regexp.MustCompile(`(?i)<!(channel|here|everyone|group|subteam|date)|<[@#][A-Za-z0-9]+[>|^]|<[a-z][a-z0-9+.-]*:[^\s<>]*\|`)
+	bareEverybody = regexp.MustCompile(`(?i)(^|[^\w])@(channel|here|everyone|group)($|[^\w/])`)
+	image         = regexp.MustCompile(`!\[[^\]\n]*\]\(`)
+)
+
+// checkMarkdown makes sure that nothing in a markdown block is a live mention or
+// makes somebody's client fetch anything.
+func checkMarkdown(out *problems, at, text string) {
+	if m := liveToken.FindString(text); m != "" {
+		out.addf("%s: live: %q", at, m)
+	}
+	if strings.Contains(text, "`") || strings.Contains(text, "~~~") || strings.Contains(text, `\`) {
+		return // code may hold what prose may not; its own tests look at that
+	}
+	if m := bareEverybody.FindString(text); m != "" {
+		out.addf("%s: %q is not muted", at, m)
+	}
+	if m := image.FindString(text); m != "" {
+		out.addf("%s: an image: %q", at, m)
+	}
+}
+
+// judge is the playground's workspace, which holds messages against Slack's rules
+// as far as they are known.
+type judge struct{ client *slack.Client }
+
+type inProcess struct{ h http.Handler }
+
+func (c inProcess) Do(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	in := httptest.NewRequestWithContext(r.Context(), r.Method, r.URL.String(), strings.NewReader(string(body)))
+	in.Header = r.Header
+	w := httptest.NewRecorder()
+	c.h.ServeHTTP(w, in)
+	return w.Result(), nil
+}
+
+func newJudge(t testing.TB) judge {
+	t.Helper()
+	srv, err := workspace.New(workspace.Options{NoRateLimits: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = srv.Close(context.Background()) })
+	return judge{slack.New(srv.BotToken(),
+		slack.OptionAPIURL("http://127.0.0.1/api/"), slack.OptionHTTPClient(inProcess{srv.Handler()}))}
+}
+
+// page posts a page and edits the message to it once more.
+func (j judge) page(t testing.TB, p render.Page) {
+	t.Helper()
+	opts := []slack.MsgOption{slack.MsgOptionText(p.Text, false), slack.MsgOptionBlocks(p.Blocks...)}
+	_, ts, err := j.client.PostMessageContext(t.Context(), workspace.ChannelEngineering, opts...)
+	if err == nil {
+		_, _, _, err = j.client.UpdateMessageContext(t.Context(), workspace.ChannelEngineering, ts, opts...)
+	}
+	if err != nil {
+		t.Errorf("the workspace refuses it: %v", detailed(err))
+	}
+}
+
+func (j judge) home(t testing.TB, v slack.HomeTabViewRequest) {
+	t.Helper()
+	_, err := j.client.PublishViewContext(t.Context(), slack.PublishViewContextRequest{UserID: workspace.UserAda, View: v})
+	if err != nil {
+		t.Errorf("the workspace refuses it: %v", detailed(err))
+	}
+}
+
+func detailed(err error) string {
+	s := err.Error()
+	if r, ok := err.(slack.SlackErrorResponse); ok { //nolint:errorlint // slack-go returns it bare
+		s += ": " + strings.Join(r.ResponseMetadata.Messages, "; ")
+	}
+	return s
+}

@@ -1,0 +1,133 @@
+package render
+
+import (
+	"strings"
+
+	"github.com/slack-go/slack"
+)
+
+// HomeView is what the app's Home tab shows to one person.
+type HomeView struct {
+	// BotUser is our own user id.
+	BotUser string
+	// Refused, when it is not empty, is the sentence that says why this person
+	// sees nothing else.
+	Refused string
+	// Mine and Team are spends: today and this month.
+	MineToday, MineMonth, TeamToday, TeamMonth Spend
+	// Threads are the live threads that the person may see, the most recent first.
+	Threads []HomeThread
+	// Waiting are approvals that this person could decide.
+	Waiting []HomeApproval
+}
+
+// HomeThread is a live thread.
+type HomeThread struct {
+	Project   string
+	Channel   string // id
+	Permalink string // may be empty
+	State     string // for people: "working", "waiting for approval"
+	StartedBy string // user id
+	MicroUSD  int64
+}
+
+// HomeApproval is a pending approval.
+type HomeApproval struct {
+	ToolName, Project string
+	Permalink         string // of the card
+	RequestedBy       string // user id
+}
+
+// homeMax is how many threads and approvals are listed.
+const homeMax = 15
+
+// Home renders the Home tab.
+func Home(h HomeView) slack.HomeTabViewRequest {
+	v := slack.HomeTabViewRequest{Type: slack.VTHomeTab, CallbackID: "home"}
+	add := func(b slack.Block) { v.Blocks.BlockSet = append(v.Blocks.BlockSet, b) }
+	header := func(text string) { add(slack.NewHeaderBlock(plain(text, headerMax))) }
+
+	if h.Refused != "" {
+		header("Deckhand")
+		add(section("", escape(clip(h.Refused, 2000))))
+		return v
+	}
+	if len(h.Waiting) > 0 {
+		header("Waiting for a decision")
+		for _, a := range h.Waiting[:min(len(h.Waiting), homeMax)] {
+			text := linkTo(a.Permalink, a.ToolName) + " in " + escape(clip(a.Project, 100))
+			if a.RequestedBy != "" {
+				text += " · asked by " + mention(a.RequestedBy)
+			}
+			add(section("", "✋ "+text))
+		}
+		if more := len(h.Waiting) - homeMax; more > 0 {
+			add(contextBlock("", "… and "+count(more)+" more"))
+		}
+	}
+	header("What you spent")
+	add(spendSection(h.MineToday, h.MineMonth))
+	add(modelsContext(h.MineMonth))
+	header("What the team spent")
+	add(spendSection(h.TeamToday, h.TeamMonth))
+	add(modelsContext(h.TeamMonth))
+	add(contextBlock("", escape(listPriceNote)))
+
+	header("Live threads")
+	if len(h.Threads) == 0 {
+		hint := "None right now."
+		if isSlackID(h.BotUser) {
+			hint += " Mention " + mention(h.BotUser) + " in a channel to begin one."
+		}
+		add(section("", hint))
+	}
+	for _, t := range h.Threads[:min(len(h.Threads), homeMax)] {
+		text := "*" + linkTo(t.Permalink, t.Project) + "*"
+		if isSlackID(t.Channel) {
+			text += " in <#" + t.Channel + ">"
+		}
+		parts := []string{text}
+		if t.State != "" {
+			parts = append(parts, escape(clip(t.State, 100)))
+		}
+		if t.StartedBy != "" {
+			parts = append(parts, "by "+mention(t.StartedBy))
+		}
+		parts = append(parts, roughUSD(t.MicroUSD))
+		add(section("", strings.Join(parts, " · ")))
+	}
+	if more := len(h.Threads) - homeMax; more > 0 {
+		add(contextBlock("", "… and "+count(more)+" more"))
+	}
+	return v
+}
+
+func spendSection(spends ...Spend) *slack.SectionBlock {
+	var fields []*slack.TextBlockObject
+	for _, s := range spends {
+		fields = append(fields, mrkdwn("*"+escape(clip(s.Period, 100))+"*\n"+USD(s.Total())))
+	}
+	return slack.NewSectionBlock(nil, fields, nil)
+}
+
+func modelsContext(s Spend) *slack.ContextBlock {
+	var parts []string
+	for _, m := range shownModels(s.Models) {
+		parts = append(parts, escape(clip(ModelName(m.Model), 60))+" "+USD(m.MicroUSD)+" ("+tokens(m.Input+m.Output+m.CacheRead+m.CacheWrite)+" tokens)")
+	}
+	if len(parts) == 0 {
+		parts = []string{"nothing " + escape(clip(s.Period, 100))}
+	}
+	return contextBlock("", strings.Join(parts, " · "))
+}
+
+// linkTo links a label to one of Slack's own permalinks.
+func linkTo(permalink, label string) string {
+	if label == "" {
+		label = "a thread"
+	}
+	if !strings.HasPrefix(permalink, "https://") && !strings.HasPrefix(permalink, "http://") {
+		return escape(clip(label, 100))
+	}
+	return "<" + linkEscaper.Replace(permalink) + "|" + strings.ReplaceAll(escape(clip(label, 100)), "|", "¦") + ">"
+}

@@ -1,0 +1,422 @@
+package render
+
+import (
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// cleanMarkdown makes a model's or a tool's CommonMark safe to show in a markdown
+// block: no mention is live, no link pretends to lead elsewhere, no image is
+// fetched, and raw HTML is shown instead of being swallowed.
+//
+// Each line is judged by itself and by what follows within lookahead bytes, so
+// that the rendering of a growing text changes near its end only.
+func cleanMarkdown(s string) string {
+	s = printable(s)
+	if !strings.ContainsAny(s, "<&@![") {
+		return s
+	}
+	var c cleaner
+	c.out.Grow(len(s) + 64)
+	var fence fenceState
+	for len(s) > 0 {
+		line := s
+		if i := strings.IndexByte(s, '\n'); i >= 0 {
+			line = s[:i+1]
+		}
+		s = s[len(line):]
+		if inside := fence.line(line); inside {
+			c.code(line)
+		} else {
+			c.prose(line)
+		}
+	}
+	return c.out.String()
+}
+
+// fenceState follows fenced code blocks over lines.
+type fenceState struct {
+	mark   byte   // of the open fence, or 0
+	length int    // of its run
+	opener string // the opening line, to open it anew on a further page
+}
+
+// line takes the next line in and reports whether it is code or a fence.
+func (f *fenceState) line(line string) bool {
+	body, ok := fenceBody(line)
+	if f.mark != 0 {
+		if ok && body[0] == f.mark {
+			n := runLength(body)
+			if n >= f.length && strings.TrimSpace(body[n:]) == "" {
+				*f = fenceState{}
+			}
+		}
+		return true
+	}
+	if !ok {
+		return false
+	}
+	n := runLength(body)
+	if body[0] == '`' && strings.IndexByte(body[n:], '`') >= 0 {
+		return false // inline code
+	}
+	f.mark, f.length, f.opener = body[0], n, strings.TrimRight(line, "\n")
+	return true
+}
+
+// fenceBody returns the line from its fence on, if it begins with one, also inside
+// quotes and list items.
+func fenceBody(line string) (string, bool) {
+	// Nearly all lines end here: a fence needs three of a kind.
+	if !strings.Contains(line, "```") && !strings.Contains(line, "~~~") {
+		return "", false
+	}
+	rest := strings.TrimLeft(line, " \t>")
+	if marker := listMarker(rest); marker > 0 {
+		rest = strings.TrimLeft(rest[marker:], " \t>")
+	}
+	if strings.HasPrefix(rest, "```") || strings.HasPrefix(rest, "~~~") {
+		return rest, true
+	}
+	return "", false
+}
+
+// listMarker returns the length of the list marker that s begins with, or 0.
+func listMarker(s string) int {
+	i := 0
+	for i < len(s) && i < 9 && s[i] >= '0' && s[i] <= '9' {
+		i++
+	}
+	switch {
+	case i >= len(s):
+		return 0
+	case i == 0 && (s[0] == '-' || s[0] == '*' || s[0] == '+'), i > 0 && (s[i] == '.' || s[i] == ')'):
+		if i+1 < len(s) && (s[i+1] == ' ' || s[i+1] == '\t') {
+			return i + 2
+		}
+	}
+	return 0
+}
+
+func runLength(s string) int {
+	n := 0
+	for n < len(s) && s[n] == s[0] {
+		n++
+	}
+	return n
+}
+
+// cleaner writes cleaned text.
+type cleaner struct{ out strings.Builder }
+
+// code writes text that is code: only exact mentions are taken apart, so that
+// what people copy is what the model wrote.
+func (c *cleaner) code(s string) {
+	last := 0
+	for i := strings.IndexByte(s, '<'); i >= 0 && i < len(s); i++ {
+		if s[i] == '<' && slackToken(s[i:]) {
+			c.out.WriteString(s[last : i+1])
+			c.out.WriteString(zwsp)
+			last = i + 1
+		}
+	}
+	c.out.WriteString(s[last:])
+}
+
+// slackToken reports whether s, which begins with <, begins as one of Slack's
+// tokens: <@U1>, <#C1>, <!here>, <!subteam^S1>, <!date^…>, <https://a|b>.
+func slackToken(s string) bool {
+	if len(s) < 3 {
+		return false
+	}
+	switch s[1] {
+	case '@', '#':
+		i := 2
+		for i < len(s) && isAlnum(s[i]) {
+			i++
+		}
+		return i > 2 && (i == len(s) || s[i] == '>' || s[i] == '|' || s[i] == '^')
+	case '!':
+		for _, w := range [...]string{"channel", "here", "everyone", "group", "subteam", "date"} {
+			if n := 2 + len(w); len(s) >= n && strings.EqualFold(s[2:n], w) {
+				return true
+			}
+		}
+		return false
+	}
+	// A link with a label of its own.
+	body := s[1:min(len(s), lookahead)]
+	end := strings.IndexAny(body, "> \n<")
+	if end < 0 {
+		end = len(body)
+	}
+	return strings.IndexByte(body[:end], ':') > 0 && strings.IndexByte(body[:end], '|') > 0
+}
+
+// prose writes a line of CommonMark that is not inside a code block.
+func (c *cleaner) prose(s string) {
+	last := 0
+	// put writes what stands before i, then text, and goes on at i+skip.
+	put := func(i int, text string, skip int) {
+		c.out.WriteString(s[last:i])
+		c.out.WriteString(text)
+		last = i + skip
+	}
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			if i+1 < len(s) && s[i+1] != '<' && s[i+1] != '@' && s[i+1] != '&' && s[i+1] != '\n' && s[i+1] < utf8.RuneSelf {
+				i++ // escaped
+			} else if i+1 < len(s) && s[i+1] == '<' {
+				i++
+				put(i+1, zwsp, 0)
+			}
+		case '`':
+			n := runLength(s[i:])
+			if end := closingTicks(s[i+n:], n); end >= 0 {
+				c.out.WriteString(s[last:i])
+				last = i + n + end + n
+				c.code(s[i:last])
+				i = last - 1
+			} else {
+				i += n - 1
+			}
+		case '<':
+			if n := autolink(s[i:]); n > 0 {
+				i += n - 1
+			} else if i+1 < len(s) {
+				switch next := s[i+1]; {
+				case isAlnum(next) && !slackToken(s[i:]), next == '/', next == '?':
+					put(i, `\<`, 1) // shown as it is, not taken for HTML
+				case next != ' ' && next != '\n' && next != '=' && next != '-' && !(next >= '0' && next <= '9'):
+					put(i+1, zwsp, 0)
+				}
+			} else {
+				put(i, `\<`, 1)
+			}
+		case '&':
+			if n := lessThanEntity(s[i:]); n > 0 {
+				i += n - 1
+				put(i+1, zwsp, 0)
+			}
+		case '@':
+			if bareMentionAt(s, i) {
+				put(i+1, zwsp, 0)
+			}
+		case '!':
+			if i+1 < len(s) && s[i+1] == '[' {
+				l := parseLink(s[i+1:])
+				switch {
+				case l.size == 0:
+					put(i+1, zwsp, 0) // an image by reference, or none
+				case l.fake:
+					put(i, "", 1)
+				case l.text == "":
+					put(i, "[image]", 3)
+				default:
+					put(i, "", 1)
+				}
+			}
+		case '[':
+			l := parseLink(s[i:])
+			switch {
+			case l.fake && l.size > 0:
+				put(i, asCode(l.text)+" ("+asCode(l.target)+")", l.size)
+				i += l.size - 1
+			case l.fake:
+				put(i, `\[`, 1)
+			}
+		}
+	}
+	c.out.WriteString(s[last:])
+}
+
+// asCode shows s as inline code in CommonMark.
+func asCode(s string) string {
+	var c cleaner
+	c.code(strings.ReplaceAll(strings.TrimSpace(s), "`", backtickLike))
+	if c.out.Len() == 0 {
+		return ""
+	}
+	return "`" + c.out.String() + "`"
+}
+
+// closingTicks returns where in s a run of exactly n backticks begins, or -1.
+func closingTicks(s string, n int) int {
+	s = s[:min(len(s), lookahead-100)]
+	for i := 0; i < len(s); {
+		j := strings.IndexByte(s[i:], '`')
+		if j < 0 {
+			return -1
+		}
+		i += j
+		if run := runLength(s[i:]); run != n {
+			i += run
+			continue
+		}
+		return i
+	}
+	return -1
+}
+
+// autolink returns the length of the plain <https://…> that s begins with, or 0.
+func autolink(s string) int {
+	body := s[1:min(len(s), lookahead-100)]
+	if !strings.HasPrefix(body, "https://") && !strings.HasPrefix(body, "http://") && !strings.HasPrefix(body, "mailto:") {
+		return 0
+	}
+	end := strings.IndexAny(body, ">< |\t\n")
+	if end < 0 || body[end] != '>' {
+		return 0
+	}
+	return end + 2
+}
+
+// lessThanEntity returns the length of an entity for < that s begins with, or 0.
+func lessThanEntity(s string) int {
+	head := strings.ToLower(s[:min(len(s), 12)])
+	end := strings.IndexByte(head, ';')
+	if end < 0 {
+		return 0
+	}
+	name := strings.TrimPrefix(head[1:end], "#")
+	if name != "lt" {
+		name = strings.TrimLeft(name, "0")
+		if strings.HasPrefix(name, "x") {
+			name = "x" + strings.TrimLeft(name[1:], "0")
+		}
+		if name != "60" && name != "x3c" {
+			return 0
+		}
+	}
+	return end + 1
+}
+
+// link is a [text](target) found in a line.
+type link struct {
+	size         int // 0 if there is none
+	text, target string
+	fake         bool // must not be shown as a link
+}
+
+// parseLink reads the inline link that s, which begins with [, begins with.
+func parseLink(s string) link {
+	s = s[:min(len(s), lookahead-100)]
+	depth, end := 0, -1
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '[':
+			depth++
+		case ']':
+			if depth--; depth == 0 {
+				end = i
+			}
+		}
+		if end >= 0 {
+			break
+		}
+	}
+	if end < 0 {
+		return link{}
+	}
+	l := link{text: s[1:end]}
+	shown := hostOf(l.text)
+	rest := s[end+1:]
+	if !strings.HasPrefix(rest, "(") {
+		// A link by reference, whose target is elsewhere: text that is a URL
+		// promises where it leads.
+		l.fake = shown != "" && (strings.HasPrefix(rest, "[") || strings.HasPrefix(rest, ":"))
+		return l
+	}
+	depth = 0
+	for i := 0; i < len(rest); i++ {
+		switch rest[i] {
+		case '\\':
+			i++
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		if depth == 0 {
+			l.target, l.size = rest[1:i], end+1+i+1
+			break
+		}
+	}
+	if l.size == 0 {
+		l.fake = shown != "" // not complete yet
+		return l
+	}
+	target, _, _ := strings.Cut(strings.Trim(strings.TrimSpace(l.target), "<>"), " ")
+	l.target = target
+	l.fake = !linkable(target) || shown != "" && shown != hostOf(target)
+	return l
+}
+
+// linkable reports whether people may be led to target by a click: the web, mail,
+// and places that the reader's own Slack makes nothing of.
+func linkable(target string) bool {
+	if strings.ContainsFunc(target, func(r rune) bool { return r < ' ' || unicode.Is(unicode.Cf, r) }) {
+		return false
+	}
+	scheme, _, ok := strings.Cut(target, ":")
+	if !ok || strings.ContainsAny(scheme, "/?#.") {
+		return true // a path
+	}
+	switch strings.ToLower(scheme) {
+	case "http", "https", "mailto":
+		return true
+	}
+	return false
+}
+
+// hostOf returns the host that a text seems to name when it reads as an address
+// of the web, else "".
+func hostOf(text string) string {
+	text = strings.Trim(strings.TrimSpace(text), "*_~`<>\"'")
+	lower := strings.ToLower(text)
+	explicit := false
+	for _, p := range [...]string{"https://", "http://", "//"} {
+		if strings.HasPrefix(lower, p) {
+			lower, explicit = lower[len(p):], true
+			break
+		}
+	}
+	host := lower
+	if i := strings.IndexAny(host, "/?#"); i >= 0 {
+		host = host[:i]
+	}
+	if i := strings.LastIndexByte(host, '@'); i >= 0 {
+		host = host[i+1:]
+	}
+	if i := strings.IndexByte(host, ':'); i >= 0 {
+		host = host[:i]
+	}
+	if decoded, err := url.PathUnescape(host); err == nil {
+		host = decoded
+	}
+	host = strings.TrimPrefix(host, "www.")
+	if host == "" || strings.ContainsAny(host, " \t\n") {
+		return ""
+	}
+	dot := strings.LastIndexByte(host, '.')
+	if !explicit && (dot < 1 || dot == len(host)-1 || !looksLikeDomain(host[dot+1:], lower)) {
+		return ""
+	}
+	return host
+}
+
+// looksLikeDomain tells example.com from main.go: a bare name counts as an
+// address when it has a path or one of the common endings.
+func looksLikeDomain(ending, whole string) bool {
+	switch ending {
+	case "com", "org", "net", "io", "dev", "app", "ai", "edu", "gov", "info", "cloud", "co", "de", "uk", "fr", "eu", "jp", "cn", "ru":
+		return true
+	}
+	_, path, ok := strings.Cut(whole, "/")
+	return ok && path == "" && len(ending) >= 2
+}

@@ -1,0 +1,232 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"deckhand/internal/slackui/render"
+)
+
+// see makes zero-width spaces visible.
+func see(s string) string { return strings.ReplaceAll(s, "\u200b", "␣") }
+
+func TestCleanMarkdown(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain *text*, a < b, 1<2 and x <= y <- z": "plain *text*, a < b, 1\\<2 and x <= y <- z",
+		"<!channel> <!here|here> <!subteam^S1>":    "<␣!channel> <␣!here|here> <␣!subteam^S1>",
+		"<@U123> <#C123|x> <!date^1^{time}|x>":     "<␣@U123> <␣#C123|x> <␣!date^1^{time}|x>",
+		"@channel, @Here! (@everyone) @group":      "@␣channel, @␣Here! (@␣everyone) @␣group",
+		"ops@here.com @here/maps @channels":        "ops@here.com @here/maps @channels",
+		"`<@U123>` `<div>` ``a`<!here>``":          "`<␣@U123>` `<div>` ``a`<␣!here>``",
+		"`unclosed <@U123>":                        "`unclosed <␣@U123>",
+		"```html\n<!DOCTYPE html>\n<!-- x -->\n<!channel>\n@channel List<@NonNull String>\n```\n<b>": "```html\n<!DOCTYPE html>\n<!-- x -->\n<␣!channel>\n@channel List<@NonNull String>\n```\n\\<b>",
+		"~~~\n```\n<a>\n~~~\n<a>":                       "~~~\n```\n<a>\n~~~\n\\<a>",
+		"- item\n  ```\n  <a>\n  ```\n<a>":              "- item\n  ```\n  <a>\n  ```\n\\<a>",
+		"> ```\n> <a>\n> ```\n<a>":                      "> ```\n> <a>\n> ```\n\\<a>",
+		"```not a fence``` <a>":                         "```not a fence``` \\<a>",
+		"<b>x</b> Vec<String> <?php":                    "\\<b>x\\</b> Vec\\<String> \\<?php",
+		`already \<b> and \<!here> and \\<b>`:           `already \<␣b> and \<␣!here> and \\\<b>`,
+		"&lt;!channel&gt; &#60;@U1> &#x3C;#C1> &amp;":   "&lt;␣!channel&gt; &#60;␣@U1> &#x3C;␣#C1> &amp;",
+		"<https://example.com/a?b=1> <mailto:a@b.c>":    "<https://example.com/a?b=1> <mailto:a@b.c>",
+		"<https://evil|https://good> <tel:1|x>":         "<␣https://evil|https://good> <␣tel:1|x>",
+		"![alt](http://e/i.png) ![](http://e/i)":        "[alt](http://e/i.png) [image](http://e/i)",
+		"![alt][1] wow![x]":                             "!␣[alt][1] wow!␣[x]",
+		"[ok](https://ok.com) [docs](../x.md#a)":        "[ok](https://ok.com) [docs](../x.md#a)",
+		"[https://good.com](https://evil.com/x)":        "`https://good.com` (`https://evil.com/x`)",
+		"[www.good.com](https://good.com/x)":            "[www.good.com](https://good.com/x)",
+		"[main.go](https://example.com/main.go)":        "[main.go](https://example.com/main.go)",
+		"[good.com/login](https://evil.com)":            "`good.com/login` (`https://evil.com`)",
+		"[https://good.com@evil.com](https://evil.com)": "[https://good.com@evil.com](https://evil.com)",
+		"[click](javascript:alert(1))":                  "`click` (`javascript:alert(1)`)",
+		"[a](slack://open) [https://good.com][1]":       "`a` (`slack://open`) \\[https://good.com][1]",
+		"line\r\nend\rx\x00\x1b[31mred\u0085":           "line\nend\nx⟨U+0000⟩⟨U+001B⟩[31mred⟨U+0085⟩",
+		"bad \xff utf8 <@U1>":                           "bad \ufffd utf8 <␣@U1>",
+		"<":                                             `\<`,
+	} {
+		if diff := cmp.Diff(want, see(render.CleanMarkdown(in))); diff != "" {
+			t.Errorf("%q: %s", in, diff)
+		}
+	}
+}
+
+func FuzzCleanMarkdown(f *testing.F) {
+	f.Add("<!channel> `<@U1>` ![](x) [https://a.com](https://b.com)\n```\n<#C1>\n```")
+	f.Add("\\\\\\<@U1>&lt;!here")
+	f.Add("``` <@U1>\n`<!chan`nel>`")
+	f.Fuzz(func(t *testing.T, in string) {
+		out := render.CleanMarkdown(in)
+		var p problems
+		checkMarkdown(&p, "out", out)
+		for _, problem := range p.list {
+			t.Errorf("%q became %q: %s", in, out, problem)
+		}
+		if cut := len(in) / 2; cut > 0 {
+			// Two pieces that are cleaned apart must be as harmless.
+			checkMarkdown(&p, "head", render.CleanMarkdown(in[:cut]))
+			checkMarkdown(&p, "tail", render.CleanMarkdown(in[cut:]))
+		}
+		for _, problem := range p.list {
+			t.Errorf("%q: %s", in, problem)
+		}
+	})
+}
+
+func TestMrkdwn(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"# Head *x*\n\ntext":            "*Head _x_*\n\ntext",
+		"**bold** __b__ _it_ ~~st~~":    "*bold* *b* _it_ ~st~",
+		"** not bold **":                "** not bold **",
+		"a\nb  \nc":                     "a\nb\nc",
+		"- a\n- b\n  - c\n    more\n":   "• a\n• b\n    • c\n        more",
+		"3. a\n4. b":                    "3. a\n4. b",
+		"- [x] done\n- [ ] open":        "☑ done\n☐ open",
+		"> q\n> r\n>\n> s":              "> q\n> r\n> \n> s",
+		"```go\na < b\n```":             "```\na &lt; b\n```",
+		"````\n```\n````":               "```\n`␣`␣`\n```",
+		"    indented":                  "```\nindented\n```",
+		"`a` `` x`y ``":                 "`a` `xˋy`",
+		"<b>raw</b> & <!channel>":       "&lt;b&gt;raw&lt;/b&gt; &amp; &lt;!channel&gt;",
+		"<div>\n<!here>\n</div>":        "&lt;div&gt;\n&lt;!here&gt;\n&lt;/div&gt;",
+		"[x](https://a.com/?q=1&r=|<>)": "<https://a.com/?q=1&amp;r=%7C%3C%3E|x>",
+		"[https://a.com](https://b.com) [js](javascript:x) [p](a.md)": "https://a.com (https://b.com) js (javascript:x) p (a.md)",
+		"![alt](https://e/x.png)":                                     "<https://e/x.png|alt>",
+		"<https://a.b/c>":                                             "<https://a.b/c>",
+		`\*not it\* 2 \< 3 &copy; &#x1F600; \&lt;`:                    "*not it* 2 &lt; 3 © 😀 &amp;lt;",
+		"---":                    "———",
+		"@channel &lt;!here&gt;": "@␣channel &lt;!here&gt;",
+		"":                       "",
+	} {
+		if diff := cmp.Diff(want, see(render.Mrkdwn(in))); diff != "" {
+			t.Errorf("%q: %s", in, diff)
+		}
+	}
+	table := render.Mrkdwn("| a | long head |\n|--:|---|\n| 1 | x |\n| 漢字 | `y` |\n")
+	want := "```\n   a  long head\n────  ─────────\n   1  x\n漢字  y\n```"
+	if diff := cmp.Diff(want, table); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzMrkdwn(f *testing.F) {
+	f.Add("# a\n- [x] **b** <!channel> [c](https://d|e) `f`\n\n| a |\n|---|\n| <@U1> |\n")
+	f.Add(strings.Repeat("> ", 500) + "x")
+	f.Fuzz(func(t *testing.T, in string) {
+		var p problems
+		checkMrkdwn(&p, "out", render.Mrkdwn(in))
+		for _, problem := range p.list {
+			t.Errorf("%q: %s", in, problem)
+		}
+	})
+}
+
+func TestCutMarkdown(t *testing.T) {
+	t.Parallel()
+	paragraphs := longText(4000)
+	head, tail := render.CutMarkdown(paragraphs, 2000)
+	if head+tail != paragraphs || !strings.HasSuffix(head, "\n\n") || units(head) < 1000 || units(head) > 2000 {
+		t.Errorf("paragraphs: head of %d ends %q", units(head), head[len(head)-20:])
+	}
+
+	code := "intro\n\n```go title=\"x\"\n" + strings.Repeat("x := 1\n", 400) + "```\n"
+	head, tail = render.CutMarkdown(code, 1500)
+	if !strings.HasSuffix(head, "x := 1\n```\n") || !strings.HasPrefix(tail, "```go title=\"x\"\nx := 1\n") {
+		t.Errorf("code: head ends %q, tail begins %q", head[len(head)-20:], tail[:40])
+	}
+	if got := strings.TrimSuffix(head, "```\n") + strings.TrimPrefix(tail, "```go title=\"x\"\n"); got != code {
+		t.Error("code: something is lost")
+	}
+
+	table := "| a | b |\n|---|---|\n" + strings.Repeat("| 1 | 2 |\n", 300)
+	head, tail = render.CutMarkdown(table, 1500)
+	if !strings.HasPrefix(tail, "| a | b |\n|---|---|\n| 1 | 2 |\n") || head+strings.TrimPrefix(tail, "| a | b |\n|---|---|\n") != table {
+		t.Errorf("table: tail begins %q", tail[:60])
+	}
+
+	// One long line, of characters that are made of several.
+	for _, unit := range []string{"é", "👩‍👩‍👧", "🇩🇪", "👍🏽", "漢"} {
+		line := strings.Repeat(unit, 2000)
+		head, tail = render.CutMarkdown(line, 1500)
+		if head+tail != line || units(head) > 1500 {
+			t.Errorf("%s: head of %d", unit, units(head))
+		}
+		if unit != "🇩🇪" && !strings.HasSuffix(head, unit) {
+			t.Errorf("%s is cut: head ends %q", unit, head[len(head)-12:])
+		}
+	}
+}
+
+func FuzzCutMarkdown(f *testing.F) {
+	f.Add(longText(3000), 1000)
+	f.Add("```"+strings.Repeat("a", 3000), 1200)
+	f.Add(strings.Repeat("|a|\n|-|\n", 500), 1000)
+	f.Fuzz(func(t *testing.T, in string, room int) {
+		in = strings.ToValidUTF8(in, "?")
+		if room < 1000 || room > 20_000 || units(in) <= room {
+			t.Skip()
+		}
+		head, tail := render.CutMarkdown(in, room)
+		if units(head) > room {
+			t.Errorf("head has %d of %d", units(head), room)
+		}
+		if len(tail) >= len(in) {
+			t.Errorf("no progress: %d of %d", len(tail), len(in))
+		}
+	})
+}
+
+func TestVisible(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain\ttext\n":          "plain\ttext\n",
+		"Ünïcode 漢字 emoji 👍🏽 ❤️": "Ünïcode 漢字 emoji 👍🏽 ❤️",
+		"a\u202eb\u2066c\u200f":  "a⟨U+202E⟩b⟨U+2066⟩c⟨U+200F⟩",
+		"a\u200bb\u200dc\ufeff":  "a⟨U+200B⟩b⟨U+200D⟩c⟨U+FEFF⟩",
+		"a\rb\r\nc":              "a⟨U+000D⟩b\nc",
+		"\x1b[2J\x00\x7f\u009b":  "⟨U+001B⟩[2J⟨U+0000⟩⟨U+007F⟩⟨U+009B⟩",
+		"a\u00a0b\u3000c\u2028":  "a⟨U+00A0⟩b⟨U+3000⟩c⟨U+2028⟩",
+		"\U000e0041\u3164\ue000": "⟨U+E0041⟩⟨U+3164⟩⟨U+E000⟩",
+		"a\ufe0f\xff":            "a⟨U+FE0F⟩⟨0xFF⟩",
+	} {
+		if diff := cmp.Diff(want, render.Visible(in)); diff != "" {
+			t.Errorf("%q: %s", in, diff)
+		}
+	}
+	for in, want := range map[string]int{
+		"ls -la\n\nls":                        0,
+		"ls" + strings.Repeat(" ", 60) + "id": 1,
+		"ls" + strings.Repeat("\n", 9) + "id": 1,
+		"pаypal":                              1, // with a Cyrillic а
+		"Привет мир αβγ abc":                  0,
+		"x\u202e" + strings.Repeat(" ", 60):   2,
+	} {
+		if got := render.Deceits(in); len(got) != want {
+			t.Errorf("%q: warnings %q, want %d", in, got, want)
+		}
+	}
+}
+
+func TestLineDiff(t *testing.T) {
+	t.Parallel()
+	lines := func(s string) string { return strings.ReplaceAll(s, " ", "\n") }
+	for in, want := range map[[2]string]string{
+		{"a b c", "a x c"}: "  a\n- b\n+ x\n  c",
+		{"", "a b"}:        "+ a\n+ b",
+		{"a b", ""}:        "- a\n- b",
+		{"a", "a"}:         "",
+		{"1 2 3 4 5 6 7 8 9", "1 2 3 4 x 6 7 8 9"}: "⋯\n  3\n  4\n- 5\n+ x\n  6\n  7\n⋯",
+		{"a b c d", "b c d e"}:                     "- a\n  b\n  c\n  d\n+ e",
+	} {
+		got, _, _ := render.LineDiff(lines(in[0]), lines(in[1]))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", in, diff)
+		}
+	}
+	big := strings.Repeat("line\n", 5000)
+	if _, removed, added := render.LineDiff(big, strings.Repeat("other\n", 5000)); removed != 5000 || added != 5000 {
+		t.Errorf("a large diff has -%d +%d", removed, added)
+	}
+}

@@ -1,0 +1,220 @@
+package render
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/store"
+)
+
+// The callback ids of our modals. The private metadata of each is the approval's
+// id, of the input's view an InputPage in JSON.
+const (
+	CallbackInput      = "input"
+	CallbackDenyReason = "deny_reason"
+	CallbackAnswer     = "answer_other"
+)
+
+// ReasonBlock and ReasonAction name the input of DenyReason's modal.
+const (
+	ReasonBlock  = "reason"
+	ReasonAction = "reason"
+)
+
+const (
+	inputChunk  = 2800 // units in a block
+	inputChunks = 30   // blocks in a view
+)
+
+// InputPage names a page of an approval's whole input; it is the value of the
+// buttons that turn pages and the private metadata of the view.
+type InputPage struct {
+	ApprovalID string `json:"id"`
+	Page       int    `json:"page"` // from 0
+}
+
+func (p InputPage) String() string {
+	raw, err := json.Marshal(p)
+	if err != nil { // a string and a number
+		panic(err)
+	}
+	return string(raw)
+}
+
+// ParseInputPage reads the value of a button that turns pages.
+func ParseInputPage(value string) (InputPage, bool) {
+	var p InputPage
+	err := json.Unmarshal([]byte(value), &p)
+	return p, err == nil && p.ApprovalID != "" && p.Page >= 0
+}
+
+// ApprovalInput is a page of the modal that shows the whole input of an approval:
+// every field, every character, secrets excepted. It says where in the input the
+// page is, and has buttons to turn pages when there is more than one.
+func ApprovalInput(a store.Approval, page int, o Options) slack.ModalViewRequest {
+	chunks, deceits := inputChunksOf(a, o)
+	total := 0
+	for _, c := range chunks {
+		total += c.characters
+	}
+	pages := max(1, (len(chunks)+inputChunks-1)/inputChunks)
+	page = min(max(0, page), pages-1)
+	first := page * inputChunks
+	last := min(len(chunks), first+inputChunks)
+	before, here := 0, 0
+	for i, c := range chunks[:last] {
+		if i < first {
+			before += c.characters
+		} else {
+			here += c.characters
+		}
+	}
+
+	v := modal("The whole input", CallbackInput, InputPage{a.ID, page}.String())
+	v.Submit, v.Close = nil, plain("Close", modalTitle)
+	add := func(b slack.Block) { v.Blocks.BlockSet = append(v.Blocks.BlockSet, b) }
+	id := func() string { return "in:" + strconv.Itoa(page) + ":" + strconv.Itoa(len(v.Blocks.BlockSet)) }
+	where := "All of it: " + plural(total, "character", "characters") + "."
+	if pages > 1 {
+		where = "Page " + count(page+1) + " of " + count(pages) + ": characters " + count(before+1) + "–" + count(before+here) +
+			" of " + count(total) + "; " + count(total-before-here) + " follow."
+	}
+	add(section(id(), "*"+escape(a.ToolName)+"* · "+where))
+	if w := deceits.warnings(); len(w) > 0 {
+		add(section(id(), "⚠️ "+strings.Join(escapeAll(w), "\n⚠️ ")))
+	}
+	for _, c := range chunks[first:last] {
+		if c.label != "" {
+			add(section(id(), "*"+c.label+"*"))
+		}
+		add(preBlock(id(), c.text))
+	}
+	if pages > 1 {
+		var turn []slack.BlockElement
+		if page > 0 {
+			turn = append(turn, button(ActionViewPage, InputPage{a.ID, page - 1}.String(), "Previous page", ""))
+		}
+		if page < pages-1 {
+			next := button(ActionViewPage, InputPage{a.ID, page + 1}.String(), "Next page", slack.StylePrimary)
+			next.ActionID += "_next" // action ids must differ within a block
+			turn = append(turn, next)
+		}
+		add(slack.NewActionBlock(id(), turn...))
+	}
+	return v
+}
+
+// ActionViewPageNext is ActionViewPage's sibling for the next page.
+const ActionViewPageNext = ActionViewPage + "_next"
+
+// chunk is a piece of an input as one block shows it.
+type chunk struct {
+	label      string // mrkdwn, before the first piece of a field
+	text       string
+	characters int // of the input, before anything was made visible
+}
+
+// inputChunksOf cuts an input into pieces. Texts are shown as they are, everything
+// else as JSON.
+func inputChunksOf(a store.Approval, o Options) ([]chunk, deceit) {
+	var out []chunk
+	var found deceit
+	add := func(label, s string) {
+		s = o.redact(s)
+		_, d := visible(s)
+		found |= d
+		for first := true; first || s != ""; first = false {
+			head := visiblePrefix(s, inputChunk)
+			if i := strings.LastIndexByte(head, '\n'); i > len(head)/2 && len(head) < len(s) {
+				head = head[:i+1]
+			}
+			out = append(out, chunk{label, visibleText(head), utf8.RuneCountInString(head)})
+			s, label = s[len(head):], ""
+		}
+	}
+	all, ok := fields(a.Input)
+	if !ok || len(all) == 0 {
+		add("", string(a.Input))
+		return out, found
+	}
+	for _, f := range all {
+		label := code(clip(f.key, 200))
+		if label == "" {
+			label = "(no name)"
+		}
+		var text *string
+		if json.Unmarshal(f.raw, &text) == nil && text != nil {
+			add(label, *text)
+		} else {
+			add(label, indented(f.raw))
+		}
+	}
+	return out, found
+}
+
+func modal(title, callback, metadata string) slack.ModalViewRequest {
+	return slack.ModalViewRequest{
+		Type:            slack.VTModal,
+		Title:           plain(title, modalTitle),
+		Submit:          plain("Send", modalTitle),
+		Close:           plain("Cancel", modalTitle),
+		CallbackID:      callback,
+		PrivateMetadata: metadata,
+	}
+}
+
+// DenyReason is the modal that asks why an approval is denied, or, for a plan,
+// what should be different. The reason reaches the model.
+func DenyReason(a store.Approval, o Options) slack.ModalViewRequest {
+	title, label, hint := "Deny", "Why not?", "Deckhand passes it on to the model, which goes on without this tool call."
+	if a.Kind == store.ApprovalPlan {
+		title, label, hint = "Keep planning", "What should be different?", "Deckhand passes it on to the model, which goes on planning."
+	}
+	v := modal(title, CallbackDenyReason, a.ID)
+	v.Submit = plain(title, modalTitle)
+	r := describe(a)
+	what, _ := visible(o.redact(r.pre))
+	if a.Kind == store.ApprovalTool {
+		v.Blocks.BlockSet = append(v.Blocks.BlockSet,
+			section("what", "Deckhand asks to "+r.verb+" "+code(clip(o.redact(r.object), 300))),
+			preBlock("input", clip(what, 600)))
+	}
+	input := slack.NewPlainTextInputBlockElement(nil, ReasonAction)
+	input.Multiline = true
+	input.MaxLength = 2000
+	v.Blocks.BlockSet = append(v.Blocks.BlockSet, slack.NewInputBlock(ReasonBlock, plain(label, 2000), plain(hint, 2000), input))
+	return v
+}
+
+// AnswerOther is the modal in which questions are answered in one's own words, or
+// by the choices on the card.
+func AnswerOther(a store.Approval, o Options) slack.ModalViewRequest {
+	v := modal("Answer", CallbackAnswer, a.ID)
+	list, _, err := questions(a)
+	if err != nil || len(list) > questionsMax {
+		v.Submit = nil
+		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section("none", "These questions cannot be answered here. Skip them, and write into the thread instead."))
+		return v
+	}
+	c := card{a: a, o: o}
+	for i, q := range list {
+		n := strconv.Itoa(i)
+		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section("t"+n, c.questionText(q)))
+		if element := c.options(q); element != nil {
+			pick := slack.NewInputBlock("q"+n, plain("Choices", 2000), nil, element)
+			pick.Optional = true
+			v.Blocks.BlockSet = append(v.Blocks.BlockSet, pick)
+		}
+		text := slack.NewPlainTextInputBlockElement(nil, ActionOther)
+		text.Multiline = true
+		text.MaxLength = 2000
+		own := slack.NewInputBlock("o"+n, plain("In your own words", 2000), nil, text)
+		own.Optional = true
+		v.Blocks.BlockSet = append(v.Blocks.BlockSet, own)
+	}
+	return v
+}

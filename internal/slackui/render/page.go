@@ -1,0 +1,17 @@
+package render
+
+import "github.com/slack-go/slack"
+
+// Page is the content of one Slack message. It is a plain value; whoever holds
+// one must not change its blocks, since the publisher may be sending them.
+type Page struct {
+	// Text is what notifications and screen readers get, and what is shown when
+	// Slack refuses the blocks: mrkdwn, already escaped, at most 3,000
+	// characters, never empty.
+	Text string
+	// Blocks is the message as people see it; empty means Text alone.
+	Blocks []slack.Block
+	// Cut reports that the page leaves text out and says so: the caller attaches
+	// FullText as a file.
+	Cut bool
+}

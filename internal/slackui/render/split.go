@@ -1,0 +1,186 @@
+package render
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Ranks of places where a text may be cut; a higher one is nicer to read.
+const (
+	cutLine      = iota + 1 // inside a code block or a table
+	cutOutside              // at the end of a line of prose
+	cutParagraph            // at a blank line
+)
+
+// cut says where a text is cut, and what closes its head and opens its tail.
+type cut struct {
+	at                 int
+	closing, reopening string
+}
+
+// cutMarkdown cuts s, which is cleaned markdown, so that head has at most room
+// units; see placeToCut. Joined, both have all of s.
+func cutMarkdown(s string, room int) (head, tail string) {
+	c := placeToCut(s, room)
+	return s[:c.at] + c.closing, c.reopening + s[c.at:]
+}
+
+// placeToCut finds where to cut s so that its head has at most room units: at a
+// paragraph's end if one is in the second half, else at a line's end, else between
+// words or characters. A code block that is cut is closed in the head and opened
+// anew in the tail, a table gets its header again.
+//
+// Where it cuts depends on the first room units only. room must be 1,000 or more,
+// and s wider than that.
+func placeToCut(s string, room int) cut {
+	const closing = 26 // kept for closing a fence
+	limit := len(prefix(s, room-closing))
+	var (
+		fence       fenceState
+		table       tableState
+		best        struct{ at, rank int }
+		bestFence   fenceState
+		bestTable   string
+		half, least = limit / 2, limit / 4
+	)
+	for at := 0; at < limit; {
+		line := s[at:limit]
+		i := strings.IndexByte(line, '\n')
+		if i < 0 {
+			break
+		}
+		line = line[:i+1]
+		at += len(line)
+		inCode := fence.line(line)
+		header := ""
+		if inCode {
+			table = tableState{}
+		} else {
+			header = table.line(line)
+		}
+		rank := cutOutside
+		switch {
+		case fence.mark != 0 || !inCode && strings.Contains(line, "|"):
+			rank = cutLine
+		case strings.TrimSpace(line) == "":
+			rank = cutParagraph
+		}
+		switch {
+		case at < least:
+		case best.at < half && at >= half, rank >= best.rank: // the second half is better than the first
+			best.at, best.rank = at, rank
+			bestFence, bestTable = fence, header
+		}
+	}
+	switch {
+	case best.at == 0:
+		return cutLongLine(s, limit)
+	case bestFence.mark != 0:
+		return cut{best.at, bestFence.closer(), bestFence.reopener()}
+	case len(bestTable) < best.at/2:
+		return cut{best.at, "", bestTable}
+	}
+	return cut{at: best.at}
+}
+
+// cutLongLine cuts within a line: after a blank if there is one near the limit.
+func cutLongLine(s string, limit int) cut {
+	fence := fenceState{}
+	for line := range strings.Lines(s[:limit]) {
+		fence.line(line)
+	}
+	at := limit
+	if i := strings.LastIndexAny(s[:limit], " \t\n"); i > limit/2 {
+		at = i + 1
+	}
+	for at > 1 && !utf8.RuneStart(s[at]) {
+		at--
+	}
+	if fence.mark != 0 {
+		return cut{at, "\n" + fence.closer(), fence.reopener()}
+	}
+	return cut{at: at}
+}
+
+// closer is the line that closes the fence.
+func (f *fenceState) closer() string {
+	indent := f.opener[:len(f.opener)-len(strings.TrimLeft(f.opener, " \t>"))]
+	if len(indent) > 16 {
+		indent = ""
+	}
+	return indent + strings.Repeat(string(f.mark), min(f.length, 6)) + "\n"
+}
+
+// reopener is the line that opens the same code block on a further page.
+func (f *fenceState) reopener() string {
+	if len(f.opener) <= 60 && f.length <= 6 {
+		return f.opener + "\n"
+	}
+	return strings.Repeat(string(f.mark), min(f.length, 6)) + "\n"
+}
+
+// tableState follows tables over lines.
+type tableState struct {
+	last   string // the line before, outside a table
+	header string // the first two lines of the table that we are in
+}
+
+// line takes the next line in and returns the header of the table that it belongs
+// to, or "".
+func (t *tableState) line(line string) string {
+	switch {
+	case t.header != "":
+		if !strings.Contains(line, "|") {
+			t.header, t.last = "", line
+		}
+	case t.last != "" && isDelimiterRow(line) && strings.Contains(t.last, "|"):
+		t.header, t.last = t.last+line, ""
+		if len(t.header) > 1000 {
+			t.header = "" // too much to repeat
+		}
+	default:
+		t.last = line
+	}
+	return t.header
+}
+
+// isDelimiterRow reports whether line is what stands under a table's header.
+func isDelimiterRow(line string) bool {
+	line = strings.TrimSpace(line)
+	return strings.Contains(line, "-") && strings.Contains(line, "|") && strings.Trim(line, "|-: \t") == ""
+}
+
+// markdownTail returns the end of s, at most room units, beginning at a
+// paragraph or a line, with its code block opened anew.
+func markdownTail(s string, room int) string {
+	if width(s) <= room {
+		return s
+	}
+	// A unit has at most three bytes (a pair four).
+	at := len(s)
+	for units := 0; at > 0; {
+		r, size := utf8.DecodeLastRuneInString(s[:at])
+		units++
+		if r > 0xffff {
+			units++
+		}
+		if units > room-80 {
+			break
+		}
+		at -= size
+	}
+	end := at
+	if i := strings.Index(s[at:], "\n\n"); i >= 0 && i < (len(s)-at)/2 {
+		end = at + i + 2
+	} else if i := strings.IndexByte(s[at:], '\n'); i >= 0 && i < (len(s)-at)/2 {
+		end = at + i + 1
+	}
+	var fence fenceState
+	for line := range strings.Lines(s[:end]) {
+		fence.line(line)
+	}
+	if fence.mark != 0 {
+		return fence.reopener() + s[end:]
+	}
+	return s[end:]
+}

@@ -1,0 +1,392 @@
+package render_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+var began = time.Date(2026, 3, 4, 14, 2, 11, 0, time.UTC)
+
+func text(s string) claude.Item { return claude.Item{Kind: claude.ItemText, Text: s, Final: true} }
+
+func tool(name, input string, state claude.ToolState, result string) claude.Item {
+	id := "toolu_" + name + fmt.Sprint(len(input))
+	return claude.Item{Kind: claude.ItemToolUse, ID: id, Final: true, Tool: &claude.ToolUse{
+		ID: id, Name: name, Input: json.RawMessage(input), State: state, Result: result, ResultBytes: len(result),
+	}}
+}
+
+func running(items ...claude.Item) agent.Turn {
+	return agent.Turn{
+		ID: 12, Thread: store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.0"},
+		Workspace: "/srv/work/app", RequestedBy: asker, State: agent.TurnRunning, StartedAt: began,
+		Content: claude.Turn{Items: items, Model: "claude-sonnet-4-5-20250929"},
+	}
+}
+
+func ended(state agent.TurnState, items ...claude.Item) agent.Turn {
+	t := running(items...)
+	t.State, t.EndedAt = state, began.Add(12*time.Second)
+	t.AgentTurns, t.CostMicroUSD = 3, 12_345
+	return t
+}
+
+func times(n int, it func(i int) claude.Item) []claude.Item {
+	out := make([]claude.Item, n)
+	for i := range out {
+		out[i] = it(i)
+	}
+	return out
+}
+
+// turns are the shapes that a turn can take.
+func turns() map[string]agent.Turn {
+	story := []claude.Item{
+		text("I'll look at the failing test first."),
+		tool("Read", `{"file_path":"/srv/work/app/calc_test.go"}`, claude.ToolDone, "1\tpackage calc\n2\t\n3\tfunc Test…"),
+		tool("Grep", `{"pattern":"func Add","path":"/srv/work/app"}`, claude.ToolDone, "Found 2 files\ncalc.go\ncalc_test.go"),
+		text("`Add` subtracts. I'll fix that:\n\n```go\nreturn a + b\n```"),
+		tool("Edit", `{"file_path":"/srv/work/app/calc.go","old_string":"func Add(a, b int) int {\n\treturn a - b\n}","new_string":"func Add(a, b int) int {\n\treturn a + b\n}"}`, claude.ToolDone, "The file has been updated"),
+		tool("Bash", `{"command":"go test ./...\ngo vet ./...","description":"Run tests"}`, claude.ToolAsked, ""),
+	}
+	waiting := running(story...)
+	waiting.Waiting = 1
+
+	done := append(append([]claude.Item(nil), story[:5]...),
+		tool("Bash", `{"command":"go test ./..."}`, claude.ToolDone, "ok  \tapp\t0.01s\n"),
+		text("The test **passes** now."))
+
+	failed := ended(agent.TurnFailed, story[:2]...)
+	failed.Problem = "Claude Code is not logged in. Ask an admin to set ANTHROPIC_API_KEY, then try again."
+	stopped := ended(agent.TurnInterrupted, story[0], tool("Bash", `{"command":"sleep 100"}`, claude.ToolRunning, ""))
+	stopped.Problem, stopped.Estimated = "Stopped by Ada.", true
+
+	todos := running(text("On it."))
+	todos.Content.Todos = []claude.Todo{
+		{Text: "Read the <test>", State: "completed"}, {Text: "Fix Add", State: "in_progress"}, {Text: "Run the tests", State: "pending"},
+	}
+	manyTodos := running(text("On it."))
+	for i := range 40 {
+		status := "pending"
+		if i < 20 {
+			status = "completed"
+		}
+		manyTodos.Content.Todos = append(manyTodos.Content.Todos, claude.Todo{Text: fmt.Sprint("Step ", i), State: status})
+	}
+
+	task := tool("Task", `{"description":"Explore the parser","prompt":"…"}`, claude.ToolRunning, "")
+	child := func(i int) claude.Item {
+		c := tool("Grep", fmt.Sprintf(`{"pattern":"p%d"}`, i), claude.ToolDone, "No files found")
+		c.ParentID, c.ID = task.ID, fmt.Sprint(task.ID, ":", i)
+		return c
+	}
+	subagent := running(append([]claude.Item{text("I'll send somebody."), task}, append(times(5, child),
+		claude.Item{Kind: claude.ItemText, ParentID: task.ID, Text: "a subagent's own words", Final: true})...)...)
+
+	retry := running(text("Well"))
+	retry.Content.Status = "Retrying in 4 s (attempt 2 of 10)"
+
+	return map[string]agent.Turn{
+		"first words":    running(claude.Item{Kind: claude.ItemText, Text: "Hel"}),
+		"waiting":        waiting,
+		"done":           ended(agent.TurnDone, done...),
+		"failed":         failed,
+		"stopped":        stopped,
+		"thinking":       running(claude.Item{Kind: claude.ItemThinking, Text: "Hmm, let me see"}),
+		"todos":          todos,
+		"many todos":     manyTodos,
+		"subagent":       subagent,
+		"retrying":       retry,
+		"nothing to say": ended(agent.TurnDone),
+		"failed at once": {ID: 12, State: agent.TurnFailed, Problem: "The project folder is not there."},
+		"command output": ended(agent.TurnDone, claude.Item{Kind: claude.ItemCommandOutput, Text: "Context: ```12%```\n<!channel>", Final: true}),
+		"notice":         running(claude.Item{Kind: claude.ItemNotice, Text: "Conversation <compacted>", Final: true}, claude.Item{Kind: claude.ItemImage, Final: true}, claude.Item{Kind: claude.ItemNotice, Text: "The account's rate limit is reached.", Error: true}),
+		"many tools": running(times(20, func(i int) claude.Item {
+			return tool([]string{"Read", "Read", "Grep"}[i%3], fmt.Sprintf(`{"file_path":"f%d.go","pattern":"x"}`, i), claude.ToolDone, "a\nb\n")
+		})...),
+		"parallel tools": running(times(12, func(i int) claude.Item {
+			return tool("WebFetch", fmt.Sprintf(`{"url":"https://example.com/%d?a=1&b=2"}`, i), claude.ToolRunning, "")
+		})...),
+		"states of tools": running(toolStates()...),
+	}
+}
+
+func toolStates() []claude.Item {
+	return []claude.Item{
+		tool("Bash", `{"command":"exit 3"}`, claude.ToolFailed, "Exit code 3\nboom"),
+		tool("Bash", `{"command":"rm -rf /"}`, claude.ToolDenied, "no"),
+		tool("mcp__github__create_issue", `{"owner":"me","title":"Broken `+"`"+`quotes`+"`"+` & <tags>"}`, claude.ToolStreaming, ""),
+		tool("Write", `{"file_path":"/etc/passwd","content":"a\nb\nc"}`, claude.ToolDone, "File created"),
+		text("and"),
+		tool("Bash", `{"command":"true"}`, claude.ToolDone, ""),
+		tool("Bash", `{"comm`, claude.ToolStreaming, ""),
+		tool("Read", `{"file_path":"relative.go"}`, claude.ToolFailed, "<tool_use_error>File does not exist.</tool_use_error>"),
+		tool("TodoWrite", `{"todos":[]}`, claude.ToolDone, ""),
+		tool("Bash", `{"command":"sleep 9"}`, claude.ToolInterrupted, ""),
+		{Kind: claude.ItemToolUse, Tool: &claude.ToolUse{ID: "b", Name: "Bash", Input: json.RawMessage(`{"command":"cat big"}`), State: claude.ToolDone, Result: "head", ResultBytes: 31_234}},
+	}
+}
+
+func TestTurn(t *testing.T) {
+	t.Parallel()
+	j := newJudge(t)
+	for name, turn := range turns() {
+		t.Run(name, func(t *testing.T) {
+			pages := render.Turn(turn, render.Options{})
+			golden(t, "turn/"+strings.ReplaceAll(name, " ", "_"), pages)
+			for _, p := range pages {
+				for _, problem := range checkPage(p) {
+					t.Error(problem)
+				}
+				j.page(t, p)
+			}
+		})
+	}
+}
+
+func TestNothingIsShownBeforeThereIsAnything(t *testing.T) {
+	t.Parallel()
+	for name, turn := range map[string]agent.Turn{
+		"empty":       running(),
+		"empty text":  running(claude.Item{Kind: claude.ItemText}),
+		"only a todo": running(tool("TodoWrite", `{"todos":[]}`, claude.ToolDone, "")),
+		"white space": running(claude.Item{Kind: claude.ItemText, Text: " \n "}),
+		"no thinking": running(claude.Item{Kind: claude.ItemThinking}),
+		"old todos":   {ID: 1, State: agent.TurnRunning, Content: claude.Turn{Todos: []claude.Todo{{Text: "x", State: "pending"}}}},
+	} {
+		if pages := render.Turn(turn, render.Options{}); len(pages) != 0 {
+			t.Errorf("%s: %d pages, want none", name, len(pages))
+		}
+	}
+}
+
+func TestThinkingIsShownOnRequest(t *testing.T) {
+	t.Parallel()
+	turn := ended(agent.TurnDone, claude.Item{Kind: claude.ItemThinking, Text: "Let me\nsee", Final: true}, text("Seen."))
+	for show, want := range map[bool]bool{false: false, true: true} {
+		pages := render.Turn(turn, render.Options{ShowThinking: show})
+		if got := strings.Contains(string(asJSON(t, pages)), "💭 Let me"); got != want {
+			t.Errorf("ShowThinking %v: thinking shown is %v", show, got)
+		}
+	}
+}
+
+// markdownOf joins the text of a page as people read it.
+func markdownOf(p render.Page) string {
+	var b strings.Builder
+	for _, block := range p.Blocks {
+		if m, ok := block.(*slack.MarkdownBlock); ok {
+			b.WriteString(m.Text)
+			b.WriteString("\x00")
+		}
+	}
+	return b.String()
+}
+
+// longText is made of paragraphs, code, lists and tables.
+func longText(n int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < n; i++ {
+		fmt.Fprintf(&b, "## Part %d\n\nHere is a paragraph with some words in it, so that it fills a line or two; it mentions `code%d` and **bold** things, ünïcödé and 漢字.\n\n", i, i)
+		switch i % 4 {
+		case 0:
+			fmt.Fprintf(&b, "```go\nfunc f%d() {\n\treturn\n}\n```\n\n", i)
+		case 1:
+			b.WriteString("- one\n- two\n  - three\n\n")
+		case 2:
+			b.WriteString("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\n")
+		}
+	}
+	return b.String()
+}
+
+// TestPagesGrowAtTheEndOnly streams long turns in small steps: what stands on a
+// page that is not the last stays as it is.
+func TestPagesGrowAtTheEndOnly(t *testing.T) {
+	t.Parallel()
+	long := longText(45_000)
+	adversarial := strings.Repeat("`a <b> [x](y) ![i](u) <!chan", 1500)
+	for name, full := range map[string]string{
+		"prose":      long,
+		"one line":   strings.ReplaceAll(longText(20_000), "\n", " "),
+		"code":       "```python\n" + strings.Repeat("x = 1  # <!channel> and so on\n", 900) + "```\nafter",
+		"a table":    "| a | b |\n|---|---|\n" + strings.Repeat("| cell | another cell |\n", 900),
+		"openings":   adversarial,
+		"no blanks":  strings.Repeat("漢字", 8000),
+		"long words": strings.Repeat("abcdefghij/klmnop.qrs?tuv=wx&", 800),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var before []render.Page
+			for i := 1; i < len(full); i += 211 {
+				cut := i
+				for cut < len(full) && full[cut]&0xc0 == 0x80 {
+					cut++
+				}
+				turn := running(text("I begin."), tool("Read", `{"file_path":"a"}`, claude.ToolDone, "x"),
+					claude.Item{Kind: claude.ItemText, Text: full[:cut], Final: false})
+				pages := render.Turn(turn, render.Options{})
+				grew(t, before, pages)
+				before = pages
+			}
+			final := render.Turn(ended(agent.TurnDone, text("I begin."), tool("Read", `{"file_path":"a"}`, claude.ToolDone, "x"), text(full)), render.Options{})
+			grew(t, before, final)
+			for i, p := range final {
+				for _, problem := range checkPage(p) {
+					t.Errorf("page %d: %s", i, problem)
+				}
+			}
+		})
+	}
+}
+
+// grew reports an error when a page that was full has changed.
+func grew(t *testing.T, before, after []render.Page) {
+	t.Helper()
+	if len(after) < len(before) {
+		t.Fatalf("%d pages became %d", len(before), len(after))
+	}
+	for i := 0; i < len(before)-1; i++ {
+		if a, b := markdownOf(before[i]), markdownOf(after[i]); a != b {
+			t.Fatalf("page %d has changed:\n%q\n%q", i, a, b)
+		}
+	}
+}
+
+func TestToolsBetweenTextsKeepPagesStable(t *testing.T) {
+	t.Parallel()
+	var items []claude.Item
+	var before []render.Page
+	for i := range 120 {
+		if i%3 == 0 {
+			items = append(items, text(fmt.Sprintf("Step %d. %s", i, strings.Repeat("word ", 40))))
+		} else {
+			items = append(items, tool("Bash", fmt.Sprintf(`{"command":"make step%d"}`, i), claude.ToolRunning, ""))
+		}
+		pages := render.Turn(running(items...), render.Options{})
+		grew(t, before, pages)
+		before = pages
+		for _, p := range pages {
+			for _, problem := range checkPage(p) {
+				t.Fatal(problem)
+			}
+		}
+		if last := &items[len(items)-1]; last.Tool != nil && i%2 == 0 {
+			done := *last.Tool
+			done.State, done.Result = claude.ToolDone, strings.Repeat("line\n", i)
+			last.Tool = &done
+		}
+	}
+	if len(before) < 2 || len(before) > 4 {
+		t.Errorf("%d pages", len(before))
+	}
+}
+
+func TestLongTurnSaysWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	full := longText(60_000) + "\n\nTHE CONCLUSION"
+	turn := ended(agent.TurnDone, text(full))
+	pages := render.Turn(turn, render.Options{})
+	if len(pages) != 4 {
+		t.Fatalf("%d pages, want 4", len(pages))
+	}
+	last := pages[3]
+	if !last.Cut || pages[2].Cut {
+		t.Errorf("cut: %v and %v, want only the last", pages[2].Cut, last.Cut)
+	}
+	if !strings.Contains(markdownOf(last), "THE CONCLUSION") {
+		t.Error("the end of the text is not shown")
+	}
+	whole := render.FullText(turn, render.Options{})
+	if whole != strings.TrimSpace(full) {
+		t.Error("FullText is not the whole text")
+	}
+	shown := 0
+	for _, p := range pages {
+		shown += len([]rune(markdownOf(p)))
+	}
+	raw := string(asJSON(t, last))
+	var left, total int
+	if _, err := fmt.Sscanf(between(raw, "✂️ *", " characters* are left out"), "%d", &left); err != nil {
+		left = number(between(raw, "✂️ *", " characters* are left out"))
+	}
+	total = number(between(raw, "The whole text, ", " characters"))
+	if total != len([]rune(whole)) {
+		t.Errorf("it says %d characters in all, want %d", total, len([]rune(whole)))
+	}
+	left = number(between(raw, "✂️ *", " characters* are left out"))
+	if d := total - shown - left; d < -200 || d > 200 {
+		t.Errorf("%d shown and %d left out make up %d, not %d", shown, left, shown+left, total)
+	}
+}
+
+func between(s, a, b string) string {
+	_, s, _ = strings.Cut(s, a)
+	s, _, _ = strings.Cut(s, b)
+	return s
+}
+
+func number(s string) int {
+	n := 0
+	for _, c := range s {
+		if c >= '0' && c <= '9' {
+			n = n*10 + int(c-'0')
+		}
+	}
+	return n
+}
+
+// TestMentionsOverDeltas renders every prefix of a text full of mentions.
+func TestMentionsOverDeltas(t *testing.T) {
+	t.Parallel()
+	full := "Hi <!channel>, <!here|here> <@U12345> `<@U12345>` <#C123|x> <!subteam^S1|@x> @channel @here: &lt;!channel> \\<!everyone> <https://evil|https://good> ![x](http://e/i.png)\n```\n<!everyone> <@W1> <!date^1^{time}|x>\n```\n[https://good.com](https://evil.com) bye"
+	for i := range len(full) + 1 {
+		for _, state := range []agent.TurnState{agent.TurnRunning, agent.TurnDone} {
+			turn := running(claude.Item{Kind: claude.ItemText, Text: full[:i]})
+			turn.State = state
+			for _, p := range render.Turn(turn, render.Options{}) {
+				for _, problem := range checkPage(p) {
+					t.Fatalf("%q: %s", full[:i], problem)
+				}
+			}
+		}
+	}
+}
+
+func TestSecretsAreTakenOut(t *testing.T) {
+	t.Parallel()
+	secret := "xoxb-" + "123456789012-abcdefghijkl"
+	r := render.NewRedactor("hunter2hunter2")
+	o := render.Options{Redact: r.Redact, ShowThinking: true}
+	turn := ended(agent.TurnFailed,
+		text("The token is "+secret+" and hunter2hunter2."),
+		claude.Item{Kind: claude.ItemThinking, Text: secret, Final: true},
+		claude.Item{Kind: claude.ItemNotice, Text: secret, Final: true},
+		claude.Item{Kind: claude.ItemCommandOutput, Text: secret, Final: true},
+		tool("Bash", `{"command":"curl -H hunter2hunter2 `+secret+`"}`, claude.ToolFailed, secret),
+	)
+	turn.Problem = secret
+	turn.Content.Todos = []claude.Todo{{Text: secret, State: "pending"}}
+	raw := string(asJSON(t, render.Turn(turn, o))) + render.FullText(turn, o)
+	if strings.Contains(raw, "xoxb-") || strings.Contains(raw, "hunter2") {
+		t.Errorf("a secret got out:\n%s", raw)
+	}
+	// Nor does it appear while it is being written.
+	full := "The token is " + secret + " you know"
+	for i := range len(full) {
+		pages := render.Turn(running(claude.Item{Kind: claude.ItemText, Text: full[:i]}), o)
+		if raw := string(asJSON(t, pages)); strings.Contains(raw, "xoxb-12345678") {
+			t.Fatalf("a part of the secret is shown of %q:\n%s", full[:i], raw)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package render_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+func models(n int) []store.ModelCost {
+	out := []store.ModelCost{
+		{Model: "claude-sonnet-4-5-20250929", Turns: 12, Input: 1234, Output: 45_678, CacheRead: 12_345_678, CacheWrite: 999_960, MicroUSD: 1_234_567},
+		{Model: "claude-haiku-4-5-20251001", Turns: 3, Input: 10, Output: 20, MicroUSD: 42, Estimated: 42},
+	}
+	for i := len(out); i < n; i++ {
+		out = append(out, store.ModelCost{Model: fmt.Sprint("model-", i), Turns: 1, MicroUSD: 100})
+	}
+	return out[:n]
+}
+
+func TestCosts(t *testing.T) {
+	t.Parallel()
+	j := newJudge(t)
+	for name, c := range map[string]render.CostsView{
+		"costs": {Scopes: []render.Spend{
+			{Scope: "This thread", Period: "since it began", Models: models(1)},
+			{Scope: "You", Period: "this month", Models: models(2)},
+			{Scope: "The team", Period: "this month", Models: models(40)},
+		}},
+		"costs none": {Scopes: []render.Spend{{Scope: "This thread", Period: "since it began"}}},
+		"costs many": {Scopes: func() (out []render.Spend) {
+			for i := range 20 {
+				out = append(out, render.Spend{Scope: fmt.Sprint("Scope <", i, ">"), Period: "today", Models: models(30)})
+			}
+			return out
+		}()},
+	} {
+		p := render.Costs(c)
+		golden(t, "view/"+strings.ReplaceAll(name, " ", "_"), p)
+		for _, problem := range checkPage(p) {
+			t.Errorf("%s: %s", name, problem)
+		}
+		j.page(t, p)
+	}
+}
+
+func TestHome(t *testing.T) {
+	t.Parallel()
+	j := newJudge(t)
+	spend := func(period string, n int) render.Spend { return render.Spend{Period: period, Models: models(n)} }
+	full := render.HomeView{
+		BotUser:   bot,
+		MineToday: spend("today", 1), MineMonth: spend("this month", 2), TeamToday: spend("today", 2), TeamMonth: spend("this month", 30),
+	}
+	for i := range 40 {
+		full.Threads = append(full.Threads, render.HomeThread{
+			Project: "app <x|y>", Channel: "C0DEV", Permalink: "https://example.slack.com/archives/C1/p1?a=1&b=2",
+			State: "working", StartedBy: asker, MicroUSD: int64(i) * 1000,
+		})
+		full.Waiting = append(full.Waiting, render.HomeApproval{ToolName: "Bash", Project: "app", Permalink: "https://example.slack.com/x", RequestedBy: asker})
+	}
+	for name, h := range map[string]render.HomeView{
+		"home":         full,
+		"home empty":   {BotUser: bot, MineToday: spend("today", 0), MineMonth: spend("this month", 0), TeamToday: spend("today", 0), TeamMonth: spend("this month", 0)},
+		"home refused": {Refused: "You have no role here. Ask an admin."},
+	} {
+		v := render.Home(h)
+		golden(t, "view/"+strings.ReplaceAll(name, " ", "_"), v)
+		for _, problem := range checkView(v.Blocks.BlockSet) {
+			t.Errorf("%s: %s", name, problem)
+		}
+		j.home(t, v)
+	}
+}
+
+func TestSentencesAndHelp(t *testing.T) {
+	t.Parallel()
+	j := newJudge(t)
+	for name, p := range map[string]render.Page{
+		"help":             render.Help(bot),
+		"help nobody":      render.Help(""),
+		"sentence":         render.Sentence("You may not approve here, <@U123>. Ask <!channel> & @here *now*."),
+		"sentence empty":   render.Sentence("  "),
+		"sentence endless": render.Sentence(strings.Repeat("<&>", 3000)),
+	} {
+		golden(t, "view/"+strings.ReplaceAll(name, " ", "_"), p)
+		for _, problem := range checkPage(p) {
+			t.Errorf("%s: %s", name, problem)
+		}
+		j.page(t, p)
+	}
+}
+
+func TestUSDIsExact(t *testing.T) {
+	t.Parallel()
+	got := map[int64]string{}
+	want := map[int64]string{
+		0: "$0.0000", 1: "$0.000001", 42: "$0.000042", 100: "$0.0001", 12_300: "$0.0123", 12_345: "$0.012345",
+		1_234_500: "$1.2345", 1_000_000: "$1.0000", 1_234_567_800_000: "$1,234,567.8000", -1: "−$0.000001", -1_500_000: "−$1.5000",
+		9_223_372_036_854_775_807: "$9,223,372,036,854.775807", -9_223_372_036_854_775_808: "−$9,223,372,036,854.775808",
+	}
+	for micro := range want {
+		got[micro] = render.USD(micro)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestModelName(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{
+		"claude-sonnet-4-5-20250929":     "sonnet 4.5",
+		"claude-opus-4-1":                "opus 4.1",
+		"claude-3-5-haiku-20241022":      "haiku 3.5",
+		"claude-sonnet-4-5-20250929[1m]": "sonnet 4.5 [1m]",
+		"scripted-1":                     "scripted-1",
+		"":                               "",
+		"claude-":                        "claude-",
+	} {
+		if got := render.ModelName(id); got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+}
+
+func TestNumbersForPeople(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1k", 1250: "1.3k", 45_678: "45.7k", 999_949: "999.9k", 999_950: "1M", 12_345_678: "12.35M", 3_000_000_000: "3B"} {
+		if got := render.Tokens(n); got != want {
+			t.Errorf("tokens(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0 s", 0: "0 s", 40 * time.Millisecond: "0 s", 420 * time.Millisecond: "0.4 s", 12_700 * time.Millisecond: "12 s",
+		185 * time.Second: "3 min 5 s", time.Hour: "1 h", 62 * time.Minute: "1 h 2 min", 9960 * time.Millisecond: "10 s",
+	} {
+		if got := render.Span(d); got != want {
+			t.Errorf("span(%v) = %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package render
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// deceit is what could make a text read differently from what it is.
+type deceit uint8
+
+const (
+	hiddenCharacters deceit = 1 << iota // invisible, or changing the order or place of others
+	mixedScripts                        // letters of two scripts that look alike, in one word
+	longBlanks                          // blank space that could push the end out of sight
+)
+
+// Blank space of this much is suspicious in a command.
+const (
+	blankRun   = 40
+	blankLines = 5
+)
+
+// visible returns s with every character that cannot be seen, or that changes how
+// others are seen, replaced by its code point, ⟨U+202E⟩, and says what it found.
+// Line feeds and tabs stay.
+func visible(s string) (string, deceit) {
+	if isPlainASCII(s) {
+		return s, blanks(s)
+	}
+	found := blanks(s)
+	var b strings.Builder
+	b.Grow(len(s) + 64)
+	prev := rune(0)
+	latin, other := false, false // letters seen in the current word
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			b.WriteString("⟨0x")
+			b.WriteByte("0123456789ABCDEF"[s[i]>>4])
+			b.WriteByte("0123456789ABCDEF"[s[i]&15])
+			b.WriteString("⟩")
+			found |= hiddenCharacters
+		case r == '\r' && i+1 < len(s) && s[i+1] == '\n':
+			// A Windows line end is drawn as any line end.
+		case r == '\n' || r == '\t' || r == ' ':
+			b.WriteRune(r)
+		case r == 0xfe0f && prev > 0x2000 && !unicode.IsLetter(prev) && !unicode.IsSpace(prev):
+			b.WriteRune(r) // asks for the colourful form of the sign before it
+		case deceives(r):
+			writeCodePoint(&b, r)
+			found |= hiddenCharacters
+		default:
+			b.WriteRune(r)
+		}
+		switch {
+		case unicode.Is(unicode.Latin, r):
+			latin = true
+		case unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee):
+			other = true
+		case !unicode.IsLetter(r) && !unicode.IsMark(r):
+			latin, other = false, false
+		}
+		if latin && other {
+			found |= mixedScripts
+		}
+		prev = r
+		i += size
+	}
+	return b.String(), found
+}
+
+// visibleText is visible without the findings.
+func visibleText(s string) string {
+	s, _ = visible(s)
+	return s
+}
+
+// deceives reports whether r is not drawn as a sign of its own that tells it from
+// all others.
+func deceives(r rune) bool {
+	switch {
+	case r < 0x20 || r == 0x7f:
+		return true
+	case r < 0x7f:
+		return false
+	case r == 0x3164 || r == 0xffa0 || r == 0x115f || r == 0x1160 || r == 0x2800:
+		return true // blank letters: Hangul fillers, the empty Braille pattern
+	case r == 0x34f || r == 0x17b4 || r == 0x17b5:
+		return true // marks that are never drawn
+	}
+	// Controls, format characters (bidi, zero width, tags), spaces other than the
+	// plain one, line separators, private use, variation selectors.
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp, unicode.Co, unicode.Variation_Selector) ||
+		unicode.Is(unicode.Noncharacter_Code_Point, r)
+}
+
+func isPlainASCII(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+func blanks(s string) deceit {
+	run, lines := 0, 0
+	for i := range len(s) {
+		switch s[i] {
+		case '\n':
+			run = 0
+			if lines++; lines > blankLines {
+				return longBlanks
+			}
+		case ' ', '\t', '\r':
+			if run++; run > blankRun {
+				return longBlanks
+			}
+		default:
+			run, lines = 0, 0
+		}
+	}
+	return 0
+}
+
+// warnings says in sentences what visible found.
+func (d deceit) warnings() []string {
+	var out []string
+	if d&hiddenCharacters != 0 {
+		out = append(out, "It has characters that are invisible or change how the rest reads. They are shown as ⟨U+202E⟩.")
+	}
+	if d&mixedScripts != 0 {
+		out = append(out, "A word in it mixes letters of different alphabets that look alike.")
+	}
+	if d&longBlanks != 0 {
+		out = append(out, "It has long blank stretches; look at what follows them.")
+	}
+	return out
+}
