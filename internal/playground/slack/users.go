@@ -1,0 +1,93 @@
+package slack
+
+import "slices"
+
+// wireUser renders a user as users.info does. E-mail addresses would take the
+// scope users:read.email, which the app does not have.
+func (s *Server) wireUser(u *user) object {
+	avatar := s.avatarURL(u.ID)
+	profile := object{
+		"title": u.Title, "phone": "", "skype": "", "real_name": u.RealName, "real_name_normalized": u.RealName,
+		"display_name": u.Name, "display_name_normalized": u.Name, "fields": nil, "status_text": "", "status_emoji": "",
+		"status_emoji_display_info": []any{}, "status_expiration": 0, "avatar_hash": "ge" + u.Color,
+		"image_24": avatar, "image_32": avatar, "image_48": avatar, "image_72": avatar, "image_192": avatar, "image_512": avatar,
+		"team": u.TeamID,
+	}
+	o := object{
+		"id": u.ID, "team_id": u.TeamID, "name": u.Name, "deleted": u.Deleted, "color": u.Color,
+		"real_name": u.RealName, "tz": "Europe/Amsterdam", "tz_label": "Central European Time", "tz_offset": 3600,
+		"profile": profile, "is_admin": u.Admin, "is_owner": u.Admin, "is_primary_owner": u.Admin,
+		"is_restricted": u.Restricted, "is_ultra_restricted": u.UltraRestricted, "is_bot": u.Bot, "is_app_user": false,
+		"updated": 1732000000, "is_email_confirmed": true, "who_can_share_contact_card": "EVERYONE",
+	}
+	if u.Bot {
+		profile["bot_id"], profile["api_app_id"], profile["always_active"] = BotID, AppID, true
+	}
+	if u.Stranger {
+		o["is_stranger"] = true
+		for _, k := range []string{"is_admin", "is_owner", "is_primary_owner", "is_restricted", "is_ultra_restricted"} {
+			delete(o, k)
+		}
+	}
+	return o
+}
+
+func (s *Server) usersInfo(c *call) (object, error) {
+	u := s.ws.user(c.str("user"))
+	if u == nil {
+		return nil, fail("user_not_found")
+	}
+	return object{"user": s.wireUser(u)}, nil
+}
+
+func (s *Server) usersList(c *call) (object, error) {
+	part, meta, err := page(c, s.ws.Users, 1000, 1000)
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for _, u := range part {
+		out = append(out, s.wireUser(u))
+	}
+	return object{"members": out, "cache_ts": now().Unix(), "response_metadata": meta}, nil
+}
+
+func (s *Server) usersGetPresence(c *call) (object, error) {
+	if who := c.str("user"); who != "" && s.ws.user(who) == nil {
+		return nil, fail("user_not_found")
+	}
+	return object{"presence": "active", "online": true, "auto_away": false, "manual_away": false, "connection_count": 1}, nil
+}
+
+func (s *Server) dndInfo(c *call) (object, error) {
+	if who := c.str("user"); who != "" && s.ws.user(who) == nil {
+		return nil, fail("user_not_found")
+	}
+	return object{"dnd_enabled": false, "next_dnd_start_ts": 1, "next_dnd_end_ts": 1, "snooze_enabled": false}, nil
+}
+
+func (s *Server) usergroupsList(c *call) (object, error) {
+	out := []any{}
+	for _, g := range s.ws.Groups {
+		o := object{
+			"id": g.ID, "team_id": TeamID, "is_usergroup": true, "is_subteam": true, "name": g.Name, "description": "",
+			"handle": g.Handle, "is_external": false, "date_create": 1732000000, "date_update": 1732000000,
+			"date_delete": 0, "auto_type": nil, "auto_provision": false, "enterprise_subteam_id": "",
+			"created_by": UserAda, "updated_by": UserAda, "deleted_by": nil,
+			"prefs": object{"channels": []any{}, "groups": []any{}}, "user_count": len(g.Users),
+		}
+		if c.flag("include_users") {
+			o["users"] = slices.Clone(g.Users)
+		}
+		out = append(out, o)
+	}
+	return object{"usergroups": out}, nil
+}
+
+func (s *Server) usergroupsUsersList(c *call) (object, error) {
+	g := s.ws.group(c.str("usergroup"))
+	if g == nil {
+		return nil, fail("no_such_subteam")
+	}
+	return object{"users": slices.Clone(g.Users)}, nil
+}
