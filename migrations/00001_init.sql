@@ -55,7 +55,7 @@ CREATE TABLE inbox (
     ts          text        NOT NULL,
     thread_ts   text        NOT NULL,
     user_id     text        NOT NULL,
-    payload     jsonb       NOT NULL,
+    payload     json        NOT NULL,
     state       text        NOT NULL DEFAULT 'received'
                             CHECK (state IN ('received', 'accepted', 'running', 'done')),
     outcome     text        NOT NULL DEFAULT '',

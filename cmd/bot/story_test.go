@@ -192,7 +192,11 @@ func TestStop(t *testing.T) {
 	last := w.post(linus, eng, thread, "say: still here")
 	w.says(eng, thread, "still here")
 	w.done(eng, thread, last)
-	w.assertLedgerEqualsBill()
+	// What a stream that was cut off had cost is known to the provider alone, so
+	// the bill is not compared here; what the CLI reported is in the ledger.
+	if n := w.count(`SELECT count(DISTINCT turn_id) FROM ledger`); n != 3 {
+		t.Errorf("%d of three turns are in the ledger", n)
+	}
 }
 
 // TestWhoMayNot: each is told, alone, and nothing happens.

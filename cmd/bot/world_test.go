@@ -23,7 +23,7 @@ import (
 
 // asBot makes the test binary be the program itself: the end-to-end tests run
 // `bot demo` as people do, in a process of its own.
-const asBot = "DECKHAND_TEST_AS_BOT"
+const asBot = "TEST_AS_BOT"
 
 func TestMain(m *testing.M) {
 	claude.RunReaper()
@@ -93,6 +93,14 @@ func need(t *testing.T, reason string) {
 // newWorld starts a demo in a folder of its own, as fast as it goes.
 func newWorld(t *testing.T, flags ...string) *world {
 	t.Helper()
+	w := unstartedWorld(t)
+	w.start(flags...)
+	return w
+}
+
+// unstartedWorld is a world whose folder can be furnished before its start.
+func unstartedWorld(t *testing.T) *world {
+	t.Helper()
 	if _, err := postgres.Find(); err != nil {
 		need(t, err.Error())
 	}
@@ -114,7 +122,6 @@ func newWorld(t *testing.T, flags ...string) *world {
 			t.Error(err)
 		}
 	})
-	w.start(flags...)
 	return w
 }
 

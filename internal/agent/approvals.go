@@ -36,7 +36,7 @@ func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 	}
 	verdict, rule := w.s.c.Policy.Decide(h.ToolName, h.ToolInput, w.thread.Workspace)
 	if verdict == Ask {
-		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookAsk, rule))
+		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookAsk, ""))
 	}
 	a, err := w.decideByRule(ctx, h.RequestID, h.ToolUseID, h.ToolName, h.ToolInput, verdict, rule)
 	if err != nil {

@@ -245,7 +245,7 @@ func sentence(err error) string {
 	if errors.As(err, &exit) {
 		return exit.Sentence()
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, claude.ErrNoAnswer) {
 		return "Claude Code did not answer in time. Try again; if it stays like this, ask an admin to look at the bot's log."
 	}
 	return "Claude Code could not be started. Ask an admin to look at the bot's log at " + time.Now().UTC().Format("15:04 MST") + "."

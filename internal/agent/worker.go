@@ -82,7 +82,7 @@ func (w *worker) run(ctx context.Context) {
 	end, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 30*time.Second, errors.New("stop a session: no end in 30s"))
 	defer cancel()
 	fenced := errors.Is(err, store.ErrFenced)
-	if err != nil && !errors.Is(err, errShutdown) {
+	if err != nil && ctx.Err() == nil {
 		w.log.Error("worker", zap.Error(err))
 	}
 	if w.turn != nil {

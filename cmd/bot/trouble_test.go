@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestACLIThatMisbehaves: whatever the CLI does, there is a sentence in the
+// thread, the whole error in the log, and the next message is tried again.
+func TestACLIThatMisbehaves(t *testing.T) {
+	t.Parallel()
+	real := claudePath(t)
+	tests := []struct{ name, script, sentence, log string }{
+		{"exits at once", `echo "boom: no such thing" >&2; exit 3`, "Claude Code", "boom: no such thing"},
+		{"prints garbage", `echo "<<<not json>>>"; echo "{broken"; exit 1`, "Claude Code", "start the session"},
+		{"hangs", `sleep 600`, "did not answer", "no answer"},
+		{"is not logged in", `unset ANTHROPIC_API_KEY ANTHROPIC_BASE_URL; exec "` + real + `" "$@"`, "log", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := unstartedWorld(t)
+			fake := filepath.Join(w.dir, "claude")
+			script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exec \"%s\" --version\n%s\n", real, tt.script)
+			if err := os.WriteFile(fake, []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			w.start("--claude", fake)
+			for range 2 {
+				thread := w.post(linus, eng, "", "@deckhand say: hello")
+				w.find(eng, thread, "the failure to be marked", func(m message) bool { return m.TS == thread && m.reacted("warning") })
+				w.says(eng, thread, tt.sentence)
+			}
+			if log, err := os.ReadFile(filepath.Join(w.dir, "bot.log")); err != nil || !strings.Contains(string(log), tt.log) {
+				t.Errorf("the log does not say %q: %v", tt.log, err)
+			}
+			if n := w.count(`SELECT count(*) FROM inbox WHERE state <> 'done'`); n != 0 {
+				t.Errorf("%d envelopes are stuck", n)
+			}
+		})
+	}
+}
+
+// TestAProjectFolderThatIsGone: the thread says so, and works once it is back.
+func TestAProjectFolderThatIsGone(t *testing.T) {
+	t.Parallel()
+	w := unstartedWorld(t)
+	gone := filepath.Join(w.dir, "gone")
+	config := fmt.Sprintf("projects:\n  web:\n    dir: %s\nchannels:\n  %s: web\nroles:\n  users: [%s]\n", gone, eng, linus)
+	if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	thread := w.post(linus, eng, "", "@deckhand say: hello")
+	w.says(eng, thread, "does not exist")
+	if err := os.Mkdir(gone, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	again := w.post(linus, eng, thread, "say: it is back")
+	w.says(eng, thread, "it is back")
+	w.done(eng, thread, again)
+}
+
+// TestStartErrors: each is one clear sentence that names what to change, with
+// exit code 1 and no secret in it.
+func TestStartErrors(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := map[string]string{
+		asBot: "1", "PATH": os.Getenv("PATH"), "HOME": t.TempDir(),
+		"SLACK_BOT_TOKEN": "xoxb-secret-token", "SLACK_APP_TOKEN": "xapp-secret-token", "DATABASE_URL": "postgres://u:secret-word@127.0.0.1:1/d?connect_timeout=2",
+		"DECKHAND_CONFIG": write(t, good), "DECKHAND_DATA_DIR": t.TempDir(), "CLAUDE_COMMAND": claudePath(t), "SLACK_API_URL": "http://127.0.0.1:1/api/",
+	}
+	old := filepath.Join(t.TempDir(), "claude")
+	if err := os.WriteFile(old, []byte("#!/bin/sh\necho '2.0.0 (Claude Code)'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name   string
+		change map[string]string
+		want   string
+	}{
+		{"nothing is set", map[string]string{"SLACK_BOT_TOKEN": "", "SLACK_APP_TOKEN": "", "DATABASE_URL": ""}, "SLACK_BOT_TOKEN: set it"},
+		{"the tokens are swapped", map[string]string{"SLACK_BOT_TOKEN": "xapp-secret-token"}, "SLACK_BOT_TOKEN: set it to the Slack app's bot token"},
+		{"a time without a unit", map[string]string{"DECKHAND_IDLE_TIMEOUT": "30"}, "DECKHAND_IDLE_TIMEOUT"},
+		{"a level that is none", map[string]string{"DECKHAND_LOG_LEVEL": "loud"}, "DECKHAND_LOG_LEVEL"},
+		{"no configuration", map[string]string{"DECKHAND_CONFIG": "/nowhere/deckhand.yaml"}, "there is no file /nowhere/deckhand.yaml"},
+		{"no CLI", map[string]string{"CLAUDE_COMMAND": "/nowhere/claude"}, "CLAUDE_COMMAND: /nowhere/claude does not run"},
+		{"an old CLI", map[string]string{"CLAUDE_COMMAND": old}, "Claude Code 2.0.0 is too old"},
+		{"no database", nil, "DATABASE_URL: reach the database at 127.0.0.1:1"},
+		{"no URL", map[string]string{"DATABASE_URL": "postgres://u:secret-word@[x"}, "DATABASE_URL is not a PostgreSQL URL"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), self, "run")
+			for k, v := range good {
+				if c, ok := tt.change[k]; ok {
+					v = c
+				}
+				cmd.Env = append(cmd.Env, k+"="+v)
+			}
+			for k, v := range tt.change {
+				if _, ok := good[k]; !ok {
+					cmd.Env = append(cmd.Env, k+"="+v)
+				}
+			}
+			cmd.Env = append(cmd.Env, "DECKHAND_DATA_DIR="+t.TempDir())
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			err := cmd.Run()
+			if cmd.ProcessState.ExitCode() != 1 {
+				t.Errorf("it ended with %v", err)
+			}
+			if !strings.Contains(stderr.String(), tt.want) {
+				t.Errorf("it says %q, want %q", stderr.String(), tt.want)
+			}
+			if strings.Contains(stderr.String(), "secret") {
+				t.Errorf("it tells a secret: %s", stderr.String())
+			}
+		})
+	}
+}
+
+// TestAWrongToken: Slack's refusal names the variable.
+func TestAWrongToken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for variable, env := range map[string][]string{
+		"SLACK_BOT_TOKEN": {"SLACK_BOT_TOKEN=xoxb-wrong", "SLACK_APP_TOKEN=" + w.AppToken},
+		"SLACK_APP_TOKEN": {"SLACK_BOT_TOKEN=" + w.BotToken, "SLACK_APP_TOKEN=xapp-wrong"},
+	} {
+		cmd := exec.CommandContext(t.Context(), self, "run")
+		cmd.Env = append(env, asBot+"=1", "PATH="+os.Getenv("PATH"), "DATABASE_URL="+w.DatabaseURL, "SLACK_API_URL="+w.SlackAPIURL,
+			"CLAUDE_COMMAND="+claudePath(t), "DECKHAND_CONFIG="+filepath.Join(w.dir, "deckhand.yaml"), "DECKHAND_DATA_DIR="+t.TempDir(), "HOME="+t.TempDir())
+		out, err := cmd.CombinedOutput()
+		if err == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "slack refuses "+variable) {
+			t.Errorf("a wrong %s: %v: %s", variable, err, out)
+		}
+	}
+}
