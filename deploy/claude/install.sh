@@ -60,6 +60,10 @@ else
 	echo '{"private":true}' >"$staging/package.json"
 	(cd "$staging" && npm install --ignore-scripts --no-audit --no-fund --loglevel=error "@anthropic-ai/claude-code@$version" >&2)
 fi
+# npm before version 10 does not tell C libraries apart and fetches both: 340 MB.
+if [ -d "$staging/node_modules/@anthropic-ai" ] && ! ls /lib/ld-musl-* >/dev/null 2>&1; then
+	rm -rf "$staging"/node_modules/@anthropic-ai/claude-code-linux-*-musl
+fi
 touch "$staging/.complete"
 rm -rf "$dir"
 mv "$staging" "$dir"

@@ -1,0 +1,47 @@
+# Each target is a script in .ci/, which installs what it lacks.
+#
+# A recipe is one exec: make waits for that process alone and hands a Ctrl-C
+# or SIGTERM to it.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test test-cli-versions lint fmt bench fuzz page clean
+
+ARGS ?=
+PKG ?=
+BENCH ?= .
+FUZZTIME ?= 20s
+REQUIRE ?= 1
+CLI_VERSIONS ?= 2.0.0 2.1.37 2.1.150 2.1.276 pinned
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name what; do printf '  make %-18s %s\n' "$$name" "$$what"; done
+
+demo: ## the bot, a Slack and a model on this machine; ARGS='--fresh --listen 127.0.0.1:8065'
+	@exec .ci/demo $(ARGS)
+
+build: ## bin/bot
+	@.ci/setup build && exec .ci/build
+
+test: ## all tests; PKG=./internal/store/... for some, REQUIRE=0 to skip what lacks its tool
+	@DECKHAND_TEST_REQUIRE=$(REQUIRE) exec .ci/test $(PKG)
+
+test-cli-versions: ## the CLI's protocol on older versions too
+	@DECKHAND_CLI_VERSIONS='$(CLI_VERSIONS)' exec .ci/test ./internal/agent/claude -run TestVersions -count=1 -timeout 30m
+
+lint: ## golangci-lint, go vet for macOS, tidy go.mod
+	@exec .ci/lint
+
+fmt: ## gofumpt, by golangci-lint
+	@.ci/setup lint && exec "$$(.ci/tool golangci-lint)" fmt
+
+bench: ## benchmarks; BENCH=regexp PKG=./internal/...
+	@BENCH='$(BENCH)' exec .ci/bench $(PKG)
+
+fuzz: ## every fuzz target for FUZZTIME
+	@exec .ci/fuzz $(FUZZTIME)
+
+page: ## rebuild the page that the binary embeds (internal/playground/page)
+	@exec .ci/page build
+
+clean: ## remove what was built; the caches and the demo's data stay
+	@rm -rf bin internal/playground/page/node_modules
