@@ -39,14 +39,14 @@ const patience = 90 * time.Second
 
 // world is a running demo, seen through its control API.
 type world struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 	cmd *exec.Cmd
 	demoState
 }
 
 // claudePath is the pinned CLI, or a skip.
-func claudePath(t *testing.T) string {
+func claudePath(t testing.TB) string {
 	t.Helper()
 	if p := os.Getenv("DECKHAND_TEST_CLAUDE"); p != "" {
 		return p
@@ -66,7 +66,7 @@ func claudePath(t *testing.T) string {
 	return found[0]
 }
 
-func pinnedCLI(t *testing.T) string {
+func pinnedCLI(t testing.TB) string {
 	t.Helper()
 	b, err := os.ReadFile("../../deploy/claude/package.json")
 	if err != nil {
@@ -82,7 +82,7 @@ func pinnedCLI(t *testing.T) string {
 }
 
 // need skips a test whose tool is missing; `make test` makes that an error.
-func need(t *testing.T, reason string) {
+func need(t testing.TB, reason string) {
 	t.Helper()
 	if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
 		t.Fatal(reason)
@@ -91,7 +91,7 @@ func need(t *testing.T, reason string) {
 }
 
 // newWorld starts a demo in a folder of its own, as fast as it goes.
-func newWorld(t *testing.T, flags ...string) *world {
+func newWorld(t testing.TB, flags ...string) *world {
 	t.Helper()
 	w := unstartedWorld(t)
 	w.start(flags...)
@@ -99,7 +99,7 @@ func newWorld(t *testing.T, flags ...string) *world {
 }
 
 // unstartedWorld is a world whose folder can be furnished before its start.
-func unstartedWorld(t *testing.T) *world {
+func unstartedWorld(t testing.TB) *world {
 	t.Helper()
 	if _, err := postgres.Find(); err != nil {
 		need(t, err.Error())

@@ -90,8 +90,9 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 	t.asked[id] = &asked{approval: a, deadline: time.AfterFunc(time.Until(a.ExpiresAt), func() {
 		w.box.put(letter{kind: letterExpired, id: id})
 	})}
+	w.s.waiting.add(id)
 	if a.Status != store.ApprovalPending {
-		return w.onDecided(ctx, id) // decided while the process was gone
+		return w.onDecided(ctx, id, nil) // decided while the process was gone
 	}
 	w.s.c.Frontend.ShowApproval(a)
 	return nil
@@ -108,18 +109,25 @@ func approvalKind(tool string) store.ApprovalKind {
 }
 
 // onDecided answers the CLI for an approval that has ended by a decision. The
-// right to answer is claimed in the database first, and it is given once.
-func (w *worker) onDecided(ctx context.Context, id string) error {
+// right to answer is claimed in the database first, and it is given once: with the
+// decision, when that was made on this replica, else now.
+func (w *worker) onDecided(ctx context.Context, id string, decided *store.Approval) error {
 	if w.turn == nil || w.turn.asked[id] == nil {
 		return nil // its process is gone, or it was cancelled: it is bound when asked again
 	}
 	requested := w.turn.asked[id].approval
-	a, err := w.s.c.Store.Deliver(ctx, w.heldLease(), id)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil // ended without a decision, or delivered
-	}
-	if err != nil {
-		return err
+	var a store.Approval
+	if decided != nil && decided.Delivered {
+		a = *decided
+	} else {
+		var err error
+		a, err = w.s.c.Store.Deliver(ctx, w.heldLease(), id)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil // ended without a decision, or delivered
+		}
+		if err != nil {
+			return err
+		}
 	}
 	w.forget(id)
 	if err := w.answer(a, requested); err != nil {
@@ -175,7 +183,7 @@ func (w *worker) onExpired(ctx context.Context, id string) error {
 		return err
 	}
 	if !ok {
-		return w.onDecided(ctx, id) // somebody was quicker
+		return w.onDecided(ctx, id, nil) // somebody was quicker
 	}
 	w.forget(id)
 	w.turn.expired = true
@@ -207,6 +215,7 @@ func (w *worker) onCancelRequest(ctx context.Context, requestID string) error {
 
 func (w *worker) forget(id string) {
 	w.turn.asked[id].deadline.Stop()
+	w.s.waiting.remove(id)
 	delete(w.turn.asked, id)
 }
 

@@ -1,6 +1,10 @@
 package agent
 
-import "sync"
+import (
+	"sync"
+
+	"deckhand/internal/store"
+)
 
 type letterKind int
 
@@ -14,8 +18,9 @@ const (
 )
 
 type letter struct {
-	kind letterKind
-	id   string
+	kind    letterKind
+	id      string
+	decided *store.Approval // with letterDecided from this replica: the decision
 }
 
 // mailbox is an unbounded queue that never makes a sender wait. Wakes are
@@ -60,4 +65,14 @@ func (b *mailbox) hasWake() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.wake
+}
+
+// idSet is a set of ids, safe for concurrent use. The zero value is empty.
+type idSet struct{ m sync.Map }
+
+func (s *idSet) add(id string)    { s.m.Store(id, nil) }
+func (s *idSet) remove(id string) { s.m.Delete(id) }
+func (s *idSet) has(id string) bool {
+	_, ok := s.m.Load(id)
+	return ok
 }

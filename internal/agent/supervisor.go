@@ -43,6 +43,7 @@ type Supervisor struct {
 	closing bool
 	wg      sync.WaitGroup
 	slots   *slots
+	waiting idSet // the approvals that the CLIs of this process wait for
 }
 
 // New returns a supervisor that does nothing until [Supervisor.Run].
@@ -136,11 +137,15 @@ func (s *Supervisor) send(threadID int64, l letter) bool {
 // has authorised the person. When the approval has ended already it is returned
 // as it stands, with [store.ErrEnded].
 func (s *Supervisor) Decide(ctx context.Context, d store.Decision) (store.Approval, error) {
+	// One commit instead of two where the request waits in this process.
+	if s.waiting.has(d.ApprovalID) {
+		d.DeliverOn = s.c.Replica
+	}
 	a, err := s.c.Store.Decide(ctx, d)
 	if err != nil {
 		return a, err
 	}
-	s.send(a.ThreadID, letter{kind: letterDecided, id: a.ID})
+	s.send(a.ThreadID, letter{kind: letterDecided, id: a.ID, decided: &a})
 	return a, nil
 }
 

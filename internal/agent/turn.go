@@ -225,7 +225,7 @@ func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, e
 		return err
 	}
 	w.turn = nil
-	t.stopTimers()
+	w.letGo(t)
 	if w.session != nil {
 		w.session.content = t.content
 	}
@@ -320,12 +320,14 @@ func (w *worker) interrupt(ctx context.Context) {
 	w.turn.stopLimit = time.AfterFunc(limit, s.proc.Kill)
 }
 
-func (t *turn) stopTimers() {
+// letGo stops what waits for something in a turn that is over.
+func (w *worker) letGo(t *turn) {
 	if t.stopLimit != nil {
 		t.stopLimit.Stop()
 	}
-	for _, q := range t.asked {
+	for id, q := range t.asked {
 		q.deadline.Stop()
+		w.s.waiting.remove(id)
 	}
 }
 
@@ -335,7 +337,7 @@ func (t *turn) stopTimers() {
 func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	t := w.turn
 	w.turn = nil
-	t.stopTimers()
+	w.letGo(t)
 	if fenced || w.session == nil {
 		return
 	}

@@ -143,7 +143,7 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 			case letterWake:
 				err = w.onWake(ctx)
 			case letterDecided:
-				err = w.onDecided(ctx, l.id)
+				err = w.onDecided(ctx, l.id, l.decided)
 			case letterExpired:
 				err = w.onExpired(ctx, l.id)
 			case letterStop:
@@ -175,7 +175,7 @@ func (w *worker) onWake(ctx context.Context) error {
 			return err
 		}
 		if a.Status != store.ApprovalPending {
-			if err := w.onDecided(ctx, id); err != nil {
+			if err := w.onDecided(ctx, id, nil); err != nil {
 				return err
 			}
 		}

@@ -64,8 +64,7 @@ func (f *frontend) ShowTurn(t agent.Turn) {
 		f.publish(t)
 	case s.timer != nil:
 	case wait <= 0:
-		s.rendered = time.Now()
-		f.publish(t)
+		s.render(f)
 	default:
 		s.timer = time.AfterFunc(wait, func() { f.showLatest(t.ID) })
 	}
@@ -78,16 +77,24 @@ func (f *frontend) showLatest(id int64) {
 	if s == nil || s.timer == nil {
 		return // it has ended meanwhile
 	}
-	s.timer, s.rendered = nil, time.Now()
-	f.publish(s.latest)
+	s.timer = nil
+	s.render(f)
 }
 
-// publish renders the turn and shows each page as one message. f.mu is held, so
-// that renderings reach the publisher in order.
-func (f *frontend) publish(t agent.Turn) {
-	pages := render.Turn(t, f.rendering(t))
+// render shows the latest state. As long as there is nothing to see, the pace does
+// not count: the first text goes out at once.
+func (s *shownTurn) render(f *frontend) {
+	if f.publish(s.latest) > 0 {
+		s.rendered = time.Now()
+	}
+}
+
+// publish renders the turn, shows each page as one message, and returns how many
+// there are. f.mu is held, so that renderings reach the publisher in order.
+func (f *frontend) publish(t agent.Turn) (pages int) {
+	rendered := render.Turn(t, f.rendering(t))
 	cut := false
-	for i, p := range pages {
+	for i, p := range rendered {
 		m := publish.Message{
 			Key: turnKey(t.ID, i), Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
 			Page: p, Priority: publish.Live, Final: t.State.Ended(),
@@ -110,6 +117,7 @@ func (f *frontend) publish(t agent.Turn) {
 	if cut && t.State.Ended() {
 		f.attach(t)
 	}
+	return len(rendered)
 }
 
 func (f *frontend) rendering(t agent.Turn) render.Options {

@@ -198,6 +198,8 @@ func addressesSomebodyElse(text string) bool {
 
 // route acts on a committed envelope.
 func (a *App) route(ctx context.Context, in *incoming) {
+	ctx, cancel := context.WithTimeoutCause(ctx, routeLimit, fmt.Errorf("act on an envelope: no end in %s", routeLimit))
+	defer cancel()
 	var outcome string
 	var err error
 	switch {

@@ -160,8 +160,6 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 		} else if !a.commit(ctx, client, e.ID, in) {
 			return
 		}
-		ctx, cancel := context.WithTimeoutCause(ctx, routeLimit, fmt.Errorf("act on an envelope: no end in %s", routeLimit))
-		defer cancel()
 		a.route(ctx, in)
 	})
 }

@@ -213,11 +213,15 @@ type Decision struct {
 	Reason     string
 	// Answer is the input to run instead, for a question; nil for anything else.
 	Answer json.RawMessage
+	// DeliverOn, when it is not empty, names the replica that will answer the CLI
+	// right after the commit: if it holds the thread's lease, the decision counts
+	// as delivered (see Deliver).
+	DeliverOn string
 }
 
 // Decide ends a pending approval. The first decision wins: a later one gets the
-// approval as it stands and [ErrEnded]. The replica that runs the thread is
-// notified with the commit.
+// approval as it stands and [ErrEnded]. Unless it is delivered with the commit,
+// the replica that runs the thread is notified.
 func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 	var out Approval
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
@@ -225,12 +229,15 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 		out, err = collectApproval(tx.Query(ctx, `
 			WITH a AS (
 				UPDATE approvals
-				SET status = $2, decided_by = $3, decided_via = $4, reason = $5, answer = $6, decided_at = now()
+				SET status = $2, decided_by = $3, decided_via = $4, reason = $5, answer = $6, decided_at = now(),
+					delivered_at = CASE WHEN EXISTS (
+						SELECT FROM threads h WHERE h.id = thread_id AND h.lease_owner = $7 AND h.lease_until > now()
+					) THEN now() END
 				WHERE id = $1 AND status = 'pending' AND expires_at > now()
 				RETURNING *)
 			SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`,
-			d.ApprovalID, d.Status, d.By, d.Via, d.Reason, string(d.Answer)))
-		if err != nil {
+			d.ApprovalID, d.Status, d.By, d.Via, d.Reason, string(d.Answer), d.DeliverOn))
+		if err != nil || out.Delivered {
 			return err
 		}
 		return notify(ctx, tx, Notice{Kind: NoticeApproval, ThreadID: out.ThreadID, ID: out.ID})

@@ -220,8 +220,7 @@ console.log(JSON.stringify({ n, ms: performance.now() - t }));
 		n := 0
 		for {
 			m, err := p.Next(t.Context())
-			var exit *claude.ExitError
-			if errors.As(err, &exit) {
+			if _, ended := errors.AsType[*claude.ExitError](err); ended {
 				break
 			}
 			if n++; m == nil {
@@ -296,8 +295,7 @@ func TestManySessions(t *testing.T) {
 			var turn claude.Turn
 			for {
 				m, err := p.Next(t.Context())
-				var exit *claude.ExitError
-				if errors.As(err, &exit) {
+				if _, ended := errors.AsType[*claude.ExitError](err); ended {
 					break
 				}
 				if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -121,9 +122,7 @@ func (p *Process) request(ctx context.Context, timeout time.Duration, subtype st
 	}
 	defer p.calls.forget(id)
 	inner := map[string]any{"subtype": subtype}
-	for k, v := range fields {
-		inner[k] = v
-	}
+	maps.Copy(inner, fields)
 	line, err := json.Marshal(map[string]any{"type": "control_request", "request_id": id, "request": inner})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", subtype, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -144,9 +145,7 @@ func (s *session) env(more map[string]string) []string {
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
 		"DECKHAND_TEST_ROLE": "",
 	}
-	for k, v := range more {
-		set[k] = v
-	}
+	maps.Copy(set, more)
 	return claude.Environ(nil, set)
 }
 
@@ -260,6 +259,22 @@ func (s *session) exit() *claude.ExitError {
 			return exit
 		}
 	}
+}
+
+// ended waits for the end, however it came.
+func (s *session) ended() {
+	s.t.Helper()
+	_ = s.exit() // that it came is enough here
+}
+
+// transcribed waits until the session can be resumed: old versions write their
+// transcript a moment after the result.
+func (s *session) transcribed() {
+	s.t.Helper()
+	eventually(s.ctx, s.t, func() bool {
+		found, err := filepath.Glob(filepath.Join(s.home, ".claude", "projects", "*", s.id+".jsonl"))
+		return err == nil && len(found) == 1
+	})
 }
 
 // said lists the kinds of messages so far, for failures.

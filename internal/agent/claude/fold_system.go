@@ -62,28 +62,34 @@ func (t *Turn) system(m *System) {
 
 // task takes in what an event tells about one task: fields that it does not
 // carry stay as they are.
-func (t *Turn) task(new Task) {
-	i := slices.IndexFunc(t.Tasks, func(old Task) bool { return old.ID == new.ID })
+func (t *Turn) task(news Task) {
+	i := slices.IndexFunc(t.Tasks, func(old Task) bool { return old.ID == news.ID })
 	if i < 0 {
-		t.Tasks = append(t.Tasks[:len(t.Tasks):len(t.Tasks)], new)
+		t.Tasks = append(slices.Clip(t.Tasks), news)
 		return
 	}
 	t.Tasks = slices.Clone(t.Tasks)
 	old := &t.Tasks[i]
-	for _, f := range []struct{ old, new *string }{
-		{&old.ToolUseID, &new.ToolUseID}, {&old.Kind, &new.Kind}, {&old.Subagent, &new.Subagent},
-		{&old.Description, &new.Description}, {&old.State, &new.State}, {&old.Summary, &new.Summary},
-		{&old.LastTool, &new.LastTool}, {&old.OutputFile, &new.OutputFile}, {&old.Error, &new.Error},
+	for _, f := range []struct{ old, news *string }{
+		{&old.ToolUseID, &news.ToolUseID},
+		{&old.Kind, &news.Kind},
+		{&old.Subagent, &news.Subagent},
+		{&old.Description, &news.Description},
+		{&old.State, &news.State},
+		{&old.Summary, &news.Summary},
+		{&old.LastTool, &news.LastTool},
+		{&old.OutputFile, &news.OutputFile},
+		{&old.Error, &news.Error},
 	} {
-		if *f.new != "" {
-			*f.old = *f.new
+		if *f.news != "" {
+			*f.old = *f.news
 		}
 	}
-	old.Tokens = max(old.Tokens, new.Tokens)
-	old.ToolUses = max(old.ToolUses, new.ToolUses)
-	old.DurationMS = max(old.DurationMS, new.DurationMS)
-	old.Background = old.Background || new.Background
-	old.Ambient = old.Ambient || new.Ambient
+	old.Tokens = max(old.Tokens, news.Tokens)
+	old.ToolUses = max(old.ToolUses, news.ToolUses)
+	old.DurationMS = max(old.DurationMS, news.DurationMS)
+	old.Background = old.Background || news.Background
+	old.Ambient = old.Ambient || news.Ambient
 }
 
 // background takes in the list of background tasks that still run.

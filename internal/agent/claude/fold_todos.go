@@ -47,7 +47,7 @@ func (t *Turn) taskTool(tool *ToolUse) {
 		if slices.ContainsFunc(t.Todos, func(todo Todo) bool { return todo.ID == id && id != "" }) {
 			return
 		}
-		t.Todos = append(t.Todos[:len(t.Todos):len(t.Todos)],
+		t.Todos = append(slices.Clip(t.Todos),
 			Todo{ID: id, Text: in.Subject, Active: in.ActiveForm, State: "pending"})
 	case "TaskUpdate":
 		if json.Unmarshal(tool.Input, &in) != nil {

@@ -79,10 +79,8 @@ func (l *lineReader) fill() {
 func (l *lineReader) long() (line []byte, owned bool, err error) {
 	line = append(make([]byte, 0, 4*len(l.buf)), l.buf[:l.end]...)
 	l.start, l.end = 0, 0
-	for {
-		if l.err != nil {
-			return trimCR(line), true, nil
-		}
+	// The stream's own error, if any, comes with the next call.
+	for l.err == nil {
 		l.fill()
 		i := bytes.IndexByte(l.buf[:l.end], '\n')
 		chunk := l.buf[:l.end]
@@ -99,6 +97,7 @@ func (l *lineReader) long() (line []byte, owned bool, err error) {
 		}
 		l.start, l.end = 0, 0
 	}
+	return trimCR(line), true, nil
 }
 
 func trimCR(line []byte) []byte { return bytes.TrimSuffix(line, []byte{'\r'}) }

@@ -46,7 +46,7 @@ var moneyRows = []row{
 		s.prompt(bash(t, "touch x"), "say: two")
 		s.until("an approval", func(m claude.Message) bool { _, ok := m.(*claude.CanUseTool); return ok })
 		s.p.Kill()
-		s.exit()
+		s.ended()
 		deltas := meter.Estimate(s.turn)
 		if len(deltas) == 0 || !deltas[0].Estimated || meter.Total() != before {
 			t.Fatalf("estimate %+v", deltas)
@@ -73,11 +73,12 @@ func ledgerOver(t *testing.T, cli program, kill, fork bool) {
 	deltas, _ := meter.Observe(s.turn.Result)
 	total := sum(deltas)
 	if kill {
+		s.transcribed()
 		s.p.Kill()
 	} else {
 		s.must(s.p.Stop(s.ctx))
 	}
-	s.exit()
+	s.ended()
 	with := resumed
 	parent := s.id
 	if fork {

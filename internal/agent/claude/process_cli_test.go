@@ -47,7 +47,7 @@ var processRows = []row{
 		s := begin(t, cli)
 		s.run("say: first")
 		s.must(s.p.Stop(s.ctx))
-		s.exit()
+		s.ended()
 		p, err := claude.Start(s.ctx, s.options())
 		s.must(err)
 		s.p = p
@@ -93,6 +93,7 @@ var processRows = []row{
 		s := begin(t, cli)
 		s.run(leaveSleepers(t), "say: Left them.")
 		tree := sleepers(t, s)
+		s.transcribed()
 		s.p.Kill()
 		<-s.p.Done()
 		allGone(t, tree)
@@ -119,7 +120,7 @@ var processRows = []row{
 		s.prompt(bash(t, "touch x"), "say: Done.")
 		s.until("an approval", func(m claude.Message) bool { _, ok := m.(*claude.CanUseTool); return ok })
 		s.p.Kill()
-		s.exit()
+		s.ended()
 		s.start(resumed)
 		if turn := s.run("say: on we go"); turn.Result.IsError {
 			t.Errorf("resume: %s", turn.Result.Raw)
@@ -131,8 +132,10 @@ var processRows = []row{
 			missing(t, "bubblewrap is not installed")
 		}
 		s := prepare(t, cli)
-		args := []string{bwrap, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session",
-			"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", s.dir, s.dir, "--bind", s.home, s.home, "--"}
+		args := []string{
+			bwrap, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session",
+			"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", s.dir, s.dir, "--bind", s.home, s.home, "--",
+		}
 		if out, err := exec.CommandContext(t.Context(), args[0], append(args[1:], "true")...).CombinedOutput(); err != nil {
 			missing(t, "bubblewrap does not work here: "+string(out))
 		}
@@ -191,7 +194,7 @@ func leaveSleepers(t *testing.T) string {
 func sleepers(t *testing.T, s *session) []int {
 	t.Helper()
 	var pids []int
-	eventually(t, s.ctx, func() bool {
+	eventually(s.ctx, t, func() bool {
 		pids = below(s.p.ReaperPID())
 		n := 0
 		for _, pid := range pids {

@@ -66,11 +66,17 @@ func reap(command []string) int {
 		_, _ = fmt.Fprintf(report, "error adopt orphans: %v\n", err) // the exit status says it too
 		return 126
 	}
+	if len(command) == 0 {
+		_, _ = fmt.Fprintln(report, "error no command")
+		return 126
+	}
 	path, err := exec.LookPath(command[0])
 	if err != nil {
 		_, _ = fmt.Fprintf(report, "error %v\n", err)
 		return 127
 	}
+	// A bot may itself run below a reaper: only the nearest one counts.
+	_ = os.Unsetenv(treeVariable) // fails for malformed names only
 	env := append(os.Environ(), treeVariable+"="+treeMark())
 	child, err := os.StartProcess(path, command, &os.ProcAttr{
 		Env:   env,

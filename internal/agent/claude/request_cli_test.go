@@ -216,18 +216,18 @@ var requestRows = []row{
 			}
 			return servers[0].Status
 		}
-		eventually(t, s.ctx, func() bool { return status() == "connected" })
+		eventually(s.ctx, t, func() bool { return status() == "connected" })
 		s.must(s.p.MCPToggle(s.ctx, "outside", false))
 		if got := status(); got != "disabled" {
 			t.Errorf("toggled off: %s", got)
 		}
 		s.must(s.p.MCPToggle(s.ctx, "outside", true))
 		s.must(s.p.MCPReconnect(s.ctx, "outside"))
-		eventually(t, s.ctx, func() bool { return status() == "connected" })
+		eventually(s.ctx, t, func() bool { return status() == "connected" })
 		note(t, "→ mcp_toggle")
 		note(t, "→ mcp_reconnect")
 	}},
-	{"a server's notification", "2.1.150", func(t *testing.T, cli program) {
+	{"a server's notification", "2.1.276", func(t *testing.T, cli program) {
 		server := addServer()
 		addTool(server, "first", func(context.Context, string) string { return "one" })
 		s := begin(t, cli, func(_ *session, _ *claude.Options, r *claude.InitializeRequest) {
@@ -236,7 +236,7 @@ var requestRows = []row{
 		s.run(`tool: mcp__house__first {"name":"x"}`, "say: Done.")
 		// A tool that is added later is announced by the server itself.
 		addTool(server, "second", func(context.Context, string) string { return "two" })
-		eventually(t, s.ctx, func() bool {
+		eventually(s.ctx, t, func() bool {
 			servers, err := s.p.MCPStatus(s.ctx)
 			s.must(err)
 			return len(servers) == 1 && len(servers[0].Tools) == 2
@@ -298,7 +298,7 @@ func git(t *testing.T, dir string, args ...string) {
 }
 
 // eventually polls a state that only the CLI's own time can bring about.
-func eventually(t *testing.T, ctx context.Context, ok func() bool) {
+func eventually(ctx context.Context, t *testing.T, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

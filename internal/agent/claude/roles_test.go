@@ -31,7 +31,7 @@ type named struct {
 }
 
 func addServer() *mcp.Server {
-	return mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{HasTools: true})
+	return mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
 }
 
 func addTool(server *mcp.Server, name string, f func(context.Context, string) string) {
@@ -54,7 +54,7 @@ func mcpProgram(t *testing.T) claude.MCPServerConfig {
 func playMCP() int {
 	// Newer protocols no longer let a server ask while it serves a call.
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"},
-		&mcp.ServerOptions{HasTools: true, SupportedProtocolVersions: []string{"2025-06-18"}})
+		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}, SupportedProtocolVersions: []string{"2025-06-18"}})
 	addTool(server, "echo", func(_ context.Context, name string) string { return "echo " + name })
 	mcp.AddTool(server, &mcp.Tool{Name: "elicit", Description: "for a test"},
 		func(ctx context.Context, r *mcp.CallToolRequest, _ named) (*mcp.CallToolResult, any, error) {

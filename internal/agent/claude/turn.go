@@ -22,7 +22,7 @@ type Turn struct {
 	SessionID string
 	// Model and PermissionMode are those of the main conversation.
 	Model, PermissionMode string
-	// Tools, Commands and MCPServers are what system/init listed.
+	// Init is what system/init listed: tools, slash commands, MCP servers …
 	Init *Init
 	// PromptUUIDs are the prompts that this turn answers.
 	PromptUUIDs []string
@@ -30,8 +30,8 @@ type Turn struct {
 	Queued []string
 	// Todos is the model's list of work as it stands.
 	Todos []Todo
-	// Tasks are the subagents and background commands, in the order of their
-	// start.
+	// Tasks are subagents and commands, in the order of their start; newer
+	// versions list those of the foreground too.
 	Tasks []Task
 	// Calls are the calls of the model that were seen, with the usage that the
 	// stream has reported so far.
@@ -176,7 +176,7 @@ func (t Turn) Next() Turn {
 		}
 	}
 	for _, task := range t.Tasks {
-		if task.State == "running" {
+		if task.State == "running" && task.Background {
 			next.Tasks = append(next.Tasks, task)
 		}
 	}

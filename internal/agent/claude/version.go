@@ -11,19 +11,19 @@ import (
 )
 
 // Version asks the program for its version, such as 2.1.329, and waits at most
-// ten seconds. It runs directly, in the caller's environment.
+// thirty seconds. It runs directly, in the caller's environment.
 func Version(ctx context.Context, command []string) (string, error) {
 	if len(command) == 0 {
 		return "", fmt.Errorf("ask for the version: no command")
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], "--version")...)
 	cmd.WaitDelay = time.Second
 	cmd.Env = Environ(nil, nil)
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("ask %s for its version: no answer in 10s", command[0])
+		return "", fmt.Errorf("ask %s for its version: no answer in 30s", command[0])
 	}
 	if err != nil {
 		return "", fmt.Errorf("ask %s for its version: %w", command[0], err)

@@ -131,7 +131,7 @@ func (s *stream) event(name string, v any) error {
 
 // cutDelay lets what was sent arrive before the connection breaks: a broken
 // connection drops what the client has not read.
-const cutDelay = 50 * time.Millisecond
+const cutDelay = 200 * time.Millisecond
 
 // cut ends the stream in the middle.
 func (s *stream) cut() error {

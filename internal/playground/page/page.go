@@ -41,6 +41,7 @@ var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
 	".json": "application/json",
+	".md":   "text/plain; charset=utf-8",
 	".svg":  "image/svg+xml",
 }
 

@@ -17,6 +17,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     target: 'es2022',
+    license: { fileName: 'licenses.md' },
     // One file: it comes from this machine, so that splitting it would gain nothing.
     chunkSizeWarningLimit: 700,
   },

@@ -1,8 +1,11 @@
 package publish_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/slack-go/slack"
 
@@ -18,6 +21,26 @@ func BenchmarkShow(b *testing.B) {
 		for b.Loop() {
 			s.Show(m)
 		}
+	})
+	b.Run("unchanged page", func(b *testing.B) {
+		// A page of a long turn that is full: it is shown again at each rendering.
+		fake := newFake()
+		fake.latency = 0
+		s := publish.New(slack.New("xoxb-bench", slack.OptionHTTPClient(fake), slack.OptionAPIURL("https://slack.invalid/api/")), publish.Options{})
+		ctx, cancel := context.WithCancel(b.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		m := live("turn/1/0", strings.Repeat("some text in a page ", 375))
+		s.Show(m)
+		for s.Pending() > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			s.Show(m)
+		}
+		cancel()
+		<-done
 	})
 	b.Run("new key", func(b *testing.B) {
 		s := publish.New(slack.New("xoxb-bench"), publish.Options{})

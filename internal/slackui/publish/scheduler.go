@@ -161,6 +161,15 @@ func (j *job) paced() bool {
 	return j.call == nil && j.ts != "" && j.msg.priority() == Live
 }
 
+// isSent reports whether Slack has the latest state already.
+func (j *job) isSent() bool {
+	if j.ts == "" || j.sum == 0 {
+		return false
+	}
+	sum, err := contentSum(j.msg.Page, j.plain)
+	return err == nil && sum == j.sum
+}
+
 // Show makes m the state to be shown for its key; an older state that has not
 // been sent is dropped. It never blocks. States for a key that has had its final
 // one are ignored.
@@ -187,9 +196,17 @@ func (s *Scheduler) Show(m Message) {
 	m.Key, m.Channel, m.ThreadTS = j.msg.Key, j.msg.Channel, j.msg.ThreadTS
 	m.TS = "" // known since the first Show, or from our own post
 	j.msg = m
+	if m.Final {
+		j.plain = false // the last state deserves a new try
+	}
 	switch {
 	case j.flying:
 		j.newer = true
+	case j.index < 0 && j.isSent():
+		s.stats.Unchanged++
+		if m.Final {
+			s.forget(j)
+		}
 	case j.index < 0:
 		s.enqueue(j)
 	default: // pending: what is sent is just newer

@@ -2,17 +2,13 @@ package publish
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"math/rand/v2"
 	"time"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
-
-	"deckhand/internal/slackui/render"
 )
 
 // attempt is a message's state as one call sends it.
@@ -22,24 +18,6 @@ type attempt struct {
 	sum    uint64 // what Slack has
 	plain  bool
 	method Method
-}
-
-var sumSeed = maphash.MakeSeed()
-
-// contentSum identifies what Slack would be sent; it is never 0.
-func contentSum(p render.Page, plain bool) (uint64, error) {
-	var h maphash.Hash
-	h.SetSeed(sumSeed)
-	if !plain {
-		raw, err := json.Marshal(p.Blocks)
-		if err != nil {
-			return 0, fmt.Errorf("encode blocks: %w", err)
-		}
-		_, _ = h.Write(raw) // maphash never fails
-	}
-	_ = h.WriteByte(0)
-	_, _ = h.WriteString(p.Text)
-	return h.Sum64() | 1, nil
 }
 
 // options are what makes up the message in a post or an edit.
@@ -102,7 +80,7 @@ func (s *Scheduler) unchanged(j *job, a attempt) {
 	s.bucket(a.method, time.Now()).giveBack()
 	s.stats.Unchanged++
 	s.land(j)
-	s.conclude(j, a)
+	s.conclude(j)
 }
 
 // settle notes an attempt's outcome: ts is where a post stands now.
@@ -119,9 +97,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 	defer s.mu.Unlock()
 	now := time.Now()
 	s.land(j)
-	log := s.o.Log.With(zap.String("method", string(a.method)), zap.String("key", a.msg.Key), zap.String("channel", a.msg.Channel))
-	switch v {
-	case sent:
+	if v == sent {
 		s.stats.Sent++
 		j.sum = sum
 		if ts != "" {
@@ -130,12 +106,12 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 			j.edits++
 		}
 		j.fails, j.failing, j.retryAt = 0, time.Time{}, time.Time{}
-		s.conclude(j, a)
-		if ts != "" {
-			s.signal() // a message may wait for this one to be posted
-		}
+		s.conclude(j)
 		return nil
-
+	}
+	log := s.o.Log.With(zap.String("method", string(a.method)), zap.String("key", a.msg.Key), zap.String("channel", a.msg.Channel))
+	switch v {
+	case sent:
 	case limited:
 		s.pause(a.method, now, wait, j)
 		log.Warn("slack limits the rate", zap.Duration("retry_after", wait))
@@ -152,6 +128,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		}
 
 	case passing:
+		j.sum = 0 // the edit may have arrived all the same
 		if j.failing.IsZero() {
 			j.failing = now
 		}
@@ -174,7 +151,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		s.forget(j)
 	} else {
 		// Only this state is lost: a newer one may fare better.
-		s.conclude(j, a)
+		s.conclude(j)
 	}
 	s.signal() // a message may have waited for this one
 	return err
@@ -192,12 +169,9 @@ func (s *Scheduler) land(j *job) {
 }
 
 // conclude ends an attempt that is not repeated: what was shown meanwhile is next.
-func (s *Scheduler) conclude(j *job, a attempt) {
+func (s *Scheduler) conclude(j *job) {
 	switch {
 	case j.newer:
-		if a.plain && !a.msg.Final && j.msg.Final {
-			j.plain = false // the last state deserves a new try
-		}
 		s.enqueue(j)
 	case j.msg.Final:
 		s.forget(j)

@@ -124,10 +124,7 @@ function Intro({ channel, name }: { channel: Channel; name: string }) {
         {channel.is_private ? '' : '#'}
         {name}
       </h2>
-      <p>
-        {channel.topic ? `${channel.topic.replace(/\.$/, '')}.` : `The beginning of #${name}.`}{' '}
-        {bot && `Mention @${bot.name} to start a session in a thread.`}
-      </p>
+      <p>{channel.topic || `The beginning of #${name}.`}</p>
     </div>
   );
 }

@@ -2,7 +2,7 @@ import table from './emoji.txt?raw';
 
 /*
  * emoji.txt holds Slack's shortcodes, a line per emoji: "name,other_name char".
- * It was made from iamcal/emoji-data 16.0.0 (MIT), the data that Slack uses.
+ * It is made from iamcal/emoji-data 16.0.0, Copyright (c) 2013 Cal Henderson, MIT.
  */
 
 const tones = ['', '\u{1F3FB}', '\u{1F3FC}', '\u{1F3FD}', '\u{1F3FE}', '\u{1F3FF}'];

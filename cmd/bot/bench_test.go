@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/agent/claude"
+)
+
+// direct is the CLI driven without a bot, on the same model: the floor that the
+// bot is measured against.
+type direct struct {
+	b       *testing.B
+	options claude.Options
+	proc    *claude.Process
+}
+
+func newDirect(b *testing.B, w *world) *direct {
+	b.Helper()
+	home := b.TempDir()
+	d := &direct{b: b, options: claude.Options{
+		Command: []string{claudePath(b)}, Dir: w.Workspace, SessionID: uuid.NewString(),
+		Env: claude.Environ(nil, map[string]string{
+			"HOME": home, "CLAUDE_CONFIG_DIR": filepath.Join(home, ".claude"), "ANTHROPIC_BASE_URL": w.ModelURL, "ANTHROPIC_API_KEY": "x",
+			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+		}),
+	}}
+	d.start()
+	return d
+}
+
+func (d *direct) start() {
+	d.b.Helper()
+	var err error
+	if d.proc, err = claude.Start(d.b.Context(), d.options); err != nil {
+		d.b.Fatal(err)
+	}
+	if _, err := d.proc.Initialize(d.b.Context(), claude.InitializeRequest{PreToolUse: true}); err != nil {
+		d.b.Fatal(err)
+	}
+}
+
+func (d *direct) stop() {
+	if err := d.proc.Stop(context.WithoutCancel(d.b.Context())); err != nil {
+		d.b.Error(err)
+	}
+}
+
+// turn runs a prompt and returns when its first text came, and when its tool was
+// allowed; both count from times that the caller takes.
+func (d *direct) turn(text string) (firstText, allowed time.Time) {
+	d.b.Helper()
+	if err := d.proc.Prompt(uuid.NewString(), claude.Text(text)); err != nil {
+		d.b.Fatal(err)
+	}
+	for {
+		m, err := d.proc.Next(d.b.Context())
+		if err != nil {
+			d.b.Fatal(err)
+		}
+		switch m := m.(type) {
+		case *claude.StreamEvent:
+			if m.Delta == "text_delta" && firstText.IsZero() {
+				firstText = time.Now()
+			}
+		case *claude.HookCallback:
+			err = d.proc.AnswerPreToolUse(m.RequestID, claude.HookAsk, "")
+		case *claude.CanUseTool:
+			allowed = time.Now()
+			err = d.proc.Allow(m.RequestID, m.Input)
+		case *claude.Result:
+			return firstText, allowed
+		}
+		if err != nil {
+			d.b.Fatal(err)
+		}
+	}
+}
+
+// median of durations, in milliseconds.
+func median(all []time.Duration) float64 {
+	slices.Sort(all)
+	return float64(all[len(all)/2].Microseconds()) / 1000
+}
+
+// BenchmarkFollowUp compares, message by message in one run, how long a thread
+// waits for the first text: in the CLI driven directly (the floor), through the
+// bot into Slack, and in the usual way, a process spawned with --resume for each
+// message. ratio is (bot − one call of Slack's API) ÷ floor; at most 1.5 is wanted.
+// speedup is usual ÷ bot; at least 5 is wanted.
+func BenchmarkFollowUp(b *testing.B) {
+	w := newWorld(b)
+	d := newDirect(b, w)
+	d.turn("say: warm")
+	usual := newDirect(b, w)
+	usual.turn("say: warm")
+	usual.stop()
+	usual.options.Resume = true
+	thread := w.post(linus, eng, "", "@deckhand say: warm")
+	w.done(eng, thread, thread)
+
+	var floor, bot, spawned, call []time.Duration
+	for i := 0; b.Loop(); i++ {
+		time.Sleep(1500 * time.Millisecond) // Slack's one post a second must not be measured
+
+		began := time.Now()
+		first, _ := d.turn(fmt.Sprintf("say: floor %d", i))
+		floor = append(floor, first.Sub(began))
+
+		began = time.Now()
+		ts := w.post(linus, eng, thread, fmt.Sprintf("say: answer %d", i))
+		bot = append(bot, w.postedAt(fmt.Sprintf("answer %d", i), ts).Sub(began))
+		w.done(eng, thread, ts)
+
+		began = time.Now()
+		w.must(http.MethodPost, "/api/auth.test?token="+w.BotToken, nil, nil)
+		call = append(call, time.Since(began))
+
+		began = time.Now()
+		usual.start()
+		first, _ = usual.turn(fmt.Sprintf("say: usual %d", i))
+		spawned = append(spawned, first.Sub(began))
+		usual.stop()
+	}
+	d.stop()
+	b.ReportMetric(median(floor), "floor-ms")
+	b.ReportMetric(median(bot), "bot-ms")
+	b.ReportMetric(median(call), "call-ms")
+	b.ReportMetric(median(spawned), "spawned-ms")
+	b.ReportMetric((median(bot)-median(call))/median(floor), "ratio")
+	b.ReportMetric(median(spawned)/median(bot), "speedup")
+	b.ReportMetric(0, "ns/op") // means nothing here
+}
+
+// postedAt is when the bot's call that first showed a text began.
+func (w *world) postedAt(text, after string) time.Time {
+	w.t.Helper()
+	var at time.Time
+	w.eventually("the text in Slack", func() bool {
+		var out struct {
+			Calls []struct {
+				Time   time.Time       `json:"time"`
+				Method string          `json:"method"`
+				Args   json.RawMessage `json:"args"`
+			} `json:"calls"`
+		}
+		w.must(http.MethodGet, "/_control/calls?method=chat.postMessage", nil, &out)
+		for _, c := range out.Calls {
+			if strings.Contains(string(c.Args), text) {
+				at = c.Time
+				return true
+			}
+		}
+		return false
+	})
+	return at
+}
+
+// BenchmarkApproveToResult compares how long it takes from the allow, or from the
+// click, until the tool has run: the tool itself notes the time. ratio is
+// bot ÷ floor; at most 2 is wanted.
+func BenchmarkApproveToResult(b *testing.B) {
+	w := newWorld(b)
+	d := newDirect(b, w)
+	thread := w.post(linus, eng, "", "@deckhand say: warm")
+	w.done(eng, thread, thread)
+	var floor, bot []time.Duration
+	for i := 0; b.Loop(); i++ {
+		time.Sleep(1500 * time.Millisecond)
+		note := filepath.Join(w.Workspace, fmt.Sprintf("ran-%d", i))
+		prompt := fmt.Sprintf("tool: Bash {\"command\":\"date +%%s%%N > %s\"}\nsay: noted", note)
+		_, allowed := d.turn(prompt)
+		floor = append(floor, noted(b, note).Sub(allowed))
+		if err := os.Remove(note); err != nil {
+			b.Fatal(err)
+		}
+
+		ts := w.post(linus, eng, thread, prompt)
+		card := w.card(eng, thread)
+		time.Sleep(time.Second) // the card is out, and so is everything else
+		clicked := time.Now()
+		w.click(grace, eng, card.TS, "approve")
+		w.done(eng, thread, ts)
+		bot = append(bot, noted(b, note).Sub(clicked))
+	}
+	d.stop()
+	b.ReportMetric(median(floor), "floor-ms")
+	b.ReportMetric(median(bot), "bot-ms")
+	b.ReportMetric(median(bot)/median(floor), "ratio")
+	b.ReportMetric(0, "ns/op")
+}
+
+func noted(b *testing.B, file string) time.Time {
+	b.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ns, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return time.Unix(0, ns)
+}
+
+// BenchmarkMemory is the bot's resident memory with ten live threads; at most
+// 60 MB are wanted. The CLI's processes are not in it.
+func BenchmarkMemory(b *testing.B) {
+	w := newWorld(b)
+	for b.Loop() {
+		for i := range 10 {
+			thread := w.post(linus, eng, "", fmt.Sprintf("@deckhand say: thread %d", i))
+			w.done(eng, thread, thread)
+		}
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.PIDs["bot"]))
+	if err != nil {
+		b.Skip("no /proc here: ", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if kb, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, err := strconv.ParseFloat(strings.Fields(kb)[0], 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(n/1024, "RSS-MB")
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}

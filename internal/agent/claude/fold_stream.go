@@ -1,0 +1,189 @@
+package claude
+
+import (
+	"slices"
+	"strconv"
+)
+
+// stream takes in the model's stream: drafts of text, thinking and inputs.
+func (t *Turn) stream(m *StreamEvent) {
+	t.prompts(m.PromptUUIDs)
+	switch m.Event {
+	case "message_start":
+		t.Status = ""
+		if m.ParentToolUseID == "" && m.Model != "" {
+			t.Model = m.Model
+		}
+		t.ThinkingTokens = 0
+		call := Call{MessageID: m.MessageID, Model: m.Model, ParentToolUseID: m.ParentToolUseID}
+		if m.Usage != nil {
+			call.Usage = *m.Usage
+		}
+		t.Calls = append(slices.Clip(t.Calls), call)
+	case "message_delta":
+		if i := t.call(m); i >= 0 && m.Usage != nil {
+			t.Calls = slices.Clone(t.Calls)
+			t.Calls[i].Usage = t.Calls[i].Usage.update(*m.Usage)
+			t.Calls[i].Done = true
+		}
+	case "content_block_start":
+		t.open(m)
+	case "content_block_delta":
+		t.extend(m)
+	}
+}
+
+// call finds the call of the model that an event belongs to.
+func (t *Turn) call(m *StreamEvent) int {
+	for i, c := range slices.Backward(t.Calls) {
+		if c.ParentToolUseID == m.ParentToolUseID && (m.MessageID == "" || m.MessageID == c.MessageID) {
+			return i
+		}
+	}
+	return -1
+}
+
+// update takes in the usage of a message_delta: totals of the call, of which
+// only those that it names are new.
+func (u TokenUsage) update(v TokenUsage) TokenUsage {
+	return TokenUsage{
+		Input: max(u.Input, v.Input), Output: max(u.Output, v.Output), CacheRead: max(u.CacheRead, v.CacheRead),
+		CacheWrite: max(u.CacheWrite, v.CacheWrite), CacheWrite5m: max(u.CacheWrite5m, v.CacheWrite5m),
+		CacheWrite1h: max(u.CacheWrite1h, v.CacheWrite1h), WebSearches: max(u.WebSearches, v.WebSearches),
+	}
+}
+
+// message names the API message that an event belongs to; up to 2.1.276 only
+// message_start says so.
+func (t *Turn) message(m *StreamEvent) string {
+	if m.MessageID != "" {
+		return m.MessageID
+	}
+	if i := t.call(m); i >= 0 {
+		return t.Calls[i].MessageID
+	}
+	return ""
+}
+
+// open begins the draft of a content block.
+func (t *Turn) open(m *StreamEvent) {
+	if m.Block == nil {
+		return
+	}
+	path, message := t.path(m.ParentToolUseID), t.message(m)
+	item := Item{ParentID: path, message: message, index: m.Index}
+	switch m.Block.Type {
+	case "text":
+		item.Kind, item.ID, item.Text = ItemText, join(path, message+"/"+strconv.Itoa(m.Index)), m.Block.Text
+	case "thinking", "redacted_thinking":
+		item.Kind, item.ID, item.Text = ItemThinking, join(path, message+"/"+strconv.Itoa(m.Index)), m.Block.Text
+	case "tool_use":
+		if t.tool(m.Block.ID) >= 0 {
+			return
+		}
+		item.Kind, item.ID = ItemToolUse, join(path, m.Block.ID)
+		item.Tool = &ToolUse{ID: m.Block.ID, Name: m.Block.Name, State: ToolStreaming}
+	default:
+		return
+	}
+	if t.find(item.ID) < 0 {
+		t.add(item)
+	}
+}
+
+func (t *Turn) find(id string) int {
+	for i, item := range slices.Backward(t.Items) {
+		if item.ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// extend adds a delta to its draft. A delta without a draft, as after a start
+// that was lost, opens one.
+func (t *Turn) extend(m *StreamEvent) {
+	kind := ItemText
+	switch m.Delta {
+	case "text_delta":
+	case "thinking_delta":
+		kind = ItemThinking
+	default:
+		// The pieces of an input mean nothing until it is whole.
+		return
+	}
+	message := t.message(m)
+	path := t.path(m.ParentToolUseID)
+	at := -1
+	for i, item := range slices.Backward(t.Items) {
+		if item.message == message && item.index == m.Index && item.ParentID == path && item.Kind == kind {
+			at = i
+			break
+		}
+	}
+	if at < 0 {
+		t.add(Item{Kind: kind, ID: join(path, message+"/"+strconv.Itoa(m.Index)), ParentID: path, message: message, index: m.Index})
+		at = len(t.Items) - 1
+	}
+	if t.Items[at].Final || m.Text == "" {
+		return
+	}
+	t.change(at, func(item *Item) { item.draft, item.Text = item.draft.extend(item.Text, m.Text) })
+}
+
+// assistant takes in an authoritative message: its blocks replace their drafts.
+func (t *Turn) assistant(m *Assistant) {
+	t.Status = ""
+	t.prompts(m.PromptUUIDs)
+	t.retract(m.Supersedes)
+	if m.ParentToolUseID == "" && m.Model != "" && m.Model != "<synthetic>" {
+		t.Model = m.Model
+	}
+	if !slices.ContainsFunc(t.Calls, func(c Call) bool { return c.MessageID == m.MessageID }) && m.Usage != (TokenUsage{}) {
+		// No stream was seen: this is all there is.
+		t.Calls = append(slices.Clip(t.Calls),
+			Call{MessageID: m.MessageID, Model: m.Model, ParentToolUseID: m.ParentToolUseID, Usage: m.Usage, Done: true})
+	}
+	path := t.path(m.ParentToolUseID)
+	for i, b := range m.Content {
+		switch b.Type {
+		case "text":
+			t.finish(m, path, ItemText, b.Text, i)
+		case "thinking", "redacted_thinking":
+			t.finish(m, path, ItemThinking, b.Text, i)
+		case "tool_use":
+			t.called(m, path, b)
+		case "image":
+			t.add(Item{
+				Kind: ItemImage, ID: join(path, m.UUID+"/"+strconv.Itoa(i)), ParentID: path,
+				MediaType: b.MediaType, Data: b.Data, Final: true, UUID: m.UUID,
+			})
+		}
+	}
+}
+
+// finish makes a text final: in its draft, which is the first one of its API
+// message that is still open, or as an item of its own.
+func (t *Turn) finish(m *Assistant, path string, kind ItemKind, text string, block int) {
+	failed := m.Error != ""
+	for i, item := range t.Items {
+		if item.Kind == kind && item.ParentID == path && item.message == m.MessageID && item.message != "" && !item.Final {
+			t.change(i, func(item *Item) {
+				item.Text, item.Final, item.UUID, item.Error, item.draft = text, true, m.UUID, failed, nil
+			})
+			return
+		}
+	}
+	id := join(path, firstOf(m.UUID, m.MessageID)+"/"+strconv.Itoa(block))
+	if t.find(id) >= 0 {
+		return // a repetition
+	}
+	t.add(Item{Kind: kind, ID: id, ParentID: path, Text: text, Final: true, UUID: m.UUID, Error: failed})
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

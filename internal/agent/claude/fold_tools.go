@@ -1,0 +1,138 @@
+package claude
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// called takes in a whole tool call.
+func (t *Turn) called(m *Assistant, path string, b Block) {
+	if i := t.tool(b.ID); i >= 0 {
+		t.change(i, func(item *Item) {
+			item.Final, item.UUID = true, m.UUID
+			tool := *item.Tool
+			tool.Name, tool.Input = b.Name, b.Input
+			if tool.State == ToolStreaming {
+				tool.State = ToolRunning
+			}
+			item.Tool = &tool
+		})
+	} else {
+		t.add(Item{
+			Kind: ItemToolUse, ID: join(path, b.ID), ParentID: path, Final: true, UUID: m.UUID,
+			Tool: &ToolUse{ID: b.ID, Name: b.Name, Input: b.Input, State: ToolRunning},
+		})
+	}
+	if b.Name == "TodoWrite" {
+		t.todoWrite(b.Input)
+	}
+}
+
+// retract drops what the CLI takes back.
+func (t *Turn) retract(uuids []string) {
+	if len(uuids) == 0 {
+		return
+	}
+	t.Items = slices.DeleteFunc(slices.Clone(t.Items), func(item Item) bool {
+		return item.UUID != "" && slices.Contains(uuids, item.UUID)
+	})
+}
+
+// result joins a tool's result to its call.
+func (t *Turn) result(m *User, b Block) {
+	i := t.tool(b.ToolUseID)
+	if i < 0 {
+		return // of a turn that this one does not know
+	}
+	var text strings.Builder
+	var images []Block
+	for _, part := range b.Content {
+		switch part.Type {
+		case "text":
+			if text.Len() > 0 {
+				text.WriteByte('\n')
+			}
+			text.WriteString(part.Text)
+		case "image":
+			images = append(images, part)
+		}
+	}
+	parent := t.Items[i].ID
+	t.changeTool(i, func(tool *ToolUse) {
+		tool.RequestID = ""
+		tool.Result, tool.ResultBytes = cutText(text.String(), MaxResult), text.Len()
+		if len(m.ToolUseResult) <= MaxStructured {
+			tool.StructuredResult = m.ToolUseResult
+		}
+		switch {
+		case !b.IsError:
+			tool.State = ToolDone
+		case tool.State != ToolDenied:
+			tool.State = ToolFailed
+		}
+	})
+	for n, image := range images {
+		t.add(Item{
+			Kind: ItemImage, ID: parent + "/image" + strconv.Itoa(n), ParentID: t.Items[i].ParentID,
+			MediaType: image.MediaType, Data: image.Data, Final: true, UUID: m.UUID,
+		})
+	}
+	if tool := t.Items[i].Tool; tool.State == ToolDone {
+		t.taskTool(tool)
+	}
+}
+
+// cutText cuts s to at most limit bytes, between runes.
+func cutText(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && s[limit]&0xc0 == 0x80 {
+		limit--
+	}
+	return strings.Clone(s[:limit])
+}
+
+// asked marks the call that waits for an approval.
+func (t *Turn) asked(m *CanUseTool) {
+	i := t.tool(m.ToolUseID)
+	if i < 0 {
+		// The call has not been shown, or the version does not name it.
+		id := firstOf(m.ToolUseID, m.RequestID)
+		for j, item := range slices.Backward(t.Items) {
+			if m.ToolUseID == "" && item.Tool != nil && item.Tool.Name == m.ToolName && item.Tool.State == ToolRunning {
+				i = j
+				break
+			}
+		}
+		if i < 0 {
+			t.add(Item{Kind: ItemToolUse, ID: id, Tool: &ToolUse{ID: id, Name: m.ToolName, Input: m.Input}})
+			i = len(t.Items) - 1
+		}
+	}
+	t.changeTool(i, func(tool *ToolUse) { tool.State, tool.RequestID = ToolAsked, m.RequestID })
+}
+
+// settle ends the wait for an approval.
+func (t *Turn) settle(requestID string, state ToolState) {
+	for i, item := range slices.Backward(t.Items) {
+		if item.Tool != nil && item.Tool.RequestID == requestID && requestID != "" {
+			t.changeTool(i, func(tool *ToolUse) { tool.State, tool.RequestID = state, "" })
+			return
+		}
+	}
+}
+
+// inBackground reports whether a path leads through a subagent that goes on
+// after the turn.
+func (t *Turn) inBackground(path string) bool {
+	for id := range strings.SplitSeq(path, ":") {
+		if id != "" && slices.ContainsFunc(t.Tasks, func(task Task) bool {
+			return task.ToolUseID == id && task.Background && task.State == "running"
+		}) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,167 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// InitializeRequest is what a host tells the CLI before anything else.
+type InitializeRequest struct {
+	// PreToolUse registers a callback for every tool; each call then comes as a
+	// [HookCallback] before anything else is asked, and what the CLI does not
+	// get an answer to does not run.
+	PreToolUse bool
+	// Hooks registers callbacks for further events, by the event's name.
+	Hooks map[string][]HookMatcher
+	// MCPServers are served by this process, by the name that their tools
+	// appear under: mcp__<name>__<tool>.
+	MCPServers map[string]*mcp.Server
+	// Agents are subagent types, by name.
+	Agents map[string]Agent
+	// ForwardSubagentText prints the text of subagents too (2.1.329).
+	ForwardSubagentText bool
+}
+
+// PreToolUseCallback is the CallbackID of the callback that PreToolUse of
+// [InitializeRequest] registers.
+const PreToolUseCallback = "deckhand-pre-tool-use"
+
+// HookMatcher registers callbacks for one event.
+type HookMatcher struct {
+	// Matcher is a regular expression over tool names; empty matches all.
+	Matcher string `json:"matcher,omitempty"`
+	// CallbackIDs are handed out as [HookCallback.CallbackID].
+	CallbackIDs []string `json:"hookCallbackIds"`
+	// Timeout is in seconds; 0 leaves the CLI's default.
+	Timeout int `json:"timeout,omitempty"`
+	// OnFailure "block" refuses the tool when the callback fails, where the
+	// version knows it.
+	OnFailure string `json:"onFailure,omitempty"`
+}
+
+// Agent defines a type of subagent.
+type Agent struct {
+	Description string   `json:"description"`
+	Prompt      string   `json:"prompt"`
+	Tools       []string `json:"tools,omitempty"`
+	Model       string   `json:"model,omitempty"`
+}
+
+// InitializeResponse is what the CLI can do.
+type InitializeResponse struct {
+	Commands     []Command   `json:"commands"`
+	Models       []Model     `json:"models"`
+	Agents       []AgentInfo `json:"agents"`
+	Account      Account     `json:"account"`
+	OutputStyle  string      `json:"output_style"`
+	OutputStyles []string    `json:"available_output_styles"`
+	// Version is the CLI's; empty where it does not say.
+	Version string `json:"claude_code_version"`
+	// HooksFailClosed says that a callback that fails blocks its tool.
+	HooksFailClosed bool `json:"hook_on_failure_supported"`
+	// PID is the CLI's own process id, as it sees it; 0 up to 2.1.37, which are
+	// also the versions that do not answer unknown requests.
+	PID int             `json:"pid"`
+	Raw json.RawMessage `json:"-"`
+}
+
+// Command is a slash command; send its name with a slash as a prompt.
+type Command struct {
+	Name         string   `json:"name"`
+	Description  string   `json:"description"`
+	ArgumentHint string   `json:"argumentHint"`
+	Aliases      []string `json:"aliases,omitempty"`
+}
+
+// UnmarshalJSON accepts hints of any shape: some versions send an array.
+func (c *Command) UnmarshalJSON(b []byte) error {
+	in := cursor{b: b}
+	*c = Command{}
+	for k, ok := in.firstKey(); ok; k, ok = in.nextKey() {
+		in.commandField(string(k), c)
+	}
+	if !in.end() {
+		return ErrCorrupt
+	}
+	return nil
+}
+
+// Model is one of the models to choose from; Value is what SetModel takes.
+type Model struct {
+	Value       string `json:"value"`
+	Resolved    string `json:"resolvedModel"`
+	DisplayName string `json:"displayName"`
+	Description string `json:"description"`
+}
+
+// AgentInfo is a type of subagent that the CLI knows.
+type AgentInfo struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Model       string `json:"model"`
+}
+
+// UnmarshalJSON accepts an agent that is only a name.
+func (a *AgentInfo) UnmarshalJSON(b []byte) error {
+	if json.Unmarshal(b, &a.Name) == nil {
+		return nil
+	}
+	type plain AgentInfo
+	return json.Unmarshal(b, (*plain)(a))
+}
+
+// Account is who pays.
+type Account struct {
+	Email            string `json:"email"`
+	Organization     string `json:"organization"`
+	SubscriptionType string `json:"subscriptionType"`
+	TokenSource      string `json:"tokenSource"`
+	APIKeySource     string `json:"apiKeySource"`
+	APIProvider      string `json:"apiProvider"`
+}
+
+// Initialize must be the first request; prompts may be sent without waiting
+// for its answer.
+func (p *Process) Initialize(ctx context.Context, r InitializeRequest) (*InitializeResponse, error) {
+	hooks := maps.Clone(r.Hooks)
+	if r.PreToolUse {
+		if hooks == nil {
+			hooks = make(map[string][]HookMatcher)
+		}
+		every := HookMatcher{CallbackIDs: []string{PreToolUseCallback}, OnFailure: "block", Timeout: 24 * 60 * 60}
+		hooks["PreToolUse"] = append([]HookMatcher{every}, hooks["PreToolUse"]...)
+	}
+	fields := map[string]any{}
+	if len(hooks) > 0 {
+		fields["hooks"] = hooks
+	}
+	if len(r.MCPServers) > 0 {
+		if err := p.mcp.add(r.MCPServers); err != nil {
+			return nil, fmt.Errorf("initialize: %w", err)
+		}
+		fields["sdkMcpServers"] = slices.Sorted(maps.Keys(r.MCPServers))
+	}
+	if len(r.Agents) > 0 {
+		fields["agents"] = r.Agents
+	}
+	if r.ForwardSubagentText {
+		fields["forwardSubagentText"] = true
+	}
+	raw, err := p.request(ctx, p.o.InitializeTimeout, "initialize", fields)
+	if err != nil {
+		return nil, err
+	}
+	out := &InitializeResponse{Raw: raw}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, out); err != nil {
+			return nil, fmt.Errorf("initialize: read answer: %w", err)
+		}
+	}
+	p.learned(out)
+	return out, nil
+}

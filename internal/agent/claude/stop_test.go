@@ -1,0 +1,154 @@
+package claude_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/agent/claude"
+)
+
+func TestStopTakesEveryStep(t *testing.T) {
+	t.Parallel()
+	brief := func(o *claude.Options) {
+		o.StopGrace = claude.StopGrace{Close: 100 * time.Millisecond, Term: 100 * time.Millisecond, Kill: time.Minute}
+	}
+	for script, want := range map[string]claude.ExitReason{
+		"sleepers\nwait":       claude.ExitClean,
+		"sleepers\nhang":       claude.ExitClean, // SIGTERM ends it
+		"deaf\nsleepers\nhang": claude.ExitKilled,
+	} {
+		t.Run(strings.ReplaceAll(script, "\n", " "), func(t *testing.T) {
+			t.Parallel()
+			p := fake(t, script, brief)
+			if _, err := p.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			tree := below(p.ReaperPID())
+			if len(tree) < 3 {
+				t.Errorf("the tree is only %v", tree)
+			}
+			errs := make(chan error)
+			for range 3 {
+				go func() { errs <- p.Stop(t.Context()) }()
+			}
+			for range 3 {
+				if err := <-errs; err != nil {
+					t.Error(err)
+				}
+			}
+			if exit := p.Exit(); exit == nil || exit.Reason != want || !exit.Asked {
+				t.Errorf("%v, want %s", exit, want)
+			}
+			allGone(t, tree)
+		})
+	}
+}
+
+func TestStopIsBoundedByItsContext(t *testing.T) {
+	t.Parallel()
+	p := fake(t, "deaf\nsleepers\nhang")
+	if _, err := p.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tree := below(p.ReaperPID())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("no time"))
+	if err := p.Stop(ctx); err == nil || !strings.Contains(err.Error(), "no time") {
+		t.Errorf("stop: %v", err)
+	}
+	allGone(t, tree)
+}
+
+func TestOrphansGoWithTheirReaper(t *testing.T) {
+	t.Parallel()
+	p := fake(t, "sleepers\nhang")
+	if _, err := p.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tree := below(p.ReaperPID())
+	if err := syscall.Kill(p.ReaperPID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if exit := p.Exit(); exit.Reason != claude.ExitKilled || exit.Asked {
+		t.Errorf("%v", exit)
+	}
+	waitGone(t, tree)
+}
+
+// TestNothingSurvivesTheBot kills a bot the hard way.
+func TestNothingSurvivesTheBot(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, command := range map[string][]string{"plain": {exe}, "under a launcher": {"env", "A=b", exe}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bot := exec.CommandContext(t.Context(), exe)
+			bot.Env = append(os.Environ(), "DECKHAND_TEST_ROLE=bot", "DECKHAND_TEST_COMMAND="+strings.Join(command, "\n"),
+				"DECKHAND_TEST_DIR="+t.TempDir(), "DECKHAND_TEST_SCRIPT=deaf\nsleepers\nhang")
+			out, err := bot.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := bot.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(out).ReadString('\n')
+			if err != nil || !strings.HasPrefix(line, "ready") {
+				t.Fatalf("the bot said %q, %v", line, err)
+			}
+			tree := below(bot.Process.Pid)
+			if len(tree) < 4 {
+				t.Errorf("the tree is only %v", tree)
+			}
+			if err := bot.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = bot.Wait() // killed, as we know
+			waitGone(t, tree)
+		})
+	}
+}
+
+// waitGone waits until none of the processes lives.
+func waitGone(t *testing.T, pids []int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	eventually(ctx, t, func() bool {
+		return !slices.ContainsFunc(pids, func(pid int) bool { return commandLine(pid) != "" })
+	})
+}
+
+func TestStartFailsPlainly(t *testing.T) {
+	t.Parallel()
+	id := uuid.NewString()
+	for name, c := range map[string]struct {
+		o    claude.Options
+		want string
+	}{
+		"no command":      {claude.Options{Dir: "/", SessionID: id}, "no command"},
+		"no program":      {claude.Options{Command: []string{"/no/such/claude"}, Dir: "/", SessionID: id}, "/no/such/claude"},
+		"not in the path": {claude.Options{Command: []string{"no-such-claude"}, Dir: "/", SessionID: id}, "no-such-claude"},
+		"no directory":    {claude.Options{Command: []string{"true"}, Dir: "/no/such/dir", SessionID: id}, "working directory"},
+		"no session":      {claude.Options{Command: []string{"true"}, Dir: "/"}, "UUID"},
+		"resume and fork": {claude.Options{Command: []string{"true"}, Dir: "/", SessionID: id, Resume: true, ForkFrom: uuid.NewString()}, "exclude"},
+	} {
+		if p, err := claude.Start(t.Context(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
+	}
+}
