@@ -304,14 +304,20 @@ func (w *world) messages(channel, thread string) []message {
 	return out.Messages
 }
 
-// click clicks as a person and returns the ephemeral answers.
-func (w *world) click(user, channel, ts, action string) []message {
+// click clicks as a person.
+func (w *world) click(user, channel, ts, action string) {
 	w.t.Helper()
-	var out struct {
-		Ephemerals []message `json:"ephemerals"`
-	}
-	w.must(http.MethodPost, "/_control/actions", map[string]any{"user": user, "channel": channel, "message_ts": ts, "action_id": action}, &out)
-	return out.Ephemerals
+	w.must(http.MethodPost, "/_control/actions", map[string]any{
+		"user": user, "channel": channel, "message_ts": ts, "action_id": action, "stale": true,
+	}, nil)
+}
+
+// told waits for what only one person sees.
+func (w *world) told(user, channel, thread, text string) {
+	w.t.Helper()
+	w.find(channel, thread, user+" to be told “"+text+"”", func(m message) bool {
+		return m.EphemeralTo == user && strings.Contains(m.all(), text)
+	})
 }
 
 func (w *world) eventually(what string, ok func() bool) {

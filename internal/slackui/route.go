@@ -196,11 +196,10 @@ func addressesSomebodyElse(text string) bool {
 	return strings.HasPrefix(strings.TrimSpace(text), "<@")
 }
 
-// route acts on a committed envelope.
-func (a *App) route(ctx context.Context, in *incoming) {
+// act does what the envelope asks for and says in a word or two what came of it.
+func (a *App) act(ctx context.Context, in *incoming) (outcome string) {
 	ctx, cancel := context.WithTimeoutCause(ctx, routeLimit, fmt.Errorf("act on an envelope: no end in %s", routeLimit))
 	defer cancel()
-	var outcome string
 	var err error
 	switch {
 	case in.message != nil:
@@ -215,15 +214,16 @@ func (a *App) route(ctx context.Context, in *incoming) {
 		outcome, err = a.onEvent(ctx, in)
 	}
 	if err != nil {
-		a.log.Error("act on an envelope", zap.Int64("inbox", in.store.ID), zap.String("kind", string(in.store.Kind)),
+		a.log.Error("act on an envelope", zap.String("event", in.store.EventID), zap.String("kind", string(in.store.Kind)),
 			zap.String("user", in.store.UserID), zap.Error(err), zap.NamedError("cause", context.Cause(ctx)))
 		a.sorry(in)
-		outcome = "failed"
+		return "failed"
 	}
-	if in.transient {
-		return
-	}
-	if err := a.c.Store.Finish(context.WithoutCancel(ctx), in.store.ID, outcome); err != nil {
+	return outcome
+}
+
+func (a *App) finish(ctx context.Context, id int64, outcome string) {
+	if err := a.c.Store.Finish(ctx, id, outcome); err != nil {
 		a.log.Error("finish an envelope", zap.Error(err))
 	}
 }
@@ -252,7 +252,7 @@ func (a *App) routeLeftovers(ctx context.Context) {
 			continue
 		}
 		in.store = e
-		a.route(ctx, in)
+		a.finish(ctx, e.ID, a.act(ctx, in))
 	}
 }
 

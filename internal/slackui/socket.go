@@ -155,21 +155,39 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 		enter()
 		// What was begun is finished even while the bot stops.
 		ctx := context.WithoutCancel(ctx)
-		if in.transient {
+		switch {
+		case in.transient:
 			a.ack(ctx, client, e.ID)
-		} else if !a.commit(ctx, client, e.ID, in) {
-			return
+			a.act(ctx, in)
+		case in.click != nil:
+			// A decision is committed before it has any effect, so it need not wait for
+			// the inbox: the person does, for the tool.
+			var outcome string
+			var acting sync.WaitGroup
+			acting.Go(func() { outcome = a.act(ctx, in) })
+			id, fresh := a.commit(ctx, client, e.ID, in)
+			acting.Wait()
+			if fresh {
+				a.finish(ctx, id, outcome)
+			}
+		default:
+			id, fresh := a.commit(ctx, client, e.ID, in)
+			if fresh {
+				in.store.ID = id
+				a.finish(ctx, id, a.act(ctx, in))
+			}
 		}
-		a.route(ctx, in)
 	})
 }
 
-func (a *App) commit(ctx context.Context, client *socketmode.Client, envelopeID string, in *incoming) (fresh bool) {
+// commit stores and acknowledges the envelope. fresh is false when it was here
+// already, is not for us, or could not be stored.
+func (a *App) commit(ctx context.Context, client *socketmode.Client, envelopeID string, in *incoming) (id int64, fresh bool) {
 	ctx, cancel := context.WithTimeoutCause(ctx, ackLimit, fmt.Errorf("commit an envelope: no end in %s", ackLimit))
 	defer cancel()
 	if !a.relevant(ctx, in) {
 		a.ack(ctx, client, envelopeID)
-		return false
+		return 0, false
 	}
 	id, fresh, err := a.c.Store.Receive(ctx, in.store)
 	if err != nil {
@@ -177,11 +195,10 @@ func (a *App) commit(ctx context.Context, client *socketmode.Client, envelopeID 
 		if in.store.Kind != store.KindMessage { // Slack does not deliver it again
 			a.sorry(in)
 		}
-		return false
+		return 0, false
 	}
-	in.store.ID = id
 	a.ack(ctx, client, envelopeID)
-	return fresh
+	return id, fresh
 }
 
 func (a *App) ack(ctx context.Context, client *socketmode.Client, envelopeID string) {

@@ -274,6 +274,9 @@ func (s *Server) chatUpdate(c *call) (object, error) {
 		// Blocks and attachments that are not mentioned stay, unless they are
 		// what Slack itself made of a stream.
 		if body.hasBlocks || m.Stream != nil {
+			if hasElements(m.Blocks) {
+				m.former = m.Blocks
+			}
 			m.Blocks = body.blocks
 		}
 		if body.hasAttached {

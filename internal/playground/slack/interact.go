@@ -81,6 +81,8 @@ type click struct {
 	Value     any    `json:"value"`
 	Selected  any    `json:"selected"`
 	Expect    string `json:"expect"` // view, ephemeral or message: wait for one
+	// Stale clicks in a window that has not heard of the message's last edit.
+	Stale bool `json:"stale"`
 }
 
 // found is an element in its block.
@@ -122,6 +124,12 @@ func findElement(blocks []any, c click) (found, error) {
 		}
 	}
 	return hits[0], nil
+}
+
+func hasElements(blocks []any) bool {
+	found := false
+	eachElement(blocks, func(string, object) { found = true })
+	return found
 }
 
 // visibleTo says whether an element is shown to a person: some name those who
@@ -251,6 +259,9 @@ func (s *Server) clickMessage(u *user, c click) (object, error) {
 		return nil, err
 	}
 	blocks := m.Blocks
+	if c.Stale && m.former != nil {
+		blocks = m.former
+	}
 	for _, a := range m.Attachments {
 		if o, ok := a.(object); ok {
 			if more, ok := o["blocks"].([]any); ok {

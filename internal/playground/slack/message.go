@@ -29,6 +29,10 @@ type message struct {
 	Metadata    any        `json:"metadata,omitempty"`
 	ClientMsgID string     `json:"client_msg_id,omitempty"`
 	EphemeralTo string     `json:"ephemeral_to,omitempty"`
+
+	// former are the blocks before the last edit that had anything to click: what
+	// a window still shows that has not heard of the edit.
+	former []any
 }
 
 // reaction is one emoji under a message and who gave it, in order.

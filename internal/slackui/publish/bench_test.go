@@ -40,7 +40,9 @@ func BenchmarkShow(b *testing.B) {
 			s.Show(m)
 		}
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			b.Error(err)
+		}
 	})
 	b.Run("new key", func(b *testing.B) {
 		s := publish.New(slack.New("xoxb-bench"), publish.Options{})

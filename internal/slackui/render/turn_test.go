@@ -292,6 +292,48 @@ func TestToolsBetweenTextsKeepPagesStable(t *testing.T) {
 	}
 }
 
+// TestLateResultsMoveNothing finishes calls after much else was said.
+func TestLateResultsMoveNothing(t *testing.T) {
+	t.Parallel()
+	var items []claude.Item
+	for i := range 50 {
+		items = append(items, text(strings.Repeat("word ", 60)), tool("Bash", fmt.Sprintf(`{"command":"make step%d","run_in_background":true}`, i), claude.ToolRunning, ""))
+	}
+	before := render.Turn(running(items...), render.Options{})
+	if len(before) < 3 {
+		t.Fatalf("%d pages", len(before))
+	}
+	for i := range items {
+		if items[i].Tool == nil {
+			continue
+		}
+		done := *items[i].Tool
+		done.State, done.Result = claude.ToolDone, strings.Repeat("line\n", 100)
+		items[i].Tool = &done
+		pages := render.Turn(running(items...), render.Options{})
+		if len(pages) != len(before) {
+			t.Fatalf("%d pages became %d", len(before), len(pages))
+		}
+		grew(t, before, pages)
+		before = pages
+	}
+}
+
+// TestWhatIsOpenAtTheEdgeOfAPage streams a line on which code begins just before
+// the page is full and ends after it.
+func TestWhatIsOpenAtTheEdgeOfAPage(t *testing.T) {
+	t.Parallel()
+	for at := 6300; at < 7600; at += 100 {
+		full := strings.Repeat("word ", at/5) + "`" + strings.Repeat("<b> ", 60) + "` " + strings.Repeat("word ", 600)
+		var before []render.Page
+		for i := 6800; i < len(full); i += 40 {
+			pages := render.Turn(running(claude.Item{Kind: claude.ItemText, Text: full[:i]}), render.Options{})
+			grew(t, before, pages)
+			before = pages
+		}
+	}
+}
+
 func TestLongTurnSaysWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	full := longText(60_000) + "\n\nTHE CONCLUSION"
