@@ -376,3 +376,12 @@ func (w *world) done(channel, thread, promptTS string) {
 	w.t.Helper()
 	w.find(channel, thread, "the prompt to be done", func(m message) bool { return m.TS == promptTS && m.reacted("white_check_mark") })
 }
+
+func (m message) blocks(t *testing.T) []map[string]any {
+	t.Helper()
+	var out []map[string]any
+	if err := json.Unmarshal(m.Blocks, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -22,7 +22,10 @@ func (s *Supervisor) environ(p Project) []string {
 		"CLAUDE_CONFIG_DIR": filepath.Join(home, ".claude"),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 		"DISABLE_AUTOUPDATER":                      "1",
-		"GIT_TERMINAL_PROMPT":                      "0",
+		// What runs in the background outlives its turn: nobody could be asked about
+		// its tools, and its cost would belong to nobody.
+		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+		"GIT_TERMINAL_PROMPT":                  "0",
 	}
 	for k, v := range s.c.Credentials {
 		set[k] = v

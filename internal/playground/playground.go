@@ -88,7 +88,11 @@ func Start(ctx context.Context, o Options) (*Playground, error) {
 			return nil, fmt.Errorf("start the model: %w", err)
 		}
 		mux.Handle("/model/", http.StripPrefix("/model", p.model))
-		mux.HandleFunc("GET /_control/bill", p.bill)
+		control := guarded(p.model.Control())
+		mux.Handle("/_control/bill", control)
+		if o.Only == OnlyModel {
+			mux.Handle("/_control/faults", control)
+		}
 	}
 	if o.Only != OnlyModel {
 		so := slack.Options{
@@ -165,12 +169,13 @@ func (p *Playground) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (p *Playground) bill(w http.ResponseWriter, r *http.Request) {
-	if !slack.Guard(w, r) {
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(p.model.Bill()) // the client has gone
+// guarded keeps other sites' pages from a control API on loopback.
+func guarded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slack.Guard(w, r) {
+			h.ServeHTTP(w, r)
+		}
+	})
 }
 
 // modelFaults takes the faults of the control API that say "target": "model".

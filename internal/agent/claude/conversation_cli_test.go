@@ -84,7 +84,7 @@ var conversationRows = []row{
 			t.Error(show(turn))
 		}
 	}},
-	{"prompts queued while a turn runs", "2.1.37", func(t *testing.T, cli program) {
+	{"every queued prompt is accounted for", "2.1.276", func(t *testing.T, cli program) {
 		s := begin(t, cli)
 		first := s.prompt("slow: 60", "say: "+strings.Repeat("slowly ", 20))
 		s.until("the first delta", isDelta)
@@ -105,7 +105,7 @@ var conversationRows = []row{
 			}
 		}
 	}},
-	{"command_lifecycle", "2.1.150", func(t *testing.T, cli program) {
+	{"command_lifecycle", "2.1.276", func(t *testing.T, cli program) {
 		s := begin(t, cli)
 		id := s.prompt("say: hi")
 		var states []string

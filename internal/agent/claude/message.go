@@ -256,8 +256,8 @@ func Document(mediaType string, data []byte) Block {
 	return Block{Type: "document", MediaType: mediaType, Data: encode64(data)}
 }
 
-// CommandLifecycle follows one prompt through the CLI's queue. Old versions do
-// not print it.
+// CommandLifecycle follows one prompt through the CLI's queue. Versions up to
+// 2.1.150 do not print it: there only replays say what was taken up.
 type CommandLifecycle struct {
 	Meta
 	// PromptUUID is the uuid given to [Process.Prompt].

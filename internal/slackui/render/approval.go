@@ -87,18 +87,25 @@ func preBlock(id, text string) *slack.RichTextBlock {
 
 func (c *card) tool() {
 	r := describe(c.a)
-	object := code(c.o.redact(r.object))
+	const objectMax = 300
+	name := c.o.redact(r.object)
+	if n := utf8.RuneCountInString(name); width(name) > objectMax {
+		r.cautions = append(r.cautions, "The name is "+count(n)+" characters long: *View all* shows it.")
+		name = clip(name, objectMax)
+	}
+	object := code(exactBlanks(name))
 	if object == "" {
 		object = "a tool"
 	}
-	headline := r.verb + " " + clipEscaped(object, 400)
+	headline := r.verb + " " + object
 	if r.tool != "" {
 		headline += " (" + code(r.tool) + ")"
 	}
 	c.section("*Deckhand asks to " + r.verb + "* " + strings.TrimPrefix(headline, r.verb+" "))
 
 	raw := c.o.redact(r.pre)
-	found := c.showInput(raw)
+	_, found := visible(name)
+	found |= c.showInput(raw)
 	cautions := append(r.cautions, found.warnings()...)
 	if raw != r.pre {
 		cautions = append(cautions, "Secrets in it are shown as "+redacted+".")
@@ -133,6 +140,23 @@ func (c *card) tool() {
 		text = clipEscaped(text, fallbackMax-300) + "\n… " + count(left) + " more characters are not shown here."
 	}
 	c.end(buttons, text)
+}
+
+// exactBlanks shows the blanks in a name that one line of code would not: line
+// feeds, tabs, several in a row, and those at its ends.
+func exactBlanks(s string) string {
+	if !strings.ContainsAny(s, "\n\t") && !strings.Contains(s, "  ") && strings.TrimSpace(s) == s {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		if r == '\n' || r == '\t' || r == ' ' && (i == 0 || i == len(s)-1 || s[i-1] == ' ') {
+			writeCodePoint(&b, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // joinFacts puts facts on one line, and says how many do not fit.

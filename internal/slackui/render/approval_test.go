@@ -69,6 +69,8 @@ func approvals() map[string]store.Approval {
 		"bash empty":       ask("Bash", `{"command":""}`),
 		"edit":             ask("Edit", `{"file_path":"/srv/work/app/calc.go","old_string":"func Add(a, b int) int {\n\treturn a - b\n}\n","new_string":"func Add(a, b int) int {\n\treturn a + b\n}\n","replace_all":true}`),
 		"edit outside":     ask("Edit", `{"file_path":"/srv/work/app/../../etc/passwd","old_string":"a","new_string":"a\n"}`),
+		"edit odd name":    ask("Write", `{"file_path":"/srv/work/app/a  b\n\tc\u202e ","content":"x"}`),
+		"edit long name":   ask("Write", `{"file_path":"/srv/work/app/`+strings.Repeat("deep/", 100)+`x","content":"x"}`),
 		"multi edit":       ask("MultiEdit", `{"file_path":"a.go","edits":[{"old_string":"a","new_string":"b"},{"old_string":"c\nd","new_string":"c","replace_all":true}]}`),
 		"write":            ask("Write", `{"file_path":"/srv/work/app/new.txt","content":"one\ntwo\n"}`),
 		"write empty":      ask("Write", `{"file_path":"/srv/work/app/new.txt","content":""}`),
@@ -177,7 +179,7 @@ func TestCardSaysExactlyHowMuchItLeavesOut(t *testing.T) {
 
 func TestWholeInputIsInTheModal(t *testing.T) {
 	t.Parallel()
-	content := longText(250_000) + "\u202eTHE END"
+	content := longText(120_000) + "\u202eTHE END"
 	a := ask("Write", `{"file_path":"/a b","content":`+quoted(content)+`,"n":{"x":[1,2]}}`)
 	var all strings.Builder
 	pages := 0
