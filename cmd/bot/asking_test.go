@@ -76,14 +76,15 @@ func TestDenyWithAReason(t *testing.T) {
 func TestTheWholeInputIsOneClickAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	long := strings.Repeat("echo harmless; ", 1500) + "touch HIDDEN-AT-THE-END"
+	harmless := strings.Repeat("echo harmless; ", 400)
+	long := harmless + "touch HIDDEN-IN-THE-MIDDLE; " + harmless
 	thread := w.post(linus, eng, "", `@deckhand tool: Bash {"command":"`+long+`"}`)
 	card := w.card(eng, thread)
-	if strings.Contains(card.all(), "HIDDEN-AT-THE-END") || !strings.Contains(card.all(), "more characters") {
+	if strings.Contains(card.all(), "HIDDEN-IN-THE-MIDDLE") || !strings.Contains(card.all(), "more characters") {
 		t.Errorf("the card neither cuts nor says so: %.300s…", card.all())
 	}
-	if _, text := w.opens(linus, eng, card.TS, "view_input"); !strings.Contains(text, "HIDDEN-AT-THE-END") {
-		t.Errorf("the modal does not show the end: %.300s…", text)
+	if _, text := w.opens(linus, eng, card.TS, "view_input"); !strings.Contains(text, "HIDDEN-IN-THE-MIDDLE") {
+		t.Errorf("the modal does not show the middle: %.300s…", text)
 	}
 	w.click(ada, eng, card.TS, "deny")
 	w.done(eng, thread, thread)

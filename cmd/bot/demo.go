@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -121,7 +120,7 @@ func startDemo(ctx context.Context, o demoOptions) (_ *demo, err error) {
 		d.playground, err = playground.Start(ctx, parts)
 		return d, err
 	}
-	if _, err := checkCLI(ctx, strings.Fields(o.claude)); err != nil {
+	if _, err := checkCLI(ctx, splitCommand(o.claude)); err != nil {
 		return nil, err
 	}
 	if d.url = os.Getenv("DATABASE_URL"); d.url == "" {

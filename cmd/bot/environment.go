@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -41,8 +42,7 @@ type environment struct {
 func readEnvironment() (environment, error) {
 	var e environment
 	if err := envconfig.Process("", &e); err != nil {
-		var bad *envconfig.ParseError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*envconfig.ParseError](err); ok {
 			kind := map[string]string{"time.Duration": "a duration such as 30m", "int": "a whole number such as 20"}[bad.TypeName]
 			return e, fmt.Errorf("%s: %q is not %s", bad.KeyName, bad.Value, kind)
 		}
@@ -102,5 +102,13 @@ func (e environment) secrets() []string {
 	return append(out, e.DatabaseURL)
 }
 
-// command splits CLAUDE_COMMAND at spaces: a launcher's words and the program.
-func (e environment) command() []string { return strings.Fields(e.ClaudeCommand) }
+func (e environment) command() []string { return splitCommand(e.ClaudeCommand) }
+
+// splitCommand splits a command at spaces, a launcher's words and the program,
+// unless it is the path of a program as it stands.
+func splitCommand(s string) []string {
+	if _, err := exec.LookPath(s); err == nil {
+		return []string{s}
+	}
+	return strings.Fields(s)
+}

@@ -14,19 +14,19 @@ import (
 // thread, the whole error in the log, and the next message is tried again.
 func TestACLIThatMisbehaves(t *testing.T) {
 	t.Parallel()
-	real := claudePath(t)
+	cli := claudePath(t)
 	tests := []struct{ name, script, sentence, log string }{
 		{"exits at once", `echo "boom: no such thing" >&2; exit 3`, "Claude Code", "boom: no such thing"},
 		{"prints garbage", `echo "<<<not json>>>"; echo "{broken"; exit 1`, "Claude Code", "start the session"},
 		{"hangs", `sleep 600`, "did not answer", "no answer"},
-		{"is not logged in", `unset ANTHROPIC_API_KEY ANTHROPIC_BASE_URL; exec "` + real + `" "$@"`, "log", ""},
+		{"is not logged in", `unset ANTHROPIC_API_KEY ANTHROPIC_BASE_URL; exec "` + cli + `" "$@"`, "log", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := unstartedWorld(t)
 			fake := filepath.Join(w.dir, "claude")
-			script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exec \"%s\" --version\n%s\n", real, tt.script)
+			script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exec \"%s\" --version\n%s\n", cli, tt.script)
 			if err := os.WriteFile(fake, []byte(script), 0o755); err != nil {
 				t.Fatal(err)
 			}

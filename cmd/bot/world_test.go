@@ -222,7 +222,7 @@ func (w *world) do(method, path string, in, out any) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	defer resp.Body.Close() //nolint:errcheck // the body is read whole
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"maps"
 	"path/filepath"
 
 	"deckhand/internal/agent/claude"
@@ -27,8 +28,6 @@ func (s *Supervisor) environ(p Project) []string {
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
 		"GIT_TERMINAL_PROMPT":                  "0",
 	}
-	for k, v := range s.c.Credentials {
-		set[k] = v
-	}
+	maps.Copy(set, s.c.Credentials)
 	return agentEnviron(p.Env, set)
 }

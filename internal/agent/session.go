@@ -80,8 +80,7 @@ func (w *worker) startSession(ctx context.Context) error {
 		return err
 	}
 	proc, err := w.launch(ctx, resume)
-	var exit *claude.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*claude.ExitError](err); ok {
 		switch {
 		case exit.Reason == claude.ExitUnknownSession && resume:
 			// It never finished a turn, or its transcript is gone with its folder.
@@ -241,8 +240,7 @@ func systemPrompt(p Project, workspace string) (string, error) {
 
 // sentence is what people are told about an error of the CLI.
 func sentence(err error) string {
-	var exit *claude.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*claude.ExitError](err); ok {
 		return exit.Sentence()
 	}
 	if errors.Is(err, claude.ErrNoAnswer) {

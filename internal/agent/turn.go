@@ -44,7 +44,8 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	if err != nil || !ok {
 		return err
 	}
-	return w.beginTurn(ctx, row, prompt, prompt.UUID, prompt.Text)
+	w.beginTurn(row, prompt, prompt.UUID, prompt.Text)
+	return nil
 }
 
 func (w *worker) startFailed(ctx context.Context, err error) error {
@@ -56,7 +57,7 @@ func (w *worker) startFailed(ctx context.Context, err error) error {
 	return w.refuse(ctx, start.sentence)
 }
 
-func (w *worker) beginTurn(ctx context.Context, row store.TurnRow, prompt store.Prompt, promptUUID, text string) error {
+func (w *worker) beginTurn(row store.TurnRow, prompt store.Prompt, promptUUID, text string) {
 	w.turn = &turn{row: row, prompt: prompt, asked: map[string]*asked{}, content: w.session.content.Next()}
 	w.s.slots.rest(w, false)
 	w.session.idle.Stop()
@@ -64,7 +65,6 @@ func (w *worker) beginTurn(ctx context.Context, row store.TurnRow, prompt store.
 	if err := w.session.proc.Prompt(promptUUID, claude.Text(text)); err != nil {
 		w.log.Warn("write the prompt", zap.Error(err)) // the process has ended: onExit says why
 	}
-	return nil
 }
 
 // recover goes on with the turn that a dead process of this thread left running.
@@ -93,8 +93,9 @@ func (w *worker) recover(ctx context.Context) error {
 		return err
 	}
 	w.s.c.Frontend.Abandon(old.ID, "Deckhand restarted here; the work goes on below.")
-	return w.beginTurn(ctx, row, prompt, uuid.NewString(),
+	w.beginTurn(row, prompt, uuid.NewString(),
 		"[Deckhand was restarted while you worked on the message below. Look at what you have done already, then go on with it. A tool call that was not answered may be made again.]\n\n"+prompt.Text)
+	return nil
 }
 
 func (w *worker) giveUp(ctx context.Context, old store.TurnRow, prompt store.Prompt, problem string) error {

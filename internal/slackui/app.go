@@ -94,8 +94,7 @@ func Connect(ctx context.Context, c Config) (*App, error) {
 }
 
 func connectError(variable, kind string, err error) error {
-	var refused slack.SlackErrorResponse
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
 		return fmt.Errorf("slack refuses %s (%s): set it to the app's %s", variable, refused.Err, kind)
 	}
 	return fmt.Errorf("reach Slack's API: %w", err)

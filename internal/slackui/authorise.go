@@ -95,10 +95,8 @@ func (a *App) mayDo(ctx context.Context, p person, act Act) *refusal {
 		}
 	}
 	name, members := a.c.Roles.role(act)
-	for _, m := range members {
-		if m == p.UserID {
-			return nil
-		}
+	if slices.Contains(members, p.UserID) {
+		return nil
 	}
 	var failed error
 	for _, m := range members {

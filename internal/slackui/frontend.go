@@ -141,7 +141,7 @@ func (f *frontend) attach(t agent.Turn) {
 			})
 			return err
 		},
-		OnError: func(err error) {
+		OnError: func(error) {
 			f.Say(t.Thread, "The whole text could not be attached. Ask for the part that you miss.")
 		},
 	})

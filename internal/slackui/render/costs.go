@@ -70,7 +70,9 @@ func Costs(c CostsView) Page {
 			table.AddRow(cells(name, ModelName(m.Model), strconv.FormatInt(m.Turns, 10), tokensOf(m), amount(m.MicroUSD, m.Estimated))...)
 			name = ""
 		}
-		table.AddRow(boldCells(name, "Total", "", "", amount(s.Total(), s.estimated()))...)
+		if len(s.Models) != 1 { // the one model's row is the total
+			table.AddRow(boldCells(name, "Total", "", "", amount(s.Total(), s.estimated()))...)
+		}
 	}
 	note := listPriceNote
 	if estimated {

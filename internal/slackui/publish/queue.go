@@ -1,0 +1,65 @@
+package publish
+
+func (s *Scheduler) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// enqueue makes j pending, last in line, and wakes Run.
+func (s *Scheduler) enqueue(j *job) {
+	s.seq++
+	j.seq = s.seq
+	s.requeue(j)
+}
+
+// requeue makes j pending without losing its place, and wakes Run.
+func (s *Scheduler) requeue(j *job) {
+	if s.draining && j.priority() < High {
+		s.leave(j)
+		return
+	}
+	j.index = len(s.pending)
+	s.pending = append(s.pending, j)
+	if j.call != nil {
+		s.waiting++
+	}
+	s.signal()
+}
+
+// leave lets be what need not be sent before the stop. A message is still known,
+// so that its final state, if it comes in time, is an edit.
+func (s *Scheduler) leave(j *job) {
+	if j.call != nil {
+		s.forget(j)
+	}
+}
+
+// dequeue takes j from the pending ones.
+func (s *Scheduler) dequeue(j *job) {
+	last := len(s.pending) - 1
+	s.pending[j.index] = s.pending[last]
+	s.pending[j.index].index = j.index
+	s.pending[last] = nil
+	s.pending = s.pending[:last]
+	j.index = -1
+	if j.call != nil {
+		s.waiting--
+	}
+}
+
+// forget frees what is kept for j, which is not pending. Nothing more is accepted
+// for a message's key.
+func (s *Scheduler) forget(j *job) {
+	j.done, j.after = true, nil
+	j.group.refs--
+	if j.call != nil {
+		if s.lastCall[j.call.Key] == j {
+			delete(s.lastCall, j.call.Key)
+		}
+		return
+	}
+	delete(s.messages, j.msg.Key)
+	s.ended.add(j.key)
+}

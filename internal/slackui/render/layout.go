@@ -1,0 +1,82 @@
+package render
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+// sheet is what stands on one page.
+type sheet struct {
+	segments []segment
+	before   string // a sentence in front, mrkdwn
+}
+
+// layout distributes segments over pages. What stands on a page that is not the
+// last depends only on what is in front of it, see placeToCut and run.cost.
+func layout(segments []segment) (sheets []sheet, cut bool) {
+	sheets = []sheet{{}}
+	used := 0
+	next := func() {
+		sheets = append(sheets, sheet{})
+		used = 0
+	}
+	lastAt := 0 // the segment that the last page allowed begins with …
+	lastText := ""
+	for i, s := range segments {
+		for {
+			page := &sheets[len(sheets)-1]
+			room := pageText - used
+			cost := s.cost()
+			switch {
+			case len(page.segments) >= pageBlocks:
+			case cost <= room:
+				page.segments = append(page.segments, s)
+				used += cost
+				goto placed
+			case s.text != "" && room >= 1000+lookahead:
+				head, tail := cutMarkdown(s.text, room-lookahead)
+				page.segments = append(page.segments, segment{text: head})
+				s = segment{text: tail}
+			}
+			if len(sheets) == pagesMax {
+				rest := append([]segment{{text: lastText}}, segments[lastAt+1:]...)
+				if lastText == "" {
+					rest[0] = segments[lastAt]
+				}
+				sheets[len(sheets)-1] = ending(rest)
+				return sheets, true
+			}
+			next()
+			if len(sheets) == pagesMax {
+				lastAt, lastText = i, s.text
+			}
+		}
+	placed:
+	}
+	return sheets, false
+}
+
+// ending is a last page that cannot hold what is left: the end of it, and a
+// sentence for the rest.
+func ending(rest []segment) sheet {
+	const room = pageText - 500
+	var kept []segment
+	used, left := 0, 0
+	for _, s := range slices.Backward(rest) {
+		cost := s.cost()
+		switch {
+		case used+cost <= room && len(kept) < pageBlocks && left == 0:
+			kept = append(kept, s)
+			used += cost
+		case s.text == "":
+		case left == 0 && room-used >= 1000 && len(kept) < pageBlocks:
+			tail := markdownTail(s.text, room-used)
+			kept = append(kept, segment{text: tail})
+			left = max(1, utf8.RuneCountInString(s.text)-utf8.RuneCountInString(tail))
+		default:
+			left += utf8.RuneCountInString(s.text)
+		}
+	}
+	slices.Reverse(kept)
+	return sheet{segments: kept, before: "✂️ *" + count(left) + " characters* are left out here."}
+}

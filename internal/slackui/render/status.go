@@ -1,0 +1,128 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/claude"
+)
+
+// todos is the model's list of work, while something is left of it. It may be left
+// from an earlier turn.
+func (v *view) todos() string {
+	const most = 12
+	list := v.t.Content.Todos
+	done := 0
+	for _, todo := range list {
+		if todo.State == "completed" {
+			done++
+		}
+	}
+	if done == len(list) {
+		return ""
+	}
+	// The list is shown around what is being worked on.
+	first := 0
+	if len(list) > most {
+		first = min(max(0, done-2), len(list)-most)
+	}
+	var b strings.Builder
+	if first > 0 {
+		b.WriteString("☑ " + plural(first, "earlier step", "earlier steps") + "\n")
+	}
+	for _, todo := range list[first:min(len(list), first+most)] {
+		text := escape(clip(oneLine(v.o.redact(todo.Text)), 120))
+		switch todo.State {
+		case "completed":
+			b.WriteString("☑ ~" + strings.ReplaceAll(text, "~", "") + "~\n")
+		case "in_progress":
+			b.WriteString("▸ *" + strings.ReplaceAll(text, "*", "") + "*\n")
+		default:
+			b.WriteString("☐ " + text + "\n")
+		}
+	}
+	if more := len(list) - first - most; more > 0 {
+		b.WriteString("… and " + plural(more, "more step", "more steps"))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// status says what the turn is doing, or how it ended.
+func (v *view) status() string {
+	if v.ended {
+		return v.footer()
+	}
+	switch {
+	case v.t.Waiting == 1:
+		return "✋ Waiting for approval"
+	case v.t.Waiting > 1:
+		return "✋ Waiting for " + count(v.t.Waiting) + " approvals"
+	case v.t.Content.Status != "":
+		return "⏳ " + escape(clip(oneLine(v.o.redact(v.t.Content.Status)), 200))
+	}
+	if items := v.t.Content.Items; len(items) > 0 {
+		if it := &items[len(items)-1]; it.Kind == claude.ItemThinking && !it.Final {
+			return "💭 Thinking…"
+		}
+	}
+	return "⏳ Working…"
+}
+
+// footer sums an ended turn up.
+func (v *view) footer() string {
+	t := v.t
+	var parts []string
+	switch t.State {
+	case agent.TurnInterrupted:
+		parts = append(parts, "⏹️ Stopped")
+	case agent.TurnFailed:
+		parts = append(parts, "❌ Failed")
+	case agent.TurnDone, agent.TurnRunning:
+		parts = append(parts, "✅ Done")
+	}
+	if t.AgentTurns > 0 {
+		parts = append(parts, plural(t.AgentTurns, "turn", "turns"))
+	}
+	if !t.StartedAt.IsZero() && !t.EndedAt.IsZero() {
+		parts = append(parts, span(t.EndedAt.Sub(t.StartedAt)))
+	}
+	switch {
+	case t.Estimated:
+		parts = append(parts, "about "+roughUSD(t.CostMicroUSD)+" (estimated)")
+	case t.CostMicroUSD != 0 || t.AgentTurns > 0:
+		parts = append(parts, roughUSD(t.CostMicroUSD))
+	}
+	if t.Content.Model != "" {
+		parts = append(parts, escape(clip(ModelName(t.Content.Model), 60)))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// ModelName shortens a model's id for people: claude-sonnet-4-5-20250929 is
+// "sonnet 4.5".
+func ModelName(id string) string {
+	name := strings.TrimPrefix(id, "claude-")
+	name, suffix, _ := strings.Cut(name, "[") // as in claude-sonnet-4-5[1m]
+	parts := strings.Split(name, "-")
+	var words, numbers []string
+	for _, p := range parts {
+		switch _, err := strconv.Atoi(p); {
+		case err != nil:
+			words = append(words, p)
+		case len(p) <= 2:
+			numbers = append(numbers, p)
+		}
+	}
+	if len(words) == 0 || len(words) > 2 || words[0] == "" || name == id {
+		return id
+	}
+	out := strings.Join(words, " ")
+	if len(numbers) > 0 {
+		out += " " + strings.Join(numbers, ".")
+	}
+	if suffix != "" {
+		out += " [" + suffix
+	}
+	return out
+}
