@@ -9,8 +9,8 @@ type lanes struct {
 	tails map[string]chan struct{} // closed when the last of the key is done
 }
 
-// enter waits for the caller's turn in the lane of key, in the order in which
-// reserve was called.
+// reserve takes a place in the lane of key, in the order of the calls. enter waits
+// until those before it have left; leave must be called whatever happens.
 func (l *lanes) reserve(key string) (enter func(), leave func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,0 +1,92 @@
+package slackui
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	slackgo "github.com/slack-go/slack"
+	"go.uber.org/zap"
+
+	"deckhand/internal/playground/slack"
+)
+
+// workspaceApp is an app in a playground's workspace, as far as authorise needs it.
+func workspaceApp(t *testing.T, roles Roles) *App {
+	t.Helper()
+	workspace, err := slack.New(slack.Options{NoRateLimits: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(workspace.Handler())
+	t.Cleanup(func() {
+		server.Close()
+		if err := workspace.Close(t.Context()); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+	api := slackgo.New(workspace.BotToken(), slackgo.OptionAPIURL(server.URL+"/api/"))
+	return &App{
+		c: Config{Roles: roles}, log: zap.NewNop(), api: api,
+		self: identity{TeamID: slack.TeamID, UserID: slack.BotUser}, people: newDirectory(api, slack.TeamID),
+	}
+}
+
+// TestAuthorise is the matrix of people, acts and places.
+func TestAuthorise(t *testing.T) {
+	t.Parallel()
+	a := workspaceApp(t, Roles{Admins: []string{slack.UserAda}, Approvers: []string{slack.GroupApprovers}, Users: []string{slack.GroupEngineers}})
+	const yes = ""
+	tests := []struct {
+		who, user, channel string
+		uses, approves     string // part of the refusal's reason
+	}{
+		{"an admin", slack.UserAda, slack.ChannelEngineering, yes, yes},
+		{"an approver, by group", slack.UserGrace, slack.ChannelEngineering, yes, yes},
+		{"a user, by group", slack.UserLinus, slack.ChannelEngineering, yes, "not an approver"},
+		{"an admin in a direct message", slack.UserAda, "D0ADA", yes, yes},
+		{"an admin in the home tab", slack.UserAda, "", yes, yes},
+		{"an admin in a private channel", slack.UserAda, slack.ChannelPrivate, yes, yes},
+		{"a stranger", slack.UserMallory, slack.ChannelEngineering, "not a user", "not an approver"},
+		{"a guest", slack.UserGuest, slack.ChannelGeneral, "guest", "guest"},
+		{"somebody of another company", slack.UserConnect, slack.ChannelShared, "another team", "another team"},
+		{"the bot itself", slack.BotUser, slack.ChannelEngineering, "bot", "bot"},
+		{"an admin in a shared channel", slack.UserAda, slack.ChannelShared, "externally shared", "externally shared"},
+		{"an admin in a channel that is not there", slack.UserAda, "C0NOWHERE", "could not be looked up", "could not be looked up"},
+		{"somebody who is not there", "U0NOBODY", slack.ChannelEngineering, "could not be looked up", "could not be looked up"},
+		{"nobody", "", slack.ChannelEngineering, "another team", "another team"},
+	}
+	for _, tt := range tests {
+		for act, want := range map[Act]string{ActPrompt: tt.uses, ActStop: tt.uses, ActSee: tt.uses, ActApprove: tt.approves} {
+			r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: tt.user, ChannelID: tt.channel}, act)
+			switch {
+			case (r == nil) != (want == yes):
+				t.Errorf("%s, %s: refused: %v", tt.who, act, r)
+			case r != nil && (!strings.Contains(r.reason, want) || r.sentence == ""):
+				t.Errorf("%s, %s: refused as %q with %q, want %q", tt.who, act, r.reason, r.sentence, want)
+			}
+		}
+	}
+	if r := a.authorise(t.Context(), person{TeamID: slack.OtherTeamID, UserID: slack.UserAda, ChannelID: slack.ChannelEngineering}, ActPrompt); r == nil {
+		t.Error("a payload of another team passed")
+	}
+}
+
+func TestAnEmptyConfigurationLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	a := workspaceApp(t, Roles{})
+	for _, act := range []Act{ActPrompt, ActStop, ActSee, ActApprove} {
+		if r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: slack.UserAda, ChannelID: slack.ChannelEngineering}, act); r == nil {
+			t.Errorf("%s: Ada was let in", act)
+		}
+	}
+}
+
+func TestAGroupThatCannotBeLookedUpRefuses(t *testing.T) {
+	t.Parallel()
+	a := workspaceApp(t, Roles{Users: []string{"S0NOWHERE"}})
+	r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: slack.UserLinus, ChannelID: slack.ChannelEngineering}, ActPrompt)
+	if r == nil || !strings.Contains(r.reason, "could not be looked up") {
+		t.Errorf("refused: %v", r)
+	}
+}
