@@ -207,7 +207,7 @@ var conversationRows = []row{
 			t.Errorf("%s result %q", show(turn), turn.Result.Text)
 		}
 	}},
-	{"clear", "2.1.329", func(t *testing.T, cli program) {
+	{"clear", "2.1.276", func(t *testing.T, cli program) {
 		s := begin(t, cli)
 		s.run("say: before")
 		meter := claude.NewMeter(claude.Usage{})

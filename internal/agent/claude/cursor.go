@@ -24,13 +24,8 @@ type cursor struct {
 const maxDepth = 1024
 
 func (c *cursor) space() {
-	for c.i < len(c.b) {
-		switch c.b[c.i] {
-		case ' ', '\t', '\r', '\n':
-			c.i++
-		default:
-			return
-		}
+	for c.i < len(c.b) && c.b[c.i] <= ' ' && isSpace(c.b[c.i]) {
+		c.i++
 	}
 }
 
@@ -164,7 +159,7 @@ func (c *cursor) cached(last string) string {
 	if string(raw) == last {
 		return last
 	}
-	if s, ok := symbols[string(raw)]; ok {
+	if s, ok := symbol(raw); ok {
 		return s
 	}
 	return text(raw)

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bytes"
 	"errors"
 )
 
@@ -45,8 +46,8 @@ func (d *Decoder) decode(line []byte, owned bool) (Message, error) {
 		if !owned {
 			line = append([]byte(nil), line...)
 		}
-		if m.Block != nil {
-			// Its Input and Raw alias the line: take them from the copy.
+		if b := m.Block; b != nil && (len(b.Content) > 0 || b.Raw != nil || len(b.Input) > 0) {
+			// They alias the line: take them from the copy.
 			c = cursor{b: line}
 			m = new(StreamEvent)
 			d.streamEvent(&c, m)
@@ -273,10 +274,16 @@ func (d *Decoder) meta(c *cursor, key []byte, m *Meta) {
 	}
 }
 
+// deltaPrefix is how the lines begin of which there are most.
+var deltaPrefix = []byte(`{"type":"stream_event",`)
+
 // messageType finds the type of a line without decoding the rest of it. It is
 // usually the first key, but key order is not fixed: result lines of 2.1.329
 // have it near the end.
 func messageType(line []byte) string {
+	if bytes.HasPrefix(line, deltaPrefix) {
+		return "stream_event"
+	}
 	c := cursor{b: line}
 	for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
 		if string(k) == "type" {

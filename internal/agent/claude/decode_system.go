@@ -17,6 +17,7 @@ func (d *Decoder) system(c *cursor, m *System) {
 	}
 	c.i = start
 
+	// These stay on the stack: most events have none of them.
 	var retry APIRetry
 	var hook HookRun
 	var task Task
@@ -104,16 +105,20 @@ func (d *Decoder) system(c *cursor, m *System) {
 	}
 	switch subtype {
 	case "init":
-		m.Init = &init
+		m.Init = new(Init)
+		*m.Init = init
 	case "api_retry", "control_request_progress":
-		m.Retry = &retry
+		m.Retry = new(APIRetry)
+		*m.Retry = retry
 	case "hook_started", "hook_progress", "hook_response":
-		m.Hook = &hook
+		m.Hook = new(HookRun)
+		*m.Hook = hook
 	case "task_started", "task_progress", "task_updated", "task_notification":
 		if task.State == "" && subtype != "task_updated" {
 			task.State = "running"
 		}
-		m.Task = &task
+		m.Task = new(Task)
+		*m.Task = task
 	case "compact_boundary", "microcompact_boundary":
 		if m.Compact == nil {
 			m.Compact = new(Compact)

@@ -11,6 +11,8 @@ func (t *Turn) called(m *Assistant, path string, b Block) {
 	if i := t.tool(b.ID); i >= 0 {
 		t.change(i, func(item *Item) {
 			item.Final, item.UUID = true, m.UUID
+			// Its approval may have come first, and does not say whose it is.
+			item.ID, item.ParentID = join(path, b.ID), path
 			tool := *item.Tool
 			tool.Name, tool.Input = b.Name, b.Input
 			if tool.State == ToolStreaming {

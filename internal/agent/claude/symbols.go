@@ -29,3 +29,22 @@ var symbols = func() map[string]string {
 	}
 	return m
 }()
+
+// symbol returns the string of a known name. The few names that stand on every
+// delta are compared before anything is hashed.
+func symbol(raw []byte) (string, bool) {
+	switch string(raw) {
+	case "stream_event":
+		return "stream_event", true
+	case "content_block_delta":
+		return "content_block_delta", true
+	case "text_delta":
+		return "text_delta", true
+	case "input_json_delta":
+		return "input_json_delta", true
+	case "thinking_delta":
+		return "thinking_delta", true
+	}
+	s, ok := symbols[string(raw)]
+	return s, ok
+}
