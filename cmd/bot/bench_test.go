@@ -57,8 +57,11 @@ func (d *direct) stop() {
 	}
 }
 
+// deliberation is how long the person who approves thinks, in both ways.
+const deliberation = time.Second
+
 // turn runs a prompt and returns when its first text came, and when its tool was
-// allowed; both count from times that the caller takes.
+// allowed.
 func (d *direct) turn(text string) (firstText, allowed time.Time) {
 	d.b.Helper()
 	if err := d.proc.Prompt(uuid.NewString(), claude.Text(text)); err != nil {
@@ -77,6 +80,7 @@ func (d *direct) turn(text string) (firstText, allowed time.Time) {
 		case *claude.HookCallback:
 			err = d.proc.AnswerPreToolUse(m.RequestID, claude.HookAsk, "")
 		case *claude.CanUseTool:
+			time.Sleep(deliberation)
 			allowed = time.Now()
 			err = d.proc.Allow(m.RequestID, m.Input)
 		case *claude.Result:
@@ -188,7 +192,7 @@ func BenchmarkApproveToResult(b *testing.B) {
 
 		ts := w.post(linus, eng, thread, prompt)
 		card := w.card(eng, thread)
-		time.Sleep(time.Second) // the card is out, and so is everything else
+		time.Sleep(deliberation)
 		clicked := time.Now()
 		w.click(grace, eng, card.TS, "approve")
 		w.done(eng, thread, ts)

@@ -75,6 +75,9 @@ func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
 	if b.replica, err = agent.OpenReplica(e.DataDir); err != nil {
 		return nil, err
 	}
+	if n := claude.ReapOrphans(); n > 0 {
+		b.log.Warn("ended processes that an earlier run had left", zap.Int("processes", n))
+	}
 	if _, err := store.MigrateUp(ctx, e.DatabaseURL); err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}

@@ -169,6 +169,33 @@ func TestARestartBetweenTurns(t *testing.T) {
 	}
 }
 
+// TestClear: a new session from nothing, in the same thread; the ledger follows.
+func TestClear(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	thread := w.post(linus, eng, "", "@deckhand say: one")
+	w.done(eng, thread, thread)
+	cleared := w.post(linus, eng, thread, "@deckhand /clear")
+	w.done(eng, thread, cleared)
+	second := w.post(linus, eng, thread, "say: two")
+	w.says(eng, thread, "two")
+	w.done(eng, thread, second)
+	w.assertLedgerEqualsBill()
+	w.stop()
+	w.start()
+	third := w.post(linus, eng, thread, "say: three")
+	w.says(eng, thread, "three")
+	w.done(eng, thread, third)
+	for _, m := range w.messages(eng, thread) {
+		if strings.Contains(m.all(), "cannot be resumed") {
+			t.Error("the session after the /clear could not be resumed")
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM sessions`); n != 2 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
 // TestStop: by the button and by the word.
 func TestStop(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,7 @@ import (
 type session struct {
 	id       string
 	epoch    int
+	reset    bool // a /clear was seen whose epoch has not begun
 	proc     *claude.Process
 	meter    *claude.Meter
 	content  claude.Turn           // the last turn, which the next one follows

@@ -128,9 +128,7 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 			return err
 		}
 	case *claude.ConversationReset:
-		if err := w.onReset(ctx, m); err != nil {
-			return err
-		}
+		w.onReset()
 	case *claude.Result:
 		return w.onResult(ctx, m)
 	case *claude.Silence:
@@ -140,16 +138,29 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 	return nil
 }
 
-// onReset begins an epoch for what follows a /clear: a new session id and a
-// running total from zero.
-func (w *worker) onReset(ctx context.Context, m *claude.ConversationReset) error {
+// onReset notes a /clear: the running total starts from zero, and the new session's
+// id comes with a later message.
+func (w *worker) onReset() {
+	w.session.meter.Reset()
+	w.session.reset = true
+}
+
+// followReset begins the epoch that follows a /clear, in the session that the
+// process has gone over to, so that the next process resumes that one.
+func (w *worker) followReset(ctx context.Context) error {
 	s := w.session
-	s.meter.Reset()
-	if m.SessionID != "" && m.SessionID != s.id {
-		if err := w.s.c.Store.NewSession(ctx, w.heldLease(), m.SessionID, s.id); err != nil {
+	if !s.reset {
+		return nil
+	}
+	s.reset = false
+	if id := s.proc.SessionID(); id != s.id {
+		if err := w.s.c.Store.NewSession(ctx, w.heldLease(), id, s.id); err != nil {
 			return err
 		}
-		s.id, w.thread.SessionID = m.SessionID, m.SessionID
+		if err := w.s.c.Store.MarkStarted(ctx, id); err != nil {
+			return err
+		}
+		s.id, w.thread.SessionID = id, id
 	}
 	return w.newEpoch(ctx)
 }
@@ -160,6 +171,9 @@ func (w *worker) newEpoch(ctx context.Context) (err error) {
 }
 
 func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
+	if err := w.followReset(ctx); err != nil {
+		return err
+	}
 	deltas, reset := w.session.meter.Observe(r)
 	if reset {
 		if err := w.newEpoch(ctx); err != nil {

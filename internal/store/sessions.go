@@ -38,6 +38,15 @@ func (s *Store) SessionStarted(ctx context.Context, id string) (bool, error) {
 	return started, nil
 }
 
+// MarkStarted records that the session has a transcript: a /clear began it in a
+// process that runs.
+func (s *Store) MarkStarted(ctx context.Context, id string) error {
+	if _, err := s.pool.Exec(ctx, `UPDATE sessions SET started = true WHERE id = $1`, id); err != nil {
+		return fmt.Errorf("mark session %s as started: %w", id, err)
+	}
+	return nil
+}
+
 // BeginEpoch records that a process of the session started from a running total
 // of baseline micro-USD, and returns the epoch's number, from 1.
 func (s *Store) BeginEpoch(ctx context.Context, l Lease, sessionID, cliVersion string, baseline int64) (int, error) {
