@@ -72,6 +72,11 @@ type Turn struct {
 	AgentTurns   int
 	CostMicroUSD int64
 	Estimated    bool
+	// Breaks are the lengths that Content.Items had when something else was shown
+	// in the thread, such as an approval's card: what follows belongs below it.
+	Breaks []int
+	// StoppedBy is the Slack user who stopped the turn, or empty.
+	StoppedBy string
 	// Waiting is the number of approvals that the turn is waiting for now.
 	Waiting int
 	// Problem is a sentence for people when State is TurnFailed or

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type turn struct {
 	prompt    store.Prompt
 	content   claude.Turn
 	asked     map[string]*asked // approvals that the CLI waits for, by our id
+	breaks    []int             // see Turn.Breaks
 	stoppedBy string            // who pressed Stop; empty while nobody did
 	expired   bool              // an approval's time ran out
 	hung      bool              // it was killed for its silence
@@ -196,7 +198,7 @@ func (w *worker) outcome(r *claude.Result) (TurnState, string) {
 	t := w.turn
 	switch {
 	case t.stoppedBy != "":
-		return TurnInterrupted, "Stopped by <@" + t.stoppedBy + ">."
+		return TurnInterrupted, ""
 	case t.expired:
 		return TurnInterrupted, "Nobody decided in time, so the work is paused. Write “continue” to be asked again."
 	case r.Interrupted():
@@ -280,7 +282,7 @@ func (w *worker) onExit(ctx context.Context) error {
 	}
 	switch t := w.turn; {
 	case t.stoppedBy != "":
-		return w.endTurn(ctx, TurnInterrupted, "Stopped by <@"+t.stoppedBy+">.", entries, 0)
+		return w.endTurn(ctx, TurnInterrupted, "", entries, 0)
 	case t.hung:
 		return w.endTurn(ctx, TurnFailed, fmt.Sprintf("Claude Code said nothing for %s and was stopped. Write “continue” to go on from here.", w.s.c.Limits.Silence), entries, 0)
 	}
@@ -415,6 +417,6 @@ func (w *worker) view(t *turn) Turn {
 	return Turn{
 		ID: t.row.ID, Thread: w.thread.Key(), Project: w.project.Name, Workspace: w.thread.Workspace,
 		RequestedBy: t.row.RequestedBy, State: TurnRunning, Content: t.content,
-		StartedAt: t.row.StartedAt, Waiting: len(t.asked),
+		StartedAt: t.row.StartedAt, Waiting: len(t.asked), Breaks: slices.Clip(t.breaks), StoppedBy: t.stoppedBy,
 	}
 }

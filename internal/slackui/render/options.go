@@ -11,6 +11,9 @@ type Options struct {
 	// Workspace is the folder that paths are shown relative to; for an approval,
 	// its own folder is used.
 	Workspace string
+	// Continued says that the turn goes on in a later message: this one has no
+	// status, no controls and no sum.
+	Continued bool
 }
 
 func (o Options) redact(s string) string {

@@ -75,7 +75,11 @@ func (v *view) footer() string {
 	var parts []string
 	switch t.State {
 	case agent.TurnInterrupted:
-		parts = append(parts, "⏹️ Stopped")
+		stopped := "⏹️ Stopped"
+		if t.StoppedBy != "" {
+			stopped += " by " + mention(t.StoppedBy)
+		}
+		parts = append(parts, stopped)
 	case agent.TurnFailed:
 		parts = append(parts, "❌ Failed")
 	case agent.TurnDone, agent.TurnRunning:

@@ -37,7 +37,7 @@ func Turn(t agent.Turn, o Options) []Page {
 	pages := make([]Page, len(sheets))
 	for i, s := range sheets {
 		last := i == len(sheets)-1
-		pages[i] = v.page(s, i, last, cut && last)
+		pages[i] = v.page(s, i, last && !o.Continued, cut && last)
 	}
 	return pages
 }
@@ -222,7 +222,7 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 		}
 	}
 	if !last {
-		return Page{Text: v.excerpt(text, ""), Blocks: blocks}
+		return Page{Text: v.excerpt(text, ""), Blocks: blocks, Cut: cut}
 	}
 	if todos := v.todos(); todos != "" {
 		blocks = append(blocks, section(id("todos"), todos))
