@@ -2,6 +2,7 @@ package slackui
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -143,14 +144,13 @@ func (a *App) whisper(channel, threadTS, user string, page render.Page) {
 	})
 }
 
-// say posts a page into a thread.
+// say posts a page into a thread, and tries for long: what was told to nobody was
+// not said.
 func (a *App) say(channel, threadTS string, page render.Page) {
-	a.publisher.Once(publish.Call{
-		Method: publish.PostMessage, Channel: channel, Priority: publish.Normal, Group: threadTS, What: "say",
-		Do: func(ctx context.Context) error {
-			_, _, err := a.api.PostMessageContext(ctx, channel, append(pageOptions(page), slack.MsgOptionTS(threadTS))...)
-			return err
-		},
+	a.publisher.Show(publish.Message{
+		Key: "say/" + rand.Text(), Channel: channel, ThreadTS: threadTS, Group: threadTS,
+		Page: page, Priority: publish.Normal, Final: true,
+		OnError: func(err error) { a.log.Error("say something in a thread", zap.Error(err)) },
 	})
 }
 
