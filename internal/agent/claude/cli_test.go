@@ -1,6 +1,7 @@
 package claude_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -268,12 +269,16 @@ func (s *session) ended() {
 }
 
 // transcribed waits until the session can be resumed: old versions write their
-// transcript a moment after the result.
+// transcript bit by bit, and its end a moment after the result.
 func (s *session) transcribed() {
 	s.t.Helper()
 	eventually(s.ctx, s.t, func() bool {
 		found, err := filepath.Glob(filepath.Join(s.home, ".claude", "projects", "*", s.id+".jsonl"))
-		return err == nil && len(found) == 1
+		if err != nil || len(found) != 1 {
+			return false
+		}
+		b, err := os.ReadFile(found[0])
+		return err == nil && bytes.Contains(b, []byte(`"type":"assistant"`))
 	})
 }
 
