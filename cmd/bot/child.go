@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -16,8 +17,6 @@ const (
 	stopGrace = 20 * time.Second
 	// restartPause keeps a child that dies at once from spinning.
 	restartPause = 300 * time.Millisecond
-	// startupTime: a child that ends sooner than this never worked.
-	startupTime = 3 * time.Second
 )
 
 type childOptions struct {
@@ -37,6 +36,9 @@ type child struct {
 	quit   chan struct{}
 	once   sync.Once
 
+	// works is set once the child was seen to work: only then is it started again.
+	works atomic.Bool
+
 	mu  sync.Mutex
 	cmd *exec.Cmd
 }
@@ -52,7 +54,6 @@ func (c *child) own(started chan<- error) {
 	runtime.LockOSThread()
 	defer close(c.done)
 	for first := true; ; first = false {
-		began := time.Now()
 		exited, err := c.start()
 		if first {
 			started <- err
@@ -68,7 +69,7 @@ func (c *child) own(started chan<- error) {
 			c.end(exited)
 			return
 		}
-		if first && time.Since(began) < startupTime {
+		if !c.works.Load() {
 			close(c.failed)
 			return
 		}

@@ -209,6 +209,7 @@ func (d *demo) startBot(ctx context.Context) error {
 	defer cancel()
 	for {
 		if ready(ctx, "http://"+health+"/readyz") {
+			d.bot.works.Store(true)
 			return d.writeState()
 		}
 		select {

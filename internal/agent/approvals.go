@@ -94,6 +94,7 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 	if a.Status != store.ApprovalPending {
 		return w.onDecided(ctx, id, nil) // decided while the process was gone
 	}
+	w.show() // what led to the question, above it
 	if n := len(t.content.Items); len(t.breaks) == 0 || t.breaks[len(t.breaks)-1] != n {
 		t.breaks = append(t.breaks, n)
 	}

@@ -40,6 +40,7 @@ type shownTurn struct {
 	latest   agent.Turn
 	rendered time.Time
 	timer    *time.Timer // of the next rendering; nil while none is due
+	last     string      // the key of its last message; empty while there is none
 }
 
 func newFrontend(a *App) *frontend {
@@ -86,14 +87,14 @@ func (f *frontend) showLatest(id int64) {
 // render shows the latest state. As long as there is nothing to see, the pace does
 // not count: the first text goes out at once.
 func (s *shownTurn) render(f *frontend) {
-	if f.publish(s.latest) > 0 {
+	if s.last = f.publish(s.latest); s.last != "" {
 		s.rendered = time.Now()
 	}
 }
 
-// publish renders the turn, shows each page as one message, and returns how many
-// there are. f.mu is held, so that renderings reach the publisher in order.
-func (f *frontend) publish(t agent.Turn) (pages int) {
+// publish renders the turn, shows each page as one message, and returns the key of
+// the last. f.mu is held, so that renderings reach the publisher in order.
+func (f *frontend) publish(t agent.Turn) (last string) {
 	rendered := f.pages(t)
 	cut := false
 	previous := ""
@@ -119,7 +120,7 @@ func (f *frontend) publish(t agent.Turn) (pages int) {
 	if cut && t.State.Ended() {
 		f.attach(t)
 	}
-	return len(rendered)
+	return previous
 }
 
 // pagesPerPart is more than a part of a turn can have.
@@ -196,7 +197,7 @@ func (f *frontend) ShowApproval(a store.Approval) {
 		return // it never had a card
 	}
 	f.app.publisher.Show(publish.Message{
-		Key: "approval/" + a.ID, Channel: a.Thread.ChannelID, ThreadTS: a.Thread.ThreadTS, Group: a.Thread.ThreadTS,
+		Key: "approval/" + a.ID, After: f.lead(a.TurnID), Channel: a.Thread.ChannelID, ThreadTS: a.Thread.ThreadTS, Group: a.Thread.ThreadTS,
 		TS: a.MessageTS, Page: render.Approval(a, render.Options{Redact: f.app.c.Redact, Workspace: a.Workspace}),
 		Priority: publish.High, Final: a.Status != store.ApprovalPending,
 		OnPosted: func(ts string) {
@@ -208,6 +209,23 @@ func (f *frontend) ShowApproval(a store.Approval) {
 			f.app.log.Error("show an approval's card", zap.String("approval", a.ID), zap.Error(err))
 		},
 	})
+}
+
+// lead shows what the turn has said so far, which belongs above the card, and
+// returns the key of its last message.
+func (f *frontend) lead(turnID int64) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.turns[turnID]
+	if s == nil {
+		return ""
+	}
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+		s.render(f)
+	}
+	return s.last
 }
 
 // MarkPrompt implements [agent.Frontend]. The eyes that say that a message was
