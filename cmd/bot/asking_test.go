@@ -185,7 +185,6 @@ func TestAHostileRepository(t *testing.T) {
 			t.Errorf("%s is there", trace)
 		}
 	}
-	// The instructions of its CLAUDE.md reach the model, as text, by us.
 }
 
 // TestApproveByCode: the second way to an approval, for when buttons fail.
