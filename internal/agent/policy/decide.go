@@ -1,0 +1,328 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// The texts of what no rule decides.
+const (
+	defaultAsked    = "default: what no rule allows is asked"
+	defaultOutside  = "default: reading outside the workspace is asked"
+	defaultSecret   = "default: reading a file that looks like a secret is asked"
+	defaultRead     = "default: reading inside the workspace is allowed"
+	defaultBooks    = "default: the agent's own bookkeeping is allowed"
+	defaultPersonal = "default: it asks a person by its nature"
+)
+
+// finding is what the rules say of one part of a call.
+type finding struct {
+	verdict Verdict
+	rule    *Rule // nil for a default
+	text    string
+	why     string
+}
+
+// Decide says what becomes of a call. It resolves symbolic links but changes
+// nothing, keeps nothing, and is safe for concurrent use.
+func (p *Policy) Decide(c Call) Decision {
+	req := readCall(&c)
+	var out Decision
+	var asked []Rule
+	var allowedBy []string
+	quiet := true // nothing but units that decide nothing by themselves
+	for i := range req.parts() {
+		if req.silent(i) {
+			f := p.part(req, i, true)
+			if f.verdict == Allow {
+				continue
+			}
+			out.take(f, &asked)
+			quiet = false
+			continue
+		}
+		quiet = false
+		f := p.part(req, i, false)
+		if f.verdict == Allow && f.rule != nil {
+			if s := f.rule.String(); !slices.Contains(allowedBy, s) {
+				allowedBy = append(allowedBy, s)
+			}
+		}
+		out.take(f, &asked)
+	}
+	if quiet {
+		out.take(p.part(req, 0, false), &asked)
+	}
+	if out.Verdict == Allow && len(allowedBy) > 1 {
+		out.Rule = strings.Join(allowedBy, "; ")
+	}
+	p.settle(&out, asked, req)
+	return out
+}
+
+// take makes the decision as strict as a finding.
+func (d *Decision) take(f finding, asked *[]Rule) {
+	if f.verdict == Ask && f.rule != nil {
+		*asked = append(*asked, *f.rule)
+	}
+	stricter := d.Verdict == "" || f.verdict.Stricter(d.Verdict)
+	// Among questions, that of a rule comes before the default's.
+	if !stricter && !(f.verdict == Ask && d.Verdict == Ask && f.rule != nil && len(*asked) == 1) {
+		if d.Why == "" && f.verdict == d.Verdict && d.Verdict == Ask {
+			d.Why = f.why
+		}
+		return
+	}
+	d.Verdict, d.Rule, d.Why, d.Source, d.because = f.verdict, f.text, f.why, "", ""
+	if f.rule != nil {
+		d.Source, d.because = f.rule.Source, f.rule.Because
+	}
+}
+
+// settle fills in the terms of a decision. Of a command whose parts are asked by
+// several rules, the strictest of each term holds, and those may decide whom all of
+// them name: putting a harmless command beside a guarded one changes nobody.
+func (p *Policy) settle(d *Decision, asked []Rule, req *request) {
+	d.Terms = p.Default.normal()
+	if d.Verdict != Ask {
+		d.Terms.Because = d.because
+		return
+	}
+	for i, r := range asked {
+		t := r.Terms(p.Default).normal()
+		if i == 0 {
+			d.Terms = t
+			continue
+		}
+		if len(d.Terms.Approvers) == 0 {
+			d.Terms.Approvers = t.Approvers
+		} else if len(t.Approvers) > 0 {
+			both := slices.DeleteFunc(slices.Clone(d.Terms.Approvers), func(a string) bool { return !slices.Contains(t.Approvers, a) })
+			if len(both) == 0 {
+				d.Verdict, d.Terms.Because = Deny, ""
+				d.Why = "its parts are asked of different people (" + asked[0].String() + "; " + r.String() + "), so nobody could decide about all of it: run them one by one"
+				return
+			}
+			d.Terms.Approvers = both
+		}
+		d.Terms.Quorum = max(d.Terms.Quorum, t.Quorum)
+		d.Terms.Dangerous = d.Terms.Dangerous || t.Dangerous
+		d.Terms.RequesterMayApprove = d.Terms.RequesterMayApprove && t.RequesterMayApprove
+		d.Terms.Timeout = min(d.Terms.Timeout, t.Timeout)
+		if t.OnTimeout == DenyOnTimeout {
+			d.Terms.OnTimeout = t.OnTimeout
+		}
+		if t.Because != "" && t.Because != d.Terms.Because {
+			d.Terms.Because = strings.TrimSpace(d.Terms.Because + " " + t.Because)
+		}
+	}
+	d.Grantable = !d.Terms.Dangerous && d.Terms.Quorum <= 1 && !personal[req.call.Tool] && req.coverable()
+}
+
+// silent reports whether a part decides nothing by itself: a cd inside the
+// workspace, what a wrapper holds, the reading of a file that may be read. Rules
+// may still deny it or ask.
+func (req *request) silent(i int) bool {
+	if req.script == nil || len(req.script.units) == 0 {
+		return false
+	}
+	u := &req.script.units[i]
+	return u.neutral || u.nested
+}
+
+// part finds what the rules say of one part. A silent part is allowed where no
+// rule denies or asks.
+func (p *Policy) part(req *request, i int, silent bool) finding {
+	always := personal[req.call.Tool]
+	var why, doubt string
+	for k := range p.Rules {
+		r := &p.Rules[k]
+		if !r.holds(req.call) {
+			continue
+		}
+		for j := range r.Patterns {
+			pat := &r.Patterns[j]
+			if r.Verdict == Allow {
+				if silent && !always {
+					if req.coversSilent(pat, i) {
+						return finding{Allow, r, "", ""}
+					}
+					continue
+				}
+				ok, w := req.covers(pat, i)
+				switch {
+				case ok && always:
+					return finding{Ask, nil, defaultPersonal, "no rule answers for a person"}
+				case ok && doubt == "":
+					return finding{Allow, r, r.Verdict.of(pat), ""}
+				case why == "":
+					why = w
+				}
+				continue
+			}
+			switch hit, d := req.hits(pat, i); {
+			case hit && r.Verdict == Ask:
+				return finding{Ask, r, r.Verdict.of(pat), first(doubt, why)}
+			case hit:
+				return finding{Deny, r, r.Verdict.of(pat), req.whichPart(i)}
+			case d != "" && doubt == "":
+				doubt = d + ", which " + r.Verdict.of(pat) + " is about"
+			}
+		}
+	}
+	switch {
+	case doubt != "":
+		return finding{Ask, nil, defaultAsked, doubt}
+	case silent:
+		return finding{Allow, nil, "", ""}
+	}
+	return req.fallback(i, why)
+}
+
+func (v Verdict) of(p *Pattern) string { return string(v) + " " + p.text }
+
+func first(s ...string) string {
+	for _, x := range s {
+		if x != "" {
+			return x
+		}
+	}
+	return ""
+}
+
+// fallback is what holds where no rule decides.
+func (req *request) fallback(i int, why string) finding {
+	tool := req.call.Tool
+	ask := func(text string) finding { return finding{Ask, nil, text, first(why, req.bad, req.trouble(i))} }
+	switch {
+	case personal[tool]:
+		return finding{Ask, nil, defaultPersonal, ""}
+	case req.kind == kindRead:
+		return readable(&req.target[0], req.bad, ask)
+	case req.script != nil && len(req.script.units) > 0 && req.script.units[i].target != nil && !req.script.units[i].write:
+		if hard := first(req.bad, req.script.hard, req.script.units[i].soft); hard != "" {
+			return ask(defaultAsked)
+		}
+		return readable(req.script.units[i].target, "", ask)
+	case bookkeeping[tool]:
+		if req.bad != "" {
+			return ask(defaultAsked)
+		}
+		return finding{Allow, nil, defaultBooks, ""}
+	}
+	return ask(defaultAsked)
+}
+
+func readable(t *target, bad string, ask func(string) finding) finding {
+	switch {
+	case bad != "":
+		return ask(defaultAsked)
+	case !t.inside:
+		return ask(defaultOutside)
+	case secretLooking(t.rel), secretLooking(t.written), t.folder && secretFilter(t.filter):
+		return ask(defaultSecret)
+	}
+	return finding{Allow, nil, defaultRead, ""}
+}
+
+// secretFilter reports whether a search looks for files that look like secrets.
+func secretFilter(filter string) bool {
+	return filter != "" && (secretLooking(filter) || secretLooking(strings.ReplaceAll(filter, "*", "")) || secretLooking(strings.ReplaceAll(filter, "*", "x")))
+}
+
+// trouble is what would keep any rule from allowing a part, for the explanation.
+func (req *request) trouble(i int) string {
+	switch {
+	case req.script == nil:
+		if req.kind == kindWeb {
+			return req.link.why
+		}
+		if len(req.target) == 1 && !req.target[0].inside {
+			return req.target[0].written + " is " + outsideWords(&req.target[0])
+		}
+		return ""
+	case req.script.hard != "" || len(req.script.units) == 0:
+		return req.script.hard
+	}
+	u := &req.script.units[i]
+	if u.target != nil && u.soft == "" && u.write {
+		return "the redirection writes " + u.target.written + ", which no rule allows"
+	}
+	if u.soft == "" && u.target == nil && u.text() != req.script.src {
+		return "no rule allows " + u.text()
+	}
+	return u.soft
+}
+
+// whichPart says which part of a compound command decided.
+func (req *request) whichPart(i int) string {
+	if req.script == nil || len(req.script.units) < 2 {
+		return ""
+	}
+	u := &req.script.units[i]
+	if u.target != nil {
+		return "it opens " + u.target.written
+	}
+	return "it runs " + u.text()
+}
+
+// text is the unit's command for people, cut when it is long.
+func (u *unit) text() string {
+	var b strings.Builder
+	for j, w := range u.words {
+		if j > 0 {
+			b.WriteByte(' ')
+		}
+		if b.Len()+len(w.text) > 80 {
+			b.WriteString("…")
+			break
+		}
+		b.WriteString(w.text)
+	}
+	return b.String()
+}
+
+// Covers reports whether an allow pattern covers the whole call, by the same
+// strictness as an allow rule; why says what kept it from it.
+func Covers(p Pattern, c Call) (ok bool, why string) {
+	if personal[c.Tool] {
+		return false, "no rule answers for a person"
+	}
+	return readCall(&c).covered(&p)
+}
+
+func (req *request) covered(p *Pattern) (bool, string) {
+	decided := false
+	for i := range req.parts() {
+		if req.silent(i) {
+			continue
+		}
+		decided = true
+		if ok, why := req.covers(p, i); !ok {
+			if req.script != nil && len(req.script.units) > 0 && req.script.units[i].target != nil && req.fallback(i, "").verdict == Allow {
+				continue
+			}
+			return false, first(why, "the pattern does not match")
+		}
+	}
+	if !decided {
+		return req.covers(p, 0)
+	}
+	return true, ""
+}
+
+// coverable reports whether there is any pattern that covers the call.
+func (req *request) coverable() bool {
+	switch {
+	case req.bad != "":
+		return false
+	case req.script != nil:
+		return req.script.hard == "" && len(req.script.units) > 0
+	case len(req.target) == 1:
+		t := &req.target[0]
+		return t.resolved != "" && (!t.folder || t.resolved != "/")
+	case req.kind == kindWeb:
+		return req.link.host != ""
+	}
+	return true
+}

@@ -1,0 +1,284 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// hits reports whether a denying or asking pattern matches part i of a request:
+// widely, where covers is narrow. doubt is set when it may match, and nobody can
+// tell.
+func (req *request) hits(p *Pattern, i int) (hit bool, doubt string) {
+	switch p.kind {
+	case kindName:
+		return p.names(req.call.Tool), ""
+	case kindBash:
+		if req.kind != kindBash {
+			return false, ""
+		}
+		return p.cmd == nil || len(req.script.units) > 0 && p.cmd.hits(&req.script.units[i], req.script), ""
+	case kindWeb:
+		if req.kind != kindWeb {
+			return false, ""
+		}
+		if p.web == nil {
+			return true, ""
+		}
+		return p.web.hits(req.link.host) || slices.ContainsFunc(req.link.may, p.web.hits), ""
+	case kindRead, kindEdit:
+		return req.hitsFile(p, i)
+	}
+	return false, ""
+}
+
+func (req *request) hitsFile(p *Pattern, i int) (bool, string) {
+	if req.kind == kindBash {
+		if len(req.script.units) == 0 {
+			return false, ""
+		}
+		return req.hitsUnit(p, &req.script.units[i])
+	}
+	if req.kind != p.kind {
+		return false, ""
+	}
+	if p.glob == nil {
+		return true, ""
+	}
+	t := &req.target[0]
+	switch {
+	case p.glob.hits(t):
+		return true, ""
+	case t.folder && p.glob.reaches(t):
+		return false, "what it searches may hold files"
+	case t.resolved == "":
+		return false, "nobody can tell whether it is a file"
+	}
+	return false, ""
+}
+
+// hitsUnit looks for a denied path among the words of a command and in its
+// redirections.
+func (req *request) hitsUnit(p *Pattern, u *unit) (bool, string) {
+	if u.target != nil {
+		if u.write != (p.kind == kindEdit) {
+			return false, ""
+		}
+		return p.glob == nil || p.glob.hits(u.target), ""
+	}
+	if p.glob == nil || p.glob.all && p.glob.base == "" {
+		return false, "" // every file: no word of a command tells it from another
+	}
+	args, paths := u.args(), req.names(u)
+	if p.kind == kindEdit && u.reads {
+		return false, ""
+	}
+	doubt, exist := "", false
+	all := p.kind == kindRead && u.sweeps
+	for i := range args[1:] {
+		if w := &args[i+1]; w.glob && p.glob.expands(w.text) {
+			doubt = "the wildcard " + w.text + " may stand for a file"
+		}
+	}
+	for _, n := range paths {
+		for i := range n.targets {
+			t := &n.targets[i]
+			if p.glob.hits(t) {
+				return true, ""
+			}
+			exist = exist || t.exists
+			if all && t.dir && p.glob.below(*t) {
+				doubt = "it reads all of " + n.path + ", which may hold a file"
+			}
+		}
+	}
+	if all && !exist {
+		for _, t := range req.unitTargets(u, ".") {
+			if p.glob.below(t) {
+				doubt = "it reads all of the folder that it runs in, which may hold a file"
+			}
+		}
+	}
+	return false, doubt
+}
+
+// below reports whether files that the glob matches may lie below a folder of a
+// command.
+func (g *glob) below(t target) bool {
+	t.folder = true
+	return (t.inside || g.abs) && g.reaches(&t)
+}
+
+// named is a path that a word of a command may name, and the files that it may
+// mean.
+type named struct {
+	word    int // of the innermost command
+	path    string
+	targets []target
+}
+
+// names are the paths in a unit's arguments. They are looked up once, because
+// every rule about paths asks.
+func (req *request) names(u *unit) []named {
+	if u.asked {
+		return u.named
+	}
+	u.asked = true
+	base := baseName(u.program())
+	u.reads, u.sweeps = reading[base], recursive(base, u.args())
+	for i, w := range u.args() {
+		if i == 0 {
+			continue
+		}
+		for _, s := range pathsIn(w.text) {
+			u.named = append(u.named, named{i, s, req.unitTargets(u, s)})
+		}
+	}
+	return u.named
+}
+
+// unitTargets are the files that a path may mean, from wherever the unit may run.
+func (req *request) unitTargets(u *unit, path string) []target {
+	dirs := u.dirs
+	if strings.HasPrefix(path, "/") {
+		dirs = []string{"/"}
+	}
+	if dirs == nil {
+		t := req.root.lexical(req.root.written, path)
+		return []target{t, {written: path}}
+	}
+	out := make([]target, 0, len(dirs))
+	for _, d := range dirs {
+		out = append(out, req.root.physical(d, path))
+	}
+	return out
+}
+
+// expands reports whether a wildcard in a command may stand for a file that the
+// glob matches. It errs on the side of yes.
+func (g *glob) expands(w string) bool {
+	w = strings.ToLower(w)
+	head := w[:strings.IndexAny(w, "*?[")]
+	if i := strings.LastIndexByte(head, '/'); i >= 0 {
+		head = head[i+1:]
+	}
+	tail := w[strings.LastIndexAny(w, "*?]")+1:]
+	if strings.Contains(tail, "/") || g.suffix == "" {
+		return true
+	}
+	// The last name: what the wildcard begins and ends with must fit the glob's own.
+	if !strings.HasSuffix(g.suffix, tail) && !strings.HasSuffix(tail, g.suffix) {
+		return false
+	}
+	name := strings.ToLower(g.text[strings.LastIndexByte(g.text, '/')+1:])
+	if i := strings.IndexAny(name, "*?[{"); i >= 0 {
+		name = name[:i]
+	}
+	if head == "" {
+		return !strings.HasPrefix(name, ".") || tail != "" // a wildcard does not begin with a dot
+	}
+	return strings.HasPrefix(name, head) || strings.HasPrefix(head, name)
+}
+
+// recursive reports whether a program reads all that is below its arguments.
+func recursive(base string, args []word) bool {
+	switch base {
+	case "rg", "ag", "ack", "tar", "bsdtar", "zip", "7z", "rsync":
+		return true
+	case "grep", "egrep", "fgrep", "cp", "scp", "diff", "cat":
+		for _, w := range args[1:] {
+			if strings.HasPrefix(w.text, "--rec") || strings.HasPrefix(w.text, "--dir") || strings.HasPrefix(w.text, "--arch") ||
+				strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.ContainsAny(w.text, "rRad") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hits reports whether a denying or asking pattern matches a unit: by the
+// program's base name, with options anywhere, and with any further words.
+func (c *command) hits(u *unit, s *script) bool {
+	if c.exact && c.text == s.src {
+		return true
+	}
+	if u.target != nil || c.words == nil && !c.rest {
+		return false
+	}
+	for _, at := range u.inner {
+		if c.loose(u.words[at:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *command) loose(words []word) bool {
+	if len(c.words) == 0 {
+		return true
+	}
+	if words[0].glob && !c.words[0].literal() {
+		return true
+	}
+	if words[0].dynamic != "" {
+		return false
+	}
+	base := baseName(words[0].text)
+	base = strings.TrimSuffix(base, ".exe")
+	if c.prog != "" {
+		if base != c.prog && versionless(base) != c.prog {
+			return false
+		}
+	} else if !c.words[0].match(base, true) && !c.words[0].match(words[0].text, true) {
+		return false
+	}
+	return looseArgs(c.words[1:], words[1:], 4)
+}
+
+// versionless is python3.12 without its version: python.
+func versionless(base string) string {
+	if v := versioned(base); v != "" {
+		return v
+	}
+	return base
+}
+
+// looseArgs finds the pattern's words among a command's, in their order, with
+// options and their values between them. A pattern's own options may stand
+// anywhere. steps bounds how many options with a value are tried.
+func looseArgs(pattern []pword, args []word, steps int) bool {
+	if len(pattern) == 0 {
+		return true
+	}
+	p := pattern[0]
+	if p.literal() && strings.HasPrefix(p.text, "-") && p.text != "-" && p.text != "--" {
+		for _, a := range args {
+			if sameOption(p.text, a.text) {
+				return looseArgs(pattern[1:], args, steps)
+			}
+		}
+		return false
+	}
+	for i, a := range args {
+		if a.known() && p.match(a.text, true) && looseArgs(pattern[1:], args[i+1:], steps) {
+			return true
+		}
+		if !a.known() && a.glob && looseArgs(pattern[1:], args[i+1:], steps) {
+			return true
+		}
+		if !strings.HasPrefix(a.text, "-") {
+			return false
+		}
+		if steps > 0 && !strings.Contains(a.text, "=") && i+2 <= len(args) && looseArgs(pattern, args[i+2:], steps-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameOption: -f is also in -xf, and --force in --force=now.
+func sameOption(want, have string) bool {
+	if want == have || strings.HasPrefix(have, want+"=") {
+		return true
+	}
+	return len(want) == 2 && len(have) > 1 && have[0] == '-' && have[1] != '-' && strings.IndexByte(have[1:], want[1]) >= 0
+}

@@ -1,0 +1,218 @@
+package policy
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// root is a workspace as it is written and as it is once its symbolic links are
+// resolved. resolved is empty when it cannot be; then nothing is inside.
+type root struct {
+	written, resolved string
+}
+
+func newRoot(workspace string) root {
+	rt := root{written: filepath.Clean(workspace)}
+	if !filepath.IsAbs(workspace) {
+		return rt
+	}
+	if r, err := filepath.EvalSymlinks(rt.written); err == nil {
+		rt.resolved = r
+	}
+	return rt
+}
+
+// target is a file or folder that a call works on.
+type target struct {
+	written  string // as in the call
+	abs      string // absolute, without . and .., links not resolved
+	resolved string // absolute, links resolved; empty when they cannot be
+	rel      string // resolved, relative to the workspace; only when inside
+	inside   bool
+	linked   bool // a symbolic link was followed
+	exists   bool
+	dir      bool   // it is a folder, or a link to something
+	why      string // why it is not inside, when that is not plain
+
+	// The names that rules which deny look at, in lower case: relative to the
+	// workspace, and absolute.
+	rels, fulls []string
+
+	folder bool   // everything below it is meant
+	filter string // Grep and Glob: the names that are meant, or empty
+}
+
+func (t *target) whyOutside() string {
+	if t.why != "" {
+		return t.why
+	}
+	if t.linked {
+		return "which leads out of the workspace by a symbolic link"
+	}
+	return "outside the workspace"
+}
+
+// lexical resolves a path as the CLI's file tools do: .. first, links then.
+func (rt root) lexical(dir, path string) target {
+	t := target{written: path}
+	abs := path
+	if !filepath.IsAbs(path) {
+		abs = filepath.Join(dir, path)
+	}
+	t.abs = filepath.Clean(abs)
+	rt.finish(&t, t.abs)
+	t.names(rt)
+	return t
+}
+
+// names fills in rels and fulls.
+func (t *target) names(rt root) {
+	low := strings.ToLower(t.abs)
+	t.fulls = append(make([]string, 0, 2), low)
+	if t.resolved != "" && t.resolved != t.abs {
+		t.fulls = append(t.fulls, strings.ToLower(t.resolved))
+	}
+	rels := make([]string, 0, 2)
+	add := func(rel string) {
+		if rel = strings.ToLower(rel); !slices.Contains(rels, rel) {
+			rels = append(rels, rel)
+		}
+	}
+	if t.inside {
+		add(t.rel)
+	}
+	if rel, ok := below(rt.written, t.abs); ok && rel != "" {
+		add(rel)
+	}
+	if rt.resolved != "" && rt.resolved != rt.written {
+		if rel, ok := below(rt.resolved, t.abs); ok && rel != "" {
+			add(rel)
+		}
+	}
+	t.rels = rels
+}
+
+// physical resolves a path as the kernel does: component by component. dir is
+// absolute and resolved.
+func (rt root) physical(dir, path string) target {
+	t := rt.lexical(dir, path)
+	if !strings.Contains(path, "..") {
+		return t
+	}
+	full := path
+	if !filepath.IsAbs(path) {
+		full = dir + "/" + path
+	}
+	var kernel target
+	if !kernel.follow("/", full) || kernel.resolved != t.resolved {
+		t.inside, t.resolved, t.why = false, "", "which means one folder by its name and another by its links"
+	}
+	return t
+}
+
+// finish resolves the links of t.abs and places it in relation to the workspace.
+func (rt root) finish(t *target, abs string) {
+	if rt.resolved == "" {
+		t.why = "which has no workspace to lie in"
+		return
+	}
+	var ok bool
+	if rest, in := below(rt.resolved, abs); in {
+		ok = t.follow(rt.resolved, rest)
+	} else if rest, in := below(rt.written, abs); in {
+		ok = t.follow(rt.resolved, rest)
+	} else {
+		ok = t.follow("/", abs)
+	}
+	if !ok {
+		t.resolved, t.why = "", "whose symbolic links cannot be followed"
+		return
+	}
+	t.rel, t.inside = below(rt.resolved, t.resolved)
+	if t.inside && t.rel == "" {
+		t.rel = "."
+	}
+}
+
+// follow sets t.resolved to a path from a folder that is resolved, with its links
+// resolved. What does not exist yet is taken as it is written; ok is false for a
+// link that leads nowhere or a folder that cannot be looked into, because that
+// may lead anywhere.
+func (t *target) follow(from, path string) (ok bool) {
+	cur := from
+	t.exists, t.dir = true, true
+	for name := range strings.SplitSeq(path, "/") {
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			cur = filepath.Dir(cur)
+			continue
+		}
+		next := cur + "/" + name
+		if cur == "/" {
+			next = "/" + name
+		}
+		if !t.exists {
+			cur = next
+			continue
+		}
+		info, err := os.Lstat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			t.exists, t.dir = false, false
+			cur = next
+		case err != nil:
+			return false
+		case info.Mode()&fs.ModeSymlink != 0:
+			t.linked = true
+			if cur, err = filepath.EvalSymlinks(next); err != nil {
+				return false
+			}
+		default:
+			t.dir = info.IsDir()
+			cur = next
+		}
+	}
+	t.resolved = cur
+	return true
+}
+
+// below returns the part of a clean path p below a clean folder.
+func below(folder, p string) (rest string, ok bool) {
+	if p == folder {
+		return "", true
+	}
+	if folder == "/" {
+		return strings.TrimPrefix(p, "/"), strings.HasPrefix(p, "/")
+	}
+	if len(p) > len(folder) && p[len(folder)] == '/' && p[:len(folder)] == folder {
+		return p[len(folder)+1:], true
+	}
+	return "", false
+}
+
+// oddPath says what makes the CLI and us disagree about a path, or people about
+// what they see.
+func oddPath(p string) string {
+	switch {
+	case strings.HasPrefix(p, "~"):
+		return "~ is a home folder that only the CLI knows"
+	case strings.TrimSpace(p) != p:
+		return "the path begins or ends with white space, which the CLI removes"
+	case strings.ContainsAny(p, "\n\t"):
+		return "the path holds a line break or a tab"
+	case !norm.NFC.IsNormalString(p):
+		return "the path is spelled with characters that the CLI rewrites"
+	}
+	if why := unreadable(p); why != "" {
+		return "the path cannot be read by people: " + why
+	}
+	return ""
+}

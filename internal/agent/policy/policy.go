@@ -1,0 +1,207 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Call is a tool call as the CLI asks for it.
+type Call struct {
+	Tool  string
+	Input json.RawMessage
+	// Workspace is the absolute path of the folder that the agent works in. Without
+	// it nothing is inside, so no file tool and no path is allowed by a relative rule.
+	Workspace string
+	// Dir is the folder that the CLI's shell stands in now (the cwd of its
+	// PreToolUse callback), because a cd lasts from one Bash call to the next.
+	// Empty means the workspace itself.
+	Dir              string
+	Project, Channel string
+}
+
+// Verdict is what a policy says of a tool call.
+type Verdict string
+
+// The verdicts, from the loosest to the strictest.
+const (
+	Allow Verdict = "allow" // it runs
+	Ask   Verdict = "ask"   // a person decides
+	Deny  Verdict = "deny"  // it does not run, and the model is told why
+)
+
+// Stricter reports whether v leaves the agent less than w does.
+func (v Verdict) Stricter(w Verdict) bool { return v.rank() > w.rank() }
+
+// An unknown verdict is as strict as a refusal.
+func (v Verdict) rank() int {
+	switch v {
+	case Allow:
+		return 0
+	case Ask:
+		return 1
+	}
+	return 2
+}
+
+// OnTimeout is what happens to an asked call that nobody decided in time.
+type OnTimeout string
+
+// What can happen then.
+const (
+	Pause         OnTimeout = "pause" // the turn waits, and the approvers are reminded
+	DenyOnTimeout OnTimeout = "deny"
+)
+
+// Rule decides the calls that one of its patterns matches.
+type Rule struct {
+	Verdict  Verdict
+	Patterns []Pattern
+	// Projects and Channels say where the rule holds; empty means everywhere.
+	Projects, Channels []string
+
+	// The terms of an asked call. What is zero or nil is taken from the policy's
+	// defaults. They mean nothing on a rule that allows or denies.
+	Approvers           []string
+	Quorum              int
+	RequesterMayApprove *bool
+	Timeout             time.Duration
+	OnTimeout           OnTimeout
+	Dangerous           bool
+
+	Because string // the author's reason, shown to people and, on a refusal, to the model
+	Source  string // where it is written, such as deckhand.yaml:12:5
+}
+
+// String is the rule as people read it: allow Bash(go test *), Edit(src/**).
+func (r Rule) String() string {
+	var b strings.Builder
+	b.WriteString(string(r.Verdict))
+	for i, p := range r.Patterns {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte(' ')
+		b.WriteString(p.String())
+	}
+	return b.String()
+}
+
+func (r *Rule) holds(c *Call) bool {
+	return (len(r.Projects) == 0 || slices.Contains(r.Projects, c.Project)) &&
+		(len(r.Channels) == 0 || slices.Contains(r.Channels, c.Channel))
+}
+
+// Terms are how a call that this rule asks for is decided, given the policy's
+// defaults.
+func (r *Rule) Terms(d Terms) Terms {
+	if len(r.Approvers) > 0 {
+		d.Approvers = r.Approvers
+	}
+	if r.Quorum > 0 {
+		d.Quorum = r.Quorum
+	}
+	if r.RequesterMayApprove != nil {
+		d.RequesterMayApprove = *r.RequesterMayApprove
+	}
+	if r.Timeout > 0 {
+		d.Timeout = r.Timeout
+	}
+	if r.OnTimeout != "" {
+		d.OnTimeout = r.OnTimeout
+	}
+	d.Dangerous = d.Dangerous || r.Dangerous
+	if r.Because != "" {
+		d.Because = r.Because
+	}
+	return d
+}
+
+// Terms are how an asked call is decided.
+type Terms struct {
+	Approvers           []string // users and groups in the caller's words; empty means the project's approvers
+	Quorum              int      // how many of them must agree; at least 1
+	RequesterMayApprove bool     // whether the person whose prompt led to the call counts
+	Timeout             time.Duration
+	OnTimeout           OnTimeout
+	Dangerous           bool // a second confirmation is due
+	Because             string
+}
+
+// DefaultTimeout is how long an approval waits when nothing says otherwise.
+const DefaultTimeout = 24 * time.Hour
+
+func (t Terms) normal() Terms {
+	t.Quorum = max(t.Quorum, 1)
+	if t.Timeout <= 0 {
+		t.Timeout = DefaultTimeout
+	}
+	if t.OnTimeout == "" {
+		t.OnTimeout = Pause
+	}
+	return t
+}
+
+// Policy is an ordered list of rules and the terms of what they leave open. The
+// zero Policy is the safe default: see the package's comment. It must not be
+// changed while it is in use; Decide is safe for concurrent use.
+type Policy struct {
+	Rules   []Rule
+	Default Terms
+}
+
+// New returns a policy of these rules, or an error that names the first rule that
+// could never mean what it says.
+func New(rules []Rule, defaults Terms) (*Policy, error) {
+	for i, r := range rules {
+		if err := r.check(); err != nil {
+			at := r.Source
+			if at == "" {
+				at = fmt.Sprintf("rule %d", i+1)
+			}
+			return nil, fmt.Errorf("%s: %w", at, err)
+		}
+	}
+	if defaults.OnTimeout != "" && defaults.OnTimeout != Pause && defaults.OnTimeout != DenyOnTimeout {
+		return nil, fmt.Errorf("defaults: on timeout %q is unknown; write pause or deny", defaults.OnTimeout)
+	}
+	return &Policy{Rules: slices.Clone(rules), Default: defaults.normal()}, nil
+}
+
+func (r Rule) check() error {
+	switch {
+	case r.Verdict != Allow && r.Verdict != Deny && r.Verdict != Ask:
+		return fmt.Errorf("verdict %q is unknown; write allow, deny or ask", r.Verdict)
+	case len(r.Patterns) == 0:
+		return fmt.Errorf("the rule names no pattern; write one such as Bash(go test *)")
+	case r.OnTimeout != "" && r.OnTimeout != Pause && r.OnTimeout != DenyOnTimeout:
+		return fmt.Errorf("on timeout %q is unknown; write pause or deny", r.OnTimeout)
+	case r.Quorum < 0:
+		return fmt.Errorf("a quorum of %d can never be met; write 1 or more", r.Quorum)
+	case r.Timeout < 0:
+		return fmt.Errorf("a timeout of %s has passed before it starts; write one such as 4h", r.Timeout)
+	}
+	for _, p := range r.Patterns {
+		if p.kind == kindNone {
+			return fmt.Errorf("an empty pattern matches nothing; write one such as Bash(go test *)")
+		}
+	}
+	return nil
+}
+
+// Decision is what a policy says of one call.
+type Decision struct {
+	Verdict Verdict
+	Rule    string // for people: "allow Bash(go test *)", or "default: what no rule allows is asked"
+	Source  string // of that rule, or empty
+	// Why says in a sentence what kept a rule from applying, or which part of the
+	// call decided. Empty when the rule says it all.
+	Why   string
+	Terms Terms // how it is decided, when it is asked
+	// Grantable says whether a person's "always allow" may cover the call.
+	Grantable bool
+
+	because string // the deciding rule's
+}

@@ -1,0 +1,109 @@
+package policy
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// harmless are the files that a redirection may name freely.
+var harmless = map[string]bool{"/dev/null": true, "/dev/stdin": true, "/dev/stdout": true, "/dev/stderr": true}
+
+// redirect adds what a redirection opens as a unit of its own.
+func (r *reader) redirect(rd *syntax.Redirect, dirs []string) {
+	if rd.Hdoc != nil || rd.Op == syntax.Hdoc || rd.Op == syntax.DashHdoc {
+		r.script.setHard("a here-document is not judged")
+		if rd.Hdoc != nil {
+			r.substitutions(rd.Hdoc)
+		}
+		return
+	}
+	if rd.N != nil && strings.Trim(rd.N.Value, "0123456789") != "" {
+		r.script.setHard("a redirection into a variable is not judged")
+	}
+	if rd.Word == nil {
+		r.script.setHard("a redirection names no file")
+		return
+	}
+	w := r.word(rd.Word)
+	if w.glob {
+		r.script.setHard("a redirection to a wildcard is not judged")
+		return
+	}
+	if w.dynamic != "" {
+		return
+	}
+	read, write := false, false
+	switch rd.Op {
+	case syntax.RdrIn:
+		read = true
+	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
+		write = true
+	case syntax.DplOut, syntax.DplIn:
+		if w.text == "-" || w.text != "" && strings.Trim(w.text, "0123456789") == "" {
+			return
+		}
+		write = true // >&file
+		r.script.setHard("the redirection >& means different things in different shells")
+	case syntax.RdrInOut:
+		read, write = true, true
+	case syntax.WordHdoc:
+		return // a static string
+	default:
+		r.script.setHard("the redirection is not one that is judged")
+		return
+	}
+	if harmless[w.text] {
+		return
+	}
+	if strings.HasPrefix(w.text, "!") || w.text == "" {
+		r.script.setHard("the redirection means different things in different shells")
+	}
+	u := unit{nested: r.nested, soft: r.soft, dirs: dirs}
+	for _, t := range r.targets(w.text, dirs) {
+		v := u
+		v.target, v.write = &t, write
+		if read && write {
+			x := v
+			x.write = false
+			r.script.add(x)
+		}
+		r.script.add(v)
+		if !t.inside {
+			verb := "reads "
+			if write {
+				verb = "writes "
+			}
+			r.script.setHard("the redirection " + verb + t.written + ", " + t.whyOutside())
+		} else if write {
+			if p := protected(t.rel); p != "" {
+				r.script.setHard("the redirection writes below " + p + ", where later programs take orders from")
+			}
+		}
+	}
+}
+
+// targets are the files that a path may mean.
+func (r *reader) targets(path string, dirs []string) []target {
+	if strings.HasPrefix(path, "/") {
+		dirs = []string{"/"}
+	}
+	if dirs == nil {
+		return []target{{written: path, why: "relative to a folder that is not known"}}
+	}
+	out := make([]target, 0, len(dirs))
+	for _, d := range dirs {
+		out = append(out, r.script.root.physical(d, path))
+	}
+	return out
+}
+
+// comments makes sure that what a comment holds cannot be read as anything else.
+func (r *reader) comments(f *syntax.File) {
+	syntax.Walk(f, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.Comment); ok && strings.ContainsAny(c.Text, "'\"`$\\\n") {
+			r.script.setHard("the comment holds quotes, which may hide a command")
+		}
+		return true
+	})
+}

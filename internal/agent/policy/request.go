@@ -1,0 +1,178 @@
+package policy
+
+import (
+	"path"
+	"strings"
+)
+
+// request is a call, read.
+type request struct {
+	call *Call
+	kind kind // kindName for a tool of no family
+	// bad is what keeps every rule from allowing the call: its input is not what it
+	// seems.
+	bad    string
+	root   root
+	script *script  // Bash
+	target []target // Read and Edit
+	link   link     // WebFetch
+}
+
+// fileFields are the inputs that hold the path a file tool works on.
+var fileFields = map[string]string{
+	"Read": "file_path", "NotebookRead": "notebook_path", "Glob": "path", "Grep": "path", "LS": "path",
+	"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path",
+}
+
+// searches work on a folder, which is the shell's own when none is named.
+var searches = map[string]bool{"Glob": true, "Grep": true, "LS": true}
+
+// bookkeeping tools touch nothing but the agent's own state. Subagents are
+// among them: what they do passes the policy call by call.
+var bookkeeping = map[string]bool{
+	"TodoWrite": true, "TodoRead": true, "TaskCreate": true, "TaskGet": true, "TaskUpdate": true, "TaskList": true,
+	"TaskOutput": true, "TaskStop": true, "BashOutput": true, "KillShell": true, "Task": true, "Agent": true,
+	"EnterPlanMode": true, "ToolSearch": true,
+}
+
+// personal tools are asked whatever the rules allow: a person's answer is their
+// point.
+var personal = map[string]bool{"AskUserQuestion": true, "ExitPlanMode": true}
+
+// bashFields are the inputs of Bash that are known. Any other could change what
+// runs.
+var bashFields = map[string]bool{"command": true, "timeout": true, "description": true, "run_in_background": true, "dangerouslyDisableSandbox": true}
+
+func readCall(c *Call) *request {
+	req := &request{call: c, kind: families[c.Tool]}
+	if req.kind == kindNone {
+		req.kind = kindName
+	}
+	in, err := readInput(c.Input)
+	if err != "" {
+		req.bad = err
+	}
+	switch req.kind {
+	case kindBash:
+		req.root = newRoot(c.Workspace)
+		req.bash(in)
+	case kindRead, kindEdit:
+		req.root = newRoot(c.Workspace)
+		req.files(in)
+	case kindWeb:
+		s, ok := in.str("url")
+		if !ok {
+			req.setBad("it names no address")
+		}
+		req.link = readLink(s)
+	}
+	return req
+}
+
+func (req *request) setBad(why string) {
+	if req.bad == "" {
+		req.bad = why
+	}
+}
+
+// start is the folder that relative paths begin in.
+func (req *request) start() string {
+	if req.call.Dir != "" {
+		return req.call.Dir
+	}
+	return req.root.written
+}
+
+func (req *request) bash(in input) {
+	cmd, ok := in.str("command")
+	if !ok {
+		req.setBad("it holds no command")
+	}
+	for k := range in {
+		if !bashFields[k] {
+			req.setBad("the input " + k + " is not one that is known, and may change what runs")
+		}
+	}
+	if v, ok := in["dangerouslyDisableSandbox"]; ok && string(v) != "false" {
+		req.setBad("it asks to run outside the sandbox")
+	}
+	var dirs []string
+	if t := req.root.lexical("/", req.start()); t.resolved != "" {
+		dirs = []string{t.resolved}
+	}
+	req.script = readScript(cmd, req.root, dirs)
+	if dirs != nil {
+		if _, in := below(req.root.resolved, dirs[0]); !in {
+			req.script.setHard("the shell stands outside the workspace")
+		}
+	}
+}
+
+func (req *request) files(in input) {
+	field := fileFields[req.call.Tool]
+	p, ok := in.str(field)
+	_, given := in[field]
+	folder := searches[req.call.Tool]
+	switch {
+	case given && !ok && string(in[field]) == "null" && folder:
+	case given && !ok, !given && !folder, ok && p == "" && !folder:
+		req.setBad("it names no file")
+	}
+	if why := oddPath(p); why != "" {
+		req.setBad(why)
+	}
+	t := req.root.lexical(req.start(), strings.TrimSpace(p))
+	t.folder = folder
+	if t.written == "" {
+		t.written = "the folder it works in"
+	}
+	switch req.call.Tool {
+	case "Glob":
+		pattern, ok := in.str("pattern")
+		if !ok {
+			req.setBad("it names no pattern")
+		}
+		req.globbed(&t, pattern)
+	case "Grep":
+		if g, ok := in.str("glob"); ok {
+			t.filter = g
+			if strings.Contains(g, "..") {
+				req.setBad("the filter " + g + " leads upwards")
+			}
+		} else if in["glob"] != nil && string(in["glob"]) != "null" {
+			req.setBad("the filter is no text")
+		}
+	}
+	req.target = []target{t}
+}
+
+// globbed narrows the folder to where a Glob pattern begins.
+func (req *request) globbed(t *target, pattern string) {
+	if why := oddPath(pattern); why != "" {
+		req.setBad(why)
+	}
+	if strings.Contains(pattern, "..") || strings.Contains(pattern, "{/") || strings.Contains(pattern, ",/") || strings.Contains(pattern, `\`) {
+		req.setBad("the pattern " + pattern + " may lead out of the folder")
+	}
+	t.filter = path.Base(pattern)
+	dir := pattern
+	if i := strings.IndexAny(pattern, "*?[{"); i >= 0 {
+		dir = pattern[:strings.LastIndexByte(pattern[:i], '/')+1]
+	}
+	if dir == "" {
+		return
+	}
+	from := t.abs
+	u := req.root.lexical(from, dir)
+	u.folder, u.filter = true, t.filter
+	u.written = pattern
+	*t = u
+}
+
+// parts is how many things the rules decide one by one.
+func (req *request) parts() int {
+	if req.script != nil {
+		return max(len(req.script.units), 1)
+	}
+	return 1
+}

@@ -1,0 +1,190 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Bounds of what is read. Beyond them a command is asked, never allowed.
+const (
+	maxCommand = 16 << 10
+	maxUnits   = 64
+	maxNesting = 6
+	maxDirs    = 4
+)
+
+// script is a command line taken apart.
+type script struct {
+	src string // trimmed
+	// hard is what keeps every rule from allowing any part of it: what runs is not
+	// known from the text.
+	hard  string
+	units []unit
+	start []string // the folders that it may start in; nil when nobody knows
+	root  root
+	depth int
+}
+
+// unit is one thing that a script does: a simple command, or the opening of a
+// file by a redirection. Every one is decided by the rules.
+type unit struct {
+	words []word
+	// inner is where in words each command starts that a wrapper such as timeout
+	// runs as it stands; the first is 0, the last is what really runs.
+	inner []int
+	// soft is what keeps rules from allowing this unit, other than one that holds the
+	// whole command line literally.
+	soft string
+	// nested: found inside a wrapper or a substitution. It can be denied and asked;
+	// that it is allowed means nothing, because its surroundings are not.
+	nested  bool
+	neutral bool // a cd inside the workspace: it decides nothing by itself
+	dirs    []string
+	named   []named // what the words may name, once it was asked
+	asked   bool
+	reads   bool // its program only reads; set with named
+	sweeps  bool // it reads all that lies below its arguments; set with named
+	// Of a redirection:
+	target *target
+	write  bool
+}
+
+// program is the name of the innermost command, as written.
+func (u *unit) program() string { return u.words[u.inner[len(u.inner)-1]].text }
+
+// args are the words of the innermost command, with its name.
+func (u *unit) args() []word { return u.words[u.inner[len(u.inner)-1]:] }
+
+var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
+
+func parseShell(src string) (*syntax.File, error) {
+	p := parsers.Get().(*syntax.Parser)
+	defer parsers.Put(p)
+	return p.Parse(strings.NewReader(src), "")
+}
+
+// readScript takes a command line apart. dirs are the folders that it may start
+// in; nil means that nobody knows.
+func readScript(src string, rt root, dirs []string) *script {
+	s := &script{src: strings.TrimSpace(src), start: dirs, root: rt}
+	switch {
+	case len(src) > maxCommand:
+		s.hard = "the command is too long to be judged"
+		return s
+	case s.src == "":
+		s.hard = "the command is empty"
+		return s
+	}
+	s.hard = unreadable(src)
+	s.read(src, dirs, false)
+	return s
+}
+
+// read adds the units of src.
+func (s *script) read(src string, dirs []string, nested bool) {
+	f, err := parseShell(src)
+	if err != nil {
+		if !nested {
+			s.setHard("the command cannot be read as shell")
+		}
+		return
+	}
+	r := reader{script: s, nested: nested}
+	r.list(f.Stmts, dirs)
+	if !nested && s.hard == "" {
+		r.comments(f)
+		if !stable(f, src) {
+			s.setHard("the command reads differently when it is written out again")
+		}
+	}
+}
+
+func (s *script) setHard(why string) {
+	if s.hard == "" {
+		s.hard = why
+	}
+}
+
+func (s *script) add(u unit) {
+	if len(s.units) == maxUnits {
+		s.setHard("it does more than can be judged")
+		return
+	}
+	s.units = append(s.units, u)
+}
+
+// stable reports whether a parsed command, printed and parsed again, is the
+// same: a parser that is in two minds about a text is not to be trusted.
+func stable(f *syntax.File, src string) bool {
+	if simplest(src) {
+		return true
+	}
+	var once, twice strings.Builder
+	printer := syntax.NewPrinter(syntax.SingleLine(false))
+	if printer.Print(&once, f) != nil {
+		return false
+	}
+	again, err := parseShell(once.String())
+	if err != nil || printer.Print(&twice, again) != nil {
+		return false
+	}
+	return once.String() == twice.String()
+}
+
+// simplest reports whether a text is one line of plain words and separators,
+// without anything that quotes, about which no two shells disagree.
+func simplest(src string) bool {
+	for i := range len(src) {
+		if !plain(src[i:i+1]) && strings.IndexByte(" =&|;<>", src[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// simpleWords are the words of a text that is one simple command and static;
+// nil for anything else.
+func simpleWords(src string) []word {
+	f, err := parseShell(src)
+	if err != nil || len(f.Stmts) != 1 {
+		return nil
+	}
+	st := f.Stmts[0]
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || st.Negated || st.Background || st.Coprocess || st.Disown || len(st.Redirs) > 0 || len(call.Assigns) > 0 || len(call.Args) == 0 {
+		return nil
+	}
+	words := make([]word, 0, len(call.Args))
+	for _, a := range call.Args {
+		w := readWord(a)
+		if w.dynamic != "" {
+			return nil
+		}
+		words = append(words, w)
+	}
+	return words
+}
+
+// union joins what two ways of getting somewhere know about the folder; nil is
+// not knowing.
+func union(a, b []string) []string {
+	if a == nil || b == nil {
+		return nil
+	}
+	if slices.Equal(a, b) {
+		return a
+	}
+	out := slices.Clone(a)
+	for _, d := range b {
+		if !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	if len(out) > maxDirs {
+		return nil
+	}
+	return out
+}

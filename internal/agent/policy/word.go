@@ -1,0 +1,218 @@
+package policy
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// word is one word of a simple command.
+type word struct {
+	text string // what the program gets; of a dynamic word, what is known of it
+	// dynamic says what makes the word unknown until it runs; empty for a static one.
+	dynamic string
+	// odd says what keeps a word whose value is known from being allowed all the
+	// same, because shells disagree about it.
+	odd string
+	// glob: the shell replaces the word by the names of files.
+	glob bool
+}
+
+func (w word) known() bool { return w.dynamic == "" && !w.glob }
+
+// why is what keeps the word from being plain.
+func (w word) why() string {
+	if w.dynamic != "" {
+		return w.dynamic
+	}
+	return w.odd
+}
+
+// stray says why a wildcard cannot be trusted: without a folder before it, it
+// may stand for a file whose name is an option or a subcommand.
+func (w word) stray() string {
+	if !w.glob {
+		return ""
+	}
+	if head := w.text[:strings.IndexAny(w.text, "*?[")]; strings.HasPrefix(head, "-") || !strings.Contains(head, "/") {
+		return "the wildcard " + w.text + " may stand for an option; ./" + w.text + " could not"
+	}
+	return ""
+}
+
+// readWord evaluates a word as far as that needs nothing but the word.
+func readWord(w *syntax.Word) word {
+	var out word
+	if len(w.Parts) == 1 { // most words are one plain literal
+		if l, ok := w.Parts[0].(*syntax.Lit); ok && plain(l.Value) {
+			out.text = l.Value
+			return out
+		}
+	}
+	var b strings.Builder
+	for i, part := range w.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			out.unquoted(&b, p.Value, i == 0)
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				out.odd = "the quoting $'…' hides what it says"
+				s, err := expand.Literal(nil, &syntax.Word{Parts: []syntax.WordPart{p}})
+				if err != nil {
+					out.dynamic = out.odd
+				}
+				b.WriteString(s)
+				break
+			}
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				out.odd = `the quoting $"…" is translated when it runs`
+			}
+			for _, q := range p.Parts {
+				if l, ok := q.(*syntax.Lit); ok {
+					b.WriteString(doubleQuoted(l.Value))
+				} else {
+					out.dynamic = expansion(q)
+				}
+			}
+		default:
+			out.dynamic = expansion(part)
+		}
+	}
+	out.text = b.String()
+	return out
+}
+
+// plain reports whether an unquoted literal means itself in every shell.
+func plain(s string) bool {
+	for i := range len(s) {
+		switch b := s[i]; {
+		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '.', b == '/', b == '-', b == '_', b == ',', b == '%', b == '@', b == '+', b == ':':
+		case b == '=' && i > 0:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// unquoted adds an unquoted literal, in which backslashes quote.
+func (w *word) unquoted(b *strings.Builder, s string, first bool) {
+	if s == "{}" && first { // find and xargs; literal in every shell
+		b.WriteString(s)
+		return
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch c {
+		case '\\':
+			i++
+			if i < len(s) && s[i] != '\n' {
+				b.WriteByte(s[i])
+			}
+			continue
+		case '*', '?', '[':
+			w.glob = true
+		case '{', '}':
+			if n := plainBraces(s[i:]); n > 0 { // HEAD@{1}
+				b.WriteString(s[i : i+n])
+				i += n - 1
+				continue
+			}
+			w.dynamic = "the braces {…} are expanded when it runs"
+		case '~':
+			if b.Len() == 0 || strings.HasSuffix(b.String(), "=") || strings.HasSuffix(b.String(), ":") {
+				w.dynamic = "~ is a home folder that only the shell knows"
+			}
+		case '=':
+			if first && i == 0 {
+				w.odd = "a word that begins with = is a command's path in zsh"
+			}
+		}
+		b.WriteByte(c)
+	}
+}
+
+// plainBraces is the length of a pair of braces that every shell takes literally,
+// because there is nothing in it to choose from: {1}, {upstream}.
+func plainBraces(s string) int {
+	end := strings.IndexByte(s, '}')
+	if end < 2 || strings.Trim(s[1:end], "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return 0
+	}
+	return end + 1
+}
+
+// doubleQuoted removes the backslashes that double quotes remove.
+func doubleQuoted(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			switch s[i+1] {
+			case '$', '`', '"', '\\':
+				i++
+			case '\n':
+				i++
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// expansion says in words what a part of a word stands for.
+func expansion(p syntax.WordPart) string {
+	switch p := p.(type) {
+	case *syntax.CmdSubst:
+		if p.Backquotes {
+			return "the command substitution `…` can run anything"
+		}
+		return "the command substitution $(…) can run anything"
+	case *syntax.ProcSubst:
+		return "the process substitution <(…) can run anything"
+	case *syntax.ParamExp:
+		if p.Param != nil && len(p.Param.Value) <= 40 {
+			return "the variable $" + p.Param.Value + " is known only when it runs"
+		}
+		return "the variable in ${…} is known only when it runs"
+	case *syntax.ArithmExp:
+		return "the arithmetic $((…)) is known only when it runs, and can run commands"
+	case *syntax.ExtGlob:
+		return "the extended wildcard is known only when it runs"
+	}
+	return "a part of it is known only when it runs"
+}
+
+// unreadable says what in a text people could not see as it is: control
+// characters, and those that reverse, hide or imitate others.
+func unreadable(s string) string {
+	for _, r := range s {
+		switch {
+		case r >= ' ' && r < 0x7f, r == '\n', r == '\t':
+		case r == utf8.RuneError:
+			return "it holds bytes that are not valid text"
+		case unicode.IsControl(r):
+			return "it holds a control character"
+		case deceptive(r):
+			return "it holds a character that people cannot see as it is"
+		}
+	}
+	return ""
+}
+
+func deceptive(r rune) bool {
+	switch r {
+	case 0x034f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x2800, 0x3164, 0xffa0: // blank by design
+		return true
+	}
+	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Zs, unicode.Co, unicode.Variation_Selector) ||
+		r >= 0xfff0 && r <= 0xffff
+}
