@@ -97,7 +97,9 @@ ALTER TABLE inbox ADD FOREIGN KEY (turn_id) REFERENCES turns;
 
 -- A request to use a tool, and how it ended. input holds the bytes that were
 -- shown, and input_sha256 binds the decision to them. delivered_at: the CLI has
--- been given the answer, so it can never be given again.
+-- been given the answer, so it can never be given again. From rule to dangerous
+-- stand the terms under which it is decided, as the policy had them when it was
+-- asked. card_id names the approval whose message shows this one too.
 CREATE TABLE approvals (
     id              text        PRIMARY KEY,
     thread_id       bigint      NOT NULL REFERENCES threads,
@@ -111,7 +113,16 @@ CREATE TABLE approvals (
     input_sha256    bytea       NOT NULL,
     requested_by    text        NOT NULL,
     rule            text        NOT NULL,
+    because         text        NOT NULL DEFAULT '',
+    approvers       text[]      NOT NULL DEFAULT '{}',
+    quorum          int         NOT NULL DEFAULT 1 CHECK (quorum >= 1),
+    requester_may   boolean     NOT NULL DEFAULT true,
+    on_timeout      text        NOT NULL DEFAULT 'pause' CHECK (on_timeout IN ('pause', 'deny')),
+    dangerous       boolean     NOT NULL DEFAULT false,
+    grantable       boolean     NOT NULL DEFAULT false,
+    risks           text[]      NOT NULL DEFAULT '{}',
     decision_reason text        NOT NULL DEFAULT '',
+    card_id         text        NOT NULL,
     status          text        NOT NULL DEFAULT 'pending'
                                 CHECK (status IN ('pending', 'allowed', 'denied', 'expired', 'cancelled', 'interrupted')),
     decided_by      text        NOT NULL DEFAULT '',
@@ -128,6 +139,9 @@ CREATE TABLE approvals (
     CHECK (input_sha256 = sha256(convert_to(input, 'UTF8')))
 );
 CREATE INDEX approvals_open ON approvals (thread_id) WHERE delivered_at IS NULL;
+CREATE INDEX approvals_pending ON approvals (created_at) WHERE status = 'pending';
+CREATE INDEX approvals_card ON approvals (card_id);
+CREATE INDEX approvals_asked ON approvals (created_at);
 
 -- What was asked and who decided are facts: only the ending may be filled in,
 -- once.
@@ -137,9 +151,11 @@ BEGIN
     IF TG_OP = 'DELETE' THEN
         RAISE EXCEPTION 'approvals are never deleted';
     END IF;
-    IF (OLD.id, OLD.thread_id, OLD.kind, OLD.tool_name, OLD.input, OLD.input_sha256, OLD.requested_by, OLD.rule, OLD.created_at)
+    IF (OLD.id, OLD.thread_id, OLD.kind, OLD.tool_name, OLD.input, OLD.input_sha256, OLD.requested_by, OLD.rule,
+        OLD.approvers, OLD.quorum, OLD.requester_may, OLD.on_timeout, OLD.dangerous, OLD.grantable, OLD.created_at, OLD.expires_at)
        IS DISTINCT FROM
-       (NEW.id, NEW.thread_id, NEW.kind, NEW.tool_name, NEW.input, NEW.input_sha256, NEW.requested_by, NEW.rule, NEW.created_at) THEN
+       (NEW.id, NEW.thread_id, NEW.kind, NEW.tool_name, NEW.input, NEW.input_sha256, NEW.requested_by, NEW.rule,
+        NEW.approvers, NEW.quorum, NEW.requester_may, NEW.on_timeout, NEW.dangerous, NEW.grantable, NEW.created_at, NEW.expires_at) THEN
         RAISE EXCEPTION 'what was asked for in approval % cannot change', OLD.id;
     END IF;
     IF OLD.status <> 'pending' AND
@@ -174,14 +190,21 @@ CREATE TABLE messages (
 
 -- The ledger: per turn and model, what the CLI's running total grew by.
 -- Amounts are micro-USD by list price; total_before and total_after are the
--- model's running totals within (session_id, epoch).
+-- model's running totals within (session_id, epoch). contract_micro_usd is the
+-- same by the team's own prices, where there are any. booked_on is the day in the
+-- workspace's time zone when the entry was written; it stays, whatever becomes of
+-- the zone. turns is 1 on the one entry that stands for a turn that has ended, and
+-- approved counts the tool calls of that turn that a person or a grant allowed.
+-- A thread that has cost something stays in its project and its channel.
+ALTER TABLE threads ADD UNIQUE (id, team_id, channel_id, project);
 CREATE TABLE ledger (
     id                    bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at                    timestamptz NOT NULL DEFAULT now(),
+    booked_on             date        NOT NULL,
     kind                  text        NOT NULL CHECK (kind IN ('turn', 'estimate', 'correction')),
     team_id               text        NOT NULL,
     channel_id            text        NOT NULL,
-    thread_id             bigint      NOT NULL REFERENCES threads,
+    thread_id             bigint      NOT NULL,
     project               text        NOT NULL,
     user_id               text        NOT NULL,
     session_id            uuid        NOT NULL,
@@ -192,17 +215,22 @@ CREATE TABLE ledger (
     input_tokens          bigint      NOT NULL,
     output_tokens         bigint      NOT NULL,
     cache_read_tokens     bigint      NOT NULL,
-    cache_write_tokens    bigint      NOT NULL,
+    cache_write_5m_tokens bigint      NOT NULL,
+    cache_write_1h_tokens bigint      NOT NULL,
     web_searches          bigint      NOT NULL,
     micro_usd             bigint      NOT NULL,
+    contract_micro_usd    bigint,
     total_before          bigint      NOT NULL,
     total_after           bigint      NOT NULL,
+    turns                 smallint    NOT NULL DEFAULT 0 CHECK (turns IN (0, 1)),
+    approved              int         NOT NULL DEFAULT 0 CHECK (approved >= 0),
+    FOREIGN KEY (thread_id, team_id, channel_id, project) REFERENCES threads (id, team_id, channel_id, project),
     FOREIGN KEY (session_id, epoch) REFERENCES epochs,
-    CHECK (kind <> 'turn' OR micro_usd = total_after - total_before)
+    CHECK (kind <> 'turn' OR micro_usd = total_after - total_before),
+    CHECK (turns = 1 OR approved = 0)
 );
 CREATE INDEX ledger_thread ON ledger (thread_id);
-CREATE INDEX ledger_user ON ledger (team_id, user_id, at);
-CREATE INDEX ledger_team ON ledger (team_id, at);
+CREATE INDEX ledger_booked ON ledger (team_id, booked_on, at);
 CREATE INDEX ledger_epoch ON ledger (session_id, epoch);
 
 -- +goose StatementBegin

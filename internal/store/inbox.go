@@ -136,7 +136,13 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 		if !ok {
 			return nil
 		}
-		return notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: t.ID})
+		if err := notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: t.ID}); err != nil {
+			return err
+		}
+		return audit(ctx, tx, AuditEntry{
+			Kind: AuditPrompt, TeamID: t.TeamID, Actor: p.UserID, ThreadID: t.ID,
+			Details: map[string]any{"inbox": p.InboxID, "uuid": p.UUID, "text": p.Text},
+		})
 	})
 	if err != nil {
 		return Thread{}, false, fmt.Errorf("accept prompt %d: %w", p.InboxID, err)

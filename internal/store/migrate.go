@@ -5,12 +5,16 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
 
 	"deckhand/migrations"
 )
@@ -60,7 +64,7 @@ func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
 func (s *Store) CheckSchema(ctx context.Context) error {
 	db := stdlib.OpenDBFromPool(s.pool)
 	defer db.Close() //nolint:errcheck // a view on the pool, nothing to lose
-	p, err := provider(db)
+	p, err := provider(db, s.pool.Config().ConnConfig)
 	if err != nil {
 		return err
 	}
@@ -87,7 +91,7 @@ func migrate(ctx context.Context, url string, run func(*goose.Provider) ([]*goos
 	if err := db.PingContext(ctx); err != nil {
 		return nil, fmt.Errorf("reach the database at %s:%d: %w", cfg.Host, cfg.Port, err)
 	}
-	p, err := provider(db)
+	p, err := provider(db, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -102,12 +106,47 @@ func migrate(ctx context.Context, url string, run func(*goose.Provider) ([]*goos
 	return out, nil
 }
 
-func provider(db *sql.DB) (*goose.Provider, error) {
+// jobQueue brings River's own tables. River migrates over a pool of its own: one
+// of its steps adds a value to an enum that a later one uses, so it cannot be one
+// transaction.
+func jobQueue(cfg *pgx.ConnConfig) *goose.Migration {
+	run := func(ctx context.Context, direction rivermigrate.Direction, o *rivermigrate.MigrateOpts) error {
+		poolConfig, err := pgxpool.ParseConfig("")
+		if err != nil {
+			return fmt.Errorf("prepare the job queue's tables: %w", err)
+		}
+		poolConfig.ConnConfig = cfg.Copy()
+		pool, err := pgxpool.NewWithConfig(ctx, poolConfig)
+		if err != nil {
+			return fmt.Errorf("prepare the job queue's tables: %w", err)
+		}
+		defer pool.Close()
+		m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			return fmt.Errorf("prepare the job queue's tables: %w", err)
+		}
+		if _, err := m.Migrate(ctx, direction, o); err != nil {
+			return fmt.Errorf("migrate the job queue: %w", err)
+		}
+		return nil
+	}
+	return goose.NewGoMigration(jobQueueVersion,
+		&goose.GoFunc{RunDB: func(ctx context.Context, _ *sql.DB) error { return run(ctx, rivermigrate.DirectionUp, nil) }},
+		&goose.GoFunc{RunDB: func(ctx context.Context, _ *sql.DB) error {
+			return run(ctx, rivermigrate.DirectionDown, &rivermigrate.MigrateOpts{TargetVersion: -1})
+		}},
+	)
+}
+
+// jobQueueVersion stands among the numbers of the files in migrations.
+const jobQueueVersion = 4
+
+func provider(db *sql.DB, cfg *pgx.ConnConfig) (*goose.Provider, error) {
 	locker, err := lock.NewPostgresSessionLocker()
 	if err != nil {
 		return nil, fmt.Errorf("prepare the migration lock: %w", err)
 	}
-	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithSessionLocker(locker))
+	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithSessionLocker(locker), goose.WithGoMigrations(jobQueue(cfg)))
 	if err != nil {
 		return nil, fmt.Errorf("read the embedded migrations: %w", err)
 	}

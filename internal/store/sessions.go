@@ -11,7 +11,7 @@ import (
 // follows or was forked from, or is empty.
 func (s *Store) NewSession(ctx context.Context, l Lease, id, parentID string) error {
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := hold(ctx, tx, l); err != nil {
+		if _, err := hold(ctx, tx, l); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `
@@ -52,7 +52,7 @@ func (s *Store) MarkStarted(ctx context.Context, id string) error {
 func (s *Store) BeginEpoch(ctx context.Context, l Lease, sessionID, cliVersion string, baseline int64) (int, error) {
 	var epoch int
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := hold(ctx, tx, l); err != nil {
+		if _, err := hold(ctx, tx, l); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, `

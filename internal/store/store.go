@@ -1,24 +1,28 @@
 // Package store is everything Deckhand remembers, in Postgres: the inbox, the
-// threads and their leases, sessions and epochs, turns, approvals, posted
-// messages and the ledger.
+// threads and their leases, sessions and epochs, turns, approvals with their votes
+// and grants, posted messages, the ledger, the audit and the job queue.
 //
 // Every exported method is one transaction, safe for concurrent use and safe to
 // call from any replica. Methods that write on behalf of a thread's worker take
 // its [Lease] and return [ErrFenced] once another replica holds it: a worker
 // that gets ErrFenced must stop at once without touching Slack or the CLI.
 //
-// The package knows nothing of Slack's API or of the CLI. It owns one
-// goroutine, in [Store.Listen], which ends with its context.
+// The package knows nothing of Slack's API or of the CLI. It owns the goroutines
+// in [Store.Listen] and [Store.RunJobs], which end with their contexts.
 package store
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 )
 
 // Errors that callers branch on.
@@ -29,11 +33,16 @@ var (
 	ErrFenced = errors.New("another replica holds this thread now")
 	// ErrEnded: the approval has ended already; the row that comes with it says how.
 	ErrEnded = errors.New("the approval has ended already")
+	// ErrVoted: the person has said the same to this approval before.
+	ErrVoted = errors.New("this person has voted already")
 )
 
 // Store is a handle on the database. The zero value is not usable: see [Open].
 type Store struct {
-	pool *pgxpool.Pool
+	pool      *pgxpool.Pool
+	jobs      *river.Client[pgx.Tx] // inserts only; RunJobs has its own
+	reminders []time.Duration
+	zone      atomic.Pointer[time.Location] // see SetTimeZone; nil is UTC
 }
 
 // Open connects to the database at url (a postgres:// URL or a DSN) and checks
@@ -55,7 +64,12 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		pool.Close()
 		return nil, fmt.Errorf("reach the database at %s:%d: %w", cfg.ConnConfig.Host, cfg.ConnConfig.Port, err)
 	}
-	return &Store{pool: pool}, nil
+	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("prepare the job queue: %w", err)
+	}
+	return &Store{pool: pool, jobs: jobs}, nil
 }
 
 // Close returns when every connection is closed.
@@ -79,6 +93,14 @@ func collectOne[T any](rows pgx.Rows, err error) (T, error) {
 		return zero, ErrNotFound
 	}
 	return v, err
+}
+
+// notFound is for single values what collectOne is for rows.
+func notFound(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ErrNotFound
+	}
+	return err
 }
 
 func collect[T any](rows pgx.Rows, err error) ([]T, error) {

@@ -160,17 +160,16 @@ func (s *Store) fenced(ctx context.Context, l Lease, what, sql string, args ...a
 	return nil
 }
 
-// hold locks the thread's row for the rest of the transaction and fails with
-// ErrFenced when the lease has changed hands.
-func hold(ctx context.Context, tx pgx.Tx, l Lease) error {
-	var one int
-	err := tx.QueryRow(ctx, `
-		SELECT 1 FROM threads WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3
-		FOR NO KEY UPDATE`, l.ThreadID, l.Owner, l.Epoch).Scan(&one)
+// hold locks the thread's row for the rest of the transaction, returns its team,
+// and fails with ErrFenced when the lease has changed hands.
+func hold(ctx context.Context, tx pgx.Tx, l Lease) (teamID string, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT team_id FROM threads WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3
+		FOR NO KEY UPDATE`, l.ThreadID, l.Owner, l.Epoch).Scan(&teamID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return ErrFenced
+		return "", ErrFenced
 	}
-	return err
+	return teamID, err
 }
 
 // ThreadOfRunningTurn returns the thread whose turn is running, or

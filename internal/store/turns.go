@@ -40,7 +40,8 @@ func (s *Store) HasPrompt(ctx context.Context, threadID int64) (bool, error) {
 func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch int) (t TurnRow, p Prompt, ok bool, err error) {
 	var pr promptRow
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := hold(ctx, tx, l); err != nil {
+		team, err := hold(ctx, tx, l)
+		if err != nil {
 			return err
 		}
 		pr, err = collectOne[promptRow](tx.Query(ctx, `
@@ -57,13 +58,30 @@ func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch 
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE inbox SET state = 'running', turn_id = $2 WHERE id = $1`, pr.InboxID, t.ID)
-		return err
+		if _, err = tx.Exec(ctx, `UPDATE inbox SET state = 'running', turn_id = $2 WHERE id = $1`, pr.InboxID, t.ID); err != nil {
+			return err
+		}
+		return audit(ctx, tx, startedEntry(team, t, pr.UUID))
 	})
 	if err != nil {
 		return TurnRow{}, Prompt{}, false, fmt.Errorf("begin a turn of thread %d: %w", l.ThreadID, err)
 	}
 	return t, pr.prompt(), ok, nil
+}
+
+func startedEntry(team string, t TurnRow, promptUUID string) AuditEntry {
+	return AuditEntry{
+		Kind: AuditTurnStarted, TeamID: team, Actor: t.RequestedBy, ThreadID: t.ThreadID, TurnID: t.ID,
+		Details: map[string]any{"session": t.SessionID, "epoch": t.Epoch, "attempt": t.Attempt, "prompt": promptUUID},
+	}
+}
+
+// turnEndedEntry tells of a turn's end; entries are those that were written with it.
+func turnEndedEntry(team string, l Lease, turnID int64, state, problem string, entries []LedgerEntry) AuditEntry {
+	return AuditEntry{
+		Kind: AuditTurnEnded, TeamID: team, ThreadID: l.ThreadID, TurnID: turnID,
+		Details: map[string]any{"state": state, "problem": problem, "micro_usd": total(entries)},
+	}
 }
 
 // insertTurn also marks the session as started: from here on a prompt may have
@@ -103,7 +121,8 @@ func (s *Store) RunningTurn(ctx context.Context, threadID int64) (TurnRow, Promp
 func (s *Store) ContinueTurn(ctx context.Context, l Lease, old TurnRow, sessionID string, epoch int) (TurnRow, error) {
 	var t TurnRow
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := hold(ctx, tx, l); err != nil {
+		team, err := hold(ctx, tx, l)
+		if err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `
@@ -111,17 +130,20 @@ func (s *Store) ContinueTurn(ctx context.Context, l Lease, old TurnRow, sessionI
 			WHERE id = $1 AND state = 'running'`, old.ID); err != nil {
 			return err
 		}
-		var err error
 		if t, err = insertTurn(ctx, tx, l, sessionID, epoch, old.RequestedBy, &old); err != nil {
 			return err
 		}
-		if _, err = tx.Exec(ctx, `UPDATE inbox SET turn_id = $2 WHERE turn_id = $1 AND state = 'running'`, old.ID, t.ID); err != nil {
+		var prompt string
+		if err = tx.QueryRow(ctx, `
+			UPDATE inbox SET turn_id = $2 WHERE turn_id = $1 AND state = 'running' RETURNING prompt_uuid::text`, old.ID, t.ID).Scan(&prompt); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `
+		if _, err = tx.Exec(ctx, `
 			UPDATE approvals SET turn_id = $2, request_id = ''
-			WHERE turn_id = $1 AND delivered_at IS NULL AND status IN ('pending', 'allowed', 'denied')`, old.ID, t.ID)
-		return err
+			WHERE turn_id = $1 AND delivered_at IS NULL AND status IN ('pending', 'allowed', 'denied')`, old.ID, t.ID); err != nil {
+			return err
+		}
+		return audit(ctx, tx, turnEndedEntry(team, l, old.ID, "interrupted", "its process ended", nil), startedEntry(team, t, prompt))
 	})
 	if err != nil {
 		return TurnRow{}, fmt.Errorf("continue turn %d: %w", old.ID, err)
@@ -146,7 +168,8 @@ type FinishedTurn struct {
 func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) ([]Approval, error) {
 	var ended []Approval
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := hold(ctx, tx, l); err != nil {
+		team, err := hold(ctx, tx, l)
+		if err != nil {
 			return err
 		}
 		tag, err := tx.Exec(ctx, `
@@ -158,16 +181,23 @@ func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) ([]Appr
 		if tag.RowsAffected() == 0 {
 			return fmt.Errorf("turn %d has ended already: %w", f.ID, ErrFenced)
 		}
-		if err := insertEntries(ctx, tx, f.ID, f.Entries); err != nil {
-			return err
-		}
 		if _, err := tx.Exec(ctx, `
 			UPDATE inbox SET state = 'done', outcome = $2, done_at = now()
 			WHERE turn_id = $1 AND state = 'running'`, f.ID, f.State); err != nil {
 			return err
 		}
-		ended, err = endApprovals(ctx, tx, f.ID, f.Approvals)
-		return err
+		if ended, err = endApprovals(ctx, tx, f.ID, f.Approvals); err != nil {
+			return err
+		}
+		var entries []AuditEntry
+		for _, a := range ended {
+			entries = append(entries, endedEntry(a))
+		}
+		// Late: concurrent turns share rows of the roll-ups, locked from here on.
+		if err := s.insertEntries(ctx, tx, f.ID, f.Entries, true); err != nil {
+			return err
+		}
+		return audit(ctx, tx, append(entries, turnEndedEntry(team, l, f.ID, f.State, f.Problem, f.Entries))...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("finish turn %d: %w", f.ID, err)

@@ -36,12 +36,19 @@ var server struct {
 	private *postgres.Server
 	dir     string
 	clones  atomic.Int64
+	lasting []string // databases that Main drops
 }
 
 // Main runs the tests and stops the private server after them. TestMain calls it
 // with what is to happen last, such as a check for leaked goroutines, in after.
 func Main(m *testing.M, after ...func() error) {
 	code := m.Run()
+	for _, name := range server.lasting {
+		if err := drop(name); err != nil {
+			fmt.Fprintln(os.Stderr, "storetest: drop a database:", err)
+			code = 1
+		}
+	}
 	if server.private != nil {
 		if err := server.private.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "storetest: stop the private server:", err)
@@ -63,6 +70,26 @@ func Main(m *testing.M, after ...func() error) {
 // DECKHAND_TEST_REQUIRE=1 makes that an error.
 func URL(tb testing.TB) string {
 	tb.Helper()
+	name := clone(tb)
+	tb.Cleanup(func() {
+		if err := drop(name); err != nil {
+			tb.Errorf("drop the test's database: %v", err)
+		}
+	})
+	return withDatabase(server.url, name)
+}
+
+// LastingURL is [URL] for a database that is there until [Main] returns, for what
+// several benchmarks share. Not safe for concurrent use.
+func LastingURL(tb testing.TB) string {
+	tb.Helper()
+	name := clone(tb)
+	server.lasting = append(server.lasting, name)
+	return withDatabase(server.url, name)
+}
+
+func clone(tb testing.TB) string {
+	tb.Helper()
 	server.once.Do(start)
 	if server.err != nil {
 		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
@@ -71,18 +98,16 @@ func URL(tb testing.TB) string {
 		tb.Skip("no PostgreSQL for this test: ", server.err)
 	}
 	name := fmt.Sprintf("deckhand_test_%d_%d", os.Getpid(), server.clones.Add(1))
-	ctx := tb.Context()
-	if err := admin(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template()); err != nil {
+	if err := admin(tb.Context(), "CREATE DATABASE "+name+" TEMPLATE "+template()); err != nil {
 		tb.Fatalf("clone the template database: %v", err)
 	}
-	tb.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := admin(ctx, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			tb.Errorf("drop the test's database: %v", err)
-		}
-	})
-	return withDatabase(server.url, name)
+	return name
+}
+
+func drop(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return admin(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
 }
 
 // New opens a store on a database of the test's own.

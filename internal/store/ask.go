@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Ask records a request to use a tool. If the process that this turn continues
+// asked for the same tool with the same input and was never answered, the new
+// request is bound to that approval, card and decision included (see
+// [Store.ContinueTurn]); the approval that is returned may then have ended
+// already. A pending one gets its deadline and its reminders as jobs.
+//
+// From a, Ask reads ID, SessionID, TurnID, Kind, RequestID, ToolUseID, ToolName,
+// Input, RequestedBy, Terms, Risks, DecisionReason, CardID (empty: its own) and
+// ExpiresAt; for a decision by rule or grant also Status, DecidedBy, DecidedVia,
+// GrantID and Reason. A grant that holds no longer gives [ErrNotFound].
+func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) {
+	a.InputSHA256 = sha256.Sum256(a.Input)
+	if a.Status == "" {
+		a.Status = ApprovalPending
+	}
+	if a.CardID == "" {
+		a.CardID = a.ID
+	}
+	var out Approval
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if _, err := hold(ctx, tx, l); err != nil {
+			return err
+		}
+		if a.Status == ApprovalPending {
+			bound, err := bind(ctx, tx, l, a)
+			if !errors.Is(err, ErrNotFound) {
+				out = bound
+				return err
+			}
+		}
+		if a.GrantID != 0 {
+			if err := tx.QueryRow(ctx, `
+				SELECT id FROM grants WHERE id = $1 AND revoked_at IS NULL AND expires_at > now() FOR SHARE`, a.GrantID).Scan(new(int64)); err != nil {
+				return notFound(err)
+			}
+		}
+		var err error
+		if out, err = insertApproval(ctx, tx, l, a); err != nil {
+			return err
+		}
+		if out.Status != ApprovalPending {
+			return audit(ctx, tx, decidedEntry(out))
+		}
+		if err := s.scheduleApproval(ctx, tx, out); err != nil {
+			return err
+		}
+		return audit(ctx, tx, AuditEntry{
+			Kind: AuditAsked, TeamID: out.Thread.TeamID, Actor: out.RequestedBy, ThreadID: out.ThreadID, TurnID: out.TurnID, ApprovalID: out.ID,
+			Details: map[string]any{
+				"tool": out.ToolName, "tool_use": out.ToolUseID, "input_sha256": hex.EncodeToString(out.InputSHA256[:]),
+				"rule": out.Terms.Rule, "approvers": out.Terms.Approvers, "quorum": out.Terms.Quorum,
+				"requester_may": out.Terms.RequesterMay, "dangerous": out.Terms.Dangerous, "risks": out.Risks, "expires_at": out.ExpiresAt.UTC(),
+			},
+		})
+	})
+	if err != nil {
+		return Approval{}, fmt.Errorf("record the request for %s: %w", a.ToolName, err)
+	}
+	return out, nil
+}
+
+// bind gives an approval that a dead process was not answered for to the process
+// that asks the same now.
+func bind(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approval, error) {
+	return collectApproval(tx.Query(ctx, `
+		WITH a AS (
+			UPDATE approvals SET request_id = $4, tool_use_id = $5, session_id = $6
+			WHERE id = (
+				SELECT id FROM approvals
+				WHERE turn_id = $7 AND request_id = '' AND tool_name = $2 AND input_sha256 = $3
+				  AND thread_id = $1 AND delivered_at IS NULL AND status IN ('pending', 'allowed', 'denied')
+				ORDER BY created_at LIMIT 1)
+			RETURNING *)
+		SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`,
+		l.ThreadID, a.ToolName, a.InputSHA256[:], a.RequestID, a.ToolUseID, a.SessionID, a.TurnID))
+}
+
+func insertApproval(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approval, error) {
+	var grant *int64
+	if a.GrantID != 0 {
+		grant = &a.GrantID
+	}
+	return collectApproval(tx.Query(ctx, `
+		WITH a AS (
+			INSERT INTO approvals (id, thread_id, session_id, turn_id, kind, request_id, tool_use_id, tool_name,
+				input, input_sha256, requested_by, rule, because, approvers, quorum, requester_may, on_timeout,
+				dangerous, grantable, risks, decision_reason, card_id, expires_at,
+				status, decided_by, decided_via, grant_id, reason, decided_at, delivered_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, COALESCE($14::text[], '{}'), GREATEST($15, 1), $16,
+				COALESCE(NULLIF($17, ''), 'pause'), $18, $19, COALESCE($20::text[], '{}'), $21, $22, $23, $24, $25, $26, $27, $28,
+				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END,
+				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END)
+			RETURNING *)
+		SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`,
+		a.ID, l.ThreadID, a.SessionID, a.TurnID, a.Kind, a.RequestID, a.ToolUseID, a.ToolName,
+		string(a.Input), a.InputSHA256[:], a.RequestedBy, a.Terms.Rule, a.Terms.Because, a.Terms.Approvers, a.Terms.Quorum,
+		a.Terms.RequesterMay, a.Terms.OnTimeout, a.Terms.Dangerous, a.Terms.Grantable, a.Risks, a.DecisionReason, a.CardID,
+		a.ExpiresAt, a.Status, a.DecidedBy, a.DecidedVia, grant, a.Reason))
+}
+
+func decidedEntry(a Approval) AuditEntry {
+	details := map[string]any{
+		"status": a.Status, "via": a.DecidedVia, "tool": a.ToolName, "tool_use": a.ToolUseID,
+		"input_sha256": hex.EncodeToString(a.InputSHA256[:]), "rule": a.Terms.Rule,
+	}
+	if a.Reason != "" {
+		details["reason"] = a.Reason
+	}
+	if a.GrantID != 0 {
+		details["grant"] = a.GrantID
+	}
+	if a.Answer != nil {
+		sum := sha256.Sum256(a.Answer)
+		details["answer_sha256"] = hex.EncodeToString(sum[:])
+	}
+	return AuditEntry{
+		Kind: AuditDecided, TeamID: a.Thread.TeamID, Actor: a.DecidedBy, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID, Details: details,
+	}
+}
+
+func endedEntry(a Approval) AuditEntry {
+	return AuditEntry{
+		Kind: AuditEnded, TeamID: a.Thread.TeamID, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
+		Details: map[string]any{"status": a.Status, "tool": a.ToolName, "input_sha256": hex.EncodeToString(a.InputSHA256[:])},
+	}
+}

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// AuditKind says what an audit row tells of.
+type AuditKind string
+
+// The kinds of audit rows, with what their details hold.
+const (
+	AuditStarted      AuditKind = "started"       // a replica: version, replica, cli_version
+	AuditConfig       AuditKind = "config"        // a configuration was loaded: sha256, before (the last one's), access, policy
+	AuditPrompt       AuditKind = "prompt"        // a person gave work: inbox, uuid, text
+	AuditRefused      AuditKind = "refused"       // a person was refused: act, channel, reason
+	AuditTurnStarted  AuditKind = "turn_started"  // session, epoch, attempt, continues, prompt
+	AuditTurnEnded    AuditKind = "turn_ended"    // state, problem, micro_usd of the entries written with it
+	AuditCost         AuditKind = "cost"          // an entry outside a turn's end: micro_usd
+	AuditAsked        AuditKind = "asked"         // tool, tool_use, input_sha256, rule, terms
+	AuditVote         AuditKind = "vote"          // a vote that decided nothing yet: allow, via
+	AuditDecided      AuditKind = "decided"       // by a person, a grant or a rule: status, via, tool, tool_use, input_sha256, rule, reason, grant
+	AuditEnded        AuditKind = "ended"         // an approval without a decision: status, tool, input_sha256
+	AuditReminded     AuditKind = "reminded"      // stage, to
+	AuditGranted      AuditKind = "granted"       // grant, scope, tool, pattern, expires_at
+	AuditGrantRevoked AuditKind = "grant_revoked" // grant, scope, pattern, made_by
+	AuditToolResult   AuditKind = "tool_result"   // tool_use, tool, error, bytes, sha256, commit
+)
+
+// AuditEntry is a row to append. Details must marshal to a JSON object.
+type AuditEntry struct {
+	Kind       AuditKind
+	TeamID     string
+	Actor      string // a Slack user, "rule", or empty for the bot itself
+	ThreadID   int64
+	TurnID     int64
+	ApprovalID string
+	Details    map[string]any
+}
+
+// audit appends entries as the last statements of a transaction: the chain's lock
+// is held from here to the commit.
+func audit(ctx context.Context, tx pgx.Tx, entries ...AuditEntry) error {
+	for _, e := range entries {
+		details := []byte("{}")
+		if e.Details != nil {
+			var err error
+			if details, err = json.Marshal(e.Details); err != nil {
+				return fmt.Errorf("audit %s: %w", e.Kind, err)
+			}
+		}
+		_, err := tx.Exec(ctx, `
+			INSERT INTO audit (kind, team_id, actor, thread_id, turn_id, approval_id, details)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			e.Kind, e.TeamID, e.Actor, e.ThreadID, e.TurnID, e.ApprovalID, string(details))
+		if err != nil {
+			return fmt.Errorf("audit %s: %w", e.Kind, err)
+		}
+	}
+	return nil
+}
+
+// Audit appends entries that belong to no other change.
+func (s *Store) Audit(ctx context.Context, entries ...AuditEntry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	return s.inTx(ctx, func(tx pgx.Tx) error { return audit(ctx, tx, entries...) })
+}
+
+// AuditConfigLoaded appends that a configuration was loaded, with the checksum of
+// the one before it: a change of roles or policy is a row whose two differ.
+func (s *Store) AuditConfigLoaded(ctx context.Context, teamID, sum string, details map[string]any) error {
+	return s.inTx(ctx, func(tx pgx.Tx) error {
+		var before string
+		err := tx.QueryRow(ctx, `
+			SELECT details::json ->> 'sha256' FROM audit WHERE kind = 'config' AND team_id = $1 ORDER BY seq DESC LIMIT 1`, teamID).Scan(&before)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return fmt.Errorf("read the configuration before: %w", err)
+		}
+		all := maps.Clone(details)
+		all["sha256"], all["before"] = sum, before
+		return audit(ctx, tx, AuditEntry{Kind: AuditConfig, TeamID: teamID, Details: all})
+	})
+}

@@ -1,0 +1,222 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// AuditRow is a row of the chain.
+type AuditRow struct {
+	Seq        int64
+	At         time.Time // microseconds
+	Kind       AuditKind
+	TeamID     string
+	Actor      string
+	ThreadID   int64
+	TurnID     int64
+	ApprovalID string
+	Details    string // JSON, as it was hashed
+	PrevHash   []byte
+	Hash       []byte
+}
+
+// Sum is the hash that the row should have: SHA-256 over the hash before it and its
+// own fields, numbers as big-endian int64 and texts behind their length in bytes as
+// a big-endian int32. The database's trigger computes the same (audit_hash).
+func (r AuditRow) Sum() [sha256.Size]byte {
+	b := append([]byte(nil), r.PrevHash...)
+	number := func(n int64) { b = binary.BigEndian.AppendUint64(b, uint64(n)) }
+	text := func(s string) {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
+		b = append(b, s...)
+	}
+	number(r.Seq)
+	number(r.At.UnixMicro())
+	text(string(r.Kind))
+	text(r.TeamID)
+	text(r.Actor)
+	number(r.ThreadID)
+	number(r.TurnID)
+	text(r.ApprovalID)
+	text(r.Details)
+	return sha256.Sum256(b)
+}
+
+// AuditAnchor is a point of the chain that was written down elsewhere.
+type AuditAnchor struct {
+	Day  string `json:"day"` // UTC, 2026-10-31
+	Seq  int64  `json:"seq"`
+	Hash string `json:"hash"` // hex
+}
+
+// AuditReport is what verifying the audit found. Problems are sentences; there are
+// none when the chain is whole and agrees with what it tells of.
+type AuditReport struct {
+	Rows     int64
+	First    time.Time
+	Last     AuditAnchor // the chain's end: write it down elsewhere
+	Problems []string
+}
+
+// maxAuditProblems ends a search that finds nothing but problems.
+const maxAuditProblems = 100
+
+// problem notes a problem and reports whether more are wanted.
+func (r *AuditReport) problem(format string, args ...any) {
+	if len(r.Problems) < maxAuditProblems {
+		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
+	}
+}
+
+// Anchors lists the last row of every day that has passed, oldest first.
+func (s *Store) Anchors(ctx context.Context) ([]AuditAnchor, error) {
+	out, err := collect[AuditAnchor](s.pool.Query(ctx, `
+		SELECT day::text AS day, seq, encode(hash, 'hex') AS hash FROM audit_anchors ORDER BY day`))
+	if err != nil {
+		return nil, fmt.Errorf("read the audit's anchors: %w", err)
+	}
+	return out, nil
+}
+
+// VerifyAudit reads the whole audit in one snapshot and looks for what was changed,
+// left out, put in or moved: by the chain's hashes and numbers, by the anchors (the
+// database's and those that the caller kept elsewhere), and by comparing decisions
+// and costs with the approvals, votes, grants and ledger entries that they tell of.
+// Only an anchor kept elsewhere shows that the end of the chain was cut off or that
+// all of it was made anew.
+func (s *Store) VerifyAudit(ctx context.Context, kept []AuditAnchor) (AuditReport, error) {
+	var r AuditReport
+	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return r, fmt.Errorf("verify the audit: %w", err)
+	}
+	defer tx.Rollback(ctx) //nolint:errcheck // it only reads
+	anchors, err := collect[AuditAnchor](tx.Query(ctx, `
+		SELECT day::text AS day, seq, encode(hash, 'hex') AS hash FROM audit_anchors ORDER BY day`))
+	if err != nil {
+		return r, fmt.Errorf("read the audit's anchors: %w", err)
+	}
+	if err := r.chain(ctx, tx, map[string][]AuditAnchor{"the database's anchor": anchors, "the anchor that was kept": kept}); err != nil {
+		return r, err
+	}
+	for _, c := range auditChecks {
+		found, err := collectText(tx.Query(ctx, c))
+		if err != nil {
+			return r, fmt.Errorf("compare the audit with what it tells of: %w", err)
+		}
+		for _, f := range found {
+			r.problem("%s", f)
+		}
+	}
+	return r, nil
+}
+
+func collectText(rows pgx.Rows, err error) ([]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// chain follows the chain from its first row to its last.
+func (r *AuditReport) chain(ctx context.Context, tx pgx.Tx, anchors map[string][]AuditAnchor) error {
+	rows, err := tx.Query(ctx, `
+		SELECT seq, at, kind, team_id, actor, thread_id, turn_id, approval_id, details, prev_hash, hash FROM audit ORDER BY seq`)
+	if err != nil {
+		return fmt.Errorf("read the audit: %w", err)
+	}
+	defer rows.Close()
+	type want struct{ whose, day, hash string }
+	wanted := map[int64][]want{}
+	for whose, list := range anchors {
+		for _, a := range list {
+			wanted[a.Seq] = append(wanted[a.Seq], want{whose, a.Day, a.Hash})
+		}
+	}
+	previous := AuditRow{Hash: make([]byte, sha256.Size)}
+	for rows.Next() {
+		row, err := pgx.RowToStructByName[AuditRow](rows)
+		if err != nil {
+			return fmt.Errorf("read the audit: %w", err)
+		}
+		if r.Rows == 0 {
+			r.First = row.At
+		}
+		r.Rows++
+		if sum := row.Sum(); !bytes.Equal(sum[:], row.Hash) {
+			r.problem("row %d (%s, %s) was changed: its hash does not fit its content", row.Seq, row.Kind, row.At.UTC().Format(time.RFC3339))
+		}
+		switch {
+		case row.Seq != previous.Seq+1:
+			r.problem("rows %d to %d are missing", previous.Seq+1, row.Seq-1)
+		case !bytes.Equal(row.PrevHash, previous.Hash):
+			r.problem("row %d does not follow row %d: one of them was changed or moved", row.Seq, previous.Seq)
+		case row.At.Before(previous.At):
+			r.problem("row %d is older than the one before it", row.Seq)
+		}
+		for _, a := range wanted[row.Seq] {
+			if a.hash != hex.EncodeToString(row.Hash) {
+				r.problem("row %d is not the one of %s for %s", row.Seq, a.whose, a.day)
+			}
+		}
+		delete(wanted, row.Seq)
+		previous = row
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read the audit: %w", err)
+	}
+	for seq, list := range wanted {
+		for _, a := range list {
+			r.problem("row %d of %s for %s is not there: the chain was cut off", seq, a.whose, a.day)
+		}
+	}
+	r.Last = AuditAnchor{Day: previous.At.UTC().Format(time.DateOnly), Seq: previous.Seq, Hash: hex.EncodeToString(previous.Hash)}
+	return nil
+}
+
+// auditChecks find rows of other tables that do not agree with the audit. Each
+// returns sentences.
+var auditChecks = []string{
+	// Every approval has ended as exactly one audit row says, by whom it says, about
+	// the input that it says; an open one has not ended.
+	`WITH told AS (
+		SELECT approval_id, count(*) AS times, min(details::json ->> 'status') AS status, min(actor) AS actor,
+			min(details::json ->> 'input_sha256') AS sha, min(details::json ->> 'tool') AS tool
+		FROM audit WHERE kind IN ('decided', 'ended') GROUP BY approval_id)
+	SELECT format('approval %s is %s by %s, and the audit says %s by %s', a.id, a.status, quote_literal(a.decided_by),
+		COALESCE(t.status, 'nothing'), quote_literal(COALESCE(t.actor, '')))
+	FROM approvals a FULL JOIN told t ON t.approval_id = a.id
+	WHERE a.id IS NULL OR COALESCE(t.times, 0) <> (a.status <> 'pending')::int
+	   OR (t.times = 1 AND (t.status, t.actor, t.sha, t.tool) IS DISTINCT FROM (a.status, a.decided_by, encode(a.input_sha256, 'hex'), a.tool_name))
+	LIMIT 20`,
+	`SELECT format('the input of approval %s is not the one that was decided about', id)
+	FROM approvals WHERE sha256(convert_to(input, 'UTF8')) <> input_sha256 LIMIT 20`,
+	// An approval that people allowed has as many votes as it needs.
+	`SELECT format('approval %s was allowed with %s of %s votes', a.id, count(v.*), a.quorum)
+	FROM approvals a LEFT JOIN votes v ON v.approval_id = a.id AND v.allow
+	WHERE a.status = 'allowed' AND a.decided_via NOT IN ('rule', 'grant')
+	GROUP BY a.id HAVING count(v.*) < a.quorum LIMIT 20`,
+	// Every grant was given, with what it allows, and revoked only as the audit says.
+	`WITH given AS (
+		SELECT (details::json ->> 'grant')::bigint AS id, min(actor) AS actor, min(details::json ->> 'pattern') AS pattern, min(details::json ->> 'scope') AS scope
+		FROM audit WHERE kind = 'granted' GROUP BY 1
+	), revoked AS (
+		SELECT (details::json ->> 'grant')::bigint AS id, min(actor) AS actor FROM audit WHERE kind = 'grant_revoked' GROUP BY 1)
+	SELECT format('grant %s does not agree with the audit', COALESCE(g.id, a.id))
+	FROM grants g FULL JOIN given a ON a.id = g.id LEFT JOIN revoked r ON r.id = g.id
+	WHERE (g.created_by, g.pattern, g.scope, g.revoked_by) IS DISTINCT FROM (a.actor, a.pattern, a.scope, COALESCE(r.actor, '')) LIMIT 20`,
+	// What a turn cost by the audit is what the ledger says.
+	`WITH told AS (
+		SELECT turn_id, sum((details::json ->> 'micro_usd')::bigint) AS micro_usd FROM audit WHERE kind IN ('turn_ended', 'cost') GROUP BY turn_id
+	), booked AS (SELECT turn_id, sum(micro_usd) AS micro_usd FROM ledger GROUP BY turn_id)
+	SELECT format('turn %s cost %s micro-USD by the ledger, and %s by the audit', COALESCE(t.turn_id, b.turn_id), COALESCE(b.micro_usd, 0), COALESCE(t.micro_usd, 0))
+	FROM told t FULL JOIN booked b ON b.turn_id = t.turn_id
+	WHERE COALESCE(t.micro_usd, 0) <> COALESCE(b.micro_usd, 0) LIMIT 20`,
+}

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"fmt"
+	"time"
+)
+
+// SetTimeZone says in which zone ledger entries are booked on a day, and reports
+// count days and months; UTC until then. Entries keep the day that they were
+// booked on, so that a change holds for later entries only and the sums of the
+// past stay what they were. Safe to call at any time.
+func (s *Store) SetTimeZone(zone *time.Location) { s.zone.Store(zone) }
+
+// TimeZone returns the zone that [Store.SetTimeZone] has set.
+func (s *Store) TimeZone() *time.Location {
+	if zone := s.zone.Load(); zone != nil {
+		return zone
+	}
+	return time.UTC
+}
+
+// day is a day of the calendar, whatever its zone; comparable with ==.
+type day struct {
+	year  int
+	month time.Month
+	day   int
+}
+
+// The days beyond which PostgreSQL's dates and ours need not agree. Nothing was or
+// will be booked out there.
+var (
+	firstDay = day{1, time.January, 1}
+	lastDay  = day{9999, time.December, 1}
+)
+
+func (s *Store) dayOf(t time.Time) day { return dayIn(t, s.TimeZone()) }
+
+func dayIn(t time.Time, zone *time.Location) day {
+	year, month, d := t.In(zone).Date()
+	switch {
+	case year < firstDay.year:
+		return firstDay
+	case year > lastDay.year:
+		return lastDay
+	}
+	return day{year, month, d}
+}
+
+// String returns the day as PostgreSQL reads it, as in 2026-10-31.
+func (d day) String() string { return fmt.Sprintf("%04d-%02d-%02d", d.year, d.month, d.day) }
+
+func (d day) add(days int) day {
+	year, month, dd := time.Date(d.year, d.month, d.day+days, 0, 0, 0, 0, time.UTC).Date()
+	return day{year, month, dd}
+}
+
+func (d day) before(o day) bool { return d.sinceEpoch() < o.sinceEpoch() }
+
+// firstOfMonth returns the first day of d's month, or of the n-th one after it.
+func (d day) firstOfMonth(n int) day {
+	year, month, dd := time.Date(d.year, d.month+time.Month(n), 1, 0, 0, 0, 0, time.UTC).Date()
+	return day{year, month, dd}
+}
+
+func (d day) sinceEpoch() int64 {
+	return time.Date(d.year, d.month, d.day, 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60)
+}
+
+// booked is a period in terms of booked days: the whole days from first until
+// before end, and the parts of days at its edges, at most two.
+type booked struct {
+	first, end day // none when end is not after first
+	edges      []edge
+}
+
+// edge is the part of a day, by the instants of its entries; a zero instant does
+// not bound it.
+type edge struct {
+	day      day
+	from, to time.Time
+}
+
+// bookedPeriod resolves [from, to) in a zone. A zero instant is no bound. empty is
+// true when nothing can lie in the period.
+func bookedPeriod(from, to time.Time, zone *time.Location) (b booked, empty bool) {
+	from, to = from.Truncate(time.Microsecond), to.Truncate(time.Microsecond)
+	if !from.IsZero() && !to.IsZero() && !from.Before(to) {
+		return booked{first: firstDay, end: firstDay}, true
+	}
+	b = booked{first: firstDay, end: lastDay}
+	if !from.IsZero() {
+		if b.first = dayIn(from, zone); !beginsDay(from, zone) {
+			b.edges = append(b.edges, edge{day: b.first, from: from})
+			b.first = b.first.add(1)
+		}
+	}
+	if !to.IsZero() {
+		if b.end = dayIn(to, zone); !beginsDay(to, zone) {
+			if n := len(b.edges); n > 0 && b.edges[n-1].day == b.end {
+				b.edges[n-1].to = to
+			} else {
+				b.edges = append(b.edges, edge{day: b.end, to: to})
+			}
+		}
+	}
+	return b, false
+}
+
+// beginsDay reports whether t is the first instant of its day. It need not be
+// midnight: some clocks skip that hour when summer begins.
+func beginsDay(t time.Time, zone *time.Location) bool {
+	return dayIn(t, zone) != dayIn(t.Add(-time.Microsecond), zone)
+}
+
+func (b booked) days() int64 { return max(0, b.end.sinceEpoch()-b.first.sinceEpoch()) }
+
+// months returns the whole months in b, from first until before end, which are
+// days too; first is not before end when there are none.
+func (b booked) months() (first, end day) {
+	first, end = b.first.firstOfMonth(0), b.end.firstOfMonth(0)
+	if first != b.first {
+		first = b.first.firstOfMonth(1)
+	}
+	return first, end
+}

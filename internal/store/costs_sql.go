@@ -1,0 +1,338 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// sumColumns are what every roll-up holds beside its key, in the order of
+// costRow's fields.
+var sumColumns = []string{
+	"entries", "turns", "approved", "input_tokens", "output_tokens", "cache_read_tokens",
+	"cache_write_5m_tokens", "cache_write_1h_tokens", "web_searches",
+	"micro_usd", "estimated_micro_usd", "contract_micro_usd",
+}
+
+// rawColumns are the same for one row of the ledger.
+const rawColumns = `1::bigint AS entries, turns::bigint, approved::bigint, input_tokens, output_tokens, cache_read_tokens,
+	cache_write_5m_tokens, cache_write_1h_tokens, web_searches, micro_usd,
+	CASE WHEN kind = 'estimate' THEN micro_usd ELSE 0 END AS estimated_micro_usd, COALESCE(contract_micro_usd, 0) AS contract_micro_usd`
+
+var (
+	plainColumns  = strings.Join(sumColumns, ", ")
+	summedColumns = func() string {
+		var b strings.Builder
+		for i, c := range sumColumns {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString("ledger_sum(" + c + ") AS " + c)
+		}
+		return b.String()
+	}()
+)
+
+// groupKeys are the expressions that a line is grouped by, over the ledger and
+// over every roll-up that has the column.
+var groupKeys = map[CostGroup]string{
+	ByNothing: "''::text",
+	ByUser:    "user_id",
+	ByChannel: "channel_id",
+	ByProject: "project",
+	ByModel:   "model",
+	ByThread:  "thread_id",
+	ByDay:     "booked_on",
+	ByMonth:   "date_trunc('month', booked_on)::date",
+}
+
+// wideDays is how long a period must be for the dearest threads to be found by
+// their lives (costliestThreads) instead of by their days.
+const wideDays = 62
+
+func (s *Store) costs(ctx context.Context, q CostQuery, raw bool) (CostReport, error) {
+	if _, ok := groupKeys[q.By]; !ok {
+		return CostReport{}, fmt.Errorf("sum the ledger: no group %q", q.By)
+	}
+	if q.TeamID == "" {
+		return CostReport{}, errors.New("sum the ledger: no team")
+	}
+	period, empty := bookedPeriod(q.From, q.To, s.TimeZone())
+	if empty {
+		return CostReport{}, nil
+	}
+	var out CostReport
+	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		// The planner must see the dates. Compiling costs more than it saves here, and
+		// the groups of a month of threads should stay in memory.
+		if _, err := tx.Exec(ctx, `
+			SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true), set_config('work_mem', '64MB', true)`); err != nil {
+			return err
+		}
+		var err error
+		if !raw && q.By == ByThread && q.Limit > 0 && q.ThreadID == 0 && len(q.Users) == 0 && len(q.Models) == 0 && period.days() > wideDays {
+			out, err = costliestThreads(ctx, tx, q, period)
+		} else {
+			out, err = costLines(ctx, tx, q, period, raw)
+		}
+		return err
+	})
+	if err != nil {
+		return CostReport{}, fmt.Errorf("sum the ledger: %w", err)
+	}
+	return out, nil
+}
+
+// costSQL puts a query's conditions into SQL, with their arguments.
+type costSQL struct {
+	q    CostQuery
+	args []any
+}
+
+func (c *costSQL) arg(v any) string {
+	c.args = append(c.args, v)
+	return "$" + strconv.Itoa(len(c.args))
+}
+
+// where is the query's team and filters, and more conditions.
+func (c *costSQL) where(more ...string) string {
+	conds := []string{"team_id = " + c.arg(c.q.TeamID)}
+	for _, f := range []struct {
+		column string
+		values []string
+	}{{"user_id", c.q.Users}, {"channel_id", c.q.Channels}, {"project", c.q.Projects}, {"model", c.q.Models}} {
+		switch len(f.values) {
+		case 0:
+		case 1:
+			conds = append(conds, f.column+" = "+c.arg(f.values[0]))
+		default:
+			conds = append(conds, f.column+" = ANY ("+c.arg(f.values)+")")
+		}
+	}
+	if c.q.ThreadID != 0 {
+		conds = append(conds, "thread_id = "+c.arg(c.q.ThreadID))
+	}
+	return strings.Join(append(conds, more...), " AND ")
+}
+
+func (c *costSQL) within(first, end day) string {
+	return "booked_on >= " + c.arg(first.String()) + "::date AND booked_on < " + c.arg(end.String()) + "::date"
+}
+
+func (c *costSQL) atEdge(e edge) string {
+	cond := "booked_on = " + c.arg(e.day.String()) + "::date"
+	if !e.from.IsZero() {
+		cond += " AND at >= " + c.arg(e.from)
+	}
+	if !e.to.IsZero() {
+		cond += " AND at < " + c.arg(e.to)
+	}
+	return cond
+}
+
+// parts are the SELECTs that together hold every entry of the query once, with
+// the group's key as k: from the ledger itself, or from the roll-ups with the
+// ledger for the edges.
+func (c *costSQL) parts(p booked, raw bool) []string {
+	key := groupKeys[c.q.By]
+	var parts []string
+	add := func(table string, first, end day) {
+		if !first.before(end) {
+			return
+		}
+		columns := plainColumns
+		if table == "ledger" {
+			columns = rawColumns
+		}
+		parts = append(parts, "SELECT "+key+" AS k, "+columns+" FROM "+table+" WHERE "+c.where(c.within(first, end)))
+	}
+	daily, monthly := "ledger_channel_daily", "ledger_channel_monthly"
+	if c.q.By == ByUser || len(c.q.Users) > 0 {
+		daily, monthly = "ledger_daily", "ledger_monthly"
+	}
+	first, end := p.months()
+	switch {
+	case raw, c.q.ThreadID != 0: // one thread's rows are few, and found by its id
+		add("ledger", p.first, p.end)
+	case c.q.By == ByThread:
+		add("ledger_thread_daily", p.first, p.end)
+	case c.q.By == ByDay, !first.before(end):
+		add(daily, p.first, p.end)
+	default:
+		add(daily, p.first, first)
+		add(monthly, first, end)
+		add(daily, end, p.end)
+	}
+	return append(parts, c.edges(p)...)
+}
+
+func (c *costSQL) edges(p booked) []string {
+	var parts []string
+	for _, e := range p.edges {
+		parts = append(parts, "SELECT "+groupKeys[c.q.By]+" AS k, "+rawColumns+" FROM ledger WHERE "+c.where(c.atEdge(e)))
+	}
+	return parts
+}
+
+// order sorts lines, see [CostReport].
+func (c *costSQL) order() string {
+	switch c.q.By {
+	case ByDay, ByMonth:
+		return "k"
+	case ByThread:
+		return "micro_usd DESC, k"
+	}
+	return `micro_usd DESC, k COLLATE "C"`
+}
+
+func (c *costSQL) limit() string {
+	if c.q.Limit <= 0 {
+		return ""
+	}
+	return " LIMIT " + strconv.Itoa(c.q.Limit)
+}
+
+// costRow is a line as it comes from the database; no is its place, 0 for the
+// total, whose lines are counted.
+type costRow struct {
+	No                                         int64
+	K, TeamID, ChannelID, ThreadTS, Project    string
+	Lines                                      int64
+	Entries, Turns, Approved                   int64
+	InputTokens, OutputTokens, CacheReadTokens int64
+	CacheWrite5mTokens                         int64 `db:"cache_write_5m_tokens"`
+	CacheWrite1hTokens                         int64 `db:"cache_write_1h_tokens"`
+	WebSearches                                int64
+	MicroUSD                                   int64 `db:"micro_usd"`
+	EstimatedMicroUSD                          int64 `db:"estimated_micro_usd"`
+	ContractMicroUSD                           int64 `db:"contract_micro_usd"`
+}
+
+func (r costRow) line() CostLine {
+	return CostLine{
+		Key: r.K, ThreadKey: ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS}, Project: r.Project,
+		Turns: r.Turns, Approved: r.Approved, Entries: r.Entries,
+		Input: r.InputTokens, Output: r.OutputTokens, CacheRead: r.CacheReadTokens,
+		CacheWrite5m: r.CacheWrite5mTokens, CacheWrite1h: r.CacheWrite1hTokens, WebSearches: r.WebSearches,
+		MicroUSD: r.MicroUSD, EstimatedMicroUSD: r.EstimatedMicroUSD, ContractMicroUSD: r.ContractMicroUSD,
+	}
+}
+
+// shown selects the lines of the CTE top, with their places.
+func (c *costSQL) shown() string {
+	key, where, from := "k", "'' AS team_id, '' AS channel_id, '' AS thread_ts, '' AS project", ""
+	switch c.q.By {
+	case ByThread:
+		key, where, from = "k::text", "t.team_id, t.channel_id, t.thread_ts, t.project", " JOIN threads t ON t.id = k"
+	case ByDay:
+		key = "to_char(k, 'YYYY-MM-DD')"
+	case ByMonth:
+		key = "to_char(k, 'YYYY-MM')"
+	}
+	return "SELECT row_number() OVER (ORDER BY " + c.order() + ") AS no, " + key + " AS k, " + where + ", 1 AS lines, " + plainColumns + " FROM top" + from
+}
+
+// costLines sums up the parts of a query.
+func costLines(ctx context.Context, tx pgx.Tx, q CostQuery, p booked, raw bool) (CostReport, error) {
+	c := costSQL{q: q}
+	parts := c.parts(p, raw)
+	if len(parts) == 0 {
+		return CostReport{}, nil
+	}
+	sql := `WITH lines AS MATERIALIZED (SELECT k, ` + summedColumns + ` FROM (` + strings.Join(parts, " UNION ALL ") + `) p GROUP BY k),
+		top AS (SELECT * FROM lines ORDER BY ` + c.order() + c.limit() + `)
+		` + c.shown() + `
+		UNION ALL
+		SELECT 0, '', '', '', '', '', count(*), ` + summedColumns + ` FROM lines`
+	rows, err := collect[costRow](tx.Query(ctx, sql, c.args...))
+	if err != nil {
+		return CostReport{}, err
+	}
+	return reportOf(q, rows), nil
+}
+
+// reportOf puts the total and the lines, which come in any order, in theirs.
+func reportOf(q CostQuery, rows []costRow) CostReport {
+	slices.SortFunc(rows, func(a, b costRow) int { return cmp.Compare(a.No, b.No) })
+	out := CostReport{Total: rows[0].line()}
+	if q.By == ByNothing {
+		return out
+	}
+	out.Rest = out.Total
+	for _, r := range rows[1:] {
+		l := r.line()
+		out.Lines = append(out.Lines, l)
+		out.Rest.subtract(l)
+	}
+	out.More = int(rows[0].Lines) - len(out.Lines)
+	return out
+}
+
+func (l *CostLine) subtract(o CostLine) {
+	l.Turns -= o.Turns
+	l.Approved -= o.Approved
+	l.Entries -= o.Entries
+	l.Input -= o.Input
+	l.Output -= o.Output
+	l.CacheRead -= o.CacheRead
+	l.CacheWrite5m -= o.CacheWrite5m
+	l.CacheWrite1h -= o.CacheWrite1h
+	l.WebSearches -= o.WebSearches
+	l.MicroUSD -= o.MicroUSD
+	l.EstimatedMicroUSD -= o.EstimatedMicroUSD
+	l.ContractMicroUSD -= o.ContractMicroUSD
+}
+
+// costliestThreads finds the dearest threads of a long period without summing up
+// all of them. A thread whose life lies within the whole days has cost what its
+// life has cost, and those are indexed by that; only the threads that cross the
+// period's ends, or lie at its edges, are summed up by their days.
+func costliestThreads(ctx context.Context, tx pgx.Tx, q CostQuery, p booked) (CostReport, error) {
+	total := q
+	total.By = ByNothing
+	sum, err := costLines(ctx, tx, total, p, false)
+	if err != nil {
+		return CostReport{}, err
+	}
+	c := costSQL{q: q}
+	first, end := c.arg(p.first.String())+"::date", c.arg(p.end.String())+"::date"
+	crossing := []string{
+		"SELECT thread_id FROM ledger_threads WHERE " + c.where("last_on > first_on", "first_on < "+first, "last_on >= "+first),
+		"SELECT thread_id FROM ledger_threads WHERE " + c.where("last_on > first_on", "first_on < "+end, "last_on >= "+end),
+	}
+	parts := []string{
+		"SELECT d.thread_id AS k, " + plainColumns + " FROM crossing JOIN ledger_thread_daily d ON d.thread_id = crossing.thread_id AND " + c.within(p.first, p.end),
+	}
+	for _, e := range p.edges {
+		crossing = append(crossing, "SELECT thread_id FROM ledger WHERE "+c.where(c.atEdge(e)))
+	}
+	parts = append(parts, c.edges(p)...)
+	inside := "FROM ledger_threads WHERE " + c.where("first_on >= "+first, "last_on < "+end)
+	dearest := " ORDER BY " + c.order() + c.limit()
+	sql := `WITH crossing AS MATERIALIZED (` + strings.Join(crossing, " UNION ") + `),
+		crossed AS MATERIALIZED (SELECT k, ` + summedColumns + ` FROM (` + strings.Join(parts, " UNION ALL ") + `) p GROUP BY k),
+		top AS (
+			SELECT * FROM (
+				(SELECT thread_id AS k, ` + plainColumns + ` ` + inside + ` ORDER BY micro_usd DESC, thread_id` + c.limit() + `)
+				UNION ALL
+				(SELECT * FROM crossed` + dearest + `)) both_kinds` + dearest + `)
+		` + c.shown() + `
+		UNION ALL
+		SELECT 0, '', '', '', '', '', (SELECT count(*) ` + inside + `) + (SELECT count(*) FROM crossed), ` + strings.Repeat("0, ", len(sumColumns)-1) + `0`
+	rows, err := collect[costRow](tx.Query(ctx, sql, c.args...))
+	if err != nil {
+		return CostReport{}, err
+	}
+	out := reportOf(q, rows)
+	out.Total, out.Rest = sum.Total, sum.Total
+	for _, l := range out.Lines {
+		out.Rest.subtract(l)
+	}
+	return out, nil
+}

@@ -1,0 +1,219 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Decision is a person's answer to an approval.
+type Decision struct {
+	ApprovalID string
+	Status     ApprovalStatus // allowed or denied
+	By         string         // Slack user id; authorised by the caller
+	Via        string         // button, modal or command
+	Reason     string
+	// Answer is the input to run instead, for a question; nil for anything else.
+	Answer json.RawMessage
+	// Grant, when it is not nil, makes a grant of the decision. It takes an approval
+	// that may have one (Terms.Grantable) and that this decision alone allows.
+	Grant *NewGrant
+	// DeliverOn, when it is not empty, names the replica that will answer the CLI
+	// right after the commit: if it holds the thread's lease, the decision counts
+	// as delivered (see Deliver).
+	DeliverOn string
+}
+
+// Decide adds a person's vote to a pending approval and ends it if that decides:
+// by a denial, or when as many people as its quorum have allowed it. The first
+// decision wins: a later one gets the approval as it stands and [ErrEnded].
+// Somebody's second vote for the same gets [ErrVoted]. An approval that is
+// returned as pending waits for more votes. Unless it is delivered with the
+// commit, the replica that runs the thread is notified.
+func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
+	var out Approval
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		decides, err := vote(ctx, tx, d)
+		if err != nil {
+			return err
+		}
+		if !decides {
+			if out, err = collectApproval(tx.Query(ctx, `
+				SELECT `+approvalColumns+` FROM approvals a JOIN threads t ON t.id = a.thread_id WHERE a.id = $1`, d.ApprovalID)); err != nil {
+				return err
+			}
+			return audit(ctx, tx, AuditEntry{
+				Kind: AuditVote, TeamID: out.Thread.TeamID, Actor: d.By, ThreadID: out.ThreadID, TurnID: out.TurnID, ApprovalID: out.ID,
+				Details: map[string]any{"allow": true, "via": d.Via, "votes": len(out.Votes), "quorum": out.Terms.Quorum},
+			})
+		}
+		out, err = collectApproval(tx.Query(ctx, `
+			WITH a AS (
+				UPDATE approvals
+				SET status = $2, decided_by = $3, decided_via = $4, reason = $5, answer = $6, decided_at = now(),
+					delivered_at = CASE WHEN EXISTS (
+						SELECT FROM threads h WHERE h.id = thread_id AND h.lease_owner = $7 AND h.lease_until > now()
+					) THEN now() END
+				WHERE id = $1 AND status = 'pending' AND expires_at > now()
+				RETURNING *)
+			SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`,
+			d.ApprovalID, d.Status, d.By, d.Via, d.Reason, string(d.Answer), d.DeliverOn))
+		if err != nil {
+			return err
+		}
+		entries := []AuditEntry{decidedEntry(out)}
+		if d.Grant != nil {
+			granted, err := grantOf(ctx, tx, out, *d.Grant)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, granted)
+		}
+		if !out.Delivered {
+			if err := notify(ctx, tx, Notice{Kind: NoticeApproval, ThreadID: out.ThreadID, ID: out.ID}); err != nil {
+				return err
+			}
+		}
+		return audit(ctx, tx, entries...)
+	})
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrVoted) {
+		ended := ErrEnded
+		if errors.Is(err, ErrVoted) {
+			ended = ErrVoted
+		}
+		out, err = s.ApprovalByID(ctx, d.ApprovalID)
+		if err != nil {
+			return Approval{}, err
+		}
+		return out, ended
+	}
+	if err != nil {
+		return Approval{}, fmt.Errorf("decide approval: %w", err)
+	}
+	return out, nil
+}
+
+// vote records the vote under a lock on the pending approval, and reports whether
+// it decides. An approval that has ended gives ErrNotFound.
+func vote(ctx context.Context, tx pgx.Tx, d Decision) (decides bool, err error) {
+	var quorum int
+	err = tx.QueryRow(ctx, `
+		SELECT quorum FROM approvals WHERE id = $1 AND status = 'pending' AND expires_at > now() FOR UPDATE`, d.ApprovalID).Scan(&quorum)
+	if err != nil {
+		return false, notFound(err)
+	}
+	var allows int
+	err = tx.QueryRow(ctx, `
+		WITH v AS (
+			INSERT INTO votes (approval_id, user_id, allow, via) VALUES ($1, $2, $3, $4)
+			ON CONFLICT DO NOTHING RETURNING allow)
+		SELECT (SELECT count(*) FROM votes WHERE approval_id = $1 AND allow) + (SELECT count(*) FROM v WHERE allow)
+		WHERE EXISTS (SELECT FROM v)`,
+		d.ApprovalID, d.By, d.Status == ApprovalAllowed, d.Via).Scan(&allows)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, ErrVoted
+	}
+	if err != nil {
+		return false, err
+	}
+	return d.Status == ApprovalDenied || allows >= quorum, nil
+}
+
+// grantOf makes a grant of an allowed approval and returns its audit entry.
+func grantOf(ctx context.Context, tx pgx.Tx, a Approval, n NewGrant) (AuditEntry, error) {
+	if a.Status != ApprovalAllowed || !a.Terms.Grantable || a.Terms.Quorum > 1 {
+		return AuditEntry{}, fmt.Errorf("approval %s cannot become a grant", a.ID)
+	}
+	id, err := insertGrant(ctx, tx, a, n)
+	if err != nil {
+		return AuditEntry{}, err
+	}
+	return AuditEntry{
+		Kind: AuditGranted, TeamID: a.Thread.TeamID, Actor: a.DecidedBy, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
+		Details: map[string]any{"grant": id, "scope": n.Scope, "tool": a.ToolName, "pattern": n.Pattern, "expires_at": n.ExpiresAt.UTC()},
+	}, nil
+}
+
+// Deliver claims the right to answer the CLI for a decided approval: it succeeds
+// once. Call it before writing the answer: a crash in between then leads to a new
+// question, never to a second run.
+func (s *Store) Deliver(ctx context.Context, l Lease, id string) (Approval, error) {
+	a, err := collectApproval(s.pool.Query(ctx, `
+		WITH a AS (
+			UPDATE approvals SET delivered_at = now()
+			WHERE id = $4 AND thread_id = $1 AND status IN ('allowed', 'denied') AND delivered_at IS NULL
+			  AND EXISTS (SELECT FROM threads WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3)
+			RETURNING *)
+		SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`,
+		l.ThreadID, l.Owner, l.Epoch, id))
+	if err != nil {
+		return Approval{}, fmt.Errorf("deliver approval: %w", err)
+	}
+	return a, nil
+}
+
+// CancelApproval ends one pending approval because its process no longer asks. ok
+// is false when it had ended already.
+func (s *Store) CancelApproval(ctx context.Context, l Lease, id string) (a Approval, ok bool, err error) {
+	a, ok, err = s.endApproval(ctx, `
+		UPDATE approvals SET status = 'cancelled', decided_at = now()
+		WHERE id = $4 AND thread_id = $1 AND status = 'pending'
+		  AND EXISTS (SELECT FROM threads WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3)
+		RETURNING *`, l.ThreadID, l.Owner, l.Epoch, id)
+	if err != nil {
+		return Approval{}, false, fmt.Errorf("cancel approval: %w", err)
+	}
+	return a, ok, nil
+}
+
+// ExpireApproval ends a pending approval whose time has run out, whoever holds its
+// thread, and notifies the replica that does. ok is false when it has ended
+// already or still has time.
+func (s *Store) ExpireApproval(ctx context.Context, id string) (a Approval, ok bool, err error) {
+	a, ok, err = s.endApproval(ctx, `
+		UPDATE approvals SET status = 'expired', decided_at = now()
+		WHERE id = $1 AND status = 'pending' AND expires_at <= now()
+		RETURNING *`, id)
+	if err != nil {
+		return Approval{}, false, fmt.Errorf("expire approval: %w", err)
+	}
+	if ok {
+		err = s.Notify(ctx, Notice{Kind: NoticeApproval, ThreadID: a.ThreadID, ID: a.ID})
+	}
+	return a, ok, err
+}
+
+func (s *Store) endApproval(ctx context.Context, update string, args ...any) (a Approval, ok bool, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		var err error
+		a, err = collectApproval(tx.Query(ctx, `WITH a AS (`+update+`)
+			SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`, args...))
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		ok = true
+		return audit(ctx, tx, endedEntry(a))
+	})
+	return a, ok, err
+}
+
+// endApprovals ends what is still pending of a turn: as status, and those that a
+// continued turn did not ask for again as interrupted. The caller audits them.
+func endApprovals(ctx context.Context, tx pgx.Tx, turnID int64, status ApprovalStatus) ([]Approval, error) {
+	if status == "" {
+		status = ApprovalCancelled
+	}
+	return collectApprovals(tx.Query(ctx, `
+		WITH a AS (
+			UPDATE approvals
+			SET status = CASE WHEN request_id = '' THEN 'interrupted' ELSE $2 END, decided_at = now()
+			WHERE turn_id = $1 AND status = 'pending'
+			RETURNING *)
+		SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`, turnID, status))
+}

@@ -1,0 +1,200 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// GrantScope says where a grant holds, always within its project.
+type GrantScope string
+
+// The scopes, narrow first.
+const (
+	GrantSession GrantScope = "session" // until the thread's session ends, by /clear for instance
+	GrantThread  GrantScope = "thread"
+	GrantChannel GrantScope = "channel"
+	GrantProject GrantScope = "project"
+)
+
+// Grant is a standing permission that somebody gave with a decision.
+type Grant struct {
+	ID        int64
+	TeamID    string
+	Project   string
+	Scope     GrantScope
+	ThreadID  int64  // of the approval that it came from
+	ChannelID string // likewise
+	ThreadTS  string
+	ToolName  string
+	// Pattern is a policy pattern such as "Bash(go test *)"; empty for a grant that
+	// covers exactly the input of its approval.
+	Pattern    string
+	ApprovalID string
+	CreatedBy  string // Slack user
+	CreatedAt  time.Time
+	ExpiresAt  time.Time
+	RevokedBy  string    // empty while it holds
+	RevokedAt  time.Time // zero likewise
+	Uses       int64     // how many tool calls it has allowed
+	LastUsedAt time.Time // zero: never
+}
+
+// NewGrant is what a decision adds to make a grant of it.
+type NewGrant struct {
+	Scope     GrantScope
+	Pattern   string // empty: exactly the approval's input
+	ExpiresAt time.Time
+}
+
+type grantRow struct {
+	ID                                     int64
+	TeamID, Project                        string
+	Scope                                  GrantScope
+	ThreadID                               int64
+	ChannelID, ThreadTS, ToolName, Pattern string
+	ApprovalID, CreatedBy                  string
+	CreatedAt, ExpiresAt                   time.Time
+	RevokedBy                              string
+	RevokedAt, LastUsedAt                  *time.Time
+	Uses                                   int64
+}
+
+// The thread and channel of a grant are those of its approval; where they limit
+// it, they equal its own.
+const grantColumns = `g.id, g.team_id, g.project, g.scope, a.thread_id, t.channel_id, t.thread_ts, g.tool_name, g.pattern,
+	g.approval_id, g.created_by, g.created_at, g.expires_at, g.revoked_by, g.revoked_at, u.uses, u.last_used_at`
+
+const grantSource = `FROM grants g
+	JOIN approvals a ON a.id = g.approval_id
+	JOIN threads t ON t.id = a.thread_id
+	CROSS JOIN LATERAL (SELECT count(*) AS uses, max(x.decided_at) AS last_used_at FROM approvals x WHERE x.grant_id = g.id) u`
+
+func (r grantRow) grant() Grant {
+	g := Grant{
+		ID: r.ID, TeamID: r.TeamID, Project: r.Project, Scope: r.Scope, ThreadID: r.ThreadID, ChannelID: r.ChannelID,
+		ThreadTS: r.ThreadTS, ToolName: r.ToolName, Pattern: r.Pattern, ApprovalID: r.ApprovalID,
+		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, RevokedBy: r.RevokedBy, Uses: r.Uses,
+	}
+	if r.RevokedAt != nil {
+		g.RevokedAt = *r.RevokedAt
+	}
+	if r.LastUsedAt != nil {
+		g.LastUsedAt = *r.LastUsedAt
+	}
+	return g
+}
+
+// LiveGrant is a grant as the policy needs it.
+type LiveGrant struct {
+	ID        int64
+	Pattern   string // empty: exactly this input
+	CreatedBy string
+	CreatedAt time.Time
+}
+
+// LiveGrants lists the grants that hold now for a call of the tool in the
+// thread's session: those with a pattern for the tool's project, and those whose
+// input is exactly the one with the SHA-256 sum.
+func (s *Store) LiveGrants(ctx context.Context, l Lease, sessionID, tool string, sum [32]byte) ([]LiveGrant, error) {
+	out, err := collect[LiveGrant](s.pool.Query(ctx, `
+		SELECT g.id, g.pattern, g.created_by, g.created_at
+		FROM threads t
+		JOIN grants g ON g.team_id = t.team_id AND g.project = t.project
+		WHERE t.id = $1 AND g.tool_name = $3 AND g.revoked_at IS NULL AND g.expires_at > now()
+		  AND (g.input_sha256 IS NULL OR g.input_sha256 = $4)
+		  AND (g.session_id IS NULL OR g.session_id = $2)
+		  AND (g.thread_id IS NULL OR g.thread_id = t.id)
+		  AND (g.channel_id IS NULL OR g.channel_id = t.channel_id)
+		ORDER BY g.id`, l.ThreadID, sessionID, tool, sum[:]))
+	if err != nil {
+		return nil, fmt.Errorf("read the grants of thread %d: %w", l.ThreadID, err)
+	}
+	return out, nil
+}
+
+// insertGrant makes a grant of an approval that was just allowed.
+func insertGrant(ctx context.Context, tx pgx.Tx, a Approval, n NewGrant) (id int64, err error) {
+	var sum []byte
+	if n.Pattern == "" {
+		sum = a.InputSHA256[:]
+	}
+	err = tx.QueryRow(ctx, `
+		INSERT INTO grants (team_id, project, scope, session_id, thread_id, channel_id, tool_name, pattern, input_sha256,
+			approval_id, created_by, expires_at)
+		VALUES ($1, $2, $3, CASE WHEN $3 = 'session' THEN $4::uuid END, CASE WHEN $3 = 'thread' THEN $5::bigint END,
+			CASE WHEN $3 = 'channel' THEN $6 END, $7, $8, $9, $10, $11, $12)
+		RETURNING id`,
+		a.Thread.TeamID, a.Project, n.Scope, a.SessionID, a.ThreadID, a.Thread.ChannelID, a.ToolName, n.Pattern, sum,
+		a.ID, a.DecidedBy, n.ExpiresAt).Scan(&id)
+	if err != nil {
+		return 0, fmt.Errorf("write the grant: %w", err)
+	}
+	return id, nil
+}
+
+// GrantScopeFilter chooses grants. TeamID is required.
+type GrantFilter struct {
+	TeamID    string
+	ID        int64  // one grant, revoked or not
+	CreatedBy string // made by this person
+	ThreadID  int64  // that hold in this thread
+}
+
+// Grants lists the grants that hold, newest first, at most limit; or the one that
+// the filter names.
+func (s *Store) Grants(ctx context.Context, f GrantFilter, limit int) ([]Grant, error) {
+	rows, err := collect[grantRow](s.pool.Query(ctx, `
+		SELECT `+grantColumns+` `+grantSource+`
+		WHERE g.team_id = $1
+		  AND ($2::bigint <> 0 OR (g.revoked_at IS NULL AND g.expires_at > now()))
+		  AND ($2::bigint = 0 OR g.id = $2)
+		  AND ($3 = '' OR g.created_by = $3)
+		  AND ($4::bigint = 0 OR EXISTS (SELECT FROM threads h WHERE h.id = $4 AND h.project = g.project
+			AND (g.session_id IS NULL OR g.session_id = h.session_id)
+			AND (g.thread_id IS NULL OR g.thread_id = h.id)
+			AND (g.channel_id IS NULL OR g.channel_id = h.channel_id)))
+		ORDER BY g.id DESC LIMIT $5`, f.TeamID, f.ID, f.CreatedBy, f.ThreadID, limit))
+	if err != nil {
+		return nil, fmt.Errorf("read grants: %w", err)
+	}
+	out := make([]Grant, len(rows))
+	for i, r := range rows {
+		out[i] = r.grant()
+	}
+	return out, nil
+}
+
+// RevokeGrant ends a grant for good. ok is false when it was revoked already.
+// Whatever it allowed before has been allowed; from the commit on it allows
+// nothing.
+func (s *Store) RevokeGrant(ctx context.Context, teamID string, id int64, by string) (g Grant, ok bool, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `
+			UPDATE grants SET revoked_by = $3, revoked_at = now()
+			WHERE team_id = $1 AND id = $2 AND revoked_at IS NULL`, teamID, id, by)
+		if err != nil {
+			return err
+		}
+		ok = tag.RowsAffected() == 1
+		row, err := collectOne[grantRow](tx.Query(ctx, `SELECT `+grantColumns+` `+grantSource+` WHERE g.team_id = $1 AND g.id = $2`, teamID, id))
+		if err != nil {
+			return err
+		}
+		g = row.grant()
+		if !ok {
+			return nil
+		}
+		return audit(ctx, tx, AuditEntry{
+			Kind: AuditGrantRevoked, TeamID: teamID, Actor: by, ThreadID: g.ThreadID, ApprovalID: g.ApprovalID,
+			Details: map[string]any{"grant": g.ID, "pattern": g.Pattern, "scope": g.Scope, "made_by": g.CreatedBy},
+		})
+	})
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("revoke grant %d: %w", id, err)
+	}
+	return g, ok, err
+}

@@ -1,0 +1,414 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
+)
+
+func (b *bench) finish(t *testing.T, turn store.TurnRow, entries ...store.LedgerEntry) {
+	t.Helper()
+	if _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Entries: entries}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) decide(t *testing.T, a store.Approval, status store.ApprovalStatus) {
+	t.Helper()
+	if _, err := b.Decide(t.Context(), store.Decision{ApprovalID: a.ID, Status: status, By: "U9", Via: "button"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spent is an entry that begins at total before.
+func (b *bench) spent(model string, microUSD, before int64) store.LedgerEntry {
+	return store.LedgerEntry{
+		Kind: store.LedgerTurn, SessionID: b.session, Epoch: b.epoch, Model: model, MicroUSD: microUSD, TotalBefore: before, TotalAfter: before + microUSD,
+	}
+}
+
+func (b *bench) report(t *testing.T, by store.CostGroup) store.CostReport {
+	t.Helper()
+	q := store.CostQuery{TeamID: thread.TeamID, By: by}
+	r, err := b.Costs(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := b.RawCosts(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(raw, r); diff != "" {
+		t.Fatalf("by %q, from the rows and from the roll-ups:\n%s", by, diff)
+	}
+	return r
+}
+
+func (b *bench) verify(t *testing.T) {
+	t.Helper()
+	if got, err := b.VerifyRollups(t.Context(), ""); err != nil || len(got) > 0 {
+		t.Errorf("VerifyRollups: %+v, %v", got, err)
+	}
+}
+
+// TestATurnCountsOnceOnItsDearestModel, whatever was written before its end.
+func TestATurnCountsOnceOnItsDearestModel(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn, _ := b.begin(t)
+	if err := b.AddEntries(t.Context(), b.lease, []store.LedgerEntry{b.spent("opus", 900, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	contract := int64(41)
+	haiku, opus := b.spent("haiku", 3, 0), b.spent("opus", 50, 900)
+	opus.Input, opus.Output, opus.CacheRead, opus.CacheWrite5m, opus.CacheWrite1h, opus.WebSearches = 1, 2, 3, 4, 5, 6
+	opus.ContractMicroUSD = &contract
+	estimate := b.spent("sonnet", 7, 0)
+	estimate.Kind = store.LedgerEstimate
+	b.finish(t, turn, haiku, opus, estimate)
+	b.prompt(t, "U2", "for nothing")
+	free, _ := b.begin(t)
+	b.finish(t, free)
+
+	got := b.report(t, store.ByModel)
+	want := []store.CostLine{
+		{
+			Key: "opus", Turns: 1, Entries: 2, MicroUSD: 950, ContractMicroUSD: 41,
+			Input: 1, Output: 2, CacheRead: 3, CacheWrite5m: 4, CacheWrite1h: 5, WebSearches: 6,
+		},
+		{Key: "sonnet", Entries: 1, MicroUSD: 7, EstimatedMicroUSD: 7},
+		{Key: "haiku", Entries: 1, MicroUSD: 3},
+	}
+	if diff := cmp.Diff(want, got.Lines); diff != "" {
+		t.Errorf("by model (-want +got):\n%s", diff)
+	}
+	threads := b.report(t, store.ByThread)
+	if len(threads.Lines) != 1 || threads.Lines[0].ThreadKey != thread || threads.Lines[0].Project != "web" || threads.Lines[0].Turns != 1 {
+		t.Errorf("by thread: %+v", threads.Lines)
+	}
+	b.verify(t)
+}
+
+// TestWhatPeopleAllowedIsCounted with the turn, over all its attempts, and not
+// what a rule allowed, what was denied, or what was no tool.
+func TestWhatPeopleAllowedIsCounted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn, _ := b.begin(t)
+	b.decide(t, b.ask(t, turn, `{"command":"make"}`), store.ApprovalAllowed)
+	b.decide(t, b.ask(t, turn, `{"command":"rm -rf /"}`), store.ApprovalDenied)
+	b.ask(t, turn, `{"command":"nobody decides"}`)
+	for _, via := range []struct {
+		kind store.ApprovalKind
+		via  string
+	}{{store.ApprovalTool, "rule"}, {store.ApprovalTool, "grant"}, {store.ApprovalPlan, "button"}} {
+		if _, err := b.Ask(t.Context(), b.lease, store.Approval{
+			ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: via.kind, RequestID: uuid.NewString(), ToolUseID: "t", ToolName: "Bash",
+			Input: json.RawMessage(`{"command":"ls"}`), RequestedBy: "U1", Status: store.ApprovalAllowed, DecidedBy: "U9", DecidedVia: via.via,
+			ExpiresAt: time.Now().Add(time.Hour),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.newEpoch(t, 0) // the process dies; another goes on
+	next, err := b.ContinueTurn(t.Context(), b.lease, turn, b.session, b.epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.decide(t, b.ask(t, next, `{"command":"make test"}`), store.ApprovalAllowed)
+	b.finish(t, next, b.spent("haiku", 1, 0), b.spent("opus", 2, 0))
+
+	if got := b.report(t, store.ByModel).Lines; got[0].Key != "opus" || got[0].Approved != 3 || got[1].Approved != 0 {
+		t.Errorf("approved: %+v", got)
+	}
+	b.verify(t)
+}
+
+// TestADayIsTheWorkspacesDay: entries are booked on the day that its zone has.
+func TestADayIsTheWorkspacesDay(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	var days []string
+	for _, zone := range []*time.Location{time.UTC, time.FixedZone("far east", 14*60*60), time.FixedZone("far west", -12*60*60)} {
+		b.SetTimeZone(zone)
+		days = append(days, time.Now().In(zone).Format(time.DateOnly))
+		turn, _ := b.begin(t)
+		b.finish(t, turn, b.spent("opus", 1, int64(len(days))-1))
+		b.prompt(t, "U1", "again")
+		if now := time.Now().In(zone).Format(time.DateOnly); now != days[len(days)-1] {
+			t.Skip("midnight came in between")
+		}
+	}
+	want := map[string]int64{}
+	for _, d := range days {
+		want[d]++
+	}
+	got := map[string]int64{}
+	for _, l := range b.report(t, store.ByDay).Lines {
+		got[l.Key] = l.MicroUSD
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("days (-want +got):\n%s", diff)
+	}
+	b.verify(t)
+}
+
+// TestEntriesNeedAnEpoch: money is never dropped in silence.
+func TestEntriesNeedAnEpoch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn, _ := b.begin(t)
+	stray := b.spent("opus", 5, 0)
+	stray.Epoch = 99
+	_, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Entries: []store.LedgerEntry{b.spent("haiku", 1, 0), stray}})
+	if err == nil || !strings.Contains(err.Error(), "1 of 2") {
+		t.Errorf("FinishTurn with an unknown epoch: %v", err)
+	}
+	if got := b.report(t, store.ByNothing); got.Total.Entries != 0 {
+		t.Errorf("half of it was written: %+v", got.Total)
+	}
+}
+
+// TestConcurrentTurnsAddUp: twenty threads end turn after turn, on the same rows
+// of the roll-ups and on their own, with their models in every order.
+func TestConcurrentTurnsAddUp(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const workers, rounds = 20, 8
+	models := []string{"opus", "sonnet", "haiku", "fable"}
+	var wg sync.WaitGroup
+	for w := range workers {
+		b := newWorker(t, s, w)
+		wg.Go(func() {
+			totals := map[string]int64{}
+			for round := range rounds {
+				turn, _, ok, err := b.BeginTurn(t.Context(), b.lease, b.session, b.epoch)
+				if err != nil || !ok {
+					t.Errorf("BeginTurn: ok=%v err=%v", ok, err)
+					return
+				}
+				var entries []store.LedgerEntry
+				for i := range models {
+					m := models[(i*(1+2*(w%2))+w+round)%len(models)]
+					entries = append(entries, b.spent(m, int64(1+w), totals[m]))
+					totals[m] += int64(1 + w)
+				}
+				if round%3 == 0 {
+					err = b.AddEntries(t.Context(), b.lease, entries[:2])
+					entries = entries[2:]
+				}
+				if err == nil {
+					_, err = b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Entries: entries})
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if round < rounds-1 {
+					b.promptIn(t, w)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	r, err := s.Costs(t.Context(), store.CostQuery{TeamID: thread.TeamID, By: store.ByModel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	each := int64(rounds * workers * (workers + 1) / 2)
+	for _, l := range r.Lines {
+		if l.MicroUSD != each || l.Entries != workers*rounds {
+			t.Errorf("%s: %d micro-USD in %d entries, want %d in %d", l.Key, l.MicroUSD, l.Entries, each, workers*rounds)
+		}
+	}
+	if r.Total.Turns != workers*rounds || len(r.Lines) != len(models) {
+		t.Errorf("%d turns on %d models", r.Total.Turns, len(r.Lines))
+	}
+	if got, err := s.VerifyRollups(t.Context(), ""); err != nil || len(got) > 0 {
+		t.Errorf("VerifyRollups: %+v, %v", got, err)
+	}
+}
+
+// newWorker is a thread of its own in one of two channels, by one of four people.
+func newWorker(t *testing.T, s *store.Store, w int) *bench {
+	t.Helper()
+	b := &bench{Store: s}
+	b.promptIn(t, w)
+	th, err := s.ThreadByKey(t.Context(), workerThread(w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.take(t, th.ID, fmt.Sprintf("replica-%d", w))
+	b.session = uuid.NewString()
+	if err := s.NewSession(t.Context(), b.lease, b.session, ""); err != nil {
+		t.Fatal(err)
+	}
+	b.newEpoch(t, 0)
+	return b
+}
+
+func workerThread(w int) store.ThreadKey {
+	return store.ThreadKey{TeamID: thread.TeamID, ChannelID: fmt.Sprintf("C%d", w%2), ThreadTS: fmt.Sprintf("%d.000000", 200+w)}
+}
+
+func (b *bench) promptIn(t *testing.T, w int) {
+	b.posts++
+	key, user := workerThread(w), fmt.Sprintf("U%d", w%4)
+	id, _, err := b.Receive(t.Context(), store.Envelope{
+		EventID: fmt.Sprintf("Ev%d-%d", w, b.posts), Kind: store.KindMessage, TeamID: key.TeamID, ChannelID: key.ChannelID, ThreadTS: key.ThreadTS,
+		TS: fmt.Sprintf("%d.%06d", 200+w, b.posts), UserID: user, Payload: json.RawMessage(`{}`),
+	})
+	if err == nil {
+		_, _, err = b.AcceptPrompt(t.Context(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: "x"})
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// rollups are the tables that follow the ledger.
+var rollups = []string{"ledger_daily", "ledger_monthly", "ledger_channel_daily", "ledger_channel_monthly", "ledger_thread_daily", "ledger_threads"}
+
+func TestNobodyWritesTheBooksByHand(t *testing.T) {
+	t.Parallel()
+	b, pool := newOpenBench(t)
+	turn, _ := b.begin(t)
+	b.finish(t, turn, b.spent("opus", 5, 0))
+	refused := []string{
+		`UPDATE ledger SET micro_usd = 0`, `DELETE FROM ledger`, `TRUNCATE ledger CASCADE`,
+		`UPDATE threads SET project = 'another'`,
+	}
+	for _, table := range rollups {
+		refused = append(refused, `UPDATE `+table+` SET micro_usd = 0`, `DELETE FROM `+table, `TRUNCATE `+table, `INSERT INTO `+table+` SELECT * FROM `+table+` WHERE false`)
+	}
+	for _, sql := range refused {
+		if _, err := pool.Exec(t.Context(), sql); err == nil {
+			t.Errorf("the database let through: %s", sql)
+		}
+	}
+	b.verify(t)
+}
+
+// newOpenBench is newBench with a way into its database.
+func newOpenBench(t *testing.T) (*bench, *pgxpool.Pool) {
+	t.Helper()
+	url := storetest.URL(t)
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return newWorker(t, s, 0), pool
+}
+
+// TestVerifyFindsWhatIsWrong: whoever owns the database can switch the guards off
+// and change a figure; then it no longer agrees with the others.
+func TestVerifyFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, sql string
+		table     string // whose guards are off
+		want      []string
+	}{
+		{"a sum", `UPDATE ledger_daily SET output_tokens = output_tokens + 1`, "ledger_daily", []string{`ledger_daily {"output_tokens":0} {"output_tokens":1}`}},
+		{"a month", `DELETE FROM ledger_monthly`, "ledger_monthly", []string{`ledger_monthly {"approved":0,"cache_read_tokens":0,`}},
+		{"a day too many", `UPDATE ledger_channel_daily SET booked_on = booked_on + 1`, "ledger_channel_daily", []string{"ledger_channel_daily null", "ledger_channel_daily {"}},
+		{"a thread's day", `UPDATE ledger_thread_daily SET turns = 2`, "ledger_thread_daily", []string{`ledger_thread_daily {"turns":1} {"turns":2}`}},
+		{"a thread's life", `UPDATE ledger_threads SET first_on = '2020-01-01'`, "ledger_threads", []string{`ledger_threads {"first_on":`}},
+		{"a turn", `UPDATE turns SET cost_micro_usd = 4`, "turns", []string{`turns {"cost_micro_usd":5} {"cost_micro_usd":4}`}},
+		{"a chain", `UPDATE ledger SET total_before = 10, total_after = 15`, "ledger", []string{`baseline {"at_most":0} {"at_most":10}`}},
+		{"an amount", `UPDATE ledger SET micro_usd = 6, total_after = 6`, "ledger", []string{
+			`ledger_daily {"micro_usd":6} {"micro_usd":5}`, "ledger_monthly", "ledger_channel_daily", "ledger_channel_monthly", "ledger_thread_daily", "ledger_threads",
+			`turns {"cost_micro_usd":6} {"cost_micro_usd":5}`, `audit {"micro_usd":6} {"micro_usd":5}`,
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b, pool := newOpenBench(t)
+			turn, _ := b.begin(t)
+			b.finish(t, turn, b.spent("opus", 5, 0))
+			for _, sql := range []string{`ALTER TABLE ` + c.table + ` DISABLE TRIGGER USER`, c.sql, `ALTER TABLE ` + c.table + ` ENABLE TRIGGER USER`} {
+				if _, err := pool.Exec(t.Context(), sql); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := b.VerifyRollups(t.Context(), thread.TeamID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []string
+			for _, d := range got {
+				told = append(told, d.Check+" "+d.Want+" "+d.Got)
+			}
+			ok := len(told) == len(c.want)
+			for i := range min(len(told), len(c.want)) {
+				ok = ok && strings.HasPrefix(told[i], c.want[i])
+			}
+			if !ok {
+				t.Errorf("told %q, want %q", told, c.want)
+			}
+			if other, err := b.VerifyRollups(t.Context(), "T2"); err != nil || len(other) > 0 {
+				t.Errorf("another team's books: %+v, %v", other, err)
+			}
+		})
+	}
+}
+
+// TestAGapInARunningTotalIsFound.
+func TestAGapInARunningTotalIsFound(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, e := range []store.LedgerEntry{b.spent("opus", 5, 0), b.spent("opus", 5, 6)} {
+		turn, _ := b.begin(t)
+		b.finish(t, turn, e)
+		b.prompt(t, "U1", "more")
+	}
+	got, err := b.VerifyRollups(t.Context(), "")
+	if err != nil || len(got) != 1 || got[0].Check != "chain" || got[0].Want != `{"total_before":5}` || got[0].Got != `{"total_before":6}` {
+		t.Errorf("VerifyRollups: %+v, %v", got, err)
+	}
+}
+
+func TestAGeneratedLedgerIsARealOne(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	if err := storetest.GenerateLedger(t.Context(), url, 3000, 7); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got, err := s.VerifyRollups(t.Context(), ""); err != nil || len(got) > 0 {
+		t.Errorf("VerifyRollups: %+v, %v", got, err)
+	}
+	r, err := s.Costs(t.Context(), store.CostQuery{TeamID: storetest.LedgerTeam, From: storetest.LedgerFrom, To: storetest.LedgerTo, By: store.ByProject})
+	if err != nil || r.Total.Entries != 3000 || len(r.Lines) != 12 {
+		t.Errorf("%d entries in %d projects, %v", r.Total.Entries, len(r.Lines), err)
+	}
+	if err := storetest.GenerateLedger(context.WithoutCancel(t.Context()), url, 10, 7); err == nil {
+		t.Error("a second ledger was generated into the same database")
+	}
+}
