@@ -13,20 +13,15 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/store"
 )
-
-// asked is an approval that the CLI waits for now.
-type asked struct {
-	approval store.Approval
-	deadline *time.Timer
-}
 
 // newApprovalID is what a button carries: 128 random bits, nothing else.
 func newApprovalID() string { return rand.Text() }
 
-// onHook decides a tool call before it runs, by rule, or has the CLI ask a
-// person. A rule's decision is committed before the CLI hears of it.
+// onHook decides a tool call before it runs, by rule or by grant, or has the CLI
+// ask a person. A decision is committed before the CLI hears of it.
 func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 	if h.Event != "PreToolUse" {
 		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookNone, ""))
@@ -34,32 +29,105 @@ func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 	if w.turn == nil {
 		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, "No turn is running in this thread, so nobody can be asked. Wait for the next message."))
 	}
-	verdict, rule := w.s.c.Policy.Decide(h.ToolName, h.ToolInput, w.thread.Workspace)
-	if verdict == Ask {
-		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookAsk, ""))
+	call := w.call(h.ToolName, h.ToolInput, h.Cwd)
+	d := w.s.c.Policy.Decide(call)
+	var a store.Approval
+	var err error
+	switch d.Verdict {
+	case policy.Allow, policy.Deny:
+		a, err = w.decideByRule(ctx, h.RequestID, h.ToolUseID, call, d)
+	default:
+		var granted bool
+		if a, granted, err = w.decideByGrant(ctx, h, call, d); err == nil && !granted {
+			w.turn.cwd[h.ToolUseID] = h.Cwd
+			return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookAsk, ""))
+		}
 	}
-	a, err := w.decideByRule(ctx, h.RequestID, h.ToolUseID, h.ToolName, h.ToolInput, verdict, rule)
 	if err != nil {
 		return err
 	}
 	if a.Status == store.ApprovalDenied {
 		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, a.Reason))
 	}
-	return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookAllow, rule))
+	return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookAllow, a.Terms.Rule))
 }
 
-func (w *worker) decideByRule(ctx context.Context, requestID, toolUseID, tool string, input json.RawMessage, v Verdict, rule string) (store.Approval, error) {
-	a := store.Approval{
-		ID: newApprovalID(), SessionID: w.session.id, TurnID: w.turn.row.ID, Kind: store.ApprovalTool,
-		RequestID: requestID, ToolUseID: toolUseID, ToolName: tool, Input: input,
-		RequestedBy: w.turn.row.RequestedBy, Rule: rule, ExpiresAt: time.Now(),
-		Status: store.ApprovalAllowed, DecidedBy: "rule", DecidedVia: "rule",
+// call is a tool call as the policy sees it. cwd is where a command runs; empty
+// means the workspace.
+func (w *worker) call(tool string, input json.RawMessage, cwd string) policy.Call {
+	return policy.Call{
+		Tool: tool, Input: input, Workspace: w.thread.Workspace, Dir: cwd, Project: w.project.Name, Channel: w.thread.ChannelID,
 	}
-	if v == Deny {
+}
+
+// request is a new approval of the running turn, as the policy wants it.
+func (w *worker) request(requestID, toolUseID string, c policy.Call, d policy.Decision) store.Approval {
+	because := d.Why
+	if d.Terms.Because != "" {
+		because = strings.TrimSpace(d.Terms.Because + " " + because)
+	}
+	return store.Approval{
+		ID: newApprovalID(), SessionID: w.session.id, TurnID: w.turn.row.ID, Kind: approvalKind(c.Tool),
+		RequestID: requestID, ToolUseID: toolUseID, ToolName: c.Tool, Input: c.Input, RequestedBy: w.turn.row.RequestedBy,
+		Terms: store.Terms{
+			Rule: d.Rule, Because: because, Approvers: d.Terms.Approvers, Quorum: d.Terms.Quorum,
+			RequesterMay: d.Terms.RequesterMayApprove, OnTimeout: store.TimeoutAction(d.Terms.OnTimeout),
+			Dangerous: d.Terms.Dangerous, Grantable: d.Grantable,
+		},
+		ExpiresAt: time.Now().Add(d.Terms.Timeout),
+	}
+}
+
+func (w *worker) decideByRule(ctx context.Context, requestID, toolUseID string, c policy.Call, d policy.Decision) (store.Approval, error) {
+	a := w.request(requestID, toolUseID, c, d)
+	a.Kind, a.Status, a.DecidedBy, a.DecidedVia = store.ApprovalTool, store.ApprovalAllowed, "rule", "rule"
+	if d.Verdict == policy.Deny {
 		a.Status = store.ApprovalDenied
-		a.Reason = "This team's policy does not allow it (" + rule + "). Do not try to get around it; say what you would have needed it for."
+		a.Reason = "This team's policy does not allow it (" + strings.TrimSpace(d.Rule+". "+a.Terms.Because) + "). Do not try to get around it; say what you would have needed it for."
 	}
 	return w.s.c.Store.Ask(ctx, w.heldLease(), a)
+}
+
+// decideByGrant allows a call that the policy would ask for if somebody allowed the
+// like of it before. A grant covers what it was shown to cover, by the rules of the
+// policy, and nothing that must be asked every time.
+func (w *worker) decideByGrant(ctx context.Context, h *claude.HookCallback, c policy.Call, d policy.Decision) (a store.Approval, granted bool, err error) {
+	if !d.Grantable {
+		return a, false, nil
+	}
+	live, err := w.s.c.Store.LiveGrants(ctx, w.heldLease(), w.session.id, c.Tool, sha256.Sum256(c.Input))
+	if err != nil {
+		return a, false, err
+	}
+	for _, g := range live {
+		if !w.covers(g, c) {
+			continue
+		}
+		a = w.request(h.RequestID, h.ToolUseID, c, d)
+		a.Status, a.DecidedBy, a.DecidedVia, a.GrantID = store.ApprovalAllowed, g.CreatedBy, "grant", g.ID
+		a, err = w.s.c.Store.Ask(ctx, w.heldLease(), a)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // revoked in this moment
+		}
+		if err == nil {
+			w.turn.granted[h.ToolUseID] = Grant{By: g.CreatedBy, At: g.CreatedAt}
+		}
+		return a, err == nil, err
+	}
+	return a, false, nil
+}
+
+func (w *worker) covers(g store.LiveGrant, c policy.Call) bool {
+	if g.Pattern == "" {
+		return true // this very input
+	}
+	p, err := policy.ParsePattern(g.Pattern)
+	if err != nil {
+		w.log.Error("a grant's pattern cannot be read", zap.Int64("grant", g.ID), zap.Error(err))
+		return false
+	}
+	ok, _ := policy.Covers(p, c)
+	return ok
 }
 
 // onCanUseTool asks a person, unless a rule denies the call or the process that
@@ -69,37 +137,58 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 	if t == nil || t.stoppedBy != "" {
 		return w.reply(w.session.proc.Deny(r.RequestID, "The turn is being stopped.", true))
 	}
-	verdict, rule := w.s.c.Policy.Decide(r.ToolName, r.Input, w.thread.Workspace)
-	if verdict == Deny {
-		a, err := w.decideByRule(ctx, r.RequestID, r.ToolUseID, r.ToolName, r.Input, Deny, rule)
+	call := w.call(r.ToolName, r.Input, t.cwd[r.ToolUseID])
+	d := w.s.c.Policy.Decide(call)
+	if d.Verdict == policy.Deny {
+		a, err := w.decideByRule(ctx, r.RequestID, r.ToolUseID, call, d)
 		if err != nil {
 			return err
 		}
 		return w.reply(w.session.proc.Deny(r.RequestID, a.Reason, false))
 	}
-	a, err := w.s.c.Store.Ask(ctx, w.heldLease(), store.Approval{
-		ID: newApprovalID(), SessionID: w.session.id, TurnID: t.row.ID, Kind: approvalKind(r.ToolName),
-		RequestID: r.RequestID, ToolUseID: r.ToolUseID, ToolName: r.ToolName, Input: r.Input,
-		RequestedBy: t.row.RequestedBy, Rule: rule, DecisionReason: r.DecisionReason,
-		ExpiresAt: time.Now().Add(w.s.c.Policy.Timeout),
-	})
+	w.show() // what led to the question, above it
+	a := w.request(r.RequestID, r.ToolUseID, call, d)
+	a.DecisionReason, a.CardID = r.DecisionReason, t.openCard()
+	for _, risk := range policy.Assess(call) {
+		a.Risks = append(a.Risks, string(risk))
+	}
+	a, err := w.s.c.Store.Ask(ctx, w.heldLease(), a)
 	if err != nil {
 		return err
 	}
-	id := a.ID
-	t.asked[id] = &asked{approval: a, deadline: time.AfterFunc(time.Until(a.ExpiresAt), func() {
-		w.box.put(letter{kind: letterExpired, id: id})
-	})}
-	w.s.waiting.add(id)
+	t.asked[a.ID] = a
+	w.s.waiting.add(a.ID)
 	if a.Status != store.ApprovalPending {
-		return w.onDecided(ctx, id, nil) // decided while the process was gone
+		return w.onDecided(ctx, a.ID, nil) // decided while the process was gone
 	}
-	w.show() // what led to the question, above it
-	if n := len(t.content.Items); len(t.breaks) == 0 || t.breaks[len(t.breaks)-1] != n {
-		t.breaks = append(t.breaks, n)
-	}
+	t.putOnCard(a.CardID)
 	w.s.c.Frontend.ShowApproval(a)
 	return nil
+}
+
+// maxPerCard bounds the requests on one card, for Slack's limits.
+const maxPerCard = 8
+
+// openCard is the card that a request joins, because nothing was said since it was
+// posted; or empty for a card of its own.
+func (t *turn) openCard() string {
+	if t.card.id == "" || t.card.items != len(t.content.Items) || t.card.requests >= maxPerCard {
+		return ""
+	}
+	return t.card.id
+}
+
+// putOnCard notes where a request is shown. What follows it belongs below.
+func (t *turn) putOnCard(id string) {
+	n := len(t.content.Items)
+	if t.card.id != id {
+		t.card = openCard{id: id, items: n}
+		t.cards = append(t.cards, id)
+	}
+	t.card.requests++
+	if len(t.breaks) == 0 || t.breaks[len(t.breaks)-1] != n {
+		t.breaks = append(t.breaks, n)
+	}
 }
 
 func approvalKind(tool string) store.ApprovalKind {
@@ -116,10 +205,10 @@ func approvalKind(tool string) store.ApprovalKind {
 // right to answer is claimed in the database first, and it is given once: with the
 // decision, when that was made on this replica, else now.
 func (w *worker) onDecided(ctx context.Context, id string, decided *store.Approval) error {
-	if w.turn == nil || w.turn.asked[id] == nil {
+	requested, ok := w.asked(id)
+	if !ok {
 		return nil // its process is gone, or it was cancelled: it is bound when asked again
 	}
-	requested := w.turn.asked[id].approval
 	var a store.Approval
 	if decided != nil && decided.Delivered {
 		a = *decided
@@ -127,7 +216,7 @@ func (w *worker) onDecided(ctx context.Context, id string, decided *store.Approv
 		var err error
 		a, err = w.s.c.Store.Deliver(ctx, w.heldLease(), id)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil // ended without a decision, or delivered
+			return w.onUndecided(ctx, id) // it ended otherwise
 		}
 		if err != nil {
 			return err
@@ -140,6 +229,15 @@ func (w *worker) onDecided(ctx context.Context, id string, decided *store.Approv
 	w.s.c.Frontend.ShowApproval(a)
 	w.show()
 	return nil
+}
+
+// asked is an approval that the CLI waits for now.
+func (w *worker) asked(id string) (store.Approval, bool) {
+	if w.turn == nil {
+		return store.Approval{}, false
+	}
+	a, ok := w.turn.asked[id]
+	return a, ok
 }
 
 func (w *worker) answer(a, requested store.Approval) error {
@@ -175,25 +273,29 @@ func denial(a store.Approval) string {
 	return "The person denied this. Do not try to get around it; say what you would have done, or ask."
 }
 
-// onExpired pauses the turn: silence is not a denial, and the work must not go on
-// as if it were.
-func (w *worker) onExpired(ctx context.Context, id string) error {
-	if w.turn == nil || w.turn.asked[id] == nil {
-		return nil
-	}
-	requested := w.turn.asked[id].approval
-	a, ok, err := w.s.c.Store.EndApproval(ctx, w.heldLease(), id, store.ApprovalExpired)
+// onUndecided answers the CLI for an approval whose time has run out. Silence is
+// not a denial: unless the policy says otherwise the turn is paused, since the work
+// must not go on as if somebody had refused.
+func (w *worker) onUndecided(ctx context.Context, id string) error {
+	a, err := w.s.c.Store.ApprovalByID(ctx, id)
 	if err != nil {
 		return err
 	}
-	if !ok {
-		return w.onDecided(ctx, id, nil) // somebody was quicker
+	if a.Status != store.ApprovalExpired {
+		return nil
 	}
+	requested := w.turn.asked[id]
 	w.forget(id)
-	w.turn.expired = true
 	w.s.c.Frontend.ShowApproval(a)
-	return w.reply(w.session.proc.Deny(requested.RequestID,
-		fmt.Sprintf("Nobody decided within %s. The turn is paused.", w.s.c.Policy.Timeout), true))
+	waited := a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second)
+	if a.Terms.OnTimeout == store.TimeoutDeny {
+		w.s.c.Frontend.Say(w.thread.Key(), fmt.Sprintf("Nobody decided about %s within %s. The policy takes that as a no, so it did not run and the work goes on without it.", a.ToolName, waited))
+		w.show()
+		return w.reply(w.session.proc.Deny(requested.RequestID,
+			fmt.Sprintf("Nobody decided within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", waited), false))
+	}
+	w.turn.expired = true
+	return w.reply(w.session.proc.Deny(requested.RequestID, fmt.Sprintf("Nobody decided within %s. The turn is paused.", waited), true))
 }
 
 // onCancelRequest drops an approval that the CLI no longer waits for.
@@ -202,10 +304,10 @@ func (w *worker) onCancelRequest(ctx context.Context, requestID string) error {
 		return nil
 	}
 	for id, q := range w.turn.asked {
-		if q.approval.RequestID != requestID {
+		if q.RequestID != requestID {
 			continue
 		}
-		a, ok, err := w.s.c.Store.EndApproval(ctx, w.heldLease(), id, store.ApprovalCancelled)
+		a, ok, err := w.s.c.Store.CancelApproval(ctx, w.heldLease(), id)
 		if err != nil {
 			return err
 		}
@@ -218,7 +320,6 @@ func (w *worker) onCancelRequest(ctx context.Context, requestID string) error {
 }
 
 func (w *worker) forget(id string) {
-	w.turn.asked[id].deadline.Stop()
 	w.s.waiting.remove(id)
 	delete(w.turn.asked, id)
 }

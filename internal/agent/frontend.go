@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"time"
 
 	"deckhand/internal/agent/claude"
@@ -16,8 +17,15 @@ type Frontend interface {
 	// one turn come from one goroutine, in order. After a call with State.Ended()
 	// there is no further one for that turn.
 	ShowTurn(Turn)
-	// ShowApproval shows an approval's card: pending with buttons, or as it ended.
+	// ShowApproval shows an approval on its card: pending with buttons, or as it
+	// ended.
 	ShowApproval(store.Approval)
+	// CloseCards shows cards (see store.Approval.CardID) a last time: their turn is
+	// over, and nothing will be asked on them again.
+	CloseCards(ids []string)
+	// Remind tells people that an approval still waits; stage counts from 0. The
+	// error is nil once they are told, or need not be.
+	Remind(ctx context.Context, a store.Approval, stage int) error
 	// MarkPrompt shows on the person's own message how far it has come.
 	MarkPrompt(store.Prompt, PromptMark)
 	// Say posts one sentence into the thread.
@@ -75,6 +83,8 @@ type Turn struct {
 	// Breaks are the lengths that Content.Items had when something else was shown
 	// in the thread, such as an approval's card: what follows belongs below it.
 	Breaks []int
+	// Granted are the tool calls, by tool_use id, that somebody's grant allowed.
+	Granted map[string]Grant
 	// StoppedBy is the Slack user who stopped the turn, or empty.
 	StoppedBy string
 	// Waiting is the number of approvals that the turn is waiting for now.
@@ -82,4 +92,10 @@ type Turn struct {
 	// Problem is a sentence for people when State is TurnFailed or
 	// TurnInterrupted, with what to do next; else empty.
 	Problem string
+}
+
+// Grant says who gave the standing permission that a tool call ran under.
+type Grant struct {
+	By string // Slack user
+	At time.Time
 }

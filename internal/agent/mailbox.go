@@ -11,7 +11,6 @@ type letterKind int
 const (
 	letterWake      letterKind = iota // there may be a prompt
 	letterDecided                     // id: an approval has ended
-	letterExpired                     // id: an approval's time is up
 	letterStop                        // id: the person who stops the turn
 	letterHibernate                   // another session needs the slot
 	letterLeaseLost

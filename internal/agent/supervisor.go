@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/store"
 )
 
@@ -18,7 +19,7 @@ type Config struct {
 	Store    *store.Store
 	Frontend Frontend
 	Projects map[string]Project
-	Policy   Policy
+	Policy   *policy.Policy
 	Replica  string // from [OpenReplica]
 	DataDir  string
 	// Command is the launcher prefix and the CLI's path.
@@ -49,9 +50,6 @@ type Supervisor struct {
 // New returns a supervisor that does nothing until [Supervisor.Run].
 func New(c Config) *Supervisor {
 	c.Limits = c.Limits.withDefaults()
-	if c.Policy.Timeout <= 0 {
-		c.Policy.Timeout = 24 * time.Hour
-	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
@@ -72,6 +70,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		_ = s.c.Store.Listen(ctx, func() { s.lookForWork(ctx) }, s.notice) // ends with ctx
 	})
 	loops.Go(func() { s.keepLeases(ctx) })
+	loops.Go(func() { s.runJobs(ctx) })
 	<-ctx.Done()
 	loops.Wait()
 
@@ -135,14 +134,15 @@ func (s *Supervisor) send(threadID int64, l letter) bool {
 
 // Decide commits a person's decision and has it delivered to the CLI. The caller
 // has authorised the person. When the approval has ended already it is returned
-// as it stands, with [store.ErrEnded].
+// as it stands, with [store.ErrEnded]; one that needs more people is returned as
+// pending.
 func (s *Supervisor) Decide(ctx context.Context, d store.Decision) (store.Approval, error) {
 	// One commit instead of two where the request waits in this process.
 	if s.waiting.has(d.ApprovalID) {
 		d.DeliverOn = s.c.Replica
 	}
 	a, err := s.c.Store.Decide(ctx, d)
-	if err != nil {
+	if err != nil || a.Status == store.ApprovalPending {
 		return a, err
 	}
 	s.send(a.ThreadID, letter{kind: letterDecided, id: a.ID, decided: &a})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,12 +25,23 @@ type turn struct {
 	row       store.TurnRow
 	prompt    store.Prompt
 	content   claude.Turn
-	asked     map[string]*asked // approvals that the CLI waits for, by our id
-	breaks    []int             // see Turn.Breaks
-	stoppedBy string            // who pressed Stop; empty while nobody did
-	expired   bool              // an approval's time ran out
-	hung      bool              // it was killed for its silence
-	stopLimit *time.Timer       // kills a process that does not stop; nil until it is asked to
+	asked     map[string]store.Approval // approvals that the CLI waits for, by our id
+	cwd       map[string]string         // where a tool call runs, by its id
+	granted   map[string]Grant          // see Turn.Granted
+	card      openCard
+	cards     []string    // all that it has shown
+	breaks    []int       // see Turn.Breaks
+	stoppedBy string      // who pressed Stop; empty while nobody did
+	expired   bool        // an approval's time ran out
+	hung      bool        // it was killed for its silence
+	stopLimit *time.Timer // kills a process that does not stop; nil until it is asked to
+}
+
+// openCard is the message that shows the turn's last requests.
+type openCard struct {
+	id       string // see store.Approval.CardID
+	items    int    // how much the turn had said when it was posted
+	requests int
 }
 
 // nextTurn begins the thread's next prompt, if there is one, starting the
@@ -60,7 +72,7 @@ func (w *worker) startFailed(ctx context.Context, err error) error {
 }
 
 func (w *worker) beginTurn(row store.TurnRow, prompt store.Prompt, promptUUID, text string) {
-	w.turn = &turn{row: row, prompt: prompt, asked: map[string]*asked{}, content: w.session.content.Next()}
+	w.turn = &turn{row: row, prompt: prompt, asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, content: w.session.content.Next()}
 	w.s.slots.rest(w, false)
 	w.session.idle.Stop()
 	w.s.c.Frontend.MarkPrompt(prompt, PromptRunning)
@@ -129,6 +141,8 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 		if err := w.onCancelRequest(ctx, m.RequestID); err != nil {
 			return err
 		}
+	case *claude.User:
+		w.session.journal.add(w.results(m)...)
 	case *claude.ConversationReset:
 		w.onReset()
 	case *claude.Result:
@@ -235,6 +249,9 @@ func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, e
 	if state == TurnFailed {
 		status = store.ApprovalInterrupted
 	}
+	if w.session != nil {
+		w.session.journal.flush(ctx)
+	}
 	ended, err := w.s.c.Store.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
 		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, Entries: entries, Approvals: status,
 	})
@@ -254,6 +271,7 @@ func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, e
 	}
 	w.s.c.Frontend.ShowTurn(view)
 	w.showEnded(ended)
+	w.s.c.Frontend.CloseCards(t.cards)
 	mark := PromptDone
 	if state == TurnFailed {
 		mark = PromptFailed
@@ -342,8 +360,7 @@ func (w *worker) letGo(t *turn) {
 	if t.stopLimit != nil {
 		t.stopLimit.Stop()
 	}
-	for id, q := range t.asked {
-		q.deadline.Stop()
+	for id := range t.asked {
 		w.s.waiting.remove(id)
 	}
 }
@@ -398,9 +415,10 @@ func (w *worker) interruptForCost(ctx context.Context, t *turn) []store.LedgerEn
 func (w *worker) entries(deltas []claude.ModelDelta, kind store.LedgerKind) []store.LedgerEntry {
 	out := make([]store.LedgerEntry, 0, len(deltas))
 	for _, d := range deltas {
+		short, long := d.CacheWrites()
 		out = append(out, store.LedgerEntry{
 			Kind: kind, SessionID: w.session.id, Epoch: w.session.epoch, Model: d.Model,
-			Input: d.Input, Output: d.Output, CacheRead: d.CacheRead, CacheWrite: d.CacheWrite, WebSearches: d.WebSearches,
+			Input: d.Input, Output: d.Output, CacheRead: d.CacheRead, CacheWrite5m: short, CacheWrite1h: long, WebSearches: d.WebSearches,
 			MicroUSD: d.MicroUSD, TotalBefore: d.Before, TotalAfter: d.After,
 		})
 	}
@@ -418,5 +436,6 @@ func (w *worker) view(t *turn) Turn {
 		ID: t.row.ID, Thread: w.thread.Key(), Project: w.project.Name, Workspace: w.thread.Workspace,
 		RequestedBy: t.row.RequestedBy, State: TurnRunning, Content: t.content,
 		StartedAt: t.row.StartedAt, Waiting: len(t.asked), Breaks: slices.Clip(t.breaks), StoppedBy: t.stoppedBy,
+		Granted: maps.Clone(t.granted),
 	}
 }

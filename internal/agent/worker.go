@@ -144,8 +144,6 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 				err = w.onWake(ctx)
 			case letterDecided:
 				err = w.onDecided(ctx, l.id, l.decided)
-			case letterExpired:
-				err = w.onExpired(ctx, l.id)
 			case letterStop:
 				err = w.onStop(ctx, l.id)
 			case letterHibernate:

@@ -101,6 +101,21 @@ func git(ctx context.Context, dir string, args ...string) error {
 	return fmt.Errorf("git %s: %s", args[0], lastLine(string(out)))
 }
 
+// head is the commit that the folder's working tree is at, or empty where that
+// cannot be told. It runs nothing that the repository names.
+func head(ctx context.Context, dir string) string {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", "-c", "core.fsmonitor=false", "rev-parse", "--verify", "--quiet", "HEAD")
+	cmd.Dir = dir
+	cmd.Env = agentEnviron(nil, nil)
+	out, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // instructions is the workspace's CLAUDE.md, which the CLI does not load itself
 // when it reads user settings only. A link that leads out of the workspace is
 // not followed.

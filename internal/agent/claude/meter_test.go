@@ -119,3 +119,20 @@ func TestMeterEstimates(t *testing.T) {
 		t.Errorf("a finished turn is estimated: %+v", got)
 	}
 }
+
+func TestCacheWritesOfUnknownDurationCountAsFiveMinutes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		u           claude.ModelUsage
+		short, long int64
+	}{
+		{claude.ModelUsage{CacheWrite: 100}, 100, 0},
+		{claude.ModelUsage{CacheWrite: 100, CacheWrite5m: 60, CacheWrite1h: 40}, 60, 40},
+		{claude.ModelUsage{CacheWrite: 100, CacheWrite5m: 30, CacheWrite1h: 40}, 60, 40},
+		{claude.ModelUsage{CacheWrite5m: 30, CacheWrite1h: 40}, 30, 40},
+	} {
+		if short, long := c.u.CacheWrites(); short != c.short || long != c.long {
+			t.Errorf("%+v: %d and %d, want %d and %d", c.u, short, long, c.short, c.long)
+		}
+	}
+}

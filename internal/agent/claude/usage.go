@@ -30,6 +30,14 @@ type ModelUsage struct {
 	MicroUSD                               int64
 }
 
+// CacheWrites splits CacheWrite by how long it lives. What the CLI does not tell
+// apart (all of it before 2.1.329, and what a response gave no duration for)
+// counts as 5 minutes, which is how the CLI prices it.
+func (u ModelUsage) CacheWrites() (short, long int64) {
+	all := max(u.CacheWrite, u.CacheWrite5m+u.CacheWrite1h)
+	return all - u.CacheWrite1h, u.CacheWrite1h
+}
+
 // microUSD rounds dollars to millionths.
 func microUSD(usd float64) int64 {
 	if math.IsNaN(usd) || math.Abs(usd) > 1e12 {

@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/store"
+)
+
+// journal writes what became of tool calls into the audit, beside the worker's
+// loop: a tool's result must not wait for the database. Entries keep their order,
+// and a turn's end is written after them.
+type journal struct {
+	store   *store.Store
+	log     *zap.Logger
+	dir     string // the workspace
+	signal  chan struct{}
+	writing sync.Mutex // held over a flush; guards head
+	head    string     // the workspace's commit as last seen
+
+	mu      sync.Mutex
+	waiting []store.AuditEntry
+}
+
+func newJournal(s *store.Store, log *zap.Logger, dir string) *journal {
+	return &journal{store: s, log: log, dir: dir, signal: make(chan struct{}, 1)}
+}
+
+// run writes entries as they come until ctx ends, and what is left then.
+func (j *journal) run(ctx context.Context) {
+	j.writing.Lock()
+	j.head = head(ctx, j.dir)
+	j.writing.Unlock()
+	for {
+		select {
+		case <-ctx.Done():
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			j.flush(end)
+			return
+		case <-j.signal:
+			j.flush(ctx)
+		}
+	}
+}
+
+func (j *journal) add(entries ...store.AuditEntry) {
+	if len(entries) == 0 {
+		return
+	}
+	j.mu.Lock()
+	j.waiting = append(j.waiting, entries...)
+	j.mu.Unlock()
+	select {
+	case j.signal <- struct{}{}:
+	default:
+	}
+}
+
+// flush returns when everything added before is written. What cannot be written
+// stays for the next time.
+func (j *journal) flush(ctx context.Context) {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	j.mu.Lock()
+	entries := j.waiting
+	j.waiting = nil
+	j.mu.Unlock()
+	if len(entries) == 0 {
+		return
+	}
+	// A commit that appears with these results was made by one of them, unless
+	// somebody else works in the same folder.
+	if now := head(ctx, j.dir); now != j.head {
+		if now != "" {
+			entries[len(entries)-1].Details["commit"] = now
+		}
+		j.head = now
+	}
+	if err := j.store.Audit(ctx, entries...); err != nil {
+		j.log.Error("write the results of tools into the audit", zap.Int("entries", len(entries)), zap.Error(err))
+		j.mu.Lock()
+		j.waiting = append(entries, j.waiting...)
+		j.mu.Unlock()
+	}
+}
+
+// results are the audit entries of a message that brings results of tools.
+func (w *worker) results(m *claude.User) []store.AuditEntry {
+	var out []store.AuditEntry
+	for _, b := range m.Content {
+		if b.Type != "tool_result" {
+			continue
+		}
+		sum, size := sha256.New(), 0
+		for _, c := range b.Content {
+			_, _ = sum.Write([]byte(c.Text)) // a hash does not fail
+			_, _ = sum.Write([]byte(c.Data))
+			size += len(c.Text) + len(c.Data)
+		}
+		e := store.AuditEntry{
+			Kind: store.AuditToolResult, TeamID: w.thread.TeamID, ThreadID: w.thread.ID,
+			Details: map[string]any{
+				"tool_use": b.ToolUseID, "error": b.IsError, "bytes": size, "sha256": hex.EncodeToString(sum.Sum(nil)),
+			},
+		}
+		if w.turn != nil {
+			e.TurnID = w.turn.row.ID
+			if item, ok := w.turn.content.Tool(b.ToolUseID); ok && item.Tool != nil {
+				e.Details["tool"] = item.Tool.Name
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
