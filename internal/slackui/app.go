@@ -27,12 +27,14 @@ type Config struct {
 	// APIURL is the Web API's base URL; empty means Slack's.
 	APIURL string
 	Store  *store.Store
-	Roles  Roles
+	Access Access
 	// Channels says which project a channel's threads work on; DirectMessages the
 	// project of direct messages, empty for none.
 	Channels       map[string]string
 	DirectMessages string
-	Policy         agent.Policy
+	// Reminders say whom to tell of an approval that waits, stage by stage: "thread",
+	// "approvers" (each by direct message), or a channel's id.
+	Reminders [][]string
 	// Redact is applied to all text of the model and of tools before it leaves.
 	Redact func(string) string
 	Log    *zap.Logger
@@ -103,6 +105,9 @@ func connectError(variable, kind string, err error) error {
 
 // Frontend is where the agent shows its work.
 func (a *App) Frontend() agent.Frontend { return a.frontend }
+
+// TeamID is the Slack workspace that the tokens belong to.
+func (a *App) TeamID() string { return a.self.TeamID }
 
 // Connected reports whether Slack is delivering to us.
 func (a *App) Connected() bool { return a.connected.Load() }

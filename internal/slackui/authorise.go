@@ -6,17 +6,20 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
+
+	"deckhand/internal/store"
 )
 
 // Act is something a person wants to do.
 type Act string
 
-// The acts. Each needs the role that [Roles] gives it.
+// The acts. Each needs the role that [Access] gives it.
 const (
-	ActPrompt  Act = "prompt"  // give the agent work
-	ActStop    Act = "stop"    // stop a running turn
-	ActSee     Act = "see"     // costs, the whole input of a request, the home tab
-	ActApprove Act = "approve" // decide about a tool call, a plan or a question
+	ActPrompt     Act = "prompt"     // give the agent work
+	ActStop       Act = "stop"       // stop a running turn
+	ActSee        Act = "see"        // costs, the whole input of a request, the home tab
+	ActApprove    Act = "approve"    // decide about a tool call or a plan
+	ActAdminister Act = "administer" // permissions beyond a thread, everybody's grants, reports on people
 )
 
 // Roles says who may do what: Slack user ids (U…, W…) and user group ids (S…).
@@ -28,9 +31,36 @@ type Roles struct {
 	Users     []string
 }
 
-// role lists the members of an act, from the least to the most entitled.
-func (r Roles) role(act Act) (name string, members []string) {
-	if act == ActApprove {
+// Access is who may do what, where. Where a project or a channel names its own
+// approvers or users, they take the place of the wider ones; a channel's go before
+// its project's. Its own admins come in addition.
+type Access struct {
+	Roles
+	Projects map[string]Roles // by name
+	Channels map[string]Roles // by id
+}
+
+// in narrows the roles to a place. project and channel may be empty.
+func (a Access) in(project, channel string) Roles {
+	r := a.Roles
+	for _, own := range []Roles{a.Projects[project], a.Channels[channel]} {
+		if own.Users != nil {
+			r.Users = own.Users
+		}
+		if own.Approvers != nil {
+			r.Approvers = own.Approvers
+		}
+		r.Admins = slices.Concat(r.Admins, own.Admins)
+	}
+	return r
+}
+
+// members lists who may do an act, from the least to the most entitled.
+func (r Roles) members(act Act) (role string, members []string) {
+	switch act {
+	case ActAdminister:
+		return "an admin", r.Admins
+	case ActApprove:
 		return "an approver", slices.Concat(r.Approvers, r.Admins)
 	}
 	return "a user", slices.Concat(r.Users, r.Approvers, r.Admins)
@@ -41,6 +71,8 @@ type person struct {
 	TeamID    string // as the payload says
 	UserID    string
 	ChannelID string // empty for the home tab
+	Project   string // empty: the channel's
+	Via       string // the way in: message, action, view, command, event
 }
 
 // refusal is why somebody may not do something: a sentence for that person, and
@@ -56,18 +88,72 @@ func (r *refusal) Unwrap() error { return r.err }
 
 // authorise is the one check that every way in passes: messages, clicks, modals,
 // slash commands and the home tab. It asks Slack who the person is now, and
-// whatever cannot be established refuses. The caller shows the refusal's
-// sentence to that person alone.
+// whatever cannot be established refuses. A refusal is logged and audited; the
+// caller shows its sentence to that person alone.
 func (a *App) authorise(ctx context.Context, p person, act Act) *refusal {
-	r := a.mayDo(ctx, p, act)
-	if r != nil {
-		a.log.Warn("refused", zap.String("act", string(act)), zap.String("user", p.UserID),
-			zap.String("team", p.TeamID), zap.String("channel", p.ChannelID), zap.String("reason", r.reason), zap.Error(r.err))
+	return a.recordRefusal(ctx, p, act, a.mayDo(ctx, p, act))
+}
+
+// authoriseDecision is authorise for an approval, with what the approval's terms
+// add: the people whom the policy names instead of the role, and whether the person
+// who asked may decide. A question is put to the person who asked, so any user may
+// answer it.
+func (a *App) authoriseDecision(ctx context.Context, p person, approval store.Approval) *refusal {
+	p.ChannelID, p.Project = approval.Thread.ChannelID, approval.Project
+	act := ActApprove
+	if approval.Kind == store.ApprovalQuestion {
+		act = ActPrompt
+	}
+	return a.recordRefusal(ctx, p, act, a.mayDecide(ctx, p, act, approval))
+}
+
+func (a *App) mayDecide(ctx context.Context, p person, act Act, approval store.Approval) *refusal {
+	role, members := a.access(p).members(act)
+	if act == ActApprove && len(approval.Terms.Approvers) > 0 {
+		role, members = "among those whom the policy names for this", approval.Terms.Approvers
+	}
+	if r := a.isAmong(ctx, p, act, role, members); r != nil {
+		return r
+	}
+	if act == ActApprove && p.UserID == approval.RequestedBy && !approval.Terms.RequesterMay {
+		return &refusal{sentence: "You asked for this work, so somebody else has to decide about it.", reason: "the requester"}
+	}
+	return nil
+}
+
+func (a *App) recordRefusal(ctx context.Context, p person, act Act, r *refusal) *refusal {
+	if r == nil {
+		return nil
+	}
+	a.log.Warn("refused", zap.String("act", string(act)), zap.String("user", p.UserID), zap.String("via", p.Via),
+		zap.String("team", p.TeamID), zap.String("channel", p.ChannelID), zap.String("reason", r.reason), zap.Error(r.err))
+	err := a.c.Store.Audit(ctx, store.AuditEntry{
+		Kind: store.AuditRefused, TeamID: a.self.TeamID, Actor: p.UserID,
+		Details: map[string]any{"act": act, "via": p.Via, "team": p.TeamID, "channel": p.ChannelID, "reason": r.reason},
+	})
+	if err != nil {
+		a.log.Error("write a refusal into the audit", zap.Error(err))
 	}
 	return r
 }
 
+// access are the roles where the person is.
+func (a *App) access(p person) Roles {
+	project := p.Project
+	if project == "" {
+		project = a.projectOf(p.ChannelID)
+	}
+	return a.c.Access.in(project, p.ChannelID)
+}
+
 func (a *App) mayDo(ctx context.Context, p person, act Act) *refusal {
+	role, members := a.access(p).members(act)
+	return a.isAmong(ctx, p, act, role, members)
+}
+
+// isAmong establishes who the person is, and that they are a member. role says what
+// the members are, for the refusal.
+func (a *App) isAmong(ctx context.Context, p person, act Act, role string, members []string) *refusal {
 	if p.TeamID != a.self.TeamID || p.UserID == "" {
 		return &refusal{sentence: "Deckhand works for members of its own workspace only.", reason: "another team"}
 	}
@@ -94,7 +180,6 @@ func (a *App) mayDo(ctx context.Context, p person, act Act) *refusal {
 			return &refusal{sentence: "Deckhand does not work in channels that are shared with other companies.", reason: "an externally shared channel"}
 		}
 	}
-	name, members := a.c.Roles.role(act)
 	if slices.Contains(members, p.UserID) {
 		return nil
 	}
@@ -114,12 +199,14 @@ func (a *App) mayDo(ctx context.Context, p person, act Act) *refusal {
 	if failed != nil {
 		return &refusal{sentence: "Slack could not tell which user groups you are in just now, so this was refused. Try again in a minute.", reason: "a user group could not be looked up", err: failed}
 	}
-	what := "use Deckhand"
-	if act == ActApprove {
-		what = "decide about this"
-	}
 	return &refusal{
-		sentence: "You may not " + what + ": you are not " + name + " in deckhand.yaml. An admin can add you under roles.",
-		reason:   "not " + name,
+		sentence: "You may not " + doing[act] + ": you are not " + role + ". Roles and policy are in deckhand.yaml; an admin can change them.",
+		reason:   "not " + role,
 	}
+}
+
+// doing is what a person is told that they may not do.
+var doing = map[Act]string{
+	ActPrompt: "use Deckhand here", ActStop: "stop this", ActSee: "use Deckhand here",
+	ActApprove: "decide about this", ActAdminister: "do this",
 }

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/store/storetest"
 )
 
 // workspaceApp is an app in a playground's workspace, as far as authorise needs it.
@@ -27,7 +28,7 @@ func workspaceApp(t *testing.T, roles Roles) *App {
 	})
 	api := slackgo.New(workspace.BotToken(), slackgo.OptionAPIURL(server.URL+"/api/"))
 	return &App{
-		c: Config{Roles: roles}, log: zap.NewNop(), api: api,
+		c: Config{Access: Access{Roles: roles}, Store: storetest.New(t)}, log: zap.NewNop(), api: api,
 		self: identity{TeamID: slack.TeamID, UserID: slack.BotUser}, people: newDirectory(api, slack.TeamID),
 	}
 }

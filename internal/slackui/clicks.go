@@ -17,7 +17,8 @@ import (
 // decides are the buttons that change something: their envelopes are committed
 // before they are acknowledged. The others only open something.
 var decides = map[string]bool{
-	render.ActionApprove: true, render.ActionDeny: true, render.ActionAnswer: true, render.ActionStop: true,
+	render.ActionApprove: true, render.ActionApproveSession: true, render.ActionDeny: true, render.ActionAnswer: true,
+	render.ActionStop: true, render.ActionRevoke: true,
 }
 
 func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err error) {
@@ -28,7 +29,10 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		return a.onStopClick(ctx, in, action)
 	case render.ActionViewPage, render.ActionViewPageNext:
 		return a.turnPage(ctx, in, action)
-	case render.ActionApprove, render.ActionDeny, render.ActionAnswer, render.ActionAnswerOther, render.ActionDenyReason, render.ActionViewInput:
+	case render.ActionRevoke:
+		return a.onRevokeClick(ctx, in, action)
+	case render.ActionApprove, render.ActionApproveSession, render.ActionAlways, render.ActionDeny, render.ActionAnswer,
+		render.ActionAnswerOther, render.ActionDenyReason, render.ActionViewInput:
 	default:
 		return "a menu", nil // read when its card's button is pressed
 	}
@@ -48,6 +52,7 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		a.answer(in, "This button does not belong to that request.")
 		return "wrong card", nil
 	}
+	d := store.Decision{ApprovalID: approval.ID, Status: store.ApprovalAllowed, By: c.User.ID, Via: "button"}
 	switch action.ActionID {
 	case render.ActionViewInput:
 		if r := a.authorise(ctx, in.person(), ActSee); r != nil {
@@ -55,76 +60,92 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 			return "refused", nil
 		}
 		return "viewed", a.open(ctx, in, render.ApprovalInput(approval, 0, a.rendering()))
-	case render.ActionDenyReason, render.ActionAnswerOther:
-		if r := a.mayDecide(ctx, in.person(), approval); r != nil {
-			a.answer(in, r.sentence)
-			return "refused", nil
-		}
-		view := render.DenyReason(approval, a.rendering())
-		if action.ActionID == render.ActionAnswerOther {
-			view = render.AnswerOther(approval, a.rendering())
-		}
-		return "asked for more", a.open(ctx, in, view)
+	case render.ActionDenyReason:
+		return a.ask(ctx, in, approval, render.DenyReason(approval, a.rendering()))
+	case render.ActionAnswerOther:
+		return a.ask(ctx, in, approval, render.AnswerOther(approval, a.rendering()))
+	case render.ActionAlways:
+		return a.onAlwaysClick(ctx, in, approval)
 	case render.ActionAnswer:
 		if c.BlockActionState == nil {
 			c.BlockActionState = &slack.BlockActionStates{}
 		}
-		input, err := render.Answers(approval, c.BlockActionState.Values)
-		if err != nil {
+		if d.Answer, err = render.Answers(approval, c.BlockActionState.Values); err != nil {
 			return a.incomplete(in, err)
 		}
-		return a.decide(ctx, in, approval, store.Decision{
-			ApprovalID: approval.ID, Status: store.ApprovalAllowed, By: c.User.ID, Via: "button", Answer: input,
-		})
-	}
-	d := store.Decision{ApprovalID: approval.ID, Status: store.ApprovalAllowed, By: c.User.ID, Via: "button"}
-	if action.ActionID == render.ActionDeny {
+		return a.decide(ctx, in, approval, d)
+	case render.ActionDeny:
 		d.Status = store.ApprovalDenied
+		return a.decide(ctx, in, approval, d)
+	case render.ActionApproveSession:
+		if d.Grant = sessionGrant(approval); d.Grant == nil {
+			return "", fmt.Errorf("approval %s cannot be given for a session", approval.ID)
+		}
 	}
-	if approval.Kind == store.ApprovalQuestion && d.Status == store.ApprovalAllowed {
+	if approval.Kind == store.ApprovalQuestion {
 		return "", fmt.Errorf("approval %s is a question and cannot be approved without an answer", approval.ID)
+	}
+	if approval.Terms.Dangerous {
+		// The second step: what the policy calls dangerous is never one click away.
+		return a.ask(ctx, in, approval, render.ConfirmModal(approval, a.rendering()))
 	}
 	return a.decide(ctx, in, approval, d)
 }
 
-// mayDecide is authorise with what an approval adds: the rule about the person
-// who asked. A question is put to the person who asked, so any user may answer.
-func (a *App) mayDecide(ctx context.Context, p person, approval store.Approval) *refusal {
-	p.ChannelID = approval.Thread.ChannelID
-	act := ActApprove
-	if approval.Kind == store.ApprovalQuestion {
-		act = ActPrompt
+// ask opens a modal that leads to a decision, for somebody who may decide now; at
+// its submission they are checked again.
+func (a *App) ask(ctx context.Context, in *incoming, approval store.Approval, view slack.ModalViewRequest) (outcome string, err error) {
+	if r := a.authoriseDecision(ctx, in.person(), approval); r != nil {
+		a.answer(in, r.sentence)
+		return "refused", nil
 	}
-	if r := a.authorise(ctx, p, act); r != nil {
-		return r
+	if approval.Status != store.ApprovalPending {
+		a.answer(in, a.howItEnded(ctx, approval))
+		a.frontend.ShowApproval(approval)
+		return "too late", nil
 	}
-	if act == ActApprove && p.UserID == approval.RequestedBy && !a.c.Policy.RequesterMayApprove {
-		r := &refusal{sentence: "You asked for this work, so somebody else has to decide about it.", reason: "the requester"}
-		a.log.Warn("refused", zap.String("act", string(act)), zap.String("user", p.UserID), zap.String("reason", r.reason))
-		return r
-	}
-	return nil
+	return "asked for more", a.open(ctx, in, view)
 }
 
 // decide resolves first and renders second: the worker shows the card as it
 // ended, and a click that came too late is told how.
 func (a *App) decide(ctx context.Context, in *incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
-	if r := a.mayDecide(ctx, in.person(), approval); r != nil {
+	if r := a.authoriseDecision(ctx, in.person(), approval); r != nil {
 		a.answer(in, r.sentence)
 		return "refused", nil
 	}
 	decided, err := a.agent.Decide(ctx, d)
-	if errors.Is(err, store.ErrEnded) {
+	switch {
+	case errors.Is(err, store.ErrVoted):
+		a.answer(in, "You have approved this already. "+stillNeeded(decided))
+		return "voted already", nil
+	case errors.Is(err, store.ErrEnded):
 		a.answer(in, a.howItEnded(ctx, decided))
 		a.frontend.ShowApproval(decided) // an old card may still show buttons
 		return "too late", nil
-	}
-	if err != nil {
+	case err != nil:
 		return "", err
 	}
 	a.frontend.ShowApproval(decided)
-	a.log.Info("decided", zap.String("approval", d.ApprovalID), zap.String("status", string(d.Status)), zap.String("by", d.By), zap.String("via", d.Via))
-	return string(d.Status), nil
+	if decided.Status == store.ApprovalPending {
+		a.answer(in, "Your approval is noted. "+stillNeeded(decided))
+	}
+	a.log.Info("decided", zap.String("approval", d.ApprovalID), zap.String("status", string(decided.Status)), zap.String("by", d.By), zap.String("via", d.Via))
+	return string(decided.Status), nil
+}
+
+// stillNeeded says how many more people must approve.
+func stillNeeded(a store.Approval) string {
+	votes := 0
+	for _, v := range a.Votes {
+		if v.Allow {
+			votes++
+		}
+	}
+	if n := a.Terms.Quorum - votes; n > 1 {
+		return fmt.Sprintf("%d more people have to approve it before it runs.", n)
+	}
+	return "One more person has to approve it before it runs."
 }
 
 func (a *App) howItEnded(ctx context.Context, ap store.Approval) string {
@@ -174,17 +195,26 @@ func (a *App) onSubmission(ctx context.Context, in *incoming) (outcome string, e
 	if c.View.State != nil {
 		values = c.View.State.Values
 	}
-	d := store.Decision{ApprovalID: approval.ID, By: c.User.ID, Via: "modal"}
+	d := store.Decision{ApprovalID: approval.ID, By: c.User.ID, Via: "modal", Status: store.ApprovalAllowed}
 	switch c.View.CallbackID {
 	case render.CallbackDenyReason:
 		d.Status, d.Reason = store.ApprovalDenied, strings.TrimSpace(values[render.ReasonBlock][render.ReasonAction].Value)
 	case render.CallbackAnswer:
-		d.Status = store.ApprovalAllowed
 		if d.Answer, err = render.Answers(approval, values); err != nil {
 			return a.incomplete(in, err)
 		}
+	case render.CallbackConfirm:
+		if !render.ParseConfirm(values) {
+			a.answer(in, "Nothing was approved: the box was not ticked.")
+			return "not confirmed", nil
+		}
+	case render.CallbackGrant:
+		return a.onGrantSubmission(ctx, in, approval, d, values)
 	default:
 		return "", fmt.Errorf("a modal %q that is not ours", c.View.CallbackID)
+	}
+	if approval.Terms.Dangerous && d.Status == store.ApprovalAllowed && c.View.CallbackID != render.CallbackConfirm {
+		return "", fmt.Errorf("approval %s is dangerous and was not confirmed", approval.ID)
 	}
 	return a.decide(ctx, in, approval, d)
 }

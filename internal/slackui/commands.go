@@ -21,7 +21,8 @@ type word struct{ verb, rest string }
 // A message is a command only when it has the command's whole shape: “stop the
 // server from crashing” is work for the agent.
 var commandShapes = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)^(help|costs?|stop)[.!?]?()$`),
+	regexp.MustCompile(`(?i)^(help|costs?|stop|grants?)[.!?]?()$`),
+	regexp.MustCompile(`(?i)^(approvals)(?: +(?:of |in |for )?(?:the )?(?:last )?([1-9][0-9]{0,2}) *d(?:ays?)?)?[.!?]?$`),
 	regexp.MustCompile(`(?i)^(approve|deny) +([a-z0-9]{4,26}(?: .*)?)$`),
 }
 
@@ -45,10 +46,16 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 	if isCommand {
 		act = actOf[command.verb]
 	}
-	if r := a.authorise(ctx, in.person(), act); r != nil {
-		if addressed { // people who talk to each other in a thread are left alone
-			a.whisper(m.Channel, in.store.ThreadTS, m.User, render.Sentence(r.sentence))
+	who := in.person()
+	if thread, err := a.c.Store.ThreadByKey(ctx, in.store.Key()); err == nil {
+		who.Project = thread.Project // which may not be the channel's any more
+	}
+	if !addressed && !isCommand {
+		if r := a.mayDo(ctx, who, act); r != nil {
+			return "refused", nil // people who talk to each other in a thread are left alone
 		}
+	} else if r := a.authorise(ctx, who, act); r != nil {
+		a.whisper(m.Channel, in.store.ThreadTS, m.User, render.Sentence(r.sentence))
 		return "refused", nil
 	}
 	if isCommand {
@@ -61,7 +68,11 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 	return a.prompt(ctx, in, text)
 }
 
-var actOf = map[string]Act{"help": ActSee, "cost": ActSee, "stop": ActStop, "approve": ActApprove, "deny": ActApprove}
+// actOf says what each command takes. approve and deny pass authoriseDecision, which
+// knows whom the policy lets decide about the one request; see decideByCode.
+var actOf = map[string]Act{
+	"help": ActSee, "cost": ActSee, "grant": ActSee, "stop": ActStop, "approval": ActAdminister, "approve": ActSee, "deny": ActSee,
+}
 
 // prompt gives the thread's session work. The eyes come first: the person sees at
 // once that they were heard.
@@ -151,6 +162,18 @@ func (a *App) onCommand(ctx context.Context, in *incoming, c word) (outcome stri
 			return "", err
 		}
 		a.say(m.Channel, in.store.ThreadTS, render.Costs(view))
+	case "grant":
+		page, err := a.grantsPage(ctx, in.person(), in.store.Key())
+		if err != nil {
+			return "", err
+		}
+		a.whisper(m.Channel, in.store.ThreadTS, m.User, page)
+	case "approval":
+		page, err := a.approvalReport(ctx, c.rest)
+		if err != nil {
+			return "", err
+		}
+		a.whisper(m.Channel, in.store.ThreadTS, m.User, page)
 	case "stop":
 		return a.stop(ctx, in.store.Key(), m.User)
 	case "approve", "deny":
@@ -203,37 +226,57 @@ func (a *App) decideByCode(ctx context.Context, in *incoming, c word) (outcome s
 		a.whisper(in.message.Channel, in.store.ThreadTS, in.message.User, render.Sentence("A question needs an answer: choose one on its card."))
 		return "not a yes or no", nil
 	}
+	if match[0].Terms.Dangerous && d.Status == store.ApprovalAllowed {
+		confirmed, rest, _ := strings.Cut(d.Reason, " ")
+		if !strings.EqualFold(confirmed, "confirm") {
+			a.whisper(in.message.Channel, in.store.ThreadTS, in.message.User, render.Sentence(
+				"The policy calls this dangerous. Read all of it on its card; if it may run, reply “approve "+strings.ToUpper(code)+" confirm”."))
+			return "not confirmed", nil
+		}
+		d.Reason = strings.TrimSpace(rest)
+	}
 	return a.decide(ctx, in, match[0], d)
 }
 
 func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err error) {
 	c := in.command
 	command, ok := parseCommand(strings.TrimSpace(c.Text))
-	if r := a.authorise(ctx, in.person(), ActSee); r != nil {
+	if !ok {
+		command.verb = "help"
+	}
+	if r := a.authorise(ctx, in.person(), actOf[command.verb]); r != nil {
 		a.whisper(c.ChannelID, "", c.UserID, render.Sentence(r.sentence))
 		return "refused", nil
 	}
-	if ok && command.verb == "cost" {
+	var page render.Page
+	switch command.verb {
+	case "cost":
 		view, err := a.costs(ctx, store.ThreadKey{TeamID: c.TeamID}, c.UserID)
 		if err != nil {
 			return "", err
 		}
-		a.whisper(c.ChannelID, "", c.UserID, render.Costs(view))
-		return "cost", nil
+		page = render.Costs(view)
+	case "grant":
+		page, err = a.grantsPage(ctx, in.person(), store.ThreadKey{})
+	case "approval":
+		page, err = a.approvalReport(ctx, command.rest)
+	case "stop", "approve", "deny":
+		page = render.Sentence("Slack does not tell a slash command which thread it was typed in. Write “" + strings.TrimSpace(c.Text) + "” in the thread, or press its button.")
+	default:
+		page = render.Help(a.self.UserID)
 	}
-	if ok && command.verb == "stop" {
-		a.whisper(c.ChannelID, "", c.UserID, render.Sentence("Slack does not tell a slash command which thread it was typed in. Write “stop” in the thread, or press its Stop button."))
-		return "no thread", nil
+	if err != nil {
+		return "", err
 	}
-	a.whisper(c.ChannelID, "", c.UserID, render.Help(a.self.UserID))
-	return "help", nil
+	a.whisper(c.ChannelID, "", c.UserID, page)
+	return command.verb, nil
 }
 
 func (a *App) onEvent(ctx context.Context, in *incoming) (outcome string, err error) {
 	switch in.event.Type {
 	case "app_home_opened":
 		if in.event.Tab == "" || in.event.Tab == "home" {
-			return "home", a.showHome(ctx, in)
+			return "home", a.publishHome(ctx, in.person())
 		}
 	case "agent_session_stopped":
 		if r := a.authorise(ctx, in.person(), ActStop); r != nil {

@@ -57,7 +57,13 @@ func (d *directory) name(ctx context.Context, id string) string {
 }
 
 func (d *directory) inGroup(ctx context.Context, groupID, userID string) (bool, error) {
-	members, err := d.groups.get(ctx, groupID, func(ctx context.Context) (map[string]bool, error) {
+	members, err := d.group(ctx, groupID)
+	return members[userID], err
+}
+
+// group is the set of a user group's members.
+func (d *directory) group(ctx context.Context, groupID string) (map[string]bool, error) {
+	return d.groups.get(ctx, groupID, func(ctx context.Context) (map[string]bool, error) {
 		ids, err := d.api.GetUserGroupMembersContext(ctx, groupID)
 		if err != nil {
 			return nil, err
@@ -68,7 +74,6 @@ func (d *directory) inGroup(ctx context.Context, groupID, userID string) (bool, 
 		}
 		return set, nil
 	})
-	return members[userID], err
 }
 
 func (d *directory) channel(ctx context.Context, id string) (*slack.Channel, error) {

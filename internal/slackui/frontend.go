@@ -34,6 +34,9 @@ type frontend struct {
 
 	mu    sync.Mutex
 	turns map[int64]*shownTurn // those that run in this process
+
+	cardsMu sync.Mutex // taken before mu
+	cards   cards
 }
 
 type shownTurn struct {
@@ -44,7 +47,7 @@ type shownTurn struct {
 }
 
 func newFrontend(a *App) *frontend {
-	return &frontend{app: a, turns: map[int64]*shownTurn{}}
+	return &frontend{app: a, turns: map[int64]*shownTurn{}, cards: cards{reading: map[string]bool{}}}
 }
 
 // ShowTurn implements [agent.Frontend].
@@ -187,26 +190,6 @@ func (f *frontend) attach(t agent.Turn) {
 		},
 		OnError: func(error) {
 			f.Say(t.Thread, "The whole text could not be attached. Ask for the part that you miss.")
-		},
-	})
-}
-
-// ShowApproval implements [agent.Frontend].
-func (f *frontend) ShowApproval(a store.Approval) {
-	if a.DecidedBy == "rule" {
-		return // it never had a card
-	}
-	f.app.publisher.Show(publish.Message{
-		Key: "approval/" + a.ID, After: f.lead(a.TurnID), Channel: a.Thread.ChannelID, ThreadTS: a.Thread.ThreadTS, Group: a.Thread.ThreadTS,
-		TS: a.MessageTS, Page: render.Approval(a, render.Options{Redact: f.app.c.Redact, Workspace: a.Workspace}),
-		Priority: publish.High, Final: a.Status != store.ApprovalPending,
-		OnPosted: func(ts string) {
-			f.save("card", func(ctx context.Context) error {
-				return f.app.c.Store.SaveApprovalMessage(ctx, a.ID, store.PostedMessage{ChannelID: a.Thread.ChannelID, TS: ts})
-			})
-		},
-		OnError: func(err error) {
-			f.app.log.Error("show an approval's card", zap.String("approval", a.ID), zap.Error(err))
 		},
 	})
 }

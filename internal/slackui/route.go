@@ -24,6 +24,7 @@ type incoming struct {
 	// transient envelopes lose nothing when they are lost: a menu that was opened,
 	// a tab that was looked at. They are not stored.
 	transient  bool
+	byBot      bool // a bot mentions us
 	message    *postedMessage
 	click      *slack.InteractionCallback
 	submission *slack.InteractionCallback
@@ -32,7 +33,7 @@ type incoming struct {
 }
 
 func (in *incoming) person() person {
-	return person{TeamID: in.userTeam, UserID: in.store.UserID, ChannelID: in.store.ChannelID}
+	return person{TeamID: in.userTeam, UserID: in.store.UserID, ChannelID: in.store.ChannelID, Via: string(in.store.Kind)}
 }
 
 // postedMessage is the inner event of app_mention and message.
@@ -110,7 +111,9 @@ func decodeEvent(e envelope) (*incoming, error) {
 		default:
 			return nil, nil
 		}
-		if m.BotID != "" || m.User == "" || m.Hidden {
+		// What bots say to each other is their affair; one that gives us work is refused.
+		byBot := m.BotID != ""
+		if byBot && m.Type != "app_mention" || m.User == "" && !byBot || m.Hidden {
 			return nil, nil
 		}
 		thread := m.ThreadTS
@@ -123,7 +126,7 @@ func decodeEvent(e envelope) (*incoming, error) {
 				team = t
 			}
 		}
-		return &incoming{message: &m, userTeam: team, store: store.Envelope{
+		return &incoming{message: &m, byBot: byBot, userTeam: team, store: store.Envelope{
 			EventID: outer.EventID, Kind: store.KindMessage, TeamID: outer.TeamID, ChannelID: m.Channel,
 			TS: m.TS, ThreadTS: thread, UserID: m.User, Payload: e.Payload,
 		}}, nil

@@ -146,6 +146,13 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 		a.ack(ctx, client, e.ID)
 		return
 	}
+	if in.byBot {
+		a.ack(ctx, client, e.ID)
+		a.envelopes.Go(func() { // no answer: two bots that answer each other never end
+			a.recordRefusal(context.WithoutCancel(ctx), in.person(), ActPrompt, &refusal{reason: "a bot"})
+		})
+		return
+	}
 	enter, leave := func() {}, func() {}
 	if in.store.Kind == store.KindMessage {
 		enter, leave = a.lanes.reserve(in.store.ChannelID + "/" + in.store.ThreadTS)

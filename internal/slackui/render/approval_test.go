@@ -16,7 +16,7 @@ import (
 func ask(toolName, input string) store.Approval {
 	return store.Approval{
 		ID: "7k2qxwerty0123456789", Kind: store.ApprovalTool, Status: store.ApprovalPending,
-		Thread:  store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.0"},
+		Thread:  store.ThreadKey{TeamID: "T1", ChannelID: "C0DEV", ThreadTS: "1.0"},
 		Project: "app", Workspace: "/srv/work/app", RequestID: "r1", ToolUseID: "toolu_1",
 		ToolName: toolName, Input: json.RawMessage(input), RequestedBy: asker,
 		CreatedAt: began, ExpiresAt: began.Add(time.Hour),
@@ -53,7 +53,7 @@ func plan(text string) store.Approval {
 func approvals() map[string]store.Approval {
 	bash := ask("Bash", `{"command":"go test ./...","description":"Run the tests","timeout":120000}`)
 	bash.DecisionReason = "This command requires approval"
-	bash.Rule = "Bash(go *)"
+	bash.Terms.Rule = "Bash(go *)"
 	out := map[string]store.Approval{
 		"bash":             bash,
 		"bash approved":    decided(bash, store.ApprovalAllowed, approver, "button", ""),
@@ -119,7 +119,7 @@ func TestApproval(t *testing.T) {
 	j := newJudge(t)
 	for name, a := range approvals() {
 		t.Run(name, func(t *testing.T) {
-			p := render.Approval(a, render.Options{})
+			p := render.Card([]store.Approval{a}, render.Options{})
 			golden(t, "approval/"+strings.ReplaceAll(name, " ", "_"), p)
 			for _, problem := range checkPage(p) {
 				t.Error(problem)
@@ -140,17 +140,38 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// preOf joins the preformatted blocks.
+// preOf joins the preformatted texts.
 func preOf(blocks []slack.Block) string {
 	var b strings.Builder
 	for _, block := range blocks {
-		if r, ok := block.(*slack.RichTextBlock); ok {
-			for _, e := range r.Elements[0].(*slack.RichTextPreformatted).Elements {
-				b.WriteString(e.(*slack.RichTextSectionTextElement).Text)
+		r, ok := block.(*slack.RichTextBlock)
+		if !ok {
+			continue
+		}
+		for _, e := range r.Elements {
+			if pre, ok := e.(*slack.RichTextPreformatted); ok {
+				for _, e := range pre.Elements {
+					b.WriteString(e.(*slack.RichTextSectionTextElement).Text)
+				}
 			}
 		}
 	}
 	return b.String()
+}
+
+// leftOut is how many characters the blocks say that they leave out.
+func leftOut(blocks []slack.Block) int {
+	n := 0
+	for _, block := range blocks {
+		if r, ok := block.(*slack.RichTextBlock); ok {
+			for _, e := range r.Elements {
+				if s, ok := e.(*slack.RichTextSection); ok {
+					n += number(s.Elements[1].(*slack.RichTextSectionTextElement).Text)
+				}
+			}
+		}
+	}
+	return n
 }
 
 func TestCardSaysExactlyHowMuchItLeavesOut(t *testing.T) {
@@ -158,13 +179,9 @@ func TestCardSaysExactlyHowMuchItLeavesOut(t *testing.T) {
 	for _, n := range []int{2799, 2800, 2801, 5000, 40_000} {
 		command := strings.Repeat("ä", n-8) + "rm -rf /"
 		a := ask("Bash", `{"command":`+quoted(command)+`}`)
-		p := render.Approval(a, render.Options{})
+		p := render.Card([]store.Approval{a}, render.Options{})
 		shown := preOf(p.Blocks)
-		raw := string(asJSON(t, p))
-		left := 0
-		if strings.Contains(raw, "more characters") {
-			left = number(between(raw, "… *", " more characters*"))
-		}
+		left := leftOut(p.Blocks)
 		if got := len([]rune(shown)) + left; got != n {
 			t.Errorf("%d characters: %d shown and %d left out", n, len([]rune(shown)), left)
 		}
@@ -247,9 +264,9 @@ func TestCardRedacts(t *testing.T) {
 	t.Parallel()
 	o := render.Options{Redact: render.NewRedactor("hunter2hunter2").Redact}
 	a := ask("Bash", `{"command":"curl -u x:hunter2hunter2 https://example.com","description":"hunter2hunter2","env":"hunter2hunter2"}`)
-	a.DecisionReason, a.Rule = "hunter2hunter2", "hunter2hunter2"
-	all := string(asJSON(t, render.Approval(a, o))) + string(asJSON(t, render.ApprovalInput(a, 0, o))) + string(asJSON(t, render.DenyReason(a, o)))
-	all += string(asJSON(t, render.Approval(decided(a, store.ApprovalDenied, approver, "modal", "hunter2hunter2"), o)))
+	a.DecisionReason, a.Terms.Rule = "hunter2hunter2", "hunter2hunter2"
+	all := string(asJSON(t, render.Card([]store.Approval{a}, o))) + string(asJSON(t, render.ApprovalInput(a, 0, o))) + string(asJSON(t, render.DenyReason(a, o)))
+	all += string(asJSON(t, render.Card([]store.Approval{decided(a, store.ApprovalDenied, approver, "modal", "hunter2hunter2")}, o)))
 	if strings.Contains(all, "hunter2") {
 		t.Errorf("a secret got out:\n%s", all)
 	}
@@ -258,26 +275,45 @@ func TestCardRedacts(t *testing.T) {
 	}
 }
 
-func FuzzApproval(f *testing.F) {
+func FuzzCard(f *testing.F) {
 	for _, a := range approvals() {
-		f.Add(string(a.Kind), a.ToolName, []byte(a.Input), a.Reason)
+		f.Add(string(a.Kind), a.ToolName, []byte(a.Input), a.Reason, uint8(3))
 	}
-	f.Fuzz(func(t *testing.T, kind, toolName string, input []byte, reason string) {
+	f.Fuzz(func(t *testing.T, kind, toolName string, input []byte, words string, n uint8) {
 		if !json.Valid(input) {
 			t.Skip() // the CLI's line was JSON
 		}
 		a := ask(toolName, string(input))
-		a.Kind, a.DecisionReason, a.Rule = store.ApprovalKind(kind), reason, reason
-		for _, s := range []store.ApprovalStatus{store.ApprovalPending, store.ApprovalAllowed, store.ApprovalDenied} {
-			a.Status, a.Reason, a.DecidedBy, a.Answer = s, reason, approver, input
-			for _, problem := range checkPage(render.Approval(a, render.Options{})) {
+		a.Kind, a.DecisionReason, a.Project, a.Workspace = store.ApprovalKind(kind), words, words, words
+		a.Terms = store.Terms{Rule: words, Because: words, Quorum: int(n % 3), Grantable: n&4 != 0, Dangerous: n&8 != 0}
+		a.Risks = []string{words, words}
+		o := render.Options{SessionGrant: func(store.Approval) string { return words }}
+		var list []store.Approval
+		for i, s := range []store.ApprovalStatus{store.ApprovalPending, store.ApprovalAllowed, store.ApprovalDenied, store.ApprovalPending, store.ApprovalExpired} {
+			a.ID = fmt.Sprint("id", i)
+			a.Status, a.Reason, a.DecidedBy, a.Answer = s, words, approver, input
+			list = append(list, a)
+			for _, problem := range checkPage(render.Card([]store.Approval{a}, o)) {
 				t.Error(problem)
 			}
 		}
+		for range n % 20 {
+			a.ID += "x"
+			a.Status = store.ApprovalPending
+			list = append(list, a)
+		}
+		for _, problem := range checkPage(render.Card(list, o)) {
+			t.Error(problem)
+		}
+		for _, problem := range checkPage(render.Reminder(render.ReminderView{Approval: a, To: []string{approver}, Link: words})) {
+			t.Error(problem)
+		}
+		offers := []render.GrantOffer{{Label: words, Sentence: words}, {Pattern: words, Label: words, Sentence: words}, {Pattern: toolName}}
 		for _, v := range []slack.ModalViewRequest{
-			render.ApprovalInput(a, 0, render.Options{}), render.DenyReason(a, render.Options{}), render.AnswerOther(a, render.Options{}),
+			render.ApprovalInput(a, 0, o), render.DenyReason(a, o), render.AnswerOther(a, o), render.ConfirmModal(a, o),
+			render.GrantModal(a, offers, []store.GrantScope{store.GrantProject}, o),
 		} {
-			for _, problem := range checkView(v.Blocks.BlockSet) {
+			for _, problem := range checkModal(v) {
 				t.Error(problem)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
 )
 
 // BenchmarkTurn renders a turn with 20 KB of text and 40 tool calls, as happens
@@ -28,10 +29,10 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-func BenchmarkApproval(b *testing.B) {
+func BenchmarkCard(b *testing.B) {
 	a := approvals()["bash long"]
 	b.ReportAllocs()
 	for b.Loop() {
-		render.Approval(a, render.Options{})
+		render.Card([]store.Approval{a}, render.Options{})
 	}
 }

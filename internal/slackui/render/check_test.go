@@ -52,6 +52,21 @@ func checkView(blocks []slack.Block) []string {
 	return out.list
 }
 
+// checkModal holds a modal against Slack's limits.
+func checkModal(v slack.ModalViewRequest) []string {
+	var out problems
+	for name, t := range map[string]*slack.TextBlockObject{"title": v.Title, "submit": v.Submit, "close": v.Close} {
+		if t != nil && (t.Text == "" || units(t.Text) > 24) {
+			out.addf("the %s has %d characters", name, units(t.Text))
+		}
+	}
+	if units(v.PrivateMetadata) > 3000 || v.CallbackID == "" {
+		out.addf("metadata or callback id")
+	}
+	checkBlocks(&out, v.Blocks.BlockSet, 100, false)
+	return out.list
+}
+
 func checkBlocks(out *problems, blocks []slack.Block, most int, message bool) {
 	raw, err := json.Marshal(blocks)
 	if err != nil {
@@ -126,11 +141,18 @@ func checkObject(out *problems, at string, v any) int {
 				out.addf("%s: the text is not UTF-8", at)
 			}
 		}
+		if d, ok := v["confirm"].(map[string]any); ok && d["title"] != nil {
+			for key, most := range map[string]int{"title": 100, "text": 300, "confirm": 30, "deny": 30} {
+				if t, _ := d[key].(map[string]any)["text"].(string); t == "" || units(t) > most {
+					out.addf("%s: the dialog's %s has %d characters", at, key, units(t))
+				}
+			}
+		}
 		limits := map[string]map[string]int{
 			"button":        {"text": 75},
 			"radio_buttons": {"options": 10}, "checkboxes": {"options": 10},
 			"context": {"elements": 10}, "actions": {"elements": 25}, "header": {"text": 150},
-			"table": {"rows": 100},
+			"table": {"rows": 100}, "static_select": {"options": 100},
 		}
 		for key, most := range limits[kind] {
 			switch x := v[key].(type) {
@@ -163,7 +185,7 @@ func checkObject(out *problems, at string, v any) int {
 	return n
 }
 
-var ourTokens = regexp.MustCompile(`^<(@(` + asker + `|` + approver + `|` + bot + `)>|#C0[A-Z]+>|!date\^\d+\^\{time\}\|\d\d:\d\d UTC>|(https?://|mailto:)[^<>|\s]+(\|[^<>|]*)?>)`)
+var ourTokens = regexp.MustCompile(`^<(@(` + asker + `|` + approver + `|` + bot + `)>|#C0[A-Z]+>|!date\^\d+\^(\{date_short_pretty\}( \{time\})?|\{time\})\|[\w: ]+>|!subteam\^S0[A-Z]+>|(https?://|mailto:)[^<>|\s]+(\|[^<>|]*)?>)`)
 
 // checkMrkdwn makes sure that every token in mrkdwn is one that we wrote.
 func checkMrkdwn(out *problems, at, text string) {
@@ -249,6 +271,12 @@ func (j judge) home(t testing.TB, v slack.HomeTabViewRequest) {
 	if err != nil {
 		t.Errorf("the workspace refuses it: %v", detailed(err))
 	}
+}
+
+// modal checks a modal's blocks, as those of a home tab: both take the same.
+func (j judge) modal(t testing.TB, v slack.ModalViewRequest) {
+	t.Helper()
+	j.home(t, slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: v.Blocks})
 }
 
 func detailed(err error) string {

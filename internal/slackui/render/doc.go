@@ -1,6 +1,6 @@
 // Package render turns what Deckhand knows into what people see in Slack: turns
-// into messages, approvals into cards, questions into forms, the ledger into
-// tables.
+// into messages, approvals into cards and what leads to a decision into forms,
+// grants into lists, the ledger and the reports into tables.
 //
 // It is pure. Nothing in it reads a clock, a file or the network, holds state or
 // starts a goroutine; the same value always renders the same. When something is

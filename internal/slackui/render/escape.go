@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -30,6 +31,41 @@ func code(s string) string {
 		return ""
 	}
 	return "`" + strings.ReplaceAll(mrkdwnEscaper.Replace(s), "`", backtickLike) + "`"
+}
+
+// escapeWithin is escape on one line, with everything made visible, for at most n
+// units of s and half as much again for entities.
+func escapeWithin(s string, n int) string {
+	return escapeLines(oneLine(s), n)
+}
+
+// escapeLines is escapeWithin for a text of several lines.
+func escapeLines(s string, n int) string {
+	if len(s) > 8*n { // making things visible only adds to a text
+		s = prefix(s, 2*n)
+	}
+	s = visibleText(s)
+	most := n + n/2
+	for {
+		s = clip(s, n)
+		out := escape(s)
+		if width(out) <= most || n <= 8 {
+			return out
+		}
+		n /= 2
+	}
+}
+
+// codeWithin is code in at most n units and a half as much again for entities.
+func codeWithin(s string, n int) string {
+	s = clip(s, n)
+	out := code(s)
+	for width(out) > n+n/2 && n > 8 {
+		n /= 2
+		s = clip(s, n)
+		out = code(s)
+	}
+	return out
 }
 
 // mention is a live mention of a user, for ids that come from Slack itself.
@@ -199,6 +235,24 @@ func joins(prev, next rune) bool {
 		next >= 0x1f3fb && next <= 0x1f3ff || // skin tones
 		prev >= 0x1f1e6 && prev <= 0x1f1ff && next >= 0x1f1e6 && next <= 0x1f1ff || // flags
 		unicode.In(next, unicode.Mn, unicode.Me, unicode.Mc, unicode.Variation_Selector)
+}
+
+// runes is the number of characters in s, as we tell it to people.
+func runes(s string) int { return utf8.RuneCountInString(s) }
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// joinNonEmpty joins what is not empty.
+func joinNonEmpty(sep string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
+}
+
+func escapeAll(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = escape(s)
+	}
+	return out
 }
 
 // clip cuts s to at most n units and says so with an ellipsis.

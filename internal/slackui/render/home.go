@@ -1,9 +1,12 @@
 package render
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/slack-go/slack"
+
+	"deckhand/internal/store"
 )
 
 // HomeView is what the app's Home tab shows to one person.
@@ -17,8 +20,14 @@ type HomeView struct {
 	MineToday, MineMonth, TeamToday, TeamMonth Spend
 	// Threads are the live threads that the person may see, the most recent first.
 	Threads []HomeThread
-	// Waiting are approvals that this person could decide.
+	// Waiting are approvals that this person could decide, the oldest first.
 	Waiting []HomeApproval
+	// Grants are the standing permissions that this person may see, the latest
+	// first, and GrantsMore how many there are besides.
+	Grants     []GrantLine
+	GrantsMore int
+	// Redact takes secrets out of what is asked for and of patterns; nil shows all.
+	Redact func(string) string
 }
 
 // HomeThread is a live thread.
@@ -33,9 +42,8 @@ type HomeThread struct {
 
 // HomeApproval is a pending approval.
 type HomeApproval struct {
-	ToolName, Project string
-	Permalink         string // of the card
-	RequestedBy       string // user id
+	Approval  store.Approval
+	Permalink string // of the card
 }
 
 // homeMax is how many threads and approvals are listed.
@@ -54,12 +62,8 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 	}
 	if len(h.Waiting) > 0 {
 		header("Waiting for a decision")
-		for _, a := range h.Waiting[:min(len(h.Waiting), homeMax)] {
-			text := linkTo(a.Permalink, a.ToolName) + " in " + escape(clip(a.Project, 100))
-			if a.RequestedBy != "" {
-				text += " · asked by " + mention(a.RequestedBy)
-			}
-			add(section("", "✋ "+text))
+		for _, w := range h.Waiting[:min(len(h.Waiting), homeMax)] {
+			add(section("", w.text(h.Redact)))
 		}
 		if more := len(h.Waiting) - homeMax; more > 0 {
 			add(contextBlock("", "… and "+count(more)+" more"))
@@ -99,7 +103,39 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 	if more := len(h.Threads) - homeMax; more > 0 {
 		add(contextBlock("", "… and "+count(more)+" more"))
 	}
+	header("What may run without being asked about")
+	if len(h.Grants) == 0 && h.GrantsMore <= 0 {
+		add(section("", noGrants))
+	}
+	for i, g := range h.Grants[:min(len(h.Grants), homeMax)] {
+		add(grantBlock("grant:"+strconv.Itoa(i)+":"+strconv.FormatInt(g.Grant.ID, 10), g, h.Redact))
+	}
+	if more := max(0, len(h.Grants)-homeMax) + max(0, h.GrantsMore); more > 0 {
+		add(contextBlock("", "… and "+plural(more, "more rule", "more rules")))
+	}
 	return v
+}
+
+// text is what waits, in two lines.
+func (w HomeApproval) text(redact func(string) string) string {
+	a := w.Approval
+	c := card{a: a, o: Options{Redact: redact}}
+	where := "its thread"
+	if isSlackID(a.Thread.ChannelID) {
+		where = "<#" + a.Thread.ChannelID + ">"
+	}
+	open := ""
+	if w.Permalink != "" {
+		open = " · *" + linkTo(w.Permalink, "Open") + "*"
+	}
+	since := ""
+	if !a.CreatedAt.IsZero() {
+		since = "since " + dateTime(a.CreatedAt)
+	}
+	return joinNonEmpty("\n",
+		"✋ "+capital(c.brief(150))+" in "+where+open,
+		c.risks(),
+		joinNonEmpty(" · ", c.origin(80), since, c.deadline(), c.votes()))
 }
 
 func spendSection(spends ...Spend) *slack.SectionBlock {

@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"deckhand/internal/store"
 )
@@ -29,7 +28,7 @@ type request struct {
 	pre      string   // what matters most, to be shown as it is
 	why      string   // the model's own description
 	facts    []string // short things to know, in our words
-	rest     []string // fields that are not shown apart, as key: value
+	rest     []field  // that are not shown apart
 	cautions []string
 }
 
@@ -98,22 +97,26 @@ func (s *fieldSet) flag(key string) bool {
 	return *v
 }
 
-// rest lists the fields that were not shown, as facts.
-func (s *fieldSet) rest() []string {
-	var out []string
+// rest lists the fields that were not shown.
+func (s *fieldSet) rest() []field {
+	var out []field
 	for _, f := range s.all {
-		if slices.Contains(s.used, f.key) {
-			continue
+		if !slices.Contains(s.used, f.key) {
+			out = append(out, f)
 		}
-		value := compact(f.raw)
-		if n := utf8.RuneCountInString(value); n > 120 {
-			value = prefix(value, 100)
-			out = append(out, f.key+": "+value+" … "+count(n-utf8.RuneCountInString(value))+" more characters")
-			continue
-		}
-		out = append(out, f.key+": "+value)
 	}
 	return out
+}
+
+// line is the field on one line, as key: value, without secrets; what is left out
+// of a long value is counted.
+func (f field) line(o Options) string {
+	value := o.redact(compact(f.raw)) // as a whole, before it is cut
+	if n := runes(value); n > 120 {
+		value = prefix(value, 100)
+		value += " … " + count(n-runes(value)) + " more characters"
+	}
+	return o.redact(f.key) + ": " + value
 }
 
 // compact is JSON on one line.

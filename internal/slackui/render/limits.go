@@ -14,6 +14,15 @@ const (
 	tableRowsMax = 100
 	viewBlocks   = 100
 
+	confirmTitle  = 100
+	confirmText   = 300
+	confirmButton = 30
+
+	// messageText is how much all blocks of a message hold: Slack refuses somewhat
+	// above 10,000.
+	messageText   = 9500
+	messageBlocks = 50
+
 	// pageText is how much a page of a turn holds. Slack refuses messages whose
 	// blocks have more than about 10,000 characters, markdown blocks in all more
 	// than 12,000; the rest is for the todo list, the status and the footer.

@@ -176,12 +176,10 @@ func DenyReason(a store.Approval, o Options) slack.ModalViewRequest {
 	}
 	v := modal(title, CallbackDenyReason, a.ID)
 	v.Submit = plain(title, modalTitle)
-	r := describe(a)
-	what, _ := visible(o.redact(r.pre))
 	if a.Kind == store.ApprovalTool {
-		v.Blocks.BlockSet = append(v.Blocks.BlockSet,
-			section("what", "Deckhand asks to "+r.verb+" "+code(clip(o.redact(r.object), 300))),
-			preBlock("input", clip(what, 600)))
+		c := card{a: a, o: o}
+		c.asked(600)
+		v.Blocks.BlockSet = c.blocks
 	}
 	input := slack.NewPlainTextInputBlockElement(nil, ReasonAction)
 	input.Multiline = true
@@ -203,7 +201,7 @@ func AnswerOther(a store.Approval, o Options) slack.ModalViewRequest {
 	c := card{a: a, o: o}
 	for i, q := range list {
 		n := strconv.Itoa(i)
-		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section("t"+n, c.questionText(q)))
+		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section("t"+n, c.questionText(q, 1800)))
 		if element := c.options(q); element != nil {
 			pick := slack.NewInputBlock("q"+n, plain("Choices", 2000), nil, element)
 			pick.Optional = true

@@ -1,5 +1,11 @@
 package render
 
+import (
+	"time"
+
+	"deckhand/internal/store"
+)
+
 // Options say how things are shown.
 type Options struct {
 	// ShowThinking shows the model's thinking; by default there is only a word
@@ -14,6 +20,13 @@ type Options struct {
 	// Continued says that the turn goes on in a later message: this one has no
 	// status, no controls and no sum.
 	Continued bool
+	// SessionGrant says in a sentence what "Approve for this session" would allow,
+	// as in "Allows `go test ./...`, exactly as shown, until this session ends."
+	// Without it, or when it returns nothing, a card has no such button.
+	SessionGrant func(store.Approval) string
+	// GrantMade tells when the grant was made that allowed an approval; without it,
+	// or when it returns the zero time, a card does not say so.
+	GrantMade func(store.Approval) time.Time
 }
 
 func (o Options) redact(s string) string {

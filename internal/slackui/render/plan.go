@@ -1,12 +1,8 @@
 package render
 
-import (
-	"unicode/utf8"
+import "github.com/slack-go/slack"
 
-	"github.com/slack-go/slack"
-)
-
-// planMax is how much of a plan its card shows.
+// planMax is how much of a plan its card shows, and more than of anything else.
 const planMax = 7000
 
 func (c *card) plan() {
@@ -17,25 +13,33 @@ func (c *card) plan() {
 		c.tool()
 		return
 	}
-	c.section("*Deckhand has a plan*")
 	text = printable(c.o.redact(text))
 	shown, left := cleanMarkdown(text), 0
-	for room := planMax; width(shown) > planMax; room -= planMax / 8 {
+	for room := c.room; width(shown) > c.room; room -= room / 8 {
+		if room < 1000 { // nothing that could be cut well
+			c.tool()
+			return
+		}
 		// Cleaning makes a text longer, and what is left out is counted in the
 		// model's own characters.
 		c := placeToCut(text, room)
 		shown = cleanMarkdown(text[:c.at] + c.closing)
-		left = utf8.RuneCountInString(text[c.at:])
+		left = runes(text[c.at:])
 	}
-	c.blocks = append(c.blocks, slack.NewMarkdownBlock(c.id(), shown))
+	c.section(joinNonEmpty("\n", "*Deckhand has a plan*", c.risks()))
+	c.add(slack.NewMarkdownBlock(c.id(), shown))
 	if left > 0 {
 		c.section("⚠️ … *" + count(left) + " more characters* are left out here: *View all* shows them.")
 	}
 	c.provenance()
-	c.end([]slack.BlockElement{
+	c.end("Deckhand has a plan:\n"+Mrkdwn(prefix(text, 1500)), nil, c.planButtons())
+}
+
+func (c *card) planButtons() []slack.BlockElement {
+	return []slack.BlockElement{
 		button(ActionApprove, c.a.ID, "Start work", slack.StylePrimary),
 		button(ActionDenyReason, c.a.ID, "Keep planning…", ""),
 		button(ActionDeny, c.a.ID, "Deny", slack.StyleDanger),
 		button(ActionViewInput, c.a.ID, "View all", ""),
-	}, "Deckhand has a plan:\n"+Mrkdwn(prefix(text, 1500)))
+	}
 }

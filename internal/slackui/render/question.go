@@ -52,30 +52,35 @@ func (c *card) question() {
 		c.tool()
 		return
 	}
+	each := c.room / len(list)
+	if each < 150 {
+		c.tool()
+		return
+	}
 	c.section("*Deckhand has " + oneOrMany(len(list), "a question", "questions") + "*")
 	given := givenAnswers(c.a)
 	for i, q := range list {
-		c.section(c.questionText(q))
+		c.section(c.questionText(q, min(1800, each)))
 		if !c.pending() {
 			if answer, ok := given[q.Question]; ok {
-				c.context("→ " + escape(clip(c.o.redact(answer), 1500)))
+				c.context("→ " + escapeLines(c.o.redact(answer), min(1300, each)))
 			}
 			continue
 		}
 		if element := c.options(q); element != nil {
-			c.blocks = append(c.blocks, slack.NewActionBlock("q"+strconv.Itoa(i), element))
+			c.add(slack.NewActionBlock("q"+strconv.Itoa(i), element))
 		}
 		if more := len(q.Options) - optionsMax; more > 0 {
 			c.context(plural(more, "more choice", "more choices") + ": *View all* shows them, *Other…* takes them.")
 		}
 	}
 	c.provenance()
-	c.end([]slack.BlockElement{
+	c.end("Deckhand asks: "+escape(clip(c.o.redact(list[0].Question), 1500)), nil, []slack.BlockElement{
 		button(ActionAnswer, c.a.ID, oneOrMany(len(list), "Send answer", "Send answers"), slack.StylePrimary),
 		button(ActionAnswerOther, c.a.ID, "Other…", ""),
 		button(ActionDeny, c.a.ID, "Skip", ""),
 		button(ActionViewInput, c.a.ID, "View all", ""),
-	}, "Deckhand asks: "+escape(clip(c.o.redact(list[0].Question), 1500)))
+	})
 }
 
 func oneOrMany(n int, one, many string) string {
@@ -85,10 +90,15 @@ func oneOrMany(n int, one, many string) string {
 	return many
 }
 
-func (c *card) questionText(q question) string {
-	text := escape(clip(visibleText(c.o.redact(q.Question)), 1800))
+// questionText is a question in about most units, and how much does not fit.
+func (c *card) questionText(q question, most int) string {
+	whole := visibleText(c.o.redact(q.Question))
+	text := escapeLines(whole, most)
+	if text != escape(whole) {
+		text += "\n⚠️ … the question has *" + count(runes(whole)) + " characters*: *View all* shows them."
+	}
 	if q.Header != "" {
-		text = "*" + strings.ReplaceAll(escape(clip(oneLine(c.o.redact(q.Header)), 100)), "*", "") + "*\n" + text
+		text = "*" + strings.ReplaceAll(escapeWithin(c.o.redact(q.Header), 100), "*", "") + "*\n" + text
 	}
 	if q.MultiSelect {
 		text += "\n_Choose any number._"

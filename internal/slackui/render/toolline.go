@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	lineMax   = 170 // units of a line about a tool
+	lineMax   = 195 // units of a line about a tool
 	argMax    = 80  // units of its argument
 	runLines  = 6   // lines of a run of tools without text between
 	agentWork = 2   // lines about what a subagent is doing
@@ -173,6 +173,10 @@ func (v *view) line(it *claude.Item, indent string) string {
 		b.WriteString(" — ")
 		b.WriteString(gist)
 	}
+	// No name: a mention would call its maker at every use. The list of grants has it.
+	if g, ok := v.t.Granted[t.ID]; ok {
+		b.WriteString(" · by a rule of " + g.At.UTC().Format("2 Jan"))
+	}
 	if isAgent(t.Name) {
 		if n := len(v.children[it.ID]); n > 0 {
 			b.WriteString(" · " + plural(n, "tool call", "tool calls"))
@@ -235,18 +239,6 @@ func (v *view) argument(t *claude.ToolUse) string {
 		s = clip(s, argMax-2) + " …"
 	}
 	return codeWithin(s, argMax)
-}
-
-// codeWithin is code in at most n units and a half as much again for entities.
-func codeWithin(s string, n int) string {
-	s = clip(s, n)
-	out := code(s)
-	for width(out) > n+n/2 && n > 8 {
-		n /= 2
-		s = clip(s, n)
-		out = code(s)
-	}
-	return out
 }
 
 // gist is what came out of a finished call, in a few words.

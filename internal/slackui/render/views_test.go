@@ -62,9 +62,11 @@ func TestHome(t *testing.T) {
 			Project: "app <x|y>", Channel: "C0DEV", Permalink: "https://example.slack.com/archives/C1/p1?a=1&b=2",
 			State: "working", StartedBy: asker, MicroUSD: int64(i) * 1000,
 		})
-		full.Waiting = append(full.Waiting, render.HomeApproval{ToolName: "Bash", Project: "app", Permalink: "https://example.slack.com/x", RequestedBy: asker})
+		full.Waiting = append(full.Waiting, render.HomeApproval{Approval: ask("Bash", `{"command":"go test ./..."}`), Permalink: "https://example.slack.com/x"})
 	}
+	full.Grants, full.GrantsMore = grantLines(40), 7
 	for name, h := range map[string]render.HomeView{
+		"home few":     {BotUser: bot, Waiting: full.Waiting[:2], Grants: append(grantLines(2), hostileGrant()), Threads: full.Threads[:1]},
 		"home":         full,
 		"home empty":   {BotUser: bot, MineToday: spend("today", 0), MineMonth: spend("this month", 0), TeamToday: spend("today", 0), TeamMonth: spend("this month", 0)},
 		"home refused": {Refused: "You have no role here. Ask an admin."},

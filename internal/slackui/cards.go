@@ -1,0 +1,109 @@
+package slackui
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// A card shows the approvals that were asked without a word between them, so what
+// it shows is read from the database whenever one of them changes: whichever
+// replica they changed on, the last rendering shows them all as they stand.
+
+const (
+	cardAttempts = 8
+	cardPause    = time.Second
+)
+
+// cards are the cards that are being read now.
+type cards struct {
+	reading map[string]bool // by id; true: something changed since
+}
+
+// ShowApproval implements [agent.Frontend].
+func (f *frontend) ShowApproval(a store.Approval) {
+	if a.DecidedVia == "rule" || a.DecidedVia == "grant" {
+		return // it never had a card
+	}
+	f.cardsMu.Lock()
+	defer f.cardsMu.Unlock()
+	if _, reading := f.cards.reading[a.CardID]; !reading && a.ID == a.CardID && a.Status == store.ApprovalPending && a.MessageTS == "" && len(a.Votes) == 0 {
+		f.showCard([]store.Approval{a}) // it is new, and alone: it need not wait for a read
+		return
+	}
+	f.refreshCard(a.CardID)
+}
+
+// CloseCards implements [agent.Frontend].
+func (f *frontend) CloseCards(ids []string) {
+	f.cardsMu.Lock()
+	defer f.cardsMu.Unlock()
+	for _, id := range ids {
+		f.refreshCard(id)
+	}
+}
+
+// refreshCard has a card read and shown. f.cardsMu is held.
+func (f *frontend) refreshCard(id string) {
+	if _, reading := f.cards.reading[id]; reading {
+		f.cards.reading[id] = true
+		return
+	}
+	f.cards.reading[id] = false
+	f.app.envelopes.Go(func() { f.readCard(id) })
+}
+
+// readCard shows a card as it stands until nothing has changed meanwhile.
+func (f *frontend) readCard(id string) {
+	for attempt := 1; ; attempt++ {
+		ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
+		list, err := f.app.c.Store.CardApprovals(ctx, id)
+		cancel()
+		f.cardsMu.Lock()
+		if err == nil && len(list) > 0 {
+			f.showCard(list)
+		}
+		again := f.cards.reading[id]
+		failed := err != nil && attempt < cardAttempts
+		if !again && !failed {
+			delete(f.cards.reading, id)
+			f.cardsMu.Unlock()
+			if err != nil {
+				f.app.log.Error("read an approval's card", zap.String("card", id), zap.Error(err))
+			}
+			return
+		}
+		f.cards.reading[id] = false
+		f.cardsMu.Unlock()
+		if failed {
+			time.Sleep(cardPause)
+		}
+	}
+}
+
+// showCard hands the card to the publisher. f.cardsMu is held, so that renderings
+// reach it in order.
+func (f *frontend) showCard(list []store.Approval) {
+	first, open := list[0], false
+	for _, a := range list {
+		open = open || a.Status == store.ApprovalPending || !a.TurnEnded
+	}
+	f.app.publisher.Show(publish.Message{
+		Key: "approval/" + first.CardID, After: f.lead(first.TurnID), Channel: first.Thread.ChannelID, ThreadTS: first.Thread.ThreadTS, Group: first.Thread.ThreadTS,
+		TS: first.MessageTS, Page: render.Card(list, render.Options{Redact: f.app.c.Redact, Workspace: first.Workspace, SessionGrant: sessionGrantSentence}),
+		Priority: publish.High, Final: !open,
+		OnPosted: func(ts string) {
+			f.save("card", func(ctx context.Context) error {
+				return f.app.c.Store.SaveApprovalMessage(ctx, first.CardID, store.PostedMessage{ChannelID: first.Thread.ChannelID, TS: ts})
+			})
+		},
+		OnError: func(err error) {
+			f.app.log.Error("show an approval's card", zap.String("approval", first.ID), zap.Error(err))
+		},
+	})
+}

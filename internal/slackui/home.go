@@ -1,0 +1,115 @@
+package slackui
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// homeDays is how far back the home tab lists threads.
+const homeDays = 7
+
+// publishHome publishes the person's home tab: what they and the team spent, what
+// waits for their decision, the threads that they opened, and the grants.
+func (a *App) publishHome(ctx context.Context, who person) error {
+	user := who.UserID
+	who.ChannelID = "" // a tab is in no channel
+	view := render.HomeView{BotUser: a.self.UserID, Redact: a.c.Redact}
+	if r := a.authorise(ctx, who, ActSee); r != nil {
+		view.Refused = r.sentence
+	} else if err := a.fillHome(ctx, &view, who); err != nil {
+		return err
+	}
+	request := slack.PublishViewContextRequest{UserID: user, View: render.Home(view)}
+	a.publisher.Once(publish.Call{
+		Method: publish.PublishView, Key: "home/" + user, Replace: true, Priority: publish.Normal, Group: user, What: "home tab",
+		Do: func(ctx context.Context) error {
+			_, err := a.api.PublishViewContext(ctx, request)
+			return err
+		},
+	})
+	return nil
+}
+
+func (a *App) fillHome(ctx context.Context, view *render.HomeView, who person) error {
+	now, user := time.Now(), who.UserID
+	team := a.self.TeamID
+	for _, s := range []struct {
+		into         *render.Spend
+		name, period string
+		user         string
+		since        time.Time
+	}{
+		{&view.MineToday, "You", "today", user, dayStart(now)},
+		{&view.MineMonth, "You", "this month", user, monthStart(now)},
+		{&view.TeamToday, "The team", "today", "", dayStart(now)},
+		{&view.TeamMonth, "The team", "this month", "", monthStart(now)},
+	} {
+		var err error
+		if *s.into, err = a.spend(ctx, s.name, s.period, store.CostScope{TeamID: team, UserID: s.user, Since: s.since}); err != nil {
+			return err
+		}
+	}
+	if err := a.fillApproving(ctx, view, who); err != nil {
+		return err
+	}
+	threads, err := a.c.Store.RecentThreads(ctx, team, user, now.AddDate(0, 0, -homeDays), 15)
+	if err != nil {
+		return err
+	}
+	for _, t := range threads {
+		state := "idle"
+		switch {
+		case t.Pending > 0:
+			state = "waiting for approval"
+		case t.Running:
+			state = "working"
+		}
+		view.Threads = append(view.Threads, render.HomeThread{
+			Project: t.Project, Channel: t.ChannelID, Permalink: a.permalink(t.ChannelID, t.ThreadTS),
+			State: state, StartedBy: t.OwnerID, MicroUSD: t.MicroUSD,
+		})
+	}
+	return nil
+}
+
+// homePending is how many open approvals are looked at for one person's tab.
+const homePending = 100
+
+// fillApproving lists what waits for this person's decision, and the grants.
+func (a *App) fillApproving(ctx context.Context, view *render.HomeView, who person) error {
+	pending, err := a.c.Store.TeamPending(ctx, a.self.TeamID, homePending)
+	if err != nil {
+		return err
+	}
+	for _, p := range pending {
+		act := ActApprove
+		if p.Kind == store.ApprovalQuestion {
+			act = ActPrompt
+		}
+		at := who
+		at.ChannelID, at.Project = p.Thread.ChannelID, p.Project
+		if a.mayDecide(ctx, at, act, p) == nil {
+			view.Waiting = append(view.Waiting, render.HomeApproval{
+				Approval: p, Permalink: a.permalink(p.Thread.ChannelID, cmp.Or(p.MessageTS, p.Thread.ThreadTS)),
+			})
+		}
+	}
+	view.Grants, view.GrantsMore, err = a.grantLines(ctx, who, nil)
+	return err
+}
+
+// permalink is the address of a message, as Slack forms it.
+func (a *App) permalink(channel, ts string) string {
+	if a.self.TeamURL == "" {
+		return ""
+	}
+	return strings.TrimSuffix(a.self.TeamURL, "/") + "/archives/" + channel + "/p" + strings.ReplaceAll(ts, ".", "")
+}

@@ -1,0 +1,17 @@
+package slackui
+
+import (
+	"os"
+	"testing"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	claude.RunReaper()
+	if record := os.Getenv(asClaude); record != "" {
+		os.Exit(askingCLI(record))
+	}
+	storetest.Main(m)
+}

@@ -1,0 +1,101 @@
+package slackui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// remindedMost bounds the people who get a direct message for one approval.
+const remindedMost = 20
+
+// Remind implements [agent.Frontend]. Whom a stage tells is configured; direct
+// messages go to those only who may decide about the approval now.
+func (f *frontend) Remind(ctx context.Context, a store.Approval, stage int) error {
+	if stage < 0 || stage >= len(f.app.c.Reminders) {
+		return nil // the configuration has fewer stages by now
+	}
+	to := f.app.c.Reminders[stage]
+	_, eligible := f.app.deciders(a)
+	view := render.ReminderView{
+		Approval: a, Link: f.app.permalink(a.Thread.ChannelID, cmp.Or(a.MessageTS, a.Thread.ThreadTS)),
+		To: eligible, Redact: f.app.c.Redact, Escalation: stage > 0 && stage == len(f.app.c.Reminders)-1,
+	}
+	var failed error
+	for _, t := range to {
+		switch t {
+		case "thread":
+			f.app.say(a.Thread.ChannelID, a.Thread.ThreadTS, render.Reminder(view))
+		case "approvers":
+			people, err := f.app.whoMayDecide(ctx, a, eligible)
+			failed = errors.Join(failed, err)
+			direct := view
+			direct.To = nil
+			for _, user := range people {
+				f.app.direct(user, render.Reminder(direct))
+			}
+		default:
+			f.app.say(t, "", render.Reminder(view))
+		}
+	}
+	if failed != nil {
+		f.app.log.Warn("find the people to remind: " + failed.Error())
+	}
+	return f.app.c.Store.Audit(ctx, store.AuditEntry{
+		Kind: store.AuditReminded, TeamID: a.Thread.TeamID, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
+		Details: map[string]any{"stage": stage, "to": to},
+	})
+}
+
+// deciders are the users and groups whose members may decide about an approval.
+func (a *App) deciders(ap store.Approval) (role string, members []string) {
+	if len(ap.Terms.Approvers) > 0 {
+		return "", ap.Terms.Approvers
+	}
+	if ap.Kind == store.ApprovalQuestion {
+		return "", []string{ap.RequestedBy}
+	}
+	return a.c.Access.in(ap.Project, ap.Thread.ChannelID).members(ActApprove)
+}
+
+// whoMayDecide are the people among the members who may decide about the approval
+// now, at most remindedMost.
+func (a *App) whoMayDecide(ctx context.Context, ap store.Approval, members []string) ([]string, error) {
+	var out []string
+	var failed error
+	add := func(user string) {
+		if len(out) >= remindedMost || slices.Contains(out, user) {
+			return
+		}
+		p := person{TeamID: a.self.TeamID, UserID: user, ChannelID: ap.Thread.ChannelID, Project: ap.Project}
+		act := ActApprove
+		if ap.Kind == store.ApprovalQuestion {
+			act = ActPrompt
+		}
+		if r := a.mayDecide(ctx, p, act, ap); r == nil {
+			out = append(out, user)
+		}
+	}
+	for _, m := range members {
+		if !strings.HasPrefix(m, "S") {
+			add(m)
+			continue
+		}
+		group, err := a.people.group(ctx, m)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("user group %s: %w", m, err))
+			continue
+		}
+		for _, user := range slices.Sorted(maps.Keys(group)) {
+			add(user)
+		}
+	}
+	return out, failed
+}

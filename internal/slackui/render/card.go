@@ -1,0 +1,246 @@
+package render
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/store"
+)
+
+// The action ids of our buttons and inputs. A button's value is the approval's id,
+// for Stop the turn's id in decimal, for Revoke the grant's.
+const (
+	ActionApprove        = "approve" // of a dangerous call: to be confirmed, see ConfirmModal
+	ActionApproveSession = "approve_session"
+	ActionAlways         = "always"
+	ActionDeny           = "deny"
+	ActionDenyReason     = "deny_reason"
+	ActionViewInput      = "view_input"
+	ActionViewPage       = "view_page" // value: see ParseInputPage
+	ActionPick           = "pick"
+	ActionAnswer         = "answer"
+	ActionAnswerOther    = "answer_other"
+	ActionOther          = "other"
+	ActionStop           = "stop"
+	ActionRevoke         = "revoke"
+)
+
+// Code is the short code by which an approval is named in a reply, as in
+// "approve 7K2QX".
+func Code(a store.Approval) string {
+	return strings.ToUpper(a.ID[:min(5, len(a.ID))])
+}
+
+// approveWords is the reply that approves.
+func approveWords(a store.Approval) string {
+	if a.Terms.Dangerous {
+		return "approve " + Code(a) + " confirm"
+	}
+	return "approve " + Code(a)
+}
+
+// Card renders the message that shows the approvals in list, of which there is at
+// least one, oldest first: with buttons for each that is pending, and as it ended
+// for each that is not. One alone has the whole card; several have a row each, and
+// what has been decided makes room. Requests for which there is no room yet are
+// counted and named, and have no buttons until others are decided.
+func Card(list []store.Approval, o Options) Page {
+	if len(list) == 0 {
+		return Sentence("There is nothing to decide here.")
+	}
+	c := card{o: o}
+	if len(list) > 1 {
+		return c.rows(list)
+	}
+	// What a card must have fits next to the smallest room for the input.
+	for c.room = planMax; ; c.room /= 2 {
+		c.blocks = nil
+		c.one(list[0])
+		if c.fits() || c.room < 500 {
+			return Page{Text: clipEscaped(c.text, fallbackMax), Blocks: c.blocks}
+		}
+	}
+}
+
+// card collects a card's blocks.
+type card struct {
+	a      store.Approval // the one being drawn
+	o      Options
+	room   int // units for what is asked
+	blocks []slack.Block
+	text   string
+}
+
+func (c *card) one(a store.Approval) {
+	c.a = a
+	switch a.Kind {
+	case store.ApprovalQuestion:
+		c.question()
+	case store.ApprovalPlan:
+		c.plan()
+	default:
+		c.tool()
+	}
+}
+
+func (c *card) pending() bool { return c.a.Status == store.ApprovalPending }
+
+// id is a new block id. It changes with the status and the votes, so that clients
+// do not keep anything of the old card.
+func (c *card) id() string {
+	state := string(c.a.Status)
+	if n := len(c.a.Votes); n > 0 && c.pending() {
+		state += strconv.Itoa(n)
+	}
+	return clip(c.a.ID, 200) + ":" + state + ":" + strconv.Itoa(len(c.blocks))
+}
+
+func (c *card) add(b slack.Block) { c.blocks = append(c.blocks, b) }
+
+func (c *card) section(text string) { c.add(section(c.id(), text)) }
+
+func (c *card) context(lines ...string) {
+	if text := joinNonEmpty("\n", lines...); text != "" {
+		c.add(contextBlock(c.id(), text))
+	}
+}
+
+// actions adds buttons, in two rows where many of them may take the room.
+func (c *card) actions(run, others []slack.BlockElement, roomy bool) {
+	if roomy && len(run) > 1 {
+		c.add(slack.NewActionBlock(c.id(), run...))
+		c.add(slack.NewActionBlock(c.id(), others...))
+		return
+	}
+	c.add(slack.NewActionBlock(c.id(), slices.Concat(run, others)...))
+}
+
+// fits reports whether Slack takes the blocks as one message.
+func (c *card) fits() bool {
+	n := 0
+	for _, b := range c.blocks {
+		n += blockWidth(b)
+	}
+	return n <= messageText && len(c.blocks) <= messageBlocks
+}
+
+// blockWidth is the number of units in a block's texts, those of its buttons and
+// their dialogs included.
+func blockWidth(b slack.Block) int {
+	n := 0
+	switch b := b.(type) {
+	case *slack.SectionBlock:
+		n = textWidth(b.Text)
+		if b.Accessory != nil && b.Accessory.ButtonElement != nil {
+			n += elementWidth(b.Accessory.ButtonElement)
+		}
+	case *slack.ContextBlock:
+		for _, e := range b.ContextElements.Elements {
+			if t, ok := e.(*slack.TextBlockObject); ok {
+				n += textWidth(t)
+			}
+		}
+	case *slack.MarkdownBlock:
+		n = width(b.Text)
+	case *slack.ActionBlock:
+		for _, e := range b.Elements.ElementSet {
+			n += elementWidth(e)
+		}
+	case *slack.RichTextBlock:
+		for _, e := range b.Elements {
+			var parts []slack.RichTextSectionElement
+			switch e := e.(type) {
+			case *slack.RichTextPreformatted:
+				parts = e.Elements
+			case *slack.RichTextSection:
+				parts = e.Elements
+			}
+			for _, p := range parts {
+				if t, ok := p.(*slack.RichTextSectionTextElement); ok {
+					n += width(t.Text)
+				}
+			}
+		}
+	}
+	return n
+}
+
+func elementWidth(e slack.BlockElement) int {
+	var options []*slack.OptionBlockObject
+	switch e := e.(type) {
+	case *slack.ButtonBlockElement:
+		n := textWidth(e.Text)
+		if d := e.Confirm; d != nil {
+			n += textWidth(d.Title) + textWidth(d.Text) + textWidth(d.Confirm) + textWidth(d.Deny)
+		}
+		return n
+	case *slack.RadioButtonsBlockElement:
+		options = e.Options
+	case *slack.CheckboxGroupsBlockElement:
+		options = e.Options
+	}
+	n := 0
+	for _, o := range options {
+		n += textWidth(o.Text) + textWidth(o.Description)
+	}
+	return n
+}
+
+func textWidth(t *slack.TextBlockObject) int {
+	if t == nil {
+		return 0
+	}
+	return width(t.Text)
+}
+
+// toolButtons are the buttons of a pending tool call: those that let it run, and
+// the others.
+func (c *card) toolButtons() (run, others []slack.BlockElement) {
+	a := c.a
+	if a.Terms.Dangerous {
+		run = append(run, button(ActionApprove, a.ID, "Approve…", slack.StyleDanger))
+	} else {
+		run = append(run, button(ActionApprove, a.ID, "Approve", slack.StylePrimary))
+	}
+	if a.Terms.Grantable && a.Terms.Quorum <= 1 && !a.Terms.Dangerous {
+		if c.o.SessionGrant != nil {
+			if sentence := c.o.SessionGrant(a); sentence != "" {
+				b := button(ActionApproveSession, a.ID, "Approve for this session", "")
+				b.Confirm = slack.NewConfirmationBlockObject(
+					plain("Approve for this session?", confirmTitle), exactly(c.o.redact(sentence), confirmText),
+					plain("Approve", confirmButton), plain("Cancel", confirmButton))
+				run = append(run, b)
+			}
+		}
+		run = append(run, button(ActionAlways, a.ID, "Always allow…", ""))
+	}
+	deny := slack.StyleDanger
+	if a.Terms.Dangerous {
+		deny = "" // one button in red is a warning, two are a pattern
+	}
+	return run, []slack.BlockElement{
+		button(ActionDeny, a.ID, "Deny", deny),
+		button(ActionDenyReason, a.ID, "Deny with reason…", ""),
+		button(ActionViewInput, a.ID, "View all", ""),
+	}
+}
+
+// exactly is a plain text of at most n units in which nothing is hidden; what does
+// not fit is counted.
+func exactly(s string, n int) *slack.TextBlockObject {
+	shown := visibleText(strings.TrimSpace(s))
+	if width(shown) <= n {
+		return plain(shown, n)
+	}
+	head := visiblePrefix(s, n-60)
+	return plain(visibleText(head)+" … "+count(runes(s)-runes(head))+" more characters: close this and choose View all.", n)
+}
+
+func button(action, value, label string, style slack.Style) *slack.ButtonBlockElement {
+	b := slack.NewButtonBlockElement(action, value, plain(label, buttonMax))
+	b.Style = style
+	return b
+}

@@ -1,0 +1,420 @@
+package render_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// hostile is what people and models could write to break a card.
+const hostile = "<!channel> <@U0EVIL> @here ``` `x` *b* _i_ ~s~ &lt;!here&gt; <https://evil.example|a> a\u200bb \u202egnp\u202c \x1b[2K\xff"
+
+// granting are options under which all buttons are offered.
+var granting = render.Options{SessionGrant: func(a store.Approval) string {
+	return "Allows exactly this call of " + a.ToolName + ", `as shown`, until this session ends."
+}}
+
+func named(id string, a store.Approval) store.Approval {
+	a.ID = id
+	a.CardID = id
+	return a
+}
+
+// asks are n pending requests of one turn.
+func asks(n int) []store.Approval {
+	var out []store.Approval
+	for i := range n {
+		out = append(out, named(fmt.Sprintf("%c%02dxx0123456789", 'a'+i%26, i), ask("Bash", fmt.Sprintf(`{"command":"go test ./pkg%d/...","description":"Run some tests"}`, i))))
+	}
+	return out
+}
+
+// worst is an approval in which everything is as long and as hostile as it gets.
+func worst(i int, toolName string) store.Approval {
+	evil := strings.Repeat(hostile, 30) // far beyond what any part of a card takes
+	a := named(fmt.Sprintf("%05d", i)+strings.Repeat("i", 250), ask(toolName, `{"command":`+quoted(evil)+`,"description":`+quoted(evil)+`,"file_path":`+quoted("/"+evil)+`,"content":`+quoted(evil)+`,"x":`+quoted(evil)+`}`))
+	a.Project, a.Workspace, a.DecisionReason = evil, evil, evil
+	a.Terms = store.Terms{Rule: evil, Because: evil, Quorum: 1, Grantable: true}
+	a.ExpiresAt = began.Add(time.Duration(i) * time.Hour)
+	for range 100 {
+		a.Risks = append(a.Risks, evil)
+		a.Terms.Approvers = append(a.Terms.Approvers, approver, "S0GROUP")
+	}
+	return a
+}
+
+func everybodyVoted(a store.Approval) store.Approval {
+	a.Terms.Quorum = 100
+	for range 100 {
+		a.Votes = append(a.Votes, store.Vote{UserID: approver, Allow: true, Via: "button", At: began})
+	}
+	return a
+}
+
+func cards() map[string][]store.Approval {
+	three := asks(3)
+	three[0] = decided(three[0], store.ApprovalAllowed, approver, "button", "")
+	three[1].Risks = []string{"network", "deletes"}
+	three[1].Terms = store.Terms{
+		Rule: "Bash(curl *)", Because: "the network is asked about", Grantable: true, Quorum: 1, RequesterMay: true,
+		Approvers: []string{approver, "S0GROUP"}, OnTimeout: store.TimeoutDeny,
+	}
+	three[2].Terms = store.Terms{Rule: "default", Quorum: 2, Dangerous: true, RequesterMay: true}
+	three[2].Votes = []store.Vote{{UserID: approver, Allow: true, Via: "button", At: began}}
+
+	mixed := []store.Approval{
+		named("e1", ask("Edit", `{"file_path":"/srv/work/app/calc.go","old_string":"a - b","new_string":"a + b"}`)),
+		named("w1", ask("Write", `{"file_path":"/etc/passwd","content":`+quoted(strings.Repeat("root:x:0:0\n", 2000))+`}`)),
+		named("q1", question(oneQuestion)),
+		named("p1", plan("# Plan\n\n1. Read\n2. Fix")),
+		decided(named("b1", ask("Bash", `{"command":"rm -rf build\nmake"}`)), store.ApprovalDenied, approver, "modal", "Use <make clean>\nplease"),
+		decided(named("b2", ask("Bash", `{"command":"ls"}`)), store.ApprovalExpired, "", "", ""),
+		decided(named("q2", question(oneQuestion)), store.ApprovalDenied, approver, "button", ""),
+		decided(named("p2", plan("x")), store.ApprovalCancelled, "", "", ""),
+		decided(named("b3", ask("Bash", `{"command":"id"}`)), store.ApprovalInterrupted, "", "", ""),
+		decided(named("b4", ask("Bash", `{"command":"go vet"}`)), store.ApprovalAllowed, approver, "grant", ""),
+	}
+	mixed[0].Workspace = "/srv/work/other"
+	done := asks(3)
+	for i := range done {
+		done[i] = decided(done[i], store.ApprovalAllowed, approver, "button", "")
+	}
+	many := asks(30)
+	long := asks(4)
+	long[1] = named("l1", ask("Bash", `{"command":`+quoted(strings.Repeat("echo one two three\n", 3000)+"rm -rf /")+`}`))
+	long[3] = named("l3", ask("Bash", `{"command":`+quoted(strings.Repeat("echo one two three\n", 60))+`}`))
+	zebra := asks(30)
+	for i := range zebra {
+		if i%2 == 0 {
+			zebra[i] = decided(zebra[i], store.ApprovalAllowed, approver, "button", "")
+		}
+	}
+	var past []store.Approval
+	for i := range 200 {
+		past = append(past, decided(named(fmt.Sprint("past", i), worst(i, "Bash")), []store.ApprovalStatus{
+			store.ApprovalAllowed, store.ApprovalDenied, store.ApprovalExpired, store.ApprovalCancelled,
+		}[i%4], approver, "modal", hostile))
+	}
+	return map[string][]store.Approval{
+		"three": three, "mixed": mixed, "done": done, "many": many, "long": long, "zebra": zebra,
+		"past": past, "past and three": append(slices.Clone(past), three...),
+	}
+}
+
+func TestCardOfSeveral(t *testing.T) {
+	t.Parallel()
+	j := newJudge(t)
+	for name, list := range cards() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := render.Card(list, granting)
+			golden(t, "card/"+strings.ReplaceAll(name, " ", "_"), p)
+			for _, problem := range checkPage(p) {
+				t.Error(problem)
+			}
+			j.page(t, p)
+			hidesNothing(t, list, p)
+		})
+	}
+}
+
+func TestAllOfACardsRowsFit(t *testing.T) {
+	t.Parallel()
+	p := render.Card(asks(render.CardRows), granting)
+	if strings.Contains(texts(p.Blocks), "more request") {
+		t.Error("requests wait for room in an ordinary card")
+	}
+}
+
+// hidesNothing makes sure that each pending request has its buttons and its whole
+// input, or says how much is missing, or is one of those that wait.
+func hidesNothing(t *testing.T, list []store.Approval, p render.Page) {
+	t.Helper()
+	values := map[string][]string{}
+	for _, b := range p.Blocks {
+		if actions, ok := b.(*slack.ActionBlock); ok {
+			for _, e := range actions.Elements.ElementSet {
+				if btn, ok := e.(*slack.ButtonBlockElement); ok {
+					values[btn.Value] = append(values[btn.Value], btn.ActionID)
+				}
+			}
+		}
+	}
+	pending, shown := 0, 0
+	for _, a := range list {
+		_, has := values[a.ID]
+		if a.Status != store.ApprovalPending {
+			if has {
+				t.Errorf("%s has ended and has buttons", a.ID)
+			}
+			continue
+		}
+		pending++
+		if has {
+			shown++
+			if !slices.Contains(values[a.ID], render.ActionViewInput) || !slices.Contains(values[a.ID], render.ActionDeny) {
+				t.Errorf("%s lacks buttons: %v", a.ID, values[a.ID])
+			}
+		}
+	}
+	if len(values) != shown {
+		t.Errorf("buttons for what is not in the list: %v", values)
+	}
+	waiting := 0
+	raw := string(asJSON(t, p.Blocks))
+	if before, _, ok := strings.Cut(raw, " more request"); ok {
+		waiting = number(before[strings.LastIndexByte(before, '*'):])
+	}
+	if shown+waiting != pending || pending > 0 && shown == 0 {
+		t.Errorf("%d pending: %d shown, %d said to wait", pending, shown, waiting)
+	}
+}
+
+func TestRowsSayExactlyHowMuchTheyLeaveOut(t *testing.T) {
+	t.Parallel()
+	list := asks(5)
+	want := 0
+	for i := range list {
+		command := strings.Repeat("ä", 300*(i*i+1))
+		want += 300 * (i*i + 1)
+		list[i].Input = []byte(`{"command":` + quoted(command) + `}`)
+	}
+	p := render.Card(list, granting)
+	if got := len([]rune(preOf(p.Blocks))) + leftOut(p.Blocks); got != want {
+		t.Errorf("%d characters are shown or said to be left out, want %d", got, want)
+	}
+	// What is short is whole, and what is long has what the short ones do not need.
+	if !strings.Contains(preOf(p.Blocks), strings.Repeat("ä", 600+1500+3000/2)) {
+		t.Error("the room is not shared by need")
+	}
+}
+
+func TestCardOfTheWorst(t *testing.T) {
+	t.Parallel()
+	j := newJudge(t)
+	for _, tool := range []string{"Bash", "Write", hostile} {
+		for _, n := range []int{1, 2, 30} {
+			var list []store.Approval
+			for i := range n {
+				a := worst(i, tool)
+				if i%3 == 1 {
+					a = everybodyVoted(a)
+				}
+				list = append(list, a)
+			}
+			o := render.Options{SessionGrant: func(a store.Approval) string { return string(a.Input) }}
+			for _, status := range []store.ApprovalStatus{store.ApprovalPending, store.ApprovalAllowed, store.ApprovalExpired} {
+				for i := range list {
+					if i%2 == 0 || n == 1 {
+						list[i] = decided(list[i], status, approver, "modal", strings.Repeat(hostile, 100))
+					}
+				}
+				p := render.Card(list, o)
+				for _, problem := range checkPage(p) {
+					t.Errorf("%s, %d, %s: %s", tool, n, status, problem)
+				}
+				hidesNothing(t, list, p)
+				if status == store.ApprovalPending {
+					j.page(t, p)
+				}
+			}
+		}
+	}
+}
+
+// actionsOf are the action ids of a card's buttons, in order.
+func actionsOf(p render.Page) []string {
+	var out []string
+	for _, b := range p.Blocks {
+		if actions, ok := b.(*slack.ActionBlock); ok {
+			for _, e := range actions.Elements.ElementSet {
+				if btn, ok := e.(*slack.ButtonBlockElement); ok {
+					out = append(out, btn.ActionID)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func TestButtonsFollowTheTerms(t *testing.T) {
+	t.Parallel()
+	once := []string{"approve", "deny", "deny_reason", "view_input"}
+	all := []string{"approve", "approve_session", "always", "deny", "deny_reason", "view_input"}
+	for _, c := range []struct {
+		name  string
+		terms store.Terms
+		o     render.Options
+		want  []string
+	}{
+		{"nothing said", store.Terms{}, granting, once},
+		{"grantable", store.Terms{Grantable: true, Quorum: 1}, granting, all},
+		{"no sentence for a session", store.Terms{Grantable: true}, render.Options{}, append([]string{"approve", "always"}, once[1:]...)},
+		{"an empty sentence", store.Terms{Grantable: true}, render.Options{SessionGrant: func(store.Approval) string { return "" }}, append([]string{"approve", "always"}, once[1:]...)},
+		{"two people", store.Terms{Grantable: true, Quorum: 2}, granting, once},
+		{"dangerous", store.Terms{Grantable: true, Dangerous: true}, granting, once},
+	} {
+		a := ask("Bash", `{"command":"ls"}`)
+		a.Terms = c.terms
+		if diff := cmp.Diff(c.want, actionsOf(render.Card([]store.Approval{a}, c.o))); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+		both := render.Card([]store.Approval{a, named("other", ask("Bash", `{"command":"ls"}`))}, c.o)
+		if diff := cmp.Diff(append(slices.Clone(c.want), once...), actionsOf(both)); diff != "" {
+			t.Errorf("%s, in a row: %s", c.name, diff)
+		}
+	}
+}
+
+func TestSessionButtonSaysWhatItAllows(t *testing.T) {
+	t.Parallel()
+	dialog := func(sentence string) *slack.ConfirmationBlockObject {
+		a := ask("Bash", `{"command":"ls"}`)
+		a.Terms.Grantable = true
+		p := render.Card([]store.Approval{a}, render.Options{SessionGrant: func(store.Approval) string { return sentence }})
+		for _, b := range p.Blocks {
+			if actions, ok := b.(*slack.ActionBlock); ok {
+				for _, e := range actions.Elements.ElementSet {
+					if btn := e.(*slack.ButtonBlockElement); btn.Confirm != nil {
+						return btn.Confirm
+					}
+				}
+			}
+		}
+		t.Fatal("no dialog")
+		return nil
+	}
+	if got := dialog("Allows `ls *_*` \u202eonce."); got.Text.Type != slack.PlainTextType || got.Text.Text != "Allows `ls *_*` ⟨U+202E⟩once." {
+		t.Errorf("the dialog says %+v", got.Text)
+	}
+	got := dialog("Allows " + strings.Repeat("ä", 1000)).Text.Text
+	shown, rest, _ := strings.Cut(got, " … ")
+	if len([]rune(shown))+number(rest) != 1007 {
+		t.Errorf("the dialog cuts and does not say how much: %s", got)
+	}
+}
+
+// said is all mrkdwn of a page.
+func said(p render.Page) string {
+	var b strings.Builder
+	for _, block := range p.Blocks {
+		switch block := block.(type) {
+		case *slack.SectionBlock:
+			b.WriteString(block.Text.Text + "\n")
+		case *slack.ContextBlock:
+			for _, e := range block.ContextElements.Elements {
+				b.WriteString(e.(*slack.TextBlockObject).Text + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+func TestPendingCardSaysHowItIsDecided(t *testing.T) {
+	t.Parallel()
+	a := ask("Bash", `{"command":"ls"}`)
+	a.Risks = []string{"network", "runs as root"}
+	a.DecisionReason = "Claude's own"
+	a.Terms = store.Terms{Rule: "Bash(sudo *)", Because: "root is asked about", Quorum: 2, Approvers: []string{approver, "S0GROUP"}, Dangerous: true}
+	a.Votes = []store.Vote{{UserID: approver, Allow: true}}
+	for _, list := range [][]store.Approval{{a}, {a, named("x", a)}} {
+		got := said(render.Card(list, render.Options{}))
+		for _, want := range []string{
+			"⚠️ *network · runs as root*", "rule `Bash(sudo *)`: root is asked about", "Claude Code says: Claude's own",
+			"*1 of 2 approved*: <@U0APPROVER>", "to be decided by <@U0APPROVER>, <!subteam^S0GROUP>, not by the person who asked",
+			"<!date^1772636531^{date_short_pretty} {time}|4 Mar 2026 15:02 UTC>, then the turn pauses", "`approve 7K2QX confirm`",
+			"asked by <@U0ASKER> · project `app` · in `/srv/work/app`",
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%d in the card: %q is not said:\n%s", len(list), want, got)
+			}
+		}
+	}
+	a.Terms = store.Terms{RequesterMay: true, OnTimeout: store.TimeoutDeny, Quorum: 2}
+	a.Votes = nil
+	got := said(render.Card([]store.Approval{a}, render.Options{}))
+	for want, there := range map[string]bool{
+		"*2 people have to approve*": true, "then it counts as not allowed": true, "`approve 7K2QX`": true, "person who asked": false,
+	} {
+		if strings.Contains(got, want) != there {
+			t.Errorf("%q: want %v:\n%s", want, there, got)
+		}
+	}
+}
+
+func TestEndedCardSaysWhoWhenAndHow(t *testing.T) {
+	t.Parallel()
+	o := render.Options{GrantMade: func(store.Approval) time.Time { return began }}
+	quorum := func(a store.Approval) store.Approval {
+		a.Terms.Quorum = 2
+		a.Votes = []store.Vote{{UserID: asker, Allow: true}, {UserID: approver, Allow: true}}
+		return a
+	}
+	one := ask("Bash", `{"command":"ls"}`)
+	one.Terms = store.Terms{Rule: "Bash(ls)", Quorum: 1}
+	at := " · <!date^1772632991^{time}|14:03 UTC>"
+	denied := quorum(decided(one, store.ApprovalDenied, approver, "button", ""))
+	denied.Votes[1].Allow = false
+	dangerous := decided(one, store.ApprovalAllowed, approver, "modal", "")
+	dangerous.Terms.Dangerous = true
+	refused := decided(one, store.ApprovalExpired, "", "", "")
+	refused.Terms.OnTimeout = store.TimeoutDeny
+	late := quorum(decided(one, store.ApprovalExpired, "", "", ""))
+	late.Votes = late.Votes[:1]
+	for _, c := range []struct {
+		name string
+		a    store.Approval
+		want string
+	}{
+		{"button", decided(one, store.ApprovalAllowed, approver, "button", ""), "✅ *Approved* by <@U0APPROVER>" + at},
+		{"reply", decided(one, store.ApprovalAllowed, approver, "command", ""), "✅ *Approved* by <@U0APPROVER> with a reply" + at},
+		{"modal", decided(one, store.ApprovalAllowed, approver, "modal", ""), "✅ *Approved* by <@U0APPROVER>, with a rule for the like of it" + at},
+		{"confirmed", dangerous, "✅ *Approved* by <@U0APPROVER>, who confirmed it" + at},
+		{"two", quorum(decided(one, store.ApprovalAllowed, approver, "button", "")), "✅ *Approved* by <@U0ASKER> and <@U0APPROVER>" + at},
+		{"grant", decided(one, store.ApprovalAllowed, approver, "grant", ""), "✅ *Allowed* by the rule that <@U0APPROVER> made on <!date^1772632931^{date_short_pretty}|4 Mar 2026>" + at},
+		{"rule", decided(one, store.ApprovalAllowed, "rule", "rule", ""), "✅ *Allowed* by a rule `Bash(ls)`" + at},
+		{"denied", decided(one, store.ApprovalDenied, approver, "button", ""), "🚫 *Denied* by <@U0APPROVER>" + at},
+		{"denied after one", denied, "🚫 *Denied* by <@U0APPROVER> (1 of 2 had approved: <@U0ASKER>)" + at},
+		{"paused", decided(one, store.ApprovalExpired, "", "", ""), "⌛ *Expired*" + at + ": nobody decided in time; the turn was paused."},
+		{"not allowed", refused, "⌛ *Expired*" + at + ": nobody decided in time, which counts as not allowed here; nobody said no."},
+		{"one was not enough", late, "⌛ *Expired*" + at + ": nobody decided in time (1 of 2 had approved: <@U0ASKER>); the turn was paused."},
+		{"cancelled", decided(one, store.ApprovalCancelled, "", "", ""), "⏹️ *Cancelled*" + at + ": the turn was stopped."},
+		{"interrupted", decided(one, store.ApprovalInterrupted, "", "", ""), "🔌 *Interrupted*" + at + ": the session ended before anybody decided."},
+	} {
+		if got := said(render.Card([]store.Approval{c.a}, o)); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q is not said:\n%s", c.name, c.want, got)
+		}
+		sign, rest, _ := strings.Cut(c.want, " ")
+		want := sign + " 1 · Run `ls` · " + rest
+		if got := said(render.Card([]store.Approval{c.a, one}, o)); !strings.Contains(got, want) {
+			t.Errorf("%s, in a row: %q is not said:\n%s", c.name, want, got)
+		}
+	}
+}
+
+func TestVotesChangeTheBlockIDs(t *testing.T) {
+	t.Parallel()
+	a := ask("Bash", `{"command":"ls"}`)
+	a.Terms.Quorum = 2
+	ids := func() (out []string) {
+		for _, b := range render.Card([]store.Approval{a}, render.Options{}).Blocks {
+			out = append(out, b.ID())
+		}
+		return out
+	}
+	before := ids()
+	a.Votes = []store.Vote{{UserID: approver, Allow: true}}
+	for _, id := range ids() {
+		if slices.Contains(before, id) {
+			t.Errorf("block %s is the same before and after a vote", id)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/store"
+)
+
+// GrantLine is a standing permission as a list shows it to one person.
+type GrantLine struct {
+	Grant store.Grant
+	// Link is the permalink of the thread that it came from; may be empty.
+	Link string
+	// MayRevoke: the person who looks may revoke it.
+	MayRevoke bool
+}
+
+// GrantsView is the answer to "which grants are there".
+type GrantsView struct {
+	Lines []GrantLine
+	// More is how many there are besides.
+	More int
+	// Redact takes secrets out of patterns; nil shows all.
+	Redact func(string) string
+}
+
+const (
+	grantsTitle = "*What may run without being asked about*"
+	noGrants    = "No rule allows anything without being asked about, beyond the policy itself. " +
+		"Whoever decides a request can make one, with “Approve for this session” or “Always allow…” on its card."
+)
+
+// Grants renders a list of grants, each with a button to revoke it for those who
+// may. What does not fit into a message is counted.
+func Grants(v GrantsView) Page {
+	if len(v.Lines) == 0 && v.More <= 0 {
+		return Page{Text: noGrants, Blocks: []slack.Block{section("grants:none", noGrants)}}
+	}
+	blocks := []slack.Block{section("grants:title", grantsTitle)}
+	used := blockWidth(blocks[0])
+	shown := 0
+	for i, l := range v.Lines {
+		b := grantBlock("grants:"+strconv.Itoa(i), l, v.Redact)
+		if used += blockWidth(b); used > messageText-300 || len(blocks) >= messageBlocks-1 {
+			break
+		}
+		blocks = append(blocks, b)
+		shown++
+	}
+	if more := len(v.Lines) - shown + max(0, v.More); more > 0 {
+		blocks = append(blocks, contextBlock("grants:more", "… and "+plural(more, "more rule", "more rules")+
+			" that "+oneOrMany(more, "does", "do")+" not fit here."))
+	}
+	return Page{Text: plural(len(v.Lines)+max(0, v.More), "rule allows", "rules allow") + " something without being asked about.", Blocks: blocks}
+}
+
+// grantBlock is a grant with its button.
+func grantBlock(id string, l GrantLine, redact func(string) string) *slack.SectionBlock {
+	g := l.Grant
+	o := Options{Redact: redact}
+	pattern := o.redact(g.Pattern)
+	const most = 300
+	from := ""
+	if l.Link != "" {
+		from = " in " + linkTo(l.Link, "this thread")
+	}
+	what := "exactly the call of " + codeWithin(o.redact(g.ToolName), 100) + " that was approved" + from
+	revoked := "exactly that call of " + g.ToolName
+	if g.Pattern != "" {
+		what, revoked = codeWithin(pattern, most), g.Pattern
+		if what != code(pattern) {
+			what += " (the pattern has " + count(runes(pattern)) + " characters)"
+		}
+		if !strings.HasPrefix(g.Pattern, g.ToolName) {
+			what += " for " + codeWithin(o.redact(g.ToolName), 100)
+		}
+	}
+	where := ""
+	switch g.Scope {
+	case store.GrantSession:
+		where = "in one session of " + linkTo(l.Link, "its thread")
+	case store.GrantThread:
+		where = "in " + linkTo(l.Link, "its thread")
+	case store.GrantChannel:
+		where = "in its channel"
+		if isSlackID(g.ChannelID) {
+			where = "in <#" + g.ChannelID + ">"
+		}
+	case store.GrantProject:
+		where = "in the whole"
+	}
+	if where != "" && g.Scope != store.GrantProject {
+		where += ","
+	}
+	where = joinNonEmpty(" ", where, "project "+codeWithin(o.redact(g.Project), 100))
+	made := ""
+	if g.CreatedBy != "" {
+		made = "by " + mentionAny(g.CreatedBy)
+	}
+	if !g.CreatedAt.IsZero() {
+		made = joinNonEmpty(" ", made, "on "+dateOnly(g.CreatedAt))
+	}
+	if made != "" {
+		made = "made " + made
+		if g.Pattern != "" {
+			made += from
+		}
+	}
+	until := ""
+	if !g.ExpiresAt.IsZero() {
+		until = "until " + dateTime(g.ExpiresAt)
+	}
+	use := "not used yet"
+	if g.Uses > 0 {
+		use = "used " + oneOrMany(int(min(g.Uses, 2)), "once", count(int(g.Uses))+" times")
+		if !g.LastUsedAt.IsZero() {
+			use += ", last " + dateTime(g.LastUsedAt)
+		}
+	}
+	lines := []string{"*Allows* " + what, joinNonEmpty(" · ", where, until), joinNonEmpty(" · ", made, use)}
+	if g.RevokedBy != "" {
+		lines = append(lines, "*Revoked* by "+mentionAny(g.RevokedBy))
+	}
+	b := section(id, strings.Join(lines, "\n"))
+	if l.MayRevoke && g.RevokedBy == "" {
+		revoke := button(ActionRevoke, strconv.FormatInt(g.ID, 10), "Revoke", slack.StyleDanger)
+		revoke.Confirm = slack.NewConfirmationBlockObject(
+			plain("Revoke this rule?", confirmTitle),
+			plain("From now on this is asked about again: "+clip(oneLine(visibleText(o.redact(revoked))), 150)+
+				". What it has allowed stays allowed.", confirmText),
+			plain("Revoke", confirmButton), plain("Keep", confirmButton)).WithStyle(slack.StyleDanger)
+		b.Accessory = slack.NewAccessory(revoke)
+	}
+	return b
+}

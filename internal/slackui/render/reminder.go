@@ -1,0 +1,54 @@
+package render
+
+import "deckhand/internal/store"
+
+// ReminderView is a message to people that a request waits for them.
+type ReminderView struct {
+	Approval store.Approval
+	// Link is the permalink of the request's card; may be empty.
+	Link string
+	// To are the users and user groups to mention; may be empty.
+	To []string
+	// Escalation: those who were asked first have not decided.
+	Escalation bool
+	// Redact takes secrets out; nil shows all.
+	Redact func(string) string
+}
+
+// Reminder renders a reminder. It shows what is asked for in a line and where to
+// decide, and has no buttons: what is approved is read on its card.
+func Reminder(v ReminderView) Page {
+	a := v.Approval
+	c := card{a: a, o: Options{Redact: v.Redact}}
+	lead := "⏰ "
+	if v.Escalation {
+		lead = "🚨 "
+	}
+	if len(v.To) > 0 {
+		lead += mentions(v.To, " ") + " "
+	}
+	what := "asks to " + c.brief(200)
+	if a.Kind == store.ApprovalQuestion {
+		what = "has a question"
+	}
+	first := "*a request waits for a decision*: Deckhand " + what + "."
+	if v.Escalation {
+		first = "*nobody has decided about this yet*: Deckhand " + what + ", and the people who were asked first have not answered."
+	}
+	if len(v.To) == 0 {
+		first = "*" + capital(first[1:])
+	}
+	where := "Its card in the thread shows all of it and takes the decision."
+	if v.Link != "" {
+		where = "*" + linkTo(v.Link, "Open the request") + "* to read all of it and to decide."
+	}
+	since := ""
+	if !a.CreatedAt.IsZero() {
+		since = "waiting since " + dateTime(a.CreatedAt)
+	}
+	lines := []string{lead + first, c.risks(), where}
+	text := joinNonEmpty("\n", lines...)
+	c.section(text)
+	c.context(c.origin(100), c.deciders(), joinNonEmpty(" · ", since, c.deadline()))
+	return Page{Text: clipEscaped(text+"\n"+joinNonEmpty(" · ", since, c.deadline()), fallbackMax), Blocks: c.blocks}
+}

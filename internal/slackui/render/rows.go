@@ -1,0 +1,406 @@
+package render
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/store"
+)
+
+// CardRows is how many pending requests a card shows with their buttons, at best:
+// whoever puts no more into one keeps none of them waiting for room.
+const CardRows = 8
+
+const (
+	rowObject = 120  // units of a row's object
+	rowLeast  = 200  // units of a row's input, at least
+	linesText = 3300 // units of what has been decided, next to what has not
+	lineBlock = 2800 // units of such lines in one block
+)
+
+// row is a request in a card of several.
+type row struct {
+	a            store.Approval
+	number       int
+	verb, object string // in a few words; the object redacted, not yet cut
+
+	// Of those that are shown with their buttons:
+
+	subject             subject
+	headline, footnotes string
+	run, others         []slack.BlockElement // buttons
+	fixed               int                  // units of the row without its input
+}
+
+// rows renders a card of several approvals: a line for each that has ended, and
+// for those that are pending a row with buttons, as many as fit.
+func (c *card) rows(list []store.Approval) Page {
+	c.a = list[0] // for what they share, and for block ids
+	all := make([]row, len(list))
+	var pending []*row
+	for i, a := range list {
+		all[i] = row{a: a, number: i + 1}
+		all[i].verb, all[i].object = c.name(a)
+		if a.Status == store.ApprovalPending {
+			pending = append(pending, &all[i])
+		}
+	}
+	shared := c.shared(all, pending)
+	for _, r := range pending[:min(len(pending), CardRows)] {
+		c.prepare(r, shared == "")
+	}
+	room := linesText
+	if len(pending) == 0 {
+		room = messageText - 500
+	}
+	lines := c.lines(all, room)
+	shown, roomy := min(len(pending), CardRows), true
+	for {
+		c.blocks = nil
+		c.drawRows(all, lines, pending[:shown], pending[shown:], shared, roomy)
+		switch {
+		case c.fits() || shown <= 1 && !roomy:
+			return Page{Text: clipEscaped(rowsText(all, pending, shown), fallbackMax), Blocks: c.blocks}
+		case roomy:
+			roomy = false
+		default:
+			shown--
+		}
+	}
+}
+
+// shared is who asked and where if that is the same for all that is pending, or
+// for all that has ended, as it is for the requests of one turn.
+func (c *card) shared(all []row, pending []*row) string {
+	list := pending
+	if len(list) == 0 {
+		for i := range all {
+			list = append(list, &all[i])
+		}
+	}
+	origin := ""
+	for i, r := range list {
+		in := card{a: r.a, o: c.o}
+		switch this := in.origin(200); {
+		case i == 0:
+			origin = this
+		case this != origin:
+			return ""
+		}
+	}
+	return origin
+}
+
+// prepare fills a pending row in, all but its input.
+func (c *card) prepare(r *row, withOrigin bool) {
+	in := card{a: r.a, o: c.o}
+	r.subject = in.subjectOf(r.a, rowObject)
+	verb, rest := r.subject.headline()
+	switch r.a.Kind {
+	case store.ApprovalQuestion:
+		if list, _, err := questions(r.a); err == nil && len(list) <= questionsMax {
+			verb, rest = "ask", oneOrMany(len(list), "a question", "questions")
+			r.subject = in.plainSubject(questionLines(list))
+			// The choices of several questions in one message would share their names.
+			r.run = []slack.BlockElement{button(ActionAnswerOther, r.a.ID, "Answer…", slack.StylePrimary)}
+		}
+		r.others = []slack.BlockElement{
+			button(ActionDeny, r.a.ID, "Skip", ""),
+			button(ActionViewInput, r.a.ID, "View all", ""),
+		}
+	case store.ApprovalPlan:
+		all, _ := fields(r.a.Input)
+		set := fieldSet{all: all}
+		if text, ok := set.text("plan"); ok && text != "" {
+			verb, rest = "begin", "work on a plan"
+			r.subject = in.plainSubject(text)
+		}
+		r.others = in.planButtons()
+	default:
+		r.run, r.others = in.toolButtons()
+	}
+	r.headline = joinNonEmpty("\n", "*"+strconv.Itoa(r.number)+" · "+capital(verb)+"* "+rest, in.risks(), r.subject.warnings())
+	origin := ""
+	if withOrigin {
+		origin = in.origin(80)
+	}
+	r.footnotes = joinNonEmpty("\n", in.said(r.subject, 120), in.details(r.subject, 300), origin, in.grounds(90),
+		joinNonEmpty(" · ", in.deciders(), in.deadline(), in.secondWay()))
+	r.fixed = width(r.headline) + width(r.footnotes) + blockWidth(slack.NewActionBlock("", slices.Concat(r.run, r.others)...)) + 80
+}
+
+// plainSubject is a text as a call without an object.
+func (c *card) plainSubject(text string) subject {
+	s := subject{raw: c.o.redact(text)}
+	whole, found := visible(s.raw)
+	s.whole, s.cautions = whole, found.warnings()
+	if s.raw != text {
+		s.cautions = append(s.cautions, "Secrets in it are shown as "+redacted+".")
+	}
+	return s
+}
+
+func questionLines(list []question) string {
+	var lines []string
+	for _, q := range list {
+		lines = append(lines, q.Question)
+		for _, option := range q.Options {
+			lines = append(lines, "• "+joinNonEmpty(" – ", option.Label, option.Description))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func capital(word string) string {
+	if word == "" {
+		return ""
+	}
+	return strings.ToUpper(word[:1]) + word[1:]
+}
+
+// drawRows draws the card: with buttons for the pending rows that are shown, and a
+// sentence for those that wait. In a roomy one the rows stand apart.
+func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared string, roomy bool) {
+	title := "*" + plural(len(list), "request", "requests") + "*, all decided"
+	if pending := len(shown) + len(wait); pending > 0 {
+		title = "*Deckhand asks for " + plural(len(list), "thing", "things") + "*: " + count(pending) + " to decide"
+		if n := len(list) - pending; n > 0 {
+			title += ", " + count(n) + " decided"
+		}
+	}
+	c.section(title)
+	c.context(shared)
+	last := ""
+	if len(wait) > 0 {
+		last = waiting(wait)
+	}
+
+	used := width(last)
+	for _, b := range c.blocks {
+		used += blockWidth(b)
+	}
+	for _, l := range lines {
+		used += width(l) + 1
+	}
+	needs := make([]int, len(shown))
+	for i, r := range shown {
+		used += r.fixed
+		needs[i] = width(r.subject.whole)
+	}
+	room := max(rowLeast, min(preMax, share(messageText-used, needs)))
+
+	var gathered []string
+	flush := func() {
+		for len(gathered) > 0 {
+			n, units := 0, 0
+			for n < len(gathered) && (n == 0 || units+width(gathered[n])+1 <= lineBlock) {
+				units += width(gathered[n]) + 1
+				n++
+			}
+			c.section(strings.Join(gathered[:n], "\n"))
+			gathered = gathered[n:]
+		}
+	}
+	next := 0
+	for i, r := range list {
+		if r.a.Status != store.ApprovalPending {
+			if lines[i] != "" {
+				gathered = append(gathered, lines[i])
+			}
+			continue
+		}
+		if next == len(shown) {
+			continue
+		}
+		flush()
+		c.drawRow(shown[next], room, roomy)
+		next++
+	}
+	flush()
+	if last != "" {
+		c.section(last)
+	}
+}
+
+func (c *card) drawRow(r *row, room int, roomy bool) {
+	in := card{a: r.a, o: c.o, blocks: c.blocks}
+	if roomy {
+		in.add(slack.NewDividerBlock())
+	}
+	in.section(r.headline)
+	in.showInput(r.subject, room)
+	in.context(r.footnotes)
+	in.actions(r.run, r.others, roomy)
+	c.blocks = in.blocks
+}
+
+// waiting names the requests that have no row yet.
+func waiting(more []*row) string {
+	const most = 8
+	var names []string
+	for i, r := range more {
+		if i == most {
+			names = append(names, "and "+count(len(more)-most)+" more")
+			break
+		}
+		names = append(names, strconv.Itoa(r.number)+" "+r.brief(40))
+	}
+	return "… *" + plural(len(more), "more request", "more requests") + "* wait: " + strings.Join(names, ", ") +
+		". They appear here, with buttons, as those above are decided."
+}
+
+// name says in a few words what is asked for: a verb and an object, which is
+// redacted and not yet cut.
+func (c *card) name(a store.Approval) (verb, object string) {
+	switch a.Kind {
+	case store.ApprovalQuestion:
+		return "answer", ""
+	case store.ApprovalPlan:
+		return "begin", ""
+	case store.ApprovalTool:
+	}
+	r := describe(a)
+	if command := strings.TrimSpace(r.pre); a.ToolName == "Bash" && r.verb == "run" && command != "" {
+		// On one line, two commands must not read as one.
+		return r.verb, strings.ReplaceAll(c.o.redact(command), "\n", " ⏎ ")
+	}
+	return r.verb, c.o.redact(r.object)
+}
+
+// brief names the request in mrkdwn, its object in at most about most units.
+func (r *row) brief(most int) string {
+	object := codeWithin(r.object, most)
+	switch {
+	case r.a.Kind == store.ApprovalQuestion:
+		object = "a question"
+	case r.a.Kind == store.ApprovalPlan:
+		object = "work on a plan"
+	case object == "":
+		object = "a tool"
+	}
+	return r.verb + " " + object
+}
+
+// brief names the card's own request likewise.
+func (c *card) brief(most int) string {
+	r := row{a: c.a}
+	r.verb, r.object = c.name(c.a)
+	return r.brief(most)
+}
+
+// lines are a line for each of list that has ended, in order; "" for the others
+// and for those that are only counted, in the first line, since all of them would
+// not fit into room units.
+func (c *card) lines(list []row, room int) []string {
+	out := make([]string, len(list))
+	for terse := false; ; terse = true {
+		total := 0
+		for i := range list {
+			if list[i].a.Status == store.ApprovalPending {
+				continue
+			}
+			out[i] = c.line(&list[i], terse)
+			total += width(out[i]) + 1
+		}
+		if total <= room {
+			return out
+		}
+		if terse {
+			break
+		}
+	}
+	// The latest stay.
+	room -= 200
+	counted := map[store.ApprovalStatus]int{}
+	first := -1
+	for i, line := range slices.Backward(out) {
+		if line == "" {
+			continue
+		}
+		if room -= width(line) + 1; room >= 0 {
+			continue
+		}
+		counted[list[i].a.Status]++
+		out[i], first = "", i
+	}
+	if first < 0 {
+		return out
+	}
+	var parts []string
+	n := 0
+	for _, s := range [...]store.ApprovalStatus{
+		store.ApprovalAllowed, store.ApprovalDenied, store.ApprovalExpired, store.ApprovalCancelled, store.ApprovalInterrupted,
+	} {
+		if counted[s] > 0 {
+			parts = append(parts, count(counted[s])+" "+strings.ToLower(statusWord(store.Approval{Status: s})))
+			n += counted[s]
+		}
+	}
+	out[first] = "… " + plural(n, "request", "requests") + " before these: " + strings.Join(parts, ", ")
+	return out
+}
+
+// line says of an ended request what it was and how it ended.
+func (c *card) line(r *row, terse bool) string {
+	in := card{a: r.a, o: c.o}
+	head := statusSign(r.a.Status) + " " + strconv.Itoa(r.number) + " · "
+	if terse {
+		by := ""
+		if r.a.Status == store.ApprovalAllowed || r.a.Status == store.ApprovalDenied {
+			if r.a.DecidedBy != "" && r.a.DecidedBy != "rule" && r.a.DecidedVia != "grant" {
+				by = " by " + mentionAny(r.a.DecidedBy)
+			}
+		}
+		return head + capital(r.brief(30)) + " · " + escapeWithin(statusWord(r.a), 30) + by
+	}
+	line := head + capital(r.brief(80)) + " · " + in.outcome()
+	if r.a.Reason != "" {
+		line += "\n> " + escapeWithin(c.o.redact(oneLine(r.a.Reason)), 150)
+	}
+	return line
+}
+
+// share is the largest part that each of needs may have so that all of them
+// together stay within total.
+func share(total int, needs []int) int {
+	sorted := slices.Sorted(slices.Values(needs))
+	for i, need := range sorted {
+		if part := total / (len(sorted) - i); need > part {
+			return part
+		}
+		total -= need
+	}
+	return preMax
+}
+
+// rowsText is what a notification says. Only what the card shows has a code to
+// decide by.
+func rowsText(list []row, pending []*row, shown int) string {
+	if len(pending) == 0 {
+		return plural(len(list), "request", "requests") + ", all decided."
+	}
+	const hint = "\nDecide with the buttons, or reply with the words in brackets, or with “deny” and the code."
+	room := fallbackMax - 300
+	var text strings.Builder
+	text.WriteString("Deckhand asks for " + plural(len(pending), "decision", "decisions") + ":")
+	for i, r := range pending {
+		line := "\n" + strconv.Itoa(r.number) + " · " + r.brief(200)
+		switch {
+		case i >= shown:
+			line += " (waits)"
+		case r.a.Kind == store.ApprovalQuestion:
+			line += " (" + code("deny "+Code(r.a)) + " to skip)"
+		default:
+			line += " (" + code(approveWords(r.a)) + ")"
+		}
+		if room -= width(line); room < 0 {
+			text.WriteString("\n… and " + count(len(pending)-i) + " more")
+			break
+		}
+		text.WriteString(line)
+	}
+	return text.String() + hint
+}

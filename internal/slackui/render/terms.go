@@ -1,0 +1,159 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"deckhand/internal/store"
+)
+
+// provenance says who asked and where, why it is asked, and how it is decided.
+func (c *card) provenance() {
+	c.context(c.origin(200), c.grounds(200))
+	if c.pending() {
+		c.context(c.deciders(), joinNonEmpty(" · ", c.deadline(), c.secondWay()))
+	}
+}
+
+// origin says who asked, and where it happens. Each part has about most units.
+func (c *card) origin(most int) string {
+	var parts []string
+	if c.a.RequestedBy != "" {
+		parts = append(parts, "asked by "+mentionAny(c.a.RequestedBy))
+	}
+	if c.a.Project != "" {
+		parts = append(parts, "project "+codeWithin(c.o.redact(c.a.Project), min(most, 100)))
+	}
+	if c.a.Workspace != "" {
+		parts = append(parts, "in "+codeWithin(c.o.redact(c.a.Workspace), most))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// grounds say which rule asks and why, and what the CLI's own reason is. A decided
+// call's rule may stand in how it ended instead.
+func (c *card) grounds(most int) string {
+	var parts []string
+	t := c.a.Terms
+	because := escapeWithin(c.o.redact(oneLine(t.Because)), most)
+	switch {
+	case t.Rule != "":
+		parts = append(parts, joinNonEmpty(": ", "rule "+codeWithin(c.o.redact(t.Rule), most), because))
+	case because != "":
+		parts = append(parts, because)
+	}
+	if c.a.DecisionReason != "" {
+		parts = append(parts, "Claude Code says: "+escapeWithin(c.o.redact(oneLine(c.a.DecisionReason)), most))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// deciders say how many have to approve, who has, and who may.
+func (c *card) deciders() string {
+	if c.a.Kind == store.ApprovalQuestion {
+		return ""
+	}
+	t := c.a.Terms
+	parts := []string{c.votes()}
+	switch who := mentions(t.Approvers, ", "); {
+	case who != "" && t.RequesterMay:
+		parts = append(parts, "to be decided by "+who)
+	case who != "":
+		parts = append(parts, "to be decided by "+who+", not by the person who asked")
+	case !t.RequesterMay:
+		parts = append(parts, "not to be decided by the person who asked")
+	}
+	return joinNonEmpty(" · ", parts...)
+}
+
+// votes say how many people have to approve where one is not enough, and who has.
+func (c *card) votes() string {
+	voted, quorum := allowers(c.a), c.a.Terms.Quorum
+	switch {
+	case quorum <= 1:
+		return ""
+	case len(voted) == 0:
+		return "*" + count(quorum) + " people have to approve*"
+	}
+	return "*" + count(len(voted)) + " of " + count(quorum) + " approved*: " + mentions(voted, ", ")
+}
+
+// deadline says until when it can be decided, and what happens then.
+func (c *card) deadline() string {
+	if c.a.ExpiresAt.IsZero() {
+		return ""
+	}
+	then := "then the turn pauses"
+	if c.a.Terms.OnTimeout == store.TimeoutDeny {
+		then = "then it counts as not allowed"
+	}
+	return "open until " + dateTime(c.a.ExpiresAt) + ", " + then
+}
+
+// secondWay says how to decide where buttons do not work.
+func (c *card) secondWay() string {
+	if c.a.Kind == store.ApprovalQuestion {
+		return "or reply " + code("deny "+Code(c.a)) + " to skip"
+	}
+	return "or reply " + code(approveWords(c.a))
+}
+
+// allowers are the people who have approved, in the order in which they did.
+func allowers(a store.Approval) []string {
+	var out []string
+	for _, v := range a.Votes {
+		if v.Allow {
+			out = append(out, v.UserID)
+		}
+	}
+	return out
+}
+
+// mentionsMax is how many people a list of them names.
+const mentionsMax = 8
+
+// mentions are live mentions of users and user groups, whose ids come from Slack
+// or from the configuration.
+func mentions(ids []string, sep string) string {
+	var out []string
+	for i, id := range ids {
+		if i == mentionsMax {
+			return strings.Join(out, sep) + " and " + count(len(ids)-i) + " more"
+		}
+		out = append(out, mentionAny(id))
+	}
+	return strings.Join(out, sep)
+}
+
+// mentionAny is mention for users and user groups.
+func mentionAny(id string) string {
+	if strings.HasPrefix(id, "S") && isSlackID(id) {
+		return "<!subteam^" + id + ">"
+	}
+	if !isSlackID(id) {
+		return escapeWithin(id, 40)
+	}
+	return mention(id)
+}
+
+// joinAnd joins people as in a sentence.
+func joinAnd(ids []string) string {
+	if n := len(ids); n > 1 && n <= mentionsMax {
+		return mentions(ids[:n-1], ", ") + " and " + mentionAny(ids[n-1])
+	}
+	return mentions(ids, ", ")
+}
+
+// dateTime is a moment with its day in the reader's own time zone, as Slack
+// renders it.
+func dateTime(t time.Time) string {
+	return slackDate(t, "{date_short_pretty} {time}", "2 Jan 2006 15:04 UTC")
+}
+
+// dateOnly is a day likewise.
+func dateOnly(t time.Time) string { return slackDate(t, "{date_short_pretty}", "2 Jan 2006") }
+
+func slackDate(t time.Time, format, fallback string) string {
+	return "<!date^" + strconv.FormatInt(t.Unix(), 10) + "^" + format + "|" + t.UTC().Format(fallback) + ">"
+}

@@ -1,0 +1,392 @@
+package slackui
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/policy"
+	"deckhand/internal/playground/slack"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
+)
+
+// The matrix: everybody, by every way in, to every act, in every kind of channel.
+// What should come of it stands in literal tables below, so that a role that is
+// widened by accident shows as a line of this test.
+
+// entitled says which acts each sort of person is entitled to, in a channel of the
+// team's own.
+var entitled = []struct {
+	who, user string
+	acts      string // of: prompt stop see approve administer
+}{
+	{"an admin", slack.UserAda, "prompt stop see approve administer"},
+	{"an approver, by a user group", slack.UserGrace, "prompt stop see approve"},
+	{"a user, by a user group", slack.UserLinus, "prompt stop see"},
+	{"the person who asked, who may not approve that", "U0ASKED", "prompt stop see"},
+	{"a member without a role", slack.UserMallory, ""},
+	{"a guest who has a role", slack.UserGuest, ""},
+	{"a guest of one channel who has a role", "U0ULTRA", ""},
+	{"somebody of another company who has a role", slack.UserConnect, ""},
+	{"a stranger who has a role", "U0STRANGER", ""},
+	{"a bot who has a role", "U0ROBOT", ""},
+	{"somebody who left and has a role", "U0LEFT", ""},
+	{"somebody whom Slack does not know", "U0NOBODY", ""},
+}
+
+// odd are people whom the playground's workspace does not have.
+var odd = map[string]string{
+	"U0ASKED":    `{}`,
+	"U0ULTRA":    `{"is_restricted":true,"is_ultra_restricted":true}`,
+	"U0STRANGER": `{"is_stranger":true}`,
+	"U0ROBOT":    `{"is_bot":true}`,
+	"U0LEFT":     `{"deleted":true}`,
+}
+
+// places are the kinds of channels. In one that is shared with another company
+// nobody may do anything.
+var places = []struct {
+	kind, id string
+	shared   bool
+}{
+	{"a public channel", slack.ChannelEngineering, false},
+	{"a private channel", slack.ChannelPrivate, false},
+	{"a direct message", "D0ANY", false},
+	{"a channel shared with another company", slack.ChannelShared, true},
+}
+
+// way is a way in. run does the act as a person in the place and returns its
+// outcome.
+type way struct {
+	name, act string
+	nowhere   bool // it is made in no channel
+	envelope  func(m *matrix, user, channel, thread string, a store.Approval) envelope
+}
+
+func ways() []way {
+	message := func(text string) func(*matrix, string, string, string, store.Approval) envelope {
+		return func(m *matrix, user, channel, thread string, a store.Approval) envelope {
+			words := strings.ReplaceAll(text, "CODE", render.Code(a))
+			return m.event(object{"type": "app_mention", "user": user, "channel": channel, "ts": m.ts(), "thread_ts": thread, "text": "<@" + slack.BotUser + "> " + words})
+		}
+	}
+	button := func(action string) func(*matrix, string, string, string, store.Approval) envelope {
+		return func(m *matrix, user, channel, thread string, a store.Approval) envelope {
+			return m.click(user, channel, thread, action, a.ID)
+		}
+	}
+	modal := func(callback string, values object) func(*matrix, string, string, string, store.Approval) envelope {
+		return func(m *matrix, user, _, _ string, a store.Approval) envelope {
+			v := object{"type": "view_submission", "team": object{"id": slack.TeamID}, "user": object{"id": user, "team_id": slack.TeamID},
+				"view": object{"callback_id": callback, "private_metadata": a.ID, "state": object{"values": values}}}
+			return m.envelope("interactive", v)
+		}
+	}
+	slash := func(text string) func(*matrix, string, string, string, store.Approval) envelope {
+		return func(m *matrix, user, channel, _ string, _ store.Approval) envelope {
+			return m.envelope("slash_commands", object{"team_id": slack.TeamID, "channel_id": channel, "user_id": user, "command": "/deckhand", "text": text})
+		}
+	}
+	return []way{
+		{name: "a mention", act: "prompt", envelope: message("do something")},
+		{name: "a mention: stop", act: "stop", envelope: message("stop")},
+		{name: "a mention: help", act: "see", envelope: message("help")},
+		{name: "a mention: costs", act: "see", envelope: message("costs")},
+		{name: "a mention: grants", act: "see", envelope: message("grants")},
+		{name: "a mention: approvals", act: "administer", envelope: message("approvals")},
+		{name: "a reply: approve", act: "approve", envelope: message("approve CODE")},
+		{name: "a reply: deny", act: "approve", envelope: message("deny CODE")},
+		{name: "the button Approve", act: "approve", envelope: button(render.ActionApprove)},
+		{name: "the button Approve for this session", act: "approve", envelope: button(render.ActionApproveSession)},
+		{name: "the button Always allow", act: "approve", envelope: button(render.ActionAlways)},
+		{name: "the button Deny", act: "approve", envelope: button(render.ActionDeny)},
+		{name: "the button Deny with reason", act: "approve", envelope: button(render.ActionDenyReason)},
+		{name: "the button View all", act: "see", envelope: button(render.ActionViewInput)},
+		{name: "the button Stop", act: "stop", envelope: button(render.ActionStop)},
+		{name: "the button Revoke", act: "administer", envelope: button(render.ActionRevoke)},
+		{name: "the modal with a reason", act: "approve", envelope: modal(render.CallbackDenyReason, object{})},
+		{name: "the modal that confirms", act: "approve", envelope: modal(render.CallbackConfirm, object{render.ConfirmBox: object{render.ConfirmBox: object{"selected_options": []any{object{"value": "yes"}}}}})},
+		{name: "the modal of Always allow, for the thread", act: "approve", envelope: grantModal("thread")},
+		{name: "the modal of Always allow, for the project", act: "administer", envelope: grantModal("project")},
+		{name: "/deckhand costs", act: "see", envelope: slash("costs")},
+		{name: "/deckhand grants", act: "see", envelope: slash("grants")},
+		{name: "/deckhand approvals", act: "administer", envelope: slash("approvals")},
+		{name: "/deckhand", act: "see", envelope: slash("")},
+		{name: "the native Stop button", act: "stop", envelope: func(m *matrix, user, channel, thread string, _ store.Approval) envelope {
+			return m.event(object{"type": "agent_session_stopped", "user": user, "channel": channel, "thread_ts": thread})
+		}},
+	}
+}
+
+func grantModal(scope string) func(*matrix, string, string, string, store.Approval) envelope {
+	return func(m *matrix, user, _, _ string, a store.Approval) envelope {
+		view := render.GrantModal(a, offers(a), []store.GrantScope{store.GrantScope(scope)}, render.Options{})
+		b, err := json.Marshal(view)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		_, rest, ok := strings.Cut(string(b), `"value":"0:`)
+		if !ok {
+			m.t.Fatalf("the modal has no offer: %s", b)
+		}
+		offer := "0:" + rest[:strings.IndexByte(rest, '"')]
+		one := func(block, value string) object {
+			return object{block: object{"selected_option": object{"value": value}}}
+		}
+		return m.envelope("interactive", object{"type": "view_submission", "team": object{"id": slack.TeamID}, "user": object{"id": user, "team_id": slack.TeamID},
+			"view": object{"callback_id": render.CallbackGrant, "private_metadata": a.ID, "state": object{"values": object{
+				render.GrantRule: one(render.GrantRule, offer), render.GrantWhere: one(render.GrantWhere, scope), render.GrantUntil: one(render.GrantUntil, "7d"),
+			}}}})
+	}
+}
+
+type object = map[string]any
+
+// matrix is an app with a database and a workspace, and a thread in every place.
+type matrix struct {
+	t   testing.TB
+	app *App
+	db  *store.Store
+	n   int
+}
+
+func newMatrix(t testing.TB) *matrix {
+	t.Helper()
+	workspace, err := slack.New(slack.Options{NoRateLimits: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := workspace.Handler()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/users.info" {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			form, err := url.ParseQuery(string(body))
+			if err != nil {
+				t.Error(err)
+			}
+			if about, ok := odd[form.Get("user")]; ok {
+				var user object
+				if err := json.Unmarshal([]byte(about), &user); err != nil {
+					t.Error(err)
+				}
+				user["id"], user["team_id"], user["name"] = form.Get("user"), slack.TeamID, "odd"
+				w.Header().Set("Content-Type", "application/json")
+				_ = json.NewEncoder(w).Encode(object{"ok": true, "user": user})
+				return
+			}
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		server.Close()
+		_ = workspace.Close(context.Background())
+	})
+	m := &matrix{t: t, db: storetest.New(t)}
+	var roles []string
+	for _, e := range entitled {
+		if strings.Contains(e.who, "has a role") {
+			roles = append(roles, e.user)
+		}
+	}
+	m.app, err = Connect(t.Context(), Config{
+		BotToken: workspace.BotToken(), AppToken: workspace.AppToken(), APIURL: server.URL + "/api/", Store: m.db, Log: zap.NewNop(),
+		Access: Access{Roles: Roles{
+			Admins: append([]string{slack.UserAda}, roles...), Approvers: []string{slack.GroupApprovers, "U0ASKED"}, Users: []string{slack.GroupEngineers},
+		}},
+		Channels:       map[string]string{slack.ChannelEngineering: "web", slack.ChannelPrivate: "web", slack.ChannelShared: "web"},
+		DirectMessages: "web",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.app.agent = agent.New(agent.Config{Store: m.db, Frontend: m.app.Frontend(), Policy: &policy.Policy{}, Replica: "replica-1"})
+	return m
+}
+
+func (m *matrix) ts() string {
+	m.n++
+	return fmt.Sprintf("%d.%06d", 1700000000+m.n, m.n)
+}
+
+func (m *matrix) envelope(kind string, payload object) envelope {
+	b, err := json.Marshal(payload)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return envelope{ID: uuid.NewString(), Type: kind, Payload: b}
+}
+
+func (m *matrix) event(inner object) envelope {
+	return m.envelope("events_api", object{"team_id": slack.TeamID, "event_id": uuid.NewString(), "event": inner})
+}
+
+func (m *matrix) click(user, channel, thread, action, value string) envelope {
+	return m.envelope("interactive", object{
+		"type": "block_actions", "team": object{"id": slack.TeamID}, "user": object{"id": user, "team_id": slack.TeamID},
+		"channel": object{"id": channel}, "container": object{"type": "message", "message_ts": "1.1", "thread_ts": thread, "channel_id": channel},
+		"trigger_id": "none", "actions": []any{object{"type": "button", "action_id": action, "value": value, "block_id": "b"}},
+	})
+}
+
+// asked makes a thread in the channel whose turn waits for an approval, and a grant
+// that somebody else made; the approval's id is the value of most buttons.
+func (m *matrix) asked(channel string) (thread string, a store.Approval, turnID, grantID int64) {
+	m.t.Helper()
+	ctx := m.t.Context()
+	key := store.ThreadKey{TeamID: slack.TeamID, ChannelID: channel, ThreadTS: m.ts()}
+	fail := func(err error) {
+		m.t.Helper()
+		if err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	id, _, err := m.db.Receive(ctx, store.Envelope{EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: key.TeamID, ChannelID: channel, TS: key.ThreadTS, ThreadTS: key.ThreadTS, UserID: "U0ASKED", Payload: json.RawMessage(`{}`)})
+	fail(err)
+	th, _, err := m.db.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U0ASKED", UUID: uuid.NewString(), Text: "go"})
+	fail(err)
+	th, _, err = m.db.AcquireLease(ctx, th.ID, "replica-1", time.Minute)
+	fail(err)
+	lease := store.Lease{ThreadID: th.ID, Owner: "replica-1", Epoch: th.LeaseEpoch}
+	session := uuid.NewString()
+	fail(m.db.NewSession(ctx, lease, session, ""))
+	epoch, err := m.db.BeginEpoch(ctx, lease, session, "2.1.329", 0)
+	fail(err)
+	turn, _, _, err := m.db.BeginTurn(ctx, lease, session, epoch)
+	fail(err)
+	ask := func() store.Approval {
+		a, err := m.db.Ask(ctx, lease, store.Approval{
+			ID: newID(), SessionID: session, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: uuid.NewString(), ToolUseID: "toolu_1", ToolName: "Bash",
+			Input: json.RawMessage(`{"command":"go vet ./..."}`), RequestedBy: "U0ASKED",
+			Terms: store.Terms{Rule: "default", RequesterMay: false, Grantable: true}, ExpiresAt: time.Now().Add(time.Hour),
+		})
+		fail(err)
+		return a
+	}
+	granted := ask()
+	_, err = m.db.Decide(ctx, store.Decision{ApprovalID: granted.ID, Status: store.ApprovalAllowed, By: "U0OTHER", Via: "button",
+		Grant: &store.NewGrant{Scope: store.GrantThread, Pattern: "Bash(go vet *)", ExpiresAt: time.Now().Add(time.Hour)}})
+	fail(err)
+	grants, err := m.db.Grants(ctx, store.GrantFilter{TeamID: slack.TeamID, ThreadID: th.ID}, 1)
+	fail(err)
+	return key.ThreadTS, ask(), turn.ID, grants[0].ID
+}
+
+func newID() string { return strings.ToUpper(strings.ReplaceAll(uuid.NewString(), "-", ""))[:26] }
+
+// TestEveryWayIn is the whole matrix.
+func TestEveryWayIn(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	cases := 0
+	for _, place := range places {
+		for _, w := range ways() {
+			for _, who := range entitled {
+				cases++
+				what := fmt.Sprintf("%s, by %s, in %s", who.who, w.name, place.kind)
+				thread, a, turnID, grantID := m.asked(place.id)
+				e := w.envelope(m, who.user, place.id, thread, a)
+				switch { // what these buttons carry is no approval
+				case w.name == "the button Stop":
+					e = m.click(who.user, place.id, thread, render.ActionStop, fmt.Sprint(turnID))
+				case w.name == "the button Revoke":
+					e = m.click(who.user, place.id, thread, render.ActionRevoke, fmt.Sprint(grantID))
+				}
+				began := time.Now()
+				outcome := m.act(e)
+				refused := outcome == "refused"
+				want := strings.Contains(who.acts, w.act) && !place.shared
+				if refused == want {
+					t.Errorf("%s: outcome %q, entitled: %v", what, outcome, want)
+				}
+				if told := m.refusals(began); refused != (told > 0) {
+					t.Errorf("%s: refused: %v, and %d refusals in the audit", what, refused, told)
+				}
+				m.nothingHappened(what, want, a, grantID)
+			}
+		}
+	}
+	t.Logf("%d cases", cases)
+}
+
+// act does what the socket does with an envelope, less the acknowledgement.
+func (m *matrix) act(e envelope) string {
+	m.t.Helper()
+	in, err := decode(e)
+	if err != nil || in == nil {
+		m.t.Fatalf("decode: %v %v", in, err)
+	}
+	if in.message != nil || in.command != nil || in.event != nil {
+		id, _, err := m.db.Receive(m.t.Context(), in.store)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		in.store.ID = id
+	}
+	return m.app.act(m.t.Context(), in)
+}
+
+func (m *matrix) refusals(since time.Time) int {
+	m.t.Helper()
+	n := 0
+	err := m.db.ExportAudit(m.t.Context(), store.AuditFilter{Since: since}, func(r store.AuditRow) error {
+		if r.Kind == store.AuditRefused {
+			n++
+		}
+		return nil
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return n
+}
+
+// nothingHappened checks that somebody who was refused has changed nothing.
+func (m *matrix) nothingHappened(what string, entitled bool, a store.Approval, grantID int64) {
+	m.t.Helper()
+	if entitled {
+		return
+	}
+	now, err := m.db.ApprovalByID(m.t.Context(), a.ID)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if now.Status != store.ApprovalPending || len(now.Votes) > 0 {
+		m.t.Errorf("%s: the approval is %s with %d votes", what, now.Status, len(now.Votes))
+	}
+	grants, err := m.db.Grants(m.t.Context(), store.GrantFilter{TeamID: slack.TeamID, ID: grantID}, 1)
+	if err != nil || len(grants) != 1 || grants[0].RevokedBy != "" {
+		m.t.Errorf("%s: the grant is %+v, %v", what, grants, err)
+	}
+}
+
+// TestTheHomeTab: everybody may open it, and sees what they may.
+func TestTheHomeTab(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	m.asked(slack.ChannelEngineering)
+	for _, who := range entitled {
+		began := time.Now()
+		outcome := m.act(m.event(object{"type": "app_home_opened", "user": who.user, "channel": "D0ANY", "tab": "home"}))
+		if outcome != "home" || (m.refusals(began) > 0) != (who.acts == "") {
+			t.Errorf("%s: %q, %d refusals", who.who, outcome, m.refusals(began))
+		}
+	}
+}
