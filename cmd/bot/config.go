@@ -1,57 +1,118 @@
 package main
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"path"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/slackui"
 )
 
 // config is deckhand.yaml: what a team agrees on.
 type config struct {
 	Projects       map[string]projectConfig `yaml:"projects"`
-	Channels       map[string]string        `yaml:"channels"`
+	Channels       map[string]channelConfig `yaml:"channels"`
 	DirectMessages string                   `yaml:"direct_messages"`
-	Roles          struct {
-		Admins    []string `yaml:"admins"`
-		Approvers []string `yaml:"approvers"`
-		Users     []string `yaml:"users"`
-	} `yaml:"roles"`
-	Policy struct {
-		Rules               []ruleConfig `yaml:"rules"`
-		RequesterMayApprove *bool        `yaml:"requester_may_approve"`
-		ApprovalTimeout     duration     `yaml:"approval_timeout"`
-	} `yaml:"policy"`
+	Roles          rolesConfig              `yaml:"roles"`
+	Policy         policyConfig             `yaml:"policy"`
+
+	file   string
+	sha256 [sha256.Size]byte
+	// positions of the rules, for the policy's explanations
+	rulesAt []string
 }
 
 type projectConfig struct {
-	Dir                string   `yaml:"dir"`
-	Repo               string   `yaml:"repo"`
-	Workspace          string   `yaml:"workspace"`
-	Base               string   `yaml:"base"`
-	Model              string   `yaml:"model"`
-	PermissionMode     string   `yaml:"permission_mode"`
-	Env                []string `yaml:"env"`
-	AppendSystemPrompt string   `yaml:"append_system_prompt"`
+	Dir                string      `yaml:"dir"`
+	Repo               string      `yaml:"repo"`
+	Workspace          string      `yaml:"workspace"`
+	Base               string      `yaml:"base"`
+	Model              string      `yaml:"model"`
+	PermissionMode     string      `yaml:"permission_mode"`
+	Env                []string    `yaml:"env"`
+	AppendSystemPrompt string      `yaml:"append_system_prompt"`
+	Roles              rolesConfig `yaml:"roles"`
 }
 
-// ruleConfig is one policy rule: exactly one key, with a tool or a list of them.
+// channelConfig is a project's name, or a project with roles of the channel's own.
+type channelConfig struct {
+	Project string      `yaml:"project"`
+	Roles   rolesConfig `yaml:"roles"`
+}
+
+func (c *channelConfig) UnmarshalYAML(unmarshal func(any) error) error {
+	if unmarshal(&c.Project) == nil {
+		return nil
+	}
+	type plain channelConfig
+	return unmarshal((*plain)(c))
+}
+
+type rolesConfig struct {
+	Admins    []string `yaml:"admins"`
+	Approvers []string `yaml:"approvers"`
+	Users     []string `yaml:"users"`
+}
+
+func (r rolesConfig) roles() slackui.Roles {
+	return slackui.Roles{Admins: r.Admins, Approvers: r.Approvers, Users: r.Users}
+}
+
+type policyConfig struct {
+	Rules []ruleConfig `yaml:"rules"`
+	// What holds for every question that no rule says otherwise of.
+	RequesterMayApprove *bool            `yaml:"requester_may_approve"`
+	ApprovalTimeout     duration         `yaml:"approval_timeout"`
+	OnTimeout           string           `yaml:"on_timeout"`
+	Quorum              int              `yaml:"quorum"`
+	Reminders           []reminderConfig `yaml:"reminders"`
+}
+
+// ruleConfig is one policy rule: exactly one verdict, with a pattern or a list of
+// them; on a rule that asks, also how it is decided.
 type ruleConfig struct {
 	Allow names `yaml:"allow"`
 	Ask   names `yaml:"ask"`
 	Deny  names `yaml:"deny"`
+
+	Projects names  `yaml:"projects"`
+	Channels names  `yaml:"channels"`
+	Because  string `yaml:"because"`
+
+	Approvers           names    `yaml:"approvers"`
+	Quorum              int      `yaml:"quorum"`
+	RequesterMayApprove *bool    `yaml:"requester_may_approve"`
+	Timeout             duration `yaml:"timeout"`
+	OnTimeout           string   `yaml:"on_timeout"`
+	Dangerous           bool     `yaml:"dangerous"`
+}
+
+// verdict is what the rule says, and of which patterns.
+func (r ruleConfig) verdict() (v policy.Verdict, patterns names) {
+	switch {
+	case r.Allow != nil:
+		return policy.Allow, r.Allow
+	case r.Deny != nil:
+		return policy.Deny, r.Deny
+	}
+	return policy.Ask, r.Ask
+}
+
+// reminderConfig tells people of an approval that waits.
+type reminderConfig struct {
+	After duration `yaml:"after"`
+	// To are thread, approvers (a direct message to each), and channels' ids.
+	To names `yaml:"to"`
 }
 
 // names is a name or a list of names.
@@ -74,8 +135,8 @@ func (d *duration) UnmarshalYAML(unmarshal func(any) error) error {
 		return err
 	}
 	v, err := time.ParseDuration(s)
-	if err != nil || v < time.Minute {
-		return fmt.Errorf("%q is not a duration of at least a minute, such as 24h", s)
+	if err != nil || v < time.Second {
+		return fmt.Errorf("%q is not a duration of at least a second, such as 24h", s)
 	}
 	*d = duration(v)
 	return nil
@@ -101,6 +162,10 @@ func readConfig(file string) (config, error) {
 	}
 	v := validation{file: file, tree: tree}
 	v.check(c)
+	c.file, c.sha256 = file, sha256.Sum256(source)
+	for i := range c.Policy.Rules {
+		c.rulesAt = append(c.rulesAt, v.where(fmt.Sprintf("$.policy.rules[%d]", i)))
+	}
 	return c, v.err()
 }
 
@@ -114,156 +179,7 @@ func positioned(file string, err error) error {
 	return fmt.Errorf("%s: %s", file, strings.TrimSpace(yaml.FormatError(err, false, false)))
 }
 
-// validation collects what is wrong with a configuration, with positions.
-type validation struct {
-	file  string
-	tree  *ast.File
-	wrong []string
-}
-
-func (v *validation) err() error {
-	if len(v.wrong) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(v.wrong, "\n"))
-}
-
-// add notes a problem at a path such as "$.projects.web.dir".
-func (v *validation) add(at, format string, args ...any) {
-	where := v.file
-	for p := at; p != ""; p = parent(p) { // what is missing is told at its parent
-		if pos, ok := v.position(p); ok {
-			where = fmt.Sprintf("%s:%d:%d", v.file, pos[0], pos[1])
-			break
-		}
-	}
-	v.wrong = append(v.wrong, where+": "+strings.TrimPrefix(strings.TrimPrefix(at, "$"), ".")+": "+fmt.Sprintf(format, args...))
-}
-
-func parent(p string) string {
-	i := strings.LastIndexAny(p, ".[")
-	if i <= 0 {
-		return ""
-	}
-	return p[:i]
-}
-
-func (v *validation) position(at string) ([2]int, bool) {
-	p, err := yaml.PathString(at)
-	if err != nil {
-		return [2]int{}, false
-	}
-	node, err := p.FilterFile(v.tree)
-	if err != nil || node == nil {
-		return [2]int{}, false
-	}
-	pos := node.GetToken().Position
-	if m, ok := node.(*ast.MappingNode); ok && len(m.Values) > 0 {
-		pos = m.Values[0].Key.GetToken().Position
-	}
-	return [2]int{pos.Line, pos.Column}, true
-}
-
-var (
-	projectName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
-	channelID   = regexp.MustCompile(`^[CG][A-Z0-9]{2,}$`)
-	memberID    = regexp.MustCompile(`^[UWS][A-Z0-9]{2,}$`)
-	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	toolPattern = regexp.MustCompile(`^[A-Za-z0-9_*?.:-]+$`)
-)
-
-// kept are variables that no project may hand to the agent.
-func kept(name string) bool {
-	return strings.HasPrefix(name, "SLACK_") || strings.HasPrefix(name, "PG") || name == "DATABASE_URL"
-}
-
-func (v *validation) check(c config) {
-	if len(c.Projects) == 0 {
-		v.add("$.projects", "there is no project; write one, with its dir or repo")
-	}
-	for _, name := range sorted(c.Projects) {
-		v.project("$.projects."+name, name, c.Projects[name])
-	}
-	if len(c.Channels) == 0 && c.DirectMessages == "" {
-		v.add("$.channels", "no channel has a project, so the bot would answer nowhere; write CHANNEL_ID: project")
-	}
-	for _, id := range sorted(c.Channels) {
-		at := "$.channels." + id
-		if !channelID.MatchString(id) {
-			v.add(at, "%q is not a channel id; write the C… at the end of the channel's link", id)
-		}
-		if _, ok := c.Projects[c.Channels[id]]; !ok {
-			v.add(at, "there is no project %q under projects", c.Channels[id])
-		}
-	}
-	if c.DirectMessages != "" {
-		if _, ok := c.Projects[c.DirectMessages]; !ok {
-			v.add("$.direct_messages", "there is no project %q under projects", c.DirectMessages)
-		}
-	}
-	for role, members := range map[string][]string{"admins": c.Roles.Admins, "approvers": c.Roles.Approvers, "users": c.Roles.Users} {
-		for i, m := range members {
-			if !memberID.MatchString(m) {
-				v.add(fmt.Sprintf("$.roles.%s[%d]", role, i), "%q is not a user id (U…) or a user group id (S…); Slack shows it in the person's profile, under Copy member ID", m)
-			}
-		}
-	}
-	for i, r := range c.Policy.Rules {
-		v.rule(fmt.Sprintf("$.policy.rules[%d]", i), r)
-	}
-}
-
-func (v *validation) project(at, name string, p projectConfig) {
-	if !projectName.MatchString(name) {
-		v.add(at, "%q is not a project name; write small letters, digits, - and _", name)
-	}
-	if !slices.Contains([]string{"", "shared", "worktree", "scratch"}, p.Workspace) {
-		v.add(at+".workspace", "%q is not a kind of workspace; write shared, worktree or scratch", p.Workspace)
-	}
-	switch {
-	case p.Workspace == "scratch" && (p.Dir != "" || p.Repo != ""):
-		v.add(at, "a scratch project starts empty; leave out dir and repo")
-	case p.Workspace != "scratch" && (p.Dir == "") == (p.Repo == ""):
-		v.add(at, "write either dir, a folder on this machine, or repo, a git URL")
-	}
-	if p.Dir != "" && !filepath.IsAbs(p.Dir) {
-		v.add(at+".dir", "%q is not an absolute path", p.Dir)
-	}
-	if strings.HasPrefix(p.Repo, "-") || strings.HasPrefix(p.Base, "-") {
-		v.add(at, "repo and base must not begin with -")
-	}
-	if !slices.Contains([]string{"", "default", "plan"}, p.PermissionMode) {
-		v.add(at+".permission_mode", "%q is not a mode that Deckhand offers; write default or plan, and say under policy what may run unasked", p.PermissionMode)
-	}
-	for i, e := range p.Env {
-		if !variable.MatchString(e) || kept(e) {
-			v.add(fmt.Sprintf("%s.env[%d]", at, i), "%q cannot be passed on: write the name of a variable, none of Slack's or the database's", e)
-		}
-	}
-}
-
-func (v *validation) rule(at string, r ruleConfig) {
-	set := 0
-	for _, tools := range []names{r.Allow, r.Ask, r.Deny} {
-		if tools == nil {
-			continue
-		}
-		set++
-		for _, t := range tools {
-			if _, err := path.Match(t, ""); err != nil || !toolPattern.MatchString(t) {
-				v.add(at, "%q is not a tool's name; write Bash, Edit, mcp__server__* and the like", t)
-			}
-		}
-		if len(tools) == 0 {
-			v.add(at, "the rule names no tool")
-		}
-	}
-	if set != 1 {
-		v.add(at, "a rule has one verdict; write allow, ask or deny, with a tool or a list of tools")
-	}
-}
-
-// projects, roles and policy put the configuration into the terms of those who
+// projects and those that follow put the configuration into the terms of those who
 // use it.
 func (c config) projects() map[string]agent.Project {
 	out := make(map[string]agent.Project, len(c.Projects))
@@ -280,30 +196,88 @@ func (c config) projects() map[string]agent.Project {
 	return out
 }
 
-func (c config) roles() slackui.Roles {
-	return slackui.Roles{Admins: c.Roles.Admins, Approvers: c.Roles.Approvers, Users: c.Roles.Users}
+// channels says which project a channel's threads work on.
+func (c config) channels() map[string]string {
+	out := make(map[string]string, len(c.Channels))
+	for id, ch := range c.Channels {
+		out[id] = ch.Project
+	}
+	return out
 }
 
-func (c config) policy() agent.Policy {
-	p := agent.Policy{Timeout: time.Duration(c.Policy.ApprovalTimeout), RequesterMayApprove: true}
-	if c.Policy.RequesterMayApprove != nil {
-		p.RequesterMayApprove = *c.Policy.RequesterMayApprove
+func (c config) access() slackui.Access {
+	a := slackui.Access{Roles: c.Roles.roles(), Projects: map[string]slackui.Roles{}, Channels: map[string]slackui.Roles{}}
+	for name, p := range c.Projects {
+		a.Projects[name] = p.Roles.roles()
 	}
-	for _, r := range c.Policy.Rules {
-		for verdict, tools := range map[agent.Verdict]names{agent.Allow: r.Allow, agent.Ask: r.Ask, agent.Deny: r.Deny} {
-			if tools != nil {
-				p.Rules = append(p.Rules, agent.Rule{Verdict: verdict, Tools: tools})
-			}
+	for id, ch := range c.Channels {
+		a.Channels[id] = ch.Roles.roles()
+	}
+	return a
+}
+
+// anybody reports whether somebody may use the bot somewhere.
+func (c config) anybody() bool {
+	n := 0
+	count := func(r rolesConfig) { n += len(r.Admins) + len(r.Approvers) + len(r.Users) }
+	count(c.Roles)
+	for _, p := range c.Projects {
+		count(p.Roles)
+	}
+	for _, ch := range c.Channels {
+		count(ch.Roles)
+	}
+	return n > 0
+}
+
+// policy panics on a pattern that does not parse: readConfig has refused those.
+func (c config) policy() *policy.Policy {
+	p := &policy.Policy{Default: policy.Terms{
+		RequesterMayApprove: c.Policy.RequesterMayApprove == nil || *c.Policy.RequesterMayApprove,
+		Timeout:             time.Duration(c.Policy.ApprovalTimeout),
+		OnTimeout:           policy.OnTimeout(c.Policy.OnTimeout),
+		Quorum:              c.Policy.Quorum,
+	}}
+	for i, r := range c.Policy.Rules {
+		verdict, patterns := r.verdict()
+		rule := policy.Rule{
+			Verdict: verdict, Projects: r.Projects, Channels: r.Channels, Because: r.Because,
+			Approvers: r.Approvers, Quorum: r.Quorum, RequesterMayApprove: r.RequesterMayApprove,
+			Timeout: time.Duration(r.Timeout), OnTimeout: policy.OnTimeout(r.OnTimeout), Dangerous: r.Dangerous,
+			Source: c.rulesAt[i],
 		}
+		for _, text := range patterns {
+			pattern, err := policy.ParsePattern(text)
+			if err != nil {
+				panic(fmt.Sprintf("%s: %v", c.rulesAt[i], err))
+			}
+			rule.Patterns = append(rule.Patterns, pattern)
+		}
+		p.Rules = append(p.Rules, rule)
 	}
 	return p
 }
 
-func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
+// defaultReminders are those of a configuration that names none: nobody should find
+// out in the evening that an agent has waited since the morning.
+var defaultReminders = []reminderConfig{
+	{After: duration(time.Hour), To: names{"thread"}},
+	{After: duration(4 * time.Hour), To: names{"thread", "approvers"}},
+}
+
+// reminders are when, and whom, to tell of an approval that waits.
+func (c config) reminders() (after []time.Duration, to [][]string) {
+	list := c.Policy.Reminders
+	if list == nil {
+		list = defaultReminders
 	}
-	slices.Sort(keys)
-	return keys
+	for _, r := range list {
+		after = append(after, time.Duration(r.After))
+		to = append(to, r.To)
+	}
+	return after, to
+}
+
+func sorted[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
 }

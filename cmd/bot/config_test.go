@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/slackui"
 )
 
@@ -50,13 +51,17 @@ func TestConfigIsReadIntoTheTermsOfItsUsers(t *testing.T) {
 	if diff := cmp.Diff(wantProjects, c.projects()); diff != "" {
 		t.Errorf("projects (-want +got):\n%s", diff)
 	}
-	wantPolicy := agent.Policy{Timeout: 90 * time.Minute, Rules: []agent.Rule{
-		{Verdict: agent.Allow, Tools: []string{"Read", "Glob"}}, {Verdict: agent.Deny, Tools: []string{"mcp__prod__*"}},
-	}}
-	if diff := cmp.Diff(wantPolicy, c.policy()); diff != "" {
-		t.Errorf("policy (-want +got):\n%s", diff)
+	var rules []string
+	for _, r := range c.policy().Rules {
+		rules = append(rules, r.String()+" ("+filepath.Base(r.Source)+")")
 	}
-	if diff := cmp.Diff(slackui.Roles{Admins: []string{"U1AB"}, Users: []string{"S1AB"}}, c.roles()); diff != "" {
+	if diff := cmp.Diff([]string{"allow Read, Glob (deckhand.yaml:13:7)", "deny mcp__prod__* (deckhand.yaml:14:7)"}, rules); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(policy.Terms{Timeout: 90 * time.Minute}, c.policy().Default); diff != "" {
+		t.Errorf("terms (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(slackui.Roles{Admins: []string{"U1AB"}, Users: []string{"S1AB"}}, c.access().Roles); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)
 	}
 }
@@ -86,7 +91,12 @@ func TestConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"a person's name for their id", "[U1AB]", "[ada]", []string{":9:12", "roles.admins[0]", "Copy member ID"}},
 		{"a rule with two verdicts", "    - deny: mcp__prod__*", "    - deny: Bash\n      allow: Bash", []string{":14:", "one verdict"}},
 		{"a rule without tools", "mcp__prod__*", "[]", []string{":14:", "names no tool"}},
-		{"a pattern that cannot match", "mcp__prod__*", `"Bash(rm *)"`, []string{":14:", "Bash(rm *)"}},
+		{"a pattern that is not closed", "mcp__prod__*", `"Bash(rm *"`, []string{":14:", "Bash(rm *"}},
+		{"a rule for a project that is not there", "mcp__prod__*", "Bash\n      projects: [wbe]", []string{":15:", `"wbe"`}},
+		{"terms on a rule that asks nobody", "mcp__prod__*", "Bash\n      quorum: 2", []string{":14:", "a rule that asks"}},
+		{"more people than there are", "deny: mcp__prod__*", "ask: Bash\n      approvers: [U1AB]\n      quorum: 2", []string{":16:", "names 1"}},
+		{"a timeout that leads nowhere", "deny: mcp__prod__*", "ask: Bash\n      on_timeout: allow", []string{":15:", "pause, or deny"}},
+		{"a reminder for nobody", "  approval_timeout: 90m", "  reminders: [{after: 1h, to: everyone}]", []string{":16:", `"everyone"`}},
 		{"a secret handed on", "[GOPROXY]", "[SLACK_BOT_TOKEN]", []string{":5:11", "cannot be passed on"}},
 		{"a timeout without a unit", "90m", "90", []string{"24h"}},
 		{"a mode that asks nobody", "    workspace: worktree", "    permission_mode: bypassPermissions", []string{":4:22", "default or plan"}},

@@ -45,7 +45,7 @@ func doctorCommand(ctx context.Context, args []string, out io.Writer) error {
 		check("database schema", s.CheckSchema(ctx))
 		s.Close()
 	}
-	_, err = slackui.Connect(ctx, slackui.Config{BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: s, Roles: c.roles()})
+	_, err = slackui.Connect(ctx, slackui.Config{BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: s, Access: c.access()})
 	check("Slack tokens", err)
 	if bad > 0 {
 		return fmt.Errorf("%d of the checks failed", bad)

@@ -34,6 +34,8 @@ func commands() []command {
 		{"run", "run the bot (the default)", runCommand},
 		{"demo", "run the bot in a Slack of its own on this machine, no account needed", demoCommand},
 		{"migrate", "up, down or status of the database's schema", migrateCommand},
+		{"policy", "explain a policy, and replay recorded tool calls against a changed one", policyCommand},
+		{"audit", "verify the audit's chain, and export it", auditCommand},
 		{"doctor", "check the configuration and what the bot needs, and say what to do", doctorCommand},
 		{"version", "print the version", versionCommand},
 	}

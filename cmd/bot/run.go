@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -87,9 +88,11 @@ func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
 	if err := b.store.CheckSchema(ctx); err != nil {
 		return nil, err
 	}
+	after, tell := c.reminders()
+	b.store.SetReminders(after)
 	b.app, err = slackui.Connect(ctx, slackui.Config{
 		BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: b.store,
-		Roles: c.roles(), Channels: c.Channels, DirectMessages: c.DirectMessages, Policy: c.policy(),
+		Access: c.access(), Channels: c.channels(), DirectMessages: c.DirectMessages, Reminders: tell,
 		Redact: redact, Log: b.log.Named("slack"),
 	})
 	if err != nil {
@@ -104,8 +107,29 @@ func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
 	if b.health, err = (&net.ListenConfig{}).Listen(ctx, "tcp", e.Listen); err != nil {
 		return nil, fmt.Errorf("DECKHAND_LISTEN: %w", err)
 	}
+	if err := b.auditStart(ctx, c, cliVersion); err != nil {
+		return nil, err
+	}
 	b.warn(e, c)
 	return b, nil
+}
+
+// auditStart writes down under which rules the bot works from now on.
+func (b *bot) auditStart(ctx context.Context, c config, cliVersion string) error {
+	team := b.app.TeamID()
+	err := b.store.Audit(ctx, store.AuditEntry{Kind: store.AuditStarted, TeamID: team, Details: map[string]any{
+		"version": versionString(), "replica": b.replica.ID, "cli_version": cliVersion,
+	}})
+	if err != nil {
+		return err
+	}
+	rules := []string{}
+	for _, r := range c.policy().Rules {
+		rules = append(rules, r.String())
+	}
+	return b.store.AuditConfigLoaded(ctx, team, hex.EncodeToString(c.sha256[:]), map[string]any{
+		"file": c.file, "access": c.access(), "rules": rules, "policy": c.Policy,
+	})
 }
 
 // warn names what will not work, though the bot can start.
@@ -113,7 +137,7 @@ func (b *bot) warn(e environment, c config) {
 	if len(e.credentials()) == 0 {
 		b.log.Warn("neither ANTHROPIC_API_KEY nor CLAUDE_CODE_OAUTH_TOKEN is set: Claude Code works only if a project's env brings its credentials")
 	}
-	if len(c.Roles.Admins)+len(c.Roles.Approvers)+len(c.Roles.Users) == 0 {
+	if !c.anybody() {
 		b.log.Warn("roles are empty in deckhand.yaml: nobody may use the bot")
 	}
 	for _, name := range sorted(c.Projects) {

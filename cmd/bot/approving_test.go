@@ -1,0 +1,610 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"deckhand/internal/playground/slack"
+)
+
+// newWorldWith starts a demo whose configuration has something added, such as a
+// policy. More than one thing goes under a key of its own.
+func newWorldWith(t testing.TB, added string, flags ...string) *world {
+	t.Helper()
+	w := unstartedWorld(t)
+	config := fmt.Sprintf(demoConfig, filepath.Join(w.dir, "sample"), slack.ChannelGeneral, slack.ChannelEngineering, slack.ChannelPrivate,
+		slack.UserAda, slack.GroupApprovers, slack.GroupEngineers) + added
+	if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.start(flags...)
+	return w
+}
+
+// exists reports whether the agent has made a file in the workspace.
+func (w *world) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(w.Workspace, name))
+	return err == nil
+}
+
+// submit submits a modal.
+func (w *world) submit(user string, v view, values map[string]any) {
+	w.t.Helper()
+	w.must(http.MethodPost, "/_control/views/"+v.ID+"/submit", map[string]any{"user": user, "values": values}, nil)
+}
+
+// alwaysAllow answers the modal of “Always allow…” with the offer of that number.
+func (w *world) alwaysAllow(user, channel, card string, offer int, scope string) (shown string) {
+	w.t.Helper()
+	v, text := w.opens(user, channel, card, "always")
+	prefix := fmt.Sprintf("%d:", offer)
+	var value string
+	for _, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, prefix) && len(line) == len(prefix)+16 {
+			value = line
+		}
+	}
+	if value == "" {
+		w.t.Fatalf("there is no offer %d in the modal:\n%s", offer, text)
+	}
+	w.submit(user, v, map[string]any{
+		"rule": map[string]any{"rule": value}, "where": map[string]any{"where": scope}, "until": map[string]any{"until": "7d"},
+	})
+	return text
+}
+
+// asks posts a prompt that makes the model run a command.
+func (w *world) runs(user, channel, thread, command string) string {
+	w.t.Helper()
+	b, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.post(user, channel, thread, "@deckhand tool: Bash "+string(b))
+}
+
+// bot runs the program with a command of its own on the world's database.
+func (w *world) bot(args ...string) (out string, ok bool) {
+	w.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(w.t.Context(), self, args...)
+	cmd.Env = append(w.environ(), "DATABASE_URL="+w.DatabaseURL, "DECKHAND_CONFIG="+filepath.Join(w.dir, "deckhand.yaml"))
+	b, err := cmd.CombinedOutput()
+	return string(b), err == nil
+}
+
+// auditIsWhole checks the audit as an auditor would.
+func (w *world) auditIsWhole() {
+	w.t.Helper()
+	if out, ok := w.bot("audit", "verify"); !ok {
+		w.t.Errorf("the audit: %s", out)
+	}
+}
+
+// TestAlwaysAllow: a grant applies where it was given and nowhere else, is listed
+// and explained, and once it is revoked the same is asked again.
+func TestAlwaysAllow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	thread := w.runs(linus, eng, "", "git tag one")
+	card := w.card(eng, thread)
+	shown := w.alwaysAllow(grace, eng, card.TS, 1, "thread")
+	if !strings.Contains(shown, "Bash(git tag *)") || strings.Contains(shown, "whole project") {
+		t.Errorf("an approver is offered:\n%s", shown)
+	}
+	w.done(eng, thread, thread)
+
+	second := w.runs(linus, eng, thread, "git tag two")
+	w.done(eng, thread, second)
+	if !w.exists(".git/refs/tags/one") || !w.exists(".git/refs/tags/two") {
+		t.Fatal("what was allowed did not run")
+	}
+	if n := w.count(`SELECT count(*) FROM approvals WHERE decided_via = 'grant' AND decided_by = 'U0GRACE' AND status = 'allowed'`); n != 1 {
+		t.Errorf("%d calls were allowed by the grant, not 1", n)
+	}
+	w.says(eng, thread, "rule of")
+
+	third := w.runs(linus, eng, thread, "git tag three && touch sneaked-in")
+	w.click(ada, eng, w.card(eng, thread).TS, "deny")
+	w.done(eng, thread, third)
+	elsewhere := w.runs(linus, eng, "", "git tag four")
+	w.click(ada, eng, w.card(eng, elsewhere).TS, "deny")
+	w.done(eng, elsewhere, elsewhere)
+	if w.exists(".git/refs/tags/three") || w.exists("sneaked-in") || w.exists(".git/refs/tags/four") {
+		t.Error("the grant was wider than what was shown")
+	}
+
+	w.post(linus, eng, thread, "@deckhand grants")
+	w.told(linus, eng, thread, "Bash(git tag *)")
+	home := w.home(grace)
+	w.clickHome(grace, home, "revoke")
+	w.eventually("the grant to be revoked", func() bool {
+		return w.count(`SELECT count(*) FROM grants WHERE revoked_by = 'U0GRACE'`) == 1
+	})
+	fifth := w.runs(linus, eng, thread, "git tag five")
+	w.click(ada, eng, w.card(eng, thread).TS, "approve")
+	w.done(eng, thread, fifth)
+	w.auditIsWhole()
+}
+
+// home opens a person's home tab once it shows something to click, and returns it.
+func (w *world) home(user string) map[string]any {
+	w.t.Helper()
+	var out map[string]any
+	w.eventually("the home tab of "+user, func() bool {
+		w.must(http.MethodGet, "/_control/home?user="+user, nil, &out)
+		return strings.Contains(flatten(out), "revoke")
+	})
+	return out
+}
+
+// clickHome clicks the first button with the action in a home tab.
+func (w *world) clickHome(user string, home map[string]any, action string) {
+	w.t.Helper()
+	var value string
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			if v["action_id"] == action {
+				value, _ = v["value"].(string)
+			}
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	walk(home)
+	own := map[string]any{}
+	w.must(http.MethodGet, "/_control/home?user="+user, nil, &own)
+	id, _ := own["id"].(string)
+	if view, ok := own["view"].(map[string]any); ok {
+		id, _ = view["id"].(string)
+	}
+	w.must(http.MethodPost, "/_control/actions", map[string]any{
+		"user": user, "view_id": id, "action_id": action, "value": value, "stale": true,
+	}, nil)
+}
+
+// TestApproveForThisSession: one click more, and the very same command is not asked
+// again in this thread.
+func TestApproveForThisSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	thread := w.runs(linus, eng, "", "mkdir -p again")
+	w.click(grace, eng, w.card(eng, thread).TS, "approve_session")
+	w.done(eng, thread, thread)
+	again := w.runs(linus, eng, thread, "mkdir -p again")
+	w.done(eng, thread, again)
+	other := w.runs(linus, eng, thread, "mkdir -p other")
+	w.click(ada, eng, w.card(eng, thread).TS, "deny")
+	w.done(eng, thread, other)
+	if w.exists("other") {
+		t.Error("another command was covered")
+	}
+	w.auditIsWhole()
+}
+
+const quorumOfTwo = `policy:
+  rules:
+    - allow: Bash(ls *)
+    - ask: Bash(mkdir *)
+      approvers: [U0ADA, U0GRACE]
+      quorum: 2
+      because: folders are forever
+    - ask: Bash(touch *)
+      dangerous: true
+    - deny: Bash(curl *)
+      because: nothing leaves the house
+`
+
+// TestQuorum: two people, each once, and nobody who was not named.
+func TestQuorum(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, quorumOfTwo)
+	thread := w.runs(linus, eng, "", "mkdir both")
+	card := w.card(eng, thread)
+	if card.has("always") || card.has("approve_session") {
+		t.Error("one person could allow for good what takes two")
+	}
+	w.click(linus, eng, card.TS, "approve")
+	w.told(linus, eng, thread, "not among those")
+	w.click(ada, eng, card.TS, "approve")
+	w.told(ada, eng, thread, "One more person")
+	w.says(eng, thread, "1 of 2")
+	w.click(ada, eng, card.TS, "approve")
+	w.told(ada, eng, thread, "already")
+	if w.exists("both") {
+		t.Fatal("it ran with one vote")
+	}
+	// The votes outlive the bot.
+	old := w.PIDs["bot"]
+	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	w.renewed(old)
+	w.eventually("the question to be asked again", func() bool {
+		return w.count(`SELECT count(*) FROM approvals WHERE status = 'pending' AND request_id <> '' AND turn_id = 2`) == 1
+	})
+	w.click(grace, eng, card.TS, "approve")
+	w.done(eng, thread, thread)
+	if !w.exists("both") {
+		t.Error("it did not run with two votes")
+	}
+	w.find(eng, thread, "both names on the card", func(m message) bool {
+		return m.TS == card.TS && strings.Contains(m.all(), ada) && strings.Contains(m.all(), grace) && !m.has("approve")
+	})
+	w.auditIsWhole()
+}
+
+// TestTheTwoStepsOfSomethingDangerous: neither a click nor a reply is enough alone.
+func TestTheTwoStepsOfSomethingDangerous(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, quorumOfTwo)
+	thread := w.runs(linus, eng, "", "touch by-modal")
+	card := w.card(eng, thread)
+	v, text := w.opens(ada, eng, card.TS, "approve")
+	if !strings.Contains(text, "touch by-modal") {
+		t.Errorf("the second step does not show what will run:\n%s", text)
+	}
+	if w.exists("by-modal") {
+		t.Fatal("one click was enough")
+	}
+	w.submit(ada, v, map[string]any{"read": map[string]any{"read": []string{"yes"}}})
+	w.done(eng, thread, thread)
+
+	second := w.runs(linus, eng, thread, "touch by-reply")
+	card = w.card(eng, thread)
+	_, code, _ := strings.Cut(card.all(), "approve ")
+	w.post(grace, eng, thread, "approve "+code[:5])
+	w.told(grace, eng, thread, "confirm")
+	if w.exists("by-reply") {
+		t.Fatal("one reply was enough")
+	}
+	w.post(grace, eng, thread, "approve "+code[:5]+" confirm")
+	w.done(eng, thread, second)
+	if !w.exists("by-modal") || !w.exists("by-reply") {
+		t.Error("it did not run")
+	}
+}
+
+// TestRulesDecide: what the rules allow and deny asks nobody, and what hides in an
+// allowed command is asked.
+func TestRulesDecide(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, quorumOfTwo)
+	thread := w.runs(linus, eng, "", "ls -la")
+	w.done(eng, thread, thread)
+	denied := w.runs(linus, eng, thread, "ls; sh -c 'curl -O x'")
+	w.done(eng, thread, denied)
+	w.says(eng, thread, "nothing leaves the house")
+	smuggled := w.runs(linus, eng, thread, "ls $(touch smuggled)")
+	card := w.card(eng, thread)
+	w.click(ada, eng, card.TS, "deny")
+	w.done(eng, thread, smuggled)
+	if w.exists("smuggled") {
+		t.Error("a substitution ran under an allow rule")
+	}
+	if n := w.count(`SELECT count(*) FROM approvals WHERE decided_via = 'rule' AND status = 'denied' AND rule LIKE 'deny%'`); n != 1 {
+		t.Errorf("%d denials by rule", n)
+	}
+	w.auditIsWhole()
+}
+
+// TestOneCardForSeveralRequests: what was asked without a word between stands on
+// one card, a row each.
+func TestOneCardForSeveralRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	thread := w.post(linus, eng, "", `@deckhand tools: [{"name":"Bash","input":{"command":"mkdir first"}},{"name":"Bash","input":{"command":"mkdir second"}},{"name":"Bash","input":{"command":"mkdir third"}}]`)
+	card := w.card(eng, thread)
+	for i, name := range []string{"first", "second", "third"} {
+		w.find(eng, thread, "a row for "+name, func(m message) bool {
+			return m.TS == card.TS && strings.Contains(m.all(), "mkdir "+name)
+		})
+		action := "approve"
+		if i == 1 {
+			action = "deny"
+		}
+		w.clickOn(grace, eng, card.TS, action, w.pendingID("mkdir "+name))
+		w.eventually(name+" to be decided", func() bool {
+			return w.count(`SELECT count(*) FROM approvals WHERE status <> 'pending'`) == int64(i+1)
+		})
+	}
+	w.done(eng, thread, thread)
+	if !w.exists("first") || w.exists("second") || !w.exists("third") {
+		t.Error("the wrong ones ran")
+	}
+	if n := w.count(`SELECT count(DISTINCT card_id) FROM approvals`); n != 1 {
+		t.Errorf("%d cards for one answer's requests", n)
+	}
+	w.find(eng, thread, "the card with three endings", func(m message) bool {
+		return m.TS == card.TS && !m.has("approve") && strings.Count(m.all(), "Approved") >= 2 && strings.Contains(m.all(), "Denied")
+	})
+}
+
+// pendingID waits until a command is asked for and returns its approval's id.
+func (w *world) pendingID(command string) string {
+	w.t.Helper()
+	var id string
+	w.eventually("a question about "+command, func() bool {
+		id = w.text(`SELECT COALESCE(max(id), '') FROM approvals WHERE status = 'pending' AND input LIKE '%` + command + `%'`)
+		return id != ""
+	})
+	return id
+}
+
+// clickOn clicks the button of one row.
+func (w *world) clickOn(user, channel, ts, action, value string) {
+	w.t.Helper()
+	w.must(http.MethodPost, "/_control/actions", map[string]any{
+		"user": user, "channel": channel, "message_ts": ts, "action_id": action, "value": value,
+	}, nil)
+}
+
+// TestTimeIsUp: silence pauses the turn, or counts as a no where the policy says
+// so, and in both cases the thread is told and nothing runs.
+func TestTimeIsUp(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, `policy:
+  rules:
+    - ask: Bash(mkdir *)
+      timeout: 3s
+    - ask: Bash(touch *)
+      timeout: 3s
+      on_timeout: deny
+  reminders:
+    - after: 1s
+      to: [thread, approvers, C0GENERAL]
+`)
+	thread := w.runs(linus, eng, "", "mkdir paused")
+	card := w.card(eng, thread)
+	w.says(eng, thread, "is paused")
+	w.find(eng, thread, "the card to say that it expired", func(m message) bool {
+		return m.TS == card.TS && strings.Contains(m.all(), "Expired") && !m.has("approve")
+	})
+	w.click(ada, eng, card.TS, "approve")
+	w.told(ada, eng, thread, "run out")
+
+	second := w.runs(linus, eng, "", "touch denied")
+	w.done(eng, second, second)
+	w.says(eng, second, "takes that as a no")
+	if w.exists("paused") || w.exists("denied") {
+		t.Error("silence let something run")
+	}
+	if n := w.count(`SELECT count(*) FROM approvals WHERE status = 'expired'`); n != 2 {
+		t.Errorf("%d approvals expired, not 2", n)
+	}
+	// Reminders may be overtaken by the end of what they are about, on a slow machine.
+	if n := w.count(`SELECT count(*) FROM audit WHERE kind = 'reminded'`); n > 0 {
+		w.find(slack.ChannelGeneral, "", "a reminder in the channel", func(m message) bool {
+			return m.User == w.BotUser && strings.Contains(m.all(), "waiting")
+		})
+	}
+	w.auditIsWhole()
+}
+
+// TestRolesOfAPlace: a channel's own approvers take the place of the team's.
+func TestRolesOfAPlace(t *testing.T) {
+	t.Parallel()
+	w := unstartedWorld(t)
+	config := fmt.Sprintf(`projects:
+  sample:
+    dir: %q
+channels:
+  C0ENG:
+    project: sample
+    roles:
+      approvers: [U0LINUS]
+  C0GENERAL: sample
+roles:
+  admins: [U0ADA]
+  approvers: [S0APPROVERS]
+  users: [S0ENGINEERS]
+`, filepath.Join(w.dir, "sample"))
+	if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	thread := w.runs(linus, eng, "", "mkdir here")
+	card := w.card(eng, thread)
+	w.click(grace, eng, card.TS, "approve")
+	w.told(grace, eng, thread, "not an approver")
+	w.click(linus, eng, card.TS, "approve")
+	w.done(eng, thread, thread)
+	other := w.runs(linus, slack.ChannelGeneral, "", "mkdir there")
+	card = w.card(slack.ChannelGeneral, other)
+	w.click(linus, slack.ChannelGeneral, card.TS, "approve")
+	w.told(linus, slack.ChannelGeneral, other, "not an approver")
+	w.click(grace, slack.ChannelGeneral, card.TS, "approve")
+	w.done(slack.ChannelGeneral, other, other)
+	if !w.exists("here") || !w.exists("there") {
+		t.Error("what was approved did not run")
+	}
+}
+
+// TestTheAuditTellsTheWholeStory: from the prompt to the commit, and it shows when
+// somebody changed it.
+func TestTheAuditTellsTheWholeStory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	thread := w.runs(linus, eng, "", "git -c user.name=x -c user.email=x@example.com commit --allow-empty -m story")
+	w.click(mallory, eng, w.card(eng, thread).TS, "approve")
+	w.told(mallory, eng, thread, "not an approver")
+	w.click(grace, eng, w.card(eng, thread).TS, "approve")
+	w.done(eng, thread, thread)
+	commit, err := exec.CommandContext(t.Context(), "git", "-C", w.Workspace, "rev-parse", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	out, ok := w.bot("audit", "export")
+	var call struct {
+		Prompt      string `json:"prompt"`
+		RequestedBy string `json:"requested_by"`
+		DecidedBy   string `json:"decided_by"`
+		Status      string `json:"status"`
+		ResultError *bool  `json:"result_error"`
+		Cost        int64  `json:"turn_cost_micro_usd"`
+		Commit      string `json:"commit"`
+	}
+	if err := json.Unmarshal([]byte(out), &call); err != nil || !ok {
+		t.Fatalf("export: %v\n%s", err, out)
+	}
+	if !strings.Contains(call.Prompt, "--allow-empty") || call.RequestedBy != linus || call.DecidedBy != grace || call.Status != "allowed" ||
+		call.ResultError == nil || *call.ResultError || call.Cost <= 0 || call.Commit != strings.TrimSpace(string(commit)) {
+		t.Errorf("the export tells another story:\n%s", out)
+	}
+	if out, ok := w.bot("audit", "export", "--format", "csv"); !ok || !strings.HasPrefix(out, "asked_at,") {
+		t.Errorf("as CSV: %s", out)
+	}
+	if out, ok := w.bot("audit", "export", "--events"); !ok || !strings.Contains(out, `"refused"`) || !strings.Contains(out, mallory) {
+		t.Errorf("the events have no refusal: %s", out)
+	}
+	if out, ok := w.bot("audit", "export", "--format", "xml"); ok || !strings.Contains(out, "jsonl or csv") {
+		t.Errorf("a format that is none: %s", out)
+	}
+
+	anchors, ok := w.bot("audit", "anchors")
+	if !ok {
+		t.Fatal(anchors)
+	}
+	kept := filepath.Join(t.TempDir(), "anchors")
+	if err := os.WriteFile(kept, []byte(anchors), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, ok := w.bot("audit", "verify", "--anchors", kept); !ok || !strings.Contains(out, "agree") {
+		t.Errorf("verify: %s", out)
+	}
+	for _, tampering := range []struct{ what, sql, undo, want string }{
+		{"another decider", `UPDATE audit SET actor = 'U0ADA' WHERE kind = 'decided'`, `UPDATE audit SET actor = 'U0GRACE' WHERE kind = 'decided'`, "was changed"},
+		{"an approval without a decision", `UPDATE approvals SET decided_by = 'U0ADA'`, `UPDATE approvals SET decided_by = 'U0GRACE'`, "the audit says"},
+	} {
+		if err := w.tamper(tampering.sql); err == nil {
+			t.Errorf("%s: the database let it happen", tampering.what)
+		}
+		if err := w.tamper(`SET session_replication_role = replica; ` + tampering.sql); err != nil {
+			t.Fatal(err)
+		}
+		if out, ok := w.bot("audit", "verify"); ok || !strings.Contains(out, tampering.want) {
+			t.Errorf("%s is not found: %s", tampering.what, out)
+		}
+		if err := w.tamper(`SET session_replication_role = replica; ` + tampering.undo); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.auditIsWhole()
+	if err := w.tamper(`SET session_replication_role = replica; DELETE FROM audit WHERE seq = (SELECT max(seq) FROM audit)`); err != nil {
+		t.Fatal(err)
+	}
+	if out, ok := w.bot("audit", "verify", "--anchors", kept); ok || !strings.Contains(out, "cut off") {
+		t.Errorf("a chain that was cut off: %s", out)
+	}
+}
+
+// TestPolicyCommands: what an admin tries before a file goes live.
+func TestPolicyCommands(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, quorumOfTwo)
+	thread := w.runs(linus, eng, "", "mkdir recorded")
+	w.click(ada, eng, w.card(eng, thread).TS, "deny")
+	w.done(eng, thread, thread)
+	for _, tt := range []struct {
+		args []string
+		ok   bool
+		want []string
+	}{
+		{[]string{"policy", "check"}, true, []string{"ask Bash(mkdir *)", "2 must allow", "U0ADA, U0GRACE", "folders are forever", "deckhand.yaml:"}},
+		{[]string{"policy", "check", "--tool", "Bash", "--input", "ls && curl x", "--project", "sample"}, true, []string{"deny", "curl"}},
+		{[]string{"policy", "check", "--tool", "Bash", "--input", "ls $(id)", "--project", "sample"}, true, []string{"ask", "substitution"}},
+		{[]string{"policy", "check", "--tool", "Edit", "--input", "/etc/passwd", "--project", "sample"}, true, []string{"ask", "outside"}},
+		{[]string{"policy", "check", "--tool", "Bash", "--project", "nowhere"}, false, []string{"no project"}},
+		{[]string{"policy", "test"}, true, []string{"1 recorded call", "1 decided as before"}},
+		{[]string{"policy", "test", "--since", "yesteryear"}, false, []string{"is no time"}},
+		{[]string{"policy"}, false, []string{"check or bot policy test"}},
+	} {
+		out, ok := w.bot(tt.args...)
+		for _, want := range tt.want {
+			if ok != tt.ok || !strings.Contains(out, want) {
+				t.Errorf("bot %s: no %q in\n%s", strings.Join(tt.args, " "), want, out)
+			}
+		}
+	}
+	file := filepath.Join(w.dir, "deckhand.yaml")
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := filepath.Join(t.TempDir(), "changed.yaml")
+	if err := os.WriteFile(changed, bytes.Replace(old, []byte("- allow: Bash(ls *)"), []byte("- allow: [Bash(ls *), Bash(mkdir *)]"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, ok := w.bot("policy", "test", "--config", changed); !ok || !strings.Contains(out, "ask → allow: 1") || !strings.Contains(out, "mkdir recorded") {
+		t.Errorf("the replay: %s", out)
+	}
+}
+
+// TestReportOnApproving: admins see who decides how.
+func TestReportOnApproving(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	thread := w.runs(linus, eng, "", "mkdir reported")
+	w.click(grace, eng, w.card(eng, thread).TS, "approve")
+	w.done(eng, thread, thread)
+	for user, want := range map[string]string{ada: grace, grace: "not an admin"} {
+		var out struct {
+			Ephemerals []map[string]any `json:"ephemerals"`
+		}
+		w.must(http.MethodPost, "/_control/slash", map[string]any{"user": user, "channel": eng, "text": "approvals 7 days", "expect": "ephemeral"}, &out)
+		if got := flatten(any(anys(out.Ephemerals))); !strings.Contains(got, want) {
+			t.Errorf("/deckhand approvals as %s: %s", user, got)
+		}
+	}
+}
+
+// text reads one text from the bot's database.
+func (w *world) text(sql string) string {
+	w.t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, w.DatabaseURL)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // a test's connection
+	var s string
+	if err := conn.QueryRow(ctx, sql).Scan(&s); err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// tamper changes the bot's database as somebody who owns it could.
+func (w *world) tamper(sql string) error {
+	w.t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, w.DatabaseURL)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // a test's connection
+	_, err = conn.PgConn().Exec(ctx, sql).ReadAll()
+	return err
+}

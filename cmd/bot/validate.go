@@ -1,0 +1,227 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"deckhand/internal/agent/policy"
+)
+
+// validation collects what is wrong with a configuration, with positions.
+type validation struct {
+	file  string
+	tree  *ast.File
+	wrong []string
+}
+
+func (v *validation) err() error {
+	if len(v.wrong) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(v.wrong, "\n"))
+}
+
+// add notes a problem at a path such as "$.projects.web.dir".
+func (v *validation) add(at, format string, args ...any) {
+	v.wrong = append(v.wrong, v.where(at)+": "+strings.TrimPrefix(strings.TrimPrefix(at, "$"), ".")+": "+fmt.Sprintf(format, args...))
+}
+
+// where is the position of a path; what is missing is told at its parent.
+func (v *validation) where(at string) string {
+	for p := at; p != ""; p = parent(p) {
+		if pos, ok := v.position(p); ok {
+			return fmt.Sprintf("%s:%d:%d", v.file, pos[0], pos[1])
+		}
+	}
+	return v.file
+}
+
+func parent(p string) string {
+	i := strings.LastIndexAny(p, ".[")
+	if i <= 0 {
+		return ""
+	}
+	return p[:i]
+}
+
+func (v *validation) position(at string) ([2]int, bool) {
+	p, err := yaml.PathString(at)
+	if err != nil {
+		return [2]int{}, false
+	}
+	node, err := p.FilterFile(v.tree)
+	if err != nil || node == nil {
+		return [2]int{}, false
+	}
+	pos := node.GetToken().Position
+	if m, ok := node.(*ast.MappingNode); ok && len(m.Values) > 0 {
+		pos = m.Values[0].Key.GetToken().Position
+	}
+	return [2]int{pos.Line, pos.Column}, true
+}
+
+var (
+	projectName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+	channelID   = regexp.MustCompile(`^[CG][A-Z0-9]{2,}$`)
+	memberID    = regexp.MustCompile(`^[UWS][A-Z0-9]{2,}$`)
+	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// kept are variables that no project may hand to the agent.
+func kept(name string) bool {
+	return strings.HasPrefix(name, "SLACK_") || strings.HasPrefix(name, "PG") || name == "DATABASE_URL"
+}
+
+func (v *validation) check(c config) {
+	if len(c.Projects) == 0 {
+		v.add("$.projects", "there is no project; write one, with its dir or repo")
+	}
+	for _, name := range sorted(c.Projects) {
+		v.project("$.projects."+name, name, c.Projects[name])
+	}
+	if len(c.Channels) == 0 && c.DirectMessages == "" {
+		v.add("$.channels", "no channel has a project, so the bot would answer nowhere; write CHANNEL_ID: project")
+	}
+	for _, id := range sorted(c.Channels) {
+		at := "$.channels." + id
+		if !channelID.MatchString(id) {
+			v.add(at, "%q is not a channel id; write the C… at the end of the channel's link", id)
+		}
+		if _, ok := c.Projects[c.Channels[id].Project]; !ok {
+			v.add(at, "there is no project %q under projects", c.Channels[id].Project)
+		}
+		v.roles(at+".roles", c.Channels[id].Roles)
+	}
+	if c.DirectMessages != "" {
+		if _, ok := c.Projects[c.DirectMessages]; !ok {
+			v.add("$.direct_messages", "there is no project %q under projects", c.DirectMessages)
+		}
+	}
+	v.roles("$.roles", c.Roles)
+	v.policy(c)
+}
+
+func (v *validation) roles(at string, r rolesConfig) {
+	v.members(at+".admins", r.Admins)
+	v.members(at+".approvers", r.Approvers)
+	v.members(at+".users", r.Users)
+}
+
+func (v *validation) members(at string, list []string) {
+	for i, m := range list {
+		if !memberID.MatchString(m) {
+			v.add(fmt.Sprintf("%s[%d]", at, i), "%q is not a user id (U…) or a user group id (S…); Slack shows it in the person's profile, under Copy member ID", m)
+		}
+	}
+}
+
+func (v *validation) policy(c config) {
+	const at = "$.policy"
+	v.onTimeout(at+".on_timeout", c.Policy.OnTimeout)
+	if c.Policy.Quorum < 0 {
+		v.add(at+".quorum", "%d people cannot approve; write 1 or more", c.Policy.Quorum)
+	}
+	for i, r := range c.Policy.Reminders {
+		at := fmt.Sprintf("%s.reminders[%d]", at, i)
+		if r.After <= 0 {
+			v.add(at, "a reminder says after how long, such as after: 1h")
+		}
+		if len(r.To) == 0 {
+			v.add(at, "a reminder says whom to tell: to: thread, approvers or a channel's id")
+		}
+		for _, to := range r.To {
+			if to != "thread" && to != "approvers" && !channelID.MatchString(to) {
+				v.add(at+".to", "%q cannot be told; write thread, approvers or a channel's id (C…)", to)
+			}
+		}
+	}
+	for i, r := range c.Policy.Rules {
+		v.rule(fmt.Sprintf("%s.rules[%d]", at, i), c, r)
+	}
+}
+
+func (v *validation) onTimeout(at, action string) {
+	if !slices.Contains([]string{"", string(policy.Pause), string(policy.DenyOnTimeout)}, action) {
+		v.add(at, "%q is not what can happen; write pause, or deny", action)
+	}
+}
+
+func (v *validation) project(at, name string, p projectConfig) {
+	if !projectName.MatchString(name) {
+		v.add(at, "%q is not a project name; write small letters, digits, - and _", name)
+	}
+	if !slices.Contains([]string{"", "shared", "worktree", "scratch"}, p.Workspace) {
+		v.add(at+".workspace", "%q is not a kind of workspace; write shared, worktree or scratch", p.Workspace)
+	}
+	switch {
+	case p.Workspace == "scratch" && (p.Dir != "" || p.Repo != ""):
+		v.add(at, "a scratch project starts empty; leave out dir and repo")
+	case p.Workspace != "scratch" && (p.Dir == "") == (p.Repo == ""):
+		v.add(at, "write either dir, a folder on this machine, or repo, a git URL")
+	}
+	v.roles(at+".roles", p.Roles)
+	if p.Dir != "" && !filepath.IsAbs(p.Dir) {
+		v.add(at+".dir", "%q is not an absolute path", p.Dir)
+	}
+	if strings.HasPrefix(p.Repo, "-") || strings.HasPrefix(p.Base, "-") {
+		v.add(at, "repo and base must not begin with -")
+	}
+	if !slices.Contains([]string{"", "default", "plan"}, p.PermissionMode) {
+		v.add(at+".permission_mode", "%q is not a mode that Deckhand offers; write default or plan, and say under policy what may run unasked", p.PermissionMode)
+	}
+	for i, e := range p.Env {
+		if !variable.MatchString(e) || kept(e) {
+			v.add(fmt.Sprintf("%s.env[%d]", at, i), "%q cannot be passed on: write the name of a variable, none of Slack's or the database's", e)
+		}
+	}
+}
+
+func (v *validation) rule(at string, c config, r ruleConfig) {
+	set := 0
+	for key, patterns := range map[string]names{"allow": r.Allow, "ask": r.Ask, "deny": r.Deny} {
+		if patterns == nil {
+			continue
+		}
+		set++
+		for _, text := range patterns {
+			if _, err := policy.ParsePattern(text); err != nil {
+				v.add(at+"."+key, "%v", err)
+			}
+		}
+		if len(patterns) == 0 {
+			v.add(at, "the rule names no tool")
+		}
+	}
+	if set != 1 {
+		v.add(at, "a rule has one verdict; write allow, ask or deny, with a pattern or a list of patterns")
+	}
+	for _, p := range r.Projects {
+		if _, ok := c.Projects[p]; !ok {
+			v.add(at+".projects", "there is no project %q under projects", p)
+		}
+	}
+	for _, ch := range r.Channels {
+		if !channelID.MatchString(ch) {
+			v.add(at+".channels", "%q is not a channel id; write the C… at the end of the channel's link", ch)
+		}
+	}
+	asks := r.Approvers != nil || r.Quorum != 0 || r.RequesterMayApprove != nil || r.Timeout != 0 || r.OnTimeout != "" || r.Dangerous
+	if asks && r.Ask == nil {
+		v.add(at, "approvers, quorum, requester_may_approve, timeout, on_timeout and dangerous belong to a rule that asks")
+	}
+	v.members(at+".approvers", r.Approvers)
+	v.onTimeout(at+".on_timeout", r.OnTimeout)
+	switch people := slices.IndexFunc(r.Approvers, func(m string) bool { return strings.HasPrefix(m, "S") }) < 0; {
+	case r.Quorum < 0:
+		v.add(at+".quorum", "%d people cannot approve; write 1 or more", r.Quorum)
+	case people && len(r.Approvers) > 0 && r.Quorum > len(r.Approvers):
+		v.add(at+".quorum", "%d people must approve, but the rule names %d", r.Quorum, len(r.Approvers))
+	}
+}
