@@ -8,8 +8,9 @@
 --   ledger_monthly          the same by month (its first day), for long periods
 --   ledger_channel_daily    both without the people: all other reports
 --   ledger_channel_monthly
---   ledger_thread_daily     a thread's days: the dearest threads of a short period
---   ledger_threads          a thread's whole life: those of a long one
+--   ledger_thread_daily     a thread's days: what it has cost of its life in a period
+--   ledger_threads          a thread's whole life: the dearest threads of all
+--   ledger_openings         how many threads were opened on a day
 --
 -- Each column after the key is a sum over the ledger's column of that name; entries
 -- counts the rows, and estimated_micro_usd is what of micro_usd is of kind
@@ -88,18 +89,31 @@ CREATE TABLE ledger_thread_daily (
 CREATE INDEX ledger_thread_daily_day ON ledger_thread_daily (team_id, booked_on);
 CREATE INDEX ledger_thread_daily_user ON ledger_thread_daily (team_id, user_id, booked_on);
 
--- first_on and last_on are the days of the thread's first and last entry.
+-- first_on and last_on are the first and the last day that the thread has entries
+-- on. opened_on is a day that it has entries on too, the one when it had none yet:
+-- the first, unless a change of the zone let a later entry fall on a day before.
 CREATE TABLE ledger_threads (
     thread_id  bigint PRIMARY KEY,
     team_id    text   NOT NULL,
     project    text   NOT NULL,
     channel_id text   NOT NULL,
+    opened_on  date   NOT NULL,
     first_on   date   NOT NULL,
     last_on    date   NOT NULL,
     LIKE ledger_sums
 ) WITH (fillfactor = 85);
 CREATE INDEX ledger_threads_dearest ON ledger_threads (team_id, micro_usd DESC, thread_id);
-CREATE INDEX ledger_threads_life ON ledger_threads (team_id, first_on, last_on) INCLUDE (project, channel_id);
+CREATE INDEX ledger_threads_first ON ledger_threads (team_id, first_on);
+CREATE INDEX ledger_threads_life ON ledger_threads USING gist (daterange(first_on, last_on, '[]')) WHERE last_on > first_on;
+
+CREATE TABLE ledger_openings (
+    team_id    text   NOT NULL,
+    opened_on  date   NOT NULL,
+    project    text   NOT NULL,
+    channel_id text   NOT NULL,
+    threads    bigint NOT NULL,
+    PRIMARY KEY (team_id, opened_on, project, channel_id)
+) WITH (fillfactor = 70);
 
 DROP TABLE ledger_sums;
 
@@ -129,7 +143,7 @@ BEGIN
         (3, 'ledger_channel_daily', 'team_id, booked_on, project, channel_id, model', '', '', '', ''),
         (4, 'ledger_channel_monthly', 'team_id, booked_on, project, channel_id, model', '', '', '', ''),
         (5, 'ledger_thread_daily', 'thread_id, booked_on, user_id, model', ', team_id, project, channel_id', '', '', ''),
-        (6, 'ledger_threads', 'thread_id', ', team_id, project, channel_id', 'first_on, last_on, ', 'min(booked_on), max(booked_on), ',
+        (6, 'ledger_threads', 'thread_id', ', team_id, project, channel_id', 'opened_on, first_on, last_on, ', 'min(booked_on), min(booked_on), max(booked_on), ',
             'first_on = least(r.first_on, excluded.first_on), last_on = greatest(r.last_on, excluded.last_on), ')
     ) AS v (no, name, key, of, agg, agg_value, merge) ORDER BY no LOOP
         body := body || format($sql$
@@ -143,6 +157,15 @@ $sql$, rollup.name, rollup.key, rollup.of,
             CASE WHEN rollup.name LIKE '%_monthly' THEN replace(rollup.key, 'booked_on', 'date_trunc(''month'', booked_on)::date') ELSE rollup.key END,
             rollup.agg, rollup.agg_value, rollup.merge, named, added);
     END LOOP;
+    -- A thread all of whose entries are new has been opened.
+    body := body || $sql$
+    INSERT INTO ledger_openings AS r (team_id, opened_on, project, channel_id, threads)
+    SELECT t.team_id, t.opened_on, t.project, t.channel_id, count(*)
+    FROM (SELECT thread_id, count(*) AS entries FROM fresh GROUP BY thread_id) f
+    JOIN ledger_threads t ON t.thread_id = f.thread_id AND t.entries = f.entries
+    GROUP BY t.team_id, t.opened_on, t.project, t.channel_id ORDER BY t.team_id, t.opened_on, t.project, t.channel_id
+    ON CONFLICT (team_id, opened_on, project, channel_id) DO UPDATE SET threads = r.threads + excluded.threads;
+$sql$;
     EXECUTE format('CREATE FUNCTION ledger_roll_up() RETURNS trigger LANGUAGE plpgsql AS %L', E'BEGIN' || body || E'    RETURN NULL;\nEND');
 END
 $do$;
@@ -170,10 +193,12 @@ CREATE TRIGGER ledger_rollup_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE
     FOR EACH STATEMENT EXECUTE FUNCTION ledger_rollup_guard();
 CREATE TRIGGER ledger_rollup_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON ledger_threads
     FOR EACH STATEMENT EXECUTE FUNCTION ledger_rollup_guard();
+CREATE TRIGGER ledger_rollup_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON ledger_openings
+    FOR EACH STATEMENT EXECUTE FUNCTION ledger_rollup_guard();
 
 -- +goose Down
 DROP TRIGGER ledger_roll_up ON ledger;
-DROP TABLE ledger_daily, ledger_monthly, ledger_channel_daily, ledger_channel_monthly, ledger_thread_daily, ledger_threads;
+DROP TABLE ledger_daily, ledger_monthly, ledger_channel_daily, ledger_channel_monthly, ledger_thread_daily, ledger_threads, ledger_openings;
 DROP FUNCTION ledger_roll_up, ledger_rollup_guard;
 DROP AGGREGATE ledger_sum(bigint);
 DROP INDEX approvals_turn;

@@ -112,8 +112,6 @@ func beginsDay(t time.Time, zone *time.Location) bool {
 	return dayIn(t, zone) != dayIn(t.Add(-time.Microsecond), zone)
 }
 
-func (b booked) days() int64 { return max(0, b.end.sinceEpoch()-b.first.sinceEpoch()) }
-
 // months returns the whole months in b, from first until before end, which are
 // days too; first is not before end when there are none.
 func (b booked) months() (first, end day) {

@@ -52,10 +52,6 @@ var groupKeys = map[CostGroup]string{
 	ByMonth:   "date_trunc('month', booked_on)::date",
 }
 
-// wideDays is how long a period must be for the dearest threads to be found by
-// their lives (costliestThreads) instead of by their days.
-const wideDays = 62
-
 func (s *Store) costs(ctx context.Context, q CostQuery, raw bool) (CostReport, error) {
 	if _, ok := groupKeys[q.By]; !ok {
 		return CostReport{}, fmt.Errorf("sum the ledger: no group %q", q.By)
@@ -76,7 +72,7 @@ func (s *Store) costs(ctx context.Context, q CostQuery, raw bool) (CostReport, e
 			return err
 		}
 		var err error
-		if !raw && q.By == ByThread && q.Limit > 0 && q.ThreadID == 0 && len(q.Users) == 0 && len(q.Models) == 0 && period.days() > wideDays {
+		if !raw && q.By == ByThread && q.Limit > 0 && q.ThreadID == 0 && len(q.Users) == 0 && len(q.Models) == 0 {
 			out, err = costliestThreads(ctx, tx, q, period)
 		} else {
 			out, err = costLines(ctx, tx, q, period, raw)
@@ -289,10 +285,11 @@ func (l *CostLine) subtract(o CostLine) {
 	l.ContractMicroUSD -= o.ContractMicroUSD
 }
 
-// costliestThreads finds the dearest threads of a long period without summing up
-// all of them. A thread whose life lies within the whole days has cost what its
-// life has cost, and those are indexed by that; only the threads that cross the
-// period's ends, or lie at its edges, are summed up by their days.
+// costliestThreads finds the dearest threads of a period without summing up all of
+// them. A thread whose life lies within the whole days has cost what its life has
+// cost, and those are indexed by that; only the threads that cross the period's
+// ends, or lie at its edges, are summed up by their days. How many there are follows
+// from how many were opened.
 func costliestThreads(ctx context.Context, tx pgx.Tx, q CostQuery, p booked) (CostReport, error) {
 	total := q
 	total.By = ByNothing
@@ -302,29 +299,31 @@ func costliestThreads(ctx context.Context, tx pgx.Tx, q CostQuery, p booked) (Co
 	}
 	c := costSQL{q: q}
 	first, end := c.arg(p.first.String())+"::date", c.arg(p.end.String())+"::date"
-	crossing := []string{
-		"SELECT thread_id FROM ledger_threads WHERE " + c.where("last_on > first_on", "first_on < "+first, "last_on >= "+first),
-		"SELECT thread_id FROM ledger_threads WHERE " + c.where("last_on > first_on", "first_on < "+end, "last_on >= "+end),
-	}
-	parts := []string{
-		"SELECT d.thread_id AS k, " + plainColumns + " FROM crossing JOIN ledger_thread_daily d ON d.thread_id = crossing.thread_id AND " + c.within(p.first, p.end),
+	var crossing []string
+	for _, bound := range []string{first, end} {
+		crossing = append(crossing, "SELECT thread_id FROM ledger_threads WHERE "+c.where(
+			"last_on > first_on", "daterange(first_on, last_on, '[]') @> "+bound, "first_on < "+bound))
 	}
 	for _, e := range p.edges {
 		crossing = append(crossing, "SELECT thread_id FROM ledger WHERE "+c.where(c.atEdge(e)))
 	}
-	parts = append(parts, c.edges(p)...)
-	inside := "FROM ledger_threads WHERE " + c.where("first_on >= "+first, "last_on < "+end)
+	parts := append(c.edges(p), "SELECT d.thread_id AS k, "+plainColumns+
+		" FROM crossing JOIN ledger_thread_daily d ON d.thread_id = crossing.thread_id AND "+c.within(p.first, p.end))
 	dearest := " ORDER BY " + c.order() + c.limit()
 	sql := `WITH crossing AS MATERIALIZED (` + strings.Join(crossing, " UNION ") + `),
 		crossed AS MATERIALIZED (SELECT k, ` + summedColumns + ` FROM (` + strings.Join(parts, " UNION ALL ") + `) p GROUP BY k),
 		top AS (
 			SELECT * FROM (
-				(SELECT thread_id AS k, ` + plainColumns + ` ` + inside + ` ORDER BY micro_usd DESC, thread_id` + c.limit() + `)
+				(SELECT thread_id AS k, ` + plainColumns + ` FROM ledger_threads WHERE ` + c.where("first_on >= "+first, "last_on < "+end) + `
+					ORDER BY micro_usd DESC, thread_id` + c.limit() + `)
 				UNION ALL
 				(SELECT * FROM crossed` + dearest + `)) both_kinds` + dearest + `)
 		` + c.shown() + `
 		UNION ALL
-		SELECT 0, '', '', '', '', '', (SELECT count(*) ` + inside + `) + (SELECT count(*) FROM crossed), ` + strings.Repeat("0, ", len(sumColumns)-1) + `0`
+		SELECT 0, '', '', '', '', '',
+			(SELECT COALESCE(sum(threads), 0)::bigint FROM ledger_openings WHERE ` + c.where("opened_on >= "+first, "opened_on < "+end) + `) +
+			(SELECT count(*) FROM crossed JOIN ledger_threads t ON t.thread_id = k WHERE NOT (opened_on >= ` + first + ` AND opened_on < ` + end + `)),
+			` + strings.Repeat("0, ", len(sumColumns)-1) + `0`
 	rows, err := collect[costRow](tx.Query(ctx, sql, c.args...))
 	if err != nil {
 		return CostReport{}, err

@@ -283,7 +283,7 @@ func (b *bench) promptIn(t *testing.T, w int) {
 }
 
 // rollups are the tables that follow the ledger.
-var rollups = []string{"ledger_daily", "ledger_monthly", "ledger_channel_daily", "ledger_channel_monthly", "ledger_thread_daily", "ledger_threads"}
+var rollups = []string{"ledger_daily", "ledger_monthly", "ledger_channel_daily", "ledger_channel_monthly", "ledger_thread_daily", "ledger_threads", "ledger_openings"}
 
 func TestNobodyWritesTheBooksByHand(t *testing.T) {
 	t.Parallel()
@@ -295,7 +295,7 @@ func TestNobodyWritesTheBooksByHand(t *testing.T) {
 		`UPDATE threads SET project = 'another'`,
 	}
 	for _, table := range rollups {
-		refused = append(refused, `UPDATE `+table+` SET micro_usd = 0`, `DELETE FROM `+table, `TRUNCATE `+table, `INSERT INTO `+table+` SELECT * FROM `+table+` WHERE false`)
+		refused = append(refused, `UPDATE `+table+` SET project = 'x'`, `DELETE FROM `+table, `TRUNCATE `+table, `INSERT INTO `+table+` SELECT * FROM `+table+` WHERE false`)
 	}
 	for _, sql := range refused {
 		if _, err := pool.Exec(t.Context(), sql); err == nil {
@@ -336,6 +336,7 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		{"a day too many", `UPDATE ledger_channel_daily SET booked_on = booked_on + 1`, "ledger_channel_daily", []string{"ledger_channel_daily null", "ledger_channel_daily {"}},
 		{"a thread's day", `UPDATE ledger_thread_daily SET turns = 2`, "ledger_thread_daily", []string{`ledger_thread_daily {"turns":1} {"turns":2}`}},
 		{"a thread's life", `UPDATE ledger_threads SET first_on = '2020-01-01'`, "ledger_threads", []string{`ledger_threads {"first_on":`}},
+		{"an opening", `UPDATE ledger_openings SET threads = 2`, "ledger_openings", []string{`ledger_openings {"threads":1} {"threads":2}`}},
 		{"a turn", `UPDATE turns SET cost_micro_usd = 4`, "turns", []string{`turns {"cost_micro_usd":5} {"cost_micro_usd":4}`}},
 		{"a chain", `UPDATE ledger SET total_before = 10, total_after = 15`, "ledger", []string{`baseline {"at_most":0} {"at_most":10}`}},
 		{"an amount", `UPDATE ledger SET micro_usd = 6, total_after = 6`, "ledger", []string{

@@ -15,7 +15,7 @@ import (
 type RollupDifference struct {
 	// Check says what was compared: a roll-up's table (ledger_daily, ledger_monthly,
 	// ledger_channel_daily, ledger_channel_monthly, ledger_thread_daily,
-	// ledger_threads), "chain" (the running totals of a model in an epoch), "baseline"
+	// ledger_threads, ledger_openings), "chain" (the running totals of a model in an epoch), "baseline"
 	// (what an epoch started from), "turns" (a turn's own cost, and that it counts
 	// once) or "audit" (a turn's cost as the audit tells it).
 	Check string
@@ -76,6 +76,16 @@ func ledgerChecks() []ledgerCheck {
 		rollupCheck("ledger_channel_monthly", "team_id, booked_on, project, channel_id, model", "date_trunc('month', booked_on)::date"),
 		rollupCheck("ledger_thread_daily", "thread_id, booked_on, user_id, model, team_id, project, channel_id", "booked_on"),
 		rollupCheck("ledger_threads", "thread_id, team_id, project, channel_id", "", "min(booked_on) AS first_on", "max(booked_on) AS last_on"),
+		{"ledger_openings", `
+			SELECT jsonb_build_object('team_id', team_id, 'opened_on', opened_on, 'project', project, 'channel_id', channel_id) AS key,
+				jsonb_build_object('threads', COALESCE(w.threads, 0)) AS want, jsonb_build_object('threads', COALESCE(g.threads, 0)) AS got
+			FROM (
+				SELECT team_id, opened_on, project, channel_id, count(*) AS threads
+				FROM ledger_threads t
+				WHERE ($1 = '' OR team_id = $1) AND EXISTS (SELECT FROM ledger_thread_daily d WHERE d.thread_id = t.thread_id AND d.booked_on = t.opened_on)
+				GROUP BY team_id, opened_on, project, channel_id) w
+			FULL JOIN (SELECT * FROM ledger_openings WHERE $1 = '' OR team_id = $1) g USING (team_id, opened_on, project, channel_id)
+			WHERE w.threads IS DISTINCT FROM g.threads`},
 		{"chain", `
 			SELECT jsonb_build_object('session_id', session_id, 'epoch', epoch, 'model', model, 'ledger', id) AS key,
 				jsonb_build_object('total_before', COALESCE(last, total_before), 'micro_usd', total_after - total_before) AS want,

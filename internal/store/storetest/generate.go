@@ -70,7 +70,7 @@ func GenerateLedger(ctx context.Context, url string, rows int, seed uint64) erro
 	}
 	if _, err := conn.Exec(ctx, `
 		VACUUM (ANALYZE) threads, sessions, epochs, turns, ledger, ledger_daily, ledger_monthly, ledger_channel_daily, ledger_channel_monthly,
-			ledger_thread_daily, ledger_threads`); err != nil {
+			ledger_thread_daily, ledger_threads, ledger_openings`); err != nil {
 		return fmt.Errorf("vacuum: %w", err)
 	}
 	return nil
