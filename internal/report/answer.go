@@ -1,0 +1,290 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"deckhand/internal/store"
+)
+
+// Ledger is where the figures come from: a [store.Store].
+type Ledger interface {
+	Costs(ctx context.Context, q store.CostQuery) (store.CostReport, error)
+}
+
+const (
+	maxLines   = 5000 // that an answer has of its own; thousands of people fit
+	topThreads = 5
+)
+
+// Answer is what a [Question] came to. It holds ids and no names; those come from
+// [Names] when it is written out. All amounts are micro-USD.
+type Answer struct {
+	Question Question
+	// By is what Lines are by: what was asked for, or what Ask chose.
+	By store.CostGroup
+	// Previous is the period that figures are compared with.
+	Previous Period
+	// Total is the whole of the period.
+	Total Line
+	// Lines are dearest first; days and months in their order.
+	Lines []Line
+	// Rest sums up the More lines that were too many for Lines.
+	Rest Line
+	More int
+	// Series is the spend over time, without gaps.
+	Series Series
+	// Threads are the dearest threads, at most five; none when one thread was asked about.
+	Threads []Line
+}
+
+// Line is a sum with what it means.
+type Line struct {
+	store.CostLine
+	// Share is the line's part of the total, from 0 to 1; 0 if the total is not positive.
+	Share float64
+	// Before is what the same cost in the period before. It says nothing unless
+	// Compared is true: days and threads are not compared.
+	Before   int64
+	Compared bool
+}
+
+// Empty reports whether nothing at all was booked in the period.
+func (a Answer) Empty() bool { return a.Total.Entries == 0 && a.Total.MicroUSD == 0 }
+
+// HasContract reports whether any amount is by the team's own prices.
+func (a Answer) HasContract() bool {
+	return a.Total.ContractMicroUSD != 0 || slices.ContainsFunc(a.Lines, func(l Line) bool { return l.ContractMicroUSD != 0 })
+}
+
+// Change is by how much the line's cost differs from the period before. ok is false
+// if it is not compared.
+func (l Line) Change() (microUSD int64, ok bool) { return l.MicroUSD - l.Before, l.Compared }
+
+// ChangePercent is the change in percent of the period before. ok is false if the
+// line is not compared, or if there was nothing to compare it with.
+func (l Line) ChangePercent() (percent float64, ok bool) {
+	if !l.Compared || l.Before <= 0 {
+		return 0, false
+	}
+	return float64(l.MicroUSD-l.Before) * 100 / float64(l.Before), true
+}
+
+// PerTurn is the cost of a turn, rounded. ok is false if there was none.
+func (l Line) PerTurn() (microUSD int64, ok bool) { return per(l.MicroUSD, l.Turns) }
+
+// PerApproved is the cost of a change that was approved, rounded. ok is false if
+// there was none.
+func (l Line) PerApproved() (microUSD int64, ok bool) { return per(l.MicroUSD, l.Approved) }
+
+func per(amount, n int64) (int64, bool) {
+	if n <= 0 {
+		return 0, false
+	}
+	half := n / 2
+	if amount < 0 {
+		half = -half
+	}
+	return (amount + half) / n, true
+}
+
+// Top is the answer's lines cut to at most n, n > 0, with the others summed up and
+// counted. Days and months are cut like the rest: the dearest stay, in their order.
+func (a Answer) Top(n int) (lines []Line, others Line, more int) {
+	others, more = a.Rest, a.More
+	if len(a.Lines) <= n {
+		return a.Lines, others, more
+	}
+	keep := slices.Clone(a.Lines)
+	slices.SortStableFunc(keep, func(x, y Line) int { return compare(y.MicroUSD, x.MicroUSD) })
+	kept := make(map[string]bool, n)
+	for _, l := range keep[:n] {
+		kept[l.Key] = true
+	}
+	for _, l := range a.Lines {
+		if kept[l.Key] {
+			lines = append(lines, l)
+			continue
+		}
+		others = join(others, l, more == 0)
+		more++
+	}
+	return lines, others, more
+}
+
+func compare(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// join adds l to a sum, which is compared as long as all of it is.
+func join(sum, l Line, first bool) Line {
+	sum.add(l.CostLine)
+	sum.Share += l.Share
+	sum.Before += l.Before
+	sum.Compared = l.Compared && (first || sum.Compared)
+	sum.Key = ""
+	return sum
+}
+
+func (l *Line) add(c store.CostLine) {
+	l.Turns += c.Turns
+	l.Approved += c.Approved
+	l.Entries += c.Entries
+	l.Input += c.Input
+	l.Output += c.Output
+	l.CacheRead += c.CacheRead
+	l.CacheWrite5m += c.CacheWrite5m
+	l.CacheWrite1h += c.CacheWrite1h
+	l.WebSearches += c.WebSearches
+	l.MicroUSD += c.MicroUSD
+	l.EstimatedMicroUSD += c.EstimatedMicroUSD
+	l.ContractMicroUSD += c.ContractMicroUSD
+}
+
+// Ask puts a question to the ledger of a team. If the question leaves open what to
+// break the costs down by, Ask takes the first of several groupings that has more
+// than one line: people, projects, channels, models, as far as they are not what was
+// asked about.
+func Ask(ctx context.Context, ledger Ledger, q Question, team string) (Answer, error) {
+	if q.Period.loc == nil {
+		return Answer{}, errors.New("ask for costs: the question has no period; Parse gives it one")
+	}
+	a := Answer{Question: q, Previous: q.Period.Previous()}
+	var now store.CostReport
+	for _, by := range groupingsFor(q) {
+		var err error
+		if now, err = ledger.Costs(ctx, q.query(team, q.Period, by, limitOf(by))); err != nil {
+			return Answer{}, fmt.Errorf("ask for costs by %s: %w", by, err)
+		}
+		a.By = by
+		if len(now.Lines) > 1 || now.Total.Entries == 0 {
+			break
+		}
+	}
+
+	var before, series, threads store.CostReport
+	unit, seriesBy := unitFor(q.Period)
+	g, ctx := errgroup.WithContext(ctx)
+	ask := func(into *store.CostReport, p Period, by store.CostGroup, limit int) {
+		g.Go(func() error {
+			var err error
+			if *into, err = ledger.Costs(ctx, q.query(team, p, by, limit)); err != nil {
+				return fmt.Errorf("ask for costs of %s by %s: %w", p.Name, by, err)
+			}
+			return nil
+		})
+	}
+	beforeBy := a.By
+	if !hasBefore(a.By) {
+		beforeBy = store.ByNothing
+	}
+	ask(&before, a.Previous, beforeBy, limitOf(beforeBy))
+	switch {
+	case now.Total.Entries == 0: // nothing to show over time either
+	case seriesBy == a.By:
+		series = now
+	default:
+		ask(&series, q.Period, seriesBy, 0)
+	}
+	switch {
+	case now.Total.Entries == 0 || q.ThreadID != 0:
+	case a.By == store.ByThread:
+		threads.Lines = now.Lines[:min(topThreads, len(now.Lines))]
+	default:
+		ask(&threads, q.Period, store.ByThread, topThreads)
+	}
+	if err := g.Wait(); err != nil {
+		return Answer{}, err
+	}
+
+	a.fill(now, before)
+	a.Series = newSeries(q.Period, unit, series.Lines)
+	for _, l := range threads.Lines {
+		a.Threads = append(a.Threads, Line{CostLine: l, Share: share(l.MicroUSD, now.Total.MicroUSD)})
+	}
+	return a, nil
+}
+
+// fill takes over the figures and compares them.
+func (a *Answer) fill(now, before store.CostReport) {
+	total := now.Total.MicroUSD
+	a.Total = Line{CostLine: now.Total, Before: before.Total.MicroUSD, Compared: true}
+	a.Total.Share = share(total, total)
+	a.Rest, a.More = Line{CostLine: now.Rest, Share: share(now.Rest.MicroUSD, total)}, now.More
+	then := make(map[string]int64, len(before.Lines))
+	for _, l := range before.Lines {
+		then[l.Key] = l.MicroUSD
+	}
+	for _, l := range now.Lines {
+		was, known := then[l.Key]
+		a.Lines = append(a.Lines, Line{
+			CostLine: l, Share: share(l.MicroUSD, total),
+			Before: was, Compared: hasBefore(a.By) && (known || before.More == 0),
+		})
+	}
+}
+
+func share(part, total int64) float64 {
+	if total <= 0 {
+		return 0
+	}
+	return float64(part) / float64(total)
+}
+
+// hasBefore reports whether a line of the group can be set against the same one a
+// period ago: a day happens once, and a thread is rarely talked in for long.
+func hasBefore(by store.CostGroup) bool {
+	switch by {
+	case store.ByUser, store.ByChannel, store.ByProject, store.ByModel:
+		return true
+	case store.ByNothing, store.ByThread, store.ByDay, store.ByMonth:
+	}
+	return false
+}
+
+func limitOf(by store.CostGroup) int {
+	switch by {
+	case store.ByNothing, store.ByDay, store.ByMonth:
+		return 0
+	case store.ByThread:
+		return 1000
+	case store.ByUser, store.ByChannel, store.ByProject, store.ByModel:
+	}
+	return maxLines
+}
+
+// groupingsFor are the groupings to try, the most telling first. What was narrowed
+// to one has one line and tells nothing.
+func groupingsFor(q Question) []store.CostGroup {
+	if q.By != store.ByNothing {
+		return []store.CostGroup{q.By}
+	}
+	var several, open []store.CostGroup
+	for _, f := range []struct {
+		by  store.CostGroup
+		ids []string
+	}{{store.ByUser, q.Users}, {store.ByProject, q.Projects}, {store.ByChannel, q.Channels}, {store.ByModel, q.Models}} {
+		inThread := q.ThreadID != 0 && (f.by == store.ByProject || f.by == store.ByChannel)
+		switch {
+		case len(f.ids) > 1:
+			several = append(several, f.by)
+		case len(f.ids) == 0 && !inThread:
+			open = append(open, f.by)
+		}
+	}
+	all := append(several, open...)
+	if len(all) == 0 {
+		return []store.CostGroup{store.ByDay}
+	}
+	return all
+}

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"deckhand/internal/store"
+)
+
+// csvHeader names the columns. New ones go to the end: spreadsheets refer to places.
+var csvHeader = []string{
+	"from", "to", "group", "id", "name", "channel_id", "channel_name", "thread_ts", "project", "turns", "approved",
+	"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "web_searches",
+	"micro_usd", "usd", "estimated_micro_usd", "contract_micro_usd", "previous_micro_usd",
+}
+
+// CSV writes an answer's lines as comma-separated values (RFC 4180), with the exact
+// figures and without a total, so that the columns can be summed. The days in "from"
+// and "to" both belong to the line. What was too many to list is one line without an
+// id. Names cannot be taken for formulas by a spreadsheet.
+func CSV(w io.Writer, a Answer, names Names) error {
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	write := func(record []string) {
+		// An error stays with the writer until Flush.
+		_ = out.Write(record)
+	}
+	write(csvHeader)
+	for _, l := range a.Lines {
+		name := a.Name(a.By, l, names)
+		if a.By == store.ByThread {
+			name = ""
+		}
+		write(csvRecord(a, l, name, names))
+	}
+	if a.More > 0 {
+		write(csvRecord(a, a.Rest, plural(int64(a.More), "other", "others"), names))
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write csv: %w", err)
+	}
+	return nil
+}
+
+func csvRecord(a Answer, l Line, name string, names Names) []string {
+	p := a.Question.Period
+	from, to := isoDay(p.first), isoDay(p.end.AddDate(0, 0, -1))
+	switch a.By {
+	case store.ByDay:
+		from, to = l.Key, l.Key
+	case store.ByMonth:
+		if month, err := time.Parse("2006-01", l.Key); err == nil {
+			from, to = isoDay(later(month, p.first)), isoDay(earlier(addMonths(month, 1), p.end).AddDate(0, 0, -1))
+		}
+	case store.ByNothing, store.ByUser, store.ByChannel, store.ByProject, store.ByModel, store.ByThread:
+	}
+	channel, channelLabel, ts, project := "", "", "", ""
+	if l.ThreadKey.ChannelID != "" {
+		channel, ts, project = l.ThreadKey.ChannelID, l.ThreadKey.ThreadTS, l.Project
+		channelLabel = channelName(channel, names)
+	}
+	before := ""
+	if l.Compared {
+		before = strconv.FormatInt(l.Before, 10)
+	}
+	record := []string{from, to, string(a.By), inert(l.Key), inert(name), inert(channel), inert(channelLabel), inert(ts), inert(project)}
+	for _, n := range []int64{
+		l.Turns, l.Approved, l.Input, l.Output, l.CacheRead, l.CacheWrite5m, l.CacheWrite1h, l.WebSearches, l.MicroUSD,
+	} {
+		record = append(record, strconv.FormatInt(n, 10))
+	}
+	return append(record, exactUSD(l.MicroUSD), strconv.FormatInt(l.EstimatedMicroUSD, 10), strconv.FormatInt(l.ContractMicroUSD, 10), before)
+}
+
+// inert keeps a spreadsheet from running a name as a formula.
+func inert(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r\n", rune(s[0])) {
+		return "'" + s
+	}
+	// Full-width signs are formulas to some.
+	for _, sign := range []string{"＝", "＋", "－", "＠"} {
+		if strings.HasPrefix(s, sign) {
+			return "'" + s
+		}
+	}
+	return s
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

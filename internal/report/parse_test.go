@@ -1,0 +1,345 @@
+package report
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestQuestionsAreUnderstood(t *testing.T) {
+	t.Parallel()
+	o := saturday(t)
+	for said, want := range map[string]string{
+		"":                     "this month",
+		"costs":                "this month",
+		"Today.":               "today",
+		"TODAY":                "today",
+		"yesterday's costs":    "yesterday",
+		"this week":            "this week",
+		"the last week":        "last week",
+		"previous month!":      "last month",
+		"this year":            "this year",
+		"ytd by month":         "this year by month",
+		"last quarter":         "last quarter",
+		"2026":                 "2026",
+		"2026-10":              "2026-10",
+		"2026/10/3":            "2026-10-03",
+		"October":              "2026-10",
+		"in october":           "2026-10",
+		"December":             "2025-12", // this year's has not begun
+		"last October":         "2026-10",
+		"last November":        "2025-11", // this one is still running
+		"October 2024":         "2024-10",
+		"3 October":            "2026-10-03",
+		"3rd of October, 2025": "2025-10-03",
+		"Oct 3rd":              "2026-10-03",
+		"December 24":          "2025-12-24",
+		"29 February":          "2024-02-29", // the latest there was
+		"Q3":                   "2026-Q3",
+		"2025-Q4":              "2025-Q4",
+		"q4 2025":              "2025-Q4",
+		"Saturday":             "2026-11-21",
+		"last Saturday":        "2026-11-14",
+		"Monday":               "2026-11-16",
+		"last 7 days":          "last 7 days",
+		"past seven days":      "last 7 days",
+		"7 days":               "last 7 days",
+		"last 1 day":           "last 1 day",
+		"last 3 weeks":         "last 3 weeks",
+		"last 12 months":       "last 12 months",
+		"since 2026-10-01":     "since 2026-10-01",
+		"since Monday":         "since 2026-11-16",
+		"since last month":     "since 2026-10-01",
+		"from October":         "since 2026-10-01",
+
+		"from 2026-10-01 to 2026-10-15":     "from 2026-10-01 to 2026-10-15",
+		"2026-10-01..2026-10-15":            "from 2026-10-01 to 2026-10-15",
+		"2026-10-01–2026-10-15":             "from 2026-10-01 to 2026-10-15",
+		"2026-10-01 - 2026-10-15":           "from 2026-10-01 to 2026-10-15",
+		"between October and November":      "from 2026-10-01 to 2026-11-30",
+		"from November to February":         "from 2025-11-01 to 2026-02-28",
+		"from Monday to Wednesday":          "from 2026-11-16 to 2026-11-18",
+		"from Wednesday until Monday":       "from 2026-11-11 to 2026-11-16",
+		"from 3 October to 5 November 2026": "from 2026-10-03 to 2026-11-05",
+		"since 2026-10-01 until yesterday":  "from 2026-10-01 to 2026-11-20",
+
+		"by user":               "this month by user",
+		"per users last month":  "last month by user",
+		"last month per person": "last month by user",
+		"grouped by project":    "this month by project",
+		"Monthly, this year":    "this year by month",
+		"by day":                "this month by day",
+
+		"for <@U1|ann>":                      "this month for <@U1>",
+		"<@U2>, <@U1> and <@U2>":             "this month for <@U1> for <@U2>",
+		"for<@U1>":                           "this month for <@U1>",
+		"user U0BOB":                         "this month for <@U0BOB>",
+		"for U012AB3CD":                      "this month for <@U012AB3CD>",
+		"in <#C1|general and all> last week": "last week for <#C1>",
+		"for <#C1>":                          "this month for <#C1>",
+		"channel C0GENERAL by user":          "this month by user for <#C0GENERAL>",
+		"for me":                             "this month for <@U0ANN>",
+		"show me my costs this week":         "this week for <@U0ANN>",
+		"for this thread":                    "this month for this thread",
+		"this thread by day":                 "this month by day for this thread",
+		"for everyone":                       "this month for everyone",
+		"for the whole team":                 "this month for everyone",
+
+		"for project web":                        "this month for project web",
+		"project WEB":                            "this month for project web",
+		"web last month":                         "last month for project web",
+		"projects web, api and shop-floor today": "today for project api for project shop-floor for project web",
+		"project today":                          "this month for project today",
+		`for project "shop-floor".`:              "this month for project shop-floor",
+		"project web and last week":              "last week for project web",
+
+		"for model opus":                           "this month for model claude-opus-4-5-20251101",
+		"sonnet 4.5 by day":                        "this month by day for model claude-sonnet-4-5-20250929",
+		"for sonnet":                               "this month for model claude-sonnet-4-20250514 for model claude-sonnet-4-5-20250929",
+		"model claude-haiku-4-5, and opus":         "this month for model claude-haiku-4-5 for model claude-opus-4-5-20251101",
+		"for Claude Opus 4.5 since yesterday":      "since 2026-11-20 for model claude-opus-4-5-20251101",
+		"for 2026-10 for everyone as a CSV file":   "2026-10 for everyone with csv",
+		"by model, with the csv attached":          "this month by model with csv",
+		"csv":                                      "this month with csv",
+		"with csv for me by day from 1 October to": "",
+
+		"by user for <@U1|ann> in <#C1|general>, last month, for project web and api.": "last month by user for <@U1> for <#C1> for project api for project web",
+	} {
+		q, err := Parse(said, o)
+		switch {
+		case want == "":
+			if err == nil {
+				t.Errorf("Parse(%q) = %s, want an error", said, q)
+			}
+		case err != nil:
+			t.Errorf("Parse(%q): %v", said, err)
+		case q.String() != want:
+			t.Errorf("Parse(%q) = %s, want %s", said, q, want)
+		}
+	}
+}
+
+func TestMisunderstandingsAreSaid(t *testing.T) {
+	t.Parallel()
+	o := saturday(t)
+	for said, want := range map[string]string{
+		"lost month":                            "I don't know the period “lost month”. Did you mean “last month”?",
+		"last moth":                             "I don't know the period “last moth”. Did you mean “last month”?",
+		"octobre":                               "Did you mean “October”?",
+		"yesterdya":                             "Did you mean “yesterday”?",
+		"by usr":                                "I don't know the grouping “by usr”. Did you mean “by user”?",
+		"by colour":                             "I can group by user, channel, project, model, thread, day or month.",
+		"by week":                               "not by week",
+		"by":                                    "By what?",
+		"by user by model":                      "one thing at a time: by user or by model. I understood “by user”.",
+		"by user and model":                     "one thing at a time",
+		"for":                                   "“For” whom or what?",
+		"for bob":                               "I don't know whom or what “bob” is. I know: for @somebody",
+		"for @bob":                              "I cannot find “@bob” by name",
+		"last month for project wbe":            "There is no project “wbe”. Did you mean “web”? I understood “last month”.",
+		"project mars":                          "There is web, api, shop-floor, today.",
+		"wbe":                                   "Did you mean the project “web”?",
+		"project":                               "Which project?",
+		"model gpt":                             "There is no model “gpt”.",
+		"user bob":                              "I cannot find “bob” by name",
+		"2026-13":                               "There is no month 13: write 2026-01 to 2026-12.",
+		"2026-00":                               "There is no month 00",
+		"2026-02-30":                            "February 2026 has 28 days, so there is no day 30.",
+		"2026-02-00":                            "there is no day 0",
+		"30 February":                           "February has no day 30.",
+		"29 February 2026":                      "February 2026 has 28 days",
+		"Q5":                                    "There is no quarter 5",
+		"2027-01":                               "“2027-01” has not begun.",
+		"2026-11-22":                            "“2026-11-22” has not begun.",
+		"tomorrow":                              "“tomorrow” has not begun.",
+		"next month":                            "“next month” has not begun.",
+		"from 2026-12-01 to 2026-12-24":         "“from 2026-12-01 to 2026-12-24” has not begun.",
+		"since tomorrow":                        "“since tomorrow” has not begun.",
+		"from 2026-10-15 to 2026-10-01":         "Thursday, 15 October 2026 comes after Thursday, 1 October 2026: write the earlier one first.",
+		"from 1526 to 2026":                     "“from 1526 to 2026” is too long: I can report on up to 5 years at a time.",
+		"1526":                                  "is too long ago",
+		"last 0 days":                           "“last 0 days” is no time at all: write 1 or more.",
+		"last -3 weeks":                         "is no time at all",
+		"last 99999999999999999999 days":        "is too long: I can look back 1825 days at most.",
+		"last 6 years":                          "is too long: I can look back 5 years at most.",
+		"all time":                              "up to 5 years at a time",
+		"last 24 hours":                         "whole days",
+		"today last month":                      "one period at a time: today or last month. I understood “today”.",
+		"until Friday":                          "I know the end of the period, and not its beginning",
+		"from Monday to the moon":               "I do not understand where the period ends",
+		"since":                                 "“Since” when?",
+		"from foo":                              "I don't know the time “foo” after “from”.",
+		"last":                                  "“Last” what?",
+		"last summer":                           "I don't know the period “last summer”.",
+		"month":                                 "Which month?",
+		"10/3/2026":                             "Write days as 2026-10-03",
+		"for everyone for <@U1>":                "contradict each other",
+		"last week by user on the moon":         "I don't know the word “moon”. I understood “last week by user”.",
+		`"strange name"`:                        "I don't know what “strange name” is.",
+		strings.Repeat("by user ", 1000):        "too long",
+		strings.Repeat("<@U1>", 1):              "",
+		"ab" + strings.Repeat("\U0010ffff", 90): "I don't know the word",
+	} {
+		_, err := Parse(said, o)
+		if want == "" {
+			if err != nil {
+				t.Errorf("Parse(%q): %v", said, err)
+			}
+			continue
+		}
+		var p *ParseError
+		if !errors.As(err, &p) {
+			t.Errorf("Parse(%q) gave %v, want a ParseError", said, err)
+			continue
+		}
+		if !strings.Contains(p.Sentence, want) || !strings.Contains(p.Sentence, "For example: ") || !utf8.ValidString(p.Sentence) {
+			t.Errorf("Parse(%q) says %q, want it to say %q and give examples", said, p.Sentence, want)
+		}
+	}
+}
+
+func TestTheExamplesOfAnErrorAreUnderstood(t *testing.T) {
+	t.Parallel()
+	for _, asker := range []string{"U0ANN", ""} {
+		o := saturday(t)
+		o.Asker = asker
+		_, err := Parse("gibberish", o)
+		if err == nil {
+			t.Fatal("gibberish is understood")
+		}
+		_, list, _ := strings.Cut(err.Error(), "For example: ")
+		n := 0
+		for _, part := range strings.Split(list, "“")[1:] {
+			example, _, _ := strings.Cut(part, "”")
+			if _, err := Parse(example, o); err != nil {
+				t.Errorf("the example %q: %v", example, err)
+			}
+			n++
+		}
+		if n != 3 {
+			t.Errorf("%d examples in %q", n, list)
+		}
+	}
+}
+
+func TestATextThatIsNoQuestionHasNothingUnderstood(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"are wrong in the invoice module, fix that", "explosion in module billing"} {
+		_, err := Parse(text, saturday(t))
+		var p *ParseError
+		if !errors.As(err, &p) || p.Understood != "" {
+			t.Errorf("Parse(%q) = %+v", text, p)
+		}
+	}
+}
+
+func TestWithoutAnAskerOrAThread(t *testing.T) {
+	t.Parallel()
+	o := Context{Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	for _, text := range []string{"for me", "this thread"} {
+		if q, err := Parse(text, o); err == nil {
+			t.Errorf("Parse(%q) = %s", text, q)
+		}
+	}
+	// Without lists, names are believed behind their nouns, and only there.
+	q := mustParse(t, `project Billing, "a ""b"" c" and model gpt-5 today`, o)
+	if want := `today for project Billing for project "a ""b"" c" for model "gpt-5"`; q.String() != want && q.String() != strings.ReplaceAll(want, `"gpt-5"`, "gpt-5") {
+		t.Errorf("got %s", q)
+	}
+	if q, err := Parse("billing", o); err == nil {
+		t.Errorf("a bare name was believed: %s", q)
+	}
+}
+
+// texts makes questions from pieces of the grammar and from noise.
+func texts(t *rapid.T) string {
+	piece := rapid.OneOf(
+		rapid.SampledFrom([]string{
+			"today", "yesterday", "this week", "last week", "this month", "last month", "this quarter", "last quarter", "this year", "last year",
+			"October", "last October", "3 October", "Monday", "last Friday", "2025", "2025-12", "2026-Q1", "last 7 days", "last 20 weeks",
+			"last 60 months", "last 2 years", "since Monday", "since 2026-02-28", "from November to February", "from 2024-02-29 to 2026-11-21",
+			"2026-10-01..2026-12-31", "from 2026-10 to 2026-11",
+		}),
+		rapid.SampledFrom([]string{"by user", "per channels", "by project", "by model", "by thread", "daily", "by month"}),
+		rapid.SampledFrom([]string{
+			"for <@U1>", "<@U2|bob>", "for me", "for <#C9|x y>", "for everyone", "this thread", "project web", "for project api and web",
+			"model opus", "for sonnet", "model claude-haiku-4-5", "with csv", "as csv",
+		}),
+		rapid.SampledFrom([]string{",", "and", "for", "the", "costs", "please", "?", "by", "from", "to", "last", "\"", "“x y”"}),
+		rapid.StringN(0, 6, 12),
+	)
+	return strings.Join(rapid.SliceOfN(piece, 0, 6).Draw(t, "pieces"), " ")
+}
+
+func TestACanonicalQuestionParsesBack(t *testing.T) {
+	t.Parallel()
+	base := saturday(t)
+	zones := []*time.Location{base.Location, time.UTC, zone(t, "America/Havana"), zone(t, "Asia/Kolkata"), zone(t, "Pacific/Apia")}
+	rapid.Check(t, func(t *rapid.T) {
+		o := base
+		o.Location = rapid.SampledFrom(zones).Draw(t, "zone")
+		o.Now = o.Now.Add(time.Duration(rapid.IntRange(0, 3*365*24).Draw(t, "hours later")) * time.Hour)
+		o.SundayFirst = rapid.Bool().Draw(t, "sunday first")
+		if rapid.Bool().Draw(t, "no lists") {
+			o.Projects, o.Models = nil, nil
+		}
+		checkQuestion(t, texts(t), o)
+	})
+}
+
+// checkQuestion holds what is true of every text, understood or not.
+func checkQuestion(t interface {
+	Fatalf(format string, args ...any)
+}, text string, o Context,
+) {
+	q, err := Parse(text, o)
+	if err != nil {
+		var p *ParseError
+		if !errors.As(err, &p) || p.Sentence == "" || !utf8.ValidString(p.Sentence) || len(p.Sentence) > 2000 {
+			t.Fatalf("Parse(%q) fails with %#v", text, err)
+		}
+		return
+	}
+	again, err := Parse(q.String(), o)
+	if err != nil {
+		t.Fatalf("Parse(%q) = %q, which does not parse: %v", text, q, err)
+	}
+	if !reflect.DeepEqual(q, again) {
+		t.Fatalf("Parse(%q) = %q, which parses as %q:\n%+v\n%+v", text, q, again, q, again)
+	}
+	p := q.Period
+	tomorrow := startOfDay(civilDay(o.Now, o.location()).AddDate(0, 0, 1), o.location())
+	if !p.From.Before(p.To) || p.To.After(tomorrow) || p.Name == "" || p.Days() < 1 || p.Days() > 5*366 {
+		t.Fatalf("Parse(%q) has the period %+v", text, p)
+	}
+	if before := p.Previous(); !before.From.Before(before.To) || before.To.After(p.From) || before.Name == "" {
+		t.Fatalf("Parse(%q) has the period %s and before it %s", text, p.Name, before.Name)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		"", "last month by user", "from 2026-10-01 to 2026-10-15 for <@U1|x> in <#C1|y>", "since Monday per model with csv",
+		"last 7 days for project \"a b\", api and model opus 4.5", "lost month", "2026-13", "30 February", "last 0 days", "2026-10..2026-11 for me",
+		"from from to", "“", "for everyone <@U1>", "„a” ‘b’ «c»", "Q3 2026", "3rd of October, 2025",
+	} {
+		f.Add(text, int64(0), true)
+	}
+	base := saturday(f)
+	f.Fuzz(func(t *testing.T, text string, hours int64, lists bool) {
+		o := base
+		o.Now = o.Now.Add(time.Duration(hours%(20*365*24)) * time.Hour)
+		if !lists {
+			o.Projects, o.Models = nil, nil
+		}
+		if o.Now.Year() < 2007 {
+			return // five years back would be before the first year
+		}
+		checkQuestion(t, text, o)
+	})
+}

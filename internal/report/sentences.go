@@ -1,0 +1,97 @@
+package report
+
+import "strings"
+
+// Title names what an answer is about: "Costs of October 2026, Ann, project web".
+// Its names are foreign text.
+func (a Answer) Title(names Names) string {
+	title := "Costs of " + a.Question.Period.Name
+	if scope := a.Question.scope(names); scope != "" {
+		title += ", " + scope
+	}
+	return title
+}
+
+// Summary is what an answer comes to, a line each: the total and how it changed, and
+// what it means per turn and per approved change.
+func (a Answer) Summary() []string {
+	if a.Empty() {
+		out := []string{"Nothing was spent."}
+		if a.Total.Before != 0 {
+			out = append(out, "It was "+Money(a.Total.Before)+" "+during(a.Previous)+".")
+		}
+		return out
+	}
+	head := a.Total.Amount()
+	switch change, _ := a.Total.Change(); {
+	case a.Total.Before == 0:
+		head += ", after nothing " + during(a.Previous)
+	case change == 0:
+		head += ", as much as " + during(a.Previous)
+	default:
+		sign := ""
+		if change > 0 {
+			sign = "+"
+		}
+		head += ", " + sign + Money(change)
+		if text := a.Total.ChangeText(); text != "" {
+			head += " (" + text + ")"
+		}
+		head += " against " + Money(a.Total.Before) + " " + during(a.Previous)
+	}
+	parts := []string{plural(a.Total.Turns, "turn", "turns")}
+	if each, ok := a.Total.PerTurn(); ok && a.Total.Turns > 1 {
+		parts[0] += ", " + Money(each) + " each"
+	}
+	if each, ok := a.Total.PerApproved(); ok {
+		parts = append(parts, plural(a.Total.Approved, "approved change", "approved changes")+", "+Money(each)+" each")
+	}
+	return []string{head, strings.Join(parts, "; ")}
+}
+
+// Notes explain the marks of an answer's amounts, a sentence each.
+func (a Answer) Notes() []string {
+	var out []string
+	if e := a.Total.EstimatedMicroUSD; e != 0 {
+		out = append(out, "~ holds an estimate, "+Money(e)+" in all, for turns that were cut off before they were reported.")
+	}
+	if a.HasContract() {
+		out = append(out, "Contract: by your own prices, where there are any for the model. All other amounts are list prices.")
+	}
+	return out
+}
+
+// during puts a period's name in a sentence.
+func during(p Period) string {
+	if p.Days() == 1 {
+		return "on " + p.Name
+	}
+	return "in " + p.Name
+}
+
+// Amount is the line's cost for people, with a ~ before it if it holds estimates.
+func (l Line) Amount() string {
+	if l.EstimatedMicroUSD != 0 {
+		return "~" + Money(l.MicroUSD)
+	}
+	return Money(l.MicroUSD)
+}
+
+// ShareText is the line's share for people: "12.3%".
+func (l Line) ShareText() string { return shareText(l.Share) }
+
+// ChangeText is the line's change for people: "+12%", "−3.4%", "new", "±0%"; empty if
+// there is nothing to say.
+func (l Line) ChangeText() string {
+	percent, ok := l.ChangePercent()
+	change, compared := l.Change()
+	switch {
+	case !compared || (l.Before == 0 && change == 0):
+		return ""
+	case !ok && l.Before == 0:
+		return "new"
+	case !ok:
+		return ""
+	}
+	return percentText(percent)
+}
