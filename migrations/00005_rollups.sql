@@ -154,7 +154,7 @@ BEGIN
     FROM fresh GROUP BY %4$s%3$s ORDER BY %4$s
     ON CONFLICT (%2$s) DO UPDATE SET %7$s%9$s;
 $sql$, rollup.name, rollup.key, rollup.of,
-            CASE WHEN rollup.name LIKE '%_monthly' THEN replace(rollup.key, 'booked_on', 'date_trunc(''month'', booked_on)::date') ELSE rollup.key END,
+            CASE WHEN rollup.name LIKE '%_monthly' THEN replace(rollup.key, 'booked_on', 'date_trunc(''month'', booked_on::timestamp)::date') ELSE rollup.key END,
             rollup.agg, rollup.agg_value, rollup.merge, named, added);
     END LOOP;
     -- A thread all of whose entries are new has been opened.

@@ -25,6 +25,8 @@ type config struct {
 	DirectMessages string                   `yaml:"direct_messages"`
 	Roles          rolesConfig              `yaml:"roles"`
 	Policy         policyConfig             `yaml:"policy"`
+	Budgets        []budgetConfig           `yaml:"budgets"`
+	Prices         pricesConfig             `yaml:"prices"`
 
 	file   string
 	sha256 [sha256.Size]byte
@@ -42,6 +44,8 @@ type projectConfig struct {
 	Env                []string    `yaml:"env"`
 	AppendSystemPrompt string      `yaml:"append_system_prompt"`
 	Roles              rolesConfig `yaml:"roles"`
+	// Prices come before the team's.
+	Prices pricesConfig `yaml:"prices"`
 }
 
 // channelConfig is a project's name, or a project with roles of the channel's own.
@@ -191,6 +195,7 @@ func (c config) projects() map[string]agent.Project {
 		out[name] = agent.Project{
 			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Model: p.Model,
 			PermissionMode: p.PermissionMode, Env: p.Env, AppendSystemPrompt: p.AppendSystemPrompt,
+			Prices: p.Prices.prices(),
 		}
 	}
 	return out

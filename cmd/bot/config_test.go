@@ -100,6 +100,11 @@ func TestConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"a secret handed on", "[GOPROXY]", "[SLACK_BOT_TOKEN]", []string{":5:11", "cannot be passed on"}},
 		{"a timeout without a unit", "90m", "90", []string{"24h"}},
 		{"a mode that asks nobody", "    workspace: worktree", "    permission_mode: bypassPermissions", []string{":4:22", "default or plan"}},
+		{"a budget without a limit", "  approval_timeout: 90m", "budgets: [{scope: person, per: day}]", []string{":16:", "limit in US dollars"}},
+		{"a budget for nobody", "  approval_timeout: 90m", "budgets: [{scope: office, per: day, limit: 5}]", []string{":16:", `"office"`}},
+		{"a budget of words", "  approval_timeout: 90m", "budgets: [{scope: person, per: day, limit: lots}]", []string{":16:", `"lots" is not an amount`}},
+		{"a budget's unknown project", "  approval_timeout: 90m", "budgets: [{scope: project, only: wbe, per: day, limit: 5}]", []string{":16:", `"wbe"`}},
+		{"a model that nobody is asked about", "  approval_timeout: 90m", "budgets: [{scope: person, per: day, limit: 5, cheaper_model: haiku}]", []string{":16:", "then: ask"}},
 		{"an empty file", good, "", []string{"there is no project"}},
 	}
 	for _, tt := range tests {

@@ -92,14 +92,14 @@ func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
 	b.store.SetReminders(after)
 	b.app, err = slackui.Connect(ctx, slackui.Config{
 		BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: b.store,
-		Access: c.access(), Channels: c.channels(), DirectMessages: c.DirectMessages, Reminders: tell,
+		Access: c.access(), Channels: c.channels(), DirectMessages: c.DirectMessages, Budgets: c.budgets(), Reminders: tell,
 		Redact: redact, Log: b.log.Named("slack"),
 	})
 	if err != nil {
 		return nil, err
 	}
 	b.supervisor = agent.New(agent.Config{
-		Store: b.store, Frontend: b.app.Frontend(), Projects: c.projects(), Policy: c.policy(),
+		Store: b.store, Frontend: b.app.Frontend(), Projects: c.projects(), Policy: c.policy(), Budgets: c.budgets(), Prices: c.Prices.prices(),
 		Replica: b.replica.ID, DataDir: e.DataDir, Command: e.command(), CLIVersion: cliVersion,
 		Credentials: e.credentials(), Log: b.log.Named("agent"),
 		Limits: agent.Limits{IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive},

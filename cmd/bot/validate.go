@@ -76,7 +76,7 @@ var (
 
 // kept are variables that no project may hand to the agent.
 func kept(name string) bool {
-	return strings.HasPrefix(name, "SLACK_") || strings.HasPrefix(name, "PG") || name == "DATABASE_URL"
+	return strings.HasPrefix(name, "SLACK_") || strings.HasPrefix(name, "PG") || name == "DATABASE_URL" || name == "ANTHROPIC_ADMIN_KEY"
 }
 
 func (v *validation) check(c config) {
@@ -106,6 +106,8 @@ func (v *validation) check(c config) {
 	}
 	v.roles("$.roles", c.Roles)
 	v.policy(c)
+	v.budgets(c)
+	v.prices("$.prices", c.Prices)
 }
 
 func (v *validation) roles(at string, r rolesConfig) {
@@ -167,6 +169,7 @@ func (v *validation) project(at, name string, p projectConfig) {
 		v.add(at, "write either dir, a folder on this machine, or repo, a git URL")
 	}
 	v.roles(at+".roles", p.Roles)
+	v.prices(at+".prices", p.Prices)
 	if p.Dir != "" && !filepath.IsAbs(p.Dir) {
 		v.add(at+".dir", "%q is not an absolute path", p.Dir)
 	}

@@ -23,6 +23,8 @@ type Frontend interface {
 	// CloseCards shows cards (see store.Approval.CardID) a last time: their turn is
 	// over, and nothing will be asked on them again.
 	CloseCards(ids []string)
+	// ShowBudget tells of a budget, in the thread and where the budget says.
+	ShowBudget(BudgetNotice)
 	// Remind tells people that an approval still waits; stage counts from 0. The
 	// error is nil once they are told, or need not be.
 	Remind(ctx context.Context, a store.Approval, stage int) error

@@ -9,10 +9,11 @@ import (
 type letterKind int
 
 const (
-	letterWake      letterKind = iota // there may be a prompt
-	letterDecided                     // id: an approval has ended
-	letterStop                        // id: the person who stops the turn
-	letterHibernate                   // another session needs the slot
+	letterWake       letterKind = iota // there may be a prompt
+	letterDecided                      // id: an approval has ended
+	letterOverBudget                   // turn, budget: nothing is left for it
+	letterStop                         // id: the person who stops the turn
+	letterHibernate                    // another session needs the slot
 	letterLeaseLost
 )
 
@@ -20,6 +21,8 @@ type letter struct {
 	kind    letterKind
 	id      string
 	decided *store.Approval // with letterDecided from this replica: the decision
+	turn    int64
+	budget  *BudgetStatus
 }
 
 // mailbox is an unbounded queue that never makes a sender wait. Wakes are

@@ -32,6 +32,8 @@ type Project struct {
 	// AppendSystemPrompt is added to the CLI's system prompt, after the
 	// workspace's CLAUDE.md.
 	AppendSystemPrompt string
+	// Prices are what this project's tokens cost by contract, before those of [Config].
+	Prices Prices
 }
 
 // Limits are the supervisor's times and counts. The zero value of a field means

@@ -23,6 +23,7 @@ type session struct {
 	proc     *claude.Process
 	meter    *claude.Meter
 	journal  *journal
+	model    string                // that it was told to use; empty for its own default
 	content  claude.Turn           // the last turn, which the next one follows
 	idle     *time.Timer           // fires when it may hibernate; counts between turns
 	messages <-chan claude.Message // closed when the process has ended and all is read
@@ -169,7 +170,7 @@ func (w *worker) adopt(ctx context.Context, proc *claude.Process) error {
 	s := &session{
 		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: claude.NewMeter(baseline),
 		idle: time.NewTimer(w.s.c.Limits.IdleTimeout), messages: messages, stopPump: stop,
-		journal: newJournal(w.s.c.Store, w.log, w.thread.Workspace),
+		journal: newJournal(w.s.c.Store, w.log, w.thread.Workspace), model: w.project.Model,
 	}
 	s.pump.Go(func() { s.journal.run(pumpCtx) })
 	// The process's queue never makes its reader wait, so the pump may.

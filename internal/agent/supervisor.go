@@ -20,6 +20,7 @@ type Config struct {
 	Frontend Frontend
 	Projects map[string]Project
 	Policy   *policy.Policy
+	Budgets  []Budget
 	Replica  string // from [OpenReplica]
 	DataDir  string
 	// Command is the launcher prefix and the CLI's path.
@@ -27,8 +28,10 @@ type Config struct {
 	CLIVersion string
 	// Credentials are the variables that the CLI needs to reach its model.
 	Credentials map[string]string
-	Limits      Limits
-	Log         *zap.Logger
+	// Prices are what tokens cost by contract, where the project has no price.
+	Prices Prices
+	Limits Limits
+	Log    *zap.Logger
 }
 
 // Supervisor owns the workers of this replica. Its methods are safe for
@@ -38,13 +41,16 @@ type Supervisor struct {
 	c   Config
 	log *zap.Logger
 
-	ctx     context.Context // of the workers; ends when Run shuts down
-	mu      sync.Mutex
-	workers map[int64]*worker
-	closing bool
-	wg      sync.WaitGroup
-	slots   *slots
-	waiting idSet // the approvals that the CLIs of this process wait for
+	ctx      context.Context // of the workers; ends when Run shuts down
+	mu       sync.Mutex
+	workers  map[int64]*worker
+	closing  bool
+	wg       sync.WaitGroup
+	slots    *slots
+	inFlight inFlight
+	waiting  idSet // the approvals that the CLIs of this process wait for
+	// unpriced are the models of which the log says that they have no contract price.
+	unpriced sync.Map
 }
 
 // New returns a supervisor that does nothing until [Supervisor.Run].
@@ -163,6 +169,10 @@ func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (runni
 	}
 	return true, s.c.Store.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: t.ID, By: by})
 }
+
+// Reconsider looks again at every thread with a prompt that waits, here at once and
+// on other replicas by their next poll: a budget was raised.
+func (s *Supervisor) Reconsider(ctx context.Context) { s.lookForWork(ctx) }
 
 // Live is the number of CLI processes that this replica runs.
 func (s *Supervisor) Live() int { return s.slots.used() }

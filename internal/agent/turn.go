@@ -22,19 +22,21 @@ const maxAttempts = 3
 
 // turn is the running turn.
 type turn struct {
-	row       store.TurnRow
-	prompt    store.Prompt
-	content   claude.Turn
-	asked     map[string]store.Approval // approvals that the CLI waits for, by our id
-	cwd       map[string]string         // where a tool call runs, by its id
-	granted   map[string]Grant          // see Turn.Granted
-	card      openCard
-	cards     []string    // all that it has shown
-	breaks    []int       // see Turn.Breaks
-	stoppedBy string      // who pressed Stop; empty while nobody did
-	expired   bool        // an approval's time ran out
-	hung      bool        // it was killed for its silence
-	stopLimit *time.Timer // kills a process that does not stop; nil until it is asked to
+	row        store.TurnRow
+	prompt     store.Prompt
+	content    claude.Turn
+	asked      map[string]store.Approval // approvals that the CLI waits for, by our id
+	cwd        map[string]string         // where a tool call runs, by its id
+	granted    map[string]Grant          // see Turn.Granted
+	card       openCard
+	cards      []string      // all that it has shown
+	breaks     []int         // see Turn.Breaks
+	stoppedBy  string        // who pressed Stop; empty while nobody did
+	overBudget *BudgetStatus // it was interrupted for that
+	watched    time.Time     // when the budgets were looked at last
+	expired    bool          // an approval's time ran out
+	hung       bool          // it was killed for its silence
+	stopLimit  *time.Timer   // kills a process that does not stop; nil until it is asked to
 }
 
 // openCard is the message that shows the turn's last requests.
@@ -44,15 +46,32 @@ type openCard struct {
 	requests int
 }
 
-// nextTurn begins the thread's next prompt, if there is one, starting the
-// process if need be. A process that cannot be started fails the prompts.
+// nextTurn begins the thread's next prompt, if there is one and the budgets admit
+// it, starting the process if need be. A process that cannot be started fails the
+// prompts.
 func (w *worker) nextTurn(ctx context.Context) error {
-	waiting, err := w.s.c.Store.HasPrompt(ctx, w.threadID)
-	if err != nil || !waiting {
+	next, err := w.s.c.Store.NextPrompt(ctx, w.threadID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
 		return err
+	}
+	budget, ok, err := w.admit(ctx, next)
+	switch {
+	case err != nil:
+		return err
+	case !ok && budget.reached.Ask:
+		return nil
+	case !ok:
+		return w.nextTurn(ctx) // whoever comes next may have a budget
 	}
 	if err := w.ensureSession(ctx); err != nil {
 		return w.startFailed(ctx, err)
+	}
+	if err := w.useModel(ctx, budget.model); err != nil {
+		w.log.Error("use the model that a budget asks for", zap.Error(err))
+		return w.refuse(ctx, "An admin chose a cheaper model for the rest of the budget's period, and Claude Code does not take it. Ask an admin to check cheaper_model in deckhand.yaml.")
 	}
 	row, prompt, ok, err := w.s.c.Store.BeginTurn(ctx, w.heldLease(), w.session.id, w.session.epoch)
 	if err != nil || !ok {
@@ -143,6 +162,8 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 		}
 	case *claude.User:
 		w.session.journal.add(w.results(m)...)
+	case *claude.Assistant:
+		w.watchBudget(ctx)
 	case *claude.ConversationReset:
 		w.onReset()
 	case *claude.Result:
@@ -213,6 +234,8 @@ func (w *worker) outcome(r *claude.Result) (TurnState, string) {
 	switch {
 	case t.stoppedBy != "":
 		return TurnInterrupted, ""
+	case t.overBudget != nil:
+		return TurnInterrupted, overBudget(t)
 	case t.expired:
 		return TurnInterrupted, "Nobody decided in time, so the work is paused. Write “continue” to be asked again."
 	case r.Interrupted():
@@ -252,6 +275,7 @@ func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, e
 	if w.session != nil {
 		w.session.journal.flush(ctx)
 	}
+	w.s.inFlight.set(t.row.ID, flight{}) // it is booked in a moment
 	ended, err := w.s.c.Store.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
 		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, Entries: entries, Approvals: status,
 	})
@@ -272,6 +296,7 @@ func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, e
 	w.s.c.Frontend.ShowTurn(view)
 	w.showEnded(ended)
 	w.s.c.Frontend.CloseCards(t.cards)
+	w.noticeBudgets(ctx, t.row.RequestedBy)
 	mark := PromptDone
 	if state == TurnFailed {
 		mark = PromptFailed
@@ -301,6 +326,8 @@ func (w *worker) onExit(ctx context.Context) error {
 	switch t := w.turn; {
 	case t.stoppedBy != "":
 		return w.endTurn(ctx, TurnInterrupted, "", entries, 0)
+	case t.overBudget != nil:
+		return w.endTurn(ctx, TurnInterrupted, overBudget(t), entries, 0)
 	case t.hung:
 		return w.endTurn(ctx, TurnFailed, fmt.Sprintf("Claude Code said nothing for %s and was stopped. Write “continue” to go on from here.", w.s.c.Limits.Silence), entries, 0)
 	}
@@ -371,6 +398,7 @@ func (w *worker) letGo(t *turn) {
 func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	t := w.turn
 	w.turn = nil
+	w.s.inFlight.set(t.row.ID, flight{})
 	w.letGo(t)
 	if fenced || w.session == nil {
 		return
@@ -419,7 +447,7 @@ func (w *worker) entries(deltas []claude.ModelDelta, kind store.LedgerKind) []st
 		out = append(out, store.LedgerEntry{
 			Kind: kind, SessionID: w.session.id, Epoch: w.session.epoch, Model: d.Model,
 			Input: d.Input, Output: d.Output, CacheRead: d.CacheRead, CacheWrite5m: short, CacheWrite1h: long, WebSearches: d.WebSearches,
-			MicroUSD: d.MicroUSD, TotalBefore: d.Before, TotalAfter: d.After,
+			MicroUSD: d.MicroUSD, ContractMicroUSD: w.contract(d), TotalBefore: d.Before, TotalAfter: d.After,
 		})
 	}
 	return out

@@ -32,6 +32,7 @@ type Config struct {
 	// project of direct messages, empty for none.
 	Channels       map[string]string
 	DirectMessages string
+	Budgets        []agent.Budget
 	// Reminders say whom to tell of an approval that waits, stage by stage: "thread",
 	// "approvers" (each by direct message), or a channel's id.
 	Reminders [][]string

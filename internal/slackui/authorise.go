@@ -72,6 +72,7 @@ type person struct {
 	UserID    string
 	ChannelID string // empty for the home tab
 	Project   string // empty: the channel's
+	TeamWide  bool   // what they do reaches beyond the place: the team's own roles count
 	Via       string // the way in: message, action, view, command, event
 }
 
@@ -139,6 +140,9 @@ func (a *App) recordRefusal(ctx context.Context, p person, act Act, r *refusal) 
 
 // access are the roles where the person is.
 func (a *App) access(p person) Roles {
+	if p.TeamWide {
+		return a.c.Access.Roles
+	}
 	project := p.Project
 	if project == "" {
 		project = a.projectOf(p.ChannelID)

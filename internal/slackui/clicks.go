@@ -18,7 +18,7 @@ import (
 // before they are acknowledged. The others only open something.
 var decides = map[string]bool{
 	render.ActionApprove: true, render.ActionApproveSession: true, render.ActionDeny: true, render.ActionAnswer: true,
-	render.ActionStop: true, render.ActionRevoke: true,
+	render.ActionStop: true, render.ActionRevoke: true, render.ActionBudgetModel: true, render.ActionBudgetLeave: true,
 }
 
 func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err error) {
@@ -31,6 +31,8 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		return a.turnPage(ctx, in, action)
 	case render.ActionRevoke:
 		return a.onRevokeClick(ctx, in, action)
+	case render.ActionBudgetRaise, render.ActionBudgetModel, render.ActionBudgetLeave:
+		return a.onBudgetClick(ctx, in, action)
 	case render.ActionApprove, render.ActionApproveSession, render.ActionAlways, render.ActionDeny, render.ActionAnswer,
 		render.ActionAnswerOther, render.ActionDenyReason, render.ActionViewInput:
 	default:
@@ -186,15 +188,18 @@ func (a *App) onStopClick(ctx context.Context, in *incoming, action *slack.Block
 
 func (a *App) onSubmission(ctx context.Context, in *incoming) (outcome string, err error) {
 	c := in.submission
+	values := map[string]map[string]slack.BlockAction{}
+	if c.View.State != nil {
+		values = c.View.State.Values
+	}
+	if c.View.CallbackID == render.CallbackBudget {
+		return a.onBudgetSubmission(ctx, in, values)
+	}
 	approval, err := a.c.Store.ApprovalByID(ctx, c.View.PrivateMetadata)
 	if err != nil {
 		return "", err
 	}
 	in.store.ChannelID, in.store.ThreadTS = approval.Thread.ChannelID, approval.Thread.ThreadTS // a modal is nowhere itself
-	values := map[string]map[string]slack.BlockAction{}
-	if c.View.State != nil {
-		values = c.View.State.Values
-	}
 	d := store.Decision{ApprovalID: approval.ID, By: c.User.ID, Via: "modal", Status: store.ApprovalAllowed}
 	switch c.View.CallbackID {
 	case render.CallbackDenyReason:

@@ -118,6 +118,10 @@ func ways() []way {
 		{name: "the button View all", act: "see", envelope: button(render.ActionViewInput)},
 		{name: "the button Stop", act: "stop", envelope: button(render.ActionStop)},
 		{name: "the button Revoke", act: "administer", envelope: button(render.ActionRevoke)},
+		{name: "the button that raises a budget", act: "administer", envelope: button(render.ActionBudgetRaise)},
+		{name: "the button of a cheaper model", act: "administer", envelope: button(render.ActionBudgetModel)},
+		{name: "the button that leaves a budget", act: "administer", envelope: button(render.ActionBudgetLeave)},
+		{name: "the modal that raises a budget", act: "administer", envelope: modal(render.CallbackBudget, object{render.BudgetAmount: object{render.BudgetAmount: object{"value": "50"}}})},
 		{name: "the modal with a reason", act: "approve", envelope: modal(render.CallbackDenyReason, object{})},
 		{name: "the modal that confirms", act: "approve", envelope: modal(render.CallbackConfirm, object{render.ConfirmBox: object{render.ConfirmBox: object{"selected_options": []any{object{"value": "yes"}}}}})},
 		{name: "the modal of Always allow, for the thread", act: "approve", envelope: grantModal("thread")},
@@ -213,6 +217,7 @@ func newMatrix(t testing.TB) *matrix {
 		}},
 		Channels:       map[string]string{slack.ChannelEngineering: "web", slack.ChannelPrivate: "web", slack.ChannelShared: "web"},
 		DirectMessages: "web",
+		Budgets:        []agent.Budget{{Scope: store.BudgetPerson, Period: store.BudgetDaily, Ask: true, CheaperModel: "haiku"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +253,7 @@ func (m *matrix) click(user, channel, thread, action, value string) envelope {
 
 // asked makes a thread in the channel whose turn waits for an approval, and a grant
 // that somebody else made; the approval's id is the value of most buttons.
-func (m *matrix) asked(channel string) (thread string, a store.Approval, turnID, grantID int64) {
+func (m *matrix) asked(channel string) (thread string, a store.Approval, turnID, grantID int64, noticeID string) {
 	m.t.Helper()
 	ctx := m.t.Context()
 	key := store.ThreadKey{TeamID: slack.TeamID, ChannelID: channel, ThreadTS: m.ts()}
@@ -286,7 +291,16 @@ func (m *matrix) asked(channel string) (thread string, a store.Approval, turnID,
 	fail(err)
 	grants, err := m.db.Grants(ctx, store.GrantFilter{TeamID: slack.TeamID, ThreadID: th.ID}, 1)
 	fail(err)
-	return key.ThreadTS, ask(), turn.ID, grants[0].ID
+	from, to := store.BudgetDaily.Span(time.Now(), time.UTC)
+	m.n++
+	notice := store.BudgetNotice{
+		ID: newID(), Share: 100, LimitMicroUSD: int64(m.n), ThreadID: th.ID,
+		Budget: store.Budget{TeamID: slack.TeamID, Scope: store.BudgetPerson, Key: "U0ASKED", Period: store.BudgetDaily, From: from, To: to},
+	}
+	if fresh, err := m.db.NoticeBudget(ctx, notice); err != nil || !fresh {
+		m.t.Fatalf("NoticeBudget: %v %v", fresh, err)
+	}
+	return key.ThreadTS, ask(), turn.ID, grants[0].ID, notice.ID
 }
 
 func newID() string { return strings.ToUpper(strings.ReplaceAll(uuid.NewString(), "-", ""))[:26] }
@@ -301,9 +315,13 @@ func TestEveryWayIn(t *testing.T) {
 			for _, who := range entitled {
 				cases++
 				what := fmt.Sprintf("%s, by %s, in %s", who.who, w.name, place.kind)
-				thread, a, turnID, grantID := m.asked(place.id)
-				e := w.envelope(m, who.user, place.id, thread, a)
-				switch { // what these buttons carry is no approval
+				thread, a, turnID, grantID, noticeID := m.asked(place.id)
+				carried := a
+				if strings.Contains(w.name, "budget") || strings.Contains(w.name, "cheaper") {
+					carried.ID = noticeID
+				}
+				e := w.envelope(m, who.user, place.id, thread, carried)
+				switch { // what these buttons carry is no text
 				case w.name == "the button Stop":
 					e = m.click(who.user, place.id, thread, render.ActionStop, fmt.Sprint(turnID))
 				case w.name == "the button Revoke":

@@ -15,21 +15,23 @@ type AuditKind string
 
 // The kinds of audit rows, with what their details hold.
 const (
-	AuditStarted      AuditKind = "started"       // a replica: version, replica, cli_version
-	AuditConfig       AuditKind = "config"        // a configuration was loaded: sha256, before (the last one's), access, policy
-	AuditPrompt       AuditKind = "prompt"        // a person gave work: inbox, uuid, text
-	AuditRefused      AuditKind = "refused"       // a person was refused: act, channel, reason
-	AuditTurnStarted  AuditKind = "turn_started"  // session, epoch, attempt, continues, prompt
-	AuditTurnEnded    AuditKind = "turn_ended"    // state, problem, micro_usd of the entries written with it
-	AuditCost         AuditKind = "cost"          // an entry outside a turn's end: micro_usd
-	AuditAsked        AuditKind = "asked"         // tool, tool_use, input_sha256, rule, terms
-	AuditVote         AuditKind = "vote"          // a vote that decided nothing yet: allow, via
-	AuditDecided      AuditKind = "decided"       // by a person, a grant or a rule: status, via, tool, tool_use, input_sha256, rule, reason, grant
-	AuditEnded        AuditKind = "ended"         // an approval without a decision: status, tool, input_sha256
-	AuditReminded     AuditKind = "reminded"      // stage, to
-	AuditGranted      AuditKind = "granted"       // grant, scope, tool, pattern, expires_at
-	AuditGrantRevoked AuditKind = "grant_revoked" // grant, scope, pattern, made_by
-	AuditToolResult   AuditKind = "tool_result"   // tool_use, tool, error, bytes, sha256, commit
+	AuditStarted       AuditKind = "started"        // a replica: version, replica, cli_version
+	AuditConfig        AuditKind = "config"         // a configuration was loaded: sha256, before (the last one's), access, policy
+	AuditPrompt        AuditKind = "prompt"         // a person gave work: inbox, uuid, text
+	AuditRefused       AuditKind = "refused"        // a person was refused: act, channel, reason
+	AuditTurnStarted   AuditKind = "turn_started"   // session, epoch, attempt, continues, prompt
+	AuditTurnEnded     AuditKind = "turn_ended"     // state, problem, micro_usd of the entries written with it
+	AuditCost          AuditKind = "cost"           // an entry outside a turn's end: micro_usd
+	AuditAsked         AuditKind = "asked"          // tool, tool_use, input_sha256, rule, terms
+	AuditVote          AuditKind = "vote"           // a vote that decided nothing yet: allow, via
+	AuditDecided       AuditKind = "decided"        // by a person, a grant or a rule: status, via, tool, tool_use, input_sha256, rule, reason, grant
+	AuditEnded         AuditKind = "ended"          // an approval without a decision: status, tool, input_sha256
+	AuditReminded      AuditKind = "reminded"       // stage, to
+	AuditGranted       AuditKind = "granted"        // grant, scope, tool, pattern, expires_at
+	AuditGrantRevoked  AuditKind = "grant_revoked"  // grant, scope, pattern, made_by
+	AuditBudgetReached AuditKind = "budget_reached" // a share of a limit: notice, scope, key, period, from, limit_micro_usd, spent_micro_usd, share
+	AuditBudgetDecided AuditKind = "budget_decided" // notice, decision, micro_usd, model
+	AuditToolResult    AuditKind = "tool_result"    // tool_use, tool, error, bytes, sha256, commit
 )
 
 // AuditEntry is a row to append. Details must marshal to a JSON object.

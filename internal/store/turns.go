@@ -24,17 +24,6 @@ type TurnRow struct {
 
 const turnColumns = `r.id, r.thread_id, r.session_id::text AS session_id, r.epoch, r.requested_by, r.state, r.problem, r.attempt, r.started_at`
 
-// HasPrompt reports whether a prompt of the thread waits for a turn.
-func (s *Store) HasPrompt(ctx context.Context, threadID int64) (bool, error) {
-	var waiting bool
-	err := s.pool.QueryRow(ctx, `
-		SELECT EXISTS (SELECT FROM inbox WHERE thread_id = $1 AND state = 'accepted')`, threadID).Scan(&waiting)
-	if err != nil {
-		return false, fmt.Errorf("look for prompts of thread %d: %w", threadID, err)
-	}
-	return waiting, nil
-}
-
 // BeginTurn opens a turn for the oldest prompt of the thread that has none, in
 // the given session and epoch. ok is false when there is no such prompt.
 func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch int) (t TurnRow, p Prompt, ok bool, err error) {

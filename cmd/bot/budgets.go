@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// budgetConfig limits what is spent: exactly one scope.
+type budgetConfig struct {
+	Scope string `yaml:"scope"`
+	// Only names channels, projects or people; left out: each has its own budget.
+	Only  names  `yaml:"only"`
+	Per   string `yaml:"per"`
+	Limit amount `yaml:"limit"`
+	// WarnAt are percents of the limit.
+	WarnAt []int `yaml:"warn_at"`
+	// Then is stop or ask.
+	Then         string `yaml:"then"`
+	CheaperModel string `yaml:"cheaper_model"`
+	Tell         names  `yaml:"tell"`
+}
+
+// amount is US dollars in the file and micro-USD here.
+type amount int64
+
+func (a *amount) UnmarshalYAML(unmarshal func(any) error) error {
+	var text string
+	if err := unmarshal(&text); err != nil {
+		return err
+	}
+	micro, err := render.ParseUSD(text)
+	if err != nil {
+		return fmt.Errorf("%q is not an amount; write US dollars, such as 200 or 12.50", text)
+	}
+	*a = amount(micro)
+	return nil
+}
+
+func (v *validation) budgets(c config) {
+	for i, b := range c.Budgets {
+		at := fmt.Sprintf("$.budgets[%d]", i)
+		scopes := []string{"workspace", "channel", "project", "person", "thread"}
+		if !slices.Contains(scopes, b.Scope) {
+			v.add(at+".scope", "%q is not what a budget is for; write workspace, channel, project, person or thread", b.Scope)
+		}
+		if !slices.Contains([]string{"day", "week", "month"}, b.Per) {
+			v.add(at+".per", "%q is not a period; write day, week or month", b.Per)
+		}
+		if b.Limit <= 0 {
+			v.add(at+".limit", "a budget has a limit in US dollars above zero, such as limit: 200")
+		}
+		for _, w := range b.WarnAt {
+			if w < 1 || w > 99 {
+				v.add(at+".warn_at", "%d is not a share; write percents from 1 to 99", w)
+			}
+		}
+		if !slices.Contains([]string{"", "stop", "ask"}, b.Then) {
+			v.add(at+".then", "%q is not what can happen at the limit; write stop or ask", b.Then)
+		}
+		if b.CheaperModel != "" && b.Then != "ask" {
+			v.add(at+".cheaper_model", "a cheaper model is offered to the admins who are asked; write then: ask")
+		}
+		for _, ch := range b.Tell {
+			if !channelID.MatchString(ch) {
+				v.add(at+".tell", "%q is not a channel id; write the C… at the end of the channel's link", ch)
+			}
+		}
+		v.budgetKeys(at+".only", c, b)
+	}
+}
+
+// budgetKeys checks whom a budget names.
+func (v *validation) budgetKeys(at string, c config, b budgetConfig) {
+	if len(b.Only) > 0 && (b.Scope == "workspace" || b.Scope == "thread") {
+		v.add(at, "there is nothing to choose from; leave it out")
+		return
+	}
+	for _, key := range b.Only {
+		switch b.Scope {
+		case "channel":
+			if !channelID.MatchString(key) {
+				v.add(at, "%q is not a channel id; write the C… at the end of the channel's link", key)
+			}
+		case "project":
+			if _, ok := c.Projects[key]; !ok {
+				v.add(at, "there is no project %q under projects", key)
+			}
+		case "person":
+			if !memberID.MatchString(key) || key[0] == 'S' {
+				v.add(at, "%q is not a user id (U…)", key)
+			}
+		}
+	}
+}
+
+// budgets puts the budgets into the agent's terms.
+func (c config) budgets() []agent.Budget {
+	var out []agent.Budget
+	for _, b := range c.Budgets {
+		out = append(out, agent.Budget{
+			Scope: store.BudgetScope(b.Scope), Only: b.Only, Period: store.BudgetPeriod(b.Per), LimitMicroUSD: int64(b.Limit),
+			WarnAt: b.WarnAt, Ask: b.Then == "ask", CheaperModel: b.CheaperModel, Tell: b.Tell,
+		})
+	}
+	return out
+}

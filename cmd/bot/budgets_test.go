@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"deckhand/internal/playground/slack"
+)
+
+// TestABudgetAsks: people are warned, at the limit the work stops and what is asked
+// for waits, an admin raises it, and the work goes on.
+func TestABudgetAsks(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, `budgets:
+  - scope: person
+    per: day
+    limit: 0.068
+    warn_at: [50, 90]
+    then: ask
+    cheaper_model: haiku
+    tell: C0GENERAL
+`)
+	thread := w.post(linus, eng, "", "@deckhand say: one")
+	w.done(eng, thread, thread)
+	w.says(eng, thread, "90% is spent")
+	w.says(slack.ChannelGeneral, "", "90% is spent")
+	w.post(linus, eng, thread, "@deckhand say: two") // the limit is reached in the middle of it
+	card := w.find(eng, thread, "the limit to be reached", func(m message) bool { return m.has("budget_raise") })
+
+	third := w.post(linus, eng, thread, "@deckhand say: three at last")
+	other := w.post(grace, eng, "", "@deckhand say: not mine")
+	w.done(eng, other, other)
+	w.says(eng, other, "not mine")
+	if n := w.count(`SELECT count(*) FROM inbox WHERE state = 'accepted'`); n != 1 {
+		t.Errorf("%d prompts wait, not 1", n)
+	}
+	w.click(grace, eng, card.TS, "budget_leave")
+	w.told(grace, eng, thread, "not an admin")
+	v, text := w.opens(ada, eng, card.TS, "budget_raise")
+	if !strings.Contains(text, "By how many US dollars") {
+		t.Errorf("the modal asks for something else:\n%s", text)
+	}
+	w.submit(ada, v, map[string]any{"amount": map[string]any{"amount": "lots"}})
+	w.told(ada, eng, thread, "is not an amount")
+	v, _ = w.opens(ada, eng, card.TS, "budget_raise")
+	w.submit(ada, v, map[string]any{"amount": map[string]any{"amount": "$1.50"}})
+	w.done(eng, thread, third)
+	w.says(eng, thread, "three at last")
+	w.says(eng, thread, "Raised by")
+	w.click(ada, eng, card.TS, "budget_leave")
+	w.told(ada, eng, thread, "decided already by")
+	if n := w.count(`SELECT count(*) FROM budget_decisions WHERE decision = 'raise' AND micro_usd = 1500000 AND by_user = 'U0ADA'`); n != 1 {
+		t.Error("the raise is not in the database")
+	}
+	w.assertLedgerEqualsBill()
+	w.auditIsWhole()
+}
+
+// TestACheaperModel: an admin has the work go on with it until the period's end.
+func TestACheaperModel(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, `budgets:
+  - {scope: project, only: sample, per: month, limit: 0.05, then: ask, cheaper_model: haiku}
+`)
+	thread := w.post(linus, eng, "", "@deckhand say: dear")
+	card := w.find(eng, thread, "the limit to be reached", func(m message) bool { return m.has("budget_model") })
+	w.click(ada, eng, card.TS, "budget_model")
+	w.find(eng, thread, "the card to say so", func(m message) bool {
+		return m.TS == card.TS && strings.Contains(m.all(), "Going on with") && !m.has("budget_model")
+	})
+	next := w.post(linus, eng, thread, "@deckhand say: cheap")
+	w.done(eng, thread, next)
+	w.says(eng, thread, "cheap")
+	if n := w.count(`SELECT count(*) FROM ledger WHERE model LIKE '%haiku%' AND turn_id = (SELECT max(id) FROM turns)`); n == 0 {
+		t.Error("the turn did not run on the cheaper model")
+	}
+	w.assertLedgerEqualsBill()
+}
+
+// TestABudgetStops: nothing more is begun, and twenty threads at once overshoot by
+// no more than what each had under way.
+func TestABudgetStops(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, `budgets:
+  - {scope: workspace, per: week, limit: 0.30, then: stop}
+`)
+	var wg sync.WaitGroup
+	threads := make([]string, 20)
+	for i := range threads {
+		wg.Go(func() {
+			threads[i] = w.post(linus, []string{eng, slack.ChannelGeneral}[i%2], "", fmt.Sprintf("@deckhand say: number %d", i))
+		})
+	}
+	wg.Wait()
+	w.eventually("everything to be answered or refused", func() bool {
+		return w.count(`SELECT count(*) FROM inbox WHERE kind = 'message' AND state <> 'done'`) == 0 && w.count(`SELECT count(*) FROM inbox WHERE prompt_uuid IS NOT NULL`) == 20
+	})
+	// A turn that began when the ledger had reached the limit would be one too many.
+	late := w.count(`SELECT count(*) FROM turns r WHERE
+		(SELECT COALESCE(sum(l.micro_usd), 0) FROM ledger l WHERE l.at < r.started_at - interval '1 second') >= 300000`)
+	if late > 0 {
+		t.Errorf("%d turns began after the limit was reached", late)
+	}
+	again := w.post(grace, eng, "", "@deckhand say: more")
+	w.says(eng, again, "is used up")
+	if n := w.count(`SELECT count(*) FROM turns WHERE requested_by = 'U0GRACE'`); n != 0 {
+		t.Error("a turn began all the same")
+	}
+	// Each of the twenty overshot by its own call at most.
+	if n := w.count(`SELECT count(*) FROM turns WHERE cost_micro_usd > 100000`); n != 0 {
+		t.Errorf("%d turns cost more than a call", n)
+	}
+}

@@ -1,0 +1,258 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/report"
+	"deckhand/internal/store"
+)
+
+// CostReportView is an answer about costs, with what is needed to show it.
+type CostReportView struct {
+	Answer report.Answer
+	Names  report.Names
+	// Link is the address of a thread, or empty; nil links nothing.
+	Link func(store.ThreadKey) string
+	// Chart draws the answer natively, where there is something to draw. Slack
+	// refuses such a block in some workspaces.
+	Chart bool
+	// Beside are sums that stand by the answer and are no part of it.
+	Beside []CostBeside
+	// Notes are sentences that explain the answer, besides the answer's own.
+	Notes []string
+}
+
+// CostBeside is one sum with what it is of.
+type CostBeside struct {
+	Name string // "This thread"
+	Sum  report.Line
+	Says string // what follows the amount: "since it began"
+}
+
+// CostRows is how many lines of a grouping a page shows; the others are summed up.
+func CostRows(by store.CostGroup) int {
+	switch by {
+	case store.ByDay, store.ByMonth:
+		return 62
+	case store.ByNothing, store.ByUser, store.ByChannel, store.ByProject, store.ByModel, store.ByThread:
+	}
+	return 25
+}
+
+// CostTitle names what an answer is about, as plain foreign text.
+func CostTitle(a report.Answer, names report.Names) string {
+	title := a.Title(names)
+	if q := a.Question; len(q.Users)+len(q.Channels)+len(q.Projects)+len(q.Models) == 0 && q.ThreadID == 0 {
+		title += ", the whole team"
+	}
+	return title
+}
+
+// CostReport renders an answer: what it came to, a chart, a table, the dearest
+// threads.
+func CostReport(v CostReportView) Page {
+	a := v.Answer
+	title := clip(muteBare(printable(CostTitle(a, v.Names))), headerMax)
+	blocks := []slack.Block{slack.NewHeaderBlock(plain(title, headerMax), slack.HeaderBlockOptionBlockID("costs:head"))}
+	if a.Empty() {
+		blocks = append(blocks, section("costs:sum", escape(strings.Join(a.Summary(), " "))))
+	} else {
+		blocks = append(blocks, costFigures(a))
+	}
+	if line := v.beside(); line != "" {
+		blocks = append(blocks, section("costs:beside", line))
+	}
+	if v.Chart {
+		if chart := CostChart(a, v.Names); chart != nil {
+			blocks = append(blocks, chart)
+		}
+	}
+	if len(a.Lines) > 0 {
+		blocks = append(blocks, v.table())
+	}
+	if a.By != store.ByThread && len(a.Threads) > 0 {
+		blocks = append(blocks, section("costs:threads", v.threads()))
+	}
+	if notes := append(a.Notes(), v.Notes...); len(notes) > 0 {
+		blocks = append(blocks, contextBlock("costs:note", escape(strings.Join(notes, " "))))
+	}
+	return Page{Text: v.text(title), Blocks: blocks}
+}
+
+// text is the answer for notifications, and for where Slack takes no blocks.
+func (v CostReportView) text(title string) string {
+	a := v.Answer
+	lines := []string{"*" + escape(title) + "*"}
+	for _, s := range a.Summary() {
+		lines = append(lines, escape(s))
+	}
+	if line := v.beside(); line != "" {
+		lines = append(lines, line)
+	}
+	top, others, more := a.Top(10)
+	labels := a.Labels(a.By, top, v.Names)
+	for i, l := range top {
+		lines = append(lines, "• "+escapeWithin(labels[i], 80)+": "+l.Amount())
+	}
+	if more > 0 {
+		lines = append(lines, "• and "+plural(more, "other", "others")+": "+others.Amount())
+	}
+	for _, n := range v.Notes {
+		lines = append(lines, escape(n))
+	}
+	return clipEscaped(strings.Join(lines, "\n"), fallbackMax)
+}
+
+func (v CostReportView) beside() string {
+	var lines []string
+	for _, b := range v.Beside {
+		text := "*" + escapeWithin(b.Name, 80) + "* " + escapeWithin(b.Says, 80) + ": " + b.Sum.Amount()
+		if b.Sum.Turns > 0 {
+			text += ", " + plural(int(b.Sum.Turns), "turn", "turns")
+		}
+		lines = append(lines, text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// costFigures are the sums that people look at first.
+func costFigures(a report.Answer) *slack.SectionBlock {
+	var fields []*slack.TextBlockObject
+	add := func(name, value string) { fields = append(fields, mrkdwn("*"+escape(name)+"*\n"+escape(value))) }
+	t := a.Total
+	add("Total", t.Amount())
+	change, _ := t.Change()
+	against := "Against " + a.Previous.Name
+	switch text := t.ChangeText(); {
+	case t.Before == 0:
+		add(against, "nothing was spent then")
+	case change == 0:
+		add(against, "as much")
+	case change > 0:
+		add(against, joinNonEmpty(" · ", text, report.Money(change)+" more than "+report.Money(t.Before)))
+	default:
+		add(against, joinNonEmpty(" · ", text, report.Money(-change)+" less than "+report.Money(t.Before)))
+	}
+	if each, ok := t.PerTurn(); ok {
+		add("Per turn", report.Money(each)+" · "+plural(int(t.Turns), "turn", "turns"))
+	}
+	if each, ok := t.PerApproved(); ok {
+		add("Per approved change", report.Money(each)+" · "+plural(int(t.Approved), "change", "changes"))
+	}
+	if a.HasContract() {
+		add("By your own prices", report.Money(t.ContractMicroUSD))
+	}
+	if t.EstimatedMicroUSD != 0 {
+		add("Of that estimated", report.Money(t.EstimatedMicroUSD))
+	}
+	b := slack.NewSectionBlock(nil, fields, nil)
+	b.BlockID = "costs:sum"
+	return b
+}
+
+// costColumn is one column of the table.
+type costColumn struct {
+	head  string
+	right bool
+	cell  func(report.Line) string
+}
+
+// costColumns are those that say something of this answer.
+func costColumns(a report.Answer) []costColumn {
+	amount := func(n int64) string { return report.Money(n) }
+	cols := []costColumn{{"Cost", true, func(l report.Line) string { return l.Amount() }}}
+	if a.HasContract() {
+		cols = append(cols, costColumn{"Your prices", true, func(l report.Line) string { return amount(l.ContractMicroUSD) }})
+	}
+	cols = append(cols, costColumn{"Share", true, func(l report.Line) string { return l.ShareText() }})
+	switch a.By {
+	case store.ByUser, store.ByChannel, store.ByProject, store.ByModel:
+		cols = append(cols, costColumn{"Change", true, func(l report.Line) string { return l.ChangeText() }})
+	case store.ByNothing, store.ByThread, store.ByDay, store.ByMonth:
+	}
+	cols = append(
+		cols,
+		costColumn{"Turns", true, func(l report.Line) string { return count(int(l.Turns)) }},
+		costColumn{"Per turn", true, func(l report.Line) string {
+			if each, ok := l.PerTurn(); ok {
+				return amount(each)
+			}
+			return "–"
+		}},
+	)
+	if a.By == store.ByModel {
+		return append(
+			cols,
+			costColumn{"In", true, func(l report.Line) string { return tokens(l.Input) }},
+			costColumn{"Out", true, func(l report.Line) string { return tokens(l.Output) }},
+			costColumn{"Cached", true, func(l report.Line) string { return tokens(l.CacheRead + l.CacheWrite5m + l.CacheWrite1h) }},
+		)
+	}
+	return append(cols, costColumn{"Approved", true, func(l report.Line) string { return count(int(l.Approved)) }})
+}
+
+func (v CostReportView) table() *slack.TableBlock {
+	a := v.Answer
+	table := slack.NewTableBlock("costs:table")
+	cols := costColumns(a)
+	head := []string{capital(string(a.By))}
+	table.ColumnSettings = []slack.ColumnSetting{{Align: slack.ColumnAlignmentLeft, IsWrapped: true}}
+	for _, c := range cols {
+		head = append(head, c.head)
+		table.ColumnSettings = append(table.ColumnSettings, slack.ColumnSetting{Align: slack.ColumnAlignmentRight})
+	}
+	table.AddRow(boldCells(head...)...)
+	values := func(l report.Line) []string {
+		out := make([]string, len(cols))
+		for i, c := range cols {
+			out[i] = c.cell(l)
+		}
+		return out
+	}
+	lines, others, more := a.Top(CostRows(a.By))
+	labels := a.Labels(a.By, lines, v.Names)
+	for i, l := range lines {
+		name := cells(clip(labels[i], 60))[0]
+		if a.By == store.ByThread {
+			name = v.linkCell(l, labels[i])
+		}
+		table.AddRow(append([]slack.TableCell{name}, cells(values(l)...)...)...)
+	}
+	if more > 0 {
+		table.AddRow(cells(append([]string{"and " + plural(more, "other", "others")}, values(others)...)...)...)
+	}
+	if len(lines)+more > 1 {
+		table.AddRow(boldCells(append([]string{"Total"}, values(a.Total)...)...)...)
+	}
+	return table
+}
+
+// linkCell leads to a thread.
+func (v CostReportView) linkCell(l report.Line, label string) slack.TableCell {
+	address := ""
+	if v.Link != nil && l.ThreadKey.ThreadTS != "" {
+		address = v.Link(l.ThreadKey)
+	}
+	label = clip(oneLine(muteBare(printable(label))), 60)
+	if !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
+		return cells(label)[0]
+	}
+	return slack.NewTableRichTextCell(slack.NewRichTextSection(slack.NewRichTextSectionLinkElement(address, label, nil)))
+}
+
+func (v CostReportView) threads() string {
+	a := v.Answer
+	lines := []string{"*Dearest threads*"}
+	labels := a.Labels(store.ByThread, a.Threads, v.Names)
+	for i, l := range a.Threads {
+		address := ""
+		if v.Link != nil && l.ThreadKey.ThreadTS != "" {
+			address = v.Link(l.ThreadKey)
+		}
+		lines = append(lines, strconv.Itoa(i+1)+". "+linkTo(address, labels[i])+" · "+l.Amount()+" · "+l.ShareText()+" · "+plural(int(l.Turns), "turn", "turns"))
+	}
+	return strings.Join(lines, "\n")
+}
