@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 
 	"deckhand/internal/playground/page/pagetest"
@@ -48,4 +49,103 @@ func TestTheStoryInThePage(t *testing.T) {
 	if !testsPass(t, w.Workspace) {
 		t.Error("the sample's tests do not pass after the fix")
 	}
+}
+
+// window is a browser's tab on a thread, as one person.
+type window struct {
+	*pagetest.Tab
+	w *world
+}
+
+// in opens a thread as somebody.
+func (w *world) in(t *testing.T, chrome *pagetest.Browser, user, channel, thread string) window {
+	t.Helper()
+	return window{chrome.Open(t, w.URL, "/#/c/"+channel+"/t/"+thread+"?user="+user), w}
+}
+
+// press presses a button of a message, by the button and not by its place: the
+// thread moves while it grows.
+func (v window) press(ts, action string) {
+	button := `document.querySelector('[data-ts="` + ts + `"] [data-action-id="` + action + `"]')`
+	v.See(button + ` != null && !` + button + `.disabled && (` + button + `.click(), true)`)
+}
+
+// fill sends the open modal after something was done in it.
+func (v window) fill(done string) {
+	v.See(`document.querySelector('[data-testid="modal"]') != null`)
+	if done != "" {
+		v.See(`(` + done + `, true)`)
+	}
+	v.Click(`[data-testid="modal-submit"]`)
+	v.See(`document.querySelector('[data-testid="modal"]') == null`)
+}
+
+// TestApprovingInThePage: what people do with cards, in real browsers: approve,
+// deny with a reason, always allow and revoke, two people for one command, somebody
+// who may not, and a bot that dies in the middle.
+func TestApprovingInThePage(t *testing.T) {
+	t.Parallel()
+	chrome := pagetest.Start(t)
+	w := newWorldWith(t, quorumOfTwo)
+
+	thread := w.runs(linus, eng, "", "git tag first")
+	graces := w.in(t, chrome, grace, eng, thread)
+	card := w.card(eng, thread)
+	mallorys := w.in(t, chrome, mallory, eng, thread)
+	mallorys.press(card.TS, "approve")
+	mallorys.SeeText(".message.ephemeral", "not an approver")
+	mallorys.Shot("approving-refused")
+	graces.press(card.TS, "always")
+	graces.SeeText(`[data-testid="modal"]`, "Bash(git tag *)")
+	graces.Shot("approving-always")
+	graces.fill(`document.querySelectorAll('[data-testid="modal"] [data-action-id="rule"] input')[1].click()`)
+	w.done(eng, thread, thread)
+	second := w.runs(linus, eng, thread, "git tag second")
+	w.done(eng, thread, second)
+	graces.SeeText(`[data-testid="thread"]`, "by a rule of")
+
+	graces.Click(`[data-testid="app-home"]`)
+	graces.SeeText("main", "Bash(git tag *)")
+	graces.Shot("approving-home")
+	graces.See(`(b => b != null && (b.click(), true))(document.querySelector('main [data-action-id="revoke"]'))`)
+	graces.SeeText(`[data-testid="confirm"]`, "")
+	graces.See(`(b => b != null && (b.click(), true))(document.querySelector('[data-testid="confirm"] button[type="submit"], [data-testid="confirm"] .button.primary, [data-testid="confirm"] .button.danger'))`)
+	w.eventually("the grant to be revoked", func() bool {
+		return w.count(`SELECT count(*) FROM grants WHERE revoked_by = 'U0GRACE'`) == 1
+	})
+
+	third := w.runs(linus, eng, thread, "git tag third")
+	adas := w.in(t, chrome, ada, eng, thread)
+	card = w.card(eng, thread)
+	adas.press(card.TS, "deny_reason")
+	adas.See(`document.querySelector('[data-testid="modal"] [data-action-id="reason"]') != null`)
+	adas.Write(`[data-testid="modal"] [data-action-id="reason"]`, "two tags are enough")
+	adas.fill("")
+	w.done(eng, thread, third)
+	adas.SeeText(`[data-testid="thread"]`, "two tags are enough")
+	adas.Shot("approving-denied")
+
+	fourth := w.runs(linus, eng, thread, "mkdir together")
+	card = w.card(eng, thread)
+	adas.press(card.TS, "approve")
+	adas.SeeText(`[data-ts="`+card.TS+`"]`, "1 of 2")
+	adas.Shot("approving-quorum")
+	old := w.PIDs["bot"]
+	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	w.renewed(old)
+	w.eventually("the turn to be continued", func() bool {
+		return w.count(`SELECT count(*) FROM approvals a JOIN turns r ON r.id = a.turn_id WHERE a.status = 'pending' AND a.request_id <> '' AND r.attempt = 2`) == 1
+	})
+	gracesAgain := w.in(t, chrome, grace, eng, thread)
+	gracesAgain.press(card.TS, "approve")
+	w.done(eng, thread, fourth)
+	gracesAgain.SeeText(`[data-ts="`+card.TS+`"]`, "Approved")
+	gracesAgain.Prefer("dark")
+	gracesAgain.Shot("approving-dark")
+	if !w.exists("together") || w.exists(".git/refs/tags/third") {
+		t.Error("the wrong things ran")
+	}
+	w.auditIsWhole()
 }

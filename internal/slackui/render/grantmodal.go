@@ -129,7 +129,7 @@ func GrantModal(a store.Approval, offers []GrantOffer, scopes []store.GrantScope
 	c.add(slack.NewInputBlock(GrantRule, plain("Which rule?", 2000), nil, which))
 	c.add(slack.NewInputBlock(GrantWhere, plain("Where does it hold?", 2000), nil, where))
 	c.add(slack.NewInputBlock(GrantUntil, plain("For how long?", 2000),
-		plain("Anybody who may approve sees it in the home tab and with /deckhand grants, and can revoke it.", 2000), until))
+		plain("It is listed in your home tab and with “grants” in its threads; you and the admins can revoke it.", 2000), until))
 	v.Blocks.BlockSet = c.blocks
 	return v
 }
