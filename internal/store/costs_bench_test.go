@@ -16,7 +16,7 @@ import (
 	"deckhand/internal/store/storetest"
 )
 
-// The benchmarks run on a generated ledger of DECKHAND_BENCH_ROWS entries, or on
+// The benchmarks run on a generated ledger of DECKHAND_BENCH_ROWS entries (200,000), or on
 // the one that ledgergen has put into the database at DECKHAND_BENCH_DATABASE_URL,
 // which takes minutes to make for ten million and can be used many times. They add
 // to it.

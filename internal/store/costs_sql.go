@@ -49,7 +49,7 @@ var groupKeys = map[CostGroup]string{
 	ByModel:   "model",
 	ByThread:  "thread_id",
 	ByDay:     "booked_on",
-	ByMonth:   "date_trunc('month', booked_on)::date",
+	ByMonth:   "date_trunc('month', booked_on::timestamp)::date",
 }
 
 func (s *Store) costs(ctx context.Context, q CostQuery, raw bool) (CostReport, error) {
@@ -307,8 +307,10 @@ func costliestThreads(ctx context.Context, tx pgx.Tx, q CostQuery, p booked) (Co
 	for _, e := range p.edges {
 		crossing = append(crossing, "SELECT thread_id FROM ledger WHERE "+c.where(c.atEdge(e)))
 	}
-	parts := append(c.edges(p), "SELECT d.thread_id AS k, "+plainColumns+
-		" FROM crossing JOIN ledger_thread_daily d ON d.thread_id = crossing.thread_id AND "+c.within(p.first, p.end))
+	// OFFSET 0 keeps the planner, which expects far more of these threads than there
+	// are, from reading all threads' days to join them.
+	parts := append(c.edges(p), "SELECT d.* FROM crossing, LATERAL (SELECT thread_id AS k, "+plainColumns+
+		" FROM ledger_thread_daily WHERE thread_id = crossing.thread_id AND "+c.within(p.first, p.end)+" OFFSET 0) d")
 	dearest := " ORDER BY " + c.order() + c.limit()
 	sql := `WITH crossing AS MATERIALIZED (` + strings.Join(crossing, " UNION ") + `),
 		crossed AS MATERIALIZED (SELECT k, ` + summedColumns + ` FROM (` + strings.Join(parts, " UNION ALL ") + `) p GROUP BY k),
@@ -322,7 +324,7 @@ func costliestThreads(ctx context.Context, tx pgx.Tx, q CostQuery, p booked) (Co
 		UNION ALL
 		SELECT 0, '', '', '', '', '',
 			(SELECT COALESCE(sum(threads), 0)::bigint FROM ledger_openings WHERE ` + c.where("opened_on >= "+first, "opened_on < "+end) + `) +
-			(SELECT count(*) FROM crossed JOIN ledger_threads t ON t.thread_id = k WHERE NOT (opened_on >= ` + first + ` AND opened_on < ` + end + `)),
+			(SELECT count(*) FROM crossed WHERE (SELECT NOT (opened_on >= ` + first + ` AND opened_on < ` + end + `) FROM ledger_threads WHERE thread_id = k)),
 			` + strings.Repeat("0, ", len(sumColumns)-1) + `0`
 	rows, err := collect[costRow](tx.Query(ctx, sql, c.args...))
 	if err != nil {

@@ -71,9 +71,9 @@ type ledgerCheck struct{ name, sql string }
 func ledgerChecks() []ledgerCheck {
 	return []ledgerCheck{
 		rollupCheck("ledger_daily", "team_id, booked_on, project, channel_id, user_id, model", "booked_on"),
-		rollupCheck("ledger_monthly", "team_id, booked_on, project, channel_id, user_id, model", "date_trunc('month', booked_on)::date"),
+		rollupCheck("ledger_monthly", "team_id, booked_on, project, channel_id, user_id, model", "date_trunc('month', booked_on::timestamp)::date"),
 		rollupCheck("ledger_channel_daily", "team_id, booked_on, project, channel_id, model", "booked_on"),
-		rollupCheck("ledger_channel_monthly", "team_id, booked_on, project, channel_id, model", "date_trunc('month', booked_on)::date"),
+		rollupCheck("ledger_channel_monthly", "team_id, booked_on, project, channel_id, model", "date_trunc('month', booked_on::timestamp)::date"),
 		rollupCheck("ledger_thread_daily", "thread_id, booked_on, user_id, model, team_id, project, channel_id", "booked_on"),
 		rollupCheck("ledger_threads", "thread_id, team_id, project, channel_id", "", "min(booked_on) AS first_on", "max(booked_on) AS last_on"),
 		{"ledger_openings", `
