@@ -102,7 +102,7 @@ func (t *target) names(rt root) {
 // absolute and resolved.
 func (rt root) physical(dir, path string) target {
 	t := rt.lexical(dir, path)
-	if !strings.Contains(path, "..") {
+	if !climbs(path) {
 		return t
 	}
 	full := path
@@ -114,6 +114,16 @@ func (rt root) physical(dir, path string) target {
 		t.inside, t.resolved, t.why = false, "", "which means one folder by its name and another by its links"
 	}
 	return t
+}
+
+// climbs reports whether a path has a component "..".
+func climbs(path string) bool {
+	for name := range strings.SplitSeq(path, "/") {
+		if name == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // finish resolves the links of t.abs and places it in relation to the workspace.
