@@ -20,11 +20,6 @@ const (
 	cardPause    = time.Second
 )
 
-// cards are the cards that are being read now.
-type cards struct {
-	reading map[string]bool // by id; true: something changed since
-}
-
 // ShowApproval implements [agent.Frontend].
 func (f *frontend) ShowApproval(a store.Approval) {
 	if a.DecidedVia == "rule" || a.DecidedVia == "grant" {
@@ -32,7 +27,7 @@ func (f *frontend) ShowApproval(a store.Approval) {
 	}
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
-	if _, reading := f.cards.reading[a.CardID]; !reading && a.ID == a.CardID && a.Status == store.ApprovalPending && a.MessageTS == "" && len(a.Votes) == 0 {
+	if _, reading := f.reading[a.CardID]; !reading && a.ID == a.CardID && a.Status == store.ApprovalPending && a.MessageTS == "" && len(a.Votes) == 0 {
 		f.showCard([]store.Approval{a}) // it is new, and alone: it need not wait for a read
 		return
 	}
@@ -50,11 +45,11 @@ func (f *frontend) CloseCards(ids []string) {
 
 // refreshCard has a card read and shown. f.cardsMu is held.
 func (f *frontend) refreshCard(id string) {
-	if _, reading := f.cards.reading[id]; reading {
-		f.cards.reading[id] = true
+	if _, reading := f.reading[id]; reading {
+		f.reading[id] = true
 		return
 	}
-	f.cards.reading[id] = false
+	f.reading[id] = false
 	f.app.envelopes.Go(func() { f.readCard(id) })
 }
 
@@ -68,17 +63,17 @@ func (f *frontend) readCard(id string) {
 		if err == nil && len(list) > 0 {
 			f.showCard(list)
 		}
-		again := f.cards.reading[id]
+		again := f.reading[id]
 		failed := err != nil && attempt < cardAttempts
 		if !again && !failed {
-			delete(f.cards.reading, id)
+			delete(f.reading, id)
 			f.cardsMu.Unlock()
 			if err != nil {
 				f.app.log.Error("read an approval's card", zap.String("card", id), zap.Error(err))
 			}
 			return
 		}
-		f.cards.reading[id] = false
+		f.reading[id] = false
 		f.cardsMu.Unlock()
 		if failed {
 			time.Sleep(cardPause)

@@ -36,7 +36,7 @@ type frontend struct {
 	turns map[int64]*shownTurn // those that run in this process
 
 	cardsMu sync.Mutex // taken before mu
-	cards   cards
+	reading map[string]bool // cards that are being read, by id; true: something changed since
 }
 
 type shownTurn struct {
@@ -47,7 +47,7 @@ type shownTurn struct {
 }
 
 func newFrontend(a *App) *frontend {
-	return &frontend{app: a, turns: map[int64]*shownTurn{}, cards: cards{reading: map[string]bool{}}}
+	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}}
 }
 
 // ShowTurn implements [agent.Frontend].

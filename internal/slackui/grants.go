@@ -115,7 +115,7 @@ func (a *App) onRevokeClick(ctx context.Context, in *incoming, action *slack.Blo
 		return "", err
 	}
 	if len(found) == 0 {
-		a.tell(ctx, in, "This permission is not known here.")
+		a.tell(in, "This permission is not known here.")
 		return "unknown grant", nil
 	}
 	act := ActAdminister
@@ -123,7 +123,7 @@ func (a *App) onRevokeClick(ctx context.Context, in *incoming, action *slack.Blo
 		act = ActApprove
 	}
 	if r := a.authorise(ctx, a.whereGrantHolds(in.person(), found[0]), act); r != nil {
-		a.tell(ctx, in, r.sentence)
+		a.tell(in, r.sentence)
 		return "refused", nil
 	}
 	g, ok, err := a.c.Store.RevokeGrant(ctx, a.self.TeamID, id, in.store.UserID)
@@ -135,9 +135,9 @@ func (a *App) onRevokeClick(ctx context.Context, in *incoming, action *slack.Blo
 		what = g.ToolName
 	}
 	if ok {
-		a.tell(ctx, in, "Revoked: "+what+" is asked again from now on.")
+		a.tell(in, "Revoked: "+what+" is asked again from now on.")
 	} else {
-		a.tell(ctx, in, "This was revoked already, by "+a.people.name(ctx, g.RevokedBy)+".")
+		a.tell(in, "This was revoked already, by "+a.people.name(ctx, g.RevokedBy)+".")
 	}
 	return "revoked", a.publishHome(ctx, in.person())
 }
@@ -150,7 +150,7 @@ func (a *App) whereGrantHolds(p person, g store.Grant) person {
 
 // tell answers a click wherever it was made: in the home tab there is no channel to
 // whisper in, so it is said by direct message.
-func (a *App) tell(_ context.Context, in *incoming, sentence string) {
+func (a *App) tell(in *incoming, sentence string) {
 	if in.store.ChannelID != "" {
 		a.answer(in, sentence)
 		return

@@ -311,11 +311,18 @@ func TestEveryWayIn(t *testing.T) {
 	m := newMatrix(t)
 	cases := 0
 	for _, place := range places {
+		var thread, noticeID string
+		var a store.Approval
+		var turnID, grantID int64
+		fresh := false // a refusal changes nothing, so the next case finds the same
 		for _, w := range ways() {
 			for _, who := range entitled {
 				cases++
 				what := fmt.Sprintf("%s, by %s, in %s", who.who, w.name, place.kind)
-				thread, a, turnID, grantID, noticeID := m.asked(place.id)
+				if !fresh {
+					thread, a, turnID, grantID, noticeID = m.asked(place.id)
+					fresh = true
+				}
 				carried := a
 				if strings.Contains(w.name, "budget") || strings.Contains(w.name, "cheaper") {
 					carried.ID = noticeID
@@ -338,6 +345,7 @@ func TestEveryWayIn(t *testing.T) {
 					t.Errorf("%s: refused: %v, and %d refusals in the audit", what, refused, told)
 				}
 				m.nothingHappened(what, want, a, grantID)
+				fresh = !want
 			}
 		}
 	}
