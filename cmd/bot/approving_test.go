@@ -50,7 +50,7 @@ func (w *world) alwaysAllow(user, channel, card string, offer int, scope string)
 	v, text := w.opens(user, channel, card, "always")
 	prefix := fmt.Sprintf("%d:", offer)
 	var value string
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		if strings.HasPrefix(line, prefix) && len(line) == len(prefix)+16 {
 			value = line
 		}

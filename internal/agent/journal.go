@@ -37,17 +37,16 @@ func (j *journal) run(ctx context.Context) {
 	j.writing.Lock()
 	j.head = head(ctx, j.dir)
 	j.writing.Unlock()
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-			defer cancel()
-			j.flush(end)
-			return
 		case <-j.signal:
 			j.flush(ctx)
 		}
 	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	j.flush(end)
 }
 
 func (j *journal) add(entries ...store.AuditEntry) {

@@ -35,7 +35,7 @@ type frontend struct {
 	mu    sync.Mutex
 	turns map[int64]*shownTurn // those that run in this process
 
-	cardsMu sync.Mutex // taken before mu
+	cardsMu sync.Mutex      // taken before mu
 	reading map[string]bool // cards that are being read, by id; true: something changed since
 }
 

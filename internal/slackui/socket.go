@@ -149,7 +149,7 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 	if in.byBot {
 		a.ack(ctx, client, e.ID)
 		a.envelopes.Go(func() { // no answer: two bots that answer each other never end
-			a.recordRefusal(context.WithoutCancel(ctx), in.person(), ActPrompt, &refusal{reason: "a bot"})
+			_ = a.recordRefusal(context.WithoutCancel(ctx), in.person(), ActPrompt, &refusal{reason: "a bot"})
 		})
 		return
 	}

@@ -73,7 +73,6 @@ var places = []struct {
 // outcome.
 type way struct {
 	name, act string
-	nowhere   bool // it is made in no channel
 	envelope  func(m *matrix, user, channel, thread string, a store.Approval) envelope
 }
 
@@ -91,8 +90,10 @@ func ways() []way {
 	}
 	modal := func(callback string, values object) func(*matrix, string, string, string, store.Approval) envelope {
 		return func(m *matrix, user, _, _ string, a store.Approval) envelope {
-			v := object{"type": "view_submission", "team": object{"id": slack.TeamID}, "user": object{"id": user, "team_id": slack.TeamID},
-				"view": object{"callback_id": callback, "private_metadata": a.ID, "state": object{"values": values}}}
+			v := object{
+				"type": "view_submission", "team": object{"id": slack.TeamID}, "user": object{"id": user, "team_id": slack.TeamID},
+				"view": object{"callback_id": callback, "private_metadata": a.ID, "state": object{"values": values}},
+			}
 			return m.envelope("interactive", v)
 		}
 	}
@@ -151,10 +152,12 @@ func grantModal(scope string) func(*matrix, string, string, string, store.Approv
 		one := func(block, value string) object {
 			return object{block: object{"selected_option": object{"value": value}}}
 		}
-		return m.envelope("interactive", object{"type": "view_submission", "team": object{"id": slack.TeamID}, "user": object{"id": user, "team_id": slack.TeamID},
+		return m.envelope("interactive", object{
+			"type": "view_submission", "team": object{"id": slack.TeamID}, "user": object{"id": user, "team_id": slack.TeamID},
 			"view": object{"callback_id": render.CallbackGrant, "private_metadata": a.ID, "state": object{"values": object{
 				render.GrantRule: one(render.GrantRule, offer), render.GrantWhere: one(render.GrantWhere, scope), render.GrantUntil: one(render.GrantUntil, "7d"),
-			}}}})
+			}}},
+		})
 	}
 }
 
@@ -286,8 +289,10 @@ func (m *matrix) asked(channel string) (thread string, a store.Approval, turnID,
 		return a
 	}
 	granted := ask()
-	_, err = m.db.Decide(ctx, store.Decision{ApprovalID: granted.ID, Status: store.ApprovalAllowed, By: "U0OTHER", Via: "button",
-		Grant: &store.NewGrant{Scope: store.GrantThread, Pattern: "Bash(go vet *)", ExpiresAt: time.Now().Add(time.Hour)}})
+	_, err = m.db.Decide(ctx, store.Decision{
+		ApprovalID: granted.ID, Status: store.ApprovalAllowed, By: "U0OTHER", Via: "button",
+		Grant: &store.NewGrant{Scope: store.GrantThread, Pattern: "Bash(go vet *)", ExpiresAt: time.Now().Add(time.Hour)},
+	})
 	fail(err)
 	grants, err := m.db.Grants(ctx, store.GrantFilter{TeamID: slack.TeamID, ThreadID: th.ID}, 1)
 	fail(err)
@@ -321,7 +326,6 @@ func TestEveryWayIn(t *testing.T) {
 				what := fmt.Sprintf("%s, by %s, in %s", who.who, w.name, place.kind)
 				if !fresh {
 					thread, a, turnID, grantID, noticeID = m.asked(place.id)
-					fresh = true
 				}
 				carried := a
 				if strings.Contains(w.name, "budget") || strings.Contains(w.name, "cheaper") {

@@ -136,7 +136,7 @@ func insertGrant(ctx context.Context, tx pgx.Tx, a Approval, n NewGrant) (id int
 	return id, nil
 }
 
-// GrantScopeFilter chooses grants. TeamID is required.
+// GrantFilter chooses grants. TeamID is required.
 type GrantFilter struct {
 	TeamID    string
 	ID        int64  // one grant, revoked or not
