@@ -303,7 +303,8 @@ func columns(row any) (names, values []string, err error) {
 		case value == "null":
 			value = ""
 		case json.Unmarshal(raw, &text) == nil:
-			if value = text; strings.ContainsAny(value[:min(1, len(value))], "=+-@\t\r") {
+			value = text
+			if start := strings.TrimSpace(value); start != "" && strings.ContainsRune("=+-@", rune(start[0])) {
 				value = "'" + value
 			}
 		}

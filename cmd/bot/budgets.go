@@ -13,31 +13,16 @@ import (
 type budgetConfig struct {
 	Scope string `yaml:"scope"`
 	// Only names channels, projects or people; left out: each has its own budget.
-	Only  names  `yaml:"only"`
-	Per   string `yaml:"per"`
-	Limit amount `yaml:"limit"`
+	Only names  `yaml:"only"`
+	Per  string `yaml:"per"`
+	// Limit is in US dollars, as it is written.
+	Limit string `yaml:"limit"`
 	// WarnAt are percents of the limit.
 	WarnAt []int `yaml:"warn_at"`
 	// Then is stop or ask.
 	Then         string `yaml:"then"`
 	CheaperModel string `yaml:"cheaper_model"`
 	Tell         names  `yaml:"tell"`
-}
-
-// amount is US dollars in the file and micro-USD here.
-type amount int64
-
-func (a *amount) UnmarshalYAML(unmarshal func(any) error) error {
-	var text string
-	if err := unmarshal(&text); err != nil {
-		return err
-	}
-	micro, err := render.ParseUSD(text)
-	if err != nil {
-		return fmt.Errorf("%q is not an amount; write US dollars, such as 200 or 12.50", text)
-	}
-	*a = amount(micro)
-	return nil
 }
 
 func (v *validation) budgets(c config) {
@@ -50,8 +35,8 @@ func (v *validation) budgets(c config) {
 		if !slices.Contains([]string{"day", "week", "month"}, b.Per) {
 			v.add(at+".per", "%q is not a period; write day, week or month", b.Per)
 		}
-		if b.Limit <= 0 {
-			v.add(at+".limit", "a budget has a limit in US dollars above zero, such as limit: 200")
+		if limit, err := render.ParseUSD(b.Limit); err != nil || limit <= 0 {
+			v.add(at+".limit", "%q is not a limit; write US dollars above zero, such as 200 or 12.50", b.Limit)
 		}
 		for _, w := range b.WarnAt {
 			if w < 1 || w > 99 {
@@ -101,8 +86,12 @@ func (v *validation) budgetKeys(at string, c config, b budgetConfig) {
 func (c config) budgets() []agent.Budget {
 	var out []agent.Budget
 	for _, b := range c.Budgets {
+		limit, err := render.ParseUSD(b.Limit)
+		if err != nil {
+			panic(fmt.Sprintf("%s: a budget's limit %q", c.file, b.Limit)) // readConfig has refused those
+		}
 		out = append(out, agent.Budget{
-			Scope: store.BudgetScope(b.Scope), Only: b.Only, Period: store.BudgetPeriod(b.Per), LimitMicroUSD: int64(b.Limit),
+			Scope: store.BudgetScope(b.Scope), Only: b.Only, Period: store.BudgetPeriod(b.Per), LimitMicroUSD: limit,
 			WarnAt: b.WarnAt, Ask: b.Then == "ask", CheaperModel: b.CheaperModel, Tell: b.Tell,
 		})
 	}

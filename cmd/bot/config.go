@@ -25,8 +25,11 @@ type config struct {
 	DirectMessages string                   `yaml:"direct_messages"`
 	Roles          rolesConfig              `yaml:"roles"`
 	Policy         policyConfig             `yaml:"policy"`
-	Budgets        []budgetConfig           `yaml:"budgets"`
-	Prices         pricesConfig             `yaml:"prices"`
+	// TimeZone is the team's: days and months of costs begin in it.
+	TimeZone string         `yaml:"time_zone"`
+	Reports  reportsConfig  `yaml:"reports"`
+	Budgets  []budgetConfig `yaml:"budgets"`
+	Prices   pricesConfig   `yaml:"prices"`
 
 	file   string
 	sha256 [sha256.Size]byte

@@ -25,7 +25,9 @@ type environment struct {
 	AnthropicAPIKey  string `envconfig:"ANTHROPIC_API_KEY"`
 	AnthropicBaseURL string `envconfig:"ANTHROPIC_BASE_URL"`
 	ClaudeOAuthToken string `envconfig:"CLAUDE_CODE_OAUTH_TOKEN"`
-	ClaudeCommand    string `envconfig:"CLAUDE_COMMAND" default:"claude"`
+	// AnthropicAdminKey is for bot report reconcile; the bot only keeps it secret.
+	AnthropicAdminKey string `envconfig:"ANTHROPIC_ADMIN_KEY"`
+	ClaudeCommand     string `envconfig:"CLAUDE_COMMAND" default:"claude"`
 
 	ConfigFile  string        `envconfig:"DECKHAND_CONFIG" default:"deckhand.yaml"`
 	DataDir     string        `envconfig:"DECKHAND_DATA_DIR" default:"/var/lib/deckhand"`
@@ -93,7 +95,7 @@ func (e environment) credentials() map[string]string {
 
 // secrets are the values that must never be seen in Slack or in the log.
 func (e environment) secrets() []string {
-	out := []string{e.SlackBotToken, e.SlackAppToken, e.AnthropicAPIKey, e.ClaudeOAuthToken}
+	out := []string{e.SlackBotToken, e.SlackAppToken, e.AnthropicAPIKey, e.ClaudeOAuthToken, e.AnthropicAdminKey}
 	if u, err := url.Parse(e.DatabaseURL); err == nil {
 		if password, ok := u.User.Password(); ok {
 			out = append(out, password)

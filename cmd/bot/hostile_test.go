@@ -2,9 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -148,7 +148,7 @@ policy:
     - allow: [Bash(git status), Bash(ls *)]
 `, filepath.Join(h.dir, "sample"), filepath.Join(h.dir, "tree"), eng, slack.ChannelGeneral, ada, slack.GroupApprovers, slack.GroupEngineers))
 	h.repository(filepath.Join(h.dir, "tree"))
-	h.start("--claude", claudePath(t))
+	h.start()
 	h.furnish()
 	return h
 }
@@ -335,7 +335,7 @@ func TestHostileRepository(t *testing.T) {
 	var thread string
 	step := func(name string, run func(t *testing.T)) {
 		t.Helper()
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // the steps share a world
+		t.Run(name, func(t *testing.T) {
 			h.t = t
 			defer func() { h.untouched() }()
 			run(t)
@@ -361,7 +361,7 @@ func TestHostileRepository(t *testing.T) {
 	step("a link out of the workspace is asked", func(_ *testing.T) {
 		h.asked(eng, thread, fmt.Sprintf(`tool: Read {"file_path":%q}`, filepath.Join(h.Workspace, "link")), "link")
 		h.asked(eng, thread, fmt.Sprintf(`tool: Read {"file_path":%q}`, filepath.Join(h.Workspace, "folder/secret.txt")), "secret.txt")
-		h.asked(eng, thread, fmt.Sprintf(`tool: Grep {"pattern":"SECRET","path":%q}`, filepath.Join(h.Workspace, "folder")), "folder")
+		h.asked(eng, thread, `tool: Bash {"command":"cat folder/secret.txt passwd"}`, "folder/secret.txt")
 	})
 	step("a folder that the repository adds is asked", func(_ *testing.T) {
 		h.asked(eng, thread, fmt.Sprintf(`tool: Read {"file_path":%q}`, h.secret), "secret.txt")
@@ -383,7 +383,6 @@ func TestHostileRepository(t *testing.T) {
 	// git diff, and that what the repository names. They are not passed on.
 	for _, command := range []string{"/evil", "/security-review", "/heapdump", "/config permissionMode=auto", "/evil-skill"} {
 		step("the slash command "+command, func(t *testing.T) {
-			before := h.count(`SELECT count(*) FROM turns`)
 			h.post(linus, eng, thread, "@deckhand "+command)
 			h.eventually("the message to arrive", func() bool {
 				return h.count(`SELECT count(*) FROM inbox WHERE kind = 'message' AND payload::text LIKE '%`+command+`%'`) > 0
@@ -394,7 +393,6 @@ func TestHostileRepository(t *testing.T) {
 			if len(dumps)+len(deeper) > 0 {
 				t.Errorf("the memory of the CLI, with its credentials, lies in %v", append(dumps, deeper...))
 			}
-			t.Logf("%d turns", h.count(`SELECT count(*) FROM turns`)-before)
 		})
 	}
 	// The CLI reads what a message mentions as @path, and asks nobody: neither a hook nor
@@ -433,25 +431,23 @@ func TestHostileRepository(t *testing.T) {
 		h.asked(slack.ChannelGeneral, "", `tool: Bash {"command":"touch RAN"}`, "touch RAN")
 	})
 	step("instructions that lead elsewhere keep nobody from working", func(t *testing.T) {
-		for what, replace := range map[string]func(string) error{
-			"a link out of the workspace": func(f string) error { return os.Symlink(h.secret, f) },
-			"a link that leads nowhere":   func(f string) error { return os.Symlink("nowhere", f) },
-			"a folder":                    func(f string) error { return os.Mkdir(f, 0o755) },
-			"a pipe that nobody writes":   func(f string) error { return syscall.Mkfifo(f, 0o644) },
+		for _, tt := range []struct {
+			what string
+			put  func(file string) error
+		}{
+			{"a link out of the workspace", func(f string) error { return os.Symlink(h.secret, f) }},
+			{"a link that leads nowhere", func(f string) error { return os.Symlink("nowhere", f) }},
+			{"a folder", func(f string) error { return os.Mkdir(f, 0o755) }},
+			{"a pipe that nobody writes", func(f string) error { return syscall.Mkfifo(f, 0o644) }},
 		} {
 			file := filepath.Join(h.Workspace, "CLAUDE.md")
-			if err := os.RemoveAll(file); err != nil {
+			if err := errors.Join(os.RemoveAll(file), tt.put(file)); err != nil {
 				t.Fatal(err)
 			}
-			if err := replace(file); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := os.Stat("/proc/self"); err != nil {
-				t.Skip("no /proc")
-			}
-			ts := h.post(linus, eng, "", "@deckhand say: I work with "+what)
-			h.says(eng, ts, "I work with "+what)
-			h.done(eng, ts, ts)
+			ts := h.post(linus, eng, "", "@deckhand say: I work with "+tt.what)
+			h.find(eng, ts, "an answer beside "+tt.what, func(m message) bool {
+				return m.User == h.BotUser && strings.Contains(m.all(), "✅") && strings.Contains(m.all(), "I work with "+tt.what)
+			})
 		}
 		if err := os.RemoveAll(filepath.Join(h.Workspace, "CLAUDE.md")); err != nil {
 			t.Fatal(err)
@@ -491,21 +487,20 @@ touch `+h.outside+`/installed
 	if _, err := os.Stat(filepath.Join(h.outside, "installed")); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := os.ReadDir(h.traces); err != nil || len(found) > 1 {
-		t.Logf("in the process that was running: %v %v", found, err)
-	}
-
-	// A process of another thread. The person takes their time: a hook that answers in
-	// their place would have long done so.
+	// A process of another thread. A hook that answers in the person's place does it
+	// while the card stands there.
 	other := h.runs(linus, eng, "", "touch RAN")
-	card := h.card(eng, other)
-	var slow struct{}
-	_ = h.do(http.MethodGet, "/_control/state", nil, &slow)
-	h.post(grace, eng, other, "I am still reading, please wait")
+	card := h.find(eng, other, "a card about touch RAN", func(m message) bool { return m.has("deny") || strings.Contains(m.all(), "Cancelled") })
+	quick := h.runs(linus, eng, "", "touch QUICK") // as long as another session takes to start and to ask
+	h.click(ada, eng, h.card(eng, quick).TS, "deny")
+	h.done(eng, quick, quick)
 	h.click(ada, eng, card.TS, "deny")
 	h.done(eng, other, other)
-	if h.exists("RAN") || h.count(`SELECT count(*) FROM approvals WHERE input LIKE '%touch RAN%' AND status = 'denied' AND decided_by = 'U0ADA'`) != 1 {
-		t.Error("somebody else than the person has decided")
+	if h.exists("RAN") || h.exists("QUICK") {
+		t.Error("a command ran that a person denied")
+	}
+	if n := h.count(`SELECT count(*) FROM approvals WHERE input LIKE '%touch %' AND status = 'denied' AND decided_by = 'U0ADA'`); n != 2 {
+		t.Errorf("a person has decided %d of 2 questions", n)
 	}
 	listed := h.runs(linus, eng, other, "ls -a")
 	h.done(eng, other, listed)

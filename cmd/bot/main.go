@@ -36,6 +36,7 @@ func commands() []command {
 		{"migrate", "up, down or status of the database's schema", migrateCommand},
 		{"policy", "explain a policy, and replay recorded tool calls against a changed one", policyCommand},
 		{"audit", "verify the audit's chain, and export it", auditCommand},
+		{"report", "costs and approvals, and whether the books are right", reportCommand},
 		{"doctor", "check the configuration and what the bot needs, and say what to do", doctorCommand},
 		{"version", "print the version", versionCommand},
 	}

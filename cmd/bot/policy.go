@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/store"
@@ -180,7 +181,7 @@ func explainCall(out io.Writer, cfg config, c policy.Call, input string) error {
 		fmt.Fprintf(out, "  (%s)\n", d.Source)
 	}
 	if d.Why != "" {
-		fmt.Fprintf(out, "  %s\n", d.Why)
+		fmt.Fprintf(out, "  %s\n", graphic(d.Why))
 	}
 	if d.Verdict == policy.Ask {
 		for _, line := range explainTerms(d.Terms, d.Terms) {
@@ -229,7 +230,7 @@ func policyTest(ctx context.Context, out io.Writer, cfg config, since time.Time,
 		}
 		ch.count++
 		if all || len(ch.examples) < policyExamples {
-			ch.examples = append(ch.examples, fmt.Sprintf("%s  %s  %s\n      was: %s\n      now: %s", r.At.UTC().Format(time.DateTime), r.ToolName, brief(r.Input), r.Rule, strings.TrimSpace(d.Rule+"  "+d.Why)))
+			ch.examples = append(ch.examples, fmt.Sprintf("%s  %s  %s\n      was: %s\n      now: %s", r.At.UTC().Format(time.DateTime), graphic(r.ToolName), brief(r.Input), graphic(r.Rule), graphic(d.Rule+"  "+d.Why)))
 		}
 		return nil
 	})
@@ -261,9 +262,20 @@ func brief(input json.RawMessage) string {
 			}
 		}
 	}
-	line := []rune(strings.Join(strings.Fields(string(input)), " "))
+	line := []rune(graphic(string(input)))
 	if len(line) > 160 {
 		line = append(line[:160], '…')
 	}
 	return string(line)
+}
+
+// graphic is a text on one line without anything that a terminal would obey: what
+// the model wrote is shown here.
+func graphic(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.Join(strings.Fields(s), " "))
 }

@@ -25,7 +25,9 @@ type priceConfig struct {
 // dollars is a price as it stands in the file: a float would not hold it exactly.
 type dollars string
 
-func (d *dollars) UnmarshalYAML(source []byte) error {
+// UnmarshalYAML takes whatever stands there; what it is worth says the validation,
+// with its place.
+func (d *dollars) UnmarshalYAML(source []byte) error { //nolint:unparam // the interface has an error
 	text := strings.TrimSpace(string(source))
 	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
 		text = text[1 : n-1]

@@ -25,13 +25,17 @@ import (
 	"deckhand/internal/store"
 )
 
-// minCLI is the oldest Claude Code that the bot runs with: older ones do not
-// name their session to the model server and answer part of our requests never.
-const minCLI = "2.1.150"
+// minCLI is the oldest Claude Code that the bot runs with: older ones read the files
+// that a message mentions as @path without asking, and settings that were not asked
+// for.
+const minCLI = "2.1.329"
 
 func runCommand(ctx context.Context, args []string, out io.Writer) error {
 	if err := parseFlags(flag.NewFlagSet("run", flag.ContinueOnError), args, out, 0); err != nil {
 		return err
+	}
+	if err := claude.HideProcess(); err != nil {
+		return fmt.Errorf("hide the bot's environment from what it runs: %w", err)
 	}
 	e, err := readEnvironment()
 	if err != nil {
@@ -90,9 +94,11 @@ func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
 	}
 	after, tell := c.reminders()
 	b.store.SetReminders(after)
+	b.store.SetTimeZone(c.zone())
 	b.app, err = slackui.Connect(ctx, slackui.Config{
 		BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: b.store,
 		Access: c.access(), Channels: c.channels(), DirectMessages: c.DirectMessages, Budgets: c.budgets(), Reminders: tell,
+		Digests: c.digests(), AskersTimeZone: c.Reports.TimeZone == askersZone,
 		Redact: redact, Log: b.log.Named("slack"),
 	})
 	if err != nil {
@@ -197,8 +203,8 @@ func (b *bot) close() {
 	_ = b.log.Sync()
 }
 
-// healthHandler serves /healthz, whether the process should live, and /readyz,
-// whether people can use it.
+// healthHandler serves /healthz, whether the process should live, /readyz, whether
+// people can use it, and /metrics for Prometheus.
 func (b *bot) healthHandler() http.Handler {
 	mux := http.NewServeMux()
 	answer := func(w http.ResponseWriter, r *http.Request, slack bool) {
@@ -221,6 +227,7 @@ func (b *bot) healthHandler() http.Handler {
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { answer(w, r, false) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, r, true) })
+	mux.Handle("GET /metrics", newMetrics(b.store, b.app.TeamID(), b.supervisor.Live, b.log.Named("metrics")).handler())
 	return mux
 }
 

@@ -107,6 +107,7 @@ func (v *validation) check(c config) {
 	v.roles("$.roles", c.Roles)
 	v.policy(c)
 	v.budgets(c)
+	v.reports(c)
 	v.prices("$.prices", c.Prices)
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/playground/postgres"
+	"deckhand/internal/store/storetest"
 )
 
 // asBot makes the test binary be the program itself: the end-to-end tests run
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asBot) == "1" {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
-	os.Exit(m.Run())
+	storetest.Main(m)
 }
 
 // patience is how long a test waits for what must happen: no test depends on how

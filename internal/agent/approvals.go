@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,9 @@ func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 	}
 	if w.turn == nil {
 		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, "No turn is running in this thread, so nobody can be asked. Wait for the next message."))
+	}
+	if w.turn.stopping() {
+		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, "The turn is being stopped."))
 	}
 	call := w.call(h.ToolName, h.ToolInput, h.Cwd)
 	d := w.s.c.Policy.Decide(call)
@@ -62,6 +66,10 @@ func (w *worker) call(tool string, input json.RawMessage, cwd string) policy.Cal
 
 // request is a new approval of the running turn, as the policy wants it.
 func (w *worker) request(requestID, toolUseID string, c policy.Call, d policy.Decision) store.Approval {
+	if approvalKind(c.Tool) == store.ApprovalQuestion {
+		// It is put to the person who asked; whoever may give work may answer.
+		d.Terms = policy.Terms{Quorum: 1, RequesterMayApprove: true, Timeout: d.Terms.Timeout, OnTimeout: d.Terms.OnTimeout, Because: d.Terms.Because}
+	}
 	because := d.Why
 	if d.Terms.Because != "" {
 		because = strings.TrimSpace(d.Terms.Because + " " + because)
@@ -100,10 +108,10 @@ func (w *worker) decideByGrant(ctx context.Context, h *claude.HookCallback, c po
 		return a, false, err
 	}
 	for _, g := range live {
-		if !w.covers(g, c) {
+		a = w.request(h.RequestID, h.ToolUseID, c, d)
+		if !w.covers(g, c) || !w.holds(ctx, g, a) {
 			continue
 		}
-		a = w.request(h.RequestID, h.ToolUseID, c, d)
 		a.Status, a.DecidedBy, a.DecidedVia, a.GrantID = store.ApprovalAllowed, g.CreatedBy, "grant", g.ID
 		a, err = w.s.c.Store.Ask(ctx, w.heldLease(), a)
 		if errors.Is(err, store.ErrNotFound) {
@@ -115,6 +123,13 @@ func (w *worker) decideByGrant(ctx context.Context, h *claude.HookCallback, c po
 		return a, err == nil, err
 	}
 	return a, false, nil
+}
+
+// holds reports whether the maker of a grant could decide about the request
+// themselves, now: a grant is no wider than the right that it was given by.
+func (w *worker) holds(ctx context.Context, g store.LiveGrant, a store.Approval) bool {
+	a.Thread, a.Project = w.thread.Key(), w.thread.Project
+	return slices.Equal(g.Approvers, a.Terms.Approvers) && w.s.c.Frontend.MayDecide(ctx, g.CreatedBy, a)
 }
 
 func (w *worker) covers(g store.LiveGrant, c policy.Call) bool {
@@ -134,7 +149,7 @@ func (w *worker) covers(g store.LiveGrant, c policy.Call) bool {
 // this turn continues was given the decision already.
 func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 	t := w.turn
-	if t == nil || t.stoppedBy != "" {
+	if t == nil || t.stopping() {
 		return w.reply(w.session.proc.Deny(r.RequestID, "The turn is being stopped.", true))
 	}
 	call := w.call(r.ToolName, r.Input, t.cwd[r.ToolUseID])

@@ -1,8 +1,11 @@
 package agent
 
 import (
+	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
+	"strconv"
 
 	"deckhand/internal/agent/claude"
 )
@@ -15,19 +18,54 @@ func agentEnviron(passthrough []string, set map[string]string) []string {
 }
 
 // environ is the environment of the project's CLI processes. The home folder is
-// private to the bot and shared by its sessions: their transcripts are in it.
-func (s *Supervisor) environ(p Project) []string {
-	home := filepath.Join(s.c.DataDir, "home")
+// the thread's own: its transcripts are in it.
+func (s *Supervisor) environ(p Project, threadID int64) []string {
 	set := map[string]string{
-		"HOME":              home,
-		"CLAUDE_CONFIG_DIR": filepath.Join(home, ".claude"),
+		"HOME":              s.home(threadID),
+		"CLAUDE_CONFIG_DIR": s.configDir(threadID),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 		"DISABLE_AUTOUPDATER":                      "1",
 		// What runs in the background outlives its turn: nobody could be asked about
 		// its tools, and its cost would belong to nobody.
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
 		"GIT_TERMINAL_PROMPT":                  "0",
+		// The CLI would read what a message mentions as @path, and ask nobody.
+		"CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",
+		"CLAUDE_CODE_DISABLE_AUTO_MEMORY":   "1",
 	}
 	maps.Copy(set, s.c.Credentials)
 	return agentEnviron(p.Env, set)
+}
+
+// home is a thread's home folder: what one thread's commands leave in it is nobody
+// else's.
+func (s *Supervisor) home(threadID int64) string {
+	return filepath.Join(s.c.DataDir, "home", strconv.FormatInt(threadID, 10))
+}
+
+// configDir is where the CLI keeps the thread's transcripts.
+func (s *Supervisor) configDir(threadID int64) string {
+	return filepath.Join(s.home(threadID), ".claude")
+}
+
+// prepareHome makes a thread's home folder and removes what shells, git and the CLI
+// would obey at their start: a command that was allowed once may have written it.
+func (s *Supervisor) prepareHome(threadID int64) error {
+	if err := os.MkdirAll(s.configDir(threadID), 0o700); err != nil {
+		return fmt.Errorf("make the home folder: %w", err)
+	}
+	for _, name := range obeyed {
+		if err := os.RemoveAll(filepath.Join(s.home(threadID), name)); err != nil {
+			return fmt.Errorf("clean the home folder: %w", err)
+		}
+	}
+	return nil
+}
+
+// obeyed are files of a home folder that programs take orders from.
+var obeyed = []string{
+	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+	".gitconfig", ".config/git", ".ssh/config", ".npmrc",
+	".claude/settings.json", ".claude/settings.local.json", ".claude/CLAUDE.md", ".claude/agents", ".claude/commands", ".claude/skills",
+	".claude/plugins", ".claude/hooks", ".claude/output-styles", ".claude/rules", ".claude/workflows", ".claude/shell-snapshots",
 }

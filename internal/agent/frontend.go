@@ -23,6 +23,9 @@ type Frontend interface {
 	// CloseCards shows cards (see store.Approval.CardID) a last time: their turn is
 	// over, and nothing will be asked on them again.
 	CloseCards(ids []string)
+	// MayDecide reports whether a person is entitled to decide about an approval now.
+	// It may ask Slack; what cannot be established is no.
+	MayDecide(ctx context.Context, userID string, a store.Approval) bool
 	// ShowBudget tells of a budget, in the thread and where the budget says.
 	ShowBudget(BudgetNotice)
 	// Remind tells people that an approval still waits; stage counts from 0. The

@@ -79,10 +79,8 @@ func (p Price) cost(u claude.ModelUsage) int64 {
 
 // Prices are prices by model: by its id, or by a pattern in which * is any text. Of
 // several that fit a model, its own id counts before patterns, then the pattern that
-// says the most. The zero value has none.
-type Prices struct {
-	list []modelPrice // the most telling first
-}
+// says the most. [NewPrices] makes them; nil has none.
+type Prices []modelPrice // the most telling first
 
 type modelPrice struct {
 	pattern *regexp.Regexp
@@ -109,13 +107,10 @@ func NewPrices(byPattern map[string]Price) Prices {
 	var out Prices
 	for _, p := range patterns {
 		glob := strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, ".*")
-		out.list = append(out.list, modelPrice{pattern: regexp.MustCompile("^(?s:" + glob + ")$"), price: byPattern[p]})
+		out = append(out, modelPrice{pattern: regexp.MustCompile("^(?s:" + glob + ")$"), price: byPattern[p]})
 	}
 	return out
 }
-
-// Empty reports whether there is no price at all.
-func (p Prices) Empty() bool { return len(p.list) == 0 }
 
 // Of is the price of a model. ok is false if there is none. The mark that a CLI puts
 // behind a model's id for its context window, as in claude-sonnet-4-5[1m], need not be
@@ -127,7 +122,7 @@ func (p Prices) Of(model string) (price Price, ok bool) {
 	} else {
 		plain = model
 	}
-	for _, m := range p.list {
+	for _, m := range p {
 		if m.pattern.MatchString(model) || m.pattern.MatchString(plain) {
 			return m.price, true
 		}
@@ -138,7 +133,7 @@ func (p Prices) Of(model string) (price Price, ok bool) {
 // contract is what a delta costs by the team's own prices, the project's before those
 // of all; nil where there are none for the model, or no tokens to apply them to.
 func (w *worker) contract(d claude.ModelDelta) *int64 {
-	if w.project.Prices.Empty() && w.s.c.Prices.Empty() {
+	if len(w.project.Prices)+len(w.s.c.Prices) == 0 {
 		return nil
 	}
 	price, ok := w.project.Prices.Of(d.Model)

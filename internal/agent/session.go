@@ -120,10 +120,13 @@ func (w *worker) launch(ctx context.Context, resume bool) (*claude.Process, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := w.s.prepareHome(w.threadID); err != nil {
+		return nil, err
+	}
 	proc, err := claude.Start(ctx, claude.Options{
 		Command:            w.s.c.Command,
 		Dir:                w.thread.Workspace,
-		Env:                w.s.environ(w.project),
+		Env:                append(w.s.environ(w.project, w.threadID), deaf(ctx, w.thread.Workspace)...),
 		SessionID:          w.thread.SessionID,
 		Resume:             resume,
 		Model:              w.project.Model,
@@ -200,6 +203,9 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	s := w.session
 	if s == nil {
 		return
+	}
+	if !now {
+		w.closeBooks(ctx)
 	}
 	if now {
 		s.proc.Kill()

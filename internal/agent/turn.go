@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
@@ -24,6 +23,7 @@ const maxAttempts = 3
 type turn struct {
 	row        store.TurnRow
 	prompt     store.Prompt
+	promptUUID string // by which the CLI knows this attempt at it
 	content    claude.Turn
 	asked      map[string]store.Approval // approvals that the CLI waits for, by our id
 	cwd        map[string]string         // where a tool call runs, by its id
@@ -38,6 +38,10 @@ type turn struct {
 	hung       bool          // it was killed for its silence
 	stopLimit  *time.Timer   // kills a process that does not stop; nil until it is asked to
 }
+
+// stopping reports whether the turn has been told to end: nothing more is run or
+// asked in it.
+func (t *turn) stopping() bool { return t.stoppedBy != "" || t.expired || t.overBudget != nil }
 
 // openCard is the message that shows the turn's last requests.
 type openCard struct {
@@ -91,7 +95,7 @@ func (w *worker) startFailed(ctx context.Context, err error) error {
 }
 
 func (w *worker) beginTurn(row store.TurnRow, prompt store.Prompt, promptUUID, text string) {
-	w.turn = &turn{row: row, prompt: prompt, asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, content: w.session.content.Next()}
+	w.turn = &turn{row: row, prompt: prompt, promptUUID: promptUUID, asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, content: w.session.content.Next()}
 	w.s.slots.rest(w, false)
 	w.session.idle.Stop()
 	w.s.c.Frontend.MarkPrompt(prompt, PromptRunning)
@@ -110,6 +114,9 @@ func (w *worker) recover(ctx context.Context) error {
 		return err
 	}
 	w.log.Info("continue an interrupted turn", zap.Int64("turn", old.ID), zap.Int("attempt", old.Attempt))
+	if err := w.bookInterrupted(ctx, old, prompt); err != nil {
+		return err
+	}
 	if old.Attempt >= maxAttempts {
 		return w.giveUp(ctx, old, prompt, fmt.Sprintf("This was interrupted %d times and is given up. Send it again to try once more.", old.Attempt))
 	}
@@ -126,7 +133,7 @@ func (w *worker) recover(ctx context.Context) error {
 		return err
 	}
 	w.s.c.Frontend.Abandon(old.ID, "Deckhand restarted here; the work goes on below.")
-	w.beginTurn(row, prompt, uuid.NewString(),
+	w.beginTurn(row, prompt, attemptUUID(prompt.UUID, row.Attempt),
 		"[Deckhand was restarted while you worked on the message below. Look at what you have done already, then go on with it. A tool call that was not answered may be made again.]\n\n"+prompt.Text)
 	return nil
 }
@@ -208,16 +215,10 @@ func (w *worker) newEpoch(ctx context.Context) (err error) {
 }
 
 func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
-	if err := w.followReset(ctx); err != nil {
+	entries, err := w.observe(ctx, r.Running)
+	if err != nil {
 		return err
 	}
-	deltas, reset := w.session.meter.Observe(r)
-	if reset {
-		if err := w.newEpoch(ctx); err != nil {
-			return err
-		}
-	}
-	entries := w.entries(deltas, store.LedgerTurn)
 	if w.turn == nil {
 		// A turn that nobody asked for, such as a background task's: its cost lands
 		// on the thread's last turn.
@@ -262,7 +263,7 @@ func failure(r *claude.Result) string {
 	case words == "":
 		return "Claude Code failed without saying why. Try again; if it stays like this, ask an admin to look at the bot's log."
 	}
-	return "Claude Code failed: " + words
+	return "Claude Code failed: " + strings.ReplaceAll(words, "\x00", "")
 }
 
 // endTurn commits the end of the turn, shows it, and begins the next.
@@ -317,7 +318,7 @@ func (w *worker) onExit(ctx context.Context) error {
 	w.log.Warn("the CLI has ended", zap.String("session", s.id), zap.NamedError("exit", exit), zap.String("stderr", exit.Stderr))
 	var entries []store.LedgerEntry
 	if w.turn != nil {
-		entries = w.entries(s.meter.Estimate(w.turn.content), store.LedgerEstimate)
+		entries = w.estimate(w.turn)
 	}
 	w.stopSession(ctx, true)
 	if w.turn == nil {
@@ -425,32 +426,25 @@ func (w *worker) interruptForCost(ctx context.Context, t *turn) []store.LedgerEn
 		select {
 		case m, ok := <-s.messages:
 			if !ok {
-				return w.entries(s.meter.Estimate(t.content), store.LedgerEstimate)
+				return w.estimate(t)
 			}
 			if r, ok := m.(*claude.Result); ok {
-				deltas, _ := s.meter.Observe(r)
-				return w.entries(deltas, store.LedgerTurn)
+				entries, err := w.observe(ctx, r.Running)
+				if err != nil {
+					w.log.Error("book an interrupted turn", zap.Error(err))
+				}
+				return entries
+			}
+			if _, ok := m.(*claude.ConversationReset); ok {
+				w.onReset()
 			}
 			t.content = t.content.Fold(m)
 		case <-ctx.Done():
 			s.proc.Kill()
-			return w.entries(s.meter.Estimate(t.content), store.LedgerEstimate)
+			<-s.proc.Done()
+			return w.estimate(t)
 		}
 	}
-}
-
-// entries puts the deltas of a result into the ledger's terms.
-func (w *worker) entries(deltas []claude.ModelDelta, kind store.LedgerKind) []store.LedgerEntry {
-	out := make([]store.LedgerEntry, 0, len(deltas))
-	for _, d := range deltas {
-		short, long := d.CacheWrites()
-		out = append(out, store.LedgerEntry{
-			Kind: kind, SessionID: w.session.id, Epoch: w.session.epoch, Model: d.Model,
-			Input: d.Input, Output: d.Output, CacheRead: d.CacheRead, CacheWrite5m: short, CacheWrite1h: long, WebSearches: d.WebSearches,
-			MicroUSD: d.MicroUSD, ContractMicroUSD: w.contract(d), TotalBefore: d.Before, TotalAfter: d.After,
-		})
-	}
-	return out
 }
 
 func (w *worker) show() {

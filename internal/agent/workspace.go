@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"deckhand/internal/store"
@@ -88,6 +89,7 @@ func git(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
 	cmd.Env = append(agentEnviron(nil, nil), "GIT_TERMINAL_PROMPT=0", "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
+	cmd.Env = append(cmd.Env, deaf(ctx, dir)...)
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return nil
@@ -124,15 +126,15 @@ func instructions(workspace string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer root.Close() //nolint:errcheck // it only reads
-	f, err := root.Open("CLAUDE.md")
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
-	}
+	defer root.Close()                                                      //nolint:errcheck // it only reads
+	f, err := root.OpenFile("CLAUDE.md", os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold the thread
 	if err != nil {
-		return "", fmt.Errorf("read CLAUDE.md: %w", err)
+		return "", nil // it is not there, or leads out of the workspace
 	}
 	defer f.Close() //nolint:errcheck // it only reads
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return "", nil
+	}
 	b, err := io.ReadAll(io.LimitReader(f, maxInstructions+1))
 	if err != nil {
 		return "", fmt.Errorf("read CLAUDE.md: %w", err)
@@ -151,4 +153,29 @@ func isDir(p string) bool {
 func lastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// deaf are variables that keep git from running what a repository's own settings
+// name: its hooks, its monitor, its filters.
+func deaf(ctx context.Context, dir string) []string {
+	set := [][2]string{{"core.fsmonitor", "false"}, {"core.hooksPath", os.DevNull}}
+	if dir != "" {
+		cmd := exec.CommandContext(ctx, "git", "config", "--local", "--includes", "--null", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
+		cmd.Dir, cmd.Env = dir, agentEnviron(nil, nil)
+		out, _ := cmd.Output() // it fails when there is none
+		for key := range strings.SplitSeq(string(out), "\x00") {
+			value := ""
+			if strings.HasSuffix(key, ".required") {
+				value = "false"
+			}
+			if key != "" {
+				set = append(set, [2]string{key, value})
+			}
+		}
+	}
+	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(set))}
+	for i, kv := range set {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, kv[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, kv[1]))
+	}
+	return env
 }

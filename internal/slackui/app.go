@@ -36,6 +36,11 @@ type Config struct {
 	// Reminders say whom to tell of an approval that waits, stage by stage: "thread",
 	// "approvers" (each by direct message), or a channel's id.
 	Reminders [][]string
+	// Digests are reports on costs that are posted again and again.
+	Digests []Digest
+	// AskersTimeZone counts days in answers about costs in the zone of the person who
+	// asks, as Slack has it, instead of the store's.
+	AskersTimeZone bool
 	// Redact is applied to all text of the model and of tools before it leaves.
 	Redact func(string) string
 	Log    *zap.Logger
@@ -50,11 +55,14 @@ type App struct {
 	self      identity
 	publisher *publish.Scheduler
 	people    *directory
+	refused   refusals
 	frontend  *frontend
 	agent     *agent.Supervisor
 	lanes     lanes
 	envelopes sync.WaitGroup
 	connected atomic.Bool
+	// chartsRefused: this workspace takes no native charts.
+	chartsRefused atomic.Bool
 }
 
 // identity is who the tokens say we are; it is pinned at the start.
@@ -94,6 +102,7 @@ func Connect(ctx context.Context, c Config) (*App, error) {
 	a.people = newDirectory(a.api, a.self.TeamID)
 	a.publisher = publish.New(a.api, publish.Options{Log: c.Log.Named("publish")})
 	a.frontend = newFrontend(a)
+	c.Store.HandleDigests(a.runDigest)
 	return a, nil
 }
 
@@ -124,9 +133,12 @@ func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor)
 			a.log.Warn("the last messages to Slack", zap.Error(err))
 		}
 	})
+	var digests sync.WaitGroup
+	digests.Go(func() { a.keepDigestsScheduled(ctx) })
 	a.routeLeftovers(ctx)
 	err := a.listen(ctx)
 	a.envelopes.Wait()
+	digests.Wait()
 	publisher.Wait()
 	return err
 }

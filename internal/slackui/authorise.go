@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -128,14 +130,60 @@ func (a *App) recordRefusal(ctx context.Context, p person, act Act, r *refusal) 
 	}
 	a.log.Warn("refused", zap.String("act", string(act)), zap.String("user", p.UserID), zap.String("via", p.Via),
 		zap.String("team", p.TeamID), zap.String("channel", p.ChannelID), zap.String("reason", r.reason), zap.Error(r.err))
+	before, ok := a.refused.admit(p.UserID, time.Now())
+	if !ok {
+		return r // told and logged; the audit is told of it with the next one
+	}
 	err := a.c.Store.Audit(ctx, store.AuditEntry{
 		Kind: store.AuditRefused, TeamID: a.self.TeamID, Actor: p.UserID,
-		Details: map[string]any{"act": act, "via": p.Via, "team": p.TeamID, "channel": p.ChannelID, "reason": r.reason},
+		Details: map[string]any{"act": act, "via": p.Via, "team": p.TeamID, "channel": p.ChannelID, "reason": r.reason, "left_out_before": before},
 	})
 	if err != nil {
 		a.log.Error("write a refusal into the audit", zap.Error(err))
 	}
 	return r
+}
+
+// refusals keeps somebody who is refused again and again from filling the audit,
+// whose rows all replicas write one after another. The zero value admits
+// refusalsPerMinute of each person.
+type refusals struct {
+	mu      sync.Mutex
+	people  map[string]*refusedPerson
+	unbound bool // for tests that count
+}
+
+type refusedPerson struct {
+	since   time.Time
+	rows    int
+	leftOut int
+}
+
+const refusalsPerMinute = 20
+
+// admit reports whether a refusal gets a row of its own, and how many of that person
+// did not get one before it.
+func (f *refusals) admit(user string, now time.Time) (leftOut int, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.people == nil || len(f.people) >= directoryMax {
+		f.people = map[string]*refusedPerson{}
+	}
+	p := f.people[user]
+	if p == nil {
+		p = &refusedPerson{since: now}
+		f.people[user] = p
+	}
+	if now.Sub(p.since) >= time.Minute {
+		p.since, p.rows = now, 0
+	}
+	if p.rows >= refusalsPerMinute && !f.unbound {
+		p.leftOut++
+		return 0, false
+	}
+	leftOut, p.leftOut = p.leftOut, 0
+	p.rows++
+	return leftOut, true
 }
 
 // access are the roles where the person is.
@@ -184,21 +232,9 @@ func (a *App) isAmong(ctx context.Context, p person, act Act, role string, membe
 			return &refusal{sentence: "Deckhand does not work in channels that are shared with other companies.", reason: "an externally shared channel"}
 		}
 	}
-	if slices.Contains(members, p.UserID) {
+	in, failed := a.isMember(ctx, p.UserID, members)
+	if in {
 		return nil
-	}
-	var failed error
-	for _, m := range members {
-		if !strings.HasPrefix(m, "S") {
-			continue
-		}
-		in, err := a.people.inGroup(ctx, m, p.UserID)
-		if in {
-			return nil
-		}
-		if err != nil {
-			failed = err
-		}
 	}
 	if failed != nil {
 		return &refusal{sentence: "Slack could not tell which user groups you are in just now, so this was refused. Try again in a minute.", reason: "a user group could not be looked up", err: failed}
@@ -209,8 +245,30 @@ func (a *App) isAmong(ctx context.Context, p person, act Act, role string, membe
 	}
 }
 
+// isMember reports whether a person is on a list of users and user groups; err is why
+// that could not be established.
+func (a *App) isMember(ctx context.Context, user string, members []string) (bool, error) {
+	if slices.Contains(members, user) {
+		return true, nil
+	}
+	var failed error
+	for _, m := range members {
+		if !strings.HasPrefix(m, "S") {
+			continue
+		}
+		in, err := a.people.inGroup(ctx, m, user)
+		if in {
+			return true, nil
+		}
+		if err != nil {
+			failed = err
+		}
+	}
+	return false, failed
+}
+
 // doing is what a person is told that they may not do.
 var doing = map[Act]string{
 	ActPrompt: "use Deckhand here", ActStop: "stop this", ActSee: "use Deckhand here",
-	ActApprove: "decide about this", ActAdminister: "do this",
+	ActApprove: "decide about this", ActAdminister: "do this", ActCosts: "see these costs",
 }

@@ -57,7 +57,9 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 	d := store.Decision{ApprovalID: approval.ID, Status: store.ApprovalAllowed, By: c.User.ID, Via: "button"}
 	switch action.ActionID {
 	case render.ActionViewInput:
-		if r := a.authorise(ctx, in.person(), ActSee); r != nil {
+		who := in.person()
+		who.Project = approval.Project
+		if r := a.authorise(ctx, who, ActSee); r != nil {
 			a.answer(in, r.sentence)
 			return "refused", nil
 		}
@@ -167,21 +169,24 @@ func (a *App) howItEnded(ctx context.Context, ap store.Approval) string {
 }
 
 func (a *App) onStopClick(ctx context.Context, in *incoming, action *slack.BlockAction) (outcome string, err error) {
-	if r := a.authorise(ctx, in.person(), ActStop); r != nil {
-		a.answer(in, r.sentence)
-		return "refused", nil
-	}
 	turnID, err := strconv.ParseInt(action.Value, 10, 64)
 	if err != nil {
 		return "", fmt.Errorf("the Stop button's value is not a turn: %w", err)
 	}
 	thread, err := a.c.Store.ThreadOfRunningTurn(ctx, turnID)
-	if errors.Is(err, store.ErrNotFound) || (err == nil && thread.ChannelID != in.click.Channel.ID) {
+	gone := errors.Is(err, store.ErrNotFound) || (err == nil && thread.ChannelID != in.click.Channel.ID)
+	if err != nil && !gone {
+		return "", err
+	}
+	who := in.person()
+	who.Project = thread.Project
+	if r := a.authorise(ctx, who, ActStop); r != nil {
+		a.answer(in, r.sentence)
+		return "refused", nil
+	}
+	if gone {
 		a.answer(in, "This turn has ended already.")
 		return "nothing to stop", nil
-	}
-	if err != nil {
-		return "", err
 	}
 	return a.stop(ctx, thread.Key(), in.click.User.ID)
 }
@@ -245,9 +250,10 @@ func (a *App) turnPage(ctx context.Context, in *incoming, action *slack.BlockAct
 		return "", err
 	}
 	p := in.person()
-	p.ChannelID = approval.Thread.ChannelID
+	p.ChannelID, p.Project = approval.Thread.ChannelID, approval.Project
 	if r := a.authorise(ctx, p, ActSee); r != nil {
-		return "refused", nil // whoever sees the modal was allowed to a moment ago
+		a.tell(in, r.sentence)
+		return "refused", nil
 	}
 	_, err = a.api.UpdateViewContext(ctx, render.ApprovalInput(approval, page.Page, a.rendering()), "", in.click.View.Hash, in.click.View.ID)
 	if err != nil {

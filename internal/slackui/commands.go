@@ -21,7 +21,8 @@ type word struct{ verb, rest string }
 // A message is a command only when it has the command's whole shape: “stop the
 // server from crashing” is work for the agent.
 var commandShapes = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)^(help|costs?|stop|grants?)[.!?]?()$`),
+	regexp.MustCompile(`(?i)^(help|stop|grants?)[.!?]?()$`),
+	regexp.MustCompile(`(?is)^(costs?)(?:[.!?:]*\s+(.+)|[.!?]*)$`), // see meansCosts
 	regexp.MustCompile(`(?i)^(approvals)(?: +(?:of |in |for )?(?:the )?(?:last )?([1-9][0-9]{0,2}) *d(?:ays?)?)?[.!?]?$`),
 	regexp.MustCompile(`(?i)^(approve|deny) +([a-z0-9]{4,26}(?: .*)?)$`),
 }
@@ -42,6 +43,9 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 	text = strings.ReplaceAll(unescape(text), "\x00", "")
 
 	command, isCommand := parseCommand(text)
+	if command.verb == "cost" && !a.meansCosts(command.rest) {
+		isCommand = false
+	}
 	act := ActPrompt
 	if isCommand {
 		act = actOf[command.verb]
@@ -78,6 +82,12 @@ var actOf = map[string]Act{
 // once that they were heard.
 func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome string, err error) {
 	m, key := in.message, in.store.Key()
+	if command := strings.TrimSpace(cliCommand.FindString(text)); command != "" && !passedOn[command] {
+		a.whisper(m.Channel, in.store.ThreadTS, m.User, render.Sentence("Claude Code's command "+command+" is not passed on from Slack: it would run without asking anybody. Say in words what you want."))
+		return "a command that is not passed on", nil
+	} else if command == "" && strings.HasPrefix(text, "/") {
+		text = "[A message that begins with a path:]\n" + text
+	}
 	thread, err := a.c.Store.ThreadByKey(ctx, key)
 	opens := errors.Is(err, store.ErrNotFound)
 	if err != nil && !opens {
@@ -116,6 +126,13 @@ func (a *App) projectOf(channel string) string {
 	}
 	return a.c.Channels[channel]
 }
+
+// cliCommand is what the CLI would take for a command of its own, and not for work.
+var cliCommand = regexp.MustCompile(`^/[A-Za-z][A-Za-z0-9_:-]*(?:\s|$)`)
+
+// passedOn are the CLI's commands that people may use. Others run programs that no
+// hook sees, write its settings or dump its memory.
+var passedOn = map[string]bool{"/clear": true, "/compact": true, "/context": true}
 
 const (
 	backlogMessages = 50
@@ -157,11 +174,12 @@ func (a *App) onCommand(ctx context.Context, in *incoming, c word) (outcome stri
 	case "help":
 		a.whisper(m.Channel, in.store.ThreadTS, m.User, render.Help(a.self.UserID))
 	case "cost":
-		view, err := a.costs(ctx, in.store.Key(), m.User)
-		if err != nil {
+		at := costPlace{channel: m.Channel, threadTS: in.store.ThreadTS}
+		var err error
+		if at.thread, err = a.c.Store.ThreadByKey(ctx, in.store.Key()); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return "", err
 		}
-		a.say(m.Channel, in.store.ThreadTS, render.Costs(view))
+		return a.onCosts(ctx, in.person(), at, c.rest)
 	case "grant":
 		page, err := a.grantsPage(ctx, in.person(), in.store.Key())
 		if err != nil {
@@ -240,7 +258,7 @@ func (a *App) decideByCode(ctx context.Context, in *incoming, c word) (outcome s
 
 func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err error) {
 	c := in.command
-	command, ok := parseCommand(strings.TrimSpace(c.Text))
+	command, ok := parseCommand(strings.ReplaceAll(unescape(strings.TrimSpace(c.Text)), "\x00", ""))
 	if !ok {
 		command.verb = "help"
 	}
@@ -251,11 +269,7 @@ func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err er
 	var page render.Page
 	switch command.verb {
 	case "cost":
-		view, err := a.costs(ctx, store.ThreadKey{TeamID: c.TeamID}, c.UserID)
-		if err != nil {
-			return "", err
-		}
-		page = render.Costs(view)
+		return a.onCosts(ctx, in.person(), costPlace{channel: c.ChannelID, slash: true}, command.rest)
 	case "grant":
 		page, err = a.grantsPage(ctx, in.person(), store.ThreadKey{})
 	case "approval":

@@ -50,7 +50,7 @@ func sessionGrant(a store.Approval) *store.NewGrant {
 	if len(o) == 0 {
 		return nil
 	}
-	return &store.NewGrant{Scope: store.GrantSession, Pattern: o[0].Pattern, ExpiresAt: time.Now().Add(sessionGrantFor)}
+	return &store.NewGrant{Scope: store.GrantSession, Pattern: o[0].Pattern, For: sessionGrantFor}
 }
 
 // sessionGrantSentence is what its button asks the person to confirm.
@@ -99,7 +99,7 @@ func (a *App) onGrantSubmission(ctx context.Context, in *incoming, approval stor
 			return "refused", nil
 		}
 	}
-	d.Grant = &store.NewGrant{Scope: choice.Scope, Pattern: offer.Pattern, ExpiresAt: time.Now().Add(choice.For)}
+	d.Grant = &store.NewGrant{Scope: choice.Scope, Pattern: offer.Pattern, For: choice.For}
 	return a.decide(ctx, in, approval, d)
 }
 

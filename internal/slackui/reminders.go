@@ -54,6 +54,12 @@ func (f *frontend) Remind(ctx context.Context, a store.Approval, stage int) erro
 	})
 }
 
+// MayDecide implements [agent.Frontend].
+func (f *frontend) MayDecide(ctx context.Context, userID string, a store.Approval) bool {
+	p := person{TeamID: f.app.self.TeamID, UserID: userID, ChannelID: a.Thread.ChannelID, Project: a.Project}
+	return f.app.mayDecide(ctx, p, ActApprove, a) == nil
+}
+
 // deciders are the users and groups whose members may decide about an approval.
 func (a *App) deciders(ap store.Approval) (role string, members []string) {
 	if len(ap.Terms.Approvers) > 0 {

@@ -225,6 +225,7 @@ func newMatrix(t testing.TB) *matrix {
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.app.refused.unbound = true
 	m.app.agent = agent.New(agent.Config{Store: m.db, Frontend: m.app.Frontend(), Policy: &policy.Policy{}, Replica: "replica-1"})
 	return m
 }
@@ -291,7 +292,7 @@ func (m *matrix) asked(channel string) (thread string, a store.Approval, turnID,
 	granted := ask()
 	_, err = m.db.Decide(ctx, store.Decision{
 		ApprovalID: granted.ID, Status: store.ApprovalAllowed, By: "U0OTHER", Via: "button",
-		Grant: &store.NewGrant{Scope: store.GrantThread, Pattern: "Bash(go vet *)", ExpiresAt: time.Now().Add(time.Hour)},
+		Grant: &store.NewGrant{Scope: store.GrantThread, Pattern: "Bash(go vet *)", For: time.Hour},
 	})
 	fail(err)
 	grants, err := m.db.Grants(ctx, store.GrantFilter{TeamID: slack.TeamID, ThreadID: th.ID}, 1)

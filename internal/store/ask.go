@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -18,7 +19,7 @@ import (
 //
 // From a, Ask reads ID, SessionID, TurnID, Kind, RequestID, ToolUseID, ToolName,
 // Input, RequestedBy, Terms, Risks, DecisionReason, CardID (empty: its own) and
-// ExpiresAt; for a decision by rule or grant also Status, DecidedBy, DecidedVia,
+// ExpiresAt, whose distance from now counts by the database's clock; for a decision by rule or grant also Status, DecidedBy, DecidedVia,
 // GrantID and Reason. A grant that holds no longer gives [ErrNotFound].
 func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) {
 	a.InputSHA256 = sha256.Sum256(a.Input)
@@ -99,7 +100,7 @@ func insertApproval(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approv
 				dangerous, grantable, risks, decision_reason, card_id, expires_at,
 				status, decided_by, decided_via, grant_id, reason, decided_at, delivered_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, COALESCE($14::text[], '{}'), GREATEST($15, 1), $16,
-				COALESCE(NULLIF($17, ''), 'pause'), $18, $19, COALESCE($20::text[], '{}'), $21, $22, $23, $24, $25, $26, $27, $28,
+				COALESCE(NULLIF($17, ''), 'pause'), $18, $19, COALESCE($20::text[], '{}'), $21, $22, now() + make_interval(secs => $23), $24, $25, $26, $27, $28,
 				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END,
 				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END)
 			RETURNING *)
@@ -107,7 +108,7 @@ func insertApproval(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approv
 		a.ID, l.ThreadID, a.SessionID, a.TurnID, a.Kind, a.RequestID, a.ToolUseID, a.ToolName,
 		string(a.Input), a.InputSHA256[:], a.RequestedBy, a.Terms.Rule, a.Terms.Because, a.Terms.Approvers, a.Terms.Quorum,
 		a.Terms.RequesterMay, a.Terms.OnTimeout, a.Terms.Dangerous, a.Terms.Grantable, a.Risks, a.DecisionReason, a.CardID,
-		a.ExpiresAt, a.Status, a.DecidedBy, a.DecidedVia, grant, a.Reason))
+		time.Until(a.ExpiresAt).Seconds(), a.Status, a.DecidedBy, a.DecidedVia, grant, a.Reason))
 }
 
 func decidedEntry(a Approval) AuditEntry {

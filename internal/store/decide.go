@@ -133,7 +133,7 @@ func grantOf(ctx context.Context, tx pgx.Tx, a Approval, n NewGrant) (AuditEntry
 	}
 	return AuditEntry{
 		Kind: AuditGranted, TeamID: a.Thread.TeamID, Actor: a.DecidedBy, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
-		Details: map[string]any{"grant": id, "scope": n.Scope, "tool": a.ToolName, "pattern": n.Pattern, "expires_at": n.ExpiresAt.UTC()},
+		Details: map[string]any{"grant": id, "scope": n.Scope, "tool": a.ToolName, "pattern": n.Pattern, "seconds": int64(n.For.Seconds())},
 	}, nil
 }
 
@@ -169,9 +169,9 @@ func (s *Store) CancelApproval(ctx context.Context, l Lease, id string) (a Appro
 	return a, ok, nil
 }
 
-// ExpireApproval ends a pending approval whose time has run out, whoever holds its
-// thread, and notifies the replica that does. ok is false when it has ended
-// already or still has time.
+// ExpireApproval ends a pending approval whose time has run out by the database's
+// clock, whoever holds its thread, and notifies the replica that does. ok is false
+// when it has ended already; [ErrTooEarly] says that it still has time.
 func (s *Store) ExpireApproval(ctx context.Context, id string) (a Approval, ok bool, err error) {
 	a, ok, err = s.endApproval(ctx, `
 		UPDATE approvals SET status = 'expired', decided_at = now()
@@ -181,9 +181,12 @@ func (s *Store) ExpireApproval(ctx context.Context, id string) (a Approval, ok b
 		return Approval{}, false, fmt.Errorf("expire approval: %w", err)
 	}
 	if ok {
-		err = s.Notify(ctx, Notice{Kind: NoticeApproval, ThreadID: a.ThreadID, ID: a.ID})
+		return a, true, s.Notify(ctx, Notice{Kind: NoticeApproval, ThreadID: a.ThreadID, ID: a.ID})
 	}
-	return a, ok, err
+	if a, err = s.ApprovalByID(ctx, id); err == nil && a.Status == ApprovalPending {
+		err = ErrTooEarly
+	}
+	return a, false, err
 }
 
 func (s *Store) endApproval(ctx context.Context, update string, args ...any) (a Approval, ok bool, err error) {

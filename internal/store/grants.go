@@ -46,8 +46,8 @@ type Grant struct {
 // NewGrant is what a decision adds to make a grant of it.
 type NewGrant struct {
 	Scope     GrantScope
-	Pattern   string // empty: exactly the approval's input
-	ExpiresAt time.Time
+	Pattern string // empty: exactly the approval's input
+	For     time.Duration
 }
 
 type grantRow struct {
@@ -91,7 +91,8 @@ func (r grantRow) grant() Grant {
 // LiveGrant is a grant as the policy needs it.
 type LiveGrant struct {
 	ID        int64
-	Pattern   string // empty: exactly this input
+	Pattern   string   // empty: exactly this input
+	Approvers []string // who could decide about the approval that it came from
 	CreatedBy string
 	CreatedAt time.Time
 }
@@ -101,9 +102,10 @@ type LiveGrant struct {
 // input is exactly the one with the SHA-256 sum.
 func (s *Store) LiveGrants(ctx context.Context, l Lease, sessionID, tool string, sum [32]byte) ([]LiveGrant, error) {
 	out, err := collect[LiveGrant](s.pool.Query(ctx, `
-		SELECT g.id, g.pattern, g.created_by, g.created_at
+		SELECT g.id, g.pattern, a.approvers, g.created_by, g.created_at
 		FROM threads t
 		JOIN grants g ON g.team_id = t.team_id AND g.project = t.project
+		JOIN approvals a ON a.id = g.approval_id
 		WHERE t.id = $1 AND g.tool_name = $3 AND g.revoked_at IS NULL AND g.expires_at > now()
 		  AND (g.input_sha256 IS NULL OR g.input_sha256 = $4)
 		  AND (g.session_id IS NULL OR g.session_id = $2)
@@ -126,10 +128,10 @@ func insertGrant(ctx context.Context, tx pgx.Tx, a Approval, n NewGrant) (id int
 		INSERT INTO grants (team_id, project, scope, session_id, thread_id, channel_id, tool_name, pattern, input_sha256,
 			approval_id, created_by, expires_at)
 		VALUES ($1, $2, $3, CASE WHEN $3 = 'session' THEN $4::uuid END, CASE WHEN $3 = 'thread' THEN $5::bigint END,
-			CASE WHEN $3 = 'channel' THEN $6 END, $7, $8, $9, $10, $11, $12)
+			CASE WHEN $3 = 'channel' THEN $6 END, $7, $8, $9, $10, $11, now() + make_interval(secs => $12))
 		RETURNING id`,
 		a.Thread.TeamID, a.Project, n.Scope, a.SessionID, a.ThreadID, a.Thread.ChannelID, a.ToolName, n.Pattern, sum,
-		a.ID, a.DecidedBy, n.ExpiresAt).Scan(&id)
+		a.ID, a.DecidedBy, n.For.Seconds()).Scan(&id)
 	if err != nil {
 		return 0, fmt.Errorf("write the grant: %w", err)
 	}

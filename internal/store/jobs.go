@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -37,6 +38,58 @@ type reminderJob struct {
 // Kind implements [river.JobArgs].
 func (reminderJob) Kind() string { return "approval_reminder" }
 
+// DigestDue is a digest that is to be sent once for its due time.
+type DigestDue struct {
+	Digest string    // which one; the store does not care
+	Due    time.Time // to the second
+	// Attempt counts from 1; only what HandleDigests is given has it.
+	Attempt int
+}
+
+// ErrElsewhere is what a handler of digests returns for one that another replica may
+// know: it is tried again in a moment, by whichever.
+var ErrElsewhere = errors.New("not for this replica")
+
+type digestJob struct {
+	Digest string    `json:"digest"`
+	Due    time.Time `json:"due"`
+}
+
+// Kind implements [river.JobArgs].
+func (digestJob) Kind() string { return "digest" }
+
+// digestAgain is when a digest that was left for another replica is tried again.
+const digestAgain = 20 * time.Second
+
+// HandleDigests says who sends digests. Call it before [Store.RunJobs]; without it,
+// digests are left to other replicas.
+func (s *Store) HandleDigests(send func(ctx context.Context, d DigestDue) error) { s.digests = send }
+
+// ScheduleDigest has a digest sent at its due time, or at once if that is past. There
+// is one job for a digest and a due time, however often and by how many replicas it is
+// scheduled, and a day after it has run it is still known.
+func (s *Store) ScheduleDigest(ctx context.Context, d DigestDue) error {
+	due := d.Due.UTC().Truncate(time.Second)
+	_, err := s.jobs.Insert(ctx, digestJob{Digest: d.Digest, Due: due}, &river.InsertOpts{
+		ScheduledAt: due, UniqueOpts: river.UniqueOpts{ByArgs: true},
+	})
+	if err != nil {
+		return fmt.Errorf("schedule a digest: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) runDigest(ctx context.Context, job *river.Job[digestJob]) error {
+	err := ErrElsewhere
+	if s.digests != nil {
+		err = s.digests(ctx, DigestDue{Digest: job.Args.Digest, Due: job.Args.Due, Attempt: job.Attempt})
+	}
+	if errors.Is(err, ErrElsewhere) {
+		return river.JobSnooze(digestAgain)
+	}
+	return err
+}
+
 // SetReminders says how long after it was asked people are reminded of an
 // approval. Call it before the store is used by several goroutines.
 func (s *Store) SetReminders(after []time.Duration) { s.reminders = after }
@@ -62,11 +115,16 @@ func (s *Store) scheduleApproval(ctx context.Context, tx pgx.Tx, a Approval) err
 func (s *Store) RunJobs(ctx context.Context, log *slog.Logger, j Jobs) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[deadlineJob]) error {
-		return j.Deadline(ctx, job.Args.ApprovalID)
+		err := j.Deadline(ctx, job.Args.ApprovalID)
+		if errors.Is(err, ErrTooEarly) {
+			return river.JobSnooze(time.Second)
+		}
+		return err
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[reminderJob]) error {
 		return j.Remind(ctx, job.Args.ApprovalID, job.Args.Stage)
 	}))
+	river.AddWorker(workers, river.WorkFunc(s.runDigest))
 	client, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{
 		Logger:  log,
 		Queues:  map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 4}},

@@ -177,7 +177,7 @@ func (l *life) do(ctx context.Context, s step) {
 	case "expire":
 		if id, ok := l.one(s.Which); ok {
 			_, _, err := l.ExpireApproval(ctx, id)
-			fine(err)
+			fine(err, store.ErrTooEarly)
 		}
 	case "crash":
 		l.mu.Lock()

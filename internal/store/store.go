@@ -33,6 +33,8 @@ var (
 	ErrFenced = errors.New("another replica holds this thread now")
 	// ErrEnded: the approval has ended already; the row that comes with it says how.
 	ErrEnded = errors.New("the approval has ended already")
+	// ErrTooEarly: the approval's time has not run out.
+	ErrTooEarly = errors.New("the approval still has time")
 	// ErrVoted: the person has said the same to this approval before.
 	ErrVoted = errors.New("this person has voted already")
 )
@@ -42,7 +44,8 @@ type Store struct {
 	pool      *pgxpool.Pool
 	jobs      *river.Client[pgx.Tx] // inserts only; RunJobs has its own
 	reminders []time.Duration
-	zone      atomic.Pointer[time.Location] // see SetTimeZone; nil is UTC
+	digests   func(context.Context, DigestDue) error // see HandleDigests
+	zone      atomic.Pointer[time.Location]          // see SetTimeZone; nil is UTC
 }
 
 // Open connects to the database at url (a postgres:// URL or a DSN) and checks

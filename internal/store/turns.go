@@ -18,11 +18,13 @@ type TurnRow struct {
 	RequestedBy string
 	State       string
 	Problem     string
-	Attempt     int // 1, and one more for every process that had to go on with it
+	Attempt     int  // 1, and one more for every process that had to go on with it
+	Booked      bool // something of what it costs is in the ledger
 	StartedAt   time.Time
 }
 
-const turnColumns = `r.id, r.thread_id, r.session_id::text AS session_id, r.epoch, r.requested_by, r.state, r.problem, r.attempt, r.started_at`
+const turnColumns = `r.id, r.thread_id, r.session_id::text AS session_id, r.epoch, r.requested_by, r.state, r.problem, r.attempt,
+	r.cost_micro_usd <> 0 AS booked, r.started_at`
 
 // BeginTurn opens a turn for the oldest prompt of the thread that has none, in
 // the given session and epoch. ok is false when there is no such prompt.

@@ -3,8 +3,13 @@ package claude
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 )
+
+// roundedOff is by how much rounding moves a model's share of an epoch at most, in
+// micro-dollars: its own total, and what is left between the models' and the sum.
+const roundedOff = 2
 
 // Meter turns the CLI's running totals into ledger entries within one epoch:
 // one run of a process, or the part of it after a reset. The entries of an
@@ -173,7 +178,9 @@ func (m *Meter) Estimate(t Turn) []ModelDelta {
 		price := priceOf(model)
 		listed := price.cost(u)
 		if seen := m.seen[model]; seen.MicroUSD > 0 {
-			if atList := price.cost(seen); atList > 0 {
+			// Of little money, what rounding did to it looks like another price.
+			atList := price.cost(seen)
+			if atList > 0 && math.Abs(float64(seen.MicroUSD)-atList) > roundedOff*float64(m.epoch+1) {
 				listed *= float64(seen.MicroUSD) / atList
 			}
 		}

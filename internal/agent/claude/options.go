@@ -147,7 +147,7 @@ func (o Options) arguments() []string {
 		"-p", "--output-format", "stream-json", "--input-format", "stream-json", "--verbose",
 		"--permission-prompt-tool", "stdio", "--include-partial-messages", "--strict-mcp-config",
 	}
-	sources := "user"
+	sources := "" // none: what a command wrote into the home folder must not decide about the next
 	if o.TrustProject {
 		sources = "user,project,local"
 	}

@@ -59,3 +59,6 @@ func treeMark() string { return "" }
 // ReapOrphans finds nothing on this system: processes cannot be told apart
 // once their parents are gone.
 func ReapOrphans() int { return 0 }
+
+// HideProcess does nothing: this system has no such switch.
+func HideProcess() error { return nil }

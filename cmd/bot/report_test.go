@@ -1,0 +1,498 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"image/png"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"deckhand/internal/anthropicadmin"
+	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
+)
+
+// program runs the program as people do, in a folder without a configuration.
+func program(t *testing.T, env []string, args ...string) (out, errOut string, code int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(append((&world{}).environ(), "DECKHAND_CONFIG="), env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if _, ok := errors.AsType[*exec.ExitError](err); !ok {
+			t.Fatal(err)
+		}
+	}
+	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
+}
+
+// TestReportsOfADemo: the same questions as in Slack, answered in the terminal, from
+// what was really spent.
+func TestReportsOfADemo(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, `prices:
+  "*": {input: 1, output: 2, cache_read: 0.1, cache_write_5m: 1.25, cache_write_1h: 2, web_search: 0.02}
+`)
+	thread := w.post(linus, eng, "", "@deckhand go\ntool: Bash {\"command\":\"echo x >> ran\"}\nsay: finished")
+	card := w.card(eng, thread)
+	w.click(grace, eng, card.TS, "approve")
+	w.done(eng, thread, thread)
+	spent := w.count(`SELECT sum(micro_usd)::bigint FROM ledger`)
+	contract := w.count(`SELECT sum(contract_micro_usd)::bigint FROM ledger`)
+	wantContract := w.count(`SELECT sum(floor(input_tokens + 2 * output_tokens + 0.1 * cache_read_tokens + 1.25 * cache_write_5m_tokens + 2 * cache_write_1h_tokens + 20000 * web_searches + 0.5))::bigint FROM ledger`)
+	if spent <= 0 || contract != wantContract || contract == 0 {
+		t.Fatalf("the ledger has %d µ$, %d by contract; want %d", spent, contract, wantContract)
+	}
+	env := []string{
+		"DATABASE_URL=" + w.DatabaseURL, "SLACK_BOT_TOKEN=" + w.BotToken, "SLACK_API_URL=" + w.SlackAPIURL,
+		"DECKHAND_CONFIG=" + filepath.Join(w.dir, "deckhand.yaml"),
+	}
+	ok := func(args ...string) string {
+		t.Helper()
+		out, errOut, code := program(t, env, append([]string{"report"}, args...)...)
+		if code != 0 || errOut != "" {
+			t.Fatalf("bot report %q: exit %d\n%s%s", args, code, out, errOut)
+		}
+		return out
+	}
+
+	table := ok("this", "month", "by", "user")
+	for _, want := range []string{"Costs of", "linus", "Contract", "1 turn", "1 approved change", "#engineering"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table has no %q:\n%s", want, table)
+		}
+	}
+	var answer struct {
+		By    string `json:"by"`
+		Total struct {
+			MicroUSD int64 `json:"micro_usd"`
+			Contract int64 `json:"contract_micro_usd"`
+		} `json:"total"`
+		Lines []struct{ Key, Name string } `json:"lines"`
+	}
+	if err := json.Unmarshal([]byte(ok("--format", "json", "today", "by", "user")), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if answer.By != "user" || answer.Total.MicroUSD != spent || answer.Total.Contract != contract || answer.Lines[0].Key != linus || answer.Lines[0].Name == linus {
+		t.Errorf("json: %+v; the ledger has %d and %d µ$", answer, spent, contract)
+	}
+	rows, err := csv.NewReader(strings.NewReader(ok("today", "by", "model", "as", "csv"))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, column := int64(0), slices.Index(rows[0], "micro_usd")
+	for _, r := range rows[1:] {
+		n, err := strconv.ParseInt(r[column], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	if sum != spent {
+		t.Errorf("the csv's lines are %d µ$, the ledger has %d", sum, spent)
+	}
+	picture := filepath.Join(t.TempDir(), "costs.png")
+	if out := ok("today", "--out", picture, "--format", "png", "--dark"); out != "" {
+		t.Errorf("it also printed %q", out)
+	}
+	f, err := os.Open(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // it only reads
+	if img, err := png.Decode(f); err != nil || img.Bounds().Dx() != 1600 {
+		t.Errorf("the picture: %v", err)
+	}
+
+	if out := ok("verify"); !strings.Contains(out, fmt.Sprintf("all %d checks agree", store.LedgerChecks())) {
+		t.Errorf("verify: %s", out)
+	}
+	if out := ok("approvals", "--since", "1d"); !strings.Contains(out, "grace") || !strings.Contains(out, "100%") || !strings.Contains(out, "1 decided in") {
+		t.Errorf("approvals:\n%s", out)
+	}
+	w.metricsAgree(spent, contract)
+
+	// Whoever changes the books is found out.
+	if err := w.tamper(`SET session_replication_role = replica; UPDATE ledger_daily SET micro_usd = micro_usd + 1`); err != nil {
+		t.Fatal(err)
+	}
+	out, errOut, code := program(t, env, "report", "verify")
+	if code != 1 || !strings.Contains(out, "ledger_daily") || !strings.Contains(out, "should be {\"micro_usd\":") || !strings.Contains(errOut, "not right") {
+		t.Errorf("verify of changed books: exit %d\n%s%s", code, out, errOut)
+	}
+}
+
+// metricsAgree scrapes the running bot.
+func (w *world) metricsAgree(spent, contract int64) {
+	w.t.Helper()
+	log, err := os.ReadFile(filepath.Join(w.dir, "bot.log"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	listen := regexp.MustCompile(`"listen": ?"([0-9.:]+)"`).FindSubmatch(log)
+	if listen == nil {
+		w.t.Fatal("the bot's log does not say where it listens")
+	}
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+string(listen[1])+"/metrics", nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // the body is read whole
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	sums := map[string]float64{}
+	for _, m := range regexp.MustCompile(`(?m)^(deckhand_\w+)(\{.*\})? (\S+)$`).FindAllStringSubmatch(string(body), -1) {
+		v, err := strconv.ParseFloat(m[3], 64)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		sums[m[1]] += v
+	}
+	for name, want := range map[string]int64{"deckhand_spend_usd_total": spent, "deckhand_contract_spend_usd_total": contract} {
+		if got := int64(sums[name]*1e6 + 0.5); got != want {
+			w.t.Errorf("%s is %d µ$, the ledger has %d", name, got, want)
+		}
+	}
+	for name, want := range map[string]float64{
+		"deckhand_turns_total": 1, "deckhand_approvals_pending": 0, "deckhand_approval_wait_seconds_count": 1, "deckhand_sessions_live": 1,
+		"deckhand_inbox_pending": 0, "deckhand_build_info": 1, "deckhand_scrape_errors_total": 0,
+	} {
+		if got, ok := sums[name]; !ok || got != want {
+			w.t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	for _, secret := range []string{linus, grace, eng} {
+		if bytes.Contains(body, []byte(secret)) {
+			w.t.Errorf("the metrics name %s", secret)
+		}
+	}
+}
+
+func TestReportsThatMakeNoSenseAreRefused(t *testing.T) {
+	t.Parallel()
+	empty := "DATABASE_URL=" + storetest.URL(t)
+	two := storetest.URL(t)
+	for _, team := range []string{"T1", "T2"} {
+		book(t, two, entry{team: team, at: time.Now(), model: "m", micro: 1})
+	}
+	url := "DATABASE_URL=" + two
+	unpriced := write(t, good+priced)
+	for _, tt := range []struct {
+		name string
+		env  string
+		args []string
+		code int
+		want string // on either side
+	}{
+		{"an empty ledger", empty, nil, 0, "Nothing was spent."},
+		{"an empty ledger as json", empty, []string{"--format", "json"}, 0, `"lines": []`},
+		{"nobody asked", empty, []string{"approvals"}, 0, "Nobody was asked for anything."},
+		{"no database", "A=b", nil, 1, "DATABASE_URL: set it"},
+		{"no database to verify", "A=b", []string{"verify"}, 1, "DATABASE_URL: set it"},
+		{"a word that is none", url, []string{"--team", "T1", "frobnicate"}, 2, "I don't know the word “frobnicate”"},
+		{"me", url, []string{"--team", "T1", "for", "me"}, 2, "I do not know who “me” is here"},
+		{"a project that is not there", url, []string{"--team", "T1", "project", "wbe"}, 2, "Did you mean “web”?"},
+		{"a period in the future", url, []string{"--team", "T1", "2999-01"}, 2, "2999"},
+		{"two teams", url, nil, 2, "has the teams T1, T2: choose one with --team"},
+		{"another team", url, []string{"--team", "T3"}, 2, `nothing of a team "T3"`},
+		{"one of them", url, []string{"--team", "T2"}, 0, "$0.000001"},
+		{"verify of all", url, []string{"verify"}, 0, "checks agree"},
+		{"verify of another", url, []string{"verify", "--team", "T3"}, 2, `nothing of a team "T3"`},
+		{"a format", url, []string{"--format", "pdf"}, 2, `"pdf" is no format here; write table, csv, json, png`},
+		{"a format for approvals", url, []string{"approvals", "--format", "png"}, 2, `"png" is no format here`},
+		{"two formats", url, []string{"--team", "T1", "as", "csv", "--format", "json"}, 2, "asks for csv"},
+		{"dark words", url, []string{"--dark"}, 2, "--dark is for --format png"},
+		{"a flag of another's", url, []string{"verify", "--since", "3d"}, 2, "--since means nothing for bot report verify"},
+		{"an unknown flag", url, []string{"--fromat", "csv"}, 2, "bot report -h"},
+		{"a word to verify", url, []string{"verify", "everything"}, 2, `takes no "everything"`},
+		{"a time that is none", url, []string{"approvals", "--since", "soon"}, 2, `"soon" is no time`},
+		{"a time to come", url, []string{"approvals", "--team", "T1", "--since", "2999-01-01"}, 2, "has not begun yet"},
+		{"a zone that is none", url, []string{"--team", "T1", "--zone", "Berlin"}, 2, `"Berlin" is no time zone`},
+		{"a zone", url, []string{"--team", "T1", "--zone", "Pacific/Auckland", "yesterday"}, 0, "Costs of"},
+		{"a configuration that is not there", url, []string{"--config", "/nowhere.yaml"}, 1, "there is no file /nowhere.yaml"},
+		{"a model without a price", url, []string{"--team", "T1", "--config", unpriced}, 0, "No contract price for m."},
+		{"a folder that is not there", url, []string{"--team", "T1", "--out", "/nowhere/x.csv"}, 1, "--out:"},
+		{"reconcile with a person", url, []string{"reconcile", "last month by user"}, 2, "takes a period and nothing else"},
+		{"reconcile without a key", url, []string{"reconcile"}, 1, "ANTHROPIC_ADMIN_KEY: set it"},
+		{"reconcile against nothing", url, []string{"reconcile", "--against", "hope"}, 2, `"hope" is no prices`},
+		{"help", url, []string{"-h"}, 0, "usage: bot report"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			out, errOut, code := program(t, []string{tt.env}, append([]string{"report"}, tt.args...)...)
+			if code != tt.code || !strings.Contains(out+errOut, tt.want) {
+				t.Errorf("exit %d, want %d and %q\n%s%s", code, tt.code, tt.want, out, errOut)
+			}
+			if strings.Contains(errOut, ": usage") {
+				t.Errorf("the error ends in our own words: %s", errOut)
+			}
+		})
+	}
+}
+
+func TestWordsAndFlagsMayStandInAnyOrder(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ args, want string }{
+		{"last month --format csv by user", "csv|last month by user"},
+		{"--format=csv 2026-10-01 - 2026-10-03", "csv|2026-10-01 - 2026-10-03"},
+		{"by user -- --format csv", "|by user --format csv"},
+		{"", "|"},
+		{"today -format json", "json|today"},
+	} {
+		f := flag.NewFlagSet("report", flag.ContinueOnError)
+		format := f.String("format", "", "")
+		words, err := parseMixed(f, strings.Fields(tt.args), io.Discard)
+		if got := *format + "|" + strings.Join(words, " "); err != nil || got != tt.want {
+			t.Errorf("%q: %q, %v; want %q", tt.args, got, err, tt.want)
+		}
+	}
+}
+
+func TestAPictureIsNotForATerminal(t *testing.T) {
+	t.Parallel()
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no pseudo-terminals here: ", err)
+	}
+	defer terminal.Close() //nolint:errcheck // nothing was written
+	err = reportCommand(t.Context(), []string{"--format", "png"}, terminal)
+	if err == nil || !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "--out costs.png") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTimesAndAmountsAreShort(t *testing.T) {
+	t.Parallel()
+	for seconds, want := range map[float64]string{0: "0.0 s", 0.84: "0.8 s", 42: "42 s", 185: "3 min 5 s", 7440: "2 h 4 min", 200_000: "2 d 7 h"} {
+		if got := shortTime(seconds); got != want {
+			t.Errorf("%v s is %q, want %q", seconds, got, want)
+		}
+	}
+	for micro, want := range map[int64]string{0: "0.0000", 49: "0.0000", -49: "0.0000", 50: "0.0001", -50: "-0.0001", 1_234_567: "1.2346", -12_345_678_900: "-12345.6789"} {
+		if got := fourDecimals(micro); got != want {
+			t.Errorf("%d µ$ is %q, want %q", micro, got, want)
+		}
+	}
+}
+
+// entry is one of a ledger that a test writes.
+type entry struct {
+	team     string
+	at       time.Time
+	model    string
+	kind     string
+	micro    int64
+	contract *int64
+}
+
+// book writes an entry into a database, with all that it belongs to.
+func book(t *testing.T, url string, entries ...entry) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // a test's connection
+	for _, e := range entries {
+		var thread, turn int64
+		session := uuid.NewString()
+		if e.kind == "" {
+			e.kind = "turn"
+		}
+		for _, step := range []error{
+			conn.QueryRow(t.Context(), `INSERT INTO threads (team_id, channel_id, thread_ts, project, owner_id) VALUES ($1, 'C1', $2, 'web', 'U1') RETURNING id`, e.team, session).Scan(&thread),
+			exec1(t.Context(), conn, `INSERT INTO sessions (id, thread_id) VALUES ($1, $2)`, session, thread),
+			exec1(t.Context(), conn, `INSERT INTO epochs (session_id, epoch, cli_version, baseline_micro_usd) VALUES ($1, 1, 'v', 0)`, session),
+			conn.QueryRow(t.Context(), `INSERT INTO turns (thread_id, session_id, epoch, lease_epoch, requested_by, state, cost_micro_usd, ended_at)
+				VALUES ($1, $2, 1, 1, 'U1', 'done', $3, now()) RETURNING id`, thread, session, e.micro).Scan(&turn),
+			exec1(t.Context(), conn, `INSERT INTO ledger (at, booked_on, kind, team_id, channel_id, thread_id, project, user_id, session_id, epoch, turn_id, cli_version, model,
+					input_tokens, output_tokens, cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, web_searches, micro_usd, contract_micro_usd, total_before, total_after, turns)
+				VALUES ($1, ($1::timestamptz AT TIME ZONE 'UTC')::date, $2, $3, 'C1', $4, 'web', 'U1', $5, 1, $6, 'v', $7, 1, 1, 0, 0, 0, 0, $8::bigint, $9, 0, $8::bigint, 1)`,
+				e.at, e.kind, e.team, thread, session, turn, e.model, e.micro, e.contract),
+		} {
+			if step != nil {
+				t.Fatal(step)
+			}
+		}
+	}
+}
+
+func exec1(ctx context.Context, conn *pgx.Conn, sql string, args ...any) error {
+	_, err := conn.Exec(ctx, sql, args...)
+	return err
+}
+
+// TestTheLedgerIsSetAgainstTheBill of a loopback Admin API.
+func TestTheLedgerIsSetAgainstTheBill(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if from, to := r.URL.Query().Get("starting_at"), r.URL.Query().Get("ending_at"); from != "2026-10-01T00:00:00Z" || to != "2026-11-01T00:00:00Z" {
+			t.Errorf("asked for %s to %s", from, to)
+		}
+		item := func(workspace, model, kind, amount string) string {
+			return fmt.Sprintf(`{"currency":"USD","amount":%q,"workspace_id":%s,"cost_type":%q,"model":%s}`, amount, workspace, kind, model)
+		}
+		fmt.Fprintf(w, `{"data":[{"starting_at":"2026-10-01T00:00:00Z","results":[%s,%s,%s]},{"starting_at":"2026-10-02T00:00:00Z","results":[%s]}],"has_more":false,"next_page":null}`,
+			item(`"wrkspc_1"`, `"claude-opus-5"`, "tokens", "150"), item("null", `"claude-opus-5"`, "tokens", "1000"), item(`"wrkspc_1"`, "null", "web_search", "2.5"),
+			item(`"wrkspc_1"`, `"claude-haiku-4-5"`, "tokens", "0.5"))
+	}))
+	t.Cleanup(server.Close)
+	url := storetest.URL(t)
+	day := func(d, hour int) time.Time { return time.Date(2026, 10, d, hour, 0, 0, 0, time.UTC) }
+	contract := func(n int64) *int64 { return &n }
+	book(t, url,
+		entry{team: "T1", at: day(1, 0), model: "claude-opus-5", micro: 1_000_000, contract: contract(800_000)},
+		entry{team: "T1", at: day(1, 23), model: "claude-opus-5[1m]", micro: 500_000, contract: contract(400_000)},
+		entry{team: "T1", at: day(3, 1), model: "claude-sonnet-5", micro: 70_000, kind: "estimate"},
+		entry{team: "T1", at: day(32, 0), model: "claude-sonnet-5", micro: 1}, // November
+	)
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	p, err := reconcilePeriod("", time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := &anthropicadmin.Client{Key: "k", URL: server.URL}
+	r, err := reconcile(t.Context(), s, api, "T1", p, "wrkspc_1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := r.table(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := `Ledger and Anthropic's cost report, October 2026 (UTC)
+
+Day         Model               List  Contract     API  Difference        %
+───────────────────────────────────────────────────────────────────────────
+2026-10-01  (web search)      0.0000         –  0.0250      0.0250        –
+            claude-opus-5     1.5000    1.2000  1.5000      0.0000     0.00
+2026-10-02  claude-haiku-4-5  0.0000         –  0.0050      0.0050        –
+2026-10-03  claude-sonnet-5   0.0700         –  0.0000     -0.0700  -100.00
+───────────────────────────────────────────────────────────────────────────
+Total                         1.5700    1.2000  1.5300     -0.0400    -2.55
+
+The difference is what the API has more than the ledger by list prices. Days are in UTC, whatever the team's time zone.
+The API's figures are those of the workspace wrkspc_1: whoever else works in it is in them.
+What the API attributes to no model, such as web searches, stands on lines of its own; the ledger counts searches with the model that made them.
+The ledger holds estimates, $0.0700 in all, for turns that were cut off before they were reported.
+No contract price was booked, or not with all entries, for claude-sonnet-5.
+The API knows costs some minutes after they arise, and does not tell those of Priority Tier.
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("the table (-want +got):\n%s", diff)
+	}
+
+	// Of the whole organization, against contract prices, and in JSON.
+	r, err = reconcile(t.Context(), s, api, "T1", p, "", "contract")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		First string `json:"first_day"`
+		Last  string `json:"last_day"`
+		Lines []struct {
+			Model      string   `json:"model"`
+			Contract   *int64   `json:"contract_micro_usd"`
+			Difference int64    `json:"difference_micro_usd"`
+			Percent    *float64 `json:"difference_percent"`
+		} `json:"lines"`
+		Total struct {
+			API int64 `json:"api_micro_usd"`
+		} `json:"total"`
+		Notes []string `json:"notes"`
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	opus := got.Lines[1]
+	if got.First != "2026-10-01" || got.Last != "2026-10-31" || got.Total.API != 11_530_000 || *opus.Contract != 1_200_000 || opus.Difference != 10_300_000 || *opus.Percent != 858.33 {
+		t.Errorf("json: %s", raw)
+	}
+	if !slices.ContainsFunc(got.Notes, func(n string) bool {
+		return strings.Contains(n, "whole organization") && strings.Contains(n, "ANTHROPIC_WORKSPACE_ID")
+	}) {
+		t.Errorf("nothing is said of the others in the organization: %q", got.Notes)
+	}
+}
+
+// A ledger that has a contract price for everything is compared by that, unless asked
+// otherwise.
+func TestContractPricesAreComparedWhereAllHaveThem(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	five := int64(5)
+	book(t, url, entry{team: "T1", at: time.Date(2026, 10, 5, 0, 0, 0, 0, time.UTC), model: "m", micro: 7, contract: &five})
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	p, err := reconcilePeriod("2026-10", time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for against, want := range map[string]int64{"": 4, "contract": 4, "list": 2} {
+		r, err := reconcile(t.Context(), s, bill{{Day: "2026-10-05", Model: "m", MicroUSD: 9}}, "T1", p, "", against)
+		if err != nil || r.Total.Difference != want {
+			t.Errorf("against %q: %+v, %v; want a difference of %d", against, r.Total, err, want)
+		}
+	}
+	if _, err := reconcile(t.Context(), s, noBill{}, "T1", p, "", ""); !errors.Is(err, errNoBill) {
+		t.Errorf("error %v", err)
+	}
+}
+
+type bill []anthropicadmin.Cost
+
+func (b bill) Costs(context.Context, time.Time, time.Time, string) ([]anthropicadmin.Cost, error) {
+	return b, nil
+}
+
+var errNoBill = errors.New("no bill")
+
+type noBill struct{}
+
+func (noBill) Costs(context.Context, time.Time, time.Time, string) ([]anthropicadmin.Cost, error) {
+	return nil, errNoBill
+}

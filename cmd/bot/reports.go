@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	_ "time/tzdata" // zones work in images that have none
+
+	"deckhand/internal/report"
+	"deckhand/internal/slackui"
+)
+
+// reportsConfig is how reports on costs are made, and which come by themselves.
+type reportsConfig struct {
+	// TimeZone is asker, or empty for the team's.
+	TimeZone string         `yaml:"time_zone"`
+	Digests  []digestConfig `yaml:"digests"`
+}
+
+// digestConfig is a report that comes every day, week or month.
+type digestConfig struct {
+	Every string `yaml:"every"`
+	At    string `yaml:"at"`
+	// To is a channel or a person.
+	To string `yaml:"to"`
+	// By and For are parts of a question: "user", "project web".
+	By  string `yaml:"by"`
+	For string `yaml:"for"`
+	CSV bool   `yaml:"csv"`
+}
+
+const askersZone = "asker"
+
+// zone is the team's time zone.
+func (c config) zone() *time.Location {
+	if zone, err := loadZone(c.TimeZone); err == nil {
+		return zone
+	}
+	return time.UTC // readConfig has refused the other
+}
+
+// loadZone knows the IANA's names. "Local" is one of Go's own, and differs from
+// machine to machine.
+func loadZone(name string) (*time.Location, error) {
+	if name == "Local" {
+		return nil, fmt.Errorf("unknown time zone %s", name)
+	}
+	return time.LoadLocation(name)
+}
+
+// digests puts the digests into slackui's terms.
+func (c config) digests() []slackui.Digest {
+	var out []slackui.Digest
+	for _, d := range c.Reports.Digests {
+		hour, minute, _ := d.clock()
+		out = append(out, slackui.Digest{
+			Every: slackui.DigestPeriod(d.Every), Hour: hour, Minute: minute, To: d.To, Question: d.question(),
+		})
+	}
+	return out
+}
+
+func (d digestConfig) question() string {
+	var parts []string
+	if d.By != "" {
+		parts = append(parts, "by "+d.By)
+	}
+	if d.For != "" {
+		parts = append(parts, "for "+d.For)
+	}
+	if d.CSV {
+		parts = append(parts, "with csv")
+	}
+	return strings.Join(parts, " ")
+}
+
+var clockTime = regexp.MustCompile(`^([01]?[0-9]|2[0-3]):([0-5][0-9])$`)
+
+// clock is the time of day that a digest is due; nine in the morning if none is said.
+func (d digestConfig) clock() (hour, minute int, ok bool) {
+	at := d.At
+	if at == "" {
+		at = "09:00"
+	}
+	m := clockTime.FindStringSubmatch(at)
+	if m == nil {
+		return 0, 0, false
+	}
+	hour, _ = strconv.Atoi(m[1]) // digits, both
+	minute, _ = strconv.Atoi(m[2])
+	return hour, minute, true
+}
+
+var personID = regexp.MustCompile(`^[UW][A-Z0-9]{2,}$`)
+
+func (v *validation) reports(c config) {
+	if _, err := loadZone(c.TimeZone); err != nil {
+		v.add("$.time_zone", "%q is not a time zone; write a name of the IANA's, such as Europe/Berlin, or UTC", c.TimeZone)
+	}
+	if z := c.Reports.TimeZone; z != "" && z != askersZone {
+		v.add("$.reports.time_zone", "%q is not a choice here; write asker, or nothing for the team's time_zone", z)
+	}
+	seen := map[digestConfig]bool{}
+	for i, d := range c.Reports.Digests {
+		at := fmt.Sprintf("$.reports.digests[%d]", i)
+		if seen[d] {
+			v.add(at, "this digest is there twice, and would be sent once")
+		}
+		seen[d] = true
+		v.digest(at, c, d)
+	}
+}
+
+func (v *validation) digest(at string, c config, d digestConfig) {
+	if !slices.Contains([]string{"day", "week", "month"}, d.Every) {
+		v.add(at+".every", "%q is not how often a digest comes; write day, week or month", d.Every)
+	}
+	if _, _, ok := d.clock(); !ok {
+		v.add(at+".at", "%q is not a time of day; write hours and minutes, such as \"09:00\"", d.At)
+	}
+	if !channelID.MatchString(d.To) && !personID.MatchString(d.To) {
+		v.add(at+".to", "%q cannot be sent to; write a channel's id (C…) or a person's (U…)", d.To)
+	}
+	understood := report.Context{Now: time.Now(), Projects: sorted(c.Projects)}
+	if _, err := report.Parse(d.question(), understood); err != nil {
+		v.add(at, "%v", err)
+	} else if _, err := report.Parse("2 years "+d.question(), understood); err != nil {
+		v.add(at, "by and for say no period: a digest is of the %s that has ended", d.Every)
+	}
+}

@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/store"
+)
+
+// attemptUUID is the id under which the CLI is given a prompt. Every attempt at it has
+// an id of its own, since the CLI takes no message twice; it follows from the turn's
+// row, so that whoever goes on with the turn finds the attempt in the transcript.
+func attemptUUID(promptUUID string, attempt int) string {
+	id, err := uuid.Parse(promptUUID)
+	if attempt <= 1 || err != nil {
+		return promptUUID
+	}
+	return uuid.NewSHA1(id, []byte("attempt "+strconv.Itoa(attempt))).String()
+}
+
+// entries puts what the session has spent into the ledger's terms.
+func (w *worker) entries(deltas []claude.ModelDelta, kind store.LedgerKind) []store.LedgerEntry {
+	return w.entriesOf(w.session.id, w.session.epoch, deltas, kind)
+}
+
+func (w *worker) entriesOf(sessionID string, epoch int, deltas []claude.ModelDelta, kind store.LedgerKind) []store.LedgerEntry {
+	out := make([]store.LedgerEntry, 0, len(deltas))
+	for _, d := range deltas {
+		short, long := d.CacheWrites()
+		out = append(out, store.LedgerEntry{
+			Kind: kind, SessionID: sessionID, Epoch: epoch, Model: d.Model,
+			Input: d.Input, Output: d.Output, CacheRead: d.CacheRead, CacheWrite5m: short, CacheWrite1h: long, WebSearches: d.WebSearches,
+			MicroUSD: d.MicroUSD, ContractMicroUSD: w.contract(d), TotalBefore: d.Before, TotalAfter: d.After,
+		})
+	}
+	return out
+}
+
+// observe turns a running total into ledger entries, in an epoch of their own where the
+// total began anew.
+func (w *worker) observe(ctx context.Context, running claude.Usage) ([]store.LedgerEntry, error) {
+	if err := w.followReset(ctx); err != nil {
+		return nil, err
+	}
+	deltas, reset := w.session.meter.Observe(&claude.Result{Running: running})
+	if reset {
+		if err := w.newEpoch(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return w.entries(deltas, store.LedgerTurn), nil
+}
+
+// closeBooks books, on the thread's last turn, what the process has spent since its
+// last result and would take with it: an answer that was interrupted, for one, is
+// counted a moment after the result of its turn.
+func (w *worker) closeBooks(ctx context.Context) {
+	used, err := w.session.proc.GetUsage(ctx)
+	if errors.Is(err, claude.ErrUnsupported) {
+		return
+	}
+	var entries []store.LedgerEntry
+	if err == nil {
+		entries, err = w.observe(ctx, used.Usage)
+	}
+	if err == nil {
+		err = w.s.c.Store.AddEntries(ctx, w.heldLease(), entries)
+	}
+	if err != nil {
+		w.log.Warn("book what the session has spent since its last turn", zap.Error(err))
+	}
+}
+
+// estimate is what a turn has cost whose process ended before its result: the calls
+// that were seen, and those that only the transcript knows of, such as a subagent's.
+// The process is gone.
+func (w *worker) estimate(t *turn) []store.LedgerEntry {
+	s := w.session
+	content := t.content
+	written, err := claude.ReadCalls(w.s.configDir(w.threadID), s.proc.SessionID(), t.promptUUID)
+	if err != nil {
+		w.log.Warn("estimate a turn without its transcript", zap.Error(err))
+	}
+	content.Calls = claude.MergeCalls(content.Calls, written)
+	return w.entries(s.meter.Estimate(content), store.LedgerEstimate)
+}
+
+// bookInterrupted books what a turn has cost that died with its bot, as its
+// transcript tells. Nothing of it is counted again: the next process starts from a
+// total of its own (see [claude.Process.Baseline]), whatever that includes, and a turn
+// that has entries already was accounted for by the process that left it.
+func (w *worker) bookInterrupted(ctx context.Context, old store.TurnRow, prompt store.Prompt) error {
+	if old.Booked {
+		return nil
+	}
+	calls, err := claude.ReadCalls(w.s.configDir(w.threadID), old.SessionID, attemptUUID(prompt.UUID, old.Attempt))
+	if err != nil {
+		w.log.Error("what an interrupted turn has cost is not known", zap.Int64("turn", old.ID), zap.Error(err))
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	totals, err := w.s.c.Store.EpochTotals(ctx, old.SessionID, old.Epoch)
+	if err != nil {
+		return err
+	}
+	last := claude.Usage{Models: make(map[string]claude.ModelUsage, len(totals))}
+	for model, total := range totals {
+		last.Models[model] = claude.ModelUsage{MicroUSD: total}
+		last.TotalMicroUSD += total
+	}
+	deltas := claude.NewMeter(last).Estimate(claude.Turn{Calls: calls})
+	return w.s.c.Store.AddEntries(ctx, w.heldLease(), w.entriesOf(old.SessionID, old.Epoch, deltas, store.LedgerEstimate))
+}

@@ -1,0 +1,224 @@
+package slackui
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+
+	"deckhand/internal/report"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+const (
+	// digestLate is how long after its time a digest is still worth sending.
+	digestLate = 24 * time.Hour
+	// digestForeign is how long a digest that this replica does not know waits for one
+	// that does: while a new configuration is rolled out, some have the old one.
+	digestForeign = time.Hour
+	// digestsKept is how often it is made sure that all digests are scheduled.
+	digestsKept = time.Hour
+	// digestsRetry is when it is tried again, if that failed.
+	digestsRetry = 30 * time.Second
+)
+
+// keepDigestsScheduled makes sure that each digest has a job for its next due time,
+// until ctx ends. All replicas do; a job is there once.
+func (a *App) keepDigestsScheduled(ctx context.Context) {
+	for len(a.c.Digests) > 0 {
+		wait := digestsKept
+		for _, d := range a.c.Digests {
+			if err := a.scheduleDigest(ctx, d, d.next(time.Now(), a.c.Store.TimeZone())); err != nil && ctx.Err() == nil {
+				a.log.Error("schedule a digest", zap.String("digest", d.key(a.c.Store.TimeZone())), zap.Error(err))
+				wait = digestsRetry
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (a *App) scheduleDigest(ctx context.Context, d Digest, due time.Time) error {
+	return a.c.Store.ScheduleDigest(ctx, store.DigestDue{Digest: d.key(a.c.Store.TimeZone()), Due: due})
+}
+
+// runDigest sends a digest that is due, and schedules the next. It is called again
+// until it returns nil, by one replica at a time.
+func (a *App) runDigest(ctx context.Context, due store.DigestDue) error {
+	now, zone := time.Now(), a.c.Store.TimeZone()
+	d, known := a.digestOf(due.Digest)
+	log := a.log.With(zap.String("digest", due.Digest), zap.Time("due", due.Due))
+	if !known {
+		if now.Sub(due.Due) < digestForeign {
+			return store.ErrElsewhere
+		}
+		log.Info("a digest is not in the configuration any more")
+		return nil
+	}
+	after := now
+	if due.Due.After(after) {
+		after = due.Due
+	}
+	if err := a.scheduleDigest(ctx, d, d.next(after, zone)); err != nil {
+		return err
+	}
+	// After a long pause the latest one counts, and it once.
+	if last := d.last(now, zone); last.After(due.Due) {
+		return a.scheduleDigest(ctx, d, last)
+	}
+	if now.Sub(due.Due) >= digestLate {
+		log.Warn("a digest was due too long ago to be sent")
+		return nil
+	}
+	err := a.sendDigest(ctx, d, due)
+	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok && slices.Contains(deadEnds, refused.Err) {
+		log.Error("a digest cannot be sent to where deckhand.yaml says", zap.String("to", d.To), zap.Error(err))
+		return nil // it will not be better the next time
+	}
+	return err
+}
+
+// deadEnds are Slack's words for a place that cannot be written to.
+var deadEnds = []string{
+	"channel_not_found", "not_in_channel", "is_archived", "user_not_found", "user_not_visible", "cannot_dm_bot",
+	"restricted_action", "missing_scope", "team_access_not_granted",
+}
+
+func (a *App) digestOf(key string) (Digest, bool) {
+	for _, d := range a.c.Digests {
+		if d.key(a.c.Store.TimeZone()) == key {
+			return d, true
+		}
+	}
+	return Digest{}, false
+}
+
+// sendDigest posts a digest and waits until it is there.
+func (a *App) sendDigest(ctx context.Context, d Digest, due store.DigestDue) error {
+	shared, err := a.leavesTheHouse(ctx, d.To)
+	if err != nil {
+		return err
+	}
+	if shared {
+		a.log.Error("a digest is not sent to where people of other companies, guests or nobody would read it", zap.String("to", d.To))
+		return nil
+	}
+	q, err := report.Parse(d.Words(), report.Context{Now: due.Due, Location: a.c.Store.TimeZone(), Projects: a.projects()})
+	if err != nil {
+		a.log.Error("understand a digest's question", zap.String("words", d.Words()), zap.Error(err))
+		return nil
+	}
+	out := delivery{channel: d.To, mark: digestMark(due)}
+	if due.Attempt > 1 {
+		// The attempt before may have posted it and died before that was known.
+		there, err := a.digestIsThere(ctx, d, due, out.mark)
+		if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
+			// Better twice than never.
+			a.log.Warn("cannot see whether a digest was posted", zap.String("to", d.To), zap.String("error", refused.Err))
+		} else if err != nil || there {
+			return err
+		}
+	}
+	answer, err := a.askCosts(ctx, q, false)
+	if err != nil {
+		return err
+	}
+	sees := privateNames{here: d.To, all: a.mayAdminister(ctx, d.To)}
+	out.view = render.CostReportView{
+		Answer: answer, Link: a.threadLink, Names: a.costNames(ctx, answer, q.CSV, sees), Notes: []string{d.says()},
+	}
+	if q.CSV {
+		if out.csv, err = costCSV(out.view); err != nil {
+			return err
+		}
+	}
+	sent := make(chan error, 1)
+	out.stale = ctx.Err
+	a.deliver(out, func(err error) { sent <- err })
+	select {
+	case err := <-sent:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("send a digest: %w", context.Cause(ctx))
+	}
+}
+
+func (d Digest) says() string {
+	return map[DigestPeriod]string{Daily: "This comes every day", Weekly: "This comes every Monday", Monthly: "This comes on the first of every month"}[d.Every] +
+		fmt.Sprintf(" at %02d:%02d; deckhand.yaml says so, under reports.", d.Hour, d.Minute)
+}
+
+// digestMark is the block id by which a digest is found in a channel.
+func digestMark(due store.DigestDue) string {
+	sum := sha256.Sum256([]byte(due.Digest))
+	return "digest:" + hex.EncodeToString(sum[:8]) + ":" + due.Due.UTC().Format("20060102T1504")
+}
+
+// digestIsThere looks for a digest among what was posted since it was due.
+func (a *App) digestIsThere(ctx context.Context, d Digest, due store.DigestDue, mark string) (bool, error) {
+	channel := d.To
+	if !isChannel(channel) {
+		im, _, _, err := a.api.OpenConversationContext(ctx, &slack.OpenConversationParameters{Users: []string{d.To}, ReturnIM: true})
+		if err != nil {
+			return false, fmt.Errorf("open a direct message: %w", err)
+		}
+		channel = im.ID
+	}
+	since := due.Due.Add(-time.Minute) // our clock need not be Slack's
+	if first := time.Now().Add(-digestLate); since.Before(first) || due.Due.After(time.Now()) {
+		since = first
+	}
+	history, err := a.api.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
+		ChannelID: channel, Oldest: fmt.Sprintf("%d.000000", since.Unix()), Limit: 200,
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for a digest: %w", err)
+	}
+	for _, m := range history.Messages {
+		for _, b := range m.Blocks.BlockSet {
+			if b.ID() == mark {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+func isChannel(id string) bool { return strings.HasPrefix(id, "C") || strings.HasPrefix(id, "G") }
+
+// leavesTheHouse reports whether what is sent there would be read by others than the
+// members of our workspace.
+func (a *App) leavesTheHouse(ctx context.Context, to string) (bool, error) {
+	if isChannel(to) {
+		c, err := a.people.channel(ctx, to)
+		if err != nil {
+			return false, err
+		}
+		return c.IsExtShared || c.IsPendingExtShared, nil
+	}
+	u, err := a.people.user(ctx, to)
+	if err != nil {
+		return false, err
+	}
+	return u.IsStranger || u.Deleted || u.IsBot || u.IsRestricted || u.IsUltraRestricted || u.TeamID != "" && u.TeamID != a.self.TeamID, nil
+}
+
+// mayAdminister reports whether an id is that of one of the team's admins.
+func (a *App) mayAdminister(ctx context.Context, id string) bool {
+	if isChannel(id) {
+		return false
+	}
+	ok, err := a.isMember(ctx, id, a.c.Access.Admins)
+	return ok && err == nil
+}

@@ -1,0 +1,109 @@
+package slackui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+
+	"deckhand/internal/playground/slack"
+	"deckhand/internal/store"
+)
+
+// digestHouse is an app that sends digests to a channel.
+func digestHouse(t *testing.T, d Digest) (m *matrix, posted func() int) {
+	t.Helper()
+	m = newMatrix(t)
+	m.app.c.Digests = []Digest{d}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var publishing sync.WaitGroup
+	publishing.Go(func() {
+		if err := m.app.publisher.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		publishing.Wait()
+	})
+	return m, func() int {
+		t.Helper()
+		history, err := m.app.api.GetConversationHistory(&slackgo.GetConversationHistoryParameters{ChannelID: d.To, Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, msg := range history.Messages {
+			if strings.Contains(msg.Text, "Costs of") {
+				n++
+			}
+		}
+		return n
+	}
+}
+
+// TestADigestIsSentOnceOrNotAtAll: late, too late, passed over, forgotten, and after a
+// crash between Slack's answer and ours.
+func TestADigestIsSentOnceOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	d := Digest{Every: Daily, Hour: time.Now().UTC().Hour(), To: slack.ChannelEngineering, Question: "by user"}
+	m, posted := digestHouse(t, d)
+	last := d.last(time.Now(), time.UTC)
+	due := store.DigestDue{Digest: d.key(time.UTC), Due: last, Attempt: 1}
+	send := func(what string, due store.DigestDue, want int) {
+		t.Helper()
+		if err := m.app.runDigest(t.Context(), due); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if n := posted(); n != want {
+			t.Errorf("%s: it stands there %d times, want %d", what, n, want)
+		}
+	}
+	old := due
+	old.Due = last.AddDate(0, 0, -1)
+	send("one that a later one has overtaken", old, 0)
+	send("in time", due, 1)
+	again := due
+	again.Attempt = 2
+	send("after a crash", again, 1)
+
+	foreign := store.DigestDue{Digest: "another", Due: time.Now(), Attempt: 1}
+	if err := m.app.runDigest(t.Context(), foreign); !errors.Is(err, store.ErrElsewhere) {
+		t.Errorf("one of another configuration: %v", err)
+	}
+	foreign.Due = foreign.Due.Add(-2 * time.Hour)
+	send("one that nobody knows any more", foreign, 1)
+}
+
+// TestADigestThatIsTooLate: a monthly one whose day has passed is not sent.
+func TestADigestThatIsTooLate(t *testing.T) {
+	t.Parallel()
+	d := Digest{Every: Monthly, To: slack.ChannelEngineering}
+	m, posted := digestHouse(t, d)
+	due := store.DigestDue{Digest: d.key(time.UTC), Due: time.Now().Add(-25 * time.Hour), Attempt: 1}
+	if d.last(time.Now(), time.UTC).After(due.Due) {
+		t.Skip("today is the first of the month") // it would be overtaken, which the test above holds
+	}
+	if err := m.app.runDigest(t.Context(), due); err != nil {
+		t.Fatal(err)
+	}
+	if n := posted(); n != 0 {
+		t.Errorf("it was sent %d times", n)
+	}
+}
+
+// TestADigestToNowhere is given up, and not tried for days.
+func TestADigestToNowhere(t *testing.T) {
+	t.Parallel()
+	d := Digest{Every: Daily, To: "C0NOWHERE"}
+	m := newMatrix(t)
+	m.app.c.Digests = []Digest{d}
+	due := store.DigestDue{Digest: d.key(time.UTC), Due: d.last(time.Now(), time.UTC), Attempt: 1}
+	if err := m.app.runDigest(t.Context(), due); err != nil {
+		t.Errorf("it would be tried again: %v", err)
+	}
+}

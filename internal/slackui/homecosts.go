@@ -1,0 +1,58 @@
+package slackui
+
+import (
+	"context"
+	"time"
+
+	"deckhand/internal/report"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// fillCosts fills in what the person spent, what was spent on the projects that they
+// may use, and for admins the team's projects with how they changed.
+func (a *App) fillCosts(ctx context.Context, view *render.HomeView, who person, now time.Time) error {
+	rights, _ := a.costRights(ctx, who, costPlace{})
+	c := report.Context{Now: now, Location: a.zoneOf(ctx, who.UserID), Asker: who.UserID}
+	for _, period := range []string{"today", "this month", "last month"} {
+		q, err := report.Parse(period, c)
+		if err != nil {
+			return err
+		}
+		mine := q
+		mine.Users = []string{who.UserID}
+		spent, err := a.spend(ctx, period, mine)
+		if err != nil {
+			return err
+		}
+		view.Mine = append(view.Mine, spent)
+		team, sight, refused := rights.narrow(q)
+		if refused != nil {
+			continue // they see their own
+		}
+		if spent, err = a.spend(ctx, period, team); err != nil {
+			return err
+		}
+		view.Team = append(view.Team, spent)
+		view.TeamNotes = sight.notes
+		if period != "this month" || !sight.people {
+			continue
+		}
+		team.By = store.ByProject
+		answer, err := report.Ask(ctx, a.c.Store, team, a.self.TeamID)
+		if err != nil {
+			return err
+		}
+		view.Projects = &answer
+	}
+	return nil
+}
+
+// spend sums up a question by model.
+func (a *App) spend(ctx context.Context, period string, q report.Question) (render.Spend, error) {
+	r, err := a.c.Store.Costs(ctx, store.CostQuery{
+		TeamID: a.self.TeamID, From: q.Period.From, To: q.Period.To,
+		Users: q.Users, Channels: q.Channels, Projects: q.Projects, Models: q.Models, By: store.ByModel,
+	})
+	return render.Spend{Period: period, Total: report.Line{CostLine: r.Total}, Models: r.Lines}, err
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Charged is what a team's entries of one day in UTC and one model come to, in
+// micro-USD.
+type Charged struct {
+	Day      string // as in 2026-10-31
+	Model    string
+	Entries  int64
+	MicroUSD int64 // by list price
+	// ContractMicroUSD is by the team's own prices, over the entries that have one;
+	// Unpriced is how many have none.
+	ContractMicroUSD int64
+	Unpriced         int64
+	// EstimatedMicroUSD is the part of MicroUSD that is estimates.
+	EstimatedMicroUSD int64
+}
+
+// chargedRow is Charged as it comes from the database.
+type chargedRow struct {
+	Day, Model               string
+	Entries, Unpriced        int64
+	Micro, Contract, Guessed int64
+}
+
+// Charged sums the entries of a team whose instants lie in [from, to), by day in UTC
+// and model: whatever day they were booked on, the way a provider's bill has it. It
+// reads the ledger's own rows.
+func (s *Store) Charged(ctx context.Context, teamID string, from, to time.Time) ([]Charged, error) {
+	// No zone is further than 14 hours from UTC: the booked days find the rows, their
+	// instants choose.
+	rows, err := collect[chargedRow](s.pool.Query(ctx, `
+		SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, model, count(*) AS entries, count(*) FILTER (WHERE contract_micro_usd IS NULL) AS unpriced,
+			ledger_sum(micro_usd) AS micro, COALESCE(ledger_sum(contract_micro_usd), 0) AS contract,
+			COALESCE(ledger_sum(micro_usd) FILTER (WHERE kind = 'estimate'), 0) AS guessed
+		FROM ledger
+		WHERE team_id = $1 AND booked_on >= $2::date - 1 AND booked_on <= $3::date + 1 AND at >= $4 AND at < $5
+		GROUP BY 1, 2 ORDER BY 1, 2`,
+		teamID, from.UTC().Format(time.DateOnly), to.UTC().Format(time.DateOnly), from, to))
+	if err != nil {
+		return nil, fmt.Errorf("sum the ledger by day in UTC: %w", err)
+	}
+	out := make([]Charged, len(rows))
+	for i, r := range rows {
+		out[i] = Charged{
+			Day: r.Day, Model: r.Model, Entries: r.Entries, Unpriced: r.Unpriced,
+			MicroUSD: r.Micro, ContractMicroUSD: r.Contract, EstimatedMicroUSD: r.Guessed,
+		}
+	}
+	return out, nil
+}
+
+// Teams are the teams that have ever worked with this database, in order.
+func (s *Store) Teams(ctx context.Context) ([]string, error) {
+	// A step for each team, from index to index, instead of a look at every thread.
+	rows, err := s.pool.Query(ctx, `
+		WITH RECURSIVE teams AS (
+			SELECT min(team_id) AS team_id FROM threads
+			UNION ALL
+			SELECT (SELECT min(h.team_id) FROM threads h WHERE h.team_id > t.team_id) FROM teams t WHERE t.team_id IS NOT NULL)
+		SELECT team_id FROM teams WHERE team_id IS NOT NULL ORDER BY team_id`)
+	if err != nil {
+		return nil, fmt.Errorf("list the teams: %w", err)
+	}
+	teams, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("list the teams: %w", err)
+	}
+	return teams, nil
+}
+
+// LedgerChecks is how many checks [Store.VerifyRollups] makes.
+func LedgerChecks() int { return len(ledgerChecks()) }

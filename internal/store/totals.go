@@ -1,0 +1,218 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Spend is what a project has ever cost on a model, in micro-USD.
+type Spend struct {
+	Project, Model   string
+	MicroUSD         int64 // by list price
+	ContractMicroUSD int64 // by the team's own prices, over the entries that have one
+}
+
+// Waiting is what waits in this moment.
+type Waiting struct {
+	Approvals int64 // that nobody has decided yet
+	// Oldest is how long the oldest of them waits, 0 if there is none.
+	Oldest time.Duration
+	// Inbox is what Slack was told that we have and nobody works on yet.
+	Inbox int64
+}
+
+// WaitBounds are the upper bounds of the histogram of [Totals], in seconds.
+var WaitBounds = []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600}
+
+// TurnKey and ApprovalKey say what a count of [Totals] is of.
+type (
+	TurnKey     struct{ Project, State string }
+	ApprovalKey struct{ Status, Via string }
+)
+
+// Totals are counts over a team's whole time. They never fall.
+type Totals struct {
+	Turns     map[TurnKey]int64     // that have ended
+	Approvals map[ApprovalKey]int64 // that have ended, those by rule included
+	// Waits are the decisions of people, by the time that they took: Waits[i] of at
+	// most WaitBounds[i] seconds and more than the bound before, the last ones of more
+	// than the last bound.
+	Waits       []int64
+	WaitSeconds float64 // of them all
+}
+
+// Counter counts [Totals] again and again without reading again what cannot change
+// any more. The zero value has counted nothing. It is not safe for concurrent use.
+type Counter struct {
+	settled Totals
+	turn    int64     // up to which all turns are in settled
+	asked   time.Time // before which all approvals are in settled; zero before the first
+}
+
+// Steps of a count; each is a query of its own.
+const (
+	turnStep     = 200_000
+	approvalStep = 14 * 24 * time.Hour
+	// settleTime is longer than any of our transactions lasts: what is older and has
+	// ended stays as it is, and nothing older can appear.
+	settleTime = "1 hour"
+)
+
+// Spend sums up the ledger by project and model, from the monthly roll-ups.
+func (s *Store) Spend(ctx context.Context, teamID string) ([]Spend, error) {
+	type row struct {
+		Project, Model  string
+		Micro, Contract int64
+	}
+	rows, err := collect[row](s.pool.Query(ctx, `
+		SELECT project, model, ledger_sum(micro_usd) AS micro, ledger_sum(contract_micro_usd) AS contract
+		FROM ledger_channel_monthly WHERE team_id = $1 GROUP BY project, model ORDER BY project, model`, teamID))
+	if err != nil {
+		return nil, fmt.Errorf("sum the ledger by project and model: %w", err)
+	}
+	out := make([]Spend, len(rows))
+	for i, r := range rows {
+		out[i] = Spend{Project: r.Project, Model: r.Model, MicroUSD: r.Micro, ContractMicroUSD: r.Contract}
+	}
+	return out, nil
+}
+
+// Waiting counts what waits.
+func (s *Store) Waiting(ctx context.Context, teamID string) (Waiting, error) {
+	var w Waiting
+	var oldest float64
+	err := s.pool.QueryRow(ctx, `
+		SELECT count(*), COALESCE(extract(epoch FROM now() - min(a.created_at)), 0)::float8,
+			(SELECT count(*) FROM inbox WHERE state = 'received' AND team_id = $1) + (SELECT count(*) FROM inbox WHERE state = 'accepted' AND team_id = $1)
+		FROM approvals a JOIN threads t ON t.id = a.thread_id
+		WHERE a.status = 'pending' AND t.team_id = $1`, teamID).Scan(&w.Approvals, &oldest, &w.Inbox)
+	if err != nil {
+		return Waiting{}, fmt.Errorf("count what waits: %w", err)
+	}
+	w.Oldest = time.Duration(oldest * float64(time.Second))
+	return w, nil
+}
+
+// Count brings c up to the present and returns the totals. An error leaves c usable:
+// the next call goes on where this one came to. The first call may read everything.
+func (s *Store) Count(ctx context.Context, teamID string, c *Counter) (Totals, error) {
+	now, err := s.count(ctx, teamID, c)
+	if err != nil {
+		return Totals{}, fmt.Errorf("count turns and approvals: %w", err)
+	}
+	return now, nil
+}
+
+func (s *Store) count(ctx context.Context, teamID string, c *Counter) (Totals, error) {
+	var turn, lastTurn int64
+	var asked, first, now time.Time
+	err := s.pool.QueryRow(ctx, `
+		SELECT LEAST(
+				(SELECT min(id) - 1 FROM turns WHERE state = 'running'),
+				COALESCE((SELECT id FROM turns WHERE started_at < now() - $1::interval ORDER BY id DESC LIMIT 1), 0)),
+			COALESCE((SELECT max(id) FROM turns), 0),
+			LEAST((SELECT min(created_at) FROM approvals WHERE status = 'pending'), now() - $1::interval),
+			COALESCE((SELECT min(created_at) FROM approvals), now() - $1::interval),
+			now()`, settleTime).Scan(&turn, &lastTurn, &asked, &first, &now)
+	if err != nil {
+		return Totals{}, err
+	}
+	if c.settled.Turns == nil {
+		c.settled = newTotals()
+	}
+	for c.turn < turn {
+		through := min(c.turn+turnStep, turn)
+		if err := s.addTurns(ctx, teamID, &c.settled, c.turn, through); err != nil {
+			return Totals{}, err
+		}
+		c.turn = through
+	}
+	if c.asked.IsZero() {
+		c.asked = first
+		if asked.Before(first) {
+			c.asked = asked
+		}
+	}
+	for c.asked.Before(asked) {
+		until := c.asked.Add(approvalStep)
+		if until.After(asked) {
+			until = asked
+		}
+		if err := s.addApprovals(ctx, teamID, &c.settled, c.asked, until); err != nil {
+			return Totals{}, err
+		}
+		c.asked = until
+	}
+	present := c.settled.clone()
+	// What is added from here on may change until the next call.
+	return present, errors.Join(
+		s.addTurns(ctx, teamID, &present, c.turn, lastTurn),
+		s.addApprovals(ctx, teamID, &present, c.asked, now.Add(time.Hour)))
+}
+
+func newTotals() Totals {
+	return Totals{Turns: map[TurnKey]int64{}, Approvals: map[ApprovalKey]int64{}, Waits: make([]int64, len(WaitBounds)+1)}
+}
+
+func (t Totals) clone() Totals {
+	t.Turns, t.Approvals, t.Waits = maps.Clone(t.Turns), maps.Clone(t.Approvals), append([]int64(nil), t.Waits...)
+	return t
+}
+
+// addTurns adds the turns after one and through another.
+func (s *Store) addTurns(ctx context.Context, teamID string, to *Totals, after, through int64) error {
+	rows, err := s.pool.Query(ctx, `
+		SELECT t.project, r.state, count(*) FROM turns r JOIN threads t ON t.id = r.thread_id
+		WHERE r.id > $1 AND r.id <= $2 AND r.state <> 'running' AND t.team_id = $3 GROUP BY t.project, r.state`, after, through, teamID)
+	if err != nil {
+		return err
+	}
+	counts := map[TurnKey]int64{}
+	var k TurnKey
+	var n int64
+	if _, err := pgx.ForEachRow(rows, []any{&k.Project, &k.State, &n}, func() error { counts[k] = n; return nil }); err != nil {
+		return err
+	}
+	for k, n := range counts { // all of them, or none
+		to.Turns[k] += n
+	}
+	return nil
+}
+
+// addApprovals adds those that were asked in [since, until) and have ended. Bucket 0
+// is of those that no person decided.
+func (s *Store) addApprovals(ctx context.Context, teamID string, to *Totals, since, until time.Time) error {
+	type row struct {
+		Status, Via string
+		Bucket      int
+		Count       int64
+		Seconds     float64
+	}
+	rows, err := collect[row](s.pool.Query(ctx, `
+		SELECT status, via, bucket, count(*) AS count, COALESCE(sum(waited), 0) AS seconds
+		FROM (
+			SELECT x.*, CASE WHEN waited IS NULL THEN 0 ELSE 1 + (SELECT count(*) FROM unnest($4::float8[]) bound WHERE bound < waited) END::int AS bucket
+			FROM (
+				SELECT a.status, a.decided_via AS via,
+					CASE WHEN a.status IN ('allowed', 'denied') AND a.decided_via NOT IN ('rule', 'grant')
+						THEN extract(epoch FROM a.decided_at - a.created_at)::float8 END AS waited
+				FROM approvals a JOIN threads t ON t.id = a.thread_id
+				WHERE a.created_at >= $1 AND a.created_at < $2 AND a.status <> 'pending' AND t.team_id = $3) x) y
+		GROUP BY status, via, bucket`, since, until, teamID, WaitBounds))
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		to.Approvals[ApprovalKey{r.Status, r.Via}] += r.Count
+		if r.Bucket > 0 {
+			to.Waits[r.Bucket-1] += r.Count
+			to.WaitSeconds += r.Seconds
+		}
+	}
+	return nil
+}
