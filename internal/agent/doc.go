@@ -19,6 +19,6 @@
 // Security. A tool runs only after a decision that is committed: a policy rule's
 // (see [Policy]) or a person's, bound to the SHA-256 of the exact input. Every
 // tool call passes our PreToolUse callback, so nothing that lies in a repository
-// can allow itself anything; the CLI reads user settings only, and its
+// can allow itself anything; the CLI reads no settings, and its
 // environment is an allow-list (see environment.go).
 package agent
