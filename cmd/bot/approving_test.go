@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/playground/slack"
 )
@@ -578,33 +575,4 @@ func TestReportOnApproving(t *testing.T) {
 			t.Errorf("/deckhand approvals as %s: %s", user, got)
 		}
 	}
-}
-
-// text reads one text from the bot's database.
-func (w *world) text(sql string) string {
-	w.t.Helper()
-	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, w.DatabaseURL)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer conn.Close(ctx) //nolint:errcheck // a test's connection
-	var s string
-	if err := conn.QueryRow(ctx, sql).Scan(&s); err != nil {
-		w.t.Fatal(err)
-	}
-	return s
-}
-
-// tamper changes the bot's database as somebody who owns it could.
-func (w *world) tamper(sql string) error {
-	w.t.Helper()
-	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, w.DatabaseURL)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer conn.Close(ctx) //nolint:errcheck // a test's connection
-	_, err = conn.PgConn().Exec(ctx, sql).ReadAll()
-	return err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // The people and places of the playground.
@@ -279,21 +276,6 @@ func testsPass(t *testing.T, dir string) bool {
 	cmd := exec.CommandContext(t.Context(), "npm", "test")
 	cmd.Dir = dir
 	return cmd.Run() == nil
-}
-
-func (w *world) count(sql string) int64 {
-	w.t.Helper()
-	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, w.DatabaseURL)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer conn.Close(ctx) //nolint:errcheck // a test's connection
-	var n int64
-	if err := conn.QueryRow(ctx, sql).Scan(&n); err != nil {
-		w.t.Fatal(err)
-	}
-	return n
 }
 
 // assertLedgerEqualsBill compares what we booked with what the model charged, to

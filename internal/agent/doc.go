@@ -17,7 +17,7 @@
 // awaiting is derived, not stored: a turn runs and approvals are open.
 //
 // Security. A tool runs only after a decision that is committed: a policy rule's
-// (see [Policy]) or a person's, bound to the SHA-256 of the exact input. Every
+// (see package policy) or a person's, bound to the SHA-256 of the exact input. Every
 // tool call passes our PreToolUse callback, so nothing that lies in a repository
 // can allow itself anything; the CLI reads no settings, and its
 // environment is an allow-list (see environment.go).
