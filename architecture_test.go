@@ -28,6 +28,18 @@ var rules = []struct {
 		reason: "the agent shows turns through its Frontend interface and must run without Slack",
 	},
 	{
+		room: "internal/agent/policy", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/agent/policy"},
+		reason: "what the rules say of a call follows from the call and the rules alone",
+	},
+	{
+		room: "internal/report", not: []string{"internal/slackui", "internal/agent", "internal/playground", "cmd"},
+		reason: "the same questions are asked in Slack and in a terminal",
+	},
+	{
+		room: "internal/anthropicadmin", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/anthropicadmin"},
+		reason: "it speaks to Anthropic and knows nothing of the ledger",
+	},
+	{
 		room: "internal/store", not: []string{"internal/slackui", "internal/agent", "cmd"},
 		reason: "the database is below everybody who uses it",
 	},

@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,7 +59,7 @@ func TestPricesThatMakeNoSenseAreRefusedWithTheirPlace(t *testing.T) {
 		name, old, new string
 		want           []string
 	}{
-		{"negative", "output: 15.00", "output: -15.00", []string{":18:41", "prices.'claude-sonnet-*'.output", "negative"}},
+		{"negative", "output: 15.00", "output: -15.00", []string{":18:", "prices.'claude-sonnet-*'.output", "negative"}},
 		{"not a number", "input: 5.5", "input: .nan", []string{":20:12", "not a price"}},
 		{"infinite", "input: 5.5", "input: .inf", []string{":20:12", "not a price"}},
 		{"an exponent", "input: 5.5", "input: 1e3", []string{":20:12", "not a price"}},
@@ -96,5 +99,38 @@ func TestTheAdminKeyIsNotForTheAgent(t *testing.T) {
 	_, err := readConfig(write(t, strings.Replace(good, "[GOPROXY]", "[ANTHROPIC_ADMIN_KEY]", 1)))
 	if err == nil || !strings.Contains(fmt.Sprint(err), "cannot be passed on") {
 		t.Errorf("error %v", err)
+	}
+	if !slices.Contains(secretsOf(environment{AnthropicAdminKey: "sk-ant-admin01-x"}, config{}), "sk-ant-admin01-x") {
+		t.Error("the log would show it")
+	}
+}
+
+// What the example says in a comment is valid, too.
+func TestTheExamplesPricesAreValid(t *testing.T) {
+	t.Parallel()
+	example, err := os.ReadFile(filepath.Join("..", "..", "deploy", "deckhand.example.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(example), "\n# prices:\n")
+	if !ok {
+		t.Fatal("the example has no prices")
+	}
+	block := "prices:\n"
+	for line := range strings.Lines(rest) {
+		text, commented := strings.CutPrefix(line, "# ")
+		if !commented {
+			break
+		}
+		block += text
+	}
+	c, err := readConfig(write(t, good+block))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, model := range []string{"claude-sonnet-4-5", "eu.anthropic.claude-opus-5-v1:0"} {
+		if _, ok := c.Prices.prices().Of(model); !ok {
+			t.Errorf("the example has no price for %s:\n%s", model, block)
+		}
 	}
 }

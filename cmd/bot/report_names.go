@@ -56,7 +56,8 @@ func idsOf(a report.Answer) nameIDs {
 	return n
 }
 
-// slackNames are the names of ids, as far as Slack told them. It is a [report.Names].
+// slackNames are the names of ids, as far as Slack told them. It is a [report.Names],
+// once they are looked up.
 type slackNames struct {
 	mu       sync.Mutex // while they are looked up
 	users    map[string]slackUser
@@ -86,7 +87,10 @@ func lookUpNames(ctx context.Context, ids nameIDs) report.Names {
 	if url := os.Getenv("SLACK_API_URL"); url != "" {
 		options = append(options, slack.OptionAPIURL(url))
 	}
-	api := slack.New(token, options...)
+	return slackNamesOf(ctx, slack.New(token, options...), ids)
+}
+
+func slackNamesOf(ctx context.Context, api *slack.Client, ids nameIDs) *slackNames {
 	ctx, cancel := context.WithTimeout(ctx, namesTimeout)
 	defer cancel()
 	n := &slackNames{users: map[string]slackUser{}, channels: map[string]string{}}

@@ -135,6 +135,15 @@ func TestReportsOfADemo(t *testing.T) {
 	if out := ok("approvals", "--since", "1d"); !strings.Contains(out, "grace") || !strings.Contains(out, "100%") || !strings.Contains(out, "1 decided in") {
 		t.Errorf("approvals:\n%s", out)
 	}
+	if out := ok("approvals", "--format", "csv"); !strings.HasPrefix(out, "group,id,name,decisions,allowed,") || !strings.Contains(out, "\nperson,"+grace+",grace,1,1,0,0,1,") {
+		t.Errorf("approvals as csv:\n%s", out)
+	}
+	var approving struct {
+		Lines []approvalLine `json:"lines"`
+	}
+	if err := json.Unmarshal([]byte(ok("approvals", "--format", "json")), &approving); err != nil || len(approving.Lines) != 3 || approving.Lines[2].Group != "rule" {
+		t.Errorf("approvals as json: %+v, %v", approving, err)
+	}
 	w.metricsAgree(spent, contract)
 
 	// Whoever changes the books is found out.

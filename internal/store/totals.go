@@ -29,11 +29,11 @@ type Waiting struct {
 // WaitBounds are the upper bounds of the histogram of [Totals], in seconds.
 var WaitBounds = []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600}
 
-// TurnKey and ApprovalKey say what a count of [Totals] is of.
-type (
-	TurnKey     struct{ Project, State string }
-	ApprovalKey struct{ Status, Via string }
-)
+// TurnKey says what turns a count of [Totals] is of.
+type TurnKey struct{ Project, State string }
+
+// ApprovalKey says what approvals a count of [Totals] is of.
+type ApprovalKey struct{ Status, Via string }
 
 // Totals are counts over a team's whole time. They never fall.
 type Totals struct {

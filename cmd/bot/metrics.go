@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+
+	"deckhand/internal/store"
+)
+
+const (
+	// scrapeTimeout bounds what a scrape waits for the database.
+	scrapeTimeout = 2 * time.Second
+	// scrapeTTL is how long figures are told again before they are read anew.
+	scrapeTTL = 10 * time.Second
+)
+
+// figures is where the metrics come from: a [store.Store].
+type figures interface {
+	Spend(ctx context.Context, team string) ([]store.Spend, error)
+	Count(ctx context.Context, team string, c *store.Counter) (store.Totals, error)
+	Waiting(ctx context.Context, team string) (store.Waiting, error)
+}
+
+// metrics tells Prometheus what the database knows of a team, and what this process
+// does. The database's figures are the same on every replica: take their maximum over
+// instances, not their sum. No label holds a person or a channel.
+//
+// A scrape reads the database at most every scrapeTTL. What cannot be read in
+// scrapeTimeout stays as it was told last, and is counted as an error. It starts no
+// goroutine and is safe for concurrent use.
+type metrics struct {
+	from figures
+	team string
+	live func() int
+	log  *zap.Logger
+	now  func() time.Time
+
+	errors *prometheus.CounterVec
+
+	mu      sync.Mutex
+	read    time.Time // when it was tried last
+	counter store.Counter
+	spend   map[spendKey]store.Spend // the most that was ever told
+	totals  *store.Totals            // nil until they are known
+	waiting *store.Waiting
+}
+
+type spendKey struct{ project, model string }
+
+var (
+	spendDesc    = prometheus.NewDesc("deckhand_spend_usd_total", "US dollars spent by list price, as Claude Code counts.", []string{"project", "model"}, nil)
+	contractDesc = prometheus.NewDesc("deckhand_contract_spend_usd_total", "US dollars spent by contract prices, of what has one.", []string{"project", "model"}, nil)
+	turnsDesc    = prometheus.NewDesc("deckhand_turns_total", "Turns that have ended.", []string{"project", "state"}, nil)
+	askedDesc    = prometheus.NewDesc("deckhand_approvals_total", "Tool calls, questions and plans that were decided, by rule or by people, or ended otherwise.", []string{"status", "via"}, nil)
+	waitDesc     = prometheus.NewDesc("deckhand_approval_wait_seconds", "Time from a question to a person's decision.", nil, nil)
+	pendingDesc  = prometheus.NewDesc("deckhand_approvals_pending", "Approvals that nobody has decided yet.", nil, nil)
+	oldestDesc   = prometheus.NewDesc("deckhand_approvals_oldest_pending_seconds", "How long the oldest of them waits.", nil, nil)
+	inboxDesc    = prometheus.NewDesc("deckhand_inbox_pending", "What Slack sent and nobody works on yet.", nil, nil)
+	liveDesc     = prometheus.NewDesc("deckhand_sessions_live", "Claude Code processes of this replica.", nil, nil)
+	buildDesc    = prometheus.NewDesc("deckhand_build_info", "1, for the version that runs.", []string{"version", "goversion"}, nil)
+)
+
+// newMetrics returns the metrics of a team; live is how many sessions this replica has.
+func newMetrics(from figures, team string, live func() int, log *zap.Logger) *metrics {
+	m := &metrics{
+		from: from, team: team, live: live, log: log, now: time.Now, spend: map[spendKey]store.Spend{},
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "deckhand_scrape_errors_total", Help: "Figures that could not be read from the database in time; the last ones were told again.",
+		}, []string{"figures"}),
+	}
+	for _, what := range []string{"spend", "totals", "waiting"} {
+		m.errors.WithLabelValues(what)
+	}
+	return m
+}
+
+// handler serves /metrics from a registry of its own.
+func (m *metrics) handler() http.Handler {
+	r := prometheus.NewRegistry()
+	r.MustRegister(m, m.errors, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true})
+}
+
+// Describe implements [prometheus.Collector].
+func (m *metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, liveDesc, buildDesc} {
+		to <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (m *metrics) Collect(to chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now := m.now(); m.read.IsZero() || now.Sub(m.read) >= scrapeTTL || now.Before(m.read) {
+		m.read = now
+		m.refresh()
+	}
+	value := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, kind, v, labels...)
+	}
+	value(buildDesc, prometheus.GaugeValue, 1, versionString(), runtime.Version())
+	value(liveDesc, prometheus.GaugeValue, float64(m.live()))
+	for k, s := range m.spend {
+		value(spendDesc, prometheus.CounterValue, float64(s.MicroUSD)/1e6, k.project, k.model)
+		if s.ContractMicroUSD != 0 {
+			value(contractDesc, prometheus.CounterValue, float64(s.ContractMicroUSD)/1e6, k.project, k.model)
+		}
+	}
+	if w := m.waiting; w != nil {
+		value(pendingDesc, prometheus.GaugeValue, float64(w.Approvals))
+		value(oldestDesc, prometheus.GaugeValue, w.Oldest.Seconds())
+		value(inboxDesc, prometheus.GaugeValue, float64(w.Inbox))
+	}
+	if m.totals == nil {
+		return
+	}
+	for k, n := range m.totals.Turns {
+		value(turnsDesc, prometheus.CounterValue, float64(n), k.Project, k.State)
+	}
+	for k, n := range m.totals.Approvals {
+		value(askedDesc, prometheus.CounterValue, float64(n), k.Status, k.Via)
+	}
+	count, buckets := uint64(0), map[float64]uint64{}
+	for i, n := range m.totals.Waits {
+		count += uint64(n)
+		if i < len(store.WaitBounds) {
+			buckets[store.WaitBounds[i]] = count
+		}
+	}
+	to <- prometheus.MustNewConstHistogram(waitDesc, count, m.totals.WaitSeconds, buckets)
+}
+
+// refresh reads what it can in time. What waits comes first: it is read fast, and
+// matters most.
+func (m *metrics) refresh() {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	failed := func(what string, err error) {
+		m.errors.WithLabelValues(what).Inc()
+		m.log.Warn("read "+what+" for /metrics", zap.Error(err))
+	}
+	if w, err := m.from.Waiting(ctx, m.team); err != nil {
+		failed("waiting", err)
+	} else {
+		m.waiting = &w
+	}
+	if spend, err := m.from.Spend(ctx, m.team); err != nil {
+		failed("spend", err)
+	} else {
+		for _, s := range spend {
+			// A correction may lower a sum. A counter must not fall, so it stands until
+			// the sum has caught up.
+			k := spendKey{s.Project, s.Model}
+			was := m.spend[k]
+			s.MicroUSD, s.ContractMicroUSD = max(s.MicroUSD, was.MicroUSD), max(s.ContractMicroUSD, was.ContractMicroUSD)
+			m.spend[k] = s
+		}
+	}
+	if totals, err := m.from.Count(ctx, m.team, &m.counter); err != nil {
+		failed("totals", err)
+	} else {
+		m.totals = &totals
+	}
+}
