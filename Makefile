@@ -4,7 +4,7 @@
 # or SIGTERM to it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-cli-versions lint fmt bench fuzz page clean
+.PHONY: help demo build test test-cli-versions histories lint fmt bench fuzz page clean
 
 ARGS ?=
 PKG ?=
@@ -12,6 +12,9 @@ BENCH ?= .
 FUZZTIME ?= 20s
 REQUIRE ?= 1
 CLI_VERSIONS ?= 1
+N ?= 20
+SEED ?= 1
+CLI ?=
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name what; do printf '  make %-18s %s\n' "$$name" "$$what"; done
@@ -27,6 +30,9 @@ test: ## all tests; PKG=./internal/store/... for some, REQUIRE=0 to skip what la
 
 test-cli-versions: ## the CLI's protocol on older versions too; CLI_VERSIONS=2.1.37,2.1.150 for some
 	@DECKHAND_TEST_CLI_VERSIONS='$(CLI_VERSIONS)' exec .ci/test -run '^TestCLIVersions$$' -count=1 -timeout 30m ./internal/agent/claude
+
+histories: ## the ledger against the model's bill, over N random histories from SEED on; CLI=2.1.276
+	@exec .ci/histories '$(N)' '$(SEED)' '$(CLI)'
 
 lint: ## golangci-lint, go vet for macOS, tidy go.mod
 	@exec .ci/lint

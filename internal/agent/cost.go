@@ -56,6 +56,22 @@ func (w *worker) observe(ctx context.Context, running claude.Usage) ([]store.Led
 	return w.entries(deltas, store.LedgerTurn), nil
 }
 
+// interrupted is what an interrupted turn has cost beyond its result, which older CLIs
+// leave the answer out of that they were stopped in.
+func (w *worker) interrupted(r *claude.Result, content claude.Turn) []store.LedgerEntry {
+	if !r.Interrupted() || claude.CountsInterrupted(w.s.c.CLIVersion) {
+		return nil
+	}
+	var cut claude.Turn
+	for _, c := range content.Calls {
+		if !c.Done && c.ParentToolUseID == "" {
+			c.Settled = false
+			cut.Calls = append(cut.Calls, c)
+		}
+	}
+	return w.entries(w.session.meter.Estimate(cut), store.LedgerEstimate)
+}
+
 // closeBooks books, on the thread's last turn, what the process has spent since its
 // last result and would take with it: an answer that was interrupted, for one, is
 // counted a moment after the result of its turn.

@@ -224,6 +224,7 @@ func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
 		// on the thread's last turn.
 		return w.s.c.Store.AddEntries(ctx, w.heldLease(), entries)
 	}
+	entries = append(entries, w.interrupted(r, w.turn.content)...)
 	state, problem := w.outcome(r)
 	return w.endTurn(ctx, state, problem, entries, r.NumTurns)
 }
@@ -433,7 +434,7 @@ func (w *worker) interruptForCost(ctx context.Context, t *turn) []store.LedgerEn
 				if err != nil {
 					w.log.Error("book an interrupted turn", zap.Error(err))
 				}
-				return entries
+				return append(entries, w.interrupted(r, t.content)...)
 			}
 			if _, ok := m.(*claude.ConversationReset); ok {
 				w.onReset()

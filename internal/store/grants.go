@@ -45,7 +45,7 @@ type Grant struct {
 
 // NewGrant is what a decision adds to make a grant of it.
 type NewGrant struct {
-	Scope     GrantScope
+	Scope   GrantScope
 	Pattern string // empty: exactly the approval's input
 	For     time.Duration
 }

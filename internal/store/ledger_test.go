@@ -391,6 +391,33 @@ func TestAGapInARunningTotalIsFound(t *testing.T) {
 	}
 }
 
+// TestARunningTurnKnowsWhetherItIsBooked: what goes on with a turn must know whether
+// the process before has accounted for it, and where the totals stood.
+func TestARunningTurnKnowsWhetherItIsBooked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	first, _ := b.begin(t)
+	estimate := b.spent("opus", 70, 0)
+	estimate.Kind = store.LedgerEstimate
+	b.finish(t, first, b.spent("opus", 5, 0), b.spent("opus", 4, 5), b.spent("haiku", 3, 0), estimate)
+	b.prompt(t, "U1", "more")
+	b.begin(t)
+	running, _, err := b.RunningTurn(t.Context(), b.thread.ID)
+	if err != nil || running.Booked {
+		t.Fatalf("%+v, %v", running, err)
+	}
+	totals, err := b.EpochTotals(t.Context(), running.SessionID, running.Epoch)
+	if diff := cmp.Diff(map[string]int64{"opus": 9, "haiku": 3}, totals); diff != "" || err != nil {
+		t.Errorf("totals %v, %s", err, diff)
+	}
+	if err := b.AddEntries(t.Context(), b.lease, []store.LedgerEntry{b.spent("opus", 1, 9)}); err != nil {
+		t.Fatal(err)
+	}
+	if running, _, err = b.RunningTurn(t.Context(), b.thread.ID); err != nil || !running.Booked {
+		t.Errorf("%+v, %v", running, err)
+	}
+}
+
 func TestAGeneratedLedgerIsARealOne(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)

@@ -136,3 +136,23 @@ func TestCacheWritesOfUnknownDurationCountAsFiveMinutes(t *testing.T) {
 		}
 	}
 }
+
+// Of little money, rounding looks like another price: it must not be taken for one.
+func TestAnEstimateDoesNotTakeRoundingForADiscount(t *testing.T) {
+	t.Parallel()
+	m := claude.NewMeter(claude.Usage{})
+	m.Observe(&claude.Result{Running: claude.Usage{TotalMicroUSD: 7, Models: map[string]claude.ModelUsage{"claude-haiku-4-5": {CacheRead: 65, MicroUSD: 7}}}})
+	deltas := m.Estimate(claude.Turn{Calls: []claude.Call{{Model: "claude-haiku-4-5", Usage: claude.TokenUsage{Input: 100_000}}}})
+	if len(deltas) != 1 || deltas[0].MicroUSD != 100_000 {
+		t.Errorf("%+v", deltas)
+	}
+}
+
+func TestVersionsThatCountInterruptedAnswers(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]bool{"2.0.0": false, "2.1.276": false, "2.1.329": true, "2.2.0": true, "": true} {
+		if got := claude.CountsInterrupted(version); got != want {
+			t.Errorf("%s: %v", version, got)
+		}
+	}
+}

@@ -123,8 +123,18 @@ func TestPricesAreTheCLIs(t *testing.T) {
 
 func TestACallThatBreaksOffIsBilledAsTheCLIDoes(t *testing.T) {
 	t.Parallel()
+	for _, model := range []string{"claude-haiku-5-5", "claude-sonnet-4-5-20250929"} { // a third, and a quarter
+		t.Run(model, func(t *testing.T) {
+			t.Parallel()
+			breaksOff(t, model)
+		})
+	}
+}
+
+func breaksOff(t *testing.T, model string) {
+	t.Helper()
 	s, url := serve(t, Options{})
-	c := startCLI(t, url, cliOptions{Model: "haiku"})
+	c := startCLI(t, url, cliOptions{Model: model})
 	agree(t, s, c, c.turn("hello"))
 	const tool = "tool: AskUserQuestion {\"questions\":\"a long input that is streamed in several pieces\"}"
 	for _, tc := range []struct {

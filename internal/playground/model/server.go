@@ -184,7 +184,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, countOnly bool) e
 		log.Info("model call answered", zap.Int("output_tokens", a.Usage.OutputTokens))
 		return writeJSON(w, &a)
 	}
-	out := newStream(r.Context(), w, fault)
+	out := newStream(r.Context(), w, req.Model, fault)
 	err = out.answer(&a, func() { bill(session, req.Model, a.Usage) })
 	if err != nil && out.open {
 		// The client was told what the prompt costs, and counts that.

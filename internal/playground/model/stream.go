@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -67,8 +68,10 @@ type stream struct {
 
 // guess is what the CLI takes for the output tokens of an answer that broke
 // off: a third of the characters (as JavaScript counts them) of every block,
-// a tool's name included. Seen on 2.1.329.
+// a tool's name included, or of some models a quarter. Seen on 2.1.329; 2.1.276
+// counts nothing of such an answer.
 type guess struct {
+	per   int // characters per token
 	done  int // tokens of the blocks before the current
 	chars int // of the current block
 }
@@ -77,14 +80,24 @@ func (g *guess) add(text string) { g.chars += len(utf16.Encode([]rune(text))) }
 
 func (g *guess) endBlock() { g.done, g.chars = g.tokens(), 0 }
 
-func (g *guess) tokens() int { return g.done + (2*g.chars+3)/6 }
+func (g *guess) tokens() int { return g.done + (2*g.chars+g.per)/(2*g.per) }
 
-func newStream(ctx context.Context, w http.ResponseWriter, f Fault) *stream {
+// quarters are the models of whose answers the CLI guesses a token per four characters.
+var quarters = regexp.MustCompile(`claude-(?:sonnet-4-[0256]|haiku-4-5|opus-4-[56])(?:$|[^0-9]|[0-9]{5})`)
+
+func newGuess(model string) guess {
+	if quarters.MatchString(model) {
+		return guess{per: 4}
+	}
+	return guess{per: 3}
+}
+
+func newStream(ctx context.Context, w http.ResponseWriter, model string, f Fault) *stream {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
 	w.WriteHeader(http.StatusOK)
-	s := &stream{ctx: ctx, w: w, ctl: http.NewResponseController(w), bytes: -1, chars: -1}
+	s := &stream{ctx: ctx, w: w, ctl: http.NewResponseController(w), bytes: -1, chars: -1, guess: newGuess(model)}
 	if f.CutAfterBytes > 0 {
 		s.bytes = f.CutAfterBytes
 	}

@@ -1,0 +1,158 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/policy"
+	"deckhand/internal/store"
+)
+
+// The bot of a history: a real Supervisor in a process of its own, so that it can
+// really die. It reads commands from stdin and writes what its frontend was shown
+// to stdout, both a JSON object to a line.
+
+const botVariable = "DECKHAND_TEST_BOT"
+
+type botConfig struct {
+	Database, DataDir, Workspace, CLI, Version, Model, CheaperModel, ModelURL string
+}
+
+// botCommand is what the history has the bot do.
+type botCommand struct {
+	Do     string // hibernate, stop or quit
+	Thread int64
+}
+
+// botEvent is what people would have been shown; one of its fields is set.
+type botEvent struct {
+	Ready    bool       `json:",omitempty"`
+	Turn     *shownTurn `json:",omitempty"`
+	Approval *shownAsk  `json:",omitempty"`
+	Prompt   *shownMark `json:",omitempty"`
+	Budget   string     `json:",omitempty"` // the notice's id
+	Said     string     `json:",omitempty"`
+}
+
+type shownTurn struct {
+	ID       int64
+	State    TurnState
+	Problem  string
+	Calls    []claude.Call
+	MicroUSD int64
+}
+
+type shownAsk struct {
+	ID     string
+	Status store.ApprovalStatus
+}
+
+type shownMark struct {
+	UUID string
+	Mark PromptMark
+}
+
+// recorder is the frontend that writes down what it is shown.
+type recorder struct {
+	mu  sync.Mutex
+	out *json.Encoder
+}
+
+func (r *recorder) write(e botEvent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.out.Encode(e) // nobody reads any more when the test is over
+}
+
+func (r *recorder) ShowTurn(t Turn) {
+	r.write(botEvent{Turn: &shownTurn{ID: t.ID, State: t.State, Problem: t.Problem, Calls: t.Content.Calls, MicroUSD: t.CostMicroUSD}})
+}
+
+func (r *recorder) ShowApproval(a store.Approval) {
+	r.write(botEvent{Approval: &shownAsk{a.ID, a.Status}})
+}
+
+func (r *recorder) MarkPrompt(p store.Prompt, m PromptMark) {
+	r.write(botEvent{Prompt: &shownMark{p.UUID, m}})
+}
+
+func (r *recorder) ShowBudget(n BudgetNotice)                         { r.write(botEvent{Budget: n.ID}) }
+func (r *recorder) Say(_ store.ThreadKey, s string)                   { r.write(botEvent{Said: s}) }
+func (r *recorder) Abandon(_ int64, s string)                         { r.write(botEvent{Said: s}) }
+func (r *recorder) CloseCards([]string)                               {}
+func (r *recorder) Remind(context.Context, store.Approval, int) error { return nil }
+
+func (r *recorder) MayDecide(context.Context, string, store.Approval) bool { return true }
+
+var _ Frontend = (*recorder)(nil)
+
+// playBot is the bot's process.
+func playBot(in io.Reader, out io.Writer) error {
+	var c botConfig
+	if err := json.Unmarshal([]byte(os.Getenv(botVariable)), &c); err != nil {
+		return fmt.Errorf("read %s: %w", botVariable, err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	replica, err := OpenReplica(c.DataDir)
+	if err != nil {
+		return err
+	}
+	defer replica.Close() //nolint:errcheck // the process ends
+	claude.ReapOrphans()
+	s, err := store.Open(ctx, c.Database)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	rules, err := policy.New([]policy.Rule{
+		{Verdict: policy.Ask, Patterns: []policy.Pattern{policy.MustParsePattern("Bash(echo please *)")}},
+		{Verdict: policy.Allow, Patterns: []policy.Pattern{policy.MustParsePattern("Bash"), policy.MustParsePattern("Task"), policy.MustParsePattern("Agent")}},
+	}, policy.Terms{})
+	if err != nil {
+		return err
+	}
+	log := zap.NewNop()
+	if os.Getenv("DECKHAND_TEST_LOG") != "" {
+		log = zap.Must(zap.NewDevelopment())
+	}
+	rec := &recorder{out: json.NewEncoder(out)}
+	sup := New(Config{
+		Store: s, Frontend: rec, Replica: replica.ID, DataDir: c.DataDir, Policy: rules,
+		Projects: map[string]Project{"web": {Name: "web", Dir: c.Workspace, Workspace: WorkspaceShared, Model: c.Model}},
+		Command:  []string{c.CLI}, CLIVersion: c.Version, Log: log,
+		Credentials: map[string]string{"ANTHROPIC_BASE_URL": c.ModelURL, "ANTHROPIC_API_KEY": "sk-ant-test"},
+		Limits:      Limits{Poll: 500 * time.Millisecond, StopTimeout: time.Minute, IdleTimeout: time.Hour, Silence: time.Hour},
+	})
+	ran := make(chan error, 1)
+	go func() { ran <- sup.Run(ctx) }()
+	rec.write(botEvent{Ready: true})
+	commands := bufio.NewScanner(in)
+	for commands.Scan() {
+		var cmd botCommand
+		if err := json.Unmarshal(commands.Bytes(), &cmd); err != nil {
+			return fmt.Errorf("read a command: %w", err)
+		}
+		switch cmd.Do {
+		case "hibernate":
+			sup.send(cmd.Thread, letter{kind: letterHibernate})
+		case "stop":
+			if _, err := sup.Stop(ctx, store.Thread{ID: cmd.Thread}, "U1"); err != nil {
+				return err
+			}
+		case "quit":
+			stop()
+			return <-ran
+		}
+	}
+	return commands.Err()
+}

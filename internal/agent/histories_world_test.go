@@ -1,0 +1,418 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
+)
+
+// pinnedCLI is the version in deploy/claude/package.json.
+const pinnedCLI = "2.1.329"
+
+// patience bounds every wait: no history passes or fails by it.
+const patience = 2 * time.Minute
+
+// theCLI finds a version of the CLI in the cache of deploy/claude/install.sh; the
+// pinned one also by DECKHAND_TEST_CLAUDE.
+func theCLI(t testing.TB, version string) string {
+	t.Helper()
+	if path := os.Getenv("DECKHAND_TEST_CLAUDE"); path != "" && version == pinnedCLI {
+		return path
+	}
+	cache := os.Getenv("DECKHAND_CACHE")
+	if cache == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cache = filepath.Join(base, "deckhand")
+	}
+	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	found, _ := filepath.Glob(filepath.Join(cache, "claude", version, "node_modules/@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch+"*", "claude"))
+	if len(found) == 0 {
+		why := "Claude Code " + version + " is not in the cache: run deploy/claude/install.sh " + version
+		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
+			t.Fatal(why)
+		}
+		t.Skip(why)
+	}
+	return found[0]
+}
+
+// world is one thread with its bot, its model and its database.
+type world struct {
+	t       testing.TB
+	version string
+	store   *store.Store
+	model   *countingModel
+	config  botConfig
+	bot     *botProcess
+	thread  int64
+	key     store.ThreadKey
+	prompts []sentPrompt
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced when something was shown or called
+	turns   map[int64]shownTurn
+	order   []int64
+	marks   map[string]PromptMark
+	asks    map[string]store.ApprovalStatus
+	holding bool // asked calls stay undecided
+
+	crashes  int          // processes that were killed, in a turn or between two
+	inFlight map[int]bool // the calls, by their number, that were when it was in a turn
+}
+
+type sentPrompt struct {
+	uuid, marker, user string
+}
+
+func newWorld(t testing.TB, version string) *world {
+	t.Helper()
+	cli := theCLI(t, version)
+	url := storetest.URL(t)
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	w := &world{
+		t: t, version: version, store: s, model: newCountingModel(t), key: store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.000001"},
+		changed: make(chan struct{}), turns: map[int64]shownTurn{}, marks: map[string]PromptMark{}, asks: map[string]store.ApprovalStatus{}, inFlight: map[int]bool{},
+	}
+	w.model.changed = w.signal
+	web := httptest.NewServer(w.model)
+	t.Cleanup(web.Close)
+	w.config = botConfig{
+		Database: url, DataDir: t.TempDir(), Workspace: t.TempDir(), CLI: cli, Version: version, Model: models[0], ModelURL: web.URL,
+	}
+	t.Cleanup(func() {
+		if w.bot != nil {
+			w.kill()
+		}
+	})
+	w.start()
+	return w
+}
+
+// models are those that the histories switch between.
+var models = []string{"claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001", "claude-opus-4-5-20251101"}
+
+func (w *world) signal() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// await waits until cond holds; cond runs without any lock.
+func (w *world) await(what string, cond func() bool) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	for {
+		w.mu.Lock()
+		changed := w.changed
+		w.mu.Unlock()
+		if cond() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-time.After(50 * time.Millisecond): // what lies in files changes without a signal
+		case <-ctx.Done():
+			w.t.Fatalf("waited in vain for %s\n%s", what, w.tell())
+		}
+	}
+}
+
+// tell is the state of the history, for failures.
+func (w *world) tell() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var b strings.Builder
+	for _, id := range w.order {
+		fmt.Fprintf(&b, "turn %d: %s %s, %d calls, %d µ$\n", id, w.turns[id].State, w.turns[id].Problem, len(w.turns[id].Calls), w.turns[id].MicroUSD)
+	}
+	for _, p := range w.prompts {
+		fmt.Fprintf(&b, "prompt %s: %s\n", p.marker, w.marks[p.uuid])
+	}
+	for i, c := range w.model.all() {
+		fmt.Fprintf(&b, "call %d: %s %s %s whole=%v blocks=%v %+v = %d n$\n", i, c.Marker, c.Message, c.Model, c.Whole, c.blocks, c.Usage, c.nano(w.t))
+	}
+	return b.String()
+}
+
+// botProcess is the bot as a process that can be killed.
+type botProcess struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	read  chan struct{} // closed when all that it wrote was read
+}
+
+func (w *world) start() {
+	w.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	config, err := json.Marshal(w.config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cmd := exec.Command(self) //nolint:noctx // ended by kill and quit
+	cmd.Env = append(os.Environ(), roleVariable+"=bot", botVariable+"="+string(config))
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.bot = &botProcess{cmd: cmd, stdin: stdin, read: make(chan struct{})}
+	ready := make(chan struct{})
+	go w.listen(stdout, ready, w.bot.read)
+	select {
+	case <-ready:
+	case <-w.bot.read:
+		w.t.Fatalf("the bot did not start: %v", cmd.Wait())
+	}
+}
+
+// listen takes in what the bot shows.
+func (w *world) listen(out io.Reader, ready, read chan struct{}) {
+	defer close(read)
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var e botEvent
+		if json.Unmarshal(line, &e) != nil {
+			continue // cut by the bot's death
+		}
+		w.mu.Lock()
+		switch {
+		case e.Ready:
+			close(ready)
+		case e.Turn != nil:
+			if _, known := w.turns[e.Turn.ID]; !known {
+				w.order = append(w.order, e.Turn.ID)
+			}
+			w.turns[e.Turn.ID] = *e.Turn
+		case e.Prompt != nil:
+			w.marks[e.Prompt.UUID] = e.Prompt.Mark
+		case e.Approval != nil:
+			w.asks[e.Approval.ID] = e.Approval.Status
+		}
+		decide := e.Approval != nil && e.Approval.Status == store.ApprovalPending && !w.holding
+		w.mu.Unlock()
+		if decide {
+			w.decide(e.Approval.ID)
+		}
+		w.signal()
+	}
+}
+
+func (w *world) decide(id string) {
+	_, err := w.store.Decide(w.t.Context(), store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U9", Via: "button"})
+	if err != nil && !errors.Is(err, store.ErrEnded) {
+		w.t.Error(err)
+	}
+}
+
+func (w *world) command(do string) {
+	w.t.Helper()
+	b, err := json.Marshal(botCommand{Do: do, Thread: w.thread})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.bot.stdin.Write(append(b, '\n')); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// kill is the bot's death: SIGKILL, and its reaper removes the CLI.
+func (w *world) kill() {
+	cli := w.cliPIDs()
+	_ = w.bot.cmd.Process.Kill()
+	<-w.bot.read
+	_ = w.bot.cmd.Wait()
+	w.bot = nil
+	w.mu.Lock()
+	clear(w.asks)
+	w.mu.Unlock()
+	for _, pid := range cli {
+		for syscall.Kill(pid, 0) == nil {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// quit stops the bot in good order.
+func (w *world) quit() {
+	w.t.Helper()
+	w.command("quit")
+	<-w.bot.read
+	if err := w.bot.cmd.Wait(); err != nil {
+		w.t.Errorf("the bot ended with %v", err)
+	}
+	w.bot = nil
+}
+
+// cliPIDs are the CLI processes of this history, found as an outsider finds them.
+func (w *world) cliPIDs() []int {
+	var out []int
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		args, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err != nil || !strings.HasPrefix(string(args), w.config.CLI+"\x00") {
+			continue
+		}
+		env, err := os.ReadFile(filepath.Join(dir, "environ"))
+		if err != nil || !strings.Contains(string(env), "ANTHROPIC_BASE_URL="+w.config.ModelURL+"\x00") {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// pending is an approval that waits, or empty.
+func (w *world) pending() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, status := range w.asks {
+		if status == store.ApprovalPending {
+			return id
+		}
+	}
+	return ""
+}
+
+// lost notes what is in flight in a prompt's turn, just before something is killed:
+// the calls without their final usage, and those that the CLI has not yet written to
+// its transcript, which it does a moment later.
+func (w *world) lost(p sentPrompt) {
+	w.crashes++
+	for i, c := range w.model.all() {
+		if c.Marker == p.marker && !w.written(c) {
+			w.inFlight[i] = true
+		}
+	}
+}
+
+// written reports whether a call is in the CLI's transcript with its final usage.
+func (w *world) written(c countedCall) bool {
+	if !c.Whole {
+		return false
+	}
+	projects := filepath.Join(w.config.DataDir, "home", "*", ".claude", "projects", "*")
+	files, _ := filepath.Glob(filepath.Join(projects, c.Session+".jsonl"))
+	below, _ := filepath.Glob(filepath.Join(projects, c.Session, "subagents", "*.jsonl"))
+	for _, file := range append(files, below...) {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for line := range bytes.Lines(b) {
+			if bytes.Contains(line, []byte(c.Message)) && bytes.HasSuffix(line, []byte("\n")) &&
+				bytes.Contains(line, fmt.Appendf(nil, `"output_tokens":%d,`, c.Usage.Output)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// killCLI is a SIGKILL to the CLI alone.
+func (w *world) killCLI() {
+	w.t.Helper()
+	pids := w.cliPIDs()
+	if len(pids) == 0 {
+		w.t.Fatal("there is no CLI to kill")
+	}
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	w.await("the CLI to be gone", func() bool {
+		for _, pid := range pids {
+			if syscall.Kill(pid, 0) == nil {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// marker names the next prompt.
+func (w *world) nextMarker() string { return fmt.Sprintf("#p%d", len(w.prompts)+1) }
+
+// say posts a prompt as a person, as a post in the thread. %p in the text is the
+// prompt's marker, by which the model's calls for it are known.
+func (w *world) say(user, text string) sentPrompt {
+	w.t.Helper()
+	p := sentPrompt{uuid: uuid.NewString(), marker: w.nextMarker(), user: user}
+	ts := fmt.Sprintf("1.%06d", len(w.prompts)+1)
+	w.mu.Lock()
+	w.prompts = append(w.prompts, p)
+	w.mu.Unlock()
+	ctx := w.t.Context()
+	id, _, err := w.store.Receive(ctx, store.Envelope{
+		EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: w.key.TeamID, ChannelID: w.key.ChannelID, ThreadTS: w.key.ThreadTS,
+		TS: ts, UserID: user, Payload: json.RawMessage(`{}`),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	th, _, err := w.store.AcceptPrompt(ctx, store.NewPrompt{
+		InboxID: id, Thread: w.key, Project: "web", UserID: user, UUID: p.uuid, Text: strings.NewReplacer("%p", p.marker, "%n", p.marker[1:]).Replace(text),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.thread = th.ID
+	return p
+}
+
+// over reports whether a prompt is done, or has failed.
+func (w *world) over(p sentPrompt) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.marks[p.uuid] == PromptDone || w.marks[p.uuid] == PromptFailed
+}
+
+func (w *world) finish(prompts ...sentPrompt) {
+	w.t.Helper()
+	for _, p := range prompts {
+		w.await("the end of "+p.marker, func() bool { return w.over(p) })
+	}
+}
