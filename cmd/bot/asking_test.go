@@ -186,7 +186,7 @@ func TestSlashAndHome(t *testing.T) {
 	thread := w.post(linus, eng, "", "@deckhand say: hello")
 	w.done(eng, thread, thread)
 	for _, tt := range []struct{ user, text, want string }{
-		{linus, "costs", "The team"}, {linus, "", "What you can say"}, {mallory, "costs", "not a user"},
+		{linus, "costs", "the whole team"}, {linus, "", "What you can say"}, {mallory, "costs", "not a user"},
 	} {
 		var out struct {
 			Ephemerals []map[string]any `json:"ephemerals"`

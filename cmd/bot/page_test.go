@@ -39,7 +39,7 @@ func TestTheStoryInThePage(t *testing.T) {
 	tab.SeeText(`[data-testid="thread"]`, "turns ·")
 	tab.Shot("story")
 	tab.Say(`[data-testid="thread-composer"]`, "@deckhand costs")
-	tab.SeeText(`[data-testid="thread"]`, "What it cost")
+	tab.SeeText(`[data-testid="thread"]`, "This thread since it began")
 	tab.Shot("costs")
 	tab.Prefer("dark")
 	tab.Shot("story-dark")

@@ -61,8 +61,8 @@ type App struct {
 	lanes     lanes
 	envelopes sync.WaitGroup
 	connected atomic.Bool
-	// chartsRefused: this workspace takes no native charts.
-	chartsRefused atomic.Bool
+	// This workspace takes no native charts: in messages, in those to one person.
+	chartsRefused, whisperedChartsRefused atomic.Bool
 }
 
 // identity is who the tokens say we are; it is pinned at the start.

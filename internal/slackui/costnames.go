@@ -164,15 +164,10 @@ func nameOf(u *slack.User) userName {
 
 // channelName is what a channel is called now, as far as it may be told.
 func (a *App) channelName(ctx context.Context, id string, private privateNames) string {
-	c, err := a.people.channel(ctx, id)
 	if isDirect(id) {
-		if err == nil && private.all && c.User != "" {
-			if who, ok := a.userName(ctx, c.User); ok && who.name != "" {
-				return "direct messages with " + who.name
-			}
-		}
-		return "direct messages"
+		return "direct messages" // Slack does not tell us whose
 	}
+	c, err := a.people.channel(ctx, id)
 	switch {
 	case err != nil:
 		return "" // its id is shown

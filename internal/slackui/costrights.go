@@ -216,10 +216,18 @@ func added(sum, l report.Line, first bool) report.Line {
 		to   *int64
 		from int64
 	}{
-		{&sum.Turns, l.Turns}, {&sum.Approved, l.Approved}, {&sum.Entries, l.Entries},
-		{&sum.Input, l.Input}, {&sum.Output, l.Output}, {&sum.CacheRead, l.CacheRead},
-		{&sum.CacheWrite5m, l.CacheWrite5m}, {&sum.CacheWrite1h, l.CacheWrite1h}, {&sum.WebSearches, l.WebSearches},
-		{&sum.MicroUSD, l.MicroUSD}, {&sum.EstimatedMicroUSD, l.EstimatedMicroUSD}, {&sum.ContractMicroUSD, l.ContractMicroUSD},
+		{&sum.Turns, l.Turns},
+		{&sum.Approved, l.Approved},
+		{&sum.Entries, l.Entries},
+		{&sum.Input, l.Input},
+		{&sum.Output, l.Output},
+		{&sum.CacheRead, l.CacheRead},
+		{&sum.CacheWrite5m, l.CacheWrite5m},
+		{&sum.CacheWrite1h, l.CacheWrite1h},
+		{&sum.WebSearches, l.WebSearches},
+		{&sum.MicroUSD, l.MicroUSD},
+		{&sum.EstimatedMicroUSD, l.EstimatedMicroUSD},
+		{&sum.ContractMicroUSD, l.ContractMicroUSD},
 	} {
 		*n.to += n.from
 	}

@@ -172,7 +172,7 @@ func TestWhatIsAboutCosts(t *testing.T) {
 	a := &App{c: Config{Channels: map[string]string{"C0WEB": "web"}}}
 	for text, want := range map[string]bool{
 		"costs": true, "Costs?": true, "cost": true, "costs last month by user": true, "costs: today": true,
-		"costs last moth": true, "costs by colour": true, "costs for project wbe": true, "costs flurb": true,
+		"costs last moth": true, "costs by colour": true, "costs for project wbe": true, "costs last fortnihgt by user": true, "costs seem off, fix them": false, "costs flurb": true,
 		"costs this month by user for project wbe please":                              true,
 		"costs are too high in the checkout, make it cheaper":                          false,
 		"costs of the new index: measure them and tell me what you think of it, today": false,

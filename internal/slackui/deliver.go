@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -62,10 +63,18 @@ func refusesBlocks(err error) bool {
 // it will never be; the files follow.
 func (a *App) deliver(d delivery, done func(error)) {
 	worn := dressChart
-	if a.chartsRefused.Load() {
+	if a.refusesCharts(d).Load() {
 		worn = dressTable
 	}
 	a.deliverIn(d, worn, worn, done)
+}
+
+// refusesCharts is what is known of charts in messages of the kind.
+func (a *App) refusesCharts(d delivery) *atomic.Bool {
+	if d.to != "" {
+		return &a.whisperedChartsRefused
+	}
+	return &a.chartsRefused
 }
 
 func (d delivery) page(worn dress) render.Page {
@@ -114,7 +123,7 @@ func (a *App) deliverIn(d delivery, first, worn dress, done func(error)) {
 			return err
 		}
 		if first == dressChart && worn == dressTable {
-			a.chartsRefused.Store(true) // for as long as this process lives
+			a.refusesCharts(d).Store(true) // for as long as this process lives
 		}
 		a.files(d, channel, hasChart && worn != dressChart)
 		done(nil)

@@ -134,6 +134,9 @@ func (a *App) sendDigest(ctx context.Context, d Digest, due store.DigestDue) err
 	if err != nil {
 		return err
 	}
+	if isChannel(d.To) {
+		sight{shows: func(channel string) bool { return !isDirect(channel) }}.mask(&answer)
+	}
 	sees := privateNames{here: d.To, all: a.mayAdminister(ctx, d.To)}
 	out.view = render.CostReportView{
 		Answer: answer, Link: a.threadLink, Names: a.costNames(ctx, answer, q.CSV, sees), Notes: []string{d.says()},

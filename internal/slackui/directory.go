@@ -29,6 +29,11 @@ type directory struct {
 	users    cache[*slack.User]
 	groups   cache[map[string]bool]
 	channels cache[*slack.Channel]
+
+	// what people are called, all of them at once; see everybody
+	allMu    sync.Mutex
+	all      map[string]userName
+	allUntil time.Time
 }
 
 func newDirectory(api *slack.Client, teamID string) *directory {

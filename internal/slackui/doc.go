@@ -8,12 +8,15 @@
 //	commands.go   prompt, stop, approve, deny, costs, help
 //	clicks.go     buttons and modals
 //	frontend.go   turns, cards and marks → render → publish
+//	costs.go      a question about costs → costrights.go, who may see what → deliver.go
+//	digests.go    the same by itself, when a job of the store's says that it is time
 //
 // Rendering is package render (pure), sending is package publish (the one
 // scheduler of outgoing calls). The package knows nothing of the CLI's process.
 //
-// Goroutines: [App.Run] owns the socket's supervision, the publisher and one
-// short-lived goroutine per envelope, and waits for all of them.
+// Goroutines: [App.Run] owns the socket's supervision, the publisher, the keeper of
+// the digests' schedule and one short-lived goroutine per envelope, and waits for all
+// of them.
 //
 // Security. Slack signs nothing on the socket: the app token is the root of
 // trust, so Run pins team and app ids and refuses another team's envelopes. A

@@ -41,21 +41,8 @@ func (a *App) publishHome(ctx context.Context, who person) error {
 func (a *App) fillHome(ctx context.Context, view *render.HomeView, who person) error {
 	now, user := time.Now(), who.UserID
 	team := a.self.TeamID
-	for _, s := range []struct {
-		into         *render.Spend
-		name, period string
-		user         string
-		since        time.Time
-	}{
-		{&view.MineToday, "You", "today", user, dayStart(now)},
-		{&view.MineMonth, "You", "this month", user, monthStart(now)},
-		{&view.TeamToday, "The team", "today", "", dayStart(now)},
-		{&view.TeamMonth, "The team", "this month", "", monthStart(now)},
-	} {
-		var err error
-		if *s.into, err = a.spend(ctx, s.name, s.period, store.CostScope{TeamID: team, UserID: s.user, Since: s.since}); err != nil {
-			return err
-		}
+	if err := a.fillCosts(ctx, view, who, now); err != nil {
+		return err
 	}
 	if err := a.fillApproving(ctx, view, who); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/slack-go/slack"
@@ -78,7 +79,7 @@ func costsByGroup(a report.Answer, names report.Names) *slack.DataVisualizationB
 		}
 	}
 	if more > 0 {
-		lines = append(lines[:len(lines):len(lines)], others)
+		lines = append(slices.Clip(lines), others)
 		labels = append(labels, plural(more, "other", "others"))
 	}
 	labels = chartLabels(labels)

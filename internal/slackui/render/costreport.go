@@ -3,6 +3,7 @@ package render
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slack-go/slack"
 
@@ -176,7 +177,7 @@ func costColumns(a report.Answer) []costColumn {
 	cols = append(
 		cols,
 		costColumn{"Turns", true, func(l report.Line) string { return count(int(l.Turns)) }},
-		costColumn{"Per turn", true, func(l report.Line) string {
+		costColumn{"Per" + nbsp + "turn", true, func(l report.Line) string {
 			if each, ok := l.PerTurn(); ok {
 				return amount(each)
 			}
@@ -199,7 +200,8 @@ func (v CostReportView) table() *slack.TableBlock {
 	table := slack.NewTableBlock("costs:table")
 	cols := costColumns(a)
 	head := []string{capital(string(a.By))}
-	table.ColumnSettings = []slack.ColumnSetting{{Align: slack.ColumnAlignmentLeft, IsWrapped: true}}
+	names := a.By == store.ByUser || a.By == store.ByChannel || a.By == store.ByThread // which can be long
+	table.ColumnSettings = []slack.ColumnSetting{{Align: slack.ColumnAlignmentLeft, IsWrapped: names}}
 	for _, c := range cols {
 		head = append(head, c.head)
 		table.ColumnSettings = append(table.ColumnSettings, slack.ColumnSetting{Align: slack.ColumnAlignmentRight})
@@ -213,7 +215,7 @@ func (v CostReportView) table() *slack.TableBlock {
 		return out
 	}
 	lines, others, more := a.Top(CostRows(a.By))
-	labels := a.Labels(a.By, lines, v.Names)
+	labels := v.labels(lines)
 	for i, l := range lines {
 		name := cells(clip(labels[i], 60))[0]
 		if a.By == store.ByThread {
@@ -229,6 +231,36 @@ func (v CostReportView) table() *slack.TableBlock {
 	}
 	return table
 }
+
+// labels are the names of lines, as short as they are clear: a day's year is that of
+// the title, and models go by their names.
+func (v CostReportView) labels(lines []report.Line) []string {
+	a := v.Answer
+	labels := a.Labels(a.By, lines, v.Names)
+	p := a.Question.Period
+	switch {
+	case a.By == store.ByDay && p.From.Year() == p.LastDay().Year():
+		for i, l := range lines {
+			if day, err := time.Parse(time.DateOnly, l.Key); err == nil {
+				labels[i] = strings.ReplaceAll(day.Format("Mon 2 Jan"), " ", nbsp)
+			}
+		}
+	case a.By == store.ByModel:
+		seen := map[string]int{}
+		for _, l := range lines {
+			seen[ModelName(l.Key)]++
+		}
+		for i, l := range lines {
+			if name := ModelName(l.Key); seen[name] == 1 && l.Key != "" {
+				labels[i] = strings.ReplaceAll(name, " ", nbsp)
+			}
+		}
+	}
+	return labels
+}
+
+// nbsp keeps words in one line.
+const nbsp = "\u00a0"
 
 // linkCell leads to a thread.
 func (v CostReportView) linkCell(l report.Line, label string) slack.TableCell {
@@ -252,7 +284,7 @@ func (v CostReportView) threads() string {
 		if v.Link != nil && l.ThreadKey.ThreadTS != "" {
 			address = v.Link(l.ThreadKey)
 		}
-		lines = append(lines, strconv.Itoa(i+1)+". "+linkTo(address, labels[i])+" · "+l.Amount()+" · "+l.ShareText()+" · "+plural(int(l.Turns), "turn", "turns"))
+		lines = append(lines, strconv.Itoa(i+1)+". "+linkTo(address, labels[i])+" · "+l.Amount()+" · "+plural(int(l.Turns), "turn", "turns"))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -1,145 +1,113 @@
 package render
 
 import (
-	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/report"
 	"deckhand/internal/store"
 )
 
-// Spend is what was spent within a scope, as the ledger has it.
+// Spend is what was spent within a scope and a period, as the ledger has it.
 type Spend struct {
-	// Scope names it for people: "This thread", "You", "The team".
-	Scope string
-	// Period says from when on, for people: "since it began", "this month".
+	// Period says from when on, for people: "today", "this month".
 	Period string
+	Total  report.Line
 	// Models are the ledger's sums, dearest first.
-	Models []store.ModelCost
+	Models []store.CostLine
 }
 
-// Total is the sum over all models, in micro-USD.
-func (s Spend) Total() int64 {
-	var n int64
-	for _, m := range s.Models {
-		n += m.MicroUSD
-	}
-	return n
-}
-
-// estimated is the part of Total that the CLI never reported.
-func (s Spend) estimated() int64 {
-	var n int64
-	for _, m := range s.Models {
-		n += m.Estimated
-	}
-	return n
-}
-
-// CostsView is the answer to "what did it cost": one Spend for each scope.
-type CostsView struct{ Scopes []Spend }
-
-// modelsMax is how many models of a scope have a row of their own.
+// modelsMax is how many models of a scope are named.
 const modelsMax = 12
 
-const listPriceNote = "Estimates by list price, in US dollars, as Claude Code counts them. Tokens: in without cache · out · cache read · cache written."
-
-// Costs renders what was spent, by scope and model, in one table.
-func Costs(c CostsView) Page {
-	table := slack.NewTableBlock("costs:table")
-	table.ColumnSettings = []slack.ColumnSetting{
-		{Align: slack.ColumnAlignmentLeft, IsWrapped: true},
-		{Align: slack.ColumnAlignmentLeft},
-		{Align: slack.ColumnAlignmentRight},
-		{Align: slack.ColumnAlignmentRight},
-		{Align: slack.ColumnAlignmentRight},
-	}
-	table.AddRow(boldCells("", "Model", "Turns", "Tokens", "Cost")...)
-	var text strings.Builder
-	estimated := false
-	text.WriteString("What it cost:")
-	for _, s := range c.Scopes {
-		estimated = estimated || s.estimated() > 0
-		text.WriteString("\n• " + escape(clip(s.Scope, 80)) + " (" + escape(clip(s.Period, 80)) + "): " + USD(s.Total()))
-		if len(table.Rows)+modelsMax+2 > tableRowsMax {
-			continue // the sum stands in the text
-		}
-		name := s.Scope + ", " + s.Period
-		for _, m := range shownModels(s.Models) {
-			table.AddRow(cells(name, ModelName(m.Model), strconv.FormatInt(m.Turns, 10), tokensOf(m), amount(m.MicroUSD, m.Estimated))...)
-			name = ""
-		}
-		if len(s.Models) != 1 { // the one model's row is the total
-			table.AddRow(boldCells(name, "Total", "", "", amount(s.Total(), s.estimated()))...)
-		}
-	}
-	note := listPriceNote
-	if estimated {
-		note += " With ~: in part our own estimate, for turns that were cut off before they were reported."
-	}
-	return Page{
-		Text:   clipEscaped(text.String()+"\n"+listPriceNote, fallbackMax),
-		Blocks: []slack.Block{section("costs:head", "*What it cost*"), table, contextBlock("costs:note", escape(note))},
-	}
-}
+const listPriceNote = "By list price, in US dollars, as Claude Code counts them. With ~: in part our own estimate, for turns that were cut off before they were reported."
 
 // shownModels joins the cheapest models into one when there are many.
-func shownModels(list []store.ModelCost) []store.ModelCost {
+func shownModels(list []store.CostLine) []store.CostLine {
 	if len(list) <= modelsMax {
 		return list
 	}
-	out := append([]store.ModelCost(nil), list[:modelsMax-1]...)
-	other := store.ModelCost{Model: plural(len(list)-len(out), "other model", "other models")}
+	out := append([]store.CostLine(nil), list[:modelsMax-1]...)
+	other := store.CostLine{Key: plural(len(list)-len(out), "other model", "other models")}
 	for _, m := range list[len(out):] {
-		other.Turns += m.Turns
 		other.Input += m.Input
 		other.Output += m.Output
 		other.CacheRead += m.CacheRead
-		other.CacheWrite += m.CacheWrite
+		other.CacheWrite5m += m.CacheWrite5m
+		other.CacheWrite1h += m.CacheWrite1h
 		other.MicroUSD += m.MicroUSD
-		other.Estimated += m.Estimated
+		other.EstimatedMicroUSD += m.EstimatedMicroUSD
 	}
 	return append(out, other)
 }
 
-// amount marks what holds estimates of ours.
-func amount(micro, estimated int64) string {
-	if estimated != 0 {
-		return "~" + USD(micro)
+// spendSection sets periods side by side.
+func spendSection(spends []Spend) *slack.SectionBlock {
+	var fields []*slack.TextBlockObject
+	for _, s := range spends {
+		fields = append(fields, mrkdwn("*"+escape(clip(capital(s.Period), 100))+"*\n"+s.Total.Amount()))
 	}
-	return USD(micro)
+	return slack.NewSectionBlock(nil, fields, nil)
 }
 
-func tokensOf(m store.ModelCost) string {
-	return tokens(m.Input) + " · " + tokens(m.Output) + " · " + tokens(m.CacheRead) + " · " + tokens(m.CacheWrite)
+// modelsContext says on which models the money of a period went.
+func modelsContext(s Spend) *slack.ContextBlock {
+	period := escape(clip(capital(s.Period), 100))
+	var parts []string
+	for _, m := range shownModels(s.Models) {
+		all := m.Input + m.Output + m.CacheRead + m.CacheWrite5m + m.CacheWrite1h
+		parts = append(parts, escape(clip(ModelName(m.Key), 60))+" "+report.Line{CostLine: m}.Amount()+" ("+tokens(all)+" tokens)")
+	}
+	if len(parts) == 0 {
+		return contextBlock("", period+": nothing")
+	}
+	return contextBlock("", period+": "+strings.Join(parts, " · "))
 }
+
+// projectsText lists the dearest projects with how they changed.
+func projectsText(a report.Answer) string {
+	lines, others, more := a.Top(homeProjects)
+	var out []string
+	add := func(name string, l report.Line) {
+		out = append(out, joinNonEmpty(" · ", "*"+escapeWithin(name, 80)+"* "+l.Amount(), l.ChangeText(), plural(int(l.Turns), "turn", "turns")))
+	}
+	for i, name := range a.Labels(a.By, lines, nil) {
+		add(name, lines[i])
+	}
+	if more > 0 {
+		add(plural(more, "other", "others"), others)
+	}
+	return strings.Join(out, "\n")
+}
+
+// homeProjects is how many projects the Home tab lists.
+const homeProjects = 10
 
 // cells are a row of a table. Slack refuses empty cells.
 func cells(texts ...string) []slack.TableCell {
 	out := make([]slack.TableCell, len(texts))
 	for i, t := range texts {
-		if t == "" {
-			t = " "
-		}
-		out[i] = slack.NewTableRawTextCell(clip(oneLine(muteBare(printable(t)))+blankIfEmpty(t), 200))
+		out[i] = slack.NewTableRawTextCell(cellText(t))
 	}
 	return out
 }
 
-func blankIfEmpty(s string) string {
-	if strings.TrimSpace(s) == "" {
+// cellText is text for a cell, in one line. Spaces that do not break stay.
+func cellText(s string) string {
+	words := strings.FieldsFunc(muteBare(printable(s)), func(r rune) bool { return unicode.IsSpace(r) && r != '\u00a0' })
+	if len(words) == 0 {
 		return " "
 	}
-	return ""
+	return clip(strings.Join(words, " "), 200)
 }
 
 func boldCells(texts ...string) []slack.TableCell {
 	out := make([]slack.TableCell, len(texts))
 	for i, t := range texts {
-		t = clip(oneLine(muteBare(printable(t)))+blankIfEmpty(t), 200)
 		out[i] = slack.NewTableRichTextCell(slack.NewRichTextSection(
-			slack.NewRichTextSectionTextElement(t, &slack.RichTextSectionTextStyle{Bold: true})))
+			slack.NewRichTextSectionTextElement(cellText(t), &slack.RichTextSectionTextStyle{Bold: true})))
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/report"
 	"deckhand/internal/store"
 )
 
@@ -16,8 +17,13 @@ type HomeView struct {
 	// Refused, when it is not empty, is the sentence that says why this person
 	// sees nothing else.
 	Refused string
-	// Mine and Team are spends: today and this month.
-	MineToday, MineMonth, TeamToday, TeamMonth Spend
+	// Mine is what the person spent: today, this month, last month. Team is what was
+	// spent on all that they may use, over the same periods, with notes on what that is;
+	// it is empty for people who may see their own only.
+	Mine, Team []Spend
+	TeamNotes  []string
+	// Projects is this month by project, for admins; else nil.
+	Projects *report.Answer
 	// Threads are the live threads that the person may see, the most recent first.
 	Threads []HomeThread
 	// Waiting are approvals that this person could decide, the oldest first.
@@ -70,12 +76,15 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 		}
 	}
 	header("What you spent")
-	add(spendSection(h.MineToday, h.MineMonth))
-	add(modelsContext(h.MineMonth))
-	header("What the team spent")
-	add(spendSection(h.TeamToday, h.TeamMonth))
-	add(modelsContext(h.TeamMonth))
-	add(contextBlock("", escape(listPriceNote)))
+	addSpends(add, h.Mine)
+	if len(h.Team) > 0 {
+		header("What the team spent")
+		addSpends(add, h.Team)
+		if h.Projects != nil && len(h.Projects.Lines) > 0 {
+			add(section("", "*Projects, this month against "+escape(h.Projects.Previous.Name)+"*\n"+projectsText(*h.Projects)))
+		}
+	}
+	add(contextBlock("", joinNonEmpty(" ", escape(strings.Join(h.TeamNotes, " ")), listPriceNote, "Write "+code("costs")+" for more.")))
 
 	header("Live threads")
 	if len(h.Threads) == 0 {
@@ -138,23 +147,13 @@ func (w HomeApproval) text(redact func(string) string) string {
 		joinNonEmpty(" · ", c.origin(80), since, c.deadline(), c.votes()))
 }
 
-func spendSection(spends ...Spend) *slack.SectionBlock {
-	var fields []*slack.TextBlockObject
-	for _, s := range spends {
-		fields = append(fields, mrkdwn("*"+escape(clip(s.Period, 100))+"*\n"+USD(s.Total())))
+// addSpends shows periods, and the models of the longest one that is running.
+func addSpends(add func(slack.Block), spends []Spend) {
+	if len(spends) == 0 {
+		return
 	}
-	return slack.NewSectionBlock(nil, fields, nil)
-}
-
-func modelsContext(s Spend) *slack.ContextBlock {
-	var parts []string
-	for _, m := range shownModels(s.Models) {
-		parts = append(parts, escape(clip(ModelName(m.Model), 60))+" "+USD(m.MicroUSD)+" ("+tokens(m.Input+m.Output+m.CacheRead+m.CacheWrite)+" tokens)")
-	}
-	if len(parts) == 0 {
-		parts = []string{"nothing " + escape(clip(s.Period, 100))}
-	}
-	return contextBlock("", strings.Join(parts, " · "))
+	add(spendSection(spends))
+	add(modelsContext(spends[min(1, len(spends)-1)]))
 }
 
 // linkTo links a label to one of Slack's own permalinks.

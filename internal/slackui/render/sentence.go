@@ -27,7 +27,7 @@ func Help(botUser string) Page {
 		"*What you can say*",
 		"Mention " + me + " with what you want done; the thread becomes a session. Answers in the thread go on with it.",
 		"• " + code("stop") + " – interrupt what runs",
-		"• " + code("costs") + " – what this thread, you and the team have spent",
+		"• " + code("costs") + " – what was spent; also " + code("costs last month by project") + ", " + code("costs this week for me") + ", " + code("costs today with csv"),
 		"• " + code("grants") + " – what is allowed here without being asked again, and by whom",
 		"• " + code("approvals 30 days") + " – how long decisions took, and who made them (for admins)",
 		"• " + code("approve CODE") + ", " + code("deny CODE reason") + " – decide a card by its code, where buttons do not work",

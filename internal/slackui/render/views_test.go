@@ -12,50 +12,32 @@ import (
 	"deckhand/internal/store"
 )
 
-func models(n int) []store.ModelCost {
-	out := []store.ModelCost{
-		{Model: "claude-sonnet-4-5-20250929", Turns: 12, Input: 1234, Output: 45_678, CacheRead: 12_345_678, CacheWrite: 999_960, MicroUSD: 1_234_567},
-		{Model: "claude-haiku-4-5-20251001", Turns: 3, Input: 10, Output: 20, MicroUSD: 42, Estimated: 42},
+func spendOf(period string, n int) render.Spend {
+	lines := []store.CostLine{
+		{Key: "claude-sonnet-4-5-20250929", Turns: 12, Input: 1234, Output: 45_678, CacheRead: 12_345_678, CacheWrite5m: 999_960, MicroUSD: 1_234_567},
+		{Key: "claude-haiku-4-5-20251001", Turns: 3, Input: 10, Output: 20, MicroUSD: 42, EstimatedMicroUSD: 42},
 	}
-	for i := len(out); i < n; i++ {
-		out = append(out, store.ModelCost{Model: fmt.Sprint("model-", i), Turns: 1, MicroUSD: 100})
+	for i := len(lines); i < n; i++ {
+		lines = append(lines, store.CostLine{Key: fmt.Sprint("model-", i), Turns: 1, MicroUSD: 100})
 	}
-	return out[:n]
-}
-
-func TestCosts(t *testing.T) {
-	t.Parallel()
-	j := newJudge(t)
-	for name, c := range map[string]render.CostsView{
-		"costs": {Scopes: []render.Spend{
-			{Scope: "This thread", Period: "since it began", Models: models(1)},
-			{Scope: "You", Period: "this month", Models: models(2)},
-			{Scope: "The team", Period: "this month", Models: models(40)},
-		}},
-		"costs none": {Scopes: []render.Spend{{Scope: "This thread", Period: "since it began"}}},
-		"costs many": {Scopes: func() (out []render.Spend) {
-			for i := range 20 {
-				out = append(out, render.Spend{Scope: fmt.Sprint("Scope <", i, ">"), Period: "today", Models: models(30)})
-			}
-			return out
-		}()},
-	} {
-		p := render.Costs(c)
-		golden(t, "view/"+strings.ReplaceAll(name, " ", "_"), p)
-		for _, problem := range checkPage(p) {
-			t.Errorf("%s: %s", name, problem)
-		}
-		j.page(t, p)
+	s := render.Spend{Period: period, Models: lines[:n]}
+	for _, l := range s.Models {
+		s.Total.MicroUSD += l.MicroUSD
+		s.Total.EstimatedMicroUSD += l.EstimatedMicroUSD
 	}
+	return s
 }
 
 func TestHome(t *testing.T) {
 	t.Parallel()
 	j := newJudge(t)
-	spend := func(period string, n int) render.Spend { return render.Spend{Period: period, Models: models(n)} }
+	spends := func(today, month, last int) []render.Spend {
+		return []render.Spend{spendOf("today", today), spendOf("this month", month), spendOf("last month", last)}
+	}
+	projects := costAnswer(t, "this month by project", store.ByProject, numbered("project-", 30)...)
 	full := render.HomeView{
-		BotUser:   bot,
-		MineToday: spend("today", 1), MineMonth: spend("this month", 2), TeamToday: spend("today", 2), TeamMonth: spend("this month", 30),
+		BotUser: bot,
+		Mine:    spends(1, 2, 1), Team: spends(2, 30, 2), Projects: &projects,
 	}
 	for i := range 40 {
 		full.Threads = append(full.Threads, render.HomeThread{
@@ -68,7 +50,7 @@ func TestHome(t *testing.T) {
 	for name, h := range map[string]render.HomeView{
 		"home few":     {BotUser: bot, Waiting: full.Waiting[:2], Grants: append(grantLines(2), hostileGrant()), Threads: full.Threads[:1]},
 		"home":         full,
-		"home empty":   {BotUser: bot, MineToday: spend("today", 0), MineMonth: spend("this month", 0), TeamToday: spend("today", 0), TeamMonth: spend("this month", 0)},
+		"home empty":   {BotUser: bot, Mine: spends(0, 0, 0), Team: spends(0, 0, 0), TeamNotes: []string{"These are the projects that you may use."}},
 		"home refused": {Refused: "You have no role here. Ask an admin."},
 	} {
 		v := render.Home(h)
