@@ -326,19 +326,16 @@ func TestTheLedgerIsAppendOnlyAndAddsUp(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := b.SpendByModel(t.Context(), store.CostScope{TeamID: "T1", ThreadID: th.ID})
+	report, err := b.Costs(t.Context(), store.CostQuery{TeamID: "T1", ThreadID: th.ID, By: store.ByModel})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []store.ModelCost{
-		{Model: "opus", Turns: 1, Input: 10, Output: 20, MicroUSD: 700},
-		{Model: "haiku", Input: 1, Output: 2, MicroUSD: 3}, // the turn counts on its dearest model
+	want := []store.CostLine{
+		{Key: "opus", Turns: 1, Entries: 1, Input: 10, Output: 20, MicroUSD: 700},
+		{Key: "haiku", Entries: 1, Input: 1, Output: 2, MicroUSD: 3}, // the turn counts on its dearest model
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("SpendByModel (-want +got):\n%s", diff)
-	}
-	if got, err := b.SpendByModel(t.Context(), store.CostScope{TeamID: "T1", UserID: "U2"}); err != nil || len(got) != 0 {
-		t.Errorf("another person's costs: %v, %v", got, err)
+	if diff := cmp.Diff(want, report.Lines); diff != "" {
+		t.Errorf("Costs by model (-want +got):\n%s", diff)
 	}
 
 	conn, err := pgx.Connect(t.Context(), url)
