@@ -241,10 +241,14 @@ func (w *world) started(marker string) string {
 	return filepath.Join(w.config.Workspace, "started-"+strings.TrimPrefix(marker, "#"))
 }
 
-// reach waits for the moment.
-func (w *world) reach(at where, marker string) {
+// reach waits for the moment; it is false when the prompt was over without it.
+func (w *world) reach(at where, p sentPrompt) bool {
 	w.t.Helper()
+	marker, over := p.marker, false
 	w.await(string(at)+" of "+marker, func() bool {
+		if over = w.over(p); over {
+			return true
+		}
 		switch at {
 		case whileHanging:
 			c, ok := w.model.find(func(c countedCall) bool { return c.Marker == marker })
@@ -259,6 +263,7 @@ func (w *world) reach(at where, marker string) {
 			return ok && c.Begun && !c.Whole && !c.Ended && c.stalled
 		}
 	})
+	return !over
 }
 
 // leaveMoment ends what arrange has begun.
@@ -336,7 +341,7 @@ func (w *world) play(s step) {
 			}
 			w.arrange(s.Where, p.marker)
 			w.start()
-			w.reach(s.Where, p.marker)
+			w.reach(s.Where, p)
 		}
 		w.leaveMoment()
 		w.start()
@@ -383,12 +388,16 @@ func (w *world) settled(p sentPrompt) {
 	})
 }
 
-// event posts a prompt and waits for its moment.
+// event posts a prompt and waits for its moment. One that was given to a process that
+// had been killed just before is over without it, and is posted again.
 func (w *world) event(s step) sentPrompt {
 	w.t.Helper()
-	marker := w.nextMarker()
-	w.arrange(s.Where, marker)
-	p := w.say(s.User, s.Text)
-	w.reach(s.Where, marker)
-	return p
+	for {
+		marker := w.nextMarker()
+		w.arrange(s.Where, marker)
+		p := w.say(s.User, s.Text)
+		if w.reach(s.Where, p) {
+			return p
+		}
+	}
 }
