@@ -149,7 +149,7 @@ func (o Options) arguments() []string {
 	}
 	sources := "" // none: what a command wrote into the home folder must not decide about the next
 	if o.TrustProject {
-		sources = "user,project,local"
+		sources = "project,local"
 	}
 	args = append(args, "--setting-sources", sources)
 	switch {
