@@ -31,7 +31,7 @@ type approvalLine struct {
 	Quick  int64   `json:"within_2_seconds"`
 }
 
-func newApprovalLine(group string, s store.ApprovingStats) approvalLine {
+func newApprovalLine(group string, s store.ApprovalStats) approvalLine {
 	l := approvalLine{
 		Group: group, ID: s.Name, Decisions: s.Allowed + s.Denied, Allowed: s.Allowed, Denied: s.Denied, Expired: s.Expired,
 		Median: s.Median.Round(time.Millisecond).Seconds(), P95: s.P95.Round(time.Millisecond).Seconds(), Quick: s.Quick,
@@ -57,7 +57,7 @@ func reportApprovals(ctx context.Context, out io.Writer, o reportFlags) error {
 	if !since.Before(until) {
 		return fmt.Errorf("--since: %s has not begun yet: %w", since.Format(time.DateOnly), errUsage)
 	}
-	a, err := s.Approving(ctx, team, since, until)
+	a, err := s.ApprovalsReport(ctx, team, since, until)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func reportApprovals(ctx context.Context, out io.Writer, o reportFlags) error {
 	})
 }
 
-func approvalLines(a store.Approving, names report.Names) []approvalLine {
+func approvalLines(a store.ApprovalsReport, names report.Names) []approvalLine {
 	lines := []approvalLine{newApprovalLine("total", a.Total)}
 	for _, p := range a.ByPerson {
 		l := newApprovalLine("person", p)

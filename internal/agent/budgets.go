@@ -61,9 +61,9 @@ func (b BudgetStatus) share() int {
 	return most
 }
 
-// BudgetNotice is what people are to see of a budget: a warning, or that its limit
+// BudgetAlert is what people are to see of a budget: a warning, or that its limit
 // is reached, with buttons for admins if it asks.
-type BudgetNotice struct {
+type BudgetAlert struct {
 	ID     string // of the store's notice
 	Status BudgetStatus
 	Share  int // percent; 100: the limit is reached
@@ -130,7 +130,7 @@ func (s *Supervisor) checkBudgets(ctx context.Context, t store.Thread, user stri
 			continue
 		}
 		from, to := b.Period.Span(now, zone)
-		state, err := s.c.Store.BudgetState(ctx, store.Budget{TeamID: t.TeamID, Scope: b.Scope, Key: key, Period: b.Period, From: from, To: to})
+		state, err := s.c.Store.BudgetState(ctx, store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: key, Period: b.Period, From: from, To: to})
 		if err != nil {
 			return c, err
 		}
@@ -174,10 +174,10 @@ func (s *Supervisor) tellBudgets(ctx context.Context, t store.Thread, all []Budg
 		if share == 0 || b.Model != "" {
 			continue
 		}
-		n := BudgetNotice{ID: newApprovalID(), Status: b, Share: share, Thread: t.Key(), Stopped: stopped, Waiting: waiting}
+		n := BudgetAlert{ID: newApprovalID(), Status: b, Share: share, Thread: t.Key(), Stopped: stopped, Waiting: waiting}
 		fresh, err := s.c.Store.NoticeBudget(ctx, store.BudgetNotice{
 			ID:            n.ID,
-			Budget:        store.Budget{TeamID: t.TeamID, Scope: b.Scope, Key: b.Key, Period: b.Period, From: b.From, To: b.To},
+			BudgetWindow:  store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: b.Key, Period: b.Period, From: b.From, To: b.To},
 			LimitMicroUSD: b.LimitMicroUSD, Share: share, SpentMicroUSD: b.SpentMicroUSD, ThreadID: t.ID,
 		})
 		if err != nil {

@@ -58,11 +58,11 @@ func (w *worker) observe(ctx context.Context, running claude.Usage) ([]store.Led
 
 // interrupted is what an interrupted turn has cost beyond its result, which older CLIs
 // leave the answer out of that they were stopped in.
-func (w *worker) interrupted(r *claude.Result, content claude.Turn) []store.LedgerEntry {
+func (w *worker) interrupted(r *claude.Result, content claude.Output) []store.LedgerEntry {
 	if !r.Interrupted() || claude.CountsInterrupted(w.s.c.CLIVersion) {
 		return nil
 	}
-	var cut claude.Turn
+	var cut claude.Output
 	for _, c := range content.Calls {
 		if !c.Done && c.ParentToolUseID == "" {
 			c.Settled = false
@@ -110,7 +110,7 @@ func (w *worker) estimate(t *turn) []store.LedgerEntry {
 // transcript tells. Nothing of it is counted again: the next process starts from a
 // total of its own (see [claude.Process.Baseline]), whatever that includes, and a turn
 // that has entries already was accounted for by the process that left it.
-func (w *worker) bookInterrupted(ctx context.Context, old store.TurnRow, prompt store.Prompt) error {
+func (w *worker) bookInterrupted(ctx context.Context, old store.Turn, prompt store.Prompt) error {
 	if old.Booked {
 		return nil
 	}
@@ -130,6 +130,6 @@ func (w *worker) bookInterrupted(ctx context.Context, old store.TurnRow, prompt 
 		last.Models[model] = claude.ModelUsage{MicroUSD: total}
 		last.TotalMicroUSD += total
 	}
-	deltas := claude.NewMeter(last).Estimate(claude.Turn{Calls: calls})
+	deltas := claude.NewMeter(last).Estimate(claude.Output{Calls: calls})
 	return w.s.c.Store.AddEntries(ctx, w.heldLease(), w.entriesOf(old.SessionID, old.Epoch, deltas, store.LedgerEstimate))
 }

@@ -16,7 +16,7 @@ type Frontend interface {
 	// ShowTurn shows the turn as it stands now. The latest call wins; calls for
 	// one turn come from one goroutine, in order. After a call with State.Ended()
 	// there is no further one for that turn.
-	ShowTurn(Turn)
+	ShowTurn(TurnView)
 	// ShowApproval shows an approval on its card: pending with buttons, or as it
 	// ended.
 	ShowApproval(store.Approval)
@@ -27,7 +27,7 @@ type Frontend interface {
 	// It may ask Slack; what cannot be established is no.
 	MayDecide(ctx context.Context, userID string, a store.Approval) bool
 	// ShowBudget tells of a budget, in the thread and where the budget says.
-	ShowBudget(BudgetNotice)
+	ShowBudget(BudgetAlert)
 	// Remind tells people that an approval still waits; stage counts from 0. The
 	// error is nil once they are told, or need not be.
 	Remind(ctx context.Context, a store.Approval, stage int) error
@@ -65,9 +65,9 @@ const (
 // Ended reports whether the turn is over.
 func (s TurnState) Ended() bool { return s != TurnRunning }
 
-// Turn is one turn of a thread as people should see it: a plain value, safe to
+// TurnView is one turn of a thread as people should see it: a plain value, safe to
 // keep. Content is what the CLI said, folded; the rest is what Deckhand knows.
-type Turn struct {
+type TurnView struct {
 	ID      int64           // the row in turns
 	Thread  store.ThreadKey // where it is shown
 	Project string
@@ -76,7 +76,7 @@ type Turn struct {
 	// RequestedBy is the Slack user whose prompt the turn answers.
 	RequestedBy string
 	State       TurnState
-	Content     claude.Turn
+	Content     claude.Output
 	StartedAt   time.Time
 	EndedAt     time.Time // zero while it runs
 	// AgentTurns is the number of model round-trips, CostMicroUSD what the turn

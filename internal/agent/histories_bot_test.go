@@ -73,7 +73,7 @@ func (r *recorder) write(e botEvent) {
 	_ = r.out.Encode(e) // nobody reads any more when the test is over
 }
 
-func (r *recorder) ShowTurn(t Turn) {
+func (r *recorder) ShowTurn(t TurnView) {
 	r.write(botEvent{Turn: &shownTurn{ID: t.ID, State: t.State, Problem: t.Problem, Calls: t.Content.Calls, MicroUSD: t.CostMicroUSD}})
 }
 
@@ -85,7 +85,7 @@ func (r *recorder) MarkPrompt(p store.Prompt, m PromptMark) {
 	r.write(botEvent{Prompt: &shownMark{p.UUID, m}})
 }
 
-func (r *recorder) ShowBudget(n BudgetNotice)                         { r.write(botEvent{Budget: n.ID}) }
+func (r *recorder) ShowBudget(n BudgetAlert)                          { r.write(botEvent{Budget: n.ID}) }
 func (r *recorder) Say(_ store.ThreadKey, s string)                   { r.write(botEvent{Said: s}) }
 func (r *recorder) Abandon(_ int64, s string)                         { r.write(botEvent{Said: s}) }
 func (r *recorder) CloseCards([]string)                               {}

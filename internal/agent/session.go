@@ -24,7 +24,7 @@ type session struct {
 	meter    *claude.Meter
 	journal  *journal
 	model    string                // that it was told to use; empty for its own default
-	content  claude.Turn           // the last turn, which the next one follows
+	content  claude.Output         // the last turn, which the next one follows
 	idle     *time.Timer           // fires when it may hibernate; counts between turns
 	messages <-chan claude.Message // closed when the process has ended and all is read
 	stopPump context.CancelFunc

@@ -27,7 +27,7 @@ type streamReader struct {
 	epoch   int
 	session string
 	meter   *claude.Meter
-	content claude.Turn
+	content claude.Output
 	decoder claude.Decoder
 	entries []store.LedgerEntry
 	// allowed is what of a killed turn nobody told, and totals counts how often a total
@@ -145,7 +145,7 @@ func (b *streamReader) process(ctx context.Context, newSession bool) {
 		b.must(b.store.NewSession(ctx, b.lease, b.cli.session, b.session))
 	}
 	b.session = b.cli.session
-	b.content = claude.Turn{}
+	b.content = claude.Output{}
 	m, err := b.decoder.Decode(b.cli.result("success")) // get_usage answers the same figures
 	b.must(err)
 	baseline := m.(*claude.Result).Running

@@ -21,10 +21,10 @@ const maxAttempts = 3
 
 // turn is the running turn.
 type turn struct {
-	row        store.TurnRow
+	row        store.Turn
 	prompt     store.Prompt
 	promptUUID string // by which the CLI knows this attempt at it
-	content    claude.Turn
+	content    claude.Output
 	asked      map[string]store.Approval // approvals that the CLI waits for, by our id
 	cwd        map[string]string         // where a tool call runs, by its id
 	granted    map[string]Grant          // see Turn.Granted
@@ -94,7 +94,7 @@ func (w *worker) startFailed(ctx context.Context, err error) error {
 	return w.refuse(ctx, start.sentence)
 }
 
-func (w *worker) beginTurn(row store.TurnRow, prompt store.Prompt, promptUUID, text string) {
+func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string) {
 	w.turn = &turn{row: row, prompt: prompt, promptUUID: promptUUID, asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, content: w.session.content.Next()}
 	w.s.slots.rest(w, false)
 	w.session.idle.Stop()
@@ -138,7 +138,7 @@ func (w *worker) recover(ctx context.Context) error {
 	return nil
 }
 
-func (w *worker) giveUp(ctx context.Context, old store.TurnRow, prompt store.Prompt, problem string) error {
+func (w *worker) giveUp(ctx context.Context, old store.Turn, prompt store.Prompt, problem string) error {
 	ended, err := w.s.c.Store.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
 		ID: old.ID, State: string(TurnFailed), Problem: problem, Approvals: store.ApprovalInterrupted,
 	})
@@ -454,8 +454,8 @@ func (w *worker) show() {
 	}
 }
 
-func (w *worker) view(t *turn) Turn {
-	return Turn{
+func (w *worker) view(t *turn) TurnView {
+	return TurnView{
 		ID: t.row.ID, Thread: w.thread.Key(), Project: w.project.Name, Workspace: w.thread.Workspace,
 		RequestedBy: t.row.RequestedBy, State: TurnRunning, Content: t.content,
 		StartedAt: t.row.StartedAt, Waiting: len(t.asked), Breaks: slices.Clip(t.breaks), StoppedBy: t.stoppedBy,

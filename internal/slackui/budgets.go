@@ -15,7 +15,7 @@ import (
 )
 
 // ShowBudget implements [agent.Frontend].
-func (f *frontend) ShowBudget(n agent.BudgetNotice) {
+func (f *frontend) ShowBudget(n agent.BudgetAlert) {
 	_, admins := f.app.c.Access.in("", n.Thread.ChannelID).members(ActAdminister)
 	view := render.BudgetView{Notice: n}
 	if n.Share == 100 && n.Status.Ask {
@@ -29,8 +29,8 @@ func (f *frontend) ShowBudget(n agent.BudgetNotice) {
 }
 
 // budgetOf is a stored notice as it is shown.
-func (a *App) budgetOf(n store.BudgetNotice) agent.BudgetNotice {
-	out := agent.BudgetNotice{ID: n.ID, Share: n.Share, Thread: n.Thread, Status: agent.BudgetStatus{
+func (a *App) budgetOf(n store.BudgetNotice) agent.BudgetAlert {
+	out := agent.BudgetAlert{ID: n.ID, Share: n.Share, Thread: n.Thread, Status: agent.BudgetStatus{
 		Key: n.Key, From: n.From, To: n.To, SpentMicroUSD: n.SpentMicroUSD, LimitMicroUSD: n.LimitMicroUSD,
 	}}
 	out.Status.Budget = agent.Budget{Scope: n.Scope, Period: n.Period}

@@ -187,7 +187,7 @@ func (a *App) onCommand(ctx context.Context, in *incoming, c word) (outcome stri
 		}
 		a.whisper(m.Channel, in.store.ThreadTS, m.User, page)
 	case "approval":
-		page, err := a.approvalReport(ctx, c.rest)
+		page, err := a.approvalsReport(ctx, c.rest)
 		if err != nil {
 			return "", err
 		}
@@ -273,7 +273,7 @@ func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err er
 	case "grant":
 		page, err = a.grantsPage(ctx, in.person(), store.ThreadKey{})
 	case "approval":
-		page, err = a.approvalReport(ctx, command.rest)
+		page, err = a.approvalsReport(ctx, command.rest)
 	case "stop", "approve", "deny":
 		page = render.Sentence("Slack does not tell a slash command which thread it was typed in. Write “" + strings.TrimSpace(c.Text) + "” in the thread, or press its button.")
 	default:

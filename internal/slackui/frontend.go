@@ -40,7 +40,7 @@ type frontend struct {
 }
 
 type shownTurn struct {
-	latest   agent.Turn
+	latest   agent.TurnView
 	rendered time.Time
 	timer    *time.Timer // of the next rendering; nil while none is due
 	last     string      // the key of its last message; empty while there is none
@@ -51,7 +51,7 @@ func newFrontend(a *App) *frontend {
 }
 
 // ShowTurn implements [agent.Frontend].
-func (f *frontend) ShowTurn(t agent.Turn) {
+func (f *frontend) ShowTurn(t agent.TurnView) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.turns[t.ID]
@@ -97,7 +97,7 @@ func (s *shownTurn) render(f *frontend) {
 
 // publish renders the turn, shows each page as one message, and returns the key of
 // the last. f.mu is held, so that renderings reach the publisher in order.
-func (f *frontend) publish(t agent.Turn) (last string) {
+func (f *frontend) publish(t agent.TurnView) (last string) {
 	rendered := f.pages(t)
 	cut := false
 	previous := ""
@@ -137,7 +137,7 @@ type numberedPage struct {
 
 // pages renders the turn part by part: what was said after an approval's card
 // stands below the card, so that the thread reads in the order of what happened.
-func (f *frontend) pages(t agent.Turn) []numberedPage {
+func (f *frontend) pages(t agent.TurnView) []numberedPage {
 	var out []numberedPage
 	parts := split(t.Content.Items, t.Breaks)
 	for n, items := range parts {
@@ -167,7 +167,7 @@ func split(items []claude.Item, breaks []int) [][]claude.Item {
 	return out
 }
 
-func (f *frontend) rendering(t agent.Turn) render.Options {
+func (f *frontend) rendering(t agent.TurnView) render.Options {
 	return render.Options{Redact: f.app.c.Redact, Workspace: t.Workspace}
 }
 
@@ -176,7 +176,7 @@ func turnKey(id int64, page int) string {
 }
 
 // attach uploads what a turn's messages leave out.
-func (f *frontend) attach(t agent.Turn) {
+func (f *frontend) attach(t agent.TurnView) {
 	text := render.FullText(t, f.rendering(t))
 	f.app.publisher.Once(publish.Call{
 		Method: publish.UploadFile, Priority: publish.Normal, Group: t.Thread.ThreadTS, What: "attach the whole text",

@@ -305,7 +305,7 @@ func (m *matrix) asked(channel string) (thread string, a store.Approval, turnID,
 	m.n++
 	notice := store.BudgetNotice{
 		ID: newID(), Share: 100, LimitMicroUSD: int64(m.n), ThreadID: th.ID,
-		Budget: store.Budget{TeamID: slack.TeamID, Scope: store.BudgetPerson, Key: "U0ASKED", Period: store.BudgetDaily, From: from, To: to},
+		BudgetWindow: store.BudgetWindow{TeamID: slack.TeamID, Scope: store.BudgetPerson, Key: "U0ASKED", Period: store.BudgetDaily, From: from, To: to},
 	}
 	if fresh, err := m.db.NoticeBudget(ctx, notice); err != nil || !fresh {
 		m.t.Fatalf("NoticeBudget: %v %v", fresh, err)

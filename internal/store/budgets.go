@@ -46,8 +46,8 @@ func (p BudgetPeriod) Span(at time.Time, zone *time.Location) (from, to time.Tim
 	}
 }
 
-// Budget is one budget in one period.
-type Budget struct {
+// BudgetWindow is one budget in one period.
+type BudgetWindow struct {
 	TeamID string
 	Scope  BudgetScope
 	Key    string
@@ -65,7 +65,7 @@ type BudgetState struct {
 
 // BudgetState reads the state of a budget from the ledger's roll-ups and the
 // decisions.
-func (s *Store) BudgetState(ctx context.Context, b Budget) (BudgetState, error) {
+func (s *Store) BudgetState(ctx context.Context, b BudgetWindow) (BudgetState, error) {
 	q := CostQuery{TeamID: b.TeamID, From: b.From, To: b.To}
 	switch b.Scope {
 	case BudgetChannel:
@@ -100,7 +100,7 @@ func (s *Store) BudgetState(ctx context.Context, b Budget) (BudgetState, error) 
 // BudgetNotice is something that people are told of a budget.
 type BudgetNotice struct {
 	ID string // unguessable; the only thing a button carries
-	Budget
+	BudgetWindow
 	LimitMicroUSD int64
 	Share         int // percent of the limit; 100: it is reached
 	SpentMicroUSD int64
@@ -143,7 +143,7 @@ func (r noticeRow) notice(zone *time.Location) BudgetNotice {
 	y, m, d := r.PeriodStart.Date()
 	from, to := r.Period.Span(time.Date(y, m, d, 12, 0, 0, 0, zone), zone)
 	n := BudgetNotice{
-		ID: r.ID, Budget: Budget{TeamID: r.TeamID, Scope: r.Scope, Key: r.Key, Period: r.Period, From: from, To: to},
+		ID: r.ID, BudgetWindow: BudgetWindow{TeamID: r.TeamID, Scope: r.Scope, Key: r.Key, Period: r.Period, From: from, To: to},
 		LimitMicroUSD: r.Limit, Share: r.Share, SpentMicroUSD: r.Spent, ThreadID: r.ThreadID,
 		Thread:   ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS},
 		Decision: BudgetDecision{RaiseMicroUSD: r.MicroUSD, Model: r.Model, Leave: r.Decision == "leave"}, DecidedBy: r.ByUser,

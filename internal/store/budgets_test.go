@@ -45,8 +45,8 @@ func TestABudgetIsDecidedOnce(t *testing.T) {
 	b := newBench(t)
 	ctx := t.Context()
 	from, to := store.BudgetDaily.Span(time.Now(), b.TimeZone())
-	budget := store.Budget{TeamID: "T1", Scope: store.BudgetProject, Key: "web", Period: store.BudgetDaily, From: from, To: to}
-	n := store.BudgetNotice{ID: uuid.NewString(), Budget: budget, LimitMicroUSD: 100, Share: 100, SpentMicroUSD: 120, ThreadID: b.thread.ID}
+	budget := store.BudgetWindow{TeamID: "T1", Scope: store.BudgetProject, Key: "web", Period: store.BudgetDaily, From: from, To: to}
+	n := store.BudgetNotice{ID: uuid.NewString(), BudgetWindow: budget, LimitMicroUSD: 100, Share: 100, SpentMicroUSD: 120, ThreadID: b.thread.ID}
 	if fresh, err := b.NoticeBudget(ctx, n); err != nil || !fresh {
 		t.Fatalf("NoticeBudget: %v %v", fresh, err)
 	}

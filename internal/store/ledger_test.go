@@ -17,7 +17,7 @@ import (
 	"deckhand/internal/store/storetest"
 )
 
-func (b *bench) finish(t *testing.T, turn store.TurnRow, entries ...store.LedgerEntry) {
+func (b *bench) finish(t *testing.T, turn store.Turn, entries ...store.LedgerEntry) {
 	t.Helper()
 	if _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Entries: entries}); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ type life struct {
 
 	mu        sync.Mutex
 	lease     store.Lease
-	turn      store.TurnRow
+	turn      store.Turn
 	epoch     int
 	asked     []string       // the approvals' ids
 	told      map[string]int // how often somebody was given the right to answer the CLI
@@ -76,7 +76,7 @@ func (l *life) takeOver(ctx context.Context, owner string) error {
 }
 
 // held is the replica that runs the thread as an actor sees it, who may be late.
-func (l *life) held() (store.Lease, store.TurnRow) {
+func (l *life) held() (store.Lease, store.Turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lease, l.turn

@@ -82,7 +82,7 @@ func (b *bench) prompt(t *testing.T, user, text string) {
 	}
 }
 
-func (b *bench) begin(t *testing.T) (store.TurnRow, store.Prompt) {
+func (b *bench) begin(t *testing.T) (store.Turn, store.Prompt) {
 	t.Helper()
 	turn, p, ok, err := b.BeginTurn(t.Context(), b.lease, b.session, b.epoch)
 	if err != nil || !ok {
@@ -91,7 +91,7 @@ func (b *bench) begin(t *testing.T) (store.TurnRow, store.Prompt) {
 	return turn, p
 }
 
-func (b *bench) ask(t *testing.T, turn store.TurnRow, input string) store.Approval {
+func (b *bench) ask(t *testing.T, turn store.Turn, input string) store.Approval {
 	t.Helper()
 	a, err := b.Ask(t.Context(), b.lease, store.Approval{
 		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: store.ApprovalTool,

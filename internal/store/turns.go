@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TurnRow is a turn as it lies in the database.
-type TurnRow struct {
+// Turn is a turn as it lies in the database.
+type Turn struct {
 	ID          int64
 	ThreadID    int64
 	SessionID   string
@@ -28,7 +28,7 @@ const turnColumns = `r.id, r.thread_id, r.session_id::text AS session_id, r.epoc
 
 // BeginTurn opens a turn for the oldest prompt of the thread that has none, in
 // the given session and epoch. ok is false when there is no such prompt.
-func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch int) (t TurnRow, p Prompt, ok bool, err error) {
+func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch int) (t Turn, p Prompt, ok bool, err error) {
 	var pr promptRow
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		team, err := hold(ctx, tx, l)
@@ -55,12 +55,12 @@ func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch 
 		return audit(ctx, tx, startedEntry(team, t, pr.UUID))
 	})
 	if err != nil {
-		return TurnRow{}, Prompt{}, false, fmt.Errorf("begin a turn of thread %d: %w", l.ThreadID, err)
+		return Turn{}, Prompt{}, false, fmt.Errorf("begin a turn of thread %d: %w", l.ThreadID, err)
 	}
 	return t, pr.prompt(), ok, nil
 }
 
-func startedEntry(team string, t TurnRow, promptUUID string) AuditEntry {
+func startedEntry(team string, t Turn, promptUUID string) AuditEntry {
 	return AuditEntry{
 		Kind: AuditTurnStarted, TeamID: team, Actor: t.RequestedBy, ThreadID: t.ThreadID, TurnID: t.ID,
 		Details: map[string]any{"session": t.SessionID, "epoch": t.Epoch, "attempt": t.Attempt, "prompt": promptUUID},
@@ -77,13 +77,13 @@ func turnEndedEntry(team string, l Lease, turnID int64, state, problem string, e
 
 // insertTurn also marks the session as started: from here on a prompt may have
 // reached its transcript.
-func insertTurn(ctx context.Context, tx pgx.Tx, l Lease, sessionID string, epoch int, requestedBy string, continues *TurnRow) (TurnRow, error) {
+func insertTurn(ctx context.Context, tx pgx.Tx, l Lease, sessionID string, epoch int, requestedBy string, continues *Turn) (Turn, error) {
 	var continuesID *int64
 	attempt := 1
 	if continues != nil {
 		continuesID, attempt = &continues.ID, continues.Attempt+1
 	}
-	return collectOne[TurnRow](tx.Query(ctx, `
+	return collectOne[Turn](tx.Query(ctx, `
 		WITH started AS (UPDATE sessions SET started = true WHERE id = $2 AND NOT started)
 		INSERT INTO turns AS r (thread_id, session_id, epoch, lease_epoch, requested_by, continues, attempt)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -92,16 +92,16 @@ func insertTurn(ctx context.Context, tx pgx.Tx, l Lease, sessionID string, epoch
 
 // RunningTurn returns the turn that an earlier process of the thread left
 // running, with its prompt, or [ErrNotFound].
-func (s *Store) RunningTurn(ctx context.Context, threadID int64) (TurnRow, Prompt, error) {
-	t, err := collectOne[TurnRow](s.pool.Query(ctx, `
+func (s *Store) RunningTurn(ctx context.Context, threadID int64) (Turn, Prompt, error) {
+	t, err := collectOne[Turn](s.pool.Query(ctx, `
 		SELECT `+turnColumns+` FROM turns r WHERE thread_id = $1 AND state = 'running'`, threadID))
 	if err != nil {
-		return TurnRow{}, Prompt{}, fmt.Errorf("read the running turn of thread %d: %w", threadID, err)
+		return Turn{}, Prompt{}, fmt.Errorf("read the running turn of thread %d: %w", threadID, err)
 	}
 	p, err := collectOne[promptRow](s.pool.Query(ctx, `
 		SELECT `+promptColumns+` FROM inbox i WHERE turn_id = $1 ORDER BY ts, id LIMIT 1`, t.ID))
 	if err != nil {
-		return TurnRow{}, Prompt{}, fmt.Errorf("read the prompt of turn %d: %w", t.ID, err)
+		return Turn{}, Prompt{}, fmt.Errorf("read the prompt of turn %d: %w", t.ID, err)
 	}
 	return t, p.prompt(), nil
 }
@@ -109,8 +109,8 @@ func (s *Store) RunningTurn(ctx context.Context, threadID int64) (TurnRow, Promp
 // ContinueTurn ends a turn that a dead process left running as interrupted, and
 // opens the one that goes on with its prompt. Approvals that were not answered
 // move along, to be bound when the new process asks the same again.
-func (s *Store) ContinueTurn(ctx context.Context, l Lease, old TurnRow, sessionID string, epoch int) (TurnRow, error) {
-	var t TurnRow
+func (s *Store) ContinueTurn(ctx context.Context, l Lease, old Turn, sessionID string, epoch int) (Turn, error) {
+	var t Turn
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		team, err := hold(ctx, tx, l)
 		if err != nil {
@@ -137,7 +137,7 @@ func (s *Store) ContinueTurn(ctx context.Context, l Lease, old TurnRow, sessionI
 		return audit(ctx, tx, turnEndedEntry(team, l, old.ID, "interrupted", "its process ended", nil), startedEntry(team, t, prompt))
 	})
 	if err != nil {
-		return TurnRow{}, fmt.Errorf("continue turn %d: %w", old.ID, err)
+		return Turn{}, fmt.Errorf("continue turn %d: %w", old.ID, err)
 	}
 	return t, nil
 }

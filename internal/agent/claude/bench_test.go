@@ -75,7 +75,7 @@ func BenchmarkFold(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		var turn claude.Turn
+		var turn claude.Output
 		for _, m := range messages {
 			if turn.Result != nil && claude.StartsTurn(m) {
 				turn = turn.Next()
@@ -89,7 +89,7 @@ func BenchmarkFoldLongText(b *testing.B) {
 	b.ReportAllocs()
 	word := &claude.StreamEvent{Event: "content_block_delta", Delta: "text_delta", Text: "a word or two "}
 	for b.Loop() {
-		var turn claude.Turn
+		var turn claude.Output
 		for range 10_000 {
 			turn = turn.Fold(word)
 		}
@@ -292,7 +292,7 @@ func TestManySessions(t *testing.T) {
 			_ = w.Close()
 		}()
 		go func() {
-			var turn claude.Turn
+			var turn claude.Output
 			for {
 				m, err := p.Next(t.Context())
 				if _, ended := errors.AsType[*claude.ExitError](err); ended {

@@ -93,8 +93,8 @@ type session struct {
 	id    string
 
 	init  *claude.InitializeResponse
-	turn  claude.Turn
-	turns []claude.Turn
+	turn  claude.Output
+	turns []claude.Output
 	log   []claude.Message
 
 	// onAsk and onHook answer the CLI's requests; the defaults allow.
@@ -241,7 +241,7 @@ func (s *session) result() *claude.Result {
 }
 
 // run prompts and returns the turn.
-func (s *session) run(lines ...string) claude.Turn {
+func (s *session) run(lines ...string) claude.Output {
 	s.t.Helper()
 	s.prompt(lines...)
 	s.result()
@@ -292,7 +292,7 @@ func (s *session) said() string {
 }
 
 // tool returns the turn's only call of a tool.
-func (s *session) tool(turn claude.Turn, name string) claude.ToolUse {
+func (s *session) tool(turn claude.Output, name string) claude.ToolUse {
 	s.t.Helper()
 	for _, item := range turn.Items {
 		if item.Tool != nil && item.Tool.Name == name {
@@ -304,7 +304,7 @@ func (s *session) tool(turn claude.Turn, name string) claude.ToolUse {
 }
 
 // show prints a turn for failures and golden files.
-func show(turn claude.Turn) string {
+func show(turn claude.Output) string {
 	var b strings.Builder
 	for _, item := range turn.Items {
 		fmt.Fprintf(&b, "%s", item.Kind)

@@ -1,7 +1,7 @@
 // Package claude drives the Claude Code CLI: it starts the program, speaks its
 // newline-delimited JSON protocol over stdin and stdout, and turns what it says
 // into typed messages, into the state of a turn that a person should see
-// ([Turn], a pure fold) and into exact amounts for a ledger ([Meter]).
+// ([Output], a pure fold) and into exact amounts for a ledger ([Meter]).
 //
 // It knows nothing of chats, databases, policies or budgets: who may approve
 // what, what is stored and what is shown is decided by its caller. It never

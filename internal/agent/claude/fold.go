@@ -10,7 +10,7 @@ import (
 // Fold returns t with one more message taken in. It is pure: t stays as it is,
 // and the same messages always make the same turn. Messages that say nothing
 // to a person leave it unchanged, as does a second result.
-func (t Turn) Fold(m Message) Turn {
+func (t Output) Fold(m Message) Output {
 	if id := m.Head().SessionID; id != "" && id != t.SessionID {
 		t.SessionID = id
 	}
@@ -69,17 +69,17 @@ func (t Turn) Fold(m Message) Turn {
 
 // add appends an item; the slice may be shared with earlier turns, so that its
 // spare capacity is never used.
-func (t *Turn) add(item Item) {
+func (t *Output) add(item Item) {
 	t.Items = append(slices.Clip(t.Items), item)
 }
 
 // change copies the items and lets f change one of the copies.
-func (t *Turn) change(i int, f func(*Item)) {
+func (t *Output) change(i int, f func(*Item)) {
 	t.Items = slices.Clone(t.Items)
 	f(&t.Items[i])
 }
 
-func (t *Turn) changeTool(i int, f func(*ToolUse)) {
+func (t *Output) changeTool(i int, f func(*ToolUse)) {
 	t.change(i, func(item *Item) {
 		tool := *item.Tool
 		f(&tool)
@@ -90,7 +90,7 @@ func (t *Turn) changeTool(i int, f func(*ToolUse)) {
 // path returns the ID of the item of the call whose subagent a message comes
 // from. The CLI names only the immediate parent; the path is put together from
 // the parent's own.
-func (t *Turn) path(parentToolUseID string) string {
+func (t *Output) path(parentToolUseID string) string {
 	if parentToolUseID == "" {
 		return ""
 	}
@@ -108,7 +108,7 @@ func join(path, id string) string {
 }
 
 // prompts notes prompts that this turn answers.
-func (t *Turn) prompts(uuids []string) {
+func (t *Output) prompts(uuids []string) {
 	for _, id := range uuids {
 		if id != "" && !slices.Contains(t.PromptUUIDs, id) {
 			t.PromptUUIDs = append(slices.Clip(t.PromptUUIDs), id)
@@ -119,7 +119,7 @@ func (t *Turn) prompts(uuids []string) {
 	}
 }
 
-func (t *Turn) lifecycle(m *CommandLifecycle) {
+func (t *Output) lifecycle(m *CommandLifecycle) {
 	switch m.State {
 	case "queued":
 		if m.PromptUUID != "" && !slices.Contains(t.Queued, m.PromptUUID) && !slices.Contains(t.PromptUUIDs, m.PromptUUID) {
@@ -133,7 +133,7 @@ func (t *Turn) lifecycle(m *CommandLifecycle) {
 }
 
 // user takes in results of tools, the output of commands, and replays.
-func (t *Turn) user(m *User) {
+func (t *Output) user(m *User) {
 	path := t.path(m.ParentToolUseID)
 	for i, b := range m.Content {
 		switch {
@@ -148,7 +148,7 @@ func (t *Turn) user(m *User) {
 }
 
 // command shows what a slash command printed.
-func (t *Turn) command(m *User, path, text string, block int) {
+func (t *Output) command(m *User, path, text string, block int) {
 	id := join(path, m.UUID+"/"+strconv.Itoa(block))
 	if t.find(id) >= 0 {
 		return
@@ -167,7 +167,7 @@ func (t *Turn) command(m *User, path, text string, block int) {
 }
 
 // notice adds a line that the CLI tells the person.
-func (t *Turn) notice(uuid, text string, failed bool) {
+func (t *Output) notice(uuid, text string, failed bool) {
 	if text = strings.TrimSpace(text); text == "" {
 		return
 	}
@@ -178,7 +178,7 @@ func (t *Turn) notice(uuid, text string, failed bool) {
 }
 
 // end takes in the result: what was still open is over.
-func (t *Turn) end(m *Result) {
+func (t *Output) end(m *Result) {
 	if t.Result != nil {
 		return
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // stream takes in the model's stream: drafts of text, thinking and inputs.
-func (t *Turn) stream(m *StreamEvent) {
+func (t *Output) stream(m *StreamEvent) {
 	t.prompts(m.PromptUUIDs)
 	switch m.Event {
 	case "message_start":
@@ -34,7 +34,7 @@ func (t *Turn) stream(m *StreamEvent) {
 }
 
 // call finds the call of the model that an event belongs to.
-func (t *Turn) call(m *StreamEvent) int {
+func (t *Output) call(m *StreamEvent) int {
 	for i, c := range slices.Backward(t.Calls) {
 		if c.ParentToolUseID == m.ParentToolUseID && (m.MessageID == "" || m.MessageID == c.MessageID) {
 			return i
@@ -55,7 +55,7 @@ func (u TokenUsage) update(v TokenUsage) TokenUsage {
 
 // message names the API message that an event belongs to; up to 2.1.276 only
 // message_start says so.
-func (t *Turn) message(m *StreamEvent) string {
+func (t *Output) message(m *StreamEvent) string {
 	if m.MessageID != "" {
 		return m.MessageID
 	}
@@ -66,7 +66,7 @@ func (t *Turn) message(m *StreamEvent) string {
 }
 
 // open begins the draft of a content block.
-func (t *Turn) open(m *StreamEvent) {
+func (t *Output) open(m *StreamEvent) {
 	if m.Block == nil {
 		return
 	}
@@ -91,7 +91,7 @@ func (t *Turn) open(m *StreamEvent) {
 	}
 }
 
-func (t *Turn) find(id string) int {
+func (t *Output) find(id string) int {
 	for i, item := range slices.Backward(t.Items) {
 		if item.ID == id {
 			return i
@@ -102,7 +102,7 @@ func (t *Turn) find(id string) int {
 
 // extend adds a delta to its draft. A delta without a draft, as after a start
 // that was lost, opens one.
-func (t *Turn) extend(m *StreamEvent) {
+func (t *Output) extend(m *StreamEvent) {
 	kind := ItemText
 	switch m.Delta {
 	case "text_delta":
@@ -132,7 +132,7 @@ func (t *Turn) extend(m *StreamEvent) {
 }
 
 // assistant takes in an authoritative message: its blocks replace their drafts.
-func (t *Turn) assistant(m *Assistant) {
+func (t *Output) assistant(m *Assistant) {
 	t.Status = ""
 	t.prompts(m.PromptUUIDs)
 	t.retract(m.Supersedes)
@@ -164,7 +164,7 @@ func (t *Turn) assistant(m *Assistant) {
 
 // finish makes a text final: in its draft, which is the first one of its API
 // message that is still open, or as an item of its own.
-func (t *Turn) finish(m *Assistant, path string, kind ItemKind, text string, block int) {
+func (t *Output) finish(m *Assistant, path string, kind ItemKind, text string, block int) {
 	failed := m.Error != ""
 	for i, item := range t.Items {
 		if item.Kind == kind && item.ParentID == path && item.message == m.MessageID && item.message != "" && !item.Final {

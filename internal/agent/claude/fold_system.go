@@ -7,7 +7,7 @@ import (
 )
 
 // system takes in the CLI's own events.
-func (t *Turn) system(m *System) {
+func (t *Output) system(m *System) {
 	t.prompts(m.PromptUUIDs)
 	if m.PermissionMode != "" {
 		t.PermissionMode = m.PermissionMode
@@ -62,7 +62,7 @@ func (t *Turn) system(m *System) {
 
 // task takes in what an event tells about one task: fields that it does not
 // carry stay as they are.
-func (t *Turn) task(news Task) {
+func (t *Output) task(news Task) {
 	i := slices.IndexFunc(t.Tasks, func(old Task) bool { return old.ID == news.ID })
 	if i < 0 {
 		t.Tasks = append(slices.Clip(t.Tasks), news)
@@ -93,7 +93,7 @@ func (t *Turn) task(news Task) {
 }
 
 // background takes in the list of background tasks that still run.
-func (t *Turn) background(running []Task) {
+func (t *Output) background(running []Task) {
 	for _, task := range running {
 		t.task(task)
 	}

@@ -43,7 +43,7 @@ func TestConversations(t *testing.T) {
 func story(t *testing.T, lines []byte) string {
 	t.Helper()
 	var b strings.Builder
-	turn, meter := claude.Turn{}, claude.NewMeter(claude.Usage{})
+	turn, meter := claude.Output{}, claude.NewMeter(claude.Usage{})
 	for line := range bytes.Lines(lines) {
 		m, err := claude.Decode(bytes.TrimSpace(bytes.Clone(line)))
 		if err != nil {
@@ -67,7 +67,7 @@ func story(t *testing.T, lines []byte) string {
 	return b.String()
 }
 
-func tell(b *strings.Builder, turn claude.Turn) claude.Turn {
+func tell(b *strings.Builder, turn claude.Output) claude.Output {
 	fmt.Fprintf(b, "turn: model %s, mode %s, prompts %d, queued %d, calls %d", turn.Model, turn.PermissionMode, len(turn.PromptUUIDs), len(turn.Queued), len(turn.Calls))
 	if r := turn.Result; r != nil {
 		fmt.Fprintf(b, ", result %s error %v interrupted %v", r.Subtype, r.IsError, r.Interrupted())
@@ -91,9 +91,9 @@ func tell(b *strings.Builder, turn claude.Turn) claude.Turn {
 	return turn.Next()
 }
 
-func foldAll(t testing.TB, lines ...string) claude.Turn {
+func foldAll(t testing.TB, lines ...string) claude.Output {
 	t.Helper()
-	var turn claude.Turn
+	var turn claude.Output
 	for _, line := range lines {
 		turn = turn.Fold(decode(t, line))
 	}
@@ -103,8 +103,8 @@ func foldAll(t testing.TB, lines ...string) claude.Turn {
 func TestFoldKeepsOldTurns(t *testing.T) {
 	t.Parallel()
 	for name, archive := range conversations(t) {
-		var turn claude.Turn
-		var turns []claude.Turn
+		var turn claude.Output
+		var turns []claude.Output
 		var told []string
 		for line := range bytes.Lines(section(archive, "stdout")) {
 			turns, told = append(turns, turn), append(told, fmt.Sprintf("%s %+v", show(turn), turn))
@@ -199,7 +199,7 @@ func TestFoldApproval(t *testing.T) {
 		`{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"T","name":"Bash","input":{"command":"ls"}}]}}`,
 		`{"type":"control_request","request_id":"R","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"T"}}`,
 	}
-	state := func(turn claude.Turn) claude.ToolState { item, _ := turn.Tool("T"); return item.Tool.State }
+	state := func(turn claude.Output) claude.ToolState { item, _ := turn.Tool("T"); return item.Tool.State }
 	turn := foldAll(t, asked...)
 	if state(turn) != claude.ToolAsked {
 		t.Error(show(turn))
@@ -272,7 +272,7 @@ func FuzzFold(f *testing.F) {
 	}
 	f.Add([]byte(`{"type":"stream_event","event":{"type":"content_block_delta","index":-1,"delta":{"type":"text_delta","text":"x"}}}`))
 	f.Fuzz(func(t *testing.T, lines []byte) {
-		var a, b claude.Turn
+		var a, b claude.Output
 		n := 0
 		for line := range bytes.Lines(lines) {
 			if n++; n > 200 || len(line) > 1<<15 {

@@ -6,7 +6,7 @@ import (
 )
 
 // todoWrite takes in the whole list that TodoWrite sets.
-func (t *Turn) todoWrite(input json.RawMessage) {
+func (t *Output) todoWrite(input json.RawMessage) {
 	var in struct {
 		Todos []struct {
 			ID         string `json:"id"`
@@ -26,7 +26,7 @@ func (t *Turn) todoWrite(input json.RawMessage) {
 
 // taskTool takes in the tools that keep the list one entry at a time, once they
 // have done so.
-func (t *Turn) taskTool(tool *ToolUse) {
+func (t *Output) taskTool(tool *ToolUse) {
 	var in struct {
 		TaskID     string `json:"taskId"`
 		Subject    string `json:"subject"`

@@ -7,7 +7,7 @@ import (
 )
 
 // called takes in a whole tool call.
-func (t *Turn) called(m *Assistant, path string, b Block) {
+func (t *Output) called(m *Assistant, path string, b Block) {
 	if i := t.tool(b.ID); i >= 0 {
 		t.change(i, func(item *Item) {
 			item.Final, item.UUID = true, m.UUID
@@ -32,7 +32,7 @@ func (t *Turn) called(m *Assistant, path string, b Block) {
 }
 
 // retract drops what the CLI takes back.
-func (t *Turn) retract(uuids []string) {
+func (t *Output) retract(uuids []string) {
 	if len(uuids) == 0 {
 		return
 	}
@@ -42,7 +42,7 @@ func (t *Turn) retract(uuids []string) {
 }
 
 // result joins a tool's result to its call.
-func (t *Turn) result(m *User, b Block) {
+func (t *Output) result(m *User, b Block) {
 	i := t.tool(b.ToolUseID)
 	if i < 0 {
 		return // of a turn that this one does not know
@@ -97,7 +97,7 @@ func cutText(s string, limit int) string {
 }
 
 // asked marks the call that waits for an approval.
-func (t *Turn) asked(m *CanUseTool) {
+func (t *Output) asked(m *CanUseTool) {
 	i := t.tool(m.ToolUseID)
 	if i < 0 {
 		// The call has not been shown, or the version does not name it.
@@ -117,7 +117,7 @@ func (t *Turn) asked(m *CanUseTool) {
 }
 
 // settle ends the wait for an approval.
-func (t *Turn) settle(requestID string, state ToolState) {
+func (t *Output) settle(requestID string, state ToolState) {
 	for i, item := range slices.Backward(t.Items) {
 		if item.Tool != nil && item.Tool.RequestID == requestID && requestID != "" {
 			t.changeTool(i, func(tool *ToolUse) { tool.State, tool.RequestID = state, "" })
@@ -128,7 +128,7 @@ func (t *Turn) settle(requestID string, state ToolState) {
 
 // inBackground reports whether a path leads through a subagent that goes on
 // after the turn.
-func (t *Turn) inBackground(path string) bool {
+func (t *Output) inBackground(path string) bool {
 	for id := range strings.SplitSeq(path, ":") {
 		if id != "" && slices.ContainsFunc(t.Tasks, func(task Task) bool {
 			return task.ToolUseID == id && task.Background && task.State == "running"

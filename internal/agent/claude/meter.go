@@ -155,7 +155,7 @@ func (u *ModelUsage) add(v ModelUsage) {
 // billed all the same. Tokens are those that the stream reported; they are
 // priced at the rate that this meter has seen for the model, and at the list
 // price where it has seen none. The meter itself does not move.
-func (m *Meter) Estimate(t Turn) []ModelDelta {
+func (m *Meter) Estimate(t Output) []ModelDelta {
 	used := make(map[string]ModelUsage)
 	for _, c := range t.Calls {
 		if c.Settled {

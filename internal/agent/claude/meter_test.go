@@ -100,7 +100,7 @@ func TestMeterAddsUp(t *testing.T) {
 
 func TestMeterEstimates(t *testing.T) {
 	t.Parallel()
-	turn := claude.Turn{Calls: []claude.Call{
+	turn := claude.Output{Calls: []claude.Call{
 		{Model: "claude-opus-5-5", Usage: claude.TokenUsage{Input: 1000, Output: 100, CacheRead: 5000}},
 		{Model: "claude-opus-5-5", Usage: claude.TokenUsage{Input: 500}},
 	}}
@@ -142,7 +142,7 @@ func TestAnEstimateDoesNotTakeRoundingForADiscount(t *testing.T) {
 	t.Parallel()
 	m := claude.NewMeter(claude.Usage{})
 	m.Observe(&claude.Result{Running: claude.Usage{TotalMicroUSD: 7, Models: map[string]claude.ModelUsage{"claude-haiku-4-5": {CacheRead: 65, MicroUSD: 7}}}})
-	deltas := m.Estimate(claude.Turn{Calls: []claude.Call{{Model: "claude-haiku-4-5", Usage: claude.TokenUsage{Input: 100_000}}}})
+	deltas := m.Estimate(claude.Output{Calls: []claude.Call{{Model: "claude-haiku-4-5", Usage: claude.TokenUsage{Input: 100_000}}}})
 	if len(deltas) != 1 || deltas[0].MicroUSD != 100_000 {
 		t.Errorf("%+v", deltas)
 	}

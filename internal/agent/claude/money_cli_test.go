@@ -85,7 +85,7 @@ func ledgerOver(t *testing.T, cli program, kill, fork bool) {
 		s.id = uuid.NewString()
 		with = func(_ *session, o *claude.Options, _ *claude.InitializeRequest) { o.ForkFrom = parent }
 	}
-	s.turn = claude.Turn{}
+	s.turn = claude.Output{}
 	s.start(with)
 	base, err = s.p.Baseline(s.ctx)
 	s.must(err)

@@ -12,7 +12,7 @@
 // A message has a key, and callers show its latest state as often as they like.
 // Only the latest state is ever sent:
 //
-//	         Show                    budget, pace, order
+//	         Show                    rate, pace, order
 //	(new) ────────▶ pending ─────────────────────────────▶ in flight
 //	                 ▲   ▲                                   │  │  │
 //	                 │   └── newer state, or to be retried ──┘  │  │

@@ -15,13 +15,13 @@ type API interface {
 	UpdateMessageContext(ctx context.Context, channelID, ts string, options ...slack.MsgOption) (channel, newTS, text string, err error)
 }
 
-// Priority orders the calls that wait for one method's budget.
+// Priority orders the calls that wait for one method's rate.
 type Priority int
 
 // The priorities, lowest first.
 const (
 	// Live is for states that a newer one will replace soon. They are paced and
-	// may not use the last tokens of a budget. A live message's first post is
+	// may not use the last calls of a rate. A live message's first post is
 	// treated as Normal: the first text goes out at once.
 	Live Priority = iota
 	// Normal is for what should be seen soon: it is not paced.
@@ -52,7 +52,7 @@ type Message struct {
 	// Final marks the last state of the key: it is retried for long, further
 	// states are ignored, and once it is sent the key is forgotten.
 	Final bool
-	// Group is what budgets are shared out fairly between: the thread.
+	// Group is what rates are shared out fairly between: the thread.
 	Group string
 	// OnPosted is called once, with the new message's ts, before any edit of it
 	// is sent. It runs on the goroutine of the call and should not take long.
@@ -72,7 +72,7 @@ func (m *Message) priority() Priority {
 
 // Call is any other call of a Web API method, to be made once.
 type Call struct {
-	// Method is the method whose budget the call uses.
+	// Method is the method whose rate the call uses.
 	Method Method
 	// Channel is needed for methods that Slack limits per channel
 	// (chat.postMessage), else it may be empty.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// group is what budgets are shared between fairly.
+// group is what rates are shared between fairly.
 type group struct {
 	refs   int    // jobs of the group that are remembered
 	served uint64 // Scheduler.seq when one of them was last sent
@@ -146,7 +146,7 @@ func (s *Scheduler) readyAt(j *job, now time.Time, live int) (time.Time, bool) {
 	return at, true
 }
 
-// paceAt returns when the next live edit of j is due: soon while the budget has a
+// paceAt returns when the next live edit of j is due: soon while the rate has a
 // token for every live message, else after the message's even share of what comes
 // back. The first edit is due at once, since a message is often posted just
 // before its text begins.
@@ -176,7 +176,7 @@ func later(a, b time.Time) time.Time {
 func (s *Scheduler) bucket(m Method, now time.Time) *bucket {
 	b := s.buckets[m]
 	if b == nil {
-		b = newBucket(budgetOf(m), now)
+		b = newBucket(rateOf(m), now)
 		s.buckets[m] = b
 	}
 	return b

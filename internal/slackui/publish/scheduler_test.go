@@ -132,10 +132,10 @@ func TestEditsOfOneMessageAreSpacedAndTheLastOneWins(t *testing.T) {
 			}
 		}
 		if gaps[0] > 450*time.Millisecond {
-			t.Errorf("first gap is %v, want about 400ms: the budget is untouched", gaps[0])
+			t.Errorf("first gap is %v, want about 400ms: the rate is untouched", gaps[0])
 		}
 		if last := gaps[len(gaps)-1]; last < 1400*time.Millisecond || last > 1700*time.Millisecond {
-			t.Errorf("last gap is %v, want about 1.5s: what the budget gives back", last)
+			t.Errorf("last gap is %v, want about 1.5s: what the rate gives back", last)
 		}
 		last := calls[len(calls)-1]
 		if last.args.Get("text") != "the end" || last.at != 20*time.Second {
@@ -182,7 +182,7 @@ func TestNoWindowExceedsSlacksLimits(t *testing.T) {
 			t.Errorf("most calls in 60s: %v, want at most 50 updates and 60 posts", most)
 		}
 		if most[publish.UpdateMessage] < 40 || most["chat.postMessage C2"] < 55 {
-			t.Errorf("most calls in 60s: %v: the budget is not used", most)
+			t.Errorf("most calls in 60s: %v: the rate is not used", most)
 		}
 		perTurn := map[string]int{}
 		for _, c := range calls {
@@ -232,7 +232,7 @@ func TestFinalStatesGoFirst(t *testing.T) {
 	})
 }
 
-func TestGroupsShareTheBudget(t *testing.T) {
+func TestGroupsShareTheRate(t *testing.T) {
 	in(t, publish.Options{}, func(h *house) {
 		// One thread has ten messages to post, then another thread has one.
 		for i := range 10 {

@@ -25,7 +25,7 @@ const (
 
 // BudgetView is a notice of a budget.
 type BudgetView struct {
-	Notice agent.BudgetNotice
+	Notice agent.BudgetAlert
 	// Link leads to the thread, for channels that are told beside it; or empty.
 	Link string
 	// Admins are the users and groups to call, where admins have to decide.

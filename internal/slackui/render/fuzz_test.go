@@ -13,7 +13,7 @@ import (
 )
 
 // turnOf makes a turn of bytes: a program for items, with pieces of words as text.
-func turnOf(program []byte, words string) agent.Turn {
+func turnOf(program []byte, words string) agent.TurnView {
 	kinds := []claude.ItemKind{
 		claude.ItemText, claude.ItemText, claude.ItemThinking, claude.ItemToolUse, claude.ItemToolUse,
 		claude.ItemNotice, claude.ItemCommandOutput, claude.ItemImage,
@@ -54,7 +54,7 @@ func turnOf(program []byte, words string) agent.Turn {
 }
 
 // holds checks a turn that grows item by item, and at its end.
-func holds(t *testing.T, turn agent.Turn, words string) {
+func holds(t *testing.T, turn agent.TurnView, words string) {
 	t.Helper()
 	var before []render.Page
 	for i := range turn.Content.Items {

@@ -13,7 +13,7 @@ import (
 
 // view is a turn being rendered.
 type view struct {
-	t         agent.Turn
+	t         agent.TurnView
 	o         Options
 	workspace string
 	ended     bool
@@ -24,7 +24,7 @@ type view struct {
 // is nothing to show, at most four. Each page but the last is full, and its text
 // stays as it is in all later renderings of the turn. When the last page must
 // leave text out it says how much, and is marked Cut.
-func Turn(t agent.Turn, o Options) []Page {
+func Turn(t agent.TurnView, o Options) []Page {
 	v := &view{t: t, o: o, workspace: o.Workspace, ended: t.State.Ended()}
 	if v.workspace == "" {
 		v.workspace = t.Workspace
@@ -44,7 +44,7 @@ func Turn(t agent.Turn, o Options) []Page {
 
 // FullText is all that the model wrote in the turn, as it wrote it, secrets
 // excepted: what is attached as a file when the pages leave text out.
-func FullText(t agent.Turn, o Options) string {
+func FullText(t agent.TurnView, o Options) string {
 	var b strings.Builder
 	for i := range t.Content.Items {
 		it := &t.Content.Items[i]

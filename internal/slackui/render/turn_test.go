@@ -26,15 +26,15 @@ func tool(name, input string, state claude.ToolState, result string) claude.Item
 	}}
 }
 
-func running(items ...claude.Item) agent.Turn {
-	return agent.Turn{
+func running(items ...claude.Item) agent.TurnView {
+	return agent.TurnView{
 		ID: 12, Thread: store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.0"},
 		Workspace: "/srv/work/app", RequestedBy: asker, State: agent.TurnRunning, StartedAt: began,
-		Content: claude.Turn{Items: items, Model: "claude-sonnet-4-5-20250929"},
+		Content: claude.Output{Items: items, Model: "claude-sonnet-4-5-20250929"},
 	}
 }
 
-func ended(state agent.TurnState, items ...claude.Item) agent.Turn {
+func ended(state agent.TurnState, items ...claude.Item) agent.TurnView {
 	t := running(items...)
 	t.State, t.EndedAt = state, began.Add(12*time.Second)
 	t.AgentTurns, t.CostMicroUSD = 3, 12_345
@@ -50,7 +50,7 @@ func times(n int, it func(i int) claude.Item) []claude.Item {
 }
 
 // turns are the shapes that a turn can take.
-func turns() map[string]agent.Turn {
+func turns() map[string]agent.TurnView {
 	story := []claude.Item{
 		text("I'll look at the failing test first."),
 		tool("Read", `{"file_path":"/srv/work/app/calc_test.go"}`, claude.ToolDone, "1\tpackage calc\n2\t\n3\tfunc Test…"),
@@ -96,7 +96,7 @@ func turns() map[string]agent.Turn {
 	retry := running(text("Well"))
 	retry.Content.Status = "Retrying in 4 s (attempt 2 of 10)"
 
-	return map[string]agent.Turn{
+	return map[string]agent.TurnView{
 		"first words":    running(claude.Item{Kind: claude.ItemText, Text: "Hel"}),
 		"waiting":        waiting,
 		"done":           ended(agent.TurnDone, done...),
@@ -156,13 +156,13 @@ func TestTurn(t *testing.T) {
 
 func TestNothingIsShownBeforeThereIsAnything(t *testing.T) {
 	t.Parallel()
-	for name, turn := range map[string]agent.Turn{
+	for name, turn := range map[string]agent.TurnView{
 		"empty":       running(),
 		"empty text":  running(claude.Item{Kind: claude.ItemText}),
 		"only a todo": running(tool("TodoWrite", `{"todos":[]}`, claude.ToolDone, "")),
 		"white space": running(claude.Item{Kind: claude.ItemText, Text: " \n "}),
 		"no thinking": running(claude.Item{Kind: claude.ItemThinking}),
-		"old todos":   {ID: 1, State: agent.TurnRunning, Content: claude.Turn{Todos: []claude.Todo{{Text: "x", State: "pending"}}}},
+		"old todos":   {ID: 1, State: agent.TurnRunning, Content: claude.Output{Todos: []claude.Todo{{Text: "x", State: "pending"}}}},
 	} {
 		if pages := render.Turn(turn, render.Options{}); len(pages) != 0 {
 			t.Errorf("%s: %d pages, want none", name, len(pages))

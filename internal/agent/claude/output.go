@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Turn is one turn of the conversation as a plain value: what a person should
-// see of it. It is made by [Turn.Fold] alone; a Turn that was handed out never
+// Output is one turn of the conversation as a plain value: what a person should
+// see of it. It is made by [Output.Fold] alone; an Output that was handed out never
 // changes, and shares with its successors what did not change between them.
 // The zero value is a turn of which nothing is known yet.
-type Turn struct {
+type Output struct {
 	// Items are what was said and done, in the order of appearance.
 	Items []Item
 	// Status is what the CLI is busy with beside the items, for people, such as
@@ -165,8 +165,8 @@ type Decision struct {
 }
 
 // Next returns the turn that follows t: empty, but for what outlives a turn.
-func (t Turn) Next() Turn {
-	next := Turn{
+func (t Output) Next() Output {
+	next := Output{
 		SessionID: t.SessionID, Model: t.Model, PermissionMode: t.PermissionMode, Init: t.Init,
 		Queued: t.Queued, Todos: t.Todos,
 	}
@@ -185,7 +185,7 @@ func (t Turn) Next() Turn {
 
 // Text returns what the model said in the main conversation, its texts joined
 // by blank lines.
-func (t Turn) Text() string {
+func (t Output) Text() string {
 	var texts []string
 	for _, item := range t.Items {
 		if item.Kind == ItemText && item.ParentID == "" && item.Text != "" {
@@ -196,7 +196,7 @@ func (t Turn) Text() string {
 }
 
 // Tool returns the item of a tool call by the call's own id.
-func (t Turn) Tool(toolUseID string) (Item, bool) {
+func (t Output) Tool(toolUseID string) (Item, bool) {
 	if i := t.tool(toolUseID); i >= 0 {
 		return t.Items[i], true
 	}
@@ -204,7 +204,7 @@ func (t Turn) Tool(toolUseID string) (Item, bool) {
 }
 
 // tool finds a call's item; the latest ones are the likeliest.
-func (t *Turn) tool(id string) int {
+func (t *Output) tool(id string) int {
 	if id == "" {
 		return -1
 	}
@@ -217,7 +217,7 @@ func (t *Turn) tool(id string) int {
 }
 
 // StartsTurn reports whether m can be the first message of a turn: a host that
-// holds a finished turn then goes on with [Turn.Next]. Turns also begin without
+// holds a finished turn then goes on with [Output.Next]. Turns also begin without
 // a prompt, as when a subagent in the background has finished; what such a
 // subagent says before still belongs to the finished turn.
 func StartsTurn(m Message) bool {

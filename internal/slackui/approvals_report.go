@@ -10,20 +10,20 @@ import (
 	"deckhand/internal/store"
 )
 
-// approvingDays is what a report on approving covers when nothing else is said.
-const approvingDays = 30
+// approvalsReportDays is what a report on approving covers when nothing else is said.
+const approvalsReportDays = 30
 
-// approvalReport says how long people waited for decisions, and how they were made.
+// approvalsReport says how long people waited for decisions, and how they were made.
 // days is empty for the usual period.
-func (a *App) approvalReport(ctx context.Context, days string) (render.Page, error) {
-	n := approvingDays
+func (a *App) approvalsReport(ctx context.Context, days string) (render.Page, error) {
+	n := approvalsReportDays
 	if days != "" {
 		var err error
 		if n, err = strconv.Atoi(days); err != nil {
 			return render.Page{}, fmt.Errorf("the period of the report: %w", err)
 		}
 	}
-	report, err := a.c.Store.Approving(ctx, a.self.TeamID, time.Now().AddDate(0, 0, -n), time.Now())
+	report, err := a.c.Store.ApprovalsReport(ctx, a.self.TeamID, time.Now().AddDate(0, 0, -n), time.Now())
 	if err != nil {
 		return render.Page{}, err
 	}
@@ -32,7 +32,7 @@ func (a *App) approvalReport(ctx context.Context, days string) (render.Page, err
 	}), nil
 }
 
-func allStats(in []store.ApprovingStats) []render.ApprovalStats {
+func allStats(in []store.ApprovalStats) []render.ApprovalStats {
 	out := make([]render.ApprovalStats, len(in))
 	for i, s := range in {
 		out[i] = stats(s)
@@ -40,6 +40,6 @@ func allStats(in []store.ApprovingStats) []render.ApprovalStats {
 	return out
 }
 
-func stats(s store.ApprovingStats) render.ApprovalStats {
+func stats(s store.ApprovalStats) render.ApprovalStats {
 	return render.ApprovalStats(s)
 }

@@ -25,16 +25,16 @@ const (
 	UploadFile     Method = "files.upload"
 )
 
-// budget is how a method may be used: perMinute sustained, burst at once. In any
+// rate is how a method may be used: perMinute sustained, burst at once. In any
 // window of 60 seconds at most perMinute+burst calls begin, which must not be
 // more than Slack's limit. reserve is the part of the burst that Live calls may
 // not touch.
-type budget struct {
+type rate struct {
 	perMinute, burst, reserve float64
 }
 
-// budgets has what Slack documents for each method; see budget for the sums.
-var budgets = map[Method]budget{
+// rates has what Slack documents for each method; see rate for the sums.
+var rates = map[Method]rate{
 	// Slack allows one message per second per channel (perChannel) and has an
 	// undisclosed limit for the workspace, assumed here.
 	PostMessage:    {perMinute: 240, burst: 20, reserve: 4},
@@ -51,14 +51,14 @@ var budgets = map[Method]budget{
 	UploadFile:     {perMinute: 80, burst: 20, reserve: 2},
 }
 
-// otherMethod is assumed for methods that are not in budgets: Slack's tier 2.
-var otherMethod = budget{perMinute: 15, burst: 5, reserve: 1}
+// otherMethod is assumed for methods that are not in rates: Slack's tier 2.
+var otherMethod = rate{perMinute: 15, burst: 5, reserve: 1}
 
 // perChannel limits chat.postMessage in one channel.
-var perChannel = budget{perMinute: 57, burst: 3}
+var perChannel = rate{perMinute: 57, burst: 3}
 
-func budgetOf(m Method) budget {
-	if b, ok := budgets[m]; ok {
+func rateOf(m Method) rate {
+	if b, ok := rates[m]; ok {
 		return b
 	}
 	return otherMethod
@@ -66,13 +66,13 @@ func budgetOf(m Method) budget {
 
 // bucket is a token bucket. The zero value is not usable.
 type bucket struct {
-	budget
+	rate
 	tokens float64
 	at     time.Time // when tokens was true
 }
 
-func newBucket(b budget, now time.Time) *bucket {
-	return &bucket{budget: b, tokens: b.burst, at: now}
+func newBucket(b rate, now time.Time) *bucket {
+	return &bucket{rate: b, tokens: b.burst, at: now}
 }
 
 // period is the time in which one token comes back.

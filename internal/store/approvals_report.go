@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Approving is how a team decided about what it was asked in some time.
-type Approving struct {
-	Total    ApprovingStats
-	ByPerson []ApprovingStats // the busiest first
-	ByRule   []ApprovingStats // the most asked first
+// ApprovalsReport is how a team decided about what it was asked in some time.
+type ApprovalsReport struct {
+	Total    ApprovalStats
+	ByPerson []ApprovalStats // the busiest first
+	ByRule   []ApprovalStats // the most asked first
 }
 
-// ApprovingStats sums up decisions. What no person was asked for is not in it.
-type ApprovingStats struct {
+// ApprovalStats sums up decisions. What no person was asked for is not in it.
+type ApprovalStats struct {
 	Name                            string // a Slack user, a rule, or empty for the total
 	Asked, Allowed, Denied, Expired int64  // for a person, Asked counts their decisions
 	// Quick are the decisions made within two seconds of the question.
@@ -23,23 +23,23 @@ type ApprovingStats struct {
 	Median, P95 time.Duration
 }
 
-type approvingRow struct {
+type approvalsReportRow struct {
 	Name                                   string
 	Asked, Allowed, Denied, Expired, Quick int64
 	Median, P95                            float64 // seconds
 }
 
-func (r approvingRow) stats() ApprovingStats {
+func (r approvalsReportRow) stats() ApprovalStats {
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-	return ApprovingStats{
+	return ApprovalStats{
 		Name: r.Name, Asked: r.Asked, Allowed: r.Allowed, Denied: r.Denied, Expired: r.Expired, Quick: r.Quick,
 		Median: seconds(r.Median), P95: seconds(r.P95),
 	}
 }
 
-// approvingColumns sum up rows with status, and waited in seconds, NULL where
+// approvalsReportColumns sum up rows with status, and waited in seconds, NULL where
 // nobody decided.
-const approvingColumns = `
+const approvalsReportColumns = `
 	count(*) AS asked,
 	count(*) FILTER (WHERE status = 'allowed') AS allowed,
 	count(*) FILTER (WHERE status = 'denied') AS denied,
@@ -62,22 +62,22 @@ const (
 		WHERE t.team_id = $1 AND a.created_at >= $2 AND a.created_at < $3`
 )
 
-// Approving sums up the approvals of a team that were asked in [since, until).
-func (s *Store) Approving(ctx context.Context, teamID string, since, until time.Time) (Approving, error) {
-	var out Approving
+// ApprovalsReport sums up the approvals of a team that were asked in [since, until).
+func (s *Store) ApprovalsReport(ctx context.Context, teamID string, since, until time.Time) (ApprovalsReport, error) {
+	var out ApprovalsReport
 	for _, q := range []struct {
 		sql  string
-		into func([]ApprovingStats)
+		into func([]ApprovalStats)
 	}{
-		{`SELECT '' AS name, ` + approvingColumns + ` FROM (` + askedOfPeople + `) x`, func(l []ApprovingStats) { out.Total = l[0] }},
-		{`SELECT user_id AS name, ` + approvingColumns + ` FROM (` + saidByPeople + `) x GROUP BY user_id ORDER BY asked DESC, name`, func(l []ApprovingStats) { out.ByPerson = l }},
-		{`SELECT rule AS name, ` + approvingColumns + ` FROM (` + askedOfPeople + `) x GROUP BY rule ORDER BY asked DESC, name`, func(l []ApprovingStats) { out.ByRule = l }},
+		{`SELECT '' AS name, ` + approvalsReportColumns + ` FROM (` + askedOfPeople + `) x`, func(l []ApprovalStats) { out.Total = l[0] }},
+		{`SELECT user_id AS name, ` + approvalsReportColumns + ` FROM (` + saidByPeople + `) x GROUP BY user_id ORDER BY asked DESC, name`, func(l []ApprovalStats) { out.ByPerson = l }},
+		{`SELECT rule AS name, ` + approvalsReportColumns + ` FROM (` + askedOfPeople + `) x GROUP BY rule ORDER BY asked DESC, name`, func(l []ApprovalStats) { out.ByRule = l }},
 	} {
-		rows, err := collect[approvingRow](s.pool.Query(ctx, q.sql, teamID, since, until))
+		rows, err := collect[approvalsReportRow](s.pool.Query(ctx, q.sql, teamID, since, until))
 		if err != nil {
-			return Approving{}, fmt.Errorf("sum up approvals: %w", err)
+			return ApprovalsReport{}, fmt.Errorf("sum up approvals: %w", err)
 		}
-		list := make([]ApprovingStats, len(rows))
+		list := make([]ApprovalStats, len(rows))
 		for i, r := range rows {
 			list[i] = r.stats()
 		}
