@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -237,25 +236,8 @@ func checkCLI(ctx context.Context, command []string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("CLAUDE_COMMAND: %s does not run (%w); install Claude Code with deploy/claude/install.sh, which prints the path to set", strings.Join(command, " "), err)
 	}
-	if older(v, minCLI) {
+	if claude.Older(v, minCLI) {
 		return "", fmt.Errorf("CLAUDE_COMMAND: Claude Code %s is too old; Deckhand needs %s or newer: deploy/claude/install.sh installs the version it is tested with", v, minCLI)
 	}
 	return v, nil
-}
-
-// older compares dotted versions by their numbers.
-func older(v, than string) bool {
-	a, b := strings.Split(v, "."), strings.Split(than, ".")
-	for i := range b {
-		if i >= len(a) {
-			return true
-		}
-		x, errX := strconv.Atoi(a[i])
-		y, errY := strconv.Atoi(b[i])
-		if errX != nil || errY != nil || x == y {
-			continue
-		}
-		return x < y
-	}
-	return false
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
-	"strconv"
-	"strings"
 	"time"
+
+	"golang.org/x/mod/semver"
 )
 
 // Version asks the program for its version, such as 2.1.329, and waits at most
@@ -57,7 +57,7 @@ var since = map[string]string{
 
 // CountsInterrupted reports whether a version counts an answer that was interrupted
 // in its running total. Of 2.1.276 and before it is billed and never reported.
-func CountsInterrupted(version string) bool { return version == "" || olderThan("2.1.276", version) }
+func CountsInterrupted(version string) bool { return version == "" || Older("2.1.276", version) }
 
 // has reports whether the CLI has a flag or request, as far as is known: an
 // unknown version has all.
@@ -65,7 +65,7 @@ func (o Options) has(feature string) bool { return supports(o.Version, feature) 
 
 func supports(version, feature string) bool {
 	first, ok := since[feature]
-	return !ok || version == "" || !olderThan(version, first)
+	return !ok || version == "" || !Older(version, first)
 }
 
 // oldVersion stands for every version that does not say which it is and does
@@ -92,17 +92,6 @@ func (p *Process) knownVersion() string {
 	return p.version
 }
 
-// olderThan compares dotted versions by number.
-func olderThan(a, b string) bool {
-	for a != "" || b != "" {
-		var x, y string
-		x, a, _ = strings.Cut(a, ".")
-		y, b, _ = strings.Cut(b, ".")
-		m, _ := strconv.Atoi(x) // what is no number counts as 0
-		n, _ := strconv.Atoi(y)
-		if m != n {
-			return m < n
-		}
-	}
-	return false
-}
+// Older reports whether version a, as [Version] returns it, came before b. What
+// is no version came before all.
+func Older(a, b string) bool { return semver.Compare("v"+a, "v"+b) < 0 }

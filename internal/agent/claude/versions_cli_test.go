@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"deckhand/internal/agent/claude"
 )
 
 const protocolDoc = "../../../docs/protocol.md"
@@ -46,7 +48,7 @@ func TestCLIVersions(t *testing.T) {
 		}
 		t.Run(version, func(t *testing.T) {
 			for _, r := range rows {
-				if older(version, r.since) {
+				if claude.Older(version, r.since) {
 					continue
 				}
 				t.Run(r.name, func(t *testing.T) {
@@ -67,8 +69,6 @@ func TestCLIVersions(t *testing.T) {
 		compareWithDoc(t, "compatibility", table)
 	}
 }
-
-func older(a, b string) bool { return slices.Index(versions, a) < slices.Index(versions, b) }
 
 func compatibility(wanted []string, works map[string]map[string]bool) string {
 	var b strings.Builder
