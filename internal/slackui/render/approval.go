@@ -6,6 +6,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -38,17 +39,17 @@ const objectMax = 300
 func (c *card) subjectOf(a store.Approval, most int) subject {
 	s := subject{request: describe(a)}
 	s.raw = c.o.redact(s.pre)
-	whole, found := visible(s.raw)
+	whole, found := mrkdwn.Reveal(s.raw)
 	s.whole = whole
 	name := c.o.redact(s.object)
-	_, inName := visible(name)
-	if n := runes(name); width(name) > most {
+	_, inName := mrkdwn.Reveal(name)
+	if n := runes(name); mrkdwn.Width(name) > most {
 		s.cautions = append(s.cautions, "The name is "+count(n)+" characters long: *View all* shows it.")
 	}
-	if s.name = codeWithin(exactBlanks(clip(name, most)), most); s.name == "" {
+	if s.name = mrkdwn.CodeWithin(mrkdwn.RevealBlanks(mrkdwn.Clip(name, most)), most); s.name == "" {
 		s.name = "a tool"
 	}
-	s.cautions = append(s.cautions, (found | inName).warnings()...)
+	s.cautions = append(s.cautions, (found | inName).Warnings()...)
 	if s.raw != s.pre {
 		s.cautions = append(s.cautions, "Secrets in it are shown as "+redacted+".")
 	}
@@ -58,7 +59,7 @@ func (c *card) subjectOf(a store.Approval, most int) subject {
 // headline names the call: verb, object and, if it is not the object, the tool.
 func (s subject) headline() (verb, rest string) {
 	if s.tool != "" {
-		return s.verb, s.name + " (" + code(s.tool) + ")"
+		return s.verb, s.name + " (" + mrkdwn.Code(s.tool) + ")"
 	}
 	return s.verb, s.name
 }
@@ -76,14 +77,14 @@ func (c *card) said(s subject, most int) string {
 	if s.why == "" {
 		return ""
 	}
-	return "The model says: “" + escapeWithin(c.o.redact(oneLine(s.why)), most) + "”"
+	return "The model says: “" + mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(s.why)), most) + "”"
 }
 
 // details are the facts and the fields that are not shown apart.
 func (c *card) details(s subject, most int) string {
 	facts := escapeAll(s.facts)
 	for _, f := range s.rest {
-		facts = append(facts, code(f.line(c.o)))
+		facts = append(facts, mrkdwn.Code(f.line(c.o)))
 	}
 	return joinFacts(facts, most)
 }
@@ -97,7 +98,7 @@ func (c *card) risks() string {
 			marks = append(marks, "and "+count(len(c.a.Risks)-most)+" more")
 			break
 		}
-		marks = append(marks, escapeWithin(c.o.redact(oneLine(r)), 50))
+		marks = append(marks, mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(r)), 50))
 	}
 	if len(marks) == 0 {
 		return ""
@@ -127,31 +128,14 @@ func (c *card) tool() {
 // own.
 func (c *card) excerpt(s subject, most int) string {
 	shown := s.raw
-	if width(s.whole) > most {
+	if mrkdwn.Width(s.whole) > most {
 		shown = visiblePrefix(s.raw, most)
 	}
-	text := "\n" + escape(visibleText(shown))
+	text := "\n" + mrkdwn.Escape(mrkdwn.Visible(shown))
 	if left := runes(s.raw) - runes(shown); left > 0 {
-		text = clipEscaped(text, most+most/2) + "\n… " + count(left) + " more characters are not shown here."
+		text = mrkdwn.ClipEscaped(text, most+most/2) + "\n… " + count(left) + " more characters are not shown here."
 	}
 	return text
-}
-
-// exactBlanks shows the blanks in a name that one line of code would not: line
-// feeds, tabs, several in a row, and those at its ends.
-func exactBlanks(s string) string {
-	if !strings.ContainsAny(s, "\n\t") && !strings.Contains(s, "  ") && strings.TrimSpace(s) == s {
-		return s
-	}
-	var b strings.Builder
-	for i, r := range s {
-		if r == '\n' || r == '\t' || r == ' ' && (i == 0 || i == len(s)-1 || s[i-1] == ' ') {
-			writeCodePoint(&b, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 // joinFacts puts facts on one line of about most units, and says how many do not
@@ -160,7 +144,7 @@ func joinFacts(facts []string, most int) string {
 	var b strings.Builder
 	used := 0
 	for i, f := range facts {
-		if used += width(f) + 3; used > most {
+		if used += mrkdwn.Width(f) + 3; used > most {
 			more := plural(len(facts)-i, "more field", "more fields") + ": *View all* shows "
 			if len(facts)-i == 1 {
 				more += "it"
@@ -180,28 +164,28 @@ func joinFacts(facts []string, most int) string {
 // showInput shows what matters of an input, whole if it fits into room units, else
 // both of its ends and how much lies between.
 func (c *card) showInput(s subject, room int) {
-	if width(s.whole) <= room {
+	if mrkdwn.Width(s.whole) <= room {
 		c.add(preBlock(c.id(), s.whole))
 		return
 	}
 	head, tail := visiblePrefix(s.raw, room*2/3), visibleSuffix(s.raw, room/4)
 	left := runes(s.raw) - runes(head) - runes(tail)
 	c.add(slack.NewRichTextBlock(c.id(),
-		preElement(visibleText(head)),
+		preElement(mrkdwn.Visible(head)),
 		slack.NewRichTextSection(
 			slack.NewRichTextSectionTextElement("⚠️ … ", nil),
 			slack.NewRichTextSectionTextElement(count(left)+" more characters", &slack.RichTextSectionTextStyle{Bold: true}),
 			slack.NewRichTextSectionTextElement(" are left out here: ", nil),
 			slack.NewRichTextSectionTextElement("View all", &slack.RichTextSectionTextStyle{Bold: true}),
 			slack.NewRichTextSectionTextElement(" shows them.", nil)),
-		preElement(visibleText(tail))))
+		preElement(mrkdwn.Visible(tail))))
 }
 
 // visiblePrefix is the longest beginning of s that visible shows in n units,
 // within a factor of two when s has much to make visible.
 func visiblePrefix(s string, n int) string {
 	for most := n; ; most /= 2 {
-		if head := prefix(s, most); width(visibleText(head)) <= n || most < 16 {
+		if head := mrkdwn.Prefix(s, most); mrkdwn.Width(mrkdwn.Visible(head)) <= n || most < 16 {
 			return head
 		}
 	}
@@ -216,7 +200,7 @@ func visibleSuffix(s string, n int) string {
 		if r > 0xffff {
 			units++
 		}
-		if deceives(r) && r != '\n' && r != '\t' || r == utf8.RuneError {
+		if mrkdwn.Deceives(r) && r != '\n' && r != '\t' || r == utf8.RuneError {
 			units += 9
 		}
 		if units > n {
@@ -236,21 +220,21 @@ func (c *card) end(text string, run, others []slack.BlockElement) {
 		if c.a.Kind == store.ApprovalQuestion {
 			hint = "\nAnswer with the buttons, or reply “deny " + Code(c.a) + "” to skip."
 		}
-		c.text = clipEscaped(text, fallbackMax-200) + hint
+		c.text = mrkdwn.ClipEscaped(text, fallbackMax-200) + hint
 		return
 	}
 	c.section(c.ending())
-	c.text = escape(statusWord(c.a)) + ": " + kindName(c.a)
+	c.text = mrkdwn.Escape(statusWord(c.a)) + ": " + kindName(c.a)
 }
 
 // kindName says what was asked for, in mrkdwn.
 func kindName(a store.Approval) string {
 	switch a.Kind {
 	case store.ApprovalQuestion:
-		return code("a question")
+		return mrkdwn.Code("a question")
 	case store.ApprovalPlan:
-		return code("a plan")
+		return mrkdwn.Code("a plan")
 	case store.ApprovalTool:
 	}
-	return codeWithin(a.ToolName, 200)
+	return mrkdwn.CodeWithin(a.ToolName, 200)
 }

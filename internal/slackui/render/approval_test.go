@@ -10,6 +10,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
 )
 
@@ -87,7 +88,7 @@ func approvals() map[string]store.Approval {
 			{"question":"And which *one*?","header":"","multiSelect":false,"options":[` + strings.Join(options(12), ",") + `]}]}`),
 		"question broken": question(`{"questions":"?"}`),
 		"plan":            plan("# Plan\n\n1. Read `calc.go`\n2. Fix *Add*\n\n- [ ] tell <!channel>\n"),
-		"plan long":       plan(longText(20_000)),
+		"plan long":       plan(mrkdwntest.Prose(20_000)),
 		"plan approved":   decided(plan("# Plan\n\nDo it."), store.ApprovalAllowed, approver, "button", ""),
 		"plan empty":      plan(""),
 	}
@@ -196,7 +197,7 @@ func TestCardSaysExactlyHowMuchItLeavesOut(t *testing.T) {
 
 func TestWholeInputIsInTheModal(t *testing.T) {
 	t.Parallel()
-	content := longText(120_000) + "\u202eTHE END"
+	content := mrkdwntest.Prose(120_000) + "\u202eTHE END"
 	a := ask("Write", `{"file_path":"/a b","content":`+quoted(content)+`,"n":{"x":[1,2]}}`)
 	var all strings.Builder
 	pages := 0
@@ -205,7 +206,7 @@ func TestWholeInputIsInTheModal(t *testing.T) {
 		for _, problem := range checkView(v.Blocks.BlockSet) {
 			t.Error(problem)
 		}
-		if units(v.PrivateMetadata) > 3000 || units(v.Title.Text) > 24 {
+		if mrkdwntest.Units(v.PrivateMetadata) > 3000 || mrkdwntest.Units(v.Title.Text) > 24 {
 			t.Error("metadata or title too long")
 		}
 		all.WriteString(preOf(v.Blocks.BlockSet))
@@ -244,7 +245,7 @@ func TestModals(t *testing.T) {
 		"input":           render.ApprovalInput(ask("Bash", `{"command":"ls\nrm","timeout":5}`), 0, render.Options{}),
 		"input odd":       render.ApprovalInput(ask("Odd", `[]`), 7, render.Options{}),
 		"input empty":     render.ApprovalInput(ask("Odd", `{}`), -1, render.Options{}),
-		"input long":      render.ApprovalInput(ask("Bash", `{"command":`+quoted(longText(100_000))+`}`), 1, render.Options{}),
+		"input long":      render.ApprovalInput(ask("Bash", `{"command":`+quoted(mrkdwntest.Prose(100_000))+`}`), 1, render.Options{}),
 		"deny":            render.DenyReason(ask("Bash", `{"command":"ls"}`), render.Options{}),
 		"deny plan":       render.DenyReason(plan("x"), render.Options{}),
 		"answer":          render.AnswerOther(question(oneQuestion), render.Options{}),

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/render/mrkdwn"
 )
 
 // ApprovalReportView is how approving went over a period.
@@ -31,7 +33,7 @@ const approvalNote = "Approved and quick are shares of the decisions. Quick: wit
 
 // ApprovalReport renders the report in one table.
 func ApprovalReport(v ApprovalReportView) Page {
-	period := escapeWithin(v.Period, 100)
+	period := mrkdwn.EscapeWithin(v.Period, 100)
 	title := joinNonEmpty(", ", "*Approvals*", period)
 	table := slack.NewTableBlock("approvals:table")
 	table.ColumnSettings = []slack.ColumnSetting{{Align: slack.ColumnAlignmentLeft, IsWrapped: true}}
@@ -49,8 +51,8 @@ func ApprovalReport(v ApprovalReportView) Page {
 		count(int(t.Denied)) + " denied, " + count(int(t.Expired)) + " expired. Half of the decisions took up to " + span(t.Median) +
 		", 95 % up to " + span(t.P95) + "; " + quick(t) + " within two seconds."
 	return Page{
-		Text:   clipEscaped(text, fallbackMax),
-		Blocks: []slack.Block{section("approvals:head", title), table, contextBlock("approvals:note", escape(approvalNote))},
+		Text:   mrkdwn.ClipEscaped(text, fallbackMax),
+		Blocks: []slack.Block{section("approvals:head", title), table, contextBlock("approvals:note", mrkdwn.Escape(approvalNote))},
 	}
 }
 
@@ -65,7 +67,7 @@ func reportPart(table *slack.TableBlock, title string, list []ApprovalStats, roo
 	for i, s := range list {
 		name := nameCell(s.Name)
 		row := statCells(s)
-		units := min(width(s.Name), 120) + 45
+		units := min(mrkdwn.Width(s.Name), 120) + 45
 		if room -= units; room < 0 || i >= rows-3 && len(list) > rows-2 {
 			table.AddRow(append(cells("… and "+count(len(list)-i)+" more"), cells(blank...)...)...)
 			return
@@ -76,13 +78,13 @@ func reportPart(table *slack.TableBlock, title string, list []ApprovalStats, roo
 
 // nameCell shows a person, whose name Slack fills in, or a rule.
 func nameCell(name string) slack.TableCell {
-	if isSlackID(name) && strings.ContainsAny(name[:1], "UW") {
+	if mrkdwn.IsID(name) && strings.ContainsAny(name[:1], "UW") {
 		return slack.NewTableRichTextCell(slack.NewRichTextSection(slack.NewRichTextSectionUserElement(name, nil)))
 	}
 	if name == "" {
 		name = "(no rule)"
 	}
-	return cells(clip(visibleText(oneLine(name)), 120))[0]
+	return cells(mrkdwn.Clip(mrkdwn.Visible(mrkdwn.OneLine(name)), 120))[0]
 }
 
 func statCells(s ApprovalStats) []slack.TableCell {

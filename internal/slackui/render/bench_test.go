@@ -6,6 +6,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
 )
 
@@ -14,7 +15,7 @@ import (
 func BenchmarkTurn(b *testing.B) {
 	var items []claude.Item
 	for i := range 10 {
-		items = append(items, text(longText(2000)))
+		items = append(items, text(mrkdwntest.Prose(2000)))
 		for j := range 4 {
 			items = append(items, tool("Bash", fmt.Sprintf(`{"command":"go test ./pkg%d/... -run Test%d","description":"Run"}`, i, j), claude.ToolDone, "ok\nok\n"))
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -39,7 +40,7 @@ type BudgetView struct {
 func Budget(v BudgetView) Page {
 	b := v.Notice.Status
 	name := budgetName(b)
-	numbers := code(USD(b.SpentMicroUSD)) + " of " + code(USD(b.LimitMicroUSD)) + " are spent; it begins anew on " + escape(b.To.Format("Monday, 2 January")) + "."
+	numbers := mrkdwn.Code(USD(b.SpentMicroUSD)) + " of " + mrkdwn.Code(USD(b.LimitMicroUSD)) + " are spent; it begins anew on " + mrkdwn.Escape(b.To.Format("Monday, 2 January")) + "."
 	where := ""
 	if v.Link != "" {
 		where = " It was noticed in " + linkTo(v.Link, "this thread") + "."
@@ -58,7 +59,7 @@ func Budget(v BudgetView) Page {
 			lines = append(lines, "What was asked for waits until an admin has decided.")
 		}
 	}
-	id := clip(v.Notice.ID, 200)
+	id := mrkdwn.Clip(v.Notice.ID, 200)
 	page := Page{Blocks: []slack.Block{section(id+":budget", strings.Join(lines, "\n"))}}
 	switch {
 	case v.Decided != nil:
@@ -74,7 +75,7 @@ func Budget(v BudgetView) Page {
 		buttons = append(buttons, button(ActionBudgetLeave, v.Notice.ID, "Leave it", slack.StyleDanger))
 		page.Blocks = append(page.Blocks, slack.NewActionBlock(id+":decide", buttons...))
 	}
-	page.Text = clipEscaped(strings.Join(lines, "\n"), fallbackMax)
+	page.Text = mrkdwn.ClipEscaped(strings.Join(lines, "\n"), fallbackMax)
 	return page
 }
 
@@ -82,21 +83,21 @@ func Budget(v BudgetView) Page {
 func budgetName(b agent.BudgetStatus) string {
 	switch b.Scope {
 	case store.BudgetPerson:
-		return escape(strings.TrimSuffix(b.Name(), "the person who asks")) + mention(b.Key)
+		return mrkdwn.Escape(strings.TrimSuffix(b.Name(), "the person who asks")) + mrkdwn.Mention(b.Key)
 	case store.BudgetChannel:
-		return escape(strings.TrimSuffix(b.Name(), "this channel")) + "<#" + b.Key + ">"
+		return mrkdwn.Escape(strings.TrimSuffix(b.Name(), "this channel")) + "<#" + b.Key + ">"
 	default:
-		return escape(b.Name())
+		return mrkdwn.Escape(b.Name())
 	}
 }
 
 func budgetDecision(n store.BudgetNotice) string {
-	by := " by " + mention(n.DecidedBy) + " · " + clockTime(n.DecidedAt)
+	by := " by " + mrkdwn.Mention(n.DecidedBy) + " · " + clockTime(n.DecidedAt)
 	switch {
 	case n.Decision.RaiseMicroUSD > 0:
-		return "✅ *Raised by " + code(USD(n.Decision.RaiseMicroUSD)) + "* for this " + string(n.Period) + by
+		return "✅ *Raised by " + mrkdwn.Code(USD(n.Decision.RaiseMicroUSD)) + "* for this " + string(n.Period) + by
 	case n.Decision.Model != "":
-		return "✅ *Going on with " + code(n.Decision.Model) + "* until the end of this " + string(n.Period) + by
+		return "✅ *Going on with " + mrkdwn.Code(n.Decision.Model) + "* until the end of this " + string(n.Period) + by
 	}
 	return "🚫 *Left as it is*" + by
 }
@@ -108,8 +109,8 @@ func BudgetModal(n store.BudgetNotice) slack.ModalViewRequest {
 	amount := slack.NewPlainTextInputBlockElement(plain("50", 150), BudgetAmount)
 	amount.InitialValue = strings.TrimSuffix(fmt.Sprintf("%.2f", float64(max(n.LimitMicroUSD/4, 1_000_000))/1e6), ".00")
 	v.Blocks.BlockSet = []slack.Block{
-		section("limit", "The limit is "+code(USD(n.LimitMicroUSD))+", and "+code(USD(n.SpentMicroUSD))+" are spent. It is raised until "+
-			escape(n.To.Add(-time.Second).Format("Monday, 2 January"))+", once; after that it is what deckhand.yaml says."),
+		section("limit", "The limit is "+mrkdwn.Code(USD(n.LimitMicroUSD))+", and "+mrkdwn.Code(USD(n.SpentMicroUSD))+" are spent. It is raised until "+
+			mrkdwn.Escape(n.To.Add(-time.Second).Format("Monday, 2 January"))+", once; after that it is what deckhand.yaml says."),
 		slack.NewInputBlock(BudgetAmount, plain("By how many US dollars?", 2000), nil, amount),
 	}
 	return v
@@ -121,7 +122,7 @@ func ParseBudget(values map[string]map[string]slack.BlockAction) (microUSD int64
 	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(values[BudgetAmount][BudgetAmount].Value), "$"))
 	microUSD, err = ParseUSD(text)
 	if err != nil || microUSD <= 0 || microUSD > 1_000_000_000_000 {
-		return 0, &AnswerError{"“" + clip(text, 40) + "” is not an amount to raise by: write dollars, such as 50 or 12.50."}
+		return 0, &AnswerError{"“" + mrkdwn.Clip(text, 40) + "” is not an amount to raise by: write dollars, such as 50 or 12.50."}
 	}
 	return microUSD, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -60,7 +61,7 @@ func Card(list []store.Approval, o Options) Page {
 		c.blocks = nil
 		c.one(list[0])
 		if c.fits() || c.room < 500 {
-			return Page{Text: clipEscaped(c.text, fallbackMax), Blocks: c.blocks}
+			return Page{Text: mrkdwn.ClipEscaped(c.text, fallbackMax), Blocks: c.blocks}
 		}
 	}
 }
@@ -95,7 +96,7 @@ func (c *card) id() string {
 	if n := len(c.a.Votes); n > 0 && c.pending() {
 		state += strconv.Itoa(n)
 	}
-	return clip(c.a.ID, 200) + ":" + state + ":" + strconv.Itoa(len(c.blocks))
+	return mrkdwn.Clip(c.a.ID, 200) + ":" + state + ":" + strconv.Itoa(len(c.blocks))
 }
 
 func (c *card) add(b slack.Block) { c.blocks = append(c.blocks, b) }
@@ -144,7 +145,7 @@ func blockWidth(b slack.Block) int {
 			}
 		}
 	case *slack.MarkdownBlock:
-		n = width(b.Text)
+		n = mrkdwn.Width(b.Text)
 	case *slack.ActionBlock:
 		for _, e := range b.Elements.ElementSet {
 			n += elementWidth(e)
@@ -160,7 +161,7 @@ func blockWidth(b slack.Block) int {
 			}
 			for _, p := range parts {
 				if t, ok := p.(*slack.RichTextSectionTextElement); ok {
-					n += width(t.Text)
+					n += mrkdwn.Width(t.Text)
 				}
 			}
 		}
@@ -193,7 +194,7 @@ func textWidth(t *slack.TextBlockObject) int {
 	if t == nil {
 		return 0
 	}
-	return width(t.Text)
+	return mrkdwn.Width(t.Text)
 }
 
 // toolButtons are the buttons of a pending tool call: those that let it run, and
@@ -231,12 +232,12 @@ func (c *card) toolButtons() (run, others []slack.BlockElement) {
 // exactly is a plain text of at most n units in which nothing is hidden; what does
 // not fit is counted.
 func exactly(s string, n int) *slack.TextBlockObject {
-	shown := visibleText(strings.TrimSpace(s))
-	if width(shown) <= n {
+	shown := mrkdwn.Visible(strings.TrimSpace(s))
+	if mrkdwn.Width(shown) <= n {
 		return plain(shown, n)
 	}
 	head := visiblePrefix(s, n-60)
-	return plain(visibleText(head)+" … "+count(runes(s)-runes(head))+" more characters: close this and choose View all.", n)
+	return plain(mrkdwn.Visible(head)+" … "+count(runes(s)-runes(head))+" more characters: close this and choose View all.", n)
 }
 
 func button(action, value, label string, style slack.Style) *slack.ButtonBlockElement {

@@ -10,13 +10,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/slack-go/slack"
 
 	workspace "deckhand/internal/playground/slack"
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 )
 
 // The people of the tests, whose live mentions are ours.
@@ -33,13 +33,11 @@ func (p *problems) addf(format string, args ...any) {
 	p.list = append(p.list, fmt.Sprintf(format, args...))
 }
 
-func units(s string) int { return len(utf16.Encode([]rune(s))) }
-
 // checkPage holds a page against Slack's limits and our own rules.
 func checkPage(p render.Page) []string {
 	var out problems
-	if p.Text == "" || units(p.Text) > 3000 {
-		out.addf("the text has %d characters", units(p.Text))
+	if p.Text == "" || mrkdwntest.Units(p.Text) > 3000 {
+		out.addf("the text has %d characters", mrkdwntest.Units(p.Text))
 	}
 	checkMrkdwn(&out, "text", p.Text)
 	checkBlocks(&out, p.Blocks, 50, true)
@@ -56,11 +54,11 @@ func checkView(blocks []slack.Block) []string {
 func checkModal(v slack.ModalViewRequest) []string {
 	var out problems
 	for name, t := range map[string]*slack.TextBlockObject{"title": v.Title, "submit": v.Submit, "close": v.Close} {
-		if t != nil && (t.Text == "" || units(t.Text) > 24) {
-			out.addf("the %s has %d characters", name, units(t.Text))
+		if t != nil && (t.Text == "" || mrkdwntest.Units(t.Text) > 24) {
+			out.addf("the %s has %d characters", name, mrkdwntest.Units(t.Text))
 		}
 	}
-	if units(v.PrivateMetadata) > 3000 || v.CallbackID == "" {
+	if mrkdwntest.Units(v.PrivateMetadata) > 3000 || v.CallbackID == "" {
 		out.addf("metadata or callback id")
 	}
 	checkBlocks(&out, v.Blocks.BlockSet, 100, false)
@@ -86,7 +84,7 @@ func checkBlocks(out *problems, blocks []slack.Block, most int, message bool) {
 	for i, b := range list {
 		at := fmt.Sprintf("block %d (%s)", i, b["type"])
 		if id, _ := b["block_id"].(string); id != "" {
-			if ids[id] || units(id) > 255 {
+			if ids[id] || mrkdwntest.Units(id) > 255 {
 				out.addf("%s: block_id %q is long or there twice", at, id)
 			}
 			ids[id] = true
@@ -96,8 +94,10 @@ func checkBlocks(out *problems, blocks []slack.Block, most int, message bool) {
 			if text == "" || !message {
 				out.addf("%s: empty, or not in a message", at)
 			}
-			markdown += units(text)
-			checkMarkdown(out, at, text)
+			markdown += mrkdwntest.Units(text)
+			for _, problem := range mrkdwntest.Live(text) {
+				out.addf("%s: %s", at, problem)
+			}
 		}
 		if b["type"] == "table" && !message {
 			out.addf("%s: not in a message", at)
@@ -123,7 +123,7 @@ func checkObject(out *problems, at string, v any) int {
 	case map[string]any:
 		kind, _ := v["type"].(string)
 		if text, ok := v["text"].(string); ok {
-			n += units(text)
+			n += mrkdwntest.Units(text)
 			most := 3000
 			if kind == "mrkdwn" {
 				checkMrkdwn(out, at, text)
@@ -134,8 +134,8 @@ func checkObject(out *problems, at string, v any) int {
 			if kind == "markdown" {
 				most = 12000
 			}
-			if text == "" || units(text) > most {
-				out.addf("%s: the text has %d characters", at, units(text))
+			if text == "" || mrkdwntest.Units(text) > most {
+				out.addf("%s: the text has %d characters", at, mrkdwntest.Units(text))
 			}
 			if !utf8.ValidString(text) {
 				out.addf("%s: the text is not UTF-8", at)
@@ -143,8 +143,8 @@ func checkObject(out *problems, at string, v any) int {
 		}
 		if d, ok := v["confirm"].(map[string]any); ok && d["title"] != nil {
 			for key, most := range map[string]int{"title": 100, "text": 300, "confirm": 30, "deny": 30} {
-				if t, _ := d[key].(map[string]any)["text"].(string); t == "" || units(t) > most {
-					out.addf("%s: the dialog's %s has %d characters", at, key, units(t))
+				if t, _ := d[key].(map[string]any)["text"].(string); t == "" || mrkdwntest.Units(t) > most {
+					out.addf("%s: the dialog's %s has %d characters", at, key, mrkdwntest.Units(t))
 				}
 			}
 		}
@@ -161,19 +161,19 @@ func checkObject(out *problems, at string, v any) int {
 					out.addf("%s: %d %s", at, len(x), key)
 				}
 			case map[string]any:
-				if t, _ := x["text"].(string); units(t) > most {
-					out.addf("%s: %d characters in %s", at, units(t), key)
+				if t, _ := x["text"].(string); mrkdwntest.Units(t) > most {
+					out.addf("%s: %d characters in %s", at, mrkdwntest.Units(t), key)
 				}
 			}
 		}
-		if s, ok := v["value"].(string); ok && (s == "" || units(s) > 2000) {
-			out.addf("%s: value of %d characters", at, units(s))
+		if s, ok := v["value"].(string); ok && (s == "" || mrkdwntest.Units(s) > 2000) {
+			out.addf("%s: value of %d characters", at, mrkdwntest.Units(s))
 		}
 		for k, x := range v {
 			if k == "options" {
 				for _, o := range x.([]any) {
 					for _, f := range []string{"text", "description"} {
-						if t, ok := o.(map[string]any)[f].(map[string]any); ok && units(t["text"].(string)) > 75 {
+						if t, ok := o.(map[string]any)[f].(map[string]any); ok && mrkdwntest.Units(t["text"].(string)) > 75 {
 							out.addf("%s: an option's %s is too long", at, f)
 						}
 					}
@@ -185,41 +185,13 @@ func checkObject(out *problems, at string, v any) int {
 	return n
 }
 
-var ourTokens = regexp.MustCompile(`^<(@(` + asker + `|` + approver + `|` + bot + `)>|#C0[A-Z]+>|!date\^\d+\^(\{date_short_pretty\}( \{time\})?|\{time\})\|[\w: ]+>|!subteam\^S0[A-Z]+>|(https?://|mailto:)[^<>|\s]+(\|[^<>|]*)?>)`)
+// ourTokens are the mentions in mrkdwn that we write, besides links.
+var ourTokens = regexp.MustCompile(`^<(@(` + asker + `|` + approver + `|` + bot + `)>|#C0[A-Z]+>|!date\^\d+\^(\{date_short_pretty\}( \{time\})?|\{time\})\|[\w: ]+>|!subteam\^S0[A-Z]+>)`)
 
 // checkMrkdwn makes sure that every token in mrkdwn is one that we wrote.
 func checkMrkdwn(out *problems, at, text string) {
-	for i := range len(text) {
-		if text[i] == '<' && !ourTokens.MatchString(text[i:]) {
-			out.addf("%s: a token that is not ours: %.60q", at, text[i:])
-			return
-		}
-	}
-	if m := bareEverybody.FindString(text); m != "" && !strings.Contains(text, "`") {
-		out.addf("%s: %q is not muted", at, m)
-	}
-}
-
-var (
-	liveToken     = regexp.MustCompile(`(?i)<!(channel|here|everyone|group|subteam|date)|<[@#][A-Za-z0-9]+[>|^]|<[a-z][a-z0-9+.-]*:[^\s<>]*\|`)
-	bareEverybody = regexp.MustCompile(`(?i)(^|[^\w])@(channel|here|everyone|group)($|[^\w/])`)
-	image         = regexp.MustCompile(`!\[[^\]\n]*\]\(`)
-)
-
-// checkMarkdown makes sure that nothing in a markdown block is a live mention or
-// makes somebody's client fetch anything.
-func checkMarkdown(out *problems, at, text string) {
-	if m := liveToken.FindString(text); m != "" {
-		out.addf("%s: live: %q", at, m)
-	}
-	if strings.Contains(text, "`") || strings.Contains(text, "~~~") || strings.Contains(text, `\`) {
-		return // code may hold what prose may not; its own tests look at that
-	}
-	if m := bareEverybody.FindString(text); m != "" {
-		out.addf("%s: %q is not muted", at, m)
-	}
-	if m := image.FindString(text); m != "" {
-		out.addf("%s: an image: %q", at, m)
+	for _, problem := range mrkdwntest.Foreign(text, ourTokens) {
+		out.addf("%s: %s", at, problem)
 	}
 }
 

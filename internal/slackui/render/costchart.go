@@ -7,6 +7,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/report"
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -103,7 +104,7 @@ func costsByGroup(a report.Answer, names report.Names) *slack.DataVisualizationB
 }
 
 func costChart(title string, axis slack.DataVisualizationAxisConfig, series ...slack.DataVisualizationDataSeries) *slack.DataVisualizationBlock {
-	b := slack.NewDataVisualizationBlock(clip(title, chartTitle), slack.NewDataVisualizationBarChart(axis, series...))
+	b := slack.NewDataVisualizationBlock(mrkdwn.Clip(title, chartTitle), slack.NewDataVisualizationBarChart(axis, series...))
 	b.BlockID = "costs:chart"
 	return b
 }
@@ -114,14 +115,14 @@ func chartLabels(in []string) []string {
 	out := make([]string, len(in))
 	seen := map[string]bool{}
 	for i, s := range in {
-		s = oneLine(muteBare(printable(s)))
+		s = mrkdwn.OneLine(mrkdwn.Mute(mrkdwn.Printable(s)))
 		if s == "" {
 			s = "(none)"
 		}
-		label := clip(s, chartLabel)
+		label := mrkdwn.Clip(s, chartLabel)
 		for n := 2; seen[label]; n++ {
 			tail := " " + strconv.Itoa(n)
-			label = clip(s, chartLabel-len(tail)) + tail
+			label = mrkdwn.Clip(s, chartLabel-len(tail)) + tail
 		}
 		seen[label] = true
 		out[i] = label

@@ -8,6 +8,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/report"
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -56,10 +57,10 @@ func CostTitle(a report.Answer, names report.Names) string {
 // threads.
 func CostReport(v CostReportView) Page {
 	a := v.Answer
-	title := clip(muteBare(printable(CostTitle(a, v.Names))), headerMax)
+	title := mrkdwn.Clip(mrkdwn.Mute(mrkdwn.Printable(CostTitle(a, v.Names))), headerMax)
 	blocks := []slack.Block{slack.NewHeaderBlock(plain(title, headerMax), slack.HeaderBlockOptionBlockID("costs:head"))}
 	if a.Empty() {
-		blocks = append(blocks, section("costs:sum", escape(strings.Join(a.Summary(), " "))))
+		blocks = append(blocks, section("costs:sum", mrkdwn.Escape(strings.Join(a.Summary(), " "))))
 	} else {
 		blocks = append(blocks, costFigures(a))
 	}
@@ -78,7 +79,7 @@ func CostReport(v CostReportView) Page {
 		blocks = append(blocks, section("costs:threads", v.threads()))
 	}
 	if notes := append(a.Notes(), v.Notes...); len(notes) > 0 {
-		blocks = append(blocks, contextBlock("costs:note", escape(strings.Join(notes, " "))))
+		blocks = append(blocks, contextBlock("costs:note", mrkdwn.Escape(strings.Join(notes, " "))))
 	}
 	return Page{Text: v.text(title), Blocks: blocks}
 }
@@ -86,9 +87,9 @@ func CostReport(v CostReportView) Page {
 // text is the answer for notifications, and for where Slack takes no blocks.
 func (v CostReportView) text(title string) string {
 	a := v.Answer
-	lines := []string{"*" + escape(title) + "*"}
+	lines := []string{"*" + mrkdwn.Escape(title) + "*"}
 	for _, s := range a.Summary() {
-		lines = append(lines, escape(s))
+		lines = append(lines, mrkdwn.Escape(s))
 	}
 	if line := v.beside(); line != "" {
 		lines = append(lines, line)
@@ -96,21 +97,21 @@ func (v CostReportView) text(title string) string {
 	top, others, more := a.Top(10)
 	labels := a.Labels(a.By, top, v.Names)
 	for i, l := range top {
-		lines = append(lines, "• "+escapeWithin(labels[i], 80)+": "+l.Amount())
+		lines = append(lines, "• "+mrkdwn.EscapeWithin(labels[i], 80)+": "+l.Amount())
 	}
 	if more > 0 {
 		lines = append(lines, "• and "+plural(more, "other", "others")+": "+others.Amount())
 	}
 	for _, n := range v.Notes {
-		lines = append(lines, escape(n))
+		lines = append(lines, mrkdwn.Escape(n))
 	}
-	return clipEscaped(strings.Join(lines, "\n"), fallbackMax)
+	return mrkdwn.ClipEscaped(strings.Join(lines, "\n"), fallbackMax)
 }
 
 func (v CostReportView) beside() string {
 	var lines []string
 	for _, b := range v.Beside {
-		text := "*" + escapeWithin(b.Name, 80) + "* " + escapeWithin(b.Says, 80) + ": " + b.Sum.Amount()
+		text := "*" + mrkdwn.EscapeWithin(b.Name, 80) + "* " + mrkdwn.EscapeWithin(b.Says, 80) + ": " + b.Sum.Amount()
 		if b.Sum.Turns > 0 {
 			text += ", " + plural(int(b.Sum.Turns), "turn", "turns")
 		}
@@ -122,7 +123,9 @@ func (v CostReportView) beside() string {
 // costFigures are the sums that people look at first.
 func costFigures(a report.Answer) *slack.SectionBlock {
 	var fields []*slack.TextBlockObject
-	add := func(name, value string) { fields = append(fields, mrkdwn("*"+escape(name)+"*\n"+escape(value))) }
+	add := func(name, value string) {
+		fields = append(fields, markup("*"+mrkdwn.Escape(name)+"*\n"+mrkdwn.Escape(value)))
+	}
 	t := a.Total
 	add("Total", t.Amount())
 	change, _ := t.Change()
@@ -217,7 +220,7 @@ func (v CostReportView) table() *slack.TableBlock {
 	lines, others, more := a.Top(CostRows(a.By))
 	labels := v.labels(lines)
 	for i, l := range lines {
-		name := cells(clip(labels[i], 60))[0]
+		name := cells(mrkdwn.Clip(labels[i], 60))[0]
 		if a.By == store.ByThread {
 			name = v.linkCell(l, labels[i])
 		}
@@ -268,7 +271,7 @@ func (v CostReportView) linkCell(l report.Line, label string) slack.TableCell {
 	if v.Link != nil && l.ThreadKey.ThreadTS != "" {
 		address = v.Link(l.ThreadKey)
 	}
-	label = clip(oneLine(muteBare(printable(label))), 60)
+	label = mrkdwn.Clip(mrkdwn.OneLine(mrkdwn.Mute(mrkdwn.Printable(label))), 60)
 	if !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
 		return cells(label)[0]
 	}

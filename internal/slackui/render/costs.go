@@ -7,6 +7,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/report"
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -47,18 +48,18 @@ func shownModels(list []store.CostLine) []store.CostLine {
 func spendSection(spends []Spend) *slack.SectionBlock {
 	var fields []*slack.TextBlockObject
 	for _, s := range spends {
-		fields = append(fields, mrkdwn("*"+escape(clip(capital(s.Period), 100))+"*\n"+s.Total.Amount()))
+		fields = append(fields, markup("*"+mrkdwn.Escape(mrkdwn.Clip(capital(s.Period), 100))+"*\n"+s.Total.Amount()))
 	}
 	return slack.NewSectionBlock(nil, fields, nil)
 }
 
 // modelsContext says on which models the money of a period went.
 func modelsContext(s Spend) *slack.ContextBlock {
-	period := escape(clip(capital(s.Period), 100))
+	period := mrkdwn.Escape(mrkdwn.Clip(capital(s.Period), 100))
 	var parts []string
 	for _, m := range shownModels(s.Models) {
 		all := m.Input + m.Output + m.CacheRead + m.CacheWrite5m + m.CacheWrite1h
-		parts = append(parts, escape(clip(ModelName(m.Key), 60))+" "+report.Line{CostLine: m}.Amount()+" ("+tokens(all)+" tokens)")
+		parts = append(parts, mrkdwn.Escape(mrkdwn.Clip(ModelName(m.Key), 60))+" "+report.Line{CostLine: m}.Amount()+" ("+tokens(all)+" tokens)")
 	}
 	if len(parts) == 0 {
 		return contextBlock("", period+": nothing")
@@ -71,7 +72,7 @@ func projectsText(a report.Answer) string {
 	lines, others, more := a.Top(homeProjects)
 	var out []string
 	add := func(name string, l report.Line) {
-		out = append(out, joinNonEmpty(" · ", "*"+escapeWithin(name, 80)+"* "+l.Amount(), l.ChangeText(), plural(int(l.Turns), "turn", "turns")))
+		out = append(out, joinNonEmpty(" · ", "*"+mrkdwn.EscapeWithin(name, 80)+"* "+l.Amount(), l.ChangeText(), plural(int(l.Turns), "turn", "turns")))
 	}
 	for i, name := range a.Labels(a.By, lines, nil) {
 		add(name, lines[i])
@@ -96,11 +97,11 @@ func cells(texts ...string) []slack.TableCell {
 
 // cellText is text for a cell, in one line. Spaces that do not break stay.
 func cellText(s string) string {
-	words := strings.FieldsFunc(muteBare(printable(s)), func(r rune) bool { return unicode.IsSpace(r) && r != '\u00a0' })
+	words := strings.FieldsFunc(mrkdwn.Mute(mrkdwn.Printable(s)), func(r rune) bool { return unicode.IsSpace(r) && r != '\u00a0' })
 	if len(words) == 0 {
 		return " "
 	}
-	return clip(strings.Join(words, " "), 200)
+	return mrkdwn.Clip(strings.Join(words, " "), 200)
 }
 
 func boldCells(texts ...string) []slack.TableCell {

@@ -14,7 +14,7 @@
 //     taken apart with a zero-width space (also in code, where they are exact),
 //     raw HTML is escaped, images become links, and links that pretend to lead
 //     elsewhere become text. The text is cleaned as a whole at each rendering, so
-//     that a mention that arrives in two pieces is seen.
+//     that a mention that arrives in two pieces is seen. Package mrkdwn does this.
 //   - Nothing is cut silently. Where something does not fit it says how much is
 //     missing, in characters, and where it is.
 //   - Everything stays within Slack's limits, whatever comes in.

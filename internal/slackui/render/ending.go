@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -79,7 +80,7 @@ func (c *card) outcome() string {
 	if !a.DecidedAt.IsZero() {
 		at = " · " + clockTime(a.DecidedAt)
 	}
-	word := "*" + escapeWithin(statusWord(a), 40) + "*"
+	word := "*" + mrkdwn.EscapeWithin(statusWord(a), 40) + "*"
 	switch a.Status {
 	case store.ApprovalAllowed, store.ApprovalDenied:
 		return word + c.decider() + at
@@ -122,7 +123,7 @@ func (c *card) decider() string {
 	case a.DecidedBy == "rule" || a.DecidedVia == "rule":
 		by := " by a rule"
 		if a.Terms.Rule != "" {
-			by += " " + codeWithin(c.o.redact(a.Terms.Rule), 200)
+			by += " " + mrkdwn.CodeWithin(c.o.redact(a.Terms.Rule), 200)
 		}
 		return by
 	case a.DecidedBy == "":
@@ -156,6 +157,6 @@ func (c *card) reason() string {
 	if c.a.Reason == "" {
 		return ""
 	}
-	reason := escapeLines(strings.TrimSpace(c.o.redact(c.a.Reason)), 1300)
+	reason := mrkdwn.EscapeLines(strings.TrimSpace(c.o.redact(c.a.Reason)), 1300)
 	return "\n> " + strings.ReplaceAll(reason, "\n", "\n> ")
 }

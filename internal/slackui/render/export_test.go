@@ -2,16 +2,7 @@ package render
 
 // What the tests look at directly.
 var (
-	Tokens        = tokens
-	Span          = span
-	CleanMarkdown = cleanMarkdown
-	CutMarkdown   = cutMarkdown
-	LineDiff      = lineDiff
-	Visible       = visibleText
+	Tokens   = tokens
+	Span     = span
+	LineDiff = lineDiff
 )
-
-// Deceits returns the warnings for a text.
-func Deceits(s string) []string {
-	_, d := visible(s)
-	return d.warnings()
-}

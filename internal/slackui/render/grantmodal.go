@@ -9,6 +9,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -88,7 +89,7 @@ func scopeLabel(s store.GrantScope, project string) string {
 		return "This channel"
 	case store.GrantProject:
 		const before = "The whole project "
-		return before + clip(oneLine(visibleText(project)), optionMax-len(before))
+		return before + mrkdwn.Clip(mrkdwn.OneLine(mrkdwn.Visible(project)), optionMax-len(before))
 	}
 	return string(s)
 }
@@ -149,15 +150,15 @@ func (c *card) asked(most int) {
 func (c *card) offer(number int, g GrantOffer) {
 	head := "*Rule " + strconv.Itoa(number) + "*"
 	pattern := c.o.redact(g.Pattern)
-	label := escapeWithin(c.o.redact(oneLine(g.Label)), 300)
+	label := mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(g.Label)), 300)
 	switch {
 	case pattern == "":
 		c.section(head + " – " + joinNonEmpty(": ", "exactly this input", label))
-	case isExactInCode(pattern) && width(pattern) <= 500:
+	case isExactInCode(pattern) && mrkdwn.Width(pattern) <= 500:
 		if label != "" && g.Label != g.Pattern {
 			head += " – " + label + ":"
 		}
-		c.section(head + " " + code(pattern))
+		c.section(head + " " + mrkdwn.Code(pattern))
 	default:
 		c.section(joinNonEmpty(" – ", head, label) + ", with the pattern:")
 		c.whole(pattern, 3)
@@ -172,7 +173,7 @@ func (c *card) offer(number int, g GrantOffer) {
 func (c *card) whole(s string, most int) {
 	for range most {
 		head := visiblePrefix(s, inputChunk)
-		c.add(preBlock(c.id(), visibleText(head)))
+		c.add(preBlock(c.id(), mrkdwn.Visible(head)))
 		if s = s[len(head):]; s == "" {
 			return
 		}
@@ -182,8 +183,8 @@ func (c *card) whole(s string, most int) {
 
 // sentence shows a sentence without markup, so that nothing in it is lost.
 func (c *card) sentence(s string) {
-	shown := visibleText(s)
-	if width(shown) > sectionMax {
+	shown := mrkdwn.Visible(s)
+	if mrkdwn.Width(shown) > sectionMax {
 		c.whole(s, 2)
 		return
 	}
@@ -194,14 +195,14 @@ func (c *card) sentence(s string) {
 
 // isExactInCode reports whether inline code shows s as it is.
 func isExactInCode(s string) bool {
-	return visibleText(s) == s && oneLine(s) == s && !strings.Contains(s, "`")
+	return mrkdwn.Visible(s) == s && mrkdwn.OneLine(s) == s && !strings.Contains(s, "`")
 }
 
 // offerLabel is an offer's place among the choices: its number, and the pattern or
 // the label where all of it fits.
 func (c *card) offerLabel(number int, g GrantOffer) *slack.TextBlockObject {
 	text := "Rule " + strconv.Itoa(number)
-	pattern, label := c.o.redact(g.Pattern), oneLine(c.o.redact(g.Label))
+	pattern, label := c.o.redact(g.Pattern), mrkdwn.OneLine(c.o.redact(g.Label))
 	long := text + ": " + label
 	switch {
 	case pattern == "" && label == "":
@@ -210,11 +211,11 @@ func (c *card) offerLabel(number int, g GrantOffer) *slack.TextBlockObject {
 		if !isExactInCode(pattern) {
 			break
 		}
-		if marked := text + " " + code(pattern); width(marked) <= optionMax {
-			return mrkdwn(marked)
+		if marked := text + " " + mrkdwn.Code(pattern); mrkdwn.Width(marked) <= optionMax {
+			return markup(marked)
 		}
 	}
-	if shown := visibleText(long); label+pattern != "" && width(shown) <= optionMax && shown == long && (pattern == "" || label != "") {
+	if shown := mrkdwn.Visible(long); label+pattern != "" && mrkdwn.Width(shown) <= optionMax && shown == long && (pattern == "" || label != "") {
 		return plain(shown, optionMax)
 	}
 	if pattern == "" {
@@ -285,10 +286,10 @@ func ConfirmModal(a store.Approval, o Options) slack.ModalViewRequest {
 }
 
 // newWarnings are d's warnings but those that are there already.
-func newWarnings(d deceit, have []string) []string {
+func newWarnings(d mrkdwn.Deceit, have []string) []string {
 	var out []string
 next:
-	for _, w := range d.warnings() {
+	for _, w := range d.Warnings() {
 		for _, h := range have {
 			if w == h {
 				continue next

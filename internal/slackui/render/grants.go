@@ -6,6 +6,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -67,15 +68,15 @@ func grantBlock(id string, l GrantLine, redact func(string) string) *slack.Secti
 	if l.Link != "" {
 		from = " in " + linkTo(l.Link, "this thread")
 	}
-	what := "exactly the call of " + codeWithin(o.redact(g.ToolName), 100) + " that was approved" + from
+	what := "exactly the call of " + mrkdwn.CodeWithin(o.redact(g.ToolName), 100) + " that was approved" + from
 	revoked := "exactly that call of " + g.ToolName
 	if g.Pattern != "" {
-		what, revoked = codeWithin(pattern, most), g.Pattern
-		if what != code(pattern) {
+		what, revoked = mrkdwn.CodeWithin(pattern, most), g.Pattern
+		if what != mrkdwn.Code(pattern) {
 			what += " (the pattern has " + count(runes(pattern)) + " characters)"
 		}
 		if !strings.HasPrefix(g.Pattern, g.ToolName) {
-			what += " for " + codeWithin(o.redact(g.ToolName), 100)
+			what += " for " + mrkdwn.CodeWithin(o.redact(g.ToolName), 100)
 		}
 	}
 	where := ""
@@ -86,7 +87,7 @@ func grantBlock(id string, l GrantLine, redact func(string) string) *slack.Secti
 		where = "in " + linkTo(l.Link, "its thread")
 	case store.GrantChannel:
 		where = "in its channel"
-		if isSlackID(g.ChannelID) {
+		if mrkdwn.IsID(g.ChannelID) {
 			where = "in <#" + g.ChannelID + ">"
 		}
 	case store.GrantProject:
@@ -95,7 +96,7 @@ func grantBlock(id string, l GrantLine, redact func(string) string) *slack.Secti
 	if where != "" && g.Scope != store.GrantProject {
 		where += ","
 	}
-	where = joinNonEmpty(" ", where, "project "+codeWithin(o.redact(g.Project), 100))
+	where = joinNonEmpty(" ", where, "project "+mrkdwn.CodeWithin(o.redact(g.Project), 100))
 	made := ""
 	if g.CreatedBy != "" {
 		made = "by " + mentionAny(g.CreatedBy)
@@ -129,7 +130,7 @@ func grantBlock(id string, l GrantLine, redact func(string) string) *slack.Secti
 		revoke := button(ActionRevoke, strconv.FormatInt(g.ID, 10), "Revoke", slack.StyleDanger)
 		revoke.Confirm = slack.NewConfirmationBlockObject(
 			plain("Revoke this rule?", confirmTitle),
-			plain("From now on this is asked about again: "+clip(oneLine(visibleText(o.redact(revoked))), 150)+
+			plain("From now on this is asked about again: "+mrkdwn.Clip(mrkdwn.OneLine(mrkdwn.Visible(o.redact(revoked))), 150)+
 				". What it has allowed stays allowed.", confirmText),
 			plain("Revoke", confirmButton), plain("Keep", confirmButton)).WithStyle(slack.StyleDanger)
 		b.Accessory = slack.NewAccessory(revoke)

@@ -12,6 +12,8 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
 )
 
@@ -79,7 +81,7 @@ func TestGrantModalShowsEachRuleWhole(t *testing.T) {
 			t.Errorf("rule %d is not there", i+1)
 		}
 		for _, want := range []string{o.Pattern, strings.TrimSpace(o.Sentence)} {
-			want = strings.ReplaceAll(render.Visible(want), "@here", "@\u200bhere")
+			want = strings.ReplaceAll(mrkdwn.Visible(want), "@here", "@\u200bhere")
 			plain := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(got)
 			if len(want) < 8000 && !strings.Contains(plain, want) && !strings.Contains(got, want) {
 				t.Errorf("rule %d is not shown whole: %q", i+1, want)
@@ -177,7 +179,7 @@ func TestConfirmModal(t *testing.T) {
 	danger.Risks = []string{"runs as root", "deletes"}
 	danger.Terms = store.Terms{Rule: "Bash(sudo *)", Because: "root", Dangerous: true, Quorum: 2}
 	for name, a := range map[string]store.Approval{
-		"confirm": danger, "confirm hard": worst(1, hostile), "confirm long": ask("Write", `{"file_path":"/x","content":`+quoted(longText(150_000)+"THE END")+`}`),
+		"confirm": danger, "confirm hard": worst(1, hostile), "confirm long": ask("Write", `{"file_path":"/x","content":`+quoted(mrkdwntest.Prose(150_000)+"THE END")+`}`),
 	} {
 		v := render.ConfirmModal(a, render.Options{})
 		if name == "confirm" {
@@ -188,7 +190,7 @@ func TestConfirmModal(t *testing.T) {
 		}
 		j.modal(t, v)
 	}
-	content := longText(150_000)
+	content := mrkdwntest.Prose(150_000)
 	v := render.ConfirmModal(ask("Odd", `{"content":`+quoted(content)+`}`), render.Options{})
 	got := texts(v.Blocks.BlockSet)
 	left := number(between(got, "⚠️ … *", " more characters*"))

@@ -7,6 +7,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/report"
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -63,7 +64,7 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 
 	if h.Refused != "" {
 		header("Deckhand")
-		add(section("", escape(clip(h.Refused, 2000))))
+		add(section("", mrkdwn.Escape(mrkdwn.Clip(h.Refused, 2000))))
 		return v
 	}
 	if len(h.Waiting) > 0 {
@@ -81,30 +82,30 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 		header("What the team spent")
 		addSpends(add, h.Team)
 		if h.Projects != nil && len(h.Projects.Lines) > 0 {
-			add(section("", "*Projects, this month against "+escape(h.Projects.Previous.Name)+"*\n"+projectsText(*h.Projects)))
+			add(section("", "*Projects, this month against "+mrkdwn.Escape(h.Projects.Previous.Name)+"*\n"+projectsText(*h.Projects)))
 		}
 	}
-	add(contextBlock("", joinNonEmpty(" ", escape(strings.Join(h.TeamNotes, " ")), listPriceNote, "Write "+code("costs")+" for more.")))
+	add(contextBlock("", joinNonEmpty(" ", mrkdwn.Escape(strings.Join(h.TeamNotes, " ")), listPriceNote, "Write "+mrkdwn.Code("costs")+" for more.")))
 
 	header("Live threads")
 	if len(h.Threads) == 0 {
 		hint := "None right now."
-		if isSlackID(h.BotUser) {
-			hint += " Mention " + mention(h.BotUser) + " in a channel to begin one."
+		if mrkdwn.IsID(h.BotUser) {
+			hint += " Mention " + mrkdwn.Mention(h.BotUser) + " in a channel to begin one."
 		}
 		add(section("", hint))
 	}
 	for _, t := range h.Threads[:min(len(h.Threads), homeMax)] {
 		text := "*" + linkTo(t.Permalink, t.Project) + "*"
-		if isSlackID(t.Channel) {
+		if mrkdwn.IsID(t.Channel) {
 			text += " in <#" + t.Channel + ">"
 		}
 		parts := []string{text}
 		if t.State != "" {
-			parts = append(parts, escape(clip(t.State, 100)))
+			parts = append(parts, mrkdwn.Escape(mrkdwn.Clip(t.State, 100)))
 		}
 		if t.StartedBy != "" {
-			parts = append(parts, "by "+mention(t.StartedBy))
+			parts = append(parts, "by "+mrkdwn.Mention(t.StartedBy))
 		}
 		parts = append(parts, roughUSD(t.MicroUSD))
 		add(section("", strings.Join(parts, " · ")))
@@ -130,7 +131,7 @@ func (w HomeApproval) text(redact func(string) string) string {
 	a := w.Approval
 	c := card{a: a, o: Options{Redact: redact}}
 	where := "its thread"
-	if isSlackID(a.Thread.ChannelID) {
+	if mrkdwn.IsID(a.Thread.ChannelID) {
 		where = "<#" + a.Thread.ChannelID + ">"
 	}
 	open := ""
@@ -161,8 +162,5 @@ func linkTo(permalink, label string) string {
 	if label == "" {
 		label = "a thread"
 	}
-	if !strings.HasPrefix(permalink, "https://") && !strings.HasPrefix(permalink, "http://") {
-		return escape(clip(label, 100))
-	}
-	return "<" + linkEscaper.Replace(permalink) + "|" + strings.ReplaceAll(escape(clip(label, 100)), "|", "¦") + ">"
+	return mrkdwn.Link(permalink, mrkdwn.Clip(label, 100))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -113,7 +114,7 @@ func (s *fieldSet) rest() []field {
 func (f field) line(o Options) string {
 	value := o.redact(compact(f.raw)) // as a whole, before it is cut
 	if n := runes(value); n > 120 {
-		value = prefix(value, 100)
+		value = mrkdwn.Prefix(value, 100)
 		value += " … " + count(n-runes(value)) + " more characters"
 	}
 	return o.redact(f.key) + ": " + value

@@ -3,6 +3,8 @@ package render
 import (
 	"slices"
 	"unicode/utf8"
+
+	"deckhand/internal/slackui/render/mrkdwn"
 )
 
 // sheet is what stands on one page.
@@ -33,8 +35,8 @@ func layout(segments []segment) (sheets []sheet, cut bool) {
 				page.segments = append(page.segments, s)
 				used += cost
 				goto placed
-			case s.text != "" && room >= 1000+lookahead:
-				head, tail := cutMarkdown(s.text, room-lookahead)
+			case s.text != "" && room >= 1000+mrkdwn.Lookahead:
+				head, tail := mrkdwn.Cut(s.text, room-mrkdwn.Lookahead)
 				page.segments = append(page.segments, segment{text: head})
 				s = segment{text: tail}
 			}
@@ -70,7 +72,7 @@ func ending(rest []segment) sheet {
 			used += cost
 		case s.text == "":
 		case left == 0 && room-used >= 1000 && len(kept) < pageBlocks:
-			tail := markdownTail(s.text, room-used)
+			tail := mrkdwn.Tail(s.text, room-used)
 			kept = append(kept, segment{text: tail})
 			left = max(1, utf8.RuneCountInString(s.text)-utf8.RuneCountInString(tail))
 		default:

@@ -32,7 +32,4 @@ const (
 	pageBlocks = 40
 	// pagesMax is how many messages a turn may fill before the rest goes into a file.
 	pagesMax = 4
-	// lookahead is how much text must follow a place before it can be told for
-	// good how what stands before it is rendered.
-	lookahead = 600
 )

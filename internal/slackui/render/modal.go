@@ -8,6 +8,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -83,8 +84,8 @@ func ApprovalInput(a store.Approval, page int, o Options) slack.ModalViewRequest
 		where = "Page " + count(page+1) + " of " + count(pages) + ": characters " + count(before+1) + "–" + count(before+here) +
 			" of " + count(total) + "; " + count(total-before-here) + " follow."
 	}
-	add(section(id(), "*"+escape(a.ToolName)+"* · "+where))
-	if w := deceits.warnings(); len(w) > 0 {
+	add(section(id(), "*"+mrkdwn.Escape(a.ToolName)+"* · "+where))
+	if w := deceits.Warnings(); len(w) > 0 {
 		add(section(id(), "⚠️ "+strings.Join(escapeAll(w), "\n⚠️ ")))
 	}
 	for _, c := range chunks[first:last] {
@@ -120,19 +121,19 @@ type chunk struct {
 
 // inputChunksOf cuts an input into pieces. Texts are shown as they are, everything
 // else as JSON.
-func inputChunksOf(a store.Approval, o Options) ([]chunk, deceit) {
+func inputChunksOf(a store.Approval, o Options) ([]chunk, mrkdwn.Deceit) {
 	var out []chunk
-	var found deceit
+	var found mrkdwn.Deceit
 	add := func(label, s string) {
 		s = o.redact(s)
-		_, d := visible(s)
+		_, d := mrkdwn.Reveal(s)
 		found |= d
 		for first := true; first || s != ""; first = false {
 			head := visiblePrefix(s, inputChunk)
 			if i := strings.LastIndexByte(head, '\n'); i > len(head)/2 && len(head) < len(s) {
 				head = head[:i+1]
 			}
-			out = append(out, chunk{label, visibleText(head), utf8.RuneCountInString(head)})
+			out = append(out, chunk{label, mrkdwn.Visible(head), utf8.RuneCountInString(head)})
 			s, label = s[len(head):], ""
 		}
 	}
@@ -142,7 +143,7 @@ func inputChunksOf(a store.Approval, o Options) ([]chunk, deceit) {
 		return out, found
 	}
 	for _, f := range all {
-		label := code(clip(f.key, 200))
+		label := mrkdwn.Code(mrkdwn.Clip(f.key, 200))
 		if label == "" {
 			label = "(no name)"
 		}

@@ -1,6 +1,10 @@
 package render
 
-import "github.com/slack-go/slack"
+import (
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/render/mrkdwn"
+)
 
 // planMax is how much of a plan its card shows, and more than of anything else.
 const planMax = 7000
@@ -13,18 +17,18 @@ func (c *card) plan() {
 		c.tool()
 		return
 	}
-	text = printable(c.o.redact(text))
-	shown, left := cleanMarkdown(text), 0
-	for room := c.room; width(shown) > c.room; room -= room / 8 {
+	text = mrkdwn.Printable(c.o.redact(text))
+	shown, left := mrkdwn.Clean(text), 0
+	for room := c.room; mrkdwn.Width(shown) > c.room; room -= room / 8 {
 		if room < 1000 { // nothing that could be cut well
 			c.tool()
 			return
 		}
 		// Cleaning makes a text longer, and what is left out is counted in the
 		// model's own characters.
-		c := placeToCut(text, room)
-		shown = cleanMarkdown(text[:c.at] + c.closing)
-		left = runes(text[c.at:])
+		c := mrkdwn.PlaceToCut(text, room)
+		shown = mrkdwn.Clean(text[:c.At] + c.Closing)
+		left = runes(text[c.At:])
 	}
 	c.section(joinNonEmpty("\n", "*Deckhand has a plan*", c.risks()))
 	c.add(slack.NewMarkdownBlock(c.id(), shown))
@@ -32,7 +36,7 @@ func (c *card) plan() {
 		c.section("⚠️ … *" + count(left) + " more characters* are left out here: *View all* shows them.")
 	}
 	c.provenance()
-	c.end("Deckhand has a plan:\n"+Mrkdwn(prefix(text, 1500)), nil, c.planButtons())
+	c.end("Deckhand has a plan:\n"+mrkdwn.Convert(mrkdwn.Prefix(text, 1500)), nil, c.planButtons())
 }
 
 func (c *card) planButtons() []slack.BlockElement {

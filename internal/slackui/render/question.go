@@ -9,6 +9,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -63,7 +64,7 @@ func (c *card) question() {
 		c.section(c.questionText(q, min(1800, each)))
 		if !c.pending() {
 			if answer, ok := given[q.Question]; ok {
-				c.context("→ " + escapeLines(c.o.redact(answer), min(1300, each)))
+				c.context("→ " + mrkdwn.EscapeLines(c.o.redact(answer), min(1300, each)))
 			}
 			continue
 		}
@@ -75,7 +76,7 @@ func (c *card) question() {
 		}
 	}
 	c.provenance()
-	c.end("Deckhand asks: "+escape(clip(c.o.redact(list[0].Question), 1500)), nil, []slack.BlockElement{
+	c.end("Deckhand asks: "+mrkdwn.Escape(mrkdwn.Clip(c.o.redact(list[0].Question), 1500)), nil, []slack.BlockElement{
 		button(ActionAnswer, c.a.ID, oneOrMany(len(list), "Send answer", "Send answers"), slack.StylePrimary),
 		button(ActionAnswerOther, c.a.ID, "Other…", ""),
 		button(ActionDeny, c.a.ID, "Skip", ""),
@@ -92,13 +93,13 @@ func oneOrMany(n int, one, many string) string {
 
 // questionText is a question in about most units, and how much does not fit.
 func (c *card) questionText(q question, most int) string {
-	whole := visibleText(c.o.redact(q.Question))
-	text := escapeLines(whole, most)
-	if text != escape(whole) {
+	whole := mrkdwn.Visible(c.o.redact(q.Question))
+	text := mrkdwn.EscapeLines(whole, most)
+	if text != mrkdwn.Escape(whole) {
 		text += "\n⚠️ … the question has *" + count(runes(whole)) + " characters*: *View all* shows them."
 	}
 	if q.Header != "" {
-		text = "*" + strings.ReplaceAll(escapeWithin(c.o.redact(q.Header), 100), "*", "") + "*\n" + text
+		text = "*" + strings.ReplaceAll(mrkdwn.EscapeWithin(c.o.redact(q.Header), 100), "*", "") + "*\n" + text
 	}
 	if q.MultiSelect {
 		text += "\n_Choose any number._"
@@ -110,12 +111,12 @@ func (c *card) questionText(q question, most int) string {
 func (c *card) options(q question) slack.BlockElement {
 	var list []*slack.OptionBlockObject
 	for i, option := range q.Options[:min(len(q.Options), optionsMax)] {
-		label := oneLine(c.o.redact(option.Label))
+		label := mrkdwn.OneLine(c.o.redact(option.Label))
 		if label == "" {
 			label = "(no label)"
 		}
 		var description *slack.TextBlockObject
-		if d := oneLine(c.o.redact(option.Description)); d != "" {
+		if d := mrkdwn.OneLine(c.o.redact(option.Description)); d != "" {
 			description = plain(d, optionMax)
 		}
 		// The value is the option's place: labels may be longer than a value or
@@ -148,7 +149,7 @@ type AnswerError struct{ Sentence string }
 func (e *AnswerError) Error() string { return e.Sentence }
 
 func answerError(format string, q question) error {
-	return &AnswerError{fmt.Sprintf(format, clip(oneLine(q.Question), 200))}
+	return &AnswerError{fmt.Sprintf(format, mrkdwn.Clip(mrkdwn.OneLine(q.Question), 200))}
 }
 
 // Answers builds the input that answers a question's card or its modal: the

@@ -142,6 +142,12 @@ const (
 	beginsOther
 )
 
+func isAlnum(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+func isWord(c byte) bool { return isAlnum(c) || c == '_' }
+
 // Redact returns s with each secret replaced by "[redacted]". It must see a text
 // as a whole: a secret that is split over two calls is not found.
 func (r *Redactor) Redact(s string) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 )
 
 // The tokens are put together here so that nobody's scanner takes them for real.
@@ -79,7 +80,7 @@ func FuzzRedact(f *testing.F) {
 func BenchmarkRedact(b *testing.B) {
 	r := render.NewRedactor(known, ourSecret, botToken, appToken, apiKey)
 	for name, text := range map[string]string{
-		"prose":       longText(20_000),
+		"prose":       mrkdwntest.Prose(20_000),
 		"adversarial": strings.Repeat("-eyJ", 5000),
 		"colons":      strings.Repeat("a://", 5000),
 		"keys":        strings.Repeat("-----BEGIN X", 1700),

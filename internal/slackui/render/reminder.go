@@ -1,6 +1,9 @@
 package render
 
-import "deckhand/internal/store"
+import (
+	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store"
+)
 
 // ReminderView is a message to people that a request waits for them.
 type ReminderView struct {
@@ -50,5 +53,5 @@ func Reminder(v ReminderView) Page {
 	text := joinNonEmpty("\n", lines...)
 	c.section(text)
 	c.context(c.origin(100), c.deciders(), joinNonEmpty(" · ", since, c.deadline()))
-	return Page{Text: clipEscaped(text+"\n"+joinNonEmpty(" · ", since, c.deadline()), fallbackMax), Blocks: c.blocks}
+	return Page{Text: mrkdwn.ClipEscaped(text+"\n"+joinNonEmpty(" · ", since, c.deadline()), fallbackMax), Blocks: c.blocks}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -63,7 +64,7 @@ func (c *card) rows(list []store.Approval) Page {
 		c.drawRows(all, lines, pending[:shown], pending[shown:], shared, roomy)
 		switch {
 		case c.fits() || shown <= 1 && !roomy:
-			return Page{Text: clipEscaped(rowsText(all, pending, shown), fallbackMax), Blocks: c.blocks}
+			return Page{Text: mrkdwn.ClipEscaped(rowsText(all, pending, shown), fallbackMax), Blocks: c.blocks}
 		case roomy:
 			roomy = false
 		default:
@@ -129,14 +130,14 @@ func (c *card) prepare(r *row, withOrigin bool) {
 	}
 	r.footnotes = joinNonEmpty("\n", in.said(r.subject, 120), in.details(r.subject, 300), origin, in.grounds(90),
 		joinNonEmpty(" · ", in.deciders(), in.deadline(), in.secondWay()))
-	r.fixed = width(r.headline) + width(r.footnotes) + blockWidth(slack.NewActionBlock("", slices.Concat(r.run, r.others)...)) + 80
+	r.fixed = mrkdwn.Width(r.headline) + mrkdwn.Width(r.footnotes) + blockWidth(slack.NewActionBlock("", slices.Concat(r.run, r.others)...)) + 80
 }
 
 // plainSubject is a text as a call without an object.
 func (c *card) plainSubject(text string) subject {
 	s := subject{raw: c.o.redact(text)}
-	whole, found := visible(s.raw)
-	s.whole, s.cautions = whole, found.warnings()
+	whole, found := mrkdwn.Reveal(s.raw)
+	s.whole, s.cautions = whole, found.Warnings()
 	if s.raw != text {
 		s.cautions = append(s.cautions, "Secrets in it are shown as "+redacted+".")
 	}
@@ -178,17 +179,17 @@ func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared s
 		last = waiting(wait)
 	}
 
-	used := width(last)
+	used := mrkdwn.Width(last)
 	for _, b := range c.blocks {
 		used += blockWidth(b)
 	}
 	for _, l := range lines {
-		used += width(l) + 1
+		used += mrkdwn.Width(l) + 1
 	}
 	needs := make([]int, len(shown))
 	for i, r := range shown {
 		used += r.fixed
-		needs[i] = width(r.subject.whole)
+		needs[i] = mrkdwn.Width(r.subject.whole)
 	}
 	room := max(rowLeast, min(preMax, share(messageText-used, needs)))
 
@@ -196,8 +197,8 @@ func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared s
 	flush := func() {
 		for len(gathered) > 0 {
 			n, units := 0, 0
-			for n < len(gathered) && (n == 0 || units+width(gathered[n])+1 <= lineBlock) {
-				units += width(gathered[n]) + 1
+			for n < len(gathered) && (n == 0 || units+mrkdwn.Width(gathered[n])+1 <= lineBlock) {
+				units += mrkdwn.Width(gathered[n]) + 1
 				n++
 			}
 			c.section(strings.Join(gathered[:n], "\n"))
@@ -272,7 +273,7 @@ func (c *card) name(a store.Approval) (verb, object string) {
 
 // brief names the request in mrkdwn, its object in at most about most units.
 func (r *row) brief(most int) string {
-	object := codeWithin(r.object, most)
+	object := mrkdwn.CodeWithin(r.object, most)
 	switch {
 	case r.a.Kind == store.ApprovalQuestion:
 		object = "a question"
@@ -303,7 +304,7 @@ func (c *card) lines(list []row, room int) []string {
 				continue
 			}
 			out[i] = c.line(&list[i], terse)
-			total += width(out[i]) + 1
+			total += mrkdwn.Width(out[i]) + 1
 		}
 		if total <= room {
 			return out
@@ -320,7 +321,7 @@ func (c *card) lines(list []row, room int) []string {
 		if line == "" {
 			continue
 		}
-		if room -= width(line) + 1; room >= 0 {
+		if room -= mrkdwn.Width(line) + 1; room >= 0 {
 			continue
 		}
 		counted[list[i].a.Status]++
@@ -354,11 +355,11 @@ func (c *card) line(r *row, terse bool) string {
 				by = " by " + mentionAny(r.a.DecidedBy)
 			}
 		}
-		return head + capital(r.brief(30)) + " · " + escapeWithin(statusWord(r.a), 30) + by
+		return head + capital(r.brief(30)) + " · " + mrkdwn.EscapeWithin(statusWord(r.a), 30) + by
 	}
 	line := head + capital(r.brief(80)) + " · " + in.outcome()
 	if r.a.Reason != "" {
-		line += "\n> " + escapeWithin(c.o.redact(oneLine(r.a.Reason)), 150)
+		line += "\n> " + mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(r.a.Reason)), 150)
 	}
 	return line
 }
@@ -392,11 +393,11 @@ func rowsText(list []row, pending []*row, shown int) string {
 		case i >= shown:
 			line += " (waits)"
 		case r.a.Kind == store.ApprovalQuestion:
-			line += " (" + code("deny "+Code(r.a)) + " to skip)"
+			line += " (" + mrkdwn.Code("deny "+Code(r.a)) + " to skip)"
 		default:
-			line += " (" + code(approveWords(r.a)) + ")"
+			line += " (" + mrkdwn.Code(approveWords(r.a)) + ")"
 		}
-		if room -= width(line); room < 0 {
+		if room -= mrkdwn.Width(line); room < 0 {
 			text.WriteString("\n… and " + count(len(pending)-i) + " more")
 			break
 		}

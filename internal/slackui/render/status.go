@@ -6,6 +6,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/slackui/render/mrkdwn"
 )
 
 // todos is the model's list of work, while something is left of it. It may be left
@@ -32,7 +33,7 @@ func (v *view) todos() string {
 		b.WriteString("☑ " + plural(first, "earlier step", "earlier steps") + "\n")
 	}
 	for _, todo := range list[first:min(len(list), first+most)] {
-		text := escape(clip(oneLine(v.o.redact(todo.Text)), 120))
+		text := mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(v.o.redact(todo.Text)), 120))
 		switch todo.State {
 		case "completed":
 			b.WriteString("☑ ~" + strings.ReplaceAll(text, "~", "") + "~\n")
@@ -59,7 +60,7 @@ func (v *view) status() string {
 	case v.t.Waiting > 1:
 		return "✋ Waiting for " + count(v.t.Waiting) + " approvals"
 	case v.t.Content.Status != "":
-		return "⏳ " + escape(clip(oneLine(v.o.redact(v.t.Content.Status)), 200))
+		return "⏳ " + mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(v.o.redact(v.t.Content.Status)), 200))
 	}
 	if items := v.t.Content.Items; len(items) > 0 {
 		if it := &items[len(items)-1]; it.Kind == claude.ItemThinking && !it.Final {
@@ -77,7 +78,7 @@ func (v *view) footer() string {
 	case agent.TurnInterrupted:
 		stopped := "⏹️ Stopped"
 		if t.StoppedBy != "" {
-			stopped += " by " + mention(t.StoppedBy)
+			stopped += " by " + mrkdwn.Mention(t.StoppedBy)
 		}
 		parts = append(parts, stopped)
 	case agent.TurnFailed:
@@ -98,7 +99,7 @@ func (v *view) footer() string {
 		parts = append(parts, roughUSD(t.CostMicroUSD))
 	}
 	if t.Content.Model != "" {
-		parts = append(parts, escape(clip(ModelName(t.Content.Model), 60)))
+		parts = append(parts, mrkdwn.Escape(mrkdwn.Clip(ModelName(t.Content.Model), 60)))
 	}
 	return strings.Join(parts, " · ")
 }

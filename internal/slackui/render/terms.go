@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -23,10 +24,10 @@ func (c *card) origin(most int) string {
 		parts = append(parts, "asked by "+mentionAny(c.a.RequestedBy))
 	}
 	if c.a.Project != "" {
-		parts = append(parts, "project "+codeWithin(c.o.redact(c.a.Project), min(most, 100)))
+		parts = append(parts, "project "+mrkdwn.CodeWithin(c.o.redact(c.a.Project), min(most, 100)))
 	}
 	if c.a.Workspace != "" {
-		parts = append(parts, "in "+codeWithin(c.o.redact(c.a.Workspace), most))
+		parts = append(parts, "in "+mrkdwn.CodeWithin(c.o.redact(c.a.Workspace), most))
 	}
 	return strings.Join(parts, " · ")
 }
@@ -36,15 +37,15 @@ func (c *card) origin(most int) string {
 func (c *card) grounds(most int) string {
 	var parts []string
 	t := c.a.Terms
-	because := escapeWithin(c.o.redact(oneLine(t.Because)), most)
+	because := mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(t.Because)), most)
 	switch {
 	case t.Rule != "":
-		parts = append(parts, joinNonEmpty(": ", "rule "+codeWithin(c.o.redact(t.Rule), most), because))
+		parts = append(parts, joinNonEmpty(": ", "rule "+mrkdwn.CodeWithin(c.o.redact(t.Rule), most), because))
 	case because != "":
 		parts = append(parts, because)
 	}
 	if c.a.DecisionReason != "" {
-		parts = append(parts, "Claude Code says: "+escapeWithin(c.o.redact(oneLine(c.a.DecisionReason)), most))
+		parts = append(parts, "Claude Code says: "+mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(c.a.DecisionReason)), most))
 	}
 	return strings.Join(parts, " · ")
 }
@@ -94,9 +95,9 @@ func (c *card) deadline() string {
 // secondWay says how to decide where buttons do not work.
 func (c *card) secondWay() string {
 	if c.a.Kind == store.ApprovalQuestion {
-		return "or reply " + code("deny "+Code(c.a)) + " to skip"
+		return "or reply " + mrkdwn.Code("deny "+Code(c.a)) + " to skip"
 	}
-	return "or reply " + code(approveWords(c.a))
+	return "or reply " + mrkdwn.Code(approveWords(c.a))
 }
 
 // allowers are the people who have approved, in the order in which they did.
@@ -128,13 +129,13 @@ func mentions(ids []string, sep string) string {
 
 // mentionAny is mention for users and user groups.
 func mentionAny(id string) string {
-	if strings.HasPrefix(id, "S") && isSlackID(id) {
+	if strings.HasPrefix(id, "S") && mrkdwn.IsID(id) {
 		return "<!subteam^" + id + ">"
 	}
-	if !isSlackID(id) {
-		return escapeWithin(id, 40)
+	if !mrkdwn.IsID(id) {
+		return mrkdwn.EscapeWithin(id, 40)
 	}
-	return mention(id)
+	return mrkdwn.Mention(id)
 }
 
 // joinAnd joins people as in a sentence.

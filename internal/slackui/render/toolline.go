@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/slackui/render/mrkdwn"
 )
 
 const (
@@ -125,9 +126,9 @@ next:
 			s += " …"
 		case i > 4:
 		case i == 0:
-			s += ": " + escape(clip(toolName(t.name), 30)) + " ×" + strconv.Itoa(t.n)
+			s += ": " + mrkdwn.Escape(mrkdwn.Clip(toolName(t.name), 30)) + " ×" + strconv.Itoa(t.n)
 		default:
-			s += ", " + escape(clip(toolName(t.name), 30)) + " ×" + strconv.Itoa(t.n)
+			s += ", " + mrkdwn.Escape(mrkdwn.Clip(toolName(t.name), 30)) + " ×" + strconv.Itoa(t.n)
 		}
 	}
 	if failed > 0 {
@@ -164,7 +165,7 @@ func (v *view) line(it *claude.Item, indent string) string {
 	b.WriteString(indent)
 	b.WriteString(icon)
 	b.WriteByte(' ')
-	b.WriteString(escape(clip(toolName(t.Name), 40)))
+	b.WriteString(mrkdwn.Escape(mrkdwn.Clip(toolName(t.Name), 40)))
 	if arg := v.argument(t); arg != "" {
 		b.WriteByte(' ')
 		b.WriteString(arg)
@@ -227,7 +228,7 @@ func (v *view) argument(t *claude.ToolUse) string {
 		s, more = s[:i], true
 	}
 	if len(s) > 4*argMax { // enough for what is shown, and for a secret in it to be seen
-		s, more = v.o.redact(prefix(s, 4*argMax)), true
+		s, more = v.o.redact(mrkdwn.Prefix(s, 4*argMax)), true
 	} else {
 		s = v.o.redact(s)
 	}
@@ -236,9 +237,9 @@ func (v *view) argument(t *claude.ToolUse) string {
 		s = relative(s, v.workspace)
 	}
 	if more {
-		s = clip(s, argMax-2) + " …"
+		s = mrkdwn.Clip(s, argMax-2) + " …"
 	}
-	return codeWithin(s, argMax)
+	return mrkdwn.CodeWithin(s, argMax)
 }
 
 // gist is what came out of a finished call, in a few words.
@@ -269,7 +270,7 @@ func (v *view) gist(t *claude.ToolUse) string {
 		return ""
 	case "Grep":
 		if first := firstLine(t.Result); strings.HasPrefix(first, "Found ") || strings.HasPrefix(first, "No ") {
-			return escape(clip(first, 40))
+			return mrkdwn.Escape(mrkdwn.Clip(first, 40))
 		}
 	case "Task", "Agent":
 		return ""
@@ -294,12 +295,12 @@ func (v *view) failure(t *claude.ToolUse) string {
 	first = strings.TrimSuffix(first, "</tool_use_error>")
 	first = strings.TrimPrefix(first, "Error: ")
 	if rest, ok := strings.CutPrefix(first, "Exit code "); ok && len(rest) <= 3 {
-		return "exit " + escape(rest)
+		return "exit " + mrkdwn.Escape(rest)
 	}
 	if first == "" {
 		return "failed"
 	}
-	return escape(clip(visibleText(v.o.redact(clip(first, 200))), 40))
+	return mrkdwn.Escape(mrkdwn.Clip(mrkdwn.Visible(v.o.redact(mrkdwn.Clip(first, 200))), 40))
 }
 
 func firstLine(s string) string {

@@ -9,6 +9,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/slackui/render/mrkdwn"
 )
 
 // view is a turn being rendered.
@@ -75,9 +76,9 @@ func (s segment) cost() int {
 	case s.run != nil:
 		return s.run.cost()
 	case s.line != "":
-		return width(s.line)
+		return mrkdwn.Width(s.line)
 	}
-	return width(s.text)
+	return mrkdwn.Width(s.text)
 }
 
 // segments puts the turn's items in order. What subagents do stands in the line of
@@ -136,21 +137,20 @@ func (v *view) words(it *claude.Item) segment {
 	}
 	switch it.Kind {
 	case claude.ItemText:
-		return segment{text: strings.TrimSpace(cleanMarkdown(v.o.redact(text)))}
+		return segment{text: strings.TrimSpace(mrkdwn.Clean(v.o.redact(text)))}
 	case claude.ItemThinking:
 		text = strings.TrimSpace(text)
 		if !v.o.ShowThinking || text == "" {
 			return segment{}
 		}
-		quoted := "> 💭 " + strings.ReplaceAll(printable(v.o.redact(text)), "\n", "\n> ")
-		return segment{text: cleanMarkdown(quoted)}
+		quoted := "> 💭 " + strings.ReplaceAll(mrkdwn.Printable(v.o.redact(text)), "\n", "\n> ")
+		return segment{text: mrkdwn.Clean(quoted)}
 	case claude.ItemCommandOutput:
-		text = strings.Trim(printable(v.o.redact(text)), "\n")
+		text = strings.Trim(mrkdwn.Printable(v.o.redact(text)), "\n")
 		if text == "" {
 			return segment{}
 		}
-		fence := fenceFor(text)
-		return segment{text: cleanMarkdown(fence + "\n" + text + "\n" + fence)}
+		return segment{text: mrkdwn.Clean(mrkdwn.CodeBlock(text))}
 	case claude.ItemImage:
 		return segment{line: "🖼️ _an image_"}
 	case claude.ItemNotice:
@@ -158,25 +158,12 @@ func (v *view) words(it *claude.Item) segment {
 		if it.Error {
 			icon = "⚠️ "
 		}
-		if text = oneLine(visibleText(v.o.redact(text))); text != "" {
-			return segment{line: icon + escape(clip(text, 300))}
+		if text = mrkdwn.OneLine(mrkdwn.Visible(v.o.redact(text))); text != "" {
+			return segment{line: icon + mrkdwn.Escape(mrkdwn.Clip(text, 300))}
 		}
 	case claude.ItemToolUse:
 	}
 	return segment{}
-}
-
-// fenceFor is a fence that nothing in text closes.
-func fenceFor(text string) string {
-	n := 3
-	for i := 0; i < len(text); i++ {
-		if text[i] == '`' {
-			run := runLength(text[i:])
-			n = max(n, run+1)
-			i += run
-		}
-	}
-	return strings.Repeat("`", n)
 }
 
 // hasNews reports whether there is something to say before there is any text. A
@@ -228,7 +215,7 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 		blocks = append(blocks, section(id("todos"), todos))
 	}
 	if v.ended && v.t.Problem != "" {
-		blocks = append(blocks, section(id("problem"), escape(clip(v.o.redact(v.t.Problem), 1000))))
+		blocks = append(blocks, section(id("problem"), mrkdwn.Escape(mrkdwn.Clip(v.o.redact(v.t.Problem), 1000))))
 	}
 	status := v.status()
 	blocks = append(blocks, contextBlock(id("status"), status))
@@ -245,12 +232,12 @@ const excerptMax = 1500
 // excerpt is a page in mrkdwn, for notifications and where blocks are not shown.
 func (v *view) excerpt(text, status string) string {
 	text = strings.TrimSpace(text)
-	if width(text) > excerptMax {
-		text = prefix(text, excerptMax) + "…"
+	if mrkdwn.Width(text) > excerptMax {
+		text = mrkdwn.Prefix(text, excerptMax) + "…"
 	}
-	out := Mrkdwn(text)
+	out := mrkdwn.Convert(text)
 	if v.ended && v.t.Problem != "" && status != "" {
-		out += "\n" + escape(clip(v.o.redact(v.t.Problem), 500))
+		out += "\n" + mrkdwn.Escape(mrkdwn.Clip(v.o.redact(v.t.Problem), 500))
 	}
 	if status != "" {
 		out += "\n" + status
@@ -259,5 +246,5 @@ func (v *view) excerpt(text, status string) string {
 	if out == "" {
 		out = "…"
 	}
-	return clipEscaped(out, fallbackMax)
+	return mrkdwn.ClipEscaped(out, fallbackMax)
 }

@@ -12,6 +12,7 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
 )
 
@@ -193,32 +194,15 @@ func markdownOf(p render.Page) string {
 	return b.String()
 }
 
-// longText is made of paragraphs, code, lists and tables.
-func longText(n int) string {
-	var b strings.Builder
-	for i := 0; b.Len() < n; i++ {
-		fmt.Fprintf(&b, "## Part %d\n\nHere is a paragraph with some words in it, so that it fills a line or two; it mentions `code%d` and **bold** things, ünïcödé and 漢字.\n\n", i, i)
-		switch i % 4 {
-		case 0:
-			fmt.Fprintf(&b, "```go\nfunc f%d() {\n\treturn\n}\n```\n\n", i)
-		case 1:
-			b.WriteString("- one\n- two\n  - three\n\n")
-		case 2:
-			b.WriteString("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\n")
-		}
-	}
-	return b.String()
-}
-
 // TestPagesGrowAtTheEndOnly streams long turns in small steps: what stands on a
 // page that is not the last stays as it is.
 func TestPagesGrowAtTheEndOnly(t *testing.T) {
 	t.Parallel()
-	long := longText(45_000)
+	long := mrkdwntest.Prose(45_000)
 	adversarial := strings.Repeat("`a <b> [x](y) ![i](u) <!chan", 1500)
 	for name, full := range map[string]string{
 		"prose":      long,
-		"one line":   strings.ReplaceAll(longText(20_000), "\n", " "),
+		"one line":   strings.ReplaceAll(mrkdwntest.Prose(20_000), "\n", " "),
 		"code":       "```python\n" + strings.Repeat("x = 1  # <!channel> and so on\n", 900) + "```\nafter",
 		"a table":    "| a | b |\n|---|---|\n" + strings.Repeat("| cell | another cell |\n", 900),
 		"openings":   adversarial,
@@ -338,7 +322,7 @@ func TestWhatIsOpenAtTheEdgeOfAPage(t *testing.T) {
 
 func TestLongTurnSaysWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
-	full := longText(60_000) + "\n\nTHE CONCLUSION"
+	full := mrkdwntest.Prose(60_000) + "\n\nTHE CONCLUSION"
 	turn := ended(agent.TurnDone, text(full))
 	pages := render.Turn(turn, render.Options{})
 	if len(pages) != 4 {

@@ -1,4 +1,4 @@
-package render
+package mrkdwn
 
 import (
 	"bytes"
@@ -22,12 +22,12 @@ var commonMark = goldmark.New(goldmark.WithExtensions(
 // nestingMax is how deep quotes and lists are shown as such.
 const nestingMax = 8
 
-// Mrkdwn renders CommonMark (with tables, task lists and strikethrough) in Slack's
+// Convert renders CommonMark (with tables, task lists and strikethrough) in Slack's
 // own markup, for the places that do not take markdown: modals, the Home tab,
 // cards, and the text of notifications. No mention in it is live, and links show
 // where they lead when their text says otherwise.
-func Mrkdwn(markdown string) string {
-	src := []byte(printable(markdown))
+func Convert(markdown string) string {
+	src := []byte(Printable(markdown))
 	doc := commonMark.Parse(text.NewReader(src), parser.WithContext(parser.NewContext()))
 	w := mrkdwnWriter{src: src}
 	return strings.TrimRight(w.blocks(doc, 0), "\n ")
@@ -74,7 +74,7 @@ func (w mrkdwnWriter) block(n ast.Node, depth int) string {
 		if n.HasClosure() {
 			s += string(n.ClosureLine.Value(w.src))
 		}
-		return escape(strings.TrimRight(s, "\n"))
+		return Escape(strings.TrimRight(s, "\n"))
 	case *ast.Blockquote:
 		return w.indent(w.blocks(n, depth+1), "> ", "> ", depth)
 	case *ast.List:
@@ -149,14 +149,14 @@ func (w mrkdwnWriter) inline(n ast.Node) string {
 func (w mrkdwnWriter) span(b *strings.Builder, n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Text:
-		b.WriteString(escape(w.textOf(n)))
+		b.WriteString(Escape(w.textOf(n)))
 		if n.SoftLineBreak() || n.HardLineBreak() {
 			b.WriteByte('\n')
 		}
 	case *ast.String:
-		b.WriteString(escape(string(n.Value)))
+		b.WriteString(Escape(string(n.Value)))
 	case *ast.CodeSpan:
-		b.WriteString(code(w.text(n)))
+		b.WriteString(Code(w.text(n)))
 	case *ast.Emphasis:
 		mark := "_"
 		if n.Level > 1 {
@@ -174,7 +174,7 @@ func (w mrkdwnWriter) span(b *strings.Builder, n ast.Node) {
 	case *ast.RawHTML:
 		for i := range n.Segments.Len() {
 			segment := n.Segments.At(i)
-			b.WriteString(escape(string(segment.Value(w.src))))
+			b.WriteString(Escape(string(segment.Value(w.src))))
 		}
 	case *east.TaskCheckBox:
 		if n.IsChecked {
@@ -207,7 +207,7 @@ func (w mrkdwnWriter) textOf(n *ast.Text) string {
 		}
 	}
 	upTo(len(raw))
-	return printable(b.String())
+	return Printable(b.String())
 }
 
 // text is what n reads as, without markup.
@@ -250,22 +250,30 @@ func slackLink(target, label string) string {
 	target = strings.TrimSpace(target)
 	label = strings.Join(strings.Fields(label), " ")
 	if target == "" {
-		return escape(label)
+		return Escape(label)
 	}
 	scheme, rest, _ := strings.Cut(strings.ToLower(target), ":")
 	web := (scheme == "http" || scheme == "https") && len(rest) > 2 && strings.HasPrefix(rest, "//")
 	clickable := linkable(target) && (web || scheme == "mailto" && rest != "")
 	if shown := hostOf(label); !clickable || shown != "" && shown != hostOf(strings.TrimPrefix(target, "mailto:")) {
 		if label == "" || label == target {
-			return escape(target)
+			return Escape(target)
 		}
-		return escape(label) + " (" + escape(target) + ")"
+		return Escape(label) + " (" + Escape(target) + ")"
 	}
-	href := linkEscaper.Replace(target)
 	if label == "" || label == target {
-		return "<" + href + ">"
+		return "<" + linkEscaper.Replace(target) + ">"
 	}
-	return "<" + href + "|" + strings.ReplaceAll(escape(label), "|", "¦") + ">"
+	return "<" + linkEscaper.Replace(target) + "|" + strings.ReplaceAll(Escape(label), "|", "¦") + ">"
+}
+
+// Link is a link to an address of the web, for those that come from Slack itself;
+// without one it is the label. The label may say what it likes.
+func Link(address, label string) string {
+	if !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
+		return Escape(label)
+	}
+	return "<" + linkEscaper.Replace(address) + "|" + strings.ReplaceAll(Escape(label), "|", "¦") + ">"
 }
 
 var linkEscaper = strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C", " ", "%20", "\n", "", "\t", "")

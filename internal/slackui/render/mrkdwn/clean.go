@@ -1,18 +1,37 @@
-package render
+package mrkdwn
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
-// cleanMarkdown makes a model's or a tool's CommonMark safe to show in a markdown
+// Lookahead is how many bytes of text must follow a place before it can be told for
+// good how Clean shows what stands before it.
+const Lookahead = 600
+
+// CodeBlock shows text as a code block of CommonMark, with a fence that nothing in
+// it closes. What it returns has to be cleaned as all markdown.
+func CodeBlock(text string) string {
+	n := 3
+	for i := 0; i < len(text); i++ {
+		if text[i] == '`' {
+			run := runLength(text[i:])
+			n = max(n, run+1)
+			i += run
+		}
+	}
+	fence := strings.Repeat("`", n)
+	return fence + "\n" + text + "\n" + fence
+}
+
+// Clean makes a model's or a tool's CommonMark safe to show in a markdown
 // block: no mention is live, no link pretends to lead elsewhere, no image is
 // fetched, and raw HTML is shown instead of being swallowed.
 //
-// Each line is judged by itself and by what follows within lookahead bytes, so
+// Each line is judged by itself and by what follows within Lookahead bytes, so
 // that the rendering of a growing text changes near its end only.
-func cleanMarkdown(s string) string {
-	s = printable(s)
+func Clean(s string) string {
+	s = Printable(s)
 	if !strings.ContainsAny(s, "<&@![") {
 		return s
 	}
@@ -145,7 +164,7 @@ func slackToken(s string) bool {
 		return false
 	}
 	// A link with a label of its own.
-	body := s[1:min(len(s), lookahead)]
+	body := s[1:min(len(s), Lookahead)]
 	end := strings.IndexAny(body, "> \n<")
 	if end < 0 {
 		end = len(body)
@@ -243,7 +262,7 @@ func asCode(s string) string {
 
 // closingTicks returns where in s a run of exactly n backticks begins, or -1.
 func closingTicks(s string, n int) int {
-	s = s[:min(len(s), lookahead-100)]
+	s = s[:min(len(s), Lookahead-100)]
 	for i := 0; i < len(s); {
 		j := strings.IndexByte(s[i:], '`')
 		if j < 0 {
@@ -261,7 +280,7 @@ func closingTicks(s string, n int) int {
 
 // autolink returns the length of the plain <https://…> that s begins with, or 0.
 func autolink(s string) int {
-	body := s[1:min(len(s), lookahead-100)]
+	body := s[1:min(len(s), Lookahead-100)]
 	if !strings.HasPrefix(body, "https://") && !strings.HasPrefix(body, "http://") && !strings.HasPrefix(body, "mailto:") {
 		return 0
 	}

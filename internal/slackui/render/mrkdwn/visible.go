@@ -1,4 +1,4 @@
-package render
+package mrkdwn
 
 import (
 	"strings"
@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// deceit is what could make a text read differently from what it is.
-type deceit uint8
+// Deceit is what could make a text read differently from what it is.
+type Deceit uint8
 
 const (
-	hiddenCharacters deceit = 1 << iota // invisible, or changing the order or place of others
+	hiddenCharacters Deceit = 1 << iota // invisible, or changing the order or place of others
 	mixedScripts                        // letters of two scripts that look alike, in one word
 	longBlanks                          // blank space that could push the end out of sight
 )
@@ -21,10 +21,10 @@ const (
 	blankLines = 5
 )
 
-// visible returns s with every character that cannot be seen, or that changes how
+// Reveal returns s with every character that cannot be seen, or that changes how
 // others are seen, replaced by its code point, ⟨U+202E⟩, and says what it found.
 // Line feeds and tabs stay.
-func visible(s string) (string, deceit) {
+func Reveal(s string) (string, Deceit) {
 	if isPlainASCII(s) {
 		return s, blanks(s)
 	}
@@ -48,7 +48,7 @@ func visible(s string) (string, deceit) {
 			b.WriteRune(r)
 		case r == 0xfe0f && prev > 0x2000 && !unicode.IsLetter(prev) && !unicode.IsSpace(prev):
 			b.WriteRune(r) // asks for the colourful form of the sign before it
-		case deceives(r):
+		case Deceives(r):
 			writeCodePoint(&b, r)
 			found |= hiddenCharacters
 		default:
@@ -71,15 +71,32 @@ func visible(s string) (string, deceit) {
 	return b.String(), found
 }
 
-// visibleText is visible without the findings.
-func visibleText(s string) string {
-	s, _ = visible(s)
+// Visible is Reveal without the findings.
+func Visible(s string) string {
+	s, _ = Reveal(s)
 	return s
 }
 
-// deceives reports whether r is not drawn as a sign of its own that tells it from
+// RevealBlanks shows the blanks in a name that one line of code would not: line
+// feeds, tabs, several in a row, and those at its ends.
+func RevealBlanks(s string) string {
+	if !strings.ContainsAny(s, "\n\t") && !strings.Contains(s, "  ") && strings.TrimSpace(s) == s {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		if r == '\n' || r == '\t' || r == ' ' && (i == 0 || i == len(s)-1 || s[i-1] == ' ') {
+			writeCodePoint(&b, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// Deceives reports whether r is not drawn as a sign of its own that tells it from
 // all others.
-func deceives(r rune) bool {
+func Deceives(r rune) bool {
 	switch {
 	case r < 0x20 || r == 0x7f:
 		return true
@@ -105,7 +122,7 @@ func isPlainASCII(s string) bool {
 	return true
 }
 
-func blanks(s string) deceit {
+func blanks(s string) Deceit {
 	run, lines := 0, 0
 	for i := range len(s) {
 		switch s[i] {
@@ -125,8 +142,8 @@ func blanks(s string) deceit {
 	return 0
 }
 
-// warnings says in sentences what visible found.
-func (d deceit) warnings() []string {
+// Warnings says in sentences what Reveal found.
+func (d Deceit) Warnings() []string {
 	var out []string
 	if d&hiddenCharacters != 0 {
 		out = append(out, "It has characters that are invisible or change how the rest reads. They are shown as ⟨U+202E⟩.")

@@ -1,4 +1,4 @@
-package render
+package mrkdwn
 
 import (
 	"net/url"
@@ -15,7 +15,7 @@ type link struct {
 
 // parseLink reads the inline link that s, which begins with [, begins with.
 func parseLink(s string) link {
-	s = s[:min(len(s), lookahead-100)]
+	s = s[:min(len(s), Lookahead-100)]
 	depth, end := 0, -1
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

@@ -1,4 +1,4 @@
-package render_test
+package mrkdwn_test
 
 import (
 	"strings"
@@ -6,13 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 )
 
 // see makes zero-width spaces visible.
 func see(s string) string { return strings.ReplaceAll(s, "\u200b", "␣") }
 
-func TestCleanMarkdown(t *testing.T) {
+func TestClean(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"plain *text*, a < b, 1<2 and x <= y <- z": "plain *text*, a < b, 1\\<2 and x <= y <- z",
@@ -46,35 +47,31 @@ func TestCleanMarkdown(t *testing.T) {
 		"bad \xff utf8 <@U1>":                           "bad \ufffd utf8 <␣@U1>",
 		"<":                                             `\<`,
 	} {
-		if diff := cmp.Diff(want, see(render.CleanMarkdown(in))); diff != "" {
+		if diff := cmp.Diff(want, see(mrkdwn.Clean(in))); diff != "" {
 			t.Errorf("%q: %s", in, diff)
 		}
 	}
 }
 
-func FuzzCleanMarkdown(f *testing.F) {
+func FuzzClean(f *testing.F) {
 	f.Add("<!channel> `<@U1>` ![](x) [https://a.com](https://b.com)\n```\n<#C1>\n```")
 	f.Add("\\\\\\<@U1>&lt;!here")
 	f.Add("``` <@U1>\n`<!chan`nel>`")
 	f.Fuzz(func(t *testing.T, in string) {
-		out := render.CleanMarkdown(in)
-		var p problems
-		checkMarkdown(&p, "out", out)
-		for _, problem := range p.list {
+		out := mrkdwn.Clean(in)
+		for _, problem := range mrkdwntest.Live(out) {
 			t.Errorf("%q became %q: %s", in, out, problem)
 		}
-		if cut := len(in) / 2; cut > 0 {
-			// Two pieces that are cleaned apart must be as harmless.
-			checkMarkdown(&p, "head", render.CleanMarkdown(in[:cut]))
-			checkMarkdown(&p, "tail", render.CleanMarkdown(in[cut:]))
-		}
-		for _, problem := range p.list {
-			t.Errorf("%q: %s", in, problem)
+		// Two pieces that are cleaned apart must be as harmless.
+		for _, piece := range []string{in[:len(in)/2], in[len(in)/2:]} {
+			for _, problem := range mrkdwntest.Live(mrkdwn.Clean(piece)) {
+				t.Errorf("%q: %s", piece, problem)
+			}
 		}
 	})
 }
 
-func TestMrkdwn(t *testing.T) {
+func TestConvert(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"# Head *x*\n\ntext":            "*Head _x_*\n\ntext",
@@ -100,39 +97,37 @@ func TestMrkdwn(t *testing.T) {
 		"@channel &lt;!here&gt;": "@␣channel &lt;!here&gt;",
 		"":                       "",
 	} {
-		if diff := cmp.Diff(want, see(render.Mrkdwn(in))); diff != "" {
+		if diff := cmp.Diff(want, see(mrkdwn.Convert(in))); diff != "" {
 			t.Errorf("%q: %s", in, diff)
 		}
 	}
-	table := render.Mrkdwn("| a | long head |\n|--:|---|\n| 1 | x |\n| 漢字 | `y` |\n")
+	table := mrkdwn.Convert("| a | long head |\n|--:|---|\n| 1 | x |\n| 漢字 | `y` |\n")
 	want := "```\n   a  long head\n────  ─────────\n   1  x\n漢字  y\n```"
 	if diff := cmp.Diff(want, table); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func FuzzMrkdwn(f *testing.F) {
+func FuzzConvert(f *testing.F) {
 	f.Add("# a\n- [x] **b** <!channel> [c](https://d|e) `f`\n\n| a |\n|---|\n| <@U1> |\n")
 	f.Add(strings.Repeat("> ", 500) + "x")
 	f.Fuzz(func(t *testing.T, in string) {
-		var p problems
-		checkMrkdwn(&p, "out", render.Mrkdwn(in))
-		for _, problem := range p.list {
+		for _, problem := range mrkdwntest.Foreign(mrkdwn.Convert(in)) {
 			t.Errorf("%q: %s", in, problem)
 		}
 	})
 }
 
-func TestCutMarkdown(t *testing.T) {
+func TestCut(t *testing.T) {
 	t.Parallel()
-	paragraphs := longText(4000)
-	head, tail := render.CutMarkdown(paragraphs, 2000)
-	if head+tail != paragraphs || !strings.HasSuffix(head, "\n\n") || units(head) < 1000 || units(head) > 2000 {
-		t.Errorf("paragraphs: head of %d ends %q", units(head), head[len(head)-20:])
+	paragraphs := mrkdwntest.Prose(4000)
+	head, tail := mrkdwn.Cut(paragraphs, 2000)
+	if head+tail != paragraphs || !strings.HasSuffix(head, "\n\n") || mrkdwntest.Units(head) < 1000 || mrkdwntest.Units(head) > 2000 {
+		t.Errorf("paragraphs: head of %d ends %q", mrkdwntest.Units(head), head[len(head)-20:])
 	}
 
 	code := "intro\n\n```go title=\"x\"\n" + strings.Repeat("x := 1\n", 400) + "```\n"
-	head, tail = render.CutMarkdown(code, 1500)
+	head, tail = mrkdwn.Cut(code, 1500)
 	if !strings.HasSuffix(head, "x := 1\n```\n") || !strings.HasPrefix(tail, "```go title=\"x\"\nx := 1\n") {
 		t.Errorf("code: head ends %q, tail begins %q", head[len(head)-20:], tail[:40])
 	}
@@ -141,7 +136,7 @@ func TestCutMarkdown(t *testing.T) {
 	}
 
 	table := "| a | b |\n|---|---|\n" + strings.Repeat("| 1 | 2 |\n", 300)
-	head, tail = render.CutMarkdown(table, 1500)
+	head, tail = mrkdwn.Cut(table, 1500)
 	if !strings.HasPrefix(tail, "| a | b |\n|---|---|\n| 1 | 2 |\n") || head+strings.TrimPrefix(tail, "| a | b |\n|---|---|\n") != table {
 		t.Errorf("table: tail begins %q", tail[:60])
 	}
@@ -149,9 +144,9 @@ func TestCutMarkdown(t *testing.T) {
 	// One long line, of characters that are made of several.
 	for _, unit := range []string{"é", "👩‍👩‍👧", "🇩🇪", "👍🏽", "漢"} {
 		line := strings.Repeat(unit, 2000)
-		head, tail = render.CutMarkdown(line, 1500)
-		if head+tail != line || units(head) > 1500 {
-			t.Errorf("%s: head of %d", unit, units(head))
+		head, tail = mrkdwn.Cut(line, 1500)
+		if head+tail != line || mrkdwntest.Units(head) > 1500 {
+			t.Errorf("%s: head of %d", unit, mrkdwntest.Units(head))
 		}
 		if unit != "🇩🇪" && !strings.HasSuffix(head, unit) {
 			t.Errorf("%s is cut: head ends %q", unit, head[len(head)-12:])
@@ -159,23 +154,29 @@ func TestCutMarkdown(t *testing.T) {
 	}
 }
 
-func FuzzCutMarkdown(f *testing.F) {
-	f.Add(longText(3000), 1000)
+func FuzzCut(f *testing.F) {
+	f.Add(mrkdwntest.Prose(3000), 1000)
 	f.Add("```"+strings.Repeat("a", 3000), 1200)
 	f.Add(strings.Repeat("|a|\n|-|\n", 500), 1000)
 	f.Fuzz(func(t *testing.T, in string, room int) {
 		in = strings.ToValidUTF8(in, "?")
-		if room < 1000 || room > 20_000 || units(in) <= room {
+		if room < 1000 || room > 20_000 || mrkdwntest.Units(in) <= room {
 			t.Skip()
 		}
-		head, tail := render.CutMarkdown(in, room)
-		if units(head) > room {
-			t.Errorf("head has %d of %d", units(head), room)
+		head, tail := mrkdwn.Cut(in, room)
+		if mrkdwntest.Units(head) > room {
+			t.Errorf("head has %d of %d", mrkdwntest.Units(head), room)
 		}
 		if len(tail) >= len(in) {
 			t.Errorf("no progress: %d of %d", len(tail), len(in))
 		}
 	})
+}
+
+// warnings are those for a text that hides something.
+func warnings(s string) []string {
+	_, found := mrkdwn.Reveal(s)
+	return found.Warnings()
 }
 
 func TestVisible(t *testing.T) {
@@ -191,7 +192,7 @@ func TestVisible(t *testing.T) {
 		"\U000e0041\u3164\ue000": "⟨U+E0041⟩⟨U+3164⟩⟨U+E000⟩",
 		"a\ufe0f\xff":            "a⟨U+FE0F⟩⟨0xFF⟩",
 	} {
-		if diff := cmp.Diff(want, render.Visible(in)); diff != "" {
+		if diff := cmp.Diff(want, mrkdwn.Visible(in)); diff != "" {
 			t.Errorf("%q: %s", in, diff)
 		}
 	}
@@ -203,30 +204,8 @@ func TestVisible(t *testing.T) {
 		"Привет мир αβγ abc":                  0,
 		"x\u202e" + strings.Repeat(" ", 60):   2,
 	} {
-		if got := render.Deceits(in); len(got) != want {
+		if got := warnings(in); len(got) != want {
 			t.Errorf("%q: warnings %q, want %d", in, got, want)
 		}
-	}
-}
-
-func TestLineDiff(t *testing.T) {
-	t.Parallel()
-	lines := func(s string) string { return strings.ReplaceAll(s, " ", "\n") }
-	for in, want := range map[[2]string]string{
-		{"a b c", "a x c"}: "  a\n- b\n+ x\n  c",
-		{"", "a b"}:        "+ a\n+ b",
-		{"a b", ""}:        "- a\n- b",
-		{"a", "a"}:         "",
-		{"1 2 3 4 5 6 7 8 9", "1 2 3 4 x 6 7 8 9"}: "⋯\n  3\n  4\n- 5\n+ x\n  6\n  7\n⋯",
-		{"a b c d", "b c d e"}:                     "- a\n  b\n  c\n  d\n+ e",
-	} {
-		got, _, _ := render.LineDiff(lines(in[0]), lines(in[1]))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q: %s", in, diff)
-		}
-	}
-	big := strings.Repeat("line\n", 5000)
-	if _, removed, added := render.LineDiff(big, strings.Repeat("other\n", 5000)); removed != 5000 || added != 5000 {
-		t.Errorf("a large diff has -%d +%d", removed, added)
 	}
 }

@@ -1,4 +1,4 @@
-package render
+package mrkdwn
 
 import (
 	"strings"
@@ -12,29 +12,30 @@ const (
 	cutParagraph            // at a blank line
 )
 
-// cut says where a text is cut, and what closes its head and opens its tail.
-type cut struct {
-	at                 int
-	closing, reopening string
+// Place is where a text is cut: At bytes from its beginning, with what closes its
+// head and opens its tail.
+type Place struct {
+	At                 int
+	Closing, Reopening string
 }
 
-// cutMarkdown cuts s, which is cleaned markdown, so that head has at most room
-// units; see placeToCut. Joined, both have all of s.
-func cutMarkdown(s string, room int) (head, tail string) {
-	c := placeToCut(s, room)
-	return s[:c.at] + c.closing, c.reopening + s[c.at:]
+// Cut cuts s, which is cleaned markdown, so that head has at most room units; see
+// PlaceToCut. Joined, both have all of s.
+func Cut(s string, room int) (head, tail string) {
+	c := PlaceToCut(s, room)
+	return s[:c.At] + c.Closing, c.Reopening + s[c.At:]
 }
 
-// placeToCut finds where to cut s so that its head has at most room units: at a
+// PlaceToCut finds where to cut s so that its head has at most room units: at a
 // paragraph's end if one is in the second half, else at a line's end, else between
 // words or characters. A code block that is cut is closed in the head and opened
 // anew in the tail, a table gets its header again.
 //
 // Where it cuts depends on the first room units only. room must be 1,000 or more,
 // and s wider than that.
-func placeToCut(s string, room int) cut {
+func PlaceToCut(s string, room int) Place {
 	const closing = 26 // kept for closing a fence
-	limit := len(prefix(s, room-closing))
+	limit := len(Prefix(s, room-closing))
 	var (
 		fence       fenceState
 		table       tableState
@@ -76,15 +77,15 @@ func placeToCut(s string, room int) cut {
 	case best.at == 0:
 		return cutLongLine(s, limit)
 	case bestFence.mark != 0:
-		return cut{best.at, bestFence.closer(), bestFence.reopener()}
+		return Place{best.at, bestFence.closer(), bestFence.reopener()}
 	case len(bestTable) < best.at/2:
-		return cut{best.at, "", bestTable}
+		return Place{best.at, "", bestTable}
 	}
-	return cut{at: best.at}
+	return Place{At: best.at}
 }
 
 // cutLongLine cuts within a line: after a blank if there is one near the limit.
-func cutLongLine(s string, limit int) cut {
+func cutLongLine(s string, limit int) Place {
 	fence := fenceState{}
 	for line := range strings.Lines(s[:limit]) {
 		fence.line(line)
@@ -97,9 +98,9 @@ func cutLongLine(s string, limit int) cut {
 		at--
 	}
 	if fence.mark != 0 {
-		return cut{at, "\n" + fence.closer(), fence.reopener()}
+		return Place{at, "\n" + fence.closer(), fence.reopener()}
 	}
-	return cut{at: at}
+	return Place{At: at}
 }
 
 // closer is the line that closes the fence.
@@ -150,10 +151,10 @@ func isDelimiterRow(line string) bool {
 	return strings.Contains(line, "-") && strings.Contains(line, "|") && strings.Trim(line, "|-: \t") == ""
 }
 
-// markdownTail returns the end of s, at most room units, beginning at a
+// Tail returns the end of s, at most room units, beginning at a
 // paragraph or a line, with its code block opened anew.
-func markdownTail(s string, room int) string {
-	if width(s) <= room {
+func Tail(s string, room int) string {
+	if Width(s) <= room {
 		return s
 	}
 	// A unit has at most three bytes (a pair four).
