@@ -104,7 +104,7 @@ func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
 		return nil, err
 	}
 	b.supervisor = agent.New(agent.Config{
-		Store: b.store, Frontend: b.app.Frontend(), Projects: c.projects(), Policy: c.policy(), Budgets: c.budgets(), Prices: c.Prices.prices(),
+		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.projects(), Policy: c.policy(), Budgets: c.budgets(), Prices: c.Prices.prices(),
 		Replica: b.replica.ID, DataDir: e.DataDir, Command: e.command(), CLIVersion: cliVersion,
 		Credentials: e.credentials(), Log: b.log.Named("agent"),
 		Limits: agent.Limits{IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive},

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,11 +17,14 @@ import (
 	"deckhand/internal/store"
 )
 
+// stopped is what the model is told of a call in a turn that is being stopped.
+const stopped = "The turn is being stopped."
+
 // newApprovalID is what a button carries: 128 random bits, nothing else.
 func newApprovalID() string { return rand.Text() }
 
-// onHook decides a tool call before it runs, by rule or by grant, or has the CLI
-// ask a person. A decision is committed before the CLI hears of it.
+// onHook decides a tool call before it runs, by rule or by grant (see grants.go), or has
+// the CLI ask a person. A decision is committed before the CLI hears of it.
 func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 	if h.Event != "PreToolUse" {
 		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookNone, ""))
@@ -31,22 +33,14 @@ func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, "No turn is running in this thread, so nobody can be asked. Wait for the next message."))
 	}
 	if w.turn.stopping() {
-		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, "The turn is being stopped."))
+		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, stopped))
 	}
 	call := w.call(h.ToolName, h.ToolInput, h.Cwd)
 	d := w.s.c.Policy.Decide(call)
-	var a store.Approval
-	var err error
-	switch d.Verdict {
-	case policy.Allow, policy.Deny:
-		a, err = w.decideByRule(ctx, h.RequestID, h.ToolUseID, call, d)
-	default:
-		var granted bool
-		if a, granted, err = w.decideByGrant(ctx, h, call, d); err == nil && !granted {
-			w.turn.cwd[h.ToolUseID] = h.Cwd
-			return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookAsk, ""))
-		}
+	if d.Verdict != policy.Allow && d.Verdict != policy.Deny {
+		return w.checkGrants(ctx, h, call, d)
 	}
+	a, err := w.decideByRule(ctx, h.RequestID, h.ToolUseID, call, d)
 	if err != nil {
 		return err
 	}
@@ -96,61 +90,12 @@ func (w *worker) decideByRule(ctx context.Context, requestID, toolUseID string, 
 	return w.s.c.Store.Ask(ctx, w.heldLease(), a)
 }
 
-// decideByGrant allows a call that the policy would ask for if somebody allowed the
-// like of it before. A grant covers what it was shown to cover, by the rules of the
-// policy, and nothing that must be asked every time.
-func (w *worker) decideByGrant(ctx context.Context, h *claude.HookCallback, c policy.Call, d policy.Decision) (a store.Approval, granted bool, err error) {
-	if !d.Grantable {
-		return a, false, nil
-	}
-	live, err := w.s.c.Store.LiveGrants(ctx, w.heldLease(), w.session.id, c.Tool, sha256.Sum256(c.Input))
-	if err != nil {
-		return a, false, err
-	}
-	for _, g := range live {
-		a = w.request(h.RequestID, h.ToolUseID, c, d)
-		if !w.covers(g, c) || !w.holds(ctx, g, a) {
-			continue
-		}
-		a.Status, a.DecidedBy, a.DecidedVia, a.GrantID = store.ApprovalAllowed, g.CreatedBy, "grant", g.ID
-		a, err = w.s.c.Store.Ask(ctx, w.heldLease(), a)
-		if errors.Is(err, store.ErrNotFound) {
-			continue // revoked in this moment
-		}
-		if err == nil {
-			w.turn.granted[h.ToolUseID] = Grant{By: g.CreatedBy, At: g.CreatedAt}
-		}
-		return a, err == nil, err
-	}
-	return a, false, nil
-}
-
-// holds reports whether the maker of a grant could decide about the request
-// themselves, now: a grant is no wider than the right that it was given by.
-func (w *worker) holds(ctx context.Context, g store.LiveGrant, a store.Approval) bool {
-	a.Thread, a.Project = w.thread.Key(), w.thread.Project
-	return slices.Equal(g.Approvers, a.Terms.Approvers) && w.s.c.Frontend.MayDecide(ctx, g.CreatedBy, a)
-}
-
-func (w *worker) covers(g store.LiveGrant, c policy.Call) bool {
-	if g.Pattern == "" {
-		return true // this very input
-	}
-	p, err := policy.ParsePattern(g.Pattern)
-	if err != nil {
-		w.log.Error("a grant's pattern cannot be read", zap.Int64("grant", g.ID), zap.Error(err))
-		return false
-	}
-	ok, _ := policy.Covers(p, c)
-	return ok
-}
-
 // onCanUseTool asks a person, unless a rule denies the call or the process that
 // this turn continues was given the decision already.
 func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 	t := w.turn
 	if t == nil || t.stopping() {
-		return w.reply(w.session.proc.Deny(r.RequestID, "The turn is being stopped.", true))
+		return w.reply(w.session.proc.Deny(r.RequestID, stopped, true))
 	}
 	call := w.call(r.ToolName, r.Input, t.cwd[r.ToolUseID])
 	d := w.s.c.Policy.Decide(call)
@@ -310,11 +255,13 @@ func (w *worker) onUndecided(ctx context.Context, id string) error {
 			fmt.Sprintf("Nobody decided within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", waited), false))
 	}
 	w.turn.expired = true
+	w.refuseChecks(stopped)
 	return w.reply(w.session.proc.Deny(requested.RequestID, fmt.Sprintf("Nobody decided within %s. The turn is paused.", waited), true))
 }
 
 // onCancelRequest drops an approval that the CLI no longer waits for.
 func (w *worker) onCancelRequest(ctx context.Context, requestID string) error {
+	w.session.dropCheck(requestID)
 	if w.turn == nil {
 		return nil
 	}

@@ -2,7 +2,7 @@
 // live thread takes the thread's prompts one by one, runs them through the CLI,
 // has every tool call decided before it runs, and writes what each turn cost to
 // the ledger. It knows nothing of Slack: it shows turns and asks questions
-// through a [Frontend].
+// through a [Frontend], and learns from an [Authoriser] who may decide.
 //
 // The [Supervisor] owns the workers and each worker owns its process. A worker
 // is one goroutine with a mailbox; whatever a person or another replica wants

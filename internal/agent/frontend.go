@@ -23,14 +23,8 @@ type Frontend interface {
 	// CloseCards shows cards (see store.Approval.CardID) a last time: their turn is
 	// over, and nothing will be asked on them again.
 	CloseCards(ids []string)
-	// MayDecide reports whether a person is entitled to decide about an approval now.
-	// It may ask Slack; what cannot be established is no.
-	MayDecide(ctx context.Context, userID string, a store.Approval) bool
 	// ShowBudget tells of a budget, in the thread and where the budget says.
 	ShowBudget(BudgetAlert)
-	// Remind tells people that an approval still waits; stage counts from 0. The
-	// error is nil once they are told, or need not be.
-	Remind(ctx context.Context, a store.Approval, stage int) error
 	// MarkPrompt shows on the person's own message how far it has come.
 	MarkPrompt(store.Prompt, PromptMark)
 	// Say posts one sentence into the thread.
@@ -38,6 +32,21 @@ type Frontend interface {
 	// Abandon marks what a turn that another process of ours was showing has
 	// left in the thread: it goes on elsewhere, and its controls are dead.
 	Abandon(turnID int64, sentence string)
+}
+
+// Authoriser knows who may decide about what.
+type Authoriser interface {
+	// MayDecide reports whether a person is entitled to decide about an approval now.
+	// It may have to ask Slack, for as long as ctx lasts: call it beside a worker, never
+	// on its loop. What cannot be established is no.
+	MayDecide(ctx context.Context, userID string, a store.Approval) bool
+}
+
+// Reminder tells people that an approval still waits.
+type Reminder interface {
+	// Remind blocks until people are told, or need not be; an error has it called again
+	// later. stage counts from 0.
+	Remind(ctx context.Context, a store.Approval, stage int) error
 }
 
 // PromptMark says how far a prompt has come.

@@ -127,7 +127,7 @@ func playBot(in io.Reader, out io.Writer) error {
 	}
 	rec := &recorder{out: json.NewEncoder(out)}
 	sup := New(Config{
-		Store: s, Frontend: rec, Replica: replica.ID, DataDir: c.DataDir, Policy: rules,
+		Store: s, Frontend: rec, Authoriser: rec, Reminder: rec, Replica: replica.ID, DataDir: c.DataDir, Policy: rules,
 		Projects: map[string]Project{"web": {Name: "web", Dir: c.Workspace, Workspace: WorkspaceShared, Model: c.Model}},
 		Command:  []string{c.CLI}, CLIVersion: c.Version, Log: log,
 		Credentials: map[string]string{"ANTHROPIC_BASE_URL": c.ModelURL, "ANTHROPIC_API_KEY": "sk-ant-test"},

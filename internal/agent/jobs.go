@@ -44,5 +44,5 @@ func (s *Supervisor) remind(ctx context.Context, approvalID string, stage int) e
 	if err != nil {
 		return err
 	}
-	return s.c.Frontend.Remind(ctx, a, stage)
+	return s.c.Reminder.Remind(ctx, a, stage)
 }

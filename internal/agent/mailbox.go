@@ -13,6 +13,7 @@ const (
 	letterDecided                      // id: an approval has ended
 	letterOverBudget                   // turn, budget: nothing is left for it
 	letterStop                         // id: the person who stops the turn
+	letterChecked                      // checked: it is known which of its people are entitled
 	letterHibernate                    // another session needs the slot
 	letterLeaseLost
 )
@@ -23,6 +24,9 @@ type letter struct {
 	decided *store.Approval // with letterDecided from this replica: the decision
 	turn    int64
 	budget  *BudgetStatus
+	checked *check
+	// entitled are the people whose grants count for checked.
+	entitled map[string]bool
 }
 
 // mailbox is an unbounded queue that never makes a sender wait. Wakes are

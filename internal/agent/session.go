@@ -25,6 +25,7 @@ type session struct {
 	journal  *journal
 	model    string                // that it was told to use; empty for its own default
 	content  claude.Output         // the last turn, which the next one follows
+	checks   map[string]*check     // hooks that wait for what a look-up of people says, by request id
 	idle     *time.Timer           // fires when it may hibernate; counts between turns
 	messages <-chan claude.Message // closed when the process has ended and all is read
 	stopPump context.CancelFunc
@@ -171,7 +172,7 @@ func (w *worker) adopt(ctx context.Context, proc *claude.Process) error {
 	messages := make(chan claude.Message)
 	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &session{
-		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: claude.NewMeter(baseline),
+		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: claude.NewMeter(baseline), checks: map[string]*check{},
 		idle: time.NewTimer(w.s.c.Limits.IdleTimeout), messages: messages, stopPump: stop,
 		journal: newJournal(w.s.c.Store, w.log, w.thread.Workspace), model: w.project.Model,
 	}
@@ -214,6 +215,9 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 		s.proc.Kill()
 	}
 	<-s.proc.Done()
+	for id := range s.checks {
+		s.dropCheck(id) // nobody waits for an answer any more
+	}
 	s.stopPump()
 	s.pump.Wait()
 	s.idle.Stop()

@@ -13,16 +13,18 @@ import (
 	"deckhand/internal/store"
 )
 
-// Config is what a supervisor needs. Store, Frontend, Projects, Replica, DataDir
-// and Command are required.
+// Config is what a supervisor needs. Store, Frontend, Authoriser, Reminder, Projects,
+// Replica, DataDir and Command are required.
 type Config struct {
-	Store    *store.Store
-	Frontend Frontend
-	Projects map[string]Project
-	Policy   *policy.Policy
-	Budgets  []Budget
-	Replica  string // from [OpenReplica]
-	DataDir  string
+	Store      *store.Store
+	Frontend   Frontend
+	Authoriser Authoriser
+	Reminder   Reminder
+	Projects   map[string]Project
+	Policy     *policy.Policy
+	Budgets    []Budget
+	Replica    string // from [OpenReplica]
+	DataDir    string
 	// Command is the launcher prefix and the CLI's path.
 	Command    []string
 	CLIVersion string

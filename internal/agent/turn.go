@@ -284,6 +284,7 @@ func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, e
 	if err != nil {
 		return err
 	}
+	w.refuseChecks("The turn is over.")
 	w.turn = nil
 	w.letGo(t)
 	if w.session != nil {
@@ -370,6 +371,7 @@ func (w *worker) onStop(ctx context.Context, by string) error {
 // interrupt asks the CLI to end the turn and kills it when it does not.
 func (w *worker) interrupt(ctx context.Context) {
 	s, limit := w.session, w.s.c.Limits.StopTimeout
+	w.refuseChecks(stopped)
 	s.request(ctx, w.log, "interrupt the turn", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("interrupt: no end of the turn in %s", limit))
 		defer cancel()
@@ -409,6 +411,7 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	if !errors.Is(cause, errShutdown) {
 		sentence = "Deckhand has trouble with its database; the work goes on when that is over."
 	}
+	w.refuseChecks(stopped)
 	entries := w.interruptForCost(ctx, t)
 	if len(entries) > 0 {
 		if err := w.s.c.Store.AddEntries(ctx, w.heldLease(), entries); err != nil {
@@ -429,15 +432,19 @@ func (w *worker) interruptForCost(ctx context.Context, t *turn) []store.LedgerEn
 			if !ok {
 				return w.estimate(t)
 			}
-			if r, ok := m.(*claude.Result); ok {
-				entries, err := w.observe(ctx, r.Running)
+			switch m := m.(type) {
+			case *claude.Result:
+				entries, err := w.observe(ctx, m.Running)
 				if err != nil {
 					w.log.Error("book an interrupted turn", zap.Error(err))
 				}
-				return append(entries, w.interrupted(r, t.content)...)
-			}
-			if _, ok := m.(*claude.ConversationReset); ok {
+				return append(entries, w.interrupted(m, t.content)...)
+			case *claude.ConversationReset:
 				w.onReset()
+			case *claude.HookCallback:
+				_ = w.reply(s.proc.AnswerPreToolUse(m.RequestID, claude.HookDeny, stopped))
+			case *claude.CanUseTool:
+				_ = w.reply(s.proc.Deny(m.RequestID, stopped, true))
 			}
 			t.content = t.content.Fold(m)
 		case <-ctx.Done():

@@ -144,6 +144,8 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 				err = w.onWake(ctx)
 			case letterDecided:
 				err = w.onDecided(ctx, l.id, l.decided)
+			case letterChecked:
+				err = w.onChecked(ctx, l.checked, l.entitled)
 			case letterOverBudget:
 				w.onOverBudget(ctx, l.turn, l.budget)
 			case letterStop:

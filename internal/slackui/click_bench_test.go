@@ -105,7 +105,7 @@ func BenchmarkClick(b *testing.B) {
 	}
 	m := newMatrix(b)
 	m.app.agent = agent.New(agent.Config{
-		Store: m.db, Frontend: m.app.Frontend(), Policy: &policy.Policy{}, Replica: "replica-1", DataDir: dir,
+		Store: m.db, Frontend: m.app.Frontend(), Authoriser: m.app, Reminder: m.app, Policy: &policy.Policy{}, Replica: "replica-1", DataDir: dir,
 		Projects: map[string]agent.Project{"web": {Name: "web", Dir: dir, Workspace: agent.WorkspaceShared}},
 		Command:  []string{cli}, CLIVersion: "2.1.329",
 	})

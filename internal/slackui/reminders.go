@@ -16,48 +16,48 @@ import (
 // remindedMost bounds the people who get a direct message for one approval.
 const remindedMost = 20
 
-// Remind implements [agent.Frontend]. Whom a stage tells is configured; direct
+// Remind implements [agent.Reminder]. Whom a stage tells is configured; direct
 // messages go to those only who may decide about the approval now.
-func (f *frontend) Remind(ctx context.Context, a store.Approval, stage int) error {
-	if stage < 0 || stage >= len(f.app.c.Reminders) {
+func (a *App) Remind(ctx context.Context, ap store.Approval, stage int) error {
+	if stage < 0 || stage >= len(a.c.Reminders) {
 		return nil // the configuration has fewer stages by now
 	}
-	to := f.app.c.Reminders[stage]
-	_, eligible := f.app.deciders(a)
+	to := a.c.Reminders[stage]
+	_, eligible := a.deciders(ap)
 	view := render.ReminderView{
-		Approval: a, Link: f.app.permalink(a.Thread.ChannelID, cmp.Or(a.MessageTS, a.Thread.ThreadTS)),
-		To: eligible, Redact: f.app.c.Redact, Escalation: stage > 0 && stage == len(f.app.c.Reminders)-1,
+		Approval: ap, Link: a.permalink(ap.Thread.ChannelID, cmp.Or(ap.MessageTS, ap.Thread.ThreadTS)),
+		To: eligible, Redact: a.c.Redact, Escalation: stage > 0 && stage == len(a.c.Reminders)-1,
 	}
 	var failed error
 	for _, t := range to {
 		switch t {
 		case "thread":
-			f.app.say(a.Thread.ChannelID, a.Thread.ThreadTS, render.Reminder(view))
+			a.say(ap.Thread.ChannelID, ap.Thread.ThreadTS, render.Reminder(view))
 		case "approvers":
-			people, err := f.app.whoMayDecide(ctx, a, eligible)
+			people, err := a.whoMayDecide(ctx, ap, eligible)
 			failed = errors.Join(failed, err)
 			direct := view
 			direct.To = nil
 			for _, user := range people {
-				f.app.direct(user, render.Reminder(direct))
+				a.direct(user, render.Reminder(direct))
 			}
 		default:
-			f.app.say(t, "", render.Reminder(view))
+			a.say(t, "", render.Reminder(view))
 		}
 	}
 	if failed != nil {
-		f.app.log.Warn("find the people to remind: " + failed.Error())
+		a.log.Warn("find the people to remind: " + failed.Error())
 	}
-	return f.app.c.Store.Audit(ctx, store.AuditEntry{
-		Kind: store.AuditReminded, TeamID: a.Thread.TeamID, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
+	return a.c.Store.Audit(ctx, store.AuditEntry{
+		Kind: store.AuditReminded, TeamID: ap.Thread.TeamID, ThreadID: ap.ThreadID, TurnID: ap.TurnID, ApprovalID: ap.ID,
 		Details: map[string]any{"stage": stage, "to": to},
 	})
 }
 
-// MayDecide implements [agent.Frontend].
-func (f *frontend) MayDecide(ctx context.Context, userID string, a store.Approval) bool {
-	p := person{TeamID: f.app.self.TeamID, UserID: userID, ChannelID: a.Thread.ChannelID, Project: a.Project}
-	return f.app.mayDecide(ctx, p, ActApprove, a) == nil
+// MayDecide implements [agent.Authoriser].
+func (a *App) MayDecide(ctx context.Context, userID string, ap store.Approval) bool {
+	p := person{TeamID: a.self.TeamID, UserID: userID, ChannelID: ap.Thread.ChannelID, Project: ap.Project}
+	return a.mayDecide(ctx, p, ActApprove, ap) == nil
 }
 
 // deciders are the users and groups whose members may decide about an approval.

@@ -230,7 +230,7 @@ func newMatrix(t testing.TB) *matrix {
 		t.Fatal(err)
 	}
 	m.app.refused.unbound = true
-	m.app.agent = agent.New(agent.Config{Store: m.db, Frontend: m.app.Frontend(), Policy: &policy.Policy{}, Replica: "replica-1"})
+	m.app.agent = agent.New(agent.Config{Store: m.db, Frontend: m.app.Frontend(), Authoriser: m.app, Reminder: m.app, Policy: &policy.Policy{}, Replica: "replica-1"})
 	return m
 }
 
