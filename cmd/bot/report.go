@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"deckhand/internal/anthropicadmin"
 	"deckhand/internal/report"
 	"deckhand/internal/store"
 )
@@ -341,4 +343,70 @@ func reportVerify(ctx context.Context, out io.Writer, o reportFlags) error {
 	}
 	fmt.Fprintf(out, "✓ all %d checks agree: the roll-ups, running totals, turns and the audit are what the ledger's rows add up to\n", store.LedgerChecks())
 	return nil
+}
+
+// reportApprovals says who approves, how fast and how often.
+func reportApprovals(ctx context.Context, out io.Writer, o reportFlags) error {
+	since, err := parseTime("--since", cmp.Or(o.since, "30d"))
+	if err != nil {
+		return err
+	}
+	s, team, err := o.openLedger(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	until := time.Now()
+	if !since.Before(until) {
+		return fmt.Errorf("--since: %s has not begun yet: %w", since.Format(time.DateOnly), errUsage)
+	}
+	found, err := s.ApprovalsReport(ctx, team, since, until)
+	if err != nil {
+		return err
+	}
+	ids := nameIDs{users: map[string]bool{}}
+	for _, p := range found.ByPerson {
+		ids.add(ids.users, p.Name)
+	}
+	a := report.NewApprovals(team, since, until, found, lookUpNames(ctx, ids))
+	return o.write(out, func(w io.Writer) error {
+		switch o.format {
+		case "json":
+			return report.WriteJSON(w, a)
+		case "csv":
+			return a.CSV(w)
+		}
+		return a.Table(w)
+	})
+}
+
+// reportReconcile sets the ledger against Anthropic's bill.
+func reportReconcile(ctx context.Context, out io.Writer, o reportFlags, words string) error {
+	period, err := report.ReconciledPeriod(words, time.Now())
+	if wrong, ok := errors.AsType[*report.ParseError](err); ok {
+		return fmt.Errorf("%s: %w", wrong.Sentence, errUsage)
+	}
+	if err != nil {
+		return err
+	}
+	key := os.Getenv("ANTHROPIC_ADMIN_KEY")
+	if key == "" {
+		return errors.New("ANTHROPIC_ADMIN_KEY: set it to an Admin API key, sk-ant-admin…; an admin of the organization makes one in Anthropic's Console")
+	}
+	s, team, err := o.openLedger(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	bill := &anthropicadmin.Client{Key: key}
+	r, err := report.Reconcile(ctx, s, bill, team, period, os.Getenv("ANTHROPIC_WORKSPACE_ID"), report.Against(o.against))
+	if err != nil {
+		return err
+	}
+	return o.write(out, func(w io.Writer) error {
+		if o.format == "json" {
+			return report.WriteJSON(w, r)
+		}
+		return r.Table(w)
+	})
 }

@@ -11,7 +11,6 @@ import (
 	"image/png"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,11 +21,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"deckhand/internal/anthropicadmin"
+	"deckhand/internal/report"
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
 )
@@ -139,7 +137,7 @@ func TestReportsOfADemo(t *testing.T) {
 		t.Errorf("approvals as csv:\n%s", out)
 	}
 	var approving struct {
-		Lines []approvalLine `json:"lines"`
+		Lines []report.ApprovalLine `json:"lines"`
 	}
 	if err := json.Unmarshal([]byte(ok("approvals", "--format", "json")), &approving); err != nil || len(approving.Lines) != 3 || approving.Lines[2].Group != "rule" {
 		t.Errorf("approvals as json: %+v, %v", approving, err)
@@ -254,7 +252,7 @@ func TestReportsThatMakeNoSenseAreRefused(t *testing.T) {
 		{"a configuration that is not there", url, []string{"--config", "/nowhere.yaml"}, 1, "there is no file /nowhere.yaml"},
 		{"a model without a price", url, []string{"--team", "T1", "--config", unpriced}, 0, "No contract price for m."},
 		{"a folder that is not there", url, []string{"--team", "T1", "--out", "/nowhere/x.csv"}, 1, "--out:"},
-		{"reconcile with a person", url, []string{"reconcile", "last month by user"}, 2, "takes a period and nothing else"},
+		{"reconcile with a person", url, []string{"reconcile", "last month by user"}, 2, "by a period and nothing else"},
 		{"reconcile without a key", url, []string{"reconcile"}, 1, "ANTHROPIC_ADMIN_KEY: set it"},
 		{"reconcile against nothing", url, []string{"reconcile", "--against", "hope"}, 2, `"hope" is no prices`},
 		{"help", url, []string{"-h"}, 0, "usage: bot report"},
@@ -303,20 +301,6 @@ func TestAPictureIsNotForATerminal(t *testing.T) {
 	}
 }
 
-func TestTimesAndAmountsAreShort(t *testing.T) {
-	t.Parallel()
-	for seconds, want := range map[float64]string{0: "0.0 s", 0.84: "0.8 s", 42: "42 s", 185: "3 min 5 s", 7440: "2 h 4 min", 200_000: "2 d 7 h"} {
-		if got := shortTime(seconds); got != want {
-			t.Errorf("%v s is %q, want %q", seconds, got, want)
-		}
-	}
-	for micro, want := range map[int64]string{0: "0.0000", 49: "0.0000", -49: "0.0000", 50: "0.0001", -50: "-0.0001", 1_234_567: "1.2346", -12_345_678_900: "-12345.6789"} {
-		if got := fourDecimals(micro); got != want {
-			t.Errorf("%d µ$ is %q, want %q", micro, got, want)
-		}
-	}
-}
-
 // entry is one of a ledger that a test writes.
 type entry struct {
 	team     string
@@ -362,146 +346,4 @@ func book(t *testing.T, url string, entries ...entry) {
 func exec1(ctx context.Context, conn *pgx.Conn, sql string, args ...any) error {
 	_, err := conn.Exec(ctx, sql, args...)
 	return err
-}
-
-// TestTheLedgerIsSetAgainstTheBill of a loopback Admin API.
-func TestTheLedgerIsSetAgainstTheBill(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if from, to := r.URL.Query().Get("starting_at"), r.URL.Query().Get("ending_at"); from != "2026-10-01T00:00:00Z" || to != "2026-11-01T00:00:00Z" {
-			t.Errorf("asked for %s to %s", from, to)
-		}
-		item := func(workspace, model, kind, amount string) string {
-			return fmt.Sprintf(`{"currency":"USD","amount":%q,"workspace_id":%s,"cost_type":%q,"model":%s}`, amount, workspace, kind, model)
-		}
-		fmt.Fprintf(w, `{"data":[{"starting_at":"2026-10-01T00:00:00Z","results":[%s,%s,%s]},{"starting_at":"2026-10-02T00:00:00Z","results":[%s]}],"has_more":false,"next_page":null}`,
-			item(`"wrkspc_1"`, `"claude-opus-5"`, "tokens", "150"), item("null", `"claude-opus-5"`, "tokens", "1000"), item(`"wrkspc_1"`, "null", "web_search", "2.5"),
-			item(`"wrkspc_1"`, `"claude-haiku-4-5"`, "tokens", "0.5"))
-	}))
-	t.Cleanup(server.Close)
-	url := storetest.URL(t)
-	day := func(d, hour int) time.Time { return time.Date(2026, 10, d, hour, 0, 0, 0, time.UTC) }
-	contract := func(n int64) *int64 { return &n }
-	book(t, url,
-		entry{team: "T1", at: day(1, 0), model: "claude-opus-5", micro: 1_000_000, contract: contract(800_000)},
-		entry{team: "T1", at: day(1, 23), model: "claude-opus-5[1m]", micro: 500_000, contract: contract(400_000)},
-		entry{team: "T1", at: day(3, 1), model: "claude-sonnet-5", micro: 70_000, kind: "estimate"},
-		entry{team: "T1", at: day(32, 0), model: "claude-sonnet-5", micro: 1}, // November
-	)
-	s, err := store.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	p, err := reconcilePeriod("", time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := &anthropicadmin.Client{Key: "k", URL: server.URL}
-	r, err := reconcile(t.Context(), s, api, "T1", p, "wrkspc_1", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	if err := r.table(&b); err != nil {
-		t.Fatal(err)
-	}
-	want := `Ledger and Anthropic's cost report, October 2026 (UTC)
-
-Day         Model               List  Contract     API  Difference        %
-───────────────────────────────────────────────────────────────────────────
-2026-10-01  (web search)      0.0000         –  0.0250      0.0250        –
-            claude-opus-5     1.5000    1.2000  1.5000      0.0000     0.00
-2026-10-02  claude-haiku-4-5  0.0000         –  0.0050      0.0050        –
-2026-10-03  claude-sonnet-5   0.0700         –  0.0000     -0.0700  -100.00
-───────────────────────────────────────────────────────────────────────────
-Total                         1.5700    1.2000  1.5300     -0.0400    -2.55
-
-The difference is what the API has more than the ledger by list prices. Days are in UTC, whatever the team's time zone.
-The API's figures are those of the workspace wrkspc_1: whoever else works in it is in them.
-What the API attributes to no model, such as web searches, stands on lines of its own; the ledger counts searches with the model that made them.
-The ledger holds estimates, $0.0700 in all, for turns that were cut off before they were reported.
-No contract price was booked, or not with all entries, for claude-sonnet-5.
-The API knows costs some minutes after they arise, and does not tell those of Priority Tier.
-`
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("the table (-want +got):\n%s", diff)
-	}
-
-	// Of the whole organization, against contract prices, and in JSON.
-	r, err = reconcile(t.Context(), s, api, "T1", p, "", "contract")
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got struct {
-		First string `json:"first_day"`
-		Last  string `json:"last_day"`
-		Lines []struct {
-			Model      string   `json:"model"`
-			Contract   *int64   `json:"contract_micro_usd"`
-			Difference int64    `json:"difference_micro_usd"`
-			Percent    *float64 `json:"difference_percent"`
-		} `json:"lines"`
-		Total struct {
-			API int64 `json:"api_micro_usd"`
-		} `json:"total"`
-		Notes []string `json:"notes"`
-	}
-	if err := json.Unmarshal(raw, &got); err != nil {
-		t.Fatal(err)
-	}
-	opus := got.Lines[1]
-	if got.First != "2026-10-01" || got.Last != "2026-10-31" || got.Total.API != 11_530_000 || *opus.Contract != 1_200_000 || opus.Difference != 10_300_000 || *opus.Percent != 858.33 {
-		t.Errorf("json: %s", raw)
-	}
-	if !slices.ContainsFunc(got.Notes, func(n string) bool {
-		return strings.Contains(n, "whole organization") && strings.Contains(n, "ANTHROPIC_WORKSPACE_ID")
-	}) {
-		t.Errorf("nothing is said of the others in the organization: %q", got.Notes)
-	}
-}
-
-// A ledger that has a contract price for everything is compared by that, unless asked
-// otherwise.
-func TestContractPricesAreComparedWhereAllHaveThem(t *testing.T) {
-	t.Parallel()
-	url := storetest.URL(t)
-	five := int64(5)
-	book(t, url, entry{team: "T1", at: time.Date(2026, 10, 5, 0, 0, 0, 0, time.UTC), model: "m", micro: 7, contract: &five})
-	s, err := store.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	p, err := reconcilePeriod("2026-10", time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for against, want := range map[string]int64{"": 4, "contract": 4, "list": 2} {
-		r, err := reconcile(t.Context(), s, bill{{Day: "2026-10-05", Model: "m", MicroUSD: 9}}, "T1", p, "", against)
-		if err != nil || r.Total.Difference != want {
-			t.Errorf("against %q: %+v, %v; want a difference of %d", against, r.Total, err, want)
-		}
-	}
-	if _, err := reconcile(t.Context(), s, noBill{}, "T1", p, "", ""); !errors.Is(err, errNoBill) {
-		t.Errorf("error %v", err)
-	}
-}
-
-type bill []anthropicadmin.Cost
-
-func (b bill) Costs(context.Context, time.Time, time.Time, string) ([]anthropicadmin.Cost, error) {
-	return b, nil
-}
-
-var errNoBill = errors.New("no bill")
-
-type noBill struct{}
-
-func (noBill) Costs(context.Context, time.Time, time.Time, string) ([]anthropicadmin.Cost, error) {
-	return nil, errNoBill
 }

@@ -1,4 +1,5 @@
-// Package report understands what people ask about costs and makes answers of it.
+// Package report understands what people ask about costs and approvals and makes
+// answers of it.
 //
 // [Parse] reads a question, [Ask] puts it to the ledger and compares the figures with
 // those of the period before, and [Table], [CSV], [JSON] and [PNG] write the answer.
@@ -6,7 +7,8 @@
 // that the same words mean the same everywhere. The package does not know who may see
 // what, sends nothing, and looks no names up: callers narrow the [Question] and bring
 // [Names]. It keeps no state and starts no goroutine that outlives a call; everything
-// is safe for concurrent use.
+// is safe for concurrent use. [NewApprovals] says how people decide, [Reconcile] sets
+// the ledger against the provider's bill; both write themselves.
 //
 // # The grammar
 //

@@ -97,10 +97,16 @@ func JSON(w io.Writer, a Answer, names Names) error {
 			Turns: p.Turns, MicroUSD: p.MicroUSD, Estimated: p.EstimatedMicroUSD,
 		})
 	}
+	return WriteJSON(w, out)
+}
+
+// WriteJSON writes a report that is its own JSON, such as [Approvals] and
+// [Reconciliation], indented.
+func WriteJSON(w io.Writer, report any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
+	if err := enc.Encode(report); err != nil {
 		return fmt.Errorf("write json: %w", err)
 	}
 	return nil

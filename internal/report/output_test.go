@@ -13,6 +13,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/jedib0t/go-pretty/v6/text"
+
 	"deckhand/internal/store"
 )
 
@@ -61,7 +63,7 @@ func TestATableFitsTheTerminal(t *testing.T) {
 		}
 		for line := range strings.Lines(b.String()) {
 			line = strings.TrimSuffix(line, "\n")
-			if n := cells(line); n > tableWidth || !utf8.ValidString(line) || strings.ContainsAny(line, "\x1b\r\u202e") || strings.TrimRight(line, " ") != line {
+			if n := text.StringWidth(line); n > tableWidth || !utf8.ValidString(line) || strings.ContainsAny(line, "\x1b\r\u202e") || strings.TrimRight(line, " ") != line {
 				t.Errorf("%s: %d columns: %q", name, n, line)
 			}
 		}
@@ -70,9 +72,9 @@ func TestATableFitsTheTerminal(t *testing.T) {
 
 func TestWidthsOfLetters(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]int{"abc": 3, "山田": 4, "e\u0301": 1, "🚀": 2, "Борис": 5, "…": 1} {
-		if got := cells(text); got != want {
-			t.Errorf("%q is %d wide, want %d", text, got, want)
+	for s, want := range map[string]int{"abc": 3, "山田": 4, "e\u0301": 1, "🚀": 2, "Борис": 5, "…": 1} {
+		if got := text.StringWidth(s); got != want {
+			t.Errorf("%q is %d wide, want %d", s, got, want)
 		}
 	}
 	if got := fit("山田太郎", 5); got != "山田…" {
@@ -312,6 +314,20 @@ func TestAxesHaveRoundSteps(t *testing.T) {
 	}{{0, 0.5, "$0"}, {7.5, 2.5, "$7.50"}, {1000, 250, "$1,000"}, {0.004, 0.002, "$0.004"}, {-50, 25, "−$50"}} {
 		if got := axisMoney(c.amount, c.step); got != c.want {
 			t.Errorf("%g in steps of %g is %s, want %s", c.amount, c.step, got, c.want)
+		}
+	}
+}
+
+func TestTimesAndAmountsAreShort(t *testing.T) {
+	t.Parallel()
+	for seconds, want := range map[float64]string{0: "0.0 s", 0.84: "0.8 s", 42: "42 s", 185: "3 min 5 s", 7440: "2 h 4 min", 200_000: "2 d 7 h"} {
+		if got := shortTime(seconds); got != want {
+			t.Errorf("%v s is %q, want %q", seconds, got, want)
+		}
+	}
+	for micro, want := range map[int64]string{0: "0.0000", 49: "0.0000", -49: "0.0000", 50: "0.0001", -50: "-0.0001", 1_234_567: "1.2346", -12_345_678_900: "-12345.6789"} {
+		if got := fourDecimals(micro); got != want {
+			t.Errorf("%d µ$ is %q, want %q", micro, got, want)
 		}
 	}
 }

@@ -3,10 +3,11 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"unicode"
 
-	"golang.org/x/text/width"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	"deckhand/internal/store"
 )
@@ -18,14 +19,6 @@ const (
 	labelMin   = 16
 	labelMax   = 44
 )
-
-// column is one of a table's: numbers stand right, at their decimal points.
-type column struct {
-	head  string
-	cells []string
-	money bool
-	left  bool
-}
 
 // Table writes an answer for a terminal, at most 100 columns wide.
 func Table(w io.Writer, a Answer, names Names) error {
@@ -41,17 +34,10 @@ func Table(w io.Writer, a Answer, names Names) error {
 		b.WriteString("\n" + line + "\n")
 	}
 	if len(a.Lines) > 0 {
-		b.WriteByte('\n')
-		writeColumns(&b, breakdown(a, names), true)
+		b.WriteString("\n" + breakdown(a, names) + "\n")
 	}
 	if len(a.Threads) > 0 && a.By != store.ByThread {
-		b.WriteString("\n")
-		threads := []column{{head: "Dearest threads", left: true}, {head: "Turns"}, {head: "Cost", money: true}, {head: "Share"}}
-		labels := a.Labels(store.ByThread, a.Threads, names)
-		for i, l := range a.Threads {
-			addRow(threads, labels[i], count(l.Turns), l.Amount(), l.ShareText())
-		}
-		writeColumns(&b, threads, false)
+		b.WriteString("\n" + dearestThreads(a, names) + "\n")
 	}
 	for i, note := range a.Notes() {
 		if i == 0 {
@@ -69,109 +55,90 @@ func write(w io.Writer, text string) error {
 	return nil
 }
 
-func breakdown(a Answer, names Names) []column {
+func breakdown(a Answer, names Names) string {
 	most := tableLines
 	if a.By == store.ByDay || a.By == store.ByMonth {
 		most = tableDays
 	}
 	lines, others, more := a.Top(most)
-	cols := []column{
-		{head: heading(a.By), left: true},
-		{head: "Turns"},
-		{head: "In"},
-		{head: "Out"},
-		{head: "Cached"},
-		{head: "Cost", money: true},
-	}
-	contract, compared := a.HasContract(), hasBefore(a.By)
-	if contract {
-		cols = append(cols, column{head: "Contract", money: true})
-	}
-	cols = append(cols, column{head: "Share"})
-	if compared {
-		cols = append(cols, column{head: "Change"})
-	}
-	row := func(label string, l Line) {
-		cells := []string{label, count(l.Turns), tokens(l.Input), tokens(l.Output), tokens(l.CacheRead + l.CacheWrite5m + l.CacheWrite1h), l.Amount()}
-		if contract {
-			cells = append(cells, Money(l.ContractMicroUSD))
-		}
-		cells = append(cells, l.ShareText())
-		if compared {
-			cells = append(cells, l.ChangeText())
-		}
-		addRow(cols, cells...)
-	}
 	labels := a.Labels(a.By, lines, names)
-	for i, l := range lines {
-		row(labels[i], l)
-	}
 	if more > 0 {
-		row("and "+plural(int64(more), "other", "others"), others)
+		lines, labels = append(slices.Clip(lines), others), append(labels, "and "+plural(int64(more), "other", "others"))
 	}
-	row("Total", a.Total)
-	return cols
-}
+	lines, labels = append(slices.Clip(lines), a.Total), append(labels, "Total")
 
-func heading(by store.CostGroup) string {
-	return upperFirst(string(by))
-}
-
-func addRow(cols []column, cells ...string) {
-	for i := range cols {
-		cols[i].cells = append(cols[i].cells, cells[i])
+	cols := []column{{upperFirst(string(a.By)), labels}}
+	add := func(head string, cell func(Line) string) {
+		c := column{head: head}
+		for _, l := range lines {
+			c.cells = append(c.cells, cell(l))
+		}
+		cols = append(cols, c)
 	}
+	add("Turns", func(l Line) string { return count(l.Turns) })
+	add("In", func(l Line) string { return tokens(l.Input) })
+	add("Out", func(l Line) string { return tokens(l.Output) })
+	add("Cached", func(l Line) string { return tokens(l.CacheRead + l.CacheWrite5m + l.CacheWrite1h) })
+	add("Cost", Line.Amount)
+	alignPoints(cols[len(cols)-1].cells)
+	if a.HasContract() {
+		add("Contract", func(l Line) string { return Money(l.ContractMicroUSD) })
+		alignPoints(cols[len(cols)-1].cells)
+	}
+	add("Share", Line.ShareText)
+	if hasBefore(a.By) {
+		add("Change", Line.ChangeText)
+	}
+	return renderColumns(cols, true)
 }
 
-// writeColumns writes a table; if it has a total, that is its last row.
-func writeColumns(b *strings.Builder, cols []column, total bool) {
-	widths := make([]int, len(cols))
+func dearestThreads(a Answer, names Names) string {
+	cols := []column{{"Dearest threads", a.Labels(store.ByThread, a.Threads, names)}, {head: "Turns"}, {head: "Cost"}, {head: "Share"}}
+	for _, l := range a.Threads {
+		for i, text := range []string{count(l.Turns), l.Amount(), l.ShareText()} {
+			cols[i+1].cells = append(cols[i+1].cells, text)
+		}
+	}
+	alignPoints(cols[2].cells)
+	return renderColumns(cols, false)
+}
+
+// column is one of a table's. The first holds names, the others numbers.
+type column struct {
+	head  string
+	cells []string
+}
+
+// renderColumns renders a table, as wide as a terminal at most: names are cut. If it
+// has a total, that is its last row.
+func renderColumns(cols []column, total bool) string {
 	left := tableWidth
-	for i := range cols {
-		if cols[i].money {
-			alignPoints(cols[i].cells)
-		}
-		if i == 0 {
-			continue
-		}
-		widths[i] = cells(cols[i].head)
-		for _, c := range cols[i].cells {
-			widths[i] = max(widths[i], cells(c))
-		}
-		left -= widths[i] + 2
-	}
-	widths[0] = cells(cols[0].head)
-	for _, c := range cols[0].cells {
-		widths[0] = max(widths[0], cells(c))
-	}
-	widths[0] = min(widths[0], max(labelMin, min(labelMax, left)))
-	rule := len(cols)*2 - 2
-	for _, n := range widths {
-		rule += n
-	}
-	put := func(cell func(column) string) {
-		var row strings.Builder
-		for i, c := range cols {
-			text := fit(cell(c), widths[i])
-			pad := strings.Repeat(" ", max(0, widths[i]-cells(text)))
-			switch {
-			case c.left:
-				row.WriteString(text + pad)
-			default:
-				row.WriteString("  " + pad + text)
+	heads := make([]string, len(cols))
+	for i, c := range cols {
+		heads[i] = c.head
+		if i > 0 {
+			widest := text.StringWidth(c.head)
+			for _, cell := range c.cells {
+				widest = max(widest, text.StringWidth(cell))
 			}
+			left -= widest + 2
 		}
-		b.WriteString(strings.TrimRight(row.String(), " ") + "\n")
 	}
-	put(func(c column) string { return c.head })
-	b.WriteString(strings.Repeat("─", rule) + "\n")
+	t := newTable(1, heads...)
+	most := max(labelMin, min(labelMax, left))
 	rows := len(cols[0].cells)
 	for i := range rows {
-		if total && i == rows-1 {
-			b.WriteString(strings.Repeat("─", rule) + "\n")
+		row := table.Row{fit(cols[0].cells[i], most)}
+		for _, c := range cols[1:] {
+			row = append(row, c.cells[i])
 		}
-		put(func(c column) string { return c.cells[i] })
+		if total && i == rows-1 {
+			t.AppendFooter(row)
+		} else {
+			t.AppendRow(row)
+		}
 	}
+	return t.Render()
 }
 
 // alignPoints pads amounts so that their decimal points stand in one line.
@@ -184,46 +151,6 @@ func alignPoints(amounts []string) {
 	for i, s := range amounts {
 		amounts[i] = s + strings.Repeat(" ", most-decimals(s))
 	}
-}
-
-// cells is how many columns of a terminal a text takes: two for wide letters, none
-// for what is put on top of others.
-func cells(s string) int {
-	n := 0
-	for _, r := range s {
-		n += runeCells(r)
-	}
-	return n
-}
-
-func runeCells(r rune) int {
-	switch {
-	case unicode.Is(unicode.Mn, r), unicode.Is(unicode.Me, r), unicode.Is(unicode.Cf, r):
-		return 0
-	case r >= 0x1f300 && r <= 0x1faff: // emoji
-		return 2
-	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	case width.Neutral, width.EastAsianAmbiguous, width.EastAsianNarrow, width.EastAsianHalfwidth:
-	}
-	return 1
-}
-
-// fit cuts a text to so many columns, with an ellipsis in place of what is missing.
-func fit(s string, most int) string {
-	if cells(s) <= most {
-		return s
-	}
-	n := 0
-	for i, r := range s {
-		if n+runeCells(r) > most-1 {
-			return strings.TrimRight(s[:i], " ") + "…"
-		}
-		n += runeCells(r)
-	}
-	return s
 }
 
 var blocks = []rune("▁▂▃▄▅▆▇█")
