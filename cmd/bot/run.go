@@ -19,8 +19,8 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/redact"
 	"deckhand/internal/slackui"
-	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
 
@@ -65,8 +65,8 @@ type bot struct {
 // newBot connects to everything the bot needs. Its errors are one sentence each,
 // naming what to change.
 func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
-	redact := render.NewRedactor(secretsOf(e, c)...).Redact
-	b := &bot{log: newLogger(e.LogLevel, e.LogFormat, redact)}
+	secrets := redact.New(secretsOf(e, c)...)
+	b := &bot{log: newLogger(e.LogLevel, e.LogFormat, secrets.Redact)}
 	defer func() {
 		if err != nil {
 			b.close()
@@ -98,7 +98,7 @@ func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
 		BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: b.store,
 		Access: c.access(), Channels: c.channels(), DirectMessages: c.DirectMessages, Budgets: c.budgets(), Reminders: tell,
 		Digests: c.digests(), AskersTimeZone: c.Reports.TimeZone == askersZone,
-		Redact: redact, Log: b.log.Named("slack"),
+		Redact: secrets.Redact, Log: b.log.Named("slack"),
 	})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -51,7 +52,7 @@ func (c *card) subjectOf(a store.Approval, most int) subject {
 	}
 	s.cautions = append(s.cautions, (found | inName).Warnings()...)
 	if s.raw != s.pre {
-		s.cautions = append(s.cautions, "Secrets in it are shown as "+redacted+".")
+		s.cautions = append(s.cautions, "Secrets in it are shown as "+redact.Mark+".")
 	}
 	return s
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
@@ -263,7 +264,7 @@ func TestModals(t *testing.T) {
 
 func TestCardRedacts(t *testing.T) {
 	t.Parallel()
-	o := render.Options{Redact: render.NewRedactor("hunter2hunter2").Redact}
+	o := render.Options{Redact: redact.New("hunter2hunter2").Redact}
 	a := ask("Bash", `{"command":"curl -u x:hunter2hunter2 https://example.com","description":"hunter2hunter2","env":"hunter2hunter2"}`)
 	a.DecisionReason, a.Terms.Rule = "hunter2hunter2", "hunter2hunter2"
 	all := string(asJSON(t, render.Card([]store.Approval{a}, o))) + string(asJSON(t, render.ApprovalInput(a, 0, o))) + string(asJSON(t, render.DenyReason(a, o)))

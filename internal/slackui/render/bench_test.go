@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
@@ -21,7 +22,7 @@ func BenchmarkTurn(b *testing.B) {
 		}
 	}
 	turn := running(items...)
-	o := render.Options{Redact: render.NewRedactor(known, ourSecret, botToken, appToken, apiKey).Redact}
+	o := render.Options{Redact: redact.New("correct horse/battery", "s3cr3t-value", "a token of the bot", "a token of the app").Redact}
 	b.ReportAllocs()
 	for b.Loop() {
 		if len(render.Turn(turn, o)) < 2 {

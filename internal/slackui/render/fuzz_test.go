@@ -9,6 +9,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 )
 
@@ -66,7 +67,7 @@ func holds(t *testing.T, turn agent.TurnView, words string) {
 	}
 	turn.EndedAt, turn.Problem = began, words
 	turn.State = []agent.TurnState{agent.TurnDone, agent.TurnFailed, agent.TurnInterrupted}[len(words)%3]
-	ended := render.Turn(turn, render.Options{ShowThinking: true, Redact: render.NewRedactor(words).Redact})
+	ended := render.Turn(turn, render.Options{ShowThinking: true, Redact: redact.New(words).Redact})
 	for _, pages := range [][]render.Page{before, ended} {
 		if len(pages) > 4 {
 			t.Errorf("%d pages", len(pages))

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
@@ -335,7 +336,7 @@ func TestApprovalReport(t *testing.T) {
 func TestGrantsAndRemindersRedact(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2hunter2"
-	redact := render.NewRedactor(secret).Redact
+	redact := redact.New(secret).Redact
 	o := render.Options{Redact: redact, SessionGrant: func(store.Approval) string { return "Allows " + secret }}
 	a := ask("Bash", `{"command":"curl -u x:`+secret+`","description":"`+secret+`","long":"`+strings.Repeat("x", 90)+" "+secret+strings.Repeat("x", 90)+`"}`)
 	a.Risks, a.Project, a.Workspace = []string{secret}, secret, "/"+secret

@@ -12,7 +12,7 @@ type Options struct {
 	// that it thinks.
 	ShowThinking bool
 	// Redact takes secrets out of a text before it is shown, usually
-	// Redactor.Redact; nil shows all.
+	// redact.Redactor's; nil shows all.
 	Redact func(string) string
 	// Workspace is the folder that paths are shown relative to; for an approval,
 	// its own folder is used.

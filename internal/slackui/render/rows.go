@@ -7,6 +7,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -139,7 +140,7 @@ func (c *card) plainSubject(text string) subject {
 	whole, found := mrkdwn.Reveal(s.raw)
 	s.whole, s.cautions = whole, found.Warnings()
 	if s.raw != text {
-		s.cautions = append(s.cautions, "Secrets in it are shown as "+redacted+".")
+		s.cautions = append(s.cautions, "Secrets in it are shown as "+redact.Mark+".")
 	}
 	return s
 }

@@ -11,6 +11,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
@@ -394,7 +395,7 @@ func TestMentionsOverDeltas(t *testing.T) {
 func TestSecretsAreTakenOut(t *testing.T) {
 	t.Parallel()
 	secret := "xoxb-" + "123456789012-abcdefghijkl"
-	r := render.NewRedactor("hunter2hunter2")
+	r := redact.New("hunter2hunter2")
 	o := render.Options{Redact: r.Redact, ShowThinking: true}
 	turn := ended(agent.TurnFailed,
 		text("The token is "+secret+" and hunter2hunter2."),

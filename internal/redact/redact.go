@@ -1,4 +1,10 @@
-package render
+// Package redact takes secrets out of text before it leaves the process, for Slack,
+// for the logs and for whatever else people read: values that it was told, and what
+// has the shape of a well-known token.
+//
+// It is pure. A text must be redacted as a whole, before it is cut: a secret of which
+// one half is elsewhere is not found.
+package redact
 
 import (
 	"encoding/base64"
@@ -7,8 +13,8 @@ import (
 	"strings"
 )
 
-// redacted stands for a secret.
-const redacted = "[redacted]"
+// Mark stands for a secret in what was redacted.
+const Mark = "[redacted]"
 
 // secretMin is the length from which a known value is looked for: shorter ones
 // would be found in innocent text.
@@ -23,9 +29,9 @@ type Redactor struct {
 	first [256]bool
 }
 
-// NewRedactor returns a redactor for the given secret values, also where they
+// New returns a redactor for the given secret values, also where they
 // stand percent-encoded or in base64. Values shorter than 8 bytes are ignored.
-func NewRedactor(values ...string) *Redactor {
+func New(values ...string) *Redactor {
 	r := &Redactor{}
 	add := func(v string) {
 		if len(v) >= secretMin && !slices.Contains(r.known, v) {
@@ -179,7 +185,7 @@ func (r *Redactor) Redact(s string) string {
 			continue
 		}
 		b.WriteString(s[last : i+keep])
-		b.WriteString(redacted)
+		b.WriteString(Mark)
 		last = i + n
 		i = last - 1
 	}
