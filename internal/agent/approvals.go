@@ -36,7 +36,7 @@ func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, stopped))
 	}
 	call := w.call(h.ToolName, h.ToolInput, h.Cwd)
-	d := w.s.c.Policy.Decide(call)
+	d := w.policy.Decide(call)
 	if d.Verdict != policy.Allow && d.Verdict != policy.Deny {
 		return w.checkGrants(ctx, h, call, d)
 	}
@@ -87,7 +87,7 @@ func (w *worker) decideByRule(ctx context.Context, requestID, toolUseID string, 
 		a.Status = store.ApprovalDenied
 		a.Reason = "This team's policy does not allow it (" + strings.TrimSpace(d.Rule+". "+a.Terms.Because) + "). Do not try to get around it; say what you would have needed it for."
 	}
-	return w.s.c.Store.Ask(ctx, w.heldLease(), a)
+	return w.books.Ask(ctx, w.heldLease(), a)
 }
 
 // onCanUseTool asks a person, unless a rule denies the call or the process that
@@ -98,7 +98,7 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 		return w.reply(w.session.proc.Deny(r.RequestID, stopped, true))
 	}
 	call := w.call(r.ToolName, r.Input, t.cwd[r.ToolUseID])
-	d := w.s.c.Policy.Decide(call)
+	d := w.policy.Decide(call)
 	if d.Verdict == policy.Deny {
 		a, err := w.decideByRule(ctx, r.RequestID, r.ToolUseID, call, d)
 		if err != nil {
@@ -112,17 +112,17 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 	for _, risk := range policy.Assess(call) {
 		a.Risks = append(a.Risks, string(risk))
 	}
-	a, err := w.s.c.Store.Ask(ctx, w.heldLease(), a)
+	a, err := w.books.Ask(ctx, w.heldLease(), a)
 	if err != nil {
 		return err
 	}
 	t.asked[a.ID] = a
-	w.s.waiting.add(a.ID)
+	w.waiting.add(a.ID)
 	if a.Status != store.ApprovalPending {
 		return w.onDecided(ctx, a.ID, nil) // decided while the process was gone
 	}
 	t.putOnCard(a.CardID)
-	w.s.c.Frontend.ShowApproval(a)
+	w.front.ShowApproval(a)
 	return nil
 }
 
@@ -174,7 +174,7 @@ func (w *worker) onDecided(ctx context.Context, id string, decided *store.Approv
 		a = *decided
 	} else {
 		var err error
-		a, err = w.s.c.Store.Deliver(ctx, w.heldLease(), id)
+		a, err = w.books.Deliver(ctx, w.heldLease(), id)
 		if errors.Is(err, store.ErrNotFound) {
 			return w.onUndecided(ctx, id) // it ended otherwise
 		}
@@ -186,7 +186,7 @@ func (w *worker) onDecided(ctx context.Context, id string, decided *store.Approv
 	if err := w.answer(a, requested); err != nil {
 		return err
 	}
-	w.s.c.Frontend.ShowApproval(a)
+	w.front.ShowApproval(a)
 	w.show()
 	return nil
 }
@@ -237,7 +237,7 @@ func denial(a store.Approval) string {
 // not a denial: unless the policy says otherwise the turn is paused, since the work
 // must not go on as if somebody had refused.
 func (w *worker) onUndecided(ctx context.Context, id string) error {
-	a, err := w.s.c.Store.ApprovalByID(ctx, id)
+	a, err := w.books.ApprovalByID(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -246,10 +246,10 @@ func (w *worker) onUndecided(ctx context.Context, id string) error {
 	}
 	requested := w.turn.asked[id]
 	w.forget(id)
-	w.s.c.Frontend.ShowApproval(a)
+	w.front.ShowApproval(a)
 	waited := a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second)
 	if a.Terms.OnTimeout == store.TimeoutDeny {
-		w.s.c.Frontend.Say(w.thread.Key(), fmt.Sprintf("Nobody decided about %s within %s. The policy takes that as a no, so it did not run and the work goes on without it.", a.ToolName, waited))
+		w.front.Say(w.thread.Key(), fmt.Sprintf("Nobody decided about %s within %s. The policy takes that as a no, so it did not run and the work goes on without it.", a.ToolName, waited))
 		w.show()
 		return w.reply(w.session.proc.Deny(requested.RequestID,
 			fmt.Sprintf("Nobody decided within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", waited), false))
@@ -269,26 +269,26 @@ func (w *worker) onCancelRequest(ctx context.Context, requestID string) error {
 		if q.RequestID != requestID {
 			continue
 		}
-		a, ok, err := w.s.c.Store.CancelApproval(ctx, w.heldLease(), id)
+		a, ok, err := w.books.CancelApproval(ctx, w.heldLease(), id)
 		if err != nil {
 			return err
 		}
 		w.forget(id)
 		if ok {
-			w.s.c.Frontend.ShowApproval(a)
+			w.front.ShowApproval(a)
 		}
 	}
 	return nil
 }
 
 func (w *worker) forget(id string) {
-	w.s.waiting.remove(id)
+	w.waiting.remove(id)
 	delete(w.turn.asked, id)
 }
 
 func (w *worker) showEnded(ended []store.Approval) {
 	for _, a := range ended {
-		w.s.c.Frontend.ShowApproval(a)
+		w.front.ShowApproval(a)
 	}
 }
 

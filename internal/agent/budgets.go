@@ -79,6 +79,15 @@ type budgetCheck struct {
 	all     []BudgetStatus
 }
 
+// budgets are the limits on spend, and what counts towards them.
+type budgets struct {
+	list     []Budget
+	books    *store.Store
+	front    Frontend
+	log      *zap.Logger
+	inFlight inFlight
+}
+
 // inFlight is what running turns of this replica have spent and not booked yet.
 type inFlight struct {
 	mu    sync.Mutex
@@ -117,20 +126,20 @@ func (f *inFlight) of(b Budget, key string) (micro int64) {
 	return micro
 }
 
-// checkBudgets reads every budget that a person's work in the thread counts
+// check reads every budget that a person's work in the thread counts
 // towards: what is booked, by everybody, and what is under way on this replica. So
 // turns that run at once overshoot by no more than the calls that each of them has
 // under way when the limit is reached.
-func (s *Supervisor) checkBudgets(ctx context.Context, t store.Thread, user string) (budgetCheck, error) {
+func (s *budgets) check(ctx context.Context, t store.Thread, user string) (budgetCheck, error) {
 	var c budgetCheck
-	now, zone := time.Now(), s.c.Store.TimeZone()
-	for _, b := range s.c.Budgets {
+	now, zone := time.Now(), s.books.TimeZone()
+	for _, b := range s.list {
 		key, ok := b.key(t, user)
 		if !ok {
 			continue
 		}
 		from, to := b.Period.Span(now, zone)
-		state, err := s.c.Store.BudgetState(ctx, store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: key, Period: b.Period, From: from, To: to})
+		state, err := s.books.BudgetState(ctx, store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: key, Period: b.Period, From: from, To: to})
 		if err != nil {
 			return c, err
 		}
@@ -167,15 +176,15 @@ func (b Budget) key(t store.Thread, user string) (string, bool) {
 	return key, len(b.Only) == 0 || slices.Contains(b.Only, key)
 }
 
-// tellBudgets tells of every share that is reached and was not told of before.
-func (s *Supervisor) tellBudgets(ctx context.Context, t store.Thread, all []BudgetStatus, stopped, waiting bool) {
+// tell tells of every share that is reached and was not told of before.
+func (s *budgets) tell(ctx context.Context, t store.Thread, all []BudgetStatus, stopped, waiting bool) {
 	for _, b := range all {
 		share := b.share()
 		if share == 0 || b.Model != "" {
 			continue
 		}
 		n := BudgetAlert{ID: newApprovalID(), Status: b, Share: share, Thread: t.Key(), Stopped: stopped, Waiting: waiting}
-		fresh, err := s.c.Store.NoticeBudget(ctx, store.BudgetNotice{
+		fresh, err := s.books.NoticeBudget(ctx, store.BudgetNotice{
 			ID:            n.ID,
 			BudgetWindow:  store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: b.Key, Period: b.Period, From: b.From, To: b.To},
 			LimitMicroUSD: b.LimitMicroUSD, Share: share, SpentMicroUSD: b.SpentMicroUSD, ThreadID: t.ID,
@@ -185,52 +194,52 @@ func (s *Supervisor) tellBudgets(ctx context.Context, t store.Thread, all []Budg
 			continue
 		}
 		if fresh {
-			s.c.Frontend.ShowBudget(n)
+			s.front.ShowBudget(n)
 		}
 	}
 }
 
 // noticeBudgets looks at the budgets after a turn, beside the worker.
 func (w *worker) noticeBudgets(ctx context.Context, user string) {
-	if len(w.s.c.Budgets) == 0 {
+	if len(w.budgets.list) == 0 {
 		return
 	}
 	t := w.thread
 	ctx = context.WithoutCancel(ctx)
-	w.s.wg.Go(func() {
+	w.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
-		c, err := w.s.checkBudgets(ctx, t, user)
+		c, err := w.budgets.check(ctx, t, user)
 		if err != nil {
 			w.log.Error("look at the budgets", zap.Error(err))
 			return
 		}
-		w.s.tellBudgets(ctx, t, c.all, false, false)
+		w.budgets.tell(ctx, t, c.all, false, false)
 	})
 }
 
 // admit decides whether a prompt may have its turn. A prompt that may not is
 // refused with a sentence, or waits for an admin; ok is false then.
 func (w *worker) admit(ctx context.Context, p store.Prompt) (c budgetCheck, ok bool, err error) {
-	if len(w.s.c.Budgets) == 0 {
+	if len(w.budgets.list) == 0 {
 		return c, true, nil
 	}
-	c, err = w.s.checkBudgets(ctx, w.thread, p.UserID)
+	c, err = w.budgets.check(ctx, w.thread, p.UserID)
 	if err != nil {
 		return c, false, err
 	}
 	if c.reached == nil {
 		return c, true, nil
 	}
-	w.s.tellBudgets(ctx, w.thread, c.all, false, c.reached.Ask)
+	w.budgets.tell(ctx, w.thread, c.all, false, c.reached.Ask)
 	if c.reached.Ask {
 		return c, false, nil // looked at again when an admin has decided, and by polling
 	}
-	if err := w.s.c.Store.DropPrompt(ctx, w.heldLease(), p.InboxID, "over budget"); err != nil {
+	if err := w.books.DropPrompt(ctx, w.heldLease(), p.InboxID, "over budget"); err != nil {
 		return c, false, err
 	}
-	w.s.c.Frontend.MarkPrompt(p, PromptFailed)
-	w.s.c.Frontend.Say(w.thread.Key(), c.reached.sentence()+" So this was not begun. It begins anew on "+c.reached.begins()+", or ask an admin to raise it in deckhand.yaml.")
+	w.front.MarkPrompt(p, PromptFailed)
+	w.front.Say(w.thread.Key(), c.reached.sentence()+" So this was not begun. It begins anew on "+c.reached.begins()+", or ask an admin to raise it in deckhand.yaml.")
 	return c, false, nil
 }
 
@@ -263,7 +272,7 @@ const watchEvery = 300 * time.Millisecond
 // looks at the budgets beside the worker: the letter that may follow stops the turn.
 func (w *worker) watchBudget(ctx context.Context) {
 	t := w.turn
-	if t == nil || len(w.s.c.Budgets) == 0 || t.overBudget != nil {
+	if t == nil || len(w.budgets.list) == 0 || t.overBudget != nil {
 		return
 	}
 	var spent int64
@@ -271,13 +280,13 @@ func (w *worker) watchBudget(ctx context.Context) {
 		spent += d.MicroUSD
 	}
 	thread, user, id := w.thread, t.row.RequestedBy, t.row.ID
-	w.s.inFlight.set(id, flight{thread, user, spent})
+	w.budgets.inFlight.set(id, flight{thread, user, spent})
 	if time.Since(t.watched) < watchEvery {
 		return
 	}
 	t.watched = time.Now()
 	w.session.request(ctx, w.log, "look at the budgets", func(ctx context.Context) error {
-		c, err := w.s.checkBudgets(ctx, thread, user)
+		c, err := w.budgets.check(ctx, thread, user)
 		if err == nil && c.reached != nil {
 			w.box.put(letter{kind: letterOverBudget, turn: id, budget: c.reached})
 		}

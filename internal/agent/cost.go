@@ -59,7 +59,7 @@ func (w *worker) observe(ctx context.Context, running claude.Usage) ([]store.Led
 // interrupted is what an interrupted turn has cost beyond its result, which older CLIs
 // leave the answer out of that they were stopped in.
 func (w *worker) interrupted(r *claude.Result, content claude.Output) []store.LedgerEntry {
-	if !r.Interrupted() || claude.CountsInterrupted(w.s.c.CLIVersion) {
+	if !r.Interrupted() || claude.CountsInterrupted(w.cliVersion) {
 		return nil
 	}
 	var cut claude.Output
@@ -85,7 +85,7 @@ func (w *worker) closeBooks(ctx context.Context) {
 		entries, err = w.observe(ctx, used.Usage)
 	}
 	if err == nil {
-		err = w.s.c.Store.AddEntries(ctx, w.heldLease(), entries)
+		err = w.books.AddEntries(ctx, w.heldLease(), entries)
 	}
 	if err != nil {
 		w.log.Warn("book what the session has spent since its last turn", zap.Error(err))
@@ -98,7 +98,7 @@ func (w *worker) closeBooks(ctx context.Context) {
 func (w *worker) estimate(t *turn) []store.LedgerEntry {
 	s := w.session
 	content := t.content
-	written, err := claude.ReadCalls(w.s.configDir(w.threadID), s.proc.SessionID(), t.promptUUID)
+	written, err := w.machine.calls(w.threadID, s.proc.SessionID(), t.promptUUID)
 	if err != nil {
 		w.log.Warn("estimate a turn without its transcript", zap.Error(err))
 	}
@@ -114,14 +114,14 @@ func (w *worker) bookInterrupted(ctx context.Context, old store.Turn, prompt sto
 	if old.Booked {
 		return nil
 	}
-	calls, err := claude.ReadCalls(w.s.configDir(w.threadID), old.SessionID, attemptUUID(prompt.UUID, old.Attempt))
+	calls, err := w.machine.calls(w.threadID, old.SessionID, attemptUUID(prompt.UUID, old.Attempt))
 	if err != nil {
 		w.log.Error("what an interrupted turn has cost is not known", zap.Int64("turn", old.ID), zap.Error(err))
 	}
 	if len(calls) == 0 {
 		return nil
 	}
-	totals, err := w.s.c.Store.EpochTotals(ctx, old.SessionID, old.Epoch)
+	totals, err := w.books.EpochTotals(ctx, old.SessionID, old.Epoch)
 	if err != nil {
 		return err
 	}
@@ -131,5 +131,5 @@ func (w *worker) bookInterrupted(ctx context.Context, old store.Turn, prompt sto
 		last.TotalMicroUSD += total
 	}
 	deltas := claude.NewMeter(last).Estimate(claude.Output{Calls: calls})
-	return w.s.c.Store.AddEntries(ctx, w.heldLease(), w.entriesOf(old.SessionID, old.Epoch, deltas, store.LedgerEstimate))
+	return w.books.AddEntries(ctx, w.heldLease(), w.entriesOf(old.SessionID, old.Epoch, deltas, store.LedgerEstimate))
 }

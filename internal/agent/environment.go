@@ -19,10 +19,10 @@ func agentEnviron(passthrough []string, set map[string]string) []string {
 
 // environ is the environment of the project's CLI processes. The home folder is
 // the thread's own: its transcripts are in it.
-func (s *Supervisor) environ(p Project, threadID int64) []string {
+func (h *host) environ(p Project, threadID int64) []string {
 	set := map[string]string{
-		"HOME":              s.home(threadID),
-		"CLAUDE_CONFIG_DIR": s.configDir(threadID),
+		"HOME":              h.home(threadID),
+		"CLAUDE_CONFIG_DIR": h.configDir(threadID),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 		"DISABLE_AUTOUPDATER":                      "1",
 		// What runs in the background outlives its turn: nobody could be asked about
@@ -33,29 +33,29 @@ func (s *Supervisor) environ(p Project, threadID int64) []string {
 		"CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",
 		"CLAUDE_CODE_DISABLE_AUTO_MEMORY":   "1",
 	}
-	maps.Copy(set, s.c.Credentials)
+	maps.Copy(set, h.credentials)
 	return agentEnviron(p.Env, set)
 }
 
 // home is a thread's home folder: what one thread's commands leave in it is nobody
 // else's.
-func (s *Supervisor) home(threadID int64) string {
-	return filepath.Join(s.c.DataDir, "home", strconv.FormatInt(threadID, 10))
+func (h *host) home(threadID int64) string {
+	return filepath.Join(h.dataDir, "home", strconv.FormatInt(threadID, 10))
 }
 
 // configDir is where the CLI keeps the thread's transcripts.
-func (s *Supervisor) configDir(threadID int64) string {
-	return filepath.Join(s.home(threadID), ".claude")
+func (h *host) configDir(threadID int64) string {
+	return filepath.Join(h.home(threadID), ".claude")
 }
 
 // prepareHome makes a thread's home folder and removes what shells, git and the CLI
 // would obey at their start: a command that was allowed once may have written it.
-func (s *Supervisor) prepareHome(threadID int64) error {
-	if err := os.MkdirAll(s.configDir(threadID), 0o700); err != nil {
+func (h *host) prepareHome(threadID int64) error {
+	if err := os.MkdirAll(h.configDir(threadID), 0o700); err != nil {
 		return fmt.Errorf("make the home folder: %w", err)
 	}
 	for _, name := range obeyed {
-		if err := os.RemoveAll(filepath.Join(s.home(threadID), name)); err != nil {
+		if err := os.RemoveAll(filepath.Join(h.home(threadID), name)); err != nil {
 			return fmt.Errorf("clean the home folder: %w", err)
 		}
 	}

@@ -42,7 +42,7 @@ type check struct {
 func (w *worker) checkGrants(ctx context.Context, h *claude.HookCallback, call policy.Call, d policy.Decision) error {
 	c := &check{hook: h, call: call, decision: d}
 	if d.Grantable {
-		live, err := w.s.c.Store.LiveGrants(ctx, w.heldLease(), w.session.id, call.Tool, sha256.Sum256(call.Input))
+		live, err := w.books.LiveGrants(ctx, w.heldLease(), w.session.id, call.Tool, sha256.Sum256(call.Input))
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (w *worker) entitled(ctx context.Context, grants []store.LiveGrant, a store
 		}
 		asked[user] = true
 		lookups.Go(func() {
-			if w.s.c.Authoriser.MayDecide(ctx, user, a) {
+			if w.authoriser.MayDecide(ctx, user, a) {
 				mu.Lock()
 				defer mu.Unlock()
 				out[user] = true
@@ -107,7 +107,7 @@ func (w *worker) onChecked(ctx context.Context, c *check, entitled map[string]bo
 		}
 		a := w.request(requestID, c.hook.ToolUseID, c.call, c.decision)
 		a.Status, a.DecidedBy, a.DecidedVia, a.GrantID = store.ApprovalAllowed, g.CreatedBy, "grant", g.ID
-		a, err := w.s.c.Store.Ask(ctx, w.heldLease(), a)
+		a, err := w.books.Ask(ctx, w.heldLease(), a)
 		if errors.Is(err, store.ErrNotFound) {
 			continue // revoked, or expired, in this moment
 		}

@@ -19,7 +19,7 @@ func (s *Supervisor) runJobs(ctx context.Context) {
 	if err != nil {
 		quiet = s.log.Core() // it is quieter than that already
 	}
-	err = s.c.Store.RunJobs(ctx, slog.New(zapslog.NewHandler(quiet)), store.Jobs{Deadline: s.expire, Remind: s.remind})
+	err = s.books.RunJobs(ctx, slog.New(zapslog.NewHandler(quiet)), store.Jobs{Deadline: s.expire, Remind: s.remind})
 	if err != nil && ctx.Err() == nil {
 		s.log.Error("run the job queue", zap.Error(err))
 	}
@@ -28,21 +28,21 @@ func (s *Supervisor) runJobs(ctx context.Context) {
 // expire ends an approval whose time has run out, whichever replica runs its
 // thread; that one is notified and answers its CLI.
 func (s *Supervisor) expire(ctx context.Context, approvalID string) error {
-	a, ok, err := s.c.Store.ExpireApproval(ctx, approvalID)
+	a, ok, err := s.books.ExpireApproval(ctx, approvalID)
 	if err != nil || !ok {
 		return err
 	}
-	s.c.Frontend.ShowApproval(a)
+	s.front.ShowApproval(a)
 	return nil
 }
 
 func (s *Supervisor) remind(ctx context.Context, approvalID string, stage int) error {
-	a, err := s.c.Store.ApprovalByID(ctx, approvalID)
+	a, err := s.books.ApprovalByID(ctx, approvalID)
 	if errors.Is(err, store.ErrNotFound) || (err == nil && a.Status != store.ApprovalPending) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return s.c.Reminder.Remind(ctx, a, stage)
+	return s.reminder.Remind(ctx, a, stage)
 }

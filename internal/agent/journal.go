@@ -17,25 +17,25 @@ import (
 // loop: a tool's result must not wait for the database. Entries keep their order,
 // and a turn's end is written after them.
 type journal struct {
-	store   *store.Store
+	books   *store.Store
 	log     *zap.Logger
-	dir     string // the workspace
+	commit  func(context.Context) string // that the workspace is at
 	signal  chan struct{}
 	writing sync.Mutex // held over a flush; guards head
-	head    string     // the workspace's commit as last seen
+	head    string     // the commit as last seen
 
 	mu      sync.Mutex
 	waiting []store.AuditEntry
 }
 
-func newJournal(s *store.Store, log *zap.Logger, dir string) *journal {
-	return &journal{store: s, log: log, dir: dir, signal: make(chan struct{}, 1)}
+func newJournal(books *store.Store, log *zap.Logger, commit func(context.Context) string) *journal {
+	return &journal{books: books, log: log, commit: commit, signal: make(chan struct{}, 1)}
 }
 
 // run writes entries as they come until ctx ends, and what is left then.
 func (j *journal) run(ctx context.Context) {
 	j.writing.Lock()
-	j.head = head(ctx, j.dir)
+	j.head = j.commit(ctx)
 	j.writing.Unlock()
 	for ctx.Err() == nil {
 		select {
@@ -76,13 +76,13 @@ func (j *journal) flush(ctx context.Context) {
 	}
 	// A commit that appears with these results was made by one of them, unless
 	// somebody else works in the same folder.
-	if now := head(ctx, j.dir); now != j.head {
+	if now := j.commit(ctx); now != j.head {
 		if now != "" {
 			entries[len(entries)-1].Details["commit"] = now
 		}
 		j.head = now
 	}
-	if err := j.store.Audit(ctx, entries...); err != nil {
+	if err := j.books.Audit(ctx, entries...); err != nil {
 		j.log.Error("write the results of tools into the audit", zap.Int("entries", len(entries)), zap.Error(err))
 		j.mu.Lock()
 		j.waiting = append(entries, j.waiting...)

@@ -133,15 +133,15 @@ func (p Prices) Of(model string) (price Price, ok bool) {
 // contract is what a delta costs by the team's own prices, the project's before those
 // of all; nil where there are none for the model, or no tokens to apply them to.
 func (w *worker) contract(d claude.ModelDelta) *int64 {
-	if len(w.project.Prices)+len(w.s.c.Prices) == 0 {
+	if len(w.project.Prices)+len(w.prices) == 0 {
 		return nil
 	}
 	price, ok := w.project.Prices.Of(d.Model)
 	if !ok {
-		price, ok = w.s.c.Prices.Of(d.Model)
+		price, ok = w.prices.Of(d.Model)
 	}
 	if !ok {
-		if _, told := w.s.unpriced.LoadOrStore(d.Model, true); !told {
+		if _, told := w.unpriced.LoadOrStore(d.Model, true); !told {
 			w.log.Warn("no contract price for "+d.Model, zap.String("model", d.Model), zap.String("hint", "write one under prices in deckhand.yaml"))
 		}
 		return nil

@@ -129,9 +129,9 @@ func TestTheMostTellingPriceCounts(t *testing.T) {
 func TestContractPricesStandBesideTheOriginalFigures(t *testing.T) {
 	t.Parallel()
 	core, logged := observer.New(zap.WarnLevel)
-	s := &Supervisor{c: Config{Prices: NewPrices(map[string]Price{"claude-sonnet-*": sonnet(t), "claude-haiku-*": {Input: rate(t, "1")}})}}
+	all := NewPrices(map[string]Price{"claude-sonnet-*": sonnet(t), "claude-haiku-*": {Input: rate(t, "1")}})
 	w := &worker{
-		s: s, log: zap.New(core), session: &session{id: "s", epoch: 3},
+		shared: &shared{prices: all}, log: zap.New(core), session: &session{id: "s", epoch: 3},
 		project: Project{Prices: NewPrices(map[string]Price{"claude-haiku-*": {Input: rate(t, "0.5")}})},
 	}
 	deltas := []claude.ModelDelta{
@@ -168,7 +168,7 @@ func TestContractPricesStandBesideTheOriginalFigures(t *testing.T) {
 
 func TestWithoutContractPricesNothingIsSaidOfThem(t *testing.T) {
 	t.Parallel()
-	w := &worker{s: &Supervisor{}, session: &session{}} // no log: it would panic
+	w := &worker{shared: &shared{}, session: &session{}} // no log: it would panic
 	for _, e := range w.entries([]claude.ModelDelta{{Model: "claude-opus-5", ModelUsage: claude.ModelUsage{Input: 1, MicroUSD: 5}}}, "turn") {
 		if e.ContractMicroUSD != nil {
 			t.Errorf("a contract price out of nowhere: %d", *e.ContractMicroUSD)

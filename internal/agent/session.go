@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,14 +37,14 @@ func (w *worker) ensureSession(ctx context.Context) error {
 	if w.session != nil {
 		return nil
 	}
-	err := w.s.slots.acquire(ctx, w, func() {
-		w.s.c.Frontend.Say(w.thread.Key(), fmt.Sprintf("All %d sessions that may run at once are busy. This one starts as soon as one is free.", w.s.c.Limits.MaxLive))
+	err := w.slots.acquire(ctx, w, func() {
+		w.front.Say(w.thread.Key(), fmt.Sprintf("All %d sessions that may run at once are busy. This one starts as soon as one is free.", w.limits.MaxLive))
 	})
 	if err != nil {
 		return err
 	}
 	if err := w.startSession(ctx); err != nil {
-		w.s.slots.release(w)
+		w.slots.release(w)
 		return err
 	}
 	return nil
@@ -61,7 +60,7 @@ func (e *startError) Error() string { return "start the session: " + e.err.Error
 func (e *startError) Unwrap() error { return e.err }
 
 func (w *worker) startSession(ctx context.Context) error {
-	dir, err := w.s.prepareWorkspace(ctx, w.thread, w.project)
+	dir, err := w.machine.workspace(ctx, w.thread, w.project)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -69,7 +68,7 @@ func (w *worker) startSession(ctx context.Context) error {
 		return &startError{sentence: "The workspace is not ready: " + err.Error() + ". Ask an admin to look at the project in deckhand.yaml.", err: err}
 	}
 	if dir != w.thread.Workspace {
-		if err := w.s.c.Store.SetWorkspace(ctx, w.heldLease(), dir); err != nil {
+		if err := w.books.SetWorkspace(ctx, w.heldLease(), dir); err != nil {
 			return err
 		}
 		w.thread.Workspace = dir
@@ -80,21 +79,21 @@ func (w *worker) startSession(ctx context.Context) error {
 		if err := w.newSession(ctx, ""); err != nil {
 			return err
 		}
-	} else if resume, err = w.s.c.Store.SessionStarted(ctx, w.thread.SessionID); err != nil {
+	} else if resume, err = w.books.SessionStarted(ctx, w.thread.SessionID); err != nil {
 		return err
 	}
-	proc, err := w.launch(ctx, resume)
+	proc, err := w.machine.start(ctx, w.thread, w.project, resume, w.log)
 	if exit, ok := errors.AsType[*claude.ExitError](err); ok {
 		switch {
 		case exit.Reason == claude.ExitUnknownSession && resume:
 			// It never finished a turn, or its transcript is gone with its folder.
-			w.s.c.Frontend.Say(w.thread.Key(), "The earlier conversation of this thread cannot be resumed, so it starts anew: what was said before is not known to it.")
+			w.front.Say(w.thread.Key(), "The earlier conversation of this thread cannot be resumed, so it starts anew: what was said before is not known to it.")
 			if err := w.newSession(ctx, w.thread.SessionID); err != nil {
 				return err
 			}
-			proc, err = w.launch(ctx, false)
+			proc, err = w.machine.start(ctx, w.thread, w.project, false, w.log)
 		case exit.Reason == claude.ExitIDInUse && !resume:
-			proc, err = w.launch(ctx, true)
+			proc, err = w.machine.start(ctx, w.thread, w.project, true, w.log)
 		}
 	}
 	if err != nil {
@@ -108,50 +107,11 @@ func (w *worker) startSession(ctx context.Context) error {
 
 func (w *worker) newSession(ctx context.Context, parent string) error {
 	id := uuid.NewString()
-	if err := w.s.c.Store.NewSession(ctx, w.heldLease(), id, parent); err != nil {
+	if err := w.books.NewSession(ctx, w.heldLease(), id, parent); err != nil {
 		return err
 	}
 	w.thread.SessionID = id
 	return nil
-}
-
-// launch starts the process and initializes it.
-func (w *worker) launch(ctx context.Context, resume bool) (*claude.Process, error) {
-	prompt, err := systemPrompt(w.project, w.thread.Workspace)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.s.prepareHome(w.threadID); err != nil {
-		return nil, err
-	}
-	proc, err := claude.Start(ctx, claude.Options{
-		Command:            w.s.c.Command,
-		Dir:                w.thread.Workspace,
-		Env:                append(w.s.environ(w.project, w.threadID), deaf(ctx, w.thread.Workspace)...),
-		SessionID:          w.thread.SessionID,
-		Resume:             resume,
-		Model:              w.project.Model,
-		PermissionMode:     w.project.PermissionMode,
-		AppendSystemPrompt: prompt,
-		Version:            w.s.c.CLIVersion,
-		SilenceAfter:       w.s.c.Limits.Silence,
-		Logger:             w.log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if _, err := proc.Initialize(ctx, claude.InitializeRequest{PreToolUse: true}); err != nil {
-		proc.Kill()
-		<-proc.Done()
-		var exit *claude.ExitError
-		if !errors.As(err, &exit) && ctx.Err() == nil {
-			if e := proc.Exit(); e != nil && e.Reason != claude.ExitKilled {
-				err = e
-			}
-		}
-		return nil, err
-	}
-	return proc, nil
 }
 
 // adopt begins an epoch for an initialized process and reads its messages from
@@ -163,18 +123,19 @@ func (w *worker) adopt(ctx context.Context, proc *claude.Process) error {
 		<-proc.Done()
 		return &startError{sentence: sentence(err), err: err}
 	}
-	epoch, err := w.s.c.Store.BeginEpoch(ctx, w.heldLease(), w.thread.SessionID, w.s.c.CLIVersion, baseline.TotalMicroUSD)
+	epoch, err := w.books.BeginEpoch(ctx, w.heldLease(), w.thread.SessionID, w.cliVersion, baseline.TotalMicroUSD)
 	if err != nil {
 		proc.Kill()
 		<-proc.Done()
 		return err
 	}
 	messages := make(chan claude.Message)
+	dir := w.thread.Workspace
 	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &session{
 		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: claude.NewMeter(baseline), checks: map[string]*check{},
-		idle: time.NewTimer(w.s.c.Limits.IdleTimeout), messages: messages, stopPump: stop,
-		journal: newJournal(w.s.c.Store, w.log, w.thread.Workspace), model: w.project.Model,
+		idle: time.NewTimer(w.limits.IdleTimeout), messages: messages, stopPump: stop,
+		journal: newJournal(w.books, w.log, func(ctx context.Context) string { return w.machine.head(ctx, dir) }), model: w.project.Model,
 	}
 	s.pump.Go(func() { s.journal.run(pumpCtx) })
 	// The process's queue never makes its reader wait, so the pump may.
@@ -193,7 +154,7 @@ func (w *worker) adopt(ctx context.Context, proc *claude.Process) error {
 		}
 	})
 	w.session = s
-	w.s.slots.rest(w, true)
+	w.slots.rest(w, true)
 	w.log.Info("session started", zap.String("session", s.id), zap.Int("epoch", epoch), zap.Int("pid", proc.PID()))
 	return nil
 }
@@ -222,7 +183,7 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	s.pump.Wait()
 	s.idle.Stop()
 	w.session = nil
-	w.s.slots.release(w)
+	w.slots.release(w)
 	w.log.Info("session stopped", zap.String("session", s.id), zap.NamedError("exit", s.proc.Exit()))
 }
 
@@ -234,23 +195,6 @@ func (s *session) request(ctx context.Context, log *zap.Logger, what string, fn 
 			log.Warn(what, zap.Error(err))
 		}
 	})
-}
-
-func systemPrompt(p Project, workspace string) (string, error) {
-	md, err := instructions(workspace)
-	if err != nil {
-		return "", err
-	}
-	parts := []string{
-		"You are working for a team through Slack: your text appears in a Slack thread, several people may write to you, and tools may need a person's approval, which can take a while or be refused with a reason. Keep answers short and readable in a chat.",
-	}
-	if md != "" {
-		parts = append(parts, "The workspace's CLAUDE.md:\n\n"+md)
-	}
-	if p.AppendSystemPrompt != "" {
-		parts = append(parts, p.AppendSystemPrompt)
-	}
-	return strings.Join(parts, "\n\n"), nil
 }
 
 // sentence is what people are told about an error of the CLI.

@@ -40,17 +40,35 @@ type Config struct {
 // concurrent use; those that act on a thread reach its worker on whichever
 // replica holds it.
 type Supervisor struct {
-	c   Config
-	log *zap.Logger
+	*shared
+	reminder Reminder
 
-	ctx      context.Context // of the workers; ends when Run shuts down
-	mu       sync.Mutex
-	workers  map[int64]*worker
-	closing  bool
-	wg       sync.WaitGroup
-	slots    *slots
-	inFlight inFlight
-	waiting  idSet // the approvals that the CLIs of this process wait for
+	mu      sync.Mutex
+	workers map[int64]*worker
+	// wanted are threads that need a worker and have none; called has a token when
+	// there may be some. The goroutine in Run starts them.
+	wanted map[int64]bool
+	called chan struct{}
+}
+
+// shared is what the workers of a replica have in common.
+type shared struct {
+	books      *store.Store
+	front      Frontend
+	authoriser Authoriser
+	machine    *host
+	policy     *policy.Policy
+	projects   map[string]Project
+	prices     Prices
+	budgets    *budgets
+	limits     Limits
+	replica    string
+	cliVersion string
+	log        *zap.Logger
+
+	slots   *slots
+	waiting idSet          // the approvals that the CLIs of this process wait for
+	running sync.WaitGroup // the workers, and what outlives them for a moment
 	// unpriced are the models of which the log says that they have no contract price.
 	unpriced sync.Map
 }
@@ -61,32 +79,41 @@ func New(c Config) *Supervisor {
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
-	return &Supervisor{c: c, log: c.Log, workers: map[int64]*worker{}, slots: newSlots(c.Limits.MaxLive)}
+	return newSupervisor(c.Reminder, &shared{
+		books: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects, prices: c.Prices,
+		machine: &host{
+			dataDir: c.DataDir, command: c.Command, version: c.CLIVersion, credentials: c.Credentials, silence: c.Limits.Silence,
+		},
+		budgets: &budgets{list: c.Budgets, books: c.Store, front: c.Frontend, log: c.Log},
+		limits:  c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log, slots: newSlots(c.Limits.MaxLive),
+	})
+}
+
+func newSupervisor(r Reminder, s *shared) *Supervisor {
+	return &Supervisor{shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64]bool{}, called: make(chan struct{}, 1)}
 }
 
 // Run takes up what an earlier run left, keeps the leases, and listens for other
 // replicas until ctx ends. Then it stops every worker with its process, hands
 // the leases back, and returns.
 func (s *Supervisor) Run(ctx context.Context) error {
-	workerCtx, stopWorkers := context.WithCancelCause(context.WithoutCancel(ctx))
-	s.mu.Lock()
-	s.ctx = workerCtx
-	s.mu.Unlock()
-
+	workers, stopWorkers := context.WithCancelCause(context.WithoutCancel(ctx))
 	var loops sync.WaitGroup
 	loops.Go(func() {
-		_ = s.c.Store.Listen(ctx, func() { s.lookForWork(ctx) }, s.notice) // ends with ctx
+		_ = s.books.Listen(ctx, func() { s.lookForWork(ctx) }, s.notice) // ends with ctx
 	})
 	loops.Go(func() { s.keepLeases(ctx) })
 	loops.Go(func() { s.runJobs(ctx) })
-	<-ctx.Done()
+	for ctx.Err() == nil {
+		select {
+		case <-s.called:
+			s.startWanted(workers)
+		case <-ctx.Done():
+		}
+	}
 	loops.Wait()
-
-	s.mu.Lock()
-	s.closing = true
-	s.mu.Unlock()
 	stopWorkers(errShutdown)
-	s.wg.Wait()
+	s.running.Wait()
 	return nil
 }
 
@@ -95,35 +122,52 @@ func (s *Supervisor) Run(ctx context.Context) error {
 var errShutdown = errors.New("the bot is stopping")
 
 // Wake makes sure that a worker looks at the thread's prompts, on this replica
-// if the thread is free.
+// if the thread is free. When nothing runs, the next [Supervisor.Run] finds the work
+// in the database.
 func (s *Supervisor) Wake(threadID int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing || s.ctx == nil {
-		return // the next Run finds the work in the database
-	}
 	if w, ok := s.workers[threadID]; ok {
 		w.box.put(letter{kind: letterWake})
 		return
 	}
-	w := newWorker(s, threadID)
-	s.workers[threadID] = w
-	s.wg.Go(func() {
-		for {
-			w.run(s.ctx)
-			if s.retire(w) {
-				return
-			}
+	s.wanted[threadID] = true
+	select {
+	case s.called <- struct{}{}:
+	default:
+	}
+}
+
+// startWanted gives every thread that was woken its worker, which works until ctx ends
+// or there is nothing to do.
+func (s *Supervisor) startWanted(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range s.wanted {
+		delete(s.wanted, id)
+		if w, ok := s.workers[id]; ok {
+			w.box.put(letter{kind: letterWake})
+			continue
 		}
-	})
+		w := newWorker(s.shared, id)
+		s.workers[id] = w
+		s.running.Go(func() {
+			for {
+				w.run(ctx)
+				if s.retire(ctx, w) {
+					return
+				}
+			}
+		})
+	}
 }
 
 // retire removes a worker that has nothing more to do. It reports false when a
 // letter arrived after the worker had decided to go.
-func (s *Supervisor) retire(w *worker) bool {
+func (s *Supervisor) retire(ctx context.Context, w *worker) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closing && w.box.hasWake() && !w.elsewhere {
+	if ctx.Err() == nil && w.box.hasWake() && !w.elsewhere {
 		return false
 	}
 	delete(s.workers, w.threadID)
@@ -147,9 +191,9 @@ func (s *Supervisor) send(threadID int64, l letter) bool {
 func (s *Supervisor) Decide(ctx context.Context, d store.Decision) (store.Approval, error) {
 	// One commit instead of two where the request waits in this process.
 	if s.waiting.has(d.ApprovalID) {
-		d.DeliverOn = s.c.Replica
+		d.DeliverOn = s.replica
 	}
-	a, err := s.c.Store.Decide(ctx, d)
+	a, err := s.books.Decide(ctx, d)
 	if err != nil || a.Status == store.ApprovalPending {
 		return a, err
 	}
@@ -161,7 +205,7 @@ func (s *Supervisor) Decide(ctx context.Context, d store.Decision) (store.Approv
 // whichever replica it runs. by is the Slack user who asked. running is false
 // when there is nothing to stop.
 func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (running bool, err error) {
-	if _, _, err := s.c.Store.RunningTurn(ctx, t.ID); errors.Is(err, store.ErrNotFound) {
+	if _, _, err := s.books.RunningTurn(ctx, t.ID); errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	} else if err != nil {
 		return false, err
@@ -169,7 +213,7 @@ func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (runni
 	if s.send(t.ID, letter{kind: letterStop, id: by}) {
 		return true, nil
 	}
-	return true, s.c.Store.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: t.ID, By: by})
+	return true, s.books.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: t.ID, By: by})
 }
 
 // Reconsider looks again at every thread with a prompt that waits, here at once and
@@ -199,7 +243,7 @@ func (s *Supervisor) lookForWork(ctx context.Context) {
 		w.box.put(letter{kind: letterWake}) // whatever a lost notice was about
 	}
 	s.mu.Unlock()
-	ids, err := s.c.Store.Unattended(ctx, s.c.Replica, held)
+	ids, err := s.books.Unattended(ctx, s.replica, held)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.log.Error("look for unattended threads", zap.Error(err))
@@ -214,9 +258,9 @@ func (s *Supervisor) lookForWork(ctx context.Context) {
 // keepLeases renews the leases of the workers well before they run out, tells a
 // worker that has lost its own, and looks for work that no notice told of.
 func (s *Supervisor) keepLeases(ctx context.Context) {
-	renew := time.NewTicker(s.c.Limits.LeaseTTL / 3)
+	renew := time.NewTicker(s.limits.LeaseTTL / 3)
 	defer renew.Stop()
-	poll := time.NewTicker(s.c.Limits.Poll)
+	poll := time.NewTicker(s.limits.Poll)
 	defer poll.Stop()
 	for {
 		select {
@@ -242,10 +286,10 @@ func (s *Supervisor) renewLeases(ctx context.Context) {
 	if len(leases) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.c.Limits.LeaseTTL/3, fmt.Errorf("renew leases: no answer in %s", s.c.Limits.LeaseTTL/3))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.LeaseTTL/3, fmt.Errorf("renew leases: no answer in %s", s.limits.LeaseTTL/3))
 	defer cancel()
 	asked := time.Now()
-	kept, err := s.c.Store.RenewLeases(ctx, s.c.Replica, leases, s.c.Limits.LeaseTTL)
+	kept, err := s.books.RenewLeases(ctx, s.replica, leases, s.limits.LeaseTTL)
 	if err != nil {
 		s.log.Error("renew leases", zap.Error(err), zap.NamedError("cause", context.Cause(ctx)))
 	}
@@ -257,7 +301,7 @@ func (s *Supervisor) renewLeases(ctx context.Context) {
 		case !ok:
 		case kept[l.ThreadID]:
 			w.leaseRenewed(asked)
-		case err == nil || w.leaseExpired(s.c.Limits.LeaseTTL):
+		case err == nil || w.leaseExpired(s.limits.LeaseTTL):
 			// Another replica may run this session from now on: two processes on
 			// one session fork its history silently.
 			w.box.put(letter{kind: letterLeaseLost})

@@ -54,7 +54,7 @@ type openCard struct {
 // it, starting the process if need be. A process that cannot be started fails the
 // prompts.
 func (w *worker) nextTurn(ctx context.Context) error {
-	next, err := w.s.c.Store.NextPrompt(ctx, w.threadID)
+	next, err := w.books.NextPrompt(ctx, w.threadID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (w *worker) nextTurn(ctx context.Context) error {
 		w.log.Error("use the model that a budget asks for", zap.Error(err))
 		return w.refuse(ctx, "An admin chose a cheaper model for the rest of the budget's period, and Claude Code does not take it. Ask an admin to check cheaper_model in deckhand.yaml.")
 	}
-	row, prompt, ok, err := w.s.c.Store.BeginTurn(ctx, w.heldLease(), w.session.id, w.session.epoch)
+	row, prompt, ok, err := w.books.BeginTurn(ctx, w.heldLease(), w.session.id, w.session.epoch)
 	if err != nil || !ok {
 		return err
 	}
@@ -96,9 +96,9 @@ func (w *worker) startFailed(ctx context.Context, err error) error {
 
 func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string) {
 	w.turn = &turn{row: row, prompt: prompt, promptUUID: promptUUID, asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, content: w.session.content.Next()}
-	w.s.slots.rest(w, false)
+	w.slots.rest(w, false)
 	w.session.idle.Stop()
-	w.s.c.Frontend.MarkPrompt(prompt, PromptRunning)
+	w.front.MarkPrompt(prompt, PromptRunning)
 	if err := w.session.proc.Prompt(promptUUID, claude.Text(text)); err != nil {
 		w.log.Warn("write the prompt", zap.Error(err)) // the process has ended: onExit says why
 	}
@@ -106,7 +106,7 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 
 // recover goes on with the turn that a dead process of this thread left running.
 func (w *worker) recover(ctx context.Context) error {
-	old, prompt, err := w.s.c.Store.RunningTurn(ctx, w.threadID)
+	old, prompt, err := w.books.RunningTurn(ctx, w.threadID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -128,26 +128,26 @@ func (w *worker) recover(ctx context.Context) error {
 		w.log.Error("start the session", zap.Error(start.err))
 		return w.giveUp(ctx, old, prompt, start.sentence)
 	}
-	row, err := w.s.c.Store.ContinueTurn(ctx, w.heldLease(), old, w.session.id, w.session.epoch)
+	row, err := w.books.ContinueTurn(ctx, w.heldLease(), old, w.session.id, w.session.epoch)
 	if err != nil {
 		return err
 	}
-	w.s.c.Frontend.Abandon(old.ID, "Deckhand restarted here; the work goes on below.")
+	w.front.Abandon(old.ID, "Deckhand restarted here; the work goes on below.")
 	w.beginTurn(row, prompt, attemptUUID(prompt.UUID, row.Attempt),
 		"[Deckhand was restarted while you worked on the message below. Look at what you have done already, then go on with it. A tool call that was not answered may be made again.]\n\n"+prompt.Text)
 	return nil
 }
 
 func (w *worker) giveUp(ctx context.Context, old store.Turn, prompt store.Prompt, problem string) error {
-	ended, err := w.s.c.Store.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
+	ended, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
 		ID: old.ID, State: string(TurnFailed), Problem: problem, Approvals: store.ApprovalInterrupted,
 	})
 	if err != nil {
 		return err
 	}
 	w.showEnded(ended)
-	w.s.c.Frontend.Abandon(old.ID, problem)
-	w.s.c.Frontend.MarkPrompt(prompt, PromptFailed)
+	w.front.Abandon(old.ID, problem)
+	w.front.MarkPrompt(prompt, PromptFailed)
 	return nil
 }
 
@@ -198,10 +198,10 @@ func (w *worker) followReset(ctx context.Context) error {
 	}
 	s.reset = false
 	if id := s.proc.SessionID(); id != s.id {
-		if err := w.s.c.Store.NewSession(ctx, w.heldLease(), id, s.id); err != nil {
+		if err := w.books.NewSession(ctx, w.heldLease(), id, s.id); err != nil {
 			return err
 		}
-		if err := w.s.c.Store.MarkStarted(ctx, id); err != nil {
+		if err := w.books.MarkStarted(ctx, id); err != nil {
 			return err
 		}
 		s.id, w.thread.SessionID = id, id
@@ -210,7 +210,7 @@ func (w *worker) followReset(ctx context.Context) error {
 }
 
 func (w *worker) newEpoch(ctx context.Context) (err error) {
-	w.session.epoch, err = w.s.c.Store.BeginEpoch(ctx, w.heldLease(), w.session.id, w.s.c.CLIVersion, 0)
+	w.session.epoch, err = w.books.BeginEpoch(ctx, w.heldLease(), w.session.id, w.cliVersion, 0)
 	return err
 }
 
@@ -222,7 +222,7 @@ func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
 	if w.turn == nil {
 		// A turn that nobody asked for, such as a background task's: its cost lands
 		// on the thread's last turn.
-		return w.s.c.Store.AddEntries(ctx, w.heldLease(), entries)
+		return w.books.AddEntries(ctx, w.heldLease(), entries)
 	}
 	entries = append(entries, w.interrupted(r, w.turn.content)...)
 	state, problem := w.outcome(r)
@@ -277,8 +277,8 @@ func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, e
 	if w.session != nil {
 		w.session.journal.flush(ctx)
 	}
-	w.s.inFlight.set(t.row.ID, flight{}) // it is booked in a moment
-	ended, err := w.s.c.Store.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
+	w.budgets.inFlight.set(t.row.ID, flight{}) // it is booked in a moment
+	ended, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
 		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, Entries: entries, Approvals: status,
 	})
 	if err != nil {
@@ -296,18 +296,18 @@ func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, e
 		view.CostMicroUSD += e.MicroUSD
 		view.Estimated = view.Estimated || e.Kind == store.LedgerEstimate
 	}
-	w.s.c.Frontend.ShowTurn(view)
+	w.front.ShowTurn(view)
 	w.showEnded(ended)
-	w.s.c.Frontend.CloseCards(t.cards)
+	w.front.CloseCards(t.cards)
 	w.noticeBudgets(ctx, t.row.RequestedBy)
 	mark := PromptDone
 	if state == TurnFailed {
 		mark = PromptFailed
 	}
-	w.s.c.Frontend.MarkPrompt(t.prompt, mark)
+	w.front.MarkPrompt(t.prompt, mark)
 	if w.session != nil {
-		w.session.idle.Reset(w.s.c.Limits.IdleTimeout)
-		w.s.slots.rest(w, true)
+		w.session.idle.Reset(w.limits.IdleTimeout)
+		w.slots.rest(w, true)
 	}
 	return w.nextTurn(ctx)
 }
@@ -332,7 +332,7 @@ func (w *worker) onExit(ctx context.Context) error {
 	case t.overBudget != nil:
 		return w.endTurn(ctx, TurnInterrupted, overBudget(t), entries, 0)
 	case t.hung:
-		return w.endTurn(ctx, TurnFailed, fmt.Sprintf("Claude Code said nothing for %s and was stopped. Write “continue” to go on from here.", w.s.c.Limits.Silence), entries, 0)
+		return w.endTurn(ctx, TurnFailed, fmt.Sprintf("Claude Code said nothing for %s and was stopped. Write “continue” to go on from here.", w.limits.Silence), entries, 0)
 	}
 	return w.endTurn(ctx, TurnFailed, exit.Sentence(), entries, 0)
 }
@@ -354,15 +354,15 @@ func (w *worker) onStop(ctx context.Context, by string) error {
 		return nil
 	}
 	w.turn.stoppedBy = by
-	dropped, err := w.s.c.Store.DropPrompts(ctx, w.heldLease(), "stopped")
+	dropped, err := w.books.DropPrompts(ctx, w.heldLease(), "stopped")
 	if err != nil {
 		return err
 	}
 	for _, p := range dropped {
-		w.s.c.Frontend.MarkPrompt(p, PromptFailed)
+		w.front.MarkPrompt(p, PromptFailed)
 	}
 	if n := len(dropped); n > 0 {
-		w.s.c.Frontend.Say(w.thread.Key(), fmt.Sprintf("Stopped; %d waiting message(s) were dropped with it. Send again what you still want.", n))
+		w.front.Say(w.thread.Key(), fmt.Sprintf("Stopped; %d waiting message(s) were dropped with it. Send again what you still want.", n))
 	}
 	w.interrupt(ctx)
 	return nil
@@ -370,7 +370,7 @@ func (w *worker) onStop(ctx context.Context, by string) error {
 
 // interrupt asks the CLI to end the turn and kills it when it does not.
 func (w *worker) interrupt(ctx context.Context) {
-	s, limit := w.session, w.s.c.Limits.StopTimeout
+	s, limit := w.session, w.limits.StopTimeout
 	w.refuseChecks(stopped)
 	s.request(ctx, w.log, "interrupt the turn", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("interrupt: no end of the turn in %s", limit))
@@ -392,7 +392,7 @@ func (w *worker) letGo(t *turn) {
 		t.stopLimit.Stop()
 	}
 	for id := range t.asked {
-		w.s.waiting.remove(id)
+		w.waiting.remove(id)
 	}
 }
 
@@ -402,7 +402,7 @@ func (w *worker) letGo(t *turn) {
 func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	t := w.turn
 	w.turn = nil
-	w.s.inFlight.set(t.row.ID, flight{})
+	w.budgets.inFlight.set(t.row.ID, flight{})
 	w.letGo(t)
 	if fenced || w.session == nil {
 		return
@@ -414,11 +414,11 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	w.refuseChecks(stopped)
 	entries := w.interruptForCost(ctx, t)
 	if len(entries) > 0 {
-		if err := w.s.c.Store.AddEntries(ctx, w.heldLease(), entries); err != nil {
+		if err := w.books.AddEntries(ctx, w.heldLease(), entries); err != nil {
 			w.log.Error("write what an interrupted turn cost", zap.Error(err))
 		}
 	}
-	w.s.c.Frontend.Abandon(t.row.ID, sentence)
+	w.front.Abandon(t.row.ID, sentence)
 }
 
 func (w *worker) interruptForCost(ctx context.Context, t *turn) []store.LedgerEntry {
@@ -457,7 +457,7 @@ func (w *worker) interruptForCost(ctx context.Context, t *turn) []store.LedgerEn
 
 func (w *worker) show() {
 	if w.turn != nil {
-		w.s.c.Frontend.ShowTurn(w.view(w.turn))
+		w.front.ShowTurn(w.view(w.turn))
 	}
 }
 

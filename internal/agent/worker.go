@@ -14,7 +14,7 @@ import (
 // worker runs one thread. Everything below the mailbox belongs to the goroutine
 // in run; lease is shared with the supervisor's renewals.
 type worker struct {
-	s        *Supervisor
+	*shared
 	threadID int64
 	box      *mailbox
 	log      *zap.Logger
@@ -31,8 +31,8 @@ type worker struct {
 	turn    *turn    // nil between turns
 }
 
-func newWorker(s *Supervisor, threadID int64) *worker {
-	return &worker{s: s, threadID: threadID, box: newMailbox(), log: s.log.With(zap.Int64("thread", threadID))}
+func newWorker(s *shared, threadID int64) *worker {
+	return &worker{shared: s, threadID: threadID, box: newMailbox(), log: s.log.With(zap.Int64("thread", threadID))}
 }
 
 func (w *worker) heldLease() store.Lease {
@@ -63,7 +63,7 @@ func (w *worker) leaseExpired(ttl time.Duration) bool {
 // run takes the lease, works until the thread has been idle for long enough or
 // ctx ends, and gives the lease back.
 func (w *worker) run(ctx context.Context) {
-	t, ok, err := w.s.c.Store.AcquireLease(ctx, w.threadID, w.s.c.Replica, w.s.c.Limits.LeaseTTL)
+	t, ok, err := w.books.AcquireLease(ctx, w.threadID, w.replica, w.limits.LeaseTTL)
 	if err != nil {
 		w.log.Error("acquire the lease", zap.Error(err)) // polling comes back to it
 		w.elsewhere = true
@@ -74,7 +74,7 @@ func (w *worker) run(ctx context.Context) {
 		return
 	}
 	w.thread = t
-	w.setLease(store.Lease{ThreadID: t.ID, Owner: w.s.c.Replica, Epoch: t.LeaseEpoch})
+	w.setLease(store.Lease{ThreadID: t.ID, Owner: w.replica, Epoch: t.LeaseEpoch})
 
 	err = w.work(ctx)
 
@@ -90,7 +90,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 	w.stopSession(end, fenced)
 	if !fenced {
-		if err := w.s.c.Store.ReleaseLease(end, w.heldLease()); err != nil {
+		if err := w.books.ReleaseLease(end, w.heldLease()); err != nil {
 			w.log.Error("release the lease", zap.Error(err))
 		}
 	}
@@ -101,7 +101,7 @@ func (w *worker) run(ctx context.Context) {
 // an error when it must stop: the bot's end, a lost lease, an unreachable
 // database.
 func (w *worker) work(ctx context.Context) error {
-	project, ok := w.s.c.Projects[w.thread.Project]
+	project, ok := w.projects[w.thread.Project]
 	if !ok {
 		return w.refuse(ctx, "This thread belongs to the project "+w.thread.Project+", which is no longer in deckhand.yaml. Ask an admin to put it back, or start a new thread.")
 	}
@@ -172,7 +172,7 @@ func (w *worker) onWake(ctx context.Context) error {
 		return w.nextTurn(ctx)
 	}
 	for id := range w.turn.asked {
-		a, err := w.s.c.Store.ApprovalByID(ctx, id)
+		a, err := w.books.ApprovalByID(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -187,15 +187,15 @@ func (w *worker) onWake(ctx context.Context) error {
 
 // refuse finishes every prompt of the thread with a sentence.
 func (w *worker) refuse(ctx context.Context, sentence string) error {
-	dropped, err := w.s.c.Store.DropPrompts(ctx, w.heldLease(), "failed")
+	dropped, err := w.books.DropPrompts(ctx, w.heldLease(), "failed")
 	if err != nil {
 		return err
 	}
 	for _, p := range dropped {
-		w.s.c.Frontend.MarkPrompt(p, PromptFailed)
+		w.front.MarkPrompt(p, PromptFailed)
 	}
 	if len(dropped) > 0 {
-		w.s.c.Frontend.Say(w.thread.Key(), sentence)
+		w.front.Say(w.thread.Key(), sentence)
 	}
 	return nil
 }

@@ -22,9 +22,9 @@ const (
 	maxInstructions = 40 << 10
 )
 
-// prepareWorkspace returns the folder that the thread works in, making it at the
+// workspace returns the folder that the thread works in, making it at the
 // first use. Its errors are sentences for people.
-func (s *Supervisor) prepareWorkspace(ctx context.Context, t store.Thread, p Project) (string, error) {
+func (h *host) workspace(ctx context.Context, t store.Thread, p Project) (string, error) {
 	if t.Workspace != "" && isDir(t.Workspace) {
 		return t.Workspace, nil
 	}
@@ -33,14 +33,14 @@ func (s *Supervisor) prepareWorkspace(ctx context.Context, t store.Thread, p Pro
 
 	source := p.Dir
 	if p.Repo != "" {
-		source = filepath.Join(s.c.DataDir, "repos", p.Name)
+		source = filepath.Join(h.dataDir, "repos", p.Name)
 		if !isDir(source) {
 			if err := clone(ctx, p.Repo, source); err != nil {
 				return "", fmt.Errorf("the repository of project %s could not be cloned: %w", p.Name, err)
 			}
 		}
 	}
-	own := filepath.Join(s.c.DataDir, "workspaces", p.Name, strconv.FormatInt(t.ID, 10))
+	own := filepath.Join(h.dataDir, "workspaces", p.Name, strconv.FormatInt(t.ID, 10))
 	switch p.Workspace {
 	case WorkspaceScratch:
 		return own, os.MkdirAll(own, 0o700)
@@ -105,7 +105,7 @@ func git(ctx context.Context, dir string, args ...string) error {
 
 // head is the commit that the folder's working tree is at, or empty where that
 // cannot be told. It runs nothing that the repository names.
-func head(ctx context.Context, dir string) string {
+func (h *host) head(ctx context.Context, dir string) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", "-c", "core.fsmonitor=false", "rev-parse", "--verify", "--quiet", "HEAD")

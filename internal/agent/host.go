@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/store"
+)
+
+// host is this machine, where sessions run: their folders, their environment and their
+// processes.
+type host struct {
+	dataDir string
+	// command is the launcher prefix and the CLI's path.
+	command     []string
+	version     string // the CLI's
+	credentials map[string]string
+	silence     time.Duration
+}
+
+// start starts the CLI on the thread's session and initializes it. A process that
+// ends meanwhile gives a [*claude.ExitError].
+func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool, log *zap.Logger) (*claude.Process, error) {
+	prompt, err := systemPrompt(p, t.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.prepareHome(t.ID); err != nil {
+		return nil, err
+	}
+	proc, err := claude.Start(ctx, claude.Options{
+		Command:            h.command,
+		Dir:                t.Workspace,
+		Env:                append(h.environ(p, t.ID), deaf(ctx, t.Workspace)...),
+		SessionID:          t.SessionID,
+		Resume:             resume,
+		Model:              p.Model,
+		PermissionMode:     p.PermissionMode,
+		AppendSystemPrompt: prompt,
+		Version:            h.version,
+		SilenceAfter:       h.silence,
+		Logger:             log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := proc.Initialize(ctx, claude.InitializeRequest{PreToolUse: true}); err != nil {
+		proc.Kill()
+		<-proc.Done()
+		var exit *claude.ExitError
+		if !errors.As(err, &exit) && ctx.Err() == nil {
+			if e := proc.Exit(); e != nil && e.Reason != claude.ExitKilled {
+				err = e
+			}
+		}
+		return nil, err
+	}
+	return proc, nil
+}
+
+// calls are the calls of the model that the session's transcript has for a prompt.
+func (h *host) calls(threadID int64, sessionID, promptUUID string) ([]claude.Call, error) {
+	return claude.ReadCalls(h.configDir(threadID), sessionID, promptUUID)
+}
+
+func systemPrompt(p Project, workspace string) (string, error) {
+	md, err := instructions(workspace)
+	if err != nil {
+		return "", err
+	}
+	parts := []string{
+		"You are working for a team through Slack: your text appears in a Slack thread, several people may write to you, and tools may need a person's approval, which can take a while or be refused with a reason. Keep answers short and readable in a chat.",
+	}
+	if md != "" {
+		parts = append(parts, "The workspace's CLAUDE.md:\n\n"+md)
+	}
+	if p.AppendSystemPrompt != "" {
+		parts = append(parts, p.AppendSystemPrompt)
+	}
+	return strings.Join(parts, "\n\n"), nil
+}
