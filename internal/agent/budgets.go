@@ -82,7 +82,7 @@ type budgetCheck struct {
 // budgets are the limits on spend, and what counts towards them.
 type budgets struct {
 	list     []Budget
-	books    *store.Store
+	books    budgetBooks
 	front    Frontend
 	log      *zap.Logger
 	inFlight inFlight

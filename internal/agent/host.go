@@ -12,8 +12,8 @@ import (
 	"deckhand/internal/store"
 )
 
-// host is this machine, where sessions run: their folders, their environment and their
-// processes.
+// host is the [machine] that the bot runs on: it makes the folders, the environment and
+// the processes of sessions.
 type host struct {
 	dataDir string
 	// command is the launcher prefix and the CLI's path.
@@ -23,9 +23,7 @@ type host struct {
 	silence     time.Duration
 }
 
-// start starts the CLI on the thread's session and initializes it. A process that
-// ends meanwhile gives a [*claude.ExitError].
-func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool, log *zap.Logger) (*claude.Process, error) {
+func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool, log *zap.Logger) (process, error) {
 	prompt, err := systemPrompt(p, t.Workspace)
 	if err != nil {
 		return nil, err
@@ -63,7 +61,6 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 	return proc, nil
 }
 
-// calls are the calls of the model that the session's transcript has for a prompt.
 func (h *host) calls(threadID int64, sessionID, promptUUID string) ([]claude.Call, error) {
 	return claude.ReadCalls(h.configDir(threadID), sessionID, promptUUID)
 }

@@ -17,7 +17,7 @@ import (
 // loop: a tool's result must not wait for the database. Entries keep their order,
 // and a turn's end is written after them.
 type journal struct {
-	books   *store.Store
+	books   auditBook
 	log     *zap.Logger
 	commit  func(context.Context) string // that the workspace is at
 	signal  chan struct{}
@@ -28,7 +28,7 @@ type journal struct {
 	waiting []store.AuditEntry
 }
 
-func newJournal(books *store.Store, log *zap.Logger, commit func(context.Context) string) *journal {
+func newJournal(books auditBook, log *zap.Logger, commit func(context.Context) string) *journal {
 	return &journal{books: books, log: log, commit: commit, signal: make(chan struct{}, 1)}
 }
 

@@ -19,7 +19,7 @@ type session struct {
 	id       string
 	epoch    int
 	reset    bool // a /clear was seen whose epoch has not begun
-	proc     *claude.Process
+	proc     process
 	meter    *claude.Meter
 	journal  *journal
 	model    string                // that it was told to use; empty for its own default
@@ -116,7 +116,7 @@ func (w *worker) newSession(ctx context.Context, parent string) error {
 
 // adopt begins an epoch for an initialized process and reads its messages from
 // here on.
-func (w *worker) adopt(ctx context.Context, proc *claude.Process) error {
+func (w *worker) adopt(ctx context.Context, proc process) error {
 	baseline, err := proc.Baseline(ctx)
 	if err != nil {
 		proc.Kill()

@@ -16,7 +16,7 @@ import (
 // Config is what a supervisor needs. Store, Frontend, Authoriser, Reminder, Projects,
 // Replica, DataDir and Command are required.
 type Config struct {
-	Store      *store.Store
+	Store      Books
 	Frontend   Frontend
 	Authoriser Authoriser
 	Reminder   Reminder
@@ -53,10 +53,10 @@ type Supervisor struct {
 
 // shared is what the workers of a replica have in common.
 type shared struct {
-	books      *store.Store
+	books      Books
 	front      Frontend
 	authoriser Authoriser
-	machine    *host
+	machine    machine
 	policy     *policy.Policy
 	projects   map[string]Project
 	prices     Prices

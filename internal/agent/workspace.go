@@ -103,8 +103,7 @@ func git(ctx context.Context, dir string, args ...string) error {
 	return fmt.Errorf("git %s: %s", args[0], lastLine(string(out)))
 }
 
-// head is the commit that the folder's working tree is at, or empty where that
-// cannot be told. It runs nothing that the repository names.
+// head runs nothing that the repository names.
 func (h *host) head(ctx context.Context, dir string) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"deckhand/internal/store"
+)
+
+// Books are what the agent remembers: what it needs of [*store.Store], which tells what
+// each method does. Methods that take a lease fail with [store.ErrFenced], or do
+// nothing where they say so, once another replica holds the thread.
+type Books interface {
+	leases
+	prompts
+	sessions
+	turns
+	approvals
+	ledger
+	budgetBooks
+	auditBook
+	notices
+	jobs
+}
+
+// leases say which replica runs a thread.
+type leases interface {
+	AcquireLease(ctx context.Context, threadID int64, owner string, ttl time.Duration) (store.Thread, bool, error)
+	RenewLeases(ctx context.Context, owner string, leases []store.Lease, ttl time.Duration) (kept map[int64]bool, err error)
+	ReleaseLease(ctx context.Context, l store.Lease) error
+	Unattended(ctx context.Context, owner string, held []int64) ([]int64, error)
+}
+
+// prompts wait for a turn.
+type prompts interface {
+	NextPrompt(ctx context.Context, threadID int64) (store.Prompt, error)
+	DropPrompt(ctx context.Context, l store.Lease, inboxID int64, outcome string) error
+	DropPrompts(ctx context.Context, l store.Lease, outcome string) ([]store.Prompt, error)
+}
+
+// sessions are a thread's conversations and where it works.
+type sessions interface {
+	SetWorkspace(ctx context.Context, l store.Lease, dir string) error
+	NewSession(ctx context.Context, l store.Lease, id, parentID string) error
+	SessionStarted(ctx context.Context, id string) (bool, error)
+	MarkStarted(ctx context.Context, id string) error
+	BeginEpoch(ctx context.Context, l store.Lease, sessionID, cliVersion string, baseline int64) (int, error)
+}
+
+// turns begin and end with their prompts.
+type turns interface {
+	BeginTurn(ctx context.Context, l store.Lease, sessionID string, epoch int) (store.Turn, store.Prompt, bool, error)
+	RunningTurn(ctx context.Context, threadID int64) (store.Turn, store.Prompt, error)
+	ContinueTurn(ctx context.Context, l store.Lease, old store.Turn, sessionID string, epoch int) (store.Turn, error)
+	FinishTurn(ctx context.Context, l store.Lease, f store.FinishedTurn) ([]store.Approval, error)
+}
+
+// approvals are asked, decided, delivered, and end.
+type approvals interface {
+	Ask(ctx context.Context, l store.Lease, a store.Approval) (store.Approval, error)
+	Decide(ctx context.Context, d store.Decision) (store.Approval, error)
+	Deliver(ctx context.Context, l store.Lease, id string) (store.Approval, error)
+	CancelApproval(ctx context.Context, l store.Lease, id string) (store.Approval, bool, error)
+	ExpireApproval(ctx context.Context, id string) (store.Approval, bool, error)
+	ApprovalByID(ctx context.Context, id string) (store.Approval, error)
+	LiveGrants(ctx context.Context, l store.Lease, sessionID, tool string, inputSHA256 [32]byte) ([]store.LiveGrant, error)
+}
+
+// ledger is what sessions have cost.
+type ledger interface {
+	AddEntries(ctx context.Context, l store.Lease, entries []store.LedgerEntry) error
+	EpochTotals(ctx context.Context, sessionID string, epoch int) (map[string]int64, error)
+}
+
+// budgetBooks are what was spent, by everybody, and what people were told of it.
+type budgetBooks interface {
+	TimeZone() *time.Location
+	BudgetState(ctx context.Context, b store.BudgetWindow) (store.BudgetState, error)
+	NoticeBudget(ctx context.Context, n store.BudgetNotice) (fresh bool, err error)
+}
+
+// auditBook is what nobody can change afterwards.
+type auditBook interface {
+	Audit(ctx context.Context, entries ...store.AuditEntry) error
+}
+
+// notices wake other replicas.
+type notices interface {
+	Listen(ctx context.Context, ready func(), fn func(store.Notice)) error
+	Notify(ctx context.Context, n store.Notice) error
+}
+
+// jobs are what happens later.
+type jobs interface {
+	RunJobs(ctx context.Context, log *slog.Logger, j store.Jobs) error
+}

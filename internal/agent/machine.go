@@ -1,0 +1,50 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/store"
+)
+
+// machine is where sessions run. [*host] is this one.
+type machine interface {
+	// workspace returns the folder that the thread works in, making it at the first
+	// use. Its errors are sentences for people.
+	workspace(ctx context.Context, t store.Thread, p Project) (string, error)
+	// start starts the CLI on the thread's session in its workspace and initializes it. A
+	// process that ends meanwhile gives a [*claude.ExitError].
+	start(ctx context.Context, t store.Thread, p Project, resume bool, log *zap.Logger) (process, error)
+	// calls are the calls of the model that the session's transcript has for a prompt.
+	calls(threadID int64, sessionID, promptUUID string) ([]claude.Call, error)
+	// head is the commit that a folder's working tree is at, or empty where that cannot
+	// be told.
+	head(ctx context.Context, dir string) string
+}
+
+// process is a session's CLI, initialized: what a worker needs of [*claude.Process],
+// which tells what each method does. The worker answers each request once.
+type process interface {
+	PID() int
+	SessionID() string
+	Next(ctx context.Context) (claude.Message, error)
+
+	Prompt(uuid string, content ...claude.Block) error
+	Interrupt(ctx context.Context) error
+	SetModel(ctx context.Context, model string) error
+
+	AnswerPreToolUse(requestID string, d claude.HookDecision, reason string) error
+	Allow(requestID string, input json.RawMessage, updates ...claude.PermissionUpdate) error
+	Deny(requestID, message string, interrupt bool) error
+
+	Baseline(ctx context.Context) (claude.Usage, error)
+	GetUsage(ctx context.Context) (*claude.SessionUsage, error)
+
+	Stop(ctx context.Context) error
+	Kill()
+	Done() <-chan struct{}
+	Exit() *claude.ExitError
+}
