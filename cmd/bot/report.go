@@ -13,8 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+
 	"deckhand/internal/anthropicadmin"
 	"deckhand/internal/report"
+	"deckhand/internal/slackui/directory"
 	"deckhand/internal/store"
 )
 
@@ -244,7 +248,8 @@ func reportCosts(ctx context.Context, out io.Writer, o reportFlags, words string
 	if err != nil {
 		return err
 	}
-	names := lookUpNames(ctx, idsOf(a))
+	people, channels := a.IDs(0)
+	names := lookUpNames(ctx, people, channels)
 	return o.write(out, func(w io.Writer) error {
 		switch o.format {
 		case "csv":
@@ -273,6 +278,20 @@ func (o *reportFlags) location(c config) (*time.Location, error) {
 		return nil, fmt.Errorf("--zone: %q is no time zone; write one such as Europe/Berlin, or UTC: %w", o.zone, errUsage)
 	}
 	return zone, nil
+}
+
+// lookUpNames asks Slack what people and channels are called, if there is a token to
+// ask with. What cannot be found out stays an id.
+func lookUpNames(ctx context.Context, people, channels []string) report.Names {
+	token := os.Getenv("SLACK_BOT_TOKEN")
+	if token == "" {
+		return nil
+	}
+	var options []slack.Option
+	if url := os.Getenv("SLACK_API_URL"); url != "" {
+		options = append(options, slack.OptionAPIURL(url))
+	}
+	return directory.New(slack.New(token, options...), zap.NewNop()).Names(ctx, people, channels, nil)
 }
 
 // reportContext has the names that the ledger has.
@@ -364,11 +383,11 @@ func reportApprovals(ctx context.Context, out io.Writer, o reportFlags) error {
 	if err != nil {
 		return err
 	}
-	ids := nameIDs{users: map[string]bool{}}
+	var people []string
 	for _, p := range found.ByPerson {
-		ids.add(ids.users, p.Name)
+		people = append(people, p.Name)
 	}
-	a := report.NewApprovals(team, since, until, found, lookUpNames(ctx, ids))
+	a := report.NewApprovals(team, since, until, found, lookUpNames(ctx, people, nil))
 	return o.write(out, func(w io.Writer) error {
 		switch o.format {
 		case "json":

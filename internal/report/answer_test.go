@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -217,5 +218,24 @@ func TestThousandsOfPeople(t *testing.T) {
 	}
 	if _, others, more := a.Top(10); more != 5990 || others.Compared {
 		t.Errorf("%d others: %+v", more, others)
+	}
+}
+
+// TestOnlyWhatIsShownIsNamed: the ids of a table, dearest first, or of a whole file.
+func TestOnlyWhatIsShownIsNamed(t *testing.T) {
+	t.Parallel()
+	a := Answer{By: store.ByUser, Question: Question{Users: []string{"U9"}, Channels: []string{"C9"}}}
+	for i := range 100 {
+		a.Lines = append(a.Lines, Line{CostLine: store.CostLine{Key: "U" + strconv.Itoa(i), MicroUSD: int64(100 - i)}})
+	}
+	thread := Line{}
+	thread.ThreadKey.ChannelID = "C1"
+	a.Threads = []Line{thread, thread}
+	people, channels := a.IDs(2)
+	if diff := cmp.Diff([][]string{{"U9", "U0", "U1"}, {"C9", "C1"}}, [][]string{people, channels}); diff != "" {
+		t.Errorf("a table (-want +got):\n%s", diff)
+	}
+	if people, _ := a.IDs(0); len(people) != 100 {
+		t.Errorf("a file names %d people", len(people))
 	}
 }

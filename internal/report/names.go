@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,39 @@ type Names interface {
 	UserName(id string) (name string, deleted bool)
 	// ChannelName is the channel's present name without #, or empty if it is not known.
 	ChannelName(id string) string
+}
+
+// IDs are the people and channels that an answer names, the most important first: all
+// of them, or those of a table of at most so many lines.
+func (a Answer) IDs(lines int) (people, channels []string) {
+	people, channels = slices.Clone(a.Question.Users), slices.Clone(a.Question.Channels)
+	shown := a.Lines
+	if lines > 0 {
+		shown, _, _ = a.Top(lines)
+	}
+	for _, l := range shown {
+		if a.By == store.ByUser {
+			people = append(people, l.Key)
+		}
+		if a.By == store.ByChannel {
+			channels = append(channels, l.Key)
+		}
+		channels = append(channels, l.ThreadKey.ChannelID)
+	}
+	for _, l := range a.Threads {
+		channels = append(channels, l.ThreadKey.ChannelID)
+	}
+	return distinct(people), distinct(channels)
+}
+
+// distinct are the ids that are not empty, each once, in their order.
+func distinct(ids []string) []string {
+	seen := map[string]bool{"": true}
+	return slices.DeleteFunc(ids, func(id string) bool {
+		again := seen[id]
+		seen[id] = true
+		return again
+	})
 }
 
 // Name is what the line of a grouping is called: a person's name, "#general", a

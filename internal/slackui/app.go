@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -54,7 +55,7 @@ type App struct {
 	api       *slack.Client
 	self      identity
 	publisher *publish.Scheduler
-	people    *directory
+	people    *directory.Directory
 	refused   refusals
 	frontend  *frontend
 	agent     *agent.Supervisor
@@ -99,7 +100,7 @@ func Connect(ctx context.Context, c Config) (*App, error) {
 	if _, _, err := a.api.StartSocketModeContext(ctx); err != nil {
 		return nil, connectError("SLACK_APP_TOKEN", "xapp-… token with connections:write from Basic Information", err)
 	}
-	a.people = newDirectory(a.api, a.self.TeamID)
+	a.people = directory.New(a.api, c.Log.Named("directory"))
 	a.publisher = publish.New(a.api, publish.Options{Log: c.Log.Named("publish")})
 	a.frontend = newFrontend(a)
 	c.Store.HandleDigests(a.runDigest)

@@ -159,14 +159,18 @@ type refusedPerson struct {
 	leftOut int
 }
 
-const refusalsPerMinute = 20
+const (
+	refusalsPerMinute = 20
+	// refusedMost bounds the people who are counted; past it all begin anew.
+	refusedMost = 10_000
+)
 
 // admit reports whether a refusal gets a row of its own, and how many of that person
 // did not get one before it.
 func (f *refusals) admit(user string, now time.Time) (leftOut int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.people == nil || len(f.people) >= directoryMax {
+	if f.people == nil || len(f.people) >= refusedMost {
 		f.people = map[string]*refusedPerson{}
 	}
 	p := f.people[user]
@@ -209,7 +213,7 @@ func (a *App) isAmong(ctx context.Context, p person, act Act, role string, membe
 	if p.TeamID != a.self.TeamID || p.UserID == "" {
 		return &refusal{sentence: "Deckhand works for members of its own workspace only.", reason: "another team"}
 	}
-	u, err := a.people.user(ctx, p.UserID)
+	u, err := a.people.User(ctx, p.UserID)
 	if err != nil {
 		return &refusal{sentence: "Slack could not tell who you are just now, so this was refused. Try again in a minute.", reason: "the user could not be looked up", err: err}
 	}
@@ -224,7 +228,7 @@ func (a *App) isAmong(ctx context.Context, p person, act Act, role string, membe
 		return &refusal{sentence: "Guests may not use Deckhand. Ask a full member.", reason: "a guest"}
 	}
 	if p.ChannelID != "" && !strings.HasPrefix(p.ChannelID, "D") {
-		c, err := a.people.channel(ctx, p.ChannelID)
+		c, err := a.people.Channel(ctx, p.ChannelID)
 		if err != nil {
 			return &refusal{sentence: "Slack could not tell what channel this is just now, so this was refused. Try again in a minute.", reason: "the channel could not be looked up", err: err}
 		}
@@ -256,8 +260,8 @@ func (a *App) isMember(ctx context.Context, user string, members []string) (bool
 		if !strings.HasPrefix(m, "S") {
 			continue
 		}
-		in, err := a.people.inGroup(ctx, m, user)
-		if in {
+		group, err := a.people.Group(ctx, m)
+		if group[user] {
 			return true, nil
 		}
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/slackui/directory"
 	"deckhand/internal/store/storetest"
 )
 
@@ -29,7 +30,7 @@ func workspaceApp(t *testing.T, roles Roles) *App {
 	api := slackgo.New(workspace.BotToken(), slackgo.OptionAPIURL(server.URL+"/api/"))
 	return &App{
 		c: Config{Access: Access{Roles: roles}, Store: storetest.New(t)}, log: zap.NewNop(), api: api,
-		self: identity{TeamID: slack.TeamID, UserID: slack.BotUser}, people: newDirectory(api, slack.TeamID),
+		self: identity{TeamID: slack.TeamID, UserID: slack.BotUser}, people: directory.New(api, zap.NewNop()),
 	}
 }
 

@@ -124,5 +124,5 @@ func (a *App) decideBudget(ctx context.Context, in *incoming, n store.BudgetNoti
 }
 
 func (a *App) howBudgetEnded(ctx context.Context, n store.BudgetNotice) string {
-	return "This was decided already by " + a.people.name(ctx, n.DecidedBy) + "."
+	return "This was decided already by " + a.people.Name(ctx, n.DecidedBy) + "."
 }

@@ -159,7 +159,7 @@ func (a *App) howItEnded(ctx context.Context, ap store.Approval) string {
 		if ap.Status == store.ApprovalDenied {
 			verb = "denied"
 		}
-		return "This was " + verb + " already by " + a.people.name(ctx, ap.DecidedBy) + "."
+		return "This was " + verb + " already by " + a.people.Name(ctx, ap.DecidedBy) + "."
 	case store.ApprovalExpired, store.ApprovalPending:
 		return "The time to decide about this has run out. Write “continue” in the thread to be asked again."
 	case store.ApprovalCancelled:

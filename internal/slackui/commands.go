@@ -107,7 +107,7 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 		text = a.backlog(ctx, in) + text
 	}
 	if !opens && m.User != thread.OwnerID && !strings.HasPrefix(text, "/") {
-		text = fmt.Sprintf("[%s writes:]\n%s", mrkdwn.OneLine(a.people.name(ctx, m.User)), text)
+		text = fmt.Sprintf("[%s writes:]\n%s", mrkdwn.OneLine(a.people.Name(ctx, m.User)), text)
 	}
 	thread, ok, err := a.c.Store.AcceptPrompt(ctx, store.NewPrompt{
 		InboxID: in.store.ID, Thread: key, Project: project, UserID: m.User, UUID: uuid.NewString(), Text: text,
@@ -156,7 +156,7 @@ func (a *App) backlog(ctx context.Context, in *incoming) string {
 		if r.Timestamp == in.message.TS || r.Text == "" || r.User == a.self.UserID {
 			continue
 		}
-		fmt.Fprintf(&b, "%s: %s\n", mrkdwn.OneLine(a.people.name(ctx, r.User)), unescape(r.Text))
+		fmt.Fprintf(&b, "%s: %s\n", mrkdwn.OneLine(a.people.Name(ctx, r.User)), unescape(r.Text))
 		if b.Len() > backlogBytes {
 			b.WriteString("[The rest of the thread is left out.]\n")
 			break

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"deckhand/internal/report"
+	"deckhand/internal/slackui/directory"
 	"deckhand/internal/store"
 )
 
@@ -107,15 +108,13 @@ func (r costRights) covers(act Act, q report.Question) bool {
 // mayIn reports whether the person holds the role for an act in a channel. Nobody
 // but the two in it is in a direct message.
 func (r costRights) mayIn(act Act, channel string) bool {
-	if isDirect(channel) {
+	if directory.IsDirect(channel) {
 		return channel == r.here.channel && act == ActSee
 	}
 	return r.holds(act, "", channel)
 }
 
 func (r costRights) shows(channel string) bool { return r.mayIn(ActSee, channel) }
-
-func isDirect(channel string) bool { return strings.HasPrefix(channel, "D") }
 
 // usable are the projects that the person may use.
 func (r costRights) usable() []string {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/report"
+	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
@@ -26,7 +27,7 @@ type costPlace struct {
 }
 
 // private reports whether only the person sees an answer there, whatever it says.
-func (p costPlace) private() bool { return p.slash || isDirect(p.channel) }
+func (p costPlace) private() bool { return p.slash || directory.IsDirect(p.channel) }
 
 // longestCosts is how many words may follow "costs" in something that is no question
 // about them: what is longer and makes no sense as one is work for the agent.
@@ -102,7 +103,7 @@ func (a *App) zoneOf(ctx context.Context, user string) *time.Location {
 	if !a.c.AskersTimeZone {
 		return zone
 	}
-	u, err := a.people.user(ctx, user)
+	u, err := a.people.User(ctx, user)
 	if err != nil || u.TZ == "" || u.TZ == "Local" {
 		return zone
 	}
@@ -148,19 +149,19 @@ func (a *App) onCosts(ctx context.Context, who person, at costPlace, words strin
 		return "", err
 	}
 	if !private && sight.shows == nil {
-		sight.shows = func(channel string) bool { return !isDirect(channel) } // all can read it
+		sight.shows = func(channel string) bool { return !directory.IsDirect(channel) } // all can read it
 	}
 	sight.mask(&answer)
 	view := render.CostReportView{Answer: answer, Link: a.threadLink, Notes: sight.notes}
 	if view.Beside, err = a.costsBeside(ctx, who, at, words == "", private, c); err != nil {
 		return "", err
 	}
-	view.Names = a.costNames(ctx, answer, q.CSV, privateNames{here: at.channel, all: sight.people && private})
+	view.Names = a.costNames(ctx, answer, q.CSV, at.channel, sight.people && private)
 	if zone := c.Location; zone.String() != a.c.Store.TimeZone().String() {
 		view.Notes = append(view.Notes, "Days are those of "+zone.String()+".")
 	}
 	d := delivery{view: view, channel: at.channel, threadTS: at.threadTS}
-	if at.slash || private && !isDirect(at.channel) {
+	if at.slash || private && !directory.IsDirect(at.channel) {
 		d.to = who.UserID
 	}
 	if q.CSV {
@@ -235,6 +236,18 @@ func (a *App) costsBeside(ctx context.Context, who person, at costPlace, plain, 
 		}
 	}
 	return out, nil
+}
+
+// costNames looks up who and what an answer shows, and no more than that: the lines of
+// its table, or all of them for a file. Private channels are named where the answer is
+// shown in them, and to an admin alone.
+func (a *App) costNames(ctx context.Context, answer report.Answer, file bool, here string, admin bool) report.Names {
+	lines := render.CostRows(answer.By)
+	if file {
+		lines = 0
+	}
+	people, channels := answer.IDs(lines)
+	return a.people.Names(ctx, people, channels, func(id string) bool { return admin || id == here })
 }
 
 func (a *App) threadLink(k store.ThreadKey) string { return a.permalink(k.ChannelID, k.ThreadTS) }

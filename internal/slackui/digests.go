@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/report"
+	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
@@ -135,11 +136,10 @@ func (a *App) sendDigest(ctx context.Context, d Digest, due store.DigestDue) err
 		return err
 	}
 	if isChannel(d.To) {
-		sight{shows: func(channel string) bool { return !isDirect(channel) }}.mask(&answer)
+		sight{shows: func(channel string) bool { return !directory.IsDirect(channel) }}.mask(&answer)
 	}
-	sees := privateNames{here: d.To, all: a.mayAdminister(ctx, d.To)}
 	out.view = render.CostReportView{
-		Answer: answer, Link: a.threadLink, Names: a.costNames(ctx, answer, q.CSV, sees), Notes: []string{d.says()},
+		Answer: answer, Link: a.threadLink, Names: a.costNames(ctx, answer, q.CSV, d.To, a.mayAdminister(ctx, d.To)), Notes: []string{d.says()},
 	}
 	if q.CSV {
 		if out.csv, err = costCSV(out.view); err != nil {
@@ -204,13 +204,13 @@ func isChannel(id string) bool { return strings.HasPrefix(id, "C") || strings.Ha
 // members of our workspace.
 func (a *App) leavesTheHouse(ctx context.Context, to string) (bool, error) {
 	if isChannel(to) {
-		c, err := a.people.channel(ctx, to)
+		c, err := a.people.Channel(ctx, to)
 		if err != nil {
 			return false, err
 		}
 		return c.IsExtShared || c.IsPendingExtShared, nil
 	}
-	u, err := a.people.user(ctx, to)
+	u, err := a.people.User(ctx, to)
 	if err != nil {
 		return false, err
 	}

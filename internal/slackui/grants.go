@@ -137,7 +137,7 @@ func (a *App) onRevokeClick(ctx context.Context, in *incoming, action *slack.Blo
 	if ok {
 		a.tell(in, "Revoked: "+what+" is asked again from now on.")
 	} else {
-		a.tell(in, "This was revoked already, by "+a.people.name(ctx, g.RevokedBy)+".")
+		a.tell(in, "This was revoked already, by "+a.people.Name(ctx, g.RevokedBy)+".")
 	}
 	return "revoked", a.publishHome(ctx, in.person())
 }

@@ -94,7 +94,7 @@ func (a *App) whoMayDecide(ctx context.Context, ap store.Approval, members []str
 			add(m)
 			continue
 		}
-		group, err := a.people.group(ctx, m)
+		group, err := a.people.Group(ctx, m)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("user group %s: %w", m, err))
 			continue
