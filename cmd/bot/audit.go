@@ -65,13 +65,14 @@ func auditCommand(ctx context.Context, args []string, out io.Writer) error {
 	return fmt.Errorf("write bot audit verify, anchors or export: %w", errUsage)
 }
 
-// openStore opens the database for a command that needs nothing else.
-func openStore(ctx context.Context) (*store.Store, error) {
+// openStore opens the database for a command that needs nothing else, with days in a
+// time zone; nil is UTC.
+func openStore(ctx context.Context, zone *time.Location) (*store.Store, error) {
 	url := os.Getenv("DATABASE_URL")
 	if url == "" {
 		return nil, errors.New("DATABASE_URL: set it to the database, postgres://user:password@host:5432/database")
 	}
-	s, err := store.Open(ctx, url)
+	s, err := store.Open(ctx, url, store.Options{TimeZone: zone})
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
@@ -108,7 +109,7 @@ func auditVerify(ctx context.Context, out io.Writer, anchorFile string) error {
 	if err != nil {
 		return err
 	}
-	s, err := openStore(ctx)
+	s, err := openStore(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -165,7 +166,7 @@ func readAnchors(file string) ([]store.AuditAnchor, error) {
 }
 
 func auditAnchors(ctx context.Context, out io.Writer) error {
-	s, err := openStore(ctx)
+	s, err := openStore(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func auditAnchors(ctx context.Context, out io.Writer) error {
 }
 
 func auditExport(ctx context.Context, out io.Writer, f store.AuditFilter, format string, events bool) error {
-	s, err := openStore(ctx)
+	s, err := openStore(ctx, nil)
 	if err != nil {
 		return err
 	}

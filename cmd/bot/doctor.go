@@ -40,7 +40,7 @@ func doctorCommand(ctx context.Context, args []string, out io.Writer) error {
 	check("configuration "+e.ConfigFile, err)
 	v, err := checkCLI(ctx, e.command())
 	check("Claude Code "+v, err)
-	s, err := store.Open(ctx, e.DatabaseURL)
+	s, err := store.Open(ctx, e.DatabaseURL, store.Options{})
 	if check("database", err) {
 		check("database schema", s.CheckSchema(ctx))
 		s.Close()

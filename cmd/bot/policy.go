@@ -204,7 +204,7 @@ const policyExamples = 5
 
 // policyTest replays recorded calls and shows what would change.
 func policyTest(ctx context.Context, out io.Writer, cfg config, since time.Time, all bool) error {
-	s, err := openStore(ctx)
+	s, err := openStore(ctx, nil)
 	if err != nil {
 		return err
 	}

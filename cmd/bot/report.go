@@ -156,8 +156,8 @@ func (o *reportFlags) readConfig() (config, error) {
 
 // openLedger opens the database and chooses the team: the one that there is, unless
 // the flags name it.
-func (o *reportFlags) openLedger(ctx context.Context) (s *store.Store, team string, err error) {
-	if s, err = openStore(ctx); err != nil {
+func (o *reportFlags) openLedger(ctx context.Context, zone *time.Location) (s *store.Store, team string, err error) {
+	if s, err = openStore(ctx, zone); err != nil {
 		return nil, "", err
 	}
 	teams, err := s.Teams(ctx)
@@ -220,12 +220,11 @@ func reportCosts(ctx context.Context, out io.Writer, o reportFlags, words string
 	if err != nil {
 		return err
 	}
-	s, team, err := o.openLedger(ctx)
+	s, team, err := o.openLedger(ctx, c.zone())
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	s.SetTimeZone(c.zone())
 	understood, err := reportContext(ctx, s, team)
 	if err != nil {
 		return err
@@ -341,10 +340,10 @@ func footnotes(ctx context.Context, w io.Writer, s *store.Store, team string, a 
 
 // reportVerify recomputes the books.
 func reportVerify(ctx context.Context, out io.Writer, o reportFlags) error {
-	s, err := openStore(ctx) // of all teams, unless one was chosen
+	s, err := openStore(ctx, nil) // of all teams, unless one was chosen
 	if err == nil && o.team != "" {
 		s.Close()
-		s, _, err = o.openLedger(ctx)
+		s, _, err = o.openLedger(ctx, nil)
 	}
 	if err != nil {
 		return err
@@ -370,7 +369,7 @@ func reportApprovals(ctx context.Context, out io.Writer, o reportFlags) error {
 	if err != nil {
 		return err
 	}
-	s, team, err := o.openLedger(ctx)
+	s, team, err := o.openLedger(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -412,7 +411,7 @@ func reportReconcile(ctx context.Context, out io.Writer, o reportFlags, words st
 	if key == "" {
 		return errors.New("ANTHROPIC_ADMIN_KEY: set it to an Admin API key, sk-ant-admin…; an admin of the organization makes one in Anthropic's Console")
 	}
-	s, team, err := o.openLedger(ctx)
+	s, team, err := o.openLedger(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/jobs"
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui"
 	"deckhand/internal/store"
@@ -59,6 +61,7 @@ type bot struct {
 	store      *store.Store
 	app        *slackui.App
 	supervisor *agent.Supervisor
+	jobs       *jobs.Runner
 	health     net.Listener
 }
 
@@ -85,15 +88,16 @@ func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
 	if _, err := store.MigrateUp(ctx, e.DatabaseURL); err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
-	if b.store, err = store.Open(ctx, e.DatabaseURL); err != nil {
+	after, tell := c.reminders()
+	b.store, err = store.Open(ctx, e.DatabaseURL, store.Options{
+		Jobs: jobs.Inserter{}, Reminders: after, TimeZone: c.zone(), Log: b.log.Named("store"),
+	})
+	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
 	if err := b.store.CheckSchema(ctx); err != nil {
 		return nil, err
 	}
-	after, tell := c.reminders()
-	b.store.SetReminders(after)
-	b.store.SetTimeZone(c.zone())
 	b.app, err = slackui.Connect(ctx, slackui.Config{
 		BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: b.store,
 		Access: c.access(), Channels: c.channels(), DirectMessages: c.DirectMessages, Budgets: c.budgets(), Reminders: tell,
@@ -109,6 +113,10 @@ func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
 		Credentials: e.credentials(), Log: b.log.Named("agent"),
 		Limits: agent.Limits{IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive},
 	})
+	b.jobs, err = jobs.New(e.DatabaseURL, b.log.Named("jobs"), slices.Concat(b.supervisor.JobHandlers(), b.app.JobHandlers())...)
+	if err != nil {
+		return nil, err
+	}
 	if b.health, err = (&net.ListenConfig{}).Listen(ctx, "tcp", e.Listen); err != nil {
 		return nil, fmt.Errorf("DECKHAND_LISTEN: %w", err)
 	}
@@ -171,10 +179,12 @@ func (b *bot) run(ctx context.Context) error {
 	publishing, stopPublishing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPublishing()
 
-	var running sync.WaitGroup
+	var running, working sync.WaitGroup
+	working.Go(func() { _ = b.supervisor.Run(ctx) }) // it ends with ctx and has no error of its own
+	working.Go(func() { b.jobs.Run(ctx) })
 	running.Go(func() {
-		defer stopPublishing()
-		_ = b.supervisor.Run(ctx) // it ends with ctx and has no error of its own
+		working.Wait()
+		stopPublishing()
 	})
 	server := &http.Server{Handler: b.healthHandler(), ReadHeaderTimeout: 5 * time.Second}
 	running.Go(func() {

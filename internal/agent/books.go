@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"deckhand/internal/store"
@@ -21,7 +20,6 @@ type Books interface {
 	budgetBooks
 	auditBook
 	notices
-	jobs
 }
 
 // leases say which replica runs a thread.
@@ -87,11 +85,6 @@ type auditBook interface {
 
 // notices wake other replicas.
 type notices interface {
-	Listen(ctx context.Context, ready func(), fn func(store.Notice)) error
+	Listen(ctx context.Context, ready func(), fn func(store.Notice))
 	Notify(ctx context.Context, n store.Notice) error
-}
-
-// jobs are what happens later.
-type jobs interface {
-	RunJobs(ctx context.Context, log *slog.Logger, j store.Jobs) error
 }

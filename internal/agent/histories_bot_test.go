@@ -14,6 +14,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/jobs"
 	"deckhand/internal/store"
 )
 
@@ -109,7 +110,7 @@ func playBot(in io.Reader, out io.Writer) error {
 	}
 	defer replica.Close() //nolint:errcheck // the process ends
 	claude.ReapOrphans()
-	s, err := store.Open(ctx, c.Database)
+	s, err := store.Open(ctx, c.Database, store.Options{Jobs: jobs.Inserter{}})
 	if err != nil {
 		return err
 	}

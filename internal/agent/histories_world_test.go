@@ -91,11 +91,7 @@ func newWorld(t testing.TB, version string) *world {
 	t.Helper()
 	cli := theCLI(t, version)
 	url := storetest.URL(t)
-	s, err := store.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s := storetest.Open(t, url, store.Options{})
 	w := &world{
 		t: t, version: version, store: s, model: newCountingModel(t), key: store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.000001"},
 		changed: make(chan struct{}), turns: map[int64]shownTurn{}, marks: map[string]PromptMark{}, asks: map[string]store.ApprovalStatus{}, inFlight: map[int]bool{},

@@ -3,32 +3,25 @@ package agent
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/exp/zapslog"
-	"go.uber.org/zap/zapcore"
-
+	"deckhand/internal/jobs"
 	"deckhand/internal/store"
 )
 
-// runJobs works on what was scheduled for later: deadlines and reminders.
-func (s *Supervisor) runJobs(ctx context.Context) {
-	// The queue tells much that is nobody's business, at the level of information.
-	quiet, err := zapcore.NewIncreaseLevelCore(s.log.Named("jobs").Core(), zapcore.WarnLevel)
-	if err != nil {
-		quiet = s.log.Core() // it is quieter than that already
-	}
-	err = s.books.RunJobs(ctx, slog.New(zapslog.NewHandler(quiet)), store.Jobs{Deadline: s.expire, Remind: s.remind})
-	if err != nil && ctx.Err() == nil {
-		s.log.Error("run the job queue", zap.Error(err))
-	}
+// JobHandlers do the jobs that the store schedules with an approval. They need no
+// running supervisor.
+func (s *Supervisor) JobHandlers() []jobs.Handler {
+	return []jobs.Handler{jobs.Handle(s.expire), jobs.Handle(s.remind)}
 }
 
 // expire ends an approval whose time has run out, whichever replica runs its
 // thread; that one is notified and answers its CLI.
-func (s *Supervisor) expire(ctx context.Context, approvalID string) error {
-	a, ok, err := s.books.ExpireApproval(ctx, approvalID)
+func (s *Supervisor) expire(ctx context.Context, j jobs.Job[store.ApprovalDeadline]) error {
+	a, ok, err := s.books.ExpireApproval(ctx, j.Args.ApprovalID)
+	if errors.Is(err, store.ErrTooEarly) {
+		return jobs.Again(time.Second)
+	}
 	if err != nil || !ok {
 		return err
 	}
@@ -36,13 +29,13 @@ func (s *Supervisor) expire(ctx context.Context, approvalID string) error {
 	return nil
 }
 
-func (s *Supervisor) remind(ctx context.Context, approvalID string, stage int) error {
-	a, err := s.books.ApprovalByID(ctx, approvalID)
+func (s *Supervisor) remind(ctx context.Context, j jobs.Job[store.ApprovalReminder]) error {
+	a, err := s.books.ApprovalByID(ctx, j.Args.ApprovalID)
 	if errors.Is(err, store.ErrNotFound) || (err == nil && a.Status != store.ApprovalPending) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return s.reminder.Remind(ctx, a, stage)
+	return s.reminder.Remind(ctx, a, j.Args.Stage)
 }

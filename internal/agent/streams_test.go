@@ -44,11 +44,7 @@ type streamReader struct {
 func TestLedgerOfWrittenStreams(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
-	s, err := store.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s := storetest.Open(t, url, store.Options{})
 	const histories = 1000
 	readers := make([]*streamReader, histories)
 	for i := range readers {

@@ -100,10 +100,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	workers, stopWorkers := context.WithCancelCause(context.WithoutCancel(ctx))
 	var loops sync.WaitGroup
 	loops.Go(func() {
-		_ = s.books.Listen(ctx, func() { s.lookForWork(ctx) }, s.notice) // ends with ctx
+		s.books.Listen(ctx, func() { s.lookForWork(ctx) }, s.notice)
 	})
 	loops.Go(func() { s.keepLeases(ctx) })
-	loops.Go(func() { s.runJobs(ctx) })
 	for ctx.Err() == nil {
 		select {
 		case <-s.called:

@@ -103,7 +103,6 @@ func Connect(ctx context.Context, c Config) (*App, error) {
 	a.people = directory.New(a.api, c.Log.Named("directory"))
 	a.publisher = publish.New(a.api, publish.Options{Log: c.Log.Named("publish")})
 	a.frontend = newFrontend(a)
-	c.Store.HandleDigests(a.runDigest)
 	return a, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
+	"deckhand/internal/jobs"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/render"
@@ -25,6 +26,8 @@ const (
 	// digestForeign is how long a digest that this replica does not know waits for one
 	// that does: while a new configuration is rolled out, some have the old one.
 	digestForeign = time.Hour
+	// digestAgain is when it is offered to all replicas again.
+	digestAgain = 20 * time.Second
 	// digestsKept is how often it is made sure that all digests are scheduled.
 	digestsKept = time.Hour
 	// digestsRetry is when it is tried again, if that failed.
@@ -51,18 +54,35 @@ func (a *App) keepDigestsScheduled(ctx context.Context) {
 }
 
 func (a *App) scheduleDigest(ctx context.Context, d Digest, due time.Time) error {
-	return a.c.Store.ScheduleDigest(ctx, store.DigestDue{Digest: d.key(a.c.Store.TimeZone()), Due: due})
+	due = due.UTC().Truncate(time.Second)
+	return a.c.Store.Schedule(ctx, store.Job{Args: digestDue{Digest: d.key(a.c.Store.TimeZone()), Due: due}, At: due, Once: true})
 }
 
-// runDigest sends a digest that is due, and schedules the next. It is called again
-// until it returns nil, by one replica at a time.
-func (a *App) runDigest(ctx context.Context, due store.DigestDue) error {
+// digestDue is the job that sends a digest for its due time.
+type digestDue struct {
+	Digest string    `json:"digest"` // its key
+	Due    time.Time `json:"due"`    // in UTC, to the second
+}
+
+// Kind implements [store.JobArgs].
+func (digestDue) Kind() string { return "digest" }
+
+// JobHandlers do the jobs that the app schedules. They need what [App.Run] sends.
+func (a *App) JobHandlers() []jobs.Handler {
+	return []jobs.Handler{jobs.Handle(func(ctx context.Context, j jobs.Job[digestDue]) error {
+		return a.runDigest(ctx, j.Args, j.Attempt > 1)
+	})}
+}
+
+// runDigest sends a digest that is due, and schedules the next; again says that an
+// earlier attempt may have sent it.
+func (a *App) runDigest(ctx context.Context, due digestDue, again bool) error {
 	now, zone := time.Now(), a.c.Store.TimeZone()
 	d, known := a.digestOf(due.Digest)
 	log := a.log.With(zap.String("digest", due.Digest), zap.Time("due", due.Due))
 	if !known {
 		if now.Sub(due.Due) < digestForeign {
-			return store.ErrElsewhere
+			return jobs.Again(digestAgain)
 		}
 		log.Info("a digest is not in the configuration any more")
 		return nil
@@ -82,7 +102,7 @@ func (a *App) runDigest(ctx context.Context, due store.DigestDue) error {
 		log.Warn("a digest was due too long ago to be sent")
 		return nil
 	}
-	err := a.sendDigest(ctx, d, due)
+	err := a.sendDigest(ctx, d, due, again)
 	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok && slices.Contains(deadEnds, refused.Err) {
 		log.Error("a digest cannot be sent to where deckhand.yaml says", zap.String("to", d.To), zap.Error(err))
 		return nil // it will not be better the next time
@@ -106,7 +126,7 @@ func (a *App) digestOf(key string) (Digest, bool) {
 }
 
 // sendDigest posts a digest and waits until it is there.
-func (a *App) sendDigest(ctx context.Context, d Digest, due store.DigestDue) error {
+func (a *App) sendDigest(ctx context.Context, d Digest, due digestDue, again bool) error {
 	shared, err := a.leavesTheHouse(ctx, d.To)
 	if err != nil {
 		return err
@@ -121,7 +141,7 @@ func (a *App) sendDigest(ctx context.Context, d Digest, due store.DigestDue) err
 		return nil
 	}
 	out := delivery{channel: d.To, mark: digestMark(due)}
-	if due.Attempt > 1 {
+	if again {
 		// The attempt before may have posted it and died before that was known.
 		there, err := a.digestIsThere(ctx, d, due, out.mark)
 		if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
@@ -163,13 +183,13 @@ func (d Digest) says() string {
 }
 
 // digestMark is the block id by which a digest is found in a channel.
-func digestMark(due store.DigestDue) string {
+func digestMark(due digestDue) string {
 	sum := sha256.Sum256([]byte(due.Digest))
 	return "digest:" + hex.EncodeToString(sum[:8]) + ":" + due.Due.UTC().Format("20060102T1504")
 }
 
 // digestIsThere looks for a digest among what was posted since it was due.
-func (a *App) digestIsThere(ctx context.Context, d Digest, due store.DigestDue, mark string) (bool, error) {
+func (a *App) digestIsThere(ctx context.Context, d Digest, due digestDue, mark string) (bool, error) {
 	channel := d.To
 	if !isChannel(channel) {
 		im, _, _, err := a.api.OpenConversationContext(ctx, &slack.OpenConversationParameters{Users: []string{d.To}, ReturnIM: true})

@@ -10,8 +10,8 @@ import (
 
 	slackgo "github.com/slack-go/slack"
 
+	"deckhand/internal/jobs"
 	"deckhand/internal/playground/slack"
-	"deckhand/internal/store"
 )
 
 // digestHouse is an app that sends digests to a channel.
@@ -53,10 +53,10 @@ func TestADigestIsSentOnceOrNotAtAll(t *testing.T) {
 	d := Digest{Every: Daily, Hour: time.Now().UTC().Hour(), To: slack.ChannelEngineering, Question: "by user"}
 	m, posted := digestHouse(t, d)
 	last := d.last(time.Now(), time.UTC)
-	due := store.DigestDue{Digest: d.key(time.UTC), Due: last, Attempt: 1}
-	send := func(what string, due store.DigestDue, want int) {
+	due := digestDue{Digest: d.key(time.UTC), Due: last}
+	send := func(what string, due digestDue, again bool, want int) {
 		t.Helper()
-		if err := m.app.runDigest(t.Context(), due); err != nil {
+		if err := m.app.runDigest(t.Context(), due, again); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		if n := posted(); n != want {
@@ -65,18 +65,16 @@ func TestADigestIsSentOnceOrNotAtAll(t *testing.T) {
 	}
 	old := due
 	old.Due = last.AddDate(0, 0, -1)
-	send("one that a later one has overtaken", old, 0)
-	send("in time", due, 1)
-	again := due
-	again.Attempt = 2
-	send("after a crash", again, 1)
+	send("one that a later one has overtaken", old, false, 0)
+	send("in time", due, false, 1)
+	send("after a crash", due, true, 1)
 
-	foreign := store.DigestDue{Digest: "another", Due: time.Now(), Attempt: 1}
-	if err := m.app.runDigest(t.Context(), foreign); !errors.Is(err, store.ErrElsewhere) {
+	foreign := digestDue{Digest: "another", Due: time.Now()}
+	if err := m.app.runDigest(t.Context(), foreign, false); !errors.Is(err, jobs.Again(digestAgain)) {
 		t.Errorf("one of another configuration: %v", err)
 	}
 	foreign.Due = foreign.Due.Add(-2 * time.Hour)
-	send("one that nobody knows any more", foreign, 1)
+	send("one that nobody knows any more", foreign, false, 1)
 }
 
 // TestADigestThatIsTooLate: a monthly one whose day has passed is not sent.
@@ -84,11 +82,11 @@ func TestADigestThatIsTooLate(t *testing.T) {
 	t.Parallel()
 	d := Digest{Every: Monthly, To: slack.ChannelEngineering}
 	m, posted := digestHouse(t, d)
-	due := store.DigestDue{Digest: d.key(time.UTC), Due: time.Now().Add(-25 * time.Hour), Attempt: 1}
+	due := digestDue{Digest: d.key(time.UTC), Due: time.Now().Add(-25 * time.Hour)}
 	if d.last(time.Now(), time.UTC).After(due.Due) {
 		t.Skip("today is the first of the month") // it would be overtaken, which the test above holds
 	}
-	if err := m.app.runDigest(t.Context(), due); err != nil {
+	if err := m.app.runDigest(t.Context(), due, false); err != nil {
 		t.Fatal(err)
 	}
 	if n := posted(); n != 0 {
@@ -102,8 +100,8 @@ func TestADigestToNowhere(t *testing.T) {
 	d := Digest{Every: Daily, To: "C0NOWHERE"}
 	m := newMatrix(t)
 	m.app.c.Digests = []Digest{d}
-	due := store.DigestDue{Digest: d.key(time.UTC), Due: d.last(time.Now(), time.UTC), Attempt: 1}
-	if err := m.app.runDigest(t.Context(), due); err != nil {
+	due := digestDue{Digest: d.key(time.UTC), Due: d.last(time.Now(), time.UTC)}
+	if err := m.app.runDigest(t.Context(), due, false); err != nil {
 		t.Errorf("it would be tried again: %v", err)
 	}
 }

@@ -23,7 +23,7 @@ const (
 // CostQuery chooses ledger entries of one team and how to sum them.
 //
 // Days are days as they were booked: those of the store's time zone when the
-// entry was written (see [Store.SetTimeZone]). A whole day of the store's zone
+// entry was written (see [Options]). A whole day of the store's zone
 // that lies in [From, To) stands for all that was booked on it; of the days that
 // From and To cut through, entries count by their instant. Queries over adjacent
 // periods therefore never count an entry twice or leave one out, also across a

@@ -61,11 +61,7 @@ func largeLedger(b *testing.B) string {
 func openLarge(b *testing.B) (*store.Store, *pgxpool.Pool) {
 	b.Helper()
 	url := largeLedger(b)
-	s, err := store.Open(b.Context(), url)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(s.Close)
+	s := storetest.Open(b, url, store.Options{})
 	pool, err := pgxpool.New(b.Context(), url)
 	if err != nil {
 		b.Fatal(err)

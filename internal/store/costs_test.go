@@ -32,11 +32,7 @@ type books struct {
 func newBooks(t *testing.T) *books {
 	t.Helper()
 	url := storetest.URL(t)
-	s, err := store.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s := storetest.Open(t, url, store.Options{})
 	pool, err := pgxpool.New(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -329,14 +325,14 @@ func TestReportsAreWhatTheEntriesAddUpTo(t *testing.T) {
 			}
 			entries = append(entries, more...)
 		}
-		b.SetTimeZone(zone)
+		local := b.In(zone)
 		for range 8 {
 			q := query(zone, team, accounts, days).Draw(t, "query")
-			got, err := b.Costs(ctx, q)
+			got, err := local.Costs(ctx, q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			raw, err := b.RawCosts(ctx, q)
+			raw, err := local.RawCosts(ctx, q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -375,8 +371,8 @@ func TestAZoneChangeNeitherLosesNorDoubles(t *testing.T) {
 			}
 		}
 		zone := rapid.SampledFrom(all).Draw(t, "asked in")
-		b.SetTimeZone(zone)
-		whole, err := b.Costs(ctx, store.CostQuery{TeamID: team})
+		local := b.In(zone)
+		whole, err := local.Costs(ctx, store.CostQuery{TeamID: team})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -391,11 +387,11 @@ func TestAZoneChangeNeitherLosesNorDoubles(t *testing.T) {
 			if i < len(bounds) {
 				q.To = bounds[i]
 			}
-			part, err := b.Costs(ctx, q)
+			part, err := local.Costs(ctx, q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			raw, err := b.RawCosts(ctx, q)
+			raw, err := local.RawCosts(ctx, q)
 			if err != nil {
 				t.Fatal(err)
 			}

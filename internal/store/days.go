@@ -5,19 +5,8 @@ import (
 	"time"
 )
 
-// SetTimeZone says in which zone ledger entries are booked on a day, and reports
-// count days and months; UTC until then. Entries keep the day that they were
-// booked on, so that a change holds for later entries only and the sums of the
-// past stay what they were. Safe to call at any time.
-func (s *Store) SetTimeZone(zone *time.Location) { s.zone.Store(zone) }
-
-// TimeZone returns the zone that [Store.SetTimeZone] has set.
-func (s *Store) TimeZone() *time.Location {
-	if zone := s.zone.Load(); zone != nil {
-		return zone
-	}
-	return time.UTC
-}
+// TimeZone is where the store counts days: see [Options].
+func (s *Store) TimeZone() *time.Location { return s.zone }
 
 // day is a day of the calendar, whatever its zone; comparable with ==.
 type day struct {

@@ -141,7 +141,7 @@ func TestADayIsTheWorkspacesDay(t *testing.T) {
 	b := newBench(t)
 	var days []string
 	for _, zone := range []*time.Location{time.UTC, time.FixedZone("far east", 14*60*60), time.FixedZone("far west", -12*60*60)} {
-		b.SetTimeZone(zone)
+		b.Store = b.In(zone)
 		days = append(days, time.Now().In(zone).Format(time.DateOnly))
 		turn, _ := b.begin(t)
 		b.finish(t, turn, b.spent("opus", 1, int64(len(days))-1))
@@ -185,11 +185,7 @@ func TestEntriesNeedAnEpoch(t *testing.T) {
 func TestConcurrentTurnsAddUp(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
-	s, err := store.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := storetest.Open(t, url, store.Options{})
 	const workers, rounds = 20, 8
 	models := []string{"opus", "sonnet", "haiku", "fable"}
 	var wg sync.WaitGroup
@@ -309,11 +305,7 @@ func TestNobodyWritesTheBooksByHand(t *testing.T) {
 func newOpenBench(t *testing.T) (*bench, *pgxpool.Pool) {
 	t.Helper()
 	url := storetest.URL(t)
-	s, err := store.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s := storetest.Open(t, url, store.Options{})
 	pool, err := pgxpool.New(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -424,11 +416,7 @@ func TestAGeneratedLedgerIsARealOne(t *testing.T) {
 	if err := storetest.GenerateLedger(t.Context(), url, 3000, 7); err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := storetest.Open(t, url, store.Options{})
 	if got, err := s.VerifyRollups(t.Context(), ""); err != nil || len(got) > 0 {
 		t.Errorf("VerifyRollups: %+v, %v", got, err)
 	}

@@ -2,12 +2,16 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"deckhand/internal/upkeep"
 )
 
 const channel = "deckhand"
@@ -52,42 +56,113 @@ func (s *Store) Notify(ctx context.Context, n Notice) error {
 	return nil
 }
 
-// Listen calls fn for every notice until ctx ends, on a connection of its own
-// that it renews when it breaks. ready is called after every (re)connection:
-// notices may have been missed before it, so the caller should poll then.
-func (s *Store) Listen(ctx context.Context, ready func(), fn func(Notice)) error {
-	for {
-		err := s.listenOnce(ctx, ready, fn)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		_ = err // a broken connection: the next ready() makes up for what was missed
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(time.Second):
-		}
-	}
+// Listen calls fn for every notice until ctx ends, on a connection of its own that it
+// renews for as long as it takes; see [Store.Listening] for how that goes. ready is
+// called whenever it listens anew: notices may have been missed before, so the caller
+// should poll then.
+func (s *Store) Listen(ctx context.Context, ready func(), fn func(Notice)) {
+	s.listening.Keep(ctx, func(ctx context.Context, works func()) error {
+		return s.listen(ctx, ready, works, fn)
+	})
 }
 
-func (s *Store) listenOnce(ctx context.Context, ready func(), fn func(Notice)) error {
-	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+// Listening says whether this replica hears notices, and if not why. Whoever does
+// not finds out by polling, later.
+func (s *Store) Listening() upkeep.State { return s.listening.State() }
+
+// noticeHello is what a listener tells itself, by way of another connection: it
+// hears everything, or nothing.
+const noticeHello NoticeKind = "hello"
+
+const (
+	// helloEvery is how often a listener says hello: a connection that was cut without
+	// a word looks like one on which nothing happens.
+	helloEvery = 15 * time.Second
+	helloWait  = 5 * time.Second
+	// listenTimeout bounds connecting.
+	listenTimeout = 10 * time.Second
+)
+
+func (s *Store) listen(ctx context.Context, ready, works func(), fn func(Notice)) error {
+	conn, err := s.connectListener(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only listened
-	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+	ready()
+	for heard := false; ; {
+		if err := s.sayHello(ctx, conn, fn); err != nil {
+			return err
+		}
+		if !heard {
+			heard = true
+			works()
+		}
+		if err := hear(ctx, conn, helloEvery, fn, nil); !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+	}
+}
+
+// sayHello makes sure that conn hears what other connections say.
+func (s *Store) sayHello(ctx context.Context, conn *pgx.Conn, fn func(Notice)) error {
+	hello := Notice{Kind: noticeHello, ID: rand.Text()}
+	saying, cancel := context.WithTimeout(ctx, helloWait)
+	defer cancel()
+	if err := s.Notify(saying, hello); err != nil {
 		return err
 	}
-	ready()
+	err := hear(ctx, conn, helloWait, fn, &hello)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return deafError{}
+	}
+	return err
+}
+
+func (s *Store) connectListener(ctx context.Context) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, listenTimeout, fmt.Errorf("no answer in %s", listenTimeout))
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	if err != nil {
+		return nil, fmt.Errorf("connect to listen: %w", err)
+	}
+	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+		_ = conn.Close(context.WithoutCancel(ctx)) // it only listened
+		return nil, fmt.Errorf("LISTEN: %w", err)
+	}
+	return conn, nil
+}
+
+// hear calls fn for notices for some time, whose end is [context.DeadlineExceeded],
+// or until hello is among them.
+func hear(ctx context.Context, conn *pgx.Conn, long time.Duration, fn func(Notice), hello *Notice) error {
+	ctx, cancel := context.WithTimeout(ctx, long)
+	defer cancel()
 	for {
 		got, err := conn.WaitForNotification(ctx)
 		if err != nil {
-			return err
+			return fmt.Errorf("wait for a notice: %w", err)
 		}
 		var n Notice
-		if json.Unmarshal([]byte(got.Payload), &n) == nil {
+		switch err := json.Unmarshal([]byte(got.Payload), &n); {
+		case err != nil: // not ours
+		case n.Kind != noticeHello:
 			fn(n)
+		case hello != nil && n == *hello:
+			return nil
 		}
 	}
+}
+
+// deafError: PostgreSQL took LISTEN, and notices do not arrive.
+type deafError struct{}
+
+// Error implements error.
+func (deafError) Error() string {
+	return fmt.Sprintf("LISTEN was accepted, and a notice to ourselves did not arrive in %s", helloWait)
+}
+
+// Cure says what to do about it.
+func (deafError) Cure() string {
+	return "let DATABASE_URL lead to PostgreSQL itself, or to a pooler in session mode: in transaction mode a pooler loses notices"
 }

@@ -89,7 +89,7 @@ func migrate(ctx context.Context, url string, run func(*goose.Provider) ([]*goos
 	db := stdlib.OpenDB(*cfg)
 	defer db.Close() //nolint:errcheck // nothing is written through Close
 	if err := db.PingContext(ctx); err != nil {
-		return nil, fmt.Errorf("reach the database at %s:%d: %w", cfg.Host, cfg.Port, err)
+		return nil, fmt.Errorf("reach the database at %s: %w", at(cfg.Host, cfg.Port), err)
 	}
 	p, err := provider(db, cfg)
 	if err != nil {

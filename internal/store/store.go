@@ -1,28 +1,32 @@
 // Package store is everything Deckhand remembers, in Postgres: the inbox, the
 // threads and their leases, sessions and epochs, turns, approvals with their votes
-// and grants, posted messages, the ledger, the audit and the job queue.
+// and grants, posted messages, the ledger and the audit.
 //
 // Every exported method is one transaction, safe for concurrent use and safe to
 // call from any replica. Methods that write on behalf of a thread's worker take
 // its [Lease] and return [ErrFenced] once another replica holds it: a worker
 // that gets ErrFenced must stop at once without touching Slack or the CLI.
 //
-// The package knows nothing of Slack's API or of the CLI. It owns the goroutines
-// in [Store.Listen] and [Store.RunJobs], which end with their contexts.
+// What has to happen later is written as a [Job] in the transaction that it follows
+// from; package jobs has them done.
+//
+// The package knows nothing of Slack's API or of the CLI, and starts no goroutine of
+// its own.
 package store
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync/atomic"
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"go.uber.org/zap"
+
+	"deckhand/internal/upkeep"
 )
 
 // Errors that callers branch on.
@@ -39,18 +43,33 @@ var (
 	ErrVoted = errors.New("this person has voted already")
 )
 
+// Options are what a store needs to know beside its database. The zero value is
+// right for programs that only read.
+type Options struct {
+	// Jobs writes jobs. Without it nothing can be scheduled, so that [Store.Ask] and
+	// [Store.Schedule] refuse: an approval without its deadline might never end.
+	Jobs JobInserter
+	// Reminders are how long after it was asked people are reminded of an approval.
+	Reminders []time.Duration
+	// TimeZone is where ledger entries are booked on a day, and reports count days and
+	// months; nil is UTC. Entries keep the day that they were booked on, so that a
+	// change holds for later entries only and the sums of the past stay what they were.
+	TimeZone *time.Location
+	Log      *zap.Logger // nil is no log
+}
+
 // Store is a handle on the database. The zero value is not usable: see [Open].
 type Store struct {
 	pool      *pgxpool.Pool
-	jobs      *river.Client[pgx.Tx] // inserts only; RunJobs has its own
+	jobs      JobInserter
 	reminders []time.Duration
-	digests   func(context.Context, DigestDue) error // see HandleDigests
-	zone      atomic.Pointer[time.Location]          // see SetTimeZone; nil is UTC
+	zone      *time.Location
+	listening *upkeep.Part
 }
 
 // Open connects to the database at url (a postgres:// URL or a DSN) and checks
-// that it answers and is migrated to this binary's schema.
-func Open(ctx context.Context, url string) (*Store, error) {
+// that it answers; see [Store.CheckSchema] for what is in it.
+func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		// pgx's error quotes the string, password included.
@@ -65,15 +84,21 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	defer cancel()
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("reach the database at %s:%d: %w", cfg.ConnConfig.Host, cfg.ConnConfig.Port, err)
+		return nil, fmt.Errorf("reach the database at %s: %w", at(cfg.ConnConfig.Host, cfg.ConnConfig.Port), err)
 	}
-	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("prepare the job queue: %w", err)
+	if o.TimeZone == nil {
+		o.TimeZone = time.UTC
 	}
-	return &Store{pool: pool, jobs: jobs}, nil
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	return &Store{
+		pool: pool, jobs: o.Jobs, reminders: o.Reminders, zone: o.TimeZone,
+		listening: upkeep.New("listening for notices of other replicas", Cure, o.Log),
+	}, nil
 }
+
+func at(host string, port uint16) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
 
 // Close returns when every connection is closed.
 func (s *Store) Close() { s.pool.Close() }

@@ -302,11 +302,7 @@ func TestAContinuedTurnFindsItsApprovals(t *testing.T) {
 func TestTheLedgerIsAppendOnlyAndAddsUp(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
-	s, err := store.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := storetest.Open(t, url, store.Options{})
 	b := &bench{Store: s}
 	b.prompt(t, "U1", "hello")
 	th, err := b.ThreadByKey(t.Context(), thread)
@@ -355,11 +351,7 @@ func TestTheLedgerIsAppendOnlyAndAddsUp(t *testing.T) {
 func TestAnEndedApprovalNeverChanges(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
-	s, err := store.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := storetest.Open(t, url, store.Options{})
 	b := &bench{Store: s}
 	b.prompt(t, "U1", "hello")
 	th, _ := b.ThreadByKey(t.Context(), thread)
@@ -397,11 +389,7 @@ func TestMigrationsGoDownAndUp(t *testing.T) {
 	if _, err := store.MigrateDown(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := storetest.Open(t, url, store.Options{})
 	if err := s.CheckSchema(t.Context()); err == nil || !strings.Contains(err.Error(), "bot migrate up") {
 		t.Errorf("CheckSchema on an old database: %v", err)
 	}
@@ -418,10 +406,8 @@ func TestANoticeWakesAListener(t *testing.T) {
 	s := storetest.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, got := make(chan struct{}, 1), make(chan store.Notice, 1)
-	done := make(chan error, 1)
-	go func() {
-		done <- s.Listen(ctx, func() { ready <- struct{}{} }, func(n store.Notice) { got <- n })
-	}()
+	var listening sync.WaitGroup
+	listening.Go(func() { s.Listen(ctx, func() { ready <- struct{}{} }, func(n store.Notice) { got <- n }) })
 	<-ready
 	want := store.Notice{Kind: store.NoticeStop, ThreadID: 7, By: "U1"}
 	if err := s.Notify(t.Context(), want); err != nil {
@@ -431,15 +417,13 @@ func TestANoticeWakesAListener(t *testing.T) {
 		t.Errorf("got %+v", n)
 	}
 	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("Listen ended with %v", err)
-	}
+	listening.Wait()
 }
 
 func TestABadURLNeverShowsItsPassword(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"postgres://bot:hunter2@[bad", "postgres://bot:hunter2@127.0.0.1:1/x?connect_timeout=1"} {
-		_, err := store.Open(t.Context(), url)
+		_, err := store.Open(t.Context(), url, store.Options{})
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("Open(%q) = %v", url, err)
 		}

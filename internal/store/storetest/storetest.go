@@ -20,6 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"deckhand/internal/jobs"
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/store"
 	"deckhand/migrations"
@@ -113,7 +114,14 @@ func drop(name string) error {
 // New opens a store on a database of the test's own.
 func New(tb testing.TB) *store.Store {
 	tb.Helper()
-	s, err := store.Open(tb.Context(), URL(tb))
+	return Open(tb, URL(tb), store.Options{})
+}
+
+// Open opens a store that schedules jobs, until the test ends.
+func Open(tb testing.TB, url string, o store.Options) *store.Store {
+	tb.Helper()
+	o.Jobs = jobs.Inserter{}
+	s, err := store.Open(tb.Context(), url, o)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func run(ctx context.Context, url string, rows int, seed uint64) error {
 		return err
 	}
 	fmt.Printf("wrote %d entries of team %s in %s\n", rows, storetest.LedgerTeam, time.Since(began).Round(time.Second))
-	s, err := store.Open(ctx, url)
+	s, err := store.Open(ctx, url, store.Options{})
 	if err != nil {
 		return err
 	}

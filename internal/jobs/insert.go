@@ -1,0 +1,44 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"deckhand/internal/store"
+)
+
+// Inserter writes jobs in other people's transactions. It holds no connection, and
+// the zero value is ready for use.
+type Inserter struct{}
+
+var _ store.JobInserter = Inserter{}
+
+// insertOnly is River's client without a pool, which needs none to insert.
+var insertOnly = sync.OnceValues(func() (*river.Client[pgx.Tx], error) {
+	return river.NewClient(riverpgxv5.New(nil), &river.Config{Logger: slog.New(slog.DiscardHandler)})
+})
+
+// InsertTx implements [store.JobInserter].
+func (Inserter) InsertTx(ctx context.Context, tx pgx.Tx, jobs []store.Job) error {
+	client, err := insertOnly()
+	if err != nil {
+		return fmt.Errorf("prepare River: %w", err)
+	}
+	params := make([]river.InsertManyParams, len(jobs))
+	for i, j := range jobs {
+		o := &river.InsertOpts{UniqueOpts: river.UniqueOpts{ByArgs: j.Once}}
+		if j.At.After(time.Now()) { // else it would wait for the leader's next look at what is due
+			o.ScheduledAt = j.At
+		}
+		params[i] = river.InsertManyParams{Args: j.Args, InsertOpts: o}
+	}
+	_, err = client.InsertManyTx(ctx, tx, params)
+	return err
+}
