@@ -2,9 +2,12 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"strings"
+	"errors"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxInput bounds a call's input. The longest that the CLI sends hold a whole
@@ -19,24 +22,24 @@ type input map[string]json.RawMessage
 
 // str returns a member that is a string.
 func (in input) str(name string) (string, bool) {
-	raw, ok := in[name]
-	if !ok || len(raw) == 0 || raw[0] != '"' {
+	raw := in[name]
+	if jsontext.Value(raw).Kind() != '"' {
 		return "", false
 	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1]), true
-	}
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return "", false
-	}
-	return s, true
+	// An error is half a character: bad by then, and yet a rule may deny the rest.
+	s, _ := jsontext.AppendUnquote(nil, raw)
+	return string(s), true
 }
+
+// lenient reads what jsontext refuses otherwise: names that stand twice, and
+// halves of characters.
+var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
 // readInput reads an input such that every parser reads the same: one object, no
 // name twice at any depth, no text that decoders repair. bad says what is wrong;
-// the members are then what could be read.
+// the members are then what could be read, the first of each name.
 func readInput(raw json.RawMessage) (in input, bad string) {
+	text := jsontext.Value(raw)
 	switch {
 	case len(bytes.TrimSpace(raw)) == 0:
 		return input{}, ""
@@ -44,191 +47,51 @@ func readInput(raw json.RawMessage) (in input, bad string) {
 		return nil, "the input is too large to be judged"
 	case !utf8.Valid(raw):
 		return nil, "the input holds bytes that are not valid text"
-	case !json.Valid(raw):
+	case !text.IsValid(lenient...):
 		return nil, "the input is not valid JSON"
-	}
-	s := scanner{raw: raw}
-	s.space()
-	if s.raw[s.at] != '{' {
+	case text.Kind() != '{':
 		return nil, "the input is not an object"
 	}
+	in, bad = members(raw)
+	var syntax *jsontext.SyntacticError
+	_, err := jsontext.NewDecoder(bytes.NewBuffer(raw)).ReadValue()
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		bad = cmp.Or(bad, "the input holds the name "+syntax.JSONPointer.LastToken()+" twice, and programs differ in which one counts")
+	case err != nil:
+		bad = cmp.Or(bad, "the input holds half a character")
+	}
+	return in, bad
+}
+
+// members walks an object that is known to be valid JSON.
+func members(raw json.RawMessage) (in input, bad string) {
 	in = input{}
-	s.object(in, 0)
-	return in, s.bad
-}
-
-// scanner walks JSON that is known to be valid.
-type scanner struct {
-	raw []byte
-	at  int
-	bad string
-}
-
-func (s *scanner) setBad(why string) {
-	if s.bad == "" {
-		s.bad = why
-	}
-}
-
-func (s *scanner) space() {
-	for s.at < len(s.raw) {
-		switch s.raw[s.at] {
-		case ' ', '\t', '\n', '\r':
-			s.at++
-		default:
-			return
-		}
-	}
-}
-
-// object reads an object, whose members it puts into in when that is not nil.
-func (s *scanner) object(in input, depth int) {
-	var seen map[string]bool
-	s.at++ // {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), lenient...)
+	var name string
+	var from int64 // where the value of name begins, its colon included
 	for {
-		s.space()
-		switch s.raw[s.at] {
-		case '}':
-			s.at++
-			return
-		case ',':
-			s.at++
-			continue
+		token, err := dec.ReadToken()
+		if err != nil { // the end
+			return in, bad
 		}
-		from := s.at
-		s.str()
-		key := string(s.raw[from+1 : s.at-1])
-		if strings.Contains(key, `\`) && json.Unmarshal(s.raw[from:s.at], &key) != nil {
-			s.setBad("the input holds a name that cannot be read")
+		depth := dec.StackDepth()
+		if depth > maxDepth {
+			bad = cmp.Or(bad, "the input is nested too deeply to be judged")
 		}
-		if key == "__proto__" {
-			s.setBad("the input holds the name __proto__, which JavaScript treats in its own way")
+		kind, n := dec.StackIndex(depth)
+		isName := kind == '{' && n%2 == 1
+		if isName && token.String() == "__proto__" {
+			bad = cmp.Or(bad, "the input holds the name __proto__, which JavaScript treats in its own way")
 		}
-		if seen == nil {
-			seen = map[string]bool{}
-		}
-		if seen[key] {
-			s.setBad("the input holds the name " + key + " twice, and programs differ in which one counts")
-		}
-		seen[key] = true
-		s.space()
-		s.at++ // :
-		s.space()
-		from = s.at
-		s.value(depth + 1)
-		if in != nil {
-			if _, twice := in[key]; !twice {
-				in[key] = s.raw[from:s.at]
-			}
-		}
-	}
-}
-
-func (s *scanner) value(depth int) {
-	if depth > maxDepth {
-		s.setBad("the input is nested too deeply to be judged")
-		s.at = s.skip()
-		return
-	}
-	switch s.raw[s.at] {
-	case '"':
-		s.str()
-	case '{':
-		s.object(nil, depth)
-	case '[':
-		s.at++
-		for {
-			s.space()
-			switch s.raw[s.at] {
-			case ']':
-				s.at++
-				return
-			case ',':
-				s.at++
-			default:
-				s.value(depth + 1)
-			}
-		}
-	default:
-		for s.at < len(s.raw) && strings.IndexByte(" \t\r\n,]}", s.raw[s.at]) < 0 {
-			s.at++
-		}
-	}
-}
-
-// skip returns the end of the value that begins here, without looking into it.
-func (s *scanner) skip() int {
-	open, end := 0, s.at
-	for end < len(s.raw) {
-		switch s.raw[end] {
-		case '"':
-			t := scanner{raw: s.raw, at: end}
-			t.str()
-			end = t.at - 1
-		case '{', '[':
-			open++
-		case '}', ']':
-			if open == 0 {
-				return end
-			}
-			open--
-			if open == 0 {
-				return end + 1
-			}
-		case ',':
-			if open == 0 {
-				return end
-			}
-		}
-		end++
-	}
-	return end
-}
-
-// str skips a string, and notes the escapes that decoders repair: halves of
-// surrogate pairs.
-func (s *scanner) str() {
-	s.at++ // "
-	for {
-		i := bytes.IndexAny(s.raw[s.at:], `"\`)
-		s.at += i
-		if s.raw[s.at] == '"' {
-			s.at++
-			return
-		}
-		if s.raw[s.at+1] != 'u' {
-			s.at += 2
-			continue
-		}
-		hi := hex4(s.raw[s.at+2:])
-		s.at += 6
 		switch {
-		case hi >= 0xdc00 && hi <= 0xdfff:
-			s.setBad("the input holds half a character")
-		case hi >= 0xd800 && hi <= 0xdbff:
-			if s.raw[s.at] == '\\' && s.raw[s.at+1] == 'u' {
-				if lo := hex4(s.raw[s.at+2:]); lo >= 0xdc00 && lo <= 0xdfff {
-					s.at += 6
-					continue
-				}
-			}
-			s.setBad("the input holds half a character")
-		}
-	}
-}
-
-func hex4(b []byte) rune {
-	var r rune
-	for _, c := range b[:4] {
-		r <<= 4
-		switch {
-		case c >= 'a':
-			r |= rune(c-'a') + 10
-		case c >= 'A':
-			r |= rune(c-'A') + 10
+		case depth != 1 || n == 0:
+		case isName:
+			name, from = token.String(), dec.InputOffset()
 		default:
-			r |= rune(c - '0')
+			if _, twice := in[name]; !twice {
+				in[name] = bytes.TrimLeft(raw[from:dec.InputOffset()], ": \t\r\n")
+			}
 		}
 	}
-	return r
 }

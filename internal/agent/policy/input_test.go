@@ -2,8 +2,12 @@ package policy
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestAnInputThatParsersReadDifferently(t *testing.T) {
@@ -15,6 +19,7 @@ func TestAnInputThatParsersReadDifferently(t *testing.T) {
 		{`{"x":[{"a":1,"b":{"c":1,"c":2}}]}`, "twice"},
 		{`{"__proto__":1}`, "__proto__"},
 		{`{"a":{"__proto__":1}}`, "__proto__"},
+		{`{"\u005f_proto__":1}`, "__proto__"},
 		{`{"a":"\ud800"}`, "half"},
 		{`{"a":"\udc00"}`, "half"},
 		{`{"a":"\ud800\u0041"}`, "half"},
@@ -50,5 +55,49 @@ func TestAnInputThatParsersReadDifferently(t *testing.T) {
 				t.Errorf("%s: %s is %s, want %s", raw, k, got[k], v)
 			}
 		}
+	}
+}
+
+// FuzzReadInput: what is found to be good, the strict reader of encoding/json/v2
+// and the lenient one of encoding/json read alike.
+func FuzzReadInput(f *testing.F) {
+	for _, raw := range []string{`{"a":1,"\u0061":1}`, `{"x":[{"c":1,"c":2}]}`, `{"__proto__":1}`, `{"a":"\ud800"}`, `{"\ud83d\ude00":[]}`, ` { "a" : [ 1 , {"b":2}, "x\"y\\" ] } `} {
+		f.Add([]byte(raw))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		in, bad := readInput(raw)
+		if bad != "" || len(in) == 0 {
+			return
+		}
+		var strict, lenient map[string]any
+		if err := jsonv2.Unmarshal(raw, &strict); err != nil {
+			t.Fatalf("%q: %v", raw, err)
+		}
+		if err := json.Unmarshal(raw, &lenient); err != nil || !cmp.Equal(strict, lenient) || len(in) != len(strict) {
+			t.Fatalf("%q: %v, %v, %v, %v", raw, in, strict, lenient, err)
+		}
+		for name, want := range strict {
+			var got any
+			if err := json.Unmarshal(in[name], &got); err != nil || !cmp.Equal(got, want) {
+				t.Fatalf("%q: %s is %s, want %v", raw, name, in[name], want)
+			}
+			if s, ok := in.str(name); ok != (reflect.ValueOf(want).Kind() == reflect.String) || ok && s != want {
+				t.Fatalf("%q: %s is the text %q, %v", raw, name, s, ok)
+			}
+		}
+	})
+}
+
+// A name that stands twice keeps nobody's deny from being found.
+func TestABadInputIsReadAsFarAsItCanBe(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{`{"x":{"a":1,"a":1},"command":"rm -rf /"}`, `{"command":"rm -rf /","command":"ls"}`, `{"x":"\ud800","command":"rm -rf /"}`, `{"__proto__":{},"command":"rm -rf /"}`} {
+		in, bad := readInput([]byte(raw))
+		if s, ok := in.str("command"); bad == "" || !ok || s != "rm -rf /" {
+			t.Errorf("%s: %q, %q", raw, s, bad)
+		}
+	}
+	if s, ok := (input{"command": []byte(`"rm \ud800"`)}).str("command"); !ok || s != "rm \ufffd" {
+		t.Errorf("half a character is read as %q, %v", s, ok)
 	}
 }
