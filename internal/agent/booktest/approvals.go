@@ -1,0 +1,279 @@
+package booktest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"deckhand/internal/store"
+)
+
+// approval is a row as the store returns it.
+func (b *Books) approval(a *store.Approval) store.Approval {
+	out := *a
+	t := b.threads[a.ThreadID-1]
+	out.Thread, out.Project, out.Workspace = t.Key(), t.Project, t.Workspace
+	out.TurnEnded = b.turns[a.TurnID-1].Ended
+	out.Votes = slices.Clone(a.Votes)
+	return out
+}
+
+// bindable: an approval that a process which asks the same may have.
+func bindable(a *store.Approval) bool {
+	return a.Status == store.ApprovalPending || a.Status == store.ApprovalAllowed || a.Status == store.ApprovalDenied
+}
+
+// Ask is [store.Store.Ask].
+func (b *Books) Ask(ctx context.Context, l store.Lease, a store.Approval) (out store.Approval, err error) {
+	err = b.under(ctx, l, func(t *store.Thread) error {
+		a.InputSHA256, a.ThreadID = sha256.Sum256(a.Input), t.ID
+		a.Status, a.CardID = cmp.Or(a.Status, store.ApprovalPending), cmp.Or(a.CardID, a.ID)
+		if a.Status == store.ApprovalPending {
+			for _, old := range b.approvals {
+				if old.TurnID == a.TurnID && old.RequestID == "" && old.ToolName == a.ToolName && old.InputSHA256 == a.InputSHA256 && !old.Delivered && bindable(old) {
+					old.RequestID, old.ToolUseID, old.SessionID = a.RequestID, a.ToolUseID, a.SessionID
+					out = b.approval(old)
+					return nil
+				}
+			}
+		}
+		if a.GrantID != 0 {
+			if g := b.grants[a.GrantID-1]; g.revoked || !g.expires.After(time.Now()) {
+				return store.ErrNotFound
+			}
+		}
+		a.CreatedAt, a.Terms.Quorum = time.Now(), max(a.Terms.Quorum, 1)
+		a.Terms.OnTimeout = cmp.Or(a.Terms.OnTimeout, store.TimeoutPause)
+		if a.Status != store.ApprovalPending {
+			a.DecidedAt, a.Delivered = a.CreatedAt, true
+		}
+		row := a
+		b.approvals = append(b.approvals, &row)
+		out = b.approval(&row)
+		return nil
+	})
+	return out, err
+}
+
+func (b *Books) find(id string) *store.Approval {
+	for _, a := range b.approvals {
+		if a.ID == id {
+			return a
+		}
+	}
+	return nil
+}
+
+// ApprovalByID is [store.Store.ApprovalByID].
+func (b *Books) ApprovalByID(ctx context.Context, id string) (store.Approval, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.Approval{}, err
+	}
+	defer b.mu.Unlock()
+	if a := b.find(id); a != nil {
+		return b.approval(a), nil
+	}
+	return store.Approval{}, store.ErrNotFound
+}
+
+// Decide is [store.Store.Decide].
+func (b *Books) Decide(ctx context.Context, d store.Decision) (store.Approval, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.Approval{}, err
+	}
+	defer b.mu.Unlock()
+	a := b.find(d.ApprovalID)
+	if a == nil {
+		return store.Approval{}, store.ErrNotFound
+	}
+	now := time.Now()
+	if a.Status != store.ApprovalPending || !a.ExpiresAt.After(now) {
+		return b.approval(a), store.ErrEnded
+	}
+	allows := 0
+	allow := d.Status == store.ApprovalAllowed
+	for _, v := range a.Votes {
+		if v.UserID == d.By && v.Allow == allow {
+			return b.approval(a), store.ErrVoted
+		}
+		if v.Allow {
+			allows++
+		}
+	}
+	decides := !allow || allows+1 >= a.Terms.Quorum
+	if decides && d.Grant != nil && (!allow || !a.Terms.Grantable || a.Terms.Quorum > 1) {
+		return store.Approval{}, fmt.Errorf("approval %s cannot become a grant", a.ID)
+	}
+	a.Votes = append(slices.Clip(a.Votes), store.Vote{UserID: d.By, Allow: allow, Via: d.Via, At: now})
+	if !decides {
+		return b.approval(a), nil
+	}
+	t := b.threads[a.ThreadID-1]
+	a.Status, a.DecidedBy, a.DecidedVia, a.Reason, a.Answer, a.DecidedAt = d.Status, d.By, d.Via, d.Reason, d.Answer, now
+	a.Delivered = d.DeliverOn != "" && t.LeaseOwner == d.DeliverOn && t.LeaseUntil.After(now)
+	if d.Grant != nil {
+		b.grants = append(b.grants, &grant{
+			LiveGrant: store.LiveGrant{ID: int64(len(b.grants) + 1), Pattern: d.Grant.Pattern, Approvers: a.Terms.Approvers, CreatedBy: d.By, CreatedAt: now},
+			team:      t.TeamID, project: t.Project, channel: t.ChannelID, thread: t.ID, session: a.SessionID,
+			scope: d.Grant.Scope, tool: a.ToolName, sum: a.InputSHA256, expires: now.Add(d.Grant.For),
+		})
+	}
+	if !a.Delivered {
+		b.notify(store.Notice{Kind: store.NoticeApproval, ThreadID: a.ThreadID, ID: a.ID})
+	}
+	return b.approval(a), nil
+}
+
+// Deliver is [store.Store.Deliver].
+func (b *Books) Deliver(ctx context.Context, l store.Lease, id string) (store.Approval, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.Approval{}, err
+	}
+	defer b.mu.Unlock()
+	_, err := b.holds(l)
+	a := b.find(id)
+	if err != nil || a == nil || a.ThreadID != l.ThreadID || a.Delivered || (a.Status != store.ApprovalAllowed && a.Status != store.ApprovalDenied) {
+		return store.Approval{}, store.ErrNotFound
+	}
+	a.Delivered = true
+	return b.approval(a), nil
+}
+
+// CancelApproval is [store.Store.CancelApproval].
+func (b *Books) CancelApproval(ctx context.Context, l store.Lease, id string) (store.Approval, bool, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.Approval{}, false, err
+	}
+	defer b.mu.Unlock()
+	_, err := b.holds(l)
+	a := b.find(id)
+	if err != nil || a == nil || a.ThreadID != l.ThreadID || a.Status != store.ApprovalPending {
+		return store.Approval{}, false, nil //nolint:nilerr // as a statement that finds no row
+	}
+	a.Status, a.DecidedAt = store.ApprovalCancelled, time.Now()
+	return b.approval(a), true, nil
+}
+
+// ExpireApproval is [store.Store.ExpireApproval].
+func (b *Books) ExpireApproval(ctx context.Context, id string) (store.Approval, bool, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.Approval{}, false, err
+	}
+	defer b.mu.Unlock()
+	a := b.find(id)
+	switch {
+	case a == nil:
+		return store.Approval{}, false, store.ErrNotFound
+	case a.Status != store.ApprovalPending:
+		return b.approval(a), false, nil
+	case a.ExpiresAt.After(time.Now()):
+		return b.approval(a), false, store.ErrTooEarly
+	}
+	a.Status, a.DecidedAt = store.ApprovalExpired, time.Now()
+	b.notify(store.Notice{Kind: store.NoticeApproval, ThreadID: a.ThreadID, ID: a.ID})
+	return b.approval(a), true, nil
+}
+
+// LiveGrants is [store.Store.LiveGrants].
+func (b *Books) LiveGrants(ctx context.Context, l store.Lease, sessionID, tool string, sum [32]byte) ([]store.LiveGrant, error) {
+	if err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	t, err := b.thread(l.ThreadID)
+	if err != nil {
+		return nil, nil //nolint:nilerr // as a statement that finds no row
+	}
+	var out []store.LiveGrant
+	for _, g := range b.grants {
+		if g.team == t.TeamID && g.project == t.Project && g.tool == tool && !g.revoked && g.expires.After(time.Now()) &&
+			(g.Pattern != "" || g.sum == sum) &&
+			(g.scope != store.GrantSession || g.session == sessionID) &&
+			(g.scope != store.GrantThread || g.thread == t.ID) &&
+			(g.scope != store.GrantChannel || g.channel == t.ChannelID) {
+			out = append(out, g.LiveGrant)
+		}
+	}
+	return out, nil
+}
+
+// RevokeGrant is [store.Store.RevokeGrant], which returns the grant too.
+func (b *Books) RevokeGrant(ctx context.Context, teamID string, id int64, by string) (g store.Grant, ok bool, err error) {
+	if err := b.lock(ctx); err != nil {
+		return g, false, err
+	}
+	defer b.mu.Unlock()
+	if id < 1 || id > int64(len(b.grants)) || b.grants[id-1].team != teamID {
+		return g, false, store.ErrNotFound
+	}
+	row := b.grants[id-1]
+	ok, row.revoked = !row.revoked, true
+	return store.Grant{ID: row.ID, TeamID: row.team, Project: row.project, ToolName: row.tool, Pattern: row.Pattern, CreatedBy: row.CreatedBy, RevokedBy: by}, ok, nil
+}
+
+// BudgetState is [store.Store.BudgetState].
+func (b *Books) BudgetState(ctx context.Context, w store.BudgetWindow) (out store.BudgetState, err error) {
+	if err := b.lock(ctx); err != nil {
+		return out, err
+	}
+	defer b.mu.Unlock()
+	for _, e := range b.ledger {
+		t := b.threads[b.turns[e.TurnID-1].ThreadID-1]
+		key := map[store.BudgetScope]string{
+			store.BudgetChannel: t.ChannelID, store.BudgetProject: t.Project, store.BudgetPerson: e.User, store.BudgetThread: strconv.FormatInt(t.ID, 10),
+		}[w.Scope]
+		if t.TeamID == w.TeamID && key == w.Key && !e.At.Before(w.From) && e.At.Before(w.To) {
+			out.SpentMicroUSD += e.MicroUSD
+		}
+	}
+	var last time.Time
+	for _, n := range b.notices {
+		if n.TeamID != w.TeamID || n.Scope != w.Scope || n.Key != w.Key || n.Period != w.Period || !n.From.Equal(w.From) {
+			continue
+		}
+		out.RaisedMicroUSD += n.Decision.RaiseMicroUSD
+		if n.Decision.Model != "" && !n.DecidedAt.Before(last) {
+			out.Model, last = n.Decision.Model, n.DecidedAt
+		}
+	}
+	return out, nil
+}
+
+// NoticeBudget is [store.Store.NoticeBudget].
+func (b *Books) NoticeBudget(ctx context.Context, n store.BudgetNotice) (fresh bool, err error) {
+	if err := b.lock(ctx); err != nil {
+		return false, err
+	}
+	defer b.mu.Unlock()
+	for _, old := range b.notices {
+		if old.TeamID == n.TeamID && old.Scope == n.Scope && old.Key == n.Key && old.Period == n.Period && old.From.Equal(n.From) &&
+			old.LimitMicroUSD == n.LimitMicroUSD && old.Share == n.Share {
+			return false, nil
+		}
+	}
+	b.notices = append(b.notices, &n)
+	return true, nil
+}
+
+// DecideBudget is [store.Store.DecideBudget].
+func (b *Books) DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.BudgetNotice{}, err
+	}
+	defer b.mu.Unlock()
+	for _, n := range b.notices {
+		if n.ID != id {
+			continue
+		}
+		if n.DecidedBy != "" {
+			return *n, store.ErrEnded
+		}
+		n.Decision, n.DecidedBy, n.DecidedAt = d, by, time.Now()
+		return *n, nil
+	}
+	return store.BudgetNotice{}, store.ErrNotFound
+}

@@ -1,0 +1,429 @@
+// Package booktest keeps the agent's books in memory, for tests of what the agent does
+// with them: under a synthetic clock, in microseconds, with a look at all of it. It is
+// held to [*store.Store] by a test that makes the same calls on both. It is for tests
+// alone and forgets: the audit that the store writes by itself, roll-ups, River.
+package booktest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"deckhand/internal/store"
+)
+
+// Books are empty books when zero. Methods that [*store.Store] has too do what they do
+// there, by the clock of the process. Safe for concurrent use.
+type Books struct {
+	mu        sync.Mutex
+	threads   []*store.Thread // id is the index + 1, as everywhere here
+	inbox     []*envelope
+	sessions  map[string]*session
+	turns     []*Turn
+	approvals []*store.Approval
+	grants    []*grant
+	ledger    []Entry
+	notices   []*store.BudgetNotice
+	audit     []store.AuditEntry
+	listeners map[chan store.Notice]bool
+	broken    error
+}
+
+// Turn is a turn as the books have it.
+type Turn struct {
+	store.Turn
+	LeaseEpoch   int64
+	CostMicroUSD int64
+	Ended        bool
+}
+
+// Entry is a ledger entry with the turn that it was booked on.
+type Entry struct {
+	store.LedgerEntry
+	TurnID int64
+	User   string
+	At     time.Time
+}
+
+// Prompt is a prompt and what became of it.
+type Prompt struct {
+	store.Prompt
+	State   string // received, accepted, running or done
+	Outcome string
+	TurnID  int64
+}
+
+type envelope struct {
+	Prompt
+	event string
+}
+
+type session struct {
+	thread    int64
+	started   bool
+	baselines []int64 // of its epochs
+}
+
+type grant struct {
+	store.LiveGrant
+	team, project, channel string
+	thread                 int64
+	session                string
+	scope                  store.GrantScope
+	tool                   string
+	sum                    [sha256.Size]byte
+	expires                time.Time
+	revoked                bool
+}
+
+// Break has every method fail with err from now on, as when the database is away; nil
+// mends it.
+func (b *Books) Break(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.broken = err
+}
+
+// lock takes the books for one transaction; ctx must not have ended.
+func (b *Books) lock(ctx context.Context) error {
+	b.mu.Lock()
+	err := cmp.Or(context.Cause(ctx), b.broken)
+	if err != nil {
+		b.mu.Unlock()
+	}
+	return err
+}
+
+func (b *Books) thread(id int64) (*store.Thread, error) {
+	if id < 1 || id > int64(len(b.threads)) {
+		return nil, store.ErrNotFound
+	}
+	return b.threads[id-1], nil
+}
+
+func (b *Books) holds(l store.Lease) (*store.Thread, error) {
+	t, err := b.thread(l.ThreadID)
+	if err != nil || t.LeaseOwner != l.Owner || t.LeaseEpoch != l.Epoch {
+		return nil, store.ErrFenced
+	}
+	return t, nil
+}
+
+// under runs fn while the lease holds.
+func (b *Books) under(ctx context.Context, l store.Lease, fn func(t *store.Thread) error) error {
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	defer b.mu.Unlock()
+	t, err := b.holds(l)
+	if err != nil {
+		return err
+	}
+	return fn(t)
+}
+
+// Receive is [store.Store.Receive].
+func (b *Books) Receive(ctx context.Context, e store.Envelope) (id int64, fresh bool, err error) {
+	if err := b.lock(ctx); err != nil {
+		return 0, false, err
+	}
+	defer b.mu.Unlock()
+	for _, old := range b.inbox {
+		if old.event == e.EventID {
+			return 0, false, nil
+		}
+	}
+	b.inbox = append(b.inbox, &envelope{event: e.EventID, Prompt: Prompt{State: "received", Prompt: store.Prompt{
+		InboxID: int64(len(b.inbox) + 1), Thread: e.Key(), UserID: e.UserID, TS: e.TS,
+	}}})
+	return int64(len(b.inbox)), true, nil
+}
+
+// AcceptPrompt is [store.Store.AcceptPrompt].
+func (b *Books) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thread, bool, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.Thread{}, false, err
+	}
+	defer b.mu.Unlock()
+	i := slices.IndexFunc(b.threads, func(t *store.Thread) bool { return t.Key() == p.Thread })
+	if i < 0 {
+		i = len(b.threads)
+		b.threads = append(b.threads, &store.Thread{
+			ID: int64(i + 1), TeamID: p.Thread.TeamID, ChannelID: p.Thread.ChannelID, ThreadTS: p.Thread.ThreadTS,
+			Project: p.Project, OwnerID: p.UserID, LeaseUntil: time.Unix(0, 0),
+		})
+	}
+	t := b.threads[i]
+	if p.InboxID < 1 || p.InboxID > int64(len(b.inbox)) || b.inbox[p.InboxID-1].State != "received" {
+		return *t, false, nil
+	}
+	e := b.inbox[p.InboxID-1]
+	e.State, e.ThreadID, e.UUID, e.Text = "accepted", t.ID, p.UUID, p.Text
+	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
+	return *t, true, nil
+}
+
+// ThreadByKey is [store.Store.ThreadByKey].
+func (b *Books) ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Thread, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.Thread{}, err
+	}
+	defer b.mu.Unlock()
+	for _, t := range b.threads {
+		if t.Key() == k {
+			return *t, nil
+		}
+	}
+	return store.Thread{}, store.ErrNotFound
+}
+
+// AcquireLease is [store.Store.AcquireLease].
+func (b *Books) AcquireLease(ctx context.Context, threadID int64, owner string, ttl time.Duration) (store.Thread, bool, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.Thread{}, false, err
+	}
+	defer b.mu.Unlock()
+	t, err := b.thread(threadID)
+	if err != nil || !free(t, owner) {
+		return store.Thread{}, false, nil
+	}
+	t.LeaseOwner, t.LeaseUntil = owner, time.Now().Add(ttl)
+	t.LeaseEpoch++
+	return *t, true, nil
+}
+
+func free(t *store.Thread, owner string) bool {
+	return t.LeaseOwner == "" || t.LeaseOwner == owner || t.LeaseUntil.Before(time.Now())
+}
+
+// RenewLeases is [store.Store.RenewLeases].
+func (b *Books) RenewLeases(ctx context.Context, owner string, leases []store.Lease, ttl time.Duration) (map[int64]bool, error) {
+	if err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	kept := map[int64]bool{}
+	for _, l := range leases {
+		if t, err := b.holds(l); err == nil && l.Owner == owner {
+			t.LeaseUntil, kept[l.ThreadID] = time.Now().Add(ttl), true
+		}
+	}
+	return kept, nil
+}
+
+// ReleaseLease is [store.Store.ReleaseLease].
+func (b *Books) ReleaseLease(ctx context.Context, l store.Lease) error {
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	defer b.mu.Unlock()
+	t, err := b.holds(l)
+	if err != nil {
+		return nil //nolint:nilerr // it is handed back if it is still held
+	}
+	t.LeaseOwner, t.LeaseUntil = "", time.Unix(0, 0)
+	if b.open(t.ID) {
+		b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
+	}
+	return nil
+}
+
+func (b *Books) open(threadID int64) bool {
+	return slices.ContainsFunc(b.inbox, func(e *envelope) bool {
+		return e.ThreadID == threadID && (e.State == "accepted" || e.State == "running")
+	})
+}
+
+// Unattended is [store.Store.Unattended].
+func (b *Books) Unattended(ctx context.Context, owner string, held []int64) ([]int64, error) {
+	if err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	var out []int64
+	for _, t := range b.threads {
+		if free(t, owner) && !slices.Contains(held, t.ID) && (b.open(t.ID) || b.runningTurn(t.ID) != nil) {
+			out = append(out, t.ID)
+		}
+	}
+	return out, nil
+}
+
+// SetWorkspace is [store.Store.SetWorkspace].
+func (b *Books) SetWorkspace(ctx context.Context, l store.Lease, dir string) error {
+	return b.under(ctx, l, func(t *store.Thread) error { t.Workspace = dir; return nil })
+}
+
+// NewSession is [store.Store.NewSession].
+func (b *Books) NewSession(ctx context.Context, l store.Lease, id, _ string) error {
+	return b.under(ctx, l, func(t *store.Thread) error {
+		if b.sessions == nil {
+			b.sessions = map[string]*session{}
+		}
+		if b.sessions[id] != nil {
+			return fmt.Errorf("session %s exists", id)
+		}
+		b.sessions[id], t.SessionID = &session{thread: t.ID}, id
+		return nil
+	})
+}
+
+// SessionStarted is [store.Store.SessionStarted].
+func (b *Books) SessionStarted(ctx context.Context, id string) (bool, error) {
+	if err := b.lock(ctx); err != nil {
+		return false, err
+	}
+	defer b.mu.Unlock()
+	s, ok := b.sessions[id]
+	if !ok {
+		return false, fmt.Errorf("no session %s", id)
+	}
+	return s.started, nil
+}
+
+// MarkStarted is [store.Store.MarkStarted].
+func (b *Books) MarkStarted(ctx context.Context, id string) error {
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	defer b.mu.Unlock()
+	if s, ok := b.sessions[id]; ok {
+		s.started = true
+	}
+	return nil
+}
+
+// BeginEpoch is [store.Store.BeginEpoch].
+func (b *Books) BeginEpoch(ctx context.Context, l store.Lease, sessionID, _ string, baseline int64) (epoch int, err error) {
+	err = b.under(ctx, l, func(*store.Thread) error {
+		s, ok := b.sessions[sessionID]
+		if !ok {
+			return fmt.Errorf("no session %s", sessionID)
+		}
+		s.baselines = append(s.baselines, baseline)
+		epoch = len(s.baselines)
+		return nil
+	})
+	return epoch, err
+}
+
+// TimeZone is [store.Store.TimeZone]: UTC.
+func (b *Books) TimeZone() *time.Location { return time.UTC }
+
+// Audit is [store.Store.Audit].
+func (b *Books) Audit(ctx context.Context, entries ...store.AuditEntry) error {
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	defer b.mu.Unlock()
+	b.audit = append(b.audit, entries...)
+	return nil
+}
+
+// Listen is [store.Store.Listen]. Notices wait for as long as fn takes.
+func (b *Books) Listen(ctx context.Context, ready func(), fn func(store.Notice)) {
+	got := make(chan store.Notice, 1024)
+	b.mu.Lock()
+	if b.listeners == nil {
+		b.listeners = map[chan store.Notice]bool{}
+	}
+	b.listeners[got] = true
+	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.listeners, got)
+	}()
+	ready()
+	for {
+		select {
+		case n := <-got:
+			fn(n)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Notify is [store.Store.Notify].
+func (b *Books) Notify(ctx context.Context, n store.Notice) error {
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	defer b.mu.Unlock()
+	b.notify(n)
+	return nil
+}
+
+func (b *Books) notify(n store.Notice) {
+	for l := range b.listeners {
+		select {
+		case l <- n:
+		default: // lost, as a notice may be: polling makes up for it
+		}
+	}
+}
+
+// Threads are all threads as they stand.
+func (b *Books) Threads() []store.Thread { return values(b, &b.threads) }
+
+// Turns are all turns, in the order of their begin.
+func (b *Books) Turns() []Turn { return values(b, &b.turns) }
+
+// Approvals are all approvals, in the order in which they were asked.
+func (b *Books) Approvals() []store.Approval { return values(b, &b.approvals) }
+
+// Entries are the ledger.
+func (b *Books) Entries() []Entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.ledger)
+}
+
+// Prompts are all prompts and what became of them, in the order of their coming.
+func (b *Books) Prompts() []Prompt {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]Prompt, len(b.inbox))
+	for i, e := range b.inbox {
+		out[i] = e.Prompt
+	}
+	return out
+}
+
+// Epochs are how many epochs each session has had.
+func (b *Books) Epochs() map[string]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := map[string]int{}
+	for id, s := range maps.All(b.sessions) {
+		out[id] = len(s.baselines)
+	}
+	return out
+}
+
+// values copies what pointers point to. list is read under the lock.
+func values[T any](b *Books, list *[]*T) []T {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]T, len(*list))
+	for i, v := range *list {
+		out[i] = *v
+	}
+	return out
+}
+
+// Steal gives the thread's lease to another replica, as when this one was taken for
+// dead.
+func (b *Books) Steal(threadID int64, owner string, ttl time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.threads[threadID-1]
+	t.LeaseOwner, t.LeaseUntil = owner, time.Now().Add(ttl)
+	t.LeaseEpoch++
+}

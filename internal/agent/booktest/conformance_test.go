@@ -1,0 +1,536 @@
+package booktest_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/booktest"
+	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
+)
+
+// books is what both have.
+type books interface {
+	agent.Books
+	Receive(ctx context.Context, e store.Envelope) (int64, bool, error)
+	AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thread, bool, error)
+	ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Thread, error)
+	RevokeGrant(ctx context.Context, teamID string, id int64, by string) (store.Grant, bool, error)
+	DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error)
+}
+
+var (
+	_ books = (*store.Store)(nil)
+	_ books = (*booktest.Books)(nil)
+)
+
+// TestTheBooksInMemoryAreTheStore makes the same random calls on the books in memory and
+// on PostgreSQL, and compares every answer and every error that a caller branches on.
+func TestTheBooksInMemoryAreTheStore(t *testing.T) {
+	t.Parallel()
+	db := storetest.New(t)
+	seen := map[string]int{}
+	for seed := range uint64(20) {
+		a, b := newCaller(t, seed, new(booktest.Books)), newCaller(t, seed, db)
+		for range 250 {
+			want, got := b.call(), a.call()
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("seed %d: PostgreSQL and the books in memory differ (-postgres +memory):\n%s\nafter:\n%s", seed, diff, strings.Join(b.told, "\n"))
+			}
+			seen[strings.SplitN(want, ": ", 2)[0]]++
+			if !strings.Contains(want, "error") {
+				seen[strings.SplitN(want, ": ", 2)[0]+" succeeds"]++
+			}
+		}
+	}
+	for i := range calls {
+		if seen[calls[i].name+" succeeds"] == 0 {
+			t.Errorf("no %s succeeded", calls[i].name)
+		}
+	}
+	t.Log(seen)
+}
+
+// caller draws calls. Two with the same seed draw the same ones.
+type caller struct {
+	t     *testing.T
+	books books
+	r     *rand.Rand
+	team  string
+	told  []string
+
+	names     map[string]string // of random ids, in the order of their appearance
+	threads   []store.Thread
+	inbox     []int64
+	leases    []store.Lease
+	sessions  []string
+	epochs    map[string]int
+	turns     []store.Turn
+	approvals []string
+	grants    []int64
+	notices   []string
+	n         int
+}
+
+func newCaller(t *testing.T, seed uint64, b books) *caller {
+	return &caller{t: t, books: b, r: rand.New(rand.NewPCG(seed, 1)), team: fmt.Sprintf("T%d", seed), names: map[string]string{}, epochs: map[string]int{}}
+}
+
+// call makes one call and tells what came of it.
+func (c *caller) call() string {
+	do := calls[c.r.IntN(len(calls))]
+	c.n++
+	said := do.name + ": " + do.fn(c, c.t.Context())
+	c.told = append(c.told, said)
+	return said
+}
+
+func pick[T any](c *caller, from []T) T {
+	n := c.r.IntN(1 << 20)
+	if len(from) == 0 {
+		var zero T
+		return zero
+	}
+	// The latest are the most likely to be alive.
+	return from[max(0, len(from)-1-n%min(4, len(from)))]
+}
+
+// name stands for an id that differs between the two.
+func (c *caller) name(kind string, id any) string {
+	key := fmt.Sprint(kind, id)
+	if c.names[key] == "" {
+		c.names[key] = fmt.Sprintf("%s%d", kind, len(c.names))
+	}
+	return c.names[key]
+}
+
+func (c *caller) id() string {
+	var b [16]byte
+	for i := range b {
+		b[i] = byte(c.r.Uint32())
+	}
+	return uuid.NewSHA1(uuid.Nil, b[:]).String()
+}
+
+// fate is an error as callers branch on it.
+func fate(err error) string {
+	for _, known := range []error{store.ErrNotFound, store.ErrFenced, store.ErrEnded, store.ErrTooEarly, store.ErrVoted} {
+		if errors.Is(err, known) {
+			return "error " + known.Error()
+		}
+	}
+	if err != nil {
+		return "error"
+	}
+	return "ok"
+}
+
+func (c *caller) approval(a store.Approval) string {
+	if a.ID == "" {
+		return "-"
+	}
+	votes := ""
+	for _, v := range a.Votes {
+		votes += fmt.Sprintf(" %s=%t", v.UserID, v.Allow)
+	}
+	return fmt.Sprint(
+		c.name("a", a.ID), " ", c.name("h", a.ThreadID), " ", c.name("t", a.TurnID), " ", a.Thread.ThreadTS, a.Project, " ", c.name("s", a.SessionID), a.RequestID, a.ToolUseID, a.ToolName,
+		string(a.Input), a.InputSHA256[:2], a.Status, a.DecidedBy, a.DecidedVia, a.GrantID != 0, a.Reason, string(a.Answer), a.Delivered, a.DecidedAt.IsZero(),
+		a.TurnEnded, votes, a.Terms, c.name("a", a.CardID), a.Kind, a.RequestedBy, a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second))
+}
+
+func (c *caller) thread(t store.Thread) string {
+	held := t.LeaseOwner != "" && t.LeaseUntil.After(time.Now())
+	return fmt.Sprint(c.name("h", t.ID), t.ThreadTS, t.Project, t.OwnerID, c.name("s", t.SessionID), t.Workspace, t.LeaseOwner, t.LeaseEpoch, held)
+}
+
+func (c *caller) turn(t store.Turn) string {
+	return fmt.Sprint(c.name("t", t.ID), c.name("h", t.ThreadID), c.name("s", t.SessionID), t.Epoch, t.RequestedBy, t.State, t.Problem, t.Attempt, t.Booked, t.StartedAt.IsZero())
+}
+
+func (c *caller) prompt(p store.Prompt) string {
+	return fmt.Sprint(c.name("i", p.InboxID), c.name("h", p.ThreadID), p.Thread.ThreadTS, p.UUID, p.UserID, p.TS, p.Text)
+}
+
+func (c *caller) entries(turn store.Turn) []store.LedgerEntry {
+	var out []store.LedgerEntry
+	for i := range c.r.IntN(3) {
+		n := int64(c.r.IntN(1000))
+		out = append(out, store.LedgerEntry{
+			Kind: pick(c, []store.LedgerKind{store.LedgerTurn, store.LedgerEstimate}), SessionID: turn.SessionID, Epoch: turn.Epoch,
+			Model: fmt.Sprint("model-", i), Input: 10, MicroUSD: n, TotalBefore: 5, TotalAfter: 5 + n,
+		})
+	}
+	return out
+}
+
+func (c *caller) ask() store.Approval {
+	turn := pick(c, c.turns)
+	a := store.Approval{
+		ID: c.id(), SessionID: turn.SessionID, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: fmt.Sprint("r", c.n), ToolUseID: fmt.Sprint("u", c.n),
+		ToolName: "Bash", Input: json.RawMessage(pick(c, []string{`{"command":"a"}`, `{"command":"b"}`})), RequestedBy: "U1", ExpiresAt: time.Now().Add(time.Hour),
+		Terms: store.Terms{Rule: "ask Bash", Quorum: pick(c, []int{2, 0, 1, 1}), Grantable: c.r.IntN(5) > 0},
+	}
+	switch c.r.IntN(6) {
+	case 0:
+		a.ExpiresAt = time.Now().Add(-time.Minute)
+	case 1:
+		a.Status, a.DecidedBy, a.DecidedVia = store.ApprovalDenied, "rule", "rule"
+	case 2:
+		if g := pick(c, c.grants); g != 0 {
+			a.Status, a.DecidedBy, a.DecidedVia, a.GrantID = store.ApprovalAllowed, "U2", "grant", g
+		}
+	}
+	return a
+}
+
+// lease is mostly one that holds, sometimes one that is lost.
+func (c *caller) lease() store.Lease {
+	l := pick(c, c.leases)
+	if c.r.IntN(6) == 0 {
+		return l
+	}
+	for _, latest := range slices.Backward(c.leases) {
+		if latest.ThreadID == l.ThreadID {
+			return latest
+		}
+	}
+	return l
+}
+
+// lastTurn belongs to the lease's thread, if there is one.
+func (c *caller) lastTurn(l store.Lease) store.Turn {
+	for _, t := range slices.Backward(c.turns) {
+		if t.ThreadID == l.ThreadID {
+			return t
+		}
+	}
+	return store.Turn{}
+}
+
+var calls = []struct {
+	name string
+	fn   func(c *caller, ctx context.Context) string
+}{
+	{"receive and accept", accept}, {"accept another", accept},
+	{"accept twice", func(c *caller, ctx context.Context) string {
+		th := pick(c, c.threads)
+		th, ok, err := c.books.AcceptPrompt(ctx, store.NewPrompt{InboxID: pick(c, c.inbox), Thread: th.Key(), Project: "web", UserID: "U1", UUID: c.id(), Text: "again"})
+		if th.TeamID == "" {
+			return "error nothing"
+		}
+		return fmt.Sprint(ok, fate(err))
+	}},
+	{"acquire", acquire}, {"acquire again", acquire},
+	{"renew", func(c *caller, ctx context.Context) string {
+		l := c.lease()
+		kept, err := c.books.RenewLeases(ctx, l.Owner, []store.Lease{l}, time.Hour)
+		return fmt.Sprint(kept[l.ThreadID], fate(err))
+	}},
+	{"release", func(c *caller, ctx context.Context) string { return fate(c.books.ReleaseLease(ctx, c.lease())) }},
+	{"unattended", func(c *caller, ctx context.Context) string {
+		ids, err := c.books.Unattended(ctx, "A", []int64{})
+		var names []string
+		for _, th := range c.threads {
+			if slices.Contains(ids, th.ID) {
+				names = append(names, th.ThreadTS)
+			}
+		}
+		slices.Sort(names)
+		return fmt.Sprint(slices.Compact(names), fate(err))
+	}},
+	{"workspace", func(c *caller, ctx context.Context) string { return fate(c.books.SetWorkspace(ctx, c.lease(), "/ws")) }},
+	{"session", session}, {"another session", session},
+	{"started", func(c *caller, ctx context.Context) string {
+		s := pick(c, c.sessions)
+		if s == "" {
+			return "error nothing"
+		}
+		if c.r.IntN(3) == 0 {
+			_ = c.books.MarkStarted(ctx, s)
+		}
+		ok, err := c.books.SessionStarted(ctx, s)
+		return fmt.Sprint(ok, fate(err))
+	}},
+	{"next prompt", func(c *caller, ctx context.Context) string {
+		p, err := c.books.NextPrompt(ctx, pick(c, c.threads).ID)
+		return fmt.Sprint(c.prompt(p), fate(err))
+	}},
+	{"drop a prompt", func(c *caller, ctx context.Context) string {
+		if c.r.IntN(4) > 0 {
+			return "error not now"
+		}
+		return fate(c.books.DropPrompt(ctx, c.lease(), pick(c, c.inbox), "over budget"))
+	}},
+	{"drop prompts", func(c *caller, ctx context.Context) string {
+		if c.r.IntN(6) > 0 {
+			return "error not now"
+		}
+		dropped, err := c.books.DropPrompts(ctx, c.lease(), "stopped")
+		var out []string
+		for _, p := range dropped {
+			out = append(out, c.prompt(p))
+		}
+		slices.Sort(out)
+		return fmt.Sprint(out, fate(err))
+	}},
+	{"begin a turn", begin}, {"begin another turn", begin}, {"begin one more turn", begin},
+	{"running turn", func(c *caller, ctx context.Context) string {
+		t, p, err := c.books.RunningTurn(ctx, pick(c, c.threads).ID)
+		return fmt.Sprint(c.turn(t), c.prompt(p), fate(err))
+	}},
+	{"continue a turn", func(c *caller, ctx context.Context) string {
+		l := c.lease()
+		old, _, err := c.books.RunningTurn(ctx, l.ThreadID)
+		if err != nil || c.r.IntN(2) == 0 {
+			return "error nothing"
+		}
+		t, err := c.books.ContinueTurn(ctx, l, old, old.SessionID, old.Epoch)
+		if err == nil {
+			c.turns = append(c.turns, t)
+		}
+		return fmt.Sprint(c.turn(t), fate(err))
+	}},
+	{"finish a turn", func(c *caller, ctx context.Context) string {
+		l := c.lease()
+		t := c.lastTurn(l)
+		if t.ID == 0 || c.r.IntN(2) == 0 {
+			return "error nothing"
+		}
+		ended, err := c.books.FinishTurn(ctx, l, store.FinishedTurn{
+			ID: t.ID, State: "failed", Problem: "broken", Entries: c.entries(t), Approvals: pick(c, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalInterrupted, ""}),
+		})
+		var out []string
+		for _, a := range ended {
+			out = append(out, c.approval(a))
+		}
+		slices.Sort(out)
+		return fmt.Sprint(out, fate(err))
+	}},
+	{"add entries", func(c *caller, ctx context.Context) string {
+		l := c.lease()
+		t := c.lastTurn(l)
+		if t.ID == 0 {
+			return "error nothing"
+		}
+		return fate(c.books.AddEntries(ctx, l, c.entries(t)))
+	}},
+	{"totals", func(c *caller, ctx context.Context) string {
+		t := pick(c, c.turns)
+		if t.ID == 0 {
+			return "error nothing"
+		}
+		totals, err := c.books.EpochTotals(ctx, t.SessionID, t.Epoch)
+		return fmt.Sprint(totals, fate(err))
+	}},
+	{"ask", ask}, {"ask more", ask}, {"ask again", ask}, {"ask once more", ask},
+	{"decide", decide}, {"decide another", decide}, {"decide again", decide},
+	{"deliver", func(c *caller, ctx context.Context) string {
+		a, err := c.books.Deliver(ctx, c.lease(), pick(c, c.approvals))
+		return fmt.Sprint(c.approval(a), fate(err))
+	}},
+	{"cancel", func(c *caller, ctx context.Context) string {
+		if c.r.IntN(3) > 0 {
+			return "error not now"
+		}
+		a, ok, err := c.books.CancelApproval(ctx, c.lease(), pick(c, c.approvals))
+		return fmt.Sprint(c.approval(a), ok, fate(err))
+	}},
+	{"expire", func(c *caller, ctx context.Context) string {
+		a, ok, err := c.books.ExpireApproval(ctx, pick(c, c.approvals))
+		if err != nil {
+			a = store.Approval{}
+		}
+		return fmt.Sprint(c.approval(a), ok, fate(err))
+	}},
+	{"approval", func(c *caller, ctx context.Context) string {
+		a, err := c.books.ApprovalByID(ctx, pick(c, c.approvals))
+		return fmt.Sprint(c.approval(a), fate(err))
+	}},
+	{"grants", func(c *caller, ctx context.Context) string {
+		t := pick(c, c.turns)
+		if t.ID == 0 {
+			return "error nothing"
+		}
+		return c.live(ctx, t.ThreadID, t.SessionID, pick(c, []string{`{"command":"a"}`, `{"command":"b"}`}))
+	}},
+	{"revoke", func(c *caller, ctx context.Context) string {
+		if c.r.IntN(4) > 0 {
+			return "error not now"
+		}
+		g, ok, err := c.books.RevokeGrant(ctx, c.team, pick(c, c.grants), "U1")
+		if err != nil {
+			return fate(err)
+		}
+		return fmt.Sprint(c.name("g", g.ID), g.Pattern, g.CreatedBy, ok, fate(err))
+	}},
+	{"notice a budget", func(c *caller, ctx context.Context) string {
+		th := pick(c, c.threads)
+		if th.ID == 0 {
+			return "error nothing"
+		}
+		n := store.BudgetNotice{ID: c.id(), BudgetWindow: c.window(), LimitMicroUSD: 100, Share: pick(c, []int{50, 100}), SpentMicroUSD: 60, ThreadID: th.ID}
+		fresh, err := c.books.NoticeBudget(ctx, n)
+		if fresh {
+			c.notices = append(c.notices, n.ID)
+		}
+		return fmt.Sprint(fresh, fate(err))
+	}},
+	{"decide a budget", func(c *caller, ctx context.Context) string {
+		id := pick(c, c.notices)
+		if id == "" {
+			return "error nothing"
+		}
+		n, err := c.books.DecideBudget(ctx, id, pick(c, []store.BudgetDecision{{RaiseMicroUSD: 50}, {Model: "haiku"}, {Leave: true}}), "U1")
+		return fmt.Sprint(n.Decision, n.DecidedBy, n.Share, fate(err))
+	}},
+	{"budget", func(c *caller, ctx context.Context) string {
+		state, err := c.books.BudgetState(ctx, c.window())
+		return fmt.Sprint(state, fate(err))
+	}},
+}
+
+func (c *caller) window() store.BudgetWindow {
+	w := store.BudgetWindow{TeamID: c.team, Period: store.BudgetMonthly}
+	w.From, w.To = w.Period.Span(time.Now(), time.UTC)
+	switch c.r.IntN(4) {
+	case 0:
+		w.Scope = store.BudgetWorkspace
+	case 1:
+		w.Scope, w.Key = store.BudgetChannel, "C1"
+	case 2:
+		w.Scope, w.Key = store.BudgetProject, "web"
+	case 3:
+		w.Scope, w.Key = store.BudgetPerson, "U1"
+	}
+	return w
+}
+
+func accept(c *caller, ctx context.Context) string {
+	key := store.ThreadKey{TeamID: c.team, ChannelID: pick(c, []string{"C1", "C2"}), ThreadTS: "1.1"}
+	ts := fmt.Sprintf("%d.%d", 100+c.r.IntN(50), c.n)
+	id, fresh, err := c.books.Receive(ctx, store.Envelope{
+		EventID: c.team + fmt.Sprint(c.r.IntN(200)), Kind: store.KindMessage, TeamID: key.TeamID, ChannelID: key.ChannelID, ThreadTS: key.ThreadTS, TS: ts, UserID: "U1", Payload: json.RawMessage(`{}`),
+	})
+	if err != nil || !fresh {
+		return fmt.Sprint(fresh, fate(err))
+	}
+	c.inbox = append(c.inbox, id)
+	if c.r.IntN(8) == 0 {
+		return "received only"
+	}
+	th, ok, err := c.books.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: c.id(), Text: fmt.Sprint("prompt ", c.n)})
+	c.threads = append(c.threads, th)
+	same, err2 := c.books.ThreadByKey(ctx, key)
+	return fmt.Sprint(c.thread(th), ok, fate(err), c.thread(same), fate(err2))
+}
+
+func acquire(c *caller, ctx context.Context) string {
+	owner, ttl := pick(c, []string{"B", "A", "A", "A"}), time.Hour
+	if c.r.IntN(5) == 0 {
+		ttl = -time.Second // it has run out when the next one comes
+	}
+	th, ok, err := c.books.AcquireLease(ctx, pick(c, c.threads).ID, owner, ttl)
+	if ok {
+		c.leases = append(c.leases, store.Lease{ThreadID: th.ID, Owner: owner, Epoch: th.LeaseEpoch})
+		return fmt.Sprint(c.thread(th), ok, fate(err))
+	}
+	return fmt.Sprint("error held ", fate(err))
+}
+
+func session(c *caller, ctx context.Context) string {
+	l, id := c.lease(), c.id()
+	if err := c.books.NewSession(ctx, l, id, ""); err != nil {
+		return fate(err)
+	}
+	c.sessions = append(c.sessions, id)
+	epoch, err := c.books.BeginEpoch(ctx, l, id, "2.1.329", 0)
+	c.epochs[id] = epoch
+	return fmt.Sprint(c.name("s", id), epoch, fate(err))
+}
+
+func begin(c *caller, ctx context.Context) string {
+	l := c.lease()
+	s := pick(c, c.sessions)
+	if s == "" {
+		return "error nothing"
+	}
+	t, p, ok, err := c.books.BeginTurn(ctx, l, s, c.epochs[s])
+	if ok && err == nil {
+		c.turns = append(c.turns, t)
+	}
+	if err != nil {
+		ok = false
+	}
+	return fmt.Sprint(c.turn(t), c.prompt(p), ok, fate(err))
+}
+
+func ask(c *caller, ctx context.Context) string {
+	a := c.ask()
+	if a.TurnID == 0 {
+		return "error nothing"
+	}
+	l := c.lease()
+	for _, have := range c.leases {
+		if have.ThreadID == c.threadOf(a.TurnID) {
+			l = have
+		}
+	}
+	out, err := c.books.Ask(ctx, l, a)
+	if err == nil && !slices.Contains(c.approvals, out.ID) {
+		c.approvals = append(c.approvals, out.ID)
+	}
+	return fmt.Sprint(c.approval(out), fate(err))
+}
+
+func (c *caller) threadOf(turn int64) int64 {
+	for _, t := range c.turns {
+		if t.ID == turn {
+			return t.ThreadID
+		}
+	}
+	return 0
+}
+
+func decide(c *caller, ctx context.Context) string {
+	d := store.Decision{
+		ApprovalID: pick(c, c.approvals), Status: pick(c, []store.ApprovalStatus{store.ApprovalAllowed, store.ApprovalAllowed, store.ApprovalDenied}), By: pick(c, []string{"U2", "U3"}), Via: "button",
+		DeliverOn: pick(c, []string{"", "A"}),
+	}
+	if d.Status == store.ApprovalAllowed && c.r.IntN(4) > 0 {
+		d.Grant = &store.NewGrant{
+			Scope: pick(c, []store.GrantScope{store.GrantSession, store.GrantThread, store.GrantChannel, store.GrantProject}), Pattern: pick(c, []string{"", "Bash(a *)"}), For: time.Hour,
+		}
+	}
+	a, err := c.books.Decide(ctx, d)
+	said := fmt.Sprint(c.approval(a), fate(err))
+	if err == nil && d.Grant != nil {
+		said += c.live(ctx, a.ThreadID, a.SessionID, string(a.Input))
+	}
+	return said
+}
+
+// live lists the grants that hold for a call.
+func (c *caller) live(ctx context.Context, threadID int64, session, input string) string {
+	live, err := c.books.LiveGrants(ctx, store.Lease{ThreadID: threadID}, session, "Bash", sha256.Sum256([]byte(input)))
+	var out []string
+	for _, g := range live {
+		out = append(out, fmt.Sprint(c.name("g", g.ID), g.Pattern, g.Approvers, g.CreatedBy))
+		if !slices.Contains(c.grants, g.ID) {
+			c.grants = append(c.grants, g.ID)
+		}
+	}
+	return fmt.Sprint(out, fate(err))
+}

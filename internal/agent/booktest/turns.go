@@ -1,0 +1,220 @@
+package booktest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"deckhand/internal/store"
+)
+
+// waiting are the thread's prompts without a turn, the next one first.
+func (b *Books) waiting(threadID int64) []*envelope {
+	var out []*envelope
+	for _, e := range b.inbox {
+		if e.ThreadID == threadID && e.State == "accepted" {
+			out = append(out, e)
+		}
+	}
+	slices.SortStableFunc(out, func(x, y *envelope) int { return cmp.Compare(x.TS, y.TS) })
+	return out
+}
+
+// NextPrompt is [store.Store.NextPrompt].
+func (b *Books) NextPrompt(ctx context.Context, threadID int64) (store.Prompt, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.Prompt{}, err
+	}
+	defer b.mu.Unlock()
+	if w := b.waiting(threadID); len(w) > 0 {
+		return w[0].Prompt.Prompt, nil
+	}
+	return store.Prompt{}, store.ErrNotFound
+}
+
+// DropPrompt is [store.Store.DropPrompt].
+func (b *Books) DropPrompt(ctx context.Context, l store.Lease, inboxID int64, outcome string) error {
+	return b.under(ctx, l, func(t *store.Thread) error {
+		for _, e := range b.waiting(t.ID) {
+			if e.InboxID == inboxID {
+				e.State, e.Outcome = "done", outcome
+				return nil
+			}
+		}
+		return store.ErrFenced
+	})
+}
+
+// DropPrompts is [store.Store.DropPrompts].
+func (b *Books) DropPrompts(ctx context.Context, l store.Lease, outcome string) ([]store.Prompt, error) {
+	if err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	if _, err := b.holds(l); err != nil {
+		return nil, nil //nolint:nilerr // it drops none, as a statement that finds no row
+	}
+	var out []store.Prompt
+	for _, e := range b.waiting(l.ThreadID) {
+		e.State, e.Outcome = "done", outcome
+		out = append(out, e.Prompt.Prompt)
+	}
+	return out, nil
+}
+
+func (b *Books) runningTurn(threadID int64) *Turn {
+	for _, t := range b.turns {
+		if t.ThreadID == threadID && !t.Ended {
+			return t
+		}
+	}
+	return nil
+}
+
+func (b *Books) insertTurn(l store.Lease, sessionID string, epoch int, user string, attempt int) *Turn {
+	b.sessions[sessionID].started = true
+	t := &Turn{LeaseEpoch: l.Epoch, Turn: store.Turn{
+		ID: int64(len(b.turns) + 1), ThreadID: l.ThreadID, SessionID: sessionID, Epoch: epoch, RequestedBy: user,
+		State: "running", Attempt: attempt, StartedAt: time.Now(),
+	}}
+	b.turns = append(b.turns, t)
+	return t
+}
+
+// BeginTurn is [store.Store.BeginTurn].
+func (b *Books) BeginTurn(ctx context.Context, l store.Lease, sessionID string, epoch int) (t store.Turn, p store.Prompt, ok bool, err error) {
+	err = b.under(ctx, l, func(th *store.Thread) error {
+		w := b.waiting(th.ID)
+		if len(w) == 0 {
+			return nil
+		}
+		if b.runningTurn(th.ID) != nil {
+			return fmt.Errorf("thread %d has a running turn", th.ID)
+		}
+		row := b.insertTurn(l, sessionID, epoch, w[0].UserID, 1)
+		w[0].State, w[0].TurnID = "running", row.ID
+		t, p, ok = row.Turn, w[0].Prompt.Prompt, true
+		return nil
+	})
+	return t, p, ok, err
+}
+
+// RunningTurn is [store.Store.RunningTurn].
+func (b *Books) RunningTurn(ctx context.Context, threadID int64) (store.Turn, store.Prompt, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.Turn{}, store.Prompt{}, err
+	}
+	defer b.mu.Unlock()
+	t := b.runningTurn(threadID)
+	if t == nil {
+		return store.Turn{}, store.Prompt{}, store.ErrNotFound
+	}
+	for _, e := range b.inbox {
+		if e.TurnID == t.ID {
+			return t.Turn, e.Prompt.Prompt, nil
+		}
+	}
+	return store.Turn{}, store.Prompt{}, store.ErrNotFound
+}
+
+// ContinueTurn is [store.Store.ContinueTurn].
+func (b *Books) ContinueTurn(ctx context.Context, l store.Lease, old store.Turn, sessionID string, epoch int) (out store.Turn, err error) {
+	err = b.under(ctx, l, func(*store.Thread) error {
+		was := b.turns[old.ID-1]
+		if !was.Ended {
+			was.State, was.Problem, was.Ended = "interrupted", "its process ended", true
+		}
+		row := b.insertTurn(l, sessionID, epoch, old.RequestedBy, old.Attempt+1)
+		for _, e := range b.inbox {
+			if e.TurnID == old.ID && e.State == "running" {
+				e.TurnID = row.ID
+			}
+		}
+		for _, a := range b.approvals {
+			if a.TurnID == old.ID && !a.Delivered && bindable(a) {
+				a.TurnID, a.RequestID = row.ID, ""
+			}
+		}
+		out = row.Turn
+		return nil
+	})
+	return out, err
+}
+
+// FinishTurn is [store.Store.FinishTurn].
+func (b *Books) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedTurn) (ended []store.Approval, err error) {
+	err = b.under(ctx, l, func(*store.Thread) error {
+		t := b.turns[f.ID-1]
+		if t.Ended {
+			return fmt.Errorf("turn %d has ended already: %w", f.ID, store.ErrFenced)
+		}
+		if err := b.book(t, f.Entries); err != nil {
+			return err
+		}
+		t.State, t.Problem, t.Ended = f.State, f.Problem, true
+		for _, e := range b.inbox {
+			if e.TurnID == f.ID && e.State == "running" {
+				e.State, e.Outcome = "done", f.State
+			}
+		}
+		for _, a := range b.approvals {
+			if a.TurnID != f.ID || a.Status != store.ApprovalPending {
+				continue
+			}
+			a.Status, a.DecidedAt = cmp.Or(f.Approvals, store.ApprovalCancelled), time.Now()
+			if a.RequestID == "" {
+				a.Status = store.ApprovalInterrupted
+			}
+			ended = append(ended, b.approval(a))
+		}
+		return nil
+	})
+	return ended, err
+}
+
+// book writes entries for a turn.
+func (b *Books) book(t *Turn, entries []store.LedgerEntry) error {
+	for _, e := range entries {
+		if s, ok := b.sessions[e.SessionID]; !ok || e.Epoch < 1 || e.Epoch > len(s.baselines) {
+			return fmt.Errorf("an entry of epoch %d of session %s, which is not there", e.Epoch, e.SessionID)
+		}
+	}
+	for _, e := range entries {
+		b.ledger = append(b.ledger, Entry{LedgerEntry: e, TurnID: t.ID, User: t.RequestedBy, At: time.Now()})
+		t.CostMicroUSD += e.MicroUSD
+	}
+	t.Booked = t.CostMicroUSD != 0
+	return nil
+}
+
+// AddEntries is [store.Store.AddEntries].
+func (b *Books) AddEntries(ctx context.Context, l store.Lease, entries []store.LedgerEntry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	return b.under(ctx, l, func(*store.Thread) error {
+		for _, t := range slices.Backward(b.turns) {
+			if t.ThreadID == l.ThreadID {
+				return b.book(t, entries)
+			}
+		}
+		return fmt.Errorf("thread %d has no turn", l.ThreadID)
+	})
+}
+
+// EpochTotals is [store.Store.EpochTotals].
+func (b *Books) EpochTotals(ctx context.Context, sessionID string, epoch int) (map[string]int64, error) {
+	if err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	totals := map[string]int64{}
+	for _, e := range b.ledger {
+		if e.SessionID == sessionID && e.Epoch == epoch && e.Kind == store.LedgerTurn {
+			totals[e.Model] = e.TotalAfter
+		}
+	}
+	return totals, nil
+}
