@@ -203,6 +203,9 @@ func (w *worker) asked(id string) (store.Approval, bool) {
 func (w *worker) answer(a, requested store.Approval) error {
 	proc := w.session.proc
 	w.turn.content = w.turn.content.Fold(&claude.Decision{RequestID: requested.RequestID, Allowed: a.Status == store.ApprovalAllowed})
+	if w.turn.stopping() {
+		return w.reply(proc.Deny(requested.RequestID, stopped, true)) // whatever was decided: somebody stopped it
+	}
 	if a.Status == store.ApprovalDenied {
 		return w.reply(proc.Deny(requested.RequestID, denial(a), false))
 	}
@@ -255,7 +258,7 @@ func (w *worker) onUndecided(ctx context.Context, id string) error {
 			fmt.Sprintf("Nobody decided within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", waited), false))
 	}
 	w.turn.expired = true
-	w.refuseChecks(stopped)
+	w.mustStop()
 	return w.reply(w.session.proc.Deny(requested.RequestID, fmt.Sprintf("Nobody decided within %s. The turn is paused.", waited), true))
 }
 

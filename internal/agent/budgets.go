@@ -207,7 +207,7 @@ func (w *worker) noticeBudgets(ctx context.Context, user string) {
 	t := w.thread
 	ctx = context.WithoutCancel(ctx)
 	w.running.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, lookLimit)
 		defer cancel()
 		c, err := w.budgets.check(ctx, t, user)
 		if err != nil {
@@ -265,6 +265,9 @@ func dollars(micro int64) string {
 	return fmt.Sprintf("$%d.%02d", micro/1_000_000, micro%1_000_000/10_000)
 }
 
+// lookLimit bounds a look at the budgets beside the worker.
+const lookLimit = 30 * time.Second
+
 // watchEvery is the shortest time between two looks at the budgets during a turn.
 const watchEvery = 300 * time.Millisecond
 
@@ -286,6 +289,8 @@ func (w *worker) watchBudget(ctx context.Context) {
 	}
 	t.watched = time.Now()
 	w.session.request(ctx, w.log, "look at the budgets", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeoutCause(ctx, lookLimit, fmt.Errorf("no answer in %s", lookLimit))
+		defer cancel()
 		c, err := w.budgets.check(ctx, thread, user)
 		if err == nil && c.reached != nil {
 			w.box.put(letter{kind: letterOverBudget, turn: id, budget: c.reached})
@@ -296,7 +301,7 @@ func (w *worker) watchBudget(ctx context.Context) {
 
 // onOverBudget interrupts the turn that a budget has nothing left for.
 func (w *worker) onOverBudget(ctx context.Context, turnID int64, b *BudgetStatus) {
-	if t := w.turn; t != nil && t.row.ID == turnID && t.overBudget == nil && t.stoppedBy == "" {
+	if t := w.turn; t != nil && t.row.ID == turnID && !t.stopping() {
 		t.overBudget = b
 		w.interrupt(ctx)
 	}

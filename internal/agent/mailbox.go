@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"sync"
 
 	"deckhand/internal/store"
@@ -15,7 +16,7 @@ const (
 	letterStop                         // id: the person who stops the turn
 	letterChecked                      // checked: it is known which of its people are entitled
 	letterHibernate                    // another session needs the slot
-	letterLeaseLost
+	letterLeaseLost                    // epoch: of the lease
 )
 
 type letter struct {
@@ -24,6 +25,7 @@ type letter struct {
 	decided *store.Approval // with letterDecided from this replica: the decision
 	turn    int64
 	budget  *BudgetStatus
+	epoch   int64
 	checked *check
 	// entitled are the people whose grants count for checked.
 	entitled map[string]bool
@@ -67,10 +69,11 @@ func (b *mailbox) take() []letter {
 	return out
 }
 
-func (b *mailbox) hasWake() bool {
+// hasWork reports whether a letter is there that a worker comes back for.
+func (b *mailbox) hasWork() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.wake
+	return b.wake || slices.ContainsFunc(b.letters, func(l letter) bool { return l.kind == letterStop })
 }
 
 // idSet is a set of ids, safe for concurrent use. The zero value is empty.

@@ -31,23 +31,26 @@ type session struct {
 	pump     sync.WaitGroup // the pump, and requests that wait for the CLI
 }
 
-// ensureSession starts the thread's process if none runs. Its error is what
-// people may be told, as a [*startError], or one that ends the worker.
+// ensureSession starts the thread's process if none runs, once there is a slot for it.
+// Its error is what people may be told, as a [*startError], a [*stopError], or one that
+// ends the worker.
 func (w *worker) ensureSession(ctx context.Context) error {
 	if w.session != nil {
 		return nil
 	}
-	err := w.slots.acquire(ctx, w, func() {
-		w.front.Say(w.thread.Key(), fmt.Sprintf("All %d sessions that may run at once are busy. This one starts as soon as one is free.", w.limits.MaxLive))
+	return w.hearing(ctx, func(ctx context.Context) error {
+		err := w.slots.acquire(ctx, w, func() {
+			w.front.Say(w.thread.Key(), fmt.Sprintf("All %d sessions that may run at once are busy. This one starts as soon as one is free.", w.limits.MaxLive))
+		})
+		if err != nil {
+			return err
+		}
+		if err := w.startSession(ctx); err != nil {
+			w.slots.release(w)
+			return err
+		}
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	if err := w.startSession(ctx); err != nil {
-		w.slots.release(w)
-		return err
-	}
-	return nil
 }
 
 // startError is a start that failed for a reason that people can be told.

@@ -45,9 +45,9 @@ type Supervisor struct {
 
 	mu      sync.Mutex
 	workers map[int64]*worker
-	// wanted are threads that need a worker and have none; called has a token when
-	// there may be some. The goroutine in Run starts them.
-	wanted map[int64]bool
+	// wanted are letters to threads that need a worker and have none; called has a token
+	// when there may be some. The goroutine in Run starts the workers.
+	wanted map[int64][]letter
 	called chan struct{}
 }
 
@@ -90,7 +90,7 @@ func New(c Config) *Supervisor {
 }
 
 func newSupervisor(r Reminder, s *shared) *Supervisor {
-	return &Supervisor{shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64]bool{}, called: make(chan struct{}, 1)}
+	return &Supervisor{shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]letter{}, called: make(chan struct{}, 1)}
 }
 
 // Run takes up what an earlier run left, keeps the leases, and listens for other
@@ -123,33 +123,41 @@ var errShutdown = errors.New("the bot is stopping")
 // Wake makes sure that a worker looks at the thread's prompts, on this replica
 // if the thread is free. When nothing runs, the next [Supervisor.Run] finds the work
 // in the database.
-func (s *Supervisor) Wake(threadID int64) {
+func (s *Supervisor) Wake(threadID int64) { s.post(threadID, letter{kind: letterWake}) }
+
+// post gives a letter to the thread's worker, which is started if there is none.
+func (s *Supervisor) post(threadID int64, l letter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w, ok := s.workers[threadID]; ok {
-		w.box.put(letter{kind: letterWake})
+		w.box.put(l)
 		return
 	}
-	s.wanted[threadID] = true
+	s.wanted[threadID] = append(s.wanted[threadID], l)
 	select {
 	case s.called <- struct{}{}:
 	default:
 	}
 }
 
-// startWanted gives every thread that was woken its worker, which works until ctx ends
-// or there is nothing to do.
+// startWanted gives every thread that a letter waits for its worker, which works until
+// ctx ends or there is nothing to do.
 func (s *Supervisor) startWanted(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id := range s.wanted {
+	for id, letters := range s.wanted {
 		delete(s.wanted, id)
-		if w, ok := s.workers[id]; ok {
-			w.box.put(letter{kind: letterWake})
+		w, ok := s.workers[id]
+		if !ok {
+			w = newWorker(s.shared, id)
+			s.workers[id] = w
+		}
+		for _, l := range letters {
+			w.box.put(l)
+		}
+		if ok {
 			continue
 		}
-		w := newWorker(s.shared, id)
-		s.workers[id] = w
 		s.running.Go(func() {
 			for {
 				w.run(ctx)
@@ -166,7 +174,7 @@ func (s *Supervisor) startWanted(ctx context.Context) {
 func (s *Supervisor) retire(ctx context.Context, w *worker) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() == nil && w.box.hasWake() && !w.elsewhere {
+	if ctx.Err() == nil && w.box.hasWork() && !w.elsewhere {
 		return false
 	}
 	delete(s.workers, w.threadID)
@@ -204,15 +212,26 @@ func (s *Supervisor) Decide(ctx context.Context, d store.Decision) (store.Approv
 // whichever replica it runs. by is the Slack user who asked. running is false
 // when there is nothing to stop.
 func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (running bool, err error) {
-	if _, _, err := s.books.RunningTurn(ctx, t.ID); errors.Is(err, store.ErrNotFound) {
+	_, _, err = s.books.RunningTurn(ctx, t.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		// A prompt may wait: for a slot, for its process, for a budget.
+		_, err = s.books.NextPrompt(ctx, t.ID)
+	}
+	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return false, err
 	}
-	if s.send(t.ID, letter{kind: letterStop, id: by}) {
+	l := letter{kind: letterStop, id: by}
+	if s.send(t.ID, l) {
 		return true, nil
 	}
-	return true, s.books.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: t.ID, By: by})
+	if t.LeaseOwner != "" && t.LeaseOwner != s.replica && time.Now().Before(t.LeaseUntil) {
+		return true, s.books.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: t.ID, By: by})
+	}
+	s.post(t.ID, l)
+	return true, nil
 }
 
 // Reconsider looks again at every thread with a prompt that waits, here at once and
@@ -303,7 +322,7 @@ func (s *Supervisor) renewLeases(ctx context.Context) {
 		case err == nil || w.leaseExpired(s.limits.LeaseTTL):
 			// Another replica may run this session from now on: two processes on
 			// one session fork its history silently.
-			w.box.put(letter{kind: letterLeaseLost})
+			w.box.put(letter{kind: letterLeaseLost, epoch: l.Epoch})
 		}
 	}
 }

@@ -86,8 +86,11 @@ func (w *worker) nextTurn(ctx context.Context) error {
 }
 
 func (w *worker) startFailed(ctx context.Context, err error) error {
-	var start *startError
-	if !errors.As(err, &start) {
+	if _, ok := errors.AsType[*stopError](err); ok {
+		return w.dropStopped(ctx)
+	}
+	start, ok := errors.AsType[*startError](err)
+	if !ok {
 		return err
 	}
 	w.log.Error("start the session", zap.Error(start.err))
@@ -118,15 +121,18 @@ func (w *worker) recover(ctx context.Context) error {
 		return err
 	}
 	if old.Attempt >= maxAttempts {
-		return w.giveUp(ctx, old, prompt, fmt.Sprintf("This was interrupted %d times and is given up. Send it again to try once more.", old.Attempt))
+		return w.giveUp(ctx, old, prompt, TurnFailed, fmt.Sprintf("This was interrupted %d times and is given up. Send it again to try once more.", old.Attempt))
 	}
 	if err := w.ensureSession(ctx); err != nil {
-		var start *startError
-		if !errors.As(err, &start) {
+		if _, ok := errors.AsType[*stopError](err); ok {
+			return w.stopCold(ctx)
+		}
+		start, ok := errors.AsType[*startError](err)
+		if !ok {
 			return err
 		}
 		w.log.Error("start the session", zap.Error(start.err))
-		return w.giveUp(ctx, old, prompt, start.sentence)
+		return w.giveUp(ctx, old, prompt, TurnFailed, start.sentence)
 	}
 	row, err := w.books.ContinueTurn(ctx, w.heldLease(), old, w.session.id, w.session.epoch)
 	if err != nil {
@@ -138,17 +144,25 @@ func (w *worker) recover(ctx context.Context) error {
 	return nil
 }
 
-func (w *worker) giveUp(ctx context.Context, old store.Turn, prompt store.Prompt, problem string) error {
+// giveUp ends a turn that a dead process left running.
+func (w *worker) giveUp(ctx context.Context, old store.Turn, prompt store.Prompt, state TurnState, problem string) error {
 	ended, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
-		ID: old.ID, State: string(TurnFailed), Problem: problem, Approvals: store.ApprovalInterrupted,
+		ID: old.ID, State: string(state), Problem: problem, Approvals: store.ApprovalInterrupted,
 	})
 	if err != nil {
 		return err
 	}
 	w.showEnded(ended)
 	w.front.Abandon(old.ID, problem)
-	w.front.MarkPrompt(prompt, PromptFailed)
+	w.front.MarkPrompt(prompt, markOf(state))
 	return nil
+}
+
+func markOf(state TurnState) PromptMark {
+	if state == TurnFailed {
+		return PromptFailed
+	}
+	return PromptDone
 }
 
 // onMessage folds what the CLI says into the turn and acts on it.
@@ -225,27 +239,34 @@ func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
 		return w.books.AddEntries(ctx, w.heldLease(), entries)
 	}
 	entries = append(entries, w.interrupted(r, w.turn.content)...)
-	state, problem := w.outcome(r)
+	state, problem := w.turn.outcome(r)
 	return w.endTurn(ctx, state, problem, entries, r.NumTurns)
 }
 
 // outcome judges a result by is_error, never by its subtype: an interrupted turn
 // has the subtype of an error, and a login that is missing that of a success.
-func (w *worker) outcome(r *claude.Result) (TurnState, string) {
-	t := w.turn
+func (t *turn) outcome(r *claude.Result) (TurnState, string) {
 	switch {
-	case t.stoppedBy != "":
-		return TurnInterrupted, ""
-	case t.overBudget != nil:
-		return TurnInterrupted, overBudget(t)
-	case t.expired:
-		return TurnInterrupted, "Nobody decided in time, so the work is paused. Write “continue” to be asked again."
+	case t.stopping():
+		return TurnInterrupted, t.whyStopped()
 	case r.Interrupted():
 		return TurnInterrupted, "The turn was interrupted."
 	case r.IsError:
 		return TurnFailed, failure(r)
 	}
 	return TurnDone, ""
+}
+
+// whyStopped is what people are told of a turn that was told to end. They know when it
+// was one of them.
+func (t *turn) whyStopped() string {
+	switch {
+	case t.stoppedBy != "":
+		return ""
+	case t.overBudget != nil:
+		return overBudget(t)
+	}
+	return "Nobody decided in time, so the work is paused. Write “continue” to be asked again."
 }
 
 // failure is a failed result in a sentence for people, with the CLI's own words.
@@ -300,11 +321,7 @@ func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, e
 	w.showEnded(ended)
 	w.front.CloseCards(t.cards)
 	w.noticeBudgets(ctx, t.row.RequestedBy)
-	mark := PromptDone
-	if state == TurnFailed {
-		mark = PromptFailed
-	}
-	w.front.MarkPrompt(t.prompt, mark)
+	w.front.MarkPrompt(t.prompt, markOf(state))
 	if w.session != nil {
 		w.session.idle.Reset(w.limits.IdleTimeout)
 		w.slots.rest(w, true)
@@ -327,10 +344,8 @@ func (w *worker) onExit(ctx context.Context) error {
 		return w.nextTurn(ctx)
 	}
 	switch t := w.turn; {
-	case t.stoppedBy != "":
-		return w.endTurn(ctx, TurnInterrupted, "", entries, 0)
-	case t.overBudget != nil:
-		return w.endTurn(ctx, TurnInterrupted, overBudget(t), entries, 0)
+	case t.stopping():
+		return w.endTurn(ctx, TurnInterrupted, t.whyStopped(), entries, 0)
 	case t.hung:
 		return w.endTurn(ctx, TurnFailed, fmt.Sprintf("Claude Code said nothing for %s and was stopped. Write “continue” to go on from here.", w.limits.Silence), entries, 0)
 	}
@@ -350,19 +365,15 @@ func (w *worker) onSilence(m *claude.Silence) {
 
 // onStop interrupts the turn and drops what is queued behind it.
 func (w *worker) onStop(ctx context.Context, by string) error {
-	if w.turn == nil || w.turn.stoppedBy != "" {
+	if w.turn == nil {
+		return w.dropStopped(ctx)
+	}
+	if w.turn.stoppedBy != "" {
 		return nil
 	}
 	w.turn.stoppedBy = by
-	dropped, err := w.books.DropPrompts(ctx, w.heldLease(), "stopped")
-	if err != nil {
+	if err := w.dropStopped(ctx); err != nil {
 		return err
-	}
-	for _, p := range dropped {
-		w.front.MarkPrompt(p, PromptFailed)
-	}
-	if n := len(dropped); n > 0 {
-		w.front.Say(w.thread.Key(), fmt.Sprintf("Stopped; %d waiting message(s) were dropped with it. Send again what you still want.", n))
 	}
 	w.interrupt(ctx)
 	return nil
@@ -371,7 +382,9 @@ func (w *worker) onStop(ctx context.Context, by string) error {
 // interrupt asks the CLI to end the turn and kills it when it does not.
 func (w *worker) interrupt(ctx context.Context) {
 	s, limit := w.session, w.limits.StopTimeout
-	w.refuseChecks(stopped)
+	if !w.mustStop() {
+		return
+	}
 	s.request(ctx, w.log, "interrupt the turn", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("interrupt: no end of the turn in %s", limit))
 		defer cancel()
@@ -381,9 +394,18 @@ func (w *worker) interrupt(ctx context.Context) {
 		}
 		return nil
 	})
-	// An interrupt that is acknowledged and never followed by a result must not
-	// hold the thread either.
-	w.turn.stopLimit = time.AfterFunc(limit, s.proc.Kill)
+}
+
+// mustStop gives the CLI a time in which the turn has to end, and refuses what waits in
+// it. It reports false when that time runs already: an interrupt that is acknowledged
+// and never followed by a result must not hold the thread.
+func (w *worker) mustStop() bool {
+	w.refuseChecks(stopped)
+	if w.turn.stopLimit != nil {
+		return false
+	}
+	w.turn.stopLimit = time.AfterFunc(w.limits.StopTimeout, w.session.proc.Kill)
+	return true
 }
 
 // letGo stops what waits for something in a turn that is over.
@@ -404,7 +426,7 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	w.turn = nil
 	w.budgets.inFlight.set(t.row.ID, flight{})
 	w.letGo(t)
-	if fenced || w.session == nil {
+	if fenced {
 		return
 	}
 	sentence := "Deckhand is stopping; the work goes on when it is back."
@@ -412,8 +434,8 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 		sentence = "Deckhand has trouble with its database; the work goes on when that is over."
 	}
 	w.refuseChecks(stopped)
-	entries := w.interruptForCost(ctx, t)
-	if len(entries) > 0 {
+	if w.session != nil {
+		entries := w.interruptForCost(ctx, t)
 		if err := w.books.AddEntries(ctx, w.heldLease(), entries); err != nil {
 			w.log.Error("write what an interrupted turn cost", zap.Error(err))
 		}

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -106,6 +108,11 @@ func (w *worker) work(ctx context.Context) error {
 		return w.refuse(ctx, "This thread belongs to the project "+w.thread.Project+", which is no longer in deckhand.yaml. Ask an admin to put it back, or start a new thread.")
 	}
 	w.project = project
+	for _, l := range w.box.take() {
+		if l.kind == letterStop {
+			return w.stopCold(ctx)
+		}
+	}
 	if err := w.recover(ctx); err != nil {
 		return err
 	}
@@ -153,16 +160,51 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 			case letterHibernate:
 				hibernate = hibernate || w.turn == nil
 			case letterLeaseLost:
-				err = store.ErrFenced
+				if l.epoch == w.heldLease().Epoch {
+					err = store.ErrFenced
+				}
 			}
 			if err != nil {
 				return false, err
 			}
-			if w.session == nil {
-				return false, nil
-			}
 		}
 		return hibernate && w.turn == nil, nil
+	}
+}
+
+// stopError says that somebody stopped what had not begun.
+type stopError struct{ by string }
+
+func (e *stopError) Error() string { return "stopped by " + e.by }
+
+// hearing runs what takes its time and is not the CLI's beside the loop, and has it end
+// when somebody stops the thread or its lease is lost. Until fn returns, the worker's
+// state is fn's. Other letters are about turns, and none runs: whoever calls hearing
+// looks into the books afterwards.
+func (w *worker) hearing(ctx context.Context, fn func(context.Context) error) error {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan error, 1)
+	epoch := w.heldLease().Epoch
+	go func() { done <- fn(inner) }()
+	var end error
+	for {
+		select {
+		case err := <-done:
+			return cmp.Or(end, err)
+		case <-w.box.signal:
+			for _, l := range w.box.take() {
+				switch {
+				case l.kind == letterLeaseLost && l.epoch == epoch:
+					end = store.ErrFenced
+				case l.kind == letterStop && end == nil:
+					end = &stopError{by: l.id}
+				}
+			}
+			if end != nil {
+				cancel(end)
+			}
+		}
 	}
 }
 
@@ -185,17 +227,58 @@ func (w *worker) onWake(ctx context.Context) error {
 	return nil
 }
 
-// refuse finishes every prompt of the thread with a sentence.
+// refuse finishes everything that the thread still has to do with a sentence.
 func (w *worker) refuse(ctx context.Context, sentence string) error {
-	dropped, err := w.books.DropPrompts(ctx, w.heldLease(), "failed")
-	if err != nil {
+	if err := w.giveUpRunning(ctx, TurnFailed, sentence); err != nil {
 		return err
 	}
+	dropped, err := w.drop(ctx, "failed")
+	if dropped > 0 {
+		w.front.Say(w.thread.Key(), sentence)
+	}
+	return err
+}
+
+// drop finishes the prompts that have no turn, and marks them.
+func (w *worker) drop(ctx context.Context, outcome string) (n int, err error) {
+	dropped, err := w.books.DropPrompts(ctx, w.heldLease(), outcome)
 	for _, p := range dropped {
 		w.front.MarkPrompt(p, PromptFailed)
 	}
-	if len(dropped) > 0 {
-		w.front.Say(w.thread.Key(), sentence)
+	return len(dropped), err
+}
+
+// dropStopped drops what waits, since somebody stopped the thread.
+func (w *worker) dropStopped(ctx context.Context) error {
+	n, err := w.drop(ctx, "stopped")
+	if n > 0 {
+		w.front.Say(w.thread.Key(), fmt.Sprintf("Stopped; %d waiting message(s) were dropped with it. Send again what you still want.", n))
 	}
-	return nil
+	return err
+}
+
+// stopCold ends what the thread has to do while no turn of it runs here.
+func (w *worker) stopCold(ctx context.Context) error {
+	if err := w.giveUpRunning(ctx, TurnInterrupted, "Stopped before it could go on."); err != nil {
+		return err
+	}
+	return w.dropStopped(ctx)
+}
+
+// giveUpRunning ends the turn, if there is one, that a dead process left running.
+func (w *worker) giveUpRunning(ctx context.Context, state TurnState, problem string) error {
+	if w.turn != nil {
+		return nil // it lives
+	}
+	old, prompt, err := w.books.RunningTurn(ctx, w.threadID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.bookInterrupted(ctx, old, prompt); err != nil {
+		return err
+	}
+	return w.giveUp(ctx, old, prompt, state, problem)
 }
