@@ -20,6 +20,10 @@ var rules = []struct {
 	reason string
 }{
 	{
+		room: "internal/access", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/access"},
+		reason: "who may do what follows from the roles and from facts that it is given: it can be read, and tested, without Slack or a database",
+	},
+	{
 		room: "internal/agent/claude", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/agent/claude"},
 		reason: "the CLI's protocol is a library of its own: it knows nothing of Slack, Postgres or threads",
 	},

@@ -13,9 +13,9 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/parser"
 
+	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/slackui"
 )
 
 // config is deckhand.yaml: what a team agrees on.
@@ -71,8 +71,8 @@ type rolesConfig struct {
 	Users     []string `yaml:"users"`
 }
 
-func (r rolesConfig) roles() slackui.Roles {
-	return slackui.Roles{Admins: r.Admins, Approvers: r.Approvers, Users: r.Users}
+func (r rolesConfig) roles() access.Roles {
+	return access.Roles{Admins: r.Admins, Approvers: r.Approvers, Users: r.Users}
 }
 
 type policyConfig struct {
@@ -204,22 +204,17 @@ func (c config) projects() map[string]agent.Project {
 	return out
 }
 
-// channels says which project a channel's threads work on.
-func (c config) channels() map[string]string {
-	out := make(map[string]string, len(c.Channels))
-	for id, ch := range c.Channels {
-		out[id] = ch.Project
+// access are the roles, and where people work.
+func (c config) access() access.Rules {
+	a := access.Rules{
+		Roles: c.Roles.roles(), Projects: map[string]access.Roles{}, Channels: map[string]access.Roles{},
+		Places: access.Places{Channels: map[string]string{}, DirectMessages: c.DirectMessages},
 	}
-	return out
-}
-
-func (c config) access() slackui.Access {
-	a := slackui.Access{Roles: c.Roles.roles(), Projects: map[string]slackui.Roles{}, Channels: map[string]slackui.Roles{}}
 	for name, p := range c.Projects {
 		a.Projects[name] = p.Roles.roles()
 	}
 	for id, ch := range c.Channels {
-		a.Channels[id] = ch.Roles.roles()
+		a.Channels[id], a.Places.Channels[id] = ch.Roles.roles(), ch.Project
 	}
 	return a
 }

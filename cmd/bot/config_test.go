@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/slackui"
 )
 
 func write(t *testing.T, text string) string {
@@ -61,7 +61,7 @@ func TestConfigIsReadIntoTheTermsOfItsUsers(t *testing.T) {
 	if diff := cmp.Diff(policy.Terms{Timeout: 90 * time.Minute}, c.policy().Default); diff != "" {
 		t.Errorf("terms (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(slackui.Roles{Admins: []string{"U1AB"}, Users: []string{"S1AB"}}, c.access().Roles); diff != "" {
+	if diff := cmp.Diff(access.Roles{Admins: []string{"U1AB"}, Users: []string{"S1AB"}}, c.access().Roles); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)
 	}
 }

@@ -100,7 +100,7 @@ func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
 	}
 	b.app, err = slackui.Connect(ctx, slackui.Config{
 		BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: b.store,
-		Access: c.access(), Channels: c.channels(), DirectMessages: c.DirectMessages, Budgets: c.budgets(), Reminders: tell,
+		Access: c.access(), Budgets: c.budgets(), Reminders: tell,
 		Digests: c.digests(), AskersTimeZone: c.Reports.TimeZone == askersZone,
 		Redact: secrets.Redact, Log: b.log.Named("slack"),
 	})

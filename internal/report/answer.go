@@ -116,6 +116,28 @@ func (a Answer) Top(n int) (lines []Line, others Line, more int) {
 	return lines, others, more
 }
 
+// SumUp takes the channels and threads for which shows is false out of an answer: they
+// count among its others.
+func (a *Answer) SumUp(shows func(channel string) bool) {
+	hidden := func(l Line) bool { return !shows(l.ThreadKey.ChannelID) }
+	a.Threads = slices.DeleteFunc(slices.Clone(a.Threads), hidden)
+	switch a.By {
+	case store.ByThread:
+	case store.ByChannel:
+		hidden = func(l Line) bool { return !shows(l.Key) }
+	case store.ByNothing, store.ByUser, store.ByProject, store.ByModel, store.ByDay, store.ByMonth:
+		return
+	}
+	a.Lines = slices.DeleteFunc(slices.Clone(a.Lines), func(l Line) bool {
+		if !hidden(l) {
+			return false
+		}
+		a.Rest = join(a.Rest, l, a.More == 0)
+		a.More++
+		return true
+	})
+}
+
 func compare(a, b int64) int {
 	switch {
 	case a < b:

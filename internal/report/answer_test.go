@@ -239,3 +239,31 @@ func TestOnlyWhatIsShownIsNamed(t *testing.T) {
 		t.Errorf("a file names %d people", len(people))
 	}
 }
+
+// TestSumUp: what may not stand alone is among the others, and nothing is lost.
+func TestSumUp(t *testing.T) {
+	t.Parallel()
+	line := func(key string, micro int64) Line {
+		l := Line{CostLine: store.CostLine{Key: key, MicroUSD: micro, Turns: 1, Entries: 1}, Share: float64(micro) / 100, Before: 1, Compared: true}
+		l.ThreadKey.ChannelID = key
+		return l
+	}
+	a := Answer{
+		By: store.ByChannel, Lines: []Line{line("C0WEB", 40), line("D0OTHER", 30), line("C0OPS", 20), line("D0USER", 10)},
+		Threads: []Line{line("D0OTHER", 30), line("C0WEB", 5)},
+	}
+	a.SumUp(func(channel string) bool { return channel == "C0WEB" || channel == "D0USER" })
+	var kept []string
+	for _, l := range a.Lines {
+		kept = append(kept, l.Key)
+	}
+	if diff := cmp.Diff([]string{"C0WEB", "D0USER"}, kept); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+	if a.More != 2 || a.Rest.MicroUSD != 50 || a.Rest.Turns != 2 || a.Rest.Before != 2 || !a.Rest.Compared {
+		t.Errorf("others: %d, %+v", a.More, a.Rest)
+	}
+	if len(a.Threads) != 1 || a.Threads[0].Key != "C0WEB" {
+		t.Errorf("threads: %+v", a.Threads)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
+	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/publish"
@@ -26,14 +27,10 @@ type Config struct {
 	BotToken string // xoxb-…
 	AppToken string // xapp-…
 	// APIURL is the Web API's base URL; empty means Slack's.
-	APIURL string
-	Store  *store.Store
-	Access Access
-	// Channels says which project a channel's threads work on; DirectMessages the
-	// project of direct messages, empty for none.
-	Channels       map[string]string
-	DirectMessages string
-	Budgets        []agent.Budget
+	APIURL  string
+	Store   *store.Store
+	Access  access.Rules // and where people work
+	Budgets []agent.Budget
 	// Reminders say whom to tell of an approval that waits, stage by stage: "thread",
 	// "approvers" (each by direct message), or a channel's id.
 	Reminders [][]string

@@ -2,71 +2,14 @@ package slackui
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/access"
 	"deckhand/internal/store"
 )
-
-// Act is something a person wants to do.
-type Act string
-
-// The acts. Each needs the role that [Access] gives it.
-const (
-	ActPrompt     Act = "prompt"     // give the agent work
-	ActStop       Act = "stop"       // stop a running turn
-	ActSee        Act = "see"        // costs, the whole input of a request, the home tab
-	ActApprove    Act = "approve"    // decide about a tool call or a plan
-	ActAdminister Act = "administer" // permissions beyond a thread, everybody's grants, reports on people
-)
-
-// Roles says who may do what: Slack user ids (U…, W…) and user group ids (S…).
-// An admin may do all that an approver may, an approver all that a user may.
-// Nobody is listed: nobody may do anything.
-type Roles struct {
-	Admins    []string
-	Approvers []string
-	Users     []string
-}
-
-// Access is who may do what, where. Where a project or a channel names its own
-// approvers or users, they take the place of the wider ones; a channel's go before
-// its project's. Its own admins come in addition.
-type Access struct {
-	Roles
-	Projects map[string]Roles // by name
-	Channels map[string]Roles // by id
-}
-
-// in narrows the roles to a place. project and channel may be empty.
-func (a Access) in(project, channel string) Roles {
-	r := a.Roles
-	for _, own := range []Roles{a.Projects[project], a.Channels[channel]} {
-		if own.Users != nil {
-			r.Users = own.Users
-		}
-		if own.Approvers != nil {
-			r.Approvers = own.Approvers
-		}
-		r.Admins = slices.Concat(r.Admins, own.Admins)
-	}
-	return r
-}
-
-// members lists who may do an act, from the least to the most entitled.
-func (r Roles) members(act Act) (role string, members []string) {
-	switch act {
-	case ActAdminister:
-		return "an admin", r.Admins
-	case ActApprove:
-		return "an approver", slices.Concat(r.Approvers, r.Admins)
-	}
-	return "a user", slices.Concat(r.Users, r.Approvers, r.Admins)
-}
 
 // person is who does something, and where.
 type person struct {
@@ -78,65 +21,100 @@ type person struct {
 	Via       string // the way in: message, action, view, command, event
 }
 
-// refusal is why somebody may not do something: a sentence for that person, and
-// the whole reason for the log.
-type refusal struct {
-	sentence string
-	reason   string
-	err      error
+func (p person) request(act access.Act) access.Request {
+	return access.Request{Act: act, Team: p.TeamID, User: p.UserID, Channel: p.ChannelID, Project: p.Project, TeamWide: p.TeamWide}
 }
-
-func (r *refusal) Error() string { return r.reason }
-func (r *refusal) Unwrap() error { return r.err }
 
 // authorise is the one check that every way in passes: messages, clicks, modals,
 // slash commands and the home tab. It asks Slack who the person is now, and
 // whatever cannot be established refuses. A refusal is logged and audited; the
 // caller shows its sentence to that person alone.
-func (a *App) authorise(ctx context.Context, p person, act Act) *refusal {
+func (a *App) authorise(ctx context.Context, p person, act access.Act) *access.Refusal {
 	return a.recordRefusal(ctx, p, act, a.mayDo(ctx, p, act))
 }
 
-// authoriseDecision is authorise for an approval, with what the approval's terms
-// add: the people whom the policy names instead of the role, and whether the person
-// who asked may decide. A question is put to the person who asked, so any user may
-// answer it.
-func (a *App) authoriseDecision(ctx context.Context, p person, approval store.Approval) *refusal {
+// authoriseDecision is authorise for an approval, with what the approval's terms add.
+func (a *App) authoriseDecision(ctx context.Context, p person, approval store.Approval) *access.Refusal {
 	p.ChannelID, p.Project = approval.Thread.ChannelID, approval.Project
-	act := ActApprove
-	if approval.Kind == store.ApprovalQuestion {
-		act = ActPrompt
-	}
-	return a.recordRefusal(ctx, p, act, a.mayDecide(ctx, p, act, approval))
+	return a.recordRefusal(ctx, p, access.Request{Terms: termsOf(approval)}.What(), a.mayDecide(ctx, p, approval))
 }
 
-func (a *App) mayDecide(ctx context.Context, p person, act Act, approval store.Approval) *refusal {
-	role, members := a.access(p).members(act)
-	if act == ActApprove && len(approval.Terms.Approvers) > 0 {
-		role, members = "among those whom the policy names for this", approval.Terms.Approvers
-	}
-	if r := a.isAmong(ctx, p, act, role, members); r != nil {
-		return r
-	}
-	if act == ActApprove && p.UserID == approval.RequestedBy && !approval.Terms.RequesterMay {
-		return &refusal{sentence: "You asked for this work, so somebody else has to decide about it.", reason: "the requester"}
-	}
-	return nil
+// mayDo is authorise without a record, for what is asked in a person's place.
+func (a *App) mayDo(ctx context.Context, p person, act access.Act) *access.Refusal {
+	return a.answerOf(ctx, p.request(act))
 }
 
-func (a *App) recordRefusal(ctx context.Context, p person, act Act, r *refusal) *refusal {
+// mayDecide is authoriseDecision without a record.
+func (a *App) mayDecide(ctx context.Context, p person, approval store.Approval) *access.Refusal {
+	p.ChannelID, p.Project = approval.Thread.ChannelID, approval.Project
+	q := p.request("")
+	q.Terms = termsOf(approval)
+	return a.answerOf(ctx, q)
+}
+
+func termsOf(a store.Approval) *access.Terms {
+	return &access.Terms{
+		Question: a.Kind == store.ApprovalQuestion, Approvers: a.Terms.Approvers, Requester: a.RequestedBy, RequesterMay: a.Terms.RequesterMay,
+	}
+}
+
+func (a *App) answerOf(ctx context.Context, q access.Request) *access.Refusal {
+	answer := a.establish(ctx, q.User, q.Channel, func(f access.Facts) access.Answer { return a.c.Access.Authorise(q, f) })
+	if answer.Allowed {
+		return nil
+	}
+	return &answer.Refusal
+}
+
+// establish puts a question to access and looks up what it needs to know, one fact at
+// a time, until there is an answer.
+func (a *App) establish(ctx context.Context, user, channel string, ask func(access.Facts) access.Answer) access.Answer {
+	f := access.Facts{Team: a.self.TeamID, Groups: map[string]access.Group{}}
+	for {
+		answer := ask(f)
+		switch need := answer.Need; {
+		case need.Person:
+			f.Person = a.personNow(ctx, user)
+		case need.Channel:
+			f.Channel = a.channelNow(ctx, channel)
+		case need.Group != "":
+			members, err := a.people.Group(ctx, need.Group)
+			f.Groups[need.Group] = access.Group{Member: members[user], Err: err}
+		default:
+			return answer
+		}
+	}
+}
+
+func (a *App) personNow(ctx context.Context, id string) *access.Person {
+	u, err := a.people.User(ctx, id)
+	if err != nil {
+		return &access.Person{Err: err}
+	}
+	return &access.Person{Team: u.TeamID, Stranger: u.IsStranger, Deleted: u.Deleted, Bot: u.IsBot, Guest: u.IsRestricted || u.IsUltraRestricted}
+}
+
+func (a *App) channelNow(ctx context.Context, id string) *access.Channel {
+	c, err := a.people.Channel(ctx, id)
+	if err != nil {
+		return &access.Channel{Err: err}
+	}
+	return &access.Channel{Shared: c.IsExtShared || c.IsPendingExtShared}
+}
+
+func (a *App) recordRefusal(ctx context.Context, p person, act access.Act, r *access.Refusal) *access.Refusal {
 	if r == nil {
 		return nil
 	}
 	a.log.Warn("refused", zap.String("act", string(act)), zap.String("user", p.UserID), zap.String("via", p.Via),
-		zap.String("team", p.TeamID), zap.String("channel", p.ChannelID), zap.String("reason", r.reason), zap.Error(r.err))
+		zap.String("team", p.TeamID), zap.String("channel", p.ChannelID), zap.String("reason", r.Reason), zap.Error(r.Err))
 	before, ok := a.refused.admit(p.UserID, time.Now())
 	if !ok {
 		return r // told and logged; the audit is told of it with the next one
 	}
 	err := a.c.Store.Audit(ctx, store.AuditEntry{
 		Kind: store.AuditRefused, TeamID: a.self.TeamID, Actor: p.UserID,
-		Details: map[string]any{"act": act, "via": p.Via, "team": p.TeamID, "channel": p.ChannelID, "reason": r.reason, "left_out_before": before},
+		Details: map[string]any{"act": act, "via": p.Via, "team": p.TeamID, "channel": p.ChannelID, "reason": r.Reason, "left_out_before": before},
 	})
 	if err != nil {
 		a.log.Error("write a refusal into the audit", zap.Error(err))
@@ -188,91 +166,4 @@ func (f *refusals) admit(user string, now time.Time) (leftOut int, ok bool) {
 	leftOut, p.leftOut = p.leftOut, 0
 	p.rows++
 	return leftOut, true
-}
-
-// access are the roles where the person is.
-func (a *App) access(p person) Roles {
-	if p.TeamWide {
-		return a.c.Access.Roles
-	}
-	project := p.Project
-	if project == "" {
-		project = a.projectOf(p.ChannelID)
-	}
-	return a.c.Access.in(project, p.ChannelID)
-}
-
-func (a *App) mayDo(ctx context.Context, p person, act Act) *refusal {
-	role, members := a.access(p).members(act)
-	return a.isAmong(ctx, p, act, role, members)
-}
-
-// isAmong establishes who the person is, and that they are a member. role says what
-// the members are, for the refusal.
-func (a *App) isAmong(ctx context.Context, p person, act Act, role string, members []string) *refusal {
-	if p.TeamID != a.self.TeamID || p.UserID == "" {
-		return &refusal{sentence: "Deckhand works for members of its own workspace only.", reason: "another team"}
-	}
-	u, err := a.people.User(ctx, p.UserID)
-	if err != nil {
-		return &refusal{sentence: "Slack could not tell who you are just now, so this was refused. Try again in a minute.", reason: "the user could not be looked up", err: err}
-	}
-	switch {
-	case u.TeamID != "" && u.TeamID != a.self.TeamID, u.IsStranger:
-		return &refusal{sentence: "Deckhand works for members of its own workspace only.", reason: "a member of another team"}
-	case u.Deleted:
-		return &refusal{sentence: "This account is deactivated.", reason: "a deleted user"}
-	case u.IsBot:
-		return &refusal{sentence: "Deckhand takes no orders from bots.", reason: "a bot"}
-	case u.IsRestricted, u.IsUltraRestricted:
-		return &refusal{sentence: "Guests may not use Deckhand. Ask a full member.", reason: "a guest"}
-	}
-	if p.ChannelID != "" && !strings.HasPrefix(p.ChannelID, "D") {
-		c, err := a.people.Channel(ctx, p.ChannelID)
-		if err != nil {
-			return &refusal{sentence: "Slack could not tell what channel this is just now, so this was refused. Try again in a minute.", reason: "the channel could not be looked up", err: err}
-		}
-		if c.IsExtShared || c.IsPendingExtShared {
-			return &refusal{sentence: "Deckhand does not work in channels that are shared with other companies.", reason: "an externally shared channel"}
-		}
-	}
-	in, failed := a.isMember(ctx, p.UserID, members)
-	if in {
-		return nil
-	}
-	if failed != nil {
-		return &refusal{sentence: "Slack could not tell which user groups you are in just now, so this was refused. Try again in a minute.", reason: "a user group could not be looked up", err: failed}
-	}
-	return &refusal{
-		sentence: "You may not " + doing[act] + ": you are not " + role + ". Roles and policy are in deckhand.yaml; an admin can change them.",
-		reason:   "not " + role,
-	}
-}
-
-// isMember reports whether a person is on a list of users and user groups; err is why
-// that could not be established.
-func (a *App) isMember(ctx context.Context, user string, members []string) (bool, error) {
-	if slices.Contains(members, user) {
-		return true, nil
-	}
-	var failed error
-	for _, m := range members {
-		if !strings.HasPrefix(m, "S") {
-			continue
-		}
-		group, err := a.people.Group(ctx, m)
-		if group[user] {
-			return true, nil
-		}
-		if err != nil {
-			failed = err
-		}
-	}
-	return false, failed
-}
-
-// doing is what a person is told that they may not do.
-var doing = map[Act]string{
-	ActPrompt: "use Deckhand here", ActStop: "stop this", ActSee: "use Deckhand here",
-	ActApprove: "decide about this", ActAdminister: "do this", ActCosts: "see these costs",
 }

@@ -8,13 +8,14 @@ import (
 	slackgo "github.com/slack-go/slack"
 	"go.uber.org/zap"
 
+	"deckhand/internal/access"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/store/storetest"
 )
 
 // workspaceApp is an app in a playground's workspace, as far as authorise needs it.
-func workspaceApp(t *testing.T, roles Roles) *App {
+func workspaceApp(t *testing.T, roles access.Roles) *App {
 	t.Helper()
 	workspace, err := slack.New(slack.Options{NoRateLimits: true})
 	if err != nil {
@@ -29,15 +30,16 @@ func workspaceApp(t *testing.T, roles Roles) *App {
 	})
 	api := slackgo.New(workspace.BotToken(), slackgo.OptionAPIURL(server.URL+"/api/"))
 	return &App{
-		c: Config{Access: Access{Roles: roles}, Store: storetest.New(t)}, log: zap.NewNop(), api: api,
+		c: Config{Access: access.Rules{Roles: roles}, Store: storetest.New(t)}, log: zap.NewNop(), api: api,
 		self: identity{TeamID: slack.TeamID, UserID: slack.BotUser}, people: directory.New(api, zap.NewNop()),
 	}
 }
 
-// TestAuthorise is the matrix of people, acts and places.
+// TestAuthorise: what Slack says of people, channels and groups reaches access. The
+// whole matrix is access's own test.
 func TestAuthorise(t *testing.T) {
 	t.Parallel()
-	a := workspaceApp(t, Roles{Admins: []string{slack.UserAda}, Approvers: []string{slack.GroupApprovers}, Users: []string{slack.GroupEngineers}})
+	a := workspaceApp(t, access.Roles{Admins: []string{slack.UserAda}, Approvers: []string{slack.GroupApprovers}, Users: []string{slack.GroupEngineers}})
 	const yes = ""
 	tests := []struct {
 		who, user, channel string
@@ -59,25 +61,25 @@ func TestAuthorise(t *testing.T) {
 		{"nobody", "", slack.ChannelEngineering, "another team", "another team"},
 	}
 	for _, tt := range tests {
-		for act, want := range map[Act]string{ActPrompt: tt.uses, ActStop: tt.uses, ActSee: tt.uses, ActApprove: tt.approves} {
+		for act, want := range map[access.Act]string{access.Prompt: tt.uses, access.Stop: tt.uses, access.See: tt.uses, access.Approve: tt.approves} {
 			r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: tt.user, ChannelID: tt.channel}, act)
 			switch {
 			case (r == nil) != (want == yes):
 				t.Errorf("%s, %s: refused: %v", tt.who, act, r)
-			case r != nil && (!strings.Contains(r.reason, want) || r.sentence == ""):
-				t.Errorf("%s, %s: refused as %q with %q, want %q", tt.who, act, r.reason, r.sentence, want)
+			case r != nil && (!strings.Contains(r.Reason, want) || r.Sentence == ""):
+				t.Errorf("%s, %s: refused as %q with %q, want %q", tt.who, act, r.Reason, r.Sentence, want)
 			}
 		}
 	}
-	if r := a.authorise(t.Context(), person{TeamID: slack.OtherTeamID, UserID: slack.UserAda, ChannelID: slack.ChannelEngineering}, ActPrompt); r == nil {
+	if r := a.authorise(t.Context(), person{TeamID: slack.OtherTeamID, UserID: slack.UserAda, ChannelID: slack.ChannelEngineering}, access.Prompt); r == nil {
 		t.Error("a payload of another team passed")
 	}
 }
 
 func TestAnEmptyConfigurationLetsNobodyIn(t *testing.T) {
 	t.Parallel()
-	a := workspaceApp(t, Roles{})
-	for _, act := range []Act{ActPrompt, ActStop, ActSee, ActApprove} {
+	a := workspaceApp(t, access.Roles{})
+	for _, act := range []access.Act{access.Prompt, access.Stop, access.See, access.Approve} {
 		if r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: slack.UserAda, ChannelID: slack.ChannelEngineering}, act); r == nil {
 			t.Errorf("%s: Ada was let in", act)
 		}
@@ -86,9 +88,9 @@ func TestAnEmptyConfigurationLetsNobodyIn(t *testing.T) {
 
 func TestAGroupThatCannotBeLookedUpRefuses(t *testing.T) {
 	t.Parallel()
-	a := workspaceApp(t, Roles{Users: []string{"S0NOWHERE"}})
-	r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: slack.UserLinus, ChannelID: slack.ChannelEngineering}, ActPrompt)
-	if r == nil || !strings.Contains(r.reason, "could not be looked up") {
+	a := workspaceApp(t, access.Roles{Users: []string{"S0NOWHERE"}})
+	r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: slack.UserLinus, ChannelID: slack.ChannelEngineering}, access.Prompt)
+	if r == nil || !strings.Contains(r.Reason, "could not be looked up") {
 		t.Errorf("refused: %v", r)
 	}
 }

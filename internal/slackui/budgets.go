@@ -8,6 +8,7 @@ import (
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
+	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
@@ -16,7 +17,7 @@ import (
 
 // ShowBudget implements [agent.Frontend].
 func (f *frontend) ShowBudget(n agent.BudgetAlert) {
-	_, admins := f.app.c.Access.in("", n.Thread.ChannelID).members(ActAdminister)
+	_, admins := f.app.c.Access.In("", n.Thread.ChannelID).Members(access.Administer)
 	view := render.BudgetView{Notice: n}
 	if n.Share == 100 && n.Status.Ask {
 		view.Admins = admins
@@ -52,8 +53,8 @@ func (a *App) onBudgetClick(ctx context.Context, in *incoming, action *slack.Blo
 	if err != nil {
 		return "", err
 	}
-	if r := a.authorise(ctx, a.atBudget(in.person(), n), ActAdminister); r != nil {
-		a.answer(in, r.sentence)
+	if r := a.authorise(ctx, a.atBudget(in.person(), n), access.Administer); r != nil {
+		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
 	switch action.ActionID {
@@ -80,8 +81,8 @@ func (a *App) onBudgetSubmission(ctx context.Context, in *incoming, values map[s
 		return "", err
 	}
 	in.store.ChannelID, in.store.ThreadTS = n.Thread.ChannelID, n.Thread.ThreadTS // a modal is nowhere itself
-	if r := a.authorise(ctx, a.atBudget(in.person(), n), ActAdminister); r != nil {
-		a.answer(in, r.sentence)
+	if r := a.authorise(ctx, a.atBudget(in.person(), n), access.Administer); r != nil {
+		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
 	amount, err := render.ParseBudget(values)

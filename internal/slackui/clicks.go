@@ -10,6 +10,7 @@ import (
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
+	"deckhand/internal/access"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
@@ -59,8 +60,8 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 	case render.ActionViewInput:
 		who := in.person()
 		who.Project = approval.Project
-		if r := a.authorise(ctx, who, ActSee); r != nil {
-			a.answer(in, r.sentence)
+		if r := a.authorise(ctx, who, access.See); r != nil {
+			a.answer(in, r.Sentence)
 			return "refused", nil
 		}
 		return "viewed", a.open(ctx, in, render.ApprovalInput(approval, 0, a.rendering()))
@@ -100,7 +101,7 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 // its submission they are checked again.
 func (a *App) ask(ctx context.Context, in *incoming, approval store.Approval, view slack.ModalViewRequest) (outcome string, err error) {
 	if r := a.authoriseDecision(ctx, in.person(), approval); r != nil {
-		a.answer(in, r.sentence)
+		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
 	if approval.Status != store.ApprovalPending {
@@ -115,7 +116,7 @@ func (a *App) ask(ctx context.Context, in *incoming, approval store.Approval, vi
 // ended, and a click that came too late is told how.
 func (a *App) decide(ctx context.Context, in *incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
 	if r := a.authoriseDecision(ctx, in.person(), approval); r != nil {
-		a.answer(in, r.sentence)
+		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
 	decided, err := a.agent.Decide(ctx, d)
@@ -180,8 +181,8 @@ func (a *App) onStopClick(ctx context.Context, in *incoming, action *slack.Block
 	}
 	who := in.person()
 	who.Project = thread.Project
-	if r := a.authorise(ctx, who, ActStop); r != nil {
-		a.answer(in, r.sentence)
+	if r := a.authorise(ctx, who, access.Stop); r != nil {
+		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
 	if gone {
@@ -251,8 +252,8 @@ func (a *App) turnPage(ctx context.Context, in *incoming, action *slack.BlockAct
 	}
 	p := in.person()
 	p.ChannelID, p.Project = approval.Thread.ChannelID, approval.Project
-	if r := a.authorise(ctx, p, ActSee); r != nil {
-		a.tell(in, r.sentence)
+	if r := a.authorise(ctx, p, access.See); r != nil {
+		a.tell(in, r.Sentence)
 		return "refused", nil
 	}
 	_, err = a.api.UpdateViewContext(ctx, render.ApprovalInput(approval, page.Page, a.rendering()), "", in.click.View.Hash, in.click.View.ID)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/access"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn"
@@ -47,7 +48,7 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 	if command.verb == "cost" && !a.meansCosts(command.rest) {
 		isCommand = false
 	}
-	act := ActPrompt
+	act := access.Prompt
 	if isCommand {
 		act = actOf[command.verb]
 	}
@@ -60,7 +61,7 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 			return "refused", nil // people who talk to each other in a thread are left alone
 		}
 	} else if r := a.authorise(ctx, who, act); r != nil {
-		a.whisper(m.Channel, in.store.ThreadTS, m.User, render.Sentence(r.sentence))
+		a.whisper(m.Channel, in.store.ThreadTS, m.User, render.Sentence(r.Sentence))
 		return "refused", nil
 	}
 	if isCommand {
@@ -75,8 +76,8 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 
 // actOf says what each command takes. approve and deny pass authoriseDecision, which
 // knows whom the policy lets decide about the one request; see decideByCode.
-var actOf = map[string]Act{
-	"help": ActSee, "cost": ActSee, "grant": ActSee, "stop": ActStop, "approval": ActAdminister, "approve": ActSee, "deny": ActSee,
+var actOf = map[string]access.Act{
+	"help": access.See, "cost": access.See, "grant": access.See, "stop": access.Stop, "approval": access.Administer, "approve": access.See, "deny": access.See,
 }
 
 // prompt gives the thread's session work. The eyes come first: the person sees at
@@ -96,7 +97,7 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	}
 	project := thread.Project
 	if opens {
-		if project = a.projectOf(m.Channel); project == "" {
+		if project = a.c.Access.Places.Project(m.Channel); project == "" {
 			a.whisper(m.Channel, in.store.ThreadTS, m.User, render.Sentence(
 				"No project belongs to this channel yet. An admin can add it to deckhand.yaml, under channels, as "+m.Channel+"."))
 			return "no project", nil
@@ -119,13 +120,6 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 		a.agent.Wake(thread.ID)
 	}
 	return "accepted", nil
-}
-
-func (a *App) projectOf(channel string) string {
-	if strings.HasPrefix(channel, "D") {
-		return a.c.DirectMessages
-	}
-	return a.c.Channels[channel]
 }
 
 // cliCommand is what the CLI would take for a command of its own, and not for work.
@@ -264,7 +258,7 @@ func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err er
 		command.verb = "help"
 	}
 	if r := a.authorise(ctx, in.person(), actOf[command.verb]); r != nil {
-		a.whisper(c.ChannelID, "", c.UserID, render.Sentence(r.sentence))
+		a.whisper(c.ChannelID, "", c.UserID, render.Sentence(r.Sentence))
 		return "refused", nil
 	}
 	var page render.Page
@@ -294,8 +288,8 @@ func (a *App) onEvent(ctx context.Context, in *incoming) (outcome string, err er
 			return "home", a.publishHome(ctx, in.person())
 		}
 	case "agent_session_stopped":
-		if r := a.authorise(ctx, in.person(), ActStop); r != nil {
-			a.whisper(in.event.Channel, in.event.ThreadTS, in.event.User, render.Sentence(r.sentence))
+		if r := a.authorise(ctx, in.person(), access.Stop); r != nil {
+			a.whisper(in.event.Channel, in.event.ThreadTS, in.event.User, render.Sentence(r.Sentence))
 			return "refused", nil
 		}
 		return a.stop(ctx, in.store.Key(), in.event.User)

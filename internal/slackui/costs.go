@@ -5,15 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/access"
 	"deckhand/internal/report"
-	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
@@ -27,7 +26,7 @@ type costPlace struct {
 }
 
 // private reports whether only the person sees an answer there, whatever it says.
-func (p costPlace) private() bool { return p.slash || directory.IsDirect(p.channel) }
+func (p costPlace) private() bool { return p.slash || access.IsDirect(p.channel) }
 
 // longestCosts is how many words may follow "costs" in something that is no question
 // about them: what is longer and makes no sense as one is work for the agent.
@@ -46,7 +45,7 @@ func (a *App) meansCosts(words string) bool {
 	if strings.Contains(strings.TrimSpace(words), "\n") {
 		return false
 	}
-	_, err := a.parseCosts(words, report.Context{Now: time.Now(), Asker: "U0", ThreadID: 1, Projects: a.projects()})
+	_, err := a.parseCosts(words, report.Context{Now: time.Now(), Asker: "U0", ThreadID: 1, Projects: a.c.Access.ProjectNames()})
 	wrong, ok := errors.AsType[*report.ParseError](err)
 	if !ok {
 		return true
@@ -65,21 +64,6 @@ func (a *App) parseCosts(words string, c report.Context) (report.Question, error
 	return report.Parse(strings.TrimRight(words, ".!? "), c)
 }
 
-// projects are the names of all projects.
-func (a *App) projects() []string {
-	names := map[string]bool{}
-	for name := range a.c.Access.Projects {
-		names[name] = true
-	}
-	for _, name := range a.c.Channels {
-		names[name] = true
-	}
-	if a.c.DirectMessages != "" {
-		names[a.c.DirectMessages] = true
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
 // costContext is what a person's words are understood by.
 func (a *App) costContext(ctx context.Context, who person, at costPlace) (report.Context, error) {
 	models, err := a.c.Store.Costs(ctx, store.CostQuery{TeamID: a.self.TeamID, By: store.ByModel, Limit: 200})
@@ -88,7 +72,7 @@ func (a *App) costContext(ctx context.Context, who person, at costPlace) (report
 	}
 	c := report.Context{
 		Now: time.Now(), Location: a.zoneOf(ctx, who.UserID), Asker: who.UserID, ThreadID: at.thread.ID,
-		Projects: a.projects(), Models: []string{},
+		Projects: a.c.Access.ProjectNames(), Models: []string{},
 	}
 	for _, l := range models.Lines {
 		c.Models = append(c.Models, l.Key)
@@ -121,10 +105,10 @@ func (a *App) onCosts(ctx context.Context, who person, at costPlace, words strin
 	if err != nil {
 		return "", err
 	}
-	rights, failed := a.costRights(ctx, who, at)
+	asker := askerOf(who, at)
 	q, err := a.parseCosts(words, c)
 	if err != nil {
-		c.Projects = rights.usable() // the sentence lists them
+		c.Projects = a.usable(ctx, asker) // the sentence lists them
 		if _, again := a.parseCosts(words, c); again != nil {
 			err = again
 		}
@@ -135,33 +119,33 @@ func (a *App) onCosts(ctx context.Context, who person, at costPlace, words strin
 		a.whisper(at.channel, at.threadTS, who.UserID, render.Sentence(wrong.Sentence))
 		return "not understood", nil
 	}
-	q, sight, refused := rights.narrow(q)
-	if refused != nil && failed() != nil {
-		refused = &refusal{sentence: "Slack could not tell which user groups you are in just now, so this was refused. Try again in a minute.", reason: "a user group could not be looked up", err: failed()}
-	}
-	if r := a.recordRefusal(ctx, who, ActCosts, refused); r != nil {
-		a.whisper(at.channel, at.threadTS, who.UserID, render.Sentence(r.sentence))
+	q, allowed := a.mayAsk(ctx, asker, q)
+	if !allowed.Allowed {
+		r := a.recordRefusal(ctx, who, access.Costs, &allowed.Refusal)
+		a.whisper(at.channel, at.threadTS, who.UserID, render.Sentence(r.Sentence))
 		return "refused", nil
 	}
 	private := at.private() || namesPeople(q)
-	answer, err := a.askCosts(ctx, q, sight.people && private)
+	answer, err := a.askCosts(ctx, q, allowed.People && private)
 	if err != nil {
 		return "", err
 	}
-	if !private && sight.shows == nil {
-		sight.shows = func(channel string) bool { return !directory.IsDirect(channel) } // all can read it
+	switch {
+	case allowed.Narrow:
+		answer.SumUp(a.shows(ctx, asker))
+	case !private:
+		answer.SumUp(func(channel string) bool { return !access.IsDirect(channel) }) // all can read it
 	}
-	sight.mask(&answer)
-	view := render.CostReportView{Answer: answer, Link: a.threadLink, Notes: sight.notes}
+	view := render.CostReportView{Answer: answer, Link: a.threadLink, Notes: allowed.Notes}
 	if view.Beside, err = a.costsBeside(ctx, who, at, words == "", private, c); err != nil {
 		return "", err
 	}
-	view.Names = a.costNames(ctx, answer, q.CSV, at.channel, sight.people && private)
+	view.Names = a.costNames(ctx, answer, q.CSV, at.channel, allowed.People && private)
 	if zone := c.Location; zone.String() != a.c.Store.TimeZone().String() {
 		view.Notes = append(view.Notes, "Days are those of "+zone.String()+".")
 	}
 	d := delivery{view: view, channel: at.channel, threadTS: at.threadTS}
-	if at.slash || private && !directory.IsDirect(at.channel) {
+	if at.slash || private && !access.IsDirect(at.channel) {
 		d.to = who.UserID
 	}
 	if q.CSV {

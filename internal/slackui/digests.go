@@ -13,9 +13,9 @@ import (
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
+	"deckhand/internal/access"
 	"deckhand/internal/jobs"
 	"deckhand/internal/report"
-	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
@@ -135,7 +135,7 @@ func (a *App) sendDigest(ctx context.Context, d Digest, due digestDue, again boo
 		a.log.Error("a digest is not sent to where people of other companies, guests or nobody would read it", zap.String("to", d.To))
 		return nil
 	}
-	q, err := report.Parse(d.Words(), report.Context{Now: due.Due, Location: a.c.Store.TimeZone(), Projects: a.projects()})
+	q, err := report.Parse(d.Words(), report.Context{Now: due.Due, Location: a.c.Store.TimeZone(), Projects: a.c.Access.ProjectNames()})
 	if err != nil {
 		a.log.Error("understand a digest's question", zap.String("words", d.Words()), zap.Error(err))
 		return nil
@@ -156,7 +156,7 @@ func (a *App) sendDigest(ctx context.Context, d Digest, due digestDue, again boo
 		return err
 	}
 	if isChannel(d.To) {
-		sight{shows: func(channel string) bool { return !directory.IsDirect(channel) }}.mask(&answer)
+		answer.SumUp(func(channel string) bool { return !access.IsDirect(channel) })
 	}
 	out.view = render.CostReportView{
 		Answer: answer, Link: a.threadLink, Names: a.costNames(ctx, answer, q.CSV, d.To, a.mayAdminister(ctx, d.To)), Notes: []string{d.says()},
@@ -239,9 +239,5 @@ func (a *App) leavesTheHouse(ctx context.Context, to string) (bool, error) {
 
 // mayAdminister reports whether an id is that of one of the team's admins.
 func (a *App) mayAdminister(ctx context.Context, id string) bool {
-	if isChannel(id) {
-		return false
-	}
-	ok, err := a.isMember(ctx, id, a.c.Access.Admins)
-	return ok && err == nil
+	return !isChannel(id) && a.mayDo(ctx, person{TeamID: a.self.TeamID, UserID: id, TeamWide: true}, access.Administer) == nil
 }

@@ -4,7 +4,7 @@
 //
 //	socket.go     envelope → inbox row, committed → acknowledged
 //	route.go      inbox row → what it is → authorised → a command
-//	authorise.go  who may do what: the one function that every way in passes
+//	authorise.go  the one function that every way in passes; access has the rules
 //	commands.go   prompt, stop, approve, deny, costs, help
 //	clicks.go     buttons and modals
 //	frontend.go   turns, cards and marks → render → publish

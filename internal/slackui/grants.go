@@ -9,6 +9,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/access"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
@@ -67,7 +68,7 @@ func sessionGrantSentence(a store.Approval) string {
 func (a *App) scopes(ctx context.Context, p person, approval store.Approval) []store.GrantScope {
 	out := []store.GrantScope{store.GrantSession, store.GrantThread}
 	p.ChannelID, p.Project = approval.Thread.ChannelID, approval.Project
-	if a.mayDo(ctx, p, ActAdminister) == nil {
+	if a.mayDo(ctx, p, access.Administer) == nil {
 		out = append(out, store.GrantChannel, store.GrantProject)
 	}
 	return out
@@ -94,8 +95,8 @@ func (a *App) onGrantSubmission(ctx context.Context, in *incoming, approval stor
 	if choice.Scope == store.GrantChannel || choice.Scope == store.GrantProject {
 		p := in.person()
 		p.Project = approval.Project
-		if r := a.authorise(ctx, p, ActAdminister); r != nil {
-			a.answer(in, r.sentence)
+		if r := a.authorise(ctx, p, access.Administer); r != nil {
+			a.answer(in, r.Sentence)
 			return "refused", nil
 		}
 	}
@@ -118,12 +119,9 @@ func (a *App) onRevokeClick(ctx context.Context, in *incoming, action *slack.Blo
 		a.tell(in, "This permission is not known here.")
 		return "unknown grant", nil
 	}
-	act := ActAdminister
-	if found[0].CreatedBy == in.store.UserID {
-		act = ActApprove
-	}
-	if r := a.authorise(ctx, a.whereGrantHolds(in.person(), found[0]), act); r != nil {
-		a.tell(in, r.sentence)
+	own := found[0].CreatedBy == in.store.UserID
+	if r := a.authorise(ctx, a.whereGrantHolds(in.person(), found[0]), access.Revoking(own)); r != nil {
+		a.tell(in, r.Sentence)
 		return "refused", nil
 	}
 	g, ok, err := a.c.Store.RevokeGrant(ctx, a.self.TeamID, id, in.store.UserID)
@@ -183,7 +181,7 @@ func (a *App) grantLines(ctx context.Context, p person, thread *store.Thread) (l
 	switch {
 	case thread != nil:
 		f.ThreadID = thread.ID
-	case a.mayDo(ctx, p, ActAdminister) != nil:
+	case a.mayDo(ctx, p, access.Administer) != nil:
 		f.CreatedBy = p.UserID
 	}
 	grants, err := a.c.Store.Grants(ctx, f, grantsRead)
@@ -195,7 +193,7 @@ func (a *App) grantLines(ctx context.Context, p person, thread *store.Thread) (l
 		where := a.whereGrantHolds(p, g)
 		lines = append(lines, render.GrantLine{
 			Grant: g, Link: a.permalink(g.ChannelID, g.ThreadTS),
-			MayRevoke: a.mayDo(ctx, where, ActAdminister) == nil || (g.CreatedBy == p.UserID && a.mayDo(ctx, where, ActApprove) == nil),
+			MayRevoke: a.mayDo(ctx, where, access.Revoking(g.CreatedBy == p.UserID)) == nil,
 		})
 	}
 	return lines, more, nil

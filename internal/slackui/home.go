@@ -8,9 +8,9 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/access"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
 )
 
 // homeDays is how far back the home tab lists threads.
@@ -22,8 +22,8 @@ func (a *App) publishHome(ctx context.Context, who person) error {
 	user := who.UserID
 	who.ChannelID = "" // a tab is in no channel
 	view := render.HomeView{BotUser: a.self.UserID, Redact: a.c.Redact}
-	if r := a.authorise(ctx, who, ActSee); r != nil {
-		view.Refused = r.sentence
+	if r := a.authorise(ctx, who, access.See); r != nil {
+		view.Refused = r.Sentence
 	} else if err := a.fillHome(ctx, &view, who); err != nil {
 		return err
 	}
@@ -77,13 +77,7 @@ func (a *App) fillApproving(ctx context.Context, view *render.HomeView, who pers
 		return err
 	}
 	for _, p := range pending {
-		act := ActApprove
-		if p.Kind == store.ApprovalQuestion {
-			act = ActPrompt
-		}
-		at := who
-		at.ChannelID, at.Project = p.Thread.ChannelID, p.Project
-		if a.mayDecide(ctx, at, act, p) == nil {
+		if a.mayDecide(ctx, who, p) == nil {
 			view.Waiting = append(view.Waiting, render.HomeApproval{
 				Approval: p, Permalink: a.permalink(p.Thread.ChannelID, cmp.Or(p.MessageTS, p.Thread.ThreadTS)),
 			})

@@ -12,7 +12,7 @@ import (
 // fillCosts fills in what the person spent, what was spent on the projects that they
 // may use, and for admins the team's projects with how they changed.
 func (a *App) fillCosts(ctx context.Context, view *render.HomeView, who person, now time.Time) error {
-	rights, _ := a.costRights(ctx, who, costPlace{})
+	asker := askerOf(who, costPlace{})
 	c := report.Context{Now: now, Location: a.zoneOf(ctx, who.UserID), Asker: who.UserID}
 	for _, period := range []string{"today", "this month", "last month"} {
 		q, err := report.Parse(period, c)
@@ -26,16 +26,16 @@ func (a *App) fillCosts(ctx context.Context, view *render.HomeView, who person, 
 			return err
 		}
 		view.Mine = append(view.Mine, spent)
-		team, sight, refused := rights.narrow(q)
-		if refused != nil {
+		team, allowed := a.mayAsk(ctx, asker, q)
+		if !allowed.Allowed {
 			continue // they see their own
 		}
 		if spent, err = a.spend(ctx, period, team); err != nil {
 			return err
 		}
 		view.Team = append(view.Team, spent)
-		view.TeamNotes = sight.notes
-		if period != "this month" || !sight.people {
+		view.TeamNotes = allowed.Notes
+		if period != "this month" || !allowed.People {
 			continue
 		}
 		team.By = store.ByProject

@@ -23,7 +23,7 @@ func (a *App) Remind(ctx context.Context, ap store.Approval, stage int) error {
 		return nil // the configuration has fewer stages by now
 	}
 	to := a.c.Reminders[stage]
-	_, eligible := a.deciders(ap)
+	eligible := a.c.Access.Deciders(*termsOf(ap), ap.Project, ap.Thread.ChannelID)
 	view := render.ReminderView{
 		Approval: ap, Link: a.permalink(ap.Thread.ChannelID, cmp.Or(ap.MessageTS, ap.Thread.ThreadTS)),
 		To: eligible, Redact: a.c.Redact, Escalation: stage > 0 && stage == len(a.c.Reminders)-1,
@@ -56,19 +56,7 @@ func (a *App) Remind(ctx context.Context, ap store.Approval, stage int) error {
 
 // MayDecide implements [agent.Authoriser].
 func (a *App) MayDecide(ctx context.Context, userID string, ap store.Approval) bool {
-	p := person{TeamID: a.self.TeamID, UserID: userID, ChannelID: ap.Thread.ChannelID, Project: ap.Project}
-	return a.mayDecide(ctx, p, ActApprove, ap) == nil
-}
-
-// deciders are the users and groups whose members may decide about an approval.
-func (a *App) deciders(ap store.Approval) (role string, members []string) {
-	if len(ap.Terms.Approvers) > 0 {
-		return "", ap.Terms.Approvers
-	}
-	if ap.Kind == store.ApprovalQuestion {
-		return "", []string{ap.RequestedBy}
-	}
-	return a.c.Access.in(ap.Project, ap.Thread.ChannelID).members(ActApprove)
+	return a.mayDecide(ctx, person{TeamID: a.self.TeamID, UserID: userID}, ap) == nil
 }
 
 // whoMayDecide are the people among the members who may decide about the approval
@@ -80,12 +68,7 @@ func (a *App) whoMayDecide(ctx context.Context, ap store.Approval, members []str
 		if len(out) >= remindedMost || slices.Contains(out, user) {
 			return
 		}
-		p := person{TeamID: a.self.TeamID, UserID: user, ChannelID: ap.Thread.ChannelID, Project: ap.Project}
-		act := ActApprove
-		if ap.Kind == store.ApprovalQuestion {
-			act = ActPrompt
-		}
-		if r := a.mayDecide(ctx, p, act, ap); r == nil {
+		if a.mayDecide(ctx, person{TeamID: a.self.TeamID, UserID: user}, ap) == nil {
 			out = append(out, user)
 		}
 	}

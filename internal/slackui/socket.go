@@ -11,6 +11,7 @@ import (
 	"github.com/slack-go/slack/socketmode"
 	"go.uber.org/zap"
 
+	"deckhand/internal/access"
 	"deckhand/internal/store"
 )
 
@@ -149,7 +150,7 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 	if in.byBot {
 		a.ack(ctx, client, e.ID)
 		a.envelopes.Go(func() { // no answer: two bots that answer each other never end
-			_ = a.recordRefusal(context.WithoutCancel(ctx), in.person(), ActPrompt, &refusal{reason: "a bot"})
+			_ = a.recordRefusal(context.WithoutCancel(ctx), in.person(), access.Prompt, &access.Refusal{Reason: "a bot"})
 		})
 		return
 	}

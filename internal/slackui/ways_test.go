@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/playground/slack"
@@ -219,12 +220,13 @@ func newMatrix(t testing.TB) *matrix {
 	}
 	m.app, err = Connect(t.Context(), Config{
 		BotToken: workspace.BotToken(), AppToken: workspace.AppToken(), APIURL: server.URL + "/api/", Store: m.db, Log: zap.NewNop(),
-		Access: Access{Roles: Roles{
+		Access: access.Rules{Roles: access.Roles{
 			Admins: append([]string{slack.UserAda}, roles...), Approvers: []string{slack.GroupApprovers, "U0ASKED"}, Users: []string{slack.GroupEngineers},
+		}, Places: access.Places{
+			Channels:       map[string]string{slack.ChannelEngineering: "web", slack.ChannelPrivate: "web", slack.ChannelShared: "web"},
+			DirectMessages: "web",
 		}},
-		Channels:       map[string]string{slack.ChannelEngineering: "web", slack.ChannelPrivate: "web", slack.ChannelShared: "web"},
-		DirectMessages: "web",
-		Budgets:        []agent.Budget{{Scope: store.BudgetPerson, Period: store.BudgetDaily, Ask: true, CheaperModel: "haiku"}},
+		Budgets: []agent.Budget{{Scope: store.BudgetPerson, Period: store.BudgetDaily, Ask: true, CheaperModel: "haiku"}},
 	})
 	if err != nil {
 		t.Fatal(err)

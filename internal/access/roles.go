@@ -1,0 +1,117 @@
+package access
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Act is something a person wants to do.
+type Act string
+
+// The acts. Each needs the role that [Roles.Members] gives it.
+const (
+	Prompt     Act = "prompt"     // give the agent work
+	Stop       Act = "stop"       // stop a running turn
+	See        Act = "see"        // own costs, the whole input of a request, the home tab
+	Costs      Act = "costs"      // costs that are not the person's own; see [Rules.Costs]
+	Approve    Act = "approve"    // decide about a tool call or a plan
+	Administer Act = "administer" // permissions beyond a thread, everybody's grants, reports on people
+)
+
+// doing is what a person is told that they may not do.
+var doing = map[Act]string{
+	Prompt: "use Deckhand here", Stop: "stop this", See: "use Deckhand here", Costs: "see these costs",
+	Approve: "decide about this", Administer: "do this",
+}
+
+// Revoking is the act of ending a grant: its maker may as long as they are an approver
+// where it holds; for all others it takes an admin.
+func Revoking(own bool) Act {
+	if own {
+		return Approve
+	}
+	return Administer
+}
+
+// Roles says who may do what: Slack user ids (U…, W…) and user group ids (S…).
+// An admin may do all that an approver may, an approver all that a user may.
+// Nobody is listed: nobody may do anything.
+type Roles struct {
+	Admins    []string
+	Approvers []string
+	Users     []string
+}
+
+// Members lists who may do an act, and what they are called. An unknown act is
+// nobody's.
+func (r Roles) Members(act Act) (role string, members []string) {
+	switch act {
+	case Administer:
+		return "an admin", r.Admins
+	case Approve:
+		return "an approver", slices.Concat(r.Approvers, r.Admins)
+	case Prompt, Stop, See, Costs:
+		return "a user", slices.Concat(r.Users, r.Approvers, r.Admins)
+	}
+	return "entitled to that", nil
+}
+
+// Rules are who may do what, where. Where a project or a channel names its own
+// approvers or users, they take the place of the wider ones; a channel's go before
+// its project's. Its own admins come in addition.
+type Rules struct {
+	Roles
+	Projects map[string]Roles // by name
+	Channels map[string]Roles // by id
+	Places   Places
+}
+
+// In narrows the roles to a place. project and channel may be empty.
+func (r Rules) In(project, channel string) Roles {
+	roles := r.Roles
+	for _, own := range []Roles{r.Projects[project], r.Channels[channel]} {
+		if own.Users != nil {
+			roles.Users = own.Users
+		}
+		if own.Approvers != nil {
+			roles.Approvers = own.Approvers
+		}
+		roles.Admins = slices.Concat(roles.Admins, own.Admins)
+	}
+	return roles
+}
+
+// ProjectNames are the names of all projects, sorted.
+func (r Rules) ProjectNames() []string {
+	names := map[string]bool{}
+	for name := range r.Projects {
+		names[name] = true
+	}
+	for _, name := range r.Places.Channels {
+		names[name] = true
+	}
+	if r.Places.DirectMessages != "" {
+		names[r.Places.DirectMessages] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// Places say where people work.
+type Places struct {
+	// Channels are the project of each channel's threads, by id.
+	Channels map[string]string
+	// DirectMessages is the project of direct messages; empty for none.
+	DirectMessages string
+}
+
+// Project is the project that a channel's threads work on, or empty.
+func (p Places) Project(channel string) string {
+	if IsDirect(channel) {
+		return p.DirectMessages
+	}
+	return p.Channels[channel]
+}
+
+// IsDirect reports whether a channel is a conversation between a person and the bot.
+func IsDirect(channel string) bool { return strings.HasPrefix(channel, "D") }
