@@ -1,7 +1,9 @@
 package render_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"deckhand/internal/agent/claude"
@@ -36,5 +38,27 @@ func BenchmarkCard(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		render.Card([]store.Approval{a}, render.Options{})
+	}
+}
+
+// BenchmarkCardOfMuchText renders the card of an edit of 2 MB.
+func BenchmarkCardOfMuchText(b *testing.B) {
+	var before, after strings.Builder
+	for i := range 40_000 {
+		fmt.Fprintf(&before, "line %d of a file that is edited\n", i)
+		if i%2 == 0 {
+			fmt.Fprintf(&after, "line %d of a file that was edited\n", i)
+		}
+	}
+	input, err := json.Marshal(map[string]string{"file_path": "/w/a.txt", "old_string": before.String(), "new_string": after.String()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	a := ask("Edit", string(input))
+	o := render.Options{Redact: redact.New("correct horse/battery").Redact}
+	b.SetBytes(int64(len(input)))
+	b.ReportAllocs()
+	for b.Loop() {
+		render.Card([]store.Approval{a}, o)
 	}
 }

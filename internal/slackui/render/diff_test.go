@@ -1,6 +1,8 @@
 package render_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,4 +31,48 @@ func TestLineDiff(t *testing.T) {
 	if _, removed, added := render.LineDiff(big, strings.Repeat("other\n", 5000)); removed != 5000 || added != 5000 {
 		t.Errorf("a large diff has -%d +%d", removed, added)
 	}
+}
+
+// A change of a large file shows what changes, and not the file.
+func TestLineDiffOfMuchText(t *testing.T) {
+	t.Parallel()
+	before := make([]string, 40_000)
+	for i := range before {
+		before[i] = fmt.Sprint("line ", i)
+	}
+	after := slices.Clone(before)
+	for i := 0; i < len(after); i += 80 {
+		after[i] = "changed"
+	}
+	if _, removed, added := render.LineDiff(strings.Join(before, "\n"), strings.Join(after, "\n")); removed != 500 || added != 500 {
+		t.Errorf("500 changed lines are shown as -%d +%d", removed, added)
+	}
+}
+
+// FuzzLineDiff: what is removed and added leads from the one text to the other, and
+// the signs in front say as much.
+func FuzzLineDiff(f *testing.F) {
+	f.Add("a\nb\nc", "a\nx\nc")
+	f.Add(strings.Repeat("a\nb\n", 200), strings.Repeat("b\nc\na\n", 150))
+	f.Add(strings.Repeat("1\n2\n3\n4\n5\n", 100), strings.Repeat("5\n3\n1\n", 170))
+	f.Fuzz(func(t *testing.T, before, after string) {
+		a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
+		var got []string
+		at := 0
+		for _, d := range render.Differences(a, b) {
+			got = append(append(got, a[at:d.Start]...), b[d.ReplStart:d.ReplEnd]...)
+			at = d.End
+		}
+		if diff := cmp.Diff(b, append(got, a[at:]...)); diff != "" {
+			t.Errorf("%q to %q: %s", before, after, diff)
+		}
+		diff, removed, added := render.LineDiff(before, after)
+		signs := map[string]int{}
+		for line := range strings.SplitSeq(diff, "\n") {
+			signs[line[:min(2, len(line))]]++
+		}
+		if signs["- "] != removed || signs["+ "] != added {
+			t.Errorf("-%d +%d, but %v", removed, added, signs)
+		}
+	})
 }
