@@ -16,6 +16,9 @@ const (
 	argMax    = 80  // units of its argument
 	runLines  = 6   // lines of a run of tools without text between
 	agentWork = 2   // lines about what a subagent is doing
+	// redactMax bounds what is redacted of an argument, of which much less is shown:
+	// a secret that this cuts is far behind.
+	redactMax = 64 << 10
 )
 
 // run is a row of tool calls with no text between them.
@@ -227,8 +230,8 @@ func (v *view) argument(t *claude.ToolUse) string {
 	if i := strings.IndexByte(s, '\n'); i >= 0 {
 		s, more = s[:i], true
 	}
-	if len(s) > 4*argMax { // enough for what is shown, and for a secret in it to be seen
-		s, more = v.o.redact(mrkdwn.Prefix(s, 4*argMax)), true
+	if len(s) > redactMax {
+		s, more = v.o.redact(mrkdwn.Prefix(s, redactMax)), true
 	} else {
 		s = v.o.redact(s)
 	}
@@ -270,7 +273,7 @@ func (v *view) gist(t *claude.ToolUse) string {
 		return ""
 	case "Grep":
 		if first := firstLine(t.Result); strings.HasPrefix(first, "Found ") || strings.HasPrefix(first, "No ") {
-			return mrkdwn.Escape(mrkdwn.Clip(first, 40))
+			return mrkdwn.Escape(mrkdwn.Clip(v.o.redact(first), 40))
 		}
 	case "Task", "Agent":
 		return ""
@@ -300,7 +303,7 @@ func (v *view) failure(t *claude.ToolUse) string {
 	if first == "" {
 		return "failed"
 	}
-	return mrkdwn.Escape(mrkdwn.Clip(mrkdwn.Visible(v.o.redact(mrkdwn.Clip(first, 200))), 40))
+	return mrkdwn.Escape(mrkdwn.Clip(mrkdwn.Visible(v.o.redact(first)), 40))
 }
 
 func firstLine(s string) string {

@@ -410,6 +410,15 @@ func TestSecretsAreTakenOut(t *testing.T) {
 	if strings.Contains(raw, "xoxb-") || strings.Contains(raw, "hunter2") {
 		t.Errorf("a secret got out:\n%s", raw)
 	}
+	// Nor where much else is taken out in front of it.
+	long := strings.Repeat("hunter2hunter2", 40)
+	for state, name := range map[claude.ToolState]string{claude.ToolFailed: "Bash", claude.ToolDone: "Grep"} {
+		r := redact.New(long)
+		turn := ended(agent.TurnDone, tool(name, `{"command":"`+long+` `+long+`"}`, state, "Found "+long+" "+long))
+		if raw := string(asJSON(t, render.Turn(turn, render.Options{Redact: r.Redact}))); strings.Contains(raw, "hunter2") {
+			t.Errorf("%s: a part of a secret got out:\n%s", name, raw)
+		}
+	}
 	// Nor does it appear while it is being written.
 	full := "The token is " + secret + " you know"
 	for i := range len(full) {
