@@ -38,7 +38,7 @@ lint: ## golangci-lint, go vet for macOS, tidy go.mod
 	@exec .ci/lint
 
 fmt: ## gofumpt, by golangci-lint
-	@.ci/setup lint && exec "$$(.ci/tool golangci-lint)" fmt
+	@.ci/setup fmt && exec "$$(.ci/tool golangci-lint)" fmt
 
 bench: ## benchmarks; BENCH=regexp PKG=./internal/...
 	@BENCH='$(BENCH)' exec .ci/bench $(PKG)
