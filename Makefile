@@ -4,7 +4,7 @@
 # or SIGTERM to it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-cli-versions histories lint fmt bench fuzz page clean
+.PHONY: help demo build test fresh test-cli-versions histories lint fmt bench fuzz page clean
 
 ARGS ?=
 PKG ?=
@@ -27,6 +27,9 @@ build: ## bin/bot
 
 test: ## all tests; PKG=./internal/store/... for some, REQUIRE=0 to skip what lacks its tool
 	@DECKHAND_TEST_REQUIRE=$(REQUIRE) exec .ci/test $(PKG)
+
+fresh: ## demo and test on bare machines, as root and as an ordinary user; takes root
+	@exec .ci/fresh $(PKG)
 
 test-cli-versions: ## the CLI's protocol on older versions too; CLI_VERSIONS=2.1.37,2.1.150 for some
 	@DECKHAND_TEST_CLI_VERSIONS='$(CLI_VERSIONS)' exec .ci/test -run '^TestCLIVersions$$' -count=1 -timeout 30m ./internal/agent/claude

@@ -1,12 +1,12 @@
 // `make demo` as a script sees it: its ready line, a mention, one approved tool
 // call, and a clean end. Node.js alone, since that is what a bare machine has.
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-const patience = 10 * 60 * 1000; // the first start fetches and builds
+const patience = 120 * 1000;
 const data = mkdtempSync(join(tmpdir(), "first-call-"));
 const started = Date.now();
 const seconds = () => `${((Date.now() - started) / 1000).toFixed(1)} s`;
@@ -49,7 +49,13 @@ async function story() {
     channel,
     text: '@deckhand tool: Bash {"command":"touch approved"}\nsay: It is there.',
   });
-  const thread = async () => (await control(`messages?channel=${channel}&thread_ts=${ts}`)).messages;
+  const thread = async () => {
+    const { messages } = await control(`messages?channel=${channel}&thread_ts=${ts}`);
+    if (messages.some((m) => m.reactions?.some((r) => r.name === "warning"))) {
+      throw new Error(`the turn failed: ${messages.map((m) => m.text).join("\n")}`);
+    }
+    return messages;
+  };
   const card = await eventually("the approval's card", async () =>
     (await thread()).find((m) => JSON.stringify(m.blocks ?? []).includes('"action_id":"approve"')),
   );
@@ -73,6 +79,7 @@ try {
 } catch (error) {
   failed = true;
   console.error(`first call: ${error.message}`);
+  if (existsSync(join(data, "bot.log"))) console.error(readFileSync(join(data, "bot.log"), "utf8"));
   make.kill("SIGTERM");
   await ended;
 }
