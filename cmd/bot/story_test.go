@@ -29,7 +29,7 @@ const (
 // cost, and on in the same thread.
 func TestTheDemoStory(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := ownPostgres(t)
 	if testsPass(t, w.Workspace) {
 		t.Fatal("the sample's tests pass before the fix")
 	}
@@ -153,7 +153,7 @@ func TestARestartInMidApproval(t *testing.T) {
 // TestARestartBetweenTurns: data stays, and the session is resumed.
 func TestARestartBetweenTurns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := ownPostgres(t)
 	thread := w.post(linus, eng, "", "@deckhand say: one")
 	w.done(eng, thread, thread)
 	w.stop()

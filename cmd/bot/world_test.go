@@ -40,9 +40,10 @@ const patience = 90 * time.Second
 
 // world is a running demo, seen through its control API.
 type world struct {
-	t   testing.TB
-	dir string
-	cmd *exec.Cmd
+	t        testing.TB
+	dir      string
+	database string // the server's, or empty for one of the demo's own
+	cmd      *exec.Cmd
 	demoState
 }
 
@@ -99,12 +100,23 @@ func newWorld(t testing.TB, flags ...string) *world {
 	return w
 }
 
+// ownPostgres starts a demo with a PostgreSQL of its own, as people have it. The other
+// worlds are databases of one server, which costs a tenth.
+func ownPostgres(t testing.TB) *world {
+	t.Helper()
+	w := unstartedWorld(t)
+	w.database = ""
+	w.start()
+	return w
+}
+
 // unstartedWorld is a world whose folder can be furnished before its start.
 func unstartedWorld(t testing.TB) *world {
 	t.Helper()
 	if _, err := postgres.Find(); err != nil {
 		need(t, err.Error())
 	}
+	database := storetest.URL(t)
 	// Not t.TempDir: PostgreSQL drops to another user when the test runs as root.
 	dir, err := os.MkdirTemp("", "deckhand-world-")
 	if err != nil {
@@ -113,7 +125,7 @@ func unstartedWorld(t testing.TB) *world {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, dir: dir}
+	w := &world{t: t, dir: dir, database: database}
 	t.Cleanup(func() {
 		w.stop()
 		if t.Failed() {
@@ -155,6 +167,9 @@ func (w *world) start(flags ...string) {
 
 func (w *world) environ() []string {
 	env := []string{asBot + "=1"}
+	if w.database != "" {
+		env = append(env, "DATABASE_URL="+w.database)
+	}
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
 		switch {
