@@ -16,11 +16,11 @@ func Cure(err error) string {
 	}](err); ok {
 		return told.Cure()
 	}
+	if lost, ok := errors.AsType[*pgconn.ConnectError](err); ok && lost.Config != nil {
+		return unreachable(lost.Config, err).cure
+	}
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return cureRefusal(refused)
-	}
-	if lost, ok := errors.AsType[*pgconn.ConnectError](err); ok && lost.Config != nil {
-		return "start PostgreSQL, or correct DATABASE_URL: nothing answers at " + at(lost.Config.Host, lost.Config.Port)
 	}
 	if _, ok := errors.AsType[net.Error](err); ok || errors.Is(err, context.DeadlineExceeded) {
 		return "see whether PostgreSQL runs, and whether the network to DATABASE_URL holds"
@@ -35,8 +35,10 @@ func cureRefusal(e *pgconn.PgError) string {
 		return "run `bot migrate up`: the database is not at this binary's schema"
 	case "42501":
 		return "as the owner of the tables, grant the bot's role what docs/security.md lists under The database"
-	case "28P01", "28000":
-		return "correct user and password in DATABASE_URL, or let the bot in by pg_hba.conf"
+	case "28P01":
+		return "correct user and password in DATABASE_URL, where / is written %2F, @ %40 and % %25"
+	case "28000":
+		return "correct the user in DATABASE_URL, add sslmode=require, or let the bot in by pg_hba.conf"
 	case "3D000":
 		return "create the database, or correct its name in DATABASE_URL"
 	case "53300":

@@ -82,14 +82,19 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 }
 
 func migrate(ctx context.Context, url string, run func(*goose.Provider) ([]*goose.MigrationResult, error)) ([]Migration, error) {
+	if err := CheckURL(url); err != nil {
+		return nil, err
+	}
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("DATABASE_URL is not a PostgreSQL URL; write postgres://user:password@host:5432/database")
+		return nil, errors.New("this is not a PostgreSQL URL; write " + urlForm)
 	}
 	db := stdlib.OpenDB(*cfg)
 	defer db.Close() //nolint:errcheck // nothing is written through Close
-	if err := db.PingContext(ctx); err != nil {
-		return nil, fmt.Errorf("reach the database at %s: %w", at(cfg.Host, cfg.Port), err)
+	reaching, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	if err := db.PingContext(reaching); err != nil {
+		return nil, unreachable(&cfg.Config, err)
 	}
 	p, err := provider(db, cfg)
 	if err != nil {

@@ -18,8 +18,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -70,21 +68,23 @@ type Store struct {
 // Open connects to the database at url (a postgres:// URL or a DSN) and checks
 // that it answers; see [Store.CheckSchema] for what is in it.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	if err := CheckURL(url); err != nil {
+		return nil, err
+	}
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		// pgx's error quotes the string, password included.
-		return nil, errors.New("DATABASE_URL is not a PostgreSQL URL; write postgres://user:password@host:5432/database")
+		return nil, errors.New("a setting of the connection pool in the URL (pool_…) is not right")
 	}
 	cfg.MinIdleConns = 2
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("reach the database at %s: %w", at(cfg.ConnConfig.Host, cfg.ConnConfig.Port), err)
+		return nil, unreachable(&cfg.ConnConfig.Config, err)
 	}
 	if o.TimeZone == nil {
 		o.TimeZone = time.UTC
@@ -97,8 +97,6 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		listening: upkeep.New("listening for notices of other replicas", Cure, o.Log),
 	}, nil
 }
-
-func at(host string, port uint16) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
 
 // Close returns when every connection is closed.
 func (s *Store) Close() { s.pool.Close() }

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	neturl "net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// reachTimeout bounds the first connection.
+const reachTimeout = 10 * time.Second
+
+// UnreachableError is why the database cannot be used, and what to do about it. It
+// wraps what pgx said, and holds no password.
+type UnreachableError struct {
+	problem, cure string
+	err           error
+}
+
+func (e *UnreachableError) Error() string { return e.problem + ": " + e.cure }
+
+func (e *UnreachableError) Unwrap() error { return e.err }
+
+// Cure says what to do about it.
+func (e *UnreachableError) Cure() string { return e.cure }
+
+const urlForm = "postgres://user:password@host:5432/database"
+
+// CheckURL says what is wrong with the database's URL as it is written; nil if
+// nothing is. It quotes neither user nor password.
+func CheckURL(url string) error {
+	if url == "" {
+		return errors.New("set it to the database, " + urlForm)
+	}
+	_, err := pgx.ParseConfig(url)
+	scheme, rest, isURL := strings.Cut(url, "://")
+	if !isURL || !strings.HasPrefix(scheme, "postgres") {
+		if err != nil { // which may quote a part of the password
+			return errors.New("this is not a PostgreSQL URL; write " + urlForm)
+		}
+		return nil
+	}
+	// As libpq, pgx ends user and password at the first @, and looks for none behind
+	// a slash: a password with one of them moves what follows into host or database.
+	credentials, place := "", rest
+	if i := strings.IndexAny(rest, "@/"); i >= 0 && rest[i] == '@' {
+		credentials, place = rest[:i], rest[i+1:]
+	}
+	place, query, _ := strings.Cut(place, "?")
+	if err == nil && !strings.Contains(place, "@") {
+		return nil
+	}
+	if found := unencoded(rest, len(rest)-len(query)); len(found) > 0 {
+		return fmt.Errorf("user or password have characters that mean something else in a URL; write %s", strings.Join(found, ", "))
+	}
+	if cause := errors.Unwrap(err); credentials != "" && cause != nil {
+		return fmt.Errorf("this is not a PostgreSQL URL (%w); write %s", cause, urlForm)
+	}
+	return errors.New("this is not a PostgreSQL URL; write " + urlForm)
+}
+
+// unencoded lists how the characters before the last @ are written that cannot stand
+// there as they are: the last before the query, if there is one.
+func unencoded(rest string, query int) []string {
+	end := strings.LastIndexByte(rest[:query], '@')
+	if end < 0 {
+		end = strings.LastIndexByte(rest, '@')
+	}
+	if end < 0 {
+		return nil
+	}
+	var out []string
+	for i := range end {
+		how := ""
+		switch rest[i] {
+		case '/':
+			how = "%2F for /"
+		case ' ':
+			how = "%20 for a space"
+		case '@':
+			how = "%40 for @"
+		case '%':
+			if _, err := neturl.PathUnescape(rest[i:min(i+3, end)]); err != nil {
+				how = "%25 for %"
+			}
+		}
+		if how != "" && !slices.Contains(out, how) {
+			out = append(out, how)
+		}
+	}
+	return out
+}
+
+// unreachable is why no connection could be made.
+func unreachable(cfg *pgconn.Config, err error) *UnreachableError {
+	server := "PostgreSQL at " + at(cfg.Host, cfg.Port)
+	say := func(problem, cure string) *UnreachableError {
+		return &UnreachableError{problem: problem, cure: cure, err: err}
+	}
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		cure := cureRefusal(refused)
+		switch refused.Code {
+		case "28P01":
+			return say(fmt.Sprintf("%s refuses the password of user %q", server, cfg.User), cure)
+		case "3D000":
+			return say(fmt.Sprintf("%s has no database %q", server, cfg.Database), cure)
+		case "53300":
+			return say(server+" has no connection left", cure)
+		}
+		return say(fmt.Sprintf("%s refuses user %q and database %q (%s)", server, cfg.User, cfg.Database, refused.Message), cure)
+	}
+	_, untrusted := errors.AsType[x509.UnknownAuthorityError](err)
+	misnamed, isMisnamed := errors.AsType[x509.HostnameError](err)
+	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](err)
+	_, isPlain := errors.AsType[tls.RecordHeaderError](err)
+	dns, unknown := errors.AsType[*net.DNSError](err)
+	switch {
+	case isMisnamed:
+		return say(fmt.Sprintf("the certificate of %s is for another host (%v)", server, misnamed), "name the host that it is for, or write sslmode=verify-ca")
+	case untrusted:
+		return say("the certificate of "+server+" is signed by nobody known here", "name the authority's file with sslrootcert=/path/ca.pem")
+	case isInvalid:
+		return say(fmt.Sprintf("the certificate of %s is not valid (%v)", server, invalid), "renew it, and see whether the clocks are right")
+	case isPlain, strings.Contains(err.Error(), "server refused TLS connection"): // pgx has no error of its own for it
+		return say(server+" speaks no TLS", "turn it on there (ssl = on), or write sslmode=disable if the way to it is safe")
+	case unknown:
+		return say(fmt.Sprintf("the host %q cannot be found (%s)", dns.Name, dns.Err), "correct the host; between containers it is the service's name, such as postgres")
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
+		return say("nothing listens at "+at(cfg.Host, cfg.Port), "start PostgreSQL, or correct host and port")
+	case errors.Is(err, fs.ErrPermission):
+		return say("this user may not open the socket in "+cfg.Host, "let it, or write a host and a port")
+	case pgconn.Timeout(err):
+		return say(fmt.Sprintf("%s does not answer in %s", server, reachTimeout), "see whether host and port are right, and whether a firewall lets us through")
+	}
+	return say(fmt.Sprintf("the connection to %s fails (%v)", server, cause(err)), "see whether host and port are those of PostgreSQL; its own log says more")
+}
+
+// cause leaves out what pgx puts before an error: that is told above.
+func cause(err error) error {
+	if c, ok := errors.AsType[*pgconn.ConnectError](err); ok && c.Unwrap() != nil {
+		return c.Unwrap()
+	}
+	return err
+}
+
+// at is how a server is named: the folder of its socket, or host and port.
+func at(host string, port uint16) string {
+	if strings.HasPrefix(host, "/") {
+		return host
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
