@@ -44,6 +44,14 @@ var rules = []struct {
 		reason: "it speaks to Anthropic and knows nothing of the ledger",
 	},
 	{
+		room: "internal/settings", not: []string{"internal/doctor", "internal/playground", "migrations", "cmd"},
+		reason: "what is set is checked by itself, before anything is connected to",
+	},
+	{
+		room: "internal/spelling", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/spelling"},
+		reason: "it compares words",
+	},
+	{
 		room: "internal/store", not: []string{"internal"}, except: []string{"internal/upkeep"},
 		reason: "the database is below everybody who uses it; what inserts jobs in its transactions is handed to it",
 	},

@@ -19,6 +19,7 @@ import (
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/playground/sample"
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/settings"
 )
 
 // demoOptions are the flags of `bot demo`.
@@ -120,7 +121,7 @@ func startDemo(ctx context.Context, o demoOptions) (_ *demo, err error) {
 		d.playground, err = playground.Start(ctx, parts)
 		return d, err
 	}
-	if _, err := checkCLI(ctx, splitCommand(o.claude)); err != nil {
+	if _, err := checkCLI(ctx, settings.SplitCommand(o.claude)); err != nil {
 		return nil, err
 	}
 	if d.url = os.Getenv("DATABASE_URL"); d.url == "" {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"deckhand/internal/settings"
 	"deckhand/internal/slackui"
 	"deckhand/internal/store"
 )
@@ -19,7 +20,7 @@ func doctorCommand(ctx context.Context, args []string, out io.Writer) error {
 	if err := parseFlags(f, args, out, 0); err != nil {
 		return err
 	}
-	e, err := readEnvironment()
+	e, err := settings.ReadEnvironment()
 	if *health {
 		return askHealth(ctx, e.Listen)
 	}
@@ -36,16 +37,16 @@ func doctorCommand(ctx context.Context, args []string, out io.Writer) error {
 	if !check("environment", err) {
 		return fmt.Errorf("the environment has to be right first")
 	}
-	c, err := readConfig(e.ConfigFile)
+	c, err := settings.ReadFile(e.ConfigFile)
 	check("configuration "+e.ConfigFile, err)
-	v, err := checkCLI(ctx, e.command())
+	v, err := checkCLI(ctx, e.Command())
 	check("Claude Code "+v, err)
 	s, err := store.Open(ctx, e.DatabaseURL, store.Options{})
 	if check("database", err) {
 		check("database schema", s.CheckSchema(ctx))
 		s.Close()
 	}
-	_, err = slackui.Connect(ctx, slackui.Config{BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: s, Access: c.access()})
+	_, err = slackui.Connect(ctx, slackui.Config{BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: s, Access: c.Access})
 	check("Slack tokens", err)
 	if bad > 0 {
 		return fmt.Errorf("%d of the checks failed", bad)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -15,6 +16,7 @@ import (
 	"unicode"
 
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/settings"
 	"deckhand/internal/store"
 )
 
@@ -36,10 +38,7 @@ func policyCommand(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		what, args = args[0], args[1:]
 	}
-	file := os.Getenv("DECKHAND_CONFIG")
-	if file == "" {
-		file = "deckhand.yaml"
-	}
+	file := cmp.Or(os.Getenv("DECKHAND_CONFIG"), settings.DefaultFile)
 	f.StringVar(&file, "config", file, "")
 	var c policy.Call
 	f.StringVar(&c.Tool, "tool", "", "")
@@ -55,7 +54,7 @@ func policyCommand(ctx context.Context, args []string, out io.Writer) error {
 	if what != "check" && what != "test" {
 		return fmt.Errorf("write bot policy check or bot policy test: %w", errUsage)
 	}
-	cfg, err := readConfig(file)
+	cfg, err := settings.ReadFile(file)
 	if err != nil {
 		return err
 	}
@@ -74,9 +73,9 @@ func policyCommand(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // explainPolicy says what the file means, rule by rule.
-func explainPolicy(out io.Writer, c config) {
-	p := c.policy()
-	fmt.Fprintf(out, "%s: %d rule(s). The first that fits a call decides; of a shell command every part is decided, and the strictest verdict holds.\n\n", c.file, len(p.Rules))
+func explainPolicy(out io.Writer, c settings.File) {
+	p := c.Policy
+	fmt.Fprintf(out, "%s: %d rule(s). The first that fits a call decides; of a shell command every part is decided, and the strictest verdict holds.\n\n", c.Name, len(p.Rules))
 	for i, r := range p.Rules {
 		fmt.Fprintf(out, "%3d  %s\n", i+1, r)
 		for _, line := range explainRule(c, r) {
@@ -87,13 +86,12 @@ func explainPolicy(out io.Writer, c config) {
 	fmt.Fprintln(out, "\nWhat no rule decides: reading inside the workspace (but for files that look like secrets) and the agent's own")
 	fmt.Fprintln(out, "bookkeeping are allowed. Everything else is asked.")
 	fmt.Fprintf(out, "\nA question that no rule says otherwise of:\n     %s\n", strings.Join(explainTerms(p.Default, p.Default), "\n     "))
-	after, to := c.reminders()
-	for i := range after {
-		fmt.Fprintf(out, "     after %s without a decision, a reminder to %s\n", after[i], strings.Join(to[i], ", "))
+	for _, r := range c.Reminders {
+		fmt.Fprintf(out, "     after %s without a decision, a reminder to %s\n", r.After, strings.Join(r.To, ", "))
 	}
 }
 
-func explainRule(c config, r policy.Rule) []string {
+func explainRule(c settings.File, r policy.Rule) []string {
 	var lines []string
 	if len(r.Projects) > 0 {
 		lines = append(lines, "in the projects "+strings.Join(r.Projects, ", "))
@@ -105,7 +103,7 @@ func explainRule(c config, r policy.Rule) []string {
 		lines = append(lines, "because "+r.Because)
 	}
 	if r.Verdict == policy.Ask {
-		lines = append(lines, explainTerms(r.Terms(c.policy().Default), c.policy().Default)...)
+		lines = append(lines, explainTerms(r.Terms(c.Policy.Default), c.Policy.Default)...)
 	}
 	return lines
 }
@@ -150,10 +148,10 @@ func explainTerms(t, common policy.Terms) []string {
 }
 
 // explainCall says what becomes of one call.
-func explainCall(out io.Writer, cfg config, c policy.Call, input string) error {
+func explainCall(out io.Writer, cfg settings.File, c policy.Call, input string) error {
 	if c.Project != "" {
 		if _, ok := cfg.Projects[c.Project]; !ok {
-			return fmt.Errorf("--project: there is no project %q in %s: %w", c.Project, cfg.file, errUsage)
+			return fmt.Errorf("--project: there is no project %q in %s: %w", c.Project, cfg.Name, errUsage)
 		}
 	}
 	if c.Workspace == "" {
@@ -175,7 +173,7 @@ func explainCall(out io.Writer, cfg config, c policy.Call, input string) error {
 		}
 		c.Input = b
 	}
-	d := cfg.policy().Decide(c)
+	d := cfg.Policy.Decide(c)
 	fmt.Fprintf(out, "%s: %s\n", d.Verdict, d.Rule)
 	if d.Source != "" {
 		fmt.Fprintf(out, "  (%s)\n", d.Source)
@@ -203,13 +201,13 @@ func explainCall(out io.Writer, cfg config, c policy.Call, input string) error {
 const policyExamples = 5
 
 // policyTest replays recorded calls and shows what would change.
-func policyTest(ctx context.Context, out io.Writer, cfg config, since time.Time, all bool) error {
+func policyTest(ctx context.Context, out io.Writer, cfg settings.File, since time.Time, all bool) error {
 	s, err := openStore(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	p := cfg.policy()
+	p := cfg.Policy
 	type change struct {
 		count    int
 		examples []string

@@ -18,6 +18,7 @@ import (
 
 	"deckhand/internal/anthropicadmin"
 	"deckhand/internal/report"
+	"deckhand/internal/settings"
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/store"
 )
@@ -141,17 +142,17 @@ func (o *reportFlags) check(f *flag.FlagSet, what string, words []string) error 
 }
 
 // readConfig reads deckhand.yaml; without one it is empty, unless one was asked for.
-func (o *reportFlags) readConfig() (config, error) {
+func (o *reportFlags) readConfig() (settings.File, error) {
 	file := o.config
 	if file == "" {
 		if file = os.Getenv("DECKHAND_CONFIG"); file == "" {
-			file = "deckhand.yaml"
+			file = settings.DefaultFile
 		}
 		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-			return config{}, nil
+			return settings.File{}, nil
 		}
 	}
-	return readConfig(file)
+	return settings.ReadFile(file)
 }
 
 // openLedger opens the database and chooses the team: the one that there is, unless
@@ -220,7 +221,7 @@ func reportCosts(ctx context.Context, out io.Writer, o reportFlags, words string
 	if err != nil {
 		return err
 	}
-	s, team, err := o.openLedger(ctx, c.zone())
+	s, team, err := o.openLedger(ctx, c.Zone())
 	if err != nil {
 		return err
 	}
@@ -268,11 +269,11 @@ func reportCosts(ctx context.Context, out io.Writer, o reportFlags, words string
 // location is the zone that the days of the question begin in. Without --zone and a
 // configuration that is UTC, in which the ledger's days stand for themselves,
 // whatever zone they were booked in.
-func (o *reportFlags) location(c config) (*time.Location, error) {
+func (o *reportFlags) location(c settings.File) (*time.Location, error) {
 	if o.zone == "" {
-		return c.zone(), nil
+		return c.Zone(), nil
 	}
-	zone, err := loadZone(o.zone)
+	zone, err := settings.LoadZone(o.zone)
 	if err != nil {
 		return nil, fmt.Errorf("--zone: %q is no time zone; write one such as Europe/Berlin, or UTC: %w", o.zone, errUsage)
 	}
@@ -311,7 +312,7 @@ func reportContext(ctx context.Context, s *store.Store, team string) (report.Con
 }
 
 // footnotes name the models that contract prices leave out.
-func footnotes(ctx context.Context, w io.Writer, s *store.Store, team string, a report.Answer, c config) error {
+func footnotes(ctx context.Context, w io.Writer, s *store.Store, team string, a report.Answer, c settings.File) error {
 	if !a.HasContract() && len(c.Prices) == 0 {
 		return nil
 	}
@@ -328,7 +329,7 @@ func footnotes(ctx context.Context, w io.Writer, s *store.Store, team string, a 
 			continue
 		}
 		note := "No contract price for " + l.Key + "."
-		if _, priced := c.Prices.prices().Of(l.Key); priced {
+		if _, priced := c.Prices.Of(l.Key); priced {
 			note = "No contract price for " + l.Key + " yet when this was booked."
 		}
 		if _, err := fmt.Fprintln(w, note); err != nil {

@@ -216,7 +216,7 @@ func TestReportsThatMakeNoSenseAreRefused(t *testing.T) {
 		book(t, two, entry{team: team, at: time.Now(), model: "m", micro: 1})
 	}
 	url := "DATABASE_URL=" + two
-	unpriced := write(t, good+priced)
+	unpriced := deckhandYAML(t, minimal+`prices: {"claude-*": {input: 3, output: 15, cache_read: 0.3, cache_write_5m: 3.75, cache_write_1h: 6, web_search: 0.01}}`)
 	for _, tt := range []struct {
 		name string
 		env  string

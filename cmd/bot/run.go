@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/jobs"
 	"deckhand/internal/redact"
+	"deckhand/internal/settings"
 	"deckhand/internal/slackui"
 	"deckhand/internal/store"
 )
@@ -38,11 +40,11 @@ func runCommand(ctx context.Context, args []string, out io.Writer) error {
 	if err := claude.HideProcess(); err != nil {
 		return fmt.Errorf("hide the bot's environment from what it runs: %w", err)
 	}
-	e, err := readEnvironment()
+	e, err := settings.ReadEnvironment()
 	if err != nil {
 		return err
 	}
-	c, err := readConfig(e.ConfigFile)
+	c, err := settings.ReadFile(e.ConfigFile)
 	if err != nil {
 		return err
 	}
@@ -67,15 +69,15 @@ type bot struct {
 
 // newBot connects to everything the bot needs. Its errors are one sentence each,
 // naming what to change.
-func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
-	secrets := redact.New(secretsOf(e, c)...)
+func newBot(ctx context.Context, e settings.Environment, c settings.File) (_ *bot, err error) {
+	secrets := redact.New(e.Secrets(c.Projects)...)
 	b := &bot{log: newLogger(e.LogLevel, e.LogFormat, secrets.Redact)}
 	defer func() {
 		if err != nil {
 			b.close()
 		}
 	}()
-	cliVersion, err := checkCLI(ctx, e.command())
+	cliVersion, err := checkCLI(ctx, e.Command())
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +90,13 @@ func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
 	if _, err := store.MigrateUp(ctx, e.DatabaseURL); err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
-	after, tell := c.reminders()
+	var after []time.Duration
+	var tell [][]string
+	for _, r := range c.Reminders {
+		after, tell = append(after, r.After), append(tell, r.To)
+	}
 	b.store, err = store.Open(ctx, e.DatabaseURL, store.Options{
-		Jobs: jobs.Inserter{}, Reminders: after, TimeZone: c.zone(), Log: b.log.Named("store"),
+		Jobs: jobs.Inserter{}, Reminders: after, TimeZone: c.Zone(), Log: b.log.Named("store"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
@@ -100,17 +106,17 @@ func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
 	}
 	b.app, err = slackui.Connect(ctx, slackui.Config{
 		BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: b.store,
-		Access: c.access(), Budgets: c.budgets(), Reminders: tell,
-		Digests: c.digests(), AskersTimeZone: c.Reports.TimeZone == askersZone,
+		Access: c.Access, Budgets: c.Budgets, Reminders: tell,
+		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,
 		Redact: secrets.Redact, Log: b.log.Named("slack"),
 	})
 	if err != nil {
 		return nil, err
 	}
 	b.supervisor = agent.New(agent.Config{
-		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.projects(), Policy: c.policy(), Budgets: c.budgets(), Prices: c.Prices.prices(),
-		Replica: b.replica.ID, DataDir: e.DataDir, Command: e.command(), CLIVersion: cliVersion,
-		Credentials: e.credentials(), Log: b.log.Named("agent"),
+		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.Projects, Policy: c.Policy, Budgets: c.Budgets, Prices: c.Prices,
+		Replica: b.replica.ID, DataDir: e.DataDir, Command: e.Command(), CLIVersion: cliVersion,
+		Credentials: e.Credentials(), Log: b.log.Named("agent"),
 		Limits: agent.Limits{IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive},
 	})
 	b.jobs, err = jobs.New(e.DatabaseURL, b.log.Named("jobs"), slices.Concat(b.supervisor.JobHandlers(), b.app.JobHandlers())...)
@@ -128,7 +134,7 @@ func newBot(ctx context.Context, e environment, c config) (_ *bot, err error) {
 }
 
 // auditStart writes down under which rules the bot works from now on.
-func (b *bot) auditStart(ctx context.Context, c config, cliVersion string) error {
+func (b *bot) auditStart(ctx context.Context, c settings.File, cliVersion string) error {
 	team := b.app.TeamID()
 	err := b.store.Audit(ctx, store.AuditEntry{Kind: store.AuditStarted, TeamID: team, Details: map[string]any{
 		"version": versionString(), "replica": b.replica.ID, "cli_version": cliVersion,
@@ -136,40 +142,24 @@ func (b *bot) auditStart(ctx context.Context, c config, cliVersion string) error
 	if err != nil {
 		return err
 	}
-	rules := []string{}
-	for _, r := range c.policy().Rules {
-		rules = append(rules, r.String())
-	}
-	return b.store.AuditConfigLoaded(ctx, team, hex.EncodeToString(c.sha256[:]), map[string]any{
-		"file": c.file, "access": c.access(), "rules": rules, "policy": c.Policy,
-	})
+	return b.store.AuditConfigLoaded(ctx, team, hex.EncodeToString(c.SHA256[:]), c.Audited())
 }
 
 // warn names what will not work, though the bot can start.
-func (b *bot) warn(e environment, c config) {
-	if len(e.credentials()) == 0 {
+func (b *bot) warn(e settings.Environment, c settings.File) {
+	if !e.HasModelKey() {
 		b.log.Warn("neither ANTHROPIC_API_KEY nor CLAUDE_CODE_OAUTH_TOKEN is set: Claude Code works only if a project's env brings its credentials")
 	}
-	if !c.anybody() {
+	if !c.AnybodyMay() {
 		b.log.Warn("roles are empty in deckhand.yaml: nobody may use the bot")
 	}
-	for _, name := range sorted(c.Projects) {
+	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
 		if dir := c.Projects[name].Dir; dir != "" {
 			if _, err := os.Stat(dir); err != nil {
 				b.log.Warn("the folder of a project is not there", zap.String("project", name), zap.Error(err))
 			}
 		}
 	}
-}
-
-func secretsOf(e environment, c config) []string {
-	secrets := e.secrets()
-	for _, p := range c.Projects {
-		for _, name := range p.Env {
-			secrets = append(secrets, os.Getenv(name))
-		}
-	}
-	return secrets
 }
 
 // run works until ctx ends, then stops in order: no new envelopes, then the

@@ -66,6 +66,18 @@ func TestAProjectFolderThatIsGone(t *testing.T) {
 	w.done(eng, thread, again)
 }
 
+// minimal is the least that a deckhand.yaml says.
+const minimal = "projects: {web: {dir: /srv/web}}\nchannels: {C0123: web}\nroles: {users: [U0123]}\n"
+
+func deckhandYAML(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "deckhand.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // TestStartErrors: each is one clear sentence that names what to change, with
 // exit code 1 and no secret in it.
 func TestStartErrors(t *testing.T) {
@@ -77,7 +89,7 @@ func TestStartErrors(t *testing.T) {
 	good := map[string]string{
 		asBot: "1", "PATH": os.Getenv("PATH"), "HOME": t.TempDir(),
 		"SLACK_BOT_TOKEN": "xoxb-secret-token", "SLACK_APP_TOKEN": "xapp-secret-token", "DATABASE_URL": "postgres://u:secret-word@127.0.0.1:1/d?connect_timeout=2",
-		"DECKHAND_CONFIG": write(t, good), "DECKHAND_DATA_DIR": t.TempDir(), "CLAUDE_COMMAND": claudePath(t), "SLACK_API_URL": "http://127.0.0.1:1/api/",
+		"DECKHAND_CONFIG": deckhandYAML(t, minimal), "DECKHAND_DATA_DIR": t.TempDir(), "CLAUDE_COMMAND": claudePath(t), "SLACK_API_URL": "http://127.0.0.1:1/api/",
 	}
 	old := filepath.Join(t.TempDir(), "claude")
 	if err := os.WriteFile(old, []byte("#!/bin/sh\necho '2.0.0 (Claude Code)'\n"), 0o755); err != nil {
@@ -95,8 +107,8 @@ func TestStartErrors(t *testing.T) {
 		{"no configuration", map[string]string{"DECKHAND_CONFIG": "/nowhere/deckhand.yaml"}, "there is no file /nowhere/deckhand.yaml"},
 		{"no CLI", map[string]string{"CLAUDE_COMMAND": "/nowhere/claude"}, "CLAUDE_COMMAND: /nowhere/claude does not run"},
 		{"an old CLI", map[string]string{"CLAUDE_COMMAND": old}, "Claude Code 2.0.0 is too old"},
-		{"no database", nil, "DATABASE_URL: reach the database at 127.0.0.1:1"},
-		{"no URL", map[string]string{"DATABASE_URL": "postgres://u:secret-word@[x"}, "DATABASE_URL is not a PostgreSQL URL"},
+		{"no database", nil, "DATABASE_URL: nothing listens at 127.0.0.1:1: start PostgreSQL"},
+		{"no URL", map[string]string{"DATABASE_URL": "postgres://u:secret-word@[x"}, "DATABASE_URL: this is not a PostgreSQL URL"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,7 +1,6 @@
-package main
+package settings
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -18,14 +17,14 @@ import (
 type validation struct {
 	file  string
 	tree  *ast.File
-	wrong []string
+	wrong Problems
 }
 
 func (v *validation) err() error {
 	if len(v.wrong) == 0 {
 		return nil
 	}
-	return errors.New(strings.Join(v.wrong, "\n"))
+	return v.wrong
 }
 
 // add notes a problem at a path such as "$.projects.web.dir".
@@ -79,7 +78,7 @@ func kept(name string) bool {
 	return strings.HasPrefix(name, "SLACK_") || strings.HasPrefix(name, "PG") || name == "DATABASE_URL" || name == "ANTHROPIC_ADMIN_KEY"
 }
 
-func (v *validation) check(c config) {
+func (v *validation) check(c document) {
 	if len(c.Projects) == 0 {
 		v.add("$.projects", "there is no project; write one, with its dir or repo")
 	}
@@ -111,7 +110,7 @@ func (v *validation) check(c config) {
 	v.prices("$.prices", c.Prices)
 }
 
-func (v *validation) roles(at string, r rolesConfig) {
+func (v *validation) roles(at string, r rolesYAML) {
 	v.members(at+".admins", r.Admins)
 	v.members(at+".approvers", r.Approvers)
 	v.members(at+".users", r.Users)
@@ -125,7 +124,7 @@ func (v *validation) members(at string, list []string) {
 	}
 }
 
-func (v *validation) policy(c config) {
+func (v *validation) policy(c document) {
 	const at = "$.policy"
 	v.onTimeout(at+".on_timeout", c.Policy.OnTimeout)
 	if c.Policy.Quorum < 0 {
@@ -156,7 +155,7 @@ func (v *validation) onTimeout(at, action string) {
 	}
 }
 
-func (v *validation) project(at, name string, p projectConfig) {
+func (v *validation) project(at, name string, p projectYAML) {
 	if !projectName.MatchString(name) {
 		v.add(at, "%q is not a project name; write small letters, digits, - and _", name)
 	}
@@ -187,7 +186,7 @@ func (v *validation) project(at, name string, p projectConfig) {
 	}
 }
 
-func (v *validation) rule(at string, c config, r ruleConfig) {
+func (v *validation) rule(at string, c document, r ruleYAML) {
 	set := 0
 	for key, patterns := range map[string]names{"allow": r.Allow, "ask": r.Ask, "deny": r.Deny} {
 		if patterns == nil {

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"fmt"
@@ -13,15 +13,15 @@ import (
 	"deckhand/internal/slackui"
 )
 
-// reportsConfig is how reports on costs are made, and which come by themselves.
-type reportsConfig struct {
+// reportsYAML is how reports on costs are made, and which come by themselves.
+type reportsYAML struct {
 	// TimeZone is asker, or empty for the team's.
-	TimeZone string         `yaml:"time_zone"`
-	Digests  []digestConfig `yaml:"digests"`
+	TimeZone string       `yaml:"time_zone"`
+	Digests  []digestYAML `yaml:"digests"`
 }
 
-// digestConfig is a report that comes every day, week or month.
-type digestConfig struct {
+// digestYAML is a report that comes every day, week or month.
+type digestYAML struct {
 	Every string `yaml:"every"`
 	At    string `yaml:"at"`
 	// To is a channel or a person.
@@ -35,16 +35,17 @@ type digestConfig struct {
 const askersZone = "asker"
 
 // zone is the team's time zone.
-func (c config) zone() *time.Location {
-	if zone, err := loadZone(c.TimeZone); err == nil {
-		return zone
+func (d document) zone() *time.Location {
+	zone, err := LoadZone(d.TimeZone)
+	if err != nil {
+		panic(fmt.Sprintf("the time zone %q", d.TimeZone)) // the validation has refused those
 	}
-	return time.UTC // readConfig has refused the other
+	return zone
 }
 
-// loadZone knows the IANA's names. "Local" is one of Go's own, and differs from
+// LoadZone is time.LoadLocation, of names that mean the same everywhere. It knows the IANA's names. "Local" is one of Go's own, and differs from
 // machine to machine.
-func loadZone(name string) (*time.Location, error) {
+func LoadZone(name string) (*time.Location, error) {
 	if name == "Local" {
 		return nil, fmt.Errorf("unknown time zone %s", name)
 	}
@@ -52,18 +53,18 @@ func loadZone(name string) (*time.Location, error) {
 }
 
 // digests puts the digests into slackui's terms.
-func (c config) digests() []slackui.Digest {
+func (d document) digests() []slackui.Digest {
 	var out []slackui.Digest
-	for _, d := range c.Reports.Digests {
-		hour, minute, _ := d.clock()
+	for _, y := range d.Reports.Digests {
+		hour, minute, _ := y.clock()
 		out = append(out, slackui.Digest{
-			Every: slackui.DigestPeriod(d.Every), Hour: hour, Minute: minute, To: d.To, Question: d.question(),
+			Every: slackui.DigestPeriod(y.Every), Hour: hour, Minute: minute, To: y.To, Question: y.question(),
 		})
 	}
 	return out
 }
 
-func (d digestConfig) question() string {
+func (d digestYAML) question() string {
 	var parts []string
 	if d.By != "" {
 		parts = append(parts, "by "+d.By)
@@ -80,7 +81,7 @@ func (d digestConfig) question() string {
 var clockTime = regexp.MustCompile(`^([01]?[0-9]|2[0-3]):([0-5][0-9])$`)
 
 // clock is the time of day that a digest is due; nine in the morning if none is said.
-func (d digestConfig) clock() (hour, minute int, ok bool) {
+func (d digestYAML) clock() (hour, minute int, ok bool) {
 	at := d.At
 	if at == "" {
 		at = "09:00"
@@ -96,14 +97,14 @@ func (d digestConfig) clock() (hour, minute int, ok bool) {
 
 var personID = regexp.MustCompile(`^[UW][A-Z0-9]{2,}$`)
 
-func (v *validation) reports(c config) {
-	if _, err := loadZone(c.TimeZone); err != nil {
+func (v *validation) reports(c document) {
+	if _, err := LoadZone(c.TimeZone); err != nil {
 		v.add("$.time_zone", "%q is not a time zone; write a name of the IANA's, such as Europe/Berlin, or UTC", c.TimeZone)
 	}
 	if z := c.Reports.TimeZone; z != "" && z != askersZone {
 		v.add("$.reports.time_zone", "%q is not a choice here; write asker, or nothing for the team's time_zone", z)
 	}
-	seen := map[digestConfig]bool{}
+	seen := map[digestYAML]bool{}
 	for i, d := range c.Reports.Digests {
 		at := fmt.Sprintf("$.reports.digests[%d]", i)
 		if seen[d] {
@@ -114,7 +115,7 @@ func (v *validation) reports(c config) {
 	}
 }
 
-func (v *validation) digest(at string, c config, d digestConfig) {
+func (v *validation) digest(at string, c document, d digestYAML) {
 	if !slices.Contains([]string{"day", "week", "month"}, d.Every) {
 		v.add(at+".every", "%q is not how often a digest comes; write day, week or month", d.Every)
 	}

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"fmt"
@@ -31,11 +31,11 @@ const (
 
 func TestPricesAreReadExactly(t *testing.T) {
 	t.Parallel()
-	c, err := readConfig(write(t, strings.Replace(good, "  web:\n", pricedProject, 1)+priced))
+	c, err := ReadFile(write(t, strings.Replace(good, "  web:\n", pricedProject, 1)+priced))
 	if err != nil {
 		t.Fatal(err)
 	}
-	prices := c.Prices.prices()
+	prices := c.Prices
 	for model, want := range map[string]agent.Price{
 		"claude-sonnet-4-5":               {Input: 3e9, Output: 15e9, CacheRead: 3e8, CacheWrite5m: 375e7, CacheWrite1h: 6e9, WebSearch: 1e7},
 		"eu.anthropic.claude-opus-5-v1:0": {Input: 55e8, Output: 275e8, CacheRead: 1, CacheWrite5m: 6e9, CacheWrite1h: 11e9},
@@ -47,7 +47,7 @@ func TestPricesAreReadExactly(t *testing.T) {
 	if p, ok := prices.Of("claude-haiku-4-5"); ok {
 		t.Errorf("a price out of nowhere: %+v", p)
 	}
-	if got, ok := c.projects()["web"].Prices.Of("anything"); !ok || got.Output != 2e9 {
+	if got, ok := c.Projects["web"].Prices.Of("anything"); !ok || got.Output != 2e9 {
 		t.Errorf("the project's own price: %+v", got)
 	}
 }
@@ -81,7 +81,7 @@ func TestPricesThatMakeNoSenseAreRefusedWithTheirPlace(t *testing.T) {
 			if !strings.Contains(whole, tt.old) {
 				t.Fatalf("%q is not in the good configuration", tt.old)
 			}
-			_, err := readConfig(write(t, strings.Replace(whole, tt.old, tt.new, 1)))
+			_, err := ReadFile(write(t, strings.Replace(whole, tt.old, tt.new, 1)))
 			if err == nil {
 				t.Fatal("it was accepted")
 			}
@@ -96,11 +96,11 @@ func TestPricesThatMakeNoSenseAreRefusedWithTheirPlace(t *testing.T) {
 
 func TestTheAdminKeyIsNotForTheAgent(t *testing.T) {
 	t.Parallel()
-	_, err := readConfig(write(t, strings.Replace(good, "[GOPROXY]", "[ANTHROPIC_ADMIN_KEY]", 1)))
+	_, err := ReadFile(write(t, strings.Replace(good, "[GOPROXY]", "[ANTHROPIC_ADMIN_KEY]", 1)))
 	if err == nil || !strings.Contains(fmt.Sprint(err), "cannot be passed on") {
 		t.Errorf("error %v", err)
 	}
-	if !slices.Contains(secretsOf(environment{AnthropicAdminKey: "sk-ant-admin01-x"}, config{}), "sk-ant-admin01-x") {
+	if !slices.Contains(Environment{AnthropicAdminKey: "sk-ant-admin01-x"}.Secrets(nil), "sk-ant-admin01-x") {
 		t.Error("the log would show it")
 	}
 }
@@ -124,12 +124,12 @@ func TestTheExamplesPricesAreValid(t *testing.T) {
 		}
 		block += text
 	}
-	c, err := readConfig(write(t, good+block))
+	c, err := ReadFile(write(t, good+block))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, model := range []string{"claude-sonnet-4-5", "eu.anthropic.claude-opus-5-v1:0"} {
-		if _, ok := c.Prices.prices().Of(model); !ok {
+		if _, ok := c.Prices.Of(model); !ok {
 			t.Errorf("the example has no price for %s:\n%s", model, block)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"deckhand/internal/store"
 )
 
-// budgetConfig limits what is spent: exactly one scope.
-type budgetConfig struct {
+// budgetYAML limits what is spent: exactly one scope.
+type budgetYAML struct {
 	Scope string `yaml:"scope"`
 	// Only names channels, projects or people; left out: each has its own budget.
 	Only names  `yaml:"only"`
@@ -25,7 +25,7 @@ type budgetConfig struct {
 	Tell         names  `yaml:"tell"`
 }
 
-func (v *validation) budgets(c config) {
+func (v *validation) budgets(c document) {
 	for i, b := range c.Budgets {
 		at := fmt.Sprintf("$.budgets[%d]", i)
 		scopes := []string{"workspace", "channel", "project", "person", "thread"}
@@ -59,7 +59,7 @@ func (v *validation) budgets(c config) {
 }
 
 // budgetKeys checks whom a budget names.
-func (v *validation) budgetKeys(at string, c config, b budgetConfig) {
+func (v *validation) budgetKeys(at string, c document, b budgetYAML) {
 	if len(b.Only) > 0 && (b.Scope == "workspace" || b.Scope == "thread") {
 		v.add(at, "there is nothing to choose from; leave it out")
 		return
@@ -83,12 +83,12 @@ func (v *validation) budgetKeys(at string, c config, b budgetConfig) {
 }
 
 // budgets puts the budgets into the agent's terms.
-func (c config) budgets() []agent.Budget {
+func (d document) budgets() []agent.Budget {
 	var out []agent.Budget
-	for _, b := range c.Budgets {
+	for _, b := range d.Budgets {
 		limit, err := render.ParseUSD(b.Limit)
 		if err != nil {
-			panic(fmt.Sprintf("%s: a budget's limit %q", c.file, b.Limit)) // readConfig has refused those
+			panic(fmt.Sprintf("a budget's limit %q", b.Limit)) // the validation has refused those
 		}
 		out = append(out, agent.Budget{
 			Scope: store.BudgetScope(b.Scope), Only: b.Only, Period: store.BudgetPeriod(b.Per), LimitMicroUSD: limit,

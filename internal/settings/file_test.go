@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"os"
@@ -43,32 +43,32 @@ policy:
 
 func TestConfigIsReadIntoTheTermsOfItsUsers(t *testing.T) {
 	t.Parallel()
-	c, err := readConfig(write(t, good))
+	c, err := ReadFile(write(t, good))
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantProjects := map[string]agent.Project{"web": {Name: "web", Dir: "/srv/web", Workspace: agent.WorkspaceWorktree, Env: []string{"GOPROXY"}}}
-	if diff := cmp.Diff(wantProjects, c.projects()); diff != "" {
+	if diff := cmp.Diff(wantProjects, c.Projects); diff != "" {
 		t.Errorf("projects (-want +got):\n%s", diff)
 	}
 	var rules []string
-	for _, r := range c.policy().Rules {
+	for _, r := range c.Policy.Rules {
 		rules = append(rules, r.String()+" ("+filepath.Base(r.Source)+")")
 	}
 	if diff := cmp.Diff([]string{"allow Read, Glob (deckhand.yaml:13:7)", "deny mcp__prod__* (deckhand.yaml:14:7)"}, rules); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(policy.Terms{Timeout: 90 * time.Minute}, c.policy().Default); diff != "" {
+	if diff := cmp.Diff(policy.Terms{Timeout: 90 * time.Minute}, c.Policy.Default); diff != "" {
 		t.Errorf("terms (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(access.Roles{Admins: []string{"U1AB"}, Users: []string{"S1AB"}}, c.access().Roles); diff != "" {
+	if diff := cmp.Diff(access.Roles{Admins: []string{"U1AB"}, Users: []string{"S1AB"}}, c.Access.Roles); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)
 	}
 }
 
 func TestTheExampleIsValid(t *testing.T) {
 	t.Parallel()
-	if _, err := readConfig(filepath.Join("..", "..", "deploy", "deckhand.example.yaml")); err != nil {
+	if _, err := ReadFile(filepath.Join("..", "..", "deploy", "deckhand.example.yaml")); err != nil {
 		t.Error(err)
 	}
 }
@@ -80,7 +80,7 @@ func TestConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		name, old, new string
 		want           []string
 	}{
-		{"an unknown key", "workspace: worktree", "worksapce: worktree", []string{":4:5", "worksapce"}},
+		{"an unknown key", "workspace: worktree", "worksapce: worktree", []string{":4:5", `no key "worksapce" here; did you mean "workspace"?`}},
 		{"a wrong type", "C0123: web", "C0123: [web]", []string{":7:"}},
 		{"broken YAML", "  web:\n", "  web: [\n", []string{":"}},
 		{"an unknown workspace", "workspace: worktree", "workspace: tree", []string{":4:16", "projects.web.workspace", "shared, worktree or scratch"}},
@@ -123,7 +123,7 @@ func TestConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 				t.Fatalf("%q is not in the good configuration", tt.old)
 			}
 			file := write(t, strings.Replace(good, tt.old, tt.new, 1))
-			_, err := readConfig(file)
+			_, err := ReadFile(file)
 			if err == nil {
 				t.Fatal("it was accepted")
 			}
@@ -144,6 +144,42 @@ func FuzzConfig(f *testing.F) {
 	f.Add("projects: {a: &x {dir: *x}}")
 	f.Add("policy: {rules: [{allow: {}}]}")
 	f.Fuzz(func(t *testing.T, text string) {
-		_, _ = readConfig(write(t, text)) // an error, never a panic
+		_, _ = ReadFile(write(t, text)) // an error, never a panic
 	})
+}
+
+func TestAFileThatCannotBeReadSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, want := range map[string]string{
+		filepath.Join(dir, "nowhere.yaml"): "there is no file",
+		dir:                                "is a folder; name the file in it",
+	} {
+		if _, err := ReadFile(name); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+	if err := unreadable("x.yaml", os.ErrPermission); !strings.Contains(err.Error(), "may not read x.yaml; let it") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What a key is beside says which ones there are, whatever the file is made of.
+func TestAnUnknownKeyIsToldWithItsNeighbours(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ old, new, want string }{
+		"at the top":        {"roles:", "rolls:", `:8:1: there is no key "rolls" here; did you mean "roles"?`},
+		"in a list":         {"deny:", "denny:", `:14:7: there is no key "denny" here; did you mean "deny"?`},
+		"in a channel":      {"C0123: web", "C0123: {project: web, role: {}}", `did you mean "roles"?`},
+		"behind an anchor":  {"  web:\n", "  web: &w\n    modell: x\n", `:3:5: there is no key "modell" here; did you mean "model"?`},
+		"like nothing else": {"policy:", "banana:", `there is no key "banana" here; there are projects, channels, direct_messages`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := ReadFile(write(t, strings.Replace(good, tt.old, tt.new, 1)))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
 }

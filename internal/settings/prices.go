@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"regexp"
@@ -7,13 +7,13 @@ import (
 	"deckhand/internal/agent"
 )
 
-// pricesConfig is what the team pays by contract, by model or by a pattern such as
+// pricesYAML is what the team pays by contract, by model or by a pattern such as
 // claude-sonnet-*.
-type pricesConfig map[string]priceConfig
+type pricesYAML map[string]priceYAML
 
-// priceConfig is in US dollars: per million tokens, and per web search. All of it has
+// priceYAML is in US dollars: per million tokens, and per web search. All of it has
 // to be there, so that nothing is free by mistake.
-type priceConfig struct {
+type priceYAML struct {
 	Input        *dollars `yaml:"input"`
 	Output       *dollars `yaml:"output"`
 	CacheRead    *dollars `yaml:"cache_read"`
@@ -27,7 +27,7 @@ type dollars string
 
 // UnmarshalYAML takes whatever stands there; what it is worth says the validation,
 // with its place.
-func (d *dollars) UnmarshalYAML(source []byte) error { //nolint:unparam // the interface has an error
+func (d *dollars) UnmarshalYAML(source []byte) error {
 	text := strings.TrimSpace(string(source))
 	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
 		text = text[1 : n-1]
@@ -42,7 +42,7 @@ type priceField struct {
 	into *agent.Rate
 }
 
-func (p priceConfig) fields(into *agent.Price) []priceField {
+func (p priceYAML) fields(into *agent.Price) []priceField {
 	return []priceField{
 		{"input", p.Input, &into.Input},
 		{"output", p.Output, &into.Output},
@@ -55,7 +55,7 @@ func (p priceConfig) fields(into *agent.Price) []priceField {
 
 var modelPattern = regexp.MustCompile(`^[A-Za-z0-9*][A-Za-z0-9*._:@/\[\]-]{0,127}$`)
 
-func (v *validation) prices(at string, prices pricesConfig) {
+func (v *validation) prices(at string, prices pricesYAML) {
 	for _, model := range sorted(prices) {
 		if !modelPattern.MatchString(model) {
 			v.add(at, "%q is not a model; write its id, or a pattern such as claude-sonnet-*", model)
@@ -78,12 +78,12 @@ func (v *validation) prices(at string, prices pricesConfig) {
 	}
 }
 
-// prices leaves out what does not parse: readConfig has refused that.
-func (c pricesConfig) prices() agent.Prices {
+// prices leaves out what does not parse: the validation has refused that.
+func (c pricesYAML) prices() agent.Prices {
 	out := make(map[string]agent.Price, len(c))
-	for model, config := range c {
+	for model, price := range c {
 		var p agent.Price
-		for _, f := range config.fields(&p) {
+		for _, f := range price.fields(&p) {
 			if f.text != nil {
 				*f.into, _ = agent.ParseRate(string(*f.text)) // see above
 			}

@@ -1,0 +1,135 @@
+package settings
+
+import (
+	"fmt"
+	"time"
+
+	"deckhand/internal/access"
+	"deckhand/internal/agent/policy"
+)
+
+// document is deckhand.yaml as it is written.
+type document struct {
+	Projects       map[string]projectYAML `yaml:"projects"`
+	Channels       map[string]channelYAML `yaml:"channels"`
+	DirectMessages string                 `yaml:"direct_messages"`
+	Roles          rolesYAML              `yaml:"roles"`
+	Policy         policyYAML             `yaml:"policy"`
+	// TimeZone is the team's: days and months of costs begin in it.
+	TimeZone string       `yaml:"time_zone"`
+	Reports  reportsYAML  `yaml:"reports"`
+	Budgets  []budgetYAML `yaml:"budgets"`
+	Prices   pricesYAML   `yaml:"prices"`
+}
+
+type projectYAML struct {
+	Dir                string    `yaml:"dir"`
+	Repo               string    `yaml:"repo"`
+	Workspace          string    `yaml:"workspace"`
+	Base               string    `yaml:"base"`
+	Model              string    `yaml:"model"`
+	PermissionMode     string    `yaml:"permission_mode"`
+	Env                []string  `yaml:"env"`
+	AppendSystemPrompt string    `yaml:"append_system_prompt"`
+	Roles              rolesYAML `yaml:"roles"`
+	// Prices come before the team's.
+	Prices pricesYAML `yaml:"prices"`
+}
+
+// channelYAML is a project's name, or a project with roles of the channel's own.
+type channelYAML struct {
+	Project string    `yaml:"project"`
+	Roles   rolesYAML `yaml:"roles"`
+}
+
+func (c *channelYAML) UnmarshalYAML(unmarshal func(any) error) error {
+	if unmarshal(&c.Project) == nil {
+		return nil
+	}
+	type plain channelYAML
+	return unmarshal((*plain)(c))
+}
+
+type rolesYAML struct {
+	Admins    []string `yaml:"admins"`
+	Approvers []string `yaml:"approvers"`
+	Users     []string `yaml:"users"`
+}
+
+func (r rolesYAML) roles() access.Roles {
+	return access.Roles{Admins: r.Admins, Approvers: r.Approvers, Users: r.Users}
+}
+
+type policyYAML struct {
+	Rules []ruleYAML `yaml:"rules"`
+	// What holds for every question that no rule says otherwise of.
+	RequesterMayApprove *bool          `yaml:"requester_may_approve"`
+	ApprovalTimeout     duration       `yaml:"approval_timeout"`
+	OnTimeout           string         `yaml:"on_timeout"`
+	Quorum              int            `yaml:"quorum"`
+	Reminders           []reminderYAML `yaml:"reminders"`
+}
+
+// ruleYAML is one policy rule: exactly one verdict, with a pattern or a list of
+// them; on a rule that asks, also how it is decided.
+type ruleYAML struct {
+	Allow names `yaml:"allow"`
+	Ask   names `yaml:"ask"`
+	Deny  names `yaml:"deny"`
+
+	Projects names  `yaml:"projects"`
+	Channels names  `yaml:"channels"`
+	Because  string `yaml:"because"`
+
+	Approvers           names    `yaml:"approvers"`
+	Quorum              int      `yaml:"quorum"`
+	RequesterMayApprove *bool    `yaml:"requester_may_approve"`
+	Timeout             duration `yaml:"timeout"`
+	OnTimeout           string   `yaml:"on_timeout"`
+	Dangerous           bool     `yaml:"dangerous"`
+}
+
+// verdict is what the rule says, and of which patterns.
+func (r ruleYAML) verdict() (v policy.Verdict, patterns names) {
+	switch {
+	case r.Allow != nil:
+		return policy.Allow, r.Allow
+	case r.Deny != nil:
+		return policy.Deny, r.Deny
+	}
+	return policy.Ask, r.Ask
+}
+
+// reminderYAML tells people of an approval that waits.
+type reminderYAML struct {
+	After duration `yaml:"after"`
+	// To are thread, approvers (a direct message to each), and channels' ids.
+	To names `yaml:"to"`
+}
+
+// names is a name or a list of names.
+type names []string
+
+func (n *names) UnmarshalYAML(unmarshal func(any) error) error {
+	var one string
+	if unmarshal(&one) == nil {
+		*n = names{one}
+		return nil
+	}
+	return unmarshal((*[]string)(n))
+}
+
+type duration time.Duration
+
+func (d *duration) UnmarshalYAML(unmarshal func(any) error) error {
+	var s string
+	if err := unmarshal(&s); err != nil {
+		return err
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil || v < time.Second {
+		return fmt.Errorf("%q is not a duration of at least a second, such as 24h", s)
+	}
+	*d = duration(v)
+	return nil
+}

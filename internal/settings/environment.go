@@ -1,0 +1,173 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kelseyhightower/envconfig"
+	"go.uber.org/zap/zapcore"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/spelling"
+	"deckhand/internal/store"
+)
+
+// Environment is what the bot reads from the environment: secrets, addresses
+// and folders. What the team agrees on stands in deckhand.yaml.
+type Environment struct {
+	SlackBotToken string `envconfig:"SLACK_BOT_TOKEN"`
+	SlackAppToken string `envconfig:"SLACK_APP_TOKEN"`
+	SlackAPIURL   string `envconfig:"SLACK_API_URL"`
+	DatabaseURL   string `envconfig:"DATABASE_URL"`
+
+	AnthropicAPIKey  string `envconfig:"ANTHROPIC_API_KEY"`
+	AnthropicBaseURL string `envconfig:"ANTHROPIC_BASE_URL"`
+	ClaudeOAuthToken string `envconfig:"CLAUDE_CODE_OAUTH_TOKEN"`
+	// AnthropicAdminKey is for bot report reconcile; the bot only keeps it secret.
+	AnthropicAdminKey string `envconfig:"ANTHROPIC_ADMIN_KEY"`
+	ClaudeCommand     string `envconfig:"CLAUDE_COMMAND" default:"claude"`
+
+	ConfigFile string `envconfig:"DECKHAND_CONFIG" default:"deckhand.yaml"`
+	DataDir    string `envconfig:"DECKHAND_DATA_DIR" default:"/var/lib/deckhand"`
+	Listen     string `envconfig:"DECKHAND_LISTEN" default:"127.0.0.1:8080"`
+	LogLevel   string `envconfig:"DECKHAND_LOG_LEVEL" default:"info"`
+	LogFormat  string `envconfig:"DECKHAND_LOG_FORMAT" default:"json"`
+	// What can fail to be read comes last, see ReadEnvironment.
+	IdleTimeout time.Duration `envconfig:"DECKHAND_IDLE_TIMEOUT" default:"30m"`
+	MaxLive     int           `envconfig:"DECKHAND_MAX_LIVE_SESSIONS" default:"20"`
+}
+
+// ReadEnvironment reads and checks the environment. Its error is [Problems], a
+// variable each, with what to write instead; it never quotes a secret. What could be
+// read is returned with it.
+func ReadEnvironment() (Environment, error) {
+	var e Environment
+	var wrong Problems
+	need := func(ok bool, format string, args ...any) {
+		if !ok {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	if err := envconfig.Process("", &e); err != nil {
+		bad, ok := errors.AsType[*envconfig.ParseError](err)
+		if !ok {
+			return e, err
+		}
+		kind := map[string]string{"time.Duration": "a duration such as 30m", "int": "a whole number such as 20"}[bad.TypeName]
+		need(false, "%s: %q is not %s", bad.KeyName, bad.Value, kind)
+		// It stopped there; these were not read.
+		e.IdleTimeout, e.MaxLive = max(e.IdleTimeout, time.Second), max(e.MaxLive, 1)
+	}
+	need(strings.HasPrefix(e.SlackBotToken, "xoxb-"), "SLACK_BOT_TOKEN: set it to the Slack app's bot token, xoxb-… (OAuth & Permissions)")
+	need(strings.HasPrefix(e.SlackAppToken, "xapp-"), "SLACK_APP_TOKEN: set it to an app-level token, xapp-…, with connections:write (Basic Information)")
+	if err := store.CheckURL(e.DatabaseURL); err != nil {
+		need(false, "DATABASE_URL: %v", err)
+	}
+	for _, address := range []struct{ name, value string }{{"SLACK_API_URL", e.SlackAPIURL}, {"ANTHROPIC_BASE_URL", e.AnthropicBaseURL}} {
+		u, err := url.Parse(address.value)
+		need(address.value == "" || (err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""), "%s: this is not an http(s) address; write one such as https://host", address.name)
+	}
+	if _, _, err := net.SplitHostPort(e.Listen); err != nil {
+		need(false, "DECKHAND_LISTEN: %q is not host:port; write 127.0.0.1:8080, or :8080 for every interface", e.Listen)
+	}
+	need(filepath.IsAbs(e.DataDir), "DECKHAND_DATA_DIR: %q is not an absolute path", e.DataDir)
+	need(e.IdleTimeout >= time.Second, "DECKHAND_IDLE_TIMEOUT: %s is too short; write at least 1s", e.IdleTimeout)
+	need(e.MaxLive >= 1, "DECKHAND_MAX_LIVE_SESSIONS: %d is too few; write at least 1", e.MaxLive)
+	if _, err := zapcore.ParseLevel(e.LogLevel); err != nil {
+		need(false, "DECKHAND_LOG_LEVEL: %q is not a level; write debug, info, warn or error", e.LogLevel)
+	}
+	need(e.LogFormat == "json" || e.LogFormat == "console", "DECKHAND_LOG_FORMAT: %q is not a format; write json or console", e.LogFormat)
+	need(strings.TrimSpace(e.ClaudeCommand) != "", "CLAUDE_COMMAND: set it to the Claude Code program, with a launcher before it if there is one")
+	if len(wrong) > 0 {
+		return e, wrong
+	}
+	return e, nil
+}
+
+// Problems are what is wrong, a sentence each.
+type Problems []string
+
+func (p Problems) Error() string { return strings.Join(p, "\n") }
+
+// others are variables of the name DECKHAND_… that scripts and compose read.
+var others = []string{"DECKHAND_VERSION", "DECKHAND_CACHE", "DECKHAND_PG_BIN"}
+
+// Misspelt says of each variable in environ whose name begins with DECKHAND_, and
+// that nothing reads, which one was meant.
+func Misspelt(environ []string) []string {
+	var known, out []string
+	for f := range reflect.TypeFor[Environment]().Fields() {
+		if name := f.Tag.Get("envconfig"); strings.HasPrefix(name, "DECKHAND_") {
+			known = append(known, name)
+		}
+	}
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(name, "DECKHAND_") || slices.Contains(known, name) || slices.Contains(others, name) ||
+			strings.HasPrefix(name, "DECKHAND_TEST_") || strings.HasPrefix(name, "DECKHAND_BENCH_") {
+			continue
+		}
+		if near := spelling.Nearest(name, known); near != "" {
+			out = append(out, fmt.Sprintf("%s: nothing reads this variable; did you mean %s?", name, near))
+		} else {
+			out = append(out, fmt.Sprintf("%s: nothing reads this variable; there are %s", name, strings.Join(known, ", ")))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Credentials are the variables that the CLI gets to reach its model: its address is
+// among them, but is none by itself, see [Environment.HasModelKey].
+func (e Environment) Credentials() map[string]string {
+	out := map[string]string{}
+	for name, value := range map[string]string{
+		"ANTHROPIC_API_KEY": e.AnthropicAPIKey, "ANTHROPIC_BASE_URL": e.AnthropicBaseURL, "CLAUDE_CODE_OAUTH_TOKEN": e.ClaudeOAuthToken,
+	} {
+		if value != "" {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// HasModelKey reports whether there is a key or a token to reach the model with.
+func (e Environment) HasModelKey() bool { return e.AnthropicAPIKey != "" || e.ClaudeOAuthToken != "" }
+
+// Secrets are the values that must never be seen in Slack or in the log: ours, and
+// those of the variables that the projects hand on.
+func (e Environment) Secrets(projects map[string]agent.Project) []string {
+	out := []string{e.SlackBotToken, e.SlackAppToken, e.AnthropicAPIKey, e.ClaudeOAuthToken, e.AnthropicAdminKey}
+	if u, err := url.Parse(e.DatabaseURL); err == nil {
+		if password, ok := u.User.Password(); ok {
+			out = append(out, password)
+		}
+	}
+	for _, p := range projects {
+		for _, name := range p.Env {
+			out = append(out, os.Getenv(name))
+		}
+	}
+	return append(out, e.DatabaseURL)
+}
+
+// Command is the CLI with its launcher, word by word.
+func (e Environment) Command() []string { return SplitCommand(e.ClaudeCommand) }
+
+// SplitCommand splits a command at spaces, a launcher's words and the program,
+// unless it is the path of a program as it stands.
+func SplitCommand(s string) []string {
+	if _, err := exec.LookPath(s); err == nil {
+		return []string{s}
+	}
+	return strings.Fields(s)
+}

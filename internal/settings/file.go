@@ -1,0 +1,224 @@
+package settings
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"deckhand/internal/access"
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/policy"
+	"deckhand/internal/slackui"
+)
+
+// DefaultFile is where deckhand.yaml is looked for.
+const DefaultFile = "deckhand.yaml"
+
+// File is deckhand.yaml, checked, and in the terms of those who use it. The zero
+// value is a file in which nothing stands: nobody may do anything.
+type File struct {
+	Name   string
+	SHA256 [sha256.Size]byte
+
+	Projects map[string]agent.Project
+	// Access says who may do what, and which project a place works on.
+	Access    access.Rules
+	Policy    *policy.Policy
+	Reminders []Reminder
+	Budgets   []agent.Budget
+	// Prices are the team's; projects have their own.
+	Prices  agent.Prices
+	Digests []slackui.Digest
+	// TimeZone is the team's; nil is UTC.
+	TimeZone *time.Location
+	// AskersTimeZone: days in answers are those of the person who asks.
+	AskersTimeZone bool
+
+	document document
+	tree     *ast.File
+}
+
+// Reminder tells people of an approval that waits.
+type Reminder struct {
+	After time.Duration
+	// To are "thread", "approvers" (each by direct message), and channels' ids.
+	To []string
+}
+
+// ReadFile reads and checks deckhand.yaml. Its error lists everything that is
+// wrong, each with the file's line and column, and what to write instead.
+func ReadFile(name string) (File, error) {
+	source, err := os.ReadFile(name)
+	if err != nil {
+		return File{}, unreadable(name, err)
+	}
+	tree, err := parser.ParseBytes(source, 0)
+	if err != nil {
+		return File{}, positioned(name, nil, err)
+	}
+	var d document
+	if err := yaml.UnmarshalWithOptions(source, &d, yaml.Strict()); err != nil {
+		return File{}, positioned(name, tree, err)
+	}
+	v := validation{file: name, tree: tree}
+	v.check(d)
+	if err := v.err(); err != nil {
+		return File{}, err
+	}
+	return File{
+		Name: name, SHA256: sha256.Sum256(source),
+		Projects: d.projects(), Access: d.access(),
+		Policy: d.policy(&v), Reminders: d.reminders(), Budgets: d.budgets(), Prices: d.Prices.prices(), Digests: d.digests(),
+		TimeZone: d.zone(), AskersTimeZone: d.Reports.TimeZone == askersZone,
+		document: d, tree: tree,
+	}, nil
+}
+
+func unreadable(name string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("DECKHAND_CONFIG: there is no file %s; copy deploy/deckhand.example.yaml there and change it", name)
+	case errors.Is(err, syscall.EISDIR):
+		return fmt.Errorf("DECKHAND_CONFIG: %s is a folder; name the file in it (a bind mount of a file that was not there makes a folder: remove it, and write the file first)", name)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("DECKHAND_CONFIG: this user (uid %d) may not read %s; let it, for instance by chmod o+r, or by chown", os.Getuid(), name)
+	}
+	return fmt.Errorf("DECKHAND_CONFIG: read %s: %w", name, err)
+}
+
+// Where is the position of a path such as "$.channels.C012" as editors take it:
+// file:line:column. What is missing is told at its parent.
+func (f File) Where(path string) string {
+	return (&validation{file: f.Name, tree: f.tree}).where(path)
+}
+
+// AnybodyMay reports whether somebody may use the bot somewhere.
+func (f File) AnybodyMay() bool {
+	may := func(r access.Roles) bool { return len(r.Admins)+len(r.Approvers)+len(r.Users) > 0 }
+	return may(f.Access.Roles) ||
+		slices.ContainsFunc(slices.Collect(maps.Values(f.Access.Projects)), may) ||
+		slices.ContainsFunc(slices.Collect(maps.Values(f.Access.Channels)), may)
+}
+
+// Zone is the team's time zone.
+func (f File) Zone() *time.Location {
+	if f.TimeZone == nil {
+		return time.UTC
+	}
+	return f.TimeZone
+}
+
+// Audited is what the audit remembers of the rules that the bot works under.
+func (f File) Audited() map[string]any {
+	rules := []string{}
+	for _, r := range f.Policy.Rules {
+		rules = append(rules, r.String())
+	}
+	return map[string]any{"file": f.Name, "access": f.Access, "rules": rules, "policy": f.document.Policy}
+}
+
+// positioned puts the position of a YAML error where editors expect it.
+func positioned(file string, tree *ast.File, err error) error {
+	var y yaml.Error
+	if !errors.As(err, &y) || y.GetToken() == nil {
+		return fmt.Errorf("%s: %s", file, strings.TrimSpace(yaml.FormatError(err, false, false)))
+	}
+	t := y.GetToken()
+	message := y.GetMessage()
+	if _, ok := errors.AsType[*yaml.UnknownFieldError](err); ok {
+		message = unknownKey(tree, t)
+	}
+	return fmt.Errorf("%s:%d:%d: %s", file, t.Position.Line, t.Position.Column, message)
+}
+
+func (d document) projects() map[string]agent.Project {
+	out := make(map[string]agent.Project, len(d.Projects))
+	for name, p := range d.Projects {
+		kind := agent.WorkspaceKind(p.Workspace)
+		if kind == "" {
+			kind = agent.WorkspaceShared
+		}
+		out[name] = agent.Project{
+			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Model: p.Model,
+			PermissionMode: p.PermissionMode, Env: p.Env, AppendSystemPrompt: p.AppendSystemPrompt,
+			Prices: p.Prices.prices(),
+		}
+	}
+	return out
+}
+
+func (d document) access() access.Rules {
+	a := access.Rules{
+		Roles: d.Roles.roles(), Projects: map[string]access.Roles{}, Channels: map[string]access.Roles{},
+		Places: access.Places{Channels: map[string]string{}, DirectMessages: d.DirectMessages},
+	}
+	for name, p := range d.Projects {
+		a.Projects[name] = p.Roles.roles()
+	}
+	for id, ch := range d.Channels {
+		a.Channels[id], a.Places.Channels[id] = ch.Roles.roles(), ch.Project
+	}
+	return a
+}
+
+// policy panics on a pattern that does not parse: the validation has refused those.
+func (d document) policy(v *validation) *policy.Policy {
+	p := &policy.Policy{Default: policy.Terms{
+		RequesterMayApprove: d.Policy.RequesterMayApprove == nil || *d.Policy.RequesterMayApprove,
+		Timeout:             time.Duration(d.Policy.ApprovalTimeout),
+		OnTimeout:           policy.OnTimeout(d.Policy.OnTimeout),
+		Quorum:              d.Policy.Quorum,
+	}}
+	for i, r := range d.Policy.Rules {
+		verdict, patterns := r.verdict()
+		rule := policy.Rule{
+			Verdict: verdict, Projects: r.Projects, Channels: r.Channels, Because: r.Because,
+			Approvers: r.Approvers, Quorum: r.Quorum, RequesterMayApprove: r.RequesterMayApprove,
+			Timeout: time.Duration(r.Timeout), OnTimeout: policy.OnTimeout(r.OnTimeout), Dangerous: r.Dangerous,
+			Source: v.where(fmt.Sprintf("$.policy.rules[%d]", i)),
+		}
+		for _, text := range patterns {
+			pattern, err := policy.ParsePattern(text)
+			if err != nil {
+				panic(fmt.Sprintf("%s: %v", rule.Source, err))
+			}
+			rule.Patterns = append(rule.Patterns, pattern)
+		}
+		p.Rules = append(p.Rules, rule)
+	}
+	return p
+}
+
+// defaultReminders are those of a file that names none: nobody should find out in
+// the evening that an agent has waited since the morning.
+var defaultReminders = []reminderYAML{
+	{After: duration(time.Hour), To: names{"thread"}},
+	{After: duration(4 * time.Hour), To: names{"thread", "approvers"}},
+}
+
+func (d document) reminders() []Reminder {
+	list := d.Policy.Reminders
+	if list == nil {
+		list = defaultReminders
+	}
+	out := []Reminder{}
+	for _, r := range list {
+		out = append(out, Reminder{After: time.Duration(r.After), To: r.To})
+	}
+	return out
+}
+
+func sorted[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}

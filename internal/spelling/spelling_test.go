@@ -1,0 +1,17 @@
+package spelling
+
+import "testing"
+
+func TestASlipIsFoundAndAnotherWordIsNot(t *testing.T) {
+	t.Parallel()
+	known := []string{"run", "demo", "doctor", "DECKHAND_DATA_DIR", "workspace", "workspaces"}
+	for word, want := range map[string]string{
+		"demmo": "demo", "dcotor": "doctor", "Doctor": "doctor", "rn": "run",
+		"DECKHAND_DATADIR": "DECKHAND_DATA_DIR", "worksapce": "workspace", "workspacess": "workspaces",
+		"": "", "x": "", "banana": "", "costs": "",
+	} {
+		if got := Nearest(word, known); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+}
