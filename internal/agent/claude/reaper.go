@@ -16,11 +16,11 @@ import (
 )
 
 // The environment variables of the reaper. The first makes this binary one; the
-// second marks all that runs below it with "pid-starttime" of the reaper, so
-// that [ReapOrphans] finds what a reaper that was killed left behind.
+// second marks all that runs below it with "pid-starttime-namespace" of the reaper,
+// so that [ReapOrphans] finds what a reaper that was killed left behind.
 const (
 	reaperVariable = "DECKHAND_REAPER"
-	treeVariable   = "DECKHAND_TREE"
+	treeVariable   = "DECKHAND_TREE_OF"
 )
 
 // The reaper's files beside its standard ones. The order pipe carries one byte

@@ -77,10 +77,20 @@ func processStat(pid int) (parent int, start string, ok bool) {
 	return parent, fields[19], err == nil
 }
 
-// treeMark names this reaper beyond doubt: a pid alone is used again.
+// treeMark names this reaper beyond doubt: a pid alone is used again, and means
+// another process in another container.
 func treeMark() string {
 	_, start, _ := processStat(os.Getpid())
-	return fmt.Sprintf("%d-%s", os.Getpid(), start)
+	return fmt.Sprintf("%d-%s-%s", os.Getpid(), start, pidNamespace())
+}
+
+// pidNamespace names the namespace that this process's pids belong to.
+func pidNamespace() string {
+	name, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return "" // a kernel without: there is only one
+	}
+	return name
 }
 
 // ReapOrphans kills what a reaper that was itself killed has left running, such
@@ -121,13 +131,16 @@ func environMark(pid int) string {
 }
 
 func markLives(mark string) bool {
-	id, want, ok := strings.Cut(mark, "-")
-	pid, err := strconv.Atoi(id)
-	if !ok || err != nil || want == "" {
-		return true // not a mark of ours
+	fields := strings.SplitN(mark, "-", 3)
+	if len(fields) != 3 || fields[2] != pidNamespace() {
+		return true // not a mark of ours, or of a container whose pids mean nothing here
+	}
+	pid, err := strconv.Atoi(fields[0])
+	if err != nil || fields[1] == "" {
+		return true
 	}
 	_, start, ok := processStat(pid)
-	return ok && start == want
+	return ok && start == fields[1]
 }
 
 // HideProcess keeps other processes of this user, such as what the CLI runs, from

@@ -86,6 +86,33 @@ func TestOrphansGoWithTheirReaper(t *testing.T) {
 	waitGone(t, tree)
 }
 
+// TestOnlyWhatIsOursIsReaped: a mark is another container's, whose pids mean nothing
+// here, or of a reaper that is gone.
+func TestOnlyWhatIsOursIsReaped(t *testing.T) {
+	t.Parallel()
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		t.Skip("marks are Linux's: ", err)
+	}
+	for mark, lives := range map[string]bool{"999999999-1-pid:[1]": true, "nonsense": true, "999999999-1-" + namespace: false} {
+		cmd := exec.CommandContext(t.Context(), "sleep", "3600")
+		cmd.Env = []string{"DECKHAND_TREE_OF=" + mark}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		claude.ReapOrphans()
+		if lives {
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = cmd.Wait() // ended by a signal, in either case
+		if got := cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(); (got == syscall.SIGTERM) != lives {
+			t.Errorf("%s: ended by %v", mark, got)
+		}
+	}
+}
+
 // TestNothingSurvivesTheBot kills a bot the hard way.
 func TestNothingSurvivesTheBot(t *testing.T) {
 	t.Parallel()
