@@ -51,6 +51,7 @@ type App struct {
 	log       *zap.Logger
 	api       *slack.Client
 	self      identity
+	commands  commands
 	publisher *publish.Scheduler
 	people    *directory.Directory
 	refused   refusals
@@ -85,7 +86,7 @@ func Connect(ctx context.Context, c Config) (*App, error) {
 	if c.APIURL != "" {
 		options = append(options, slack.OptionAPIURL(strings.TrimSuffix(c.APIURL, "/")+"/"))
 	}
-	a := &App{c: c, log: c.Log, api: slack.New(c.BotToken, options...)}
+	a := &App{c: c, log: c.Log, commands: allCommands(), api: slack.New(c.BotToken, options...)}
 
 	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("auth.test: no answer in 30s"))
 	defer cancel()
@@ -159,6 +160,12 @@ func (a *App) whisper(channel, threadTS, user string, page render.Page) {
 	})
 }
 
+// reply answers the person who said or clicked something where they did, so that
+// nobody else sees it.
+func (a *App) reply(in *incoming, page render.Page) {
+	a.whisper(in.store.ChannelID, in.store.ThreadTS, in.store.UserID, page)
+}
+
 // say posts a page into a thread, and tries for long: what was told to nobody was
 // not said.
 func (a *App) say(channel, threadTS string, page render.Page) {
@@ -166,6 +173,19 @@ func (a *App) say(channel, threadTS string, page render.Page) {
 		Key: "say/" + rand.Text(), Channel: channel, ThreadTS: threadTS, Group: threadTS,
 		Page: page, Priority: publish.Normal, Final: true,
 		OnError: func(err error) { a.log.Error("say something in a thread", zap.Error(err)) },
+	})
+}
+
+func (a *App) react(channel, ts, emoji string) {
+	a.publisher.Once(publish.Call{
+		Method: publish.AddReaction, Priority: publish.High, Group: ts, What: "react " + emoji,
+		Do: func(ctx context.Context) error {
+			err := a.api.AddReactionContext(ctx, emoji, slack.NewRefToMessage(channel, ts))
+			if refused := (slack.SlackErrorResponse{}); errors.As(err, &refused) && refused.Err == "already_reacted" {
+				return nil
+			}
+			return err
+		},
 	})
 }
 

@@ -273,9 +273,7 @@ func (a *App) open(ctx context.Context, in *incoming, view slack.ModalViewReques
 
 // answer tells the person who clicked, and nobody else.
 func (a *App) answer(in *incoming, sentence string) {
-	thread := in.store.ThreadTS
-	if in.store.ChannelID == "" {
-		return
+	if in.store.ChannelID != "" {
+		a.reply(in, render.Sentence(sentence))
 	}
-	a.whisper(in.store.ChannelID, thread, in.store.UserID, render.Sentence(sentence))
 }

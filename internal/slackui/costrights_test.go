@@ -70,8 +70,8 @@ func TestWhatIsAboutCosts(t *testing.T) {
 		"costs today\nand then fix the test":                                           false,
 		"costly":                                                                       false, "costsheet": false,
 	} {
-		c, ok := parseCommand(text)
-		got := ok && c.verb == "cost" && a.meansCosts(c.rest)
+		c, rest := allCommands().find(text)
+		got := c != nil && c.name == "costs" && !c.isWork(a, rest)
 		if got != want {
 			t.Errorf("%q: %v", text, got)
 		}

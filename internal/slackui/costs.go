@@ -159,7 +159,7 @@ func (a *App) onCosts(ctx context.Context, who person, at costPlace, words strin
 			a.log.Error("show an answer about costs", zap.String("user", who.UserID), zap.Error(err))
 		}
 	})
-	return "cost", nil
+	return "costs", nil
 }
 
 // namesPeople reports whether an answer says what some person spent.

@@ -5,7 +5,8 @@
 //	socket.go     envelope → inbox row, committed → acknowledged
 //	route.go      inbox row → what it is → authorised → a command
 //	authorise.go  the one function that every way in passes; access has the rules
-//	commands.go   prompt, stop, approve, deny, costs, help
+//	commands.go   the one table of commands: stop, costs, grants, approve, deny, …
+//	prompt.go     everything else that is said: work for the thread's session
 //	clicks.go     buttons and modals
 //	frontend.go   turns, cards and marks → render → publish
 //	costs.go      a question about costs → costrights.go, who may see what → deliver.go

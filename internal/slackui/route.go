@@ -11,6 +11,7 @@ import (
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
+	"deckhand/internal/access"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
@@ -233,11 +234,7 @@ func (a *App) finish(ctx context.Context, id int64, outcome string) {
 
 // sorry tells a person that what they did had no effect.
 func (a *App) sorry(in *incoming) {
-	if in.store.ChannelID == "" {
-		return
-	}
-	a.whisper(in.store.ChannelID, in.store.ThreadTS, in.store.UserID,
-		render.Sentence("That did not work: Deckhand has trouble at the moment. Nothing was done; try again, and if it stays like this ask an admin to look at its log."))
+	a.answer(in, "That did not work: Deckhand has trouble at the moment. Nothing was done; try again, and if it stays like this ask an admin to look at its log.")
 }
 
 // routeLeftovers acts on what an earlier process acknowledged and did not get to.
@@ -263,3 +260,26 @@ var envelopeType = map[store.EnvelopeKind]string{
 	store.KindMessage: "events_api", store.KindEvent: "events_api",
 	store.KindAction: "interactive", store.KindView: "interactive", store.KindCommand: "slash_commands",
 }
+
+func (a *App) onEvent(ctx context.Context, in *incoming) (outcome string, err error) {
+	switch in.event.Type {
+	case "app_home_opened":
+		if in.event.Tab == "" || in.event.Tab == "home" {
+			return "home", a.publishHome(ctx, in.person())
+		}
+	case "agent_session_stopped":
+		if r := a.authorise(ctx, in.person(), access.Stop); r != nil {
+			a.reply(in, render.Sentence(r.Sentence))
+			return "refused", nil
+		}
+		return a.stop(ctx, in.store.Key(), in.event.User)
+	}
+	return in.event.Type, nil
+}
+
+// unescape undoes what Slack does to text that people type.
+func unescape(s string) string {
+	return slackUnescaper.Replace(s)
+}
+
+var slackUnescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")

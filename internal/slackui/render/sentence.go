@@ -19,23 +19,40 @@ func Sentence(text string) Page {
 	return Page{Text: safe, Blocks: []slack.Block{section("", safe)}}
 }
 
+// HelpView is what can be said to the bot.
+type HelpView struct {
+	BotUser   string
+	Complaint string // a sentence in front, or empty
+	Lines     []HelpLine
+}
+
+// HelpLine is a command: how to say it, with examples, and what it does.
+type HelpLine struct {
+	Say   []string
+	Means string
+}
+
 // Help says what can be said to the bot.
-func Help(botUser string) Page {
+func Help(v HelpView) Page {
 	me := "me"
-	if mrkdwn.IsID(botUser) {
-		me = mrkdwn.Mention(botUser)
+	if mrkdwn.IsID(v.BotUser) {
+		me = mrkdwn.Mention(v.BotUser)
 	}
-	lines := []string{
+	var lines []string
+	if v.Complaint != "" {
+		lines = append(lines, mrkdwn.Escape(mrkdwn.Visible(v.Complaint)))
+	}
+	lines = append(lines,
 		"*What you can say*",
-		"Mention " + me + " with what you want done; the thread becomes a session. Answers in the thread go on with it.",
-		"• " + mrkdwn.Code("stop") + " – interrupt what runs",
-		"• " + mrkdwn.Code("costs") + " – what was spent; also " + mrkdwn.Code("costs last month by project") + ", " + mrkdwn.Code("costs this week for me") + ", " + mrkdwn.Code("costs today with csv"),
-		"• " + mrkdwn.Code("grants") + " – what is allowed here without being asked again, and by whom",
-		"• " + mrkdwn.Code("approvals 30 days") + " – how long decisions took, and who made them (for admins)",
-		"• " + mrkdwn.Code("approve CODE") + ", " + mrkdwn.Code("deny CODE reason") + " – decide a card by its code, where buttons do not work",
-		"• " + mrkdwn.Code("help") + " – this",
-		"In a channel, mention " + me + " before these words.",
+		"Mention "+me+" with what you want done; the thread becomes a session. Answers in the thread go on with it.")
+	for _, l := range v.Lines {
+		line := "• " + mrkdwn.Code(l.Say[0]) + " – " + mrkdwn.Escape(l.Means)
+		for i, also := range l.Say[1:] {
+			line += [...]string{"; also ", ", "}[min(i, 1)] + mrkdwn.Code(also)
+		}
+		lines = append(lines, line)
 	}
+	lines = append(lines, "In a channel, mention "+me+" before these words.")
 	text := strings.Join(lines, "\n")
 	return Page{Text: text, Blocks: []slack.Block{section("", text)}}
 }

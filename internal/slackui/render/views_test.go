@@ -64,10 +64,14 @@ func TestHome(t *testing.T) {
 
 func TestSentencesAndHelp(t *testing.T) {
 	t.Parallel()
+	help := []render.HelpLine{
+		{Say: []string{"stop"}, Means: "interrupt what runs"},
+		{Say: []string{"costs", "costs last month by project", "costs today with csv"}, Means: "what was spent"},
+	}
 	j := newJudge(t)
 	for name, p := range map[string]render.Page{
-		"help":             render.Help(bot),
-		"help nobody":      render.Help(""),
+		"help":             render.Help(render.HelpView{BotUser: bot, Complaint: "“<!here> costs” is nothing that I know.", Lines: help}),
+		"help nobody":      render.Help(render.HelpView{Lines: help}),
 		"sentence":         render.Sentence("You may not approve here, <@U123>. Ask <!channel> & @here *now*."),
 		"sentence empty":   render.Sentence("  "),
 		"sentence endless": render.Sentence(strings.Repeat("<&>", 3000)),
