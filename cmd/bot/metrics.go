@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 
+	"deckhand/internal/money"
 	"deckhand/internal/store"
 )
 
@@ -110,9 +111,9 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	value(buildDesc, prometheus.GaugeValue, 1, versionString(), runtime.Version())
 	value(liveDesc, prometheus.GaugeValue, float64(m.live()))
 	for k, s := range m.spend {
-		value(spendDesc, prometheus.CounterValue, float64(s.MicroUSD)/1e6, k.project, k.model)
+		value(spendDesc, prometheus.CounterValue, money.Dollars(s.MicroUSD), k.project, k.model)
 		if s.ContractMicroUSD != 0 {
-			value(contractDesc, prometheus.CounterValue, float64(s.ContractMicroUSD)/1e6, k.project, k.model)
+			value(contractDesc, prometheus.CounterValue, money.Dollars(s.ContractMicroUSD), k.project, k.model)
 		}
 	}
 	if w := m.waiting; w != nil {

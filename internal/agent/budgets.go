@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/money"
 	"deckhand/internal/store"
 )
 
@@ -245,7 +246,7 @@ func (w *worker) admit(ctx context.Context, p store.Prompt) (c budgetCheck, ok b
 
 // sentence says which budget is used up.
 func (b BudgetStatus) sentence() string {
-	return fmt.Sprintf("%s is used up: %s of %s are spent.", b.Name(), dollars(b.SpentMicroUSD), dollars(b.LimitMicroUSD))
+	return fmt.Sprintf("%s is used up: %s of %s are spent.", b.Name(), money.USD(b.SpentMicroUSD), money.USD(b.LimitMicroUSD))
 }
 
 func (b BudgetStatus) begins() string { return b.To.Format("Monday, 2 January") }
@@ -259,10 +260,6 @@ func (b BudgetStatus) Name() string {
 	}[b.Scope]
 	when := map[store.BudgetPeriod]string{store.BudgetDaily: "today's", store.BudgetWeekly: "this week's", store.BudgetMonthly: "this month's"}[b.Period]
 	return strings.ToUpper(when[:1]) + when[1:] + " budget of " + of
-}
-
-func dollars(micro int64) string {
-	return fmt.Sprintf("$%d.%02d", micro/1_000_000, micro%1_000_000/10_000)
 }
 
 // lookLimit bounds a look at the budgets beside the worker.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"deckhand/internal/money"
 	"deckhand/internal/store"
 )
 
@@ -75,9 +76,9 @@ func TestAnAnswerIsComparedWithThePeriodBefore(t *testing.T) {
 	var got []string
 	for _, l := range append(a.Lines, a.Total) {
 		change, _ := l.Change()
-		got = append(got, strings.Join([]string{l.Key, Money(change), l.ChangeText()}, " "))
+		got = append(got, strings.Join([]string{l.Key, money.USD(change), l.ChangeText()}, " "))
 	}
-	want := []string{"U1 $0.000020 +25%", "U2 $0.000050 new", "U3 $0.00 ±0%", "U4 $0.000001 new", " $0.000071 +79%"}
+	want := []string{"U1 $0.00002 +25%", "U2 $0.0001 new", "U3 $0.00 ±0%", "U4 $0.000001 new", " $0.0001 +79%"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"deckhand/internal/money"
 )
 
 // bar is one bar of a chart, in micro-USD.
@@ -16,8 +18,6 @@ type bar struct {
 	label       string
 	fill        color.Color
 }
-
-const micro = 1e6
 
 // panel is an empty plot without lines around it.
 func (c *chart) panel() *plot.Plot {
@@ -42,7 +42,7 @@ func (c *chart) overTime() {
 	most, least := 0.0, 0.0
 	for i, pt := range points {
 		upright.p[i] = bar{value: pt.MicroUSD, pale: pt.EstimatedMicroUSD, fill: c.bar}
-		most, least = math.Max(most, float64(pt.MicroUSD)/micro), math.Min(least, float64(pt.MicroUSD)/micro)
+		most, least = math.Max(most, money.Dollars(pt.MicroUSD)), math.Min(least, money.Dollars(pt.MicroUSD))
 	}
 	step := niceStep(most-least, 4)
 	p := c.panel()
@@ -107,7 +107,7 @@ func (u *uprights) Plot(c draw.Canvas, p *plot.Plot) {
 		if b.value > 0 && (dearest < 0 || b.value > u.p[dearest].value) {
 			dearest = i
 		}
-		left, zero, top := x(float64(i))-wide/2, y(0), y(float64(b.value)/micro)
+		left, zero, top := x(float64(i))-wide/2, y(0), y(money.Dollars(b.value))
 		box := vg.Rectangle{Min: vg.Point{X: left, Y: min(zero, top)}, Max: vg.Point{X: left + wide, Y: max(zero, top)}}
 		if b.value != 0 && box.Max.Y-box.Min.Y < 1 {
 			box.Max.Y = box.Min.Y + 1
@@ -128,13 +128,13 @@ func (u *uprights) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	style := u.chart.style(11, true, u.chart.ink, draw.XCenter)
 	for i, b := range u.p {
-		label := Money(b.value)
+		label := money.USD(b.value)
 		fits := style.Width(label)+6 <= slot
 		if b.value == 0 || (i != dearest && !fits) || (i != dearest && len(u.p) > chartBars) {
 			continue
 		}
 		half := style.Width(label) / 2
-		at := vg.Point{X: min(max(x(float64(i)), c.Min.X+half), c.Max.X-half), Y: y(math.Max(0, float64(b.value)/micro)) + 8}
+		at := vg.Point{X: min(max(x(float64(i)), c.Min.X+half), c.Max.X-half), Y: y(math.Max(0, money.Dollars(b.value))) + 8}
 		u.chart.text(style, at, label)
 	}
 }
@@ -155,13 +155,13 @@ func (c *chart) byGroup() {
 		flat.p = append(flat.p, bar{value: l.MicroUSD, label: label, fill: c.bar})
 	}
 	if more > 0 {
-		flat.p = append(flat.p, bar{value: others.MicroUSD, label: plural(int64(more), "other", "others"), fill: c.other})
+		flat.p = append(flat.p, bar{value: others.MicroUSD, label: Plural(int64(more), "other", "others"), fill: c.other})
 	}
 	left, right := vg.Length(0), vg.Length(0)
 	for _, b := range flat.p {
 		flat.most = max(flat.most, b.value)
 		left = max(left, flat.name.Width(b.label))
-		right = max(right, flat.amount.Width(Money(b.value))+flat.share.Width("100.0%"))
+		right = max(right, flat.amount.Width(money.USD(b.value))+flat.share.Width("100.0%"))
 	}
 	p := c.panel()
 	p.HideAxes()
@@ -198,9 +198,9 @@ func (f *flats) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 		f.chart.text(f.name, vg.Point{X: c.Min.X - 10, Y: at}, b.label)
 		right := box.Max.X + 8
-		f.chart.text(f.amount, vg.Point{X: right, Y: at}, Money(b.value))
+		f.chart.text(f.amount, vg.Point{X: right, Y: at}, money.USD(b.value))
 		if total := f.chart.answer.Total.MicroUSD; total > 0 {
-			right += f.amount.Width(Money(b.value)) + 8
+			right += f.amount.Width(money.USD(b.value)) + 8
 			f.chart.text(f.share, vg.Point{X: right, Y: at}, shareText(share(b.value, total)))
 		}
 	}

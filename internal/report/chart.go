@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 
+	"deckhand/internal/money"
 	"deckhand/internal/store"
 )
 
@@ -119,7 +120,7 @@ func (c *chart) subtitle() string {
 		out += " · " + change + " against " + a.Previous.Name
 	}
 	if a.Total.Turns > 0 {
-		out += " · " + plural(a.Total.Turns, "turn", "turns")
+		out += " · " + Plural(a.Total.Turns, "turn", "turns")
 	}
 	if !a.OverTime() && !a.Empty() {
 		out += " · by " + string(a.By)
@@ -204,5 +205,5 @@ func axisMoney(amount, step float64) string {
 	if decimals == 1 {
 		decimals = 2 // $0.50 and not $0.5
 	}
-	return dollars(int64(math.Round(amount*math.Pow10(decimals))), decimals)
+	return money.Fixed(int64(math.Round(amount*1e6)), decimals)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"deckhand/internal/money"
 	"deckhand/internal/store"
 )
 
@@ -38,7 +39,7 @@ func CSV(w io.Writer, a Answer, names Names) error {
 		write(csvRecord(a, l, name, names))
 	}
 	if a.More > 0 {
-		write(csvRecord(a, a.Rest, plural(int64(a.More), "other", "others"), names))
+		write(csvRecord(a, a.Rest, Plural(int64(a.More), "other", "others"), names))
 	}
 	out.Flush()
 	if err := out.Error(); err != nil {
@@ -74,7 +75,7 @@ func csvRecord(a Answer, l Line, name string, names Names) []string {
 	} {
 		record = append(record, strconv.FormatInt(n, 10))
 	}
-	return append(record, exactUSD(l.MicroUSD), strconv.FormatInt(l.EstimatedMicroUSD, 10), strconv.FormatInt(l.ContractMicroUSD, 10), before)
+	return append(record, money.Exact(l.MicroUSD), strconv.FormatInt(l.EstimatedMicroUSD, 10), strconv.FormatInt(l.ContractMicroUSD, 10), before)
 }
 
 // inert keeps a spreadsheet from running a name as a formula.

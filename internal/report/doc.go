@@ -46,7 +46,7 @@
 //
 // # Figures
 //
-// All amounts are micro-USD. [Money] rounds for people; CSV and JSON are exact.
+// All amounts are micro-USD. Package money rounds them for people; CSV and JSON are exact.
 // Estimates are a part of the amounts and also given apart; contract prices never
 // replace list prices.
 package report

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"deckhand/internal/money"
 	"deckhand/internal/store"
 )
 
@@ -109,7 +110,7 @@ func TestCSVIsReadBackAndRunsNothing(t *testing.T) {
 			}
 		}
 		n, err := strconv.ParseInt(r[column["micro_usd"]], 10, 64)
-		if err != nil || n != a.Lines[i].MicroUSD || r[column["usd"]] != exactUSD(n) {
+		if err != nil || n != a.Lines[i].MicroUSD || r[column["usd"]] != money.Exact(n) {
 			t.Errorf("line %d is %s micro-USD, %s USD: %v", i, r[column["micro_usd"]], r[column["usd"]], err)
 		}
 		sum += n
@@ -152,20 +153,16 @@ func TestJSONIsOneObjectWithWholeNumbers(t *testing.T) {
 	}
 }
 
-func TestMoney(t *testing.T) {
+func TestNumbersForPeople(t *testing.T) {
 	t.Parallel()
-	for micro, want := range map[int64]string{
-		0: "$0.00", 1: "$0.000001", 49: "$0.000049", 99: "$0.000099", 149: "$0.0001", 4200: "$0.0042", 999_949: "$0.9999", 994_999: "$0.9950", 999_999: "$1.00",
-		1_000_000: "$1.00", 12_345_678: "$12.35", 1_234_567_890_000: "$1,234,567.89", -4200: "−$0.0042", -12_345_678: "−$12.35", -1: "−$0.000001",
-		-9_223_372_036_854_775_808: "−$9,223,372,036,854.78",
-	} {
-		if got := Money(micro); got != want {
-			t.Errorf("Money(%d) = %s, want %s", micro, got, want)
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1_234_567: "−1,234,567"} {
+		if got := Count(n); got != want {
+			t.Errorf("Count(%d) = %q, want %q", n, got, want)
 		}
 	}
-	for micro, want := range map[int64]string{0: "0.000000", 1: "0.000001", -1: "-0.000001", 12_345_678: "12.345678", -12_345_678: "-12.345678"} {
-		if got := exactUSD(micro); got != want {
-			t.Errorf("exactUSD(%d) = %s, want %s", micro, got, want)
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1k", 1250: "1.3k", 45_678: "45.7k", 999_949: "999.9k", 999_950: "1M", 12_345_678: "12.35M", 3_000_000_000: "3B"} {
+		if got := Tokens(n); got != want {
+			t.Errorf("Tokens(%d) = %q, want %q", n, got, want)
 		}
 	}
 	for percent, want := range map[float64]string{0: "±0%", 0.04: "±0%", 3.44: "+3.4%", -9.94: "−9.9%", 9.97: "+10%", 250: "+250%", 1900: "×20", -100: "−100%"} {
@@ -318,16 +315,11 @@ func TestAxesHaveRoundSteps(t *testing.T) {
 	}
 }
 
-func TestTimesAndAmountsAreShort(t *testing.T) {
+func TestTimesAreShort(t *testing.T) {
 	t.Parallel()
 	for seconds, want := range map[float64]string{0: "0.0 s", 0.84: "0.8 s", 42: "42 s", 185: "3 min 5 s", 7440: "2 h 4 min", 200_000: "2 d 7 h"} {
 		if got := shortTime(seconds); got != want {
 			t.Errorf("%v s is %q, want %q", seconds, got, want)
-		}
-	}
-	for micro, want := range map[int64]string{0: "0.0000", 49: "0.0000", -49: "0.0000", 50: "0.0001", -50: "-0.0001", 1_234_567: "1.2346", -12_345_678_900: "-12345.6789"} {
-		if got := fourDecimals(micro); got != want {
-			t.Errorf("%d µ$ is %q, want %q", micro, got, want)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"deckhand/internal/anthropicadmin"
+	"deckhand/internal/money"
 	"deckhand/internal/store"
 )
 
@@ -205,7 +206,7 @@ func (r *Reconciliation) note(unpriced map[string]bool) {
 		add("What the API attributes to no model, such as web searches, stands on lines of its own; the ledger counts searches with the model that made them.")
 	}
 	if r.Total.Estimated != 0 {
-		add("The ledger holds estimates, %s in all, for turns that were cut off before they were reported.", Money(r.Total.Estimated))
+		add("The ledger holds estimates, %s in all, for turns that were cut off before they were reported.", money.USD(r.Total.Estimated))
 	}
 	if r.Total.Contract != nil && len(unpriced) > 0 {
 		add("No contract price was booked, or not with all entries, for %s.", strings.Join(slices.Sorted(maps.Keys(unpriced)), ", "))
@@ -239,11 +240,11 @@ func (r Reconciliation) Table(w io.Writer) error {
 }
 
 func (l ReconciledLine) row(day, model string, contract bool) table.Row {
-	row := table.Row{day, model, fourDecimals(l.List)}
+	row := table.Row{day, model, money.USD(l.List)}
 	if contract {
 		own := "–"
 		if l.Contract != nil {
-			own = fourDecimals(*l.Contract)
+			own = money.USD(*l.Contract)
 		}
 		row = append(row, own)
 	}
@@ -251,19 +252,5 @@ func (l ReconciledLine) row(day, model string, contract bool) table.Row {
 	if l.Percent != nil {
 		percent = strconv.FormatFloat(*l.Percent, 'f', 2, 64)
 	}
-	return append(row, fourDecimals(l.API), fourDecimals(l.Difference), percent)
-}
-
-// fourDecimals writes dollars with the same number of decimals in every row, rounded
-// half away from zero.
-func fourDecimals(micro int64) string {
-	sign, n := "", micro
-	if n < 0 {
-		sign, n = "-", -n
-	}
-	n = (n + 50) / 100
-	if n == 0 {
-		sign = ""
-	}
-	return fmt.Sprintf("%s%d.%04d", sign, n/10_000, n%10_000)
+	return append(row, money.USD(l.API), money.USD(l.Difference), percent)
 }

@@ -61,19 +61,19 @@ func TestTheLedgerIsSetAgainstTheBill(t *testing.T) {
 	}
 	want := `Ledger and Anthropic's cost report, October 2026 (UTC)
 
-Day         Model               List  Contract     API  Difference        %
-───────────────────────────────────────────────────────────────────────────
-2026-10-01  (web search)      0.0000         –  0.0250      0.0250        –
-            claude-opus-5     1.5000    1.2000  1.5000      0.0000     0.00
-2026-10-02  claude-haiku-4-5  0.0000         –  0.0050      0.0050        –
-2026-10-03  claude-sonnet-5   0.0700         –  0.0000     -0.0700  -100.00
-───────────────────────────────────────────────────────────────────────────
-Total                         1.5700    1.2000  1.5300     -0.0400    -2.55
+Day         Model              List  Contract    API  Difference        %
+─────────────────────────────────────────────────────────────────────────
+2026-10-01  (web search)      $0.00         –  $0.03       $0.03        –
+            claude-opus-5     $1.50     $1.20  $1.50       $0.00     0.00
+2026-10-02  claude-haiku-4-5  $0.00         –  $0.01       $0.01        –
+2026-10-03  claude-sonnet-5   $0.07         –  $0.00      −$0.07  -100.00
+─────────────────────────────────────────────────────────────────────────
+Total                         $1.57     $1.20  $1.53      −$0.04    -2.55
 
 The difference is what the API has more than the ledger by list prices. Days are in UTC, whatever the team's time zone.
 The API's figures are those of the workspace wrkspc_1: whoever else works in it is in them.
 What the API attributes to no model, such as web searches, stands on lines of its own; the ledger counts searches with the model that made them.
-The ledger holds estimates, $0.0700 in all, for turns that were cut off before they were reported.
+The ledger holds estimates, $0.07 in all, for turns that were cut off before they were reported.
 No contract price was booked, or not with all entries, for claude-sonnet-5.
 The API knows costs some minutes after they arise, and does not tell those of Priority Tier.
 `

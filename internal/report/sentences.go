@@ -1,6 +1,10 @@
 package report
 
-import "strings"
+import (
+	"strings"
+
+	"deckhand/internal/money"
+)
 
 // Title names what an answer is about: "Costs of October 2026, Ann, project web".
 // Its names are foreign text.
@@ -18,7 +22,7 @@ func (a Answer) Summary() []string {
 	if a.Empty() {
 		out := []string{"Nothing was spent."}
 		if a.Total.Before != 0 {
-			out = append(out, "It was "+Money(a.Total.Before)+" "+during(a.Previous)+".")
+			out = append(out, "It was "+money.USD(a.Total.Before)+" "+during(a.Previous)+".")
 		}
 		return out
 	}
@@ -33,18 +37,18 @@ func (a Answer) Summary() []string {
 		if change > 0 {
 			sign = "+"
 		}
-		head += ", " + sign + Money(change)
+		head += ", " + sign + money.USD(change)
 		if text := a.Total.ChangeText(); text != "" {
 			head += " (" + text + ")"
 		}
-		head += " against " + Money(a.Total.Before) + " " + during(a.Previous)
+		head += " against " + money.USD(a.Total.Before) + " " + during(a.Previous)
 	}
-	parts := []string{plural(a.Total.Turns, "turn", "turns")}
+	parts := []string{Plural(a.Total.Turns, "turn", "turns")}
 	if each, ok := a.Total.PerTurn(); ok && a.Total.Turns > 1 {
-		parts[0] += ", " + Money(each) + " each"
+		parts[0] += ", " + money.USD(each) + " each"
 	}
 	if each, ok := a.Total.PerApproved(); ok {
-		parts = append(parts, plural(a.Total.Approved, "approved change", "approved changes")+", "+Money(each)+" each")
+		parts = append(parts, Plural(a.Total.Approved, "approved change", "approved changes")+", "+money.USD(each)+" each")
 	}
 	return []string{head, strings.Join(parts, "; ")}
 }
@@ -53,7 +57,7 @@ func (a Answer) Summary() []string {
 func (a Answer) Notes() []string {
 	var out []string
 	if e := a.Total.EstimatedMicroUSD; e != 0 {
-		out = append(out, "~ holds an estimate, "+Money(e)+" in all, for turns that were cut off before they were reported.")
+		out = append(out, "~ holds an estimate, "+money.USD(e)+" in all, for turns that were cut off before they were reported.")
 	}
 	if a.HasContract() {
 		out = append(out, "Contract: by your own prices, where there are any for the model. All other amounts are list prices.")
@@ -72,9 +76,9 @@ func during(p Period) string {
 // Amount is the line's cost for people, with a ~ before it if it holds estimates.
 func (l Line) Amount() string {
 	if l.EstimatedMicroUSD != 0 {
-		return "~" + Money(l.MicroUSD)
+		return "~" + money.USD(l.MicroUSD)
 	}
-	return Money(l.MicroUSD)
+	return money.USD(l.MicroUSD)
 }
 
 // ShareText is the line's share for people: "12.3%".

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"deckhand/internal/money"
 	"deckhand/internal/store"
 )
 
@@ -63,7 +64,7 @@ func breakdown(a Answer, names Names) string {
 	lines, others, more := a.Top(most)
 	labels := a.Labels(a.By, lines, names)
 	if more > 0 {
-		lines, labels = append(slices.Clip(lines), others), append(labels, "and "+plural(int64(more), "other", "others"))
+		lines, labels = append(slices.Clip(lines), others), append(labels, "and "+Plural(int64(more), "other", "others"))
 	}
 	lines, labels = append(slices.Clip(lines), a.Total), append(labels, "Total")
 
@@ -75,14 +76,14 @@ func breakdown(a Answer, names Names) string {
 		}
 		cols = append(cols, c)
 	}
-	add("Turns", func(l Line) string { return count(l.Turns) })
-	add("In", func(l Line) string { return tokens(l.Input) })
-	add("Out", func(l Line) string { return tokens(l.Output) })
-	add("Cached", func(l Line) string { return tokens(l.CacheRead + l.CacheWrite5m + l.CacheWrite1h) })
+	add("Turns", func(l Line) string { return Count(l.Turns) })
+	add("In", func(l Line) string { return Tokens(l.Input) })
+	add("Out", func(l Line) string { return Tokens(l.Output) })
+	add("Cached", func(l Line) string { return Tokens(l.CacheRead + l.CacheWrite5m + l.CacheWrite1h) })
 	add("Cost", Line.Amount)
 	alignPoints(cols[len(cols)-1].cells)
 	if a.HasContract() {
-		add("Contract", func(l Line) string { return Money(l.ContractMicroUSD) })
+		add("Contract", func(l Line) string { return money.USD(l.ContractMicroUSD) })
 		alignPoints(cols[len(cols)-1].cells)
 	}
 	add("Share", Line.ShareText)
@@ -95,7 +96,7 @@ func breakdown(a Answer, names Names) string {
 func dearestThreads(a Answer, names Names) string {
 	cols := []column{{"Dearest threads", a.Labels(store.ByThread, a.Threads, names)}, {head: "Turns"}, {head: "Cost"}, {head: "Share"}}
 	for _, l := range a.Threads {
-		for i, text := range []string{count(l.Turns), l.Amount(), l.ShareText()} {
+		for i, text := range []string{Count(l.Turns), l.Amount(), l.ShareText()} {
 			cols[i+1].cells = append(cols[i+1].cells, text)
 		}
 	}
@@ -176,5 +177,5 @@ func sparkline(s Series) string {
 		}
 	}
 	first, last := s.Points[0], s.Points[len(s.Points)-1]
-	return fit("By "+s.Unit+", "+shortSpan(first.first, last.end)+": "+b.String()+"  most "+Money(most)+" ("+s.Points[at].Label+")", tableWidth)
+	return fit("By "+s.Unit+", "+shortSpan(first.first, last.end)+": "+b.String()+"  most "+money.USD(most)+" ("+s.Points[at].Label+")", tableWidth)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"deckhand/internal/agent"
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/money"
 	"deckhand/internal/store"
 )
 
@@ -35,7 +35,7 @@ func (v *validation) budgets(c document) {
 		if !slices.Contains([]string{"day", "week", "month"}, b.Per) {
 			v.add(at+".per", "%q is not a period; write day, week or month", b.Per)
 		}
-		if limit, err := render.ParseUSD(b.Limit); err != nil || limit <= 0 {
+		if limit, err := money.Parse(b.Limit); err != nil || limit <= 0 {
 			v.add(at+".limit", "%q is not a limit; write US dollars above zero, such as 200 or 12.50", b.Limit)
 		}
 		for _, w := range b.WarnAt {
@@ -86,7 +86,7 @@ func (v *validation) budgetKeys(at string, c document, b budgetYAML) {
 func (d document) budgets() []agent.Budget {
 	var out []agent.Budget
 	for _, b := range d.Budgets {
-		limit, err := render.ParseUSD(b.Limit)
+		limit, err := money.Parse(b.Limit)
 		if err != nil {
 			panic(fmt.Sprintf("a budget's limit %q", b.Limit)) // the validation has refused those
 		}

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/money"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -40,7 +40,7 @@ type BudgetView struct {
 func Budget(v BudgetView) Page {
 	b := v.Notice.Status
 	name := budgetName(b)
-	numbers := mrkdwn.Code(USD(b.SpentMicroUSD)) + " of " + mrkdwn.Code(USD(b.LimitMicroUSD)) + " are spent; it begins anew on " + mrkdwn.Escape(b.To.Format("Monday, 2 January")) + "."
+	numbers := mrkdwn.Code(money.USD(b.SpentMicroUSD)) + " of " + mrkdwn.Code(money.USD(b.LimitMicroUSD)) + " are spent; it begins anew on " + mrkdwn.Escape(b.To.Format("Monday, 2 January")) + "."
 	where := ""
 	if v.Link != "" {
 		where = " It was noticed in " + linkTo(v.Link, "this thread") + "."
@@ -95,7 +95,7 @@ func budgetDecision(n store.BudgetNotice) string {
 	by := " by " + mrkdwn.Mention(n.DecidedBy) + " · " + clockTime(n.DecidedAt)
 	switch {
 	case n.Decision.RaiseMicroUSD > 0:
-		return "✅ *Raised by " + mrkdwn.Code(USD(n.Decision.RaiseMicroUSD)) + "* for this " + string(n.Period) + by
+		return "✅ *Raised by " + mrkdwn.Code(money.USD(n.Decision.RaiseMicroUSD)) + "* for this " + string(n.Period) + by
 	case n.Decision.Model != "":
 		return "✅ *Going on with " + mrkdwn.Code(n.Decision.Model) + "* until the end of this " + string(n.Period) + by
 	}
@@ -107,9 +107,9 @@ func BudgetModal(n store.BudgetNotice) slack.ModalViewRequest {
 	v := modal("Raise this budget", CallbackBudget, n.ID)
 	v.Submit = plain("Raise", modalTitle)
 	amount := slack.NewPlainTextInputBlockElement(plain("50", 150), BudgetAmount)
-	amount.InitialValue = strings.TrimSuffix(fmt.Sprintf("%.2f", float64(max(n.LimitMicroUSD/4, 1_000_000))/1e6), ".00")
+	amount.InitialValue = strings.TrimSuffix(money.USD(max(n.LimitMicroUSD/4, 1_000_000)), ".00")
 	v.Blocks.BlockSet = []slack.Block{
-		section("limit", "The limit is "+mrkdwn.Code(USD(n.LimitMicroUSD))+", and "+mrkdwn.Code(USD(n.SpentMicroUSD))+" are spent. It is raised until "+
+		section("limit", "The limit is "+mrkdwn.Code(money.USD(n.LimitMicroUSD))+", and "+mrkdwn.Code(money.USD(n.SpentMicroUSD))+" are spent. It is raised until "+
 			mrkdwn.Escape(n.To.Add(-time.Second).Format("Monday, 2 January"))+", once; after that it is what deckhand.yaml says."),
 		slack.NewInputBlock(BudgetAmount, plain("By how many US dollars?", 2000), nil, amount),
 	}
@@ -119,28 +119,10 @@ func BudgetModal(n store.BudgetNotice) slack.ModalViewRequest {
 // ParseBudget reads BudgetModal's values. What is no sensible amount gives an
 // [*AnswerError].
 func ParseBudget(values map[string]map[string]slack.BlockAction) (microUSD int64, err error) {
-	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(values[BudgetAmount][BudgetAmount].Value), "$"))
-	microUSD, err = ParseUSD(text)
+	text := values[BudgetAmount][BudgetAmount].Value
+	microUSD, err = money.Parse(text)
 	if err != nil || microUSD <= 0 || microUSD > 1_000_000_000_000 {
 		return 0, &AnswerError{"“" + mrkdwn.Clip(text, 40) + "” is not an amount to raise by: write dollars, such as 50 or 12.50."}
-	}
-	return microUSD, nil
-}
-
-// ParseUSD reads an amount in US dollars, such as 50 or 12.50, as micro-USD.
-func ParseUSD(text string) (microUSD int64, err error) {
-	whole, fraction, _ := strings.Cut(text, ".")
-	if whole == "" || len(whole) > 9 || len(fraction) > 6 || strings.HasSuffix(text, ".") {
-		return 0, errors.New("not an amount")
-	}
-	for _, r := range whole + fraction {
-		if r < '0' || r > '9' {
-			return 0, errors.New("not an amount")
-		}
-		microUSD = microUSD*10 + int64(r-'0')
-	}
-	for range 6 - len(fraction) {
-		microUSD *= 10
 	}
 	return microUSD, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/money"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
@@ -52,7 +53,7 @@ func costsOverTime(a report.Answer) *slack.DataVisualizationBlock {
 	}
 	labels = chartLabels(labels)
 	for i, p := range s.Points {
-		data[i] = slack.NewDataVisualizationDataPoint(labels[i], dollarsOf(p.MicroUSD))
+		data[i] = slack.NewDataVisualizationDataPoint(labels[i], money.Dollars(p.MicroUSD))
 	}
 	axis := slack.NewDataVisualizationAxisConfig(labels...).WithYLabel("US dollars")
 	unit := a.Series.Unit
@@ -88,10 +89,10 @@ func costsByGroup(a report.Answer, names report.Names) *slack.DataVisualizationB
 	before := make([]slack.DataVisualizationDataPoint, len(lines))
 	compared := false
 	for i, l := range lines {
-		now[i] = slack.NewDataVisualizationDataPoint(labels[i], dollarsOf(l.MicroUSD))
+		now[i] = slack.NewDataVisualizationDataPoint(labels[i], money.Dollars(l.MicroUSD))
 		before[i] = slack.NewDataVisualizationDataPoint(labels[i], 0)
 		if l.Compared {
-			before[i].Value = dollarsOf(l.Before)
+			before[i].Value = money.Dollars(l.Before)
 			compared = compared || l.Before != 0
 		}
 	}
@@ -129,6 +130,3 @@ func chartLabels(in []string) []string {
 	}
 	return out
 }
-
-// dollarsOf is for drawing only: sums are made of micro-dollars.
-func dollarsOf(micro int64) float64 { return float64(micro) / 1e6 }

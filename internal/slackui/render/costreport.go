@@ -7,6 +7,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/money"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
@@ -136,21 +137,21 @@ func costFigures(a report.Answer) *slack.SectionBlock {
 	case change == 0:
 		add(against, "as much")
 	case change > 0:
-		add(against, joinNonEmpty(" · ", text, report.Money(change)+" more than "+report.Money(t.Before)))
+		add(against, joinNonEmpty(" · ", text, money.USD(change)+" more than "+money.USD(t.Before)))
 	default:
-		add(against, joinNonEmpty(" · ", text, report.Money(-change)+" less than "+report.Money(t.Before)))
+		add(against, joinNonEmpty(" · ", text, money.USD(-change)+" less than "+money.USD(t.Before)))
 	}
 	if each, ok := t.PerTurn(); ok {
-		add("Per turn", report.Money(each)+" · "+plural(int(t.Turns), "turn", "turns"))
+		add("Per turn", money.USD(each)+" · "+plural(int(t.Turns), "turn", "turns"))
 	}
 	if each, ok := t.PerApproved(); ok {
-		add("Per approved change", report.Money(each)+" · "+plural(int(t.Approved), "change", "changes"))
+		add("Per approved change", money.USD(each)+" · "+plural(int(t.Approved), "change", "changes"))
 	}
 	if a.HasContract() {
-		add("By your own prices", report.Money(t.ContractMicroUSD))
+		add("By your own prices", money.USD(t.ContractMicroUSD))
 	}
 	if t.EstimatedMicroUSD != 0 {
-		add("Of that estimated", report.Money(t.EstimatedMicroUSD))
+		add("Of that estimated", money.USD(t.EstimatedMicroUSD))
 	}
 	b := slack.NewSectionBlock(nil, fields, nil)
 	b.BlockID = "costs:sum"
@@ -166,7 +167,7 @@ type costColumn struct {
 
 // costColumns are those that say something of this answer.
 func costColumns(a report.Answer) []costColumn {
-	amount := func(n int64) string { return report.Money(n) }
+	amount := func(n int64) string { return money.USD(n) }
 	cols := []costColumn{{"Cost", true, func(l report.Line) string { return l.Amount() }}}
 	if a.HasContract() {
 		cols = append(cols, costColumn{"Your prices", true, func(l report.Line) string { return amount(l.ContractMicroUSD) }})
@@ -190,9 +191,9 @@ func costColumns(a report.Answer) []costColumn {
 	if a.By == store.ByModel {
 		return append(
 			cols,
-			costColumn{"In", true, func(l report.Line) string { return tokens(l.Input) }},
-			costColumn{"Out", true, func(l report.Line) string { return tokens(l.Output) }},
-			costColumn{"Cached", true, func(l report.Line) string { return tokens(l.CacheRead + l.CacheWrite5m + l.CacheWrite1h) }},
+			costColumn{"In", true, func(l report.Line) string { return report.Tokens(l.Input) }},
+			costColumn{"Out", true, func(l report.Line) string { return report.Tokens(l.Output) }},
+			costColumn{"Cached", true, func(l report.Line) string { return report.Tokens(l.CacheRead + l.CacheWrite5m + l.CacheWrite1h) }},
 		)
 	}
 	return append(cols, costColumn{"Approved", true, func(l report.Line) string { return count(int(l.Approved)) }})

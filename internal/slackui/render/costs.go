@@ -59,7 +59,7 @@ func modelsContext(s Spend) *slack.ContextBlock {
 	var parts []string
 	for _, m := range shownModels(s.Models) {
 		all := m.Input + m.Output + m.CacheRead + m.CacheWrite5m + m.CacheWrite1h
-		parts = append(parts, mrkdwn.Escape(mrkdwn.Clip(ModelName(m.Key), 60))+" "+report.Line{CostLine: m}.Amount()+" ("+tokens(all)+" tokens)")
+		parts = append(parts, mrkdwn.Escape(mrkdwn.Clip(ModelName(m.Key), 60))+" "+report.Line{CostLine: m}.Amount()+" ("+report.Tokens(all)+" tokens)")
 	}
 	if len(parts) == 0 {
 		return contextBlock("", period+": nothing")

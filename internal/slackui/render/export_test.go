@@ -4,7 +4,6 @@ import "github.com/aymanbagabas/go-udiff/lcs"
 
 // What the tests look at directly.
 var (
-	Tokens      = tokens
 	Span        = span
 	LineDiff    = lineDiff
 	Differences = func(a, b []string) []lcs.Diff { return differences(a, b, diffPasses) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/money"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
@@ -107,7 +108,7 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 		if t.StartedBy != "" {
 			parts = append(parts, "by "+mrkdwn.Mention(t.StartedBy))
 		}
-		parts = append(parts, roughUSD(t.MicroUSD))
+		parts = append(parts, money.USD(t.MicroUSD))
 		add(section("", strings.Join(parts, " · ")))
 	}
 	if more := len(h.Threads) - homeMax; more > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/money"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
@@ -94,9 +95,9 @@ func (v *view) footer() string {
 	}
 	switch {
 	case t.Estimated:
-		parts = append(parts, "about "+roughUSD(t.CostMicroUSD)+" (estimated)")
+		parts = append(parts, "about "+money.USD(t.CostMicroUSD)+" (estimated)")
 	case t.CostMicroUSD != 0 || t.AgentTurns > 0:
-		parts = append(parts, roughUSD(t.CostMicroUSD))
+		parts = append(parts, money.USD(t.CostMicroUSD))
 	}
 	if t.Content.Model != "" {
 		parts = append(parts, mrkdwn.Escape(mrkdwn.Clip(ModelName(t.Content.Model), 60)))

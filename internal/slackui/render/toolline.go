@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
@@ -350,9 +351,9 @@ func bytesOf(n int) string {
 	case n < 1000:
 		return strconv.Itoa(n) + " bytes"
 	case n < 999_950:
-		return scaled(int64(n), 1000, 1) + " kB"
+		return report.Short(int64(n), 1000, 1) + " kB"
 	}
-	return scaled(int64(n), 1_000_000, 1) + " MB"
+	return report.Short(int64(n), 1_000_000, 1) + " MB"
 }
 
 // holdBack cuts the last word off a text that is still being written when it is
