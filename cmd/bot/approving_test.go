@@ -567,11 +567,7 @@ func TestReportOnApproving(t *testing.T) {
 	w.click(grace, eng, w.card(eng, thread).TS, "approve")
 	w.done(eng, thread, thread)
 	for user, want := range map[string]string{ada: grace, grace: "not an admin"} {
-		var out struct {
-			Ephemerals []map[string]any `json:"ephemerals"`
-		}
-		w.must(http.MethodPost, "/_control/slash", map[string]any{"user": user, "channel": eng, "text": "approvals 7 days", "expect": "ephemeral"}, &out)
-		if got := flatten(any(anys(out.Ephemerals))); !strings.Contains(got, want) {
+		if got := w.slash(user, eng, "approvals 7 days"); !strings.Contains(got, want) {
 			t.Errorf("/deckhand approvals as %s: %s", user, got)
 		}
 	}

@@ -17,15 +17,20 @@ import (
 
 	"deckhand/internal/playground/page/pagetest"
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/waittest"
 )
 
-// slash types the slash command and returns what the person is shown.
+// slash types a slash command that only asks, and returns what the person is shown.
+// It asks again where nothing came in the three seconds that a person would wait.
 func (w *world) slash(user, channel, text string) string {
 	w.t.Helper()
 	var out struct {
 		Ephemerals []map[string]any `json:"ephemerals"`
 	}
-	w.must(http.MethodPost, "/_control/slash", map[string]any{"user": user, "channel": channel, "text": text, "expect": "ephemeral"}, &out)
+	w.eventually("an answer to /deckhand "+text, func() bool {
+		w.must(http.MethodPost, "/_control/slash", map[string]any{"user": user, "channel": channel, "text": text, "expect": "ephemeral"}, &out)
+		return len(out.Ephemerals) > 0
+	})
 	return flatten(any(anys(out.Ephemerals)))
 }
 
@@ -152,7 +157,7 @@ func (w *world) download(channel, thread string) string {
 			address = f.URL
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -27,6 +27,7 @@ import (
 	"deckhand/internal/report"
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/waittest"
 )
 
 // program runs the program as people do, in a folder without a configuration.
@@ -165,7 +166,7 @@ func (w *world) metricsAgree(spent, contract int64) {
 	if listen == nil {
 		w.t.Fatal("the bot's log does not say where it listens")
 	}
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), waittest.Limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+string(listen[1])+"/metrics", nil)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/waittest"
 )
 
 // asBot makes the test binary be the program itself: the end-to-end tests run
@@ -33,10 +34,6 @@ func TestMain(m *testing.M) {
 	}
 	storetest.Main(m)
 }
-
-// patience is how long a test waits for what must happen: no test depends on how
-// fast it does.
-const patience = 90 * time.Second
 
 // world is a running demo, seen through its control API.
 type world struct {
@@ -219,7 +216,7 @@ func (w *world) renewed(oldPID int) {
 }
 
 func (w *world) do(method, path string, in, out any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
 	var body io.Reader
 	if in != nil {
@@ -338,7 +335,7 @@ func (w *world) told(user, channel, thread, text string) {
 
 func (w *world) eventually(what string, ok func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waittest.Limit)
 	for !ok() {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("waited in vain for %s", what)
@@ -351,7 +348,7 @@ func (w *world) eventually(what string, ok func() bool) {
 func (w *world) find(channel, thread, what string, fits func(message) bool) message {
 	w.t.Helper()
 	var found message
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waittest.Limit)
 	for {
 		all := w.messages(channel, thread)
 		for _, m := range all {

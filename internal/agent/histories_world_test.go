@@ -24,13 +24,11 @@ import (
 
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/waittest"
 )
 
 // pinnedCLI is the version in deploy/claude/package.json.
 const pinnedCLI = "2.1.329"
-
-// patience bounds every wait: no history passes or fails by it.
-const patience = 2 * time.Minute
 
 // theCLI finds a version of the CLI in the cache of deploy/claude/install.sh; the
 // pinned one also by DECKHAND_TEST_CLAUDE.
@@ -124,7 +122,7 @@ func (w *world) signal() {
 // await waits until cond holds; cond runs without any lock.
 func (w *world) await(what string, cond func() bool) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), waittest.Limit)
 	defer cancel()
 	for {
 		w.mu.Lock()

@@ -12,6 +12,7 @@ import (
 
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/waittest"
 )
 
 func TestAURLIsCheckedWithoutQuotingIt(t *testing.T) {
@@ -112,7 +113,7 @@ func demandPassword(t *testing.T, dsn, role, as string) {
 	storetest.Exec(t, dsn, `COPY (SELECT 'local all `+role+` scram-sha-256')
 		TO PROGRAM 'cat - pg_hba.conf > pg_hba.new && mv pg_hba.new pg_hba.conf'`)
 	storetest.Exec(t, dsn, `SELECT pg_reload_conf()`)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(waittest.Limit); ; time.Sleep(20 * time.Millisecond) {
 		in, err := pgx.Connect(t.Context(), as)
 		if err != nil {
 			return

@@ -15,19 +15,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/playground/model"
+	"deckhand/internal/waittest"
 )
 
 // pinned is the version in deploy/claude/package.json.
 const pinned = "2.1.329"
-
-// patience bounds every wait for the CLI: no test passes or fails by it.
-const patience = 2 * time.Minute
 
 // program is a CLI to drive.
 type program struct{ path, version string }
@@ -107,7 +104,7 @@ type setup func(*session, *claude.Options, *claude.InitializeRequest)
 // prepare makes a model, a home and a working directory without a process.
 func prepare(t *testing.T, cli program) *session {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	t.Cleanup(cancel)
 	srv, err := model.New(model.Options{})
 	if err != nil {
@@ -133,9 +130,9 @@ func (s *session) options() claude.Options {
 	return claude.Options{
 		Command: []string{s.cli.path}, Version: s.cli.version, Dir: s.dir, SessionID: s.id,
 		Env: s.env(nil), ReplayUserMessages: true,
-		InitializeTimeout: patience, RequestTimeout: patience,
+		InitializeTimeout: waittest.Limit, RequestTimeout: waittest.Limit,
 		// On a busy machine a CLI takes its time to save its session.
-		StopGrace: claude.StopGrace{Close: patience, Term: patience, Kill: patience},
+		StopGrace: claude.StopGrace{Close: waittest.Limit, Term: waittest.Limit, Kill: waittest.Limit},
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/waittest"
 )
 
 // playFake is a CLI that does what the real one cannot be made to do. It runs
@@ -179,7 +180,7 @@ func TestALineOf64MiB(t *testing.T) {
 
 func TestEverythingInFlightFailsAtTheEnd(t *testing.T) {
 	t.Parallel()
-	p := fake(t, "read\nread\nexit 7", func(o *claude.Options) { o.RequestTimeout = patience })
+	p := fake(t, "read\nread\nexit 7", func(o *claude.Options) { o.RequestTimeout = waittest.Limit })
 	failed := make(chan error, 2)
 	for range 2 {
 		go func() { failed <- p.Interrupt(t.Context()) }()

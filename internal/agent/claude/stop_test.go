@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/waittest"
 )
 
 func TestStopTakesEveryStep(t *testing.T) {
@@ -153,7 +154,7 @@ func TestNothingSurvivesTheBot(t *testing.T) {
 // waitGone waits until none of the processes lives.
 func waitGone(t *testing.T, pids []int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
 	eventually(ctx, t, func() bool {
 		return !slices.ContainsFunc(pids, func(pid int) bool { return commandLine(pid) != "" })

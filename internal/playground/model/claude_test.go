@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"deckhand/internal/waittest"
 )
 
 // agree compares the bill of the process's session with the CLI's own total,
@@ -24,7 +26,7 @@ func agree(t *testing.T, s *Server, c *cli, result event) {
 	for name, u := range result.ModelUsage {
 		want[strings.TrimSuffix(name, "[1m]")] = cost{u.InputTokens, u.OutputTokens, u.CacheRead, u.CacheCreation, u.CacheCreation1h, u.WebSearchRequests, micro(u.CostUSD)}
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(waittest.Limit); ; time.Sleep(5 * time.Millisecond) {
 		bill := s.Bill().Session(result.SessionID)
 		clear(got)
 		for _, m := range bill.Models {
@@ -233,7 +235,7 @@ func TestATurnThatWasKilledGoesOn(t *testing.T) {
 func waitForTranscript(t *testing.T, home, session, text string) {
 	t.Helper()
 	pattern := filepath.Join(home, ".claude/projects/*", session+".jsonl")
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(waittest.Limit); ; time.Sleep(10 * time.Millisecond) {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"deckhand/internal/waittest"
 )
 
 const cliVersion = "2.1.329"
@@ -187,7 +189,7 @@ func startCLI(tb testing.TB, url string, o cliOptions) *cli {
 	}()
 	tb.Cleanup(func() {
 		_ = c.stdin.Close()
-		timer := time.AfterFunc(10*time.Second, func() { _ = c.cmd.Process.Kill() })
+		timer := time.AfterFunc(waittest.Limit, func() { _ = c.cmd.Process.Kill() })
 		<-c.done
 		_ = c.cmd.Wait()
 		timer.Stop()
@@ -268,7 +270,7 @@ func (c *cli) say(text string) {
 func (c *cli) until(want func(event) bool) []event {
 	c.tb.Helper()
 	var seen []event
-	deadline := time.NewTimer(3 * time.Minute)
+	deadline := time.NewTimer(waittest.Limit)
 	defer deadline.Stop()
 	for {
 		select {

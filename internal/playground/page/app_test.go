@@ -14,6 +14,7 @@ import (
 	"github.com/slack-go/slack/socketmode"
 
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/waittest"
 )
 
 // app is what the people in the page talk to: connected over Socket Mode like
@@ -182,7 +183,7 @@ func (a *app) post(channel, thread, blocks string) string {
 // await is the next of something that the app is told.
 func await[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
 	select {
 	case got := <-from:

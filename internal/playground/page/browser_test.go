@@ -6,19 +6,16 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"deckhand/internal/playground/page"
 	"deckhand/internal/playground/page/pagetest"
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/waittest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// patience is how long a test waits for something that must happen.
-const patience = time.Minute
 
 // desk is a workspace, the page before it, and an app that is connected to it.
 type desk struct {
@@ -42,7 +39,7 @@ func newDesk(t *testing.T) *desk {
 	server := httptest.NewServer(mux)
 	d := &desk{workspace: workspace, url: server.URL, server: server}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waittest.Limit)
 		defer cancel()
 		if err := workspace.Close(ctx); err != nil {
 			t.Errorf("close the workspace: %v", err)

@@ -7,11 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"deckhand/internal/waittest"
 )
 
 func timeoutContext() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	context.AfterFunc(ctx, cancel)
 	return ctx
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 	"go.uber.org/zap/zaptest"
+
+	"deckhand/internal/waittest"
 )
 
 // victimEnv makes the test binary a process that starts a server in the folder
@@ -210,7 +212,7 @@ func TestServerThatEndsByItselfIsReported(t *testing.T) {
 	}
 	select {
 	case <-s.Done():
-	case <-time.After(time.Minute):
+	case <-time.After(waittest.Limit):
 		t.Fatal("Done is not closed")
 	}
 	if s.Err() == nil {

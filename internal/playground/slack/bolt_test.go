@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/zap/zaptest"
 
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/waittest"
 )
 
 // missing skips a test that lacks a tool, unless every tool is required.
@@ -68,7 +68,7 @@ func TestSlacksOwnNodeSDKWorksAgainstTheWorkspace(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, "../bolt/check.mjs")
 	cmd.Env = append(os.Environ(), "BOLT_DIR="+dir, "PLAYGROUND_URL="+web.URL, "NO_PROXY=127.0.0.1", "NODE_ENV=test")

@@ -16,13 +16,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/jobs"
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/store"
+	"deckhand/internal/waittest"
 	"deckhand/migrations"
 )
 
@@ -106,7 +106,7 @@ func clone(tb testing.TB) string {
 }
 
 func drop(name string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
 	return admin(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
 }
@@ -130,7 +130,7 @@ func Open(tb testing.TB, url string, o store.Options) *store.Store {
 }
 
 func start() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
 	server.url = os.Getenv(URLEnv)
 	if server.url == "" {
