@@ -42,7 +42,7 @@ const (
 	stuckAfter = 5 * time.Minute
 	// checkEvery is how often is looked whether the queue can still be worked on.
 	checkEvery   = 10 * time.Second
-	checkTimeout = 10 * time.Second
+	checkTimeout = 5 * time.Second
 )
 
 // Job is a job in a handler's hands.
@@ -84,10 +84,12 @@ type Runner struct {
 // New returns a runner that works on the database at url. Jobs of kinds that have no
 // handler are left to replicas that have one.
 func New(url string, log *zap.Logger, handlers ...Handler) (*Runner, error) {
+	if err := store.CheckURL(url); err != nil {
+		return nil, err
+	}
 	pool, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		// pgx's error quotes the string, password included.
-		return nil, errors.New("DATABASE_URL is not a PostgreSQL URL; write postgres://user:password@host:5432/database")
+	if err != nil { // which may quote the password
+		return nil, errors.New("a setting of the connection pool in the URL (pool_…) is not right")
 	}
 	known := map[string]bool{}
 	for _, h := range handlers {
@@ -106,7 +108,8 @@ func riverLog(log *zap.Logger) *slog.Logger {
 	if err != nil {
 		core = log.Core() // it is quieter than that already
 	}
-	return slog.New(zapslog.NewHandler(zapcore.NewSamplerWithOptions(core, time.Minute, 1, 0)))
+	core = zapcore.NewSamplerWithOptions(core, time.Minute, 1, 0)
+	return slog.New(zapslog.NewHandler(core, zapslog.WithName(log.Name()), zapslog.AddStacktraceAt(slog.LevelError+1)))
 }
 
 // Run works on jobs until ctx ends. Those in hand get a moment to end.
@@ -116,7 +119,7 @@ func (r *Runner) Run(ctx context.Context) { r.part.Keep(ctx, r.run) }
 func (r *Runner) State() upkeep.State { return r.part.State() }
 
 // run works until something is wrong.
-func (r *Runner) run(ctx context.Context, works func()) error {
+func (r *Runner) run(ctx context.Context, tell func(error)) error {
 	pool, err := pgxpool.NewWithConfig(ctx, r.pool.Copy())
 	if err != nil {
 		return fmt.Errorf("connect to the database: %w", err)
@@ -149,7 +152,7 @@ func (r *Runner) run(ctx context.Context, works func()) error {
 		stop()
 		<-client.Stopped()
 	}()
-	works()
+	tell(nil)
 	look := time.NewTicker(checkEvery)
 	defer look.Stop()
 	for {
@@ -160,6 +163,7 @@ func (r *Runner) run(ctx context.Context, works func()) error {
 			return errors.New("River has stopped by itself")
 		case <-look.C:
 			if err := check(ctx, pool); err != nil {
+				tell(err) // River may take long to stop now
 				return err
 			}
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -22,7 +23,8 @@ func Cure(err error) string {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return cureRefusal(refused)
 	}
-	if _, ok := errors.AsType[net.Error](err); ok || errors.Is(err, context.DeadlineExceeded) {
+	_, network := errors.AsType[net.Error](err)
+	if network || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "see whether PostgreSQL runs, and whether the network to DATABASE_URL holds"
 	}
 	return "run `bot doctor`, which checks the database"

@@ -61,8 +61,8 @@ func (s *Store) Notify(ctx context.Context, n Notice) error {
 // called whenever it listens anew: notices may have been missed before, so the caller
 // should poll then.
 func (s *Store) Listen(ctx context.Context, ready func(), fn func(Notice)) {
-	s.listening.Keep(ctx, func(ctx context.Context, works func()) error {
-		return s.listen(ctx, ready, works, fn)
+	s.listening.Keep(ctx, func(ctx context.Context, tell func(error)) error {
+		return s.listen(ctx, ready, fn, tell)
 	})
 }
 
@@ -83,21 +83,18 @@ const (
 	listenTimeout = 10 * time.Second
 )
 
-func (s *Store) listen(ctx context.Context, ready, works func(), fn func(Notice)) error {
+func (s *Store) listen(ctx context.Context, ready func(), fn func(Notice), tell func(error)) error {
 	conn, err := s.connectListener(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only listened
 	ready()
-	for heard := false; ; {
+	for {
 		if err := s.sayHello(ctx, conn, fn); err != nil {
 			return err
 		}
-		if !heard {
-			heard = true
-			works()
-		}
+		tell(nil)
 		if err := hear(ctx, conn, helloEvery, fn, nil); !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}

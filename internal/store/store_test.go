@@ -401,25 +401,6 @@ func TestMigrationsGoDownAndUp(t *testing.T) {
 	}
 }
 
-func TestANoticeWakesAListener(t *testing.T) {
-	t.Parallel()
-	s := storetest.New(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ready, got := make(chan struct{}, 1), make(chan store.Notice, 1)
-	var listening sync.WaitGroup
-	listening.Go(func() { s.Listen(ctx, func() { ready <- struct{}{} }, func(n store.Notice) { got <- n }) })
-	<-ready
-	want := store.Notice{Kind: store.NoticeStop, ThreadID: 7, By: "U1"}
-	if err := s.Notify(t.Context(), want); err != nil {
-		t.Fatal(err)
-	}
-	if n := <-got; n != want {
-		t.Errorf("got %+v", n)
-	}
-	cancel()
-	listening.Wait()
-}
-
 func TestABadURLNeverShowsItsPassword(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"postgres://bot:hunter2@[bad", "postgres://bot:hunter2@127.0.0.1:1/x?connect_timeout=1"} {

@@ -47,15 +47,16 @@ type Part struct {
 
 	mu    sync.Mutex
 	state State
-	told  string    // the cure that the log told last
-	at    time.Time // when
-	owed  bool      // the log told of trouble, and not yet of its end
+	pause time.Duration // before the next try, at most
+	told  string        // the cure that the log told last
+	at    time.Time     // when
+	owed  bool          // the log told of trouble, and not yet of its end
 }
 
 // New returns a part that nobody keeps yet. name begins sentences in the log, and cure
 // says what to do about an error.
 func New(name string, cure func(error) string, log *zap.Logger) *Part {
-	return &Part{name: name, cure: cure, log: log}
+	return &Part{name: name, cure: cure, log: log, pause: firstPause}
 }
 
 // State is how the part is now.
@@ -66,54 +67,69 @@ func (p *Part) State() State {
 }
 
 // Keep calls run until ctx ends, again whenever it returns, and returns after it. run
-// calls works as soon as it does what it is for.
-func (p *Part) Keep(ctx context.Context, run func(ctx context.Context, works func()) error) {
-	pause := firstPause
+// calls tell with nil as soon as it does what it is for, and with an error when it
+// does not any more and takes a while to end.
+func (p *Part) Keep(ctx context.Context, run func(ctx context.Context, tell func(error)) error) {
 	for {
-		err := run(ctx, p.works)
+		err := run(ctx, p.tell)
 		if ctx.Err() != nil {
 			return
 		}
 		if err == nil {
 			err = errors.New("it ended by itself")
 		}
-		if worked := p.failed(err); worked >= maxPause {
-			pause = firstPause
-		}
+		p.tell(err)
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause/2 + rand.N(pause/2)): // replicas do not come all at once
+		case <-time.After(p.nextPause()):
 		}
-		pause = min(2*pause, maxPause)
+	}
+}
+
+// nextPause is up to half shorter than it could be, so that replicas do not come all
+// at once.
+func (p *Part) nextPause() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pause := p.pause/2 + rand.N(p.pause/2)
+	p.pause = min(2*p.pause, maxPause)
+	return pause
+}
+
+func (p *Part) tell(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		p.works()
+	} else {
+		p.failed(err)
 	}
 }
 
 func (p *Part) works() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if p.state.Up {
+		return
+	}
 	if p.owed {
 		p.log.Info(p.name+" works again", zap.Duration("after", time.Since(p.state.Since).Round(time.Second)))
 	}
 	p.state, p.owed = State{Up: true, Since: time.Now()}, false
 }
 
-// failed notes an error and returns how long the part had worked before.
-func (p *Part) failed(err error) (worked time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *Part) failed(err error) {
 	now, since := time.Now(), p.state.Since
-	if p.state.Up {
-		worked = now.Sub(since)
-	}
 	if !p.state.Down() {
 		since = now
 	}
+	steady := p.state.Up && now.Sub(p.state.Since) >= maxPause
+	if steady {
+		p.pause = firstPause
+	}
 	p.state = State{Since: since, Err: err, Cure: p.cure(err)}
-	if p.state.Cure == p.told && now.Sub(p.at) < quiet && worked < maxPause {
-		return worked
+	if p.state.Cure == p.told && now.Sub(p.at) < quiet && !steady {
+		return
 	}
 	p.told, p.at, p.owed = p.state.Cure, now, true
 	p.log.Warn(p.name+" does not work; it is tried again and again", zap.Error(err), zap.String("cure", p.state.Cure))
-	return worked
 }

@@ -23,7 +23,7 @@ type kept struct {
 	done   chan struct{}
 }
 
-func keep(t *testing.T, run func(ctx context.Context, works func(), try int) error) *kept {
+func keep(t *testing.T, run func(ctx context.Context, tell func(error), try int) error) *kept {
 	t.Helper()
 	core, logged := observer.New(zapcore.DebugLevel)
 	k := &kept{logged: logged, began: time.Now(), done: make(chan struct{})}
@@ -32,9 +32,9 @@ func keep(t *testing.T, run func(ctx context.Context, works func(), try int) err
 	k.stop = stop
 	go func() {
 		defer close(k.done)
-		k.Keep(ctx, func(ctx context.Context, works func()) error {
+		k.Keep(ctx, func(ctx context.Context, tell func(error)) error {
 			k.tries = append(k.tries, time.Since(k.began))
-			return run(ctx, works, len(k.tries))
+			return run(ctx, tell, len(k.tries))
 		})
 	}()
 	return k
@@ -62,7 +62,7 @@ func TestPausesGrowAndTheLogIsQuiet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("stuck")
-		k := keep(t, func(context.Context, func(), int) error { return broken })
+		k := keep(t, func(context.Context, func(error), int) error { return broken })
 		if s := k.State(); s != (State{}) {
 			t.Errorf("before the first try has ended: %+v", s)
 		}
@@ -92,11 +92,11 @@ func TestItComesUpAndTheNextTroubleIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fail := make(chan error)
-		k := keep(t, func(ctx context.Context, works func(), try int) error {
+		k := keep(t, func(ctx context.Context, tell func(error), try int) error {
 			if try <= 4 {
 				return errors.New("stuck")
 			}
-			works()
+			tell(nil)
 			select {
 			case err := <-fail:
 				return err
@@ -125,11 +125,38 @@ func TestItComesUpAndTheNextTroubleIsToldAtOnce(t *testing.T) {
 	})
 }
 
+// TestTroubleIsToldBeforeTheEnd of what takes its time to end.
+func TestTroubleIsToldBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gone := errors.New("gone")
+		k := keep(t, func(ctx context.Context, tell func(error), _ int) error {
+			tell(nil)
+			time.Sleep(time.Minute)
+			tell(gone)
+			time.Sleep(time.Minute)
+			return gone
+		})
+		time.Sleep(90 * time.Second)
+		if s := k.State(); !errors.Is(s.Err, gone) || !s.Since.Equal(k.began.Add(time.Minute)) {
+			t.Errorf("while it ends: %+v", s)
+		}
+		time.Sleep(30*time.Second + firstPause)
+		if len(k.tries) != 2 {
+			t.Errorf("%d tries a first pause after the end", len(k.tries))
+		}
+		if diff := cmp.Diff([]string{trouble, again}, k.lines()); diff != "" {
+			t.Errorf("log (-want +got):\n%s", diff)
+		}
+		k.end()
+	})
+}
+
 func TestWhatComesAndGoesFillsNoLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		k := keep(t, func(_ context.Context, works func(), _ int) error {
-			works()
+		k := keep(t, func(_ context.Context, tell func(error), _ int) error {
+			tell(nil)
 			return nil
 		})
 		time.Sleep(quiet - time.Minute)
@@ -146,7 +173,7 @@ func TestWhatComesAndGoesFillsNoLog(t *testing.T) {
 func TestOtherTroubleIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		k := keep(t, func(_ context.Context, _ func(), try int) error {
+		k := keep(t, func(_ context.Context, _ func(error), try int) error {
 			if try < 3 {
 				return errors.New("stuck")
 			}
