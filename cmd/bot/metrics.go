@@ -14,6 +14,7 @@ import (
 
 	"deckhand/internal/money"
 	"deckhand/internal/store"
+	"deckhand/internal/upkeep"
 )
 
 const (
@@ -40,7 +41,7 @@ type figures interface {
 type metrics struct {
 	from figures
 	team string
-	live func() int
+	self replica
 	log  *zap.Logger
 	now  func() time.Time
 
@@ -65,14 +66,16 @@ var (
 	pendingDesc  = prometheus.NewDesc("deckhand_approvals_pending", "Approvals that nobody has decided yet.", nil, nil)
 	oldestDesc   = prometheus.NewDesc("deckhand_approvals_oldest_pending_seconds", "How long the oldest of them waits.", nil, nil)
 	inboxDesc    = prometheus.NewDesc("deckhand_inbox_pending", "What Slack sent and nobody works on yet.", nil, nil)
+	jobsDesc     = prometheus.NewDesc("deckhand_jobs_running", "1 while this replica works on deadlines, reminders and digests, else 0.", nil, nil)
+	noticesDesc  = prometheus.NewDesc("deckhand_notices_heard", "1 while this replica hears what others tell it, else 0: it polls then.", nil, nil)
 	liveDesc     = prometheus.NewDesc("deckhand_sessions_live", "Claude Code processes of this replica.", nil, nil)
 	buildDesc    = prometheus.NewDesc("deckhand_build_info", "1, for the version that runs.", []string{"version", "goversion"}, nil)
 )
 
-// newMetrics returns the metrics of a team; live is how many sessions this replica has.
-func newMetrics(from figures, team string, live func() int, log *zap.Logger) *metrics {
+// newMetrics returns the metrics of a team, and of this replica.
+func newMetrics(from figures, team string, self replica, log *zap.Logger) *metrics {
 	m := &metrics{
-		from: from, team: team, live: live, log: log, now: time.Now, spend: map[spendKey]store.Spend{},
+		from: from, team: team, self: self, log: log, now: time.Now, spend: map[spendKey]store.Spend{},
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "deckhand_scrape_errors_total", Help: "Figures that could not be read from the database in time; the last ones were told again.",
 		}, []string{"figures"}),
@@ -92,7 +95,7 @@ func (m *metrics) handler() http.Handler {
 
 // Describe implements [prometheus.Collector].
 func (m *metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, liveDesc, buildDesc} {
+	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, jobsDesc, noticesDesc, liveDesc, buildDesc} {
 		to <- d
 	}
 }
@@ -109,7 +112,9 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, kind, v, labels...)
 	}
 	value(buildDesc, prometheus.GaugeValue, 1, versionString(), runtime.Version())
-	value(liveDesc, prometheus.GaugeValue, float64(m.live()))
+	value(liveDesc, prometheus.GaugeValue, float64(m.self.sessions()))
+	value(jobsDesc, prometheus.GaugeValue, upOrNot(m.self.jobs()))
+	value(noticesDesc, prometheus.GaugeValue, upOrNot(m.self.notices()))
 	for k, s := range m.spend {
 		value(spendDesc, prometheus.CounterValue, money.Dollars(s.MicroUSD), k.project, k.model)
 		if s.ContractMicroUSD != 0 {
@@ -138,6 +143,13 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	to <- prometheus.MustNewConstHistogram(waitDesc, count, m.totals.WaitSeconds, buckets)
+}
+
+func upOrNot(s upkeep.State) float64 {
+	if s.Up {
+		return 1
+	}
+	return 0
 }
 
 // refresh reads what it can in time. What waits comes first: it is read fast, and

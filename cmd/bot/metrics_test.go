@@ -21,6 +21,7 @@ import (
 
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/upkeep"
 )
 
 // someFigures are a database that can have trouble.
@@ -68,6 +69,13 @@ func newFigures() *someFigures {
 	}
 }
 
+// sevenLive is a replica with seven sessions that works on jobs and hears nothing.
+var sevenLive = replica{
+	sessions: func() int { return 7 },
+	jobs:     func() upkeep.State { return upkeep.State{Up: true} },
+	notices:  func() upkeep.State { return upkeep.State{} },
+}
+
 // scrape returns our lines of /metrics, without comments and without the version.
 func scrape(t *testing.T, h http.Handler) []string {
 	t.Helper()
@@ -107,6 +115,8 @@ deckhand_approvals_total{status="allowed",via="button"} 4
 deckhand_approvals_total{status="allowed",via="rule"} 10
 deckhand_contract_spend_usd_total{model="claude-opus-5",project="web"} 1
 deckhand_inbox_pending 1
+deckhand_jobs_running 1
+deckhand_notices_heard 0
 deckhand_scrape_errors_total{figures="spend"} 0
 deckhand_scrape_errors_total{figures="totals"} 0
 deckhand_scrape_errors_total{figures="waiting"} 0
@@ -118,7 +128,7 @@ deckhand_turns_total{project="web",state="failed"} 1`
 
 func TestMetricsTellWhatTheDatabaseKnows(t *testing.T) {
 	t.Parallel()
-	m := newMetrics(newFigures(), "T1", func() int { return 7 }, zap.NewNop())
+	m := newMetrics(newFigures(), "T1", sevenLive, zap.NewNop())
 	h := m.handler()
 	if diff := cmp.Diff(strings.Split(wantMetrics, "\n"), scrape(t, h)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
@@ -131,7 +141,7 @@ func TestMetricsTellWhatTheDatabaseKnows(t *testing.T) {
 func TestScrapesShareFiguresForSomeSeconds(t *testing.T) {
 	t.Parallel()
 	f := newFigures()
-	m := newMetrics(f, "T1", func() int { return 7 }, zap.NewNop())
+	m := newMetrics(f, "T1", sevenLive, zap.NewNop())
 	now := time.Now()
 	m.now = func() time.Time { return now }
 	h := m.handler()
@@ -151,7 +161,7 @@ func TestScrapesShareFiguresForSomeSeconds(t *testing.T) {
 func TestTroubleWithTheDatabaseLeavesTheLastFigures(t *testing.T) {
 	t.Parallel()
 	f := newFigures()
-	m := newMetrics(f, "T1", func() int { return 7 }, zap.NewNop())
+	m := newMetrics(f, "T1", sevenLive, zap.NewNop())
 	now := time.Now()
 	m.now = func() time.Time { return now }
 	h := m.handler()
@@ -173,7 +183,7 @@ func TestTroubleWithTheDatabaseLeavesTheLastFigures(t *testing.T) {
 func TestASpendThatIsCorrectedDoesNotFall(t *testing.T) {
 	t.Parallel()
 	f := newFigures()
-	m := newMetrics(f, "T1", func() int { return 7 }, zap.NewNop())
+	m := newMetrics(f, "T1", sevenLive, zap.NewNop())
 	now := time.Now()
 	m.now = func() time.Time { return now }
 	h := m.handler()
@@ -194,14 +204,14 @@ func TestAScrapeIsBoundedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFigures()
 		f.hangs = true
-		m := newMetrics(f, "T1", func() int { return 7 }, zap.NewNop())
+		m := newMetrics(f, "T1", sevenLive, zap.NewNop())
 		began := time.Now()
 		out := make(chan prometheus.Metric, 100)
 		m.Collect(out)
 		if took := time.Since(began); took != scrapeTimeout {
 			t.Errorf("it took %s", took)
 		}
-		if n := len(out); n != 2 { // the version and the sessions, which need no database
+		if n := len(out); n != 4 { // the version and the replica's own, which need no database
 			t.Errorf("%d metrics without a database", n)
 		}
 		if n := testutil.ToFloat64(m.errors.WithLabelValues("spend")); n != 1 {
@@ -212,7 +222,7 @@ func TestAScrapeIsBoundedInTime(t *testing.T) {
 
 func TestMetricsOfAnEmptyDatabase(t *testing.T) {
 	t.Parallel()
-	h := newMetrics(storetest.New(t), "T1", func() int { return 0 }, zap.NewNop()).handler()
+	h := newMetrics(storetest.New(t), "T1", sevenLive, zap.NewNop()).handler()
 	got := scrape(t, h)
 	for _, want := range []string{"deckhand_approvals_pending 0", "deckhand_inbox_pending 0", "deckhand_approval_wait_seconds_count 0", `deckhand_scrape_errors_total{figures="totals"} 0`} {
 		if !slices.Contains(got, want) {
@@ -224,7 +234,7 @@ func TestMetricsOfAnEmptyDatabase(t *testing.T) {
 // Every metric and label that the dashboard names is one that we export.
 func TestTheDashboardNamesWhatIsExported(t *testing.T) {
 	t.Parallel()
-	m := newMetrics(newFigures(), "T1", func() int { return 0 }, zap.NewNop())
+	m := newMetrics(newFigures(), "T1", sevenLive, zap.NewNop())
 	exported := map[string]string{} // the labels of each
 	descs := make(chan *prometheus.Desc, 100)
 	m.Describe(descs)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -200,34 +199,6 @@ func (b *bot) close() {
 		_ = b.replica.Close()
 	}
 	_ = b.log.Sync()
-}
-
-// healthHandler serves /healthz, whether the process should live, /readyz, whether
-// people can use it, and /metrics for Prometheus.
-func (b *bot) healthHandler() http.Handler {
-	mux := http.NewServeMux()
-	answer := func(w http.ResponseWriter, r *http.Request, slack bool) {
-		ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
-		defer cancel()
-		state := map[string]any{"version": versionString(), "database": "ok", "slack": "connected", "sessions": b.supervisor.Live()}
-		code := http.StatusOK
-		if err := b.store.Ping(ctx); err != nil {
-			state["database"], code = "unreachable", http.StatusServiceUnavailable
-		}
-		if !b.app.Connected() {
-			state["slack"] = "not connected"
-			if slack {
-				code = http.StatusServiceUnavailable
-			}
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(code)
-		_ = json.NewEncoder(w).Encode(state) // the client has gone
-	}
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { answer(w, r, false) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, r, true) })
-	mux.Handle("GET /metrics", newMetrics(b.store, b.app.TeamID(), b.supervisor.Live, b.log.Named("metrics")).handler())
-	return mux
 }
 
 // checkCLI asks the CLI for its version and refuses one that is too old.

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"deckhand/internal/store"
+	"deckhand/internal/upkeep"
+)
+
+// healthTimeout bounds what an answer waits for the database.
+const healthTimeout = 3 * time.Second
+
+// healthHandler serves /healthz, /readyz, and /metrics for Prometheus.
+func (b *bot) healthHandler() http.Handler {
+	h := health{
+		database: b.store.Ping, slack: b.app.Connected,
+		replica: replica{sessions: b.supervisor.Live, jobs: b.jobs.State, notices: b.store.Listening},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", h.serveHealthz)
+	mux.HandleFunc("GET /readyz", h.serveReadyz)
+	mux.Handle("GET /metrics", newMetrics(b.store, b.app.TeamID(), h.replica, b.log.Named("metrics")).handler())
+	return mux
+}
+
+// replica is what this process knows of itself.
+type replica struct {
+	sessions      func() int
+	jobs, notices func() upkeep.State
+}
+
+// health answers whether the process should live, and whether people can use it.
+type health struct {
+	replica
+	database func(context.Context) error
+	slack    func() bool // connected
+}
+
+// healthState is the JSON of both answers.
+type healthState struct {
+	// Status is ready, degraded (people can work, and something is late or missing), or
+	// not ready.
+	Status   string          `json:"status"`
+	Version  string          `json:"version"`
+	Sessions int             `json:"sessions"`
+	Database string          `json:"database"` // ok, unreachable
+	Slack    string          `json:"slack"`    // connected, not connected
+	Jobs     string          `json:"jobs"`     // starting, running, not running
+	Notices  string          `json:"notices"`  // starting, heard, not heard
+	Problems []healthProblem `json:"problems"`
+}
+
+type healthProblem struct {
+	What  string     `json:"what"` // database, slack, jobs, notices
+	Means string     `json:"means"`
+	Since *time.Time `json:"since,omitempty"`
+	Error string     `json:"error,omitempty"`
+	Cure  string     `json:"cure"`
+}
+
+// serveHealthz refuses while the database is away: a container that cannot reach it for
+// long may be started again.
+func (h health) serveHealthz(w http.ResponseWriter, r *http.Request) {
+	s := h.look(r.Context())
+	code := http.StatusOK
+	if s.Database != "ok" {
+		code = http.StatusServiceUnavailable
+	}
+	s.write(w, code)
+}
+
+// serveReadyz refuses while people cannot use the bot. They can while jobs do not run
+// and notices are not heard: what is late then is told by the status and by metrics.
+func (h health) serveReadyz(w http.ResponseWriter, r *http.Request) {
+	s := h.look(r.Context())
+	code := http.StatusOK
+	if s.Status == "not ready" {
+		code = http.StatusServiceUnavailable
+	}
+	s.write(w, code)
+}
+
+func (s healthState) write(w http.ResponseWriter, code int) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // the client has gone
+}
+
+func (h health) look(ctx context.Context) healthState {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	s := healthState{
+		Status: "ready", Version: versionString(), Sessions: h.sessions(),
+		Database: "ok", Slack: "connected", Problems: []healthProblem{},
+	}
+	if err := h.database(ctx); err != nil {
+		s.Database, s.Status = "unreachable", "not ready"
+		s.Problems = append(s.Problems, healthProblem{What: "database", Means: "nothing is decided or done", Error: err.Error(), Cure: store.Cure(err)})
+	}
+	if !h.slack() {
+		s.Slack, s.Status = "not connected", "not ready"
+		s.Problems = append(s.Problems, healthProblem{What: "slack", Means: "nothing that people write or click arrives", Cure: "see the log, which says why; `bot doctor` checks the tokens"})
+	}
+	s.Jobs = s.part("jobs", h.jobs(), "running", "this replica ends no approval whose time is up, reminds nobody and sends no digest; another replica may")
+	s.Notices = s.part("notices", h.notices(), "heard", "what other replicas tell this one, such as a decision, is found by polling: later")
+	return s
+}
+
+// part notes how a part is and returns it in a word.
+func (s *healthState) part(what string, is upkeep.State, up, means string) string {
+	switch {
+	case is.Up:
+		return up
+	case !is.Down():
+		return "starting"
+	}
+	if s.Status == "ready" {
+		s.Status = "degraded"
+	}
+	since := is.Since.UTC().Truncate(time.Second)
+	s.Problems = append(s.Problems, healthProblem{What: what, Means: means, Since: &since, Error: is.Err.Error(), Cure: is.Cure})
+	return "not " + up
+}
