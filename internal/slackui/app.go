@@ -19,7 +19,6 @@ import (
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
 )
 
 // Config is what the app needs. Tokens and Store are required.
@@ -28,7 +27,7 @@ type Config struct {
 	AppToken string // xapp-…
 	// APIURL is the Web API's base URL; empty means Slack's.
 	APIURL  string
-	Store   *store.Store
+	Store   Books
 	Access  access.Rules // and where people work
 	Budgets []agent.Budget
 	// Reminders say whom to tell of an approval that waits, stage by stage: "thread",
@@ -49,7 +48,8 @@ type Config struct {
 type App struct {
 	c         Config
 	log       *zap.Logger
-	api       *slack.Client
+	client    *slack.Client // for its sockets
+	api       webAPI
 	self      identity
 	commands  commands
 	publisher *publish.Scheduler
@@ -86,22 +86,27 @@ func Connect(ctx context.Context, c Config) (*App, error) {
 	if c.APIURL != "" {
 		options = append(options, slack.OptionAPIURL(strings.TrimSuffix(c.APIURL, "/")+"/"))
 	}
-	a := &App{c: c, log: c.Log, commands: allCommands(), api: slack.New(c.BotToken, options...)}
+	client := slack.New(c.BotToken, options...)
 
 	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("auth.test: no answer in 30s"))
 	defer cancel()
-	who, err := a.api.AuthTestContext(ctx)
+	who, err := client.AuthTestContext(ctx)
 	if err != nil {
 		return nil, connectError("SLACK_BOT_TOKEN", "xoxb-… token from OAuth & Permissions", err)
 	}
-	a.self = identity{TeamID: who.TeamID, UserID: who.UserID, BotID: who.BotID, TeamURL: who.URL}
-	if _, _, err := a.api.StartSocketModeContext(ctx); err != nil {
+	if _, _, err := client.StartSocketModeContext(ctx); err != nil {
 		return nil, connectError("SLACK_APP_TOKEN", "xapp-… token with connections:write from Basic Information", err)
 	}
-	a.people = directory.New(a.api, c.Log.Named("directory"))
-	a.publisher = publish.New(a.api, publish.Options{Log: c.Log.Named("publish")})
+	return newApp(c, client, identity{TeamID: who.TeamID, UserID: who.UserID, BotID: who.BotID, TeamURL: who.URL}), nil
+}
+
+// newApp is an app whose tokens are known to be good.
+func newApp(c Config, client *slack.Client, self identity) *App {
+	a := &App{c: c, log: c.Log, commands: allCommands(), client: client, api: client, self: self}
+	a.people = directory.New(client, c.Log.Named("directory"))
+	a.publisher = publish.New(client, publish.Options{Log: c.Log.Named("publish")})
 	a.frontend = newFrontend(a)
-	return a, nil
+	return a
 }
 
 func connectError(variable, kind string, err error) error {

@@ -32,7 +32,7 @@ func digestHouse(t *testing.T, d Digest) (m *matrix, posted func() int) {
 	})
 	return m, func() int {
 		t.Helper()
-		history, err := m.app.api.GetConversationHistory(&slackgo.GetConversationHistoryParameters{ChannelID: d.To, Limit: 100})
+		history, err := m.app.client.GetConversationHistory(&slackgo.GetConversationHistoryParameters{ChannelID: d.To, Limit: 100})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func (a *App) holdSocket(ctx context.Context, n int, up *atomic.Int32) {
 	wait := time.Second
 	for ctx.Err() == nil {
 		began := time.Now()
-		client := socketmode.New(a.api)
+		client := socketmode.New(a.client)
 		var wg sync.WaitGroup
 		connCtx, cancel := context.WithCancel(ctx)
 		wg.Go(func() { a.consume(connCtx, client, log, up) })

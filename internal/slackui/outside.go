@@ -1,0 +1,87 @@
+package slackui
+
+import (
+	"context"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/report"
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/store"
+)
+
+// webAPI is what the app needs of Slack's Web API beside looking people up;
+// [*slack.Client] has it. All but what opens and reads goes through the publisher.
+type webAPI interface {
+	publish.API
+	PostEphemeralContext(ctx context.Context, channelID, userID string, options ...slack.MsgOption) (ts string, err error)
+	AddReactionContext(ctx context.Context, name string, item slack.ItemRef) error
+	UploadFileContext(ctx context.Context, p slack.UploadFileParameters) (*slack.FileSummary, error)
+
+	OpenViewContext(ctx context.Context, triggerID string, view slack.ModalViewRequest) (*slack.ViewResponse, error)
+	UpdateViewContext(ctx context.Context, view slack.ModalViewRequest, externalID, hash, viewID string) (*slack.ViewResponse, error)
+	PublishViewContext(ctx context.Context, r slack.PublishViewContextRequest) (*slack.ViewResponse, error)
+
+	OpenConversationContext(ctx context.Context, p *slack.OpenConversationParameters) (channel *slack.Channel, noOp, alreadyOpen bool, err error)
+	GetConversationHistoryContext(ctx context.Context, p *slack.GetConversationHistoryParameters) (*slack.GetConversationHistoryResponse, error)
+	GetConversationRepliesContext(ctx context.Context, p *slack.GetConversationRepliesParameters) (msgs []slack.Message, more bool, cursor string, err error)
+}
+
+// Books are what the app reads and writes of the database: what it needs of
+// [*store.Store], which tells what each method does.
+type Books interface {
+	inbox
+	threads
+	approvals
+	grants
+	screens
+	budgets
+	report.Ledger
+	TimeZone() *time.Location
+	Schedule(ctx context.Context, jobs ...store.Job) error
+	Audit(ctx context.Context, entries ...store.AuditEntry) error
+}
+
+// inbox keeps what Slack was told that we have.
+type inbox interface {
+	Receive(ctx context.Context, e store.Envelope) (id int64, fresh bool, err error)
+	Unrouted(ctx context.Context, olderThan time.Time) ([]store.Envelope, error)
+	Finish(ctx context.Context, id int64, outcome string) error
+	AcceptPrompt(ctx context.Context, p store.NewPrompt) (t store.Thread, ok bool, err error)
+}
+
+// threads are sessions by where they are in Slack.
+type threads interface {
+	ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Thread, error)
+	ThreadOfRunningTurn(ctx context.Context, turnID int64) (store.Thread, error)
+	RecentThreads(ctx context.Context, teamID, ownerID string, since time.Time, limit int) ([]store.RecentThread, error)
+}
+
+// approvals are read only: the agent asks and decides.
+type approvals interface {
+	ApprovalByID(ctx context.Context, id string) (store.Approval, error)
+	CardApprovals(ctx context.Context, cardID string) ([]store.Approval, error)
+	PendingApprovals(ctx context.Context, k store.ThreadKey) ([]store.Approval, error)
+	TeamPending(ctx context.Context, teamID string, limit int) ([]store.Approval, error)
+	ApprovalsReport(ctx context.Context, teamID string, since, until time.Time) (store.ApprovalsReport, error)
+}
+
+// grants are standing permissions.
+type grants interface {
+	Grants(ctx context.Context, f store.GrantFilter, limit int) ([]store.Grant, error)
+	RevokeGrant(ctx context.Context, teamID string, id int64, by string) (g store.Grant, ok bool, err error)
+}
+
+// screens remember what was posted, so that another process can edit it.
+type screens interface {
+	SaveTurnMessage(ctx context.Context, turnID int64, m store.PostedMessage) error
+	TurnMessages(ctx context.Context, turnID int64) ([]store.PostedMessage, error)
+	SaveApprovalMessage(ctx context.Context, cardID string, m store.PostedMessage) error
+}
+
+// budgets are decided about by admins.
+type budgets interface {
+	BudgetNoticeByID(ctx context.Context, id string) (store.BudgetNotice, error)
+	DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error)
+}
