@@ -60,7 +60,8 @@ func readWord(w *syntax.Word) word {
 		case *syntax.SglQuoted:
 			if p.Dollar {
 				out.odd = "the quoting $'…' hides what it says"
-				s, err := expand.Literal(nil, &syntax.Word{Parts: []syntax.WordPart{p}})
+				// A configuration of its own: that of nil is shared, and written to.
+				s, err := expand.Literal(&expand.Config{}, &syntax.Word{Parts: []syntax.WordPart{p}})
 				if err != nil {
 					out.dynamic = out.odd
 				}
