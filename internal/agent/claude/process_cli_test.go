@@ -119,6 +119,7 @@ var processRows = []row{
 		s.onAsk = func(*claude.CanUseTool) {}
 		s.prompt(bash(t, "touch x"), "say: Done.")
 		s.until("an approval", func(m claude.Message) bool { _, ok := m.(*claude.CanUseTool); return ok })
+		s.transcribed()
 		s.p.Kill()
 		s.ended()
 		s.start(resumed)
