@@ -28,7 +28,6 @@ type streamReader struct {
 	session string
 	meter   *claude.Meter
 	content claude.Output
-	decoder claude.Decoder
 	entries []store.LedgerEntry
 	// allowed is what of a killed turn nobody told, and totals counts how often a total
 	// was rounded; by session.
@@ -142,7 +141,7 @@ func (b *streamReader) process(ctx context.Context, newSession bool) {
 	}
 	b.session = b.cli.session
 	b.content = claude.Output{}
-	m, err := b.decoder.Decode(b.cli.result("success")) // get_usage answers the same figures
+	m, err := claude.Decode(b.cli.result("success")) // get_usage answers the same figures
 	b.must(err)
 	baseline := m.(*claude.Result).Running
 	b.meter = claude.NewMeter(baseline)
@@ -160,7 +159,7 @@ func (b *streamReader) newEpoch(ctx context.Context, baseline int64) {
 // read takes in a line.
 func (b *streamReader) read(ctx context.Context, line []byte) {
 	b.t.Helper()
-	m, err := b.decoder.Decode(line)
+	m, err := claude.Decode(line)
 	b.must(err)
 	b.content = b.content.Fold(m)
 	switch m := m.(type) {

@@ -41,11 +41,9 @@ func BenchmarkDecode(b *testing.B) {
 		b.SetBytes(int64(len(big)))
 		b.ReportAllocs()
 		for b.Loop() {
-			var d claude.Decoder
-			n := 0
-			for rest := big; len(rest) > 0; n++ {
+			for rest := big; len(rest) > 0; {
 				i := bytes.IndexByte(rest, '\n')
-				if _, err := d.Decode(rest[:i]); err != nil {
+				if _, err := claude.Decode(rest[:i]); err != nil {
 					b.Fatal(err)
 				}
 				rest = rest[i+1:]
@@ -99,10 +97,9 @@ func BenchmarkFoldLongText(b *testing.B) {
 const deltaLine = `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some text that \"streams\""}},"session_id":"c1b87f9b-c31a-4a12-b532-09a31882bcd5","parent_tool_use_id":"toolu_30589400","uuid":"af36dbcf-7d02-4030-ae56-35a1f03f14d9","api_message_id":"msg_f84e0f1aa7f9452f8cdc"}`
 
 func TestATextDeltaIsCheap(t *testing.T) {
-	var d claude.Decoder
 	line := []byte(deltaLine)
 	decodeOne := func() {
-		if _, err := d.Decode(line); err != nil {
+		if _, err := claude.Decode(line); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,12 +112,11 @@ func TestATextDeltaIsCheap(t *testing.T) {
 }
 
 func BenchmarkDelta(b *testing.B) {
-	var d claude.Decoder
 	line := []byte(deltaLine)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(line)))
 	for b.Loop() {
-		if _, err := d.Decode(line); err != nil {
+		if _, err := claude.Decode(line); err != nil {
 			b.Fatal(err)
 		}
 	}

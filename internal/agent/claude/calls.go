@@ -158,7 +158,7 @@ func (p *Process) askWithin(ctx context.Context, timeout time.Duration, subtype 
 	if err != nil || out == nil || len(raw) == 0 {
 		return err
 	}
-	if err := json.Unmarshal(raw, out); err != nil {
+	if err := unmarshal(raw, out); err != nil {
 		return fmt.Errorf("%s: read answer: %w", subtype, err)
 	}
 	return nil

@@ -1,195 +1,88 @@
 package claude
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
-// controlRequest decodes what the CLI asks of its host. Some hosts' dialects
-// put request_id inside request and call can_use_tool "permission".
-func (d *Decoder) controlRequest(c *cursor) Message {
-	var meta Meta
-	var id string
-	var request json.RawMessage
-	for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-		switch string(k) {
-		case "request_id", "requestId":
-			id = c.str()
-		case "request":
-			request = c.raw()
-		default:
-			d.meta(c, k, &meta)
-		}
+// decodeControlRequest decodes what the CLI asks of its host. Some hosts'
+// dialects put request_id inside request, call can_use_tool "permission", or
+// nest nothing.
+func decodeControlRequest(meta Meta, line []byte) Message {
+	var outer, inner struct {
+		Subtype, RequestID string
+		Request            json.RawMessage
 	}
-	if c.bad {
-		return &Unknown{Meta: meta}
-	}
+	fill(line, &outer) // it has been read before, and so has what it holds
+	request := outer.Request
 	if request == nil {
-		request = c.b // the dialect that nests nothing
+		request = line
 	}
-	inner := cursor{b: request}
-	subtype := ""
-	for k, ok := inner.firstKey(); ok; k, ok = inner.nextKey() {
-		switch string(k) {
-		case "subtype":
-			subtype = inner.sym()
-		case "request_id":
-			if inner.peek() == '"' && id == "" {
-				id = inner.str()
-			} else {
-				inner.skip()
-			}
-		default:
-			inner.skip()
-		}
-	}
-	meta.Subtype = subtype
-	r := cursor{b: request}
-	switch subtype {
+	fill(request, &inner)
+	meta.Subtype = inner.Subtype
+	id := cmp.Or(outer.RequestID, inner.RequestID)
+	switch inner.Subtype {
 	case "can_use_tool", "permission":
-		m := &CanUseTool{Meta: meta, RequestID: id}
-		r.canUseTool(m)
-		return m
+		return decodeCanUseTool(meta, id, request)
 	case "hook_callback":
-		m := &HookCallback{Meta: meta, RequestID: id}
-		r.hookCallback(m)
-		return m
+		return decodeHookCallback(meta, id, request)
 	case "mcp_message":
-		m := &MCPRequest{Meta: meta, RequestID: id}
-		for k, ok := r.firstKey(); ok; k, ok = r.nextKey() {
-			switch string(k) {
-			case "server_name", "serverName":
-				m.ServerName = r.str()
-			case "message":
-				m.Message = r.raw()
-			default:
-				r.skip()
-			}
-		}
-		return m
+		var m MCPRequest
+		fill(request, &m)
+		m.Meta, m.RequestID = meta, id
+		return &m
 	}
-	m := &RefusedRequest{Meta: meta, RequestID: id}
-	for k, ok := r.firstKey(); ok; k, ok = r.nextKey() {
-		switch string(k) {
-		case "message", "dialog_kind":
-			m.Text = r.str()
-		default:
-			r.skip()
-		}
+	var text struct{ Message, DialogKind string }
+	fill(request, &text)
+	return &RefusedRequest{Meta: meta, RequestID: id, Text: cmp.Or(text.Message, text.DialogKind)}
+}
+
+func decodeCanUseTool(meta Meta, id string, request []byte) *CanUseTool {
+	var in struct {
+		CanUseTool
+		ToolInput             json.RawMessage
+		BlockedPaths          string
+		PermissionSuggestions json.RawMessage
+	}
+	fill(request, &in)
+	m := &in.CanUseTool
+	m.Meta, m.RequestID = meta, id
+	if m.Input == nil {
+		m.Input = in.ToolInput
+	}
+	m.BlockedPath = cmp.Or(m.BlockedPath, in.BlockedPaths)
+	// A suggestion of a shape that we do not know is no reason to lose the
+	// request, and half of it is worse than none.
+	if json.Unmarshal(in.PermissionSuggestions, &m.Suggestions) != nil {
+		m.Suggestions = nil
 	}
 	return m
 }
 
-func (c *cursor) canUseTool(m *CanUseTool) {
-	for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-		switch string(k) {
-		case "tool_name", "toolName":
-			m.ToolName = c.str()
-		case "input", "tool_input":
-			m.Input = c.raw()
-		case "tool_use_id", "toolUseId":
-			m.ToolUseID = c.str()
-		case "permission_suggestions":
-			raw := c.raw()
-			// A suggestion of a shape that we do not know is no reason to lose
-			// the request.
-			if json.Unmarshal(raw, &m.Suggestions) != nil {
-				m.Suggestions = nil
-			}
-		case "blocked_path", "blocked_paths":
-			m.BlockedPath = c.str()
-		case "decision_reason":
-			m.DecisionReason = c.str()
-		case "decision_reason_type":
-			m.DecisionReasonType = c.str()
-		case "title":
-			m.Title = c.str()
-		case "display_name":
-			m.DisplayName = c.str()
-		case "description":
-			m.Description = c.str()
-		case "agent_id":
-			m.AgentID = c.str()
-		case "requires_user_interaction":
-			m.RequiresUserInteraction = c.boolean()
-		case "suppress_always_allow_rule":
-			m.SuppressAlwaysAllow = c.boolean()
-		case "default_to_no":
-			m.DefaultToNo = c.boolean()
-		default:
-			c.skip()
-		}
+func decodeHookCallback(meta Meta, id string, request []byte) *HookCallback {
+	var outer struct {
+		CallbackID, ToolUseID string
+		Input                 json.RawMessage
 	}
+	fill(request, &outer)
+	m := new(HookCallback)
+	fill(outer.Input, m)
+	m.Meta, m.RequestID, m.CallbackID, m.Input = meta, id, outer.CallbackID, outer.Input
+	m.ToolUseID = cmp.Or(outer.ToolUseID, m.ToolUseID)
+	return m
 }
 
-func (c *cursor) hookCallback(m *HookCallback) {
-	for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-		switch string(k) {
-		case "callback_id":
-			m.CallbackID = c.str()
-		case "tool_use_id":
-			if id := c.str(); id != "" {
-				m.ToolUseID = id
-			}
-		case "input":
-			m.Input = c.raw()
-		default:
-			c.skip()
+func decodeControlResponse(line []byte) Message {
+	var in struct {
+		Meta
+		Response struct {
+			Subtype, RequestID string
+			Error, Response    json.RawMessage
 		}
 	}
-	in := cursor{b: m.Input}
-	for k, ok := in.firstKey(); ok; k, ok = in.nextKey() {
-		switch string(k) {
-		case "hook_event_name":
-			m.Event = in.sym()
-		case "tool_name":
-			m.ToolName = in.str()
-		case "tool_input":
-			m.ToolInput = in.raw()
-		case "tool_response":
-			m.ToolResponse = in.raw()
-		case "tool_use_id":
-			if id := in.str(); m.ToolUseID == "" {
-				m.ToolUseID = id
-			}
-		case "cwd":
-			m.Cwd = in.str()
-		case "permission_mode":
-			m.PermissionMode = in.str()
-		case "transcript_path":
-			m.TranscriptPath = in.str()
-		case "agent_id":
-			m.AgentID = in.str()
-		case "prompt":
-			m.Prompt = in.str()
-		case "stop_hook_active":
-			m.StopHookActive = in.boolean()
-		default:
-			in.skip()
-		}
-	}
-}
-
-func (d *Decoder) controlResponse(c *cursor, m *controlResponse) {
-	for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-		if string(k) != "response" {
-			d.meta(c, k, &m.Meta)
-			continue
-		}
-		for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-			switch string(k) {
-			case "subtype":
-				m.failed = c.sym() == "error"
-			case "request_id":
-				m.requestID = c.str()
-			case "error":
-				if c.peek() == '"' {
-					m.err = c.str()
-				} else {
-					m.err = string(c.raw())
-				}
-			case "response":
-				m.response = c.raw()
-			default:
-				c.skip()
-			}
-		}
-	}
+	fill(line, &in)
+	r := &in.Response
+	m := &controlResponse{Meta: in.Meta, requestID: r.RequestID, failed: r.Subtype == "error", response: r.Response, err: string(r.Error)}
+	fill(r.Error, &m.err) // it stays as it is written if it is no text
+	return m
 }

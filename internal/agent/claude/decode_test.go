@@ -1,10 +1,13 @@
 package claude_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -113,6 +116,27 @@ func TestDecodeDialects(t *testing.T) {
 				return ok && string(a.Content[0].Raw) == `{"type":"hologram","shape":"cube"}`
 			},
 		},
+		"a camelCase stranger among snakes": {
+			`{"type":"user","toolUseResult":{"stdout":"x"},"isReplay":true,"sessionId":"s","parentToolUseId":"p"}`,
+			func(m claude.Message) bool {
+				u, ok := m.(*claude.User)
+				return ok && u.IsReplay && u.SessionID == "s" && u.ParentToolUseID == "p" && string(u.ToolUseResult) == `{"stdout":"x"}`
+			},
+		},
+		"a wait that is no whole number": {
+			`{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"retry_delay_ms":512.7,"error_status":529,"error":{"message":"busy"}}`,
+			func(m claude.Message) bool {
+				s, ok := m.(*claude.System)
+				return ok && cmp.Equal(*s.Retry, claude.APIRetry{Attempt: 2, Max: 10, DelayMS: 512, Status: 529, Error: "busy"}) && s.Text == "busy"
+			},
+		},
+		"a task that a patch changes": {
+			`{"type":"system","subtype":"task_updated","task_id":"t","status":"running","patch":{"status":"completed","usage":{"total_tokens":4}}}`,
+			func(m claude.Message) bool {
+				s, ok := m.(*claude.System)
+				return ok && cmp.Equal(*s.Task, claude.Task{ID: "t", State: "completed", Tokens: 4})
+			},
+		},
 		"fields of other types than usual": {
 			`{"type":"system","subtype":"init","cwd":7,"tools":"Bash","model":null,"mcp_servers":{"a":1},"permissionMode":[]}`,
 			func(m claude.Message) bool { s, ok := m.(*claude.System); return ok && s.Init != nil },
@@ -202,6 +226,45 @@ func TestDecodeRefusesOnlyWhatIsNotJSON(t *testing.T) {
 	}
 }
 
+// Whatever stands in a field, the rest of the message is there.
+func TestAValueOfAnotherTypeCostsItsFieldOnly(t *testing.T) {
+	t.Parallel()
+	values := []json.RawMessage{
+		json.RawMessage("null"), json.RawMessage("true"), json.RawMessage("7.5"), json.RawMessage("1e400"), json.RawMessage(`"x"`),
+		json.RawMessage("[]"), json.RawMessage(`[7,"a",{"b":1}]`), json.RawMessage("{}"), json.RawMessage(`{"type":[],"id":{},"content":{"content":7}}`),
+	}
+	seen := map[string]bool{}
+	for _, line := range recordedLines(t) {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatal(err)
+		}
+		want := decode(t, line)
+		for name, was := range fields {
+			key := fmt.Sprintf("%T %s %s", want, want.Head().Subtype, name)
+			if name == "type" || name == "subtype" || name == "request" || seen[key] {
+				continue // they say what the message is
+			}
+			seen[key] = true
+			for _, value := range values {
+				fields[name] = value
+				changed, err := json.Marshal(fields)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m := decode(t, string(changed))
+				if reflect.TypeOf(m) != reflect.TypeOf(want) || name != "uuid" && m.Head().UUID != want.Head().UUID || name != "session_id" && m.Head().SessionID != want.Head().SessionID {
+					t.Errorf("%s\nwith %s of %s is %T %+v", line, value, name, m, m)
+				}
+			}
+			fields[name] = was
+		}
+	}
+	if len(seen) < 100 {
+		t.Errorf("only %d fields were tried", len(seen))
+	}
+}
+
 func TestInterruptedIsNoFailure(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]bool{
@@ -271,13 +334,12 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// A decoder that reuses its buffer must say the same.
-		var d claude.Decoder
-		buf := append([]byte(nil), line...)
-		again, err := d.Decode(buf)
+		// A message keeps nothing of the line, whose buffer is used again.
+		buf := bytes.Clone(line)
+		again, err := claude.Decode(buf)
 		clear(buf)
 		if err != nil || !cmp.Equal(m, again, cmp.AllowUnexported(), ignoreInternals) {
-			t.Fatalf("%q: %+v, from a reused buffer %+v, %v", line, m, again, err)
+			t.Fatalf("%q: %+v, from a buffer that is used again %+v, %v", line, m, again, err)
 		}
 	})
 }

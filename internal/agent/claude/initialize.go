@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -78,19 +79,6 @@ type Command struct {
 	Aliases      []string `json:"aliases,omitempty"`
 }
 
-// UnmarshalJSON accepts hints of any shape: some versions send an array.
-func (c *Command) UnmarshalJSON(b []byte) error {
-	in := cursor{b: b}
-	*c = Command{}
-	for k, ok := in.firstKey(); ok; k, ok = in.nextKey() {
-		in.commandField(string(k), c)
-	}
-	if !in.end() {
-		return ErrCorrupt
-	}
-	return nil
-}
-
 // Model is one of the models to choose from; Value is what SetModel takes.
 type Model struct {
 	Value       string `json:"value"`
@@ -106,13 +94,13 @@ type AgentInfo struct {
 	Model       string `json:"model"`
 }
 
-// UnmarshalJSON accepts an agent that is only a name.
-func (a *AgentInfo) UnmarshalJSON(b []byte) error {
-	if json.Unmarshal(b, &a.Name) == nil {
-		return nil
+// readAgentInfo takes an agent, or only its name.
+func readAgentInfo(dec *jsontext.Decoder, a *AgentInfo) error {
+	if dec.PeekKind() == '"' {
+		return unmarshalNext(dec, &a.Name)
 	}
 	type plain AgentInfo
-	return json.Unmarshal(b, (*plain)(a))
+	return unmarshalNext(dec, (*plain)(a))
 }
 
 // Account is who pays.
@@ -158,7 +146,7 @@ func (p *Process) Initialize(ctx context.Context, r InitializeRequest) (*Initial
 	}
 	out := &InitializeResponse{Raw: raw}
 	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, out); err != nil {
+		if err := unmarshal(raw, out); err != nil {
 			return nil, fmt.Errorf("initialize: read answer: %w", err)
 		}
 	}

@@ -29,31 +29,31 @@ func newLineReader(r io.Reader, limit int) *lineReader {
 	return &lineReader{r: r, limit: limit, buf: make([]byte, lineBuffer)}
 }
 
-// next returns a line without its newline. owned says that its bytes may be
-// kept; otherwise they hold until the following call. The last line may lack
-// its newline. At the end the error is io.EOF or what the stream failed with.
-func (l *lineReader) next() (line []byte, owned bool, err error) {
+// next returns a line without its newline, whose bytes hold until the following
+// call. The last line may lack its newline. At the end the error is io.EOF or what
+// the stream failed with.
+func (l *lineReader) next() (line []byte, err error) {
 	for scanned := 0; ; {
 		if i := bytes.IndexByte(l.buf[l.start+scanned:l.end], '\n'); i >= 0 {
 			end := l.start + scanned + i
 			if end-l.start > l.limit {
-				return nil, false, fmt.Errorf("%w: over %d bytes", ErrLineTooLong, l.limit)
+				return nil, fmt.Errorf("%w: over %d bytes", ErrLineTooLong, l.limit)
 			}
 			line := l.buf[l.start:end]
 			l.start = end + 1
-			return trimCR(line), false, nil
+			return trimCR(line), nil
 		}
 		scanned = l.end - l.start
 		if scanned > l.limit {
-			return nil, false, fmt.Errorf("%w: over %d bytes", ErrLineTooLong, l.limit)
+			return nil, fmt.Errorf("%w: over %d bytes", ErrLineTooLong, l.limit)
 		}
 		if l.err != nil {
 			line := l.buf[l.start:l.end]
 			l.start = l.end
 			if len(line) > 0 {
-				return trimCR(line), false, nil
+				return trimCR(line), nil
 			}
-			return nil, false, l.err
+			return nil, l.err
 		}
 		if l.end == len(l.buf) {
 			if l.start == 0 {
@@ -76,7 +76,7 @@ func (l *lineReader) fill() {
 
 // long gathers a line that is longer than the buffer, in chunks of which each
 // doubles what is there, so that no more than twice the line is ever held.
-func (l *lineReader) long() (line []byte, owned bool, err error) {
+func (l *lineReader) long() (line []byte, err error) {
 	line = append(make([]byte, 0, 4*len(l.buf)), l.buf[:l.end]...)
 	l.start, l.end = 0, 0
 	// The stream's own error, if any, comes with the next call.
@@ -88,16 +88,16 @@ func (l *lineReader) long() (line []byte, owned bool, err error) {
 			chunk = l.buf[:i]
 		}
 		if len(line)+len(chunk) > l.limit {
-			return nil, false, fmt.Errorf("%w: over %d bytes", ErrLineTooLong, l.limit)
+			return nil, fmt.Errorf("%w: over %d bytes", ErrLineTooLong, l.limit)
 		}
 		line = append(line, chunk...)
 		if i >= 0 {
 			l.start = i + 1
-			return trimCR(line), true, nil
+			return trimCR(line), nil
 		}
 		l.start, l.end = 0, 0
 	}
-	return trimCR(line), true, nil
+	return trimCR(line), nil
 }
 
 func trimCR(line []byte) []byte { return bytes.TrimSuffix(line, []byte{'\r'}) }

@@ -1,6 +1,9 @@
 package claude
 
-import "encoding/json"
+import (
+	"encoding/base64"
+	"encoding/json"
+)
 
 // Message is one line that the CLI printed, decoded. The concrete types are
 // the exported structs of this file and of request.go and result.go; a line of
@@ -26,7 +29,7 @@ type Meta struct {
 	ParentToolUseID string
 	// Raw is the line itself; nil for deltas of streamed text, of which there
 	// are too many to keep.
-	Raw json.RawMessage
+	Raw json.RawMessage `json:"-"`
 }
 
 // Head returns m itself.
@@ -38,7 +41,7 @@ func (m *Meta) Head() *Meta { return m }
 type System struct {
 	Meta
 	// Init is set for "init", which opens every turn.
-	Init *Init
+	Init *Init `json:"-"`
 	// Status is the state named by "status" (requesting, compacting, …; empty
 	// for none) and by "session_state_changed" (idle, running,
 	// requires_action).
@@ -48,26 +51,26 @@ type System struct {
 	// Text is what "informational", "notification", "local_command",
 	// "local_command_output", "permission_denied", "error", "api_error" and the
 	// like have to say.
-	Text string
+	Text string `json:"-"`
 	// Level is how much it matters: info, notice, suggestion, warning; or the
 	// priority of a notification.
 	Level string
 	// Retry is set for "api_retry", and for "control_request_progress" while
 	// the request is retried.
-	Retry *APIRetry
+	Retry *APIRetry `json:"-"`
 	// Hook is set for "hook_started", "hook_progress" and "hook_response".
-	Hook *HookRun
+	Hook *HookRun `json:"-"`
 	// Task is set for "task_started", "task_progress", "task_updated" and
 	// "task_notification".
-	Task *Task
+	Task *Task `json:"-"`
 	// Tasks is set for "background_tasks_changed": all that still run.
-	Tasks []Task
+	Tasks []Task `json:"-"`
 	// Compact is set for "compact_boundary" and "microcompact_boundary".
-	Compact *Compact
+	Compact *Compact `json:"-"`
 	// ToolName and ToolUseID name the call that a "permission_denied" is about.
 	ToolName, ToolUseID string
 	// ThinkingTokens is the running estimate of "thinking_tokens".
-	ThinkingTokens int64
+	ThinkingTokens int64 `json:"estimated_tokens"`
 	// DurationMS is set for "turn_duration", in milliseconds.
 	DurationMS int64
 	// RequestID names the control request of a "control_request_progress".
@@ -75,16 +78,17 @@ type System struct {
 	// Commands is set for "commands_changed": all slash commands.
 	Commands []Command
 	// PromptUUIDs names the prompts that a status is about.
-	PromptUUIDs []string
+	PromptUUIDs []string `json:"user_message_uuids"`
 	// Retracted names messages that a "model_refusal_fallback" takes back.
-	Retracted []string
+	Retracted []string `json:"retracted_message_uuids"`
 }
 
 // Init is the payload of system/init, printed at the start of every turn.
 type Init struct {
-	Cwd, Model, PermissionMode, Version, OutputStyle, APIKeySource string
-	Tools, SlashCommands, Agents, Skills                           []string
-	MCPServers                                                     []MCPServer
+	Cwd, Model, PermissionMode, OutputStyle, APIKeySource string
+	Version                                               string `json:"claude_code_version"`
+	Tools, SlashCommands, Agents, Skills                  []string
+	MCPServers                                            []MCPServer
 }
 
 // MCPServer is one server in an Init or an mcp_status answer.
@@ -117,7 +121,9 @@ type APIRetry struct {
 
 // HookRun is a hook command's start, progress or end.
 type HookRun struct {
-	ID, Name, Event        string
+	ID                     string `json:"hook_id"`
+	Name                   string `json:"hook_name"`
+	Event                  string `json:"hook_event"`
 	Stdout, Stderr, Output string
 	// Outcome is success, error or cancelled; empty until the end.
 	Outcome  string
@@ -172,7 +178,7 @@ type Assistant struct {
 	AgentID      string
 	SubagentType string
 	// PromptUUIDs are the prompts that it answers, where the CLI says so.
-	PromptUUIDs []string
+	PromptUUIDs []string `json:"user_message_uuids"`
 	// Supersedes are earlier messages that it replaces.
 	Supersedes []string
 }
@@ -248,12 +254,12 @@ func Text(text string) Block { return Block{Type: "text", Text: text} }
 // Image returns an image block to send. mediaType is image/png, image/jpeg,
 // image/gif or image/webp; data is the file as it is.
 func Image(mediaType string, data []byte) Block {
-	return Block{Type: "image", MediaType: mediaType, Data: encode64(data)}
+	return Block{Type: "image", MediaType: mediaType, Data: base64.StdEncoding.EncodeToString(data)}
 }
 
 // Document returns a document block to send, such as application/pdf.
 func Document(mediaType string, data []byte) Block {
-	return Block{Type: "document", MediaType: mediaType, Data: encode64(data)}
+	return Block{Type: "document", MediaType: mediaType, Data: base64.StdEncoding.EncodeToString(data)}
 }
 
 // CommandLifecycle follows one prompt through the CLI's queue. Versions up to
@@ -261,7 +267,7 @@ func Document(mediaType string, data []byte) Block {
 type CommandLifecycle struct {
 	Meta
 	// PromptUUID is the uuid given to [Process.Prompt].
-	PromptUUID string
+	PromptUUID string `json:"command_uuid"`
 	// State is queued, started, completed or cancelled.
 	State string
 }
@@ -288,7 +294,7 @@ type TranscriptMirror struct {
 type ToolProgress struct {
 	Meta
 	ToolUseID, ToolName string
-	Seconds             float64
+	Seconds             float64 `json:"elapsed_time_seconds"`
 }
 
 // Summary is one of the CLI's condensed texts: tool_use_summary,
@@ -296,7 +302,7 @@ type ToolProgress struct {
 type Summary struct {
 	Meta
 	Text       string
-	ToolUseIDs []string
+	ToolUseIDs []string `json:"preceding_tool_use_ids"`
 }
 
 // RateLimit reports the account's limits.
@@ -305,7 +311,7 @@ type RateLimit struct {
 	// Status is allowed, allowed_warning or rejected.
 	Status string
 	// Kind is five_hour, seven_day …
-	Kind string
+	Kind string `json:"rateLimitType"`
 	// ResetsAt is in seconds since 1970; 0 where unknown.
 	ResetsAt int64
 	// Utilization is a share of the limit, 0 to 1.
@@ -315,7 +321,7 @@ type RateLimit struct {
 // AuthStatus reports a login in progress.
 type AuthStatus struct {
 	Meta
-	Authenticating bool
+	Authenticating bool `json:"isAuthenticating"`
 	Output         []string
 	Error          string
 }

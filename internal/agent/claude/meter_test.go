@@ -163,8 +163,14 @@ func TestVersionsAreComparedByNumber(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{"2.1.37", "2.1.329", true}, {"2.1.329", "2.1.37", false}, {"2.1.329", "2.1.329", false},
-		{"2.1.329-beta.1", "2.1.329", true}, {"2.10.0", "2.9.9", false}, {"", "2.0.0", true}, {"2.0.0", "", false}, {"?", "2.0.0", true},
+		{"2.1.37", "2.1.329", true},
+		{"2.1.329", "2.1.37", false},
+		{"2.1.329", "2.1.329", false},
+		{"2.1.329-beta.1", "2.1.329", true},
+		{"2.10.0", "2.9.9", false},
+		{"", "2.0.0", true},
+		{"2.0.0", "", false},
+		{"?", "2.0.0", true},
 	} {
 		if got := claude.Older(c.a, c.b); got != c.want {
 			t.Errorf("%q older than %q: %v", c.a, c.b, got)

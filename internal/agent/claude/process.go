@@ -185,9 +185,8 @@ func (p *Process) Corrupt() (corrupt, noise int) {
 func (p *Process) read() {
 	defer close(p.readerDone)
 	lines := newLineReader(p.stdout, p.o.MaxLine)
-	var d Decoder
 	for {
-		line, owned, err := lines.next()
+		line, err := lines.next()
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) && !errors.Is(err, os.ErrDeadlineExceeded) {
 				p.giveUp(err)
@@ -201,7 +200,7 @@ func (p *Process) read() {
 			p.skipped(&p.noise, "skipped a line that is not JSON", line)
 			continue
 		}
-		m, err := d.decode(line, owned)
+		m, err := Decode(line)
 		if err != nil {
 			p.skipped(&p.corrupt, "skipped a line of corrupt JSON", line)
 			p.out.put(&CorruptLine{Bytes: len(line)})

@@ -16,7 +16,7 @@ type CanUseTool struct {
 	ToolUseID string
 	// Suggestions are permission updates that would stop further asks; pass
 	// them back to Allow as they are.
-	Suggestions []PermissionUpdate
+	Suggestions []PermissionUpdate `json:"-"`
 	BlockedPath string
 	// DecisionReason and DecisionReasonType say why the CLI asks.
 	DecisionReason, DecisionReasonType string
@@ -28,7 +28,8 @@ type CanUseTool struct {
 	RequiresUserInteraction bool
 	// SuppressAlwaysAllow says that no always-allow should be offered, and
 	// DefaultToNo that refusing is the safer default.
-	SuppressAlwaysAllow, DefaultToNo bool
+	SuppressAlwaysAllow bool `json:"suppress_always_allow_rule"`
+	DefaultToNo         bool
 }
 
 // PermissionUpdate is a change of permissions, suggested by the CLI or sent
@@ -61,7 +62,7 @@ type HookCallback struct {
 	RequestID  string
 	CallbackID string
 	// Event is PreToolUse, PostToolUse, Stop, UserPromptSubmit …
-	Event     string
+	Event     string `json:"hook_event_name"`
 	ToolName  string
 	ToolInput json.RawMessage
 	// ToolResponse is what the tool returned, for PostToolUse.
@@ -76,7 +77,7 @@ type HookCallback struct {
 	// StopHookActive says that a Stop hook has already kept this turn going.
 	StopHookActive bool
 	// Input is the whole input of the hook.
-	Input json.RawMessage
+	Input json.RawMessage `json:"-"`
 }
 
 // MCPRequest carries a JSON-RPC message for an in-process MCP server that was

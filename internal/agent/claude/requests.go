@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,45 +40,28 @@ func (p *Process) GetUsage(ctx context.Context) (*SessionUsage, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := new(SessionUsage)
-	seen := false
-	c := cursor{b: raw}
-	for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-		switch string(k) {
-		case "session":
-			seen = true
-			for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-				switch string(k) {
-				case "total_cost_usd":
-					out.TotalMicroUSD = microUSD(c.float())
-				case "model_usage":
-					out.Models = c.modelUsage()
-				case "total_api_duration_ms":
-					out.APIDurationMS = c.integer()
-				case "total_duration_ms":
-					out.DurationMS = c.integer()
-				case "total_lines_added":
-					out.LinesAdded = c.integer()
-				case "total_lines_removed":
-					out.LinesRemoved = c.integer()
-				default:
-					c.skip()
-				}
-			}
-		case "subscription_type":
-			out.SubscriptionType = c.str()
-		case "rate_limits":
-			if c.peek() == '{' {
-				out.RateLimits = c.raw()
-			} else {
-				c.skip()
-			}
-		default:
-			c.skip()
+	var in struct {
+		Session *struct {
+			TotalCostUSD                       float64
+			ModelUsage                         map[string]ModelUsage
+			TotalAPIDurationMS                 int64
+			TotalDurationMS                    int64
+			TotalLinesAdded, TotalLinesRemoved int64
 		}
+		SubscriptionType string
+		RateLimits       json.RawMessage
 	}
-	if !seen || !c.end() {
+	if err := unmarshal(raw, &in); err != nil || in.Session == nil {
 		return nil, errors.New("get_usage: the answer has no session")
+	}
+	s := in.Session
+	out := &SessionUsage{
+		Usage:         Usage{TotalMicroUSD: microUSD(s.TotalCostUSD), Models: s.ModelUsage},
+		APIDurationMS: s.TotalAPIDurationMS, DurationMS: s.TotalDurationMS,
+		LinesAdded: s.TotalLinesAdded, LinesRemoved: s.TotalLinesRemoved, SubscriptionType: in.SubscriptionType,
+	}
+	if bytes.HasPrefix(in.RateLimits, []byte{'{'}) {
+		out.RateLimits = in.RateLimits
 	}
 	return out, nil
 }
@@ -170,7 +154,7 @@ func (p *Process) GetContextUsage(ctx context.Context) (ContextUsage, error) {
 		return ContextUsage{}, err
 	}
 	out := ContextUsage{Raw: raw}
-	if err := json.Unmarshal(raw, &out); err != nil {
+	if err := unmarshal(raw, &out); err != nil {
 		return out, fmt.Errorf("get_context_usage: read answer: %w", err)
 	}
 	return out, nil

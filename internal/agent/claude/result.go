@@ -9,7 +9,7 @@ type Result struct {
 	// IsError is a failed login or a failed call of the model.
 	IsError bool
 	// Text is the model's last text, or the CLI's explanation.
-	Text string
+	Text string `json:"result"`
 	// Errors are the CLI's explanations of an error_during_execution.
 	Errors []string
 	// TerminalReason is completed, aborted_streaming, aborted_tools, api_error,
@@ -17,21 +17,22 @@ type Result struct {
 	TerminalReason string
 	StopReason     string
 	// NumTurns counts calls of the model; the durations are in milliseconds.
-	NumTurns                  int
-	DurationMS, APIDurationMS int64
+	NumTurns      int
+	DurationMS    int64
+	APIDurationMS int64 `json:"duration_api_ms"`
 	// APIErrorStatus is the HTTP status of a failed call of the model; or 0.
 	APIErrorStatus int
 	// Running is the running total of the epoch, not of the turn; see [Meter].
-	Running Usage
+	Running Usage `json:"-"`
 	// Usage counts the main loop of this turn only: no subagents, no helpers.
 	Usage TokenUsage
 	// PermissionDenials are the calls that were refused.
 	PermissionDenials []PermissionDenial
 	// PromptUUIDs are the prompts that the turn answered, where the CLI says it.
-	PromptUUIDs []string
+	PromptUUIDs []string `json:"user_message_uuids"`
 	// QueuedTurns is how many prompts still wait in the CLI; another result
 	// follows when it is not 0.
-	QueuedTurns int
+	QueuedTurns int `json:"queued_turn_count"`
 	// LocalCommand is the slash command that the turn was, if it was one.
 	LocalCommand string
 	// StructuredOutput is the answer to a JSON schema; nil without one.
@@ -56,84 +57,22 @@ func (r *Result) Interrupted() bool {
 	return false
 }
 
-func (d *Decoder) result(c *cursor, m *Result) {
-	for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-		switch string(k) {
-		case "is_error", "isError":
-			m.IsError = c.boolean()
-		case "result":
-			if c.peek() == '"' {
-				m.Text = c.str()
-			} else {
-				c.skip()
-			}
-		case "error":
-			if c.peek() == '"' {
-				m.Errors = append(m.Errors, c.str())
-				break
-			}
-			for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-				if string(k) == "message" {
-					m.Errors = append(m.Errors, c.str())
-				} else {
-					c.skip()
-				}
-			}
-		case "errors":
-			m.Errors = append(m.Errors, c.strings()...)
-		case "terminal_reason", "terminalReason":
-			m.TerminalReason = c.sym()
-		case "stop_reason", "stopReason":
-			m.StopReason = c.sym()
-		case "num_turns", "numTurns":
-			m.NumTurns = int(c.integer())
-		case "duration_ms", "durationMs":
-			m.DurationMS = c.integer()
-		case "duration_api_ms", "durationApiMs":
-			m.APIDurationMS = c.integer()
-		case "api_error_status", "apiErrorStatus":
-			m.APIErrorStatus = int(c.integer())
-		case "total_cost_usd", "totalCostUsd", "totalCostUSD":
-			m.Running.TotalMicroUSD = microUSD(c.float())
-		case "modelUsage", "model_usage":
-			m.Running.Models = c.modelUsage()
-		case "usage":
-			m.Usage = c.tokenUsage()
-		case "permission_denials", "permissionDenials":
-			for ok := c.firstElem(); ok; ok = c.nextElem() {
-				m.PermissionDenials = append(m.PermissionDenials, c.permissionDenial())
-			}
-		case "user_message_uuids", "userMessageUuids":
-			m.PromptUUIDs = c.strings()
-		case "user_message_uuid":
-			if id := c.str(); id != "" && m.PromptUUIDs == nil {
-				m.PromptUUIDs = []string{id}
-			}
-		case "queued_turn_count", "queuedTurnCount":
-			m.QueuedTurns = int(c.integer())
-		case "local_command":
-			m.LocalCommand = c.str()
-		case "structured_output", "structuredOutput":
-			m.StructuredOutput = c.raw()
-		default:
-			d.meta(c, k, &m.Meta)
-		}
+func decodeResult(line []byte) Message {
+	var in struct {
+		Result
+		Error           errorText
+		TotalCostUSD    float64
+		ModelUsage      map[string]ModelUsage
+		UserMessageUUID string
 	}
-}
-
-func (c *cursor) permissionDenial() PermissionDenial {
-	var p PermissionDenial
-	for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-		switch string(k) {
-		case "tool_name":
-			p.ToolName = c.str()
-		case "tool_use_id":
-			p.ToolUseID = c.str()
-		case "tool_input":
-			p.ToolInput = c.raw()
-		default:
-			c.skip()
-		}
+	fill(line, &in)
+	m := &in.Result
+	if in.Error != "" {
+		m.Errors = append([]string{string(in.Error)}, m.Errors...)
 	}
-	return p
+	m.Running = Usage{TotalMicroUSD: microUSD(in.TotalCostUSD), Models: in.ModelUsage}
+	if m.PromptUUIDs == nil && in.UserMessageUUID != "" {
+		m.PromptUUIDs = []string{in.UserMessageUUID}
+	}
+	return m
 }

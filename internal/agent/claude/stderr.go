@@ -2,6 +2,7 @@ package claude
 
 import (
 	"io"
+	"strings"
 	"sync"
 )
 
@@ -90,7 +91,7 @@ func (t *tail) String() string {
 	if len(b) > t.limit {
 		b, cut = b[len(b)-t.limit:], true
 	}
-	s := valid(string(b))
+	s := strings.ToValidUTF8(string(b), "\uFFFD")
 	if cut {
 		return "…" + s
 	}

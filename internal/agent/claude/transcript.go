@@ -3,7 +3,6 @@ package claude
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -64,9 +63,9 @@ type transcriptEntry struct {
 	PromptID string `json:"promptId"`
 	AgentID  string `json:"agentId"`
 	Message  struct {
-		ID    string          `json:"id"`
-		Model string          `json:"model"`
-		Usage json.RawMessage `json:"usage"`
+		ID    string     `json:"id"`
+		Model string     `json:"model"`
+		Usage TokenUsage `json:"usage"`
 	} `json:"message"`
 }
 
@@ -99,13 +98,9 @@ func (r *transcriptReader) readSubagent(path string) error {
 // add takes an entry's call. A call has an entry for each of its content blocks,
 // and the last one knows the whole usage.
 func (r *transcriptReader) add(e transcriptEntry) {
-	if e.Type != "assistant" || e.Message.ID == "" || e.Message.Usage == nil {
+	u := e.Message.Usage
+	if e.Type != "assistant" || e.Message.ID == "" || u == (TokenUsage{}) { // without usage, the CLI's own words
 		return
-	}
-	c := cursor{b: e.Message.Usage}
-	u := c.tokenUsage()
-	if u == (TokenUsage{}) {
-		return // the CLI's own words
 	}
 	r.calls = MergeCalls(r.calls, []Call{{MessageID: e.Message.ID, Model: e.Message.Model, ParentToolUseID: e.AgentID, Usage: u, Done: true}})
 }
@@ -143,7 +138,7 @@ func eachEntry(path string, f func(transcriptEntry)) error {
 		line, err := lines.ReadBytes('\n')
 		var e transcriptEntry
 		// Most lines are neither, and some are long.
-		if (bytes.Contains(line, []byte(`"assistant"`)) || bytes.Contains(line, []byte(`"user"`))) && json.Unmarshal(line, &e) == nil {
+		if (bytes.Contains(line, []byte(`"assistant"`)) || bytes.Contains(line, []byte(`"user"`))) && unmarshal(line, &e) == nil {
 			f(e)
 		}
 		if errors.Is(err, io.EOF) {

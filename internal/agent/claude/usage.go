@@ -1,6 +1,10 @@
 package claude
 
-import "math"
+import (
+	"math"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // TokenUsage counts the tokens of one call of the model.
 type TokenUsage struct {
@@ -64,76 +68,35 @@ func (u ModelUsage) minus(v ModelUsage) ModelUsage {
 	}
 }
 
-func (c *cursor) tokenUsage() TokenUsage {
-	var u TokenUsage
-	for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-		switch string(k) {
-		case "input_tokens":
-			u.Input = c.integer()
-		case "output_tokens":
-			u.Output = c.integer()
-		case "cache_read_input_tokens":
-			u.CacheRead = c.integer()
-		case "cache_creation_input_tokens":
-			u.CacheWrite = c.integer()
-		case "cache_creation":
-			for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-				switch string(k) {
-				case "ephemeral_5m_input_tokens":
-					u.CacheWrite5m = c.integer()
-				case "ephemeral_1h_input_tokens":
-					u.CacheWrite1h = c.integer()
-				default:
-					c.skip()
-				}
-			}
-		case "server_tool_use":
-			for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-				if string(k) == "web_search_requests" {
-					u.WebSearches = c.integer()
-				} else {
-					c.skip()
-				}
-			}
-		default:
-			c.skip()
+func readTokenUsage(dec *jsontext.Decoder, u *TokenUsage) error {
+	var in struct {
+		InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens int64
+		CacheCreation                                                             struct {
+			Short int64 `json:"ephemeral_5m_input_tokens"`
+			Long  int64 `json:"ephemeral_1h_input_tokens"`
 		}
+		ServerToolUse struct{ WebSearchRequests int64 }
 	}
-	return u
+	err := unmarshalNext(dec, &in)
+	*u = TokenUsage{
+		Input: in.InputTokens, Output: in.OutputTokens, CacheRead: in.CacheReadInputTokens, CacheWrite: in.CacheCreationInputTokens,
+		CacheWrite5m: in.CacheCreation.Short, CacheWrite1h: in.CacheCreation.Long, WebSearches: in.ServerToolUse.WebSearchRequests,
+	}
+	return err
 }
 
-// modelUsage takes the object that maps models to their running totals.
-func (c *cursor) modelUsage() map[string]ModelUsage {
-	var out map[string]ModelUsage
-	for name, ok := c.firstKey(); ok; name, ok = c.nextKey() {
-		model := string(name)
-		var u ModelUsage
-		for k, ok := c.firstKey(); ok; k, ok = c.nextKey() {
-			switch string(k) {
-			case "inputTokens", "input_tokens":
-				u.Input = c.integer()
-			case "outputTokens", "output_tokens":
-				u.Output = c.integer()
-			case "cacheReadInputTokens", "cache_read_input_tokens":
-				u.CacheRead = c.integer()
-			case "cacheCreationInputTokens", "cache_creation_input_tokens":
-				u.CacheWrite = c.integer()
-			case "cacheCreationEphemeral5mInputTokens":
-				u.CacheWrite5m = c.integer()
-			case "cacheCreationEphemeral1hInputTokens":
-				u.CacheWrite1h = c.integer()
-			case "webSearchRequests", "web_search_requests":
-				u.WebSearches = c.integer()
-			case "costUSD", "cost_usd":
-				u.MicroUSD = microUSD(c.float())
-			default:
-				c.skip()
-			}
-		}
-		if out == nil {
-			out = make(map[string]ModelUsage)
-		}
-		out[model] = u
+func readModelUsage(dec *jsontext.Decoder, u *ModelUsage) error {
+	var in struct {
+		InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens int64
+		CacheCreationEphemeral5mInputTokens, CacheCreationEphemeral1hInputTokens  int64
+		WebSearchRequests                                                         int64
+		CostUSD                                                                   float64
 	}
-	return out
+	err := unmarshalNext(dec, &in)
+	*u = ModelUsage{
+		Input: in.InputTokens, Output: in.OutputTokens, CacheRead: in.CacheReadInputTokens, CacheWrite: in.CacheCreationInputTokens,
+		CacheWrite5m: in.CacheCreationEphemeral5mInputTokens, CacheWrite1h: in.CacheCreationEphemeral1hInputTokens,
+		WebSearches: in.WebSearchRequests, MicroUSD: microUSD(in.CostUSD),
+	}
+	return err
 }
