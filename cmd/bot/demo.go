@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
 	"deckhand/internal/playground"
@@ -33,22 +34,36 @@ type demoOptions struct {
 	pace   int
 }
 
-func demoCommand(ctx context.Context, args []string, out io.Writer) error {
-	o := demoOptions{}
-	f := flag.NewFlagSet("demo", flag.ContinueOnError)
+func demoCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Run the bot in a Slack of its own on this machine, no account needed",
+		Long: `Starts a Slack workspace, a scripted model, a private PostgreSQL and the bot on this
+machine, and prints the address of a page. With ANTHROPIC_API_KEY it is the real
+model; with DATABASE_URL that database.`,
+		Example: `  bot demo
+  bot demo --fresh --listen 127.0.0.1:9000
+  bot demo --only slack`,
+		Args: knownCommand,
+	}
+	var o demoOptions
+	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8065", "address of the page, on loopback; port 0 takes a free one")
-	f.StringVar(&o.dir, "data", defaultDemoDir(), "folder that keeps everything for the next start")
+	f.StringVar(&o.dir, "data", "", "folder that keeps everything for the next start (default: ~/.local/share/deckhand/demo)")
 	f.BoolVar(&o.json, "json", false, "print one line of JSON when ready, for scripts")
 	f.BoolVar(&o.fresh, "fresh", false, "forget what an earlier demo left in the folder")
-	f.StringVar(&o.only, "only", "", "run one part alone, without a bot: slack or model")
-	f.StringVar(&o.claude, "claude", os.Getenv("CLAUDE_COMMAND"), "the Claude Code program (default: CLAUDE_COMMAND, else claude in PATH)")
+	choiceFlag(c, &o.only, "only", "run one part alone, without a bot", "slack", "model")
+	f.StringVar(&o.claude, "claude", "", "the Claude Code program (default: CLAUDE_COMMAND, else claude in PATH)")
 	f.IntVar(&o.pace, "pace", 400, "the scripted model's speech, in characters a second; 0 is as fast as possible")
-	if err := parseFlags(f, args, out, 0); err != nil {
-		return err
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		o.claude = cmp.Or(o.claude, os.Getenv("CLAUDE_COMMAND"), "claude")
+		o.dir = cmp.Or(o.dir, defaultDemoDir())
+		return runDemo(c.Context(), c.OutOrStdout(), o)
 	}
-	if o.claude == "" {
-		o.claude = "claude"
-	}
+	return c
+}
+
+func runDemo(ctx context.Context, out io.Writer, o demoOptions) error {
 	d, err := startDemo(ctx, o)
 	if err != nil {
 		return err
@@ -65,14 +80,11 @@ func demoCommand(ctx context.Context, args []string, out io.Writer) error {
 }
 
 func defaultDemoDir() string {
-	if d := os.Getenv("XDG_DATA_HOME"); d != "" {
-		return filepath.Join(d, "deckhand", "demo")
-	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = os.TempDir()
 	}
-	return filepath.Join(home, ".local", "share", "deckhand", "demo")
+	return filepath.Join(cmp.Or(os.Getenv("XDG_DATA_HOME"), filepath.Join(home, ".local", "share")), "deckhand", "demo")
 }
 
 // demo is the playground, a private Postgres, and the bot in a process of its

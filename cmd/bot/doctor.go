@@ -2,26 +2,34 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"deckhand/internal/settings"
 	"deckhand/internal/slackui"
 	"deckhand/internal/store"
 )
 
-func doctorCommand(ctx context.Context, args []string, out io.Writer) error {
-	f := flag.NewFlagSet("doctor", flag.ContinueOnError)
-	health := f.Bool("health", false, "only ask the running bot's /healthz; for container health checks")
-	if err := parseFlags(f, args, out, 0); err != nil {
-		return err
+func doctorCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "doctor",
+		Short:   "Check the configuration and what the bot needs, and say what to do",
+		Example: "  bot doctor\n  docker compose exec bot bot doctor",
+		Args:    knownCommand,
 	}
+	health := c.Flags().Bool("health", false, "only ask the running bot's /healthz; for container health checks")
+	c.RunE = func(c *cobra.Command, _ []string) error { return doctor(c.Context(), c.OutOrStdout(), *health) }
+	return c
+}
+
+func doctor(ctx context.Context, out io.Writer, health bool) error {
 	e, err := settings.ReadEnvironment()
-	if *health {
+	if health {
 		return askHealth(ctx, e.Listen)
 	}
 	bad := 0

@@ -1,58 +1,107 @@
 package main
 
 import (
-	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"deckhand/internal/store"
 )
 
-func migrateCommand(ctx context.Context, args []string, out io.Writer) error {
-	f := flag.NewFlagSet("migrate", flag.ContinueOnError)
-	f.Usage = func() {
-		fmt.Fprintln(f.Output(), "usage: bot migrate up|down|status\n\nup applies what is missing, down reverts the newest step (its tables' rows are lost).\nDATABASE_URL names the database.")
+func migrateCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring the database's schema up, down, or say where it stands",
+		Long: `Brings the schema of the database that DATABASE_URL names up or down, or says where
+it stands. bot run brings it up at its start, under a lock.`,
+		Example: "  bot migrate status\n  bot migrate up",
 	}
-	if err := parseFlags(f, args, out, 1); err != nil {
-		return err
+	return group(c, migrateUpCommand(), migrateDownCommand(), migrateStatusCommand())
+}
+
+func migrateUpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "up",
+		Short:   "Apply what is missing",
+		Example: "  DATABASE_URL=postgres://owner:…@db/deckhand bot migrate up",
+		Args:    knownCommand,
+		RunE: func(c *cobra.Command, _ []string) error {
+			done, err := store.MigrateUp(c.Context(), os.Getenv("DATABASE_URL"))
+			return migrated(c.OutOrStdout(), "applied", "nothing to apply", done, err)
+		},
 	}
-	url := os.Getenv("DATABASE_URL")
-	if url == "" && f.NArg() > 0 {
-		return fmt.Errorf("DATABASE_URL: set it to the database, postgres://user:password@host:5432/database")
+}
+
+func migrateDownCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "down",
+		Short:   "Revert the newest step; its tables' rows are lost",
+		Example: "  bot migrate down",
+		Args:    knownCommand,
+		RunE: func(c *cobra.Command, _ []string) error {
+			done, err := store.MigrateDown(c.Context(), os.Getenv("DATABASE_URL"))
+			return migrated(c.OutOrStdout(), "reverted", "nothing to revert", done, err)
+		},
 	}
-	switch f.Arg(0) {
-	case "up":
-		return migrated(out, "applied", "nothing to apply")(store.MigrateUp(ctx, url))
-	case "down":
-		return migrated(out, "reverted", "nothing to revert")(store.MigrateDown(ctx, url))
-	case "status":
-		all, err := store.MigrationStatus(ctx, url)
+}
+
+func migrateStatusCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "status",
+		Short:   "List the steps, and when each was applied",
+		Example: "  bot migrate status\n  bot migrate status --json",
+		Args:    knownCommand,
+	}
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		all, err := store.MigrationStatus(c.Context(), os.Getenv("DATABASE_URL"))
 		if err != nil {
-			return err
+			return databaseError(err)
+		}
+		if *asJSON {
+			return writeJSON(c, migrationLines(all))
 		}
 		for _, m := range all {
 			at := "pending"
 			if !m.AppliedAt.IsZero() {
 				at = m.AppliedAt.UTC().Format(time.RFC3339)
 			}
-			fmt.Fprintf(out, "%05d  %-24s  %s\n", m.Version, m.Name, at)
+			fmt.Fprintf(c.OutOrStdout(), "%05d  %-24s  %s\n", m.Version, m.Name, at)
 		}
 		return nil
 	}
-	return fmt.Errorf("write bot migrate up, down or status: %w", errUsage)
+	return c
 }
 
-func migrated(out io.Writer, verb, none string) func([]store.Migration, error) error {
-	return func(done []store.Migration, err error) error {
-		for _, m := range done {
-			fmt.Fprintf(out, "%s %05d  %s\n", verb, m.Version, m.Name)
+// migrationLine is a step in JSON. AppliedAt is null while it is pending.
+type migrationLine struct {
+	Version   int64      `json:"version"`
+	Name      string     `json:"name"`
+	AppliedAt *time.Time `json:"applied_at"`
+}
+
+func migrationLines(all []store.Migration) []migrationLine {
+	out := []migrationLine{}
+	for _, m := range all {
+		l := migrationLine{Version: m.Version, Name: m.Name}
+		if !m.AppliedAt.IsZero() {
+			at := m.AppliedAt.UTC()
+			l.AppliedAt = &at
 		}
-		if err == nil && len(done) == 0 {
-			fmt.Fprintln(out, none)
-		}
-		return err
+		out = append(out, l)
 	}
+	return out
+}
+
+func migrated(out io.Writer, verb, none string, done []store.Migration, err error) error {
+	for _, m := range done {
+		fmt.Fprintf(out, "%s %05d  %s\n", verb, m.Version, m.Name)
+	}
+	if err == nil && len(done) == 0 {
+		fmt.Fprintln(out, none)
+	}
+	return databaseError(err)
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -16,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
@@ -32,10 +31,20 @@ import (
 // for.
 const minCLI = "2.1.329"
 
-func runCommand(ctx context.Context, args []string, out io.Writer) error {
-	if err := parseFlags(flag.NewFlagSet("run", flag.ContinueOnError), args, out, 0); err != nil {
-		return err
+func runCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "run",
+		Short: "Run the bot (so does bot without a command)",
+		Long: `Runs the bot until it is told to stop (SIGINT, SIGTERM). Secrets, addresses and folders
+come from the environment, see .env.example; what the team agrees on stands in
+deckhand.yaml, which DECKHAND_CONFIG names.`,
+		Example: "  set -a; . ./.env; set +a; bot run",
+		Args:    knownCommand,
+		RunE:    func(c *cobra.Command, _ []string) error { return runBot(c.Context()) },
 	}
+}
+
+func runBot(ctx context.Context) error {
 	if err := claude.HideProcess(); err != nil {
 		return fmt.Errorf("hide the bot's environment from what it runs: %w", err)
 	}

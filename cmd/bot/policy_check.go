@@ -1,0 +1,288 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"deckhand/internal/agent/policy"
+	"deckhand/internal/settings"
+)
+
+func policyCheckCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Check the configuration and explain its policy, rule by rule",
+		Long: `Checks the configuration and explains its policy, rule by rule. With --tool and
+--input it says what would become of that call, and why.`,
+		Example: `  bot policy check
+  bot policy check --project web --tool Bash --input 'git push --force'
+  bot policy check --tool Edit --input docs/x.md --json`,
+		Args: knownCommand,
+	}
+	file, asJSON := configFlag(c), jsonFlag(c)
+	var call policy.Call
+	c.Flags().StringVar(&call.Tool, "tool", "", "a call's tool, such as Bash")
+	input := c.Flags().String("input", "", "its input as JSON, or a command, file or address alone")
+	c.Flags().StringVar(&call.Project, "project", "", "the project that it is made in")
+	c.Flags().StringVar(&call.Channel, "channel", "", "the channel's id")
+	c.Flags().StringVar(&call.Workspace, "workspace", "", "the folder (default: the project's, else this one)")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if call.Tool == "" {
+			for _, needless := range []string{"input", "project", "channel", "workspace"} {
+				if c.Flags().Changed(needless) {
+					return fmt.Errorf("--%s is about a call: name its tool with --tool: %w", needless, errUsage)
+				}
+			}
+		}
+		cfg, err := settings.ReadFile(configFile(*file))
+		if err != nil {
+			return err
+		}
+		if call.Tool == "" {
+			if *asJSON {
+				return writeJSON(c, newPolicyLines(cfg))
+			}
+			explainPolicy(c.OutOrStdout(), cfg)
+			return nil
+		}
+		if err := completeCall(cfg, &call, *input); err != nil {
+			return err
+		}
+		d := newDecision(cfg.Policy.Decide(call), call)
+		if *asJSON {
+			return writeJSON(c, d)
+		}
+		d.explain(c.OutOrStdout())
+		return nil
+	}
+	return c
+}
+
+// policyLines is the policy in JSON.
+type policyLines struct {
+	File      string         `json:"file"`
+	Rules     []ruleLine     `json:"rules"`
+	Default   termsLine      `json:"default"`
+	Reminders []reminderLine `json:"reminders"`
+}
+
+type ruleLine struct {
+	Verdict  policy.Verdict `json:"verdict"`
+	Patterns []string       `json:"patterns"`
+	Projects []string       `json:"projects,omitempty"`
+	Channels []string       `json:"channels,omitempty"`
+	Because  string         `json:"because,omitempty"`
+	Terms    *termsLine     `json:"terms,omitempty"` // of a rule that asks
+	Source   string         `json:"source"`
+}
+
+// termsLine says how a question is decided. Without approvers it is those with the
+// role.
+type termsLine struct {
+	Approvers           []string         `json:"approvers"`
+	Quorum              int              `json:"quorum"`
+	RequesterMayApprove bool             `json:"requester_may_approve"`
+	TimeoutSeconds      int64            `json:"timeout_seconds"`
+	OnTimeout           policy.OnTimeout `json:"on_timeout"`
+	Dangerous           bool             `json:"dangerous"`
+}
+
+type reminderLine struct {
+	AfterSeconds int64    `json:"after_seconds"`
+	To           []string `json:"to"`
+}
+
+func newTermsLine(t policy.Terms) *termsLine {
+	if t.Timeout == 0 {
+		t.Timeout = policy.DefaultTimeout
+	}
+	if t.OnTimeout == "" {
+		t.OnTimeout = policy.Pause
+	}
+	return &termsLine{
+		Approvers: append([]string{}, t.Approvers...), Quorum: max(t.Quorum, 1), RequesterMayApprove: t.RequesterMayApprove,
+		TimeoutSeconds: int64(t.Timeout / time.Second), OnTimeout: t.OnTimeout, Dangerous: t.Dangerous,
+	}
+}
+
+func newPolicyLines(c settings.File) policyLines {
+	out := policyLines{File: c.Name, Rules: []ruleLine{}, Default: *newTermsLine(c.Policy.Default), Reminders: []reminderLine{}}
+	for _, r := range c.Policy.Rules {
+		l := ruleLine{Verdict: r.Verdict, Patterns: []string{}, Projects: r.Projects, Channels: r.Channels, Because: r.Because, Source: r.Source}
+		for _, p := range r.Patterns {
+			l.Patterns = append(l.Patterns, p.String())
+		}
+		if r.Verdict == policy.Ask {
+			l.Terms = newTermsLine(r.Terms(c.Policy.Default))
+		}
+		out.Rules = append(out.Rules, l)
+	}
+	for _, r := range c.Reminders {
+		out.Reminders = append(out.Reminders, reminderLine{int64(r.After / time.Second), r.To})
+	}
+	return out
+}
+
+// explainPolicy says what the file means, rule by rule.
+func explainPolicy(out io.Writer, c settings.File) {
+	p := c.Policy
+	fmt.Fprintf(out, "%s: %d rule(s). The first that fits a call decides; of a shell command every part is decided, and the strictest verdict holds.\n\n", c.Name, len(p.Rules))
+	for i, r := range p.Rules {
+		fmt.Fprintf(out, "%3d  %s\n", i+1, r)
+		for _, line := range explainRule(c, r) {
+			fmt.Fprintf(out, "     %s\n", line)
+		}
+		fmt.Fprintf(out, "     (%s)\n", r.Source)
+	}
+	fmt.Fprintln(out, "\nWhat no rule decides: reading inside the workspace (but for files that look like secrets) and the agent's own")
+	fmt.Fprintln(out, "bookkeeping are allowed. Everything else is asked.")
+	fmt.Fprintf(out, "\nA question that no rule says otherwise of:\n     %s\n", strings.Join(explainTerms(p.Default, p.Default), "\n     "))
+	for _, r := range c.Reminders {
+		fmt.Fprintf(out, "     after %s without a decision, a reminder to %s\n", r.After, strings.Join(r.To, ", "))
+	}
+}
+
+func explainRule(c settings.File, r policy.Rule) []string {
+	var lines []string
+	if len(r.Projects) > 0 {
+		lines = append(lines, "in the projects "+strings.Join(r.Projects, ", "))
+	}
+	if len(r.Channels) > 0 {
+		lines = append(lines, "in the channels "+strings.Join(r.Channels, ", "))
+	}
+	if r.Because != "" {
+		lines = append(lines, "because "+r.Because)
+	}
+	if r.Verdict == policy.Ask {
+		lines = append(lines, explainTerms(r.Terms(c.Policy.Default), c.Policy.Default)...)
+	}
+	return lines
+}
+
+// explainTerms says how a question is decided; of terms that are those of every
+// question it says nothing twice.
+func explainTerms(t, common policy.Terms) []string {
+	var lines []string
+	whole := reflect.DeepEqual(t, common)
+	if whole || len(t.Approvers) > 0 {
+		who := "those with the role of an approver"
+		if len(t.Approvers) > 0 {
+			who = strings.Join(t.Approvers, ", ") + ", and nobody else"
+		}
+		lines = append(lines, "decided by "+who)
+	}
+	if whole || t.Quorum != common.Quorum {
+		lines = append(lines, fmt.Sprintf("%d must allow it, one denial is enough", max(t.Quorum, 1)))
+	}
+	if whole || t.RequesterMayApprove != common.RequesterMayApprove {
+		may := "may"
+		if !t.RequesterMayApprove {
+			may = "may not"
+		}
+		lines = append(lines, "the person who asked for the work "+may+" decide")
+	}
+	if whole || t.Timeout != common.Timeout || t.OnTimeout != common.OnTimeout {
+		then := "the turn is paused"
+		if t.OnTimeout == policy.DenyOnTimeout {
+			then = "it counts as not allowed"
+		}
+		timeout := t.Timeout
+		if timeout == 0 {
+			timeout = policy.DefaultTimeout
+		}
+		lines = append(lines, fmt.Sprintf("after %s without a decision %s", timeout, then))
+	}
+	if t.Dangerous {
+		lines = append(lines, "dangerous: allowing it takes a second confirmation")
+	}
+	return lines
+}
+
+// completeCall fills in what the command line left out.
+func completeCall(cfg settings.File, c *policy.Call, input string) error {
+	if _, ok := cfg.Projects[c.Project]; c.Project != "" && !ok {
+		return fmt.Errorf("--project: there is no project %q in %s%s: %w", c.Project, cfg.Name, didYouMean("", c.Project, slices.Sorted(maps.Keys(cfg.Projects))), errUsage)
+	}
+	if c.Workspace == "" {
+		if c.Workspace = cfg.Projects[c.Project].Dir; c.Workspace == "" {
+			var err error
+			if c.Workspace, err = os.Getwd(); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Input = json.RawMessage(input); strings.HasPrefix(strings.TrimSpace(input), "{") {
+		return nil
+	}
+	field, ok := map[string]string{"Bash": "command", "WebFetch": "url"}[c.Tool]
+	if !ok {
+		field = "file_path"
+	}
+	b, err := json.Marshal(map[string]string{field: input})
+	c.Input = b
+	return err
+}
+
+// decision is what becomes of a call, in JSON.
+type decision struct {
+	Verdict   policy.Verdict `json:"verdict"`
+	Rule      string         `json:"rule"`
+	Source    string         `json:"source,omitempty"`
+	Why       string         `json:"why,omitempty"`
+	Terms     *termsLine     `json:"terms,omitempty"` // of a call that is asked
+	Risks     []policy.Risk  `json:"risks,omitempty"`
+	Grantable []grantLine    `json:"grantable,omitempty"`
+
+	terms policy.Terms
+}
+
+// grantLine is what a person may allow from then on.
+type grantLine struct {
+	Pattern  string `json:"pattern"`
+	Sentence string `json:"sentence"`
+}
+
+func newDecision(d policy.Decision, c policy.Call) decision {
+	out := decision{Verdict: d.Verdict, Rule: d.Rule, Source: d.Source, Why: graphic(d.Why), terms: d.Terms}
+	if d.Verdict != policy.Ask {
+		return out
+	}
+	out.Terms, out.Risks = newTermsLine(d.Terms), policy.Assess(c)
+	if d.Grantable {
+		for _, s := range policy.Suggest(c) {
+			out.Grantable = append(out.Grantable, grantLine{fmt.Sprint(s.Pattern), s.Sentence})
+		}
+	}
+	return out
+}
+
+func (d decision) explain(out io.Writer) {
+	fmt.Fprintf(out, "%s: %s\n", d.Verdict, d.Rule)
+	if d.Source != "" {
+		fmt.Fprintf(out, "  (%s)\n", d.Source)
+	}
+	if d.Why != "" {
+		fmt.Fprintf(out, "  %s\n", d.Why)
+	}
+	if d.Terms == nil {
+		return
+	}
+	for _, line := range explainTerms(d.terms, d.terms) {
+		fmt.Fprintf(out, "  %s\n", line)
+	}
+	for _, risk := range d.Risks {
+		fmt.Fprintf(out, "  ⚠ %s\n", risk)
+	}
+	for _, g := range d.Grantable {
+		fmt.Fprintf(out, "  a person may allow from then on: %s  (%s)\n", g.Pattern, g.Sentence)
+	}
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+
+	"deckhand/internal/report"
+	"deckhand/internal/settings"
+	"deckhand/internal/slackui/directory"
+	"deckhand/internal/store"
+)
+
+// costsQuestion is a question about costs, and how its answer is to look.
+type costsQuestion struct {
+	words, config, zone string
+	dark                bool
+}
+
+func reportCosts(ctx context.Context, out io.Writer, o *reportFlags, asked costsQuestion) error {
+	if o.format == "png" && o.out == "" && isTerminal(out) {
+		return fmt.Errorf("--format png: a terminal cannot show it; add --out costs.png: %w", errUsage)
+	}
+	c, err := configIfThere(asked.config)
+	if err != nil {
+		return err
+	}
+	zone, err := daysZone(asked.zone, c)
+	if err != nil {
+		return err
+	}
+	s, team, err := o.openLedger(ctx, c.Zone())
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	understood, err := reportContext(ctx, s, team)
+	if err != nil {
+		return err
+	}
+	understood.Now, understood.Location = time.Now(), zone
+	q, err := report.Parse(asked.words, understood)
+	if wrong, ok := errors.AsType[*report.ParseError](err); ok {
+		return fmt.Errorf("%s: %w", wrong.Sentence, errUsage)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case q.CSV && o.format == "":
+		o.format = "csv"
+	case q.CSV && o.format != "csv":
+		return fmt.Errorf("the question asks for csv and --format for %s: %w", o.format, errUsage)
+	}
+	a, err := report.Ask(ctx, s, q, team)
+	if err != nil {
+		return err
+	}
+	people, channels := a.IDs(0)
+	names := lookUpNames(ctx, people, channels)
+	return o.write(out, func(w io.Writer) error {
+		switch o.format {
+		case "csv":
+			return report.CSV(w, a, names)
+		case "json":
+			return report.JSON(w, a, names)
+		case "png":
+			return report.PNG(w, a, names, asked.dark)
+		}
+		if err := report.Table(w, a, names); err != nil {
+			return err
+		}
+		return footnotes(ctx, w, s, team, a, c)
+	})
+}
+
+// daysZone is the zone that the days of the question begin in. Without --zone and a
+// configuration that is UTC, in which the ledger's days stand for themselves,
+// whatever zone they were booked in.
+func daysZone(flag string, c settings.File) (*time.Location, error) {
+	if flag == "" {
+		return c.Zone(), nil
+	}
+	zone, err := settings.LoadZone(flag)
+	if err != nil {
+		return nil, fmt.Errorf("--zone: %q is no time zone; write one such as Europe/Berlin, or UTC: %w", flag, errUsage)
+	}
+	return zone, nil
+}
+
+// lookUpNames asks Slack what people and channels are called, if there is a token to
+// ask with. What cannot be found out stays an id.
+func lookUpNames(ctx context.Context, people, channels []string) report.Names {
+	token := os.Getenv("SLACK_BOT_TOKEN")
+	if token == "" {
+		return nil
+	}
+	var options []slack.Option
+	if url := os.Getenv("SLACK_API_URL"); url != "" {
+		options = append(options, slack.OptionAPIURL(url))
+	}
+	return directory.New(slack.New(token, options...), zap.NewNop()).Names(ctx, people, channels, nil)
+}
+
+// reportContext has the names that the ledger has.
+func reportContext(ctx context.Context, s *store.Store, team string) (report.Context, error) {
+	spend, err := s.Spend(ctx, team)
+	if err != nil {
+		return report.Context{}, err
+	}
+	c := report.Context{Projects: []string{}, Models: []string{}}
+	for _, l := range spend {
+		c.Projects, c.Models = append(c.Projects, l.Project), append(c.Models, l.Model)
+	}
+	for _, list := range []*[]string{&c.Projects, &c.Models} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return c, nil
+}
+
+// footnotes name the models that contract prices leave out.
+func footnotes(ctx context.Context, w io.Writer, s *store.Store, team string, a report.Answer, c settings.File) error {
+	if !a.HasContract() && len(c.Prices) == 0 {
+		return nil
+	}
+	q := a.Question
+	models, err := s.Costs(ctx, store.CostQuery{
+		TeamID: team, From: q.Period.From, To: q.Period.To, By: store.ByModel,
+		Users: q.Users, Channels: q.Channels, Projects: q.Projects, Models: q.Models, ThreadID: q.ThreadID,
+	})
+	if err != nil {
+		return err
+	}
+	for _, l := range models.Lines {
+		if l.MicroUSD == 0 || l.ContractMicroUSD != 0 || l.Key == "" {
+			continue
+		}
+		note := "No contract price for " + l.Key + "."
+		if _, priced := c.Prices.Of(l.Key); priced {
+			note = "No contract price for " + l.Key + " yet when this was booked."
+		}
+		if _, err := fmt.Fprintln(w, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// configIfThere reads deckhand.yaml; without one it is empty, unless one was asked for.
+func configIfThere(flag string) (settings.File, error) {
+	file := configFile(flag)
+	if _, err := os.Stat(file); flag == "" && errors.Is(err, os.ErrNotExist) {
+		return settings.File{}, nil
+	}
+	return settings.ReadFile(file)
+}
