@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
-	"deckhand/internal/agent/claude"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -98,17 +96,15 @@ func (s *shownTurn) render(f *frontend) {
 // publish renders the turn, shows each page as one message, and returns the key of
 // the last. f.mu is held, so that renderings reach the publisher in order.
 func (f *frontend) publish(t agent.TurnView) (last string) {
-	rendered := f.pages(t)
 	cut := false
 	previous := ""
-	for _, numbered := range rendered {
-		i, p := numbered.number, numbered.Page
+	for _, p := range render.Turn(t, f.rendering(t)) {
 		m := publish.Message{
-			Key: turnKey(t.ID, i), After: previous, Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
+			Key: turnKey(t.ID, p.Number), After: previous, Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
 			Page: p, Priority: publish.Live, Final: t.State.Ended(),
 			OnPosted: func(ts string) {
 				f.save("turn", func(ctx context.Context) error {
-					return f.app.c.Store.SaveTurnMessage(ctx, t.ID, store.PostedMessage{ChannelID: t.Thread.ChannelID, TS: ts, Page: i})
+					return f.app.c.Store.SaveTurnMessage(ctx, t.ID, store.PostedMessage{ChannelID: t.Thread.ChannelID, TS: ts, Page: p.Number})
 				})
 			},
 			OnError: func(err error) { f.app.log.Error("show a turn", zap.Int64("turn", t.ID), zap.Error(err)) },
@@ -124,47 +120,6 @@ func (f *frontend) publish(t agent.TurnView) (last string) {
 		f.attach(t)
 	}
 	return previous
-}
-
-// pagesPerPart is more than a part of a turn can have.
-const pagesPerPart = 16
-
-// numberedPage is a page of a turn. Its number stays its own while the turn grows.
-type numberedPage struct {
-	number int
-	render.Page
-}
-
-// pages renders the turn part by part: what was said after an approval's card
-// stands below the card, so that the thread reads in the order of what happened.
-func (f *frontend) pages(t agent.TurnView) []numberedPage {
-	var out []numberedPage
-	parts := split(t.Content.Items, t.Breaks)
-	for n, items := range parts {
-		part, o := t, f.rendering(t)
-		part.Content.Items = items
-		o.Continued = n < len(parts)-1
-		for i, p := range render.Turn(part, o) {
-			out = append(out, numberedPage{n*pagesPerPart + i, p})
-		}
-	}
-	return out
-}
-
-// split cuts items at the breaks. A part is never empty, but for the only one.
-func split(items []claude.Item, breaks []int) [][]claude.Item {
-	var out [][]claude.Item
-	from := 0
-	for _, to := range append(slices.Clip(breaks), len(items)) {
-		if to = min(to, len(items)); to > from {
-			out = append(out, items[from:to])
-			from = to
-		}
-	}
-	if out == nil {
-		out = append(out, nil)
-	}
-	return out
 }
 
 func (f *frontend) rendering(t agent.TurnView) render.Options {

@@ -17,9 +17,6 @@ type Options struct {
 	// Workspace is the folder that paths are shown relative to; for an approval,
 	// its own folder is used.
 	Workspace string
-	// Continued says that the turn goes on in a later message: this one has no
-	// status, no controls and no sum.
-	Continued bool
 	// SessionGrant says in a sentence what "Approve for this session" would allow,
 	// as in "Allows `go test ./...`, exactly as shown, until this session ends."
 	// Without it, or when it returns nothing, a card has no such button.

@@ -14,4 +14,6 @@ type Page struct {
 	// Cut reports that the page leaves text out and says so: the caller attaches
 	// FullText as a file.
 	Cut bool
+	// Number is a turn's page's own while the turn grows; it counts from 0, with gaps.
+	Number int `json:",omitempty"`
 }

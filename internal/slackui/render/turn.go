@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -12,33 +13,74 @@ import (
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
-// view is a turn being rendered.
+// view is a turn, or a part of one, being rendered.
 type view struct {
 	t         agent.TurnView
 	o         Options
 	workspace string
 	ended     bool
+	segments  []segment
 	children  map[string][]*claude.Item // of a subagent, by the item that started it
 }
 
 // Turn renders a turn into the messages that show it, in order: none while there
-// is nothing to show, at most four. Each page but the last is full, and its text
-// stays as it is in all later renderings of the turn. When the last page must
-// leave text out it says how much, and is marked Cut.
+// is nothing to show. What was said after something else was shown in the thread
+// (TurnView.Breaks) begins a message of its own, so that the thread reads in the order
+// of what happened; from one break to the next there are at most four. Each page but
+// the last is full, and its text stays as it is in all later renderings of the turn.
+// When the last page before a break or the end must leave text out it says how much,
+// and is marked Cut.
 func Turn(t agent.TurnView, o Options) []Page {
+	var pages []Page
+	parts := partsOf(t, o)
+	for n, v := range parts {
+		pages = append(pages, v.pages(n*pagesPerPart, n < len(parts)-1)...)
+	}
+	return pages
+}
+
+// pagesPerPart is more than a part of a turn can have.
+const pagesPerPart = 16
+
+// partsOf cuts a turn at its breaks. A part shows something, but for the last.
+func partsOf(t agent.TurnView, o Options) []*view {
+	var parts []*view
+	from := 0
+	for _, to := range append(slices.Clip(t.Breaks), len(t.Content.Items)) {
+		last := to >= len(t.Content.Items)
+		v := viewOf(t, o, t.Content.Items[from:max(from, min(to, len(t.Content.Items)))])
+		if last && (len(parts) == 0 || len(v.t.Content.Items) > 0) || len(v.segments) > 0 {
+			parts = append(parts, v)
+			from = to
+		}
+		if last {
+			break
+		}
+	}
+	return parts
+}
+
+func viewOf(t agent.TurnView, o Options, items []claude.Item) *view {
+	t.Content.Items = items
 	v := &view{t: t, o: o, workspace: o.Workspace, ended: t.State.Ended()}
 	if v.workspace == "" {
 		v.workspace = t.Workspace
 	}
-	segments := v.segments()
-	if len(segments) == 0 && !v.ended && !v.hasNews() {
+	v.segments = v.read(items)
+	return v
+}
+
+// pages renders a part of a turn; the turn is continued in a later one or not.
+func (v *view) pages(number int, continued bool) []Page {
+	if len(v.segments) == 0 && !v.ended && !v.hasNews() {
 		return nil
 	}
-	sheets, cut := layout(segments)
+	sheets, cut := layout(v.segments)
 	pages := make([]Page, len(sheets))
 	for i, s := range sheets {
 		last := i == len(sheets)-1
-		pages[i] = v.page(s, i, last && !o.Continued, cut && last)
+		pages[i] = v.page(s, i, last && !continued, cut && last)
+		pages[i].Number = number + i
 	}
 	return pages
 }
@@ -81,10 +123,9 @@ func (s segment) cost() int {
 	return mrkdwn.Width(s.text)
 }
 
-// segments puts the turn's items in order. What subagents do stands in the line of
+// read puts items in order. What subagents do stands in the line of
 // the call that started them.
-func (v *view) segments() []segment {
-	items := v.t.Content.Items
+func (v *view) read(items []claude.Item) []segment {
 	out := make([]segment, 0, len(items))
 	var current *run
 	var parents map[string]bool

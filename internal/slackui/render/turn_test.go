@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent"
@@ -425,6 +426,46 @@ func TestSecretsAreTakenOut(t *testing.T) {
 		pages := render.Turn(running(claude.Item{Kind: claude.ItemText, Text: full[:i]}), o)
 		if raw := string(asJSON(t, pages)); strings.Contains(raw, "xoxb-12345678") {
 			t.Fatalf("a part of the secret is shown of %q:\n%s", full[:i], raw)
+		}
+	}
+}
+
+// What is said after a break stands in a message of its own, and what was before it
+// has no controls any more.
+func TestABreakBeginsAMessage(t *testing.T) {
+	t.Parallel()
+	thinking := claude.Item{Kind: claude.ItemThinking, Text: "hm", Final: true}
+	for name, c := range map[string]struct {
+		items  []claude.Item
+		breaks []int
+		want   []int // the numbers of the pages
+	}{
+		"none":                      {[]claude.Item{text("one"), text("two")}, nil, []int{0}},
+		"one":                       {[]claude.Item{text("one"), text("two")}, []int{1}, []int{0, 16}},
+		"nothing after it yet":      {[]claude.Item{text("one")}, []int{1}, []int{0}},
+		"nothing before it":         {[]claude.Item{text("one")}, []int{0}, []int{0}},
+		"nothing to see before it":  {[]claude.Item{thinking, text("one")}, []int{1}, []int{0}},
+		"nothing to see between":    {[]claude.Item{text("one"), thinking, text("two")}, []int{1, 2}, []int{0, 16}},
+		"two at one place":          {[]claude.Item{text("one"), text("two")}, []int{1, 1}, []int{0, 16}},
+		"further than there is yet": {[]claude.Item{text("one")}, []int{1, 7}, []int{0}},
+		"a long part":               {[]claude.Item{text(mrkdwntest.Prose(10_000)), text("two")}, []int{1}, []int{0, 1, 16}},
+	} {
+		turn := running(c.items...)
+		turn.Breaks = c.breaks
+		var got []int
+		pages := render.Turn(turn, render.Options{})
+		for i, p := range pages {
+			got = append(got, p.Number)
+			last, stop := i == len(pages)-1, false
+			for _, b := range p.Blocks {
+				stop = stop || b.BlockType() == slack.MBTAction
+			}
+			if stop != last {
+				t.Errorf("%s: page %d has a Stop button: %v", name, p.Number, stop)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }

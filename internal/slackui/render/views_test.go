@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
