@@ -205,6 +205,7 @@ func (d *demo) startBot(ctx context.Context) error {
 		"SLACK_API_URL": d.playground.SlackAPIURL(), "DATABASE_URL": d.url,
 		"CLAUDE_COMMAND": d.o.claude, "DECKHAND_CONFIG": d.configFile(),
 		"DECKHAND_DATA_DIR": filepath.Join(d.o.dir, "bot"), "DECKHAND_LISTEN": health, "DECKHAND_LOG_FORMAT": "console",
+		"DECKHAND_CLI_TIMEOUT": os.Getenv("DECKHAND_CLI_TIMEOUT"),
 	}
 	if d.realModel = os.Getenv("ANTHROPIC_API_KEY") != ""; !d.realModel {
 		env["ANTHROPIC_BASE_URL"] = d.playground.ModelURL()

@@ -125,7 +125,10 @@ func newBot(ctx context.Context, e settings.Environment, c settings.File) (_ *bo
 		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.Projects, Policy: c.Policy, Budgets: c.Budgets, Prices: c.Prices,
 		Replica: b.replica.ID, DataDir: e.DataDir, Command: e.Command(), CLIVersion: cliVersion,
 		Credentials: e.Credentials(), Log: b.log.Named("agent"),
-		Limits: agent.Limits{IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive},
+		Limits: agent.Limits{
+			IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive,
+			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it
+		},
 	})
 	b.jobs, err = jobs.New(e.DatabaseURL, b.log.Named("jobs"), slices.Concat(b.supervisor.JobHandlers(), b.app.JobHandlers())...)
 	if err != nil {

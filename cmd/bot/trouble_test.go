@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestACLIThatMisbehaves: whatever the CLI does, there is a sentence in the
@@ -29,6 +30,9 @@ func TestACLIThatMisbehaves(t *testing.T) {
 			script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exec \"%s\" --version\n%s\n", cli, tt.script)
 			if err := os.WriteFile(fake, []byte(script), 0o755); err != nil {
 				t.Fatal(err)
+			}
+			if tt.name == "hangs" {
+				w.patience = 5 * time.Second
 			}
 			w.start("--claude", fake)
 			for range 2 {

@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 type world struct {
 	t        testing.TB
 	dir      string
-	database string // the server's, or empty for one of the demo's own
+	database string        // the server's, or empty for one of the demo's own
+	patience time.Duration // the bot's with the CLI
 	cmd      *exec.Cmd
 	demoState
 }
@@ -122,7 +123,7 @@ func unstartedWorld(t testing.TB) *world {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, dir: dir, database: database}
+	w := &world{t: t, dir: dir, database: database, patience: waittest.Limit}
 	t.Cleanup(func() {
 		w.stop()
 		if t.Failed() {
@@ -163,7 +164,7 @@ func (w *world) start(flags ...string) {
 }
 
 func (w *world) environ() []string {
-	env := []string{asBot + "=1"}
+	env := []string{asBot + "=1", "DECKHAND_CLI_TIMEOUT=" + w.patience.String()}
 	if w.database != "" {
 		env = append(env, "DATABASE_URL="+w.database)
 	}

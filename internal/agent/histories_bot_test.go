@@ -133,7 +133,7 @@ func playBot(in io.Reader, out io.Writer) error {
 		Projects: map[string]Project{"web": {Name: "web", Dir: c.Workspace, Workspace: WorkspaceShared, Model: c.Model}},
 		Command:  []string{c.CLI}, CLIVersion: c.Version, Log: log,
 		Credentials: map[string]string{"ANTHROPIC_BASE_URL": c.ModelURL, "ANTHROPIC_API_KEY": "sk-ant-test"},
-		Limits:      Limits{Poll: 500 * time.Millisecond, StopTimeout: waittest.Limit, IdleTimeout: time.Hour, Silence: time.Hour},
+		Limits:      Limits{Poll: 500 * time.Millisecond, AnswerTimeout: waittest.Limit, StopTimeout: waittest.Limit, IdleTimeout: time.Hour, Silence: time.Hour},
 	})
 	ran := make(chan error, 1)
 	go func() { ran <- sup.Run(ctx) }()

@@ -21,6 +21,7 @@ type host struct {
 	version     string // the CLI's
 	credentials map[string]string
 	silence     time.Duration
+	answer      time.Duration
 }
 
 func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool, log *zap.Logger) (process, error) {
@@ -42,6 +43,8 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 		AppendSystemPrompt: prompt,
 		Version:            h.version,
 		SilenceAfter:       h.silence,
+		RequestTimeout:     h.answer,
+		InitializeTimeout:  h.answer,
 		Logger:             log,
 	})
 	if err != nil {

@@ -47,6 +47,9 @@ type Limits struct {
 	LeaseTTL time.Duration
 	// Poll is how often work is looked for that no notice told of: 10 s.
 	Poll time.Duration
+	// AnswerTimeout is how long the CLI may take to start, and to answer what the bot
+	// asks of it: 30 s.
+	AnswerTimeout time.Duration
 	// StopTimeout is how long the CLI may take to end a turn that was stopped: 10 s.
 	StopTimeout time.Duration
 	// Silence is how long the CLI may say nothing while it should speak: 10 min.
@@ -62,6 +65,7 @@ func (l Limits) withDefaults() Limits {
 	or(&l.IdleTimeout, 30*time.Minute)
 	or(&l.LeaseTTL, 30*time.Second)
 	or(&l.Poll, 10*time.Second)
+	or(&l.AnswerTimeout, 30*time.Second)
 	or(&l.StopTimeout, 10*time.Second)
 	or(&l.Silence, 10*time.Minute)
 	if l.MaxLive <= 0 {

@@ -43,6 +43,7 @@ type Environment struct {
 	LogFormat  string `envconfig:"DECKHAND_LOG_FORMAT" default:"json"`
 	// What can fail to be read comes last, see ReadEnvironment.
 	IdleTimeout time.Duration `envconfig:"DECKHAND_IDLE_TIMEOUT" default:"30m"`
+	CLITimeout  time.Duration `envconfig:"DECKHAND_CLI_TIMEOUT" default:"30s"`
 	MaxLive     int           `envconfig:"DECKHAND_MAX_LIVE_SESSIONS" default:"20"`
 }
 
@@ -65,7 +66,7 @@ func ReadEnvironment() (Environment, error) {
 		kind := map[string]string{"time.Duration": "a duration such as 30m", "int": "a whole number such as 20"}[bad.TypeName]
 		need(false, "%s: %q is not %s", bad.KeyName, bad.Value, kind)
 		// It stopped there; these were not read.
-		e.IdleTimeout, e.MaxLive = max(e.IdleTimeout, time.Second), max(e.MaxLive, 1)
+		e.IdleTimeout, e.CLITimeout, e.MaxLive = max(e.IdleTimeout, time.Second), max(e.CLITimeout, time.Second), max(e.MaxLive, 1)
 	}
 	need(strings.HasPrefix(e.SlackBotToken, "xoxb-"), "SLACK_BOT_TOKEN: set it to the Slack app's bot token, xoxb-… (OAuth & Permissions)")
 	need(strings.HasPrefix(e.SlackAppToken, "xapp-"), "SLACK_APP_TOKEN: set it to an app-level token, xapp-…, with connections:write (Basic Information)")
@@ -81,6 +82,7 @@ func ReadEnvironment() (Environment, error) {
 	}
 	need(filepath.IsAbs(e.DataDir), "DECKHAND_DATA_DIR: %q is not an absolute path", e.DataDir)
 	need(e.IdleTimeout >= time.Second, "DECKHAND_IDLE_TIMEOUT: %s is too short; write at least 1s", e.IdleTimeout)
+	need(e.CLITimeout >= time.Second, "DECKHAND_CLI_TIMEOUT: %s is too short; write at least 1s", e.CLITimeout)
 	need(e.MaxLive >= 1, "DECKHAND_MAX_LIVE_SESSIONS: %d is too few; write at least 1", e.MaxLive)
 	if _, err := zapcore.ParseLevel(e.LogLevel); err != nil {
 		need(false, "DECKHAND_LOG_LEVEL: %q is not a level; write debug, info, warn or error", e.LogLevel)
