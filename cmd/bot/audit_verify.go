@@ -81,7 +81,7 @@ func explainVerification(c *cobra.Command, r store.AuditReport, anchorFile strin
 	case len(r.Problems) > 0:
 		return
 	case r.Rows == 0:
-		fmt.Fprintln(out, m.ok, "the audit is empty")
+		fmt.Fprintln(out, m.ok, "the audit is empty, and nothing says that there was ever more")
 		return
 	}
 	fmt.Fprintf(out, "%s %d rows since %s are whole and agree with the approvals, grants and the ledger\n", m.ok, r.Rows, r.First.UTC().Format(time.RFC3339))

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,16 +38,38 @@ func migrateUpCommand() *cobra.Command {
 }
 
 func migrateDownCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "down",
-		Short:   "Revert the newest step; its tables' rows are lost",
-		Example: "  bot migrate down",
+	c := &cobra.Command{
+		Use:   "down",
+		Short: "Revert the newest step, with its tables",
+		Long: `Reverts the newest step. Its tables go with their rows, so it refuses while they
+hold any, and says how many, until --lose names each of them. Stop every bot before
+it, and keep a backup.`,
+		Example: "  bot migrate down\n  bot migrate down --lose audit,audit_anchors",
 		Args:    knownCommand,
-		RunE: func(c *cobra.Command, _ []string) error {
-			done, err := store.MigrateDown(c.Context(), os.Getenv("DATABASE_URL"))
-			return migrated(c.OutOrStdout(), "reverted", "nothing to revert", done, err)
-		},
 	}
+	lose := c.Flags().StringSlice("lose", nil, "tables whose rows are to be deleted for ever")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		done, err := store.MigrateDown(c.Context(), os.Getenv("DATABASE_URL"), *lose)
+		if loss, ok := errors.AsType[*store.LossError](err); ok {
+			return explainLoss(c.OutOrStdout(), loss)
+		}
+		return migrated(c.OutOrStdout(), "reverted", "nothing to revert", done, err)
+	}
+	return c
+}
+
+// explainLoss says what would go, and how one agrees to that.
+func explainLoss(out io.Writer, loss *store.LossError) error {
+	if len(loss.Misnamed) > 0 {
+		return fmt.Errorf("--lose: %w", loss)
+	}
+	names := []string{}
+	fmt.Fprintf(out, "%s would delete:\n", loss.Migration.Name)
+	for _, t := range loss.Tables {
+		fmt.Fprintf(out, "  %10d  %s\n", t.Rows, t.Table)
+		names = append(names, t.Table)
+	}
+	return fmt.Errorf("%w; to lose them for ever, keep a backup and write bot migrate down --lose %s", loss, strings.Join(names, ","))
 }
 
 func migrateStatusCommand() *cobra.Command {

@@ -17,6 +17,7 @@ import (
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/waittest"
 )
 
 // work is what the tests schedule.
@@ -57,14 +58,14 @@ type nowhere struct{}
 
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
 
-// await waits for an event for longer than any machine needs.
+// await waits for an event.
 func await[T any](t *testing.T, what string, from <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(2 * time.Minute):
-		t.Fatalf("%s: nothing in two minutes", what)
+	case <-time.After(waittest.Limit):
+		t.Fatalf("%s: nothing in %s", what, waittest.Limit)
 		panic("unreachable")
 	}
 }

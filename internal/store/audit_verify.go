@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -89,6 +90,8 @@ func (s *Store) Anchors(ctx context.Context) ([]AuditAnchor, error) {
 // left out, put in or moved: by the chain's hashes and numbers, by the anchors (the
 // database's and those that the caller kept elsewhere), and by comparing decisions
 // and costs with the approvals, votes, grants and ledger entries that they tell of.
+// A chain that is empty, or begins after work had begun, was longer once: turns,
+// approvals, ledger entries and the history of migrations say so.
 // Only an anchor kept elsewhere shows that the end of the chain was cut off or that
 // all of it was made anew.
 func (s *Store) VerifyAudit(ctx context.Context, kept []AuditAnchor) (AuditReport, error) {
@@ -104,6 +107,9 @@ func (s *Store) VerifyAudit(ctx context.Context, kept []AuditAnchor) (AuditRepor
 		return r, fmt.Errorf("read the audit's anchors: %w", err)
 	}
 	if err := r.chain(ctx, tx, map[string][]AuditAnchor{"the database's anchor": anchors, "the anchor that was kept": kept}); err != nil {
+		return r, err
+	}
+	if err := r.beginning(ctx, tx); err != nil {
 		return r, err
 	}
 	for _, c := range auditChecks {
@@ -180,6 +186,47 @@ func (r *AuditReport) chain(ctx context.Context, tx pgx.Tx, anchors map[string][
 	r.Last = AuditAnchor{Day: previous.At.UTC().Format(time.DateOnly), Seq: previous.Seq, Hash: hex.EncodeToString(previous.Hash)}
 	return nil
 }
+
+// beginning looks for what is older than the chain: a table that was emptied, or
+// dropped and made again, is a whole chain by itself.
+func (r *AuditReport) beginning(ctx context.Context, tx pgx.Tx) error {
+	var first *time.Time // nil of an empty chain
+	if r.Rows > 0 {
+		first = &r.First
+	}
+	var turns, approvals, entries int64
+	err := tx.QueryRow(ctx, `
+		SELECT (SELECT count(*) FROM turns WHERE $1::timestamptz IS NULL OR started_at < $1),
+			(SELECT count(*) FROM approvals WHERE $1::timestamptz IS NULL OR created_at < $1),
+			(SELECT count(*) FROM ledger WHERE $1::timestamptz IS NULL OR at < $1)`, first).Scan(&turns, &approvals, &entries)
+	if err != nil {
+		return fmt.Errorf("look for what is older than the audit: %w", err)
+	}
+	switch older := turns+approvals+entries > 0; {
+	case older && r.Rows == 0:
+		r.problem("the audit is empty, and there are %d turns, %d approvals and %d ledger entries: its rows were deleted", turns, approvals, entries)
+	case older:
+		r.problem("%d turns, %d approvals and %d ledger entries are older than the audit's first row: the rows before it were deleted", turns, approvals, entries)
+	}
+	if r.Rows > 0 {
+		return nil
+	}
+	// goose numbers the steps as they are applied, and strikes out those it reverts.
+	var again *time.Time
+	err = tx.QueryRow(ctx, `
+		SELECT max(tstamp) FROM goose_db_version
+		WHERE version_id <= $1 HAVING max(id) - min(id) >= count(*)`, auditVersion).Scan(&again)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("read the history of migrations: %w", err)
+	}
+	if again != nil {
+		r.problem("the audit is empty, and its table was made again at %s UTC: the one before was dropped (bot migrate down)", again.Format(time.DateTime))
+	}
+	return nil
+}
+
+// auditVersion is the migration that made the audit.
+const auditVersion = 3
 
 // auditChecks find rows of other tables that do not agree with the audit. Each
 // returns sentences.

@@ -20,6 +20,7 @@ import (
 
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/waittest"
 )
 
 // ears is a store that listens until the test ends.
@@ -54,14 +55,14 @@ func listen(t *testing.T, url string, before ...func()) *ears {
 	return e
 }
 
-// await waits for an event for longer than any machine needs.
+// await waits for an event.
 func await[T any](t *testing.T, what string, from <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(2 * time.Minute):
-		t.Fatalf("%s: nothing in two minutes", what)
+	case <-time.After(waittest.Limit):
+		t.Fatalf("%s: nothing in %s", what, waittest.Limit)
 		panic("unreachable")
 	}
 }

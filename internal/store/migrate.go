@@ -5,16 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivermigrate"
 
 	"deckhand/migrations"
 )
@@ -29,27 +25,13 @@ type Migration struct {
 // MigrateUp applies every pending migration and returns those it applied. Replicas
 // that start at once wait for each other under a session lock.
 func MigrateUp(ctx context.Context, url string) ([]Migration, error) {
-	return migrate(ctx, url, func(p *goose.Provider) ([]*goose.MigrationResult, error) { return p.Up(ctx) })
-}
-
-// MigrateDown reverts the newest migration.
-func MigrateDown(ctx context.Context, url string) ([]Migration, error) {
-	return migrate(ctx, url, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
-		r, err := p.Down(ctx)
-		if errors.Is(err, goose.ErrNoNextVersion) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		return []*goose.MigrationResult{r}, nil
-	})
+	return migrate(ctx, url, func(_ *sql.DB, p *goose.Provider) ([]*goose.MigrationResult, error) { return p.Up(ctx) })
 }
 
 // MigrationStatus lists every migration that this binary knows, oldest first.
 func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
 	var out []Migration
-	_, err := migrate(ctx, url, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
+	_, err := migrate(ctx, url, func(_ *sql.DB, p *goose.Provider) ([]*goose.MigrationResult, error) {
 		all, err := p.Status(ctx)
 		for _, m := range all {
 			out = append(out, Migration{Version: m.Source.Version, Name: m.Source.Path, AppliedAt: m.AppliedAt})
@@ -81,7 +63,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	return nil
 }
 
-func migrate(ctx context.Context, url string, run func(*goose.Provider) ([]*goose.MigrationResult, error)) ([]Migration, error) {
+func migrate(ctx context.Context, url string, run func(*sql.DB, *goose.Provider) ([]*goose.MigrationResult, error)) ([]Migration, error) {
 	if err := CheckURL(url); err != nil {
 		return nil, err
 	}
@@ -100,7 +82,7 @@ func migrate(ctx context.Context, url string, run func(*goose.Provider) ([]*goos
 	if err != nil {
 		return nil, err
 	}
-	results, err := run(p)
+	results, err := run(db, p)
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
@@ -111,47 +93,12 @@ func migrate(ctx context.Context, url string, run func(*goose.Provider) ([]*goos
 	return out, nil
 }
 
-// jobQueue brings River's own tables. River migrates over a pool of its own: one
-// of its steps adds a value to an enum that a later one uses, so it cannot be one
-// transaction.
-func jobQueue(cfg *pgx.ConnConfig) *goose.Migration {
-	run := func(ctx context.Context, direction rivermigrate.Direction, o *rivermigrate.MigrateOpts) error {
-		poolConfig, err := pgxpool.ParseConfig("")
-		if err != nil {
-			return fmt.Errorf("prepare the job queue's tables: %w", err)
-		}
-		poolConfig.ConnConfig = cfg.Copy()
-		pool, err := pgxpool.NewWithConfig(ctx, poolConfig)
-		if err != nil {
-			return fmt.Errorf("prepare the job queue's tables: %w", err)
-		}
-		defer pool.Close()
-		m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			return fmt.Errorf("prepare the job queue's tables: %w", err)
-		}
-		if _, err := m.Migrate(ctx, direction, o); err != nil {
-			return fmt.Errorf("migrate the job queue: %w", err)
-		}
-		return nil
-	}
-	return goose.NewGoMigration(jobQueueVersion,
-		&goose.GoFunc{RunDB: func(ctx context.Context, _ *sql.DB) error { return run(ctx, rivermigrate.DirectionUp, nil) }},
-		&goose.GoFunc{RunDB: func(ctx context.Context, _ *sql.DB) error {
-			return run(ctx, rivermigrate.DirectionDown, &rivermigrate.MigrateOpts{TargetVersion: -1})
-		}},
-	)
-}
-
-// jobQueueVersion stands among the numbers of the files in migrations.
-const jobQueueVersion = 4
-
 func provider(db *sql.DB, cfg *pgx.ConnConfig) (*goose.Provider, error) {
 	locker, err := lock.NewPostgresSessionLocker()
 	if err != nil {
 		return nil, fmt.Errorf("prepare the migration lock: %w", err)
 	}
-	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithSessionLocker(locker), goose.WithGoMigrations(jobQueue(cfg)))
+	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithSessionLocker(locker), goose.WithGoMigrations(migrations.River(cfg)))
 	if err != nil {
 		return nil, fmt.Errorf("read the embedded migrations: %w", err)
 	}

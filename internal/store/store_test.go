@@ -383,24 +383,6 @@ func TestAnEndedApprovalNeverChanges(t *testing.T) {
 	}
 }
 
-func TestMigrationsGoDownAndUp(t *testing.T) {
-	t.Parallel()
-	url := storetest.URL(t)
-	if _, err := store.MigrateDown(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	s := storetest.Open(t, url, store.Options{})
-	if err := s.CheckSchema(t.Context()); err == nil || !strings.Contains(err.Error(), "bot migrate up") {
-		t.Errorf("CheckSchema on an old database: %v", err)
-	}
-	if _, err := store.MigrateUp(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.CheckSchema(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestABadURLNeverShowsItsPassword(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"postgres://bot:hunter2@[bad", "postgres://bot:hunter2@127.0.0.1:1/x?connect_timeout=1"} {

@@ -1,0 +1,106 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pressly/goose/v3"
+)
+
+// losses are the tables that people put something into and that go with a step, by its
+// version.
+var losses = map[int64][]string{
+	1: {"approvals", "epochs", "inbox", "ledger", "messages", "sessions", "threads", "turns"},
+	2: {"grants", "votes"},
+	3: {"audit", "audit_anchors"},
+	4: {"river_job"},
+	// Made of the ledger by its trigger, and by nothing else: applied again, the step
+	// begins with empty ones.
+	5: {"ledger_channel_daily", "ledger_channel_monthly", "ledger_daily", "ledger_monthly", "ledger_openings", "ledger_thread_daily", "ledger_threads"},
+	6: {"budget_decisions", "budget_notices"},
+}
+
+// TableRows is how many rows a table has.
+type TableRows struct {
+	Table string
+	Rows  int64
+}
+
+// LossError is why a step was not reverted: rows would be deleted.
+type LossError struct {
+	Migration Migration
+	Tables    []TableRows // all that are not empty, in order
+	// Unnamed are those of them that the caller has not named; Misnamed is what the
+	// caller has named and the step would not delete.
+	Unnamed, Misnamed []string
+}
+
+// Error implements error.
+func (e *LossError) Error() string {
+	if len(e.Misnamed) > 0 {
+		return fmt.Sprintf("%s deletes no rows of %s", e.Migration.Name, strings.Join(e.Misnamed, ", "))
+	}
+	return fmt.Sprintf("%s is not reverted: it would delete all rows of %s", e.Migration.Name, strings.Join(e.Unnamed, ", "))
+}
+
+// MigrateDown reverts the newest step, whose tables go with their rows. It refuses by a
+// [*LossError] unless lose names each of them that is not empty, and nothing else. No
+// bot may be running: what it writes meanwhile is not counted.
+func MigrateDown(ctx context.Context, url string, lose []string) ([]Migration, error) {
+	return migrate(ctx, url, func(db *sql.DB, p *goose.Provider) ([]*goose.MigrationResult, error) {
+		version, err := p.GetDBVersion(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if version == 0 {
+			return nil, nil
+		}
+		if err := refuseLoss(ctx, db, p, version, lose); err != nil {
+			return nil, err
+		}
+		r, err := p.Down(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return []*goose.MigrationResult{r}, nil
+	})
+}
+
+func refuseLoss(ctx context.Context, db *sql.DB, p *goose.Provider, version int64, lose []string) error {
+	e := &LossError{Migration: Migration{Version: version}}
+	for _, s := range p.ListSources() {
+		if s.Version == version {
+			e.Migration.Name = s.Path
+		}
+	}
+	tables, known := losses[version]
+	if e.Migration.Name == "" || !known {
+		return fmt.Errorf("the database is at schema %d, which this binary does not know: revert with the newer one", version)
+	}
+	for _, table := range tables {
+		var rows int64
+		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM `+pgx.Identifier{table}.Sanitize()).Scan(&rows); err != nil {
+			return fmt.Errorf("count the rows of %s: %w", table, err)
+		}
+		if rows == 0 {
+			continue
+		}
+		e.Tables = append(e.Tables, TableRows{table, rows})
+		if !slices.Contains(lose, table) {
+			e.Unnamed = append(e.Unnamed, table)
+		}
+	}
+	for _, name := range lose {
+		if !slices.Contains(tables, name) {
+			e.Misnamed = append(e.Misnamed, name)
+		}
+	}
+	if len(e.Unnamed)+len(e.Misnamed) > 0 {
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package migrations
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+)
+
+// landed are the SHA-256 of the migrations that databases have.
+var landed = map[string]string{
+	"00001_init.sql":             "61ced4bbf41f9c3d75f87094d2083d2aa054eb4133b7c0f9e919b2f4b7dad233",
+	"00002_votes_and_grants.sql": "3b18d14d2b269de91776cf0e11bf2e2e6e57ad75d3d61f0c986100430b94d4e4",
+	"00003_audit.sql":            "91533c6cabea724689d9a122d3f9802a5d5be960d747d1994ff3293d5cb613e0",
+	"00004_river.go":             "2085611e8d9fe7e646c93973e9d28e739029e8a064d110ff5023c660ea5f9a74",
+	"00005_rollups.sql":          "645ef0a9db99507f350fa0a75e6eba1b7f2dcf476fbe55d48af1c881afe28a43",
+	"00006_budgets.sql":          "5eae61d8bea26dcdfe2c0d0eaec7d6356056299f10b411b5ebfd1630d38a1ff6",
+}
+
+// TestALandedMigrationNeverChanges. When this is red for a file that is in the list,
+// restore that file and write what you want as a new migration with the next number;
+// when it is red for a file that is not, add its line.
+func TestALandedMigrationNeverChanges(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("[0-9]*_*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	are := map[string]string{}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(b)
+		are[f] = hex.EncodeToString(sum[:])
+	}
+	if diff := cmp.Diff(landed, are); diff != "" {
+		t.Errorf("migrations (-landed +here): restore what has landed, and add a new migration instead:\n%s", diff)
+	}
+}
+
+// TestRiversTablesAreWhatThisRiverNeeds. When this is red after River was updated, add
+// a migration like 00004_river.go that goes to River's newest version.
+func TestRiversTablesAreWhatThisRiverNeeds(t *testing.T) {
+	t.Parallel()
+	m, err := rivermigrate.New(riverpgxv5.New(nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := m.AllVersions()
+	if newest := all[len(all)-1].Version; newest != 8 {
+		t.Errorf("River needs its version %d, and our migrations stop at 8", newest)
+	}
+}
