@@ -100,15 +100,6 @@ func (p *Process) AnswerHook(requestID string, a HookAnswer) error {
 	return p.answer("answer hook", requestID, answer)
 }
 
-// AnswerMCP answers an [MCPRequest] with a JSON-RPC response.
-func (p *Process) AnswerMCP(requestID string, response json.RawMessage) error {
-	if !json.Valid(response) {
-		return fmt.Errorf("answer mcp_message %s: the response is no JSON", requestID)
-	}
-	answer := append([]byte(`{"mcp_response":`), response...)
-	return p.answer("answer mcp_message", requestID, append(answer, '}'))
-}
-
 // RespondError answers any request of the CLI's with an error, which a model
 // that called a tool sees as the tool's failure.
 func (p *Process) RespondError(requestID, message string) error {

@@ -22,17 +22,17 @@ var ErrNoAnswer = errors.New("no answer")
 // withdrawn, or never made.
 var ErrNotPending = errors.New("the request is not pending")
 
-// RequestError is the CLI's refusal of a control request.
-type RequestError struct {
+// requestError is the CLI's refusal of a control request.
+type requestError struct {
 	// Request is the request's subtype, Message what the CLI said.
 	Request, Message string
 	unsupported      bool
 }
 
-func (e *RequestError) Error() string { return fmt.Sprintf("%s: %s", e.Request, e.Message) }
+func (e *requestError) Error() string { return fmt.Sprintf("%s: %s", e.Request, e.Message) }
 
 // Is makes a refusal of an unknown request match [ErrUnsupported].
-func (e *RequestError) Is(target error) bool { return target == ErrUnsupported && e.unsupported }
+func (e *requestError) Is(target error) bool { return target == ErrUnsupported && e.unsupported }
 
 // calls are the requests in flight in both directions.
 type calls struct {
@@ -114,7 +114,7 @@ func (c *calls) fail(err error) {
 // are the members of the request beside its subtype.
 func (p *Process) request(ctx context.Context, timeout time.Duration, subtype string, fields map[string]any) (json.RawMessage, error) {
 	if version := p.knownVersion(); !supports(version, subtype) {
-		return nil, &RequestError{Request: subtype, Message: "not in version " + version, unsupported: true}
+		return nil, &requestError{Request: subtype, Message: "not in version " + version, unsupported: true}
 	}
 	id, answer, err := p.calls.begin()
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *Process) request(ctx context.Context, timeout time.Duration, subtype st
 		case !ok:
 			return nil, fmt.Errorf("%s: %w", subtype, p.calls.err)
 		case m.failed:
-			return nil, &RequestError{Request: subtype, Message: m.err, unsupported: unsupportedMessage(m.err)}
+			return nil, &requestError{Request: subtype, Message: m.err, unsupported: unsupportedMessage(m.err)}
 		}
 		return m.response, nil
 	case <-timer.C:

@@ -27,7 +27,7 @@ func decodeControlRequest(meta Meta, line []byte) Message {
 	case "hook_callback":
 		return decodeHookCallback(meta, id, request)
 	case "mcp_message":
-		var m MCPRequest
+		var m mcpRequest
 		fill(request, &m)
 		m.Meta, m.RequestID = meta, id
 		return &m

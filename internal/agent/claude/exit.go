@@ -127,7 +127,7 @@ func (p *Process) explain(rep reaperReport) *ExitError {
 		said += "\n" + e.Detail
 	}
 	switch {
-	case errors.Is(p.fatal, ErrLineTooLong):
+	case errors.Is(p.fatal, errLineTooLong):
 		e.Reason, e.Detail = ExitLineTooLong, p.fatal.Error()
 	case p.fatal != nil:
 		e.Reason, e.Detail = ExitUnreadable, p.fatal.Error()

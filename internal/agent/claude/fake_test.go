@@ -160,6 +160,16 @@ func TestLinesThatCannotBeRead(t *testing.T) {
 	}
 }
 
+func TestAnUnknownMCPServerIsRefused(t *testing.T) {
+	t.Parallel()
+	p := fake(t, `print {"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"nobody's","message":{"jsonrpc":"2.0","id":1,"method":"tools/list"}}}
+read`)
+	messages, exit := drain(t, p)
+	if exit.Reason != claude.ExitClean || len(messages) != 1 || !strings.Contains(string(messages[0].Head().Raw), "no such MCP server") {
+		t.Errorf("%v, %+v", exit, messages)
+	}
+}
+
 func TestALineOverTheLimitEndsTheSessionOnly(t *testing.T) {
 	t.Parallel()
 	p := fake(t, "long 1000000\nlong 3000000\nhang", func(o *claude.Options) { o.MaxLine = 2 << 20 })

@@ -63,8 +63,8 @@ func (t *Output) result(m *User, b Block) {
 	parent := t.Items[i].ID
 	t.changeTool(i, func(tool *ToolUse) {
 		tool.RequestID = ""
-		tool.Result, tool.ResultBytes = cutText(text.String(), MaxResult), text.Len()
-		if len(m.ToolUseResult) <= MaxStructured {
+		tool.Result, tool.ResultBytes = cutText(text.String(), maxResult), text.Len()
+		if len(m.ToolUseResult) <= maxStructured {
 			tool.StructuredResult = m.ToolUseResult
 		}
 		switch {

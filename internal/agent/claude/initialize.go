@@ -2,12 +2,10 @@ package claude
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -22,10 +20,6 @@ type InitializeRequest struct {
 	// MCPServers are served by this process, by the name that their tools
 	// appear under: mcp__<name>__<tool>.
 	MCPServers map[string]*mcp.Server
-	// Agents are subagent types, by name.
-	Agents map[string]Agent
-	// ForwardSubagentText prints the text of subagents too (2.1.329).
-	ForwardSubagentText bool
 }
 
 // PreToolUseCallback is the CallbackID of the callback that PreToolUse of
@@ -45,30 +39,15 @@ type HookMatcher struct {
 	OnFailure string `json:"onFailure,omitempty"`
 }
 
-// Agent defines a type of subagent.
-type Agent struct {
-	Description string   `json:"description"`
-	Prompt      string   `json:"prompt"`
-	Tools       []string `json:"tools,omitempty"`
-	Model       string   `json:"model,omitempty"`
-}
-
 // InitializeResponse is what the CLI can do.
 type InitializeResponse struct {
-	Commands     []Command   `json:"commands"`
-	Models       []Model     `json:"models"`
-	Agents       []AgentInfo `json:"agents"`
-	Account      Account     `json:"account"`
-	OutputStyle  string      `json:"output_style"`
-	OutputStyles []string    `json:"available_output_styles"`
+	Commands []Command `json:"commands"`
+	Models   []Model   `json:"models"`
 	// Version is the CLI's; empty where it does not say.
 	Version string `json:"claude_code_version"`
-	// HooksFailClosed says that a callback that fails blocks its tool.
-	HooksFailClosed bool `json:"hook_on_failure_supported"`
 	// PID is the CLI's own process id, as it sees it; 0 up to 2.1.37, which are
 	// also the versions that do not answer unknown requests.
-	PID int             `json:"pid"`
-	Raw json.RawMessage `json:"-"`
+	PID int `json:"pid"`
 }
 
 // Command is a slash command; send its name with a slash as a prompt.
@@ -85,32 +64,6 @@ type Model struct {
 	Resolved    string `json:"resolvedModel"`
 	DisplayName string `json:"displayName"`
 	Description string `json:"description"`
-}
-
-// AgentInfo is a type of subagent that the CLI knows.
-type AgentInfo struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Model       string `json:"model"`
-}
-
-// readAgentInfo takes an agent, or only its name.
-func readAgentInfo(dec *jsontext.Decoder, a *AgentInfo) error {
-	if dec.PeekKind() == '"' {
-		return unmarshalNext(dec, &a.Name)
-	}
-	type plain AgentInfo
-	return unmarshalNext(dec, (*plain)(a))
-}
-
-// Account is who pays.
-type Account struct {
-	Email            string `json:"email"`
-	Organization     string `json:"organization"`
-	SubscriptionType string `json:"subscriptionType"`
-	TokenSource      string `json:"tokenSource"`
-	APIKeySource     string `json:"apiKeySource"`
-	APIProvider      string `json:"apiProvider"`
 }
 
 // Initialize must be the first request; prompts may be sent without waiting
@@ -134,17 +87,11 @@ func (p *Process) Initialize(ctx context.Context, r InitializeRequest) (*Initial
 		}
 		fields["sdkMcpServers"] = slices.Sorted(maps.Keys(r.MCPServers))
 	}
-	if len(r.Agents) > 0 {
-		fields["agents"] = r.Agents
-	}
-	if r.ForwardSubagentText {
-		fields["forwardSubagentText"] = true
-	}
 	raw, err := p.request(ctx, p.o.InitializeTimeout, "initialize", fields)
 	if err != nil {
 		return nil, err
 	}
-	out := &InitializeResponse{Raw: raw}
+	out := new(InitializeResponse)
 	if len(raw) > 0 {
 		if err := unmarshal(raw, out); err != nil {
 			return nil, fmt.Errorf("initialize: read answer: %w", err)

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// ErrLineTooLong ends a session whose CLI printed a line over the limit.
-var ErrLineTooLong = errors.New("line too long")
+// errLineTooLong ends a session whose CLI printed a line over the limit.
+var errLineTooLong = errors.New("line too long")
 
 // lineReader cuts a stream into lines. Short lines are handed out in place from
 // one reused buffer; a line longer than the buffer gets bytes of its own, which
@@ -37,7 +37,7 @@ func (l *lineReader) next() (line []byte, err error) {
 		if i := bytes.IndexByte(l.buf[l.start+scanned:l.end], '\n'); i >= 0 {
 			end := l.start + scanned + i
 			if end-l.start > l.limit {
-				return nil, fmt.Errorf("%w: over %d bytes", ErrLineTooLong, l.limit)
+				return nil, fmt.Errorf("%w: over %d bytes", errLineTooLong, l.limit)
 			}
 			line := l.buf[l.start:end]
 			l.start = end + 1
@@ -45,7 +45,7 @@ func (l *lineReader) next() (line []byte, err error) {
 		}
 		scanned = l.end - l.start
 		if scanned > l.limit {
-			return nil, fmt.Errorf("%w: over %d bytes", ErrLineTooLong, l.limit)
+			return nil, fmt.Errorf("%w: over %d bytes", errLineTooLong, l.limit)
 		}
 		if l.err != nil {
 			line := l.buf[l.start:l.end]
@@ -88,7 +88,7 @@ func (l *lineReader) long() (line []byte, err error) {
 			chunk = l.buf[:i]
 		}
 		if len(line)+len(chunk) > l.limit {
-			return nil, fmt.Errorf("%w: over %d bytes", ErrLineTooLong, l.limit)
+			return nil, fmt.Errorf("%w: over %d bytes", errLineTooLong, l.limit)
 		}
 		line = append(line, chunk...)
 		if i >= 0 {

@@ -6,30 +6,6 @@ import (
 	"time"
 )
 
-// State is what a process is doing.
-type State string
-
-// The states of a process. The names are for people too.
-const (
-	StateStarting State = "starting"
-	StateReady    State = "ready"
-	StateRunning  State = "running"
-	StateAwaiting State = "awaiting approval"
-	StateIdle     State = "idle"
-	StateExited   State = "exited"
-)
-
-// Liveness is a snapshot of what a process is doing.
-type Liveness struct {
-	State State
-	// Since is when the state began, LastEvent when the CLI last said anything
-	// (the start, before it did).
-	Since, LastEvent time.Time
-	// Awaiting counts the approvals that are due, and Tools the tool calls that
-	// run.
-	Awaiting, Tools int
-}
-
 // Silence says that the CLI has said nothing for too long while it should
 // speak: while a turn runs, no approval is due and no tool runs. It is handed
 // out once for each such silence.
@@ -45,15 +21,11 @@ type CorruptLine struct {
 	Bytes int
 }
 
-// liveness follows the conversation just far enough to derive the state.
+// liveness follows the conversation just far enough to know who should speak.
 type liveness struct {
 	mu        sync.Mutex
-	ready     bool
-	everRan   bool
 	ended     bool
 	running   bool
-	since     time.Time
-	state     State
 	lastEvent time.Time
 	reported  bool
 	// awaiting maps approvals that are due, and tools the calls that run, to
@@ -63,64 +35,27 @@ type liveness struct {
 }
 
 func newLiveness(now time.Time) *liveness {
-	return &liveness{
-		since: now, lastEvent: now, state: StateStarting,
-		awaiting: make(map[string]string), tools: make(map[string]string),
-	}
-}
-
-// Liveness returns what the process is doing now.
-func (p *Process) Liveness() Liveness {
-	l := p.life
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return Liveness{State: l.state, Since: l.since, LastEvent: l.lastEvent, Awaiting: len(l.awaiting), Tools: len(l.tools)}
-}
-
-// derive updates the state after a change. The caller holds the lock.
-func (l *liveness) derive(now time.Time) {
-	state := StateStarting
-	switch {
-	case l.ended:
-		state = StateExited
-	case len(l.awaiting) > 0:
-		state = StateAwaiting
-	case l.running:
-		state = StateRunning
-	case l.everRan:
-		state = StateIdle
-	case l.ready:
-		state = StateReady
-	}
-	if state != l.state {
-		l.state, l.since = state, now
-	}
+	return &liveness{lastEvent: now, awaiting: make(map[string]string), tools: make(map[string]string)}
 }
 
 // heard takes note of a message.
 func (l *liveness) heard(m Message) {
-	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lastEvent, l.reported = now, false
+	l.lastEvent, l.reported = time.Now(), false
 	switch m := m.(type) {
 	case *StreamEvent:
 		if l.running || m.ParentToolUseID != "" {
 			return
 		}
-		l.running, l.everRan = true, true
-	case *controlResponse:
-		l.ready = true
+		l.running = true
 	case *System:
-		switch m.Subtype {
-		case "init":
-			l.running, l.everRan = true, true
-		default:
-			return
+		if m.Subtype == "init" {
+			l.running = true
 		}
 	case *CommandLifecycle:
 		if m.State == "started" {
-			l.running, l.everRan = true, true
+			l.running = true
 		}
 	case *Assistant:
 		for _, b := range m.Content {
@@ -144,11 +79,7 @@ func (l *liveness) heard(m Message) {
 		maps.DeleteFunc(l.awaiting, isMain)
 		maps.DeleteFunc(l.tools, isMain)
 		l.running = m.QueuedTurns > 0
-		l.everRan = true
-	default:
-		return
 	}
-	l.derive(now)
 }
 
 func (l *liveness) answered(requestID string) {
@@ -156,9 +87,7 @@ func (l *liveness) answered(requestID string) {
 	defer l.mu.Unlock()
 	if _, ok := l.awaiting[requestID]; ok {
 		delete(l.awaiting, requestID)
-		now := time.Now()
-		l.lastEvent, l.reported = now, false
-		l.derive(now)
+		l.lastEvent, l.reported = time.Now(), false
 	}
 }
 
@@ -166,18 +95,14 @@ func (l *liveness) answered(requestID string) {
 func (l *liveness) prompted(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.running, l.everRan = true, true
+	l.running = true
 	l.lastEvent, l.reported = now, false
-	l.derive(now)
 }
 
-func (l *liveness) exited(now time.Time) {
+func (l *liveness) exited() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
-	clear(l.awaiting)
-	clear(l.tools)
-	l.derive(now)
 }
 
 // busy reports whether a turn runs.
@@ -192,7 +117,7 @@ func (l *liveness) busy() bool {
 func (l *liveness) silence(now time.Time, limit time.Duration) *Silence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if limit <= 0 || l.reported || l.state != StateRunning || len(l.tools) > 0 || now.Sub(l.lastEvent) < limit {
+	if limit <= 0 || l.reported || l.ended || !l.running || len(l.awaiting) > 0 || len(l.tools) > 0 || now.Sub(l.lastEvent) < limit {
 		return nil
 	}
 	l.reported = true

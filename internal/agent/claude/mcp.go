@@ -47,19 +47,20 @@ func (s *mcpServers) add(servers map[string]*mcp.Server) error {
 	return nil
 }
 
-// serve passes a message on to its server; false when there is no such server.
-// It is called by the reader and does not wait.
-func (s *mcpServers) serve(m *MCPRequest) bool {
+// serve passes a message on to its server. It is called by the reader and does not
+// wait.
+func (s *mcpServers) serve(m *mcpRequest) {
 	message, err := jsonrpc.DecodeMessage(m.Message)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	server := s.servers[m.ServerName]
 	if server == nil || s.stopped {
-		return false
+		s.post(errorLine(m.RequestID, "no such MCP server"))
+		return
 	}
 	if err != nil {
 		s.post(errorLine(m.RequestID, "not a JSON-RPC message"))
-		return true
+		return
 	}
 	request, isRequest := message.(*jsonrpc.Request)
 	conn := s.conns[m.ServerName]
@@ -67,7 +68,7 @@ func (s *mcpServers) serve(m *MCPRequest) bool {
 	if conn == nil || isRequest && request.Method == "initialize" && conn.initialized {
 		if conn, err = s.connect(m.ServerName, server); err != nil {
 			s.post(errorLine(m.RequestID, err.Error()))
-			return true
+			return
 		}
 	}
 	if isRequest && request.IsCall() {
@@ -78,7 +79,6 @@ func (s *mcpServers) serve(m *MCPRequest) bool {
 		s.post(responseLine(m.RequestID, []byte(`{"mcp_response":{"jsonrpc":"2.0","id":0,"result":{}}}`)))
 	}
 	conn.put(message)
-	return true
 }
 
 // connect opens a session for a server, in the place of the one it had. The

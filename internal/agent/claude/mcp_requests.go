@@ -2,7 +2,6 @@ package claude
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -72,10 +71,4 @@ func (p *Process) MCPReconnect(ctx context.Context, server string) error {
 // MCPToggle switches a server on or off.
 func (p *Process) MCPToggle(ctx context.Context, server string, enabled bool) error {
 	return p.askWithin(ctx, p.o.InitializeTimeout, "mcp_toggle", map[string]any{"serverName": server, "enabled": enabled}, nil)
-}
-
-// MCPMessage sends a JSON-RPC message of an in-process server to the CLI, such
-// as a notification.
-func (p *Process) MCPMessage(ctx context.Context, server string, message json.RawMessage) error {
-	return p.ask(ctx, "mcp_message", map[string]any{"server_name": server, "message": message}, nil)
 }

@@ -257,11 +257,6 @@ func Image(mediaType string, data []byte) Block {
 	return Block{Type: "image", MediaType: mediaType, Data: base64.StdEncoding.EncodeToString(data)}
 }
 
-// Document returns a document block to send, such as application/pdf.
-func Document(mediaType string, data []byte) Block {
-	return Block{Type: "document", MediaType: mediaType, Data: base64.StdEncoding.EncodeToString(data)}
-}
-
 // CommandLifecycle follows one prompt through the CLI's queue. Versions up to
 // 2.1.150 do not print it: there only replays say what was taken up.
 type CommandLifecycle struct {

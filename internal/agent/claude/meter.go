@@ -54,13 +54,6 @@ func NewMeter(baseline Usage) *Meter {
 	return m
 }
 
-// Total returns the running total that has been accounted for, in
-// micro-dollars.
-func (m *Meter) Total() int64 { return m.total }
-
-// Epoch counts the resets so far.
-func (m *Meter) Epoch() int { return m.epoch }
-
 // Reset begins a new epoch at zero, as after a [ConversationReset].
 func (m *Meter) Reset() {
 	m.epoch++
@@ -91,13 +84,13 @@ func (m *Meter) advance(running Usage) []ModelDelta {
 	sum := int64(0)
 	for _, name := range slices.Sorted(maps.Keys(running.Models)) {
 		now, last := running.Models[name], m.models[name]
-		d := ModelDelta{Model: name, ModelUsage: now.minus(last), Before: last.MicroUSD, Epoch: m.epoch}
+		d := ModelDelta{Model: name, ModelUsage: now.minus(last), Before: last.MicroUSD}
 		// A model whose share was rounded up before waits until it catches up.
 		d.MicroUSD = max(0, d.MicroUSD)
 		sum += d.MicroUSD
 		deltas = append(deltas, d)
 	}
-	deltas = settle(deltas, running.TotalMicroUSD-m.total-sum, m.epoch, m.models)
+	deltas = settle(deltas, running.TotalMicroUSD-m.total-sum, m.models)
 	out := deltas[:0]
 	for _, d := range deltas {
 		d.After = d.Before + d.MicroUSD
@@ -117,12 +110,12 @@ func (m *Meter) advance(running Usage) []ModelDelta {
 
 // settle puts what rounding left between the models' sum and the total on the
 // largest entry, or on several where that would make it negative.
-func settle(deltas []ModelDelta, rest int64, epoch int, models map[string]ModelUsage) []ModelDelta {
+func settle(deltas []ModelDelta, rest int64, models map[string]ModelUsage) []ModelDelta {
 	if rest == 0 {
 		return deltas
 	}
 	if len(deltas) == 0 {
-		return append(deltas, ModelDelta{ModelUsage: ModelUsage{MicroUSD: rest}, Before: models[""].MicroUSD, Epoch: epoch})
+		return append(deltas, ModelDelta{ModelUsage: ModelUsage{MicroUSD: rest}, Before: models[""].MicroUSD})
 	}
 	bySize := make([]*ModelDelta, len(deltas))
 	for i := range deltas {
@@ -187,7 +180,7 @@ func (m *Meter) Estimate(t Output) []ModelDelta {
 		u.MicroUSD = int64(listed + 0.5)
 		before := m.models[model].MicroUSD
 		out = append(out, ModelDelta{
-			Model: model, ModelUsage: u, Before: before, After: before + u.MicroUSD, Epoch: m.epoch, Estimated: true,
+			Model: model, ModelUsage: u, Before: before, After: before + u.MicroUSD, Estimated: true,
 		})
 	}
 	return out

@@ -30,33 +30,23 @@ type Options struct {
 	Resume    bool
 	// ForkFrom is a session to copy into the new session SessionID.
 	ForkFrom string
-	// ResumeAt is the uuid of the message at which to continue; what came after
-	// it is dropped. Only with Resume or ForkFrom.
-	ResumeAt string
 
-	// Model, PermissionMode, AppendSystemPrompt, Effort and FallbackModel are
-	// the flags of those names; empty leaves the CLI's default.
-	Model, PermissionMode, AppendSystemPrompt, Effort, FallbackModel string
+	// Model, PermissionMode and AppendSystemPrompt are the flags of those names;
+	// empty leaves the CLI's default.
+	Model, PermissionMode, AppendSystemPrompt string
 	// MCPConfig is a JSON text or a file's path. Only its servers are used.
 	MCPConfig string
-	// Settings is a JSON text or a file's path of additional settings.
-	Settings string
 	// MaxTurns bounds the calls of the model in a turn; 0 does not.
 	MaxTurns int
 	// MaxBudgetMicroUSD ends a turn that has cost this much, in millionths of a
 	// US dollar; 0 does not. The CLI counts by process, not by turn.
-	MaxBudgetMicroUSD             int64
-	AllowedTools, DisallowedTools []string
-	AddDirs                       []string
+	MaxBudgetMicroUSD int64
 	// TrustProject lets the repository's own settings, hooks and instructions
 	// in: they can run commands that nobody approved.
 	TrustProject bool
 	// SessionMirror has every transcript line printed too (from 2.1.150 on);
 	// ReplayUserMessages has prompts echoed when they are taken up.
 	SessionMirror, ReplayUserMessages bool
-	// ForwardSubagentText prints the text of subagents too, not only their
-	// tool calls (2.1.329).
-	ForwardSubagentText bool
 
 	// Logger gets what people who run the bot should know; nil is none. It
 	// never gets the content of a conversation.
@@ -170,27 +160,17 @@ func (o Options) arguments() []string {
 			args = append(args, name)
 		}
 	}
-	option("--resume-session-at", o.ResumeAt)
 	option("--model", o.Model)
 	option("--permission-mode", o.PermissionMode)
 	option("--append-system-prompt", o.AppendSystemPrompt)
-	option("--effort", o.Effort)
-	option("--fallback-model", o.FallbackModel)
 	option("--mcp-config", o.MCPConfig)
-	option("--settings", o.Settings)
 	if o.MaxTurns > 0 {
 		option("--max-turns", strconv.Itoa(o.MaxTurns))
 	}
 	if o.MaxBudgetMicroUSD > 0 {
 		option("--max-budget-usd", strconv.FormatFloat(float64(o.MaxBudgetMicroUSD)/1e6, 'f', -1, 64))
 	}
-	option("--allowedTools", strings.Join(o.AllowedTools, ","))
-	option("--disallowedTools", strings.Join(o.DisallowedTools, ","))
-	for _, dir := range o.AddDirs {
-		option("--add-dir", dir)
-	}
 	flag("--session-mirror", o.SessionMirror)
 	flag("--replay-user-messages", o.ReplayUserMessages)
-	flag("--forward-subagent-text", o.ForwardSubagentText)
 	return args
 }

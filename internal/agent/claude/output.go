@@ -3,7 +3,6 @@ package claude
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 )
 
 // Output is one turn of the conversation as a plain value: what a person should
@@ -116,11 +115,11 @@ type ToolUse struct {
 	// RequestID is the approval that is due while it is asked.
 	RequestID string
 	// Result is what the model reads as the result: its text, cut to
-	// MaxResult bytes; ResultBytes is its whole length.
+	// maxResult bytes; ResultBytes is its whole length.
 	Result      string
 	ResultBytes int
 	// StructuredResult is the tool's own result, whose shape depends on the
-	// tool; nil where there is none or it is over MaxStructured bytes.
+	// tool; nil where there is none or it is over maxStructured bytes.
 	StructuredResult json.RawMessage
 	// Seconds is how long it has run, as the CLI last said.
 	Seconds float64
@@ -130,8 +129,8 @@ type ToolUse struct {
 
 // What a Turn keeps of a tool's result.
 const (
-	MaxResult     = 64 << 10
-	MaxStructured = 256 << 10
+	maxResult     = 64 << 10
+	maxStructured = 256 << 10
 )
 
 // Todo is one entry of the model's list of work.
@@ -181,18 +180,6 @@ func (t Output) Next() Output {
 		}
 	}
 	return next
-}
-
-// Text returns what the model said in the main conversation, its texts joined
-// by blank lines.
-func (t Output) Text() string {
-	var texts []string
-	for _, item := range t.Items {
-		if item.Kind == ItemText && item.ParentID == "" && item.Text != "" {
-			texts = append(texts, item.Text)
-		}
-	}
-	return strings.Join(texts, "\n\n")
 }
 
 // Tool returns the item of a tool call by the call's own id.

@@ -135,9 +135,6 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 // launcher.
 func (p *Process) PID() int { return p.pid }
 
-// ReaperPID returns the process id of the reaper above the CLI.
-func (p *Process) ReaperPID() int { return p.reaper.Process.Pid }
-
 // SessionID returns the id of the session that the process is in: the one it
 // was started with, until a [ConversationReset] begins another. That is the one
 // to resume.
@@ -171,14 +168,6 @@ func (p *Process) Next(ctx context.Context) (Message, error) {
 		return nil, p.exit
 	}
 	return m, err
-}
-
-// Corrupt returns how many lines were skipped because they were not valid
-// JSON, and how many did not even begin like it.
-func (p *Process) Corrupt() (corrupt, noise int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.corrupt, p.noise
 }
 
 // read is the reader: it never waits for anything but the CLI.
@@ -219,11 +208,9 @@ func (p *Process) handle(m Message) {
 			p.log.Debug("answer to no request", zap.String("request_id", m.requestID))
 		}
 		return
-	case *MCPRequest:
-		if p.mcp.serve(m) {
-			return
-		}
-		p.calls.open(m.RequestID, "mcp_message")
+	case *mcpRequest:
+		p.mcp.serve(m)
+		return
 	case *CanUseTool:
 		p.calls.open(m.RequestID, "can_use_tool")
 	case *HookCallback:

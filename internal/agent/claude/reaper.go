@@ -32,8 +32,7 @@ const (
 )
 
 const (
-	orderTerm      = 'T'
-	orderInterrupt = 'I'
+	orderTerm = 'T'
 )
 
 // RunReaper must be the first call in main, and in TestMain of packages that
@@ -129,8 +128,6 @@ func reap(command []string) int {
 				running = false
 			case b == orderTerm:
 				_ = child.Signal(syscall.SIGTERM)
-			case b == orderInterrupt:
-				_ = child.Signal(syscall.SIGINT)
 			}
 		}
 	}

@@ -80,10 +80,9 @@ type HookCallback struct {
 	Input json.RawMessage `json:"-"`
 }
 
-// MCPRequest carries a JSON-RPC message for an in-process MCP server that was
-// not given to [Process.Initialize]; answer it with [Process.AnswerMCP].
-// Messages for the servers given there are served without being handed out.
-type MCPRequest struct {
+// mcpRequest carries a JSON-RPC message for an in-process MCP server. It is served
+// and never handed out.
+type mcpRequest struct {
 	Meta
 	RequestID  string
 	ServerName string

@@ -66,24 +66,10 @@ func (p *Process) GetUsage(ctx context.Context) (*SessionUsage, error) {
 	return out, nil
 }
 
-// InterruptResponse says what became of waiting prompts.
-type InterruptResponse struct {
-	StillQueued []string `json:"still_queued"`
-	Cancelled   []string `json:"cancelled"`
-}
-
 // Interrupt ends the turn; its [Result] says so. A pending approval is
 // withdrawn by the CLI.
 func (p *Process) Interrupt(ctx context.Context) error {
 	return p.ask(ctx, "interrupt", nil, nil)
-}
-
-// InterruptAll ends the turn and drops the prompts that wait behind it, where
-// the version can.
-func (p *Process) InterruptAll(ctx context.Context) (InterruptResponse, error) {
-	var out InterruptResponse
-	err := p.ask(ctx, "interrupt", map[string]any{"cancel_queued": true}, &out)
-	return out, err
 }
 
 // SetPermissionMode sets default, acceptEdits, plan or another mode of the

@@ -87,7 +87,7 @@ func (p *Process) finish(report io.Closer) {
 	p.dropOrders()
 	p.in.shut()
 	p.exit = p.explain(rep)
-	p.life.exited(time.Now())
+	p.life.exited()
 	p.mcp.stop()
 	p.calls.fail(p.exit)
 	close(p.done)
@@ -141,7 +141,3 @@ func (p *Process) stop() {
 func (p *Process) order(b byte) {
 	_, _ = p.orders.Write([]byte{b}) // fails only when there is nobody to order
 }
-
-// InterruptSignal sends SIGINT, which ends the turn of a CLI that does not
-// answer [Process.Interrupt].
-func (p *Process) InterruptSignal() { p.order(orderInterrupt) }

@@ -42,7 +42,6 @@ var versionPattern = regexp.MustCompile(`\d+\.\d+\.\d+`)
 // version tried before it. What is not named works in all of them.
 var since = map[string]string{
 	"--session-mirror":        "2.1.150",
-	"--forward-subagent-text": "2.1.329",
 	"set_max_thinking_tokens": "2.1.37",
 	"rewind_files":            "2.1.37",
 	"get_context_usage":       "2.1.150",

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ErrInputClosed is returned when the process is being stopped or has ended.
-var ErrInputClosed = errors.New("the CLI's input is closed")
+// errInputClosed is returned when the process is being stopped or has ended.
+var errInputClosed = errors.New("the CLI's input is closed")
 
 // writer is the only one who writes to the CLI: whole lines, valid JSON. A
 // malformed line would end the CLI. Its queue lets the reader answer without
@@ -62,7 +62,7 @@ func (w *writer) post(line []byte, written chan error) error {
 		return w.err
 	}
 	if w.closing {
-		return ErrInputClosed
+		return errInputClosed
 	}
 	w.lines = append(w.lines, outgoingLine{append(line, '\n'), written})
 	w.signal()
@@ -86,7 +86,7 @@ func (w *writer) close() {
 
 // shut ends the writer at once and waits for it.
 func (w *writer) shut() {
-	w.fail(ErrInputClosed)
+	w.fail(errInputClosed)
 	_ = w.file.Close() // wakes a write that waits
 	<-w.done
 }
@@ -143,13 +143,13 @@ func (w *writer) run() {
 
 func (w *writer) writeLine(line []byte) error {
 	if err := w.file.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
-		return ErrInputClosed
+		return errInputClosed
 	}
 	if _, err := w.file.Write(line); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return fmt.Errorf("write to claude: it has not read its input for %v", w.timeout)
 		}
-		return fmt.Errorf("%w: %w", ErrInputClosed, err)
+		return fmt.Errorf("%w: %w", errInputClosed, err)
 	}
 	return nil
 }

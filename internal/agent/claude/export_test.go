@@ -1,0 +1,33 @@
+package claude
+
+import "strings"
+
+// MaxResult is how much of a tool's result is kept, in bytes.
+const MaxResult = maxResult
+
+// Text returns what the model said in the main conversation, its texts joined
+// by blank lines.
+func (t Output) Text() string {
+	var texts []string
+	for _, item := range t.Items {
+		if item.Kind == ItemText && item.ParentID == "" && item.Text != "" {
+			texts = append(texts, item.Text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// Total returns the running total that has been accounted for, in
+// micro-dollars.
+func (m *Meter) Total() int64 { return m.total }
+
+// ReaperPID returns the process id of the reaper above the CLI.
+func (p *Process) ReaperPID() int { return p.reaper.Process.Pid }
+
+// Corrupt returns how many lines were skipped because they were not valid
+// JSON, and how many did not even begin like it.
+func (p *Process) Corrupt() (corrupt, noise int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.corrupt, p.noise
+}
