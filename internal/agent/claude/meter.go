@@ -34,8 +34,6 @@ type ModelDelta struct {
 	// Before and After are the model's running total of the epoch, in
 	// micro-dollars, around this entry: MicroUSD is their difference.
 	Before, After int64
-	// Epoch counts the resets that this meter has seen.
-	Epoch int
 	// Estimated marks an entry that the CLI never confirmed.
 	Estimated bool
 }
