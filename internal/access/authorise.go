@@ -169,6 +169,15 @@ func (r Rules) at(q Request) Roles {
 	return r.In(project, q.Channel)
 }
 
+// Reader decides whether what is sent to the person, or to a channel if one is given,
+// is read by full members of our workspace alone.
+func (f Facts) Reader(channel string) Answer {
+	if channel == "" {
+		return f.admitPerson()
+	}
+	return f.admitChannel(channel)
+}
+
 // admitPerson turns away all but the full members of our workspace.
 func (f Facts) admitPerson() Answer {
 	switch p := f.Person; {

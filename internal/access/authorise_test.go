@@ -344,6 +344,26 @@ func TestFailuresNeverHelp(t *testing.T) {
 	})
 }
 
+// TestWhoReads: members of our workspace alone, in a channel that is nobody else's.
+func TestWhoReads(t *testing.T) {
+	t.Parallel()
+	for _, is := range conditions {
+		w := world{person: is.person}
+		if r := w.decide(t, us, func(f Facts) Answer { return f.Reader("") }); r.Refusal.Reason != is.reason || r.Allowed != (is.reason == "") {
+			t.Errorf("%s: %+v", is.what, r)
+		}
+	}
+	for _, at := range places {
+		if at.id == "" {
+			continue
+		}
+		w := world{channel: at.channel}
+		if r := w.decide(t, us, func(f Facts) Answer { return f.Reader(at.id) }); r.Refusal.Reason != at.reason || r.Allowed != (at.reason == "") {
+			t.Errorf("%s: %+v", at.kind, r)
+		}
+	}
+}
+
 func TestWhoDecides(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

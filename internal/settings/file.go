@@ -19,7 +19,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/slackui"
+	"deckhand/internal/slackui/costs"
 )
 
 // DefaultFile is where deckhand.yaml is looked for.
@@ -39,7 +39,7 @@ type File struct {
 	Budgets   []agent.Budget
 	// Prices are the team's; projects have their own.
 	Prices  agent.Prices
-	Digests []slackui.Digest
+	Digests []costs.Digest
 	// TimeZone is the team's; nil is UTC.
 	TimeZone *time.Location
 	// AskersTimeZone: days in answers are those of the person who asks.

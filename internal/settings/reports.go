@@ -10,7 +10,7 @@ import (
 	_ "time/tzdata" // zones work in images that have none
 
 	"deckhand/internal/report"
-	"deckhand/internal/slackui"
+	"deckhand/internal/slackui/costs"
 )
 
 // reportsYAML is how reports on costs are made, and which come by themselves.
@@ -53,12 +53,12 @@ func LoadZone(name string) (*time.Location, error) {
 }
 
 // digests puts the digests into slackui's terms.
-func (d document) digests() []slackui.Digest {
-	var out []slackui.Digest
+func (d document) digests() []costs.Digest {
+	var out []costs.Digest
 	for _, y := range d.Reports.Digests {
 		hour, minute, _ := y.clock()
-		out = append(out, slackui.Digest{
-			Every: slackui.DigestPeriod(y.Every), Hour: hour, Minute: minute, To: y.To, Question: y.question(),
+		out = append(out, costs.Digest{
+			Every: costs.DigestPeriod(y.Every), Hour: hour, Minute: minute, To: y.To, Question: y.question(),
 		})
 	}
 	return out

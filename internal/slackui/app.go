@@ -16,6 +16,8 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
+	"deckhand/internal/jobs"
+	"deckhand/internal/slackui/costs"
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
@@ -34,7 +36,7 @@ type Config struct {
 	// "approvers" (each by direct message), or a channel's id.
 	Reminders [][]string
 	// Digests are reports on costs that are posted again and again.
-	Digests []Digest
+	Digests []costs.Digest
 	// AskersTimeZone counts days in answers about costs in the zone of the person who
 	// asks, as Slack has it, instead of the store's.
 	AskersTimeZone bool
@@ -56,12 +58,11 @@ type App struct {
 	people    *directory.Directory
 	refused   refusals
 	frontend  *frontend
+	costs     *costs.Accountant
 	agent     *agent.Supervisor
 	lanes     lanes
 	envelopes sync.WaitGroup
 	connected atomic.Bool
-	// This workspace takes no native charts: in messages, in those to one person.
-	chartsRefused, whisperedChartsRefused atomic.Bool
 }
 
 // identity is who the tokens say we are; it is pinned at the start.
@@ -106,6 +107,11 @@ func newApp(c Config, client *slack.Client, self identity) *App {
 	a.people = directory.New(client, c.Log.Named("directory"))
 	a.publisher = publish.New(client, publish.Options{Log: c.Log.Named("publish")})
 	a.frontend = newFrontend(a)
+	a.costs = costs.New(costs.Config{
+		Team: a.self.TeamID, Books: c.Store, Access: c.Access, People: a.people, API: a.api, Publisher: a.publisher,
+		Whisper: a.whisper, Say: a.say, Permalink: a.permalink, Log: c.Log.Named("costs"),
+		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,
+	})
 	return a
 }
 
@@ -118,6 +124,9 @@ func connectError(variable, kind string, err error) error {
 
 // Frontend is where the agent shows its work.
 func (a *App) Frontend() agent.Frontend { return a.frontend }
+
+// JobHandlers do the jobs that the app schedules. They need what [App.Run] sends.
+func (a *App) JobHandlers() []jobs.Handler { return a.costs.JobHandlers() }
 
 // TeamID is the Slack workspace that the tokens belong to.
 func (a *App) TeamID() string { return a.self.TeamID }
@@ -137,7 +146,7 @@ func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor)
 		}
 	})
 	var digests sync.WaitGroup
-	digests.Go(func() { a.keepDigestsScheduled(ctx) })
+	digests.Go(func() { a.costs.KeepDigestsScheduled(ctx) })
 	a.routeLeftovers(ctx)
 	err := a.listen(ctx)
 	a.envelopes.Wait()
@@ -152,7 +161,7 @@ func (a *App) mention() string { return "<@" + a.self.UserID + ">" }
 // whisper answers one person so that nobody else sees it. threadTS is empty
 // outside threads.
 func (a *App) whisper(channel, threadTS, user string, page render.Page) {
-	options := pageOptions(page)
+	options := page.MsgOptions()
 	if threadTS != "" {
 		options = append(options, slack.MsgOptionTS(threadTS))
 	}
@@ -192,14 +201,6 @@ func (a *App) react(channel, ts, emoji string) {
 			return err
 		},
 	})
-}
-
-func pageOptions(p render.Page) []slack.MsgOption {
-	o := []slack.MsgOption{slack.MsgOptionText(p.Text, false), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl()}
-	if len(p.Blocks) > 0 {
-		o = append(o, slack.MsgOptionBlocks(p.Blocks...))
-	}
-	return o
 }
 
 // rendering is how everything is rendered that has no workspace of its own.

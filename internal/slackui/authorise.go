@@ -59,47 +59,11 @@ func termsOf(a store.Approval) *access.Terms {
 }
 
 func (a *App) answerOf(ctx context.Context, q access.Request) *access.Refusal {
-	answer := a.establish(ctx, q.User, q.Channel, func(f access.Facts) access.Answer { return a.c.Access.Authorise(q, f) })
+	answer := a.people.Establish(ctx, a.self.TeamID, q.User, q.Channel, func(f access.Facts) access.Answer { return a.c.Access.Authorise(q, f) })
 	if answer.Allowed {
 		return nil
 	}
 	return &answer.Refusal
-}
-
-// establish puts a question to access and looks up what it needs to know, one fact at
-// a time, until there is an answer.
-func (a *App) establish(ctx context.Context, user, channel string, ask func(access.Facts) access.Answer) access.Answer {
-	f := access.Facts{Team: a.self.TeamID, Groups: map[string]access.Group{}}
-	for {
-		answer := ask(f)
-		switch need := answer.Need; {
-		case need.Person:
-			f.Person = a.personNow(ctx, user)
-		case need.Channel:
-			f.Channel = a.channelNow(ctx, channel)
-		case need.Group != "":
-			members, err := a.people.Group(ctx, need.Group)
-			f.Groups[need.Group] = access.Group{Member: members[user], Err: err}
-		default:
-			return answer
-		}
-	}
-}
-
-func (a *App) personNow(ctx context.Context, id string) *access.Person {
-	u, err := a.people.User(ctx, id)
-	if err != nil {
-		return &access.Person{Err: err}
-	}
-	return &access.Person{Team: u.TeamID, Stranger: u.IsStranger, Deleted: u.Deleted, Bot: u.IsBot, Guest: u.IsRestricted || u.IsUltraRestricted}
-}
-
-func (a *App) channelNow(ctx context.Context, id string) *access.Channel {
-	c, err := a.people.Channel(ctx, id)
-	if err != nil {
-		return &access.Channel{Err: err}
-	}
-	return &access.Channel{Shared: c.IsExtShared || c.IsPendingExtShared}
 }
 
 func (a *App) recordRefusal(ctx context.Context, p person, act access.Act, r *access.Refusal) *access.Refusal {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"deckhand/internal/access"
+	"deckhand/internal/slackui/costs"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
@@ -52,7 +53,7 @@ func allCommands() commands {
 		},
 		{
 			name: "costs", shape: shape(`(?s:costs?(?:[.!?:]*\s+(.+)|[.!?]*))`), act: access.See,
-			isWork: func(a *App, rest string) bool { return !a.meansCosts(rest) },
+			isWork: func(a *App, rest string) bool { return !a.costs.Meant(rest) },
 			run:    (*App).onCostsCommand,
 			help: render.HelpLine{
 				Say:   []string{"costs", "costs last month by project", "costs this week for me", "costs today with csv"},
@@ -197,13 +198,19 @@ func said(text string) string {
 }
 
 func (a *App) onCostsCommand(ctx context.Context, in *incoming, words string) (outcome string, err error) {
-	at := costPlace{channel: in.store.ChannelID, threadTS: in.store.ThreadTS, slash: in.command != nil}
-	if at.threadTS != "" {
-		if at.thread, err = a.c.Store.ThreadByKey(ctx, in.store.Key()); err != nil && !errors.Is(err, store.ErrNotFound) {
+	at := costs.Place{Channel: in.store.ChannelID, ThreadTS: in.store.ThreadTS, Slash: in.command != nil}
+	if at.ThreadTS != "" {
+		if at.Thread, err = a.c.Store.ThreadByKey(ctx, in.store.Key()); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return "", err
 		}
 	}
-	return a.onCosts(ctx, in.person(), at, words)
+	who := in.person()
+	outcome, refused, err := a.costs.Answer(ctx, who.UserID, at, words)
+	if r := a.recordRefusal(ctx, who, access.Costs, refused); r != nil {
+		a.reply(in, render.Sentence(r.Sentence))
+		return "refused", nil
+	}
+	return outcome, err
 }
 
 func (a *App) onGrantsCommand(ctx context.Context, in *incoming, _ string) (outcome string, err error) {

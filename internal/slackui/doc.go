@@ -9,11 +9,10 @@
 //	prompt.go     everything else that is said: work for the thread's session
 //	clicks.go     buttons and modals
 //	frontend.go   turns, cards and marks → render → publish
-//	costs.go      a question about costs → costrights.go, who may see what → deliver.go
-//	digests.go    the same by itself, when a job of the store's says that it is time
 //
-// Rendering is package render (pure), sending is package publish (the one
-// scheduler of outgoing calls). The package knows nothing of the CLI's process.
+// Questions about costs are answered by package costs, who people are is looked up by
+// package directory. Rendering is package render (pure), sending is package publish
+// (the one scheduler of outgoing calls). The package knows nothing of the CLI's process.
 //
 // Goroutines: [App.Run] owns the socket's supervision, the publisher, the keeper of
 // the digests' schedule and one short-lived goroutine per envelope, and waits for all

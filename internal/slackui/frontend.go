@@ -219,7 +219,7 @@ func (f *frontend) abandonPosted(ctx context.Context, turnID int64, sentence str
 			continue
 		}
 		page := abandoned(m, sentence)
-		_, _, _, err = f.app.api.UpdateMessageContext(ctx, last.ChannelID, last.TS, pageOptions(page)...)
+		_, _, _, err = f.app.api.UpdateMessageContext(ctx, last.ChannelID, last.TS, page.MsgOptions()...)
 		return err
 	}
 	return publish.Permanent(errors.New("the message is gone"))

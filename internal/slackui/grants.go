@@ -161,7 +161,7 @@ func (a *App) direct(user string, page render.Page) {
 	a.publisher.Once(publish.Call{
 		Method: publish.PostMessage, Priority: publish.High, Group: user, What: "message " + user,
 		Do: func(ctx context.Context) error {
-			_, _, err := a.api.PostMessageContext(ctx, user, pageOptions(page)...)
+			_, _, err := a.api.PostMessageContext(ctx, user, page.MsgOptions()...)
 			return err
 		},
 	})

@@ -41,7 +41,7 @@ func (a *App) publishHome(ctx context.Context, who person) error {
 func (a *App) fillHome(ctx context.Context, view *render.HomeView, who person) error {
 	now, user := time.Now(), who.UserID
 	team := a.self.TeamID
-	if err := a.fillCosts(ctx, view, who, now); err != nil {
+	if err := a.costs.FillHome(ctx, view, user, now); err != nil {
 		return err
 	}
 	if err := a.fillApproving(ctx, view, who); err != nil {

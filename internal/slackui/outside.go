@@ -6,7 +6,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"deckhand/internal/report"
+	"deckhand/internal/slackui/costs"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/store"
 )
@@ -15,6 +15,7 @@ import (
 // [*slack.Client] has it. All but what opens and reads goes through the publisher.
 type webAPI interface {
 	publish.API
+	costs.API
 	PostEphemeralContext(ctx context.Context, channelID, userID string, options ...slack.MsgOption) (ts string, err error)
 	AddReactionContext(ctx context.Context, name string, item slack.ItemRef) error
 	UploadFileContext(ctx context.Context, p slack.UploadFileParameters) (*slack.FileSummary, error)
@@ -23,8 +24,6 @@ type webAPI interface {
 	UpdateViewContext(ctx context.Context, view slack.ModalViewRequest, externalID, hash, viewID string) (*slack.ViewResponse, error)
 	PublishViewContext(ctx context.Context, r slack.PublishViewContextRequest) (*slack.ViewResponse, error)
 
-	OpenConversationContext(ctx context.Context, p *slack.OpenConversationParameters) (channel *slack.Channel, noOp, alreadyOpen bool, err error)
-	GetConversationHistoryContext(ctx context.Context, p *slack.GetConversationHistoryParameters) (*slack.GetConversationHistoryResponse, error)
 	GetConversationRepliesContext(ctx context.Context, p *slack.GetConversationRepliesParameters) (msgs []slack.Message, more bool, cursor string, err error)
 }
 
@@ -37,9 +36,7 @@ type Books interface {
 	grants
 	screens
 	budgets
-	report.Ledger
-	TimeZone() *time.Location
-	Schedule(ctx context.Context, jobs ...store.Job) error
+	costs.Books
 	Audit(ctx context.Context, entries ...store.AuditEntry) error
 }
 

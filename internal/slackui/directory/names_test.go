@@ -16,6 +16,7 @@ import (
 	slackgo "github.com/slack-go/slack"
 	"go.uber.org/zap"
 
+	"deckhand/internal/access"
 	"deckhand/internal/playground/slack"
 )
 
@@ -149,6 +150,30 @@ func TestWhoIsThere(t *testing.T) {
 	}
 	if name := d.Name(t.Context(), "U0NOBODY"); name != "U0NOBODY" {
 		t.Errorf("nobody is called %q", name)
+	}
+}
+
+// TestFactsAreThoseOfSlack: what Slack says of people, channels and groups is what access
+// hears, and what it cannot say is an error.
+func TestFactsAreThoseOfSlack(t *testing.T) {
+	t.Parallel()
+	d := workspace(t)
+	rules := access.Rules{Roles: access.Roles{Admins: []string{slack.UserAda}, Users: []string{slack.GroupEngineers, "S0NOWHERE"}}}
+	for _, tt := range []struct{ user, channel, want string }{
+		{slack.UserAda, slack.ChannelEngineering, ""},
+		{slack.UserLinus, "", ""},
+		{slack.UserMallory, "", "a user group could not be looked up"},
+		{slack.UserGuest, "", "a guest"},
+		{slack.BotUser, "", "a bot"},
+		{slack.UserAda, slack.ChannelShared, "an externally shared channel"},
+		{slack.UserAda, "C0NOWHERE", "the channel could not be looked up"},
+		{"U0NOBODY", "", "the user could not be looked up"},
+	} {
+		q := access.Request{Act: access.Prompt, Team: slack.TeamID, User: tt.user, Channel: tt.channel}
+		answer := d.Establish(t.Context(), slack.TeamID, tt.user, tt.channel, func(f access.Facts) access.Answer { return rules.Authorise(q, f) })
+		if answer.Refusal.Reason != tt.want || answer.Allowed != (tt.want == "") {
+			t.Errorf("%s in %q: %v, %q; want %q", tt.user, tt.channel, answer.Allowed, answer.Refusal.Reason, tt.want)
+		}
 	}
 }
 

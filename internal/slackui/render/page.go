@@ -17,3 +17,12 @@ type Page struct {
 	// Number is a turn's page's own while the turn grows; it counts from 0, with gaps.
 	Number int `json:",omitempty"`
 }
+
+// MsgOptions are the page as slack-go takes it. Links are not unfurled.
+func (p Page) MsgOptions() []slack.MsgOption {
+	o := []slack.MsgOption{slack.MsgOptionText(p.Text, false), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl()}
+	if len(p.Blocks) > 0 {
+		o = append(o, slack.MsgOptionBlocks(p.Blocks...))
+	}
+	return o
+}

@@ -1,4 +1,4 @@
-package slackui
+package costs
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package slackui
+package costs
 
 import (
 	"context"
@@ -9,19 +9,19 @@ import (
 )
 
 // askerOf is a person who asks for costs in a place.
-func askerOf(who person, at costPlace) access.Asker {
-	return access.Asker{User: who.UserID, Channel: at.channel, Thread: at.thread.ID, Project: at.thread.Project}
+func askerOf(user string, at Place) access.Asker {
+	return access.Asker{User: user, Channel: at.Channel, Thread: at.Thread.ID, Project: at.Thread.Project}
 }
 
 // mayAsk cuts a question down to what the person may see. They have passed authorise
 // where they ask.
-func (a *App) mayAsk(ctx context.Context, asker access.Asker, q report.Question) (report.Question, access.CostAnswer) {
+func (a *Accountant) mayAsk(ctx context.Context, asker access.Asker, q report.Question) (report.Question, access.CostAnswer) {
 	scope := access.CostScope{
 		Users: q.Users, Projects: q.Projects, Channels: q.Channels, Thread: q.ThreadID, Everyone: q.Everyone,
 		ByUser: q.By == store.ByUser, ByPlace: q.By == store.ByChannel || q.By == store.ByThread,
 	}
 	var answer access.CostAnswer
-	answer.Answer = a.establish(ctx, asker.User, "", func(f access.Facts) access.Answer {
+	answer.Answer = a.c.People.Establish(ctx, a.c.Team, asker.User, "", func(f access.Facts) access.Answer {
 		answer = a.c.Access.Costs(asker, scope, f)
 		return answer.Answer
 	})
@@ -32,16 +32,16 @@ func (a *App) mayAsk(ctx context.Context, asker access.Asker, q report.Question)
 }
 
 // shows reports whether a channel may have a line of its own for the asker.
-func (a *App) shows(ctx context.Context, asker access.Asker) func(channel string) bool {
+func (a *Accountant) shows(ctx context.Context, asker access.Asker) func(channel string) bool {
 	return func(channel string) bool {
-		return a.establish(ctx, asker.User, "", func(f access.Facts) access.Answer { return a.c.Access.Shows(asker, channel, f) }).Allowed
+		return a.c.People.Establish(ctx, a.c.Team, asker.User, "", func(f access.Facts) access.Answer { return a.c.Access.Shows(asker, channel, f) }).Allowed
 	}
 }
 
 // usable are the projects that the asker may use.
-func (a *App) usable(ctx context.Context, asker access.Asker) []string {
+func (a *Accountant) usable(ctx context.Context, asker access.Asker) []string {
 	var projects []string
-	a.establish(ctx, asker.User, "", func(f access.Facts) access.Answer {
+	a.c.People.Establish(ctx, a.c.Team, asker.User, "", func(f access.Facts) access.Answer {
 		var need access.Need
 		projects, need = a.c.Access.Usable(asker, f)
 		return access.Answer{Need: need}

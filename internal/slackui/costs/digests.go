@@ -1,4 +1,4 @@
-package slackui
+package costs
 
 import (
 	"context"
@@ -34,14 +34,14 @@ const (
 	digestsRetry = 30 * time.Second
 )
 
-// keepDigestsScheduled makes sure that each digest has a job for its next due time,
+// KeepDigestsScheduled makes sure that each digest has a job for its next due time,
 // until ctx ends. All replicas do; a job is there once.
-func (a *App) keepDigestsScheduled(ctx context.Context) {
+func (a *Accountant) KeepDigestsScheduled(ctx context.Context) {
 	for len(a.c.Digests) > 0 {
 		wait := digestsKept
 		for _, d := range a.c.Digests {
-			if err := a.scheduleDigest(ctx, d, d.next(time.Now(), a.c.Store.TimeZone())); err != nil && ctx.Err() == nil {
-				a.log.Error("schedule a digest", zap.String("digest", d.key(a.c.Store.TimeZone())), zap.Error(err))
+			if err := a.scheduleDigest(ctx, d, d.next(time.Now(), a.c.Books.TimeZone())); err != nil && ctx.Err() == nil {
+				a.c.Log.Error("schedule a digest", zap.String("digest", d.key(a.c.Books.TimeZone())), zap.Error(err))
 				wait = digestsRetry
 			}
 		}
@@ -53,9 +53,9 @@ func (a *App) keepDigestsScheduled(ctx context.Context) {
 	}
 }
 
-func (a *App) scheduleDigest(ctx context.Context, d Digest, due time.Time) error {
+func (a *Accountant) scheduleDigest(ctx context.Context, d Digest, due time.Time) error {
 	due = due.UTC().Truncate(time.Second)
-	return a.c.Store.Schedule(ctx, store.Job{Args: digestDue{Digest: d.key(a.c.Store.TimeZone()), Due: due}, At: due, Once: true})
+	return a.c.Books.Schedule(ctx, store.Job{Args: digestDue{Digest: d.key(a.c.Books.TimeZone()), Due: due}, At: due, Once: true})
 }
 
 // digestDue is the job that sends a digest for its due time.
@@ -67,8 +67,8 @@ type digestDue struct {
 // Kind implements [store.JobArgs].
 func (digestDue) Kind() string { return "digest" }
 
-// JobHandlers do the jobs that the app schedules. They need what [App.Run] sends.
-func (a *App) JobHandlers() []jobs.Handler {
+// JobHandlers send the digests that are due. They need a publisher that runs.
+func (a *Accountant) JobHandlers() []jobs.Handler {
 	return []jobs.Handler{jobs.Handle(func(ctx context.Context, j jobs.Job[digestDue]) error {
 		return a.runDigest(ctx, j.Args, j.Attempt > 1)
 	})}
@@ -76,10 +76,10 @@ func (a *App) JobHandlers() []jobs.Handler {
 
 // runDigest sends a digest that is due, and schedules the next; again says that an
 // earlier attempt may have sent it.
-func (a *App) runDigest(ctx context.Context, due digestDue, again bool) error {
-	now, zone := time.Now(), a.c.Store.TimeZone()
+func (a *Accountant) runDigest(ctx context.Context, due digestDue, again bool) error {
+	now, zone := time.Now(), a.c.Books.TimeZone()
 	d, known := a.digestOf(due.Digest)
-	log := a.log.With(zap.String("digest", due.Digest), zap.Time("due", due.Due))
+	log := a.c.Log.With(zap.String("digest", due.Digest), zap.Time("due", due.Due))
 	if !known {
 		if now.Sub(due.Due) < digestForeign {
 			return jobs.Again(digestAgain)
@@ -116,9 +116,9 @@ var deadEnds = []string{
 	"restricted_action", "missing_scope", "team_access_not_granted",
 }
 
-func (a *App) digestOf(key string) (Digest, bool) {
+func (a *Accountant) digestOf(key string) (Digest, bool) {
 	for _, d := range a.c.Digests {
-		if d.key(a.c.Store.TimeZone()) == key {
+		if d.key(a.c.Books.TimeZone()) == key {
 			return d, true
 		}
 	}
@@ -126,18 +126,16 @@ func (a *App) digestOf(key string) (Digest, bool) {
 }
 
 // sendDigest posts a digest and waits until it is there.
-func (a *App) sendDigest(ctx context.Context, d Digest, due digestDue, again bool) error {
-	shared, err := a.leavesTheHouse(ctx, d.To)
-	if err != nil {
-		return err
-	}
-	if shared {
-		a.log.Error("a digest is not sent to where people of other companies, guests or nobody would read it", zap.String("to", d.To))
+func (a *Accountant) sendDigest(ctx context.Context, d Digest, due digestDue, again bool) error {
+	if r := a.admitted(ctx, d.To); r.Refusal.Err != nil {
+		return r.Refusal.Err
+	} else if !r.Allowed {
+		a.c.Log.Error("a digest is not sent to where people of other companies, guests or nobody would read it", zap.String("to", d.To), zap.String("reason", r.Refusal.Reason))
 		return nil
 	}
-	q, err := report.Parse(d.Words(), report.Context{Now: due.Due, Location: a.c.Store.TimeZone(), Projects: a.c.Access.ProjectNames()})
+	q, err := report.Parse(d.Words(), report.Context{Now: due.Due, Location: a.c.Books.TimeZone(), Projects: a.c.Access.ProjectNames()})
 	if err != nil {
-		a.log.Error("understand a digest's question", zap.String("words", d.Words()), zap.Error(err))
+		a.c.Log.Error("understand a digest's question", zap.String("words", d.Words()), zap.Error(err))
 		return nil
 	}
 	out := delivery{channel: d.To, mark: digestMark(due)}
@@ -146,12 +144,12 @@ func (a *App) sendDigest(ctx context.Context, d Digest, due digestDue, again boo
 		there, err := a.digestIsThere(ctx, d, due, out.mark)
 		if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
 			// Better twice than never.
-			a.log.Warn("cannot see whether a digest was posted", zap.String("to", d.To), zap.String("error", refused.Err))
+			a.c.Log.Warn("cannot see whether a digest was posted", zap.String("to", d.To), zap.String("error", refused.Err))
 		} else if err != nil || there {
 			return err
 		}
 	}
-	answer, err := a.askCosts(ctx, q, false)
+	answer, err := a.ask(ctx, q, false)
 	if err != nil {
 		return err
 	}
@@ -159,10 +157,10 @@ func (a *App) sendDigest(ctx context.Context, d Digest, due digestDue, again boo
 		answer.SumUp(func(channel string) bool { return !access.IsDirect(channel) })
 	}
 	out.view = render.CostReportView{
-		Answer: answer, Link: a.threadLink, Names: a.costNames(ctx, answer, q.CSV, d.To, a.mayAdminister(ctx, d.To)), Notes: []string{d.says()},
+		Answer: answer, Link: a.threadLink, Names: a.names(ctx, answer, q.CSV, d.To, a.isAdmin(ctx, d.To)), Notes: []string{d.says()},
 	}
 	if q.CSV {
-		if out.csv, err = costCSV(out.view); err != nil {
+		if out.csv, err = csvFile(out.view); err != nil {
 			return err
 		}
 	}
@@ -189,10 +187,10 @@ func digestMark(due digestDue) string {
 }
 
 // digestIsThere looks for a digest among what was posted since it was due.
-func (a *App) digestIsThere(ctx context.Context, d Digest, due digestDue, mark string) (bool, error) {
+func (a *Accountant) digestIsThere(ctx context.Context, d Digest, due digestDue, mark string) (bool, error) {
 	channel := d.To
 	if !isChannel(channel) {
-		im, _, _, err := a.api.OpenConversationContext(ctx, &slack.OpenConversationParameters{Users: []string{d.To}, ReturnIM: true})
+		im, _, _, err := a.c.API.OpenConversationContext(ctx, &slack.OpenConversationParameters{Users: []string{d.To}, ReturnIM: true})
 		if err != nil {
 			return false, fmt.Errorf("open a direct message: %w", err)
 		}
@@ -202,7 +200,7 @@ func (a *App) digestIsThere(ctx context.Context, d Digest, due digestDue, mark s
 	if first := time.Now().Add(-digestLate); since.Before(first) || due.Due.After(time.Now()) {
 		since = first
 	}
-	history, err := a.api.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
+	history, err := a.c.API.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
 		ChannelID: channel, Oldest: fmt.Sprintf("%d.000000", since.Unix()), Limit: 200,
 	})
 	if err != nil {
@@ -220,24 +218,21 @@ func (a *App) digestIsThere(ctx context.Context, d Digest, due digestDue, mark s
 
 func isChannel(id string) bool { return strings.HasPrefix(id, "C") || strings.HasPrefix(id, "G") }
 
-// leavesTheHouse reports whether what is sent there would be read by others than the
-// members of our workspace.
-func (a *App) leavesTheHouse(ctx context.Context, to string) (bool, error) {
+// admitted decides whether what is sent to a person or a channel is read by members of
+// our workspace alone.
+func (a *Accountant) admitted(ctx context.Context, to string) access.Answer {
+	user, channel := to, ""
 	if isChannel(to) {
-		c, err := a.people.Channel(ctx, to)
-		if err != nil {
-			return false, err
-		}
-		return c.IsExtShared || c.IsPendingExtShared, nil
+		user, channel = "", to
 	}
-	u, err := a.people.User(ctx, to)
-	if err != nil {
-		return false, err
-	}
-	return u.IsStranger || u.Deleted || u.IsBot || u.IsRestricted || u.IsUltraRestricted || u.TeamID != "" && u.TeamID != a.self.TeamID, nil
+	return a.c.People.Establish(ctx, a.c.Team, user, channel, func(f access.Facts) access.Answer { return f.Reader(channel) })
 }
 
-// mayAdminister reports whether an id is that of one of the team's admins.
-func (a *App) mayAdminister(ctx context.Context, id string) bool {
-	return !isChannel(id) && a.mayDo(ctx, person{TeamID: a.self.TeamID, UserID: id, TeamWide: true}, access.Administer) == nil
+// isAdmin reports whether an id is that of one of the team's admins.
+func (a *Accountant) isAdmin(ctx context.Context, id string) bool {
+	if isChannel(id) {
+		return false
+	}
+	q := access.Request{Act: access.Administer, Team: a.c.Team, User: id, TeamWide: true}
+	return a.c.People.Establish(ctx, a.c.Team, id, "", func(f access.Facts) access.Answer { return a.c.Access.Authorise(q, f) }).Allowed
 }

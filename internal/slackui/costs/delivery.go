@@ -1,4 +1,4 @@
-package slackui
+package costs
 
 import (
 	"bytes"
@@ -61,7 +61,7 @@ func refusesBlocks(err error) bool {
 // deliver sends an answer, in as much of its dress as Slack takes; a chart that it
 // refuses becomes a picture. done is called once the message is there, or with why
 // it will never be; the files follow.
-func (a *App) deliver(d delivery, done func(error)) {
+func (a *Accountant) deliver(d delivery, done func(error)) {
 	worn := dressChart
 	if a.refusesCharts(d).Load() {
 		worn = dressTable
@@ -70,7 +70,7 @@ func (a *App) deliver(d delivery, done func(error)) {
 }
 
 // refusesCharts is what is known of charts in messages of the kind.
-func (a *App) refusesCharts(d delivery) *atomic.Bool {
+func (a *Accountant) refusesCharts(d delivery) *atomic.Bool {
 	if d.to != "" {
 		return &a.whisperedChartsRefused
 	}
@@ -93,7 +93,7 @@ func (d delivery) page(worn dress) render.Page {
 	return page
 }
 
-func (a *App) deliverIn(d delivery, first, worn dress, done func(error)) {
+func (a *Accountant) deliverIn(d delivery, first, worn dress, done func(error)) {
 	page := d.page(worn)
 	hasChart := render.HasCostChart(d.view.Answer)
 	call := publish.Call{
@@ -116,7 +116,7 @@ func (a *App) deliverIn(d delivery, first, worn dress, done func(error)) {
 			if worn == dressChart && render.CostChart(d.view.Answer, d.view.Names) == nil {
 				next = dressText // there was no chart to refuse
 			}
-			a.log.Warn("slack refused blocks of an answer about costs", zap.Error(err), zap.Int("dress", int(worn)))
+			a.c.Log.Warn("slack refused blocks of an answer about costs", zap.Error(err), zap.Int("dress", int(worn)))
 			a.deliverIn(d, first, next, done)
 			return nil
 		case err != nil:
@@ -129,30 +129,30 @@ func (a *App) deliverIn(d delivery, first, worn dress, done func(error)) {
 		done(nil)
 		return nil
 	}
-	a.publisher.Once(call)
+	a.c.Publisher.Once(call)
 }
 
 // postPage posts a page and returns the channel that it stands in.
-func (a *App) postPage(ctx context.Context, d delivery, page render.Page) (channel string, err error) {
-	options := pageOptions(page)
+func (a *Accountant) postPage(ctx context.Context, d delivery, page render.Page) (channel string, err error) {
+	options := page.MsgOptions()
 	if d.threadTS != "" {
 		options = append(options, slack.MsgOptionTS(d.threadTS))
 	}
 	if d.to != "" {
-		_, err := a.api.PostEphemeralContext(ctx, d.channel, d.to, options...)
+		_, err := a.c.API.PostEphemeralContext(ctx, d.channel, d.to, options...)
 		return d.channel, err
 	}
-	channel, _, err = a.api.PostMessageContext(ctx, d.channel, options...)
+	channel, _, err = a.c.API.PostMessageContext(ctx, d.channel, options...)
 	return channel, err
 }
 
 // files uploads what belongs to a message that was posted in a channel.
-func (a *App) files(d delivery, channel string, chart bool) {
+func (a *Accountant) files(d delivery, channel string, chart bool) {
 	var list []*attachment
 	if chart {
-		picture, err := costChartFile(d.view)
+		picture, err := chartFile(d.view)
 		if err != nil {
-			a.log.Error("draw the chart of an answer about costs", zap.Error(err))
+			a.c.Log.Error("draw the chart of an answer about costs", zap.Error(err))
 		} else {
 			list = append(list, picture)
 		}
@@ -171,12 +171,12 @@ func (a *App) files(d delivery, channel string, chart bool) {
 
 // uploadDirect brings files to a person's direct messages, with a word on what they
 // are.
-func (a *App) uploadDirect(d delivery, list []*attachment) {
+func (a *Accountant) uploadDirect(d delivery, list []*attachment) {
 	page := render.Sentence("The files of what you asked for: " + render.CostTitle(d.view.Answer, d.view.Names) + ".")
-	a.publisher.Once(publish.Call{
+	a.c.Publisher.Once(publish.Call{
 		Method: publish.PostMessage, Priority: publish.High, Group: d.to, What: "announce files to " + d.to,
 		Do: func(ctx context.Context) error {
-			channel, _, err := a.api.PostMessageContext(ctx, d.to, pageOptions(page)...)
+			channel, _, err := a.c.API.PostMessageContext(ctx, d.to, page.MsgOptions()...)
 			if err == nil {
 				a.upload(channel, "", list)
 			}
@@ -189,13 +189,13 @@ func (a *App) uploadDirect(d delivery, list []*attachment) {
 const uploadTimeout = time.Minute
 
 // upload puts files into a channel or a thread, in their order.
-func (a *App) upload(channel, threadTS string, list []*attachment) {
+func (a *Accountant) upload(channel, threadTS string, list []*attachment) {
 	key := "files/" + rand.Text()
 	for _, f := range list {
-		a.publisher.Once(publish.Call{
+		a.c.Publisher.Once(publish.Call{
 			Method: publish.UploadFile, Key: key, Priority: publish.Normal, Group: threadTS, What: "attach " + f.name, Timeout: uploadTimeout,
 			Do: func(ctx context.Context) error {
-				_, err := a.api.UploadFileContext(ctx, slack.UploadFileParameters{
+				_, err := a.c.API.UploadFileContext(ctx, slack.UploadFileParameters{
 					Reader: bytes.NewReader(f.content), FileSize: len(f.content), Filename: f.name, Title: f.title, AltTxt: f.alt,
 					Channel: channel, ThreadTimestamp: threadTS,
 				})
@@ -203,7 +203,7 @@ func (a *App) upload(channel, threadTS string, list []*attachment) {
 			},
 			OnError: func(error) {
 				if threadTS != "" {
-					a.say(channel, threadTS, render.Sentence("The file "+f.name+" could not be attached. Ask again in a while."))
+					a.c.Say(channel, threadTS, render.Sentence("The file "+f.name+" could not be attached. Ask again in a while."))
 				}
 			},
 		})

@@ -1,10 +1,8 @@
-package slackui
+package costs
 
 import (
-	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,36 +12,19 @@ import (
 	"deckhand/internal/playground/slack"
 )
 
-// digestHouse is an app that sends digests to a channel.
-func digestHouse(t *testing.T, d Digest) (m *matrix, posted func() int) {
+// reports are how many digests stand in a channel.
+func (h *house) reports(t *testing.T, channel string) (n int) {
 	t.Helper()
-	m = newMatrix(t)
-	m.app.c.Digests = []Digest{d}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	var publishing sync.WaitGroup
-	publishing.Go(func() {
-		if err := m.app.publisher.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() {
-		stop()
-		publishing.Wait()
-	})
-	return m, func() int {
-		t.Helper()
-		history, err := m.app.client.GetConversationHistory(&slackgo.GetConversationHistoryParameters{ChannelID: d.To, Limit: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := 0
-		for _, msg := range history.Messages {
-			if strings.Contains(msg.Text, "Costs of") {
-				n++
-			}
-		}
-		return n
+	history, err := h.c.API.GetConversationHistoryContext(t.Context(), &slackgo.GetConversationHistoryParameters{ChannelID: channel, Limit: 100})
+	if err != nil {
+		t.Fatal(err)
 	}
+	for _, msg := range history.Messages {
+		if strings.Contains(msg.Text, "Costs of") {
+			n++
+		}
+	}
+	return n
 }
 
 // TestADigestIsSentOnceOrNotAtAll: late, too late, passed over, forgotten, and after a
@@ -51,15 +32,15 @@ func digestHouse(t *testing.T, d Digest) (m *matrix, posted func() int) {
 func TestADigestIsSentOnceOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	d := Digest{Every: Daily, Hour: time.Now().UTC().Hour(), To: slack.ChannelEngineering, Question: "by user"}
-	m, posted := digestHouse(t, d)
+	h := newHouse(t, d)
 	last := d.last(time.Now(), time.UTC)
 	due := digestDue{Digest: d.key(time.UTC), Due: last}
 	send := func(what string, due digestDue, again bool, want int) {
 		t.Helper()
-		if err := m.app.runDigest(t.Context(), due, again); err != nil {
+		if err := h.runDigest(t.Context(), due, again); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		if n := posted(); n != want {
+		if n := h.reports(t, d.To); n != want {
 			t.Errorf("%s: it stands there %d times, want %d", what, n, want)
 		}
 	}
@@ -70,7 +51,7 @@ func TestADigestIsSentOnceOrNotAtAll(t *testing.T) {
 	send("after a crash", due, true, 1)
 
 	foreign := digestDue{Digest: "another", Due: time.Now()}
-	if err := m.app.runDigest(t.Context(), foreign, false); !errors.Is(err, jobs.Again(digestAgain)) {
+	if err := h.runDigest(t.Context(), foreign, false); !errors.Is(err, jobs.Again(digestAgain)) {
 		t.Errorf("one of another configuration: %v", err)
 	}
 	foreign.Due = foreign.Due.Add(-2 * time.Hour)
@@ -81,15 +62,15 @@ func TestADigestIsSentOnceOrNotAtAll(t *testing.T) {
 func TestADigestThatIsTooLate(t *testing.T) {
 	t.Parallel()
 	d := Digest{Every: Monthly, To: slack.ChannelEngineering}
-	m, posted := digestHouse(t, d)
+	h := newHouse(t, d)
 	due := digestDue{Digest: d.key(time.UTC), Due: time.Now().Add(-25 * time.Hour)}
 	if d.last(time.Now(), time.UTC).After(due.Due) {
 		t.Skip("today is the first of the month") // it would be overtaken, which the test above holds
 	}
-	if err := m.app.runDigest(t.Context(), due, false); err != nil {
+	if err := h.runDigest(t.Context(), due, false); err != nil {
 		t.Fatal(err)
 	}
-	if n := posted(); n != 0 {
+	if n := h.reports(t, d.To); n != 0 {
 		t.Errorf("it was sent %d times", n)
 	}
 }
@@ -98,10 +79,9 @@ func TestADigestThatIsTooLate(t *testing.T) {
 func TestADigestToNowhere(t *testing.T) {
 	t.Parallel()
 	d := Digest{Every: Daily, To: "C0NOWHERE"}
-	m := newMatrix(t)
-	m.app.c.Digests = []Digest{d}
+	h := newHouse(t, d)
 	due := digestDue{Digest: d.key(time.UTC), Due: d.last(time.Now(), time.UTC)}
-	if err := m.app.runDigest(t.Context(), due, false); err != nil {
+	if err := h.runDigest(t.Context(), due, false); err != nil {
 		t.Errorf("it would be tried again: %v", err)
 	}
 }

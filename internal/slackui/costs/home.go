@@ -1,4 +1,4 @@
-package slackui
+package costs
 
 import (
 	"context"
@@ -9,18 +9,18 @@ import (
 	"deckhand/internal/store"
 )
 
-// fillCosts fills in what the person spent, what was spent on the projects that they
+// FillHome fills in what the person spent, what was spent on the projects that they
 // may use, and for admins the team's projects with how they changed.
-func (a *App) fillCosts(ctx context.Context, view *render.HomeView, who person, now time.Time) error {
-	asker := askerOf(who, costPlace{})
-	c := report.Context{Now: now, Location: a.zoneOf(ctx, who.UserID), Asker: who.UserID}
+func (a *Accountant) FillHome(ctx context.Context, view *render.HomeView, user string, now time.Time) error {
+	asker := askerOf(user, Place{})
+	c := report.Context{Now: now, Location: a.zoneOf(ctx, user), Asker: user}
 	for _, period := range []string{"today", "this month", "last month"} {
 		q, err := report.Parse(period, c)
 		if err != nil {
 			return err
 		}
 		mine := q
-		mine.Users = []string{who.UserID}
+		mine.Users = []string{user}
 		spent, err := a.spend(ctx, period, mine)
 		if err != nil {
 			return err
@@ -39,7 +39,7 @@ func (a *App) fillCosts(ctx context.Context, view *render.HomeView, who person, 
 			continue
 		}
 		team.By = store.ByProject
-		answer, err := report.Ask(ctx, a.c.Store, team, a.self.TeamID)
+		answer, err := report.Ask(ctx, a.c.Books, team, a.c.Team)
 		if err != nil {
 			return err
 		}
@@ -49,9 +49,9 @@ func (a *App) fillCosts(ctx context.Context, view *render.HomeView, who person, 
 }
 
 // spend sums up a question by model.
-func (a *App) spend(ctx context.Context, period string, q report.Question) (render.Spend, error) {
-	r, err := a.c.Store.Costs(ctx, store.CostQuery{
-		TeamID: a.self.TeamID, From: q.Period.From, To: q.Period.To,
+func (a *Accountant) spend(ctx context.Context, period string, q report.Question) (render.Spend, error) {
+	r, err := a.c.Books.Costs(ctx, store.CostQuery{
+		TeamID: a.c.Team, From: q.Period.From, To: q.Period.To,
 		Users: q.Users, Channels: q.Channels, Projects: q.Projects, Models: q.Models, By: store.ByModel,
 	})
 	return render.Spend{Period: period, Total: report.Line{CostLine: r.Total}, Models: r.Lines}, err

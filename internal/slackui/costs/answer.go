@@ -1,0 +1,155 @@
+package costs
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/access"
+	"deckhand/internal/report"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// Answer answers a question about costs: to all in the thread where it holds plain
+// totals, to the person alone where it is about people or not understood. It says in
+// a word what came of it, or that the person may not ask this, which it tells nobody.
+// They may see costs there, says authorise.
+func (a *Accountant) Answer(ctx context.Context, user string, at Place, words string) (outcome string, refused *access.Refusal, err error) {
+	words = strings.TrimSpace(words)
+	c, err := a.understanding(ctx, user, at)
+	if err != nil {
+		return "", nil, err
+	}
+	asker := askerOf(user, at)
+	q, err := a.parse(words, c)
+	if err != nil {
+		c.Projects = a.usable(ctx, asker) // the sentence lists them
+		if _, again := a.parse(words, c); again != nil {
+			err = again
+		}
+		wrong, ok := errors.AsType[*report.ParseError](err)
+		if !ok {
+			return "", nil, err
+		}
+		a.c.Whisper(at.Channel, at.ThreadTS, user, render.Sentence(wrong.Sentence))
+		return "not understood", nil, nil
+	}
+	q, allowed := a.mayAsk(ctx, asker, q)
+	if !allowed.Allowed {
+		return "", &allowed.Refusal, nil
+	}
+	private := at.private() || namesPeople(q)
+	answer, err := a.ask(ctx, q, allowed.People && private)
+	if err != nil {
+		return "", nil, err
+	}
+	switch {
+	case allowed.Narrow:
+		answer.SumUp(a.shows(ctx, asker))
+	case !private:
+		answer.SumUp(func(channel string) bool { return !access.IsDirect(channel) }) // all can read it
+	}
+	view := render.CostReportView{Answer: answer, Link: a.threadLink, Notes: allowed.Notes}
+	if view.Beside, err = a.beside(ctx, user, at, words == "", private, c); err != nil {
+		return "", nil, err
+	}
+	view.Names = a.names(ctx, answer, q.CSV, at.Channel, allowed.People && private)
+	if zone := c.Location; zone.String() != a.c.Books.TimeZone().String() {
+		view.Notes = append(view.Notes, "Days are those of "+zone.String()+".")
+	}
+	d := delivery{view: view, channel: at.Channel, threadTS: at.ThreadTS}
+	if at.Slash || private && !access.IsDirect(at.Channel) {
+		d.to = user
+	}
+	if q.CSV {
+		d.csv, err = csvFile(view)
+		if err != nil {
+			return "", nil, err
+		}
+	}
+	a.deliver(d, func(err error) {
+		if err != nil {
+			a.c.Log.Error("show an answer about costs", zap.String("user", user), zap.Error(err))
+		}
+	})
+	return "costs", nil, nil
+}
+
+// namesPeople reports whether an answer says what some person spent.
+func namesPeople(q report.Question) bool { return q.By == store.ByUser || len(q.Users) > 0 }
+
+// ask puts a question to the ledger. One that leaves the grouping open is
+// broken down by the first of a few that has more than one line; people are among
+// them only where they may be named.
+func (a *Accountant) ask(ctx context.Context, q report.Question, people bool) (report.Answer, error) {
+	if q.By != store.ByNothing || people {
+		return report.Ask(ctx, a.c.Books, q, a.c.Team)
+	}
+	for _, by := range []store.CostGroup{store.ByProject, store.ByChannel, store.ByModel} {
+		q.By = by
+		r, err := a.c.Books.Costs(ctx, store.CostQuery{
+			TeamID: a.c.Team, From: q.Period.From, To: q.Period.To, ThreadID: q.ThreadID,
+			Users: q.Users, Channels: q.Channels, Projects: q.Projects, Models: q.Models, By: by, Limit: 2,
+		})
+		if err != nil {
+			return report.Answer{}, err
+		}
+		if len(r.Lines) > 1 || r.Total.Entries == 0 {
+			break
+		}
+	}
+	answer, err := report.Ask(ctx, a.c.Books, q, a.c.Team)
+	answer.Question.By = store.ByNothing // which it was
+	return answer, err
+}
+
+// beside are the sums that people expect when they ask for nothing special.
+func (a *Accountant) beside(ctx context.Context, user string, at Place, plain, private bool, c report.Context) ([]render.CostBeside, error) {
+	if !plain {
+		return nil, nil
+	}
+	var out []render.CostBeside
+	add := func(name, says string, q store.CostQuery) error {
+		q.TeamID = a.c.Team
+		sum, err := a.c.Books.Costs(ctx, q)
+		if err != nil {
+			return err
+		}
+		out = append(out, render.CostBeside{Name: name, Says: says, Sum: report.Line{CostLine: sum.Total}})
+		return nil
+	}
+	if at.Thread.ID != 0 {
+		if err := add("This thread", "since it began", store.CostQuery{ThreadID: at.Thread.ID}); err != nil {
+			return nil, err
+		}
+	}
+	if private {
+		month, err := report.Parse("this month", c)
+		if err != nil {
+			return nil, err
+		}
+		if err := add("You", "this month", store.CostQuery{Users: []string{user}, From: month.Period.From, To: month.Period.To}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// names looks up who and what an answer shows, and no more than that: the lines of
+// its table, or all of them for a file. Private channels are named where the answer is
+// shown in them, and to an admin alone.
+func (a *Accountant) names(ctx context.Context, answer report.Answer, file bool, here string, admin bool) report.Names {
+	lines := render.CostRows(answer.By)
+	if file {
+		lines = 0
+	}
+	people, channels := answer.IDs(lines)
+	return a.c.People.Names(ctx, people, channels, func(id string) bool { return admin || id == here })
+}
+
+func (a *Accountant) threadLink(k store.ThreadKey) string {
+	return a.c.Permalink(k.ChannelID, k.ThreadTS)
+}

@@ -1,0 +1,215 @@
+package costs
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+
+	"deckhand/internal/access"
+	"deckhand/internal/playground/slack"
+	"deckhand/internal/report"
+	"deckhand/internal/slackui/directory"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+	"deckhand/internal/waittest"
+)
+
+// TestAQuestionIsCutDown: a question reaches access as what it is about, and comes back
+// narrowed. Who may see what is access's own test.
+func TestAQuestionIsCutDown(t *testing.T) {
+	t.Parallel()
+	a := &Accountant{c: Config{Team: "T0US", People: directory.New(nil, zap.NewNop()), Access: access.Rules{
+		Roles:    access.Roles{Admins: []string{"U0ADMIN"}, Users: []string{"U0USER"}},
+		Projects: map[string]access.Roles{"secret": {Users: []string{"U0SPY"}}},
+		Channels: map[string]access.Roles{"C0OPS": {Users: []string{"U0OPS"}}},
+		Places:   access.Places{Channels: map[string]string{"C0WEB": "web", "C0OPS": "web", "C0SECRET": "secret"}},
+	}}}
+	at := Place{Channel: "C0WEB", Thread: store.Thread{ID: 7, ChannelID: "C0WEB", Project: "web"}}
+	const no = "REFUSED "
+	for _, tt := range []struct{ user, asks, want string }{
+		{"U0ADMIN", "today by user for project secret", "today by user for project secret"},
+		{"U0ADMIN", "today for everyone", "today for everyone"},
+		{"U0USER", "today", "today for project web"},
+		{"U0USER", "today by day for everyone", no + "the whole team's costs"},
+		{"U0USER", "today by channel", "today by channel for project web"},
+		{"U0USER", "today for me for project secret", "today for <@U0USER> for project secret"},
+		{"U0USER", "today by user", no + "costs by user"},
+		{"U0USER", "today for <@U0ADMIN>", no + "others' costs"},
+		{"U0USER", "today for channel C0SECRET", no + "costs of a place that the person may not use"},
+		{"U0USER", "today for this thread", "today for this thread"},
+		{"U0OPS", "today", "today for <#C0OPS>"},
+	} {
+		q, err := report.Parse(tt.asks, report.Context{Now: time.Now(), Asker: tt.user, ThreadID: 7, Projects: []string{"secret", "web"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, allowed := a.mayAsk(t.Context(), askerOf(tt.user, at), q)
+		got := q.String()
+		if !allowed.Allowed {
+			got = no + allowed.Refusal.Reason
+		}
+		if got != tt.want {
+			t.Errorf("%s, %q: %s, want %s", tt.user, tt.asks, got, tt.want)
+		}
+	}
+	asker := askerOf("U0USER", at)
+	if got := a.usable(t.Context(), asker); fmt.Sprint(got) != "[web]" {
+		t.Errorf("usable: %v", got)
+	}
+	if shows := a.shows(t.Context(), asker); !shows("C0WEB") || shows("C0OPS") || shows("D0OTHER") {
+		t.Error("not the channels that may stand alone")
+	}
+}
+
+// TestWhatIsAboutCosts: work that begins with the word is work.
+func TestWhatIsAboutCosts(t *testing.T) {
+	t.Parallel()
+	a := &Accountant{c: Config{Access: access.Rules{Places: access.Places{Channels: map[string]string{"C0WEB": "web"}}}}}
+	for words, want := range map[string]bool{
+		"": true, "last month by user": true, "today": true, "today?": true,
+		"last moth": true, "by colour": true, "for project wbe": true, "last fortnihgt by user": true, "seem off, fix them": false, "flurb": true,
+		"this month by user for project wbe please":                              true,
+		"are too high in the checkout, make it cheaper":                          false,
+		"of the new index: measure them and tell me what you think of it, today": false,
+		"today\nand then fix the test":                                           false,
+	} {
+		if got := a.Meant(words); got != want {
+			t.Errorf("costs %q: %v", words, got)
+		}
+	}
+}
+
+// TestAnswersGoToThoseWhoMaySeeThem: to all where they are plain sums, to one where they
+// are about people; files follow to where nobody else reads them.
+func TestAnswersGoToThoseWhoMaySeeThem(t *testing.T) {
+	t.Parallel()
+	const eng = slack.ChannelEngineering
+	for _, tt := range []struct {
+		what, user string
+		at         Place
+		words      string
+		want       []string // how, where and to whom, and what is in it
+		not        string   // what is in none
+	}{
+		{"sums in a thread", slack.UserLinus, Place{Channel: eng}, "by project", []string{"message C web"}, "linus"},
+		{"sums of channels, none of which is private", slack.UserLinus, Place{Channel: eng}, "by channel", []string{"message C 2 others"}, "private-ops"},
+		{"an admin's channels, where all read it", slack.UserAda, Place{Channel: eng}, "by channel", []string{"message C private-channel"}, "private-ops"},
+		{"an admin's channels", slack.UserAda, Place{Channel: eng, Slash: true}, "by channel", []string{"whisper C:" + slack.UserAda + " private-ops"}, "private-channel"},
+		{"one's own", slack.UserLinus, Place{Channel: eng}, "for me", []string{"whisper C:" + slack.UserLinus + " linus"}, ""},
+		{"by user", slack.UserAda, Place{Channel: eng}, "by user", []string{"whisper C:" + slack.UserAda + " linus"}, ""},
+		{"by slash command", slack.UserLinus, Place{Channel: eng, Slash: true}, "today", []string{"whisper C:" + slack.UserLinus + " Costs of"}, ""},
+		{"a file for all", slack.UserLinus, Place{Channel: eng}, "by project as csv", []string{"message C web", "file C by-project.csv"}, ""},
+		{"a file for one", slack.UserAda, Place{Channel: eng}, "by user as csv", []string{"whisper C:" + slack.UserAda + " linus", "message " + slack.UserAda + " The files", "file D by-user.csv"}, ""},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			outcome, refused, err := h.Answer(t.Context(), tt.user, tt.at, tt.words)
+			if outcome != "costs" || refused != nil || err != nil {
+				t.Fatalf("%q, %v, %v", outcome, refused, err)
+			}
+			waitFor(t, func() bool { return len(h.sent()) >= len(tt.want) })
+			for i, p := range h.sent() {
+				where := p.Channel
+				if where != tt.user {
+					where = where[:1]
+				}
+				if p.To != "" {
+					where += ":" + p.To
+				}
+				got := p.How + " " + where + " " + p.Text
+				how, part, _ := strings.Cut(tt.want[min(i, len(tt.want)-1)], " ")
+				place, part, _ := strings.Cut(part, " ")
+				if i >= len(tt.want) || !strings.HasPrefix(got, how+" "+place+" ") || !strings.Contains(p.Text, part) || tt.not != "" && strings.Contains(p.Text, tt.not) {
+					t.Errorf("%d: %s", i, got)
+				}
+			}
+		})
+	}
+}
+
+// TestWhatIsNotAnswered: what nobody understands is told to the one who wrote it; what
+// they may not ask is for the caller to say.
+func TestWhatIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	at := Place{Channel: slack.ChannelEngineering, ThreadTS: "1.1"}
+	outcome, refused, err := h.Answer(t.Context(), slack.UserLinus, at, "for project wbe")
+	if outcome != "not understood" || refused != nil || err != nil || len(h.told) != 1 || !strings.Contains(h.told[0], "web") || strings.Contains(h.told[0], "secret") {
+		t.Errorf("%q, %v, %v, told %q", outcome, refused, err, h.told)
+	}
+	_, refused, err = h.Answer(t.Context(), slack.UserLinus, at, "by user")
+	if refused == nil || refused.Reason != "costs by user" || err != nil || len(h.told) != 1 || len(h.sent()) != 0 {
+		t.Errorf("%v, %v, told %q, sent %v", refused, err, h.told, h.sent())
+	}
+}
+
+// TestAnAnswerIsShownInWhatSlackTakes: without its chart, then as plain text; a chart
+// that was refused comes as a picture, and is not tried again.
+func TestAnAnswerIsShownInWhatSlackTakes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		refuses int
+		want    []string
+		learns  bool
+	}{
+		{0, []string{"message true"}, false},
+		{1, []string{"message true", "file false"}, true},
+		{2, []string{"message false", "file false"}, false},
+	} {
+		h := newHouse(t)
+		h.web.refuses = tt.refuses
+		if _, _, err := h.Answer(t.Context(), slack.UserLinus, Place{Channel: slack.ChannelEngineering}, "by project"); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, func() bool { return len(h.sent()) >= len(tt.want) })
+		var got []string
+		for _, p := range h.sent() {
+			got = append(got, fmt.Sprintf("%s %v", p.How, p.Blocks))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" || h.chartsRefused.Load() != tt.learns {
+			t.Errorf("%d refusals (-want +got), learnt %v:\n%s", tt.refuses, h.chartsRefused.Load(), diff)
+		}
+	}
+}
+
+// TestTheHomeTabsSums: everybody their own, users those of their projects, admins all
+// with the projects.
+func TestTheHomeTabsSums(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for user, want := range map[string]string{
+		slack.UserAda:     "3 mine, 3 team, projects true",
+		slack.UserLinus:   "3 mine, 3 team, projects false",
+		slack.UserMallory: "3 mine, 0 team, projects false",
+	} {
+		var view render.HomeView
+		if err := h.FillHome(t.Context(), &view, user, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%d mine, %d team, projects %v", len(view.Mine), len(view.Team), view.Projects != nil); got != want {
+			t.Errorf("%s: %s, want %s", user, got, want)
+		}
+	}
+	for _, q := range h.ledger.asked {
+		if len(q.Projects) != 0 && fmt.Sprint(q.Projects) != "[web]" {
+			t.Errorf("asked for %v", q.Projects)
+		}
+	}
+}
+
+func waitFor(t *testing.T, what func() bool) {
+	t.Helper()
+	limit := time.After(waittest.Limit)
+	for !what() {
+		select {
+		case <-limit:
+			t.Fatal("waited in vain")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}

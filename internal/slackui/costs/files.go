@@ -1,0 +1,39 @@
+package costs
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"deckhand/internal/report"
+	"deckhand/internal/slackui/render"
+)
+
+// csvFile is an answer as a file.
+func csvFile(v render.CostReportView) (*attachment, error) {
+	var b bytes.Buffer
+	if err := report.CSV(&b, v.Answer, v.Names); err != nil {
+		return nil, err
+	}
+	return &attachment{
+		name: fileName(v.Answer, "csv"), title: render.CostTitle(v.Answer, v.Names), content: b.Bytes(),
+	}, nil
+}
+
+// chartFile is an answer's chart as a picture.
+func chartFile(v render.CostReportView) (*attachment, error) {
+	var b bytes.Buffer
+	if err := report.PNG(&b, v.Answer, v.Names, false); err != nil {
+		return nil, err
+	}
+	return &attachment{
+		name: fileName(v.Answer, "png"), title: render.CostTitle(v.Answer, v.Names), content: b.Bytes(),
+		alt: strings.Join(append([]string{"A bar chart."}, v.Answer.Summary()...), " "),
+	}, nil
+}
+
+func fileName(a report.Answer, ending string) string {
+	p := a.Question.Period
+	return fmt.Sprintf("costs-%s-to-%s-by-%s.%s", p.From.Format(time.DateOnly), p.LastDay().Format(time.DateOnly), a.By, ending)
+}

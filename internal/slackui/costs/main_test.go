@@ -1,0 +1,194 @@
+package costs
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"deckhand/internal/access"
+	"deckhand/internal/playground/slack"
+	"deckhand/internal/slackui/directory"
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ledger is a ledger with the same lines in every period, and the jobs that were
+// scheduled.
+type ledger struct {
+	lines map[store.CostGroup][]store.CostLine
+
+	mu    sync.Mutex
+	asked []store.CostQuery
+	jobs  []store.Job
+}
+
+func (l *ledger) Costs(_ context.Context, q store.CostQuery) (store.CostReport, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked = append(l.asked, q)
+	r := store.CostReport{Lines: slices.Clone(l.lines[q.By])}
+	for _, line := range l.lines[store.ByChannel] {
+		r.Total.MicroUSD += line.MicroUSD
+		r.Total.Turns += line.Turns
+		r.Total.Entries += line.Entries
+	}
+	return r, nil
+}
+
+func (l *ledger) Schedule(_ context.Context, jobs ...store.Job) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.jobs = append(l.jobs, jobs...)
+	return nil
+}
+
+func (l *ledger) TimeZone() *time.Location { return time.UTC }
+
+func spent(key string, micro int64) store.CostLine {
+	return store.CostLine{Key: key, MicroUSD: micro, Turns: 1, Entries: 1}
+}
+
+// posted is what was sent to Slack: to all in a channel, to one person there, or a file.
+type posted struct {
+	How, Channel, To, Text string
+	Blocks                 bool
+}
+
+// web stands before Slack's Web API, remembers what is sent and may refuse blocks.
+type web struct {
+	next    http.Handler
+	refuses int // posts with blocks, so many
+
+	mu   sync.Mutex
+	sent []posted
+	file string // that is being uploaded
+}
+
+func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(out, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	form, _ := url.ParseQuery(string(body)) // other bodies are no posts
+	if !w.take(path.Base(r.URL.Path), form) {
+		_, _ = io.WriteString(out, `{"ok":false,"error":"invalid_blocks"}`)
+		return
+	}
+	w.next.ServeHTTP(out, r)
+}
+
+func (w *web) take(method string, form url.Values) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := posted{Channel: form.Get("channel"), To: form.Get("user"), Text: form.Get("text"), Blocks: form.Get("blocks") != ""}
+	switch method {
+	case "chat.postMessage":
+		p.How = "message"
+	case "chat.postEphemeral":
+		p.How = "whisper"
+	case "files.getUploadURLExternal":
+		w.file = form.Get("filename")
+		return true
+	case "files.completeUploadExternal":
+		p = posted{How: "file", Channel: form.Get("channel_id"), Text: w.file}
+	default:
+		return true
+	}
+	if p.Blocks && w.refuses > 0 {
+		w.refuses--
+		return false
+	}
+	w.sent = append(w.sent, p)
+	return true
+}
+
+// house is an accountant in a playground's workspace: Ada is an admin, the engineers are
+// users of web; the channel of secret has users of its own.
+type house struct {
+	*Accountant
+	ledger *ledger
+	web    *web
+	told   []string // what was whispered or said, in order
+	mu     sync.Mutex
+}
+
+var rules = access.Rules{
+	Roles:    access.Roles{Admins: []string{slack.UserAda}, Users: []string{slack.GroupEngineers}},
+	Projects: map[string]access.Roles{"secret": {Users: []string{slack.UserGrace}}},
+	Places: access.Places{
+		Channels:       map[string]string{slack.ChannelEngineering: "web", slack.ChannelPrivate: "secret"},
+		DirectMessages: "web",
+	},
+}
+
+func newHouse(t *testing.T, digests ...Digest) *house {
+	t.Helper()
+	workspace, err := slack.New(slack.Options{NoRateLimits: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{web: &web{next: workspace.Handler()}}
+	server := httptest.NewServer(h.web)
+	api := slackgo.New(workspace.BotToken(), slackgo.OptionAPIURL(server.URL+"/api/"), slackgo.OptionHTTPClient(server.Client()))
+	h.ledger = &ledger{lines: map[store.CostGroup][]store.CostLine{
+		store.ByChannel: {spent(slack.ChannelEngineering, 4_000_000), spent(slack.ChannelPrivate, 3_000_000), spent("D0OTHER", 1_000_000)},
+		store.ByProject: {spent("web", 5_000_000), spent("secret", 3_000_000)},
+		store.ByUser:    {spent(slack.UserLinus, 5_000_000), spent(slack.UserGrace, 3_000_000)},
+		store.ByModel:   {spent("claude-sonnet-4-5", 8_000_000)},
+	}}
+	publisher := publish.New(api, publish.Options{Log: zap.NewNop()})
+	h.Accountant = New(Config{
+		Team: slack.TeamID, Books: h.ledger, Access: rules, People: directory.New(api, zap.NewNop()), API: api, Publisher: publisher,
+		Whisper: func(_, _, user string, page render.Page) { h.tell(user + ": " + page.Text) },
+		Say:     func(channel, _ string, page render.Page) { h.tell(channel + ": " + page.Text) },
+		Permalink: func(channel, ts string) string {
+			return "https://example.slack.com/archives/" + channel + "/" + ts
+		},
+		Log: zap.NewNop(), Digests: digests,
+	})
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var publishing sync.WaitGroup
+	publishing.Go(func() {
+		if err := publisher.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		publishing.Wait()
+		server.Close()
+		if err := workspace.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+func (h *house) tell(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.told = append(h.told, text)
+}
+
+func (h *house) sent() []posted {
+	h.web.mu.Lock()
+	defer h.web.mu.Unlock()
+	return slices.Clone(h.web.sent)
+}
