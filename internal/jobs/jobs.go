@@ -160,7 +160,7 @@ func (r *Runner) run(ctx context.Context, tell func(error)) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-client.Stopped():
-			return errors.New("River has stopped by itself")
+			return errors.New("the job queue has stopped by itself")
 		case <-look.C:
 			if err := check(ctx, pool); err != nil {
 				tell(err) // River may take long to stop now

@@ -74,14 +74,8 @@ type CostReport struct {
 	More  int      // how many lines that is
 }
 
-// Costs answers from the roll-ups, exactly as [Store.RawCosts] would. An unknown
+// Costs answers from the roll-ups, exactly as the ledger's own rows would. An unknown
 // group is an error.
 func (s *Store) Costs(ctx context.Context, q CostQuery) (CostReport, error) {
 	return s.costs(ctx, q, false)
-}
-
-// RawCosts answers from the ledger's own rows, one by one. It is slow on a large
-// ledger, and there to check [Store.Costs].
-func (s *Store) RawCosts(ctx context.Context, q CostQuery) (CostReport, error) {
-	return s.costs(ctx, q, true)
 }

@@ -225,7 +225,8 @@ func (p *pooler) answers(client io.Writer, server io.Reader) {
 		if _, err := io.ReadFull(from, head); err != nil {
 			return
 		}
-		message := append(head, make([]byte, binary.BigEndian.Uint32(head[1:])-4)...)
+		message := make([]byte, 1+binary.BigEndian.Uint32(head[1:]))
+		copy(message, head)
 		if _, err := io.ReadFull(from, message[5:]); err != nil {
 			return
 		}
