@@ -142,6 +142,7 @@ func TestTroubleIsToldBeforeTheEnd(t *testing.T) {
 			t.Errorf("while it ends: %+v", s)
 		}
 		time.Sleep(30*time.Second + firstPause)
+		synctest.Wait()
 		if len(k.tries) != 2 {
 			t.Errorf("%d tries a first pause after the end", len(k.tries))
 		}
