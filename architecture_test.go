@@ -52,6 +52,10 @@ var rules = []struct {
 		reason: "what is set is checked by itself, before anything is connected to",
 	},
 	{
+		room: "internal/doctor", not: []string{"internal/playground", "internal/report", "migrations", "cmd"},
+		reason: "it looks at what the bot needs, by the same rooms as the bot",
+	},
+	{
 		room: "internal/spelling", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/spelling"},
 		reason: "it compares words",
 	},

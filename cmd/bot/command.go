@@ -38,14 +38,25 @@ Colours are for terminals, and for none of them when NO_COLOR is set.`,
   bot run                         run the bot
   bot report last month by user   what was spent
   bot help policy check           what a command does`,
-		Version:       versionString(),
 		Args:          knownCommand,
-		RunE:          runCommand().RunE,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetUsageTemplate(root.UsageTemplate() + exitCodes)
+	showVersion := root.Flags().Bool("version", false, "print the version")
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		if *showVersion {
+			_, err := fmt.Fprintln(c.OutOrStdout(), versionString())
+			return err
+		}
+		return runBot(c.Context())
+	}
+	// Not by cobra's templates: with text/template the linker keeps every method, 10 MB.
+	usage := root.UsageFunc()
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		err := usage(c)
+		fmt.Fprint(c.OutOrStderr(), exitCodes)
+		return err
+	})
 	root.SetFlagErrorFunc(flagError)
 	for _, g := range []struct {
 		title    string
@@ -148,7 +159,6 @@ func helpCommand() *cobra.Command {
 				return err
 			}
 			about.InitDefaultHelpFlag()
-			about.InitDefaultVersionFlag()
 			about.SetOut(c.OutOrStdout())
 			return about.Help()
 		},

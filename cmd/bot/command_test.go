@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"deckhand/internal/doctor"
 )
 
 // typed is what the program says to a command line, within this process.
@@ -97,7 +99,7 @@ func TestTheVersion(t *testing.T) {
 		t.Errorf("exit %d: %q, and %q by the flag", code, out, by)
 	}
 	var v map[string]string
-	if out, _, _ := typed("version", "--json"); json.Unmarshal([]byte(out), &v) != nil || v["least_claude_code"] != minCLI || v["go"] == "" {
+	if out, _, _ := typed("version", "--json"); json.Unmarshal([]byte(out), &v) != nil || v["least_claude_code"] != doctor.LeastCLI || v["go"] == "" {
 		t.Errorf("json: %s", out)
 	}
 }

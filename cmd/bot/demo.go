@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"deckhand/internal/doctor"
 	"deckhand/internal/playground"
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/playground/sample"
@@ -133,7 +134,7 @@ func startDemo(ctx context.Context, o demoOptions) (_ *demo, err error) {
 		d.playground, err = playground.Start(ctx, parts)
 		return d, err
 	}
-	if _, err := checkCLI(ctx, settings.SplitCommand(o.claude)); err != nil {
+	if _, err := doctor.CheckCLI(ctx, settings.SplitCommand(o.claude)); err != nil {
 		return nil, err
 	}
 	if d.url = os.Getenv("DATABASE_URL"); d.url == "" {

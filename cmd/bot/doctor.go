@@ -4,72 +4,84 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"deckhand/internal/doctor"
 	"deckhand/internal/settings"
-	"deckhand/internal/slackui"
-	"deckhand/internal/store"
 )
 
 func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "doctor",
-		Short:   "Check the configuration and what the bot needs, and say what to do",
-		Example: "  bot doctor\n  docker compose exec bot bot doctor",
-		Args:    knownCommand,
+		Use:   "doctor",
+		Short: "Check the configuration and what the bot needs, and say what to do",
+		Long: `Checks the environment, the configuration and what they name: the database, Slack,
+Claude Code, folders, repositories, channels and people. It changes nothing.
+
+  ✓  as it should be
+  !  bot run starts, and warns of this: something will not work
+  ✗  bot run does not start
+  –  not looked at, because of what is wrong elsewhere
+
+Its exit code is 1 if there is a ✗.`,
+		Example: `  bot doctor
+  bot doctor --json
+  docker compose exec bot bot doctor`,
+		Args: knownCommand,
 	}
+	asJSON := jsonFlag(c)
 	health := c.Flags().Bool("health", false, "only ask the running bot's /healthz; for container health checks")
-	c.RunE = func(c *cobra.Command, _ []string) error { return doctor(c.Context(), c.OutOrStdout(), *health) }
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *health {
+			e, _ := settings.ReadEnvironment() // the address alone is wanted
+			return askHealth(c.Context(), e.Listen)
+		}
+		d := doctor.New(doctor.ReadSetup(os.Environ()))
+		found := append(d.Essentials(c.Context()), d.Advice(c.Context())...)
+		failed := 0
+		for _, f := range found {
+			if f.Status == doctor.Failed {
+				failed++
+			}
+		}
+		if *asJSON {
+			if err := writeJSON(c, struct {
+				OK     bool             `json:"ok"`
+				Checks []doctor.Finding `json:"checks"`
+			}{failed == 0, found}); err != nil {
+				return err
+			}
+		} else {
+			explainFindings(c.OutOrStdout(), found)
+		}
+		if failed > 0 {
+			return fmt.Errorf("%d of %d checks failed: bot run would not start", failed, len(found))
+		}
+		return nil
+	}
 	return c
 }
 
-func doctor(ctx context.Context, out io.Writer, health bool) error {
-	e, err := settings.ReadEnvironment()
-	if health {
-		return askHealth(ctx, e.Listen)
+func explainFindings(out io.Writer, found []doctor.Finding) {
+	m := marksFor(out)
+	mark := map[doctor.Status]string{doctor.OK: m.ok, doctor.Warning: m.warning, doctor.Failed: m.failed, doctor.Skipped: m.skipped}
+	for _, f := range found {
+		fmt.Fprintf(out, "%s %s: %s\n", mark[f.Status], f.Check, strings.ReplaceAll(f.Text, "\n", "\n  "))
 	}
-	bad := 0
-	check := func(what string, err error) bool {
-		if err != nil {
-			bad++
-			fmt.Fprintf(out, "✗ %s\n  %v\n", what, err)
-			return false
-		}
-		fmt.Fprintf(out, "✓ %s\n", what)
-		return true
-	}
-	if !check("environment", err) {
-		return fmt.Errorf("the environment has to be right first")
-	}
-	c, err := settings.ReadFile(e.ConfigFile)
-	check("configuration "+e.ConfigFile, err)
-	v, err := checkCLI(ctx, e.Command())
-	check("Claude Code "+v, err)
-	s, err := store.Open(ctx, e.DatabaseURL, store.Options{})
-	if check("database", err) {
-		check("database schema", s.CheckSchema(ctx))
-		s.Close()
-	}
-	_, err = slackui.Connect(ctx, slackui.Config{BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: s, Access: c.Access})
-	check("Slack tokens", err)
-	if bad > 0 {
-		return fmt.Errorf("%d of the checks failed", bad)
-	}
-	return nil
 }
 
 func askHealth(ctx context.Context, listen string) error {
-	_, port, err := net.SplitHostPort(listen)
+	url, err := doctor.HealthURL(listen)
 	if err != nil {
-		return fmt.Errorf("DECKHAND_LISTEN: %q is not host:port", listen)
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort("127.0.0.1", port)+"/healthz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -19,17 +18,13 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/doctor"
 	"deckhand/internal/jobs"
 	"deckhand/internal/redact"
 	"deckhand/internal/settings"
 	"deckhand/internal/slackui"
 	"deckhand/internal/store"
 )
-
-// minCLI is the oldest Claude Code that the bot runs with: older ones read the files
-// that a message mentions as @path without asking, and settings that were not asked
-// for.
-const minCLI = "2.1.329"
 
 func runCommand() *cobra.Command {
 	return &cobra.Command{
@@ -48,24 +43,40 @@ func runBot(ctx context.Context) error {
 	if err := claude.HideProcess(); err != nil {
 		return fmt.Errorf("hide the bot's environment from what it runs: %w", err)
 	}
-	e, err := settings.ReadEnvironment()
-	if err != nil {
+	d := doctor.New(doctor.ReadSetup(os.Environ()))
+	found := d.Essentials(ctx)
+	if err := refused(found); err != nil {
 		return err
 	}
-	c, err := settings.ReadFile(e.ConfigFile)
-	if err != nil {
-		return err
-	}
-	b, err := newBot(ctx, e, c)
+	b, err := newBot(ctx, d)
 	if err != nil {
 		return err
 	}
 	defer b.close()
+	b.warn(found)
 	return b.run(ctx)
+}
+
+// refused says what keeps the bot from starting; nil if nothing does.
+func refused(found []doctor.Finding) error {
+	wrong := []string{}
+	for _, f := range found {
+		if f.Status == doctor.Failed {
+			wrong = append(wrong, f.Text)
+		}
+	}
+	switch len(wrong) {
+	case 0:
+		return nil
+	case 1:
+		return errors.New(wrong[0])
+	}
+	return fmt.Errorf("the bot cannot start, because\n  ✗ %s", strings.ReplaceAll(strings.Join(wrong, "\n"), "\n", "\n  ✗ "))
 }
 
 // bot is everything that runs, connected and checked.
 type bot struct {
+	doctor     *doctor.Doctor
 	log        *zap.Logger
 	replica    *agent.Replica
 	store      *store.Store
@@ -75,20 +86,17 @@ type bot struct {
 	health     net.Listener
 }
 
-// newBot connects to everything the bot needs. Its errors are one sentence each,
-// naming what to change.
-func newBot(ctx context.Context, e settings.Environment, c settings.File) (_ *bot, err error) {
+// newBot connects what was examined, and found to be there. Its errors are one sentence
+// each, naming what to change.
+func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
+	e, c := d.Environment, d.File
 	secrets := redact.New(e.Secrets(c.Projects)...)
-	b := &bot{log: newLogger(e.LogLevel, e.LogFormat, secrets.Redact)}
+	b := &bot{doctor: d, log: newLogger(e.LogLevel, e.LogFormat, secrets.Redact)}
 	defer func() {
 		if err != nil {
 			b.close()
 		}
 	}()
-	cliVersion, err := checkCLI(ctx, e.Command())
-	if err != nil {
-		return nil, err
-	}
 	if b.replica, err = agent.OpenReplica(e.DataDir); err != nil {
 		return nil, err
 	}
@@ -112,18 +120,14 @@ func newBot(ctx context.Context, e settings.Environment, c settings.File) (_ *bo
 	if err := b.store.CheckSchema(ctx); err != nil {
 		return nil, err
 	}
-	b.app, err = slackui.Connect(ctx, slackui.Config{
-		BotToken: e.SlackBotToken, AppToken: e.SlackAppToken, APIURL: e.SlackAPIURL, Store: b.store,
-		Access: c.Access, Budgets: c.Budgets, Reminders: tell,
+	b.app = slackui.New(d.Workspace, slackui.Config{
+		Store: b.store, Access: c.Access, Budgets: c.Budgets, Reminders: tell,
 		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,
 		Redact: secrets.Redact, Log: b.log.Named("slack"),
 	})
-	if err != nil {
-		return nil, err
-	}
 	b.supervisor = agent.New(agent.Config{
 		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.Projects, Policy: c.Policy, Budgets: c.Budgets, Prices: c.Prices,
-		Replica: b.replica.ID, DataDir: e.DataDir, Command: e.Command(), CLIVersion: cliVersion,
+		Replica: b.replica.ID, DataDir: e.DataDir, Command: e.Command(), CLIVersion: d.CLIVersion,
 		Credentials: e.Credentials(), Log: b.log.Named("agent"),
 		Limits: agent.Limits{
 			IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive,
@@ -137,10 +141,9 @@ func newBot(ctx context.Context, e settings.Environment, c settings.File) (_ *bo
 	if b.health, err = (&net.ListenConfig{}).Listen(ctx, "tcp", e.Listen); err != nil {
 		return nil, fmt.Errorf("DECKHAND_LISTEN: %w", err)
 	}
-	if err := b.auditStart(ctx, c, cliVersion); err != nil {
+	if err := b.auditStart(ctx, c, d.CLIVersion); err != nil {
 		return nil, err
 	}
-	b.warn(e, c)
 	return b, nil
 }
 
@@ -156,19 +159,11 @@ func (b *bot) auditStart(ctx context.Context, c settings.File, cliVersion string
 	return b.store.AuditConfigLoaded(ctx, team, hex.EncodeToString(c.SHA256[:]), c.Audited())
 }
 
-// warn names what will not work, though the bot can start.
-func (b *bot) warn(e settings.Environment, c settings.File) {
-	if !e.HasModelKey() {
-		b.log.Warn("neither ANTHROPIC_API_KEY nor CLAUDE_CODE_OAUTH_TOKEN is set: Claude Code works only if a project's env brings its credentials")
-	}
-	if !c.AnybodyMay() {
-		b.log.Warn("roles are empty in deckhand.yaml: nobody may use the bot")
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
-		if dir := c.Projects[name].Dir; dir != "" {
-			if _, err := os.Stat(dir); err != nil {
-				b.log.Warn("the folder of a project is not there", zap.String("project", name), zap.Error(err))
-			}
+// warn logs what will not work, though the bot starts.
+func (b *bot) warn(found []doctor.Finding) {
+	for _, f := range found {
+		if f.Status == doctor.Warning {
+			b.log.Warn(f.Text, zap.String("check", f.Check))
 		}
 	}
 }
@@ -183,6 +178,7 @@ func (b *bot) run(ctx context.Context) error {
 	var running, working sync.WaitGroup
 	working.Go(func() { _ = b.supervisor.Run(ctx) }) // it ends with ctx and has no error of its own
 	working.Go(func() { b.jobs.Run(ctx) })
+	working.Go(func() { b.warn(b.doctor.Advice(ctx)) })
 	running.Go(func() {
 		working.Wait()
 		stopPublishing()
@@ -211,16 +207,4 @@ func (b *bot) close() {
 		_ = b.replica.Close()
 	}
 	_ = b.log.Sync()
-}
-
-// checkCLI asks the CLI for its version and refuses one that is too old.
-func checkCLI(ctx context.Context, command []string) (string, error) {
-	v, err := claude.Version(ctx, command)
-	if err != nil {
-		return "", fmt.Errorf("CLAUDE_COMMAND: %s does not run (%w); install Claude Code with deploy/claude/install.sh, which prints the path to set", strings.Join(command, " "), err)
-	}
-	if claude.Older(v, minCLI) {
-		return "", fmt.Errorf("CLAUDE_COMMAND: Claude Code %s is too old; Deckhand needs %s or newer: deploy/claude/install.sh installs the version it is tested with", v, minCLI)
-	}
-	return v, nil
 }

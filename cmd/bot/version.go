@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"deckhand/internal/doctor"
 )
 
 // version is set by the build: -ldflags "-X main.version=v1.2.3".
@@ -32,7 +34,7 @@ func versionCommand() *cobra.Command {
 			Go         string `json:"go"`
 			Platform   string `json:"platform"`
 			LeastAgent string `json:"least_claude_code"`
-		}{v, commit, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, minCLI})
+		}{v, commit, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, doctor.LeastCLI})
 	}
 	return c
 }

@@ -1,6 +1,17 @@
 package agent
 
-import "time"
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+)
 
 // WorkspaceKind says where a thread of a project works.
 type WorkspaceKind string
@@ -34,6 +45,51 @@ type Project struct {
 	AppendSystemPrompt string
 	// Prices are what this project's tokens cost by contract, before those of [Config].
 	Prices Prices
+}
+
+// Check says why threads of the project could not work: its folder, its repository or
+// its base is not there, or cannot be reached before ctx ends. It changes nothing.
+func (p Project) Check(ctx context.Context) error {
+	switch {
+	case p.Repo != "":
+		return p.checkRepo(ctx)
+	case p.Dir == "":
+		return nil
+	}
+	info, err := os.Stat(p.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no folder %s; make it, or correct dir", p.Dir)
+	case err != nil:
+		return fmt.Errorf("%w; let this user read it", err)
+	case !info.IsDir():
+		return fmt.Errorf("%s is no folder; correct dir", p.Dir)
+	case p.Workspace != WorkspaceWorktree:
+		return nil
+	}
+	base := cmp.Or(p.Base, "HEAD")
+	if _, err := gitOutput(ctx, p.Dir, "rev-parse", "--verify", "--quiet", "--end-of-options", base+"^{commit}"); err != nil {
+		return fmt.Errorf("%s has no %s that worktrees could start from; is it a git repository with a commit, and base right?", p.Dir, base)
+	}
+	return nil
+}
+
+var commitHash = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+
+func (p Project) checkRepo(ctx context.Context) error {
+	shown := p.Repo
+	if u, err := url.Parse(p.Repo); err == nil {
+		shown = u.Redacted()
+	}
+	base := cmp.Or(p.Base, "HEAD")
+	refs, err := gitOutput(ctx, "", "ls-remote", "--", p.Repo, base)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s cannot be read (%s); correct repo, or give the bot's user the right to it", shown, strings.ReplaceAll(err.Error(), p.Repo, shown))
+	case strings.TrimSpace(refs) == "" && !commitHash.MatchString(base):
+		return fmt.Errorf("%s has no %s; correct base", shown, base)
+	}
+	return nil
 }
 
 // Limits are the supervisor's times and counts. The zero value of a field means

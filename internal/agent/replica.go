@@ -51,5 +51,48 @@ func OpenReplica(dataDir string) (*Replica, error) {
 	return &Replica{ID: id, lock: lock}, nil
 }
 
+// CheckDataDir says why a bot could not use the data folder, and whether one does. It
+// leaves nothing behind; a folder that is not there would be made.
+func CheckDataDir(dir string) (inUse bool, err error) {
+	info, err := os.Stat(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		parent := filepath.Dir(dir)
+		for _, err := os.Stat(parent); errors.Is(err, os.ErrNotExist) && parent != filepath.Dir(parent); _, err = os.Stat(parent) {
+			parent = filepath.Dir(parent)
+		}
+		probe, err := os.MkdirTemp(parent, ".probe-*")
+		if err != nil {
+			return false, fmt.Errorf("%s is not there, and this user (uid %d) cannot make it in %s (%w); make it, and chown it to this user", dir, os.Getuid(), parent, cause(err))
+		}
+		return false, os.Remove(probe)
+	}
+	if err != nil || !info.IsDir() {
+		return false, fmt.Errorf("%s is no folder that this user (uid %d) may enter; name another, or chown it", dir, os.Getuid())
+	}
+	probe, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return false, fmt.Errorf("this user (uid %d) cannot write into %s (%w); chown it, or name another folder", os.Getuid(), dir, cause(err))
+	}
+	_ = probe.Close()
+	_ = os.Remove(probe.Name())
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("this user (uid %d) cannot open the lock of %s (%w); run as the bot's user, or chown the folder with all that is in it", os.Getuid(), dir, cause(err))
+	}
+	defer lock.Close() //nolint:errcheck // nothing was written
+	return errors.Is(unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK), nil
+}
+
+// cause leaves the path out, which is told already.
+func cause(err error) error {
+	if at, ok := errors.AsType[*os.PathError](err); ok {
+		return at.Err
+	}
+	return err
+}
+
 // Close gives the data folder back.
 func (r *Replica) Close() error { return r.lock.Close() }

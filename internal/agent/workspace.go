@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -86,21 +87,29 @@ func clone(ctx context.Context, url, dir string) error {
 }
 
 func git(ctx context.Context, dir string, args ...string) error {
+	_, err := gitOutput(ctx, dir, args...)
+	return err
+}
+
+// gitOutput is what git prints. Its error is git's own last line.
+func gitOutput(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
 	cmd.Env = append(agentEnviron(nil, nil), "GIT_TERMINAL_PROMPT=0", "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
 	cmd.Env = append(cmd.Env, deaf(ctx, dir)...)
-	out, err := cmd.CombinedOutput()
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
 	if err == nil {
-		return nil
+		return out.String(), nil
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		return cause
+		return "", cause
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		return errors.New("git is not installed")
+		return "", errors.New("git is not installed")
 	}
-	return fmt.Errorf("git %s: %s", args[0], lastLine(string(out)))
+	return "", fmt.Errorf("git %s: %s", args[0], lastLine(errOut.String()+out.String()))
 }
 
 // head runs nothing that the repository names.

@@ -4,12 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
@@ -23,12 +19,8 @@ import (
 	"deckhand/internal/slackui/render"
 )
 
-// Config is what the app needs. Tokens and Store are required.
+// Config is what the app needs. Store is required.
 type Config struct {
-	BotToken string // xoxb-…
-	AppToken string // xapp-…
-	// APIURL is the Web API's base URL; empty means Slack's.
-	APIURL  string
 	Store   Books
 	Access  access.Rules // and where people work
 	Budgets []agent.Budget
@@ -45,7 +37,7 @@ type Config struct {
 	Log    *zap.Logger
 }
 
-// App is the bot in one Slack workspace. Create it with [Connect], hand
+// App is the bot in one Slack workspace. Create it with [New], hand
 // [App.Frontend] to a supervisor, and call [App.Run].
 type App struct {
 	c         Config
@@ -65,40 +57,15 @@ type App struct {
 	connected atomic.Bool
 }
 
-// identity is who the tokens say we are; it is pinned at the start.
-type identity struct {
-	TeamID, UserID, BotID, AppID, TeamURL string
-}
-
-// Connect checks the tokens against Slack and pins the team. Its errors are
-// sentences that name the variable to change.
-func Connect(ctx context.Context, c Config) (*App, error) {
+// New is the app of a workspace that has let us in.
+func New(w *Workspace, c Config) *App {
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
 	if c.Redact == nil {
 		c.Redact = func(s string) string { return s }
 	}
-	options := []slack.Option{
-		slack.OptionAppLevelToken(c.AppToken),
-		// slack-go's own client has no time limit.
-		slack.OptionHTTPClient(&http.Client{Timeout: 30 * time.Second}),
-	}
-	if c.APIURL != "" {
-		options = append(options, slack.OptionAPIURL(strings.TrimSuffix(c.APIURL, "/")+"/"))
-	}
-	client := slack.New(c.BotToken, options...)
-
-	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("auth.test: no answer in 30s"))
-	defer cancel()
-	who, err := client.AuthTestContext(ctx)
-	if err != nil {
-		return nil, connectError("SLACK_BOT_TOKEN", "xoxb-… token from OAuth & Permissions", err)
-	}
-	if _, _, err := client.StartSocketModeContext(ctx); err != nil {
-		return nil, connectError("SLACK_APP_TOKEN", "xapp-… token with connections:write from Basic Information", err)
-	}
-	return newApp(c, client, identity{TeamID: who.TeamID, UserID: who.UserID, BotID: who.BotID, TeamURL: who.URL}), nil
+	return newApp(c, w.client, w.self)
 }
 
 // newApp is an app whose tokens are known to be good.
@@ -113,13 +80,6 @@ func newApp(c Config, client *slack.Client, self identity) *App {
 		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,
 	})
 	return a
-}
-
-func connectError(variable, kind string, err error) error {
-	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
-		return fmt.Errorf("slack refuses %s (%s): set it to the app's %s", variable, refused.Err, kind)
-	}
-	return fmt.Errorf("reach Slack's API: %w", err)
 }
 
 // Frontend is where the agent shows its work.

@@ -218,8 +218,12 @@ func newMatrix(t testing.TB) *matrix {
 			roles = append(roles, e.user)
 		}
 	}
-	m.app, err = Connect(t.Context(), Config{
-		BotToken: workspace.BotToken(), AppToken: workspace.AppToken(), APIURL: server.URL + "/api/", Store: m.db, Log: zap.NewNop(),
+	entered, err := Dial(t.Context(), Tokens{Bot: workspace.BotToken(), App: workspace.AppToken(), APIURL: server.URL + "/api/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.app = New(entered, Config{
+		Store: m.db, Log: zap.NewNop(),
 		Access: access.Rules{Roles: access.Roles{
 			Admins: append([]string{slack.UserAda}, roles...), Approvers: []string{slack.GroupApprovers, "U0ASKED"}, Users: []string{slack.GroupEngineers},
 		}, Places: access.Places{
@@ -228,9 +232,6 @@ func newMatrix(t testing.TB) *matrix {
 		}},
 		Budgets: []agent.Budget{{Scope: store.BudgetPerson, Period: store.BudgetDaily, Ask: true, CheaperModel: "haiku"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	m.app.refused.unbound = true
 	m.app.agent = agent.New(agent.Config{Store: m.db, Frontend: m.app.Frontend(), Authoriser: m.app, Reminder: m.app, Policy: &policy.Policy{}, Replica: "replica-1"})
 	return m

@@ -41,7 +41,22 @@ func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
 	return out, err
 }
 
-// CheckSchema returns an error that says what to do when the database is not at
+// SchemaError says that the database is not at this binary's schema.
+type SchemaError struct {
+	Current, Target int64 // of the database, and of this binary
+}
+
+// Behind reports whether migrating up mends it.
+func (e *SchemaError) Behind() bool { return e.Current < e.Target }
+
+func (e *SchemaError) Error() string {
+	if e.Behind() {
+		return fmt.Sprintf("the database is at schema %d and this binary needs %d: run `bot migrate up`", e.Current, e.Target)
+	}
+	return fmt.Sprintf("the database is at schema %d and this binary knows only %d: run the newer binary, or `bot migrate down` with it", e.Current, e.Target)
+}
+
+// CheckSchema returns a [SchemaError] that says what to do when the database is not at
 // this binary's schema, older or newer.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	db := stdlib.OpenDBFromPool(s.pool)
@@ -54,11 +69,8 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
-	switch {
-	case current < target:
-		return fmt.Errorf("the database is at schema %d and this binary needs %d: run `bot migrate up`", current, target)
-	case current > target:
-		return fmt.Errorf("the database is at schema %d and this binary knows only %d: run the newer binary, or `bot migrate down` with it", current, target)
+	if current != target {
+		return &SchemaError{Current: current, Target: target}
 	}
 	return nil
 }

@@ -224,7 +224,8 @@ var calls = []struct {
 	name string
 	fn   func(c *caller, ctx context.Context) string
 }{
-	{"receive and accept", accept}, {"accept another", accept},
+	{"receive and accept", accept},
+	{"accept another", accept},
 	{"accept twice", func(c *caller, ctx context.Context) string {
 		th := pick(c, c.threads)
 		th, ok, err := c.books.AcceptPrompt(ctx, store.NewPrompt{InboxID: pick(c, c.inbox), Thread: th.Key(), Project: "web", UserID: "U1", UUID: c.id(), Text: "again"})
@@ -233,7 +234,8 @@ var calls = []struct {
 		}
 		return fmt.Sprint(ok, fate(err))
 	}},
-	{"acquire", acquire}, {"acquire again", acquire},
+	{"acquire", acquire},
+	{"acquire again", acquire},
 	{"renew", func(c *caller, ctx context.Context) string {
 		l := c.lease()
 		kept, err := c.books.RenewLeases(ctx, l.Owner, []store.Lease{l}, time.Hour)
@@ -252,7 +254,8 @@ var calls = []struct {
 		return fmt.Sprint(slices.Compact(names), fate(err))
 	}},
 	{"workspace", func(c *caller, ctx context.Context) string { return fate(c.books.SetWorkspace(ctx, c.lease(), "/ws")) }},
-	{"session", session}, {"another session", session},
+	{"session", session},
+	{"another session", session},
 	{"started", func(c *caller, ctx context.Context) string {
 		s := pick(c, c.sessions)
 		if s == "" {
@@ -286,7 +289,9 @@ var calls = []struct {
 		slices.Sort(out)
 		return fmt.Sprint(out, fate(err))
 	}},
-	{"begin a turn", begin}, {"begin another turn", begin}, {"begin one more turn", begin},
+	{"begin a turn", begin},
+	{"begin another turn", begin},
+	{"begin one more turn", begin},
 	{"running turn", func(c *caller, ctx context.Context) string {
 		t, p, err := c.books.RunningTurn(ctx, pick(c, c.threads).ID)
 		return fmt.Sprint(c.turn(t), c.prompt(p), fate(err))
@@ -335,8 +340,13 @@ var calls = []struct {
 		totals, err := c.books.EpochTotals(ctx, t.SessionID, t.Epoch)
 		return fmt.Sprint(totals, fate(err))
 	}},
-	{"ask", ask}, {"ask more", ask}, {"ask again", ask}, {"ask once more", ask},
-	{"decide", decide}, {"decide another", decide}, {"decide again", decide},
+	{"ask", ask},
+	{"ask more", ask},
+	{"ask again", ask},
+	{"ask once more", ask},
+	{"decide", decide},
+	{"decide another", decide},
+	{"decide again", decide},
 	{"deliver", func(c *caller, ctx context.Context) string {
 		a, err := c.books.Deliver(ctx, c.lease(), pick(c, c.approvals))
 		return fmt.Sprint(c.approval(a), fate(err))

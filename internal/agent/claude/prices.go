@@ -1,6 +1,9 @@
 package claude
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // price is in micro-dollars per token, which is dollars per million tokens.
 type price struct {
@@ -43,16 +46,47 @@ var prices = map[string]price{
 	"claude-sonnet-5-5": {2, 10, 0.1, 2.5, 4, 10_000},
 }
 
-// priceOf finds the name in a model's id, which may have a provider before it and a
-// date behind it.
+// aliases are names that the CLI takes for a model, beside the models' own.
+var aliases = []string{"default", "best", "sonnet", "opus", "haiku", "opusplan"}
+
+// KnownModels are the names of models that the CLI of this version is known to take: its
+// aliases, and the beginnings of the models' own. A model may be newer than this list.
+func KnownModels() []string {
+	known := slices.Clone(aliases)
+	for key := range prices {
+		if key != "" {
+			known = append(known, key)
+		}
+	}
+	slices.Sort(known[len(aliases):])
+	return known
+}
+
+// KnowsModel reports whether a name is one of them, whatever stands around it: Bedrock
+// and Vertex have their own prefixes, and [1m] is a context window.
+func KnowsModel(model string) bool {
+	_, priced := findPrice(model)
+	return slices.Contains(aliases, strings.TrimSuffix(model, "[1m]")) || priced
+}
+
+// priceOf is what an estimate of a model counts with.
 func priceOf(model string) price {
+	if p, ok := findPrice(model); ok {
+		return p
+	}
+	return prices[""]
+}
+
+// findPrice finds the name in a model's id, which may have a provider before it and a
+// date behind it.
+func findPrice(model string) (price, bool) {
 	id := strings.ReplaceAll(strings.ToLower(model), ".", "-")
 	for name, p := range prices {
 		if _, rest, found := strings.Cut(id, name); found && name != "" && !goesOn(rest) {
-			return p
+			return p, true
 		}
 	}
-	return prices[""]
+	return price{}, false
 }
 
 // goesOn reports whether a name that is found in an id is only the beginning of

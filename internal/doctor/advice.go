@@ -1,0 +1,181 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/settings"
+	"deckhand/internal/spelling"
+)
+
+const (
+	// atOnce is how many questions Slack and git are asked side by side.
+	atOnce = 4
+	// mostReferences are asked of Slack one by one: it counts calls by the minute.
+	mostReferences = 80
+)
+
+// modelKeys are variables by which a project's own env brings a way to the model.
+var modelKeys = []string{
+	"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY",
+}
+
+// model looks for a way to the model, and at the models' names.
+func (d *Doctor) model(context.Context) []Finding {
+	const name = "model"
+	var out []Finding
+	keyless := []string{}
+	for _, project := range slices.Sorted(maps.Keys(d.File.Projects)) {
+		brings := func(v string) bool { return slices.Contains(modelKeys, v) && os.Getenv(v) != "" }
+		if !d.Environment.HasModelKey() && !slices.ContainsFunc(d.File.Projects[project].Env, brings) {
+			keyless = append(keyless, project)
+		}
+		if m := d.File.Projects[project].Model; m != "" {
+			out = append(out, d.knownModel(m, "$.projects."+project+".model")...)
+		}
+	}
+	for i, b := range d.File.Budgets {
+		if b.CheaperModel != "" {
+			out = append(out, d.knownModel(b.CheaperModel, fmt.Sprintf("$.budgets[%d].cheaper_model", i))...)
+		}
+	}
+	switch {
+	case len(keyless) == 0 && (d.Environment.HasModelKey() || d.FileErr == nil):
+		return append([]Finding{{name, OK, "there is a key to reach it with"}}, out...)
+	case len(keyless) == 0:
+		keyless = append(keyless, "every project")
+	}
+	return append([]Finding{{name, Warning, "neither ANTHROPIC_API_KEY nor CLAUDE_CODE_OAUTH_TOKEN is set (an address is no key): Claude Code cannot reach its model in " +
+		strings.Join(keyless, ", ") + "; set one, unless CLAUDE_COMMAND's launcher does"}}, out...)
+}
+
+func (d *Doctor) knownModel(model, at string) []Finding {
+	if claude.KnowsModel(model) {
+		return nil
+	}
+	text := fmt.Sprintf("%s: %q is no model that is known here", d.File.Where(at), model)
+	if near := spelling.Nearest(model, claude.KnownModels()); near != "" {
+		text += fmt.Sprintf("; did you mean %q?", near)
+	} else {
+		text += "; correct it, unless it is newer than this binary"
+	}
+	return []Finding{{"model", Warning, text}}
+}
+
+func (d *Doctor) scopes(context.Context) []Finding {
+	const name = "Slack's scopes"
+	if d.Workspace == nil {
+		return []Finding{{name, Skipped, "Slack has not let us in"}}
+	}
+	missing, known := d.Workspace.MissingScopes()
+	switch {
+	case !known:
+		return []Finding{{name, Skipped, "Slack did not tell them"}}
+	case len(missing) > 0:
+		return []Finding{{name, Warning, "the bot token lacks " + strings.Join(missing, ", ") + "; add them to the app as in deploy/slack-manifest.yaml, and install it again"}}
+	}
+	return []Finding{{name, OK, "all of deploy/slack-manifest.yaml"}}
+}
+
+// references asks Slack for every channel, person and user group of the file.
+func (d *Doctor) references(ctx context.Context) []Finding {
+	const name = "channels and people"
+	if d.Workspace == nil || d.FileErr != nil {
+		return []Finding{{name, Skipped, "it takes Slack and the configuration"}}
+	}
+	all := d.File.References()
+	untold := max(0, len(all)-mostReferences)
+	all = all[:len(all)-untold]
+	found := make([]Finding, len(all))
+	var groups map[string]bool
+	var groupsErr error
+	var once sync.Once
+	var asking errgroup.Group
+	asking.SetLimit(atOnce)
+	for i, r := range all {
+		asking.Go(func() error {
+			if r.ID[0] == 'S' {
+				once.Do(func() { groups, groupsErr = d.Workspace.UserGroups(ctx) })
+			}
+			problem, err := d.reference(ctx, r, groups, groupsErr)
+			switch {
+			case err != nil && ctx.Err() != nil:
+				err = context.Cause(ctx)
+				fallthrough
+			case err != nil:
+				found[i] = Finding{name, Warning, fmt.Sprintf("%s: %s could not be looked up (%v)", r.Where, r.ID, err)}
+			case problem != "":
+				found[i] = Finding{name, Warning, r.Where + ": " + problem}
+			}
+			return nil
+		})
+	}
+	_ = asking.Wait() // they have no errors
+	out := slices.DeleteFunc(found, func(f Finding) bool { return f.Status == "" })
+	if len(out) == 0 {
+		out = []Finding{{name, OK, fmt.Sprintf("all %d that were looked up are there", len(all))}}
+	}
+	if untold > 0 {
+		out = slices.Concat(out, []Finding{{name, Skipped, fmt.Sprintf("%d more were not looked up: Slack counts questions by the minute", untold)}})
+	}
+	return out
+}
+
+func (d *Doctor) reference(ctx context.Context, r settings.Reference, groups map[string]bool, groupsErr error) (problem string, err error) {
+	switch r.ID[0] {
+	case 'C', 'G':
+		return d.Workspace.CheckChannel(ctx, r.ID)
+	case 'S':
+		enabled, there := groups[r.ID]
+		switch {
+		case groupsErr != nil:
+			return "", groupsErr
+		case !there:
+			return "there is no user group " + r.ID + "; correct the id (it ends the group's link)", nil
+		case !enabled:
+			return "the user group " + r.ID + " is disabled, so nobody is in it; enable it, or leave it out", nil
+		}
+		return "", nil
+	}
+	return d.Workspace.CheckUser(ctx, r.ID)
+}
+
+// projects looks at folders, repositories and the variables that are handed on.
+func (d *Doctor) projects(ctx context.Context) []Finding {
+	const name = "projects"
+	if d.FileErr != nil {
+		return []Finding{{name, Skipped, "it takes the configuration"}}
+	}
+	all := slices.Sorted(maps.Keys(d.File.Projects))
+	found := make([][]Finding, len(all))
+	var looking errgroup.Group
+	looking.SetLimit(atOnce)
+	for i, project := range all {
+		looking.Go(func() error {
+			p, at := d.File.Projects[project], "$.projects."+project
+			if err := p.Check(ctx); err != nil {
+				found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: %v", d.File.Where(at), project, err)})
+			}
+			for n, v := range p.Env {
+				if _, ok := os.LookupEnv(v); !ok {
+					found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: the variable %s is not set, so the agent will not have it; set it, or leave it out", d.File.Where(fmt.Sprintf("%s.env[%d]", at, n)), project, v)})
+				}
+			}
+			return nil
+		})
+	}
+	_ = looking.Wait() // they have no errors
+	out := slices.Concat(found...)
+	if len(out) == 0 {
+		return []Finding{{name, OK, strings.Join(all, ", ")}}
+	}
+	return out
+}

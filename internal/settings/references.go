@@ -1,0 +1,70 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Reference is a channel, a person or a user group that deckhand.yaml names.
+type Reference struct {
+	ID    string
+	Where string // file:line:column
+}
+
+// References lists the channels, people and user groups that the file names, each
+// once, in the order of the file's parts.
+func (f File) References() []Reference {
+	var out []Reference
+	add := func(id, path string) {
+		known := func(r Reference) bool { return r.ID == id }
+		if strings.ContainsRune("CGUWS", rune(id[0])) && !slices.ContainsFunc(out, known) {
+			out = append(out, Reference{ID: id, Where: f.Where(path)})
+		}
+	}
+	roles := func(at string, r rolesYAML) {
+		for _, list := range []struct {
+			name string
+			ids  []string
+		}{{"admins", r.Admins}, {"approvers", r.Approvers}, {"users", r.Users}} {
+			for i, id := range list.ids {
+				add(id, fmt.Sprintf("%s.%s[%d]", at, list.name, i))
+			}
+		}
+	}
+	d := f.document
+	for _, id := range sorted(d.Channels) {
+		add(id, "$.channels."+id)
+		roles("$.channels."+id+".roles", d.Channels[id].Roles)
+	}
+	roles("$.roles", d.Roles)
+	for _, name := range sorted(d.Projects) {
+		roles("$.projects."+name+".roles", d.Projects[name].Roles)
+	}
+	for i, r := range d.Policy.Rules {
+		for _, id := range slices.Concat(r.Channels, r.Approvers) {
+			add(id, fmt.Sprintf("$.policy.rules[%d]", i))
+		}
+	}
+	for i, r := range d.Policy.Reminders {
+		for _, id := range r.To {
+			if id != "thread" && id != "approvers" {
+				add(id, fmt.Sprintf("$.policy.reminders[%d].to", i))
+			}
+		}
+	}
+	for i, g := range d.Reports.Digests {
+		add(g.To, fmt.Sprintf("$.reports.digests[%d].to", i))
+	}
+	for i, b := range d.Budgets {
+		for _, id := range b.Tell {
+			add(id, fmt.Sprintf("$.budgets[%d].tell", i))
+		}
+		if b.Scope == "channel" || b.Scope == "person" {
+			for _, id := range b.Only {
+				add(id, fmt.Sprintf("$.budgets[%d].only", i))
+			}
+		}
+	}
+	return out
+}

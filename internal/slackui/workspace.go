@@ -1,0 +1,155 @@
+package slackui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+)
+
+// Tokens are how the bot is let into a workspace.
+type Tokens struct {
+	Bot string // xoxb-…
+	App string // xapp-…
+	// APIURL is the Web API's base URL; empty means Slack's.
+	APIURL string
+}
+
+// Workspace is a Slack workspace that has let us in. It is safe for concurrent use.
+type Workspace struct {
+	client *slack.Client
+	self   identity
+	team   string
+	scopes []string // of the bot's token; nil where Slack did not say
+}
+
+// identity is who the tokens say we are; it is pinned at the start.
+type identity struct {
+	TeamID, UserID, BotID, AppID, TeamURL string
+}
+
+// Dial checks the tokens against Slack and pins the team. Its errors are sentences
+// that name the variable to change.
+func Dial(ctx context.Context, t Tokens) (*Workspace, error) {
+	options := []slack.Option{
+		slack.OptionAppLevelToken(t.App),
+		// slack-go's own client has no time limit.
+		slack.OptionHTTPClient(&http.Client{Timeout: 30 * time.Second}),
+	}
+	if t.APIURL != "" {
+		options = append(options, slack.OptionAPIURL(strings.TrimSuffix(t.APIURL, "/")+"/"))
+	}
+	w := &Workspace{client: slack.New(t.Bot, options...)}
+
+	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("auth.test: no answer in 30s"))
+	defer cancel()
+	who, err := w.client.AuthTestContext(ctx)
+	if err != nil {
+		return nil, connectError("SLACK_BOT_TOKEN", "xoxb-… token from OAuth & Permissions", err)
+	}
+	w.self = identity{TeamID: who.TeamID, UserID: who.UserID, BotID: who.BotID, TeamURL: who.URL}
+	w.team = who.Team
+	for scope := range strings.SplitSeq(who.Header.Get("X-Oauth-Scopes"), ",") {
+		if scope = strings.TrimSpace(scope); scope != "" {
+			w.scopes = append(w.scopes, scope)
+		}
+	}
+	if _, _, err := w.client.StartSocketModeContext(ctx); err != nil {
+		return nil, connectError("SLACK_APP_TOKEN", "xapp-… token with connections:write from Basic Information", err)
+	}
+	return w, nil
+}
+
+func connectError(variable, kind string, err error) error {
+	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
+		return fmt.Errorf("slack refuses %s (%s): set it to the app's %s", variable, refused.Err, kind)
+	}
+	return fmt.Errorf("slack's API cannot be reached (%w): let this machine reach it, through HTTPS_PROXY if need be", err)
+}
+
+// Name is the workspace's.
+func (w *Workspace) Name() string { return w.team }
+
+// scopesFor are the bot scopes of deploy/slack-manifest.yaml, and what does not work
+// without them.
+var scopesFor = []struct{ scopes, what string }{
+	{"app_mentions:read", "mentions"},
+	{"channels:history groups:history im:history", "messages in threads"},
+	{"channels:read groups:read", "seeing whether a channel is shared with another company, so that it is refused"},
+	{"users:read usergroups:read", "roles"},
+	{"chat:write", "answers and approval cards"},
+	{"reactions:write", "👀 and ✅"},
+	{"files:read", "files that people give to a session"},
+	{"files:write", "long results, charts and CSV"},
+	{"assistant:write", "the status line and the Stop button"},
+	{"commands", "/deckhand"},
+}
+
+// MissingScopes says of what the token lacks what does not work without it. known is
+// false where Slack did not tell.
+func (w *Workspace) MissingScopes() (missing []string, known bool) {
+	for _, need := range scopesFor {
+		for scope := range strings.FieldsSeq(need.scopes) {
+			if !slices.Contains(w.scopes, scope) {
+				missing = append(missing, scope+" (for "+need.what+")")
+			}
+		}
+	}
+	return missing, w.scopes != nil
+}
+
+// CheckChannel says why the bot could not work in a channel; empty if it can. An error
+// means that it cannot be told.
+func (w *Workspace) CheckChannel(ctx context.Context, id string) (problem string, err error) {
+	c, err := w.client.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: id})
+	switch {
+	case refusedAs(err, "channel_not_found"):
+		return "there is no channel " + id + ", or it is private and the bot is not in it; correct the id, or /invite the bot", nil
+	case err != nil:
+		return "", err
+	case c.IsArchived:
+		return "#" + c.Name + " (" + id + ") is archived; leave it out, or unarchive it", nil
+	case !c.IsMember:
+		return "the bot is not in #" + c.Name + " (" + id + "); /invite it there", nil
+	}
+	return "", nil
+}
+
+// CheckUser says why a person could not do anything; empty if they can.
+func (w *Workspace) CheckUser(ctx context.Context, id string) (problem string, err error) {
+	u, err := w.client.GetUserInfoContext(ctx, id)
+	switch {
+	case refusedAs(err, "user_not_found"):
+		return "there is no person " + id + "; correct the id (Copy member ID in the person's profile)", nil
+	case err != nil:
+		return "", err
+	case u.Deleted:
+		return u.Name + " (" + id + ") is deactivated; leave them out", nil
+	case u.IsBot, u.IsRestricted, u.IsUltraRestricted:
+		return u.Name + " (" + id + ") is a guest or a bot, who may do nothing whatever list they are on", nil
+	}
+	return "", nil
+}
+
+// UserGroups are the workspace's user groups by id, and whether each is enabled.
+func (w *Workspace) UserGroups(ctx context.Context) (map[string]bool, error) {
+	list, err := w.client.GetUserGroupsContext(ctx, slack.GetUserGroupsOptionIncludeDisabled(true))
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]bool, len(list))
+	for _, g := range list {
+		out[g.ID] = g.DateDelete == 0
+	}
+	return out, nil
+}
+
+func refusedAs(err error, code string) bool {
+	refused, ok := errors.AsType[slack.SlackErrorResponse](err)
+	return ok && refused.Err == code
+}
