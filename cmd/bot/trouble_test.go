@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"deckhand/internal/doctor"
 )
 
 // TestACLIThatMisbehaves: whatever the CLI does, there is a sentence in the
@@ -143,6 +146,43 @@ func TestStartErrors(t *testing.T) {
 				t.Errorf("it tells a secret: %s", stderr.String())
 			}
 		})
+	}
+}
+
+// What bot doctor calls ✗ is what bot run refuses, in the same words, and all of it.
+func TestTheDoctorSaysWhatRunRefuses(t *testing.T) {
+	t.Parallel()
+	env := []string{
+		"SLACK_BOT_TOKEN=xoxb-secret", "SLACK_APP_TOKEN=xapp-secret", "SLACK_API_URL=http://127.0.0.1:1/api/", "DATABASE_URL=postgres://u:secret@127.0.0.1:1/d",
+		"DECKHAND_CONFIG=" + deckhandYAML(t, minimal+"polciy: {}\n"), "DECKHAND_DATA_DIR=/dev/null/x", "CLAUDE_COMMAND=/nowhere/claude", "DECKHAND_LISTEN=127.0.0.1:0", "DECKHAND_CLI_TIMEOUT=30s",
+	}
+	out, errOut, code := program(t, env, "doctor", "--json")
+	var found struct {
+		OK     bool
+		Checks []doctor.Finding
+	}
+	if err := json.Unmarshal([]byte(out), &found); err != nil || found.OK || code != 1 || !strings.Contains(errOut, "checks failed") {
+		t.Fatalf("exit %d, %v: %s%s", code, err, out, errOut)
+	}
+	_, refusal, refused := program(t, env, "run")
+	failed := 0
+	for _, f := range found.Checks {
+		if f.Status != doctor.Failed {
+			continue
+		}
+		failed++
+		if !strings.Contains(refusal, "✗ "+f.Text) {
+			t.Errorf("run does not refuse %q", f.Text)
+		}
+	}
+	if refused != 1 || failed != 5 || strings.Count(refusal, "✗") != failed {
+		t.Errorf("exit %d, the doctor found %d, run says:\n%s", refused, failed, refusal)
+	}
+	if strings.Contains(out+errOut+refusal, "secret") {
+		t.Errorf("a secret:\n%s%s%s", out, errOut, refusal)
+	}
+	if out, _, _ := program(t, env, "doctor"); !strings.Contains(out, `✗ configuration: `) || !strings.Contains(out, `did you mean "policy"?`) || strings.Contains(out, "\x1b") {
+		t.Errorf("in words:\n%s", out)
 	}
 }
 
