@@ -100,11 +100,7 @@ func (a *App) Connected() bool { return a.connected.Load() }
 func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor) error {
 	a.agent = supervisor
 	var publisher sync.WaitGroup
-	publisher.Go(func() {
-		if err := a.publisher.Run(publishing); err != nil {
-			a.log.Warn("the last messages to Slack", zap.Error(err))
-		}
-	})
+	publisher.Go(func() { a.publish(publishing) })
 	var digests sync.WaitGroup
 	digests.Go(func() { a.costs.KeepDigestsScheduled(ctx) })
 	a.routeLeftovers(ctx)
@@ -113,6 +109,21 @@ func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor)
 	digests.Wait()
 	publisher.Wait()
 	return err
+}
+
+// publish sends what there is to show until ctx ends, and then its last state.
+func (a *App) publish(ctx context.Context) {
+	sending, enough := context.WithCancel(context.WithoutCancel(ctx))
+	var cards sync.WaitGroup
+	cards.Go(func() {
+		<-ctx.Done()
+		a.frontend.finish()
+		enough()
+	})
+	if err := a.publisher.Run(sending); err != nil {
+		a.log.Warn("the last messages to Slack", zap.Error(err))
+	}
+	cards.Wait()
 }
 
 // mention is how people write to us in text that Slack delivers.
@@ -126,7 +137,7 @@ func (a *App) whisper(channel, threadTS, user string, page render.Page) {
 		options = append(options, slack.MsgOptionTS(threadTS))
 	}
 	a.publisher.Once(publish.Call{
-		Method: publish.PostEphemeral, Priority: publish.High, Group: threadTS, What: "answer " + user,
+		Method: publish.PostEphemeral, Key: "whisper/" + channel + "/" + threadTS + "/" + user, Priority: publish.High, Group: threadTS, What: "answer " + user,
 		Do: func(ctx context.Context) error {
 			_, err := a.api.PostEphemeralContext(ctx, channel, user, options...)
 			return err

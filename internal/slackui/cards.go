@@ -49,8 +49,22 @@ func (f *frontend) refreshCard(id string) {
 		f.reading[id] = true
 		return
 	}
+	if f.closed {
+		return
+	}
 	f.reading[id] = false
-	f.app.envelopes.Go(func() { f.readCard(id) })
+	f.reads.Go(func() { f.readCard(id) })
+}
+
+// finish waits for the cards that are being read; from then on none is.
+func (f *frontend) finish() {
+	f.cardsMu.Lock()
+	if !f.closed {
+		f.closed = true
+		close(f.closing)
+	}
+	f.cardsMu.Unlock()
+	f.reads.Wait()
 }
 
 // readCard shows a card as it stands until nothing has changed meanwhile.
@@ -64,7 +78,7 @@ func (f *frontend) readCard(id string) {
 			f.showCard(list)
 		}
 		again := f.reading[id]
-		failed := err != nil && attempt < cardAttempts
+		failed := err != nil && attempt < cardAttempts && !f.closed
 		if !again && !failed {
 			delete(f.reading, id)
 			f.cardsMu.Unlock()
@@ -76,7 +90,10 @@ func (f *frontend) readCard(id string) {
 		f.reading[id] = false
 		f.cardsMu.Unlock()
 		if failed {
-			time.Sleep(cardPause)
+			select {
+			case <-f.closing:
+			case <-time.After(cardPause):
+			}
 		}
 	}
 }
@@ -90,7 +107,7 @@ func (f *frontend) showCard(list []store.Approval) {
 	}
 	f.app.publisher.Show(publish.Message{
 		Key: "approval/" + first.CardID, After: f.lead(first.TurnID), Channel: first.Thread.ChannelID, ThreadTS: first.Thread.ThreadTS, Group: first.Thread.ThreadTS,
-		TS: first.MessageTS, Page: render.Card(list, render.Options{Redact: f.app.c.Redact, Workspace: first.Workspace, SessionGrant: sessionGrantSentence}),
+		TS: first.MessageTS, Page: f.card(list),
 		Priority: publish.High, Final: !open,
 		OnPosted: func(ts string) {
 			f.save("card", func(ctx context.Context) error {
@@ -101,4 +118,9 @@ func (f *frontend) showCard(list []store.Approval) {
 			f.app.log.Error("show an approval's card", zap.String("approval", first.ID), zap.Error(err))
 		},
 	})
+}
+
+// card renders the approvals that stand on one card.
+func (f *frontend) card(list []store.Approval) render.Page {
+	return render.Card(list, render.Options{Redact: f.app.c.Redact, Workspace: list[0].Workspace, SessionGrant: sessionGrantSentence})
 }

@@ -1,6 +1,7 @@
 package slackui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,10 @@ type frontend struct {
 
 	cardsMu sync.Mutex      // taken before mu
 	reading map[string]bool // cards that are being read, by id; true: something changed since
+	closed  bool            // nothing is read any more
+
+	reads   sync.WaitGroup
+	closing chan struct{} // closed when what fails is not read again
 }
 
 type shownTurn struct {
@@ -45,7 +50,7 @@ type shownTurn struct {
 }
 
 func newFrontend(a *App) *frontend {
-	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}}
+	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}, closing: make(chan struct{})}
 }
 
 // ShowTurn implements [agent.Frontend].
@@ -189,51 +194,75 @@ func (f *frontend) Say(k store.ThreadKey, text string) {
 func (f *frontend) Abandon(turnID int64, sentence string) {
 	f.mu.Lock()
 	s := f.turns[turnID]
+	var t agent.TurnView
+	if s != nil {
+		t = s.latest
+	}
 	f.mu.Unlock()
 	if s != nil {
-		t := s.latest
 		t.State, t.Problem, t.EndedAt, t.Waiting = agent.TurnInterrupted, sentence, time.Now(), 0
 		f.ShowTurn(t)
 		return
 	}
+	// The last message gets the sentence. Those before it have buttons only where the
+	// process died between a page and the next.
 	f.app.publisher.Once(publish.Call{
 		Method: publish.UpdateMessage, Priority: publish.High, What: "mark an interrupted turn",
-		Do: func(ctx context.Context) error { return f.abandonPosted(ctx, turnID, sentence) },
+		Do: func(ctx context.Context) error {
+			posted, err := f.app.c.Store.TurnMessages(ctx, turnID)
+			if err != nil || len(posted) == 0 {
+				return err
+			}
+			last := len(posted) - 1
+			if err := f.abandonPosted(ctx, posted[last], sentence); err != nil {
+				return err
+			}
+			for _, m := range posted[:last] {
+				f.app.publisher.Once(publish.Call{
+					Method: publish.UpdateMessage, Priority: publish.Normal, What: "take the buttons of an interrupted turn away",
+					Do: func(ctx context.Context) error { return f.abandonPosted(ctx, m, "") },
+				})
+			}
+			return nil
+		},
 	})
 }
 
-func (f *frontend) abandonPosted(ctx context.Context, turnID int64, sentence string) error {
-	posted, err := f.app.c.Store.TurnMessages(ctx, turnID)
-	if err != nil || len(posted) == 0 {
-		return err
-	}
-	last := posted[len(posted)-1]
+// abandonPosted takes the controls of a message that an earlier process posted away,
+// and adds the sentence, if there is one.
+func (f *frontend) abandonPosted(ctx context.Context, posted store.PostedMessage, sentence string) error {
 	found, _, _, err := f.app.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
-		ChannelID: last.ChannelID, Timestamp: last.TS, Limit: 1, Oldest: last.TS, Latest: last.TS, Inclusive: true,
+		ChannelID: posted.ChannelID, Timestamp: posted.TS, Limit: 1, Oldest: posted.TS, Latest: posted.TS, Inclusive: true,
 	})
 	if err != nil {
 		return err
 	}
 	for _, m := range found {
-		if m.Timestamp != last.TS {
+		if m.Timestamp != posted.TS {
 			continue
 		}
 		page := abandoned(m, sentence)
-		_, _, _, err = f.app.api.UpdateMessageContext(ctx, last.ChannelID, last.TS, page.MsgOptions()...)
+		if sentence == "" && len(page.Blocks) == len(m.Blocks.BlockSet) {
+			return nil
+		}
+		_, _, _, err = f.app.api.UpdateMessageContext(ctx, posted.ChannelID, posted.TS, page.MsgOptions()...)
 		return err
 	}
 	return publish.Permanent(errors.New("the message is gone"))
 }
 
-// abandoned is a posted message without its controls, and with the sentence.
+// abandoned is a posted message without its controls, and with the sentence, if there
+// is one.
 func abandoned(m slack.Message, sentence string) render.Page {
-	page := render.Page{Text: sentence}
+	page := render.Page{Text: cmp.Or(sentence, m.Text)}
 	for _, b := range m.Blocks.BlockSet {
 		if b.BlockType() != slack.MBTAction {
 			page.Blocks = append(page.Blocks, b)
 		}
 	}
-	page.Blocks = append(page.Blocks, slack.NewContextBlock("", slack.NewTextBlockObject(slack.PlainTextType, "⏸ "+sentence, true, false)))
+	if sentence != "" {
+		page.Blocks = append(page.Blocks, slack.NewContextBlock("", slack.NewTextBlockObject(slack.PlainTextType, "⏸ "+sentence, true, false)))
+	}
 	return page
 }
 

@@ -1,0 +1,490 @@
+package slackui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slack-go/slack"
+	"pgregory.net/rapid"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
+	"deckhand/internal/store"
+)
+
+var refusal error = &slack.SlackErrorResponse{Err: "invalid_blocks"}
+
+// always is Slack with one fault for each call of a method.
+func always(method string, f fault) func(int, slackCall) fault {
+	return func(_ int, c slackCall) fault {
+		if c.method == method {
+			return f
+		}
+		return fault{}
+	}
+}
+
+// TestATurnOnScreen goes through what can happen to a turn while it is shown. At its
+// end the thread shows its last state, once.
+func TestATurnOnScreen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer func(int, slackCall) fault
+		run    func(d *desk)
+		posts  int // calls of chat.postMessage
+		edits  int // at most
+	}{
+		"in one piece": {posts: 1, edits: 1, run: func(d *desk) { d.say("Hello.") }},
+		"in many": {posts: 1, edits: 25, run: func(d *desk) {
+			for range 1000 {
+				d.say("word ")
+				time.Sleep(10 * time.Millisecond)
+			}
+		}},
+		"with a card in between": {posts: 3, edits: 8, run: func(d *desk) {
+			d.say("I ask.")
+			a := d.ask("", store.Terms{})
+			time.Sleep(time.Second)
+			d.click("UGRACE", render.ActionApprove, a)
+			d.say("I was allowed to.")
+		}},
+		"with a card before anything is said": {posts: 2, edits: 5, run: func(d *desk) {
+			d.ask("", store.Terms{})
+			time.Sleep(time.Second)
+			d.say("Well.")
+		}},
+		"over several pages": {posts: 3, edits: 15, run: func(d *desk) {
+			for range 20 {
+				d.say(mrkdwntest.Prose(800))
+				time.Sleep(300 * time.Millisecond)
+			}
+		}},
+		"more than fits": {posts: 4, edits: 6, run: func(d *desk) { d.say(mrkdwntest.Prose(60_000)) }},
+		"while Slack says 429": {posts: 1, edits: 3, run: func(d *desk) {
+			d.say("Hello")
+			time.Sleep(time.Second)
+			d.say(" there.")
+		}, answer: func(n int, c slackCall) fault {
+			if c.method == "chat.update" && n < 3 {
+				return fault{err: &slack.RateLimitedError{RetryAfter: 30 * time.Second}}
+			}
+			return fault{}
+		}},
+		"while Slack refuses its blocks": {posts: 1, edits: 5, run: func(d *desk) {
+			d.say("Hello")
+			time.Sleep(time.Second)
+			d.say(" there.")
+		}, answer: func(_ int, c slackCall) fault {
+			if c.method == "chat.update" && c.args.Get("blocks") != "" && c.args.Get("blocks") != "[]" {
+				return fault{err: refusal}
+			}
+			return fault{}
+		}},
+		"while Slack is slow": {posts: 1, edits: 3, run: func(d *desk) {
+			for range 50 {
+				d.say("word ")
+				time.Sleep(100 * time.Millisecond)
+			}
+		}, answer: func(int, slackCall) fault { return fault{slow: 4 * time.Second} }},
+		"while Slack is away": {posts: 5, edits: 1, run: func(d *desk) { d.say("Hello.") }, answer: func(n int, _ slackCall) fault {
+			if n < 5 {
+				return fault{err: errors.New("connection refused")}
+			}
+			return fault{}
+		}},
+		"while the database is slow": {posts: 1, edits: 3, run: func(d *desk) {
+			d.books.saveTakes = 5 * time.Second
+			d.say("Hello")
+			time.Sleep(time.Second)
+			d.say(" there.")
+		}},
+	} {
+		for _, end := range []agent.TurnState{agent.TurnDone, agent.TurnFailed, agent.TurnInterrupted} {
+			t.Run(name+", "+string(end), func(t *testing.T) {
+				t.Parallel()
+				atDesk(t, func(d *desk) {
+					d.slack.answer = c.answer
+					c.run(d)
+					d.end(end, "It went as it went.")
+					d.rest()
+					for _, p := range d.wrong() {
+						t.Error(p)
+					}
+					if n := d.slack.count("chat.postMessage"); n != c.posts {
+						t.Errorf("%d posts, want %d", n, c.posts)
+					}
+					if n := d.slack.count("chat.update"); n > c.edits {
+						t.Errorf("%d edits, want at most %d", n, c.edits)
+					}
+				})
+			})
+		}
+	}
+}
+
+// The first words are posted at once, whatever the pace.
+func TestTheFirstWordsAreNotPaced(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.show()
+		time.Sleep(10 * time.Millisecond)
+		d.say("Hello")
+		synctest.Wait()
+		if n := d.slack.count("chat.postMessage"); n != 1 {
+			t.Errorf("%d posts", n)
+		}
+		d.end(agent.TurnDone, "")
+		d.rest()
+	})
+}
+
+// What a person deletes is not posted again; the rest of the turn goes on.
+func TestADeletedMessageStaysDeleted(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.say("Hello")
+		time.Sleep(time.Second)
+		d.slack.delete(0)
+		d.say(" there.")
+		d.ask("", store.Terms{})
+		time.Sleep(time.Second)
+		d.say("And here.")
+		d.end(agent.TurnDone, "")
+		d.rest()
+		got := d.slack.inThread(deskThread)
+		if len(got) != 2 || !strings.Contains(got[1].text, "And here.") || d.slack.count("chat.postMessage") != 3 {
+			t.Errorf("the thread reads %+v", got)
+		}
+	})
+}
+
+// A turn that another process of ours showed is marked on all its messages.
+func TestATurnOfAnEarlierProcess(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]func(d *desk){
+		"of one page":           func(d *desk) { d.say("Hello") },
+		"of several":            func(d *desk) { d.say(mrkdwntest.Prose(20_000)) },
+		"killed between pages":  func(d *desk) { d.say(mrkdwntest.Prose(6_000)); time.Sleep(time.Second); d.say(mrkdwntest.Prose(9_000)) },
+		"with a card":           func(d *desk) { d.say("I ask."); d.ask("", store.Terms{}) },
+		"of which nothing came": func(*desk) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				// Edits wait for their rate, so that the kill comes between a page and the next.
+				d.slack.answer = always("chat.update", fault{err: &slack.RateLimitedError{RetryAfter: 20 * time.Second}})
+				run(d)
+				time.Sleep(2 * time.Second)
+				posted := len(d.slack.inThread(deskThread))
+				d.kill()
+				d.slack.answer = nil
+				_, err := d.books.FinishTurn(context.Background(), d.lease, store.FinishedTurn{ID: d.turn.ID, State: "interrupted", Approvals: store.ApprovalInterrupted})
+				d.must(err)
+				d.front().Abandon(d.turn.ID, "It goes on below.")
+				d.front().CloseCards(d.cardsOf(d.turn.ID))
+				d.rest()
+				got := d.slack.inThread(deskThread)
+				if len(got) != posted {
+					t.Errorf("%d messages of %d", len(got), posted)
+				}
+				told := posted == 0
+				for _, m := range got {
+					if m.actions {
+						t.Errorf("it still has a button: %s", m.text)
+					}
+					told = told || strings.Contains(m.blocks, "It goes on below.")
+				}
+				if !told {
+					t.Error("nobody is told")
+				}
+			})
+		})
+	}
+}
+
+// In its own process an abandoned turn is shown a last time.
+func TestAnAbandonedTurn(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.say("Hello")
+		time.Sleep(time.Second)
+		d.front().Abandon(d.turn.ID, "Another replica goes on with it.")
+		d.rest()
+		got := d.slack.inThread(deskThread)
+		if len(got) != 1 || got[0].actions || !strings.Contains(got[0].blocks, "Another replica goes on with it.") {
+			t.Errorf("the thread reads %+v", got)
+		}
+	})
+}
+
+// TestACardOnScreen goes through what can happen to a card.
+func TestACardOnScreen(t *testing.T) {
+	t.Parallel()
+	const told = "*" // somebody is told something
+	for name, c := range map[string]struct {
+		terms  store.Terms
+		answer func(int, slackCall) fault
+		run    func(d *desk, a store.Approval) (outcomes []string)
+		want   []string
+		told   []string // beginnings of what is whispered
+	}{
+		"shown": {},
+		"decided here": {
+			run:  func(d *desk, a store.Approval) []string { return []string{d.click("UGRACE", render.ActionApprove, a)} },
+			want: []string{"allowed"},
+		},
+		"denied here": {
+			run:  func(d *desk, a store.Approval) []string { return []string{d.click("UADA", render.ActionDeny, a)} },
+			want: []string{"denied"},
+		},
+		"voted on": {
+			terms: store.Terms{Quorum: 2},
+			run: func(d *desk, a store.Approval) []string {
+				return []string{d.click("UGRACE", render.ActionApprove, a), d.click("UGRACE", render.ActionApprove, a), d.click("UHEIDI", render.ActionApprove, a)}
+			},
+			want: []string{"pending", "voted already", "allowed"},
+			told: []string{"UGRACE: Your approval is noted.", "UGRACE: You have approved this already."},
+		},
+		"clicked twice": {
+			run: func(d *desk, a store.Approval) []string {
+				return []string{d.click("UGRACE", render.ActionApprove, a), d.click("UHEIDI", render.ActionDeny, a)}
+			},
+			want: []string{"allowed", "too late"},
+			told: []string{"UHEIDI: This was approved already by ugrace."},
+		},
+		"clicked by somebody who may not": {
+			run: func(d *desk, a store.Approval) []string {
+				return []string{d.click("ULINUS", render.ActionApprove, a), d.click("UMALLORY", render.ActionDeny, a)}
+			},
+			want: []string{"refused", "refused"},
+			told: []string{"ULINUS: You may not", "UMALLORY: You may not"},
+		},
+		"decided elsewhere": {
+			run: func(d *desk, a store.Approval) []string {
+				decided, err := d.books.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalAllowed, By: "UADA", Via: "button"})
+				d.must(err)
+				d.front().ShowApproval(decided)
+				return []string{d.click("UGRACE", render.ActionDeny, a)}
+			},
+			want: []string{"too late"},
+			told: []string{"UGRACE: This was approved already by uada."},
+		},
+		"expired": {
+			run: func(d *desk, a store.Approval) []string {
+				time.Sleep(2 * time.Hour)
+				late := d.click("UGRACE", render.ActionApprove, a)
+				ended, _, err := d.books.ExpireApproval(context.Background(), a.ID)
+				d.must(err)
+				d.front().ShowApproval(ended)
+				return []string{late}
+			},
+			want: []string{"too late"},
+			told: []string{"UGRACE: The time to decide"},
+		},
+		"joined by a second request": {
+			run: func(d *desk, a store.Approval) []string {
+				b := d.ask(a.ID, store.Terms{})
+				return []string{d.click("UGRACE", render.ActionApprove, b), d.click("UGRACE", render.ActionDeny, a)}
+			},
+			want: []string{"allowed", "denied"},
+		},
+		"joined while it is being posted": {
+			answer: always("chat.postMessage", fault{slow: 5 * time.Second}),
+			run: func(d *desk, a store.Approval) []string {
+				d.ask(a.ID, store.Terms{})
+				d.ask(a.ID, store.Terms{})
+				return nil
+			},
+		},
+		"clicked while Slack is slow": {
+			answer: func(int, slackCall) fault { return fault{slow: 3 * time.Second} },
+			run: func(d *desk, a store.Approval) []string {
+				return []string{d.click("UGRACE", render.ActionApprove, a), d.click("UHEIDI", render.ActionApprove, a)}
+			},
+			want: []string{"allowed", "too late"}, told: []string{told},
+		},
+		"clicked while Slack refuses its blocks": {
+			answer: func(_ int, c slackCall) fault {
+				if strings.HasPrefix(c.method, "chat.post") && c.args.Get("blocks") != "" {
+					return fault{err: refusal}
+				}
+				return fault{}
+			},
+			run:  func(d *desk, a store.Approval) []string { return []string{d.click("UGRACE", render.ActionApprove, a)} },
+			want: []string{"allowed"},
+		},
+		"from another card": {
+			run: func(d *desk, a store.Approval) []string {
+				d.books.mu.Lock()
+				at := d.books.cards[a.CardID]
+				d.books.cards[a.CardID] = "1.1" // what the click carries
+				d.books.mu.Unlock()
+				in := a
+				defer func() { d.books.mu.Lock(); d.books.cards[a.CardID] = at; d.books.mu.Unlock() }()
+				return []string{d.clickOn("9.9", "UGRACE", render.ActionApprove, in)}
+			},
+			want: []string{"wrong card"}, told: []string{"UGRACE: This button does not belong"},
+		},
+	} {
+		for _, wait := range []time.Duration{0, time.Second, time.Minute} { // before the first click
+			t.Run(fmt.Sprint(name, " after ", wait), func(t *testing.T) {
+				t.Parallel()
+				atDesk(t, func(d *desk) {
+					d.slack.answer = c.answer
+					d.say("I ask.")
+					a := d.ask("", c.terms)
+					time.Sleep(wait)
+					if c.run != nil {
+						if got := c.run(d, a); !slices.Equal(got, c.want) {
+							t.Errorf("the clicks did %q, want %q", got, c.want)
+						}
+					}
+					d.rest()
+					for _, p := range d.wrong() {
+						t.Errorf("while the turn runs: %s", p)
+					}
+					d.end(agent.TurnDone, "")
+					d.rest()
+					for _, p := range d.wrong() {
+						t.Error(p)
+					}
+					for _, m := range d.slack.inThread(deskThread) {
+						if m.actions {
+							t.Errorf("a button is left: %s", m.text)
+						}
+					}
+					whispers := d.slack.whispers()
+					if len(whispers) != len(c.told) {
+						t.Errorf("people were told %q", whispers)
+					}
+					for i, w := range whispers {
+						if i < len(c.told) && c.told[i] != told && !strings.HasPrefix(w, c.told[i]) {
+							t.Errorf("%q, want %q", w, c.told[i])
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// A card whose approval changes while the bot stops is shown as it stands.
+func TestACardIsShownBeforeTheStop(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.say("I ask.")
+		a := d.ask("", store.Terms{})
+		d.rest()
+		decided, err := d.books.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalAllowed, By: "UADA", Via: "button"})
+		d.must(err)
+		d.front().ShowApproval(decided)
+		d.bot.stop()
+		<-d.bot.stopped
+		for _, p := range d.wrong() {
+			t.Error(p)
+		}
+	})
+}
+
+// TestAnySequence draws what happens at a desk, and what Slack makes of it.
+func TestAnySequence(t *testing.T) {
+	t.Parallel()
+	type step struct {
+		what string
+		n    int
+	}
+	kinds := []string{"say", "say", "say", "say much", "think", "use a tool", "wait", "wait", "ask", "ask", "join", "decide", "decide", "end", "elsewhere", "expire"}
+	rapid.Check(t, func(rt *rapid.T) {
+		steps := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) step {
+			return step{rapid.SampledFrom(kinds).Draw(rt, "what"), rapid.IntRange(0, 30).Draw(rt, "n")}
+		}), 1, 40).Draw(rt, "steps")
+		faults := rapid.SliceOfN(rapid.SampledFrom([]fault{
+			{}, {}, {}, {}, {}, {}, {slow: 2 * time.Second}, {slow: 20 * time.Second},
+			{err: &slack.RateLimitedError{RetryAfter: 3 * time.Second}}, {err: slack.StatusCodeError{Code: 502, Status: "502"}}, {err: refusal},
+		}), 1, 40).Draw(rt, "faults")
+		takes := rapid.SampledFrom([]time.Duration{0, 100 * time.Millisecond, 3 * time.Second})
+		saveTakes, readTakes := takes.Draw(rt, "saving takes"), takes.Draw(rt, "reading takes")
+		var problems []string
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t)
+			d.books.saveTakes, d.books.readTakes = saveTakes, readTakes
+			d.slack.answer = func(n int, c slackCall) fault {
+				f := append(faults, fault{})[n%(len(faults)+1)] // it is never broken for good
+				if blocks := c.args.Get("blocks"); f.err == refusal && (blocks == "" || blocks == "[]") {
+					return fault{}
+				}
+				return f
+			}
+			var asked []store.Approval
+			pick := func(n int) (store.Approval, bool) {
+				if len(asked) == 0 {
+					return store.Approval{}, false
+				}
+				return asked[n%len(asked)], true
+			}
+			for _, s := range steps {
+				a, any := pick(s.n)
+				switch s.what {
+				case "say":
+					d.say(strings.Repeat("word ", s.n+1))
+				case "say much":
+					d.say(mrkdwntest.Prose(s.n * 300))
+				case "think":
+					d.add(claude.Item{Kind: claude.ItemThinking, Text: strings.Repeat("hm ", s.n), Final: s.n%2 == 0})
+				case "use a tool":
+					d.add(claude.Item{Kind: claude.ItemToolUse, Tool: &claude.ToolUse{ID: "toolu", Name: "Read", Input: json.RawMessage(`{"file_path":"a.go"}`), State: claude.ToolDone}})
+				case "wait":
+					time.Sleep(time.Duration(s.n*s.n) * 20 * time.Millisecond)
+				case "ask":
+					asked = append(asked, d.ask("", store.Terms{Quorum: s.n % 3}))
+				case "join":
+					if any {
+						asked = append(asked, d.ask(a.CardID, store.Terms{}))
+					}
+				case "decide":
+					if any {
+						d.click([]string{"UGRACE", "UHEIDI", "UADA", "ULINUS"}[s.n%4], []string{render.ActionApprove, render.ActionDeny}[s.n%2], a)
+					}
+				case "elsewhere":
+					if any {
+						if decided, err := d.books.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalDenied, By: "UADA", Via: "button"}); err == nil {
+							d.front().ShowApproval(decided)
+						}
+					}
+				case "expire":
+					if any {
+						time.Sleep(2 * time.Hour)
+						ended, _, err := d.books.ExpireApproval(context.Background(), a.ID)
+						d.must(err)
+						d.front().ShowApproval(ended)
+					}
+				case "end":
+					d.end([]agent.TurnState{agent.TurnDone, agent.TurnFailed, agent.TurnInterrupted}[s.n%3], "It is over.")
+					asked = nil
+					d.begin()
+				}
+			}
+			d.end(agent.TurnDone, "")
+			d.rest()
+			problems = append(d.wrong(), d.slack.check()...)
+			for _, m := range d.slack.inThread(deskThread) {
+				if m.actions {
+					problems = append(problems, "a button is left: "+m.text)
+				}
+			}
+			d.close()
+		})
+		for _, p := range problems {
+			rt.Error(p)
+		}
+	})
+}
