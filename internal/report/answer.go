@@ -150,27 +150,12 @@ func compare(a, b int64) int {
 
 // join adds l to a sum, which is compared as long as all of it is.
 func join(sum, l Line, first bool) Line {
-	sum.add(l.CostLine)
+	sum.Add(l.CostLine)
 	sum.Share += l.Share
 	sum.Before += l.Before
 	sum.Compared = l.Compared && (first || sum.Compared)
 	sum.Key = ""
 	return sum
-}
-
-func (l *Line) add(c store.CostLine) {
-	l.Turns += c.Turns
-	l.Approved += c.Approved
-	l.Entries += c.Entries
-	l.Input += c.Input
-	l.Output += c.Output
-	l.CacheRead += c.CacheRead
-	l.CacheWrite5m += c.CacheWrite5m
-	l.CacheWrite1h += c.CacheWrite1h
-	l.WebSearches += c.WebSearches
-	l.MicroUSD += c.MicroUSD
-	l.EstimatedMicroUSD += c.EstimatedMicroUSD
-	l.ContractMicroUSD += c.ContractMicroUSD
 }
 
 // Ask puts a question to the ledger of a team. If the question leaves open what to

@@ -114,8 +114,8 @@ func (b books) Costs(ctx context.Context, q store.CostQuery) (store.CostReport, 
 			}
 			keys = append(keys, key)
 		}
-		sums[key].add(e.line)
-		total.add(e.line)
+		sums[key].Add(e.line)
+		total.Add(e.line)
 	}
 	slices.SortFunc(keys, func(x, y string) int {
 		if c := compare(sums[y].MicroUSD, sums[x].MicroUSD); c != 0 && q.By != store.ByDay && q.By != store.ByMonth {
@@ -129,7 +129,7 @@ func (b books) Costs(ctx context.Context, q store.CostQuery) (store.CostReport, 
 		switch {
 		case q.By == store.ByNothing:
 		case q.Limit > 0 && i >= q.Limit:
-			rest.add(sums[key].CostLine)
+			rest.Add(sums[key].CostLine)
 			out.More++
 		default:
 			out.Lines = append(out.Lines, sums[key].CostLine)

@@ -64,6 +64,22 @@ type CostLine struct {
 	ContractMicroUSD  int64 // by the team's own prices, over the entries that have one
 }
 
+// Add adds the figures of another line. What the line is of stays as it is.
+func (l *CostLine) Add(m CostLine) {
+	l.Turns += m.Turns
+	l.Approved += m.Approved
+	l.Entries += m.Entries
+	l.Input += m.Input
+	l.Output += m.Output
+	l.CacheRead += m.CacheRead
+	l.CacheWrite5m += m.CacheWrite5m
+	l.CacheWrite1h += m.CacheWrite1h
+	l.WebSearches += m.WebSearches
+	l.MicroUSD += m.MicroUSD
+	l.EstimatedMicroUSD += m.EstimatedMicroUSD
+	l.ContractMicroUSD += m.ContractMicroUSD
+}
+
 // CostReport is the answer to a [CostQuery]: Total = the sum of Lines + Rest.
 type CostReport struct {
 	Total CostLine

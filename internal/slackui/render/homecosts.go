@@ -2,7 +2,6 @@ package render
 
 import (
 	"strings"
-	"unicode"
 
 	"github.com/slack-go/slack"
 
@@ -33,13 +32,7 @@ func shownModels(list []store.CostLine) []store.CostLine {
 	out := append([]store.CostLine(nil), list[:modelsMax-1]...)
 	other := store.CostLine{Key: plural(len(list)-len(out), "other model", "other models")}
 	for _, m := range list[len(out):] {
-		other.Input += m.Input
-		other.Output += m.Output
-		other.CacheRead += m.CacheRead
-		other.CacheWrite5m += m.CacheWrite5m
-		other.CacheWrite1h += m.CacheWrite1h
-		other.MicroUSD += m.MicroUSD
-		other.EstimatedMicroUSD += m.EstimatedMicroUSD
+		other.Add(m)
 	}
 	return append(out, other)
 }
@@ -85,30 +78,3 @@ func projectsText(a report.Answer) string {
 
 // homeProjects is how many projects the Home tab lists.
 const homeProjects = 10
-
-// cells are a row of a table. Slack refuses empty cells.
-func cells(texts ...string) []slack.TableCell {
-	out := make([]slack.TableCell, len(texts))
-	for i, t := range texts {
-		out[i] = slack.NewTableRawTextCell(cellText(t))
-	}
-	return out
-}
-
-// cellText is text for a cell, in one line. Spaces that do not break stay.
-func cellText(s string) string {
-	words := strings.FieldsFunc(mrkdwn.Mute(mrkdwn.Printable(s)), func(r rune) bool { return unicode.IsSpace(r) && r != '\u00a0' })
-	if len(words) == 0 {
-		return " "
-	}
-	return mrkdwn.Clip(strings.Join(words, " "), 200)
-}
-
-func boldCells(texts ...string) []slack.TableCell {
-	out := make([]slack.TableCell, len(texts))
-	for i, t := range texts {
-		out[i] = slack.NewTableRichTextCell(slack.NewRichTextSection(
-			slack.NewRichTextSectionTextElement(cellText(t), &slack.RichTextSectionTextStyle{Bold: true})))
-	}
-	return out
-}
