@@ -26,7 +26,7 @@ type Books interface {
 type leases interface {
 	AcquireLease(ctx context.Context, threadID int64, owner string, ttl time.Duration) (store.Thread, bool, error)
 	RenewLeases(ctx context.Context, owner string, leases []store.Lease, ttl time.Duration) (kept map[int64]bool, err error)
-	ReleaseLease(ctx context.Context, l store.Lease) error
+	ReleaseLease(ctx context.Context, l store.Lease, wake bool) error
 	Unattended(ctx context.Context, owner string, held []int64) ([]int64, error)
 }
 

@@ -54,6 +54,7 @@ type openCard struct {
 // it, starting the process if need be. A process that cannot be started fails the
 // prompts.
 func (w *worker) nextTurn(ctx context.Context) error {
+	w.parked = false
 	next, err := w.books.NextPrompt(ctx, w.threadID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -66,6 +67,7 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !ok && budget.reached.Ask:
+		w.parked = true
 		return nil
 	case !ok:
 		return w.nextTurn(ctx) // whoever comes next may have a budget
@@ -290,6 +292,14 @@ func failure(r *claude.Result) string {
 
 // endTurn commits the end of the turn, shows it, and begins the next.
 func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, entries []store.LedgerEntry, agentTurns int) error {
+	if err := w.finish(ctx, state, problem, entries, agentTurns); err != nil {
+		return err
+	}
+	return w.nextTurn(ctx)
+}
+
+// finish commits the end of the turn and shows it.
+func (w *worker) finish(ctx context.Context, state TurnState, problem string, entries []store.LedgerEntry, agentTurns int) error {
 	t := w.turn
 	status := store.ApprovalCancelled
 	if state == TurnFailed {
@@ -326,7 +336,7 @@ func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, e
 		w.session.idle.Reset(w.limits.IdleTimeout)
 		w.slots.rest(w, true)
 	}
-	return w.nextTurn(ctx)
+	return nil
 }
 
 // onExit ends what the process was doing when it ended by itself.
@@ -420,32 +430,42 @@ func (w *worker) letGo(t *turn) {
 
 // abandonTurn leaves a running turn to whoever continues it: on shutdown it is
 // interrupted, so that what it cost so far is known, and stays running in the
-// database.
+// database. One that was being stopped ends: nobody is to go on with it.
 func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	t := w.turn
-	w.turn = nil
+	defer func() { w.turn = nil }()
 	w.budgets.inFlight.set(t.row.ID, flight{})
 	w.letGo(t)
 	if fenced {
 		return
 	}
+	w.refuseChecks(stopped)
+	var entries []store.LedgerEntry
+	if w.session != nil {
+		entries = w.interruptForCost(ctx, t)
+	}
+	if t.stopping() {
+		err := w.finish(ctx, TurnInterrupted, t.whyStopped(), entries, 0)
+		if err == nil {
+			return
+		}
+		w.log.Error("end a turn that was being stopped", zap.Error(err))
+	} else if err := w.books.AddEntries(ctx, w.heldLease(), entries); err != nil {
+		w.log.Error("write what an interrupted turn cost", zap.Error(err))
+	}
 	sentence := "Deckhand is stopping; the work goes on when it is back."
 	if !errors.Is(cause, errShutdown) {
 		sentence = "Deckhand has trouble with its database; the work goes on when that is over."
 	}
-	w.refuseChecks(stopped)
-	if w.session != nil {
-		entries := w.interruptForCost(ctx, t)
-		if err := w.books.AddEntries(ctx, w.heldLease(), entries); err != nil {
-			w.log.Error("write what an interrupted turn cost", zap.Error(err))
-		}
-	}
 	w.front.Abandon(t.row.ID, sentence)
 }
 
+// interruptLimit bounds how long a turn that is left behind may take to say what it cost.
+const interruptLimit = 5 * time.Second
+
 func (w *worker) interruptForCost(ctx context.Context, t *turn) []store.LedgerEntry {
 	s := w.session
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, interruptLimit)
 	defer cancel()
 	s.request(ctx, w.log, "interrupt the turn", s.proc.Interrupt)
 	for {

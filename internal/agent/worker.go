@@ -26,6 +26,7 @@ type worker struct {
 	renewedAt time.Time
 
 	elsewhere bool // another replica holds the thread
+	parked    bool // its next prompt waits for an admin
 	thread    store.Thread
 	project   Project
 
@@ -92,7 +93,9 @@ func (w *worker) run(ctx context.Context) {
 	}
 	w.stopSession(end, fenced)
 	if !fenced {
-		if err := w.books.ReleaseLease(end, w.heldLease()); err != nil {
+		// What could not be done is tried again by polling, not at once.
+		wake := !w.parked && (err == nil || ctx.Err() != nil)
+		if err := w.books.ReleaseLease(end, w.heldLease(), wake); err != nil {
 			w.log.Error("release the lease", zap.Error(err))
 		}
 	}
@@ -116,8 +119,10 @@ func (w *worker) work(ctx context.Context) error {
 	if err := w.recover(ctx); err != nil {
 		return err
 	}
-	if err := w.nextTurn(ctx); err != nil {
-		return err
+	if w.turn == nil {
+		if err := w.nextTurn(ctx); err != nil {
+			return err
+		}
 	}
 	for w.session != nil {
 		hibernate, err := w.round(ctx)

@@ -183,7 +183,7 @@ func (l *life) do(ctx context.Context, s step) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		// The lease of a replica that died is up; another one takes over and goes on.
-		if err := l.ReleaseLease(ctx, l.lease); err != nil {
+		if err := l.ReleaseLease(ctx, l.lease, true); err != nil {
 			l.surprises = append(l.surprises, err.Error())
 		}
 		if err := l.takeOver(ctx, fmt.Sprintf("replica-%d", 1+s.Who%2)); err != nil {

@@ -95,9 +95,10 @@ func (s *Store) RenewLeases(ctx context.Context, owner string, leases []Lease, t
 	return kept, nil
 }
 
-// ReleaseLease hands the lease back, if it is still held, and wakes the others
-// in case prompts arrived meanwhile.
-func (s *Store) ReleaseLease(ctx context.Context, l Lease) error {
+// ReleaseLease hands the lease back, if it is still held. wake says that there may be
+// work for whoever takes it next: the replicas are notified if prompts are open. A
+// prompt that its holder could do nothing about must not wake it again at once.
+func (s *Store) ReleaseLease(ctx context.Context, l Lease, wake bool) error {
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		var open bool
 		err := tx.QueryRow(ctx, `
@@ -108,7 +109,7 @@ func (s *Store) ReleaseLease(ctx context.Context, l Lease) error {
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
-		if err != nil || !open {
+		if err != nil || !open || !wake {
 			return err
 		}
 		return notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: l.ThreadID})

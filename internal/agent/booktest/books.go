@@ -217,7 +217,7 @@ func (b *Books) RenewLeases(ctx context.Context, owner string, leases []store.Le
 }
 
 // ReleaseLease is [store.Store.ReleaseLease].
-func (b *Books) ReleaseLease(ctx context.Context, l store.Lease) error {
+func (b *Books) ReleaseLease(ctx context.Context, l store.Lease, wake bool) error {
 	if err := b.lock(ctx); err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (b *Books) ReleaseLease(ctx context.Context, l store.Lease) error {
 		return nil //nolint:nilerr // it is handed back if it is still held
 	}
 	t.LeaseOwner, t.LeaseUntil = "", time.Unix(0, 0)
-	if b.open(t.ID) {
+	if wake && b.open(t.ID) {
 		b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
 	}
 	return nil
@@ -426,4 +426,16 @@ func (b *Books) Steal(threadID int64, owner string, ttl time.Duration) {
 	t := b.threads[threadID-1]
 	t.LeaseOwner, t.LeaseUntil = owner, time.Now().Add(ttl)
 	t.LeaseEpoch++
+}
+
+// Spend books what the thread's last turn cost, by a session that nobody knows.
+func (b *Books) Spend(threadID, microUSD int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, t := range slices.Backward(b.turns) {
+		if t.ThreadID == threadID {
+			b.ledger = append(b.ledger, Entry{LedgerEntry: store.LedgerEntry{MicroUSD: microUSD}, TurnID: t.ID, User: t.RequestedBy, At: time.Now()})
+			return
+		}
+	}
 }

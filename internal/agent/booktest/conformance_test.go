@@ -92,7 +92,7 @@ func newCaller(t *testing.T, seed uint64, b books) *caller {
 func (c *caller) call() string {
 	do := calls[c.r.IntN(len(calls))]
 	c.n++
-	said := do.name + ": " + do.fn(c, c.t.Context())
+	said := do.name + ": " + do.fn(c.t.Context(), c)
 	c.told = append(c.told, said)
 	return said
 }
@@ -222,11 +222,11 @@ func (c *caller) lastTurn(l store.Lease) store.Turn {
 
 var calls = []struct {
 	name string
-	fn   func(c *caller, ctx context.Context) string
+	fn   func(ctx context.Context, c *caller) string
 }{
 	{"receive and accept", accept},
 	{"accept another", accept},
-	{"accept twice", func(c *caller, ctx context.Context) string {
+	{"accept twice", func(ctx context.Context, c *caller) string {
 		th := pick(c, c.threads)
 		th, ok, err := c.books.AcceptPrompt(ctx, store.NewPrompt{InboxID: pick(c, c.inbox), Thread: th.Key(), Project: "web", UserID: "U1", UUID: c.id(), Text: "again"})
 		if th.TeamID == "" {
@@ -236,13 +236,13 @@ var calls = []struct {
 	}},
 	{"acquire", acquire},
 	{"acquire again", acquire},
-	{"renew", func(c *caller, ctx context.Context) string {
+	{"renew", func(ctx context.Context, c *caller) string {
 		l := c.lease()
 		kept, err := c.books.RenewLeases(ctx, l.Owner, []store.Lease{l}, time.Hour)
 		return fmt.Sprint(kept[l.ThreadID], fate(err))
 	}},
-	{"release", func(c *caller, ctx context.Context) string { return fate(c.books.ReleaseLease(ctx, c.lease())) }},
-	{"unattended", func(c *caller, ctx context.Context) string {
+	{"release", func(ctx context.Context, c *caller) string { return fate(c.books.ReleaseLease(ctx, c.lease(), true)) }},
+	{"unattended", func(ctx context.Context, c *caller) string {
 		ids, err := c.books.Unattended(ctx, "A", []int64{})
 		var names []string
 		for _, th := range c.threads {
@@ -253,10 +253,10 @@ var calls = []struct {
 		slices.Sort(names)
 		return fmt.Sprint(slices.Compact(names), fate(err))
 	}},
-	{"workspace", func(c *caller, ctx context.Context) string { return fate(c.books.SetWorkspace(ctx, c.lease(), "/ws")) }},
+	{"workspace", func(ctx context.Context, c *caller) string { return fate(c.books.SetWorkspace(ctx, c.lease(), "/ws")) }},
 	{"session", session},
 	{"another session", session},
-	{"started", func(c *caller, ctx context.Context) string {
+	{"started", func(ctx context.Context, c *caller) string {
 		s := pick(c, c.sessions)
 		if s == "" {
 			return "error nothing"
@@ -267,17 +267,17 @@ var calls = []struct {
 		ok, err := c.books.SessionStarted(ctx, s)
 		return fmt.Sprint(ok, fate(err))
 	}},
-	{"next prompt", func(c *caller, ctx context.Context) string {
+	{"next prompt", func(ctx context.Context, c *caller) string {
 		p, err := c.books.NextPrompt(ctx, pick(c, c.threads).ID)
 		return fmt.Sprint(c.prompt(p), fate(err))
 	}},
-	{"drop a prompt", func(c *caller, ctx context.Context) string {
+	{"drop a prompt", func(ctx context.Context, c *caller) string {
 		if c.r.IntN(4) > 0 {
 			return "error not now"
 		}
 		return fate(c.books.DropPrompt(ctx, c.lease(), pick(c, c.inbox), "over budget"))
 	}},
-	{"drop prompts", func(c *caller, ctx context.Context) string {
+	{"drop prompts", func(ctx context.Context, c *caller) string {
 		if c.r.IntN(6) > 0 {
 			return "error not now"
 		}
@@ -292,11 +292,11 @@ var calls = []struct {
 	{"begin a turn", begin},
 	{"begin another turn", begin},
 	{"begin one more turn", begin},
-	{"running turn", func(c *caller, ctx context.Context) string {
+	{"running turn", func(ctx context.Context, c *caller) string {
 		t, p, err := c.books.RunningTurn(ctx, pick(c, c.threads).ID)
 		return fmt.Sprint(c.turn(t), c.prompt(p), fate(err))
 	}},
-	{"continue a turn", func(c *caller, ctx context.Context) string {
+	{"continue a turn", func(ctx context.Context, c *caller) string {
 		l := c.lease()
 		old, _, err := c.books.RunningTurn(ctx, l.ThreadID)
 		if err != nil || c.r.IntN(2) == 0 {
@@ -308,7 +308,7 @@ var calls = []struct {
 		}
 		return fmt.Sprint(c.turn(t), fate(err))
 	}},
-	{"finish a turn", func(c *caller, ctx context.Context) string {
+	{"finish a turn", func(ctx context.Context, c *caller) string {
 		l := c.lease()
 		t := c.lastTurn(l)
 		if t.ID == 0 || c.r.IntN(2) == 0 {
@@ -324,7 +324,7 @@ var calls = []struct {
 		slices.Sort(out)
 		return fmt.Sprint(out, fate(err))
 	}},
-	{"add entries", func(c *caller, ctx context.Context) string {
+	{"add entries", func(ctx context.Context, c *caller) string {
 		l := c.lease()
 		t := c.lastTurn(l)
 		if t.ID == 0 {
@@ -332,7 +332,7 @@ var calls = []struct {
 		}
 		return fate(c.books.AddEntries(ctx, l, c.entries(t)))
 	}},
-	{"totals", func(c *caller, ctx context.Context) string {
+	{"totals", func(ctx context.Context, c *caller) string {
 		t := pick(c, c.turns)
 		if t.ID == 0 {
 			return "error nothing"
@@ -347,36 +347,36 @@ var calls = []struct {
 	{"decide", decide},
 	{"decide another", decide},
 	{"decide again", decide},
-	{"deliver", func(c *caller, ctx context.Context) string {
+	{"deliver", func(ctx context.Context, c *caller) string {
 		a, err := c.books.Deliver(ctx, c.lease(), pick(c, c.approvals))
 		return fmt.Sprint(c.approval(a), fate(err))
 	}},
-	{"cancel", func(c *caller, ctx context.Context) string {
+	{"cancel", func(ctx context.Context, c *caller) string {
 		if c.r.IntN(3) > 0 {
 			return "error not now"
 		}
 		a, ok, err := c.books.CancelApproval(ctx, c.lease(), pick(c, c.approvals))
 		return fmt.Sprint(c.approval(a), ok, fate(err))
 	}},
-	{"expire", func(c *caller, ctx context.Context) string {
+	{"expire", func(ctx context.Context, c *caller) string {
 		a, ok, err := c.books.ExpireApproval(ctx, pick(c, c.approvals))
 		if err != nil {
 			a = store.Approval{}
 		}
 		return fmt.Sprint(c.approval(a), ok, fate(err))
 	}},
-	{"approval", func(c *caller, ctx context.Context) string {
+	{"approval", func(ctx context.Context, c *caller) string {
 		a, err := c.books.ApprovalByID(ctx, pick(c, c.approvals))
 		return fmt.Sprint(c.approval(a), fate(err))
 	}},
-	{"grants", func(c *caller, ctx context.Context) string {
+	{"grants", func(ctx context.Context, c *caller) string {
 		t := pick(c, c.turns)
 		if t.ID == 0 {
 			return "error nothing"
 		}
 		return c.live(ctx, t.ThreadID, t.SessionID, pick(c, []string{`{"command":"a"}`, `{"command":"b"}`}))
 	}},
-	{"revoke", func(c *caller, ctx context.Context) string {
+	{"revoke", func(ctx context.Context, c *caller) string {
 		if c.r.IntN(4) > 0 {
 			return "error not now"
 		}
@@ -386,7 +386,7 @@ var calls = []struct {
 		}
 		return fmt.Sprint(c.name("g", g.ID), g.Pattern, g.CreatedBy, ok, fate(err))
 	}},
-	{"notice a budget", func(c *caller, ctx context.Context) string {
+	{"notice a budget", func(ctx context.Context, c *caller) string {
 		th := pick(c, c.threads)
 		if th.ID == 0 {
 			return "error nothing"
@@ -398,7 +398,7 @@ var calls = []struct {
 		}
 		return fmt.Sprint(fresh, fate(err))
 	}},
-	{"decide a budget", func(c *caller, ctx context.Context) string {
+	{"decide a budget", func(ctx context.Context, c *caller) string {
 		id := pick(c, c.notices)
 		if id == "" {
 			return "error nothing"
@@ -406,7 +406,7 @@ var calls = []struct {
 		n, err := c.books.DecideBudget(ctx, id, pick(c, []store.BudgetDecision{{RaiseMicroUSD: 50}, {Model: "haiku"}, {Leave: true}}), "U1")
 		return fmt.Sprint(n.Decision, n.DecidedBy, n.Share, fate(err))
 	}},
-	{"budget", func(c *caller, ctx context.Context) string {
+	{"budget", func(ctx context.Context, c *caller) string {
 		state, err := c.books.BudgetState(ctx, c.window())
 		return fmt.Sprint(state, fate(err))
 	}},
@@ -428,7 +428,7 @@ func (c *caller) window() store.BudgetWindow {
 	return w
 }
 
-func accept(c *caller, ctx context.Context) string {
+func accept(ctx context.Context, c *caller) string {
 	key := store.ThreadKey{TeamID: c.team, ChannelID: pick(c, []string{"C1", "C2"}), ThreadTS: "1.1"}
 	ts := fmt.Sprintf("%d.%d", 100+c.r.IntN(50), c.n)
 	id, fresh, err := c.books.Receive(ctx, store.Envelope{
@@ -447,7 +447,7 @@ func accept(c *caller, ctx context.Context) string {
 	return fmt.Sprint(c.thread(th), ok, fate(err), c.thread(same), fate(err2))
 }
 
-func acquire(c *caller, ctx context.Context) string {
+func acquire(ctx context.Context, c *caller) string {
 	owner, ttl := pick(c, []string{"B", "A", "A", "A"}), time.Hour
 	if c.r.IntN(5) == 0 {
 		ttl = -time.Second // it has run out when the next one comes
@@ -460,7 +460,7 @@ func acquire(c *caller, ctx context.Context) string {
 	return fmt.Sprint("error held ", fate(err))
 }
 
-func session(c *caller, ctx context.Context) string {
+func session(ctx context.Context, c *caller) string {
 	l, id := c.lease(), c.id()
 	if err := c.books.NewSession(ctx, l, id, ""); err != nil {
 		return fate(err)
@@ -471,7 +471,7 @@ func session(c *caller, ctx context.Context) string {
 	return fmt.Sprint(c.name("s", id), epoch, fate(err))
 }
 
-func begin(c *caller, ctx context.Context) string {
+func begin(ctx context.Context, c *caller) string {
 	l := c.lease()
 	s := pick(c, c.sessions)
 	if s == "" {
@@ -487,7 +487,7 @@ func begin(c *caller, ctx context.Context) string {
 	return fmt.Sprint(c.turn(t), c.prompt(p), ok, fate(err))
 }
 
-func ask(c *caller, ctx context.Context) string {
+func ask(ctx context.Context, c *caller) string {
 	a := c.ask()
 	if a.TurnID == 0 {
 		return "error nothing"
@@ -514,7 +514,7 @@ func (c *caller) threadOf(turn int64) int64 {
 	return 0
 }
 
-func decide(c *caller, ctx context.Context) string {
+func decide(ctx context.Context, c *caller) string {
 	d := store.Decision{
 		ApprovalID: pick(c, c.approvals), Status: pick(c, []store.ApprovalStatus{store.ApprovalAllowed, store.ApprovalAllowed, store.ApprovalDenied}), By: pick(c, []string{"U2", "U3"}), Via: "button",
 		DeliverOn: pick(c, []string{"", "A"}),
