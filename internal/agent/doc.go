@@ -8,13 +8,62 @@
 // is one goroutine with a mailbox; whatever a person or another replica wants
 // of a thread is a letter in it. Its states:
 //
-//	cold ──prompt──► starting ──initialized──► ready ──prompt──► running
+//	cold ──prompt──► waiting ──a slot──► starting ──initialized──► ready ──prompt──► running
 //	running ──can_use_tool──► awaiting ──decision──► running
-//	running ──result──► ready ──idle──► hibernated (a row, nothing else)
+//	running ──a grant covers a call──► checking ──its maker is looked up──► running
+//	running, awaiting, checking ──stop, over budget, expired──► stopping ──result──► ready
+//	running ──result──► ready ──idle──► hibernating ──process gone──► cold (a row, nothing else)
 //	any ──process ends──► cold; a running turn ends as failed
 //	any ──lease lost──► gone, without another write
 //
-// awaiting is derived, not stored: a turn runs and approvals are open.
+// They are derived, not stored: awaiting, for one, is a turn that runs while approvals
+// are open. waiting, starting, awaiting and checking hear everything that a running turn
+// hears; only hibernating, which is bounded, hears nothing until it is over.
+//
+// Every state and every event:
+//
+//	                      cold     wait     start    ready    run      await    check    stop     hibern
+//	hook: allow           ·        ·        ·        =        =        =        =        =        ·
+//	hook: deny            ·        ·        ·        =        =        =        =        =        ·
+//	hook: ask             ·        ·        ·        =        =        =        =        =        ·
+//	hook: granted         ·        ·        ·        =        =        =        =        =        ·
+//	can_use_tool          ·        ·        ·        =        await    =        =        =        ·
+//	can_use_tool: deny    ·        ·        ·        =        =        =        =        =        ·
+//	allowed               ·        ·        ·        ·        ·        run      ·        =        ·
+//	denied                ·        ·        ·        ·        ·        run      ·        =        ·
+//	allowed elsewhere     ·        ·        ·        ·        ·        run      ·        =        ·
+//	expired               ·        ·        ·        ·        ·        ready    ·        run      ·
+//	cancelled: hook       ·        ·        ·        ·        ·        ·        run      ·        ·
+//	cancelled: ask        ·        ·        ·        ·        ·        run      ·        =        ·
+//	looked up: yes        ·        ·        ·        ·        ·        ·        run      ·        ·
+//	looked up: no         ·        ·        ·        ·        ·        ·        run      ·        ·
+//	looked up: late       ·        ·        ·        ·        ·        ·        run      ·        ·
+//	grant revoked         ·        ·        ·        ·        ·        ·        run      ·        ·
+//	prompt                run      =        =        run      =        =        =        =        =
+//	prompt, no slot       wait     ·        ·        ·        ·        ·        ·        ·        ·
+//	prompt, nothing left  =        ·        ·        =        ·        ·        ·        ·        ·
+//	prompt, admins asked  =        ·        ·        =        ·        ·        ·        ·        ·
+//	admins asked, stop    =        ·        ·        =        ·        ·        ·        ·        ·
+//	wake                  =        =        =        =        =        =        =        =        =
+//	stop                  =        cold     cold     =        ready    ready    ready    =        =
+//	over budget           ·        ·        ·        =        ready    ready    ready    =        ·
+//	result                ·        ·        ·        =        ready    ready    ready    run      ·
+//	result: failed        ·        ·        ·        =        ready    ready    ready    run      ·
+//	silence               ·        ·        ·        =        cold     cold     cold     run      ·
+//	StopTimeout           ·        ·        ·        ·        ·        ·        ·        run      ·
+//	a slot is free        ·        run      ·        ·        ·        ·        ·        ·        ·
+//	started               ·        ·        run      ·        ·        ·        ·        ·        ·
+//	no workspace          ·        cold     ·        ·        ·        ·        ·        ·        ·
+//	hibernate asked       ·        =        =        cold     =        =        =        =        =
+//	idle                  ·        ·        ·        cold     ·        ·        ·        ·        ·
+//	hibernated            ·        ·        ·        ·        ·        ·        ·        ·        cold
+//	database away         =        =        =        cold     =        run      run      run      =
+//	lease lost            gone     gone     gone     gone     gone     gone     gone     gone     =
+//	shutdown              =        cold     cold     cold     cold     cold     cold     cold     =
+//	exit                  ·        ·        cold     cold     cold     cold     cold     run      cold
+//	exit: id in use       ·        ·        run      cold     cold     cold     cold     run      cold
+//
+// = stays, · cannot be.
 //
 // Security. A tool runs only after a decision that is committed: a policy rule's
 // (see package policy) or a person's, bound to the SHA-256 of the exact input. Every

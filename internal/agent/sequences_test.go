@@ -1,0 +1,278 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/store"
+)
+
+// happening is one thing that happens in a random sequence.
+type happening struct {
+	What   string
+	Thread string
+	N      int
+	Settle bool // everybody has reacted before the next happening
+}
+
+// happenings are what a happening can be, with how it is done. One that cannot happen is
+// left out.
+var happenings = map[string]func(s *stage, st happening){
+	"prompt": func(s *stage, st happening) { s.accept(st.Thread) },
+	"result": func(s *stage, st happening) {
+		if p := s.inTurn(st.Thread); p != nil && p.waits() == 0 {
+			p.result(claude.Result{NumTurns: 1})
+		}
+	},
+	"failure": func(s *stage, st happening) {
+		if p := s.inTurn(st.Thread); p != nil && p.waits() == 0 {
+			p.result(claude.Result{IsError: true})
+		}
+	},
+	"hook": func(s *stage, st happening) {
+		if p := s.inTurn(st.Thread); p != nil {
+			p.request("hook", []string{toolRead, toolDrop, toolWrite, toolBuild, toolWait}[st.N%5])
+		}
+	},
+	"ask": func(s *stage, st happening) {
+		if p := s.inTurn(st.Thread); p != nil {
+			p.request("ask", []string{toolWrite, toolDrop, toolBuild, toolWait}[st.N%4])
+		}
+	},
+	"decide": func(s *stage, st happening) {
+		if id := s.open(st.N); id != "" {
+			d := store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U2", Via: "button"}
+			if st.N%3 == 0 {
+				d.Status = store.ApprovalDenied
+			}
+			s.decided(s.sup.Decide(context.Background(), d))
+		}
+	},
+	"decide elsewhere": func(s *stage, st happening) {
+		if id := s.open(st.N); id != "" {
+			s.decided(s.books.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U2"}))
+		}
+	},
+	"expire": func(s *stage, st happening) {
+		id := s.open(st.N)
+		time.Sleep(approvalTime)
+		if a, ok, _ := s.books.ExpireApproval(context.Background(), id); ok {
+			s.people.ShowApproval(a)
+		}
+	},
+	"withdraw": func(s *stage, st happening) {
+		if p := s.process(st.Thread); p != nil {
+			p.withdraw([]string{"hook", "ask"}[st.N%2])
+		}
+	},
+	"grant": func(s *stage, _ happening) { s.books.Grant("T1", "web", toolBuild, toolBuild, "U2") },
+	"revoke": func(s *stage, st happening) {
+		_, _, _ = s.books.RevokeGrant(context.Background(), "T1", int64(st.N%3+1), "U2")
+	},
+	"hold look-ups":  func(s *stage, _ happening) { s.who.hold(true) },
+	"answer look-up": func(s *stage, _ happening) { s.who.hold(false) },
+	"stop": func(s *stage, st happening) {
+		if t := s.row(st.Thread); t.ID != 0 {
+			_, _ = s.sup.Stop(context.Background(), t, "U1")
+		}
+	},
+	"spend": func(s *stage, st happening) {
+		if p := s.inTurn(st.Thread); p != nil {
+			p.spend()
+		}
+	},
+	"silence": func(s *stage, st happening) {
+		if p := s.inTurn(st.Thread); p != nil {
+			p.emit(&claude.Silence{})
+		}
+	},
+	"reset": func(s *stage, st happening) {
+		if p := s.inTurn(st.Thread); p != nil {
+			p.clear()
+		}
+	},
+	"exit": func(s *stage, st happening) {
+		if p := s.process(st.Thread); p != nil {
+			p.die([]claude.ExitReason{claude.ExitCrashed, claude.ExitClean, claude.ExitKilled, claude.ExitUnknownSession}[st.N%4])
+		}
+	},
+	"hold starts": func(s *stage, _ happening) { s.machine.release(); s.machine.hold() },
+	"fail start": func(s *stage, st happening) {
+		s.machine.failNext([]error{
+			&claude.ExitError{Reason: claude.ExitUnknownSession}, &claude.ExitError{Reason: claude.ExitIDInUse}, &claude.ExitError{Reason: claude.ExitCrashed},
+			errors.New("no such program"), claude.ErrNoAnswer,
+		}[st.N%5])
+	},
+	"hold ends": func(s *stage, _ happening) { s.machine.setHoldStop() },
+	"release":   func(s *stage, _ happening) { s.machine.release() },
+	"deaf":      func(s *stage, st happening) { s.machine.setDeaf(st.N%2 == 0) },
+	"hibernate": func(s *stage, st happening) { s.sup.send(s.row(st.Thread).ID, letter{kind: letterHibernate}) },
+	"wait": func(_ *stage, st happening) {
+		time.Sleep([]time.Duration{time.Second, 6 * time.Second, 11 * time.Second, staged.IdleTimeout}[st.N%4])
+	},
+	"database away": func(s *stage, st happening) {
+		s.books.Break(errors.New("no database"))
+		time.Sleep(time.Duration(st.N) * time.Second)
+		synctest.Wait()
+		s.books.Break(nil)
+	},
+	"lease lost": func(s *stage, st happening) {
+		if t := s.row(st.Thread); t.ID != 0 {
+			s.books.Steal(t.ID, "B", 2*time.Minute)
+			time.Sleep(staged.LeaseTTL/3 + time.Second)
+			synctest.Wait()
+			s.machine.loss(t.ID)
+		}
+	},
+	"restart": func(s *stage, _ happening) { s.machine.release(); s.who.hold(false); s.restart() },
+}
+
+// TestSequences holds whatever happens, in any order, to the laws: no tool runs without a
+// committed decision on its input, every request of a living process is answered once,
+// every approval and every prompt ends and people are told, nothing is shown once the
+// lease is known to be lost, slots are neither too many nor leaked, and no process and
+// no goroutine is left.
+func TestSequences(t *testing.T) {
+	t.Parallel()
+	var kinds []string
+	for kind := range happenings {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	// What makes the others possible is likelier.
+	kinds = append(kinds, "prompt", "prompt", "prompt", "hook", "hook", "ask", "ask", "result", "result", "decide", "wait")
+	rapid.Check(t, func(rt *rapid.T) {
+		sequence := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) happening {
+			return happening{
+				What: rapid.SampledFrom(kinds).Draw(rt, "what"), Thread: rapid.SampledFrom([]string{here, there, "3.1"}).Draw(rt, "thread"),
+				N: rapid.IntRange(0, 14).Draw(rt, "n"), Settle: rapid.Bool().Draw(rt, "settle"),
+			}
+		}), 1, 40).Draw(rt, "sequence")
+		limits := staged
+		limits.MaxLive = rapid.IntRange(1, 2).Draw(rt, "slots")
+		ask := rapid.Bool().Draw(rt, "admins are asked")
+		var broken []string
+		synctest.Test(t, func(*testing.T) { broken = play(limits, ask, sequence) })
+		for _, b := range broken {
+			rt.Error(b)
+		}
+	})
+}
+
+// play plays the sequence, has everything come to an end, and returns the laws that were
+// broken.
+func play(limits Limits, ask bool, sequence []happening) []string {
+	s := newStage(limits, Budget{Scope: store.BudgetThread, Period: store.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask})
+	for _, st := range sequence {
+		happenings[st.What](s, st)
+		if st.Settle {
+			synctest.Wait()
+		}
+	}
+	// Nothing is held any more.
+	s.machine.letGo()
+	s.who.hold(false)
+	s.books.RaiseBudgets(1 << 40)
+	time.Sleep(5 * time.Minute)
+	synctest.Wait()
+	s.checkQuiet()
+	// Whoever works comes to an end.
+	for range 60 {
+		for _, th := range s.books.Threads() {
+			if p := s.inTurn(th.ThreadTS); p != nil {
+				for id := s.openIn(th.ID); id != ""; id = s.openIn(th.ID) {
+					s.decide(id, store.ApprovalAllowed)
+				}
+				p.result(claude.Result{})
+			}
+		}
+		synctest.Wait()
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+	}
+	s.checkQuiet()
+	for _, p := range s.books.Prompts() {
+		if p.State != "done" {
+			s.breach("prompt %d never ended: it is %s", p.InboxID, p.State)
+		}
+	}
+	return s.close()
+}
+
+// inTurn is the thread's process if it works on a prompt.
+func (s *stage) inTurn(ts string) *playedProcess {
+	t := s.row(ts)
+	s.machine.mu.Lock()
+	defer s.machine.mu.Unlock()
+	for _, p := range s.machine.processes {
+		if p.thread == t.ID && p.works() {
+			return p
+		}
+	}
+	return nil
+}
+
+// open is one of the approvals that wait, or "".
+func (s *stage) open(n int) string {
+	var ids []string
+	for _, a := range s.books.Approvals() {
+		if a.Status == store.ApprovalPending {
+			ids = append(ids, a.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return ids[n%len(ids)]
+}
+
+func (s *stage) openIn(threadID int64) string {
+	for _, a := range s.books.Approvals() {
+		if a.Status == store.ApprovalPending && a.ThreadID == threadID && a.ExpiresAt.After(time.Now()) {
+			return a.ID
+		}
+	}
+	return ""
+}
+
+func (p *playedProcess) works() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.turn && p.exit == nil
+}
+
+func (p *playedProcess) waits() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.pending)
+}
+
+// clear begins another session, as /clear does.
+func (p *playedProcess) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.resets++
+	p.session = fmt.Sprintf("%s-%d", p.name, p.resets)
+	p.running = 0
+	p.put(&claude.ConversationReset{NewSessionID: p.session})
+}
+
+func (m *playedMachine) setHoldStop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.holdStop = true
+}
+
+func (m *playedMachine) setDeaf(on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deaf = on
+}
