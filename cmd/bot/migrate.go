@@ -93,7 +93,7 @@ func migrateStatusCommand() *cobra.Command {
 			if !m.AppliedAt.IsZero() {
 				at = m.AppliedAt.UTC().Format(time.RFC3339)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%05d  %-24s  %s\n", m.Version, m.Name, at)
+			fmt.Fprintf(c.OutOrStdout(), "%05d  %-28s  %s\n", m.Version, m.Name, at)
 		}
 		return nil
 	}
