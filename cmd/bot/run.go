@@ -54,7 +54,8 @@ func runBot(ctx context.Context) error {
 	}
 	defer b.close()
 	b.warn(found)
-	return b.run(ctx)
+	b.run(ctx)
+	return nil
 }
 
 // refused says what keeps the bot from starting; nil if nothing does.
@@ -170,7 +171,7 @@ func (b *bot) warn(found []doctor.Finding) {
 
 // run works until ctx ends, then stops in order: no new envelopes, then the
 // sessions, then the last messages to Slack.
-func (b *bot) run(ctx context.Context) error {
+func (b *bot) run(ctx context.Context) {
 	b.log.Info("deckhand is running", zap.String("version", versionString()), zap.String("replica", b.replica.ID), zap.Stringer("listen", b.health.Addr()))
 	publishing, stopPublishing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPublishing()
@@ -189,11 +190,10 @@ func (b *bot) run(ctx context.Context) error {
 			b.log.Error("serve /healthz", zap.Error(err))
 		}
 	})
-	err := b.app.Run(ctx, publishing, b.supervisor)
+	b.app.Run(ctx, publishing, b.supervisor)
 	_ = server.Close()
 	running.Wait()
 	b.log.Info("deckhand has stopped")
-	return err
 }
 
 func (b *bot) close() {

@@ -96,19 +96,19 @@ func (a *App) Connected() bool { return a.connected.Load() }
 
 // Run takes what Slack delivers until ctx ends, and sends what there is to show
 // until publishing ends: a supervisor that stops in between still has its last
-// words shown. It returns an error when Slack refuses us for good.
-func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor) error {
+// words shown. Whatever Slack refuses is logged and tried again; [App.Connected]
+// tells.
+func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor) {
 	a.agent = supervisor
 	var publisher sync.WaitGroup
 	publisher.Go(func() { a.publish(publishing) })
 	var digests sync.WaitGroup
 	digests.Go(func() { a.costs.KeepDigestsScheduled(ctx) })
 	a.routeLeftovers(ctx)
-	err := a.listen(ctx)
+	a.listen(ctx)
 	a.envelopes.Wait()
 	digests.Wait()
 	publisher.Wait()
-	return err
 }
 
 // publish sends what there is to show until ctx ends, and then its last state.

@@ -26,14 +26,13 @@ const (
 )
 
 // listen holds the sockets until ctx ends.
-func (a *App) listen(ctx context.Context) error {
+func (a *App) listen(ctx context.Context) {
 	var wg sync.WaitGroup
 	var up atomic.Int32
 	for i := range sockets {
 		wg.Go(func() { a.holdSocket(ctx, i, &up) })
 	}
 	wg.Wait()
-	return nil
 }
 
 // holdSocket connects again and again: slack-go gives up on some refusals and
