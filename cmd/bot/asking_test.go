@@ -56,10 +56,8 @@ func flatten(v any) string {
 	return b.String()
 }
 
-// TestDenyWithAReason: the modal's words reach the model.
-func TestDenyWithAReason(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// denyWithAReason: the modal's words reach the model.
+func denyWithAReason(t *testing.T, w *world) {
 	thread := w.post(linus, eng, "", "@deckhand fix the failing test")
 	card := w.card(eng, thread)
 	v, _ := w.opens(grace, eng, card.TS, "deny_reason")
@@ -73,10 +71,8 @@ func TestDenyWithAReason(t *testing.T) {
 	}
 }
 
-// TestTheWholeInputIsOneClickAway: what a card cuts, View all shows.
-func TestTheWholeInputIsOneClickAway(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// theWholeInputIsOneClickAway: what a card cuts, View all shows.
+func theWholeInputIsOneClickAway(t *testing.T, w *world) {
 	harmless := strings.Repeat("echo harmless; ", 400)
 	long := harmless + "touch HIDDEN-IN-THE-MIDDLE; " + harmless
 	thread := w.post(linus, eng, "", `@deckhand tool: Bash {"command":"`+long+`"}`)
@@ -91,10 +87,8 @@ func TestTheWholeInputIsOneClickAway(t *testing.T) {
 	w.done(eng, thread, thread)
 }
 
-// TestAQuestionIsAnswered: AskUserQuestion, by the choices on its card.
-func TestAQuestionIsAnswered(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// aQuestionIsAnswered: AskUserQuestion, by the choices on its card.
+func aQuestionIsAnswered(t *testing.T, w *world) {
 	thread := w.post(linus, eng, "", `@deckhand tool: AskUserQuestion {"questions":[{"question":"Which colour?","header":"Colour","multiSelect":false,"options":[{"label":"Red","description":"warm"},{"label":"Blue","description":"cold"}]}]}`)
 	card := w.find(eng, thread, "the question", func(m message) bool { return m.has("answer") })
 	w.click(linus, eng, card.TS, "answer")
@@ -119,10 +113,8 @@ func TestASubagent(t *testing.T) {
 	w.assertLedgerEqualsBill()
 }
 
-// TestTheModelCannotShout: mentions in its text and in tool results are dead.
-func TestTheModelCannotShout(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// theModelCannotShout: mentions in its text and in tool results are dead.
+func theModelCannotShout(t *testing.T, w *world) {
 	thread := w.post(linus, eng, "", "@deckhand say: hey <!channel> and <@U0ADA> and @here, see <https://evil.example|https://good.example>")
 	w.done(eng, thread, thread)
 	m := w.says(eng, thread, "hey")
@@ -133,11 +125,9 @@ func TestTheModelCannotShout(t *testing.T) {
 	}
 }
 
-// TestSecretsStay: the agent's environment has none of the bot's secrets, and a
+// secretsStay: the agent's environment has none of the bot's secrets, and a
 // secret that it finds all the same is not shown.
-func TestSecretsStay(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func secretsStay(t *testing.T, w *world) {
 	thread := w.post(linus, eng, "", `@deckhand tool: Bash {"command":"env > seen.txt; tr '\\0' '\\n' < /proc/$PPID/environ >> seen.txt; echo xoxb-1234567890-abcdefghij"}`)
 	card := w.card(eng, thread)
 	if strings.Contains(card.all(), "xoxb-1234567890-abcdefghij") {
@@ -161,10 +151,8 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
-// TestApproveByCode: the second way to an approval, for when buttons fail.
-func TestApproveByCode(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// approveByCode: the second way to an approval, for when buttons fail.
+func approveByCode(t *testing.T, w *world) {
 	thread := w.post(linus, eng, "", `@deckhand tool: Bash {"command":"touch by-code"}`)
 	card := w.card(eng, thread)
 	_, code, ok := strings.Cut(card.all(), "approve ")

@@ -74,10 +74,8 @@ func TestTheDemoStory(t *testing.T) {
 	}
 }
 
-// TestADenialReachesTheModel: the person's reason steers it, and nothing runs.
-func TestADenialReachesTheModel(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// aDenialReachesTheModel: the person's reason steers it, and nothing runs.
+func aDenialReachesTheModel(t *testing.T, w *world) {
 	thread := w.post(ada, eng, "", "@deckhand do this\ntool: Bash {\"command\":\"touch forbidden\"}\nsay: I am done.")
 	card := w.card(eng, thread)
 	w.click(ada, eng, card.TS, "deny")
@@ -92,10 +90,8 @@ func TestADenialReachesTheModel(t *testing.T) {
 	w.told(grace, eng, thread, "denied already")
 }
 
-// TestTwoClicksAtOnce: the first wins, the other is told, the tool runs once.
-func TestTwoClicksAtOnce(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// twoClicksAtOnce: the first wins, the other is told, the tool runs once.
+func twoClicksAtOnce(t *testing.T, w *world) {
 	thread := w.post(linus, eng, "", "@deckhand go\ntool: Bash {\"command\":\"echo x >> ran\"}\nsay: ok")
 	card := w.card(eng, thread)
 	var wg sync.WaitGroup
@@ -105,7 +101,7 @@ func TestTwoClicksAtOnce(t *testing.T) {
 	wg.Wait()
 	w.done(eng, thread, thread)
 	late := w.find(eng, thread, "the later one to be told", func(m message) bool { return strings.Contains(m.all(), "approved already") })
-	if winner := w.count(`SELECT count(*) FROM approvals WHERE status = 'allowed' AND decided_by <> '` + late.EphemeralTo + `'`); winner != 1 {
+	if winner := w.count(`SELECT count(*) FROM approvals WHERE status = 'allowed' AND input LIKE '%>> ran%' AND decided_by <> '` + late.EphemeralTo + `'`); winner != 1 {
 		t.Errorf("the one who was told is the one who won: %s", late.EphemeralTo)
 	}
 	if b, err := os.ReadFile(filepath.Join(w.Workspace, "ran")); err != nil || string(b) != "x\n" {
@@ -243,10 +239,8 @@ func TestWhoMayNot(t *testing.T) {
 	}
 }
 
-// TestALongPaste: 40 KB come in whole, and 40 KB go out in pieces.
-func TestALongPaste(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// aLongPaste: 40 KB come in whole, and 40 KB go out in pieces.
+func aLongPaste(t *testing.T, w *world) {
 	paste := strings.Repeat("All work and no play makes a dull log line.\n", 900)
 	thread := w.post(linus, eng, "", "@deckhand say: read it\n"+paste)
 	w.says(eng, thread, "read it")
