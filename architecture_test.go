@@ -2,10 +2,12 @@
 package deckhand_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -184,4 +186,36 @@ func packages(t *testing.T) map[string]map[string][]string {
 		t.Fatalf("found only %d packages: the test runs in the wrong folder", len(out))
 	}
 	return out
+}
+
+// The screen shows what was said and done in a turn. It needs the value that says so,
+// and neither the process nor its protocol.
+func TestTheScreenNeedsOnlyATurnsOutput(t *testing.T) {
+	t.Parallel()
+	for dir, files := range packages(t) {
+		if !within(dir, "internal/slackui") {
+			continue
+		}
+		for file, imports := range files {
+			if !slices.Contains(imports, "internal/agent/claude") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				s, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				name := s.Sel.Name
+				of, ok := s.X.(*ast.Ident)
+				if ok && of.Name == "claude" && name != "Output" && name != "Todo" && !strings.HasPrefix(name, "Item") && !strings.HasPrefix(name, "Tool") {
+					t.Errorf("%s uses claude.%s: people are shown a turn's claude.Output, its items, tools and to-dos", file, name)
+				}
+				return true
+			})
+		}
+	}
 }

@@ -10,7 +10,7 @@ import (
 	"deckhand/internal/store"
 )
 
-// approvalsReportDays is what a report on approving covers when nothing else is said.
+// approvalsReportDays is what the report covers when nothing else is said.
 const approvalsReportDays = 30
 
 // approvalsReport says how long people waited for decisions, and how they were made.

@@ -66,9 +66,9 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		}
 		return "viewed", a.open(ctx, in, render.ApprovalInput(approval, 0, a.rendering()))
 	case render.ActionDenyReason:
-		return a.ask(ctx, in, approval, render.DenyReason(approval, a.rendering()))
+		return a.openForm(ctx, in, approval, render.DenyReason(approval, a.rendering()))
 	case render.ActionAnswerOther:
-		return a.ask(ctx, in, approval, render.AnswerOther(approval, a.rendering()))
+		return a.openForm(ctx, in, approval, render.AnswerOther(approval, a.rendering()))
 	case render.ActionAlways:
 		return a.onAlwaysClick(ctx, in, approval)
 	case render.ActionAnswer:
@@ -92,14 +92,14 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 	}
 	if approval.Terms.Dangerous {
 		// The second step: what the policy calls dangerous is never one click away.
-		return a.ask(ctx, in, approval, render.ConfirmModal(approval, a.rendering()))
+		return a.openForm(ctx, in, approval, render.ConfirmModal(approval, a.rendering()))
 	}
 	return a.decide(ctx, in, approval, d)
 }
 
-// ask opens a modal that leads to a decision, for somebody who may decide now; at
+// openForm opens a form that leads to a decision, for somebody who may decide now; at
 // its submission they are checked again.
-func (a *App) ask(ctx context.Context, in *incoming, approval store.Approval, view slack.ModalViewRequest) (outcome string, err error) {
+func (a *App) openForm(ctx context.Context, in *incoming, approval store.Approval, view slack.ModalViewRequest) (outcome string, err error) {
 	if r := a.authoriseDecision(ctx, in.person(), approval); r != nil {
 		a.answer(in, r.Sentence)
 		return "refused", nil

@@ -80,7 +80,7 @@ func (a *App) onAlwaysClick(ctx context.Context, in *incoming, approval store.Ap
 		a.answer(in, "This has to be asked every time, so there is nothing to allow for good.")
 		return "not grantable", nil
 	}
-	return a.ask(ctx, in, approval, render.GrantModal(approval, o, a.scopes(ctx, in.person(), approval), a.rendering()))
+	return a.openForm(ctx, in, approval, render.GrantModal(approval, o, a.scopes(ctx, in.person(), approval), a.rendering()))
 }
 
 func (a *App) onGrantSubmission(ctx context.Context, in *incoming, approval store.Approval, d store.Decision, values map[string]map[string]slack.BlockAction) (outcome string, err error) {

@@ -44,7 +44,7 @@ func (a *App) fillHome(ctx context.Context, view *render.HomeView, who person) e
 	if err := a.costs.FillHome(ctx, view, user, now); err != nil {
 		return err
 	}
-	if err := a.fillApproving(ctx, view, who); err != nil {
+	if err := a.fillDecisions(ctx, view, who); err != nil {
 		return err
 	}
 	threads, err := a.c.Store.RecentThreads(ctx, team, user, now.AddDate(0, 0, -homeDays), 15)
@@ -70,8 +70,8 @@ func (a *App) fillHome(ctx context.Context, view *render.HomeView, who person) e
 // homePending is how many open approvals are looked at for one person's tab.
 const homePending = 100
 
-// fillApproving lists what waits for this person's decision, and the grants.
-func (a *App) fillApproving(ctx context.Context, view *render.HomeView, who person) error {
+// fillDecisions lists what waits for this person's decision, and the grants.
+func (a *App) fillDecisions(ctx context.Context, view *render.HomeView, who person) error {
 	pending, err := a.c.Store.TeamPending(ctx, a.self.TeamID, homePending)
 	if err != nil {
 		return err

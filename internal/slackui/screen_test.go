@@ -408,8 +408,17 @@ func TestAnySequence(t *testing.T) {
 			return step{rapid.SampledFrom(kinds).Draw(rt, "what"), rapid.IntRange(0, 30).Draw(rt, "n")}
 		}), 1, 40).Draw(rt, "steps")
 		faults := rapid.SliceOfN(rapid.SampledFrom([]fault{
-			{}, {}, {}, {}, {}, {}, {slow: 2 * time.Second}, {slow: 20 * time.Second},
-			{err: &slack.RateLimitedError{RetryAfter: 3 * time.Second}}, {err: slack.StatusCodeError{Code: 502, Status: "502"}}, {err: refusal},
+			{},
+			{},
+			{},
+			{},
+			{},
+			{},
+			{slow: 2 * time.Second},
+			{slow: 20 * time.Second},
+			{err: &slack.RateLimitedError{RetryAfter: 3 * time.Second}},
+			{err: slack.StatusCodeError{Code: 502, Status: "502"}},
+			{err: refusal},
 		}), 1, 40).Draw(rt, "faults")
 		takes := rapid.SampledFrom([]time.Duration{0, 100 * time.Millisecond, 3 * time.Second})
 		saveTakes, readTakes := takes.Draw(rt, "saving takes"), takes.Draw(rt, "reading takes")
@@ -419,7 +428,7 @@ func TestAnySequence(t *testing.T) {
 			d.books.saveTakes, d.books.readTakes = saveTakes, readTakes
 			d.slack.answer = func(n int, c slackCall) fault {
 				f := append(faults, fault{})[n%(len(faults)+1)] // it is never broken for good
-				if blocks := c.args.Get("blocks"); f.err == refusal && (blocks == "" || blocks == "[]") {
+				if blocks := c.args.Get("blocks"); errors.Is(f.err, refusal) && (blocks == "" || blocks == "[]") {
 					return fault{}
 				}
 				return f
@@ -432,7 +441,7 @@ func TestAnySequence(t *testing.T) {
 				return asked[n%len(asked)], true
 			}
 			for _, s := range steps {
-				a, any := pick(s.n)
+				a, some := pick(s.n)
 				switch s.what {
 				case "say":
 					d.say(strings.Repeat("word ", s.n+1))
@@ -447,21 +456,21 @@ func TestAnySequence(t *testing.T) {
 				case "ask":
 					asked = append(asked, d.ask("", store.Terms{Quorum: s.n % 3}))
 				case "join":
-					if any {
+					if some {
 						asked = append(asked, d.ask(a.CardID, store.Terms{}))
 					}
 				case "decide":
-					if any {
+					if some {
 						d.click([]string{"UGRACE", "UHEIDI", "UADA", "ULINUS"}[s.n%4], []string{render.ActionApprove, render.ActionDeny}[s.n%2], a)
 					}
 				case "elsewhere":
-					if any {
+					if some {
 						if decided, err := d.books.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalDenied, By: "UADA", Via: "button"}); err == nil {
 							d.front().ShowApproval(decided)
 						}
 					}
 				case "expire":
-					if any {
+					if some {
 						time.Sleep(2 * time.Hour)
 						ended, _, err := d.books.ExpireApproval(context.Background(), a.ID)
 						d.must(err)

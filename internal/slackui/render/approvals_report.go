@@ -10,7 +10,7 @@ import (
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
-// ApprovalReportView is how approving went over a period.
+// ApprovalReportView is how people decided over a period.
 type ApprovalReportView struct {
 	// Period says which, for people: "the last 30 days".
 	Period string

@@ -46,11 +46,11 @@ func Help(v HelpView) Page {
 		"*What you can say*",
 		"Mention "+me+" with what you want done; the thread becomes a session. Answers in the thread go on with it.")
 	for _, l := range v.Lines {
-		line := "• " + mrkdwn.Code(l.Say[0]) + " – " + mrkdwn.Escape(l.Means)
-		for i, also := range l.Say[1:] {
-			line += [...]string{"; also ", ", "}[min(i, 1)] + mrkdwn.Code(also)
+		also := make([]string, len(l.Say)-1)
+		for i, example := range l.Say[1:] {
+			also[i] = mrkdwn.Code(example)
 		}
-		lines = append(lines, line)
+		lines = append(lines, "• "+mrkdwn.Code(l.Say[0])+" – "+joinNonEmpty("; also ", mrkdwn.Escape(l.Means), strings.Join(also, ", ")))
 	}
 	lines = append(lines, "In a channel, mention "+me+" before these words.")
 	text := strings.Join(lines, "\n")
