@@ -1,7 +1,9 @@
 package costs
 
 import (
+	stdcmp "cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -211,5 +213,50 @@ func waitFor(t *testing.T, what func() bool) {
 			t.Fatal("waited in vain")
 		case <-time.After(time.Millisecond):
 		}
+	}
+}
+
+// TestPlainCostsHaveSumsBeside: of the thread, and to one person alone their own.
+func TestPlainCostsHaveSumsBeside(t *testing.T) {
+	t.Parallel()
+	thread := store.Thread{ID: 7, ChannelID: slack.ChannelEngineering, Project: "web"}
+	for _, tt := range []struct {
+		at   Place
+		want []string
+	}{
+		{Place{Channel: slack.ChannelEngineering, Thread: thread}, []string{"This thread"}},
+		{Place{Channel: slack.ChannelEngineering, Thread: thread, Slash: true}, []string{"This thread", "You"}},
+		{Place{Channel: slack.ChannelEngineering}, nil},
+	} {
+		h := newHouse(t)
+		if _, _, err := h.Answer(t.Context(), slack.UserAda, tt.at, " "); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, func() bool { return len(h.sent()) > 0 })
+		for _, name := range []string{"This thread", "You"} {
+			if got := strings.Contains(h.sent()[0].Text, "*"+name+"*"); got != slices.Contains(tt.want, name) {
+				t.Errorf("%+v: %q stands there: %v\n%s", tt.at, name, got, h.sent()[0].Text)
+			}
+		}
+	}
+}
+
+// TestDaysAreThoseOfTheAsker, where the team wants that.
+func TestDaysAreThoseOfTheAsker(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	person, err := h.c.People.User(t.Context(), slack.UserAda)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if zone := h.zoneOf(t.Context(), slack.UserAda); zone != time.UTC {
+		t.Errorf("the team's days are those of %s", zone)
+	}
+	h.c.AskersTimeZone = true
+	if zone := h.zoneOf(t.Context(), slack.UserAda); zone.String() != stdcmp.Or(person.TZ, "UTC") {
+		t.Errorf("Ada lives in %q, her days are those of %s", person.TZ, zone)
+	}
+	if zone := h.zoneOf(t.Context(), "U0NOBODY"); zone != time.UTC {
+		t.Errorf("nobody's days are those of %s", zone)
 	}
 }

@@ -1,7 +1,9 @@
 package costs
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 
 	"deckhand/internal/jobs"
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/store"
 )
 
 // reports are how many digests stand in a channel.
@@ -83,5 +86,57 @@ func TestADigestToNowhere(t *testing.T) {
 	due := digestDue{Digest: d.key(time.UTC), Due: d.last(time.Now(), time.UTC)}
 	if err := h.runDigest(t.Context(), due, false); err != nil {
 		t.Errorf("it would be tried again: %v", err)
+	}
+}
+
+// TestADigestToAPerson: an admin's comes by direct message with all names and its file;
+// after a crash it comes again, since the app may not look into direct messages that it
+// did not open: better twice than never. One to a guest is not sent.
+func TestADigestToAPerson(t *testing.T) {
+	t.Parallel()
+	d := Digest{Every: Daily, Hour: time.Now().UTC().Hour(), To: slack.UserAda, Question: "by channel as csv"}
+	h := newHouse(t, d)
+	due := digestDue{Digest: d.key(time.UTC), Due: d.last(time.Now(), time.UTC)}
+	for i, again := range []bool{false, true} {
+		if err := h.runDigest(t.Context(), due, again); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, func() bool { return len(h.sent()) == 2*i+2 })
+		sent := h.sent()[2*i:]
+		if sent[0].Channel != slack.UserAda || !strings.Contains(sent[0].Text, "private-ops") || sent[1].How != "file" {
+			t.Errorf("sent %+v", sent)
+		}
+	}
+
+	d.To = slack.UserGuest
+	h = newHouse(t, d)
+	due.Digest = d.key(time.UTC)
+	if err := h.runDigest(t.Context(), due, false); err != nil || len(h.sent()) != 0 {
+		t.Errorf("a guest was sent %+v, %v", h.sent(), err)
+	}
+}
+
+// TestDigestsAreKeptScheduled: each once when the bot starts, by one handler.
+func TestDigestsAreKeptScheduled(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, Digest{Every: Daily, To: slack.ChannelEngineering}, Digest{Every: Weekly, To: slack.UserAda})
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); h.KeepDigestsScheduled(ctx) }()
+	scheduled := func() []store.Job {
+		h.ledger.mu.Lock()
+		defer h.ledger.mu.Unlock()
+		return slices.Clone(h.ledger.jobs)
+	}
+	waitFor(t, func() bool { return len(scheduled()) == 2 })
+	stop()
+	<-done
+	for _, j := range scheduled() {
+		if !j.Once || !j.At.After(time.Now()) || j.Args.Kind() != "digest" {
+			t.Errorf("scheduled %+v", j)
+		}
+	}
+	if n := len(h.JobHandlers()); n != 1 {
+		t.Errorf("%d handlers", n)
 	}
 }
