@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Charged is what a team's entries of one day in UTC and one model come to, in
@@ -56,25 +54,3 @@ func (s *Store) Charged(ctx context.Context, teamID string, from, to time.Time) 
 	}
 	return out, nil
 }
-
-// Teams are the teams that have ever worked with this database, in order.
-func (s *Store) Teams(ctx context.Context) ([]string, error) {
-	// A step for each team, from index to index, instead of a look at every thread.
-	rows, err := s.pool.Query(ctx, `
-		WITH RECURSIVE teams AS (
-			SELECT min(team_id) AS team_id FROM threads
-			UNION ALL
-			SELECT (SELECT min(h.team_id) FROM threads h WHERE h.team_id > t.team_id) FROM teams t WHERE t.team_id IS NOT NULL)
-		SELECT team_id FROM teams WHERE team_id IS NOT NULL ORDER BY team_id`)
-	if err != nil {
-		return nil, fmt.Errorf("list the teams: %w", err)
-	}
-	teams, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("list the teams: %w", err)
-	}
-	return teams, nil
-}
-
-// LedgerChecks is how many checks [Store.VerifyRollups] makes.
-func LedgerChecks() int { return len(ledgerChecks()) }

@@ -202,3 +202,6 @@ func (r differenceRow) difference(check string) (RollupDifference, error) {
 	}
 	return d, nil
 }
+
+// LedgerChecks is how many checks [Store.VerifyRollups] makes.
+func LedgerChecks() int { return len(ledgerChecks()) }
