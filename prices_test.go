@@ -59,7 +59,7 @@ func TestThePricesOfTheEstimatesAreThoseOfTheBill(t *testing.T) {
 				{"cache write, 1h", claude.TokenUsage{CacheWrite: 1000, CacheWrite1h: 1000}, m.CacheWrite1h},
 				{"web search", claude.TokenUsage{WebSearches: 1}, list.WebSearch / 1000},
 			} {
-				deltas := claude.NewMeter(claude.Usage{}).Estimate(claude.Output{Calls: []claude.Call{{Model: id, MessageID: "m", Usage: c.usage}}})
+				deltas := claude.NewMeter(claude.Usage{}).Estimate([]claude.Call{{Model: id, MessageID: "m", Usage: c.usage}})
 				if len(deltas) != 1 || deltas[0].MicroUSD != c.want {
 					t.Errorf("%s, %s: estimated %+v, billed %d", id, c.kind, deltas, c.want)
 				}

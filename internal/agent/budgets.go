@@ -276,7 +276,7 @@ func (w *worker) watchBudget(ctx context.Context) {
 		return
 	}
 	var spent int64
-	for _, d := range w.session.meter.Estimate(t.content) {
+	for _, d := range w.session.meter.Estimate(t.content.Calls) {
 		spent += d.MicroUSD
 	}
 	thread, user, id := w.thread, t.row.RequestedBy, t.row.ID

@@ -47,7 +47,7 @@ func (w *worker) observe(ctx context.Context, running claude.Usage) ([]store.Led
 	if err := w.followReset(ctx); err != nil {
 		return nil, err
 	}
-	deltas, reset := w.session.meter.Observe(&claude.Result{Running: running})
+	deltas, reset := w.session.meter.Observe(running)
 	if reset {
 		if err := w.newEpoch(ctx); err != nil {
 			return nil, err
@@ -62,11 +62,11 @@ func (w *worker) interrupted(r *claude.Result, content claude.Output) []store.Le
 	if !r.Interrupted() || claude.CountsInterrupted(w.cliVersion) {
 		return nil
 	}
-	var cut claude.Output
+	var cut []claude.Call
 	for _, c := range content.Calls {
 		if !c.Done && c.ParentToolUseID == "" {
 			c.Settled = false
-			cut.Calls = append(cut.Calls, c)
+			cut = append(cut, c)
 		}
 	}
 	return w.entries(w.session.meter.Estimate(cut), store.LedgerEstimate)
@@ -82,7 +82,7 @@ func (w *worker) closeBooks(ctx context.Context) {
 	}
 	var entries []store.LedgerEntry
 	if err == nil {
-		entries, err = w.observe(ctx, used.Usage)
+		entries, err = w.observe(ctx, used)
 	}
 	if err == nil {
 		err = w.books.AddEntries(ctx, w.heldLease(), entries)
@@ -97,13 +97,11 @@ func (w *worker) closeBooks(ctx context.Context) {
 // The process is gone.
 func (w *worker) estimate(t *turn) []store.LedgerEntry {
 	s := w.session
-	content := t.content
 	written, err := w.machine.calls(w.threadID, s.proc.SessionID(), t.promptUUID)
 	if err != nil {
 		w.log.Warn("estimate a turn without its transcript", zap.Error(err))
 	}
-	content.Calls = claude.MergeCalls(content.Calls, written)
-	return w.entries(s.meter.Estimate(content), store.LedgerEstimate)
+	return w.entries(s.meter.Estimate(claude.MergeCalls(t.content.Calls, written)), store.LedgerEstimate)
 }
 
 // bookInterrupted books what a turn has cost that died with its bot, as its
@@ -130,6 +128,6 @@ func (w *worker) bookInterrupted(ctx context.Context, old store.Turn, prompt sto
 		last.Models[model] = claude.ModelUsage{MicroUSD: total}
 		last.TotalMicroUSD += total
 	}
-	deltas := claude.NewMeter(last).Estimate(claude.Output{Calls: calls})
+	deltas := claude.NewMeter(last).Estimate(calls)
 	return w.books.AddEntries(ctx, w.heldLease(), w.entriesOf(old.SessionID, old.Epoch, deltas, store.LedgerEstimate))
 }

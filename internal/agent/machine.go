@@ -41,7 +41,7 @@ type process interface {
 	Deny(requestID, message string, interrupt bool) error
 
 	Baseline(ctx context.Context) (claude.Usage, error)
-	GetUsage(ctx context.Context) (*claude.SessionUsage, error)
+	GetUsage(ctx context.Context) (claude.Usage, error)
 
 	Stop(ctx context.Context) error
 	Kill()

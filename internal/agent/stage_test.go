@@ -896,9 +896,9 @@ func (p *playedProcess) Baseline(context.Context) (claude.Usage, error) {
 	return claude.Usage{}, p.gone()
 }
 
-func (p *playedProcess) GetUsage(context.Context) (*claude.SessionUsage, error) {
+func (p *playedProcess) GetUsage(context.Context) (claude.Usage, error) {
 	if err := p.gone(); err != nil {
-		return nil, err
+		return claude.Usage{}, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -906,7 +906,7 @@ func (p *playedProcess) GetUsage(context.Context) (*claude.SessionUsage, error) 
 	if p.running > 0 {
 		u.Models = map[string]claude.ModelUsage{"claude-sonnet-4-5": {Input: p.running, MicroUSD: p.running}}
 	}
-	return &claude.SessionUsage{Usage: u}, nil
+	return u, nil
 }
 
 func (p *playedProcess) Stop(ctx context.Context) error {

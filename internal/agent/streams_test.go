@@ -169,7 +169,7 @@ func (b *streamReader) read(ctx context.Context, line []byte) {
 		b.session = b.cli.session
 		b.newEpoch(ctx, 0)
 	case *claude.Result:
-		deltas, reset := b.meter.Observe(m)
+		deltas, reset := b.meter.Observe(m.Running)
 		if reset {
 			b.newEpoch(ctx, 0)
 		}
@@ -267,6 +267,6 @@ func (b *streamReader) killed(ctx context.Context, r *rand.Rand) {
 			b.read(ctx, line)
 		}
 	}
-	b.book(b.meter.Estimate(b.content), store.LedgerEstimate)
+	b.book(b.meter.Estimate(b.content.Calls), store.LedgerEstimate)
 	b.totals[b.session] += int64(len(calls)) // each model's estimate is rounded
 }

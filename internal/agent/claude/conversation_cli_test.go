@@ -205,16 +205,16 @@ var conversationRows = []row{
 		s := begin(t, cli)
 		s.run("say: before")
 		meter := claude.NewMeter(claude.Usage{})
-		meter.Observe(s.turn.Result)
+		meter.Observe(s.turn.Result.Running)
 		s.run("/clear")
-		if _, reset := meter.Observe(s.turn.Result); !reset {
+		if _, reset := meter.Observe(s.turn.Result.Running); !reset {
 			t.Errorf("no reset at %s", s.turn.Result.Raw)
 		}
 		if s.turn.Resets != 1 || s.p.SessionID() == s.id || s.turn.SessionID != s.p.SessionID() {
 			t.Errorf("resets %d, session %s, was %s", s.turn.Resets, s.p.SessionID(), s.id)
 		}
 		s.run("say: after")
-		if deltas, _ := meter.Observe(s.turn.Result); len(deltas) == 0 || sum(deltas) != s.turn.Result.Running.TotalMicroUSD {
+		if deltas, _ := meter.Observe(s.turn.Result.Running); len(deltas) == 0 || sum(deltas) != s.turn.Result.Running.TotalMicroUSD {
 			t.Errorf("deltas %+v", deltas)
 		}
 		s.must(s.p.Stop(s.ctx))

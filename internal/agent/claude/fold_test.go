@@ -57,7 +57,7 @@ func story(t *testing.T, lines []byte) string {
 			meter.Reset()
 		}
 		if r, ok := m.(*claude.Result); ok {
-			deltas, reset := meter.Observe(r)
+			deltas, reset := meter.Observe(r.Running)
 			for _, d := range deltas {
 				fmt.Fprintf(&b, "ledger: %s %d micro-USD (%d to %d), %d in, %d out, reset %v\n", d.Model, d.MicroUSD, d.Before, d.After, d.Input, d.Output, reset)
 			}

@@ -59,15 +59,15 @@ func (m *Meter) Reset() {
 	m.models = make(map[string]ModelUsage)
 }
 
-// Observe returns the entries for what was spent since the last result, by
-// model in the order of their names; none if nothing was. A total below the
-// last one is a reset, not a credit: the new epoch counts from zero.
-func (m *Meter) Observe(r *Result) (deltas []ModelDelta, reset bool) {
-	if r.Running.TotalMicroUSD < m.total {
+// Observe returns the entries for what was spent since the running total that was
+// observed last, by model in the order of their names; none if nothing was. A total
+// below that one is a reset, not a credit: the new epoch counts from zero.
+func (m *Meter) Observe(running Usage) (deltas []ModelDelta, reset bool) {
+	if running.TotalMicroUSD < m.total {
 		m.Reset()
 		reset = true
 	}
-	deltas = m.advance(r.Running)
+	deltas = m.advance(running)
 	for _, d := range deltas {
 		s := m.seen[d.Model]
 		s.add(d.ModelUsage)
@@ -146,9 +146,9 @@ func (u *ModelUsage) add(v ModelUsage) {
 // billed all the same. Tokens are those that the stream reported; they are
 // priced at the rate that this meter has seen for the model, and at the list
 // price where it has seen none. The meter itself does not move.
-func (m *Meter) Estimate(t Output) []ModelDelta {
+func (m *Meter) Estimate(calls []Call) []ModelDelta {
 	used := make(map[string]ModelUsage)
-	for _, c := range t.Calls {
+	for _, c := range calls {
 		if c.Settled {
 			continue
 		}

@@ -30,7 +30,7 @@ func TestMeterCountsDifferences(t *testing.T) {
 		{total(0.15, map[string]float64{"a": 0.11, "b": 0.04}), "[a +50000 (60000→110000)]", false},
 		{total(0.02, map[string]float64{"a": 0.02}), "[a +20000 (0→20000)]", true},
 	} {
-		deltas, reset := m.Observe(c.r)
+		deltas, reset := m.Observe(c.r.Running)
 		if got := tellDeltas(deltas); got != c.want || reset != c.reset {
 			t.Errorf("result %d: %s reset %v, want %s %v", i, got, reset, c.want, c.reset)
 		}
@@ -50,7 +50,7 @@ func TestMeterStartsFromItsBaseline(t *testing.T) {
 	base := claude.Usage{TotalMicroUSD: 100_000, Models: map[string]claude.ModelUsage{"a": {MicroUSD: 100_000, Input: 7}}}
 	m := claude.NewMeter(base)
 	r := total(0.13, map[string]float64{"a": 0.13})
-	deltas, reset := m.Observe(r)
+	deltas, reset := m.Observe(r.Running)
 	if sum(deltas) != 30_000 || reset || deltas[0].Before != 100_000 {
 		t.Errorf("%s reset %v", tellDeltas(deltas), reset)
 	}
@@ -80,7 +80,7 @@ func TestMeterAddsUp(t *testing.T) {
 				usd += r.Float64() * 1e-5 // what no model is named for
 			}
 			result := total(usd, models)
-			deltas, reset := m.Observe(result)
+			deltas, reset := m.Observe(result.Running)
 			if reset {
 				t.Fatalf("round %d: a reset", round)
 			}
@@ -105,17 +105,17 @@ func TestMeterEstimates(t *testing.T) {
 		{Model: "claude-opus-5-5", Usage: claude.TokenUsage{Input: 500}},
 	}}
 	m := claude.NewMeter(claude.Usage{})
-	deltas := m.Estimate(turn)
+	deltas := m.Estimate(turn.Calls)
 	if len(deltas) != 1 || deltas[0].MicroUSD != 1500*4+100*20+1000 || !deltas[0].Estimated || deltas[0].Input != 1500 {
 		t.Errorf("%+v", deltas)
 	}
 	// A discount that was seen holds for estimates too.
-	m.Observe(&claude.Result{Running: claude.Usage{TotalMicroUSD: 2000, Models: map[string]claude.ModelUsage{"claude-opus-5-5": {Input: 1000, MicroUSD: 2000}}}})
-	if half := m.Estimate(turn); half[0].MicroUSD != deltas[0].MicroUSD/2 {
+	m.Observe(claude.Usage{TotalMicroUSD: 2000, Models: map[string]claude.ModelUsage{"claude-opus-5-5": {Input: 1000, MicroUSD: 2000}}})
+	if half := m.Estimate(turn.Calls); half[0].MicroUSD != deltas[0].MicroUSD/2 {
 		t.Errorf("%+v", half)
 	}
 	turn = turn.Fold(&claude.Result{})
-	if got := m.Estimate(turn); got != nil {
+	if got := m.Estimate(turn.Calls); got != nil {
 		t.Errorf("a finished turn is estimated: %+v", got)
 	}
 }
@@ -141,8 +141,8 @@ func TestCacheWritesOfUnknownDurationCountAsFiveMinutes(t *testing.T) {
 func TestAnEstimateDoesNotTakeRoundingForADiscount(t *testing.T) {
 	t.Parallel()
 	m := claude.NewMeter(claude.Usage{})
-	m.Observe(&claude.Result{Running: claude.Usage{TotalMicroUSD: 7, Models: map[string]claude.ModelUsage{"claude-haiku-4-5": {CacheRead: 65, MicroUSD: 7}}}})
-	deltas := m.Estimate(claude.Output{Calls: []claude.Call{{Model: "claude-haiku-4-5", Usage: claude.TokenUsage{Input: 100_000}}}})
+	m.Observe(claude.Usage{TotalMicroUSD: 7, Models: map[string]claude.ModelUsage{"claude-haiku-4-5": {CacheRead: 65, MicroUSD: 7}}})
+	deltas := m.Estimate([]claude.Call{{Model: "claude-haiku-4-5", Usage: claude.TokenUsage{Input: 100_000}}})
 	if len(deltas) != 1 || deltas[0].MicroUSD != 100_000 {
 		t.Errorf("%+v", deltas)
 	}

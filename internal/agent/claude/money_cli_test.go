@@ -17,7 +17,7 @@ var moneyRows = []row{
 		var total int64
 		for range 3 {
 			s.run("say: some words that cost something")
-			deltas, reset := meter.Observe(s.turn.Result)
+			deltas, reset := meter.Observe(s.turn.Result.Running)
 			if reset {
 				t.Error("a reset in mid-epoch")
 			}
@@ -40,14 +40,14 @@ var moneyRows = []row{
 		s := begin(t, cli)
 		meter := claude.NewMeter(claude.Usage{})
 		s.run("say: one")
-		meter.Observe(s.turn.Result)
+		meter.Observe(s.turn.Result.Running)
 		before := meter.Total()
 		s.onAsk = func(*claude.CanUseTool) {}
 		s.prompt(bash(t, "touch x"), "say: two")
 		s.until("an approval", func(m claude.Message) bool { _, ok := m.(*claude.CanUseTool); return ok })
 		s.p.Kill()
 		s.ended()
-		deltas := meter.Estimate(s.turn)
+		deltas := meter.Estimate(s.turn.Calls)
 		if len(deltas) == 0 || !deltas[0].Estimated || meter.Total() != before {
 			t.Fatalf("estimate %+v", deltas)
 		}
@@ -70,7 +70,7 @@ func ledgerOver(t *testing.T, cli program, kill, fork bool) {
 	s.must(err)
 	meter := claude.NewMeter(base)
 	s.run("say: first process")
-	deltas, _ := meter.Observe(s.turn.Result)
+	deltas, _ := meter.Observe(s.turn.Result.Running)
 	total := sum(deltas)
 	if kill {
 		s.transcribed()
@@ -91,7 +91,7 @@ func ledgerOver(t *testing.T, cli program, kill, fork bool) {
 	s.must(err)
 	meter = claude.NewMeter(base)
 	s.run("say: second process")
-	deltas, reset := meter.Observe(s.turn.Result)
+	deltas, reset := meter.Observe(s.turn.Result.Running)
 	total += sum(deltas)
 	if reset || len(deltas) == 0 {
 		t.Errorf("reset %v, deltas %+v", reset, deltas)

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,53 +16,25 @@ func (p *Process) Baseline(ctx context.Context) (Usage, error) {
 	if errors.Is(err, ErrUnsupported) {
 		return Usage{}, nil
 	}
-	if err != nil {
-		return Usage{}, err
-	}
-	return u.Usage, nil
-}
-
-// SessionUsage is the answer of get_usage.
-type SessionUsage struct {
-	Usage
-	APIDurationMS, DurationMS int64
-	LinesAdded, LinesRemoved  int64
-	// SubscriptionType is empty for pay-as-you-go.
-	SubscriptionType string
-	// RateLimits is the account's state as the CLI gives it; nil without one.
-	RateLimits json.RawMessage
+	return u, err
 }
 
 // GetUsage returns the process's running total (2.1.250 on).
-func (p *Process) GetUsage(ctx context.Context) (*SessionUsage, error) {
+func (p *Process) GetUsage(ctx context.Context) (Usage, error) {
 	raw, err := p.request(ctx, p.o.RequestTimeout, "get_usage", nil)
 	if err != nil {
-		return nil, err
+		return Usage{}, err
 	}
 	var in struct {
 		Session *struct {
-			TotalCostUSD                       float64
-			ModelUsage                         map[string]ModelUsage
-			TotalAPIDurationMS                 int64
-			TotalDurationMS                    int64
-			TotalLinesAdded, TotalLinesRemoved int64
+			TotalCostUSD float64
+			ModelUsage   map[string]ModelUsage
 		}
-		SubscriptionType string
-		RateLimits       json.RawMessage
 	}
 	if err := unmarshal(raw, &in); err != nil || in.Session == nil {
-		return nil, errors.New("get_usage: the answer has no session")
+		return Usage{}, errors.New("get_usage: the answer has no session")
 	}
-	s := in.Session
-	out := &SessionUsage{
-		Usage:         Usage{TotalMicroUSD: microUSD(s.TotalCostUSD), Models: s.ModelUsage},
-		APIDurationMS: s.TotalAPIDurationMS, DurationMS: s.TotalDurationMS,
-		LinesAdded: s.TotalLinesAdded, LinesRemoved: s.TotalLinesRemoved, SubscriptionType: in.SubscriptionType,
-	}
-	if bytes.HasPrefix(in.RateLimits, []byte{'{'}) {
-		out.RateLimits = in.RateLimits
-	}
-	return out, nil
+	return Usage{TotalMicroUSD: microUSD(in.Session.TotalCostUSD), Models: in.Session.ModelUsage}, nil
 }
 
 // Interrupt ends the turn; its [Result] says so. A pending approval is
