@@ -152,7 +152,10 @@ func (c *child) lastWords() string {
 	if err != nil {
 		return err.Error()
 	}
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	last := lines[len(lines)-1]
+	text := strings.TrimSpace(string(b))
+	last := text[strings.LastIndexByte(text, '\n')+1:]
+	if i := strings.LastIndex("\n"+text, "\nbot: "); i >= 0 { // one error may have several lines
+		last = text[i:]
+	}
 	return strings.TrimPrefix(last, "bot: ") + " (more in " + c.o.logFile + ")"
 }

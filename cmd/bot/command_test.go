@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -154,5 +156,37 @@ func TestColoursAreForTerminals(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	if marksFor(terminal) != plain {
 		t.Error("some with NO_COLOR")
+	}
+}
+
+// What the documents tell people to type is a command line that there is.
+func TestTheDocumentsCommandLinesExist(t *testing.T) {
+	t.Parallel()
+	root := newRoot()
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	quoted := regexp.MustCompile(`'[^']*'`)
+	for _, file := range []string{"README.md", "docs/security.md", "docs/reports.md", "docs/architecture.md", "CHANGELOG.md"} {
+		b, err := os.ReadFile(filepath.Join("..", "..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("(?m)(?:^|`|exec bot )bot ([a-z][^`#;|>\n]*)").FindAllStringSubmatch(string(b), -1) {
+			words := strings.Fields(quoted.ReplaceAllString(strings.Trim(m[1], `…, \`), "x"))
+			c, rest, err := root.Find(words)
+			if err == nil && c.Name() != "report" && c.Name() != "reconcile" && !c.HasParent() {
+				err = knownCommand(c, rest)
+			}
+			if err != nil {
+				t.Errorf("%s: bot %s: %v", file, m[1], err)
+				continue
+			}
+			for _, word := range rest {
+				name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+				if strings.HasPrefix(word, "--") && name != "" && c.Flag(name) == nil {
+					t.Errorf("%s: bot %s: there is no flag --%s", file, m[1], name)
+				}
+			}
+		}
 	}
 }

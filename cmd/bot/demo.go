@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -125,16 +126,22 @@ func startDemo(ctx context.Context, o demoOptions) (_ *demo, err error) {
 		return nil, fmt.Errorf("--data: %w", err)
 	}
 	if err := os.MkdirAll(d.o.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("--data: %w", err)
+		return nil, fmt.Errorf("--data: %w; name a folder that this user may write into", err)
 	}
 	parts := playground.Options{
 		Listen: o.listen, Dir: d.o.dir, Fresh: o.fresh, Only: playground.Part(o.only), CharsPerSecond: o.pace, Log: d.log,
 	}
 	if o.only != "" {
+		if err := freeToListen(ctx, o.listen); err != nil {
+			return nil, err
+		}
 		d.playground, err = playground.Start(ctx, parts)
-		return d, err
+		return d, brokenData(err, d.o.dir)
 	}
 	if _, err := doctor.CheckCLI(ctx, settings.SplitCommand(o.claude)); err != nil {
+		return nil, err
+	}
+	if err := freeToListen(ctx, o.listen); err != nil {
 		return nil, err
 	}
 	if d.url = os.Getenv("DATABASE_URL"); d.url == "" {
@@ -143,17 +150,37 @@ func startDemo(ctx context.Context, o demoOptions) (_ *demo, err error) {
 			return nil, fmt.Errorf("another demo uses %s: stop it, or give this one another folder with --data", d.o.dir)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("start the private PostgreSQL: %w", err)
+			return nil, brokenData(fmt.Errorf("start the private PostgreSQL: %w", err), d.o.dir)
 		}
 		d.url = d.db.URL()
 	}
 	if d.playground, err = playground.Start(ctx, parts); err != nil {
-		return nil, err
+		return nil, brokenData(err, d.o.dir)
 	}
 	if err := d.prepareFiles(); err != nil {
 		return nil, err
 	}
 	return d, d.startBot(ctx)
+}
+
+// freeToListen says what to do about an address in use before anything was started.
+func freeToListen(ctx context.Context, address string) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("--listen: another program listens at %s, perhaps another demo: stop it, or write another port, or port 0 for a free one", address)
+	}
+	if err != nil {
+		return nil // the playground says more
+	}
+	return l.Close()
+}
+
+// brokenData adds what helps when something in the data folder cannot be read.
+func brokenData(err error, dir string) error {
+	if err == nil || errors.Is(err, postgres.ErrNotFound) {
+		return err
+	}
+	return fmt.Errorf("%w\nIf the data of an earlier demo is broken: --fresh forgets it, or delete %s", err, dir)
 }
 
 // prepareFiles writes the sample repository and the configuration, unless an
@@ -230,7 +257,7 @@ func (d *demo) startBot(ctx context.Context) error {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-d.bot.failed:
-			return fmt.Errorf("the bot did not start: %s", d.bot.lastWords())
+			return brokenData(fmt.Errorf("the bot did not start: %s", d.bot.lastWords()), d.o.dir)
 		case <-ctx.Done():
 			return fmt.Errorf("wait for the bot to be ready: %w", context.Cause(ctx))
 		}
