@@ -453,7 +453,7 @@ func (d *desk) start() {
 	p.stop = stop
 	client := slack.New("xoxb-test", slack.OptionHTTPClient(p.do(d.slack)), slack.OptionAPIURL("https://slack.invalid/api/"))
 	p.app = newApp(Config{
-		Store: mortalBooks{d.books, p}, Log: zap.NewNop(), Redact: func(s string) string { return s },
+		Store: mortalBooks{d.books, p}, Log: zap.NewNop(), Reminders: [][]string{{"thread"}, {"thread", "approvers", "C0OPS"}}, Redact: func(s string) string { return s },
 		Access: access.Rules{Roles: access.Roles{Admins: []string{"UADA"}, Approvers: []string{"UGRACE", "UHEIDI"}, Users: []string{"ULINUS"}}},
 	}, client, identity{TeamID: deskTeam, UserID: "UBOT", TeamURL: "https://t.slack.com/"})
 	p.app.agent = agent.New(agent.Config{Store: d.books, Frontend: p.app.Frontend(), Authoriser: p.app, Reminder: p.app, Policy: &policy.Policy{}, Replica: "replica-1"})

@@ -21,7 +21,10 @@ import (
 	"deckhand/internal/store"
 )
 
-var refusal error = &slack.SlackErrorResponse{Err: "invalid_blocks"}
+var (
+	refusal    error = &slack.SlackErrorResponse{Err: "invalid_blocks"}
+	errAlready error = &slack.SlackErrorResponse{Err: "already_reacted"}
+)
 
 // always is Slack with one fault for each call of a method.
 func always(method string, f fault) func(int, slackCall) fault {

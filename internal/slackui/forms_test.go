@@ -1,0 +1,157 @@
+package slackui
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// submit sends a form that was opened for an approval.
+func (d *desk) submit(user, callback string, a store.Approval, values object) string {
+	in, err := decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
+		"type": "view_submission", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam},
+		"view": object{"callback_id": callback, "private_metadata": a.ID, "state": object{"values": values}},
+	})})
+	d.must(err)
+	return d.bot.app.act(context.Background(), in)
+}
+
+// TestForms: a form is opened for those who may decide while there is something to
+// decide, and they are looked at again when it is sent.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	reason := object{render.ReasonBlock: object{render.ReasonAction: object{"value": "not today"}}}
+	ticked := object{render.ConfirmBox: object{render.ConfirmBox: object{"selected_options": []any{object{"value": "yes"}}}}}
+	dangerous := store.Terms{Dangerous: true}
+	for name, c := range map[string]struct {
+		terms  store.Terms
+		action string
+		send   string
+		values object
+		opened string
+		sent   string
+		status store.ApprovalStatus
+	}{
+		"a reason":                       {store.Terms{}, render.ActionDenyReason, render.CallbackDenyReason, reason, "asked for more", "denied", store.ApprovalDenied},
+		"what is dangerous":              {dangerous, render.ActionApprove, render.CallbackConfirm, ticked, "asked for more", "allowed", store.ApprovalAllowed},
+		"dangerous and not confirmed":    {dangerous, render.ActionApprove, render.CallbackConfirm, object{}, "asked for more", "not confirmed", store.ApprovalPending},
+		"dangerous, by another form":     {dangerous, render.ActionApprove, render.CallbackGrant, object{}, "asked for more", "incomplete answer", store.ApprovalPending},
+		"the whole input":                {store.Terms{}, render.ActionViewInput, "", nil, "viewed", "", store.ApprovalPending},
+		"a permission, and no rule":      {store.Terms{Grantable: true}, render.ActionAlways, render.CallbackGrant, object{}, "asked for more", "incomplete answer", store.ApprovalPending},
+		"a permission where none may be": {store.Terms{}, render.ActionAlways, "", nil, "not grantable", "", store.ApprovalPending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				d.say("I ask.")
+				a := d.ask("", c.terms)
+				d.rest()
+				if c.action != render.ActionViewInput {
+					if got := d.click("ULINUS", c.action, a); got != "refused" && got != "not grantable" {
+						t.Errorf("opened for somebody who may not: %q", got)
+					}
+				}
+				if got := d.click("UGRACE", c.action, a); got != c.opened {
+					t.Errorf("the click did %q", got)
+				}
+				if n := d.slack.count("views.open"); (n == 1) != (c.opened == "asked for more" || c.opened == "viewed") {
+					t.Errorf("%d forms were opened", n)
+				}
+				if c.send != "" {
+					if got := d.submit("ULINUS", c.send, a, c.values); got == "allowed" || got == "denied" {
+						t.Errorf("sent by somebody who may not: %q", got)
+					}
+					if got := d.submit("UGRACE", c.send, a, c.values); got != c.sent {
+						t.Errorf("the form did %q", got)
+					}
+				}
+				now, err := d.books.ApprovalByID(context.Background(), a.ID)
+				d.must(err)
+				if now.Status != c.status || c.send == render.CallbackDenyReason && now.Reason != "not today" {
+					t.Errorf("the approval is %s, %q", now.Status, now.Reason)
+				}
+				d.rest()
+				for _, p := range d.wrong() {
+					t.Error(p)
+				}
+				if c.status != store.ApprovalPending {
+					if got := d.click("UHEIDI", c.action, a); got != "too late" {
+						t.Errorf("opened again: %q", got)
+					}
+				}
+				d.end(agent.TurnDone, "")
+				d.rest()
+			})
+		})
+	}
+}
+
+// TestReminders: each stage tells those whom the configuration names; direct messages
+// go to those who may decide.
+func TestReminders(t *testing.T) {
+	t.Parallel()
+	for stage, want := range [][]string{{deskChannel}, {"C0OPS", deskChannel, "UADA", "UGRACE", "UHEIDI"}, nil} {
+		atDesk(t, func(d *desk) {
+			a := d.ask("", store.Terms{})
+			d.rest()
+			before := d.slack.count("chat.postMessage")
+			d.must(d.bot.app.Remind(context.Background(), a, stage))
+			d.rest()
+			var got []string
+			for _, c := range d.slack.calls {
+				if c.method == "chat.postMessage" {
+					got = append(got, c.args.Get("channel"))
+				}
+			}
+			got = got[before:]
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got, cmp.Transformer("set", func(s []string) string { return strings.Join(s, " ") })); diff != "" {
+				t.Errorf("stage %d: %s", stage, diff)
+			}
+			for user, may := range map[string]bool{"UGRACE": true, "UADA": true, "ULINUS": false, "UMALLORY": false} {
+				if d.bot.app.MayDecide(context.Background(), user, a) != may {
+					t.Errorf("%s may decide: %v", user, !may)
+				}
+			}
+			d.end(agent.TurnDone, "")
+			d.rest()
+		})
+	}
+}
+
+// TestMarks: the end of a prompt is marked on the person's message, also where Slack
+// has the mark already.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.slack.answer = func(n int, c slackCall) fault {
+			if c.method == "reactions.add" && c.args.Get("name") == "warning" {
+				return fault{err: errAlready}
+			}
+			return fault{}
+		}
+		p := store.Prompt{Thread: d.turn.Thread, TS: "1.0"}
+		for _, m := range []agent.PromptMark{agent.PromptQueued, agent.PromptRunning, agent.PromptDone, agent.PromptFailed} {
+			d.front().MarkPrompt(p, m)
+		}
+		d.front().Say(d.turn.Thread, "A word <!channel>.")
+		time.Sleep(time.Minute)
+		d.rest()
+		if n := d.slack.count("reactions.add"); n != 2 {
+			t.Errorf("%d marks", n)
+		}
+		if got := d.slack.inThread(deskThread); len(got) != 1 || got[0].text != "A word &lt;!channel&gt;." {
+			t.Errorf("the thread reads %+v", got)
+		}
+		d.end(agent.TurnDone, "")
+	})
+}
