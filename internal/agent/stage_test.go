@@ -554,13 +554,13 @@ func (m *playedMachine) knowsLoss(threadID int64) bool {
 	return m.lost[threadID]
 }
 
-func (m *playedMachine) loss(threadID int64) {
+func (m *playedMachine) loss(threadID int64, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.lost == nil {
 		m.lost = map[int64]bool{}
 	}
-	m.lost[threadID] = true
+	m.lost[threadID] = known
 }
 
 func (m *playedMachine) workspace(context.Context, store.Thread, Project) (string, error) {

@@ -233,7 +233,7 @@ var events = []event{
 		return true
 	}},
 	{"lease lost", func(s *stage) bool {
-		s.machine.loss(s.threads[here].ID)
+		s.machine.loss(s.threads[here].ID, true)
 		s.books.Steal(s.threads[here].ID, "B", time.Hour)
 		time.Sleep(staged.LeaseTTL/3 + time.Second) // that is when it is renewed
 		return true
