@@ -536,7 +536,7 @@ func TestPolicyCommands(t *testing.T) {
 		{[]string{"policy", "check", "--tool", "Bash", "--project", "nowhere"}, false, []string{"no project"}},
 		{[]string{"policy", "test"}, true, []string{"1 recorded call", "1 decided as before"}},
 		{[]string{"policy", "test", "--since", "yesteryear"}, false, []string{"is no time"}},
-		{[]string{"policy"}, false, []string{"check or bot policy test"}},
+		{[]string{"policy"}, false, []string{"bot policy check or test"}},
 	} {
 		out, ok := w.bot(tt.args...)
 		for _, want := range tt.want {
