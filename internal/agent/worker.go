@@ -204,6 +204,10 @@ func (w *worker) hearing(ctx context.Context, fn func(context.Context) error) er
 					end = store.ErrFenced
 				case l.kind == letterStop && end == nil:
 					end = &stopError{by: l.id}
+				case l.kind == letterHibernate:
+					// The session has just become one that may be asked, and whoever needs
+					// its slot asks once.
+					defer w.box.put(l)
 				}
 			}
 			if end != nil {
