@@ -17,8 +17,9 @@
 //	any ──lease lost──► gone, without another write
 //
 // They are derived, not stored: awaiting, for one, is a turn that runs while approvals
-// are open. waiting, starting, awaiting and checking hear everything that a running turn
-// hears; only hibernating, which is bounded, hears nothing until it is over.
+// are open. awaiting, checking and stopping hear all that a running turn hears, waiting
+// and starting a stop and a lost lease; hibernating, which is bounded, hears nothing until
+// it is over.
 //
 // Every state and every event:
 //

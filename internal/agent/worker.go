@@ -193,9 +193,13 @@ func (w *worker) hearing(ctx context.Context, fn func(context.Context) error) er
 	epoch := w.heldLease().Epoch
 	go func() { done <- fn(inner) }()
 	var end error
+	var slotAsked bool
 	for {
 		select {
 		case err := <-done:
+			if slotAsked {
+				w.box.put(letter{kind: letterHibernate})
+			}
 			return cmp.Or(end, err)
 		case <-w.box.signal:
 			for _, l := range w.box.take() {
@@ -207,7 +211,7 @@ func (w *worker) hearing(ctx context.Context, fn func(context.Context) error) er
 				case l.kind == letterHibernate:
 					// The session has just become one that may be asked, and whoever needs
 					// its slot asks once.
-					defer w.box.put(l)
+					slotAsked = true
 				}
 			}
 			if end != nil {
