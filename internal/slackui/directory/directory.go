@@ -107,8 +107,8 @@ func (c *cache[T]) get(ctx context.Context, key string, load func(context.Contex
 		return e.value, nil
 	}
 	// The look-up is shared by all who wait for it, so it does not end with the
-	// first one's context.
-	v, err, _ := c.flight.Do(key, func() (any, error) {
+	// first one's context, but nobody waits for it longer than their own.
+	looking := c.flight.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), timeout, fmt.Errorf("look up %s: no answer in %s", key, timeout))
 		defer cancel()
 		v, err := load(ctx)
@@ -123,9 +123,14 @@ func (c *cache[T]) get(ctx context.Context, key string, load func(context.Contex
 		c.entries[key] = cached[T]{value: v, until: time.Now().Add(ttl)}
 		return v, nil
 	})
-	if err != nil {
-		var zero T
-		return zero, fmt.Errorf("look up %s: %w", key, err)
+	var zero T
+	select {
+	case found := <-looking:
+		if found.Err != nil {
+			return zero, fmt.Errorf("look up %s: %w", key, found.Err)
+		}
+		return found.Val.(T), nil
+	case <-ctx.Done():
+		return zero, fmt.Errorf("look up %s: %w", key, context.Cause(ctx))
 	}
-	return v.(T), nil
 }

@@ -203,6 +203,29 @@ func TestWhatIsKnownIsBelievedForAMinute(t *testing.T) {
 	})
 }
 
+// TestNobodyWaitsLongerThanTheyWant for a look-up that others wait for, too.
+func TestNobodyWaitsLongerThanTheyWant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c cache[int]
+		calls := 0
+		slow := func(context.Context) (int, error) {
+			calls++
+			time.Sleep(6 * time.Second)
+			return 7, nil
+		}
+		begin := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.get(ctx, "U1", slow); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Second {
+			t.Errorf("it waited %s: %v", time.Since(begin), err)
+		}
+		if v, err := c.get(t.Context(), "U1", slow); v != 7 || err != nil || calls != 1 || time.Since(begin) != 6*time.Second {
+			t.Errorf("the look-up under way gave %d after %s and %d calls: %v", v, time.Since(begin), calls, err)
+		}
+	})
+}
+
 func workspace(t *testing.T) *Directory {
 	t.Helper()
 	w, err := slack.New(slack.Options{NoRateLimits: true})
