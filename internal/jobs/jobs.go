@@ -84,12 +84,9 @@ type Runner struct {
 // New returns a runner that works on the database at url. Jobs of kinds that have no
 // handler are left to replicas that have one.
 func New(url string, log *zap.Logger, handlers ...Handler) (*Runner, error) {
-	if err := store.CheckURL(url); err != nil {
+	pool, err := store.ParsePool(url)
+	if err != nil {
 		return nil, err
-	}
-	pool, err := pgxpool.ParseConfig(url)
-	if err != nil { // which may quote the password
-		return nil, errors.New("a setting of the connection pool in the URL (pool_…) is not right")
 	}
 	known := map[string]bool{}
 	for _, h := range handlers {

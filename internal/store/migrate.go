@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -76,13 +75,11 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 }
 
 func migrate(ctx context.Context, url string, run func(*sql.DB, *goose.Provider) ([]*goose.MigrationResult, error)) ([]Migration, error) {
-	if err := CheckURL(url); err != nil {
+	pool, err := ParsePool(url)
+	if err != nil {
 		return nil, err
 	}
-	cfg, err := pgx.ParseConfig(url)
-	if err != nil {
-		return nil, errors.New("this is not a PostgreSQL URL; write " + urlForm)
-	}
+	cfg := pool.ConnConfig
 	db := stdlib.OpenDB(*cfg)
 	defer db.Close() //nolint:errcheck // nothing is written through Close
 	reaching, cancel := context.WithTimeout(ctx, reachTimeout)

@@ -68,12 +68,9 @@ type Store struct {
 // Open connects to the database at url (a postgres:// URL or a DSN) and checks
 // that it answers; see [Store.CheckSchema] for what is in it.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
-	if err := CheckURL(url); err != nil {
-		return nil, err
-	}
-	cfg, err := pgxpool.ParseConfig(url)
+	cfg, err := ParsePool(url)
 	if err != nil {
-		return nil, errors.New("a setting of the connection pool in the URL (pool_…) is not right")
+		return nil, err
 	}
 	cfg.MinIdleConns = 2
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)

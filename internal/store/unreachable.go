@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // reachTimeout bounds the first connection.
@@ -68,6 +69,20 @@ func CheckURL(url string) error {
 		return fmt.Errorf("this is not a PostgreSQL URL (%w); write %s", cause, urlForm)
 	}
 	return errors.New("this is not a PostgreSQL URL; write " + urlForm)
+}
+
+// ParsePool reads the database's URL with its settings of the pool (pool_max_conns and
+// the like), which are no part of what PostgreSQL is told. Its error quotes neither user
+// nor password.
+func ParsePool(url string) (*pgxpool.Config, error) {
+	if err := CheckURL(url); err != nil {
+		return nil, err
+	}
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("a setting of the connection pool in the URL (pool_…) is not right; write one such as pool_max_conns=10, or none")
+	}
+	return cfg, nil
 }
 
 // unencoded lists how the characters before the last @ are written that cannot stand

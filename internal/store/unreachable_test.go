@@ -124,3 +124,20 @@ func demandPassword(t *testing.T, dsn, role, as string) {
 		}
 	}
 }
+
+// TestSettingsOfThePool in the URL are for the pool alone: whoever opens the database
+// takes them, and PostgreSQL never hears of them.
+func TestSettingsOfThePool(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	sign := "?"
+	if strings.Contains(url, "?") {
+		sign = "&"
+	}
+	if _, err := store.MigrateUp(t.Context(), url+sign+"pool_max_conns=3"); err != nil {
+		t.Errorf("migrate: %v", err)
+	}
+	if _, err := store.ParsePool(url + sign + "pool_max_conns=c4n4ry"); err == nil || !strings.Contains(err.Error(), "pool_max_conns=10") || strings.Contains(err.Error(), "c4n4ry") {
+		t.Errorf("a setting that is none: %v", err)
+	}
+}
