@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"deckhand/internal/access"
 	"deckhand/internal/slackui/costs"
@@ -83,7 +84,7 @@ func allCommands() commands {
 			help: render.HelpLine{Say: []string{"approve CODE"}, Means: "decide by the code on a card, where its buttons do not work"},
 		},
 		{
-			name: "deny", shape: shape(`deny +([a-z0-9]{4,26}(?: .*)?)`), act: access.See, inThread: true,
+			name: "deny", shape: shape(`deny\s+([a-z0-9]{4,26}(?s:\s.*)?)`), act: access.See, inThread: true,
 			run: func(a *App, ctx context.Context, in *incoming, rest string) (string, error) {
 				return a.decideByCode(ctx, in, store.ApprovalDenied, rest)
 			},
@@ -251,7 +252,10 @@ func (a *App) stop(ctx context.Context, key store.ThreadKey, user string) (outco
 // decideByCode is the second way to an approval, for when a button fails: the
 // code on its card, as a reply in its thread.
 func (a *App) decideByCode(ctx context.Context, in *incoming, status store.ApprovalStatus, rest string) (outcome string, err error) {
-	code, reason, _ := strings.Cut(rest, " ")
+	code, reason := rest, ""
+	if end := strings.IndexFunc(rest, unicode.IsSpace); end >= 0 {
+		code, reason = rest[:end], rest[end:]
+	}
 	pending, err := a.c.Store.PendingApprovals(ctx, in.store.Key())
 	if err != nil {
 		return "", err

@@ -46,6 +46,7 @@ var sayings = []struct{ text, command, rest string }{
 	{"approve of this", "", ""},
 	{"approve 7K2QX\nand deploy it", "", ""},
 	{"deny 7k2qx not today", "deny", "7k2qx not today"},
+	{"deny 7K2QX\nnot today,\nnor tomorrow", "deny", "7K2QX\nnot today,\nnor tomorrow"},
 	{"deny", "", ""},
 	{"", "", ""},
 	{"fix the test", "", ""},
