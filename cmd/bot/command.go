@@ -65,7 +65,7 @@ Colours are for terminals, and for none of them when NO_COLOR is set.`,
 		{"Run it", []*cobra.Command{runCommand(), demoCommand()}},
 		{"Check it", []*cobra.Command{doctorCommand(), policyCommand()}},
 		{"Ask it", []*cobra.Command{reportCommand(), auditCommand()}},
-		{"Look after it", []*cobra.Command{migrateCommand(), versionCommand()}},
+		{"Look after it", []*cobra.Command{migrateCommand(), completionCommand(), versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, c := range g.commands {
@@ -75,7 +75,7 @@ Colours are for terminals, and for none of them when NO_COLOR is set.`,
 	}
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpCommandGroupID("Look after it")
-	root.SetCompletionCommandGroupID("Look after it")
+	root.CompletionOptions.DisableDefaultCmd = true
 	return root
 }
 

@@ -31,9 +31,7 @@ func everyCommand(t *testing.T, f func(t *testing.T, c *cobra.Command, words []s
 	walk = func(c *cobra.Command, words []string) {
 		t.Run(strings.Join(append([]string{"bot"}, words...), " "), func(t *testing.T) { f(t, c, words) })
 		for _, below := range c.Commands() {
-			if below.Name() != "completion" {
-				walk(below, append(slices.Clip(words), below.Name()))
-			}
+			walk(below, append(slices.Clip(words), below.Name()))
 		}
 	}
 	walk(newRoot(), nil)
@@ -80,6 +78,8 @@ func TestWhatIsMistypedIsToldWithWhatWasMeant(t *testing.T) {
 		{"audit", "bot: write bot audit verify, anchors or export"},
 		{"policy", "bot: write bot policy check or test"},
 		{"migrate", "bot: write bot migrate up, down or status"},
+		{"completion", "bot: write bot completion bash, zsh or fish"},
+		{"completion fsh", "did you mean bot completion fish?"},
 		{"policy check --input ls", "--input is about a call: name its tool with --tool"},
 		{"audit export --format pdf", `"pdf" is no format; write jsonl or csv`},
 		{"audit export --since soon", `--since: "soon" is no time`},
