@@ -197,6 +197,7 @@ func play(limits Limits, ask bool, sequence []happening) []string {
 	s.checkQuiet()
 	// Whoever works comes to an end.
 	for range 60 {
+		s.books.RaiseBudgets(1 << 40) // what a turn has cost may be known only now
 		for _, th := range s.books.Threads() {
 			if p := s.inTurn(th.ThreadTS); p != nil {
 				for id := s.openIn(th.ID); id != ""; id = s.openIn(th.ID) {
@@ -212,10 +213,23 @@ func play(limits Limits, ask bool, sequence []happening) []string {
 	s.checkQuiet()
 	for _, p := range s.books.Prompts() {
 		if p.State != "done" {
-			s.breach("prompt %d never ended: it is %s", p.InboxID, p.State)
+			s.breach("prompt %d never ended: it is %s, and its thread %s", p.InboxID, p.State, s.standing(p.Thread.ThreadTS))
 		}
 	}
 	return s.close()
+}
+
+// standing is where a thread's worker and its process stand.
+func (s *stage) standing(ts string) string {
+	out := s.state(ts)
+	if w := s.worker(ts); w != nil {
+		_, idle := s.sup.slots.idle[w]
+		out += fmt.Sprintf(" (slot %t, idle %t, %d letters)", s.sup.slots.live[w], idle, len(w.box.letters))
+	}
+	if p := s.process(ts); p != nil {
+		out += fmt.Sprintf(" with %s (in a turn %t, %d requests wait)", p.name, p.works(), p.waits())
+	}
+	return out
 }
 
 // inTurn is the thread's process if it works on a prompt.
