@@ -320,8 +320,9 @@ func (h *hostile) asked(channel, thread, prompt, text string) string {
 	if thread == "" {
 		thread = ts
 	}
+	// Below the prompt: an earlier card may still show its buttons for a moment.
 	card := h.find(channel, thread, "a card with "+text, func(m message) bool {
-		return m.has("approve") && strings.Contains(m.all(), text)
+		return m.TS > ts && m.has("approve") && strings.Contains(m.all(), text)
 	})
 	h.click(ada, channel, card.TS, "deny")
 	h.done(channel, thread, ts)

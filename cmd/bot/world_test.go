@@ -374,7 +374,15 @@ func (w *world) find(channel, thread, what string, fits func(message) bool) mess
 // card waits for an open approval card.
 func (w *world) card(channel, thread string) message {
 	w.t.Helper()
-	return w.find(channel, thread, "an approval card", func(m message) bool { return m.has("approve") })
+	// Below the last call that was wanted: an earlier card may still show its buttons
+	// for a moment.
+	wanted := ""
+	for _, m := range w.messages(channel, thread) {
+		if m.User != w.BotUser && strings.Contains(m.Text, "tool: ") {
+			wanted = m.TS
+		}
+	}
+	return w.find(channel, thread, "an approval card", func(m message) bool { return m.TS > wanted && m.has("approve") })
 }
 
 // says waits for a message of the bot's that contains text.
