@@ -32,6 +32,9 @@ type Frontend interface {
 	// Abandon marks what a turn that another process of ours was showing has
 	// left in the thread: it goes on elsewhere, and its controls are dead.
 	Abandon(turnID int64, sentence string)
+	// Leave forgets a turn whose thread another replica has taken: what it had still to
+	// show is that replica's to show.
+	Leave(turnID int64)
 }
 
 // Authoriser knows who may decide about what.

@@ -89,6 +89,7 @@ func (r *recorder) MarkPrompt(p store.Prompt, m PromptMark) {
 
 func (r *recorder) ShowBudget(n BudgetAlert)                          { r.write(botEvent{Budget: n.ID}) }
 func (r *recorder) Say(_ store.ThreadKey, s string)                   { r.write(botEvent{Said: s}) }
+func (r *recorder) Leave(int64)                                       {}
 func (r *recorder) Abandon(_ int64, s string)                         { r.write(botEvent{Said: s}) }
 func (r *recorder) CloseCards([]string)                               {}
 func (r *recorder) Remind(context.Context, store.Approval, int) error { return nil }

@@ -457,6 +457,12 @@ func (a *audience) Abandon(turnID int64, sentence string) {
 	a.stage.say("people", "turn %d left: %s", turnID, sentence)
 }
 
+func (a *audience) Leave(turnID int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turns[turnID] = "over"
+}
+
 // authority answers who may decide, at once or when it is let go.
 type authority struct {
 	mu     sync.Mutex

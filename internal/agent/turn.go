@@ -437,6 +437,7 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	w.budgets.inFlight.set(t.row.ID, flight{})
 	w.letGo(t)
 	if fenced {
+		w.front.Leave(t.row.ID)
 		return
 	}
 	w.refuseChecks(stopped)

@@ -266,6 +266,16 @@ func abandoned(m slack.Message, sentence string) render.Page {
 	return page
 }
 
+// Leave implements [agent.Frontend].
+func (f *frontend) Leave(turnID int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.turns[turnID]; s != nil && s.timer != nil {
+		s.timer.Stop()
+	}
+	delete(f.turns, turnID)
+}
+
 func (f *frontend) save(what string, write func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
 	defer cancel()

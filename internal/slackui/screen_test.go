@@ -229,6 +229,26 @@ func TestAnAbandonedTurn(t *testing.T) {
 	})
 }
 
+// Of a turn whose thread another replica has taken nothing more is shown.
+func TestATurnThatIsLeft(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.say("Hello")
+		time.Sleep(time.Second)
+		d.say("world")
+		d.say("and more") // within the pace: rendered later
+		d.front().Leave(d.turn.ID)
+		d.rest()
+		got := d.slack.inThread(deskThread)
+		if len(got) != 1 || strings.Contains(got[0].blocks, "and more") {
+			t.Errorf("the thread reads %+v", got)
+		}
+		if n := len(d.bot.app.frontend.turns); n != 0 {
+			t.Errorf("%d turns are kept", n)
+		}
+	})
+}
+
 // TestACardOnScreen goes through what can happen to a card.
 func TestACardOnScreen(t *testing.T) {
 	t.Parallel()
