@@ -232,9 +232,10 @@ func (a *App) finish(ctx context.Context, id int64, outcome string) {
 	}
 }
 
-// sorry tells a person that what they did had no effect.
+// sorry tells a person that what they did has failed; or seems to have: a database that
+// stops answering may have taken it all the same, and say so when it is back.
 func (a *App) sorry(in *incoming) {
-	a.answer(in, "That did not work: Deckhand has trouble at the moment. Nothing was done; try again, and if it stays like this ask an admin to look at its log.")
+	a.answer(in, "That did not work: Deckhand has trouble at the moment. If nothing changes here, try again; if it stays like this, ask an admin to look at its log.")
 }
 
 // routeLeftovers acts on what an earlier process acknowledged and did not get to.
