@@ -602,6 +602,7 @@ func (d *desk) cardsOf(turn int64) []string {
 
 // click is a click on a card's button, with what comes of it.
 func (d *desk) click(user, action string, a store.Approval) string {
+	synctest.Wait() // until all is posted that Slack takes at once: nobody clicks on what is not there
 	return d.clickOn(d.books.withCard(a).MessageTS, user, action, a)
 }
 
