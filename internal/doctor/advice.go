@@ -95,17 +95,12 @@ func (d *Doctor) references(ctx context.Context) []Finding {
 	untold := max(0, len(all)-mostReferences)
 	all = all[:len(all)-untold]
 	found := make([]Finding, len(all))
-	var groups map[string]bool
-	var groupsErr error
-	var once sync.Once
+	groups := sync.OnceValues(func() (map[string]bool, error) { return d.Workspace.UserGroups(ctx) })
 	var asking errgroup.Group
 	asking.SetLimit(atOnce)
 	for i, r := range all {
 		asking.Go(func() error {
-			if r.ID[0] == 'S' {
-				once.Do(func() { groups, groupsErr = d.Workspace.UserGroups(ctx) })
-			}
-			problem, err := d.reference(ctx, r, groups, groupsErr)
+			problem, err := d.reference(ctx, r, groups)
 			switch {
 			case err != nil && ctx.Err() != nil:
 				err = context.Cause(ctx)
@@ -129,15 +124,16 @@ func (d *Doctor) references(ctx context.Context) []Finding {
 	return out
 }
 
-func (d *Doctor) reference(ctx context.Context, r settings.Reference, groups map[string]bool, groupsErr error) (problem string, err error) {
+func (d *Doctor) reference(ctx context.Context, r settings.Reference, groups func() (map[string]bool, error)) (problem string, err error) {
 	switch r.ID[0] {
 	case 'C', 'G':
 		return d.Workspace.CheckChannel(ctx, r.ID)
 	case 'S':
-		enabled, there := groups[r.ID]
+		all, err := groups()
+		enabled, there := all[r.ID]
 		switch {
-		case groupsErr != nil:
-			return "", groupsErr
+		case err != nil:
+			return "", err
 		case !there:
 			return "there is no user group " + r.ID + "; correct the id (it ends the group's link)", nil
 		case !enabled:
