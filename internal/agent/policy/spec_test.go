@@ -36,7 +36,7 @@ func TestAMistakeInASpecificationNamesItsLine(t *testing.T) {
 		{"program a\n  use g\ngroup g\n  use g", "x.spec:4: there is no group g in this file"},
 		{"program a\n  use g\ngroup g\n  flags -x", `x.spec:4: "flags" is no keyword`},
 		{"group g\ngroup g", "x.spec:2: a group has one name of its own"},
-		{"program a\n  style posix", "x.spec:2: style is getopt, bundle, go or words"},
+		{"program a\n  style posix", "x.spec:2: style is getopt, bundle, go, words or plain"},
 		{"program a\n  effect write", "x.spec:2: the effect write needs a path"},
 		{"program a\n  effect code x", "x.spec:2: what is x?"},
 		{"program a\n  effect harm", `x.spec:2: "harm" is no effect`},
