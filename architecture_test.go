@@ -42,6 +42,10 @@ var rules = []struct {
 		reason: "what the rules say of a call follows from the call and the rules alone",
 	},
 	{
+		room: "internal/sandbox", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/sandbox"},
+		reason: "what a session can see and do follows from what it is given: it can be reviewed without Slack, the database or the CLI's protocol",
+	},
+	{
 		room: "internal/report", not: []string{"internal/slackui", "internal/agent", "internal/playground", "cmd"},
 		reason: "the same questions are asked in Slack and in a terminal",
 	},

@@ -15,10 +15,12 @@ import (
 	"syscall"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/sandbox"
 )
 
 func main() {
 	claude.RunReaper()
+	sandbox.RunStage()
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 

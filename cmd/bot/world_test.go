@@ -19,6 +19,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/playground/postgres"
+	"deckhand/internal/sandbox"
 	"deckhand/internal/store/storetest"
 	"deckhand/internal/waittest"
 )
@@ -29,6 +30,7 @@ const asBot = "TEST_AS_BOT"
 
 func TestMain(m *testing.M) {
 	claude.RunReaper()
+	sandbox.RunStage()
 	if os.Getenv(asBot) == "1" {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}

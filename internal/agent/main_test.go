@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/sandbox"
 	"deckhand/internal/store/storetest"
 )
 
@@ -17,6 +18,7 @@ const roleVariable = "DECKHAND_TEST_ROLE"
 
 func TestMain(m *testing.M) {
 	claude.RunReaper()
+	sandbox.RunStage()
 	if os.Getenv(roleVariable) == "bot" {
 		if err := playBot(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "bot:", err)

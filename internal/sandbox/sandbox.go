@@ -1,0 +1,153 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Kind names a way to shut a session in.
+type Kind string
+
+// The kinds of sandboxes. The empty kind is [Bwrap].
+const (
+	// Bwrap: bubblewrap's namespaces on this machine. Linux.
+	Bwrap Kind = "bwrap"
+	// GVisor: runsc, a kernel of its own in user space. Linux.
+	GVisor Kind = "gvisor"
+	// Container: a container of docker or podman, from an image of the project's.
+	Container Kind = "container"
+	// Command: a launcher of the admin's that passes stdio on.
+	Command Kind = "command"
+	// None: no sandbox; what runs is the bot's own user. It must be written out.
+	None Kind = "none"
+)
+
+// Kinds are all of them, in the order in which people read them.
+func Kinds() []Kind { return []Kind{Bwrap, GVisor, Container, Command, None} }
+
+// Network says what a session can reach.
+type Network string
+
+// The networks. The empty one is [Off].
+const (
+	// Off: a loopback of its own and the model's socket, and no other way out.
+	Off Network = "off"
+	// Open: the network of this machine, with everything that listens on it.
+	Open Network = "open"
+)
+
+// Spec is what is configured: the team's default, or a project's own.
+type Spec struct {
+	Kind    Kind
+	Network Network
+	// Engine (docker or podman) and Image are the container's.
+	Engine, Image string
+	// Command is the launcher of [Command] and its arguments; the program's follow.
+	Command []string
+	// See are further host files and folders that it sees, read-only, at their place.
+	See []string
+	// Caches are folders, relative to the home, that outlive it: they are the project's,
+	// and all its threads write to them.
+	Caches []string
+	Limits Limits
+}
+
+// Limits are what a session may use. Zero is no limit.
+type Limits struct {
+	Memory, Disk     int64 // bytes
+	Processes, Files int   // how many: processes and threads; open files of each process
+	CPU              float64
+}
+
+// Session is what is shut in: one process and all that it starts. Paths are the
+// host's, and absolute.
+type Session struct {
+	// Name is unique among what runs, and harmless in the names of files.
+	Name string
+	// Workspace and Home are writable, and the working directory is Workspace.
+	Workspace, Home string
+	// Hidden are the bot's own files and folders: not seen even where they lie in
+	// something that is. Workspace and Home may lie in one.
+	Hidden []string
+	// ReadOnly are folders that it reads, such as the objects of the repository that the
+	// workspace is a clone of. They may lie in a hidden one.
+	ReadOnly []string
+	// Program is the CLI and its first arguments; their files are read-only.
+	Program []string
+	// Socket is the unix socket of the way to the model, alone in its folder; empty for
+	// none.
+	Socket string
+	// CacheDir is where the project's caches are kept.
+	CacheDir string
+	// Env is the whole environment, NAME=value.
+	Env []string
+}
+
+// Box is a prepared sandbox of one process.
+type Box struct {
+	// Command is to be started in place of [Session.Program], with the same arguments
+	// after it, with Env as its whole environment, in [Session.Workspace].
+	Command []string
+	Env     []string
+
+	close func() error
+}
+
+// Close removes what was made for the process. It is called once, after the process
+// has ended, or instead of starting it.
+func (b *Box) Close() error {
+	if b.close == nil {
+		return nil
+	}
+	return b.close()
+}
+
+// Sandbox shuts sessions in. Its methods are safe for concurrent use.
+type Sandbox interface {
+	// Check runs a program in the sandbox. Its error is a sentence for people: what does
+	// not work and what to do, with the command where there is one.
+	Check(ctx context.Context) error
+	// Prepare makes what a process needs. Its error is a sentence for people. What the
+	// box runs ends with the process that is started.
+	Prepare(ctx context.Context, s Session) (*Box, error)
+	// String tells people what is in force: "bwrap, no network".
+	String() string
+}
+
+// New returns the sandbox that is configured. It looks at nothing but spec; see
+// [Sandbox.Check].
+func New(spec Spec) (Sandbox, error) {
+	switch spec.Kind {
+	case Bwrap, "":
+		return newBwrap(spec)
+	case GVisor:
+		return newGVisor(spec)
+	case Container:
+		return newContainer(spec)
+	case Command:
+		return newCommand(spec)
+	case None:
+		return none{}, nil
+	}
+	return nil, fmt.Errorf("there is no sandbox %q; write one of %s", spec.Kind, list(Kinds()))
+}
+
+// words tells people of a spec: "bwrap, no network".
+func words(kind Kind, spec Spec) string {
+	out := string(kind)
+	if spec.Network == Open {
+		out += ", this machine's network"
+	} else {
+		out += ", no network"
+	}
+	return out
+}
+
+func list[T ~string](all []T) string {
+	out := make([]string, len(all))
+	for i, s := range all {
+		out[i] = string(s)
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,122 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// stageFlag makes this binary the outer stage of a sandbox. It looks like a flag, so
+// that a program that does not call [RunStage] stumbles over it.
+const stageFlag = "--deckhand-sandbox-stage"
+
+// plan is what the outer stage has to do. It is an argument, which other users of the
+// machine can read: nothing in it is secret.
+type plan struct {
+	Bwrap string   `json:"bwrap"`
+	Args  []string `json:"args"`
+	// Files are made inside, read-only.
+	Files   []file   `json:"files"`
+	Program []string `json:"program"`
+	// OpenFiles is RLIMIT_NOFILE; 0 leaves it.
+	OpenFiles int `json:"open_files,omitempty"`
+}
+
+type file struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
+// command is the stage with its plan; the program's further arguments follow.
+func (p plan) command() ([]string, error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	// Whoever starts it is this binary, too, which may have been replaced on disk.
+	return []string{"/proc/self/exe", stageFlag, string(text)}, nil
+}
+
+// RunStage must be called at the beginning of main, beside claude.RunReaper, and in
+// TestMain of packages that start what [Sandbox.Prepare] has prepared. In a process that
+// was started as an outer stage it never returns: such a process sets what is inherited
+// and cannot be raised again, and becomes bwrap. In any other it does nothing.
+func RunStage() {
+	if len(os.Args) < 3 || os.Args[1] != stageFlag {
+		return
+	}
+	err := stage(os.Args[2], os.Args[3:])
+	fmt.Fprintln(os.Stderr, "sandbox:", err)
+	os.Exit(126)
+}
+
+// stage returns only if it fails.
+func stage(text string, arguments []string) error {
+	var p plan
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return fmt.Errorf("read the plan: %w", err)
+	}
+	if err := p.limit(); err != nil {
+		return err
+	}
+	args := make([]string, 0, len(p.Args)+3*len(p.Files))
+	for _, f := range p.Files {
+		fd, err := inMemory(f.Content)
+		if err != nil {
+			return err
+		}
+		args = append(args, "--ro-bind-data", fd, f.Path)
+	}
+	filter, err := syscallFilter()
+	if err != nil {
+		return err
+	}
+	fd, err := inMemory(string(filter))
+	if err != nil {
+		return err
+	}
+	args = append(append(args, p.Args...), "--seccomp", fd)
+
+	argv := append([]string{"bwrap"}, args...)
+	argv = append(append(argv, "--"), p.Program...)
+	return fmt.Errorf("start %s: %w", p.Bwrap, syscall.Exec(p.Bwrap, append(argv, arguments...), os.Environ()))
+}
+
+// limit lowers what a process may use, for this one and all that it becomes and starts.
+func (p plan) limit() error {
+	// A core file would lie in the workspace, with the memory of the process.
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("switch core files off: %w", err)
+	}
+	if p.OpenFiles > 0 {
+		n := uint64(p.OpenFiles)
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: n}); err != nil {
+			return fmt.Errorf("limit open files to %d: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// inMemory gives bwrap something to read: the number of a file that outlives exec.
+func inMemory(content string) (string, error) {
+	fd, err := unix.MemfdCreate("sandbox", 0)
+	if err != nil {
+		return "", fmt.Errorf("make a file in memory: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "sandbox")
+	if _, err := f.WriteString(content); err != nil {
+		return "", fmt.Errorf("write a file in memory: %w", err)
+	}
+	if _, err := f.Seek(0, 0); err != nil {
+		return "", fmt.Errorf("write a file in memory: %w", err)
+	}
+	keep = append(keep, f)
+	return strconv.Itoa(fd), nil
+}
+
+// keep has the files that the stage hands on: a file that is forgotten is closed.
+var keep []*os.File

@@ -1,0 +1,241 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// view is what a session sees: for each path inside, what stands there. A path that
+// lies in another comes after it, so that the narrower one counts.
+type view struct {
+	at map[string]mount
+}
+
+// mount is one entry of a view.
+type mount struct {
+	kind mountKind
+	// source is the host's path: of a link, what it says.
+	source string
+}
+
+type mountKind int
+
+const (
+	readOnly mountKind = iota
+	writable
+	link
+	temporary   // a folder in memory
+	emptyFolder // which nothing can be put into
+	emptyFile
+)
+
+func newView() *view { return &view{at: map[string]mount{}} }
+
+func (v *view) put(path string, kind mountKind, source string) {
+	v.at[filepath.Clean(path)] = mount{kind, source}
+}
+
+// show puts a host's file or folder at its own place.
+func (v *view) show(kind mountKind, path string) { v.put(path, kind, path) }
+
+// shows reports whether the host's path is seen at its own place.
+func (v *view) shows(path string) bool {
+	for p := path; ; p = filepath.Dir(p) {
+		if m, ok := v.at[p]; ok {
+			return m.kind == readOnly || m.kind == writable
+		}
+		if p == "/" {
+			return false
+		}
+	}
+}
+
+// args are the options of bwrap that make the view.
+func (v *view) args() []string {
+	paths := make([]string, 0, len(v.at))
+	for p := range v.at {
+		paths = append(paths, p)
+	}
+	slices.SortFunc(paths, byParts)
+	var out, closed []string
+	for _, p := range paths {
+		switch m := v.at[p]; m.kind {
+		case readOnly:
+			out = append(out, "--ro-bind", m.source, p)
+		case writable:
+			out = append(out, "--bind", m.source, p)
+		case link:
+			out = append(out, "--symlink", m.source, p)
+		case temporary:
+			out = append(out, "--perms", "1777", "--tmpfs", p)
+		case emptyFolder:
+			out = append(out, "--tmpfs", p)
+			closed = append(closed, "--remount-ro", p)
+		case emptyFile:
+			out = append(out, "--ro-bind", os.DevNull, p)
+		}
+	}
+	return append(append(out, closed...), "--remount-ro", "/")
+}
+
+// byParts sorts a folder before what is in it.
+func byParts(a, b string) int {
+	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+}
+
+// systemFolders are the system's programs and libraries.
+var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"}
+
+// systemFiles are what programs read of /etc to run at all: how libraries are found,
+// which certificates are trusted, what time and which language it is. What /etc has of
+// this machine's people, services and secrets is not among them.
+var systemFiles = []string{
+	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
+	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/etc/ca-certificates", "/etc/ca-certificates.conf",
+	"/etc/pki/tls/certs", "/etc/pki/tls/cert.pem", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies",
+	"/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf",
+	"/etc/services", "/etc/protocols", "/etc/mime.types", "/etc/magic", "/etc/terminfo", "/etc/fonts",
+	"/etc/os-release", "/etc/debian_version", "/etc/lsb-release", "/etc/redhat-release", "/etc/alpine-release",
+	"/etc/java*", "/etc/maven", "/etc/gradle", "/etc/python*", "/etc/perl", "/etc/nodejs",
+}
+
+// system adds the read-only system.
+func (v *view) system(network Network) error {
+	for _, p := range systemFolders {
+		if err := v.systemFolder(p); err != nil {
+			return err
+		}
+	}
+	files := systemFiles
+	if network == Open {
+		files = append(slices.Clip(files), "/etc/resolv.conf", "/etc/hosts")
+	}
+	for _, pattern := range files {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return err
+		}
+		for _, p := range found {
+			// Where a link leads, its target stands in its place.
+			if target, err := filepath.EvalSymlinks(p); err == nil {
+				v.put(p, readOnly, target)
+			}
+		}
+	}
+	v.put("/tmp", temporary, "")
+	v.put("/var/tmp", temporary, "")
+	return nil
+}
+
+func (v *view) systemFolder(p string) error {
+	info, err := os.Lstat(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSymlink == 0:
+		v.show(readOnly, p)
+		return nil
+	}
+	target, err := os.Readlink(p)
+	if err != nil {
+		return err
+	}
+	v.put(p, link, target)
+	return nil
+}
+
+// identity are files that tell programs who they are, without this machine's people.
+func identity(home string, network Network) []file {
+	uid, gid := os.Getuid(), os.Getgid()
+	passwd, group := "", ""
+	if uid != 0 {
+		passwd, group = "root:x:0:0:root:/:/usr/sbin/nologin\n", "root:x:0:\n"
+	}
+	name := "agent"
+	if uid == 0 {
+		name = "root"
+	}
+	passwd += fmt.Sprintf("%s:x:%d:%d:agent:%s:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n", name, uid, gid, home)
+	group += fmt.Sprintf("%s:x:%d:\nnogroup:x:65534:\n", name, gid)
+	out := []file{
+		{"/etc/passwd", passwd}, {"/etc/group", group},
+		{"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n"},
+	}
+	if network != Open {
+		out = append(out, file{"/etc/hosts", "127.0.0.1 localhost " + hostname + "\n::1 localhost\n"})
+	}
+	return out
+}
+
+// program adds the files of the CLI and returns it with its links resolved. Of a package
+// of Node's the whole folder is shown, of any other program the file.
+func (v *view) program(command []string) ([]string, error) {
+	out := slices.Clone(command)
+	for i, word := range out {
+		if !filepath.IsAbs(word) {
+			continue
+		}
+		path, err := filepath.EvalSymlinks(word)
+		if err != nil {
+			if i == 0 {
+				return nil, fmt.Errorf("the CLI %s cannot be found: %w", word, err)
+			}
+			continue // an argument that happens to begin with a slash
+		}
+		out[i] = path
+		if v.shows(path) {
+			continue
+		}
+		if dir := filepath.Dir(path); exists(filepath.Join(dir, "package.json")) {
+			path = dir
+		}
+		v.show(readOnly, path)
+	}
+	return out, nil
+}
+
+// hide covers the bot's own where it would be seen.
+func (v *view) hide(hidden []string) error {
+	for _, h := range hidden {
+		real, err := filepath.EvalSymlinks(h)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("what is to be hidden cannot be found: %w", err)
+		}
+		info, err := os.Stat(real)
+		if err != nil {
+			return fmt.Errorf("what is to be hidden cannot be found: %w", err)
+		}
+		kind := emptyFile
+		if info.IsDir() {
+			kind = emptyFolder
+		}
+		for at, m := range v.at {
+			if m.kind != readOnly && m.kind != writable {
+				continue
+			}
+			source, err := filepath.EvalSymlinks(m.source)
+			if err != nil {
+				return err
+			}
+			if rel, err := filepath.Rel(source, real); err == nil && filepath.IsLocal(rel) {
+				v.put(filepath.Join(at, rel), kind, "")
+			}
+		}
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
