@@ -11,9 +11,6 @@ import (
 	"strings"
 )
 
-// hostname is the machine's name inside.
-const hostname = "deckhand"
-
 // bwrap shuts sessions in with bubblewrap.
 type bwrap struct {
 	spec Spec
@@ -28,7 +25,11 @@ func (b *bwrap) Prepare(_ context.Context, s Session) (*Box, error) {
 	if err != nil {
 		return nil, missing()
 	}
-	v, command, err := b.view(s)
+	v := newView()
+	if err := v.system(b.spec.Network); err != nil {
+		return nil, err
+	}
+	command, err := v.session(b.spec, s)
 	if err != nil {
 		return nil, err
 	}
@@ -40,59 +41,37 @@ func (b *bwrap) Prepare(_ context.Context, s Session) (*Box, error) {
 		args = append(args, "--unshare-net")
 	}
 	args = append(args, "--proc", "/proc", "--dev", "/dev")
-	args = append(args, v.args()...)
+	args = append(args, bwrapArgs(v)...)
 	args = append(args, "--chdir", s.Workspace)
 	p := plan{Bwrap: program, Args: args, Files: identity(s.Home, b.spec.Network), Program: command, OpenFiles: b.spec.Limits.Files}
-	words, err := p.command()
+	words, err := staged(Bwrap, p)
 	if err != nil {
 		return nil, err
 	}
 	return &Box{Command: words, Env: environ(s.Env)}, nil
 }
 
-// view is what the session sees, and its program as it is called inside.
-func (b *bwrap) view(s Session) (*view, []string, error) {
-	v := newView()
-	if err := v.system(b.spec.Network); err != nil {
-		return nil, nil, err
-	}
-	for _, p := range b.spec.See {
-		if !exists(p) {
-			return nil, nil, fmt.Errorf("there is no %s, which see: names", p)
-		}
-		v.show(readOnly, p)
-	}
-	if err := v.hide(s.Hidden); err != nil {
-		return nil, nil, err
-	}
-	v.show(writable, s.Workspace)
-	v.show(writable, s.Home)
-	for _, p := range s.ReadOnly {
-		v.show(readOnly, p)
-	}
-	for _, c := range b.spec.Caches {
-		kept := filepath.Join(s.CacheDir, c)
-		if err := os.MkdirAll(kept, 0o700); err != nil {
-			return nil, nil, fmt.Errorf("make a cache: %w", err)
-		}
-		v.put(filepath.Join(s.Home, c), writable, kept)
-	}
-	if s.Socket != "" {
-		v.show(readOnly, filepath.Dir(s.Socket))
-	}
-	command, err := v.program(s.Program)
-	return v, command, err
-}
-
-// environ is the session's environment, with what would name places that are not there.
-func environ(env []string) []string {
-	out := make([]string, 0, len(env)+1)
-	for _, entry := range env {
-		if !strings.HasPrefix(entry, "TMPDIR=") {
-			out = append(out, entry)
+// bwrapArgs are the options that make the view.
+func bwrapArgs(v *view) []string {
+	var out, closed []string
+	for _, p := range v.paths() {
+		switch m := v.at[p]; m.kind {
+		case readOnly:
+			out = append(out, "--ro-bind", m.source, p)
+		case writable:
+			out = append(out, "--bind", m.source, p)
+		case link:
+			out = append(out, "--symlink", m.source, p)
+		case temporary:
+			out = append(out, "--perms", "1777", "--tmpfs", p)
+		case emptyFolder:
+			out = append(out, "--tmpfs", p)
+			closed = append(closed, "--remount-ro", p)
+		case emptyFile:
+			out = append(out, "--ro-bind", os.DevNull, p)
 		}
 	}
-	return append(out, "TMPDIR=/tmp")
+	return append(append(out, closed...), "--remount-ro", "/")
 }
 
 func missing() error {

@@ -10,6 +10,3 @@ import (
 func newBwrap(Spec) (Sandbox, error) {
 	return nil, fmt.Errorf("bwrap is made of namespaces, which only Linux has; on %s write sandbox: container, or sandbox: none if nothing shall be shut in", runtime.GOOS)
 }
-
-// RunStage does nothing here: the stage is bwrap's.
-func RunStage() {}

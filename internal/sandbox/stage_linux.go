@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -9,10 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// stageFlag makes this binary the outer stage of a sandbox. It looks like a flag, so
-// that a program that does not call [RunStage] stumbles over it.
-const stageFlag = "--deckhand-sandbox-stage"
 
 // plan is what the outer stage has to do. It is an argument, which other users of the
 // machine can read: nothing in it is secret.
@@ -26,40 +21,19 @@ type plan struct {
 	OpenFiles int `json:"open_files,omitempty"`
 }
 
-type file struct {
-	Path    string `json:"path"`
-	Content string `json:"content"`
+// thisProgram is this very binary, also when its file was replaced since.
+func thisProgram() (string, error) { return "/proc/self/exe", nil }
+
+// stageOf is how the kind's outer stage begins, or nil.
+func stageOf(kind Kind) stage {
+	if kind == Bwrap {
+		return stageFor(becomeBwrap)
+	}
+	return nil
 }
 
-// command is the stage with its plan; the program's further arguments follow.
-func (p plan) command() ([]string, error) {
-	text, err := json.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
-	// Whoever starts it is this binary, too, which may have been replaced on disk.
-	return []string{"/proc/self/exe", stageFlag, string(text)}, nil
-}
-
-// RunStage must be called at the beginning of main, beside claude.RunReaper, and in
-// TestMain of packages that start what [Sandbox.Prepare] has prepared. In a process that
-// was started as an outer stage it never returns: such a process sets what is inherited
-// and cannot be raised again, and becomes bwrap. In any other it does nothing.
-func RunStage() {
-	if len(os.Args) < 3 || os.Args[1] != stageFlag {
-		return
-	}
-	err := stage(os.Args[2], os.Args[3:])
-	fmt.Fprintln(os.Stderr, "sandbox:", err)
-	os.Exit(126)
-}
-
-// stage returns only if it fails.
-func stage(text string, arguments []string) error {
-	var p plan
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return fmt.Errorf("read the plan: %w", err)
-	}
+// becomeBwrap returns only if it fails.
+func becomeBwrap(p plan, arguments []string) error {
 	if err := p.limit(); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,37 +56,43 @@ func (v *view) shows(path string) bool {
 	}
 }
 
-// args are the options of bwrap that make the view.
-func (v *view) args() []string {
-	paths := make([]string, 0, len(v.at))
-	for p := range v.at {
-		paths = append(paths, p)
-	}
-	slices.SortFunc(paths, byParts)
-	var out, closed []string
-	for _, p := range paths {
-		switch m := v.at[p]; m.kind {
-		case readOnly:
-			out = append(out, "--ro-bind", m.source, p)
-		case writable:
-			out = append(out, "--bind", m.source, p)
-		case link:
-			out = append(out, "--symlink", m.source, p)
-		case temporary:
-			out = append(out, "--perms", "1777", "--tmpfs", p)
-		case emptyFolder:
-			out = append(out, "--tmpfs", p)
-			closed = append(closed, "--remount-ro", p)
-		case emptyFile:
-			out = append(out, "--ro-bind", os.DevNull, p)
-		}
-	}
-	return append(append(out, closed...), "--remount-ro", "/")
+// paths are those of the view, a folder before what is in it.
+func (v *view) paths() []string {
+	return slices.SortedFunc(maps.Keys(v.at), byParts)
 }
 
 // byParts sorts a folder before what is in it.
 func byParts(a, b string) int {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+}
+
+// session adds what belongs to the session, and returns its program as it is called inside.
+func (v *view) session(spec Spec, s Session) ([]string, error) {
+	for _, p := range spec.See {
+		if !exists(p) {
+			return nil, fmt.Errorf("there is no %s, which see: names", p)
+		}
+		v.show(readOnly, p)
+	}
+	if err := v.hide(s.Hidden); err != nil {
+		return nil, err
+	}
+	v.show(writable, s.Workspace)
+	v.show(writable, s.Home)
+	for _, p := range s.ReadOnly {
+		v.show(readOnly, p)
+	}
+	for _, c := range spec.Caches {
+		kept := filepath.Join(s.CacheDir, c)
+		if err := os.MkdirAll(kept, 0o700); err != nil {
+			return nil, fmt.Errorf("make a cache: %w", err)
+		}
+		v.put(filepath.Join(s.Home, c), writable, kept)
+	}
+	if s.Socket != "" {
+		v.show(readOnly, filepath.Dir(s.Socket))
+	}
+	return v.program(s.Program)
 }
 
 // systemFolders are the system's programs and libraries.
@@ -149,6 +156,15 @@ func (v *view) systemFolder(p string) error {
 	}
 	v.put(p, link, target)
 	return nil
+}
+
+// hostname is the machine's name inside.
+const hostname = "deckhand"
+
+// file is one that is made inside.
+type file struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
 }
 
 // identity are files that tell programs who they are, without this machine's people.
@@ -238,4 +254,15 @@ func (v *view) hide(hidden []string) error {
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
+}
+
+// environ is the session's environment, with what would name places that are not there.
+func environ(env []string) []string {
+	out := make([]string, 0, len(env)+1)
+	for _, entry := range env {
+		if !strings.HasPrefix(entry, "TMPDIR=") {
+			out = append(out, entry)
+		}
+	}
+	return append(out, "TMPDIR=/tmp")
 }

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package sandbox
+
+import "os"
+
+func thisProgram() (string, error) { return os.Executable() }
+
+// stageOf is how the kind's outer stage begins, or nil.
+func stageOf(Kind) stage { return nil }
