@@ -13,6 +13,9 @@ func (req *request) covers(p *Pattern, i int) (ok bool, why string) {
 		if !p.names(req.call.Tool) {
 			return false, ""
 		}
+		if req.odd != "" && p.name != req.call.Tool {
+			return false, req.odd
+		}
 	case kindNone:
 		return false, ""
 	default:

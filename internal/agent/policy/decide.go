@@ -160,7 +160,7 @@ func (p *Policy) part(req *request, i int, silent bool) finding {
 				}
 				continue
 			}
-			switch hit, d := req.hits(pat, i); {
+			switch hit, d := req.strikes(pat, i); {
 			case hit && r.Verdict == Ask:
 				return finding{Ask, r, r.Verdict.of(pat), first(doubt, why)}
 			case hit:
@@ -193,7 +193,9 @@ func first(s ...string) string {
 // fallback is what holds where no rule decides.
 func (req *request) fallback(i int, why string) finding {
 	tool := req.call.Tool
-	ask := func(text string) finding { return finding{Ask, nil, text, first(why, req.bad, req.trouble(i))} }
+	ask := func(text string) finding {
+		return finding{Ask, nil, text, first(why, req.bad, req.odd, req.trouble(i))}
+	}
 	switch {
 	case personal[tool]:
 		return finding{Ask, nil, defaultPersonal, ""}
@@ -204,13 +206,30 @@ func (req *request) fallback(i int, why string) finding {
 			return ask(defaultAsked)
 		}
 		return readable(req.script.units[i].target, "", ask)
-	case bookkeeping[tool]:
-		if req.bad != "" {
+	case tools[tool].does == keepsBooks:
+		if req.bad != "" || req.odd != "" {
 			return ask(defaultAsked)
 		}
 		return finding{Allow, nil, defaultBooks, ""}
 	}
 	return ask(defaultAsked)
+}
+
+// strikes is hits, of the call and of what it comes to besides.
+func (req *request) strikes(p *Pattern, i int) (hit bool, doubt string) {
+	if hit, doubt = req.hits(p, i); hit {
+		return hit, doubt
+	}
+	for _, other := range req.also {
+		for k := range other.parts() {
+			h, d := other.hits(p, k)
+			if h {
+				return true, d
+			}
+			doubt = first(doubt, d)
+		}
+	}
+	return false, doubt
 }
 
 func readable(t *target, bad string, ask func(string) finding) finding {
@@ -239,6 +258,9 @@ func (req *request) trouble(i int) string {
 		}
 		if len(req.target) == 1 && !req.target[0].inside {
 			return req.target[0].written + " is " + outsideWords(&req.target[0])
+		}
+		if why := tools[req.call.Tool].why; why != "" {
+			return "it " + why
 		}
 		return ""
 	case req.script.hard != "" || len(req.script.units) == 0:

@@ -11,8 +11,12 @@ type request struct {
 	kind kind // kindName for a tool of no family
 	// bad is what keeps every rule from allowing the call: its input is not what it
 	// seems.
-	bad    string
-	root   root
+	bad  string
+	root root
+	// odd is what keeps every rule from allowing the call but one that names the
+	// tool (tools.go), and also are the calls that it comes to besides.
+	odd    string
+	also   []*request
 	script *script  // Bash
 	target []target // Read and Edit
 	link   link     // WebFetch
@@ -26,22 +30,6 @@ var fileFields = map[string]string{
 
 // searches work on a folder, which is the shell's own when none is named.
 var searches = map[string]bool{"Glob": true, "Grep": true, "LS": true}
-
-// bookkeeping tools touch nothing but the agent's own state. Subagents are
-// among them: what they do passes the policy call by call.
-var bookkeeping = map[string]bool{
-	"TodoWrite": true, "TodoRead": true, "TaskCreate": true, "TaskGet": true, "TaskUpdate": true, "TaskList": true,
-	"TaskOutput": true, "TaskStop": true, "BashOutput": true, "KillShell": true, "Task": true, "Agent": true,
-	"EnterPlanMode": true, "ToolSearch": true,
-}
-
-// personal tools are asked whatever the rules allow: a person's answer is their
-// point.
-var personal = map[string]bool{"AskUserQuestion": true, "ExitPlanMode": true}
-
-// bashFields are the inputs of Bash that are known. Any other could change what
-// runs.
-var bashFields = map[string]bool{"command": true, "timeout": true, "description": true, "run_in_background": true, "dangerouslyDisableSandbox": true}
 
 func readCall(c *Call) *request {
 	req := &request{call: c, kind: families[c.Tool]}
@@ -66,6 +54,10 @@ func readCall(c *Call) *request {
 		}
 		req.link = readLink(s)
 	}
+	req.judge(in)
+	for _, other := range actsAs(c, in) {
+		req.also = append(req.also, readCall(&other))
+	}
 	return req
 }
 
@@ -87,14 +79,6 @@ func (req *request) bash(in input) {
 	cmd, ok := in.str("command")
 	if !ok {
 		req.setBad("it holds no command")
-	}
-	for k := range in {
-		if !bashFields[k] {
-			req.setBad("the input " + k + " is not one that is known, and may change what runs")
-		}
-	}
-	if v, ok := in["dangerouslyDisableSandbox"]; ok && string(v) != "false" {
-		req.setBad("it asks to run outside the sandbox")
 	}
 	var dirs []string
 	if t := req.root.lexical("/", req.start()); t.resolved != "" {

@@ -86,6 +86,11 @@ func Assess(c Call) []Risk {
 			found[RiskNetwork] = true
 		}
 	}
+	for _, other := range req.also {
+		for _, r := range Assess(*other.call) {
+			found[r] = true
+		}
+	}
 	return slices.DeleteFunc(slices.Clone(risks), func(r Risk) bool { return !found[r] })
 }
 

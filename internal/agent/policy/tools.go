@@ -1,0 +1,287 @@
+package policy
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// deed is what the call of a built-in tool is to the rules.
+type deed string
+
+const (
+	keepsBooks  deed = "bookkeeping"       // touches nothing but the agent's own state: allowed
+	runsCommand deed = "Bash(…)"           // decided as the command that it names
+	readsFile   deed = "Read(…)"           // decided as reading the file or folder that it names
+	writesFile  deed = "Edit(…)"           // decided as writing the file that it names
+	fetchesPage deed = "WebFetch(…)"       // decided as the address that it names
+	asksPerson  deed = "a person's answer" // asked whatever the rules allow
+	isAsked     deed = "asked"             // asked, unless a rule names the tool
+)
+
+// tool is the judgement on one built-in tool of the CLI: what it does, and which
+// values of its parameters are known to be harmless.
+type tool struct {
+	does deed
+	why  string // of one that is asked: what it does
+	// params are its parameters by name. A name that is not among them is asked
+	// whatever the rules allow. nil: all of them are part of the question.
+	params map[string]param
+}
+
+// param is the judgement on one parameter. The zero param takes no value.
+type param struct {
+	kind  jsontext.Kind     // of its values; 0 for any
+	only  []string          // the harmless values; nil for all of the kind
+	but   map[string]string // values that are known and not harmless, and what they do
+	asked string            // every value is asked: what it does
+	// decides: the rules look at the value itself.
+	decides bool
+}
+
+// The kinds of parameters whose values are all harmless.
+var (
+	anyText   = param{kind: '"'}
+	anyNumber = param{kind: '0'}
+	anyFlag   = param{kind: 't'}
+	anyList   = param{kind: '['}
+	anyObject = param{kind: '{'}
+	// decided is a text that the rules look at.
+	decided = param{kind: '"', decides: true}
+)
+
+// only are the harmless values of a text or a flag.
+func only(values ...string) param {
+	return param{kind: '"', only: append([]string{}, values...)}
+}
+
+// except names a value that is not harmless, and what it does.
+func (p param) except(value, does string) param {
+	but := map[string]string{value: does}
+	maps.Copy(but, p.but)
+	p.but = but
+	return p
+}
+
+// never is a parameter that is asked whatever its value is.
+func never(does string) param { return param{asked: does} }
+
+// unset is a flag that is harmless as long as it is not set.
+func unset(does string) param { return param{kind: 't', only: []string{"false"}}.except("true", does) }
+
+const (
+	outlives = "goes on after its turn, when nobody can be asked"
+	elsewhen = "starts work later, when nobody has asked for it"
+	faraway  = "belongs to a service that Deckhand does not use"
+)
+
+// tools are the built-in tools of the pinned CLI. What it offers is generated
+// (testdata/tools.json, by internal/agent/claude's TestCLITools); a tool or a
+// parameter there without a judgement here is a red test, and so is the reverse.
+// At run time what is not here is asked. The CLI looks up other names of a tool
+// (Task for Agent) before the hook, and adds parameters of its own to some.
+var tools = map[string]tool{
+	"Bash": {does: runsCommand, params: map[string]param{
+		"command": decided, "description": anyText, "timeout": anyNumber,
+		"run_in_background":         unset(outlives),
+		"dangerouslyDisableSandbox": unset("asks to run outside the sandbox"),
+	}},
+	"Read":  {does: readsFile, params: map[string]param{"file_path": decided, "offset": anyNumber, "limit": anyNumber, "pages": anyText, "allow_large": anyFlag}},
+	"Glob":  {does: readsFile, params: map[string]param{"path": decided, "pattern": decided}},
+	"Grep":  {does: readsFile, params: grepParams},
+	"Edit":  {does: writesFile, params: map[string]param{"file_path": decided, "old_string": anyText, "new_string": anyText, "replace_all": anyFlag}},
+	"Write": {does: writesFile, params: map[string]param{"file_path": decided, "content": anyText}},
+	"NotebookEdit": {does: writesFile, params: map[string]param{
+		"notebook_path": decided, "cell_id": anyText, "new_source": anyText, "cell_type": only("code", "markdown"), "edit_mode": only("replace", "insert", "delete"),
+	}},
+	"WebFetch":  {does: fetchesPage, params: map[string]param{"url": decided, "prompt": anyText, "offset": anyNumber}},
+	"WebSearch": {does: isAsked, why: "sends its words to a search engine", params: map[string]param{"query": anyText, "allowed_domains": anyList, "blocked_domains": anyList}},
+
+	"AskUserQuestion": {does: asksPerson}, "ExitPlanMode": {does: asksPerson},
+
+	"TodoWrite":  {does: keepsBooks, params: map[string]param{"todos": anyList}},
+	"TaskCreate": {does: keepsBooks, params: map[string]param{"subject": anyText, "description": anyText, "activeForm": anyText, "metadata": anyObject}},
+	"TaskGet":    {does: keepsBooks, params: map[string]param{"taskId": anyText}},
+	"TaskList":   {does: keepsBooks, params: map[string]param{}},
+	"TaskUpdate": {does: keepsBooks, params: map[string]param{
+		"taskId": anyText, "subject": anyText, "description": anyText, "activeForm": anyText, "owner": anyText, "metadata": anyObject, "addBlocks": anyList, "addBlockedBy": anyList,
+		"status": only("pending", "in_progress", "completed", "deleted"),
+	}},
+	"TaskStop":       {does: keepsBooks, params: map[string]param{"task_id": anyText, "shell_id": anyText}},
+	"ToolSearch":     {does: keepsBooks, params: map[string]param{"query": anyText, "max_results": anyNumber}},
+	"ReportFindings": {does: keepsBooks, params: map[string]param{"level": only("low", "medium", "high", "xhigh", "max"), "findings": anyList}},
+	"EnterPlanMode":  {does: keepsBooks, params: map[string]param{}},
+	"CronList":       {does: keepsBooks, params: map[string]param{}},
+	// A subagent's own calls pass the policy one by one.
+	"Agent": {does: keepsBooks, params: map[string]param{
+		"description": anyText, "prompt": anyText, "model": only("sonnet", "opus", "haiku", "fable"), "effort": only("low", "medium", "high", "xhigh", "max"),
+		"subagent_type":     only("claude", "Explore", "general-purpose", "Plan", "fork").except("statusline-setup", "changes the settings of Claude Code"),
+		"run_in_background": unset(outlives),
+		"isolation":         only().except("worktree", "makes a worktree and a branch in the repository").except("remote", "runs on another machine"),
+		"mode":              never("changes how the agent's calls are permitted"),
+		"name":              never("makes an agent that others write to"),
+		"team_name":         never("makes an agent of a team"),
+	}},
+
+	"Skill": {does: isAsked, why: "runs commands of its own before anybody is asked", params: map[string]param{"skill": anyText, "args": anyText}},
+	"Workflow": {does: isAsked, why: "runs a script that starts agents", params: map[string]param{
+		"script": anyText, "name": anyText, "description": anyText, "title": anyText, "args": {}, "scriptPath": decided, "resumeFromRunId": anyText,
+	}},
+	"Monitor": {does: isAsked, why: outlives, params: map[string]param{
+		"command": decided, "ws": {kind: '{', decides: true}, "description": anyText, "timeout_ms": anyNumber,
+	}},
+	"EnterWorktree": {does: isAsked, why: "makes a worktree and a branch in the repository, and moves there", params: map[string]param{"name": anyText, "path": decided}},
+	"ExitWorktree": {does: isAsked, why: "leaves a worktree, or deletes it with its branch", params: map[string]param{
+		"action": only("keep").except("remove", "deletes the worktree and its branch"), "discard_changes": unset("throws away what was not committed"),
+	}},
+	"CronCreate":     {does: isAsked, why: elsewhen, params: map[string]param{"cron": anyText, "prompt": anyText, "recurring": anyFlag, "durable": unset("writes .claude/scheduled_tasks.json, which later sessions obey")}},
+	"CronDelete":     {does: isAsked, why: "changes .claude/scheduled_tasks.json, which later sessions obey", params: map[string]param{"id": anyText}},
+	"ScheduleWakeup": {does: isAsked, why: elsewhen, params: map[string]param{"delaySeconds": anyNumber, "reason": anyText, "prompt": anyText, "stop": anyFlag, "noop": anyFlag}},
+	"ListAgents": {does: isAsked, why: "lists other sessions on this machine", params: map[string]param{
+		"cursor": anyText, "channel": never("looks elsewhere than on this machine"), "q": never("looks elsewhere than on this machine"),
+	}},
+	"SendMessage": {does: isAsked, why: "tells other sessions on this machine what to do", params: map[string]param{
+		"to": anyText, "summary": anyText, "message": {}, "notify_when_idle": anyFlag,
+		"type": anyText, "recipient": anyText, "recipient_kind": anyText, "content": anyText, // the CLI's own
+	}},
+	"SendUserMessage": {does: isAsked, why: "sends files to a person", params: map[string]param{
+		"message": anyText, "attachments": {kind: '[', decides: true}, "status": only("normal", "proactive"),
+	}},
+	"LSP": {does: isAsked, why: "starts a language server, which reads the workspace and may build it", params: map[string]param{
+		"operation": only("goToDefinition", "findReferences", "hover", "documentSymbol", "workspaceSymbol", "goToImplementation", "prepareCallHierarchy", "incomingCalls", "outgoingCalls"),
+		"filePath":  decided, "line": anyNumber, "character": anyNumber, "query": anyText,
+	}},
+	"PowerShell": {does: isAsked, why: "runs a command in a language that is not read", params: map[string]param{
+		"command": decided, "description": anyText, "timeout": anyNumber, "run_in_background": unset(outlives), "dangerouslyDisableSandbox": unset("asks to run outside the sandbox"),
+	}},
+	"ListMcpResourcesTool":    {does: isAsked, why: "asks an MCP server", params: map[string]param{"server": decided}},
+	"ReadMcpResourceTool":     {does: isAsked, why: "reads from an MCP server", params: map[string]param{"server": decided, "uri": anyText}},
+	"ReadMcpResourceDirTool":  {does: isAsked, why: "reads from an MCP server", params: map[string]param{"server": decided, "uri": anyText}},
+	"StructuredOutput":        {does: isAsked, why: "ends the turn with a result by a schema, which Deckhand does not ask for"},
+	"DeferredToolPlaceholder": {does: isAsked, why: "stands for a tool that is not loaded"},
+
+	"ListConnectors": {does: isAsked, why: faraway}, "ListPlugins": {does: isAsked, why: faraway}, "ListSkills": {does: isAsked, why: faraway},
+	"ReadNotifications": {does: isAsked, why: faraway}, "SearchMcpRegistry": {does: isAsked, why: faraway}, "SearchPlugins": {does: isAsked, why: faraway},
+	"SearchSkills": {does: isAsked, why: faraway}, "ShowOnboardingRolePicker": {does: isAsked, why: faraway}, "SuggestConnectors": {does: isAsked, why: faraway},
+	"SuggestPluginInstall": {does: isAsked, why: faraway}, "SuggestSkills": {does: isAsked, why: faraway},
+}
+
+var grepParams = map[string]param{
+	"path": decided, "glob": decided, "pattern": anyText, "type": anyText, "output_mode": only("content", "files_with_matches", "count"),
+	"-A": anyNumber, "-B": anyNumber, "-C": anyNumber, "context": anyNumber, "head_limit": anyNumber, "offset": anyNumber, "-i": anyFlag, "-n": anyFlag, "-o": anyFlag, "multiline": anyFlag,
+}
+
+// personal tools are asked whatever the rules allow: a person's answer is their
+// point.
+var personal = map[string]bool{}
+
+func init() {
+	for name, t := range tools {
+		personal[name] = t.does == asksPerson
+	}
+}
+
+// judge looks at the tool and at each of its parameters. What makes the tool do
+// more than is known of it keeps every rule from allowing the call, or every rule
+// but one that names the tool.
+func (req *request) judge(in input) {
+	name := req.call.Tool
+	t, known := tools[name]
+	switch {
+	case strings.HasPrefix(name, "mcp__"):
+		return // its parameters are the server's own
+	case !known && req.kind == kindName:
+		req.odd = "the tool " + name + " is not one that is known"
+		return
+	case !known:
+		req.setBad("the tool " + name + " is not one that is known")
+		return
+	case t.does == asksPerson || t.params == nil:
+		return
+	}
+	for _, k := range slices.Sorted(maps.Keys(in)) {
+		p, ok := t.params[k]
+		if !ok {
+			req.setBad("the input " + k + " is not one that is known, and may change what " + name + " does")
+			continue
+		}
+		switch why := p.odd(k, in[k]); {
+		case why == "":
+		case req.kind == kindName:
+			req.odd = first(req.odd, why)
+		default:
+			req.setBad(why)
+		}
+	}
+}
+
+// odd says what keeps a value from being harmless; empty when it is.
+func (p param) odd(name string, raw json.RawMessage) string {
+	kind := jsontext.Value(raw).Kind()
+	if kind == 'f' {
+		kind = 't'
+	}
+	switch {
+	case p.asked != "":
+		return "its " + name + " " + p.asked
+	case kind == 'n', p.kind == 0:
+		return ""
+	case kind != p.kind:
+		return "its " + name + " is not of the kind that is known"
+	case p.only == nil:
+		return ""
+	}
+	value := string(raw)
+	if kind == '"' {
+		value, _ = input{name: raw}.str(name)
+	}
+	switch does, known := p.but[value]; {
+	case slices.Contains(p.only, value):
+		return ""
+	case known:
+		return "its " + name + " " + value + " " + does
+	}
+	return "its " + name + " has a value that is not known"
+}
+
+// actsAs are the calls that a call of another tool comes to: it runs a command,
+// fetches a page or reads a file, whatever it is called. Rules that deny or ask
+// look at these, too; what they allow they allow under the tool's own name only.
+func actsAs(c *Call, in input) []Call {
+	var out []Call
+	add := func(tool, field, value string) {
+		raw, err := json.Marshal(map[string]string{field: value})
+		if err == nil && value != "" {
+			out = append(out, Call{Tool: tool, Input: raw, Workspace: c.Workspace, Dir: c.Dir, Project: c.Project, Channel: c.Channel})
+		}
+	}
+	value := func(name string) string { s, _ := in.str(name); return s }
+	switch c.Tool {
+	case "Monitor":
+		add("Bash", "command", value("command"))
+		ws, _ := readInput(in["ws"])
+		url, _ := ws.str("url")
+		add("WebFetch", "url", url)
+	case "PowerShell":
+		add("Bash", "command", value("command"))
+	case "LSP":
+		add("Read", "file_path", value("filePath"))
+	case "Workflow":
+		add("Read", "file_path", value("scriptPath"))
+	case "EnterWorktree":
+		add("Grep", "path", value("path"))
+	case "SendUserMessage":
+		var files []json.RawMessage
+		_ = json.Unmarshal(in["attachments"], &files) // what is no list names no file, and is asked
+		for _, raw := range files {
+			file, _ := input{"": raw}.str("")
+			add("Read", "file_path", file)
+		}
+	case "ListMcpResourcesTool", "ReadMcpResourceTool", "ReadMcpResourceDirTool":
+		add("mcp__"+value("server")+"__resources", "uri", first(value("uri"), "all of them"))
+	}
+	return out
+}
