@@ -122,13 +122,13 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		return nil, err
 	}
 	b.app = slackui.New(d.Workspace, slackui.Config{
-		Store: b.store, Access: c.Access, Budgets: c.Budgets, Reminders: tell,
+		Store: b.store, Access: c.Access, Budgets: c.Budgets, Reminders: tell, Sandboxes: c.Sandboxes(),
 		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,
 		Redact: secrets.Redact, Log: b.log.Named("slack"),
 	})
 	b.supervisor = agent.New(agent.Config{
 		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.Projects, Policy: c.Policy, Budgets: c.Budgets, Prices: c.Prices,
-		Replica: b.replica.ID, DataDir: e.DataDir, Command: e.Command(), CLIVersion: d.CLIVersion,
+		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: []string{c.Name}, Command: e.Command(), CLIVersion: d.CLIVersion,
 		Credentials: e.Credentials(), Log: b.log.Named("agent"),
 		Limits: agent.Limits{
 			IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive,
@@ -152,7 +152,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 func (b *bot) auditStart(ctx context.Context, c settings.File, cliVersion string) error {
 	team := b.app.TeamID()
 	err := b.store.Audit(ctx, store.AuditEntry{Kind: store.AuditStarted, TeamID: team, Details: map[string]any{
-		"version": versionString(), "replica": b.replica.ID, "cli_version": cliVersion,
+		"version": versionString(), "replica": b.replica.ID, "cli_version": cliVersion, "sandboxes": c.Sandboxes(),
 	}})
 	if err != nil {
 		return err
@@ -172,7 +172,8 @@ func (b *bot) warn(found []doctor.Finding) {
 // run works until ctx ends, then stops in order: no new envelopes, then the
 // sessions, then the last messages to Slack.
 func (b *bot) run(ctx context.Context) {
-	b.log.Info("deckhand is running", zap.String("version", versionString()), zap.String("replica", b.replica.ID), zap.Stringer("listen", b.health.Addr()))
+	b.log.Info("deckhand is running", zap.String("version", versionString()), zap.String("replica", b.replica.ID), zap.Stringer("listen", b.health.Addr()),
+		zap.Any("sandboxes", b.doctor.File.Sandboxes()))
 	publishing, stopPublishing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPublishing()
 

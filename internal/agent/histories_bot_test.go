@@ -15,6 +15,7 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/jobs"
+	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
 	"deckhand/internal/waittest"
 )
@@ -131,7 +132,7 @@ func playBot(in io.Reader, out io.Writer) error {
 	rec := &recorder{out: json.NewEncoder(out)}
 	sup := New(Config{
 		Store: s, Frontend: rec, Authoriser: rec, Reminder: rec, Replica: replica.ID, DataDir: c.DataDir, Policy: rules,
-		Projects: map[string]Project{"web": {Name: "web", Dir: c.Workspace, Workspace: WorkspaceShared, Model: c.Model}},
+		Projects: map[string]Project{"web": {Name: "web", Dir: c.Workspace, Workspace: WorkspaceShared, Model: c.Model, Sandbox: sandbox.Spec{Network: sandbox.Open}}},
 		Command:  []string{c.CLI}, CLIVersion: c.Version, Log: log,
 		Credentials: map[string]string{"ANTHROPIC_BASE_URL": c.ModelURL, "ANTHROPIC_API_KEY": "sk-ant-test"},
 		Limits:      Limits{Poll: 500 * time.Millisecond, AnswerTimeout: waittest.Limit, StopTimeout: waittest.Limit, IdleTimeout: time.Hour, Silence: time.Hour},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,6 +17,8 @@ import (
 // the processes of sessions.
 type host struct {
 	dataDir string
+	hidden  []string // the bot's own
+	sound   sync.Map // the projects whose sandbox has been seen to work
 	// command is the launcher prefix and the CLI's path.
 	command     []string
 	version     string // the CLI's
@@ -32,10 +35,14 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 	if err := h.prepareHome(t.ID); err != nil {
 		return nil, err
 	}
+	box, err := h.box(ctx, t, p)
+	if err != nil {
+		return nil, err
+	}
 	proc, err := claude.Start(ctx, claude.Options{
-		Command:            h.command,
+		Command:            box.Command,
 		Dir:                t.Workspace,
-		Env:                append(h.environ(p, t.ID), deaf(ctx, t.Workspace)...),
+		Env:                box.Env,
 		SessionID:          t.SessionID,
 		Resume:             resume,
 		Model:              p.Model,
@@ -48,11 +55,13 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 		Logger:             log,
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, box.Close())
 	}
+	shut := shutIn(proc, box, log)
 	if _, err := proc.Initialize(ctx, claude.InitializeRequest{PreToolUse: true}); err != nil {
 		proc.Kill()
-		<-proc.Done()
+		<-shut.Done()
+		h.sound.Delete(p.Name) // what kept it from starting may be the sandbox
 		var exit *claude.ExitError
 		if !errors.As(err, &exit) && ctx.Err() == nil {
 			if e := proc.Exit(); e != nil && e.Reason != claude.ExitKilled {
@@ -61,7 +70,7 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 		}
 		return nil, err
 	}
-	return proc, nil
+	return shut, nil
 }
 
 func (h *host) calls(threadID int64, sessionID, promptUUID string) ([]claude.Call, error) {

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"deckhand/internal/sandbox"
 )
 
 // WorkspaceKind says where a thread of a project works.
@@ -43,6 +45,8 @@ type Project struct {
 	// AppendSystemPrompt is added to the CLI's system prompt, after the
 	// workspace's CLAUDE.md.
 	AppendSystemPrompt string
+	// Sandbox is what its sessions are shut in.
+	Sandbox sandbox.Spec
 	// Prices are what this project's tokens cost by contract, before those of [Config].
 	Prices Prices
 }

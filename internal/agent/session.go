@@ -205,6 +205,9 @@ func sentence(err error) string {
 	if exit, ok := errors.AsType[*claude.ExitError](err); ok {
 		return exit.Sentence()
 	}
+	if unsound, ok := errors.AsType[*sandboxError](err); ok {
+		return "Nothing runs here: the sandbox of project " + unsound.project + " does not work on the bot's machine. An admin has to see to it: " + unsound.err.Error() + "."
+	}
 	if errors.Is(err, claude.ErrNoAnswer) {
 		return "Claude Code did not answer in time. Try again; if it stays like this, ask an admin to look at the bot's log."
 	}

@@ -25,6 +25,9 @@ type Config struct {
 	Budgets    []Budget
 	Replica    string // from [OpenReplica]
 	DataDir    string
+	// Hidden are the bot's own files beside the data folder, such as its configuration:
+	// no session sees them, not even one whose workspace they lie in.
+	Hidden []string
 	// Command is the launcher prefix and the CLI's path.
 	Command    []string
 	CLIVersion string
@@ -82,7 +85,7 @@ func New(c Config) *Supervisor {
 	return newSupervisor(c.Reminder, &shared{
 		books: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects, prices: c.Prices,
 		machine: &host{
-			dataDir: c.DataDir, command: c.Command, version: c.CLIVersion, credentials: c.Credentials, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
+			dataDir: c.DataDir, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, credentials: c.Credentials, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
 		},
 		budgets: &budgets{list: c.Budgets, books: c.Store, front: c.Frontend, log: c.Log},
 		limits:  c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log, slots: newSlots(c.Limits.MaxLive),

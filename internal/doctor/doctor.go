@@ -96,6 +96,7 @@ func (d *Doctor) Advice(ctx context.Context) []Finding {
 		{"Slack's scopes", time.Second, d.scopes},
 		{"channels and people", time.Minute, d.references},
 		{"projects", 30 * time.Second, d.projects},
+		{"sandboxes", 30 * time.Second, d.sandboxes},
 	})
 }
 

@@ -17,11 +17,13 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/sandbox"
 	"deckhand/internal/settings"
 	"deckhand/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) {
+	sandbox.RunStage()
 	storetest.Main(m, func() error { http.DefaultClient.CloseIdleConnections(); return goleak.Find() })
 }
 
@@ -110,7 +112,7 @@ func TestNothingIsWrongWithASoundSetup(t *testing.T) {
 			t.Errorf("%s %s: %s", f.Status, f.Check, f.Text)
 		}
 	}
-	if len(found) != 11 {
+	if len(found) != 12 {
 		t.Errorf("%d findings:\n%s", len(found), lines(found))
 	}
 	left, err := os.ReadDir(s.Environment.DataDir)

@@ -18,7 +18,7 @@ type bwrap struct {
 
 func newBwrap(spec Spec) (Sandbox, error) { return &bwrap{spec}, nil }
 
-func (b *bwrap) String() string { return words(Bwrap, b.spec) }
+func (b *bwrap) String() string { return b.spec.String() }
 
 func (b *bwrap) Prepare(_ context.Context, s Session) (*Box, error) {
 	program, err := exec.LookPath("bwrap")

@@ -11,4 +11,4 @@ func (none) Prepare(_ context.Context, s Session) (*Box, error) {
 	return &Box{Command: s.Program, Env: s.Env}, nil
 }
 
-func (none) String() string { return "none" }
+func (none) String() string { return Spec{Kind: None}.String() }

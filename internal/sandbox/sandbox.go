@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -133,15 +134,25 @@ func New(spec Spec) (Sandbox, error) {
 	return nil, fmt.Errorf("there is no sandbox %q; write one of %s", spec.Kind, list(Kinds()))
 }
 
-// words tells people of a spec: "bwrap, no network".
-func words(kind Kind, spec Spec) string {
-	out := string(kind)
-	if spec.Network == Open {
-		out += ", this machine's network"
-	} else {
-		out += ", no network"
+// String tells people what is configured: "bwrap, no network".
+func (s Spec) String() string {
+	kind := cmp.Or(s.Kind, Bwrap)
+	switch {
+	case kind == None:
+		return "none: what runs is the bot's own user"
+	case kind == Command:
+		return "command: what " + strings.Join(s.Command, " ") + " shuts in"
+	case kind == Container && s.Image != "":
+		return words(kind, s) + ", image " + s.Image
 	}
-	return out
+	return words(kind, s)
+}
+
+func words(kind Kind, spec Spec) string {
+	if spec.Network == Open {
+		return string(kind) + ", this machine's network"
+	}
+	return string(kind) + ", no network"
 }
 
 func list[T ~string](all []T) string {

@@ -68,19 +68,17 @@ func byParts(a, b string) int {
 
 // session adds what belongs to the session, and returns its program as it is called inside.
 func (v *view) session(spec Spec, s Session) ([]string, error) {
+	if err := v.room(s.Workspace, s.Home); err != nil {
+		return nil, err
+	}
 	for _, p := range spec.See {
 		if !exists(p) {
 			return nil, fmt.Errorf("there is no %s, which see: names", p)
 		}
 		v.show(readOnly, p)
 	}
-	if err := v.hide(s.Hidden); err != nil {
+	if err := v.place(s); err != nil {
 		return nil, err
-	}
-	v.show(writable, s.Workspace)
-	v.show(writable, s.Home)
-	for _, p := range s.ReadOnly {
-		v.show(readOnly, p)
 	}
 	for _, c := range spec.Caches {
 		kept := filepath.Join(s.CacheDir, c)
@@ -92,7 +90,11 @@ func (v *view) session(spec Spec, s Session) ([]string, error) {
 	if s.Socket != "" {
 		v.show(readOnly, filepath.Dir(s.Socket))
 	}
-	return v.program(s.Program)
+	command, err := v.program(s.Program)
+	if err != nil {
+		return nil, err
+	}
+	return command, v.hide(s.Hidden, spec.See)
 }
 
 // systemFolders are the system's programs and libraries.
@@ -217,35 +219,83 @@ func (v *view) program(command []string) ([]string, error) {
 	return out, nil
 }
 
-// hide covers the bot's own where it would be seen.
-func (v *view) hide(hidden []string) error {
+// room looks whether the session's folders are folders, and do not hold the system.
+func (v *view) room(folders ...string) error {
+	for _, p := range folders {
+		if !filepath.IsAbs(p) || p != filepath.Clean(p) {
+			return fmt.Errorf("%q is not an absolute path", p)
+		}
+		if info, err := os.Stat(p); err != nil || !info.IsDir() {
+			return fmt.Errorf("there is no folder %s", p)
+		}
+		for at := range v.at {
+			if within(p, at) {
+				return fmt.Errorf("%s holds %s, which is the system's; a session works in a folder of its own", p, at)
+			}
+		}
+	}
+	return nil
+}
+
+// place adds what is the session's own.
+func (v *view) place(s Session) error {
+	for _, p := range s.ReadOnly {
+		v.show(readOnly, p)
+	}
+	v.show(writable, s.Workspace)
+	v.show(writable, s.Home)
+	return v.repository(s.Workspace)
+}
+
+// hide covers the bot's own wherever it would be seen. What lies in it and is the
+// session's stays; what the admin named there to be seen is refused.
+func (v *view) hide(hidden, see []string) error {
 	for _, h := range hidden {
-		real, err := filepath.EvalSymlinks(h)
+		path, err := filepath.Abs(h)
+		if err == nil {
+			path, err = filepath.EvalSymlinks(path)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("what is to be hidden cannot be found: %w", err)
 		}
-		info, err := os.Stat(real)
+		for _, p := range see {
+			if target, err := filepath.EvalSymlinks(p); err == nil && within(path, target) {
+				return fmt.Errorf("%s, which sandbox.see names, is the bot's own (%s) and never shown", p, h)
+			}
+		}
+		if err := v.cover(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cover puts something empty where a path of the host, without links, would be seen.
+func (v *view) cover(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	kind := emptyFile
+	if info.IsDir() {
+		kind = emptyFolder
+	}
+	for at, m := range v.at {
+		if m.kind != readOnly && m.kind != writable {
+			continue
+		}
+		source, err := filepath.EvalSymlinks(m.source)
 		if err != nil {
-			return fmt.Errorf("what is to be hidden cannot be found: %w", err)
+			return err
 		}
-		kind := emptyFile
-		if info.IsDir() {
-			kind = emptyFolder
-		}
-		for at, m := range v.at {
-			if m.kind != readOnly && m.kind != writable {
-				continue
-			}
-			source, err := filepath.EvalSymlinks(m.source)
-			if err != nil {
-				return err
-			}
-			if rel, err := filepath.Rel(source, real); err == nil && filepath.IsLocal(rel) {
-				v.put(filepath.Join(at, rel), kind, "")
-			}
+		switch {
+		case source == path:
+			return fmt.Errorf("%s is to be seen and is the bot's own; name another folder", at)
+		case within(source, path):
+			v.put(filepath.Join(at, strings.TrimPrefix(path, source)), kind, "")
 		}
 	}
 	return nil

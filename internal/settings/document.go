@@ -13,6 +13,7 @@ type document struct {
 	Projects       map[string]projectYAML `yaml:"projects"`
 	Channels       map[string]channelYAML `yaml:"channels"`
 	DirectMessages string                 `yaml:"direct_messages"`
+	Sandbox        sandboxYAML            `yaml:"sandbox"`
 	Roles          rolesYAML              `yaml:"roles"`
 	Policy         policyYAML             `yaml:"policy"`
 	// TimeZone is the team's: days and months of costs begin in it.
@@ -32,6 +33,8 @@ type projectYAML struct {
 	Env                []string  `yaml:"env"`
 	AppendSystemPrompt string    `yaml:"append_system_prompt"`
 	Roles              rolesYAML `yaml:"roles"`
+	// Sandbox comes before the team's.
+	Sandbox sandboxYAML `yaml:"sandbox"`
 	// Prices come before the team's.
 	Prices pricesYAML `yaml:"prices"`
 }

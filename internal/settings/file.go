@@ -125,7 +125,16 @@ func (f File) Audited() map[string]any {
 	for _, r := range f.Policy.Rules {
 		rules = append(rules, r.String())
 	}
-	return map[string]any{"file": f.Name, "access": f.Access, "rules": rules, "policy": f.document.Policy}
+	return map[string]any{"file": f.Name, "access": f.Access, "rules": rules, "policy": f.document.Policy, "sandboxes": f.Sandboxes()}
+}
+
+// Sandboxes say by project what shuts its sessions in.
+func (f File) Sandboxes() map[string]string {
+	out := make(map[string]string, len(f.Projects))
+	for name, p := range f.Projects {
+		out[name] = p.Sandbox.String()
+	}
+	return out
 }
 
 // positioned puts the position of a YAML error where editors expect it.
@@ -152,7 +161,7 @@ func (d document) projects() map[string]agent.Project {
 		out[name] = agent.Project{
 			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Model: p.Model,
 			PermissionMode: p.PermissionMode, Env: p.Env, AppendSystemPrompt: p.AppendSystemPrompt,
-			Prices: p.Prices.prices(),
+			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(),
 		}
 	}
 	return out

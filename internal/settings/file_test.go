@@ -12,6 +12,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/sandbox"
 )
 
 func write(t *testing.T, text string) string {
@@ -47,7 +48,7 @@ func TestConfigIsReadIntoTheTermsOfItsUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantProjects := map[string]agent.Project{"web": {Name: "web", Dir: "/srv/web", Workspace: agent.WorkspaceWorktree, Env: []string{"GOPROXY"}}}
+	wantProjects := map[string]agent.Project{"web": {Name: "web", Dir: "/srv/web", Workspace: agent.WorkspaceWorktree, Env: []string{"GOPROXY"}, Sandbox: sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off}}}
 	if diff := cmp.Diff(wantProjects, c.Projects); diff != "" {
 		t.Errorf("projects (-want +got):\n%s", diff)
 	}

@@ -83,7 +83,9 @@ func (v *validation) check(c document) {
 		v.add("$.projects", "there is no project; write one, with its dir or repo")
 	}
 	for _, name := range sorted(c.Projects) {
-		v.project("$.projects."+name, name, c.Projects[name])
+		at, p := "$.projects."+name, c.Projects[name]
+		v.project(at, name, p)
+		v.sandbox(at+".sandbox", p.Sandbox, p.Sandbox.over(c.Sandbox))
 	}
 	if len(c.Channels) == 0 && c.DirectMessages == "" {
 		v.add("$.channels", "no channel has a project, so the bot would answer nowhere; write CHANNEL_ID: project")
@@ -103,6 +105,7 @@ func (v *validation) check(c document) {
 			v.add("$.direct_messages", "there is no project %q under projects", c.DirectMessages)
 		}
 	}
+	v.sandbox("$.sandbox", c.Sandbox, c.Sandbox)
 	v.roles("$.roles", c.Roles)
 	v.policy(c)
 	v.budgets(c)

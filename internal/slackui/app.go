@@ -24,6 +24,8 @@ type Config struct {
 	Store   Books
 	Access  access.Rules // and where people work
 	Budgets []agent.Budget
+	// Sandboxes say by project what shuts its sessions in: "bwrap, no network".
+	Sandboxes map[string]string
 	// Reminders say whom to tell of an approval that waits, stage by stage: "thread",
 	// "approvers" (each by direct message), or a channel's id.
 	Reminders [][]string

@@ -47,6 +47,7 @@ func (a *App) fillHome(ctx context.Context, view *render.HomeView, who person) e
 	if err := a.fillDecisions(ctx, view, who); err != nil {
 		return err
 	}
+	view.Sandboxes = a.sandboxes(ctx, user)
 	threads, err := a.c.Store.RecentThreads(ctx, team, user, now.AddDate(0, 0, -homeDays), 15)
 	if err != nil {
 		return err
@@ -65,6 +66,23 @@ func (a *App) fillHome(ctx context.Context, view *render.HomeView, who person) e
 		})
 	}
 	return nil
+}
+
+// sandboxes says of the projects that the person may use what shuts their agents in.
+func (a *App) sandboxes(ctx context.Context, user string) []render.HomeSandbox {
+	var projects []string
+	a.people.Establish(ctx, a.self.TeamID, user, "", func(f access.Facts) access.Answer {
+		var need access.Need
+		projects, need = a.c.Access.Usable(access.Asker{User: user}, f)
+		return access.Answer{Need: need}
+	})
+	var out []render.HomeSandbox
+	for _, p := range projects {
+		if s := a.c.Sandboxes[p]; s != "" {
+			out = append(out, render.HomeSandbox{Project: p, InForce: s})
+		}
+	}
+	return out
 }
 
 // homePending is how many open approvals are looked at for one person's tab.

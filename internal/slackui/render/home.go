@@ -34,6 +34,8 @@ type HomeView struct {
 	// first, and GrantsMore how many there are besides.
 	Grants     []GrantLine
 	GrantsMore int
+	// Sandboxes are the projects that the person may use, and what shuts their agents in.
+	Sandboxes []HomeSandbox
 	// Redact takes secrets out of what is asked for and of patterns; nil shows all.
 	Redact func(string) string
 }
@@ -47,6 +49,9 @@ type HomeThread struct {
 	StartedBy string // user id
 	MicroUSD  int64
 }
+
+// HomeSandbox is what a project's sessions are shut in: "bwrap, no network".
+type HomeSandbox struct{ Project, InForce string }
 
 // HomeApproval is a pending approval.
 type HomeApproval struct {
@@ -114,6 +119,10 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 	if more := len(h.Threads) - homeMax; more > 0 {
 		add(contextBlock("", "… and "+count(more)+" more"))
 	}
+	if len(h.Sandboxes) > 0 {
+		header("What shuts the agents in")
+		add(section("", sandboxesText(h.Sandboxes)))
+	}
 	header("What may run without being asked about")
 	if len(h.Grants) == 0 && h.GrantsMore <= 0 {
 		add(section("", noGrants))
@@ -147,6 +156,18 @@ func (w HomeApproval) text(redact func(string) string) string {
 		"✋ "+capital(c.brief(150))+" in "+where+open,
 		c.risks(),
 		joinNonEmpty(" · ", c.origin(80), since, c.deadline(), c.votes()))
+}
+
+// sandboxesText has a line for each project.
+func sandboxesText(all []HomeSandbox) string {
+	lines := []string{}
+	for _, s := range all[:min(len(all), homeMax)] {
+		lines = append(lines, "*"+mrkdwn.Escape(mrkdwn.Clip(s.Project, 100))+"* "+mrkdwn.Escape(mrkdwn.Clip(s.InForce, 100)))
+	}
+	if more := len(all) - homeMax; more > 0 {
+		lines = append(lines, "… and "+count(more)+" more")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // addSpends shows periods, and the models of the longest one that is running.

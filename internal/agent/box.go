@@ -1,0 +1,85 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/sandbox"
+	"deckhand/internal/store"
+)
+
+// sandboxError is a sandbox that does not work. What it says is for people.
+type sandboxError struct {
+	project string
+	err     error
+}
+
+func (e *sandboxError) Error() string {
+	return "the sandbox of project " + e.project + ": " + e.err.Error()
+}
+func (e *sandboxError) Unwrap() error { return e.err }
+
+// CheckSandbox says why the project's sessions could not be shut in as its sandbox says,
+// and what to do, or what they are shut in.
+func (p Project) CheckSandbox(ctx context.Context) (inForce string, err error) {
+	s, err := sandbox.New(p.Sandbox)
+	if err != nil {
+		return "", &sandboxError{p.Name, err}
+	}
+	if err := s.Check(ctx); err != nil {
+		return s.String(), &sandboxError{p.Name, err}
+	}
+	return s.String(), nil
+}
+
+// box prepares the sandbox of the thread's next process. It is tried before the first
+// process of a project and again after one that did not start: without a sandbox that
+// works nothing runs.
+func (h *host) box(ctx context.Context, t store.Thread, p Project) (*sandbox.Box, error) {
+	s, err := sandbox.New(p.Sandbox)
+	if err != nil {
+		return nil, &sandboxError{p.Name, err}
+	}
+	if _, sound := h.sound.Load(p.Name); !sound {
+		if err := s.Check(ctx); err != nil {
+			return nil, &sandboxError{p.Name, err}
+		}
+		h.sound.Store(p.Name, true)
+	}
+	box, err := s.Prepare(ctx, sandbox.Session{
+		Name:      fmt.Sprintf("deckhand-%d-%s", t.ID, strings.ToLower(rand.Text()[:8])),
+		Workspace: t.Workspace, Home: h.home(t.ID), Hidden: h.hidden,
+		Program: h.command, CacheDir: filepath.Join(h.dataDir, "caches", p.Name),
+		Env: append(h.environ(p, t.ID), deaf(ctx, t.Workspace)...),
+	})
+	if err != nil {
+		return nil, &sandboxError{p.Name, err}
+	}
+	return box, nil
+}
+
+// boxed is a process that is gone when its box is closed, too.
+type boxed struct {
+	*claude.Process
+	gone chan struct{}
+}
+
+func (b *boxed) Done() <-chan struct{} { return b.gone }
+
+func shutIn(proc *claude.Process, box *sandbox.Box, log *zap.Logger) *boxed {
+	b := &boxed{proc, make(chan struct{})}
+	go func() {
+		defer close(b.gone)
+		<-proc.Done()
+		if err := box.Close(); err != nil {
+			log.Warn("close the sandbox", zap.Error(err))
+		}
+	}()
+	return b
+}

@@ -1,0 +1,293 @@
+package sandbox
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// What git obeys, and where. A commit writes objects, refs, logs, HEAD, the index and
+// files beside them for a moment; it does not write any of these. They are mounts of
+// their own: what is a mount cannot be written, removed, renamed or replaced in the
+// namespace that it is a mount in, and hard links do not lead from one mount to another.
+// For that it has to be there, so what is missing is made, as it means nothing to git:
+// empty, and "." for commondir, which is where git looks in any case. It stays when the
+// session has ended, since another session in the same folder may hold on to it.
+var (
+	// obeyedFolders: hooks run; info has attributes, excludes and grafts; modules and
+	// worktrees are git folders of their own, each with a configuration; branches and
+	// remotes are remotes.
+	obeyedFolders = []string{"hooks", "info", "modules", "worktrees", "branches", "remotes"}
+	// obeyedFiles: the configuration names programs; commondir says where the
+	// configuration is; gitdir where the work is.
+	obeyedFiles = map[string]string{"config": "", "config.worktree": "", "commondir": ".\n"}
+	// written are the folders of a repository that a commit writes to. Each is a mount of
+	// its own, so that the obeyed files in them cannot be moved away with them.
+	writtenFolders = []string{"objects", "refs", "logs"}
+)
+
+// repository adds what git needs of the workspace's repository, if it has one: what
+// git obeys can be read and not written.
+func (v *view) repository(workspace string) error {
+	dotGit := filepath.Join(workspace, ".git")
+	info, err := os.Lstat(dotGit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.IsDir():
+		v.show(writable, dotGit)
+		return v.gitFolder(dotGit)
+	case info.Mode().IsRegular():
+		return v.linkedRepository(workspace, dotGit)
+	}
+	return fmt.Errorf("%s is neither a folder nor a file: git would follow it out of the workspace; remove it", dotGit)
+}
+
+// gitFolder covers what git obeys in a git folder, which is already writable.
+func (v *view) gitFolder(dir string) error {
+	for _, name := range obeyedFolders {
+		if err := v.pinFolder(readOnly, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	for name, content := range obeyedFiles {
+		if err := v.pinFile(filepath.Join(dir, name), content); err != nil {
+			return err
+		}
+	}
+	if err := says(filepath.Join(dir, "commondir"), "."); err != nil {
+		return err
+	}
+	return v.gitStore(dir)
+}
+
+// gitStore makes writable what a commit writes in the folder that has the objects.
+func (v *view) gitStore(dir string) error {
+	for _, name := range writtenFolders {
+		if err := v.pinFolder(writable, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	info := filepath.Join(dir, "objects", "info")
+	if err := v.pinFolder(writable, info); err != nil {
+		return err
+	}
+	alternates := filepath.Join(info, "alternates")
+	if err := v.pinFile(alternates, ""); err != nil {
+		return err
+	}
+	return v.seesAlternates(alternates)
+}
+
+// pinFolder makes a mount of a folder, which is made if there is nothing. Anything but a
+// folder is refused: a link would be followed out of the repository.
+func (v *view) pinFolder(kind mountKind, path string) error {
+	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return unlessDenied(err)
+	}
+	if err := isFolder(path); err != nil {
+		return err
+	}
+	v.show(kind, path)
+	return nil
+}
+
+// pinFile makes a read-only mount of a file, which is made if there is nothing.
+func (v *view) pinFile(path, content string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o644)
+	if err == nil {
+		_, err = f.WriteString(content)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return unlessDenied(err)
+	}
+	if err := single(path); err != nil {
+		return err
+	}
+	v.show(readOnly, path)
+	return nil
+}
+
+// unlessDenied has no error where this user may not make what is missing: in the sandbox
+// the same user may not either.
+func unlessDenied(err error) error {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return nil
+	}
+	return err
+}
+
+// seesAlternates looks whether the objects that are borrowed are among what is seen. It
+// shows nothing by itself: what the file says may have been written by a session.
+func (v *view) seesAlternates(file string) error {
+	content, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for line := range strings.Lines(string(content)) {
+		path := strings.TrimSuffix(line, "\n")
+		if path == "" || strings.HasPrefix(path, "#") {
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(file), "..", path)
+		}
+		if !v.shows(path) {
+			return fmt.Errorf("%s borrows objects of %s, which the sandbox does not show; name that folder under sandbox.see if that is right, or remove the line", file, path)
+		}
+	}
+	return nil
+}
+
+// linkedRepository is a workspace whose .git is a file that says where its git folder
+// is: a linked worktree, or a submodule. What it says is believed only if that folder
+// points back, since the file lies where a session could have written it.
+func (v *view) linkedRepository(workspace, dotGit string) error {
+	if err := single(dotGit); err != nil {
+		return err
+	}
+	v.show(readOnly, dotGit)
+	dir, err := pointer(dotGit, "gitdir: ")
+	if err != nil {
+		return err
+	}
+	if err := isFolder(dir); err != nil {
+		return fmt.Errorf("%s: %w", dotGit, err)
+	}
+	common := filepath.Dir(filepath.Dir(dir))
+	if filepath.Base(filepath.Dir(dir)) == "worktrees" && exists(filepath.Join(dir, "commondir")) {
+		return v.linkedWorktree(dotGit, dir, common)
+	}
+	if within(workspace, dir) {
+		v.show(writable, dir)
+		return v.gitFolder(dir)
+	}
+	return v.submodule(workspace, dotGit, dir)
+}
+
+func (v *view) linkedWorktree(dotGit, dir, common string) error {
+	back, err := pointer(filepath.Join(dir, "gitdir"), "")
+	if err != nil || !same(back, dotGit) {
+		return fmt.Errorf("%s says that its repository is %s, which does not know this folder; git worktree repair makes them agree", dotGit, dir)
+	}
+	if found, err := pointer(filepath.Join(dir, "commondir"), ""); err != nil || !same(found, common) {
+		return fmt.Errorf("%s does not lead to %s; git worktree repair makes them agree", filepath.Join(dir, "commondir"), common)
+	}
+	v.show(readOnly, common)
+	if err := v.gitStore(common); err != nil {
+		return err
+	}
+	v.show(writable, dir)
+	for _, name := range []string{"gitdir", "commondir", "config.worktree"} {
+		if err := v.pinFile(filepath.Join(dir, name), ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *view) submodule(workspace, dotGit, dir string) error {
+	tree, err := worktreeOf(filepath.Join(dir, "config"))
+	if err != nil {
+		return err
+	}
+	if !filepath.IsAbs(tree) {
+		tree = filepath.Join(dir, tree)
+	}
+	if !same(tree, workspace) {
+		return fmt.Errorf("%s says that its repository is %s, which does not know this folder (its core.worktree is %q)", dotGit, dir, tree)
+	}
+	v.show(writable, dir)
+	return v.gitFolder(dir)
+}
+
+// worktreeOf is core.worktree of a configuration as git writes it.
+func worktreeOf(config string) (string, error) {
+	f, err := os.Open(config)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // it only reads
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		name, value, ok := strings.Cut(lines.Text(), "=")
+		if ok && strings.EqualFold(strings.TrimSpace(name), "worktree") {
+			return strings.Trim(strings.TrimSpace(value), `"`), nil
+		}
+	}
+	return "", nil
+}
+
+// pointer is the path that a file of git's says, in its only line after a word.
+func pointer(file, word string) (string, error) {
+	if err := single(file); err != nil {
+		return "", err
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	path, ok := strings.CutPrefix(strings.TrimSuffix(string(content), "\n"), word)
+	if !ok || path == "" || strings.ContainsAny(path, "\n\x00") {
+		return "", fmt.Errorf("%s does not say where the repository is", file)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(file), path)
+	}
+	return filepath.Clean(path), nil
+}
+
+// isFolder refuses what is not a folder itself.
+func isFolder(path string) error {
+	info, err := os.Lstat(path)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no folder of its own; the sandbox does not follow links that git obeys: remove it", path)
+	}
+	return err
+}
+
+// single refuses what is no file of its own: a link, and a file that has another name,
+// by which it could be written.
+func single(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !info.Mode().IsRegular() || (ok && stat.Nlink > 1) {
+		return fmt.Errorf("%s is a link, or has another name by a hard link; the sandbox does not follow links that git obeys: put a copy in its place", path)
+	}
+	return nil
+}
+
+// says refuses a file that is there and says something else.
+func says(path, content string) error {
+	found, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil && strings.TrimSpace(string(found)) != content {
+		return fmt.Errorf("%s leads git away from this repository (to %q); remove it if nobody of yours has put it there", path, strings.TrimSpace(string(found)))
+	}
+	return nil
+}
+
+// same reports whether two paths name one file.
+func same(a, b string) bool {
+	ai, errA := os.Stat(a)
+	bi, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(ai, bi)
+}
+
+// within reports whether a path is a folder or lies in it.
+func within(folder, path string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}

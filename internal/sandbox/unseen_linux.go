@@ -1,0 +1,31 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Unseen are the folders of a PATH that have programs, and are not seen in the sandbox.
+func Unseen(spec Spec, path string) []string {
+	if spec.Kind != Bwrap && spec.Kind != "" {
+		return nil
+	}
+	v := newView()
+	if err := v.system(spec.Network); err != nil {
+		return nil // Check says so
+	}
+	for _, p := range spec.See {
+		v.show(readOnly, p)
+	}
+	var out []string
+	for _, dir := range filepath.SplitList(path) {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil || v.shows(real) {
+			continue
+		}
+		if programs, err := os.ReadDir(real); err == nil && len(programs) > 0 {
+			out = append(out, dir)
+		}
+	}
+	return out
+}

@@ -1,0 +1,134 @@
+package settings
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"deckhand/internal/sandbox"
+	"deckhand/internal/spelling"
+)
+
+// sandboxYAML is a kind of sandbox, or a mapping. A project's own says what is other
+// than in the team's.
+type sandboxYAML struct {
+	Kind    string   `yaml:"kind"`
+	Network string   `yaml:"network"`
+	Engine  string   `yaml:"engine"`
+	Image   string   `yaml:"image"`
+	Command []string `yaml:"command"`
+	See     []string `yaml:"see"`
+	Caches  []string `yaml:"caches"`
+}
+
+func (s *sandboxYAML) UnmarshalYAML(unmarshal func(any) error) error {
+	if unmarshal(&s.Kind) == nil {
+		return nil
+	}
+	type plain sandboxYAML
+	return unmarshal((*plain)(s))
+}
+
+// over is the team's sandbox with what the project says otherwise. What belongs to the
+// team's kind does not go over to another kind.
+func (s sandboxYAML) over(team sandboxYAML) sandboxYAML {
+	if s.Kind != "" && s.Kind != team.Kind {
+		team.Network, team.Engine, team.Image, team.Command = networkOf(s.Kind, team.Network), "", "", nil
+	}
+	list := func(own, team []string) []string {
+		if own != nil {
+			return own
+		}
+		return team
+	}
+	return sandboxYAML{
+		Kind: cmp.Or(s.Kind, team.Kind), Network: cmp.Or(s.Network, team.Network),
+		Engine: cmp.Or(s.Engine, team.Engine), Image: cmp.Or(s.Image, team.Image),
+		Command: list(s.Command, team.Command), See: list(s.See, team.See), Caches: list(s.Caches, team.Caches),
+	}
+}
+
+// networkOf is the team's network, for kinds that have one of their own.
+func networkOf(kind, network string) string {
+	if shutsNetwork(sandbox.Kind(kind)) {
+		return network
+	}
+	return ""
+}
+
+// shutsNetwork reports whether the kind can do with less than the machine's network.
+func shutsNetwork(kind sandbox.Kind) bool {
+	return kind != sandbox.None && kind != sandbox.Command
+}
+
+func (s sandboxYAML) spec() sandbox.Spec {
+	return sandbox.Spec{
+		Kind: cmp.Or(sandbox.Kind(s.Kind), sandbox.Bwrap), Network: cmp.Or(sandbox.Network(s.Network), sandbox.Off),
+		Engine: s.Engine, Image: s.Image, Command: s.Command, See: s.See, Caches: s.Caches,
+	}
+}
+
+// sandbox checks a sandbox as it is written at a path; whole is the one that is in force
+// there, the team's included.
+func (v *validation) sandbox(at string, s, whole sandboxYAML) {
+	kind := cmp.Or(sandbox.Kind(whole.Kind), sandbox.Bwrap)
+	if !slices.Contains(sandbox.Kinds(), kind) {
+		if s.Kind != "" {
+			v.add(at+".kind", "%q is no sandbox; %s", s.Kind, oneOf(s.Kind, sandbox.Kinds()))
+		}
+		return
+	}
+	if n := sandbox.Network(s.Network); !slices.Contains([]sandbox.Network{"", sandbox.Off, sandbox.Open}, n) {
+		v.add(at+".network", "%q is no network; write off (the model and nothing else) or open (this machine's)", s.Network)
+	}
+	if !shutsNetwork(kind) && s.Network != "" {
+		v.add(at+".network", "%s does not decide about the network; leave it out", kind)
+	}
+	if kind != sandbox.Container && (s.Engine != "" || s.Image != "") {
+		v.add(at, "engine and image belong to kind: container")
+	}
+	if kind == sandbox.Container && whole.Image == "" {
+		v.add(at, "a container has an image; write image: with its name")
+	}
+	if !slices.Contains([]string{"", "docker", "podman"}, s.Engine) {
+		v.add(at+".engine", "%q is no engine; write docker or podman", s.Engine)
+	}
+	if kind != sandbox.Command && s.Command != nil {
+		v.add(at+".command", "a launcher belongs to kind: command")
+	}
+	if kind == sandbox.Command && len(whole.Command) == 0 {
+		v.add(at, "kind: command takes the launcher; write command: with its words")
+	}
+	v.sandboxFolders(at, s)
+}
+
+func (v *validation) sandboxFolders(at string, s sandboxYAML) {
+	for i, p := range s.See {
+		at := fmt.Sprintf("%s.see[%d]", at, i)
+		switch {
+		case !filepath.IsAbs(p):
+			v.add(at, "%q is not an absolute path", p)
+		case slices.Contains([]string{"/", "/proc", "/sys", "/dev", "/run", "/tmp", "/etc", "/var", "/var/run", "/home", "/root"}, filepath.Clean(p)):
+			v.add(at, "%s has more in it than a session should see; name the folder in it that is needed", p)
+		}
+	}
+	for i, p := range s.Caches {
+		if at := fmt.Sprintf("%s.caches[%d]", at, i); !filepath.IsLocal(p) || filepath.Clean(p) == "." || strings.Split(filepath.Clean(p), "/")[0] == ".claude" {
+			v.add(at, "%q cannot be kept; write a folder below the home, such as go/pkg/mod", p)
+		}
+	}
+}
+
+// oneOf says which words there are, and which one was perhaps meant.
+func oneOf[T ~string](word string, all []T) string {
+	names := make([]string, len(all))
+	for i, a := range all {
+		names[i] = string(a)
+	}
+	if near := spelling.Nearest(word, names); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "write " + strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
