@@ -20,7 +20,7 @@ import (
 func newWorldWith(t testing.TB, added string, flags ...string) *world {
 	t.Helper()
 	w := unstartedWorld(t)
-	config := fmt.Sprintf(demoConfig, filepath.Join(w.dir, "sample"), slack.ChannelGeneral, slack.ChannelEngineering, slack.ChannelPrivate,
+	config := fmt.Sprintf(demoConfig, filepath.Join(w.dir, "sample"), demoSandbox(t.Context()), slack.ChannelGeneral, slack.ChannelEngineering, slack.ChannelPrivate,
 		slack.UserAda, slack.GroupApprovers, slack.GroupEngineers) + added
 	if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -403,7 +403,8 @@ func TestTimeIsUp(t *testing.T) {
 func TestRolesOfAPlace(t *testing.T) {
 	t.Parallel()
 	w := unstartedWorld(t)
-	config := fmt.Sprintf(`projects:
+	config := fmt.Sprintf(`sandbox: {network: open}
+projects:
   sample:
     dir: %q
 channels:

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/playground/sample"
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/sandbox"
 	"deckhand/internal/settings"
 )
 
@@ -157,7 +159,7 @@ func startDemo(ctx context.Context, o demoOptions) (_ *demo, err error) {
 	if d.playground, err = playground.Start(ctx, parts); err != nil {
 		return nil, brokenData(err, d.o.dir)
 	}
-	if err := d.prepareFiles(); err != nil {
+	if err := d.prepareFiles(ctx); err != nil {
 		return nil, err
 	}
 	return d, d.startBot(ctx)
@@ -185,7 +187,7 @@ func brokenData(err error, dir string) error {
 
 // prepareFiles writes the sample repository and the configuration, unless an
 // earlier demo left them: people may have changed both.
-func (d *demo) prepareFiles() error {
+func (d *demo) prepareFiles(ctx context.Context) error {
 	if d.o.fresh {
 		for _, name := range []string{"sample", "bot", "deckhand.yaml", "bot.log"} {
 			if err := os.RemoveAll(filepath.Join(d.o.dir, name)); err != nil {
@@ -199,7 +201,7 @@ func (d *demo) prepareFiles() error {
 	if _, err := os.Stat(d.configFile()); err == nil {
 		return nil
 	}
-	return os.WriteFile(d.configFile(), []byte(fmt.Sprintf(demoConfig, d.workspace(),
+	return os.WriteFile(d.configFile(), []byte(fmt.Sprintf(demoConfig, d.workspace(), demoSandbox(ctx),
 		slack.ChannelGeneral, slack.ChannelEngineering, slack.ChannelPrivate,
 		slack.UserAda, slack.GroupApprovers, slack.GroupEngineers)), 0o600)
 }
@@ -208,6 +210,8 @@ const demoConfig = `# The demo's configuration. Change it and start the demo aga
 projects:
   sample:
     dir: %q
+# What shuts the agent in.
+%s
 channels:
   %s: sample # general
   %s: sample # engineering
@@ -218,6 +222,32 @@ roles:
   approvers: [%s]
   users: [%s]
 `
+
+// demoSandbox is the line of deckhand.yaml for the sandbox that works on this machine.
+func demoSandbox(ctx context.Context) string {
+	s, err := sandbox.New(sandbox.Spec{Network: sandbox.Open})
+	if err == nil {
+		err = s.Check(ctx)
+	}
+	if err == nil {
+		return "sandbox: {kind: bwrap, network: open}"
+	}
+	why := strings.Join(strings.Fields(err.Error()), " ")
+	return "# Nothing does, since " + why + ".\n# With that done, write bwrap here; container needs docker or podman and an image.\nsandbox: none"
+}
+
+// shutIn says what shuts the demo's agent in, as people may have changed it.
+func (d *demo) shutIn() string {
+	file, err := settings.ReadFile(d.configFile())
+	if err != nil {
+		return err.Error()
+	}
+	spec := file.Projects["sample"].Sandbox
+	if spec.Kind == sandbox.None {
+		return "without a sandbox: what it runs is your own user (" + d.configFile() + " says why)"
+	}
+	return "shut in by " + spec.String()
+}
 
 func (d *demo) workspace() string  { return filepath.Join(d.o.dir, "sample") }
 func (d *demo) configFile() string { return filepath.Join(d.o.dir, "deckhand.yaml") }
@@ -334,11 +364,12 @@ func (d *demo) announce(out io.Writer) error {
   Open it and write in #engineering:   @deckhand fix the failing test
 
   It runs the real Claude Code on %s
+  %s,
   with %s.
   The bot's log is %s
   Everything stays there for the next start; --fresh forgets it. Ctrl-C stops it.
 
-`, d.playground.URL(), d.workspace(), model, filepath.Join(d.o.dir, "bot.log"))
+`, d.playground.URL(), d.workspace(), d.shutIn(), model, filepath.Join(d.o.dir, "bot.log"))
 	return err
 }
 

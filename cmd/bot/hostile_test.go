@@ -130,7 +130,8 @@ func newHostile(t *testing.T) *hostile {
 	for _, name := range gitHooks {
 		h.write(filepath.Join(h.outside, "hooks", name), "#!/bin/sh\n"+h.trace("hooks-path-"+name)+"\n")
 	}
-	h.write(filepath.Join(h.dir, "deckhand.yaml"), fmt.Sprintf(`projects:
+	h.write(filepath.Join(h.dir, "deckhand.yaml"), fmt.Sprintf(`sandbox: {network: open}
+projects:
   sample:
     dir: %q
   tree:

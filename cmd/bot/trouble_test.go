@@ -58,7 +58,7 @@ func TestAProjectFolderThatIsGone(t *testing.T) {
 	t.Parallel()
 	w := unstartedWorld(t)
 	gone := filepath.Join(w.dir, "gone")
-	config := fmt.Sprintf("projects:\n  web:\n    dir: %s\nchannels:\n  %s: web\nroles:\n  users: [%s]\n", gone, eng, linus)
+	config := fmt.Sprintf("sandbox: {network: open}\nprojects:\n  web:\n    dir: %s\nchannels:\n  %s: web\nroles:\n  users: [%s]\n", gone, eng, linus)
 	if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
