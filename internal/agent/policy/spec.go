@@ -23,10 +23,12 @@ import (
 //	                                  plain: there are no options, every word is an operand (echo)
 //	                                  first: options stand before the first operand only
 //	flag [MODE] -i --ignore-case -#   options without a value, in exact spellings; -# is -NUMBER
-//	                                  MODE tree, follow, write: what it makes of operands that are read
-//	value ROLE -A --after-context     options with a value
+//	                                  MODE tree, follow, write: what it makes of operands that are read; links: an effect
+//	flag! --files                     … that stand in for the first operand
+//	value ROLE -A --after-context     options with a value; ROLE,ROLE: with two
 //	value! ROLE -e --regexp           … that stands in for the first operand
-//	maybe ROLE --color -j             options with a value only as --color=v and -jv
+//	maybe [MODE] ROLE --color -j      options with a value only as --color=v and -jv; of {} none is known
+//	needs -c --stdout                 options of which one must be there, or nothing is known of the operands
 //	operands ROLE ROLE... ROLE        roles in order, one of which may repeat
 //	after ROLE...                     roles of what follows --, if they are others
 //	default ROLE PATH                 what it reads when no operand names a file
@@ -85,10 +87,6 @@ type checked struct {
 // checker reads a word in a small language, of which it knows a harmless subset.
 type checker func(word string) checked
 
-// checkers are the roles that Go reads: sed, awk, jq, find. They are filled in
-// by the files that define them (checkers.go).
-var checkers = map[string]checker{}
-
 // effectKind is what a program does besides what its words name.
 type effectKind uint8
 
@@ -133,7 +131,8 @@ var styles = map[string]style{"getopt": styleGetopt, "bundle": styleBundle, "go"
 type option struct {
 	takes   takes
 	use     use
-	instead bool     // its value stands in for the first operand
+	second  *use     // of a second value
+	instead bool     // it stands in for the first operand
 	mode    role     // roleTree, roleFollow or roleWrite: what operands that are read become
 	effects []effect // of the option
 }
@@ -157,8 +156,9 @@ type block struct {
 	style    style
 	first    bool // options stand before the first operand only
 	options  map[string]*option
-	numbers  *option // -NUMBER
-	operands *shape  // nil: it takes none
+	numbers  *option  // -NUMBER
+	needs    []string // options of which one must be there
+	operands *shape   // nil: it takes none
 	after    *shape
 	fallback *effect // what it reads when no operand names a file; nil for nothing
 	stat     bool    // … of which it shows names only
@@ -272,6 +272,11 @@ func parseSpec(file, text string, all map[string]*program) error {
 			}
 		}
 		p.read(b.lines, 0)
+		for _, n := range b.block.needs {
+			if b.block.options[n] == nil {
+				p.fail("the option %s that it needs is not known", n)
+			}
+		}
 	}
 	return errors.Join(p.errs...)
 }
@@ -397,18 +402,10 @@ func (p *specParser) read(lines []specLine, depth int) {
 			if depth > 0 {
 				p.fail("a group has no style")
 			}
-		case "flag":
-			o := &option{}
-			if m := roleNames[args[0]]; m == roleTree || m == roleFollow || m == roleWrite {
-				o.mode, args = m, args[1:]
-			}
-			p.options(o, args)
-		case "value", "value!", "maybe":
-			o := &option{takes: takesValue, instead: key == "value!", use: p.use(args[0])}
-			if key == "maybe" {
-				o.takes = takesMaybe
-			}
-			p.options(o, args[1:])
+		case "flag", "flag!", "value", "value!", "maybe":
+			p.option(key, args)
+		case "needs":
+			p.block.needs = append(p.block.needs, args...)
 		case "operands":
 			p.shape(&p.block.operands, args)
 		case "after":
@@ -428,6 +425,41 @@ func (p *specParser) read(lines []specLine, depth int) {
 			p.fail("%q is no keyword; see the head of spec.go", key)
 		}
 	}
+}
+
+// option reads a line of options.
+func (p *specParser) option(key string, args []string) {
+	o := &option{instead: strings.HasSuffix(key, "!")}
+	switch key {
+	case "value", "value!":
+		o.takes = takesValue
+	case "maybe":
+		o.takes = takesMaybe
+	}
+	for o.takes != takesValue && len(args) > 1 { // modes
+		if o.takes == takesMaybe && strings.HasPrefix(args[1], "-") {
+			break
+		}
+		if m := roleNames[args[0]]; m == roleTree || m == roleFollow || m == roleWrite {
+			o.mode = m
+		} else if args[0] == "links" {
+			o.effects = append(o.effects, effect{kind: effectLinks})
+		} else {
+			break
+		}
+		args = args[1:]
+	}
+	if o.takes != takesNothing {
+		first, second, two := strings.Cut(args[0], ",")
+		if two = two && o.takes == takesValue && args[0][0] != '{'; two {
+			u := p.use(second)
+			o.second = &u
+		} else {
+			first = args[0]
+		}
+		o.use, args = p.use(first), args[1:]
+	}
+	p.options(o, args)
 }
 
 func (p *specParser) style(args []string) {
