@@ -39,8 +39,8 @@ func harmlessIf(ok bool, why string) checked {
 	return checked{why: why}
 }
 
-// only reports whether a text holds no other bytes than these.
-func only(text, bytes string) bool { return strings.Trim(text, bytes) == "" }
+// madeOf reports whether a text holds no other bytes than these.
+func madeOf(text, bytes string) bool { return strings.Trim(text, bytes) == "" }
 
 // checkYq reads the first operand of yq: a filter, or the file if there is one of
 // that name.
@@ -117,7 +117,7 @@ func checkWriteOut(word string) checked {
 			continue
 		}
 		name, tail, ok := strings.Cut(after, "}")
-		if !ok || !strings.HasPrefix(name, "{") || !only(name[1:], nameBytes+".") {
+		if !ok || !strings.HasPrefix(name, "{") || !madeOf(name[1:], nameBytes+".") {
 			return checked{why: why}
 		}
 		rest = tail
@@ -171,7 +171,7 @@ const refBytes = nameBytes + "-./@^~{}"
 // and an empty name deletes.
 func checkRefspec(word string) checked {
 	from, to, both := strings.Cut(word, ":")
-	ok := from != "" && only(from, refBytes) && only(to, refBytes) && (!both || to != "")
+	ok := from != "" && madeOf(from, refBytes) && madeOf(to, refBytes) && (!both || to != "")
 	return harmlessIf(ok, "the refspec "+word+" forces, deletes or is not known")
 }
 
@@ -187,7 +187,7 @@ var kubeKinds = words(
 func checkKind(word string) checked {
 	for kind := range strings.SplitSeq(word, ",") {
 		kind, name, _ := strings.Cut(kind, "/")
-		if !kubeKinds[kind] || !only(name, nameBytes+"-.") {
+		if !kubeKinds[kind] || !madeOf(name, nameBytes+"-.") {
 			return checked{why: "kubectl shows what " + word + " holds, which may be a secret"}
 		}
 	}
@@ -267,7 +267,7 @@ func checkDownload(word string) checked {
 // checkS3 reads a bucket of S3.
 func checkS3(word string) checked {
 	rest, ok := strings.CutPrefix(word, "s3://")
-	return harmlessIf(ok && only(rest, nameBytes+"-./"), word+" is no bucket of S3")
+	return harmlessIf(ok && madeOf(rest, nameBytes+"-./"), word+" is no bucket of S3")
 }
 
 // checkQuery reads a value of a cloud's tool, which takes file://… and an address
