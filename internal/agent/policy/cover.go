@@ -64,7 +64,7 @@ func coversTarget(p *Pattern, t *target, write bool) (bool, string) {
 	}
 	if write {
 		if place := protected(t.rel); place != "" {
-			return false, "programs take orders from " + place + " later, so a rule must name it"
+			return false, ordersFrom(place, t.rel)
 		}
 	}
 	return true, ""
@@ -236,7 +236,7 @@ func (req *request) argument(u *unit, w word, i int, c *command, at int) string 
 				}
 				continue
 			}
-			if place := protected(t.rel); place != "" && !reading[baseName(u.program())] {
+			if place := protected(t.rel); strings.HasPrefix(place, ".") && !reading[baseName(u.program())] {
 				return "the argument " + w.text + " names " + place + ", where later programs take orders from"
 			}
 		}

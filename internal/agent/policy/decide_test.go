@@ -194,7 +194,7 @@ func TestRules(t *testing.T) {
 		{"allow Edit(**)", "Write", file(".mcp.json"), Ask},
 		{"allow Edit(**)", "Write", file("src/.vscode/tasks.json"), Ask},
 		{"allow Edit(**)", "Write", file(".github/workflows/ci.yml"), Ask},
-		{"allow Edit(**)", "Write", file(".github/CODEOWNERS"), Allow},
+		{"allow Edit(**)", "Write", file(".github/CODEOWNERS"), Ask},
 		{"allow Edit(**)", "Write", file(".envrc"), Ask},
 		{"allow Edit", "Write", file(".envrc"), Ask},
 		{"allow *", "Write", file(".envrc"), Ask},

@@ -36,6 +36,11 @@
 // links resolve in any case, everything below a folder, and a file named without
 // a folder at any depth.
 //
+// Every built-in tool of the CLI and each of its parameters is judged (tools.go). What
+// is not known is not allowed: an unknown tool but by its exact name, an unknown
+// parameter by no rule. A tool that does what another does (Monitor runs commands) is
+// looked at by the rules that deny or ask for that, too.
+//
 // Where no rule decides, reading inside the workspace is allowed unless the file
 // looks like a secret, so is the agent's own bookkeeping, and everything else is
 // asked. AskUserQuestion and ExitPlanMode are always asked, unless a rule denies
@@ -71,8 +76,9 @@
 //
 // A path that leaves the workspace, by .., by a symbolic link or by being absolute,
 // is allowed only by an absolute glob that matches where it really leads. Places
-// from which programs outside the agent take orders later (places.go: .git,
-// .vscode, .envrc, …) are written only with a rule whose glob names the place. A
+// from which programs outside the agent take orders later (places.go: every name
+// with a leading dot that is not known to be harmless, package.json, Makefile,
+// CLAUDE.md, …) are written only with a rule whose glob names the place. A
 // search is allowed when the rule covers everything below its folder, and asked
 // when a denied file may lie there.
 //

@@ -116,7 +116,7 @@ func (g *glob) covers(t *target, write bool) (ok bool, why string) {
 	if write {
 		for _, p := range protectedIn(name) {
 			if !g.spells(p) {
-				return false, "programs take orders from " + p + " later, so a rule must name it"
+				return false, ordersFrom(p, name)
 			}
 		}
 	}
@@ -151,7 +151,7 @@ func (g *glob) coversFolder(name string) bool {
 
 // spells reports whether the glob names a protected place in so many letters.
 func (g *glob) spells(place string) bool {
-	return slices.Contains(protectedIn(g.base), place)
+	return placesOf(g.text)(place)
 }
 
 // hits reports whether a denying or asking glob matches a target: as written and
