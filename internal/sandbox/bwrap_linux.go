@@ -43,7 +43,7 @@ func (b *bwrap) Prepare(_ context.Context, s Session) (*Box, error) {
 	args = append(args, "--proc", "/proc", "--dev", "/dev")
 	args = append(args, bwrapArgs(v)...)
 	args = append(args, "--chdir", s.Workspace)
-	p := plan{Bwrap: program, Args: args, Files: identity(s.Home, b.spec.Network), Program: command, OpenFiles: b.spec.Limits.Files}
+	p := plan{Bwrap: program, Args: args, Files: identity(os.Getuid(), os.Getgid(), s.Home, b.spec.Network), Program: command, OpenFiles: b.spec.Limits.Files}
 	words, err := staged(Bwrap, p)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,99 @@
 package sandbox
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
 
-func newCommand(Spec) (Sandbox, error) {
-	return nil, errors.New("the sandbox command is not built into this version")
+// command starts sessions by a launcher of the admin's, which passes standard input,
+// output and error on: ssh, kubectl, a script. What a session can see and do there, how
+// its folders and the way to the model get there, and that nothing outlives the launcher
+// is the launcher's to see to; what is checked here is that words, variables and bytes
+// arrive.
+//
+// In the launcher's words {name}, {workspace}, {home} and {socket} stand for those of the
+// session. After them comes what runs: a shell that goes to the workspace and starts the
+// program with the session's environment and no other. All of that is on a command line,
+// which other users of this machine and of the other can read.
+type command struct {
+	spec Spec
+}
+
+func newCommand(spec Spec) (Sandbox, error) {
+	if len(spec.Command) == 0 {
+		return nil, errors.New("the sandbox command takes a launcher; write command: with its words")
+	}
+	return &command{spec}, nil
+}
+
+func (c *command) String() string {
+	return fmt.Sprintf("%s %s, which sees to what is shut in and what is not", Command, filepath.Base(c.spec.Command[0]))
+}
+
+// awkward is what a launcher changes that has a shell read its words.
+const awkward = `it's  "one" $HOME \ * value`
+
+func (c *command) Check(ctx context.Context) error {
+	// Whatever there is on the other side, it has a root.
+	s := Session{
+		Name: "deckhand-check", Workspace: "/", Home: "/", Socket: "/nowhere/socket", Program: []string{"/bin/sh"},
+		Env: []string{"PATH=" + os.Getenv("PATH"), "DECKHAND_CHECK=" + awkward},
+	}
+	out, err := tryIn(ctx, c, s, `printf '%s\n' "$DECKHAND_CHECK"; read -r word && echo "$word"`)
+	switch {
+	case errors.Is(err, errTrial):
+		return fmt.Errorf("the launcher %s does not work: %w", c.spec.Command[0], err)
+	case err != nil:
+		return err
+	case out != awkward+"\n":
+		return fmt.Errorf("the launcher %s changes what it is given: the value %q arrived as %q. If it has a shell read its words, as ssh has, it must quote them first", c.spec.Command[0], awkward, strings.TrimSpace(out))
+	}
+	return nil
+}
+
+func (c *command) Prepare(_ context.Context, s Session) (*Box, error) {
+	names := strings.NewReplacer("{name}", s.Name, "{workspace}", s.Workspace, "{home}", s.Home, "{socket}", s.Socket)
+	launcher := make([]string, len(c.spec.Command))
+	for i, word := range c.spec.Command {
+		launcher[i] = names.Replace(word)
+	}
+	program, err := exec.LookPath(launcher[0])
+	if err != nil {
+		return nil, fmt.Errorf("the launcher %s cannot be found: %w", launcher[0], err)
+	}
+	launcher[0] = program
+	words := slices.Concat([]string{"/bin/sh", "-c", `cd "$0" && exec env -i "$@"`, s.Workspace}, s.Env, s.Program)
+	box := &Box{Command: slices.Concat(launcher, words), Env: launcherEnviron()}
+	if filepath.Base(program) == "ssh" {
+		box.Command, err = staged(Command, launchPlan{launcher, words})
+	}
+	return box, err
+}
+
+// launchPlan is a launcher that gives its words to a shell.
+type launchPlan struct {
+	Launcher []string `json:"launcher"`
+	Words    []string `json:"words"`
+}
+
+// becomeLauncher quotes the words, the program's further arguments too. It returns only
+// if it fails.
+func becomeLauncher(p launchPlan, arguments []string) error {
+	argv := p.Launcher
+	for _, word := range append(p.Words, arguments...) {
+		argv = append(argv, quoted(word))
+	}
+	return fmt.Errorf("start %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
+}
+
+// quoted is the word as a shell reads it.
+func quoted(word string) string {
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

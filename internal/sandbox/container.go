@@ -1,7 +1,279 @@
 package sandbox
 
-import "errors"
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
 
-func newContainer(Spec) (Sandbox, error) {
-	return nil, errors.New("the sandbox container is not built into this version")
+// The engines of containers. They are driven by the same words.
+const (
+	docker = "docker"
+	podman = "podman"
+)
+
+// containerLabel is on every container of ours; its value is [Session.Owner].
+const containerLabel = "deckhand"
+
+// container shuts sessions in with docker or podman: a container a process, of the
+// project's image, read-only, removed when the process has ended. What the session sees
+// of this machine are its folders and the CLI's files, at their places; the system is the
+// image's, and so are PATH and what else its environment has.
+//
+// The engine's client is started with the variables that it reads itself and not with the
+// session's: what lies in the session's home, such as plugins of the client, is the
+// session's to write.
+//
+// The container does not end with the client. [Box.Close] removes it; should the bot be
+// killed, its standard input ends, which ends the CLI after its turn, and [Sweep] removes
+// what is left at the bot's next start.
+type container struct {
+	spec   Spec
+	engine string
+
+	mu sync.Mutex
+	// rootless is known once the engine has answered.
+	rootless *bool
+}
+
+func newContainer(spec Spec) (Sandbox, error) {
+	engine := cmp.Or(spec.Engine, docker)
+	if engine != docker && engine != podman {
+		return nil, fmt.Errorf("there is no engine %q; write docker or podman", engine)
+	}
+	if spec.Image == "" {
+		return nil, errors.New("a container has an image; write image: with its name")
+	}
+	return &container{spec: spec, engine: engine}, nil
+}
+
+func (c *container) String() string {
+	return fmt.Sprintf("%s of %s by %s", words(Container, c.spec), c.spec.Image, c.engine)
+}
+
+func (c *container) Check(ctx context.Context) error {
+	if _, err := c.client(); err != nil {
+		return err
+	}
+	if _, err := c.run(ctx, "version"); err != nil {
+		return fmt.Errorf("%s does not answer: %w; start it, and let the bot's user use it", c.engine, err)
+	}
+	if _, err := c.run(ctx, "image", "inspect", "--format", "{{.Id}}", c.spec.Image); err != nil {
+		return fmt.Errorf("there is no image %s here, and none is fetched in the middle of work: %s pull %[1]s (%[3]w)", c.spec.Image, c.engine, err)
+	}
+	// The CLI runs its commands in bash, and asks git about the workspace.
+	out, err := trial(ctx, c, "command -v bash git >&2 || { echo 'the image has no bash or no git' >&2; exit 1; }; touch made && cat /proc/net/route && read -r word && echo \"$word\"")
+	if err != nil {
+		return fmt.Errorf("a container of %s does not work: %w; the image needs sh, bash and git and has to be made for this machine, and %s has to run here, for it is given folders of this machine", c.spec.Image, err, c.engine)
+	}
+	return c.spec.Network.seen(out)
+}
+
+func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
+	program, err := c.client()
+	if err != nil {
+		return nil, err
+	}
+	v := newView()
+	v.native = []string{"/bin", "/sbin", "/usr/bin", "/usr/sbin"}
+	command, err := v.session(c.spec, s)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := v.containerMounts()
+	if err != nil {
+		return nil, err
+	}
+	identity, err := c.identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	words := []string{
+		program, "run", "--rm", "--interactive", "--init", "--pull=never", "--name=" + s.Name, "--label=" + containerLabel + "=" + s.Owner,
+		"--read-only", "--tmpfs=/tmp:rw,exec,nosuid,nodev,mode=1777", "--tmpfs=/var/tmp:rw,exec,nosuid,nodev,mode=1777",
+		"--cap-drop=ALL", "--security-opt=no-new-privileges", "--ipc=private", "--ulimit=core=0", "--no-healthcheck",
+		// What is said is the thread's, not the engine's log's.
+		"--log-driver=none",
+		"--workdir=" + s.Workspace,
+	}
+	words = append(append(append(words, identity...), mounts...), c.spec.containerLimits()...)
+	if c.spec.Network == Open {
+		words = append(words, "--network=host")
+	} else {
+		words = append(words, "--network=none", "--hostname="+hostname)
+	}
+	passed, env := handOn(environ(s.Env))
+	words = append(append(words, passed...), "--entrypoint="+command[0], c.spec.Image)
+	return &Box{
+		Command: append(words, command[1:]...), Env: env,
+		close: func() error { return c.remove(s.Name) },
+	}, nil
+}
+
+// client is the engine's program.
+func (c *container) client() (string, error) {
+	program, err := exec.LookPath(c.engine)
+	if err != nil {
+		install := map[string]string{docker: "https://docs.docker.com/engine/install", podman: "https://podman.io/docs/installation"}
+		return "", fmt.Errorf("%s is not installed; install it: %s", c.engine, install[c.engine])
+	}
+	return program, nil
+}
+
+// identity are the options that make the user inside the bot's, so that the files that it
+// makes are the bot's.
+func (c *container) identity(ctx context.Context) ([]string, error) {
+	rootless, err := c.isRootless(ctx)
+	if err != nil {
+		return nil, err
+	}
+	user := fmt.Sprintf("--user=%d:%d", os.Getuid(), os.Getgid())
+	switch {
+	case !rootless:
+		return []string{user}, nil
+	case c.engine == podman:
+		return []string{"--userns=keep-id", user}, nil
+	default: // the engine's user is the one that is called root inside
+		return []string{"--user=0:0"}, nil
+	}
+}
+
+func (c *container) isRootless(ctx context.Context) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rootless != nil {
+		return *c.rootless, nil
+	}
+	format := "{{.SecurityOptions}}"
+	if c.engine == podman {
+		format = "{{.Host.Security.Rootless}}"
+	}
+	out, err := c.run(ctx, "info", "--format", format)
+	if err != nil {
+		return false, fmt.Errorf("%s does not answer: %w", c.engine, err)
+	}
+	rootless := strings.Contains(out, "name=rootless") || strings.TrimSpace(out) == "true"
+	c.rootless = &rootless
+	return rootless, nil
+}
+
+// containerMounts are the options that make the view.
+func (v *view) containerMounts() ([]string, error) {
+	var out []string
+	for _, p := range v.paths() {
+		m := v.at[p]
+		// The value is a list with commas between.
+		if strings.ContainsAny(p+m.source, ",\"\n") {
+			return nil, fmt.Errorf("%s cannot be shown in a container: its name has a comma, a quotation mark or a line break", p)
+		}
+		bind := fmt.Sprintf("--mount=type=bind,source=%s,target=%s", m.source, p)
+		switch m.kind {
+		case readOnly:
+			out = append(out, bind+",readonly")
+		case writable:
+			out = append(out, bind)
+		case emptyFile:
+			out = append(out, "--mount=type=bind,source="+os.DevNull+",target="+p+",readonly")
+		case emptyFolder:
+			out = append(out, "--tmpfs="+p+":ro,size=4k,mode=0555")
+		case link, temporary: // the system's, which is the image's
+		}
+	}
+	return out, nil
+}
+
+// containerLimits are the options that limit what a container may use.
+func (s Spec) containerLimits() []string {
+	var out []string
+	if n := s.Limits.Memory; n > 0 {
+		out = append(out, fmt.Sprintf("--memory=%d", n), fmt.Sprintf("--memory-swap=%d", n))
+	}
+	if n := s.Limits.Processes; n > 0 {
+		out = append(out, fmt.Sprintf("--pids-limit=%d", n))
+	}
+	if n := s.Limits.Files; n > 0 {
+		out = append(out, fmt.Sprintf("--ulimit=nofile=%d:%d", n, n))
+	}
+	if n := s.Limits.CPU; n > 0 {
+		out = append(out, "--cpus="+strconv.FormatFloat(n, 'f', -1, 64))
+	}
+	return out
+}
+
+// handOn are the options that hand the session's environment on, and the environment of
+// the client. Values go from the client's environment into the container, as other users
+// of the machine can read what a command line holds; those that the client itself would
+// obey stand there.
+func handOn(session []string) (options, env []string) {
+	env = launcherEnviron()
+	for _, entry := range session {
+		name, _, _ := strings.Cut(entry, "=")
+		switch {
+		case name == "PATH": // where the image has its programs, the image knows
+		case isLaunchers(name):
+			options = append(options, "--env="+entry)
+		default:
+			options = append(options, "--env="+name)
+			env = append(env, entry)
+		}
+	}
+	return options, env
+}
+
+// run is what the engine's client says.
+func (c *container) run(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, trialTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.engine, args...)
+	cmd.Env, cmd.WaitDelay = launcherEnviron(), time.Second
+	var errOut strings.Builder
+	cmd.Stderr = &errOut
+	out, err := cmd.Output()
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("no answer within %v", trialTime)
+	case err != nil:
+		return "", fmt.Errorf("it says: %s (%w)", lastLine(errOut.String()), err)
+	}
+	return string(out), nil
+}
+
+// remove removes the session's container, and returns when it is gone.
+func (c *container) remove(name string) error {
+	return c.removeAll(context.Background(), "name=^/?"+name+"$")
+}
+
+// Sweep removes what is left of the owner's containers. No session of the owner may run.
+func (c *container) Sweep(ctx context.Context, owner string) error {
+	return c.removeAll(ctx, "label="+containerLabel+"="+owner)
+}
+
+func (c *container) removeAll(ctx context.Context, filter string) error {
+	ctx, cancel := context.WithTimeout(ctx, trialTime)
+	defer cancel()
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		out, err := c.run(ctx, "ps", "--all", "--quiet", "--filter", filter)
+		if err != nil {
+			return fmt.Errorf("look for containers that are left: %w", err)
+		}
+		ids := strings.Fields(out)
+		if len(ids) == 0 {
+			return nil
+		}
+		// One that the engine is removing is an error and will be gone.
+		_, removal := c.run(ctx, slices.Concat([]string{"rm", "--force", "--volumes"}, ids)...)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("containers are left (%s), remove them: %s rm --force %[1]s (%[3]w)", strings.Join(ids, " "), c.engine, errors.Join(removal, ctx.Err()))
+		}
+	}
 }

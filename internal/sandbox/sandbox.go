@@ -66,6 +66,9 @@ type Limits struct {
 type Session struct {
 	// Name is unique among what runs, and harmless in the names of files.
 	Name string
+	// Owner is the bot's name for itself, the same at its next start, and harmless in the
+	// names of files: see [Sweeper].
+	Owner string
 	// Workspace and Home are writable, and the working directory is Workspace.
 	Workspace, Home string
 	// Hidden are the bot's own files and folders: not seen even where they lie in
@@ -114,6 +117,12 @@ type Sandbox interface {
 	Prepare(ctx context.Context, s Session) (*Box, error)
 	// String tells people what is in force: "bwrap, no network".
 	String() string
+}
+
+// Sweeper is a [Sandbox] that leaves something behind if the bot is killed.
+type Sweeper interface {
+	// Sweep removes what is left of the owner's sessions, none of which may run any more.
+	Sweep(ctx context.Context, owner string) error
 }
 
 // New returns the sandbox that is configured. It looks at nothing but spec; see

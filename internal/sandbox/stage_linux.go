@@ -26,8 +26,13 @@ func thisProgram() (string, error) { return "/proc/self/exe", nil }
 
 // stageOf is how the kind's outer stage begins, or nil.
 func stageOf(kind Kind) stage {
-	if kind == Bwrap {
+	switch kind {
+	case Bwrap:
 		return stageFor(becomeBwrap)
+	case GVisor:
+		return stageFor(becomeGVisor)
+	case Command:
+		return stageFor(becomeLauncher)
 	}
 	return nil
 }

@@ -15,6 +15,9 @@ import (
 // lies in another comes after it, so that the narrower one counts.
 type view struct {
 	at map[string]mount
+	// native are folders whose programs are the sandbox's own, whatever this machine has
+	// in them.
+	native []string
 }
 
 // mount is one entry of a view.
@@ -170,8 +173,7 @@ type file struct {
 }
 
 // identity are files that tell programs who they are, without this machine's people.
-func identity(home string, network Network) []file {
-	uid, gid := os.Getuid(), os.Getgid()
+func identity(uid, gid int, home string, network Network) []file {
 	passwd, group := "", ""
 	if uid != 0 {
 		passwd, group = "root:x:0:0:root:/:/usr/sbin/nologin\n", "root:x:0:\n"
@@ -206,6 +208,9 @@ func (v *view) program(command []string) ([]string, error) {
 				return nil, fmt.Errorf("the CLI %s cannot be found: %w", word, err)
 			}
 			continue // an argument that happens to begin with a slash
+		}
+		if slices.Contains(v.native, filepath.Dir(path)) {
+			continue
 		}
 		out[i] = path
 		if v.shows(path) {

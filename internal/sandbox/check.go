@@ -1,0 +1,89 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// trialTime is how long a sandbox may take to run a shell. An engine that is away, or a
+// host that does not answer, is told after it.
+const trialTime = 30 * time.Second
+
+// errTrial is in the error of a program that did not run as it should in the sandbox.
+var errTrial = errors.New("tried with a shell")
+
+// trial runs a script of the shell in the sandbox, in an empty workspace, with the line
+// trialWord to read. It returns what it printed before that line, which it must print
+// last: bytes go in and come out.
+func trial(ctx context.Context, sandbox Sandbox, script string) (string, error) {
+	dir, err := os.MkdirTemp("", "deckhand-check-")
+	if err != nil {
+		return "", fmt.Errorf("make a folder to try the sandbox in: %w", err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // in the folder for such
+	s := Session{
+		Name: filepath.Base(dir), Workspace: filepath.Join(dir, "workspace"), Home: filepath.Join(dir, "home"),
+		Program: []string{"/bin/sh"}, CacheDir: filepath.Join(dir, "caches"), Env: []string{"PATH=" + os.Getenv("PATH")},
+	}
+	for _, d := range []string{s.Workspace, s.Home} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return "", fmt.Errorf("make a folder to try the sandbox in: %w", err)
+		}
+	}
+	return tryIn(ctx, sandbox, s, script)
+}
+
+// trialWord is what goes in by standard input.
+const trialWord = "shut-in"
+
+func tryIn(ctx context.Context, sandbox Sandbox, s Session, script string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, trialTime)
+	defer cancel()
+	box, err := sandbox.Prepare(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	defer box.Close() //nolint:errcheck // what is left over is nothing to whoever asks whether it works
+	cmd := exec.CommandContext(ctx, box.Command[0], append(box.Command[1:], "-c", script)...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = box.Env, s.Workspace, time.Second
+	var out, errOut bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(trialWord+"\n"), &out, &errOut
+	err = cmd.Run()
+	printed, whole := strings.CutSuffix(out.String(), trialWord+"\n")
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("%w, which did not end within %v", errTrial, trialTime)
+	case err != nil:
+		return "", fmt.Errorf("%w, which said: %s (%w)", errTrial, lastLine(errOut.String()), err)
+	case !whole:
+		return "", fmt.Errorf("%w, which did not get what was written to it: it printed %q", errTrial, out.String())
+	}
+	return printed, nil
+}
+
+// lastLine is the last thing that was said: programs complain of what follows from what.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return "nothing"
+	}
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// seen compares the network with the routing table that a program in the sandbox printed.
+func (n Network) seen(table string) error {
+	if !strings.HasPrefix(table, "Iface") {
+		return errors.New("the sandbox shows no routing table, so that nobody knows what it reaches")
+	}
+	if routes := strings.Count(strings.TrimSpace(table), "\n"); n != Open && routes > 0 {
+		return errors.New("the sandbox has a way out to the network, which is to be off")
+	}
+	return nil
+}

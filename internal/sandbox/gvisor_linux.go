@@ -1,0 +1,247 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// gvisor shuts sessions in with runsc: their system calls are answered by a kernel of
+// its own, in user space, which may make few of this machine's. Files are opened by a
+// second process, which sees the mounts and nothing else. Without root it works in a user
+// namespace, where the one user inside is called root and is the bot's.
+//
+// A session is a bundle in a folder of its own, which only the bot can enter: the empty
+// folder and file that cover what is hidden, the root of the file system with the few
+// files that are made, and runsc's notes. The bundle's configuration, which has the
+// environment in it, is written when the process starts, by the outer stage.
+type gvisor struct {
+	spec Spec
+}
+
+func newGVisor(spec Spec) (Sandbox, error) { return &gvisor{spec}, nil }
+
+func (g *gvisor) String() string { return words(GVisor, g.spec) }
+
+// installGVisor is the cure of most of what can be wrong. Debian 12's package is of 2022:
+// no program that asks for a file's state without mounting it, such as ls, works in it.
+const installGVisor = "install a current one: https://gvisor.dev/docs/user_guide/install"
+
+func (g *gvisor) Check(ctx context.Context) error {
+	out, err := trial(ctx, g, "ls -d / >/dev/null && cat /proc/net/route && read -r word && echo \"$word\"")
+	switch {
+	case err == nil:
+	case errors.Is(err, errTrial) && strings.Contains(err.Error(), "Invalid argument"):
+		return fmt.Errorf("this runsc is too old for the programs of this machine; %s (%w)", installGVisor, err)
+	case errors.Is(err, errTrial):
+		return fmt.Errorf("gvisor does not work here: %w; see https://gvisor.dev/docs/user_guide/faq, or write sandbox: bwrap", err)
+	default:
+		return err
+	}
+	return g.spec.Network.seen(out)
+}
+
+func (g *gvisor) Prepare(_ context.Context, s Session) (*Box, error) {
+	program, err := exec.LookPath("runsc")
+	if err != nil {
+		return nil, errors.New("runsc is not installed; " + installGVisor)
+	}
+	v := newView()
+	if err := v.system(g.spec.Network); err != nil {
+		return nil, err
+	}
+	command, err := v.session(g.spec, s)
+	if err != nil {
+		return nil, err
+	}
+	// A short path: runsc makes a socket below it.
+	dir, err := os.MkdirTemp("", "deckhand-gvisor-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for gvisor: %w", err)
+	}
+	box, err := g.bundle(dir, program, v, command, s)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return box, nil
+}
+
+// bundle fills dir.
+func (g *gvisor) bundle(dir, program string, v *view, command []string, s Session) (*Box, error) {
+	b := bundle{dir: dir}
+	rootless := os.Geteuid() != 0
+	uid, gid := os.Getuid(), os.Getgid()
+	if rootless {
+		uid, gid = 0, 0
+	}
+	if err := b.make(v, identity(uid, gid, s.Home, g.spec.Network)); err != nil {
+		return nil, fmt.Errorf("fill gvisor's folder: %w", err)
+	}
+	c := b.config(v)
+	c.Process.User = ociUser{uid, gid}
+	c.Process.Cwd = s.Workspace
+	if n := g.spec.Limits.Files; n > 0 {
+		c.Process.Rlimits = append(c.Process.Rlimits, ociRlimit{"RLIMIT_NOFILE", uint64(n), uint64(n)})
+	}
+	flags := []string{"--root=" + b.state(), "--ignore-cgroups", "--overlay2=none"}
+	if rootless {
+		flags = append(flags, "--rootless")
+	}
+	if g.spec.Network == Open {
+		flags = append(flags, "--network=host")
+	} else {
+		flags = append(flags, "--network=none")
+		c.namespace("network")
+	}
+	if s.Socket != "" {
+		flags = append(flags, "--host-uds=open")
+	}
+	words, err := staged(GVisor, gvisorPlan{Runsc: program, Flags: flags, Bundle: dir, Config: c, Program: command, Name: s.Name})
+	if err != nil {
+		return nil, err
+	}
+	return &Box{Command: words, Env: environ(s.Env), close: b.remove}, nil
+}
+
+// gvisorPlan is what gvisor's outer stage has to do.
+type gvisorPlan struct {
+	Runsc   string    `json:"runsc"`
+	Flags   []string  `json:"flags"`
+	Bundle  string    `json:"bundle"`
+	Name    string    `json:"name"`
+	Config  ociConfig `json:"config"`
+	Program []string  `json:"program"`
+}
+
+// becomeGVisor completes the bundle's configuration with what only the process that
+// starts knows, its arguments and its environment. It returns only if it fails.
+func becomeGVisor(p gvisorPlan, arguments []string) error {
+	p.Config.Process.Args = append(p.Program, arguments...)
+	p.Config.Process.Env = os.Environ()
+	text, err := json.Marshal(p.Config)
+	if err != nil {
+		return fmt.Errorf("write the bundle's configuration: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(p.Bundle, "config.json"), text, 0o600); err != nil {
+		return fmt.Errorf("write the bundle's configuration: %w", err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("switch core files off: %w", err)
+	}
+	if os.Geteuid() == 0 {
+		// runsc mounts into its notes and leaves that behind when it is killed: in a
+		// mount namespace of its own it goes with it.
+		runtime.LockOSThread()
+		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+			return fmt.Errorf("make a mount namespace, which gvisor as root needs the capability SYS_ADMIN for: %w", err)
+		}
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+			return fmt.Errorf("make a mount namespace: %w", err)
+		}
+	}
+	argv := append([]string{"runsc"}, p.Flags...)
+	argv = append(argv, "run", "--bundle="+p.Bundle, p.Name)
+	return fmt.Errorf("start %s: %w", p.Runsc, syscall.Exec(p.Runsc, argv, os.Environ()))
+}
+
+// bundle is the folder of one session.
+type bundle struct{ dir string }
+
+func (b bundle) root() string        { return filepath.Join(b.dir, "root") }
+func (b bundle) state() string       { return filepath.Join(b.dir, "state") }
+func (b bundle) emptyFile() string   { return filepath.Join(b.dir, "empty-file") }
+func (b bundle) emptyFolder() string { return filepath.Join(b.dir, "empty-folder") }
+
+// make makes the root with its links and files, and what covers the hidden.
+func (b bundle) make(v *view, files []file) error {
+	for _, d := range []string{b.root(), b.state(), b.emptyFolder()} {
+		// Others may look into them inside, and nobody comes that far outside.
+		if err := os.Mkdir(d, 0o755); err != nil { //nolint:gosec // see above
+			return err
+		}
+	}
+	if err := os.WriteFile(b.emptyFile(), nil, 0o444); err != nil { //nolint:gosec // empty
+		return err
+	}
+	root, err := os.OpenRoot(b.root())
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // a folder, read
+	for _, p := range v.paths() {
+		if m := v.at[p]; m.kind == link {
+			if err := inFolder(root, p, func(name string) error { return root.Symlink(m.source, name) }); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range files {
+		if err := inFolder(root, f.Path, func(name string) error { return root.WriteFile(name, []byte(f.Content), 0o444) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inFolder makes the folder of a path inside, and then what stands there.
+func inFolder(root *os.Root, path string, put func(name string) error) error {
+	name := strings.TrimPrefix(path, "/")
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return put(name)
+}
+
+// remove removes the folder. Nothing of the session runs any more.
+func (b bundle) remove() error {
+	err := os.RemoveAll(b.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove gvisor's folder: %w", err)
+	}
+	return nil
+}
+
+// config is the bundle's configuration, but for the process.
+func (b bundle) config(v *view) ociConfig {
+	c := ociConfig{
+		Version: "1.0.0", Hostname: hostname,
+		Root: ociRoot{Path: b.root(), ReadOnly: true},
+		Process: ociProcess{
+			NoNewPrivileges: true,
+			Rlimits:         []ociRlimit{{"RLIMIT_CORE", 0, 0}},
+		},
+		Mounts: []ociMount{{Destination: "/proc", Type: "proc", Source: "proc"}},
+	}
+	for _, name := range []string{"pid", "ipc", "uts", "mount"} {
+		c.namespace(name)
+	}
+	bind := func(path, source, mode string) {
+		c.Mounts = append(c.Mounts, ociMount{path, "bind", source, []string{"rbind", mode}})
+	}
+	for _, p := range v.paths() {
+		switch m := v.at[p]; m.kind {
+		case readOnly:
+			bind(p, m.source, "ro")
+		case writable:
+			bind(p, m.source, "rw")
+		case temporary:
+			c.Mounts = append(c.Mounts, ociMount{p, "tmpfs", "tmpfs", []string{"nosuid", "nodev", "mode=1777"}})
+		case emptyFolder:
+			bind(p, b.emptyFolder(), "ro")
+		case emptyFile:
+			bind(p, b.emptyFile(), "ro")
+		case link: // in the root already
+		}
+	}
+	return c
+}

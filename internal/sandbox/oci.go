@@ -1,0 +1,53 @@
+package sandbox
+
+// What is needed of the configuration of a bundle, as the Open Container Initiative's
+// runtime specification has it.
+type (
+	ociConfig struct {
+		Version  string     `json:"ociVersion"`
+		Hostname string     `json:"hostname"`
+		Root     ociRoot    `json:"root"`
+		Process  ociProcess `json:"process"`
+		Mounts   []ociMount `json:"mounts"`
+		Linux    ociLinux   `json:"linux"`
+	}
+	ociRoot struct {
+		Path     string `json:"path"`
+		ReadOnly bool   `json:"readonly"`
+	}
+	// ociProcess has no capabilities: what is not named is not given.
+	ociProcess struct {
+		User            ociUser     `json:"user"`
+		Args            []string    `json:"args"`
+		Env             []string    `json:"env"`
+		Cwd             string      `json:"cwd"`
+		Capabilities    struct{}    `json:"capabilities"`
+		Rlimits         []ociRlimit `json:"rlimits"`
+		NoNewPrivileges bool        `json:"noNewPrivileges"`
+	}
+	ociUser struct {
+		UID int `json:"uid"`
+		GID int `json:"gid"`
+	}
+	ociRlimit struct {
+		Type string `json:"type"`
+		Hard uint64 `json:"hard"`
+		Soft uint64 `json:"soft"`
+	}
+	ociMount struct {
+		Destination string   `json:"destination"`
+		Type        string   `json:"type"`
+		Source      string   `json:"source"`
+		Options     []string `json:"options,omitempty"`
+	}
+	ociLinux struct {
+		Namespaces []ociNamespace `json:"namespaces"`
+	}
+	ociNamespace struct {
+		Type string `json:"type"`
+	}
+)
+
+func (c *ociConfig) namespace(name string) {
+	c.Linux.Namespaces = append(c.Linux.Namespaces, ociNamespace{name})
+}
