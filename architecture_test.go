@@ -46,6 +46,10 @@ var rules = []struct {
 		reason: "what a session can see and do follows from what it is given: it can be reviewed without Slack, the database or the CLI's protocol",
 	},
 	{
+		room: "internal/gateway", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/gateway"},
+		reason: "what may leave a sandbox follows from the call and from the session's environment: it knows nothing of threads, Slack or Postgres",
+	},
+	{
 		room: "internal/report", not: []string{"internal/slackui", "internal/agent", "internal/playground", "cmd"},
 		reason: "the same questions are asked in Slack and in a terminal",
 	},

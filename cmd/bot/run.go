@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/doctor"
+	"deckhand/internal/gateway"
 	"deckhand/internal/jobs"
 	"deckhand/internal/redact"
 	"deckhand/internal/settings"
@@ -82,6 +84,7 @@ type bot struct {
 	replica    *agent.Replica
 	store      *store.Store
 	app        *slackui.App
+	gateway    *gateway.Gateway
 	supervisor *agent.Supervisor
 	jobs       *jobs.Runner
 	health     net.Listener
@@ -126,10 +129,13 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,
 		Redact: secrets.Redact, Log: b.log.Named("slack"),
 	})
+	if b.gateway, err = gateway.New(filepath.Join(e.DataDir, "gateway"), b.log.Named("gateway")); err != nil {
+		return nil, err
+	}
 	b.supervisor = agent.New(agent.Config{
 		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.Projects, Policy: c.Policy, Budgets: c.Budgets, Prices: c.Prices,
 		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: []string{c.Name}, Command: e.Command(), CLIVersion: d.CLIVersion,
-		Credentials: e.Credentials(), Log: b.log.Named("agent"),
+		Credentials: e.Credentials(), Gateway: b.gateway, Log: b.log.Named("agent"),
 		Limits: agent.Limits{
 			IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive,
 			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it
@@ -200,6 +206,9 @@ func (b *bot) run(ctx context.Context) {
 func (b *bot) close() {
 	if b.health != nil {
 		_ = b.health.Close()
+	}
+	if b.gateway != nil {
+		b.gateway.Close()
 	}
 	if b.store != nil {
 		b.store.Close()

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/gateway"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
 )
@@ -38,10 +39,24 @@ func (p Project) CheckSandbox(ctx context.Context) (inForce string, err error) {
 	return s.String(), nil
 }
 
+// cell is the prepared sandbox of one process, with its way to the model.
+type cell struct {
+	*sandbox.Box
+	way *gateway.Session // nil where there is none
+}
+
+// Close ends the way to the model and removes the sandbox.
+func (c *cell) Close() error {
+	if c.way != nil {
+		c.way.Close()
+	}
+	return c.Box.Close()
+}
+
 // box prepares the sandbox of the thread's next process. It is tried before the first
 // process of a project and again after one that did not start: without a sandbox that
 // works nothing runs.
-func (h *host) box(ctx context.Context, t store.Thread, p Project) (*sandbox.Box, error) {
+func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error) {
 	s, err := sandbox.New(p.Sandbox)
 	if err != nil {
 		return nil, &sandboxError{p.Name, err}
@@ -52,19 +67,42 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*sandbox.Box
 		}
 		h.sound.Store(p.Name, true)
 	}
-	box, err := s.Prepare(ctx, sandbox.Session{
+	session := sandbox.Session{
 		Name:      fmt.Sprintf("deckhand-%d-%s", t.ID, strings.ToLower(rand.Text()[:8])),
 		Workspace: t.Workspace, Home: h.home(t.ID), Hidden: h.hidden,
 		Program: h.command, CacheDir: filepath.Join(h.dataDir, "caches", p.Name),
 		Env: append(h.environ(p, t.ID), deaf(ctx, t.Workspace)...),
-	})
-	if err != nil {
+	}
+	var c cell
+	// A launcher may lead to another machine, where no socket of this one can be reached:
+	// what it starts has the credentials and the model's own address.
+	if p.Sandbox.Kind != sandbox.Command {
+		if c.way, err = h.gateway.Open(session.Env); err != nil {
+			return nil, &wayError{p.Name, err}
+		}
+		session.Socket, session.Env = c.way.Socket(), c.way.Env()
+	}
+	if c.Box, err = s.Prepare(ctx, session); err != nil {
+		if c.way != nil {
+			c.way.Close()
+		}
 		return nil, &sandboxError{p.Name, err}
 	}
-	return box, nil
+	return &c, nil
 }
 
-// boxed is a process that is gone when its box is closed, too.
+// wayError is a way to the model that cannot be opened. What it says is for people.
+type wayError struct {
+	project string
+	err     error
+}
+
+func (e *wayError) Error() string {
+	return "the way to the model of project " + e.project + ": " + e.err.Error()
+}
+func (e *wayError) Unwrap() error { return e.err }
+
+// boxed is a process that is gone when its cell is closed, too.
 type boxed struct {
 	*claude.Process
 	gone chan struct{}
@@ -72,7 +110,7 @@ type boxed struct {
 
 func (b *boxed) Done() <-chan struct{} { return b.gone }
 
-func shutIn(proc *claude.Process, box *sandbox.Box, log *zap.Logger) *boxed {
+func shutIn(proc *claude.Process, box *cell, log *zap.Logger) *boxed {
 	b := &boxed{proc, make(chan struct{})}
 	go func() {
 		defer close(b.gone)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/gateway"
 	"deckhand/internal/jobs"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
@@ -129,13 +131,18 @@ func playBot(in io.Reader, out io.Writer) error {
 	if os.Getenv("DECKHAND_TEST_LOG") != "" {
 		log = zap.Must(zap.NewDevelopment())
 	}
+	way, err := gateway.New(filepath.Join(c.DataDir, "gateway"), log)
+	if err != nil {
+		return err
+	}
+	defer way.Close()
 	rec := &recorder{out: json.NewEncoder(out)}
 	sup := New(Config{
 		Store: s, Frontend: rec, Authoriser: rec, Reminder: rec, Replica: replica.ID, DataDir: c.DataDir, Policy: rules,
 		Projects: map[string]Project{"web": {Name: "web", Dir: c.Workspace, Workspace: WorkspaceShared, Model: c.Model, Sandbox: sandbox.Spec{Network: sandbox.Open}}},
 		Command:  []string{c.CLI}, CLIVersion: c.Version, Log: log,
-		Credentials: map[string]string{"ANTHROPIC_BASE_URL": c.ModelURL, "ANTHROPIC_API_KEY": "sk-ant-test"},
-		Limits:      Limits{Poll: 500 * time.Millisecond, AnswerTimeout: waittest.Limit, StopTimeout: waittest.Limit, IdleTimeout: time.Hour, Silence: time.Hour},
+		Credentials: map[string]string{"ANTHROPIC_BASE_URL": c.ModelURL, "ANTHROPIC_API_KEY": "sk-ant-test"}, Gateway: way,
+		Limits: Limits{Poll: 500 * time.Millisecond, AnswerTimeout: waittest.Limit, StopTimeout: waittest.Limit, IdleTimeout: time.Hour, Silence: time.Hour},
 	})
 	ran := make(chan error, 1)
 	go func() { ran <- sup.Run(ctx) }()

@@ -290,7 +290,7 @@ func (w *world) cliPIDs() []int {
 			continue
 		}
 		env, err := os.ReadFile(filepath.Join(dir, "environ"))
-		if err != nil || !strings.Contains(string(env), "ANTHROPIC_BASE_URL="+w.config.ModelURL+"\x00") {
+		if err != nil || !strings.Contains(string(env), "HOME="+filepath.Join(w.config.DataDir, "home")+"/") {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {

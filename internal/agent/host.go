@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/gateway"
 	"deckhand/internal/store"
 )
 
@@ -23,6 +24,7 @@ type host struct {
 	command     []string
 	version     string // the CLI's
 	credentials map[string]string
+	gateway     *gateway.Gateway
 	silence     time.Duration
 	answer      time.Duration
 }

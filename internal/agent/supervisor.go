@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/gateway"
 	"deckhand/internal/store"
 )
 
@@ -31,8 +32,10 @@ type Config struct {
 	// Command is the launcher prefix and the CLI's path.
 	Command    []string
 	CLIVersion string
-	// Credentials are the variables that the CLI needs to reach its model.
+	// Credentials are the variables that the CLI would need to reach its model by itself;
+	// Gateway keeps them outside. Nothing starts without one.
 	Credentials map[string]string
+	Gateway     *gateway.Gateway
 	// Prices are what tokens cost by contract, where the project has no price.
 	Prices Prices
 	Limits Limits
@@ -85,7 +88,7 @@ func New(c Config) *Supervisor {
 	return newSupervisor(c.Reminder, &shared{
 		books: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects, prices: c.Prices,
 		machine: &host{
-			dataDir: c.DataDir, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, credentials: c.Credentials, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
+			dataDir: c.DataDir, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, credentials: c.Credentials, gateway: c.Gateway, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
 		},
 		budgets: &budgets{list: c.Budgets, books: c.Store, front: c.Frontend, log: c.Log},
 		limits:  c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log, slots: newSlots(c.Limits.MaxLive),

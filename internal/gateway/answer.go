@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+)
+
+// maxError bounds an error's text: beyond it, it is said in our own words.
+const maxError = 64 << 10
+
+// refusal is an answer of the gateway's own, in the form of Anthropic's API.
+type refusal struct {
+	status  int
+	message string
+}
+
+func refuse(status int, message string) *refusal { return &refusal{status, message} }
+
+func (n *refusal) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(n.status)
+	_, _ = w.Write(n.json()) // who has left needs no answer
+}
+
+func (n *refusal) json() []byte {
+	type inner struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	}
+	out, err := json.Marshal(struct {
+		Type  string `json:"type"`
+		Error inner  `json:"error"`
+	}{"error", inner{errorType(n.status), n.message}})
+	if err != nil {
+		panic(err) // two texts
+	}
+	return out
+}
+
+// errorType is the API's word for a status.
+func errorType(status int) string {
+	switch status {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusLengthRequired:
+		return "invalid_request_error"
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusPaymentRequired:
+		return "billing_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusNotFound:
+		return "not_found_error"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	case http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case http.StatusServiceUnavailable, 529:
+		return "overloaded_error"
+	}
+	return "api_error"
+}
+
+// handed are the headers of an answer that reach the CLI, and the beginnings of names.
+// Others tell of what stands between: where a team's gateway is, and what it is.
+var (
+	handed         = []string{"Content-Type", "Content-Length", "Cache-Control", "Date", "Request-Id", "Retry-After", "Retry-After-Ms", "X-Request-Id", "X-Should-Retry"}
+	handedPrefixes = []string{"Anthropic-", "X-Amzn-", "X-Ratelimit-"}
+)
+
+// answered looks at the head of the provider's answer.
+func (s *Session) answered(resp *http.Response) error {
+	for name := range resp.Header {
+		if !slices.Contains(handed, name) && !slices.ContainsFunc(handedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			delete(resp.Header, name)
+		}
+	}
+	switch {
+	case resp.StatusCode < 300:
+		return nil
+	case resp.StatusCode < 400:
+		return fmt.Errorf("the provider answers with status %d: the gateway follows nobody elsewhere", resp.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxError+1))
+	_ = resp.Body.Close()
+	var object map[string]json.RawMessage
+	if err != nil || len(body) > maxError || json.Unmarshal(body, &object) != nil {
+		s.complain("the model's provider answers with an error in a form of its own", zap.Int("status", resp.StatusCode), zap.ByteString("body", body[:min(len(body), 1000)]))
+		body = refuse(resp.StatusCode, fmt.Sprintf("The model's provider answers with status %d and no reason.", resp.StatusCode)).json()
+		resp.Header.Set("Content-Type", "application/json")
+	}
+	body = s.route.mask(body)
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return nil
+}
+
+// failed answers a call that the provider did not. The CLI tries again.
+func (s *Session) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return // the caller has left, or the session has ended
+	}
+	s.complain("the model's provider cannot be reached", zap.String("host", r.URL.Host), zap.Error(err))
+	refuse(http.StatusBadGateway, "The model's provider cannot be reached. An admin finds the reason in the bot's log.").write(w)
+}

@@ -1,0 +1,203 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/playground/model"
+	"deckhand/internal/waittest"
+)
+
+// need skips the test, or fails it where every tool is required.
+func need(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}
+
+// cli is the real CLI in a namespace without any network, with the gateway before a
+// scripted model.
+type cli struct {
+	t     testing.TB
+	proc  *claude.Process
+	model *model.Server
+	home  string
+
+	mu    sync.Mutex
+	heard []string // by the model: paths
+}
+
+// newCLI starts the CLI in a new session. Without a wall the gateway is not in the way,
+// nor is the sandbox.
+func newCLI(t testing.TB, wall bool, env ...string) *cli {
+	t.Helper()
+	program := os.Getenv("DECKHAND_TEST_CLAUDE")
+	if program == "" {
+		need(t, "DECKHAND_TEST_CLAUDE does not name a Claude Code: see .ci/env")
+	}
+	srv, err := model.New(model.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cli{t: t, model: srv, home: folder(t)}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.mu.Lock()
+		c.heard = append(c.heard, r.Method+" "+r.URL.RequestURI())
+		c.mu.Unlock()
+		if r.Header.Get("X-Api-Key") != realKey {
+			t.Errorf("%s: the key is %q", r.URL, r.Header.Get("X-Api-Key"))
+		}
+		srv.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	set := map[string]string{
+		"HOME": c.home, "CLAUDE_CONFIG_DIR": filepath.Join(c.home, ".claude"), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+		"ANTHROPIC_BASE_URL": web.URL, "ANTHROPIC_API_KEY": realKey,
+	}
+	maps.Copy(set, map[string]string{"CLAUDE_CODE_MAX_RETRIES": "1"})
+	all := append(claude.Environ(nil, set), env...)
+	command := []string{program}
+	if wall {
+		bwrap, err := exec.LookPath("bwrap")
+		if err != nil {
+			need(t, "bwrap is not installed: apt-get install bubblewrap")
+		}
+		s, err := newGateway(t, nil).Open(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = s.Env()
+		for _, entry := range all {
+			if strings.Contains(entry, realKey) {
+				t.Errorf("the key is inside: %s", entry)
+			}
+		}
+		command = []string{
+			bwrap, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", os.TempDir(),
+			"--bind", c.home, c.home, "--ro-bind", filepath.Dir(s.Socket()), filepath.Dir(s.Socket()), program,
+		}
+	}
+	c.proc, err = claude.Start(t.Context(), claude.Options{
+		Command: command, Dir: c.home, Env: all, SessionID: uuid.NewString(), InitializeTimeout: waittest.Limit, RequestTimeout: waittest.Limit,
+		StopGrace: claude.StopGrace{Close: waittest.Limit, Term: waittest.Limit, Kill: waittest.Limit},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.proc.Kill()
+		<-c.proc.Done()
+	})
+	if _, err := c.proc.Initialize(t.Context(), claude.InitializeRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// turn runs a prompt to its result; first is called at its first text.
+func (c *cli) turn(text string, first func()) *claude.Result {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
+	defer cancel()
+	if err := c.proc.Prompt(uuid.NewString(), claude.Text(text)); err != nil {
+		c.t.Fatal(err)
+	}
+	for {
+		m, err := c.proc.Next(ctx)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		switch m := m.(type) {
+		case *claude.StreamEvent:
+			if m.Delta == "text_delta" && first != nil {
+				first()
+				first = nil
+			}
+		case *claude.Result:
+			return m
+		}
+	}
+}
+
+func words(r *claude.Result) string {
+	return fmt.Sprintf("error %v, status %d, %s: %q %q", r.IsError, r.APIErrorStatus, r.TerminalReason, r.Text, r.Errors)
+}
+
+// calls are the distinct calls that the model has heard.
+func (c *cli) calls() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Compact(slices.Sorted(slices.Values(c.heard)))
+}
+
+// The real CLI, where there is no network at all.
+func TestTheCLIWithoutANetwork(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t, true)
+	if r := c.turn("say: hello from outside", nil); r.IsError || r.Text != "hello from outside" {
+		t.Fatal(words(r))
+	}
+	t.Run("an error of the provider", func(t *testing.T) {
+		c.model.SetFaults([]model.Fault{{Status: 402, Message: "the limit is reached"}})
+		defer c.model.ClearFaults()
+		if r := c.turn("say: never", nil); !r.IsError || r.APIErrorStatus != 402 || !strings.Contains(r.Text, "the limit is reached") {
+			t.Error(words(r))
+		}
+	})
+	t.Run("a provider that is overloaded, once", func(t *testing.T) {
+		c.model.SetFaults([]model.Fault{{Status: 529, Times: 1}})
+		defer c.model.ClearFaults()
+		if r := c.turn("say: again", nil); r.IsError || !strings.HasSuffix(r.Text, "again") {
+			t.Error(words(r))
+		}
+	})
+	t.Run("a provider that dies in mid-stream", func(t *testing.T) {
+		c.model.SetFaults([]model.Fault{{CutAfterChars: 20, Times: 1}})
+		defer c.model.ClearFaults()
+		text := strings.Repeat("all of it, ", 10)
+		if r := c.turn("say: "+text, nil); r.IsError || !strings.HasSuffix(strings.TrimSpace(r.Text), strings.TrimSpace(text)) {
+			t.Error(words(r))
+		}
+	})
+	t.Run("stop while it streams", func(t *testing.T) {
+		r := c.turn("slow: 5\nsay: "+strings.Repeat("and on ", 1000), func() {
+			if err := c.proc.Interrupt(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		if r.TerminalReason != "aborted_streaming" {
+			t.Error(words(r))
+		}
+	})
+	t.Run("counting tokens", func(t *testing.T) {
+		if r := c.turn("/context", nil); r.IsError {
+			t.Error(words(r))
+		}
+	})
+	if r := c.turn("say: and on it goes", nil); r.IsError || r.Text != "and on it goes" {
+		t.Error(words(r))
+	}
+	for _, call := range c.calls() {
+		if call != "POST /v1/messages?beta=true" && call != "POST /v1/messages/count_tokens?beta=true" {
+			t.Error("the CLI makes a call that nobody has judged:", call)
+		}
+	}
+	if !slices.Contains(c.calls(), "POST /v1/messages/count_tokens?beta=true") {
+		t.Error("no tokens were counted:", c.calls())
+	}
+}

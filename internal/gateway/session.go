@@ -1,0 +1,301 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/net/netutil"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
+)
+
+const (
+	socketName = "model"
+	// maxHeader bounds the head of a call, and of an answer: the CLI's are 2 KB.
+	maxHeader = 64 << 10
+	// maxBody bounds a call, as Anthropic does.
+	maxBody = 32 << 20
+	// maxBodies bounds the calls of a session that are being read at once.
+	maxBodies = 2 * maxBody
+	// maxConnections bounds those of a session: the CLI has one for each call that runs.
+	maxConnections = 32
+)
+
+// Session is the way to the model of one process and all that it starts.
+type Session struct {
+	gateway *Gateway
+	route   *route
+	token   string
+	dir     string
+	env     []string
+	log     *zap.Logger
+
+	server http.Server
+	proxy  httputil.ReverseProxy
+	bodies *semaphore.Weighted
+	// complaints keeps the log readable when something inside keeps trying.
+	complaints rate.Sometimes
+
+	calls sync.RWMutex // read by each that runs
+	close func()
+}
+
+// Open makes a session's socket and serves it until [Session.Close]. env is the whole
+// environment, NAME=value, of a CLI that would reach its model by itself; the variables
+// in it choose the provider, as they do for the CLI. An error is a sentence for people.
+func (g *Gateway) Open(env []string) (*Session, error) {
+	vars := map[string]string{}
+	for _, entry := range env {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			vars[name] = value
+		}
+	}
+	r, err := readRoute(vars)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{
+		gateway: g, route: r, token: random(32), dir: filepath.Join(g.dir, random(nameLen/2)), log: g.log,
+		bodies: semaphore.NewWeighted(maxBodies), complaints: rate.Sometimes{First: 3, Interval: time.Minute},
+	}
+	for name, value := range r.environ(vars, s.Socket(), s.token) {
+		s.env = append(s.env, name+"="+value)
+	}
+	slices.Sort(s.env)
+	if err := s.serve(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// random is a text of n random bytes in hexadecimal digits.
+func random(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // it never fails
+	return hex.EncodeToString(b)
+}
+
+// Socket is the path of the socket, which is alone in its folder.
+func (s *Session) Socket() string { return filepath.Join(s.dir, socketName) }
+
+// Env is the environment that the CLI gets instead, NAME=value.
+func (s *Session) Env() []string { return s.env }
+
+func (s *Session) serve() error {
+	// The gateway's folder keeps others out; the sandbox may have its own idea of users.
+	if err := os.Mkdir(s.dir, 0o755); err != nil { //nolint:gosec // see above
+		return fmt.Errorf("make the folder of the model's socket: %w", err)
+	}
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", s.Socket())
+	if err == nil {
+		err = os.Chmod(s.Socket(), 0o666) //nolint:gosec // see above
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("open the model's socket: %w", err), os.RemoveAll(s.dir))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	quiet := zap.NewStdLog(zap.NewNop())
+	s.server = http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHeader, ErrorLog: quiet,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	s.proxy = httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.Host = "" },
+		Transport: s.gateway.transport, FlushInterval: -1, BufferPool: &buffers, ErrorLog: quiet,
+		ModifyResponse: s.answered, ErrorHandler: s.failed,
+	}
+	served := make(chan struct{})
+	s.close = sync.OnceFunc(func() {
+		cancel()
+		_ = s.server.Close()
+		s.calls.Lock() // until the last has ended
+		defer s.calls.Unlock()
+		<-served
+		s.gateway.remove(s)
+		if err := os.RemoveAll(s.dir); err != nil {
+			s.log.Warn("remove the folder of the model's socket", zap.Error(err))
+		}
+	})
+	go func() {
+		defer close(served)
+		_ = s.server.Serve(netutil.LimitListener(l, maxConnections)) // until the session is closed
+	}()
+	if err := s.gateway.add(s); err != nil {
+		s.close()
+		return err
+	}
+	return nil
+}
+
+// Close ends the session's connections, its calls of the provider among them, and
+// removes the socket. It may be called more than once.
+func (s *Session) Close() { s.close() }
+
+// ServeHTTP passes a call on, or refuses it in the words of Anthropic's API.
+func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	if r.Context().Err() != nil {
+		return
+	}
+	out, no := s.admit(r)
+	if no != nil {
+		s.complain("a call to the gateway was refused", zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.String("why", no.message))
+		no.write(w)
+		return
+	}
+	s.proxy.ServeHTTP(w, out)
+}
+
+func (s *Session) complain(what string, fields ...zap.Field) {
+	s.complaints.Do(func() { s.log.Warn(what, fields...) })
+}
+
+// admit turns a call from inside into the one that leaves.
+func (s *Session) admit(r *http.Request) (*http.Request, *refusal) {
+	if subtle.ConstantTimeCompare([]byte(r.Header.Get(tokenHeader)), []byte(s.token)) != 1 {
+		return nil, refuse(http.StatusUnauthorized, "This socket belongs to another session.")
+	}
+	target, ok := s.route.target(r.URL)
+	switch {
+	case !ok:
+		return nil, refuse(http.StatusNotFound, "The gateway passes calls of the model on, and nothing else.")
+	case r.Method != http.MethodPost:
+		return nil, refuse(http.StatusMethodNotAllowed, "The gateway passes POST on, and nothing else.")
+	case r.ContentLength < 0:
+		return nil, refuse(http.StatusLengthRequired, "The gateway takes calls of a known length only.")
+	case r.ContentLength > maxBody:
+		return nil, refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("The call is too large: it has %d bytes, and %d are the most.", r.ContentLength, maxBody))
+	}
+	header, ok := s.route.header(r.Header)
+	if !ok {
+		return nil, refuse(http.StatusUnauthorized, "The gateway adds the credentials, and takes no others.")
+	}
+	body, err := s.read(r)
+	if err != nil {
+		return nil, refuse(http.StatusForbidden, "The gateway does not pass this call on: "+err.Error()+".")
+	}
+	out := r.WithContext(r.Context())
+	out.URL, out.Header, out.Body, out.TransferEncoding, out.Trailer = target, header, body, nil, nil
+	return out, nil
+}
+
+// read reads and checks the body of a call.
+func (s *Session) read(r *http.Request) (io.ReadCloser, error) {
+	if err := s.bodies.Acquire(r.Context(), r.ContentLength); err != nil {
+		return nil, errors.New("the session has ended")
+	}
+	text := make([]byte, r.ContentLength)
+	_, err := io.ReadFull(r.Body, text)
+	if err == nil {
+		err = check(text)
+	}
+	if err != nil {
+		s.bodies.Release(r.ContentLength)
+		return nil, err
+	}
+	b := &body{release: func() { s.bodies.Release(r.ContentLength) }}
+	b.text.Reset(text)
+	return b, nil
+}
+
+// body is a call's, until it has left: an answer can take long.
+type body struct {
+	mu      sync.Mutex
+	text    bytes.Reader
+	release func() // nil when it is closed
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Read(p)
+}
+
+func (b *body) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.release != nil {
+		b.text.Reset(nil)
+		b.release()
+		b.release = nil
+	}
+	return nil
+}
+
+// known are the headers of a call that leave, and the beginnings of names.
+var (
+	known         = []string{"Accept", "Content-Type", "User-Agent", "X-App"}
+	knownPrefixes = []string{"Anthropic-", "X-Claude-", "X-Stainless-"}
+)
+
+// header is what leaves of a call's headers, with the credentials; false if it brings
+// one that is not ours.
+func (r *route) header(in http.Header) (http.Header, bool) {
+	out := http.Header{}
+	if r.foreign { // whatever the CLI has signed must stay
+		out = in.Clone()
+		for _, name := range []string{"Connection", "Upgrade", "Proxy-Authorization", "Accept-Encoding"} {
+			out.Del(name)
+		}
+	}
+	for name, values := range in {
+		ours := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		if slices.Contains(known, name) || slices.ContainsFunc(knownPrefixes, ours) || slices.ContainsFunc(r.provider.prefixes, ours) {
+			out[name] = values
+		}
+	}
+	if !r.foreign {
+		for _, name := range []string{authorization, apiKey, "Api-Key"} {
+			if v := in.Get(name); v != "" && !r.credit(out, name, v) {
+				return nil, false
+			}
+		}
+	}
+	maps.Copy(out, r.headers)
+	return out, true
+}
+
+// credit sets the credential whose placeholder a header holds.
+func (r *route) credit(out http.Header, name, value string) bool {
+	for _, c := range r.credentials {
+		if c.header == name && value == c.scheme+c.placeholder() {
+			out.Set(name, c.scheme+c.value)
+			return true
+		}
+	}
+	return false
+}
+
+// buffers are what answers are copied by.
+var buffers bufferPool
+
+type bufferPool struct{ pool sync.Pool }
+
+const bufferSize = 16 << 10
+
+func (p *bufferPool) Get() []byte {
+	if b, ok := p.pool.Get().(*[bufferSize]byte); ok {
+		return b[:]
+	}
+	return make([]byte, bufferSize)
+}
+
+func (p *bufferPool) Put(b []byte) { p.pool.Put((*[bufferSize]byte)(b)) }
