@@ -40,7 +40,8 @@ func (b *bwrap) Prepare(_ context.Context, s Session) (*Box, error) {
 	if b.spec.Network != Open {
 		args = append(args, "--unshare-net")
 	}
-	args = append(args, "--proc", "/proc", "--dev", "/dev")
+	args = append(args, "--dev", "/dev")
+	args = append(args, procArgs()...)
 	args = append(args, bwrapArgs(v)...)
 	args = append(args, "--chdir", s.Workspace)
 	p := plan{Bwrap: program, Args: args, Files: identity(os.Getuid(), os.Getgid(), s.Home, b.spec.Network), Program: command, OpenFiles: b.spec.Limits.Files}
@@ -49,6 +50,33 @@ func (b *bwrap) Prepare(_ context.Context, s Session) (*Box, error) {
 		return nil, err
 	}
 	return &Box{Command: words, Env: environ(s.Env)}, nil
+}
+
+// maskedProc are files of /proc that tell of the machine and not of the session, after
+// Docker's list.
+var maskedProc = []string{
+	"acpi", "asound", "interrupts", "kallsyms", "kcore", "key-users", "keys", "kmsg", "latency_stats", "pagetypeinfo",
+	"sched_debug", "scsi", "slabinfo", "sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo", "vmstat",
+}
+
+// procArgs make a /proc of the session's own processes. It is read-only as a whole: the
+// kernel asks who owns a file of /proc/sys and not for a right, so that a bot that runs as
+// root could set the machine's core_pattern from inside, to a program that the kernel
+// runs outside. (bwrap covers folders of /proc that can be written to, and /proc/sys is
+// none: only the files in it are.)
+func procArgs() []string {
+	out := []string{"--proc", "/proc"}
+	for _, name := range maskedProc {
+		info, err := os.Stat(filepath.Join("/proc", name))
+		switch path := filepath.Join("/proc", name); {
+		case err != nil:
+		case info.IsDir():
+			out = append(out, "--tmpfs", path, "--remount-ro", path)
+		default:
+			out = append(out, "--ro-bind", os.DevNull, path)
+		}
+	}
+	return append(out, "--remount-ro", "/proc")
 }
 
 // bwrapArgs are the options that make the view.

@@ -181,9 +181,17 @@ func (v *view) linkedWorktree(dotGit, dir, common string) error {
 	if found, err := pointer(filepath.Join(dir, "commondir"), ""); err != nil || !same(found, common) {
 		return fmt.Errorf("%s does not lead to %s; git worktree repair makes them agree", filepath.Join(dir, "commondir"), common)
 	}
-	v.show(readOnly, common)
-	if err := v.gitStore(common); err != nil {
+	v.show(writable, common)
+	if err := v.gitFolder(common); err != nil {
 		return err
+	}
+	// What is checked out elsewhere is not this session's.
+	for _, name := range []string{"HEAD", "index"} {
+		if path := filepath.Join(common, name); exists(path) {
+			if err := v.pinFile(path, ""); err != nil {
+				return err
+			}
+		}
 	}
 	v.show(writable, dir)
 	for _, name := range []string{"gitdir", "commondir", "config.worktree"} {
