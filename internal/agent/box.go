@@ -67,9 +67,13 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error
 		}
 		h.sound.Store(p.Name, true)
 	}
+	borrowed, err := h.borrowed(p)
+	if err != nil {
+		return nil, err
+	}
 	session := sandbox.Session{
 		Name:      fmt.Sprintf("deckhand-%d-%s", t.ID, strings.ToLower(rand.Text()[:8])),
-		Workspace: t.Workspace, Home: h.home(t.ID), Hidden: h.hidden,
+		Workspace: t.Workspace, Home: h.home(t.ID), Hidden: h.hidden, ReadOnly: borrowed,
 		Program: h.command, CacheDir: filepath.Join(h.dataDir, "caches", p.Name),
 		Env: append(h.environ(p, t.ID), deaf(ctx, t.Workspace)...),
 	}

@@ -1,11 +1,8 @@
 package agent
 
 import (
-	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
-	"strconv"
 
 	"deckhand/internal/agent/claude"
 )
@@ -37,35 +34,13 @@ func (h *host) environ(p Project, threadID int64) []string {
 	return agentEnviron(p.Env, set)
 }
 
-// home is a thread's home folder: what one thread's commands leave in it is nobody
-// else's.
-func (h *host) home(threadID int64) string {
-	return filepath.Join(h.dataDir, "home", strconv.FormatInt(threadID, 10))
-}
+// homes are the threads' home folders.
+func (h *host) homes() homes { return homes{dir: filepath.Join(h.dataDir, "home")} }
+
+// home is a thread's home folder.
+func (h *host) home(threadID int64) string { return h.homes().of(threadID) }
 
 // configDir is where the CLI keeps the thread's transcripts.
 func (h *host) configDir(threadID int64) string {
 	return filepath.Join(h.home(threadID), ".claude")
-}
-
-// prepareHome makes a thread's home folder and removes what shells, git and the CLI
-// would obey at their start: a command that was allowed once may have written it.
-func (h *host) prepareHome(threadID int64) error {
-	if err := os.MkdirAll(h.configDir(threadID), 0o700); err != nil {
-		return fmt.Errorf("make the home folder: %w", err)
-	}
-	for _, name := range obeyed {
-		if err := os.RemoveAll(filepath.Join(h.home(threadID), name)); err != nil {
-			return fmt.Errorf("clean the home folder: %w", err)
-		}
-	}
-	return nil
-}
-
-// obeyed are files of a home folder that programs take orders from.
-var obeyed = []string{
-	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
-	".gitconfig", ".config/git", ".ssh/config", ".npmrc",
-	".claude/settings.json", ".claude/settings.local.json", ".claude/CLAUDE.md", ".claude/agents", ".claude/commands", ".claude/skills",
-	".claude/plugins", ".claude/hooks", ".claude/output-styles", ".claude/rules", ".claude/workflows", ".claude/shell-snapshots",
 }

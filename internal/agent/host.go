@@ -34,7 +34,7 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 	if err != nil {
 		return nil, err
 	}
-	if err := h.prepareHome(t.ID); err != nil {
+	if err := h.homes().renew(t.ID, t.SessionID); err != nil {
 		return nil, err
 	}
 	box, err := h.box(ctx, t, p)
@@ -76,6 +76,9 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 }
 
 func (h *host) calls(threadID int64, sessionID, promptUUID string) ([]claude.Call, error) {
+	if err := h.homes().recover(threadID); err != nil {
+		return nil, err
+	}
 	return claude.ReadCalls(h.configDir(threadID), sessionID, promptUUID)
 }
 

@@ -23,6 +23,9 @@ type machine interface {
 	// head is the commit that a folder's working tree is at, or empty where that cannot
 	// be told.
 	head(ctx context.Context, dir string) string
+	// publish brings what the thread has committed on its own branch to where people look
+	// for it. Its error is a sentence for people.
+	publish(ctx context.Context, t store.Thread, p Project) error
 }
 
 // process is a session's CLI, initialized: what a worker needs of [*claude.Process],

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"deckhand/internal/agent/gitdata"
 	"deckhand/internal/sandbox"
 )
 
@@ -22,7 +23,8 @@ type WorkspaceKind string
 const (
 	// WorkspaceShared: every thread works in the project's own folder.
 	WorkspaceShared WorkspaceKind = "shared"
-	// WorkspaceWorktree: every thread gets a git worktree on a branch of its own.
+	// WorkspaceWorktree: every thread gets a working tree of its own, with a git folder of
+	// its own, on a branch of its own, which is published into the project's repository.
 	WorkspaceWorktree WorkspaceKind = "worktree"
 	// WorkspaceScratch: every thread gets an empty folder.
 	WorkspaceScratch WorkspaceKind = "scratch"
@@ -35,7 +37,7 @@ type Project struct {
 	// the data folder at the first use. A scratch project has neither.
 	Dir, Repo string
 	Workspace WorkspaceKind
-	// Base is the branch or commit that worktrees start from; empty means HEAD.
+	// Base is the branch or commit that working trees start from; empty means HEAD.
 	Base  string
 	Model string // empty means the CLI's default
 	// PermissionMode is default or plan.
@@ -72,8 +74,17 @@ func (p Project) Check(ctx context.Context) error {
 		return nil
 	}
 	base := cmp.Or(p.Base, "HEAD")
-	if _, err := gitOutput(ctx, p.Dir, "rev-parse", "--verify", "--quiet", "--end-of-options", base+"^{commit}"); err != nil {
-		return fmt.Errorf("%s has no %s that worktrees could start from; is it a git repository with a commit, and base right?", p.Dir, base)
+	r, err := gitdata.Open(p.Dir)
+	if err != nil {
+		return fmt.Errorf("%w; working trees are made from one: correct dir, or workspace", err)
+	}
+	view, err := gitdata.Look(os.TempDir(), r)
+	if err != nil {
+		return err
+	}
+	defer view.Close() //nolint:errcheck // it was only read
+	if _, err := view.Commit(ctx, base); err != nil {
+		return fmt.Errorf("%s has no %s that working trees could start from; is it a git repository with a commit, and base right?", p.Dir, base)
 	}
 	return nil
 }
@@ -86,7 +97,7 @@ func (p Project) checkRepo(ctx context.Context) error {
 		shown = u.Redacted()
 	}
 	base := cmp.Or(p.Base, "HEAD")
-	refs, err := gitOutput(ctx, "", "ls-remote", "--", p.Repo, base)
+	refs, err := remoteGit(ctx, "ls-remote", "--", address(p.Repo), base)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s cannot be read (%s); correct repo, or give the bot's user the right to it", shown, strings.ReplaceAll(err.Error(), p.Repo, shown))

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/store"
 )
 
 // session is one live process of the thread's session: one epoch of its ledger,
@@ -29,6 +30,9 @@ type session struct {
 	messages <-chan claude.Message // closed when the process has ended and all is read
 	stopPump context.CancelFunc
 	pump     sync.WaitGroup // the pump, and requests that wait for the CLI
+	// committed has a token when a turn has ended whose commits are to be published.
+	committed   chan struct{}
+	unpublished string // why they could not be, last; the pump's, then whoever stops the session's
 }
 
 // ensureSession starts the thread's process if none runs, once there is a slot for it.
@@ -139,8 +143,19 @@ func (w *worker) adopt(ctx context.Context, proc process) error {
 		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: claude.NewMeter(baseline), checks: map[string]*check{},
 		idle: time.NewTimer(w.limits.IdleTimeout), messages: messages, stopPump: stop,
 		journal: newJournal(w.books, w.log, func(ctx context.Context) string { return w.machine.head(ctx, dir) }), model: w.project.Model,
+		committed: make(chan struct{}, 1),
 	}
 	s.pump.Go(func() { s.journal.run(pumpCtx) })
+	t, p := w.thread, w.project
+	s.pump.Go(func() {
+		for pumpCtx.Err() == nil {
+			select {
+			case <-pumpCtx.Done():
+			case <-s.committed:
+				w.publish(pumpCtx, s, t, p)
+			}
+		}
+	})
 	// The process's queue never makes its reader wait, so the pump may.
 	s.pump.Go(func() {
 		defer close(messages)
@@ -184,10 +199,31 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	}
 	s.stopPump()
 	s.pump.Wait()
+	if !now {
+		w.publish(ctx, s, w.thread, w.project)
+	}
 	s.idle.Stop()
 	w.session = nil
 	w.slots.release(w)
 	w.log.Info("session stopped", zap.String("session", s.id), zap.NamedError("exit", s.proc.Exit()))
+}
+
+// publish brings the thread's branch to where people look for it. They are told once why
+// it is not there.
+func (w *worker) publish(ctx context.Context, s *session, t store.Thread, p Project) {
+	err := w.machine.publish(ctx, t, p)
+	if ctx.Err() != nil {
+		return // the next one does it
+	}
+	if err == nil {
+		s.unpublished = ""
+		return
+	}
+	w.log.Warn("publish the thread's branch", zap.Error(err))
+	if s.unpublished != err.Error() {
+		s.unpublished = err.Error()
+		w.front.Say(t.Key(), "What was committed here is not in the project's repository yet: "+err.Error()+".")
+	}
 }
 
 // request runs a control request that may take its time beside the loop.

@@ -575,6 +575,8 @@ func (m *playedMachine) workspace(context.Context, store.Thread, Project) (strin
 	return "/ws", m.noFolder
 }
 
+func (m *playedMachine) publish(context.Context, store.Thread, Project) error { return nil }
+
 func (m *playedMachine) head(context.Context, string) string { return "" }
 
 func (m *playedMachine) calls(int64, string, string) ([]claude.Call, error) { return nil, nil }

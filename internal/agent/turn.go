@@ -332,8 +332,12 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, en
 	w.front.CloseCards(t.cards)
 	w.noticeBudgets(ctx, t.row.RequestedBy)
 	w.front.MarkPrompt(t.prompt, markOf(state))
-	if w.session != nil {
-		w.session.idle.Reset(w.limits.IdleTimeout)
+	if s := w.session; s != nil {
+		select {
+		case s.committed <- struct{}{}:
+		default: // it is about to
+		}
+		s.idle.Reset(w.limits.IdleTimeout)
 		w.slots.rest(w, true)
 	}
 	return nil
@@ -350,6 +354,7 @@ func (w *worker) onExit(ctx context.Context) error {
 		entries = w.estimate(w.turn)
 	}
 	w.stopSession(ctx, true)
+	w.publish(ctx, s, w.thread, w.project)
 	if w.turn == nil {
 		return w.nextTurn(ctx)
 	}

@@ -14,11 +14,13 @@ import (
 	"syscall"
 	"time"
 
+	"deckhand/internal/agent/gitdata"
 	"deckhand/internal/store"
 )
 
 const (
-	gitTimeout = 5 * time.Minute
+	gitTimeout     = 5 * time.Minute
+	publishTimeout = time.Minute
 	// maxInstructions bounds the CLAUDE.md that goes into the system prompt, in bytes.
 	maxInstructions = 40 << 10
 )
@@ -32,42 +34,76 @@ func (h *host) workspace(ctx context.Context, t store.Thread, p Project) (string
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git: no end in %s", gitTimeout))
 	defer cancel()
 
-	source := p.Dir
-	if p.Repo != "" {
-		source = filepath.Join(h.dataDir, "repos", p.Name)
-		if !isDir(source) {
-			if err := clone(ctx, p.Repo, source); err != nil {
-				return "", fmt.Errorf("the repository of project %s could not be cloned: %w", p.Name, err)
-			}
+	source := h.source(p)
+	if p.Repo != "" && !isDir(source) {
+		if err := clone(ctx, p.Repo, source); err != nil {
+			return "", fmt.Errorf("the repository of project %s could not be cloned: %w", p.Name, err)
 		}
+	}
+	if p.Workspace != WorkspaceScratch && !isDir(source) {
+		return "", fmt.Errorf("the folder of project %s does not exist: %s", p.Name, source)
 	}
 	own := filepath.Join(h.dataDir, "workspaces", p.Name, strconv.FormatInt(t.ID, 10))
 	switch p.Workspace {
 	case WorkspaceScratch:
 		return own, os.MkdirAll(own, 0o700)
 	case WorkspaceWorktree:
-		if !isDir(source) {
-			return "", fmt.Errorf("the folder of project %s does not exist: %s", p.Name, source)
+		from, err := gitdata.Open(source)
+		if err == nil {
+			err = gitdata.Clone{Source: from, Dir: own, Branch: branch(t.ID), Base: p.Base, Scratch: h.scratch(), Environ: agentEnviron(nil, nil)}.Make(ctx)
 		}
-		base := p.Base
-		if base == "" {
-			base = "HEAD"
-		}
-		if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
-			return "", err
-		}
-		_ = git(ctx, source, "worktree", "prune") // forgets folders that were removed by hand
-		branch := "deckhand/" + strconv.FormatInt(t.ID, 10)
-		if err := git(ctx, source, "worktree", "add", "-B", branch, own, base); err != nil {
-			return "", fmt.Errorf("no worktree could be made for project %s: %w", p.Name, err)
+		if err != nil {
+			return "", fmt.Errorf("no working tree could be made for project %s: %w", p.Name, err)
 		}
 		return own, nil
 	default:
-		if !isDir(source) {
-			return "", fmt.Errorf("the folder of project %s does not exist: %s", p.Name, source)
-		}
 		return source, nil
 	}
+}
+
+// branch is the branch that a thread with a working tree of its own works on.
+func branch(threadID int64) string { return "deckhand/" + strconv.FormatInt(threadID, 10) }
+
+// scratch is a folder for what git needs for a moment.
+func (h *host) scratch() string { return filepath.Join(h.dataDir, "scratch") }
+
+// source is the folder of the project's own repository, or the folder that it works in.
+func (h *host) source(p Project) string {
+	if p.Repo != "" {
+		return filepath.Join(h.dataDir, "repos", p.Name)
+	}
+	return p.Dir
+}
+
+// borrowed are the folders, besides the workspace, that the workspace's git reads objects
+// from: they may be shown to the session, read-only.
+func (h *host) borrowed(p Project) ([]string, error) {
+	if p.Workspace != WorkspaceWorktree {
+		return nil, nil
+	}
+	r, err := gitdata.Open(h.source(p))
+	if err != nil {
+		return nil, err
+	}
+	return r.Objects()
+}
+
+// publish brings what the thread has committed on its own branch into the project's
+// repository. Its errors are sentences for people.
+func (h *host) publish(ctx context.Context, t store.Thread, p Project) error {
+	if p.Workspace != WorkspaceWorktree || t.Workspace == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, publishTimeout, fmt.Errorf("git: no end in %s", publishTimeout))
+	defer cancel()
+	source, err := gitdata.Open(h.source(p))
+	if err == nil {
+		_, err = gitdata.Publication{Clone: t.Workspace, Source: source, Branch: branch(t.ID), Scratch: h.scratch()}.Publish(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("publish %s in the repository of project %s: %w", branch(t.ID), p.Name, err)
+	}
+	return nil
 }
 
 // clone appears at dir whole or not at all.
@@ -80,23 +116,19 @@ func clone(ctx context.Context, url, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(tmp) //nolint:errcheck // gone after the rename
-	if err := git(ctx, "", "clone", "--", url, tmp); err != nil {
+	if _, err := remoteGit(ctx, "clone", "--template=", "--", address(url), tmp); err != nil {
 		return err
 	}
 	return os.Rename(tmp, dir)
 }
 
-func git(ctx context.Context, dir string, args ...string) error {
-	_, err := gitOutput(ctx, dir, args...)
-	return err
-}
-
-// gitOutput is what git prints. Its error is git's own last line.
-func gitOutput(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir = dir
+// remoteGit runs git on the address of a repository, with the configuration of the bot's
+// own user: it may name who vouches for them there. It stands in no repository. It
+// returns what git prints; its error is git's own last line.
+func remoteGit(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"}, args...)...)
+	cmd.Dir = string(filepath.Separator)
 	cmd.Env = append(agentEnviron(nil, nil), "GIT_TERMINAL_PROMPT=0", "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
-	cmd.Env = append(cmd.Env, deaf(ctx, dir)...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()
@@ -112,18 +144,25 @@ func gitOutput(ctx context.Context, dir string, args ...string) (string, error) 
 	return "", fmt.Errorf("git %s: %s", args[0], lastLine(errOut.String()+out.String()))
 }
 
-// head runs nothing that the repository names.
-func (h *host) head(ctx context.Context, dir string) string {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", "-c", "core.fsmonitor=false", "rev-parse", "--verify", "--quiet", "HEAD")
-	cmd.Dir = dir
-	cmd.Env = agentEnviron(nil, nil)
-	out, err := cmd.Output()
+// address is a repository's address, which may be a path.
+func address(repo string) string {
+	if abs, err := filepath.Abs(repo); err == nil && isDir(abs) {
+		return abs
+	}
+	return repo
+}
+
+// head is read without git: the folder is the agent's.
+func (h *host) head(_ context.Context, dir string) string {
+	r, err := gitdata.Open(dir)
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(out))
+	_, commit, err := r.Head()
+	if err != nil {
+		return ""
+	}
+	return commit
 }
 
 // instructions is the workspace's CLAUDE.md, which the CLI does not load itself

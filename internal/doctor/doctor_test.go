@@ -183,7 +183,7 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		{"a person who is not there", replace(slack.UserAda, "U0NOBODY"), "there is no person U0NOBODY"},
 		{"a guest with a role", replace(slack.UserAda, slack.UserGuest), "is a guest or a bot, who may do nothing"},
 		{"a folder that is not there", replace(`/web", workspace`, `/wbe", workspace`), "project web: there is no folder "},
-		{"a folder without the base", replace("base: stable, model", "base: nowhere, model"), "has no nowhere that worktrees could start from"},
+		{"a folder without the base", replace("base: stable, model", "base: nowhere, model"), "has no nowhere that working trees could start from"},
 		{"a repository that is not there", func(_ *Setup, yaml string) string {
 			return strings.Replace(yaml, `repo: "`, `repo: "https://u:`+canary+`@127.0.0.1:1`, 1)
 		}, "project api: https://u:xxxxx@127.0.0.1:1"},

@@ -10,7 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 )
+
+// maxTranscript is the size of a transcript that is read, in bytes.
+const maxTranscript = 1 << 30
 
 // ReadCalls returns the calls of the model that a prompt has led to, the prompt's
 // subagents' included, from the transcripts that the CLI keeps under its
@@ -125,7 +129,8 @@ func MergeCalls(calls, more []Call) []Call {
 // eachEntry hands out the prompts and answers of a transcript. A line that a dying
 // process has left unfinished is skipped.
 func eachEntry(path string, f func(transcriptEntry)) error {
-	file, err := os.Open(path)
+	// The agent's side may have put anything there: a pipe must not hold the bot.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -133,7 +138,10 @@ func eachEntry(path string, f func(transcriptEntry)) error {
 		return fmt.Errorf("read a transcript: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // it is only read
-	lines := bufio.NewReaderSize(file, 1<<16)
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxTranscript {
+		return fmt.Errorf("read a transcript: %s is no file that a session writes", path)
+	}
+	lines := bufio.NewReaderSize(io.LimitReader(file, maxTranscript), 1<<16)
 	for {
 		line, err := lines.ReadBytes('\n')
 		var e transcriptEntry

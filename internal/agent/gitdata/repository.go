@@ -1,0 +1,313 @@
+package gitdata
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Bounds of what is read of a repository.
+const (
+	maxSmallFile  = 64 << 10  // HEAD, a ref, a pointer to a folder
+	maxPackedRefs = 256 << 20 // bytes
+	maxRefs       = 1_000_000
+	maxAlternates = 20
+)
+
+// Repository is a git repository on this machine. Nothing of its configuration is read.
+type Repository struct {
+	// Dir is the git folder of the working tree (.git, or one of a linked working tree's),
+	// and Common the one with the objects and branches; mostly they are the same.
+	Dir, Common string
+}
+
+// Open finds the repository that a folder lies in. Its error is a sentence.
+func Open(dir string) (Repository, error) {
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		r, ok, err := openAt(at)
+		if ok || err != nil {
+			return r, err
+		}
+		if at == filepath.Dir(at) {
+			return Repository{}, fmt.Errorf("%s is in no git repository", dir)
+		}
+	}
+}
+
+func openAt(dir string) (r Repository, ok bool, err error) {
+	gitDir := filepath.Join(dir, ".git")
+	info, err := os.Stat(gitDir)
+	switch {
+	case err != nil:
+		gitDir = dir // a bare repository, if any
+	case info.Mode().IsRegular():
+		text, err := readSmall(gitDir)
+		if err != nil {
+			return r, false, err
+		}
+		to, ok := strings.CutPrefix(text, "gitdir: ")
+		if !ok {
+			return r, false, fmt.Errorf("%s names no git folder", gitDir)
+		}
+		gitDir = within(dir, to)
+	}
+	if !isRepository(gitDir) {
+		return r, false, nil
+	}
+	r = Repository{Dir: gitDir, Common: gitDir}
+	if to, err := readSmall(filepath.Join(gitDir, "commondir")); err == nil {
+		r.Common = within(gitDir, to)
+	}
+	return r, true, nil
+}
+
+// isRepository knows a git folder by its HEAD, and by where the objects are, or are named.
+func isRepository(dir string) bool {
+	if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err != nil {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(dir, "objects"))
+	_, linked := os.Stat(filepath.Join(dir, "commondir"))
+	return err == nil || linked == nil
+}
+
+// within is a path as it is meant in a folder's file.
+func within(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// Objects are the folders that the repository's objects are in: its own first, then those
+// that it borrows from.
+func (r Repository) Objects() ([]string, error) {
+	out := []string{filepath.Join(r.Common, "objects")}
+	for i := 0; i < len(out); i++ {
+		text, err := readSmall(filepath.Join(out[i], "info/alternates"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(line)
+			if line == "" || strings.HasPrefix(line, "#") {
+				continue
+			}
+			if strings.HasPrefix(line, `"`) {
+				return nil, fmt.Errorf("%s: a quoted path", filepath.Join(out[i], "info/alternates"))
+			}
+			if to := within(out[i], line); !slices.Contains(out, to) {
+				out = append(out, to)
+			}
+			if len(out) > maxAlternates {
+				return nil, fmt.Errorf("%s borrows objects from more than %d repositories", r.Common, maxAlternates)
+			}
+		}
+	}
+	return out, nil
+}
+
+var (
+	hashFormat = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	// refFormat is stricter than git's: what is not known to be harmless is no ref.
+	refFormat = regexp.MustCompile(`^refs(/[\pL\pN_@#%+,=!()&{}-][\pL\pN_.@#%+,=!()&{}-]*)+$`)
+)
+
+func isRef(name string) bool {
+	return len(name) <= 1000 && refFormat.MatchString(name) && !strings.Contains(name, "..") && !strings.Contains(name, "@{") &&
+		!strings.HasSuffix(name, ".lock") && !strings.Contains(name, ".lock/") && !strings.HasSuffix(name, ".") && !strings.Contains(name, "./")
+}
+
+// Head is what HEAD says: the branch that is checked out, or none, and its commit, empty
+// where there is none.
+func (r Repository) Head() (ref, commit string, err error) {
+	text, err := readSmall(filepath.Join(r.Dir, "HEAD"))
+	if err != nil {
+		return "", "", err
+	}
+	if hashFormat.MatchString(text) {
+		return "", text, nil
+	}
+	ref, ok := strings.CutPrefix(text, "ref: ")
+	ref = strings.TrimSpace(ref)
+	if !ok || !isRef(ref) {
+		return "", "", fmt.Errorf("HEAD of %s names no ref", r.Dir)
+	}
+	commit, err = r.Ref(ref)
+	return ref, commit, err
+}
+
+// Ref is the object that a ref names, empty where there is none. A ref that names another
+// one is not followed.
+func (r Repository) Ref(name string) (string, error) {
+	if !isRef(name) {
+		return "", fmt.Errorf("%q is no ref", name)
+	}
+	text, err := readSmall(filepath.Join(r.Common, filepath.FromSlash(name)))
+	switch {
+	case err == nil && hashFormat.MatchString(text):
+		return text, nil
+	case err == nil:
+		return "", fmt.Errorf("%s of %s names no object", name, r.Common)
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, syscall.EISDIR):
+		return "", err
+	}
+	found := ""
+	err = r.packed(func(packed, hash string) bool {
+		if packed == name {
+			found = hash
+		}
+		return found == ""
+	})
+	return found, err
+}
+
+// Refs are all refs with the objects that they name. What is no plain ref is left out.
+func (r Repository) Refs() (map[string]string, error) {
+	out := map[string]string{}
+	if err := r.packed(func(name, hash string) bool {
+		out[name] = hash
+		return len(out) <= maxRefs
+	}); err != nil {
+		return nil, err
+	}
+	top := filepath.Join(r.Common, "refs")
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(r.Common, path)
+		if err != nil {
+			return err
+		}
+		if name := filepath.ToSlash(rel); isRef(name) {
+			if text, err := readSmall(path); err == nil && hashFormat.MatchString(text) {
+				out[name] = text
+			}
+		}
+		if len(out) > maxRefs {
+			return fmt.Errorf("%s has more than %d refs", r.Common, maxRefs)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// packed hands out the refs of packed-refs until f has had enough.
+func (r Repository) packed(f func(name, hash string) bool) error {
+	file, err := openPlain(filepath.Join(r.Common, "packed-refs"), maxPackedRefs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	lines := bufio.NewScanner(io.LimitReader(file, maxPackedRefs))
+	for lines.Scan() {
+		hash, name, ok := strings.Cut(lines.Text(), " ")
+		if ok && hashFormat.MatchString(hash) && isRef(name) && !f(name, hash) {
+			return nil
+		}
+	}
+	return lines.Err()
+}
+
+// checkedOut reports whether one of the repository's working trees stands on the branch.
+func (r Repository) checkedOut(ref string) bool {
+	heads := []string{filepath.Join(r.Common, "HEAD")}
+	linked, _ := filepath.Glob(filepath.Join(escapeGlob(r.Common), "worktrees/*/HEAD")) // the pattern is right
+	for _, head := range append(heads, linked...) {
+		if text, err := readSmall(head); err == nil && text == "ref: "+ref {
+			return true
+		}
+	}
+	return false
+}
+
+var globSpecial = regexp.MustCompile(`[\\*?\[]`)
+
+func escapeGlob(path string) string { return globSpecial.ReplaceAllString(path, `\$0`) }
+
+// writeRef makes a ref of the repository name an object, as git does: a lock beside it,
+// then its name. Its folders must not be links.
+func (r Repository) writeRef(name, hash string) (err error) {
+	if !isRef(name) || !hashFormat.MatchString(hash) {
+		return fmt.Errorf("%q or %q is none that could be written", name, hash)
+	}
+	root, err := os.OpenRoot(r.Common)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // it only names a folder
+	dir := filepath.ToSlash(filepath.Dir(name))
+	if err := root.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("make the folder of %s: %w", name, err)
+	}
+	lock, err := root.OpenFile(name+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is being written by somebody else, or %s.lock was left behind: remove it then", name, filepath.Join(r.Common, name))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = lock.WriteString(hash + "\n")
+	err = errors.Join(err, lock.Sync(), lock.Close())
+	if err == nil {
+		err = root.Rename(name+".lock", name)
+	}
+	if err != nil {
+		_ = root.Remove(name + ".lock")
+	}
+	return err
+}
+
+// errNoFile is a name that something else has than a plain file.
+var errNoFile = errors.New("no plain file")
+
+// openPlain opens a file of bounded size, no matter what has its name: a pipe must not
+// hold whoever reads, nor a device never end.
+func openPlain(path string, limit int64) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
+	case !info.Mode().IsRegular():
+		err = fmt.Errorf("%s: %w", path, errNoFile)
+	case info.Size() > limit:
+		err = fmt.Errorf("%s is larger than %d bytes", path, limit)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// readSmall reads a small file, without the space at its ends.
+func readSmall(path string) (string, error) {
+	f, err := openPlain(path, maxSmallFile)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // it is only read
+	b, err := io.ReadAll(io.LimitReader(f, maxSmallFile))
+	return string(bytes.TrimSpace(b)), err
+}

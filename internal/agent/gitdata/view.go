@@ -1,0 +1,192 @@
+package gitdata
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// View is a git folder of our own over the objects and refs of a repository: what git
+// says in it is true of the repository, and nothing of the repository's configuration is
+// heard. Its methods may be used one after another.
+type View struct {
+	dir     string
+	objects []string // of the repository, its own first
+}
+
+// Look makes a view of the repository as it is now, in a folder of its own below scratch.
+func Look(scratch string, r Repository) (*View, error) {
+	objects, err := r.Objects()
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range objects {
+		if some, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "pack/*.promisor")); len(some) > 0 { // the pattern is right
+			return nil, fmt.Errorf("%s is a partial clone, whose objects would have to be fetched; clone it whole", r.Common)
+		}
+	}
+	refs, err := r.Refs()
+	if err != nil {
+		return nil, err
+	}
+	ref, commit, err := r.Head()
+	if err != nil {
+		return nil, err
+	}
+	shallow, err := readShallow(r)
+	if err != nil {
+		return nil, err
+	}
+	head := commit
+	if ref != "" {
+		head = "ref: " + ref
+	}
+	return newView(scratch, layout{head: head, refs: refs, objects: objects, shallow: shallow, config: "\tbare = true\n"})
+}
+
+func newView(scratch string, l layout) (*View, error) {
+	if err := os.MkdirAll(scratch, 0o700); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(scratch, "view-")
+	if err != nil {
+		return nil, err
+	}
+	v := &View{dir: dir, objects: l.objects}
+	if err := l.write(dir); err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	return v, nil
+}
+
+// Close removes the view.
+func (v *View) Close() error { return os.RemoveAll(v.dir) }
+
+// Commit is the commit that a revision names. Its error is git's.
+func (v *View) Commit(ctx context.Context, revision string) (string, error) {
+	out, err := v.git(ctx, nil, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
+	return strings.TrimSpace(out), err
+}
+
+// git runs git in the view, with more variables, and returns what it prints.
+func (v *View) git(ctx context.Context, in io.Reader, env []string, args ...string) (string, error) {
+	var out bytes.Buffer
+	cmd := v.command(ctx, env, args...)
+	cmd.Stdin, cmd.Stdout = in, &out
+	err := run(ctx, cmd, &out)
+	return out.String(), err
+}
+
+func (v *View) command(ctx context.Context, env []string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "git", append(bounds(), args...)...)
+	cmd.Dir = v.dir
+	cmd.Env = append(environ(), "GIT_DIR="+v.dir)
+	cmd.Env = append(cmd.Env, env...)
+	return cmd
+}
+
+// bounds keep what git unpacks small: objects may be made so that they are large.
+func bounds() []string {
+	return []string{"-c", "core.bigFileThreshold=16m", "-c", "pack.threads=1", "-c", "pack.windowMemory=128m", "-c", "core.deltaBaseCacheLimit=64m"}
+}
+
+// environ is all that git hears besides its arguments: no configuration but the view's,
+// no transports, no other objects than those that are there.
+func environ() []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + os.DevNull,
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1",
+		"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
+	}
+}
+
+// run waits for git. Its error is what git said last.
+func run(ctx context.Context, cmd *exec.Cmd, out *bytes.Buffer) error {
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	err := cmd.Run()
+	switch {
+	case err == nil:
+		return nil
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.New("git is not installed")
+	}
+	text := strings.TrimSpace(said.String())
+	if text == "" && out != nil {
+		text = strings.TrimSpace(out.String())
+	}
+	if text == "" {
+		text = err.Error()
+	}
+	return fmt.Errorf("git: %s", text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+// layout is a git folder that is made file by file.
+type layout struct {
+	head    string // what stands in HEAD
+	refs    map[string]string
+	links   map[string]string // refs that name another ref
+	objects []string          // folders that objects are borrowed from
+	shallow string
+	config  string // the rest of [core], and what follows
+}
+
+func (l layout) write(dir string) error {
+	sha256 := ""
+	for _, hash := range l.refs {
+		if len(hash) == 64 {
+			sha256 = "[extensions]\n\tobjectFormat = sha256\n"
+		}
+		break
+	}
+	version := "0"
+	if sha256 != "" {
+		version = "1"
+	}
+	var packed strings.Builder
+	packed.WriteString("# pack-refs with: sorted \n")
+	for _, name := range slices.Sorted(maps.Keys(l.refs)) {
+		fmt.Fprintf(&packed, "%s %s\n", l.refs[name], name)
+	}
+	for _, path := range l.objects {
+		if strings.ContainsAny(path, "\n") || strings.HasPrefix(path, `"`) || strings.HasPrefix(path, "#") {
+			return fmt.Errorf("git cannot borrow objects from a folder of this name: %q", path)
+		}
+	}
+	files := map[string]string{
+		"HEAD":                    l.head + "\n",
+		"config":                  sha256 + "[core]\n\trepositoryformatversion = " + version + "\n" + l.config,
+		"packed-refs":             packed.String(),
+		"objects/info/alternates": strings.Join(l.objects, "\n") + "\n",
+	}
+	for ref, to := range l.links {
+		files[ref] = "ref: " + to + "\n"
+	}
+	if l.shallow != "" {
+		files["shallow"] = l.shallow
+	}
+	for _, folder := range []string{"refs/heads", "refs/tags", "objects/pack", "objects/info"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o777); err != nil {
+			return err
+		}
+	}
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil { //nolint:gosec // as git does
+			return err
+		}
+	}
+	return nil
+}
