@@ -21,8 +21,10 @@ func policyCheckCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration and explain its policy, rule by rule",
-		Long: `Checks the configuration and explains its policy, rule by rule. With --tool and
---input it says what would become of that call, and why.`,
+		Long: `Checks the configuration and explains its policy, rule by rule: also which patterns
+are wider or narrower than they look, and which rules together allow anything, and
+what bounds them. With --tool and --input it says what would become of that call,
+and why.`,
 		Example: `  bot policy check
   bot policy check --project web --tool Bash --input 'git push --force'
   bot policy check --tool Edit --input docs/x.md --json`,
@@ -71,6 +73,7 @@ func policyCheckCommand() *cobra.Command {
 type policyLines struct {
 	File      string         `json:"file"`
 	Rules     []ruleLine     `json:"rules"`
+	Sums      []sumLine      `json:"rules_that_add_up"`
 	Default   termsLine      `json:"default"`
 	Reminders []reminderLine `json:"reminders"`
 }
@@ -82,6 +85,7 @@ type ruleLine struct {
 	Channels []string       `json:"channels,omitempty"`
 	Because  string         `json:"because,omitempty"`
 	Terms    *termsLine     `json:"terms,omitempty"` // of a rule that asks
+	Notes    []string       `json:"notes,omitempty"` // on patterns that are wider or narrower than they look
 	Source   string         `json:"source"`
 }
 
@@ -115,9 +119,9 @@ func newTermsLine(t policy.Terms) *termsLine {
 }
 
 func newPolicyLines(c settings.File) policyLines {
-	out := policyLines{File: c.Name, Rules: []ruleLine{}, Default: *newTermsLine(c.Policy.Default), Reminders: []reminderLine{}}
+	out := policyLines{File: c.Name, Rules: []ruleLine{}, Sums: newSumLines(c), Default: *newTermsLine(c.Policy.Default), Reminders: []reminderLine{}}
 	for _, r := range c.Policy.Rules {
-		l := ruleLine{Verdict: r.Verdict, Patterns: []string{}, Projects: r.Projects, Channels: r.Channels, Because: r.Because, Source: r.Source}
+		l := ruleLine{Verdict: r.Verdict, Patterns: []string{}, Projects: r.Projects, Channels: r.Channels, Because: r.Because, Notes: widths(r), Source: r.Source}
 		for _, p := range r.Patterns {
 			l.Patterns = append(l.Patterns, p.String())
 		}
@@ -145,6 +149,7 @@ func explainPolicy(out io.Writer, c settings.File) {
 	}
 	fmt.Fprintln(out, "\nWhat no rule decides: reading inside the workspace (but for files that look like secrets) and the agent's own")
 	fmt.Fprintln(out, "bookkeeping are allowed. Everything else is asked.")
+	explainSums(out, c)
 	fmt.Fprintf(out, "\nA question that no rule says otherwise of:\n     %s\n", strings.Join(explainTerms(p.Default, p.Default), "\n     "))
 	for _, r := range c.Reminders {
 		fmt.Fprintf(out, "     after %s without a decision, a reminder to %s\n", r.After, strings.Join(r.To, ", "))
@@ -162,6 +167,7 @@ func explainRule(c settings.File, r policy.Rule) []string {
 	if r.Because != "" {
 		lines = append(lines, "because "+r.Because)
 	}
+	lines = append(lines, widths(r)...)
 	if r.Verdict == policy.Ask {
 		lines = append(lines, explainTerms(r.Terms(c.Policy.Default), c.Policy.Default)...)
 	}
@@ -223,7 +229,9 @@ func completeCall(cfg settings.File, c *policy.Call, input string) error {
 	if c.Input = json.RawMessage(input); strings.HasPrefix(strings.TrimSpace(input), "{") {
 		return nil
 	}
-	field, ok := map[string]string{"Bash": "command", "WebFetch": "url"}[c.Tool]
+	field, ok := map[string]string{
+		"Bash": "command", "Monitor": "command", "PowerShell": "command", "WebFetch": "url", "WebSearch": "query", "Glob": "pattern", "Grep": "path", "NotebookEdit": "notebook_path",
+	}[c.Tool]
 	if !ok {
 		field = "file_path"
 	}

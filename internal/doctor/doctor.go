@@ -97,6 +97,7 @@ func (d *Doctor) Advice(ctx context.Context) []Finding {
 		{"channels and people", time.Minute, d.references},
 		{"projects", 30 * time.Second, d.projects},
 		{"sandboxes", 30 * time.Second, d.sandboxes},
+		{"policy", 5 * time.Second, d.policy},
 	})
 }
 

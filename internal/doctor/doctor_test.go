@@ -112,7 +112,7 @@ func TestNothingIsWrongWithASoundSetup(t *testing.T) {
 			t.Errorf("%s %s: %s", f.Status, f.Check, f.Text)
 		}
 	}
-	if len(found) != 12 {
+	if len(found) != 13 {
 		t.Errorf("%d findings:\n%s", len(found), lines(found))
 	}
 	left, err := os.ReadDir(s.Environment.DataDir)
@@ -182,6 +182,9 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		{"a group that is not there", replace(slack.GroupApprovers, "S0NOBODY"), "there is no user group S0NOBODY; correct the id"},
 		{"a person who is not there", replace(slack.UserAda, "U0NOBODY"), "there is no person U0NOBODY"},
 		{"a guest with a role", replace(slack.UserAda, slack.UserGuest), "is a guest or a bot, who may do nothing"},
+		{"rules that add up, without a sandbox", func(_ *Setup, yaml string) string {
+			return strings.Replace(yaml, "base: stable, env", "base: stable, sandbox: none, env", 1) + "policy: {rules: [{allow: [Edit(src/**), Bash(make *)]}]}\n"
+		}, "warning policy: Edit(src/**) ("},
 		{"a folder that is not there", replace(`/web", workspace`, `/wbe", workspace`), "project web: there is no folder "},
 		{"a folder without the base", replace("base: stable, model", "base: nowhere, model"), "has no nowhere that working trees could start from"},
 		{"a repository that is not there", func(_ *Setup, yaml string) string {

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"deckhand/internal/agent/policy"
+	"deckhand/internal/sandbox"
+	"deckhand/internal/settings"
+)
+
+// sumLine is two rules that together allow anything in a project, in JSON: what the
+// one writes, the other runs.
+type sumLine struct {
+	Project string   `json:"project,omitempty"` // empty in a file without projects
+	Write   halfLine `json:"write"`
+	Run     halfLine `json:"run"`
+	// BoundedBy is the project's sandbox; empty where there is none.
+	BoundedBy string `json:"bounded_by,omitempty"`
+
+	text string
+}
+
+// halfLine is one of the two rules.
+type halfLine struct {
+	Patterns []string `json:"patterns"`
+	Source   string   `json:"source"`
+}
+
+func newHalfLine(r policy.Rule, list []policy.Pattern) halfLine {
+	h := halfLine{Source: r.Source}
+	for _, p := range list {
+		h.Patterns = append(h.Patterns, p.String())
+	}
+	return h
+}
+
+// newSumLines are the rules that add up, project by project.
+func newSumLines(c settings.File) []sumLine {
+	out := []sumLine{}
+	projects := slices.Sorted(maps.Keys(c.Projects))
+	if len(projects) == 0 {
+		projects = []string{""}
+	}
+	for _, name := range projects {
+		bounded := ""
+		if spec := c.Projects[name].Sandbox; name != "" && spec.Kind != sandbox.None {
+			bounded = spec.String()
+		}
+		for _, s := range c.Policy.Sums(name) {
+			out = append(out, sumLine{name, newHalfLine(s.Write, s.Writes), newHalfLine(s.Run, s.Runs), bounded, s.String()})
+		}
+	}
+	return out
+}
+
+// explainSums says which rules add up to anything, and what bounds them where.
+func explainSums(out io.Writer, c settings.File) {
+	lines := newSumLines(c)
+	if len(lines) == 0 {
+		return
+	}
+	warning := marksFor(out).warning
+	fmt.Fprintln(out, "\nRules that add up to anything, because what the one writes the other runs:")
+	for _, text := range sumTexts(lines) {
+		fmt.Fprintf(out, "     %s\n", text)
+		for _, l := range lines {
+			switch {
+			case l.text != text:
+			case l.BoundedBy != "":
+				fmt.Fprintf(out, "       in %s its sandbox bounds them: %s\n", l.Project, l.BoundedBy)
+			case l.Project == "":
+				fmt.Fprintf(out, "     %s only a sandbox bounds them\n", warning)
+			default:
+				fmt.Fprintf(out, "     %s in %s nothing bounds them: narrow one of the two, or give the project a sandbox\n", warning, l.Project)
+			}
+		}
+	}
+}
+
+// sumTexts are the pairs, each once, in their order.
+func sumTexts(lines []sumLine) []string {
+	var texts []string
+	for _, l := range lines {
+		if !slices.Contains(texts, l.text) {
+			texts = append(texts, l.text)
+		}
+	}
+	return texts
+}
+
+// widths says of a rule's patterns what does not show.
+func widths(r policy.Rule) []string {
+	var lines []string
+	if r.Verdict != policy.Allow {
+		return nil
+	}
+	for _, p := range r.Patterns {
+		if w := p.Width(); w != "" {
+			lines = append(lines, strings.TrimSpace(p.String()+": "+w))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"deckhand/internal/settings"
+)
+
+// What adds up is said with both rules and where they stand, and what bounds it.
+func TestPolicyCheckSaysWhatAddsUp(t *testing.T) {
+	t.Parallel()
+	c := readConfig(t, `projects:
+  api: {repo: "https://git.example.org/api.git", sandbox: none}
+  web: {repo: "https://git.example.org/web.git"}
+channels: {C0123456789: web}
+roles: {admins: [U0123456789]}
+policy:
+  rules:
+    - allow: [Edit(src/**), Bash(ls **)]
+    - allow: Bash(make *)
+      projects: [api]
+`)
+	got := newSumLines(c)
+	edit := halfLine{[]string{"Edit(src/**)"}, c.Name + ":8:7"}
+	ls, run := halfLine{[]string{"Bash(ls **)"}, c.Name + ":8:7"}, halfLine{[]string{"Bash(make *)"}, c.Name + ":9:7"}
+	want := []sumLine{
+		{Project: "api", Write: edit, Run: ls}, {Project: "api", Write: edit, Run: run},
+		{Project: "web", Write: edit, Run: ls, BoundedBy: "bwrap, no network"},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(sumLine{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	var out bytes.Buffer
+	explainPolicy(&out, c)
+	for _, want := range []string{
+		"Bash(ls **): any further words, whatever they make the program do",
+		"Edit(src/**) (" + c.Name + ":8:7) and Bash(make *) (" + c.Name + ":9:7)",
+		"in api nothing bounds them", "in web its sandbox bounds them: bwrap, no network",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// The configuration that people begin with allows nothing by two rules together.
+func TestTheExampleDoesNotAddUp(t *testing.T) {
+	t.Parallel()
+	c, err := settings.ReadFile(filepath.Join("..", "..", "deploy", "deckhand.example.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range newSumLines(c) {
+		t.Errorf("in %s: %s", l.Project, l.text)
+	}
+}
+
+func readConfig(t *testing.T, yaml string) settings.File {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "deckhand.yaml")
+	if err := os.WriteFile(name, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := settings.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
