@@ -20,13 +20,19 @@ import (
 func newWorldWith(t testing.TB, added string, flags ...string) *world {
 	t.Helper()
 	w := unstartedWorld(t)
-	config := fmt.Sprintf(demoConfig, filepath.Join(w.dir, "sample"), demoSandbox(t.Context()), slack.ChannelGeneral, slack.ChannelEngineering, slack.ChannelPrivate,
-		slack.UserAda, slack.GroupApprovers, slack.GroupEngineers) + added
-	if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	w.configure(demoSandbox(t.Context()), added)
 	w.start(flags...)
 	return w
+}
+
+// configure writes the demo's configuration with a sandbox, and something added.
+func (w *world) configure(sandbox, added string) {
+	w.t.Helper()
+	config := fmt.Sprintf(demoConfig, filepath.Join(w.dir, "sample"), sandbox, slack.ChannelGeneral, slack.ChannelEngineering, slack.ChannelPrivate,
+		slack.UserAda, slack.GroupApprovers, slack.GroupEngineers) + added
+	if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // exists reports whether the agent has made a file in the workspace.
@@ -403,8 +409,7 @@ func TestTimeIsUp(t *testing.T) {
 func TestRolesOfAPlace(t *testing.T) {
 	t.Parallel()
 	w := unstartedWorld(t)
-	config := fmt.Sprintf(`sandbox: {network: open}
-projects:
+	config := fmt.Sprintf(`projects:
   sample:
     dir: %q
 channels:

@@ -225,12 +225,12 @@ roles:
 
 // demoSandbox is the line of deckhand.yaml for the sandbox that works on this machine.
 func demoSandbox(ctx context.Context) string {
-	s, err := sandbox.New(sandbox.Spec{Network: sandbox.Open})
+	s, err := sandbox.New(sandbox.Spec{})
 	if err == nil {
 		err = s.Check(ctx)
 	}
 	if err == nil {
-		return "sandbox: {kind: bwrap, network: open}"
+		return "sandbox: bwrap"
 	}
 	why := strings.Join(strings.Fields(err.Error()), " ")
 	return "# Nothing does, since " + why + ".\n# With that done, write bwrap here; container needs docker or podman and an image.\nsandbox: none"

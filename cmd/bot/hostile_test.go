@@ -130,7 +130,7 @@ func newHostile(t *testing.T) *hostile {
 	for _, name := range gitHooks {
 		h.write(filepath.Join(h.outside, "hooks", name), "#!/bin/sh\n"+h.trace("hooks-path-"+name)+"\n")
 	}
-	h.write(filepath.Join(h.dir, "deckhand.yaml"), fmt.Sprintf(`sandbox: {network: open}
+	h.write(filepath.Join(h.dir, "deckhand.yaml"), fmt.Sprintf(`sandbox: none # so that nothing but what is tested here keeps it in
 projects:
   sample:
     dir: %q

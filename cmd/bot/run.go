@@ -107,6 +107,9 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	if n := claude.ReapOrphans(); n > 0 {
 		b.log.Warn("ended processes that an earlier run had left", zap.Int("processes", n))
 	}
+	if err := agent.SweepSandboxes(ctx, b.replica, c.Projects); err != nil {
+		b.log.Warn("remove what an earlier run had left of its sandboxes", zap.Error(err))
+	}
 	if _, err := store.MigrateUp(ctx, e.DatabaseURL); err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}

@@ -34,6 +34,8 @@ func TestACLIThatMisbehaves(t *testing.T) {
 			if err := os.WriteFile(fake, []byte(script), 0o755); err != nil {
 				t.Fatal(err)
 			}
+			// The script starts the real one, which is elsewhere.
+			w.configure("sandbox: {see: ["+filepath.Dir(cli)+"]}", "")
 			if tt.name == "hangs" {
 				w.patience = 5 * time.Second
 			}
@@ -58,7 +60,7 @@ func TestAProjectFolderThatIsGone(t *testing.T) {
 	t.Parallel()
 	w := unstartedWorld(t)
 	gone := filepath.Join(w.dir, "gone")
-	config := fmt.Sprintf("sandbox: {network: open}\nprojects:\n  web:\n    dir: %s\nchannels:\n  %s: web\nroles:\n  users: [%s]\n", gone, eng, linus)
+	config := fmt.Sprintf("projects:\n  web:\n    dir: %s\nchannels:\n  %s: web\nroles:\n  users: [%s]\n", gone, eng, linus)
 	if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -39,6 +40,24 @@ func (p Project) CheckSandbox(ctx context.Context) (inForce string, err error) {
 	return s.String(), nil
 }
 
+// SweepSandboxes removes what an earlier run of the replica has left of its sandboxes,
+// such as containers. Nothing of it may run any more.
+func SweepSandboxes(ctx context.Context, r *Replica, projects map[string]Project) error {
+	var errs []error
+	for _, p := range projects {
+		s, err := sandbox.New(p.Sandbox)
+		if err != nil {
+			continue // it has left nothing, and its project is told why
+		}
+		if sweeper, ok := s.(sandbox.Sweeper); ok {
+			if err := sweeper.Sweep(ctx, r.ID); err != nil {
+				errs = append(errs, &sandboxError{p.Name, err})
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // cell is the prepared sandbox of one process, with its way to the model.
 type cell struct {
 	*sandbox.Box
@@ -72,6 +91,7 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error
 		return nil, err
 	}
 	session := sandbox.Session{
+		Owner:     h.replica,
 		Name:      fmt.Sprintf("deckhand-%d-%s", t.ID, strings.ToLower(rand.Text()[:8])),
 		Workspace: t.Workspace, Home: h.home(t.ID), Hidden: h.hidden, ReadOnly: borrowed,
 		Program: h.command, CacheDir: filepath.Join(h.dataDir, "caches", p.Name),

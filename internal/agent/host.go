@@ -18,6 +18,7 @@ import (
 // the processes of sessions.
 type host struct {
 	dataDir string
+	replica string   // its id
 	hidden  []string // the bot's own
 	sound   sync.Map // the projects whose sandbox has been seen to work
 	// command is the launcher prefix and the CLI's path.

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Unseen are the folders of a PATH that have programs, and are not seen in the sandbox.
@@ -20,7 +21,7 @@ func Unseen(spec Spec, path string) []string {
 	var out []string
 	for _, dir := range filepath.SplitList(path) {
 		real, err := filepath.EvalSymlinks(dir)
-		if err != nil || v.shows(real) {
+		if err != nil || v.shows(real) || slices.Contains(out, dir) {
 			continue
 		}
 		if programs, err := os.ReadDir(real); err == nil && len(programs) > 0 {

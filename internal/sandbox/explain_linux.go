@@ -1,0 +1,63 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// surroundings are what decides whether this user may make namespaces.
+type surroundings struct {
+	root      bool
+	container bool
+	// sysctl is a value of the kernel's by its path below /proc/sys; empty where there is
+	// no such value.
+	sysctl func(path string) string
+}
+
+func here() surroundings {
+	return surroundings{
+		root:      os.Geteuid() == 0,
+		container: exists("/.dockerenv") || exists("/run/.containerenv") || os.Getenv("container") != "" || os.Getenv("KUBERNETES_SERVICE_HOST") != "",
+		sysctl: func(path string) string {
+			b, err := os.ReadFile("/proc/sys/" + path)
+			if err != nil {
+				return ""
+			}
+			return strings.TrimSpace(string(b))
+		},
+	}
+}
+
+// inContainer is how a container is started so that bwrap works in it.
+const inContainer = "start this container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined (in Kubernetes: seccompProfile and appArmorProfile Unconfined, procMount Unmasked), " +
+	"or shut sessions in with containers of their own: sandbox: {kind: container, image: …}"
+
+// explain says what keeps bwrap from working, by what it said and where this is, and the
+// command that cures it. What is not known is told as it was said.
+func explain(said string, s surroundings) error {
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(said, w) {
+				return true
+			}
+		}
+		return false
+	}
+	namespaces := has("namespace", "uid map", "setting up", "clone", "loopback", "RTM_NEWADDR")
+	switch {
+	case has("Unknown option"):
+		return fmt.Errorf("bwrap is too old (%s): bubblewrap 0.8 or newer is needed, which Debian 12 and Ubuntu 24.04 have", said)
+	case namespaces && s.sysctl("user/max_user_namespaces") == "0":
+		return fmt.Errorf("this machine allows no user namespaces (user.max_user_namespaces is 0): sudo sysctl -w user.max_user_namespaces=15000, and write that line to /etc/sysctl.d/60-deckhand.conf for the next start (%s)", said)
+	case namespaces && !s.root && s.sysctl("kernel/unprivileged_userns_clone") == "0":
+		return fmt.Errorf("this machine allows user namespaces to root alone: sudo sysctl -w kernel.unprivileged_userns_clone=1, and write that line to /etc/sysctl.d/60-deckhand.conf for the next start (%s)", said)
+	case namespaces && !s.container && s.sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
+		return fmt.Errorf("AppArmor keeps programs without a profile from user namespaces, as on Ubuntu 24.04: sudo install -m 644 deploy/apparmor/deckhand-bwrap /etc/apparmor.d/ && sudo apparmor_parser -r /etc/apparmor.d/deckhand-bwrap (%s)", said)
+	case s.container && has("proc on"):
+		return fmt.Errorf("this container's /proc is masked, so that no new one can be mounted: %s (%s)", inContainer, said)
+	case s.container && (namespaces || has("Operation not permitted", "Permission denied")):
+		return fmt.Errorf("this container may make no namespaces or mounts, by its seccomp or AppArmor profile: %s (%s)", inContainer, said)
+	}
+	return fmt.Errorf("bwrap does not work here: %s", said)
+}
