@@ -463,7 +463,9 @@ func TestHostileRepository(t *testing.T) {
 // thread, and not in anybody else's.
 func TestHostileHome(t *testing.T) {
 	t.Parallel()
-	h := &hostile{world: newWorldWith(t, "policy:\n  rules:\n    - allow: Bash(ls *)\n")}
+	h := &hostile{world: unstartedWorld(t)}
+	h.configure("sandbox: none", "policy:\n  rules:\n    - allow: Bash(ls *)\n")
+	h.start()
 	h.outside = filepath.Join(h.dir, "outside")
 	h.traces = filepath.Join(h.outside, "traces")
 	h.write(filepath.Join(h.traces, ".keep"), "")

@@ -148,6 +148,19 @@ var processRows = []row{
 		s.p.Kill()
 		<-s.p.Done()
 		allGone(t, tree)
+
+		// The order to end reaches the CLI, which saves its state, and not bwrap, whose end
+		// kills it.
+		s.transcribed()
+		s.start(resumed, func(_ *session, o *claude.Options, _ *claude.InitializeRequest) {
+			o.Command = append(args, o.Command...)
+		})
+		s.prompt("slow: 10", "say: "+strings.Repeat("endless ", 200))
+		s.until("the first delta", isDelta)
+		s.must(s.p.Stop(s.ctx))
+		if exit := s.exit(); !exit.Asked || exit.Code != 143 {
+			t.Errorf("%v, not by itself: code %d, signal %v", exit, exit.Code, exit.Signal)
+		}
 	}},
 	{"version", "2.0.0", func(t *testing.T, cli program) {
 		v, err := claude.Version(t.Context(), []string{cli.path})

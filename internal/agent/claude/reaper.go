@@ -117,7 +117,7 @@ func reap(command []string) int {
 			running = false
 		case s := <-signals:
 			if s != syscall.SIGHUP {
-				_ = child.Signal(s) // gone already: its exit is on its way
+				_ = syscall.Kill(insideOf(child.Pid), s.(syscall.Signal)) //nolint:forcetypeassert // signals are; gone already: its exit is on its way
 			}
 		case b, ok := <-ordered:
 			switch {
@@ -127,7 +127,7 @@ func reap(command []string) int {
 				status = <-tree.exited
 				running = false
 			case b == orderTerm:
-				_ = child.Signal(syscall.SIGTERM)
+				_ = syscall.Kill(insideOf(child.Pid), syscall.SIGTERM) // gone already is as good
 			}
 		}
 	}

@@ -41,6 +41,33 @@ func descendants(pid int) []int {
 	return out
 }
 
+// insideOf is the process that a launcher has started: bwrap does not pass signals on, and
+// what is in it dies with it, without saving what it wants to save. It forks an init,
+// whose first child is the CLI. Any other program is taken for the CLI itself.
+func insideOf(pid int) int {
+	for range 3 {
+		name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+		if err != nil || strings.TrimSpace(string(name)) != "bwrap" {
+			return pid
+		}
+		child, first := 0, ""
+		for _, p := range processes() {
+			parent, start, ok := processStat(p)
+			if ok && parent == pid && (child == 0 || older(start, first)) {
+				child, first = p, start
+			}
+		}
+		if child == 0 {
+			return pid
+		}
+		pid = child
+	}
+	return pid
+}
+
+// older compares two start times of processes.
+func older(a, b string) bool { return len(a) < len(b) || (len(a) == len(b) && a < b) }
+
 func processes() []int {
 	dir, err := os.Open("/proc")
 	if err != nil {

@@ -23,6 +23,9 @@ func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
 
 func redirect(f *os.File, fd int) error { return unix.Dup2(int(f.Fd()), fd) }
 
+// insideOf is the process itself: no launcher of this system keeps signals to itself.
+func insideOf(pid int) int { return pid }
+
 // descendants lists all processes below pid, and those of its process group.
 // An orphan in a session of its own is out of reach here.
 func descendants(pid int) []int {
