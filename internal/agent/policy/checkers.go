@@ -19,6 +19,7 @@ var checkers = map[string]checker{
 	"pretty":      checkPretty,
 	"lines":       checkLines,
 	"refspec":     checkRefspec,
+	"key":         checkKey,
 	"kind":        checkKind,
 	"kube-print":  checkKubePrint,
 	"archive":     checkArchive,
@@ -163,6 +164,12 @@ func checkLines(word string) checked {
 		return checked{why: "the lines " + word + " cannot be read"}
 	}
 	return checked{reads: []string{word[i+1:]}}
+}
+
+// checkKey reads a key of git's configuration, which has a dot; what has none is an
+// order, such as edit.
+func checkKey(word string) checked {
+	return harmlessIf(strings.Contains(word, ".") && madeOf(word, nameBytes+".-/@:^"), word+" is no key of git's configuration")
 }
 
 const refBytes = nameBytes + "-./@^~{}"

@@ -275,6 +275,9 @@ func parseSpec(file, text string, all map[string]*program) error {
 		for _, n := range b.block.needs {
 			if b.block.options[n] == nil {
 				p.fail("the option %s that it needs is not known", n)
+			} else { // it stands on a line with others, which are not needed
+				own := *b.block.options[n]
+				b.block.options[n] = &own
 			}
 		}
 	}
