@@ -241,6 +241,11 @@ func readable(t *target, bad string, ask func(string) finding) finding {
 	case secretLooking(t.rel), secretLooking(t.written), t.folder && secretFilter(t.filter):
 		return ask(defaultSecret)
 	}
+	if why := t.secretBelow(mostSearched); why != "" {
+		f := ask(defaultSecret)
+		f.why = first(why, f.why)
+		return f
+	}
 	return finding{Allow, nil, defaultRead, ""}
 }
 

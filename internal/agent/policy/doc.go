@@ -42,7 +42,7 @@
 // looked at by the rules that deny or ask for that, too.
 //
 // Where no rule decides, reading inside the workspace is allowed unless the file
-// looks like a secret, so is the agent's own bookkeeping, and everything else is
+// looks like a secret or a search would show one, so is the agent's own bookkeeping, and everything else is
 // asked. AskUserQuestion and ExitPlanMode are always asked, unless a rule denies
 // them: a person's answer is their point.
 //
@@ -104,8 +104,6 @@
 //   - A denied file is found in a command where a word names it, or its folder is
 //     read recursively by a program known for it; a program that reads it unasked,
 //     such as a test, is not.
-//   - Grep over a folder is allowed by default, and shows lines of secrets in it
-//     unless a rule denies these.
 //   - What zsh reads otherwise than Bash is refused where that is known; other shells
 //     are not considered.
 package policy

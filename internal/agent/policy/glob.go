@@ -201,7 +201,7 @@ func (g *glob) reaches(t *target) bool {
 // own filter of names. Only filters of the kind *.go are understood.
 func (g *glob) filterMeets(filter string) bool {
 	ext, ok := strings.CutPrefix(path.Base(filter), "*")
-	if filter == "" || !ok || strings.ContainsAny(filter, "!{}[]?") || strings.ContainsAny(ext, "*") || ext == "" {
+	if filter == "" || !ok || strings.ContainsAny(filter, "!{}[]?, ") || strings.ContainsAny(ext, "*") || ext == "" {
 		return true
 	}
 	if !strings.Contains(g.suffix, ".") {

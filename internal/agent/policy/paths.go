@@ -46,6 +46,8 @@ type target struct {
 
 	folder bool   // everything below it is meant
 	filter string // Grep and Glob: the names that are meant, or empty
+	listed bool   // only names are shown, not what files hold
+	source bool   // only files of a kind that holds no secrets are meant
 }
 
 func (t *target) whyOutside() string {

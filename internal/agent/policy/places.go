@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -237,43 +236,4 @@ func indexRun(names, run []string) int {
 		}
 	}
 	return -1
-}
-
-// secretNames are files that usually hold credentials, by their base name in
-// lower case, with * for any characters. Reading one is asked by default.
-var secretNames = []string{
-	".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc", "*.gpg",
-	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".npmrc", ".pypirc", ".yarnrc.yml", ".pgpass", ".my.cnf",
-	".git-credentials", ".htpasswd", ".dockercfg", ".dockerconfigjson", "kubeconfig", "*.kubeconfig", ".vault-token", ".terraformrc", "*.tfstate", "*.tfstate.*",
-	"*.tfvars", "credentials", "credentials.*", "*credentials.json", "*credentials.yml", "*credentials.yaml", "secrets.*", "secret.*", "*.secret", "*.secrets",
-	"service-account*.json", "service_account*.json", "*.mobileprovision", "master.key", "shadow", "gshadow", "*.ovpn", "wp-config.php",
-}
-
-// secretFolders hold credentials whatever the files in them are called.
-var secretFolders = map[string]bool{".ssh": true, ".gnupg": true, ".aws": true, ".kube": true, ".docker": true, ".gcloud": true, ".azure": true, "secrets": true, ".secrets": true}
-
-// publicNames look like secrets and are none.
-var publicNames = map[string]bool{".env.example": true, ".env.sample": true, ".env.template": true, ".env.dist": true, ".env.defaults": true}
-
-// secretLooking reports whether a path looks as if it held credentials.
-func secretLooking(p string) bool {
-	p = strings.ToLower(strings.TrimSuffix(p, "/"))
-	dir, base := path.Split(p)
-	if publicNames[base] || strings.HasPrefix(base, "id_") && strings.HasSuffix(base, ".pub") {
-		return false
-	}
-	for n := range strings.SplitSeq(dir, "/") {
-		if secretFolders[n] {
-			return true
-		}
-	}
-	if secretFolders[base] || strings.HasSuffix(p, ".git/config") {
-		return true
-	}
-	for _, s := range secretNames {
-		if wild(s, base) {
-			return true
-		}
-	}
-	return false
 }

@@ -118,6 +118,8 @@ func (req *request) files(in input) {
 		}
 		req.globbed(&t, pattern)
 	case "Grep":
+		typ, _ := in.str("type")
+		t.source = sourceTypes[typ]
 		if g, ok := in.str("glob"); ok {
 			t.filter = g
 			if strings.Contains(g, "..") {
@@ -138,7 +140,7 @@ func (req *request) globbed(t *target, pattern string) {
 	if strings.Contains(pattern, "..") || strings.Contains(pattern, "{/") || strings.Contains(pattern, ",/") || strings.Contains(pattern, `\`) {
 		req.setBad("the pattern " + pattern + " may lead out of the folder")
 	}
-	t.filter = path.Base(pattern)
+	t.filter, t.listed = path.Base(pattern), true
 	dir := pattern
 	if i := strings.IndexAny(pattern, "*?[{"); i >= 0 {
 		dir = pattern[:strings.LastIndexByte(pattern[:i], '/')+1]
@@ -148,7 +150,7 @@ func (req *request) globbed(t *target, pattern string) {
 	}
 	from := t.abs
 	u := req.root.lexical(from, dir)
-	u.folder, u.filter = true, t.filter
+	u.folder, u.filter, u.listed = true, t.filter, true
 	u.written = pattern
 	*t = u
 }
