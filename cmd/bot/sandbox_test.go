@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deckhand/internal/playground/slack"
+)
+
+// TestWhatWasAllowedIsShutIn: the demo's agent is in bwrap, without a network, and does
+// its work there with the real CLI. What is asked and allowed sees the workspace, and of
+// the bot nothing. Start log, audit and Home tab say what is in force.
+func TestWhatWasAllowedIsShutIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	secret := filepath.Join(w.dir, "secret")
+	if err := os.WriteFile(secret, []byte("canary"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	thread := w.runs(linus, eng, "", strings.Join([]string{
+		"pwd > in", "git status --short > /dev/null && echo git >> in", "grep Seccomp: /proc/self/status >> in",
+		"cat " + secret + " " + filepath.Join(w.dir, "deckhand.yaml") + " " + filepath.Join(w.dir, "bot.log") + " > out",
+		"ls -A " + filepath.Join(w.dir, "bot") + " >> out", "cat /etc/shadow >> out", "env | grep -i -e slack -e database -e sk-ant >> out", "tail -n +2 /proc/net/route >> out", "true",
+	}, "; "))
+	w.click(ada, eng, w.card(eng, thread).TS, "approve")
+	w.done(eng, thread, thread)
+	read := func(name string) string {
+		b, err := os.ReadFile(filepath.Join(w.Workspace, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if in := read("in"); in != w.Workspace+"\ngit\nSeccomp:\t2\n" {
+		t.Errorf("what it saw of its own: %q", in)
+	}
+	// The home and the workspace are in the bot's folder, and nothing else of it is there.
+	if out := strings.Fields(read("out")); len(out) != 1 || out[0] != "home" {
+		t.Errorf("what it saw of others': %q", out)
+	}
+	if log, err := os.ReadFile(filepath.Join(w.dir, "bot.log")); err != nil || !strings.Contains(string(log), `{"sample":"bwrap, no network"}`) {
+		t.Errorf("the start log does not say what is in force: %v\n%s", err, log)
+	}
+	if n := w.count(`SELECT count(*) FROM audit WHERE kind = 'started' AND details->'sandboxes'->>'sample' = 'bwrap, no network'`); n != 1 {
+		t.Errorf("%d rows of the audit say what is in force", n)
+	}
+	if home := flatten(w.home(ada)); !strings.Contains(home, "bwrap, no network") {
+		t.Errorf("the Home tab does not say what is in force: %s", home)
+	}
+}
+
+// TestAProjectWhoseSandboxDoesNotWork does not run, and its thread is told why.
+func TestAProjectWhoseSandboxDoesNotWork(t *testing.T) {
+	t.Parallel()
+	w := unstartedWorld(t)
+	w.configure("sandbox: {see: [/opt/nowhere-to-be-seen]}", "")
+	w.start()
+	thread := w.post(linus, slack.ChannelEngineering, "", "@deckhand tool: Bash {\"command\": \"touch made\"}")
+	w.says(eng, thread, "/opt/nowhere-to-be-seen")
+	if w.exists("made") {
+		t.Error("something ran")
+	}
+	if n := w.count(`SELECT count(*) FROM inbox WHERE state <> 'done'`); n != 0 {
+		t.Errorf("%d envelopes are stuck", n)
+	}
+}
