@@ -37,6 +37,9 @@ func (p Project) CheckSandbox(ctx context.Context) (inForce string, err error) {
 	if err := s.Check(ctx); err != nil {
 		return s.String(), &sandboxError{p.Name, err}
 	}
+	if _, err := bashOf(p.Sandbox.Kind); err != nil {
+		return s.String(), &sandboxError{p.Name, err}
+	}
 	return s.String(), nil
 }
 
@@ -86,6 +89,10 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error
 		}
 		h.sound.Store(p.Name, true)
 	}
+	bash, err := bashOf(p.Sandbox.Kind)
+	if err != nil {
+		return nil, err
+	}
 	borrowed, err := h.borrowed(p)
 	if err != nil {
 		return nil, err
@@ -95,7 +102,7 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error
 		Name:      fmt.Sprintf("deckhand-%d-%s", t.ID, strings.ToLower(rand.Text()[:8])),
 		Workspace: t.Workspace, Home: h.home(t.ID), Hidden: h.hidden, ReadOnly: borrowed,
 		Program: h.command, CacheDir: filepath.Join(h.dataDir, "caches", p.Name),
-		Env: append(h.environ(p, t.ID), deaf(ctx, t.Workspace)...),
+		Env: append(h.environ(p, t.ID, bash), deaf(ctx, t.Workspace)...),
 	}
 	var c cell
 	// A launcher may lead to another machine, where no socket of this one can be reached:

@@ -1,10 +1,15 @@
 package agent
 
 import (
+	"errors"
 	"maps"
+	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/sandbox"
 )
 
 // agentEnviron is the environment of whatever runs for an agent: an allow-list
@@ -16,8 +21,12 @@ func agentEnviron(passthrough []string, set map[string]string) []string {
 
 // environ is the environment of the project's CLI processes. The home folder is
 // the thread's own: its transcripts are in it.
-func (h *host) environ(p Project, threadID int64) []string {
+func (h *host) environ(p Project, threadID int64, bash string) []string {
 	set := map[string]string{
+		// The CLI takes the first that it finds, and zsh before bash: a relative one it would
+		// run to see what it is. The policy reads commands as bash does.
+		"CLAUDE_CODE_SHELL": bash,
+		"SHELL":             bash,
 		"HOME":              h.home(threadID),
 		"CLAUDE_CONFIG_DIR": h.configDir(threadID),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -32,6 +41,30 @@ func (h *host) environ(p Project, threadID int64) []string {
 	}
 	maps.Copy(set, h.credentials)
 	return agentEnviron(p.Env, set)
+}
+
+// errNoBash is a sentence for people.
+var errNoBash = errors.New("bash is not installed: Claude Code runs its commands in it, and the policy reads them as bash does; install it (apt-get install bash)")
+
+// bashOf is the shell that a session's commands run in, by its absolute path. What is
+// installed where a container or a launcher leads is not looked at from here: there it is
+// where every distribution has it.
+func bashOf(kind sandbox.Kind) (string, error) {
+	const usual = "/bin/bash"
+	if kind == sandbox.Container || kind == sandbox.Command || executable(usual) {
+		return usual, nil
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if path := filepath.Join(dir, "bash"); filepath.IsAbs(path) && executable(path) {
+			return path, nil
+		}
+	}
+	return "", errNoBash
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
 }
 
 // homes are the threads' home folders.

@@ -247,6 +247,9 @@ func sentence(err error) string {
 	if blocked, ok := errors.AsType[*wayError](err); ok {
 		return "Nothing runs here: there is no way to the model of project " + blocked.project + ". An admin has to see to it: " + blocked.err.Error() + "."
 	}
+	if errors.Is(err, errNoBash) {
+		return "Nothing runs here: " + errNoBash.Error() + "."
+	}
 	if errors.Is(err, claude.ErrNoAnswer) {
 		return "Claude Code did not answer in time. Try again; if it stays like this, ask an admin to look at the bot's log."
 	}
