@@ -38,6 +38,8 @@ func (h *host) environ(p Project, threadID int64, bash string) []string {
 		// The CLI would read what a message mentions as @path, and ask nobody.
 		"CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",
 		"CLAUDE_CODE_DISABLE_AUTO_MEMORY":   "1",
+		// A file of the workspace would have it prompted by the clock.
+		"CLAUDE_CODE_DISABLE_CRON": "1",
 	}
 	maps.Copy(set, h.credentials)
 	return agentEnviron(p.Env, set)
