@@ -8,7 +8,8 @@ type command struct {
 	exact bool
 	text  string  // the whole command line, when exact
 	words []pword // nil for an exact text that is no simple, static command
-	rest  bool    // it ends in " *": any further words, also none
+	rest  bool    // it ends in " *" or " **": any further words, also none
+	any   bool    // it ends in " **": whatever they do
 	prog  string  // the base name of the program in lower case, when it is literal
 }
 
@@ -85,7 +86,7 @@ func parseCommand(arg string) (*command, *syntaxError) {
 	}
 	if n := len(c.words); n > 0 {
 		if last := c.words[n-1]; len(last.parts) == 2 && last.parts[0] == "" && last.parts[1] == "" {
-			c.rest = true
+			c.rest, c.any = true, arg == "**" || strings.HasSuffix(arg, " **") || strings.HasSuffix(arg, "\t**")
 			c.words = c.words[:n-1]
 		}
 	}

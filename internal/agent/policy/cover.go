@@ -63,7 +63,7 @@ func coversTarget(p *Pattern, t *target, write bool) (bool, string) {
 		return false, t.written + " is " + outsideWords(t)
 	}
 	if write {
-		if place := protected(t.rel); place != "" {
+		if place := first(append(protectedIn(t.rel), t.holds)...); place != "" {
 			return false, ordersFrom(place, t.rel)
 		}
 	}
@@ -90,12 +90,13 @@ func (req *request) coversUnit(p *Pattern, i int) (bool, string) {
 		return hard == "", hard
 	}
 	if u.target != nil {
-		return req.coversRedirect(p, u, hard)
+		return req.coversFile(p, u, hard)
 	}
 	if p.kind == kindRead || p.kind == kindEdit {
 		return false, ""
 	}
-	if p.cmd != nil && !p.cmd.meant(u) {
+	a, meant := p.cmd.fit(u)
+	if !meant {
 		return false, ""
 	}
 	switch {
@@ -105,12 +106,18 @@ func (req *request) coversUnit(p *Pattern, i int) (bool, string) {
 		return false, u.soft
 	case u.nested:
 		return false, "it runs inside another command"
+	case u.wrap != "" && (a.c == nil || !a.c.any):
+		return false, u.wrap
 	}
-	return req.strict(p.cmd, u)
+	return req.strict(a, u)
 }
 
-// coversRedirect is for the file of a redirection.
-func (req *request) coversRedirect(p *Pattern, u *unit, hard string) (bool, string) {
+// coversFile is for the file of a redirection, or one that a command's words
+// name.
+func (req *request) coversFile(p *Pattern, u *unit, hard string) (bool, string) {
+	if p.kind == kindBash {
+		return hard == "" && u.soft == "" && !u.nested && u.of > 0 && req.excuses(p.cmd, u), ""
+	}
 	family, tool := kindRead, "Read"
 	if u.write {
 		family, tool = kindEdit, "Edit"
@@ -128,18 +135,26 @@ func (req *request) coversRedirect(p *Pattern, u *unit, hard string) (bool, stri
 	return ok, why
 }
 
-// meant reports whether the pattern's words match the unit's, whatever else may
-// be wrong with it.
-func (c *command) meant(u *unit) bool {
-	if c.words == nil {
-		return c.rest
+// fit is how the words of a pattern lie over those of the innermost command.
+type fit struct {
+	c   *command // nil for a pattern without words
+	off int      // word i of the command is word i+off of the pattern
+}
+
+// fit reports whether the pattern's words match the unit's, whatever else may be
+// wrong with it.
+func (c *command) fit(u *unit) (fit, bool) {
+	last := u.inner[len(u.inner)-1]
+	if c == nil || c.words == nil {
+		return fit{c, 0}, c == nil || c.rest
 	}
-	for _, at := range u.inner {
-		if c.match(u.words[at:]) >= 0 && (at == u.inner[len(u.inner)-1] || at+c.literals() > u.inner[len(u.inner)-1]) {
-			return true
+	for k := len(u.inner) - 1; k >= 0; k-- {
+		at := u.inner[k]
+		if c.match(u.words[at:]) >= 0 && (at == last || at+c.literals() > last) {
+			return fit{c, last - at}, true
 		}
 	}
-	return false
+	return fit{}, false
 }
 
 // match matches the words one by one, and returns how many of them the words of
@@ -156,51 +171,191 @@ func (c *command) match(words []word) int {
 	return len(c.words)
 }
 
+// meant reports whether the pattern is about the unit.
+func (c *command) meant(u *unit) bool {
+	_, ok := c.fit(u)
+	return ok
+}
+
+// spells reports whether the pattern has word i of the command literally, or
+// takes it whatever it does.
+func (f fit) spells(i int) bool {
+	if f.c == nil {
+		return false
+	}
+	if j := i + f.off; j < len(f.c.words) {
+		return f.c.words[j].literal()
+	}
+	return f.c.any
+}
+
+func (f fit) spellsAll(words []int) bool {
+	for _, i := range words {
+		if !f.spells(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// partly returns the word of the pattern that has the beginning of word i; nil
+// for none.
+func (f fit) partly(i int) *pword {
+	if f.c == nil || i+f.off >= len(f.c.words) || f.c.words[i+f.off].parts[0] == "" {
+		return nil
+	}
+	return &f.c.words[i+f.off]
+}
+
 // strict decides whether a pattern that is meant for a plain unit may allow it:
-// its words must not lead out of the workspace, and no option that the pattern
-// does not spell may make the program run or write something else.
-func (req *request) strict(c *command, u *unit) (bool, string) {
-	last := u.inner[len(u.inner)-1]
-	at := last
-	if c != nil && c.words != nil {
-		for _, in := range u.inner {
-			if c.match(u.words[in:]) >= 0 {
-				at = in
-			}
-		}
+// what its wildcards matched must be known of the program.
+func (req *request) strict(f fit, u *unit) (bool, string) {
+	if u.neutral {
+		return true, ""
 	}
-	args := u.words[last:]
-	base := baseName(args[0].text)
-	spelt := func(i int) bool { // word i of args is literal in the pattern
-		j := last + i - at
-		return c != nil && j < len(c.words) && c.words[j].literal()
-	}
-	if args[0].text != base && !spelt(0) {
-		return false, args[0].text + " is given by its path, which may be any program"
-	}
-	if req.foreignGit(u, u.dirs) {
+	args, r := u.args(), u.reading
+	switch name := args[0].text; {
+	case strings.Contains(name, "/") && !f.spells(0):
+		return false, name + " is given by its path, which may be any program"
+	case req.foreignGit(u, u.dirs):
 		return false, gitElsewhere
+	case r.prog == nil && !f.spells(0):
+		return false, "nothing is known of " + name + advice(args, 0)
 	}
-	if isInterpreter(base) {
-		if why := interpreted(args, spelt); why != "" {
-			return false, why
+	if why := r.words[0].why; why != "" && (f.c == nil || !f.c.any) {
+		return false, why + advice(args, 0)
+	}
+	for i := range args {
+		if i == 0 || f.spells(i) {
+			continue
 		}
-	}
-	if why := escapes(base, args, spelt, c); why != "" {
-		return false, why
-	}
-	for i, w := range args {
-		if i == 0 || spelt(i) {
-			if w.glob {
-				return false, "the wildcard " + w.text + " is expanded before the program sees it"
+		var m meaning
+		if r.prog == nil {
+			m.why = "nothing is known of " + args[0].text + ", so a rule must spell its arguments"
+		} else if m = r.words[i]; m.why == "" && !m.url {
+			continue
+		}
+		if w := f.partly(i); w != nil {
+			if why := req.partial(u, i, w, m); why != "" {
+				return false, why
 			}
 			continue
 		}
-		if why := req.argument(u, w, i, c, last+i-at); why != "" {
-			return false, why
+		if m.why == "" {
+			m.why = args[i].text + " is fetched, so a rule must spell its scheme and host"
+		}
+		if r.prog == nil {
+			i = len(args) - 1
+		}
+		return false, m.why + advice(args, i)
+	}
+	for _, d := range r.demands {
+		if !f.spellsAll(d.words) {
+			return false, d.why + advice(args, d.words[len(d.words)-1])
 		}
 	}
 	return true, ""
+}
+
+// partial says what is wrong with a word of which the pattern spells the
+// beginning.
+func (req *request) partial(u *unit, i int, w *pword, m meaning) string {
+	head := w.parts[0]
+	switch {
+	case m.url:
+		_, host, ok := strings.Cut(head, "://")
+		if !ok || strings.IndexByte(host, '/') < 1 {
+			return u.args()[i].text + " is fetched, so a rule must spell its scheme and host up to the slash"
+		}
+		return ""
+	case strings.HasPrefix(head, "-") && !strings.Contains(head, "="):
+		return m.why + advice(u.args(), i)
+	}
+	return req.argument(u, i, w)
+}
+
+// advice names the rules that would allow a word.
+func advice(args []word, i int) string {
+	all := "Bash(" + args[0].text + " **)"
+	text, ok := spelling(args[:i+1])
+	switch {
+	case !plain(args[0].text):
+		return "; a rule would have to spell it"
+	case i == 0 || !ok || len(text) > 80:
+		return "; " + all + " would allow it"
+	case i < len(args)-1:
+		text += " *"
+	}
+	return "; Bash(" + text + ") would allow it, or " + all
+}
+
+// spelling writes words such that a pattern has them literally.
+func spelling(args []word) (string, bool) {
+	var b strings.Builder
+	for i, w := range args {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		switch {
+		case !w.known() || w.source != 0 || strings.Contains(w.text, "'"):
+			return "", false
+		case w.text != "" && plain(w.text):
+			b.WriteString(w.text)
+		default:
+			b.WriteString("'" + w.text + "'")
+		}
+	}
+	return b.String(), true
+}
+
+// excuses reports whether a pattern that covers a command speaks for one of the
+// files that its words name: it spells the words, or the folder that the file
+// lies in.
+func (req *request) excuses(c *command, u *unit) bool {
+	by := &req.script.units[u.of-1]
+	f, meant := c.fit(by)
+	if !meant || c == nil {
+		return false
+	}
+	words := by.reading.parts[u.part].words
+	if len(words) == 0 && !c.any {
+		return false
+	}
+	for _, i := range words {
+		if !f.spells(i) && !req.within(u, f.partly(i), by.args()[i].text, by.reading.parts[u.part].path) {
+			return false
+		}
+	}
+	ok, _ := req.coversUnit(&Pattern{kind: kindBash, cmd: c}, u.of-1)
+	return ok
+}
+
+// within reports whether a target lies in the folder that a word of a pattern
+// spells: build/ in build/* and in -o=build/*, where text is the command's word and
+// path what it names. The folder must be what it seems, and so must what is
+// protected in it.
+func (req *request) within(u *unit, w *pword, text, path string) bool {
+	if w == nil {
+		return false
+	}
+	t, head, at := u.target, w.parts[0], strings.Index(text, path)
+	if at < 0 || at > len(head) {
+		return false
+	}
+	head = head[at:]
+	i := strings.LastIndexByte(head, '/')
+	if i < 0 || t.resolved == "" || len(u.dirs) != 1 && head[0] != '/' {
+		return false
+	}
+	folder := req.root.anywhere(u.dirs, head[:i+1])[0]
+	if folder.resolved == "" || folder.linked && !strings.HasPrefix(head, "/") || !folder.inside && head[0] != '/' || folder.resolved == "/" {
+		return false
+	}
+	if _, in := below(folder.resolved, t.resolved); !in {
+		return false
+	}
+	spelt := protectedIn(head[:i])
+	return !u.write || !slices.ContainsFunc(append(protectedIn(t.rel), t.held()...), func(p string) bool { return strings.HasPrefix(p, ".") && !slices.Contains(spelt, p) })
 }
 
 const gitElsewhere = "git obeys the settings of the repository that it stands in, and a folder of the workspace may hold one of its own"
@@ -212,15 +367,16 @@ func (req *request) foreignGit(u *unit, dirs []string) bool {
 	return u.target == nil && baseName(u.program()) == "git" && (len(dirs) != 1 || dirs[0] != req.root.resolved)
 }
 
-// argument says what is wrong with a word that a * of the pattern matched: word i
-// of the command, which is word at of the pattern.
-func (req *request) argument(u *unit, w word, i int, c *command, at int) string {
+// argument says what is wrong with word i of a command, of which w has the
+// beginning and nobody knows what it is: the paths in it must not leave.
+func (req *request) argument(u *unit, i int, w *pword) string {
+	text := u.args()[i].text
 	for _, n := range req.names(u) {
 		if n.word != i || harmless[n.path] {
 			continue
 		}
 		if strings.HasPrefix(n.path, "~") {
-			return "the argument " + w.text + " may name a home folder"
+			return "the argument " + text + " may name a home folder"
 		}
 		if u.dirs == nil && !strings.HasPrefix(n.path, "/") {
 			if strings.Contains(n.path, "..") {
@@ -231,26 +387,23 @@ func (req *request) argument(u *unit, w word, i int, c *command, at int) string 
 		for k := range n.targets {
 			t := &n.targets[k]
 			if !t.inside {
-				if !c.names(at, t.resolved) {
-					return "the argument " + w.text + " names " + n.path + ", " + t.whyOutside()
+				if !w.names(t.resolved) {
+					return "the argument " + text + " names " + n.path + ", " + t.whyOutside()
 				}
 				continue
 			}
-			if place := protected(t.rel); strings.HasPrefix(place, ".") && !reading[baseName(u.program())] {
-				return "the argument " + w.text + " names " + place + ", where later programs take orders from"
+			if place := protected(t.rel); strings.HasPrefix(place, ".") {
+				return "the argument " + text + " names " + place + ", where later programs take orders from"
 			}
 		}
 	}
 	return ""
 }
 
-// names reports whether a word of the pattern that is an absolute path with a *
+// names reports whether a word of a pattern that is an absolute path with a *
 // matches a path whose links are resolved.
-func (c *command) names(at int, resolved string) bool {
-	if c == nil || at >= len(c.words) || resolved == "" || !strings.HasPrefix(c.words[at].parts[0], "/") || len(c.words[at].parts[0]) < 2 {
-		return false
-	}
-	return c.words[at].match(resolved, false)
+func (w *pword) names(resolved string) bool {
+	return resolved != "" && strings.HasPrefix(w.parts[0], "/") && len(w.parts[0]) > 1 && w.match(resolved, false)
 }
 
 // pathsIn are the parts of an argument that may name a file: the whole, what

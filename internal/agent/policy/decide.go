@@ -193,6 +193,9 @@ func first(s ...string) string {
 // fallback is what holds where no rule decides.
 func (req *request) fallback(i int, why string) finding {
 	tool := req.call.Tool
+	if req.isEffect(i) {
+		why = "" // of a rule for files, which is not the one to write
+	}
 	ask := func(text string) finding {
 		return finding{Ask, nil, text, first(why, req.bad, req.odd, req.trouble(i))}
 	}
@@ -204,6 +207,9 @@ func (req *request) fallback(i int, why string) finding {
 	case req.script != nil && len(req.script.units) > 0 && req.script.units[i].target != nil && !req.script.units[i].write:
 		if hard := first(req.bad, req.script.hard, req.script.units[i].soft); hard != "" {
 			return ask(defaultAsked)
+		}
+		if u := &req.script.units[i]; u.names && u.target.inside {
+			return finding{Allow, nil, defaultRead, ""}
 		}
 		return readable(req.script.units[i].target, "", ask)
 	case tools[tool].does == keepsBooks:
@@ -272,13 +278,85 @@ func (req *request) trouble(i int) string {
 		return req.script.hard
 	}
 	u := &req.script.units[i]
-	if u.target != nil && u.soft == "" && u.write {
-		return "the redirection writes " + u.target.written + ", which no rule allows"
+	switch {
+	case u.soft != "":
+		return u.soft
+	case u.target != nil:
+		return req.fileTrouble(i)
+	case u.wrap != "":
+		return u.wrap
 	}
-	if u.soft == "" && u.target == nil && u.text() != req.script.src {
-		return "no rule allows " + u.text()
+	return "no rule allows " + u.text() + wouldAllow(u)
+}
+
+// wouldAllow names a rule that would allow a command that no rule is about: by its
+// beginning where that does no more than run the workspace's code and read, else
+// exactly it.
+func wouldAllow(u *unit) string {
+	args := u.args()
+	if u.reading == nil {
+		return ""
 	}
-	return u.soft
+	prefix := prefixOf(u)
+	for _, p := range u.reading.parts {
+		if p.role.writes() {
+			prefix = ""
+		}
+	}
+	if prefix != "" {
+		return "; Bash(" + prefix + " *) would"
+	}
+	if text, ok := spelling(args); ok && len(text) <= 80 {
+		return "; Bash(" + text + ") would allow just this"
+	}
+	return "; a rule would have to spell it"
+}
+
+// isEffect reports whether a part is what a command does besides its words.
+func (req *request) isEffect(i int) bool {
+	if req.script == nil || len(req.script.units) == 0 || req.script.units[i].of == 0 {
+		return false
+	}
+	u := &req.script.units[i]
+	words := req.script.units[u.of-1].reading.parts[u.part].words
+	return len(words) > 0 && words[0] == 0
+}
+
+// fileTrouble says what a command does with a file that no rule allows, and which
+// rule would.
+func (req *request) fileTrouble(i int) string {
+	u := &req.script.units[i]
+	t := u.target
+	by, head, verb := "the redirection", "Read", " reads "
+	if u.of > 0 {
+		by = baseName(req.script.units[u.of-1].program())
+	}
+	if u.write {
+		head, verb = "Edit", " writes "
+	} else if u.names {
+		verb = " looks at "
+	}
+	which, name := ", which no rule allows", t.rel
+	if !t.inside {
+		which, name = ", "+t.whyOutside(), t.resolved
+	} else if !u.write {
+		which = ", which looks like a secret"
+	}
+	if req.isEffect(i) {
+		args := req.script.units[u.of-1].args()
+		words := req.script.units[u.of-1].reading.parts[u.part].words
+		return by + verb + t.written + which + advice(args, words[len(words)-1])
+	}
+	if name == "" || t.why != "" || unreadable(name) != "" {
+		return by + verb + t.written + which
+	}
+	if name = globLiteral(name); t.folder {
+		name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/") + "/**"
+		if t.rel == "." {
+			name = "**"
+		}
+	}
+	return by + verb + t.written + which + "; " + head + "(" + name + ") would allow it"
 }
 
 // whichPart says which part of a compound command decided.

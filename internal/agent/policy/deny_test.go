@@ -35,7 +35,9 @@ func TestNothingHidesFromADenyRule(t *testing.T) {
 func TestADenyRuleLeavesOtherCommandsAlone(t *testing.T) {
 	t.Parallel()
 	ws := workspace(t)
-	p := rules(t, "deny Bash(rm *)", "deny Bash(git push *)", "deny Bash(curl *)", "deny Read(.env)", "deny Edit(vendor/**)", "allow Bash", "allow Edit(**)")
+	git(t, ws, "init", "-q")
+	git(t, ws, "add", "src")
+	p := rules(t, "deny Bash(rm *)", "deny Bash(git push *)", "deny Bash(curl *)", "deny Read(.env)", "deny Edit(vendor/**)", "allow Bash(git commit *)", "allow Bash(git stash *)", "allow Bash", "allow Edit(**)")
 	for _, cmd := range []string{
 		"ls", "ls rm", "echo rm x", "echo 'rm -rf /'", "git log push", "git stash", "git commit -m 'rm push curl'", "go test ./...", "rmdir x", "cat .env.example", "cat src/a.go",
 		"ls vendor", "cat vendor/x.go", "grep x src/a.go", "grep -r x src/a.go && ls", "go test ./... > out.txt", "touch vendored", "cat env", "find . -name rm", "git diff",

@@ -116,7 +116,7 @@ func bash(t testing.TB, ws, command string) Call {
 var prefixRules = []string{
 	"allow Bash(go test *)", "allow Bash(git status)", "allow Bash(git diff *)", "allow Bash(git log *)", "allow Bash(ls *)",
 	"allow Bash(npm test)", "allow Bash(npm run test:*)", "allow Bash(cat *)", "allow Bash(grep *)", "allow Bash(echo *)",
-	"allow Bash(find *)", "allow Bash(rg *)", "allow Bash(sort *)", "allow Bash(tar *)", "allow Bash(make *)", "allow Edit(src/**)",
+	"allow Bash(find *)", "allow Bash(rg *)", "allow Bash(sort *)", "allow Bash(tar *)", "allow Bash(make *)", "allow Edit(src/**)", "allow Edit(cover.out)", "allow Edit(src.tgz)",
 }
 
 func TestNothingSlipsPastAPrefixRule(t *testing.T) {
@@ -145,8 +145,9 @@ func TestARuleForEveryCommandIsAsStrict(t *testing.T) {
 	t.Parallel()
 	ws := workspace(t)
 	for _, rule := range []string{"allow Bash", "allow Bash(*)", "allow *"} {
-		p := rules(t, rule)
+		p := rules(t, rule, "allow Edit(**)")
 		for _, cmd := range []string{
+			"frobnicate", "frobnicate x", "ls --frobnicate", "grep -f", "sh", "curl https://x.y", "git push", "go test example.org/evil", "npm install x", "rm -rf .git", "cp x /etc/y", "touch .git/config",
 			"ls $(touch x)", "ls `touch x`", "$x", "x=1 ls", "sh -c ls", "xargs ls", "sudo ls", "eval ls", "ls <(ls)", "ls > /etc/x", "/bin/ls", "./ls",
 			"f() { ls; }; f", "for i in a; do ls; done", "cat /etc/passwd", "cd /", "python x.py", "git -c a=b status", "go test -exec x", "alias ls=x", "ls *", "[[ -v x ]]",
 		} {

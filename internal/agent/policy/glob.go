@@ -114,7 +114,7 @@ func (g *glob) covers(t *target, write bool) (ok bool, why string) {
 		return false, ""
 	}
 	if write {
-		for _, p := range protectedIn(name) {
+		for _, p := range append(protectedIn(name), t.held()...) {
 			if !g.spells(p) {
 				return false, ordersFrom(p, name)
 			}
@@ -209,4 +209,12 @@ func (g *glob) filterMeets(filter string) bool {
 	}
 	ext = strings.ToLower(ext)
 	return strings.HasSuffix(g.suffix, ext) || strings.HasSuffix(ext, g.suffix)
+}
+
+// held are the protected places that are written with a folder.
+func (t *target) held() []string {
+	if t.holds == "" {
+		return nil
+	}
+	return []string{t.holds}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -63,17 +64,24 @@ func (req *request) hitsUnit(p *Pattern, u *unit) (bool, string) {
 		if u.write != (p.kind == kindEdit) {
 			return false, ""
 		}
-		return p.glob == nil || p.glob.hits(u.target), ""
+		switch {
+		case p.glob == nil:
+			return !u.names, ""
+		case p.glob.hits(u.target):
+			return true, ""
+		case u.target.folder && req.script.mayHold(p.glob, u.target):
+			return false, "all that is below " + u.target.written + " is meant, which may hold a file"
+		}
+		return false, ""
 	}
 	if p.glob == nil || p.glob.all && p.glob.base == "" {
 		return false, "" // every file: no word of a command tells it from another
 	}
 	args, paths := u.args(), req.names(u)
-	if p.kind == kindEdit && u.reads {
+	if p.kind == kindEdit && u.reading != nil && u.reading.reads() {
 		return false, ""
 	}
-	doubt, exist := "", false
-	all := p.kind == kindRead && u.sweeps
+	doubt := ""
 	for i := range args[1:] {
 		if w := &args[i+1]; w.glob && p.glob.expands(w.text) {
 			doubt = "the wildcard " + w.text + " may stand for a file"
@@ -85,27 +93,38 @@ func (req *request) hitsUnit(p *Pattern, u *unit) (bool, string) {
 			if p.glob.hits(t) {
 				return true, ""
 			}
-			exist = exist || t.exists
-			if all && t.dir && p.glob.below(*t) {
-				doubt = "it reads all of " + n.path + ", which may hold a file"
-			}
-		}
-	}
-	if all && !exist {
-		for _, t := range req.unitTargets(u, ".") {
-			if p.glob.below(t) {
-				doubt = "it reads all of the folder that it runs in, which may hold a file"
-			}
 		}
 	}
 	return false, doubt
 }
 
-// below reports whether files that the glob matches may lie below a folder of a
-// command.
-func (g *glob) below(t target) bool {
-	t.folder = true
-	return (t.inside || g.abs) && g.reaches(&t)
+// mayHold reports whether files that the glob matches lie below a folder of a
+// command, or whether nobody can tell.
+func (s *script) mayHold(g *glob, t *target) bool {
+	if !t.inside && !g.abs && t.abs != "" || !g.reaches(t) {
+		return false
+	}
+	if t.past || t.resolved == "" || strings.Contains(strings.ToLower(g.text), ".git") {
+		return true
+	}
+	at, files := t.rel, []string(nil)
+	if g.abs {
+		at = t.resolved
+	}
+	ok := false
+	if t.tracked {
+		files, ok = tracked(t.resolved)
+	}
+	if !ok {
+		v := s.survey(t.resolved)
+		if v.over {
+			return true
+		}
+		files = v.files
+	}
+	return slices.ContainsFunc(files, func(f string) bool {
+		return g.hitsName(strings.ToLower(path.Join(at, f)))
+	})
 }
 
 // named is a path that a word of a command may name, and the files that it may
@@ -123,8 +142,6 @@ func (req *request) names(u *unit) []named {
 		return u.named
 	}
 	u.asked = true
-	base := baseName(u.program())
-	u.reads, u.sweeps = reading[base], recursive(base, u.args())
 	for i, w := range u.args() {
 		if i == 0 {
 			continue
@@ -137,20 +154,12 @@ func (req *request) names(u *unit) []named {
 }
 
 // unitTargets are the files that a path may mean, from wherever the unit may run.
-func (req *request) unitTargets(u *unit, path string) []target {
+func (req *request) unitTargets(u *unit, p string) []target {
 	dirs := u.dirs
-	if strings.HasPrefix(path, "/") {
-		dirs = []string{"/"}
+	if dirs == nil && !strings.HasPrefix(p, "/") {
+		return []target{req.root.lexical(req.root.written, p), {written: p}}
 	}
-	if dirs == nil {
-		t := req.root.lexical(req.root.written, path)
-		return []target{t, {written: path}}
-	}
-	out := make([]target, 0, len(dirs))
-	for _, d := range dirs {
-		out = append(out, req.root.physical(d, path))
-	}
-	return out
+	return req.root.anywhere(dirs, p)
 }
 
 // expands reports whether a wildcard in a command may stand for a file that the
@@ -177,22 +186,6 @@ func (g *glob) expands(w string) bool {
 		return !strings.HasPrefix(name, ".") || tail != "" // a wildcard does not begin with a dot
 	}
 	return strings.HasPrefix(name, head) || strings.HasPrefix(head, name)
-}
-
-// recursive reports whether a program reads all that is below its arguments.
-func recursive(base string, args []word) bool {
-	switch base {
-	case "rg", "ag", "ack", "tar", "bsdtar", "zip", "7z", "rsync":
-		return true
-	case "grep", "egrep", "fgrep", "cp", "scp", "diff", "cat":
-		for _, w := range args[1:] {
-			if strings.HasPrefix(w.text, "--rec") || strings.HasPrefix(w.text, "--dir") || strings.HasPrefix(w.text, "--arch") ||
-				strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.ContainsAny(w.text, "rRad") {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // hits reports whether a denying or asking pattern matches a unit: by the

@@ -44,10 +44,13 @@ type target struct {
 	// workspace, and absolute.
 	rels, fulls []string
 
-	folder bool   // everything below it is meant
-	filter string // Grep and Glob: the names that are meant, or empty
-	listed bool   // only names are shown, not what files hold
-	source bool   // only files of a kind that holds no secrets are meant
+	folder  bool   // everything below it is meant
+	filter  string // Grep and Glob: the names that are meant, or empty
+	listed  bool   // only names are shown, or what the program itself looks for
+	source  bool   // only files of a kind that holds no secrets are meant
+	past    bool   // all that lay below it at any time is meant
+	tracked bool   // all below it that git tracks is meant
+	holds   string // of a folder that is written: a protected place that is written with it
 }
 
 func (t *target) whyOutside() string {

@@ -26,7 +26,7 @@ func (r *reader) redirect(rd *syntax.Redirect, dirs []string) {
 		return
 	}
 	w := r.word(rd.Word)
-	if w.glob {
+	if w.glob || w.brace {
 		r.script.setHard("a redirection to a wildcard is not judged")
 		return
 	}
@@ -44,7 +44,6 @@ func (r *reader) redirect(rd *syntax.Redirect, dirs []string) {
 			return
 		}
 		write = true // >&file
-		r.script.setHard("the redirection >& means different things in different shells")
 	case syntax.RdrInOut:
 		read, write = true, true
 	case syntax.WordHdoc:
@@ -56,11 +55,12 @@ func (r *reader) redirect(rd *syntax.Redirect, dirs []string) {
 	if harmless[w.text] {
 		return
 	}
-	if strings.HasPrefix(w.text, "!") || w.text == "" {
-		r.script.setHard("the redirection means different things in different shells")
+	if w.text == "" {
+		r.script.setHard("a redirection names no file")
+		return
 	}
-	u := unit{nested: r.nested, soft: r.soft, dirs: dirs}
-	for _, t := range r.targets(w.text, dirs) {
+	u := unit{nested: r.nested, soft: r.soft, dirs: dirs, stmt: r.stmts}
+	for _, t := range r.script.root.anywhere(dirs, w.text) {
 		v := u
 		v.target, v.write = &t, write
 		if read && write {
@@ -81,21 +81,6 @@ func (r *reader) redirect(rd *syntax.Redirect, dirs []string) {
 			}
 		}
 	}
-}
-
-// targets are the files that a path may mean.
-func (r *reader) targets(path string, dirs []string) []target {
-	if strings.HasPrefix(path, "/") {
-		dirs = []string{"/"}
-	}
-	if dirs == nil {
-		return []target{{written: path, why: "relative to a folder that is not known"}}
-	}
-	out := make([]target, 0, len(dirs))
-	for _, d := range dirs {
-		out = append(out, r.script.root.physical(d, path))
-	}
-	return out
 }
 
 // comments makes sure that what a comment holds cannot be read as anything else.

@@ -120,7 +120,7 @@ func (req *request) assessScript(found map[Risk]bool) {
 	for i := range s.units {
 		u := &s.units[i]
 		if u.target != nil {
-			if !harmless[u.target.written] {
+			if !harmless[u.target.written] && u.target.abs != "" && !req.isEffect(i) {
 				assessTarget(u.target, u.write, found)
 			}
 			continue

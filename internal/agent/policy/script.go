@@ -14,6 +14,7 @@ const (
 	maxUnits   = 64
 	maxNesting = 6
 	maxDirs    = 4
+	maxWords   = 512
 )
 
 // script is a command line taken apart.
@@ -26,10 +27,16 @@ type script struct {
 	start []string // the folders that it may start in; nil when nobody knows
 	root  root
 	depth int
+
+	stmts      int  // how many statements were seen
+	concurrent bool // some of them run at the same time
+	sources    int  // how many words were expanded
+	surveys    map[string]*survey
 }
 
-// unit is one thing that a script does: a simple command, or the opening of a
-// file by a redirection. Every one is decided by the rules.
+// unit is one thing that a script does: a simple command, the opening of a file
+// by a redirection, or the reading or writing of a file that a command's words
+// name. Every one is decided by the rules.
 type unit struct {
 	words []word
 	// inner is where in words each command starts that a wrapper such as timeout
@@ -38,18 +45,24 @@ type unit struct {
 	// soft is what keeps rules from allowing this unit, other than one that holds the
 	// whole command line literally.
 	soft string
+	// wrap says what is not known because the program can run other commands; only a
+	// rule that ends in ** or holds the whole command line allows it.
+	wrap string
 	// nested: found inside a wrapper or a substitution. It can be denied and asked;
 	// that it is allowed means nothing, because its surroundings are not.
 	nested  bool
 	neutral bool // a cd inside the workspace: it decides nothing by itself
 	dirs    []string
+	stmt    int     // the statement that it belongs to
 	named   []named // what the words may name, once it was asked
 	asked   bool
-	reads   bool // its program only reads; set with named
-	sweeps  bool // it reads all that lies below its arguments; set with named
-	// Of a redirection:
+	reading *reading // what its program makes of its words; nil when the program is not known
+	// Of a file:
 	target *target
 	write  bool
+	of     int  // the command whose words name it, counted from 1; 0 for a redirection
+	part   int  // which of that command's parts it is
+	names  bool // only its name is shown
 }
 
 // program is the name of the innermost command, as written.
@@ -80,6 +93,7 @@ func readScript(src string, rt root, dirs []string) *script {
 	}
 	s.hard = unreadable(src)
 	s.read(src, dirs, false)
+	s.derive()
 	return s
 }
 

@@ -11,6 +11,7 @@ import (
 type reader struct {
 	script *script
 	nested bool
+	stmts  int    // the statement that is read
 	soft   string // what keeps rules from allowing the commands in this part
 }
 
@@ -30,6 +31,9 @@ func (r *reader) stmt(st *syntax.Stmt, dirs []string) after {
 	if st.Coprocess || st.Disown {
 		r.script.setHard("a coprocess runs beside the command")
 	}
+	r.script.stmts++
+	r.script.concurrent = r.script.concurrent || st.Background
+	r.stmts = r.script.stmts
 	for _, rd := range st.Redirs {
 		r.redirect(rd, dirs)
 	}
@@ -51,17 +55,17 @@ func (r *reader) command(cmd syntax.Command, dirs []string) after {
 	case *syntax.CallExpr:
 		return r.call(c, dirs)
 	case *syntax.BinaryCmd:
-		switch x := r.stmt(c.X, dirs); c.Op {
+		switch x := r.stmt(c.X, dirs); c.Op { //nolint:exhaustive // the rest are pipes
 		case syntax.AndStmt:
 			y := r.stmt(c.Y, x.ok)
 			return after{y.ok, union(x.failed, y.failed)}
 		case syntax.OrStmt:
 			y := r.stmt(c.Y, x.failed)
 			return after{union(x.ok, y.ok), y.failed}
-		default: // a pipe; in some shells its last part runs in the shell itself
-			y := r.stmt(c.Y, dirs)
-			all := union(dirs, union(y.ok, y.failed))
-			return after{all, all}
+		default: // a pipe, whose parts are shells of their own
+			r.script.concurrent = true
+			r.stmt(c.Y, dirs)
+			return same
 		}
 	case *syntax.Subshell:
 		r.list(c.Stmts, dirs)
@@ -159,7 +163,7 @@ func (r *reader) substitutions(n syntax.Node) {
 
 // call adds a simple command.
 func (r *reader) call(c *syntax.CallExpr, dirs []string) after {
-	u := unit{nested: r.nested, soft: r.soft, dirs: dirs, inner: []int{0}}
+	u := unit{nested: r.nested, soft: r.soft, dirs: dirs, inner: []int{0}, stmt: r.stmts}
 	for _, a := range c.Assigns {
 		if u.soft == "" {
 			u.soft = "the assignment " + a.Name.Value + "=… can change what the commands do"
@@ -173,8 +177,14 @@ func (r *reader) call(c *syntax.CallExpr, dirs []string) after {
 		}
 	}
 	for _, a := range c.Args {
-		w := r.word(a)
-		u.words = append(u.words, w)
+		words, why := r.expand(a, dirs)
+		if why != "" && u.soft == "" {
+			u.soft = why
+		}
+		if u.words = append(u.words, words...); len(u.words) > maxWords {
+			r.script.setHard("it has more words than can be judged")
+			break
+		}
 	}
 	if len(u.words) == 0 {
 		u.words = []word{{text: c.Assigns[0].Name.Value + "=", odd: "it is an assignment"}}
@@ -188,15 +198,10 @@ func (r *reader) call(c *syntax.CallExpr, dirs []string) after {
 func (r *reader) simple(u unit) after {
 	first := u.words[0]
 	switch {
-	case first.glob:
-		r.script.setHard("the program's name is a wildcard")
+	case first.glob || first.brace || first.source != 0:
+		r.script.setHard("the program's name is known only when it runs")
 	case first.text == "" && first.dynamic == "":
 		r.script.setHard("the program's name is empty")
-	}
-	for _, w := range u.words[1:] {
-		if why := w.stray(); why != "" {
-			r.script.setHard(why)
-		}
 	}
 	if !u.words[0].known() {
 		r.suspects(u, 1)
@@ -214,13 +219,11 @@ func (r *reader) simple(u unit) after {
 			}
 			continue
 		}
-		if why != "" {
-			if u.soft == "" {
-				u.soft = why
-			}
+		u.reading, u.wrap = readWords(u.words[at:]), why
+		if base := baseName(u.words[at].text); why != "" || isInterpreter(base) || isOpaque(base) && !u.reading.known() {
 			r.suspects(u, at+1)
-		} else if args := u.words[at:]; isInterpreter(baseName(args[0].text)) || escapes(baseName(args[0].text), args, none, nil) != "" {
-			r.suspects(u, at+1)
+		} else if o := u.reading.strange; o > 0 {
+			r.suspects(u, at+o)
 		}
 		break
 	}
@@ -255,6 +258,7 @@ func (r *reader) suspects(u unit, from int) {
 				}
 				n.inner = append(n.inner, at+skip)
 			}
+			n.reading = readWords(n.args())
 			r.script.add(n)
 		}
 		for _, s := range []string{text, afterEqual(text)} {
@@ -325,6 +329,3 @@ func (r *reader) chdir(u *unit) (out after, ok bool) {
 	u.neutral = u.soft == "" && len(u.inner) == 1
 	return out, true
 }
-
-// none is a pattern that spells no word.
-func none(int) bool { return false }

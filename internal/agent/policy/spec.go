@@ -23,7 +23,8 @@ import (
 //	                                  plain: there are no options, every word is an operand (echo)
 //	                                  first: options stand before the first operand only
 //	flag [MODE] -i --ignore-case -#   options without a value, in exact spellings; -# is -NUMBER
-//	                                  MODE tree, follow, write: what it makes of operands that are read; links: an effect
+//	                                  MODE tree, follow, write, format: what it makes of operands that are read; links: an effect;
+//	                                  dry: what would be formatted is only read
 //	flag! --files                     … that stand in for the first operand
 //	value ROLE -A --after-context     options with a value; ROLE,ROLE: with two
 //	value! ROLE -e --regexp           … that stands in for the first operand
@@ -53,6 +54,7 @@ const (
 	roleRead          // a file that is read
 	roleTree          // a folder that is read with all below it; links are not followed
 	roleFollow        // the same, and links are followed
+	roleFormat        // files that a formatter rewrites, or a folder of them: only those of its language
 	roleWrite         // a file or folder that is created, changed or deleted
 	roleInto          // written; in a folder that exists, files named like the operands before it
 	roleURL           // is fetched: the pattern must spell scheme and host
@@ -61,17 +63,20 @@ const (
 	roleRev           // a git revision, a path of the repository, or rev:path
 	rolePathspec      // git's paths: read with all below them
 	roleChecked       // a small language that a checker reads
+	roleTracked       // of an effect: what git tracks below a folder
+	roleHistory       // of an effect: a folder as it was at any time
 )
 
 // roleNames are the roles as they are written.
 var roleNames = map[string]role{
 	"text": roleText, "name": roleName, "number": roleNumber, "stat": roleStat, "read": roleRead, "tree": roleTree, "follow": roleFollow,
-	"write": roleWrite, "into": roleInto, "url": roleURL, "exec": roleExec, "package": rolePackage, "rev": roleRev, "pathspec": rolePathspec,
+	"format": roleFormat, "write": roleWrite, "into": roleInto, "url": roleURL, "exec": roleExec, "package": rolePackage, "rev": roleRev, "pathspec": rolePathspec,
 }
 
 // use is a role with what it needs to be judged.
 type use struct {
 	role  role
+	name  string   // as it is written
 	oneOf []string // roleOneOf
 	check checker  // roleChecked
 }
@@ -94,7 +99,10 @@ const (
 	effectCode    effectKind = iota + 1 // runs the workspace's own code
 	effectRead                          // reads PATH
 	effectTree                          // reads PATH with all below it
+	effectTracked                       // reads what git tracks below PATH
+	effectHistory                       // reads what lay below PATH at any time
 	effectWrite                         // writes PATH
+	effectFormat                        // rewrites the files of its language below PATH
 	effectFetch                         // fetches, or tells somebody far away
 	effectForeign                       // runs what the workspace does not hold
 	effectEnviron                       // shows the environment
@@ -102,11 +110,11 @@ const (
 )
 
 var effectKinds = map[string]effectKind{
-	"code": effectCode, "read": effectRead, "tree": effectTree, "write": effectWrite, "fetch": effectFetch, "foreign": effectForeign, "environ": effectEnviron, "links": effectLinks,
+	"code": effectCode, "read": effectRead, "tree": effectTree, "tracked": effectTracked, "history": effectHistory, "write": effectWrite, "format": effectFormat, "fetch": effectFetch, "foreign": effectForeign, "environ": effectEnviron, "links": effectLinks,
 }
 
 func (k effectKind) takesPath() bool {
-	return k == effectRead || k == effectTree || k == effectWrite
+	return k == effectRead || k == effectTree || k == effectTracked || k == effectHistory || k == effectWrite || k == effectFormat
 }
 
 type effect struct {
@@ -132,8 +140,9 @@ type option struct {
 	takes   takes
 	use     use
 	second  *use     // of a second value
+	dry     bool     // with it, what would be formatted is only read
 	instead bool     // it stands in for the first operand
-	mode    role     // roleTree, roleFollow or roleWrite: what operands that are read become
+	mode    role     // roleTree, roleFollow, roleFormat or roleWrite: what operands that are read become
 	effects []effect // of the option
 }
 
@@ -160,8 +169,7 @@ type block struct {
 	needs    []string // options of which one must be there
 	operands *shape   // nil: it takes none
 	after    *shape
-	fallback *effect // what it reads when no operand names a file; nil for nothing
-	stat     bool    // … of which it shows names only
+	fallback *part // what it works on when no operand names a file; nil for nothing
 	effects  []effect
 }
 
@@ -265,12 +273,7 @@ func parseSpec(file, text string, all map[string]*program) error {
 		if b.block.style == styleUnset { // a subcommand's is its program's
 			b.block.style, b.block.first = b.prog.style, b.prog.first
 		}
-		for _, l := range b.lines { // how options are spelt depends on it
-			if l.words[0] == "style" {
-				p.line = l.line
-				p.style(l.words[1:])
-			}
-		}
+		p.styles(b.lines, 0) // how options are spelt depends on it
 		p.read(b.lines, 0)
 		for _, n := range b.block.needs {
 			if b.block.options[n] == nil {
@@ -401,10 +404,7 @@ func (p *specParser) read(lines []specLine, depth int) {
 				p.read(p.groups[g], depth+1)
 				p.line = l.line
 			}
-		case "style":
-			if depth > 0 {
-				p.fail("a group has no style")
-			}
+		case "style": // read before the rest
 		case "flag", "flag!", "value", "value!", "maybe":
 			p.option(key, args)
 		case "needs":
@@ -443,8 +443,10 @@ func (p *specParser) option(key string, args []string) {
 		if o.takes == takesMaybe && strings.HasPrefix(args[1], "-") {
 			break
 		}
-		if m := roleNames[args[0]]; m == roleTree || m == roleFollow || m == roleWrite {
+		if m := roleNames[args[0]]; m == roleTree || m == roleFollow || m == roleWrite || m == roleFormat {
 			o.mode = m
+		} else if args[0] == "dry" {
+			o.dry = true
 		} else if args[0] == "links" {
 			o.effects = append(o.effects, effect{kind: effectLinks})
 		} else {
@@ -463,6 +465,23 @@ func (p *specParser) option(key string, args []string) {
 		o.use, args = p.use(first), args[1:]
 	}
 	p.options(o, args)
+}
+
+// styles reads the lines that say how options are written.
+func (p *specParser) styles(lines []specLine, depth int) {
+	for _, l := range lines {
+		switch l.words[0] {
+		case "style":
+			p.line = l.line
+			p.style(l.words[1:])
+		case "use":
+			for _, g := range l.words[1:] {
+				if depth < maxUse {
+					p.styles(p.groups[g], depth+1)
+				}
+			}
+		}
+	}
 }
 
 func (p *specParser) style(args []string) {
@@ -506,10 +525,10 @@ func (p *specParser) use(s string) use {
 		return use{role: roleOneOf, oneOf: strings.Split(strings.TrimSuffix(list, "}"), ",")}
 	}
 	if r, ok := roleNames[s]; ok {
-		return use{role: r}
+		return use{role: r, name: s}
 	}
 	if c := checkers[s]; c != nil {
-		return use{role: roleChecked, check: c}
+		return use{role: roleChecked, name: s, check: c}
 	}
 	p.fail("%q is no role; see the head of spec.go", s)
 	return use{role: roleExec}
@@ -534,16 +553,12 @@ func (p *specParser) shape(to **shape, args []string) {
 }
 
 func (p *specParser) fallback(args []string) {
-	r := roleNames[args[0]]
-	if len(args) != 2 || r != roleStat && r != roleRead && r != roleTree {
-		p.fail("write default stat, read or tree, and a path")
+	r := map[string]role{"stat": roleStat, "read": roleRead, "tree": roleTree, "format": roleFormat, "tracked": roleTracked, "history": roleHistory}[args[0]]
+	if len(args) != 2 || r == roleNone {
+		p.fail("write default stat, read, tree, tracked, history or format, and a path")
 		return
 	}
-	kind := effectRead
-	if r == roleTree {
-		kind = effectTree
-	}
-	p.block.fallback, p.block.stat = &effect{kind, args[1]}, r == roleStat
+	p.block.fallback = &part{path: args[1], role: r}
 }
 
 func (p *specParser) effect(args []string) (effect, []string) {

@@ -47,7 +47,7 @@ func TestAMistakeInASpecificationNamesItsLine(t *testing.T) {
 		{"program a\n  effect code x", "x.spec:2: what is x?"},
 		{"program a\n  effect harm", `x.spec:2: "harm" is no effect`},
 		{"program a\n  flag-effect write -x", "x.spec:2: the effect write needs a path"},
-		{"program a\n  default write .", "x.spec:2: write default stat, read or tree, and a path"},
+		{"program a\n  default write .", "x.spec:2: write default stat, read, tree, tracked, history or format, and a path"},
 	} {
 		err := parseSpec("x.spec", tt.text, map[string]*program{})
 		if tt.says == "" && err == nil {

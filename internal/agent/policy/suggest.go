@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -77,62 +78,51 @@ func (req *request) suggestCommand(add func(text, sentence string)) {
 	if u == nil || u.target != nil || u.soft != "" {
 		return
 	}
-	args := u.args()
-	name := args[0].text
-	base := baseName(name)
-	if base != name || isOpaque(base) || transparents[base].operands > 0 || !plain(name) || strings.HasPrefix(name, "-") {
-		return
-	}
-	e := escapesOf[base]
-	switch sub := subcommanded(base); {
-	case len(args) > 1 && sub && listed(e.subs, args[1].text):
-		return // a subcommand that runs or changes too much for any arguments
-	case !sub && !tame[base] && !reading[base] && !isInterpreter(base):
-		return
-	}
 	for _, r := range Assess(*req.call) {
 		if r == RiskRoot || r == RiskDeletes || r == RiskHistory || r == RiskPublishes {
 			return
 		}
 	}
-	words := []string{name}
-	switch {
-	case isInterpreter(base) && len(args) > 2 && args[1].text == "-m" && strings.HasPrefix(base, "py"):
-		words = append(words, "-m", args[2].text)
-	case isInterpreter(base):
-		if len(args) < 2 {
-			return
-		}
-		words = append(words, args[1].text)
-	case scripts[base] && len(args) > 2 && args[1].text == "run":
-		words = append(words, "run", args[2].text)
-	case subcommanded(base):
-		if len(args) < 2 {
-			return
-		}
-		words = append(words, args[1].text)
+	if prefix := prefixOf(u); prefix != "" {
+		add("Bash("+prefix+" *)", "Every command that begins with “"+prefix+"”, with any further arguments that are known to be harmless. What it reads and writes by them is decided by the rules for files.")
 	}
-	for _, w := range words[1:] {
-		if !plain(w) || strings.HasPrefix(w, "-") && w != "-m" {
-			return
-		}
-	}
-	prefix := strings.Join(words, " ")
-	add("Bash("+prefix+" *)", "Every command that begins with “"+prefix+"”, inside the workspace, with any arguments except those that make it run other programs.")
 }
 
-// tame programs do one thing, so that a rule for all their arguments makes sense.
-var tame = words("pytest ruff black mypy eslint prettier tsc jest vitest mocha phpunit rspec rubocop gofmt staticcheck make just task ninja ctest")
+// recipes are the roles of operands that name what is run: lint in make lint.
+var recipes = map[string]bool{"name": true, "recipe": true, "gradletask": true}
 
-// scripts run a named script of the project by "run".
-var scripts = words("npm pnpm yarn bun deno")
-
-// subcommanded programs do what their first operand says.
-func subcommanded(base string) bool {
-	if e, ok := escapesOf[base]; ok && (e.subs != "" || e.assign) {
-		return true
+// prefixOf is the beginning of a command that a rule could name: the program, its
+// subcommand, and what it is told to run. It is empty where such a rule would be
+// wide: nothing is known of the program or of a word, or it reaches out.
+func prefixOf(u *unit) string {
+	args, r := u.args(), u.reading
+	if r.prog == nil || u.wrap != "" || slices.ContainsFunc(r.demands, func(d demand) bool { return d.reaches }) || transparents[args[0].text].operands > 0 {
+		return ""
 	}
-	return base == "bazel" || base == "gradle" || base == "mvn" || base == "dart" || base == "flutter"
+	last := r.lead
+	if len(r.prog.subs) > 0 && last == 0 && len(args) > 1 {
+		return ""
+	}
+	for i, m := range r.words {
+		switch {
+		case m.runs:
+			last = i
+		case m.why != "" || m.url:
+			return ""
+		}
+	}
+	if o := r.block.operands; r.code && last == r.lead && o != nil && recipes[o.uses[0].name] {
+		if last++; last == len(args) {
+			return ""
+		}
+	}
+	for _, w := range args[:last+1] {
+		if !w.known() || w.source != 0 || !plain(w.text) || strings.HasPrefix(w.text, "-") && w.text != "-m" {
+			return ""
+		}
+	}
+	text, _ := spelling(args[:last+1])
+	return text
 }
 
 func (req *request) suggestFiles(add func(text, sentence string)) {

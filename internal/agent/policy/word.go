@@ -15,13 +15,27 @@ type word struct {
 	// dynamic says what makes the word unknown until it runs; empty for a static one.
 	dynamic string
 	// odd says what keeps a word whose value is known from being allowed all the
-	// same, because shells disagree about it.
+	// same, because people could not read it.
 	odd string
-	// glob: the shell replaces the word by the names of files.
-	glob bool
+	// glob: the shell replaces the word by the names of files, brace: by several
+	// words, and nobody has found out which (see expand.go).
+	glob, brace bool
+	// source is not 0 for what a wildcard or braces stand for: a number of their own.
+	source int
 }
 
-func (w word) known() bool { return w.dynamic == "" && !w.glob }
+func (w word) known() bool { return w.dynamic == "" && !w.glob && !w.brace }
+
+// hidden says why a word is not known.
+func (w word) hidden() string {
+	switch {
+	case w.dynamic != "":
+		return w.dynamic
+	case w.brace:
+		return "the braces {…} are expanded when it runs"
+	}
+	return "the wildcard " + w.text + " is expanded when it runs"
+}
 
 // why is what keeps the word from being plain.
 func (w word) why() string {
@@ -29,18 +43,6 @@ func (w word) why() string {
 		return w.dynamic
 	}
 	return w.odd
-}
-
-// stray says why a wildcard cannot be trusted: without a folder before it, it
-// may stand for a file whose name is an option or a subcommand.
-func (w word) stray() string {
-	if !w.glob {
-		return ""
-	}
-	if head := w.text[:strings.IndexAny(w.text, "*?[")]; strings.HasPrefix(head, "-") || !strings.Contains(head, "/") {
-		return "the wildcard " + w.text + " may stand for an option; ./" + w.text + " could not"
-	}
-	return ""
 }
 
 // readWord evaluates a word as far as that needs nothing but the word.
@@ -88,12 +90,12 @@ func readWord(w *syntax.Word) word {
 	return out
 }
 
-// plain reports whether an unquoted literal means itself in every shell.
+// plain reports whether an unquoted literal means itself.
 func plain(s string) bool {
 	for i := range len(s) {
 		switch b := s[i]; {
 		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '.', b == '/', b == '-', b == '_', b == ',', b == '%', b == '@', b == '+', b == ':':
-		case b == '=' && i > 0:
+		case b == '=':
 		default:
 			return false
 		}
@@ -103,7 +105,7 @@ func plain(s string) bool {
 
 // unquoted adds an unquoted literal, in which backslashes quote.
 func (w *word) unquoted(b *strings.Builder, s string, first bool) {
-	if s == "{}" && first { // find and xargs; literal in every shell
+	if s == "{}" && first { // find and xargs; literal
 		b.WriteString(s)
 		return
 	}
@@ -117,29 +119,25 @@ func (w *word) unquoted(b *strings.Builder, s string, first bool) {
 			}
 			continue
 		case '*', '?', '[':
-			w.glob = true
+			w.glob = w.glob || s != "[" // the command
 		case '{', '}':
 			if n := plainBraces(s[i:]); n > 0 { // HEAD@{1}
 				b.WriteString(s[i : i+n])
 				i += n - 1
 				continue
 			}
-			w.dynamic = "the braces {…} are expanded when it runs"
+			w.brace = true
 		case '~':
 			if b.Len() == 0 || strings.HasSuffix(b.String(), "=") || strings.HasSuffix(b.String(), ":") {
 				w.dynamic = "~ is a home folder that only the shell knows"
-			}
-		case '=':
-			if first && i == 0 {
-				w.odd = "a word that begins with = is a command's path in zsh"
 			}
 		}
 		b.WriteByte(c)
 	}
 }
 
-// plainBraces is the length of a pair of braces that every shell takes literally,
-// because there is nothing in it to choose from: {1}, {upstream}.
+// plainBraces is the length of a pair of braces that is literal, because there
+// is nothing in it to choose from: {1}, {upstream}.
 func plainBraces(s string) int {
 	end := strings.IndexByte(s, '}')
 	if end < 2 || strings.Trim(s[1:end], "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {

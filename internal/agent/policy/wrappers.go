@@ -91,7 +91,7 @@ func unwrap(w []word) (skip int, ok bool, why string) {
 	base := baseName(name)
 	t, known := transparents[base]
 	if !known {
-		if isOpaque(base) {
+		if isOpaque(base) && specification(name) == nil {
 			return 0, false, name + " can run other commands or change what they mean"
 		}
 		return 0, false, ""

@@ -1,0 +1,229 @@
+package policy
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/pattern"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Bounds of what wildcards and braces may stand for. Beyond them it is asked.
+const (
+	maxExpanded = 128  // words of one command
+	maxListed   = 4096 // names in the folders that wildcards look through
+)
+
+// expand reads a word of a command as Bash expands it here and now: braces to
+// words, wildcards to the names of files, or to themselves where there is none.
+// why says what keeps the word from being expanded; it is then one word that is
+// not known.
+func (r *reader) expand(w *syntax.Word, dirs []string) (out []word, why string) {
+	whole := r.word(w)
+	if whole.known() || whole.dynamic != "" {
+		return []word{whole}, ""
+	}
+	fail := func(why string) ([]word, string) {
+		if whole.stray() {
+			r.script.setHard(why)
+		}
+		return []word{whole}, why
+	}
+	words := []*syntax.Word{w}
+	if whole.brace {
+		if words = braces(w); words == nil {
+			return fail(whole.hidden())
+		}
+	}
+	r.script.sources++
+	for _, one := range words {
+		x := readWord(one)
+		if x.dynamic != "" || x.brace {
+			return fail(whole.hidden())
+		}
+		texts := []string{x.text}
+		if x.glob {
+			if len(dirs) != 1 {
+				return fail("the folder that the wildcard " + x.text + " is expanded in is not known")
+			}
+			if texts, why = matches(dirs[0], wildcard(one)); why != "" {
+				return fail("the wildcard " + x.text + " " + why)
+			}
+			if len(texts) == 0 {
+				texts = []string{x.text}
+			}
+		}
+		for _, t := range texts {
+			if strings.HasPrefix(t, "-") && whole.stray() { // whoever can make files makes options
+				r.script.setHard(whole.text + " stands for " + t + ", which programs take for an option; ./" + whole.text + " could not")
+			}
+			out = append(out, word{text: t, source: r.script.sources})
+		}
+		if len(out) > maxExpanded {
+			return fail(whole.text + " stands for more words than can be judged")
+		}
+	}
+	return out, ""
+}
+
+// stray reports whether what the word stands for may be an option: there is
+// neither a folder nor --option= before its first wildcard.
+func (w word) stray() bool {
+	head := w.text
+	if i := strings.IndexAny(head, "*?[{"); i >= 0 {
+		head = head[:i]
+	}
+	if strings.HasPrefix(head, "-") {
+		return !strings.HasPrefix(head, "--") || !strings.Contains(head, "=")
+	}
+	return !strings.Contains(head, "/")
+}
+
+// braces are the words that {a,b} stands for; nil when there are many or none.
+// Sequences ({1..9}) are left alone.
+func braces(w *syntax.Word) []*syntax.Word {
+	commas, open := 0, 0
+	for _, p := range w.Parts {
+		if l, ok := p.(*syntax.Lit); ok {
+			if strings.Contains(l.Value, "..") && strings.Contains(l.Value, "{") {
+				return nil
+			}
+			commas += strings.Count(l.Value, ",")
+			open += strings.Count(l.Value, "{")
+		}
+	}
+	if commas == 0 || commas > 32 || open > 3 {
+		return nil
+	}
+	own := &syntax.Word{Parts: slices.Clone(w.Parts)}
+	if !syntax.SplitBraces(own) {
+		return nil
+	}
+	return expand.Braces(own)
+}
+
+// wildcard writes a word as a pattern: what is quoted in it means itself.
+func wildcard(w *syntax.Word) string {
+	var b strings.Builder
+	for _, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			b.WriteString(p.Value)
+		case *syntax.SglQuoted:
+			b.WriteString(pattern.QuoteMeta(p.Value, 0))
+		case *syntax.DblQuoted:
+			for _, q := range p.Parts {
+				if l, ok := q.(*syntax.Lit); ok {
+					b.WriteString(pattern.QuoteMeta(doubleQuoted(l.Value), 0))
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// matches lists the paths that a pattern stands for in a folder, in no order of
+// the shell's.
+func matches(dir, pat string) (out []string, why string) {
+	parts := pathPattern(pat)
+	heads, listed := []string{""}, 0
+	for i, part := range parts {
+		last := i == len(parts)-1
+		sep := "/"
+		if last {
+			sep = ""
+		}
+		if !pattern.HasMeta(part, 0) {
+			for k := range heads {
+				heads[k] += literal(part) + sep
+			}
+			continue
+		}
+		re, err := pattern.Regexp(part, pattern.Filenames|pattern.EntireString|pattern.NoGlobStar|pattern.GlobLeadingDot)
+		if err != nil {
+			return nil, "is not one that is judged"
+		}
+		match, err := regexp.Compile(re)
+		if err != nil {
+			return nil, "is not one that is judged"
+		}
+		var next []string
+		for _, head := range heads {
+			names, err := os.ReadDir(inFolder(dir, head))
+			if err != nil {
+				continue
+			}
+			if listed += len(names); listed > maxListed {
+				return nil, "looks through more files than can be judged"
+			}
+			// Bash before 5.2 lets .* stand for . and .. too.
+			for _, name := range append([]string{".", ".."}, fileNames(names)...) {
+				if name[0] == '.' && part[0] != '.' || !match.MatchString(name) {
+					continue
+				}
+				if unreadable(name) != "" || strings.Contains(name, "\n") {
+					return nil, "stands for a file whose name people cannot read"
+				}
+				next = append(next, head+name+sep)
+			}
+		}
+		heads = next
+	}
+	heads = slices.DeleteFunc(heads, func(p string) bool {
+		_, err := os.Lstat(inFolder(dir, p))
+		return err != nil
+	})
+	slices.Sort(heads)
+	return heads, ""
+}
+
+func fileNames(list []os.DirEntry) []string {
+	out := make([]string, len(list))
+	for i, e := range list {
+		out[i] = e.Name()
+	}
+	return out
+}
+
+// inFolder is a path as the kernel would get it from a process in dir: nothing
+// is cleaned, because .. after a link is elsewhere.
+func inFolder(dir, p string) string {
+	if strings.HasPrefix(p, "/") {
+		return p
+	}
+	return dir + "/" + p
+}
+
+// pathPattern splits a pattern at its slashes, quoted or not.
+func pathPattern(pat string) (parts []string) {
+	var b strings.Builder
+	for i := 0; i < len(pat); i++ {
+		switch {
+		case pat[i] == '\\' && i+1 < len(pat) && pat[i+1] != '/':
+			b.WriteByte(pat[i])
+			i++
+			b.WriteByte(pat[i])
+		case pat[i] == '/':
+			parts = append(parts, b.String())
+			b.Reset()
+		case pat[i] != '\\':
+			b.WriteByte(pat[i])
+		}
+	}
+	return append(parts, b.String())
+}
+
+// literal removes the backslashes of a pattern that matches only itself.
+func literal(pat string) string {
+	var b strings.Builder
+	for i := 0; i < len(pat); i++ {
+		if pat[i] == '\\' && i+1 < len(pat) {
+			i++
+		}
+		b.WriteByte(pat[i])
+	}
+	return b.String()
+}
