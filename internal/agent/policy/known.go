@@ -150,10 +150,11 @@ func (r *wordReader) named(i int) int {
 
 // joined are n words from word i on.
 func (r *wordReader) joined(i, n int) string {
-	if n == 1 {
-		return r.args[i].text
+	name := r.args[i].text
+	for _, w := range r.args[i+1 : i+n] {
+		name += " " + w.text
 	}
-	return joinTexts(r.args[i : i+n])
+	return name
 }
 
 // isOption reports whether the program reads word i as an option.

@@ -121,7 +121,7 @@ func (p Pattern) runsCode() bool {
 
 // anyWords reports whether a pattern ends in **: any further words, whatever they do.
 func (p Pattern) anyWords() bool {
-	return p.kind == kindBash && p.cmd != nil && p.cmd.rest && (p.text == "Bash(**)" || strings.HasSuffix(p.text, " **)"))
+	return p.kind == kindBash && p.cmd != nil && p.cmd.any
 }
 
 // lineRunsCode is runsCode for a whole command line.
