@@ -32,6 +32,7 @@ type part struct {
 	path  string
 	role  role  // stat, read, tree, follow, write or into
 	from  []int // into: the operands whose base names it takes
+	every bool  // every file below the folder is read as if it were named
 }
 
 // demand is what only a rule that spells certain words allows.
@@ -344,7 +345,7 @@ func (r *wordReader) finish() {
 	case b.fallback != nil:
 		r.parts = append(r.parts, part{path: b.fallback.path, role: r.inMode(b.fallback.role, r.mode)})
 	case r.mode == roleTree || r.mode == roleFollow || r.mode == roleFormat:
-		r.parts = append(r.parts, part{path: ".", role: r.mode})
+		r.parts = append(r.parts, part{path: ".", role: r.mode, every: b.operands != nil && slices.ContainsFunc(b.operands.uses, func(u use) bool { return u.role == roleRead })})
 	}
 }
 

@@ -47,9 +47,9 @@ func (s *script) derivePart(i, k int) {
 			all := s.root.lexical(s.root.resolved, ".")
 			all.written = t.written
 			targets = append(targets, all)
-			s.readTarget(roleHistory, &targets[1])
+			s.readTarget(roleHistory, false, &targets[1])
 		default:
-			s.readTarget(p.role, &targets[0])
+			s.readTarget(p.role, p.every, &targets[0])
 		}
 		for _, t := range targets {
 			s.units = append(s.units, unit{nested: u.nested, soft: u.soft, dirs: u.dirs, target: &t, write: write, of: i + 1, part: k, names: p.role == roleStat})
@@ -76,7 +76,7 @@ func (rt root) anywhere(dirs []string, p string) []target {
 }
 
 // readTarget finds out what lies below a target that is read.
-func (s *script) readTarget(r role, t *target) {
+func (s *script) readTarget(r role, every bool, t *target) {
 	if t.abs == "" {
 		t.folder = r != roleStat && r != roleRead // nobody knows where it is
 		return
@@ -84,7 +84,7 @@ func (s *script) readTarget(r role, t *target) {
 	if r == roleStat || r == roleRead || !t.dir || !t.exists || t.resolved == "" || !t.inside {
 		return
 	}
-	t.folder, t.past, t.tracked = true, r == roleHistory, r == roleTracked
+	t.folder, t.past, t.tracked, t.listed = true, r == roleHistory, r == roleTracked, !every
 	if r == roleFollow {
 		if why := s.strays(t.resolved); why != "" {
 			t.inside, t.why = false, why

@@ -31,7 +31,11 @@ func (r *wordReader) judge(u use, i int, text string, mode role) {
 	case roleChecked:
 		r.checked(u.check, i, text, mode)
 	default:
+		before := len(r.parts)
 		r.file(i, text, role)
+		for k := before; k < len(r.parts); k++ {
+			r.parts[k].every = u.role == roleRead && role != roleRead
+		}
 	}
 }
 
