@@ -31,7 +31,8 @@ policy:
 	edit := halfLine{[]string{"Edit(src/**)"}, c.Name + ":8:7"}
 	ls, run := halfLine{[]string{"Bash(ls **)"}, c.Name + ":8:7"}, halfLine{[]string{"Bash(make *)"}, c.Name + ":9:7"}
 	want := []sumLine{
-		{Project: "api", Write: edit, Run: ls}, {Project: "api", Write: edit, Run: run},
+		{Project: "api", Write: edit, Run: ls},
+		{Project: "api", Write: edit, Run: run},
 		{Project: "web", Write: edit, Run: ls, BoundedBy: "bwrap, no network"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(sumLine{})); diff != "" {

@@ -116,7 +116,7 @@ func (p Pattern) runsCode() bool {
 	case p.cmd.exact && p.cmd.words == nil:
 		return lineRunsCode(p.cmd.text)
 	}
-	return wordsRunCode(p.cmd.words)
+	return wordsRunCode(p.cmd.words, p.cmd.rest)
 }
 
 // anyWords reports whether a pattern ends in **: any further words, whatever they do.
@@ -135,68 +135,76 @@ func lineRunsCode(line string) bool {
 		for _, w := range u.args() {
 			words = append(words, pword{parts: []string{w.text}, text: w.text})
 		}
-		return wordsRunCode(words)
+		return wordsRunCode(words, false)
 	})
 }
 
 // wordsRunCode looks the words of a command up in what is known of its program. What
-// a wildcard stands for may be any of its subcommands and options.
-func wordsRunCode(words []pword) bool {
+// a wildcard stands for may be any of its subcommands and options; open says that
+// further words may follow.
+func wordsRunCode(words []pword, open bool) bool {
 	if len(words) == 0 || !words[0].literal() {
 		return true
 	}
 	prog := specification(words[0].text)
-	if prog == nil || prog.runs() {
+	if prog == nil {
 		return true
 	}
-	if len(prog.subs) == 0 {
-		return false
-	}
-	var said []string // the words before the first wildcard, but for options
+	var spelt, said []string // all words before the first wildcard, and those that are no options
 	for _, w := range words[1:] {
 		if !w.literal() {
+			open = true
 			break
 		}
+		spelt = append(spelt, w.text)
 		if !strings.HasPrefix(w.text, "-") {
 			said = append(said, w.text)
 		}
 	}
-	for { // the first of them may be values of options
-		matched := false
-		for name, b := range prog.subs {
-			parts := strings.Fields(name)
-			n := min(len(parts), len(said))
-			if !slices.Equal(parts[:n], said[:n]) {
-				continue
-			}
-			if b.runs() {
-				return true
-			}
-			matched = true
-		}
-		switch {
+	if prog.runs(spelt, len(said) > 0) {
+		return true
+	}
+	for rest := said; ; rest = rest[1:] { // the first of them may be values of options
+		switch matched, runs := prog.subRuns(spelt, rest, open); {
 		case matched:
+			return runs
+		case len(rest) == 0:
 			return false
-		case len(said) <= 1:
-			return prog.operands == nil // a subcommand of which nothing is known
+		case len(rest) == 1:
+			return len(prog.subs) > 0 && prog.operands == nil // a subcommand of which nothing is known
 		}
-		said = said[1:]
 	}
 }
 
-// runs reports whether a program or one of its subcommands runs the workspace's code,
-// or something that a word of it names, by itself or by one of its known options.
-func (b *block) runs() bool {
+// subRuns looks for the subcommands that some words begin with, or may begin with.
+func (p *program) subRuns(spelt, said []string, open bool) (matched, runs bool) {
+	for name, b := range p.subs {
+		parts := strings.Fields(name)
+		n := min(len(parts), len(said))
+		if n < len(parts) && !open || !slices.Equal(parts[:n], said[:n]) {
+			continue
+		}
+		matched = true
+		runs = runs || b.runs(spelt, len(said) > len(parts))
+	}
+	return matched, runs
+}
+
+// runs reports whether a program or one of its subcommands runs the workspace's code by
+// itself or by one of its known options, or something that the pattern spells: the
+// value of an option, or an operand where there is one.
+func (b *block) runs(spelt []string, operand bool) bool {
 	code := func(e effect) bool { return e.kind == effectCode }
 	if slices.ContainsFunc(b.effects, code) {
 		return true
 	}
-	for _, o := range b.options {
-		if slices.ContainsFunc(o.effects, code) || o.use.role == roleExec {
+	for name, o := range b.options {
+		named := slices.ContainsFunc(spelt, func(w string) bool { return strings.HasPrefix(w, name) })
+		if slices.ContainsFunc(o.effects, code) || o.use.role == roleExec && named {
 			return true
 		}
 	}
-	return b.operands != nil && slices.ContainsFunc(b.operands.uses, func(u use) bool { return u.role == roleExec })
+	return operand && b.operands != nil && slices.ContainsFunc(b.operands.uses, func(u use) bool { return u.role == roleExec })
 }
 
 // Width says what of a pattern that allows is wider, or narrower, than it looks;
