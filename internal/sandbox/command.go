@@ -33,9 +33,7 @@ func newCommand(spec Spec) (Sandbox, error) {
 	return &command{spec}, nil
 }
 
-func (c *command) String() string {
-	return fmt.Sprintf("%s %s, which sees to what is shut in and what is not", Command, filepath.Base(c.spec.Command[0]))
-}
+func (c *command) String() string { return c.spec.String() }
 
 // awkward is what a launcher changes that has a shell read its words.
 const awkward = `it's  "one" $HOME \ * value`

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // The engines of containers. They are driven by the same words.
@@ -55,9 +57,7 @@ func newContainer(spec Spec) (Sandbox, error) {
 	return &container{spec: spec, engine: engine}, nil
 }
 
-func (c *container) String() string {
-	return fmt.Sprintf("%s of %s by %s", words(Container, c.spec), c.spec.Image, c.engine)
-}
+func (c *container) String() string { return c.spec.String() }
 
 func (c *container) Check(ctx context.Context) error {
 	if _, err := c.client(); err != nil {
@@ -99,12 +99,12 @@ func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
 	words := []string{
 		program, "run", "--rm", "--interactive", "--init", "--pull=never", "--name=" + s.Name, "--label=" + containerLabel + "=" + s.Owner,
 		"--read-only", "--tmpfs=/tmp:rw,exec,nosuid,nodev,mode=1777", "--tmpfs=/var/tmp:rw,exec,nosuid,nodev,mode=1777",
-		"--cap-drop=ALL", "--security-opt=no-new-privileges", "--ipc=private", "--ulimit=core=0", "--no-healthcheck",
+		"--cap-drop=ALL", "--security-opt=no-new-privileges", "--ipc=private", "--no-healthcheck",
 		// What is said is the thread's, not the engine's log's.
 		"--log-driver=none",
 		"--workdir=" + s.Workspace,
 	}
-	words = append(append(append(words, identity...), mounts...), c.spec.containerLimits()...)
+	words = slices.Concat(words, identity, mounts, c.limits())
 	if c.spec.Network == Open {
 		words = append(words, "--network=host")
 	} else {
@@ -190,22 +190,39 @@ func (v *view) containerMounts() ([]string, error) {
 	return out, nil
 }
 
-// containerLimits are the options that limit what a container may use.
-func (s Spec) containerLimits() []string {
-	var out []string
-	if n := s.Limits.Memory; n > 0 {
+// limits are the options that limit what the container may use.
+func (c *container) limits() []string {
+	limits := c.spec.Limits
+	out := []string{"--ulimit=core=0"}
+	if n := limits.Memory; n > 0 {
 		out = append(out, fmt.Sprintf("--memory=%d", n), fmt.Sprintf("--memory-swap=%d", n))
 	}
-	if n := s.Limits.Processes; n > 0 {
+	if n := limits.Processes; n > 0 {
 		out = append(out, fmt.Sprintf("--pids-limit=%d", n))
 	}
-	if n := s.Limits.Files; n > 0 {
-		out = append(out, fmt.Sprintf("--ulimit=nofile=%d:%d", n, n))
-	}
-	if n := s.Limits.CPU; n > 0 {
+	if n := limits.CPU; n > 0 {
 		out = append(out, "--cpus="+strconv.FormatFloat(n, 'f', -1, 64))
 	}
+	if n := limits.Files; n > 0 {
+		out = append(out, fmt.Sprintf("--ulimit=nofile=%d:%d", n, n))
+	} else if c.engine == podman {
+		out = append(out, asHere("nofile", unix.RLIMIT_NOFILE, 1<<20)...)
+	}
+	if c.engine == podman { // which lowers its own to this (seen, 4.3)
+		out = append(out, asHere("nproc", unix.RLIMIT_NPROC, 1<<15)...)
+	}
 	return out
+}
+
+// asHere is the option for a limit that is the bot's, or most if that is higher. Podman's
+// own is the kernel's highest, which not every machine lets its root set.
+func asHere(name string, resource int, most uint64) []string {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(resource, &limit); err != nil {
+		return nil
+	}
+	n := min(limit.Max, most)
+	return []string{fmt.Sprintf("--ulimit=%s=%d:%d", name, n, n)}
 }
 
 // handOn are the options that hand the session's environment on, and the environment of

@@ -31,7 +31,7 @@ type gvisor struct {
 
 func newGVisor(spec Spec) (Sandbox, error) { return &gvisor{spec}, nil }
 
-func (g *gvisor) String() string { return words(GVisor, g.spec) }
+func (g *gvisor) String() string { return g.spec.String() }
 
 // installGVisor is the cure of most of what can be wrong. Debian 12's package is of 2022:
 // no program that asks for a file's state without mounting it, such as ls, works in it.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"deckhand/internal/agent/claude"
 )
 
 // roleVariable makes the test binary be a program inside of a sandbox, or one that
@@ -13,7 +15,18 @@ const roleVariable = "DECKHAND_TEST_ROLE"
 // roles are what the test binary can be instead.
 var roles = map[string]func() error{}
 
+// insideRole as the first argument makes it the program that is shut in, where the
+// environment is what is looked at.
+const insideRole = "inside"
+
+// insideProgram is that program.
+var insideProgram func(args []string) int
+
+// afterwards is done once, when all tests have run.
+var afterwards []func()
+
 func TestMain(m *testing.M) {
+	claude.RunReaper()
 	RunStage()
 	if role, ok := roles[os.Getenv(roleVariable)]; ok {
 		if err := role(); err != nil {
@@ -22,5 +35,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	if len(os.Args) > 1 && os.Args[1] == insideRole {
+		os.Exit(insideProgram(os.Args[2:]))
+	}
+	code := m.Run()
+	for _, stop := range afterwards {
+		stop()
+	}
+	os.Exit(code)
 }
