@@ -45,13 +45,14 @@ func (c *command) Check(ctx context.Context) error {
 		Env: []string{"PATH=" + os.Getenv("PATH"), "DECKHAND_CHECK=" + awkward},
 	}
 	out, err := tryIn(ctx, c, s, `printf '%s\n' "$DECKHAND_CHECK"; read -r word && echo "$word"`)
+	const hint = "if it has a shell read its words, as a script around ssh has, it must quote them first"
 	switch {
 	case errors.Is(err, errTrial):
-		return fmt.Errorf("the launcher %s does not work: %w", c.spec.Command[0], err)
+		return fmt.Errorf("the launcher %s does not work: %w; %s", c.spec.Command[0], err, hint)
 	case err != nil:
 		return err
 	case out != awkward+"\n":
-		return fmt.Errorf("the launcher %s changes what it is given: the value %q arrived as %q. If it has a shell read its words, as ssh has, it must quote them first", c.spec.Command[0], awkward, strings.TrimSpace(out))
+		return fmt.Errorf("the launcher %s changes what it is given: the value %q arrived as %q; %s", c.spec.Command[0], awkward, strings.TrimSuffix(out, "\n"), hint)
 	}
 	return nil
 }
