@@ -34,7 +34,7 @@ type projectYAML struct {
 	AppendSystemPrompt string    `yaml:"append_system_prompt"`
 	Roles              rolesYAML `yaml:"roles"`
 	// Sandbox comes before the team's.
-	Sandbox sandboxYAML `yaml:"sandbox"`
+	Sandbox *sandboxYAML `yaml:"sandbox"`
 	// Prices come before the team's.
 	Prices pricesYAML `yaml:"prices"`
 }

@@ -31,9 +31,12 @@ func (s *sandboxYAML) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*plain)(s))
 }
 
-// over is the team's sandbox with what the project says otherwise. What belongs to the
-// team's kind does not go over to another kind.
-func (s sandboxYAML) over(team sandboxYAML) sandboxYAML {
+// over is the team's sandbox with what the project says otherwise, if it says something.
+// What belongs to the team's kind does not go over to another kind.
+func (s *sandboxYAML) over(team sandboxYAML) sandboxYAML {
+	if s == nil {
+		return team
+	}
 	if s.Kind != "" && s.Kind != team.Kind {
 		team.Network, team.Engine, team.Image, team.Command = networkOf(s.Kind, team.Network), "", "", nil
 	}
@@ -111,7 +114,7 @@ func (v *validation) sandboxFolders(at string, s sandboxYAML) {
 		case !filepath.IsAbs(p):
 			v.add(at, "%q is not an absolute path", p)
 		case slices.Contains([]string{"/", "/proc", "/sys", "/dev", "/run", "/tmp", "/etc", "/var", "/var/run", "/home", "/root"}, filepath.Clean(p)):
-			v.add(at, "%s has more in it than a session should see; name the folder in it that is needed", p)
+			v.add(at, "%s has more in it than a session should see; name the folder in it that is needed", filepath.Clean(p))
 		}
 	}
 	for i, p := range s.Caches {

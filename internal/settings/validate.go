@@ -85,7 +85,9 @@ func (v *validation) check(c document) {
 	for _, name := range sorted(c.Projects) {
 		at, p := "$.projects."+name, c.Projects[name]
 		v.project(at, name, p)
-		v.sandbox(at+".sandbox", p.Sandbox, p.Sandbox.over(c.Sandbox))
+		if p.Sandbox != nil {
+			v.sandbox(at+".sandbox", *p.Sandbox, p.Sandbox.over(c.Sandbox))
+		}
 	}
 	if len(c.Channels) == 0 && c.DirectMessages == "" {
 		v.add("$.channels", "no channel has a project, so the bot would answer nowhere; write CHANNEL_ID: project")

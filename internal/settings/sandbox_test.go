@@ -1,0 +1,76 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"deckhand/internal/sandbox"
+)
+
+const channelsAndRoles = "channels: {C0123: web}\nroles: {users: [U1AB]}\n"
+
+// The team's sandbox holds where a project says nothing, and key by key where it says
+// something else. None is never arrived at by leaving something out.
+func TestAProjectsSandboxComesBeforeTheTeams(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, team, project string
+		want                sandbox.Spec
+	}{
+		{"nothing is bwrap without a network", "", "", sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off}},
+		{"a word", "sandbox: gvisor", "", sandbox.Spec{Kind: sandbox.GVisor, Network: sandbox.Off}},
+		{"an empty mapping is the default", "sandbox: {}", "sandbox: {}", sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off}},
+		{"a project's word", "sandbox: none", "sandbox: bwrap", sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off}},
+		{"a project's key", "sandbox: {network: open, see: [/opt/go], caches: [.npm]}", "sandbox: {network: off}", sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off, See: []string{"/opt/go"}, Caches: []string{".npm"}}},
+		{"a project's empty list", "sandbox: {caches: [.npm]}", "sandbox: {caches: []}", sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off, Caches: []string{}}},
+		{"another kind takes nothing of the team's", "sandbox: {kind: container, image: i, engine: podman}", "sandbox: bwrap", sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off}},
+		{"an image of its own", "sandbox: {kind: container, image: i}", "sandbox: {image: j}", sandbox.Spec{Kind: sandbox.Container, Network: sandbox.Off, Image: "j"}},
+		{"a launcher", "sandbox: {network: open}", "sandbox: {kind: command, command: [ssh, builder]}", sandbox.Spec{Kind: sandbox.Command, Network: sandbox.Off, Command: []string{"ssh", "builder"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f, err := ReadFile(write(t, tt.team+"\nprojects:\n  web:\n    dir: /srv/web\n    "+tt.project+"\n"+channelsAndRoles))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, f.Projects["web"].Sandbox); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if f.Audited()["sandboxes"].(map[string]string)["web"] != tt.want.String() {
+				t.Errorf("the audit says %v", f.Audited()["sandboxes"])
+			}
+		})
+	}
+}
+
+func TestASandboxThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ sandbox, want string }{
+		"a kind that is none":         {"bwarp", `:1:10: sandbox.kind: "bwarp" is no sandbox; did you mean "bwrap"?`},
+		"a kind that is nothing":      {"off", `"off" is no sandbox; write bwrap, gvisor, container, command or none`},
+		"a key that is none":          {"{knid: bwrap}", `did you mean "kind"?`},
+		"a network of its own":        {"{network: some}", `:1:20: sandbox.network: "some" is no network`},
+		"none, without a network":     {"{kind: none, network: off}", "none does not decide about the network; leave it out"},
+		"an image for bwrap":          {"{image: i}", "engine and image belong to kind: container"},
+		"a container without one":     {"container", "write image: with its name"},
+		"an engine that is none":      {"{kind: container, image: i, engine: lxc}", "write docker or podman"},
+		"a launcher for bwrap":        {"{command: [ssh, x]}", "a launcher belongs to kind: command"},
+		"no launcher":                 {"command", "write command: with its words"},
+		"seeing by a relative path":   {"{see: [tools]}", `:1:17: sandbox.see[0]: "tools" is not an absolute path`},
+		"seeing everything":           {"{see: [/]}", "/ has more in it than a session should see"},
+		"seeing all sockets":          {"{see: [/opt, /run/]}", "/run has more in it"},
+		"a cache outside of the home": {"{caches: [../x]}", `sandbox.caches[0]: "../x" cannot be kept`},
+		"the home as a cache":         {"{caches: [.]}", "cannot be kept"},
+		"the CLI's own as a cache":    {"{caches: [.claude/projects]}", "cannot be kept"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := ReadFile(write(t, "sandbox: "+tt.sandbox+"\nprojects: {web: {dir: /srv/web}}\n"+channelsAndRoles))
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, not once %q", err, tt.want)
+			}
+		})
+	}
+}
