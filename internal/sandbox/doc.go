@@ -65,8 +65,9 @@
 // refused, not followed; a .git that is a file is believed if what it names points back.
 //
 // So these fail inside, with git's own words: git config (--global works, in a home that
-// is thrown away), git remote add, git branch -m, git push -u, git worktree add, git
-// submodule update, a commit in a submodule of the workspace.
+// is thrown away), git remote add, git worktree add, git submodule update, a commit in a
+// submodule of the workspace. git branch -d, git branch -m and git push -u do their work and
+// complain of the configuration.
 //
 // # What is not defended
 //

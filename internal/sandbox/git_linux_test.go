@@ -91,6 +91,7 @@ func TestEverydayGitWorks(t *testing.T) {
 			git switch -q -; echo other > other; git add other; git commit -qm other; git merge -q --no-edit topic
 			git reset -q --hard HEAD~1; git rebase -q topic; git branch copy HEAD~1; git cherry-pick -x --allow-empty HEAD > /dev/null || git cherry-pick --quit
 			git update-ref refs/heads/moved HEAD; git update-ref -d refs/heads/moved; git tag -d v1 > /dev/null
+			if git rev-parse -q --verify origin/main; then git switch -q -c follows origin/main; git switch -q -; fi
 			git reflog | head -1; git diff HEAD~1; git show --stat; git blame renamed; git grep -n one
 			git commit -q --allow-empty --amend -m amended`)
 		if strings.Contains(out, "error:") || strings.Contains(out, "fatal:") || strings.Contains(out, "warning:") {

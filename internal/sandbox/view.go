@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -93,6 +94,7 @@ func (v *view) session(spec Spec, s Session) ([]string, error) {
 	if s.Socket != "" {
 		v.show(readOnly, filepath.Dir(s.Socket))
 	}
+	v.authorities(s.Env)
 	command, err := v.program(s.Program)
 	if err != nil {
 		return nil, err
@@ -192,6 +194,20 @@ func identity(uid, gid int, home string, network Network) []file {
 		out = append(out, file{"/etc/hosts", "127.0.0.1 localhost " + hostname + "\n::1 localhost\n"})
 	}
 	return out
+}
+
+// authorities adds the certificates that the environment names, where they are no
+// part of the system.
+func (v *view) authorities(env []string) {
+	for _, entry := range env {
+		name, path, _ := strings.Cut(entry, "=")
+		switch name {
+		case "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS":
+			if filepath.IsAbs(path) && exists(path) && !v.shows(path) {
+				v.show(readOnly, path)
+			}
+		}
+	}
 }
 
 // program adds the files of the CLI and returns it with its links resolved. Of a package
@@ -312,12 +328,23 @@ func exists(path string) bool {
 }
 
 // environ is the session's environment, with what would name places that are not there.
+// A new branch does not track another one by itself: that would be written to the
+// repository's configuration, which is read-only.
 func environ(env []string) []string {
-	out := make([]string, 0, len(env)+1)
+	const count = "GIT_CONFIG_COUNT="
+	out := make([]string, 0, len(env)+4)
+	settings := 0
 	for _, entry := range env {
-		if !strings.HasPrefix(entry, "TMPDIR=") {
+		switch {
+		case strings.HasPrefix(entry, "TMPDIR="):
+		case strings.HasPrefix(entry, count):
+			settings, _ = strconv.Atoi(strings.TrimPrefix(entry, count)) // git refuses what is no number
+		default:
 			out = append(out, entry)
 		}
 	}
-	return append(out, "TMPDIR=/tmp")
+	return append(
+		out, "TMPDIR=/tmp", fmt.Sprintf("%s%d", count, settings+1),
+		fmt.Sprintf("GIT_CONFIG_KEY_%d=branch.autoSetupMerge", settings), fmt.Sprintf("GIT_CONFIG_VALUE_%d=false", settings),
+	)
 }

@@ -17,9 +17,11 @@ func TestWhatASessionSees(t *testing.T) {
 	h.write("objects/o", "borrowed")
 	h.spec = Spec{See: []string{filepath.Dir(tool)}, Caches: []string{"go/pkg/mod", ".npm"}}
 	h.session.ReadOnly = []string{h.folder("objects")}
+	h.session.Env = append(h.session.Env, "NODE_EXTRA_CA_CERTS="+h.write("ca.pem", "authorities"), "TMPDIR=/nowhere", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=a.b", "GIT_CONFIG_VALUE_0=c")
 	h.does(`set -e
 		test "$PWD" = ` + h.work + `
 		echo made > made; echo home > ~/made; echo cached > ~/go/pkg/mod/made
+		test "$(cat $NODE_EXTRA_CA_CERTS)" = authorities; test "$(git config a.b)" = c; test "$(git config branch.autoSetupMerge)" = false
 		sh ` + tool + `; cat ` + h.root + `/objects/o
 		echo t > /tmp/x; echo t > /var/tmp/x; test "$TMPDIR" = /tmp
 		id -un; getent passwd $(id -u); date; ls /usr/bin > /dev/null; test -r /etc/ssl/certs
