@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
+	"syscall"
 )
 
 // stageFlag and a kind make this binary that kind's outer stage. It looks like a flag,
@@ -52,10 +54,27 @@ func RunStage() {
 	if !ok {
 		return
 	}
-	err := fmt.Errorf("no stage of a sandbox is called %q", kind)
-	if become := stageOf(Kind(kind)); become != nil {
+	err := inheritNothing()
+	if become := stageOf(Kind(kind)); err == nil && become != nil {
 		err = become(os.Args[2], os.Args[3:])
+	} else if err == nil {
+		err = fmt.Errorf("no stage of a sandbox is called %q", kind)
 	}
 	fmt.Fprintln(os.Stderr, "sandbox:", err)
 	os.Exit(126)
+}
+
+// inheritNothing keeps files from what is started, but for the standard ones: whoever
+// started the bot may have left it some, such as a shell's or a supervisor's.
+func inheritNothing() error {
+	open, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return fmt.Errorf("look which files are open: %w", err)
+	}
+	for _, entry := range open {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+	return nil
 }

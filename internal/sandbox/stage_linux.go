@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -59,9 +60,11 @@ func becomeBwrap(p plan, arguments []string) error {
 		return err
 	}
 	args = append(append(args, p.Args...), "--seccomp", fd)
-
-	argv := append([]string{"bwrap"}, args...)
-	argv = append(append(argv, "--"), p.Program...)
+	// Not as arguments: those of bwrap's init can be read inside.
+	if fd, err = inMemory(strings.Join(args, "\x00")); err != nil {
+		return err
+	}
+	argv := append([]string{"bwrap", "--args", fd, "--"}, p.Program...)
 	return fmt.Errorf("start %s: %w", p.Bwrap, syscall.Exec(p.Bwrap, append(argv, arguments...), os.Environ()))
 }
 

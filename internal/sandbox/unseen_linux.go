@@ -8,7 +8,7 @@ import (
 
 // Unseen are the folders of a PATH that have programs, and are not seen in the sandbox.
 func Unseen(spec Spec, path string) []string {
-	if spec.Kind != Bwrap && spec.Kind != "" {
+	if spec.Kind == Container || spec.Kind == Command || spec.Kind == None {
 		return nil
 	}
 	v := newView()

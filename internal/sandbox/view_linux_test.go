@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // What is the session's can be written, what is the system's can be read, and what was
@@ -72,6 +74,19 @@ func TestWhatASessionDoesNotSee(t *testing.T) {
 func TestASessionIsAlone(t *testing.T) {
 	t.Setenv("SLACK_BOT_TOKEN", "xoxb-canary")
 	h := newHouse(t)
+	// A file that whoever started the bot has left open.
+	left, err := unix.Dup(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(left) //nolint:errcheck // a test's file
+	// The last one is the folder that is being listed.
+	if out := h.does(`ls /proc/self/fd`); strings.Join(strings.Fields(out), " ") != "0 1 2 3" {
+		t.Errorf("open files: %s", out)
+	}
+	if out := h.does(`cat /proc/1/cmdline`); strings.Contains(out, h.config) || !strings.HasPrefix(out, "bwrap") {
+		t.Errorf("the arguments of the init: %s", out)
+	}
 	for _, pid := range strings.Fields(h.does(`cd /proc && ls -d [0-9]*`)) {
 		if n, err := strconv.Atoi(pid); err != nil || n > 20 {
 			t.Errorf("process %s is seen", pid)
