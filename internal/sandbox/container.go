@@ -69,13 +69,23 @@ func (c *container) Check(ctx context.Context) error {
 	if _, err := c.run(ctx, "image", "inspect", "--format", "{{.Id}}", c.spec.Image); err != nil {
 		return fmt.Errorf("there is no image %s here, and none is fetched in the middle of work: %s pull %[1]s (%[3]w)", c.spec.Image, c.engine, err)
 	}
-	// The CLI runs its commands in bash, and asks git about the workspace.
-	out, err := trial(ctx, c, "command -v bash git >&2 || { echo 'the image has no bash or no git' >&2; exit 1; }; touch made && cat /proc/net/route && read -r word && echo \"$word\"")
+	out, err := trial(ctx, c, containerTrial)
 	if err != nil {
 		return fmt.Errorf("a container of %s does not work: %w; the image needs sh, bash and git and has to be made for this machine, and %s has to run here, for it is given folders of this machine", c.spec.Image, err, c.engine)
 	}
-	return c.spec.Network.seen(out)
+	filter, table, _ := strings.Cut(out, "\n")
+	if strings.TrimSpace(strings.TrimPrefix(filter, "Seccomp:")) != "2" {
+		return fmt.Errorf("%s starts containers without a filter of system calls (its status says %q); switch seccomp on: %[1]s info, security options", c.engine, filter)
+	}
+	return c.spec.Network.seen(table)
 }
+
+// containerTrial tells whether there is a filter of system calls, and the routing table.
+// The CLI runs its commands in bash, and asks git about the workspace.
+const containerTrial = `command -v bash git >&2 || { echo 'the image has no bash or no git' >&2; exit 1; }
+touch made || exit 1
+while read -r name value; do test "$name" != Seccomp: || echo "$name $value"; done </proc/self/status
+cat /proc/net/route && read -r word && echo "$word"`
 
 func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
 	program, err := c.client()

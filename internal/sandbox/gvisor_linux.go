@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,8 +66,7 @@ func (g *gvisor) Prepare(_ context.Context, s Session) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A short path: runsc makes a socket below it.
-	dir, err := os.MkdirTemp("", "deckhand-gvisor-")
+	dir, err := os.MkdirTemp("", bundlePrefix(s.Owner))
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for gvisor: %w", err)
 	}
@@ -74,6 +75,26 @@ func (g *gvisor) Prepare(_ context.Context, s Session) (*Box, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return box, nil
+}
+
+// bundlePrefix begins the names of the owner's bundles. They are short, since runsc makes
+// a socket in them.
+func bundlePrefix(owner string) string {
+	sum := sha256.Sum256([]byte(owner))
+	return "deckhand-gvisor-" + hex.EncodeToString(sum[:6]) + "-"
+}
+
+// Sweep removes the owner's bundles. What ran in them has ended with the bot.
+func (g *gvisor) Sweep(_ context.Context, owner string) error {
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), bundlePrefix(owner)+"*"))
+	if err != nil {
+		return fmt.Errorf("look for gvisor's folders that are left: %w", err)
+	}
+	var errs []error
+	for _, dir := range left {
+		errs = append(errs, bundle{dir: dir}.remove())
+	}
+	return errors.Join(errs...)
 }
 
 // bundle fills dir.

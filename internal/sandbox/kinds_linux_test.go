@@ -301,33 +301,61 @@ func TestTalks(t *testing.T) {
 }
 
 // TestEndsWithItsProcess: however the process that was started ends, nothing of the
-// session is left once the box is closed, not even what has a session of its own.
+// session is left once the box is closed, or what is left is swept, not even what has a
+// session of its own.
 func TestEndsWithItsProcess(t *testing.T) {
 	inEachKind(t, func(t *testing.T, spec Spec) {
-		s := newSession(t)
 		sandbox, err := New(spec)
 		must(t, err)
-		box, err := sandbox.Prepare(t.Context(), s.Session)
+		t.Run("closed", func(t *testing.T) {
+			s := newSession(t)
+			ended, box := s.killed(t, sandbox)
+			must(t, box.Close())
+			ended()
+		})
+		t.Run("swept", func(t *testing.T) {
+			sweeper, ok := sandbox.(Sweeper)
+			if !ok {
+				return // it leaves nothing
+			}
+			s := newSession(t)
+			s.Owner = s.Name
+			ended, _ := s.killed(t, sandbox)
+			must(t, sweeper.Sweep(t.Context(), "another bot"))
+			must(t, sweeper.Sweep(t.Context(), s.Owner))
+			ended()
+			if left, _ := filepath.Glob(filepath.Join(os.TempDir(), bundlePrefix(s.Owner)+"*")); len(left) > 0 {
+				t.Errorf("%s is left", left)
+			}
+		})
+	})
+}
+
+// killed starts two processes in the sandbox, which hold a connection each, and kills what
+// was started outside. What it returns waits for the end of the connections.
+func (s *aSession) killed(t *testing.T, sandbox Sandbox) (ended func(), box *Box) {
+	t.Helper()
+	box, err := sandbox.Prepare(t.Context(), s.Session)
+	must(t, err)
+	cmd := exec.Command(box.Command[0], append(box.Command[1:], "hold", s.Socket)...)
+	cmd.Env, cmd.Dir, cmd.Stderr = box.Env, s.Workspace, os.Stderr
+	must(t, cmd.Start())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_ = cmd.Wait()                      // it is killed
+		_ = s.model.SetDeadline(time.Now()) // nobody connects any more
+	}()
+	must(t, s.model.SetDeadline(time.Now().Add(waittest.Limit)))
+	var held []net.Conn
+	for range 2 {
+		conn, err := s.model.Accept()
 		must(t, err)
-		cmd := exec.Command(box.Command[0], append(box.Command[1:], "hold", s.Socket)...)
-		cmd.Env, cmd.Dir, cmd.Stderr = box.Env, s.Workspace, os.Stderr
-		must(t, cmd.Start())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_ = cmd.Wait()                      // it is killed
-			_ = s.model.SetDeadline(time.Now()) // nobody connects any more
-		}()
-		must(t, s.model.SetDeadline(time.Now().Add(waittest.Limit)))
-		var held []net.Conn
-		for range 2 {
-			conn, err := s.model.Accept()
-			must(t, err)
-			held = append(held, conn)
-		}
-		must(t, cmd.Process.Kill())
-		<-ended
-		must(t, box.Close())
+		held = append(held, conn)
+	}
+	must(t, cmd.Process.Kill())
+	<-gone
+	return func() {
 		for _, conn := range held {
 			must(t, conn.SetDeadline(time.Now().Add(waittest.Limit)))
 			if n, err := conn.Read(make([]byte, 1)); n != 0 || os.IsTimeout(err) {
@@ -335,7 +363,7 @@ func TestEndsWithItsProcess(t *testing.T) {
 			}
 			_ = conn.Close()
 		}
-	})
+	}, box
 }
 
 // TestClaudeTakesATurn: the real CLI, whose only way to the model is the socket, is asked
