@@ -159,10 +159,12 @@ func matches(dir, pat string) (out []string, why string) {
 			if listed += len(names); listed > maxListed {
 				return nil, "looks through more files than can be judged"
 			}
-			// Bash before 5.2 lets .* stand for . and .. too.
 			for _, name := range append([]string{".", ".."}, fileNames(names)...) {
-				if name[0] == '.' && part[0] != '.' || !match.MatchString(name) {
+				if name[0] == '.' && strings.TrimPrefix(part, `\`)[0] != '.' || !match.MatchString(name) {
 					continue
+				}
+				if name == "." || name == ".." {
+					return nil, "stands for . and .. in bash before 5.2"
 				}
 				if unreadable(name) != "" || strings.Contains(name, "\n") {
 					return nil, "stands for a file whose name people cannot read"

@@ -91,7 +91,9 @@ func readScript(src string, rt root, dirs []string) *script {
 		s.hard = "the command is empty"
 		return s
 	}
-	s.hard = unreadable(src)
+	if s.hard = unreadable(src); strings.HasSuffix(src, `\`) { // bash keeps it, the parser does not
+		s.setHard("the command ends in a backslash")
+	}
 	s.read(src, dirs, false)
 	s.derive()
 	return s
