@@ -91,7 +91,8 @@
 //
 //   - go test, npm test and make run the code of the repository, which the agent may
 //     have edited. Only a sandbox bounds that. A rule that allows a build tool beside
-//     one that allows edits allows everything that the sandbox does.
+//     one that allows edits allows everything that the sandbox does. [Policy.Sums]
+//     names such pairs.
 //   - Links are resolved when the call is decided, and the file is opened later. A
 //     process that the agent left running can exchange a link in between. Hard links
 //     are not seen at all.

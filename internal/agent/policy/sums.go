@@ -143,7 +143,8 @@ func lineRunsCode(line string) bool {
 // a wildcard stands for may be any of its subcommands and options; open says that
 // further words may follow.
 func wordsRunCode(words []pword, open bool) bool {
-	if len(words) == 0 || !words[0].literal() {
+	words, known := unwrapped(words)
+	if !known || len(words) == 0 || !words[0].literal() {
 		return true
 	}
 	prog := specification(words[0].text)
@@ -173,6 +174,31 @@ func wordsRunCode(words []pword, open bool) bool {
 		case len(rest) == 1:
 			return len(prog.subs) > 0 && prog.operands == nil // a subcommand of which nothing is known
 		}
+	}
+}
+
+// unwrapped are the words of the command that wrappers such as timeout run; known is
+// false where that cannot be told.
+func unwrapped(words []pword) (inner []pword, known bool) {
+	for {
+		var spelt []word
+		for _, w := range words {
+			if !w.literal() {
+				break
+			}
+			spelt = append(spelt, word{text: w.text})
+		}
+		if len(spelt) == 0 {
+			return words, true
+		}
+		skip, ok, why := unwrap(spelt)
+		switch {
+		case why != "":
+			return words, false
+		case !ok || skip == 0:
+			return words, true
+		}
+		words = words[min(skip, len(words)):]
 	}
 }
 

@@ -31,6 +31,8 @@ func TestRulesThatAddUp(t *testing.T) {
 		{"every subcommand", "allow Edit(src/**) | allow Bash(go *)", []string{"Edit(src/**) (1) and Bash(go *) (2)"}},
 		{"a harmless subcommand", "allow Edit(src/**) | allow Bash(docker ps *)", nil},
 		{"an option before the subcommand", "allow Edit(src/**) | allow Bash(git -C . status *)", nil},
+		{"in a wrapper", "allow Edit(src/**) | allow Bash(timeout 60 go test *), Bash(timeout 60 ls *), Bash(nice *)", []string{"Edit(src/**) (1) and Bash(timeout 60 go test *), Bash(nice *) (2)"}},
+		{"a harmless subcommand of go", "allow Edit(src/**) | allow Bash(go version *), Bash(go list ./...)", nil},
 		{"no subcommand", "allow Edit(src/**) | allow Bash(git --version), Bash(docker)", nil},
 		{"hooks of the repository", "allow Edit(src/**) | allow Bash(git commit -m x)", []string{"Edit(src/**) (1) and Bash(git commit -m x) (2)"}},
 		{"asked before", "allow Edit(**) | ask Bash | allow Bash(make *)", nil},
