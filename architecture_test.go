@@ -34,6 +34,10 @@ var rules = []struct {
 		reason: "the CLI's protocol is a library of its own: it knows nothing of Slack, Postgres or threads",
 	},
 	{
+		room: "internal/agent/gitdata", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/agent/gitdata"},
+		reason: "what a repository holds follows from its files alone",
+	},
+	{
 		room: "internal/agent", not: []string{"internal/slackui", "internal/playground", "cmd"},
 		reason: "the agent shows turns through its Frontend interface and must run without Slack",
 	},

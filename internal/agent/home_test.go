@@ -317,7 +317,9 @@ func TestAHomeOutlivesEveryCrash(t *testing.T) {
 	for _, calls := range []string{"mkdirat", "renameat,renameat2", "unlinkat", "linkat"} {
 		t.Run(calls, func(t *testing.T) {
 			t.Parallel()
-			for n := 1; crashes(t, strace, calls, n); n++ {
+			n := 1
+			for crashes(t, strace, calls, n) {
+				n++
 			}
 		})
 	}

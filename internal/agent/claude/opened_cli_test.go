@@ -144,8 +144,11 @@ func (r *rich) run() {
 	s.start(r.setup)
 	s.try(bash(s.t, "git status && git log --oneline && git diff && git commit -qam change"), "say: git")
 	for _, program := range []struct{ name, command string }{
-		{"node", "node -e 1; node index.js"}, {"npm", "npm --version; npm test --silent || true"}, {"go", "go env GOMOD; go list ./... || true"},
-		{"python3", "python3 -c 1"}, {"make", "make -n || true"},
+		{"node", "node -e 1; node index.js"},
+		{"npm", "npm --version; npm test --silent || true"},
+		{"go", "go env GOMOD; go list ./... || true"},
+		{"python3", "python3 -c 1"},
+		{"make", "make -n || true"},
 	} {
 		if _, err := exec.LookPath(program.name); err == nil {
 			s.try(bash(s.t, program.command), "say: "+program.name)
