@@ -1,25 +1,6 @@
 package policy
 
-import (
-	"strings"
-)
-
-// Checkers of the words that build tools, test runners and linters take.
-func init() {
-	for name, check := range map[string]checker{
-		"argument":   checkArgument,
-		"location":   checkLocation,
-		"sources":    checkSources,
-		"expression": checkExpression,
-		"libtest":    checkLibtest,
-		"lints":      checkLints,
-		"testfilter": checkTestFilter,
-		"gradletask": checkGradleTask,
-		"recipe":     checkRecipe,
-	} {
-		checkers[name] = check
-	}
-}
+import "strings"
 
 // argumentOptions do no harm in any of the linters and test runners that a
 // project's script may be, whatever comes before or after them.

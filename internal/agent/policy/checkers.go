@@ -31,6 +31,15 @@ var checkers = map[string]checker{
 	"archive-out": checkArchiveOut,
 	"moved":       checkMoved,
 	"dd":          checkDd,
+	"argument":    checkArgument,
+	"location":    checkLocation,
+	"sources":     checkSources,
+	"expression":  checkExpression,
+	"libtest":     checkLibtest,
+	"lints":       checkLints,
+	"testfilter":  checkTestFilter,
+	"gradletask":  checkGradleTask,
+	"recipe":      checkRecipe,
 }
 
 func harmlessIf(ok bool, why string) checked {

@@ -78,6 +78,15 @@ var checkerTable = []struct {
 	{"zip", []string{"x.zip"}, []string{"*.zip", "[a].zip", "a?"}},
 	{"dd", []string{"bs=1", "count=2", "if=x", "of=y"}, []string{"x", "y=1", "-x"}},
 	{"lines", []string{"1,5:a.go", ":f:a.go"}, []string{"x", "1,5:"}},
+	{"argument", []string{"src/a.test.ts", "a b", "--fix", "--watch=false", "--grep=x", "-t", "@scope/a", "12"}, []string{"--config", "-r", "--require=x", "X=y", "$(x)", "`x`", "a;b", "a|b", "--grep=$x", "a'b", "a\"b", "a\nb", "", "-", "--", "-t=x", "--fix=x;y", "{a,b}", "*", "~/x", "a&b", "a>b", "!x"}},
+	{"location", []string{"tests", "tests/a.py::T::t", "tests/a.py::t[a/../b*]", "spec/a.rb:12", "spec/a.rb:12:34", "spec/a.rb[1:2,1:3]", "a/../b"}, []string{"tests/*.py", "-x", "a{b,c}", "a?", "x:y", "a[b]", "host:path"}},
+	{"sources", []string{".", "src", "src/**/*.ts", "src/**/*.{ts,tsx}", "*.js", "a/*.b"}, []string{"{/etc/x,src}", "src/{a,/etc}/x", "src/*/../../x", "src/{..,a}/x", "@(a|b)", "!src", "[a-z].js", "{~,a}", "src/*\\x"}},
+	{"expression", []string{"a and not b", "(a or b) and not (c)", "not slow", "test_x[a-b]"}, []string{"a()", "__import__('os')", "exec(input())", "a.b(c)", "x\"y", "a;b", "a(b", "lambda: x\n"}},
+	{"libtest", []string{"--nocapture", "--test-threads=1", "--skip", "a::b"}, []string{"--logfile", "--logfile=x", "-Z", "--format", "--no"}},
+	{"lints", []string{"-D", "warnings", "-Dwarnings", "clippy::all", "-A", "--deny"}, []string{"-C", "linker=./x", "-Clinker=x", "--sysroot", "-o", "x.rs", "-D=x", "@x", "-", "-Z"}},
+	{"testfilter", []string{"run", "src/a.test.ts"}, []string{"init", "complete"}},
+	{"gradletask", []string{"test", ":core:test", ":a"}, []string{"", ":", "-x", "a b", "x=y", "::"}},
+	{"recipe", []string{"test", "a:b", "build-all"}, []string{"a/b", "X=y", "../x", "-x", ""}},
 }
 
 func TestCheckersKnowWhatIsHarmless(t *testing.T) {
