@@ -36,10 +36,27 @@ func FuzzDecideBash(f *testing.F) {
 		if d.Verdict != Allow {
 			return
 		}
-		if why := notPlain(cmd); why != "" {
+		if why := notPlain(spelledOut(cmd)); why != "" {
 			t.Errorf("%q is allowed by %q, and %s", cmd, d.Rule, why)
 		}
 	})
+}
+
+// spelledOut is a command without its here-document, which is a string: the scan
+// by hand knows none.
+func spelledOut(cmd string) string {
+	text, ok := plainHereDocument(cmd)
+	if !ok {
+		return cmd
+	}
+	before, after, _ := strings.Cut(cmd, "<<")
+	line, rest, _ := strings.Cut(after, "\n")
+	end, line := hereEnd(line)
+	rest = strings.TrimPrefix(rest, text+end)
+	if head, ok := strings.CutSuffix(before, "\"$(cat "); ok {
+		return head + "'x" + strings.Replace(rest, "\n)\"", "'", 1)
+	}
+	return before + line + rest
 }
 
 // starters are the words with which a command may begin after what the rules
@@ -65,6 +82,9 @@ func notPlain(s string) string {
 		case redirect:
 			redirect = false
 		case first:
+			if name, _, ok := strings.Cut(w, "="); ok && settings[name] {
+				return ""
+			}
 			if !starters[w] {
 				return "a command begins with " + w
 			}

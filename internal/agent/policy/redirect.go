@@ -12,10 +12,7 @@ var harmless = map[string]bool{"/dev/null": true, "/dev/stdin": true, "/dev/stdo
 // redirect adds what a redirection opens as a unit of its own.
 func (r *reader) redirect(rd *syntax.Redirect, dirs []string) {
 	if rd.Hdoc != nil || rd.Op == syntax.Hdoc || rd.Op == syntax.DashHdoc {
-		r.script.setHard("a here-document is not judged")
-		if rd.Hdoc != nil {
-			r.substitutions(rd.Hdoc)
-		}
+		r.hereDocument(rd)
 		return
 	}
 	if rd.N != nil && strings.Trim(rd.N.Value, "0123456789") != "" {

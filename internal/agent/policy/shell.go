@@ -35,6 +35,9 @@ func (r *reader) stmt(st *syntax.Stmt, dirs []string) after {
 	r.script.concurrent = r.script.concurrent || st.Background
 	r.stmts = r.script.stmts
 	for _, rd := range st.Redirs {
+		if (rd.Op == syntax.Hdoc || rd.Op == syntax.DashHdoc) && obeysInput(st.Cmd) {
+			r.script.setHard("a here-document may be run by what reads it")
+		}
 		r.redirect(rd, dirs)
 	}
 	out := r.command(st.Cmd, dirs)
@@ -144,7 +147,7 @@ func (r *reader) word(w *syntax.Word) word {
 	if why := out.why(); why != "" {
 		r.script.setHard(why)
 	}
-	if out.dynamic != "" {
+	if out.dynamic != "" || out.spoken {
 		r.substitutions(w)
 	}
 	return out
@@ -165,7 +168,7 @@ func (r *reader) substitutions(n syntax.Node) {
 func (r *reader) call(c *syntax.CallExpr, dirs []string) after {
 	u := unit{nested: r.nested, soft: r.soft, dirs: dirs, inner: []int{0}, stmt: r.stmts}
 	for _, a := range c.Assigns {
-		if u.soft == "" {
+		if u.soft == "" && !isSetting(a) {
 			u.soft = "the assignment " + a.Name.Value + "=… can change what the commands do"
 		}
 		if a.Value != nil {

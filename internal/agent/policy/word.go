@@ -20,6 +20,8 @@ type word struct {
 	// glob: the shell replaces the word by the names of files, brace: by several
 	// words, and nobody has found out which (see expand.go).
 	glob, brace bool
+	// spoken: a part of it is a here-document's text.
+	spoken bool
 	// source is not 0 for what a wildcard or braces stand for: a number of their own.
 	source int
 }
@@ -78,6 +80,9 @@ func readWord(w *syntax.Word) word {
 			for _, q := range p.Parts {
 				if l, ok := q.(*syntax.Lit); ok {
 					b.WriteString(doubleQuoted(l.Value))
+				} else if text, ok := spoken(q); ok {
+					out.spoken = true
+					b.WriteString(text)
 				} else {
 					out.dynamic = expansion(q)
 				}

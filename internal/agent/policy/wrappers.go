@@ -2,6 +2,8 @@ package policy
 
 import (
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // A transparent wrapper runs the rest of its words as they stand and changes
@@ -56,6 +58,24 @@ var opaque = words(
 var interpreters = words(
 	"sh bash dash zsh ksh mksh ash fish csh tcsh rbash python python2 python3 pypy pypy3 node nodejs deno bun ts-node tsx perl ruby irb php lua luajit pwsh powershell java dotnet mono",
 )
+
+// settings are variables that choose among ways of working that programs have
+// anyway, when they are set to a plain name or a number before a command. None
+// names a file, a program or an option.
+var settings = map[string]bool{
+	"CI": true, "NODE_ENV": true, "RAILS_ENV": true, "RACK_ENV": true, "APP_ENV": true, "MIX_ENV": true, "NO_COLOR": true, "FORCE_COLOR": true, "CLICOLOR": true, "COLUMNS": true,
+	"RUST_BACKTRACE": true, "RUST_LOG": true, "CGO_ENABLED": true, "GOOS": true, "GOARCH": true, "PYTHONUNBUFFERED": true, "PYTHONDONTWRITEBYTECODE": true,
+	"LC_ALL": true, "LANG": true, "GIT_TERMINAL_PROMPT": true,
+}
+
+// isSetting reports whether an assignment before a command is one of these.
+func isSetting(a *syntax.Assign) bool {
+	if !settings[a.Name.Value] || a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Value == nil {
+		return false
+	}
+	value := a.Value.Lit()
+	return plainName(value) && !strings.ContainsAny(value, "/:@")
+}
 
 func words(lists ...string) map[string]bool {
 	m := map[string]bool{}
