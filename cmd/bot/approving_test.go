@@ -557,7 +557,7 @@ func TestPolicyCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := filepath.Join(t.TempDir(), "changed.yaml")
-	if err := os.WriteFile(changed, bytes.Replace(old, []byte("- allow: Bash(ls *)"), []byte("- allow: [Bash(ls *), Bash(mkdir *)]"), 1), 0o600); err != nil {
+	if err := os.WriteFile(changed, bytes.Replace(old, []byte("- allow: Bash(ls *)"), []byte("- allow: [Bash(ls *), Bash(mkdir *), Edit(**)]"), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, ok := w.bot("policy", "test", "--config", changed); !ok || !strings.Contains(out, "ask → allow: 1") || !strings.Contains(out, "mkdir recorded") {
