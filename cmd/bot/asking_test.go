@@ -113,6 +113,26 @@ func TestASubagent(t *testing.T) {
 	w.assertLedgerEqualsBill()
 }
 
+// TestToolsThatActByAParameterAreAsked: a worktree in the repository and a command that
+// outlives its turn wait for a person, though a subagent alone and the command in Bash
+// would not.
+func TestToolsThatActByAParameterAreAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, call := range []string{
+		`Agent {"description":"look","prompt":"say: Found it.","isolation":"worktree"}`,
+		`Monitor {"command":"ls","description":"watch"}`,
+	} {
+		tool, _, _ := strings.Cut(call, " ")
+		thread := w.post(linus, eng, "", "@deckhand tool: "+call+"\nsay: Went on.")
+		w.click(ada, eng, w.card(eng, thread).TS, "deny")
+		w.done(eng, thread, thread)
+		if n := w.count(`SELECT count(*) FROM approvals WHERE tool_name = '` + tool + `' AND status = 'denied' AND decided_via <> 'rule'`); n != 1 {
+			t.Errorf("%s was not put to a person", tool)
+		}
+	}
+}
+
 // theModelCannotShout: mentions in its text and in tool results are dead.
 func theModelCannotShout(t *testing.T, w *world) {
 	thread := w.post(linus, eng, "", "@deckhand say: hey <!channel> and <@U0ADA> and @here, see <https://evil.example|https://good.example>")
