@@ -19,8 +19,14 @@ import (
 // policy. More than one thing goes under a key of its own.
 func newWorldWith(t testing.TB, added string, flags ...string) *world {
 	t.Helper()
+	return newWorldIn(t, demoSandbox(t.Context()), added, flags...)
+}
+
+// newWorldIn is a world with a line of its own about the sandbox.
+func newWorldIn(t testing.TB, sandbox, added string, flags ...string) *world {
+	t.Helper()
 	w := unstartedWorld(t)
-	w.configure(demoSandbox(t.Context()), added)
+	w.configure(sandbox, added)
 	w.start(flags...)
 	return w
 }

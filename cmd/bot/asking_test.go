@@ -145,8 +145,14 @@ func theModelCannotShout(t *testing.T, w *world) {
 	}
 }
 
-// secretsStay: the agent's environment has none of the bot's secrets, and a
-// secret that it finds all the same is not shown.
+// Without a sandbox, too, the agent reaches its model and has no key.
+func TestSecretsStayWithoutASandbox(t *testing.T) {
+	t.Parallel()
+	secretsStay(t, newWorldIn(t, "sandbox: none", ""))
+}
+
+// secretsStay: the agent's environment has none of the bot's secrets, the model's key
+// and address among them, and a secret that it finds all the same is not shown.
 func secretsStay(t *testing.T, w *world) {
 	thread := w.post(linus, eng, "", `@deckhand tool: Bash {"command":"env > seen.txt; tr '\\0' '\\n' < /proc/$PPID/environ >> seen.txt; echo xoxb-1234567890-abcdefghij"}`)
 	card := w.card(eng, thread)
@@ -159,10 +165,13 @@ func secretsStay(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{w.BotToken, w.AppToken, "SLACK_", "DATABASE_URL", "PGPASSWORD"} {
+	for _, secret := range []string{w.BotToken, w.AppToken, "SLACK_", "DATABASE_URL", "PGPASSWORD", "sk-ant-", w.ModelURL} {
 		if strings.Contains(string(seen), secret) {
 			t.Errorf("the agent can see %s", secret)
 		}
+	}
+	if !strings.Contains(string(seen), "ANTHROPIC_UNIX_SOCKET=") {
+		t.Errorf("the agent's way to the model is not the gateway: %s", seen)
 	}
 	for _, m := range w.messages(eng, thread) {
 		if m.User == w.BotUser && strings.Contains(m.all(), "xoxb-1234567890-abcdefghij") {

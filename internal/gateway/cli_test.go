@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -42,9 +41,9 @@ type cli struct {
 	heard []string // by the model: paths
 }
 
-// newCLI starts the CLI in a new session. Without a wall the gateway is not in the way,
-// nor is the sandbox.
-func newCLI(t testing.TB, wall bool, env ...string) *cli {
+// newCLI starts the CLI in a new session: in a namespace without any network and with the
+// gateway, or with the machine's network and without.
+func newCLI(t testing.TB, way bool) *cli {
 	t.Helper()
 	program := os.Getenv("DECKHAND_TEST_CLAUDE")
 	if program == "" {
@@ -67,16 +66,19 @@ func newCLI(t testing.TB, wall bool, env ...string) *cli {
 	t.Cleanup(web.Close)
 	set := map[string]string{
 		"HOME": c.home, "CLAUDE_CONFIG_DIR": filepath.Join(c.home, ".claude"), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
-		"ANTHROPIC_BASE_URL": web.URL, "ANTHROPIC_API_KEY": realKey,
+		"ANTHROPIC_BASE_URL": web.URL, "ANTHROPIC_API_KEY": realKey, "CLAUDE_CODE_MAX_RETRIES": "1",
 	}
-	maps.Copy(set, map[string]string{"CLAUDE_CODE_MAX_RETRIES": "1"})
-	all := append(claude.Environ(nil, set), env...)
-	command := []string{program}
-	if wall {
-		bwrap, err := exec.LookPath("bwrap")
-		if err != nil {
-			need(t, "bwrap is not installed: apt-get install bubblewrap")
-		}
+	all := claude.Environ(nil, set)
+	bwrap, err := exec.LookPath("bwrap")
+	if err != nil {
+		need(t, "bwrap is not installed: apt-get install bubblewrap")
+	}
+	command := []string{
+		bwrap, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", os.TempDir(), "--bind", c.home, c.home,
+	}
+	if !way {
+		command = append(command, "--share-net")
+	} else {
 		s, err := newGateway(t, nil).Open(all)
 		if err != nil {
 			t.Fatal(err)
@@ -87,11 +89,9 @@ func newCLI(t testing.TB, wall bool, env ...string) *cli {
 				t.Errorf("the key is inside: %s", entry)
 			}
 		}
-		command = []string{
-			bwrap, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", os.TempDir(),
-			"--bind", c.home, c.home, "--ro-bind", filepath.Dir(s.Socket()), filepath.Dir(s.Socket()), program,
-		}
+		command = append(command, "--ro-bind", filepath.Dir(s.Socket()), filepath.Dir(s.Socket()))
 	}
+	command = append(command, program)
 	c.proc, err = claude.Start(t.Context(), claude.Options{
 		Command: command, Dir: c.home, Env: all, SessionID: uuid.NewString(), InitializeTimeout: waittest.Limit, RequestTimeout: waittest.Limit,
 		StopGrace: claude.StopGrace{Close: waittest.Limit, Term: waittest.Limit, Kill: waittest.Limit},
@@ -124,7 +124,7 @@ func (c *cli) turn(text string, first func()) *claude.Result {
 		}
 		switch m := m.(type) {
 		case *claude.StreamEvent:
-			if m.Delta == "text_delta" && first != nil {
+			if first != nil && m.Delta == "text_delta" {
 				first()
 				first = nil
 			}
