@@ -27,20 +27,14 @@ func (e *sandboxError) Error() string {
 }
 func (e *sandboxError) Unwrap() error { return e.err }
 
-// CheckSandbox says why the project's sessions could not be shut in as its sandbox says,
-// and what to do, or what they are shut in.
+// CheckSandbox tries the project's sandbox. It returns what its sessions are shut in, for
+// people, or why they cannot be and what to do.
 func (p Project) CheckSandbox(ctx context.Context) (inForce string, err error) {
 	s, err := sandbox.New(p.Sandbox)
 	if err != nil {
-		return "", &sandboxError{p.Name, err}
+		return "", err
 	}
-	if err := s.Check(ctx); err != nil {
-		return s.String(), &sandboxError{p.Name, err}
-	}
-	if _, err := bashOf(p.Sandbox.Kind); err != nil {
-		return s.String(), &sandboxError{p.Name, err}
-	}
-	return s.String(), nil
+	return s.String(), s.Check(ctx)
 }
 
 // SweepSandboxes removes what an earlier run of the replica has left of its sandboxes,

@@ -191,6 +191,11 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 			return strings.Replace(yaml, `repo: "`, `repo: "https://u:`+canary+`@127.0.0.1:1`, 1)
 		}, "project api: https://u:xxxxx@127.0.0.1:1"},
 		{"a repository without the base", replace("base: stable, env", "base: nowhere, env"), "has no nowhere; correct base"},
+		{"a sandbox that does not work", replace("model: sonnet", "model: sonnet, sandbox: {see: [/opt/nowhere]}"), "warning sandboxes: "},
+		{"… and what is wrong with it", replace("model: sonnet", "model: sonnet, sandbox: {see: [/opt/nowhere]}"), "nothing runs in web, since the sandbox does not work: there is no /opt/nowhere"},
+		{"a PATH that the sandbox does not show", change(func(s *Setup) {
+			s.Environ = []string{"PATH=/usr/bin:" + filepath.Dir(s.Environment.ClaudeCommand)}
+		}), "not seen in the sandbox of api, web; name what they need under sandbox.see"},
 		{"a variable that is not set", replace("[PATH]", "[DECKHAND_TEST_UNSET]"), "the variable DECKHAND_TEST_UNSET is not set"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,7 +28,7 @@ func (d *Doctor) sandboxes(ctx context.Context) []Finding {
 		who, where := strings.Join(projects, ", "), d.File.Where("$.projects."+projects[0]+".sandbox")
 		inForce, err := p.CheckSandbox(ctx)
 		if err != nil {
-			out = append(out, Finding{name, Warning, fmt.Sprintf("%s: nothing runs in %s: %v", where, who, err)})
+			out = append(out, Finding{name, Warning, fmt.Sprintf("%s: nothing runs in %s, since the sandbox does not work: %v", where, who, err)})
 			continue
 		}
 		out = append(out, Finding{name, OK, who + ": " + inForce})

@@ -185,7 +185,7 @@ func TestServersWorkInsideAndReachNobody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close() //nolint:errcheck // a test's listener
+		t.Cleanup(func() { _ = l.Close() })
 		listeners[network] = l
 	}
 	t.Run("loopback", func(t *testing.T) {
@@ -290,7 +290,7 @@ func children(t *testing.T, pid int) []int {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
 		}
-		for _, word := range strings.Fields(string(b)) {
+		for word := range strings.FieldsSeq(string(b)) {
 			var child int
 			if _, err := fmt.Sscan(word, &child); err != nil {
 				t.Fatal(err)

@@ -20,11 +20,11 @@ func Unseen(spec Spec, path string) []string {
 	}
 	var out []string
 	for _, dir := range filepath.SplitList(path) {
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil || v.shows(real) || slices.Contains(out, dir) {
+		target, err := filepath.EvalSymlinks(dir)
+		if err != nil || v.shows(target) || slices.Contains(out, dir) {
 			continue
 		}
-		if programs, err := os.ReadDir(real); err == nil && len(programs) > 0 {
+		if programs, err := os.ReadDir(target); err == nil && len(programs) > 0 {
 			out = append(out, dir)
 		}
 	}

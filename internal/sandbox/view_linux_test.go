@@ -87,7 +87,7 @@ func TestASessionIsAlone(t *testing.T) {
 	if out := h.does(`cat /proc/1/cmdline`); strings.Contains(out, h.config) || !strings.HasPrefix(out, "bwrap") {
 		t.Errorf("the arguments of the init: %s", out)
 	}
-	for _, pid := range strings.Fields(h.does(`cd /proc && ls -d [0-9]*`)) {
+	for pid := range strings.FieldsSeq(h.does(`cd /proc && ls -d [0-9]*`)) {
 		if n, err := strconv.Atoi(pid); err != nil || n > 20 {
 			t.Errorf("process %s is seen", pid)
 		}
