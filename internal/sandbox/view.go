@@ -187,7 +187,8 @@ func identity(uid, gid int, home string, network Network) []file {
 	passwd += fmt.Sprintf("%s:x:%d:%d:agent:%s:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n", name, uid, gid, home)
 	group += fmt.Sprintf("%s:x:%d:\nnogroup:x:65534:\n", name, gid)
 	out := []file{
-		{"/etc/passwd", passwd}, {"/etc/group", group},
+		{"/etc/passwd", passwd},
+		{"/etc/group", group},
 		{"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n"},
 	}
 	if network != Open {
