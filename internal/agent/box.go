@@ -91,12 +91,16 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error
 	if err != nil {
 		return nil, err
 	}
+	unheard, err := deaf(ctx, t.Workspace)
+	if err != nil {
+		return nil, err
+	}
 	session := sandbox.Session{
 		Owner:     h.replica,
 		Name:      fmt.Sprintf("deckhand-%d-%s", t.ID, strings.ToLower(rand.Text()[:8])),
 		Workspace: t.Workspace, Home: h.home(t.ID), Hidden: h.hidden, ReadOnly: borrowed,
 		Program: h.command, CacheDir: filepath.Join(h.dataDir, "caches", p.Name),
-		Env: append(h.environ(p, t.ID, bash), deaf(ctx, t.Workspace)...),
+		Env: append(h.environ(p, t.ID, bash), unheard...),
 	}
 	var c cell
 	// A launcher may lead to another machine, where no socket of this one can be reached:

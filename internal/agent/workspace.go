@@ -21,6 +21,11 @@ import (
 const (
 	gitTimeout     = 5 * time.Minute
 	publishTimeout = time.Minute
+	// settingsTimeout bounds the look at a repository's settings, and maxFilters what is
+	// found there.
+	settingsTimeout = 5 * time.Second
+	maxFilters      = 200
+	maxFilterNames  = 32 << 10 // bytes
 	// maxInstructions bounds the CLAUDE.md that goes into the system prompt, in bytes.
 	maxInstructions = 40 << 10
 )
@@ -202,27 +207,35 @@ func lastLine(s string) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// deaf are variables that keep git from running what a repository's own settings
-// name: its hooks, its monitor, its filters.
-func deaf(ctx context.Context, dir string) []string {
+// deaf are variables that keep the git of the agent's process from running what a
+// repository's own settings name, whenever the CLI looks at the repository: its hooks,
+// its monitor, its filters. Their names are asked of git, which runs nothing for that, but
+// reads whatever the settings include: it has a moment for it.
+func deaf(ctx context.Context, dir string) ([]string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, settingsTimeout, fmt.Errorf("git: no end in %s", settingsTimeout))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", "config", "--local", "--includes", "--null", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
+	cmd.Dir, cmd.Env = dir, append(agentEnviron(nil, nil), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
+	out, _ := cmd.Output() // it fails when there is none, or no repository
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("read the settings of the repository in %s: %w", dir, err)
+	}
 	set := [][2]string{{"core.fsmonitor", "false"}, {"core.hooksPath", os.DevNull}}
-	if dir != "" {
-		cmd := exec.CommandContext(ctx, "git", "config", "--local", "--includes", "--null", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
-		cmd.Dir, cmd.Env = dir, agentEnviron(nil, nil)
-		out, _ := cmd.Output() // it fails when there is none
-		for key := range strings.SplitSeq(string(out), "\x00") {
-			value := ""
-			if strings.HasSuffix(key, ".required") {
-				value = "false"
-			}
-			if key != "" {
-				set = append(set, [2]string{key, value})
-			}
+	for key := range strings.SplitSeq(string(out), "\x00") {
+		value := ""
+		if strings.HasSuffix(key, ".required") {
+			value = "false"
 		}
+		if key != "" {
+			set = append(set, [2]string{key, value})
+		}
+	}
+	if len(set) > maxFilters || len(out) > maxFilterNames {
+		return nil, fmt.Errorf("the settings of the repository in %s name too many filters; remove them", dir)
 	}
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(set))}
 	for i, kv := range set {
 		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, kv[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, kv[1]))
 	}
-	return env
+	return env, nil
 }
