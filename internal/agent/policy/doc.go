@@ -55,14 +55,16 @@
 // are compared after quotes are removed.
 //
 // No rule allows what is not known from the text: expansions and substitutions of
-// every kind, here-documents, functions, arithmetic, [[ ]], coprocesses, wildcards
-// without a folder before them (which may stand for an option), characters that
-// people cannot see, text that does not parse or prints back differently.
+// every kind, here-documents but for the plainest (heredoc.go), functions,
+// arithmetic, [[ ]], coprocesses, wildcards without a folder before them (which may
+// stand for an option), characters that people cannot see, text that does not parse
+// or prints back differently.
 //
 // Only a rule that holds the whole command line literally allows what is known
-// but can do anything: assignments, loops, programs that run other programs (see
-// wrappers.go), and options that make known programs do so (options.go). Wrappers
-// that run their words as they stand, such as timeout or nice, are looked through.
+// but can do anything: assignments but for a few settings such as CI=1, loops,
+// programs that run other programs (see wrappers.go). Wrappers that run their words
+// as they stand, such as timeout or nice, are looked through. What a program's words
+// do, programs/*.spec say; what they do not know, a rule must spell.
 // Interpreters are allowed by a prefix when the pattern spells the script, as in
 // Bash(python -m pytest *). A program given by its path is allowed by a pattern
 // that spells the path. git is allowed in the workspace's own folder only, since

@@ -18,7 +18,8 @@ const olderBash = runtime.GOOS == "darwin"
 
 // plainHereDocument reports whether a command line holds one here-document and
 // nothing else that looks like one, and whether its text is the lines after the
-// line that it stands in, up to the first that is its end.
+// line that it stands in, up to the first that is its end, and none before it
+// could be taken for that.
 func plainHereDocument(src string) (text string, ok bool) {
 	before, after, found := strings.Cut(src, "<<")
 	if !found || strings.Contains(after, "<<") || strings.HasPrefix(after, "-") || strings.HasSuffix(before, "<") {
@@ -34,7 +35,7 @@ func plainHereDocument(src string) (text string, ok bool) {
 		switch {
 		case l == end:
 			return text, true
-		case !found || strings.TrimSpace(l) == end:
+		case !found || strings.HasPrefix(strings.TrimSpace(l), end): // in $(…), EOF) is an end to Bash
 			return "", false
 		}
 		text, rest = text+l+"\n", more
