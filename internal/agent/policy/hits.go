@@ -107,22 +107,15 @@ func (s *script) mayHold(g *glob, t *target) bool {
 	if t.past || t.resolved == "" || strings.Contains(strings.ToLower(g.text), ".git") {
 		return true
 	}
-	at, files := t.rel, []string(nil)
+	at := t.rel
 	if g.abs {
 		at = t.resolved
 	}
-	ok := false
-	if t.tracked {
-		files, ok = tracked(t.resolved)
+	v := s.survey(t.resolved, t.tracked)
+	if v.over {
+		return true
 	}
-	if !ok {
-		v := s.survey(t.resolved)
-		if v.over {
-			return true
-		}
-		files = v.files
-	}
-	return slices.ContainsFunc(files, func(f string) bool {
+	return slices.ContainsFunc(v.files, func(f string) bool {
 		return g.hitsName(strings.ToLower(path.Join(at, f)))
 	})
 }

@@ -143,13 +143,27 @@ type survey struct {
 // maxSurvey bounds how many files are looked at below a folder.
 const maxSurvey = 10000
 
-// survey lists what lies below a folder, once. What git keeps in .git is left
-// out: it is named by hashes.
-func (s *script) survey(folder string) *survey {
-	if v := s.surveys[folder]; v != nil {
+// survey lists what lies below a folder, or what git tracks in it, once. What git
+// keeps in .git is left out: it is named by hashes.
+func (s *script) survey(folder string, onlyTracked bool) *survey {
+	key := folder
+	if onlyTracked {
+		key += "\x00"
+	}
+	if v := s.surveys[key]; v != nil {
 		return v
 	}
 	v := &survey{}
+	if s.surveys == nil {
+		s.surveys = map[string]*survey{}
+	}
+	s.surveys[key] = v
+	if onlyTracked {
+		if files, ok := tracked(folder); ok {
+			v.files = files
+			return v
+		}
+	}
 	err := filepath.WalkDir(folder, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -171,10 +185,6 @@ func (s *script) survey(folder string) *survey {
 		return nil
 	})
 	v.over = v.over || err != nil
-	if s.surveys == nil {
-		s.surveys = map[string]*survey{}
-	}
-	s.surveys[folder] = v
 	return v
 }
 
@@ -184,7 +194,7 @@ func (s *script) holds(folder, as string) string {
 	if folder == "" {
 		return "what cannot be looked at"
 	}
-	v := s.survey(folder)
+	v := s.survey(folder, false)
 	if v.over {
 		return "more than can be looked at"
 	}
@@ -204,7 +214,7 @@ func (s *script) holds(folder, as string) string {
 func (s *script) strays(folder string) string {
 	seen := map[string]bool{folder: true}
 	for todo := []string{folder}; len(todo) > 0; todo = todo[1:] {
-		v := s.survey(todo[0])
+		v := s.survey(todo[0], false)
 		if v.over || len(seen) > maxNesting {
 			return "below which more lies than can be looked at for links"
 		}
