@@ -69,3 +69,38 @@ func TestAProjectWhoseSandboxDoesNotWork(t *testing.T) {
 		t.Errorf("%d envelopes are stuck", n)
 	}
 }
+
+// TestThreadsDoNotSeeEachOther: each has a clone of its own in which a commit works, and
+// nothing of the other's is there.
+func TestThreadsDoNotSeeEachOther(t *testing.T) {
+	t.Parallel()
+	w := unstartedWorld(t)
+	w.configure(demoSandbox(t.Context()), "")
+	file := filepath.Join(w.dir, "deckhand.yaml")
+	config, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := strings.Replace(string(config), "    dir:", "    workspace: worktree\n    dir:", 1)
+	if err := os.WriteFile(file, []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	run := func(command string) string {
+		thread := w.runs(linus, eng, "", command)
+		w.click(ada, eng, w.card(eng, thread).TS, "approve")
+		w.done(eng, thread, thread)
+		return w.text(`SELECT workspace FROM threads ORDER BY id DESC LIMIT 1`)
+	}
+	first := run("echo mine > mine && git add mine && git -c user.name=a -c user.email=a@b commit -qm mine && git log --format=%s -1 > out; echo x >> .git/config || echo refused >> out")
+	if out, err := os.ReadFile(filepath.Join(first, "out")); err != nil || string(out) != "mine\nrefused\n" {
+		t.Errorf("a commit in the first thread: %q, %v", out, err)
+	}
+	second := run("cat " + first + "/mine > out; ls -A " + filepath.Dir(first) + " >> out; ls -A " + filepath.Dir(filepath.Dir(first)) + " >> out; git log --all --format=%s | grep mine >> out; true")
+	if first == second {
+		t.Fatalf("both work in %s", first)
+	}
+	if out, err := os.ReadFile(filepath.Join(second, "out")); err != nil || string(out) != filepath.Base(second)+"\n"+filepath.Base(filepath.Dir(second))+"\n" {
+		t.Errorf("what the second thread saw of the first: %q, %v", out, err)
+	}
+}
