@@ -104,8 +104,8 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error
 	}
 	var c cell
 	// A launcher may lead to another machine, where no socket of this one can be reached:
-	// what it starts has the credentials and the model's own address.
-	if p.Sandbox.Kind != sandbox.Command {
+	// what it starts has credentials of its own there.
+	if p.Sandbox.HasSocket() {
 		if c.way, err = h.gateway.Open(session.Env); err != nil {
 			return nil, &wayError{p.Name, err}
 		}

@@ -41,7 +41,10 @@ func (h *host) environ(p Project, threadID int64, bash string) []string {
 		// A file of the workspace would have it prompted by the clock.
 		"CLAUDE_CODE_DISABLE_CRON": "1",
 	}
-	maps.Copy(set, h.credentials)
+	// Where the gateway does not reach they would stand on the launcher's command line.
+	if p.Sandbox.HasSocket() {
+		maps.Copy(set, h.credentials)
+	}
 	return agentEnviron(p.Env, set)
 }
 

@@ -52,16 +52,16 @@ func TestLaunchersAreTried(t *testing.T) {
 // and its names in the launcher's own words; and nothing of the bot's but what launchers
 // need.
 func TestLauncherIsGivenTheSession(t *testing.T) {
-	for _, name := range []string{"launch", "ssh"} {
+	for name, there := range map[string]string{"launch": "{socket}", "ssh": "/s"} {
 		t.Run(name, func(t *testing.T) {
-			script := `echo "launcher $1 $2 $3 with ${SLACK_BOT_TOKEN:-no token} $SSH_AUTH_SOCK"; shift 3; exec "$@"`
+			script := `export ANTHROPIC_API_KEY="the far key"; echo "launcher $1 $2 $3 with ${SLACK_BOT_TOKEN:-no token} $SSH_AUTH_SOCK"; shift 3; exec "$@"`
 			if name == "ssh" {
 				script = strings.Replace(script, `exec "$@"`, `exec /bin/sh -c "$*"`, 1)
 			}
 			aLauncher(t, name, script)
 			t.Setenv("SLACK_BOT_TOKEN", "xoxb-secret")
 			t.Setenv("SSH_AUTH_SOCK", "/agent.sock")
-			sandbox, err := New(Spec{Kind: Command, Command: []string{name, "pod-{name}", "{workspace}:{home}", "{socket}"}})
+			sandbox, err := New(Spec{Kind: Command, Command: []string{name, "pod-{name}", "{workspace}:{home}", there}})
 			must(t, err)
 			workspace := filepath.Join(t.TempDir(), "it's a workspace")
 			must(t, os.Mkdir(workspace, 0o700))
@@ -83,10 +83,17 @@ func TestLauncherIsGivenTheSession(t *testing.T) {
 			}
 			for _, entry := range lines[len(begin):] {
 				switch name, _, _ := strings.Cut(entry, "="); name {
+				case "ANTHROPIC_API_KEY":
+					if entry != "ANTHROPIC_API_KEY=the far key" || there == "{socket}" {
+						t.Errorf("it has %s", entry)
+					}
 				case "A", "B", "PWD", "SHLVL", "_", "OLDPWD", "": // the shell's own, but for the first two
 				default:
 					t.Errorf("%s is in its environment", entry)
 				}
+			}
+			if far := slices.Contains(lines, "ANTHROPIC_API_KEY=the far key"); far == (there == "{socket}") {
+				t.Errorf("has the launcher's key: %v", far)
 			}
 			if !slices.Contains(lines, "A="+awkward) {
 				t.Errorf("%q has no A=%s", lines, awkward)

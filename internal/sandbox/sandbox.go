@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -141,6 +142,13 @@ func New(spec Spec) (Sandbox, error) {
 		return none{}, nil
 	}
 	return nil, fmt.Errorf("there is no sandbox %q; write one of %s", spec.Kind, list(Kinds()))
+}
+
+// HasSocket reports whether a session reaches a unix socket of this machine: by a launcher
+// only if its words take {socket} along. Where it does not, the model's credentials must
+// not be in [Session.Env]: what the launcher leads to has its own.
+func (s Spec) HasSocket() bool {
+	return s.Kind != Command || slices.ContainsFunc(s.Command, func(word string) bool { return strings.Contains(word, "{socket}") })
 }
 
 // String tells people what is configured: "bwrap, no network".
