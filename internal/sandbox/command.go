@@ -46,7 +46,7 @@ func (c *command) Check(ctx context.Context) error {
 		Env: []string{"PATH=" + os.Getenv("PATH"), "DECKHAND_CHECK=" + awkward},
 	}
 	out, err := tryIn(ctx, c, s, `printf '%s\n' "$DECKHAND_CHECK"; read -r word && echo "$word"`)
-	const hint = "if it has a shell read its words, as a script around ssh has, it must quote them first"
+	const hint = "if it has a shell read its words, as a script around ssh has, give it a name that begins with ssh: they are quoted then"
 	switch {
 	case errors.Is(err, errTrial):
 		return fmt.Errorf("the launcher %s does not work: %w; %s", c.spec.Command[0], err, hint)
@@ -71,7 +71,7 @@ func (c *command) Prepare(_ context.Context, s Session) (*Box, error) {
 	launcher[0] = program
 	words := slices.Concat([]string{"/bin/sh", "-c", `cd "$0" && exec env -i` + farModel(c.spec) + ` "$@"`, s.Workspace}, s.Env, s.Program)
 	box := &Box{Command: slices.Concat(launcher, words), Env: launcherEnviron()}
-	if filepath.Base(program) == "ssh" {
+	if strings.HasPrefix(filepath.Base(program), "ssh") {
 		box.Command, err = staged(Command, launchPlan{launcher, words})
 	}
 	return box, err
@@ -90,7 +90,8 @@ func farModel(spec Spec) string {
 	return words.String()
 }
 
-// launchPlan is a launcher that gives its words to a shell.
+// launchPlan is a launcher that gives its words to a shell: ssh, sshpass, or a script that
+// is called so.
 type launchPlan struct {
 	Launcher []string `json:"launcher"`
 	Words    []string `json:"words"`

@@ -26,7 +26,8 @@ func TestLaunchersAreTried(t *testing.T) {
 	}{
 		{"passes everything on", `shift; exec "$@"`, []string{"launch", "host"}, ""},
 		{"ssh has a shell read its words", `shift; exec /bin/sh -c "$*"`, []string{"ssh", "host"}, ""},
-		{"a script around ssh does, too", `exec /bin/sh -c "$*"`, []string{"launch"}, "must quote them first"},
+		{"so has a script that is called so", `exec /bin/sh -c "$*"`, []string{"ssh-builder"}, ""},
+		{"a script around ssh does, too", `exec /bin/sh -c "$*"`, []string{"launch"}, "a name that begins with ssh"},
 		{"drops the input", `exec "$@" </dev/null`, []string{"launch"}, "the launcher launch does not work"},
 		{"does not get there", `echo 'no route to host' >&2; exit 255`, []string{"launch"}, "no route to host"},
 		{"is not there", "", []string{"nowhere-to-be-found"}, "the launcher nowhere-to-be-found cannot be found"},

@@ -54,6 +54,38 @@
 // [RunStage] is the outer stage: our binary once more, outside, which sets what is
 // inherited, hands bwrap its arguments and the filter, and becomes it.
 //
+// # gvisor
+//
+// runsc, one sandbox a process: a kernel of its own in user space answers the system calls,
+// with a filter around it that leaves it few of this machine's. The view is bwrap's; /proc,
+// /dev and the user namespaces that can be made inside are that kernel's. The model's
+// socket is reached through runsc's own opener of files (--host-uds), and no other
+// network than loopback is there. Without root it takes user namespaces, and the one user
+// inside is called root and is the bot's. Open files are limited inside.
+//
+// runsc passes no signals on: SIGTERM ends it and the session at once, as it ends bwrap.
+// It has to be a current one. Debian 12's is of December 2022, and ls fails in it (statx
+// with AT_NO_AUTOMOUNT): Check refuses it.
+//
+// # container
+//
+// docker or podman, one container a process, named by the session, labelled with the bot,
+// read-only with a /tmp of its own, no capability, no new privileges, the engine's filter
+// of system calls (Check looks for it), no log, no other network than loopback. The image
+// is the system: nothing is fetched at the start of a process. The folders have to be the
+// same for the engine, so an engine elsewhere, or a bot in a container whose folders have
+// other names, does not pass Check. The engine's socket is never inside.
+//
+// The client of the engine gets the variables that it reads itself ([launcherNames]), not
+// the session's home: plugins and settings there are the session's to write.
+//
+// # command
+//
+// Any launcher that passes standard input, output and error on. Its walls, its folders,
+// its network and that nothing outlives it are its own duty; what is checked is that
+// words, variables and bytes arrive unchanged. See [Spec.HasSocket] for what it leads to
+// the model by.
+//
 // # git
 //
 // A commit works, and whatever git obeys is read-only in the sandbox: config and
