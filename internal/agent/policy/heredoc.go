@@ -116,8 +116,11 @@ func obeysInput(cmd syntax.Command) bool {
 	if !ok {
 		return true
 	}
-	for _, a := range call.Args {
+	for i, a := range call.Args {
 		w := readWord(a)
+		if i > 0 && w.text == "-" { // as an operand, what is read: git commit -F -
+			continue
+		}
 		base := baseName(w.text)
 		if w.dynamic != "" || isInterpreter(base) || isOpaque(base) {
 			return true
