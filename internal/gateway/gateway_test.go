@@ -510,6 +510,25 @@ func TestManyCallsAtOnce(t *testing.T) {
 	}
 }
 
+// A call is kept until it has left, not until it is answered.
+func TestBodiesAreFreedWhenTheyHaveLeft(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		flush(w)
+		<-r.Context().Done()
+	})
+	s := open(t, newGateway(t, nil), "ANTHROPIC_BASE_URL="+p.URL, "ANTHROPIC_API_KEY="+realKey)
+	large := `{"messages":[{"role":"user","content":"` + strings.Repeat("a", 30<<20) + `"}]}`
+	for range 4 { // two of them fit
+		resp, err := s.client.Do(s.request(http.MethodPost, "/v1/messages", large))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close() //nolint:errcheck,gocritic // all stay open
+	}
+}
+
 func TestTheFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(folder(t), "gateway")

@@ -117,7 +117,10 @@ func (s *Session) serve() error {
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	s.proxy = httputil.ReverseProxy{
-		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.Host = "" },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.Host = ""
+			r.Out.Body = r.In.Body // to be closed when it has left, which ReverseProxy keeps from happening
+		},
 		Transport: s.gateway.transport, FlushInterval: -1, BufferPool: &buffers, ErrorLog: quiet,
 		ModifyResponse: s.answered, ErrorHandler: s.failed,
 	}
@@ -161,6 +164,7 @@ func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		no.write(w)
 		return
 	}
+	defer out.Body.Close() //nolint:errcheck // it has no error
 	s.proxy.ServeHTTP(w, out)
 }
 
