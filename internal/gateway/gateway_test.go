@@ -149,8 +149,10 @@ func TestTheCredentialIsAddedOutside(t *testing.T) {
 		{"a token and a key", []string{"ANTHROPIC_API_KEY=other-key", "ANTHROPIC_AUTH_TOKEN=" + realKey}, func(r *http.Request) {
 			r.Header.Set("Authorization", "Bearer deckhand-holds-anthropic_auth_token")
 		}, http.Header{"Authorization": {"Bearer " + realKey}, "X-Api-Key": {"other-key"}}},
-		{"headers of the team's gateway", []string{"ANTHROPIC_API_KEY=" + realKey, "ANTHROPIC_CUSTOM_HEADERS=x-litellm-key: one\nX-Team: two"}, nil,
-			http.Header{"X-Api-Key": {realKey}, "X-Litellm-Key": {"one"}, "X-Team": {"two"}}},
+		{
+			"headers of the team's gateway", []string{"ANTHROPIC_API_KEY=" + realKey, "ANTHROPIC_CUSTOM_HEADERS=x-litellm-key: one\nX-Team: two"}, nil,
+			http.Header{"X-Api-Key": {realKey}, "X-Litellm-Key": {"one"}, "X-Team": {"two"}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -525,7 +527,7 @@ func TestBodiesAreFreedWhenTheyHaveLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer resp.Body.Close() //nolint:errcheck,gocritic // all stay open
+		t.Cleanup(func() { _ = resp.Body.Close() }) // all stay open
 	}
 }
 
@@ -564,8 +566,7 @@ func TestTheFolder(t *testing.T) {
 
 // An admin's own certificates are trusted, as the CLI trusts them.
 func TestOwnCertificates(t *testing.T) {
-	p := &provider{calls: make(chan *http.Request, 1)}
-	p.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	p := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 	defer p.Close()
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate().Raw})
