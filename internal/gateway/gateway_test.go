@@ -150,7 +150,9 @@ func TestTheCredentialIsAddedOutside(t *testing.T) {
 			r.Header.Set("Authorization", "Bearer deckhand-holds-anthropic_auth_token")
 		}, http.Header{"Authorization": {"Bearer " + realKey}, "X-Api-Key": {"other-key"}}},
 		{
-			"headers of the team's gateway", []string{"ANTHROPIC_API_KEY=" + realKey, "ANTHROPIC_CUSTOM_HEADERS=x-litellm-key: one\nX-Team: two"}, nil,
+			"headers of the team's gateway",
+			[]string{"ANTHROPIC_API_KEY=" + realKey, "ANTHROPIC_CUSTOM_HEADERS=x-litellm-key: one\nX-Team: two"},
+			nil,
 			http.Header{"X-Api-Key": {realKey}, "X-Litellm-Key": {"one"}, "X-Team": {"two"}},
 		},
 	} {
