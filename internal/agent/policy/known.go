@@ -324,9 +324,7 @@ func (r *wordReader) value(o *option, i int, value string) {
 func (r *wordReader) finish() {
 	b := r.block
 	if len(b.needs) > 0 && !slices.ContainsFunc(b.needs, func(n string) bool { return slices.Contains(r.given, b.options[n]) }) {
-		for _, i := range append(r.operands, r.after...) {
-			r.unknown(i, "nothing is known of "+r.name+" without one of "+strings.Join(b.needs, ", "))
-		}
+		r.unknown(0, "nothing is known of "+r.name+" without one of "+strings.Join(b.needs, ", ")) // what it does to its input, too
 	}
 	if b.after != nil {
 		r.assign(b.operands, r.operands)

@@ -29,7 +29,7 @@ import (
 //	value ROLE -A --after-context     options with a value; ROLE,ROLE: with two
 //	value! ROLE -e --regexp           … that stands in for the first operand
 //	maybe [MODE] ROLE --color -j      options with a value only as --color=v and -jv; of {} none is known
-//	needs -c --stdout                 options of which one must be there, or nothing is known of the operands
+//	needs -c --stdout                 options of which one must be there, or nothing is known of the command
 //	operands ROLE ROLE... ROLE        roles in order, one of which may repeat
 //	after ROLE...                     roles of what follows --, if they are others
 //	default ROLE PATH                 what it reads when no operand names a file
