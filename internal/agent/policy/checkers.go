@@ -66,22 +66,22 @@ func checkYq(word string) checked {
 // subscript bash evaluates.
 func checkPrintf(word string) checked {
 	const why = "the format of printf does more than print"
-	for i := 0; i < len(word); i++ {
-		if word[i] != '%' {
-			continue
-		}
-		for i++; i < len(word) && strings.IndexByte("#-+ 0'*."+digits+"hlLjzt", word[i]) >= 0; i++ {
-		}
-		if i < len(word) && word[i] == '(' { // %(…)T, a time
-			end := strings.Index(word[i:], ")T")
+	_, rest, found := strings.Cut(word, "%")
+	for ; found; _, rest, found = strings.Cut(rest, "%") {
+		rest = strings.TrimLeft(rest, "#-+ 0'*."+digits+"hlLjzt")
+		switch {
+		case rest == "":
+			return checked{}
+		case rest[0] == '(': // %(…)T, a time
+			end := strings.Index(rest, ")T")
 			if end < 0 {
 				return checked{why: why}
 			}
-			i += end + 1
-			continue
-		}
-		if i < len(word) && strings.IndexByte("%diouxXeEfFgGaAcsbqQ", word[i]) < 0 {
+			rest = rest[end+2:]
+		case strings.IndexByte("%diouxXeEfFgGaAcsbqQ", rest[0]) < 0:
 			return checked{why: why}
+		default:
+			rest = rest[1:]
 		}
 	}
 	return checked{}
