@@ -14,13 +14,16 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+
+	"deckhand/internal/agent/claude"
 )
 
 // A thread's home folder is made anew for each of its processes: whatever a command
 // could write there that a program obeys (start-up files of shells, settings of git and
 // of Go, hooks and the environment of the CLI; docs/protocol.md lists what is opened)
 // ends with the process. What is kept is the short list of what a session cannot do
-// without: its transcripts. They are what the agent's side says of itself, no more: a
+// without: its transcripts, and of the one that goes on the lines that say what was said
+// (see [claude.CopyTranscript]). They are what the agent's side says of itself, no more: a
 // command can write into them what it likes, and the next process believes it said that.
 //
 // The new home is built beside the old one, in which everything stays until the new one
@@ -139,7 +142,11 @@ func build(root *os.Root, name, next, sessionID string) error {
 			continue
 		}
 		size += f.info.Size()
-		if err := f.move(root, path.Join(name, ".claude/projects"), path.Join(next, ".claude/projects")); err != nil {
+		take := f.move
+		if f.session == sessionID && !f.agent {
+			take = f.copy
+		}
+		if err := take(root, path.Join(name, ".claude/projects"), path.Join(next, ".claude/projects")); err != nil {
 			return err
 		}
 	}
@@ -233,6 +240,31 @@ func (l *lister) folder(name string) []fs.FileInfo {
 func keepable(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return info.Mode().IsRegular() && ok && st.Nlink == 1
+}
+
+// copy copies what the next process may go on with of its session's transcript: it is the
+// one that is read again.
+func (f keptFile) copy(root *os.Root, from, to string) (err error) {
+	_ = root.Chmod(path.Join(from, f.path), 0o600) // opening it tells whether that helped
+	// The name may have become a pipe meanwhile, which must not hold the thread.
+	src, err := root.OpenFile(path.Join(from, f.path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer src.Close() //nolint:errcheck // it is only read
+	if info, err := src.Stat(); err != nil || !os.SameFile(info, f.info) || !keepable(info) {
+		return err
+	}
+	target := path.Join(to, f.path)
+	if err := root.MkdirAll(path.Dir(target), 0o700); err != nil {
+		return err
+	}
+	dst, err := root.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	// The old one is removed in a moment: a power cut must not leave neither.
+	return errors.Join(claude.CopyTranscript(dst, io.LimitReader(src, maxKeptBytes)), dst.Sync(), dst.Close())
 }
 
 // move gives the file a second name in another folder of projects; its first one goes with

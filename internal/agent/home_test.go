@@ -33,7 +33,7 @@ func furnish(t *testing.T, home string) {
 
 var (
 	transcripts = map[string]string{
-		".claude/projects/-srv-web/" + goingOn + ".jsonl":                                   "going on\n",
+		".claude/projects/-srv-web/" + goingOn + ".jsonl":                                   `{"type":"user","message":"going on"}` + "\n",
 		".claude/projects/-srv-web/" + goingOn + "/subagents/agent-acf500b03a6ba4459.jsonl": "a subagent\n",
 		".claude/projects/-srv-web/" + earlier + ".jsonl":                                   "earlier\n",
 		".claude/projects/-elsewhere/" + earlier + ".jsonl":                                 "",
@@ -251,7 +251,7 @@ func TestAHomeIsBounded(t *testing.T) {
 	t.Parallel()
 	h := homes{dir: t.TempDir()}
 	at := filepath.Join(h.of(7), ".claude/projects/-srv-web")
-	put(t, filepath.Join(at, goingOn+".jsonl"), "going on\n")
+	put(t, filepath.Join(at, goingOn+".jsonl"), `{"type":"user","message":"going on"}`+"\n")
 	for i := range maxKeptFiles + 10 {
 		put(t, filepath.Join(at, fmt.Sprintf("%08x-2222-4333-8444-555555555555.jsonl", i)), "x")
 	}
@@ -267,7 +267,7 @@ func TestAHomeIsBounded(t *testing.T) {
 	if len(got) > maxKeptFiles || len(got) < maxKeptFiles/2 {
 		t.Errorf("%d files are kept", len(got))
 	}
-	if got[".claude/projects/-srv-web/"+goingOn+".jsonl"] != "going on\n" {
+	if got[".claude/projects/-srv-web/"+goingOn+".jsonl"] != `{"type":"user","message":"going on"}`+"\n" {
 		t.Error("the session's own transcript is not kept")
 	}
 	if _, ok := got[".claude/projects/-srv-web/"+earlier+".jsonl"]; ok {

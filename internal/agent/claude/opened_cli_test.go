@@ -42,6 +42,7 @@ func TestCLIOpens(t *testing.T) {
 	}
 	r := &rich{session: prepare(t, cli), trace: filepath.Join(t.TempDir(), "trace"), strace: strace}
 	r.run()
+	judgedEntries(t, r.home)
 	opened := r.opened()
 	by := map[string]map[string]bool{} // programs by pattern
 	for _, o := range opened {

@@ -108,3 +108,19 @@ func TestMergeCallsTakesTheGreaterCount(t *testing.T) {
 		t.Error("the calls that were given have changed")
 	}
 }
+
+func TestCopyTranscriptKeepsWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	said := `{"parentUuid":null,"message":{"type":"worktree-state"},"type":"user"}` + "\n" + `{"type":"cost-state","totalCostUSD":1,"x":"\ud800"}` + "\n"
+	for name, text := range map[string]string{
+		"another type": `{"type":"worktree-state"}`, "an unknown type": `{"type":"brand-new"}`, "no type": `{"x":1}`, "no text": `{"type":1}`,
+		"two types": `{"type":"user","type":"worktree-state"}`, "one in disguise": `{"type":"user","typ\u0065":"worktree-state"}`,
+		"two members": `{"type":"user","a":1,"a":2}`, "no end": `{"type":"user"`, "more behind it": `{"type":"user"} {"type":"mode"}`, "a list": `["user"]`,
+		"nothing": "", "noise": "\x00\xff", "too long": `{"type":"user","x":"` + strings.Repeat("x", 65<<20) + `"}`,
+	} {
+		var out strings.Builder
+		if err := claude.CopyTranscript(&out, strings.NewReader(text+"\n"+said+text)); err != nil || out.String() != said {
+			t.Errorf("%s: %.100q, %v", name, out.String(), err)
+		}
+	}
+}
