@@ -63,7 +63,7 @@ func coversTarget(p *Pattern, t *target, write bool) (bool, string) {
 		return false, t.written + " is " + outsideWords(t)
 	}
 	if write {
-		if place := first(append(protectedIn(t.rel), t.holds)...); place != "" {
+		if place := first(append(protectedIn(t.rel), t.held()...)...); place != "" {
 			return false, ordersFrom(place, t.rel)
 		}
 	}

@@ -82,7 +82,7 @@ func TestResultsOfWildcardsAreDecided(t *testing.T) {
 	t.Parallel()
 	ws := workspace(t)
 	top := filepath.Dir(ws)
-	for _, name := range []string{"ws/docs/x", "ws/.git/config", "demo.json", "ws/opt/-rf", "ws/opt/a", "ws/plain/a.txt", "ws/plain/b.txt"} {
+	for _, name := range []string{"ws/docs/x", "ws/.git/config", "demo.json", "ws/opt/-rf", "ws/opt/a", "ws/plain/a.txt", "ws/plain/b.txt", "ws/payload/Makefile", "ws/Makefile", "ws/hooks/a", "ws/stash"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(top, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -90,10 +90,12 @@ func TestResultsOfWildcardsAreDecided(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink("../..", filepath.Join(ws, "docs", "up")); err != nil {
-		t.Fatal(err)
+	for name, to := range map[string]string{"docs/up": "../..", ".hooks-link": "hooks", "to-makefile": "Makefile"} {
+		if err := os.Symlink(to, filepath.Join(ws, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	p := rules(t, "allow Bash(cat *)", "allow Bash(cp *)", "allow Bash(tee *)", "allow Bash(rm *)", "allow Bash(sort *)", "allow Bash(uniq *)", "allow Bash(touch *)", "allow Bash(wc *)", "allow Bash(ln *)", "allow Bash(mv *)", "allow Edit(**)")
+	p := rules(t, "allow Bash(cat *)", "allow Bash(cp *)", "allow Bash(tee *)", "allow Bash(rm *)", "allow Bash(sort *)", "allow Bash(uniq *)", "allow Bash(touch *)", "allow Bash(wc *)", "allow Bash(ln *)", "allow Bash(mv *)", "allow Bash(mkdir *)", "allow Bash(ls *)", "allow Bash(git *)", "allow Bash(echo *)", "allow Edit(**)")
 	for cmd, want := range map[string]Verdict{
 		"cat docs/*/demo.json":               Ask, // through the link
 		"cat docs/x":                         Allow,

@@ -211,10 +211,18 @@ func (g *glob) filterMeets(filter string) bool {
 	return strings.HasSuffix(g.suffix, ext) || strings.HasSuffix(ext, g.suffix)
 }
 
-// held are the protected places that are written with a folder.
-func (t *target) held() []string {
-	if t.holds == "" {
-		return nil
+// held are the protected places that are written with a target besides those that
+// it resolves to: what lies below a folder, and the names of links on the way.
+func (t *target) held() (all []string) {
+	if t.holds != "" {
+		all = []string{t.holds}
 	}
-	return []string{t.holds}
+	if t.linked {
+		for _, rel := range t.rels {
+			if rel != strings.ToLower(t.rel) {
+				all = append(all, protectedIn(rel)...)
+			}
+		}
+	}
+	return all
 }

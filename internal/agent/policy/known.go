@@ -142,7 +142,7 @@ func (r *wordReader) subcommand(i int) int {
 // named is how many words the subcommand has that begins at word i; 0 for none.
 func (r *wordReader) named(i int) int {
 	for n := min(r.prog.longest, len(r.args)-i); n > 0 && !r.vague; n-- {
-		if r.prog.subs[r.joined(i, n)] != nil {
+		if r.prog.subs[r.joined(i, n)] != nil && !slices.ContainsFunc(r.args[i:i+n], func(w word) bool { return w.source != 0 }) {
 			return n
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -35,14 +36,14 @@ func (s *script) derivePart(i, k int) {
 	}
 	write := p.role.writes()
 	for _, t := range s.root.anywhere(u.dirs, p.path) {
-		if len(s.units) == maxParts {
+		if len(s.units) >= maxParts {
 			s.setHard("it does more than can be judged")
 			return
 		}
 		targets := []target{t}
 		switch {
 		case write:
-			targets = s.written(u, p, t)
+			targets = s.written(i, p, t)
 		case p.role == roleRev && !t.exists: // a revision, all of which is shown
 			all := s.root.lexical(s.root.resolved, ".")
 			all.written = t.written
@@ -81,7 +82,7 @@ func (s *script) readTarget(r role, every bool, t *target) {
 		t.folder = r != roleStat && r != roleRead // nobody knows where it is
 		return
 	}
-	if r == roleStat || r == roleRead || !t.dir || !t.exists || t.resolved == "" || !t.inside {
+	if r == roleStat || r == roleRead || t.resolved == "" || !t.inside || !isFolder(t) {
 		return
 	}
 	t.folder, t.past, t.tracked, t.listed = true, r == roleHistory, r == roleTracked, !every
@@ -94,43 +95,69 @@ func (s *script) readTarget(r role, every bool, t *target) {
 
 // written are the files that are written where a command names t: itself, or in
 // it what it is given.
-func (s *script) written(u *unit, p *part, t target) []target {
+func (s *script) written(i int, p *part, t target) []target {
 	if !t.inside || t.resolved == "" {
 		return []target{t}
 	}
-	existing := t.exists && t.dir
-	if p.role != roleInto {
-		t.folder = existing
-		if existing && p.role == roleWrite {
+	folder := isFolder(&t)
+	if p.role != roleInto || len(p.from) == 0 {
+		t.folder = folder
+		if folder && p.role != roleFormat {
 			t.holds = s.holds(t.resolved, t.resolved)
 		}
 		return []target{t}
 	}
+	u := &s.units[i]
 	var out []target
 	for _, w := range p.from {
 		from := u.args()[w].text
-		to, name := t, path.Base(from)
-		if existing && name != "." && name != ".." && name != "/" && !strings.HasSuffix(from, "/.") {
+		if !folder || s.changed(i) { // it may be gone by then
+			out = append(out, s.receives(u, from, t))
+		}
+		if !folder && !s.changed(i) { // it may be a folder by then
+			continue
+		}
+		to := t
+		if name := path.Base(from); name != "." && name != ".." && name != "/" && !strings.HasSuffix(from, "/.") {
 			to = s.root.physical(t.resolved, name)
 			to.written = strings.TrimSuffix(t.written, "/") + "/" + name
-		} else if existing {
+		} else {
 			to.folder = true
 		}
-		for _, src := range s.root.anywhere(u.dirs, from) {
-			if src.resolved == "" || src.exists && src.dir { // all that is below it comes along
-				to.folder = to.exists && to.dir
-				if to.holds == "" {
-					to.holds = s.holds(src.resolved, to.resolved)
-				}
-			}
-		}
-		out = append(out, to)
-	}
-	if len(out) == 0 {
-		t.folder = existing
-		return []target{t}
+		out = append(out, s.receives(u, from, to))
 	}
 	return out
+}
+
+// receives is a target with what comes to lie below it when a file or folder is
+// copied or moved there.
+func (s *script) receives(u *unit, from string, to target) target {
+	for _, src := range s.root.anywhere(u.dirs, from) {
+		if src.resolved == "" || src.exists && isFolder(&src) {
+			to.folder = to.folder || isFolder(&to)
+			if to.holds == "" {
+				to.holds = s.holds(src.resolved, to.resolved)
+			}
+		}
+	}
+	return to
+}
+
+// changed reports whether an earlier command of the line may have made or removed
+// folders by the time that command i runs.
+func (s *script) changed(i int) bool {
+	return slices.ContainsFunc(s.units[:i], func(u unit) bool {
+		return u.target == nil && u.reading != nil && (u.reading.prog == nil || u.reading.code || !u.reading.reads())
+	})
+}
+
+// isFolder reports whether a target is a folder, or a link to one.
+func isFolder(t *target) bool {
+	if !t.exists || !t.linked {
+		return t.exists && t.dir
+	}
+	info, err := os.Stat(t.resolved)
+	return err == nil && info.IsDir()
 }
 
 // survey is what lies below a folder.
@@ -257,11 +284,11 @@ func (s *script) order(n int) {
 		}
 		for j := range n {
 			v := &s.units[j]
-			if v.target != nil || v.stmt == by.stmt || v.stmt < by.stmt && !s.concurrent {
+			if v.stmt == by.stmt || v.stmt < by.stmt && !s.concurrent {
 				continue
 			}
-			if links && v.reading != nil && len(v.reading.parts) > 0 {
-				s.soften(j, name+" can make or move links before "+v.program()+" uses them; run them one by one")
+			if links && (v.target != nil || v.neutral || v.reading != nil && len(v.reading.parts) > 0) {
+				s.soften(j, name+" can make or move links before what comes after it uses them; run them one by one")
 			}
 			for k := range v.words {
 				if v.words[k].source != 0 {
@@ -277,7 +304,7 @@ func (s *script) order(n int) {
 func (s *script) soften(j int, why string) {
 	for i := range s.units {
 		if u := &s.units[i]; (i == j || u.of == j+1) && u.soft == "" {
-			u.soft = why
+			u.soft, u.neutral = why, false
 		}
 	}
 }
