@@ -20,6 +20,7 @@ var checkers = map[string]checker{
 	"lines":       checkLines,
 	"refspec":     checkRefspec,
 	"key":         checkKey,
+	"glob":        checkGlob,
 	"kind":        checkKind,
 	"kube-print":  checkKubePrint,
 	"archive":     checkArchive,
@@ -290,4 +291,17 @@ func checkS3(word string) checked {
 // for what it is to fetch the value from.
 func checkQuery(word string) checked {
 	return harmlessIf(!strings.Contains(word, "://"), word+" names where the value is to be read")
+}
+
+// checkGlob reads a glob of rg, which finds what is hidden and ignored too: one that
+// leaves files out, or one for the files of a language.
+func checkGlob(word string) checked {
+	i := strings.LastIndex(word, "*.")
+	ok := strings.HasPrefix(word, "!") || i >= 0 && sourceSuffixes[word[i+2:]]
+	return harmlessIf(ok, "the glob "+word+" may name hidden files")
+}
+
+var sourceSuffixes = map[string]bool{
+	"go": true, "js": true, "jsx": true, "ts": true, "tsx": true, "mjs": true, "vue": true, "svelte": true, "py": true, "rb": true, "rs": true, "java": true, "kt": true, "scala": true,
+	"c": true, "h": true, "cc": true, "cpp": true, "hpp": true, "cs": true, "php": true, "swift": true, "md": true, "html": true, "css": true, "scss": true, "sql": true, "proto": true, "sh": true,
 }

@@ -68,6 +68,7 @@ var checkerTable = []struct {
 	{"write-out", []string{"%{http_code}", "%{http_code}\\n", "x", "%%", "%{time_total} s"}, []string{"%output{x}", "%header{x}", "@x", "%{http_code}%output{x}", "%", "%{x", "%{a b}"}},
 	{"pretty", []string{"%h %s", "oneline", "format:%H%n%an", "%C(red)%h%Creset", "%(refname:short)", "%(if)%(upstream)%(then)x%(else)y%(end)", "%x09", "%>(20)%s", "%+b"}, []string{"%G?", "%GS", "%h%GK", "%(signature)", "%(signature:key)", "%(x)", "%+GG", "%(*signature)"}},
 	{"refspec", []string{"main", "HEAD", "main:main", "feature/x", "HEAD:refs/heads/x", "v1.2"}, []string{"+main", ":main", "main:", "+a:b", "", "a:+b", "a b"}},
+	{"glob", []string{"*.go", "src/**/*.ts", "!vendor/**"}, []string{".env", "*", ".*", "*.env", "**/.e*", "*.pem"}},
 	{"key", []string{"user.name", "remote.origin.url", "branch.a/b.merge"}, []string{"edit", "unset", "set", ""}},
 	{"kind", []string{"pods", "pod/x", "deploy,svc", "pod/a,svc/b", "all"}, []string{"secret", "secrets", "secret/x", "pods,secrets", "configmap", "cm", "pod/x,secret/y", "", "secrets.v1"}},
 	{"kube-print", []string{"wide", "yaml", "jsonpath={.items}"}, []string{"jsonpath-file=x", "go-template-file=x", "custom-columns-file=x", ""}},

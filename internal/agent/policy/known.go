@@ -341,7 +341,7 @@ func (r *wordReader) finish() {
 	}
 	switch {
 	case b.fallback != nil:
-		r.parts = append(r.parts, part{path: b.fallback.path, role: r.inMode(b.fallback.role, r.mode)})
+		r.parts = append(r.parts, part{path: b.fallback.path, role: r.inMode(b.fallback.role, r.mode), every: b.fallback.role == roleTree && r.mode == roleTree})
 	case r.mode == roleTree || r.mode == roleFollow || r.mode == roleFormat:
 		r.parts = append(r.parts, part{path: ".", role: r.mode, every: b.operands != nil && slices.ContainsFunc(b.operands.uses, func(u use) bool { return u.role == roleRead })})
 	}

@@ -34,7 +34,7 @@ func (r *wordReader) judge(u use, i int, text string, mode role) {
 		before := len(r.parts)
 		r.file(i, text, role)
 		for k := before; k < len(r.parts); k++ {
-			r.parts[k].every = u.role == roleRead && role != roleRead
+			r.parts[k].every = u.role == roleRead && role != roleRead || u.role == roleTree && mode == roleTree
 		}
 	}
 }
