@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,7 +45,7 @@ func theEngine(t *testing.T, engine string) {
 		if engines.started == nil {
 			engines.started = map[string]error{}
 		}
-		err = startEngine(engine)
+		err = startEngine(context.WithoutCancel(t.Context()), engine) // it is there for other tests, too
 		engines.started[engine] = err
 	}
 	switch {
@@ -56,7 +57,7 @@ func theEngine(t *testing.T, engine string) {
 	}
 }
 
-func startEngine(engine string) error {
+func startEngine(ctx context.Context, engine string) error {
 	program := map[string]string{docker: "dockerd", podman: "podman"}[engine]
 	if _, err := exec.LookPath(program); err != nil {
 		return fmt.Errorf("%w: %s is not installed", errNoEngine, program)
@@ -80,18 +81,18 @@ func startEngine(engine string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	start := map[string]func(string) error{docker: startDocker, podman: startPodman}[engine]
-	if err := start(dir); err != nil {
+	start := map[string]func(context.Context, string) error{docker: startDocker, podman: startPodman}[engine]
+	if err := start(ctx, dir); err != nil {
 		return err
 	}
-	return importImage(engine, dir)
+	return importImage(ctx, engine, dir)
 }
 
 // startDocker starts the daemon, which says that it is there by answering.
-func startDocker(dir string) error {
+func startDocker(ctx context.Context, dir string) error {
 	socket := "unix://" + dir + "/docker.sock"
 	var log bytes.Buffer
-	daemon := exec.Command("dockerd", "--iptables=false", "--ip6tables=false", "--bridge=none",
+	daemon := exec.CommandContext(ctx, "dockerd", "--iptables=false", "--ip6tables=false", "--bridge=none",
 		"--data-root", dir+"/data", "--exec-root", dir+"/exec", "--pidfile", dir+"/pid", "--host", socket)
 	daemon.Stdout, daemon.Stderr, daemon.WaitDelay = &log, &log, time.Second
 	if err := daemon.Start(); err != nil {
@@ -111,7 +112,7 @@ func startDocker(dir string) error {
 		return err
 	}
 	for limit := time.Now().Add(waittest.Limit); time.Now().Before(limit); time.Sleep(20 * time.Millisecond) {
-		if exec.Command("docker", "version").Run() == nil {
+		if exec.CommandContext(ctx, "docker", "version").Run() == nil {
 			return nil
 		}
 		select {
@@ -124,7 +125,7 @@ func startDocker(dir string) error {
 }
 
 // startPodman has nothing to start. Its state is in dir, and what needs systemd is off.
-func startPodman(dir string) error {
+func startPodman(_ context.Context, dir string) error {
 	conf := "[engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\n"
 	if _, err := exec.LookPath("crun"); err != nil {
 		conf = strings.Replace(conf, "[engine]\n", "[engine]\nruntime = \"runc\"\n", 1)
@@ -143,10 +144,10 @@ func startPodman(dir string) error {
 }
 
 // importImage makes the image of this machine's own programs and their libraries.
-func importImage(engine, dir string) error {
+func importImage(ctx context.Context, engine, dir string) error {
 	programs := []string{"bash", "sh", "git", "env", "cat", "ls", "touch", "id", "mkdir", "rm", "uname", "sed", "grep", "ps"}
 	files := []string{"bin", "sbin", "lib", "lib64", "etc/ssl/certs", "etc/passwd", "etc/group"}
-	gitCore, err := exec.Command("git", "--exec-path").Output()
+	gitCore, err := exec.CommandContext(ctx, "git", "--exec-path").Output()
 	if err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func importImage(engine, dir string) error {
 		if err != nil {
 			return err
 		}
-		libraries, _ := exec.Command("ldd", path).Output() // none, of a script
+		libraries, _ := exec.CommandContext(ctx, "ldd", path).Output() // none, of a script
 		for word := range strings.FieldsSeq(path + " " + string(libraries)) {
 			if filepath.IsAbs(word) {
 				files = append(files, links(word)...)
@@ -173,10 +174,10 @@ func importImage(engine, dir string) error {
 	args := []string{"--create", "--file", tarball, "--directory", "/", "--ignore-failed-read", "--no-recursion"}
 	args = append(args, slices.Compact(slices.DeleteFunc(files, isNotHere))...)
 	args = append(args, "--recursion", strings.TrimSpace(string(gitCore))[1:])
-	if out, err := exec.Command("tar", args...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "tar", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("tar: %w\n%s", err, out)
 	}
-	if out, err := exec.Command(engine, "import", tarball, testImage).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, engine, "import", tarball, testImage).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s import: %w\n%s", engine, err, out)
 	}
 	return os.Remove(tarball)

@@ -154,7 +154,7 @@ func TestSeesItsOwnAndNoMore(t *testing.T) {
 		seen := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(seen, "tool"), []byte("a tool"), 0o600))
 		must(t, os.WriteFile(filepath.Join(s.Workspace, "file"), []byte("work"), 0o600))
-		out, err := exec.Command("git", "init", "-q", s.Workspace).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "git", "init", "-q", s.Workspace).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -338,7 +338,7 @@ func (s *aSession) killed(t *testing.T, sandbox Sandbox) (ended func(), box *Box
 	t.Helper()
 	box, err := sandbox.Prepare(t.Context(), s.Session)
 	must(t, err)
-	cmd := exec.Command(box.Command[0], append(box.Command[1:], "hold", s.Socket)...)
+	cmd := exec.CommandContext(t.Context(), box.Command[0], append(box.Command[1:], "hold", s.Socket)...)
 	cmd.Env, cmd.Dir, cmd.Stderr = box.Env, s.Workspace, os.Stderr
 	must(t, cmd.Start())
 	gone := make(chan struct{})

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -41,11 +42,11 @@ type look struct {
 // with 143.
 func inside(args []string) int {
 	var err error
-	switch args[0] {
+	switch ctx := context.Background(); args[0] {
 	case "look":
-		err = lookAround(args[1])
+		err = lookAround(ctx, args[1])
 	case "hold":
-		err = hold(args[1], len(args) > 2)
+		err = hold(ctx, args[1], len(args) > 2)
 	case "talk":
 		return talk()
 	}
@@ -56,7 +57,10 @@ func inside(args []string) int {
 	return 0
 }
 
-func lookAround(request string) error {
+// dialer gives up: where there is no network nobody may answer.
+var dialer = net.Dialer{Timeout: time.Minute}
+
+func lookAround(ctx context.Context, request string) error {
 	var l look
 	if err := json.Unmarshal([]byte(request), &l); err != nil {
 		return err
@@ -82,7 +86,7 @@ func lookAround(request string) error {
 	}
 	for _, a := range l.Dial {
 		network, address, _ := strings.Cut(a, " ")
-		conn, err := net.DialTimeout(network, address, time.Minute)
+		conn, err := dialer.DialContext(ctx, network, address)
 		if err == nil {
 			_ = conn.Close()
 		}
@@ -109,16 +113,16 @@ func lookAround(request string) error {
 		return err
 	}
 	l.Core = limit.Max
-	l.Loop = loopback()
+	l.Loop = loopback(ctx)
 	return json.NewEncoder(os.Stdout).Encode(l)
 }
 
-func loopback() string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func loopback(ctx context.Context) string {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err.Error()
 	}
-	conn, err := net.Dial("tcp", listener.Addr().String())
+	conn, err := dialer.DialContext(ctx, "tcp", listener.Addr().String())
 	if err != nil {
 		return err.Error()
 	}
@@ -127,13 +131,13 @@ func loopback() string {
 }
 
 // hold keeps a connection for as long as it lives.
-func hold(socket string, last bool) error {
-	conn, err := net.Dial("unix", socket)
+func hold(ctx context.Context, socket string, last bool) error {
+	conn, err := dialer.DialContext(ctx, "unix", socket)
 	if err != nil {
 		return err
 	}
 	if !last {
-		child := exec.Command(os.Args[0], insideRole, "hold", socket, "last")
+		child := exec.CommandContext(ctx, os.Args[0], insideRole, "hold", socket, "last")
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		child.Stderr = os.Stderr
 		if err := child.Start(); err != nil {
