@@ -90,8 +90,9 @@
 //
 // A commit works, and whatever git obeys is read-only in the sandbox: config and
 // config.worktree, hooks, info (attributes, excludes, grafts), objects/info/alternates,
-// modules, worktrees, remotes, commondir and gitdir. Each is a mount of its own, as are
-// the workspace, .git, objects, refs and logs, because a folder that merely contains a
+// modules, worktrees, remotes, commondir and gitdir; files that the configuration includes
+// and its core.hooksPath, where they lie in the workspace. Each is a mount of its own, and
+// so is every folder between it and the workspace, because a folder that merely contains a
 // mount can be renamed away with it, and a hard link cannot lead from mount to mount. What
 // is missing is made first, empty, so that it cannot be made by a session. Links are
 // refused, not followed; a .git that is a file is believed if what it names points back.
@@ -109,6 +110,8 @@
 //     answer in the CLI's place, in its own session. It gets no further than the sandbox.
 //   - With network open: everything that listens on this machine's loopback and in its
 //     abstract unix sockets, and all addresses that the machine reaches.
+//   - Projects whose folders lie in one another: the outer one's sessions write the inner
+//     one's folder, and can exchange it for a link before the next session of the inner one.
 //   - What is written to the workspace is the session's word: a Makefile, a package.json,
 //     a repository in a subfolder with hooks of its own. Whoever runs git or make there
 //     outside runs what the agent wrote. So does whoever continues a rebase that it left.

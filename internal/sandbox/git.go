@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -43,7 +44,10 @@ func (v *view) repository(workspace string) error {
 		return err
 	case info.IsDir():
 		v.show(writable, dotGit)
-		return v.gitFolder(dotGit)
+		if err := v.gitFolder(dotGit); err != nil {
+			return err
+		}
+		return v.configured(workspace, filepath.Join(dotGit, "config"), filepath.Join(dotGit, "config.worktree"))
 	case info.Mode().IsRegular():
 		return v.linkedRepository(workspace, dotGit)
 	}
@@ -66,6 +70,109 @@ func (v *view) gitFolder(dir string) error {
 		return err
 	}
 	return v.gitStore(dir)
+}
+
+// configured covers what the repository's configurations name in something writable: the
+// files that they include, and a folder of hooks.
+func (v *view) configured(workspace string, configs ...string) error {
+	for _, config := range configs {
+		files, err := included(config, 0)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if !v.writes(f) {
+				continue
+			}
+			if err := v.pinFile(f, ""); err != nil {
+				return err
+			}
+		}
+		if err := v.hooks(workspace, config); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hooks covers the folder of hooks that a configuration names.
+func (v *view) hooks(workspace, config string) error {
+	if !exists(config) {
+		return nil
+	}
+	paths, err := gitConfig("--file", config, "--includes", "--type=path", "--get-all", "core.hooksPath")
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(workspace, path)
+		}
+		if path = filepath.Clean(path); !v.writes(path) {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return unlessDenied(err)
+		}
+		if err := v.pinFolder(readOnly, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// included are the files that a configuration of git includes, whether they are there or
+// not, and under whatever condition.
+func included(config string, depth int) ([]string, error) {
+	if depth > 10 || !exists(config) {
+		return nil, nil
+	}
+	paths, err := gitConfig("--file", config, "--no-includes", "--type=path", "--get-regexp", `^include(if\..*)?\.path$`)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, entry := range paths {
+		_, path, _ := strings.Cut(entry, "\n")
+		if path == "" {
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(config), path)
+		}
+		more, err := included(path, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, filepath.Clean(path)), more...)
+	}
+	return out, nil
+}
+
+// gitConfig asks git, which runs nothing for it, in no repository. None found is no error.
+func gitConfig(args ...string) ([]string, error) {
+	cmd := exec.Command("git", append([]string{"config", "--null"}, args...)...) //nolint:noctx // it reads a file
+	cmd.Dir, cmd.Env = "/", []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"}
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the repository's configuration: %w", err)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), nil
+}
+
+// writes reports whether a session could write the host's path at its own place.
+func (v *view) writes(path string) bool {
+	for p := path; ; p = filepath.Dir(p) {
+		if m, ok := v.at[p]; ok {
+			return m.kind == writable
+		}
+		if p == "/" {
+			return false
+		}
+	}
 }
 
 // gitStore makes writable what a commit writes in the folder that has the objects.
@@ -163,14 +270,21 @@ func (v *view) linkedRepository(workspace, dotGit string) error {
 		return fmt.Errorf("%s: %w", dotGit, err)
 	}
 	common := filepath.Dir(filepath.Dir(dir))
-	if filepath.Base(filepath.Dir(dir)) == "worktrees" && exists(filepath.Join(dir, "commondir")) {
-		return v.linkedWorktree(dotGit, dir, common)
-	}
-	if within(workspace, dir) {
+	config := filepath.Join(dir, "config")
+	switch {
+	case filepath.Base(filepath.Dir(dir)) == "worktrees" && exists(filepath.Join(dir, "commondir")):
+		config = filepath.Join(common, "config")
+		err = v.linkedWorktree(dotGit, dir, common)
+	case within(workspace, dir):
 		v.show(writable, dir)
-		return v.gitFolder(dir)
+		err = v.gitFolder(dir)
+	default:
+		err = v.submodule(workspace, dotGit, dir)
 	}
-	return v.submodule(workspace, dotGit, dir)
+	if err != nil {
+		return err
+	}
+	return v.configured(workspace, config, filepath.Join(dir, "config.worktree"))
 }
 
 func (v *view) linkedWorktree(dotGit, dir, common string) error {

@@ -108,6 +108,25 @@ func TestEverydayGitWorks(t *testing.T) {
 	})
 }
 
+// What the repository's configuration includes, and its folder of hooks, are read-only
+// where they lie in the workspace, and so is the way to them.
+func TestWhatTheConfigurationNamesCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.session.Workspace = h.repository("shared")
+	h.write("shared/team/git/config", "[include]\n\tpath = more\n")
+	h.git(h.session.Workspace, "config", "include.path", "../team/git/config")
+	h.git(h.session.Workspace, "config", "includeIf.onbranch:evil.path", h.session.Workspace+"/not-there")
+	h.git(h.session.Workspace, "config", "core.hooksPath", "tools/hooks")
+	for _, script := range []string{
+		`echo evil >> team/git/config`, `echo evil >> team/git/more`, `echo evil >> not-there`, `rm not-there`,
+		`echo evil > tools/hooks/pre-commit`, `mv tools t2`, `mv team t2`, `mv team/git t2`, `rm -rf tools; test ! -e tools`,
+	} {
+		h.cannot(script)
+	}
+	h.does(`echo fine > team/notes; echo fine > tools/notes; git add team/notes; git commit -qm fine`)
+}
+
 // gitDirs finds the folder of the workspace's git, and the one that has its objects.
 const gitDirs = `G=$(git rev-parse --absolute-git-dir); C=$(cd "$(git rev-parse --git-common-dir)" && pwd); `
 

@@ -84,12 +84,8 @@ func (v *view) session(spec Spec, s Session) ([]string, error) {
 	if err := v.place(s); err != nil {
 		return nil, err
 	}
-	for _, c := range spec.Caches {
-		kept := filepath.Join(s.CacheDir, c)
-		if err := os.MkdirAll(kept, 0o700); err != nil {
-			return nil, fmt.Errorf("make a cache: %w", err)
-		}
-		v.put(filepath.Join(s.Home, c), writable, kept)
+	if err := v.caches(spec.Caches, s); err != nil {
+		return nil, err
 	}
 	if s.Socket != "" {
 		v.show(readOnly, filepath.Dir(s.Socket))
@@ -99,7 +95,68 @@ func (v *view) session(spec Spec, s Session) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return command, v.hide(s.Hidden, spec.See)
+	if err := v.hide(s.Hidden, spec.See); err != nil {
+		return nil, err
+	}
+	v.anchor()
+	return command, nil
+}
+
+// caches adds the project's caches. Sessions write to them, so nothing in one is
+// followed: a cache is a folder of its own, in no other.
+func (v *view) caches(caches []string, s Session) error {
+	if len(caches) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
+		return fmt.Errorf("make the caches: %w", err)
+	}
+	root, err := os.OpenRoot(s.CacheDir)
+	if err != nil {
+		return fmt.Errorf("open the caches: %w", err)
+	}
+	defer root.Close() //nolint:errcheck // nothing is written by it
+	for i, c := range caches {
+		for _, other := range caches[:i] {
+			if within(other, c) || within(c, other) {
+				return fmt.Errorf("the cache %s and the cache %s lie in one another; name one of them", other, c)
+			}
+		}
+		if err := root.MkdirAll(c, 0o700); err != nil {
+			return fmt.Errorf("make a cache: %w", err)
+		}
+		for p := filepath.Clean(c); p != "."; p = filepath.Dir(p) {
+			if err := isFolder(filepath.Join(s.CacheDir, p)); err != nil {
+				return err
+			}
+		}
+		v.put(filepath.Join(s.Home, c), writable, filepath.Join(s.CacheDir, c))
+	}
+	return nil
+}
+
+// anchor makes a mount of every folder on the way from something writable to what stands
+// in it: a folder that merely holds a mount can be renamed away with it, and another one
+// be put in its place.
+func (v *view) anchor() {
+	for _, p := range v.paths() {
+		var between []string
+		for dir := filepath.Dir(p); ; dir = filepath.Dir(dir) {
+			if m, ok := v.at[dir]; ok {
+				for _, b := range between {
+					source := filepath.Join(m.source, strings.TrimPrefix(b, dir))
+					if m.kind == writable && isFolder(source) == nil {
+						v.put(b, writable, source)
+					}
+				}
+				break
+			}
+			if dir == "/" {
+				break
+			}
+			between = append(between, dir)
+		}
+	}
 }
 
 // systemFolders are the system's programs and libraries.

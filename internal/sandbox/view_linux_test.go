@@ -131,6 +131,11 @@ func TestTheBotsOwnIsHiddenWhereverItLies(t *testing.T) {
 		t.Error("it could be emptied")
 	}
 	h.cannot(`mv data data2`)
+	// Nor is what it lies in exchanged for something else, which the bot would obey.
+	h.session.Hidden = append(h.session.Hidden, h.write("ops/bot/deckhand.yaml", "the bot's"))
+	for _, script := range []string{`mv ops o2`, `mv ops/bot o2`, `mv ops/bot/deckhand.yaml o2`, `echo evil > ops/bot/deckhand.yaml`, `rm -rf ops; test ! -e ops`} {
+		h.cannot(script)
+	}
 	h.does(`echo mine > mine; echo mine > ~/mine`)
 
 	for name, session := range map[string]func(h *house){
@@ -144,6 +149,26 @@ func TestTheBotsOwnIsHiddenWhereverItLies(t *testing.T) {
 	} {
 		h := newHouse(t)
 		session(h)
+		if _, err := h.box(); err == nil {
+			t.Errorf("%s: the session was prepared", name)
+		}
+	}
+}
+
+// A cache is what sessions write: nothing that lies in one is followed.
+func TestACacheLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(h *house) error{
+		"a link in its place":    func(h *house) error { return os.Symlink(h.other, h.folder("data/caches/web")+"/.npm") },
+		"a link on the way":      func(h *house) error { return os.Symlink(h.other, h.folder("data/caches/web")+"/go") },
+		"a cache in a cache":     func(h *house) error { h.spec.Caches = []string{"go", "go/pkg"}; return nil },
+		"a cache out of its way": func(h *house) error { h.spec.Caches = []string{"../../home/2"}; return nil },
+	} {
+		h := newHouse(t)
+		h.spec.Caches = []string{".npm", "go/pkg/mod"}
+		if err := spoil(h); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := h.box(); err == nil {
 			t.Errorf("%s: the session was prepared", name)
 		}

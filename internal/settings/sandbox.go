@@ -120,6 +120,8 @@ func (v *validation) sandboxFolders(at string, s sandboxYAML) {
 	for i, p := range s.Caches {
 		if at := fmt.Sprintf("%s.caches[%d]", at, i); !filepath.IsLocal(p) || filepath.Clean(p) == "." || strings.Split(filepath.Clean(p), "/")[0] == ".claude" {
 			v.add(at, "%q cannot be kept; write a folder below the home, such as go/pkg/mod", p)
+		} else if in := nested(p, s.Caches[:i]); in != "" {
+			v.add(at, "%s and %s lie in one another; write one of them", p, in)
 		}
 	}
 }
@@ -134,4 +136,15 @@ func oneOf[T ~string](word string, all []T) string {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "write " + strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// nested is the one of some folders that lies in a folder, or that it lies in.
+func nested(folder string, others []string) string {
+	for _, o := range others {
+		a, b := filepath.Clean(folder)+"/", filepath.Clean(o)+"/"
+		if strings.HasPrefix(a, b) || strings.HasPrefix(b, a) {
+			return o
+		}
+	}
+	return ""
 }

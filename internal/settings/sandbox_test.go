@@ -62,6 +62,7 @@ func TestASandboxThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
 		"seeing everything":           {"{see: [/]}", "/ has more in it than a session should see"},
 		"seeing all sockets":          {"{see: [/opt, /run/]}", "/run has more in it"},
 		"a cache outside of the home": {"{caches: [../x]}", `sandbox.caches[0]: "../x" cannot be kept`},
+		"a cache in a cache":          {"{caches: [.cache, .cache/pip]}", ".cache/pip and .cache lie in one another"},
 		"the home as a cache":         {"{caches: [.]}", "cannot be kept"},
 		"the CLI's own as a cache":    {"{caches: [.claude/projects]}", "cannot be kept"},
 	} {
