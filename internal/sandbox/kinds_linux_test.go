@@ -98,13 +98,6 @@ func newSession(t *testing.T) *aSession {
 	return s
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // prepare returns a command in the sandbox, which is closed after the test.
 func (s *aSession) prepare(t *testing.T, spec Spec, args ...string) *exec.Cmd {
 	t.Helper()

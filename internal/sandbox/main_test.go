@@ -44,3 +44,10 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(code)
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
