@@ -69,7 +69,7 @@ func checkPrintf(word string) checked {
 	const why = "the format of printf does more than print"
 	_, rest, found := strings.Cut(word, "%")
 	for ; found; _, rest, found = strings.Cut(rest, "%") {
-		rest = strings.TrimLeft(rest, "#-+ 0'*."+digits+"hlLjzt")
+		rest = strings.TrimLeft(rest, "#-+ '*."+digits+"hlLjzt")
 		switch {
 		case rest == "":
 			return checked{}

@@ -148,8 +148,7 @@ func (c *command) fit(u *unit) (fit, bool) {
 	if c == nil || c.words == nil {
 		return fit{c, 0}, c == nil || c.rest
 	}
-	for k := len(u.inner) - 1; k >= 0; k-- {
-		at := u.inner[k]
+	for _, at := range slices.Backward(u.inner) {
 		if c.match(u.words[at:]) >= 0 && (at == last || at+c.literals() > last) {
 			return fit{c, last - at}, true
 		}
@@ -244,10 +243,7 @@ func (req *request) strict(f fit, u *unit) (bool, string) {
 		if m.why == "" {
 			m.why = args[i].text + " is fetched, so a rule must spell its scheme and host"
 		}
-		if r.prog == nil {
-			i = len(args) - 1
-		}
-		return false, m.why + advice(args, i)
+		return false, m.why + advice(args, r.lastUnknown(i))
 	}
 	for _, d := range r.demands {
 		if !f.spellsAll(d.words) {
@@ -255,6 +251,16 @@ func (req *request) strict(f fit, u *unit) (bool, string) {
 		}
 	}
 	return true, ""
+}
+
+// lastUnknown is the last word from i on that a rule has to spell.
+func (r *reading) lastUnknown(i int) int {
+	for k := len(r.words) - 1; k > i; k-- {
+		if r.prog == nil || r.words[k].why != "" || r.words[k].url {
+			return k
+		}
+	}
+	return i
 }
 
 // partial says what is wrong with a word of which the pattern spells the

@@ -102,7 +102,14 @@ func braces(w *syntax.Word) []*syntax.Word {
 	if !syntax.SplitBraces(own) {
 		return nil
 	}
-	return expand.Braces(own)
+	var out []*syntax.Word
+	for one, err := range expand.BracesSeq(&expand.Config{}, own) {
+		if err != nil || len(out) == maxExpanded {
+			return nil
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // wildcard writes a word as a pattern: what is quoted in it means itself.

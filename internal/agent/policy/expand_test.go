@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,7 +52,7 @@ func TestBashExpandsWordsToTheSame(t *testing.T) {
 				got = append(got, w.text)
 			}
 		}
-		c := exec.Command(sh, "--norc", "-c", `printf '%s\0' x `+text)
+		c := exec.CommandContext(context.Background(), sh, "--norc", "-c", `printf '%s\0' x `+text)
 		c.Dir = dir
 		c.Env = []string{"LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin", "HOME=/nonexistent"}
 		out, err := c.Output()

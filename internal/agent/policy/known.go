@@ -125,7 +125,7 @@ func (r *wordReader) subcommand(i int) int {
 		b, name := r.prog.subs[r.joined(i, n)], r.joined(i, n)
 		r.lead, r.block, r.name = i+n-1, b, r.name+" "+name
 		for k := range n {
-			r.path = append(r.path[:len(r.path):len(r.path)], i+k)
+			r.path = append(slices.Clip(r.path), i+k)
 		}
 		r.effects(b.effects, r.path)
 		return n
@@ -151,11 +151,17 @@ func (r *wordReader) named(i int) int {
 
 // joined are n words from word i on.
 func (r *wordReader) joined(i, n int) string {
-	name := r.args[i].text
-	for _, w := range r.args[i+1 : i+n] {
-		name += " " + w.text
+	if n == 1 {
+		return r.args[i].text
 	}
-	return name
+	var b strings.Builder
+	for k, w := range r.args[i : i+n] {
+		if k > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(w.text)
+	}
+	return b.String()
 }
 
 // isOption reports whether the program reads word i as an option.
@@ -303,7 +309,7 @@ func (r *wordReader) flag(o *option, i int) {
 	}
 	r.dry = r.dry || o.dry
 	r.given = append(r.given, o)
-	r.effects(o.effects, append(r.path[:len(r.path):len(r.path)], i))
+	r.effects(o.effects, append(slices.Clip(r.path), i))
 }
 
 // standIn is for an option that stands in for the first operand.
@@ -439,7 +445,7 @@ func (r *wordReader) sameForWildcards(operands []int, roles [][]use) {
 		for ; end < len(operands) && r.args[operands[end]].source == source; end++ {
 			for _, u := range roles[end] {
 				if !slices.ContainsFunc(all, func(x use) bool { return x.role == u.role }) {
-					all = append(all[:len(all):len(all)], u)
+					all = append(slices.Clip(all), u)
 				}
 			}
 		}

@@ -55,7 +55,11 @@ func (r *wordReader) inMode(u, mode role) role {
 }
 
 func (r *wordReader) shaped(i int, text string, ok bool, want string) {
-	if !ok {
+	switch {
+	case ok:
+	case want == "one of ": // of no value
+		r.unknown(i, "nothing is known of the value "+text+" of "+r.name)
+	default:
 		r.unknown(i, text+" is not "+want+", which is all that is known of this word of "+r.name)
 	}
 }
@@ -155,7 +159,7 @@ func (r *wordReader) checked(check checker, i int, text string, mode role) {
 		return
 	}
 	if c.environ {
-		r.demands = append(r.demands, demand{append(r.path[:len(r.path):len(r.path)], i), text + " shows the environment", true})
+		r.demands = append(r.demands, demand{append(slices.Clip(r.path), i), text + " shows the environment", true})
 	}
 	add := func(paths []string, role role) {
 		for _, p := range paths {
