@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// trialTime is how long a sandbox may take to run a shell. An engine that is away, or a
-// host that does not answer, is told after it.
-const trialTime = 30 * time.Second
+// trialTime is how long a sandbox may take to run a shell, on a machine that is busy with
+// other things, too. An engine that is away, or a host that does not answer, is told
+// after it.
+const trialTime = 2 * time.Minute
 
 // errTrial is in the error of a program that did not run as it should in the sandbox.
 var errTrial = errors.New("tried with a shell")
