@@ -4,7 +4,7 @@
 # or SIGTERM to it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fresh test-cli-versions histories lint fmt bench fuzz page clean
+.PHONY: help demo build test fresh test-cli-versions histories lint fmt bench fuzz attack page clean
 
 ARGS ?=
 PKG ?=
@@ -48,6 +48,9 @@ bench: ## benchmarks; BENCH=regexp PKG=./internal/...
 
 fuzz: ## every fuzz target for FUZZTIME
 	@exec .ci/fuzz $(FUZZTIME)
+
+attack: ## evasions against the policy, composed and run; canaries in the sandbox; N=4500 SEED=1
+	@exec .ci/attack '$(if $(filter file,$(origin N)),4500,$(N))' '$(SEED)'
 
 page: ## rebuild the page that the binary embeds (internal/playground/page)
 	@exec .ci/page build

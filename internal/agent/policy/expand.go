@@ -44,7 +44,7 @@ func (r *reader) expand(w *syntax.Word, dirs []string) (out []word, why string) 
 		if x.dynamic != "" || x.brace {
 			return fail(whole.hidden())
 		}
-		texts := []string{x.text}
+		texts, listed := []string{x.text}, false
 		if x.glob {
 			if len(dirs) != 1 {
 				return fail("the folder that the wildcard " + x.text + " is expanded in is not known")
@@ -52,7 +52,7 @@ func (r *reader) expand(w *syntax.Word, dirs []string) (out []word, why string) 
 			if texts, why = matches(dirs[0], wildcard(one)); why != "" {
 				return fail("the wildcard " + x.text + " " + why)
 			}
-			if len(texts) == 0 {
+			if listed = len(texts) > 0; !listed {
 				texts = []string{x.text}
 			}
 		}
@@ -60,7 +60,7 @@ func (r *reader) expand(w *syntax.Word, dirs []string) (out []word, why string) 
 			if strings.HasPrefix(t, "-") && whole.stray() { // whoever can make files makes options
 				r.script.setHard(whole.text + " stands for " + t + ", which programs take for an option; ./" + whole.text + " could not")
 			}
-			out = append(out, word{text: t, source: r.script.sources})
+			out = append(out, word{text: t, listed: listed, source: r.script.sources})
 		}
 		if len(out) > maxExpanded {
 			return fail(whole.text + " stands for more words than can be judged")

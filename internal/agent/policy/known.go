@@ -342,6 +342,7 @@ func (r *wordReader) finish() {
 		r.unknown(0, r.name+" alone does more than a rule for its arguments says")
 	}
 	r.revisions()
+	r.listings()
 	if r.pathNamed {
 		return
 	}
@@ -350,6 +351,22 @@ func (r *wordReader) finish() {
 		r.parts = append(r.parts, part{path: b.fallback.path, role: r.inMode(b.fallback.role, r.mode), every: b.fallback.role == roleTree && r.mode == roleTree})
 	case r.mode == roleTree || r.mode == roleFollow || r.mode == roleFormat:
 		r.parts = append(r.parts, part{path: ".", role: r.mode, every: b.operands != nil && slices.ContainsFunc(b.operands.uses, func(u use) bool { return u.role == roleRead })})
+	}
+}
+
+// listings adds the folders whose names wildcards show, whatever the program does
+// with them: echo ../* is as ls .. is.
+func (r *wordReader) listings() {
+	seen := map[string]bool{}
+	for i, w := range r.args {
+		at := strings.LastIndexByte(strings.TrimRight(w.text, "/"), '/')
+		if !w.listed || at < 0 {
+			continue
+		}
+		if dir := w.text[:at+1]; !seen[dir] {
+			seen[dir] = true
+			r.parts = append(r.parts, part{words: []int{i}, path: dir, role: roleStat})
+		}
 	}
 }
 

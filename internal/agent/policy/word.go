@@ -22,6 +22,8 @@ type word struct {
 	glob, brace bool
 	// spoken: a part of it is a here-document's text.
 	spoken bool
+	// listed: a wildcard stands for it, so it is the name of a file that is there.
+	listed bool
 	// source is not 0 for what a wildcard or braces stand for: a number of their own.
 	source int
 }
