@@ -286,30 +286,44 @@ func (req *request) trouble(i int) string {
 	case u.wrap != "":
 		return u.wrap
 	}
-	return "no rule allows " + u.text() + wouldAllow(u)
+	return "no rule allows " + u.text() + req.wouldAllow(i)
 }
 
-// wouldAllow names a rule that would allow a command that no rule is about: by its
-// beginning where that does no more than run the workspace's code and read, else
-// exactly it.
-func wouldAllow(u *unit) string {
-	args := u.args()
+// wouldAllow names a rule that would allow a command that no rule is about, with what
+// it reads: by its beginning where that does no more than run the workspace's code and
+// read, else exactly it.
+func (req *request) wouldAllow(i int) string {
+	u := &req.script.units[i]
 	if u.reading == nil {
 		return ""
 	}
-	prefix := prefixOf(u)
-	for _, p := range u.reading.parts {
-		if p.role.writes() {
-			prefix = ""
-		}
-	}
-	if prefix != "" {
+	writes := slices.ContainsFunc(u.reading.parts, func(p part) bool { return p.role.writes() })
+	if prefix := prefixOf(u); prefix != "" && !writes && req.allowsUnit("Bash("+prefix+" *)", i) {
 		return "; Bash(" + prefix + " *) would"
 	}
-	if text, ok := spelling(args); ok && len(text) <= 80 {
+	if text, ok := spelling(u.args()); ok && len(text) <= 80 {
 		return "; Bash(" + text + ") would allow just this"
 	}
 	return "; a rule would have to spell it"
+}
+
+// allowsUnit reports whether a pattern covers a command, and the files that its words
+// name as far as the default does not allow them.
+func (req *request) allowsUnit(text string, i int) bool {
+	p, err := ParsePattern(text)
+	if err != nil {
+		return false
+	}
+	for j := range req.script.units {
+		if j != i && req.script.units[j].of != i+1 {
+			continue
+		}
+		ok, _ := req.covers(&p, j)
+		if !ok && (j == i || req.fallback(j, "").verdict != Allow) {
+			return false
+		}
+	}
+	return true
 }
 
 // isEffect reports whether a part is what a command does besides its words.

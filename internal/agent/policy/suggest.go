@@ -68,7 +68,7 @@ func (req *request) suggestCommand(add func(text, sentence string)) {
 	var u *unit
 	for i := range s.units {
 		switch {
-		case s.units[i].neutral || s.units[i].nested || s.units[i].target != nil && !s.units[i].write:
+		case s.units[i].neutral || s.units[i].nested || s.units[i].of != 0 || s.units[i].target != nil && !s.units[i].write:
 		case u != nil:
 			return
 		default:
