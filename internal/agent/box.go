@@ -131,19 +131,40 @@ func (e *wayError) Error() string {
 }
 func (e *wayError) Unwrap() error { return e.err }
 
-// boxed is a process that is gone when its cell is closed, too.
+// boxed is a process that is gone when its cell is closed, too, and is ended when it
+// reaches a limit of its sandbox.
 type boxed struct {
 	*claude.Process
 	gone chan struct{}
+	over string // the limit that it was ended for; to be read when it is gone
 }
 
 func (b *boxed) Done() <-chan struct{} { return b.gone }
 
-func shutIn(proc *claude.Process, box *cell, log *zap.Logger) *boxed {
-	b := &boxed{proc, make(chan struct{})}
+// Exit says of a limit that it was one.
+func (b *boxed) Exit() *claude.ExitError {
+	select {
+	case <-b.gone:
+	default:
+		return nil
+	}
+	exit := b.Process.Exit()
+	if b.over == "" || exit.Reason == claude.ExitClean {
+		return exit
+	}
+	limit := *exit
+	limit.Reason, limit.Detail = claude.ExitLimit, b.over
+	return &limit
+}
+
+func (h *host) shutIn(proc *claude.Process, box *cell, log *zap.Logger) *boxed {
+	b := &boxed{Process: proc, gone: make(chan struct{})}
+	watch := h.watcher.Watch(box.Box, proc.ReaperPID(), proc.Kill)
 	go func() {
 		defer close(b.gone)
 		<-proc.Done()
+		watch.Stop()
+		b.over = watch.Over()
 		if err := box.Close(); err != nil {
 			log.Warn("close the sandbox", zap.Error(err))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/gateway"
+	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
 )
 
@@ -26,6 +27,7 @@ type host struct {
 	version     string // the CLI's
 	credentials map[string]string
 	gateway     *gateway.Gateway
+	watcher     sandbox.Watcher
 	silence     time.Duration
 	answer      time.Duration
 }
@@ -60,14 +62,17 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 	if err != nil {
 		return nil, errors.Join(err, box.Close())
 	}
-	shut := shutIn(proc, box, log)
+	shut := h.shutIn(proc, box, log)
 	if _, err := proc.Initialize(ctx, claude.InitializeRequest{PreToolUse: true}); err != nil {
 		proc.Kill()
 		<-shut.Done()
 		h.sound.Delete(p.Name) // what kept it from starting may be the sandbox
+		if e := shut.Exit(); e.Reason == claude.ExitLimit {
+			return nil, e
+		}
 		var exit *claude.ExitError
 		if !errors.As(err, &exit) && ctx.Err() == nil {
-			if e := proc.Exit(); e != nil && e.Reason != claude.ExitKilled {
+			if e := shut.Exit(); e != nil && e.Reason != claude.ExitKilled {
 				err = e
 			}
 		}

@@ -356,6 +356,9 @@ func (w *worker) onExit(ctx context.Context) error {
 	w.stopSession(ctx, true)
 	w.publish(ctx, s, w.thread, w.project)
 	if w.turn == nil {
+		if exit.Reason == claude.ExitLimit {
+			w.front.Say(w.thread.Key(), exit.Sentence())
+		}
 		return w.nextTurn(ctx)
 	}
 	switch t := w.turn; {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 )
 
 // bwrap shuts sessions in with bubblewrap.
@@ -37,16 +38,39 @@ func (b *bwrap) Prepare(_ context.Context, s Session) (*Box, error) {
 	if b.spec.Network != Open {
 		args = append(args, "--unshare-net")
 	}
-	args = append(args, "--dev", "/dev")
+	args = append(args, devArgs(b.spec.Limits.Memory)...)
 	args = append(args, procArgs()...)
-	args = append(args, bwrapArgs(v)...)
+	args = append(args, bwrapArgs(v, b.spec.Limits.Memory)...)
 	args = append(args, "--chdir", s.Workspace)
-	p := plan{Bwrap: program, Args: args, Files: identity(os.Getuid(), os.Getgid(), s.Home, b.spec.Network), Program: command, OpenFiles: b.spec.Limits.Files}
-	words, err := staged(Bwrap, p)
-	if err != nil {
+	box := &Box{Env: environ(s.Env), limits: b.spec.Limits, folders: s.folders(b.spec)}
+	if box.group, err = ownGroups().make(s.Name, b.spec.Limits); err != nil {
 		return nil, err
 	}
-	return &Box{Command: words, Env: environ(s.Env)}, nil
+	p := plan{
+		Bwrap: program, Args: args, Files: identity(os.Getuid(), os.Getgid(), s.Home, b.spec.Network), Program: command,
+		OpenFiles: b.spec.Limits.Files, Group: box.group.procs(),
+	}
+	if box.Command, err = staged(Bwrap, p); err != nil {
+		return nil, errors.Join(err, box.Close())
+	}
+	return box, nil
+}
+
+// devArgs make a /dev of the session's own, of which only /dev/shm can be written to.
+func devArgs(memory int64) []string {
+	out := []string{"--dev", "/dev"}
+	out = append(out, inMemoryArgs("/dev/shm", memory)...)
+	return append(out, "--remount-ro", "/dev")
+}
+
+// inMemoryArgs make a folder that lies in memory, of a size that is limited by it: files
+// in it are mapped by nobody, so that a [Watcher] does not see them.
+func inMemoryArgs(path string, memory int64) []string {
+	out := []string{"--perms", "1777"}
+	if memory > 0 {
+		out = append(out, "--size", strconv.FormatInt(shareOf(memory, path), 10))
+	}
+	return append(out, "--tmpfs", path)
 }
 
 // maskedProc are files of /proc that tell of the machine and not of the session, after
@@ -77,7 +101,7 @@ func procArgs() []string {
 }
 
 // bwrapArgs are the options that make the view.
-func bwrapArgs(v *view) []string {
+func bwrapArgs(v *view, memory int64) []string {
 	var out, closed []string
 	for _, p := range v.paths() {
 		switch m := v.at[p]; m.kind {
@@ -88,7 +112,7 @@ func bwrapArgs(v *view) []string {
 		case link:
 			out = append(out, "--symlink", m.source, p)
 		case temporary:
-			out = append(out, "--perms", "1777", "--tmpfs", p)
+			out = append(out, inMemoryArgs(p, memory)...)
 		case emptyFolder:
 			out = append(out, "--tmpfs", p)
 			closed = append(closed, "--remount-ro", p)
@@ -104,6 +128,9 @@ func missing() error {
 }
 
 func (b *bwrap) Check(ctx context.Context) error {
+	if err := b.spec.Limits.enforceable(); err != nil {
+		return err
+	}
 	// The loopback is there, and what is not allowed is not.
 	out, err := trial(ctx, b, "touch made && test ! -e /etc/shadow && grep -q '^Seccomp:.*2' /proc/self/status && cat /proc/net/route && read -r word && echo \"$word\"")
 	if errors.Is(err, errTrial) {

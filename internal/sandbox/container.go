@@ -26,7 +26,7 @@ const (
 const containerLabel = "deckhand"
 
 // container shuts sessions in with docker or podman: a container a process, of the
-// project's image, read-only, removed when the process has ended. What the session sees
+// project's image, read-only, removed by [Box.Close] when the process has ended. What the session sees
 // of this machine are its folders and the CLI's files, at their places; the system is the
 // image's, and so are PATH and what else its environment has.
 //
@@ -107,7 +107,7 @@ func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
 		return nil, err
 	}
 	words := []string{
-		program, "run", "--rm", "--interactive", "--init", "--pull=never", "--name=" + s.Name, "--label=" + containerLabel + "=" + s.Owner,
+		program, "run", "--interactive", "--init", "--pull=never", "--name=" + s.Name, "--label=" + containerLabel + "=" + s.Owner,
 		"--read-only", "--tmpfs=/tmp:rw,exec,nosuid,nodev,mode=1777", "--tmpfs=/var/tmp:rw,exec,nosuid,nodev,mode=1777",
 		"--cap-drop=ALL", "--security-opt=no-new-privileges", "--ipc=private", "--no-healthcheck",
 		// What is said is the thread's, not the engine's log's.
@@ -124,6 +124,9 @@ func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
 	words = append(append(words, passed...), "--entrypoint="+command[0], c.spec.Image)
 	return &Box{
 		Command: append(words, command[1:]...), Env: env,
+		// The rest is the engine's to keep.
+		limits: Limits{Disk: c.spec.Limits.Disk}, folders: s.folders(c.spec),
+		why:   func() string { return c.why(s.Name) },
 		close: func() error { return c.remove(s.Name) },
 	}, nil
 }
@@ -213,10 +216,11 @@ func (c *container) limits() []string {
 	if n := limits.CPU; n > 0 {
 		out = append(out, "--cpus="+strconv.FormatFloat(n, 'f', -1, 64))
 	}
-	if n := limits.Files; n > 0 {
+	switch n := limits.Files; {
+	case c.engine == podman:
+		out = append(out, asHere("nofile", unix.RLIMIT_NOFILE, uint64(cmp.Or(n, 1<<20)))...) //nolint:gosec // a limit is positive
+	case n > 0:
 		out = append(out, fmt.Sprintf("--ulimit=nofile=%d:%d", n, n))
-	} else if c.engine == podman {
-		out = append(out, asHere("nofile", unix.RLIMIT_NOFILE, 1<<20)...)
 	}
 	if c.engine == podman { // which lowers its own to this (seen, 4.3)
 		out = append(out, asHere("nproc", unix.RLIMIT_NPROC, 1<<15)...)
@@ -271,6 +275,15 @@ func (c *container) run(ctx context.Context, args ...string) (string, error) {
 		return "", fmt.Errorf("it says: %s (%w)", lastLine(errOut.String()), err)
 	}
 	return string(out), nil
+}
+
+// why says that the session's container was ended for its memory, if it was.
+func (c *container) why(name string) string {
+	out, err := c.run(context.Background(), "inspect", "--type=container", "--format={{.State.OOMKilled}} {{.State.ExitCode}}", name)
+	if err != nil || strings.TrimSpace(out) != "true 137" {
+		return ""
+	}
+	return overMemory(c.spec.Limits.Memory, "more than "+Size(c.spec.Limits.Memory))
 }
 
 // remove removes the session's container, and returns when it is gone.

@@ -40,6 +40,9 @@ func (g *gvisor) String() string { return g.spec.String() }
 const installGVisor = "install a current one: https://gvisor.dev/docs/user_guide/install"
 
 func (g *gvisor) Check(ctx context.Context) error {
+	if err := g.spec.Limits.enforceable(); err != nil {
+		return err
+	}
 	out, err := trial(ctx, g, "ls -d / >/dev/null && cat /proc/net/route && read -r word && echo \"$word\"")
 	switch {
 	case err == nil:
@@ -108,7 +111,7 @@ func (g *gvisor) bundle(dir, program string, v *view, command []string, s Sessio
 	if err := b.make(v, identity(uid, gid, s.Home, g.spec.Network)); err != nil {
 		return nil, fmt.Errorf("fill gvisor's folder: %w", err)
 	}
-	c := b.config(v)
+	c := b.config(v, g.spec.Limits.Memory)
 	c.Process.User = ociUser{uid, gid}
 	c.Process.Cwd = s.Workspace
 	if n := g.spec.Limits.Files; n > 0 {
@@ -127,11 +130,18 @@ func (g *gvisor) bundle(dir, program string, v *view, command []string, s Sessio
 	if s.Socket != "" {
 		flags = append(flags, "--host-uds=open")
 	}
-	words, err := staged(GVisor, gvisorPlan{Runsc: program, Flags: flags, Bundle: dir, Config: c, Program: command, Name: s.Name})
-	if err != nil {
+	box := &Box{Env: environ(s.Env), close: b.remove, limits: g.spec.Limits, folders: s.folders(g.spec)}
+	var err error
+	if box.group, err = ownGroups().make(s.Name, g.spec.Limits); err != nil {
 		return nil, err
 	}
-	return &Box{Command: words, Env: environ(s.Env), close: b.remove}, nil
+	box.Command, err = staged(GVisor, gvisorPlan{
+		Runsc: program, Flags: flags, Bundle: dir, Config: c, Program: command, Name: s.Name, Group: box.group.procs(),
+	})
+	if err != nil {
+		return nil, errors.Join(err, box.group.remove())
+	}
+	return box, nil
 }
 
 // gvisorPlan is what gvisor's outer stage has to do.
@@ -142,6 +152,7 @@ type gvisorPlan struct {
 	Name    string    `json:"name"`
 	Config  ociConfig `json:"config"`
 	Program []string  `json:"program"`
+	Group   string    `json:"group,omitempty"`
 }
 
 // becomeGVisor completes the bundle's configuration with what only the process that
@@ -156,8 +167,9 @@ func becomeGVisor(p gvisorPlan, arguments []string) error {
 	if err := os.WriteFile(filepath.Join(p.Bundle, "config.json"), text, 0o600); err != nil {
 		return fmt.Errorf("write the bundle's configuration: %w", err)
 	}
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		return fmt.Errorf("switch core files off: %w", err)
+	// The open files of the session are its own kernel's, and limited by it.
+	if err := limitThis(p.Group, 0); err != nil {
+		return err
 	}
 	if os.Geteuid() == 0 {
 		// runsc mounts into its notes and leaves that behind when it is killed: in a
@@ -233,7 +245,7 @@ func (b bundle) remove() error {
 }
 
 // config is the bundle's configuration, but for the process.
-func (b bundle) config(v *view) ociConfig {
+func (b bundle) config(v *view, memory int64) ociConfig {
 	c := ociConfig{
 		Version: "1.0.0", Hostname: hostname,
 		Root: ociRoot{Path: b.root(), ReadOnly: true},
@@ -256,7 +268,11 @@ func (b bundle) config(v *view) ociConfig {
 		case writable:
 			bind(p, m.source, "rw")
 		case temporary:
-			c.Mounts = append(c.Mounts, ociMount{p, "tmpfs", "tmpfs", []string{"nosuid", "nodev", "mode=1777"}})
+			options := []string{"nosuid", "nodev", "mode=1777"}
+			if memory > 0 {
+				options = append(options, fmt.Sprintf("size=%d", shareOf(memory, p)))
+			}
+			c.Mounts = append(c.Mounts, ociMount{p, "tmpfs", "tmpfs", options})
 		case emptyFolder:
 			bind(p, b.emptyFolder(), "ro")
 		case emptyFile:

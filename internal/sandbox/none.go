@@ -1,14 +1,22 @@
 package sandbox
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // none shuts nothing in: what it runs is the bot's own user, on the bot's machine.
-type none struct{}
+type none struct{ spec Spec }
 
-func (none) Check(context.Context) error { return nil }
+func (n none) Check(context.Context) error {
+	if n.spec.Limits.CPU > 0 {
+		return errors.New("limits.cpu is kept by a sandbox, and there is none; leave it out")
+	}
+	return nil
+}
 
-func (none) Prepare(_ context.Context, s Session) (*Box, error) {
-	return &Box{Command: s.Program, Env: s.Env}, nil
+func (n none) Prepare(_ context.Context, s Session) (*Box, error) {
+	return &Box{Command: s.Program, Env: s.Env, limits: n.spec.Limits, folders: s.folders(Spec{})}, nil
 }
 
 func (none) String() string { return Spec{Kind: None}.String() }

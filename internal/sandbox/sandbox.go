@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,13 +56,6 @@ type Spec struct {
 	Limits Limits
 }
 
-// Limits are what a session may use. Zero is no limit.
-type Limits struct {
-	Memory, Disk     int64 // bytes
-	Processes, Files int   // how many: processes and threads; open files of each process
-	CPU              float64
-}
-
 // Session is what is shut in: one process and all that it starts. Paths are the
 // host's, and absolute.
 type Session struct {
@@ -96,16 +90,23 @@ type Box struct {
 	Command []string
 	Env     []string
 
+	// limits are those that a [Watcher] has to look after, and folders what counts as disk.
+	limits  Limits
+	folders folders
+	group   *group
+	// why says afterwards which limit ended it, where only its engine knows.
+	why   func() string
 	close func() error
 }
 
 // Close removes what was made for the process. It is called once, after the process
 // has ended, or instead of starting it.
 func (b *Box) Close() error {
-	if b.close == nil {
-		return nil
+	var err error
+	if b.close != nil {
+		err = b.close()
 	}
-	return b.close()
+	return errors.Join(err, b.group.remove())
 }
 
 // Sandbox shuts sessions in. Its methods are safe for concurrent use.
@@ -139,7 +140,7 @@ func New(spec Spec) (Sandbox, error) {
 	case Command:
 		return newCommand(spec)
 	case None:
-		return none{}, nil
+		return none{spec}, nil
 	}
 	return nil, fmt.Errorf("there is no sandbox %q; write one of %s", spec.Kind, list(Kinds()))
 }

@@ -14,13 +14,14 @@ import (
 // sandboxYAML is a kind of sandbox, or a mapping. A project's own says what is other
 // than in the team's.
 type sandboxYAML struct {
-	Kind    string   `yaml:"kind"`
-	Network string   `yaml:"network"`
-	Engine  string   `yaml:"engine"`
-	Image   string   `yaml:"image"`
-	Command []string `yaml:"command"`
-	See     []string `yaml:"see"`
-	Caches  []string `yaml:"caches"`
+	Kind    string     `yaml:"kind"`
+	Network string     `yaml:"network"`
+	Engine  string     `yaml:"engine"`
+	Image   string     `yaml:"image"`
+	Command []string   `yaml:"command"`
+	See     []string   `yaml:"see"`
+	Caches  []string   `yaml:"caches"`
+	Limits  limitsYAML `yaml:"limits"`
 }
 
 func (s *sandboxYAML) UnmarshalYAML(unmarshal func(any) error) error {
@@ -50,6 +51,7 @@ func (s *sandboxYAML) over(team sandboxYAML) sandboxYAML {
 		Kind: cmp.Or(s.Kind, team.Kind), Network: cmp.Or(s.Network, team.Network),
 		Engine: cmp.Or(s.Engine, team.Engine), Image: cmp.Or(s.Image, team.Image),
 		Command: list(s.Command, team.Command), See: list(s.See, team.See), Caches: list(s.Caches, team.Caches),
+		Limits: s.Limits.over(team.Limits),
 	}
 }
 
@@ -70,6 +72,7 @@ func (s sandboxYAML) spec() sandbox.Spec {
 	return sandbox.Spec{
 		Kind: cmp.Or(sandbox.Kind(s.Kind), sandbox.Bwrap), Network: cmp.Or(sandbox.Network(s.Network), sandbox.Off),
 		Engine: s.Engine, Image: s.Image, Command: s.Command, See: s.See, Caches: s.Caches,
+		Limits: s.Limits.limits(sandbox.Kind(s.Kind)),
 	}
 }
 
@@ -105,6 +108,7 @@ func (v *validation) sandbox(at string, s, whole sandboxYAML) {
 		v.add(at, "kind: command takes the launcher; write command: with its words")
 	}
 	v.sandboxFolders(at, s)
+	v.limits(at+".limits", s.Limits, kind)
 }
 
 func (v *validation) sandboxFolders(at string, s sandboxYAML) {

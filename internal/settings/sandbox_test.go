@@ -27,6 +27,7 @@ func TestAProjectsSandboxComesBeforeTheTeams(t *testing.T) {
 		{"a project's empty list", "sandbox: {caches: [.npm]}", "sandbox: {caches: []}", sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off, Caches: []string{}}},
 		{"another kind takes nothing of the team's", "sandbox: {kind: container, image: i, engine: podman}", "sandbox: bwrap", sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off}},
 		{"an image of its own", "sandbox: {kind: container, image: i}", "sandbox: {image: j}", sandbox.Spec{Kind: sandbox.Container, Network: sandbox.Off, Image: "j"}},
+		{"limits, key by key", "sandbox: {limits: {memory: 4GiB, disk: none, cpu: 1.5}}", "sandbox: {limits: {processes: 512, memory: 1.5 GiB, files: 0}}", sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off, Limits: sandbox.Limits{Memory: 3 << 29, Processes: 512, CPU: 1.5}}},
 		{"a launcher", "sandbox: {network: open}", "sandbox: {kind: command, command: [ssh, builder]}", sandbox.Spec{Kind: sandbox.Command, Network: sandbox.Off, Command: []string{"ssh", "builder"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -34,6 +35,9 @@ func TestAProjectsSandboxComesBeforeTheTeams(t *testing.T) {
 			f, err := ReadFile(write(t, tt.team+"\nprojects:\n  web:\n    dir: /srv/web\n    "+tt.project+"\n"+channelsAndRoles))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if tt.want.Limits == (sandbox.Limits{}) && tt.want.Kind != sandbox.Command {
+				tt.want.Limits = sandbox.DefaultLimits()
 			}
 			if diff := cmp.Diff(tt.want, f.Projects["web"].Sandbox); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -48,23 +52,32 @@ func TestAProjectsSandboxComesBeforeTheTeams(t *testing.T) {
 func TestASandboxThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ sandbox, want string }{
-		"a kind that is none":         {"bwarp", `:1:10: sandbox.kind: "bwarp" is no sandbox; did you mean "bwrap"?`},
-		"a kind that is nothing":      {"off", `"off" is no sandbox; write bwrap, gvisor, container, command or none`},
-		"a key that is none":          {"{knid: bwrap}", `did you mean "kind"?`},
-		"a network of its own":        {"{network: some}", `:1:20: sandbox.network: "some" is no network`},
-		"none, without a network":     {"{kind: none, network: off}", "none does not decide about the network; leave it out"},
-		"an image for bwrap":          {"{image: i}", "engine and image belong to kind: container"},
-		"a container without one":     {"container", "write image: with its name"},
-		"an engine that is none":      {"{kind: container, image: i, engine: lxc}", "write docker or podman"},
-		"a launcher for bwrap":        {"{command: [ssh, x]}", "a launcher belongs to kind: command"},
-		"no launcher":                 {"command", "write command: with its words"},
-		"seeing by a relative path":   {"{see: [tools]}", `:1:17: sandbox.see[0]: "tools" is not an absolute path`},
-		"seeing everything":           {"{see: [/]}", "/ has more in it than a session should see"},
-		"seeing all sockets":          {"{see: [/opt, /run/]}", "/run has more in it"},
-		"a cache outside of the home": {"{caches: [../x]}", `sandbox.caches[0]: "../x" cannot be kept`},
-		"a cache in a cache":          {"{caches: [.cache, .cache/pip]}", ".cache/pip and .cache lie in one another"},
-		"the home as a cache":         {"{caches: [.]}", "cannot be kept"},
-		"the CLI's own as a cache":    {"{caches: [.claude/projects]}", "cannot be kept"},
+		"a kind that is none":          {"bwarp", `:1:10: sandbox.kind: "bwarp" is no sandbox; did you mean "bwrap"?`},
+		"a kind that is nothing":       {"off", `"off" is no sandbox; write bwrap, gvisor, container, command or none`},
+		"a key that is none":           {"{knid: bwrap}", `did you mean "kind"?`},
+		"a network of its own":         {"{network: some}", `:1:20: sandbox.network: "some" is no network`},
+		"none, without a network":      {"{kind: none, network: off}", "none does not decide about the network; leave it out"},
+		"an image for bwrap":           {"{image: i}", "engine and image belong to kind: container"},
+		"a container without one":      {"container", "write image: with its name"},
+		"an engine that is none":       {"{kind: container, image: i, engine: lxc}", "write docker or podman"},
+		"a launcher for bwrap":         {"{command: [ssh, x]}", "a launcher belongs to kind: command"},
+		"no launcher":                  {"command", "write command: with its words"},
+		"seeing by a relative path":    {"{see: [tools]}", `:1:17: sandbox.see[0]: "tools" is not an absolute path`},
+		"seeing everything":            {"{see: [/]}", "/ has more in it than a session should see"},
+		"seeing all sockets":           {"{see: [/opt, /run/]}", "/run has more in it"},
+		"a cache outside of the home":  {"{caches: [../x]}", `sandbox.caches[0]: "../x" cannot be kept`},
+		"a cache in a cache":           {"{caches: [.cache, .cache/pip]}", ".cache/pip and .cache lie in one another"},
+		"the home as a cache":          {"{caches: [.]}", "cannot be kept"},
+		"the CLI's own as a cache":     {"{caches: [.claude/projects]}", "cannot be kept"},
+		"a limit that is none":         {"{limits: {memory: lots}}", `:1:28: sandbox.limits.memory: "lots" is not a size; write one such as 4GiB`},
+		"memory for less than the CLI": {"{limits: {memory: 512MiB}}", "512MiB is less than Claude Code itself takes; write 1 GiB or more, or none"},
+		"a negative number":            {"{limits: {processes: -1}}", `sandbox.limits.processes: "-1" is not a number`},
+		"too few files":                {"{limits: {files: 10}}", "write 256 or more"},
+		"too little disk":              {"{limits: {disk: 1MB}}", "write 64 MiB or more"},
+		"cores that are none":          {"{limits: {cpu: 2 cores}}", `"2 cores" is not a number of cores`},
+		"a limit of nothing known":     {"{limits: {memroy: 4GiB}}", `did you mean "memory"?`},
+		"limits of a launcher":         {"{kind: command, command: [ssh, x], limits: {memory: 4GiB}}", "limited by the launcher"},
+		"cores without a sandbox":      {"{kind: none, limits: {cpu: 2}}", "kind: none is none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

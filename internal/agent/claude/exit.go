@@ -35,6 +35,9 @@ const (
 	// ExitKilled means that it was removed by [Process.Kill] or a late Stop, or
 	// killed from outside.
 	ExitKilled ExitReason = "killed"
+	// ExitLimit means that whoever started it ended it for what it used; Detail says so, to
+	// people.
+	ExitLimit ExitReason = "limit"
 	// ExitCrashed is every other end.
 	ExitCrashed ExitReason = "crashed"
 )
@@ -92,6 +95,8 @@ func (e *ExitError) Sentence() string {
 		return "The connection to Claude Code broke; your next message continues the conversation."
 	case ExitKilled:
 		return "The session was stopped; your next message continues it."
+	case ExitLimit:
+		return e.Detail
 	case ExitCrashed:
 	}
 	return "Claude Code stopped unexpectedly; your next message continues the conversation."

@@ -21,9 +21,6 @@ func (t Output) Text() string {
 // micro-dollars.
 func (m *Meter) Total() int64 { return m.total }
 
-// ReaperPID returns the process id of the reaper above the CLI.
-func (p *Process) ReaperPID() int { return p.reaper.Process.Pid }
-
 // Corrupt returns how many lines were skipped because they were not valid
 // JSON, and how many did not even begin like it.
 func (p *Process) Corrupt() (corrupt, noise int) {

@@ -135,6 +135,10 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 // launcher.
 func (p *Process) PID() int { return p.pid }
 
+// ReaperPID returns the process id of the reaper. Everything that the CLI starts stays
+// below it.
+func (p *Process) ReaperPID() int { return p.reaper.Process.Pid }
+
 // SessionID returns the id of the session that the process is in: the one it
 // was started with, until a [ConversationReset] begins another. That is the one
 // to resume.
