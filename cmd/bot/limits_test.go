@@ -1,0 +1,19 @@
+package main
+
+import "testing"
+
+// TestWhatUsesTooMuchIsStopped: an allowed command takes more memory than a session may
+// have. Its turn ends, the thread is told which limit it was and what to do, and the next
+// message goes on in a new process.
+func TestWhatUsesTooMuchIsStopped(t *testing.T) {
+	t.Parallel()
+	w := newWorldIn(t, "sandbox: {limits: {memory: 1GiB}}", "")
+	thread := w.runs(linus, eng, "", "head -c 2500M /dev/zero | tail; true")
+	w.click(ada, eng, w.card(eng, thread).TS, "approve")
+	w.says(eng, thread, "of memory and may use 1 GiB. Write “continue” to go on from here with less; if the work needs more, ask an admin to raise sandbox.limits.memory")
+	next := w.post(linus, eng, thread, "@deckhand hello again")
+	w.done(eng, thread, next)
+	if n := w.count(`SELECT count(*) FROM inbox WHERE state <> 'done'`); n != 0 {
+		t.Errorf("%d envelopes are stuck", n)
+	}
+}
