@@ -185,6 +185,11 @@ func TestComposeKeepsItsPromises(t *testing.T) {
 	if !slices.Contains(bot.CapDrop, "ALL") || !slices.Contains(bot.SecurityOpt, "no-new-privileges:true") || !bot.ReadOnly {
 		t.Error("the bot's container has more rights than it needs")
 	}
+	// Besides, no more than bubblewrap needs.
+	want := []string{"no-new-privileges:true", "seccomp=deploy/seccomp.json", "apparmor=unconfined", "systempaths=unconfined"}
+	if diff := cmp.Diff(want, bot.SecurityOpt); diff != "" {
+		t.Errorf("security_opt of the bot (-want +got):\n%s", diff)
+	}
 	for name, s := range c.Services {
 		for _, v := range s.Volumes {
 			short, ok := v.(string)

@@ -3,8 +3,11 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
 )
 
 func TestBwrapWorks(t *testing.T) {
@@ -32,20 +35,43 @@ func TestWhyBwrapDoesNotWorkIsToldWithTheCure(t *testing.T) {
 		sysctl map[string]string
 		want   string
 	}{
-		"an old one":               {said: "bwrap: Unknown option --disable-userns", want: "bubblewrap 0.8 or newer is needed"},
-		"no namespaces at all":     {said: "bwrap: Creating new namespace failed: No space left on device", root: true, sysctl: map[string]string{"user/max_user_namespaces": "0"}, want: "sudo sysctl -w user.max_user_namespaces=15000"},
-		"none but root's":          {said: "bwrap: No permissions to create new namespace, likely because the kernel does not allow non-privileged user namespaces.", sysctl: map[string]string{"kernel/unprivileged_userns_clone": "0"}, want: "sudo sysctl -w kernel.unprivileged_userns_clone=1"},
-		"Ubuntu 24.04":             {said: "bwrap: setting up uid map: Permission denied", sysctl: map[string]string{"kernel/apparmor_restrict_unprivileged_userns": "1"}, want: "deploy/apparmor/deckhand-bwrap"},
-		"Ubuntu 24.04, as root":    {said: "bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted", sysctl: map[string]string{"kernel/apparmor_restrict_unprivileged_userns": "1"}, want: "apparmor_parser -r"},
-		"a container, /proc":       {said: "bwrap: Can't mount proc on /newroot/proc: Operation not permitted", inside: true, want: "systempaths=unconfined"},
-		"a container, seccomp":     {said: "bwrap: Creating new namespace failed: Operation not permitted", inside: true, want: "seccomp=unconfined"},
-		"a container, AppArmor":    {said: "bwrap: Failed to make / slave: Permission denied", inside: true, want: "apparmor=unconfined"},
-		"something else, as it is": {said: "bwrap: something else", want: "bwrap does not work here: bwrap: something else"},
+		"an old one":                {said: "bwrap: Unknown option --disable-userns", want: "bubblewrap 0.8 or newer is needed"},
+		"no namespaces at all":      {said: "bwrap: Creating new namespace failed: No space left on device", root: true, sysctl: map[string]string{"user/max_user_namespaces": "0"}, want: "sudo sysctl -w user.max_user_namespaces=15000"},
+		"none but root's":           {said: "bwrap: No permissions to create new namespace, likely because the kernel does not allow non-privileged user namespaces.", sysctl: map[string]string{"kernel/unprivileged_userns_clone": "0"}, want: "sudo sysctl -w kernel.unprivileged_userns_clone=1"},
+		"Ubuntu 24.04":              {said: "bwrap: setting up uid map: Permission denied", sysctl: map[string]string{"kernel/apparmor_restrict_unprivileged_userns": "1"}, want: "deploy/apparmor/deckhand-bwrap"},
+		"Ubuntu 24.04, as root":     {said: "bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted", sysctl: map[string]string{"kernel/apparmor_restrict_unprivileged_userns": "1"}, want: "apparmor_parser -r"},
+		"a container, /proc":        {said: "bwrap: Can't mount proc on /newroot/proc: Operation not permitted", inside: true, want: "systempaths=unconfined"},
+		"a container, seccomp":      {said: "bwrap: Creating new namespace failed: Operation not permitted", inside: true, want: "seccomp=deploy/seccomp.json"},
+		"a container, AppArmor":     {said: "bwrap: Failed to make / slave: Permission denied", inside: true, want: "apparmor=unconfined"},
+		"a container, Ubuntu 24.04": {said: "bwrap: setting up uid map: Permission denied", inside: true, sysctl: map[string]string{"kernel/apparmor_restrict_unprivileged_userns": "1"}, want: "on the machine, sudo install"},
+		"a container, the old root": {said: "bwrap: unmount old root: Operation not permitted", inside: true, want: "seccomp=deploy/seccomp.json"},
+		"something else, as it is":  {said: "bwrap: something else", want: "bwrap does not work here: bwrap: something else"},
 	} {
 		err := explain(tt.said, surroundings{root: tt.root, container: tt.inside, sysctl: func(path string) string { return tt.sysctl[path] }})
 		if !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), strings.TrimPrefix(tt.said, "bwrap: ")) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// What a container is told to be started with is what ours is started with.
+func TestTheCureInAContainerIsWhatComposeHas(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Services map[string]struct {
+			SecurityOpt []string `yaml:"security_opt"`
+		} `yaml:"services"`
+	}
+	if err := yaml.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
+	options := slices.DeleteFunc(file.Services["bot"].SecurityOpt, func(o string) bool { return o == "no-new-privileges:true" })
+	if want := strings.Join(options, ", "); want == "" || !strings.Contains(inContainer, ": "+want+" (") {
+		t.Errorf("compose has %q, and what is told is: %s", want, inContainer)
 	}
 }
 

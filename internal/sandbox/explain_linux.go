@@ -29,9 +29,14 @@ func here() surroundings {
 	}
 }
 
-// inContainer is how a container is started so that bwrap works in it.
-const inContainer = "start this container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined (in Kubernetes: seccompProfile and appArmorProfile Unconfined, procMount Unmasked), " +
-	"or shut sessions in with containers of their own: sandbox: {kind: container, image: …}"
+// inContainer is how a container is started so that bwrap works in it: the lines of
+// docker-compose.yml.
+const inContainer = "start this container with all of these security options, as docker-compose.yml does: seccomp=deploy/seccomp.json, apparmor=unconfined, systempaths=unconfined (docker run: --security-opt before each; Kubernetes: that file as a Localhost seccompProfile, appArmorProfile Unconfined, procMount Unmasked with hostUsers: false). " +
+	"Without them there is only sandbox: none, where threads are not kept from each other and from the bot"
+
+// loadProfile is what lets bwrap make namespaces where AppArmor keeps programs without a
+// profile from them.
+const loadProfile = "sudo install -m 644 deploy/apparmor/deckhand-bwrap /etc/apparmor.d/ && sudo apparmor_parser -r /etc/apparmor.d/deckhand-bwrap"
 
 // explain says what keeps bwrap from working, by what it said and where this is, and the
 // command that cures it. What is not known is told as it was said.
@@ -45,6 +50,7 @@ func explain(said string, s surroundings) error {
 		return false
 	}
 	namespaces := has("namespace", "uid map", "setting up", "clone", "loopback", "RTM_NEWADDR")
+	restricted := s.sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1"
 	switch {
 	case has("Unknown option"):
 		return fmt.Errorf("bwrap is too old (%s): bubblewrap 0.8 or newer is needed, which Debian 12 and Ubuntu 24.04 have", said)
@@ -52,8 +58,10 @@ func explain(said string, s surroundings) error {
 		return fmt.Errorf("this machine allows no user namespaces (user.max_user_namespaces is 0): sudo sysctl -w user.max_user_namespaces=15000, and write that line to /etc/sysctl.d/60-deckhand.conf for the next start (%s)", said)
 	case namespaces && !s.root && s.sysctl("kernel/unprivileged_userns_clone") == "0":
 		return fmt.Errorf("this machine allows user namespaces to root alone: sudo sysctl -w kernel.unprivileged_userns_clone=1, and write that line to /etc/sysctl.d/60-deckhand.conf for the next start (%s)", said)
-	case namespaces && !s.container && s.sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
-		return fmt.Errorf("AppArmor keeps programs without a profile from user namespaces, as on Ubuntu 24.04: sudo install -m 644 deploy/apparmor/deckhand-bwrap /etc/apparmor.d/ && sudo apparmor_parser -r /etc/apparmor.d/deckhand-bwrap (%s)", said)
+	case namespaces && s.container && restricted:
+		return fmt.Errorf("this container may make no namespaces, by its own profiles or by its machine's AppArmor, as on Ubuntu 24.04: on the machine, %s; and %s (%s)", loadProfile, inContainer, said)
+	case namespaces && restricted:
+		return fmt.Errorf("AppArmor keeps programs without a profile from user namespaces, as on Ubuntu 24.04: %s (%s)", loadProfile, said)
 	case s.container && has("proc on"):
 		return fmt.Errorf("this container's /proc is masked, so that no new one can be mounted: %s (%s)", inContainer, said)
 	case s.container && (namespaces || has("Operation not permitted", "Permission denied")):
