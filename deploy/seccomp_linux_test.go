@@ -15,9 +15,10 @@ import (
 
 var update = flag.Bool("update", false, "write seccomp.json anew")
 
-// bwrapCalls are what bubblewrap calls to make a sandbox, and Docker's default profile
-// leaves to containers with the capability SYS_ADMIN. No process of the bot's container
-// has that: the kernel lets them do all of this in a user namespace of their own alone.
+// bwrapCalls are what bubblewrap calls to make a sandbox and Docker's default profile
+// keeps from containers without the capability SYS_ADMIN. No process of the bot's
+// container has any: the kernel lets them do all of this in a user namespace of their own
+// alone. None can be left out.
 func bwrapCalls() []*seccomp.Syscall {
 	allow := func(comment string, args []specs.LinuxSeccompArg, names ...string) *seccomp.Syscall {
 		return &seccomp.Syscall{
