@@ -115,6 +115,8 @@
 //   - What is written to the workspace is the session's word: a Makefile, a package.json,
 //     a repository in a subfolder with hooks of its own. Whoever runs git or make there
 //     outside runs what the agent wrote. So does whoever continues a rebase that it left.
+//   - Limits without a cgroup: a [Watcher] comes up to a second late, and does not see files
+//     in memory that nobody maps.
 //   - Time and load: a session can use what [Limits] leaves it, and tell by timing what else
 //     runs on the machine.
 //   - As root, the user inside is root's number without root's rights: it owns root's
