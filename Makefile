@@ -13,6 +13,7 @@ FUZZTIME ?= 20s
 REQUIRE ?= 1
 CLI_VERSIONS ?= 1
 N ?= 20
+ATTACKS ?= 4500
 SEED ?= 1
 CLI ?=
 
@@ -49,8 +50,8 @@ bench: ## benchmarks; BENCH=regexp PKG=./internal/...
 fuzz: ## every fuzz target for FUZZTIME
 	@exec .ci/fuzz $(FUZZTIME)
 
-attack: ## evasions against the policy, composed and run; canaries in the sandbox; N=4500 SEED=1
-	@exec .ci/attack '$(if $(filter file,$(origin N)),4500,$(N))' '$(SEED)'
+attack: ## evasions against the policy, composed and run; canaries in the sandbox; ATTACKS=4500 SEED=1
+	@exec .ci/attack '$(ATTACKS)' '$(SEED)'
 
 page: ## rebuild the page that the binary embeds (internal/playground/page)
 	@exec .ci/page build

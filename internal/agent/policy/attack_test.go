@@ -8,12 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 )
 
@@ -645,40 +643,30 @@ func allowing(t testing.TB, policies map[string]*Policy, ws, cmd string) string 
 	return ""
 }
 
-// runAll runs evasions, several at a time, and returns the real ones.
+// runAll runs evasions, and returns the real ones.
 func runAll(t *testing.T, top string, todo []string, policies map[string]*Policy) map[string]bool {
 	t.Helper()
 	real := map[string]bool{}
 	var mu sync.Mutex
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), 8) {
-		all.Add(1)
-		s := startShutIn(t, top)
-		go func() {
-			defer all.Done()
-			for i := next.Add(1) - 1; i < int64(len(todo)); i = next.Add(1) - 1 {
-				cmd := todo[i]
-				got, err := s.run(order{Command: cmd})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				harm := got.harm()
-				if harm == "" {
-					continue
-				}
-				mu.Lock()
-				real[cmd] = true
-				mu.Unlock()
-				if by := allowing(t, policies, filepath.Join(top, "ws"), cmd); by != "" {
-					least := minimal(t, s, policies, filepath.Join(top, "ws"), cmd)
-					t.Errorf("%q %s, and is allowed by %s; the least that is so: %q\n%s", cmd, harm, by, least, got.Output[:min(len(got.Output), 300)])
-				}
-			}
-		}()
-	}
-	all.Wait()
+	each(t, top, len(todo), func(s *shutIn, i int) {
+		cmd := todo[i]
+		got, err := s.run(order{Command: cmd})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		harm := got.harm()
+		if harm == "" {
+			return
+		}
+		mu.Lock()
+		real[cmd] = true
+		mu.Unlock()
+		if by := allowing(t, policies, filepath.Join(top, "ws"), cmd); by != "" {
+			least := minimal(t, s, policies, filepath.Join(top, "ws"), cmd)
+			t.Errorf("%q %s, and is allowed by %s; the least that is so: %q\n%s", cmd, harm, by, least, got.Output[:min(len(got.Output), 300)])
+		}
+	})
 	return real
 }
 

@@ -213,6 +213,9 @@ func (req *request) strict(f fit, u *unit) (bool, string) {
 		return true, ""
 	}
 	args, r := u.args(), u.reading
+	if r == nil { // what runs is hidden, so nobody read its words
+		return false, first(args[0].hidden(), "what it runs is not known")
+	}
 	switch name := args[0].text; {
 	case strings.Contains(name, "/") && !f.spells(0):
 		return false, name + " is given by its path, which may be any program"

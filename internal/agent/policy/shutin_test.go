@@ -76,7 +76,7 @@ func startShutIn(t *testing.T, top string) *shutIn {
 		t.Fatal(err)
 	}
 	const inside = "/tmp/shutin.test"
-	c := exec.CommandContext(t.Context(), "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
+	c := exec.CommandContext(t.Context(), "bwrap", "--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
 		"--tmpfs", "/tmp", "--ro-bind", exe, inside, "--ro-bind", top, "/tmp/template", "--dir", filepath.Dir(top), "--chdir", "/tmp", inside)
 	c.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(top, "home"), "LC_ALL=C.UTF-8", "TOKEN=" + secretText, "TMPDIR=/tmp", "GOFLAGS=-mod=mod", "GOPROXY=http://" + listener,
@@ -234,7 +234,7 @@ func (w *warden) run(o order) (outcome, error) {
 	argv := []string{"timeout", "-k", "1", "6", "bash", "--norc", "-c", o.Command}
 	if o.Trace {
 		argv = append([]string{"strace", "-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-e", "trace=" + traced, "-o", trace}, argv[4:]...)
-		argv = append([]string{"timeout", "-k", "1", "60"}, argv...)
+		argv = append([]string{"timeout", "-k", "1", "6"}, argv...)
 	}
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Dir, c.Stdout, c.Stderr = filepath.Join(w.top, "ws"), out, out

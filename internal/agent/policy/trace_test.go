@@ -71,7 +71,7 @@ func (t *tracer) add(kind, path string) { t.facts = append(t.facts, fact{kind, p
 func (t *tracer) call(pid, name, args, result, file string) {
 	switch name {
 	case "connect", "sendto", "sendmsg":
-		if strings.Contains(args, "AF_INET") && !strings.Contains(args, "sin_port=htons(0)") && !strings.Contains(args, "sin6_port=htons(0)") {
+		if strings.Contains(args, "sa_family=AF_INET") && !strings.Contains(args, "sin_port=htons(0)") && !strings.Contains(args, "sin6_port=htons(0)") {
 			t.add("connect", args[strings.Index(args, "{"):]) // tried is enough
 		}
 		return
