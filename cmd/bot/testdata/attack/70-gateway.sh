@@ -39,7 +39,6 @@ for b in '{' '{"model":"none"}' '[]' '"x"' '{"model":"claude-haiku-4-5","max_tok
 ## environment
 env; set
 ## other-sessions
-ls -A "$DATA/bot/gateway" "${ANTHROPIC_UNIX_SOCKET%/*}/.." | grep . | sort -u | grep -v -e : -e "$(basename "${ANTHROPIC_UNIX_SOCKET%/*}")" && echo "BREACH: others' sockets"
 for s in "$DATA"/bot/gateway/*/model; do [ "$s" = "$ANTHROPIC_UNIX_SOCKET" ] || "$A" reach "$s" unix "$s"; done
 ## socket-swap
 mv "$ANTHROPIC_UNIX_SOCKET" "$ANTHROPIC_UNIX_SOCKET.old" && echo 'BREACH: moved'; rm -f "$ANTHROPIC_UNIX_SOCKET" && [ ! -e "$ANTHROPIC_UNIX_SOCKET" ] && echo 'BREACH: removed'; ln -s "$OUT/socket" "${ANTHROPIC_UNIX_SOCKET%/*}/other" && echo 'BREACH: planted'

@@ -64,7 +64,7 @@ func lookInto(path string) {
 // sockets FOLDER tries every unix socket but the session's own.
 func sockets(dirs []string) error {
 	return walk(dirs[0], func(path string, d fs.DirEntry) {
-		if d.Type()&fs.ModeSocket == 0 || path == os.Getenv("ANTHROPIC_UNIX_SOCKET") {
+		if d.Type()&fs.ModeSocket == 0 || path == os.Getenv("ANTHROPIC_UNIX_SOCKET") || filepath.Dir(path) == "/tmp/cc-socks" { // the CLI's own
 			return
 		}
 		conn, err := net.DialTimeout("unix", path, patience)

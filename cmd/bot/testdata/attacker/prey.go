@@ -104,9 +104,6 @@ func pidfd(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.PidfdSendSignal(p, unix.SIGUSR2, nil, 0); err != nil {
-		fmt.Println("pidfd_send_signal:", err)
-	}
 	fd, err := unix.PidfdGetfd(p, n[1], 0)
 	if err != nil {
 		return err
