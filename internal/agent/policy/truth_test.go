@@ -336,8 +336,8 @@ func (tr *truth) difference(s *script, f fact) string {
 		}
 	case "read":
 		secret := rel == "ws/.env" || strings.HasPrefix(rel, "ws/secrets/") || ours && !strings.HasPrefix(rel, "ws/") && !strings.HasPrefix(rel, "home/")
-		if scans := slices.ContainsFunc(s.units, func(u unit) bool { return u.reading != nil && u.program() == "go" }); scans {
-			return "" // it opens files of a package's folder to find out what they are, and shows none that is no Go
+		if scans := slices.ContainsFunc(s.units, func(u unit) bool { return u.reading != nil && (u.program() == "go" || u.program() == "git") }); scans {
+			return "" // go opens files to find out what they are, git to compare them; what they show is looked at below
 		}
 		if secret && info(f.Path) && !said(s, f.Path, false) {
 			return "reads " + f.Path
