@@ -293,18 +293,34 @@ func TestOtherProviders(t *testing.T) {
 		with [2]string // a header of the call
 		want [2]string // and what the provider hears
 	}{
-		{"Bedrock, a bearer token", []string{"CLAUDE_CODE_USE_BEDROCK=1", "AWS_BEARER_TOKEN_BEDROCK=" + realKey, "ANTHROPIC_BEDROCK_BASE_URL=" + p.URL + "/b/"},
+		{
+			"Bedrock, a bearer token",
+			[]string{"CLAUDE_CODE_USE_BEDROCK=1", "AWS_BEARER_TOKEN_BEDROCK=" + realKey, "ANTHROPIC_BEDROCK_BASE_URL=" + p.URL + "/b/"},
 			"ANTHROPIC_BEDROCK_BASE_URL", "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aapplication-inference-profile%2Fx/invoke-with-response-stream",
-			[2]string{"Authorization", "Bearer deckhand-holds-aws_bearer_token_bedrock"}, [2]string{"Authorization", "Bearer " + realKey}},
-		{"Bedrock, signed by the CLI", []string{"CLAUDE_CODE_USE_BEDROCK=true", "AWS_ACCESS_KEY_ID=A", "ANTHROPIC_BEDROCK_BASE_URL=" + p.URL},
+			[2]string{"Authorization", "Bearer deckhand-holds-aws_bearer_token_bedrock"},
+			[2]string{"Authorization", "Bearer " + realKey},
+		},
+		{
+			"Bedrock, signed by the CLI",
+			[]string{"CLAUDE_CODE_USE_BEDROCK=true", "AWS_ACCESS_KEY_ID=A", "ANTHROPIC_BEDROCK_BASE_URL=" + p.URL},
 			"ANTHROPIC_BEDROCK_BASE_URL", "/model/us.anthropic.claude-opus-5-5/invoke",
-			[2]string{"Authorization", "AWS4-HMAC-SHA256 …"}, [2]string{"Authorization", "AWS4-HMAC-SHA256 …"}},
-		{"Vertex", []string{"CLAUDE_CODE_USE_VERTEX=1", "ANTHROPIC_VERTEX_BASE_URL=" + p.URL + "/v1"},
+			[2]string{"Authorization", "AWS4-HMAC-SHA256 …"},
+			[2]string{"Authorization", "AWS4-HMAC-SHA256 …"},
+		},
+		{
+			"Vertex",
+			[]string{"CLAUDE_CODE_USE_VERTEX=1", "ANTHROPIC_VERTEX_BASE_URL=" + p.URL + "/v1"},
 			"ANTHROPIC_VERTEX_BASE_URL", "/projects/p/locations/us-east5/publishers/anthropic/models/claude-opus-5-5@20260101:streamRawPredict",
-			[2]string{"Authorization", "Bearer ya29"}, [2]string{"Authorization", "Bearer ya29"}},
-		{"Foundry", []string{"CLAUDE_CODE_USE_FOUNDRY=1", "ANTHROPIC_FOUNDRY_API_KEY=" + realKey, "ANTHROPIC_FOUNDRY_BASE_URL=" + p.URL + "/anthropic"},
+			[2]string{"Authorization", "Bearer ya29"},
+			[2]string{"Authorization", "Bearer ya29"},
+		},
+		{
+			"Foundry",
+			[]string{"CLAUDE_CODE_USE_FOUNDRY=1", "ANTHROPIC_FOUNDRY_API_KEY=" + realKey, "ANTHROPIC_FOUNDRY_BASE_URL=" + p.URL + "/anthropic"},
 			"ANTHROPIC_FOUNDRY_BASE_URL", "/v1/messages?beta=true",
-			[2]string{"X-Api-Key", "deckhand-holds-anthropic_foundry_api_key"}, [2]string{"X-Api-Key", realKey}},
+			[2]string{"X-Api-Key", "deckhand-holds-anthropic_foundry_api_key"},
+			[2]string{"X-Api-Key", realKey},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := open(t, newGateway(t, nil), c.env...)

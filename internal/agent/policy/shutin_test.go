@@ -171,7 +171,7 @@ func (w *warden) serve(in io.Reader, out io.Writer) error {
 }
 
 func (w *warden) listen() error {
-	l, err := net.Listen("tcp", listener)
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", listener)
 	if err != nil {
 		return err
 	}
@@ -264,11 +264,11 @@ func (w *warden) look(o order, out *os.File) (outcome, error) {
 	slices.Sort(got.Changed)
 	w.dirty = w.dirty || len(got.Changed) > 0
 	if o.Trace {
-		if b, err := os.ReadFile(trace); err != nil {
+		b, err := os.ReadFile(trace)
+		if err != nil {
 			return got, err
-		} else {
-			got.Facts = readTrace(b, filepath.Join(w.top, "ws"))
 		}
+		got.Facts = readTrace(b, filepath.Join(w.top, "ws"))
 		_ = os.Remove(trace)
 	}
 	return got, nil
