@@ -42,7 +42,6 @@ type siege struct {
 	mark                   string
 	secrets                map[string]string
 	prey                   preyProcess
-	model                  string // host:port
 	before                 map[string]string
 
 	mu       sync.Mutex
