@@ -48,7 +48,7 @@ func TestConfigIsReadIntoTheTermsOfItsUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantProjects := map[string]agent.Project{"web": {Name: "web", Dir: "/srv/web", Workspace: agent.WorkspaceWorktree, Env: []string{"GOPROXY"}, Sandbox: sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off}}}
+	wantProjects := map[string]agent.Project{"web": {Name: "web", Dir: "/srv/web", Workspace: agent.WorkspaceWorktree, Env: []string{"GOPROXY"}, Sandbox: sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off, Limits: sandbox.DefaultLimits()}}}
 	if diff := cmp.Diff(wantProjects, c.Projects); diff != "" {
 		t.Errorf("projects (-want +got):\n%s", diff)
 	}

@@ -60,6 +60,7 @@ var judged = []judgement{
 	{path: "~/.cache{,/**}", what: "data: caches of all kinds", becomes: gone + ", but for caches that the project names"},
 	{path: "~/.local/{share,state}{,/**}", what: "obeyed: other versions of the CLI", becomes: "the bot starts its own by its path; " + gone},
 	{path: "~/.config", what: "a folder", becomes: gone},
+	{path: "~/**", what: "what the programs that it runs look for, such as node's ~/.node_modules", becomes: gone, children: true},
 
 	{path: "./**/.claude/settings{,.local}.json", what: "obeyed: permissions, hooks, environment", becomes: unheard},
 	{path: "./**/.claude/{agents,commands,skills,workflows,output-styles,rules}{,/**}", what: "obeyed: instructions and hooks", becomes: unheard},

@@ -98,7 +98,7 @@ func TestBuildEvasionsAreReal(t *testing.T) {
 			defer cancel()
 			c := exec.CommandContext(ctx, "bash", "--norc", "-c", l.command)
 			c.Dir = filepath.Join(top, "ws")
-			c.Env = append(os.Environ(), "CANARY="+filepath.Join(top, "PWNED"), "GOFLAGS=", "GOPROXY=off", "CARGO_NET_OFFLINE=true", "PYTHONDONTWRITEBYTECODE=1")
+			c.Env = append(os.Environ(), "SHELL=/bin/bash", "CANARY="+filepath.Join(top, "PWNED"), "GOFLAGS=", "GOPROXY=off", "CARGO_NET_OFFLINE=true", "PYTHONDONTWRITEBYTECODE=1")
 			out, _ := c.CombinedOutput() // how it ends is no matter
 			if _, err := os.Lstat(filepath.Join(top, "PWNED")); err != nil {
 				t.Errorf("it does no harm:\n%s", out)
