@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"deckhand/internal/store"
 )
 
@@ -17,6 +19,7 @@ type Books interface {
 	turns
 	approvals
 	ledger
+	calls
 	budgetBooks
 	auditBook
 	notices
@@ -69,6 +72,16 @@ type approvals interface {
 type ledger interface {
 	AddEntries(ctx context.Context, l store.Lease, entries []store.LedgerEntry) error
 	EpochTotals(ctx context.Context, sessionID string, epoch int) (map[string]int64, error)
+}
+
+// calls are the calls of the model, from before they leave until they are booked, and
+// what the CLI says of them.
+type calls interface {
+	BeginCall(ctx context.Context, c store.OpenCall) error
+	SeenCall(ctx context.Context, id uuid.UUID, u store.CallUsage) error
+	EndCalls(ctx context.Context, calls []store.EndedCall) error
+	EndLostCalls(ctx context.Context) (n int, err error)
+	AddWitness(ctx context.Context, l store.Lease, w store.Witness) error
 }
 
 // budgetBooks are what was spent, by everybody, and what people were told of it.

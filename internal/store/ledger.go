@@ -16,6 +16,10 @@ type LedgerKind string
 const (
 	LedgerTurn     LedgerKind = "turn"     // the difference of two running totals of the CLI
 	LedgerEstimate LedgerKind = "estimate" // a turn that was billed and never reported
+
+	LedgerCall       LedgerKind = "call"       // a call of the model, as the provider told it
+	LedgerEnd        LedgerKind = "end"        // what the CLI says that it has spent, which costs nothing
+	LedgerCorrection LedgerKind = "correction" // what an entry should have been more
 )
 
 // LedgerEntry is what one turn cost on one model. MicroUSD is by list price, as the
@@ -148,14 +152,17 @@ func (s *Store) AddEntries(ctx context.Context, l Lease, entries []LedgerEntry) 
 		if err := s.insertEntries(ctx, tx, turnID, entries, false); err != nil {
 			return err
 		}
-		return audit(ctx, tx, AuditEntry{
-			Kind: AuditCost, TeamID: team, ThreadID: l.ThreadID, TurnID: turnID, Details: map[string]any{"micro_usd": total(entries)},
-		})
+		return audit(ctx, tx, costEntry(team, l.ThreadID, turnID, total(entries)))
 	})
 	if err != nil {
 		return fmt.Errorf("add ledger entries to thread %d: %w", l.ThreadID, err)
 	}
 	return nil
+}
+
+// costEntry tells of a cost that came after what a turn's end has told.
+func costEntry(team string, threadID, turnID, microUSD int64) AuditEntry {
+	return AuditEntry{Kind: AuditCost, TeamID: team, ThreadID: threadID, TurnID: turnID, Details: map[string]any{"micro_usd": microUSD}}
 }
 
 // EpochTotals returns where the running total of each model stands in an epoch, in

@@ -22,6 +22,7 @@ var losses = map[int64][]string{
 	// begins with empty ones.
 	5: {"ledger_channel_daily", "ledger_channel_monthly", "ledger_daily", "ledger_monthly", "ledger_openings", "ledger_thread_daily", "ledger_threads"},
 	6: {"budget_decisions", "budget_notices"},
+	7: {"calls"},
 }
 
 // TableRows is how many rows a table has.

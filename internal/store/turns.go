@@ -67,12 +67,20 @@ func startedEntry(team string, t Turn, promptUUID string) AuditEntry {
 	}
 }
 
-// turnEndedEntry tells of a turn's end; entries are those that were written with it.
-func turnEndedEntry(team string, l Lease, turnID int64, state, problem string, entries []LedgerEntry) AuditEntry {
+// turnEndedEntry tells of a turn's end, and of what it has cost by then: the calls that
+// are booked and the entries that were written with the end. The turn's row is locked,
+// so that a call is in this sum or tells of itself when it is booked.
+func turnEndedEntry(ctx context.Context, tx pgx.Tx, team string, l Lease, turnID int64, state, problem string, entries []LedgerEntry) (AuditEntry, error) {
+	var calls int64
+	if err := tx.QueryRow(ctx, `
+		SELECT COALESCE(ledger_sum(micro_usd), 0) FROM ledger
+		WHERE thread_id = $1 AND turn_id = $2 AND (kind = 'call' OR corrects IS NOT NULL)`, l.ThreadID, turnID).Scan(&calls); err != nil {
+		return AuditEntry{}, fmt.Errorf("sum the calls of turn %d: %w", turnID, err)
+	}
 	return AuditEntry{
 		Kind: AuditTurnEnded, TeamID: team, ThreadID: l.ThreadID, TurnID: turnID,
-		Details: map[string]any{"state": state, "problem": problem, "micro_usd": total(entries)},
-	}
+		Details: map[string]any{"state": state, "problem": problem, "micro_usd": calls + total(entries)},
+	}, nil
 }
 
 // insertTurn also marks the session as started: from here on a prompt may have
@@ -134,7 +142,11 @@ func (s *Store) ContinueTurn(ctx context.Context, l Lease, old Turn, sessionID s
 			WHERE turn_id = $1 AND delivered_at IS NULL AND status IN ('pending', 'allowed', 'denied')`, old.ID, t.ID); err != nil {
 			return err
 		}
-		return audit(ctx, tx, turnEndedEntry(team, l, old.ID, "interrupted", "its process ended", nil), startedEntry(team, t, prompt))
+		end, err := turnEndedEntry(ctx, tx, team, l, old.ID, "interrupted", "its process ended", nil)
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, end, startedEntry(team, t, prompt))
 	})
 	if err != nil {
 		return Turn{}, fmt.Errorf("continue turn %d: %w", old.ID, err)
@@ -149,6 +161,10 @@ type FinishedTurn struct {
 	Problem    string // a sentence for people, or empty
 	AgentTurns int
 	Entries    []LedgerEntry
+	// Witnesses are what the CLI says that it has spent since it was asked last: one,
+	// or one per epoch that the turn ran in, the last one last. None when the process
+	// had gone.
+	Witnesses []Witness
 	// Approvals is what becomes of approvals that are still pending.
 	Approvals ApprovalStatus
 }
@@ -188,7 +204,14 @@ func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) ([]Appr
 		if err := s.insertEntries(ctx, tx, f.ID, f.Entries, true); err != nil {
 			return err
 		}
-		return audit(ctx, tx, append(entries, turnEndedEntry(team, l, f.ID, f.State, f.Problem, f.Entries))...)
+		if err := s.insertEnd(ctx, tx, f.ID, f.Witnesses, len(f.Entries) == 0); err != nil {
+			return err
+		}
+		end, err := turnEndedEntry(ctx, tx, team, l, f.ID, f.State, f.Problem, f.Entries)
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, append(entries, end)...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("finish turn %d: %w", f.ID, err)

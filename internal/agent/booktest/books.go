@@ -28,6 +28,7 @@ type Books struct {
 	approvals []*store.Approval
 	grants    []*grant
 	ledger    []Entry
+	calls     []*call
 	notices   []*store.BudgetNotice
 	audit     []store.AuditEntry
 	listeners map[chan store.Notice]bool
@@ -42,9 +43,12 @@ type Turn struct {
 	Ended        bool
 }
 
-// Entry is a ledger entry with the turn that it was booked on.
+// Entry is a ledger entry with the turn that it was booked on. One of a call has the
+// call; a correction has it too, with the differences as figures.
 type Entry struct {
 	store.LedgerEntry
+	Call   store.EndedCall
+	Turns  int // 1 if it counts its turn
 	TurnID int64
 	User   string
 	At     time.Time

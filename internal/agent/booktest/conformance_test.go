@@ -81,6 +81,7 @@ type caller struct {
 	approvals []string
 	grants    []int64
 	notices   []string
+	calls     []store.EndedCall
 	n         int
 }
 
@@ -340,6 +341,29 @@ var calls = []struct {
 		totals, err := c.books.EpochTotals(ctx, t.SessionID, t.Epoch)
 		return fmt.Sprint(totals, fate(err))
 	}},
+	{"begin a call", beginCall},
+	{"begin another call", beginCall},
+	{"see a call", func(ctx context.Context, c *caller) string {
+		call := pick(c, c.calls)
+		return fate(c.books.SeenCall(ctx, call.ID, c.usage()))
+	}},
+	{"end calls", endCalls},
+	{"end more calls", endCalls},
+	{"end lost calls", func(ctx context.Context, c *caller) string {
+		if c.r.IntN(4) > 0 {
+			return "error not now"
+		}
+		_, err := c.books.EndLostCalls(ctx) // of all teams, so that the number differs
+		return fate(err)
+	}},
+	{"witness", func(ctx context.Context, c *caller) string {
+		l := c.lease()
+		t := c.lastTurn(l)
+		if t.ID == 0 {
+			return "error nothing"
+		}
+		return fate(c.books.AddWitness(ctx, l, store.Witness{SessionID: t.SessionID, Epoch: t.Epoch, Before: 1, After: 1 + int64(c.r.IntN(3)), Model: "model-0"}))
+	}},
 	{"ask", ask},
 	{"ask more", ask},
 	{"ask again", ask},
@@ -485,6 +509,45 @@ func begin(ctx context.Context, c *caller) string {
 		ok = false
 	}
 	return fmt.Sprint(c.turn(t), c.prompt(p), ok, fate(err))
+}
+
+func beginCall(ctx context.Context, c *caller) string {
+	l := c.lease()
+	t := c.lastTurn(l)
+	id := uuid.MustParse(c.id())
+	if t.ID == 0 {
+		return fate(c.books.BeginCall(ctx, store.OpenCall{ID: id, Lease: l, SessionID: uuid.Nil.String(), Model: "model-1", StartedAt: time.Now()}))
+	}
+	o := store.OpenCall{ID: id, Lease: l, SessionID: t.SessionID, Epoch: t.Epoch, Model: "model-1", StartedAt: time.Now(), ReservedMicroUSD: 50, BoundMicroUSD: 50}
+	if c.r.IntN(5) > 0 { // else one that the books forget, as in a crash
+		if err := c.books.BeginCall(ctx, o); err != nil {
+			return fate(err)
+		}
+	}
+	c.calls = append(c.calls, store.EndedCall{OpenCall: o})
+	return "ok"
+}
+
+func (c *caller) usage() store.CallUsage {
+	n := int64(c.r.IntN(1000))
+	return store.CallUsage{Model: pick(c, []string{"", "model-0"}), RequestID: "req", Input: 10, Output: n, MicroUSD: n, ContractMicroUSD: &n, BoundMicroUSD: int64(c.r.IntN(2))}
+}
+
+// endCalls ends some of the latest calls, some of them again.
+func endCalls(ctx context.Context, c *caller) string {
+	var ended []store.EndedCall
+	for range c.r.IntN(3) {
+		call := pick(c, c.calls)
+		call.Usage, call.Status, call.EndedAt = c.usage(), 200, time.Now()
+		call.Complete = call.Usage.BoundMicroUSD == 0
+		if call.ID != uuid.Nil && !slices.ContainsFunc(ended, func(o store.EndedCall) bool { return o.ID == call.ID }) {
+			ended = append(ended, call)
+		}
+	}
+	if len(ended) == 0 {
+		return "error nothing"
+	}
+	return fate(c.books.EndCalls(ctx, ended))
 }
 
 func ask(ctx context.Context, c *caller) string {

@@ -153,6 +153,7 @@ func (b *Books) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedT
 		if err := b.book(t, f.Entries); err != nil {
 			return err
 		}
+		b.witness(t, f.Witnesses, len(f.Entries) == 0)
 		t.State, t.Problem, t.Ended = f.State, f.Problem, true
 		for _, e := range b.inbox {
 			if e.TurnID == f.ID && e.State == "running" {

@@ -1,0 +1,195 @@
+package booktest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/store"
+)
+
+// call is one under way, with what was heard of it.
+type call struct {
+	store.OpenCall
+	seen   store.CallUsage
+	turnID int64
+}
+
+// Calls are the calls under way, with what was seen of them, in the order of their
+// begin.
+func (b *Books) Calls() []store.EndedCall {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]store.EndedCall, len(b.calls))
+	for i, c := range b.calls {
+		out[i] = store.EndedCall{OpenCall: c.OpenCall, Usage: c.seen}
+	}
+	return out
+}
+
+// turnOfCall is the latest turn that a lease has begun in its thread.
+func (b *Books) turnOfCall(l store.Lease) *Turn {
+	for _, t := range slices.Backward(b.turns) {
+		if t.ThreadID == l.ThreadID && t.LeaseEpoch <= l.Epoch {
+			return t
+		}
+	}
+	return nil
+}
+
+// BeginCall is [store.Store.BeginCall].
+func (b *Books) BeginCall(ctx context.Context, c store.OpenCall) error {
+	return b.under(ctx, c.Lease, func(*store.Thread) error {
+		t := b.turnOfCall(c.Lease)
+		if t == nil {
+			return store.ErrNotFound
+		}
+		if slices.ContainsFunc(b.calls, func(o *call) bool { return o.ID == c.ID }) {
+			return fmt.Errorf("call %s is under way", c.ID)
+		}
+		b.calls = append(b.calls, &call{OpenCall: c, turnID: t.ID, seen: store.CallUsage{BoundMicroUSD: c.BoundMicroUSD}})
+		return nil
+	})
+}
+
+// SeenCall is [store.Store.SeenCall].
+func (b *Books) SeenCall(ctx context.Context, id uuid.UUID, u store.CallUsage) error {
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	defer b.mu.Unlock()
+	for _, c := range b.calls {
+		if c.ID == id {
+			c.Model, c.seen = cmp.Or(u.Model, c.Model), u
+		}
+	}
+	return nil
+}
+
+// EndCalls is [store.Store.EndCalls].
+func (b *Books) EndCalls(ctx context.Context, ended []store.EndedCall) error {
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	defer b.mu.Unlock()
+	for _, c := range ended {
+		if s, ok := b.sessions[c.SessionID]; !ok || c.Epoch < 1 || c.Epoch > len(s.baselines) || b.turnOfCall(c.Lease) == nil {
+			return fmt.Errorf("call %s has no turn or epoch to belong to", c.ID)
+		}
+	}
+	for _, c := range ended {
+		turn := b.turnOfCall(c.Lease).ID
+		for _, o := range b.calls {
+			if o.ID == c.ID {
+				turn = o.turnID
+			}
+		}
+		b.bookCall(turn, c)
+	}
+	return nil
+}
+
+// EndLostCalls is [store.Store.EndLostCalls].
+func (b *Books) EndLostCalls(ctx context.Context) (n int, err error) {
+	if err := b.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer b.mu.Unlock()
+	for _, c := range slices.Clone(b.calls) {
+		if t := b.threads[c.Lease.ThreadID-1]; t.LeaseEpoch != c.Lease.Epoch || t.LeaseOwner == "" || t.LeaseUntil.Before(time.Now()) {
+			b.bookCall(c.turnID, store.EndedCall{OpenCall: c.OpenCall, Usage: c.seen})
+			n++
+		}
+	}
+	return n, nil
+}
+
+// bookCall books a call, or corrects one that was booked without its end.
+func (b *Books) bookCall(turnID int64, c store.EndedCall) {
+	b.calls = slices.DeleteFunc(b.calls, func(o *call) bool { return o.ID == c.ID })
+	u := c.Usage
+	c.Model = cmp.Or(u.Model, c.Model)
+	e := store.LedgerEntry{
+		Kind: store.LedgerCall, SessionID: c.SessionID, Epoch: c.Epoch, Model: c.Model,
+		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite5m: u.CacheWrite5m, CacheWrite1h: u.CacheWrite1h,
+		WebSearches: u.WebSearches, MicroUSD: u.MicroUSD, ContractMicroUSD: u.ContractMicroUSD,
+	}
+	for _, old := range b.ledger {
+		if old.Call.ID != c.ID {
+			continue
+		}
+		if c.EndedAt.IsZero() || !old.Call.EndedAt.IsZero() {
+			return // told already, or nothing new
+		}
+		turnID, e = old.TurnID, correction(e, old.LedgerEntry)
+		c.Usage.BoundMicroUSD -= old.Call.Usage.BoundMicroUSD
+		break
+	}
+	if e.Kind == store.LedgerCorrection && slices.ContainsFunc(b.ledger, func(o Entry) bool { return o.Call.ID == c.ID && o.Kind == e.Kind }) {
+		return
+	}
+	t := b.turns[turnID-1]
+	b.ledger = append(b.ledger, Entry{LedgerEntry: e, Call: c, TurnID: t.ID, User: t.RequestedBy, At: time.Now()})
+	t.CostMicroUSD += e.MicroUSD
+	t.Booked = t.CostMicroUSD != 0
+}
+
+// correction is what now is more than was, of the same call.
+func correction(now, was store.LedgerEntry) store.LedgerEntry {
+	now.Kind, now.SessionID, now.Epoch, now.Model = store.LedgerCorrection, was.SessionID, was.Epoch, was.Model
+	now.Input -= was.Input
+	now.Output -= was.Output
+	now.CacheRead -= was.CacheRead
+	now.CacheWrite5m -= was.CacheWrite5m
+	now.CacheWrite1h -= was.CacheWrite1h
+	now.WebSearches -= was.WebSearches
+	now.MicroUSD -= was.MicroUSD
+	if now.ContractMicroUSD != nil && was.ContractMicroUSD != nil {
+		more := *now.ContractMicroUSD - *was.ContractMicroUSD
+		now.ContractMicroUSD = &more
+	}
+	return now
+}
+
+// AddWitness is [store.Store.AddWitness].
+func (b *Books) AddWitness(ctx context.Context, l store.Lease, w store.Witness) error {
+	if w.Before == w.After {
+		return nil
+	}
+	return b.under(ctx, l, func(*store.Thread) error {
+		for _, t := range slices.Backward(b.turns) {
+			if t.ThreadID == l.ThreadID {
+				b.witness(t, []store.Witness{w}, false)
+				return nil
+			}
+		}
+		return store.ErrNotFound
+	})
+}
+
+// witness writes what the CLI says; ends says that the turn ends with it.
+func (b *Books) witness(t *Turn, told []store.Witness, ends bool) {
+	spent := slices.ContainsFunc(told, func(w store.Witness) bool { return w.Before != w.After }) || slices.ContainsFunc(b.ledger, func(e Entry) bool {
+		return e.TurnID == t.ID && e.Kind == store.LedgerCall
+	})
+	if len(told) == 0 && ends {
+		told = []store.Witness{{SessionID: t.SessionID, Epoch: t.Epoch}}
+	}
+	for i, w := range told {
+		counts := ends && i == len(told)-1
+		if w.Before == w.After && (!counts || !spent) {
+			continue
+		}
+		e := Entry{TurnID: t.ID, User: t.RequestedBy, At: time.Now(), LedgerEntry: store.LedgerEntry{
+			Kind: store.LedgerEnd, SessionID: w.SessionID, Epoch: w.Epoch, Model: w.Model, TotalBefore: w.Before, TotalAfter: w.After,
+		}}
+		if counts {
+			e.Turns = 1
+		}
+		b.ledger = append(b.ledger, e)
+	}
+}

@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Witness is what the CLI itself says that a session has spent: its running total in an
+// epoch, in micro-USD, where it stood when it was asked before (or where the epoch
+// began), and where it stands now. The ledger keeps it beside the calls and counts
+// nothing of it.
+type Witness struct {
+	SessionID     string
+	Epoch         int // of the session
+	Before, After int64
+	// Model is the one that most of it was for. It names the entry if no call was
+	// seen.
+	Model string
+}
+
+// AddWitness records what the CLI says between turns, on the thread's last turn. It
+// does nothing when the CLI says that nothing was spent.
+func (s *Store) AddWitness(ctx context.Context, l Lease, w Witness) error {
+	if w.Before == w.After {
+		return nil
+	}
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if _, err := hold(ctx, tx, l); err != nil {
+			return err
+		}
+		var turnID int64
+		if err := tx.QueryRow(ctx, `SELECT id FROM turns WHERE thread_id = $1 ORDER BY id DESC LIMIT 1`, l.ThreadID).Scan(&turnID); err != nil {
+			return notFound(err)
+		}
+		return s.insertEnd(ctx, tx, turnID, []Witness{w}, false)
+	})
+	if err != nil {
+		return fmt.Errorf("record what the CLI says of thread %d: %w", l.ThreadID, err)
+	}
+	return nil
+}
+
+// insertEnd writes the entries of what the CLI says. ends says that the turn ends with
+// them: the last one counts it, and what was approved in it, its earlier attempts
+// included. Without any, an entry without totals does, if the turn has called a model.
+func (s *Store) insertEnd(ctx context.Context, tx pgx.Tx, turnID int64, told []Witness, ends bool) error {
+	if len(told) == 0 && !ends {
+		return nil
+	}
+	var now time.Time
+	if err := tx.QueryRow(ctx, `SELECT now()`).Scan(&now); err != nil {
+		return err
+	}
+	rows, spent := make([]witnessRow, len(told)), false
+	for i, w := range told {
+		spent = spent || w.Before != w.After
+		rows[i] = witnessRow{No: i, SessionID: &w.SessionID, Epoch: &w.Epoch, Model: w.Model, Before: &w.Before, After: &w.After}
+	}
+	if len(rows) == 0 {
+		rows = []witnessRow{{}}
+	}
+	data, err := json.Marshal(rows)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		WITH RECURSIVE attempts AS (
+			SELECT id, continues FROM turns WHERE id = $1
+			UNION ALL
+			SELECT t.id, t.continues FROM attempts a JOIN turns t ON t.id = a.continues),
+		dearest AS (
+			SELECT model FROM ledger l JOIN attempts a ON a.id = l.turn_id
+			WHERE l.thread_id = (SELECT thread_id FROM turns WHERE id = $1) AND kind = 'call'
+			GROUP BY model ORDER BY sum(micro_usd) DESC, model LIMIT 1),
+		approved AS (
+			SELECT count(*) AS n FROM attempts r
+			JOIN approvals a ON a.turn_id = r.id AND a.kind = 'tool' AND a.status = 'allowed' AND a.decided_via <> 'rule')
+		INSERT INTO ledger (booked_on, kind, team_id, channel_id, thread_id, project, user_id, session_id, epoch, turn_id, cli_version,
+			model, input_tokens, output_tokens, cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, web_searches, micro_usd,
+			total_before, total_after, turns, approved)
+		SELECT $2::date, 'end', t.team_id, t.channel_id, t.id, t.project, r.requested_by, e.session_id, e.epoch, r.id, e.cli_version,
+			COALESCE((SELECT model FROM dearest), n.model), 0, 0, 0, 0, 0, 0, 0,
+			n.before, n.after, CASE WHEN n.ends THEN 1 ELSE 0 END, CASE WHEN n.ends THEN (SELECT n FROM approved) ELSE 0 END
+		FROM (SELECT *, $4 AND lead(no) OVER (ORDER BY no) IS NULL AS ends
+			FROM json_to_recordset($3::json) AS n (no int, session_id uuid, epoch int, model text, before bigint, after bigint)) n
+		JOIN turns r ON r.id = $1
+		JOIN threads t ON t.id = r.thread_id
+		JOIN epochs e ON e.session_id = COALESCE(n.session_id, r.session_id) AND e.epoch = COALESCE(n.epoch, r.epoch)
+		WHERE n.before <> n.after OR (n.ends AND ($5 OR EXISTS (SELECT FROM dearest)))
+		ORDER BY n.no`, turnID, s.dayOf(now).String(), string(data), ends, spent)
+	if err != nil {
+		return fmt.Errorf("record what the CLI says of turn %d: %w", turnID, err)
+	}
+	return nil
+}
+
+// witnessRow is a witness on its way into the database.
+type witnessRow struct {
+	No        int     `json:"no"`
+	SessionID *string `json:"session_id"`
+	Epoch     *int    `json:"epoch"`
+	Model     string  `json:"model"`
+	Before    *int64  `json:"before"`
+	After     *int64  `json:"after"`
+}
