@@ -106,7 +106,7 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error
 	// A launcher may lead to another machine, where no socket of this one can be reached:
 	// what it starts has credentials of its own there.
 	if p.Sandbox.HasSocket() {
-		if c.way, err = h.gateway.Open(session.Env); err != nil {
+		if c.way, err = h.gateway.Open(session.Env, nil); err != nil {
 			return nil, &wayError{p.Name, err}
 		}
 		session.Socket, session.Env = c.way.Socket(), c.way.Env()

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/price"
 	"deckhand/internal/store"
 )
 
@@ -130,4 +131,30 @@ func (w *worker) bookInterrupted(ctx context.Context, old store.Turn, prompt sto
 	}
 	deltas := claude.NewMeter(last).Estimate(calls)
 	return w.books.AddEntries(ctx, w.heldLease(), w.entriesOf(old.SessionID, old.Epoch, deltas, store.LedgerEstimate))
+}
+
+// contract is what a delta costs by the team's own prices, the project's before those
+// of all; nil where there are none for the model, or no tokens to apply them to.
+func (w *worker) contract(d claude.ModelDelta) *int64 {
+	if len(w.project.Prices)+len(w.prices) == 0 {
+		return nil
+	}
+	terms, ok := w.project.Prices.Of(d.Model)
+	if !ok {
+		terms, ok = w.prices.Of(d.Model)
+	}
+	if !ok {
+		if _, told := w.unpriced.LoadOrStore(d.Model, true); !told {
+			w.log.Warn("no contract price for "+d.Model, zap.String("model", d.Model), zap.String("hint", "write one under prices in deckhand.yaml"))
+		}
+		return nil
+	}
+	used := d.ModelUsage
+	used.MicroUSD = 0
+	if used == (claude.ModelUsage{}) && d.MicroUSD != 0 {
+		return nil
+	}
+	short, long := d.CacheWrites()
+	cost := terms.Cost(d.Model, price.Usage{Input: d.Input, Output: d.Output, CacheRead: d.CacheRead, CacheWrite5m: short, CacheWrite1h: long, WebSearches: d.WebSearches})
+	return &cost
 }

@@ -228,7 +228,7 @@ type priceList struct {
 }
 
 var listPrices = sync.OnceValues(func() (list priceList, err error) {
-	b, err := os.ReadFile("../playground/model/prices.json")
+	b, err := os.ReadFile("../price/prices.json")
 	if err == nil {
 		err = json.Unmarshal(b, &list)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deckhand/internal/agent/gitdata"
+	"deckhand/internal/price"
 	"deckhand/internal/sandbox"
 )
 
@@ -50,7 +51,7 @@ type Project struct {
 	// Sandbox is what its sessions are shut in.
 	Sandbox sandbox.Spec
 	// Prices are what this project's tokens cost by contract, before those of [Config].
-	Prices Prices
+	Prices price.Contract
 }
 
 // Check says why threads of the project could not work: its folder, its repository or

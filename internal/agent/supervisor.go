@@ -11,6 +11,7 @@ import (
 
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway"
+	"deckhand/internal/price"
 	"deckhand/internal/store"
 )
 
@@ -37,7 +38,7 @@ type Config struct {
 	Credentials map[string]string
 	Gateway     *gateway.Gateway
 	// Prices are what tokens cost by contract, where the project has no price.
-	Prices Prices
+	Prices price.Contract
 	Limits Limits
 	Log    *zap.Logger
 }
@@ -65,7 +66,7 @@ type shared struct {
 	machine    machine
 	policy     *policy.Policy
 	projects   map[string]Project
-	prices     Prices
+	prices     price.Contract
 	budgets    *budgets
 	limits     Limits
 	replica    string

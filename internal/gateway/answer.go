@@ -18,21 +18,15 @@ import (
 // maxError bounds an error's text: beyond it, it is said in our own words.
 const maxError = 64 << 10
 
-// refusal is an answer of the gateway's own, in the form of Anthropic's API.
-type refusal struct {
-	status  int
-	message string
-}
+func refuse(status int, sentence string) *Refusal { return &Refusal{status, sentence} }
 
-func refuse(status int, message string) *refusal { return &refusal{status, message} }
-
-func (n *refusal) write(w http.ResponseWriter) {
+func (n *Refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(n.status)
+	w.WriteHeader(n.Status)
 	_, _ = w.Write(n.json()) // who has left needs no answer
 }
 
-func (n *refusal) json() []byte {
+func (n *Refusal) json() []byte {
 	type inner struct {
 		Type    string `json:"type"`
 		Message string `json:"message"`
@@ -40,7 +34,7 @@ func (n *refusal) json() []byte {
 	out, err := json.Marshal(struct {
 		Type  string `json:"type"`
 		Error inner  `json:"error"`
-	}{"error", inner{errorType(n.status), n.message}})
+	}{"error", inner{errorType(n.Status), n.Sentence}})
 	if err != nil {
 		panic(err) // two texts
 	}

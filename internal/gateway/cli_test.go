@@ -79,7 +79,7 @@ func newCLI(t testing.TB, way bool) *cli {
 	if !way {
 		command = append(command, "--share-net")
 	} else {
-		s, err := newGateway(t, nil).Open(all)
+		s, err := newGateway(t, nil).Open(all, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

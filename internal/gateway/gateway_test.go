@@ -79,7 +79,7 @@ type caller struct {
 
 func open(t testing.TB, g *gateway.Gateway, env ...string) *caller {
 	t.Helper()
-	s, err := g.Open(env)
+	s, err := g.Open(env, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestOtherProviders(t *testing.T) {
 		"ANTHROPIC_BASE_URL=ftp://h":         "ANTHROPIC_BASE_URL: this is not",
 		"ANTHROPIC_CUSTOM_HEADERS=no header": "ANTHROPIC_CUSTOM_HEADERS: write",
 	} {
-		if _, err := newGateway(t, nil).Open([]string{name}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := newGateway(t, nil).Open([]string{name}, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -490,7 +490,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	if _, err := second.ReadByte(); err == nil {
 		t.Error("the stream goes on")
 	}
-	if _, err := g.Open(nil); err == nil {
+	if _, err := g.Open(nil, nil); err == nil {
 		t.Error("a closed gateway opens a session")
 	}
 }

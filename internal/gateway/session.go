@@ -46,6 +46,7 @@ type Session struct {
 	dir     string
 	env     []string
 	log     *zap.Logger
+	meter   Meter
 
 	server http.Server
 	proxy  httputil.ReverseProxy
@@ -59,8 +60,8 @@ type Session struct {
 
 // Open makes a session's socket and serves it until [Session.Close]. env is the whole
 // environment, NAME=value, of a CLI that would reach its model by itself; the variables
-// in it choose the provider, as they do for the CLI. An error is a sentence for people.
-func (g *Gateway) Open(env []string) (*Session, error) {
+// in it choose the provider, as they do for the CLI. Every call is told to meter before it leaves. An error is a sentence for people.
+func (g *Gateway) Open(env []string, meter Meter) (*Session, error) {
 	vars := map[string]string{}
 	for _, entry := range env {
 		if name, value, ok := strings.Cut(entry, "="); ok {
@@ -72,7 +73,7 @@ func (g *Gateway) Open(env []string) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{
-		gateway: g, route: r, token: random(32), dir: filepath.Join(g.dir, random(nameLen/2)), log: g.log,
+		gateway: g, route: r, token: random(32), dir: filepath.Join(g.dir, random(nameLen/2)), log: g.log, meter: meter,
 		bodies: semaphore.NewWeighted(maxBodies), complaints: rate.Sometimes{First: 3, Interval: time.Minute},
 	}
 	for name, value := range r.environ(vars, s.Socket(), s.token) {
@@ -160,7 +161,7 @@ func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	out, no := s.admit(r)
 	if no != nil {
-		s.complain("a call to the gateway was refused", zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.String("why", no.message))
+		s.complain("a call to the gateway was refused", zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.String("why", no.Sentence))
 		no.write(w)
 		return
 	}
@@ -173,7 +174,7 @@ func (s *Session) complain(what string, fields ...zap.Field) {
 }
 
 // admit turns a call from inside into the one that leaves.
-func (s *Session) admit(r *http.Request) (*http.Request, *refusal) {
+func (s *Session) admit(r *http.Request) (*http.Request, *Refusal) {
 	if subtle.ConstantTimeCompare([]byte(r.Header.Get(tokenHeader)), []byte(s.token)) != 1 {
 		return nil, refuse(http.StatusUnauthorized, "This socket belongs to another session.")
 	}

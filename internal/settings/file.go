@@ -19,6 +19,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/price"
 	"deckhand/internal/slackui/costs"
 )
 
@@ -38,7 +39,7 @@ type File struct {
 	Reminders []Reminder
 	Budgets   []agent.Budget
 	// Prices are the team's; projects have their own.
-	Prices  agent.Prices
+	Prices  price.Contract
 	Digests []costs.Digest
 	// TimeZone is the team's; nil is UTC.
 	TimeZone *time.Location

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"deckhand/internal/agent"
+	"deckhand/internal/price"
 )
 
 // pricesYAML is what the team pays by contract, by model or by a pattern such as
@@ -39,10 +39,10 @@ func (d *dollars) UnmarshalYAML(source []byte) error {
 type priceField struct {
 	key  string
 	text *dollars
-	into *agent.Rate
+	into *price.Rate
 }
 
-func (p priceYAML) fields(into *agent.Price) []priceField {
+func (p priceYAML) fields(into *price.Terms) []priceField {
 	return []priceField{
 		{"input", p.Input, &into.Input},
 		{"output", p.Output, &into.Output},
@@ -63,12 +63,12 @@ func (v *validation) prices(at string, prices pricesYAML) {
 		}
 		at := at + ".'" + model + "'"
 		var missing []string
-		for _, f := range prices[model].fields(new(agent.Price)) {
+		for _, f := range prices[model].fields(new(price.Terms)) {
 			if f.text == nil {
 				missing = append(missing, f.key)
 				continue
 			}
-			if _, err := agent.ParseRate(string(*f.text)); err != nil {
+			if _, err := price.ParseRate(string(*f.text)); err != nil {
 				v.add(at+"."+f.key, "%v", err)
 			}
 		}
@@ -79,16 +79,16 @@ func (v *validation) prices(at string, prices pricesYAML) {
 }
 
 // prices leaves out what does not parse: the validation has refused that.
-func (c pricesYAML) prices() agent.Prices {
-	out := make(map[string]agent.Price, len(c))
-	for model, price := range c {
-		var p agent.Price
-		for _, f := range price.fields(&p) {
+func (c pricesYAML) prices() price.Contract {
+	out := make(map[string]price.Terms, len(c))
+	for model, written := range c {
+		var p price.Terms
+		for _, f := range written.fields(&p) {
 			if f.text != nil {
-				*f.into, _ = agent.ParseRate(string(*f.text)) // see above
+				*f.into, _ = price.ParseRate(string(*f.text)) // see above
 			}
 		}
 		out[model] = p
 	}
-	return agent.NewPrices(out)
+	return price.NewContract(out)
 }

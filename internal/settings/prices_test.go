@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"deckhand/internal/agent"
+	"deckhand/internal/price"
 )
 
 const (
@@ -36,7 +36,7 @@ func TestPricesAreReadExactly(t *testing.T) {
 		t.Fatal(err)
 	}
 	prices := c.Prices
-	for model, want := range map[string]agent.Price{
+	for model, want := range map[string]price.Terms{
 		"claude-sonnet-4-5":               {Input: 3e9, Output: 15e9, CacheRead: 3e8, CacheWrite5m: 375e7, CacheWrite1h: 6e9, WebSearch: 1e7},
 		"eu.anthropic.claude-opus-5-v1:0": {Input: 55e8, Output: 275e8, CacheRead: 1, CacheWrite5m: 6e9, CacheWrite1h: 11e9},
 	} {

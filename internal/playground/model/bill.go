@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"deckhand/internal/price"
 )
 
 // Bill is what all calls so far cost, by session and model.
@@ -46,6 +48,9 @@ type Tally struct {
 	MicroUSD int64 `json:"micro_usd"`
 	// NanoUSD is the sum of the calls without any rounding.
 	NanoUSD int64 `json:"nano_usd"`
+	// MeteredMicroUSD is the sum of the calls, each rounded by itself: what a meter of
+	// calls comes to.
+	MeteredMicroUSD int64 `json:"metered_micro_usd"`
 	// USD is the sum as the CLI's floating point makes it, call by call. It
 	// differs from NanoUSD by less than any amount of money, but it decides
 	// which way an exact half of a micro-dollar is rounded.
@@ -61,6 +66,7 @@ func (t *Tally) add(o Tally) {
 	t.CacheWrite1h += o.CacheWrite1h
 	t.WebSearchRequests += o.WebSearchRequests
 	t.NanoUSD += o.NanoUSD
+	t.MeteredMicroUSD += o.MeteredMicroUSD
 	t.USD += o.USD
 	t.MicroUSD = int64(math.Round(t.USD * 1e6))
 }
@@ -116,15 +122,13 @@ func (l *ledger) addProbe(session, model string, u usage) {
 
 // tally is the tally of one call.
 func (u usage) tally(model string) Tally {
-	t := Tally{
-		Calls: 1, Input: int64(u.InputTokens), Output: int64(u.OutputTokens), CacheRead: int64(u.CacheReadInputTokens),
-		CacheWrite5m: int64(u.CacheCreationInputTokens - u.CacheCreation.Ephemeral1h), CacheWrite1h: int64(u.CacheCreation.Ephemeral1h),
+	p, _ := price.Of(model)
+	used := u.priced()
+	nano := p.Nano(used)
+	return Tally{
+		Calls: 1, Input: used.Input, Output: used.Output, CacheRead: used.CacheRead, CacheWrite5m: used.CacheWrite5m, CacheWrite1h: used.CacheWrite1h,
+		WebSearchRequests: used.WebSearches, NanoUSD: nano, USD: floatCost(p, used), MeteredMicroUSD: price.Micro(nano),
 	}
-	if u.ServerToolUse != nil {
-		t.WebSearchRequests = int64(u.ServerToolUse.WebSearchRequests)
-	}
-	t.NanoUSD, t.USD = priceOf(model).cost(t)
-	return t
 }
 
 func (l *ledger) bill() Bill {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"deckhand/internal/price"
 	"deckhand/internal/waittest"
 )
 
@@ -93,7 +94,7 @@ func TestPricesAreTheCLIs(t *testing.T) {
 	if len(models) < 4 {
 		t.Errorf("the CLI offers %v", models)
 	}
-	for _, p := range prices().Models {
+	for _, p := range price.Models() {
 		models = append(models, p.Name)
 	}
 	models = append(
@@ -102,11 +103,18 @@ func TestPricesAreTheCLIs(t *testing.T) {
 		"claude-haiku-4-5-20251001", "claude-haiku-5-5-20261001", "claude-opus-5-6", "claude-opus-5-50", "claude-opus-4-10", "claude-opus-4-v1",
 		"claude-haiku-5", "claude-3-opus-20240229", "claude-3-haiku-20240307", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "gpt-foo",
 	)
+	if _, _, version := price.Origin(); version != cliVersion {
+		t.Errorf("the prices hold for %s, the tests are for %s", version, cliVersion)
+	}
 	for _, m := range models {
 		c.control(map[string]any{"subtype": "set_model", "model": m})
 		usages := []string{`{"input_tokens":1013,"output_tokens":977,"cache_read_input_tokens":10007,"cache_creation":{"ephemeral_5m_input_tokens":3001,"ephemeral_1h_input_tokens":2003},"server_tool_use":{"web_search_requests":1}}`}
-		if priceOf(m).Long != nil || m == "haiku" || m == "default" {
+		p, _ := price.Of(m)
+		if p.Long != nil || m == "haiku" || m == "default" {
 			usages = append(usages, `{"input_tokens":40009,"output_tokens":977,"cache_read_input_tokens":50021,"cache_creation":{"ephemeral_5m_input_tokens":7001,"ephemeral_1h_input_tokens":9001}}`)
+		}
+		if p.Name == m { // and nowhere else, as turns take their time
+			usages = append(usages, `{"input_tokens":1013,"output_tokens":977,"cache_read_input_tokens":10007,"server_tool_use":{"web_search_requests":2},"speed":"fast","inference_geo":"us"}`)
 		}
 		for _, u := range usages {
 			r := c.turn("usage: " + u + "\nsay: x")

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+
+	"deckhand/internal/price"
 )
 
 // usage is the token usage of one call, in the shape of the Messages API.
@@ -15,6 +17,9 @@ type usage struct {
 	OutputTokens             int            `json:"output_tokens"`
 	ServerToolUse            *serverToolUse `json:"server_tool_use,omitempty"`
 	ServiceTier              string         `json:"service_tier"`
+	// Speed and InferenceGeo decide surcharges: fast mode, and answers from the US alone.
+	Speed        string `json:"speed,omitempty"`
+	InferenceGeo string `json:"inference_geo,omitempty"`
 }
 
 type cacheCreation struct {
@@ -32,6 +37,19 @@ func (u usage) opening(output int) usage {
 	u.OutputTokens = max(min(1, u.OutputTokens), output)
 	u.ServerToolUse = nil
 	return u
+}
+
+// priced is the usage as prices are applied to it.
+func (u usage) priced() price.Usage {
+	p := price.Usage{
+		Input: int64(u.InputTokens), Output: int64(u.OutputTokens), CacheRead: int64(u.CacheReadInputTokens),
+		CacheWrite5m: int64(u.CacheCreationInputTokens - u.CacheCreation.Ephemeral1h), CacheWrite1h: int64(u.CacheCreation.Ephemeral1h),
+		Fast: u.Speed == "fast", US: u.InferenceGeo == "us",
+	}
+	if u.ServerToolUse != nil {
+		p.WebSearches = int64(u.ServerToolUse.WebSearchRequests)
+	}
+	return p
 }
 
 // override lays the fields named in raw over u and keeps the cache creation
