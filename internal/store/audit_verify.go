@@ -259,11 +259,12 @@ var auditChecks = []string{
 	SELECT format('grant %s does not agree with the audit', COALESCE(g.id, a.id))
 	FROM grants g FULL JOIN given a ON a.id = g.id LEFT JOIN revoked r ON r.id = g.id
 	WHERE (g.created_by, g.pattern, g.scope, g.revoked_by) IS DISTINCT FROM (a.actor, a.pattern, a.scope, COALESCE(r.actor, '')) LIMIT 20`,
-	// What a turn cost by the audit is what the ledger says.
+	// What a turn cost by the audit is what the ledger says, once it has ended.
 	`WITH told AS (
 		SELECT turn_id, sum((details::json ->> 'micro_usd')::bigint) AS micro_usd FROM audit WHERE kind IN ('turn_ended', 'cost') GROUP BY turn_id
-	), booked AS (SELECT turn_id, sum(micro_usd) AS micro_usd FROM ledger GROUP BY turn_id)
+	), booked AS (SELECT turn_id, ` + paidByTurns + ` FROM ledger GROUP BY turn_id)
 	SELECT format('turn %s cost %s micro-USD by the ledger, and %s by the audit', COALESCE(t.turn_id, b.turn_id), COALESCE(b.micro_usd, 0), COALESCE(t.micro_usd, 0))
 	FROM told t FULL JOIN booked b ON b.turn_id = t.turn_id
-	WHERE COALESCE(t.micro_usd, 0) <> COALESCE(b.micro_usd, 0) LIMIT 20`,
+	CROSS JOIN LATERAL (SELECT COALESCE(t.turn_id, b.turn_id) AS turn_id) of
+	WHERE COALESCE(t.micro_usd, 0) <> COALESCE(b.micro_usd, 0) AND NOT EXISTS (SELECT FROM turns r WHERE r.id = of.turn_id AND r.state = 'running') LIMIT 20`,
 }

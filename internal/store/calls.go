@@ -125,6 +125,10 @@ func instant(t time.Time) *time.Time {
 // often it is told and by whom: a call that somebody booked meanwhile as lost is
 // corrected by what is known now. Money that was spent is booked whoever holds the
 // lease. If it fails, nothing was booked.
+//
+// Bookings share rows of the roll-ups and wait for each other. A replica whose calls end
+// at once should book them by one caller that takes all that have ended while it booked
+// the ones before: of sixty threads that is eight times as many as each by itself.
 func (s *Store) EndCalls(ctx context.Context, calls []EndedCall) error {
 	if len(calls) == 0 {
 		return nil

@@ -16,8 +16,9 @@ type RollupDifference struct {
 	// Check says what was compared: a roll-up's table (ledger_daily, ledger_monthly,
 	// ledger_channel_daily, ledger_channel_monthly, ledger_thread_daily,
 	// ledger_threads, ledger_openings), "chain" (the running totals of a model in an epoch), "baseline"
-	// (what an epoch started from), "turns" (a turn's own cost, and that it counts
-	// once) or "audit" (a turn's cost as the audit tells it).
+	// (what an epoch started from), "witness" (the totals that the CLI has told, from
+	// one to the next), "turns" (a turn's own cost, and that it counts once) or "audit"
+	// (a turn's cost as the audit tells it).
 	Check string
 	Key   string // which row, as a JSON object
 	// Want is what follows from the ledger's rows and Got what there is, as JSON
@@ -32,8 +33,7 @@ const maxDifferences = 1000
 // with "" of all, and returns what differs; nothing means that the books are
 // right. It compares every row of every roll-up; it follows the running totals of
 // each model through each epoch, which must have no gap; it compares what every
-// turn has cost with its entries, and with what the audit tells of it where the
-// audit knows the turn. Of each check at most 1000 differences are told. It reads
+// turn has cost with its entries, and with what the audit tells of it. Of each check at most 1000 differences are told. It reads
 // one snapshot, so that it can run while the bot works, and the whole ledger: on
 // millions of rows that takes minutes.
 func (s *Store) VerifyRollups(ctx context.Context, teamID string) ([]RollupDifference, error) {
@@ -104,25 +104,42 @@ func ledgerChecks() []ledgerCheck {
 			JOIN epochs e USING (session_id, epoch)
 			GROUP BY session_id, epoch, e.baseline_micro_usd
 			HAVING sum(total_before) > e.baseline_micro_usd`},
+		{"witness", `
+			SELECT jsonb_build_object('session_id', session_id, 'epoch', epoch, 'ledger', id) AS key,
+				jsonb_build_object('total_before', expected) AS want, jsonb_build_object('total_before', total_before) AS got
+			FROM (
+				SELECT l.*, COALESCE(lag(total_after) OVER (PARTITION BY session_id, epoch ORDER BY id), LEAST(total_before, e.baseline_micro_usd)) AS expected
+				FROM ledger l JOIN epochs e USING (session_id, epoch)
+				WHERE kind = 'end' AND total_after IS NOT NULL AND ($1 = '' OR team_id = $1)) l
+			WHERE total_before <> expected`},
 		{"turns", `
 			SELECT jsonb_build_object('turn', t.id) AS key,
 				jsonb_build_object('cost_micro_usd', COALESCE(l.micro_usd, 0), 'counted', LEAST(COALESCE(l.counted, 0), 1)) AS want,
 				jsonb_build_object('cost_micro_usd', t.cost_micro_usd, 'counted', COALESCE(l.counted, 0)) AS got
 			FROM turns t
-			LEFT JOIN (SELECT turn_id, sum(micro_usd)::bigint AS micro_usd, sum(turns) AS counted FROM ledger GROUP BY turn_id) l ON l.turn_id = t.id
+			LEFT JOIN (SELECT turn_id, ` + paidByTurns + `, sum(turns) AS counted FROM ledger GROUP BY turn_id) l ON l.turn_id = t.id
 			WHERE (t.cost_micro_usd <> COALESCE(l.micro_usd, 0) OR l.counted > 1)
 			  AND ($1 = '' OR EXISTS (SELECT FROM threads h WHERE h.id = t.thread_id AND h.team_id = $1))`},
 		{"audit", `
-			SELECT jsonb_build_object('turn', a.turn_id) AS key,
-				jsonb_build_object('micro_usd', COALESCE(l.micro_usd, 0)) AS want, jsonb_build_object('micro_usd', a.micro_usd) AS got
+			SELECT jsonb_build_object('turn', turn_id) AS key, jsonb_build_object('micro_usd', COALESCE(l.micro_usd, 0)) AS want,
+				CASE WHEN a.micro_usd IS NOT NULL THEN jsonb_build_object('micro_usd', a.micro_usd) END AS got
 			FROM (
 				SELECT turn_id, COALESCE(sum((details::json->>'micro_usd')::bigint), 0)::bigint AS micro_usd
 				FROM audit WHERE kind IN ('` + string(AuditTurnEnded) + `', '` + string(AuditCost) + `') AND turn_id <> 0 AND ($1 = '' OR team_id = $1)
 				GROUP BY turn_id) a
-			LEFT JOIN (SELECT turn_id, sum(micro_usd)::bigint AS micro_usd FROM ledger GROUP BY turn_id) l USING (turn_id)
-			WHERE a.micro_usd <> COALESCE(l.micro_usd, 0)`},
+			FULL JOIN (
+				SELECT turn_id, ` + paidByTurns + ` FROM ledger WHERE $1 = '' OR team_id = $1 GROUP BY turn_id) l USING (turn_id)
+			WHERE COALESCE(a.micro_usd, 0) <> COALESCE(l.micro_usd, 0) AND NOT ` + turnRuns + `
+			ORDER BY turn_id`},
 	}
 }
+
+// paidByTurns sums what a turn's entries come to, without corrections that somebody
+// wrote by hand: those belong to nothing that could tell of them.
+const paidByTurns = `COALESCE(sum(micro_usd) FILTER (WHERE kind <> 'correction' OR corrects IS NOT NULL), 0)::bigint AS micro_usd`
+
+// turnRuns holds for a turn_id whose turn has not ended: the audit tells its cost then.
+const turnRuns = `EXISTS (SELECT FROM turns r WHERE r.id = turn_id AND r.state = 'running')`
 
 // rollupCheck compares a roll-up with the ledger. key are the columns that it is
 // grouped by, bookedOn what the ledger has for booked_on among them, more the
