@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/doctor"
+	"deckhand/internal/gateway"
 	"deckhand/internal/playground"
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/playground/sample"
@@ -266,9 +267,11 @@ func (d *demo) startBot(ctx context.Context) error {
 		"DECKHAND_CLI_TIMEOUT": os.Getenv("DECKHAND_CLI_TIMEOUT"),
 	}
 	if d.realModel = os.Getenv("ANTHROPIC_API_KEY") != ""; !d.realModel {
+		for _, name := range gateway.Owned() {
+			env[name] = ""
+		}
 		env["ANTHROPIC_BASE_URL"] = d.playground.ModelURL()
 		env["ANTHROPIC_API_KEY"] = "sk-ant-playground"
-		env["CLAUDE_CODE_OAUTH_TOKEN"] = ""
 	}
 	d.bot, err = startChild(childOptions{
 		args: []string{"run"}, env: env, logFile: filepath.Join(d.o.dir, "bot.log"),

@@ -27,20 +27,26 @@ Claude Code, folders, repositories, channels and people. It changes nothing.
   ✗  bot run does not start
   –  not looked at, because of what is wrong elsewhere
 
-Its exit code is 1 if there is a ✗.`,
+Its exit code is 1 if there is a ✗.
+
+With --call-model every project's provider is called once, as its sessions would, for one
+token: less than a tenth of a cent each.`,
 		Example: `  bot doctor
   bot doctor --json
+  bot doctor --call-model
   docker compose exec bot bot doctor`,
 		Args: knownCommand,
 	}
 	asJSON := jsonFlag(c)
 	health := c.Flags().Bool("health", false, "only ask the running bot's /healthz; for container health checks")
+	call := c.Flags().Bool("call-model", false, "call each project's model once, for one token; it costs less than a tenth of a cent each")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *health {
 			e, _ := settings.ReadEnvironment() // the address alone is wanted
 			return askHealth(c.Context(), e.Listen)
 		}
 		d := doctor.New(doctor.ReadSetup(os.Environ()))
+		d.CallModel = *call
 		found := append(d.Essentials(c.Context()), d.Advice(c.Context())...)
 		failed := 0
 		for _, f := range found {

@@ -132,13 +132,14 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,
 		Redact: secrets.Redact, Log: b.log.Named("slack"),
 	})
-	if b.gateway, err = gateway.New(filepath.Join(e.DataDir, "gateway"), b.log.Named("gateway")); err != nil {
+	b.gateway, err = gateway.New(gateway.Options{Dir: filepath.Join(e.DataDir, "gateway"), Listen: e.Gateway(), Log: b.log.Named("gateway")})
+	if err != nil {
 		return nil, err
 	}
 	b.supervisor = agent.New(agent.Config{
 		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.Projects, Policy: c.Policy, Budgets: c.Budgets, Prices: c.Prices,
-		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: []string{c.Name}, Command: e.Command(), CLIVersion: d.CLIVersion,
-		Credentials: e.Credentials(), Gateway: b.gateway, Log: b.log.Named("agent"),
+		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: append(c.CredentialFiles(os.Getenv), c.Name), Command: e.Command(), CLIVersion: d.CLIVersion,
+		Gateway: b.gateway, Log: b.log.Named("agent"),
 		Limits: agent.Limits{
 			IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive,
 			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it

@@ -58,14 +58,12 @@ func SweepSandboxes(ctx context.Context, r *Replica, projects map[string]Project
 // cell is the prepared sandbox of one process, with its way to the model.
 type cell struct {
 	*sandbox.Box
-	way *gateway.Session // nil where there is none
+	way *gateway.Session
 }
 
 // Close ends the way to the model and removes the sandbox.
 func (c *cell) Close() error {
-	if c.way != nil {
-		c.way.Close()
-	}
+	c.way.Close()
 	return c.Box.Close()
 }
 
@@ -103,18 +101,17 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error
 		Env: append(h.environ(p, t.ID, bash), unheard...),
 	}
 	var c cell
-	// A launcher may lead to another machine, where no socket of this one can be reached:
-	// what it starts has credentials of its own there.
-	if p.Sandbox.HasSocket() {
-		if c.way, err = h.gateway.Open(session.Env, nil); err != nil {
-			return nil, &wayError{p.Name, err}
-		}
-		session.Socket, session.Env = c.way.Socket(), c.way.Env()
+	// Nothing runs without a way through the gateway. A launcher may lead to another
+	// machine, where no socket of this one can be reached: it comes in by the listener.
+	far := !p.Sandbox.HasSocket()
+	if c.way, err = h.gateway.Open(ctx, gateway.Opening{Provider: p.Provider, Env: session.Env, Far: far}); err != nil {
+		return nil, &wayError{p.Name, err}
+	}
+	if session.Env = c.way.Env(); !far {
+		session.Socket = c.way.Socket()
 	}
 	if c.Box, err = s.Prepare(ctx, session); err != nil {
-		if c.way != nil {
-			c.way.Close()
-		}
+		c.way.Close()
 		return nil, &sandboxError{p.Name, err}
 	}
 	return &c, nil

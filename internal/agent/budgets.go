@@ -321,7 +321,7 @@ func (w *worker) useModel(ctx context.Context, model string) error {
 	if model == "" {
 		model = "default"
 	}
-	if err := w.session.proc.SetModel(ctx, model); err != nil {
+	if err := w.session.proc.SetModel(ctx, w.project.Provider.Model(model)); err != nil {
 		return fmt.Errorf("switch to the model %s: %w", model, err)
 	}
 	w.session.model = model

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
 
@@ -40,10 +39,6 @@ func (h *host) environ(p Project, threadID int64, bash string) []string {
 		"CLAUDE_CODE_DISABLE_AUTO_MEMORY":   "1",
 		// A file of the workspace would have it prompted by the clock.
 		"CLAUDE_CODE_DISABLE_CRON": "1",
-	}
-	// Where the gateway does not reach they would stand on the launcher's command line.
-	if p.Sandbox.HasSocket() {
-		maps.Copy(set, h.credentials)
 	}
 	return agentEnviron(p.Env, set)
 }

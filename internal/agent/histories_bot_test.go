@@ -131,7 +131,8 @@ func playBot(in io.Reader, out io.Writer) error {
 	if os.Getenv("DECKHAND_TEST_LOG") != "" {
 		log = zap.Must(zap.NewDevelopment())
 	}
-	way, err := gateway.New(filepath.Join(c.DataDir, "gateway"), log)
+	environment := map[string]string{"ANTHROPIC_BASE_URL": c.ModelURL, "ANTHROPIC_API_KEY": "sk-ant-test"}
+	way, err := gateway.New(gateway.Options{Dir: filepath.Join(c.DataDir, "gateway"), Getenv: func(name string) string { return environment[name] }, Log: log})
 	if err != nil {
 		return err
 	}
@@ -141,8 +142,8 @@ func playBot(in io.Reader, out io.Writer) error {
 		Store: s, Frontend: rec, Authoriser: rec, Reminder: rec, Replica: replica.ID, DataDir: c.DataDir, Policy: rules,
 		Projects: map[string]Project{"web": {Name: "web", Dir: c.Workspace, Workspace: WorkspaceShared, Model: c.Model, Sandbox: sandbox.Spec{Network: sandbox.Open}}},
 		Command:  []string{c.CLI}, CLIVersion: c.Version, Log: log,
-		Credentials: map[string]string{"ANTHROPIC_BASE_URL": c.ModelURL, "ANTHROPIC_API_KEY": "sk-ant-test"}, Gateway: way,
-		Limits: Limits{Poll: 500 * time.Millisecond, AnswerTimeout: waittest.Limit, StopTimeout: waittest.Limit, IdleTimeout: time.Hour, Silence: time.Hour},
+		Gateway: way,
+		Limits:  Limits{Poll: 500 * time.Millisecond, AnswerTimeout: waittest.Limit, StopTimeout: waittest.Limit, IdleTimeout: time.Hour, Silence: time.Hour},
 	})
 	ran := make(chan error, 1)
 	go func() { ran <- sup.Run(ctx) }()

@@ -23,13 +23,12 @@ type host struct {
 	hidden  []string // the bot's own
 	sound   sync.Map // the projects whose sandbox has been seen to work
 	// command is the launcher prefix and the CLI's path.
-	command     []string
-	version     string // the CLI's
-	credentials map[string]string
-	gateway     *gateway.Gateway
-	watcher     sandbox.Watcher
-	silence     time.Duration
-	answer      time.Duration
+	command []string
+	version string // the CLI's
+	gateway *gateway.Gateway
+	watcher sandbox.Watcher
+	silence time.Duration
+	answer  time.Duration
 }
 
 func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool, log *zap.Logger) (process, error) {
@@ -50,7 +49,7 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 		Env:                box.Env,
 		SessionID:          t.SessionID,
 		Resume:             resume,
-		Model:              p.Model,
+		Model:              p.Provider.Model(p.Model),
 		PermissionMode:     p.PermissionMode,
 		AppendSystemPrompt: prompt,
 		Version:            h.version,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deckhand/internal/agent/gitdata"
+	"deckhand/internal/gateway"
 	"deckhand/internal/price"
 	"deckhand/internal/sandbox"
 )
@@ -48,6 +49,8 @@ type Project struct {
 	// AppendSystemPrompt is added to the CLI's system prompt, after the
 	// workspace's CLAUDE.md.
 	AppendSystemPrompt string
+	// Provider is where its calls of the model go, and on whose account.
+	Provider gateway.Provider
 	// Sandbox is what its sessions are shut in.
 	Sandbox sandbox.Spec
 	// Prices are what this project's tokens cost by contract, before those of [Config].

@@ -33,10 +33,8 @@ type Config struct {
 	// Command is the launcher prefix and the CLI's path.
 	Command    []string
 	CLIVersion string
-	// Credentials are the variables that the CLI would need to reach its model by itself;
-	// Gateway keeps them outside. Nothing starts without one.
-	Credentials map[string]string
-	Gateway     *gateway.Gateway
+	// Gateway is the way to the models. Nothing starts without one.
+	Gateway *gateway.Gateway
 	// Prices are what tokens cost by contract, where the project has no price.
 	Prices price.Contract
 	Limits Limits
@@ -89,7 +87,7 @@ func New(c Config) *Supervisor {
 	return newSupervisor(c.Reminder, &shared{
 		books: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects, prices: c.Prices,
 		machine: &host{
-			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, credentials: c.Credentials, gateway: c.Gateway, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
+			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
 		},
 		budgets: &budgets{list: c.Budgets, books: c.Store, front: c.Frontend, log: c.Log},
 		limits:  c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log, slots: newSlots(c.Limits.MaxLive),

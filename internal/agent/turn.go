@@ -283,7 +283,7 @@ func failure(r *claude.Result) string {
 	case r.Subtype == "error_max_budget_usd":
 		return "The turn was ended: its budget is used up."
 	case r.APIErrorStatus == 401 || r.APIErrorStatus == 403:
-		return "The model's provider refuses our credentials, so nothing could be done. Ask an admin to check ANTHROPIC_API_KEY. (" + words + ")"
+		return "The model's provider refuses our credentials, so nothing could be done. Ask an admin to run bot doctor --call-model, which says what is wrong. (" + words + ")"
 	case words == "":
 		return "Claude Code failed without saying why. Try again; if it stays like this, ask an admin to look at the bot's log."
 	}

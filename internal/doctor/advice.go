@@ -23,40 +23,6 @@ const (
 	mostReferences = 80
 )
 
-// modelKeys are variables by which a project's own env brings a way to the model.
-var modelKeys = []string{
-	"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY",
-}
-
-// model looks for a way to the model, and at the models' names.
-func (d *Doctor) model(context.Context) []Finding {
-	const name = "model"
-	var out []Finding
-	keyless := []string{}
-	for _, project := range slices.Sorted(maps.Keys(d.File.Projects)) {
-		brings := func(v string) bool { return slices.Contains(modelKeys, v) && os.Getenv(v) != "" }
-		if !d.Environment.HasModelKey() && !slices.ContainsFunc(d.File.Projects[project].Env, brings) {
-			keyless = append(keyless, project)
-		}
-		if m := d.File.Projects[project].Model; m != "" {
-			out = append(out, d.knownModel(m, "$.projects."+project+".model")...)
-		}
-	}
-	for i, b := range d.File.Budgets {
-		if b.CheaperModel != "" {
-			out = append(out, d.knownModel(b.CheaperModel, fmt.Sprintf("$.budgets[%d].cheaper_model", i))...)
-		}
-	}
-	switch {
-	case len(keyless) == 0 && (d.Environment.HasModelKey() || d.FileErr == nil):
-		return append([]Finding{{name, OK, "there is a key to reach it with"}}, out...)
-	case len(keyless) == 0:
-		keyless = append(keyless, "every project")
-	}
-	return append([]Finding{{name, Warning, "neither ANTHROPIC_API_KEY nor CLAUDE_CODE_OAUTH_TOKEN is set (an address is no key): Claude Code cannot reach its model in " +
-		strings.Join(keyless, ", ") + "; set one, unless CLAUDE_COMMAND's launcher does"}}, out...)
-}
-
 func (d *Doctor) knownModel(model, at string) []Finding {
 	if claude.KnowsModel(model) {
 		return nil

@@ -61,6 +61,9 @@ func ReadSetup(environ []string) Setup {
 // Doctor examines one setup.
 type Doctor struct {
 	Setup
+	// CallModel has Advice call each project's model once, for one token, which costs less
+	// than a tenth of a cent.
+	CallModel bool
 	// CLIVersion and Workspace are what Essentials found; empty and nil if it did not.
 	CLIVersion string
 	Workspace  *slackui.Workspace
@@ -92,7 +95,7 @@ func (d *Doctor) Essentials(ctx context.Context) []Finding {
 // found, and says what it skips without it.
 func (d *Doctor) Advice(ctx context.Context) []Finding {
 	return run(ctx, []check{
-		{"model", time.Second, d.model},
+		{"model", 2 * time.Minute, d.model},
 		{"Slack's scopes", time.Second, d.scopes},
 		{"channels and people", time.Minute, d.references},
 		{"projects", 30 * time.Second, d.projects},

@@ -45,8 +45,8 @@ roles:
   approvers: [%s]
 `, web, web, slack.ChannelGeneral, slack.ChannelEngineering, slack.UserAda, slack.GroupApprovers)
 	s := Setup{Environment: settings.Environment{
-		DatabaseURL: storetest.URL(t), ClaudeCommand: cli(t, LeastCLI), DataDir: t.TempDir(), Listen: "127.0.0.1:0", AnthropicAPIKey: "k",
-	}}
+		DatabaseURL: storetest.URL(t), ClaudeCommand: cli(t, LeastCLI), DataDir: t.TempDir(), Listen: "127.0.0.1:0",
+	}, Environ: []string{"ANTHROPIC_API_KEY=k"}}
 	workspace(t, &s, slack.Options{NoRateLimits: true})
 	return s, yaml
 }
@@ -146,7 +146,7 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		spoil func(*Setup, string) string
 		want  string
 	}{
-		{"a misspelt variable", change(func(s *Setup) { s.Environ = []string{"DECKHAND_LISTN=" + canary} }), "warning environment: DECKHAND_LISTN: nothing reads this variable; did you mean DECKHAND_LISTEN?"},
+		{"a misspelt variable", change(func(s *Setup) { s.Environ = append(s.Environ, "DECKHAND_LISTN="+canary) }), "warning environment: DECKHAND_LISTN: nothing reads this variable; did you mean DECKHAND_LISTEN?"},
 		{"a misspelt key", replace("roles:", "rules:"), `failed configuration: `},
 		{"nobody may do anything", replace("  admins: ["+slack.UserAda+"]\n  approvers: ["+slack.GroupApprovers+"]", "  admins: []"), "nobody may use the bot; write user ids"},
 		{"a data folder that is a file", change(func(s *Setup) { s.Environment.DataDir = cli(t, "x") }), "failed data folder: DECKHAND_DATA_DIR: "},
@@ -163,7 +163,10 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		{"a newer schema", change(func(s *Setup) {
 			storetest.Exec(t, s.Environment.DatabaseURL, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)`)
 		}), "failed database: DATABASE_URL: the database is at schema 99999"},
-		{"no key", change(func(s *Setup) { s.Environment.AnthropicAPIKey, s.Environment.AnthropicBaseURL = "", "https://gateway" }), "warning model: neither ANTHROPIC_API_KEY nor"},
+		{"no key", change(func(s *Setup) { s.Environ = []string{"ANTHROPIC_BASE_URL=https://gateway"} }), "nothing can be done in api, web, since the model is not reached: there is no credential for the model: set ANTHROPIC_API_KEY"},
+		{"a project's key that is not set", replace("model: sonnet", "model: sonnet, provider: {kind: anthropic, api_key_env: WEB_KEY}"), "nothing can be done in web, since the model is not reached: WEB_KEY is not set"},
+		{"a credential of Google's that has no file", replace("model: sonnet", "model: sonnet, provider: {kind: vertex, region: eu, project: p, credentials_file: /nowhere.json}"), "set GOOGLE_APPLICATION_CREDENTIALS"},
+		{"a launcher that takes no socket", replace("model: sonnet", "model: sonnet, sandbox: {kind: command, command: [env]}"), "DECKHAND_GATEWAY_LISTEN"},
 		{"an unknown model", replace("sonnet", "sonet"), `:2:`},
 		{"an unknown model, and the one that was meant", replace("sonnet", "sonet"), `"sonet" is no model that is known here; did you mean "sonnet"?`},
 		{"a wrong bot token", change(func(s *Setup) { s.Environment.SlackBotToken = "xoxb-" + canary }), "failed Slack: slack refuses SLACK_BOT_TOKEN"},
@@ -194,7 +197,7 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		{"a sandbox that does not work", replace("model: sonnet", "model: sonnet, sandbox: {see: [/opt/nowhere]}"), "warning sandboxes: "},
 		{"… and what is wrong with it", replace("model: sonnet", "model: sonnet, sandbox: {see: [/opt/nowhere]}"), "nothing runs in web, since the sandbox does not work: there is no /opt/nowhere"},
 		{"a PATH that the sandbox does not show", change(func(s *Setup) {
-			s.Environ = []string{"PATH=/usr/bin:" + filepath.Dir(s.Environment.ClaudeCommand)}
+			s.Environ = append(s.Environ, "PATH=/usr/bin:"+filepath.Dir(s.Environment.ClaudeCommand))
 		}), "not seen in the sandbox of api, web; name what they need under sandbox.see"},
 		{"a variable that is not set", replace("[PATH]", "[DECKHAND_TEST_UNSET]"), "the variable DECKHAND_TEST_UNSET is not set"},
 	} {

@@ -42,11 +42,4 @@ func (d *Doctor) sandboxes(ctx context.Context) []Finding {
 }
 
 // path is the bot's PATH.
-func (d *Doctor) path() string {
-	for _, entry := range d.Environ {
-		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
-			return value
-		}
-	}
-	return ""
-}
+func (d *Doctor) path() string { return d.getenv("PATH") }

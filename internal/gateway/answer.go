@@ -22,6 +22,9 @@ func refuse(status int, sentence string) *Refusal { return &Refusal{status, sent
 
 func (n *Refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
+	if n.Status == http.StatusFailedDependency {
+		w.Header().Set("X-Should-Retry", "false") // it would fail the same
+	}
 	w.WriteHeader(n.Status)
 	_, _ = w.Write(n.json()) // who has left needs no answer
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/gateway"
 	"deckhand/internal/playground/model"
 	"deckhand/internal/waittest"
 )
@@ -64,9 +65,10 @@ func newCLI(t testing.TB, way bool) *cli {
 		srv.ServeHTTP(w, r)
 	}))
 	t.Cleanup(web.Close)
+	model := []string{"ANTHROPIC_BASE_URL=" + web.URL, "ANTHROPIC_API_KEY=" + realKey}
 	set := map[string]string{
 		"HOME": c.home, "CLAUDE_CONFIG_DIR": filepath.Join(c.home, ".claude"), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
-		"ANTHROPIC_BASE_URL": web.URL, "ANTHROPIC_API_KEY": realKey, "CLAUDE_CODE_MAX_RETRIES": "1",
+		"CLAUDE_CODE_MAX_RETRIES": "1",
 	}
 	all := claude.Environ(nil, set)
 	bwrap, err := exec.LookPath("bwrap")
@@ -77,9 +79,9 @@ func newCLI(t testing.TB, way bool) *cli {
 		bwrap, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", os.TempDir(), "--bind", c.home, c.home,
 	}
 	if !way {
-		command = append(command, "--share-net")
+		command, all = append(command, "--share-net"), append(all, model...)
 	} else {
-		s, err := newGateway(t, nil).Open(all, nil)
+		s, err := newGateway(t, nil, model...).Open(t.Context(), gateway.Opening{Env: all})
 		if err != nil {
 			t.Fatal(err)
 		}

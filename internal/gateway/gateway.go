@@ -2,16 +2,11 @@ package gateway
 
 import (
 	"cmp"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"go.uber.org/zap"
 )
@@ -28,17 +23,34 @@ const (
 // Gateway opens a way to the model for each session. Its methods are safe for
 // concurrent use.
 type Gateway struct {
-	dir       string
-	log       *zap.Logger
-	transport *http.Transport
+	dir      string
+	log      *zap.Logger
+	getenv   func(string) string
+	outside  *outside
+	listener *listener // nil where there is none
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{} // nil when it is closed
+	routes   map[string]*route     // by what [Provider] says
 }
 
-// New returns a gateway whose sockets are below dir, a folder of its own: what lies
-// there was left by an earlier run, and is removed. A nil log logs nothing.
-func New(dir string, log *zap.Logger) (*Gateway, error) {
+// Options say what a gateway is made of.
+type Options struct {
+	// Dir is a folder of its own, which the sockets are below: what lies there was left by
+	// an earlier run, and is removed.
+	Dir string
+	// Getenv reads the bot's environment, where credentials, proxies and certificates are;
+	// nil is [os.Getenv].
+	Getenv func(string) string
+	// Listen is for sessions that no socket reaches; the zero value has no listener.
+	Listen Listen
+	// Log is told what went wrong; nil logs nothing.
+	Log *zap.Logger
+}
+
+// New returns a gateway. Its error is a sentence for people.
+func New(o Options) (*Gateway, error) {
+	dir := o.Dir
 	if longest := len(filepath.Join(dir, fmt.Sprintf("%0*d", nameLen, 0), socketName)); longest >= maxSocketPath {
 		return nil, fmt.Errorf("the data folder's path is %d characters too long for a socket below it; choose a shorter DECKHAND_DATA_DIR", longest-maxSocketPath+1)
 	}
@@ -48,52 +60,33 @@ func New(dir string, log *zap.Logger) (*Gateway, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the gateway's folder: %w", err)
 	}
-	roots, err := trusted(os.Getenv("NODE_EXTRA_CA_CERTS"))
-	if err != nil {
+	g := &Gateway{dir: dir, log: cmp.Or(o.Log, zap.NewNop()), getenv: o.Getenv, sessions: map[*Session]struct{}{}, routes: map[string]*route{}}
+	if g.getenv == nil {
+		g.getenv = os.Getenv
+	}
+	var err error
+	if g.outside, err = newOutside(g.getenv); err != nil {
 		return nil, err
 	}
-	return &Gateway{dir: dir, log: cmp.Or(log, zap.NewNop()), sessions: map[*Session]struct{}{}, transport: newTransport(roots)}, nil
+	if g.listener, err = listen(o.Listen, g.log); err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
-// newTransport is the one way out of the bot to the providers. It speaks HTTP/1.1: a
-// connection belongs to one call at a time, so that no session can hold up another's.
-func newTransport(roots *x509.CertPool) *http.Transport {
-	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	return &http.Transport{
-		Proxy:           http.ProxyFromEnvironment,
-		DialContext:     (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		Protocols:       &protocols,
-		// A packed answer could be neither masked nor, one day, metered.
-		DisableCompression:  true,
-		TLSHandshakeTimeout: 30 * time.Second,
-		MaxConnsPerHost:     maxUpstream, MaxIdleConns: 128, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
-		// An answer that is not streamed begins when it is complete; the CLI gives up
-		// after ten minutes.
-		ResponseHeaderTimeout:  15 * time.Minute,
-		MaxResponseHeaderBytes: maxHeader,
+// routeTo is the way to a provider. It is made once: what calls are signed with is kept.
+func (g *Gateway) routeTo(p Provider) (*route, error) {
+	key := fmt.Sprintf("%+v", p)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r := g.routes[key]; r != nil {
+		return r, nil
 	}
-}
-
-// trusted are the certificates of the system, and those of file, which the CLI would
-// trust, too. Nil means the system's.
-func trusted(file string) (*x509.CertPool, error) {
-	if file == "" {
-		return nil, nil //nolint:nilnil // as tls.Config has it
+	r, err := newRoute(p, g.getenv, g.outside)
+	if err == nil {
+		g.routes[key] = r
 	}
-	pem, err := os.ReadFile(file) //nolint:gosec // the admin names it
-	if err != nil {
-		return nil, fmt.Errorf("NODE_EXTRA_CA_CERTS: %w", err)
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		return nil, fmt.Errorf("read the system's certificates: %w", err)
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("NODE_EXTRA_CA_CERTS: %s holds no certificate", file)
-	}
-	return pool, nil
+	return r, err
 }
 
 var errClosed = errors.New("the gateway is closed")
@@ -107,7 +100,10 @@ func (g *Gateway) Close() {
 	for s := range open {
 		s.Close()
 	}
-	g.transport.CloseIdleConnections()
+	if g.listener != nil {
+		g.listener.close()
+	}
+	g.outside.transport.CloseIdleConnections()
 }
 
 func (g *Gateway) add(s *Session) error {

@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"bufio"
 	"context"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
@@ -60,14 +59,32 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-func newGateway(t testing.TB, log *zap.Logger) *gateway.Gateway {
+// outer is a gateway, and the bot's environment.
+type outer struct {
+	*gateway.Gateway
+	env map[string]string
+}
+
+func (o *outer) getenv(name string) string { return o.env[name] }
+
+func (o *outer) set(env []string) {
+	for _, entry := range env {
+		name, value, _ := strings.Cut(entry, "=")
+		o.env[name] = value
+	}
+}
+
+func newGateway(t testing.TB, log *zap.Logger, env ...string) *outer {
 	t.Helper()
-	g, err := gateway.New(filepath.Join(folder(t), "gateway"), log)
+	o := &outer{env: map[string]string{}}
+	o.set(env)
+	var err error
+	o.Gateway, err = gateway.New(gateway.Options{Dir: filepath.Join(folder(t), "gateway"), Getenv: o.getenv, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(g.Close)
-	return g
+	t.Cleanup(o.Close)
+	return o
 }
 
 // caller is what is inside: it knows the environment and can reach the socket.
@@ -77,9 +94,21 @@ type caller struct {
 	client *http.Client
 }
 
-func open(t testing.TB, g *gateway.Gateway, env ...string) *caller {
+// open opens a session of the provider that the environment chooses.
+func open(t testing.TB, g *outer, env ...string) *caller {
 	t.Helper()
-	s, err := g.Open(env, nil)
+	g.set(env)
+	return openFor(t, g, gateway.Provider{})
+}
+
+// openFor opens a session of a provider.
+func openFor(t testing.TB, g *outer, p gateway.Provider) *caller {
+	t.Helper()
+	var all []string
+	for name, value := range g.env { // whatever was there is gone
+		all = append(all, name+"="+value)
+	}
+	s, err := g.Open(t.Context(), gateway.Opening{Provider: p, Env: all})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,70 +311,6 @@ func TestTheProviderFetchesNothing(t *testing.T) {
 	}
 }
 
-func TestOtherProviders(t *testing.T) {
-	t.Parallel()
-	p := newProvider(t, nil)
-	for _, c := range []struct {
-		name string
-		env  []string
-		base string // inside
-		path string
-		with [2]string // a header of the call
-		want [2]string // and what the provider hears
-	}{
-		{
-			"Bedrock, a bearer token",
-			[]string{"CLAUDE_CODE_USE_BEDROCK=1", "AWS_BEARER_TOKEN_BEDROCK=" + realKey, "ANTHROPIC_BEDROCK_BASE_URL=" + p.URL + "/b/"},
-			"ANTHROPIC_BEDROCK_BASE_URL", "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aapplication-inference-profile%2Fx/invoke-with-response-stream",
-			[2]string{"Authorization", "Bearer deckhand-holds-aws_bearer_token_bedrock"},
-			[2]string{"Authorization", "Bearer " + realKey},
-		},
-		{
-			"Bedrock, signed by the CLI",
-			[]string{"CLAUDE_CODE_USE_BEDROCK=true", "AWS_ACCESS_KEY_ID=A", "ANTHROPIC_BEDROCK_BASE_URL=" + p.URL},
-			"ANTHROPIC_BEDROCK_BASE_URL", "/model/us.anthropic.claude-opus-5-5/invoke",
-			[2]string{"Authorization", "AWS4-HMAC-SHA256 …"},
-			[2]string{"Authorization", "AWS4-HMAC-SHA256 …"},
-		},
-		{
-			"Vertex",
-			[]string{"CLAUDE_CODE_USE_VERTEX=1", "ANTHROPIC_VERTEX_BASE_URL=" + p.URL + "/v1"},
-			"ANTHROPIC_VERTEX_BASE_URL", "/projects/p/locations/us-east5/publishers/anthropic/models/claude-opus-5-5@20260101:streamRawPredict",
-			[2]string{"Authorization", "Bearer ya29"},
-			[2]string{"Authorization", "Bearer ya29"},
-		},
-		{
-			"Foundry",
-			[]string{"CLAUDE_CODE_USE_FOUNDRY=1", "ANTHROPIC_FOUNDRY_API_KEY=" + realKey, "ANTHROPIC_FOUNDRY_BASE_URL=" + p.URL + "/anthropic"},
-			"ANTHROPIC_FOUNDRY_BASE_URL", "/v1/messages?beta=true",
-			[2]string{"X-Api-Key", "deckhand-holds-anthropic_foundry_api_key"},
-			[2]string{"X-Api-Key", realKey},
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := open(t, newGateway(t, nil), c.env...)
-			r := s.request(http.MethodPost, s.env[c.base]+c.path, call)
-			r.Header.Set(c.with[0], c.with[1])
-			if status, body := s.do(t, r); status != http.StatusOK {
-				t.Fatalf("%d %s", status, body)
-			}
-			got := <-p.calls
-			if got.Header.Get(c.want[0]) != c.want[1] || !strings.HasSuffix(got.RequestURI, c.path) {
-				t.Errorf("%s %v", got.RequestURI, got.Header)
-			}
-		})
-	}
-	for name, want := range map[string]string{
-		"CLAUDE_CODE_USE_MANTLE=1":           "CLAUDE_CODE_USE_MANTLE: the gateway does not know",
-		"ANTHROPIC_BASE_URL=ftp://h":         "ANTHROPIC_BASE_URL: this is not",
-		"ANTHROPIC_CUSTOM_HEADERS=no header": "ANTHROPIC_CUSTOM_HEADERS: write",
-	} {
-		if _, err := newGateway(t, nil).Open([]string{name}, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestErrorsOfTheProvider(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -490,7 +455,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	if _, err := second.ReadByte(); err == nil {
 		t.Error("the stream goes on")
 	}
-	if _, err := g.Open(nil, nil); err == nil {
+	if _, err := g.Open(t.Context(), gateway.Opening{}); err == nil {
 		t.Error("a closed gateway opens a session")
 	}
 }
@@ -555,12 +520,13 @@ func TestTheFolder(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "left"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	g, err := gateway.New(dir, nil)
-	if err != nil {
+	g := &outer{env: map[string]string{}}
+	var err error
+	if g.Gateway, err = gateway.New(gateway.Options{Dir: dir, Getenv: g.getenv}); err != nil {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	s := open(t, g)
+	s := open(t, g, "ANTHROPIC_API_KEY="+realKey)
 	mode := func(path string) os.FileMode {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -577,32 +543,8 @@ func TestTheFolder(t *testing.T) {
 	if all, err := os.ReadDir(dir); err != nil || len(all) != 1 {
 		t.Errorf("%v %v: what an earlier run left is still there", all, err)
 	}
-	if _, err := gateway.New("/"+strings.Repeat("d", 200), nil); err == nil || !strings.Contains(err.Error(), "choose a shorter DECKHAND_DATA_DIR") {
+	if _, err := gateway.New(gateway.Options{Dir: "/" + strings.Repeat("d", 200)}); err == nil || !strings.Contains(err.Error(), "choose a shorter DECKHAND_DATA_DIR") {
 		t.Error(err)
 	}
 }
 
-// An admin's own certificates are trusted, as the CLI trusts them.
-func TestOwnCertificates(t *testing.T) {
-	p := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
-	defer p.Close()
-	file := filepath.Join(t.TempDir(), "ca.pem")
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate().Raw})
-	if err := os.WriteFile(file, certificate, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		file string
-		want int
-	}{{"", http.StatusBadGateway}, {file, http.StatusOK}} {
-		t.Setenv("NODE_EXTRA_CA_CERTS", c.file)
-		s := open(t, newGateway(t, nil), "ANTHROPIC_BASE_URL="+p.URL, "ANTHROPIC_API_KEY="+realKey)
-		if status, body := s.do(t, s.request(http.MethodPost, "/v1/messages", call)); status != c.want {
-			t.Errorf("%q: %d %s", c.file, status, body)
-		}
-	}
-	t.Setenv("NODE_EXTRA_CA_CERTS", filepath.Join(t.TempDir(), "none"))
-	if _, err := gateway.New(folder(t), nil); err == nil || !strings.HasPrefix(err.Error(), "NODE_EXTRA_CA_CERTS: ") {
-		t.Error(err)
-	}
-}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,34 +23,46 @@ const (
 	apiHost = "api.anthropic.com"
 )
 
-// route is a session's way to its provider, as its environment chooses it.
+// route is the way to a provider, of all sessions that have it.
 type route struct {
-	provider provider
+	provider Provider
+	form     form
 	// base is the provider's address, without what stands before its host.
 	base *url.URL
 	// inside is the host that the CLI knows it by. The CLI asks Anthropic's own API for
-	// more than others, and signs the provider's name with its calls.
+	// more than others.
 	inside string
-	// credentials are what the gateway adds.
-	credentials []credential
+	// keys are those whose placeholders the CLI chooses from.
+	keys []credential
 	// headers are set on every call, over all others.
 	headers http.Header
-	// foreign says that calls carry credentials that the bot does not have.
-	foreign bool
+	// signer adds what has to be made for a call; nil where nothing has to.
+	signer signer
+	// variables stand inside.
+	variables map[string]string
+	// regions are those, besides its own and those of patterns, that Vertex may be asked in.
+	regions []string
+	secrets []string
 }
 
-// provider is a form of the API, and the variables by which the CLI is told of it.
-type provider struct {
-	baseVariable string
-	path         *regexp.Regexp // of [url.URL.EscapedPath], below the base's
-	keys         []key
-	prefixes     []string // of headers that it knows besides Anthropic's
+// signer adds to a call what proves on whose account it is. It is safe for concurrent use.
+type signer interface {
+	// sign adds the proof. Its error is a sentence for people, with the cure.
+	sign(ctx context.Context, r *http.Request, body []byte) error
 }
 
-// key is a variable that holds a credential, and the header that the CLI sends it in.
+// form is how a kind of provider is asked.
+type form struct {
+	path     *regexp.Regexp // of [url.URL.EscapedPath], below the base's
+	prefixes []string       // of headers that it knows besides Anthropic's
+}
+
+// key is a variable that holds a placeholder inside, and the header that the CLI sends it
+// in.
 type key struct{ variable, header, scheme string }
 
-// credential is a key that is there.
+// credential is a key that is there. One without a value is left out outside: something
+// else says on whose account the call is.
 type credential struct {
 	key
 	value string
@@ -65,141 +78,232 @@ const (
 )
 
 var (
-	anthropic = provider{
-		baseVariable: "ANTHROPIC_BASE_URL",
-		path:         regexp.MustCompile(`^/v1/messages(/count_tokens)?$`),
-		keys: []key{
-			{"ANTHROPIC_API_KEY", apiKey, ""},
-			{"ANTHROPIC_AUTH_TOKEN", authorization, bearer},
-			{"CLAUDE_CODE_OAUTH_TOKEN", authorization, bearer},
-		},
-	}
-	bedrock = provider{
-		baseVariable: "ANTHROPIC_BEDROCK_BASE_URL",
-		path:         regexp.MustCompile(`^/model/([\w.:-]|%3A|%2F)+/(invoke|invoke-with-response-stream|count-tokens)$`),
-		keys:         []key{{"AWS_BEARER_TOKEN_BEDROCK", authorization, bearer}},
-		prefixes:     []string{"X-Amzn-Bedrock-"},
-	}
-	vertex = provider{
-		baseVariable: "ANTHROPIC_VERTEX_BASE_URL",
-		path:         regexp.MustCompile(`^/projects/[\w.:-]+/locations/([a-z0-9-]+)/publishers/anthropic/models/[\w.@-]+:(rawPredict|streamRawPredict)$`),
-	}
-	foundry = provider{
-		baseVariable: "ANTHROPIC_FOUNDRY_BASE_URL",
-		path:         anthropic.path,
-		keys:         []key{{"ANTHROPIC_FOUNDRY_API_KEY", apiKey, ""}},
-	}
+	keyOfAPI     = key{"ANTHROPIC_API_KEY", apiKey, ""}
+	keyOfToken   = key{"ANTHROPIC_AUTH_TOKEN", authorization, bearer}
+	keyOfOAuth   = key{"CLAUDE_CODE_OAUTH_TOKEN", authorization, bearer}
+	keyOfFoundry = key{"ANTHROPIC_FOUNDRY_API_KEY", apiKey, ""}
 )
 
-// readRoute reads the way to the model that an environment chooses, as the CLI would. Its
-// error says what to set.
-func readRoute(env map[string]string) (*route, error) {
-	r := &route{headers: http.Header{}}
-	base, err := r.choose(env)
-	if err != nil {
+var messages = regexp.MustCompile(`^/v1/messages(/count_tokens)?$`)
+
+var forms = map[Kind]form{
+	Anthropic: {path: messages},
+	Bedrock: {
+		path:     regexp.MustCompile(`^/model/([\w.:-]|%3A|%2F)+/(invoke|invoke-with-response-stream|count-tokens)$`),
+		prefixes: []string{"X-Amzn-Bedrock-"},
+	},
+	Vertex:  {path: regexp.MustCompile(`^/projects/([\w.:-]+)/locations/([a-z0-9-]+)/publishers/anthropic/models/([\w.@-]+):(rawPredict|streamRawPredict)$`)},
+	Foundry: {path: messages},
+}
+
+// newRoute finds the way to a provider, with the credentials that the bot's environment
+// has for it. Nobody is asked yet. Its error is a sentence with what to set.
+func newRoute(p Provider, getenv func(string) string, out *outside) (*route, error) {
+	r := &route{headers: http.Header{}, variables: map[string]string{}, inside: nowhere}
+	var err error
+	if p.Kind == "" {
+		if p, r.headers, err = environment(getenv); err != nil {
+			return nil, err
+		}
+		if p.Kind == Vertex {
+			r.regions = vertexRegions(getenv, r.variables)
+		}
+	}
+	r.provider, r.form = p, forms[p.Kind]
+	if r.base, err = p.address(); err != nil {
 		return nil, err
-	}
-	if own := env[r.provider.baseVariable]; own != "" {
-		base = own
-	}
-	if r.base, err = url.Parse(base); err != nil || (r.base.Scheme != "http" && r.base.Scheme != "https") || r.base.Host == "" || r.base.RawQuery != "" {
-		return nil, fmt.Errorf("%s: this is not an http(s) address; write one such as https://host", r.provider.baseVariable)
 	}
 	if user := r.base.User; user != nil {
 		password, _ := user.Password()
-		req := http.Request{Header: r.headers}
-		req.SetBasicAuth(user.Username(), password)
-		r.base.User = nil
+		(&http.Request{Header: r.headers}).SetBasicAuth(user.Username(), password)
+		r.base.User, r.secrets = nil, append(r.secrets, password)
 	}
-	r.base.Path = strings.TrimSuffix(r.base.Path, "/")
-	for _, k := range r.provider.keys {
-		if v := env[k.variable]; v != "" {
-			r.credentials = append(r.credentials, credential{k, v})
+	if p.BaseURL == "" || r.base.Host == apiHost {
+		r.inside = r.base.Host
+	}
+	for header, variable := range p.HeadersEnv {
+		value, err := need(getenv, variable)
+		if err != nil {
+			return nil, err
 		}
+		r.headers[textproto.CanonicalMIMEHeaderKey(header)] = []string{value}
 	}
-	if err := r.readHeaders(env["ANTHROPIC_CUSTOM_HEADERS"]); err != nil {
+	for _, values := range r.headers {
+		r.secrets = append(r.secrets, values...)
+	}
+	if err := r.identify(getenv, out); err != nil {
 		return nil, err
 	}
-	r.foreign = len(r.credentials) == 0
-	r.inside = nowhere
-	if env[r.provider.baseVariable] == "" || r.base.Host == apiHost || r.foreign {
-		r.inside = r.base.Host
+	for _, f := range families {
+		if name := p.Models[f.name]; name != "" {
+			r.variables[f.variable] = name
+		}
 	}
 	return r, nil
 }
 
-// choose sets the provider and returns its usual address.
-func (r *route) choose(env map[string]string) (string, error) {
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		switch on := strings.HasPrefix(name, "CLAUDE_CODE_USE_") && truthy(env[name]); {
-		case !on:
-		case name == "CLAUDE_CODE_USE_BEDROCK":
-			r.provider = bedrock
-			region := cmp.Or(env["AWS_REGION"], env["AWS_DEFAULT_REGION"], "us-east-1")
-			return "https://bedrock-runtime." + region + ".amazonaws.com", nil
-		case name == "CLAUDE_CODE_USE_VERTEX":
-			r.provider = vertex
-			region := cmp.Or(env["CLOUD_ML_REGION"], "us-east5")
-			return "https://" + vertexHost(region) + "/v1", nil
-		case name == "CLAUDE_CODE_USE_FOUNDRY":
-			r.provider = foundry
-			return "https://" + env["ANTHROPIC_FOUNDRY_RESOURCE"] + ".services.ai.azure.com/anthropic", nil
-		case slices.Contains(unrouted, name):
-			return "", fmt.Errorf("%s: the gateway does not know the way to this provider; it knows Anthropic's API, Amazon Bedrock, Google Vertex AI and Microsoft Foundry", name)
+// vertexRegions are the regions that the environment has by model, which the CLI reads.
+func vertexRegions(getenv func(string) string, inside map[string]string) (regions []string) {
+	for _, name := range vertexVariables {
+		if v := getenv(name); regionForm.MatchString(v) {
+			regions, inside[name] = append(regions, v), v
 		}
 	}
-	r.provider = anthropic
-	return "https://" + apiHost, nil
+	return regions
 }
 
-// unrouted are the variables that choose another provider in the pinned CLI.
-var unrouted = []string{"CLAUDE_CODE_USE_ANTHROPIC_AWS", "CLAUDE_CODE_USE_ANTHROPIC_GOOGLE_CLOUD", "CLAUDE_CODE_USE_GATEWAY", "CLAUDE_CODE_USE_MANTLE"}
-
-// truthy is the CLI's reading of a switch.
-func truthy(v string) bool {
-	switch strings.ToLower(strings.TrimSpace(v)) {
-	case "1", "true", "yes", "on":
-		return true
+// vertexVariables are those of the pinned CLI.
+var vertexVariables = func() (out []string) {
+	for _, model := range strings.Fields(`3_5_HAIKU 3_5_SONNET 3_7_SONNET 4_0_OPUS 4_0_SONNET 4_1_OPUS 4_5_OPUS 4_5_SONNET 4_6_OPUS 4_6_SONNET
+		4_7_OPUS 4_8_OPUS 5_OPUS 5_SONNET 5_5_OPUS 5_5_SONNET FABLE_5 FABLE_5_1 FABLE_5_2 HAIKU_4_5 HAIKU_5_5`) {
+		out = append(out, "VERTEX_REGION_CLAUDE_"+model)
 	}
-	return false
-}
+	return out
+}()
 
-// vertexHost is Google's address of a region.
-func vertexHost(region string) string {
-	switch region {
-	case "global":
-		return "aiplatform.googleapis.com"
-	case "us", "eu":
-		return "aiplatform." + region + ".rep.googleapis.com"
+// need is the value of a variable that has to be set.
+func need(getenv func(string) string, variable string) (string, error) {
+	v := strings.TrimSpace(getenv(variable))
+	switch {
+	case v == "":
+		return "", fmt.Errorf("%s is not set; the provider's credential is to be in it: set it in the bot's environment", variable)
+	case strings.ContainsAny(v, "\r\n\x00"):
+		return "", fmt.Errorf("%s has a line break in it; set it to the credential alone", variable)
 	}
-	return region + "-aiplatform.googleapis.com"
+	return v, nil
 }
 
-// readHeaders takes the headers that the CLI would send with every call, a line each.
-func (r *route) readHeaders(lines string) error {
-	for line := range strings.Lines(lines) {
-		name, value, ok := strings.Cut(line, ":")
-		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		switch {
-		case strings.TrimSpace(line) == "":
-		case !ok || name == "" || strings.ContainsAny(name+value, "\r\n\x00"):
-			return errors.New("ANTHROPIC_CUSTOM_HEADERS: write lines such as Name: value")
-		default:
-			r.headers[textproto.CanonicalMIMEHeaderKey(name)] = []string{value}
+// identify finds what proves on whose account calls are.
+func (r *route) identify(getenv func(string) string, out *outside) (err error) {
+	p := r.provider
+	switch p.Kind {
+	case Bedrock:
+		r.variables["CLAUDE_CODE_USE_BEDROCK"], r.variables["CLAUDE_CODE_SKIP_BEDROCK_AUTH"], r.variables["AWS_REGION"] = "1", "1", p.Region
+		if p.AuthTokenEnv != "" {
+			return r.always(getenv, p.AuthTokenEnv, authorization, bearer)
 		}
+		if !p.SkipAuth {
+			r.signer, err = newAWS(p, getenv, out)
+		}
+		return err
+	case Vertex:
+		if !projectForm.MatchString(p.Project) {
+			return errors.New("name Google's project that Vertex AI is used in (project, ANTHROPIC_VERTEX_PROJECT_ID)")
+		}
+		r.variables["CLAUDE_CODE_USE_VERTEX"], r.variables["CLAUDE_CODE_SKIP_VERTEX_AUTH"] = "1", "1"
+		r.variables["ANTHROPIC_VERTEX_PROJECT_ID"], r.variables["CLOUD_ML_REGION"] = p.Project, p.Region
+		if !p.SkipAuth {
+			r.signer = newGoogle(p, out)
+		}
+		return nil
+	case Foundry:
+		r.variables["CLAUDE_CODE_USE_FOUNDRY"] = "1"
+		return r.identifyFoundry(getenv, out)
+	}
+	return r.identifyAnthropic(getenv)
+}
+
+func (r *route) identifyAnthropic(getenv func(string) string) error {
+	p := r.provider
+	for _, k := range []struct {
+		key      key
+		variable string
+	}{{keyOfAPI, p.APIKeyEnv}, {keyOfToken, p.AuthTokenEnv}, {keyOfOAuth, p.OAuthTokenEnv}} {
+		if k.variable == "" {
+			continue
+		}
+		v, err := need(getenv, k.variable)
+		if err != nil {
+			return err
+		}
+		r.keys, r.secrets = append(r.keys, credential{k.key, v}), append(r.secrets, v)
+	}
+	if len(r.keys) == 0 && len(r.headers) == 0 && !p.SkipAuth {
+		return errors.New("there is no credential for the model: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN in the bot's environment (an address is none), or write provider: in deckhand.yaml")
+	}
+	if len(r.keys) == 0 {
+		r.keys = []credential{{keyOfAPI, ""}}
 	}
 	return nil
 }
 
-// environ is env as it stands inside: with our address, and nothing secret that we add.
-func (r *route) environ(env map[string]string, socket, token string) map[string]string {
-	out := maps.Clone(env)
-	out["ANTHROPIC_UNIX_SOCKET"] = socket
-	out[r.provider.baseVariable] = "http://" + r.inside + r.base.EscapedPath()
-	out["ANTHROPIC_CUSTOM_HEADERS"] = tokenHeader + ": " + token
-	for _, c := range r.credentials {
-		out[c.variable] = c.placeholder()
+func (r *route) identifyFoundry(getenv func(string) string, out *outside) error {
+	p := r.provider
+	r.keys = []credential{{keyOfFoundry, ""}}
+	switch {
+	case p.APIKeyEnv != "":
+		return r.always(getenv, p.APIKeyEnv, apiKey, "")
+	case p.ClientSecretEnv != "":
+		secret, err := need(getenv, p.ClientSecretEnv)
+		if err != nil {
+			return err
+		}
+		r.secrets = append(r.secrets, secret)
+		r.signer = newEntra(p, secret, cmp.Or(getenv("AZURE_AUTHORITY_HOST"), "https://login.microsoftonline.com"), out)
+	case !p.SkipAuth && len(r.headers) == 0:
+		return errors.New("there is no credential for Microsoft Foundry: set ANTHROPIC_FOUNDRY_API_KEY in the bot's environment, or write provider: with api_key_env, or with tenant_id, client_id and client_secret_env, in deckhand.yaml; managed identities are not supported")
 	}
+	return nil
+}
+
+// always sets a header of every call to what a variable holds.
+func (r *route) always(getenv func(string) string, variable, header, scheme string) error {
+	v, err := need(getenv, variable)
+	if err != nil {
+		return err
+	}
+	r.headers.Set(header, scheme+v)
+	r.secrets = append(r.secrets, v)
+	return nil
+}
+
+// ready asks for what calls are signed with, once, so that whoever has none is told
+// before anything runs.
+func (r *route) ready(ctx context.Context) error {
+	if r.signer == nil {
+		return nil
+	}
+	trial, err := http.NewRequestWithContext(ctx, http.MethodPost, r.base.String(), http.NoBody)
+	if err != nil {
+		return err
+	}
+	return r.signer.sign(ctx, trial, nil)
+}
+
+// environ is the environment that stands inside, NAME=value: env without whatever leads
+// to a model, and the way through the gateway.
+func (r *route) environ(env []string, d door) []string {
+	set := maps.Clone(r.variables)
+	for name, value := range d.variables(r) {
+		set[name] = value
+	}
+	for _, k := range r.keys {
+		set[k.variable] = k.placeholder()
+	}
+	var out []string
+	for _, entry := range env {
+		name, _, _ := strings.Cut(entry, "=")
+		if _, ours := set[name]; !ours && !Owns(name) {
+			out = append(out, entry)
+		}
+	}
+	for name, value := range set {
+		out = append(out, name+"="+value)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// door is where a session's calls come in: by a unix socket, or by the listener's address.
+type door struct{ socket, url, token string }
+
+func (d door) variables(r *route) map[string]string {
+	out := map[string]string{"ANTHROPIC_CUSTOM_HEADERS": tokenHeader + ": " + d.token}
+	at := d.url
+	if d.url == "" {
+		out["ANTHROPIC_UNIX_SOCKET"], at = d.socket, "http://"+r.inside
+	}
+	out[r.provider.Kind.baseVariable()] = at + r.base.EscapedPath()
 	return out
 }
 
@@ -209,16 +313,97 @@ func (r *route) target(u *url.URL) (*url.URL, bool) {
 	if !ok || strings.Contains(path, "..") || (u.RawQuery != "" && u.RawQuery != "beta=true") {
 		return nil, false
 	}
-	m := r.provider.path.FindStringSubmatch(path)
+	m := r.form.path.FindStringSubmatch(path)
 	if m == nil {
 		return nil, false
 	}
 	out := *r.base
-	if r.inside == r.base.Host && strings.HasSuffix(out.Host, "aiplatform.googleapis.com") {
-		out.Host = vertexHost(m[1]) // the CLI has regions by model
-	}
 	out.Path, out.RawPath, out.RawQuery = u.Path, u.RawPath, u.RawQuery
+	if r.provider.Kind == Vertex {
+		return r.inRegion(out, m[1], m[2], m[3], m[4])
+	}
 	return &out, true
+}
+
+// inRegion is a call of Vertex AI in the region of its model. The project and the regions
+// are the provider's: neither its account nor where its words are kept is the caller's to
+// choose.
+func (r *route) inRegion(out url.URL, project, location, model, verb string) (*url.URL, bool) {
+	if project != r.provider.Project {
+		return nil, false
+	}
+	region := r.provider.Region
+	if slices.Contains(r.regions, location) {
+		region = location
+	}
+	if by, ok := r.provider.regionOf(model); ok {
+		region = by
+	}
+	if r.provider.BaseURL == "" {
+		out.Host = vertexHost(region)
+	}
+	out.Path = r.base.Path + "/projects/" + project + "/locations/" + region + "/publishers/anthropic/models/" + model + ":" + verb
+	out.RawPath = ""
+	return &out, true
+}
+
+// regionOf is the region that Regions have for a model: by the pattern that says the most.
+func (p Provider) regionOf(model string) (region string, ok bool) {
+	said := -1
+	for pattern, r := range p.Regions {
+		glob := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")
+		if n := len(strings.ReplaceAll(pattern, "*", "")); n > said && regexp.MustCompile("^"+glob+"$").MatchString(model) {
+			said, region = n, r
+		}
+	}
+	return region, said >= 0
+}
+
+// known are the headers of a call that leave, and the beginnings of names.
+var (
+	known         = []string{"Accept", "Content-Type", "User-Agent", "X-App"}
+	knownPrefixes = []string{"Anthropic-", "X-Claude-", "X-Stainless-"}
+)
+
+// header is what leaves of a call's headers, with the credentials; false if it brings
+// one that is not ours.
+func (r *route) header(in http.Header) (http.Header, bool) {
+	out := http.Header{}
+	for name, values := range in {
+		ours := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		if slices.Contains(known, name) || slices.ContainsFunc(knownPrefixes, ours) || slices.ContainsFunc(r.form.prefixes, ours) {
+			out[name] = values
+		}
+	}
+	for _, name := range []string{authorization, apiKey, "Api-Key"} {
+		if v := in.Get(name); v != "" && !r.credit(out, name, v) {
+			return nil, false
+		}
+	}
+	maps.Copy(out, r.headers)
+	return out, true
+}
+
+// credit sets the credential whose placeholder a header holds.
+func (r *route) credit(out http.Header, name, value string) bool {
+	for _, k := range r.keys {
+		if k.header == name && value == k.scheme+k.placeholder() {
+			if k.value != "" {
+				out.Set(name, k.scheme+k.value)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// sign adds to a call that is about to leave what has to be made for it. Its error is a
+// sentence for people.
+func (r *route) sign(ctx context.Context, out *http.Request, body []byte) error {
+	if r.signer == nil {
+		return nil
+	}
+	return r.signer.sign(ctx, out, body)
 }
 
 // mask takes the credentials out of a text of the provider's, and its address where that
@@ -230,11 +415,8 @@ func (r *route) mask(text []byte) []byte {
 			s = strings.ReplaceAll(s, secret, by)
 		}
 	}
-	for _, c := range r.credentials {
-		hide(c.value, "…")
-	}
-	for _, values := range r.headers {
-		hide(values[0], "…")
+	for _, secret := range r.secrets {
+		hide(secret, "…")
 	}
 	if r.inside != r.base.Host {
 		hide(r.base.Host, r.inside)

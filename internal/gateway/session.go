@@ -9,14 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +42,7 @@ type Session struct {
 	token   string
 	dir     string
 	env     []string
+	far     bool // it comes in by the listener
 	log     *zap.Logger
 	meter   Meter
 
@@ -54,32 +52,46 @@ type Session struct {
 	// complaints keeps the log readable when something inside keeps trying.
 	complaints rate.Sometimes
 
-	calls sync.RWMutex // read by each that runs
+	open  context.Context // ends with the session
+	calls sync.RWMutex    // read by each that runs
 	close func()
 }
 
-// Open makes a session's socket and serves it until [Session.Close]. env is the whole
-// environment, NAME=value, of a CLI that would reach its model by itself; the variables
-// in it choose the provider, as they do for the CLI. Every call is told to meter before it leaves. An error is a sentence for people.
-func (g *Gateway) Open(env []string, meter Meter) (*Session, error) {
-	vars := map[string]string{}
-	for _, entry := range env {
-		if name, value, ok := strings.Cut(entry, "="); ok {
-			vars[name] = value
-		}
-	}
-	r, err := readRoute(vars)
+// Opening is what a session is opened with.
+type Opening struct {
+	// Provider is whom its calls go to, and on whose account.
+	Provider Provider
+	// Env is the environment of what runs, NAME=value. What leads to a model in it is
+	// taken out.
+	Env []string
+	// Far says that the session reaches no socket of this machine: it comes in by the
+	// gateway's listener.
+	Far bool
+	// Meter is told of every call before it leaves.
+	Meter Meter
+}
+
+// Open makes a session's way in and serves it until [Session.Close]. A provider whose
+// credential cannot be had is an error. An error is a sentence for people.
+func (g *Gateway) Open(ctx context.Context, o Opening) (*Session, error) {
+	r, err := g.routeTo(o.Provider)
 	if err != nil {
 		return nil, err
 	}
+	if err := r.ready(ctx); err != nil {
+		return nil, err
+	}
 	s := &Session{
-		gateway: g, route: r, token: random(32), dir: filepath.Join(g.dir, random(nameLen/2)), log: g.log, meter: meter,
+		gateway: g, route: r, token: random(32), dir: filepath.Join(g.dir, random(nameLen/2)), log: g.log, meter: o.Meter,
 		bodies: semaphore.NewWeighted(maxBodies), complaints: rate.Sometimes{First: 3, Interval: time.Minute},
 	}
-	for name, value := range r.environ(vars, s.Socket(), s.token) {
-		s.env = append(s.env, name+"="+value)
+	d := door{socket: s.Socket(), token: s.token}
+	if o.Far {
+		if d.url, err = g.listener.address(); err != nil {
+			return nil, err
+		}
 	}
-	slices.Sort(s.env)
+	s.env, s.far = r.environ(o.Env, d), o.Far
 	if err := s.serve(); err != nil {
 		return nil, err
 	}
@@ -100,6 +112,10 @@ func (s *Session) Socket() string { return filepath.Join(s.dir, socketName) }
 func (s *Session) Env() []string { return s.env }
 
 func (s *Session) serve() error {
+	s.proxy = s.reverse()
+	if s.far {
+		return s.serveFar()
+	}
 	// The gateway's folder keeps others out; the sandbox may have its own idea of users.
 	if err := os.Mkdir(s.dir, 0o755); err != nil { //nolint:gosec // see above
 		return fmt.Errorf("make the folder of the model's socket: %w", err)
@@ -111,19 +127,11 @@ func (s *Session) serve() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("open the model's socket: %w", err), os.RemoveAll(s.dir))
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	quiet := zap.NewStdLog(zap.NewNop())
+	var cancel context.CancelFunc
+	s.open, cancel = context.WithCancel(context.Background())
 	s.server = http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHeader, ErrorLog: quiet,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
-	s.proxy = httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.Host = ""
-			r.Out.Body = r.In.Body // to be closed when it has left, which ReverseProxy keeps from happening
-		},
-		Transport: s.gateway.transport, FlushInterval: -1, BufferPool: &buffers, ErrorLog: quiet,
-		ModifyResponse: s.answered, ErrorHandler: s.failed,
+		BaseContext: func(net.Listener) context.Context { return s.open },
 	}
 	served := make(chan struct{})
 	s.close = sync.OnceFunc(func() {
@@ -148,6 +156,39 @@ func (s *Session) serve() error {
 	return nil
 }
 
+// serveFar has the listener hand the session its calls.
+func (s *Session) serveFar() error {
+	var cancel context.CancelFunc
+	s.open, cancel = context.WithCancel(context.Background())
+	s.gateway.listener.add(s)
+	s.close = sync.OnceFunc(func() {
+		cancel()
+		s.gateway.listener.remove(s)
+		s.calls.Lock() // until the last has ended
+		defer s.calls.Unlock()
+		s.gateway.remove(s)
+	})
+	if err := s.gateway.add(s); err != nil {
+		s.close()
+		return err
+	}
+	return nil
+}
+
+var quiet = zap.NewStdLog(zap.NewNop())
+
+// reverse is what passes the session's calls on.
+func (s *Session) reverse() httputil.ReverseProxy {
+	return httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.Host = ""
+			r.Out.Body = r.In.Body // to be closed when it has left, which ReverseProxy keeps from happening
+		},
+		Transport: s.gateway.outside.transport, FlushInterval: -1, BufferPool: &buffers, ErrorLog: quiet,
+		ModifyResponse: s.answered, ErrorHandler: s.failed,
+	}
+}
+
 // Close ends the session's connections, its calls of the provider among them, and
 // removes the socket. It may be called more than once.
 func (s *Session) Close() { s.close() }
@@ -156,7 +197,7 @@ func (s *Session) Close() { s.close() }
 func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	if r.Context().Err() != nil {
+	if r.Context().Err() != nil || s.open.Err() != nil {
 		return
 	}
 	out, no := s.admit(r)
@@ -193,19 +234,23 @@ func (s *Session) admit(r *http.Request) (*http.Request, *Refusal) {
 	if !ok {
 		return nil, refuse(http.StatusUnauthorized, "The gateway adds the credentials, and takes no others.")
 	}
-	body, err := s.read(r)
+	body, text, err := s.read(r)
 	if err != nil {
 		return nil, refuse(http.StatusForbidden, "The gateway does not pass this call on: "+err.Error()+".")
 	}
 	out := r.WithContext(r.Context())
 	out.URL, out.Header, out.Body, out.TransferEncoding, out.Trailer = target, header, body, nil, nil
+	if err := s.route.sign(r.Context(), out, text); err != nil {
+		_ = body.Close() // it has no error
+		return nil, refuse(http.StatusFailedDependency, "The call did not leave: "+err.Error()+".")
+	}
 	return out, nil
 }
 
 // read reads and checks the body of a call.
-func (s *Session) read(r *http.Request) (io.ReadCloser, error) {
+func (s *Session) read(r *http.Request) (io.ReadCloser, []byte, error) {
 	if err := s.bodies.Acquire(r.Context(), r.ContentLength); err != nil {
-		return nil, errors.New("the session has ended")
+		return nil, nil, errors.New("the session has ended")
 	}
 	text := make([]byte, r.ContentLength)
 	_, err := io.ReadFull(r.Body, text)
@@ -214,11 +259,11 @@ func (s *Session) read(r *http.Request) (io.ReadCloser, error) {
 	}
 	if err != nil {
 		s.bodies.Release(r.ContentLength)
-		return nil, err
+		return nil, nil, err
 	}
 	b := &body{release: func() { s.bodies.Release(r.ContentLength) }}
 	b.text.Reset(text)
-	return b, nil
+	return b, text, nil
 }
 
 // body is a call's, until it has left: an answer can take long.
@@ -243,50 +288,6 @@ func (b *body) Close() error {
 		b.release = nil
 	}
 	return nil
-}
-
-// known are the headers of a call that leave, and the beginnings of names.
-var (
-	known         = []string{"Accept", "Content-Type", "User-Agent", "X-App"}
-	knownPrefixes = []string{"Anthropic-", "X-Claude-", "X-Stainless-"}
-)
-
-// header is what leaves of a call's headers, with the credentials; false if it brings
-// one that is not ours.
-func (r *route) header(in http.Header) (http.Header, bool) {
-	out := http.Header{}
-	if r.foreign { // whatever the CLI has signed must stay
-		out = in.Clone()
-		for _, name := range []string{"Connection", "Upgrade", "Proxy-Authorization", "Accept-Encoding"} {
-			out.Del(name)
-		}
-	}
-	for name, values := range in {
-		ours := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
-		if slices.Contains(known, name) || slices.ContainsFunc(knownPrefixes, ours) || slices.ContainsFunc(r.provider.prefixes, ours) {
-			out[name] = values
-		}
-	}
-	if !r.foreign {
-		for _, name := range []string{authorization, apiKey, "Api-Key"} {
-			if v := in.Get(name); v != "" && !r.credit(out, name, v) {
-				return nil, false
-			}
-		}
-	}
-	maps.Copy(out, r.headers)
-	return out, true
-}
-
-// credit sets the credential whose placeholder a header holds.
-func (r *route) credit(out http.Header, name, value string) bool {
-	for _, c := range r.credentials {
-		if c.header == name && value == c.scheme+c.placeholder() {
-			out.Set(name, c.scheme+c.value)
-			return true
-		}
-	}
-	return false
 }
 
 // buffers are what answers are copied by.

@@ -20,9 +20,9 @@ import (
 //
 // In the launcher's words {name}, {workspace}, {home} and {socket} stand for those of the
 // session. After them comes what runs: a shell that goes to the workspace and starts the
-// program with the session's environment, and of the launcher's what [farModel] names. All
-// of that is on a command line, which other users of this machine and of the other can
-// read: no credential that is worth anything may be in it (see [Spec.HasSocket]).
+// program with the session's environment and no other. All of that is on a command line,
+// which other users of this machine and of the other can read: no credential that is worth
+// anything beyond the session may be in it (see [Spec.HasSocket]).
 type command struct {
 	spec Spec
 }
@@ -69,25 +69,12 @@ func (c *command) Prepare(_ context.Context, s Session) (*Box, error) {
 		return nil, fmt.Errorf("the launcher %s cannot be found: %w", launcher[0], err)
 	}
 	launcher[0] = program
-	words := slices.Concat([]string{"/bin/sh", "-c", `cd "$0" && exec env -i` + farModel(c.spec) + ` "$@"`, s.Workspace}, s.Env, s.Program)
+	words := slices.Concat([]string{"/bin/sh", "-c", `cd "$0" && exec env -i "$@"`, s.Workspace}, s.Env, s.Program)
 	box := &Box{Command: slices.Concat(launcher, words), Env: launcherEnviron()}
 	if strings.HasPrefix(filepath.Base(program), "ssh") {
 		box.Command, err = staged(Command, launchPlan{launcher, words})
 	}
 	return box, err
-}
-
-// farModel hands the program what the launcher's side has for the model, where the
-// gateway does not reach: a shell's words, one for each variable that is set.
-func farModel(spec Spec) string {
-	if spec.HasSocket() {
-		return ""
-	}
-	var words strings.Builder
-	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL"} {
-		fmt.Fprintf(&words, ` ${%[1]s+"%[1]s=$%[1]s"}`, name)
-	}
-	return words.String()
 }
 
 // launchPlan is a launcher that gives its words to a shell: ssh, sshpass, or a script that

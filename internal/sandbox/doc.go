@@ -83,8 +83,8 @@
 //
 // Any launcher that passes standard input, output and error on. Its walls, its folders,
 // its network and that nothing outlives it are its own duty; what is checked is that
-// words, variables and bytes arrive unchanged. See [Spec.HasSocket] for what it leads to
-// the model by.
+// words, variables and bytes arrive unchanged. See [Spec.HasSocket] for how it reaches the
+// model.
 //
 // # git
 //

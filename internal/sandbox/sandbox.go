@@ -146,8 +146,8 @@ func New(spec Spec) (Sandbox, error) {
 }
 
 // HasSocket reports whether a session reaches a unix socket of this machine: by a launcher
-// only if its words take {socket} along. Where it does not, the model's credentials must
-// not be in [Session.Env]: what the launcher leads to has its own.
+// only if its words take {socket} along. Where it does not, the model is reached by an
+// address of the bot's, which [Session.Env] names.
 func (s Spec) HasSocket() bool {
 	return s.Kind != Command || slices.ContainsFunc(s.Command, func(word string) bool { return strings.Contains(word, "{socket}") })
 }

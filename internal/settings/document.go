@@ -14,6 +14,7 @@ type document struct {
 	Channels       map[string]channelYAML `yaml:"channels"`
 	DirectMessages string                 `yaml:"direct_messages"`
 	Sandbox        sandboxYAML            `yaml:"sandbox"`
+	Provider       *providerYAML          `yaml:"provider"`
 	Roles          rolesYAML              `yaml:"roles"`
 	Policy         policyYAML             `yaml:"policy"`
 	// TimeZone is the team's: days and months of costs begin in it.
@@ -35,6 +36,8 @@ type projectYAML struct {
 	Roles              rolesYAML `yaml:"roles"`
 	// Sandbox comes before the team's.
 	Sandbox *sandboxYAML `yaml:"sandbox"`
+	// Provider takes the place of the team's.
+	Provider *providerYAML `yaml:"provider"`
 	// Prices come before the team's.
 	Prices pricesYAML `yaml:"prices"`
 }

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/gateway"
 	"deckhand/internal/spelling"
 	"deckhand/internal/store"
 )
@@ -29,9 +30,7 @@ type Environment struct {
 	SlackAPIURL   string `envconfig:"SLACK_API_URL"`
 	DatabaseURL   string `envconfig:"DATABASE_URL"`
 
-	AnthropicAPIKey  string `envconfig:"ANTHROPIC_API_KEY"`
 	AnthropicBaseURL string `envconfig:"ANTHROPIC_BASE_URL"`
-	ClaudeOAuthToken string `envconfig:"CLAUDE_CODE_OAUTH_TOKEN"`
 	// AnthropicAdminKey is for bot report reconcile; the bot only keeps it secret.
 	AnthropicAdminKey string `envconfig:"ANTHROPIC_ADMIN_KEY"`
 	ClaudeCommand     string `envconfig:"CLAUDE_COMMAND" default:"claude"`
@@ -41,6 +40,12 @@ type Environment struct {
 	Listen     string `envconfig:"DECKHAND_LISTEN" default:"127.0.0.1:8080"`
 	LogLevel   string `envconfig:"DECKHAND_LOG_LEVEL" default:"info"`
 	LogFormat  string `envconfig:"DECKHAND_LOG_FORMAT" default:"json"`
+
+	// The gateway's own listener, for sandboxes that no socket reaches.
+	GatewayListen string `envconfig:"DECKHAND_GATEWAY_LISTEN"`
+	GatewayURL    string `envconfig:"DECKHAND_GATEWAY_URL"`
+	GatewayCert   string `envconfig:"DECKHAND_GATEWAY_CERT"`
+	GatewayKey    string `envconfig:"DECKHAND_GATEWAY_KEY"`
 	// What can fail to be read comes last, see ReadEnvironment.
 	IdleTimeout time.Duration `envconfig:"DECKHAND_IDLE_TIMEOUT" default:"30m"`
 	CLITimeout  time.Duration `envconfig:"DECKHAND_CLI_TIMEOUT" default:"30s"`
@@ -79,6 +84,9 @@ func ReadEnvironment() (Environment, error) {
 	}
 	if _, _, err := net.SplitHostPort(e.Listen); err != nil {
 		need(false, "DECKHAND_LISTEN: %q is not host:port; write 127.0.0.1:8080, or :8080 for every interface", e.Listen)
+	}
+	if err := e.Gateway().Check(); err != nil {
+		need(false, "%v", err)
 	}
 	need(filepath.IsAbs(e.DataDir), "DECKHAND_DATA_DIR: %q is not an absolute path", e.DataDir)
 	need(e.IdleTimeout >= time.Second, "DECKHAND_IDLE_TIMEOUT: %s is too short; write at least 1s", e.IdleTimeout)
@@ -128,33 +136,22 @@ func Misspelt(environ []string) []string {
 	return out
 }
 
-// Credentials are the variables that the CLI gets to reach its model: its address is
-// among them, but is none by itself, see [Environment.HasModelKey].
-func (e Environment) Credentials() map[string]string {
-	out := map[string]string{}
-	for name, value := range map[string]string{
-		"ANTHROPIC_API_KEY": e.AnthropicAPIKey, "ANTHROPIC_BASE_URL": e.AnthropicBaseURL, "CLAUDE_CODE_OAUTH_TOKEN": e.ClaudeOAuthToken,
-	} {
-		if value != "" {
-			out[name] = value
-		}
-	}
-	return out
+// Gateway is the gateway's listener; the zero value where there is none.
+func (e Environment) Gateway() gateway.Listen {
+	return gateway.Listen{Address: e.GatewayListen, URL: e.GatewayURL, CertFile: e.GatewayCert, KeyFile: e.GatewayKey}
 }
 
-// HasModelKey reports whether there is a key or a token to reach the model with.
-func (e Environment) HasModelKey() bool { return e.AnthropicAPIKey != "" || e.ClaudeOAuthToken != "" }
-
-// Secrets are the values that must never be seen in Slack or in the log: ours, and
-// those of the variables that the projects hand on.
+// Secrets are the values that must never be seen in Slack or in the log: ours, those
+// of the models' providers, and those of the variables that the projects hand on.
 func (e Environment) Secrets(projects map[string]agent.Project) []string {
-	out := []string{e.SlackBotToken, e.SlackAppToken, e.AnthropicAPIKey, e.ClaudeOAuthToken, e.AnthropicAdminKey}
+	out := append(gateway.Provider{}.Secrets(os.Getenv), e.SlackBotToken, e.SlackAppToken, e.AnthropicAdminKey)
 	if u, err := url.Parse(e.DatabaseURL); err == nil {
 		if password, ok := u.User.Password(); ok {
 			out = append(out, password)
 		}
 	}
 	for _, p := range projects {
+		out = append(out, p.Provider.Secrets(os.Getenv)...)
 		for _, name := range p.Env {
 			out = append(out, os.Getenv(name))
 		}

@@ -52,21 +52,6 @@ func TestTheEnvironmentIsCheckedWhole(t *testing.T) {
 	}
 }
 
-// The model's address is no key to it.
-func TestAnAddressIsNoCredential(t *testing.T) {
-	setenv(t, map[string]string{"ANTHROPIC_BASE_URL": "https://gateway", "ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": ""})
-	e, err := ReadEnvironment()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e.HasModelKey() {
-		t.Error("an address counts as a key")
-	}
-	if diff := cmp.Diff(map[string]string{"ANTHROPIC_BASE_URL": "https://gateway"}, e.Credentials()); diff != "" {
-		t.Errorf("what the CLI gets (-want +got):\n%s", diff)
-	}
-}
-
 func TestVariablesThatNothingReads(t *testing.T) {
 	t.Parallel()
 	got := Misspelt([]string{

@@ -19,6 +19,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/gateway"
 	"deckhand/internal/price"
 	"deckhand/internal/slackui/costs"
 )
@@ -129,6 +130,17 @@ func (f File) Audited() map[string]any {
 	return map[string]any{"file": f.Name, "access": f.Access, "rules": rules, "policy": f.document.Policy, "sandboxes": f.Sandboxes()}
 }
 
+// CredentialFiles are those that the projects' providers find credentials in: no session
+// may see them.
+func (f File) CredentialFiles(getenv func(string) string) []string {
+	out := gateway.Provider{}.Files(getenv)
+	for _, p := range f.Projects {
+		out = append(out, p.Provider.Files(getenv)...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Sandboxes say by project what shuts its sessions in.
 func (f File) Sandboxes() map[string]string {
 	out := make(map[string]string, len(f.Projects))
@@ -162,7 +174,7 @@ func (d document) projects() map[string]agent.Project {
 		out[name] = agent.Project{
 			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Model: p.Model,
 			PermissionMode: p.PermissionMode, Env: p.Env, AppendSystemPrompt: p.AppendSystemPrompt,
-			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(),
+			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(), Provider: p.Provider.over(d.Provider).provider(),
 		}
 	}
 	return out

@@ -85,6 +85,8 @@ func (v *validation) check(c document) {
 	for _, name := range sorted(c.Projects) {
 		at, p := "$.projects."+name, c.Projects[name]
 		v.project(at, name, p)
+		v.provider(at+".provider", p.Provider)
+		v.passedOn(at+".env", p.Env, c)
 		if p.Sandbox != nil {
 			v.sandbox(at+".sandbox", *p.Sandbox, p.Sandbox.over(c.Sandbox))
 		}
@@ -108,6 +110,7 @@ func (v *validation) check(c document) {
 		}
 	}
 	v.sandbox("$.sandbox", c.Sandbox, c.Sandbox)
+	v.provider("$.provider", c.Provider)
 	v.roles("$.roles", c.Roles)
 	v.policy(c)
 	v.budgets(c)
@@ -183,11 +186,6 @@ func (v *validation) project(at, name string, p projectYAML) {
 	}
 	if !slices.Contains([]string{"", "default", "plan"}, p.PermissionMode) {
 		v.add(at+".permission_mode", "%q is not a mode that Deckhand offers; write default or plan, and say under policy what may run unasked", p.PermissionMode)
-	}
-	for i, e := range p.Env {
-		if !variable.MatchString(e) || kept(e) {
-			v.add(fmt.Sprintf("%s.env[%d]", at, i), "%q cannot be passed on: write the name of a variable, none of Slack's or the database's", e)
-		}
 	}
 }
 

@@ -1,0 +1,127 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/gateway"
+)
+
+// model looks at the way to the model of every project, and at the models' names. Projects
+// that go the same way are told of together.
+func (d *Doctor) model(ctx context.Context) []Finding {
+	const name = "model"
+	if d.FileErr != nil {
+		if _, err := gateway.Check(ctx, gateway.Provider{}, d.getenv); err != nil {
+			return []Finding{{name, Warning, err.Error()}}
+		}
+		return []Finding{{name, OK, "there is a credential to reach it with"}}
+	}
+	alike := map[string][]string{} // projects by their way
+	for _, project := range slices.Sorted(maps.Keys(d.File.Projects)) {
+		p := d.File.Projects[project]
+		key := fmt.Sprintf("%+v %v", p.Provider, p.Sandbox.HasSocket())
+		if d.CallModel {
+			key += " " + p.Model
+		}
+		alike[key] = append(alike[key], project)
+	}
+	all := slices.SortedFunc(maps.Values(alike), slices.Compare)
+	found := make([]Finding, len(all))
+	var looking errgroup.Group
+	looking.SetLimit(atOnce)
+	for i, projects := range all {
+		looking.Go(func() error {
+			found[i] = d.way(ctx, projects)
+			return nil
+		})
+	}
+	_ = looking.Wait() // they have no errors
+	return append(found, d.modelNames()...)
+}
+
+// way looks at the way to the model of projects that have the same.
+func (d *Doctor) way(ctx context.Context, projects []string) Finding {
+	p, who := d.File.Projects[projects[0]], strings.Join(projects, ", ")
+	said, err := gateway.Check(ctx, p.Provider, d.getenv)
+	if err == nil && !p.Sandbox.HasSocket() && d.Environment.GatewayListen == "" {
+		err = gateway.ErrNoListener
+	}
+	if err == nil && d.CallModel {
+		said, err = d.call(ctx, p, said)
+	}
+	if err != nil {
+		return Finding{"model", Warning, fmt.Sprintf("%s: nothing can be done in %s, since the model is not reached: %v", d.File.Where("$.projects."+projects[0]+".provider"), who, err)}
+	}
+	return Finding{"model", OK, who + ": " + said}
+}
+
+// call calls the project's model once.
+func (d *Doctor) call(ctx context.Context, p agent.Project, who string) (string, error) {
+	if d.CLIVersion == "" {
+		return who + " (not called: it takes Claude Code)", nil
+	}
+	trial, err := gateway.Try(ctx, p.Provider, d.getenv, func(ctx context.Context, env []string) error { return d.ask(ctx, p, env) })
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s: %s answered in %d ms, for %d + %d tokens", who, trial.Model, trial.Took.Milliseconds(), trial.Input, trial.Output), nil
+}
+
+// ask has the CLI ask its model something, in a folder of its own.
+func (d *Doctor) ask(ctx context.Context, p agent.Project, env []string) (err error) {
+	home, err := os.MkdirTemp("", "deckhand-doctor-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+	words := append(d.Environment.Command(), "-p", "--setting-sources", "", "--strict-mcp-config", "--no-session-persistence")
+	if model := p.Provider.Model(p.Model); model != "" {
+		words = append(words, "--model", model)
+	}
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], "Hi")...) //nolint:gosec // the admin's
+	cmd.Dir = home
+	cmd.Env = append(env, "PATH="+d.path(), "HOME="+home, "CLAUDE_CONFIG_DIR="+filepath.Join(home, ".claude"),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_MAX_RETRIES=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil { // it was refused, and says so: that is how it should be
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// modelNames looks at the names of models in the file.
+func (d *Doctor) modelNames() (out []Finding) {
+	for _, project := range slices.Sorted(maps.Keys(d.File.Projects)) {
+		p := d.File.Projects[project]
+		if m := p.Model; m != "" && p.Provider.Model(m) == m {
+			out = append(out, d.knownModel(m, "$.projects."+project+".model")...)
+		}
+	}
+	for i, b := range d.File.Budgets {
+		if b.CheaperModel != "" {
+			out = append(out, d.knownModel(b.CheaperModel, fmt.Sprintf("$.budgets[%d].cheaper_model", i))...)
+		}
+	}
+	return out
+}
+
+// getenv is the environment that is examined.
+func (d *Doctor) getenv(name string) string {
+	for _, entry := range d.Environ {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

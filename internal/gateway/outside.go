@@ -1,0 +1,101 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+	"golang.org/x/oauth2"
+)
+
+// outside is how the bot reaches providers, and those who make credentials for them:
+// through the proxy that the environment names, trusting whom it names.
+type outside struct {
+	proxy     func(*http.Request) (*url.URL, error)
+	roots     *x509.CertPool // nil: the system's
+	transport *http.Transport
+}
+
+func newOutside(getenv func(string) string) (*outside, error) {
+	roots, err := trusted(getenv)
+	if err != nil {
+		return nil, err
+	}
+	either := func(upper, lower string) string {
+		if v := getenv(upper); v != "" {
+			return v
+		}
+		return getenv(lower)
+	}
+	choose := (&httpproxy.Config{
+		HTTPProxy: either("HTTP_PROXY", "http_proxy"), HTTPSProxy: either("HTTPS_PROXY", "https_proxy"), NoProxy: either("NO_PROXY", "no_proxy"),
+	}).ProxyFunc()
+	o := &outside{roots: roots, proxy: func(r *http.Request) (*url.URL, error) {
+		// A machine's own metadata, with its credentials, is asked by nobody else.
+		if a, err := netip.ParseAddr(r.URL.Hostname()); err == nil && a.IsLinkLocalUnicast() {
+			return nil, nil //nolint:nilnil // as http.Transport has it
+		}
+		return choose(r.URL)
+	}}
+	o.transport = newTransport(o)
+	return o, nil
+}
+
+// newTransport is the one way out of the bot to the providers. It speaks HTTP/1.1: a
+// connection belongs to one call at a time, so that no session can hold up another's.
+func newTransport(o *outside) *http.Transport {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		Proxy:           o.proxy,
+		DialContext:     (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig: &tls.Config{RootCAs: o.roots, MinVersion: tls.VersionTLS12},
+		Protocols:       &protocols,
+		// A packed answer could be neither masked nor metered.
+		DisableCompression:  true,
+		TLSHandshakeTimeout: 30 * time.Second,
+		MaxConnsPerHost:     maxUpstream, MaxIdleConns: 128, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
+		// An answer that is not streamed begins when it is complete; the CLI gives up
+		// after ten minutes.
+		ResponseHeaderTimeout:  15 * time.Minute,
+		MaxResponseHeaderBytes: maxHeader,
+	}
+}
+
+// context is one by which package oauth2 asks for tokens in the same way.
+func (o *outside) context() context.Context {
+	return context.WithValue(context.Background(), oauth2.HTTPClient, &http.Client{Transport: o.transport, Timeout: signLimit})
+}
+
+// trusted are the certificates of the system, and those of SSL_CERT_FILE and
+// NODE_EXTRA_CA_CERTS, which the CLI would trust, too. Nil means the system's.
+func trusted(getenv func(string) string) (*x509.CertPool, error) {
+	var pool *x509.CertPool
+	for _, variable := range []string{"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"} {
+		file := getenv(variable)
+		if file == "" {
+			continue
+		}
+		pem, err := os.ReadFile(file) //nolint:gosec // the admin names it
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w; name a file of certificates (PEM) that the bot's user may read", variable, err)
+		}
+		if pool == nil {
+			if pool, err = x509.SystemCertPool(); err != nil {
+				return nil, fmt.Errorf("read the system's certificates: %w", err)
+			}
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: %s holds no certificate; name a file of certificates (PEM)", variable, file)
+		}
+	}
+	return pool, nil
+}

@@ -1,0 +1,227 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"net/textproto"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"deckhand/internal/gateway"
+)
+
+// providerYAML says where calls of the model go and on whose account. Secrets are named by
+// the variables of the bot's environment that hold them.
+type providerYAML struct {
+	Kind    string            `yaml:"kind"`
+	BaseURL string            `yaml:"base_url"`
+	Region  string            `yaml:"region"`
+	Regions map[string]string `yaml:"regions"`
+
+	APIKeyEnv     string            `yaml:"api_key_env"`
+	AuthTokenEnv  string            `yaml:"auth_token_env"`
+	OAuthTokenEnv string            `yaml:"oauth_token_env"`
+	HeadersEnv    map[string]string `yaml:"headers_env"`
+	SkipAuth      bool              `yaml:"skip_auth"`
+
+	Profile            string `yaml:"profile"`
+	RoleARN            string `yaml:"role_arn"`
+	AccessKeyIDEnv     string `yaml:"access_key_id_env"`
+	SecretAccessKeyEnv string `yaml:"secret_access_key_env"`
+	SessionTokenEnv    string `yaml:"session_token_env"`
+
+	Project         string `yaml:"project"`
+	CredentialsFile string `yaml:"credentials_file"`
+
+	Resource        string `yaml:"resource"`
+	TenantID        string `yaml:"tenant_id"`
+	ClientID        string `yaml:"client_id"`
+	ClientSecretEnv string `yaml:"client_secret_env"`
+
+	Models map[string]string `yaml:"models"`
+}
+
+// over is the project's provider, or else the team's. They are not mixed: a project's
+// account never gets the team's key, nor the team's the project's.
+func (p *providerYAML) over(team *providerYAML) *providerYAML {
+	if p != nil {
+		return p
+	}
+	return team
+}
+
+// provider is the zero value where nothing is written: the environment chooses.
+func (p *providerYAML) provider() gateway.Provider {
+	if p == nil {
+		return gateway.Provider{}
+	}
+	return gateway.Provider{
+		Kind: gateway.Kind(p.Kind), BaseURL: p.BaseURL, Region: p.Region, Regions: p.Regions,
+		APIKeyEnv: p.APIKeyEnv, AuthTokenEnv: p.AuthTokenEnv, OAuthTokenEnv: p.OAuthTokenEnv, HeadersEnv: p.HeadersEnv, SkipAuth: p.SkipAuth,
+		Profile: p.Profile, RoleARN: p.RoleARN, AccessKeyIDEnv: p.AccessKeyIDEnv, SecretAccessKeyEnv: p.SecretAccessKeyEnv, SessionTokenEnv: p.SessionTokenEnv,
+		Project: p.Project, CredentialsFile: p.CredentialsFile,
+		Resource: p.Resource, TenantID: p.TenantID, ClientID: p.ClientID, ClientSecretEnv: p.ClientSecretEnv,
+		Models: p.Models,
+	}
+}
+
+// providerKeys are the keys that each kind reads, besides kind, base_url, headers_env,
+// skip_auth and models.
+var providerKeys = map[gateway.Kind][]string{
+	gateway.Anthropic: {"api_key_env", "auth_token_env", "oauth_token_env"},
+	gateway.Bedrock:   {"region", "auth_token_env", "profile", "role_arn", "access_key_id_env", "secret_access_key_env", "session_token_env"},
+	gateway.Vertex:    {"region", "regions", "project", "credentials_file"},
+	gateway.Foundry:   {"resource", "api_key_env", "tenant_id", "client_id", "client_secret_env"},
+}
+
+// written are the provider's keys that something is written under, but for those that
+// every kind has.
+func (p *providerYAML) written() []string {
+	all := map[string]bool{
+		"region": p.Region != "", "regions": p.Regions != nil, "api_key_env": p.APIKeyEnv != "", "auth_token_env": p.AuthTokenEnv != "",
+		"oauth_token_env": p.OAuthTokenEnv != "", "profile": p.Profile != "", "role_arn": p.RoleARN != "", "access_key_id_env": p.AccessKeyIDEnv != "",
+		"secret_access_key_env": p.SecretAccessKeyEnv != "", "session_token_env": p.SessionTokenEnv != "", "project": p.Project != "",
+		"credentials_file": p.CredentialsFile != "", "resource": p.Resource != "", "tenant_id": p.TenantID != "", "client_id": p.ClientID != "", "client_secret_env": p.ClientSecretEnv != "",
+	}
+	maps.DeleteFunc(all, func(_ string, written bool) bool { return !written })
+	return sorted(all)
+}
+
+var (
+	roleARN    = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:role/.+$`)
+	headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+)
+
+// provider checks a provider as it is written at a path.
+func (v *validation) provider(at string, p *providerYAML) {
+	if p == nil {
+		return
+	}
+	kind := gateway.Kind(p.Kind)
+	if !slices.Contains(gateway.Kinds(), kind) {
+		v.add(at+".kind", "%q is no provider; %s", p.Kind, oneOf(p.Kind, gateway.Kinds()))
+		return
+	}
+	for _, key := range p.written() {
+		if !slices.Contains(providerKeys[kind], key) {
+			v.add(at+"."+key, "kind: %s does not read it; leave it out", kind)
+		}
+	}
+	v.providerAddress(at, p)
+	v.providerVariables(at, p)
+	missing := func(key, value, example string) {
+		if value == "" && p.BaseURL == "" {
+			v.add(at, "kind: %s takes %s: such as %s", kind, key, example)
+		}
+	}
+	switch kind {
+	case gateway.Bedrock:
+		if p.Region == "" {
+			v.add(at, "kind: bedrock takes region: such as eu-central-1")
+		}
+		v.bedrock(at, p)
+	case gateway.Vertex:
+		if p.Region == "" || p.Project == "" {
+			v.add(at, "kind: vertex takes region: such as europe-west1, and project:, Google's")
+		}
+		if p.CredentialsFile != "" && !filepath.IsAbs(p.CredentialsFile) {
+			v.add(at+".credentials_file", "%q is not an absolute path", p.CredentialsFile)
+		}
+	case gateway.Foundry:
+		missing("resource", p.Resource, "your-team")
+		v.foundry(at, p)
+	default:
+		if p.APIKeyEnv+p.AuthTokenEnv+p.OAuthTokenEnv == "" && len(p.HeadersEnv) == 0 && !p.SkipAuth {
+			v.add(at, "it names no credential; write api_key_env: with the name of the variable that holds it (or auth_token_env, oauth_token_env, headers_env; skip_auth: true if base_url takes none)")
+		}
+	}
+}
+
+func (v *validation) bedrock(at string, p *providerYAML) {
+	if (p.AccessKeyIDEnv == "") != (p.SecretAccessKeyEnv == "") {
+		v.add(at, "access_key_id_env and secret_access_key_env belong together; write both, or none")
+	}
+	if p.Profile != "" && p.AccessKeyIDEnv != "" {
+		v.add(at+".profile", "there are keys, too (access_key_id_env); write one of them")
+	}
+	if p.AuthTokenEnv != "" && (p.Profile+p.RoleARN+p.AccessKeyIDEnv != "") {
+		v.add(at+".auth_token_env", "a bearer token takes the place of profile, role_arn and keys; write one of them")
+	}
+	if p.RoleARN != "" && !roleARN.MatchString(p.RoleARN) {
+		v.add(at+".role_arn", "%q is no role; write one such as arn:aws:iam::123456789012:role/deckhand-web", p.RoleARN)
+	}
+}
+
+func (v *validation) foundry(at string, p *providerYAML) {
+	entra := p.TenantID != "" && p.ClientID != "" && p.ClientSecretEnv != ""
+	switch {
+	case p.TenantID+p.ClientID+p.ClientSecretEnv != "" && !entra:
+		v.add(at, "tenant_id, client_id and client_secret_env belong together; write all of them, or api_key_env")
+	case p.APIKeyEnv == "" && !entra && len(p.HeadersEnv) == 0 && !p.SkipAuth:
+		v.add(at, "it names no credential; write api_key_env: with the name of the variable that holds it, or tenant_id, client_id and client_secret_env")
+	}
+}
+
+func (v *validation) providerAddress(at string, p *providerYAML) {
+	if p.BaseURL == "" {
+		if p.SkipAuth {
+			v.add(at+".skip_auth", "the provider itself always takes a credential; leave it out, or write base_url: with what takes none")
+		}
+		return
+	}
+	u, err := url.Parse(p.BaseURL)
+	switch {
+	case err == nil && u.User != nil:
+		v.add(at+".base_url", "there is a password in it; take it out, and write headers_env: {Authorization: NAME_OF_A_VARIABLE}")
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		v.add(at+".base_url", "this is not an http(s) address; write one such as https://host")
+	}
+}
+
+// providerVariables checks that secrets are named, not written: what looks like none of a
+// variable's names is not repeated.
+func (v *validation) providerVariables(at string, p *providerYAML) {
+	named := map[string]string{
+		"api_key_env": p.APIKeyEnv, "auth_token_env": p.AuthTokenEnv, "oauth_token_env": p.OAuthTokenEnv, "access_key_id_env": p.AccessKeyIDEnv,
+		"secret_access_key_env": p.SecretAccessKeyEnv, "session_token_env": p.SessionTokenEnv, "client_secret_env": p.ClientSecretEnv,
+	}
+	for header, name := range p.HeadersEnv {
+		if !headerName.MatchString(header) || textproto.CanonicalMIMEHeaderKey(header) == "Host" {
+			v.add(at+".headers_env", "%q is no header; write Name: NAME_OF_A_VARIABLE", header)
+		}
+		named["headers_env."+header] = name
+	}
+	for _, key := range sorted(named) {
+		if name := named[key]; name != "" && !variable.MatchString(name) || name == "" && key > "headers_env." && key < "headers_env/" {
+			v.add(at+"."+key, "write the name of a variable of the bot's environment, such as WEB_ANTHROPIC_KEY; the secret itself does not belong here")
+		}
+	}
+}
+
+// passedOn checks the variables that a project hands to its sessions: no credential is
+// among them.
+func (v *validation) passedOn(at string, names []string, c document) {
+	credential := map[string]bool{}
+	note := func(p *providerYAML) {
+		for _, name := range p.provider().Variables() {
+			credential[name] = true
+		}
+	}
+	note(c.Provider)
+	for _, p := range c.Projects {
+		note(p.Provider)
+	}
+	for i, e := range names {
+		at := fmt.Sprintf("%s[%d]", at, i)
+		switch {
+		case !variable.MatchString(e) || kept(e):
+			v.add(at, "%q cannot be passed on: write the name of a variable, none of Slack's or the database's", e)
+		case gateway.Owns(e):
+			v.add(at, "%s is not passed on, since the model is reached through the bot; what the project is to have of its own stands under provider", e)
+		case credential[e]:
+			v.add(at, "%s holds a credential of a provider, which stays outside; leave it out", e)
+		}
+	}
+}
