@@ -547,4 +547,3 @@ func TestTheFolder(t *testing.T) {
 		t.Error(err)
 	}
 }
-
