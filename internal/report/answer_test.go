@@ -141,7 +141,7 @@ func TestNothingSpent(t *testing.T) {
 	}
 	ledger := autumn(t)
 	a = mustAsk(t, ledger[:len(ledger)/2], "last month")
-	if got := strings.Join(a.Summary(), " "); !strings.HasPrefix(got, "Nothing was spent. It was $") || !strings.HasSuffix(got, " in September 2026.") {
+	if got := strings.Join(a.Summary(), " "); !strings.HasPrefix(got, "Nothing was spent. It was $") || !strings.HasSuffix(got, " during September 2026.") {
 		t.Errorf("it says %q", got)
 	}
 }

@@ -19,10 +19,14 @@
 //
 //	question = { period | grouping | filter | file | filler } .
 //	period   = point
-//	         | point range point | "from" point range point | "between" point "and" point
+//	         | [ "from" | "between" ] ends
 //	         | ( "since" | "from" ) point
 //	         | [ "last" ] number unit .                 (* the days up to today *)
-//	range    = "to" | "until" | "till" | "through" | ".." | "-" | "–" .
+//	ends     = point range point
+//	         | dd range dd month [ year ]               (* 1–5 November 2026 *)
+//	         | month dd range dd [ year ] .             (* November 1 to 5 *)
+//	range    = "to" | "until" | "till" | "through" | ".." | "-" | "–"
+//	         | "and" .                                  (* after "between" *)
 //	point    = "today" | "yesterday"
 //	         | ( "this" | "last" ) ( unit | month | weekday )
 //	         | year | year "-" mm | year "-" mm "-" dd  (* 2026, 2026-10, 2026-10-03 *)
@@ -40,9 +44,10 @@
 //	file     = ( "as" | "with" ) "csv" .
 //	name     = word | '"' { any } '"' .
 //
-// Months and days without a year are the latest that have begun. Both ends of a range
-// belong to it. Periods are of whole days, begin when the day does in the asker's time
-// zone, end with today at the latest, and are five years long at most.
+// Months and days without a year are the latest that have begun, and so are ranges of
+// which neither end has one. Both ends of a range belong to it. Periods are of whole
+// days, begin when the day does in the asker's time zone, end with today at the latest,
+// and are five years long at most.
 //
 // # Figures
 //

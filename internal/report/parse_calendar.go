@@ -27,9 +27,14 @@ type span struct {
 	shift      shift     // to the one before
 	text       string    // in the grammar's words
 	n          int       // how many words it took
-	// loose is how far back the same words could mean another one: a month without
-	// a year is last year's, too.
+	// loose is how far from it the same words mean another one: a month without a year
+	// is last year's, too.
 	loose shift
+	// dated is true of a day that was said with its month, which the other end of a
+	// range can share: "1 to 5 November".
+	dated bool
+	// open is true of what ends with today: "since Monday".
+	open bool
 }
 
 // complaint is what is wrong with words that were understood as a time: a sentence,
@@ -107,6 +112,9 @@ func (a almanac) point(words []word) (*span, *complaint) {
 	if len(words) == 0 || words[0].quoted {
 		return nil, nil
 	}
+	if words[0].low == "the" { // "from the 1st to the 5th of November"
+		return one(a.point(words[1:]))
+	}
 	w := words[0].low
 	next := func(i int) string {
 		if i < len(words) && !words[i].quoted {
@@ -167,6 +175,33 @@ func (a almanac) point(words []word) (*span, *complaint) {
 		return s, nil
 	}
 	return nil, nil
+}
+
+// one is what was read, after one word more.
+func one(s *span, c *complaint) (*span, *complaint) {
+	if s != nil {
+		s.n++
+	}
+	if c != nil {
+		c.n++
+	}
+	return s, c
+}
+
+// bareDay reads a day without its month, "5th" or "the 5", and gives the number of words
+// that it took; 0: it is none.
+func bareDay(words []word) (day string, n int) {
+	if len(words) > 0 && !words[0].quoted && words[0].low == "the" {
+		n++
+	}
+	if n >= len(words) || words[n].quoted {
+		return "", 0
+	}
+	m := ordinal.FindStringSubmatch(words[n].low)
+	if m == nil {
+		return "", 0
+	}
+	return m[1], n + 1
 }
 
 // relative reads "this week", "last month", "last October", "last Monday".
@@ -288,7 +323,7 @@ func (a almanac) monthDay(m time.Month, day, year string, n int) (*span, *compla
 		return nil, complain(n, "%s %d has %d days, so there is no day %d.", m, y, last, d)
 	}
 	s := a.day(civil(y, m, d), isoDay(civil(y, m, d)), n)
-	s.loose = loose
+	s.loose, s.dated = loose, true
 	return s, nil
 }
 

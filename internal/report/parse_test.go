@@ -62,11 +62,45 @@ func TestQuestionsAreUnderstood(t *testing.T) {
 		"2026-10-01–2026-10-15":             "from 2026-10-01 to 2026-10-15",
 		"2026-10-01 - 2026-10-15":           "from 2026-10-01 to 2026-10-15",
 		"between October and November":      "from 2026-10-01 to 2026-11-30",
-		"from November to February":         "from 2025-11-01 to 2026-02-28",
+		"from November to February":         "from 2026-11-01 to 2027-02-28", // which has begun
+		"from December to February":         "from 2025-12-01 to 2026-02-28",
 		"from Monday to Wednesday":          "from 2026-11-16 to 2026-11-18",
 		"from Wednesday until Monday":       "from 2026-11-11 to 2026-11-16",
 		"from 3 October to 5 November 2026": "from 2026-10-03 to 2026-11-05",
 		"since 2026-10-01 until yesterday":  "from 2026-10-01 to 2026-11-20",
+
+		// One end can be a day of the other's month.
+		"between 1 and 5 november by person as csv": "from 2026-11-01 to 2026-11-05 by user with csv",
+		"1-5 november":                            "from 2026-11-01 to 2026-11-05",
+		"1–5 nov 2026":                            "from 2026-11-01 to 2026-11-05",
+		"1–5 nov 2025":                            "from 2025-11-01 to 2025-11-05",
+		"1..5 Nov":                                "from 2026-11-01 to 2026-11-05",
+		"1 - 5 november":                          "from 2026-11-01 to 2026-11-05",
+		"1.–5. November":                          "from 2026-11-01 to 2026-11-05",
+		"1st-5th of November, 2026":               "from 2026-11-01 to 2026-11-05",
+		"from 1 to 5 november":                    "from 2026-11-01 to 2026-11-05",
+		"from the 1st to the 5th of November":     "from 2026-11-01 to 2026-11-05",
+		"between the 1st and the 5th of November": "from 2026-11-01 to 2026-11-05",
+		"between 1 november and 5 november":       "from 2026-11-01 to 2026-11-05",
+		"november 1 to 5":                         "from 2026-11-01 to 2026-11-05",
+		"November 1-5 for me":                     "from 2026-11-01 to 2026-11-05 for <@U0ANN>",
+		"nov 1–5, 2025":                           "from 2025-11-01 to 2025-11-05",
+		"between november 1st and 5th by project": "from 2026-11-01 to 2026-11-05 by project",
+		"2026-11-01 to 5":                         "from 2026-11-01 to 2026-11-05",
+		"since 1 november until 5":                "from 2026-11-01 to 2026-11-05",
+		"20 to 25 november":                       "from 2026-11-20 to 2026-11-25", // so far
+		"24 to 26 november":                       "from 2025-11-24 to 2025-11-26", // this year's has not begun
+		"from 20 to 24 november 2026":             "from 2026-11-20 to 2026-11-24",
+		"28 to 29 february 2024":                  "from 2024-02-28 to 2024-02-29",
+		"Oct-Nov":                                 "from 2026-10-01 to 2026-11-30",
+		"jan–mar 2025":                            "from 2025-01-01 to 2025-03-31",
+		"Mon-Wed":                                 "from 2026-11-16 to 2026-11-18",
+		"Q1-Q3":                                   "from 2026-01-01 to 2026-09-30",
+		"2024-2025":                               "from 2024-01-01 to 2025-12-31",
+		"3 oct–5 nov":                             "from 2026-10-03 to 2026-11-05",
+		"from 19 November to 2 December":          "from 2026-11-19 to 2026-12-02",
+		"from 3 October to 5 November 2024":       "from 2024-10-03 to 2024-11-05",
+		"from 2026-11-20 until Monday":            "from 2026-11-20 to 2026-11-23",
 
 		"by user":               "this month by user",
 		"per users last month":  "last month by user",
@@ -178,6 +212,19 @@ func TestMisunderstandingsAreSaid(t *testing.T) {
 		"last summer":                           "I don't know the period “last summer”.",
 		"month":                                 "Which month?",
 		"10/3/2026":                             "Write days as 2026-10-03",
+		"1 to 5":                                "I don't know the time “1”.",
+		"1 to 5 for me":                         "I don't know the time “1”.",
+		"from 1 to 5":                           "I don't know the time “1” after “from”.",
+		"1 and 5 november":                      "I don't know the time “1”.",
+		"5 to 1 november":                       "Thursday, 5 November 2026 comes after Sunday, 1 November 2026: write the earlier one first.",
+		"november 5 to 1":                       "write the earlier one first",
+		"1 to 31 november":                      "November has no day 31.",
+		"november 0 to 5":                       "November has no day 0.",
+		"november 1 to 31":                      "November 2026 has 30 days, so there is no day 31.",
+		"28 to 29 february":                     "February 2026 has 28 days, so there is no day 29.",
+		"november 1 to 5 2028":                  "has not begun",
+		"'; DROP TABLE ledger; --":              "I don't know the word",
+		"for project '; DROP TABLE ledger; --":  "There is no project “DROP”.",
 		"for everyone for <@U1>":                "contradict each other",
 		"last week by user on the moon":         "I don't know the word “moon”. I understood “last week by user”.",
 		`"strange name"`:                        "I don't know what “strange name” is.",
@@ -251,6 +298,9 @@ func TestWithoutAnAskerOrAThread(t *testing.T) {
 	if want := `today for project Billing for project "a ""b"" c" for model "gpt-5"`; q.String() != want && q.String() != strings.ReplaceAll(want, `"gpt-5"`, "gpt-5") {
 		t.Errorf("got %s", q)
 	}
+	if q := mustParse(t, `project "jan-mar"`, o); q.String() != `this month for project "jan-mar"` {
+		t.Errorf("a name that looks like a range: %s", q)
+	}
 	if q, err := Parse("billing", o); err == nil {
 		t.Errorf("a bare name was believed: %s", q)
 	}
@@ -263,7 +313,8 @@ func texts(t *rapid.T) string {
 			"today", "yesterday", "this week", "last week", "this month", "last month", "this quarter", "last quarter", "this year", "last year",
 			"October", "last October", "3 October", "Monday", "last Friday", "2025", "2025-12", "2026-Q1", "last 7 days", "last 20 weeks",
 			"last 60 months", "last 2 years", "since Monday", "since 2026-02-28", "from November to February", "from 2024-02-29 to 2026-11-21",
-			"2026-10-01..2026-12-31", "from 2026-10 to 2026-11",
+			"2026-10-01..2026-12-31", "from 2026-10 to 2026-11", "1-5 november", "between 20 and 30 november", "november 28 to 5", "from the 1st to 29 February",
+			"mon–wed", "dec-feb", "1", "2024", "to 5",
 		}),
 		rapid.SampledFrom([]string{"by user", "per channels", "by project", "by model", "by thread", "daily", "by month"}),
 		rapid.SampledFrom([]string{

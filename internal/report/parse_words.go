@@ -22,7 +22,7 @@ var closers = map[rune]string{'"': `"”“`, '“': `”"“`, '”': `”"`, '
 
 const punctuation = ".,;:!?…)(*_`"
 
-// split takes a question apart. Dashes and dots between two dates become "to".
+// split takes a question apart.
 func split(text string) []word {
 	text = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) || (unicode.IsControl(r) && !unicode.IsSpace(r)) || r == unicode.ReplacementChar {
@@ -98,28 +98,53 @@ func quotedName(text string) (name, rest string, ok bool) {
 	return "", "", false
 }
 
+// appendPlain adds what stands between two blanks: a word, or times with dashes or dots
+// between them, which become "to".
 func appendPlain(words []word, raw string) []word {
-	for _, dash := range []string{"..", "–", "—"} {
-		a, b, ok := strings.Cut(raw, dash)
-		if ok && (a == "" || startsWithDigit(a)) && (b == "" || startsWithDigit(b)) {
-			if a != "" {
-				words = append(words, plain(a))
-			}
-			words = append(words, word{raw: "to", low: "to"})
-			if b = strings.TrimLeft(b, "."); b != "" {
-				words = append(words, plain(b))
-			}
-			return words
-		}
-	}
-	w := plain(raw)
 	if raw == "-" {
-		w = word{raw: "to", low: "to"}
+		return append(words, to)
 	}
-	if w.low == "" {
+	for _, dash := range []string{"..", "–", "—", "-"} {
+		a, b, ok := strings.Cut(raw, dash)
+		if !ok || !isRange(a, b, dash) {
+			continue
+		}
+		if a != "" {
+			words = append(words, plain(a))
+		}
+		words = append(words, to)
+		if b = strings.TrimLeft(b, "."); b != "" {
+			words = append(words, plain(b))
+		}
 		return words
 	}
-	return append(words, w)
+	if w := plain(raw); w.low != "" {
+		words = append(words, w)
+	}
+	return words
+}
+
+// to stands between the ends of a range.
+var to = word{raw: "to", low: "to"}
+
+// isRange reports whether a dash stands between two times, or at the edge of one. A
+// hyphen is one between two of a kind alone: 2026-10 and 2026-Q3 are no ranges.
+func isRange(a, b, dash string) bool {
+	x, y := plain(a).low, plain(b).low
+	switch {
+	case isNamedTime(x) && isNamedTime(y):
+		return true
+	case dash == "-":
+		return ordinal.MatchString(x) && ordinal.MatchString(y) || yearOnly.MatchString(x) && yearOnly.MatchString(y)
+	}
+	return (a == "" || startsWithDigit(a)) && (b == "" || startsWithDigit(strings.TrimLeft(b, ".")) || isNamedTime(y)) ||
+		isNamedTime(x) && startsWithDigit(b)
+}
+
+// isNamedTime: October, Mon, Q3.
+func isNamedTime(low string) bool {
+	_, weekday := weekdayOf[low]
+	return weekday || monthOf[low] != 0 || quarterISO.MatchString(low)
 }
 
 func startsWithDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
@@ -143,12 +168,11 @@ func (w word) bare() string {
 
 // quote writes a name so that split reads it as one.
 func quote(name string) string {
-	if plainName.MatchString(name) {
+	if plainName.MatchString(name) && len(appendPlain(nil, name)) == 1 {
 		return name
 	}
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
 
-// plainName is what needs no quotation marks. Names that look like dates could be
-// taken apart.
+// plainName is what needs no quotation marks, unless it can be taken apart as a time.
 var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_/.-]*[A-Za-z0-9]$|^[A-Za-z]$|^[a-z][a-z0-9.-]*\[[a-z0-9]+\]$`)

@@ -13,10 +13,12 @@ type Period struct {
 	// To is the first instant after the last day. It is never later than the end of
 	// the day in which the question was asked: what is to come has cost nothing.
 	To time.Time
-	// Name says it to people: "October 2026", "16–21 November 2026, so far".
+	// Name says it to people: "October 2026", "16–21 November 2026, so far", "since 16
+	// November 2026".
 	Name string
 
 	text  string    // as the grammar has it; parses back to the same period
+	open  bool      // "since Monday"
 	shift shift     // to the period before
 	first time.Time // civil day, midnight UTC
 	end   time.Time // civil day after the last one
@@ -25,6 +27,27 @@ type Period struct {
 
 // shift is how far back the period before lies: a calendar unit, or days.
 type shift struct{ months, days int }
+
+// costs are the period's in a heading: "Costs of October 2026", "Costs since 16 November
+// 2026".
+func (p Period) costs() string {
+	if p.open {
+		return "Costs " + p.Name
+	}
+	return "Costs of " + p.Name
+}
+
+// during puts the period into a sentence: "on Friday, 20 November 2026", "during October
+// 2026".
+func (p Period) during() string {
+	switch {
+	case p.open:
+		return p.Name
+	case p.Days() == 1:
+		return "on " + p.Name
+	}
+	return "during " + p.Name
+}
 
 // Days is how many days the period has.
 func (p Period) Days() int { return daysBetween(p.first, p.end) }

@@ -42,6 +42,48 @@ func TestPeriodsAndThoseBefore(t *testing.T) {
 	}
 }
 
+// TestHeadingsReadAsEnglish: all forms of a period, as a heading and within a sentence.
+func TestHeadingsReadAsEnglish(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string][2]string{
+		"today":                           {"Costs of Saturday, 21 November 2026, so far", "on Friday, 20 November 2026"},
+		"yesterday":                       {"Costs of Friday, 20 November 2026", "on Thursday, 19 November 2026"},
+		"3 October":                       {"Costs of Saturday, 3 October 2026", "on Friday, 2 October 2026"},
+		"Monday":                          {"Costs of Monday, 16 November 2026", "on Sunday, 15 November 2026"},
+		"this week":                       {"Costs of 16–22 November 2026, so far", "during 9–14 November 2026"},
+		"last week":                       {"Costs of 9–15 November 2026", "during 2–8 November 2026"},
+		"this month":                      {"Costs of November 2026, so far", "during 1–21 October 2026"},
+		"last month":                      {"Costs of October 2026", "during September 2026"},
+		"Q3":                              {"Costs of Q3 2026", "during Q2 2026"},
+		"this year":                       {"Costs of 2026, so far", "during 1 January – 21 November 2025"},
+		"2025":                            {"Costs of 2025", "during 2024"},
+		"last 1 day":                      {"Costs of the last day (Saturday, 21 November 2026)", "on Friday, 20 November 2026"},
+		"last 7 days":                     {"Costs of the last 7 days (15–21 November 2026)", "during 8–14 November 2026"},
+		"last 1 month":                    {"Costs of the last month (22 October – 21 November 2026)", "during 22 September – 21 October 2026"},
+		"since Monday":                    {"Costs since 16 November 2026", "during 10–15 November 2026"},
+		"since today":                     {"Costs since 21 November 2026", "on Friday, 20 November 2026"},
+		"from October":                    {"Costs since 1 October 2026", "during 10 August – 30 September 2026"},
+		"since 2025":                      {"Costs since 1 January 2025", "during 11 February 2023 – 31 December 2024"},
+		"1-5 november":                    {"Costs of 1–5 November 2026", "during 27–31 October 2026"},
+		"20-25 november":                  {"Costs of 20–25 November 2026, so far", "during 18–19 November 2026"},
+		"5 november to 5 november":        {"Costs of Thursday, 5 November 2026", "on Wednesday, 4 November 2026"},
+		"from August to October":          {"Costs of August – October 2026", "during May – July 2026"},
+		"from December to February":       {"Costs of December 2025 – February 2026", "during September – November 2025"},
+		"2025-12-30 to 2026-01-02":        {"Costs of 30 December 2025 – 2 January 2026", "during 26–29 December 2025"},
+		"2026-10-01 to 2026-10-31":        {"Costs of October 2026", "during September 2026"},
+		"from 30 October to 1 November":   {"Costs of 30 October – 1 November 2026", "during 27–29 October 2026"},
+		"this month for everyone":         {"Costs of November 2026, so far", "during 1–21 October 2026"},
+		"since Monday for project web":    {"Costs since 16 November 2026, project web", "during 10–15 November 2026"},
+		"since Monday for me, model opus": {"Costs since 16 November 2026, U0ANN, claude-opus-4-5-20251101", "during 10–15 November 2026"},
+	} {
+		a := Answer{Question: mustParse(t, said, saturday(t))}
+		got := [2]string{a.Title(nil), a.Question.Period.Previous().during()}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", said, diff)
+		}
+	}
+}
+
 func TestAMonthThatRunsIsSetAgainstDaysThatThereWere(t *testing.T) {
 	t.Parallel()
 	o := Context{Now: time.Date(2026, 3, 30, 12, 0, 0, 0, time.UTC)}

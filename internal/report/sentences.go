@@ -6,10 +6,11 @@ import (
 	"deckhand/internal/money"
 )
 
-// Title names what an answer is about: "Costs of October 2026, Ann, project web".
+// Title names what an answer is about: "Costs of October 2026, Ann, project web", "Costs
+// since 16 November 2026".
 // Its names are foreign text.
 func (a Answer) Title(names Names) string {
-	title := "Costs of " + a.Question.Period.Name
+	title := a.Question.Period.costs()
 	if scope := a.Question.scope(names); scope != "" {
 		title += ", " + scope
 	}
@@ -22,16 +23,16 @@ func (a Answer) Summary() []string {
 	if a.Empty() {
 		out := []string{"Nothing was spent."}
 		if a.Total.Before != 0 {
-			out = append(out, "It was "+money.USD(a.Total.Before)+" "+during(a.Previous)+".")
+			out = append(out, "It was "+money.USD(a.Total.Before)+" "+a.Previous.during()+".")
 		}
 		return out
 	}
 	head := a.Total.Amount()
 	switch change, _ := a.Total.Change(); {
 	case a.Total.Before == 0:
-		head += ", after nothing " + during(a.Previous)
+		head += ", after nothing " + a.Previous.during()
 	case change == 0:
-		head += ", as much as " + during(a.Previous)
+		head += ", as much as " + a.Previous.during()
 	default:
 		sign := ""
 		if change > 0 {
@@ -41,7 +42,7 @@ func (a Answer) Summary() []string {
 		if text := a.Total.ChangeText(); text != "" {
 			head += " (" + text + ")"
 		}
-		head += " against " + money.USD(a.Total.Before) + " " + during(a.Previous)
+		head += " against " + money.USD(a.Total.Before) + " " + a.Previous.during()
 	}
 	parts := []string{Plural(a.Total.Turns, "turn", "turns")}
 	if each, ok := a.Total.PerTurn(); ok && a.Total.Turns > 1 {
@@ -63,14 +64,6 @@ func (a Answer) Notes() []string {
 		out = append(out, "Contract: by your own prices, where there are any for the model. All other amounts are list prices.")
 	}
 	return out
-}
-
-// during puts a period's name in a sentence.
-func during(p Period) string {
-	if p.Days() == 1 {
-		return "on " + p.Name
-	}
-	return "in " + p.Name
 }
 
 // Amount is the line's cost for people, with a ~ before it if it holds estimates.
