@@ -232,6 +232,8 @@ func TestReportsThatMakeNoSenseAreRefused(t *testing.T) {
 		{"no database to verify", "A=b", []string{"verify"}, 1, "DATABASE_URL: set it"},
 		{"a word that is none", url, []string{"--team", "T1", "frobnicate"}, 2, "I don't know the word “frobnicate”"},
 		{"me", url, []string{"--team", "T1", "for", "me"}, 2, "I do not know who “me” is here"},
+		{"days of one month", url, []string{"--team", "T1", "1-5", "November", "2020"}, 0, "Costs of 1–5 November 2020"},
+		{"something else", url, []string{"--team", "T1", "for", "project", "'; DROP TABLE ledger; --"}, 2, "There is no project “DROP”."},
 		{"a project that is not there", url, []string{"--team", "T1", "project", "wbe"}, 2, "Did you mean “web”?"},
 		{"a period in the future", url, []string{"--team", "T1", "2999-01"}, 2, "2999"},
 		{"two teams", url, nil, 2, "has the teams T1, T2: choose one with --team"},

@@ -224,7 +224,7 @@ func TestWhoMayNot(t *testing.T) {
 		{"a channel without a project", linus, random, "@deckhand say: hi", "No project"},
 		{"a channel shared with another company", ada, shared, "@deckhand say: hi", "shared with other companies"},
 		{"a mention without a text", linus, eng, "@deckhand", "@"},
-		{"an approval that is not there", ada, eng, "@deckhand approve ABCDE", "ABCDE"},
+		{"an approval that is not there", ada, eng, "@deckhand approve AB2DE", "AB2DE"},
 		{"a stop where nothing runs", linus, eng, "@deckhand stop", "Nothing is running"},
 	}
 	for _, tt := range tests {

@@ -20,8 +20,15 @@ import (
 // stopped is what the model is told of a call in a turn that is being stopped.
 const stopped = "The turn is being stopped."
 
-// newApprovalID is what a button carries: 128 random bits, nothing else.
-func newApprovalID() string { return rand.Text() }
+// newApprovalID is what a button carries: some 128 random bits, nothing else. Its first
+// letters are the card's code, in which a digit tells it from a word.
+func newApprovalID() string {
+	for {
+		if id := rand.Text(); strings.ContainsAny(id[:5], "234567") {
+			return id
+		}
+	}
+}
 
 // onHook decides a tool call before it runs, by rule or by grant (see grants.go), or has
 // the CLI ask a person. A decision is committed before the CLI hears of it.

@@ -5,9 +5,6 @@ package report
 type ParseError struct {
 	// Sentence says it all: what was not understood, what was, and what would be.
 	Sentence string
-	// Understood is the part of the question that made sense, in the words of the
-	// grammar. If it is empty, the text may never have been meant as a question.
-	Understood string
 }
 
 // Error is the sentence.

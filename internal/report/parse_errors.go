@@ -24,7 +24,7 @@ func (p *parser) fail(sentence string) *ParseError {
 	if p.o.Asker == "" {
 		third = "“last 7 days by day”."
 	}
-	return &ParseError{Sentence: sentence + " " + examples + third, Understood: understood}
+	return &ParseError{Sentence: sentence + " " + examples + third}
 }
 
 // unknown is about the words from here on.

@@ -274,17 +274,6 @@ func TestTheExamplesOfAnErrorAreUnderstood(t *testing.T) {
 	}
 }
 
-func TestATextThatIsNoQuestionHasNothingUnderstood(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{"are wrong in the invoice module, fix that", "explosion in module billing"} {
-		_, err := Parse(text, saturday(t))
-		var p *ParseError
-		if !errors.As(err, &p) || p.Understood != "" {
-			t.Errorf("Parse(%q) = %+v", text, p)
-		}
-	}
-}
-
 func TestWithoutAnAskerOrAThread(t *testing.T) {
 	t.Parallel()
 	o := Context{Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}

@@ -5,27 +5,26 @@ import (
 	"errors"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"deckhand/internal/access"
 	"deckhand/internal/slackui/costs"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
 // command is something that people can say to the bot besides giving it work, in a
 // message to it or after /deckhand. All that is known of one stands in [allCommands]:
 // the help text and the slash command's hint are made of it, and the manifest and
-// README are held against it.
+// README are held against it. What of a text is a command, says [spoken].
 type command struct {
 	name string
-	// shape matches a message that is the command as a whole: “stop the server from
-	// crashing” is work for the agent. Its group is what follows the name.
-	shape *regexp.Regexp
-	// isWork tells that a message of that shape is work all the same; nil: it never is.
-	// After the slash command nothing is.
-	isWork func(a *App, rest string) bool
+	// noun is true of a name that asks for something, false of a verb.
+	noun bool
+	// form matches what follows the name in a text that is the command. Its group is what
+	// the command takes.
+	form *regexp.Regexp
+	// byCode says that a card's code has to follow the name.
+	byCode bool
 	// act is what the person must be entitled to.
 	act access.Act
 	// inThread says that it is about the thread that it is said in, which Slack does
@@ -46,16 +45,15 @@ type commands []command
 func allCommands() commands {
 	return commands{
 		{
-			name: "stop", shape: shape(`stop[.!?]?()`), act: access.Stop, inThread: true,
+			name: "stop", form: form(`(?:(?:please|now)[,.!?…]* *)*()`), act: access.Stop, inThread: true,
 			run: func(a *App, ctx context.Context, in *incoming, _ string) (string, error) {
 				return a.stop(ctx, in.store.Key(), in.store.UserID)
 			},
 			help: render.HelpLine{Say: []string{"stop"}, Means: "interrupt what runs"},
 		},
 		{
-			name: "costs", shape: shape(`(?s:costs?(?:[.!?:]*\s+(.+)|[.!?]*))`), act: access.See,
-			isWork: func(a *App, rest string) bool { return !a.costs.Meant(rest) },
-			run:    (*App).onCostsCommand,
+			name: "costs", noun: true, form: form(`(?s:(.*))`), act: access.See,
+			run: (*App).onCostsCommand,
 			help: render.HelpLine{
 				Say:   []string{"costs", "costs last month by project", "costs this week for me", "costs today with csv"},
 				Means: "what was spent",
@@ -63,35 +61,35 @@ func allCommands() commands {
 			hint: "costs last month by project",
 		},
 		{
-			name: "grants", shape: shape(`grants?[.!?]?()`), act: access.See,
+			name: "grants", noun: true, form: form(`()`), act: access.See,
 			run:  (*App).onGrantsCommand,
 			help: render.HelpLine{Say: []string{"grants"}, Means: "what is allowed here without being asked again, and by whom"},
 			hint: "grants",
 		},
 		{
-			name: "approvals", act: access.Administer,
-			shape: shape(`approvals(?: +(?:(?:of|in|for) +)?(?:the +)?(?:last +)?([1-9][0-9]{0,2}) *d(?:ays?)?)?[.!?]?`),
-			run:   (*App).onApprovalsCommand,
-			help:  render.HelpLine{Say: []string{"approvals 30 days"}, Means: "how long decisions took, and who made them (for admins)"},
-			hint:  "approvals 30 days",
+			name: "approvals", noun: true, act: access.Administer,
+			form: form(`(?:(?:(?:of|in|for) +)?(?:the +)?(?:last +)?([1-9][0-9]{0,2}) *d(?:ays?)?)?[.!?…]*`),
+			run:  (*App).onApprovalsCommand,
+			help: render.HelpLine{Say: []string{"approvals 30 days"}, Means: "how long decisions took, and who made them (for admins)"},
+			hint: "approvals 30 days",
 		},
 		// What these take is up to the policy, request by request: see decide.
 		{
-			name: "approve", shape: shape(`approve +([a-z0-9]{4,26}(?: .*)?)`), act: access.See, inThread: true,
+			name: "approve", byCode: true, form: form(`(.*)`), act: access.See, inThread: true,
 			run: func(a *App, ctx context.Context, in *incoming, rest string) (string, error) {
 				return a.decideByCode(ctx, in, store.ApprovalAllowed, rest)
 			},
-			help: render.HelpLine{Say: []string{"approve CODE"}, Means: "decide by the code on a card, where its buttons do not work"},
+			help: render.HelpLine{Say: []string{"approve CODE"}, Means: "allow by the code on a card, where its buttons do not work"},
 		},
 		{
-			name: "deny", shape: shape(`deny\s+([a-z0-9]{4,26}(?s:\s.*)?)`), act: access.See, inThread: true,
+			name: "deny", byCode: true, form: form(`(?s:(.*))`), act: access.See, inThread: true,
 			run: func(a *App, ctx context.Context, in *incoming, rest string) (string, error) {
 				return a.decideByCode(ctx, in, store.ApprovalDenied, rest)
 			},
-			help: render.HelpLine{Say: []string{"deny CODE reason"}, Means: "the same; the reason reaches the model"},
+			help: render.HelpLine{Say: []string{"deny CODE reason"}, Means: "refuse by that code; the reason reaches the model"},
 		},
 		{
-			name: "help", shape: shape(`help[.!?]?()`), act: access.See,
+			name: "help", form: form(`()`), act: access.See,
 			run: func(a *App, _ context.Context, in *incoming, _ string) (string, error) {
 				a.reply(in, a.help(""))
 				return "help", nil
@@ -102,18 +100,8 @@ func allCommands() commands {
 	}
 }
 
-// shape is a whole message, in upper or lower case.
-func shape(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)^` + pattern + `$`) }
-
-// find reads a text as a command and what follows its name; nil: it is none.
-func (list commands) find(text string) (c *command, rest string) {
-	for i := range list {
-		if m := list[i].shape.FindStringSubmatch(text); m != nil {
-			return &list[i], m[1]
-		}
-	}
-	return nil, ""
-}
+// form is all that follows a name, in upper or lower case.
+func form(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)^` + pattern + `$`) }
 
 // hint is what Slack shows behind /deckhand while somebody types it.
 func (list commands) hint() string {
@@ -138,19 +126,19 @@ func (a *App) help(complaint string) render.Page {
 func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err error) {
 	addressed := in.addressed(a.mention())
 	text := said(strings.ReplaceAll(in.message.Text, a.mention(), ""))
-	c, rest := a.commands.find(text)
-	if c != nil && c.isWork != nil && c.isWork(a, rest) {
-		c = nil
-	}
-	act := access.Prompt
-	if c != nil {
-		act = c.act
-	}
+	c := a.commands.find(text)
 	who := in.person()
 	if thread, err := a.c.Store.ThreadByKey(ctx, in.store.Key()); err == nil {
 		who.Project = thread.Project // which may not be the channel's any more
 	}
-	if !addressed && c == nil {
+	act := access.Prompt
+	switch {
+	case c != nil && !c.nearly:
+		act = c.act
+	case c != nil && addressed:
+		act = access.See
+	}
+	if !addressed && (c == nil || c.nearly) {
 		if r := a.mayDo(ctx, who, act); r != nil {
 			return "refused", nil // people who talk to each other in a thread are left alone
 		}
@@ -159,20 +147,26 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 		return "refused", nil
 	}
 	switch {
-	case c != nil:
-		return c.run(a, ctx, in, rest)
 	case text == "":
 		a.reply(in, a.help(""))
 		return "help", nil
+	case c == nil:
+		return a.prompt(ctx, in, text)
+	case c.nearly && c.name == "help":
+		a.reply(in, a.help(c.otherwise()))
+		return "help", nil
+	case c.nearly:
+		a.reply(in, render.Sentence(c.complaint(text)))
+		return "not understood", nil
 	}
-	return a.prompt(ctx, in, text)
+	return c.run(a, ctx, in, c.rest)
 }
 
 func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err error) {
 	text := said(in.command.Text)
-	c, rest := a.commands.find(text)
+	c := a.commands.find(text)
 	act := access.See
-	if c != nil {
+	if c != nil && !c.nearly {
 		act = c.act
 	}
 	if r := a.authorise(ctx, in.person(), act); r != nil {
@@ -180,17 +174,17 @@ func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err er
 		return "refused", nil
 	}
 	switch {
-	case c == nil && text == "":
+	case text == "":
 		a.reply(in, a.help(""))
 		return "help", nil
-	case c == nil:
-		a.reply(in, a.help("“"+mrkdwn.Clip(mrkdwn.OneLine(text), 100)+"” is nothing that I know."))
+	case c == nil || c.nearly:
+		a.reply(in, a.help("I do not understand “"+quoted(text)+"”."))
 		return "not understood", nil
 	case c.inThread:
 		a.reply(in, render.Sentence("Slack does not tell a slash command which thread it was typed in. Write “"+text+"” in the thread, or press its button."))
 		return "not in a thread", nil
 	}
-	return c.run(a, ctx, in, rest)
+	return c.run(a, ctx, in, c.rest)
 }
 
 // said is what a person typed, as they typed it.
@@ -252,10 +246,7 @@ func (a *App) stop(ctx context.Context, key store.ThreadKey, user string) (outco
 // decideByCode is the second way to an approval, for when a button fails: the
 // code on its card, as a reply in its thread.
 func (a *App) decideByCode(ctx context.Context, in *incoming, status store.ApprovalStatus, rest string) (outcome string, err error) {
-	code, reason := rest, ""
-	if end := strings.IndexFunc(rest, unicode.IsSpace); end >= 0 {
-		code, reason = rest[:end], rest[end:]
-	}
+	code, reason := headOf(rest)
 	pending, err := a.c.Store.PendingApprovals(ctx, in.store.Key())
 	if err != nil {
 		return "", err

@@ -12,96 +12,153 @@ import (
 	"deckhand/internal/playground/slack"
 )
 
-// sayings are texts, with the command that each is and what follows its name; "" is
-// what the model gets, or what the slash command does not understand.
+// sayings are texts, with the command that each is and what follows its name; with nearly,
+// what is answered with what to write; "" is what the model gets, or what the slash
+// command does not understand.
+const nearly = "nearly "
+
 var sayings = []struct{ text, command, rest string }{
 	{"help", "help", ""},
 	{"HELP!", "help", ""},
-	{"help me", "", ""},
+	{"help me", nearly + "help", ""},
+	{"help me fix the test", "", ""},
 	{"stop", "stop", ""},
-	{"Stop!", "stop", ""},
+	{"Stop!!", "stop", ""},
+	{": stop", "stop", ""}, // “@deckhand: stop”
+	{"*stop*", "stop", ""},
+	{"`stop`", "stop", ""},
+	{"stop please", "stop", ""},
+	{"Stop, now please!", "stop", ""},
+	{"stop it", nearly + "stop", ""},
+	{"stop using tabs", nearly + "stop", ""},
+	{"stop using tabs in main.go", "", ""},
 	{"stop the server from crashing", "", ""},
-	{"stop stop", "", ""},
+	{"`stop` does not return", "", ""},
+	{"stop() does not return", "", ""},
+	{"stop-the-world pauses", "", ""},
 	{"grant", "grants", ""},
 	{"Grants?", "grants", ""},
-	{"grants for me", "", ""},
+	{"grants all", nearly + "grants", ""},
+	{"grants of the people in this channel, please", nearly + "grants", ""},
+	{"grants.sql fails", "", ""},
 	{"costs", "costs", ""},
 	{"COST", "costs", ""},
+	{"Costs…", "costs", ""},
 	{"costs?", "costs", ""},
-	{"costs:  last   month\tby project", "costs", "last   month\tby project"},
+	{"costs:  last   month\tby project", "costs", "last   month by project"},
+	{"costs:today", "costs", "today"},
+	{"costs\u00a0last month", "costs", "last month"},
+	{"\u200bcosts\nlast month", "costs", "last month"},
+	{"costs - last month", "costs", "last month"},
+	{"costs <@U1>", "costs", "<@U1>"},
 	{"costs last moth", "costs", "last moth"}, // and told so
+	{"costs for project '; DROP TABLE ledger; --", "costs", "for project '; DROP TABLE ledger; --"},
+	{"costs of this function: can we reduce them?", "costs", "of this function: can we reduce them?"},
 	{"costly", "", ""},
+	{"costs.go does not compile", "", ""},
+	{"cost-benefit analysis of the cache", "", ""},
 	{"what does it cost", "", ""},
 	{"approvals", "approvals", ""},
 	{"approvals 30 days", "approvals", "30"},
 	{"Approvals  of  the  last  7d.", "approvals", "7"},
 	{"approvals for 90 days", "approvals", "90"},
-	{"approvals 0 days", "", ""},
-	{"approvals 1000 days", "", ""},
-	{"approvals 30", "", ""},
-	{"approvals by user", "", ""},
+	{"approvals 0 days", nearly + "approvals", ""},
+	{"approvals 1000 days", nearly + "approvals", ""},
+	{"approvals nonsense", nearly + "approvals", ""},
+	{"approvals by user of the last month", nearly + "approvals", ""},
 	{"approve 7K2QX", "approve", "7K2QX"},
+	{"approve: 7k2qx.", "approve", "7k2qx."},
 	{"APPROVE   7k2qx confirm", "approve", "7k2qx confirm"},
-	{"approve", "", ""},
-	{"approve of this", "", ""},
-	{"approve 7K2QX\nand deploy it", "", ""},
+	{"approve", nearly + "approve", ""},
+	{"approve this", nearly + "approve", ""},
+	{"approve KQXAB", nearly + "approve", ""}, // a code has a digit
+	{"approve of this design?", "", ""},
+	{"approve 7K2QX\nand deploy it", nearly + "approve", ""},
 	{"deny 7k2qx not today", "deny", "7k2qx not today"},
 	{"deny 7K2QX\nnot today,\nnor tomorrow", "deny", "7K2QX\nnot today,\nnor tomorrow"},
-	{"deny", "", ""},
+	{"deny", nearly + "deny", ""},
+	{"deny 7K2", nearly + "deny", ""},
+	{"deny access to what guests see", "", ""},
 	{"", "", ""},
 	{"fix the test", "", ""},
 }
 
-func TestCommandsAreWholeMessages(t *testing.T) {
+// understood is what a text is, as the sayings have it.
+func understood(list commands, text string) (name, rest string) {
+	c := list.find(text)
+	switch {
+	case c == nil:
+		return "", ""
+	case c.nearly:
+		return nearly + c.name, ""
+	}
+	return c.name, c.rest
+}
+
+func TestWhatIsACommand(t *testing.T) {
 	t.Parallel()
 	list := allCommands()
 	tried := map[string]bool{}
 	for _, s := range sayings {
-		got, rest := list.find(s.text)
-		name := ""
-		if got != nil {
-			name = got.name
-		}
+		name, rest := understood(list, s.text)
 		if name != s.command || rest != s.rest {
 			t.Errorf("%q is %q with %q, want %q with %q", s.text, name, rest, s.command, s.rest)
 		}
 		tried[name] = true
 	}
 	for _, c := range list {
-		if !tried[c.name] {
-			t.Errorf("no text here is the command %s", c.name)
+		if !tried[c.name] || !tried[nearly+c.name] && c.name != "costs" {
+			t.Errorf("no text here is the command %s, or nearly", c.name)
 		}
 	}
 }
 
-// FuzzCommand: a command is what it is in upper case and with blanks around it, it
-// begins with its name, and no text is two commands.
+// FuzzCommand: what a text is does not depend on blanks around it or on its case, and
+// what begins with a noun of ours, or is short and begins with a verb, is never work.
 func FuzzCommand(f *testing.F) {
 	for _, s := range sayings {
 		f.Add(s.text)
 	}
 	list := allCommands()
 	f.Fuzz(func(t *testing.T, text string) {
-		c, rest := list.find(said(text))
-		if shouted, _ := list.find(said("\t " + strings.ToUpper(text) + " ")); isASCII(text) && shouted != c {
-			t.Errorf("%q is another command when it is shouted", text)
+		text = said(text)
+		name, rest := understood(list, text)
+		if shouted, _ := understood(list, "\t "+strings.ToUpper(text)+" \u00a0"); isASCII(text) && shouted != name {
+			t.Errorf("%q is %q, and %q when it is shouted", text, name, shouted)
 		}
-		if c == nil {
-			return
+		if !strings.Contains(bared(text), rest) {
+			t.Errorf("%q is %s with %q", text, name, rest)
 		}
-		if lower := strings.ToLower(said(text)); !strings.HasPrefix(lower, strings.TrimSuffix(c.name, "s")) || !strings.HasSuffix(strings.TrimRight(said(text), ".!?"), strings.TrimRight(rest, ".!?")) && c.name != "approvals" {
-			t.Errorf("%q is %s with %q", text, c.name, rest)
-		}
-		for _, other := range list {
-			if other.name != c.name && other.shape.MatchString(said(text)) {
-				t.Errorf("%q is %s and %s", text, c.name, other.name)
+		words := strings.Fields(strings.ToLower(text))
+		for _, c := range list {
+			for _, own := range c.names() {
+				if name == "" && len(words) > 0 && words[0] == own && (c.noun || len(words) <= longestNearly) {
+					t.Errorf("%q is work", text)
+				}
 			}
+		}
+		if c := list.find(text); c != nil && c.nearly && c.complaint(text) == "" {
+			t.Errorf("no complaint of %q", text)
 		}
 	})
 }
 
-func isASCII(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 })
+// TestComplaintsSayWhatToWrite, and what they say is understood.
+func TestComplaintsSayWhatToWrite(t *testing.T) {
+	t.Parallel()
+	list := allCommands()
+	for _, s := range sayings {
+		c := list.find(s.text)
+		if c == nil || !c.nearly {
+			continue
+		}
+		said := c.complaint(s.text)
+		_, after, _ := strings.Cut(said, "Write “")
+		example, _, _ := strings.Cut(after, "”")
+		if name, _ := understood(list, strings.ReplaceAll(example, "CODE", "7K2QX")); name != c.name || !strings.Contains(said, "work for the model") {
+			t.Errorf("%q is told %q", s.text, said)
+		}
+	}
 }
 
 // TestEveryCommand says every command by a mention and after /deckhand, in several
@@ -120,10 +177,14 @@ func TestEveryCommand(t *testing.T) {
 		{"costs today", "costs", "costs"},
 		{"costs last moth", odd, odd},
 		{"approvals 7 days", "approvals", "approvals"},
-		{"approvals 7 moons", "accepted", odd},
+		{"approvals 7 moons", odd, odd},
+		{"grants all", odd, odd},
+		{"help me", "help", odd},
+		{"costs of this function: can we reduce them?", odd, odd},
 		{"stop", "nothing to stop", elsewhere},
 		{"approve 7K2QX", "no such approval", elsewhere},
-		{"approve", "accepted", odd},
+		{"approve", odd, odd},
+		{"approve of this design?", "accepted", odd},
 		{"deny 7K2QX no", "no such approval", elsewhere},
 		{"fix the test", "accepted", odd},
 	} {
@@ -149,7 +210,7 @@ func TestTheHelpTextIsTrue(t *testing.T) {
 			if text == "" {
 				continue
 			}
-			if got, _ := list.find(strings.ReplaceAll(text, "CODE", "7K2QX")); got == nil || got.name != c.name {
+			if got, _ := understood(list, strings.ReplaceAll(text, "CODE", "7K2QX")); got != c.name {
 				t.Errorf("%q is not the command %s", text, c.name)
 			}
 		}
@@ -206,8 +267,8 @@ func TestREADMEShowsTheCommands(t *testing.T) {
 			if text == "" {
 				continue // a prompt
 			}
-			c, _ := list.find(strings.ReplaceAll(text, "CODE", "7K2QX"))
-			if c == nil || slash && c.inThread {
+			c := list.find(strings.ReplaceAll(text, "CODE", "7K2QX"))
+			if c == nil || c.nearly || slash && c.inThread {
 				t.Errorf("README's %q is no command", quoted[1])
 				continue
 			}

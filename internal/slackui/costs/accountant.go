@@ -4,7 +4,7 @@
 // access, and delivers the answer in as much of its dress as Slack takes: a native
 // chart or a picture, a table or plain text, and a file.
 //
-//	question.go   words → a question, or work for the agent after all
+//	question.go   words → a question
 //	rights.go     a question → what of it the person may see
 //	answer.go     a question → an answer, to all or to one
 //	delivery.go   an answer → a message and files

@@ -34,6 +34,9 @@ func (a *Accountant) Answer(ctx context.Context, user string, at Place, words st
 		if !ok {
 			return "", nil, err
 		}
+		if !at.Slash {
+			wrong.Sentence += " If it is work for the model, begin it with another word."
+		}
 		a.c.Whisper(at.Channel, at.ThreadTS, user, render.Sentence(wrong.Sentence))
 		return "not understood", nil, nil
 	}

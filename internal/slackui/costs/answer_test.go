@@ -67,24 +67,6 @@ func TestAQuestionIsCutDown(t *testing.T) {
 	}
 }
 
-// TestWhatIsAboutCosts: work that begins with the word is work.
-func TestWhatIsAboutCosts(t *testing.T) {
-	t.Parallel()
-	a := &Accountant{c: Config{Access: access.Rules{Places: access.Places{Channels: map[string]string{"C0WEB": "web"}}}}}
-	for words, want := range map[string]bool{
-		"": true, "last month by user": true, "today": true, "today?": true,
-		"last moth": true, "by colour": true, "for project wbe": true, "last fortnihgt by user": true, "seem off, fix them": false, "flurb": true,
-		"this month by user for project wbe please":                              true,
-		"are too high in the checkout, make it cheaper":                          false,
-		"of the new index: measure them and tell me what you think of it, today": false,
-		"today\nand then fix the test":                                           false,
-	} {
-		if got := a.Meant(words); got != want {
-			t.Errorf("costs %q: %v", words, got)
-		}
-	}
-}
-
 // TestAnswersGoToThoseWhoMaySeeThem: to all where they are plain sums, to one where they
 // are about people; files follow to where nobody else reads them.
 func TestAnswersGoToThoseWhoMaySeeThem(t *testing.T) {
