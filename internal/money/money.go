@@ -15,6 +15,7 @@ package money
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -23,12 +24,25 @@ import (
 const places = 6
 
 // USD writes an amount for people.
-func USD(micro int64) string {
-	for decimals := 2; ; decimals++ {
-		if decimals == places || micro == 0 || rounded(micro, decimals) != 0 {
-			return Fixed(micro, decimals)
-		}
+func USD(micro int64) string { return Fixed(micro, shownDecimals(micro)) }
+
+// Shown is the number that [USD] writes, for a drawing that writes its numbers itself.
+func Shown(micro int64) float64 {
+	decimals := shownDecimals(micro)
+	n := float64(rounded(micro, decimals)) / math.Pow10(decimals)
+	if micro < 0 {
+		return -n
 	}
+	return n
+}
+
+// shownDecimals are the decimals of an amount for people.
+func shownDecimals(micro int64) int {
+	decimals := 2
+	for decimals < places && micro != 0 && rounded(micro, decimals) == 0 {
+		decimals++
+	}
+	return decimals
 }
 
 // Fixed writes an amount for people with so many decimals, 0 to 6, whatever it is:

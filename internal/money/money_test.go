@@ -80,6 +80,7 @@ func TestTheRule(t *testing.T) {
 		micro := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-20_000, 20_000), rapid.Int64Range(-2_000_000_000, 2_000_000_000)).Draw(t, "micro")
 		text := USD(micro)
 		exact, shown := big.NewRat(micro, 1_000_000), value(t, text)
+		drawn, _ := shown.Float64()
 		_, fraction, _ := strings.Cut(text, ".")
 		half := new(big.Rat).Quo(big.NewRat(1, 2), new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(len(fraction))), nil)))
 		off := new(big.Rat).Sub(shown, exact)
@@ -99,6 +100,8 @@ func TestTheRule(t *testing.T) {
 			t.Fatalf("%d is written %q: more decimals than it takes", micro, text)
 		case micro != math.MinInt64 && strings.TrimPrefix(text, "−") != strings.TrimPrefix(USD(-micro), "−"):
 			t.Fatalf("%d is written %q, and %d %q", micro, text, -micro, USD(-micro))
+		case Shown(micro) != drawn:
+			t.Fatalf("%d is written %q and drawn as %v", micro, text, Shown(micro))
 		case value(t, Exact(micro)).Cmp(exact) != 0:
 			t.Fatalf("%d is %s for machines", micro, Exact(micro))
 		}

@@ -193,17 +193,12 @@ func niceStep(most float64, n int) float64 {
 	return 10 * power
 }
 
-// axisMoney writes an amount at an axis, with as many decimals as the steps need.
+// axisMoney writes an amount at an axis: as amounts are written, with as many decimals
+// more as the steps need.
 func axisMoney(amount, step float64) string {
 	decimals := 0
-	if amount == 0 {
-		return "$0"
-	}
 	for d := step; decimals < 6 && math.Abs(d-math.Round(d)) > 1e-9*math.Max(1, math.Abs(d)); decimals++ {
 		d *= 10
 	}
-	if decimals == 1 {
-		decimals = 2 // $0.50 and not $0.5
-	}
-	return money.Fixed(int64(math.Round(amount*1e6)), decimals)
+	return money.Fixed(int64(math.Round(amount*1e6)), max(2, decimals))
 }

@@ -308,7 +308,7 @@ func TestAxesHaveRoundSteps(t *testing.T) {
 	for _, c := range []struct {
 		amount, step float64
 		want         string
-	}{{0, 0.5, "$0"}, {7.5, 2.5, "$7.50"}, {1000, 250, "$1,000"}, {0.004, 0.002, "$0.004"}, {-50, 25, "−$50"}} {
+	}{{0, 0.5, "$0.00"}, {7.5, 2.5, "$7.50"}, {1000, 250, "$1,000.00"}, {0.004, 0.002, "$0.004"}, {-50, 25, "−$50.00"}} {
 		if got := axisMoney(c.amount, c.step); got != c.want {
 			t.Errorf("%g in steps of %g is %s, want %s", c.amount, c.step, got, c.want)
 		}

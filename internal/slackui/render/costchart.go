@@ -53,7 +53,7 @@ func costsOverTime(a report.Answer) *slack.DataVisualizationBlock {
 	}
 	labels = chartLabels(labels)
 	for i, p := range s.Points {
-		data[i] = slack.NewDataVisualizationDataPoint(labels[i], money.Dollars(p.MicroUSD))
+		data[i] = slack.NewDataVisualizationDataPoint(labels[i], money.Shown(p.MicroUSD))
 	}
 	axis := slack.NewDataVisualizationAxisConfig(labels...).WithYLabel("US dollars")
 	unit := a.Series.Unit
@@ -89,10 +89,10 @@ func costsByGroup(a report.Answer, names report.Names) *slack.DataVisualizationB
 	before := make([]slack.DataVisualizationDataPoint, len(lines))
 	compared := false
 	for i, l := range lines {
-		now[i] = slack.NewDataVisualizationDataPoint(labels[i], money.Dollars(l.MicroUSD))
+		now[i] = slack.NewDataVisualizationDataPoint(labels[i], money.Shown(l.MicroUSD))
 		before[i] = slack.NewDataVisualizationDataPoint(labels[i], 0)
 		if l.Compared {
-			before[i].Value = money.Dollars(l.Before)
+			before[i].Value = money.Shown(l.Before)
 			compared = compared || l.Before != 0
 		}
 	}
