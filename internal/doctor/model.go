@@ -30,7 +30,7 @@ func (d *Doctor) model(ctx context.Context) []Finding {
 	alike := map[string][]string{} // projects by their way
 	for _, project := range slices.Sorted(maps.Keys(d.File.Projects)) {
 		p := d.File.Projects[project]
-		key := fmt.Sprintf("%+v %v", p.Provider, p.Sandbox.HasSocket())
+		key := fmt.Sprintf("%#v %v", p.Provider, p.Sandbox.HasSocket())
 		if d.CallModel {
 			key += " " + p.Model
 		}

@@ -76,7 +76,7 @@ func New(o Options) (*Gateway, error) {
 
 // routeTo is the way to a provider. It is made once: what calls are signed with is kept.
 func (g *Gateway) routeTo(p Provider) (*route, error) {
-	key := fmt.Sprintf("%+v", p)
+	key := fmt.Sprintf("%#v", p) // not by its name: two accounts may have the same
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if r := g.routes[key]; r != nil {

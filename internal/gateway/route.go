@@ -283,7 +283,7 @@ func (r *route) environ(env []string, d door) []string {
 	var out []string
 	for _, entry := range env {
 		name, _, _ := strings.Cut(entry, "=")
-		if _, ours := set[name]; !ours && !Owns(name) {
+		if _, ours := set[name]; !ours && !Owns(name) && !slices.Contains(r.provider.variables(), name) {
 			out = append(out, entry)
 		}
 	}

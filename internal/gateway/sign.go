@@ -208,7 +208,12 @@ func (t *tokens) ready() (oauth2.TokenSource, http.Header, error) {
 func inShort(err error) string {
 	text := err.Error()
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-		text = strings.TrimSpace(refused.ErrorCode + " " + refused.ErrorDescription)
+		var said struct {
+			Code        string `json:"error"`
+			Description string `json:"error_description"`
+		}
+		_ = json.Unmarshal(refused.Body, &said) // or it says nothing that can be read
+		text = strings.TrimSpace(said.Code + " " + said.Description)
 		if text == "" && refused.Response != nil {
 			text = refused.Response.Status
 		}

@@ -41,8 +41,8 @@ func errorKind(status int) (kind, text string) {
 	return "api_error", "Internal server error"
 }
 
-// writeError answers with Anthropic's error envelope.
-func writeError(w http.ResponseWriter, requestID string, e *apiError) {
+// writeError answers with Anthropic's error envelope, or with Amazon's.
+func writeError(w http.ResponseWriter, requestID string, e *apiError, amazon bool) {
 	kind, text := errorKind(e.Status)
 	if e.Message != "" {
 		text = e.Message
@@ -58,6 +58,11 @@ func writeError(w http.ResponseWriter, requestID string, e *apiError) {
 	}{"error", detail{kind, text}, requestID})
 	if err != nil {
 		panic(err) // strings always encode
+	}
+	if amazon {
+		if body, err = json.Marshal(map[string]string{"message": text}); err != nil {
+			panic(err) // strings always encode
+		}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if e.RetryAfter > 0 {

@@ -94,37 +94,33 @@ func New(o Options) (*Server, error) {
 // before, not at all.
 func (s *Server) Bill() Bill { return s.ledger.bill() }
 
-// ServeHTTP serves POST /v1/messages and /v1/messages/count_tokens, under any
-// path prefix. GET and HEAD of the root answer 200, for clients that probe.
+// ServeHTTP serves POST /v1/messages and /v1/messages/count_tokens, and the same by the
+// paths of Amazon Bedrock and of Google Vertex AI, under any path prefix. GET and HEAD of
+// the root answer 200, for clients that probe.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := s.newID("req_01")
 	w.Header().Set("Request-Id", id)
-	_, api, found := strings.Cut(r.URL.Path, "/v1/")
-	if !found {
-		if r.Method == http.MethodHead || r.Method == http.MethodGet {
-			w.WriteHeader(http.StatusOK)
-			return
-		}
-		writeError(w, id, &apiError{Status: http.StatusNotFound})
-		return
-	}
+	f, ok := formOf(r.URL)
 	var err error
-	switch {
-	case api != "messages" && api != "messages/count_tokens":
+	switch probe := r.Method == http.MethodHead || r.Method == http.MethodGet; {
+	case !ok && probe && !strings.Contains(r.URL.Path, "/v1/"):
+		w.WriteHeader(http.StatusOK)
+		return
+	case !ok:
 		err = &apiError{Status: http.StatusNotFound}
 	case r.Method != http.MethodPost:
 		err = &apiError{Status: http.StatusMethodNotAllowed, Message: "Method Not Allowed"}
 	case r.Header.Get("X-Api-Key") == "" && r.Header.Get("Authorization") == "":
 		err = &apiError{Status: http.StatusUnauthorized, Message: "x-api-key header is required"}
 	default:
-		err = s.serve(w, r, api == "messages/count_tokens")
+		err = s.serve(w, r, f)
 	}
 	var e *apiError
 	switch {
 	case err == nil:
 	case errors.As(err, &e):
 		s.log.Info("model call refused", zap.String("path", r.URL.Path), zap.Error(err))
-		writeError(w, id, e)
+		writeError(w, id, e, f.frames)
 	case errors.Is(err, http.ErrAbortHandler):
 		panic(http.ErrAbortHandler) // net/http's way of breaking a connection
 	default:
@@ -133,7 +129,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve answers one API call. An *apiError means that nothing was written.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, countOnly bool) error {
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, f form) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
@@ -141,12 +137,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, countOnly bool) e
 		}
 		return fmt.Errorf("read request: %w", err)
 	}
-	var req request
-	if err := json.Unmarshal(body, &req); err != nil {
-		return &apiError{Status: http.StatusBadRequest, Message: "The request body is not valid JSON: " + err.Error()}
+	req, err := f.read(body)
+	if err != nil {
+		return err
 	}
 	s.recordRequest(r, body)
-	if countOnly {
+	if f.count {
 		return s.countTokens(w, &req)
 	}
 	if req.Model == "" || len(req.Messages) == 0 {
@@ -184,7 +180,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, countOnly bool) e
 		log.Info("model call answered", zap.Int("output_tokens", a.Usage.OutputTokens))
 		return writeJSON(w, &a)
 	}
-	out := newStream(r.Context(), w, req.Model, fault)
+	out := newStream(r.Context(), w, req.Model, fault, f)
 	err = out.answer(&a, func() { bill(session, req.Model, a.Usage) })
 	if err != nil && out.open {
 		// The client was told what the prompt costs, and counts that.

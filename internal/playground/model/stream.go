@@ -56,6 +56,8 @@ type stream struct {
 	w   http.ResponseWriter
 	ctl *http.ResponseController
 
+	frames bool // of Amazon's event stream, not server-sent events
+
 	bytes int  // until the stream is cut, negative = never
 	chars int  // until the stream is cut or stalls, negative = never
 	stall bool // at the end of chars say nothing more, instead of a cut
@@ -92,12 +94,15 @@ func newGuess(model string) guess {
 	return guess{per: 3}
 }
 
-func newStream(ctx context.Context, w http.ResponseWriter, model string, f Fault) *stream {
+func newStream(ctx context.Context, w http.ResponseWriter, model string, f Fault, how form) *stream {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	if how.frames {
+		h.Set("Content-Type", "application/vnd.amazon.eventstream")
+	}
 	h.Set("Cache-Control", "no-cache")
 	w.WriteHeader(http.StatusOK)
-	s := &stream{ctx: ctx, w: w, ctl: http.NewResponseController(w), bytes: -1, chars: -1, guess: newGuess(model)}
+	s := &stream{ctx: ctx, w: w, ctl: http.NewResponseController(w), frames: how.frames, bytes: -1, chars: -1, guess: newGuess(model)}
 	if f.CutAfterBytes > 0 {
 		s.bytes = f.CutAfterBytes
 	}
@@ -124,6 +129,11 @@ func (s *stream) event(name string, v any) error {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
 	out := fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data)
+	if s.frames {
+		if out, err = frame(data); err != nil {
+			return err
+		}
+	}
 	cut := s.bytes >= 0 && len(out) > s.bytes
 	if cut {
 		out = out[:s.bytes]
