@@ -87,3 +87,15 @@ func TestEveryModelHasAPriceForEachKind(t *testing.T) {
 		}
 	}
 }
+
+func TestARateIsReadAsItIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, u := range []Usage{{}, {Fast: true}, {US: true}, {Fast: true, US: true}} {
+		if got, err := (Usage{}).At(u.Rate()); err != nil || got != u {
+			t.Errorf("%q is read as %+v, %v", u.Rate(), got, err)
+		}
+	}
+	if _, err := (Usage{}).At("slow"); err == nil {
+		t.Error("a rate that nobody knows is priced")
+	}
+}

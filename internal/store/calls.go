@@ -223,17 +223,20 @@ var bookCalls = `,
 		JOIN epochs p ON p.session_id = n.session_id AND p.epoch = n.epoch
 		ORDER BY n.no
 		ON CONFLICT DO NOTHING
-		RETURNING turn_id, call_id, team_id, micro_usd),
-	paid AS (
-		UPDATE turns r SET cost_micro_usd = cost_micro_usd + b.micro_usd
-		FROM (SELECT turn_id, team_id, ledger_sum(micro_usd) AS micro_usd FROM booked GROUP BY turn_id, team_id ORDER BY turn_id) b
-		WHERE r.id = b.turn_id
-		RETURNING r.id AS turn_id, r.thread_id, b.team_id, b.micro_usd, r.state <> 'running' AS ended)
+		RETURNING turn_id, call_id, team_id, micro_usd),` + payTurns + `
 	SELECT turn_id, thread_id, team_id, micro_usd, ended, 0 AS calls, 0 AS unbooked FROM paid
 	UNION ALL
 	SELECT 0, 0, '', 0, false, count(*), count(*) FILTER (
 		WHERE NOT EXISTS (SELECT FROM booked b WHERE b.call_id = e.id) AND NOT EXISTS (SELECT FROM ledger l WHERE l.call_id = e.id))
 	FROM ended e`
+
+// payTurns adds what was booked to the costs of its turns.
+const payTurns = `
+	paid AS (
+		UPDATE turns r SET cost_micro_usd = cost_micro_usd + b.micro_usd
+		FROM (SELECT turn_id, team_id, ledger_sum(micro_usd) AS micro_usd FROM booked GROUP BY turn_id, team_id ORDER BY turn_id) b
+		WHERE r.id = b.turn_id
+		RETURNING r.id AS turn_id, r.thread_id, b.team_id, b.micro_usd, r.state <> 'running' AS ended)`
 
 // paidTurn is a turn that costs more than before.
 type paidTurn struct {
@@ -242,6 +245,14 @@ type paidTurn struct {
 	MicroUSD         int64 `db:"micro_usd"`
 	Ended            bool  // so that the audit has told its cost already
 	Calls, Unbooked  int64
+}
+
+// late is what the audit is told beside the turn's end.
+func (p paidTurn) late() []AuditEntry {
+	if !p.Ended || p.MicroUSD == 0 {
+		return nil
+	}
+	return []AuditEntry{costEntry(p.TeamID, p.ThreadID, p.TurnID, p.MicroUSD)}
 }
 
 // book books the calls of the relation ended, and returns how many there were.
@@ -260,9 +271,7 @@ func (s *Store) book(ctx context.Context, tx pgx.Tx, ended string, args ...any) 
 		unbooked := int64(0)
 		for _, p := range paid {
 			calls, unbooked = max(calls, int(p.Calls)), unbooked+p.Unbooked
-			if p.Ended && p.MicroUSD != 0 {
-				late = append(late, costEntry(p.TeamID, p.ThreadID, p.TurnID, p.MicroUSD))
-			}
+			late = append(late, p.late()...)
 		}
 		if unbooked == 0 {
 			break

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"deckhand/internal/store"
@@ -91,6 +92,101 @@ func TestACallThatNobodyMakesAnyMoreIsBookedAsCut(t *testing.T) {
 	}
 	if err := b.BeginCall(t.Context(), c); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("a replica that lost its lease makes a call: %v", err)
+	}
+	b.verify(t)
+}
+
+// witness is a turn with these calls, of which the CLI says that they cost so much.
+func (b *bench) witness(t *testing.T, says int64, calls ...func(store.OpenCall) store.EndedCall) {
+	t.Helper()
+	b.prompt(t, "U1", "go")
+	turn, _ := b.begin(t)
+	for _, end := range calls {
+		b.end(t, end(b.call(t)))
+	}
+	w := store.Witness{SessionID: b.session, Epoch: b.epoch, Before: b.told, After: b.told + says, Model: "opus"}
+	if _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Witnesses: []store.Witness{w}}); err != nil {
+		t.Fatal(err)
+	}
+	b.told += says
+}
+
+func TestTheCLIIsAWitnessOfItsCalls(t *testing.T) {
+	t.Parallel()
+	whole := func(micro int64) func(store.OpenCall) store.EndedCall {
+		return func(c store.OpenCall) store.EndedCall { return ended(c, micro) }
+	}
+	cut := func(micro, bound int64) func(store.OpenCall) store.EndedCall {
+		return func(c store.OpenCall) store.EndedCall {
+			e := ended(c, micro)
+			e.Complete, e.Usage.BoundMicroUSD = false, bound
+			return e
+		}
+	}
+	probe := func(c store.OpenCall) store.EndedCall {
+		e := ended(c, 6)
+		e.Usage.Output = 1
+		return e
+	}
+	unpriced := func(c store.OpenCall) store.EndedCall {
+		e := ended(c, 80)
+		e.Usage.Unpriced = true
+		return e
+	}
+	b := newBench(t)
+	b.witness(t, 100, whole(70), whole(30))
+	b.witness(t, 101, whole(70), whole(30))
+	b.witness(t, 95, whole(70), cut(11, 40))
+	b.witness(t, 70, whole(70), probe)
+	b.witness(t, 70, whole(70), whole(50))
+	b.witness(t, 170, whole(70), whole(50))
+	b.witness(t, 170, unpriced)
+	got, checked, err := b.Witnesses(t.Context(), "", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var why []store.Difference
+	var calls []int
+	for _, d := range got {
+		why, calls = append(why, d.Why), append(calls, len(d.Calls))
+	}
+	want := []store.Difference{store.DifferenceCut, store.DifferenceProbes, store.DifferenceBeside, store.DifferenceMissing, store.DifferenceUnpriced}
+	if diff := cmp.Diff(want, why); diff != "" || checked != 7 {
+		t.Errorf("of %d turns (-want +got):\n%s", checked, diff)
+	}
+	if diff := cmp.Diff([]int{1, 1, 2, 2, 1}, calls); diff != "" {
+		t.Errorf("calls in question (-want +got):\n%s", diff)
+	}
+	if none, _, err := b.Witnesses(t.Context(), thread.TeamID, time.Now().Add(time.Hour)); err != nil || len(none) != 0 {
+		t.Errorf("in the future: %+v, %v", none, err)
+	}
+	b.verify(t)
+}
+
+func TestACallIsPricedAnewOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.prompt(t, "U1", "go")
+	turn, _ := b.begin(t)
+	c := ended(b.call(t), 80)
+	c.Usage.Unpriced, c.Usage.Rate = true, "fast"
+	b.end(t, c, ended(b.call(t), 20))
+	b.finish(t, turn)
+	for _, want := range []int64{1, 0} {
+		calls, err := b.UnpricedCalls(t.Context(), thread.TeamID, time.Time{})
+		if err != nil || len(calls) != int(want) {
+			t.Fatalf("%+v, %v", calls, err)
+		}
+		if want > 0 && (calls[0].MicroUSD != 80 || calls[0].Rate != "fast" || calls[0].Project != "web") {
+			t.Errorf("%+v", calls[0])
+		}
+		contract := int64(40)
+		if n, err := b.Reprice(t.Context(), []store.Repricing{{ID: c.ID, MicroUSD: -30, ContractMicroUSD: &contract}}); err != nil || n != want {
+			t.Errorf("%d corrected, %v", n, err)
+		}
+	}
+	if got := b.report(t, store.ByNothing).Total; got.MicroUSD != 70 || got.ContractMicroUSD != 40 {
+		t.Errorf("%+v", got)
 	}
 	b.verify(t)
 }

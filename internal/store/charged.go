@@ -14,7 +14,7 @@ type Charged struct {
 	Entries  int64
 	MicroUSD int64 // by list price
 	// ContractMicroUSD is by the team's own prices, over the entries that have one;
-	// Unpriced is how many have none.
+	// Unpriced is how many have none though they cost something.
 	ContractMicroUSD int64
 	Unpriced         int64
 	// EstimatedMicroUSD is the part of MicroUSD that is estimates.
@@ -35,7 +35,7 @@ func (s *Store) Charged(ctx context.Context, teamID string, from, to time.Time) 
 	// No zone is further than 14 hours from UTC: the booked days find the rows, their
 	// instants choose.
 	rows, err := collect[chargedRow](s.pool.Query(ctx, `
-		SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, model, count(*) AS entries, count(*) FILTER (WHERE contract_micro_usd IS NULL) AS unpriced,
+		SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, model, count(*) AS entries, count(*) FILTER (WHERE contract_micro_usd IS NULL AND micro_usd <> 0) AS unpriced,
 			ledger_sum(micro_usd) AS micro, COALESCE(ledger_sum(contract_micro_usd), 0) AS contract,
 			COALESCE(ledger_sum(micro_usd) FILTER (WHERE kind = 'estimate'), 0) AS guessed
 		FROM ledger

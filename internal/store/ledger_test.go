@@ -61,6 +61,15 @@ func (b *bench) verify(t *testing.T) {
 	if got, err := b.VerifyRollups(t.Context(), ""); err != nil || len(got) > 0 {
 		t.Errorf("VerifyRollups: %+v, %v", got, err)
 	}
+	r, err := b.VerifyAudit(t.Context(), nil)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, p := range r.Problems {
+		if strings.Contains(p, "micro-USD") {
+			t.Errorf("VerifyAudit: %s", p)
+		}
+	}
 }
 
 // TestATurnCountsOnceOnItsDearestModel, whatever was written before its end.

@@ -28,6 +28,7 @@ type bench struct {
 	session string
 	epoch   int
 	posts   int
+	told    int64 // by the CLI, see witness
 }
 
 func newBench(t *testing.T) *bench {

@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Stretch is what happened in a session between two times that its CLI told its running
+// total: mostly a turn. It says something where the calls and the CLI differ by more
+// than rounding.
+type Stretch struct {
+	TeamID        string
+	ThreadID      int64
+	TurnID        int64 // that the stretch ends with
+	At            time.Time
+	CallsMicroUSD int64 // what its calls have cost
+	CLIMicroUSD   int64 // what the CLI says
+	Why           Difference
+	// Calls are those in question: the ones that the reason names, else all of the
+	// stretch; at most twenty, the dearest first.
+	Calls []BookedCall
+}
+
+// BookedCall is a call of the model as it is in the ledger, with what was corrected.
+type BookedCall struct {
+	ID            uuid.UUID
+	Model         string
+	RequestID     string
+	StartedAt     time.Time
+	Status        int // of the answer; 0: none was seen
+	Complete      bool
+	OutputTokens  int64
+	MicroUSD      int64
+	BoundMicroUSD int64
+}
+
+// Difference says why calls and CLI most likely differ.
+type Difference string
+
+// The reasons.
+const (
+	// An answer was cut: the CLI guesses its tokens, or has not counted it.
+	DifferenceCut Difference = "cut"
+	// Calls for a token or none, by which the CLI tries things out, are not in its total.
+	DifferenceProbes Difference = "probes"
+	// The list has no price for a model, and the CLI has its own idea.
+	DifferenceUnpriced Difference = "unpriced"
+	// More was called than the CLI counts: a command has called the model by itself, or
+	// calls went on beside a process that had counted already.
+	DifferenceBeside Difference = "beside"
+	// The CLI says that it spent more than its calls: something reached the model past
+	// the gateway, or entries are missing. This is the one that no ordinary course of
+	// things explains.
+	DifferenceMissing Difference = "missing"
+)
+
+// Explained reports whether the books are right all the same.
+func (d Difference) Explained() bool { return d != DifferenceMissing }
+
+// Witnesses compares the calls of a team, or with "" of all, with what the CLI has told
+// of its running total since the given time, and returns the stretches that differ by
+// more than rounding, oldest first: half a micro-dollar for each call, and one for the
+// totals. checked is how many stretches there are.
+func (s *Store) Witnesses(ctx context.Context, teamID string, since time.Time) (differ []Stretch, checked int64, err error) {
+	type row struct {
+		TeamID                                   string
+		ThreadID, TurnID, Checked                int64
+		At                                       time.Time
+		Paid, Told, Cut, Bound, Probes, Rounding int64
+		Unpriced                                 bool
+		SessionID                                *uuid.UUID // nil: there is none that differs
+		Epoch                                    int
+		FirstID, LastID                          int64
+	}
+	rows, err := collect[row](s.pool.Query(ctx, `
+		WITH told AS (
+			SELECT DISTINCT session_id, epoch FROM ledger
+			WHERE kind = 'end' AND total_after IS NOT NULL AND at >= $2 AND booked_on >= $2::date - 1 AND ($1 = '' OR team_id = $1)),
+		marked AS (
+			SELECT l.*, count(*) FILTER (WHERE kind = 'end' AND total_after IS NOT NULL) OVER (PARTITION BY session_id, epoch ORDER BY id DESC) AS stretch
+			FROM ledger l JOIN told USING (session_id, epoch)
+			WHERE kind IN ('call', 'end') OR cause = 'late'),
+		stretches AS (
+			SELECT session_id, epoch, min(id) AS first_id, max(id) AS last_id, min(team_id) AS team_id, min(thread_id) AS thread_id,
+				max(turn_id) FILTER (WHERE total_after IS NOT NULL) AS turn_id, max(at) AS at,
+				sum(micro_usd)::bigint AS paid, max(total_after - total_before) AS told,
+				COALESCE(sum(micro_usd) FILTER (WHERE NOT complete), 0)::bigint AS cut, COALESCE(sum(bound_micro_usd), 0)::bigint AS bound,
+				COALESCE(sum(micro_usd) FILTER (WHERE complete AND output_tokens <= 1), 0)::bigint AS probes,
+				count(*) FILTER (WHERE kind = 'call') / 2 + 1 AS rounding, COALESCE(bool_or(NOT priced), false) AS unpriced
+			FROM marked WHERE stretch > 0 GROUP BY session_id, epoch, stretch
+			HAVING max(at) >= $2)
+		SELECT n.checked, s.session_id, COALESCE(s.epoch, 0) AS epoch, COALESCE(s.first_id, 0) AS first_id, COALESCE(s.last_id, 0) AS last_id,
+			COALESCE(s.team_id, '') AS team_id, COALESCE(s.thread_id, 0) AS thread_id, COALESCE(s.turn_id, 0) AS turn_id, COALESCE(s.at, now()) AS at,
+			COALESCE(s.paid, 0) AS paid, COALESCE(s.told, 0) AS told, COALESCE(s.cut, 0) AS cut, COALESCE(s.bound, 0) AS bound,
+			COALESCE(s.probes, 0) AS probes, COALESCE(s.rounding, 0) AS rounding, COALESCE(s.unpriced, false) AS unpriced
+		FROM (SELECT count(*) AS checked FROM stretches) n
+		LEFT JOIN stretches s ON abs(s.paid - s.told) > s.rounding
+		ORDER BY s.at LIMIT `+fmt.Sprint(maxDifferences), teamID, since))
+	if err != nil {
+		return nil, 0, fmt.Errorf("compare the calls with what the CLI says: %w", err)
+	}
+	for _, r := range rows {
+		if checked = r.Checked; r.SessionID == nil {
+			break
+		}
+		st := Stretch{TeamID: r.TeamID, ThreadID: r.ThreadID, TurnID: r.TurnID, At: r.At, CallsMicroUSD: r.Paid, CLIMicroUSD: r.Told}
+		st.Why = why(r.Paid-r.Told, r.Rounding, r.Cut, r.Bound, r.Probes, r.Unpriced)
+		if st.Calls, err = s.callsInQuestion(ctx, *r.SessionID, r.Epoch, r.FirstID, r.LastID, st.Why); err != nil {
+			return nil, 0, err
+		}
+		differ = append(differ, st)
+	}
+	return differ, checked, nil
+}
+
+// why explains that calls cost more than the CLI says, or less if it is negative. What
+// was cut the CLI may have counted not at all, or up to its bound.
+func why(more, rounding, cut, bound, probes int64, unpriced bool) Difference {
+	within := func(least, most int64) bool { return more >= least-rounding && more <= most+rounding }
+	switch {
+	case unpriced:
+		return DifferenceUnpriced
+	case probes > 0 && within(probes, probes):
+		return DifferenceProbes
+	case cut+bound > 0 && within(-bound, cut+probes):
+		return DifferenceCut
+	case more > 0:
+		return DifferenceBeside
+	}
+	return DifferenceMissing
+}
+
+func (s *Store) callsInQuestion(ctx context.Context, session uuid.UUID, epoch int, first, last int64, d Difference) ([]BookedCall, error) {
+	out, err := collect[BookedCall](s.pool.Query(ctx, `
+		SELECT l.call_id AS id, l.model, l.request_id, l.started_at, l.status, l.complete, l.output_tokens + COALESCE(c.output_tokens, 0) AS output_tokens,
+			l.micro_usd + COALESCE(c.micro_usd, 0) AS micro_usd, l.bound_micro_usd + COALESCE(c.bound_micro_usd, 0) AS bound_micro_usd
+		FROM ledger l LEFT JOIN ledger c ON c.corrects = l.call_id AND c.cause = 'late'
+		WHERE l.session_id = $1 AND l.epoch = $2 AND l.id BETWEEN $3 AND $4 AND l.kind = 'call'
+		  AND CASE $5 WHEN 'cut' THEN NOT l.complete WHEN 'probes' THEN l.complete AND l.output_tokens <= 1 WHEN 'unpriced' THEN NOT l.priced ELSE true END
+		ORDER BY 8 DESC, l.id LIMIT 20`, session, epoch, first, last, d))
+	if err != nil {
+		return nil, fmt.Errorf("read the calls in question: %w", err)
+	}
+	return out, nil
+}
+
+// CorrectionsByHand counts the corrections of a team, or with "" of all, that somebody
+// has written by hand, and sums them up. No turn and no audit row tells of them.
+func (s *Store) CorrectionsByHand(ctx context.Context, teamID string) (entries, microUSD int64, err error) {
+	err = s.pool.QueryRow(ctx, `
+		SELECT count(*), COALESCE(ledger_sum(micro_usd), 0) FROM ledger
+		WHERE kind = 'correction' AND corrects IS NULL AND ($1 = '' OR team_id = $1)`, teamID).Scan(&entries, &microUSD)
+	if err != nil {
+		return 0, 0, fmt.Errorf("count corrections by hand: %w", err)
+	}
+	return entries, microUSD, nil
+}
