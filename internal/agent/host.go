@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
@@ -52,6 +53,7 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 		Model:              p.Provider.Model(p.Model),
 		PermissionMode:     p.PermissionMode,
 		AppendSystemPrompt: prompt,
+		DisallowedTools:    policy.Withheld(),
 		Version:            h.version,
 		SilenceAfter:       h.silence,
 		RequestTimeout:     h.answer,

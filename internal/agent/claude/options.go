@@ -34,6 +34,8 @@ type Options struct {
 	// Model, PermissionMode and AppendSystemPrompt are the flags of those names;
 	// empty leaves the CLI's default.
 	Model, PermissionMode, AppendSystemPrompt string
+	// DisallowedTools are built-in tools that the model is not offered.
+	DisallowedTools []string
 	// MCPConfig is a JSON text or a file's path. Only its servers are used.
 	MCPConfig string
 	// MaxTurns bounds the calls of the model in a turn; 0 does not.
@@ -164,6 +166,7 @@ func (o Options) arguments() []string {
 	option("--permission-mode", o.PermissionMode)
 	option("--append-system-prompt", o.AppendSystemPrompt)
 	option("--mcp-config", o.MCPConfig)
+	option("--disallowedTools", strings.Join(o.DisallowedTools, ","))
 	if o.MaxTurns > 0 {
 		option("--max-turns", strconv.Itoa(o.MaxTurns))
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/policy"
 )
 
 // toolTable is what the policy judges: every built-in tool of the pinned CLI with
@@ -155,6 +156,26 @@ func TestCLITools(t *testing.T) {
 		got.Tools[name] = tool
 	}
 	compareWithTable(t, got)
+}
+
+// TestWithheldToolsAreNotOffered, as the bot starts the CLI; all others are.
+func TestWithheldToolsAreNotOffered(t *testing.T) {
+	t.Parallel()
+	cli := theCLI(t)
+	for _, search := range []string{"true", "false"} {
+		t.Run("deferred "+search, func(t *testing.T) {
+			t.Parallel()
+			offer := func(not ...string) []string {
+				return slices.Sorted(maps.Keys(toolsOffered(t, cli, toolWay{setup: func(_ *session, o *claude.Options, _ *claude.InitializeRequest) {
+					o.Env, o.DisallowedTools = withEnv(o.Env, "ENABLE_TOOL_SEARCH="+search), not
+				}})))
+			}
+			want := slices.DeleteFunc(offer(), func(name string) bool { return slices.Contains(policy.Withheld(), name) })
+			if diff := cmp.Diff(want, offer(policy.Withheld()...)); diff != "" {
+				t.Errorf("it offers others (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 func compareWithTable(t *testing.T, got offered) {

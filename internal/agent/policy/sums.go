@@ -236,6 +236,9 @@ func (b *block) runs(spelt []string, operand bool) bool {
 // Width says what of a pattern that allows is wider, or narrower, than it looks;
 // empty for most.
 func (p Pattern) Width() string {
+	if p.kind == kindName && slices.Contains(withheld, p.name) {
+		return "the model is not offered this tool, which makes no sense in a thread"
+	}
 	if p.kind != kindBash || p.cmd == nil || p.cmd.exact {
 		return ""
 	}

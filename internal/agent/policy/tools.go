@@ -174,6 +174,17 @@ var grepParams = map[string]param{
 	"-A": anyNumber, "-B": anyNumber, "-C": anyNumber, "context": anyNumber, "head_limit": anyNumber, "offset": anyNumber, "-i": anyFlag, "-n": anyFlag, "-o": anyFlag, "multiline": anyFlag,
 }
 
+// withheld are tools that make no sense in a thread, whatever a person decides: the CLI
+// is told not to offer them, so that nobody is asked about them. What calls one all the
+// same is judged by the table.
+var withheld = []string{
+	"CronCreate", "CronDelete", "CronList", "EnterWorktree", "ExitWorktree", "ListAgents", "Monitor", "PowerShell", "ScheduleWakeup", "SendMessage",
+	"SendUserMessage", "Workflow",
+}
+
+// Withheld are the tools that the CLI is not to offer to the model, by name.
+func Withheld() []string { return slices.Clone(withheld) }
+
 // personal tools are asked whatever the rules allow: a person's answer is their
 // point.
 var personal = map[string]bool{}

@@ -48,6 +48,11 @@ func TestEveryToolOfTheCLIIsJudged(t *testing.T) {
 			t.Errorf("%s is judged, and the CLI does not offer it", name)
 		}
 	}
+	for _, name := range Withheld() {
+		if _, ok := o.Tools[name]; !ok {
+			t.Errorf("%s is withheld, and the CLI does not offer it", name)
+		}
+	}
 	for name, is := range o.Tools {
 		judged, ok := tools[name]
 		switch {
