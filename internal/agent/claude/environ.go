@@ -11,12 +11,15 @@ import (
 // only those on a fixed list of harmless ones and those named in passthrough,
 // and then those in set, which win. Credentials of Slack and of the database
 // are never passed on, not even by name; only set can name them, and set is
-// the caller's own code.
+// the caller's own code. Nor are a proxy's user and password: its address goes alone.
 func Environ(passthrough []string, set map[string]string) []string {
 	env := make(map[string]string)
 	for _, entry := range os.Environ() {
 		name, value, ok := strings.Cut(entry, "=")
 		if ok && !forbidden(name) && (harmless(name) || slices.Contains(passthrough, name)) {
+			if proxies[strings.ToLower(name)] {
+				value = withoutUser(value)
+			}
 			env[name] = value
 		}
 	}
@@ -28,15 +31,31 @@ func Environ(passthrough []string, set map[string]string) []string {
 	return out
 }
 
+// proxies are the variables that name one, in small letters; people use both cases.
+var proxies = map[string]bool{"http_proxy": true, "https_proxy": true, "all_proxy": true}
+
+// withoutUser is a proxy's address without what stands before its last @, which nobody
+// has to have escaped.
+func withoutUser(address string) string {
+	at := strings.LastIndexByte(address, '@')
+	if at < 0 {
+		return address
+	}
+	scheme, _, ok := strings.Cut(address[:at], "://")
+	if !ok {
+		return address[at+1:]
+	}
+	return scheme + "://" + address[at+1:]
+}
+
 func harmless(name string) bool {
 	switch name {
 	case "PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL",
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
-		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
-		"http_proxy", "https_proxy", "no_proxy", "all_proxy":
+		"NO_PROXY", "no_proxy":
 		return true
 	}
-	return strings.HasPrefix(name, "LC_")
+	return proxies[strings.ToLower(name)] || strings.HasPrefix(name, "LC_")
 }
 
 func forbidden(name string) bool {

@@ -272,6 +272,9 @@ func toolsTable(o offered) string {
 		if is.why != "" {
 			does += ": it " + is.why
 		}
+		if slices.Contains(withheld, name) {
+			does = "not offered; " + does
+		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, does, paramsCell(is.params))
 	}
 	return b.String()
