@@ -71,11 +71,13 @@ and why.`,
 
 // policyLines is the policy in JSON.
 type policyLines struct {
-	File      string         `json:"file"`
-	Rules     []ruleLine     `json:"rules"`
-	Sums      []sumLine      `json:"rules_that_add_up"`
-	Default   termsLine      `json:"default"`
-	Reminders []reminderLine `json:"reminders"`
+	File  string     `json:"file"`
+	Rules []ruleLine `json:"rules"`
+	Sums  []sumLine  `json:"rules_that_add_up"`
+	// Unreached are, by project, the rules that can fetch nothing: there is no network.
+	Unreached map[string][]string `json:"unreached,omitempty"`
+	Default   termsLine           `json:"default"`
+	Reminders []reminderLine      `json:"reminders"`
 }
 
 type ruleLine struct {
@@ -119,7 +121,7 @@ func newTermsLine(t policy.Terms) *termsLine {
 }
 
 func newPolicyLines(c settings.File) policyLines {
-	out := policyLines{File: c.Name, Rules: []ruleLine{}, Sums: newSumLines(c), Default: *newTermsLine(c.Policy.Default), Reminders: []reminderLine{}}
+	out := policyLines{File: c.Name, Rules: []ruleLine{}, Sums: newSumLines(c), Unreached: map[string][]string{}, Default: *newTermsLine(c.Policy.Default), Reminders: []reminderLine{}}
 	for _, r := range c.Policy.Rules {
 		l := ruleLine{Verdict: r.Verdict, Patterns: []string{}, Projects: r.Projects, Channels: r.Channels, Because: r.Because, Notes: widths(r), Source: r.Source}
 		for _, p := range r.Patterns {
@@ -129,6 +131,11 @@ func newPolicyLines(c settings.File) policyLines {
 			l.Terms = newTermsLine(r.Terms(c.Policy.Default))
 		}
 		out.Rules = append(out.Rules, l)
+	}
+	for name := range c.Projects {
+		if rules := c.Unreached(name); len(rules) > 0 {
+			out.Unreached[name] = rules
+		}
 	}
 	for _, r := range c.Reminders {
 		out.Reminders = append(out.Reminders, reminderLine{int64(r.After / time.Second), r.To})
@@ -150,6 +157,7 @@ func explainPolicy(out io.Writer, c settings.File) {
 	fmt.Fprintln(out, "\nWhat no rule decides: reading inside the workspace (but for files that look like secrets) and the agent's own")
 	fmt.Fprintln(out, "bookkeeping are allowed. Everything else is asked.")
 	explainSums(out, c)
+	explainUnreached(out, c)
 	fmt.Fprintf(out, "\nA question that no rule says otherwise of:\n     %s\n", strings.Join(explainTerms(p.Default, p.Default), "\n     "))
 	for _, r := range c.Reminders {
 		fmt.Fprintf(out, "     after %s without a decision, a reminder to %s\n", r.After, strings.Join(r.To, ", "))

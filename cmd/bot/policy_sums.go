@@ -81,6 +81,15 @@ func explainSums(out io.Writer, c settings.File) {
 	}
 }
 
+// explainUnreached says which rules can fetch nothing, since there is no network.
+func explainUnreached(out io.Writer, c settings.File) {
+	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
+		for _, rule := range c.Unreached(name) {
+			fmt.Fprintf(out, "\n%s %s can fetch nothing in %s, whose sandbox has no network: %s\n", marksFor(out).warning, rule, name, settings.ReachAdvice)
+		}
+	}
+}
+
 // sumTexts are the pairs, each once, in their order.
 func sumTexts(lines []sumLine) []string {
 	var texts []string

@@ -33,7 +33,7 @@ policy:
 	want := []sumLine{
 		{Project: "api", Write: edit, Run: ls},
 		{Project: "api", Write: edit, Run: run},
-		{Project: "web", Write: edit, Run: ls, BoundedBy: "bwrap, no network"},
+		{Project: "web", Write: edit, Run: ls, BoundedBy: "bwrap, no network, 8 GiB, 2048 processes, 20 GiB disk"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(sumLine{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -43,11 +43,37 @@ policy:
 	for _, want := range []string{
 		"Bash(ls **): any further words, whatever they make the program do",
 		"Edit(src/**) (" + c.Name + ":8:7) and Bash(make *) (" + c.Name + ":9:7)",
-		"in api nothing bounds them", "in web its sandbox bounds them: bwrap, no network",
+		"in api nothing bounds them", "in web its sandbox bounds them: bwrap, no network, 8 GiB",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
+	}
+}
+
+// Claude Code fetches from inside: a rule for it takes a network there.
+func TestPolicyCheckSaysWhatCannotBeFetched(t *testing.T) {
+	t.Parallel()
+	c := readConfig(t, `projects:
+  api: {repo: "https://git.example.org/api.git", sandbox: none}
+  open: {repo: "https://git.example.org/open.git", sandbox: {network: open}}
+  web: {repo: "https://git.example.org/web.git"}
+  far: {repo: "https://git.example.org/far.git"}
+channels: {C0123456789: web}
+roles: {admins: [U0123456789]}
+policy:
+  rules:
+    - {deny: WebFetch, projects: [far]}
+    - allow: [WebFetch(domain:go.dev), "Bash(ls *)"]
+`)
+	want := map[string][]string{"web": {"WebFetch(domain:go.dev) (" + c.Name + ":11:7)"}}
+	if diff := cmp.Diff(want, newPolicyLines(c).Unreached); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	var out bytes.Buffer
+	explainPolicy(&out, c)
+	if text := want["web"][0] + " can fetch nothing in web, whose sandbox has no network: write network: open"; !strings.Contains(out.String(), text) {
+		t.Errorf("no %q in\n%s", text, out.String())
 	}
 }
 

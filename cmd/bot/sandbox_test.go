@@ -41,16 +41,16 @@ func TestWhatWasAllowedIsShutIn(t *testing.T) {
 	if out := strings.Fields(read("out")); strings.Join(out, " ") != "2 . 1 ./gateway 1 ./home" {
 		t.Errorf("what it saw of others': %q", out)
 	}
-	if log, err := os.ReadFile(filepath.Join(w.dir, "bot.log")); err != nil || !strings.Contains(string(log), `{"sample":"bwrap, no network"}`) {
+	if log, err := os.ReadFile(filepath.Join(w.dir, "bot.log")); err != nil || !strings.Contains(string(log), `{"sample":"bwrap, no network, 8 GiB, 2048 processes, 20 GiB disk"}`) {
 		t.Errorf("the start log does not say what is in force: %v\n%s", err, log)
 	}
-	if n := w.count(`SELECT count(*) FROM audit WHERE kind = 'started' AND details::jsonb->'sandboxes'->>'sample' = 'bwrap, no network'`); n != 1 {
+	if n := w.count(`SELECT count(*) FROM audit WHERE kind = 'started' AND details::jsonb->'sandboxes'->>'sample' LIKE 'bwrap, no network, 8 GiB, %'`); n != 1 {
 		t.Errorf("%d rows of the audit say what is in force", n)
 	}
 	w.eventually("the home tab to say what is in force", func() bool {
 		var home map[string]any
 		w.must(http.MethodGet, "/_control/home?user="+ada, nil, &home)
-		return strings.Contains(flatten(home), "bwrap, no network")
+		return strings.Contains(flatten(home), "bwrap, no network, 8 GiB")
 	})
 }
 

@@ -188,6 +188,9 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		{"rules that add up, without a sandbox", func(_ *Setup, yaml string) string {
 			return strings.Replace(yaml, "base: stable, env", "base: stable, sandbox: none, env", 1) + "policy: {rules: [{allow: [Edit(src/**), Bash(make *)]}]}\n"
 		}, "warning policy: Edit(src/**) ("},
+		{"a rule that can fetch nothing", func(_ *Setup, yaml string) string {
+			return yaml + "policy: {rules: [{allow: 'WebFetch(domain:go.dev)'}]}\n"
+		}, "can fetch nothing in api, web, where the sandbox has no network; write network: open"},
 		{"a folder that is not there", replace(`/web", workspace`, `/wbe", workspace`), "project web: there is no folder "},
 		{"a folder without the base", replace("base: stable, model", "base: nowhere, model"), "has no nowhere that working trees could start from"},
 		{"a repository that is not there", func(_ *Setup, yaml string) string {

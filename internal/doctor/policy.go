@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"deckhand/internal/sandbox"
+	"deckhand/internal/settings"
 )
 
-// policy warns of rules that add up to anything where no sandbox bounds them.
+// policy warns of rules that add up to anything where no sandbox bounds them, and of
+// those that can do nothing for the sandbox.
 func (d *Doctor) policy(context.Context) []Finding {
 	const name = "policy"
 	if d.FileErr != nil {
@@ -24,13 +26,23 @@ func (d *Doctor) policy(context.Context) []Finding {
 			unbounded[sum.String()] = append(unbounded[sum.String()], project)
 		}
 	}
-	if len(unbounded) == 0 {
-		return []Finding{{name, OK, "where no sandbox bounds them, no two rules add up to anything"}}
-	}
 	var out []Finding
+	if len(unbounded) == 0 {
+		out = append(out, Finding{name, OK, "where no sandbox bounds them, no two rules add up to anything"})
+	}
 	for _, rules := range slices.Sorted(maps.Keys(unbounded)) {
 		out = append(out, Finding{name, Warning, rules + " add up to anything in " + strings.Join(unbounded[rules], ", ") +
 			", without a sandbox (sandbox: none): what the one writes, the other runs as the bot's own user; narrow one of the two, or have a sandbox"})
+	}
+	unreached := map[string][]string{} // projects by the rule
+	for _, project := range slices.Sorted(maps.Keys(d.File.Projects)) {
+		for _, rule := range d.File.Unreached(project) {
+			unreached[rule] = append(unreached[rule], project)
+		}
+	}
+	for _, rule := range slices.Sorted(maps.Keys(unreached)) {
+		out = append(out, Finding{name, Warning, rule + " can fetch nothing in " + strings.Join(unreached[rule], ", ") +
+			", where the sandbox has no network; " + settings.ReachAdvice})
 	}
 	return out
 }

@@ -111,6 +111,17 @@ func TestNoneHasToBeWrittenOut(t *testing.T) {
 			t.Errorf("%q: %v, %v", kind, s, err)
 		}
 	}
+	limits := Limits{Memory: 3 * gib / 2, Processes: 64, CPU: 1.5, Disk: 64 * mib, Files: 256}
+	for want, spec := range map[string]Spec{
+		"gvisor, this machine's network, 1.5 GiB, 64 processes, 1.5 cores, 64 MiB disk": {Kind: GVisor, Network: Open, Limits: limits},
+		"container, no network, image go:1, 8 GiB, 2048 processes, 20 GiB disk":         {Kind: Container, Image: "go:1", Limits: DefaultLimits()},
+		"none: what runs is the bot's own user, 8 GiB, 2048 processes, 20 GiB disk":     {Kind: None, Limits: DefaultLimits()},
+		"command: what ssh far shuts in":                                                {Kind: Command, Command: []string{"ssh", "far"}},
+	} {
+		if got := spec.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 	for _, kind := range []Kind{"off", "NONE", "no", "false"} {
 		if s, err := New(Spec{Kind: kind}); err == nil {
 			t.Errorf("%q is %v", kind, s)

@@ -16,6 +16,24 @@ type Limits struct {
 	CPU   float64 // cores
 }
 
+// told are the limits that there are, in words.
+func (l Limits) told() []string {
+	var out []string
+	if l.Memory > 0 {
+		out = append(out, Size(l.Memory))
+	}
+	if l.Processes > 0 {
+		out = append(out, strconv.Itoa(l.Processes)+" processes")
+	}
+	if l.CPU > 0 {
+		out = append(out, strconv.FormatFloat(l.CPU, 'f', -1, 64)+" cores")
+	}
+	if l.Disk > 0 {
+		out = append(out, Size(l.Disk)+" disk")
+	}
+	return out
+}
+
 // The units of sizes.
 const (
 	mib = 1 << 20

@@ -19,4 +19,4 @@ func (n none) Prepare(_ context.Context, s Session) (*Box, error) {
 	return &Box{Command: s.Program, Env: s.Env, limits: n.spec.Limits, folders: s.folders(Spec{})}, nil
 }
 
-func (none) String() string { return Spec{Kind: None}.String() }
+func (n none) String() string { return n.spec.String() }

@@ -117,7 +117,7 @@ type Sandbox interface {
 	// Prepare makes what a process needs. Its error is a sentence for people. What the
 	// box runs ends with the process that is started.
 	Prepare(ctx context.Context, s Session) (*Box, error)
-	// String tells people what is in force: "bwrap, no network".
+	// String tells people what is in force, as [Spec.String] does.
 	String() string
 }
 
@@ -152,25 +152,26 @@ func (s Spec) HasSocket() bool {
 	return s.Kind != Command || slices.ContainsFunc(s.Command, func(word string) bool { return strings.Contains(word, "{socket}") })
 }
 
-// String tells people what is configured: "bwrap, no network".
+// String tells people what is configured: "bwrap, no network, 8 GiB, 2048 processes,
+// 20 GiB disk".
 func (s Spec) String() string {
-	kind := cmp.Or(s.Kind, Bwrap)
-	switch {
-	case kind == None:
-		return "none: what runs is the bot's own user"
-	case kind == Command:
-		return "command: what " + strings.Join(s.Command, " ") + " shuts in"
-	case kind == Container && s.Image != "":
-		return words(kind, s) + ", image " + s.Image
+	var parts []string
+	switch kind := cmp.Or(s.Kind, Bwrap); kind {
+	case None:
+		parts = append(parts, "none: what runs is the bot's own user")
+	case Command:
+		parts = append(parts, "command: what "+strings.Join(s.Command, " ")+" shuts in")
+	default:
+		network := "no network"
+		if s.Network == Open {
+			network = "this machine's network"
+		}
+		parts = append(parts, string(kind), network)
+		if kind == Container && s.Image != "" {
+			parts = append(parts, "image "+s.Image)
+		}
 	}
-	return words(kind, s)
-}
-
-func words(kind Kind, spec Spec) string {
-	if spec.Network == Open {
-		return string(kind) + ", this machine's network"
-	}
-	return string(kind) + ", no network"
+	return strings.Join(append(parts, s.Limits.told()...), ", ")
 }
 
 func list[T ~string](all []T) string {

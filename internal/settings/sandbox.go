@@ -68,6 +68,18 @@ func shutsNetwork(kind sandbox.Kind) bool {
 	return kind != sandbox.None && kind != sandbox.Command
 }
 
+// ReachAdvice is what to do about rules that are [File.Unreached].
+const ReachAdvice = "write network: open for the project, or take the rule out"
+
+// Unreached are the rules that let pages be fetched in a project whose sandbox has no way
+// to them, each with where it stands. Claude Code fetches them itself, from inside.
+func (f File) Unreached(project string) []string {
+	if s := f.Projects[project].Sandbox; !shutsNetwork(s.Kind) || s.Network == sandbox.Open {
+		return nil
+	}
+	return f.Policy.Fetching(project)
+}
+
 func (s sandboxYAML) spec() sandbox.Spec {
 	return sandbox.Spec{
 		Kind: cmp.Or(sandbox.Kind(s.Kind), sandbox.Bwrap), Network: cmp.Or(sandbox.Network(s.Network), sandbox.Off),

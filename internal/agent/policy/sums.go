@@ -52,6 +52,18 @@ func (p *Policy) Sums(project string) []Sum {
 	return out
 }
 
+// Fetching are the patterns that let pages be fetched in a project, each with where it
+// stands: WebFetch(domain:go.dev) (deckhand.yaml:4:7).
+func (p *Policy) Fetching(project string) []string {
+	var out []string
+	for i, r := range p.Rules {
+		if pages := p.allowing(i, project, func(p Pattern) bool { return p.kind == kindWeb }); len(pages) > 0 {
+			out = append(out, patternsAt(pages, r.Source))
+		}
+	}
+	return out
+}
+
 // allowing are the patterns of an allowing rule that do something in a project, but
 // for those that a rule before it denies or asks altogether.
 func (p *Policy) allowing(i int, project string, do func(Pattern) bool) []Pattern {
