@@ -16,9 +16,22 @@ import (
 )
 
 var (
-	attackN    = flag.Int("attack", number("DECKHAND_TEST_ATTACK", 80), "how many composed evasions are run, besides all that are allowed")
+	attackN    = flag.Int("attack", number("DECKHAND_TEST_ATTACK", 16), "how many composed evasions are run, besides all that are allowed")
 	attackSeed = flag.Int("attack-seed", number("DECKHAND_TEST_ATTACK_SEED", 1), "where their sampling starts")
 )
+
+// sampled are all of the lines of a list that are run by make attack, and one of so many
+// by every other test.
+func sampled[T any](all []T, of int) []T {
+	if os.Getenv("DECKHAND_TEST_ATTACK") != "" {
+		return all
+	}
+	var out []T
+	for i := *attackSeed % of; i < len(all); i += of {
+		out = append(out, all[i])
+	}
+	return out
+}
 
 func number(name string, otherwise int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {

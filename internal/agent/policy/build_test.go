@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,17 +73,13 @@ func TestBuildToolsDoWhatTheirRulesSay(t *testing.T) {
 	t.Logf("%d harmful lines", harmful)
 }
 
-// What is marked with ! is no theory: the program does it.
+// What is marked with ! is no theory: the program does it. make attack runs every line;
+// this test, a sample.
 func TestBuildEvasionsAreReal(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it runs a hundred builds")
-	}
 	ran := 0
-	for _, l := range buildLines(t) {
-		if l.mark != '!' {
-			continue
-		}
+	harmful := slices.DeleteFunc(buildLines(t), func(l buildLine) bool { return l.mark != '!' })
+	for _, l := range sampled(harmful, 8) {
 		name, _, _ := strings.Cut(l.command, " ")
 		if _, err := exec.LookPath(name); err != nil {
 			if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" && strings.Contains(" go gofmt node npm ", " "+name+" ") {

@@ -139,12 +139,13 @@ func compose(rng *rand.Rand, pieces []string) string {
 }
 
 // What the checkers know does nothing when the real programs run it: no sed and no
-// awk makes the file that the pieces try to make.
+// awk makes the file that the pieces try to make. make attack tries thousands; this
+// test, a sample.
 func TestRealProgramsDoNothingElse(t *testing.T) {
 	t.Parallel()
-	n := 5_000
-	if testing.Short() {
-		n = 500
+	n := 400
+	if os.Getenv("DECKHAND_TEST_ATTACK") != "" {
+		n = 5_000
 	}
 	for _, tt := range []struct {
 		name     string
@@ -177,7 +178,7 @@ func TestRealProgramsDoNothingElse(t *testing.T) {
 			}
 			for _, row := range checkerTable {
 				if row.checker == tt.name {
-					for _, text := range row.known {
+					for _, text := range sampled(row.known, 4) {
 						run(text)
 					}
 				}

@@ -15,13 +15,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	"deckhand/internal/waittest"
 )
 
 // The programs of attack_test.go and truth_test.go run shut in: the test's own binary
@@ -229,20 +228,75 @@ func (w *warden) run(o order) (outcome, error) {
 	}
 	defer os.Remove(out.Name()) //nolint:errcheck // it goes with the sandbox
 	defer out.Close()           //nolint:errcheck // it is only read
-	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
-	defer cancel()
-	argv := []string{"timeout", "-k", "1", "6", "bash", "--norc", "-c", o.Command}
+	argv := []string{"bash", "--norc", "-c", o.Command}
 	if o.Trace {
-		argv = append([]string{"strace", "-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-e", "trace=" + traced, "-o", trace}, argv[4:]...)
-		argv = append([]string{"timeout", "-k", "1", "6"}, argv...)
+		argv = append([]string{"strace", "-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-e", "trace=" + traced, "-o", trace}, argv...)
 	}
-	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	c := exec.Command(argv[0], argv[1:]...) //nolint:noctx // patience ends it
 	c.Dir, c.Stdout, c.Stderr = filepath.Join(w.top, "ws"), out, out
 	c.Env = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "DECKHAND_") })
 	c.Stdin = strings.NewReader("y\n")
-	_ = c.Run()                           // how it ends is no matter
+	if err := c.Start(); err != nil {
+		return outcome{}, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = c.Wait() // how it ends is no matter
+	}()
+	for p := (patience{}); !p.over(ended); {
+		p.look()
+	}
 	_ = syscall.Kill(-1, syscall.SIGKILL) // what it left running; this process and the first one stay
+	<-ended
 	return w.look(o, out)
+}
+
+// patience says when a command that does not end has done all that it will do: when its
+// processes have used some seconds of CPU, or when none of them has run for a while,
+// whatever the clock says, so that a busy machine sees what a quiet one sees.
+type patience struct {
+	used  int // by all of its processes, in hundredths of a second of CPU
+	still int // how often in a row nothing had run, nor wanted to
+}
+
+const (
+	mostCPU   = 600
+	mostStill = 20 // looks, ten a second
+)
+
+// over waits for the command's end, or for the time of the next look; it reports whether
+// there is nothing more to wait for.
+func (p *patience) over(ended <-chan struct{}) bool {
+	select {
+	case <-ended:
+		return true
+	case <-time.After(time.Second / 10):
+		return p.used > mostCPU || p.still > mostStill
+	}
+}
+
+// look looks at all processes inside but this one and the first.
+func (p *patience) look() {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
+	used, running := 0, false
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if pid := filepath.Base(filepath.Dir(file)); err != nil || pid == "1" || pid == strconv.Itoa(os.Getpid()) {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(b[bytes.LastIndexByte(b, ')')+1:]), " ")
+		f := strings.Fields(rest)
+		running = running || !strings.Contains("STZX", f[0])
+		for _, ticks := range f[11:15] { // its own and its children's, of the user and of the system
+			n, _ := strconv.Atoi(ticks)
+			used += n
+		}
+	}
+	if p.still++; running || used != p.used {
+		p.still = 0
+	}
+	p.used = used
 }
 
 // look finds out what a command did.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -181,24 +180,16 @@ func makeFixture(t *testing.T) string {
 }
 
 // The tables are true: what is marked as harmless does no harm when it runs, and
-// what is marked as harmful does.
+// what is marked as harmful does. make attack runs every line; this test, a sample.
 func TestSpecificationsAreTrue(t *testing.T) {
 	t.Parallel()
-	if testing.Short() || runtime.GOOS != "linux" {
-		t.Skip("it runs some hundred commands, shut in by bwrap")
-	}
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatal("there is no bwrap, without which nothing harmful is run")
-		}
-		t.Skip("there is no bwrap, without which nothing harmful is run")
-	}
+	needShutIn(t)
 	template := makeFixture(t)
 	for _, name := range []string{"specs.unix.txt", "specs.git.txt"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := specRunner{template: template}
-			for _, l := range specLines(t, name) {
+			for _, l := range sampled(specLines(t, name), 8) {
 				r.try(t, l[0], l[1])
 			}
 		})
