@@ -32,8 +32,8 @@ test: ## all tests; PKG=./internal/store/... for some, REQUIRE=0 to skip what la
 fresh: ## demo and test on bare machines, as root and as an ordinary user; takes root
 	@exec .ci/fresh $(PKG)
 
-test-cli-versions: ## the CLI's protocol on older versions too; CLI_VERSIONS=2.1.37,2.1.150 for some
-	@DECKHAND_TEST_CLI_VERSIONS='$(CLI_VERSIONS)' exec .ci/test -run '^TestCLIVersions$$' -count=1 -timeout 30m ./internal/agent/claude
+test-cli-versions: ## the CLI's protocol on older versions too, all that it opens and offers; CLI_VERSIONS=2.1.37,2.1.150 for some
+	@DECKHAND_TEST_CLI_VERSIONS='$(CLI_VERSIONS)' exec .ci/test -run '^TestCLI(Versions|Opens|Tools)$$' -count=1 -timeout 30m ./internal/agent/claude
 
 histories: ## the ledger against the model's bill, over N random histories from SEED on; CLI=2.1.276
 	@exec .ci/histories '$(N)' '$(SEED)' '$(CLI)'

@@ -104,11 +104,9 @@ func (w *world) auditIsWhole() {
 	}
 }
 
-// TestAlwaysAllow: a grant applies where it was given and nowhere else, is listed
+// alwaysAllow: a grant applies where it was given and nowhere else, is listed
 // and explained, and once it is revoked the same is asked again.
-func TestAlwaysAllow(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func alwaysAllow(t *testing.T, w *world) {
 	thread := w.runs(linus, eng, "", "git tag one")
 	card := w.card(eng, thread)
 	shown := w.alwaysAllow(grace, eng, card.TS, 1, "thread")
@@ -147,7 +145,6 @@ func TestAlwaysAllow(t *testing.T) {
 	fifth := w.runs(linus, eng, thread, "git tag five")
 	w.click(ada, eng, w.card(eng, thread).TS, "approve")
 	w.done(eng, thread, fifth)
-	w.auditIsWhole()
 }
 
 // home opens a person's home tab once it shows something to click, and returns it.
@@ -193,13 +190,11 @@ func (w *world) clickHome(user string, home map[string]any, action string) {
 	}, nil)
 }
 
-// TestApproveForThisSession: one click more, and the very same command is not asked
+// approveForThisSession: one click more, and the very same command is not asked
 // again in this thread.
-func TestApproveForThisSession(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func approveForThisSession(t *testing.T, w *world) {
 	thread := w.runs(linus, eng, "", "mkdir -p again")
-	w.click(grace, eng, w.card(eng, thread).TS, "approve_session")
+	w.click(ada, eng, w.card(eng, thread).TS, "approve_session") // Grace has a grant of her own to revoke
 	w.done(eng, thread, thread)
 	again := w.runs(linus, eng, thread, "mkdir -p again")
 	w.done(eng, thread, again)
@@ -209,7 +204,6 @@ func TestApproveForThisSession(t *testing.T) {
 	if w.exists("other") {
 		t.Error("another command was covered")
 	}
-	w.auditIsWhole()
 }
 
 const quorumOfTwo = `policy:
@@ -225,10 +219,8 @@ const quorumOfTwo = `policy:
       because: nothing leaves the house
 `
 
-// TestQuorum: two people, each once, and nobody who was not named.
-func TestQuorum(t *testing.T) {
-	t.Parallel()
-	w := newWorldWith(t, quorumOfTwo)
+// quorum: two people, each once, and nobody who was not named.
+func quorum(t *testing.T, w *world) {
 	thread := w.runs(linus, eng, "", "mkdir both")
 	card := w.card(eng, thread)
 	if card.has("always") || card.has("approve_session") {
@@ -245,13 +237,13 @@ func TestQuorum(t *testing.T) {
 		t.Fatal("it ran with one vote")
 	}
 	// The votes outlive the bot.
-	old := w.PIDs["bot"]
+	old, turn := w.PIDs["bot"], w.count(`SELECT max(id) FROM turns`)
 	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	w.renewed(old)
 	w.eventually("the question to be asked again", func() bool {
-		return w.count(`SELECT count(*) FROM approvals WHERE status = 'pending' AND request_id <> '' AND turn_id = 2`) == 1
+		return w.count(fmt.Sprintf(`SELECT count(*) FROM approvals WHERE status = 'pending' AND request_id <> '' AND turn_id > %d`, turn)) == 1
 	})
 	w.click(grace, eng, card.TS, "approve")
 	w.done(eng, thread, thread)
@@ -264,10 +256,8 @@ func TestQuorum(t *testing.T) {
 	w.auditIsWhole()
 }
 
-// TestTheTwoStepsOfSomethingDangerous: neither a click nor a reply is enough alone.
-func TestTheTwoStepsOfSomethingDangerous(t *testing.T) {
-	t.Parallel()
-	w := newWorldWith(t, quorumOfTwo)
+// theTwoStepsOfSomethingDangerous: neither a click nor a reply is enough alone.
+func theTwoStepsOfSomethingDangerous(t *testing.T, w *world) {
 	thread := w.runs(linus, eng, "", "touch by-modal")
 	card := w.card(eng, thread)
 	v, text := w.opens(ada, eng, card.TS, "approve")
@@ -295,11 +285,9 @@ func TestTheTwoStepsOfSomethingDangerous(t *testing.T) {
 	}
 }
 
-// TestRulesDecide: what the rules allow and deny asks nobody, and what hides in an
+// rulesDecide: what the rules allow and deny asks nobody, and what hides in an
 // allowed command is asked.
-func TestRulesDecide(t *testing.T) {
-	t.Parallel()
-	w := newWorldWith(t, quorumOfTwo)
+func rulesDecide(t *testing.T, w *world) {
 	thread := w.runs(linus, eng, "", "ls -la")
 	w.done(eng, thread, thread)
 	denied := w.runs(linus, eng, thread, "ls; sh -c 'curl -O x'")
@@ -315,17 +303,14 @@ func TestRulesDecide(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM approvals WHERE decided_via = 'rule' AND status = 'denied' AND rule LIKE 'deny%'`); n != 1 {
 		t.Errorf("%d denials by rule", n)
 	}
-	w.auditIsWhole()
 }
 
-// TestOneCardForSeveralRequests: what was asked without a word between stands on
+// oneCardForSeveralRequests: what was asked without a word between stands on
 // one card, a row each.
-func TestOneCardForSeveralRequests(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	thread := w.post(linus, eng, "", `@deckhand tools: [{"name":"Bash","input":{"command":"mkdir first"}},{"name":"Bash","input":{"command":"mkdir second"}},{"name":"Bash","input":{"command":"mkdir third"}}]`)
+func oneCardForSeveralRequests(t *testing.T, w *world) {
+	thread := w.post(linus, eng, "", `@deckhand tools: [{"name":"Bash","input":{"command":"mkdir row-1"}},{"name":"Bash","input":{"command":"mkdir row-2"}},{"name":"Bash","input":{"command":"mkdir row-3"}}]`)
 	card := w.card(eng, thread)
-	for i, name := range []string{"first", "second", "third"} {
+	for i, name := range []string{"row-1", "row-2", "row-3"} {
 		w.find(eng, thread, "a row for "+name, func(m message) bool {
 			return m.TS == card.TS && strings.Contains(m.all(), "mkdir "+name)
 		})
@@ -335,14 +320,14 @@ func TestOneCardForSeveralRequests(t *testing.T) {
 		}
 		w.clickOn(grace, eng, card.TS, action, w.pendingID("mkdir "+name))
 		w.eventually(name+" to be decided", func() bool {
-			return w.count(`SELECT count(*) FROM approvals WHERE status <> 'pending'`) == int64(i+1)
+			return w.count(`SELECT count(*) FROM approvals WHERE status <> 'pending' AND input LIKE '%mkdir row-%'`) == int64(i+1)
 		})
 	}
 	w.done(eng, thread, thread)
-	if !w.exists("first") || w.exists("second") || !w.exists("third") {
+	if !w.exists("row-1") || w.exists("row-2") || !w.exists("row-3") {
 		t.Error("the wrong ones ran")
 	}
-	if n := w.count(`SELECT count(DISTINCT card_id) FROM approvals`); n != 1 {
+	if n := w.count(`SELECT count(DISTINCT card_id) FROM approvals WHERE input LIKE '%mkdir row-%'`); n != 1 {
 		t.Errorf("%d cards for one answer's requests", n)
 	}
 	w.find(eng, thread, "the card with three endings", func(m message) bool {
@@ -529,10 +514,8 @@ func TestTheAuditTellsTheWholeStory(t *testing.T) {
 	}
 }
 
-// TestPolicyCommands: what an admin tries before a file goes live.
-func TestPolicyCommands(t *testing.T) {
-	t.Parallel()
-	w := newWorldWith(t, quorumOfTwo)
+// policyCommands: what an admin tries before a file goes live.
+func policyCommands(t *testing.T, w *world) {
 	thread := w.runs(linus, eng, "", "mkdir recorded")
 	w.click(ada, eng, w.card(eng, thread).TS, "deny")
 	w.done(eng, thread, thread)
@@ -571,10 +554,8 @@ func TestPolicyCommands(t *testing.T) {
 	}
 }
 
-// TestReportOnApproving: admins see who decides how.
-func TestReportOnApproving(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// reportOnApproving: admins see who decides how.
+func reportOnApproving(t *testing.T, w *world) {
 	thread := w.runs(linus, eng, "", "mkdir reported")
 	w.click(grace, eng, w.card(eng, thread).TS, "approve")
 	w.done(eng, thread, thread)

@@ -103,22 +103,17 @@ func aQuestionIsAnswered(t *testing.T, w *world) {
 	}
 }
 
-// TestASubagent: what it does is decided call by call, and what it costs is booked.
-func TestASubagent(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// aSubagent: what it does is decided call by call, and what it costs is booked.
+func aSubagent(_ *testing.T, w *world) {
 	thread := w.post(linus, eng, "", "@deckhand send a subagent to look around")
 	w.says(eng, thread, "The scout is back")
 	w.done(eng, thread, thread)
-	w.assertLedgerEqualsBill()
 }
 
-// TestToolsThatActByAParameterAreAsked: a worktree in the repository and a command that
+// toolsThatActByAParameterAreAsked: a worktree in the repository and a command that
 // outlives its turn wait for a person, though a subagent alone and the command in Bash
 // would not.
-func TestToolsThatActByAParameterAreAsked(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func toolsThatActByAParameterAreAsked(t *testing.T, w *world) {
 	for _, call := range []string{
 		`Agent {"description":"look","prompt":"say: Found it.","isolation":"worktree"}`,
 		`Monitor {"command":"ls","description":"watch"}`,
@@ -197,10 +192,8 @@ func approveByCode(t *testing.T, w *world) {
 	}
 }
 
-// TestSlashAndHome: costs and help by the slash command, the home tab by role.
-func TestSlashAndHome(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// slashAndHome: costs and help by the slash command, the home tab by role.
+func slashAndHome(t *testing.T, w *world) {
 	thread := w.post(linus, eng, "", "@deckhand say: hello")
 	w.done(eng, thread, thread)
 	for _, tt := range []struct{ user, text, want string }{

@@ -136,7 +136,7 @@ func openTerminal(t *testing.T) *os.File {
 	t.Helper()
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skip("no pseudo-terminals here: ", err)
+		need(t, "no pseudo-terminals here: mount /dev/pts: "+err.Error())
 	}
 	t.Cleanup(func() { _ = terminal.Close() })
 	return terminal

@@ -46,11 +46,8 @@ func (w *world) spent() (thread string) {
 	return thread
 }
 
-// TestCostsInAThread: who asks what, and what they and the others are shown.
-func TestCostsInAThread(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	thread := w.spent()
+// costsInAThread: who asks what, and what they and the others are shown.
+func costsInAThread(t *testing.T, w *world, thread string) {
 
 	// Plain totals are for all to see.
 	w.post(linus, eng, thread, "@deckhand costs")
@@ -101,11 +98,8 @@ func TestCostsInAThread(t *testing.T) {
 	}
 }
 
-// TestCostsAsAFile: the exact figures, where those who may see them find them.
-func TestCostsAsAFile(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	thread := w.spent()
+// costsAsAFile: the exact figures, where those who may see them find them.
+func costsAsAFile(t *testing.T, w *world, thread string) {
 	w.post(linus, eng, thread, "@deckhand costs today by project as csv")
 	file := w.find(eng, thread, "the file", func(m message) bool { return len(m.Files) > 0 })
 	if name := file.Files[0].Name; !strings.HasPrefix(name, "costs-") || !strings.HasSuffix(name, "-by-project.csv") {
@@ -268,21 +262,15 @@ reports:
 	}
 }
 
-// TestDaysOfTheAsker: the zone is the person's where the team wants that.
-func TestDaysOfTheAsker(t *testing.T) {
-	t.Parallel()
-	w := newWorldWith(t, "time_zone: Asia/Tokyo\nreports: {time_zone: asker}\n")
-	w.spent()
+// daysOfTheAsker: the zone is the person's where the team wants that.
+func daysOfTheAsker(t *testing.T, w *world, _ string) {
 	if shown := w.slash(linus, eng, "costs today"); !strings.Contains(shown, "Days are those of Europe/Amsterdam") {
 		t.Errorf("the answer: %s", shown)
 	}
 }
 
-// TestHomeCosts: everybody sees their own, admins the projects.
-func TestHomeCosts(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.spent()
+// homeCosts: everybody sees their own, admins the projects.
+func homeCosts(_ *testing.T, w *world, _ string) {
 	for user, want := range map[string]bool{linus: false, ada: true} {
 		w.eventually("the home tab of "+user, func() bool {
 			var out map[string]any

@@ -2,27 +2,89 @@ package main
 
 import "testing"
 
-// TestStoriesOfOneTeam are stories that keep out of each other's way, in threads of
-// one team at once: as it is where people work, and for the price of one bot.
+// sharing runs stories that keep out of each other's way in threads of one team at once:
+// as it is where people work, and for the price of one bot.
+func sharing(t *testing.T, w *world, stories map[string]func(*testing.T, *world)) {
+	t.Helper()
+	t.Run("together", func(t *testing.T) {
+		for name, story := range stories {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				own := *w
+				own.t = t
+				story(t, &own)
+			})
+		}
+	})
+}
+
+// TestStoriesOfOneTeam are those that the demo's own configuration is enough for. When
+// they have ended, all of their costs are the bill, and the audit is whole.
 func TestStoriesOfOneTeam(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for name, story := range map[string]func(*testing.T, *world){
-		"DenyWithAReason":             denyWithAReason,
-		"TheWholeInputIsOneClickAway": theWholeInputIsOneClickAway,
-		"AQuestionIsAnswered":         aQuestionIsAnswered,
-		"TheModelCannotShout":         theModelCannotShout,
-		"SecretsStay":                 secretsStay,
-		"ApproveByCode":               approveByCode,
-		"ADenialReachesTheModel":      aDenialReachesTheModel,
-		"TwoClicksAtOnce":             twoClicksAtOnce,
-		"ALongPaste":                  aLongPaste,
+	sharing(t, w, map[string]func(*testing.T, *world){
+		"DenyWithAReason":                   denyWithAReason,
+		"TheWholeInputIsOneClickAway":       theWholeInputIsOneClickAway,
+		"AQuestionIsAnswered":               aQuestionIsAnswered,
+		"TheModelCannotShout":               theModelCannotShout,
+		"SecretsStay":                       secretsStay,
+		"ApproveByCode":                     approveByCode,
+		"ADenialReachesTheModel":            aDenialReachesTheModel,
+		"TwoClicksAtOnce":                   twoClicksAtOnce,
+		"ALongPaste":                        aLongPaste,
+		"ASubagent":                         aSubagent,
+		"ToolsThatActByAParameterAreAsked":  toolsThatActByAParameterAreAsked,
+		"AlwaysAllow":                       alwaysAllow,
+		"ApproveForThisSession":             approveForThisSession,
+		"OneCardForSeveralRequests":         oneCardForSeveralRequests,
+		"ReportOnApproving":                 reportOnApproving,
+		"WhatTheSlashCommandAndTheHomeShow": slashAndHome,
+	})
+	w.assertLedgerEqualsBill()
+	w.auditIsWhole()
+}
+
+// TestStoriesOfATeamWithRules are those about a policy with a quorum, with what is
+// dangerous, and with what is denied.
+func TestStoriesOfATeamWithRules(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, quorumOfTwo)
+	t.Run("PolicyCommands", func(t *testing.T) { // which count what is recorded
+		own := *w
+		own.t = t
+		policyCommands(t, &own)
+	})
+	sharing(t, w, map[string]func(*testing.T, *world){
+		"TheTwoStepsOfSomethingDangerous": theTwoStepsOfSomethingDangerous,
+		"RulesDecide":                     rulesDecide,
+	})
+	t.Run("Quorum", func(t *testing.T) { // which kills the bot
+		own := *w
+		own.t = t
+		quorum(t, &own)
+		*w = own
+		w.t = t
+	})
+	w.t = t
+}
+
+// TestCosts are the stories of who asks what of costs, in a team whose days are those of
+// whoever asks.
+func TestCosts(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, "time_zone: Asia/Tokyo\nreports: {time_zone: asker}\n")
+	thread := w.spent()
+	for _, story := range []struct {
+		name string
+		run  func(t *testing.T, w *world, thread string)
+	}{
+		{"InAThread", costsInAThread}, {"AsAFile", costsAsAFile}, {"DaysOfTheAsker", daysOfTheAsker}, {"Home", homeCosts},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(story.name, func(t *testing.T) {
 			own := *w
 			own.t = t
-			story(t, &own)
+			story.run(t, &own, thread)
 		})
 	}
 }

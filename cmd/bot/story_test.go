@@ -26,7 +26,7 @@ const (
 )
 
 // TestTheDemoStory is the main job, end to end: mention, work, approve, result,
-// cost, and on in the same thread.
+// cost, on in the same thread, and on after a restart, in the same session.
 func TestTheDemoStory(t *testing.T) {
 	t.Parallel()
 	w := ownPostgres(t)
@@ -71,6 +71,15 @@ func TestTheDemoStory(t *testing.T) {
 	w.assertLedgerEqualsBill()
 	if n := w.count(`SELECT count(*) FROM epochs`); n != 1 {
 		t.Errorf("%d processes ran for two messages", n)
+	}
+
+	w.stop()
+	w.start()
+	again := w.post(linus, eng, thread, "say: after the restart")
+	w.says(eng, thread, "after the restart")
+	w.done(eng, thread, again)
+	if s, e := w.count(`SELECT count(*) FROM sessions`), w.count(`SELECT count(*) FROM epochs`); s != 1 || e != 2 {
+		t.Errorf("%d sessions and %d epochs; want one session in two processes", s, e)
 	}
 }
 
@@ -144,22 +153,6 @@ func TestARestartInMidApproval(t *testing.T) {
 		t.Errorf("the bot had only %d processes: %v", len(tree), tree)
 	}
 	w.assertGone(tree)
-}
-
-// TestARestartBetweenTurns: data stays, and the session is resumed.
-func TestARestartBetweenTurns(t *testing.T) {
-	t.Parallel()
-	w := ownPostgres(t)
-	thread := w.post(linus, eng, "", "@deckhand say: one")
-	w.done(eng, thread, thread)
-	w.stop()
-	w.start()
-	again := w.post(linus, eng, thread, "say: two")
-	w.says(eng, thread, "two")
-	w.done(eng, thread, again)
-	if s, e := w.count(`SELECT count(*) FROM sessions`), w.count(`SELECT count(*) FROM epochs`); s != 1 || e != 2 {
-		t.Errorf("%d sessions and %d epochs; want one session in two processes", s, e)
-	}
 }
 
 // TestClear: a new session from nothing, in the same thread; the ledger follows.

@@ -26,7 +26,8 @@ import (
 // that it and its children open, or look for, below HOME, the configuration folder and the
 // workspace, or anywhere that is named for it. Each must have been judged: see
 // opened_judged_test.go. A version that opens another one is red until somebody has found
-// out whether it obeys what it reads there.
+// out whether it obeys what it reads there. make test has a shorter session, of one turn
+// and one resumption with what every session does; make test-cli-versions the rich one.
 func TestCLIOpens(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -41,7 +42,13 @@ func TestCLIOpens(t *testing.T) {
 		t.Skip("the list is that of the pinned version")
 	}
 	r := &rich{session: prepare(t, cli), trace: filepath.Join(t.TempDir(), "trace"), strace: strace}
-	r.run()
+	least := 150
+	if *update || os.Getenv("DECKHAND_TEST_CLI_VERSIONS") != "" {
+		r.run()
+	} else {
+		least = 100
+		r.short()
+	}
 	judgedEntries(t, r.home)
 	opened := r.opened()
 	by := map[string]map[string]bool{} // programs by pattern
@@ -56,7 +63,7 @@ func TestCLIOpens(t *testing.T) {
 		}
 		by[pattern][o.program] = true
 	}
-	if len(opened) < 150 || by["~/.claude/projects/*/*.jsonl"] == nil || by["~/.gitconfig"] == nil || by["~/.{bashrc,bash_profile,bash_login,profile}"] == nil {
+	if len(opened) < least || by["~/.claude/projects/*/*.jsonl"] == nil || by["~/.gitconfig"] == nil || by["~/.{bashrc,bash_profile,bash_login,profile}"] == nil {
 		t.Errorf("only %d paths were seen: is the trace read?", len(opened))
 	}
 	checkOpened(t, by)
@@ -127,7 +134,7 @@ type rich struct {
 
 func (r *rich) setup(s *session, o *claude.Options, req *claude.InitializeRequest) {
 	o.Command = append([]string{
-		r.strace, "-f", "-y", "-qq", "-s", "4096", "-A", "-o", r.trace, "-e", "trace=%file,clone,clone3,fork,vfork", "-e", "signal=none",
+		r.strace, "-f", "--seccomp-bpf", "-y", "-qq", "-s", "4096", "-A", "-o", r.trace, "-e", "trace=%file,clone,clone3,fork,vfork", "-e", "signal=none",
 	}, o.Command...)
 	o.Env = withEnv(o.Env, "SHELL=/bin/bash", "CLAUDE_CODE_SHELL=/bin/bash", "CLAUDE_CODE_DISABLE_FILE_MENTIONS=1", "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "CLAUDE_CODE_DISABLE_CRON=1", "GIT_TERMINAL_PROMPT=0", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GOPROXY=off")
 	req.PreToolUse = true
@@ -135,6 +142,28 @@ func (r *rich) setup(s *session, o *claude.Options, req *claude.InitializeReques
 	addTool(server, "greet", func(_ context.Context, name string) string { return "Hello, " + name })
 	req.MCPServers = map[string]*mcp.Server{"house": server}
 	s.onHook = func(m *claude.HookCallback) { s.must(s.p.AnswerPreToolUse(m.RequestID, claude.HookAsk, "")) }
+}
+
+// short is what every session does: a turn with a command, the tools that are about files
+// and a subagent, and another one after it was resumed.
+func (r *rich) short() {
+	s := r.session
+	r.repository()
+	file := filepath.Join(s.dir, "a.txt")
+	s.start(r.setup)
+	s.try(bash(s.t, "git status && git log --oneline"),
+		"tool: Read "+mustJSON(s.t, map[string]string{"file_path": file}),
+		"tool: Edit "+mustJSON(s.t, map[string]string{"file_path": file, "old_string": "two", "new_string": "three"}),
+		`tool: Glob {"pattern":"**/*.txt"}`, `tool: Grep {"pattern":"three"}`, `tool: mcp__house__greet {"name":"Ada"}`,
+		"tool: Task "+mustJSON(s.t, map[string]any{
+			"description": "a job", "prompt": "say: from the subagent", "subagent_type": "general-purpose", "run_in_background": false,
+		}), "say: done")
+	s.must(s.p.Stop(s.ctx))
+	s.ended()
+	s.start(r.setup, resumed)
+	s.try("say: resumed")
+	s.must(s.p.Stop(s.ctx))
+	s.ended()
 }
 
 // run goes through the tools, the requests and the lives of a session.

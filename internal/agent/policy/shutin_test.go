@@ -230,7 +230,7 @@ func (w *warden) run(o order) (outcome, error) {
 	defer out.Close()           //nolint:errcheck // it is only read
 	argv := []string{"bash", "--norc", "-c", o.Command}
 	if o.Trace {
-		argv = append([]string{"strace", "-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-e", "trace=" + traced, "-o", trace}, argv...)
+		argv = append([]string{"strace", "-f", "--seccomp-bpf", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-e", "trace=" + traced, "-o", trace}, argv...)
 	}
 	c := exec.Command(argv[0], argv[1:]...) //nolint:noctx // patience ends it
 	c.Dir, c.Stdout, c.Stderr = filepath.Join(w.top, "ws"), out, out

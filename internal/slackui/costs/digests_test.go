@@ -66,10 +66,14 @@ func TestADigestThatIsTooLate(t *testing.T) {
 	t.Parallel()
 	d := Digest{Every: Monthly, To: slack.ChannelEngineering}
 	h := newHouse(t, d)
-	due := digestDue{Digest: d.key(time.UTC), Due: time.Now().Add(-25 * time.Hour)}
-	if d.last(time.Now(), time.UTC).After(due.Due) {
-		t.Skip("today is the first of the month") // it would be overtaken, which the test above holds
+	late := time.Now().Add(-25 * time.Hour)
+	// Where the month is a day old it would be overtaken, which the test above holds. That is
+	// not so at both ends of the world at once: they are 26 hours apart.
+	h.ledger.zone = time.FixedZone("far east", 14*60*60)
+	if d.last(time.Now(), h.ledger.zone).After(late) {
+		h.ledger.zone = time.FixedZone("far west", -12*60*60)
 	}
+	due := digestDue{Digest: d.key(h.ledger.zone), Due: late}
 	if err := h.runDigest(t.Context(), due, false); err != nil {
 		t.Fatal(err)
 	}

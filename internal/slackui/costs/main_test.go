@@ -31,6 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // scheduled.
 type ledger struct {
 	lines map[store.CostGroup][]store.CostLine
+	zone  *time.Location // or UTC
 
 	mu    sync.Mutex
 	asked []store.CostQuery
@@ -57,7 +58,12 @@ func (l *ledger) Schedule(_ context.Context, jobs ...store.Job) error {
 	return nil
 }
 
-func (l *ledger) TimeZone() *time.Location { return time.UTC }
+func (l *ledger) TimeZone() *time.Location {
+	if l.zone != nil {
+		return l.zone
+	}
+	return time.UTC
+}
 
 func spent(key string, micro int64) store.CostLine {
 	return store.CostLine{Key: key, MicroUSD: micro, Turns: 1, Entries: 1}
