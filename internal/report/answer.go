@@ -14,6 +14,7 @@ import (
 // Ledger is where the figures come from: a [store.Store].
 type Ledger interface {
 	Costs(ctx context.Context, q store.CostQuery) (store.CostReport, error)
+	MeterNotes(ctx context.Context, q store.CostQuery) (store.MeterNotes, error)
 }
 
 const (
@@ -40,6 +41,8 @@ type Answer struct {
 	Series Series
 	// Threads are the dearest threads, at most five; none when one thread was asked about.
 	Threads []Line
+	// Meter is what the ledger says beside the figures, of the lines' group.
+	Meter store.MeterNotes
 }
 
 // Line is a sum with what it means.
@@ -59,6 +62,20 @@ func (a Answer) Empty() bool { return a.Total.Entries == 0 && a.Total.MicroUSD =
 // HasContract reports whether any amount is by the team's own prices.
 func (a Answer) HasContract() bool {
 	return a.Total.ContractMicroUSD != 0 || slices.ContainsFunc(a.Lines, func(l Line) bool { return l.ContractMicroUSD != 0 })
+}
+
+// cut are the calls of a line whose answer was cut. others says that it sums up those
+// that are no lines of their own.
+func (a Answer) cut(l Line, others bool) store.CutCalls {
+	if !others {
+		return a.Meter.CutBy[l.Key]
+	}
+	rest := a.Meter.Cut
+	for _, l := range a.Lines {
+		c := a.Meter.CutBy[l.Key]
+		rest.Calls, rest.BoundMicroUSD = rest.Calls-c.Calls, rest.BoundMicroUSD-c.BoundMicroUSD
+	}
+	return rest
 }
 
 // Change is by how much the line's cost differs from the period before. ok is false
@@ -210,6 +227,11 @@ func Ask(ctx context.Context, ledger Ledger, q Question, team string) (Answer, e
 	default:
 		ask(&threads, q.Period, store.ByThread, topThreads)
 	}
+	g.Go(func() error {
+		var err error
+		a.Meter, err = ledger.MeterNotes(ctx, q.query(team, q.Period, a.By, 0))
+		return err
+	})
 	if err := g.Wait(); err != nil {
 		return Answer{}, err
 	}

@@ -17,12 +17,14 @@ var csvHeader = []string{
 	"from", "to", "group", "id", "name", "channel_id", "channel_name", "thread_ts", "project", "turns", "approved",
 	"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "web_searches",
 	"micro_usd", "usd", "estimated_micro_usd", "contract_micro_usd", "previous_micro_usd",
+	"cut_calls", "bound_micro_usd",
 }
 
 // CSV writes an answer's lines as comma-separated values (RFC 4180), with the exact
 // figures and without a total, so that the columns can be summed. The days in "from"
 // and "to" both belong to the line. What was too many to list is one line without an
-// id. Names cannot be taken for formulas by a spreadsheet.
+// id. What may have been billed beyond a line for calls that were cut is in
+// bound_micro_usd, and in no other column. Names cannot be taken for formulas by a spreadsheet.
 func CSV(w io.Writer, a Answer, names Names) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
@@ -36,10 +38,10 @@ func CSV(w io.Writer, a Answer, names Names) error {
 		if a.By == store.ByThread {
 			name = ""
 		}
-		write(csvRecord(a, l, name, names))
+		write(csvRecord(a, l, a.cut(l, false), name, names))
 	}
 	if a.More > 0 {
-		write(csvRecord(a, a.Rest, Plural(int64(a.More), "other", "others"), names))
+		write(csvRecord(a, a.Rest, a.cut(a.Rest, true), Plural(int64(a.More), "other", "others"), names))
 	}
 	out.Flush()
 	if err := out.Error(); err != nil {
@@ -48,7 +50,7 @@ func CSV(w io.Writer, a Answer, names Names) error {
 	return nil
 }
 
-func csvRecord(a Answer, l Line, name string, names Names) []string {
+func csvRecord(a Answer, l Line, cut store.CutCalls, name string, names Names) []string {
 	p := a.Question.Period
 	from, to := isoDay(p.first), isoDay(p.end.AddDate(0, 0, -1))
 	switch a.By {
@@ -75,7 +77,8 @@ func csvRecord(a Answer, l Line, name string, names Names) []string {
 	} {
 		record = append(record, strconv.FormatInt(n, 10))
 	}
-	return append(record, money.Exact(l.MicroUSD), strconv.FormatInt(l.EstimatedMicroUSD, 10), strconv.FormatInt(l.ContractMicroUSD, 10), before)
+	return append(record, money.Exact(l.MicroUSD), strconv.FormatInt(l.EstimatedMicroUSD, 10), strconv.FormatInt(l.ContractMicroUSD, 10), before,
+		strconv.FormatInt(cut.Calls, 10), strconv.FormatInt(cut.BoundMicroUSD, 10))
 }
 
 // inert keeps a spreadsheet from running a name as a formula.

@@ -22,6 +22,21 @@ type jsonAnswer struct {
 	Rest     *jsonRest  `json:"rest"`
 	Series   jsonSeries `json:"series"`
 	Threads  []jsonLine `json:"threads"`
+	Meter    jsonMeter  `json:"meter"`
+}
+
+// jsonMeter is what is not in the amounts, or not for good.
+type jsonMeter struct {
+	Since    *time.Time     `json:"since"` // null: all of it is metered
+	Unpriced []jsonUnpriced `json:"unpriced"`
+	CutCalls int64          `json:"cut_calls"`
+	Bound    int64          `json:"bound_micro_usd"`
+}
+
+type jsonUnpriced struct {
+	Model    string `json:"model"`
+	Calls    int64  `json:"calls"`
+	MicroUSD int64  `json:"micro_usd"`
 }
 
 type jsonPeriod struct {
@@ -86,7 +101,7 @@ func JSON(w io.Writer, a Answer, names Names) error {
 		Question: a.Question.String(), By: string(a.By),
 		Period: periodJSON(a.Question.Period), Previous: periodJSON(a.Previous),
 		Total: lineJSON(a.Total, ""), Lines: linesJSON(a, a.By, a.Lines, names), Threads: linesJSON(a, store.ByThread, a.Threads, names),
-		Series: jsonSeries{Unit: a.Series.Unit, Points: []jsonPoint{}},
+		Series: jsonSeries{Unit: a.Series.Unit, Points: []jsonPoint{}}, Meter: meterJSON(a.Meter),
 	}
 	if a.More > 0 {
 		out.Rest = &jsonRest{Lines: a.More, jsonLine: lineJSON(a.Rest, "")}
@@ -110,6 +125,18 @@ func WriteJSON(w io.Writer, report any) error {
 		return fmt.Errorf("write json: %w", err)
 	}
 	return nil
+}
+
+func meterJSON(m store.MeterNotes) jsonMeter {
+	out := jsonMeter{Unpriced: []jsonUnpriced{}, CutCalls: m.Cut.Calls, Bound: m.Cut.BoundMicroUSD}
+	if !m.Since.IsZero() {
+		since := m.Since.UTC()
+		out.Since = &since
+	}
+	for _, u := range m.Unpriced {
+		out.Unpriced = append(out.Unpriced, jsonUnpriced{u.Model, u.Calls, u.MicroUSD})
+	}
+	return out
 }
 
 func periodJSON(p Period) jsonPeriod {

@@ -11,8 +11,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"deckhand/internal/money"
@@ -321,5 +323,34 @@ func TestTimesAreShort(t *testing.T) {
 		if got := shortTime(seconds); got != want {
 			t.Errorf("%v s is %q, want %q", seconds, got, want)
 		}
+	}
+}
+
+func TestAnAnswerSaysWhatIsNotInItsAmounts(t *testing.T) {
+	t.Parallel()
+	a := mustAsk(t, autumn(t), "last month by project")
+	a.Meter = store.MeterNotes{
+		Since:    time.Date(2026, 10, 12, 9, 0, 0, 0, time.UTC),
+		Unpriced: []store.UnpricedModel{{Model: "claude-next", Calls: 12, MicroUSD: 1_200_000}, {Model: "b"}, {Model: "c"}, {Model: "d"}},
+		Cut:      store.CutCalls{Calls: 3, BoundMicroUSD: 400_000}, CutBy: map[string]store.CutCalls{"web": {Calls: 1, BoundMicroUSD: 100_000}},
+	}
+	want := []string{
+		"Up to $0.40 more may have been billed for 3 calls that were cut.",
+		"No list price for claude-next: 12 calls count $1.20 by another model's. An operator runs bot report reprice with a Deckhand that knows it.",
+		"No list price for b: 0 calls count $0.00 by another model's. An operator runs bot report reprice with a Deckhand that knows it.",
+		"No list price for c: 0 calls count $0.00 by another model's. An operator runs bot report reprice with a Deckhand that knows it.",
+		"And 1 more model has no list price.",
+		"Every call is metered since 12 October 2026; before, amounts are what Claude Code reported of each turn.",
+	}
+	notes := a.Notes()
+	if diff := cmp.Diff(want, notes[len(notes)-len(want):]); diff != "" {
+		t.Error(diff)
+	}
+	var file bytes.Buffer
+	if err := CSV(&file, a, nil); err != nil || !strings.Contains(file.String(), "cut_calls,bound_micro_usd\r\n") || !strings.Contains(file.String(), ",1,100000\r\n") {
+		t.Errorf("%v\n%s", err, file.String())
+	}
+	if rest := a.cut(a.Rest, true); rest != (store.CutCalls{Calls: 2, BoundMicroUSD: 300_000}) {
+		t.Errorf("the others have %+v", rest)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"deckhand/internal/money"
+	"deckhand/internal/store"
 )
 
 // Title names what an answer is about: "Costs of October 2026, Ann, project web", "Costs
@@ -62,6 +63,29 @@ func (a Answer) Notes() []string {
 	}
 	if a.HasContract() {
 		out = append(out, "Contract: by your own prices, where there are any for the model. All other amounts are list prices.")
+	}
+	return append(out, meterNotes(a.Meter)...)
+}
+
+// maxUnpriced is how many models without a price are named.
+const maxUnpriced = 3
+
+// meterNotes say what is not in an answer's amounts, or not for good.
+func meterNotes(m store.MeterNotes) []string {
+	var out []string
+	if c := m.Cut; c.Calls > 0 && c.BoundMicroUSD > 0 {
+		out = append(out, "Up to "+money.USD(c.BoundMicroUSD)+" more may have been billed for "+Plural(c.Calls, "call that was cut", "calls that were cut")+".")
+	}
+	for i, u := range m.Unpriced {
+		if i == maxUnpriced {
+			out = append(out, "And "+Plural(int64(len(m.Unpriced)-i), "more model has", "more models have")+" no list price.")
+			break
+		}
+		out = append(out, "No list price for "+u.Model+": "+Plural(u.Calls, "call counts", "calls count")+" "+money.USD(u.MicroUSD)+
+			" by another model's. An operator runs bot report reprice with a Deckhand that knows it.")
+	}
+	if !m.Since.IsZero() {
+		out = append(out, "Every call is metered since "+m.Since.Format("2 January 2006")+"; before, amounts are what Claude Code reported of each turn.")
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
 	"deckhand/internal/store"
@@ -187,6 +188,50 @@ func TestACallIsPricedAnewOnce(t *testing.T) {
 	}
 	if got := b.report(t, store.ByNothing).Total; got.MicroUSD != 70 || got.ContractMicroUSD != 40 {
 		t.Errorf("%+v", got)
+	}
+	b.verify(t)
+}
+
+func TestReportsNameWhatIsNotBookedForGood(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.prompt(t, "U1", "go")
+	turn, _ := b.begin(t)
+	cut, lost, unpriced := ended(b.call(t), 10), ended(b.call(t), 20), ended(b.call(t), 80)
+	cut.Complete, cut.Usage.BoundMicroUSD, unpriced.Usage.Unpriced = false, 300, true
+	b.end(t, cut, unpriced)
+	b.finish(t, turn)
+	if err := b.ReleaseLease(t.Context(), b.lease, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.EndLostCalls(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	notes := func(by store.CostGroup, from time.Time) store.MeterNotes {
+		t.Helper()
+		n, err := b.MeterNotes(t.Context(), store.CostQuery{TeamID: thread.TeamID, By: by, From: from})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	both := store.CutCalls{Calls: 2, BoundMicroUSD: 1200}
+	want := store.MeterNotes{
+		Unpriced: []store.UnpricedModel{{Model: "opus", Calls: 1, MicroUSD: 80}}, Cut: both, CutBy: map[string]store.CutCalls{"U1": both},
+	}
+	if diff := cmp.Diff(want, notes(store.ByUser, time.Now().Add(-time.Hour))); diff != "" {
+		t.Errorf("by user (-want +got):\n%s", diff)
+	}
+	b.end(t, lost) // it was only slow
+	if _, err := b.Reprice(t.Context(), []store.Repricing{{ID: unpriced.ID}}); err != nil {
+		t.Fatal(err)
+	}
+	one := store.CutCalls{Calls: 1, BoundMicroUSD: 300}
+	if diff := cmp.Diff(store.MeterNotes{Cut: one, CutBy: map[string]store.CutCalls{time.Now().UTC().Format(time.DateOnly): one}}, notes(store.ByDay, time.Time{}), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("by day (-want +got):\n%s", diff)
+	}
+	if got := notes(store.ByNothing, time.Now().Add(time.Hour)); got.Cut.Calls+int64(len(got.Unpriced)) != 0 {
+		t.Errorf("in the future: %+v", got)
 	}
 	b.verify(t)
 }

@@ -222,16 +222,11 @@ func (r costRow) line() CostLine {
 
 // shown selects the lines of the CTE top, with their places.
 func (c *costSQL) shown() string {
-	key, where, from := "k", "'' AS team_id, '' AS channel_id, '' AS thread_ts, '' AS project", ""
-	switch c.q.By {
-	case ByThread:
-		key, where, from = "k::text", "t.team_id, t.channel_id, t.thread_ts, t.project", " JOIN threads t ON t.id = k"
-	case ByDay:
-		key = "to_char(k, 'YYYY-MM-DD')"
-	case ByMonth:
-		key = "to_char(k, 'YYYY-MM')"
+	where, from := "'' AS team_id, '' AS channel_id, '' AS thread_ts, '' AS project", ""
+	if c.q.By == ByThread {
+		where, from = "t.team_id, t.channel_id, t.thread_ts, t.project", " JOIN threads t ON t.id = k"
 	}
-	return "SELECT row_number() OVER (ORDER BY " + c.order() + ") AS no, " + key + " AS k, " + where + ", 1 AS lines, " + plainColumns + " FROM top" + from
+	return "SELECT row_number() OVER (ORDER BY " + c.order() + ") AS no, " + groupText(c.q.By, "k") + " AS k, " + where + ", 1 AS lines, " + plainColumns + " FROM top" + from
 }
 
 // costLines sums up the parts of a query.

@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// MeterNotes are what a cost report has to say beside its sums: of the entries that its
+// query chooses.
+type MeterNotes struct {
+	// Since is when the meter began to book every call, if the query reaches back to
+	// entries from before: those are what the CLI reported, turn by turn. Zero if not.
+	Since time.Time
+	// Unpriced are the models that calls were booked of without a price, which they
+	// have not got since, by name.
+	Unpriced []UnpricedModel
+	// Cut are the calls whose answer was cut, and CutBy the same by the query's group;
+	// lines without any are not in it.
+	Cut   CutCalls
+	CutBy map[string]CutCalls
+}
+
+// UnpricedModel is what was booked of a model without a price, by the list's fallback.
+type UnpricedModel struct {
+	Model    string
+	Calls    int64
+	MicroUSD int64 `db:"micro_usd"`
+}
+
+// CutCalls are calls of which the provider may have billed up to BoundMicroUSD more
+// than is booked.
+type CutCalls struct {
+	Calls         int64
+	BoundMicroUSD int64 `db:"bound_micro_usd"`
+}
+
+// MeterNotes reads what there is to say of a query's entries, from indexes that hold
+// nothing else.
+func (s *Store) MeterNotes(ctx context.Context, q CostQuery) (MeterNotes, error) {
+	var out MeterNotes
+	if q.TeamID == "" {
+		return out, errors.New("read what the ledger says of calls: no team")
+	}
+	key, ok := groupKeys[q.By]
+	if !ok {
+		return out, fmt.Errorf("read what the ledger says of calls: no group %q", q.By)
+	}
+	period, empty := bookedPeriod(q.From, q.To, s.TimeZone())
+	if empty {
+		return out, nil
+	}
+	err := s.meterSince(ctx, q, &out)
+	if err == nil {
+		c := costSQL{q: q}
+		out.Unpriced, err = collect[UnpricedModel](s.pool.Query(ctx, `
+			SELECT model, count(*) AS calls, ledger_sum(micro_usd) AS micro_usd FROM ledger l
+			WHERE `+c.where("NOT priced", c.in(period))+` AND NOT EXISTS (SELECT FROM ledger p WHERE p.corrects = l.call_id AND p.cause = 'price')
+			GROUP BY model ORDER BY model`, c.args...))
+	}
+	if err == nil {
+		err = s.cutCalls(ctx, q, period, key, &out)
+	}
+	if err != nil {
+		return MeterNotes{}, fmt.Errorf("read what the ledger says of calls: %w", err)
+	}
+	return out, nil
+}
+
+// meterSince looks for entries from before the meter.
+func (s *Store) meterSince(ctx context.Context, q CostQuery, out *MeterNotes) error {
+	var began time.Time
+	err := s.pool.QueryRow(ctx, `
+		SELECT max(tstamp) AT TIME ZONE current_setting('TimeZone') FROM goose_db_version WHERE version_id = $1 HAVING max(tstamp) IS NOT NULL`,
+		meterVersion).Scan(&began)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !q.From.IsZero() && !q.From.Before(began) {
+		return nil
+	}
+	q.By, q.Limit = ByNothing, 0
+	if q.To.IsZero() || q.To.After(began) {
+		q.To = began
+	}
+	before, err := s.Costs(ctx, q)
+	if err == nil && before.Total.Entries > 0 {
+		out.Since = began
+	}
+	return err
+}
+
+// meterVersion is the migration that made the meter.
+const meterVersion = 7
+
+func (s *Store) cutCalls(ctx context.Context, q CostQuery, period booked, key string, out *MeterNotes) error {
+	type row struct {
+		K string
+		CutCalls
+	}
+	// A correction takes back the bound of the call that it knows the end of.
+	c := costSQL{q: q}
+	rows, err := collect[row](s.pool.Query(ctx, `
+		SELECT `+groupText(q.By, key)+` AS k, count(*) FILTER (WHERE bound_micro_usd > 0) - count(*) FILTER (WHERE bound_micro_usd < 0) AS calls,
+			ledger_sum(bound_micro_usd) AS bound_micro_usd
+		FROM ledger WHERE `+c.where("bound_micro_usd <> 0", c.in(period))+` GROUP BY 1`, c.args...))
+	if err != nil {
+		return err
+	}
+	out.CutBy = map[string]CutCalls{}
+	for _, r := range rows {
+		if r.BoundMicroUSD == 0 {
+			continue
+		}
+		out.CutBy[r.K] = r.CutCalls
+		out.Cut.Calls += r.Calls
+		out.Cut.BoundMicroUSD += r.BoundMicroUSD
+	}
+	return nil
+}
+
+// in chooses the entries of a period from the ledger's rows.
+func (c *costSQL) in(p booked) string {
+	sql := "(" + c.within(p.first, p.end)
+	for _, e := range p.edges {
+		sql += " OR " + c.atEdge(e)
+	}
+	return sql + ")"
+}
+
+// groupText is a group's key as a line has it.
+func groupText(by CostGroup, key string) string {
+	switch by {
+	case ByThread:
+		return key + "::text"
+	case ByDay:
+		return "to_char(" + key + ", 'YYYY-MM-DD')"
+	case ByMonth:
+		return "to_char(" + key + ", 'YYYY-MM')"
+	case ByNothing, ByUser, ByChannel, ByProject, ByModel:
+	}
+	return key
+}
