@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +23,8 @@ import (
 type Listen struct {
 	// Address is where it listens, host:port.
 	Address string
-	// URL is the address by which sessions reach it: http(s)://host[:port].
+	// URL is the address by which sessions reach it: http(s)://host[:port]. Where both
+	// have the port 0 it is one that is free.
 	URL string
 	// CertFile and KeyFile make it speak TLS.
 	CertFile, KeyFile string
@@ -50,12 +52,15 @@ func listen(o Listen, log *zap.Logger) (*listener, error) {
 	if err := o.Check(); err != nil || o.Address == "" {
 		return nil, err
 	}
-	l := &listener{url: o.URL, served: make(chan struct{}), log: log, complaints: rate.Sometimes{First: 3, Interval: time.Minute}, sessions: map[[sha256.Size]byte]*Session{}}
+	l := &listener{url: strings.TrimSuffix(o.URL, "/"), served: make(chan struct{}), log: log, complaints: rate.Sometimes{First: 3, Interval: time.Minute}, sessions: map[[sha256.Size]byte]*Session{}}
 	l.server = http.Server{Handler: l, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: quiet}
 	var at net.Listener
 	at, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", o.Address)
 	if err != nil {
 		return nil, fmt.Errorf("DECKHAND_GATEWAY_LISTEN: %w; choose an address of this machine that is free", err)
+	}
+	if free, ok := strings.CutSuffix(l.url, ":0"); ok {
+		l.url = fmt.Sprintf("%s:%d", free, at.Addr().(*net.TCPAddr).Port)
 	}
 	at = netutil.LimitListener(at, maxFar)
 	if o.CertFile != "" {
@@ -102,11 +107,7 @@ func (l *listener) address() (string, error) {
 	if l == nil {
 		return "", ErrNoListener
 	}
-	u, err := url.Parse(l.url)
-	if err != nil {
-		return "", err
-	}
-	return u.Scheme + "://" + u.Host, nil
+	return l.url, nil
 }
 
 func (l *listener) add(s *Session) {

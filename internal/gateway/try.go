@@ -102,9 +102,13 @@ func (r *route) overhear(ctx context.Context, ask func(ctx context.Context, env 
 		defer close(served)
 		_ = server.Serve(at) // until it is closed
 	}()
+	stop := sync.OnceFunc(func() {
+		_ = server.Close()
+		<-served
+	})
+	defer stop()
 	err = ask(ctx, r.environ(nil, door{url: "http://" + at.Addr().String(), token: token}))
-	_ = server.Close()
-	<-served
+	stop()
 	mu.Lock()
 	defer mu.Unlock()
 	switch {
