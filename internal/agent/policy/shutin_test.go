@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/json"
@@ -76,7 +77,7 @@ func startShutIn(t *testing.T, top string) *shutIn {
 	}
 	const inside = "/tmp/shutin.test"
 	c := exec.CommandContext(t.Context(), "bwrap", "--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
-		"--tmpfs", "/tmp", "--ro-bind", exe, inside, "--ro-bind", top, "/tmp/template", "--dir", filepath.Dir(top), "--chdir", "/tmp", inside)
+		"--size", "268435456", "--tmpfs", "/tmp", "--ro-bind", exe, inside, "--ro-bind", top, "/tmp/template", "--dir", filepath.Dir(top), "--chdir", "/tmp", inside)
 	c.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(top, "home"), "LC_ALL=C.UTF-8", "TOKEN=" + secretText, "TMPDIR=/tmp", "GOFLAGS=-mod=mod", "GOPROXY=http://" + listener,
 		"GOTOOLCHAIN=local", "NO_UPDATE_NOTIFIER=1", "DECKHAND_POLICY_SHUT_IN=" + top,
@@ -347,7 +348,7 @@ func lookAt(dir string) (map[string]string, error) {
 			v += to
 		case d.Type().IsRegular():
 			b, _ := os.ReadFile(p)
-			v += string(b)
+			v += fmt.Sprintf("%x", sha256.Sum256(b))
 		}
 		all[p[len(dir):]] = v
 		return nil
