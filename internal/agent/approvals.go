@@ -43,7 +43,7 @@ func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, stopped))
 	}
 	call := w.call(h.ToolName, h.ToolInput, h.Cwd)
-	d := w.policy.Decide(call)
+	d := w.decide(call)
 	if d.Verdict != policy.Allow && d.Verdict != policy.Deny {
 		return w.checkGrants(ctx, h, call, d)
 	}
@@ -55,6 +55,16 @@ func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, a.Reason))
 	}
 	return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookAllow, a.Terms.Rule))
+}
+
+// decide is what the policy says of a call. A fault in reading it is logged, with the call:
+// it is asked, and somebody has to mend what failed.
+func (w *worker) decide(c policy.Call) policy.Decision {
+	d := w.policy.Decide(c)
+	if d.Fault != "" {
+		w.log.Error("the policy failed while reading a call, which is asked: please report it", zap.String("tool", c.Tool), zap.ByteString("input", c.Input), zap.String("fault", d.Fault))
+	}
+	return d
 }
 
 // call is a tool call as the policy sees it. cwd is where a command runs; empty
@@ -105,7 +115,7 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 		return w.reply(w.session.proc.Deny(r.RequestID, stopped, true))
 	}
 	call := w.call(r.ToolName, r.Input, t.cwd[r.ToolUseID])
-	d := w.policy.Decide(call)
+	d := w.decide(call)
 	if d.Verdict == policy.Deny {
 		a, err := w.decideByRule(ctx, r.RequestID, r.ToolUseID, call, d)
 		if err != nil {

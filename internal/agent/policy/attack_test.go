@@ -673,7 +673,11 @@ func (c *composer) sample(t *testing.T, policies map[string]*Policy, n int, ws s
 func allowing(t testing.TB, policies map[string]*Policy, ws, cmd string) string {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
-		if policies[name].Decide(bash(t, ws, cmd)).Verdict == Allow {
+		d := policies[name].Decide(bash(t, ws, cmd))
+		if d.Fault != "" {
+			t.Errorf("%q: %s", cmd, d.Fault)
+		}
+		if d.Verdict == Allow {
 			return name
 		}
 	}

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -24,9 +26,37 @@ type finding struct {
 }
 
 // Decide says what becomes of a call. It resolves symbolic links but changes
-// nothing, keeps nothing, and is safe for concurrent use.
-func (p *Policy) Decide(c Call) Decision {
-	req := readCall(&c)
+// nothing, keeps nothing, and is safe for concurrent use. It never panics: see
+// Decision.Fault.
+func (p *Policy) Decide(c Call) (d Decision) {
+	defer onFault(func(fault string) { d = p.afterFault(&c, fault) })
+	return p.decide(&c)
+}
+
+// onFault is deferred by every way into this package that reads a call: a call that makes
+// it panic, by whatever the model has thought of, ends no bot and is not allowed.
+func onFault(then func(fault string)) {
+	if r := recover(); r != nil {
+		then(fmt.Sprintf("%v\n%s", r, debug.Stack()))
+	}
+}
+
+// afterFault asks about a call that nobody could read, under the strictest terms of all
+// rules that might have been about it.
+func (p *Policy) afterFault(c *Call, fault string) Decision {
+	d := Decision{Verdict: Ask, Rule: defaultAsked, Why: "Deckhand failed while reading it, so no rule has decided (see its log)", Fault: fault}
+	var asked []Rule
+	for i := range p.Rules {
+		if r := &p.Rules[i]; r.Verdict == Ask && r.holds(c) {
+			asked = append(asked, *r)
+		}
+	}
+	p.settle(&d, asked)
+	return d
+}
+
+func (p *Policy) decide(c *Call) Decision {
+	req := readCall(c)
 	var out Decision
 	var asked []Rule
 	var allowedBy []string
@@ -56,7 +86,8 @@ func (p *Policy) Decide(c Call) Decision {
 	if out.Verdict == Allow && len(allowedBy) > 1 {
 		out.Rule = strings.Join(allowedBy, "; ")
 	}
-	p.settle(&out, asked, req)
+	p.settle(&out, asked)
+	out.Grantable = out.Verdict == Ask && !out.Terms.Dangerous && out.Terms.Quorum <= 1 && !personal[req.call.Tool] && req.coverable()
 	return out
 }
 
@@ -82,7 +113,7 @@ func (d *Decision) take(f finding, asked *[]Rule) {
 // settle fills in the terms of a decision. Of a command whose parts are asked by
 // several rules, the strictest of each term holds, and those may decide whom all of
 // them name: putting a harmless command beside a guarded one changes nobody.
-func (p *Policy) settle(d *Decision, asked []Rule, req *request) {
+func (p *Policy) settle(d *Decision, asked []Rule) {
 	d.Terms = p.Default.normal()
 	if d.Verdict != Ask {
 		d.Terms.Because = d.because
@@ -116,7 +147,6 @@ func (p *Policy) settle(d *Decision, asked []Rule, req *request) {
 			d.Terms.Because = strings.TrimSpace(d.Terms.Because + " " + t.Because)
 		}
 	}
-	d.Grantable = !d.Terms.Dangerous && d.Terms.Quorum <= 1 && !personal[req.call.Tool] && req.coverable()
 }
 
 // silent reports whether a part decides nothing by itself: a cd inside the
@@ -404,6 +434,7 @@ func (u *unit) text() string {
 // Covers reports whether an allow pattern covers the whole call, by the same
 // strictness as an allow rule; why says what kept it from it.
 func Covers(p Pattern, c Call) (ok bool, why string) {
+	defer onFault(func(string) { ok, why = false, "Deckhand failed while reading it" })
 	if personal[c.Tool] {
 		return false, "no rule answers for a person"
 	}

@@ -370,3 +370,20 @@ func TestAReasonIsASentence(t *testing.T) {
 		}
 	}
 }
+
+// A fault of ours in reading a call allows nothing, ends nothing, and is told.
+func TestAFaultIsAsked(t *testing.T) {
+	t.Parallel()
+	broken := Pattern{kind: kindBash, text: "Bash(broken)", cmd: &command{words: []pword{{}}}} // a word of no parts, which the parser never makes
+	p := rules(t, "ask Bash(ls *)")
+	p.Rules[0].Quorum = 2
+	p.Rules = append([]Rule{{Verdict: Allow, Patterns: []Pattern{broken}}}, p.Rules...)
+	call := bash(t, workspace(t), "ls")
+	d := p.Decide(call)
+	if d.Verdict != Ask || d.Grantable || d.Terms.Quorum != 2 || !strings.Contains(d.Fault, "policy.(*Policy).decide") || !strings.Contains(d.Why, "failed") {
+		t.Errorf("%+v", d)
+	}
+	if ok, why := Covers(broken, call); ok || why == "" {
+		t.Errorf("covered: %s", why)
+	}
+}

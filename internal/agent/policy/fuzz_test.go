@@ -27,6 +27,9 @@ func FuzzDecideBash(f *testing.F) {
 		}
 		c := Call{Tool: "Bash", Input: raw, Workspace: ws}
 		d := p.Decide(c)
+		if d.Fault != "" {
+			t.Fatalf("%q: %s", cmd, d.Fault)
+		}
 		for _, s := range Suggest(c) {
 			if ok, why := Covers(s.Pattern, c); !ok {
 				t.Errorf("%s is suggested for %q and does not cover it: %s", s.Pattern, cmd, why)

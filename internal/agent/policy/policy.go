@@ -202,6 +202,9 @@ type Decision struct {
 	Terms Terms // how it is decided, when it is asked
 	// Grantable says whether a person's "always allow" may cover the call.
 	Grantable bool
+	// Fault is set when reading the call failed by a fault of Deckhand's own, which is to be
+	// logged: what failed, and where. Such a call is asked, whatever the rules say.
+	Fault string
 
 	because string // the deciding rule's
 }

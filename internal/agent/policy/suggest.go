@@ -15,7 +15,8 @@ type Suggestion struct {
 
 // Suggest lists patterns that cover the call, the narrowest first. It is empty
 // when nothing safe can be suggested.
-func Suggest(c Call) []Suggestion {
+func Suggest(c Call) (result []Suggestion) {
+	defer onFault(func(string) { result = nil })
 	req := readCall(&c)
 	if personal[c.Tool] || req.bad != "" {
 		return nil
