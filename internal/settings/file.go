@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -61,7 +62,7 @@ type Reminder struct {
 // ReadFile reads and checks deckhand.yaml. Its error lists everything that is
 // wrong, each with the file's line and column, and what to write instead.
 func ReadFile(name string) (File, error) {
-	source, err := os.ReadFile(name)
+	source, err := readSource(name)
 	if err != nil {
 		return File{}, unreadable(name, err)
 	}
@@ -87,12 +88,45 @@ func ReadFile(name string) (File, error) {
 	}, nil
 }
 
+// maxFile is the largest deckhand.yaml, in bytes: a thousand projects have room in it,
+// and it is read in a second.
+const maxFile = 1 << 20
+
+var errTooLarge = errors.New("too large")
+
+// readSource reads a file, and waits for nobody: a FIFO has to have a writer.
+func readSource(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, syscall.EISDIR
+	case !info.Mode().IsRegular():
+		return nil, errors.ErrUnsupported
+	}
+	source, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if len(source) > maxFile {
+		return nil, errTooLarge
+	}
+	return source, err
+}
+
 func unreadable(name string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("DECKHAND_CONFIG: there is no file %s; copy deploy/deckhand.example.yaml there and change it", name)
 	case errors.Is(err, syscall.EISDIR):
 		return fmt.Errorf("DECKHAND_CONFIG: %s is a folder; name the file in it (a bind mount of a file that was not there makes a folder: remove it, and write the file first)", name)
+	case errors.Is(err, errors.ErrUnsupported):
+		return fmt.Errorf("DECKHAND_CONFIG: %s is no file, but a pipe, a socket or a device; write the configuration into a file", name)
+	case errors.Is(err, errTooLarge):
+		return fmt.Errorf("DECKHAND_CONFIG: %s is larger than 1 MiB, and no configuration; name deckhand.yaml", name)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("DECKHAND_CONFIG: this user (uid %d) may not read %s; let it, for instance by chmod o+r, or by chown", os.Getuid(), name)
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -152,9 +153,16 @@ func FuzzConfig(f *testing.F) {
 func TestAFileThatCannotBeReadSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe.yaml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, want := range map[string]string{
 		filepath.Join(dir, "nowhere.yaml"): "there is no file",
 		dir:                                "is a folder; name the file in it",
+		pipe:                               "is no file, but a pipe", // nobody writes to it
+		"/dev/zero":                        "is no file, but a pipe, a socket or a device",
+		write(t, strings.Repeat("# no end\n", 1<<17)): "is larger than 1 MiB",
 	} {
 		if _, err := ReadFile(name); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v, want %q", name, err, want)

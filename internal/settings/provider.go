@@ -200,19 +200,24 @@ func (v *validation) providerVariables(at string, p *providerYAML) {
 	}
 }
 
-// passedOn checks the variables that a project hands to its sessions: no credential is
-// among them.
-func (v *validation) passedOn(at string, names []string, c document) {
-	credential := map[string]bool{}
+// credentials are the variables that hold one of a provider's.
+func (c document) credentials() map[string]bool {
+	names := map[string]bool{}
 	note := func(p *providerYAML) {
 		for _, name := range p.provider().Variables() {
-			credential[name] = true
+			names[name] = true
 		}
 	}
 	note(c.Provider)
 	for _, p := range c.Projects {
 		note(p.Provider)
 	}
+	return names
+}
+
+// passedOn checks the variables that a project hands to its sessions: no credential is
+// among them.
+func (v *validation) passedOn(at string, names []string, credentials map[string]bool) {
 	for i, e := range names {
 		at := fmt.Sprintf("%s[%d]", at, i)
 		switch {
@@ -220,7 +225,7 @@ func (v *validation) passedOn(at string, names []string, c document) {
 			v.add(at, "%q cannot be passed on: write the name of a variable, none of Slack's or the database's", e)
 		case gateway.Owns(e):
 			v.add(at, "%s is not passed on, since the model is reached through the bot; what the project is to have of its own stands under provider", e)
-		case credential[e]:
+		case credentials[e]:
 			v.add(at, "%s holds a credential of a provider, which stays outside; leave it out", e)
 		}
 	}

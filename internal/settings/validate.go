@@ -82,11 +82,12 @@ func (v *validation) check(c document) {
 	if len(c.Projects) == 0 {
 		v.add("$.projects", "there is no project; write one, with its dir or repo")
 	}
+	credentials := c.credentials()
 	for _, name := range sorted(c.Projects) {
 		at, p := "$.projects."+name, c.Projects[name]
 		v.project(at, name, p)
 		v.provider(at+".provider", p.Provider)
-		v.passedOn(at+".env", p.Env, c)
+		v.passedOn(at+".env", p.Env, credentials)
 		if p.Sandbox != nil {
 			v.sandbox(at+".sandbox", *p.Sandbox, p.Sandbox.over(c.Sandbox))
 		}

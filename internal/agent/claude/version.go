@@ -2,6 +2,7 @@ package claude
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"regexp"
@@ -21,18 +22,45 @@ func Version(ctx context.Context, command []string) (string, error) {
 	cmd := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], "--version")...)
 	cmd.WaitDelay = time.Second
 	cmd.Env = Environ(nil, nil)
-	out, err := cmd.Output()
-	if ctx.Err() != nil {
+	out := &brief{full: cancel}
+	cmd.Stdout = out
+	err := cmd.Run()
+	switch {
+	case out.over:
+		return "", fmt.Errorf("ask %s for its version: it does not stop talking: %.80q…", command[0], out.text)
+	case ctx.Err() != nil:
 		return "", fmt.Errorf("ask %s for its version: no answer in 30s", command[0])
-	}
-	if err != nil {
+	case err != nil:
 		return "", fmt.Errorf("ask %s for its version: %w", command[0], err)
 	}
-	v := versionPattern.FindString(string(out))
+	v := versionPattern.FindString(string(out.text))
 	if v == "" {
-		return "", fmt.Errorf("ask %s for its version: %.80q names none", command[0], out)
+		return "", fmt.Errorf("ask %s for its version: %.80q names none", command[0], out.text)
 	}
 	return v, nil
+}
+
+// brief keeps what a program says that should say little, and calls full when it says more.
+type brief struct {
+	text []byte
+	over bool
+	full func()
+}
+
+// briefly is how much that is, in bytes.
+const briefly = 4096
+
+var errTalks = errors.New("it says too much")
+
+func (b *brief) Write(p []byte) (int, error) {
+	n := min(len(p), briefly-len(b.text))
+	b.text = append(b.text, p[:n]...)
+	if n < len(p) {
+		b.over = true
+		b.full()
+		return n, errTalks
+	}
+	return n, nil
 }
 
 var versionPattern = regexp.MustCompile(`\d+\.\d+\.\d+`)
