@@ -21,6 +21,7 @@ var landed = map[string]string{
 	"00005_rollups.sql":          "645ef0a9db99507f350fa0a75e6eba1b7f2dcf476fbe55d48af1c881afe28a43",
 	"00006_budgets.sql":          "5eae61d8bea26dcdfe2c0d0eaec7d6356056299f10b411b5ebfd1630d38a1ff6",
 	"00007_meter.sql":            "9f4f5f690b16f23be95f769b8a86109e92e0587d35ae177f6b39dff7a8a42adb",
+	"00008_waits.sql":            "ab80c0df2e1b90a4012d4667d307966262da2a874dbdb74d0024c807965a6643",
 }
 
 // TestALandedMigrationNeverChanges. When this is red for a file that is in the list,

@@ -53,6 +53,17 @@ func (w *world) submit(user string, v view, values map[string]any) {
 	w.must(http.MethodPost, "/_control/views/"+v.ID+"/submit", map[string]any{"user": user, "values": values}, nil)
 }
 
+// submitWrong presses a modal's button with something that one of its inputs refuses,
+// and returns what stands below it then. The modal stays open.
+func (w *world) submitWrong(user string, v view, input, value string) (said string) {
+	w.t.Helper()
+	var out struct {
+		Errors map[string]string `json:"errors"`
+	}
+	w.must(http.MethodPost, "/_control/views/"+v.ID+"/submit", map[string]any{"user": user, "values": map[string]any{input: map[string]any{input: value}}}, &out)
+	return out.Errors[input]
+}
+
 // alwaysAllow answers the modal of “Always allow…” with the offer of that number.
 func (w *world) alwaysAllow(user, channel, card string, offer int, scope string) (shown string) {
 	w.t.Helper()

@@ -38,6 +38,8 @@ func TestABudgetAsks(t *testing.T) {
 	card := w.find(eng, thread, "the limit to be reached", limit)
 
 	third := w.post(linus, eng, thread, "@deckhand say: three at last")
+	elsewhere := w.post(linus, eng, "", "@deckhand say: here too")
+	w.says(eng, elsewhere, "ada can raise it")
 	other := w.post(grace, eng, "", "@deckhand say: not mine")
 	w.done(eng, other, other)
 	w.says(eng, other, "not mine")
@@ -50,13 +52,27 @@ func TestABudgetAsks(t *testing.T) {
 	if !strings.Contains(text, "By how many US dollars") {
 		t.Errorf("the modal asks for something else:\n%s", text)
 	}
-	w.submit(ada, v, map[string]any{"amount": map[string]any{"amount": "lots"}})
-	w.told(ada, eng, thread, "is not an amount")
-	v, _ = w.opens(ada, eng, card.TS, "budget_raise")
+	for _, wrong := range []string{"lots", "-5", "0", "0.001", "999999999", "1e9", "12,5"} {
+		if said := w.submitWrong(ada, v, "amount", wrong); !strings.Contains(said, "dollars") && !strings.Contains(said, "deckhand.yaml") {
+			t.Errorf("%s dollars: the modal says %q", wrong, said)
+		}
+	}
 	w.submit(ada, v, map[string]any{"amount": map[string]any{"amount": "$1.50"}})
 	w.done(eng, thread, third)
 	w.says(eng, thread, "three at last")
-	w.says(eng, thread, "Raised by")
+	w.done(eng, elsewhere, elsewhere)
+	w.find(eng, elsewhere, "the sentence to say that it was begun", func(m message) bool {
+		return strings.Contains(m.all(), "so this was begun") && !strings.Contains(m.all(), "can raise it")
+	})
+	w.find(eng, thread, "the card to say so", func(m message) bool {
+		return m.TS == card.TS && strings.Contains(m.all(), "Raised by") && !m.has("budget_raise")
+	})
+	w.find(slack.ChannelGeneral, "", "the other card to say so", func(m message) bool { return strings.Contains(m.all(), "Raised by") && !m.has("budget_raise") })
+	for _, m := range append(w.messages(eng, thread), w.messages(eng, elsewhere)...) {
+		if m.TS != card.TS && strings.Contains(m.all(), "budget_raise") || strings.Contains(m.all(), "cannot be resumed") {
+			t.Errorf("in a thread stands %s", m.all())
+		}
+	}
 	w.click(ada, eng, card.TS, "budget_leave")
 	w.told(ada, eng, thread, "decided already by")
 	if n := w.count(`SELECT count(*) FROM budget_decisions WHERE decision = 'raise' AND micro_usd = 1500000 AND by_user = 'U0ADA'`); n != 1 {

@@ -13,8 +13,7 @@ type Request struct {
 	User    string
 	Channel string // empty for the home tab
 	Project string // empty: the channel's
-	// TeamWide is true for what reaches beyond the place: the team's own roles count.
-	TeamWide bool
+	Reach   Reach
 	// Terms are those of the approval that is to be decided; nil for all other acts.
 	Terms *Terms
 }
@@ -157,16 +156,19 @@ func (r Rules) Deciders(t Terms, project, channel string) []string {
 	return members
 }
 
-// at are the roles where the person is.
+// at are the roles that count for what the person does, where they are.
 func (r Rules) at(q Request) Roles {
-	if q.TeamWide {
-		return r.Roles
-	}
-	project := q.Project
+	project, channel := q.Project, q.Channel
 	if project == "" {
-		project = r.Places.Project(q.Channel)
+		project = r.Places.Project(channel)
 	}
-	return r.In(project, q.Channel)
+	switch q.Reach {
+	case ReachPlace:
+		return r.In(project, channel)
+	case ReachProject:
+		return r.In(project, "")
+	}
+	return r.Roles
 }
 
 // Reader decides whether what is sent to the person, or to a channel if one is given,

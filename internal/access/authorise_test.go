@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -62,7 +63,7 @@ var house = Rules{
 		"web": {Admins: []string{"U0WEBADMIN"}},
 		"api": {Users: []string{"U0API"}, Approvers: []string{"U0APIAPPROVER"}},
 	},
-	Channels: map[string]Roles{"C0OPS": {Approvers: []string{"U0OPS"}}},
+	Channels: map[string]Roles{"C0OPS": {Approvers: []string{"U0OPS"}, Admins: []string{"U0OPSADMIN"}}},
 	Places:   Places{Channels: map[string]string{"C0WEB": "web", "C0OPS": "web", "C0API": "api"}, DirectMessages: "web"},
 }
 
@@ -84,6 +85,7 @@ var people = []struct {
 	{"a user by group", "U1", "S0USERS", "user", "user", "", "user"},
 	{"an admin of web", "U0WEBADMIN", "", "user approve administer", "user approve administer", "", ""},
 	{"an approver of the channel", "U0OPS", "", "", "user approve", "", ""},
+	{"an admin of the channel", "U0OPSADMIN", "", "", "user approve administer", "", ""},
 	{"a user of api", "U0API", "", "", "", "user", ""},
 	{"an approver of api", "U0APIAPPROVER", "", "", "", "user approve", ""},
 	{"a member without a role", "U1", "", "", "", "", ""},
@@ -152,9 +154,9 @@ func TestEverybodyEverywhere(t *testing.T) {
 			for _, at := range places {
 				for _, under := range terms {
 					for _, act := range acts {
-						for _, teamWide := range []bool{false, true} {
+						for _, reach := range []Reach{ReachPlace, ReachProject, ReachTeam} {
 							cases++
-							what := fmt.Sprintf("%s, %s, in %s, %q, %s, team wide: %v", who.who, is.what, at.kind, act, under.what, teamWide)
+							what := fmt.Sprintf("%s, %s, in %s, %q, %s, reaching the %s", who.who, is.what, at.kind, act, under.what, cmp.Or(reach, "place"))
 							mine := func(ids []string) []string {
 								out := slices.Clone(ids)
 								for i, id := range out {
@@ -162,7 +164,7 @@ func TestEverybodyEverywhere(t *testing.T) {
 								}
 								return out
 							}
-							q := Request{Act: act, Team: us, User: who.user, Channel: at.id, TeamWide: teamWide}
+							q := Request{Act: act, Team: us, User: who.user, Channel: at.id, Reach: reach}
 							if under.terms != nil {
 								own := *under.terms
 								own.Requester, own.Approvers = mine([]string{own.Requester})[0], mine(own.Approvers)
@@ -175,8 +177,11 @@ func TestEverybodyEverywhere(t *testing.T) {
 								w.groups[who.group] = Group{Member: true}
 							}
 							has := map[string]string{"C0WEB": who.web, "C0OPS": who.ops, "C0API": who.api, "D0ME": who.web, "": who.team}[at.id]
-							if teamWide {
+							switch {
+							case reach == ReachTeam:
 								has = who.team
+							case reach == ReachProject && at.id == "C0OPS":
+								has = who.web // the channel's own roles do not count
 							}
 							has = strings.ReplaceAll(has, "user", everyUserAct)
 							if under.act != "" {
@@ -370,7 +375,7 @@ func TestWhoDecides(t *testing.T) {
 		terms Terms
 		want  string
 	}{
-		{Terms{Requester: "U9"}, "[U0OPS U0ADMIN S0ADMINS U0WEBADMIN]"},
+		{Terms{Requester: "U9"}, "[U0OPS U0ADMIN S0ADMINS U0WEBADMIN U0OPSADMIN]"},
 		{Terms{Requester: "U9", Approvers: []string{"U8"}}, "[U8]"},
 		{Terms{Requester: "U9", Question: true, Approvers: []string{"U8"}}, "[U9]"},
 	} {

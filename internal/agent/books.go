@@ -45,6 +45,7 @@ type sessions interface {
 	SetWorkspace(ctx context.Context, l store.Lease, dir string) error
 	NewSession(ctx context.Context, l store.Lease, id, parentID string) error
 	SessionStarted(ctx context.Context, id string) (bool, error)
+	SessionSpoke(ctx context.Context, id string) (bool, error)
 	MarkStarted(ctx context.Context, id string) error
 	BeginEpoch(ctx context.Context, l store.Lease, sessionID, cliVersion string, baseline int64) (int, error)
 }
@@ -87,8 +88,11 @@ type calls interface {
 // budgetBooks are what was spent, by everybody, and what people were told of it.
 type budgetBooks interface {
 	TimeZone() *time.Location
-	BudgetState(ctx context.Context, b store.BudgetWindow) (store.BudgetState, error)
-	NoticeBudget(ctx context.Context, n store.BudgetNotice) (fresh bool, err error)
+	BudgetStates(ctx context.Context, windows []store.BudgetWindow) ([]store.BudgetState, error)
+	NoticeBudget(ctx context.Context, n store.BudgetNotice) (noted store.BudgetNotice, fresh bool, err error)
+	WaitForBudget(ctx context.Context, l store.Lease, inboxID int64, n store.BudgetNotice, seen int) error
+	WakeWaits(ctx context.Context) error
+	StoppedTurn(ctx context.Context, threadID int64) (int64, error)
 }
 
 // auditBook is what nobody can change afterwards.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -42,6 +43,7 @@ type BudgetStatus struct {
 	SpentMicroUSD int64
 	LimitMicroUSD int64  // with what admins have added
 	Model         string // the cheaper model that an admin chose; or empty
+	decisions     int    // what was decided about it in this period
 }
 
 // Reached reports whether nothing is left.
@@ -63,20 +65,19 @@ func (b BudgetStatus) share() int {
 }
 
 // BudgetAlert is what people are to see of a budget: a warning, or that its limit
-// is reached, with buttons for admins if it asks.
+// is reached, with buttons for those who may raise it if it asks.
 type BudgetAlert struct {
-	ID     string // of the store's notice
-	Status BudgetStatus
-	Share  int // percent; 100: the limit is reached
-	Thread store.ThreadKey
-	// Stopped: a running turn was interrupted for it. Waiting: a prompt waits for it.
-	Stopped, Waiting bool
+	ID      string // of the store's notice
+	Status  BudgetStatus
+	Share   int // percent; 100: the limit is reached
+	Thread  store.ThreadKey
+	Project string // the thread's
 }
 
 // budgetCheck is what the budgets say to a person's next turn in a thread.
 type budgetCheck struct {
-	reached *BudgetStatus // the first without anything left, unless a cheaper model goes on
-	model   string        // the cheaper model to go on with
+	reached []BudgetStatus // those without anything left, unless a cheaper model goes on
+	model   string         // the cheaper model to go on with
 	all     []BudgetStatus
 }
 
@@ -127,36 +128,50 @@ func (f *inFlight) of(b Budget, key string) (micro int64) {
 	return micro
 }
 
-// check reads every budget that a person's work in the thread counts
-// towards: what is booked, by everybody, and what is under way on this replica. So
-// turns that run at once overshoot by no more than the calls that each of them has
-// under way when the limit is reached.
+// check reads every budget that a person's work in the thread counts towards.
 func (s *budgets) check(ctx context.Context, t store.Thread, user string) (budgetCheck, error) {
 	var c budgetCheck
-	now, zone := time.Now(), s.books.TimeZone()
+	list, windows := s.of(t, user, time.Now())
+	states, err := s.books.BudgetStates(ctx, windows)
+	if err != nil {
+		return c, err
+	}
+	for i, state := range states {
+		b, w := list[i], windows[i]
+		status := b.at(w, state)
+		status.SpentMicroUSD += s.inFlight.of(b, w.Key)
+		c.all = append(c.all, status)
+		switch {
+		case status.Model != "":
+			c.model = status.Model // an admin chose to go on with it, whatever it costs
+		case status.Reached():
+			c.reached = append(c.reached, status)
+		}
+	}
+	return c, nil
+}
+
+// of are the budgets that a person's work in the thread counts towards, and their
+// periods at a time.
+func (s *budgets) of(t store.Thread, user string, at time.Time) (list []Budget, windows []store.BudgetWindow) {
 	for _, b := range s.list {
 		key, ok := b.key(t, user)
 		if !ok {
 			continue
 		}
-		from, to := b.Period.Span(now, zone)
-		state, err := s.books.BudgetState(ctx, store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: key, Period: b.Period, From: from, To: to})
-		if err != nil {
-			return c, err
-		}
-		status := BudgetStatus{
-			Budget: b, Key: key, From: from, To: to, SpentMicroUSD: state.SpentMicroUSD + s.inFlight.of(b, key),
-			LimitMicroUSD: b.LimitMicroUSD + state.RaisedMicroUSD, Model: state.Model,
-		}
-		c.all = append(c.all, status)
-		switch {
-		case status.Model != "":
-			c.model = status.Model // an admin chose to go on with it, whatever it costs
-		case status.Reached() && c.reached == nil:
-			c.reached = &status
-		}
+		w := store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: key, Period: b.Period}
+		w.From, w.To = b.Period.Span(at, s.books.TimeZone())
+		list, windows = append(list, b), append(windows, w)
 	}
-	return c, nil
+	return list, windows
+}
+
+// at is where the budget stands in a period.
+func (b Budget) at(w store.BudgetWindow, s store.BudgetState) BudgetStatus {
+	return BudgetStatus{
+		Budget: b, Key: w.Key, From: w.From, To: w.To, SpentMicroUSD: s.SpentMicroUSD,
+		LimitMicroUSD: b.LimitMicroUSD + s.RaisedMicroUSD, Model: s.Model, decisions: s.Decisions,
+	}
 }
 
 // key is whose spend counts, and whether the budget is for them at all.
@@ -177,27 +192,34 @@ func (b Budget) key(t store.Thread, user string) (string, bool) {
 	return key, len(b.Only) == 0 || slices.Contains(b.Only, key)
 }
 
-// tell tells of every share that is reached and was not told of before.
-func (s *budgets) tell(ctx context.Context, t store.Thread, all []BudgetStatus, stopped, waiting bool) {
+// tell tells of every share that is reached and was not told of before. It returns the
+// notices of the limits that are reached, in the order of all.
+func (s *budgets) tell(ctx context.Context, t store.Thread, all []BudgetStatus) ([]store.BudgetNotice, error) {
+	var reached []store.BudgetNotice
 	for _, b := range all {
 		share := b.share()
 		if share == 0 || b.Model != "" {
 			continue
 		}
-		n := BudgetAlert{ID: newApprovalID(), Status: b, Share: share, Thread: t.Key(), Stopped: stopped, Waiting: waiting}
-		fresh, err := s.books.NoticeBudget(ctx, store.BudgetNotice{
-			ID:            n.ID,
+		n, fresh, err := s.books.NoticeBudget(ctx, store.BudgetNotice{
+			ID:            newApprovalID(),
 			BudgetWindow:  store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: b.Key, Period: b.Period, From: b.From, To: b.To},
 			LimitMicroUSD: b.LimitMicroUSD, Share: share, SpentMicroUSD: b.SpentMicroUSD, ThreadID: t.ID,
 		})
+		if errors.Is(err, store.ErrEnded) {
+			continue // a warning that comes too late
+		}
 		if err != nil {
-			s.log.Error("notice a budget", zap.Error(err))
-			continue
+			return nil, err
+		}
+		if share == 100 {
+			reached = append(reached, n)
 		}
 		if fresh {
-			s.front.ShowBudget(n)
+			s.front.ShowBudget(BudgetAlert{ID: n.ID, Status: b, Share: share, Thread: t.Key(), Project: t.Project})
 		}
 	}
+	return reached, nil
 }
 
 // noticeBudgets looks at the budgets after a turn, beside the worker.
@@ -211,37 +233,78 @@ func (w *worker) noticeBudgets(ctx context.Context, user string) {
 		ctx, cancel := context.WithTimeout(ctx, lookLimit)
 		defer cancel()
 		c, err := w.budgets.check(ctx, t, user)
+		if err == nil {
+			_, err = w.budgets.tell(ctx, t, c.all)
+		}
 		if err != nil {
 			w.log.Error("look at the budgets", zap.Error(err))
-			return
 		}
-		w.budgets.tell(ctx, t, c.all, false, false)
 	})
 }
 
-// admit decides whether a prompt may have its turn. A prompt that may not is
-// refused with a sentence, or waits for an admin; ok is false then.
-func (w *worker) admit(ctx context.Context, p store.Prompt) (c budgetCheck, ok bool, err error) {
+// admit decides whether a prompt may have its turn. A prompt that may not is refused
+// with a sentence (dropped), or sleeps until the budget changes (waits): that costs a
+// row, and neither a process nor the lease.
+func (w *worker) admit(ctx context.Context, p store.Prompt) (model string, a admission, err error) {
 	if len(w.budgets.list) == 0 {
-		return c, true, nil
+		return "", admitted, nil
 	}
-	c, err = w.budgets.check(ctx, w.thread, p.UserID)
-	if err != nil {
-		return c, false, err
+	for {
+		c, err := w.budgets.check(ctx, w.thread, p.UserID)
+		if err != nil {
+			return "", "", err
+		}
+		if len(c.reached) == 0 {
+			return c.model, admitted, nil
+		}
+		notices, err := w.budgets.tell(ctx, w.thread, c.all)
+		if err != nil {
+			return "", "", err
+		}
+		for i, b := range c.reached {
+			if n := notices[i]; !b.Ask || n.Decision.Leave {
+				return "", dropped, w.refuseForBudget(ctx, p, b, n)
+			}
+		}
+		err = w.books.WaitForBudget(ctx, w.heldLease(), p.InboxID, notices[0], c.reached[0].decisions)
+		if errors.Is(err, store.ErrEnded) {
+			continue // somebody has decided meanwhile
+		}
+		if err != nil {
+			return "", "", err
+		}
+		if p.Waited || notices[0].ThreadID != w.threadID { // else its card stands here and says so
+			w.front.ShowWait(p.InboxID)
+		}
+		return "", waits, nil
 	}
-	if c.reached == nil {
-		return c, true, nil
-	}
-	w.budgets.tell(ctx, w.thread, c.all, false, c.reached.Ask)
-	if c.reached.Ask {
-		return c, false, nil // looked at again when an admin has decided, and by polling
-	}
+}
+
+// admission is what becomes of a prompt that is to begin.
+type admission string
+
+const (
+	admitted admission = "admitted"
+	dropped  admission = "dropped"
+	waits    admission = "waits"
+)
+
+// refuseForBudget ends a prompt that waits for nothing: nobody is asked, or an admin has
+// left the budget as it is.
+func (w *worker) refuseForBudget(ctx context.Context, p store.Prompt, b BudgetStatus, n store.BudgetNotice) error {
 	if err := w.books.DropPrompt(ctx, w.heldLease(), p.InboxID, "over budget"); err != nil {
-		return c, false, err
+		return err
 	}
 	w.front.MarkPrompt(p, PromptFailed)
-	w.front.Say(w.thread.Key(), c.reached.sentence()+" So this was not begun. It begins anew on "+c.reached.begins()+", or ask an admin to raise it in deckhand.yaml.")
-	return c, false, nil
+	said := b.sentence()
+	if n.Decision.Leave {
+		said += " It was left as it is for this " + string(b.Period) + "."
+	}
+	w.front.Say(w.thread.Key(), said+" So this was not begun. It begins anew on "+b.Begins()+", or ask an admin to raise it in deckhand.yaml.")
+	if p.Waited {
+		w.front.ShowWait(p.InboxID)
+	}
+	return nil
 }
 
 // sentence says which budget is used up.
@@ -249,7 +312,8 @@ func (b BudgetStatus) sentence() string {
 	return fmt.Sprintf("%s is used up: %s of %s are spent.", b.Name(), money.USD(b.SpentMicroUSD), money.USD(b.LimitMicroUSD))
 }
 
-func (b BudgetStatus) begins() string { return b.To.Format("Monday, 2 January") }
+// Begins is the day on which the budget begins anew, for people.
+func (b BudgetStatus) Begins() string { return b.To.Format("Monday, 2 January") }
 
 // Name is what people call the budget. People, channels and threads are named by
 // the frontend, which knows them; here they are what the reader is or is in.
@@ -289,8 +353,8 @@ func (w *worker) watchBudget(ctx context.Context) {
 		ctx, cancel := context.WithTimeoutCause(ctx, lookLimit, fmt.Errorf("no answer in %s", lookLimit))
 		defer cancel()
 		c, err := w.budgets.check(ctx, thread, user)
-		if err == nil && c.reached != nil {
-			w.box.put(letter{kind: letterOverBudget, turn: id, budget: c.reached})
+		if err == nil && len(c.reached) > 0 {
+			w.box.put(letter{kind: letterOverBudget, turn: id, budget: &c.reached[0]})
 		}
 		return err
 	})
@@ -304,9 +368,9 @@ func (w *worker) onOverBudget(ctx context.Context, turnID int64, b *BudgetStatus
 	}
 }
 
-// overBudget is what people are told of a turn that was stopped for a budget.
-func overBudget(t *turn) string {
-	return t.overBudget.Name() + " is used up, so the work was stopped. When an admin has raised it, write “continue” to go on."
+// whyOverBudget is what people are told of a turn that was stopped for a budget.
+func whyOverBudget(t *turn) string {
+	return t.overBudget.Name() + " is used up, so the work was stopped."
 }
 
 // useModel has the process answer with the model that the budgets want, or with the

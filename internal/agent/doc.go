@@ -43,8 +43,12 @@
 //	prompt                run      =        =        run      =        =        =        =        =
 //	prompt, no slot       wait     ·        ·        ·        ·        ·        ·        ·        ·
 //	prompt, nothing left  =        ·        ·        =        ·        ·        ·        ·        ·
-//	prompt, admins asked  =        ·        ·        =        ·        ·        ·        ·        ·
-//	admins asked, stop    =        ·        ·        =        ·        ·        ·        ·        ·
+//	prompt, admins asked  =        ·        ·        cold     ·        ·        ·        ·        ·
+//	admins asked, stop    =        ·        ·        cold     ·        ·        ·        ·        ·
+//	admins asked, raised  run      ·        ·        run      ·        ·        ·        ·        ·
+//	admins asked, left    =        ·        ·        cold     ·        ·        ·        ·        ·
+//	admins asked, a day   run      ·        ·        run      ·        ·        ·        ·        ·
+//	admins asked, restart =        ·        ·        cold     ·        ·        ·        ·        ·
 //	wake                  =        =        =        =        =        =        =        =        =
 //	stop                  =        cold     cold     =        ready    ready    ready    =        =
 //	over budget           ·        ·        ·        =        ready    ready    ready    =        ·

@@ -25,6 +25,12 @@ type Frontend interface {
 	CloseCards(ids []string)
 	// ShowBudget tells of a budget, in the thread and where the budget says.
 	ShowBudget(BudgetAlert)
+	// ShowWait shows, in its thread, what a prompt waits for (see
+	// store.BudgetWait), or that it does no longer.
+	ShowWait(inboxID int64)
+	// CloseOffer takes back what an ended turn offers (TurnView.Continue): the thread
+	// has gone on.
+	CloseOffer(turnID int64)
 	// MarkPrompt shows on the person's own message how far it has come.
 	MarkPrompt(store.Prompt, PromptMark)
 	// Say posts one sentence into the thread.
@@ -109,6 +115,8 @@ type TurnView struct {
 	// Problem is a sentence for people when State is TurnFailed or
 	// TurnInterrupted, with what to do next; else empty.
 	Problem string
+	// Continue offers to go on, to whoever may write here: a budget stopped the turn.
+	Continue bool
 }
 
 // Grant says who gave the standing permission that a tool call ran under.

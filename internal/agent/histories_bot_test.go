@@ -91,6 +91,8 @@ func (r *recorder) MarkPrompt(p store.Prompt, m PromptMark) {
 }
 
 func (r *recorder) ShowBudget(n BudgetAlert)                          { r.write(botEvent{Budget: n.ID}) }
+func (r *recorder) ShowWait(int64)                                    {}
+func (r *recorder) CloseOffer(int64)                                  {}
 func (r *recorder) Say(_ store.ThreadKey, s string)                   { r.write(botEvent{Said: s}) }
 func (r *recorder) Leave(int64)                                       {}
 func (r *recorder) Abandon(_ int64, s string)                         { r.write(botEvent{Said: s}) }

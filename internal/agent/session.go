@@ -93,9 +93,8 @@ func (w *worker) startSession(ctx context.Context) error {
 	if exit, ok := errors.AsType[*claude.ExitError](err); ok {
 		switch {
 		case exit.Reason == claude.ExitUnknownSession && resume:
-			// It never finished a turn, or its transcript is gone with its folder.
-			w.front.Say(w.thread.Key(), "The earlier conversation of this thread cannot be resumed, so it starts anew: what was said before is not known to it.")
-			if err := w.newSession(ctx, w.thread.SessionID); err != nil {
+			// It never came to write its transcript, or that is gone with its folder.
+			if err := w.startAnew(ctx); err != nil {
 				return err
 			}
 			proc, err = w.machine.start(ctx, w.thread, w.project, false, w.log)
@@ -110,6 +109,19 @@ func (w *worker) startSession(ctx context.Context) error {
 		return &startError{sentence: sentence(err), err: err}
 	}
 	return w.adopt(ctx, proc)
+}
+
+// startAnew gives the thread a new session, and says so if there is something that it
+// does not know.
+func (w *worker) startAnew(ctx context.Context) error {
+	spoke, err := w.books.SessionSpoke(ctx, w.thread.SessionID)
+	if err != nil {
+		return err
+	}
+	if spoke {
+		w.front.Say(w.thread.Key(), "The earlier conversation of this thread cannot be resumed, so it starts anew: what was said before is not known to it.")
+	}
+	return w.newSession(ctx, w.thread.SessionID)
 }
 
 func (w *worker) newSession(ctx context.Context, parent string) error {

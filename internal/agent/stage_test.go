@@ -404,6 +404,9 @@ func (a *audience) ShowTurn(t TurnView) {
 		if t.Problem != "" {
 			now += ": " + t.Problem
 		}
+		if t.Continue {
+			now += " [Continue]"
+		}
 	}
 	a.stage.say("people", "turn %d %s", t.ID, now)
 }
@@ -428,7 +431,23 @@ func (a *audience) CloseCards(ids []string) {
 }
 
 func (a *audience) ShowBudget(b BudgetAlert) {
-	a.stage.say("budgets", "%d %%, stopped %t, waiting %t", b.Share, b.Stopped, b.Waiting)
+	a.stage.say("budgets", "%d %%", b.Share)
+}
+
+// ShowWait reads what there is to be shown, as the frontend does.
+func (a *audience) ShowWait(inboxID int64) {
+	for _, p := range a.stage.books.Prompts() {
+		if p.InboxID == inboxID {
+			a.mu.Lock()
+			a.spoken[p.Thread] = true
+			a.mu.Unlock()
+			a.stage.say("budgets", "prompt %d: %s", inboxID, cmp.Or(p.Outcome, p.State))
+		}
+	}
+}
+
+func (a *audience) CloseOffer(turnID int64) {
+	a.stage.say("budgets", "turn %d offers nothing any more", turnID)
 }
 
 func (a *audience) MarkPrompt(p store.Prompt, m PromptMark) {

@@ -159,6 +159,36 @@ var events = []event{
 		stop(s)
 		return true
 	}},
+	{"admins asked, raised", func(s *stage) bool {
+		if !promptOverBudget(s) {
+			return false
+		}
+		s.sleeps()
+		s.books.RaiseBudgets(1 << 40)
+		return true
+	}},
+	{"admins asked, left", func(s *stage) bool {
+		if !promptOverBudget(s) {
+			return false
+		}
+		s.books.LeaveBudgets()
+		return true
+	}},
+	{"admins asked, a day", func(s *stage) bool {
+		if !promptOverBudget(s) {
+			return false
+		}
+		time.Sleep(24 * time.Hour)
+		return true
+	}},
+	{"admins asked, restart", func(s *stage) bool {
+		if !promptOverBudget(s) {
+			return false
+		}
+		s.restart()
+		s.sleeps()
+		return true
+	}},
 	{"wake", func(s *stage) bool { s.sup.Wake(s.threads[here].ID); return true }},
 	{"stop", func(s *stage) bool { stop(s); return true }},
 	{"over budget", onProcess(func(_ *stage, p *playedProcess) {
@@ -343,6 +373,17 @@ func promptOverBudget(s *stage) bool {
 	s.books.Spend(s.threads[here].ID, 10_000_000)
 	s.prompt(here)
 	return true
+}
+
+// sleeps holds that a prompt that waits for a budget costs a row: no process, no slot,
+// and nobody takes the lease again and again.
+func (s *stage) sleeps() {
+	before := s.row(here).LeaseEpoch
+	time.Sleep(10 * time.Minute)
+	synctest.Wait()
+	if after := s.row(here); after.LeaseEpoch != before || after.LeaseOwner != "" || s.process(here) != nil || s.worker(here) != nil {
+		s.breach("a prompt that waits for a budget is looked at: %+v", after)
+	}
 }
 
 // TestStates holds what happens in every state of a worker at every event: what people

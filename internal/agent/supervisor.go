@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -54,6 +55,7 @@ type Supervisor struct {
 	// when there may be some. The goroutine in Run starts the workers.
 	wanted map[int64][]letter
 	called chan struct{}
+	woken  atomic.Bool // what waits for a budget was looked at since the start
 }
 
 // shared is what the workers of a replica have in common.
@@ -239,10 +241,6 @@ func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (runni
 	return true, nil
 }
 
-// Reconsider looks again at every thread with a prompt that waits, here at once and
-// on other replicas by their next poll: a budget was raised.
-func (s *Supervisor) Reconsider(ctx context.Context) { s.lookForWork(ctx) }
-
 // Live is the number of CLI processes that this replica runs.
 func (s *Supervisor) Live() int { return s.slots.used() }
 
@@ -259,6 +257,14 @@ func (s *Supervisor) notice(n store.Notice) {
 
 // lookForWork wakes the threads that have work and no live replica.
 func (s *Supervisor) lookForWork(ctx context.Context) {
+	if !s.woken.Load() {
+		// What waits for a budget was looked at under another configuration, perhaps.
+		if err := s.books.WakeWaits(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error("look for what waits for budgets", zap.Error(err))
+		} else {
+			s.woken.Store(true)
+		}
+	}
 	s.mu.Lock()
 	held := make([]int64, 0, len(s.workers))
 	for id, w := range s.workers {

@@ -54,7 +54,7 @@ type openCard struct {
 // it, starting the process if need be. A process that cannot be started fails the
 // prompts.
 func (w *worker) nextTurn(ctx context.Context) error {
-	w.parked = false
+	w.asleep = false
 	next, err := w.books.NextPrompt(ctx, w.threadID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -62,20 +62,20 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	budget, ok, err := w.admit(ctx, next)
+	model, admission, err := w.admit(ctx, next)
 	switch {
 	case err != nil:
 		return err
-	case !ok && budget.reached.Ask:
-		w.parked = true
+	case admission == waits:
+		w.asleep = true
 		return nil
-	case !ok:
+	case admission == dropped:
 		return w.nextTurn(ctx) // whoever comes next may have a budget
 	}
 	if err := w.ensureSession(ctx); err != nil {
 		return w.startFailed(ctx, err)
 	}
-	if err := w.useModel(ctx, budget.model); err != nil {
+	if err := w.useModel(ctx, model); err != nil {
 		w.log.Error("use the model that a budget asks for", zap.Error(err))
 		return w.refuse(ctx, "An admin chose a cheaper model for the rest of the budget's period, and Claude Code does not take it. Ask an admin to check cheaper_model in deckhand.yaml.")
 	}
@@ -104,6 +104,13 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 	w.slots.rest(w, false)
 	w.session.idle.Stop()
 	w.front.MarkPrompt(prompt, PromptRunning)
+	if prompt.Waited {
+		w.front.ShowWait(prompt.InboxID)
+	}
+	if w.offer != 0 {
+		w.front.CloseOffer(w.offer)
+		w.offer = 0
+	}
 	if err := w.session.proc.Prompt(promptUUID, claude.Text(text)); err != nil {
 		w.log.Warn("write the prompt", zap.Error(err)) // the process has ended: onExit says why
 	}
@@ -266,7 +273,7 @@ func (t *turn) whyStopped() string {
 	case t.stoppedBy != "":
 		return ""
 	case t.overBudget != nil:
-		return overBudget(t)
+		return whyOverBudget(t)
 	}
 	return "Nobody decided in time, so the work is paused. Write “continue” to be asked again."
 }
@@ -309,8 +316,10 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, en
 		w.session.journal.flush(ctx)
 	}
 	w.budgets.inFlight.set(t.row.ID, flight{}) // it is booked in a moment
+	overBudget := t.overBudget != nil && t.stoppedBy == ""
 	ended, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
 		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, Entries: entries, Approvals: status,
+		OverBudget: overBudget,
 	})
 	if err != nil {
 		return err
@@ -326,6 +335,9 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, en
 	for _, e := range entries {
 		view.CostMicroUSD += e.MicroUSD
 		view.Estimated = view.Estimated || e.Kind == store.LedgerEstimate
+	}
+	if overBudget {
+		w.offer, view.Continue = t.row.ID, true
 	}
 	w.front.ShowTurn(view)
 	w.showEnded(ended)

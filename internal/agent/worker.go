@@ -25,8 +25,9 @@ type worker struct {
 	lease     store.Lease // Epoch 0: none is held
 	renewedAt time.Time
 
-	elsewhere bool // another replica holds the thread
-	parked    bool // its next prompt waits for an admin
+	elsewhere bool  // another replica holds the thread
+	asleep    bool  // its next prompt waits for a budget
+	offer     int64 // the last turn, while it offers to go on; else 0
 	thread    store.Thread
 	project   Project
 
@@ -94,7 +95,7 @@ func (w *worker) run(ctx context.Context) {
 	w.stopSession(end, fenced)
 	if !fenced {
 		// What could not be done is tried again by polling, not at once.
-		wake := !w.parked && (err == nil || ctx.Err() != nil)
+		wake := err == nil || ctx.Err() != nil
 		if err := w.books.ReleaseLease(end, w.heldLease(), wake); err != nil {
 			w.log.Error("release the lease", zap.Error(err))
 		}
@@ -102,7 +103,8 @@ func (w *worker) run(ctx context.Context) {
 	w.setLease(store.Lease{})
 }
 
-// work is the worker's loop. It returns nil when the thread may hibernate, and
+// work is the worker's loop. It returns nil when the thread may hibernate, at once when
+// its next prompt waits for a budget, and
 // an error when it must stop: the bot's end, a lost lease, an unreachable
 // database.
 func (w *worker) work(ctx context.Context) error {
@@ -110,7 +112,13 @@ func (w *worker) work(ctx context.Context) error {
 	if !ok {
 		return w.refuse(ctx, "This thread belongs to the project "+w.thread.Project+", which is no longer in deckhand.yaml. Ask an admin to put it back, or start a new thread.")
 	}
-	w.project = project
+	w.project, w.asleep = project, false
+	var err error
+	if len(w.budgets.list) > 0 {
+		if w.offer, err = w.books.StoppedTurn(ctx, w.threadID); err != nil {
+			return err
+		}
+	}
 	for _, l := range w.box.take() {
 		if l.kind == letterStop {
 			return w.stopCold(ctx)
@@ -124,7 +132,7 @@ func (w *worker) work(ctx context.Context) error {
 			return err
 		}
 	}
-	for w.session != nil {
+	for w.session != nil && !w.asleep {
 		hibernate, err := w.round(ctx)
 		if err != nil || hibernate {
 			return err
@@ -257,6 +265,9 @@ func (w *worker) drop(ctx context.Context, outcome string) (n int, err error) {
 	dropped, err := w.books.DropPrompts(ctx, w.heldLease(), outcome)
 	for _, p := range dropped {
 		w.front.MarkPrompt(p, PromptFailed)
+		if p.Waited {
+			w.front.ShowWait(p.InboxID)
+		}
 	}
 	return len(dropped), err
 }

@@ -17,12 +17,12 @@ type person struct {
 	UserID    string
 	ChannelID string // empty for the home tab
 	Project   string // empty: the channel's
-	TeamWide  bool   // what they do reaches beyond the place: the team's own roles count
+	Reach     access.Reach
 	Via       string // the way in: message, action, view, command, event
 }
 
 func (p person) request(act access.Act) access.Request {
-	return access.Request{Act: act, Team: p.TeamID, User: p.UserID, Channel: p.ChannelID, Project: p.Project, TeamWide: p.TeamWide}
+	return access.Request{Act: act, Team: p.TeamID, User: p.UserID, Channel: p.ChannelID, Project: p.Project, Reach: p.Reach}
 }
 
 // authorise is the one check that every way in passes: messages, clicks, modals,

@@ -45,6 +45,18 @@ func (f *frontend) CloseCards(ids []string) {
 
 // refreshCard has a card read and shown. f.cardsMu is held.
 func (f *frontend) refreshCard(id string) {
+	f.refresh(id, func(ctx context.Context) (show func(), err error) {
+		list, err := f.app.c.Store.CardApprovals(ctx, id)
+		if err != nil || len(list) == 0 {
+			return nil, err
+		}
+		return func() { f.showCard(list) }, nil
+	})
+}
+
+// refresh has something read and shown, by its id. f.cardsMu is held, and so it is when
+// it is shown.
+func (f *frontend) refresh(id string, read func(context.Context) (show func(), err error)) {
 	if _, reading := f.reading[id]; reading {
 		f.reading[id] = true
 		return
@@ -53,7 +65,7 @@ func (f *frontend) refreshCard(id string) {
 		return
 	}
 	f.reading[id] = false
-	f.reads.Go(func() { f.readCard(id) })
+	f.reads.Go(func() { f.keepReading(id, read) })
 }
 
 // finish waits for the cards that are being read; from then on none is.
@@ -67,15 +79,15 @@ func (f *frontend) finish() {
 	f.reads.Wait()
 }
 
-// readCard shows a card as it stands until nothing has changed meanwhile.
-func (f *frontend) readCard(id string) {
+// keepReading shows something as it stands until nothing has changed meanwhile.
+func (f *frontend) keepReading(id string, read func(context.Context) (show func(), err error)) {
 	for attempt := 1; ; attempt++ {
 		ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
-		list, err := f.app.c.Store.CardApprovals(ctx, id)
+		show, err := read(ctx)
 		cancel()
 		f.cardsMu.Lock()
-		if err == nil && len(list) > 0 {
-			f.showCard(list)
+		if err == nil && show != nil {
+			show()
 		}
 		again := f.reading[id]
 		failed := err != nil && attempt < cardAttempts && !f.closed
@@ -83,7 +95,7 @@ func (f *frontend) readCard(id string) {
 			delete(f.reading, id)
 			f.cardsMu.Unlock()
 			if err != nil {
-				f.app.log.Error("read an approval's card", zap.String("card", id), zap.Error(err))
+				f.app.log.Error("read a card", zap.String("card", id), zap.Error(err))
 			}
 			return
 		}

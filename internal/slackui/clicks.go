@@ -19,7 +19,7 @@ import (
 // before they are acknowledged. The others only open something.
 var decides = map[string]bool{
 	render.ActionApprove: true, render.ActionApproveSession: true, render.ActionDeny: true, render.ActionAnswer: true,
-	render.ActionStop: true, render.ActionRevoke: true, render.ActionBudgetModel: true, render.ActionBudgetLeave: true,
+	render.ActionStop: true, render.ActionRevoke: true, render.ActionBudgetModel: true, render.ActionBudgetLeave: true, render.ActionContinue: true,
 }
 
 func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err error) {
@@ -34,6 +34,8 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		return a.onRevokeClick(ctx, in, action)
 	case render.ActionBudgetRaise, render.ActionBudgetModel, render.ActionBudgetLeave:
 		return a.onBudgetClick(ctx, in, action)
+	case render.ActionContinue:
+		return a.onContinueClick(ctx, in, action)
 	case render.ActionApprove, render.ActionApproveSession, render.ActionAlways, render.ActionDeny, render.ActionAnswer,
 		render.ActionAnswerOther, render.ActionDenyReason, render.ActionViewInput:
 	default:
@@ -192,14 +194,19 @@ func (a *App) onStopClick(ctx context.Context, in *incoming, action *slack.Block
 	return a.stop(ctx, thread.Key(), in.click.User.ID)
 }
 
+// submitted are the values of the modal that is submitted.
+func (in *incoming) submitted() map[string]map[string]slack.BlockAction {
+	if state := in.submission.View.State; state != nil {
+		return state.Values
+	}
+	return nil
+}
+
 func (a *App) onSubmission(ctx context.Context, in *incoming) (outcome string, err error) {
 	c := in.submission
-	values := map[string]map[string]slack.BlockAction{}
-	if c.View.State != nil {
-		values = c.View.State.Values
-	}
+	values := in.submitted()
 	if c.View.CallbackID == render.CallbackBudget {
-		return a.onBudgetSubmission(ctx, in, values)
+		return a.onBudgetSubmission(ctx, in)
 	}
 	approval, err := a.c.Store.ApprovalByID(ctx, c.View.PrivateMetadata)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -34,8 +35,11 @@ type frontend struct {
 	mu    sync.Mutex
 	turns map[int64]*shownTurn // those that run in this process
 
+	offers []agent.TurnView // ended turns that offer to go on, the oldest first
+
 	cardsMu sync.Mutex      // taken before mu
 	reading map[string]bool // cards that are being read, by id; true: something changed since
+	waiting map[int64]bool  // prompts of which this process has said that they wait
 	closed  bool            // nothing is read any more
 
 	reads   sync.WaitGroup
@@ -50,7 +54,7 @@ type shownTurn struct {
 }
 
 func newFrontend(a *App) *frontend {
-	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}, closing: make(chan struct{})}
+	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}, waiting: map[int64]bool{}, closing: make(chan struct{})}
 }
 
 // ShowTurn implements [agent.Frontend].
@@ -71,6 +75,7 @@ func (f *frontend) ShowTurn(t agent.TurnView) {
 		}
 		delete(f.turns, t.ID)
 		f.publish(t)
+		f.offer(t)
 	case s.timer != nil:
 	case wait <= 0:
 		s.render(f)
@@ -106,7 +111,7 @@ func (f *frontend) publish(t agent.TurnView) (last string) {
 	for _, p := range render.Turn(t, f.rendering(t)) {
 		m := publish.Message{
 			Key: turnKey(t.ID, p.Number), After: previous, Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
-			Page: p, Priority: publish.Live, Final: t.State.Ended(),
+			Page: p, Priority: publish.Live, Final: t.State.Ended() && !t.Continue,
 			OnPosted: func(ts string) {
 				f.save("turn", func(ctx context.Context) error {
 					return f.app.c.Store.SaveTurnMessage(ctx, t.ID, store.PostedMessage{ChannelID: t.Thread.ChannelID, TS: ts, Page: p.Number})
@@ -115,16 +120,53 @@ func (f *frontend) publish(t agent.TurnView) (last string) {
 			OnError: func(err error) { f.app.log.Error("show a turn", zap.Int64("turn", t.ID), zap.Error(err)) },
 		}
 		previous = m.Key
-		if t.Waiting > 0 {
+		switch {
+		case t.State.Ended():
+			m.Priority = publish.High
+		case t.Waiting > 0:
 			m.Priority = publish.Normal
 		}
 		f.app.publisher.Show(m)
 		cut = cut || p.Cut
 	}
-	if cut && t.State.Ended() {
+	if cut && t.State.Ended() && !f.offered(t.ID) {
 		f.attach(t)
 	}
 	return previous
+}
+
+// offersMost bounds the ended turns that are kept to take their buttons back. Those of
+// earlier ones are taken back in Slack, as those of an earlier process.
+const offersMost = 100
+
+// offer keeps an ended turn that offers to go on. f.mu is held.
+func (f *frontend) offer(t agent.TurnView) {
+	if !t.Continue {
+		return
+	}
+	f.offers = append(f.offers, t)
+	if len(f.offers) > offersMost {
+		f.offers = slices.Delete(f.offers, 0, 1)
+	}
+}
+
+func (f *frontend) offered(turnID int64) bool {
+	return slices.ContainsFunc(f.offers, func(t agent.TurnView) bool { return t.ID == turnID })
+}
+
+// CloseOffer implements [agent.Frontend].
+func (f *frontend) CloseOffer(turnID int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.IndexFunc(f.offers, func(t agent.TurnView) bool { return t.ID == turnID })
+	if i < 0 {
+		f.clear(turnID, "")
+		return
+	}
+	t := f.offers[i]
+	t.Continue = false
+	f.publish(t)
+	f.offers = slices.Delete(f.offers, i, i+1)
 }
 
 func (f *frontend) rendering(t agent.TurnView) render.Options {
@@ -204,8 +246,13 @@ func (f *frontend) Abandon(turnID int64, sentence string) {
 		f.ShowTurn(t)
 		return
 	}
-	// The last message gets the sentence. Those before it have buttons only where the
-	// process died between a page and the next.
+	f.clear(turnID, sentence)
+}
+
+// clear takes the controls of a turn's posted messages away. The last gets the sentence,
+// if there is one; those before it have buttons only where a process died between a page
+// and the next.
+func (f *frontend) clear(turnID int64, sentence string) {
 	f.app.publisher.Once(publish.Call{
 		Method: publish.UpdateMessage, Priority: publish.High, What: "mark an interrupted turn",
 		Do: func(ctx context.Context) error {

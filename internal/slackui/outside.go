@@ -51,6 +51,7 @@ type inbox interface {
 // threads are sessions by where they are in Slack.
 type threads interface {
 	ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Thread, error)
+	ThreadOfTurn(ctx context.Context, turnID int64) (store.Thread, error)
 	ThreadOfRunningTurn(ctx context.Context, turnID int64) (store.Thread, error)
 	RecentThreads(ctx context.Context, teamID, ownerID string, since time.Time, limit int) ([]store.RecentThread, error)
 }
@@ -81,4 +82,8 @@ type screens interface {
 type budgets interface {
 	BudgetNoticeByID(ctx context.Context, id string) (store.BudgetNotice, error)
 	DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error)
+	BudgetWaitByPrompt(ctx context.Context, inboxID int64) (store.BudgetWait, error)
+	SaveWaitMessage(ctx context.Context, inboxID int64, ts string) error
+	SaveBudgetMessage(ctx context.Context, noticeID string, m store.PostedMessage) error
+	BudgetMessages(ctx context.Context, noticeID string) ([]store.PostedMessage, error)
 }

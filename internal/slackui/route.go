@@ -33,6 +33,11 @@ type incoming struct {
 	event      *otherEvent
 }
 
+// isPrompt reports whether a click is work: it becomes a row that has to be there first.
+func (in *incoming) isPrompt() bool {
+	return in.click != nil && in.click.ActionCallback.BlockActions[0].ActionID == render.ActionContinue
+}
+
 func (in *incoming) person() person {
 	return person{TeamID: in.userTeam, UserID: in.store.UserID, ChannelID: in.store.ChannelID, Via: string(in.store.Kind)}
 }

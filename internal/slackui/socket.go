@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
 	"go.uber.org/zap"
 
@@ -153,6 +154,10 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 		})
 		return
 	}
+	if wrong := wrongValues(in); wrong != nil {
+		a.ackWith(ctx, client, e.ID, slack.NewErrorsViewSubmissionResponse(wrong))
+		return
+	}
 	enter, leave := func() {}, func() {}
 	if in.store.Kind == store.KindMessage {
 		enter, leave = a.lanes.reserve(in.store.ChannelID + "/" + in.store.ThreadTS)
@@ -166,7 +171,7 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 		case in.transient:
 			a.ack(ctx, client, e.ID)
 			a.act(ctx, in)
-		case in.click != nil:
+		case in.click != nil && !in.isPrompt():
 			// A decision is committed before it has any effect, so it need not wait for
 			// the inbox: the person does, for the tool.
 			var outcome string
@@ -209,7 +214,12 @@ func (a *App) commit(ctx context.Context, client *socketmode.Client, envelopeID 
 }
 
 func (a *App) ack(ctx context.Context, client *socketmode.Client, envelopeID string) {
-	if err := client.AckCtx(ctx, envelopeID, nil); err != nil {
+	a.ackWith(ctx, client, envelopeID, nil)
+}
+
+// ackWith acknowledges a modal's submission with what becomes of the modal.
+func (a *App) ackWith(ctx context.Context, client *socketmode.Client, envelopeID string, payload any) {
+	if err := client.AckCtx(ctx, envelopeID, payload); err != nil {
 		a.log.Warn("acknowledge an envelope", zap.Error(err))
 	}
 }

@@ -90,10 +90,14 @@ func ways() []way {
 		}
 	}
 	modal := func(callback string, values object) func(*matrix, string, string, string, store.Approval) envelope {
-		return func(m *matrix, user, _, _ string, a store.Approval) envelope {
+		return func(m *matrix, user, channel, thread string, a store.Approval) envelope {
+			about := a.ID
+			if callback == render.CallbackBudget {
+				about += " " + channel + " " + thread
+			}
 			v := object{
 				"type": "view_submission", "team": object{"id": slack.TeamID}, "user": object{"id": user, "team_id": slack.TeamID},
-				"view": object{"callback_id": callback, "private_metadata": a.ID, "state": object{"values": values}},
+				"view": object{"callback_id": callback, "private_metadata": about, "state": object{"values": values}},
 			}
 			return m.envelope("interactive", v)
 		}
@@ -123,6 +127,7 @@ func ways() []way {
 		{name: "the button Deny with reason", act: "approve", envelope: button(render.ActionDenyReason)},
 		{name: "the button View all", act: "see", envelope: button(render.ActionViewInput)},
 		{name: "the button Stop", act: "stop", envelope: button(render.ActionStop)},
+		{name: "the button Continue", act: "prompt", envelope: button(render.ActionContinue)},
 		{name: "the button Revoke", act: "administer", envelope: button(render.ActionRevoke)},
 		{name: "the button that raises a budget", act: "administer", envelope: button(render.ActionBudgetRaise)},
 		{name: "the button of a cheaper model", act: "administer", envelope: button(render.ActionBudgetModel)},
@@ -310,7 +315,7 @@ func (m *matrix) asked(channel string) (thread string, a store.Approval, turnID,
 		ID: newID(), Share: 100, LimitMicroUSD: int64(m.n), ThreadID: th.ID,
 		BudgetWindow: store.BudgetWindow{TeamID: slack.TeamID, Scope: store.BudgetPerson, Key: "U0ASKED", Period: store.BudgetDaily, From: from, To: to},
 	}
-	if fresh, err := m.db.NoticeBudget(ctx, notice); err != nil || !fresh {
+	if _, fresh, err := m.db.NoticeBudget(ctx, notice); err != nil || !fresh {
 		m.t.Fatalf("NoticeBudget: %v %v", fresh, err)
 	}
 	return key.ThreadTS, ask(), turn.ID, grants[0].ID, notice.ID
@@ -343,6 +348,8 @@ func TestEveryWayIn(t *testing.T) {
 				switch { // what these buttons carry is no text
 				case w.name == "the button Stop":
 					e = m.click(who.user, place.id, thread, render.ActionStop, fmt.Sprint(turnID))
+				case w.name == "the button Continue":
+					e = m.click(who.user, place.id, thread, render.ActionContinue, fmt.Sprint(turnID))
 				case w.name == "the button Revoke":
 					e = m.click(who.user, place.id, thread, render.ActionRevoke, fmt.Sprint(grantID))
 				}
@@ -371,7 +378,7 @@ func (m *matrix) act(e envelope) string {
 	if err != nil || in == nil {
 		m.t.Fatalf("decode: %v %v", in, err)
 	}
-	if in.message != nil || in.command != nil || in.event != nil {
+	if in.message != nil || in.command != nil || in.event != nil || in.isPrompt() {
 		id, _, err := m.db.Receive(m.t.Context(), in.store)
 		if err != nil {
 			m.t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -61,40 +62,66 @@ type BudgetState struct {
 	SpentMicroUSD  int64
 	RaisedMicroUSD int64  // what admins have added for the period
 	Model          string // the cheaper model that an admin chose last; or empty
+	Decisions      int    // how many there are for the period
 }
 
-// BudgetState reads the state of a budget from the ledger's roll-ups and the
-// decisions.
-func (s *Store) BudgetState(ctx context.Context, b BudgetWindow) (BudgetState, error) {
-	q := CostQuery{TeamID: b.TeamID, From: b.From, To: b.To}
-	switch b.Scope {
-	case BudgetChannel:
-		q.Channels = []string{b.Key}
-	case BudgetProject:
-		q.Projects = []string{b.Key}
-	case BudgetPerson:
-		q.Users = []string{b.Key}
-	case BudgetThread:
-		if _, err := fmt.Sscan(b.Key, &q.ThreadID); err != nil {
-			return BudgetState{}, fmt.Errorf("the budget of thread %q: %w", b.Key, err)
-		}
-	case BudgetWorkspace:
+// BudgetStates reads the state of budgets of one team, in their order, from the
+// ledger's roll-ups and the decisions.
+func (s *Store) BudgetStates(ctx context.Context, windows []BudgetWindow) ([]BudgetState, error) {
+	if len(windows) == 0 {
+		return nil, nil
 	}
-	costs, err := s.Costs(ctx, q)
+	sql, args := budgetQuery(windows)
+	out, err := collect[BudgetState](s.pool.Query(ctx, sql, args...))
 	if err != nil {
-		return BudgetState{}, err
-	}
-	out := BudgetState{SpentMicroUSD: costs.Total.MicroUSD}
-	err = s.pool.QueryRow(ctx, `
-		SELECT COALESCE(sum(d.micro_usd), 0)::bigint,
-			COALESCE((array_agg(d.model ORDER BY d.at DESC) FILTER (WHERE d.decision = 'model'))[1], '')
-		FROM budget_notices n JOIN budget_decisions d ON d.notice_id = n.id
-		WHERE n.team_id = $1 AND n.scope = $2 AND n.key = $3 AND n.period = $4 AND n.period_start = $5`,
-		b.TeamID, b.Scope, b.Key, b.Period, b.From.Format(time.DateOnly)).Scan(&out.RaisedMicroUSD, &out.Model)
-	if err != nil {
-		return BudgetState{}, fmt.Errorf("read the decisions about a budget: %w", err)
+		return nil, fmt.Errorf("read the state of budgets: %w", err)
 	}
 	return out, nil
+}
+
+// budgetQuery reads a [BudgetState] for each window, in one statement: what was spent
+// is told by the roll-up that has the fewest rows for it.
+func budgetQuery(windows []BudgetWindow) (sql string, args []any) {
+	arg := func(v any) string { args = append(args, v); return fmt.Sprintf("$%d", len(args)) }
+	team := arg(windows[0].TeamID)
+	rows := make([]string, len(windows))
+	for i, w := range windows {
+		from, to, key := arg(w.From.Format(time.DateOnly))+"::date", arg(w.To.Format(time.DateOnly))+"::date", arg(w.Key)
+		rows[i] = fmt.Sprintf(`SELECT %d AS no,
+			(SELECT COALESCE(ledger_sum(micro_usd), 0) FROM %s AND booked_on >= %s AND booked_on < %s) AS spent_micro_usd, d.*
+			FROM (%s) d`, i, spentIn(w, team, key), from, to, decisionsIn(w, team, key, from, arg))
+	}
+	return `SELECT spent_micro_usd, raised_micro_usd, model, decisions FROM (` + strings.Join(rows, "\nUNION ALL\n") + `) b ORDER BY no`, args
+}
+
+// spentIn is the roll-up that tells what was spent of a budget, as far as the day.
+func spentIn(w BudgetWindow, team, key string) string {
+	by := "daily"
+	if w.Period == BudgetMonthly {
+		by = "monthly"
+	}
+	switch w.Scope {
+	case BudgetThread:
+		return "ledger_thread_daily WHERE thread_id = " + key + "::text::bigint"
+	case BudgetPerson:
+		return "ledger_" + by + " WHERE team_id = " + team + " AND user_id = " + key
+	case BudgetChannel:
+		return "ledger_channel_" + by + " WHERE team_id = " + team + " AND channel_id = " + key
+	case BudgetProject:
+		return "ledger_channel_" + by + " WHERE team_id = " + team + " AND project = " + key
+	}
+	return "ledger_channel_" + by + " WHERE team_id = " + team + " AND " + key + "::text = ''"
+}
+
+// decisionsIn is what was decided about a budget in its period.
+func decisionsIn(w BudgetWindow, team, key, from string, arg func(any) string) string {
+	return fmt.Sprintf(`
+		SELECT COALESCE(sum(d.micro_usd), 0)::bigint AS raised_micro_usd,
+			COALESCE((array_agg(d.model ORDER BY d.at DESC) FILTER (WHERE d.decision = 'model'))[1], '') AS model,
+			count(*)::int AS decisions
+		FROM budget_notices n JOIN budget_decisions d ON d.notice_id = n.id
+		WHERE n.team_id = %s AND n.scope = %s AND n.key = %s AND n.period = %s AND n.period_start = %s`,
+		team, arg(w.Scope), key, arg(w.Period), from)
 }
 
 // BudgetNotice is something that people are told of a budget.
@@ -106,6 +133,7 @@ type BudgetNotice struct {
 	SpentMicroUSD int64
 	ThreadID      int64 // where it was noticed
 	Thread        ThreadKey
+	Project       string // the thread's
 	// How an admin decided; zero values while nobody has.
 	Decision  BudgetDecision
 	DecidedBy string
@@ -129,13 +157,14 @@ type noticeRow struct {
 	Share                   int
 	ThreadID                int64
 	ChannelID, ThreadTS     string
+	Project                 string
 	Decision, Model, ByUser string
 	MicroUSD                int64
 	DecidedAt               *time.Time
 }
 
 const noticeColumns = `n.id, n.team_id, n.key, n.scope, n.period, n.period_start, n.limit_micro_usd AS "limit", n.spent_micro_usd AS spent, n.share,
-	n.thread_id, t.channel_id, t.thread_ts,
+	n.thread_id, t.channel_id, t.thread_ts, t.project,
 	COALESCE(d.decision, '') AS decision, COALESCE(d.model, '') AS model, COALESCE(d.by_user, '') AS by_user,
 	COALESCE(d.micro_usd, 0) AS micro_usd, d.at AS decided_at`
 
@@ -145,7 +174,7 @@ func (r noticeRow) notice(zone *time.Location) BudgetNotice {
 	n := BudgetNotice{
 		ID: r.ID, BudgetWindow: BudgetWindow{TeamID: r.TeamID, Scope: r.Scope, Key: r.Key, Period: r.Period, From: from, To: to},
 		LimitMicroUSD: r.Limit, Share: r.Share, SpentMicroUSD: r.Spent, ThreadID: r.ThreadID,
-		Thread:   ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS},
+		Thread: ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS}, Project: r.Project,
 		Decision: BudgetDecision{RaiseMicroUSD: r.MicroUSD, Model: r.Model, Leave: r.Decision == "leave"}, DecidedBy: r.ByUser,
 	}
 	if r.DecidedAt != nil {
@@ -154,24 +183,56 @@ func (r noticeRow) notice(zone *time.Location) BudgetNotice {
 	return n
 }
 
-// NoticeBudget records that a share of a limit is reached. fresh is false when
-// people were told of it before, whichever replica told them.
-func (s *Store) NoticeBudget(ctx context.Context, n BudgetNotice) (fresh bool, err error) {
+// NoticeBudget records that a share of a limit is reached, and returns the notice of
+// it. fresh is false when people were told of it before, whichever replica told them. A
+// warning comes too late once a higher share of the limit was told of, or that any
+// limit of the period is reached: it gives [ErrEnded].
+func (s *Store) NoticeBudget(ctx context.Context, n BudgetNotice) (noted BudgetNotice, fresh bool, err error) {
+	start := n.From.Format(time.DateOnly)
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `
-			INSERT INTO budget_notices (id, team_id, scope, key, period, period_start, limit_micro_usd, share, spent_micro_usd, thread_id)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
-			n.ID, n.TeamID, n.Scope, n.Key, n.Period, n.From.Format(time.DateOnly), n.LimitMicroUSD, n.Share, n.SpentMicroUSD, n.ThreadID)
-		if err != nil || tag.RowsAffected() == 0 {
+		if err := lockBudget(ctx, tx, n.BudgetWindow); err != nil {
 			return err
 		}
-		fresh = true
+		tag, err := tx.Exec(ctx, `
+			INSERT INTO budget_notices (id, team_id, scope, key, period, period_start, limit_micro_usd, share, spent_micro_usd, thread_id)
+			SELECT $1, $2, $3, $4, $5, $6::date, $7, $8, $9, $10
+			WHERE $8 = 100 OR NOT EXISTS (
+				SELECT FROM budget_notices WHERE team_id = $2 AND scope = $3 AND key = $4 AND period = $5 AND period_start = $6::date
+					AND (share = 100 OR limit_micro_usd = $7 AND share > $8))
+			ON CONFLICT DO NOTHING`,
+			n.ID, n.TeamID, n.Scope, n.Key, n.Period, start, n.LimitMicroUSD, n.Share, n.SpentMicroUSD, n.ThreadID)
+		if err != nil {
+			return err
+		}
+		fresh = tag.RowsAffected() > 0
+		r, err := collectOne[noticeRow](tx.Query(ctx, `
+			SELECT `+noticeColumns+` FROM budget_notices n JOIN threads t ON t.id = n.thread_id
+			LEFT JOIN budget_decisions d ON d.notice_id = n.id
+			WHERE n.team_id = $1 AND n.scope = $2 AND n.key = $3 AND n.period = $4 AND n.period_start = $5::date AND n.limit_micro_usd = $6 AND n.share = $7`,
+			n.TeamID, n.Scope, n.Key, n.Period, start, n.LimitMicroUSD, n.Share))
+		if errors.Is(err, ErrNotFound) {
+			return ErrEnded
+		}
+		if err != nil {
+			return err
+		}
+		if noted = r.notice(s.TimeZone()); !fresh {
+			return nil
+		}
 		return audit(ctx, tx, AuditEntry{Kind: AuditBudgetReached, TeamID: n.TeamID, ThreadID: n.ThreadID, Details: n.details()})
 	})
 	if err != nil {
-		return false, fmt.Errorf("notice a budget: %w", err)
+		return BudgetNotice{}, false, fmt.Errorf("notice a budget: %w", err)
 	}
-	return fresh, nil
+	return noted, fresh, nil
+}
+
+// lockBudget has what is decided, told and waited for of a budget happen one after
+// another, for the rest of the transaction.
+func lockBudget(ctx context.Context, tx pgx.Tx, w BudgetWindow) error {
+	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`,
+		strings.Join([]string{"decisions about a budget", w.TeamID, string(w.Scope), w.Key, string(w.Period)}, "/"))
+	return err
 }
 
 func (n BudgetNotice) details() map[string]any {
@@ -193,44 +254,52 @@ func (s *Store) BudgetNoticeByID(ctx context.Context, id string) (BudgetNotice, 
 }
 
 // DecideBudget records what an admin, whom the caller has authorised, does about a
-// notice. The first decision wins: a later one gets the notice as it was decided
-// and [ErrEnded].
+// notice, and wakes what waits for it. The first decision wins: a later one gets the
+// notice as it was decided and [ErrEnded].
 func (s *Store) DecideBudget(ctx context.Context, id string, d BudgetDecision, by string) (BudgetNotice, error) {
-	kind := "leave"
-	switch {
-	case d.RaiseMicroUSD > 0:
-		kind = "raise"
-	case d.Model != "":
-		kind = "model"
+	n, err := s.BudgetNoticeByID(ctx, id)
+	if err != nil {
+		return BudgetNotice{}, err
 	}
 	ended := false
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := lockBudget(ctx, tx, n.BudgetWindow); err != nil {
+			return err
+		}
 		tag, err := tx.Exec(ctx, `
-			INSERT INTO budget_decisions (notice_id, decision, micro_usd, model, by_user)
-			VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`, id, kind, d.RaiseMicroUSD, d.Model, by)
+			INSERT INTO budget_decisions (notice_id, decision, micro_usd, model, by_user, at)
+			VALUES ($1, $2, $3, $4, $5, clock_timestamp()) ON CONFLICT DO NOTHING`, id, d.kind(), d.RaiseMicroUSD, d.Model, by)
 		if err != nil {
 			return err
 		}
 		if ended = tag.RowsAffected() == 0; ended {
 			return nil
 		}
-		var team string
-		var thread int64
-		if err := tx.QueryRow(ctx, `SELECT team_id, thread_id FROM budget_notices WHERE id = $1`, id).Scan(&team, &thread); err != nil {
-			return notFound(err)
+		if err := wakeWaits(ctx, tx, n.BudgetWindow); err != nil {
+			return err
 		}
-		return audit(ctx, tx, AuditEntry{Kind: AuditBudgetDecided, TeamID: team, Actor: by, ThreadID: thread, Details: map[string]any{
-			"notice": id, "decision": kind, "micro_usd": d.RaiseMicroUSD, "model": d.Model,
+		return audit(ctx, tx, AuditEntry{Kind: AuditBudgetDecided, TeamID: n.TeamID, Actor: by, ThreadID: n.ThreadID, Details: map[string]any{
+			"notice": id, "decision": d.kind(), "micro_usd": d.RaiseMicroUSD, "model": d.Model,
 		}})
 	})
 	if err != nil {
 		return BudgetNotice{}, fmt.Errorf("decide about a budget: %w", err)
 	}
-	n, err := s.BudgetNoticeByID(ctx, id)
+	n, err = s.BudgetNoticeByID(ctx, id)
 	if err == nil && ended {
 		err = ErrEnded
 	}
 	return n, err
+}
+
+func (d BudgetDecision) kind() string {
+	switch {
+	case d.RaiseMicroUSD > 0:
+		return "raise"
+	case d.Model != "":
+		return "model"
+	}
+	return "leave"
 }
 
 // NextPrompt returns the prompt that the thread's next turn is for, or [ErrNotFound].

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"deckhand/internal/store"
@@ -47,16 +48,16 @@ func TestABudgetIsDecidedOnce(t *testing.T) {
 	from, to := store.BudgetDaily.Span(time.Now(), b.TimeZone())
 	budget := store.BudgetWindow{TeamID: "T1", Scope: store.BudgetProject, Key: "web", Period: store.BudgetDaily, From: from, To: to}
 	n := store.BudgetNotice{ID: uuid.NewString(), BudgetWindow: budget, LimitMicroUSD: 100, Share: 100, SpentMicroUSD: 120, ThreadID: b.thread.ID}
-	if fresh, err := b.NoticeBudget(ctx, n); err != nil || !fresh {
+	if _, fresh, err := b.NoticeBudget(ctx, n); err != nil || !fresh {
 		t.Fatalf("NoticeBudget: %v %v", fresh, err)
 	}
 	again := n
 	again.ID = uuid.NewString()
-	if fresh, err := b.NoticeBudget(ctx, again); err != nil || fresh {
+	if noted, fresh, err := b.NoticeBudget(ctx, again); err != nil || fresh || noted.ID != n.ID {
 		t.Errorf("the same limit is told of twice: %v", err)
 	}
 	got, err := b.BudgetNoticeByID(ctx, n.ID)
-	if err != nil || !got.From.Equal(from) || !got.To.Equal(to) || got.Thread != thread || got.DecidedBy != "" {
+	if err != nil || !got.From.Equal(from) || !got.To.Equal(to) || got.Thread != thread || got.Project != "web" || got.DecidedBy != "" {
 		t.Errorf("the notice is %+v, %v", got, err)
 	}
 	decided, err := b.DecideBudget(ctx, n.ID, store.BudgetDecision{RaiseMicroUSD: 50}, "U1")
@@ -67,15 +68,39 @@ func TestABudgetIsDecidedOnce(t *testing.T) {
 	if !errors.Is(err, store.ErrEnded) || second.DecidedBy != "U1" {
 		t.Errorf("a second decision: %+v, %v", second, err)
 	}
-	state, err := b.BudgetState(ctx, budget)
-	if err != nil || state.RaisedMicroUSD != 50 || state.SpentMicroUSD != 0 || state.Model != "" {
-		t.Errorf("the state is %+v, %v", state, err)
-	}
-	budget.From, budget.To = store.BudgetDaily.Span(to.Add(time.Hour), b.TimeZone())
-	if state, err := b.BudgetState(ctx, budget); err != nil || state.RaisedMicroUSD != 0 {
-		t.Errorf("the raise counts tomorrow too: %+v, %v", state, err)
+	tomorrow := budget
+	tomorrow.From, tomorrow.To = store.BudgetDaily.Span(to.Add(time.Hour), b.TimeZone())
+	states, err := b.BudgetStates(ctx, []store.BudgetWindow{budget, tomorrow})
+	want := []store.BudgetState{{RaisedMicroUSD: 50, Decisions: 1}, {}}
+	if diff := cmp.Diff(want, states); err != nil || diff != "" {
+		t.Errorf("the raise counts today alone (-want +got), %v:\n%s", err, diff)
 	}
 	if _, err := b.BudgetNoticeByID(ctx, "nothing"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("an unknown notice: %v", err)
+	}
+}
+
+// TestWarningsAreInOrder: of one limit a lower share never comes after a higher one, and
+// nothing comes after a limit of the period was reached, but the next limit.
+func TestWarningsAreInOrder(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	from, to := store.BudgetDaily.Span(time.Now(), b.TimeZone())
+	for i, tt := range []struct {
+		limit int64
+		share int
+		fresh bool
+	}{
+		{100, 80, true}, {100, 50, false}, {100, 80, false}, {100, 90, true}, {100, 100, true}, {100, 95, false}, {100, 100, false},
+		{150, 80, false}, {150, 100, true}, {90, 50, false},
+	} {
+		n := store.BudgetNotice{
+			ID: uuid.NewString(), LimitMicroUSD: tt.limit, Share: tt.share, ThreadID: b.thread.ID,
+			BudgetWindow: store.BudgetWindow{TeamID: "T1", Scope: store.BudgetWorkspace, Period: store.BudgetDaily, From: from, To: to},
+		}
+		_, fresh, err := b.NoticeBudget(t.Context(), n)
+		if fresh != tt.fresh || err != nil && !errors.Is(err, store.ErrEnded) {
+			t.Errorf("%d: %d %% of %d: fresh %v, %v", i, tt.share, tt.limit, fresh, err)
+		}
 	}
 }

@@ -100,6 +100,7 @@ type Prompt struct {
 	UserID   string
 	TS       string // of the person's own message
 	Text     string
+	Waited   bool // it slept until a budget changed, see [Store.WaitForBudget]
 }
 
 // NewPrompt is what AcceptPrompt needs beyond the envelope.
@@ -110,11 +111,15 @@ type NewPrompt struct {
 	UserID  string
 	UUID    string
 	Text    string
+	// Continues is the turn that a budget stopped and that this goes on with; 0 for
+	// none. That is possible once, and while the thread has not gone on.
+	Continues int64
 }
 
 // AcceptPrompt turns a received envelope into a prompt of its thread, opening
 // the thread if there is none, and wakes the replica that holds it. ok is false
-// when the envelope was dealt with already.
+// when the envelope was dealt with already. [ErrEnded] says that the turn that it
+// should go on with was gone on from already.
 func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		t, err = collectOne[Thread](tx.Query(ctx, `
@@ -124,6 +129,10 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 			RETURNING `+threadColumns,
 			p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS, p.Project, p.UserID))
 		if err != nil {
+			return err
+		}
+		// The thread's row is locked by now: prompts of one thread come one by one.
+		if err := takeContinue(ctx, tx, t.ID, p); err != nil {
 			return err
 		}
 		tag, err := tx.Exec(ctx, `
@@ -150,20 +159,39 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 	return t, ok, nil
 }
 
-const promptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i.thread_ts, i.prompt_uuid::text AS uuid, i.user_id, i.ts, i.prompt AS text`
+// takeContinue takes a stopped turn's offer to go on.
+func takeContinue(ctx context.Context, tx pgx.Tx, threadID int64, p NewPrompt) error {
+	if p.Continues == 0 {
+		return nil
+	}
+	tag, err := tx.Exec(ctx, `
+		UPDATE turns r SET continued_by = $3
+		WHERE id = $1 AND thread_id = $2 AND over_budget AND continued_by = ''
+		  AND NOT EXISTS (SELECT FROM turns l WHERE l.thread_id = r.thread_id AND l.id > r.id)
+		  AND NOT EXISTS (SELECT FROM inbox i WHERE i.thread_id = r.thread_id AND i.state IN ('accepted', 'running'))`,
+		p.Continues, threadID, p.UserID)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = ErrEnded
+	}
+	return err
+}
+
+const promptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i.thread_ts, i.prompt_uuid::text AS uuid, i.user_id, i.ts, i.prompt AS text,
+	EXISTS (SELECT FROM budget_waits b WHERE b.inbox_id = i.id) AS waited`
 
 type promptRow struct {
 	InboxID                          int64
 	ThreadID                         int64
 	TeamID, ChannelID                string
 	ThreadTS, UUID, UserID, TS, Text string
+	Waited                           bool
 }
 
 func (r promptRow) prompt() Prompt {
 	return Prompt{
 		InboxID: r.InboxID, ThreadID: r.ThreadID,
 		Thread: ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS},
-		UUID:   r.UUID, UserID: r.UserID, TS: r.TS, Text: r.Text,
+		UUID:   r.UUID, UserID: r.UserID, TS: r.TS, Text: r.Text, Waited: r.Waited,
 	}
 }
 

@@ -23,6 +23,7 @@ var losses = map[int64][]string{
 	5: {"ledger_channel_daily", "ledger_channel_monthly", "ledger_daily", "ledger_monthly", "ledger_openings", "ledger_thread_daily", "ledger_threads"},
 	6: {"budget_decisions", "budget_notices"},
 	7: {"calls"},
+	8: {"budget_messages", "budget_waits"},
 }
 
 // TableRows is how many rows a table has.

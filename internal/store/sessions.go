@@ -38,6 +38,16 @@ func (s *Store) SessionStarted(ctx context.Context, id string) (bool, error) {
 	return started, nil
 }
 
+// SessionSpoke reports whether anything was said in the session that a later process
+// could miss: a turn of it has come to an end of its own.
+func (s *Store) SessionSpoke(ctx context.Context, id string) (bool, error) {
+	var spoke bool
+	if err := s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM turns WHERE session_id = $1 AND agent_turns > 0)`, id).Scan(&spoke); err != nil {
+		return false, fmt.Errorf("look what was said in session %s: %w", id, err)
+	}
+	return spoke, nil
+}
+
 // MarkStarted records that the session has a transcript: a /clear began it in a
 // process that runs.
 func (s *Store) MarkStarted(ctx context.Context, id string) error {

@@ -96,15 +96,16 @@ func (s *Store) RenewLeases(ctx context.Context, owner string, leases []Lease, t
 }
 
 // ReleaseLease hands the lease back, if it is still held. wake says that there may be
-// work for whoever takes it next: the replicas are notified if prompts are open. A
-// prompt that its holder could do nothing about must not wake it again at once.
+// work for whoever takes it next: the replicas are notified if prompts are open that do
+// not sleep. A prompt that its holder could do nothing about must not wake it again at
+// once.
 func (s *Store) ReleaseLease(ctx context.Context, l Lease, wake bool) error {
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		var open bool
 		err := tx.QueryRow(ctx, `
 			UPDATE threads t SET lease_owner = NULL, lease_until = NULL
 			WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3
-			RETURNING EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running'))`,
+			RETURNING EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')) AND NOT `+asleep,
 			l.ThreadID, l.Owner, l.Epoch).Scan(&open)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
@@ -122,13 +123,14 @@ func (s *Store) ReleaseLease(ctx context.Context, l Lease, wake bool) error {
 
 // Unattended returns the threads that have work to do, a prompt or a running
 // turn, and that owner may take: nobody's, its own of an earlier life, or those
-// whose lease has run out. held lists the threads it works on already.
+// whose lease has run out. Those whose prompt sleeps (see [Store.WaitForBudget]) are
+// not among them. held lists the threads it works on already.
 func (s *Store) Unattended(ctx context.Context, owner string, held []int64) ([]int64, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT t.id FROM threads t
 		WHERE (t.lease_owner IS NULL OR t.lease_owner = $1 OR t.lease_until < now())
 		  AND NOT t.id = ANY ($2::bigint[])
-		  AND (EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running'))
+		  AND (EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')) AND NOT `+asleep+`
 		    OR EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running'))
 		ORDER BY t.active_at`, owner, held)
 	if err != nil {
@@ -179,6 +181,16 @@ func (s *Store) ThreadOfRunningTurn(ctx context.Context, turnID int64) (Thread, 
 	t, err := collectOne[Thread](s.pool.Query(ctx, `
 		SELECT `+threadColumns+` FROM threads t JOIN turns r ON r.thread_id = t.id
 		WHERE r.id = $1 AND r.state = 'running'`, turnID))
+	if err != nil {
+		return Thread{}, fmt.Errorf("read the thread of turn %d: %w", turnID, err)
+	}
+	return t, nil
+}
+
+// ThreadOfTurn returns the thread of a turn, or [ErrNotFound].
+func (s *Store) ThreadOfTurn(ctx context.Context, turnID int64) (Thread, error) {
+	t, err := collectOne[Thread](s.pool.Query(ctx, `
+		SELECT `+threadColumns+` FROM threads t JOIN turns r ON r.thread_id = t.id WHERE r.id = $1`, turnID))
 	if err != nil {
 		return Thread{}, fmt.Errorf("read the thread of turn %d: %w", turnID, err)
 	}

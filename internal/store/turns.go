@@ -165,6 +165,8 @@ type FinishedTurn struct {
 	// or one per epoch that the turn ran in, the last one last. None when the process
 	// had gone.
 	Witnesses []Witness
+	// OverBudget: a budget stopped it, so that somebody may go on with it later.
+	OverBudget bool
 	// Approvals is what becomes of approvals that are still pending.
 	Approvals ApprovalStatus
 }
@@ -180,8 +182,8 @@ func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) ([]Appr
 			return err
 		}
 		tag, err := tx.Exec(ctx, `
-			UPDATE turns SET state = $2, problem = $3, agent_turns = $4, cost_micro_usd = cost_micro_usd + $5, ended_at = now()
-			WHERE id = $1 AND state = 'running'`, f.ID, f.State, f.Problem, f.AgentTurns, total(f.Entries))
+			UPDATE turns SET state = $2, problem = $3, agent_turns = $4, cost_micro_usd = cost_micro_usd + $5, over_budget = $6, ended_at = now()
+			WHERE id = $1 AND state = 'running'`, f.ID, f.State, f.Problem, f.AgentTurns, total(f.Entries), f.OverBudget)
 		if err != nil {
 			return err
 		}

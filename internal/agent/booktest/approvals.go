@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"deckhand/internal/store"
@@ -215,69 +214,6 @@ func (b *Books) RevokeGrant(ctx context.Context, teamID string, id int64, by str
 	return store.Grant{ID: row.ID, TeamID: row.team, Project: row.project, ToolName: row.tool, Pattern: row.Pattern, CreatedBy: row.CreatedBy, RevokedBy: by}, ok, nil
 }
 
-// BudgetState is [store.Store.BudgetState].
-func (b *Books) BudgetState(ctx context.Context, w store.BudgetWindow) (out store.BudgetState, err error) {
-	if err := b.lock(ctx); err != nil {
-		return out, err
-	}
-	defer b.mu.Unlock()
-	for _, e := range b.ledger {
-		t := b.threads[b.turns[e.TurnID-1].ThreadID-1]
-		key := map[store.BudgetScope]string{
-			store.BudgetChannel: t.ChannelID, store.BudgetProject: t.Project, store.BudgetPerson: e.User, store.BudgetThread: strconv.FormatInt(t.ID, 10),
-		}[w.Scope]
-		if t.TeamID == w.TeamID && key == w.Key && !e.At.Before(w.From) && e.At.Before(w.To) {
-			out.SpentMicroUSD += e.MicroUSD
-		}
-	}
-	var last time.Time
-	for _, n := range b.notices {
-		if n.TeamID != w.TeamID || n.Scope != w.Scope || n.Key != w.Key || n.Period != w.Period || !n.From.Equal(w.From) {
-			continue
-		}
-		out.RaisedMicroUSD += n.Decision.RaiseMicroUSD
-		if n.Decision.Model != "" && !n.DecidedAt.Before(last) {
-			out.Model, last = n.Decision.Model, n.DecidedAt
-		}
-	}
-	return out, nil
-}
-
-// NoticeBudget is [store.Store.NoticeBudget].
-func (b *Books) NoticeBudget(ctx context.Context, n store.BudgetNotice) (fresh bool, err error) {
-	if err := b.lock(ctx); err != nil {
-		return false, err
-	}
-	defer b.mu.Unlock()
-	for _, old := range b.notices {
-		if old.TeamID == n.TeamID && old.Scope == n.Scope && old.Key == n.Key && old.Period == n.Period && old.From.Equal(n.From) &&
-			old.LimitMicroUSD == n.LimitMicroUSD && old.Share == n.Share {
-			return false, nil
-		}
-	}
-	b.notices = append(b.notices, &n)
-	return true, nil
-}
-
-// DecideBudget is [store.Store.DecideBudget].
-func (b *Books) DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error) {
-	if err := b.lock(ctx); err != nil {
-		return store.BudgetNotice{}, err
-	}
-	defer b.mu.Unlock()
-	for _, n := range b.notices {
-		if n.ID != id {
-			continue
-		}
-		if n.DecidedBy != "" {
-			return *n, store.ErrEnded
-		}
-		n.Decision, n.DecidedBy, n.DecidedAt = d, by, time.Now()
-		return *n, nil
-	}
-	return store.BudgetNotice{}, store.ErrNotFound
-}
-
 // Grant makes a grant out of nothing: a standing permission of the project that covers
 // the calls of a tool by a policy pattern. It ends with RevokeGrant only.
 func (b *Books) Grant(teamID, project, tool, pattern, by string) (id int64) {
@@ -289,13 +225,4 @@ func (b *Books) Grant(teamID, project, tool, pattern, by string) (id int64) {
 		team:      teamID, project: project, scope: store.GrantProject, tool: tool, expires: now.AddDate(100, 0, 0),
 	})
 	return int64(len(b.grants))
-}
-
-// RaiseBudgets has an admin raise every budget that people were told of.
-func (b *Books) RaiseBudgets(microUSD int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, n := range b.notices {
-		n.Decision, n.DecidedBy, n.DecidedAt = store.BudgetDecision{RaiseMicroUSD: microUSD}, "U9", time.Now()
-	}
 }

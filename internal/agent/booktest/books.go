@@ -30,6 +30,7 @@ type Books struct {
 	ledger    []Entry
 	calls     []*call
 	notices   []*store.BudgetNotice
+	waits     map[int64]*wait // by the prompt
 	audit     []store.AuditEntry
 	listeners map[chan store.Notice]bool
 	broken    error
@@ -40,7 +41,10 @@ type Turn struct {
 	store.Turn
 	LeaseEpoch   int64
 	CostMicroUSD int64
+	AgentTurns   int
 	Ended        bool
+	OverBudget   bool
+	ContinuedBy  string
 }
 
 // Entry is a ledger entry with the turn that it was booked on. One of a call has the
@@ -163,6 +167,9 @@ func (b *Books) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thre
 		})
 	}
 	t := b.threads[i]
+	if p.Continues != 0 && !b.takeContinue(t.ID, p) {
+		return store.Thread{}, false, store.ErrEnded
+	}
 	if p.InboxID < 1 || p.InboxID > int64(len(b.inbox)) || b.inbox[p.InboxID-1].State != "received" {
 		return *t, false, nil
 	}
@@ -170,6 +177,23 @@ func (b *Books) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thre
 	e.State, e.ThreadID, e.UUID, e.Text = "accepted", t.ID, p.UUID, p.Text
 	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
 	return *t, true, nil
+}
+
+func (b *Books) takeContinue(threadID int64, p store.NewPrompt) bool {
+	if p.Continues > int64(len(b.turns)) || b.open(threadID) {
+		return false
+	}
+	t := b.turns[p.Continues-1]
+	for _, later := range b.turns[p.Continues:] {
+		if later.ThreadID == threadID {
+			return false
+		}
+	}
+	if t.ThreadID != threadID || !t.OverBudget || t.ContinuedBy != "" {
+		return false
+	}
+	t.ContinuedBy = p.UserID
+	return true
 }
 
 // ThreadByKey is [store.Store.ThreadByKey].
@@ -231,7 +255,7 @@ func (b *Books) ReleaseLease(ctx context.Context, l store.Lease, wake bool) erro
 		return nil //nolint:nilerr // it is handed back if it is still held
 	}
 	t.LeaseOwner, t.LeaseUntil = "", time.Unix(0, 0)
-	if wake && b.open(t.ID) {
+	if wake && b.open(t.ID) && !b.asleep(t.ID) {
 		b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
 	}
 	return nil
@@ -251,7 +275,7 @@ func (b *Books) Unattended(ctx context.Context, owner string, held []int64) ([]i
 	defer b.mu.Unlock()
 	var out []int64
 	for _, t := range b.threads {
-		if free(t, owner) && !slices.Contains(held, t.ID) && (b.open(t.ID) || b.runningTurn(t.ID) != nil) {
+		if free(t, owner) && !slices.Contains(held, t.ID) && (b.open(t.ID) && !b.asleep(t.ID) || b.runningTurn(t.ID) != nil) {
 			out = append(out, t.ID)
 		}
 	}
@@ -288,6 +312,15 @@ func (b *Books) SessionStarted(ctx context.Context, id string) (bool, error) {
 		return false, fmt.Errorf("no session %s", id)
 	}
 	return s.started, nil
+}
+
+// SessionSpoke is [store.Store.SessionSpoke].
+func (b *Books) SessionSpoke(ctx context.Context, id string) (bool, error) {
+	if err := b.lock(ctx); err != nil {
+		return false, err
+	}
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.turns, func(t *Turn) bool { return t.SessionID == id && t.AgentTurns > 0 }), nil
 }
 
 // MarkStarted is [store.Store.MarkStarted].

@@ -80,8 +80,8 @@ type caller struct {
 	turns     []store.Turn
 	approvals []string
 	grants    []int64
-	notices   []string
 	calls     []store.EndedCall
+	notices   []store.BudgetNotice
 	n         int
 }
 
@@ -235,6 +235,28 @@ var calls = []struct {
 		}
 		return fmt.Sprint(ok, fate(err))
 	}},
+	{"accept, going on", func(ctx context.Context, c *caller) string {
+		l, th := c.lease(), store.Thread{}
+		t := c.lastTurn(l)
+		for _, of := range c.threads {
+			if of.ID == l.ThreadID {
+				th = of
+			}
+		}
+		if th.TeamID == "" || t.ID == 0 || c.r.IntN(3) > 0 {
+			return "error nothing"
+		}
+		// The thread has nothing else to do, more often than not.
+		_, _ = c.books.DropPrompts(ctx, l, "stopped")
+		_, _ = c.books.FinishTurn(ctx, l, store.FinishedTurn{ID: t.ID, State: "interrupted", OverBudget: true, Approvals: store.ApprovalCancelled})
+		id, _, err := c.books.Receive(ctx, store.Envelope{EventID: c.id(), Kind: store.KindAction, TeamID: c.team, ChannelID: th.ChannelID, ThreadTS: th.ThreadTS, TS: th.ThreadTS, UserID: "U1", Payload: []byte("{}")})
+		if err != nil {
+			return fate(err)
+		}
+		c.inbox = append(c.inbox, id)
+		_, ok, err := c.books.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: th.Key(), Project: "web", UserID: "U1", UUID: c.id(), Text: "continue", Continues: t.ID})
+		return fmt.Sprint(ok, fate(err))
+	}},
 	{"acquire", acquire},
 	{"acquire again", acquire},
 	{"renew", func(ctx context.Context, c *caller) string {
@@ -316,7 +338,7 @@ var calls = []struct {
 			return "error nothing"
 		}
 		ended, err := c.books.FinishTurn(ctx, l, store.FinishedTurn{
-			ID: t.ID, State: "failed", Problem: "broken", Entries: c.entries(t), Approvals: pick(c, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalInterrupted, ""}),
+			ID: t.ID, State: "failed", Problem: "broken", Entries: c.entries(t), OverBudget: c.r.IntN(2) == 0, AgentTurns: c.r.IntN(2), Approvals: pick(c, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalInterrupted, ""}),
 		})
 		var out []string
 		for _, a := range ended {
@@ -415,24 +437,51 @@ var calls = []struct {
 		if th.ID == 0 {
 			return "error nothing"
 		}
-		n := store.BudgetNotice{ID: c.id(), BudgetWindow: c.window(), LimitMicroUSD: 100, Share: pick(c, []int{50, 100}), SpentMicroUSD: 60, ThreadID: th.ID}
-		fresh, err := c.books.NoticeBudget(ctx, n)
-		if fresh {
-			c.notices = append(c.notices, n.ID)
+		n := store.BudgetNotice{
+			ID: c.id(), BudgetWindow: c.window(), LimitMicroUSD: pick(c, []int64{100, 200}), Share: pick(c, []int{50, 80, 100}), SpentMicroUSD: 60, ThreadID: th.ID,
 		}
-		return fmt.Sprint(fresh, fate(err))
+		noted, fresh, err := c.books.NoticeBudget(ctx, n)
+		if fresh {
+			c.notices = append(c.notices, noted)
+		}
+		return fmt.Sprint(noted.Share, noted.LimitMicroUSD, noted.Decision, noted.Project, fresh, fate(err))
 	}},
 	{"decide a budget", func(ctx context.Context, c *caller) string {
-		id := pick(c, c.notices)
-		if id == "" {
+		of := pick(c, c.notices)
+		if of.ID == "" {
 			return "error nothing"
 		}
-		n, err := c.books.DecideBudget(ctx, id, pick(c, []store.BudgetDecision{{RaiseMicroUSD: 50}, {Model: "haiku"}, {Leave: true}}), "U1")
+		n, err := c.books.DecideBudget(ctx, of.ID, pick(c, []store.BudgetDecision{{RaiseMicroUSD: 50}, {Model: "haiku"}, {Leave: true}}), "U1")
 		return fmt.Sprint(n.Decision, n.DecidedBy, n.Share, fate(err))
 	}},
 	{"budget", func(ctx context.Context, c *caller) string {
-		state, err := c.books.BudgetState(ctx, c.window())
-		return fmt.Sprint(state, fate(err))
+		states, err := c.books.BudgetStates(ctx, []store.BudgetWindow{c.window(), c.window()})
+		return fmt.Sprint(states, fate(err))
+	}},
+	{"wait for a budget", func(ctx context.Context, c *caller) string {
+		n, inbox := pick(c, c.notices), pick(c, c.inbox)
+		if n.ID == "" || inbox == 0 {
+			return "error nothing"
+		}
+		return fate(c.books.WaitForBudget(ctx, c.lease(), inbox, n, c.r.IntN(3)))
+	}},
+	{"wake what waits", func(ctx context.Context, c *caller) string {
+		if c.r.IntN(4) > 0 {
+			return "error not now"
+		}
+		return fate(c.books.WakeWaits(ctx))
+	}},
+	{"stopped turn", func(ctx context.Context, c *caller) string {
+		id, err := c.books.StoppedTurn(ctx, pick(c, c.threads).ID)
+		return fmt.Sprint(c.name("t", id), fate(err))
+	}},
+	{"spoke", func(ctx context.Context, c *caller) string {
+		s := pick(c, c.sessions)
+		if s == "" {
+			return "error nothing"
+		}
+		ok, err := c.books.SessionSpoke(ctx, s)
+		return fmt.Sprint(ok, fate(err))
 	}},
 }
 

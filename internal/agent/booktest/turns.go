@@ -154,7 +154,7 @@ func (b *Books) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedT
 			return err
 		}
 		b.witness(t, f.Witnesses, len(f.Entries) == 0)
-		t.State, t.Problem, t.Ended = f.State, f.Problem, true
+		t.State, t.Problem, t.Ended, t.AgentTurns, t.OverBudget = f.State, f.Problem, true, f.AgentTurns, f.OverBudget
 		for _, e := range b.inbox {
 			if e.TurnID == f.ID && e.State == "running" {
 				e.State, e.Outcome = "done", f.State

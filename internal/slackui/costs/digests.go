@@ -233,6 +233,6 @@ func (a *Accountant) isAdmin(ctx context.Context, id string) bool {
 	if isChannel(id) {
 		return false
 	}
-	q := access.Request{Act: access.Administer, Team: a.c.Team, User: id, TeamWide: true}
+	q := access.Request{Act: access.Administer, Team: a.c.Team, User: id, Reach: access.ReachTeam}
 	return a.c.People.Establish(ctx, a.c.Team, id, "", func(f access.Facts) access.Answer { return a.c.Access.Authorise(q, f) }).Allowed
 }

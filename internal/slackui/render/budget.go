@@ -13,12 +13,14 @@ import (
 	"deckhand/internal/store"
 )
 
-// The buttons and the modal by which an admin decides about a budget. A button's
-// value and the modal's private metadata are the notice's id.
+// The buttons and the modal by which an admin decides about a budget, and the button
+// by which somebody goes on after that. A button's value is the notice's id, of
+// Continue the turn's; the modal's private metadata is a [BudgetForm].
 const (
 	ActionBudgetRaise = "budget_raise"
 	ActionBudgetModel = "budget_model"
 	ActionBudgetLeave = "budget_leave"
+	ActionContinue    = "continue"
 
 	CallbackBudget = "budget"
 	BudgetAmount   = "amount"
@@ -29,7 +31,7 @@ type BudgetView struct {
 	Notice agent.BudgetAlert
 	// Link leads to the thread, for channels that are told beside it; or empty.
 	Link string
-	// Admins are the users and groups to call, where admins have to decide.
+	// Admins are the users and groups to call, who may raise it.
 	Admins []string
 	// Decided, when it is not nil, is how somebody decided.
 	Decided *store.BudgetNotice
@@ -39,32 +41,27 @@ type BudgetView struct {
 // the budget asks and nobody has decided.
 func Budget(v BudgetView) Page {
 	b := v.Notice.Status
-	name := budgetName(b)
-	numbers := mrkdwn.Code(money.USD(b.SpentMicroUSD)) + " of " + mrkdwn.Code(money.USD(b.LimitMicroUSD)) + " are spent; it begins anew on " + mrkdwn.Escape(b.To.Format("Monday, 2 January")) + "."
+	asks := v.Notice.Share == 100 && b.Ask && v.Decided == nil
+	numbers := mrkdwn.Code(money.USD(b.SpentMicroUSD)) + " of " + mrkdwn.Code(money.USD(b.LimitMicroUSD)) + " are spent; it begins anew on " + mrkdwn.Escape(b.Begins()) + "."
 	where := ""
 	if v.Link != "" {
 		where = " It was noticed in " + linkTo(v.Link, "this thread") + "."
 	}
 	var lines []string
-	switch {
-	case v.Notice.Share < 100:
-		lines = append(lines, fmt.Sprintf("📈 *%s: %d%% is spent.* %s%s", name, v.Notice.Share, numbers, where))
-	default:
-		lines = append(lines, "⛔ *"+name+" is used up.* "+numbers+where)
-		switch {
-		case v.Decided != nil:
-		case v.Notice.Stopped:
-			lines = append(lines, "The work was stopped.")
-		case v.Notice.Waiting:
-			lines = append(lines, "What was asked for waits until an admin has decided.")
-		}
+	if v.Notice.Share < 100 {
+		lines = append(lines, fmt.Sprintf("📈 *%s: %d%% is spent.* %s%s", budgetName(b), v.Notice.Share, numbers, where))
+	} else {
+		lines = append(lines, "⛔ *"+budgetName(b)+" is used up.* "+numbers+where)
+	}
+	if asks {
+		lines = append(lines, "What is asked for waits until somebody has decided.")
 	}
 	id := mrkdwn.Clip(v.Notice.ID, 200)
 	page := Page{Blocks: []slack.Block{section(id+":budget", strings.Join(lines, "\n"))}}
 	switch {
 	case v.Decided != nil:
 		page.Blocks = append(page.Blocks, section(id+":decided", budgetDecision(*v.Decided)))
-	case v.Notice.Share == 100 && b.Ask:
+	case asks:
 		if call := mentions(v.Admins, " "); call != "" {
 			page.Blocks = append(page.Blocks, contextBlock(id+":admins", "For an admin to decide: "+call))
 		}
@@ -78,6 +75,59 @@ func Budget(v BudgetView) Page {
 	page.Text = mrkdwn.ClipEscaped(strings.Join(lines, "\n"), fallbackMax)
 	return page
 }
+
+// BudgetWaitView is a prompt that waits for a budget, or has.
+type BudgetWaitView struct {
+	Wait   store.BudgetWait
+	Status agent.BudgetStatus
+	// Who are the names of those who may decide; Link leads to the card on which they do,
+	// or is empty.
+	Who  []string
+	Link string
+}
+
+// BudgetWait renders the one sentence that says what a prompt waits for, or what became
+// of it.
+func BudgetWait(v BudgetWaitView) Page {
+	n := v.Wait.Notice
+	var said string
+	switch {
+	case v.Wait.Waits:
+		said = "⏳ This waits: " + lowerFirst(budgetName(v.Status)) + " is used up, and " + oneOf(v.Who) + " can raise it"
+		if v.Link != "" {
+			said += " " + linkTo(v.Link, "here")
+		}
+		said += "; else it begins on " + mrkdwn.Escape(v.Status.Begins()) + "."
+	case v.Wait.Begun && n.DecidedBy != "":
+		said = budgetDecision(n) + ", so this was begun."
+	case v.Wait.Begun:
+		said = "✅ " + budgetName(v.Status) + " has room again, so this was begun."
+	case n.Decision.Leave:
+		said = budgetDecision(n) + ", so this was not begun."
+	default:
+		said = "🚫 This waited for " + lowerFirst(budgetName(v.Status)) + " and was not begun."
+	}
+	return Page{Text: mrkdwn.ClipEscaped(said, fallbackMax), Blocks: []slack.Block{contextBlock(fmt.Sprintf("wait:%d", v.Wait.InboxID), said)}}
+}
+
+// oneOf names people of whom one is enough.
+func oneOf(names []string) string {
+	const most = 5
+	if len(names) == 0 {
+		return "an admin"
+	}
+	safe := escapeAll(names[:min(len(names), most)])
+	switch last := len(safe) - 1; {
+	case len(names) > most:
+		return strings.Join(safe, ", ") + " or " + count(len(names)-most) + " more"
+	case last == 0:
+		return safe[0]
+	default:
+		return strings.Join(safe[:last], ", ") + " or " + safe[last]
+	}
+}
+
+func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // budgetName names the budget for everybody, with people and channels as mentions.
 func budgetName(b agent.BudgetStatus) string {
@@ -99,12 +149,26 @@ func budgetDecision(n store.BudgetNotice) string {
 	case n.Decision.Model != "":
 		return "✅ *Going on with " + mrkdwn.Code(n.Decision.Model) + "* until the end of this " + string(n.Period) + by
 	}
-	return "🚫 *Left as it is*" + by
+	return "🚫 *Left as it is* for this " + string(n.Period) + by
+}
+
+// BudgetForm is what BudgetModal is about and where its button was pressed.
+type BudgetForm struct {
+	NoticeID, ChannelID, ThreadTS string
+}
+
+// ParseBudgetForm reads a modal's private metadata.
+func ParseBudgetForm(metadata string) (f BudgetForm, ok bool) {
+	parts := strings.Split(metadata, " ")
+	if len(parts) != 3 {
+		return f, false
+	}
+	return BudgetForm{NoticeID: parts[0], ChannelID: parts[1], ThreadTS: parts[2]}, true
 }
 
 // BudgetModal asks by how much a budget is to be raised.
-func BudgetModal(n store.BudgetNotice) slack.ModalViewRequest {
-	v := modal("Raise this budget", CallbackBudget, n.ID)
+func BudgetModal(n store.BudgetNotice, f BudgetForm) slack.ModalViewRequest {
+	v := modal("Raise this budget", CallbackBudget, strings.Join([]string{f.NoticeID, f.ChannelID, f.ThreadTS}, " "))
 	v.Submit = plain("Raise", modalTitle)
 	amount := slack.NewPlainTextInputBlockElement(plain("50", 150), BudgetAmount)
 	amount.InitialValue = strings.TrimSuffix(money.USD(max(n.LimitMicroUSD/4, 1_000_000)), ".00")
@@ -116,13 +180,21 @@ func BudgetModal(n store.BudgetNotice) slack.ModalViewRequest {
 	return v
 }
 
+// raiseMost is more than anybody means to raise a budget by, in micro-dollars.
+const raiseMost = 100_000_000_000
+
 // ParseBudget reads BudgetModal's values. What is no sensible amount gives an
-// [*AnswerError].
+// [*AnswerError], whose sentence belongs below the input ([BudgetAmount]).
 func ParseBudget(values map[string]map[string]slack.BlockAction) (microUSD int64, err error) {
 	text := values[BudgetAmount][BudgetAmount].Value
 	microUSD, err = money.Parse(text)
-	if err != nil || microUSD <= 0 || microUSD > 1_000_000_000_000 {
-		return 0, &AnswerError{"“" + mrkdwn.Clip(text, 40) + "” is not an amount to raise by: write dollars, such as 50 or 12.50."}
+	switch {
+	case err != nil:
+		return 0, &AnswerError{"“" + mrkdwn.Clip(text, 40) + "” is not an amount. Write dollars, such as 50 or 12.50."}
+	case microUSD < 10_000:
+		return 0, &AnswerError{"A budget is raised by at least a cent. Write dollars, such as 50 or 12.50."}
+	case microUSD > raiseMost:
+		return 0, &AnswerError{"A budget is raised by " + money.USD(raiseMost) + " at most; for more, an admin changes its limit in deckhand.yaml."}
 	}
 	return microUSD, nil
 }

@@ -263,6 +263,9 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 	if !v.ended {
 		blocks = append(blocks, slack.NewActionBlock(id("stop"),
 			button(ActionStop, strconv.FormatInt(v.t.ID, 10), "Stop", "")))
+	} else if v.t.Continue {
+		blocks = append(blocks, slack.NewActionBlock(id("continue"),
+			button(ActionContinue, strconv.FormatInt(v.t.ID, 10), "Continue", slack.StylePrimary)))
 	}
 	return Page{Text: v.excerpt(text, status), Blocks: blocks, Cut: cut}
 }

@@ -1,0 +1,188 @@
+package booktest
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"deckhand/internal/store"
+)
+
+// wait is a prompt that waits for a budget, or has.
+type wait struct {
+	notice store.BudgetNotice
+	asleep bool
+}
+
+// BudgetStates is [store.Store.BudgetStates].
+func (b *Books) BudgetStates(ctx context.Context, windows []store.BudgetWindow) ([]store.BudgetState, error) {
+	if err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	out := make([]store.BudgetState, len(windows))
+	for i, w := range windows {
+		out[i] = b.budgetState(w)
+	}
+	return out, nil
+}
+
+func (b *Books) budgetState(w store.BudgetWindow) (out store.BudgetState) {
+	for _, e := range b.ledger {
+		t := b.threads[b.turns[e.TurnID-1].ThreadID-1]
+		key := map[store.BudgetScope]string{
+			store.BudgetChannel: t.ChannelID, store.BudgetProject: t.Project, store.BudgetPerson: e.User, store.BudgetThread: strconv.FormatInt(t.ID, 10),
+		}[w.Scope]
+		if t.TeamID == w.TeamID && key == w.Key && !e.At.Before(w.From) && e.At.Before(w.To) {
+			out.SpentMicroUSD += e.MicroUSD
+		}
+	}
+	var last time.Time
+	for _, n := range b.notices {
+		if !sameBudget(n.BudgetWindow, w) || !n.From.Equal(w.From) || n.DecidedBy == "" {
+			continue
+		}
+		out.Decisions++
+		out.RaisedMicroUSD += n.Decision.RaiseMicroUSD
+		if n.Decision.Model != "" && !n.DecidedAt.Before(last) {
+			out.Model, last = n.Decision.Model, n.DecidedAt
+		}
+	}
+	return out
+}
+
+// sameBudget reports whether two windows are periods of one budget.
+func sameBudget(v, w store.BudgetWindow) bool {
+	return v.TeamID == w.TeamID && v.Scope == w.Scope && v.Key == w.Key && v.Period == w.Period
+}
+
+// NoticeBudget is [store.Store.NoticeBudget].
+func (b *Books) NoticeBudget(ctx context.Context, n store.BudgetNotice) (noted store.BudgetNotice, fresh bool, err error) {
+	if err := b.lock(ctx); err != nil {
+		return noted, false, err
+	}
+	defer b.mu.Unlock()
+	late := false
+	for _, old := range b.notices {
+		if !sameBudget(old.BudgetWindow, n.BudgetWindow) || !old.From.Equal(n.From) {
+			continue
+		}
+		same := old.LimitMicroUSD == n.LimitMicroUSD
+		if same && old.Share == n.Share {
+			return *old, false, nil
+		}
+		late = late || n.Share < 100 && (old.Share == 100 || same && old.Share > n.Share)
+	}
+	if late {
+		return noted, false, store.ErrEnded
+	}
+	if t, err := b.thread(n.ThreadID); err == nil {
+		n.Thread, n.Project = t.Key(), t.Project
+	}
+	b.notices = append(b.notices, &n)
+	return n, true, nil
+}
+
+// DecideBudget is [store.Store.DecideBudget].
+func (b *Books) DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.BudgetNotice{}, err
+	}
+	defer b.mu.Unlock()
+	for _, n := range b.notices {
+		if n.ID != id {
+			continue
+		}
+		if n.DecidedBy != "" {
+			return *n, store.ErrEnded
+		}
+		b.decideBudget(n, d, by)
+		return *n, nil
+	}
+	return store.BudgetNotice{}, store.ErrNotFound
+}
+
+func (b *Books) decideBudget(n *store.BudgetNotice, d store.BudgetDecision, by string) {
+	n.Decision, n.DecidedBy, n.DecidedAt = d, by, time.Now()
+	for _, e := range b.inbox {
+		if w := b.waits[e.InboxID]; w != nil && w.asleep && e.State == "accepted" && sameBudget(w.notice.BudgetWindow, n.BudgetWindow) {
+			w.asleep = false
+			b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: e.ThreadID})
+		}
+	}
+}
+
+// RaiseBudgets has an admin raise every budget that people were told of.
+func (b *Books) RaiseBudgets(microUSD int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, n := range b.notices {
+		b.decideBudget(n, store.BudgetDecision{RaiseMicroUSD: microUSD}, "U9")
+	}
+}
+
+// LeaveBudgets has an admin leave every budget that people were told of as it is.
+func (b *Books) LeaveBudgets() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, n := range b.notices {
+		b.decideBudget(n, store.BudgetDecision{Leave: true}, "U9")
+	}
+}
+
+// WaitForBudget is [store.Store.WaitForBudget].
+func (b *Books) WaitForBudget(ctx context.Context, l store.Lease, inboxID int64, n store.BudgetNotice, seen int) error {
+	return b.under(ctx, l, func(t *store.Thread) error {
+		if b.budgetState(n.BudgetWindow).Decisions != seen {
+			return store.ErrEnded
+		}
+		if e := b.inbox[inboxID-1]; e.ThreadID != t.ID || e.State != "accepted" {
+			return store.ErrNotFound
+		}
+		if b.waits == nil {
+			b.waits = map[int64]*wait{}
+		}
+		b.waits[inboxID] = &wait{notice: n, asleep: true}
+		b.inbox[inboxID-1].Waited = true
+		return nil
+	})
+}
+
+// WakeWaits is [store.Store.WakeWaits].
+func (b *Books) WakeWaits(ctx context.Context) error {
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	defer b.mu.Unlock()
+	for id, w := range b.waits {
+		w.asleep = w.asleep && b.inbox[id-1].State != "accepted"
+	}
+	return nil
+}
+
+// asleep reports whether the thread's next prompt sleeps until a budget changes.
+func (b *Books) asleep(threadID int64) bool {
+	for id, w := range b.waits {
+		if e := b.inbox[id-1]; e.ThreadID == threadID && e.State == "accepted" && w.asleep && w.notice.To.After(time.Now()) {
+			return true
+		}
+	}
+	return false
+}
+
+// StoppedTurn is [store.Store.StoppedTurn].
+func (b *Books) StoppedTurn(ctx context.Context, threadID int64) (turnID int64, err error) {
+	if err := b.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer b.mu.Unlock()
+	for _, t := range b.turns {
+		if t.ThreadID != threadID {
+			continue
+		}
+		if turnID = 0; t.OverBudget {
+			turnID = t.ID
+		}
+	}
+	return turnID, nil
+}
