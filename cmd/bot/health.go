@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"deckhand/internal/gateway/egress"
 	"deckhand/internal/store"
 	"deckhand/internal/upkeep"
 )
@@ -17,7 +18,7 @@ const healthTimeout = 3 * time.Second
 func (b *bot) healthHandler() http.Handler {
 	h := health{
 		database: b.store.Ping, slack: b.app.Connected,
-		replica: replica{sessions: b.supervisor.Live, jobs: b.jobs.State, notices: b.store.Listening},
+		replica: replica{sessions: b.supervisor.Live, jobs: b.jobs.State, notices: b.store.Listening, web: b.web.Totals},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", h.serveHealthz)
@@ -30,6 +31,7 @@ func (b *bot) healthHandler() http.Handler {
 type replica struct {
 	sessions      func() int
 	jobs, notices func() upkeep.State
+	web           func() map[string]egress.Total
 }
 
 // health answers whether the process should live, and whether people can use it.

@@ -69,6 +69,8 @@ var (
 	jobsDesc     = prometheus.NewDesc("deckhand_jobs_running", "1 while this replica works on deadlines, reminders and digests, else 0.", nil, nil)
 	noticesDesc  = prometheus.NewDesc("deckhand_notices_heard", "1 while this replica hears what others tell it, else 0: it polls then.", nil, nil)
 	liveDesc     = prometheus.NewDesc("deckhand_sessions_live", "Claude Code processes of this replica.", nil, nil)
+	webBytesDesc = prometheus.NewDesc("deckhand_web_bytes_total", "Bytes that sessions of this replica sent to the web by the gateway (up) and got (down).", []string{"project", "direction"}, nil)
+	webDesc      = prometheus.NewDesc("deckhand_web_connections_total", "Connections to the web that sessions of this replica asked the gateway for.", []string{"project", "verdict"}, nil)
 	buildDesc    = prometheus.NewDesc("deckhand_build_info", "1, for the version that runs.", []string{"version", "goversion"}, nil)
 )
 
@@ -95,7 +97,7 @@ func (m *metrics) handler() http.Handler {
 
 // Describe implements [prometheus.Collector].
 func (m *metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, jobsDesc, noticesDesc, liveDesc, buildDesc} {
+	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, jobsDesc, noticesDesc, liveDesc, webBytesDesc, webDesc, buildDesc} {
 		to <- d
 	}
 }
@@ -115,6 +117,12 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	value(liveDesc, prometheus.GaugeValue, float64(m.self.sessions()))
 	value(jobsDesc, prometheus.GaugeValue, upOrNot(m.self.jobs()))
 	value(noticesDesc, prometheus.GaugeValue, upOrNot(m.self.notices()))
+	for project, n := range m.self.web() {
+		value(webBytesDesc, prometheus.CounterValue, float64(n.Up), project, "up")
+		value(webBytesDesc, prometheus.CounterValue, float64(n.Down), project, "down")
+		value(webDesc, prometheus.CounterValue, float64(n.Connections), project, "allowed")
+		value(webDesc, prometheus.CounterValue, float64(n.Refused), project, "refused")
+	}
 	for k, s := range m.spend {
 		value(spendDesc, prometheus.CounterValue, money.Dollars(s.MicroUSD), k.project, k.model)
 		if s.ContractMicroUSD != 0 {

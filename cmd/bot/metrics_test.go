@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/zap"
 
+	"deckhand/internal/gateway/egress"
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
 	"deckhand/internal/upkeep"
@@ -74,6 +75,9 @@ var sevenLive = replica{
 	sessions: func() int { return 7 },
 	jobs:     func() upkeep.State { return upkeep.State{Up: true} },
 	notices:  func() upkeep.State { return upkeep.State{} },
+	web: func() map[string]egress.Total {
+		return map[string]egress.Total{"web": {Up: 10, Down: 20, Connections: 3, Refused: 1}}
+	},
 }
 
 // scrape returns our lines of /metrics, without comments and without the version.
@@ -124,7 +128,11 @@ deckhand_sessions_live 7
 deckhand_spend_usd_total{model="claude-haiku-4-5",project="api"} 1e-06
 deckhand_spend_usd_total{model="claude-opus-5",project="web"} 1.234567
 deckhand_turns_total{project="web",state="done"} 3
-deckhand_turns_total{project="web",state="failed"} 1`
+deckhand_turns_total{project="web",state="failed"} 1
+deckhand_web_bytes_total{direction="down",project="web"} 20
+deckhand_web_bytes_total{direction="up",project="web"} 10
+deckhand_web_connections_total{project="web",verdict="allowed"} 3
+deckhand_web_connections_total{project="web",verdict="refused"} 1`
 
 func TestMetricsTellWhatTheDatabaseKnows(t *testing.T) {
 	t.Parallel()
@@ -211,7 +219,7 @@ func TestAScrapeIsBoundedInTime(t *testing.T) {
 		if took := time.Since(began); took != scrapeTimeout {
 			t.Errorf("it took %s", took)
 		}
-		if n := len(out); n != 4 { // the version and the replica's own, which need no database
+		if n := len(out); n != 8 { // the version and the replica's own, which need no database
 			t.Errorf("%d metrics without a database", n)
 		}
 		if n := testutil.ToFloat64(m.errors.WithLabelValues("spend")); n != 1 {

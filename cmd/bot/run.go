@@ -21,6 +21,7 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/doctor"
 	"deckhand/internal/gateway"
+	"deckhand/internal/gateway/egress"
 	"deckhand/internal/jobs"
 	"deckhand/internal/redact"
 	"deckhand/internal/settings"
@@ -85,6 +86,7 @@ type bot struct {
 	store      *store.Store
 	app        *slackui.App
 	gateway    *gateway.Gateway
+	web        *egress.Proxy
 	supervisor *agent.Supervisor
 	jobs       *jobs.Runner
 	health     net.Listener
@@ -136,10 +138,11 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	if err != nil {
 		return nil, err
 	}
+	b.web = egress.New(b.gateway.Roots(), b.log.Named("web"))
 	b.supervisor = agent.New(agent.Config{
 		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.Projects, Policy: c.Policy, Budgets: c.Budgets, Prices: c.Prices,
 		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: append(c.CredentialFiles(os.Getenv), c.Name), Command: e.Command(), CLIVersion: d.CLIVersion,
-		Gateway: b.gateway, Log: b.log.Named("agent"),
+		Gateway: b.gateway, Web: b.web, Log: b.log.Named("agent"),
 		Limits: agent.Limits{
 			IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive,
 			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it
@@ -210,6 +213,9 @@ func (b *bot) run(ctx context.Context) {
 func (b *bot) close() {
 	if b.health != nil {
 		_ = b.health.Close()
+	}
+	if b.web != nil {
+		b.web.Close()
 	}
 	if b.gateway != nil {
 		b.gateway.Close()

@@ -12,6 +12,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/gateway"
+	"deckhand/internal/gateway/egress"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
 )
@@ -55,16 +56,25 @@ func SweepSandboxes(ctx context.Context, r *Replica, projects map[string]Project
 	return errors.Join(errs...)
 }
 
-// cell is the prepared sandbox of one process, with its way to the model.
+// cell is the prepared sandbox of one process, with its ways to the model and to the web.
 type cell struct {
 	*sandbox.Box
 	way *gateway.Session
+	web *egress.Session // nil where there is none
 }
 
-// Close ends the way to the model and removes the sandbox.
+// Close ends the ways out and removes the sandbox.
 func (c *cell) Close() error {
-	c.way.Close()
+	c.cut()
 	return c.Box.Close()
+}
+
+// cut ends the ways out.
+func (c *cell) cut() {
+	if c.web != nil {
+		c.web.Close()
+	}
+	c.way.Close()
 }
 
 // box prepares the sandbox of the thread's next process. It is tried before the first
@@ -110,8 +120,12 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error
 	if session.Env = c.way.Env(); !far {
 		session.Socket = c.way.Socket()
 	}
+	if c.web, err = h.openWeb(p, &session); err != nil {
+		c.cut()
+		return nil, &webError{p.Name, err}
+	}
 	if c.Box, err = s.Prepare(ctx, session); err != nil {
-		c.way.Close()
+		c.cut()
 		return nil, &sandboxError{p.Name, err}
 	}
 	return &c, nil
@@ -128,12 +142,31 @@ func (e *wayError) Error() string {
 }
 func (e *wayError) Unwrap() error { return e.err }
 
+// webError is a way to the web that cannot be opened. What it says is for people.
+type webError struct {
+	project string
+	err     error
+}
+
+func (e *webError) Error() string {
+	return "the way to the web of project " + e.project + ": " + e.err.Error()
+}
+func (e *webError) Unwrap() error { return e.err }
+
 // boxed is a process that is gone when its cell is closed, too, and is ended when it
 // reaches a limit of its sandbox.
 type boxed struct {
 	*claude.Process
 	gone chan struct{}
 	over string // the limit that it was ended for; to be read when it is gone
+	web  *egress.Session
+}
+
+func (b *boxed) visits() []egress.Visit {
+	if b.web == nil {
+		return nil
+	}
+	return b.web.Take()
 }
 
 func (b *boxed) Done() <-chan struct{} { return b.gone }
@@ -155,7 +188,7 @@ func (b *boxed) Exit() *claude.ExitError {
 }
 
 func (h *host) shutIn(proc *claude.Process, box *cell, log *zap.Logger) *boxed {
-	b := &boxed{Process: proc, gone: make(chan struct{})}
+	b := &boxed{Process: proc, gone: make(chan struct{}), web: box.web}
 	watch := h.watcher.Watch(box.Box, proc.ReaperPID(), proc.Kill)
 	go func() {
 		defer close(b.gone)

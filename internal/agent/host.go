@@ -12,6 +12,7 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway"
+	"deckhand/internal/gateway/egress"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
 )
@@ -27,6 +28,7 @@ type host struct {
 	command []string
 	version string // the CLI's
 	gateway *gateway.Gateway
+	web     *egress.Proxy
 	watcher sandbox.Watcher
 	silence time.Duration
 	answer  time.Duration
@@ -39,6 +41,10 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 	}
 	if err := h.homes().renew(t.ID, t.SessionID); err != nil {
 		return nil, err
+	}
+	servers, err := p.mcpConfig()
+	if err != nil {
+		return nil, &webError{p.Name, err}
 	}
 	box, err := h.box(ctx, t, p)
 	if err != nil {
@@ -54,11 +60,14 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 		PermissionMode:     p.PermissionMode,
 		AppendSystemPrompt: prompt,
 		DisallowedTools:    policy.Withheld(),
-		Version:            h.version,
-		SilenceAfter:       h.silence,
-		RequestTimeout:     h.answer,
-		InitializeTimeout:  h.answer,
-		Logger:             log,
+		MCPConfig:          servers,
+		// What is fetched is bounded by the network, and nobody else has to know of it.
+		SkipWebFetchPreflight: p.Sandbox.Network == sandbox.Domains,
+		Version:               h.version,
+		SilenceAfter:          h.silence,
+		RequestTimeout:        h.answer,
+		InitializeTimeout:     h.answer,
+		Logger:                log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, box.Close())
@@ -99,6 +108,9 @@ func systemPrompt(p Project, workspace string) (string, error) {
 	}
 	if md != "" {
 		parts = append(parts, "The workspace's CLAUDE.md:\n\n"+md)
+	}
+	if reaches := p.network(); reaches != "" {
+		parts = append(parts, reaches)
 	}
 	if p.AppendSystemPrompt != "" {
 		parts = append(parts, p.AppendSystemPrompt)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"sync"
 	"time"
 
@@ -76,11 +77,13 @@ func (j *journal) flush(ctx context.Context) {
 	}
 	// A commit that appears with these results was made by one of them, unless
 	// somebody else works in the same folder.
-	if now := j.commit(ctx); now != j.head {
-		if now != "" {
-			entries[len(entries)-1].Details["commit"] = now
+	if last := lastResult(entries); last != nil {
+		if now := j.commit(ctx); now != j.head {
+			if now != "" {
+				last.Details["commit"] = now
+			}
+			j.head = now
 		}
-		j.head = now
 	}
 	if err := j.books.Audit(ctx, entries...); err != nil {
 		j.log.Error("write the results of tools into the audit", zap.Int("entries", len(entries)), zap.Error(err))
@@ -88,6 +91,16 @@ func (j *journal) flush(ctx context.Context) {
 		j.waiting = append(entries, j.waiting...)
 		j.mu.Unlock()
 	}
+}
+
+// lastResult is the last entry of a tool's result, or nil.
+func lastResult(entries []store.AuditEntry) *store.AuditEntry {
+	for i, e := range slices.Backward(entries) {
+		if e.Kind == store.AuditToolResult {
+			return &entries[i]
+		}
+	}
+	return nil
 }
 
 // results are the audit entries of a message that brings results of tools.

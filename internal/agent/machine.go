@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/gateway/egress"
 	"deckhand/internal/store"
 )
 
@@ -48,6 +49,8 @@ type process interface {
 
 	Stop(ctx context.Context) error
 	Kill()
+	// visits are the hosts that were visited since this was asked last.
+	visits() []egress.Visit
 	Done() <-chan struct{}
 	Exit() *claude.ExitError
 }

@@ -51,6 +51,8 @@ type Project struct {
 	AppendSystemPrompt string
 	// Provider is where its calls of the model go, and on whose account.
 	Provider gateway.Provider
+	// MCPServers are those that its agents use, by their names.
+	MCPServers map[string]MCPServer
 	// Sandbox is what its sessions are shut in.
 	Sandbox sandbox.Spec
 	// Prices are what this project's tokens cost by contract, before those of [Config].

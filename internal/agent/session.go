@@ -209,6 +209,7 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	for id := range s.checks {
 		s.dropCheck(id) // nobody waits for an answer any more
 	}
+	w.recordWeb(s)
 	s.stopPump()
 	s.pump.Wait()
 	if !now {
@@ -258,6 +259,9 @@ func sentence(err error) string {
 	}
 	if blocked, ok := errors.AsType[*wayError](err); ok {
 		return "Nothing runs here: there is no way to the model of project " + blocked.project + ". An admin has to see to it: " + blocked.err.Error() + "."
+	}
+	if blocked, ok := errors.AsType[*webError](err); ok {
+		return "Nothing runs here: there is no way to the web of project " + blocked.project + ". An admin has to see to it: " + blocked.err.Error() + "."
 	}
 	if errors.Is(err, errNoBash) {
 		return "Nothing runs here: " + errNoBash.Error() + "."

@@ -20,6 +20,7 @@ import (
 	"deckhand/internal/agent/booktest"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/gateway/egress"
 	"deckhand/internal/store"
 )
 
@@ -638,6 +639,8 @@ func (m *playedMachine) start(ctx context.Context, t store.Thread, _ Project, re
 	m.stage.say(p.name, "started, resume %t", resume)
 	return p, nil
 }
+
+func (*playedProcess) visits() []egress.Visit { return nil }
 
 // playedProcess is a CLI that says what the test has it say. It counts what it is
 // answered.

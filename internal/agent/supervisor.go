@@ -12,6 +12,7 @@ import (
 
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway"
+	"deckhand/internal/gateway/egress"
 	"deckhand/internal/price"
 	"deckhand/internal/store"
 )
@@ -36,6 +37,8 @@ type Config struct {
 	CLIVersion string
 	// Gateway is the way to the models. Nothing starts without one.
 	Gateway *gateway.Gateway
+	// Web leads to the domains and the MCP servers of projects that have some.
+	Web *egress.Proxy
 	// Prices are what tokens cost by contract, where the project has no price.
 	Prices price.Contract
 	Limits Limits
@@ -89,7 +92,7 @@ func New(c Config) *Supervisor {
 	return newSupervisor(c.Reminder, &shared{
 		books: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects, prices: c.Prices,
 		machine: &host{
-			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
+			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, web: c.Web, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
 		},
 		budgets: &budgets{list: c.Budgets, books: c.Store, front: c.Frontend, log: c.Log},
 		limits:  c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log, slots: newSlots(c.Limits.MaxLive),

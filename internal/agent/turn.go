@@ -313,6 +313,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, en
 		status = store.ApprovalInterrupted
 	}
 	if w.session != nil {
+		w.recordWeb(w.session)
 		w.session.journal.flush(ctx)
 	}
 	w.budgets.inFlight.set(t.row.ID, flight{}) // it is booked in a moment

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -90,6 +91,9 @@ func (g *Gateway) routeTo(p Provider) (*route, error) {
 }
 
 var errClosed = errors.New("the gateway is closed")
+
+// Roots are the certificates that the bot believes others by; nil means the system's.
+func (g *Gateway) Roots() *x509.CertPool { return g.outside.roots }
 
 // Close ends all sessions, and the connections to the providers.
 func (g *Gateway) Close() {

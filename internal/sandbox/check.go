@@ -23,7 +23,9 @@ var errTrial = errors.New("tried with a shell")
 // trial runs a script of the shell in the sandbox, in an empty workspace, with the line
 // trialWord to read. It returns what it printed before that line, which it must print
 // last: bytes go in and come out.
-func trial(ctx context.Context, sandbox Sandbox, script string) (string, error) {
+//
+// With forwards the script runs beside a forwarder, as sessions with one do.
+func trial(ctx context.Context, sandbox Sandbox, forwards bool, script string) (string, error) {
 	dir, err := os.MkdirTemp("", "deckhand-check-")
 	if err != nil {
 		return "", fmt.Errorf("make a folder to try the sandbox in: %w", err)
@@ -33,10 +35,13 @@ func trial(ctx context.Context, sandbox Sandbox, script string) (string, error) 
 		Name: filepath.Base(dir), Workspace: filepath.Join(dir, "workspace"), Home: filepath.Join(dir, "home"),
 		Program: []string{"/bin/sh"}, CacheDir: filepath.Join(dir, "caches"), Env: []string{"PATH=" + os.Getenv("PATH")},
 	}
-	for _, d := range []string{s.Workspace, s.Home} {
+	for _, d := range []string{s.Workspace, s.Home, s.CacheDir} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			return "", fmt.Errorf("make a folder to try the sandbox in: %w", err)
 		}
+	}
+	if forwards {
+		s.Web = filepath.Join(s.CacheDir, "web")
 	}
 	return tryIn(ctx, sandbox, s, script)
 }

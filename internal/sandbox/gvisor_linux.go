@@ -43,7 +43,7 @@ func (g *gvisor) Check(ctx context.Context) error {
 	if err := g.spec.Limits.enforceable(); err != nil {
 		return err
 	}
-	out, err := trial(ctx, g, "ls -d / >/dev/null && cat /proc/net/route && read -r word && echo \"$word\"")
+	out, err := trial(ctx, g, g.spec.Network == Domains, "ls -d / >/dev/null && cat /proc/net/route && read -r word && echo \"$word\"")
 	switch {
 	case err == nil:
 	case errors.Is(err, errTrial) && strings.Contains(err.Error(), "Invalid argument"):
@@ -127,7 +127,7 @@ func (g *gvisor) bundle(dir, program string, v *view, command []string, s Sessio
 		flags = append(flags, "--network=none")
 		c.namespace("network")
 	}
-	if s.Socket != "" {
+	if s.Socket != "" || s.Web != "" {
 		flags = append(flags, "--host-uds=open")
 	}
 	box := &Box{Env: environ(s.Env), close: b.remove, limits: g.spec.Limits, folders: s.folders(g.spec)}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -222,6 +223,49 @@ func TestMayDoNoMore(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestForwarder: what listens on loopback inside carries bytes to the session's second
+// socket and back, ends of both ways too; the program is told by its environment, and is
+// what ends the sandbox, with its own status.
+func TestForwarder(t *testing.T) {
+	try := func(t *testing.T, spec Spec) {
+		s := newSession(t)
+		s.Web = filepath.Join(filepath.Dir(s.Socket), "web")
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", s.Web)
+		must(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				said, _ := io.ReadAll(conn) // what is missing is seen
+				_, _ = io.WriteString(conn, "heard "+string(said))
+				_ = conn.Close()
+			}
+		}()
+		spec.Network, spec.Domains = Domains, []string{"example.com"}
+		if spec.Kind != None {
+			sandbox, err := New(spec)
+			must(t, err)
+			must(t, sandbox.Check(t.Context()))
+		}
+		cmd := s.prepare(t, spec, "forward")
+		var errOut bytes.Buffer
+		cmd.Stderr = &errOut
+		out, err := cmd.Output()
+		if cmd.ProcessState.ExitCode() != 7 {
+			t.Fatalf("%v\n%s", err, errOut.Bytes())
+		}
+		want := regexp.MustCompile(`^heard round 0\nheard round 1\nheard round 2\n(http://127\.0\.0\.1:\d+) (http://127\.0\.0\.1:\d+)\n$`)
+		if m := want.FindSubmatch(out); m == nil || !bytes.Equal(m[1], m[2]) {
+			t.Errorf("%q", out)
+		}
+	}
+	inEachKind(t, try)
+	t.Run("none", func(t *testing.T) { try(t, Spec{Kind: None}) })
 }
 
 func hostOf(t *testing.T) string {

@@ -16,7 +16,17 @@ func (n none) Check(context.Context) error {
 }
 
 func (n none) Prepare(_ context.Context, s Session) (*Box, error) {
-	return &Box{Command: s.Program, Env: s.Env, limits: n.spec.Limits, folders: s.folders(Spec{})}, nil
+	command := s.Program
+	if s.Web != "" {
+		self, err := thisProgram()
+		if err == nil {
+			command, err = forwardStage(self, n.spec, s, command)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &Box{Command: command, Env: s.Env, limits: n.spec.Limits, folders: s.folders(Spec{})}, nil
 }
 
 func (n none) String() string { return n.spec.String() }

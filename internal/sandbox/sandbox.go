@@ -36,6 +36,8 @@ type Network string
 const (
 	// Off: a loopback of its own and the model's socket, and no other way out.
 	Off Network = "off"
+	// Domains: besides, by the session's forwarder, what [Spec.Domains] names.
+	Domains Network = "domains"
 	// Open: the network of this machine, with everything that listens on it.
 	Open Network = "open"
 )
@@ -44,6 +46,9 @@ const (
 type Spec struct {
 	Kind    Kind
 	Network Network
+	// Domains are those of the network, for people: who keeps to them is at the other end
+	// of [Session.Web].
+	Domains []string
 	// Engine (docker or podman) and Image are the container's.
 	Engine, Image string
 	// Command is the launcher of [Command] and its arguments; the program's follow.
@@ -77,6 +82,10 @@ type Session struct {
 	// Socket is the unix socket of the way to the model, alone in its folder; empty for
 	// none.
 	Socket string
+	// Web is the unix socket of the way to the web, in a folder that belongs to the session
+	// alone; empty for none. Where there is one, the session gets a forwarder on its loopback:
+	// see [RunStage].
+	Web string
 	// CacheDir is where the project's caches are kept.
 	CacheDir string
 	// Env is the whole environment, NAME=value.
@@ -163,8 +172,11 @@ func (s Spec) String() string {
 		parts = append(parts, "command: what "+strings.Join(s.Command, " ")+" shuts in")
 	default:
 		network := "no network"
-		if s.Network == Open {
+		switch s.Network {
+		case Open:
 			network = "this machine's network"
+		case Domains:
+			network += " but " + strings.Join(s.Domains, ", ")
 		}
 		parts = append(parts, string(kind), network)
 		if kind == Container && s.Image != "" {

@@ -20,13 +20,18 @@ type stage func(plan string, arguments []string) error
 // staged is the kind's outer stage with its plan; the program's further arguments follow.
 // The plan can be read by other users of the machine: nothing in it is secret.
 func staged(kind Kind, plan any) ([]string, error) {
-	text, err := json.Marshal(plan)
-	if err != nil {
-		return nil, fmt.Errorf("write the plan: %w", err)
-	}
 	self, err := thisProgram()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	return stagedAs(self, kind, plan)
+}
+
+// stagedAs is a stage of this program by another of its paths.
+func stagedAs(self string, kind Kind, plan any) ([]string, error) {
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return nil, fmt.Errorf("write the plan: %w", err)
 	}
 	return []string{self, stageFlag + string(kind), string(text)}, nil
 }
@@ -42,10 +47,22 @@ func stageFor[P any](become func(plan P, arguments []string) error) stage {
 	}
 }
 
+// insideStage is a stage that begins inside, or nil.
+func insideStage(kind Kind) stage {
+	switch kind {
+	case forwarded:
+		return stageFor(becomeForwarded)
+	case forwarder:
+		return stageFor(becomeForwarder)
+	}
+	return nil
+}
+
 // RunStage must be called at the beginning of main, beside claude.RunReaper, and in
 // TestMain of packages that start what [Sandbox.Prepare] has prepared. In a process that
 // was started as an outer stage it never returns: such a process does what can only be
-// done where the sandbox begins, and becomes its program. In any other it does nothing.
+// done where the sandbox begins, and becomes its program. Nor in a session's forwarder and
+// what starts that one, inside. In any other it does nothing.
 func RunStage() {
 	if len(os.Args) < 3 {
 		return
@@ -55,7 +72,11 @@ func RunStage() {
 		return
 	}
 	err := inheritNothing()
-	if become := stageOf(Kind(kind)); err == nil && become != nil {
+	become := insideStage(Kind(kind))
+	if become == nil {
+		become = stageOf(Kind(kind))
+	}
+	if err == nil && become != nil {
 		err = become(os.Args[2], os.Args[3:])
 	} else if err == nil {
 		err = fmt.Errorf("no stage of a sandbox is called %q", kind)

@@ -27,6 +27,12 @@ type plan struct {
 // thisProgram is this very binary, also when its file was replaced since.
 func thisProgram() (string, error) { return "/proc/self/exe", nil }
 
+// forwarderAttributes put the forwarder into a session of its own, and end it with whoever
+// starts it.
+func forwarderAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+}
+
 // stageOf is how the kind's outer stage begins, or nil.
 func stageOf(kind Kind) stage {
 	switch kind {

@@ -90,6 +90,9 @@ func (v *view) session(spec Spec, s Session) ([]string, error) {
 	if s.Socket != "" {
 		v.show(readOnly, filepath.Dir(s.Socket))
 	}
+	if s.Web != "" {
+		v.show(readOnly, filepath.Dir(s.Web))
+	}
 	v.authorities(s.Env)
 	command, err := v.program(s.Program)
 	if err != nil {
@@ -99,7 +102,7 @@ func (v *view) session(spec Spec, s Session) ([]string, error) {
 		return nil, err
 	}
 	v.anchor()
-	return command, nil
+	return v.forwarded(spec, s, command)
 }
 
 // caches adds the project's caches. Sessions write to them, so nothing in one is

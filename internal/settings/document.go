@@ -34,6 +34,8 @@ type projectYAML struct {
 	Env                []string  `yaml:"env"`
 	AppendSystemPrompt string    `yaml:"append_system_prompt"`
 	Roles              rolesYAML `yaml:"roles"`
+	// MCPServers are by their names.
+	MCPServers map[string]mcpYAML `yaml:"mcp_servers"`
 	// Sandbox comes before the team's.
 	Sandbox *sandboxYAML `yaml:"sandbox"`
 	// Provider takes the place of the team's.

@@ -142,7 +142,7 @@ func (e Environment) Gateway() gateway.Listen {
 }
 
 // Secrets are the values that must never be seen in Slack or in the log: ours, those
-// of the models' providers, and those of the variables that the projects hand on.
+// of the models' providers, and those of the variables that the projects hand on, and send to MCP servers.
 func (e Environment) Secrets(projects map[string]agent.Project) []string {
 	out := append(gateway.Provider{}.Secrets(os.Getenv), e.SlackBotToken, e.SlackAppToken, e.AnthropicAdminKey)
 	if u, err := url.Parse(e.DatabaseURL); err == nil {
@@ -155,6 +155,7 @@ func (e Environment) Secrets(projects map[string]agent.Project) []string {
 		for _, name := range p.Env {
 			out = append(out, os.Getenv(name))
 		}
+		out = append(out, mcpSecrets(p)...)
 	}
 	return append(out, e.DatabaseURL)
 }

@@ -14,14 +14,14 @@ import (
 // sandboxYAML is a kind of sandbox, or a mapping. A project's own says what is other
 // than in the team's.
 type sandboxYAML struct {
-	Kind    string     `yaml:"kind"`
-	Network string     `yaml:"network"`
-	Engine  string     `yaml:"engine"`
-	Image   string     `yaml:"image"`
-	Command []string   `yaml:"command"`
-	See     []string   `yaml:"see"`
-	Caches  []string   `yaml:"caches"`
-	Limits  limitsYAML `yaml:"limits"`
+	Kind    string      `yaml:"kind"`
+	Network networkYAML `yaml:"network"`
+	Engine  string      `yaml:"engine"`
+	Image   string      `yaml:"image"`
+	Command []string    `yaml:"command"`
+	See     []string    `yaml:"see"`
+	Caches  []string    `yaml:"caches"`
+	Limits  limitsYAML  `yaml:"limits"`
 }
 
 func (s *sandboxYAML) UnmarshalYAML(unmarshal func(any) error) error {
@@ -48,7 +48,7 @@ func (s *sandboxYAML) over(team sandboxYAML) sandboxYAML {
 		return team
 	}
 	return sandboxYAML{
-		Kind: cmp.Or(s.Kind, team.Kind), Network: cmp.Or(s.Network, team.Network),
+		Kind: cmp.Or(s.Kind, team.Kind), Network: s.Network.over(team.Network),
 		Engine: cmp.Or(s.Engine, team.Engine), Image: cmp.Or(s.Image, team.Image),
 		Command: list(s.Command, team.Command), See: list(s.See, team.See), Caches: list(s.Caches, team.Caches),
 		Limits: s.Limits.over(team.Limits),
@@ -56,11 +56,11 @@ func (s *sandboxYAML) over(team sandboxYAML) sandboxYAML {
 }
 
 // networkOf is the team's network, for kinds that have one of their own.
-func networkOf(kind, network string) string {
+func networkOf(kind string, network networkYAML) networkYAML {
 	if shutsNetwork(sandbox.Kind(kind)) {
 		return network
 	}
-	return ""
+	return networkYAML{}
 }
 
 // shutsNetwork reports whether the kind can do with less than the machine's network.
@@ -69,12 +69,12 @@ func shutsNetwork(kind sandbox.Kind) bool {
 }
 
 // ReachAdvice is what to do about rules that are [File.Unreached].
-const ReachAdvice = "write network: open for the project, or take the rule out"
+const ReachAdvice = "write the domains under network: for the project, or take the rule out"
 
 // Unreached are the rules that let pages be fetched in a project whose sandbox has no way
 // to them, each with where it stands. Claude Code fetches them itself, from inside.
 func (f File) Unreached(project string) []string {
-	if s := f.Projects[project].Sandbox; !shutsNetwork(s.Kind) || s.Network == sandbox.Open {
+	if s := f.Projects[project].Sandbox; !shutsNetwork(s.Kind) || s.Network != sandbox.Off {
 		return nil
 	}
 	return f.Policy.Fetching(project)
@@ -82,7 +82,7 @@ func (f File) Unreached(project string) []string {
 
 func (s sandboxYAML) spec() sandbox.Spec {
 	return sandbox.Spec{
-		Kind: cmp.Or(sandbox.Kind(s.Kind), sandbox.Bwrap), Network: cmp.Or(sandbox.Network(s.Network), sandbox.Off),
+		Kind: cmp.Or(sandbox.Kind(s.Kind), sandbox.Bwrap), Network: s.Network.network(), Domains: s.Network.domains,
 		Engine: s.Engine, Image: s.Image, Command: s.Command, See: s.See, Caches: s.Caches,
 		Limits: s.Limits.limits(sandbox.Kind(s.Kind)),
 	}
@@ -98,12 +98,7 @@ func (v *validation) sandbox(at string, s, whole sandboxYAML) {
 		}
 		return
 	}
-	if n := sandbox.Network(s.Network); !slices.Contains([]sandbox.Network{"", sandbox.Off, sandbox.Open}, n) {
-		v.add(at+".network", "%q is no network; write off (the model and nothing else) or open (this machine's)", s.Network)
-	}
-	if !shutsNetwork(kind) && s.Network != "" {
-		v.add(at+".network", "%s does not decide about the network; leave it out", kind)
-	}
+	v.network(at+".network", s.Network, kind)
 	if kind != sandbox.Container && (s.Engine != "" || s.Image != "") {
 		v.add(at, "engine and image belong to kind: container")
 	}

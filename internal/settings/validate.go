@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/sandbox"
 )
 
 // validation collects what is wrong with a configuration, with positions.
@@ -91,6 +92,7 @@ func (v *validation) check(c document) {
 		if p.Sandbox != nil {
 			v.sandbox(at+".sandbox", *p.Sandbox, p.Sandbox.over(c.Sandbox))
 		}
+		v.servers(at+".mcp_servers", p.MCPServers, sandbox.Kind(p.Sandbox.over(c.Sandbox).Kind))
 	}
 	if len(c.Channels) == 0 && c.DirectMessages == "" {
 		v.add("$.channels", "no channel has a project, so the bot would answer nowhere; write CHANNEL_ID: project")

@@ -32,6 +32,7 @@ const (
 	AuditBudgetReached AuditKind = "budget_reached" // a share of a limit: notice, scope, key, period, from, limit_micro_usd, spent_micro_usd, share
 	AuditBudgetDecided AuditKind = "budget_decided" // notice, decision, micro_usd, model
 	AuditToolResult    AuditKind = "tool_result"    // tool_use, tool, error, bytes, sha256, commit
+	AuditWeb           AuditKind = "web"            // what a session reached since the last such row: visits (host, up, down, connections, refused)
 )
 
 // AuditEntry is a row to append. Details must marshal to a JSON object.

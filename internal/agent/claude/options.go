@@ -38,6 +38,9 @@ type Options struct {
 	DisallowedTools []string
 	// MCPConfig is a JSON text or a file's path. Only its servers are used.
 	MCPConfig string
+	// SkipWebFetchPreflight keeps WebFetch from asking Anthropic whether a domain may be
+	// fetched.
+	SkipWebFetchPreflight bool
 	// MaxTurns bounds the calls of the model in a turn; 0 does not.
 	MaxTurns int
 	// MaxBudgetMicroUSD ends a turn that has cost this much, in millionths of a
@@ -167,6 +170,9 @@ func (o Options) arguments() []string {
 	option("--append-system-prompt", o.AppendSystemPrompt)
 	option("--mcp-config", o.MCPConfig)
 	option("--disallowedTools", strings.Join(o.DisallowedTools, ","))
+	if o.SkipWebFetchPreflight {
+		option("--settings", `{"skipWebFetchPreflight":true}`)
+	}
 	if o.MaxTurns > 0 {
 		option("--max-turns", strconv.Itoa(o.MaxTurns))
 	}

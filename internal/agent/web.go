@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"deckhand/internal/gateway/egress"
+	"deckhand/internal/sandbox"
+	"deckhand/internal/store"
+)
+
+// MCPServer is an MCP server that a project's agents reach by HTTP, through the gateway.
+type MCPServer struct {
+	URL string
+	SSE bool // the older form, of two addresses
+	// Headers are added outside. ${NAME} in a value is a variable of the bot's environment.
+	Headers map[string]string
+}
+
+var variableUse = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// Variables are the names of those that the value of a header uses.
+func Variables(value string) []string {
+	var out []string
+	for _, m := range variableUse.FindAllStringSubmatch(value, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+// server is the server with its headers as they are sent.
+func (s MCPServer) server() (egress.Server, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return egress.Server{}, err
+	}
+	out := egress.Server{URL: u, SSE: s.SSE, Headers: http.Header{}}
+	for name, value := range s.Headers {
+		for _, variable := range Variables(value) {
+			v := os.Getenv(variable)
+			if v == "" || strings.ContainsAny(v, "\r\n\x00") {
+				return egress.Server{}, fmt.Errorf("its header %s needs %s, which is not set in the bot's environment", name, variable)
+			}
+			value = strings.ReplaceAll(value, "${"+variable+"}", v)
+		}
+		out.Headers.Set(name, value)
+	}
+	return out, nil
+}
+
+// servers are the project's MCP servers. The error is a sentence for people.
+func (p Project) servers() (map[string]egress.Server, error) {
+	out := map[string]egress.Server{}
+	for _, name := range slices.Sorted(maps.Keys(p.MCPServers)) {
+		s, err := p.MCPServers[name].server()
+		if err != nil {
+			return nil, fmt.Errorf("the MCP server %s: %w", name, err)
+		}
+		out[name] = s
+	}
+	return out, nil
+}
+
+// webTokenVariable holds what a call of an MCP server shows, inside.
+const webTokenVariable = "DECKHAND_WEB_TOKEN"
+
+// openWeb opens the way to the web beside the session's way to the model, if the project
+// has domains or servers.
+func (h *host) openWeb(p Project, s *sandbox.Session) (*egress.Session, error) {
+	if p.Sandbox.Network != sandbox.Domains && len(p.MCPServers) == 0 {
+		return nil, nil //nolint:nilnil // none is a way, too
+	}
+	if s.Socket == "" {
+		return nil, errors.New("the gateway is not reached from where this sandbox leads")
+	}
+	rules, err := egress.ParseRules(p.Sandbox.Domains)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := p.servers()
+	if err != nil {
+		return nil, err
+	}
+	token := rand.Text()
+	web, err := h.web.Open(filepath.Join(filepath.Dir(s.Socket), "web"), egress.Options{Project: p.Name, Rules: rules, Servers: servers, Token: token})
+	if err != nil {
+		return nil, err
+	}
+	s.Web, s.Env = web.Socket(), append(s.Env, webTokenVariable+"="+token)
+	return web, nil
+}
+
+// mcpConfig is how the CLI reaches the project's servers. Others can read it: what is
+// secret in it is put in by the CLI.
+func (p Project) mcpConfig() (string, error) {
+	servers, err := p.servers()
+	if err != nil {
+		return "", err
+	}
+	return egress.MCPConfig(servers, "${"+sandbox.WebVariable+"}", "${"+webTokenVariable+"}"), nil
+}
+
+// network tells the model what it reaches: programs show little of why they do not.
+func (p Project) network() string {
+	if p.Sandbox.Network != sandbox.Domains {
+		return ""
+	}
+	return "The network here reaches these hosts and no others, by the proxy that the environment names: " + strings.Join(p.Sandbox.Domains, ", ") +
+		". Everything else is refused (status 403). Do not try to get around it; say which host you would have needed, and for what."
+}
+
+// recordWeb writes down which hosts the session has visited since this was asked last.
+func (w *worker) recordWeb(s *session) {
+	visits := s.proc.visits()
+	if len(visits) == 0 {
+		return
+	}
+	e := store.AuditEntry{
+		Kind: store.AuditWeb, TeamID: w.thread.TeamID, ThreadID: w.thread.ID, Details: map[string]any{"visits": visits},
+	}
+	if w.turn != nil {
+		e.TurnID = w.turn.row.ID
+	}
+	s.journal.add(e)
+}

@@ -1,0 +1,217 @@
+package egress
+
+import (
+	"bytes"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+const (
+	// tokenHeader shows that a call of an MCP server comes from the session.
+	tokenHeader = "X-Deckhand-Token"
+	// serverHeader names the server.
+	serverHeader = "X-Deckhand-Server"
+)
+
+// Server is an MCP server that is reached by HTTP.
+type Server struct {
+	// URL is its address. Calls leave for it and for what is below it; of an SSE server,
+	// whose messages go to another address, for all that is beside it.
+	URL *url.URL
+	SSE bool
+	// Headers are set on every call. They do not come inside.
+	Headers http.Header
+}
+
+// prefix is the path below which calls leave.
+func (s Server) prefix() string {
+	if s.SSE {
+		return strings.TrimSuffix(path.Dir("/"+strings.TrimPrefix(s.URL.EscapedPath(), "/")), "/")
+	}
+	return strings.TrimSuffix(s.URL.EscapedPath(), "/")
+}
+
+// MCPConfig is the configuration by which the CLI reaches the servers from inside: by the
+// forwarder on loopback, at the paths that they have. address and token are that of the
+// forwarder and [Options.Token], or what the CLI puts them in for, such as ${NAME}.
+func MCPConfig(servers map[string]Server, address, token string) string {
+	if len(servers) == 0 {
+		return ""
+	}
+	type entry struct {
+		Type    string            `json:"type"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers"`
+	}
+	all := map[string]entry{}
+	for name, s := range servers {
+		e := entry{
+			Type: "http", URL: "http://" + address + s.URL.EscapedPath(),
+			Headers: map[string]string{tokenHeader: token, serverHeader: name},
+		}
+		if s.SSE {
+			e.Type = "sse"
+		}
+		all[name] = e
+	}
+	out, err := json.Marshal(map[string]any{"mcpServers": all})
+	if err != nil {
+		panic(err) // texts
+	}
+	return string(out)
+}
+
+// serverTransport is the way to all MCP servers.
+func (p *Proxy) serverTransport() *http.Transport {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		Proxy:       p.proxyOf,
+		DialContext: (&net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}).DialContext, TLSClientConfig: p.tlsConfig(""), Protocols: &protocols,
+		DisableCompression: true, TLSHandshakeTimeout: dialTime, MaxResponseHeaderBytes: maxHeader,
+		// A tool that takes long may answer when it has ended.
+		ResponseHeaderTimeout: 15 * time.Minute,
+		MaxConnsPerHost:       512, MaxIdleConnsPerHost: 32, IdleConnTimeout: 90 * time.Second,
+	}
+}
+
+func (p *Proxy) proxyOf(r *http.Request) (*url.URL, error) { return p.upstream(r.URL) }
+
+// The headers that pass, and the beginnings of names.
+var (
+	callHeaders   = []string{"Accept", "Content-Type", "Last-Event-Id", "User-Agent"}
+	answerHeaders = []string{"Content-Type", "Content-Length", "Cache-Control", "Date", "Retry-After"}
+	mcpPrefix     = "Mcp-"
+)
+
+// mcp answers a call of one of the project's MCP servers.
+func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
+	name := r.Header.Get(serverHeader)
+	server, ok := s.options.Servers[name]
+	if s.options.Token == "" || subtle.ConstantTimeCompare([]byte(r.Header.Get(tokenHeader)), []byte(s.options.Token)) != 1 || !ok {
+		(&refusal{http.StatusNotFound, "This is the gateway's way to the web: it takes CONNECT host:port and http:// addresses."}).write(w)
+		return
+	}
+	to, no := server.admit(r)
+	if no != nil {
+		s.tally.add("mcp:"+name, Total{Refused: 1})
+		no.write(w)
+		return
+	}
+	visit := s.tally.visited("mcp:" + name)
+	proxy := httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL, r.Out.Host, r.Out.Header = to, "", server.header(r.In.Header)
+			r.Out.Body = countedBody{r.Out.Body, visit.up}
+		},
+		Transport: s.proxy.servers, FlushInterval: -1, ErrorLog: zap.NewStdLog(zap.NewNop()),
+		ModifyResponse: func(resp *http.Response) error {
+			err := server.answered(resp)
+			resp.Body = countedBody{resp.Body, visit.down}
+			return err
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() != nil {
+				panic(http.ErrAbortHandler) // it has left, or the session has ended
+			}
+			s.complain("an MCP server cannot be reached", zap.String("server", name), zap.Error(err))
+			(&refusal{http.StatusBadGateway, "The MCP server " + name + " cannot be reached. An admin finds the reason in the bot's log."}).write(w)
+		},
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// admit is where a call leaves for.
+func (s Server) admit(r *http.Request) (*url.URL, *refusal) {
+	if !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodDelete}, r.Method) {
+		return nil, &refusal{http.StatusMethodNotAllowed, "An MCP server takes GET, POST and DELETE."}
+	}
+	p, prefix := r.URL.EscapedPath(), s.prefix()
+	low := strings.ToLower(p)
+	crooked := slices.ContainsFunc([]string{"/../", "/./", "//", "%2e", "%2f", "%5c", "\\"}, func(part string) bool { return strings.Contains(low+"/", part) })
+	if crooked && p != s.URL.EscapedPath() || p != prefix && !strings.HasPrefix(p, prefix+"/") {
+		return nil, &refusal{http.StatusNotFound, "This path does not belong to the MCP server."}
+	}
+	to := *s.URL
+	to.Path, to.RawPath = r.URL.Path, r.URL.RawPath
+	to.RawQuery = strings.Trim(s.URL.RawQuery+"&"+r.URL.RawQuery, "&")
+	return &to, nil
+}
+
+// header is what leaves of a call's headers, with the server's own.
+func (s Server) header(in http.Header) http.Header {
+	out := http.Header{"User-Agent": nil}
+	for name, values := range in {
+		if slices.Contains(callHeaders, name) || strings.HasPrefix(name, mcpPrefix) {
+			out[name] = values
+		}
+	}
+	maps.Copy(out, s.Headers)
+	return out
+}
+
+// maxError bounds an error's text.
+const maxError = 64 << 10
+
+// answered looks at the head of a server's answer. What a server says of an error may
+// repeat what it was sent.
+func (s Server) answered(resp *http.Response) error {
+	for name := range resp.Header {
+		if !slices.Contains(answerHeaders, name) && !strings.HasPrefix(name, mcpPrefix) {
+			delete(resp.Header, name)
+		}
+	}
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		return errors.New("it speaks another protocol")
+	case resp.StatusCode < 300:
+		return nil
+	case resp.StatusCode < 400:
+		return fmt.Errorf("it answers with status %d: the gateway follows nobody elsewhere", resp.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
+	_ = resp.Body.Close()
+	if err != nil {
+		return err
+	}
+	for _, values := range s.Headers {
+		for _, secret := range values {
+			_, word, _ := strings.Cut(secret, " ") // of Bearer, too
+			for _, v := range []string{secret, word} {
+				if len(v) >= 8 { // what is shorter is a word of the text
+					body = bytes.ReplaceAll(body, []byte(v), []byte("…"))
+				}
+			}
+		}
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return nil
+}
+
+// countedBody counts what is read of a body.
+type countedBody struct {
+	io.ReadCloser
+	count func(int)
+}
+
+func (b countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.count(n)
+	return n, err
+}

@@ -1,0 +1,51 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"deckhand/internal/agent"
+)
+
+func TestMCPServers(t *testing.T) {
+	t.Setenv("LINEAR_TOKEN", "linear-secret")
+	f, err := ReadFile(write(t, `projects:
+  web:
+    dir: /srv/web
+    mcp_servers:
+      linear: {url: "https://mcp.linear.app/mcp", headers: {Authorization: "Bearer ${LINEAR_TOKEN}"}}
+      old: {type: sse, url: "http://10.1.2.3:8080/sse"}
+`+channelsAndRoles))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]agent.MCPServer{
+		"linear": {URL: "https://mcp.linear.app/mcp", Headers: map[string]string{"Authorization": "Bearer ${LINEAR_TOKEN}"}},
+		"old":    {URL: "http://10.1.2.3:8080/sse", SSE: true},
+	}
+	if diff := cmp.Diff(want, f.Projects["web"].MCPServers); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if secrets := (Environment{}).Secrets(f.Projects); !strings.Contains(strings.Join(secrets, " "), "linear-secret") {
+		t.Errorf("what is sent to a server is no secret: %q", secrets)
+	}
+	for name, tt := range map[string]struct{ project, want string }{
+		"a command":            {"mcp_servers: {x: {type: stdio, url: 'https://x.example/mcp'}}", `:1:57: projects.web.mcp_servers.x.type: "stdio" is not reached by the gateway; write http or sse`},
+		"no address":           {"mcp_servers: {x: {url: x.example}}", "write one such as https://mcp.example.com/mcp"},
+		"a user":               {"mcp_servers: {x: {url: 'https://me:secret@x.example/mcp'}}", "write a header: Authorization: Basic ${NAME}"},
+		"a name":               {"mcp_servers: {X_y: {url: 'https://x.example/mcp'}}", `"X_y" is not a server's name`},
+		"a variable of ours":   {"mcp_servers: {x: {url: 'https://x.example/mcp', headers: {A: '${SLACK_BOT_TOKEN}'}}}", "SLACK_BOT_TOKEN is the bot's own"},
+		"a header that is two": {`mcp_servers: {x: {url: 'https://x.example/mcp', headers: {A: "b\nC: d"}}}`, `"A" is no header`},
+		"by a launcher":        {"sandbox: {kind: command, command: [ssh, x]}, mcp_servers: {x: {url: 'https://x.example/mcp'}}", "from which the bot's gateway is not reached"},
+		"a key that is none":   {"mcp_servers: {x: {ulr: 'https://x.example/mcp'}}", `there is no key "ulr" here; there are type, url, headers`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ReadFile(write(t, "projects: {web: {dir: /srv/web, "+tt.project+"}}\n"+channelsAndRoles))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, not %q", err, tt.want)
+			}
+		})
+	}
+}
