@@ -190,7 +190,7 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		}, "warning policy: Edit(src/**) ("},
 		{"a rule that can fetch nothing", func(_ *Setup, yaml string) string {
 			return yaml + "policy: {rules: [{allow: 'WebFetch(domain:go.dev)'}]}\n"
-		}, "can fetch nothing in api, web, where the sandbox has no network; write network: open"},
+		}, "can fetch nothing in api, web, where the sandbox has no network; write the domains under network:"},
 		{"a folder that is not there", replace(`/web", workspace`, `/wbe", workspace`), "project web: there is no folder "},
 		{"a folder without the base", replace("base: stable, model", "base: nowhere, model"), "has no nowhere that working trees could start from"},
 		{"a repository that is not there", func(_ *Setup, yaml string) string {
