@@ -15,12 +15,14 @@ import (
 	"syscall"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/sandbox"
 )
 
 func main() {
 	claude.RunReaper()
 	sandbox.RunStage()
+	gitway.RunHelper()
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 

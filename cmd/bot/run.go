@@ -22,6 +22,7 @@ import (
 	"deckhand/internal/doctor"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/jobs"
 	"deckhand/internal/redact"
 	"deckhand/internal/settings"
@@ -139,10 +140,14 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		return nil, err
 	}
 	b.web = egress.New(b.gateway.Roots(), b.log.Named("web"))
+	git, err := gitway.New(filepath.Join(e.DataDir, "forge"), b.log.Named("git"))
+	if err != nil {
+		return nil, err
+	}
 	b.supervisor = agent.New(agent.Config{
 		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.Projects, Policy: c.Policy, Budgets: c.Budgets, Prices: c.Prices,
 		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: append(c.CredentialFiles(os.Getenv), c.Name), Command: e.Command(), CLIVersion: d.CLIVersion,
-		Gateway: b.gateway, Web: b.web, Log: b.log.Named("agent"),
+		Gateway: b.gateway, Web: b.web, Git: git, Log: b.log.Named("agent"),
 		Limits: agent.Limits{
 			IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive,
 			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it

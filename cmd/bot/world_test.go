@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store/storetest"
@@ -31,6 +32,7 @@ const asBot = "TEST_AS_BOT"
 func TestMain(m *testing.M) {
 	claude.RunReaper()
 	sandbox.RunStage()
+	gitway.RunHelper()
 	if os.Getenv(asBot) == "1" {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
@@ -43,6 +45,7 @@ type world struct {
 	dir      string
 	database string        // the server's, or empty for one of the demo's own
 	patience time.Duration // the bot's with the CLI
+	env      []string      // further variables of the bot
 	cmd      *exec.Cmd
 	demoState
 }
@@ -166,7 +169,7 @@ func (w *world) start(flags ...string) {
 }
 
 func (w *world) environ() []string {
-	env := []string{asBot + "=1", "DECKHAND_CLI_TIMEOUT=" + w.patience.String()}
+	env := append([]string{asBot + "=1", "DECKHAND_CLI_TIMEOUT=" + w.patience.String()}, w.env...)
 	if w.database != "" {
 		env = append(env, "DATABASE_URL="+w.database)
 	}

@@ -54,6 +54,7 @@ func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 	if a.Status == store.ApprovalDenied {
 		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, a.Reason))
 	}
+	w.mayPush(h.ToolUseID, call)
 	return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookAllow, a.Terms.Rule))
 }
 
@@ -65,6 +66,13 @@ func (w *worker) decide(c policy.Call) policy.Decision {
 		w.log.Error("the policy failed while reading a call, which is asked: please report it", zap.String("tool", c.Tool), zap.ByteString("input", c.Input), zap.String("fault", d.Fault))
 	}
 	return d
+}
+
+// mayPush opens the way to the forge for a call that was allowed as a push.
+func (w *worker) mayPush(toolUseID string, c policy.Call) {
+	if push, force := policy.Pushes(c); push {
+		w.session.proc.AllowPush(toolUseID, force)
+	}
 }
 
 // call is a tool call as the policy sees it. cwd is where a command runs; empty
@@ -235,6 +243,7 @@ func (w *worker) answer(a, requested store.Approval) error {
 	if a.Kind == store.ApprovalQuestion && a.Answer != nil {
 		input = a.Answer
 	}
+	w.mayPush(requested.ToolUseID, w.call(requested.ToolName, input, w.turn.cwd[requested.ToolUseID]))
 	return w.reply(proc.Allow(requested.RequestID, input))
 }
 

@@ -13,6 +13,7 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
 )
@@ -61,6 +62,7 @@ type cell struct {
 	*sandbox.Box
 	way *gateway.Session
 	web *egress.Session // nil where there is none
+	git *gitway.Session // nil where there is none
 }
 
 // Close ends the ways out and removes the sandbox.
@@ -71,6 +73,7 @@ func (c *cell) Close() error {
 
 // cut ends the ways out.
 func (c *cell) cut() {
+	c.git.Close() // its socket is in the folder of the other's
 	if c.web != nil {
 		c.web.Close()
 	}
@@ -99,7 +102,7 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error
 	if err != nil {
 		return nil, err
 	}
-	unheard, err := deaf(ctx, t.Workspace)
+	settings, err := deaf(ctx, t.Workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +111,7 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error
 		Name:      fmt.Sprintf("deckhand-%d-%s", t.ID, strings.ToLower(rand.Text()[:8])),
 		Workspace: t.Workspace, Home: h.home(t.ID), Hidden: h.hidden, ReadOnly: borrowed,
 		Program: h.command, CacheDir: filepath.Join(h.dataDir, "caches", p.Name),
-		Env: append(h.environ(p, t.ID, bash), unheard...),
+		Env: h.environ(p, t.ID, bash),
 	}
 	var c cell
 	// Nothing runs without a way through the gateway. A launcher may lead to another
@@ -120,6 +123,13 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error
 	if session.Env = c.way.Env(); !far {
 		session.Socket = c.way.Socket()
 	}
+	if p.reachesForge() && h.git != nil {
+		if c.git, err = h.git.Open(filepath.Dir(session.Socket), p.Name, p.remotes()); err != nil {
+			c.cut()
+			return nil, err
+		}
+	}
+	session.Env = append(session.Env, append(c.git.Env(), gitway.Settings(append(settings, c.git.Settings()...))...)...)
 	if c.web, err = h.openWeb(p, &session); err != nil {
 		c.cut()
 		return nil, &webError{p.Name, err}
@@ -157,6 +167,7 @@ func (e *webError) Unwrap() error { return e.err }
 // reaches a limit of its sandbox.
 type boxed struct {
 	*claude.Process
+	git  *gitway.Session
 	gone chan struct{}
 	over string // the limit that it was ended for; to be read when it is gone
 	web  *egress.Session
@@ -170,6 +181,10 @@ func (b *boxed) visits() []egress.Visit {
 }
 
 func (b *boxed) Done() <-chan struct{} { return b.gone }
+
+func (b *boxed) AllowPush(toolUseID string, force bool) { b.git.AllowPush(toolUseID, force) }
+func (b *boxed) EndPush(toolUseID string)               { b.git.EndPush(toolUseID) }
+func (b *boxed) OnGit(tell func(gitway.Event))          { b.git.OnEvent(tell) }
 
 // Exit says of a limit that it was one.
 func (b *boxed) Exit() *claude.ExitError {
@@ -188,7 +203,7 @@ func (b *boxed) Exit() *claude.ExitError {
 }
 
 func (h *host) shutIn(proc *claude.Process, box *cell, log *zap.Logger) *boxed {
-	b := &boxed{Process: proc, gone: make(chan struct{}), web: box.web}
+	b := &boxed{Process: proc, gone: make(chan struct{}), web: box.web, git: box.git}
 	watch := h.watcher.Watch(box.Box, proc.ReaperPID(), proc.Kill)
 	go func() {
 		defer close(b.gone)

@@ -115,6 +115,7 @@ func (w *worker) onChecked(ctx context.Context, c *check, entitled map[string]bo
 			return err
 		}
 		w.turn.granted[c.hook.ToolUseID] = Grant{By: g.CreatedBy, At: g.CreatedAt}
+		w.mayPush(c.hook.ToolUseID, c.call)
 		return w.reply(w.session.proc.AnswerPreToolUse(requestID, claude.HookAllow, a.Terms.Rule))
 	}
 	return w.askPerson(c)

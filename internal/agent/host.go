@@ -13,6 +13,7 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
 )
@@ -29,6 +30,7 @@ type host struct {
 	version string // the CLI's
 	gateway *gateway.Gateway
 	web     *egress.Proxy
+	git     *gitway.Gate // nil where no session reaches a forge
 	watcher sandbox.Watcher
 	silence time.Duration
 	answer  time.Duration
@@ -111,6 +113,9 @@ func systemPrompt(p Project, workspace string) (string, error) {
 	}
 	if reaches := p.network(); reaches != "" {
 		parts = append(parts, reaches)
+	}
+	if p.reachesForge() {
+		parts = append(parts, "git reaches the project's forge, whatever the network: git fetch origin works, and so does pushing to branches below deckhand/, as in git push origin HEAD:deckhand/name, once it is allowed. Run git push as a command of its own.")
 	}
 	if p.AppendSystemPrompt != "" {
 		parts = append(parts, p.AppendSystemPrompt)

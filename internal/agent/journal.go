@@ -6,11 +6,13 @@ import (
 	"encoding/hex"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
 )
 
@@ -24,6 +26,8 @@ type journal struct {
 	signal  chan struct{}
 	writing sync.Mutex // held over a flush; guards head
 	head    string     // the commit as last seen
+
+	turn atomic.Int64 // the one that runs, or the last one
 
 	mu      sync.Mutex
 	waiting []store.AuditEntry
@@ -131,4 +135,32 @@ func (w *worker) results(m *claude.User) []store.AuditEntry {
 		out = append(out, e)
 	}
 	return out
+}
+
+// git is the audit entry of a fetch or a push. It may be called by anybody.
+func (j *journal) git(team string, thread int64, e gitway.Event) store.AuditEntry {
+	d := map[string]any{"act": "fetch", "repository": e.Repository, "bytes": e.Bytes}
+	if e.Push {
+		d["act"] = "push"
+	}
+	for name, text := range map[string]string{"refused": e.Refused, "tool_use": e.ToolUse} {
+		if text != "" {
+			d[name] = text
+		}
+	}
+	if len(e.Wanted) > 0 {
+		d["wanted"] = e.Wanted
+	}
+	refs := []map[string]string{}
+	for _, r := range e.Refs {
+		ref := map[string]string{"ref": r.Name, "old": r.Old, "new": r.New}
+		if r.Refused != "" {
+			ref["refused"] = r.Refused
+		}
+		refs = append(refs, ref)
+	}
+	if len(refs) > 0 {
+		d["refs"] = refs
+	}
+	return store.AuditEntry{Kind: store.AuditGit, TeamID: team, ThreadID: thread, TurnID: j.turn.Load(), Details: d}
 }

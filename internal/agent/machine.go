@@ -8,6 +8,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/gateway/egress"
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
 )
 
@@ -46,6 +47,13 @@ type process interface {
 
 	Baseline(ctx context.Context) (claude.Usage, error)
 	GetUsage(ctx context.Context) (claude.Usage, error)
+
+	// AllowPush lets pushes to the forge through until EndPush: a tool use is about to run
+	// that was allowed as a push, or as a forced one. EndPush without a name ends all.
+	AllowPush(toolUseID string, force bool)
+	EndPush(toolUseID string)
+	// OnGit names who is told of fetches and pushes; it must return at once.
+	OnGit(tell func(gitway.Event))
 
 	Stop(ctx context.Context) error
 	Kill()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"deckhand/internal/agent/gitdata"
 	"deckhand/internal/gateway"
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/price"
 	"deckhand/internal/sandbox"
 )
@@ -39,6 +39,11 @@ type Project struct {
 	// the data folder at the first use. A scratch project has neither.
 	Dir, Repo string
 	Workspace WorkspaceKind
+	// Forge are the addresses that sessions fetch from, and push branches below deckhand/
+	// to: the project's own first. None where its repository is a path of this machine.
+	Forge []string
+	// Access is what the bot is known by there.
+	Access gitway.Access
 	// Base is the branch or commit that working trees start from; empty means HEAD.
 	Base  string
 	Model string // empty means the CLI's default
@@ -95,22 +100,50 @@ func (p Project) Check(ctx context.Context) error {
 	return nil
 }
 
+// remote is one of the project's repositories, as the bot's git reaches it.
+func (p Project) remote(address string) gitway.Remote {
+	return gitway.Remote{Upstream: gitway.Upstream{URL: address, Access: p.Access}, Environ: agentEnviron(nil, nil)}
+}
+
+// remotes are those that sessions reach.
+func (p Project) remotes() []gitway.Remote {
+	out := make([]gitway.Remote, len(p.Forge))
+	for i, address := range p.Forge {
+		out[i] = p.remote(address)
+	}
+	return out
+}
+
+// reachesForge reports whether sessions of the project reach a forge. A launcher's words
+// take one socket along, which is the model's.
+func (p Project) reachesForge() bool { return len(p.Forge) > 0 && p.Sandbox.Kind != sandbox.Command }
+
 var commitHash = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
 func (p Project) checkRepo(ctx context.Context) error {
-	shown := p.Repo
-	if u, err := url.Parse(p.Repo); err == nil {
-		shown = u.Redacted()
-	}
 	base := cmp.Or(p.Base, "HEAD")
-	refs, err := remoteGit(ctx, "ls-remote", "--", address(p.Repo), base)
+	refs, err := p.remote(p.Repo).Refs(ctx, base)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s cannot be read (%s); correct repo, or give the bot's user the right to it", shown, strings.ReplaceAll(err.Error(), p.Repo, shown))
+		return fmt.Errorf("%s cannot be read (%w); correct repo, or give the bot the right to it (git: token_env, key_file or github_app)", p.Repo, err)
 	case strings.TrimSpace(refs) == "" && !commitHash.MatchString(base):
-		return fmt.Errorf("%s has no %s; correct base", shown, base)
+		return fmt.Errorf("%s has no %s; correct base", p.Repo, base)
 	}
 	return nil
+}
+
+// CheckForge says why sessions could not fetch from the project's repositories at its
+// forge, or not push to them. It changes nothing.
+func (p Project) CheckForge(ctx context.Context) error {
+	var errs []error
+	for _, r := range p.remotes() {
+		if _, err := r.Refs(ctx, "HEAD"); err != nil {
+			errs = append(errs, fmt.Errorf("%s cannot be read (%w), so that git fetch does not work; give the bot the right to it (git: token_env, key_file or github_app)", r.URL, err))
+		} else if err := r.CheckPush(ctx, os.TempDir()); err != nil {
+			errs = append(errs, fmt.Errorf("%s can be read and not be written to (%w), so that git push does not work; give the token, the key or the app the right to write its contents, or leave it so", r.URL, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Limits are the supervisor's times and counts. The zero value of a field means

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
 )
 
@@ -158,6 +159,7 @@ func (w *worker) adopt(ctx context.Context, proc process) error {
 		committed: make(chan struct{}, 1),
 	}
 	s.pump.Go(func() { s.journal.run(pumpCtx) })
+	proc.OnGit(func(e gitway.Event) { s.journal.add(s.journal.git(w.thread.TeamID, w.thread.ID, e)) })
 	t, p := w.thread, w.project
 	s.pump.Go(func() {
 		for pumpCtx.Err() == nil {

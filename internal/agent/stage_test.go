@@ -21,6 +21,7 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway/egress"
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
 )
 
@@ -938,6 +939,12 @@ func (p *playedProcess) GetUsage(context.Context) (claude.Usage, error) {
 	}
 	return u, nil
 }
+
+func (p *playedProcess) AllowPush(toolUseID string, force bool) {
+	p.told("push %s, force %t", toolUseID, force)
+}
+func (p *playedProcess) EndPush(string)           {}
+func (p *playedProcess) OnGit(func(gitway.Event)) {}
 
 func (p *playedProcess) Stop(ctx context.Context) error {
 	p.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/price"
 	"deckhand/internal/store"
 )
@@ -39,6 +40,8 @@ type Config struct {
 	Gateway *gateway.Gateway
 	// Web leads to the domains and the MCP servers of projects that have some.
 	Web *egress.Proxy
+	// Git is the sessions' way to their project's forge; nil for none.
+	Git *gitway.Gate
 	// Prices are what tokens cost by contract, where the project has no price.
 	Prices price.Contract
 	Limits Limits
@@ -92,7 +95,7 @@ func New(c Config) *Supervisor {
 	return newSupervisor(c.Reminder, &shared{
 		books: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects, prices: c.Prices,
 		machine: &host{
-			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, web: c.Web, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
+			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, web: c.Web, git: c.Git, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
 		},
 		budgets: &budgets{list: c.Budgets, books: c.Store, front: c.Frontend, log: c.Log},
 		limits:  c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log, slots: newSlots(c.Limits.MaxLive),

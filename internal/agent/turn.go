@@ -101,6 +101,7 @@ func (w *worker) startFailed(ctx context.Context, err error) error {
 
 func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string) {
 	w.turn = &turn{row: row, prompt: prompt, promptUUID: promptUUID, asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, content: w.session.content.Next()}
+	w.session.journal.turn.Store(row.ID)
 	w.slots.rest(w, false)
 	w.session.idle.Stop()
 	w.front.MarkPrompt(prompt, PromptRunning)
@@ -191,6 +192,11 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 			return err
 		}
 	case *claude.User:
+		for _, b := range m.Content {
+			if b.Type == "tool_result" {
+				w.session.proc.EndPush(b.ToolUseID)
+			}
+		}
 		w.session.journal.add(w.results(m)...)
 	case *claude.Assistant:
 		w.watchBudget(ctx)
@@ -314,6 +320,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, en
 	}
 	if w.session != nil {
 		w.recordWeb(w.session)
+		w.session.proc.EndPush("")
 		w.session.journal.flush(ctx)
 	}
 	w.budgets.inFlight.set(t.row.ID, flight{}) // it is booked in a moment

@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"deckhand/internal/agent/gitdata"
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
 )
 
@@ -41,7 +40,7 @@ func (h *host) workspace(ctx context.Context, t store.Thread, p Project) (string
 
 	source := h.source(p)
 	if p.Repo != "" && !isDir(source) {
-		if err := clone(ctx, p.Repo, source); err != nil {
+		if err := clone(ctx, p.remote(p.Repo), source); err != nil {
 			return "", fmt.Errorf("the repository of project %s could not be cloned: %w", p.Name, err)
 		}
 	}
@@ -112,7 +111,7 @@ func (h *host) publish(ctx context.Context, t store.Thread, p Project) error {
 }
 
 // clone appears at dir whole or not at all.
-func clone(ctx context.Context, url, dir string) error {
+func clone(ctx context.Context, r gitway.Remote, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
@@ -121,40 +120,10 @@ func clone(ctx context.Context, url, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(tmp) //nolint:errcheck // gone after the rename
-	if _, err := remoteGit(ctx, "clone", "--template=", "--", address(url), tmp); err != nil {
+	if err := r.Clone(ctx, tmp); err != nil {
 		return err
 	}
 	return os.Rename(tmp, dir)
-}
-
-// remoteGit runs git on the address of a repository, with the configuration of the bot's
-// own user: it may name who vouches for them there. It stands in no repository. It
-// returns what git prints; its error is git's own last line.
-func remoteGit(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"}, args...)...)
-	cmd.Dir = string(filepath.Separator)
-	cmd.Env = append(agentEnviron(nil, nil), "GIT_TERMINAL_PROMPT=0", "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	err := cmd.Run()
-	if err == nil {
-		return out.String(), nil
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		return "", cause
-	}
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", errors.New("git is not installed")
-	}
-	return "", fmt.Errorf("git %s: %s", args[0], lastLine(errOut.String()+out.String()))
-}
-
-// address is a repository's address, which may be a path.
-func address(repo string) string {
-	if abs, err := filepath.Abs(repo); err == nil && isDir(abs) {
-		return abs
-	}
-	return repo
 }
 
 // head is read without git: the folder is the agent's.
@@ -202,16 +171,11 @@ func isDir(p string) bool {
 	return err == nil && st.IsDir()
 }
 
-func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	return s[strings.LastIndexByte(s, '\n')+1:]
-}
-
-// deaf are variables that keep the git of the agent's process from running what a
+// deaf are settings that keep the git of the agent's process from running what a
 // repository's own settings name, whenever the CLI looks at the repository: its hooks,
 // its monitor, its filters. Their names are asked of git, which runs nothing for that, but
 // reads whatever the settings include: it has a moment for it.
-func deaf(ctx context.Context, dir string) ([]string, error) {
+func deaf(ctx context.Context, dir string) (settings [][2]string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, settingsTimeout, fmt.Errorf("git: no end in %s", settingsTimeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", "config", "--local", "--includes", "--null", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
@@ -233,9 +197,5 @@ func deaf(ctx context.Context, dir string) ([]string, error) {
 	if len(set) > maxFilters || len(out) > maxFilterNames {
 		return nil, fmt.Errorf("the settings of the repository in %s name too many filters; remove them", dir)
 	}
-	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(set))}
-	for i, kv := range set {
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, kv[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, kv[1]))
-	}
-	return env, nil
+	return set, nil
 }

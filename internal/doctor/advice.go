@@ -125,6 +125,8 @@ func (d *Doctor) projects(ctx context.Context) []Finding {
 			p, at := d.File.Projects[project], "$.projects."+project
 			if err := p.Check(ctx); err != nil {
 				found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: %v", d.File.Where(at), project, err)})
+			} else if err := p.CheckForge(ctx); err != nil {
+				found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: %v", d.File.Where(at), project, err)})
 			}
 			for n, v := range p.Env {
 				if _, ok := os.LookupEnv(v); !ok {

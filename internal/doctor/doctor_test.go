@@ -194,8 +194,11 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		{"a folder that is not there", replace(`/web", workspace`, `/wbe", workspace`), "project web: there is no folder "},
 		{"a folder without the base", replace("base: stable, model", "base: nowhere, model"), "has no nowhere that working trees could start from"},
 		{"a repository that is not there", func(_ *Setup, yaml string) string {
+			return strings.Replace(yaml, `repo: "`, `repo: "https://127.0.0.1:1`, 1)
+		}, "project api: https://127.0.0.1:1"},
+		{"a password in an address", func(_ *Setup, yaml string) string {
 			return strings.Replace(yaml, `repo: "`, `repo: "https://u:`+canary+`@127.0.0.1:1`, 1)
-		}, "project api: https://u:xxxxx@127.0.0.1:1"},
+		}, "projects.api.repo: an address holds no credentials"},
 		{"a repository without the base", replace("base: stable, env", "base: nowhere, env"), "has no nowhere; correct base"},
 		{"a sandbox that does not work", replace("model: sonnet", "model: sonnet, sandbox: {see: [/opt/nowhere]}"), "warning sandboxes: "},
 		{"… and what is wrong with it", replace("model: sonnet", "model: sonnet, sandbox: {see: [/opt/nowhere]}"), "nothing runs in web, since the sandbox does not work: there is no /opt/nowhere"},

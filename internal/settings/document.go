@@ -15,6 +15,7 @@ type document struct {
 	DirectMessages string                 `yaml:"direct_messages"`
 	Sandbox        sandboxYAML            `yaml:"sandbox"`
 	Provider       *providerYAML          `yaml:"provider"`
+	Git            gitYAML                `yaml:"git"`
 	Roles          rolesYAML              `yaml:"roles"`
 	Policy         policyYAML             `yaml:"policy"`
 	// TimeZone is the team's: days and months of costs begin in it.
@@ -36,6 +37,8 @@ type projectYAML struct {
 	Roles              rolesYAML `yaml:"roles"`
 	// MCPServers are by their names.
 	MCPServers map[string]mcpYAML `yaml:"mcp_servers"`
+	// Git says where its forge is, and what the bot is known by there.
+	Git gitYAML `yaml:"git"`
 	// Sandbox comes before the team's.
 	Sandbox *sandboxYAML `yaml:"sandbox"`
 	// Provider takes the place of the team's.

@@ -156,6 +156,7 @@ func (e Environment) Secrets(projects map[string]agent.Project) []string {
 			out = append(out, os.Getenv(name))
 		}
 		out = append(out, mcpSecrets(p)...)
+		out = append(out, p.Access.Secrets()...)
 	}
 	return append(out, e.DatabaseURL)
 }

@@ -169,7 +169,7 @@ func (f File) Audited() map[string]any {
 func (f File) CredentialFiles(getenv func(string) string) []string {
 	out := gateway.Provider{}.Files(getenv)
 	for _, p := range f.Projects {
-		out = append(out, p.Provider.Files(getenv)...)
+		out = append(append(out, p.Provider.Files(getenv)...), p.Access.Files()...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -210,6 +210,7 @@ func (d document) projects() map[string]agent.Project {
 			PermissionMode: p.PermissionMode, Env: p.Env, AppendSystemPrompt: p.AppendSystemPrompt,
 			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(), Provider: p.Provider.over(d.Provider).provider(),
 			MCPServers: mcpServers(p.MCPServers),
+			Forge:      d.forgeOf(p), Access: d.accessOf(p),
 		}
 	}
 	return out

@@ -200,7 +200,7 @@ func (v *validation) providerVariables(at string, p *providerYAML) {
 	}
 }
 
-// credentials are the variables that hold one of a provider's.
+// credentials are the variables that hold one of a provider or a forge.
 func (c document) credentials() map[string]bool {
 	names := map[string]bool{}
 	note := func(p *providerYAML) {
@@ -211,6 +211,9 @@ func (c document) credentials() map[string]bool {
 	note(c.Provider)
 	for _, p := range c.Projects {
 		note(p.Provider)
+	}
+	for _, name := range c.forgeVariables() {
+		names[name] = true
 	}
 	return names
 }
@@ -226,7 +229,7 @@ func (v *validation) passedOn(at string, names []string, credentials map[string]
 		case gateway.Owns(e):
 			v.add(at, "%s is not passed on, since the model is reached through the bot; what the project is to have of its own stands under provider", e)
 		case credentials[e]:
-			v.add(at, "%s holds a credential of a provider, which stays outside; leave it out", e)
+			v.add(at, "%s holds a credential, which stays outside; leave it out", e)
 		}
 	}
 }

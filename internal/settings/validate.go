@@ -89,6 +89,7 @@ func (v *validation) check(c document) {
 		v.project(at, name, p)
 		v.provider(at+".provider", p.Provider)
 		v.passedOn(at+".env", p.Env, credentials)
+		v.forge(at, c, p)
 		if p.Sandbox != nil {
 			v.sandbox(at+".sandbox", *p.Sandbox, p.Sandbox.over(c.Sandbox))
 		}
@@ -114,6 +115,10 @@ func (v *validation) check(c document) {
 	}
 	v.sandbox("$.sandbox", c.Sandbox, c.Sandbox)
 	v.provider("$.provider", c.Provider)
+	v.git("$.git", c.Git)
+	if c.Git.URL != "" || c.Git.Also != nil {
+		v.add("$.git", "repositories are a project's; write url and also there (projects.NAME.git)")
+	}
 	v.roles("$.roles", c.Roles)
 	v.policy(c)
 	v.budgets(c)

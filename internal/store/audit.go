@@ -33,6 +33,7 @@ const (
 	AuditBudgetDecided AuditKind = "budget_decided" // notice, decision, micro_usd, model
 	AuditToolResult    AuditKind = "tool_result"    // tool_use, tool, error, bytes, sha256, commit
 	AuditWeb           AuditKind = "web"            // what a session reached since the last such row: visits (host, up, down, connections, refused)
+	AuditGit           AuditKind = "git"            // a fetch or a push: act, repository, bytes, wanted (objects), refs (ref, old, new, refused), refused, tool_use
 )
 
 // AuditEntry is a row to append. Details must marshal to a JSON object.

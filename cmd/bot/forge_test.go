@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deckhand/internal/gateway/gitway/forgetest"
+)
+
+// TestTheForgeIsReachedByTheBot: in bwrap without a network a thread's git fetches, and
+// pushes what was allowed as a push, to branches below deckhand/. What opens the forge is
+// nowhere inside, and the audit tells of all of it.
+func TestTheForgeIsReachedByTheBot(t *testing.T) {
+	t.Parallel()
+	f := forgetest.New(t)
+	w := unstartedWorld(t)
+	w.env = []string{forgetest.TokenEnv + "=" + forgetest.Password}
+	config := fmt.Sprintf(`git: {token_env: %s}
+projects:
+  web: {repo: %q, workspace: worktree}
+channels: {%s: web}
+roles: {admins: [%s], users: [%s]}
+policy:
+  rules:
+    - allow: [Bash(git push origin HEAD:deckhand/ruled)]
+`, forgetest.TokenEnv, f.URL("web"), eng, ada, linus)
+	if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	allowed := func(thread, command string) string {
+		ts := w.runs(linus, eng, thread, command)
+		if thread == "" {
+			thread = ts
+		}
+		w.click(ada, eng, w.card(eng, thread).TS, "approve")
+		w.done(eng, thread, ts)
+		return thread
+	}
+	thread := allowed("", "(git remote -v; git config --list --show-origin; env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline) > said 2>&1; true")
+	f.Commit("web", "theirs")
+	f.Git(f.Work("web"), "push", "-q", "origin", "HEAD:main")
+	allowed(thread, "git -c user.name=x -c user.email=x@example.com commit -q --allow-empty -m mine; git fetch -q origin; git log -1 --format=%s origin/main > fetched; echo 'git push origin HEAD:deckhand/sneaked' > p.sh; sh p.sh > sneaked 2>&1; true")
+	allowed(thread, "git push origin HEAD:deckhand/mine > pushed 2>&1; git push origin HEAD:feature > main 2>&1; true")
+	ruled := w.runs(linus, eng, thread, "git push origin HEAD:deckhand/ruled")
+	w.done(eng, thread, ruled)
+
+	read := func(name string) string {
+		b, err := os.ReadFile(filepath.Join(w.dir, "bot/workspaces/web/1", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if said := read("said"); !strings.Contains(said, "git://git.invalid/127.0.0.1:") || !strings.Contains(said, "DECKHAND_GIT_TOKEN=") {
+		t.Errorf("what its git knows of the forge: %q", said)
+	}
+	if got := read("fetched"); got != "theirs\n" {
+		t.Errorf("what it fetched: %q", got)
+	}
+	for name, want := range map[string]string{"sneaked": "Pushing needs a decision of its own", "pushed": "[new branch]", "main": "branches below deckhand/ alone"} {
+		if got := read(name); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := f.Refs(); got != "refs/heads/deckhand/mine mine\nrefs/heads/deckhand/ruled mine\nrefs/heads/main theirs\n" {
+		t.Errorf("the forge has\n%s", got)
+	}
+	w.eventually("the audit of every fetch and push", func() bool {
+		return w.text(`SELECT coalesce(string_agg(details::json->>'act' || ' ' || coalesce(details::json#>>'{refs,0,ref}', '') || CASE WHEN details LIKE '%"refused"%' THEN ' refused' ELSE '' END, ', ' ORDER BY seq), '') FROM audit WHERE kind = 'git' AND turn_id > 0`) ==
+			"fetch , push  refused, push refs/heads/deckhand/mine, push refs/heads/feature refused, push refs/heads/deckhand/ruled"
+	})
+	if n := w.count(`SELECT count(*) FROM audit WHERE details LIKE '%` + forgetest.Password + `%'`); n != 0 {
+		t.Error("the audit has the password")
+	}
+	noFileHas(t, w.dir, forgetest.Password)
+}
+
+// noFileHas searches a folder for a secret, but for copies of this program, which has it.
+func noFileHas(t *testing.T, dir, secret string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || d.Name() == "git-way" {
+			return nil //nolint:nilerr // it has gone meanwhile
+		}
+		if b, err := os.ReadFile(path); err == nil && strings.Contains(string(b), secret) {
+			t.Errorf("%s has the secret", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

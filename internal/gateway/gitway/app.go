@@ -1,0 +1,177 @@
+package gitway
+
+import (
+	"bytes"
+	"context"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// App is a GitHub App that the bot is.
+type App struct {
+	// ID is the app's number, or its client id.
+	ID string
+	// KeyEnv names the variable with its private key (PEM), or KeyFile the file.
+	KeyEnv, KeyFile string
+	// API is the address of GitHub's REST API; empty is that of the repository's host.
+	API string
+}
+
+const (
+	// tokenSpare is how long a token must still hold to be used: a fetch may take long.
+	tokenSpare = 10 * time.Minute
+	maxAnswer  = 1 << 20 // bytes of the API's
+	apiTimeout = 30 * time.Second
+)
+
+// minted are the tokens of all apps, by app and repository. GitHub gives each for an hour.
+var minted = struct {
+	sync.Mutex
+	tokens map[mintedKey]mintedToken
+}{tokens: map[mintedKey]mintedToken{}}
+
+type mintedKey struct {
+	app  App
+	repo string
+}
+
+type mintedToken struct {
+	Token     string    `json:"token"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// token is one that may read and write the contents of one repository, and nothing else.
+// Its error is a sentence.
+func (a App) token(ctx context.Context, p place) (string, error) {
+	key := mintedKey{a, p.name()}
+	minted.Lock()
+	t, ok := minted.tokens[key]
+	minted.Unlock()
+	if ok && time.Until(t.ExpiresAt) > tokenSpare {
+		return t.Token, nil
+	}
+	t, err := a.mint(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	minted.Lock()
+	defer minted.Unlock()
+	minted.tokens[key] = t
+	return t.Token, nil
+}
+
+func (a App) mint(ctx context.Context, p place) (t mintedToken, err error) {
+	identity, err := a.identity()
+	if err != nil {
+		return t, err
+	}
+	var installation struct {
+		ID int64 `json:"id"`
+	}
+	status, err := a.call(ctx, p, identity, http.MethodGet, "/repos/"+p.path+"/installation", nil, &installation)
+	switch {
+	case status == http.StatusNotFound:
+		return t, fmt.Errorf("the GitHub App %s is not installed on %s; install it there (the app's page, Install App) with Contents: read and write", a.ID, p.path)
+	case status == http.StatusUnauthorized:
+		return t, fmt.Errorf("GitHub does not take the key of the app %s; see whether github_app names the right id and a private key of this app, and whether this machine's clock is right", a.ID)
+	case err != nil:
+		return t, err
+	}
+	_, name, _ := strings.Cut(p.path, "/")
+	want := map[string]any{"repositories": []string{name}, "permissions": map[string]string{"contents": "write"}}
+	status, err = a.call(ctx, p, identity, http.MethodPost, fmt.Sprintf("/app/installations/%d/access_tokens", installation.ID), want, &t)
+	switch {
+	case status == http.StatusUnprocessableEntity || status == http.StatusForbidden:
+		return t, fmt.Errorf("GitHub gives the app %s no token that writes the contents of %s; grant it Contents: read and write, and have the owner accept", a.ID, p.path)
+	case err != nil:
+		return t, err
+	case t.Token == "":
+		return t, errors.New("GitHub's answer holds no token")
+	}
+	return t, nil
+}
+
+// identity is a token by which the app is known to GitHub, for some minutes.
+func (a App) identity() (string, error) {
+	key, err := a.key()
+	if err != nil {
+		return "", err
+	}
+	now := time.Now()
+	return jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.RegisteredClaims{
+		Issuer: a.ID, IssuedAt: jwt.NewNumericDate(now.Add(-time.Minute)), ExpiresAt: jwt.NewNumericDate(now.Add(8 * time.Minute)),
+	}).SignedString(key)
+}
+
+func (a App) key() (*rsa.PrivateKey, error) {
+	where, pem := "the variable "+a.KeyEnv, []byte(os.Getenv(a.KeyEnv))
+	if a.KeyFile != "" {
+		where = a.KeyFile
+		var err error
+		if pem, err = os.ReadFile(a.KeyFile); err != nil {
+			return nil, fmt.Errorf("the key of the GitHub App cannot be read: %w", err)
+		}
+	}
+	key, err := jwt.ParseRSAPrivateKeyFromPEM(pem)
+	if err != nil {
+		return nil, fmt.Errorf("%s holds no private key of a GitHub App (PEM, RSA); generate one on the app's page", where)
+	}
+	return key, nil
+}
+
+// api is the address of the REST API.
+func (a App) api(p place) string {
+	switch {
+	case a.API != "":
+		return strings.TrimSuffix(a.API, "/")
+	case p.host == "github.com":
+		return "https://api.github.com"
+	}
+	return p.scheme + "://" + p.host + "/api/v3"
+}
+
+func (a App) call(ctx context.Context, p place, identity, method, path string, in, out any) (status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return 0, err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, a.api(p)+path, body)
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Authorization", "Bearer "+identity)
+	req.Header.Set("Accept", "application/vnd.github+json")
+	req.Header.Set("X-GitHub-Api-Version", "2022-11-28")
+	resp, err := apiClient.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("GitHub's API cannot be reached: %w", err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it is only read
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return resp.StatusCode, fmt.Errorf("GitHub's API: %w", err)
+	}
+	if resp.StatusCode >= 300 {
+		return resp.StatusCode, fmt.Errorf("GitHub's API answers %s to %s %s", resp.Status, method, path)
+	}
+	return resp.StatusCode, json.Unmarshal(b, out)
+}
+
+// apiClient follows nobody elsewhere: it would take the app's identity along.
+var apiClient = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

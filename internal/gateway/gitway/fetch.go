@@ -1,0 +1,96 @@
+package gitway
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// upload answers a fetch from the mirror.
+func (s *Session) upload(ctx context.Context, c *idling, m *mirror, r request, e *Event) {
+	if err := s.fresh(ctx, m); err != nil {
+		e.Refused = err.Error()
+		return
+	}
+	cmd := localCommand(ctx, m.dir, "upload-pack", "--strict", "--timeout=600", m.dir)
+	if r.version2 {
+		cmd.Env = append(cmd.Env, "GIT_PROTOCOL=version=2")
+	}
+	var said bytes.Buffer
+	answer, wanted := &counter{to: c}, &wants{}
+	cmd.Stdout, cmd.Stderr = answer, &bounded{to: &said, left: maxNote}
+	err := feed(c, cmd, io.TeeReader(c, wanted))
+	e.Bytes, e.Wanted = answer.n, wanted.objects
+	if err != nil && ctx.Err() == nil {
+		// Whoever has left, as one that only looked does, needs no answer.
+		s.log.Debug("answer a fetch", zap.String("repository", m.remote.URL), zap.Error(saying(ctx, err, said.String())))
+	}
+}
+
+// counter counts what passes.
+type counter struct {
+	to io.Writer
+	n  int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// feeding is a command that is given what a conversation says.
+type feeding interface {
+	StdinPipe() (io.WriteCloser, error)
+	Start() error
+	Wait() error
+}
+
+// feed runs a command on what r reads from the conversation, until the command ends: it
+// knows itself where what it wants to know is over.
+func feed(c *idling, cmd feeding, r io.Reader) error {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	copied := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(copied)
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := r.Read(buf)
+			if n > 0 {
+				if _, e := in.Write(buf[:n]); e != nil {
+					break
+				}
+			}
+			select {
+			case <-done:
+				err = io.EOF
+			default:
+			}
+			if err != nil {
+				break
+			}
+		}
+		_ = in.Close() // it sees the end
+	}()
+	err = cmd.Wait()
+	close(done)
+	for { // a read that begins now would set a new deadline
+		_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
+		select {
+		case <-copied:
+			_ = c.Conn.SetReadDeadline(time.Time{})
+			return err
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package gitway
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// mirror is the bot's own copy of a repository: its branches and tags as they were when
+// it was last brought up to date. Nothing but the forge writes to it.
+type mirror struct {
+	remote Remote
+	dir    string
+	// busy has a token while it is brought up to date; began is when that last began, of
+	// those that succeeded.
+	busy  chan struct{}
+	began time.Time
+}
+
+const (
+	// syncTimeout bounds how long the forge may take; firstTimeout the first time, when
+	// all there is comes.
+	syncTimeout  = 5 * time.Minute
+	firstTimeout = time.Hour
+)
+
+// mirrorOf is the mirror of a remote, below a folder.
+func mirrorOf(dir string, r Remote) *mirror {
+	sum := sha256.Sum256([]byte(r.URL))
+	return &mirror{remote: r, dir: filepath.Join(dir, hex.EncodeToString(sum[:8])+".git"), busy: make(chan struct{}, 1)}
+}
+
+// sync returns when the mirror is what the forge has now, or has had later. Who comes
+// while it is brought up to date waits for the next time, together with all others.
+func (m *mirror) sync(ctx context.Context) error {
+	arrived := time.Now()
+	select {
+	case m.busy <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-m.busy }()
+	if m.began.After(arrived) {
+		return nil
+	}
+	began := time.Now()
+	var err error
+	if _, missing := os.Stat(m.dir); errors.Is(missing, fs.ErrNotExist) {
+		err = m.make(ctx)
+	} else {
+		err = m.update(ctx)
+	}
+	if err == nil {
+		m.began = began
+	}
+	return err
+}
+
+func (m *mirror) update(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, syncTimeout, fmt.Errorf("no answer in %s", syncTimeout))
+	defer cancel()
+	_, err := m.remote.run(ctx, m.dir, "fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--", m.remote.address(),
+		"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+	return err
+}
+
+// make makes the mirror, whole or not at all.
+func (m *mirror) make(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, firstTimeout, fmt.Errorf("no end in %s", firstTimeout))
+	defer cancel()
+	if err := os.MkdirAll(filepath.Dir(m.dir), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(m.dir), ".mirror-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp) //nolint:errcheck // gone after the rename
+	if _, err := m.remote.run(ctx, "", "clone", "--quiet", "--bare", "--template=", "--", m.remote.address(), tmp); err != nil {
+		return err
+	}
+	return os.Rename(tmp, m.dir)
+}
+
+// refs are the branches and tags with their objects, a line each: object, space, name.
+func (m *mirror) refs(ctx context.Context) (map[string]string, []string, error) {
+	out, err := localGit(ctx, m.dir, nil, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
+	if err != nil {
+		return nil, nil, err
+	}
+	by, lines := map[string]string{}, []string{}
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(line, "\n")
+		if object, name, ok := strings.Cut(line, " "); ok {
+			by[name] = object
+			lines = append(lines, line)
+		}
+	}
+	return by, lines, nil
+}
+
+// makeRepository makes an empty bare repository that borrows objects from a folder, if one
+// is named. Nothing in it comes from elsewhere.
+func makeRepository(dir, objects string, hash int) error {
+	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+	if hash == sha256Length {
+		config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256\n"
+	}
+	files := map[string]string{"HEAD": "ref: refs/heads/.none\n", "config": config}
+	if objects != "" {
+		if strings.ContainsAny(objects, "\n") || strings.HasPrefix(objects, `"`) {
+			return fmt.Errorf("git cannot borrow objects from a folder of this name: %q", objects)
+		}
+		files["objects/info/alternates"] = objects + "\n"
+	}
+	for _, folder := range []string{"refs/heads", "objects/pack", "objects/info"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			return err
+		}
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sha256Length is how long the name of an object is in a repository with SHA-256.
+const sha256Length = 64
+
+// localEnviron is all that a git hears that works on what sessions send: no configuration
+// but that of our own folder, no transport, no other objects than those that are there.
+func localEnviron(dir string) []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + os.DevNull, "GIT_DIR=" + dir,
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1",
+		"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=", "GIT_TERMINAL_PROMPT=0",
+	}
+}
+
+// localCommand is a git that works in one of our folders. What it unpacks is kept small:
+// objects may be made so that they are large.
+func localCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	bounds := []string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.bigFileThreshold=16m", "-c", "pack.threads=1", "-c", "pack.windowMemory=128m", "-c", "core.deltaBaseCacheLimit=64m"}
+	cmd := exec.CommandContext(ctx, "git", append(bounds, args...)...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, localEnviron(dir), 5*time.Second
+	return cmd
+}
+
+// localGit runs one and returns what it prints. Its error is git's last words.
+func localGit(ctx context.Context, dir string, in io.Reader, args ...string) (string, error) {
+	var out, said bytes.Buffer
+	cmd := localCommand(ctx, dir, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &bounded{to: &said, left: maxNote}
+	err := cmd.Run()
+	return out.String(), saying(ctx, err, said.String())
+}
+
+// maxNote bounds what is kept of an error, in bytes.
+const maxNote = 64 << 10
+
+// saying is an error of a command, in the command's last words.
+func saying(ctx context.Context, err error, said string) error {
+	switch {
+	case err == nil:
+		return nil
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	}
+	if line := lastLine(said); line != "" {
+		return &exitError{line, err}
+	}
+	return err
+}
+
+// exitError is a command that has failed, in its own words.
+type exitError struct {
+	words string
+	err   error
+}
+
+func (e *exitError) Error() string { return e.words }
+func (e *exitError) Unwrap() error { return e.err }
+
+// exitCode is how a command ended; -1 if it has not run.
+func exitCode(err error) int {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	return -1
+}

@@ -1,0 +1,334 @@
+package gitway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+)
+
+const (
+	// branches is where a session may push to.
+	branches = "refs/heads/deckhand/"
+	// maxPack bounds what one push sends, in bytes.
+	maxPack = 1 << 30
+)
+
+// receive takes a push: its commands are read and judged before anything else.
+func (s *Session) receive(ctx context.Context, c *idling, m *mirror, e *Event) {
+	toolUse, force, ok := s.mayPush()
+	if !ok {
+		e.Refused = "Pushing needs a decision of its own. Run git push as a command that the policy can see (git push origin HEAD:deckhand/name), and not from within another program."
+		return
+	}
+	e.ToolUse = toolUse
+	if err := s.fresh(ctx, m); err != nil {
+		e.Refused = err.Error()
+		return
+	}
+	refs, lines, err := m.refs(ctx)
+	if err != nil {
+		s.log.Error("read the refs of a mirror", zap.Error(err))
+		e.Refused = "The bot cannot read its copy of the repository. An admin finds more in its log."
+		return
+	}
+	if _, err := c.Write(advertisement(lines)); err != nil {
+		return
+	}
+	o, err := readOffer(c)
+	if err != nil || len(o.commands) == 0 {
+		if err != nil {
+			_, _ = c.Write(packet("ERR " + err.Error()))
+			hangUp(c)
+		}
+		return
+	}
+	p := &push{session: s, mirror: m, offer: o, known: refs, force: force}
+	p.judge()
+	if !p.refused() {
+		p.take(ctx, c)
+	}
+	for _, cmd := range o.commands {
+		e.Refs = append(e.Refs, Ref{printable(cmd.ref), cmd.old, cmd.new, cmd.refused})
+	}
+	e.Bytes = p.bytes
+	_, _ = c.Write(p.answer())
+	hangUp(c)
+}
+
+// advertisement tells which refs there are and what a push may ask for. What is not there
+// git does not try: deletions, push options, certificates.
+func advertisement(lines []string) []byte {
+	hash := "sha1"
+	zero := strings.Repeat("0", 40)
+	if len(lines) > 0 && strings.IndexByte(lines[0], ' ') == sha256Length {
+		hash = "sha256"
+	}
+	capabilities := "report-status side-band-64k quiet atomic ofs-delta object-format=" + hash + " agent=deckhand"
+	if len(lines) == 0 {
+		lines = []string{zero + " capabilities^{}"}
+	}
+	var out bytes.Buffer
+	for i, line := range lines {
+		if i == 0 {
+			line += "\x00" + capabilities
+		}
+		out.Write(packet(line + "\n"))
+	}
+	out.WriteString(flush)
+	return out.Bytes()
+}
+
+// push is one that is being received.
+type push struct {
+	session *Session
+	mirror  *mirror
+	offer   offer
+	known   map[string]string // what the refs are now
+	force   bool
+
+	bytes  int64  // of its pack
+	failed string // why the pack could not be taken; empty if it was, or was not looked at
+	notes  string // what the forge says besides
+}
+
+// refused reports whether one of the commands is: then nothing passes.
+func (p *push) refused() bool {
+	return p.failed != "" || slices.ContainsFunc(p.offer.commands, func(c *command) bool { return c.refused != "" })
+}
+
+// plainBranch is stricter than git's rule for names: what is not known to be harmless is
+// no branch.
+var plainBranch = regexp.MustCompile(`^refs/heads/deckhand(/[\pL\pN_@#%+,=-][\pL\pN_.@#%+,=-]*)+$`)
+
+func isPlain(ref string) bool {
+	return len(ref) <= 250 && plainBranch.MatchString(ref) && !strings.Contains(ref, "..") && !strings.Contains(ref, "@{") &&
+		!strings.HasSuffix(ref, ".lock") && !strings.Contains(ref, ".lock/") && !strings.HasSuffix(ref, ".") && !strings.Contains(ref, "./")
+}
+
+// judge decides about the commands by what they say.
+func (p *push) judge() {
+	seen := map[string]bool{}
+	for _, c := range p.offer.commands {
+		switch {
+		case !strings.HasPrefix(c.ref, branches):
+			c.refused = "Deckhand pushes to branches below deckhand/ alone, such as deckhand/fix-login"
+		case !isPlain(c.ref):
+			c.refused = "Deckhand pushes to branches with plain names alone: letters, digits and . _ - / below deckhand/"
+		case c.deletes():
+			c.refused = "Deckhand deletes no branches; ask a person to"
+		case seen[c.ref]:
+			c.refused = "the same branch is named twice"
+		case !c.creates() && p.known[c.ref] != c.old, c.creates() && p.known[c.ref] != "":
+			c.refused = "the branch has moved meanwhile; fetch first"
+		}
+		seen[c.ref] = true
+	}
+	unknown := slices.IndexFunc(p.offer.capabilities, func(c string) bool { return !knownCapability(c) })
+	if unknown >= 0 {
+		p.failed = "Deckhand does not know " + printable(p.offer.capabilities[unknown])
+	}
+	p.spread()
+}
+
+// spread refuses what would be all right beside what is not.
+func (p *push) spread() {
+	if !p.refused() {
+		return
+	}
+	for _, c := range p.offer.commands {
+		if c.refused == "" {
+			c.refused = "nothing of this push was done, because of what was refused in it"
+		}
+	}
+}
+
+// take receives the pack, checks what it brings, and pushes it on.
+func (p *push) take(ctx context.Context, c *idling) {
+	s := p.session
+	if err := s.gate.receiving.Acquire(ctx, 1); err != nil {
+		p.fail("the session has ended")
+		return
+	}
+	defer s.gate.receiving.Release(1)
+	dir, err := os.MkdirTemp(s.gate.scratch(), "push-")
+	if err == nil {
+		defer os.RemoveAll(dir) //nolint:errcheck // New clears what is left
+		err = makeRepository(dir, filepath.Join(p.mirror.dir, "objects"), len(p.offer.commands[0].new))
+	}
+	if err != nil {
+		s.log.Error("make a folder for a push", zap.Error(err))
+		p.fail("the bot has no room for it; an admin finds more in its log")
+		return
+	}
+	if err := p.unpack(ctx, c, dir); err != nil {
+		p.fail(err.Error())
+		return
+	}
+	for _, cmd := range p.offer.commands {
+		cmd.refused = p.inspect(ctx, dir, cmd)
+	}
+	p.spread()
+	if !p.refused() {
+		p.passOn(ctx, dir)
+	}
+}
+
+func (p *push) fail(why string) {
+	p.failed = why
+	p.spread()
+}
+
+// unpack has git read the pack as a stranger's.
+func (p *push) unpack(ctx context.Context, c *idling, dir string) error {
+	var said bytes.Buffer
+	cmd := localCommand(ctx, dir, "index-pack", "--stdin", "--fix-thin", "--strict", "--max-input-size="+strconv.Itoa(maxPack))
+	cmd.Stderr = &bounded{to: &said, left: maxNote}
+	pack := &counter{to: io.Discard}
+	err := feed(c, cmd, io.TeeReader(c, pack))
+	p.bytes = pack.n
+	return saying(ctx, err, said.String())
+}
+
+// inspect says why a command is refused, by what its commit is.
+func (p *push) inspect(ctx context.Context, dir string, c *command) string {
+	out, err := localGit(ctx, dir, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", c.new+"^{commit}")
+	if err != nil || strings.TrimSpace(out) != c.new {
+		return "a branch names a commit, and this is none"
+	}
+	if _, err := localGit(ctx, dir, nil, "rev-list", "--objects", "--quiet", c.new, "--not", "--alternate-refs"); err != nil {
+		return "it is not whole: something that it is made of is missing here"
+	}
+	if c.creates() || p.force {
+		return ""
+	}
+	_, err = localGit(ctx, dir, nil, "merge-base", "--is-ancestor", c.old, c.new)
+	switch {
+	case err == nil:
+		return ""
+	case exitCode(err) == 1:
+		return "Deckhand moves branches forward alone; a forced push has to be allowed as one (git push --force-with-lease)"
+	}
+	return "what stands there now cannot be compared with it"
+}
+
+// passOn pushes to the forge, as the bot.
+func (p *push) passOn(ctx context.Context, dir string) {
+	args := []string{"push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"}
+	if p.offer.atomic {
+		args = append(args, "--atomic")
+	}
+	specs := []string{}
+	for _, c := range p.offer.commands {
+		was := c.old
+		if c.creates() {
+			was = ""
+		}
+		args = append(args, "--force-with-lease="+c.ref+":"+was) // what was looked at is what is moved
+		specs = append(specs, c.new+":"+c.ref)
+	}
+	args = append(append(args, "--", p.mirror.remote.address()), specs...)
+	out, said, err := p.mirror.remote.talk(ctx, dir, args...)
+	p.notes = notes(said)
+	results := pushResults(out)
+	for _, c := range p.offer.commands {
+		why, told := results[c.ref]
+		switch {
+		case told:
+			c.refused = why
+		case err != nil:
+			c.refused = printable(p.mute(err, said))
+		default:
+			c.refused = "the forge said nothing of it"
+		}
+	}
+	if err != nil {
+		p.session.log.Warn("push to the forge", zap.String("repository", p.mirror.remote.URL), zap.Error(err), zap.String("git", lastLine(said)))
+	}
+}
+
+// mute is why the forge was not reached, for who asks.
+func (p *push) mute(err error, said string) string {
+	if line := lastLine(said); line != "" && !errors.Is(err, errNotRun) {
+		return "the forge did not take it: " + line
+	}
+	return "the forge could not be asked: " + err.Error()
+}
+
+// pushResults reads what git push --porcelain prints: per ref why it was refused, empty
+// if it was not.
+func pushResults(out string) map[string]string {
+	by := map[string]string{}
+	for line := range strings.Lines(out) {
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		_, ref, ok := strings.Cut(parts[1], ":")
+		if !ok {
+			continue
+		}
+		by[ref] = ""
+		if parts[0] == "!" {
+			by[ref] = "the forge refused it: " + printable(parts[2])
+		}
+	}
+	return by
+}
+
+// maxNotes bounds what of the forge's words reaches the session, in bytes.
+const maxNotes = 8 << 10
+
+// notes are what the forge says to people, such as where to open a pull request.
+func notes(said string) string {
+	var out strings.Builder
+	for line := range strings.Lines(said) {
+		if text, ok := strings.CutPrefix(line, "remote:"); ok && out.Len()+len(text) < maxNotes {
+			out.WriteString(strings.TrimPrefix(text, " "))
+		}
+	}
+	return out.String()
+}
+
+// answer is the report on a push, as it was asked for.
+func (p *push) answer() []byte {
+	var report, out bytes.Buffer
+	if p.failed == "" {
+		report.Write(packet("unpack ok\n"))
+	} else {
+		report.Write(packet("unpack " + oneLine(p.failed) + "\n"))
+	}
+	for _, c := range p.offer.commands {
+		if c.refused == "" {
+			report.Write(packet("ok " + c.ref + "\n"))
+		} else {
+			report.Write(packet("ng " + c.ref + " " + oneLine(c.refused) + "\n"))
+		}
+	}
+	report.WriteString(flush)
+	if !p.offer.reports {
+		report.Reset()
+	}
+	if !p.offer.sideBand {
+		return report.Bytes()
+	}
+	const most = maxPacket - 5
+	for rest := []byte(p.notes); len(rest) > 0; rest = rest[min(len(rest), most):] {
+		out.Write(packet("\x02" + string(rest[:min(len(rest), most)])))
+	}
+	for rest := report.Bytes(); len(rest) > 0; rest = rest[min(len(rest), most):] {
+		out.Write(packet("\x01" + string(rest[:min(len(rest), most)])))
+	}
+	out.WriteString(flush)
+	return out.Bytes()
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,135 @@
+package settings
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+
+	"deckhand/internal/gateway/gitway"
+)
+
+// gitYAML is what the bot is known by at a forge. A project's own credential takes the
+// place of the team's.
+type gitYAML struct {
+	// URL is a project's repository where repo is not, and Also further ones of it.
+	URL  string   `yaml:"url"`
+	Also []string `yaml:"also"`
+
+	TokenEnv   string   `yaml:"token_env"`
+	User       string   `yaml:"user"`
+	KeyFile    string   `yaml:"key_file"`
+	KnownHosts string   `yaml:"known_hosts"`
+	GitHubApp  *appYAML `yaml:"github_app"`
+}
+
+type appYAML struct {
+	ID      string `yaml:"id"`
+	KeyEnv  string `yaml:"key_env"`
+	KeyFile string `yaml:"key_file"`
+	API     string `yaml:"api"`
+}
+
+func (g gitYAML) access() gitway.Access {
+	a := gitway.Access{TokenEnv: g.TokenEnv, User: g.User, KeyFile: g.KeyFile, KnownHosts: g.KnownHosts}
+	if app := g.GitHubApp; app != nil {
+		a.App = gitway.App{ID: app.ID, KeyEnv: app.KeyEnv, KeyFile: app.KeyFile, API: app.API}
+	}
+	return a
+}
+
+// accessOf is what is in force for a project.
+func (d document) accessOf(p projectYAML) gitway.Access {
+	if own := p.Git.access(); own != (gitway.Access{}) {
+		return own
+	}
+	return d.Git.access()
+}
+
+// forgeOf are the addresses that sessions of a project reach.
+func (d document) forgeOf(p projectYAML) []string {
+	var out []string
+	own := cmp.Or(p.Git.URL, p.Repo)
+	if own != "" && gitway.IsForge(own) {
+		out = append(out, own)
+	}
+	return append(out, p.Git.Also...)
+}
+
+// git checks what is written at a path.
+func (v *validation) git(at string, g gitYAML) {
+	ways := 0
+	for _, there := range []bool{g.TokenEnv != "", g.KeyFile != "", g.GitHubApp != nil} {
+		if there {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		v.add(at, "one credential is enough; write token_env, key_file or github_app")
+	case g.User != "" && g.TokenEnv == "":
+		v.add(at+".user", "a user goes with token_env")
+	case g.KnownHosts != "" && g.KeyFile == "":
+		v.add(at+".known_hosts", "known_hosts goes with key_file")
+	}
+	if g.TokenEnv != "" && !variable.MatchString(g.TokenEnv) {
+		v.add(at+".token_env", "write the name of a variable of the bot's environment that holds the token, and never the token")
+	}
+	for key, path := range map[string]string{".key_file": g.KeyFile, ".known_hosts": g.KnownHosts} {
+		v.absolute(at+key, path)
+	}
+	app := g.GitHubApp
+	if app == nil {
+		return
+	}
+	v.absolute(at+".github_app.key_file", app.KeyFile)
+	if app.ID == "" || (app.KeyEnv == "") == (app.KeyFile == "") {
+		v.add(at+".github_app", "an app has its id, and its private key: write id, and key_env (the name of a variable) or key_file")
+	}
+	if app.KeyEnv != "" && !variable.MatchString(app.KeyEnv) {
+		v.add(at+".github_app.key_env", "write the name of a variable of the bot's environment that holds the key, and never the key")
+	}
+}
+
+func (v *validation) absolute(at, path string) {
+	if path != "" && !filepath.IsAbs(path) {
+		v.add(at, "%q is not an absolute path", path)
+	}
+}
+
+// forgeVariables are those that hold credentials of forges, of any project.
+func (d document) forgeVariables() []string {
+	var out []string
+	add := func(a gitway.Access) { out = append(out, a.TokenEnv, a.App.KeyEnv) }
+	add(d.Git.access())
+	for _, p := range d.Projects {
+		add(p.Git.access())
+	}
+	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
+}
+
+// forge checks a project's addresses, with the credential that is in force for them.
+func (v *validation) forge(at string, d document, p projectYAML) {
+	v.git(at+".git", p.Git)
+	switch {
+	case p.Repo != "" && p.Git.URL != "":
+		v.add(at+".git.url", "the project's repository is what repo says; leave url out, or write further ones under also")
+	case p.Workspace == "scratch" && (p.Git.URL != "" || p.Git.Also != nil):
+		v.add(at+".git", "a scratch project has no repository")
+	}
+	access := d.accessOf(p)
+	for _, address := range p.Git.Also {
+		v.address(at+".git.also", address, access, false)
+	}
+	v.address(at+".repo", p.Repo, access, true)
+	v.address(at+".git.url", p.Git.URL, access, false)
+}
+
+func (v *validation) address(at, address string, access gitway.Access, pathToo bool) {
+	switch err := (gitway.Upstream{URL: address, Access: access}).Check(); {
+	case address == "":
+	case err != nil:
+		v.add(at, "%v", err)
+	case !pathToo && !gitway.IsForge(address):
+		v.add(at, "%v; write an address such as https://host/team/web.git", gitway.ErrNoForge)
+	}
+}
