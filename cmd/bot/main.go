@@ -23,7 +23,24 @@ func main() {
 	claude.RunReaper()
 	sandbox.RunStage()
 	gitway.RunHelper()
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(process())
+}
+
+// process is the program as a process, which shows its environment to no other of its
+// user; as the first one of a container it starts itself anew (see runAsInit).
+func process() (code int) {
+	if err := claude.HideProcess(); err != nil {
+		fmt.Fprintln(os.Stderr, "bot: hide the environment from what runs beside:", err)
+		return 1
+	}
+	if os.Getpid() != 1 {
+		return run(os.Args[1:], os.Stdout, os.Stderr)
+	}
+	code, err := runAsInit("/proc/self/exe", os.Args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bot: start as a container's first process:", err)
+	}
+	return code
 }
 
 // run is the whole program but for the process around it, and returns its exit code.

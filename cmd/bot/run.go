@@ -44,9 +44,6 @@ deckhand.yaml, which DECKHAND_CONFIG names.`,
 }
 
 func runBot(ctx context.Context) error {
-	if err := claude.HideProcess(); err != nil {
-		return fmt.Errorf("hide the bot's environment from what it runs: %w", err)
-	}
 	d := doctor.New(doctor.ReadSetup(os.Environ()))
 	found := d.Essentials(ctx)
 	if err := refused(found); err != nil {

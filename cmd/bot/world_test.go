@@ -29,12 +29,18 @@ import (
 // `bot demo` as people do, in a process of its own.
 const asBot = "TEST_AS_BOT"
 
+// asInit makes it the first process of a container, or what is to be tried there.
+const asInit = "TEST_AS_INIT"
+
 func TestMain(m *testing.M) {
 	claude.RunReaper()
 	sandbox.RunStage()
 	gitway.RunHelper()
 	if os.Getenv(asBot) == "1" {
-		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(process())
+	}
+	if role := os.Getenv(asInit); role != "" {
+		os.Exit(firstProcess(role))
 	}
 	storetest.Main(m)
 }
