@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/sandbox/sandboxtest"
 )
 
 // The attacker of these tests owns the model, every file of the repository and a shell in
@@ -39,6 +40,7 @@ type siege struct {
 	*world
 	sandbox                string // as in deckhand.yaml
 	outside, person, other string
+	shared                 string // a file in memory that all of this machine can see
 	mark                   string
 	secrets                map[string]string
 	prey                   preyProcess
@@ -267,8 +269,15 @@ func (s *siege) release() {
 // place, and no secret.
 func (s *siege) arm() {
 	s.t.Helper()
+	model, err := url.Parse(s.ModelURL)
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	for _, g := range attackGroups(s.t, s.sandbox == controlled) {
 		for name, script := range g.attacks {
+			if g.name == "70-gateway" { // which passes on what is below the model's own address
+				script = strings.ReplaceAll(script, "/v1/", model.Path+"/v1/")
+			}
 			s.put(filepath.Join(s.Workspace, "attack", g.name, name), script)
 			s.attacks++
 		}
@@ -282,7 +291,9 @@ func (s *siege) arm() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = os.RemoveAll(temp) })
+	s.shared = filepath.Join("/dev/shm", filepath.Base(temp))
+	s.put(s.shared, s.secret("shared memory")+"\n")
+	s.t.Cleanup(func() { _ = errors.Join(os.RemoveAll(temp), os.Remove(s.shared), os.RemoveAll(s.shared+".trace")) })
 	blob := exec.CommandContext(s.t.Context(), "git", "rev-parse", "HEAD:secret.txt")
 	blob.Dir = s.other
 	id, err := blob.Output()
@@ -297,7 +308,7 @@ func (s *siege) arm() {
 		"A": filepath.Join(s.Workspace, "attack", "tool"), "WS": s.Workspace, "DATA": s.dir, "OUT": s.outside, "PERSON": s.person, "OTHER": s.other,
 		"OTHERBLOB": strings.TrimSpace(string(id)), "BOT": strconv.Itoa(s.PIDs["bot"]), "PREY": strconv.Itoa(s.prey.cmd.Process.Pid),
 		"PREYAT": s.prey.address, "PREYLEN": s.prey.length, "PREYFD": s.prey.number, "MARK": s.mark, "BEATS": s.beats(), "CLI": claudePath(s.t),
-		"CLIPREY": filepath.Join(s.outside, "cli"), "TMPPREY": filepath.Base(temp), "SHM": "nothing", "PG": pg, "ENGINE": strings.TrimPrefix(os.Getenv("DOCKER_HOST"), "unix://"),
+		"CLIPREY": filepath.Join(s.outside, "cli"), "TMPPREY": filepath.Base(temp), "SHM": filepath.Base(s.shared), "PG": pg, "ENGINE": strings.TrimPrefix(os.Getenv("DOCKER_HOST"), "unix://"),
 		"PLAY": hostOf(s.URL), "MODEL": hostOf(s.ModelURL),
 	}
 	var b strings.Builder
@@ -364,6 +375,7 @@ func (s *siege) look(group string) {
 			}
 		}
 	}
+	s.lookBeside(group)
 	now := s.snapshot()
 	if s.before != nil {
 		for path, was := range s.before {
@@ -380,6 +392,27 @@ func (s *siege) look(group string) {
 	}
 	if s.count(`SELECT count(*) FROM threads`) == 0 {
 		s.note(group, "the database is empty")
+	}
+}
+
+// lookBeside looks for what was left beside the homes and the workspace, in the shared
+// memory, and in the other folder for temporary files.
+func (s *siege) lookBeside(group string) {
+	s.t.Helper()
+	patterns := []string{
+		filepath.Join(filepath.Dir(s.Workspace), "traces-beside"), filepath.Join(filepath.Dir(s.Workspace), "node_modules"),
+		filepath.Join(s.dir, "bot", "home", "beside-home"), filepath.Join(s.dir, "bot", "home", "*", "beside-home"), filepath.Join(s.dir, "bot", "beside-home"),
+		s.shared + ".trace", filepath.Join(os.TempDir(), filepath.Base(s.shared), "trace"),
+	}
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, path := range found {
+			s.note(group, "trace: "+path)
+			_ = os.RemoveAll(path)
+		}
 	}
 }
 
@@ -525,7 +558,51 @@ func (s *siege) assault() (thread string) {
 	for _, group := range together {
 		thread = s.attack(thread, group)
 	}
+	// Without it nothing was tried: neither with the session's token, nor by its socket.
+	answer, err := os.ReadFile(filepath.Join(s.Workspace, "attack", "loot", "70-gateway", "01-the-model-answers"))
+	if err != nil || !strings.Contains(string(answer), "PROOF: the way is open") {
+		s.t.Errorf("the attacks on the gateway did not find the way to the model: %v: %s", err, answer)
+	}
 	return thread
+}
+
+// outlive leaves behind what wants to live longer than its session, kills the bot, and has
+// the next process of the same thread find what the last one has planted. Then it takes as
+// much of the machine as it may have.
+func (s *siege) outlive(thread string) {
+	s.t.Helper()
+	s.attack(thread, "80-outlive")
+	if alive, err := os.ReadDir(s.beats()); err != nil || len(alive) < 5 {
+		s.t.Errorf("only %d of those that want to live longer were alive at all: %v", len(alive), err)
+	}
+	old := s.PIDs["bot"]
+	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
+		s.t.Fatal(err)
+	}
+	s.renewed(old)
+	fired := filepath.Join(s.Workspace, "attack", "fired") // what fires in its own process may
+	if err := errors.Join(os.RemoveAll(fired), os.Mkdir(fired, 0o755)); err != nil {
+		s.t.Fatal(err)
+	}
+	ts := s.runs(linus, eng, thread, "bash -c true")
+	s.done(eng, thread, ts)
+	if err := os.RemoveAll(s.beats()); err != nil { // where whatever lives beats again at once
+		s.t.Fatal(err)
+	}
+	if err := os.Mkdir(s.beats(), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	s.attack(thread, "61-next")
+	s.attack(thread, "85-exhaust")
+	alive, err := os.ReadDir(s.beats())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, e := range alive {
+		s.note("80-outlive", "it lives: "+e.Name())
+	}
+	after := s.post(linus, eng, "", "@deckhand say: as healthy as before")
+	s.done(eng, after, after)
 }
 
 // report says what was tried and what was touched.
@@ -538,13 +615,40 @@ func (s *siege) report() {
 	}
 }
 
-// TestAttackSample: under bwrap no attack touches a canary.
-func TestAttackSample(t *testing.T) {
+// leastTouched is how many canaries the attacks must touch where nothing holds them: else
+// a sandbox that touches none proves nothing.
+const leastTouched = 60
+
+// TestAttackSandboxes: under every kind of sandbox no attack touches a canary, and without
+// one the same attacks touch many.
+func TestAttackSandboxes(t *testing.T) {
 	if os.Getenv("DECKHAND_TEST_ATTACK") == "" {
 		t.Skip("make attack runs it")
 	}
-	s := newSiege(t, "sandbox: bwrap")
-	thread := s.assault()
-	s.toldNobody(thread)
-	s.report()
+	t.Cleanup(sandboxtest.Stop)
+	for _, kind := range []struct{ name, sandbox, needs string }{
+		{"none", controlled, ""},
+		{"bwrap", "sandbox: bwrap", "bwrap"},
+		{"gvisor", "sandbox: gvisor", "runsc"},
+		{"docker", "sandbox: {kind: container, engine: docker, image: " + sandboxtest.Image + "}", ""},
+		{"podman", "sandbox: {kind: container, engine: podman, image: " + sandboxtest.Image + "}", ""},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			if strings.Contains(kind.sandbox, "container") {
+				sandboxtest.Engine(t, kind.name)
+			} else if _, err := exec.LookPath(kind.needs); kind.needs != "" && err != nil {
+				need(t, kind.needs+" is not installed: .ci/setup test")
+			}
+			s := newSiege(t, kind.sandbox)
+			thread := s.assault()
+			if kind.sandbox != controlled {
+				s.toldNobody(thread)
+				s.outlive(thread)
+			}
+			s.report()
+			if kind.sandbox == controlled && len(s.touched) < leastTouched {
+				t.Errorf("without a sandbox %d canaries were touched, want %d: the attacks do nothing", len(s.touched), leastTouched)
+			}
+		})
+	}
 }

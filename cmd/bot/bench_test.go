@@ -222,6 +222,54 @@ func noted(b *testing.B, file string) time.Time {
 	return time.Unix(0, ns)
 }
 
+// BenchmarkSandbox compares, thread by thread in one run, what people wait for with a
+// sandbox and without one: for the first text in a new thread (which starts a process), for
+// that of the next message, and from the click that approves until the tool has run. Each
+// -ratio is bwrap ÷ none; at most 1.1 is wanted.
+func BenchmarkSandbox(b *testing.B) {
+	kinds := []string{"bwrap", "none"}
+	worlds := map[string]*world{}
+	for _, kind := range kinds {
+		w := newWorldIn(b, "sandbox: "+kind, "")
+		worlds[kind] = w
+		warm := w.post(linus, eng, "", "@deckhand say: warm")
+		w.done(eng, warm, warm)
+	}
+	took := map[string][]time.Duration{}
+	for i := range rounds {
+		for _, kind := range kinds {
+			w := worlds[kind]
+			time.Sleep(1500 * time.Millisecond) // Slack's one post a second must not be measured
+			began := time.Now()
+			thread := w.post(linus, eng, "", fmt.Sprintf("@deckhand say: mention %d", i))
+			took["mention-"+kind] = append(took["mention-"+kind], w.postedAt(fmt.Sprintf("mention %d", i), thread).Sub(began))
+			w.done(eng, thread, thread)
+
+			time.Sleep(1500 * time.Millisecond)
+			began = time.Now()
+			ts := w.post(linus, eng, thread, fmt.Sprintf("say: answer %d", i))
+			took["followup-"+kind] = append(took["followup-"+kind], w.postedAt(fmt.Sprintf("answer %d", i), ts).Sub(began))
+			w.done(eng, thread, ts)
+
+			note := filepath.Join(w.Workspace, fmt.Sprintf("ran-%d", i))
+			ts = w.post(linus, eng, thread, fmt.Sprintf("tool: Bash {\"command\":\"date +%%s%%N > %s\"}\nsay: noted", note))
+			card := w.card(eng, thread)
+			time.Sleep(deliberation)
+			began = time.Now()
+			w.click(grace, eng, card.TS, "approve")
+			w.done(eng, thread, ts)
+			took["approve-"+kind] = append(took["approve-"+kind], noted(b, note).Sub(began))
+		}
+	}
+	for _, what := range []string{"mention", "followup", "approve"} {
+		with, without := median(took[what+"-bwrap"]), median(took[what+"-none"])
+		b.ReportMetric(with, what+"-bwrap-ms")
+		b.ReportMetric(without, what+"-none-ms")
+		b.ReportMetric(with/without, what+"-ratio")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
 // BenchmarkMemory is the bot's resident memory with ten live threads; at most
 // 60 MB are wanted. The CLI's processes are not in it.
 func BenchmarkMemory(b *testing.B) {

@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/playground/model"
+	"deckhand/internal/sandbox/sandboxtest"
 	"deckhand/internal/waittest"
 )
 
@@ -34,16 +36,20 @@ var kinds = []struct {
 }{
 	{"bwrap", Spec{Kind: Bwrap}},
 	{"gvisor", Spec{Kind: GVisor}},
-	{"docker", Spec{Kind: Container, Engine: docker, Image: testImage}},
-	{"podman", Spec{Kind: Container, Engine: podman, Image: testImage}},
+	{"docker", Spec{Kind: Container, Engine: docker, Image: sandboxtest.Image}},
+	{"podman", Spec{Kind: Container, Engine: podman, Image: sandboxtest.Image}},
 }
+
+// stopEngines has the engines end with the test's binary.
+var stopEngines = sync.OnceFunc(func() { afterwards = append(afterwards, sandboxtest.Stop) })
 
 func inEachKind(t *testing.T, test func(t *testing.T, spec Spec)) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			switch k.spec.Kind {
 			case Container:
-				theEngine(t, k.spec.Engine)
+				stopEngines()
+				sandboxtest.Engine(t, k.spec.Engine)
 			case GVisor:
 				theProgram(t, "runsc")
 			default:

@@ -2,7 +2,7 @@
 
 ## environ
 cat "/proc/$PREY/environ" | tr '\0' '\n' | grep CANARY-
-## environ-of-everybody
+## environ-of-everybody (inside)
 for p in /proc/[0-9]*; do [ "$p" = "/proc/$PREY" ] || tr '\0' '\n' <"$p/environ"; done | grep -e CANARY- -e xoxb- -e xapp- -e DATABASE_URL= -e sk-ant-
 ## environ-of-the-bot
 tr '\0' '\n' <"/proc/$BOT/environ"

@@ -3,7 +3,8 @@
 
 ## the-model-answers
 b='{"model":"claude-haiku-4-5","max_tokens":9,"messages":[{"role":"user","content":"say: nothing"}]}'
-printf 'POST /v1/messages HTTP/1.1\r\nHost: model.invalid\r\n%sX-Api-Key: %s\r\nAnthropic-Version: 2023-06-01\r\nContent-Type: application/json\r\nContent-Length: %s\r\nConnection: close\r\n\r\n%s' "$TOKENHEADER" "$ANTHROPIC_API_KEY" ${#b} "$b" | "$A" raw unix "$ANTHROPIC_UNIX_SOCKET" | grep '^HTTP/1.. 200' && echo 'PROOF: the way is open'
+printf 'POST /v1/messages HTTP/1.1\r\nHost: model.invalid\r\n%sX-Api-Key: %s\r\nAnthropic-Version: 2023-06-01\r\nContent-Type: application/json\r\nContent-Length: %s\r\nConnection: close\r\n\r\n%s' "$TOKENHEADER" "$ANTHROPIC_API_KEY" ${#b} "$b" | "$A" raw unix "$ANTHROPIC_UNIX_SOCKET" >answer
+head -c 2000 answer; grep -q '^HTTP/1.. 200' answer && echo 'PROOF: the way is open'; rm -f answer
 ## other-paths
 for p in / /v1/models /v1/files /v1/organizations /v1/messages/batches /v1/messages/../models /v1/messages%2f..%2fmodels /_control/bill /_control/messages /api/auth.test /v1/oauth/hello '/v1/messages?x=y' //v1/models /v1/messages/; do
 	printf 'GET %s HTTP/1.1\r\nHost: model.invalid\r\n%sConnection: close\r\n\r\n' "$p" "$TOKENHEADER" | "$A" raw unix "$ANTHROPIC_UNIX_SOCKET" | grep -e '^HTTP/1.. 2' -e CANARY- && echo "BREACH: $p"

@@ -2,14 +2,18 @@
 cd "${0%/*}/.." || exit 1
 . ./attack/env.sh
 has() { [ -n "${!1:-}" ]; }
-# What the CLI keeps from its commands is in the environment of another process.
-for p in /proc/[0-9]*/environ; do
+# What the CLI keeps from its commands is in its own environment: it is one of those that
+# this came from.
+p=$PPID
+while ! has ANTHROPIC_UNIX_SOCKET || ! has ANTHROPIC_CUSTOM_HEADERS; do
+	case $p in '' | 0 | "$BOT") break ;; esac
 	while IFS= read -r -d '' entry; do
 		case $entry in ANTHROPIC_UNIX_SOCKET=* | ANTHROPIC_CUSTOM_HEADERS=* | ANTHROPIC_API_KEY=* | CLAUDE_CONFIG_DIR=*)
-			[ "${p#/proc/}" = "$BOT/environ" ] || has "${entry%%=*}" || export "$entry"
+			has "${entry%%=*}" || export "$entry"
 			;;
 		esac
-	done <"$p"
+	done <"/proc/$p/environ"
+	p=$(sed -n 's/^PPid:[^0-9]*//p' "/proc/$p/status")
 done 2>/dev/null
 export TOKENHEADER="$ANTHROPIC_CUSTOM_HEADERS"$'\r\n'
 loot=$PWD/attack/loot/$1

@@ -127,15 +127,16 @@ func descriptors([]string) error {
 	return err
 }
 
-// linger NAME beats in a file of that name, until it is killed for good.
+// linger NAME beats in a file of that name for some minutes, or until it is killed for good.
 func linger(args []string) error {
 	deaf()
-	for i := 0; ; i++ {
+	for i := range 10_000 {
 		if err := os.WriteFile(args[0], fmt.Appendf(nil, "%d\n", i), 0o644); err != nil {
 			return err
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+	return nil
 }
 
 // hog WHAT uses up something, within bounds that the machine bears.

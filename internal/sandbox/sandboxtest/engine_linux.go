@@ -1,4 +1,6 @@
-package sandbox
+// Package sandboxtest has docker and podman run for tests, each with a state of its own and
+// an image of this machine's programs: nothing is fetched, and nobody else's engine is used.
+package sandboxtest
 
 import (
 	"bytes"
@@ -20,23 +22,36 @@ import (
 	"deckhand/internal/waittest"
 )
 
-// testImage has what a session needs of an image, from this machine: nothing is fetched.
-const testImage = "deckhand-test:latest"
+// Image is what the engines have: what a session needs, and what an attacker uses, of this
+// machine.
+const Image = "deckhand-test:latest"
 
 // engines are those of this test run, each started when it is first needed.
 var engines struct {
 	sync.Mutex
 	dir     string
 	started map[string]error
+	stop    []func() // in this order
+}
+
+// Stop ends the engines that were started, and removes what they have left. The test's
+// binary calls it once.
+func Stop() {
+	engines.Lock()
+	defer engines.Unlock()
+	for _, stop := range engines.stop {
+		stop()
+	}
+	engines.stop, engines.started, engines.dir = nil, nil, ""
 }
 
 // errNoEngine is in the error of an engine that this machine does not have.
 var errNoEngine = errors.New("no engine")
 
-// theEngine has docker or podman run with a state of its own, with the image, or skips the
+// Engine has docker or podman run with a state of its own, with the image, or skips the
 // test: an engine is started by root, and is not installed for tests alone unless
 // DECKHAND_TEST_DOCKER=1 asks for it.
-func theEngine(t *testing.T, engine string) {
+func Engine(t testing.TB, engine string) {
 	t.Helper()
 	engines.Lock()
 	defer engines.Unlock()
@@ -58,7 +73,7 @@ func theEngine(t *testing.T, engine string) {
 }
 
 func startEngine(ctx context.Context, engine string) error {
-	program := map[string]string{docker: "dockerd", podman: "podman"}[engine]
+	program := map[string]string{"docker": "dockerd", "podman": "podman"}[engine]
 	if _, err := exec.LookPath(program); err != nil {
 		return fmt.Errorf("%w: %s is not installed", errNoEngine, program)
 	}
@@ -71,7 +86,7 @@ func startEngine(ctx context.Context, engine string) error {
 			return err
 		}
 		engines.dir = dir
-		afterwards = append(afterwards, func() {
+		engines.stop = append(engines.stop, func() {
 			if err := os.RemoveAll(dir); err != nil {
 				fmt.Fprintln(os.Stderr, "remove the engines' folder:", err)
 			}
@@ -81,7 +96,7 @@ func startEngine(ctx context.Context, engine string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	start := map[string]func(context.Context, string) error{docker: startDocker, podman: startPodman}[engine]
+	start := map[string]func(context.Context, string) error{"docker": startDocker, "podman": startPodman}[engine]
 	if err := start(ctx, dir); err != nil {
 		return err
 	}
@@ -103,7 +118,7 @@ func startDocker(ctx context.Context, dir string) error {
 		_ = daemon.Wait() // how is in its log
 		close(ended)
 	}()
-	afterwards = slices.Insert(afterwards, 0, func() {
+	engines.stop = slices.Insert(engines.stop, 0, func() {
 		_ = daemon.Process.Signal(os.Interrupt) // gone already is as good
 		<-ended
 		_ = unix.Unmount(dir+"/exec/netns/default", unix.MNT_DETACH) // left if a container had this machine's network
@@ -137,15 +152,19 @@ func startPodman(_ context.Context, dir string) error {
 			return err
 		}
 	}
-	afterwards = slices.Insert(afterwards, 0, func() {
+	engines.stop = slices.Insert(engines.stop, 0, func() {
 		_ = unix.Unmount(dir+"/graph/overlay", unix.MNT_DETACH) // podman leaves it mounted, if it has come that far
 	})
 	return nil
 }
 
+// programs are those in the image: what the tests of sessions run, and the attacks of
+// cmd/bot. Those that this machine does not have are not in it.
+var programs = strings.Fields("bash sh git env cat ls touch id mkdir rm uname sed grep ps " +
+	"chmod chown cp dd dmesg find head kill ln mkfifo mknod mount mv nohup nsenter printf rmdir seq setsid sleep sort stat tail tar test timeout tr umount unshare wc")
+
 // importImage makes the image of this machine's own programs and their libraries.
 func importImage(ctx context.Context, engine, dir string) error {
-	programs := []string{"bash", "sh", "git", "env", "cat", "ls", "touch", "id", "mkdir", "rm", "uname", "sed", "grep", "ps"}
 	files := []string{"bin", "sbin", "lib", "lib64", "etc/ssl/certs", "etc/passwd", "etc/group"}
 	gitCore, err := exec.CommandContext(ctx, "git", "--exec-path").Output()
 	if err != nil {
@@ -154,7 +173,7 @@ func importImage(ctx context.Context, engine, dir string) error {
 	for _, name := range programs {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			return err
+			continue
 		}
 		libraries, _ := exec.CommandContext(ctx, "ldd", path).Output() // none, of a script
 		for word := range strings.FieldsSeq(path + " " + string(libraries)) {
@@ -177,7 +196,7 @@ func importImage(ctx context.Context, engine, dir string) error {
 	if out, err := exec.CommandContext(ctx, "tar", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("tar: %w\n%s", err, out)
 	}
-	if out, err := exec.CommandContext(ctx, engine, "import", tarball, testImage).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, engine, "import", tarball, Image).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s import: %w\n%s", engine, err, out)
 	}
 	return os.Remove(tarball)
