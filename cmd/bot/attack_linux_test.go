@@ -335,8 +335,30 @@ const controlled = "sandbox: none"
 // beats is where what wants to outlive its session shows that it lives.
 func (s *siege) beats() string { return filepath.Join(s.Workspace, "attack", "beats") }
 
-// attack runs a group of attacks through the bot and the CLI, and looks at the canaries.
+// attack runs a group of attacks through the bot and the CLI, and looks at the canaries. The
+// CLI cuts off what takes it long, and some attacks end their own session (in gVisor its
+// first process can be killed), so the rest is run as often as it takes.
 func (s *siege) attack(thread, group string) string {
+	s.t.Helper()
+	count := func(folder string) int {
+		entries, _ := os.ReadDir(filepath.Join(s.Workspace, "attack", folder)) // not there yet
+		return len(entries)
+	}
+	all, ran := count(group), 0
+	for again := true; again; {
+		thread = s.attackOnce(thread, group)
+		now := count(filepath.Join("loot", group))
+		again = now > ran && now < all
+		ran = now
+	}
+	if ran < all {
+		s.t.Errorf("%s: %d of %d attacks did not run", group, all-ran, all)
+	}
+	s.look(group)
+	return thread
+}
+
+func (s *siege) attackOnce(thread, group string) string {
 	s.t.Helper()
 	ts := s.runs(linus, eng, thread, "bash attack/run.sh "+group)
 	if thread == "" {
@@ -346,12 +368,8 @@ func (s *siege) attack(thread, group string) string {
 		if m.has("approve") {
 			s.click(ada, eng, m.TS, "approve")
 		}
-		return m.TS == ts && m.reacted("white_check_mark")
+		return m.TS == ts && (m.reacted("white_check_mark") || m.reacted("warning"))
 	})
-	if loot, err := os.ReadDir(filepath.Join(s.Workspace, "attack", "loot", group)); err != nil || len(loot) == 0 {
-		s.t.Errorf("%s did not run: %v", group, err)
-	}
-	s.look(group)
 	return thread
 }
 
@@ -609,15 +627,30 @@ func (s *siege) outlive(thread string) {
 func (s *siege) report() {
 	s.t.Helper()
 	kind := strings.TrimPrefix(s.sandbox, "sandbox: ")
-	s.t.Logf("attack: %s: %d attacks, %d secrets, %d files watched, %d canaries touched", kind, s.attacks, len(s.secrets), len(s.before), len(s.touched))
+	s.t.Logf("attack: %s: %d attacks, %d secrets, %d files watched, %d canaries touched, by %d attacks and what was left behind", kind, s.attacks, len(s.secrets), len(s.before), len(s.touched), len(s.successful()))
 	for _, what := range s.touched {
 		s.t.Log("  touched: ", what)
 	}
 }
 
-// leastTouched is how many canaries the attacks must touch where nothing holds them: else
-// a sandbox that touches none proves nothing.
-const leastTouched = 60
+// How many attacks must succeed, and how many canaries they must touch, where nothing holds
+// them: else a sandbox under which none is touched proves nothing.
+const (
+	leastSuccessful = 25
+	leastTouched    = 150
+)
+
+// successful are the attacks that have touched a canary, as far as it is known which did.
+func (s *siege) successful() map[string]bool {
+	out := map[string]bool{}
+	for _, what := range s.touched {
+		if group, rest, _ := strings.Cut(what, ": "); rest != "" && rest[0] >= '0' && rest[0] <= '9' {
+			name, _, _ := strings.Cut(strings.ReplaceAll(rest, ":", " "), " ")
+			out[group+"/"+name] = true
+		}
+	}
+	return out
+}
 
 // TestAttackSandboxes: under every kind of sandbox no attack touches a canary, and without
 // one the same attacks touch many.
@@ -646,8 +679,8 @@ func TestAttackSandboxes(t *testing.T) {
 				s.outlive(thread)
 			}
 			s.report()
-			if kind.sandbox == controlled && len(s.touched) < leastTouched {
-				t.Errorf("without a sandbox %d canaries were touched, want %d: the attacks do nothing", len(s.touched), leastTouched)
+			if by := s.successful(); kind.sandbox == controlled && (len(by) < leastSuccessful || len(s.touched) < leastTouched) {
+				t.Errorf("without a sandbox %d attacks touched %d canaries, want %d and %d: they do nothing", len(by), len(s.touched), leastSuccessful, leastTouched)
 			}
 		})
 	}

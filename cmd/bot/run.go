@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -44,6 +45,9 @@ deckhand.yaml, which DECKHAND_CONFIG names.`,
 }
 
 func runBot(ctx context.Context) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // it waits more than it works: memory is dearer than collecting it
+	}
 	d := doctor.New(doctor.ReadSetup(os.Environ()))
 	found := d.Essentials(ctx)
 	if err := refused(found); err != nil {

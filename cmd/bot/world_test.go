@@ -52,6 +52,7 @@ type world struct {
 	database string        // the server's, or empty for one of the demo's own
 	patience time.Duration // the bot's with the CLI
 	env      []string      // further variables of the bot
+	program  string        // the bot; empty for this test's binary, which is it too
 	cmd      *exec.Cmd
 	demoState
 }
@@ -149,9 +150,12 @@ func unstartedWorld(t testing.TB) *world {
 
 func (w *world) start(flags ...string) {
 	w.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		w.t.Fatal(err)
+	self := w.program
+	if self == "" {
+		var err error
+		if self, err = os.Executable(); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	args := append([]string{"demo", "--json", "--listen", "127.0.0.1:0", "--pace", "0", "--data", w.dir, "--claude", claudePath(w.t)}, flags...)
 	w.cmd = exec.Command(self, args...) //nolint:noctx // stopped in stop

@@ -19,6 +19,7 @@ export TOKENHEADER="$ANTHROPIC_CUSTOM_HEADERS"$'\r\n'
 loot=$PWD/attack/loot/$1
 mkdir -p "$loot" "$BEATS" attack/fired
 for f in "$PWD/attack/$1"/*; do
+	[ ! -e "$loot/${f##*/}" ] || continue # the CLI has cut the group off, and this is the rest
 	timeout -k 1 10 bash "$f" >"$loot/${f##*/}" 2>&1 </dev/null
 done
 grep -ha -e CANARY- -e BREACH: "$loot"/* | head -c 5000
