@@ -33,6 +33,7 @@ var commands = map[string]func(args []string) error{
 	"hog":     hog,
 	"inject":  inject,
 	"handle":  handle,
+	"ransack": ransack,
 }
 
 func main() {
