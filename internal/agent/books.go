@@ -18,7 +18,6 @@ type Books interface {
 	sessions
 	turns
 	approvals
-	ledger
 	calls
 	budgetBooks
 	auditBook
@@ -67,12 +66,6 @@ type approvals interface {
 	ExpireApproval(ctx context.Context, id string) (store.Approval, bool, error)
 	ApprovalByID(ctx context.Context, id string) (store.Approval, error)
 	LiveGrants(ctx context.Context, l store.Lease, sessionID, tool string, inputSHA256 [32]byte) ([]store.LiveGrant, error)
-}
-
-// ledger is what sessions have cost.
-type ledger interface {
-	AddEntries(ctx context.Context, l store.Lease, entries []store.LedgerEntry) error
-	EpochTotals(ctx context.Context, sessionID string, epoch int) (map[string]int64, error)
 }
 
 // calls are the calls of the model, from before they leave until they are booked, and

@@ -83,7 +83,7 @@ func (c *cell) cut() {
 // box prepares the sandbox of the thread's next process. It is tried before the first
 // process of a project and again after one that did not start: without a sandbox that
 // works nothing runs.
-func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error) {
+func (h *host) box(ctx context.Context, t store.Thread, p Project, calls gateway.Meter) (*cell, error) {
 	s, err := sandbox.New(p.Sandbox)
 	if err != nil {
 		return nil, &sandboxError{p.Name, err}
@@ -117,7 +117,7 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project) (*cell, error
 	// Nothing runs without a way through the gateway. A launcher may lead to another
 	// machine, where no socket of this one can be reached: it comes in by the listener.
 	far := !p.Sandbox.HasSocket()
-	if c.way, err = h.gateway.Open(ctx, gateway.Opening{Provider: p.Provider, Env: session.Env, Far: far}); err != nil {
+	if c.way, err = h.gateway.Open(ctx, gateway.Opening{Provider: p.Provider, Env: session.Env, Far: far, Meter: calls}); err != nil {
 		return nil, &wayError{p.Name, err}
 	}
 	if session.Env = c.way.Env(); !far {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -83,49 +82,10 @@ type budgetCheck struct {
 
 // budgets are the limits on spend, and what counts towards them.
 type budgets struct {
-	list     []Budget
-	books    budgetBooks
-	front    Frontend
-	log      *zap.Logger
-	inFlight inFlight
-}
-
-// inFlight is what running turns of this replica have spent and not booked yet.
-type inFlight struct {
-	mu    sync.Mutex
-	turns map[int64]flight
-}
-
-type flight struct {
-	thread store.Thread
-	user   string
-	micro  int64
-}
-
-// set notes what a turn has spent so far; 0 forgets it.
-func (f *inFlight) set(turnID int64, now flight) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now.micro == 0 {
-		delete(f.turns, turnID)
-		return
-	}
-	if f.turns == nil {
-		f.turns = map[int64]flight{}
-	}
-	f.turns[turnID] = now
-}
-
-// of sums what counts towards a budget.
-func (f *inFlight) of(b Budget, key string) (micro int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, t := range f.turns {
-		if k, ok := b.key(t.thread, t.user); ok && k == key {
-			micro += t.micro
-		}
-	}
-	return micro
+	list  []Budget
+	books budgetBooks
+	front Frontend
+	log   *zap.Logger
 }
 
 // check reads every budget that a person's work in the thread counts towards.
@@ -139,7 +99,6 @@ func (s *budgets) check(ctx context.Context, t store.Thread, user string) (budge
 	for i, state := range states {
 		b, w := list[i], windows[i]
 		status := b.at(w, state)
-		status.SpentMicroUSD += s.inFlight.of(b, w.Key)
 		c.all = append(c.all, status)
 		switch {
 		case status.Model != "":
@@ -332,19 +291,14 @@ const lookLimit = 30 * time.Second
 // watchEvery is the shortest time between two looks at the budgets during a turn.
 const watchEvery = 300 * time.Millisecond
 
-// watchBudget notes what the turn has spent, by the prices of its calls so far, and
-// looks at the budgets beside the worker: the letter that may follow stops the turn.
+// watchBudget looks at the budgets beside the worker: the letter that may follow stops
+// the turn.
 func (w *worker) watchBudget(ctx context.Context) {
 	t := w.turn
 	if t == nil || len(w.budgets.list) == 0 || t.overBudget != nil {
 		return
 	}
-	var spent int64
-	for _, d := range w.session.meter.Estimate(t.content.Calls) {
-		spent += d.MicroUSD
-	}
 	thread, user, id := w.thread, t.row.RequestedBy, t.row.ID
-	w.budgets.inFlight.set(id, flight{thread, user, spent})
 	if time.Since(t.watched) < watchEvery {
 		return
 	}
@@ -352,6 +306,7 @@ func (w *worker) watchBudget(ctx context.Context) {
 	w.session.request(ctx, w.log, "look at the budgets", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeoutCause(ctx, lookLimit, fmt.Errorf("no answer in %s", lookLimit))
 		defer cancel()
+		t.meter.settle(ctx, 0)
 		c, err := w.budgets.check(ctx, thread, user)
 		if err == nil && len(c.reached) > 0 {
 			w.box.put(letter{kind: letterOverBudget, turn: id, budget: &c.reached[0]})

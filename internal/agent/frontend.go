@@ -98,11 +98,11 @@ type TurnView struct {
 	StartedAt   time.Time
 	EndedAt     time.Time // zero while it runs
 	// AgentTurns is the number of model round-trips, CostMicroUSD what the turn
-	// cost in micro-USD by the ledger; both are known at the end. Estimated
-	// marks a cost that the CLI never reported.
+	// cost in micro-USD by the ledger; both are known at the end. Unfinished marks a
+	// cost beside which the provider may bill more, of calls that were cut.
 	AgentTurns   int
 	CostMicroUSD int64
-	Estimated    bool
+	Unfinished   bool
 	// Breaks are the lengths that Content.Items had when something else was shown
 	// in the thread, such as an approval's card: what follows belongs below it.
 	Breaks []int

@@ -36,7 +36,7 @@ type host struct {
 	answer  time.Duration
 }
 
-func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool, log *zap.Logger) (process, error) {
+func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool, calls gateway.Meter, log *zap.Logger) (process, error) {
 	prompt, err := systemPrompt(p, t.Workspace)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 	if err != nil {
 		return nil, &webError{p.Name, err}
 	}
-	box, err := h.box(ctx, t, p)
+	box, err := h.box(ctx, t, p, calls)
 	if err != nil {
 		return nil, err
 	}
@@ -91,13 +91,6 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 		return nil, err
 	}
 	return shut, nil
-}
-
-func (h *host) calls(threadID int64, sessionID, promptUUID string) ([]claude.Call, error) {
-	if err := h.homes().recover(threadID); err != nil {
-		return nil, err
-	}
-	return claude.ReadCalls(h.configDir(threadID), sessionID, promptUUID)
 }
 
 func systemPrompt(p Project, workspace string) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
@@ -18,10 +19,9 @@ type machine interface {
 	// use. Its errors are sentences for people.
 	workspace(ctx context.Context, t store.Thread, p Project) (string, error)
 	// start starts the CLI on the thread's session in its workspace and initializes it. A
-	// process that ends meanwhile gives a [*claude.ExitError].
-	start(ctx context.Context, t store.Thread, p Project, resume bool, log *zap.Logger) (process, error)
-	// calls are the calls of the model that the session's transcript has for a prompt.
-	calls(threadID int64, sessionID, promptUUID string) ([]claude.Call, error)
+	// process that ends meanwhile gives a [*claude.ExitError]. Its calls of the model are
+	// told to the meter, and have all ended when it is gone.
+	start(ctx context.Context, t store.Thread, p Project, resume bool, calls gateway.Meter, log *zap.Logger) (process, error)
 	// head is the commit that a folder's working tree is at, or empty where that cannot
 	// be told.
 	head(ctx context.Context, dir string) string
@@ -46,7 +46,6 @@ type process interface {
 	Deny(requestID, message string, interrupt bool) error
 
 	Baseline(ctx context.Context) (claude.Usage, error)
-	GetUsage(ctx context.Context) (claude.Usage, error)
 
 	// AllowPush lets pushes to the forge through until EndPush: a tool use is about to run
 	// that was allowed as a push, or as a forced one. EndPush without a name ends all.

@@ -22,7 +22,8 @@ type session struct {
 	epoch    int
 	reset    bool // a /clear was seen whose epoch has not begun
 	proc     process
-	meter    *claude.Meter
+	meter    *meter
+	totals   *claude.Totals // what the CLI itself says that it has spent
 	journal  *journal
 	model    string                // that it was told to use; empty for its own default
 	content  claude.Output         // the last turn, which the next one follows
@@ -90,26 +91,29 @@ func (w *worker) startSession(ctx context.Context) error {
 	} else if resume, err = w.books.SessionStarted(ctx, w.thread.SessionID); err != nil {
 		return err
 	}
-	proc, err := w.machine.start(ctx, w.thread, w.project, resume, w.log)
+	m := w.newMeter()
+	proc, err := w.machine.start(ctx, w.thread, w.project, resume, m, w.log)
 	if exit, ok := errors.AsType[*claude.ExitError](err); ok {
 		switch {
 		case exit.Reason == claude.ExitUnknownSession && resume:
 			// It never came to write its transcript, or that is gone with its folder.
 			if err := w.startAnew(ctx); err != nil {
+				m.close()
 				return err
 			}
-			proc, err = w.machine.start(ctx, w.thread, w.project, false, w.log)
+			proc, err = w.machine.start(ctx, w.thread, w.project, false, m, w.log)
 		case exit.Reason == claude.ExitIDInUse && !resume:
-			proc, err = w.machine.start(ctx, w.thread, w.project, true, w.log)
+			proc, err = w.machine.start(ctx, w.thread, w.project, true, m, w.log)
 		}
 	}
 	if err != nil {
+		m.close()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		return &startError{sentence: sentence(err), err: err}
 	}
-	return w.adopt(ctx, proc)
+	return w.adopt(ctx, proc, m)
 }
 
 // startAnew gives the thread a new session, and says so if there is something that it
@@ -136,24 +140,28 @@ func (w *worker) newSession(ctx context.Context, parent string) error {
 
 // adopt begins an epoch for an initialized process and reads its messages from
 // here on.
-func (w *worker) adopt(ctx context.Context, proc process) error {
+func (w *worker) adopt(ctx context.Context, proc process, m *meter) (err error) {
+	defer func() {
+		if err != nil {
+			proc.Kill()
+			<-proc.Done()
+			m.close()
+		}
+	}()
 	baseline, err := proc.Baseline(ctx)
 	if err != nil {
-		proc.Kill()
-		<-proc.Done()
 		return &startError{sentence: sentence(err), err: err}
 	}
 	epoch, err := w.books.BeginEpoch(ctx, w.heldLease(), w.thread.SessionID, w.cliVersion, baseline.TotalMicroUSD)
 	if err != nil {
-		proc.Kill()
-		<-proc.Done()
 		return err
 	}
+	m.moveTo(w.thread.SessionID, epoch)
 	messages := make(chan claude.Message)
 	dir := w.thread.Workspace
 	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &session{
-		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: claude.NewMeter(baseline), checks: map[string]*check{},
+		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: m, totals: claude.NewTotals(baseline), checks: map[string]*check{},
 		idle: time.NewTimer(w.limits.IdleTimeout), messages: messages, stopPump: stop,
 		journal: newJournal(w.books, w.log, func(ctx context.Context) string { return w.machine.head(ctx, dir) }), model: w.project.Model,
 		committed: make(chan struct{}, 1),
@@ -198,9 +206,6 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	if s == nil {
 		return
 	}
-	if !now {
-		w.closeBooks(ctx)
-	}
 	if now {
 		s.proc.Kill()
 	} else if err := s.proc.Stop(ctx); err != nil {
@@ -208,6 +213,8 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 		s.proc.Kill()
 	}
 	<-s.proc.Done()
+	s.meter.close()
+	s.meter.settle(ctx, 0) // before another may have the lease
 	for id := range s.checks {
 		s.dropCheck(id) // nobody waits for an answer any more
 	}

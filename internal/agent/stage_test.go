@@ -20,8 +20,10 @@ import (
 	"deckhand/internal/agent/booktest"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/gateway/gitway"
+	"deckhand/internal/price"
 	"deckhand/internal/store"
 )
 
@@ -600,9 +602,7 @@ func (m *playedMachine) publish(context.Context, store.Thread, Project) error { 
 
 func (m *playedMachine) head(context.Context, string) string { return "" }
 
-func (m *playedMachine) calls(int64, string, string) ([]claude.Call, error) { return nil, nil }
-
-func (m *playedMachine) start(ctx context.Context, t store.Thread, _ Project, resume bool, _ *zap.Logger) (process, error) {
+func (m *playedMachine) start(ctx context.Context, t store.Thread, _ Project, resume bool, calls gateway.Meter, _ *zap.Logger) (process, error) {
 	m.mu.Lock()
 	gate := m.gate
 	m.mu.Unlock()
@@ -630,7 +630,7 @@ func (m *playedMachine) start(ctx context.Context, t store.Thread, _ Project, re
 		m.stage.breach("a process was started after the lease was lost")
 	}
 	p := &playedProcess{
-		stage: m.stage, machine: m, name: fmt.Sprint("p", len(m.processes)+1), thread: t.ID, session: t.SessionID,
+		stage: m.stage, machine: m, name: fmt.Sprint("p", len(m.processes)+1), calls: calls, thread: t.ID, session: t.SessionID,
 		pending: map[string]string{}, wake: make(chan struct{}, 1), ended: make(chan struct{}), stop: make(chan struct{}),
 	}
 	if !m.holdStop {
@@ -648,6 +648,7 @@ func (*playedProcess) visits() []egress.Visit { return nil }
 type playedProcess struct {
 	stage           *stage
 	machine         *playedMachine
+	calls           gateway.Meter
 	name            string
 	thread          int64
 	session, prompt string
@@ -746,9 +747,22 @@ func (p *playedProcess) withdraw(kind string) bool {
 	return false
 }
 
-// spend has a call of the model cost about three dollars.
+// spend has a call of the model cost three dollars.
 func (p *playedProcess) spend() {
-	p.emit(&claude.StreamEvent{Event: "message_start", MessageID: "m" + fmt.Sprint(p.requests), Model: "claude-sonnet-4-5", Usage: &claude.TokenUsage{Input: 1_000_000}}, &claude.Assistant{MessageID: "m"})
+	p.call(3_000_000)
+	p.emit(&claude.Assistant{MessageID: "m"})
+}
+
+// call makes a call of the model, as its gateway tells it. A process that has worked on
+// nothing has made none.
+func (p *playedProcess) call(microUSD int64) {
+	if p.prompt == "" {
+		return
+	}
+	b, err := p.calls.Begin(context.Background(), gateway.Call{ID: uuid.New(), Model: "claude-opus-5-5", At: time.Now()})
+	if err == nil {
+		b.End(gateway.Answer{Status: 200, Usage: price.Usage{Input: microUSD / 4}, Complete: true, Left: true, Ended: time.Now()})
+	}
 }
 
 // result ends the turn.
@@ -763,8 +777,9 @@ func (p *playedProcess) end(r claude.Result) {
 		delete(p.pending, id)
 		p.put(&claude.CancelRequest{RequestID: id})
 	}
+	p.call(1000)
 	p.running += 1000
-	r.Running = claude.Usage{TotalMicroUSD: p.running, Models: map[string]claude.ModelUsage{"claude-sonnet-4-5": {Input: p.running, MicroUSD: p.running}}}
+	r.Running = claude.Usage{TotalMicroUSD: p.running, Models: map[string]claude.ModelUsage{"claude-opus-5-5": {Input: p.running, MicroUSD: p.running}}}
 	p.turn = false
 	p.put(&r)
 }
@@ -925,19 +940,6 @@ func (p *playedProcess) Deny(id, message string, interrupt bool) error {
 
 func (p *playedProcess) Baseline(context.Context) (claude.Usage, error) {
 	return claude.Usage{}, p.gone()
-}
-
-func (p *playedProcess) GetUsage(context.Context) (claude.Usage, error) {
-	if err := p.gone(); err != nil {
-		return claude.Usage{}, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	u := claude.Usage{TotalMicroUSD: p.running}
-	if p.running > 0 {
-		u.Models = map[string]claude.ModelUsage{"claude-sonnet-4-5": {Input: p.running, MicroUSD: p.running}}
-	}
-	return u, nil
 }
 
 func (p *playedProcess) AllowPush(toolUseID string, force bool) {

@@ -82,8 +82,9 @@ type shared struct {
 	slots   *slots
 	waiting idSet          // the approvals that the CLIs of this process wait for
 	running sync.WaitGroup // the workers, and what outlives them for a moment
-	// unpriced are the models of which the log says that they have no contract price.
-	unpriced sync.Map
+	// unpriced are the models of which the log says that they have no contract price, and
+	// unlisted those that the price list does not know.
+	unpriced, unlisted sync.Map
 }
 
 // New returns a supervisor that does nothing until [Supervisor.Run].

@@ -34,6 +34,7 @@ type turn struct {
 	stoppedBy  string        // who pressed Stop; empty while nobody did
 	overBudget *BudgetStatus // it was interrupted for that
 	watched    time.Time     // when the budgets were looked at last
+	meter      *meter        // its process's
 	expired    bool          // an approval's time ran out
 	hung       bool          // it was killed for its silence
 	stopLimit  *time.Timer   // kills a process that does not stop; nil until it is asked to
@@ -100,7 +101,8 @@ func (w *worker) startFailed(ctx context.Context, err error) error {
 }
 
 func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string) {
-	w.turn = &turn{row: row, prompt: prompt, promptUUID: promptUUID, asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, content: w.session.content.Next()}
+	w.turn = &turn{row: row, prompt: prompt, promptUUID: promptUUID, asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, content: w.session.content.Next(), meter: w.session.meter}
+	w.turn.meter.begin(row.ID)
 	w.session.journal.turn.Store(row.ID)
 	w.slots.rest(w, false)
 	w.session.idle.Stop()
@@ -127,7 +129,7 @@ func (w *worker) recover(ctx context.Context) error {
 		return err
 	}
 	w.log.Info("continue an interrupted turn", zap.Int64("turn", old.ID), zap.Int("attempt", old.Attempt))
-	if err := w.bookInterrupted(ctx, old, prompt); err != nil {
+	if _, err := w.books.EndLostCalls(ctx); err != nil {
 		return err
 	}
 	if old.Attempt >= maxAttempts {
@@ -214,7 +216,7 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 // onReset notes a /clear: the running total starts from zero, and the new session's
 // id comes with a later message.
 func (w *worker) onReset() {
-	w.session.meter.Reset()
+	w.session.totals.Reset()
 	w.session.reset = true
 }
 
@@ -239,23 +241,25 @@ func (w *worker) followReset(ctx context.Context) error {
 }
 
 func (w *worker) newEpoch(ctx context.Context) (err error) {
-	w.session.epoch, err = w.books.BeginEpoch(ctx, w.heldLease(), w.session.id, w.cliVersion, 0)
+	s := w.session
+	s.epoch, err = w.books.BeginEpoch(ctx, w.heldLease(), s.id, w.cliVersion, 0)
+	s.meter.moveTo(s.id, s.epoch)
 	return err
 }
 
 func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
-	entries, err := w.observe(ctx, r.Running)
+	told, err := w.witness(ctx, r.Running)
 	if err != nil {
 		return err
 	}
 	if w.turn == nil {
-		// A turn that nobody asked for, such as a background task's: its cost lands
-		// on the thread's last turn.
-		return w.books.AddEntries(ctx, w.heldLease(), entries)
+		// A turn that nobody asked for, such as a background task's: its calls land on
+		// the thread's last turn.
+		w.session.meter.settle(ctx, 0)
+		return w.books.AddWitness(ctx, w.heldLease(), told)
 	}
-	entries = append(entries, w.interrupted(r, w.turn.content)...)
 	state, problem := w.turn.outcome(r)
-	return w.endTurn(ctx, state, problem, entries, r.NumTurns)
+	return w.endTurn(ctx, state, problem, r.NumTurns, told)
 }
 
 // outcome judges a result by is_error, never by its subtype: an interrupted turn
@@ -304,16 +308,25 @@ func failure(r *claude.Result) string {
 }
 
 // endTurn commits the end of the turn, shows it, and begins the next.
-func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, entries []store.LedgerEntry, agentTurns int) error {
-	if err := w.finish(ctx, state, problem, entries, agentTurns); err != nil {
+func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, agentTurns int, told ...store.Witness) error {
+	if err := w.finish(ctx, state, problem, agentTurns, told...); err != nil {
 		return err
 	}
 	return w.nextTurn(ctx)
 }
 
-// finish commits the end of the turn and shows it.
-func (w *worker) finish(ctx context.Context, state TurnState, problem string, entries []store.LedgerEntry, agentTurns int) error {
+// cutTime is how long a turn that was stopped waits for its calls to be cut.
+const cutTime = time.Second
+
+// finish commits the end of the turn and shows it. told is what the CLI says that it has
+// spent; nothing when it has gone.
+func (w *worker) finish(ctx context.Context, state TurnState, problem string, agentTurns int, told ...store.Witness) error {
 	t := w.turn
+	cutting := time.Duration(0)
+	if state != TurnDone {
+		cutting = cutTime
+	}
+	cost, more := t.meter.settle(ctx, cutting)
 	status := store.ApprovalCancelled
 	if state == TurnFailed {
 		status = store.ApprovalInterrupted
@@ -323,10 +336,9 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, en
 		w.session.proc.EndPush("")
 		w.session.journal.flush(ctx)
 	}
-	w.budgets.inFlight.set(t.row.ID, flight{}) // it is booked in a moment
 	overBudget := t.overBudget != nil && t.stoppedBy == ""
 	ended, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
-		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, Entries: entries, Approvals: status,
+		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, Witnesses: told, Approvals: status,
 		OverBudget: overBudget,
 	})
 	if err != nil {
@@ -340,10 +352,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, en
 	}
 	view := w.view(t)
 	view.State, view.Problem, view.EndedAt, view.AgentTurns, view.Waiting = state, problem, time.Now(), agentTurns, 0
-	for _, e := range entries {
-		view.CostMicroUSD += e.MicroUSD
-		view.Estimated = view.Estimated || e.Kind == store.LedgerEstimate
-	}
+	view.CostMicroUSD, view.Unfinished = cost, more
 	if overBudget {
 		w.offer, view.Continue = t.row.ID, true
 	}
@@ -369,10 +378,6 @@ func (w *worker) onExit(ctx context.Context) error {
 	<-s.proc.Done()
 	exit := s.proc.Exit()
 	w.log.Warn("the CLI has ended", zap.String("session", s.id), zap.NamedError("exit", exit), zap.String("stderr", exit.Stderr))
-	var entries []store.LedgerEntry
-	if w.turn != nil {
-		entries = w.estimate(w.turn)
-	}
 	w.stopSession(ctx, true)
 	w.publish(ctx, s, w.thread, w.project)
 	if w.turn == nil {
@@ -383,11 +388,11 @@ func (w *worker) onExit(ctx context.Context) error {
 	}
 	switch t := w.turn; {
 	case t.stopping():
-		return w.endTurn(ctx, TurnInterrupted, t.whyStopped(), entries, 0)
+		return w.endTurn(ctx, TurnInterrupted, t.whyStopped(), 0)
 	case t.hung:
-		return w.endTurn(ctx, TurnFailed, fmt.Sprintf("Claude Code said nothing for %s and was stopped. Write “continue” to go on from here.", w.limits.Silence), entries, 0)
+		return w.endTurn(ctx, TurnFailed, fmt.Sprintf("Claude Code said nothing for %s and was stopped. Write “continue” to go on from here.", w.limits.Silence), 0)
 	}
-	return w.endTurn(ctx, TurnFailed, exit.Sentence(), entries, 0)
+	return w.endTurn(ctx, TurnFailed, exit.Sentence(), 0)
 }
 
 // onSilence ends a process that says nothing while it should speak; onExit
@@ -457,30 +462,32 @@ func (w *worker) letGo(t *turn) {
 }
 
 // abandonTurn leaves a running turn to whoever continues it: on shutdown it is
-// interrupted, so that what it cost so far is known, and stays running in the
+// interrupted, so that its process can end in good order, and stays running in the
 // database. One that was being stopped ends: nobody is to go on with it.
 func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	t := w.turn
 	defer func() { w.turn = nil }()
-	w.budgets.inFlight.set(t.row.ID, flight{})
 	w.letGo(t)
 	if fenced {
 		w.front.Leave(t.row.ID)
 		return
 	}
 	w.refuseChecks(stopped)
-	var entries []store.LedgerEntry
+	var told []store.Witness
 	if w.session != nil {
-		entries = w.interruptForCost(ctx, t)
+		told = w.interruptInOrder(ctx, t)
 	}
 	if t.stopping() {
-		err := w.finish(ctx, TurnInterrupted, t.whyStopped(), entries, 0)
+		err := w.finish(ctx, TurnInterrupted, t.whyStopped(), 0, told...)
 		if err == nil {
 			return
 		}
 		w.log.Error("end a turn that was being stopped", zap.Error(err))
-	} else if err := w.books.AddEntries(ctx, w.heldLease(), entries); err != nil {
-		w.log.Error("write what an interrupted turn cost", zap.Error(err))
+	} else if len(told) > 0 {
+		t.meter.settle(ctx, cutTime)
+		if err := w.books.AddWitness(ctx, w.heldLease(), told[0]); err != nil {
+			w.log.Error("write what the CLI says that an interrupted turn cost", zap.Error(err))
+		}
 	}
 	sentence := "Deckhand is stopping; the work goes on when it is back."
 	if !errors.Is(cause, errShutdown) {
@@ -489,10 +496,11 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	w.front.Abandon(t.row.ID, sentence)
 }
 
-// interruptLimit bounds how long a turn that is left behind may take to say what it cost.
+// interruptLimit bounds how long a turn that is left behind may take to end.
 const interruptLimit = 5 * time.Second
 
-func (w *worker) interruptForCost(ctx context.Context, t *turn) []store.LedgerEntry {
+// interruptInOrder ends what the process does, and returns what it says that it has spent.
+func (w *worker) interruptInOrder(ctx context.Context, t *turn) []store.Witness {
 	s := w.session
 	ctx, cancel := context.WithTimeout(ctx, interruptLimit)
 	defer cancel()
@@ -501,15 +509,16 @@ func (w *worker) interruptForCost(ctx context.Context, t *turn) []store.LedgerEn
 		select {
 		case m, ok := <-s.messages:
 			if !ok {
-				return w.estimate(t)
+				return nil
 			}
 			switch m := m.(type) {
 			case *claude.Result:
-				entries, err := w.observe(ctx, m.Running)
+				told, err := w.witness(ctx, m.Running)
 				if err != nil {
-					w.log.Error("book an interrupted turn", zap.Error(err))
+					w.log.Error("read what an interrupted turn cost", zap.Error(err))
+					return nil
 				}
-				return append(entries, w.interrupted(m, t.content)...)
+				return []store.Witness{told}
 			case *claude.ConversationReset:
 				w.onReset()
 			case *claude.HookCallback:
@@ -521,7 +530,7 @@ func (w *worker) interruptForCost(ctx context.Context, t *turn) []store.LedgerEn
 		case <-ctx.Done():
 			s.proc.Kill()
 			<-s.proc.Done()
-			return w.estimate(t)
+			return nil
 		}
 	}
 }

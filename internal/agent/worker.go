@@ -301,7 +301,7 @@ func (w *worker) giveUpRunning(ctx context.Context, state TurnState, problem str
 	if err != nil {
 		return err
 	}
-	if err := w.bookInterrupted(ctx, old, prompt); err != nil {
+	if _, err := w.books.EndLostCalls(ctx); err != nil {
 		return err
 	}
 	return w.giveUp(ctx, old, prompt, state, problem)

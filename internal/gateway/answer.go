@@ -76,6 +76,10 @@ var (
 
 // answered looks at the head of the provider's answer.
 func (s *Session) answered(resp *http.Response) error {
+	t := tapOf(resp.Request)
+	if t != nil {
+		t.answered(resp)
+	}
 	for name := range resp.Header {
 		if !slices.Contains(handed, name) && !slices.ContainsFunc(handedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			delete(resp.Header, name)
@@ -89,6 +93,9 @@ func (s *Session) answered(resp *http.Response) error {
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxError+1))
 	_ = resp.Body.Close()
+	if t != nil {
+		t.end()
+	}
 	var object map[string]json.RawMessage
 	if err != nil || len(body) > maxError || json.Unmarshal(body, &object) != nil {
 		s.complain("the model's provider answers with an error in a form of its own", zap.Int("status", resp.StatusCode), zap.ByteString("body", body[:min(len(body), 1000)]))
@@ -105,6 +112,9 @@ func (s *Session) answered(resp *http.Response) error {
 func (s *Session) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return // the caller has left, or the session has ended
+	}
+	if t := tapOf(r); t != nil {
+		t.end()
 	}
 	s.complain("the model's provider cannot be reached", zap.String("host", r.URL.Host), zap.Error(err))
 	refuse(http.StatusBadGateway, "The model's provider cannot be reached. An admin finds the reason in the bot's log.").write(w)

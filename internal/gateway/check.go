@@ -9,21 +9,23 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"deckhand/internal/price"
 )
 
-// check reads a call and says what in it would make the provider fetch or connect on the
-// caller's behalf. The decoder is strict: what two readers could understand in two ways,
+// check reads a call: what it says of its cost, and what in it would make the provider
+// fetch or connect on the caller's behalf, which is an error. The decoder is strict: what two readers could understand in two ways,
 // such as a name that occurs twice, is an error.
 //
 // Known to be harmless are tools that the caller runs, the search for tools, the advice
 // of another model, the web search of the CLI's WebSearch, and images and documents that are in the call.
-func check(body []byte) error {
+func check(body []byte) (said terms, err error) {
 	// JavaScript cuts texts in the middle of a letter.
 	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true))
 	if d.PeekKind() != '{' {
-		return errors.New("it is no JSON object")
+		return said, errors.New("it is no JSON object")
 	}
-	err := members(d, func(name string) error {
+	err = members(d, func(name string) error {
 		switch name {
 		case "tools":
 			return elements(d, checkTool)
@@ -34,13 +36,49 @@ func check(body []byte) error {
 				return errors.New("mcp_servers lets the provider connect to other servers")
 			})
 		}
-		return d.SkipValue()
+		return said.read(d, name)
 	})
+	if err != nil {
+		return said, err
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return said, errors.New("there is something behind its JSON")
+	}
+	return said, nil
+}
+
+// terms are what the body of a call says of its cost.
+type terms struct {
+	model     string
+	maxTokens int64
+	stream    bool
+	fast      bool
+}
+
+// read reads a member of the body if it is one of them, and skips the others.
+func (t *terms) read(d *jsontext.Decoder, name string) error {
+	kind := d.PeekKind()
+	switch {
+	case name == "model" && kind == '"', name == "speed" && kind == '"', name == "max_tokens" && kind == '0', name == "stream" && kind == 't':
+	default:
+		return d.SkipValue()
+	}
+	token, err := d.ReadToken()
 	if err != nil {
 		return err
 	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return errors.New("there is something behind its JSON")
+	switch name {
+	case "model":
+		t.model = word(token.String())
+	case "speed":
+		t.fast = token.String() == "fast"
+	case "max_tokens":
+		// What is no number of tokens is the provider's to refuse.
+		if n := token.Float(); n >= 0 && n <= price.MaxCount {
+			t.maxTokens = int64(n)
+		}
+	case "stream":
+		t.stream = true
 	}
 	return nil
 }

@@ -36,6 +36,7 @@ type cli struct {
 	t     testing.TB
 	proc  *claude.Process
 	model *model.Server
+	meter *meter
 	home  string
 
 	mu    sync.Mutex
@@ -54,7 +55,7 @@ func newCLI(t testing.TB, way bool) *cli {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cli{t: t, model: srv, home: folder(t)}
+	c := &cli{t: t, model: srv, home: folder(t), meter: &meter{ended: make(chan booked, 1000)}}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 		c.heard = append(c.heard, r.Method+" "+r.URL.RequestURI())
@@ -81,7 +82,7 @@ func newCLI(t testing.TB, way bool) *cli {
 	if !way {
 		command, all = append(command, "--share-net"), append(all, model...)
 	} else {
-		s, err := newGateway(t, nil, model...).Open(t.Context(), gateway.Opening{Env: all})
+		s, err := newGateway(t, nil, model...).Open(t.Context(), gateway.Opening{Env: all, Meter: c.meter})
 		if err != nil {
 			t.Fatal(err)
 		}

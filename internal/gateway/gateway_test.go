@@ -90,6 +90,7 @@ func newGateway(t testing.TB, log *zap.Logger, env ...string) *outer {
 // caller is what is inside: it knows the environment and can reach the socket.
 type caller struct {
 	*gateway.Session
+	meter  *meter
 	env    map[string]string
 	client *http.Client
 }
@@ -108,11 +109,12 @@ func openFor(t testing.TB, g *outer, p gateway.Provider) *caller {
 	for name, value := range g.env { // whatever was there is gone
 		all = append(all, name+"="+value)
 	}
-	s, err := g.Open(t.Context(), gateway.Opening{Provider: p, Env: all})
+	m := &meter{ended: make(chan booked, 1000)}
+	s, err := g.Open(t.Context(), gateway.Opening{Provider: p, Env: all, Meter: m})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &caller{Session: s, env: map[string]string{}}
+	c := &caller{Session: s, env: map[string]string{}, meter: m}
 	for _, entry := range s.Env() {
 		name, value, _ := strings.Cut(entry, "=")
 		c.env[name] = value

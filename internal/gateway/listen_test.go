@@ -51,7 +51,7 @@ func newListenerWithLog(t testing.TB, o gateway.Listen, log *zap.Logger, env ...
 // far is a session that comes in by the listener.
 func far(t testing.TB, g *outer, roots *x509.CertPool) *caller {
 	t.Helper()
-	s, err := g.Open(t.Context(), gateway.Opening{Far: true})
+	s, err := g.Open(t.Context(), gateway.Opening{Far: true, Meter: &meter{ended: make(chan booked, 1000)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestListenersThatCannotBe(t *testing.T) {
 			t.Errorf("%+v: %v", c.o, err)
 		}
 	}
-	if _, err := newGateway(t, nil, "ANTHROPIC_API_KEY=k").Open(context.Background(), gateway.Opening{Far: true}); err == nil || !strings.Contains(err.Error(), "set DECKHAND_GATEWAY_LISTEN") {
+	if _, err := newGateway(t, nil, "ANTHROPIC_API_KEY=k").Open(context.Background(), gateway.Opening{Far: true, Meter: &meter{ended: make(chan booked, 1000)}}); err == nil || !strings.Contains(err.Error(), "set DECKHAND_GATEWAY_LISTEN") {
 		t.Error(err)
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/google/uuid"
 )
 
 const (
@@ -53,8 +56,10 @@ type signer interface {
 
 // form is how a kind of provider is asked.
 type form struct {
-	path     *regexp.Regexp // of [url.URL.EscapedPath], below the base's
-	prefixes []string       // of headers that it knows besides Anthropic's
+	// path is of [url.URL.EscapedPath], below the base's. Its group model is where the
+	// model stands, and its group act what is asked for, if that is in the path.
+	path     *regexp.Regexp
+	prefixes []string // of headers that it knows besides Anthropic's
 }
 
 // key is a variable that holds a placeholder inside, and the header that the CLI sends it
@@ -84,15 +89,15 @@ var (
 	keyOfFoundry = key{"ANTHROPIC_FOUNDRY_API_KEY", apiKey, ""}
 )
 
-var messages = regexp.MustCompile(`^/v1/messages(/count_tokens)?$`)
+var messages = regexp.MustCompile(`^/v1/messages(?:/(?P<act>count_tokens))?$`)
 
 var forms = map[Kind]form{
 	Anthropic: {path: messages},
 	Bedrock: {
-		path:     regexp.MustCompile(`^/model/([\w.:-]|%3A|%2F)+/(invoke|invoke-with-response-stream|count-tokens)$`),
+		path:     regexp.MustCompile(`^/model/(?P<model>(?:[\w.:-]|%3A|%2F)+)/(?P<act>invoke|invoke-with-response-stream|count-tokens)$`),
 		prefixes: []string{"X-Amzn-Bedrock-"},
 	},
-	Vertex:  {path: regexp.MustCompile(`^/projects/([\w.:-]+)/locations/([a-z0-9-]+)/publishers/anthropic/models/([\w.@-]+):(rawPredict|streamRawPredict)$`)},
+	Vertex:  {path: regexp.MustCompile(`^/projects/([\w.:-]+)/locations/([a-z0-9-]+)/publishers/anthropic/models/(?P<model>[\w.@-]+):(?P<act>rawPredict|streamRawPredict)$`)},
 	Foundry: {path: messages},
 }
 
@@ -404,6 +409,28 @@ func (r *route) sign(ctx context.Context, out *http.Request, body []byte) error 
 		return nil
 	}
 	return r.signer.sign(ctx, out, body)
+}
+
+// call is what the meter is to know of a call that passes; nil if it only counts tokens,
+// which costs nothing.
+func (r *route) call(in *http.Request, said terms) *Call {
+	path := r.form.path
+	m := path.FindStringSubmatch(strings.TrimPrefix(in.URL.EscapedPath(), r.base.EscapedPath()))
+	group := func(name string) string {
+		if i := path.SubexpIndex(name); i >= 0 {
+			return m[i]
+		}
+		return ""
+	}
+	model, _ := url.PathUnescape(group("model")) // the pattern takes no others
+	act := group("act")
+	if act == "count_tokens" || act == "count-tokens" || model == "count-tokens" {
+		return nil
+	}
+	return &Call{
+		ID: uuid.Must(uuid.NewV7()), Model: cmp.Or(word(model), said.model), MaxTokens: said.maxTokens, Bytes: int(in.ContentLength),
+		Stream: said.stream || act == "invoke-with-response-stream" || act == "streamRawPredict", Fast: said.fast, At: time.Now(),
+	}
 }
 
 // mask takes the credentials out of a text of the provider's, and its address where that

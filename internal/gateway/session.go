@@ -200,22 +200,44 @@ func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() != nil || s.open.Err() != nil {
 		return
 	}
-	out, no := s.admit(r)
+	c, no := s.admit(r)
 	if no != nil {
 		s.complain("a call to the gateway was refused", zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.String("why", no.Sentence))
 		no.write(w)
 		return
 	}
-	defer out.Body.Close() //nolint:errcheck // it has no error
-	s.proxy.ServeHTTP(w, out)
+	defer c.out.Body.Close() //nolint:errcheck // it has no error
+	if c.told != nil {
+		t, no := s.begin(r.Context(), *c.told)
+		if no != nil {
+			no.write(w)
+			return
+		}
+		defer t.end() // however it goes
+		c.out = t.follow(c.out)
+	}
+	// It may have waited, and a signature does not last.
+	if err := s.route.sign(r.Context(), c.out, c.text); err != nil {
+		s.complain("a call cannot be signed", zap.Error(err))
+		refuse(http.StatusFailedDependency, "The call did not leave: "+err.Error()+".").write(w)
+		return
+	}
+	s.proxy.ServeHTTP(w, c.out)
 }
 
 func (s *Session) complain(what string, fields ...zap.Field) {
 	s.complaints.Do(func() { s.log.Warn(what, fields...) })
 }
 
+// admitted is a call from inside that may leave.
+type admitted struct {
+	out  *http.Request
+	text []byte // its body
+	told *Call  // what the meter is to know; nil of a call that costs nothing
+}
+
 // admit turns a call from inside into the one that leaves.
-func (s *Session) admit(r *http.Request) (*http.Request, *Refusal) {
+func (s *Session) admit(r *http.Request) (*admitted, *Refusal) {
 	if subtle.ConstantTimeCompare([]byte(r.Header.Get(tokenHeader)), []byte(s.token)) != 1 {
 		return nil, refuse(http.StatusUnauthorized, "This socket belongs to another session.")
 	}
@@ -234,36 +256,33 @@ func (s *Session) admit(r *http.Request) (*http.Request, *Refusal) {
 	if !ok {
 		return nil, refuse(http.StatusUnauthorized, "The gateway adds the credentials, and takes no others.")
 	}
-	body, text, err := s.read(r)
+	body, text, said, err := s.read(r)
 	if err != nil {
 		return nil, refuse(http.StatusForbidden, "The gateway does not pass this call on: "+err.Error()+".")
 	}
 	out := r.WithContext(r.Context())
 	out.URL, out.Header, out.Body, out.TransferEncoding, out.Trailer = target, header, body, nil, nil
-	if err := s.route.sign(r.Context(), out, text); err != nil {
-		_ = body.Close() // it has no error
-		return nil, refuse(http.StatusFailedDependency, "The call did not leave: "+err.Error()+".")
-	}
-	return out, nil
+	return &admitted{out, text, s.route.call(r, said)}, nil
 }
 
-// read reads and checks the body of a call.
-func (s *Session) read(r *http.Request) (io.ReadCloser, []byte, error) {
+// read reads and checks the body of a call, and returns what it says of the call's cost.
+func (s *Session) read(r *http.Request) (io.ReadCloser, []byte, terms, error) {
 	if err := s.bodies.Acquire(r.Context(), r.ContentLength); err != nil {
-		return nil, nil, errors.New("the session has ended")
+		return nil, nil, terms{}, errors.New("the session has ended")
 	}
 	text := make([]byte, r.ContentLength)
 	_, err := io.ReadFull(r.Body, text)
+	var said terms
 	if err == nil {
-		err = check(text)
+		said, err = check(text)
 	}
 	if err != nil {
 		s.bodies.Release(r.ContentLength)
-		return nil, nil, err
+		return nil, nil, terms{}, err
 	}
 	b := &body{release: func() { s.bodies.Release(r.ContentLength) }}
 	b.text.Reset(text)
-	return b, text, nil
+	return b, text, said, nil
 }
 
 // body is a call's, until it has left: an answer can take long.

@@ -347,22 +347,6 @@ var calls = []struct {
 		slices.Sort(out)
 		return fmt.Sprint(out, fate(err))
 	}},
-	{"add entries", func(ctx context.Context, c *caller) string {
-		l := c.lease()
-		t := c.lastTurn(l)
-		if t.ID == 0 {
-			return "error nothing"
-		}
-		return fate(c.books.AddEntries(ctx, l, c.entries(t)))
-	}},
-	{"totals", func(ctx context.Context, c *caller) string {
-		t := pick(c, c.turns)
-		if t.ID == 0 {
-			return "error nothing"
-		}
-		totals, err := c.books.EpochTotals(ctx, t.SessionID, t.Epoch)
-		return fmt.Sprint(totals, fate(err))
-	}},
 	{"begin a call", beginCall},
 	{"begin another call", beginCall},
 	{"see a call", func(ctx context.Context, c *caller) string {

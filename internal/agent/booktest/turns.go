@@ -189,33 +189,3 @@ func (b *Books) book(t *Turn, entries []store.LedgerEntry) error {
 	t.Booked = t.CostMicroUSD != 0
 	return nil
 }
-
-// AddEntries is [store.Store.AddEntries].
-func (b *Books) AddEntries(ctx context.Context, l store.Lease, entries []store.LedgerEntry) error {
-	if len(entries) == 0 {
-		return nil
-	}
-	return b.under(ctx, l, func(*store.Thread) error {
-		for _, t := range slices.Backward(b.turns) {
-			if t.ThreadID == l.ThreadID {
-				return b.book(t, entries)
-			}
-		}
-		return fmt.Errorf("thread %d has no turn", l.ThreadID)
-	})
-}
-
-// EpochTotals is [store.Store.EpochTotals].
-func (b *Books) EpochTotals(ctx context.Context, sessionID string, epoch int) (map[string]int64, error) {
-	if err := b.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer b.mu.Unlock()
-	totals := map[string]int64{}
-	for _, e := range b.ledger {
-		if e.SessionID == sessionID && e.Epoch == epoch && e.Kind == store.LedgerTurn {
-			totals[e.Model] = e.TotalAfter
-		}
-	}
-	return totals, nil
-}

@@ -204,18 +204,18 @@ var conversationRows = []row{
 	{"clear", "2.1.276", func(t *testing.T, cli program) {
 		s := begin(t, cli)
 		s.run("say: before")
-		meter := claude.NewMeter(claude.Usage{})
-		meter.Observe(s.turn.Result.Running)
+		totals := claude.NewTotals(claude.Usage{})
+		totals.Observe(s.turn.Result.Running)
 		s.run("/clear")
-		if _, reset := meter.Observe(s.turn.Result.Running); !reset {
+		if _, reset := totals.Observe(s.turn.Result.Running); !reset {
 			t.Errorf("no reset at %s", s.turn.Result.Raw)
 		}
 		if s.turn.Resets != 1 || s.p.SessionID() == s.id || s.turn.SessionID != s.p.SessionID() {
 			t.Errorf("resets %d, session %s, was %s", s.turn.Resets, s.p.SessionID(), s.id)
 		}
 		s.run("say: after")
-		if deltas, _ := meter.Observe(s.turn.Result.Running); len(deltas) == 0 || sum(deltas) != s.turn.Result.Running.TotalMicroUSD {
-			t.Errorf("deltas %+v", deltas)
+		if spent, _ := totals.Observe(s.turn.Result.Running); spent.After == spent.Before || spent.After-spent.Before != s.turn.Result.Running.TotalMicroUSD {
+			t.Errorf("spent %+v", spent)
 		}
 		s.must(s.p.Stop(s.ctx))
 		s.id = s.p.SessionID()

@@ -17,10 +17,6 @@ func (t Output) Text() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// Total returns the running total that has been accounted for, in
-// micro-dollars.
-func (m *Meter) Total() int64 { return m.total }
-
 // Corrupt returns how many lines were skipped because they were not valid
 // JSON, and how many did not even begin like it.
 func (p *Process) Corrupt() (corrupt, noise int) {

@@ -39,11 +39,11 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// story folds lines and tells every turn and every ledger entry.
+// story folds lines and tells every turn, and what was spent.
 func story(t *testing.T, lines []byte) string {
 	t.Helper()
 	var b strings.Builder
-	turn, meter := claude.Output{}, claude.NewMeter(claude.Usage{})
+	turn, totals := claude.Output{}, claude.NewTotals(claude.Usage{})
 	for line := range bytes.Lines(lines) {
 		m, err := claude.Decode(bytes.TrimSpace(bytes.Clone(line)))
 		if err != nil {
@@ -54,12 +54,11 @@ func story(t *testing.T, lines []byte) string {
 		}
 		turn = turn.Fold(m)
 		if _, ok := m.(*claude.ConversationReset); ok {
-			meter.Reset()
+			totals.Reset()
 		}
 		if r, ok := m.(*claude.Result); ok {
-			deltas, reset := meter.Observe(r.Running)
-			for _, d := range deltas {
-				fmt.Fprintf(&b, "ledger: %s %d micro-USD (%d to %d), %d in, %d out, reset %v\n", d.Model, d.MicroUSD, d.Before, d.After, d.Input, d.Output, reset)
+			if s, reset := totals.Observe(r.Running); s.Before != s.After {
+				fmt.Fprintf(&b, "spent: %d to %d micro-USD, most on %s, reset %v\n", s.Before, s.After, s.Model, reset)
 			}
 		}
 	}

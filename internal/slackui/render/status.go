@@ -94,8 +94,8 @@ func (v *view) footer() string {
 		parts = append(parts, span(t.EndedAt.Sub(t.StartedAt)))
 	}
 	switch {
-	case t.Estimated:
-		parts = append(parts, "about "+money.USD(t.CostMicroUSD)+" (estimated)")
+	case t.Unfinished:
+		parts = append(parts, "at least "+money.USD(t.CostMicroUSD))
 	case t.CostMicroUSD != 0 || t.AgentTurns > 0:
 		parts = append(parts, money.USD(t.CostMicroUSD))
 	}

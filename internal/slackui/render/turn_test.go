@@ -72,7 +72,7 @@ func turns() map[string]agent.TurnView {
 	failed := ended(agent.TurnFailed, story[:2]...)
 	failed.Problem = "Claude Code is not logged in. Ask an admin to set ANTHROPIC_API_KEY, then try again."
 	stopped := ended(agent.TurnInterrupted, story[0], tool("Bash", `{"command":"sleep 100"}`, claude.ToolRunning, ""))
-	stopped.Problem, stopped.Estimated = "Stopped by Ada.", true
+	stopped.Problem, stopped.Unfinished = "Stopped by Ada.", true
 
 	todos := running(text("On it."))
 	todos.Content.Todos = []claude.Todo{
