@@ -114,7 +114,11 @@ func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
 		"--log-driver=none",
 		"--workdir=" + s.Workspace,
 	}
-	words = slices.Concat(words, identity, mounts, c.limits())
+	filter, forget, err := c.filter()
+	if err != nil {
+		return nil, err
+	}
+	words = slices.Concat(words, identity, mounts, c.limits(), filter)
 	if c.spec.Network == Open {
 		words = append(words, "--network=host")
 	} else {
@@ -127,8 +131,27 @@ func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
 		// The rest is the engine's to keep.
 		limits: Limits{Disk: c.spec.Limits.Disk}, folders: s.folders(c.spec),
 		why:   func() string { return c.why(s.Name) },
-		close: func() error { return c.remove(s.Name) },
+		close: func() error { return errors.Join(c.remove(s.Name), forget()) },
 	}, nil
+}
+
+// filter is the option for the filter of system calls, ours instead of the engine's, which
+// lets more through. The engine's client reads it from a file; forget removes that.
+func (c *container) filter() (words []string, forget func() error, err error) {
+	text, err := engineProfile()
+	if err != nil || text == nil {
+		return nil, func() error { return nil }, err
+	}
+	f, err := os.CreateTemp("", "deckhand-seccomp-*.json")
+	if err != nil {
+		return nil, nil, fmt.Errorf("write the filter of system calls for %s: %w", c.engine, err)
+	}
+	forget = func() error { return os.Remove(f.Name()) }
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("write the filter of system calls for %s: %w", c.engine, err), forget())
+	}
+	return []string{"--security-opt=seccomp=" + f.Name()}, forget, nil
 }
 
 // client is the engine's program.

@@ -25,7 +25,8 @@ for n in mnt net pid user ipc; do nsenter "--$n=/proc/1/ns/$n" cat "$OUT/secret.
 ## devices (inside)
 "$A" door mknod mknod-disk
 for d in /dev/[svx]d[a-z] /dev/nvme0n1 /dev/loop0 /dev/loop-control /dev/kvm /dev/fuse /dev/net/tun /dev/vhost-net /dev/mem /dev/snapshot /dev/mapper/* /dev/dm-0 /dev/nbd0 /dev/uinput /dev/tty1 /dev/vcs /dev/hwrng /dev/rtc0 /dev/watchdog /dev/cpu/0/msr; do
-	(: <"$d") && echo "BREACH: $d"
+	case $d in /dev/fuse | /dev/net/tun) what=DOOR ;; *) what=BREACH ;; esac # gVisor has these two of its own
+	(: <"$d") && echo "$what: $d"
 done
 ## disk-by-node (inside)
 mknod /tmp/disk b 254 0 && head -c 4096 /tmp/disk && echo 'BREACH: the disk'; mknod disk b 254 0 && head -c 4096 disk && echo 'BREACH: the disk'; rm -f disk
