@@ -70,7 +70,7 @@
 // # container
 //
 // docker or podman, one container a process, named by the session, labelled with the bot,
-// read-only with a /tmp of its own, no capability, no new privileges, the engine's filter
+// read-only with a /tmp of its own, no capability, no new privileges, our filter
 // of system calls (Check looks for it), no log, no other network than loopback. The image
 // is the system: nothing is fetched at the start of a process. The folders have to be the
 // same for the engine, so an engine elsewhere, or a bot in a container whose folders have
