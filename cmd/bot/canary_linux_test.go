@@ -82,6 +82,7 @@ projects:
     dir: %q
     env: [PASSED_ON]
     sandbox: bwrap
+    git: {url: "https://forge.invalid/web.git", token_env: GIT_TOKEN}
     mcp_servers: {docs: {url: "http://127.0.0.1:1/mcp", headers: {Authorization: "Bearer ${MCP_SECRET}"}}}
   bare:
     workspace: scratch

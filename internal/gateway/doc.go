@@ -8,13 +8,12 @@
 // [Session.Close].
 //
 // What leaves. Calls of the model: POST to the paths by which the CLI asks it and counts
-// tokens, in the form of the provider that the session's environment chooses (Anthropic's
-// API, Amazon Bedrock, Google Vertex AI, Microsoft Foundry), to that provider's address
-// and no other. Of their headers only those that are known. The variables of the
-// environment that hold credentials hold a placeholder inside; where a call carries the
-// placeholder, the gateway puts the credential. A call with any other credential is
-// refused: with a key of an attacker's own, the workspace could be carried to their
-// account at the same provider.
+// tokens, in the form of the session's provider (Anthropic's API, Amazon Bedrock, Google
+// Vertex AI, Microsoft Foundry), to that provider's address and no other. Of their headers
+// only those that are known. Where the CLI chooses between credentials, its variables hold
+// placeholders; where a call carries one, the gateway puts the credential. A call with any
+// other credential is refused: with a key of an attacker's own, the workspace could be
+// carried to their account at the same provider.
 //
 // The body of a call is read before it is passed on (see check): what makes the provider
 // itself fetch or connect (MCP servers, pages, files by their URL) is refused, as it
@@ -28,8 +27,14 @@
 // JSON of Anthropic's API, in which credentials are masked; an error of the way there
 // names no address. The log has the whole of it.
 //
-// Not held here. Who signs its calls itself (Bedrock with keys of AWS, Vertex with
-// Google's credentials) has those credentials inside, and what it signs passes as it is.
-// The same holds for a session for which the bot has no credential at all, as the
-// launcher of CLAUDE_COMMAND may bring one.
+// On whose account. A session has one [Provider], its project's, and the credentials of
+// no other. What has to be made for a call (a signature of AWS, a token of Google's or of
+// Microsoft's) is made when the call is about to leave; if it cannot be had the session is
+// not opened, and a call of one that is open is answered with a sentence. Calls of Vertex
+// AI go to the provider's project and regions, whatever they say.
+//
+// From afar. Sessions that no socket reaches come in by a TCP listener, if there is one
+// ([Listen]). It knows nothing but the tokens of such sessions that are open, and answers
+// everybody else 401. Who can read a session's token where it runs can call its model
+// until it ends.
 package gateway
