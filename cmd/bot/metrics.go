@@ -29,6 +29,7 @@ type figures interface {
 	Spend(ctx context.Context, team string) ([]store.Spend, error)
 	Count(ctx context.Context, team string, c *store.Counter) (store.Totals, error)
 	Waiting(ctx context.Context, team string) (store.Waiting, error)
+	MeterState(ctx context.Context, team string) (store.MeterState, error)
 }
 
 // metrics tells Prometheus what the database knows of a team, and what this process
@@ -53,6 +54,7 @@ type metrics struct {
 	spend   map[spendKey]store.Spend // the most that was ever told
 	totals  *store.Totals            // nil until they are known
 	waiting *store.Waiting
+	meter   *store.MeterState
 }
 
 type spendKey struct{ project, model string }
@@ -66,6 +68,8 @@ var (
 	pendingDesc  = prometheus.NewDesc("deckhand_approvals_pending", "Approvals that nobody has decided yet.", nil, nil)
 	oldestDesc   = prometheus.NewDesc("deckhand_approvals_oldest_pending_seconds", "How long the oldest of them waits.", nil, nil)
 	inboxDesc    = prometheus.NewDesc("deckhand_inbox_pending", "What Slack sent and nobody works on yet.", nil, nil)
+	witnessDesc  = prometheus.NewDesc("deckhand_witness_turns", "Turns of the last hour of which Claude Code says something else than its calls have cost, by reason; missing is the one to look into, by bot report verify.", []string{"reason"}, nil)
+	unpricedDesc = prometheus.NewDesc("deckhand_calls_unpriced", "Calls whose model had no price and that bot report reprice has not mended.", nil, nil)
 	jobsDesc     = prometheus.NewDesc("deckhand_jobs_running", "1 while this replica works on deadlines, reminders and digests, else 0.", nil, nil)
 	noticesDesc  = prometheus.NewDesc("deckhand_notices_heard", "1 while this replica hears what others tell it, else 0: it polls then.", nil, nil)
 	liveDesc     = prometheus.NewDesc("deckhand_sessions_live", "Claude Code processes of this replica.", nil, nil)
@@ -82,7 +86,7 @@ func newMetrics(from figures, team string, self replica, log *zap.Logger) *metri
 			Name: "deckhand_scrape_errors_total", Help: "Figures that could not be read from the database in time; the last ones were told again.",
 		}, []string{"figures"}),
 	}
-	for _, what := range []string{"spend", "totals", "waiting"} {
+	for _, what := range []string{"spend", "totals", "waiting", "meter"} {
 		m.errors.WithLabelValues(what)
 	}
 	return m
@@ -97,7 +101,7 @@ func (m *metrics) handler() http.Handler {
 
 // Describe implements [prometheus.Collector].
 func (m *metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, jobsDesc, noticesDesc, liveDesc, webBytesDesc, webDesc, buildDesc} {
+	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, witnessDesc, unpricedDesc, jobsDesc, noticesDesc, liveDesc, webBytesDesc, webDesc, buildDesc} {
 		to <- d
 	}
 }
@@ -133,6 +137,12 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 		value(pendingDesc, prometheus.GaugeValue, float64(w.Approvals))
 		value(oldestDesc, prometheus.GaugeValue, w.Oldest.Seconds())
 		value(inboxDesc, prometheus.GaugeValue, float64(w.Inbox))
+	}
+	if s := m.meter; s != nil {
+		value(unpricedDesc, prometheus.GaugeValue, float64(s.Unpriced))
+		for why, n := range s.Differ {
+			value(witnessDesc, prometheus.GaugeValue, float64(n), string(why))
+		}
 	}
 	if m.totals == nil {
 		return
@@ -173,6 +183,11 @@ func (m *metrics) refresh() {
 		failed("waiting", err)
 	} else {
 		m.waiting = &w
+	}
+	if meter, err := m.from.MeterState(ctx, m.team); err != nil {
+		failed("meter", err)
+	} else {
+		m.meter = &meter
 	}
 	if spend, err := m.from.Spend(ctx, m.team); err != nil {
 		failed("spend", err)

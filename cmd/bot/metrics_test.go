@@ -56,6 +56,10 @@ func (f *someFigures) Waiting(ctx context.Context, _ string) (store.Waiting, err
 	return f.waiting, f.trouble(ctx)
 }
 
+func (f *someFigures) MeterState(ctx context.Context, _ string) (store.MeterState, error) {
+	return store.MeterState{Differ: map[store.Difference]int64{store.DifferenceCut: 2, store.DifferenceMissing: 0}, Unpriced: 5}, f.trouble(ctx)
+}
+
 func newFigures() *someFigures {
 	waits := make([]int64, len(store.WaitBounds)+1)
 	waits[0], waits[2], waits[len(waits)-1] = 2, 1, 1
@@ -117,10 +121,12 @@ deckhand_approvals_oldest_pending_seconds 90
 deckhand_approvals_pending 2
 deckhand_approvals_total{status="allowed",via="button"} 4
 deckhand_approvals_total{status="allowed",via="rule"} 10
+deckhand_calls_unpriced 5
 deckhand_contract_spend_usd_total{model="claude-opus-5",project="web"} 1
 deckhand_inbox_pending 1
 deckhand_jobs_running 1
 deckhand_notices_heard 0
+deckhand_scrape_errors_total{figures="meter"} 0
 deckhand_scrape_errors_total{figures="spend"} 0
 deckhand_scrape_errors_total{figures="totals"} 0
 deckhand_scrape_errors_total{figures="waiting"} 0
@@ -132,7 +138,9 @@ deckhand_turns_total{project="web",state="failed"} 1
 deckhand_web_bytes_total{direction="down",project="web"} 20
 deckhand_web_bytes_total{direction="up",project="web"} 10
 deckhand_web_connections_total{project="web",verdict="allowed"} 3
-deckhand_web_connections_total{project="web",verdict="refused"} 1`
+deckhand_web_connections_total{project="web",verdict="refused"} 1
+deckhand_witness_turns{reason="cut"} 2
+deckhand_witness_turns{reason="missing"} 0`
 
 func TestMetricsTellWhatTheDatabaseKnows(t *testing.T) {
 	t.Parallel()
@@ -156,12 +164,12 @@ func TestScrapesShareFiguresForSomeSeconds(t *testing.T) {
 	for range 5 {
 		scrape(t, h)
 	}
-	if f.asked != 3 {
+	if f.asked != 4 {
 		t.Errorf("asked the database %d times", f.asked)
 	}
 	now = now.Add(scrapeTTL)
 	scrape(t, h)
-	if f.asked != 6 {
+	if f.asked != 8 {
 		t.Errorf("asked the database %d times", f.asked)
 	}
 }

@@ -65,17 +65,72 @@ func (d Difference) Explained() bool { return d != DifferenceMissing }
 // more than rounding, oldest first: half a micro-dollar for each call, and one for the
 // totals. checked is how many stretches there are.
 func (s *Store) Witnesses(ctx context.Context, teamID string, since time.Time) (differ []Stretch, checked int64, err error) {
-	type row struct {
-		TeamID                                   string
-		ThreadID, TurnID, Checked                int64
-		At                                       time.Time
-		Paid, Told, Cut, Bound, Probes, Rounding int64
-		Unpriced                                 bool
-		SessionID                                *uuid.UUID // nil: there is none that differs
-		Epoch                                    int
-		FirstID, LastID                          int64
+	rows, err := s.stretches(ctx, teamID, since)
+	if err != nil {
+		return nil, 0, err
 	}
-	rows, err := collect[row](s.pool.Query(ctx, `
+	for _, r := range rows {
+		if checked = r.Checked; r.SessionID == nil {
+			break
+		}
+		st := Stretch{TeamID: r.TeamID, ThreadID: r.ThreadID, TurnID: r.TurnID, At: r.At, CallsMicroUSD: r.Paid, CLIMicroUSD: r.Told, Why: r.why()}
+		if st.Calls, err = s.callsInQuestion(ctx, *r.SessionID, r.Epoch, r.FirstID, r.LastID, st.Why); err != nil {
+			return nil, 0, err
+		}
+		differ = append(differ, st)
+	}
+	return differ, checked, nil
+}
+
+// MeterState is what there is to watch of a team's meter.
+type MeterState struct {
+	// Differ counts the turns of the last hour of which the CLI says something else than
+	// its calls have cost; see [Store.Witnesses].
+	Differ map[Difference]int64
+	// Unpriced are the calls that have no price yet, of all time.
+	Unpriced int64
+}
+
+// MeterState reads the state of a team's meter.
+func (s *Store) MeterState(ctx context.Context, teamID string) (MeterState, error) {
+	out := MeterState{Differ: map[Difference]int64{}}
+	rows, err := s.stretches(ctx, teamID, time.Now().Add(-time.Hour))
+	if err != nil {
+		return out, err
+	}
+	for _, d := range []Difference{DifferenceCut, DifferenceProbes, DifferenceUnpriced, DifferenceBeside, DifferenceMissing} {
+		out.Differ[d] = 0
+	}
+	for _, r := range rows {
+		if r.SessionID != nil {
+			out.Differ[r.why()]++
+		}
+	}
+	err = s.pool.QueryRow(ctx, `
+		SELECT count(*) FROM ledger l
+		WHERE team_id = $1 AND NOT priced AND NOT EXISTS (SELECT FROM ledger p WHERE p.corrects = l.call_id AND p.cause = 'price')`, teamID).Scan(&out.Unpriced)
+	if err != nil {
+		return out, fmt.Errorf("count calls without a price: %w", err)
+	}
+	return out, nil
+}
+
+// stretchRow is a stretch as it comes from the database.
+type stretchRow struct {
+	TeamID                                   string
+	ThreadID, TurnID, Checked                int64
+	At                                       time.Time
+	Paid, Told, Cut, Bound, Probes, Rounding int64
+	Unpriced                                 bool
+	SessionID                                *uuid.UUID // nil: there is none that differs
+	Epoch                                    int
+	FirstID, LastID                          int64 // of the ledger
+}
+
+// stretches returns the stretches that differ, or if there are none a row that says how
+// many were checked.
+func (s *Store) stretches(ctx context.Context, teamID string, since time.Time) ([]stretchRow, error) {
+	rows, err := collect[stretchRow](s.pool.Query(ctx, `
 		WITH told AS (
 			SELECT DISTINCT session_id, epoch FROM ledger
 			WHERE kind = 'end' AND total_after IS NOT NULL AND at >= $2 AND booked_on >= $2::date - 1 AND ($1 = '' OR team_id = $1)),
@@ -100,32 +155,22 @@ func (s *Store) Witnesses(ctx context.Context, teamID string, since time.Time) (
 		LEFT JOIN stretches s ON abs(s.paid - s.told) > s.rounding
 		ORDER BY s.at LIMIT `+fmt.Sprint(maxDifferences), teamID, since))
 	if err != nil {
-		return nil, 0, fmt.Errorf("compare the calls with what the CLI says: %w", err)
+		return nil, fmt.Errorf("compare the calls with what the CLI says: %w", err)
 	}
-	for _, r := range rows {
-		if checked = r.Checked; r.SessionID == nil {
-			break
-		}
-		st := Stretch{TeamID: r.TeamID, ThreadID: r.ThreadID, TurnID: r.TurnID, At: r.At, CallsMicroUSD: r.Paid, CLIMicroUSD: r.Told}
-		st.Why = why(r.Paid-r.Told, r.Rounding, r.Cut, r.Bound, r.Probes, r.Unpriced)
-		if st.Calls, err = s.callsInQuestion(ctx, *r.SessionID, r.Epoch, r.FirstID, r.LastID, st.Why); err != nil {
-			return nil, 0, err
-		}
-		differ = append(differ, st)
-	}
-	return differ, checked, nil
+	return rows, nil
 }
 
-// why explains that calls cost more than the CLI says, or less if it is negative. What
-// was cut the CLI may have counted not at all, or up to its bound.
-func why(more, rounding, cut, bound, probes int64, unpriced bool) Difference {
-	within := func(least, most int64) bool { return more >= least-rounding && more <= most+rounding }
+// why explains the difference. What was cut the CLI may have counted not at all, or up
+// to its bound.
+func (r stretchRow) why() Difference {
+	more := r.Paid - r.Told
+	within := func(least, most int64) bool { return more >= least-r.Rounding && more <= most+r.Rounding }
 	switch {
-	case unpriced:
+	case r.Unpriced:
 		return DifferenceUnpriced
-	case probes > 0 && within(probes, probes):
+	case r.Probes > 0 && within(r.Probes, r.Probes):
 		return DifferenceProbes
-	case cut+bound > 0 && within(-bound, cut+probes):
+	case r.Cut+r.Bound > 0 && within(-r.Bound, r.Cut+r.Probes):
 		return DifferenceCut
 	case more > 0:
 		return DifferenceBeside
