@@ -8,7 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -34,7 +37,7 @@ type botConfig struct {
 
 // botCommand is what the history has the bot do.
 type botCommand struct {
-	Do     string // hibernate, stop or quit
+	Do     string // hibernate, stop, sever or quit
 	Thread int64
 }
 
@@ -52,7 +55,6 @@ type shownTurn struct {
 	ID       int64
 	State    TurnState
 	Problem  string
-	Calls    []claude.Call
 	MicroUSD int64
 }
 
@@ -79,7 +81,7 @@ func (r *recorder) write(e botEvent) {
 }
 
 func (r *recorder) ShowTurn(t TurnView) {
-	r.write(botEvent{Turn: &shownTurn{ID: t.ID, State: t.State, Problem: t.Problem, Calls: t.Content.Calls, MicroUSD: t.CostMicroUSD}})
+	r.write(botEvent{Turn: &shownTurn{ID: t.ID, State: t.State, Problem: t.Problem, MicroUSD: t.CostMicroUSD}})
 }
 
 func (r *recorder) ShowApproval(a store.Approval) {
@@ -163,10 +165,30 @@ func playBot(in io.Reader, out io.Writer) error {
 			if _, err := sup.Stop(ctx, store.Thread{ID: cmd.Thread}, "U1"); err != nil {
 				return err
 			}
+		case "sever":
+			sever(filepath.Join(c.DataDir, "gateway"))
 		case "quit":
 			stop()
 			return <-ran
 		}
 	}
 	return commands.Err()
+}
+
+// sever shuts down the connections of the gateway's sessions in this process.
+func sever(dir string) {
+	open, _ := filepath.Glob("/proc/self/fd/*")
+	for _, path := range open {
+		fd, err := strconv.Atoi(filepath.Base(path))
+		if err != nil {
+			continue
+		}
+		local, err := syscall.Getsockname(fd)
+		if at, ok := local.(*syscall.SockaddrUnix); err != nil || !ok || !strings.HasPrefix(at.Name, dir) {
+			continue
+		}
+		if _, err := syscall.Getpeername(fd); err == nil { // not the listener
+			_ = syscall.Shutdown(fd, syscall.SHUT_RDWR)
+		}
+	}
 }

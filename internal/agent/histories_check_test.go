@@ -2,275 +2,244 @@ package agent
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"deckhand/internal/store"
 )
 
 // verdict is what the comparison of a history's ledger with its bill found.
 type verdict struct {
-	Sessions, Clean int   // sessions, and those in which nothing was in flight at a kill
-	Exact           int   // those of the clean ones whose ledger is the rounded bill
-	Turns, Calls    int   // of the bot, and of the model
-	Entries         int   // of the ledger
-	Estimates       int   // of them
-	Kills           int   // in mid-turn or between two
-	MicroUSD        int64 // the bill
-	Rounding        int64 // the greatest difference where nothing was in flight, in billionths of a dollar
-	Unbooked        int64 // what was billed and is not in the ledger, in micro-dollars
-	InFlight        int64 // what of the bill was in flight at a kill, in micro-dollars
+	Turns, Calls int                      // of the bot, and of the model as its server saw them
+	Kills        int                      // of processes and of connections
+	Exact        int                      // calls whose entry is what was billed, to the micro-dollar
+	Cut          int                      // calls whose usage nobody was told to the end
+	Unbegun      int                      // calls that were never answered, and cost nothing
+	Late         int                      // calls that were booked as lost, and corrected
+	Entries      int                      // of the ledger
+	Bill, Ledger int64                    // in micro-dollars
+	Bounds       int64                    // what the entries of cut calls say may be missing, in micro-dollars
+	Witness      map[store.Difference]int // turns of which the CLI says something else
 }
 
 func (v *verdict) add(o verdict) {
-	v.Sessions += o.Sessions
-	v.Clean += o.Clean
-	v.Exact += o.Exact
 	v.Turns += o.Turns
 	v.Calls += o.Calls
-	v.Entries += o.Entries
-	v.Estimates += o.Estimates
 	v.Kills += o.Kills
-	v.MicroUSD += o.MicroUSD
-	v.Rounding = max(v.Rounding, o.Rounding)
-	v.Unbooked += o.Unbooked
-	v.InFlight += o.InFlight
+	v.Exact += o.Exact
+	v.Cut += o.Cut
+	v.Unbegun += o.Unbegun
+	v.Late += o.Late
+	v.Entries += o.Entries
+	v.Bill += o.Bill
+	v.Ledger += o.Ledger
+	v.Bounds += o.Bounds
+	if v.Witness == nil {
+		v.Witness = map[store.Difference]int{}
+	}
+	for why, n := range o.Witness {
+		v.Witness[why] += n
+	}
 }
 
 func (v verdict) String() string {
-	return fmt.Sprintf("%d turns, %d calls of the model, %d µ$ in %d sessions; %d kills; %d ledger entries, %d of them estimates; "+
-		"of %d sessions with nothing in flight at a kill %d equal the bill, and none is off by more than %d n$, of rounding; "+
-		"of %d µ$ in flight at kills %d µ$ are not in the ledger",
-		v.Turns, v.Calls, v.MicroUSD, v.Sessions, v.Kills, v.Entries, v.Estimates, v.Clean, v.Exact, v.Rounding, v.InFlight, v.Unbooked)
+	return fmt.Sprintf("%d turns, %d calls of the model, %d kills; %d calls are booked as they were billed, %d were cut and %d never answered; "+
+		"%d were booked as lost and corrected; the bill is %d µ$, the ledger %d µ$ in %d entries: %d µ$ are missing, of %d that may be; the CLI says something else of %v",
+		v.Turns, v.Calls, v.Kills, v.Exact, v.Cut, v.Unbegun, v.Late, v.Bill, v.Ledger, v.Entries, v.Bill-v.Ledger, v.Bounds, v.Witness)
 }
 
-// account is what the model billed, or the ledger has, for one key.
-type account struct {
-	nano, allowed             int64    // allowed may be missing in the ledger
-	tokens                    [4]int64 // input, output, read from the cache, written to it
-	broken                    bool     // an answer broke off, whose tokens are a guess
-	epochs, estimates, models int64
-	calls                     int64
+// bookedCall is a call as the ledger has it, with what was corrected.
+type bookedCall struct {
+	RequestID, Session, Model    string
+	Turn                         int64
+	Complete, Late               bool
+	Micro, Bound                 int64
+	Input, Output, Read, Written int64
 }
 
-// verify compares the ledger with the model's bill.
+// verify compares the ledger with the model's bill, call by call.
 //
-// Let D be the bill less the ledger, of a session or of one model in it. Then
-//
-//	−R ≤ D ≤ A + R
-//
-// where A is what the calls cost that were in flight when a process was killed in
-// mid-turn: those without their final usage, and those that the CLI had not written to
-// its transcript yet (see lost); 0 without such a kill. It is also what had been
-// sent of answers that broke off beyond the last usage. R is rounding: the CLI's totals are
-// rounded to micro-dollars where they are read, at the beginning and the end of an
-// epoch, and an estimate is rounded once. That the ledger is never above the bill
-// means that nothing is counted twice.
+// A call whose usage the model told to the end is in the ledger once, at what it is
+// billed, and with its tokens, whatever happened around it. Of one that was cut the
+// ledger has what was told; the bill may be higher, by the entry's bound at most. A call
+// that was never answered costs nothing. There is nothing else in the ledger.
 func (w *world) verify() (v verdict) {
 	w.t.Helper()
 	w.await("the model's calls to end", func() bool {
 		return !slices.ContainsFunc(w.model.all(), func(c countedCall) bool { return !c.Ended })
 	})
+	if _, err := w.store.EndLostCalls(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
 	v.Kills = w.crashes
-	billed := map[[2]string]*account{}
-	byMarker := map[string]*account{}
-	at := func(m map[[2]string]*account, session, model string) *account {
-		key := [2]string{session, model}
-		if m[key] == nil {
-			m[key] = &account{}
-		}
-		return m[key]
-	}
+	booked, nameless := w.booked(&v)
+	turns := w.turnsOfPrompts()
+	bySession := map[string]int64{}
 	for i, c := range w.model.all() {
-		nano := c.nano(w.t)
-		if byMarker[c.Marker] == nil {
-			byMarker[c.Marker] = &account{}
+		bill := c.micro(w.t)
+		v.Calls, v.Bill = v.Calls+1, v.Bill+bill
+		bySession[c.Session] += bill
+		b, ok := booked[c.RequestID]
+		delete(booked, c.RequestID)
+		switch {
+		case !c.Begun:
+			v.Unbegun++
+			if ok && b.Micro != 0 {
+				w.t.Errorf("call %d was not answered, and is booked at %d µ$", i, b.Micro)
+			}
+			continue
+		case !ok:
+			// The bot died, or lost its lease, before it could write down that there was an
+			// answer.
+			n := slices.IndexFunc(nameless, func(b bookedCall) bool {
+				return b.Session == c.Session && b.Model == c.Model && b.Bound >= bill && slices.Contains(turns[c.Marker], b.Turn)
+			})
+			if w.crashes == 0 || n < 0 {
+				w.t.Errorf("call %d (%s, %s of %s) is billed %d µ$ and not in the ledger", i, c.RequestID, c.Marker, c.Session, bill)
+				continue
+			}
+			b = nameless[n]
+			nameless = slices.Delete(nameless, n, n+1)
 		}
-		v.Calls++
-		for _, a := range []*account{at(billed, c.Session, c.Model), at(billed, c.Session, ""), byMarker[c.Marker]} {
-			a.nano += nano
-			a.calls++
-			switch {
-			case w.inFlight[i]:
-				a.allowed += nano
-			case !c.Whole:
-				a.allowed += nano - c.cost(w.t, false)
-			}
-			if c.Begun && !c.Whole {
-				a.broken = true
-			}
-			if c.Whole {
-				for i, n := range []int64{c.Usage.Input, c.Usage.Output, c.Usage.CacheRead, c.Usage.CacheWrite} {
-					a.tokens[i] += n
-				}
-			}
-		}
-		if w.inFlight[i] {
-			v.InFlight += nano / 1000
+		w.compare(i, c, b, bill, &v)
+		if of := turns[c.Marker]; of != nil && !slices.Contains(of, b.Turn) {
+			w.t.Errorf("call %d for %s is booked on turn %d, and its turns are %v", i, c.Marker, b.Turn, of)
 		}
 	}
-	// The note of the calls is the model's own bill, but for probes: the model was asked
-	// for one token, which is paid like any other, and nobody notes them.
-	probes := map[string]int64{}
-	for _, s := range w.model.Bill().Sessions {
-		probes[s.SessionID], probes[""] = s.Probes.NanoUSD+500*s.Probes.Calls, probes[""]+s.Probes.NanoUSD+500*s.Probes.Calls
-		for _, m := range s.Models {
-			if got := at(billed, s.SessionID, m.Model).nano; got != m.NanoUSD {
-				w.t.Errorf("session %s, %s: the bill is %d n$, its calls are %d", s.SessionID, m.Model, m.NanoUSD, got)
-			}
-		}
-		v.MicroUSD += s.Total.MicroUSD
+	for id, b := range booked {
+		w.t.Errorf("request %q of %s is in the ledger with %d µ$, and was never made", id, b.Session, b.Micro)
 	}
-	booked := w.booked(&v)
-	for key := range booked {
-		if billed[key] == nil {
-			w.t.Errorf("session %s, model %q is in the ledger and not on the bill", key[0], key[1])
-			at(billed, key[0], key[1])
-		}
+	if d := v.Bill - v.Ledger; d < 0 || d > v.Bounds {
+		w.t.Errorf("the bill is %d µ$ and the ledger %d µ$: %d are missing, and at most %d may be", v.Bill, v.Ledger, d, v.Bounds)
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(billed), func(a, b [2]string) int { return strings.Compare(a[0]+a[1], b[0]+b[1]) }) {
-		bill, got := billed[key], booked[key]
-		if got == nil {
-			got = &account{}
-		}
-		of := booked[[2]string{key[0], ""}]
-		if of == nil {
-			of = &account{}
-		}
-		d, r := bill.nano-got.nano, w.rounding(of)+500*bill.calls+probes[key[0]] // each call is rounded
-		if key[1] != "" {
-			// What rounding leaves between the models and the sum is put on one of them.
-			r += 500 * (of.models + 1) * max(of.epochs, 1)
-		}
-		if d < -r || d > bill.allowed+r {
-			w.t.Errorf("session %s, model %q: the bill is %d n$, the ledger %d n$: the difference is %d and not within −%d and %d + %d",
-				key[0], key[1], bill.nano, got.nano, d, r, bill.allowed, r)
-		}
-		if w.crashes == 0 && !bill.broken && probes[key[0]] == 0 && got.tokens != bill.tokens {
-			w.t.Errorf("session %s, model %q: the tokens are %v, in the ledger %v", key[0], key[1], bill.tokens, got.tokens)
-		}
-		if w.crashes == 0 && got.estimates > 0 && w.version == pinnedCLI {
-			w.t.Errorf("session %s, model %q: an estimate, and nothing was killed", key[0], key[1])
-		}
-		if key[1] == "" {
-			v.Sessions++
-			if bill.allowed == 0 {
-				v.Clean++
-				if max(d, -d) <= 500 {
-					v.Exact++
-				}
-				v.Rounding = max(v.Rounding, d, -d)
-			} else {
-				v.Unbooked += max(0, d) / 1000
-			}
-		}
-	}
-	w.verifyTurns(byMarker, probes[""])
-	w.verifyBooks()
+	w.verifyBill(bySession)
+	w.verifyBooks(&v)
 	return v
 }
 
-// rounding is the most that rounding may make of a session's sum, in billionths of a
-// dollar: half a micro-dollar where a total is read. The pinned CLI goes on with its
-// total, so that the end of an epoch is the beginning of the next; after a kill it goes
-// on from an earlier one, and older CLIs begin anew.
-func (w *world) rounding(a *account) int64 {
-	ends := a.epochs
-	if w.version == pinnedCLI {
-		ends = 1 + 2*int64(w.crashes)
+// compare holds that a call which was answered is booked as it must be.
+func (w *world) compare(i int, c countedCall, b bookedCall, bill int64, v *verdict) {
+	w.t.Helper()
+	missing := bill - b.Micro
+	told := fmt.Sprintf("call %d (%s, %s of %s): billed %d µ$, %d of them missing, bound %d", i, c.RequestID, c.Marker, c.Session, bill, missing, b.Bound)
+	switch {
+	case b.Session != c.Session || b.Model != c.Model:
+		w.t.Errorf("%s: booked as %s of %s", told, b.Model, b.Session)
+	case b.Complete && !c.Whole && !c.Mute:
+		w.t.Errorf("%s: booked as whole, and it was cut", told)
+	case !b.Complete:
+		v.Cut++
+		w.t.Logf("%s", told)
+		if missing < 0 || missing > b.Bound {
+			w.t.Errorf("%s", told)
+		}
+	case missing != 0 || [4]int64{b.Input, b.Output, b.Read, b.Written} != [4]int64{c.Usage.Input, c.Usage.Output, c.Usage.CacheRead, c.Usage.CacheWrite}:
+		w.t.Errorf("%s: tokens %+v, booked %+v", told, c.Usage, b)
+	default:
+		v.Exact++
 	}
-	return 500*(ends+a.estimates) + 1 // 1 for halves that floats round either way
+	if b.Late {
+		v.Late++
+	}
 }
 
-// booked reads the ledger by session and model, and by session with the model "".
-func (w *world) booked(v *verdict) map[[2]string]*account {
+// verifyBill holds that the playground's own bill is what its calls come to.
+func (w *world) verifyBill(calls map[string]int64) {
+	w.t.Helper()
+	for _, s := range w.model.Bill().Sessions {
+		if bill := s.Total.MeteredMicroUSD + s.Probes.MeteredMicroUSD; bill != calls[s.SessionID] {
+			w.t.Errorf("session %s: the model's bill is %d µ$, and its calls are %d", s.SessionID, bill, calls[s.SessionID])
+		}
+	}
+}
+
+// query reads rows of the history's database.
+func query[T any](w *world, sql string, args ...any) []T {
 	w.t.Helper()
 	conn, err := pgx.Connect(w.t.Context(), w.config.Database)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	defer conn.Close(w.t.Context()) //nolint:errcheck // it only reads
-	if err := conn.QueryRow(w.t.Context(), `SELECT (SELECT count(*) FROM turns), count(*), count(*) FILTER (WHERE kind = 'estimate') FROM ledger`).
-		Scan(&v.Turns, &v.Entries, &v.Estimates); err != nil {
-		w.t.Fatal(err)
-	}
-	rows, err := conn.Query(w.t.Context(), `
-		SELECT session_id::text, COALESCE(model, ''), 1000 * sum(micro_usd)::bigint, sum(input_tokens)::bigint, sum(output_tokens)::bigint, sum(cache_read_tokens)::bigint,
-			sum(cache_write_5m_tokens + cache_write_1h_tokens)::bigint, count(DISTINCT epoch), count(*) FILTER (WHERE kind = 'estimate'), count(DISTINCT model)
-		FROM ledger GROUP BY GROUPING SETS ((session_id, model), (session_id))`)
+	rows, err := conn.Query(w.t.Context(), sql, args...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	out := map[[2]string]*account{}
-	var session, model string
-	var a account
-	if _, err := pgx.ForEachRow(rows, []any{&session, &model, &a.nano, &a.tokens[0], &a.tokens[1], &a.tokens[2], &a.tokens[3], &a.epochs, &a.estimates, &a.models}, func() error {
-		fresh := a
-		out[[2]string{session, model}] = &fresh
-		return nil
-	}); err != nil {
+	out, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	if err != nil {
 		w.t.Fatal(err)
 	}
 	return out
 }
 
-// tellBooks is the history as the database has it, for failures.
-func (w *world) tellBooks() string {
-	conn, err := pgx.Connect(w.t.Context(), w.config.Database)
-	if err != nil {
-		return err.Error()
-	}
-	defer conn.Close(w.t.Context()) //nolint:errcheck // it only reads
-	var out string
-	err = conn.QueryRow(w.t.Context(), `
-		SELECT string_agg(line, E'\n' ORDER BY at, line) FROM (
-			SELECT started_at AS at, format('epoch %s of %s from %s µ$', epoch, session_id, baseline_micro_usd) AS line FROM epochs
-			UNION ALL
-			SELECT started_at, format('turn %s in epoch %s of %s for %s, attempt %s: %s %s', id, epoch, session_id, requested_by, attempt, state, problem) FROM turns
-			UNION ALL
-			SELECT at, format('ledger %s: %s of turn %s in epoch %s: %s %s µ$ (%s to %s), tokens %s %s %s %s %s', id, kind, turn_id, epoch, model, micro_usd,
-				total_before, total_after, input_tokens, output_tokens, cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens) FROM ledger) l`).Scan(&out)
-	if err != nil {
-		return err.Error()
-	}
-	return out
-}
-
-// verifyTurns compares what the turns of each prompt have cost, all attempts at it
-// together, with the calls that the model got for it.
-func (w *world) verifyTurns(byMarker map[string]*account, probes int64) {
+// booked reads the ledger's calls by the server's id of the request, and those of which
+// no answer was written down, which must have cost nothing.
+func (w *world) booked(v *verdict) (out map[string]bookedCall, nameless []bookedCall) {
 	w.t.Helper()
-	conn, err := pgx.Connect(w.t.Context(), w.config.Database)
-	if err != nil {
-		w.t.Fatal(err)
+	type sums struct {
+		Turns, Entries, Others, Open int
+		Micro                        int64
 	}
-	defer conn.Close(w.t.Context()) //nolint:errcheck // it only reads
+	s := query[sums](w, `
+		SELECT (SELECT count(*) FROM turns) AS turns, count(*) AS entries, count(*) FILTER (WHERE kind NOT IN ('call', 'end') AND cause IS DISTINCT FROM 'late') AS others,
+			(SELECT count(*) FROM calls) AS open, COALESCE(sum(micro_usd), 0)::bigint AS micro FROM ledger`)[0]
+	v.Turns, v.Entries, v.Ledger = s.Turns, s.Entries, s.Micro
+	if s.Others > 0 || s.Open > 0 {
+		w.t.Errorf("%d entries are estimates or the like, and %d calls are under way after the end", s.Others, s.Open)
+	}
+	out = map[string]bookedCall{}
+	for _, b := range query[bookedCall](w, `
+		SELECT l.request_id, l.session_id::text AS session, l.model, l.turn_id AS turn, l.complete OR COALESCE(c.bound_micro_usd = -l.bound_micro_usd, false) AS complete, c.id IS NOT NULL AS late,
+			l.micro_usd + COALESCE(c.micro_usd, 0) AS micro, l.bound_micro_usd + COALESCE(c.bound_micro_usd, 0) AS bound,
+			l.input_tokens + COALESCE(c.input_tokens, 0) AS input, l.output_tokens + COALESCE(c.output_tokens, 0) AS output,
+			l.cache_read_tokens + COALESCE(c.cache_read_tokens, 0) AS read,
+			l.cache_write_5m_tokens + l.cache_write_1h_tokens + COALESCE(c.cache_write_5m_tokens + c.cache_write_1h_tokens, 0) AS written
+		FROM ledger l LEFT JOIN ledger c ON c.corrects = l.call_id AND c.cause = 'late'
+		WHERE l.kind = 'call'`) {
+		v.Bounds += b.Bound
+		switch {
+		case b.RequestID != "":
+			if old, twice := out[b.RequestID]; twice {
+				w.t.Errorf("request %s is booked twice: %+v and %+v", b.RequestID, old, b)
+			}
+			out[b.RequestID] = b
+		case b.Micro != 0:
+			w.t.Errorf("a call that nobody answered cost %d µ$: %+v", b.Micro, b)
+		default:
+			nameless = append(nameless, b)
+		}
+	}
+	return out, nameless
+}
+
+// turnsOfPrompts are the turns of each prompt, all attempts at it, by its marker.
+func (w *world) turnsOfPrompts() map[string][]int64 {
+	w.t.Helper()
+	out := map[string][]int64{}
+	type row struct {
+		ID   int64
+		User string
+	}
 	for _, p := range w.prompts {
-		var got, entries int64
-		var user string
-		if err := conn.QueryRow(w.t.Context(), `
+		for _, r := range query[row](w, `
 			WITH RECURSIVE attempts AS (
-				SELECT t.id, t.continues FROM turns t JOIN inbox i ON i.turn_id = t.id WHERE i.prompt_uuid = $1
+				SELECT t.id, t.continues, t.requested_by FROM turns t JOIN inbox i ON i.turn_id = t.id WHERE i.prompt_uuid = $1
 				UNION ALL
-				SELECT t.id, t.continues FROM attempts a JOIN turns t ON t.id = a.continues)
-			SELECT COALESCE(1000 * sum(l.micro_usd), 0)::bigint, count(l.id), COALESCE(min(l.user_id), $2)
-			FROM attempts a LEFT JOIN ledger l ON l.turn_id = a.id`, p.uuid, p.user).Scan(&got, &entries, &user); err != nil {
-			w.t.Fatal(err)
-		}
-		bill := byMarker[p.marker]
-		if bill == nil {
-			bill = &account{}
-		}
-		if d, r := bill.nano-got, 1000*max(entries, 1)+probes; d < -r || d > bill.allowed+r || user != p.user {
-			w.t.Errorf("prompt %s of %s: billed %d n$, its turns have %d n$ of %s: the difference is %d and not within −%d and %d + %d",
-				p.marker, p.user, bill.nano, got, user, d, r, bill.allowed, r)
+				SELECT t.id, t.continues, t.requested_by FROM attempts a JOIN turns t ON t.id = a.continues)
+			SELECT id, requested_by AS user FROM attempts`, p.uuid) {
+			if out[p.marker] = append(out[p.marker], r.ID); r.User != p.user {
+				w.t.Errorf("turn %d is %s's, and its prompt %s's", r.ID, r.User, p.user)
+			}
 		}
 	}
+	return out
 }
 
-// verifyBooks has the store verify itself.
-func (w *world) verifyBooks() {
+// verifyBooks has the store verify itself, and ask its second witness.
+func (w *world) verifyBooks(v *verdict) {
 	w.t.Helper()
 	differences, err := w.store.VerifyRollups(w.t.Context(), "")
 	if err != nil {
@@ -286,4 +255,35 @@ func (w *world) verifyBooks() {
 	for _, p := range report.Problems {
 		w.t.Errorf("the audit: %v", p)
 	}
+	stretches, _, err := w.store.Witnesses(w.t.Context(), "", time.Time{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	v.Witness = map[store.Difference]int{}
+	for _, s := range stretches {
+		v.Witness[s.Why]++
+		if !s.Why.Explained() {
+			w.t.Errorf("the CLI says that turn %d cost %d µ$, and its calls come to %d µ$: %s", s.TurnID, s.CLIMicroUSD, s.CallsMicroUSD, s.Why)
+		}
+	}
+}
+
+// tellBooks is the history as the database has it, for failures.
+func (w *world) tellBooks() string {
+	type line struct{ Line string }
+	lines := query[line](w, `
+		SELECT line FROM (
+			SELECT started_at AS at, format('epoch %s of %s from %s µ$', epoch, session_id, baseline_micro_usd) AS line FROM epochs
+			UNION ALL
+			SELECT started_at, format('turn %s in epoch %s of %s for %s, attempt %s: %s %s', id, epoch, session_id, requested_by, attempt, state, problem) FROM turns
+			UNION ALL
+			SELECT at, format('ledger %s: %s of turn %s in epoch %s of %s: %s %s µ$ (%s to %s), tokens %s %s %s %s %s, request %s, status %s, complete %s, bound %s', id, kind, turn_id, epoch, session_id,
+				model, micro_usd, total_before, total_after, input_tokens, output_tokens, cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens,
+				request_id, status, complete, bound_micro_usd) FROM ledger) l
+		ORDER BY at, line`)
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l.Line
+	}
+	return strings.Join(out, "\n")
 }

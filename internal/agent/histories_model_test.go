@@ -18,11 +18,13 @@ import (
 // countedCall is a call of the model as the server saw it.
 type countedCall struct {
 	Session, Model, Marker string
+	RequestID              string // the server's; empty until it answers anything
 	Message                string // its id; empty until the answer begins
 	Usage                  countedUsage
 	Begun                  bool // the client was told what the prompt costs
 	Whole                  bool // the final usage was sent, so that it is billed for what it is
 	Ended                  bool // nothing more is sent
+	Mute                   bool // the client is told no usage
 	Chars                  int  // how much of the answer's text was sent
 	number                 int  // from 0
 	stalls                 bool
@@ -53,6 +55,7 @@ type countingModel struct {
 	calls  []*countedCall
 	faults map[string]map[int]model.Fault // by marker and number of the call for it, from 1
 	counts map[string]int
+	mute   map[string]bool // by marker: its next call says nothing of its usage
 }
 
 func newCountingModel(t testing.TB) *countingModel {
@@ -61,7 +64,7 @@ func newCountingModel(t testing.TB) *countingModel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &countingModel{Server: s, changed: func() {}, faults: map[string]map[int]model.Fault{}, counts: map[string]int{}}
+	return &countingModel{Server: s, changed: func() {}, faults: map[string]map[int]model.Fault{}, counts: map[string]int{}, mute: map[string]bool{}}
 }
 
 // failNext has the n-th call from now on for a prompt run into a fault, once.
@@ -74,6 +77,13 @@ func (m *countingModel) failNext(marker string, n int, f model.Fault) {
 	}
 	f.Times = 1
 	m.faults[marker][n] = f
+}
+
+// muteNext has the next call for a prompt be answered without its usage.
+func (m *countingModel) muteNext(marker string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mute[marker] = true
 }
 
 // find returns a copy of the last call that fits.
@@ -118,8 +128,8 @@ func (m *countingModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		MaxTokens int               `json:"max_tokens"`
 		Messages  []json.RawMessage `json:"messages"`
 	}
-	if json.Unmarshal(body, &req) != nil || req.MaxTokens == 1 {
-		m.Server.ServeHTTP(w, r) // a probe is not billed
+	if json.Unmarshal(body, &req) != nil {
+		m.Server.ServeHTTP(w, r)
 		return
 	}
 	c := &countedCall{Session: r.Header.Get("X-Claude-Code-Session-Id"), Model: req.Model}
@@ -133,6 +143,8 @@ func (m *countingModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.number = len(m.calls)
 	m.calls = append(m.calls, c)
 	m.counts[c.Marker]++
+	c.Mute = m.mute[c.Marker]
+	delete(m.mute, c.Marker)
 	if f, ok := m.faults[c.Marker][m.counts[c.Marker]]; ok {
 		delete(m.faults[c.Marker], m.counts[c.Marker])
 		f.Session, c.stalls = c.Session, f.StallAfterChars > 0
@@ -160,8 +172,16 @@ func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter 
 
 func (w *countingWriter) Write(b []byte) (int, error) {
 	w.note(b)
-	return w.ResponseWriter.Write(b)
+	if !w.c.Mute {
+		return w.ResponseWriter.Write(b)
+	}
+	if _, err := w.ResponseWriter.Write(usageInAnswer.ReplaceAll(b, []byte(`"usage":{}`))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
+
+var usageInAnswer = regexp.MustCompile(`"usage":\{(?:[^{}]|\{[^{}]*\})*\}`)
 
 func (w *countingWriter) note(b []byte) {
 	data := b
@@ -185,8 +205,11 @@ func (w *countingWriter) note(b []byte) {
 			JSON     string `json:"partial_json"`
 		} `json:"delta"`
 	}
+	w.m.mu.Lock()
+	w.c.RequestID = w.Header().Get("Request-Id")
+	w.m.mu.Unlock()
 	if json.Unmarshal(data, &e) != nil {
-		return // cut by a fault
+		return // nonsense, or cut by a fault
 	}
 	w.m.mu.Lock()
 	switch e.Type {
@@ -235,15 +258,10 @@ var listPrices = sync.OnceValues(func() (list priceList, err error) {
 	return list, err
 })
 
-// nano is what a call is billed at, in billionths of a dollar: for its usage, or where
-// it broke off for its prompt and a quarter of the characters that were sent.
-func (c countedCall) nano(t testing.TB) int64 {
-	t.Helper()
-	return c.cost(t, true)
-}
-
-// cost is nano with or without what was sent of an answer that broke off.
-func (c countedCall) cost(t testing.TB, answer bool) int64 {
+// micro is what a call is billed at, in micro-dollars, rounded half up: for its usage, or
+// where it broke off for its prompt and what had been made of the answer, a token for
+// each four characters.
+func (c countedCall) micro(t testing.TB) int64 {
 	t.Helper()
 	list, err := listPrices()
 	if err != nil {
@@ -267,9 +285,6 @@ func (c countedCall) cost(t testing.TB, answer bool) int64 {
 		for _, chars := range c.blocks {
 			tokens += (2*chars + 4) / 8
 		}
-		if !answer {
-			tokens = 0
-		}
 		u.Output, u.Server.Searches = max(1, int64(tokens)), 0
 	}
 	short := u.CacheWrite - u.CacheCreation.Long
@@ -277,5 +292,5 @@ func (c countedCall) cost(t testing.TB, answer bool) int64 {
 	if p.Long != nil && u.Input+u.CacheRead+u.CacheWrite > p.Long.Over {
 		sum *= p.Long.Times
 	}
-	return sum + u.Server.Searches*list.WebSearch
+	return (sum + u.Server.Searches*list.WebSearch + 500) / 1000
 }

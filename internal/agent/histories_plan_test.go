@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +35,10 @@ const (
 	opLose      op = "lose"      // the CLI is killed, between turns
 	opKillBot   op = "kill bot"  // the bot is killed, in mid-turn
 	opKillCLI   op = "kill CLI"  // the CLI is killed, in mid-turn
+	opSever     op = "sever"     // the gateway's connections are, in mid-turn
+	opSteal     op = "steal"     // another replica takes the thread's lease, in mid-turn
+	opNonsense  op = "nonsense"  // an answer is none
+	opMute      op = "mute"      // an answer says nothing of its usage
 )
 
 // where is the moment of a turn that something happens in.
@@ -55,8 +58,7 @@ const (
 type step struct {
 	Op    op
 	Where where
-	Times int  // how often the bot is killed on one prompt
-	Late  bool // what can be known of the turn is known when something is killed
+	Times int // how often the bot is killed on one prompt
 	Text  string
 	More  []string // of the crowd
 	User  string
@@ -80,6 +82,7 @@ func plan(r *rand.Rand, n int, version string) []step {
 		opSay, opSay, opSay, opCrowd, opCrowd, opTools, opTools, opTools, opAsked, opSubagent, opSubagent, opModel, opClear, opCompact,
 		opHibernate, opHibernate, opRestart, opRetry, opRefuse, opCut, opStop, opStop, opLeave, opCrash, opLose,
 		opKillBot, opKillBot, opKillBot, opKillCLI, opKillCLI, opKillCLI,
+		opSever, opSever, opSever, opSteal, opNonsense, opMute,
 	}
 	moments := []where{whileHanging, whileStarting, whileGoing, whileTool, whileAsking, whileBelow}
 	// There is something to lose before the first accident.
@@ -87,7 +90,7 @@ func plan(r *rand.Rand, n int, version string) []step {
 	for len(steps) < n {
 		s := step{Op: bag[r.IntN(len(bag))], User: person(r), Times: 1}
 		switch s.Op {
-		case opSay, opCut, opRefuse:
+		case opSay, opCut, opRefuse, opNonsense, opMute:
 			s.Text = words(r, version)
 		case opCrowd:
 			s.Text = words(r, version)
@@ -109,17 +112,22 @@ func plan(r *rand.Rand, n int, version string) []step {
 			s.Where = moments[1+r.IntN(len(moments)-1)]
 		case opKillBot:
 			s.Where = moments[r.IntN(len(moments))]
-			if s.Late = r.IntN(2) == 0; r.IntN(4) == 0 {
+			if r.IntN(4) == 0 {
 				s.Times = 2 + r.IntN(2)
 			}
-		case opKillCLI:
-			s.Where, s.Late = moments[r.IntN(len(moments))], r.IntN(2) == 0
+		case opSever:
+			s.Where = []where{whileHanging, whileStarting, whileGoing, whileBelow}[r.IntN(4)]
+		case opKillCLI, opSteal:
+			s.Where = moments[r.IntN(len(moments))]
 		}
 		if s.Where != nowhere {
 			s.Text = eventful(r, s.Where, version)
 		}
 		if s.Op == opRefuse {
 			s.Fault = model.Fault{Status: 400, Message: "bad luck"}
+		}
+		if s.Op == opNonsense {
+			s.Fault = model.Fault{Garbage: true}
 		}
 		if s.Op == opCut {
 			s.Fault = model.Fault{CutAfterChars: 1 + r.IntN(60)}
@@ -302,39 +310,42 @@ func (w *world) play(s step) {
 			w.crashes++
 			w.killCLI()
 		}
-	case opRetry, opRefuse, opCut:
+	case opRetry, opRefuse, opCut, opNonsense:
 		w.model.failNext(w.nextMarker(), 1, s.Fault)
 		w.finish(w.say(s.User, s.Text))
+	case opMute:
+		w.model.muteNext(w.nextMarker())
+		w.finish(w.say(s.User, s.Text))
+	case opSever:
+		p := w.event(s)
+		w.crashes++
+		w.command("sever")
+		w.finish(p)
+	case opSteal:
+		p := w.event(s)
+		w.crashes++
+		w.steal()
+		w.leaveMoment()
+		w.finish(p)
 	case opStop:
 		p := w.event(s)
-		w.seen(s.Where, p)
 		w.command("stop")
 		w.finish(p)
 	case opLeave:
 		p := w.event(s)
-		w.seen(s.Where, p)
 		w.quit()
 		w.leaveMoment()
 		w.start()
 		w.finish(p)
 	case opKillCLI:
 		p := w.event(s)
-		if s.Late && s.Where != whileBelow {
-			w.seen(s.Where, p)
-		}
-		if s.Late {
-			w.settled(p)
-		}
-		w.lost(p)
+		w.crashes++
 		w.killCLI()
 		w.finish(p)
 	case opKillBot:
 		p := w.event(s)
 		for n := 1; ; n++ {
-			if s.Late {
-				w.settled(p)
-			}
-			w.lost(p)
+			w.crashes++
 			w.kill()
 			if n == s.Times {
 				break
@@ -350,42 +361,6 @@ func (w *world) play(s step) {
 		w.finish(w.say(s.User, s.Text))
 	}
 	w.leaveMoment()
-}
-
-// seen waits until the CLI has read what an answer begins with: what it does not know
-// of it cannot count. Of a subagent's answers that is not to be seen.
-func (w *world) seen(at where, p sentPrompt) {
-	w.t.Helper()
-	c, ok := w.model.find(func(c countedCall) bool { return c.Marker == p.marker })
-	switch {
-	case !ok || !c.stalls:
-	case at == whileBelow:
-		w.lost(p)
-		w.crashes-- // nothing is
-	default:
-		w.await("the CLI to see "+c.Message, func() bool {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			for _, t := range w.turns {
-				for _, call := range t.Calls {
-					if call.MessageID == c.Message {
-						return true
-					}
-				}
-			}
-			return false
-		})
-	}
-}
-
-// settled waits until the CLI has written down what it knows.
-func (w *world) settled(p sentPrompt) {
-	w.t.Helper()
-	w.await("the transcript of "+p.marker, func() bool {
-		return !slices.ContainsFunc(w.model.all(), func(c countedCall) bool {
-			return c.Marker == p.marker && c.Whole && !w.written(c) && !w.inFlight[c.number]
-		})
-	})
 }
 
 // event posts a prompt and waits for its moment. One that was given to a process that

@@ -21,7 +21,7 @@ func TestHistories(t *testing.T) {
 		version  string
 		n, steps int
 	}
-	runs := []run{{pinnedCLI, 12, 3}, {"2.1.276", 3, 3}}
+	runs := []run{{pinnedCLI, 10, 3}, {"2.1.276", 2, 3}}
 	if asked := os.Getenv("DECKHAND_TEST_HISTORIES"); asked != "" {
 		n, err := strconv.Atoi(asked)
 		if err != nil {

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,8 +76,7 @@ type world struct {
 	asks    map[string]store.ApprovalStatus
 	holding bool // asked calls stay undecided
 
-	crashes  int          // processes that were killed, in a turn or between two
-	inFlight map[int]bool // the calls, by their number, that were when it was in a turn
+	crashes int // processes and connections that were killed, in a turn or between two
 }
 
 type sentPrompt struct {
@@ -92,7 +90,7 @@ func newWorld(t testing.TB, version string) *world {
 	s := storetest.Open(t, url, store.Options{})
 	w := &world{
 		t: t, version: version, store: s, model: newCountingModel(t), key: store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.000001"},
-		changed: make(chan struct{}), turns: map[int64]shownTurn{}, marks: map[string]PromptMark{}, asks: map[string]store.ApprovalStatus{}, inFlight: map[int]bool{},
+		changed: make(chan struct{}), turns: map[int64]shownTurn{}, marks: map[string]PromptMark{}, asks: map[string]store.ApprovalStatus{},
 	}
 	w.model.changed = w.signal
 	web := httptest.NewServer(w.model)
@@ -146,13 +144,13 @@ func (w *world) tell() string {
 	defer w.mu.Unlock()
 	var b strings.Builder
 	for _, id := range w.order {
-		fmt.Fprintf(&b, "turn %d: %s %s, %d calls, %d µ$\n", id, w.turns[id].State, w.turns[id].Problem, len(w.turns[id].Calls), w.turns[id].MicroUSD)
+		fmt.Fprintf(&b, "turn %d: %s %s, %d µ$\n", id, w.turns[id].State, w.turns[id].Problem, w.turns[id].MicroUSD)
 	}
 	for _, p := range w.prompts {
 		fmt.Fprintf(&b, "prompt %s: %s\n", p.marker, w.marks[p.uuid])
 	}
 	for i, c := range w.model.all() {
-		fmt.Fprintf(&b, "call %d: %s %s %s whole=%v blocks=%v %+v = %d n$\n", i, c.Marker, c.Message, c.Model, c.Whole, c.blocks, c.Usage, c.nano(w.t))
+		fmt.Fprintf(&b, "call %d: %s %s of %s, %s %s whole=%v blocks=%v %+v = %d µ$\n", i, c.RequestID, c.Marker, c.Session, c.Message, c.Model, c.Whole, c.blocks, c.Usage, c.micro(w.t))
 	}
 	return b.String()
 }
@@ -241,6 +239,17 @@ func (w *world) decide(id string) {
 	}
 }
 
+// steal is another replica that takes the bot for dead: it takes the thread's lease,
+// books what was under way, and has gone when the bot looks again.
+func (w *world) steal() {
+	w.t.Helper()
+	query[struct{ ID int64 }](w, `
+		UPDATE threads SET lease_owner = 'elsewhere', lease_until = now(), lease_epoch = lease_epoch + 1 RETURNING id`)
+	if _, err := w.store.EndLostCalls(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) command(do string) {
 	w.t.Helper()
 	b, err := json.Marshal(botCommand{Do: do, Thread: w.thread})
@@ -310,41 +319,6 @@ func (w *world) pending() string {
 		}
 	}
 	return ""
-}
-
-// lost notes what is in flight in a prompt's turn, just before something is killed:
-// the calls without their final usage, and those that the CLI has not yet written to
-// its transcript, which it does a moment later.
-func (w *world) lost(p sentPrompt) {
-	w.crashes++
-	for i, c := range w.model.all() {
-		if c.Marker == p.marker && !w.written(c) {
-			w.inFlight[i] = true
-		}
-	}
-}
-
-// written reports whether a call is in the CLI's transcript with its final usage.
-func (w *world) written(c countedCall) bool {
-	if !c.Whole {
-		return false
-	}
-	projects := filepath.Join(w.config.DataDir, "home", "*", ".claude", "projects", "*")
-	files, _ := filepath.Glob(filepath.Join(projects, c.Session+".jsonl"))
-	below, _ := filepath.Glob(filepath.Join(projects, c.Session, "subagents", "*.jsonl"))
-	for _, file := range append(files, below...) {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		for line := range bytes.Lines(b) {
-			if bytes.Contains(line, []byte(c.Message)) && bytes.HasSuffix(line, []byte("\n")) &&
-				bytes.Contains(line, fmt.Appendf(nil, `"output_tokens":%d,`, c.Usage.Output)) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // killCLI is a SIGKILL to the CLI alone.

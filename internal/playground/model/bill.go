@@ -23,7 +23,7 @@ type SessionBill struct {
 	Total     Tally     `json:"total"`
 	// Probes are calls for one token, by which the CLI sees whether a model
 	// answers. It does not count them in its total_cost_usd, so they are in no
-	// total here either.
+	// total here either. A provider bills them.
 	Probes Tally `json:"probes"`
 }
 
@@ -48,8 +48,9 @@ type Tally struct {
 	MicroUSD int64 `json:"micro_usd"`
 	// NanoUSD is the sum of the calls without any rounding.
 	NanoUSD int64 `json:"nano_usd"`
-	// MeteredMicroUSD is the sum of the calls, each rounded by itself: what a meter of
-	// calls comes to.
+	// MeteredMicroUSD is what a provider bills: the sum of the calls, each rounded by
+	// itself, and of an answer that broke off what had been made of it. All other
+	// figures are the CLI's, which guesses that.
 	MeteredMicroUSD int64 `json:"metered_micro_usd"`
 	// USD is the sum as the CLI's floating point makes it, call by call. It
 	// differs from NanoUSD by less than any amount of money, but it decides
@@ -89,8 +90,18 @@ type ledger struct {
 	probes map[string]*Tally    // session
 }
 
-func (l *ledger) add(session, model string, u usage) {
-	t := u.tally(model)
+// add adds a call that was answered to its end.
+func (l *ledger) add(session, model string, u usage) { l.book(session, model, u.tally(model)) }
+
+// addCut adds a call whose answer broke off: what the CLI counts of it, and what had
+// been made.
+func (l *ledger) addCut(session, model string, guessed, made usage) {
+	t := guessed.tally(model)
+	t.MeteredMicroUSD = made.tally(model).MeteredMicroUSD
+	l.book(session, model, t)
+}
+
+func (l *ledger) book(session, model string, t Tally) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.calls == nil {
@@ -108,7 +119,6 @@ func (l *ledger) add(session, model string, u usage) {
 }
 
 func (l *ledger) addProbe(session, model string, u usage) {
-	t := u.tally(model)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.probes == nil {
@@ -117,7 +127,7 @@ func (l *ledger) addProbe(session, model string, u usage) {
 	if l.probes[session] == nil {
 		l.probes[session] = &Tally{}
 	}
-	l.probes[session].add(t)
+	l.probes[session].add(u.tally(model))
 }
 
 // tally is the tally of one call.

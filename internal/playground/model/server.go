@@ -183,8 +183,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, f form) error {
 	out := newStream(r.Context(), w, req.Model, fault, f)
 	err = out.answer(&a, func() { bill(session, req.Model, a.Usage) })
 	if err != nil && out.open {
-		// The client was told what the prompt costs, and counts that.
-		bill(session, req.Model, a.Usage.opening(out.guess.tokens()))
+		// The client was told what the prompt costs, and counts that; a provider bills what
+		// it had made besides.
+		s.ledger.addCut(session, req.Model, a.Usage.opening(out.guess.tokens()), a.Usage.opening(out.made.tokens()))
 	}
 	switch {
 	case errors.As(err, &cutError{}):

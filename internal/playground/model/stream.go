@@ -66,6 +66,7 @@ type stream struct {
 	// what the prompt costs, and guesses what the answer does.
 	open  bool
 	guess guess
+	made  guess // what is billed: a token for each four characters
 }
 
 // guess is what the CLI takes for the output tokens of an answer that broke
@@ -102,7 +103,7 @@ func newStream(ctx context.Context, w http.ResponseWriter, model string, f Fault
 	}
 	h.Set("Cache-Control", "no-cache")
 	w.WriteHeader(http.StatusOK)
-	s := &stream{ctx: ctx, w: w, ctl: http.NewResponseController(w), frames: how.frames, bytes: -1, chars: -1, guess: newGuess(model)}
+	s := &stream{ctx: ctx, w: w, ctl: http.NewResponseController(w), frames: how.frames, bytes: -1, chars: -1, guess: newGuess(model), made: guess{per: 4}}
 	if f.CutAfterBytes > 0 {
 		s.bytes = f.CutAfterBytes
 	}
@@ -218,7 +219,8 @@ func (s *stream) block(i int, b answerBlock, pace int) error {
 		return err
 	}
 	s.guess.endBlock()
-	s.guess.add(b.Tool.Name)
+	s.made.endBlock()
+	s.count(b.Tool.Name)
 	if i == 0 {
 		if err := s.event("ping", plainEvent{"ping"}); err != nil {
 			return err
@@ -241,7 +243,7 @@ func (s *stream) block(i int, b answerBlock, pace int) error {
 		if err := s.event("content_block_delta", blockDelta{"content_block_delta", i, send(piece)}); err != nil {
 			return err
 		}
-		s.guess.add(piece)
+		s.count(piece)
 		if s.chars >= 0 {
 			if s.chars -= utf8.RuneCountInString(piece); s.chars <= 0 {
 				if s.stall {
@@ -263,6 +265,12 @@ func (s *stream) block(i int, b answerBlock, pace int) error {
 		}
 	}
 	return s.event("content_block_stop", blockStop{"content_block_stop", i})
+}
+
+// count counts what was sent of an answer.
+func (s *stream) count(text string) {
+	s.guess.add(text)
+	s.made.add(text)
 }
 
 // chunkSize is the number of characters per delta: about twenty deltas a
