@@ -279,6 +279,7 @@ func (s *Supervisor) lookForWork(ctx context.Context) {
 		w.box.put(letter{kind: letterWake}) // whatever a lost notice was about
 	}
 	s.mu.Unlock()
+	s.bookLost(ctx)
 	ids, err := s.books.Unattended(ctx, s.replica, held)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -288,6 +289,18 @@ func (s *Supervisor) lookForWork(ctx context.Context) {
 	}
 	for _, id := range ids {
 		s.Wake(id)
+	}
+}
+
+// bookLost books the calls of the model that nobody makes any more, here or on a replica
+// that has died.
+func (s *Supervisor) bookLost(ctx context.Context) {
+	n, err := s.books.EndLostCalls(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		s.log.Error("book the calls that a dead process has left", zap.Error(err))
+	case n > 0:
+		s.log.Warn("calls of the model that a dead process has left are booked by what was seen of them", zap.Int("calls", n))
 	}
 }
 

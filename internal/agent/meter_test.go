@@ -1,0 +1,296 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"deckhand/internal/agent/booktest"
+	"deckhand/internal/gateway"
+	"deckhand/internal/price"
+	"deckhand/internal/store"
+)
+
+// metered is a worker with books, a turn that runs, and the meter of its process.
+type metered struct {
+	*meter
+	worker *worker
+	books  *booktest.Books
+	log    *observer.ObservedLogs
+}
+
+// newMetered begins in a bubble of testing/synctest.
+func newMetered(t *testing.T) *metered {
+	t.Helper()
+	ctx := t.Context()
+	core, logged := observer.New(zapcore.WarnLevel)
+	books := new(booktest.Books)
+	w := newWorker(&shared{books: books, log: zap.New(core), replica: "A"}, 1)
+	key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1"}
+	id, _, err := books.Receive(ctx, store.Envelope{EventID: "1", Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1", TS: "1.1", UserID: "U1"})
+	must(t, err)
+	_, _, err = books.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
+	must(t, err)
+	th, _, err := books.AcquireLease(ctx, 1, "A", time.Hour)
+	must(t, err)
+	w.thread = th
+	w.setLease(store.Lease{ThreadID: 1, Owner: "A", Epoch: th.LeaseEpoch})
+	must(t, books.NewSession(ctx, w.heldLease(), "s", ""))
+	epoch, err := books.BeginEpoch(ctx, w.heldLease(), "s", pinnedCLI, 0)
+	must(t, err)
+	m := w.newMeter()
+	m.moveTo("s", epoch)
+	return &metered{m, w, books, logged}
+}
+
+var errAway = errors.New("the database is away")
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// turnBegins begins the thread's turn.
+func (m *metered) turnBegins(t *testing.T) {
+	t.Helper()
+	row, _, _, err := m.books.BeginTurn(t.Context(), m.worker.heldLease(), "s", 1)
+	must(t, err)
+	m.begin(row.ID)
+}
+
+// call begins a call.
+func (m *metered) call(t *testing.T, model string) gateway.Booking {
+	t.Helper()
+	b, err := m.Begin(t.Context(), gateway.Call{ID: uuid.New(), Model: model, MaxTokens: 100, Bytes: 1000, At: time.Now()})
+	must(t, err)
+	return b
+}
+
+// end is the meter's end: its process has gone.
+func (m *metered) end() {
+	m.close()
+	m.running.Wait()
+}
+
+func answered(u price.Usage) gateway.Answer {
+	return gateway.Answer{Status: 200, Usage: u, Complete: true, Left: true, Ended: time.Now()}
+}
+
+// Whatever order calls begin, are seen and end in, and whenever the books are away, the
+// ledger has each once with all that it cost, and a turn's end knows its cost.
+func TestEveryCallIsBookedOnce(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			m, r := newMetered(t), rand.New(rand.NewPCG(seed, 1))
+			m.turnBegins(t)
+			models := []string{"claude-opus-5-5", "claude-haiku-5-5", "claude-sonnet-4-5-20250929"}
+			var want int64
+			type open struct {
+				gateway.Booking
+				model string
+			}
+			var under []open
+			for range 40 {
+				switch model := models[r.IntN(len(models))]; r.IntN(4) {
+				case 0:
+					under = append(under, open{m.call(t, model), model})
+				case 1:
+					if len(under) > 0 {
+						under[0].Seen(gateway.Answer{Usage: price.Usage{Input: 10}, Left: true})
+					}
+				case 2:
+					m.books.Break(errAway)
+					time.Sleep(time.Duration(r.IntN(1000)) * time.Millisecond)
+					m.books.Break(nil)
+				default:
+					if len(under) == 0 {
+						continue
+					}
+					i := r.IntN(len(under))
+					u := price.Usage{Input: r.Int64N(200_000), Output: r.Int64N(5000), CacheRead: r.Int64N(1000), Fast: r.IntN(5) == 0}
+					cost, _ := price.Cost(under[i].model, u)
+					want += cost
+					under[i].End(answered(u))
+					under = append(under[:i], under[i+1:]...)
+				}
+			}
+			for _, b := range under {
+				b.End(gateway.Answer{Status: 529, Complete: true, Left: true, Ended: time.Now()})
+			}
+			if cost, more := m.settle(t.Context(), 0); cost != want || more || m.unbooked() != 0 {
+				t.Errorf("seed %d: the turn's end is told %d µ$ (%v), want %d; %d are not booked", seed, cost, more, want, m.unbooked())
+			}
+			var got int64
+			for _, e := range m.books.Entries() {
+				got += e.MicroUSD
+			}
+			if got != want || len(m.books.Calls()) != 0 {
+				t.Errorf("seed %d: the ledger has %d µ$, want %d; %d calls are under way", seed, got, want, len(m.books.Calls()))
+			}
+			m.end()
+		})
+	}
+}
+
+func TestACallBeforeTheFirstTurnWaitsForIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		begun := make(chan gateway.Booking)
+		go func() { begun <- m.call(t, "claude-opus-5-5") }()
+		synctest.Wait()
+		if n := len(m.books.Calls()); n != 0 {
+			t.Errorf("%d calls left", n)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := m.Begin(gone, gateway.Call{}); err == nil {
+			t.Error("a caller that has left waits on")
+		}
+		m.turnBegins(t)
+		(<-begun).End(answered(price.Usage{Input: 1000}))
+		if cost, _ := m.settle(t.Context(), 0); cost != 4000 {
+			t.Errorf("the turn costs %d", cost)
+		}
+		m.end()
+	})
+}
+
+func TestATurnThatIsStoppedWaitsForItsCallsToBeCut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		m.turnBegins(t)
+		b := m.call(t, "claude-opus-5-5")
+		go func() {
+			time.Sleep(cutTime / 2)
+			b.End(gateway.Answer{Status: 200, Usage: price.Usage{Input: 1000}, Left: true, Ended: time.Now()})
+		}()
+		if cost, more := m.settle(t.Context(), cutTime); cost != 4000 || !more {
+			t.Errorf("%d µ$, more %v", cost, more)
+		}
+		m.call(t, "claude-opus-5-5") // and one that nobody cuts
+		began := time.Now()
+		if m.settle(t.Context(), cutTime); time.Since(began) != cutTime {
+			t.Errorf("waited %s", time.Since(began))
+		}
+		m.end()
+	})
+}
+
+// What cannot be booked is in the log, and its call stays in the books as under way.
+func TestBooksThatStayAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		m.turnBegins(t)
+		b := m.call(t, "claude-opus-5-5")
+		m.books.Break(errAway)
+		b.End(answered(price.Usage{Input: 1000}))
+		if _, err := m.Begin(t.Context(), gateway.Call{ID: uuid.New()}); err == nil {
+			t.Error("a call left that is not in the books")
+		}
+		began := time.Now()
+		m.end()
+		if waited := time.Since(began); waited > closeLimit+10*time.Second {
+			t.Errorf("tried for %s", waited)
+		}
+		m.books.Break(nil)
+		if n := m.log.FilterMessage("a call of the model is not booked as it ended").Len(); n != 2 || len(m.books.Calls()) != 1 {
+			t.Errorf("%d lines in the log, %d calls under way", n, len(m.books.Calls()))
+		}
+	})
+}
+
+func TestACallIsPricedByListAndContract(t *testing.T) {
+	t.Parallel()
+	core, logged := observer.New(zap.WarnLevel)
+	terms := price.Terms{Input: 3_000_000_000, Output: 15_000_000_000}
+	m := &meter{
+		shared:  &shared{prices: price.NewContract(map[string]price.Terms{"claude-sonnet-*": terms, "claude-haiku-*": {Input: 1_000_000_000}})},
+		project: Project{Prices: price.NewContract(map[string]price.Terms{"claude-haiku-*": {Input: 500_000_000}})}, log: zap.New(core),
+	}
+	type charged struct {
+		Model                   string
+		MicroUSD, Contract, Max int64
+		Unpriced                bool
+	}
+	long := price.Usage{Input: 60_000}
+	for _, tc := range []struct {
+		name   string
+		call   gateway.Call
+		answer gateway.Answer
+		want   []charged
+	}{
+		{
+			"as usual", gateway.Call{Model: "claude-sonnet-4-5"}, answered(price.Usage{Input: 1000, Output: 10}),
+			[]charged{{"claude-sonnet-4-5", 3150, 3150, 0, false}},
+		},
+		{
+			"the project's own price, and the list's surcharge", gateway.Call{Model: "claude-haiku-5-5"}, answered(price.Usage{Input: 120_000}),
+			[]charged{{"claude-haiku-5-5", 60_000, 300_000, 0, false}},
+		},
+		{
+			"two prompts", gateway.Call{Model: "claude-haiku-5-5"},
+			gateway.Answer{Complete: true, Left: true, Usage: price.Usage{Input: 120_000}, Runs: []gateway.Run{{Usage: long}, {Usage: long}}},
+			[]charged{{"claude-haiku-5-5", 12_000, 60_000, 0, false}},
+		},
+		{
+			"advice of another model", gateway.Call{Model: "claude-sonnet-4-5"},
+			gateway.Answer{Complete: true, Left: true, Usage: price.Usage{Input: 1000}, Runs: []gateway.Run{{Model: "claude-opus-5-5", Usage: price.Usage{Input: 10}, Apart: true}}},
+			[]charged{{"claude-sonnet-4-5", 3000, 3000, 0, false}, {"claude-opus-5-5", 40, -1, 0, false}},
+		},
+		{
+			"another model has answered", gateway.Call{Model: "claude-opus-5-5"}, gateway.Answer{Model: "claude-sonnet-4-5-20250929", Complete: true, Usage: price.Usage{Input: 1000}},
+			[]charged{{"claude-sonnet-4-5-20250929", 3000, 3000, 0, false}},
+		},
+		{
+			"the same by another name", gateway.Call{Model: "claude-sonnet-4-5"}, gateway.Answer{Model: "claude-sonnet-4-5-20250929", Complete: true, Usage: price.Usage{Input: 1000}},
+			[]charged{{"claude-sonnet-4-5", 3000, 3000, 0, false}},
+		},
+		{
+			"a model that nobody knows", gateway.Call{Model: "gpt-foo"}, answered(price.Usage{Input: 1000}),
+			[]charged{{"gpt-foo", 4000, -1, 0, true}},
+		},
+		{
+			"cut, with what may follow", gateway.Call{Model: "claude-sonnet-4-5", MaxTokens: 1000, Bytes: 5000}, gateway.Answer{Left: true, Usage: price.Usage{Input: 1000, Output: 10}},
+			[]charged{{"claude-sonnet-4-5", 3150, 3150, 990 * 15, false}},
+		},
+		{
+			"cut before anything was told", gateway.Call{Model: "claude-sonnet-4-5", MaxTokens: 1000, Bytes: 5000}, gateway.Answer{Left: true},
+			[]charged{{"claude-sonnet-4-5", 0, 0, 1000*15 + 5000*6, false}},
+		},
+		{"it never left", gateway.Call{Model: "claude-sonnet-4-5", Bytes: 5000}, gateway.Answer{}, []charged{{"claude-sonnet-4-5", 0, 0, 0, false}}},
+	} {
+		var got []charged
+		for _, u := range m.charge(tc.call, tc.answer) {
+			c := charged{u.Model, u.MicroUSD, -1, u.BoundMicroUSD, u.Unpriced}
+			if u.ContractMicroUSD != nil {
+				c.Contract = *u.ContractMicroUSD
+			}
+			got = append(got, c)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+	var said []string
+	for _, e := range logged.All() {
+		said = append(said, e.Message)
+	}
+	if diff := cmp.Diff([]string{"no contract price for claude-opus-5-5", "the price list does not know the model gpt-foo", "no contract price for gpt-foo"}, said); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+}
