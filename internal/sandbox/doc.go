@@ -4,8 +4,8 @@
 // It is one of two walls. The other is the policy, which decides about every call; this
 // one holds even if the policy allows everything. So whatever is inside is taken to be
 // hostile from the first moment, the CLI included: an allowed command can trace it and
-// speak in its name. Nothing of ours runs inside, and nothing secret is there: the key of
-// the model is the gateway's.
+// speak in its name. Nothing that decides runs inside, and nothing secret is there: the key
+// of the model is the gateway's.
 //
 // There is no falling back. The empty kind is bwrap, a sandbox that does not work is an
 // error that says what to do, and none has to be written out.
@@ -21,7 +21,7 @@
 //     way from one thread of it to another;
 //   - the CLI's own files, what the project's see names, and the objects that the
 //     workspace's repository borrows, read-only;
-//   - the socket of its way to the model, alone in a folder;
+//   - the sockets of its ways to the model and to the web, alone in a folder;
 //   - a /tmp, a /proc and a /dev of its own, and a passwd and a group that name nobody but
 //     the agent.
 //
@@ -39,6 +39,16 @@
 // servers and tests listen there, and nobody outside is reached or reaches them. The bot's
 // own ([Session.Hidden]) is covered even where it lies in something that is shown, and a
 // project that wants to show it is refused.
+//
+// # The forwarder
+//
+// A session with a way to the web ([Session.Web]) finds it on its loopback, where programs
+// look for a proxy. This binary, shown as /run/deckhand/forwarder, is what is started
+// inside: it listens, starts itself once more to carry bytes between there and the socket,
+// and becomes the session's program, which so has its signals, its standard files and its
+// own status. The forwarder ends with that program. It holds nothing back: who reaches it
+// reaches the socket, which decides. Without a sandbox it listens on this machine's
+// loopback, for everybody on it, and leads to MCP servers only, which take a token.
 //
 // # bwrap
 //

@@ -117,7 +117,9 @@ func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL, r.Out.Host, r.Out.Header = to, "", server.header(r.In.Header)
-			r.Out.Body = countedBody{r.Out.Body, visit.up}
+			if r.Out.Body != nil { // a GET has none
+				r.Out.Body = countedBody{r.Out.Body, visit.up}
+			}
 		},
 		Transport: s.proxy.servers, FlushInterval: -1, ErrorLog: zap.NewStdLog(zap.NewNop()),
 		ModifyResponse: func(resp *http.Response) error {
