@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/gateway/gitway"
 )
 
 // roleVariable makes the test binary be a program inside of a sandbox, or one that
@@ -28,6 +29,7 @@ var afterwards []func()
 func TestMain(m *testing.M) {
 	claude.RunReaper()
 	RunStage()
+	gitway.RunHelper()
 	if role, ok := roles[os.Getenv(roleVariable)]; ok {
 		if err := role(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
