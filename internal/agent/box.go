@@ -123,13 +123,10 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project, calls gateway
 	if session.Env = c.way.Env(); !far {
 		session.Socket = c.way.Socket()
 	}
-	if p.reachesForge() && h.git != nil {
-		if c.git, err = h.git.Open(filepath.Dir(session.Socket), p.Name, p.remotes()); err != nil {
-			c.cut()
-			return nil, err
-		}
+	if c.git, err = h.openGit(p, &session, settings); err != nil {
+		c.cut()
+		return nil, err
 	}
-	session.Env = append(session.Env, append(c.git.Env(), gitway.Settings(append(settings, c.git.Settings()...))...)...)
 	if c.web, err = h.openWeb(p, &session); err != nil {
 		c.cut()
 		return nil, &webError{p.Name, err}
@@ -139,6 +136,18 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project, calls gateway
 		return nil, &sandboxError{p.Name, err}
 	}
 	return &c, nil
+}
+
+// openGit opens the session's way to its project's forge, if it has one, and tells its git
+// of it beside other settings.
+func (h *host) openGit(p Project, s *sandbox.Session, settings [][2]string) (way *gitway.Session, err error) {
+	if p.reachesForge() && h.git != nil {
+		if way, err = h.git.Open(filepath.Dir(s.Socket), p.Name, p.remotes()); err != nil {
+			return nil, err
+		}
+	}
+	s.Env = append(append(s.Env, way.Env()...), gitway.Settings(append(settings, way.Settings()...))...)
+	return way, nil
 }
 
 // wayError is a way to the model that cannot be opened. What it says is for people.

@@ -167,8 +167,8 @@ func (w *worker) adopt(ctx context.Context, proc process, m *meter) (err error) 
 		committed: make(chan struct{}, 1),
 	}
 	s.pump.Go(func() { s.journal.run(pumpCtx) })
-	proc.OnGit(func(e gitway.Event) { s.journal.add(s.journal.git(w.thread.TeamID, w.thread.ID, e)) })
 	t, p := w.thread, w.project
+	proc.OnGit(func(e gitway.Event) { s.journal.add(s.journal.git(t.TeamID, t.ID, e)) })
 	s.pump.Go(func() {
 		for pumpCtx.Err() == nil {
 			select {

@@ -21,7 +21,8 @@
 //     way from one thread of it to another;
 //   - the CLI's own files, what the project's see names, and the objects that the
 //     workspace's repository borrows, read-only;
-//   - the sockets of its ways to the model and to the web, alone in a folder;
+//   - the sockets of its ways to the model, to the web and to the forge, in a folder of their
+//     own, with the program that carries git's words to the last;
 //   - a /tmp, a /proc and a /dev of its own, and a passwd and a group that name nobody but
 //     the agent.
 //

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,16 +28,21 @@ func TestGitReachesTheForge(t *testing.T) {
 		way.AllowPush("toolu_1", false)
 		s.Program = []string{"git"}
 		s.Env = append(append(s.Env, way.Env()...), gitway.Settings(way.Settings())...)
-		for _, args := range [][]string{{"clone", "-q", f.URL("web"), "."}, {"push", "-q", "origin", "HEAD~1:refs/heads/deckhand/x"}, {"fetch", "-q", "origin"}} {
-			if out, err := s.prepare(t, spec, args...).CombinedOutput(); err != nil {
+		git := func(args ...string) (string, error) {
+			s.Name = "deckhand-test-" + strings.ToLower(rand.Text()[:8]) // one box, one process
+			out, err := s.prepare(t, spec, args...).CombinedOutput()
+			return string(out), err
+		}
+		for _, args := range [][]string{{"clone", "-q", f.URL("web"), "."}, {"push", "-q", "origin", "HEAD~1:refs/heads/deckhand/x"}} {
+			if out, err := git(args...); err != nil {
 				t.Fatalf("git %v: %v\n%s", args, err, out)
 			}
 		}
 		if got := f.Refs(); got != "refs/heads/deckhand/x file 0 of web\nrefs/heads/main file 1 of web\n" {
 			t.Errorf("the forge has\n%s", got)
 		}
-		if out, err := s.prepare(t, spec, "push", "origin", "HEAD:main").CombinedOutput(); err == nil && !strings.Contains(string(out), "up-to-date") {
-			t.Errorf("%s", out)
+		if out, err := git("push", "--force", "origin", "HEAD~1:main"); err == nil || !strings.Contains(out, "branches below deckhand/ alone") {
+			t.Errorf("%v\n%s", err, out)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -154,11 +155,13 @@ func (p *push) spread() {
 // take receives the pack, checks what it brings, and pushes it on.
 func (p *push) take(ctx context.Context, c *idling) {
 	s := p.session
-	if err := s.gate.receiving.Acquire(ctx, 1); err != nil {
-		p.fail("the session has ended")
-		return
+	for _, turn := range []*semaphore.Weighted{s.pushing, s.gate.receiving} {
+		if err := turn.Acquire(ctx, 1); err != nil {
+			p.fail("the session has ended")
+			return
+		}
+		defer turn.Release(1)
 	}
-	defer s.gate.receiving.Release(1)
 	dir, err := os.MkdirTemp(s.gate.scratch(), "push-")
 	if err == nil {
 		defer os.RemoveAll(dir) //nolint:errcheck // New clears what is left

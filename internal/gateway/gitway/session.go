@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/zap"
 	"golang.org/x/net/netutil"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 )
 
@@ -29,6 +30,8 @@ const (
 	tokenLength   = 64
 	// maxConversations bounds those of a session at once.
 	maxConversations = 8
+	// burst is how many may follow one another at once; after them, one in two seconds.
+	burst = 30
 	// greetingTimeout bounds how long a conversation may take to say what it wants, and
 	// idleTimeout how long it may say nothing: a pack is made meanwhile.
 	greetingTimeout = 10 * time.Second
@@ -62,7 +65,8 @@ type Session struct {
 	spellings    map[string][]string
 	names        []string
 	log          *zap.Logger
-	pace         *rate.Limiter
+	pace         *rate.Limiter       // of conversations: each asks the forge, and is a row of the audit
+	pushing      *semaphore.Weighted // one push at a time: a slow one holds up nobody else's
 
 	cancel  context.CancelFunc
 	socket  net.Listener
@@ -84,7 +88,7 @@ func (g *Gate) Open(dir, project string, remotes []Remote) (*Session, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Session{
 		gate: g, dir: dir, token: random(tokenLength / 2), repositories: map[string]*mirror{}, spellings: map[string][]string{},
-		log: g.log.With(zap.String("project", project)), pace: rate.NewLimiter(2, 20), cancel: cancel, allowed: map[string]bool{},
+		log: g.log.With(zap.String("project", project)), pace: rate.NewLimiter(rate.Every(2*time.Second), burst), pushing: semaphore.NewWeighted(1), cancel: cancel, allowed: map[string]bool{},
 	}
 	for _, r := range remotes {
 		p, err := parse(r.URL)
@@ -278,6 +282,9 @@ func (s *Session) converse(ctx context.Context, conn net.Conn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
+	if s.pace.Wait(ctx) != nil {
+		return // it has ended
+	}
 	c := &idling{Conn: conn}
 	m := s.repositories[r.repository]
 	e := Event{Push: r.service == "git-receive-pack", Repository: r.repository}
@@ -304,9 +311,6 @@ func (s *Session) converse(ctx context.Context, conn net.Conn) {
 // fresh brings a mirror up to date. Its error is a sentence for who asks; the log has the
 // whole.
 func (s *Session) fresh(ctx context.Context, m *mirror) error {
-	if err := s.pace.Wait(ctx); err != nil {
-		return err
-	}
 	err := m.sync(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err

@@ -1,0 +1,69 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"deckhand/internal/gateway/gitway"
+)
+
+// A project's own credential takes the place of the team's; its repositories are what repo
+// or url says, and those under also.
+func TestWhatAForgeIsReachedBy(t *testing.T) {
+	t.Parallel()
+	const repo = "https://host/team/web.git"
+	type reach struct {
+		Forge  []string
+		Access gitway.Access
+	}
+	for _, tt := range []struct {
+		name, team, project string
+		want                reach
+	}{
+		{"nothing said", "", "repo: " + repo, reach{Forge: []string{repo}}},
+		{"a path is no forge", "git: {token_env: T}", "repo: /srv/web.git", reach{Access: gitway.Access{TokenEnv: "T"}}},
+		{"the team's", "git: {token_env: T, user: bot}", "repo: " + repo, reach{[]string{repo}, gitway.Access{TokenEnv: "T", User: "bot"}}},
+		{"a project's own", "git: {token_env: T, user: bot}", "repo: git@host:team/web.git\n    git: {key_file: /k, known_hosts: /h}", reach{[]string{"git@host:team/web.git"}, gitway.Access{KeyFile: "/k", KnownHosts: "/h"}}},
+		{"an app", "git: {github_app: {id: 7, key_env: K}}", "dir: /srv/web\n    git: {url: " + repo + ", also: [https://host/team/lib]}", reach{[]string{repo, "https://host/team/lib"}, gitway.Access{App: gitway.App{ID: "7", KeyEnv: "K"}}}},
+		{"a folder", "git: {token_env: T}", "dir: /srv/web", reach{Access: gitway.Access{TokenEnv: "T"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f, err := ReadFile(write(t, tt.team+"\nprojects:\n  web:\n    "+tt.project+"\n"+channelsAndRoles))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, reach{f.Projects["web"].Forge, f.Projects["web"].Access}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAForgeThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ team, project, want string }{
+		"two credentials":       {"{token_env: T, key_file: /k}", "repo: https://h/t/w", ":1:7: git: one credential is enough"},
+		"a token":               {"{token_env: ghp_x-y}", "repo: https://h/t/w", ":1:18: git.token_env: write the name of a variable"},
+		"a user alone":          {"{user: x}", "repo: https://h/t/w", "a user goes with token_env"},
+		"an app without a key":  {"{github_app: {id: 7}}", "repo: https://h/t/w", "an app has its id, and its private key"},
+		"a key for https":       {"{key_file: /k}", "repo: https://h/t/w", ":4:11: projects.web.repo: a key file is for ssh"},
+		"a relative key":        {"{key_file: k}", "repo: git@h:t/w", `"k" is not an absolute path`},
+		"repositories of all":   {"{url: https://h/t/w}", "repo: https://h/t/w", "repositories are a project's"},
+		"two of one":            {"{}", "repo: https://h/t/w\n    git: {url: https://h/t/v}", "the project's repository is what repo says"},
+		"a folder as a forge":   {"{}", "dir: /srv/web\n    git: {url: /srv/web.git}", "projects.web.git.url: a path is no forge"},
+		"a password":            {"{}", "repo: https://u:secret@h/t/w", "an address holds no credentials"},
+		"what it holds, inside": {"{token_env: TOK}", "repo: https://h/t/w\n    env: [TOK]", "TOK holds a credential, which stays outside"},
+		"a key that is none":    {"{token: x}", "repo: https://h/t/w", `there is no key "token" here`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := ReadFile(write(t, "git: "+tt.team+"\nprojects:\n  web:\n    "+tt.project+"\n"+channelsAndRoles))
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
