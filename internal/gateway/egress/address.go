@@ -3,6 +3,7 @@ package egress
 import (
 	"net"
 	"net/netip"
+	"slices"
 )
 
 // public6 is the part of IPv6 that is given out to be reached by everybody. Whatever else
@@ -45,10 +46,8 @@ func reachable(addr netip.Addr, internal bool) bool {
 		return false
 	}
 	addr = addr.Unmap()
-	for _, m := range metadata {
-		if addr == m {
-			return false
-		}
+	if slices.Contains(metadata, addr) {
+		return false
 	}
 	if internal && in(inHouse, addr) {
 		return true

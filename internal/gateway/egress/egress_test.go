@@ -365,7 +365,7 @@ func hello(t *testing.T, name string) []byte {
 	if _, err := io.ReadFull(theirs, body); err != nil {
 		t.Fatal(err)
 	}
-	return append(head, body...)
+	return slices.Concat(head, body)
 }
 
 // inPieces cuts a hello into records of few bytes, which it may be.

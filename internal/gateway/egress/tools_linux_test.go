@@ -152,5 +152,4 @@ true`))
 			t.Errorf("%s", line)
 		}
 	}
-
 }

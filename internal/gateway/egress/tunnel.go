@@ -74,7 +74,8 @@ func (s *Session) carry(t target, in, out net.Conn) {
 		_ = in.Close()
 		_ = out.Close()
 	}
-	defer context.AfterFunc(s.ctx, end)()
+	stop := context.AfterFunc(s.ctx, end)
+	defer stop()
 	visit := s.tally.connected(t)
 	p := pipe{in: in, out: out}
 	p.extend()
@@ -133,7 +134,7 @@ func (p pipe) copy(to io.Writer, from io.Reader, count func(int)) error {
 				return err
 			}
 		}
-		if err == io.EOF { //nolint:errorlint // readers return it as it is
+		if err == io.EOF {
 			return closeWrite(to)
 		}
 		if err != nil {
