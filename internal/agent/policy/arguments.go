@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // argumentOptions do no harm in any of the linters and test runners that a
 // project's script may be, whatever comes before or after them.
@@ -137,12 +140,39 @@ func checkTestFilter(word string) checked {
 	return checked{why: map[string]string{"init": "it sets up a project", "complete": "it writes a script for the shell"}[word]}
 }
 
+// gradleTasks are tasks that Gradle's own plugins and well-known ones have, and that build,
+// test and tell. What publishes, deploys or starts something is none of them.
+var gradleTasks = strings.Fields(`help projects tasks properties dependencies dependencyInsight buildEnvironment outgoingVariants resolvableConfigurations components
+	build assemble check test classes testClasses testFixturesClasses clean jar sourcesJar javadocJar javadoc bootJar shadowJar dokkaHtml
+	compileJava compileTestJava compileKotlin compileTestKotlin compileGroovy compileTestGroovy compileScala compileTestScala processResources processTestResources
+	integrationTest functionalTest jvmTest allTests lint ktlintCheck ktlintFormat spotlessCheck spotlessApply detekt pmdMain pmdTest
+	checkstyleMain checkstyleTest spotbugsMain jacocoTestReport koverHtmlReport apiCheck
+	assembleDebug assembleRelease testDebugUnitTest testReleaseUnitTest lintDebug lintRelease compileDebugKotlin compileDebugJavaWithJavac`)
+
 // checkGradleTask is for a task: test, :core:test.
 func checkGradleTask(word string) checked {
-	if plainName(strings.TrimPrefix(word, ":")) {
+	name := word[strings.LastIndexByte(word, ':')+1:]
+	switch {
+	case !plainName(strings.TrimPrefix(word, ":")):
+		return checked{why: "it is not a plain name of a task"}
+	case !slices.Contains(gradleTasks, name):
+		return checked{why: "nothing is known of the task " + name}
+	}
+	return checked{}
+}
+
+// rakeTasks are tasks by the names that everybody gives them, which build, test and tell.
+// What releases, deploys or drops something is none of them.
+var rakeTasks = strings.Fields(`default test test:all test:units test:functionals test:integration test:models test:system spec features cucumber check ci build lint rubocop standard
+	clean clobber doc rdoc yard stats notes routes about compile assets:precompile zeitwerk:check
+	db:migrate db:rollback db:seed db:test:prepare db:schema:load db:migrate:status db:version`)
+
+// checkRakeTask is for a task of rake.
+func checkRakeTask(word string) checked {
+	if slices.Contains(rakeTasks, word) {
 		return checked{}
 	}
-	return checked{why: "it is not a plain name of a task"}
+	return checked{why: "nothing is known of the task " + word}
 }
 
 // checkRecipe is for a recipe of just or a task of task: a name without a folder

@@ -40,6 +40,7 @@ var checkers = map[string]checker{
 	"lints":       checkLints,
 	"testfilter":  checkTestFilter,
 	"gradletask":  checkGradleTask,
+	"raketask":    checkRakeTask,
 	"recipe":      checkRecipe,
 }
 

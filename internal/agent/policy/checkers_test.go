@@ -86,14 +86,15 @@ var checkerTable = []struct {
 	{"libtest", []string{"--nocapture", "--test-threads=1", "--skip", "a::b"}, []string{"--logfile", "--logfile=x", "-Z", "--format", "--no"}},
 	{"lints", []string{"-D", "warnings", "-Dwarnings", "clippy::all", "-A", "--deny"}, []string{"-C", "linker=./x", "-Clinker=x", "--sysroot", "-o", "x.rs", "-D=x", "@x", "-", "-Z"}},
 	{"testfilter", []string{"run", "src/a.test.ts"}, []string{"init", "complete"}},
-	{"gradletask", []string{"test", ":core:test", ":a"}, []string{"", ":", "-x", "a b", "x=y", "::"}},
+	{"gradletask", []string{"test", ":core:test", "compileTestJava"}, []string{"", ":", "-x", "a b", "x=y", "::", "publish", ":core:publish", "bootRun", "test:publish", "pub", "Test"}},
+	{"raketask", []string{"test", "db:migrate"}, []string{"", "release", "db:drop", "deploy", "test[x]", "X=y"}},
 	{"recipe", []string{"test", "a:b", "build-all"}, []string{"a/b", "X=y", "../x", "-x", ""}},
 }
 
 func TestCheckersKnowWhatIsHarmless(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{"yq": true, "moved": true, "zip-out": true, "archive-out": true} // from others here, or nothing but a path
-	for _, name := range []string{"argument", "location", "sources", "expression", "libtest", "lints", "testfilter", "gradletask", "recipe"} {
+	for _, name := range []string{"argument", "location", "sources", "expression", "libtest", "lints", "testfilter", "gradletask", "raketask", "recipe"} {
 		seen[name] = true // build_test.go
 	}
 	for _, tt := range checkerTable {

@@ -90,7 +90,7 @@ func (req *request) suggestCommand(add func(text, sentence string)) {
 }
 
 // recipes are the roles of operands that name what is run: lint in make lint.
-var recipes = map[string]bool{"name": true, "recipe": true, "gradletask": true}
+var recipes = map[string]bool{"name": true, "recipe": true, "gradletask": true, "raketask": true}
 
 // prefixOf is the beginning of a command that a rule could name: the program, its
 // subcommand, and what it is told to run. It is empty where such a rule would be
