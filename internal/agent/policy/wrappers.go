@@ -62,19 +62,29 @@ var interpreters = words(
 // settings are variables that choose among ways of working that programs have
 // anyway, when they are set to a plain name or a number before a command. None
 // names a file, a program or an option.
-var settings = map[string]bool{
-	"CI": true, "NODE_ENV": true, "RAILS_ENV": true, "RACK_ENV": true, "APP_ENV": true, "MIX_ENV": true, "NO_COLOR": true, "FORCE_COLOR": true, "CLICOLOR": true, "COLUMNS": true,
-	"RUST_BACKTRACE": true, "RUST_LOG": true, "CGO_ENABLED": true, "GOOS": true, "GOARCH": true, "PYTHONUNBUFFERED": true, "PYTHONDONTWRITEBYTECODE": true,
-	"LC_ALL": true, "LANG": true, "GIT_TERMINAL_PROMPT": true,
-}
+var settings = words(`CI NO_COLOR FORCE_COLOR CLICOLOR COLUMNS RUST_BACKTRACE RUST_LOG CGO_ENABLED GOOS GOARCH PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE
+	LC_ALL LANG GIT_TERMINAL_PROMPT`)
+
+// stages are variables that choose a program's configuration, and rehearsals those of
+// their values that are for work like this. Another chooses the database of production.
+var (
+	stages     = words("NODE_ENV RAILS_ENV RACK_ENV APP_ENV MIX_ENV")
+	rehearsals = words("test development dev")
+)
 
 // isSetting reports whether an assignment before a command is one of these.
 func isSetting(a *syntax.Assign) bool {
-	if !settings[a.Name.Value] || a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Value == nil {
+	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Value == nil {
 		return false
 	}
-	value := a.Value.Lit()
-	return plainName(value) && !strings.ContainsAny(value, "/:@")
+	name, value := a.Name.Value, a.Value.Lit()
+	switch {
+	case name != strings.ToUpper(name): // another variable
+		return false
+	case stages[strings.ToLower(name)]:
+		return rehearsals[value]
+	}
+	return settings[strings.ToLower(name)] && plainName(value) && !strings.ContainsAny(value, "/:@")
 }
 
 func words(lists ...string) map[string]bool {
