@@ -35,7 +35,7 @@ func Suggest(c Call) (result []Suggestion) {
 				return
 			}
 		}
-		out = append(out, Suggestion{p, sentence})
+		out = append(out, Suggestion{p, sentence + p.addsUp()})
 	}
 	switch req.kind {
 	case kindBash:
@@ -54,6 +54,18 @@ func Suggest(c Call) (result []Suggestion) {
 		}
 	}
 	return out
+}
+
+// addsUp says what a permission comes to beside another: [Policy.Sums] knows the rules of
+// the file alone.
+func (p Pattern) addsUp() string {
+	switch {
+	case p.writesCode():
+		return " Beside a permission to run that code it allows anything."
+	case p.runsCode():
+		return " Beside a permission to edit code it allows anything."
+	}
+	return ""
 }
 
 func (req *request) suggestCommand(add func(text, sentence string)) {

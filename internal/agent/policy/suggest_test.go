@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,6 +116,29 @@ func TestRisks(t *testing.T) {
 	} {
 		if diff := cmp.Diff(append([]Risk{}, tt.want...), append([]Risk{}, Assess(call(t, ws, tt.tool, tt.input))...)); diff != "" {
 			t.Errorf("%s %v (-want +got):\n%s", tt.tool, tt.input, diff)
+		}
+	}
+}
+
+// TestAPermissionSaysWhatItAddsUpTo: either half of what together allows anything, and
+// in few enough words for Slack's dialogs.
+func TestAPermissionSaysWhatItAddsUpTo(t *testing.T) {
+	t.Parallel()
+	ws := workspace(t)
+	for _, tt := range []struct {
+		tool  string
+		input in
+		want  string
+	}{
+		{"Bash", in{"command": "go test ./..."}, "to edit code it allows anything."},
+		{"Bash", in{"command": "ls src"}, ""},
+		{"Edit", in{"file_path": "src/a.go"}, "to run that code it allows anything."},
+		{"WebFetch", in{"url": "https://go.dev"}, ""},
+	} {
+		for _, s := range Suggest(call(t, ws, tt.tool, tt.input)) {
+			if strings.HasSuffix(s.Sentence, "allows anything.") != (tt.want != "") || !strings.HasSuffix(s.Sentence, tt.want) || len(s.Sentence) > 230 {
+				t.Errorf("%s %v: %s says %q", tt.tool, tt.input, s.Pattern, s.Sentence)
+			}
 		}
 	}
 }
