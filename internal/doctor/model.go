@@ -47,7 +47,7 @@ func (d *Doctor) model(ctx context.Context) []Finding {
 		})
 	}
 	_ = looking.Wait() // they have no errors
-	return append(found, d.modelNames()...)
+	return slices.Concat(found, d.modelNames())
 }
 
 // way looks at the way to the model of projects that have the same.

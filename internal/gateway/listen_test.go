@@ -84,7 +84,10 @@ func TestTheListenerKnowsSessionsByTheirTokens(t *testing.T) {
 		name, token string
 		want        int
 	}{
-		{"its own", token(one), 200}, {"the other's", token(two), 200}, {"none", "", 401}, {"a wrong one", strings.Repeat("0", 64), 401},
+		{"its own", token(one), 200},
+		{"the other's", token(two), 200},
+		{"none", "", 401},
+		{"a wrong one", strings.Repeat("0", 64), 401},
 		{"that of a session with a socket", token(near), 401},
 	} {
 		r := one.request(http.MethodPost, "/v1/messages", call)

@@ -193,7 +193,7 @@ func (p Provider) home() (string, error) {
 	switch p.Kind {
 	case Bedrock:
 		if !regionForm.MatchString(p.Region) {
-			return "", fmt.Errorf("Amazon Bedrock has no region %q; write one such as eu-central-1 (region, AWS_REGION)", p.Region)
+			return "", fmt.Errorf("there is no region %q of Amazon Bedrock; write one such as eu-central-1 (region, AWS_REGION)", p.Region)
 		}
 		domain := "amazonaws.com"
 		if strings.HasPrefix(p.Region, "cn-") {
@@ -202,7 +202,7 @@ func (p Provider) home() (string, error) {
 		return "https://bedrock-runtime." + p.Region + "." + domain, nil
 	case Vertex:
 		if !regionForm.MatchString(p.Region) {
-			return "", fmt.Errorf("Vertex AI has no region %q; write one such as europe-west1, or global (region, CLOUD_ML_REGION)", p.Region)
+			return "", fmt.Errorf("there is no region %q of Vertex AI; write one such as europe-west1, or global (region, CLOUD_ML_REGION)", p.Region)
 		}
 		return "https://" + vertexHost(p.Region) + "/v1", nil
 	case Foundry:

@@ -140,7 +140,7 @@ func TestAWayThatCannotBeGone(t *testing.T) {
 		{[]string{"ANTHROPIC_API_KEY=the-team's"}, gateway.Provider{Kind: gateway.Anthropic, APIKeyEnv: "WEB_KEY"}, "WEB_KEY is not set"},
 		{[]string{"WEB_KEY=a\nb"}, gateway.Provider{Kind: gateway.Anthropic, APIKeyEnv: "WEB_KEY"}, "WEB_KEY has a line break"},
 		{[]string{"CLAUDE_CODE_USE_VERTEX=1"}, gateway.Provider{}, "name Google's project"},
-		{[]string{"CLAUDE_CODE_USE_BEDROCK=1", "AWS_REGION=eu.evil/"}, gateway.Provider{}, "Amazon Bedrock has no region"},
+		{[]string{"CLAUDE_CODE_USE_BEDROCK=1", "AWS_REGION=eu.evil/"}, gateway.Provider{}, "there is no region \"eu.evil/\" of Amazon Bedrock"},
 		{nil, gateway.Provider{Kind: gateway.Vertex, Region: "eu", Project: "p", CredentialsFile: nowhere}, "the bot has no valid credential for Vertex AI"},
 		{[]string{"CLAUDE_CODE_USE_FOUNDRY=1"}, gateway.Provider{}, "name the resource of Microsoft Foundry"},
 		{nil, gateway.Provider{Kind: gateway.Foundry, Resource: "r"}, "there is no credential for Microsoft Foundry"},

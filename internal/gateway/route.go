@@ -159,7 +159,7 @@ func vertexRegions(getenv func(string) string, inside map[string]string) (region
 
 // vertexVariables are those of the pinned CLI.
 var vertexVariables = func() (out []string) {
-	for _, model := range strings.Fields(`3_5_HAIKU 3_5_SONNET 3_7_SONNET 4_0_OPUS 4_0_SONNET 4_1_OPUS 4_5_OPUS 4_5_SONNET 4_6_OPUS 4_6_SONNET
+	for model := range strings.FieldsSeq(`3_5_HAIKU 3_5_SONNET 3_7_SONNET 4_0_OPUS 4_0_SONNET 4_1_OPUS 4_5_OPUS 4_5_SONNET 4_6_OPUS 4_6_SONNET
 		4_7_OPUS 4_8_OPUS 5_OPUS 5_SONNET 5_5_OPUS 5_5_SONNET FABLE_5 FABLE_5_1 FABLE_5_2 HAIKU_4_5 HAIKU_5_5`) {
 		out = append(out, "VERTEX_REGION_CLAUDE_"+model)
 	}
@@ -279,9 +279,7 @@ func (r *route) ready(ctx context.Context) error {
 // to a model, and the way through the gateway.
 func (r *route) environ(env []string, d door) []string {
 	set := maps.Clone(r.variables)
-	for name, value := range d.variables(r) {
-		set[name] = value
-	}
+	maps.Copy(set, d.variables(r))
 	for _, k := range r.keys {
 		set[k.variable] = k.placeholder()
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -181,9 +182,7 @@ func (t *tokens) sign(_ context.Context, r *http.Request, _ []byte) error {
 		var token *oauth2.Token
 		if token, err = source.Token(); err == nil {
 			r.Header.Set(authorization, bearer+token.AccessToken)
-			for name, values := range more {
-				r.Header[name] = values
-			}
+			maps.Copy(r.Header, more)
 			return nil
 		}
 	}

@@ -115,9 +115,9 @@ func (r *route) overhear(ctx context.Context, ask func(ctx context.Context, env 
 	case heard != nil:
 		return heard, nil
 	case err != nil:
-		return nil, fmt.Errorf("Claude Code did not ask its model (%s); look whether CLAUDE_COMMAND works", inShort(err))
+		return nil, fmt.Errorf("the model was not asked by Claude Code (%s); look whether CLAUDE_COMMAND works", inShort(err))
 	}
-	return nil, errors.New("Claude Code did not ask its model; look whether CLAUDE_COMMAND works")
+	return nil, errors.New("the model was not asked by Claude Code; look whether CLAUDE_COMMAND works")
 }
 
 // imitate makes of a call a small one for one token, as the CLI would make it.
