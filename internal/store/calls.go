@@ -155,8 +155,8 @@ func (s *Store) EndCalls(ctx context.Context, calls []EndedCall) error {
 // that look at once book different ones.
 func (s *Store) EndLostCalls(ctx context.Context) (n int, err error) {
 	// Most of the time there are none, and a look is cheaper than a transaction.
-	var any bool
-	if err = s.pool.QueryRow(ctx, `SELECT EXISTS (`+lostCalls+`)`).Scan(&any); err == nil && any {
+	var some bool
+	if err = s.pool.QueryRow(ctx, `SELECT EXISTS (`+lostCalls+`)`).Scan(&some); err == nil && some {
 		err = s.inTx(ctx, func(tx pgx.Tx) error {
 			n, err = s.book(ctx, tx, `
 				ended AS (

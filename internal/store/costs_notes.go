@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -127,11 +128,11 @@ func (s *Store) cutCalls(ctx context.Context, q CostQuery, period booked, key st
 
 // in chooses the entries of a period from the ledger's rows.
 func (c *costSQL) in(p booked) string {
-	sql := "(" + c.within(p.first, p.end)
+	conds := []string{c.within(p.first, p.end)}
 	for _, e := range p.edges {
-		sql += " OR " + c.atEdge(e)
+		conds = append(conds, c.atEdge(e))
 	}
-	return sql + ")"
+	return "(" + strings.Join(conds, " OR ") + ")"
 }
 
 // groupText is a group's key as a line has it.
