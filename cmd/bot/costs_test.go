@@ -48,7 +48,6 @@ func (w *world) spent() (thread string) {
 
 // costsInAThread: who asks what, and what they and the others are shown.
 func costsInAThread(t *testing.T, w *world, thread string) {
-
 	// Plain totals are for all to see.
 	w.post(linus, eng, thread, "@deckhand costs")
 	answer := w.find(eng, thread, "the costs", func(m message) bool {

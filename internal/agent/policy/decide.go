@@ -29,16 +29,22 @@ type finding struct {
 // nothing, keeps nothing, and is safe for concurrent use. It never panics: see
 // Decision.Fault.
 func (p *Policy) Decide(c Call) (d Decision) {
-	defer onFault(func(fault string) { d = p.afterFault(&c, fault) })
+	defer func() {
+		if fault := faultOf(recover()); fault != "" {
+			d = p.afterFault(&c, fault)
+		}
+	}()
 	return p.decide(&c)
 }
 
-// onFault is deferred by every way into this package that reads a call: a call that makes
-// it panic, by whatever the model has thought of, ends no bot and is not allowed.
-func onFault(then func(fault string)) {
-	if r := recover(); r != nil {
-		then(fmt.Sprintf("%v\n%s", r, debug.Stack()))
+// faultOf is what failed, and where; empty for nothing. Every way into this package that
+// reads a call recovers: a call that makes it panic, by whatever the model has thought of,
+// ends no bot and is not allowed.
+func faultOf(recovered any) string {
+	if recovered == nil {
+		return ""
 	}
+	return fmt.Sprintf("%v\n%s", recovered, debug.Stack())
 }
 
 // afterFault asks about a call that nobody could read, under the strictest terms of all
@@ -434,7 +440,11 @@ func (u *unit) text() string {
 // Covers reports whether an allow pattern covers the whole call, by the same
 // strictness as an allow rule; why says what kept it from it.
 func Covers(p Pattern, c Call) (ok bool, why string) {
-	defer onFault(func(string) { ok, why = false, "Deckhand failed while reading it" })
+	defer func() {
+		if faultOf(recover()) != "" {
+			ok, why = false, "Deckhand failed while reading it"
+		}
+	}()
 	if personal[c.Tool] {
 		return false, "no rule answers for a person"
 	}

@@ -66,7 +66,11 @@ func compileRisks() map[Risk][]*command {
 // Assess lists what makes a call risky, in a fixed order. It errs on the side of
 // listing; an empty list is no promise.
 func Assess(c Call) (result []Risk) {
-	defer onFault(func(string) { result = []Risk{RiskUnclear} })
+	defer func() {
+		if faultOf(recover()) != "" {
+			result = []Risk{RiskUnclear}
+		}
+	}()
 	req := readCall(&c)
 	found := map[Risk]bool{}
 	if req.bad != "" {

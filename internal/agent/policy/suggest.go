@@ -16,7 +16,11 @@ type Suggestion struct {
 // Suggest lists patterns that cover the call, the narrowest first. It is empty
 // when nothing safe can be suggested.
 func Suggest(c Call) (result []Suggestion) {
-	defer onFault(func(string) { result = nil })
+	defer func() {
+		if faultOf(recover()) != "" {
+			result = nil
+		}
+	}()
 	req := readCall(&c)
 	if personal[c.Tool] || req.bad != "" {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -331,7 +332,7 @@ func (tr *truth) difference(s *script, f fact) string {
 	case "write":
 		scratch := strings.HasPrefix(f.Path, "/dev/") || strings.HasPrefix(f.Path, "/proc/") || strings.HasPrefix(f.Path, "/tmp/") && !ours || strings.HasPrefix(f.Path, "pipe:") || strings.HasPrefix(f.Path, "socket:")
 		own := ours && (rel == "home" || strings.HasPrefix(rel, "home/")) // caches, in a home that is made anew
-		if !scratch && !own && !upkeep[rel] && !said(s, f.Path, true) {
+		if !scratch && !own && !upkeep[rel] && !said(s, f.Path, true) && !besideArchive(s, f.Path) {
 			return "writes " + f.Path
 		}
 	case "read":
@@ -359,6 +360,17 @@ func info(p string) bool {
 // upkeep is what every command of git may write: the index, with what it learnt of
 // files that were touched.
 var upkeep = map[string]bool{"ws/.git/index.lock": true, "ws/.git/index": true}
+
+// zipTemporary is what zip calls an archive until it is whole.
+var zipTemporary = regexp.MustCompile(`^zi[A-Za-z0-9]{6}$`)
+
+// besideArchive reports whether a path is an archive that zip is about to rename to the one
+// that the policy derived, in the same folder.
+func besideArchive(s *script, p string) bool {
+	return zipTemporary.MatchString(filepath.Base(p)) && slices.ContainsFunc(s.units, func(u unit) bool {
+		return u.target != nil && u.write && filepath.Dir(u.target.abs) == filepath.Dir(p)
+	})
+}
 
 // said reports whether the policy derived that a path is read or written.
 func said(s *script, p string, write bool) bool {
