@@ -97,8 +97,8 @@ projects:
 	want := []string{
 		"env[0]: ANTHROPIC_API_KEY is not passed on, since the model is reached through the bot; what the project is to have of its own stands under provider",
 		"env[1]: CLAUDE_CODE_USE_BEDROCK is not passed on, since the model is reached through the bot; what the project is to have of its own stands under provider",
-		"env[2]: TEAM_KEY holds a credential of a provider, which stays outside; leave it out",
-		"env[3]: API_KEY holds a credential of a provider, which stays outside; leave it out",
+		"env[2]: TEAM_KEY holds a credential, which stays outside; leave it out",
+		"env[3]: API_KEY holds a credential, which stays outside; leave it out",
 	}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
