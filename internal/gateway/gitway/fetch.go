@@ -11,8 +11,7 @@ import (
 
 // upload answers a fetch from the mirror.
 func (s *Session) upload(ctx context.Context, c *idling, m *mirror, r request, e *Event) {
-	if err := s.fresh(ctx, m); err != nil {
-		e.Refused = err.Error()
+	if e.Refused = s.fresh(ctx, m); e.Refused != "" {
 		return
 	}
 	cmd := localCommand(ctx, m.dir, "upload-pack", "--strict", "--timeout=600", m.dir)

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -94,7 +93,7 @@ func (m *mirror) make(ctx context.Context) error {
 
 // refs are the branches and tags with their objects, a line each: object, space, name.
 func (m *mirror) refs(ctx context.Context) (map[string]string, []string, error) {
-	out, err := localGit(ctx, m.dir, nil, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
+	out, err := localGit(ctx, m.dir, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,10 +158,10 @@ func localCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 }
 
 // localGit runs one and returns what it prints. Its error is git's last words.
-func localGit(ctx context.Context, dir string, in io.Reader, args ...string) (string, error) {
+func localGit(ctx context.Context, dir string, args ...string) (string, error) {
 	var out, said bytes.Buffer
 	cmd := localCommand(ctx, dir, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &bounded{to: &said, left: maxNote}
+	cmd.Stdout, cmd.Stderr = &out, &bounded{to: &said, left: maxNote}
 	err := cmd.Run()
 	return out.String(), saying(ctx, err, said.String())
 }

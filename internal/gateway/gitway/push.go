@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
-	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -31,8 +30,7 @@ func (s *Session) receive(ctx context.Context, c *idling, m *mirror, e *Event) {
 		return
 	}
 	e.ToolUse = toolUse
-	if err := s.fresh(ctx, m); err != nil {
-		e.Refused = err.Error()
+	if e.Refused = s.fresh(ctx, m); e.Refused != "" {
 		return
 	}
 	refs, lines, err := m.refs(ctx)
@@ -155,13 +153,17 @@ func (p *push) spread() {
 // take receives the pack, checks what it brings, and pushes it on.
 func (p *push) take(ctx context.Context, c *idling) {
 	s := p.session
-	for _, turn := range []*semaphore.Weighted{s.pushing, s.gate.receiving} {
-		if err := turn.Acquire(ctx, 1); err != nil {
-			p.fail("the session has ended")
-			return
-		}
-		defer turn.Release(1)
+	const over = "the session has ended"
+	if s.pushing.Acquire(ctx, 1) != nil {
+		p.fail(over)
+		return
 	}
+	defer s.pushing.Release(1)
+	if s.gate.receiving.Acquire(ctx, 1) != nil {
+		p.fail(over)
+		return
+	}
+	defer s.gate.receiving.Release(1)
 	dir, err := os.MkdirTemp(s.gate.scratch(), "push-")
 	if err == nil {
 		defer os.RemoveAll(dir) //nolint:errcheck // New clears what is left
@@ -203,17 +205,17 @@ func (p *push) unpack(ctx context.Context, c *idling, dir string) error {
 
 // inspect says why a command is refused, by what its commit is.
 func (p *push) inspect(ctx context.Context, dir string, c *command) string {
-	out, err := localGit(ctx, dir, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", c.new+"^{commit}")
+	out, err := localGit(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", c.new+"^{commit}")
 	if err != nil || strings.TrimSpace(out) != c.new {
 		return "a branch names a commit, and this is none"
 	}
-	if _, err := localGit(ctx, dir, nil, "rev-list", "--objects", "--quiet", c.new, "--not", "--alternate-refs"); err != nil {
+	if _, err := localGit(ctx, dir, "rev-list", "--objects", "--quiet", c.new, "--not", "--alternate-refs"); err != nil {
 		return "it is not whole: something that it is made of is missing here"
 	}
 	if c.creates() || p.force {
 		return ""
 	}
-	_, err = localGit(ctx, dir, nil, "merge-base", "--is-ancestor", c.old, c.new)
+	_, err = localGit(ctx, dir, "merge-base", "--is-ancestor", c.old, c.new)
 	switch {
 	case err == nil:
 		return ""

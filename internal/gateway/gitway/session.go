@@ -254,7 +254,7 @@ func (s *Session) serve(ctx context.Context) {
 		}
 		s.running.Go(func() {
 			defer conn.Close() //nolint:errcheck // whatever was to be said has been said
-			defer s.survive()
+			defer func() { s.survive(recover()) }()
 			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 			defer stop()
 			s.converse(ctx, conn)
@@ -264,9 +264,9 @@ func (s *Session) serve(ctx context.Context) {
 
 // survive ends a conversation and nothing else where we are wrong about what a session may
 // send, as the server of net/http does.
-func (s *Session) survive() {
-	if err := recover(); err != nil {
-		s.log.Error("a conversation about git has failed", zap.Any("panic", err), zap.Stack("stack"))
+func (s *Session) survive(fault any) {
+	if fault != nil {
+		s.log.Error("a conversation about git has failed", zap.Any("panic", fault), zap.Stack("stack"))
 	}
 }
 
@@ -308,15 +308,18 @@ func (s *Session) converse(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// fresh brings a mirror up to date. Its error is a sentence for who asks; the log has the
-// whole.
-func (s *Session) fresh(ctx context.Context, m *mirror) error {
+// fresh brings a mirror up to date. Where it cannot, it returns why, a sentence for who
+// asks; the log has the whole.
+func (s *Session) fresh(ctx context.Context, m *mirror) (refused string) {
 	err := m.sync(ctx)
-	if err == nil || ctx.Err() != nil {
-		return err
+	switch {
+	case err == nil:
+		return ""
+	case ctx.Err() != nil:
+		return "The session has ended."
 	}
 	s.log.Warn("bring a repository's mirror up to date", zap.String("repository", m.remote.URL), zap.Error(err))
-	return fmt.Errorf("The bot could not reach the forge (%w). An admin finds more in its log, and by bot doctor.", err) //nolint:staticcheck // people read it as it is
+	return "The bot could not reach the forge (" + oneLine(err.Error()) + "). An admin finds more in its log, and by bot doctor."
 }
 
 // idling is a connection on which nothing may be waited for too long.

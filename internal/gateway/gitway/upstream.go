@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -119,10 +120,8 @@ func (p place) spellings(written string) []string {
 		"https://" + p.host + "/" + p.path + ".git", "ssh://git@" + p.host + "/" + p.path + ".git",
 		"git@" + host + ":" + p.path + ".git",
 	}
-	for _, s := range out {
-		if s == written {
-			return out
-		}
+	if slices.Contains(out, written) {
+		return out
 	}
 	return append(out, written)
 }
