@@ -18,7 +18,7 @@ const healthTimeout = 3 * time.Second
 func (b *bot) healthHandler() http.Handler {
 	h := health{
 		database: b.store.Ping, slack: b.app.Connected,
-		replica: replica{sessions: b.supervisor.Live, jobs: b.jobs.State, notices: b.store.Listening, web: b.web.Totals},
+		replica: replica{sessions: b.supervisor.Live, unbooked: b.supervisor.Unbooked, jobs: b.jobs.State, notices: b.store.Listening, web: b.web.Totals},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", h.serveHealthz)
@@ -30,6 +30,7 @@ func (b *bot) healthHandler() http.Handler {
 // replica is what this process knows of itself.
 type replica struct {
 	sessions      func() int
+	unbooked      func() int // calls of the model
 	jobs, notices func() upkeep.State
 	web           func() map[string]egress.Total
 }

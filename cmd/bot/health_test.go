@@ -69,7 +69,7 @@ func TestWhatHealthSays(t *testing.T) {
 			h := health{
 				database: func(context.Context) error { return tt.database }, slack: func() bool { return tt.slack },
 				replica: replica{
-					sessions: func() int { return 2 }, jobs: func() upkeep.State { return tt.jobs }, notices: func() upkeep.State { return tt.notices },
+					sessions: func() int { return 2 }, unbooked: func() int { return 0 }, jobs: func() upkeep.State { return tt.jobs }, notices: func() upkeep.State { return tt.notices },
 				},
 			}
 			tt.want.Version, tt.want.Sessions = versionString(), 2

@@ -72,6 +72,7 @@ var (
 	unpricedDesc = prometheus.NewDesc("deckhand_calls_unpriced", "Calls whose model had no price and that bot report reprice has not mended.", nil, nil)
 	jobsDesc     = prometheus.NewDesc("deckhand_jobs_running", "1 while this replica works on deadlines, reminders and digests, else 0.", nil, nil)
 	noticesDesc  = prometheus.NewDesc("deckhand_notices_heard", "1 while this replica hears what others tell it, else 0: it polls then.", nil, nil)
+	unbookedDesc = prometheus.NewDesc("deckhand_meter_unbooked", "Calls of the model that have ended on this replica and wait to be written into the ledger.", nil, nil)
 	liveDesc     = prometheus.NewDesc("deckhand_sessions_live", "Claude Code processes of this replica.", nil, nil)
 	webBytesDesc = prometheus.NewDesc("deckhand_web_bytes_total", "Bytes that sessions of this replica sent to the web by the gateway (up) and got (down).", []string{"project", "direction"}, nil)
 	webDesc      = prometheus.NewDesc("deckhand_web_connections_total", "Connections to the web that sessions of this replica asked the gateway for.", []string{"project", "verdict"}, nil)
@@ -101,7 +102,7 @@ func (m *metrics) handler() http.Handler {
 
 // Describe implements [prometheus.Collector].
 func (m *metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, witnessDesc, unpricedDesc, jobsDesc, noticesDesc, liveDesc, webBytesDesc, webDesc, buildDesc} {
+	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, witnessDesc, unpricedDesc, jobsDesc, noticesDesc, liveDesc, unbookedDesc, webBytesDesc, webDesc, buildDesc} {
 		to <- d
 	}
 }
@@ -119,6 +120,7 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	}
 	value(buildDesc, prometheus.GaugeValue, 1, versionString(), runtime.Version())
 	value(liveDesc, prometheus.GaugeValue, float64(m.self.sessions()))
+	value(unbookedDesc, prometheus.GaugeValue, float64(m.self.unbooked()))
 	value(jobsDesc, prometheus.GaugeValue, upOrNot(m.self.jobs()))
 	value(noticesDesc, prometheus.GaugeValue, upOrNot(m.self.notices()))
 	for project, n := range m.self.web() {

@@ -77,6 +77,7 @@ func newFigures() *someFigures {
 // sevenLive is a replica with seven sessions that works on jobs and hears nothing.
 var sevenLive = replica{
 	sessions: func() int { return 7 },
+	unbooked: func() int { return 2 },
 	jobs:     func() upkeep.State { return upkeep.State{Up: true} },
 	notices:  func() upkeep.State { return upkeep.State{} },
 	web: func() map[string]egress.Total {
@@ -125,6 +126,7 @@ deckhand_calls_unpriced 5
 deckhand_contract_spend_usd_total{model="claude-opus-5",project="web"} 1
 deckhand_inbox_pending 1
 deckhand_jobs_running 1
+deckhand_meter_unbooked 2
 deckhand_notices_heard 0
 deckhand_scrape_errors_total{figures="meter"} 0
 deckhand_scrape_errors_total{figures="spend"} 0

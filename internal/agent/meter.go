@@ -160,6 +160,7 @@ func (b *booking) End(a gateway.Answer) {
 	defer m.mu.Unlock()
 	delete(m.seen, b.ID)
 	m.ended = append(m.ended, calls...)
+	m.unbookedCalls.Add(int64(len(calls)))
 	m.under--
 	if b.turn == m.turn {
 		m.spent += micro
@@ -224,6 +225,7 @@ func (m *meter) book(calls []store.EndedCall) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ended = m.ended[len(calls):]
+	m.unbookedCalls.Add(-int64(len(calls)))
 	m.changed()
 	return nil
 }
@@ -251,6 +253,7 @@ func (m *meter) giveUp(calls []store.EndedCall) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.unbookedCalls.Add(-int64(len(m.ended)))
 	m.ended = nil
 	m.changed()
 }
@@ -287,13 +290,6 @@ func (m *meter) settle(ctx context.Context, cutting time.Duration) (microUSD int
 			return microUSD, more
 		}
 	}
-}
-
-// unbooked is the number of calls that have ended and are not booked.
-func (m *meter) unbooked() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.ended)
 }
 
 // charge prices a call: first what was used of its own model, then of those that were run

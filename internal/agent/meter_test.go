@@ -129,8 +129,8 @@ func TestEveryCallIsBookedOnce(t *testing.T) {
 			for _, b := range under {
 				b.End(gateway.Answer{Status: 529, Complete: true, Left: true, Ended: time.Now()})
 			}
-			if cost, more := m.settle(t.Context(), 0); cost != want || more || m.unbooked() != 0 {
-				t.Errorf("seed %d: the turn's end is told %d µ$ (%v), want %d; %d are not booked", seed, cost, more, want, m.unbooked())
+			if cost, more := m.settle(t.Context(), 0); cost != want || more || m.unbookedCalls.Load() != 0 {
+				t.Errorf("seed %d: the turn's end is told %d µ$ (%v), want %d; %d are not booked", seed, cost, more, want, m.unbookedCalls.Load())
 			}
 			var got int64
 			for _, e := range m.books.Entries() {

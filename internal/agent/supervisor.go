@@ -85,6 +85,7 @@ type shared struct {
 	// unpriced are the models of which the log says that they have no contract price, and
 	// unlisted those that the price list does not know.
 	unpriced, unlisted sync.Map
+	unbookedCalls      atomic.Int64
 }
 
 // New returns a supervisor that does nothing until [Supervisor.Run].
@@ -247,6 +248,10 @@ func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (runni
 	s.post(t.ID, l)
 	return true, nil
 }
+
+// Unbooked is the number of calls of the model that have ended here and are not in the
+// ledger yet.
+func (s *Supervisor) Unbooked() int { return int(s.unbookedCalls.Load()) }
 
 // Live is the number of CLI processes that this replica runs.
 func (s *Supervisor) Live() int { return s.slots.used() }

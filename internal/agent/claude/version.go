@@ -82,10 +82,6 @@ var since = map[string]string{
 	"get_workspace_diff":      "2.1.276",
 }
 
-// CountsInterrupted reports whether a version counts an answer that was interrupted
-// in its running total. Of 2.1.276 and before it is billed and never reported.
-func CountsInterrupted(version string) bool { return version == "" || Older("2.1.276", version) }
-
 // has reports whether the CLI has a flag or request, as far as is known: an
 // unknown version has all.
 func (o Options) has(feature string) bool { return supports(o.Version, feature) }
