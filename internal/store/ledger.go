@@ -165,24 +165,6 @@ func costEntry(team string, threadID, turnID, microUSD int64) AuditEntry {
 	return AuditEntry{Kind: AuditCost, TeamID: team, ThreadID: threadID, TurnID: turnID, Details: map[string]any{"micro_usd": microUSD}}
 }
 
-// EpochTotals returns where the running total of each model stands in an epoch, in
-// micro-USD, as the ledger knows it; a model without entries is not named.
-func (s *Store) EpochTotals(ctx context.Context, sessionID string, epoch int) (map[string]int64, error) {
-	rows, err := s.pool.Query(ctx, `
-		SELECT DISTINCT ON (model) model, total_after FROM ledger
-		WHERE session_id = $1 AND epoch = $2 AND kind = 'turn' ORDER BY model, id DESC`, sessionID, epoch)
-	if err != nil {
-		return nil, fmt.Errorf("read the totals of epoch %d of session %s: %w", epoch, sessionID, err)
-	}
-	totals := map[string]int64{}
-	var model string
-	var total int64
-	if _, err := pgx.ForEachRow(rows, []any{&model, &total}, func() error { totals[model] = total; return nil }); err != nil {
-		return nil, fmt.Errorf("read the totals of epoch %d of session %s: %w", epoch, sessionID, err)
-	}
-	return totals, nil
-}
-
 func total(entries []LedgerEntry) (microUSD int64) {
 	for _, e := range entries {
 		microUSD += e.MicroUSD
