@@ -71,7 +71,8 @@ type approvals interface {
 // calls are the calls of the model, from before they leave until they are booked, and
 // what the CLI says of them.
 type calls interface {
-	BeginCall(ctx context.Context, c store.OpenCall) error
+	BeginCall(ctx context.Context, c store.OpenCall, budgets ...store.CallBudget) error
+	RecentOutput(ctx context.Context, teamID, project, model string) (longest int64, calls int, err error)
 	SeenCall(ctx context.Context, id uuid.UUID, u store.CallUsage) error
 	EndCalls(ctx context.Context, calls []store.EndedCall) error
 	EndLostCalls(ctx context.Context) (n int, err error)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -86,6 +87,9 @@ type budgets struct {
 	books budgetBooks
 	front Frontend
 	log   *zap.Logger
+
+	mu   sync.Mutex
+	free chan struct{} // see freed
 }
 
 // check reads every budget that a person's work in the thread counts towards.
@@ -288,45 +292,8 @@ func (b BudgetStatus) Name() string {
 // lookLimit bounds a look at the budgets beside the worker.
 const lookLimit = 30 * time.Second
 
-// watchEvery is the shortest time between two looks at the budgets during a turn.
-const watchEvery = 300 * time.Millisecond
-
-// watchBudget looks at the budgets beside the worker: the letter that may follow stops
-// the turn.
-func (w *worker) watchBudget(ctx context.Context) {
-	t := w.turn
-	if t == nil || len(w.budgets.list) == 0 || t.overBudget != nil {
-		return
-	}
-	thread, user, id := w.thread, t.row.RequestedBy, t.row.ID
-	if time.Since(t.watched) < watchEvery {
-		return
-	}
-	t.watched = time.Now()
-	w.session.request(ctx, w.log, "look at the budgets", func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeoutCause(ctx, lookLimit, fmt.Errorf("no answer in %s", lookLimit))
-		defer cancel()
-		t.meter.settle(ctx, 0)
-		c, err := w.budgets.check(ctx, thread, user)
-		if err == nil && len(c.reached) > 0 {
-			w.box.put(letter{kind: letterOverBudget, turn: id, budget: &c.reached[0]})
-		}
-		return err
-	})
-}
-
-// onOverBudget interrupts the turn that a budget has nothing left for.
-func (w *worker) onOverBudget(ctx context.Context, turnID int64, b *BudgetStatus) {
-	if t := w.turn; t != nil && t.row.ID == turnID && !t.stopping() {
-		t.overBudget = b
-		w.interrupt(ctx)
-	}
-}
-
 // whyOverBudget is what people are told of a turn that was stopped for a budget.
-func whyOverBudget(t *turn) string {
-	return t.overBudget.Name() + " is used up, so the work was stopped."
-}
+func whyOverBudget(t *turn) string { return t.overBudget.sentence() + " So the work was stopped here." }
 
 // useModel has the process answer with the model that the budgets want, or with the
 // project's again.

@@ -11,7 +11,7 @@
 //	cold ──prompt──► waiting ──a slot──► starting ──initialized──► ready ──prompt──► running
 //	running ──can_use_tool──► awaiting ──decision──► running
 //	running ──a grant covers a call──► checking ──its maker is looked up──► running
-//	running, awaiting, checking ──stop, over budget, expired──► stopping ──result──► ready
+//	running, awaiting, checking ──stop, expired──► stopping ──result──► ready
 //	running ──result──► ready ──idle──► hibernating ──process gone──► cold (a row, nothing else)
 //	any ──process ends──► cold; a running turn ends as failed
 //	any ──lease lost──► gone, without another write
@@ -51,7 +51,7 @@
 //	admins asked, restart =        ·        ·        cold     ·        ·        ·        ·        ·
 //	wake                  =        =        =        =        =        =        =        =        =
 //	stop                  =        cold     cold     =        ready    ready    ready    =        =
-//	over budget           ·        ·        ·        =        ready    ready    ready    =        ·
+//	over budget           ·        ·        ·        =        ready    ready    ready    ready    ·
 //	result                ·        ·        ·        =        ready    ready    ready    run      ·
 //	result: failed        ·        ·        ·        =        ready    ready    ready    run      ·
 //	silence               ·        ·        ·        =        cold     cold     cold     run      ·

@@ -10,21 +10,18 @@ import (
 type letterKind int
 
 const (
-	letterWake       letterKind = iota // there may be a prompt
-	letterDecided                      // id: an approval has ended
-	letterOverBudget                   // turn, budget: nothing is left for it
-	letterStop                         // id: the person who stops the turn
-	letterChecked                      // checked: it is known which of its people are entitled
-	letterHibernate                    // another session needs the slot
-	letterLeaseLost                    // epoch: of the lease
+	letterWake      letterKind = iota // there may be a prompt
+	letterDecided                     // id: an approval has ended
+	letterStop                        // id: the person who stops the turn
+	letterChecked                     // checked: it is known which of its people are entitled
+	letterHibernate                   // another session needs the slot
+	letterLeaseLost                   // epoch: of the lease
 )
 
 type letter struct {
 	kind    letterKind
 	id      string
 	decided *store.Approval // with letterDecided from this replica: the decision
-	turn    int64
-	budget  *BudgetStatus
 	epoch   int64
 	checked *check
 	// entitled are the people whose grants count for checked.

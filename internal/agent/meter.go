@@ -30,16 +30,20 @@ type meter struct {
 	project Project
 	log     *zap.Logger
 
-	mu     sync.Mutex
-	at     store.OpenCall // what calls have in common: lease, session and epoch
-	turn   int64          // the present turn, or the last one; 0 before the first
-	begun  chan struct{}  // closed when the first turn has begun
-	spent  int64          // by the present turn, in micro-USD
-	cut    bool           // a call of the turn may be billed for more
-	under  int            // way: calls that have begun and not ended
-	seen   map[uuid.UUID]store.CallUsage
-	ended  []store.EndedCall
-	closed bool // nothing follows
+	mu      sync.Mutex
+	at      store.OpenCall   // what calls have in common: lease, session and epoch
+	turn    int64            // the present turn, or the last one; 0 before the first
+	thread  store.Thread     // whose calls these are
+	user    string           // who asked for the turn
+	refused *BudgetStatus    // the turn was refused a call for it
+	last    map[string]asked // by model
+	begun   chan struct{}    // closed when the first turn has begun
+	spent   int64            // by the present turn, in micro-USD
+	cut     bool             // a call of the turn may be billed for more
+	under   int              // way: calls that have begun and not ended
+	seen    map[uuid.UUID]store.CallUsage
+	ended   []store.EndedCall
+	closed  bool // nothing follows
 	// change is closed, and made anew, whenever under, seen or ended change.
 	change chan struct{}
 }
@@ -61,7 +65,7 @@ const (
 func (w *worker) newMeter() *meter {
 	m := &meter{
 		shared: w.shared, project: w.project, log: w.log, at: store.OpenCall{Lease: w.heldLease()},
-		begun: make(chan struct{}), seen: map[uuid.UUID]store.CallUsage{}, change: make(chan struct{}),
+		thread: w.thread, last: map[string]asked{}, begun: make(chan struct{}), seen: map[uuid.UUID]store.CallUsage{}, change: make(chan struct{}),
 	}
 	w.running.Go(m.run)
 	return m
@@ -75,13 +79,13 @@ func (m *meter) moveTo(sessionID string, epoch int) {
 }
 
 // begin says that a turn has begun.
-func (m *meter) begin(turn int64) {
+func (m *meter) begin(turn store.Turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.turn == 0 {
 		close(m.begun)
 	}
-	m.turn, m.spent, m.cut = turn, 0, false
+	m.turn, m.user, m.spent, m.cut, m.refused = turn.ID, turn.RequestedBy, 0, false, nil
 }
 
 // Begin implements [gateway.Meter].
@@ -95,10 +99,12 @@ func (m *meter) Begin(ctx context.Context, c gateway.Call) (gateway.Booking, err
 	if err != nil {
 		return nil, err
 	}
-	switch err := m.books.BeginCall(ctx, b.OpenCall); {
+	err = m.record(ctx, b)
+	_, refused := errors.AsType[*gateway.Refusal](err)
+	switch {
 	case err == nil:
 		return b, nil
-	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound), refused:
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.under--
@@ -159,6 +165,7 @@ func (b *booking) End(a gateway.Answer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.seen, b.ID)
+	m.learn(b.call, a)
 	m.ended = append(m.ended, calls...)
 	m.unbookedCalls.Add(int64(len(calls)))
 	m.under--
@@ -227,6 +234,7 @@ func (m *meter) book(calls []store.EndedCall) error {
 	m.ended = m.ended[len(calls):]
 	m.unbookedCalls.Add(-int64(len(calls)))
 	m.changed()
+	m.budgets.release()
 	return nil
 }
 

@@ -34,7 +34,7 @@ func newMetered(t *testing.T) *metered {
 	ctx := t.Context()
 	core, logged := observer.New(zapcore.WarnLevel)
 	books := new(booktest.Books)
-	w := newWorker(&shared{books: books, log: zap.New(core), replica: "A"}, 1)
+	w := newWorker(&shared{books: books, budgets: &budgets{books: books}, log: zap.New(core), replica: "A"}, 1)
 	key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1"}
 	id, _, err := books.Receive(ctx, store.Envelope{EventID: "1", Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1", TS: "1.1", UserID: "U1"})
 	must(t, err)
@@ -66,7 +66,7 @@ func (m *metered) turnBegins(t *testing.T) {
 	t.Helper()
 	row, _, _, err := m.books.BeginTurn(t.Context(), m.worker.heldLease(), "s", 1)
 	must(t, err)
-	m.begin(row.ID)
+	m.begin(row)
 }
 
 // call begins a call.

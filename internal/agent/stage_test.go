@@ -662,6 +662,7 @@ type playedProcess struct {
 	resets   int
 	running  int64 // the total, in micro-dollars
 	turn     bool
+	ending   bool // its result is on the way
 	stopping bool
 	exit     *claude.ExitError
 	ended    chan struct{} // closed at the end
@@ -747,22 +748,40 @@ func (p *playedProcess) withdraw(kind string) bool {
 	return false
 }
 
-// spend has a call of the model cost three dollars.
+// spend has a call of the model cost three dollars, or end the turn if it is refused, as
+// the CLI does.
 func (p *playedProcess) spend() {
-	p.call(3_000_000)
-	p.emit(&claude.Assistant{MessageID: "m"})
+	go func() {
+		err := p.call(3_000_000)
+		no, refused := errors.AsType[*gateway.Refusal](err)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if refused && p.turn {
+			p.end(claude.Result{IsError: true, APIErrorStatus: no.Status, Text: "API Error: " + no.Sentence})
+		}
+	}()
 }
 
 // call makes a call of the model, as its gateway tells it. A process that has worked on
 // nothing has made none.
-func (p *playedProcess) call(microUSD int64) {
+func (p *playedProcess) call(microUSD int64) error {
 	if p.prompt == "" {
-		return
+		return nil
 	}
-	b, err := p.calls.Begin(context.Background(), gateway.Call{ID: uuid.New(), Model: "claude-opus-5-5", At: time.Now()})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	go func() { // the gateway's session ends with its process
+		select {
+		case <-p.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	b, err := p.calls.Begin(ctx, gateway.Call{ID: uuid.New(), Model: "claude-opus-5-5", At: time.Now()})
 	if err == nil {
 		b.End(gateway.Answer{Status: 200, Usage: price.Usage{Input: microUSD / 4}, Complete: true, Left: true, Ended: time.Now()})
 	}
+	return err
 }
 
 // result ends the turn.
@@ -777,11 +796,19 @@ func (p *playedProcess) end(r claude.Result) {
 		delete(p.pending, id)
 		p.put(&claude.CancelRequest{RequestID: id})
 	}
-	p.call(1000)
-	p.running += 1000
-	r.Running = claude.Usage{TotalMicroUSD: p.running, Models: map[string]claude.ModelUsage{"claude-opus-5-5": {Input: p.running, MicroUSD: p.running}}}
-	p.turn = false
-	p.put(&r)
+	if p.ending {
+		return
+	}
+	p.ending = true
+	go func() { // a call may be held
+		_ = p.call(1000)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.running += 1000
+		r.Running = claude.Usage{TotalMicroUSD: p.running, Models: map[string]claude.ModelUsage{"claude-opus-5-5": {Input: p.running, MicroUSD: p.running}}}
+		p.turn, p.ending = false, false
+		p.put(&r)
+	}()
 }
 
 // die ends the process.

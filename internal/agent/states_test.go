@@ -192,10 +192,10 @@ var events = []event{
 	{"wake", func(s *stage) bool { s.sup.Wake(s.threads[here].ID); return true }},
 	{"stop", func(s *stage) bool { stop(s); return true }},
 	{"over budget", onProcess(func(_ *stage, p *playedProcess) {
-		p.spend()
-		synctest.Wait()
-		time.Sleep(watchEvery) // it is looked at not more often than this
-		p.spend()
+		for range 3 { // the second is the last that is admitted
+			p.spend()
+			synctest.Wait()
+		}
 	})},
 	{"result", onProcess(func(_ *stage, p *playedProcess) { p.result(claude.Result{NumTurns: 2}) })},
 	{"result: failed", onProcess(func(_ *stage, p *playedProcess) {

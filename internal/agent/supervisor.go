@@ -86,6 +86,7 @@ type shared struct {
 	// unlisted those that the price list does not know.
 	unpriced, unlisted sync.Map
 	unbookedCalls      atomic.Int64
+	outputs            outputs
 }
 
 // New returns a supervisor that does nothing until [Supervisor.Run].

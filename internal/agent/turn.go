@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -32,8 +33,7 @@ type turn struct {
 	cards      []string      // all that it has shown
 	breaks     []int         // see Turn.Breaks
 	stoppedBy  string        // who pressed Stop; empty while nobody did
-	overBudget *BudgetStatus // it was interrupted for that
-	watched    time.Time     // when the budgets were looked at last
+	overBudget *BudgetStatus // it ended since it was refused a call
 	meter      *meter        // its process's
 	expired    bool          // an approval's time ran out
 	hung       bool          // it was killed for its silence
@@ -42,7 +42,7 @@ type turn struct {
 
 // stopping reports whether the turn has been told to end: nothing more is run or
 // asked in it.
-func (t *turn) stopping() bool { return t.stoppedBy != "" || t.expired || t.overBudget != nil }
+func (t *turn) stopping() bool { return t.stoppedBy != "" || t.expired }
 
 // openCard is the message that shows the turn's last requests.
 type openCard struct {
@@ -102,7 +102,7 @@ func (w *worker) startFailed(ctx context.Context, err error) error {
 
 func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string) {
 	w.turn = &turn{row: row, prompt: prompt, promptUUID: promptUUID, asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, content: w.session.content.Next(), meter: w.session.meter}
-	w.turn.meter.begin(row.ID)
+	w.turn.meter.begin(row)
 	w.session.journal.turn.Store(row.ID)
 	w.slots.rest(w, false)
 	w.session.idle.Stop()
@@ -200,8 +200,6 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 			}
 		}
 		w.session.journal.add(w.results(m)...)
-	case *claude.Assistant:
-		w.watchBudget(ctx)
 	case *claude.ConversationReset:
 		w.onReset()
 	case *claude.Result:
@@ -258,8 +256,21 @@ func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
 		w.session.meter.settle(ctx, 0)
 		return w.books.AddWitness(ctx, w.heldLease(), told)
 	}
+	if b := w.turn.meter.refusedFor(); b != nil && r.IsError && r.APIErrorStatus == http.StatusPaymentRequired {
+		w.turn.overBudget = b
+		w.turn.content.Items = withoutLast(w.turn.content.Items, r.Text)
+	}
 	state, problem := w.turn.outcome(r)
 	return w.endTurn(ctx, state, problem, r.NumTurns, told)
+}
+
+// withoutLast leaves out what was said last if it is the text: the CLI's words for an
+// error that people are told of in ours.
+func withoutLast(items []claude.Item, text string) []claude.Item {
+	if n := len(items) - 1; n >= 0 && items[n].Kind == claude.ItemText && strings.TrimSpace(items[n].Text) == strings.TrimSpace(text) {
+		return slices.Clip(items[:n])
+	}
+	return items
 }
 
 // outcome judges a result by is_error, never by its subtype: an interrupted turn
@@ -268,6 +279,8 @@ func (t *turn) outcome(r *claude.Result) (TurnState, string) {
 	switch {
 	case t.stopping():
 		return TurnInterrupted, t.whyStopped()
+	case t.overBudget != nil:
+		return TurnInterrupted, whyOverBudget(t)
 	case r.Interrupted():
 		return TurnInterrupted, "The turn was interrupted."
 	case r.IsError:
@@ -279,11 +292,8 @@ func (t *turn) outcome(r *claude.Result) (TurnState, string) {
 // whyStopped is what people are told of a turn that was told to end. They know when it
 // was one of them.
 func (t *turn) whyStopped() string {
-	switch {
-	case t.stoppedBy != "":
+	if t.stoppedBy != "" {
 		return ""
-	case t.overBudget != nil:
-		return whyOverBudget(t)
 	}
 	return "Nobody decided in time, so the work is paused. Write “continue” to be asked again."
 }

@@ -166,8 +166,6 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 				err = w.onDecided(ctx, l.id, l.decided)
 			case letterChecked:
 				err = w.onChecked(ctx, l.checked, l.entitled)
-			case letterOverBudget:
-				w.onOverBudget(ctx, l.turn, l.budget)
 			case letterStop:
 				err = w.onStop(ctx, l.id)
 			case letterHibernate:

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -59,10 +60,11 @@ type BudgetWindow struct {
 
 // BudgetState is what was spent of a budget, and what was decided about it.
 type BudgetState struct {
-	SpentMicroUSD  int64
-	RaisedMicroUSD int64  // what admins have added for the period
-	Model          string // the cheaper model that an admin chose last; or empty
-	Decisions      int    // how many there are for the period
+	SpentMicroUSD    int64
+	ReservedMicroUSD int64  // by calls that are under way
+	RaisedMicroUSD   int64  // what admins have added for the period
+	Model            string // the cheaper model that an admin chose last; or empty
+	Decisions        int    // how many there are for the period
 }
 
 // BudgetStates reads the state of budgets of one team, in their order, from the
@@ -71,7 +73,7 @@ func (s *Store) BudgetStates(ctx context.Context, windows []BudgetWindow) ([]Bud
 	if len(windows) == 0 {
 		return nil, nil
 	}
-	sql, args := budgetQuery(windows)
+	sql, args := budgetQuery(windows, uuid.Nil)
 	out, err := collect[BudgetState](s.pool.Query(ctx, sql, args...))
 	if err != nil {
 		return nil, fmt.Errorf("read the state of budgets: %w", err)
@@ -80,18 +82,20 @@ func (s *Store) BudgetStates(ctx context.Context, windows []BudgetWindow) ([]Bud
 }
 
 // budgetQuery reads a [BudgetState] for each window, in one statement: what was spent
-// is told by the roll-up that has the fewest rows for it.
-func budgetQuery(windows []BudgetWindow) (sql string, args []any) {
+// is told by the roll-up that has the fewest rows for it, what is reserved by the calls
+// that are under way, but for one.
+func budgetQuery(windows []BudgetWindow, but uuid.UUID) (sql string, args []any) {
 	arg := func(v any) string { args = append(args, v); return fmt.Sprintf("$%d", len(args)) }
-	team := arg(windows[0].TeamID)
+	team, own := arg(windows[0].TeamID), arg(but)
 	rows := make([]string, len(windows))
 	for i, w := range windows {
 		from, to, key := arg(w.From.Format(time.DateOnly))+"::date", arg(w.To.Format(time.DateOnly))+"::date", arg(w.Key)
 		rows[i] = fmt.Sprintf(`SELECT %d AS no,
-			(SELECT COALESCE(ledger_sum(micro_usd), 0) FROM %s AND booked_on >= %s AND booked_on < %s) AS spent_micro_usd, d.*
-			FROM (%s) d`, i, spentIn(w, team, key), from, to, decisionsIn(w, team, key, from, arg))
+			(SELECT COALESCE(ledger_sum(micro_usd), 0) FROM %s AND booked_on >= %s AND booked_on < %s) AS spent_micro_usd,
+			(SELECT COALESCE(ledger_sum(GREATEST(reserved_micro_usd, micro_usd)), 0) FROM calls WHERE team_id = %s AND id <> %s AND %s) AS reserved_micro_usd, d.*
+			FROM (%s) d`, i, spentIn(w, team, key), from, to, team, own, countsIn(w, key), decisionsIn(w, team, key, from, arg))
 	}
-	return `SELECT spent_micro_usd, raised_micro_usd, model, decisions FROM (` + strings.Join(rows, "\nUNION ALL\n") + `) b ORDER BY no`, args
+	return `SELECT spent_micro_usd, reserved_micro_usd, raised_micro_usd, model, decisions FROM (` + strings.Join(rows, "\nUNION ALL\n") + `) b ORDER BY no`, args
 }
 
 // spentIn is the roll-up that tells what was spent of a budget, as far as the day.
@@ -111,6 +115,21 @@ func spentIn(w BudgetWindow, team, key string) string {
 		return "ledger_channel_" + by + " WHERE team_id = " + team + " AND project = " + key
 	}
 	return "ledger_channel_" + by + " WHERE team_id = " + team + " AND " + key + "::text = ''"
+}
+
+// countsIn is true of the calls of a team that count towards a budget.
+func countsIn(w BudgetWindow, key string) string {
+	switch w.Scope {
+	case BudgetThread:
+		return "thread_id = " + key + "::text::bigint"
+	case BudgetPerson:
+		return "user_id = " + key
+	case BudgetChannel:
+		return "channel_id = " + key
+	case BudgetProject:
+		return "project = " + key
+	}
+	return "true"
 }
 
 // decisionsIn is what was decided about a budget in its period.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -30,7 +31,7 @@ func (s *Store) WaitForBudget(ctx context.Context, l Lease, inboxID int64, n Bud
 		if err := lockBudget(ctx, tx, n.BudgetWindow); err != nil {
 			return err
 		}
-		sql, args := budgetQuery([]BudgetWindow{n.BudgetWindow})
+		sql, args := budgetQuery([]BudgetWindow{n.BudgetWindow}, uuid.Nil)
 		state, err := collectOne[BudgetState](tx.Query(ctx, sql, args...))
 		if err != nil {
 			return err

@@ -62,10 +62,37 @@ type EndedCall struct {
 // BeginCall records a call before it leaves. It fails with [ErrFenced] when the lease
 // is lost, and with [ErrNotFound] when it has begun no turn that the call could belong
 // to: such a call must not leave. The commit does not wait for the disk: what a crash
-// of the database takes is booked all the same when the call ends.
-func (s *Store) BeginCall(ctx context.Context, c OpenCall) error {
+// of the database takes is booked all the same when the call ends. To begin a call a
+// second time changes nothing but what it reserves.
+//
+// What it reserves counts towards the budgets until it is booked. A call that one of
+// them does not admit gives an [*OverBudgetError], and is not recorded.
+func (s *Store) BeginCall(ctx context.Context, c OpenCall, budgets ...CallBudget) error {
+	begin := func(db querier) error { return s.beginCall(ctx, db, c) }
+	var err error
+	if len(budgets) == 0 {
+		err = begin(s.pool)
+	} else {
+		err = s.inTx(ctx, func(tx pgx.Tx) error {
+			if err := reserve(ctx, tx, c, budgets); err != nil {
+				return err
+			}
+			return begin(tx)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("begin a call of thread %d: %w", c.Lease.ThreadID, err)
+	}
+	return nil
+}
+
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func (s *Store) beginCall(ctx context.Context, db querier, c OpenCall) error {
 	var held, inserted bool
-	err := s.pool.QueryRow(ctx, `
+	err := db.QueryRow(ctx, `
 		WITH soon AS (SELECT set_config('synchronous_commit', 'off', true)),
 		held AS (SELECT t.* FROM threads t, soon WHERE t.id = $2 AND t.lease_owner = $3 AND t.lease_epoch = $4),
 		inserted AS (
@@ -73,6 +100,7 @@ func (s *Store) BeginCall(ctx context.Context, c OpenCall) error {
 				replica, lease_epoch, model, started_at, reserved_micro_usd, bound_micro_usd)
 			SELECT $1, t.team_id, t.channel_id, t.id, t.project, r.requested_by, $5, $6, r.id, $3, $4, $7, $8, $9, $10
 			FROM held t CROSS JOIN LATERAL (`+turnOfCall("t.id", "$4")+`) r
+			ON CONFLICT (id) DO UPDATE SET reserved_micro_usd = excluded.reserved_micro_usd
 			RETURNING id)
 		SELECT EXISTS (SELECT FROM held), EXISTS (SELECT FROM inserted)`,
 		c.ID, c.Lease.ThreadID, c.Lease.Owner, c.Lease.Epoch, c.SessionID, c.Epoch, c.Model, c.StartedAt,
@@ -84,10 +112,7 @@ func (s *Store) BeginCall(ctx context.Context, c OpenCall) error {
 	case !inserted:
 		err = ErrNotFound
 	}
-	if err != nil {
-		return fmt.Errorf("begin a call of thread %d: %w", c.Lease.ThreadID, err)
-	}
-	return nil
+	return err
 }
 
 // turnOfCall selects the turn that a call of a thread belongs to, by the epoch of its

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
+
 	"deckhand/internal/store"
 )
 
@@ -30,13 +32,11 @@ func (b *Books) BudgetStates(ctx context.Context, windows []store.BudgetWindow) 
 func (b *Books) budgetState(w store.BudgetWindow) (out store.BudgetState) {
 	for _, e := range b.ledger {
 		t := b.threads[b.turns[e.TurnID-1].ThreadID-1]
-		key := map[store.BudgetScope]string{
-			store.BudgetChannel: t.ChannelID, store.BudgetProject: t.Project, store.BudgetPerson: e.User, store.BudgetThread: strconv.FormatInt(t.ID, 10),
-		}[w.Scope]
-		if t.TeamID == w.TeamID && key == w.Key && !e.At.Before(w.From) && e.At.Before(w.To) {
+		if counts(w, t, e.User) && !e.At.Before(w.From) && e.At.Before(w.To) {
 			out.SpentMicroUSD += e.MicroUSD
 		}
 	}
+	out.ReservedMicroUSD = b.reserved(w, uuid.Nil)
 	var last time.Time
 	for _, n := range b.notices {
 		if !sameBudget(n.BudgetWindow, w) || !n.From.Equal(w.From) || n.DecidedBy == "" {
@@ -49,6 +49,14 @@ func (b *Books) budgetState(w store.BudgetWindow) (out store.BudgetState) {
 		}
 	}
 	return out
+}
+
+// counts reports whether a person's spend in a thread counts towards a budget.
+func counts(w store.BudgetWindow, t *store.Thread, user string) bool {
+	key := map[store.BudgetScope]string{
+		store.BudgetChannel: t.ChannelID, store.BudgetProject: t.Project, store.BudgetPerson: user, store.BudgetThread: strconv.FormatInt(t.ID, 10),
+	}[w.Scope]
+	return t.TeamID == w.TeamID && key == w.Key
 }
 
 // sameBudget reports whether two windows are periods of one budget.

@@ -42,18 +42,78 @@ func (b *Books) turnOfCall(l store.Lease) *Turn {
 }
 
 // BeginCall is [store.Store.BeginCall].
-func (b *Books) BeginCall(ctx context.Context, c store.OpenCall) error {
+func (b *Books) BeginCall(ctx context.Context, c store.OpenCall, budgets ...store.CallBudget) error {
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	err := b.reserve(c, budgets)
+	b.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	return b.under(ctx, c.Lease, func(*store.Thread) error {
 		t := b.turnOfCall(c.Lease)
 		if t == nil {
 			return store.ErrNotFound
 		}
-		if slices.ContainsFunc(b.calls, func(o *call) bool { return o.ID == c.ID }) {
-			return fmt.Errorf("call %s is under way", c.ID)
+		for _, o := range b.calls {
+			if o.ID == c.ID {
+				o.ReservedMicroUSD = c.ReservedMicroUSD
+				return nil
+			}
 		}
 		b.calls = append(b.calls, &call{OpenCall: c, turnID: t.ID, seen: store.CallUsage{BoundMicroUSD: c.BoundMicroUSD}})
 		return nil
 	})
+}
+
+// reserve decides whether all budgets admit the call.
+func (b *Books) reserve(c store.OpenCall, budgets []store.CallBudget) error {
+	var wait *store.OverBudgetError
+	for i, budget := range budgets {
+		state := b.budgetState(budget.BudgetWindow)
+		state.ReservedMicroUSD = b.reserved(budget.BudgetWindow, c.ID)
+		if state.Model != "" && budget.GoesOn != nil && budget.GoesOn(state.Model) {
+			continue
+		}
+		limit := budget.LimitMicroUSD + state.RaisedMicroUSD
+		switch {
+		case state.SpentMicroUSD >= limit:
+			return &store.OverBudgetError{Budget: i, State: state}
+		case state.ReservedMicroUSD > 0 && state.SpentMicroUSD+state.ReservedMicroUSD+c.ReservedMicroUSD > limit:
+			wait = &store.OverBudgetError{Budget: i, State: state, Waits: true}
+		}
+	}
+	if wait != nil {
+		return wait
+	}
+	return nil
+}
+
+// reserved is what calls under way reserve of a budget, but for one.
+func (b *Books) reserved(w store.BudgetWindow, but uuid.UUID) (micro int64) {
+	for _, c := range b.calls {
+		turn := b.turns[c.turnID-1]
+		if c.ID != but && counts(w, b.threads[turn.ThreadID-1], turn.RequestedBy) {
+			micro += max(c.ReservedMicroUSD, c.seen.MicroUSD)
+		}
+	}
+	return micro
+}
+
+// RecentOutput is [store.Store.RecentOutput].
+func (b *Books) RecentOutput(ctx context.Context, teamID, project, model string) (longest int64, calls int, err error) {
+	if err := b.lock(ctx); err != nil {
+		return 0, 0, err
+	}
+	defer b.mu.Unlock()
+	for _, e := range slices.Backward(b.ledger) {
+		t := b.threads[b.turns[e.TurnID-1].ThreadID-1]
+		if e.Kind == store.LedgerCall && e.Model == model && t.TeamID == teamID && t.Project == project && calls < 100 {
+			longest, calls = max(longest, e.Output), calls+1
+		}
+	}
+	return longest, calls, nil
 }
 
 // SeenCall is [store.Store.SeenCall].

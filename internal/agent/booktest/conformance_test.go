@@ -459,6 +459,10 @@ var calls = []struct {
 		id, err := c.books.StoppedTurn(ctx, pick(c, c.threads).ID)
 		return fmt.Sprint(c.name("t", id), fate(err))
 	}},
+	{"recent output", func(ctx context.Context, c *caller) string {
+		longest, calls, err := c.books.RecentOutput(ctx, c.team, "web", "model-1")
+		return fmt.Sprint(longest, calls, fate(err))
+	}},
 	{"spoke", func(ctx context.Context, c *caller) string {
 		s := pick(c, c.sessions)
 		if s == "" {
@@ -553,7 +557,16 @@ func beginCall(ctx context.Context, c *caller) string {
 	}
 	o := store.OpenCall{ID: id, Lease: l, SessionID: t.SessionID, Epoch: t.Epoch, Model: "model-1", StartedAt: time.Now(), ReservedMicroUSD: 50, BoundMicroUSD: 50}
 	if c.r.IntN(5) > 0 { // else one that the books forget, as in a crash
-		if err := c.books.BeginCall(ctx, o); err != nil {
+		var budgets []store.CallBudget
+		for range c.r.IntN(3) {
+			limit := pick(c, []int64{0, 60, 1000, 1 << 40})
+			budgets = append(budgets, store.CallBudget{BudgetWindow: c.window(), LimitMicroUSD: limit, GoesOn: func(model string) bool { return model == "haiku" && limit == 60 }})
+		}
+		err := c.books.BeginCall(ctx, o, budgets...)
+		if over, ok := errors.AsType[*store.OverBudgetError](err); ok {
+			return fmt.Sprint("over ", over.Budget, over.State, over.Waits)
+		}
+		if err != nil {
 			return fate(err)
 		}
 	}

@@ -1,0 +1,251 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/gateway"
+	"deckhand/internal/price"
+	"deckhand/internal/store"
+)
+
+// A call is admitted by every budget that it counts towards, in the transaction that
+// records it (store.BeginCall). One that finds nothing left is refused with the budget's
+// sentence, and the CLI ends its turn in order. One that finds what is left reserved by
+// others waits until they are booked: those of this replica wake it, for those of others
+// it looks again now and then. So does one whose books cannot be reached: no call leaves
+// that is in no books.
+
+const (
+	// holdLimit is how long a call is held. Then the CLI is told that all is busy, and
+	// tries again by itself.
+	holdLimit = 2 * time.Minute
+	// lookAgain is after how long a call that waits looks again at most, the first time;
+	// each time is longer, up to lookSlowest.
+	lookAgain   = 250 * time.Millisecond
+	lookSlowest = 2 * time.Second
+)
+
+// record has a call recorded and admitted. A [*gateway.Refusal] says that it is not in the
+// books, and what its caller is to hear.
+func (m *meter) record(ctx context.Context, b *booking) error {
+	held, cancel := context.WithTimeoutCause(ctx, holdLimit, errHeld)
+	defer cancel()
+	b.ReservedMicroUSD = m.reservation(held, b.call)
+	for pause := lookAgain; ; pause = min(2*pause, lookSlowest) {
+		freed := m.budgets.freed()
+		list, budgets := m.callBudgets(b.Model)
+		err := m.books.BeginCall(held, b.OpenCall, budgets...)
+		over, isOver := errors.AsType[*store.OverBudgetError](err)
+		switch {
+		case err == nil, errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound):
+			return err
+		case isOver && !over.Waits:
+			status := list[over.Budget].at(budgets[over.Budget].BudgetWindow, over.State)
+			m.refuse(&status)
+			return &gateway.Refusal{Status: http.StatusPaymentRequired, Sentence: status.sentence()}
+		case !isOver && held.Err() == nil:
+			m.log.Error("record a call of the model; it is tried again", zap.Error(err))
+		}
+		select {
+		case <-freed:
+		case <-time.After(pause/2 + rand.N(pause/2)):
+		case <-held.Done():
+			if isOver && ctx.Err() == nil {
+				return &gateway.Refusal{Status: http.StatusServiceUnavailable, Sentence: "What is left of a budget is held by other calls."}
+			}
+			return context.Cause(held) // whether it is recorded is not known
+		}
+	}
+}
+
+var errHeld = errors.New("the call was held for long")
+
+// callBudgets are the budgets that a call of the present turn counts towards now: a
+// period may have ended while it waited.
+func (m *meter) callBudgets(model string) ([]Budget, []store.CallBudget) {
+	if len(m.budgets.list) == 0 {
+		return nil, nil
+	}
+	m.mu.Lock()
+	thread, user := m.thread, m.user
+	m.mu.Unlock()
+	list, windows := m.budgets.of(thread, user, time.Now())
+	out := make([]store.CallBudget, len(list))
+	for i, b := range list {
+		out[i] = store.CallBudget{BudgetWindow: windows[i], LimitMicroUSD: b.LimitMicroUSD, GoesOn: func(chosen string) bool { return goesOn(model, chosen) }}
+	}
+	return list, out
+}
+
+// goesOn reports whether a model is the cheaper one that an admin chose, by its name or
+// an alias such as haiku, or costs no more by list.
+func goesOn(model, chosen string) bool {
+	words := func(s string) []string {
+		s, _, _ = strings.Cut(strings.ToLower(s), "[")
+		return strings.FieldsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	}
+	is, want := words(model), words(chosen)
+	if len(want) == 0 {
+		return false
+	}
+	for i := range is {
+		if i+len(want) <= len(is) && slices.Equal(is[i:i+len(want)], want) {
+			return true
+		}
+	}
+	this, known := price.Of(model)
+	cheap, chosenKnown := price.Of(chosen)
+	return known && chosenKnown && this.Input <= cheap.Input && this.Output <= cheap.Output
+}
+
+// refuse notes that the turn was refused a call.
+func (m *meter) refuse(b *BudgetStatus) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refused = b
+}
+
+// refusedFor is the budget for which the present turn was refused a call, or nil.
+func (m *meter) refusedFor() *BudgetStatus {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.refused
+}
+
+// asked is what a prompt of the session was like.
+type asked struct {
+	bytes          int
+	prompt, answer int64 // tokens
+	hour           bool  // the cache keeps it for an hour
+	at             time.Time
+}
+
+// cached is how long a provider's cache is counted on.
+const cached = 4 * time.Minute
+
+// learn notes what a call was like, for what the next one is going to cost.
+func (m *meter) learn(c gateway.Call, a gateway.Answer) {
+	m.outputs.add(m.project.Name, c.Model, a.Usage.Output)
+	if a.Usage.Prompt() > 0 {
+		m.last[c.Model] = asked{bytes: c.Bytes, prompt: a.Usage.Prompt(), answer: a.Usage.Output, hour: a.Usage.CacheWrite1h > 0, at: a.Ended}
+	}
+}
+
+// bytesPerToken is what a token of a prompt takes at least, mostly.
+const bytesPerToken = 3
+
+// reservation is the most that a call is expected to cost, in micro-USD: its prompt, as
+// far as the session's last one is in it by what reading the cache costs and the rest by
+// what writing it costs; and an answer half as long again as the longest of late, or
+// shorter if no longer one is asked for.
+func (m *meter) reservation(ctx context.Context, c gateway.Call) int64 {
+	if len(m.budgets.list) == 0 {
+		return 0
+	}
+	m.mu.Lock()
+	last, known := m.last[c.Model]
+	team := m.thread.TeamID
+	m.mu.Unlock()
+	u := price.Usage{Fast: c.Fast}
+	fresh := int64(c.Bytes) / bytesPerToken
+	if known && c.Bytes >= last.bytes && c.At.Sub(last.at) < cached {
+		u.CacheRead = last.prompt
+		fresh = int64(c.Bytes-last.bytes)/bytesPerToken + last.answer
+	}
+	if known && !last.hour {
+		u.CacheWrite5m = fresh
+	} else {
+		u.CacheWrite1h = fresh
+	}
+	u.Output = m.outputs.expect(ctx, m.books, team, m.project.Name, c.Model)
+	if c.MaxTokens > 0 {
+		u.Output = min(u.Output, c.MaxTokens)
+	}
+	micro, _ := price.Cost(c.Model, u)
+	return micro
+}
+
+// outputs are how long answers were of late, by project and model, on this replica and
+// before it began. The zero value knows none.
+type outputs struct {
+	mu   sync.Mutex
+	late map[[2]string]*lateOutputs
+}
+
+type lateOutputs struct {
+	before int64   // the longest before this replica began
+	here   []int64 // since, the last [outputsKept]
+}
+
+const (
+	outputsKept = 100
+	// outputFloor is what an answer is expected to be at least, in tokens.
+	outputFloor = 4096
+)
+
+func (o *outputs) add(project, model string, tokens int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if l := o.late[[2]string{project, model}]; l != nil {
+		l.here = append(l.here, tokens)
+		if len(l.here) > outputsKept {
+			l.here, l.before = slices.Delete(l.here, 0, 1), 0
+		}
+	}
+}
+
+// expect is how long the next answer may be.
+func (o *outputs) expect(ctx context.Context, books calls, team, project, model string) int64 {
+	key := [2]string{project, model}
+	o.mu.Lock()
+	_, known := o.late[key]
+	o.mu.Unlock()
+	if !known {
+		longest, _, err := books.RecentOutput(ctx, team, project, model)
+		o.mu.Lock()
+		if o.late == nil {
+			o.late = map[[2]string]*lateOutputs{}
+		}
+		if err == nil && o.late[key] == nil {
+			o.late[key] = &lateOutputs{before: longest}
+		}
+		o.mu.Unlock()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	longest := int64(0)
+	if l := o.late[key]; l != nil {
+		longest = slices.Max(append([]int64{l.before}, l.here...))
+	}
+	return max(outputFloor, longest+longest/2)
+}
+
+// freed is closed when calls of this replica have been booked, or have not left, since it
+// was asked for.
+func (s *budgets) freed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free == nil {
+		s.free = make(chan struct{})
+	}
+	return s.free
+}
+
+// release wakes the calls that wait for others.
+func (s *budgets) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free != nil {
+		close(s.free)
+		s.free = nil
+	}
+}
