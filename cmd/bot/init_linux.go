@@ -40,7 +40,7 @@ func reap(pid int) (status unix.WaitStatus, ended bool) {
 	for {
 		var s unix.WaitStatus
 		switch gone, err := unix.Wait4(-1, &s, unix.WNOHANG, nil); {
-		case err == unix.EINTR: //nolint:errorlint // system calls return it bare
+		case err == unix.EINTR:
 		case err != nil || gone <= 0:
 			return status, ended
 		case gone == pid:

@@ -132,7 +132,7 @@ func TestEveryCallEndsOnceWithWhatWasToldOfIt(t *testing.T) {
 			if e.ID.Version() != 7 || e.Call.Model != "claude-opus-5-5" || e.MaxTokens != 1000 || e.Bytes != len(asked) || !e.Stream || e.Fast || e.At.IsZero() || e.Ended.Before(e.At) {
 				t.Errorf("call %+v", e.Call)
 			}
-			if (e.FirstByte.IsZero()) != (tc.want.Status == 0) {
+			if e.FirstByte.IsZero() != (tc.want.Status == 0) {
 				t.Errorf("first byte at %v", e.FirstByte)
 			}
 			s.Close()

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"crypto/rand"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +13,7 @@ import (
 // In every kind, and without a network, git fetches from the project's forge and pushes to
 // it by what lies in the socket's folder.
 func TestGitReachesTheForge(t *testing.T) {
-	must(t, os.Setenv(forgetest.TokenEnv, forgetest.Password))
+	t.Setenv(forgetest.TokenEnv, forgetest.Password)
 	inEachKind(t, func(t *testing.T, spec Spec) {
 		f := forgetest.New(t)
 		s := newSession(t)

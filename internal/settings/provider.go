@@ -201,18 +201,18 @@ func (v *validation) providerVariables(at string, p *providerYAML) {
 }
 
 // credentials are the variables that hold one of a provider or a forge.
-func (c document) credentials() map[string]bool {
+func (d document) credentials() map[string]bool {
 	names := map[string]bool{}
 	note := func(p *providerYAML) {
 		for _, name := range p.provider().Variables() {
 			names[name] = true
 		}
 	}
-	note(c.Provider)
-	for _, p := range c.Projects {
+	note(d.Provider)
+	for _, p := range d.Projects {
 		note(p.Provider)
 	}
-	for _, name := range c.forgeVariables() {
+	for _, name := range d.forgeVariables() {
 		names[name] = true
 	}
 	return names

@@ -91,8 +91,16 @@ func TestWarningsAreInOrder(t *testing.T) {
 		share int
 		fresh bool
 	}{
-		{100, 80, true}, {100, 50, false}, {100, 80, false}, {100, 90, true}, {100, 100, true}, {100, 95, false}, {100, 100, false},
-		{150, 80, false}, {150, 100, true}, {90, 50, false},
+		{100, 80, true},
+		{100, 50, false},
+		{100, 80, false},
+		{100, 90, true},
+		{100, 100, true},
+		{100, 95, false},
+		{100, 100, false},
+		{150, 80, false},
+		{150, 100, true},
+		{90, 50, false},
 	} {
 		n := store.BudgetNotice{
 			ID: uuid.NewString(), LimitMicroUSD: tt.limit, Share: tt.share, ThreadID: b.thread.ID,

@@ -50,24 +50,6 @@ func microUSD(usd float64) int64 {
 	return int64(math.Round(usd * 1e6))
 }
 
-// zero reports whether nothing was used.
-func (u ModelUsage) zero() bool { return u == ModelUsage{} }
-
-// minus returns u − v, each token count at least 0: a count never falls within
-// an epoch, and where a version forgets one, nothing is taken back.
-func (u ModelUsage) minus(v ModelUsage) ModelUsage {
-	return ModelUsage{
-		Input:        max(0, u.Input-v.Input),
-		Output:       max(0, u.Output-v.Output),
-		CacheRead:    max(0, u.CacheRead-v.CacheRead),
-		CacheWrite:   max(0, u.CacheWrite-v.CacheWrite),
-		CacheWrite5m: max(0, u.CacheWrite5m-v.CacheWrite5m),
-		CacheWrite1h: max(0, u.CacheWrite1h-v.CacheWrite1h),
-		WebSearches:  max(0, u.WebSearches-v.WebSearches),
-		MicroUSD:     u.MicroUSD - v.MicroUSD,
-	}
-}
-
 func readTokenUsage(dec *jsontext.Decoder, u *TokenUsage) error {
 	var in struct {
 		InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens int64
