@@ -22,7 +22,7 @@ const (
 // judged are all of them; the first that fits counts.
 var judged = []judgement{
 	{path: "~/.claude/projects/*/*.jsonl", what: "data: the conversation, the running total, what it was set to", becomes: "**kept**, but for lines that say more than what was said; the agent can rewrite those"},
-	{path: "~/.claude/projects/*/*/subagents/agent-*.jsonl", what: "data: a subagent's conversation", becomes: "**kept**: it tells what a killed turn has cost"},
+	{path: "~/.claude/projects/*/*/subagents/agent-*.jsonl", what: "data: a subagent's conversation", becomes: "**kept**: what a subagent did, for whoever looks"},
 	{path: "~/.claude/projects/*/*/subagents/*.meta.json*", what: "obeyed: a subagent's kind and model, when it goes on", becomes: gone},
 	{path: "~/.claude/projects/*/*/subagents", what: "a folder", becomes: "made anew"},
 	{path: "~/.claude/projects/*/*/tool-results{,/*}", what: "data: results too long for the conversation", becomes: gone},

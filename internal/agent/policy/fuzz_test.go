@@ -85,7 +85,8 @@ func notPlain(s string) string {
 		case redirect:
 			redirect = false
 		case first:
-			if name, _, ok := strings.Cut(w, "="); ok && settings[name] {
+			name, value, assigns := strings.Cut(w, "=")
+			if known := strings.ToLower(name); assigns && name == strings.ToUpper(name) && (settings[known] || stages[known] && rehearsals[value]) {
 				return ""
 			}
 			if !starters[w] {
