@@ -37,21 +37,24 @@ func newJournal(books auditBook, log *zap.Logger, commit func(context.Context) s
 	return &journal{books: books, log: log, commit: commit, signal: make(chan struct{}, 1)}
 }
 
-// run writes entries as they come until ctx ends, and what is left then.
+// run writes entries as they come until ctx ends, and what is left then. A write that is
+// under way when ctx ends is not cut: nobody would know whether it was made, and what was
+// made would be written again.
 func (j *journal) run(ctx context.Context) {
+	writing, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(5*time.Second, cut) })()
 	j.writing.Lock()
-	j.head = j.commit(ctx)
+	j.head = j.commit(writing)
 	j.writing.Unlock()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-j.signal:
-			j.flush(ctx)
+			j.flush(writing)
 		}
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	j.flush(end)
+	j.flush(writing)
 }
 
 func (j *journal) add(entries ...store.AuditEntry) {

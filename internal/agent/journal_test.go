@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/store"
+)
+
+// slowAudit takes a while, and does not do what was cut.
+type slowAudit struct {
+	takes   time.Duration
+	written [][]store.AuditEntry
+	cut     int
+}
+
+func (a *slowAudit) Audit(ctx context.Context, entries ...store.AuditEntry) error {
+	select {
+	case <-ctx.Done():
+		a.cut++
+		return ctx.Err()
+	case <-time.After(a.takes):
+		a.written = append(a.written, entries)
+		return nil
+	}
+}
+
+// TestAJournalIsWrittenToItsEnd: what is being written when a session stops is written
+// once, with what came meanwhile after it, and a database that is away holds nobody up.
+func TestAJournalIsWrittenToItsEnd(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		takes        time.Duration // a write
+		written, cut int
+	}{
+		{2 * time.Second, 2, 0},
+		{time.Hour, 0, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			books := &slowAudit{takes: tt.takes}
+			j := newJournal(books, zap.NewNop(), func(ctx context.Context) string {
+				if errors.Is(ctx.Err(), context.Canceled) {
+					return "" // as git says nothing then
+				}
+				return "c0ffee"
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				j.run(ctx)
+			}()
+			entry := store.AuditEntry{Kind: store.AuditToolResult, Details: map[string]any{}}
+			j.add(entry)
+			synctest.Wait() // it is being written
+			j.add(entry)
+			began := time.Now()
+			stop()
+			<-done
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("%v: it took %v to stop", tt.takes, took)
+			}
+			if len(books.written) != tt.written || books.cut != tt.cut {
+				t.Errorf("%v: written %v, cut %d times", tt.takes, books.written, books.cut)
+			}
+			for _, entries := range books.written {
+				if len(entries) != 1 || len(entries[0].Details) != 0 {
+					t.Errorf("%v: %v", tt.takes, entries) // no commit was made
+				}
+			}
+		})
+	}
+}
