@@ -25,6 +25,11 @@ func (b *screenBooks) Costs(_ context.Context, q store.CostQuery) (store.CostRep
 	return r, nil
 }
 
+// MeterNotes has nothing to say of these.
+func (b *screenBooks) MeterNotes(context.Context, store.CostQuery) (store.MeterNotes, error) {
+	return store.MeterNotes{}, nil
+}
+
 // TestAnAnswerIsDelivered: an answer about costs arrives once, in as much of its dress
 // as Slack takes.
 func TestAnAnswerIsDelivered(t *testing.T) {
