@@ -272,7 +272,7 @@ func (w *world) assertLedgerEqualsBill() {
 	w.t.Helper()
 	var bill struct {
 		Total struct {
-			MicroUSD int64 `json:"micro_usd"`
+			MicroUSD int64 `json:"metered_micro_usd"`
 		} `json:"total"`
 	}
 	w.must(http.MethodGet, "/_control/bill", nil, &bill)
