@@ -110,21 +110,21 @@ func aSubagent(_ *testing.T, w *world) {
 	w.done(eng, thread, thread)
 }
 
-// toolsThatActByAParameterAreAsked: a worktree in the repository and a command that
-// outlives its turn wait for a person, though a subagent alone and the command in Bash
-// would not.
+// toolsThatActByAParameterAreAsked: a worktree in the repository waits for a person,
+// though a subagent alone would not. A command that outlives its turn is none of the
+// model's tools: nobody is asked about it.
 func toolsThatActByAParameterAreAsked(t *testing.T, w *world) {
-	for _, call := range []string{
-		`Agent {"description":"look","prompt":"say: Found it.","isolation":"worktree"}`,
-		`Monitor {"command":"ls","description":"watch"}`,
-	} {
-		tool, _, _ := strings.Cut(call, " ")
-		thread := w.post(linus, eng, "", "@deckhand tool: "+call+"\nsay: Went on.")
-		w.click(ada, eng, w.card(eng, thread).TS, "deny")
-		w.done(eng, thread, thread)
-		if n := w.count(`SELECT count(*) FROM approvals WHERE tool_name = '` + tool + `' AND status = 'denied' AND decided_via <> 'rule'`); n != 1 {
-			t.Errorf("%s was not put to a person", tool)
-		}
+	thread := w.post(linus, eng, "", `@deckhand tool: Agent {"description":"look","prompt":"say: Found it.","isolation":"worktree"}`+"\nsay: Went on.")
+	w.click(ada, eng, w.card(eng, thread).TS, "deny")
+	w.done(eng, thread, thread)
+	if n := w.count(`SELECT count(*) FROM approvals WHERE tool_name = 'Agent' AND status = 'denied' AND decided_via <> 'rule'`); n != 1 {
+		t.Error("Agent was not put to a person")
+	}
+	thread = w.post(linus, eng, "", `@deckhand tool: Monitor {"command":"ls","description":"watch"}`+"\nsay: Went on.")
+	w.done(eng, thread, thread)
+	w.says(eng, thread, "No such tool available: Monitor")
+	if n := w.count(`SELECT count(*) FROM approvals WHERE tool_name = 'Monitor'`); n != 0 {
+		t.Error("somebody was asked about a tool that is not offered")
 	}
 }
 
