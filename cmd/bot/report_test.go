@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
 	"deckhand/internal/report"
@@ -213,8 +212,9 @@ func TestReportsThatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
 	empty := "DATABASE_URL=" + storetest.URL(t)
 	two := storetest.URL(t)
+	db := storetest.Open(t, two, store.Options{})
 	for _, team := range []string{"T1", "T2"} {
-		book(t, two, entry{team: team, at: time.Now(), model: "m", micro: 1})
+		book(t, db, team)
 	}
 	url := "DATABASE_URL=" + two
 	unpriced := deckhandYAML(t, minimal+`prices: {"claude-*": {input: 3, output: 15, cache_read: 0.3, cache_write_5m: 3.75, cache_write_1h: 6, web_search: 0.01}}`)
@@ -302,49 +302,31 @@ func TestAPictureIsNotForATerminal(t *testing.T) {
 	}
 }
 
-// entry is one of a ledger that a test writes.
-type entry struct {
-	team     string
-	at       time.Time
-	model    string
-	kind     string
-	micro    int64
-	contract *int64
-}
-
-// book writes an entry into a database, with all that it belongs to.
-func book(t *testing.T, url string, entries ...entry) {
+// book has a turn of the team make a call of the model m, which costs a micro-USD.
+func book(t *testing.T, db *store.Store, team string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // a test's connection
-	for _, e := range entries {
-		var thread, turn int64
-		session := uuid.NewString()
-		if e.kind == "" {
-			e.kind = "turn"
-		}
-		for _, step := range []error{
-			conn.QueryRow(t.Context(), `INSERT INTO threads (team_id, channel_id, thread_ts, project, owner_id) VALUES ($1, 'C1', $2, 'web', 'U1') RETURNING id`, e.team, session).Scan(&thread),
-			exec1(t.Context(), conn, `INSERT INTO sessions (id, thread_id) VALUES ($1, $2)`, session, thread),
-			exec1(t.Context(), conn, `INSERT INTO epochs (session_id, epoch, cli_version, baseline_micro_usd) VALUES ($1, 1, 'v', 0)`, session),
-			conn.QueryRow(t.Context(), `INSERT INTO turns (thread_id, session_id, epoch, lease_epoch, requested_by, state, cost_micro_usd, ended_at)
-				VALUES ($1, $2, 1, 1, 'U1', 'done', $3, now()) RETURNING id`, thread, session, e.micro).Scan(&turn),
-			exec1(t.Context(), conn, `INSERT INTO ledger (at, booked_on, kind, team_id, channel_id, thread_id, project, user_id, session_id, epoch, turn_id, cli_version, model,
-					input_tokens, output_tokens, cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, web_searches, micro_usd, contract_micro_usd, total_before, total_after, turns)
-				VALUES ($1, ($1::timestamptz AT TIME ZONE 'UTC')::date, $2, $3, 'C1', $4, 'web', 'U1', $5, 1, $6, 'v', $7, 1, 1, 0, 0, 0, 0, $8::bigint, $9, 0, $8::bigint, 1)`,
-				e.at, e.kind, e.team, thread, session, turn, e.model, e.micro, e.contract),
-		} {
-			if step != nil {
-				t.Fatal(step)
-			}
+	ctx := t.Context()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
-}
-
-func exec1(ctx context.Context, conn *pgx.Conn, sql string, args ...any) error {
-	_, err := conn.Exec(ctx, sql, args...)
-	return err
+	key := store.ThreadKey{TeamID: team, ChannelID: "C1", ThreadTS: "1.1"}
+	inbox, _, err := db.Receive(ctx, store.Envelope{EventID: team, Kind: store.KindMessage, TeamID: team, ChannelID: "C1", TS: "1.1", ThreadTS: "1.1", UserID: "U1", Payload: []byte(`{}`)})
+	check(err)
+	th, _, err := db.AcceptPrompt(ctx, store.NewPrompt{InboxID: inbox, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
+	check(err)
+	th, _, err = db.AcquireLease(ctx, th.ID, "A", time.Hour)
+	check(err)
+	c := store.OpenCall{ID: uuid.New(), Lease: store.Lease{ThreadID: th.ID, Owner: "A", Epoch: th.LeaseEpoch}, SessionID: uuid.NewString(), Model: "m", StartedAt: time.Now()}
+	check(db.NewSession(ctx, c.Lease, c.SessionID, ""))
+	c.Epoch, err = db.BeginEpoch(ctx, c.Lease, c.SessionID, "v", 0)
+	check(err)
+	turn, _, _, err := db.BeginTurn(ctx, c.Lease, c.SessionID, c.Epoch)
+	check(err)
+	check(db.BeginCall(ctx, c))
+	check(db.EndCalls(ctx, []store.EndedCall{{OpenCall: c, Status: 200, Complete: true, EndedAt: time.Now(), Usage: store.CallUsage{Model: "m", Input: 1, Output: 1, MicroUSD: 1}}}))
+	_, err = db.FinishTurn(ctx, c.Lease, store.FinishedTurn{ID: turn.ID, State: "done", Witnesses: []store.Witness{{SessionID: c.SessionID, Epoch: c.Epoch, Before: 0, After: 1, Model: "m"}}})
+	check(err)
 }
