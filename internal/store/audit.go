@@ -20,8 +20,8 @@ const (
 	AuditPrompt        AuditKind = "prompt"         // a person gave work: inbox, uuid, text
 	AuditRefused       AuditKind = "refused"        // a person was refused: act, channel, reason
 	AuditTurnStarted   AuditKind = "turn_started"   // session, epoch, attempt, continues, prompt
-	AuditTurnEnded     AuditKind = "turn_ended"     // state, problem, micro_usd of the entries written with it
-	AuditCost          AuditKind = "cost"           // an entry outside a turn's end: micro_usd
+	AuditTurnEnded     AuditKind = "turn_ended"     // state, problem, micro_usd of what was booked by then
+	AuditCost          AuditKind = "cost"           // booked after a turn's end: micro_usd
 	AuditAsked         AuditKind = "asked"          // tool, tool_use, input_sha256, rule, terms
 	AuditVote          AuditKind = "vote"           // a vote that decided nothing yet: allow, via
 	AuditDecided       AuditKind = "decided"        // by a person, a grant or a rule: status, via, tool, tool_use, input_sha256, rule, reason, grant

@@ -280,6 +280,11 @@ func (p paidTurn) late() []AuditEntry {
 	return []AuditEntry{costEntry(p.TeamID, p.ThreadID, p.TurnID, p.MicroUSD)}
 }
 
+// costEntry tells of a cost that came after what a turn's end has told.
+func costEntry(team string, threadID, turnID, microUSD int64) AuditEntry {
+	return AuditEntry{Kind: AuditCost, TeamID: team, ThreadID: threadID, TurnID: turnID, Details: map[string]any{"micro_usd": microUSD}}
+}
+
 // book books the calls of the relation ended, and returns how many there were.
 func (s *Store) book(ctx context.Context, tx pgx.Tx, ended string, args ...any) (calls int, err error) {
 	var now time.Time

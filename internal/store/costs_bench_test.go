@@ -158,7 +158,6 @@ type benchThread struct {
 	turn    int64
 	session string
 	user    string
-	total   int64
 }
 
 func newBenchThread(b *testing.B, pool *pgxpool.Pool, n int) *benchThread {
@@ -176,7 +175,7 @@ func newBenchThread(b *testing.B, pool *pgxpool.Pool, n int) *benchThread {
 			&t.lease.ThreadID,
 		},
 		{`INSERT INTO sessions (id, thread_id, started) VALUES ($1, $2, true) RETURNING thread_id`, []any{&t.session, &t.lease.ThreadID}, &t.lease.ThreadID},
-		{`INSERT INTO epochs (session_id, epoch, cli_version, baseline_micro_usd) VALUES ($1, 1, '2.1.329', 0) RETURNING baseline_micro_usd`, []any{&t.session}, &t.total},
+		{`INSERT INTO epochs (session_id, epoch, cli_version, baseline_micro_usd) VALUES ($1, 1, '2.1.329', 0) RETURNING session_id::text`, []any{&t.session}, &t.session},
 		{
 			`INSERT INTO turns (thread_id, session_id, epoch, lease_epoch, requested_by) VALUES ($1, $2, 1, 1, $3) RETURNING id`,
 			[]any{&t.lease.ThreadID, &t.session, t.user},
@@ -188,58 +187,6 @@ func newBenchThread(b *testing.B, pool *pgxpool.Pool, n int) *benchThread {
 		}
 	}
 	return t
-}
-
-func (t *benchThread) entries() []store.LedgerEntry {
-	out := make([]store.LedgerEntry, 2)
-	for i, model := range []string{"claude-opus-5-5", "claude-haiku-5-5"} {
-		out[i] = store.LedgerEntry{
-			Kind: store.LedgerTurn, SessionID: t.session, Epoch: 1, Model: model, Input: 10, Output: 20, MicroUSD: 7, TotalBefore: t.total, TotalAfter: t.total + 7,
-		}
-	}
-	t.total += 7
-	return out
-}
-
-// BenchmarkAddEntries is a whole transaction of two entries: the lease, the turn,
-// the ledger with its roll-ups, the audit and the commit.
-func BenchmarkAddEntries(b *testing.B) {
-	s, pool := openLarge(b)
-	b.Run("one", func(b *testing.B) {
-		t, l := newBenchThread(b, pool, 0), &latencies{}
-		for b.Loop() {
-			began := time.Now()
-			if err := s.AddEntries(b.Context(), t.lease, t.entries()); err != nil {
-				b.Fatal(err)
-			}
-			l.add(time.Since(began))
-		}
-		l.report(b)
-	})
-	// Twenty threads, that share rows of the roll-ups, as fast as they can.
-	b.Run("twenty", func(b *testing.B) {
-		l := &latencies{}
-		work := make(chan struct{})
-		var wg sync.WaitGroup
-		for n := range 20 {
-			t := newBenchThread(b, pool, n)
-			wg.Go(func() {
-				for range work {
-					began := time.Now()
-					if err := s.AddEntries(b.Context(), t.lease, t.entries()); err != nil {
-						b.Error(err)
-					}
-					l.add(time.Since(began))
-				}
-			})
-		}
-		for b.Loop() {
-			work <- struct{}{}
-		}
-		close(work)
-		wg.Wait()
-		l.report(b)
-	})
 }
 
 // BenchmarkInsert is the statement alone that writes two entries with their

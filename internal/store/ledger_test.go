@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,9 +19,9 @@ import (
 	"deckhand/internal/store/storetest"
 )
 
-func (b *bench) finish(t *testing.T, turn store.Turn, entries ...store.LedgerEntry) {
+func (b *bench) finish(t *testing.T, turn store.Turn) {
 	t.Helper()
-	if _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Entries: entries}); err != nil {
+	if _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -32,11 +33,12 @@ func (b *bench) decide(t *testing.T, a store.Approval, status store.ApprovalStat
 	}
 }
 
-// spent is an entry that begins at total before.
-func (b *bench) spent(model string, microUSD, before int64) store.LedgerEntry {
-	return store.LedgerEntry{
-		Kind: store.LedgerTurn, SessionID: b.session, Epoch: b.epoch, Model: model, MicroUSD: microUSD, TotalBefore: before, TotalAfter: before + microUSD,
-	}
+// pay makes a call of the thread's latest turn, and books what it cost.
+func (b *bench) pay(t *testing.T, model string, microUSD int64) {
+	t.Helper()
+	e := ended(b.call(t), microUSD)
+	e.Usage.Model = model
+	b.end(t, e)
 }
 
 func (b *bench) report(t *testing.T, by store.CostGroup) store.CostReport {
@@ -72,21 +74,20 @@ func (b *bench) verify(t *testing.T) {
 	}
 }
 
-// TestATurnCountsOnceOnItsDearestModel, whatever was written before its end.
+// TestATurnCountsOnceOnItsDearestModel, whatever its last call was.
 func TestATurnCountsOnceOnItsDearestModel(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	turn, _ := b.begin(t)
-	if err := b.AddEntries(t.Context(), b.lease, []store.LedgerEntry{b.spent("opus", 900, 0)}); err != nil {
-		t.Fatal(err)
-	}
 	contract := int64(41)
-	haiku, opus := b.spent("haiku", 3, 0), b.spent("opus", 50, 900)
-	opus.Input, opus.Output, opus.CacheRead, opus.CacheWrite5m, opus.CacheWrite1h, opus.WebSearches = 1, 2, 3, 4, 5, 6
-	opus.ContractMicroUSD = &contract
-	estimate := b.spent("sonnet", 7, 0)
-	estimate.Kind = store.LedgerEstimate
-	b.finish(t, turn, haiku, opus, estimate)
+	opus := ended(b.call(t), 50)
+	opus.Usage.Input, opus.Usage.Output, opus.Usage.CacheRead, opus.Usage.CacheWrite5m, opus.Usage.CacheWrite1h, opus.Usage.WebSearches = 1, 2, 3, 4, 5, 6
+	opus.Usage.ContractMicroUSD = &contract
+	b.end(t, opus)
+	b.pay(t, "opus", 900)
+	b.pay(t, "sonnet", 7)
+	b.pay(t, "haiku", 3)
+	b.finish(t, turn)
 	b.prompt(t, "U2", "for nothing")
 	free, _ := b.begin(t)
 	b.finish(t, free)
@@ -94,11 +95,11 @@ func TestATurnCountsOnceOnItsDearestModel(t *testing.T) {
 	got := b.report(t, store.ByModel)
 	want := []store.CostLine{
 		{
-			Key: "opus", Turns: 1, Entries: 2, MicroUSD: 950, ContractMicroUSD: 41,
-			Input: 1, Output: 2, CacheRead: 3, CacheWrite5m: 4, CacheWrite1h: 5, WebSearches: 6,
+			Key: "opus", Turns: 1, Entries: 3, MicroUSD: 950, ContractMicroUSD: 41,
+			Input: 11, Output: 902, CacheRead: 3, CacheWrite5m: 4, CacheWrite1h: 5, WebSearches: 6,
 		},
-		{Key: "sonnet", Entries: 1, MicroUSD: 7, EstimatedMicroUSD: 7},
-		{Key: "haiku", Entries: 1, MicroUSD: 3},
+		{Key: "sonnet", Entries: 1, Input: 10, Output: 7, MicroUSD: 7},
+		{Key: "haiku", Entries: 1, Input: 10, Output: 3, MicroUSD: 3},
 	}
 	if diff := cmp.Diff(want, got.Lines); diff != "" {
 		t.Errorf("by model (-want +got):\n%s", diff)
@@ -106,6 +107,42 @@ func TestATurnCountsOnceOnItsDearestModel(t *testing.T) {
 	threads := b.report(t, store.ByThread)
 	if len(threads.Lines) != 1 || threads.Lines[0].ThreadKey != thread || threads.Lines[0].Project != "web" || threads.Lines[0].Turns != 1 {
 		t.Errorf("by thread: %+v", threads.Lines)
+	}
+	b.verify(t)
+}
+
+// TestWhatWasBookedBeforeTheMeterStays: differences of totals and estimates add up, are
+// reported and verified, beside the calls of a turn that went on after an upgrade.
+func TestWhatWasBookedBeforeTheMeterStays(t *testing.T) {
+	t.Parallel()
+	b, url := newOpenBench(t)
+	before, _ := b.begin(t)
+	contract := int64(41)
+	storetest.BookBefore(t, url, before.ID,
+		storetest.EntryBefore{Kind: "turn", Model: "opus", MicroUSD: 900},
+		storetest.EntryBefore{
+			Kind: "turn", Model: "opus", MicroUSD: 50, TotalBefore: 900, ContractMicroUSD: &contract, Turns: 1, Approved: 2,
+			Input: 1, Output: 2, CacheRead: 3, CacheWrite5m: 4, CacheWrite1h: 5, WebSearches: 6,
+		},
+		storetest.EntryBefore{Kind: "estimate", Model: "sonnet", MicroUSD: 7},
+	)
+	b.finish(t, before)
+	b.promptIn(t, 0)
+	turn, _ := b.begin(t)
+	storetest.BookBefore(t, url, turn.ID, storetest.EntryBefore{Kind: "turn", Model: "opus", MicroUSD: 5, TotalBefore: 950})
+	b.pay(t, "haiku", 3)
+	b.finish(t, turn)
+
+	want := []store.CostLine{
+		{
+			Key: "opus", Turns: 1, Approved: 2, Entries: 3, MicroUSD: 955, ContractMicroUSD: 41,
+			Input: 1, Output: 2, CacheRead: 3, CacheWrite5m: 4, CacheWrite1h: 5, WebSearches: 6,
+		},
+		{Key: "sonnet", Entries: 1, MicroUSD: 7, EstimatedMicroUSD: 7},
+		{Key: "haiku", Turns: 1, Entries: 2, Input: 10, Output: 3, MicroUSD: 3},
+	}
+	if diff := cmp.Diff(want, b.report(t, store.ByModel).Lines); diff != "" {
+		t.Errorf("by model (-want +got):\n%s", diff)
 	}
 	b.verify(t)
 }
@@ -137,7 +174,9 @@ func TestWhatPeopleAllowedIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.decide(t, b.ask(t, next, `{"command":"make test"}`), store.ApprovalAllowed)
-	b.finish(t, next, b.spent("haiku", 1, 0), b.spent("opus", 2, 0))
+	b.pay(t, "haiku", 1)
+	b.pay(t, "opus", 2)
+	b.finish(t, next)
 
 	if got := b.report(t, store.ByModel).Lines; got[0].Key != "opus" || got[0].Approved != 3 || got[1].Approved != 0 {
 		t.Errorf("approved: %+v", got)
@@ -163,7 +202,8 @@ func bookedInZones(t *testing.T) bool {
 		b.Store = b.In(zone)
 		days = append(days, time.Now().In(zone).Format(time.DateOnly))
 		turn, _ := b.begin(t)
-		b.finish(t, turn, b.spent("opus", 1, int64(len(days))-1))
+		b.pay(t, "opus", 1)
+		b.finish(t, turn)
 		b.prompt(t, "U1", "again")
 		if now := time.Now().In(zone).Format(time.DateOnly); now != days[len(days)-1] {
 			return false
@@ -184,16 +224,15 @@ func bookedInZones(t *testing.T) bool {
 	return true
 }
 
-// TestEntriesNeedAnEpoch: money is never dropped in silence.
-func TestEntriesNeedAnEpoch(t *testing.T) {
+// TestCallsNeedAnEpoch: money is never dropped in silence.
+func TestCallsNeedAnEpoch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	turn, _ := b.begin(t)
-	stray := b.spent("opus", 5, 0)
+	b.begin(t)
+	stray := ended(b.call(t), 5)
 	stray.Epoch = 99
-	_, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Entries: []store.LedgerEntry{b.spent("haiku", 1, 0), stray}})
-	if err == nil || !strings.Contains(err.Error(), "1 of 2") {
-		t.Errorf("FinishTurn with an unknown epoch: %v", err)
+	if err := b.EndCalls(t.Context(), []store.EndedCall{ended(b.call(t), 1), stray}); err == nil || !strings.Contains(err.Error(), "1 of them") {
+		t.Errorf("EndCalls with an unknown epoch: %v", err)
 	}
 	if got := b.report(t, store.ByNothing); got.Total.Entries != 0 {
 		t.Errorf("half of it was written: %+v", got.Total)
@@ -212,25 +251,26 @@ func TestConcurrentTurnsAddUp(t *testing.T) {
 	for w := range workers {
 		b := newWorker(t, s, w)
 		wg.Go(func() {
-			totals := map[string]int64{}
 			for round := range rounds {
 				turn, _, ok, err := b.BeginTurn(t.Context(), b.lease, b.session, b.epoch)
 				if err != nil || !ok {
 					t.Errorf("BeginTurn: ok=%v err=%v", ok, err)
 					return
 				}
-				var entries []store.LedgerEntry
+				var calls []store.EndedCall
 				for i := range models {
-					m := models[(i*(1+2*(w%2))+w+round)%len(models)]
-					entries = append(entries, b.spent(m, int64(1+w), totals[m]))
-					totals[m] += int64(1 + w)
+					e := ended(store.OpenCall{ID: uuid.New(), Lease: b.lease, SessionID: b.session, Epoch: b.epoch, StartedAt: time.Now()}, int64(1+w))
+					e.Usage.Model = models[(i*(1+2*(w%2))+w+round)%len(models)]
+					calls = append(calls, e)
+					err = errors.Join(err, b.BeginCall(t.Context(), e.OpenCall))
 				}
 				if round%3 == 0 {
-					err = b.AddEntries(t.Context(), b.lease, entries[:2])
-					entries = entries[2:]
+					err = errors.Join(err, b.EndCalls(t.Context(), calls[:2]))
+					calls = calls[2:]
 				}
+				err = errors.Join(err, b.EndCalls(t.Context(), calls))
 				if err == nil {
-					_, err = b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Entries: entries})
+					_, err = b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done"})
 				}
 				if err != nil {
 					t.Error(err)
@@ -249,8 +289,9 @@ func TestConcurrentTurnsAddUp(t *testing.T) {
 	}
 	each := int64(rounds * workers * (workers + 1) / 2)
 	for _, l := range r.Lines {
-		if l.MicroUSD != each || l.Entries != workers*rounds {
-			t.Errorf("%s: %d micro-USD in %d entries, want %d in %d", l.Key, l.MicroUSD, l.Entries, each, workers*rounds)
+		// The turns' ends are the entries beside the calls.
+		if l.MicroUSD != each || l.Entries-l.Turns != workers*rounds {
+			t.Errorf("%s: %d micro-USD in %d calls, want %d in %d", l.Key, l.MicroUSD, l.Entries-l.Turns, each, workers*rounds)
 		}
 	}
 	if r.Total.Turns != workers*rounds || len(r.Lines) != len(models) {
@@ -303,9 +344,11 @@ var rollups = []string{"ledger_daily", "ledger_monthly", "ledger_channel_daily",
 
 func TestNobodyWritesTheBooksByHand(t *testing.T) {
 	t.Parallel()
-	b, pool := newOpenBench(t)
+	b, url := newOpenBench(t)
+	pool := newPool(t, url)
 	turn, _ := b.begin(t)
-	b.finish(t, turn, b.spent("opus", 5, 0))
+	b.pay(t, "opus", 5)
+	b.finish(t, turn)
 	refused := []string{
 		`UPDATE ledger SET micro_usd = 0`, `DELETE FROM ledger`, `TRUNCATE ledger CASCADE`,
 		`UPDATE threads SET project = 'another'`,
@@ -321,17 +364,21 @@ func TestNobodyWritesTheBooksByHand(t *testing.T) {
 	b.verify(t)
 }
 
-// newOpenBench is newBench with a way into its database.
-func newOpenBench(t *testing.T) (*bench, *pgxpool.Pool) {
+// newOpenBench is a bench with the address of its database.
+func newOpenBench(t *testing.T) (b *bench, url string) {
 	t.Helper()
-	url := storetest.URL(t)
-	s := storetest.Open(t, url, store.Options{})
+	url = storetest.URL(t)
+	return newWorker(t, storetest.Open(t, url, store.Options{}), 0), url
+}
+
+func newPool(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
 	pool, err := pgxpool.New(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return newWorker(t, s, 0), pool
+	return pool
 }
 
 // TestVerifyFindsWhatIsWrong: whoever owns the database can switch the guards off
@@ -343,7 +390,7 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		table     string // whose guards are off
 		want      []string
 	}{
-		{"a sum", `UPDATE ledger_daily SET output_tokens = output_tokens + 1`, "ledger_daily", []string{`ledger_daily {"output_tokens":0} {"output_tokens":1}`}},
+		{"a sum", `UPDATE ledger_daily SET output_tokens = output_tokens + 1`, "ledger_daily", []string{`ledger_daily {"output_tokens":5} {"output_tokens":6}`}},
 		{"a month", `DELETE FROM ledger_monthly`, "ledger_monthly", []string{`ledger_monthly {"approved":0,"cache_read_tokens":0,`}},
 		{"a day too many", `UPDATE ledger_channel_daily SET booked_on = booked_on + 1`, "ledger_channel_daily", []string{"ledger_channel_daily null", "ledger_channel_daily {"}},
 		{"a thread's day", `UPDATE ledger_thread_daily SET turns = 2`, "ledger_thread_daily", []string{`ledger_thread_daily {"turns":1} {"turns":2}`}},
@@ -351,17 +398,18 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		{"an opening", `UPDATE ledger_openings SET threads = 2`, "ledger_openings", []string{`ledger_openings {"threads":1} {"threads":2}`}},
 		{"a turn", `UPDATE turns SET cost_micro_usd = 4`, "turns", []string{`turns {"cost_micro_usd":5} {"cost_micro_usd":4}`}},
 		{"an audit that was emptied", `DELETE FROM audit`, "audit", []string{`audit {"micro_usd":5} null`}},
-		{"a chain", `UPDATE ledger SET total_before = 10, total_after = 15`, "ledger", []string{`baseline {"at_most":0} {"at_most":10}`}},
-		{"an amount", `UPDATE ledger SET micro_usd = 6, total_after = 6`, "ledger", []string{
+		{"an amount", `UPDATE ledger SET micro_usd = 6 WHERE kind = 'call'`, "ledger", []string{
 			`ledger_daily {"micro_usd":6} {"micro_usd":5}`, "ledger_monthly", "ledger_channel_daily", "ledger_channel_monthly", "ledger_thread_daily", "ledger_threads",
 			`turns {"cost_micro_usd":6} {"cost_micro_usd":5}`, `audit {"micro_usd":6} {"micro_usd":5}`,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b, pool := newOpenBench(t)
+			b, url := newOpenBench(t)
+			pool := newPool(t, url)
 			turn, _ := b.begin(t)
-			b.finish(t, turn, b.spent("opus", 5, 0))
+			b.pay(t, "opus", 5)
+			b.finish(t, turn)
 			for _, sql := range []string{`ALTER TABLE ` + c.table + ` DISABLE TRIGGER USER`, c.sql, `ALTER TABLE ` + c.table + ` ENABLE TRIGGER USER`} {
 				if _, err := pool.Exec(t.Context(), sql); err != nil {
 					t.Fatal(err)
@@ -389,41 +437,30 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestAGapInARunningTotalIsFound.
+// TestAGapInARunningTotalIsFound: the entries of before the meter follow the CLI's totals.
 func TestAGapInARunningTotalIsFound(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	for _, e := range []store.LedgerEntry{b.spent("opus", 5, 0), b.spent("opus", 5, 6)} {
-		turn, _ := b.begin(t)
-		b.finish(t, turn, e)
-		b.prompt(t, "U1", "more")
-	}
-	got, err := b.VerifyRollups(t.Context(), "")
-	if err != nil || len(got) != 1 || got[0].Check != "chain" || got[0].Want != `{"total_before":5}` || got[0].Got != `{"total_before":6}` {
-		t.Errorf("VerifyRollups: %+v, %v", got, err)
-	}
-}
-
-// TestARunningTurnKnowsWhetherItIsBooked: what goes on with a turn must know whether
-// the process before has accounted for it.
-func TestARunningTurnKnowsWhetherItIsBooked(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	first, _ := b.begin(t)
-	estimate := b.spent("opus", 70, 0)
-	estimate.Kind = store.LedgerEstimate
-	b.finish(t, first, b.spent("opus", 5, 0), b.spent("opus", 4, 5), b.spent("haiku", 3, 0), estimate)
-	b.prompt(t, "U1", "more")
-	b.begin(t)
-	running, _, err := b.RunningTurn(t.Context(), b.thread.ID)
-	if err != nil || running.Booked {
-		t.Fatalf("%+v, %v", running, err)
-	}
-	if err := b.AddEntries(t.Context(), b.lease, []store.LedgerEntry{b.spent("opus", 1, 9)}); err != nil {
-		t.Fatal(err)
-	}
-	if running, _, err = b.RunningTurn(t.Context(), b.thread.ID); err != nil || !running.Booked {
-		t.Errorf("%+v, %v", running, err)
+	for _, c := range []struct {
+		check, want, got string
+		before           []int64 // each entry's
+	}{
+		{"chain", `{"total_before":5}`, `{"total_before":6}`, []int64{0, 6}},
+		{"baseline", `{"at_most":0}`, `{"at_most":10}`, []int64{10}},
+	} {
+		t.Run(c.check, func(t *testing.T) {
+			t.Parallel()
+			b, url := newOpenBench(t)
+			for _, before := range c.before {
+				turn, _ := b.begin(t)
+				storetest.BookBefore(t, url, turn.ID, storetest.EntryBefore{Kind: "turn", Model: "opus", MicroUSD: 5, TotalBefore: before, Turns: 1})
+				b.finish(t, turn)
+				b.promptIn(t, 0)
+			}
+			got, err := b.VerifyRollups(t.Context(), "")
+			if err != nil || len(got) != 1 || got[0].Check != c.check || got[0].Want != c.want || got[0].Got != c.got {
+				t.Errorf("VerifyRollups: %+v, %v", got, err)
+			}
+		})
 	}
 }
 

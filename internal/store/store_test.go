@@ -317,19 +317,16 @@ func TestTheLedgerIsAppendOnlyAndAddsUp(t *testing.T) {
 	}
 	b.newEpoch(t, 0)
 	turn, _ := b.begin(t)
-	if _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", AgentTurns: 2, Entries: []store.LedgerEntry{
-		{Kind: store.LedgerTurn, SessionID: b.session, Epoch: b.epoch, Model: "opus", Input: 10, Output: 20, MicroUSD: 700, TotalAfter: 700},
-		{Kind: store.LedgerTurn, SessionID: b.session, Epoch: b.epoch, Model: "haiku", Input: 1, Output: 2, MicroUSD: 3, TotalAfter: 3},
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	b.pay(t, "opus", 700)
+	b.pay(t, "haiku", 3)
+	b.finish(t, turn)
 	report, err := b.Costs(t.Context(), store.CostQuery{TeamID: "T1", ThreadID: th.ID, By: store.ByModel})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []store.CostLine{
-		{Key: "opus", Turns: 1, Entries: 1, Input: 10, Output: 20, MicroUSD: 700},
-		{Key: "haiku", Entries: 1, Input: 1, Output: 2, MicroUSD: 3}, // the turn counts on its dearest model
+		{Key: "opus", Turns: 1, Entries: 2, Input: 10, Output: 700, MicroUSD: 700}, // a call and the turn's end
+		{Key: "haiku", Entries: 1, Input: 10, Output: 3, MicroUSD: 3},              // the turn counts on its dearest model
 	}
 	if diff := cmp.Diff(want, report.Lines); diff != "" {
 		t.Errorf("Costs by model (-want +got):\n%s", diff)

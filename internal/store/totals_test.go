@@ -41,7 +41,8 @@ func (b *bench) endedApproval(t *testing.T, pool *pgxpool.Pool, status, via stri
 // the past agrees with one that counts from the beginning.
 func TestTotalsAreTheSameHoweverOftenTheyAreCounted(t *testing.T) {
 	t.Parallel()
-	b, pool := newOpenBench(t)
+	b, url := newOpenBench(t)
+	pool := newPool(t, url)
 	const day = 24 * time.Hour
 	var kept store.Counter
 	check := func(turns map[store.TurnKey]int64, approvals map[store.ApprovalKey]int64) store.Totals {
@@ -117,7 +118,8 @@ func TestTotalsAreTheSameHoweverOftenTheyAreCounted(t *testing.T) {
 
 func TestWaitingIsWhatNobodyHasDecidedOrTakenUp(t *testing.T) {
 	t.Parallel()
-	b, pool := newOpenBench(t)
+	b, url := newOpenBench(t)
+	pool := newPool(t, url)
 	b.begin(t) // of the bench's own prompt
 	b.prompt(t, "U2", "and this")
 	b.endedApproval(t, pool, "pending", "", time.Hour, 0)
@@ -138,7 +140,8 @@ func TestWaitingIsWhatNobodyHasDecidedOrTakenUp(t *testing.T) {
 // TestChargedIsByTheDayInUTC, whatever day the workspace has booked it on.
 func TestChargedIsByTheDayInUTC(t *testing.T) {
 	t.Parallel()
-	b, pool := newOpenBench(t)
+	b, url := newOpenBench(t)
+	pool := newPool(t, url)
 	turn, _ := b.begin(t)
 	insert := func(at, bookedOn, kind, model string, micro int64, contract *int64) {
 		t.Helper()

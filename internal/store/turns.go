@@ -18,13 +18,12 @@ type Turn struct {
 	RequestedBy string
 	State       string
 	Problem     string
-	Attempt     int  // 1, and one more for every process that had to go on with it
-	Booked      bool // something of what it costs is in the ledger
+	Attempt     int // 1, and one more for every process that had to go on with it
 	StartedAt   time.Time
 }
 
 const turnColumns = `r.id, r.thread_id, r.session_id::text AS session_id, r.epoch, r.requested_by, r.state, r.problem, r.attempt,
-	r.cost_micro_usd <> 0 AS booked, r.started_at`
+	r.started_at`
 
 // BeginTurn opens a turn for the oldest prompt of the thread that has none, in
 // the given session and epoch. ok is false when there is no such prompt.
@@ -68,9 +67,9 @@ func startedEntry(team string, t Turn, promptUUID string) AuditEntry {
 }
 
 // turnEndedEntry tells of a turn's end, and of what it has cost by then: the calls that
-// are booked and the entries that were written with the end. The turn's row is locked,
-// so that a call is in this sum or tells of itself when it is booked.
-func turnEndedEntry(ctx context.Context, tx pgx.Tx, team string, l Lease, turnID int64, state, problem string, entries []LedgerEntry) (AuditEntry, error) {
+// are booked. The turn's row is locked, so that a call is in this sum or tells of itself
+// when it is booked.
+func turnEndedEntry(ctx context.Context, tx pgx.Tx, team string, l Lease, turnID int64, state, problem string) (AuditEntry, error) {
 	var calls int64
 	if err := tx.QueryRow(ctx, `
 		SELECT COALESCE(ledger_sum(micro_usd), 0) FROM ledger
@@ -79,7 +78,7 @@ func turnEndedEntry(ctx context.Context, tx pgx.Tx, team string, l Lease, turnID
 	}
 	return AuditEntry{
 		Kind: AuditTurnEnded, TeamID: team, ThreadID: l.ThreadID, TurnID: turnID,
-		Details: map[string]any{"state": state, "problem": problem, "micro_usd": calls + total(entries)},
+		Details: map[string]any{"state": state, "problem": problem, "micro_usd": calls},
 	}, nil
 }
 
@@ -142,7 +141,7 @@ func (s *Store) ContinueTurn(ctx context.Context, l Lease, old Turn, sessionID s
 			WHERE turn_id = $1 AND delivered_at IS NULL AND status IN ('pending', 'allowed', 'denied')`, old.ID, t.ID); err != nil {
 			return err
 		}
-		end, err := turnEndedEntry(ctx, tx, team, l, old.ID, "interrupted", "its process ended", nil)
+		end, err := turnEndedEntry(ctx, tx, team, l, old.ID, "interrupted", "its process ended")
 		if err != nil {
 			return err
 		}
@@ -154,13 +153,12 @@ func (s *Store) ContinueTurn(ctx context.Context, l Lease, old Turn, sessionID s
 	return t, nil
 }
 
-// FinishedTurn is how a turn ended, with what it cost.
+// FinishedTurn is how a turn ended.
 type FinishedTurn struct {
 	ID         int64
 	State      string // done, interrupted or failed
 	Problem    string // a sentence for people, or empty
 	AgentTurns int
-	Entries    []LedgerEntry
 	// Witnesses are what the CLI says that it has spent since it was asked last: one,
 	// or one per epoch that the turn ran in, the last one last. None when the process
 	// had gone.
@@ -171,7 +169,7 @@ type FinishedTurn struct {
 	Approvals ApprovalStatus
 }
 
-// FinishTurn ends the turn, writes its ledger entries, finishes its prompts and
+// FinishTurn ends the turn, records what the CLI says of it, finishes its prompts and
 // ends its open approvals, all or nothing. It returns those approvals, for their
 // cards.
 func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) ([]Approval, error) {
@@ -182,8 +180,8 @@ func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) ([]Appr
 			return err
 		}
 		tag, err := tx.Exec(ctx, `
-			UPDATE turns SET state = $2, problem = $3, agent_turns = $4, cost_micro_usd = cost_micro_usd + $5, over_budget = $6, ended_at = now()
-			WHERE id = $1 AND state = 'running'`, f.ID, f.State, f.Problem, f.AgentTurns, total(f.Entries), f.OverBudget)
+			UPDATE turns SET state = $2, problem = $3, agent_turns = $4, over_budget = $5, ended_at = now()
+			WHERE id = $1 AND state = 'running'`, f.ID, f.State, f.Problem, f.AgentTurns, f.OverBudget)
 		if err != nil {
 			return err
 		}
@@ -203,13 +201,10 @@ func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) ([]Appr
 			entries = append(entries, endedEntry(a))
 		}
 		// Late: concurrent turns share rows of the roll-ups, locked from here on.
-		if err := s.insertEntries(ctx, tx, f.ID, f.Entries, true); err != nil {
+		if err := s.insertEnd(ctx, tx, f.ID, f.Witnesses, true); err != nil {
 			return err
 		}
-		if err := s.insertEnd(ctx, tx, f.ID, f.Witnesses, len(f.Entries) == 0); err != nil {
-			return err
-		}
-		end, err := turnEndedEntry(ctx, tx, team, l, f.ID, f.State, f.Problem, f.Entries)
+		end, err := turnEndedEntry(ctx, tx, team, l, f.ID, f.State, f.Problem)
 		if err != nil {
 			return err
 		}

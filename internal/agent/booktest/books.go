@@ -50,13 +50,31 @@ type Turn struct {
 // Entry is a ledger entry with the turn that it was booked on. One of a call has the
 // call; a correction has it too, with the differences as figures.
 type Entry struct {
-	store.LedgerEntry
+	Kind      string // call, end or correction
+	SessionID string
+	Epoch     int // of the session
+	Model     string
+
+	Input, Output, CacheRead, CacheWrite5m, CacheWrite1h int64 // tokens
+	WebSearches                                          int64
+
+	MicroUSD                int64
+	ContractMicroUSD        *int64
+	TotalBefore, TotalAfter int64 // of the CLI, at an end
+
 	Call   store.EndedCall
 	Turns  int // 1 if it counts its turn
 	TurnID int64
 	User   string
 	At     time.Time
 }
+
+// The kinds of entries.
+const (
+	kindCall       = "call"
+	kindEnd        = "end"
+	kindCorrection = "correction"
+)
 
 // Prompt is a prompt and what became of it.
 type Prompt struct {
@@ -471,7 +489,7 @@ func (b *Books) Spend(threadID, microUSD int64) {
 	defer b.mu.Unlock()
 	for _, t := range slices.Backward(b.turns) {
 		if t.ThreadID == threadID {
-			b.ledger = append(b.ledger, Entry{LedgerEntry: store.LedgerEntry{MicroUSD: microUSD}, TurnID: t.ID, User: t.RequestedBy, At: time.Now()})
+			b.ledger = append(b.ledger, Entry{MicroUSD: microUSD, TurnID: t.ID, User: t.RequestedBy, At: time.Now()})
 			return
 		}
 	}

@@ -109,7 +109,7 @@ func (b *Books) RecentOutput(ctx context.Context, teamID, project, model string)
 	defer b.mu.Unlock()
 	for _, e := range slices.Backward(b.ledger) {
 		t := b.threads[b.turns[e.TurnID-1].ThreadID-1]
-		if e.Kind == store.LedgerCall && e.Model == model && t.TeamID == teamID && t.Project == project && calls < 100 {
+		if e.Kind == kindCall && e.Model == model && t.TeamID == teamID && t.Project == project && calls < 100 {
 			longest, calls = max(longest, e.Output), calls+1
 		}
 	}
@@ -173,8 +173,8 @@ func (b *Books) bookCall(turnID int64, c store.EndedCall) {
 	b.calls = slices.DeleteFunc(b.calls, func(o *call) bool { return o.ID == c.ID })
 	u := c.Usage
 	c.Model = cmp.Or(u.Model, c.Model)
-	e := store.LedgerEntry{
-		Kind: store.LedgerCall, SessionID: c.SessionID, Epoch: c.Epoch, Model: c.Model,
+	e := Entry{
+		Kind: kindCall, SessionID: c.SessionID, Epoch: c.Epoch, Model: c.Model,
 		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite5m: u.CacheWrite5m, CacheWrite1h: u.CacheWrite1h,
 		WebSearches: u.WebSearches, MicroUSD: u.MicroUSD, ContractMicroUSD: u.ContractMicroUSD,
 	}
@@ -185,22 +185,22 @@ func (b *Books) bookCall(turnID int64, c store.EndedCall) {
 		if c.EndedAt.IsZero() || !old.Call.EndedAt.IsZero() {
 			return // told already, or nothing new
 		}
-		turnID, e = old.TurnID, correction(e, old.LedgerEntry)
+		turnID, e = old.TurnID, correction(e, old)
 		c.Usage.BoundMicroUSD -= old.Call.Usage.BoundMicroUSD
 		break
 	}
-	if e.Kind == store.LedgerCorrection && slices.ContainsFunc(b.ledger, func(o Entry) bool { return o.Call.ID == c.ID && o.Kind == e.Kind }) {
+	if e.Kind == kindCorrection && slices.ContainsFunc(b.ledger, func(o Entry) bool { return o.Call.ID == c.ID && o.Kind == e.Kind }) {
 		return
 	}
 	t := b.turns[turnID-1]
-	b.ledger = append(b.ledger, Entry{LedgerEntry: e, Call: c, TurnID: t.ID, User: t.RequestedBy, At: time.Now()})
+	e.Call, e.TurnID, e.User, e.At = c, t.ID, t.RequestedBy, time.Now()
+	b.ledger = append(b.ledger, e)
 	t.CostMicroUSD += e.MicroUSD
-	t.Booked = t.CostMicroUSD != 0
 }
 
 // correction is what now is more than was, of the same call.
-func correction(now, was store.LedgerEntry) store.LedgerEntry {
-	now.Kind, now.SessionID, now.Epoch, now.Model = store.LedgerCorrection, was.SessionID, was.Epoch, was.Model
+func correction(now, was Entry) Entry {
+	now.Kind, now.SessionID, now.Epoch, now.Model = kindCorrection, was.SessionID, was.Epoch, was.Model
 	now.Input -= was.Input
 	now.Output -= was.Output
 	now.CacheRead -= was.CacheRead
@@ -234,7 +234,7 @@ func (b *Books) AddWitness(ctx context.Context, l store.Lease, w store.Witness) 
 // witness writes what the CLI says; ends says that the turn ends with it.
 func (b *Books) witness(t *Turn, told []store.Witness, ends bool) {
 	spent := slices.ContainsFunc(told, func(w store.Witness) bool { return w.Before != w.After }) || slices.ContainsFunc(b.ledger, func(e Entry) bool {
-		return e.TurnID == t.ID && e.Kind == store.LedgerCall
+		return e.TurnID == t.ID && e.Kind == kindCall
 	})
 	if len(told) == 0 && ends {
 		told = []store.Witness{{SessionID: t.SessionID, Epoch: t.Epoch}}
@@ -244,9 +244,10 @@ func (b *Books) witness(t *Turn, told []store.Witness, ends bool) {
 		if w.Before == w.After && (!counts || !spent) {
 			continue
 		}
-		e := Entry{TurnID: t.ID, User: t.RequestedBy, At: time.Now(), LedgerEntry: store.LedgerEntry{
-			Kind: store.LedgerEnd, SessionID: w.SessionID, Epoch: w.Epoch, Model: w.Model, TotalBefore: w.Before, TotalAfter: w.After,
-		}}
+		e := Entry{
+			Kind: kindEnd, SessionID: w.SessionID, Epoch: w.Epoch, Model: w.Model, TotalBefore: w.Before, TotalAfter: w.After,
+			TurnID: t.ID, User: t.RequestedBy, At: time.Now(),
+		}
 		if counts {
 			e.Turns = 1
 		}

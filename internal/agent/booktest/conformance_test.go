@@ -158,23 +158,11 @@ func (c *caller) thread(t store.Thread) string {
 }
 
 func (c *caller) turn(t store.Turn) string {
-	return fmt.Sprint(c.name("t", t.ID), c.name("h", t.ThreadID), c.name("s", t.SessionID), t.Epoch, t.RequestedBy, t.State, t.Problem, t.Attempt, t.Booked, t.StartedAt.IsZero())
+	return fmt.Sprint(c.name("t", t.ID), c.name("h", t.ThreadID), c.name("s", t.SessionID), t.Epoch, t.RequestedBy, t.State, t.Problem, t.Attempt, t.StartedAt.IsZero())
 }
 
 func (c *caller) prompt(p store.Prompt) string {
 	return fmt.Sprint(c.name("i", p.InboxID), c.name("h", p.ThreadID), p.Thread.ThreadTS, p.UUID, p.UserID, p.TS, p.Text)
-}
-
-func (c *caller) entries(turn store.Turn) []store.LedgerEntry {
-	var out []store.LedgerEntry
-	for i := range c.r.IntN(3) {
-		n := int64(c.r.IntN(1000))
-		out = append(out, store.LedgerEntry{
-			Kind: pick(c, []store.LedgerKind{store.LedgerTurn, store.LedgerEstimate}), SessionID: turn.SessionID, Epoch: turn.Epoch,
-			Model: fmt.Sprint("model-", i), Input: 10, MicroUSD: n, TotalBefore: 5, TotalAfter: 5 + n,
-		})
-	}
-	return out
 }
 
 func (c *caller) ask() store.Approval {
@@ -338,7 +326,7 @@ var calls = []struct {
 			return "error nothing"
 		}
 		ended, err := c.books.FinishTurn(ctx, l, store.FinishedTurn{
-			ID: t.ID, State: "failed", Problem: "broken", Entries: c.entries(t), OverBudget: c.r.IntN(2) == 0, AgentTurns: c.r.IntN(2), Approvals: pick(c, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalInterrupted, ""}),
+			ID: t.ID, State: "failed", Problem: "broken", OverBudget: c.r.IntN(2) == 0, AgentTurns: c.r.IntN(2), Approvals: pick(c, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalInterrupted, ""}),
 		})
 		var out []string
 		for _, a := range ended {

@@ -150,10 +150,7 @@ func (b *Books) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedT
 		if t.Ended {
 			return fmt.Errorf("turn %d has ended already: %w", f.ID, store.ErrFenced)
 		}
-		if err := b.book(t, f.Entries); err != nil {
-			return err
-		}
-		b.witness(t, f.Witnesses, len(f.Entries) == 0)
+		b.witness(t, f.Witnesses, true)
 		t.State, t.Problem, t.Ended, t.AgentTurns, t.OverBudget = f.State, f.Problem, true, f.AgentTurns, f.OverBudget
 		for _, e := range b.inbox {
 			if e.TurnID == f.ID && e.State == "running" {
@@ -173,19 +170,4 @@ func (b *Books) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedT
 		return nil
 	})
 	return ended, err
-}
-
-// book writes entries for a turn.
-func (b *Books) book(t *Turn, entries []store.LedgerEntry) error {
-	for _, e := range entries {
-		if s, ok := b.sessions[e.SessionID]; !ok || e.Epoch < 1 || e.Epoch > len(s.baselines) {
-			return fmt.Errorf("an entry of epoch %d of session %s, which is not there", e.Epoch, e.SessionID)
-		}
-	}
-	for _, e := range entries {
-		b.ledger = append(b.ledger, Entry{LedgerEntry: e, TurnID: t.ID, User: t.RequestedBy, At: time.Now()})
-		t.CostMicroUSD += e.MicroUSD
-	}
-	t.Booked = t.CostMicroUSD != 0
-	return nil
 }
