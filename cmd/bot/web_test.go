@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -51,6 +52,9 @@ func stock(t *testing.T, calls *atomic.Int64) (address string) {
 // nowhere inside. The audit has what was visited, turn by turn.
 func TestTheWayToTheWeb(t *testing.T) {
 	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		need(t, "curl is not installed: .ci/setup test")
+	}
 	var calls atomic.Int64
 	address := stock(t, &calls)
 	port := address[strings.LastIndexByte(address, ':')+1:]

@@ -28,11 +28,14 @@ type room struct{ workspace, home string }
 
 func newRoom(t *testing.T) room {
 	t.Helper()
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatal("bwrap is not installed: apt-get install bubblewrap")
+	for _, program := range []string{"bwrap", "curl", "git", "node", "npm"} {
+		if _, err := exec.LookPath(program); err == nil {
+			continue
 		}
-		t.Skip("bwrap is not installed")
+		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
+			t.Fatalf("%s is not installed: .ci/setup test", program)
+		}
+		t.Skipf("%s is not installed", program)
 	}
 	dir := t.TempDir()
 	r := room{filepath.Join(dir, "workspace"), filepath.Join(dir, "home")}
