@@ -14,7 +14,6 @@ func decodeAssistant(line []byte) Message {
 		Message struct {
 			ID, Model, StopReason string
 			Content               []Block
-			Usage                 TokenUsage
 		}
 		// A tool_use that stands alone.
 		ID, Name string
@@ -23,7 +22,7 @@ func decodeAssistant(line []byte) Message {
 	fill(line, &in)
 	m := &in.Assistant
 	m.MessageID, m.Model, m.StopReason = in.Message.ID, in.Message.Model, in.Message.StopReason
-	m.Content, m.Usage = in.Message.Content, in.Message.Usage
+	m.Content = in.Message.Content
 	if m.Type == "tool_use" {
 		m.Content = []Block{{Type: "tool_use", ID: in.ID, Name: in.Name, Input: in.Input}}
 	}
@@ -61,11 +60,7 @@ func decodeStreamEvent(line []byte) (*StreamEvent, error) {
 				Citation                                                 json.RawMessage
 			}
 			ContentBlock *Block
-			Message      struct {
-				ID, Model string
-				Usage     *TokenUsage
-			}
-			Usage *TokenUsage
+			Message      struct{ ID, Model string }
 		}
 	}
 	if err := unmarshal(line, &in); err != nil {
@@ -75,7 +70,7 @@ func decodeStreamEvent(line []byte) (*StreamEvent, error) {
 	m := &StreamEvent{
 		Meta: in.Meta, Event: e.Type, MessageID: cmp.Or(in.APIMessageID, e.Message.ID), Index: e.Index,
 		Delta: e.Delta.Type, Text: cmp.Or(e.Delta.Text, e.Delta.PartialJSON, e.Delta.Thinking, e.Delta.Signature, string(e.Delta.Citation)),
-		Block: e.ContentBlock, Model: e.Message.Model, StopReason: e.Delta.StopReason, Usage: cmp.Or(e.Usage, e.Message.Usage),
+		Block: e.ContentBlock, Model: e.Message.Model, StopReason: e.Delta.StopReason,
 		PromptUUIDs: in.PromptUUIDs,
 	}
 	if m.Event != "" {

@@ -185,11 +185,6 @@ func (t *Output) end(m *Result) {
 	t.Result = m
 	t.Status = ""
 	t.prompts(m.PromptUUIDs)
-	t.Calls = slices.Clone(t.Calls)
-	for i, call := range t.Calls {
-		// A call of a subagent in the background may still be on its way.
-		t.Calls[i].Settled = call.Done || call.ParentToolUseID == ""
-	}
 	open := func(item Item) bool {
 		if t.inBackground(item.ParentID) {
 			return false

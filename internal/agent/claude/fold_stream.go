@@ -15,17 +15,10 @@ func (t *Output) stream(m *StreamEvent) {
 			t.Model = m.Model
 		}
 		t.ThinkingTokens = 0
-		call := Call{MessageID: m.MessageID, Model: m.Model, ParentToolUseID: m.ParentToolUseID}
-		if m.Usage != nil {
-			call.Usage = *m.Usage
-		}
-		t.Calls = append(slices.Clip(t.Calls), call)
-	case "message_delta":
-		if i := t.call(m); i >= 0 && m.Usage != nil {
-			t.Calls = slices.Clone(t.Calls)
-			t.Calls[i].Usage = t.Calls[i].Usage.update(*m.Usage)
-			t.Calls[i].Done = true
-		}
+		t.stopped(m.ParentToolUseID)
+		t.streaming = append(slices.Clip(t.streaming), streamed{parent: m.ParentToolUseID, id: m.MessageID})
+	case "message_stop":
+		t.stopped(m.ParentToolUseID)
 	case "content_block_start":
 		t.open(m)
 	case "content_block_delta":
@@ -33,23 +26,11 @@ func (t *Output) stream(m *StreamEvent) {
 	}
 }
 
-// call finds the call of the model that an event belongs to.
-func (t *Output) call(m *StreamEvent) int {
-	for i, c := range slices.Backward(t.Calls) {
-		if c.ParentToolUseID == m.ParentToolUseID && (m.MessageID == "" || m.MessageID == c.MessageID) {
-			return i
-		}
-	}
-	return -1
-}
-
-// update takes in the usage of a message_delta: totals of the call, of which
-// only those that it names are new.
-func (u TokenUsage) update(v TokenUsage) TokenUsage {
-	return TokenUsage{
-		Input: max(u.Input, v.Input), Output: max(u.Output, v.Output), CacheRead: max(u.CacheRead, v.CacheRead),
-		CacheWrite: max(u.CacheWrite, v.CacheWrite), CacheWrite5m: max(u.CacheWrite5m, v.CacheWrite5m),
-		CacheWrite1h: max(u.CacheWrite1h, v.CacheWrite1h), WebSearches: max(u.WebSearches, v.WebSearches),
+// stopped forgets the message that a conversation was writing.
+func (t *Output) stopped(parentToolUseID string) {
+	is := func(s streamed) bool { return s.parent == parentToolUseID }
+	if slices.ContainsFunc(t.streaming, is) {
+		t.streaming = slices.DeleteFunc(slices.Clone(t.streaming), is)
 	}
 }
 
@@ -59,8 +40,10 @@ func (t *Output) message(m *StreamEvent) string {
 	if m.MessageID != "" {
 		return m.MessageID
 	}
-	if i := t.call(m); i >= 0 {
-		return t.Calls[i].MessageID
+	for _, s := range t.streaming {
+		if s.parent == m.ParentToolUseID {
+			return s.id
+		}
 	}
 	return ""
 }
@@ -138,11 +121,6 @@ func (t *Output) assistant(m *Assistant) {
 	t.retract(m.Supersedes)
 	if m.ParentToolUseID == "" && m.Model != "" && m.Model != "<synthetic>" {
 		t.Model = m.Model
-	}
-	if !slices.ContainsFunc(t.Calls, func(c Call) bool { return c.MessageID == m.MessageID }) && m.Usage != (TokenUsage{}) {
-		// No stream was seen: this is all there is.
-		t.Calls = append(slices.Clip(t.Calls),
-			Call{MessageID: m.MessageID, Model: m.Model, ParentToolUseID: m.ParentToolUseID, Usage: m.Usage, Done: true})
 	}
 	path := t.path(m.ParentToolUseID)
 	for i, b := range m.Content {

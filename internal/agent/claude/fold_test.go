@@ -67,7 +67,7 @@ func story(t *testing.T, lines []byte) string {
 }
 
 func tell(b *strings.Builder, turn claude.Output) claude.Output {
-	fmt.Fprintf(b, "turn: model %s, mode %s, prompts %d, queued %d, calls %d", turn.Model, turn.PermissionMode, len(turn.PromptUUIDs), len(turn.Queued), len(turn.Calls))
+	fmt.Fprintf(b, "turn: model %s, mode %s, prompts %d, queued %d", turn.Model, turn.PermissionMode, len(turn.PromptUUIDs), len(turn.Queued))
 	if r := turn.Result; r != nil {
 		fmt.Fprintf(b, ", result %s error %v interrupted %v", r.Subtype, r.IsError, r.Interrupted())
 	}
@@ -187,8 +187,26 @@ func TestFoldDeltasGiveWayToTheMessage(t *testing.T) {
 	if turn.Text() != "Hello!" || !turn.Items[0].Final || len(turn.Items) != 1 {
 		t.Error(show(turn))
 	}
-	if want := []claude.Call{{MessageID: "m", Model: "x", Usage: claude.TokenUsage{Input: 5, Output: 9}, Done: true}}; !cmp.Equal(turn.Calls, want) {
-		t.Errorf("calls %+v", turn.Calls)
+}
+
+// TestFoldKnowsAMessageByItsConversation: up to 2.1.276 only message_start names the
+// message, and a subagent in the background goes on with its own after the turn.
+func TestFoldKnowsAMessageByItsConversation(t *testing.T) {
+	t.Parallel()
+	turn := foldAll(t,
+		`{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"A","name":"Task","input":{}}]}}`,
+		`{"type":"stream_event","event":{"type":"message_start","message":{"id":"old"}}}`,
+		`{"type":"stream_event","event":{"type":"message_start","message":{"id":"m"}}}`,
+		`{"type":"stream_event","parent_tool_use_id":"A","event":{"type":"message_start","message":{"id":"s"}}}`,
+		`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"main"}}}`,
+		`{"type":"stream_event","parent_tool_use_id":"A","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"sub"}}}`)
+	if len(turn.Items) != 3 || turn.Items[1].ID != "m/0" || turn.Items[2].ID != "A:s/0" {
+		t.Error(show(turn))
+	}
+	next := turn.Fold(decode(t, `{"type":"result","subtype":"success"}`)).Next()
+	next = next.Fold(decode(t, `{"type":"stream_event","parent_tool_use_id":"A","event":{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"more"}}}`))
+	if len(next.Items) != 1 || next.Items[0].ID != "A:s/1" {
+		t.Error(show(next))
 	}
 }
 
@@ -294,7 +312,7 @@ func FuzzFold(f *testing.F) {
 			}
 		}
 		if !reflect.DeepEqual(a, b) {
-			t.Fatalf("the same messages made two turns:\n%s", cmp.Diff(a, b, cmpopts.IgnoreUnexported(claude.Item{})))
+			t.Fatalf("the same messages made two turns:\n%s", cmp.Diff(a, b, cmpopts.IgnoreUnexported(claude.Output{}, claude.Item{})))
 		}
 		_ = a.Text()
 		_ = a.Next()

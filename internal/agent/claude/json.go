@@ -26,7 +26,6 @@ var tolerant = jsonv2.JoinOptions(
 		jsonv2.UnmarshalFromFunc(readTask),
 		jsonv2.UnmarshalFromFunc(readBlock),
 		jsonv2.UnmarshalFromFunc(readBlocks),
-		jsonv2.UnmarshalFromFunc(readTokenUsage),
 		jsonv2.UnmarshalFromFunc(readModelUsage),
 	)),
 )

@@ -168,8 +168,6 @@ type Assistant struct {
 	Model      string
 	Content    []Block
 	StopReason string
-	// Usage is what message_start reported, not the end of the call.
-	Usage TokenUsage
 	// Error names why the CLI made the message itself: authentication_failed,
 	// billing_error, rate_limit …; empty for the model's own words.
 	Error string
@@ -221,8 +219,6 @@ type StreamEvent struct {
 	Model string
 	// StopReason is set on message_delta.
 	StopReason string
-	// Usage is set on message_start and message_delta.
-	Usage *TokenUsage
 	// PromptUUIDs are the prompts that it answers, where the CLI says so.
 	PromptUUIDs []string
 }

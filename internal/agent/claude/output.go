@@ -32,14 +32,19 @@ type Output struct {
 	// Tasks are subagents and commands, in the order of their start; newer
 	// versions list those of the foreground too.
 	Tasks []Task
-	// Calls are the calls of the model that were seen, with the usage that the
-	// stream has reported so far.
-	Calls []Call
 	// ThinkingTokens is an estimate of what the present thinking has cost.
 	ThinkingTokens int64
 	// Resets counts the times that the conversation began anew in this turn.
 	Resets int
+
+	// streaming are the API messages that the model is writing, at most one for
+	// each conversation.
+	streaming []streamed
 }
+
+// streamed is an API message that has begun. parent is the call whose subagent
+// writes it; empty for the main conversation.
+type streamed struct{ parent, id string }
 
 // ItemKind says what an item is.
 type ItemKind string
@@ -144,17 +149,6 @@ type Todo struct {
 	State string
 }
 
-// Call is one call of the model.
-type Call struct {
-	MessageID, Model string
-	// ParentToolUseID is set for a call made by a subagent.
-	ParentToolUseID string
-	Usage           TokenUsage
-	// Done says that the call has ended and its usage is whole, Settled that a
-	// result has accounted for it.
-	Done, Settled bool
-}
-
 // Decision is what a host folds into a turn when it has answered a
 // [CanUseTool], since the CLI itself does not say so.
 type Decision struct {
@@ -169,9 +163,10 @@ func (t Output) Next() Output {
 		SessionID: t.SessionID, Model: t.Model, PermissionMode: t.PermissionMode, Init: t.Init,
 		Queued: t.Queued, Todos: t.Todos,
 	}
-	for _, call := range t.Calls {
-		if !call.Settled {
-			next.Calls = append(next.Calls, call)
+	for _, s := range t.streaming {
+		// A subagent in the background may still be writing.
+		if s.parent != "" {
+			next.streaming = append(next.streaming, s)
 		}
 	}
 	for _, task := range t.Tasks {

@@ -22,10 +22,8 @@ type Result struct {
 	APIDurationMS int64 `json:"duration_api_ms"`
 	// APIErrorStatus is the HTTP status of a failed call of the model; or 0.
 	APIErrorStatus int
-	// Running is the running total of the epoch, not of the turn; see [Meter].
+	// Running is the running total of the epoch, not of the turn; see [Totals].
 	Running Usage `json:"-"`
-	// Usage counts the main loop of this turn only: no subagents, no helpers.
-	Usage TokenUsage
 	// PermissionDenials are the calls that were refused.
 	PermissionDenials []PermissionDenial
 	// PromptUUIDs are the prompts that the turn answered, where the CLI says it.
