@@ -43,7 +43,8 @@ func newJournal(books auditBook, log *zap.Logger, commit func(context.Context) s
 func (j *journal) run(ctx context.Context) {
 	writing, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(5*time.Second, cut) })()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(5*time.Second, cut) })
+	defer stop()
 	j.writing.Lock()
 	j.head = j.commit(writing)
 	j.writing.Unlock()

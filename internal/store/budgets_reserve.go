@@ -41,7 +41,7 @@ func (e *OverBudgetError) Error() string {
 //
 // What was spent, what is reserved and this call have to fit into the limit. A call that
 // is dearer than what is left goes alone: so a limit is passed by no more than one call
-// costs beyond what is left, or beyond what it reserved.
+// costs beyond what is left, or calls that go at once cost beyond what they reserved.
 func reserve(ctx context.Context, tx pgx.Tx, c OpenCall, budgets []CallBudget) error {
 	keys := make([]int64, len(budgets))
 	windows := make([]BudgetWindow, len(budgets))
