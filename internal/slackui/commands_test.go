@@ -54,6 +54,15 @@ var sayings = []struct{ text, command, rest string }{
 	{"costs last moth", "costs", "last moth"}, // and told so
 	{"costs for project '; DROP TABLE ledger; --", "costs", "for project '; DROP TABLE ledger; --"},
 	{"costs of this function: can we reduce them?", "costs", "of this function: can we reduce them?"},
+	{"costs/2026", "costs", "/2026"},
+	{"costs\u200bsay: x", "costs", "\u200bsay: x"},
+	{"“costs” of last month", "costs", "of last month"},
+	{"(costs) today", "costs", "today"},
+	{"> costs today", "costs", "today"},
+	{"- costs today", "costs", "today"},
+	{"costs@ada", "costs", "@ada"},
+	{"\"stop\" is what he said", "", ""},
+	{"> approve 7K2QX", "", ""}, // somebody else is quoted
 	{"costly", "", ""},
 	{"costs.go does not compile", "", ""},
 	{"cost-benefit analysis of the cache", "", ""},

@@ -30,9 +30,23 @@ type spoken struct {
 // no work.
 const longestNearly = 3
 
-// find reads a text as a command or nearly one; nil: it is neither.
+// find reads a text as a command or nearly one; nil: it is neither. A noun of ours is
+// found behind quotes, bullets and the like, too; a verb is not, as in such a text
+// somebody else may be quoted.
 func (list commands) find(text string) *spoken {
 	text = bared(text)
+	if s := list.read(text); s != nil {
+		return s
+	}
+	s := list.read(strings.TrimLeftFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }))
+	if s == nil || !s.noun {
+		return nil
+	}
+	return s
+}
+
+// read reads a text that begins with a word.
+func (list commands) read(text string) *spoken {
 	name, rest := headOf(text)
 	i := slices.IndexFunc(list, func(c command) bool { return slices.Contains(c.names(), strings.ToLower(name)) })
 	if name == "" || i < 0 {
@@ -116,10 +130,10 @@ func headOf(text string) (word, rest string) {
 	mark, size := utf8.DecodeRuneInString(rest)
 	next, _ := utf8.DecodeRuneInString(rest[size:])
 	switch {
-	case unicode.IsSpace(mark) || strings.ContainsRune(",:;!?…<", mark):
+	case unicode.IsSpace(mark) || unicode.Is(unicode.Cf, mark) || strings.ContainsRune(",:;!?…<>/@&)'\"`“”„‘’«»", mark):
 	case strings.ContainsRune(".-–—*_~", mark) && !unicode.IsLetter(next) && !unicode.IsDigit(next):
 	default:
 		return "", ""
 	}
-	return word, strings.TrimLeft(rest, " \n,:;.!?…*_~-–—")
+	return word, strings.TrimLeft(rest, " \n,:;.!?…*_~-–—)\"”’»`")
 }
