@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/settings"
 	"deckhand/internal/spelling"
@@ -133,6 +134,7 @@ func (d *Doctor) projects(ctx context.Context) []Finding {
 					found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: the variable %s is not set, so the agent will not have it; set it, or leave it out", d.File.Where(fmt.Sprintf("%s.env[%d]", at, n)), project, v)})
 				}
 			}
+			found[i] = append(found[i], d.servers(project)...)
 			return nil
 		})
 	}
@@ -140,6 +142,27 @@ func (d *Doctor) projects(ctx context.Context) []Finding {
 	out := slices.Concat(found...)
 	if len(out) == 0 {
 		return []Finding{{name, OK, strings.Join(all, ", ")}}
+	}
+	return out
+}
+
+// servers looks at the variables that headers of the project's MCP servers are made of.
+func (d *Doctor) servers(project string) (out []Finding) {
+	servers := d.File.Projects[project].MCPServers
+	for _, server := range slices.Sorted(maps.Keys(servers)) {
+		headers := servers[server].Headers
+		for _, header := range slices.Sorted(maps.Keys(headers)) {
+			for _, variable := range agent.Variables(headers[header]) {
+				what := "is not set"
+				if value := d.getenv(variable); strings.ContainsAny(value, "\r\n") {
+					what = "has a line break in it"
+				} else if value != "" {
+					continue
+				}
+				at := d.File.Where("$.projects." + project + ".mcp_servers." + server + ".headers." + header)
+				out = append(out, Finding{"projects", Warning, fmt.Sprintf("%s: nothing can be done in %s, since the MCP server %s takes %s in its header %s, which %s; set it, or leave the server out", at, project, server, variable, header, what)})
+			}
+		}
 	}
 	return out
 }

@@ -1,12 +1,15 @@
 package settings
 
 import (
+	"net/textproto"
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/gateway"
 	"deckhand/internal/sandbox"
 )
 
@@ -21,8 +24,12 @@ type mcpYAML struct {
 
 var mcpName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
-// servers checks a project's MCP servers.
-func (v *validation) servers(at string, all map[string]mcpYAML, kind sandbox.Kind) {
+// transportHeaders are those by which HTTP itself works: the connection's, and those that
+// the gateway writes for each call. (Proxy-… are, too.)
+var transportHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// servers checks a project's MCP servers. The variables in credentials are not sent to them.
+func (v *validation) servers(at string, all map[string]mcpYAML, kind sandbox.Kind, credentials map[string]bool) {
 	if len(all) > 0 && kind == sandbox.Command {
 		v.add(at, "kind: command leads to a place from which the bot's gateway is not reached; leave mcp_servers out, or choose another sandbox")
 	}
@@ -36,26 +43,49 @@ func (v *validation) servers(at string, all map[string]mcpYAML, kind sandbox.Kin
 		}
 		u, err := url.Parse(s.URL)
 		switch {
+		case strings.Contains(s.URL, "${"):
+			v.add(at+".url", "an address takes no variables; write it out, and what is secret as a header: Authorization: Bearer ${NAME}")
 		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 			v.add(at+".url", "this is not an http(s) address; write one such as https://mcp.example.com/mcp")
 		case u.User != nil || u.Fragment != "":
 			v.add(at+".url", "an address has neither user nor fragment here; write a header: Authorization: Basic ${NAME}")
 		}
 		for _, h := range sorted(s.Headers) {
-			v.header(at+".headers."+h, h, s.Headers[h])
+			v.header(at+".headers."+h, h, s.Headers[h], credentials)
 		}
 	}
 }
 
-func (v *validation) header(at, name, value string) {
+// header checks a header of an MCP server. It never repeats the value, in which a secret may
+// stand.
+func (v *validation) header(at, name, value string, credentials map[string]bool) {
 	if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
 		v.add(at, "%q is no header; write one such as Authorization: Bearer ${NAME}", name)
 	}
+	if canonical := textproto.CanonicalMIMEHeaderKey(name); slices.Contains(transportHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-") {
+		v.add(at, "%s is written by the gateway for each call; leave it out", canonical)
+	}
+	rest := value
 	for _, variable := range agent.Variables(value) {
-		if kept(variable) {
+		rest = strings.ReplaceAll(rest, "${"+variable+"}", "")
+		switch {
+		case kept(variable):
 			v.add(at, "%s is the bot's own and never sent to a server", variable)
+		case credentials[variable] || ofTheModel(variable):
+			v.add(at, "%s holds a credential of the model's or of git, and is never sent to a server; write the name of a variable that holds the server's own", variable)
 		}
 	}
+	if strings.Contains(rest, "${") {
+		v.add(at, "there is a ${ that names no variable; write ${NAME}")
+	}
+}
+
+// ofTheModel reports whether a variable is one by which Claude Code or a cloud's libraries
+// find a credential: all of their names, since new ones are added to them.
+func ofTheModel(variable string) bool {
+	return gateway.Owns(variable) || slices.ContainsFunc([]string{"ANTHROPIC_", "AWS_", "AZURE_", "CLAUDE_", "GOOGLE_"}, func(prefix string) bool {
+		return strings.HasPrefix(variable, prefix)
+	})
 }
 
 func mcpServers(all map[string]mcpYAML) map[string]agent.MCPServer {

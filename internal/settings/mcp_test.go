@@ -9,6 +9,11 @@ import (
 	"deckhand/internal/agent"
 )
 
+// mcpHeader is a server with one header.
+func mcpHeader(name, value string) string {
+	return "mcp_servers: {x: {url: 'https://x.example/mcp', headers: {" + name + ": '" + value + "'}}}"
+}
+
 func TestMCPServers(t *testing.T) {
 	t.Setenv("LINEAR_TOKEN", "linear-secret")
 	f, err := ReadFile(write(t, `projects:
@@ -32,14 +37,31 @@ func TestMCPServers(t *testing.T) {
 		t.Errorf("what is sent to a server is no secret: %q", secrets)
 	}
 	for name, tt := range map[string]struct{ project, want string }{
-		"a command":            {"mcp_servers: {x: {type: stdio, url: 'https://x.example/mcp'}}", `:1:57: projects.web.mcp_servers.x.type: "stdio" is not reached by the gateway; write http or sse`},
-		"no address":           {"mcp_servers: {x: {url: x.example}}", "write one such as https://mcp.example.com/mcp"},
-		"a user":               {"mcp_servers: {x: {url: 'https://me:secret@x.example/mcp'}}", "write a header: Authorization: Basic ${NAME}"},
-		"a name":               {"mcp_servers: {X_y: {url: 'https://x.example/mcp'}}", `"X_y" is not a server's name`},
-		"a variable of ours":   {"mcp_servers: {x: {url: 'https://x.example/mcp', headers: {A: '${SLACK_BOT_TOKEN}'}}}", "SLACK_BOT_TOKEN is the bot's own"},
-		"a header that is two": {`mcp_servers: {x: {url: 'https://x.example/mcp', headers: {A: "b\nC: d"}}}`, `"A" is no header`},
-		"by a launcher":        {"sandbox: {kind: command, command: [ssh, x]}, mcp_servers: {x: {url: 'https://x.example/mcp'}}", "from which the bot's gateway is not reached"},
-		"a key that is none":   {"mcp_servers: {x: {ulr: 'https://x.example/mcp'}}", `there is no key "ulr" here; there are type, url, headers`},
+		"a command":                {"mcp_servers: {x: {type: stdio, url: 'https://x.example/mcp'}}", `:1:57: projects.web.mcp_servers.x.type: "stdio" is not reached by the gateway; write http or sse`},
+		"no address":               {"mcp_servers: {x: {url: x.example}}", "write one such as https://mcp.example.com/mcp"},
+		"a user":                   {"mcp_servers: {x: {url: 'https://me:secret@x.example/mcp'}}", "write a header: Authorization: Basic ${NAME}"},
+		"a name":                   {"mcp_servers: {X_y: {url: 'https://x.example/mcp'}}", `"X_y" is not a server's name`},
+		"a variable of ours":       {"mcp_servers: {x: {url: 'https://x.example/mcp', headers: {A: '${SLACK_BOT_TOKEN}'}}}", "SLACK_BOT_TOKEN is the bot's own"},
+		"one of the model's":       {mcpHeader("A", "Bearer ${ANTHROPIC_API_KEY}"), "ANTHROPIC_API_KEY holds a credential"},
+		"the model's OAuth token":  {mcpHeader("A", "${CLAUDE_CODE_OAUTH_TOKEN}"), "CLAUDE_CODE_OAUTH_TOKEN holds a credential"},
+		"the model's bearer":       {mcpHeader("A", "${ANTHROPIC_AUTH_TOKEN}"), "ANTHROPIC_AUTH_TOKEN holds a credential"},
+		"a key of AWS's":           {mcpHeader("A", "${AWS_SECRET_ACCESS_KEY}"), "AWS_SECRET_ACCESS_KEY holds a credential"},
+		"a key of Google's":        {mcpHeader("A", "${GOOGLE_API_KEY}"), "GOOGLE_API_KEY holds a credential"},
+		"one of a provider's":      {"provider: {kind: anthropic, api_key_env: WEB_KEY}, " + mcpHeader("A", "${WEB_KEY}"), "WEB_KEY holds a credential"},
+		"a provider's header":      {"provider: {kind: anthropic, headers_env: {X: WEB_KEY}}, " + mcpHeader("A", "${WEB_KEY}"), "WEB_KEY holds a credential"},
+		"one of git's":             {"git: {token_env: GIT_TOKEN}, " + mcpHeader("A", "${GIT_TOKEN}"), "GIT_TOKEN holds a credential"},
+		"a variable without end":   {mcpHeader("A", "${unclosed"), "there is a ${ that names no variable; write ${NAME}"},
+		"one of two without end":   {mcpHeader("A", "${NAME} ${NAME"), "there is a ${ that names no variable"},
+		"a variable without name":  {mcpHeader("A", "${}"), "there is a ${ that names no variable"},
+		"the call's host":          {mcpHeader("host", "x"), "Host is written by the gateway for each call; leave it out"},
+		"the call's length":        {mcpHeader("Content-Length", "1"), "Content-Length is written by the gateway"},
+		"the connection's":         {mcpHeader("transfer-encoding", "x"), "Transfer-Encoding is written by the gateway"},
+		"a proxy's":                {mcpHeader("Proxy-Authorization", "x"), "Proxy-Authorization is written by the gateway"},
+		"a variable in an address": {"mcp_servers: {x: {url: 'https://x.example/${KEY}'}}", ".url: an address takes no variables"},
+		"a variable for a host":    {"mcp_servers: {x: {url: '${URL}'}}", ".url: an address takes no variables"},
+		"a header that is two":     {`mcp_servers: {x: {url: 'https://x.example/mcp', headers: {A: "b\nC: d"}}}`, `"A" is no header`},
+		"by a launcher":            {"sandbox: {kind: command, command: [ssh, x]}, mcp_servers: {x: {url: 'https://x.example/mcp'}}", "from which the bot's gateway is not reached"},
+		"a key that is none":       {"mcp_servers: {x: {ulr: 'https://x.example/mcp'}}", `there is no key "ulr" here; there are type, url, headers`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadFile(write(t, "projects: {web: {dir: /srv/web, "+tt.project+"}}\n"+channelsAndRoles))
