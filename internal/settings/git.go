@@ -71,8 +71,8 @@ func (v *validation) git(at string, g gitYAML) {
 	case g.KnownHosts != "" && g.KeyFile == "":
 		v.add(at+".known_hosts", "known_hosts goes with key_file")
 	}
-	if g.TokenEnv != "" && !variable.MatchString(g.TokenEnv) {
-		v.add(at+".token_env", "write the name of a variable of the bot's environment that holds the token, and never the token")
+	if g.TokenEnv != "" {
+		v.secretVariable(at+".token_env", g.TokenEnv)
 	}
 	for key, path := range map[string]string{".key_file": g.KeyFile, ".known_hosts": g.KnownHosts} {
 		v.absolute(at+key, path)
@@ -85,8 +85,8 @@ func (v *validation) git(at string, g gitYAML) {
 	if app.ID == "" || (app.KeyEnv == "") == (app.KeyFile == "") {
 		v.add(at+".github_app", "an app has its id, and its private key: write id, and key_env (the name of a variable) or key_file")
 	}
-	if app.KeyEnv != "" && !variable.MatchString(app.KeyEnv) {
-		v.add(at+".github_app.key_env", "write the name of a variable of the bot's environment that holds the key, and never the key")
+	if app.KeyEnv != "" {
+		v.secretVariable(at+".github_app.key_env", app.KeyEnv)
 	}
 }
 

@@ -47,6 +47,9 @@ func TestAForgeThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
 	for name, tt := range map[string]struct{ team, project, want string }{
 		"two credentials":       {"{token_env: T, key_file: /k}", "repo: https://h/t/w", ":1:7: git: one credential is enough"},
 		"a token":               {"{token_env: ghp_x-y}", "repo: https://h/t/w", ":1:18: git.token_env: write the name of a variable"},
+		"a token of letters":    {"{token_env: ghp_s3cr3t}", "repo: https://h/t/w", ":1:18: git.token_env: write the name of a variable"},
+		"an app's key":          {"{github_app: {id: 7, key_env: s3cr3t}}", "repo: https://h/t/w", "git.github_app.key_env: write the name of a variable"},
+		"a project's token":     {"{}", "repo: https://h/t/w\n    git: {token_env: ghp_s3cr3t}", "projects.web.git.token_env: write the name of a variable"},
 		"a user alone":          {"{user: x}", "repo: https://h/t/w", "a user goes with token_env"},
 		"an app without a key":  {"{github_app: {id: 7}}", "repo: https://h/t/w", "an app has its id, and its private key"},
 		"a key for https":       {"{key_file: /k}", "repo: https://h/t/w", ":4:11: projects.web.repo: a key file is for ssh"},
@@ -54,14 +57,14 @@ func TestAForgeThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
 		"repositories of all":   {"{url: https://h/t/w}", "repo: https://h/t/w", "repositories are a project's"},
 		"two of one":            {"{}", "repo: https://h/t/w\n    git: {url: https://h/t/v}", "the project's repository is what repo says"},
 		"a folder as a forge":   {"{}", "dir: /srv/web\n    git: {url: /srv/web.git}", "projects.web.git.url: a path is no forge"},
-		"a password":            {"{}", "repo: https://u:secret@h/t/w", "an address holds no credentials"},
+		"a password":            {"{}", "repo: https://u:s3cr3t@h/t/w", "an address holds no credentials"},
 		"what it holds, inside": {"{token_env: TOK}", "repo: https://h/t/w\n    env: [TOK]", "TOK holds a credential, which stays outside"},
 		"a key that is none":    {"{token: x}", "repo: https://h/t/w", `there is no key "token" here`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := ReadFile(write(t, "git: "+tt.team+"\nprojects:\n  web:\n    "+tt.project+"\n"+channelsAndRoles))
-			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cr3t") {
 				t.Errorf("%v", err)
 			}
 		})

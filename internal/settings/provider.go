@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"deckhand/internal/gateway"
 )
@@ -133,10 +134,18 @@ func (v *validation) provider(at string, p *providerYAML) {
 		missing("resource", p.Resource, "your-team")
 		v.foundry(at, p)
 	default:
+		if several(p.APIKeyEnv, p.AuthTokenEnv, p.OAuthTokenEnv) {
+			v.add(at, "one credential is enough; write api_key_env, auth_token_env or oauth_token_env")
+		}
 		if p.APIKeyEnv+p.AuthTokenEnv+p.OAuthTokenEnv == "" && len(p.HeadersEnv) == 0 && !p.SkipAuth {
 			v.add(at, "it names no credential; write api_key_env: with the name of the variable that holds it (or auth_token_env, oauth_token_env, headers_env; skip_auth: true if base_url takes none)")
 		}
 	}
+}
+
+// several reports whether more than one of the values is written.
+func several(values ...string) bool {
+	return len(slices.DeleteFunc(values, func(s string) bool { return s == "" })) > 1
 }
 
 func (v *validation) bedrock(at string, p *providerYAML) {
@@ -180,8 +189,7 @@ func (v *validation) providerAddress(at string, p *providerYAML) {
 	}
 }
 
-// providerVariables checks that secrets are named, not written: what looks like none of a
-// variable's names is not repeated.
+// providerVariables checks that secrets are named, not written.
 func (v *validation) providerVariables(at string, p *providerYAML) {
 	named := map[string]string{
 		"api_key_env": p.APIKeyEnv, "auth_token_env": p.AuthTokenEnv, "oauth_token_env": p.OAuthTokenEnv, "access_key_id_env": p.AccessKeyIDEnv,
@@ -194,8 +202,8 @@ func (v *validation) providerVariables(at string, p *providerYAML) {
 		named["headers_env."+header] = name
 	}
 	for _, key := range sorted(named) {
-		if name := named[key]; name != "" && !variable.MatchString(name) || name == "" && key > "headers_env." && key < "headers_env/" {
-			v.add(at+"."+key, "write the name of a variable of the bot's environment, such as WEB_ANTHROPIC_KEY; the secret itself does not belong here")
+		if name := named[key]; name != "" || strings.HasPrefix(key, "headers_env.") {
+			v.secretVariable(at+"."+key, name)
 		}
 	}
 }

@@ -43,12 +43,21 @@ func TestAProjectsProviderTakesThePlaceOfTheTeams(t *testing.T) {
 
 func TestAProviderThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
 	t.Parallel()
-	const canary = "sk-ant-c4n4ry"
+	const canary, word, key = "sk-ant-c4n4ry", "skant_c4n4ry", "AKIA0123456789ABCDEF"
 	for name, tt := range map[string]struct{ provider, want string }{
 		"a kind that is none":      {"{kind: bedrok, region: eu-central-1}", `:1:18: provider.kind: "bedrok" is no provider; did you mean "bedrock"?`},
 		"a key that is none":       {"{kind: anthropic, api_key: K}", `there is no key "api_key" here; there are kind, base_url,`},
 		"no credential":            {"{kind: anthropic, base_url: 'https://h'}", "it names no credential; write api_key_env:"},
 		"a secret in its place":    {"{kind: anthropic, api_key_env: " + canary + "}", ":1:42: provider.api_key_env: write the name of a variable"},
+		"a secret of letters":      {"{kind: anthropic, api_key_env: " + word + "}", "provider.api_key_env: write the name of a variable"},
+		"a bearer":                 {"{kind: anthropic, auth_token_env: " + word + "}", "provider.auth_token_env: write the name of a variable"},
+		"an OAuth token":           {"{kind: anthropic, oauth_token_env: " + word + "}", "provider.oauth_token_env: write the name of a variable"},
+		"a header of letters":      {"{kind: anthropic, headers_env: {X-Key: " + word + "}}", "provider.headers_env.X-Key: write the name of a variable"},
+		"a key's id":               {"{kind: bedrock, region: r, access_key_id_env: " + key + ", secret_access_key_env: K}", "provider.access_key_id_env: write the name of a variable"},
+		"a key":                    {"{kind: bedrock, region: r, access_key_id_env: K, secret_access_key_env: " + word + "}", "provider.secret_access_key_env: write the name of a variable"},
+		"a session's token":        {"{kind: bedrock, region: r, access_key_id_env: K, secret_access_key_env: K, session_token_env: " + word + "}", "provider.session_token_env: write the name of a variable"},
+		"a client's secret":        {"{kind: foundry, resource: r, tenant_id: t, client_id: c, client_secret_env: " + word + "}", "provider.client_secret_env: write the name of a variable"},
+		"two credentials":          {"{kind: anthropic, api_key_env: K, auth_token_env: T}", ":1:12: provider: one credential is enough; write api_key_env, auth_token_env or oauth_token_env"},
 		"a secret as a header":     {"{kind: anthropic, headers_env: {X-Key: " + canary + "}}", "write the name of a variable"},
 		"no variable of a header":  {"{kind: anthropic, headers_env: {X-Key: ''}}", "write the name of a variable"},
 		"a password in an address": {"{kind: anthropic, api_key_env: K, base_url: 'https://u:" + canary + "@h'}", "there is a password in it"},
@@ -67,7 +76,7 @@ func TestAProviderThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := ReadFile(write(t, "provider: "+tt.provider+"\nprojects: {web: {dir: /srv/web}}\n"+channelsAndRoles))
-			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), canary) {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "c4n4ry") || strings.Contains(err.Error(), key) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}
 		})

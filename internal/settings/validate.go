@@ -72,7 +72,20 @@ var (
 	channelID   = regexp.MustCompile(`^[CG][A-Z0-9]{2,}$`)
 	memberID    = regexp.MustCompile(`^[UWS][A-Z0-9]{2,}$`)
 	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	// secretsName is a variable that holds a secret: tokens have small letters in them,
+	// so that one which was pasted in its place is not taken for a name.
+	secretsName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
+	// accessKeyID is a key of AWS, the one that has none.
+	accessKeyID = regexp.MustCompile(`^A[KS]IA[A-Z0-9]{16}$`)
 )
+
+// secretVariable checks that a secret is named, not written. What looks like no name is
+// not repeated.
+func (v *validation) secretVariable(at, name string) {
+	if !secretsName.MatchString(name) || accessKeyID.MatchString(name) {
+		v.add(at, "write the name of a variable of the bot's environment, such as WEB_ANTHROPIC_KEY, in capitals; the secret itself does not belong here")
+	}
+}
 
 // kept are variables that no project may hand to the agent.
 func kept(name string) bool {
