@@ -191,8 +191,10 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		{"a rule that can fetch nothing", func(_ *Setup, yaml string) string {
 			return yaml + "policy: {rules: [{allow: 'WebFetch(domain:go.dev)'}]}\n"
 		}, "can fetch nothing in api, web, where the sandbox has no network; write the domains under network:"},
-		{"a server's variable that is not set", replace("model: sonnet", `model: sonnet, mcp_servers: {linear: {url: "https://mcp.example/", headers: {Authorization: "Bearer ${NOT_SET}"}}}`),
-			"nothing can be done in web, since the MCP server linear takes NOT_SET in its header Authorization, which is not set; set it, or leave the server out"},
+		{
+			"a server's variable that is not set", replace("model: sonnet", `model: sonnet, mcp_servers: {linear: {url: "https://mcp.example/", headers: {Authorization: "Bearer ${NOT_SET}"}}}`),
+			"nothing can be done in web, since the MCP server linear takes NOT_SET in its header Authorization, which is not set; set it, or leave the server out",
+		},
 		{"a server's variable of two lines", func(s *Setup, yaml string) string {
 			s.Environ = append(s.Environ, "TWO_LINES="+canary+"\nx")
 			return strings.Replace(yaml, "model: sonnet", `model: sonnet, mcp_servers: {linear: {url: "https://mcp.example/", headers: {A: "${TWO_LINES}"}}}`, 1)

@@ -25,6 +25,16 @@ type budgetYAML struct {
 	Tell         names  `yaml:"tell"`
 }
 
+// same reports whether two budgets limit the same spending, whatever their limits are.
+func (b budgetYAML) same(other budgetYAML) bool {
+	keys := func(n names) names {
+		n = slices.Clone(n)
+		slices.Sort(n)
+		return slices.Compact(n)
+	}
+	return b.Scope == other.Scope && b.Per == other.Per && slices.Equal(keys(b.Only), keys(other.Only))
+}
+
 func (v *validation) budgets(c document) {
 	for i, b := range c.Budgets {
 		at := fmt.Sprintf("$.budgets[%d]", i)
@@ -55,6 +65,9 @@ func (v *validation) budgets(c document) {
 			}
 		}
 		v.budgetKeys(at+".only", c, b)
+		if slices.ContainsFunc(c.Budgets[:i], b.same) {
+			v.add(at, "this budget is there twice; leave one of them out")
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/sandbox"
@@ -12,6 +14,9 @@ import (
 type networkYAML struct {
 	word    string
 	domains []string // nil where there is a word, or nothing
+	// unquoted are the entries that YAML took for something else than a word, such as the
+	// mapping that internal:host without quotes is.
+	unquoted []int
 }
 
 func (n *networkYAML) UnmarshalYAML(unmarshal func(any) error) error {
@@ -19,7 +24,23 @@ func (n *networkYAML) UnmarshalYAML(unmarshal func(any) error) error {
 		return nil
 	}
 	n.domains = []string{}
-	return unmarshal(&n.domains)
+	if unmarshal(&n.domains) == nil {
+		return nil
+	}
+	var entries []any
+	if err := unmarshal(&entries); err != nil {
+		return errors.New("write off, open, or a list of domains; put what has a colon in quotes")
+	}
+	n.domains = make([]string, len(entries))
+	for i, e := range entries {
+		switch e.(type) {
+		case map[string]any, []any, nil:
+			n.unquoted = append(n.unquoted, i)
+		default:
+			n.domains[i] = fmt.Sprint(e)
+		}
+	}
+	return nil
 }
 
 // said reports whether anything stands there.
@@ -44,6 +65,9 @@ func (n networkYAML) network() sandbox.Network {
 	return sandbox.Network(n.word)
 }
 
+// networkWords are what somebody may write into the list in place of the list.
+var networkWords = []string{"", "off", "on", "open", "none", "any", "all", "true", "false", "yes", "no", "null"}
+
 // network checks what is written at a path.
 func (v *validation) network(at string, n networkYAML, kind sandbox.Kind) {
 	if !shutsNetwork(kind) && n.said() {
@@ -54,8 +78,17 @@ func (v *validation) network(at string, n networkYAML, kind sandbox.Kind) {
 		v.add(at, "%q is no network; write off (the model and nothing else), a list of domains such as [%s], or open (this machine's)", n.word, example(n.word))
 	}
 	for i, text := range n.domains {
+		at := fmt.Sprintf("%s[%d]", at, i)
+		if slices.Contains(n.unquoted, i) {
+			v.add(at, `this is no domain; put it in quotes, such as "internal:10.1.2.3" or "example.com:443"`)
+			continue
+		}
+		if slices.Contains(networkWords, strings.ToLower(text)) {
+			v.add(at, "%q is no domain; write network: off, or network: open, without a list", text)
+			continue
+		}
 		if _, err := egress.ParseRule(text); err != nil {
-			v.add(fmt.Sprintf("%s[%d]", at, i), "%q: %v", text, err)
+			v.add(at, "%q: %v", text, err)
 		}
 	}
 }
