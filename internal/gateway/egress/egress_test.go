@@ -65,6 +65,13 @@ func (w *world) open(o Options) {
 	})
 }
 
+// lives says which addresses a host has, in the order in which they are told.
+func (w *world) lives(host string, addresses ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hosts[host] = addresses
+}
+
 // nameServer answers one look-up over a connection.
 func (w *world) nameServer(context.Context, string, string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
@@ -210,7 +217,8 @@ func TestTheWeb(t *testing.T) {
 	t.Cleanup(plain.Close)
 	plainPort := portOf(plain.Listener.Addr().String())
 	w := newWorld(t, Options{Rules: rules(t, "internal:example.com:"+port, "internal:*.example.com:"+plainPort)})
-	w.hosts["example.com"], w.hosts["www.example.com"] = []string{"127.0.0.1"}, []string{"127.0.0.1"}
+	w.lives("example.com", "127.0.0.1")
+	w.lives("www.example.com", "127.0.0.1")
 	c := w.client(roots)
 	if status, body := w.get(c, "https://example.com:"+port+"/a"); status != 200 || body != "secure example.com:"+port {
 		t.Errorf("%d %s", status, body)
@@ -263,9 +271,7 @@ func TestAddressesAreLookedAtWhenTheyAreConnectedTo(t *testing.T) {
 	for name, addr := range map[string]string{
 		"private": "10.0.0.1", "loop": "127.0.0.1", "metadata": "169.254.169.254", "shared": "100.64.0.1", "nothing": "0.0.0.0", "everybody": "224.0.0.1", "mapped": "192.168.1.1",
 	} {
-		w.mu.Lock()
-		w.hosts[name+".example.com"] = []string{addr}
-		w.mu.Unlock()
+		w.lives(name+".example.com", addr)
 		want := "network: of project shop does not allow " + name + ".example.com:80, whose address is not public; an admin can allow it with internal: before it\n"
 		if status, body := w.get(c, "http://"+name+".example.com/"); status != 403 || body != want {
 			t.Errorf("%s: %d %s", addr, status, body)
@@ -276,9 +282,7 @@ func TestAddressesAreLookedAtWhenTheyAreConnectedTo(t *testing.T) {
 		}
 	}
 	t.Run("a name that changes its mind", func(t *testing.T) {
-		w.mu.Lock()
-		w.hosts["rebinds.example.com"] = []string{"192.0.2.1", "127.0.0.1"}
-		w.mu.Unlock()
+		w.lives("rebinds.example.com", "192.0.2.1", "127.0.0.1")
 		for range 3 {
 			if status, body := w.get(c, "http://rebinds.example.com:"+port+"/"); status != 403 {
 				t.Errorf("%d %s", status, body)
@@ -286,9 +290,7 @@ func TestAddressesAreLookedAtWhenTheyAreConnectedTo(t *testing.T) {
 		}
 	})
 	t.Run("a redirect", func(t *testing.T) {
-		w.mu.Lock()
-		w.hosts["here.example.com"] = []string{"127.0.0.1"}
-		w.mu.Unlock()
+		w.lives("here.example.com", "127.0.0.1")
 		for to, want := range map[string]int{"evil.com/": 403, "loop.example.com:" + port + "/": 403, "127.0.0.1:" + port + "/": 403, "169.254.169.254/latest": 403} {
 			if status, body := w.get(c, "http://here.example.com:"+port+"/?to="+url.QueryEscape(to)); status != want {
 				t.Errorf("%s: %d %s", to, status, body)
@@ -296,9 +298,7 @@ func TestAddressesAreLookedAtWhenTheyAreConnectedTo(t *testing.T) {
 		}
 	})
 	t.Run("internal hosts are no more than they are named for", func(t *testing.T) {
-		w.mu.Lock()
-		w.hosts["here.example.com"] = []string{"169.254.169.254"}
-		w.mu.Unlock()
+		w.lives("here.example.com", "169.254.169.254")
 		if status, body := w.get(c, "http://here.example.com:"+port+"/"); status != 403 {
 			t.Errorf("%d %s", status, body)
 		}
@@ -315,7 +315,7 @@ func TestSmuggling(t *testing.T) {
 	t.Cleanup(server.Close)
 	ok := "allowed.example.com:" + portOf(server.Listener.Addr().String())
 	w := newWorld(t, Options{Rules: rules(t, "internal:"+ok)})
-	w.hosts["allowed.example.com"] = []string{"127.0.0.1"}
+	w.lives("allowed.example.com", "127.0.0.1")
 	for name, c := range map[string]struct{ call, want string }{
 		"two hosts":                       {"CONNECT " + ok + " HTTP/1.1\r\nHost: " + ok + "\r\nHost: evil.com\r\n\r\n", "HTTP/1.1 400"},
 		"another host behind the address": {"CONNECT evil.com:443 HTTP/1.1\r\nHost: " + ok + "\r\n\r\n", "HTTP/1.1 403"},
@@ -441,7 +441,7 @@ func TestAnotherNameInATunnel(t *testing.T) {
 	}()
 	authority := "example.com:" + portOf(l.Addr().String())
 	w := newWorld(t, Options{Rules: rules(t, "internal:"+authority)})
-	w.hosts["example.com"] = []string{"127.0.0.1"}
+	w.lives("example.com", "127.0.0.1")
 	conn, in, resp := w.connect(authority)
 	if resp.StatusCode != 200 {
 		t.Fatal(resp.Status)
@@ -485,7 +485,7 @@ func TestHalfClose(t *testing.T) {
 	}()
 	authority := "example.com:" + portOf(l.Addr().String())
 	w := newWorld(t, Options{Rules: rules(t, "internal:"+authority)})
-	w.hosts["example.com"] = []string{"127.0.0.1"}
+	w.lives("example.com", "127.0.0.1")
 	var all sync.WaitGroup
 	var failed atomic.Int64
 	for range 40 { // at once
@@ -532,7 +532,7 @@ func TestUpgrades(t *testing.T) {
 	t.Cleanup(server.Close)
 	host := "example.com:" + portOf(server.Listener.Addr().String())
 	w := newWorld(t, Options{Rules: rules(t, "internal:"+host)})
-	w.hosts["example.com"] = []string{"127.0.0.1"}
+	w.lives("example.com", "127.0.0.1")
 	upgrade := func(conn net.Conn, in *bufio.Reader, address string) {
 		_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", address, host)
 		resp, err := http.ReadResponse(in, nil)
@@ -565,7 +565,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	t.Cleanup(server.Close)
 	host := "example.com:" + portOf(server.Listener.Addr().String())
 	w := newWorld(t, Options{Rules: rules(t, "internal:"+host)})
-	w.hosts["example.com"] = []string{"127.0.0.1"}
+	w.lives("example.com", "127.0.0.1")
 	conn, in, _ := w.connect(host)
 	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	if _, err := in.ReadByte(); err != nil {

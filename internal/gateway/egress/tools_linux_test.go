@@ -125,7 +125,7 @@ func TestToolsReachTheWeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, Options{Rules: rules(t, "internal:example.com:"+port, "internal:example.com:"+plainPort)})
-	w.hosts["example.com"] = []string{"127.0.0.1"}
+	w.lives("example.com", "127.0.0.1")
 	out := r.run(t, w, strings.NewReplacer("SECURE", "https://example.com:"+port, "PLAIN", "http://example.com:"+plainPort).Replace(`
 say() { echo "$1: $(tr '\n' ' ')"; }
 curl -sS --cacert $CA SECURE/page 2>&1 | say curl
