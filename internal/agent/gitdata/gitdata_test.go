@@ -2,6 +2,7 @@ package gitdata_test
 
 import (
 	"context"
+	"crypto/rand"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -496,10 +497,7 @@ func TestHostileClones(t *testing.T) {
 		},
 		"too much": func(b *bench, _, _ string) {
 			noise := make([]byte, 9<<20)
-			f, err := os.Open("/dev/urandom")
-			b.must(err)
-			defer f.Close() //nolint:errcheck // it is only read
-			_, err = f.Read(noise)
+			_, err := rand.Read(noise)
 			b.must(err)
 			b.commit(b.clone, "noise", string(noise))
 		},
