@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/slack-go/slack"
@@ -166,23 +164,13 @@ func (a *App) raisers(n store.BudgetNotice) []string {
 // names are what users, and the members of groups, are called, without calling them.
 func (a *App) names(ctx context.Context, ids []string) []string {
 	var out []string
-	add := func(user string) {
+	err := a.eachUser(ctx, ids, func(user string) {
 		if name := a.people.Name(ctx, user); len(out) < remindedMost && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
-	}
-	for _, id := range ids {
-		if !strings.HasPrefix(id, "S") {
-			add(id)
-			continue
-		}
-		group, err := a.people.Group(ctx, id)
-		if err != nil {
-			a.log.Warn("find the members of a user group", zap.String("group", id), zap.Error(err))
-		}
-		for _, user := range slices.Sorted(maps.Keys(group)) {
-			add(user)
-		}
+	})
+	if err != nil {
+		a.log.Warn("find those who may decide about a budget", zap.Error(err))
 	}
 	return out
 }

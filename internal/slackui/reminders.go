@@ -63,28 +63,33 @@ func (a *App) MayDecide(ctx context.Context, userID string, ap store.Approval) b
 // now, at most remindedMost.
 func (a *App) whoMayDecide(ctx context.Context, ap store.Approval, members []string) ([]string, error) {
 	var out []string
-	var failed error
-	add := func(user string) {
+	err := a.eachUser(ctx, members, func(user string) {
 		if len(out) >= remindedMost || slices.Contains(out, user) {
 			return
 		}
 		if a.mayDecide(ctx, person{TeamID: a.self.TeamID, UserID: user}, ap) == nil {
 			out = append(out, user)
 		}
-	}
+	})
+	return out, err
+}
+
+// eachUser names the users among the members, and those of the groups among them. A group
+// that cannot be looked up is an error, after all others.
+func (a *App) eachUser(ctx context.Context, members []string, f func(user string)) error {
+	var failed error
 	for _, m := range members {
 		if !strings.HasPrefix(m, "S") {
-			add(m)
+			f(m)
 			continue
 		}
 		group, err := a.people.Group(ctx, m)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("user group %s: %w", m, err))
-			continue
 		}
 		for _, user := range slices.Sorted(maps.Keys(group)) {
-			add(user)
+			f(user)
 		}
 	}
-	return out, failed
+	return failed
 }

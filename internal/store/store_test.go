@@ -33,7 +33,12 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{Store: storetest.New(t)}
+	return benchIn(t, storetest.New(t))
+}
+
+func benchIn(t *testing.T, s *store.Store) *bench {
+	t.Helper()
+	b := &bench{Store: s}
 	b.prompt(t, "U1", "hello")
 	th, err := b.ThreadByKey(t.Context(), thread)
 	if err != nil {
@@ -303,24 +308,12 @@ func TestAContinuedTurnFindsItsApprovals(t *testing.T) {
 func TestTheLedgerIsAppendOnlyAndAddsUp(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
-	s := storetest.Open(t, url, store.Options{})
-	b := &bench{Store: s}
-	b.prompt(t, "U1", "hello")
-	th, err := b.ThreadByKey(t.Context(), thread)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.take(t, th.ID, "r")
-	b.session = uuid.NewString()
-	if err := b.NewSession(t.Context(), b.lease, b.session, ""); err != nil {
-		t.Fatal(err)
-	}
-	b.newEpoch(t, 0)
+	b := benchIn(t, storetest.Open(t, url, store.Options{}))
 	turn, _ := b.begin(t)
 	b.pay(t, "opus", 700)
 	b.pay(t, "haiku", 3)
 	b.finish(t, turn)
-	report, err := b.Costs(t.Context(), store.CostQuery{TeamID: "T1", ThreadID: th.ID, By: store.ByModel})
+	report, err := b.Costs(t.Context(), store.CostQuery{TeamID: "T1", ThreadID: b.thread.ID, By: store.ByModel})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,6 @@ package policy
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -47,40 +44,16 @@ git add -A && git commit -qm first
 echo second >> src/n.txt && git commit -qam second
 `
 
-// snapshot is what lies in a folder: path to kind and content.
+// snapshot is what lies in a folder, as lookAt tells it, but for what git writes of itself.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel := p[len(dir):]
-		if strings.HasPrefix(rel, "/ws/.git/") && !strings.HasPrefix(rel, "/ws/.git/hooks") && rel != "/ws/.git/config" {
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		v := info.Mode().String()
-		switch {
-		case d.Type()&fs.ModeSymlink != 0:
-			to, _ := os.Readlink(p)
-			v += to
-		case d.Type().IsRegular():
-			b, err := os.ReadFile(p)
-			if err != nil {
-				return err
-			}
-			v += fmt.Sprintf("%x", sha256.Sum256(b))
-		}
-		all[rel] = v
-		return nil
-	})
+	all, err := lookAt(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	maps.DeleteFunc(all, func(p, _ string) bool {
+		return strings.HasPrefix(p, "/ws/.git/") && !strings.HasPrefix(p, "/ws/.git/hooks") && p != "/ws/.git/config"
+	})
 	return all
 }
 
