@@ -37,6 +37,13 @@ func (f *frontend) postBudget(n agent.BudgetAlert, channel, threadTS string, pag
 	f.app.publisher.Show(publish.Message{
 		Key: "budget/" + n.ID + "/" + channel + "/" + threadTS, Channel: channel, ThreadTS: threadTS, Group: threadTS,
 		Page: page, Priority: publish.Normal, Final: true,
+		Posting: func(ctx context.Context, post func() error) error {
+			err := f.app.c.Store.TellOfBudget(ctx, n.ID, post)
+			if errors.Is(err, store.ErrEnded) {
+				return publish.ErrNotWanted // more was told of the budget meanwhile
+			}
+			return err
+		},
 		OnPosted: func(ts string) {
 			f.save("budget", func(ctx context.Context) error {
 				return f.app.c.Store.SaveBudgetMessage(ctx, n.ID, store.PostedMessage{ChannelID: channel, TS: ts})

@@ -80,6 +80,7 @@ type screens interface {
 
 // budgets are decided about by admins.
 type budgets interface {
+	TellOfBudget(ctx context.Context, id string, tell func() error) error
 	BudgetNoticeByID(ctx context.Context, id string) (store.BudgetNotice, error)
 	DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error)
 	BudgetWaitByPrompt(ctx context.Context, inboxID int64) (store.BudgetWait, error)

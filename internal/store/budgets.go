@@ -246,6 +246,41 @@ func (s *Store) NoticeBudget(ctx context.Context, n BudgetNotice) (noted BudgetN
 	return noted, fresh, nil
 }
 
+// TellOfBudget calls tell, which tells people of a notice, while no replica tells of
+// another one of the same budget: so they are told in one order everywhere. A warning
+// that comes too late by now, as [Store.NoticeBudget] has it, gives [ErrEnded] instead.
+// One at a time is told by a store, since each holds a connection for as long as tell
+// takes.
+func (s *Store) TellOfBudget(ctx context.Context, id string, tell func() error) error {
+	select {
+	case s.telling <- struct{}{}:
+		defer func() { <-s.telling }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.inTx(ctx, func(tx pgx.Tx) error {
+		// A replica that hangs gives the lock up.
+		if _, err := tx.Exec(ctx, `
+			SELECT set_config('idle_in_transaction_session_timeout', '30s', true),
+				pg_advisory_xact_lock(hashtextextended(concat_ws('/', 'telling of a budget', team_id, scope, key, period), 0))
+			FROM budget_notices WHERE id = $1`, id); err != nil {
+			return fmt.Errorf("wait to tell of a budget: %w", err)
+		}
+		var late bool
+		if err := tx.QueryRow(ctx, `
+			SELECT EXISTS (
+				SELECT FROM budget_notices n JOIN budget_notices h USING (team_id, scope, key, period, period_start)
+				WHERE n.id = $1 AND n.share < 100 AND (h.share = 100 OR h.limit_micro_usd = n.limit_micro_usd AND h.share > n.share))`,
+			id).Scan(&late); err != nil {
+			return fmt.Errorf("look whether to tell of a budget: %w", err)
+		}
+		if late {
+			return ErrEnded
+		}
+		return tell()
+	})
+}
+
 // lockBudget has what is decided, told and waited for of a budget happen one after
 // another, for the rest of the transaction.
 func lockBudget(ctx context.Context, tx pgx.Tx, w BudgetWindow) error {

@@ -1,14 +1,18 @@
 package store_test
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
 )
 
 func TestBudgetPeriods(t *testing.T) {
@@ -109,6 +113,78 @@ func TestWarningsAreInOrder(t *testing.T) {
 		_, fresh, err := b.NoticeBudget(t.Context(), n)
 		if fresh != tt.fresh || err != nil && !errors.Is(err, store.ErrEnded) {
 			t.Errorf("%d: %d %% of %d: fresh %v, %v", i, tt.share, tt.limit, fresh, err)
+		}
+	}
+}
+
+// TestPeopleAreToldInOrder: a warning that was claimed and not yet posted when a higher
+// share was claimed is never posted after it, whichever replicas post them.
+func TestPeopleAreToldInOrder(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	first, second := storetest.Open(t, url, store.Options{}), storetest.Open(t, url, store.Options{})
+	threadID := working(t, first, "replica-1", "1.1", "C1", "U1").Lease.ThreadID
+	from, to := store.BudgetDaily.Span(time.Now(), time.UTC)
+	claim := func(share int) string {
+		t.Helper()
+		n := store.BudgetNotice{
+			ID: uuid.NewString(), LimitMicroUSD: 100, Share: share, ThreadID: threadID,
+			BudgetWindow: store.BudgetWindow{TeamID: "T1", Scope: store.BudgetWorkspace, Period: store.BudgetDaily, From: from, To: to},
+		}
+		if _, fresh, err := first.NoticeBudget(t.Context(), n); err != nil || !fresh {
+			t.Fatalf("%d %%: fresh %v, %v", share, fresh, err)
+		}
+		return n.ID
+	}
+	var mu sync.Mutex
+	var told []string
+	tell := func(what string) func() error {
+		return func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, what)
+			return nil
+		}
+	}
+	half, most := claim(50), claim(80)
+	if err := first.TellOfBudget(t.Context(), half, tell("50")); !errors.Is(err, store.ErrEnded) {
+		t.Errorf("50 %% after 80 %% was claimed: %v", err)
+	}
+	var full sync.WaitGroup
+	if err := first.TellOfBudget(t.Context(), most, func() error {
+		limit := claim(100) // while Slack is being told of 80 %
+		full.Go(func() {
+			if err := second.TellOfBudget(t.Context(), limit, tell("100")); err != nil {
+				t.Error(err)
+			}
+		})
+		waitsForLock(t, url)
+		return tell("80")()
+	}); err != nil {
+		t.Error(err)
+	}
+	full.Wait()
+	if diff := cmp.Diff([]string{"80", "100"}, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	if err := second.TellOfBudget(t.Context(), most, tell("80")); !errors.Is(err, store.ErrEnded) {
+		t.Errorf("80 %% again, after 100 %%: %v", err)
+	}
+}
+
+// waitsForLock returns when somebody waits for a lock in the database.
+func waitsForLock(t *testing.T, url string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // a test's connection
+	for waits := false; !waits; {
+		if err := conn.QueryRow(t.Context(), `
+			SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+				WHERE d.datname = current_database() AND NOT l.granted AND l.locktype = 'advisory'), pg_sleep(0.01)`).Scan(&waits, nil); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

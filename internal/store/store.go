@@ -63,6 +63,7 @@ type Store struct {
 	reminders []time.Duration
 	zone      *time.Location
 	listening *upkeep.Part
+	telling   chan struct{} // see [Store.TellOfBudget]
 }
 
 // Open connects to the database at url (a postgres:// URL or a DSN) and checks
@@ -92,6 +93,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return &Store{
 		pool: pool, jobs: o.Jobs, reminders: o.Reminders, zone: o.TimeZone,
 		listening: upkeep.New("listening for notices of other replicas", Cure, o.Log),
+		telling:   make(chan struct{}, 1),
 	}, nil
 }
 

@@ -54,6 +54,10 @@ type Message struct {
 	Final bool
 	// Group is what rates are shared out fairly between: the thread.
 	Group string
+	// Posting, if it is not nil, is what posts the message: it calls post, or returns
+	// [ErrNotWanted] if the message is not wanted any more. It is called again when the
+	// post is tried again, and bounded by the ctx that it gets.
+	Posting func(ctx context.Context, post func() error) error
 	// OnPosted is called once, with the new message's ts, before any edit of it
 	// is sent. It runs on the goroutine of the call and should not take long.
 	OnPosted func(ts string)

@@ -516,6 +516,36 @@ func TestOnPostedComesBeforeAnyEdit(t *testing.T) {
 	})
 }
 
+// TestAMessageIsPostedByItsOwner, who may hold it up, or want it no more.
+func TestAMessageIsPostedByItsOwner(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		tries := 0
+		by := func(key string, posting func(ctx context.Context, post func() error) error) publish.Message {
+			m := final(key, key)
+			m.Posting = posting
+			m.OnError = func(err error) { t.Errorf("%s: %v", key, err) }
+			return m
+		}
+		h.Show(by("held up", func(_ context.Context, post func() error) error {
+			if tries++; tries < 3 {
+				return errors.New("the books cannot be reached")
+			}
+			_ = post()
+			return errors.New("lost behind the post")
+		}))
+		h.Show(by("not wanted", func(context.Context, func() error) error { return publish.ErrNotWanted }))
+		h.rest()
+		h.Show(final("not wanted", "again"))
+		h.rest()
+		if diff := cmp.Diff([]string{"held up"}, h.slack.texts()); diff != "" || tries != 3 {
+			t.Errorf("after %d tries (-want +got):\n%s", tries, diff)
+		}
+		if n := h.Remembered(); n != 0 {
+			t.Errorf("%d jobs are remembered", n)
+		}
+	})
+}
+
 func TestNothingIsAcceptedAfterTheFinalState(t *testing.T) {
 	in(t, publish.Options{}, func(h *house) {
 		h.Show(live("k", "one"))

@@ -63,14 +63,44 @@ func (s *Scheduler) runMessage(base context.Context, j *job, a attempt) {
 		s.settle(j, a, sum, "", err)
 		return
 	}
-	_, ts, err := s.api.PostMessageContext(ctx, a.msg.Channel, a.options()...)
-	if err == nil && ts == "" {
-		err = Permanent(errors.New("slack accepted the message but sent no ts"))
+	ts, err := s.post(ctx, a)
+	if errors.Is(err, ErrNotWanted) {
+		s.drop(j, a)
+		return
 	}
 	if err == nil && a.msg.OnPosted != nil {
 		a.msg.OnPosted(ts)
 	}
 	s.settle(j, a, sum, ts, err)
+}
+
+// post posts a message, by its Posting if it has one. What Slack has taken is posted,
+// whatever else fails.
+func (s *Scheduler) post(ctx context.Context, a attempt) (ts string, err error) {
+	post := func() (err error) {
+		_, ts, err = s.api.PostMessageContext(ctx, a.msg.Channel, a.options()...)
+		if err == nil && ts == "" {
+			err = Permanent(errors.New("slack accepted the message but sent no ts"))
+		}
+		return err
+	}
+	if a.msg.Posting == nil {
+		err = post()
+		return ts, err
+	}
+	if err = a.msg.Posting(ctx, post); ts != "" {
+		err = nil
+	}
+	return ts, err
+}
+
+// drop forgets a message that is not wanted any more.
+func (s *Scheduler) drop(j *job, a attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bucket(a.method, time.Now()).giveBack()
+	s.land(j)
+	s.forget(j)
 }
 
 // unchanged settles an attempt that needed no call.
