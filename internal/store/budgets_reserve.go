@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -8,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // CallBudget is a budget that a call counts towards.
@@ -36,13 +38,16 @@ func (e *OverBudgetError) Error() string {
 	return fmt.Sprintf("budget %d is used up", e.Budget)
 }
 
-// reserve decides whether all budgets admit the call, while no other call of theirs is
-// decided about on any replica. The transaction has to record the call then, and to end.
+// reserve records the call if all budgets admit it, while no other call of theirs is
+// decided about on any replica.
 //
 // What was spent, what is reserved and this call have to fit into the limit. A call that
 // is dearer than what is left goes alone: so a limit is passed by no more than one call
 // costs beyond what is left, or calls that go at once cost beyond what they reserved.
-func reserve(ctx context.Context, tx pgx.Tx, c OpenCall, budgets []CallBudget) error {
+//
+// The transaction takes two round trips: all of it up to what the budgets say, and the
+// rest. One that fails in between ends with its connection.
+func reserve(ctx context.Context, conn *pgxpool.Conn, c OpenCall, budgets []CallBudget) error {
 	keys := make([]int64, len(budgets))
 	windows := make([]BudgetWindow, len(budgets))
 	for i, b := range budgets {
@@ -50,24 +55,36 @@ func reserve(ctx context.Context, tx pgx.Tx, c OpenCall, budgets []CallBudget) e
 	}
 	slices.Sort(keys) // whoever takes several takes them in one order
 	sql, args := budgetQuery(windows, c.ID)
+	var look pgx.Batch
+	look.Queue(`BEGIN`)
+	look.Queue(`SELECT pg_advisory_xact_lock(k) FROM unnest($1::bigint[]) AS k`, slices.Compact(keys))
 	// The read is a statement of its own: it has to see what was committed while the locks
 	// were waited for.
-	var batch pgx.Batch
-	batch.Queue(`SELECT pg_advisory_xact_lock(k) FROM unnest($1::bigint[]) AS k`, slices.Compact(keys))
-	batch.Queue(sql, args...)
-	results := tx.SendBatch(ctx, &batch)
-	if _, err := results.Exec(); err != nil {
-		_ = results.Close()
+	var states []BudgetState
+	look.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
+		states, err = collect[BudgetState](rows, nil)
+		return err
+	})
+	if err := conn.SendBatch(ctx, &look).Close(); err != nil {
 		return err
 	}
-	states, err := collect[BudgetState](results.Query())
-	if closed := results.Close(); err == nil {
-		err = closed
+	if err := admit(c, budgets, states); err != nil {
+		_, failed := conn.Exec(ctx, `ROLLBACK`)
+		return cmp.Or(failed, err)
 	}
-	if err != nil {
-		return err
-	}
-	var wait *OverBudgetError
+	var record pgx.Batch
+	var result error
+	record.Queue(beginCall, c.args()...).QueryRow(func(row pgx.Row) error {
+		result = begun(row)
+		return nil // what there is to end is ended
+	})
+	record.Queue(`COMMIT`)
+	return cmp.Or(conn.SendBatch(ctx, &record).Close(), result)
+}
+
+// admit decides by the states of the budgets, in their order.
+func admit(c OpenCall, budgets []CallBudget, states []BudgetState) error {
+	var wait error
 	for i, state := range states {
 		b := budgets[i]
 		if state.Model != "" && b.GoesOn != nil && b.GoesOn(state.Model) {
@@ -81,10 +98,7 @@ func reserve(ctx context.Context, tx pgx.Tx, c OpenCall, budgets []CallBudget) e
 			wait = &OverBudgetError{Budget: i, State: state, Waits: true}
 		}
 	}
-	if wait != nil {
-		return wait
-	}
-	return nil
+	return wait
 }
 
 // lock is the number of the lock under which calls are admitted to a budget.

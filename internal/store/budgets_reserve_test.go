@@ -264,17 +264,21 @@ func BenchmarkBeginCall(b *testing.B) {
 				budgetOf(store.BudgetWorkspace, "", 1<<50), budgetOf(store.BudgetProject, "web", 1<<50), budgetOf(store.BudgetChannel, "C1", 1<<50),
 				budgetOf(store.BudgetPerson, "U1", 1<<50), budgetOf(store.BudgetThread, fmt.Sprint(c.Lease.ThreadID), 1<<50),
 			}[:n]
+			l := &latencies{}
 			for b.Loop() {
 				c.ID, c.ReservedMicroUSD = uuid.New(), 1000
+				began := time.Now()
 				if err := db.BeginCall(b.Context(), c, budgets...); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()
+				l.add(time.Since(began))
 				if err := db.EndCalls(b.Context(), []store.EndedCall{ended(c, 1)}); err != nil {
 					b.Fatal(err)
 				}
 				b.StartTimer()
 			}
+			l.report(b)
 		})
 	}
 }

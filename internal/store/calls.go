@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // OpenCall is a call of the model that is about to leave. It belongs to the latest turn
@@ -68,17 +69,11 @@ type EndedCall struct {
 // What it reserves counts towards the budgets until it is booked. A call that one of
 // them does not admit gives an [*OverBudgetError], and is not recorded.
 func (s *Store) BeginCall(ctx context.Context, c OpenCall, budgets ...CallBudget) error {
-	begin := func(db querier) error { return s.beginCall(ctx, db, c) }
 	var err error
 	if len(budgets) == 0 {
-		err = begin(s.pool)
+		err = begun(s.pool.QueryRow(ctx, beginCall, c.args()...))
 	} else {
-		err = s.inTx(ctx, func(tx pgx.Tx) error {
-			if err := reserve(ctx, tx, c, budgets); err != nil {
-				return err
-			}
-			return begin(tx)
-		})
+		err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return reserve(ctx, conn, c, budgets) })
 	}
 	if err != nil {
 		return fmt.Errorf("begin a call of thread %d: %w", c.Lease.ThreadID, err)
@@ -86,33 +81,37 @@ func (s *Store) BeginCall(ctx context.Context, c OpenCall, budgets ...CallBudget
 	return nil
 }
 
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+// beginCall records a call, and tells whether its lease is held and whether there is a
+// turn for it.
+var beginCall = `
+	WITH soon AS (SELECT set_config('synchronous_commit', 'off', true)),
+	held AS (SELECT t.* FROM threads t, soon WHERE t.id = $2 AND t.lease_owner = $3 AND t.lease_epoch = $4),
+	inserted AS (
+		INSERT INTO calls (id, team_id, channel_id, thread_id, project, user_id, session_id, epoch, turn_id,
+			replica, lease_epoch, model, started_at, reserved_micro_usd, bound_micro_usd)
+		SELECT $1, t.team_id, t.channel_id, t.id, t.project, r.requested_by, $5, $6, r.id, $3, $4, $7, $8, $9, $10
+		FROM held t CROSS JOIN LATERAL (` + turnOfCall("t.id", "$4") + `) r
+		ON CONFLICT (id) DO UPDATE SET reserved_micro_usd = excluded.reserved_micro_usd
+		RETURNING id)
+	SELECT EXISTS (SELECT FROM held), EXISTS (SELECT FROM inserted)`
+
+func (c OpenCall) args() []any {
+	return []any{c.ID, c.Lease.ThreadID, c.Lease.Owner, c.Lease.Epoch, c.SessionID, c.Epoch, c.Model, c.StartedAt, c.ReservedMicroUSD, c.BoundMicroUSD}
 }
 
-func (s *Store) beginCall(ctx context.Context, db querier, c OpenCall) error {
+// begun is what beginCall told.
+func begun(row pgx.Row) error {
 	var held, inserted bool
-	err := db.QueryRow(ctx, `
-		WITH soon AS (SELECT set_config('synchronous_commit', 'off', true)),
-		held AS (SELECT t.* FROM threads t, soon WHERE t.id = $2 AND t.lease_owner = $3 AND t.lease_epoch = $4),
-		inserted AS (
-			INSERT INTO calls (id, team_id, channel_id, thread_id, project, user_id, session_id, epoch, turn_id,
-				replica, lease_epoch, model, started_at, reserved_micro_usd, bound_micro_usd)
-			SELECT $1, t.team_id, t.channel_id, t.id, t.project, r.requested_by, $5, $6, r.id, $3, $4, $7, $8, $9, $10
-			FROM held t CROSS JOIN LATERAL (`+turnOfCall("t.id", "$4")+`) r
-			ON CONFLICT (id) DO UPDATE SET reserved_micro_usd = excluded.reserved_micro_usd
-			RETURNING id)
-		SELECT EXISTS (SELECT FROM held), EXISTS (SELECT FROM inserted)`,
-		c.ID, c.Lease.ThreadID, c.Lease.Owner, c.Lease.Epoch, c.SessionID, c.Epoch, c.Model, c.StartedAt,
-		c.ReservedMicroUSD, c.BoundMicroUSD).Scan(&held, &inserted)
+	err := row.Scan(&held, &inserted)
 	switch {
 	case err != nil:
+		return err
 	case !held:
-		err = ErrFenced
+		return ErrFenced
 	case !inserted:
-		err = ErrNotFound
+		return ErrNotFound
 	}
-	return err
+	return nil
 }
 
 // turnOfCall selects the turn that a call of a thread belongs to, by the epoch of its
