@@ -19,7 +19,7 @@ func bash(t *testing.T, command string) string {
 
 var approvalRows = []row{
 	{"allow", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		var asked *claude.CanUseTool
 		s.onAsk = func(m *claude.CanUseTool) {
 			asked = m
@@ -44,7 +44,7 @@ var approvalRows = []row{
 		}
 	}},
 	{"allow runs what was passed on", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.onAsk = func(m *claude.CanUseTool) {
 			s.must(s.p.Allow(m.RequestID, json.RawMessage(`{"command":"echo changed > out.txt"}`)))
 		}
@@ -54,7 +54,7 @@ var approvalRows = []row{
 		}
 	}},
 	{"deny with a reason", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.onAsk = func(m *claude.CanUseTool) { s.must(s.p.Deny(m.RequestID, "use the staging host", false)) }
 		turn := s.run(bash(t, "touch denied"), "say: Understood.")
 		tool := s.tool(turn, "Bash")
@@ -69,7 +69,7 @@ var approvalRows = []row{
 		}
 	}},
 	{"deny and interrupt", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.onAsk = func(m *claude.CanUseTool) { s.must(s.p.Deny(m.RequestID, "stop", true)) }
 		s.prompt(bash(t, "touch denied"), "say: Not reached.")
 		if r := s.result(); !r.Interrupted() {
@@ -77,7 +77,7 @@ var approvalRows = []row{
 		}
 	}},
 	{"error instead of an answer", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.onAsk = func(m *claude.CanUseTool) { s.must(s.p.RespondError(m.RequestID, "nobody was there")) }
 		turn := s.run(bash(t, "touch denied"), "say: Well.")
 		if tool := s.tool(turn, "Bash"); tool.State == claude.ToolDone || !strings.Contains(tool.Result, "nobody was there") {
@@ -85,7 +85,7 @@ var approvalRows = []row{
 		}
 	}},
 	{"always allow for the session", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		asked := 0
 		s.onAsk = func(m *claude.CanUseTool) {
 			asked++
@@ -120,7 +120,7 @@ var approvalRows = []row{
 		}
 	}},
 	{"several calls in one response", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		asked := map[string]bool{}
 		s.onAsk = func(m *claude.CanUseTool) {
 			asked[m.RequestID] = true
@@ -142,7 +142,7 @@ var approvalRows = []row{
 		}
 	}},
 	{"PreToolUse sees every tool", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli, everyTool)
+		s := share(t, cli, cli.hooked, everyTool)
 		s.must(os.WriteFile(filepath.Join(s.dir, "seen.txt"), []byte("content"), 0o600))
 		var hooked []string
 		s.onHook = func(m *claude.HookCallback) {
@@ -158,7 +158,7 @@ var approvalRows = []row{
 		}
 	}},
 	{"PreToolUse denies", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli, everyTool)
+		s := share(t, cli, cli.hooked, everyTool)
 		s.onHook = func(m *claude.HookCallback) {
 			s.must(s.p.AnswerPreToolUse(m.RequestID, claude.HookDeny, "house rule 7"))
 		}
@@ -168,7 +168,7 @@ var approvalRows = []row{
 		}
 	}},
 	{"PreToolUse allows", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli, everyTool)
+		s := share(t, cli, cli.hooked, everyTool)
 		s.onHook = func(m *claude.HookCallback) { s.must(s.p.AnswerPreToolUse(m.RequestID, claude.HookAllow, "policy")) }
 		s.onAsk = func(m *claude.CanUseTool) {
 			t.Errorf("asked all the same: %s", m.Raw)
@@ -180,7 +180,7 @@ var approvalRows = []row{
 		}
 	}},
 	{"PreToolUse has a safe command asked", "2.1.150", func(t *testing.T, cli program) {
-		s := begin(t, cli, everyTool)
+		s := share(t, cli, cli.hooked, everyTool)
 		asked := false
 		s.onHook = func(m *claude.HookCallback) { s.must(s.p.AnswerPreToolUse(m.RequestID, claude.HookAsk, "look at it")) }
 		s.onAsk = func(m *claude.CanUseTool) {
@@ -250,7 +250,7 @@ var approvalRows = []row{
 		}
 	}},
 	{"interrupt while streaming", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.prompt("slow: 20", "say: "+strings.Repeat("on and on ", 100))
 		s.until("the first delta", isDelta)
 		s.must(s.p.Interrupt(s.ctx))
@@ -263,7 +263,7 @@ var approvalRows = []row{
 		}
 	}},
 	{"interrupt while asked", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		var request string
 		s.onAsk = func(m *claude.CanUseTool) { request = m.RequestID }
 		s.prompt(bash(t, "touch never"), "say: Not reached.")

@@ -27,7 +27,10 @@ import (
 const pinned = "2.1.329"
 
 // program is a CLI to drive.
-type program struct{ path, version string }
+type program struct {
+	path, version string
+	plain, hooked *pool // of sessions to share; nil where each row starts its own
+}
 
 // theCLI finds the pinned CLI: DECKHAND_TEST_CLAUDE, or the cache that
 // deploy/claude/install.sh fills.
@@ -38,7 +41,7 @@ func theCLI(tb testing.TB) program {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		return program{path, version}
+		return program{path: path, version: version}
 	}
 	p, ok := cached(pinned)
 	if !ok {
@@ -62,7 +65,7 @@ func cached(version string) (program, bool) {
 	found, _ := filepath.Glob(filepath.Join(dir, "node_modules/@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch+"*", "claude"))
 	for _, path := range append(found, filepath.Join(dir, "claude")) {
 		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
-			return program{path, version}, true
+			return program{path: path, version: version}, true
 		}
 	}
 	return program{}, false
@@ -113,9 +116,14 @@ func prepare(t *testing.T, cli program) *session {
 	web := httptest.NewServer(srv)
 	t.Cleanup(web.Close)
 	s := &session{t: t, cli: cli, ctx: ctx, model: srv, url: web.URL, home: t.TempDir(), dir: t.TempDir(), id: uuid.NewString()}
+	s.answersAll()
+	return s
+}
+
+// answersAll allows what is asked.
+func (s *session) answersAll() {
 	s.onAsk = func(m *claude.CanUseTool) { s.must(s.p.Allow(m.RequestID, m.Input)) }
 	s.onHook = func(m *claude.HookCallback) { s.must(s.p.AnswerHook(m.RequestID, claude.HookAnswer{})) }
-	return s
 }
 
 // begin starts a CLI and initializes it.

@@ -32,6 +32,9 @@ var rows = slices.Concat(conversationRows, approvalRows, requestRows, processRow
 
 func TestCLI(t *testing.T) {
 	cli := theCLI(t)
+	if cli.version == pinned { // of the others each row is told apart in the table
+		cli.plain, cli.hooked = &pool{t: t}, &pool{t: t}
+	}
 	t.Cleanup(func() { checkWitnessed(t) })
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -43,7 +46,7 @@ func TestCLI(t *testing.T) {
 
 var conversationRows = []row{
 	{"text and deltas", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		id := s.prompt("say: Hello there, this is the answer.")
 		r := s.result()
 		if r.IsError || s.turn.Text() != "Hello there, this is the answer." || r.Text != s.turn.Text() {
@@ -79,7 +82,7 @@ var conversationRows = []row{
 		}
 	}},
 	{"every queued prompt is accounted for", "2.1.276", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		first := s.prompt("slow: 60", "say: "+strings.Repeat("slowly ", 20))
 		s.until("the first delta", isDelta)
 		second, third := s.prompt("say: two"), s.prompt("say: three")
@@ -100,7 +103,7 @@ var conversationRows = []row{
 		}
 	}},
 	{"command_lifecycle", "2.1.276", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		id := s.prompt("say: hi")
 		var states []string
 		s.until("completed", func(m claude.Message) bool {
@@ -115,14 +118,14 @@ var conversationRows = []row{
 		}
 	}},
 	{"image in", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.must(s.p.Prompt(uuid.NewString(), claude.Text("say: I saw it."), claude.Image("image/png", smallPNG(t))))
 		if r := s.result(); r.IsError || r.Text != "I saw it." {
 			t.Errorf("result %+v", r)
 		}
 	}},
 	{"image out", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		path := filepath.Join(s.dir, "dot.png")
 		s.must(os.WriteFile(path, smallPNG(t), 0o600))
 		turn := s.run("tool: Read "+mustJSON(t, map[string]string{"file_path": path}), "say: A dot.")
@@ -132,7 +135,7 @@ var conversationRows = []row{
 		}
 	}},
 	{"subagent", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		sub := "tool: Bash " + mustJSON(t, map[string]string{"command": "touch by-the-sub", "description": "touch"}) + "\nsay: from the subagent"
 		s.prompt("tool: Task "+mustJSON(t, map[string]any{
 			"description": "a job", "prompt": sub, "subagent_type": "general-purpose", "run_in_background": false,
@@ -191,7 +194,7 @@ var conversationRows = []row{
 		}
 	}},
 	{"slash command", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		if !slices.ContainsFunc(s.init.Commands, func(c claude.Command) bool { return c.Name == "compact" }) {
 			t.Errorf("commands %+v", s.init.Commands)
 		}
@@ -225,7 +228,7 @@ var conversationRows = []row{
 		}
 	}},
 	{"compaction", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.run("say: " + strings.Repeat("a long story ", 50))
 		s.run("say: and more")
 		s.prompt("/compact")
@@ -236,7 +239,7 @@ var conversationRows = []row{
 		s.result()
 	}},
 	{"api_retry", "2.1.150", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.prompt("error: 529", "say: after all")
 		s.until("a retry", func(m claude.Message) bool {
 			sys, ok := m.(*claude.System)
@@ -250,7 +253,7 @@ var conversationRows = []row{
 		}
 	}},
 	{"failed call of the model", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.model.SetFaults([]model.Fault{{Status: 400, Message: "bad luck"}})
 		s.prompt("say: never")
 		r := s.result()
@@ -279,7 +282,7 @@ var conversationRows = []row{
 		}
 	}},
 	{"question to the person", "2.1.37", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		question := "Which colour?"
 		input := map[string]any{"questions": []map[string]any{{
 			"question": question, "header": "Colour", "multiSelect": false,

@@ -31,13 +31,13 @@ var requestRows = []row{
 		}
 	}},
 	{"bypassPermissions is refused", "2.1.150", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		if err := s.p.SetPermissionMode(s.ctx, "bypassPermissions"); err == nil || isUnsupported(err) {
 			t.Errorf("bypassPermissions: %v", err)
 		}
 	}},
 	{"set_model", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.must(s.p.SetModel(s.ctx, "claude-sonnet-4-5"))
 		note(t, "→ set_model")
 		if turn := s.run("say: hi"); turn.Model != "claude-sonnet-4-5" {
@@ -49,13 +49,13 @@ var requestRows = []row{
 		}
 	}},
 	{"set_max_thinking_tokens", "2.1.37", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.must(s.p.SetMaxThinkingTokens(s.ctx, 4000))
 		s.must(s.p.SetMaxThinkingTokens(s.ctx, -1))
 		note(t, "→ set_max_thinking_tokens")
 	}},
 	{"get_usage", "2.1.276", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.run("say: hi")
 		u, err := s.p.GetUsage(s.ctx)
 		s.must(err)
@@ -65,7 +65,7 @@ var requestRows = []row{
 		}
 	}},
 	{"get_context_usage", "2.1.150", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.run("say: hi")
 		u, err := s.p.GetContextUsage(s.ctx)
 		s.must(err)
@@ -90,7 +90,7 @@ var requestRows = []row{
 		}
 	}},
 	{"generate_session_title", "2.1.150", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		title, err := s.p.GenerateSessionTitle(s.ctx, "Fix the failing login test", false)
 		s.must(err)
 		note(t, "→ generate_session_title")
@@ -99,7 +99,7 @@ var requestRows = []row{
 		}
 	}},
 	{"list_models", "2.1.276", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		models, err := s.p.ListModels(s.ctx)
 		s.must(err)
 		note(t, "→ list_models")
@@ -108,7 +108,7 @@ var requestRows = []row{
 		}
 	}},
 	{"side_question", "2.1.150", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.run("say: hi")
 		answer, err := s.p.SideQuestion(s.ctx, "say: beside the point")
 		s.must(err)
@@ -118,7 +118,7 @@ var requestRows = []row{
 		}
 	}},
 	{"cancel_async_message", "2.1.150", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		s.prompt("slow: 20", "say: "+strings.Repeat("busy ", 20))
 		s.until("the first delta", isDelta)
 		waiting := s.prompt("say: never")
@@ -256,7 +256,7 @@ var requestRows = []row{
 		}
 	}},
 	{"an unknown request", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		ctx, answers := s.ctx, cli.version != "2.0.0" && cli.version != "2.1.37"
 		if !answers {
 			var cancel context.CancelFunc
@@ -282,7 +282,7 @@ var requestRows = []row{
 		}
 	}},
 	{"a prompt without a uuid is not sent", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli)
+		s := share(t, cli, cli.plain)
 		if err := s.p.Prompt("not-a-uuid", claude.Text("x")); err == nil {
 			t.Error("a prompt without a uuid was sent")
 		}

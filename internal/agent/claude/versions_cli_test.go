@@ -44,7 +44,7 @@ func TestCLIVersions(t *testing.T) {
 			if err != nil {
 				t.Fatalf("install %s: %v", version, err)
 			}
-			cli = program{strings.TrimSpace(string(out)), version}
+			cli = program{path: strings.TrimSpace(string(out)), version: version}
 		}
 		t.Run(version, func(t *testing.T) {
 			for _, r := range rows {
