@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -32,22 +33,6 @@ func manifest(t *testing.T) slack.Manifest {
 	return m
 }
 
-func TestManifestAsksForTheScopesThatTheBotUses(t *testing.T) {
-	t.Parallel()
-	want := []string{
-		"app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write",
-		"commands", "files:read", "files:write", "groups:history", "groups:read", "im:history",
-		"reactions:write", "usergroups:read", "users:read",
-	}
-	scopes := manifest(t).OAuthConfig.Scopes
-	if diff := cmp.Diff(want, scopes.Bot); diff != "" {
-		t.Errorf("bot scopes (-want +got):\n%s", diff)
-	}
-	if len(scopes.User) != 0 {
-		t.Errorf("the bot acts as itself, never as a person: %q", scopes.User)
-	}
-}
-
 func TestManifestIsForSocketMode(t *testing.T) {
 	t.Parallel()
 	m := manifest(t)
@@ -58,15 +43,8 @@ func TestManifestIsForSocketMode(t *testing.T) {
 	if raw := string(read(t, "slack-manifest.yaml")); strings.Contains(raw, "url:") {
 		t.Error("in socket mode Slack calls no address of ours")
 	}
-	want := []string{
-		"agent_session_stopped", "app_home_opened", "app_mention",
-		"message.channels", "message.groups", "message.im",
-	}
-	if s.EventSubscriptions == nil {
-		t.Fatal("no events")
-	}
-	if diff := cmp.Diff(want, s.EventSubscriptions.BotEvents); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
+	if s.EventSubscriptions == nil || len(s.EventSubscriptions.UserEvents) != 0 || len(m.OAuthConfig.Scopes.User) != 0 {
+		t.Errorf("the bot acts and hears as itself, never as a person: %+v, %q", s.EventSubscriptions, m.OAuthConfig.Scopes.User)
 	}
 }
 
@@ -84,23 +62,51 @@ func TestManifestShowsTheAgentAndItsHome(t *testing.T) {
 	}
 }
 
-// Slack refuses a manifest whose texts are too long, or whose long description
-// is too short.
-func TestManifestTextsFit(t *testing.T) {
+// The limits of Slack's schema for manifests of version 2.
+func TestManifestKeepsSlacksLimits(t *testing.T) {
 	t.Parallel()
 	m := manifest(t)
-	for what, c := range map[string]struct {
+	if v := m.Metadata; v.MajorVersion != 2 {
+		t.Errorf("the version of the schema: %+v", v)
+	}
+	type limits struct {
 		text     string
 		min, max int
-	}{
-		"name":             {m.Display.Name, 1, 35},
-		"description":      {m.Display.Description, 1, 140},
-		"long description": {m.Display.LongDescription, 175, 4000},
-		"display name":     {m.Features.BotUser.DisplayName, 1, 80},
-	} {
+	}
+	texts := map[string]limits{
+		"name":              {m.Display.Name, 1, 35},
+		"description":       {m.Display.Description, 1, 140},
+		"long description":  {m.Display.LongDescription, 175, 4000},
+		"display name":      {m.Features.BotUser.DisplayName, 1, 80},
+		"agent description": {m.Features.AgentView.AgentDescription, 1, 300},
+	}
+	for _, c := range m.Features.SlashCommands {
+		texts["command "+c.Command] = limits{c.Command, 2, 32}
+		texts["description of "+c.Command] = limits{c.Description, 1, 2000}
+		texts["hint of "+c.Command] = limits{c.UsageHint, 1, 1000}
+	}
+	for i, p := range m.Features.AgentView.SuggestedPrompts {
+		texts[fmt.Sprintf("title of prompt %d", i)] = limits{p.Title, 1, 4000}
+		texts[fmt.Sprintf("message of prompt %d", i)] = limits{p.Message, 1, 4000}
+	}
+	for i, name := range slices.Concat(m.OAuthConfig.Scopes.Bot, m.Settings.EventSubscriptions.BotEvents) {
+		texts[fmt.Sprintf("scope or event %d", i)] = limits{name, 1, 50}
+	}
+	for what, c := range texts {
 		if n := len([]rune(c.text)); n < c.min || n > c.max {
 			t.Errorf("the %s has %d characters, not %d to %d", what, n, c.min, c.max)
 		}
+	}
+	for what, c := range map[string]struct{ n, most int }{
+		"scopes": {len(m.OAuthConfig.Scopes.Bot), 255}, "events": {len(m.Settings.EventSubscriptions.BotEvents), 100},
+		"suggested prompts": {len(m.Features.AgentView.SuggestedPrompts), 4},
+	} {
+		if c.n < 1 || c.n > c.most {
+			t.Errorf("%d %s, not 1 to %d", c.n, what, c.most)
+		}
+	}
+	if !regexp.MustCompile(`^#[0-9a-fA-F]{3}([0-9a-fA-F]{3})?$`).MatchString(m.Display.BackgroundColor) {
+		t.Errorf("the background color %q", m.Display.BackgroundColor)
 	}
 }
 

@@ -42,14 +42,21 @@ func (d *Doctor) scopes(context.Context) []Finding {
 	if d.Workspace == nil {
 		return []Finding{{name, Skipped, "Slack has not let us in"}}
 	}
-	missing, known := d.Workspace.MissingScopes()
-	switch {
-	case !known:
+	missing, superfluous, known := d.Workspace.Scopes()
+	if !known {
 		return []Finding{{name, Skipped, "Slack did not tell them"}}
-	case len(missing) > 0:
-		return []Finding{{name, Warning, "the bot token lacks " + strings.Join(missing, ", ") + "; add them to the app as in deploy/slack-manifest.yaml, and install it again"}}
 	}
-	return []Finding{{name, OK, "all of deploy/slack-manifest.yaml"}}
+	var out []Finding
+	if len(missing) > 0 {
+		out = append(out, Finding{name, Warning, "the bot token lacks " + strings.Join(missing, ", ") + "; add them to the app as in deploy/slack-manifest.yaml, and install it again"})
+	}
+	if len(superfluous) > 0 {
+		out = append(out, Finding{name, Warning, "the bot token has " + strings.Join(superfluous, ", ") + ", for which nothing here has a use; take them off the app as in deploy/slack-manifest.yaml, and install it again"})
+	}
+	if len(out) == 0 {
+		out = []Finding{{name, OK, "all of deploy/slack-manifest.yaml, and no others"}}
+	}
+	return out
 }
 
 // references asks Slack for every channel, person and user group of the file.

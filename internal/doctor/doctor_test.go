@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,14 +174,12 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		{"a wrong app token", change(func(s *Setup) { s.Environment.SlackAppToken = "xapp-" + canary }), "failed Slack: slack refuses SLACK_APP_TOKEN"},
 		{"no Slack", change(func(s *Setup) { s.Environment.SlackAPIURL = "http://127.0.0.1:1/api/" }), "failed Slack: slack's API cannot be reached"},
 		{"a missing scope", change(func(s *Setup) {
-			var some []string
-			for _, scope := range slack.DefaultScopes() {
-				if scope != "reactions:write" {
-					some = append(some, scope)
-				}
-			}
+			some := slices.DeleteFunc(slack.DefaultScopes(), func(scope string) bool { return scope == "im:write" })
 			workspace(t, s, slack.Options{NoRateLimits: true, Scopes: some})
-		}), "warning Slack's scopes: the bot token lacks reactions:write (for "},
+		}), "warning Slack's scopes: the bot token lacks im:write (for reports by direct message, each sent once); add them to the app as in deploy/slack-manifest.yaml, and install it again"},
+		{"scopes for nothing", change(func(s *Setup) {
+			workspace(t, s, slack.Options{NoRateLimits: true, Scopes: append(slack.DefaultScopes(), "files:read", "channels:join")})
+		}), "warning Slack's scopes: the bot token has files:read, channels:join, for which nothing here has a use; take them off the app"},
 		{"a channel that is not there", replace(slack.ChannelGeneral, "C0NOWHERE"), "there is no channel C0NOWHERE, or it is private"},
 		{"a group that is not there", replace(slack.GroupApprovers, "S0NOBODY"), "there is no user group S0NOBODY; correct the id"},
 		{"a person who is not there", replace(slack.UserAda, "U0NOBODY"), "there is no person U0NOBODY"},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -54,11 +53,7 @@ func Dial(ctx context.Context, t Tokens) (*Workspace, error) {
 	}
 	w.self = identity{TeamID: who.TeamID, UserID: who.UserID, BotID: who.BotID, TeamURL: who.URL}
 	w.team = who.Team
-	for scope := range strings.SplitSeq(who.Header.Get("X-Oauth-Scopes"), ",") {
-		if scope = strings.TrimSpace(scope); scope != "" {
-			w.scopes = append(w.scopes, scope)
-		}
-	}
+	w.scopes = grantedScopes(who.Header.Get("X-Oauth-Scopes"))
 	if _, _, err := w.client.StartSocketModeContext(ctx); err != nil {
 		return nil, connectError("SLACK_APP_TOKEN", "xapp-… token with connections:write from Basic Information", err)
 	}
@@ -74,34 +69,6 @@ func connectError(variable, kind string, err error) error {
 
 // Name is the workspace's.
 func (w *Workspace) Name() string { return w.team }
-
-// scopesFor are the bot scopes of deploy/slack-manifest.yaml, and what does not work
-// without them.
-var scopesFor = []struct{ scopes, what string }{
-	{"app_mentions:read", "mentions"},
-	{"channels:history groups:history im:history", "messages in threads"},
-	{"channels:read groups:read", "seeing whether a channel is shared with another company, so that it is refused"},
-	{"users:read usergroups:read", "roles"},
-	{"chat:write", "answers and approval cards"},
-	{"reactions:write", "👀 and ✅"},
-	{"files:read", "files that people give to a session"},
-	{"files:write", "long results, charts and CSV"},
-	{"assistant:write", "the status line and the Stop button"},
-	{"commands", "/deckhand"},
-}
-
-// MissingScopes says of what the token lacks what does not work without it. known is
-// false where Slack did not tell.
-func (w *Workspace) MissingScopes() (missing []string, known bool) {
-	for _, need := range scopesFor {
-		for scope := range strings.FieldsSeq(need.scopes) {
-			if !slices.Contains(w.scopes, scope) {
-				missing = append(missing, scope+" (for "+need.what+")")
-			}
-		}
-	}
-	return missing, w.scopes != nil
-}
 
 // CheckChannel says why the bot could not work in a channel; empty if it can. An error
 // means that it cannot be told.

@@ -194,7 +194,7 @@ func TestAMentionWhereTheAppIsNotMember(t *testing.T) {
 
 func TestPeoplesFilesAndEdits(t *testing.T) {
 	t.Parallel()
-	inBubble(t, slack.Options{NoRateLimits: true}, func(t *testing.T, f *fast) {
+	inBubble(t, slack.Options{NoRateLimits: true, Scopes: append(slack.DefaultScopes(), "files:read")}, func(t *testing.T, f *fast) {
 		s := f.hello()
 		got := f.control("messages", obj{"user": slack.UserLinus, "channel": "C0ENG", "text": "look", "files": []any{
 			obj{"name": "a b.txt", "text": "hello"}, obj{"name": "../x.png", "content_base64": base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n"))},
@@ -252,7 +252,7 @@ func TestPeoplesFilesAndEdits(t *testing.T) {
 
 func TestUploadsInThreeSteps(t *testing.T) {
 	t.Parallel()
-	inBubble(t, slack.Options{NoRateLimits: true}, func(t *testing.T, f *fast) {
+	inBubble(t, slack.Options{NoRateLimits: true, Scopes: append(slack.DefaultScopes(), "files:read")}, func(t *testing.T, f *fast) {
 		root := f.say(slack.UserLinus, slack.ChannelEngineering, "go", "")
 		up := f.ok("files.getUploadURLExternal", obj{"filename": "diff.txt", "length": 5})
 		path := strings.TrimPrefix(up["upload_url"].(string), base)

@@ -314,6 +314,9 @@ func (s *Server) conversationsLeave(c *call) (object, error) {
 }
 
 func (s *Server) conversationsOpen(c *call) (object, error) {
+	if err := s.scoped("im:write"); err != nil { // there are no other conversations to open
+		return nil, err
+	}
 	if id := c.str("channel"); id != "" {
 		ch, err := s.conversationByID(id)
 		if err != nil {

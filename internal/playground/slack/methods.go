@@ -1,6 +1,8 @@
 package slack
 
-// The scopes that several methods share; any one is enough.
+// The scopes that several methods share, as Slack's documentation has them; any one is
+// enough to get at the method, which then asks for the one that its conversation's kind
+// takes.
 var (
 	readAny    = []string{"channels:read", "groups:read", "im:read", "mpim:read"}
 	historyAny = []string{"channels:history", "groups:history", "im:history", "mpim:history"}
@@ -39,7 +41,7 @@ var methods = map[string]method{
 	"conversations.replies": {run: (*Server).conversationsReplies, scopes: historyAny, limit: tier3},
 	"conversations.join":    {run: (*Server).conversationsJoin, scopes: []string{"channels:join"}, limit: tier3},
 	"conversations.leave":   {run: (*Server).conversationsLeave, scopes: []string{"channels:manage", "channels:write", "groups:write"}, limit: tier3},
-	"conversations.open":    {run: (*Server).conversationsOpen, scopes: []string{"im:write", "mpim:write"}, limit: tier3},
+	"conversations.open":    {run: (*Server).conversationsOpen, scopes: []string{"channels:manage", "groups:write", "im:write", "mpim:write"}, limit: tier3},
 
 	"users.info":            {run: (*Server).usersInfo, scopes: []string{"users:read"}, limit: tier4},
 	"users.list":            {run: (*Server).usersList, scopes: []string{"users:read"}, limit: tier2},

@@ -192,7 +192,7 @@ func TestSlackGoStreams(t *testing.T) {
 
 func TestSlackGoUploadsAndDownloads(t *testing.T) {
 	t.Parallel()
-	withSlackGo(t, slack.Options{}, func(t *testing.T, b *bundle) {
+	withSlackGo(t, slack.Options{Scopes: append(slack.DefaultScopes(), "files:read")}, func(t *testing.T, b *bundle) {
 		ctx := t.Context()
 		root := b.say(slack.UserLinus, slack.ChannelEngineering, "go", "")
 		content := strings.Repeat("line\n", 10000)

@@ -206,8 +206,8 @@ func (s *Server) scoped(enough ...string) error {
 // DefaultScopes are the bot scopes of the app's manifest.
 func DefaultScopes() []string {
 	return []string{
-		"app_mentions:read", "assistant:write", "chat:write", "commands", "im:history",
-		"channels:history", "groups:history", "channels:read", "groups:read", "users:read",
-		"usergroups:read", "reactions:write", "files:read", "files:write",
+		"app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands",
+		"files:write", "groups:history", "groups:read", "im:history", "im:write", "reactions:write",
+		"usergroups:read", "users:read",
 	}
 }

@@ -82,6 +82,7 @@ func TestScopesAreTold(t *testing.T) {
 			t.Errorf("missing scope: %v", out)
 		}
 		f.fails("chat.postMessage", "missing_scope", obj{"channel": "C0ENG", "text": "x", "username": "Somebody"})
+		f.fails("conversations.open", "missing_scope", obj{"users": slack.UserAda})
 		// Without channels:history and app_mentions:read nothing of a channel is heard.
 		s := f.hello()
 		f.say(slack.UserAda, slack.ChannelEngineering, "@deckhand hello", "")
