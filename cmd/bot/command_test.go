@@ -71,6 +71,7 @@ func TestWhatIsMistypedIsToldWithWhatWasMeant(t *testing.T) {
 		{"help audit exprt", `did you mean bot audit export?`},
 		{"report verfy", `bot: "verfy" is no question; did you mean bot report verify? see bot report -h`},
 		{"migrate status --jsno", "bot: unknown flag: --jsno; did you mean --json? see bot migrate status -h"},
+		{"report reprice --dry-run=maybe", `bot: --dry-run: "maybe" is not what it takes; write --dry-run alone, or with =true or =false; see bot report reprice -h`},
 		{"report -format csv", "did you mean --format?"},
 		{"demo --banana", "bot: unknown flag: --banana; see bot demo -h"},
 		{"demo --pace fast", `invalid argument "fast" for "--pace" flag`},

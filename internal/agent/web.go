@@ -37,6 +37,19 @@ func Variables(value string) []string {
 	return out
 }
 
+// Unfit is why the value of a variable cannot be in a header; empty if it can.
+func Unfit(value string) string {
+	switch {
+	case value == "":
+		return "is not set"
+	case strings.ContainsAny(value, "\r\n"):
+		return "has a line break in it"
+	case strings.Contains(value, "\x00"):
+		return "has a NUL in it"
+	}
+	return ""
+}
+
 // server is the server with its headers as they are sent.
 func (s MCPServer) server() (egress.Server, error) {
 	u, err := url.Parse(s.URL)
@@ -47,8 +60,8 @@ func (s MCPServer) server() (egress.Server, error) {
 	for name, value := range s.Headers {
 		for _, variable := range Variables(value) {
 			v := os.Getenv(variable)
-			if v == "" || strings.ContainsAny(v, "\r\n\x00") {
-				return egress.Server{}, fmt.Errorf("its header %s needs %s, which is not set in the bot's environment", name, variable)
+			if what := Unfit(v); what != "" {
+				return egress.Server{}, fmt.Errorf("its header %s needs %s, which %s in the bot's environment", name, variable, what)
 			}
 			value = strings.ReplaceAll(value, "${"+variable+"}", v)
 		}

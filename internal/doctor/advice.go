@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -24,12 +23,12 @@ const (
 	mostReferences = 80
 )
 
-func (d *Doctor) knownModel(model, at string) []Finding {
-	if claude.KnowsModel(model) {
+func knownModel(m settings.Reference) []Finding {
+	if claude.KnowsModel(m.ID) {
 		return nil
 	}
-	text := fmt.Sprintf("%s: %q is no model that is known here", d.File.Where(at), model)
-	if near := spelling.Nearest(model, claude.KnownModels()); near != "" {
+	text := fmt.Sprintf("%s: %q is no model that is known here", m.Where, m.ID)
+	if near := spelling.Nearest(m.ID, claude.KnownModels()); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	} else {
 		text += "; correct it, unless it is newer than this binary"
@@ -137,7 +136,7 @@ func (d *Doctor) projects(ctx context.Context) []Finding {
 				found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: %v", d.File.Where(at), project, err)})
 			}
 			for n, v := range p.Env {
-				if _, ok := os.LookupEnv(v); !ok {
+				if _, ok := d.lookupenv(v); !ok {
 					found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: the variable %s is not set, so the agent will not have it; set it, or leave it out", d.File.Where(fmt.Sprintf("%s.env[%d]", at, n)), project, v)})
 				}
 			}
@@ -160,10 +159,8 @@ func (d *Doctor) servers(project string) (out []Finding) {
 		headers := servers[server].Headers
 		for _, header := range slices.Sorted(maps.Keys(headers)) {
 			for _, variable := range agent.Variables(headers[header]) {
-				what := "is not set"
-				if value := d.getenv(variable); strings.ContainsAny(value, "\r\n") {
-					what = "has a line break in it"
-				} else if value != "" {
+				what := agent.Unfit(d.getenv(variable))
+				if what == "" {
 					continue
 				}
 				at := d.File.Where("$.projects." + project + ".mcp_servers." + server + ".headers." + header)

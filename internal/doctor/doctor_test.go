@@ -47,7 +47,7 @@ roles:
 `, web, web, slack.ChannelGeneral, slack.ChannelEngineering, slack.UserAda, slack.GroupApprovers)
 	s := Setup{Environment: settings.Environment{
 		DatabaseURL: storetest.URL(t), ClaudeCommand: cli(t, LeastCLI), DataDir: t.TempDir(), Listen: "127.0.0.1:0",
-	}, Environ: []string{"ANTHROPIC_API_KEY=k"}}
+	}, Environ: []string{"ANTHROPIC_API_KEY=k", "PATH=/usr/bin:/bin"}}
 	workspace(t, &s, slack.Options{NoRateLimits: true})
 	return s, yaml
 }
@@ -164,7 +164,7 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		{"a newer schema", change(func(s *Setup) {
 			storetest.Exec(t, s.Environment.DatabaseURL, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)`)
 		}), "failed database: DATABASE_URL: the database is at schema 99999"},
-		{"no key", change(func(s *Setup) { s.Environ = []string{"ANTHROPIC_BASE_URL=https://gateway"} }), "nothing can be done in api, web, since the model is not reached: there is no credential for the model: set ANTHROPIC_API_KEY"},
+		{"no key", change(func(s *Setup) { s.Environ = []string{"ANTHROPIC_BASE_URL=https://gateway", "PATH=/usr/bin:/bin"} }), "nothing can be done in api, web, since the model is not reached: there is no credential for the model: set ANTHROPIC_API_KEY"},
 		{"a project's key that is not set", replace("model: sonnet", "model: sonnet, provider: {kind: anthropic, api_key_env: WEB_KEY}"), "nothing can be done in web, since the model is not reached: WEB_KEY is not set"},
 		{"a credential of Google's that has no file", replace("model: sonnet", "model: sonnet, provider: {kind: vertex, region: eu, project: p, credentials_file: /nowhere.json}"), "set GOOGLE_APPLICATION_CREDENTIALS"},
 		{"a launcher that takes no socket", replace("model: sonnet", "model: sonnet, sandbox: {kind: command, command: [env]}"), "DECKHAND_GATEWAY_LISTEN"},
@@ -210,7 +210,7 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		{"a sandbox that does not work", replace("model: sonnet", "model: sonnet, sandbox: {see: [/opt/nowhere]}"), "warning sandboxes: "},
 		{"… and what is wrong with it", replace("model: sonnet", "model: sonnet, sandbox: {see: [/opt/nowhere]}"), "nothing runs in web, since the sandbox does not work: there is no /opt/nowhere"},
 		{"a PATH that the sandbox does not show", change(func(s *Setup) {
-			s.Environ = append(s.Environ, "PATH=/usr/bin:"+filepath.Dir(s.Environment.ClaudeCommand))
+			s.Environ = []string{"ANTHROPIC_API_KEY=k", "PATH=/usr/bin:" + filepath.Dir(s.Environment.ClaudeCommand)}
 		}), "not seen in the sandbox of api, web; name what they need under sandbox.see"},
 		{"a variable that is not set", replace("[PATH]", "[DECKHAND_TEST_UNSET]"), "the variable DECKHAND_TEST_UNSET is not set"},
 	} {

@@ -102,26 +102,23 @@ func (d *Doctor) ask(ctx context.Context, p agent.Project, env []string) (err er
 
 // modelNames looks at the names of models in the file.
 func (d *Doctor) modelNames() (out []Finding) {
-	for _, project := range slices.Sorted(maps.Keys(d.File.Projects)) {
-		p := d.File.Projects[project]
-		if m := p.Model; m != "" && p.Provider.Model(m) == m {
-			out = append(out, d.knownModel(m, "$.projects."+project+".model")...)
-		}
-	}
-	for i, b := range d.File.Budgets {
-		if b.CheaperModel != "" {
-			out = append(out, d.knownModel(b.CheaperModel, fmt.Sprintf("$.budgets[%d].cheaper_model", i))...)
-		}
+	for _, m := range d.File.ModelNames() {
+		out = append(out, knownModel(m)...)
 	}
 	return out
 }
 
-// getenv is the environment that is examined.
+// getenv is the environment that is examined, which is what sessions get variables of.
 func (d *Doctor) getenv(name string) string {
+	value, _ := d.lookupenv(name)
+	return value
+}
+
+func (d *Doctor) lookupenv(name string) (value string, ok bool) {
 	for _, entry := range d.Environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value
+			return value, true
 		}
 	}
-	return ""
+	return "", false
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -66,15 +67,26 @@ func ReadFile(name string) (File, error) {
 	if err != nil {
 		return File{}, unreadable(name, err)
 	}
+	return readText(name, source)
+}
+
+// readText is [ReadFile] of what stands in the file.
+func readText(name string, source []byte) (File, error) {
 	tree, err := parser.ParseBytes(source, 0)
 	if err != nil {
 		return File{}, positioned(name, nil, err)
+	}
+	v := validation{file: name, tree: tree}
+	for _, doc := range tree.Docs {
+		v.shapes("$", doc.Body, reflect.TypeFor[document](), 0)
+	}
+	if err := v.err(); err != nil {
+		return File{}, err
 	}
 	var d document
 	if err := yaml.UnmarshalWithOptions(source, &d, yaml.Strict()); err != nil {
 		return File{}, positioned(name, tree, err)
 	}
-	v := validation{file: name, tree: tree}
 	v.check(d)
 	if err := v.err(); err != nil {
 		return File{}, err
@@ -194,8 +206,18 @@ func positioned(file string, tree *ast.File, err error) error {
 	message := y.GetMessage()
 	if _, ok := errors.AsType[*yaml.UnknownFieldError](err); ok {
 		message = unknownKey(tree, t)
+	} else if readersOwn(err) {
+		message = "what stands here, or what an alias brings here, is not of the kind that belongs here"
 	}
 	return fmt.Errorf("%s:%d:%d: %s", file, t.Position.Line, t.Position.Column, message)
+}
+
+// readersOwn reports whether an error is told in the words of the YAML reader, with types of Go.
+func readersOwn(err error) bool {
+	_, kind := errors.AsType[*yaml.TypeError](err)
+	_, node := errors.AsType[*yaml.UnexpectedNodeTypeError](err)
+	_, large := errors.AsType[*yaml.OverflowError](err)
+	return kind || node || large
 }
 
 func (d document) projects() map[string]agent.Project {

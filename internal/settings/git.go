@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"deckhand/internal/gateway/gitway"
@@ -28,6 +29,9 @@ type appYAML struct {
 	KeyFile string `yaml:"key_file"`
 	API     string `yaml:"api"`
 }
+
+// appID is a GitHub App's number or its client id.
+var appID = regexp.MustCompile(`^([0-9]{1,18}|Iv[A-Za-z0-9.]{1,62})$`)
 
 func (g gitYAML) access() gitway.Access {
 	a := gitway.Access{TokenEnv: g.TokenEnv, User: g.User, KeyFile: g.KeyFile, KnownHosts: g.KnownHosts}
@@ -84,6 +88,9 @@ func (v *validation) git(at string, g gitYAML) {
 	v.absolute(at+".github_app.key_file", app.KeyFile)
 	if app.ID == "" || (app.KeyEnv == "") == (app.KeyFile == "") {
 		v.add(at+".github_app", "an app has its id, and its private key: write id, and key_env (the name of a variable) or key_file")
+	}
+	if app.ID != "" && !appID.MatchString(app.ID) {
+		v.add(at+".github_app.id", "this is no app's id; write the number, or the client id (Iv…), that stands on the app's page at GitHub")
 	}
 	if app.KeyEnv != "" {
 		v.secretVariable(at+".github_app.key_env", app.KeyEnv)

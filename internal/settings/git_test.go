@@ -51,6 +51,7 @@ func TestAForgeThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
 		"an app's key":          {"{github_app: {id: 7, key_env: s3cr3t}}", "repo: https://h/t/w", "git.github_app.key_env: write the name of a variable"},
 		"a project's token":     {"{}", "repo: https://h/t/w\n    git: {token_env: ghp_s3cr3t}", "projects.web.git.token_env: write the name of a variable"},
 		"a user alone":          {"{user: x}", "repo: https://h/t/w", "a user goes with token_env"},
+		"an app by its name":    {"{github_app: {id: abc, key_env: K}}", "repo: https://h/t/w", "git.github_app.id: this is no app's id; write the number, or the client id"},
 		"an app without a key":  {"{github_app: {id: 7}}", "repo: https://h/t/w", "an app has its id, and its private key"},
 		"a key for https":       {"{key_file: /k}", "repo: https://h/t/w", ":4:11: projects.web.repo: a key file is for ssh"},
 		"a relative key":        {"{key_file: k}", "repo: git@h:t/w", `"k" is not an absolute path`},

@@ -64,7 +64,7 @@ func TestPricesThatMakeNoSenseAreRefusedWithTheirPlace(t *testing.T) {
 		{"infinite", "input: 5.5", "input: .inf", []string{":20:12", "not a price"}},
 		{"an exponent", "input: 5.5", "input: 1e3", []string{":20:12", "not a price"}},
 		{"a word", "input: 5.5", "input: cheap", []string{":20:12", `"cheap"`}},
-		{"a list", "input: 5.5", "input: [5]", []string{":20:", "not a price"}},
+		{"a list", "input: 5.5", "input: [5]", []string{":20:", "write US dollars"}},
 		{"for a single token", "output: \"27.5\"", "output: 27500000", []string{":21:13", "a million dollars"}},
 		{"too fine", "0.000000001", "0.0000000001", []string{":22:17", "nine decimals"}},
 		{"missing", "    cache_write_5m: 6\n    cache_write_1h: 11\n", "", []string{":20:5", "cache_write_5m, cache_write_1h", "0 if it costs nothing"}},

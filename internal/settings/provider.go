@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/textproto"
@@ -111,6 +112,7 @@ func (v *validation) provider(at string, p *providerYAML) {
 		}
 	}
 	v.providerAddress(at, p)
+	v.providerPlace(at, p)
 	v.providerVariables(at, p)
 	missing := func(key, value, example string) {
 		if value == "" && p.BaseURL == "" {
@@ -186,6 +188,31 @@ func (v *validation) providerAddress(at string, p *providerYAML) {
 		v.add(at+".base_url", "there is a password in it; take it out, and write headers_env: {Authorization: NAME_OF_A_VARIABLE}")
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		v.add(at+".base_url", "this is not an http(s) address; write one such as https://host")
+	}
+}
+
+var (
+	region = regexp.MustCompile(`^[a-z]{2,}(-[a-z0-9]{1,20}){0,4}$`)
+	// placeName is the name of an account's part: a project of Google's, a resource or a
+	// tenant of Microsoft's.
+	placeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:-]{0,99}$`)
+)
+
+// providerPlace checks what addresses are made of.
+func (v *validation) providerPlace(at string, p *providerYAML) {
+	regions := map[string]string{"region": p.Region}
+	for model, r := range p.Regions {
+		regions["regions.'"+model+"'"] = cmp.Or(r, "?") // one is written, or the entry is not
+	}
+	for _, key := range sorted(regions) {
+		if r := regions[key]; r != "" && !region.MatchString(r) {
+			v.add(at+"."+key, "this is no region; write one such as eu-central-1, europe-west1 or global")
+		}
+	}
+	for _, n := range []struct{ key, name string }{{"project", p.Project}, {"resource", p.Resource}, {"tenant_id", p.TenantID}} {
+		if n.name != "" && !placeName.MatchString(n.name) {
+			v.add(at+"."+n.key, "this is no name; write letters, digits, - and . alone")
+		}
 	}
 }
 

@@ -64,6 +64,9 @@ func TestAProviderThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
 		"no address":               {"{kind: anthropic, api_key_env: K, base_url: h}", "this is not an http(s) address"},
 		"no auth at the provider":  {"{kind: anthropic, skip_auth: true}", "the provider itself always takes a credential"},
 		"another kind's key":       {"{kind: anthropic, api_key_env: K, region: eu}", ":1:53: provider.region: kind: anthropic does not read it"},
+		"a region that is a path":  {"{kind: vertex, region: x/../y, project: p}", "provider.region: this is no region; write one such as"},
+		"a project that is one":    {"{kind: vertex, region: eu, project: p/../q}", "provider.project: this is no name"},
+		"a model's region":         {"{kind: vertex, region: eu, project: p, regions: {claude-haiku-*: 'eu.evil/'}}", "this is no region"},
 		"Bedrock nowhere":          {"{kind: bedrock}", "kind: bedrock takes region:"},
 		"half a key":               {"{kind: bedrock, region: r, access_key_id_env: K}", "belong together"},
 		"two accounts":             {"{kind: bedrock, region: r, profile: p, auth_token_env: K}", "takes the place of profile"},
@@ -131,5 +134,24 @@ func TestCredentialsAreSecret(t *testing.T) {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is no secret", want)
 		}
+	}
+}
+
+// TestModelNamesAreThoseOfClaudeCode: a name that a provider has another for is told of
+// where it is given that other name, and not where it is used.
+func TestModelNamesAreThoseOfClaudeCode(t *testing.T) {
+	t.Parallel()
+	file := write(t, good+`budgets:
+  - {scope: person, per: day, limit: 5, then: ask, cheaper_model: haikoo}
+  - {scope: person, per: week, limit: 5, then: ask, cheaper_model: ours}
+provider: {kind: anthropic, api_key_env: K, base_url: 'https://h', models: {ours: a, sonet: b}}
+`)
+	f, err := ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Reference{{"ours", file + ":20:83"}, {"sonet", file + ":20:93"}, {"haikoo", file + ":18:67"}}
+	if diff := cmp.Diff(want, f.ModelNames()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

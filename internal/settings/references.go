@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Reference is a channel, a person or a user group that deckhand.yaml names.
+// Reference is a channel, a person, a user group or a model that deckhand.yaml names.
 type Reference struct {
 	ID    string
 	Where string // file:line:column
@@ -64,6 +64,39 @@ func (f File) References() []Reference {
 			for _, id := range b.Only {
 				add(id, fmt.Sprintf("$.budgets[%d].only", i))
 			}
+		}
+	}
+	return out
+}
+
+// ModelNames lists the models that the file names by Claude Code's own names: those of
+// projects and budgets that no provider has another name for, and those that providers
+// have one for.
+func (f File) ModelNames() (out []Reference) {
+	add := func(name, path string) { out = append(out, Reference{ID: name, Where: f.Where(path)}) }
+	mapped := func(at string, p *providerYAML) {
+		if p != nil {
+			for _, name := range sorted(p.Models) {
+				add(name, at+".provider.models.'"+name+"'")
+			}
+		}
+	}
+	d := f.document
+	mapped("$", d.Provider)
+	elsewhere := map[string]bool{} // another name at some provider
+	for _, name := range sorted(d.Projects) {
+		mapped("$.projects."+name, d.Projects[name].Provider)
+		p := f.Projects[name]
+		if m := p.Model; m != "" && p.Provider.Model(m) == m {
+			add(m, "$.projects."+name+".model")
+		}
+		for m := range p.Provider.Models {
+			elsewhere[m] = true
+		}
+	}
+	for i, b := range d.Budgets {
+		if m := b.CheaperModel; m != "" && !elsewhere[m] {
+			add(m, fmt.Sprintf("$.budgets[%d].cheaper_model", i))
 		}
 	}
 	return out

@@ -30,7 +30,7 @@ func (v *validation) err() error {
 
 // add notes a problem at a path such as "$.projects.web.dir".
 func (v *validation) add(at, format string, args ...any) {
-	v.wrong = append(v.wrong, v.where(at)+": "+strings.TrimPrefix(strings.TrimPrefix(at, "$"), ".")+": "+fmt.Sprintf(format, args...))
+	v.wrong = append(v.wrong, v.where(at)+": "+keyOf(at)+fmt.Sprintf(format, args...))
 }
 
 // where is the position of a path; what is missing is told at its parent.
