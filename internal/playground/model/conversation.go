@@ -48,13 +48,90 @@ const (
 	addedNote    = "This is how Claude Code surfaces messages"
 )
 
+// Requests are long and come by the hundred, so these are tried on what has a word of
+// theirs, and on no more.
 var (
-	reminder = regexp.MustCompile(`(?s)<(system-reminder|local-command-caveat|local-command-stdout|local-command-stderr|command-name|command-message|command-args)>.*?</(?:system-reminder|local-command-caveat|local-command-stdout|local-command-stderr|command-name|command-message|command-args)>`)
-	workDir  = regexp.MustCompile(`(?m)^[\s-]*(?:Primary working directory|Working directory|cwd): *(\S.*?) *$`)
-	planOver = regexp.MustCompile(`(?i)approved (?:exiting plan mode|your plan)|exited plan mode`)
+	workDir  = regexp.MustCompile(`^[\s-]*(?:Primary working directory|Working directory|cwd): *(\S.*?) *$`)
+	planOver = regexp.MustCompile(`[Aa]pproved (?:exiting plan mode|your plan)|[Ee]xited [Pp]lan [Mm]ode`)
 	planFile = regexp.MustCompile(`(?:create your plan at|plan file already exists at|plan file exists from plan mode at:?) (/[^\n]+?\.md)`)
 	carryOn  = regexp.MustCompile(`(?i)\b(?:continue|carry on|go on|pick up|resume)\b`)
 )
+
+// asides are the elements with what nobody said.
+var asides = []string{
+	"system-reminder>", "local-command-caveat>", "local-command-stdout>", "local-command-stderr>", "command-name>", "command-message>", "command-args>",
+}
+
+// withoutAsides cuts from each tag that opens an aside to the next that closes one.
+func withoutAsides(text string) string {
+	tag := func(text, opening string) (at, end int) {
+		for at < len(text) {
+			i := strings.Index(text[at:], opening)
+			if i < 0 {
+				break
+			}
+			at += i
+			for _, name := range asides {
+				if strings.HasPrefix(text[at+len(opening):], name) {
+					return at, at + len(opening) + len(name)
+				}
+			}
+			at += len(opening)
+		}
+		return -1, -1
+	}
+	var kept strings.Builder
+	for {
+		at, begun := tag(text, "<")
+		if at < 0 {
+			break
+		}
+		_, end := tag(text[begun:], "</")
+		if end < 0 {
+			break
+		}
+		kept.WriteString(text[:at])
+		text = text[begun+end:]
+	}
+	kept.WriteString(text)
+	return kept.String()
+}
+
+// containsAny reports whether one of the words stands in text.
+func containsAny(text string, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
+}
+
+// planEnds reports whether a text says that plan mode is over.
+func planEnds(text string) bool {
+	return containsAny(text, "xited ", "pproved ") && planOver.MatchString(text)
+}
+
+// planIn is the file that a text wants a plan in; empty if it wants none.
+func planIn(text string) string {
+	if !containsAny(text, "create your plan at", "plan file already exists at", "plan file exists from plan mode at") {
+		return ""
+	}
+	if g := planFile.FindStringSubmatch(text); g != nil {
+		return g[1]
+	}
+	return ""
+}
+
+// directoryIn is the working directory that a line of a text names, or empty.
+func directoryIn(text string) string {
+	if !containsAny(text, "orking directory:", "cwd:") {
+		return ""
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if containsAny(line, "orking directory:", "cwd:") {
+			if g := workDir.FindStringSubmatch(line); g != nil {
+				return g[1]
+			}
+		}
+	}
+	return ""
+}
 
 // userText is what a person said in a user message: its text blocks without
 // reminders, nothing from before an interruption, no summary of an earlier
@@ -66,7 +143,7 @@ func userText(m message) string {
 		if b.Type != "text" {
 			continue
 		}
-		t := strings.TrimSpace(reminder.ReplaceAllString(b.Text, ""))
+		t := strings.TrimSpace(withoutAsides(b.Text))
 		switch {
 		case strings.HasPrefix(t, interrupted):
 			parts = nil
@@ -86,20 +163,13 @@ func userText(m message) string {
 
 // read folds a request into the conversation that scripts act on.
 func (r *request) read() conversation {
-	c := conversation{index: -1}
-	before := -1 // the real user message before the last one
-	for i, m := range r.Messages {
-		if m.Role != "user" {
-			continue
-		}
-		if t := userText(m); t != "" {
-			before = c.index
-			c.Last, c.index = t, i
-		}
-	}
-	if before >= 0 && carryOn.MatchString(c.Last) && !hasDirectives(c.Last) && r.unfinished(before, c.index) {
+	var c conversation
+	c.index, c.Last = r.saidBefore(len(r.Messages))
+	if carryOn.MatchString(c.Last) && !hasDirectives(c.Last) {
 		// A note after a restart: the turn before goes on where it stopped.
-		c.Last, c.index = userText(r.Messages[before]), before
+		if before, text := r.saidBefore(c.index); before >= 0 && r.unfinished(before, c.index) {
+			c.index, c.Last = before, text
+		}
 	}
 	names := map[string]string{}
 	for i, m := range r.Messages {
@@ -132,6 +202,19 @@ func (r *request) read() conversation {
 	return c
 }
 
+// saidBefore is the last real user message before the one at i, and its text; -1
+// without one.
+func (r *request) saidBefore(i int) (int, string) {
+	for i--; i >= 0; i-- {
+		if m := r.Messages[i]; m.Role == "user" {
+			if text := userText(m); text != "" {
+				return i, text
+			}
+		}
+	}
+	return -1, ""
+}
+
 // followPlan keeps track of plan mode, which the CLI announces in system
 // messages and reminders, and ends in the result of ExitPlanMode.
 func (c *conversation) followPlan(m message) {
@@ -140,7 +223,7 @@ func (c *conversation) followPlan(m message) {
 	}
 	for _, b := range m.Content {
 		if b.Type == "tool_result" {
-			if planOver.MatchString(b.Content.text()) {
+			if planEnds(b.Content.text()) {
 				c.PlanFile = ""
 			}
 			continue
@@ -148,9 +231,9 @@ func (c *conversation) followPlan(m message) {
 		if m.Role == "user" && !strings.Contains(b.Text, "<system-reminder>") {
 			continue
 		}
-		if g := planFile.FindStringSubmatch(b.Text); g != nil {
-			c.PlanFile = g[1]
-		} else if planOver.MatchString(b.Text) {
+		if file := planIn(b.Text); file != "" {
+			c.PlanFile = file
+		} else if planEnds(b.Text) {
 			c.PlanFile = ""
 		}
 	}
@@ -262,15 +345,12 @@ func (r *request) workingDirectory() string {
 			if m.Role != "system" && (m.Role != "user" || !strings.Contains(b.Text, "<system-reminder>")) {
 				continue
 			}
-			if g := workDir.FindStringSubmatch(b.Text); g != nil {
-				return g[1]
+			if dir := directoryIn(b.Text); dir != "" {
+				return dir
 			}
 		}
 	}
-	if g := workDir.FindStringSubmatch(r.System.text()); g != nil {
-		return g[1]
-	}
-	return ""
+	return directoryIn(r.System.text())
 }
 
 // lastResults are the results of the latest round of tool calls.
