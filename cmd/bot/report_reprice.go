@@ -111,13 +111,12 @@ func (r *repriced) add(c store.UnpricedCall, correction store.Repricing) {
 // repricing is what a call has cost more than it was booked with; known is false while
 // the list has no price for its model.
 func repricing(c store.UnpricedCall, file settings.File) (r store.Repricing, known bool, err error) {
-	u, err := price.Usage{
+	u, cost, known, err := price.Usage{
 		Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite5m: c.CacheWrite5m, CacheWrite1h: c.CacheWrite1h, WebSearches: c.WebSearches,
-	}.At(c.Rate)
+	}.CostAt(c.Model, c.Rate)
 	if err != nil {
-		return r, false, fmt.Errorf("call %s of %s: %w; this binary is older than the entry", c.ID, c.At.Format(time.RFC3339), err)
+		return r, false, fmt.Errorf("call %s of %s is not corrected: %w", c.ID, c.At.Format(time.RFC3339), err)
 	}
-	cost, known := price.Cost(c.Model, u)
 	r = store.Repricing{ID: c.ID, MicroUSD: cost - c.MicroUSD}
 	terms, ok := file.Projects[c.Project].Prices.Of(c.Model)
 	if !ok {

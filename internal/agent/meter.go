@@ -349,7 +349,7 @@ func (m *meter) priced(model string, runs []price.Usage) store.CallUsage {
 		sum = sum.Plus(u)
 	}
 	out := store.CallUsage{
-		Model: model, Rate: sum.Rate(), Input: sum.Input, Output: sum.Output, CacheRead: sum.CacheRead,
+		Model: model, Rate: price.RateOf(runs...), Input: sum.Input, Output: sum.Output, CacheRead: sum.CacheRead,
 		CacheWrite5m: sum.CacheWrite5m, CacheWrite1h: sum.CacheWrite1h, WebSearches: sum.WebSearches,
 	}
 	micro, known := price.Cost(model, runs...)

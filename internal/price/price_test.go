@@ -99,3 +99,35 @@ func TestARateIsReadAsItIsNamed(t *testing.T) {
 		t.Error("a rate that nobody knows is priced")
 	}
 }
+
+// TestASumOfRunsIsPricedWhereItCan: by the sum if each run would have cost the same, and
+// not at all if the length of each prompt, or its rate, decides.
+func TestASumOfRunsIsPricedWhereItCan(t *testing.T) {
+	t.Parallel()
+	short, fast := Usage{Input: 60_000, Output: 10}, Usage{Input: 60_000, Output: 10, Fast: true}
+	for _, tt := range []struct {
+		what, model string
+		runs        []Usage
+		rate        string
+		priced      bool
+	}{
+		{"one run", "claude-haiku-5-5", []Usage{short}, "", true},
+		{"one long run", "claude-haiku-5-5", []Usage{short.Plus(short)}, "", true},
+		{"two, and no surcharge", "claude-opus-5-5", []Usage{short, short}, "runs", true},
+		{"two whose sum is no long prompt", "claude-haiku-5-5", []Usage{{Input: 10}, {Input: 20}}, "runs", true},
+		{"two whose sum is one", "claude-haiku-5-5", []Usage{short, short}, "runs", false},
+		{"two in fast mode", "claude-fable-5-2", []Usage{fast, fast}, "runs fast", true},
+		{"one of two in fast mode", "claude-fable-5-2", []Usage{fast, short}, "mixed", false},
+	} {
+		var sum Usage
+		for _, u := range tt.runs {
+			sum = sum.Plus(u)
+		}
+		rate := RateOf(tt.runs...)
+		_, got, known, err := sum.CostAt(tt.model, rate)
+		want, _ := Cost(tt.model, tt.runs...)
+		if rate != tt.rate || (err == nil) != tt.priced || !known || tt.priced && got != want {
+			t.Errorf("%s: at the rate %q %d µ$, want %d; %v", tt.what, rate, got, want, err)
+		}
+	}
+}

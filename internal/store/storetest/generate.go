@@ -21,8 +21,8 @@ var (
 
 // GenerateLedger fills the ledger of the empty, migrated database at url with rows
 // entries, the same for the same seed: two years of 500 people in 60 channels of
-// 12 projects on 4 models. Few people cause most of it, weeks and working hours
-// show, and threads go on for days. Turns, epochs, sessions and threads are there
+// 12 projects on 4 models, by calls and the ends of their turns. Few people cause most of
+// it, weeks and working hours show, and threads go on for days. Turns, epochs, sessions and threads are there
 // too, foreign keys hold, and the roll-ups are what the ledger's own trigger made
 // of it. It returns when the tables are vacuumed and analysed.
 //
@@ -129,18 +129,32 @@ func (g *generator) copyChunk(ctx context.Context, conn *pgx.Conn) error {
 		"at", "booked_on", "kind", "team_id", "channel_id", "thread_id", "project", "user_id", "session_id", "epoch", "turn_id",
 		"cli_version", "model", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens",
 		"web_searches", "micro_usd", "contract_micro_usd", "total_before", "total_after", "turns", "approved",
-	}, pgx.CopyFromSlice(len(g.entries), func(i int) ([]any, error) {
-		e := &g.entries[i]
-		t := e.turn.thread
-		return []any{
-			e.turn.at, e.turn.at, e.kind, LedgerTeam, t.place.channel, t.id, t.place.project, e.turn.user, t.session, e.turn.epoch, e.turn.id,
-			ledgerCLI, e.model, e.input, e.output, e.read, e.short, e.long, e.searches, e.microUSD, e.contract, e.before, e.after, e.counted, e.approved,
-		}, nil
-	}))
+		"call_id", "rate", "request_id", "started_at", "first_byte_at", "ended_at", "status", "complete", "priced", "bound_micro_usd",
+	}, pgx.CopyFromSlice(len(g.entries), func(i int) ([]any, error) { return g.entries[i].row(), nil }))
 	if err != nil {
 		return fmt.Errorf("copy ledger entries: %w", err)
 	}
 	return nil
+}
+
+// row is the entry with what only calls have.
+func (e *genEntry) row() []any {
+	t, kind, turns := e.turn.thread, "call", 0
+	if e.end {
+		kind, turns = "end", 1
+	}
+	out := []any{
+		e.turn.at, e.turn.at, kind, LedgerTeam, t.place.channel, t.id, t.place.project, e.turn.user, t.session, e.turn.epoch, e.turn.id,
+		ledgerCLI, e.model, e.input, e.output, e.read, e.short, e.long, e.searches, e.microUSD, e.contract, e.before, e.after, turns, e.approved,
+	}
+	if e.end {
+		return append(out, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
+	}
+	ended, status := any(e.at.Add(15*time.Second)), 200
+	if e.cut {
+		ended, status = nil, 0
+	}
+	return append(out, e.call, "", "", e.at, e.at.Add(time.Second), ended, status, !e.cut, true, e.bound)
 }
 
 const ledgerCLI = "2.1.329"

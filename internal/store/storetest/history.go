@@ -45,7 +45,7 @@ type genThread struct {
 	opened  time.Time
 	seen    time.Time // the last turn
 	epoch   int
-	totals  [4]int64 // by model
+	total   int64 // as the CLI tells it
 }
 
 type genEpoch struct {
@@ -65,13 +65,19 @@ type genTurn struct {
 	microUSD int64
 }
 
+// genEntry is a call, or the end of its turn.
 type genEntry struct {
 	turn                                       genTurn
-	kind, model                                string
+	end                                        bool
+	call                                       [16]byte
+	at                                         time.Time
+	cut                                        bool // nobody saw its end
+	model                                      string
 	input, output, read, short, long, searches int64
-	microUSD, before, after                    int64
+	microUSD, bound                            int64
 	contract                                   *int64
-	counted, approved                          int
+	before, after                              *int64 // totals of an end; nil: there was none to tell
+	approved                                   int
 }
 
 // genModels are names with list prices in micro-dollars per token: input, output,
@@ -147,8 +153,8 @@ func (g *generator) day() {
 		at  time.Time
 		who *person
 	}
-	// A turn has 1.6 entries or so; what is missing in the end comes late at night.
-	starts := make([]start1, max(0, until-g.written)*10/16)
+	// A turn has 8 entries or so; what is missing in the end comes late at night.
+	starts := make([]start1, max(0, until-g.written)/8)
 	for i := range starts {
 		who := g.anybody()
 		starts[i] = start1{start.Add(g.hour(who)), who}
@@ -198,33 +204,31 @@ func (g *generator) turn(at time.Time, who *person, until int) {
 	t.seen = at
 	g.lastTurn++
 	turn := genTurn{id: g.lastTurn, thread: t, epoch: t.epoch, user: who.id, at: at, steps: 1 + int(g.r.ExpFloat64()*6)}
-	models := []int{who.model}
+	var models []int
 	if g.r.IntN(2) == 0 {
 		models = append(models, helper)
 	}
-	if g.r.IntN(10) == 0 {
-		models = append(models, (who.model+1)%2)
+	for range turn.steps {
+		model := who.model
+		if g.r.IntN(40) == 0 {
+			model = (who.model + 1) % 2
+		}
+		models = append(models, model)
 	}
 	models = models[:min(len(models), until-g.written)]
 	killed := g.r.IntN(100) == 0
-	first := len(g.entries)
 	for i, m := range models {
-		if slices.Contains(models[:i], m) {
-			continue
+		e := g.call(turn, m, time.Duration(len(models)-i)*20*time.Second)
+		if e.cut = killed && i == len(models)-1; e.cut {
+			e.bound = 20 * e.microUSD
 		}
-		g.entries = append(g.entries, g.entry(turn, m, killed))
-	}
-	g.written += len(g.entries) - first
-	mine := g.entries[first:]
-	dearest := 0
-	for i, e := range mine {
 		turn.microUSD += e.microUSD
-		if e.microUSD > mine[dearest].microUSD {
-			dearest = i
-		}
+		g.entries = append(g.entries, e)
 	}
-	if g.r.IntN(50) != 0 { // the others are what ran between turns
-		mine[dearest].counted, mine[dearest].approved = 1, g.r.IntN(1+turn.steps/2)
+	g.written += len(models)
+	if g.written < until { // else it has not ended when the history does
+		g.entries = append(g.entries, g.end(turn, who.model, killed))
+		g.written++
 	}
 	g.turns = append(g.turns, turn)
 	if killed {
@@ -235,25 +239,21 @@ func (g *generator) turn(at time.Time, who *person, until int) {
 // begin begins an epoch, at the total that the last one ended with.
 func (g *generator) begin(t *genThread, at time.Time) {
 	t.epoch++
-	baseline := int64(0)
-	for _, total := range t.totals {
-		baseline += total
-	}
-	g.epochs = append(g.epochs, genEpoch{t.session, t.epoch, baseline, at})
+	g.epochs = append(g.epochs, genEpoch{t.session, t.epoch, t.total, at})
 }
 
-func (g *generator) entry(turn genTurn, model int, killed bool) genEntry {
+// call is a call of a turn that ends some time before the turn.
+func (g *generator) call(turn genTurn, model int, before time.Duration) genEntry {
 	tokens := func(typical float64) int64 { return int64(typical * math.Exp(g.r.NormFloat64())) }
-	e := genEntry{turn: turn, kind: "turn", model: genModels[model].name}
+	e := genEntry{turn: turn, call: g.uuid(), at: turn.at.Add(-before), model: genModels[model].name}
 	if model == helper {
 		e.input, e.output = tokens(900), tokens(60)
 	} else {
-		steps := float64(turn.steps)
-		e.input, e.output, e.read, e.short = tokens(40*steps), tokens(350*steps), tokens(30_000*steps), tokens(2_000*steps)
-		if g.r.IntN(4) == 0 {
+		e.input, e.output, e.read, e.short = tokens(40), tokens(350), tokens(30_000), tokens(2_000)
+		if g.r.IntN(20) == 0 {
 			e.long = tokens(8_000)
 		}
-		if g.r.IntN(40) == 0 {
+		if g.r.IntN(200) == 0 {
 			e.searches = 1 + g.r.Int64N(4)
 		}
 	}
@@ -264,13 +264,17 @@ func (g *generator) entry(turn genTurn, model int, killed bool) genEntry {
 		contract := e.microUSD * 85 / 100
 		e.contract = &contract
 	}
-	total := &turn.thread.totals[model]
-	e.before, e.after = *total, *total+e.microUSD
+	return e
+}
+
+// end is the end of a turn, with what the CLI tells if it was not killed.
+func (g *generator) end(turn genTurn, model int, killed bool) genEntry {
+	e := genEntry{turn: turn, end: true, model: genModels[model].name, approved: g.r.IntN(1 + turn.steps/2)}
 	if killed {
-		e.kind = "estimate"
-	} else {
-		*total = e.after
+		return e
 	}
+	before, after := turn.thread.total, turn.thread.total+turn.microUSD
+	e.before, e.after, turn.thread.total = &before, &after, after
 	return e
 }
 
