@@ -126,12 +126,12 @@ func TestACheaperModel(t *testing.T) {
 // one call costs beyond what is left; then nothing more is begun.
 func TestABudgetStops(t *testing.T) {
 	t.Parallel()
-	const limit = 300_000
+	const limit = 150_000
 	w := newWorldWith(t, `budgets:
-  - {scope: workspace, per: week, limit: 0.30, then: stop}
+  - {scope: workspace, per: week, limit: 0.15, then: stop}
 `)
 	var wg sync.WaitGroup
-	threads := make([]string, 12)
+	threads := make([]string, 6)
 	for i := range threads {
 		wg.Go(func() {
 			threads[i] = w.post(linus, []string{eng, slack.ChannelGeneral}[i%2], "", fmt.Sprintf("@deckhand tool: Read {\"file_path\": \"go.mod\"}\nsay: number %d", i))
