@@ -75,7 +75,7 @@ func denyWithAReason(t *testing.T, w *world) {
 func theWholeInputIsOneClickAway(t *testing.T, w *world) {
 	harmless := strings.Repeat("echo harmless; ", 400)
 	long := harmless + "touch HIDDEN-IN-THE-MIDDLE; " + harmless
-	thread := w.post(linus, eng, "", `@deckhand tool: Bash {"command":"`+long+`"}`)
+	thread, prompt := w.begin(linus, eng, `@deckhand tool: Bash {"command":"`+long+`"}`)
 	card := w.card(eng, thread)
 	if strings.Contains(card.all(), "HIDDEN-IN-THE-MIDDLE") || !strings.Contains(card.all(), "more characters") {
 		t.Errorf("the card neither cuts nor says so: %.300s…", card.all())
@@ -84,12 +84,12 @@ func theWholeInputIsOneClickAway(t *testing.T, w *world) {
 		t.Errorf("the modal does not show the middle: %.300s…", text)
 	}
 	w.click(ada, eng, card.TS, "deny")
-	w.done(eng, thread, thread)
+	w.done(eng, thread, prompt)
 }
 
 // aQuestionIsAnswered: AskUserQuestion, by the choices on its card.
 func aQuestionIsAnswered(t *testing.T, w *world) {
-	thread := w.post(linus, eng, "", `@deckhand tool: AskUserQuestion {"questions":[{"question":"Which colour?","header":"Colour","multiSelect":false,"options":[{"label":"Red","description":"warm"},{"label":"Blue","description":"cold"}]}]}`)
+	thread, prompt := w.begin(linus, eng, `@deckhand tool: AskUserQuestion {"questions":[{"question":"Which colour?","header":"Colour","multiSelect":false,"options":[{"label":"Red","description":"warm"},{"label":"Blue","description":"cold"}]}]}`)
 	card := w.find(eng, thread, "the question", func(m message) bool { return m.has("answer") })
 	w.click(linus, eng, card.TS, "answer")
 	w.told(linus, eng, thread, "answer")
@@ -97,7 +97,7 @@ func aQuestionIsAnswered(t *testing.T, w *world) {
 		"user": linus, "channel": eng, "message_ts": card.TS, "action_id": "pick", "block_id": blockOf(t, card, "pick"), "value": "1",
 	}, nil)
 	w.click(linus, eng, card.TS, "answer")
-	w.done(eng, thread, thread)
+	w.done(eng, thread, prompt)
 	if n := w.count(`SELECT count(*) FROM approvals WHERE kind = 'question' AND status = 'allowed' AND answer LIKE '%Blue%'`); n != 1 {
 		t.Error("the answer is not in the database")
 	}
@@ -105,23 +105,23 @@ func aQuestionIsAnswered(t *testing.T, w *world) {
 
 // aSubagent: what it does is decided call by call, and what it costs is booked.
 func aSubagent(_ *testing.T, w *world) {
-	thread := w.post(linus, eng, "", "@deckhand send a subagent to look around")
+	thread, prompt := w.begin(linus, eng, "@deckhand send a subagent to look around")
 	w.says(eng, thread, "The scout is back")
-	w.done(eng, thread, thread)
+	w.done(eng, thread, prompt)
 }
 
 // toolsThatActByAParameterAreAsked: a worktree in the repository waits for a person,
 // though a subagent alone would not. A command that outlives its turn is none of the
 // model's tools: nobody is asked about it.
 func toolsThatActByAParameterAreAsked(t *testing.T, w *world) {
-	thread := w.post(linus, eng, "", `@deckhand tool: Agent {"description":"look","prompt":"say: Found it.","isolation":"worktree"}`+"\nsay: Went on.")
+	thread, prompt := w.begin(linus, eng, `@deckhand tool: Agent {"description":"look","prompt":"say: Found it.","isolation":"worktree"}`+"\nsay: Went on.")
 	w.click(ada, eng, w.card(eng, thread).TS, "deny")
-	w.done(eng, thread, thread)
+	w.done(eng, thread, prompt)
 	if n := w.count(`SELECT count(*) FROM approvals WHERE tool_name = 'Agent' AND status = 'denied' AND decided_via <> 'rule'`); n != 1 {
 		t.Error("Agent was not put to a person")
 	}
-	thread = w.post(linus, eng, "", `@deckhand tool: Monitor {"command":"ls","description":"watch"}`+"\nsay: Went on.")
-	w.done(eng, thread, thread)
+	prompt = w.post(linus, eng, thread, `@deckhand tool: Monitor {"command":"ls","description":"watch"}`+"\nsay: Went on.")
+	w.done(eng, thread, prompt)
 	w.says(eng, thread, "No such tool available: Monitor")
 	if n := w.count(`SELECT count(*) FROM approvals WHERE tool_name = 'Monitor'`); n != 0 {
 		t.Error("somebody was asked about a tool that is not offered")
@@ -130,8 +130,8 @@ func toolsThatActByAParameterAreAsked(t *testing.T, w *world) {
 
 // theModelCannotShout: mentions in its text and in tool results are dead.
 func theModelCannotShout(t *testing.T, w *world) {
-	thread := w.post(linus, eng, "", "@deckhand say: hey <!channel> and <@U0ADA> and @here, see <https://evil.example|https://good.example>")
-	w.done(eng, thread, thread)
+	thread, prompt := w.begin(linus, eng, "@deckhand say: hey <!channel> and <@U0ADA> and @here, see <https://evil.example|https://good.example>")
+	w.done(eng, thread, prompt)
 	m := w.says(eng, thread, "hey")
 	for _, live := range []string{"<!channel>", "<@U0ADA>", "@here", "<https://evil.example|"} {
 		if strings.Contains(strings.ReplaceAll(m.all(), `\u003c`, "<"), live) {
@@ -177,7 +177,7 @@ func secretsStay(t *testing.T, w *world) {
 
 // approveByCode: the second way to an approval, for when buttons fail.
 func approveByCode(t *testing.T, w *world) {
-	thread := w.post(linus, eng, "", `@deckhand tool: Bash {"command":"touch by-code"}`)
+	thread, prompt := w.begin(linus, eng, `@deckhand tool: Bash {"command":"touch by-code"}`)
 	card := w.card(eng, thread)
 	_, code, ok := strings.Cut(card.all(), "approve ")
 	if !ok || len(code) < 5 {
@@ -186,7 +186,7 @@ func approveByCode(t *testing.T, w *world) {
 	w.post(linus, eng, thread, "@deckhand approve "+code[:5])
 	w.told(linus, eng, thread, "not an approver")
 	w.post(grace, eng, thread, "approve "+code[:5])
-	w.done(eng, thread, thread)
+	w.done(eng, thread, prompt)
 	if _, err := os.Stat(filepath.Join(w.Workspace, "by-code")); err != nil {
 		t.Error(err)
 	}

@@ -18,6 +18,26 @@ func sharing(t *testing.T, w *world, stories map[string]func(*testing.T, *world)
 	})
 }
 
+type story struct {
+	name string
+	tell func(*testing.T, *world)
+}
+
+// inOneThread tells stories one after another in one thread, whose CLI goes on: most of
+// what a story costs is the start of one.
+func inOneThread(stories []story) func(*testing.T, *world) {
+	return func(t *testing.T, w *world) {
+		for _, s := range stories {
+			if !t.Run(s.name, func(t *testing.T) {
+				w.t = t
+				s.tell(t, w)
+			}) {
+				return
+			}
+		}
+	}
+}
+
 // TestStoriesOfOneTeam are those that the demo's own configuration is enough for. When
 // they have ended, all of their costs are the bill, and the audit is whole.
 func TestStoriesOfOneTeam(t *testing.T) {
@@ -25,21 +45,25 @@ func TestStoriesOfOneTeam(t *testing.T) {
 	w := newWorld(t)
 	sharing(t, w, map[string]func(*testing.T, *world){
 		"DenyWithAReason":                   denyWithAReason,
-		"TheWholeInputIsOneClickAway":       theWholeInputIsOneClickAway,
-		"AQuestionIsAnswered":               aQuestionIsAnswered,
-		"TheModelCannotShout":               theModelCannotShout,
 		"SecretsStay":                       secretsStay,
-		"ApproveByCode":                     approveByCode,
-		"ADenialReachesTheModel":            aDenialReachesTheModel,
-		"TwoClicksAtOnce":                   twoClicksAtOnce,
 		"ALongPaste":                        aLongPaste,
-		"ASubagent":                         aSubagent,
-		"ToolsThatActByAParameterAreAsked":  toolsThatActByAParameterAreAsked,
 		"AlwaysAllow":                       alwaysAllow,
 		"ApproveForThisSession":             approveForThisSession,
 		"OneCardForSeveralRequests":         oneCardForSeveralRequests,
 		"ReportOnApproving":                 reportOnApproving,
 		"WhatTheSlashCommandAndTheHomeShow": slashAndHome,
+		"AnswersAndTools": inOneThread([]story{
+			{"AQuestionIsAnswered", aQuestionIsAnswered},
+			{"TheModelCannotShout", theModelCannotShout},
+			{"ASubagent", aSubagent},
+			{"ToolsThatActByAParameterAreAsked", toolsThatActByAParameterAreAsked},
+		}),
+		"OneDecisionAfterAnother": inOneThread([]story{
+			{"TheWholeInputIsOneClickAway", theWholeInputIsOneClickAway},
+			{"ADenialReachesTheModel", aDenialReachesTheModel},
+			{"TwoClicksAtOnce", twoClicksAtOnce},
+			{"ApproveByCode", approveByCode},
+		}),
 	})
 	w.assertLedgerEqualsBill()
 	w.auditIsWhole()

@@ -85,13 +85,13 @@ func TestTheDemoStory(t *testing.T) {
 
 // aDenialReachesTheModel: the person's reason steers it, and nothing runs.
 func aDenialReachesTheModel(t *testing.T, w *world) {
-	thread := w.post(ada, eng, "", "@deckhand do this\ntool: Bash {\"command\":\"touch forbidden\"}\nsay: I am done.")
+	thread, prompt := w.begin(ada, eng, "@deckhand do this\ntool: Bash {\"command\":\"touch forbidden\"}\nsay: I am done.")
 	card := w.card(eng, thread)
 	w.click(ada, eng, card.TS, "deny")
 	w.find(eng, thread, "the card to say who denied", func(m message) bool {
 		return m.TS == card.TS && strings.Contains(m.all(), "Denied") && strings.Contains(m.all(), ada) && !m.has("approve")
 	})
-	w.done(eng, thread, thread)
+	w.done(eng, thread, prompt)
 	if _, err := os.Stat(filepath.Join(w.Workspace, "forbidden")); err == nil {
 		t.Error("the denied command ran")
 	}
@@ -101,14 +101,14 @@ func aDenialReachesTheModel(t *testing.T, w *world) {
 
 // twoClicksAtOnce: the first wins, the other is told, the tool runs once.
 func twoClicksAtOnce(t *testing.T, w *world) {
-	thread := w.post(linus, eng, "", "@deckhand go\ntool: Bash {\"command\":\"echo x >> ran\"}\nsay: ok")
+	thread, prompt := w.begin(linus, eng, "@deckhand go\ntool: Bash {\"command\":\"echo x >> ran\"}\nsay: ok")
 	card := w.card(eng, thread)
 	var wg sync.WaitGroup
 	for _, who := range []string{ada, grace} {
 		wg.Go(func() { w.click(who, eng, card.TS, "approve") })
 	}
 	wg.Wait()
-	w.done(eng, thread, thread)
+	w.done(eng, thread, prompt)
 	late := w.find(eng, thread, "the later one to be told", func(m message) bool { return strings.Contains(m.all(), "approved already") })
 	if winner := w.count(`SELECT count(*) FROM approvals WHERE status = 'allowed' AND input LIKE '%>> ran%' AND decided_by <> '` + late.EphemeralTo + `'`); winner != 1 {
 		t.Errorf("the one who was told is the one who won: %s", late.EphemeralTo)

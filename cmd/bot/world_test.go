@@ -54,6 +54,7 @@ type world struct {
 	env      []string      // further variables of the bot
 	program  string        // the bot; empty for this test's binary, which is it too
 	cmd      *exec.Cmd
+	thread   string // that a story goes on in; empty where it begins one
 	demoState
 }
 
@@ -318,6 +319,17 @@ func (w *world) post(user, channel, thread, text string) string {
 	}
 	w.must(http.MethodPost, "/_control/messages", in, &out)
 	return out.TS
+}
+
+// begin posts the first prompt of a story: it begins a thread, or goes on in that of the
+// story before it.
+func (w *world) begin(user, channel, text string) (thread, prompt string) {
+	w.t.Helper()
+	prompt = w.post(user, channel, w.thread, text)
+	if w.thread == "" {
+		w.thread = prompt
+	}
+	return w.thread, prompt
 }
 
 func (w *world) messages(channel, thread string) []message {
