@@ -193,6 +193,9 @@ func TestStop(t *testing.T) {
 	w.find(eng, thread, "the turn to say who stopped it", func(m message) bool {
 		return m.TS == live.TS && strings.Contains(m.all(), "Stopped by") && !m.has("stop")
 	})
+	w.find(eng, thread, "the prompt to be marked as stopped, not as done", func(m message) bool {
+		return m.TS == thread && m.reacted("black_square_for_stop") && !m.reacted("white_check_mark")
+	})
 	w.post(linus, eng, thread, long)
 	w.find(eng, thread, "another Stop button", func(m message) bool { return m.has("stop") })
 	w.post(linus, eng, thread, "@deckhand stop")

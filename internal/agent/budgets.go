@@ -258,7 +258,7 @@ func (w *worker) refuseForBudget(ctx context.Context, p store.Prompt, b BudgetSt
 	if err := w.books.DropPrompt(ctx, w.heldLease(), p.InboxID, "over budget"); err != nil {
 		return err
 	}
-	w.front.MarkPrompt(p, PromptFailed)
+	w.front.MarkPrompt(p, PromptOverBudget)
 	said := b.sentence()
 	if n.Decision.Leave {
 		said += " It was left as it is for this " + string(b.Period) + "."

@@ -61,12 +61,15 @@ type Reminder interface {
 // PromptMark says how far a prompt has come.
 type PromptMark string
 
-// The marks of a prompt.
+// The marks of a prompt. The last five are how it ended.
 const (
-	PromptQueued  PromptMark = "queued"
-	PromptRunning PromptMark = "running"
-	PromptDone    PromptMark = "done"
-	PromptFailed  PromptMark = "failed"
+	PromptQueued     PromptMark = "queued"
+	PromptRunning    PromptMark = "running"
+	PromptDone       PromptMark = "done"
+	PromptFailed     PromptMark = "failed"
+	PromptStopped    PromptMark = "stopped" // by a person
+	PromptPaused     PromptMark = "paused"  // nobody decided in time, or the CLI was interrupted
+	PromptOverBudget PromptMark = "over budget"
 )
 
 // TurnState says whether a turn runs and how it ended.
@@ -108,6 +111,9 @@ type TurnView struct {
 	Breaks []int
 	// Granted are the tool calls, by tool_use id, that somebody's grant allowed.
 	Granted map[string]Grant
+	// Mark is how the turn's prompt is marked, once the turn has ended; empty where it
+	// goes on elsewhere.
+	Mark PromptMark
 	// StoppedBy is the Slack user who stopped the turn, or empty.
 	StoppedBy string
 	// Waiting is the number of approvals that the turn is waiting for now.

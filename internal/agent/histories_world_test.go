@@ -371,11 +371,12 @@ func (w *world) say(user, text string) sentPrompt {
 	return p
 }
 
-// over reports whether a prompt is done, or has failed.
+// over reports whether a prompt has ended, in whatever way.
 func (w *world) over(p sentPrompt) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.marks[p.uuid] == PromptDone || w.marks[p.uuid] == PromptFailed
+	m := w.marks[p.uuid]
+	return m != "" && m != PromptQueued && m != PromptRunning
 }
 
 func (w *world) finish(prompts ...sentPrompt) {

@@ -458,7 +458,7 @@ func (a *audience) MarkPrompt(p store.Prompt, m PromptMark) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.allowed(p.Thread, "a prompt was marked")
-	if was := a.prompts[p.InboxID]; was == PromptDone || was == PromptFailed {
+	if was := a.prompts[p.InboxID]; was != "" && was != PromptQueued && was != PromptRunning {
 		a.stage.breach("prompt %d was marked %s after %s", p.InboxID, m, was)
 	}
 	a.prompts[p.InboxID] = m

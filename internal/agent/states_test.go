@@ -564,3 +564,24 @@ func compareDoc(t *testing.T, next map[[2]string]string) {
 		t.Errorf("the table in doc.go (-want +got; -update writes it anew):\n%s", diff)
 	}
 }
+
+// Nothing but a turn that is done is marked as done.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		turn  turn
+		state TurnState
+		want  PromptMark
+	}{
+		{turn{}, TurnDone, PromptDone},
+		{turn{stoppedBy: "U0ADA"}, TurnDone, PromptDone}, // too late
+		{turn{}, TurnFailed, PromptFailed},
+		{turn{stoppedBy: "U0ADA", overBudget: &BudgetStatus{}}, TurnInterrupted, PromptStopped},
+		{turn{overBudget: &BudgetStatus{}}, TurnInterrupted, PromptOverBudget},
+		{turn{}, TurnInterrupted, PromptPaused},
+	} {
+		if got := tt.turn.mark(tt.state); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.state, got, tt.want)
+		}
+	}
+}

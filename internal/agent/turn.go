@@ -156,7 +156,8 @@ func (w *worker) recover(ctx context.Context) error {
 	return nil
 }
 
-// giveUp ends a turn that a dead process left running.
+// giveUp ends a turn that a dead process left running: it has failed, or people have
+// stopped it.
 func (w *worker) giveUp(ctx context.Context, old store.Turn, prompt store.Prompt, state TurnState, problem string) error {
 	ended, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
 		ID: old.ID, State: string(state), Problem: problem, Approvals: store.ApprovalInterrupted,
@@ -166,15 +167,27 @@ func (w *worker) giveUp(ctx context.Context, old store.Turn, prompt store.Prompt
 	}
 	w.showEnded(ended)
 	w.front.Abandon(old.ID, problem)
-	w.front.MarkPrompt(prompt, markOf(state))
+	mark := PromptStopped
+	if state == TurnFailed {
+		mark = PromptFailed
+	}
+	w.front.MarkPrompt(prompt, mark)
 	return nil
 }
 
-func markOf(state TurnState) PromptMark {
-	if state == TurnFailed {
+// mark is how the prompt of a turn that ended here is marked.
+func (t *turn) mark(state TurnState) PromptMark {
+	switch {
+	case state == TurnDone:
+		return PromptDone
+	case state == TurnFailed:
 		return PromptFailed
+	case t.stoppedBy != "":
+		return PromptStopped
+	case t.overBudget != nil:
+		return PromptOverBudget
 	}
-	return PromptDone
+	return PromptPaused
 }
 
 // onMessage folds what the CLI says into the turn and acts on it.
@@ -362,6 +375,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	}
 	view := w.view(t)
 	view.State, view.Problem, view.EndedAt, view.AgentTurns, view.Waiting = state, problem, time.Now(), agentTurns, 0
+	view.Mark = t.mark(state)
 	view.CostMicroUSD, view.Unfinished = cost, more
 	if overBudget {
 		w.offer, view.Continue = t.row.ID, true
@@ -370,7 +384,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	w.showEnded(ended)
 	w.front.CloseCards(t.cards)
 	w.noticeBudgets(ctx, t.row.RequestedBy)
-	w.front.MarkPrompt(t.prompt, markOf(state))
+	w.front.MarkPrompt(t.prompt, view.Mark)
 	if s := w.session; s != nil {
 		select {
 		case s.committed <- struct{}{}:

@@ -251,7 +251,7 @@ func (w *worker) refuse(ctx context.Context, sentence string) error {
 	if err := w.giveUpRunning(ctx, TurnFailed, sentence); err != nil {
 		return err
 	}
-	dropped, err := w.drop(ctx, "failed")
+	dropped, err := w.drop(ctx, "failed", PromptFailed)
 	if dropped > 0 {
 		w.front.Say(w.thread.Key(), sentence)
 	}
@@ -259,10 +259,10 @@ func (w *worker) refuse(ctx context.Context, sentence string) error {
 }
 
 // drop finishes the prompts that have no turn, and marks them.
-func (w *worker) drop(ctx context.Context, outcome string) (n int, err error) {
+func (w *worker) drop(ctx context.Context, outcome string, mark PromptMark) (n int, err error) {
 	dropped, err := w.books.DropPrompts(ctx, w.heldLease(), outcome)
 	for _, p := range dropped {
-		w.front.MarkPrompt(p, PromptFailed)
+		w.front.MarkPrompt(p, mark)
 		if p.Waited {
 			w.front.ShowWait(p.InboxID)
 		}
@@ -272,7 +272,7 @@ func (w *worker) drop(ctx context.Context, outcome string) (n int, err error) {
 
 // dropStopped drops what waits, since somebody stopped the thread.
 func (w *worker) dropStopped(ctx context.Context) error {
-	n, err := w.drop(ctx, "stopped")
+	n, err := w.drop(ctx, "stopped", PromptStopped)
 	if n > 0 {
 		w.front.Say(w.thread.Key(), fmt.Sprintf("Stopped; %d waiting message(s) were dropped with it. Send again what you still want.", n))
 	}

@@ -128,8 +128,8 @@ func TestReminders(t *testing.T) {
 	}
 }
 
-// TestMarks: the end of a prompt is marked on the person's message, also where Slack
-// has the mark already.
+// TestMarks: the end of a prompt is marked on the person's message, each end as what it
+// is, also where Slack has the mark already.
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
@@ -140,14 +140,24 @@ func TestMarks(t *testing.T) {
 			return fault{}
 		}
 		p := store.Prompt{Thread: d.turn.Thread, TS: "1.0"}
-		for _, m := range []agent.PromptMark{agent.PromptQueued, agent.PromptRunning, agent.PromptDone, agent.PromptFailed} {
+		for _, m := range []agent.PromptMark{
+			agent.PromptQueued, agent.PromptRunning, agent.PromptDone, agent.PromptFailed,
+			agent.PromptStopped, agent.PromptPaused, agent.PromptOverBudget,
+		} {
 			d.front().MarkPrompt(p, m)
 		}
 		d.front().Say(d.turn.Thread, "A word <!channel>.")
 		time.Sleep(time.Minute)
 		d.rest()
-		if n := d.slack.count("reactions.add"); n != 2 {
+		if n := d.slack.count("reactions.add"); n != 5 {
 			t.Errorf("%d marks", n)
+		}
+		ends := map[string]agent.PromptMark{}
+		for mark, emoji := range endMarks {
+			if other, twice := ends[emoji]; twice {
+				t.Errorf("%s and %s are marked alike", mark, other)
+			}
+			ends[emoji] = mark
 		}
 		if got := d.slack.inThread(deskThread); len(got) != 1 || got[0].text != "A word &lt;!channel&gt;." {
 			t.Errorf("the thread reads %+v", got)

@@ -213,15 +213,21 @@ func (f *frontend) lead(turnID int64) string {
 	return s.last
 }
 
+// endMarks are the reactions that say how a prompt ended, by Slack's names. ✅ is for
+// what is done and for nothing else.
+var endMarks = map[agent.PromptMark]string{
+	agent.PromptDone:       "white_check_mark",      // ✅
+	agent.PromptFailed:     "warning",               // ⚠️
+	agent.PromptStopped:    "black_square_for_stop", // ⏹️
+	agent.PromptPaused:     "double_vertical_bar",   // ⏸️
+	agent.PromptOverBudget: "money_with_wings",      // 💸
+}
+
 // MarkPrompt implements [agent.Frontend]. The eyes that say that a message was
 // heard stay; only its end is marked.
 func (f *frontend) MarkPrompt(p store.Prompt, m agent.PromptMark) {
-	switch m {
-	case agent.PromptDone:
-		f.app.react(p.Thread.ChannelID, p.TS, "white_check_mark")
-	case agent.PromptFailed:
-		f.app.react(p.Thread.ChannelID, p.TS, "warning")
-	case agent.PromptQueued, agent.PromptRunning:
+	if emoji := endMarks[m]; emoji != "" {
+		f.app.react(p.Thread.ChannelID, p.TS, emoji)
 	}
 }
 

@@ -77,11 +77,14 @@ func (v *view) footer() string {
 	var parts []string
 	switch t.State {
 	case agent.TurnInterrupted:
-		stopped := "⏹️ Stopped"
-		if t.StoppedBy != "" {
-			stopped += " by " + mrkdwn.Mention(t.StoppedBy)
+		switch {
+		case t.StoppedBy != "":
+			parts = append(parts, "⏹️ Stopped by "+mrkdwn.Mention(t.StoppedBy))
+		case t.Mark == agent.PromptOverBudget:
+			parts = append(parts, "💸 Stopped by a budget")
+		default:
+			parts = append(parts, "⏸️ Paused")
 		}
-		parts = append(parts, stopped)
 	case agent.TurnFailed:
 		parts = append(parts, "❌ Failed")
 	case agent.TurnDone, agent.TurnRunning:

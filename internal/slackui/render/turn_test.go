@@ -469,3 +469,27 @@ func TestABreakBeginsAMessage(t *testing.T) {
 		}
 	}
 }
+
+// Each end of a turn says which one it is.
+func TestTheFooterSaysHowATurnEnded(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		state    agent.TurnState
+		mark     agent.PromptMark
+		by, want string
+	}{
+		{agent.TurnDone, agent.PromptDone, "", "✅ Done"},
+		{agent.TurnFailed, agent.PromptFailed, "", "❌ Failed"},
+		{agent.TurnInterrupted, agent.PromptStopped, "U0ADA", "⏹️ Stopped by <@U0ADA>"},
+		{agent.TurnInterrupted, agent.PromptOverBudget, "", "💸 Stopped by a budget"},
+		{agent.TurnInterrupted, agent.PromptPaused, "", "⏸️ Paused"},
+		{agent.TurnInterrupted, "", "", "⏸️ Paused"}, // it goes on elsewhere
+	} {
+		view := ended(tt.state, text("It was begun."))
+		view.Mark, view.StoppedBy = tt.mark, tt.by
+		pages := render.Turn(view, render.Options{})
+		if got := string(asJSON(t, pages)); !strings.Contains(got, tt.want) {
+			t.Errorf("%s, %q: no %q in %s", tt.state, tt.mark, tt.want, got)
+		}
+	}
+}
