@@ -17,6 +17,16 @@ const (
 	defaultPersonal = "default: it asks a person by its nature"
 )
 
+// Told is a decision's Rule as people are told of it who are asked. It is empty where it
+// says no more than that they are: whoever sees the question knows.
+func Told(rule string) (said string, isRule bool) {
+	said, isDefault := strings.CutPrefix(rule, "default: ")
+	if rule == defaultAsked || rule == defaultPersonal {
+		said = ""
+	}
+	return said, !isDefault && rule != ""
+}
+
 // finding is what the rules say of one part of a call.
 type finding struct {
 	verdict Verdict

@@ -67,7 +67,7 @@ func cards() map[string][]store.Approval {
 		Rule: "Bash(curl *)", Because: "the network is asked about", Grantable: true, Quorum: 1, RequesterMay: true,
 		Approvers: []string{approver, "S0GROUP"}, OnTimeout: store.TimeoutDeny,
 	}
-	three[2].Terms = store.Terms{Rule: "default", Quorum: 2, Dangerous: true, RequesterMay: true}
+	three[2].Terms = store.Terms{Rule: "default: what no rule allows is asked", Quorum: 2, Dangerous: true, RequesterMay: true}
 	three[2].Votes = []store.Vote{{UserID: approver, Allow: true, Via: "button", At: began}}
 
 	mixed := []store.Approval{
@@ -331,7 +331,7 @@ func TestPendingCardSaysHowItIsDecided(t *testing.T) {
 			"⚠️ *network · runs as root*", "rule `Bash(sudo *)`: root is asked about", "Claude Code says: Claude's own",
 			"*1 of 2 approved*: <@U0APPROVER>", "to be decided by <@U0APPROVER>, <!subteam^S0GROUP>, not by the person who asked",
 			"<!date^1772636531^{date_short_pretty} {time}|4 Mar 2026 15:02 UTC>, then the turn pauses", "`approve 7K2QX confirm`",
-			"asked by <@U0ASKER> · project `app` · in `/srv/work/app`",
+			"asked by <@U0ASKER> · project `app`",
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%d in the card: %q is not said:\n%s", len(list), want, got)
@@ -415,6 +415,30 @@ func TestVotesChangeTheBlockIDs(t *testing.T) {
 	for _, id := range ids() {
 		if slices.Contains(before, id) {
 			t.Errorf("block %s is the same before and after a vote", id)
+		}
+	}
+}
+
+// A card is about what is asked: that no rule allows it needs no words, a default that is
+// not everybody's has its own, and a project has a name, so its folder needs none.
+func TestACardDoesNotSayWhatIsPlain(t *testing.T) {
+	t.Parallel()
+	for rule, want := range map[string]string{
+		"default: what no rule allows is asked":           "",
+		"default: it asks a person by its nature":         "",
+		"default: reading outside the workspace is asked": "reading outside the workspace is asked",
+		"Bash(make *)": "rule `Bash(make *)`",
+	} {
+		a := asks(1)[0]
+		a.Terms.Rule, a.DecisionReason = rule, ""
+		got := string(asJSON(t, render.Card([]store.Approval{a}, render.Options{})))
+		for _, word := range []string{"default", "no rule allows", a.Workspace} {
+			if strings.Contains(got, word) {
+				t.Errorf("%s: the card says %q", rule, word)
+			}
+		}
+		if !strings.Contains(got, want) || want == "" && strings.Contains(got, "is asked") {
+			t.Errorf("%s: no %q in %s", rule, want, got)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -26,23 +27,26 @@ func (c *card) origin(most int) string {
 	if c.a.Project != "" {
 		parts = append(parts, "project "+mrkdwn.CodeWithin(c.o.redact(c.a.Project), min(most, 100)))
 	}
-	if c.a.Workspace != "" {
+	if c.a.Project == "" && c.a.Workspace != "" { // people know a project by its name
 		parts = append(parts, "in "+mrkdwn.CodeWithin(c.o.redact(c.a.Workspace), most))
 	}
 	return strings.Join(parts, " · ")
 }
 
-// grounds say which rule asks and why, and what the CLI's own reason is. A decided
+// grounds say which rule asks, or which default that is not everybody's, and why, and what the CLI's own reason is. A decided
 // call's rule may stand in how it ended instead.
 func (c *card) grounds(most int) string {
 	var parts []string
 	t := c.a.Terms
 	because := mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(t.Because)), most)
-	switch {
-	case t.Rule != "":
-		parts = append(parts, joinNonEmpty(": ", "rule "+mrkdwn.CodeWithin(c.o.redact(t.Rule), most), because))
-	case because != "":
-		parts = append(parts, because)
+	rule, isRule := policy.Told(t.Rule)
+	if isRule {
+		rule = "rule " + mrkdwn.CodeWithin(c.o.redact(rule), most)
+	} else {
+		rule = mrkdwn.EscapeWithin(c.o.redact(rule), most)
+	}
+	if said := joinNonEmpty(": ", rule, because); said != "" {
+		parts = append(parts, said)
 	}
 	if c.a.DecisionReason != "" {
 		parts = append(parts, "Claude Code says: "+mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(c.a.DecisionReason)), most))
