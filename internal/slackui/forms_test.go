@@ -165,3 +165,34 @@ func TestMarks(t *testing.T) {
 		d.end(agent.TurnDone, "")
 	})
 }
+
+// TestASentenceIsSaidOnce: what was the last thing that was said in a thread is not said
+// again right below, and is when it may be forgotten.
+func TestASentenceIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		elsewhere := d.turn.Thread
+		elsewhere.ThreadTS = "2.0"
+		said := func(want int) {
+			t.Helper()
+			time.Sleep(time.Minute)
+			d.rest()
+			if n := d.slack.count("chat.postMessage"); n != want {
+				t.Errorf("%d sentences, not %d", n, want)
+			}
+		}
+		for range 4 {
+			d.front().Say(d.turn.Thread, "It cannot be resumed.")
+		}
+		said(1)
+		d.front().Say(elsewhere, "It cannot be resumed.")
+		said(2)
+		d.front().Say(d.turn.Thread, "All are busy.")
+		d.front().Say(d.turn.Thread, "It cannot be resumed.")
+		said(4)
+		time.Sleep(sayAgainAfter)
+		d.front().Say(d.turn.Thread, "It cannot be resumed.")
+		said(5)
+		d.end(agent.TurnDone, "")
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -44,6 +45,15 @@ type frontend struct {
 
 	reads   sync.WaitGroup
 	closing chan struct{} // closed when what fails is not read again
+
+	saidMu sync.Mutex
+	said   map[store.ThreadKey]sentence // what was said last in each thread
+}
+
+// sentence is something that was said, and when.
+type sentence struct {
+	text string
+	at   time.Time
 }
 
 type shownTurn struct {
@@ -54,7 +64,7 @@ type shownTurn struct {
 }
 
 func newFrontend(a *App) *frontend {
-	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}, waiting: map[int64]bool{}, closing: make(chan struct{})}
+	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}, waiting: map[int64]bool{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
 }
 
 // ShowTurn implements [agent.Frontend].
@@ -231,8 +241,24 @@ func (f *frontend) MarkPrompt(p store.Prompt, m agent.PromptMark) {
 	}
 }
 
+// sayAgainAfter is how long a sentence that was the last one said in a thread stands for
+// itself when it would be said again.
+const sayAgainAfter = time.Hour
+
 // Say implements [agent.Frontend].
 func (f *frontend) Say(k store.ThreadKey, text string) {
+	f.saidMu.Lock()
+	now := time.Now()
+	maps.DeleteFunc(f.said, func(_ store.ThreadKey, s sentence) bool { return now.Sub(s.at) >= sayAgainAfter })
+	again := f.said[k].text == text
+	if !again {
+		f.said[k] = sentence{text: text, at: now}
+	}
+	f.saidMu.Unlock()
+	if again {
+		f.app.log.Info("a sentence stands in its thread already", zap.String("thread", k.ThreadTS), zap.String("sentence", f.app.c.Redact(text)))
+		return
+	}
 	f.app.say(k.ChannelID, k.ThreadTS, render.Sentence(text))
 }
 

@@ -24,7 +24,7 @@ type attempt struct {
 func (a attempt) options() []slack.MsgOption {
 	text := a.msg.Page.Text
 	if text == "" {
-		text = "…" // Slack refuses a message without text and blocks
+		text = "Deckhand has something to show here." // Slack refuses a message without text and blocks
 	}
 	opts := []slack.MsgOption{
 		slack.MsgOptionText(text, false),

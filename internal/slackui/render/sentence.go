@@ -13,7 +13,7 @@ import (
 func Sentence(text string) Page {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		text = "…"
+		text = "Deckhand has nothing to add."
 	}
 	safe := mrkdwn.ClipEscaped(mrkdwn.Escape(mrkdwn.Clip(text, sectionMax)), sectionMax)
 	return Page{Text: safe, Blocks: []slack.Block{section("", safe)}}

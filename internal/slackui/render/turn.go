@@ -235,10 +235,11 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 		}
 		blocks = append(blocks, contextBlock(id("cut"), s.before+sentence))
 	}
-	text := ""
+	text, tools := "", 0
 	for _, p := range s.segments {
 		switch {
 		case p.run != nil:
+			tools += len(p.run.tools)
 			blocks = append(blocks, contextBlock(id("tools"), v.lines(p.run)))
 		case p.line != "":
 			blocks = append(blocks, contextBlock(id("note"), p.line))
@@ -250,6 +251,9 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 		}
 	}
 	if !last {
+		if text == "" {
+			text = "Deckhand took " + plural(tools, "step", "steps") + ", and goes on below."
+		}
 		return Page{Text: v.excerpt(text, ""), Blocks: blocks, Cut: cut}
 	}
 	if todos := v.todos(); todos != "" {
@@ -280,15 +284,14 @@ func (v *view) excerpt(text, status string) string {
 		text = mrkdwn.Prefix(text, excerptMax) + "…"
 	}
 	out := mrkdwn.Convert(text)
+	if strings.HasPrefix(out, "```") {
+		out = "This came out:\n" + out // a lock screen shows the first line
+	}
 	if v.ended && v.t.Problem != "" && status != "" {
 		out += "\n" + mrkdwn.Escape(mrkdwn.Clip(v.o.redact(v.t.Problem), 500))
 	}
 	if status != "" {
 		out += "\n" + status
 	}
-	out = strings.TrimSpace(out)
-	if out == "" {
-		out = "…"
-	}
-	return mrkdwn.ClipEscaped(out, fallbackMax)
+	return mrkdwn.ClipEscaped(strings.TrimSpace(out), fallbackMax)
 }
