@@ -2,10 +2,12 @@
 package deckhand_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -232,6 +234,48 @@ func TestTheScreenNeedsOnlyATurnsOutput(t *testing.T) {
 				}
 				return true
 			})
+		}
+	}
+}
+
+// TestTheSeamIsAsItIsDrawn: docs/architecture.md counts and names what agent takes of
+// agent/claude.
+func TestTheSeamIsAsItIsDrawn(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("internal/agent/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := map[string]bool{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := s.X.(*ast.Ident); ok && x.Name == "claude" {
+					taken[s.Sel.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	text, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, seam, _ := strings.Cut(string(text), "What `agent` takes of `claude`, ")
+	seam, _, _ = strings.Cut(seam, "**Between `agent` and `slackui`**")
+	if want := fmt.Sprintf("%d names:", len(taken)); !strings.HasPrefix(seam, want) {
+		t.Errorf("docs/architecture.md: it counts otherwise; agent takes %s", want)
+	}
+	for name := range taken {
+		if !strings.Contains(seam, "`"+name+"`") {
+			t.Errorf("docs/architecture.md: the table does not name `%s`", name)
 		}
 	}
 }

@@ -118,6 +118,9 @@ type TurnView struct {
 	StoppedBy string
 	// Waiting is the number of approvals that the turn is waiting for now.
 	Waiting int
+	// Held names the budget that a call of the turn waits for, since calls of others that
+	// are under way have reserved what is left of it; else empty.
+	Held string
 	// Problem is a sentence for people when State is TurnFailed or
 	// TurnInterrupted, with what to do next; else empty.
 	Problem string

@@ -16,6 +16,7 @@ const (
 	letterChecked                     // checked: it is known which of its people are entitled
 	letterHibernate                   // another session needs the slot
 	letterLeaseLost                   // epoch: of the lease
+	letterHeld                        // a call of the turn waits for a budget, or does no longer
 )
 
 type letter struct {

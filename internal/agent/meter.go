@@ -31,16 +31,18 @@ type meter struct {
 	log     *zap.Logger
 
 	mu      sync.Mutex
-	at      store.OpenCall   // what calls have in common: lease, session and epoch
-	turn    int64            // the present turn, or the last one; 0 before the first
-	thread  store.Thread     // whose calls these are
-	user    string           // who asked for the turn
-	refused *BudgetStatus    // the turn was refused a call for it
-	last    map[string]asked // by model
-	begun   chan struct{}    // closed when the first turn has begun
-	spent   int64            // by the present turn, in micro-USD
-	cut     bool             // a call of the turn may be billed for more
-	under   int              // way: calls that have begun and not ended
+	at      store.OpenCall       // what calls have in common: lease, session and epoch
+	turn    int64                // the present turn, or the last one; 0 before the first
+	thread  store.Thread         // whose calls these are
+	user    string               // who asked for the turn
+	refused *BudgetStatus        // the turn was refused a call for it
+	last    map[string]asked     // by model
+	held    map[uuid.UUID]string // calls that wait for a budget, with its name
+	onHeld  func()               // held has changed
+	begun   chan struct{}        // closed when the first turn has begun
+	spent   int64                // by the present turn, in micro-USD
+	cut     bool                 // a call of the turn may be billed for more
+	under   int                  // way: calls that have begun and not ended
 	seen    map[uuid.UUID]store.CallUsage
 	ended   []store.EndedCall
 	closed  bool // nothing follows
@@ -65,7 +67,7 @@ const (
 func (w *worker) newMeter() *meter {
 	m := &meter{
 		shared: w.shared, project: w.project, log: w.log, at: store.OpenCall{Lease: w.heldLease()},
-		thread: w.thread, last: map[string]asked{}, begun: make(chan struct{}), seen: map[uuid.UUID]store.CallUsage{}, change: make(chan struct{}),
+		thread: w.thread, last: map[string]asked{}, held: map[uuid.UUID]string{}, onHeld: func() { w.box.put(letter{kind: letterHeld}) }, begun: make(chan struct{}), seen: map[uuid.UUID]store.CallUsage{}, change: make(chan struct{}),
 	}
 	w.running.Go(m.run)
 	return m

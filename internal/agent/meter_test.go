@@ -310,3 +310,75 @@ func TestACallIsPricedByListAndContract(t *testing.T) {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 }
+
+// TestACallThatIsHeldSaysForWhat: a call that finds its budget reserved by others is shown
+// with the budget's name until it leaves.
+func TestACallThatIsHeldSaysForWhat(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		m.budgets.list = []Budget{{Scope: store.BudgetWorkspace, Period: store.BudgetDaily, LimitMicroUSD: 1000}}
+		m.turnBegins(t)
+		m.worker.box.take()
+		begin := func() (gateway.Booking, error) {
+			return m.Begin(t.Context(), gateway.Call{ID: uuid.New(), Model: "claude-opus-5-5", Bytes: 3000, MaxTokens: 10, At: time.Now()})
+		}
+		first, err := begin()
+		must(t, err)
+		left := make(chan gateway.Booking)
+		go func() {
+			second, err := begin()
+			if err != nil {
+				t.Error(err)
+			}
+			left <- second
+		}()
+		synctest.Wait()
+		if name := m.heldFor(); name != "" {
+			t.Errorf("a call that has just been held is shown: %q", name)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if name := m.heldFor(); name != "Today's budget of the team" {
+			t.Errorf("it waits for %q", name)
+		}
+		if l := m.worker.box.take(); len(l) != 1 || l[0].kind != letterHeld {
+			t.Errorf("the worker is told %+v", l)
+		}
+		first.End(answered(price.Usage{Input: 1}))
+		(<-left).End(answered(price.Usage{Input: 1}))
+		if name := m.heldFor(); name != "" {
+			t.Errorf("it has left, and waits for %q", name)
+		}
+		if l := m.worker.box.take(); len(l) != 1 || l[0].kind != letterHeld {
+			t.Errorf("the worker is told %+v", l)
+		}
+		m.end()
+	})
+}
+
+// TestAFirstCallReservesWhatOthersWrite: at the price of an hour's cache until a call of
+// the project says that it is written for minutes.
+func TestAFirstCallReservesWhatOthersWrite(t *testing.T) {
+	t.Parallel()
+	c := gateway.Call{Model: "claude-opus-5-5", Bytes: 3_000_000, MaxTokens: 1, At: time.Now()}
+	m := &meter{shared: &shared{books: new(booktest.Books), budgets: &budgets{list: []Budget{{}}}}, project: Project{Name: "web"}, last: map[string]asked{}}
+	reserved := func() int64 { return m.reservation(t.Context(), c) }
+	if got, want := reserved(), int64(8_000_020); got != want {
+		t.Errorf("the first of all reserves %d µ$, want %d", got, want)
+	}
+	for _, tt := range []struct {
+		used price.Usage
+		want int64
+	}{
+		{price.Usage{CacheWrite5m: 10}, 5_000_020},
+		{price.Usage{CacheRead: 10}, 5_000_020},
+		{price.Usage{CacheWrite5m: 10, CacheWrite1h: 10}, 8_000_020},
+	} {
+		m.learn(c, answered(tt.used))
+		m.last = map[string]asked{} // another session
+		if got := reserved(); got != tt.want {
+			t.Errorf("after %+v it reserves %d µ$, want %d", tt.used, got, tt.want)
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"deckhand/internal/gateway"
@@ -40,6 +43,8 @@ func (m *meter) record(ctx context.Context, b *booking) error {
 	held, cancel := context.WithTimeoutCause(ctx, holdLimit, errHeld)
 	defer cancel()
 	b.ReservedMicroUSD = m.reservation(held, b.call)
+	defer m.hold(b.ID, "")
+	waited := ""
 	for pause := lookAgain; ; pause = min(2*pause, lookSlowest) {
 		freed := m.budgets.freed()
 		list, budgets := m.callBudgets(b.Model)
@@ -52,7 +57,14 @@ func (m *meter) record(ctx context.Context, b *booking) error {
 			status := list[over.Budget].at(budgets[over.Budget].BudgetWindow, over.State)
 			m.refuse(&status)
 			return &gateway.Refusal{Status: http.StatusPaymentRequired, Sentence: status.sentence()}
-		case !isOver && held.Err() == nil:
+		case isOver:
+			// One that waits for no longer than a moment is not worth a word.
+			name := list[over.Budget].at(budgets[over.Budget].BudgetWindow, over.State).Name()
+			if waited != "" {
+				m.hold(b.ID, name)
+			}
+			waited = name
+		case held.Err() == nil:
 			m.log.Error("record a call of the model; it is tried again", zap.Error(err))
 		}
 		select {
@@ -60,11 +72,34 @@ func (m *meter) record(ctx context.Context, b *booking) error {
 		case <-time.After(pause/2 + rand.N(pause/2)):
 		case <-held.Done():
 			if isOver && ctx.Err() == nil {
-				return &gateway.Refusal{Status: http.StatusServiceUnavailable, Sentence: "What is left of a budget is held by other calls."}
+				return &gateway.Refusal{Status: http.StatusServiceUnavailable, Sentence: waited + ": what is left is reserved by other calls of it that are running."}
 			}
 			return context.Cause(held) // whether it is recorded is not known
 		}
 	}
+}
+
+// hold notes for which budget a call waits; with no name, that it does no longer.
+func (m *meter) hold(id uuid.UUID, name string) {
+	m.mu.Lock()
+	was := m.held[id]
+	if m.held[id] = name; name == "" {
+		delete(m.held, id)
+	}
+	m.mu.Unlock()
+	if name != was {
+		m.onHeld()
+	}
+}
+
+// heldFor is the name of a budget that calls wait for, or empty.
+func (m *meter) heldFor() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range slices.SortedFunc(maps.Keys(m.held), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
+		return m.held[id] // of the call that waits the longest: ids sort by time
+	}
+	return ""
 }
 
 var errHeld = errors.New("the call was held for long")
@@ -134,7 +169,7 @@ const cached = 4 * time.Minute
 
 // learn notes what a call was like, for what the next one is going to cost.
 func (m *meter) learn(c gateway.Call, a gateway.Answer) {
-	m.outputs.add(m.project.Name, c.Model, a.Usage.Output)
+	m.outputs.add(m.project.Name, c.Model, a.Usage)
 	if a.Usage.Prompt() > 0 {
 		m.last[c.Model] = asked{bytes: c.Bytes, prompt: a.Usage.Prompt(), answer: a.Usage.Output, hour: a.Usage.CacheWrite1h > 0, at: a.Ended}
 	}
@@ -161,12 +196,12 @@ func (m *meter) reservation(ctx context.Context, c gateway.Call) int64 {
 		u.CacheRead = last.prompt
 		fresh = int64(c.Bytes-last.bytes)/bytesPerToken + last.answer
 	}
-	if known && !last.hour {
+	u.Output = m.outputs.expect(ctx, m.books, team, m.project.Name, c.Model)
+	if known && !last.hour || !known && m.outputs.minutes(m.project.Name, c.Model) {
 		u.CacheWrite5m = fresh
 	} else {
 		u.CacheWrite1h = fresh
 	}
-	u.Output = m.outputs.expect(ctx, m.books, team, m.project.Name, c.Model)
 	if c.MaxTokens > 0 {
 		u.Output = min(u.Output, c.MaxTokens)
 	}
@@ -184,6 +219,9 @@ type outputs struct {
 type lateOutputs struct {
 	before int64   // the longest before this replica began
 	here   []int64 // since, the last [outputsKept]
+	// minutes: the last prompt of any session that was written to the cache was written for
+	// minutes, not for an hour.
+	minutes bool
 }
 
 const (
@@ -192,15 +230,26 @@ const (
 	outputFloor = 4096
 )
 
-func (o *outputs) add(project, model string, tokens int64) {
+func (o *outputs) add(project, model string, u price.Usage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if l := o.late[[2]string{project, model}]; l != nil {
-		l.here = append(l.here, tokens)
+		if u.CacheWrite5m+u.CacheWrite1h > 0 {
+			l.minutes = u.CacheWrite1h == 0
+		}
+		l.here = append(l.here, u.Output)
 		if len(l.here) > outputsKept {
 			l.here, l.before = slices.Delete(l.here, 0, 1), 0
 		}
 	}
+}
+
+// minutes reports whether prompts are written to the cache for minutes alone.
+func (o *outputs) minutes(project, model string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	l := o.late[[2]string{project, model}]
+	return l != nil && l.minutes
 }
 
 // expect is how long the next answer may be.

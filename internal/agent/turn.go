@@ -570,6 +570,6 @@ func (w *worker) view(t *turn) TurnView {
 		ID: t.row.ID, Thread: w.thread.Key(), Project: w.project.Name, Workspace: w.thread.Workspace,
 		RequestedBy: t.row.RequestedBy, State: TurnRunning, Content: t.content,
 		StartedAt: t.row.StartedAt, Waiting: len(t.asked), Breaks: slices.Clip(t.breaks), StoppedBy: t.stoppedBy,
-		Granted: maps.Clone(t.granted),
+		Granted: maps.Clone(t.granted), Held: t.meter.heldFor(),
 	}
 }

@@ -170,6 +170,8 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 				err = w.onStop(ctx, l.id)
 			case letterHibernate:
 				hibernate = hibernate || w.turn == nil
+			case letterHeld:
+				w.show()
 			case letterLeaseLost:
 				if l.epoch == w.heldLease().Epoch {
 					err = store.ErrFenced

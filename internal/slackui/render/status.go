@@ -60,6 +60,8 @@ func (v *view) status() string {
 		return "✋ Waiting for approval"
 	case v.t.Waiting > 1:
 		return "✋ Waiting for " + count(v.t.Waiting) + " approvals"
+	case v.t.Held != "":
+		return "⏳ " + mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(v.t.Held), 200)) + ": what is left is reserved by other calls of it that are running. This goes on when they end."
 	case v.t.Content.Status != "":
 		return "⏳ " + mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(v.o.redact(v.t.Content.Status)), 200))
 	}

@@ -211,7 +211,7 @@ func (v *view) words(it *claude.Item) segment {
 // text that is about to begin is not news: posting early would delay its first
 // words by a call.
 func (v *view) hasNews() bool {
-	if v.t.Waiting > 0 || v.t.Content.Status != "" {
+	if v.t.Waiting > 0 || v.t.Held != "" || v.t.Content.Status != "" {
 		return true
 	}
 	for i := range v.t.Content.Items {

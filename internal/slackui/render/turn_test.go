@@ -99,7 +99,11 @@ func turns() map[string]agent.TurnView {
 	retry := running(text("Well"))
 	retry.Content.Status = "Retrying in 4 s (attempt 2 of 10)"
 
+	held := running(text("Well"))
+	held.Held = "Today's budget of the project <web>"
+
 	return map[string]agent.TurnView{
+		"held":           held,
 		"first words":    running(claude.Item{Kind: claude.ItemText, Text: "Hel"}),
 		"waiting":        waiting,
 		"done":           ended(agent.TurnDone, done...),
