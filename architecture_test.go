@@ -279,3 +279,35 @@ func TestTheSeamIsAsItIsDrawn(t *testing.T) {
 		}
 	}
 }
+
+// What stands at the beginning of every session is this same binary. It begins in the init
+// of these packages, and Go initializes them before the many others only if they import
+// little: zap, a parser or a table of system calls would cost each start ten milliseconds.
+func TestWhatStartsWithASessionIsLight(t *testing.T) {
+	t.Parallel()
+	light := map[string][]string{
+		"internal/agent/claude/reaper": {"bufio", "bytes", "errors", "fmt", "os", "os/signal", "runtime", "strconv", "strings", "syscall", "time", "golang.org/x/sys/unix"},
+		"internal/sandbox/stage":       {"encoding/json", "errors", "fmt", "os", "runtime", "strconv", "strings", "syscall", "golang.org/x/sys/unix"},
+		"internal/sandbox/forward":     {"context", "errors", "fmt", "io", "net", "os", "os/exec", "runtime", "slices", "strings", "sync", "syscall", "deckhand/internal/sandbox/stage"},
+	}
+	for dir, allowed := range light {
+		files, err := filepath.Glob(dir + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no files (%v)", dir, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_other.go") || strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range f.Imports {
+				if p, err := strconv.Unquote(i.Path.Value); err != nil || !slices.Contains(allowed, p) {
+					t.Errorf("%s imports %s, and starts with every session", file, i.Path.Value)
+				}
+			}
+		}
+	}
+}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/claude/reaper"
 	"deckhand/internal/sandbox"
 )
 
@@ -93,7 +93,7 @@ func firstProcess(role string) int {
 	}
 	program, err := exec.LookPath(os.Args[1])
 	if err == nil {
-		err = claude.HideProcess()
+		err = reaper.HideProcess()
 	}
 	code := 1
 	if err == nil {

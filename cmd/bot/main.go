@@ -14,14 +14,11 @@ import (
 	"strings"
 	"syscall"
 
-	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/claude/reaper"
 	"deckhand/internal/gateway/gitway"
-	"deckhand/internal/sandbox"
 )
 
 func main() {
-	claude.RunReaper()
-	sandbox.RunStage()
 	gitway.RunHelper()
 	os.Exit(process())
 }
@@ -29,7 +26,7 @@ func main() {
 // process is the program as a process, which shows its environment to no other of its
 // user; as the first one of a container it starts itself anew (see runAsInit).
 func process() (code int) {
-	if err := claude.HideProcess(); err != nil {
+	if err := reaper.HideProcess(); err != nil {
 		fmt.Fprintln(os.Stderr, "bot: hide the environment from what runs beside:", err)
 		return 1
 	}

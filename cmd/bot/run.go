@@ -19,7 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
-	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/claude/reaper"
 	"deckhand/internal/doctor"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
@@ -108,7 +108,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	if b.replica, err = agent.OpenReplica(e.DataDir); err != nil {
 		return nil, err
 	}
-	if n := claude.ReapOrphans(); n > 0 {
+	if n := reaper.Orphans(); n > 0 {
 		b.log.Warn("ended processes that an earlier run had left", zap.Int("processes", n))
 	}
 	if err := agent.SweepSandboxes(ctx, b.replica, c.Projects); err != nil {

@@ -17,10 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"deckhand/internal/agent/claude"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/playground/postgres"
-	"deckhand/internal/sandbox"
 	"deckhand/internal/store/storetest"
 	"deckhand/internal/waittest"
 )
@@ -33,8 +31,6 @@ const asBot = "TEST_AS_BOT"
 const asInit = "TEST_AS_INIT"
 
 func TestMain(m *testing.M) {
-	claude.RunReaper()
-	sandbox.RunStage()
 	gitway.RunHelper()
 	if os.Getenv(asBot) == "1" {
 		os.Exit(process())

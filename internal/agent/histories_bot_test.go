@@ -16,7 +16,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/claude/reaper"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway"
 	"deckhand/internal/jobs"
@@ -118,7 +118,7 @@ func playBot(in io.Reader, out io.Writer) error {
 		return err
 	}
 	defer replica.Close() //nolint:errcheck // the process ends
-	claude.ReapOrphans()
+	reaper.Orphans()
 	s, err := store.Open(ctx, c.Database, store.Options{Jobs: jobs.Inserter{}})
 	if err != nil {
 		return err

@@ -7,8 +7,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"deckhand/internal/agent/claude"
-	"deckhand/internal/sandbox"
 	"deckhand/internal/store/storetest"
 )
 
@@ -17,8 +15,6 @@ import (
 const roleVariable = "DECKHAND_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	claude.RunReaper()
-	sandbox.RunStage()
 	if os.Getenv(roleVariable) == "bot" {
 		if err := playBot(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "bot:", err)

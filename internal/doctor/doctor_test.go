@@ -18,13 +18,11 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/playground/slack"
-	"deckhand/internal/sandbox"
 	"deckhand/internal/settings"
 	"deckhand/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) {
-	sandbox.RunStage()
 	storetest.Main(m, func() error { http.DefaultClient.CloseIdleConnections(); return goleak.Find() })
 }
 

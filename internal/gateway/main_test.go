@@ -4,11 +4,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"deckhand/internal/agent/claude"
 )
 
 func TestMain(m *testing.M) {
-	claude.RunReaper()
 	goleak.VerifyTestMain(m)
 }

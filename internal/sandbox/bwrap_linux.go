@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+
+	"deckhand/internal/sandbox/stage"
 )
 
 // bwrap shuts sessions in with bubblewrap.
@@ -40,14 +42,19 @@ func (b *bwrap) Prepare(_ context.Context, s Session) (*Box, error) {
 	}
 	args = append(args, devArgs(b.spec.Limits.Memory)...)
 	args = append(args, procArgs()...)
+	files := append(identity(os.Getuid(), os.Getgid(), s.Home, b.spec.Network), v.copies()...)
 	args = append(args, bwrapArgs(v, b.spec.Limits.Memory)...)
 	args = append(args, "--chdir", s.Workspace)
+	filter, err := syscallFilter()
+	if err != nil {
+		return nil, err
+	}
 	box := &Box{Env: environ(s.Env), limits: b.spec.Limits, folders: s.folders(b.spec)}
 	if box.group, err = ownGroups().make(s.Name, b.spec.Limits); err != nil {
 		return nil, err
 	}
-	p := plan{
-		Bwrap: program, Args: args, Files: identity(os.Getuid(), os.Getgid(), s.Home, b.spec.Network), Program: command,
+	p := stage.Bwrap{
+		Bwrap: program, Args: args, Files: files, Filter: filter, Program: command,
 		OpenFiles: b.spec.Limits.Files, Group: box.group.procs(),
 	}
 	if box.Command, err = staged(Bwrap, p); err != nil {
@@ -100,13 +107,27 @@ func procArgs() []string {
 	return append(out, "--remount-ro", "/proc")
 }
 
-// bwrapArgs are the options that make the view.
+// copies are the small files of the view. They lie in the session's root, which is
+// read-only once everything is in its place; what bwrapArgs mounts later covers them.
+func (v *view) copies() []stage.File {
+	var out []stage.File
+	for _, p := range v.paths() {
+		if m := v.at[p]; m.small {
+			out = append(out, stage.File{Path: p, Source: m.source})
+		}
+	}
+	return out
+}
+
+// bwrapArgs are the options that make the view, but for its copies.
 func bwrapArgs(v *view, memory int64) []string {
 	var out, closed []string
 	for _, p := range v.paths() {
 		switch m := v.at[p]; m.kind {
 		case readOnly:
-			out = append(out, "--ro-bind", m.source, p)
+			if !m.small {
+				out = append(out, "--ro-bind", m.source, p)
+			}
 		case writable:
 			out = append(out, "--bind", m.source, p)
 		case link:

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"deckhand/internal/sandbox/stage"
 )
 
 // command starts sessions by a launcher of the admin's, which passes standard input,
@@ -72,29 +73,7 @@ func (c *command) Prepare(_ context.Context, s Session) (*Box, error) {
 	words := slices.Concat([]string{"/bin/sh", "-c", `cd "$0" && exec env -i "$@"`, s.Workspace}, s.Env, s.Program)
 	box := &Box{Command: slices.Concat(launcher, words), Env: launcherEnviron()}
 	if strings.HasPrefix(filepath.Base(program), "ssh") {
-		box.Command, err = staged(Command, launchPlan{launcher, words})
+		box.Command, err = staged(Command, stage.Launcher{Launcher: launcher, Words: words})
 	}
 	return box, err
-}
-
-// launchPlan is a launcher that gives its words to a shell: ssh, sshpass, or a script that
-// is called so.
-type launchPlan struct {
-	Launcher []string `json:"launcher"`
-	Words    []string `json:"words"`
-}
-
-// becomeLauncher quotes the words, the program's further arguments too. It returns only
-// if it fails.
-func becomeLauncher(p launchPlan, arguments []string) error {
-	argv := p.Launcher
-	for _, word := range append(p.Words, arguments...) {
-		argv = append(argv, quoted(word))
-	}
-	return fmt.Errorf("start %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
-}
-
-// quoted is the word as a shell reads it.
-func quoted(word string) string {
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -62,8 +62,10 @@
 // what is in the same pid namespace. /proc is read-only as a whole: as root, a bot without
 // any capability still owns /proc/sys. No core files.
 //
-// [RunStage] is the outer stage: our binary once more, outside, which sets what is
-// inherited, hands bwrap its arguments and the filter, and becomes it.
+// Package stage has the outer stage: our binary once more, outside, which sets what is
+// inherited, hands bwrap its arguments and the filter, and becomes it. Small files of /etc
+// are handed over as copies of this moment, in a root that is read-only once it is whole:
+// a mount of each would cost the start of every session more than the rest of it.
 //
 // # gvisor
 //

@@ -2,8 +2,10 @@ package sandbox
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -76,6 +78,9 @@ func (v *view) gitFolder(dir string) error {
 // files that they include, and a folder of hooks.
 func (v *view) configured(workspace string, configs ...string) error {
 	for _, config := range configs {
+		if !leads(config) {
+			continue
+		}
 		files, err := included(config, 0)
 		if err != nil {
 			return err
@@ -93,6 +98,25 @@ func (v *view) configured(workspace string, configs ...string) error {
 		}
 	}
 	return nil
+}
+
+// leads reports whether a configuration may name other files or a folder of hooks. Most do
+// not, and git takes longer to say so than everything else here: names of sections and keys
+// are letters as they stand, in upper or lower case, which no escape or line break can part,
+// so that who does not write these words names nothing.
+func leads(config string) bool {
+	const most = 1 << 20 // whoever has more is read by git
+	f, err := os.Open(config)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close() //nolint:errcheck // it is read
+	text, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil || len(text) == most {
+		return true
+	}
+	text = bytes.ToLower(text)
+	return bytes.Contains(text, []byte("include")) || bytes.Contains(text, []byte("hookspath"))
 }
 
 // hooks covers the folder of hooks that a configuration names.

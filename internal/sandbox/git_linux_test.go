@@ -285,3 +285,28 @@ func tree(t *testing.T, path string) string {
 	}
 	return out.String()
 }
+
+// Whatever git would find in a configuration, it is asked for.
+func TestConfigurationsThatMayLeadElsewhere(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "config")
+	if leads(file) {
+		t.Error("a file that is not there")
+	}
+	for text, want := range map[string]bool{
+		"":                         false,
+		"[core]\n\tbare = false\n": false,
+		"[remote \"origin\"]\n\turl = https://a/b": false,
+		"[core]\n\thooksPath = x\n":                true,
+		"[CORE] HOOKSPATH=x":                       true,
+		"[include]\npath = x":                      true,
+		"[InCludeIf \"gitdir:/\"] path = x":        true,
+		"[include.x]\npath = y":                    true,
+		strings.Repeat("#", 1<<20):                 true,
+	} {
+		writeAt(t, file, text)
+		if got := leads(file); got != want {
+			t.Errorf("%.40q: %v", text, got)
+		}
+	}
+}

@@ -4,18 +4,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 
-	"golang.org/x/sys/unix"
+	"deckhand/internal/sandbox/stage"
 )
 
 // gvisor shuts sessions in with runsc: their system calls are answered by a kernel of
@@ -131,60 +128,20 @@ func (g *gvisor) bundle(dir, program string, v *view, command []string, s Sessio
 		flags = append(flags, "--host-uds=open")
 	}
 	box := &Box{Env: environ(s.Env), close: b.remove, limits: g.spec.Limits, folders: s.folders(g.spec)}
-	var err error
+	config, err := c.parts()
+	if err != nil {
+		return nil, err
+	}
 	if box.group, err = ownGroups().make(s.Name, g.spec.Limits); err != nil {
 		return nil, err
 	}
-	box.Command, err = staged(GVisor, gvisorPlan{
-		Runsc: program, Flags: flags, Bundle: dir, Config: c, Program: command, Name: s.Name, Group: box.group.procs(),
+	box.Command, err = staged(GVisor, stage.GVisor{
+		Runsc: program, Flags: flags, Bundle: dir, Config: config, Program: command, Name: s.Name, Group: box.group.procs(),
 	})
 	if err != nil {
 		return nil, errors.Join(err, box.group.remove())
 	}
 	return box, nil
-}
-
-// gvisorPlan is what gvisor's outer stage has to do.
-type gvisorPlan struct {
-	Runsc   string    `json:"runsc"`
-	Flags   []string  `json:"flags"`
-	Bundle  string    `json:"bundle"`
-	Name    string    `json:"name"`
-	Config  ociConfig `json:"config"`
-	Program []string  `json:"program"`
-	Group   string    `json:"group,omitempty"`
-}
-
-// becomeGVisor completes the bundle's configuration with what only the process that
-// starts knows, its arguments and its environment. It returns only if it fails.
-func becomeGVisor(p gvisorPlan, arguments []string) error {
-	p.Config.Process.Args = append(p.Program, arguments...)
-	p.Config.Process.Env = os.Environ()
-	text, err := json.Marshal(p.Config)
-	if err != nil {
-		return fmt.Errorf("write the bundle's configuration: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(p.Bundle, "config.json"), text, 0o600); err != nil {
-		return fmt.Errorf("write the bundle's configuration: %w", err)
-	}
-	// The open files of the session are its own kernel's, and limited by it.
-	if err := limitThis(p.Group, 0); err != nil {
-		return err
-	}
-	if os.Geteuid() == 0 {
-		// runsc mounts into its notes and leaves that behind when it is killed: in a
-		// mount namespace of its own it goes with it.
-		runtime.LockOSThread()
-		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-			return fmt.Errorf("make a mount namespace, which gvisor as root needs the capability SYS_ADMIN for: %w", err)
-		}
-		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-			return fmt.Errorf("make a mount namespace: %w", err)
-		}
-	}
-	argv := append([]string{"runsc"}, p.Flags...)
-	argv = append(argv, "run", "--bundle="+p.Bundle, p.Name)
-	return fmt.Errorf("start %s: %w", p.Runsc, syscall.Exec(p.Runsc, argv, os.Environ()))
 }
 
 // bundle is the folder of one session.
@@ -196,7 +153,7 @@ func (b bundle) emptyFile() string   { return filepath.Join(b.dir, "empty-file")
 func (b bundle) emptyFolder() string { return filepath.Join(b.dir, "empty-folder") }
 
 // make makes the root with its links and files, and what covers the hidden.
-func (b bundle) make(v *view, files []file) error {
+func (b bundle) make(v *view, files []stage.File) error {
 	for _, d := range []string{b.root(), b.state(), b.emptyFolder()} {
 		// Others may look into them inside, and nobody comes that far outside.
 		if err := os.Mkdir(d, 0o755); err != nil { //nolint:gosec // see above

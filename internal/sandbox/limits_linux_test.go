@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"deckhand/internal/sandbox/stage"
 	"deckhand/internal/waittest"
 )
 
@@ -270,9 +271,9 @@ func TestASessionIsInItsCgroup(t *testing.T) {
 }
 
 // grouped is the plan of a stage with a cgroup to join.
-func grouped(t *testing.T, text, procs string) plan {
+func grouped(t *testing.T, text, procs string) stage.Bwrap {
 	t.Helper()
-	var p plan
+	var p stage.Bwrap
 	must(t, json.Unmarshal([]byte(text), &p))
 	p.Group = procs
 	return p

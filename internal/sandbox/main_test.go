@@ -5,7 +5,6 @@ import (
 	"os"
 	"testing"
 
-	"deckhand/internal/agent/claude"
 	"deckhand/internal/gateway/gitway"
 )
 
@@ -27,8 +26,6 @@ var insideProgram func(args []string) int
 var afterwards []func()
 
 func TestMain(m *testing.M) {
-	claude.RunReaper()
-	RunStage()
 	gitway.RunHelper()
 	if role, ok := roles[os.Getenv(roleVariable)]; ok {
 		if err := role(); err != nil {

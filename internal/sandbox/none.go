@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"os"
+
+	"deckhand/internal/sandbox/stage"
 )
 
 // none shuts nothing in: what it runs is the bot's own user, on the bot's machine.
@@ -32,7 +34,7 @@ func firstTells(name string) bool {
 func (n none) Prepare(_ context.Context, s Session) (*Box, error) {
 	command := s.Program
 	if s.Web != "" {
-		self, err := thisProgram()
+		self, err := stage.Self()
 		if err == nil {
 			command, err = forwardStage(self, n.spec, s, command)
 		}

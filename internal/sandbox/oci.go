@@ -1,5 +1,10 @@
 package sandbox
 
+import (
+	"encoding/json"
+	"fmt"
+)
+
 // What is needed of the configuration of a bundle, as the Open Container Initiative's
 // runtime specification has it.
 type (
@@ -50,4 +55,16 @@ type (
 
 func (c *ociConfig) namespace(name string) {
 	c.Linux.Namespaces = append(c.Linux.Namespaces, ociNamespace{name})
+}
+
+// parts are the configuration's, for [stage.GVisor] to complete.
+func (c *ociConfig) parts() (out map[string]json.RawMessage, err error) {
+	text, err := json.Marshal(c)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write the bundle's configuration: %w", err)
+	}
+	return out, nil
 }

@@ -84,7 +84,7 @@ type Session struct {
 	Socket string
 	// Web is the unix socket of the way to the web, in a folder that belongs to the session
 	// alone; empty for none. Where there is one, the session gets a forwarder on its loopback:
-	// see [RunStage].
+	// see package forward.
 	Web string
 	// CacheDir is where the project's caches are kept.
 	CacheDir string

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"deckhand/internal/sandbox/stage"
 )
 
 // view is what a session sees: for each path inside, what stands there. A path that
@@ -19,6 +21,8 @@ type view struct {
 	// native are folders whose programs are the sandbox's own, whatever this machine has
 	// in them.
 	native []string
+	// links are paths of this machine and what they lead to; see resolved.
+	links map[string]string
 }
 
 // mount is one entry of a view.
@@ -26,6 +30,8 @@ type mount struct {
 	kind mountKind
 	// source is the host's path: of a link, what it says.
 	source string
+	// small is a file that everybody may read and that may be shown as a copy.
+	small bool
 }
 
 type mountKind int
@@ -39,10 +45,10 @@ const (
 	emptyFile
 )
 
-func newView() *view { return &view{at: map[string]mount{}} }
+func newView() *view { return &view{at: map[string]mount{}, links: map[string]string{}} }
 
 func (v *view) put(path string, kind mountKind, source string) {
-	v.at[filepath.Clean(path)] = mount{kind, source}
+	v.at[filepath.Clean(path)] = mount{kind: kind, source: source}
 }
 
 // show puts a host's file or folder at its own place.
@@ -190,20 +196,37 @@ func (v *view) system(network Network) error {
 		files = append(slices.Clip(files), "/etc/resolv.conf", "/etc/hosts")
 	}
 	for _, pattern := range files {
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			return err
+		found := []string{pattern}
+		if strings.Contains(pattern, "*") {
+			var err error
+			if found, err = filepath.Glob(pattern); err != nil {
+				return err
+			}
 		}
 		for _, p := range found {
-			// Where a link leads, its target stands in its place.
-			if target, err := filepath.EvalSymlinks(p); err == nil {
-				v.put(p, readOnly, target)
-			}
+			v.systemFile(p)
 		}
 	}
 	v.put("/tmp", temporary, "")
 	v.put("/var/tmp", temporary, "")
 	return nil
+}
+
+// smallFile is the most, in bytes, that a session gets a copy of: a mount costs the start of
+// each more than that.
+const smallFile = 256 << 10
+
+// systemFile adds a file, or a folder, if it is there. Where a link leads, its target stands
+// in its place.
+func (v *view) systemFile(p string) {
+	target, err := filepath.EvalSymlinks(p)
+	if err != nil {
+		return
+	}
+	v.put(p, readOnly, target)
+	if info, err := os.Lstat(target); err == nil && info.Mode().IsRegular() && info.Mode()&0o004 != 0 && info.Size() <= smallFile {
+		v.at[p] = mount{readOnly, target, true}
+	}
 }
 
 func (v *view) systemFolder(p string) error {
@@ -228,14 +251,8 @@ func (v *view) systemFolder(p string) error {
 // hostname is the machine's name inside.
 const hostname = "deckhand"
 
-// file is one that is made inside.
-type file struct {
-	Path    string `json:"path"`
-	Content string `json:"content"`
-}
-
 // identity are files that tell programs who they are, without this machine's people.
-func identity(uid, gid int, home string, network Network) []file {
+func identity(uid, gid int, home string, network Network) []stage.File {
 	passwd, group := "", ""
 	if uid != 0 {
 		passwd, group = "root:x:0:0:root:/:/usr/sbin/nologin\n", "root:x:0:\n"
@@ -246,13 +263,13 @@ func identity(uid, gid int, home string, network Network) []file {
 	}
 	passwd += fmt.Sprintf("%s:x:%d:%d:agent:%s:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n", name, uid, gid, home)
 	group += fmt.Sprintf("%s:x:%d:\nnogroup:x:65534:\n", name, gid)
-	out := []file{
-		{"/etc/passwd", passwd},
-		{"/etc/group", group},
-		{"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n"},
+	out := []stage.File{
+		{Path: "/etc/passwd", Content: passwd},
+		{Path: "/etc/group", Content: group},
+		{Path: "/etc/nsswitch.conf", Content: "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n"},
 	}
 	if network != Open {
-		out = append(out, file{"/etc/hosts", "127.0.0.1 localhost " + hostname + "\n::1 localhost\n"})
+		out = append(out, stage.File{Path: "/etc/hosts", Content: "127.0.0.1 localhost " + hostname + "\n::1 localhost\n"})
 	}
 	return out
 }
@@ -369,7 +386,7 @@ func (v *view) cover(path string) error {
 		if m.kind != readOnly && m.kind != writable {
 			continue
 		}
-		source, err := filepath.EvalSymlinks(m.source)
+		source, err := v.resolved(m.source)
 		if err != nil {
 			return err
 		}
@@ -381,6 +398,19 @@ func (v *view) cover(path string) error {
 		}
 	}
 	return nil
+}
+
+// resolved is a path of this machine without links. Each is asked for again and again while
+// one view is made.
+func (v *view) resolved(path string) (string, error) {
+	if known, ok := v.links[path]; ok {
+		return known, nil
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		v.links[path] = target
+	}
+	return target, err
 }
 
 func exists(path string) bool {

@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,9 +35,35 @@ func TestWhatASessionSees(t *testing.T) {
 	if h.read("data/workspaces/web/1/made") != "made\n" || h.read("data/home/1/made") != "home\n" || h.read("data/caches/web/go/pkg/mod/made") != "cached\n" {
 		t.Error("what was written is somewhere else")
 	}
-	for _, path := range []string{tool, h.root + "/objects/o", "/usr/bin/new", "/etc/new", "/new", "/etc/passwd", h.root + "/new", filepath.Dir(h.work) + "/new"} {
+	for _, path := range []string{tool, h.root + "/objects/o", "/usr/bin/new", "/etc/new", "/new", "/etc/passwd", "/etc/services", h.root + "/new", filepath.Dir(h.work) + "/new"} {
 		h.cannot("echo x >> " + path)
 	}
+}
+
+// What is handed over as a copy is the host's, and cannot be changed.
+func TestCopiesOfSystemFiles(t *testing.T) {
+	t.Parallel()
+	v := newView()
+	must(t, v.system(Off))
+	copies := v.copies()
+	if len(copies) < 2 {
+		t.Fatalf("%d copies", len(copies))
+	}
+	sums, change := "", "echo > /tmp/x\n"
+	for _, c := range copies {
+		sums += fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(readAt(t, c.Source))), c.Path)
+		for _, by := range []string{"rm -f", "chmod u+w", "mv -f /tmp/x", "ln -f /tmp/x", "cp /tmp/x"} {
+			change += fmt.Sprintf("%s %s 2>/dev/null && echo '%[1]s %[2]s'\n", by, c.Path)
+		}
+	}
+	h := newHouse(t)
+	h.does("sha256sum --check --quiet <<'END'\n" + sums + "END")
+	if out := h.does(change + "true"); out != "" {
+		t.Errorf("inside, this worked:\n%s", out)
+	}
+	// What the project shows covers them.
+	h.spec = Spec{See: []string{"/etc/os-release"}}
+	h.does("test -s /etc/os-release")
 }
 
 // The list of the issue: what no session sees.

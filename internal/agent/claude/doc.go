@@ -28,7 +28,7 @@
 //
 // The CLI runs its shell commands in sessions of their own, out of reach of its
 // process group. [Start] therefore puts a reaper between: this same binary,
-// started again ([RunReaper] must be the first call in main), which adopts
+// started again as package reaper has it, which adopts
 // every orphan below it, and kills all that is left when the CLI has exited,
 // when it is told to, or when the program that started it is gone. On Linux
 // nothing survives; elsewhere it is done as well as a process table allows.

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"deckhand/internal/agent/claude"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files and the tables in docs/protocol.md")
@@ -15,7 +13,6 @@ var update = flag.Bool("update", false, "rewrite golden files and the tables in 
 // TestMain is also every helper program that the tests start: the reaper, a
 // fake CLI, an MCP server, and a bot that is killed.
 func TestMain(m *testing.M) {
-	claude.RunReaper()
 	if role := os.Getenv("DECKHAND_TEST_ROLE"); role != "" {
 		os.Exit(play(role))
 	}

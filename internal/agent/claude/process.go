@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude/reaper"
 )
 
 // Process is one running CLI with everything below it. All methods are safe for
@@ -65,7 +67,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := reaperProgram()
+	program, err := reaper.Program()
 	if err != nil {
 		return nil, fmt.Errorf("start claude: find this program: %w", err)
 	}
@@ -80,7 +82,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	cmd := &exec.Cmd{
 		Path:       program,
 		Args:       append(args, o.arguments()...),
-		Env:        append(slices.Clip(o.Env), reaperVariable+"=1"),
+		Env:        append(slices.Clip(o.Env), reaper.Variable+"=1"),
 		Dir:        o.Dir,
 		Stdin:      files.child[0],
 		Stdout:     files.child[1],
@@ -115,9 +117,6 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		p.dropOrders()
 		_ = cmd.Wait() // it exits, having nothing to run; err says more than its status
 		files.closeOwnEnds()
-		if why := ctx.Err(); why == nil && errors.Is(err, exec.ErrNotFound) {
-			err = fmt.Errorf("%w: %s", err, o.Command[0])
-		}
 		return nil, fmt.Errorf("start claude: %w", err)
 	}
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude/reaper"
 )
 
 // giveUp ends the process because what it prints cannot be read.
@@ -59,7 +61,7 @@ func (p *Process) finish(report io.Closer) {
 		case <-overdue:
 			// The reaper itself hangs: do its work.
 			p.log.Error("the reaper does not answer, killing its tree")
-			for _, pid := range descendants(p.reaper.Process.Pid) {
+			for _, pid := range reaper.Descendants(p.reaper.Process.Pid) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 			_ = p.reaper.Process.Kill()
@@ -72,7 +74,7 @@ func (p *Process) finish(report io.Closer) {
 	}
 	if !rep.exited {
 		// The reaper was killed and could not clean up.
-		ReapOrphans()
+		reaper.Orphans()
 	}
 	// Nothing holds the other ends any more; the bound is for systems where
 	// something may.
@@ -130,7 +132,7 @@ func (p *Process) stop() {
 	if !busy && wait(p.o.StopGrace.Close) {
 		return
 	}
-	p.order(orderTerm)
+	p.order(reaper.Term)
 	if wait(p.o.StopGrace.Term) {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/claude/reaper"
 	"deckhand/internal/waittest"
 )
 
@@ -101,7 +102,7 @@ func TestOnlyWhatIsOursIsReaped(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		claude.ReapOrphans()
+		reaper.Orphans()
 		if lives {
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)

@@ -7,12 +7,10 @@ import (
 	"go.uber.org/goleak"
 
 	"deckhand/internal/gateway/gitway/forgetest"
-	"deckhand/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
 	RunHelper()
-	sandbox.RunStage()
 	if err := os.Setenv(forgetest.TokenEnv, forgetest.Password); err != nil {
 		panic(err)
 	}

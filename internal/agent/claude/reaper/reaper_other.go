@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package claude
+package reaper
 
 import (
 	"context"
@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func reaperProgram() (string, error) { return os.Executable() }
+// Program is this binary's path.
+func Program() (string, error) { return os.Executable() }
 
 // adoptOrphans does nothing: only Linux lets a process adopt its orphans.
 func adoptOrphans() error { return nil }
@@ -26,9 +27,9 @@ func redirect(f *os.File, fd int) error { return unix.Dup2(int(f.Fd()), fd) }
 // insideOf is the process itself: no launcher of this system keeps signals to itself.
 func insideOf(pid int) int { return pid }
 
-// descendants lists all processes below pid, and those of its process group.
+// Descendants lists all processes below pid, and those of its process group.
 // An orphan in a session of its own is out of reach here.
-func descendants(pid int) []int {
+func Descendants(pid int) []int {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "ps", "-axo", "pid=,ppid=,pgid=")
@@ -59,9 +60,9 @@ func descendants(pid int) []int {
 
 func treeMark() string { return "" }
 
-// ReapOrphans finds nothing on this system: processes cannot be told apart
+// Orphans finds nothing on this system: processes cannot be told apart
 // once their parents are gone.
-func ReapOrphans() int { return 0 }
+func Orphans() int { return 0 }
 
 // HideProcess does nothing: this system has no such switch.
 func HideProcess() error { return nil }

@@ -1,27 +1,32 @@
-package claude
+// Package reaper is what stands between the bot and a CLI: a process of this same binary
+// that runs the CLI, adopts its orphans, and exits only when nothing of them is left.
+//
+// It begins in the package's init, so that no program has to call it: with [Variable] in
+// its environment a process is a reaper and nothing else. And it begins early. Go
+// initializes packages in the order of their names as soon as what they import is ready;
+// this one imports little, so that the tables of some hundred others, which the bot needs
+// and a reaper does not, are not made first. That is two thirds of what the start of this
+// binary costs; what it imports is bounded by TestWhatStartsWithASessionIsLight.
+package reaper
 
 import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// The environment variables of the reaper. The first makes this binary one; the
-// second marks all that runs below it with "pid-starttime-namespace" of the reaper,
-// so that [ReapOrphans] finds what a reaper that was killed left behind.
-const (
-	reaperVariable = "DECKHAND_REAPER"
-	treeVariable   = "DECKHAND_TREE_OF"
-)
+// Variable in its environment makes this binary a reaper.
+const Variable = "DECKHAND_REAPER"
+
+// treeVariable marks all that runs below a reaper with "pid-starttime-namespace" of it, so
+// that [Orphans] finds what a reaper that was killed left behind.
+const treeVariable = "DECKHAND_TREE_OF"
 
 // The reaper's files beside its standard ones. The order pipe carries one byte
 // per order and ends when whoever started the reaper is gone; the report pipe
@@ -31,19 +36,14 @@ const (
 	reportFD = 4
 )
 
-const (
-	orderTerm = 'T'
-)
+// Term is the order to end the CLI by SIGTERM.
+const Term = 'T'
 
-// RunReaper must be the first call in main, and in TestMain of packages that
-// call [Start]. In a process that was started as a reaper it never returns:
-// such a process runs the CLI, adopts its orphans, and exits only when nothing
-// of them is left. In any other process it does nothing.
-func RunReaper() {
-	if os.Getenv(reaperVariable) == "" {
+func init() {
+	if os.Getenv(Variable) == "" {
 		return
 	}
-	if err := os.Unsetenv(reaperVariable); err != nil {
+	if err := os.Unsetenv(Variable); err != nil {
 		os.Exit(126)
 	}
 	os.Exit(reap(os.Args[1:]))
@@ -69,9 +69,9 @@ func reap(command []string) int {
 		_, _ = fmt.Fprintln(report, "error no command")
 		return 126
 	}
-	path, err := exec.LookPath(command[0])
-	if err != nil {
-		_, _ = fmt.Fprintf(report, "error %v\n", err)
+	path := find(command[0])
+	if path == "" {
+		_, _ = fmt.Fprintf(report, "error there is no program %q to run\n", command[0])
 		return 127
 	}
 	// A bot may itself run below a reaper: only the nearest one counts.
@@ -126,7 +126,7 @@ func reap(command []string) int {
 				tree.kill()
 				status = <-tree.exited
 				running = false
-			case b == orderTerm:
+			case b == Term:
 				_ = syscall.Kill(insideOf(child.Pid), syscall.SIGTERM) // gone already is as good
 			}
 		}
@@ -174,7 +174,7 @@ func (t *tree) kill() {
 	case <-time.After(time.Millisecond):
 	}
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		for _, pid := range descendants(os.Getpid()) {
+		for _, pid := range Descendants(os.Getpid()) {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // gone already is as good
 		}
 		select {
@@ -185,40 +185,20 @@ func (t *tree) kill() {
 	}
 }
 
-// reaperReport is what the reaper said on its report pipe.
-type reaperReport struct {
-	exited       bool
-	code, signal int
-}
-
-// readStart reads the first line: the CLI's pid, or why there is none.
-func readStart(r *bufio.Reader) (pid int, err error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			return 0, errors.New("the reaper said nothing: main must call claude.RunReaper first")
+// find is the file of a program that PATH leads to, or empty. (os/exec, which does that, is
+// no light package.)
+func find(name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	for dir := range strings.SplitSeq(os.Getenv("PATH"), ":") {
+		if !strings.HasPrefix(dir, "/") {
+			continue
 		}
-		return 0, err
+		path := dir + "/" + name
+		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return path
+		}
 	}
-	kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-	if kind == "error" {
-		return 0, errors.New(rest)
-	}
-	if pid, err = strconv.Atoi(rest); kind != "pid" || err != nil {
-		return 0, fmt.Errorf("the reaper said %q", line)
-	}
-	return pid, nil
-}
-
-// readExit reads how the CLI exited.
-func readExit(r *bufio.Reader) reaperReport {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return reaperReport{}
-	}
-	var rep reaperReport
-	if n, err := fmt.Sscanf(line, "exit %d %d", &rep.code, &rep.signal); n == 2 && err == nil {
-		rep.exited = true
-	}
-	return rep
+	return ""
 }

@@ -1,4 +1,4 @@
-package claude
+package reaper
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reaperProgram names this very binary, also when its file was replaced since.
-func reaperProgram() (string, error) { return "/proc/self/exe", nil }
+// Program names this very binary, also when its file was replaced since.
+func Program() (string, error) { return "/proc/self/exe", nil }
 
 // adoptOrphans makes this process the parent of every descendant whose own
 // parent exits, in whatever session or process group it lives.
@@ -25,8 +25,8 @@ func childAttributes() *syscall.SysProcAttr {
 
 func redirect(f *os.File, fd int) error { return unix.Dup3(int(f.Fd()), fd, 0) }
 
-// descendants lists all processes below pid, parents before their children.
-func descendants(pid int) []int {
+// Descendants lists all processes below pid, parents before their children.
+func Descendants(pid int) []int {
 	children := make(map[int][]int)
 	for _, p := range processes() {
 		if parent, _, ok := processStat(p); ok {
@@ -120,11 +120,11 @@ func pidNamespace() string {
 	return name
 }
 
-// ReapOrphans kills what a reaper that was itself killed has left running, such
+// Orphans kills what a reaper that was itself killed has left running, such
 // as shell commands in sessions of their own, and returns how many processes
 // that were. A host calls it once when it starts. Trees whose reaper lives are
 // not touched.
-func ReapOrphans() int {
+func Orphans() int {
 	killed := 0
 	for range 20 {
 		n := 0

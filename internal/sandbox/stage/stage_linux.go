@@ -1,0 +1,191 @@
+package stage
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// outside are the stages that begin where the bot runs, by the names of their kinds.
+var outside = map[string]Stage{
+	"bwrap":   For(becomeBwrap),
+	"gvisor":  For(becomeGVisor),
+	"command": For(becomeLauncher),
+}
+
+// Self is this very binary, also when its file was replaced since.
+func Self() (string, error) { return "/proc/self/exe", nil }
+
+// Bwrap is the plan of what starts bubblewrap.
+type Bwrap struct {
+	Bwrap string   `json:"bwrap"`
+	Args  []string `json:"args"`
+	// Files are made inside, read-only.
+	Files []File `json:"files"`
+	// Filter is that of system calls, as bwrap's --seccomp takes it.
+	Filter  []byte   `json:"filter"`
+	Program []string `json:"program"`
+	// OpenFiles is RLIMIT_NOFILE; 0 leaves it.
+	OpenFiles int `json:"open_files,omitempty"`
+	// Group is the file of the session's cgroup that it joins by; empty for none.
+	Group string `json:"group,omitempty"`
+}
+
+// GVisor is the plan of what starts runsc.
+type GVisor struct {
+	Runsc  string   `json:"runsc"`
+	Flags  []string `json:"flags"`
+	Bundle string   `json:"bundle"`
+	Name   string   `json:"name"`
+	// Config is the bundle's configuration, as the runtime specification has it, without
+	// what only the process that starts knows: its arguments and its environment.
+	Config  map[string]json.RawMessage `json:"config"`
+	Program []string                   `json:"program"`
+	Group   string                     `json:"group,omitempty"`
+}
+
+// becomeBwrap returns only if it fails.
+func becomeBwrap(p Bwrap, arguments []string) error {
+	if err := limitThis(p.Group, p.OpenFiles); err != nil {
+		return err
+	}
+	if len(p.Filter) == 0 {
+		return errors.New("the plan has no filter of system calls")
+	}
+	args := make([]string, 0, len(p.Args)+5*len(p.Files)+2)
+	for _, f := range p.Files {
+		fd, err := readable(f)
+		if err != nil {
+			return err
+		}
+		args = append(args, "--perms", "0444", "--file", fd, f.Path)
+	}
+	fd, err := inMemory(string(p.Filter))
+	if err != nil {
+		return err
+	}
+	args = append(append(args, p.Args...), "--seccomp", fd)
+	// Not as arguments: those of bwrap's init can be read inside.
+	if fd, err = inMemory(strings.Join(args, "\x00")); err != nil {
+		return err
+	}
+	argv := append([]string{"bwrap", "--args", fd, "--"}, p.Program...)
+	return fmt.Errorf("start %s: %w", p.Bwrap, syscall.Exec(p.Bwrap, append(argv, arguments...), os.Environ()))
+}
+
+// becomeGVisor completes the bundle's configuration and becomes runsc. It returns only if
+// it fails.
+func becomeGVisor(p GVisor, arguments []string) error {
+	if err := p.configure(arguments); err != nil {
+		return fmt.Errorf("write the bundle's configuration: %w", err)
+	}
+	// The open files of the session are its own kernel's, and limited by it.
+	if err := limitThis(p.Group, 0); err != nil {
+		return err
+	}
+	if os.Geteuid() == 0 {
+		// runsc mounts into its notes and leaves that behind when it is killed: in a
+		// mount namespace of its own it goes with it.
+		runtime.LockOSThread()
+		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+			return fmt.Errorf("make a mount namespace, which gvisor as root needs the capability SYS_ADMIN for: %w", err)
+		}
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+			return fmt.Errorf("make a mount namespace: %w", err)
+		}
+	}
+	argv := append([]string{"runsc"}, p.Flags...)
+	argv = append(argv, "run", "--bundle="+p.Bundle, p.Name)
+	return fmt.Errorf("start %s: %w", p.Runsc, syscall.Exec(p.Runsc, argv, os.Environ()))
+}
+
+// configure writes the configuration with what this process was given.
+func (p GVisor) configure(arguments []string) error {
+	process := map[string]json.RawMessage{}
+	err := json.Unmarshal(p.Config["process"], &process)
+	set := func(in map[string]json.RawMessage, name string, value any) {
+		if err == nil {
+			in[name], err = json.Marshal(value)
+		}
+	}
+	set(process, "args", append(p.Program, arguments...))
+	set(process, "env", os.Environ())
+	set(p.Config, "process", process)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(p.Config)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(p.Bundle+"/config.json", text, 0o600)
+}
+
+// limitThis lowers what a process may use, for this one and all that it becomes and starts.
+// RLIMIT_DATA is not among it: programs with a sanitizer of addresses ask for 15 TB that
+// they never use. RLIMIT_NPROC would count all processes of the bot's user here.
+func limitThis(group string, openFiles int) error {
+	if group != "" {
+		if err := os.WriteFile(group, []byte("0"), 0); err != nil {
+			return fmt.Errorf("join the session's cgroup: %w", err)
+		}
+	}
+	// If the machine itself runs out of memory, the kernel takes it from sessions first.
+	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
+		return fmt.Errorf("stand first when memory runs out: %w", err)
+	}
+	// A core file would lie in the workspace, with the memory of the process.
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("switch core files off: %w", err)
+	}
+	if openFiles > 0 {
+		var now unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil {
+			return fmt.Errorf("look how many files may be open: %w", err)
+		}
+		n := min(uint64(openFiles), now.Max) // nobody but root can raise it
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: n}); err != nil {
+			return fmt.Errorf("limit open files to %d: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// readable gives bwrap the content of a file.
+func readable(f File) (fd string, err error) {
+	if f.Source == "" {
+		return inMemory(f.Content)
+	}
+	n, err := unix.Open(f.Source, unix.O_RDONLY|unix.O_NONBLOCK, 0) // outlives exec
+	if err != nil {
+		return "", fmt.Errorf("open %s: %w", f.Source, err)
+	}
+	return strconv.Itoa(n), nil
+}
+
+// inMemory gives bwrap something to read: the number of a file that outlives exec.
+func inMemory(content string) (string, error) {
+	fd, err := unix.MemfdCreate("sandbox", 0)
+	if err != nil {
+		return "", fmt.Errorf("make a file in memory: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "sandbox")
+	if _, err := f.WriteString(content); err != nil {
+		return "", fmt.Errorf("write a file in memory: %w", err)
+	}
+	if _, err := f.Seek(0, 0); err != nil {
+		return "", fmt.Errorf("write a file in memory: %w", err)
+	}
+	keep = append(keep, f)
+	return strconv.Itoa(fd), nil
+}
+
+// keep has the files that the stage hands on: a file that is forgotten is closed.
+var keep []*os.File

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package stage
+
+import "os"
+
+// outside are the stages that begin where the bot runs, by the names of their kinds.
+var outside = map[string]Stage{"command": For(becomeLauncher)}
+
+// Self is this program.
+func Self() (string, error) { return os.Executable() }
