@@ -186,11 +186,10 @@ func (s *budgets) tell(ctx context.Context, t store.Thread, all []BudgetStatus) 
 }
 
 // noticeBudgets looks at the budgets after a turn, beside the worker.
-func (w *worker) noticeBudgets(ctx context.Context, user string) {
+func (w *worker) noticeBudgets(ctx context.Context, t store.Thread, user string) {
 	if len(w.budgets.list) == 0 {
 		return
 	}
-	t := w.thread
 	ctx = context.WithoutCancel(ctx)
 	w.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, lookLimit)

@@ -22,16 +22,31 @@ func attemptUUID(promptUUID string, attempt int) string {
 }
 
 // witness is what the CLI says that it has spent since it was asked last, in an epoch of
-// its own where its total began anew.
-func (w *worker) witness(ctx context.Context, running claude.Usage) (store.Witness, error) {
+// its own where its total began anew. Of answers that it did not hear to their end it can
+// only guess: where there were such, it is no witness, and the next time begins here.
+func (w *worker) witness(ctx context.Context, running claude.Usage) ([]store.Witness, error) {
+	whole := w.session.meter.whole()
 	if err := w.followReset(ctx); err != nil {
-		return store.Witness{}, err
+		return nil, err
 	}
 	spent, reset := w.session.totals.Observe(running)
+	if !whole {
+		return nil, w.newEpoch(ctx, running.TotalMicroUSD)
+	}
 	if reset {
-		if err := w.newEpoch(ctx); err != nil {
-			return store.Witness{}, err
+		if err := w.newEpoch(ctx, 0); err != nil {
+			return nil, err
 		}
 	}
-	return store.Witness{SessionID: w.session.id, Epoch: w.session.epoch, Before: spent.Before, After: spent.After, Model: spent.Model}, nil
+	return []store.Witness{{SessionID: w.session.id, Epoch: w.session.epoch, Before: spent.Before, After: spent.After, Model: spent.Model}}, nil
+}
+
+// addWitness writes down what the CLI has said between turns.
+func (w *worker) addWitness(ctx context.Context, told []store.Witness) error {
+	for _, t := range told {
+		if err := w.books.AddWitness(ctx, w.heldLease(), t); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -70,6 +70,10 @@
 //
 // = stays, · cannot be.
 //
+// Calls of the model that a process has left are read to their end. A cold thread whose
+// calls are keeps its lease until they are booked, and hears of prompts and of stops as it
+// does otherwise; a stop cuts them.
+//
 // Security. A tool runs only after a decision that is committed: a policy rule's
 // (see package policy) or a person's, bound to the SHA-256 of the exact input. Every
 // tool call passes our PreToolUse callback, so nothing that lies in a repository

@@ -63,14 +63,15 @@ type bookedCall struct {
 // verify compares the ledger with the model's bill, call by call.
 //
 // A call whose usage the model told to the end is in the ledger once, at what it is
-// billed, and with its tokens, whatever happened around it. Of one that was cut the
-// ledger has what was told; the bill may be higher, by the entry's bound at most. A call
-// that was never answered costs nothing. There is nothing else in the ledger.
+// billed, and with its tokens, whatever happened around it. So is every call that the
+// session itself has left, by whatever killed it. Only a call that the model did not tell
+// to its end, that a person stopped, or that was under way when the bot stopped or was
+// killed may have been cut: of it the ledger has what was told; the bill may be higher, by
+// the entry's bound at most. A call that was never answered costs nothing. There is nothing
+// else in the ledger.
 func (w *world) verify() (v verdict) {
 	w.t.Helper()
-	w.await("the model's calls to end", func() bool {
-		return !slices.ContainsFunc(w.model.all(), func(c countedCall) bool { return !c.Ended })
-	})
+	w.await("the model's calls to end", w.model.idle)
 	if _, err := w.store.EndLostCalls(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
@@ -93,11 +94,12 @@ func (w *world) verify() (v verdict) {
 			continue
 		case !ok:
 			// The bot died, or lost its lease, before it could write down that there was an
-			// answer.
+			// answer. A correction has no request's id.
 			n := slices.IndexFunc(nameless, func(b bookedCall) bool {
-				return b.Session == c.Session && b.Model == c.Model && b.Bound >= bill && slices.Contains(turns[c.Marker], b.Turn)
+				known := b.Late && b.Micro == bill || c.excused && b.Bound >= bill
+				return b.Session == c.Session && b.Model == c.Model && known && slices.Contains(turns[c.Marker], b.Turn)
 			})
-			if w.crashes == 0 || n < 0 {
+			if n < 0 {
 				w.t.Errorf("call %d (%s, %s of %s) is billed %d µ$ and not in the ledger", i, c.RequestID, c.Marker, c.Session, bill)
 				continue
 			}
@@ -130,6 +132,8 @@ func (w *world) compare(i int, c countedCall, b bookedCall, bill int64, v *verdi
 		w.t.Errorf("%s: booked as %s of %s", told, b.Model, b.Session)
 	case b.Complete && !c.Whole && !c.Mute:
 		w.t.Errorf("%s: booked as whole, and it was cut", told)
+	case !b.Complete && !c.excused && !c.Mute && !c.Broken:
+		w.t.Errorf("%s: it was cut, and nobody may have", told)
 	case !b.Complete:
 		v.Cut++
 		w.t.Logf("%s", told)
@@ -206,7 +210,7 @@ func (w *world) booked(v *verdict) (out map[string]bookedCall, nameless []booked
 				w.t.Errorf("request %s is booked twice: %+v and %+v", b.RequestID, old, b)
 			}
 			out[b.RequestID] = b
-		case b.Micro != 0:
+		case b.Micro != 0 && !b.Late:
 			w.t.Errorf("a call that nobody answered cost %d µ$: %+v", b.Micro, b)
 		default:
 			nameless = append(nameless, b)

@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -25,10 +26,12 @@ type countedCall struct {
 	Whole                  bool // the final usage was sent, so that it is billed for what it is
 	Ended                  bool // nothing more is sent
 	Mute                   bool // the client is told no usage
+	Broken                 bool // the answer breaks off, or is nonsense
 	Chars                  int  // how much of the answer's text was sent
 	number                 int  // from 0
-	stalls                 bool
-	stalled                bool  // it says nothing more until its client leaves
+	stalls, hangs          bool
+	stalled                bool  // it says nothing more until goOn, or its client leaves
+	excused                bool  // the bot was told to cut it, or killed
 	blocks                 []int // how many characters of each content block were sent
 }
 
@@ -56,6 +59,9 @@ type countingModel struct {
 	faults map[string]map[int]model.Fault // by marker and number of the call for it, from 1
 	counts map[string]int
 	mute   map[string]bool // by marker: its next call says nothing of its usage
+	// on is closed, and made anew, when calls that hang or have stalled are to go on.
+	on      chan struct{}
+	excuses bool // see excuse
 }
 
 func newCountingModel(t testing.TB) *countingModel {
@@ -64,7 +70,35 @@ func newCountingModel(t testing.TB) *countingModel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &countingModel{Server: s, changed: func() {}, faults: map[string]map[int]model.Fault{}, counts: map[string]int{}, mute: map[string]bool{}}
+	return &countingModel{Server: s, changed: func() {}, faults: map[string]map[int]model.Fault{}, counts: map[string]int{}, mute: map[string]bool{}, on: make(chan struct{})}
+}
+
+// goOn has the calls that hang or have stalled go on.
+func (m *countingModel) goOn() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.on)
+	m.on = make(chan struct{})
+}
+
+// idle reports whether no call is under way.
+func (m *countingModel) idle() bool {
+	return !slices.ContainsFunc(m.all(), func(c countedCall) bool { return !c.Ended })
+}
+
+// excuse says that calls which are under way, or begin until fn returns, may be cut on
+// this side.
+func (m *countingModel) excuse(fn func()) {
+	m.mu.Lock()
+	m.excuses = true
+	for _, c := range m.calls {
+		c.excused = c.excused || !c.Ended
+	}
+	m.mu.Unlock()
+	fn()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.excuses = false
 }
 
 // failNext has the n-th call from now on for a prompt run into a fault, once.
@@ -140,16 +174,20 @@ func (m *countingModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	m.mu.Lock()
-	c.number = len(m.calls)
+	c.number, c.excused = len(m.calls), m.excuses
 	m.calls = append(m.calls, c)
 	m.counts[c.Marker]++
 	c.Mute = m.mute[c.Marker]
 	delete(m.mute, c.Marker)
 	if f, ok := m.faults[c.Marker][m.counts[c.Marker]]; ok {
 		delete(m.faults[c.Marker], m.counts[c.Marker])
-		f.Session, c.stalls = c.Session, f.StallAfterChars > 0
-		m.SetFaults([]model.Fault{f})
+		c.stalls, c.hangs = f.StallAfterChars > 0, f.Hang > 0
+		if !c.stalls && !c.hangs {
+			f.Session, c.Broken = c.Session, f.CutAfterChars > 0 || f.Garbage
+			m.SetFaults([]model.Fault{f})
+		}
 	}
+	on := m.on
 	m.mu.Unlock()
 	m.changed()
 	defer func() {
@@ -158,19 +196,34 @@ func (m *countingModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.mu.Unlock()
 		m.changed()
 	}()
-	m.Server.ServeHTTP(&countingWriter{ResponseWriter: w, m: m, c: c}, r)
+	if c.hangs {
+		select {
+		case <-on:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	m.Server.ServeHTTP(&countingWriter{ResponseWriter: w, m: m, c: c, on: on, left: r.Context().Done()}, r)
 }
 
 // countingWriter reads along with an answer.
 type countingWriter struct {
 	http.ResponseWriter
-	m *countingModel
-	c *countedCall
+	m        *countingModel
+	c        *countedCall
+	on, left <-chan struct{}
 }
 
 func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *countingWriter) Write(b []byte) (int, error) {
+	if w.c.stalled { // set here alone
+		select {
+		case <-w.on:
+		case <-w.left:
+			return 0, errors.New("the client has left")
+		}
+	}
 	w.note(b)
 	if !w.c.Mute {
 		return w.ResponseWriter.Write(b)

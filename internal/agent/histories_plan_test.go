@@ -299,11 +299,11 @@ func (w *world) play(s step) {
 		w.command("hibernate")
 		w.await("hibernation", func() bool { return len(w.cliPIDs()) == 0 })
 	case opRestart:
-		w.quit()
+		w.model.excuse(w.quit)
 		w.start()
 	case opCrash:
 		w.crashes++
-		w.kill()
+		w.model.excuse(w.kill)
 		w.start()
 	case opLose:
 		if len(w.cliPIDs()) > 0 {
@@ -321,19 +321,23 @@ func (w *world) play(s step) {
 		w.crashes++
 		w.command("sever")
 		w.finish(p)
+		w.model.goOn()
 	case opSteal:
 		p := w.event(s)
 		w.crashes++
 		w.steal()
 		w.leaveMoment()
 		w.finish(p)
+		w.model.goOn()
 	case opStop:
 		p := w.event(s)
-		w.command("stop")
-		w.finish(p)
+		w.model.excuse(func() {
+			w.command("stop")
+			w.finish(p)
+		})
 	case opLeave:
 		p := w.event(s)
-		w.quit()
+		w.model.excuse(w.quit)
 		w.leaveMoment()
 		w.start()
 		w.finish(p)
@@ -342,11 +346,12 @@ func (w *world) play(s step) {
 		w.crashes++
 		w.killCLI()
 		w.finish(p)
+		w.model.goOn()
 	case opKillBot:
 		p := w.event(s)
 		for n := 1; ; n++ {
 			w.crashes++
-			w.kill()
+			w.model.excuse(w.kill)
 			if n == s.Times {
 				break
 			}

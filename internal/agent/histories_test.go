@@ -83,6 +83,7 @@ func playHistory(t *testing.T, version string, seed uint64, n int) verdict {
 	for _, s := range steps {
 		w.play(s)
 	}
+	w.await("the model's calls to end", w.model.idle)
 	w.quit()
 	v := w.verify()
 	t.Log(v)

@@ -20,7 +20,8 @@ type machine interface {
 	workspace(ctx context.Context, t store.Thread, p Project) (string, error)
 	// start starts the CLI on the thread's session in its workspace and initializes it. A
 	// process that ends meanwhile gives a [*claude.ExitError]. Its calls of the model are
-	// told to the meter, and have all ended when it is gone.
+	// told to the meter; when it is gone none begins, and those that are under way are
+	// read to their end.
 	start(ctx context.Context, t store.Thread, p Project, resume bool, calls gateway.Meter, log *zap.Logger) (process, error)
 	// head is the commit that a folder's working tree is at, or empty where that cannot
 	// be told.

@@ -1,11 +1,9 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/gateway"
-	"deckhand/internal/price"
 	"deckhand/internal/store"
 )
 
@@ -25,29 +22,45 @@ import (
 // A call belongs to the turn that runs, or between turns to the last one. One that the
 // process makes before its first turn waits for that turn to begin. [gateway.Booking]
 // and the worker use a meter at once; run has a goroutine of the supervisor's.
+//
+// A meter outlives its process: calls that it has left behind are read to their end (see
+// [gateway.Call]), and are booked then. Until it is done its worker keeps the lease, so
+// that nobody takes them for lost.
 type meter struct {
 	*shared
 	project Project
 	log     *zap.Logger
 
 	mu      sync.Mutex
-	at      store.OpenCall       // what calls have in common: lease, session and epoch
-	turn    int64                // the present turn, or the last one; 0 before the first
-	thread  store.Thread         // whose calls these are
-	user    string               // who asked for the turn
-	refused *BudgetStatus        // the turn was refused a call for it
-	last    map[string]asked     // by model
-	held    map[uuid.UUID]string // calls that wait for a budget, with its name
-	onHeld  func()               // held has changed
-	begun   chan struct{}        // closed when the first turn has begun
-	spent   int64                // by the present turn, in micro-USD
-	cut     bool                 // a call of the turn may be billed for more
-	under   int                  // way: calls that have begun and not ended
+	at      store.OpenCall         // what calls have in common: lease, session and epoch
+	turn    int64                  // the present turn, or the last one; 0 before the first
+	thread  store.Thread           // whose calls these are
+	user    string                 // who asked for the turn
+	refused *BudgetStatus          // the turn was refused a call for it
+	last    map[string]asked       // by model
+	held    map[uuid.UUID]string   // calls that wait for a budget, with its name
+	onHeld  func()                 // held has changed
+	begun   chan struct{}          // closed when the first turn has begun
+	tally   *tally                 // of the turn
+	under   map[uuid.UUID]*booking // way: calls that have begun and not ended
 	seen    map[uuid.UUID]store.CallUsage
 	ended   []store.EndedCall
-	closed  bool // nothing follows
-	// change is closed, and made anew, whenever under, seen or ended change.
+	late    []func() // tell the costs of turns that had ended before their calls
+	unheard bool     // a call was left by its caller since the CLI was asked for its total
+	closed  bool     // no call follows
+	// change is closed, and made anew, whenever under, seen, ended or late change.
 	change chan struct{}
+	done   chan struct{} // closed when it is closed and all is booked, or cannot be
+}
+
+// tally is what a turn has cost so far.
+type tally struct {
+	spent int64 // in micro-USD
+	cut   bool  // a call may be billed for more
+	under int   // way: calls
+	// late is told what the turn has cost when the last of them has ended, where it has
+	// ended itself before.
+	late func(microUSD int64, more bool)
 }
 
 const (
@@ -67,9 +80,18 @@ const (
 func (w *worker) newMeter() *meter {
 	m := &meter{
 		shared: w.shared, project: w.project, log: w.log, at: store.OpenCall{Lease: w.heldLease()},
-		thread: w.thread, last: map[string]asked{}, held: map[uuid.UUID]string{}, onHeld: func() { w.box.put(letter{kind: letterHeld}) }, begun: make(chan struct{}), seen: map[uuid.UUID]store.CallUsage{}, change: make(chan struct{}),
+		thread: w.thread, last: map[string]asked{}, held: map[uuid.UUID]string{}, onHeld: func() { w.box.put(letter{kind: letterHeld}) },
+		begun: make(chan struct{}), tally: new(tally), under: map[uuid.UUID]*booking{}, seen: map[uuid.UUID]store.CallUsage{},
+		change: make(chan struct{}), done: make(chan struct{}),
 	}
-	w.running.Go(m.run)
+	w.running.Go(func() {
+		m.run()
+		close(m.done)
+		select {
+		case w.booked <- struct{}{}:
+		default: // it is about to look
+		}
+	})
 	return m
 }
 
@@ -87,7 +109,7 @@ func (m *meter) begin(turn store.Turn) {
 	if m.turn == 0 {
 		close(m.begun)
 	}
-	m.turn, m.user, m.spent, m.cut, m.refused = turn.ID, turn.RequestedBy, 0, false, nil
+	m.turn, m.user, m.tally, m.refused = turn.ID, turn.RequestedBy, new(tally), nil
 }
 
 // Begin implements [gateway.Meter].
@@ -109,8 +131,7 @@ func (m *meter) Begin(ctx context.Context, c gateway.Call) (gateway.Booking, err
 	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound), refused:
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.under--
-		m.changed()
+		m.over(b)
 		return nil, err
 	default:
 		// Whether it is in the books is not known. It ends as a call that did not leave.
@@ -126,10 +147,14 @@ func (m *meter) open(c gateway.Call) (*booking, error) {
 	if len(m.ended) >= maxUnbooked {
 		return nil, fmt.Errorf("%d calls have ended and cannot be booked", len(m.ended))
 	}
-	b := &booking{OpenCall: m.at, meter: m, call: c, turn: m.turn}
+	if m.closed {
+		return nil, errors.New("the process has gone")
+	}
+	b := &booking{OpenCall: m.at, meter: m, call: c, tally: m.tally}
 	b.ID, b.Model, b.StartedAt = c.ID, c.Model, c.At
 	b.BoundMicroUSD = m.bound(c, gateway.Answer{Left: true})
-	m.under++
+	m.under[b.ID] = b
+	b.tally.under++
 	m.changed()
 	return b, nil
 }
@@ -139,7 +164,57 @@ type booking struct {
 	store.OpenCall
 	meter *meter
 	call  gateway.Call
-	turn  int64
+	tally *tally
+	alone bool // it is read to its end for nobody
+}
+
+// over takes a call from those under way. m.mu is held.
+func (m *meter) over(b *booking) {
+	delete(m.under, b.ID)
+	if b.tally.under--; b.tally.under == 0 && b.tally.late != nil {
+		m.late = append(m.late, b.tally.tell())
+	}
+	m.changed()
+}
+
+// tell is what tells late. The meter's mu is held.
+func (t *tally) tell() func() {
+	tell, spent, cut := t.late, t.spent, t.cut
+	return func() { tell(spent, cut) }
+}
+
+// cut has the calls that are under way end with their callers, which the session itself
+// can not do.
+func (m *meter) cut() {
+	m.mu.Lock()
+	var cut []func()
+	for _, b := range m.under {
+		b.alone = false // its end is near
+		cut = append(cut, b.call.Cut)
+	}
+	m.mu.Unlock()
+	for _, f := range cut {
+		f()
+	}
+}
+
+// Alone implements [gateway.Booking].
+func (b *booking) Alone() {
+	m := b.meter
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b.alone, m.unheard = true, true
+	m.changed()
+}
+
+// whole reports whether the CLI has heard all that its calls were answered since this was
+// asked last. Else what it says of their cost is a guess.
+func (m *meter) whole() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	unheard := m.unheard
+	m.unheard = false
+	return !unheard
 }
 
 // Seen implements [gateway.Booking].
@@ -170,12 +245,9 @@ func (b *booking) End(a gateway.Answer) {
 	m.learn(b.call, a)
 	m.ended = append(m.ended, calls...)
 	m.unbookedCalls.Add(int64(len(calls)))
-	m.under--
-	if b.turn == m.turn {
-		m.spent += micro
-		m.cut = m.cut || !a.Complete
-	}
-	m.changed()
+	b.tally.spent += micro
+	b.tally.cut = b.tally.cut || !a.Complete
+	m.over(b)
 }
 
 // changed wakes whoever waits for a change. m.mu is held.
@@ -190,8 +262,12 @@ func (m *meter) run() {
 	pause := time.Duration(0)
 	for {
 		m.mu.Lock()
-		seen, ended, closed, change := m.seen, m.ended, m.closed, m.change
+		seen, ended, late, change := m.seen, m.ended, m.late, m.change
+		closed := m.closed && len(m.under) == 0
 		m.seen = map[uuid.UUID]store.CallUsage{}
+		if len(ended) == 0 {
+			m.late = nil
+		}
 		m.mu.Unlock()
 		if closed && deadline == nil {
 			deadline = time.After(closeLimit)
@@ -200,6 +276,10 @@ func (m *meter) run() {
 		switch {
 		case len(ended) > 0:
 			err = m.book(ended)
+		case len(late) > 0:
+			for _, tell := range late {
+				tell()
+			}
 		case len(seen) > 0:
 			m.note(seen)
 		case closed:
@@ -268,7 +348,7 @@ func (m *meter) giveUp(calls []store.EndedCall) {
 	m.changed()
 }
 
-// close says that the process has gone, and with it all its calls.
+// close says that the process has gone: it makes no more calls.
 func (m *meter) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -276,17 +356,30 @@ func (m *meter) close() {
 	m.changed()
 }
 
+// busy reports whether there are calls that have not ended, or are not booked.
+func (m *meter) busy() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.under)+len(m.ended) > 0
+}
+
 // settle waits until every call that has ended is booked, and for calls that are under
-// way for as long as cutting lasts: the gateway sees a moment after the CLI that it has
-// cut them. It says what the turn has cost, and whether it may be billed for more.
+// way for as long as cutting lasts, but for those that are read on for nobody: the gateway
+// sees a moment after the CLI that it has left them. It says what the turn has cost, and
+// whether it costs more, or may be billed for more.
 func (m *meter) settle(ctx context.Context, cutting time.Duration) (microUSD int64, more bool) {
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
 	cut := time.After(cutting)
 	for {
 		m.mu.Lock()
-		waiting, under, change := len(m.ended), m.under, m.change
-		microUSD, more = m.spent, m.cut
+		waiting, under, change := len(m.ended), 0, m.change
+		for _, b := range m.under {
+			if !b.alone {
+				under++
+			}
+		}
+		microUSD, more = m.tally.spent, m.tally.cut || m.tally.under > 0
 		m.mu.Unlock()
 		if waiting == 0 && (under == 0 || cutting == 0) {
 			return microUSD, more
@@ -302,106 +395,13 @@ func (m *meter) settle(ctx context.Context, cutting time.Duration) (microUSD int
 	}
 }
 
-// charge prices a call: first what was used of its own model, then of those that were run
-// besides.
-func (m *meter) charge(c gateway.Call, a gateway.Answer) []store.CallUsage {
-	own := ownModel(c.Model, a.Model)
-	var models []string
-	runs := map[string][]price.Usage{}
-	whole := false // the runs say all of the call's own
-	for _, r := range a.Runs {
-		model := own
-		if r.Apart {
-			model = cmp.Or(r.Model, own)
-		}
-		whole = whole || !r.Apart
-		if runs[model] == nil {
-			models = append(models, model)
-		}
-		runs[model] = append(runs[model], r.Usage)
+// whenLate has the turn's cost told once more when its last call has ended, if one is
+// under way.
+func (m *meter) whenLate(tell func(microUSD int64, more bool)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.tally.late = tell; m.tally.under == 0 {
+		m.late = append(m.late, m.tally.tell())
+		m.changed()
 	}
-	if !whole {
-		runs[own] = append([]price.Usage{a.Usage}, runs[own]...)
-	}
-	models = append([]string{own}, slices.DeleteFunc(models, func(m string) bool { return m == own })...)
-	usages := make([]store.CallUsage, len(models))
-	for i, model := range models {
-		usages[i] = m.priced(model, runs[model])
-		usages[i].RequestID, usages[i].FirstByteAt = a.RequestID, a.FirstByte
-	}
-	usages[0].BoundMicroUSD = m.bound(c, a)
-	return usages
-}
-
-// ownModel is the name under which a call is booked: the one that was asked for, unless
-// another answered, whose price is another.
-func ownModel(asked, answered string) string {
-	first, askedKnown := price.Of(asked)
-	second, answeredKnown := price.Of(answered)
-	if asked == "" || (answeredKnown && (!askedKnown || first.Name != second.Name)) {
-		return answered
-	}
-	return asked
-}
-
-// priced is what runs of a model cost.
-func (m *meter) priced(model string, runs []price.Usage) store.CallUsage {
-	var sum price.Usage
-	for _, u := range runs {
-		sum = sum.Plus(u)
-	}
-	out := store.CallUsage{
-		Model: model, Rate: price.RateOf(runs...), Input: sum.Input, Output: sum.Output, CacheRead: sum.CacheRead,
-		CacheWrite5m: sum.CacheWrite5m, CacheWrite1h: sum.CacheWrite1h, WebSearches: sum.WebSearches,
-	}
-	micro, known := price.Cost(model, runs...)
-	out.MicroUSD, out.Unpriced = micro, !known && micro > 0
-	if out.Unpriced {
-		if _, told := m.unlisted.LoadOrStore(model, true); !told {
-			m.log.Error("the price list does not know the model "+model, zap.String("hint", "its calls are booked at the price of another; bot report reprice mends that when a newer Deckhand knows it"))
-		}
-	}
-	out.ContractMicroUSD = m.contract(model, runs)
-	return out
-}
-
-// contract is what runs cost by the team's own prices, the project's before those of
-// all; nil where there are none for the model.
-func (m *meter) contract(model string, runs []price.Usage) *int64 {
-	if len(m.project.Prices)+len(m.prices) == 0 {
-		return nil
-	}
-	terms, ok := m.project.Prices.Of(model)
-	if !ok {
-		terms, ok = m.prices.Of(model)
-	}
-	if !ok {
-		if _, told := m.unpriced.LoadOrStore(model, true); !told {
-			m.log.Warn("no contract price for "+model, zap.String("model", model), zap.String("hint", "write one under prices in deckhand.yaml"))
-		}
-		return nil
-	}
-	cost := terms.Cost(model, runs...)
-	return &cost
-}
-
-// unsaid is what an answer is taken to be at most that does not say how long it may be.
-const unsaid = 128_000
-
-// bound is what a call may be billed beyond what its provider has told: the rest of the
-// answer that was asked for, and of a prompt of which nothing was told a token for each
-// byte, kept for an hour, which is the dearest.
-func (m *meter) bound(c gateway.Call, a gateway.Answer) int64 {
-	if a.Complete || !a.Left {
-		return 0
-	}
-	model := ownModel(c.Model, a.Model)
-	most := a.Usage
-	if most.Prompt() == 0 {
-		most.CacheWrite1h, most.Fast = int64(c.Bytes), c.Fast
-	}
-	most.Output = max(most.Output, cmp.Or(c.MaxTokens, unsaid))
-	told, _ := price.Cost(model, a.Usage)
-	worst, _ := price.Cost(model, most)
-	return max(worst-told, 0)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +27,7 @@ type metered struct {
 	worker *worker
 	books  *booktest.Books
 	log    *observer.ObservedLogs
+	cuts   atomic.Int32 // how often calls were cut
 }
 
 // newMetered begins in a bubble of testing/synctest.
@@ -49,7 +51,7 @@ func newMetered(t *testing.T) *metered {
 	must(t, err)
 	m := w.newMeter()
 	m.moveTo("s", epoch)
-	return &metered{m, w, books, logged}
+	return &metered{meter: m, worker: w, books: books, log: logged}
 }
 
 var errAway = errors.New("the database is away")
@@ -72,7 +74,7 @@ func (m *metered) turnBegins(t *testing.T) {
 // call begins a call.
 func (m *metered) call(t *testing.T, model string) gateway.Booking {
 	t.Helper()
-	b, err := m.Begin(t.Context(), gateway.Call{ID: uuid.New(), Model: model, MaxTokens: 100, Bytes: 1000, At: time.Now()})
+	b, err := m.Begin(t.Context(), gateway.Call{ID: uuid.New(), Model: model, MaxTokens: 100, Bytes: 1000, At: time.Now(), Cut: func() { m.cuts.Add(1) }})
 	must(t, err)
 	return b
 }
@@ -181,12 +183,55 @@ func TestATurnThatIsStoppedWaitsForItsCallsToBeCut(t *testing.T) {
 		if cost, more := m.settle(t.Context(), cutTime); cost != 4000 || !more {
 			t.Errorf("%d µ$, more %v", cost, more)
 		}
-		m.call(t, "claude-opus-5-5") // and one that nobody cuts
+		b = m.call(t, "claude-opus-5-5") // and one that nobody cuts
 		began := time.Now()
 		if m.settle(t.Context(), cutTime); time.Since(began) != cutTime {
 			t.Errorf("waited %s", time.Since(began))
 		}
+		b.End(answered(price.Usage{}))
 		m.end()
+	})
+}
+
+// A call that its caller has left is booked when it ends, on its turn, however long that
+// and its process have gone. Nobody waits for it, and what the CLI says is no witness.
+func TestACallThatIsReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		m.turnBegins(t)
+		m.call(t, "claude-opus-5-5").End(answered(price.Usage{Input: 500}))
+		b, cut := m.call(t, "claude-opus-5-5"), m.cuts.Load()
+		if b.Alone(); m.whole() || !m.whole() {
+			t.Error("the CLI is said to have heard all, or never to do so again")
+		}
+		began := time.Now()
+		if cost, more := m.settle(t.Context(), cutTime); cost != 2000 || !more || time.Since(began) > 0 {
+			t.Errorf("%d µ$, more %v, after %s", cost, more, time.Since(began))
+		}
+		var told []int64
+		m.whenLate(func(cost int64, more bool) {
+			if told = append(told, cost); more {
+				t.Error("it may cost more")
+			}
+		})
+		m.close()
+		m.worker.past = append(m.worker.past, m.meter)
+		if _, err := m.Begin(t.Context(), gateway.Call{ID: uuid.New()}); err == nil {
+			t.Error("a call of a process that has gone left")
+		}
+		time.Sleep(time.Minute)
+		if n := len(m.books.Calls()); n != 1 || !m.worker.readsOn() {
+			t.Errorf("%d calls are under way", n)
+		}
+		if m.worker.cutCalls(); m.cuts.Load() != cut+1 {
+			t.Error("it was not cut")
+		}
+		b.End(answered(price.Usage{Input: 1000}))
+		m.running.Wait()
+		if len(told) != 1 || told[0] != 6000 || m.worker.readsOn() || len(m.books.Calls()) > 0 {
+			t.Errorf("told %v", told)
+		}
 	})
 }
 

@@ -94,6 +94,12 @@ var happenings = map[string]func(s *stage, st happening){
 			p.emit(&claude.Silence{})
 		}
 	},
+	"hang up": func(s *stage, st happening) {
+		if p := s.process(st.Thread); p != nil {
+			p.hangUp()
+		}
+	},
+	"read on": func(s *stage, _ happening) { s.readOn() },
 	"reset": func(s *stage, st happening) {
 		if p := s.inTurn(st.Thread); p != nil {
 			p.clear()
@@ -141,7 +147,7 @@ var kinds = slices.Concat(
 	slices.Repeat([]string{"prompt", "hook", "ask"}, 8), slices.Repeat([]string{"decide", "result"}, 4), slices.Repeat([]string{"wait", "stop", "hold look-ups"}, 2),
 	[]string{
 		"answer look-up", "failure", "decide elsewhere", "expire", "withdraw", "grant", "revoke", "spend", "silence", "reset", "exit", "hold starts", "fail start",
-		"hold ends", "release", "deaf", "hibernate", "database away", "lease lost", "restart",
+		"hang up", "hang up", "read on", "hold ends", "release", "deaf", "hibernate", "database away", "lease lost", "restart",
 	},
 )
 
@@ -189,6 +195,7 @@ func play(limits Limits, ask bool, sequence []happening) []string {
 		}
 	}
 	// Nothing is held any more.
+	s.readOn()
 	s.machine.letGo()
 	s.who.hold(false)
 	s.books.RaiseBudgets(1 << 40)

@@ -214,7 +214,10 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	}
 	<-s.proc.Done()
 	s.meter.close()
-	s.meter.settle(ctx, 0) // before another may have the lease
+	s.meter.settle(ctx, 0)
+	if s.meter.busy() {
+		w.past = append(w.past, s.meter)
+	}
 	for id := range s.checks {
 		s.dropCheck(id) // nobody waits for an answer any more
 	}

@@ -42,6 +42,7 @@ type stage struct {
 	ran     chan error
 	threads map[string]store.Thread // by their ts
 	prompts int
+	left    []*leftCall
 	at      string // the state that the test has led to
 	// sentence is what people are told of the exit that the event is.
 	sentence string
@@ -71,7 +72,7 @@ const approvalTime = time.Hour
 func newStage(limits Limits, list ...Budget) *stage {
 	s := &stage{books: new(booktest.Books), threads: map[string]store.Thread{}, said: map[string][]string{}, names: map[string]string{}, counts: map[string]int{}}
 	s.machine = &playedMachine{stage: s}
-	s.people = &audience{stage: s, turns: map[int64]string{}, cards: map[string]store.ApprovalStatus{}, prompts: map[int64]PromptMark{}, spoken: map[store.ThreadKey]bool{}}
+	s.people = &audience{stage: s, turns: map[int64]string{}, unfinished: map[int64]bool{}, cards: map[string]store.ApprovalStatus{}, prompts: map[int64]PromptMark{}, spoken: map[store.ThreadKey]bool{}}
 	s.who = &authority{may: map[string]bool{"U2": true}}
 	pattern := func(p string) []policy.Pattern { return []policy.Pattern{policy.MustParsePattern(p)} }
 	rules, err := policy.New([]policy.Rule{
@@ -125,6 +126,7 @@ func (s *stage) end() {
 // close ends the supervisor, lets go of whatever is held, and returns the laws that did
 // not hold.
 func (s *stage) close() []string {
+	s.readOn()
 	s.shut()
 	s.machine.letGo()
 	s.who.hold(false)
@@ -363,11 +365,13 @@ func (s *stage) checkEnd() {
 type audience struct {
 	stage *stage
 
-	mu      sync.Mutex
-	turns   map[int64]string // as they stand in front of people; "over" when nothing moves any more
-	cards   map[string]store.ApprovalStatus
-	prompts map[int64]PromptMark
-	spoken  map[store.ThreadKey]bool // threads in which a sentence was said
+	mu    sync.Mutex
+	turns map[int64]string // as they stand in front of people; "over" when nothing moves any more
+	cards map[string]store.ApprovalStatus
+	// unfinished are the turns of which people are to hear what they did cost.
+	unfinished map[int64]bool
+	prompts    map[int64]PromptMark
+	spoken     map[store.ThreadKey]bool // threads in which a sentence was said
 }
 
 // allowed reports a breach if the thread is another replica's by now.
@@ -384,7 +388,12 @@ func (a *audience) ShowTurn(t TurnView) {
 	defer a.mu.Unlock()
 	a.allowed(t.Thread, "a turn was shown")
 	if a.turns[t.ID] == "over" {
-		a.stage.breach("turn %d was shown after its end", t.ID)
+		if !a.unfinished[t.ID] {
+			a.stage.breach("turn %d was shown after its end", t.ID)
+		}
+		a.unfinished[t.ID] = t.Unfinished
+		a.stage.say("people", "turn %d costs %d", t.ID, t.CostMicroUSD)
+		return
 	}
 	now := string(t.State)
 	if t.Waiting > 0 {
@@ -401,7 +410,7 @@ func (a *audience) ShowTurn(t TurnView) {
 	}
 	a.turns[t.ID] = now
 	if t.State.Ended() {
-		a.turns[t.ID] = "over"
+		a.turns[t.ID], a.unfinished[t.ID] = "over", t.Unfinished
 		if t.State == TurnFailed && t.Problem == "" {
 			a.stage.breach("turn %d failed without a sentence", t.ID)
 		}
@@ -746,6 +755,57 @@ func (p *playedProcess) withdraw(kind string) bool {
 		}
 	}
 	return false
+}
+
+// hangUp makes a call of the model and leaves it, so that it is read to its end.
+func (p *playedProcess) hangUp() {
+	if p.prompt == "" {
+		return
+	}
+	go func() {
+		l := leftCall{begun: make(chan struct{})}
+		b, err := p.calls.Begin(context.Background(), gateway.Call{ID: uuid.New(), Model: "claude-opus-5-5", At: time.Now(), Cut: l.cut})
+		if err != nil {
+			return
+		}
+		b.Alone()
+		l.booking = b
+		close(l.begun)
+		p.stage.mu.Lock()
+		defer p.stage.mu.Unlock()
+		p.stage.left = append(p.stage.left, &l)
+	}()
+}
+
+// leftCall is a call that is read to its end for nobody.
+type leftCall struct {
+	begun   chan struct{} // closed when there is its booking
+	booking gateway.Booking
+	once    sync.Once
+}
+
+// cut ends it before it has told all.
+func (l *leftCall) cut() {
+	l.end(gateway.Answer{Status: 200, Usage: price.Usage{Input: 10}, Left: true})
+}
+
+func (l *leftCall) end(a gateway.Answer) {
+	a.Ended = time.Now()
+	go l.once.Do(func() {
+		<-l.begun
+		l.booking.End(a)
+	})
+}
+
+// readOn ends the calls that were left.
+func (s *stage) readOn() {
+	s.mu.Lock()
+	left := s.left
+	s.left = nil
+	s.mu.Unlock()
+	for _, l := range left {
+		l.end(gateway.Answer{Status: 200, Usage: price.Usage{Input: 1000}, Left: true, Complete: true})
+	}
 }
 
 // spend has a call of the model cost three dollars, or end the turn if it is refused, as

@@ -234,7 +234,7 @@ func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (runni
 		_, err = s.books.NextPrompt(ctx, t.ID)
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
+		return s.readsOn(t.ID) && s.send(t.ID, letter{kind: letterStop, id: by}), nil
 	}
 	if err != nil {
 		return false, err
@@ -248,6 +248,15 @@ func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (runni
 	}
 	s.post(t.ID, l)
 	return true, nil
+}
+
+// readsOn reports whether all that a thread does here is to read calls of a process that
+// has gone to their end.
+func (s *Supervisor) readsOn(threadID int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w, ok := s.workers[threadID]
+	return ok && w.readingOn.Load()
 }
 
 // Unbooked is the number of calls of the model that have ended here and are not in the

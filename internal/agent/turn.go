@@ -248,17 +248,21 @@ func (w *worker) followReset(ctx context.Context) error {
 		}
 		s.id, w.thread.SessionID = id, id
 	}
-	return w.newEpoch(ctx)
+	return w.newEpoch(ctx, 0)
 }
 
-func (w *worker) newEpoch(ctx context.Context) (err error) {
+// newEpoch begins an epoch in which the CLI's total starts at so many micro-USD.
+func (w *worker) newEpoch(ctx context.Context, from int64) (err error) {
 	s := w.session
-	s.epoch, err = w.books.BeginEpoch(ctx, w.heldLease(), s.id, w.cliVersion, 0)
+	s.epoch, err = w.books.BeginEpoch(ctx, w.heldLease(), s.id, w.cliVersion, from)
 	s.meter.moveTo(s.id, s.epoch)
 	return err
 }
 
 func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
+	if r.IsError {
+		w.session.meter.settle(ctx, cutTime) // it may have left calls just now
+	}
 	told, err := w.witness(ctx, r.Running)
 	if err != nil {
 		return err
@@ -267,14 +271,14 @@ func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
 		// A turn that nobody asked for, such as a background task's: its calls land on
 		// the thread's last turn.
 		w.session.meter.settle(ctx, 0)
-		return w.books.AddWitness(ctx, w.heldLease(), told)
+		return w.addWitness(ctx, told)
 	}
 	if b := w.turn.meter.refusedFor(); b != nil && r.IsError && r.APIErrorStatus == http.StatusPaymentRequired {
 		w.turn.overBudget = b
 		w.turn.content.Items = withoutLast(w.turn.content.Items, r.Text)
 	}
 	state, problem := w.turn.outcome(r)
-	return w.endTurn(ctx, state, problem, r.NumTurns, told)
+	return w.endTurn(ctx, state, problem, r.NumTurns, told...)
 }
 
 // withoutLast leaves out what was said last if it is the text: the CLI's words for an
@@ -338,7 +342,8 @@ func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, a
 	return w.nextTurn(ctx)
 }
 
-// cutTime is how long a turn that was stopped waits for its calls to be cut.
+// cutTime is how long a turn that did not come to its end waits for its calls to be cut,
+// or to be seen to be left.
 const cutTime = time.Second
 
 // finish commits the end of the turn and shows it. told is what the CLI says that it has
@@ -348,6 +353,9 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	cutting := time.Duration(0)
 	if state != TurnDone {
 		cutting = cutTime
+	}
+	if t.stopping() {
+		t.meter.cut() // those that have begun since
 	}
 	cost, more := t.meter.settle(ctx, cutting)
 	status := store.ApprovalCancelled
@@ -383,7 +391,10 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	w.front.ShowTurn(view)
 	w.showEnded(ended)
 	w.front.CloseCards(t.cards)
-	w.noticeBudgets(ctx, t.row.RequestedBy)
+	w.noticeBudgets(ctx, w.thread, t.row.RequestedBy)
+	if more {
+		w.correctCost(ctx, t.meter, view)
+	}
 	w.front.MarkPrompt(t.prompt, view.Mark)
 	if s := w.session; s != nil {
 		select {
@@ -394,6 +405,23 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		w.slots.rest(w, true)
 	}
 	return nil
+}
+
+// correctCost has the turn's line tell what it has cost when all of its calls have ended,
+// if some are under way. One that offers to go on stays as it is: the offer may have been
+// taken meanwhile.
+func (w *worker) correctCost(ctx context.Context, m *meter, view TurnView) {
+	before, thread, held := view.CostMicroUSD, w.thread, w.heldLease()
+	m.whenLate(func(microUSD int64, more bool) {
+		if microUSD == before && more || w.heldLease() != held {
+			return
+		}
+		view.CostMicroUSD, view.Unfinished = microUSD, more
+		if !view.Continue {
+			w.front.ShowTurn(view)
+		}
+		w.noticeBudgets(ctx, thread, view.RequestedBy)
+	})
 }
 
 // onExit ends what the process was doing when it ended by itself.
@@ -468,6 +496,7 @@ func (w *worker) interrupt(ctx context.Context) {
 // and never followed by a result must not hold the thread.
 func (w *worker) mustStop() bool {
 	w.refuseChecks(stopped)
+	w.session.meter.cut()
 	if w.turn.stopLimit != nil {
 		return false
 	}
@@ -508,8 +537,7 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 		}
 		w.log.Error("end a turn that was being stopped", zap.Error(err))
 	} else if len(told) > 0 {
-		t.meter.settle(ctx, cutTime)
-		if err := w.books.AddWitness(ctx, w.heldLease(), told[0]); err != nil {
+		if err := w.addWitness(ctx, told); err != nil {
 			w.log.Error("write what the CLI says that an interrupted turn cost", zap.Error(err))
 		}
 	}
@@ -537,12 +565,12 @@ func (w *worker) interruptInOrder(ctx context.Context, t *turn) []store.Witness 
 			}
 			switch m := m.(type) {
 			case *claude.Result:
+				t.meter.settle(ctx, cutTime)
 				told, err := w.witness(ctx, m.Running)
 				if err != nil {
 					w.log.Error("read what an interrupted turn cost", zap.Error(err))
-					return nil
 				}
-				return []store.Witness{told}
+				return told
 			case *claude.ConversationReset:
 				w.onReset()
 			case *claude.HookCallback:

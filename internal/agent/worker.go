@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -33,10 +35,16 @@ type worker struct {
 
 	session *session // nil while cold
 	turn    *turn    // nil between turns
+	// past are the meters of processes that have gone, as long as calls of theirs are read
+	// to their end. booked has a token when one may be done.
+	past   []*meter
+	booked chan struct{}
+	// readingOn says that there is nothing else to do.
+	readingOn atomic.Bool
 }
 
 func newWorker(s *shared, threadID int64) *worker {
-	return &worker{shared: s, threadID: threadID, box: newMailbox(), log: s.log.With(zap.Int64("thread", threadID))}
+	return &worker{shared: s, threadID: threadID, box: newMailbox(), booked: make(chan struct{}, 1), log: s.log.With(zap.Int64("thread", threadID))}
 }
 
 func (w *worker) heldLease() store.Lease {
@@ -80,27 +88,93 @@ func (w *worker) run(ctx context.Context) {
 	w.thread = t
 	w.setLease(store.Lease{ThreadID: t.ID, Owner: w.replica, Epoch: t.LeaseEpoch})
 
-	err = w.work(ctx)
+	for again := true; again; {
+		err = w.work(ctx)
+		again = w.windUp(ctx, err)
+	}
+	w.setLease(store.Lease{})
+}
 
+// windUp ends what work has left, and gives the lease back. It reports true when the lease
+// was kept, since calls of the thread are read to their end, and there is a letter, or
+// they have ended.
+func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 	// Clean-up outlives the bot's context, within bounds.
 	end, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 30*time.Second, errors.New("stop a session: no end in 30s"))
 	defer cancel()
-	fenced := errors.Is(err, store.ErrFenced)
-	if err != nil && ctx.Err() == nil {
+	fenced, shutdown := errors.Is(err, store.ErrFenced), ctx.Err() != nil
+	if err != nil && !shutdown {
 		w.log.Error("worker", zap.Error(err))
+	}
+	if shutdown {
+		w.cutCalls()
 	}
 	if w.turn != nil {
 		w.abandonTurn(end, fenced, err)
 	}
 	w.stopSession(end, fenced)
-	if !fenced {
-		// What could not be done is tried again by polling, not at once.
-		wake := err == nil || ctx.Err() != nil
-		if err := w.books.ReleaseLease(end, w.heldLease(), wake); err != nil {
-			w.log.Error("release the lease", zap.Error(err))
+	if shutdown {
+		w.cutCalls() // the last of them
+		for _, m := range w.past {
+			m.settle(end, cutTime) // before another may have the lease
 		}
 	}
-	w.setLease(store.Lease{})
+	if fenced {
+		w.setAdrift(ctx)
+		return false
+	}
+	if !shutdown && w.readsOn() {
+		w.readingOn.Store(true)
+		defer w.readingOn.Store(false)
+		select {
+		case <-w.booked:
+		case <-w.box.signal: // its letters are for work
+		case <-ctx.Done():
+		}
+		return true
+	}
+	// What could not be done is tried again by polling, not at once.
+	if err := w.books.ReleaseLease(end, w.heldLease(), err == nil || shutdown); err != nil {
+		w.log.Error("release the lease", zap.Error(err))
+	}
+	return false
+}
+
+// readsOn reports whether calls of processes that have gone are read to their end.
+func (w *worker) readsOn() bool {
+	w.past = slices.DeleteFunc(w.past, func(m *meter) bool {
+		select {
+		case <-m.done:
+			return true
+		default:
+			return false
+		}
+	})
+	return len(w.past) > 0
+}
+
+// setAdrift has the calls that are read to their end go on without the lease, until the
+// bot stops: whoever has it now books them as lost, and they are corrected.
+func (w *worker) setAdrift(ctx context.Context) {
+	for _, m := range w.past {
+		stop := context.AfterFunc(ctx, m.cut)
+		w.running.Go(func() {
+			<-m.done
+			stop()
+		})
+	}
+	w.past = nil
+}
+
+// cutCalls has the thread's calls end with their callers: those of its process, and those
+// that are read to their end for processes that have gone.
+func (w *worker) cutCalls() {
+	for _, m := range w.past {
+		m.cut()
+	}
+	if w.session != nil {
+		w.session.meter.cut()
+	}
 }
 
 // work is the worker's loop. It returns nil when the thread may hibernate, at once when
@@ -120,7 +194,10 @@ func (w *worker) work(ctx context.Context) error {
 		}
 	}
 	for _, l := range w.box.take() {
-		if l.kind == letterStop {
+		switch {
+		case l.kind == letterLeaseLost && l.epoch == w.heldLease().Epoch:
+			return store.ErrFenced
+		case l.kind == letterStop:
 			return w.stopCold(ctx)
 		}
 	}
@@ -272,8 +349,9 @@ func (w *worker) drop(ctx context.Context, outcome string, mark PromptMark) (n i
 	return len(dropped), err
 }
 
-// dropStopped drops what waits, since somebody stopped the thread.
+// dropStopped drops what waits, since somebody stopped the thread, and cuts its calls.
 func (w *worker) dropStopped(ctx context.Context) error {
+	w.cutCalls()
 	n, err := w.drop(ctx, "stopped", PromptStopped)
 	if n > 0 {
 		w.front.Say(w.thread.Key(), fmt.Sprintf("Stopped; %d waiting message(s) were dropped with it. Send again what you still want.", n))

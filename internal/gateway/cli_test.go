@@ -55,7 +55,7 @@ func newCLI(t testing.TB, way bool) *cli {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cli{t: t, model: srv, home: folder(t), meter: &meter{ended: make(chan booked, 1000)}}
+	c := &cli{t: t, model: srv, home: folder(t), meter: newMeter()}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 		c.heard = append(c.heard, r.Method+" "+r.URL.RequestURI())

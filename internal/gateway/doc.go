@@ -22,6 +22,11 @@
 // What does not leave. Every other method, path, query and header; upgrades; a call that
 // is larger than the providers take. Redirects are not followed, and not handed in.
 //
+// Who leaves. A call that costs something is read to its end when its caller hangs up, is
+// killed, takes nothing of the answer, or its session is closed, so that what it cost is
+// known and nothing inside can make it count for less. It is cut from outside alone: by
+// [Call.Cut], and by [Gateway.Close].
+//
 // What comes back. The answer as it arrives, without a buffer: each event of a stream
 // reaches the CLI when the provider sends it. Errors keep their status and are always the
 // JSON of Anthropic's API, in which credentials are masked; an error of the way there

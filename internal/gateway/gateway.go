@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -29,6 +30,11 @@ type Gateway struct {
 	getenv   func(string) string
 	outside  *outside
 	listener *listener // nil where there is none
+	limits   limits
+
+	open  context.Context // ends with the gateway
+	end   context.CancelFunc
+	calls sync.WaitGroup // those of all sessions, with those that have closed; see enter
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{} // nil when it is closed
@@ -61,7 +67,8 @@ func New(o Options) (*Gateway, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the gateway's folder: %w", err)
 	}
-	g := &Gateway{dir: dir, log: cmp.Or(o.Log, zap.NewNop()), getenv: o.Getenv, sessions: map[*Session]struct{}{}, routes: map[string]*route{}}
+	g := &Gateway{dir: dir, log: cmp.Or(o.Log, zap.NewNop()), getenv: o.Getenv, limits: usualLimits, sessions: map[*Session]struct{}{}, routes: map[string]*route{}}
+	g.open, g.end = context.WithCancel(context.Background())
 	if g.getenv == nil {
 		g.getenv = os.Getenv
 	}
@@ -95,7 +102,7 @@ var errClosed = errors.New("the gateway is closed")
 // Roots are the certificates that the bot believes others by; nil means the system's.
 func (g *Gateway) Roots() *x509.CertPool { return g.outside.roots }
 
-// Close ends all sessions, and the connections to the providers.
+// Close ends all sessions, cuts the calls that are under way, and waits for them.
 func (g *Gateway) Close() {
 	g.mu.Lock()
 	open := g.sessions
@@ -104,10 +111,23 @@ func (g *Gateway) Close() {
 	for s := range open {
 		s.Close()
 	}
+	g.end()
+	g.calls.Wait()
 	if g.listener != nil {
 		g.listener.close()
 	}
 	g.outside.transport.CloseIdleConnections()
+}
+
+// enter lets a call in, which is done when it says so; false if the gateway is closed.
+func (g *Gateway) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.sessions == nil {
+		return false
+	}
+	g.calls.Add(1)
+	return true
 }
 
 func (g *Gateway) add(s *Session) error {

@@ -109,7 +109,7 @@ func openFor(t testing.TB, g *outer, p gateway.Provider) *caller {
 	for name, value := range g.env { // whatever was there is gone
 		all = append(all, name+"="+value)
 	}
-	m := &meter{ended: make(chan booked, 1000)}
+	m := newMeter()
 	s, err := g.Open(t.Context(), gateway.Opening{Provider: p, Env: all, Meter: m})
 	if err != nil {
 		t.Fatal(err)
@@ -440,6 +440,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	one := open(t, g, "ANTHROPIC_BASE_URL="+p.URL, "ANTHROPIC_API_KEY="+realKey)
 	two := open(t, g, "ANTHROPIC_BASE_URL="+p.URL, "ANTHROPIC_API_KEY="+realKey)
 	first, second := one.stream(t), two.stream(t)
+	one.meter.last().Cut()
 	one.Close()
 	one.Close()
 	<-left
@@ -462,17 +463,19 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
-func TestWhoLeavesEndsTheCall(t *testing.T) {
+// What costs nothing is read for nobody.
+func TestWhoLeavesEndsACallThatCostsNothing(t *testing.T) {
 	t.Parallel()
 	left := make(chan struct{})
 	p := newProvider(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
 		flush(w)
 		<-r.Context().Done()
 		close(left)
 	})
 	s := open(t, newGateway(t, nil), "ANTHROPIC_BASE_URL="+p.URL, "ANTHROPIC_API_KEY="+realKey)
 	ctx, cancel := context.WithCancel(t.Context())
-	resp, err := s.client.Do(s.request(http.MethodPost, "/v1/messages", call).WithContext(ctx))
+	resp, err := s.client.Do(s.request(http.MethodPost, "/v1/messages/count_tokens", call).WithContext(ctx))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,11 +51,12 @@ func newListenerWithLog(t testing.TB, o gateway.Listen, log *zap.Logger, env ...
 // far is a session that comes in by the listener.
 func far(t testing.TB, g *outer, roots *x509.CertPool) *caller {
 	t.Helper()
-	s, err := g.Open(t.Context(), gateway.Opening{Far: true, Meter: &meter{ended: make(chan booked, 1000)}})
+	m := newMeter()
+	s, err := g.Open(t.Context(), gateway.Opening{Far: true, Meter: m})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &caller{Session: s, env: map[string]string{}, client: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}}
+	c := &caller{Session: s, meter: m, env: map[string]string{}, client: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}}
 	for _, entry := range s.Env() {
 		name, value, _ := strings.Cut(entry, "=")
 		c.env[name] = value
@@ -132,6 +133,7 @@ func TestAFarSessionEnds(t *testing.T) {
 	}
 	defer conn.Close() //nolint:errcheck // a test's
 	fmt.Fprintf(conn, "POST /v1/messages HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Length: 100\r\n\r\n{", s.env["ANTHROPIC_CUSTOM_HEADERS"])
+	s.meter.last().Cut()
 	s.Close()
 	<-left
 	if _, err := r.ReadByte(); err == nil {
@@ -206,7 +208,7 @@ func TestListenersThatCannotBe(t *testing.T) {
 			t.Errorf("%+v: %v", c.o, err)
 		}
 	}
-	if _, err := newGateway(t, nil, "ANTHROPIC_API_KEY=k").Open(context.Background(), gateway.Opening{Far: true, Meter: &meter{ended: make(chan booked, 1000)}}); err == nil || !strings.Contains(err.Error(), "set DECKHAND_GATEWAY_LISTEN") {
+	if _, err := newGateway(t, nil, "ANTHROPIC_API_KEY=k").Open(context.Background(), gateway.Opening{Far: true, Meter: newMeter()}); err == nil || !strings.Contains(err.Error(), "set DECKHAND_GATEWAY_LISTEN") {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 type Meter interface {
 	// Begin returns when the call may leave, which it waits for. A [*Refusal] is what the
 	// caller is answered with instead; any other error is logged, and answered so that
-	// the caller tries again. ctx ends when the caller leaves or the session ends.
+	// the caller tries again. ctx ends when the caller leaves or the session ends: such a
+	// call does not leave.
 	Begin(ctx context.Context, c Call) (Booking, error)
 }
 
@@ -27,6 +28,10 @@ type Call struct {
 	Stream    bool
 	Fast      bool // fast mode was asked for
 	At        time.Time
+	// Cut has the call end with its caller: at once if that has left. It may be called at
+	// any time and more than once, but not with a lock that [Booking] takes. Without it a call whose caller leaves is
+	// read to its end.
+	Cut func()
 }
 
 // Booking is told what became of one call. Its methods must return at once.
@@ -34,8 +39,11 @@ type Booking interface {
 	// Seen tells what is known so far, when the provider has said what the prompt costs
 	// and whenever it says more.
 	Seen(Answer)
-	// End is called exactly once: when the answer is whole, cut by the provider, cut by
-	// the caller, refused by the provider, or never came. It is called before the caller
+	// Alone tells that the caller has left, and that the answer is read to its end all the
+	// same. It may be called beside the others, once.
+	Alone()
+	// End is called exactly once: when the answer is whole, cut by the provider, cut
+	// from outside, refused by the provider, or never came. It is called before the caller
 	// sees the end of a whole answer.
 	End(Answer)
 }

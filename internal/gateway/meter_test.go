@@ -25,9 +25,12 @@ import (
 type meter struct {
 	refuse error
 	ended  chan booked
+	alone  chan gateway.Call
+	wait   func(context.Context) // if it is set, before a call may leave
 
-	mu   sync.Mutex
-	seen []gateway.Answer
+	mu    sync.Mutex
+	calls []gateway.Call
+	seen  []gateway.Answer
 }
 
 // booked is a call with its end.
@@ -36,7 +39,24 @@ type booked struct {
 	gateway.Answer
 }
 
-func (m *meter) Begin(_ context.Context, c gateway.Call) (gateway.Booking, error) {
+func newMeter() *meter {
+	return &meter{ended: make(chan booked, 1000), alone: make(chan gateway.Call, 1000)}
+}
+
+// last is the call that has begun last.
+func (m *meter) last() gateway.Call {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.calls[len(m.calls)-1]
+}
+
+func (m *meter) Begin(ctx context.Context, c gateway.Call) (gateway.Booking, error) {
+	if m.wait != nil {
+		m.wait(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls = append(m.calls, c)
 	return booking{m, c}, m.refuse
 }
 
@@ -50,6 +70,8 @@ func (b booking) Seen(a gateway.Answer) {
 	defer b.m.mu.Unlock()
 	b.m.seen = append(b.m.seen, a)
 }
+
+func (b booking) Alone() { b.m.alone <- b.c }
 
 func (b booking) End(a gateway.Answer) { b.m.ended <- booked{b.c, a} }
 
@@ -158,7 +180,8 @@ func TestWhatIsSeenOfACallIsToldAsItComes(t *testing.T) {
 	if len(seen) != 1 || seen[0].Usage != begun || seen[0].Complete {
 		t.Errorf("seen %+v", seen)
 	}
-	s.Close() // cut by the caller's end
+	s.meter.last().Cut()
+	s.Close() // its caller has left
 	if e := s.end(t); e.Usage != begun || e.Complete || !e.Left {
 		t.Errorf("ended %+v", e)
 	}

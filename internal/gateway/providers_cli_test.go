@@ -91,7 +91,7 @@ func TestCLIByEveryProvider(t *testing.T) {
 			if c.far {
 				g = newListener(t, gateway.Listen{}, "ID="+keys.AccessKeyID, "SECRET="+keys.SecretAccessKey)
 			}
-			s, err := g.Open(t.Context(), gateway.Opening{Provider: c.of, Far: c.far, Meter: &meter{ended: make(chan booked, 1000)}})
+			s, err := g.Open(t.Context(), gateway.Opening{Provider: c.of, Far: c.far, Meter: newMeter()})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,6 +33,9 @@ const (
 	maxBodies = 2 * maxBody
 	// maxConnections bounds those of a session: the CLI has one for each call that runs.
 	maxConnections = 32
+	// maxUnderWay bounds the calls of a session that cost something, with those whose
+	// caller has gone. Beyond it they wait.
+	maxUnderWay = maxConnections
 )
 
 // Session is the way to the model of one process and all that it starts.
@@ -49,11 +52,11 @@ type Session struct {
 	server http.Server
 	proxy  httputil.ReverseProxy
 	bodies *semaphore.Weighted
+	under  *semaphore.Weighted // calls that cost something
 	// complaints keeps the log readable when something inside keeps trying.
 	complaints rate.Sometimes
 
 	open  context.Context // ends with the session
-	calls sync.RWMutex    // read by each that runs
 	close func()
 }
 
@@ -83,7 +86,7 @@ func (g *Gateway) Open(ctx context.Context, o Opening) (*Session, error) {
 	}
 	s := &Session{
 		gateway: g, route: r, token: random(32), dir: filepath.Join(g.dir, random(nameLen/2)), log: g.log, meter: o.Meter,
-		bodies: semaphore.NewWeighted(maxBodies), complaints: rate.Sometimes{First: 3, Interval: time.Minute},
+		bodies: semaphore.NewWeighted(maxBodies), under: semaphore.NewWeighted(maxUnderWay), complaints: rate.Sometimes{First: 3, Interval: time.Minute},
 	}
 	d := door{socket: s.Socket(), token: s.token}
 	if o.Far {
@@ -137,8 +140,6 @@ func (s *Session) serve() error {
 	s.close = sync.OnceFunc(func() {
 		cancel()
 		_ = s.server.Close()
-		s.calls.Lock() // until the last has ended
-		defer s.calls.Unlock()
 		<-served
 		s.gateway.remove(s)
 		if err := os.RemoveAll(s.dir); err != nil {
@@ -164,8 +165,6 @@ func (s *Session) serveFar() error {
 	s.close = sync.OnceFunc(func() {
 		cancel()
 		s.gateway.listener.remove(s)
-		s.calls.Lock() // until the last has ended
-		defer s.calls.Unlock()
 		s.gateway.remove(s)
 	})
 	if err := s.gateway.add(s); err != nil {
@@ -189,14 +188,18 @@ func (s *Session) reverse() httputil.ReverseProxy {
 	}
 }
 
-// Close ends the session's connections, its calls of the provider among them, and
-// removes the socket. It may be called more than once.
+// Close ends the session for whoever calls: its token is worth nothing, its connections
+// are cut, and its socket is gone. Calls of the provider that are under way are read to
+// their end by the gateway, unless they are cut ([Call.Cut]). It may be called more than
+// once.
 func (s *Session) Close() { s.close() }
 
 // ServeHTTP passes a call on, or refuses it in the words of Anthropic's API.
 func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.calls.RLock()
-	defer s.calls.RUnlock()
+	if !s.gateway.enter() {
+		return
+	}
+	defer s.gateway.calls.Done()
 	if r.Context().Err() != nil || s.open.Err() != nil {
 		return
 	}
@@ -207,17 +210,33 @@ func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer c.out.Body.Close() //nolint:errcheck // it has no error
-	if c.told != nil {
-		t, no := s.begin(r.Context(), *c.told)
-		if no != nil {
-			no.write(w)
-			return
-		}
-		defer t.end() // however it goes
-		c.out = t.follow(c.out)
+	if c.told == nil {
+		s.pass(w, c)
+		return
 	}
+	if s.under.Acquire(r.Context(), 1) != nil {
+		return // the caller has left
+	}
+	defer s.under.Release(1)
+	t, no := s.begin(r.Context(), *c.told)
+	if no != nil {
+		no.write(w)
+		return
+	}
+	defer t.end() // however it goes
+	if r.Context().Err() != nil {
+		return // nothing of it has left
+	}
+	ctx, over := t.passage.leave(r.Context(), s.gateway.open, t.booking)
+	defer over()
+	c.out = t.follow(c.out.WithContext(ctx))
+	s.pass(&deafWriter{ResponseWriter: w, limits: s.gateway.limits}, c)
+}
+
+// pass has a call leave, and hands its answer in.
+func (s *Session) pass(w http.ResponseWriter, c *admitted) {
 	// It may have waited, and a signature does not last.
-	if err := s.route.sign(r.Context(), c.out, c.text); err != nil {
+	if err := s.route.sign(c.out.Context(), c.out, c.text); err != nil {
 		s.complain("a call cannot be signed", zap.Error(err))
 		refuse(http.StatusFailedDependency, "The call did not leave: "+err.Error()+".").write(w)
 		return

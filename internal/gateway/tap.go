@@ -21,6 +21,7 @@ type tap struct {
 	booking Booking
 	now     func() time.Time
 	left    atomic.Bool // told by the transport's goroutine
+	passage *passage
 	over    bool
 
 	status    int
@@ -32,9 +33,11 @@ type tap struct {
 
 // begin asks the session's meter whether the call may leave.
 func (s *Session) begin(ctx context.Context, c Call) (*tap, *Refusal) {
+	p := &passage{limits: s.gateway.limits}
+	c.Cut = p.Cut
 	b, err := s.meter.Begin(ctx, c)
 	if err == nil {
-		return &tap{call: c, booking: b, now: time.Now}, nil
+		return &tap{call: c, booking: b, passage: p, now: time.Now}, nil
 	}
 	if no, ok := errors.AsType[*Refusal](err); ok {
 		return nil, no
@@ -96,6 +99,7 @@ func (t *tap) end() {
 		return
 	}
 	t.over = true
+	t.passage.told()
 	a := t.answer()
 	a.Ended = t.now()
 	t.booking.End(a)
@@ -123,6 +127,7 @@ func (b *tappedBody) Read(p []byte) (int, error) {
 	if t.over {
 		return n, err
 	}
+	t.passage.heard()
 	known := t.reading.version
 	if b.decode != nil {
 		b.decode.write(p[:n])
