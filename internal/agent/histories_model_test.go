@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"deckhand/internal/playground/model"
 )
@@ -29,6 +30,7 @@ type countedCall struct {
 	Broken                 bool // the answer breaks off, or is nonsense
 	Chars                  int  // how much of the answer's text was sent
 	number                 int  // from 0
+	endedAt                time.Time
 	stalls, hangs          bool
 	stalled                bool  // it says nothing more until goOn, or its client leaves
 	excused                bool  // the bot was told to cut it, or killed
@@ -87,12 +89,13 @@ func (m *countingModel) idle() bool {
 }
 
 // excuse says that calls which are under way, or begin until fn returns, may be cut on
-// this side.
+// this side. So may those that nobody waited for and that have just ended here: the bot
+// need not have read their end.
 func (m *countingModel) excuse(fn func()) {
 	m.mu.Lock()
 	m.excuses = true
 	for _, c := range m.calls {
-		c.excused = c.excused || !c.Ended
+		c.excused = c.excused || !c.Ended || (c.stalls || c.hangs) && time.Since(c.endedAt) < 10*time.Second
 	}
 	m.mu.Unlock()
 	fn()
@@ -192,7 +195,7 @@ func (m *countingModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.changed()
 	defer func() {
 		m.mu.Lock()
-		c.Ended = true
+		c.Ended, c.endedAt = true, time.Now()
 		m.mu.Unlock()
 		m.changed()
 	}()
