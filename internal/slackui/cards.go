@@ -2,8 +2,10 @@ package slackui
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
 	"deckhand/internal/slackui/publish"
@@ -18,6 +20,9 @@ import (
 const (
 	cardAttempts = 8
 	cardPause    = time.Second
+	// cardFresh is how soon after it was asked an approval is shown by whoever asked it: a
+	// process that takes over takes longer to begin.
+	cardFresh = time.Second
 )
 
 // ShowApproval implements [agent.Frontend].
@@ -27,7 +32,8 @@ func (f *frontend) ShowApproval(a store.Approval) {
 	}
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
-	if _, reading := f.reading[a.CardID]; !reading && a.ID == a.CardID && a.Status == store.ApprovalPending && a.MessageTS == "" && len(a.Votes) == 0 {
+	asked := f.posting[a.CardID] || time.Since(a.CreatedAt) < cardFresh // else another process may have posted it
+	if _, reading := f.reading[a.CardID]; !reading && asked && a.ID == a.CardID && a.Status == store.ApprovalPending && a.MessageTS == "" && len(a.Votes) == 0 {
 		f.showCard([]store.Approval{a}) // it is new, and alone: it need not wait for a read
 		return
 	}
@@ -50,8 +56,41 @@ func (f *frontend) refreshCard(id string) {
 		if err != nil || len(list) == 0 {
 			return nil, err
 		}
+		f.recoverCard(ctx, &list[0])
 		return func() { f.showCard(list) }, nil
 	})
+}
+
+// cardType is the type of the metadata that a card is posted with; its payload is
+// {"card": CardID}, which the card's buttons have, too.
+const cardType = "deckhand_card"
+
+// recoverCard looks in Slack for a card that nobody has noted: a process that dies between
+// its post and the note of it would leave it dead beside a second one. What cannot be
+// looked up is posted, since a second card is better than none.
+func (f *frontend) recoverCard(ctx context.Context, first *store.Approval) {
+	f.cardsMu.Lock()
+	ours := f.posting[first.CardID]
+	f.cardsMu.Unlock()
+	if ours || first.MessageTS != "" {
+		return
+	}
+	found, _, _, err := f.app.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
+		ChannelID: first.Thread.ChannelID, Timestamp: first.Thread.ThreadTS, Limit: 200, IncludeAllMetadata: true,
+		Oldest: fmt.Sprintf("%d.000000", first.CreatedAt.Add(-time.Minute).Unix()), // our clock need not be Slack's
+	})
+	if err != nil {
+		f.app.log.Warn("look for a card that an earlier process may have posted", zap.String("card", first.CardID), zap.Error(err))
+	}
+	for _, m := range found {
+		if m.User != f.app.self.UserID || m.Metadata.EventType != cardType || m.Metadata.EventPayload["card"] != first.CardID {
+			continue // anybody may write metadata
+		}
+		first.MessageTS = m.Timestamp
+		f.save("card", func(ctx context.Context) error {
+			return f.app.c.Store.SaveApprovalMessage(ctx, first.CardID, store.PostedMessage{ChannelID: first.Thread.ChannelID, TS: m.Timestamp})
+		})
+	}
 }
 
 // refresh has something read and shown, by its id. f.cardsMu is held, and so it is when
@@ -117,8 +156,12 @@ func (f *frontend) showCard(list []store.Approval) {
 	for _, a := range list {
 		open = open || a.Status == store.ApprovalPending || !a.TurnEnded
 	}
+	if f.posting[first.CardID] = true; !open {
+		delete(f.posting, first.CardID)
+	}
 	f.app.publisher.Show(publish.Message{
-		Key: "approval/" + first.CardID, After: f.lead(first.TurnID), Channel: first.Thread.ChannelID, ThreadTS: first.Thread.ThreadTS, Group: first.Thread.ThreadTS,
+		Metadata: slack.SlackMetadata{EventType: cardType, EventPayload: map[string]any{"card": first.CardID}},
+		Key:      "approval/" + first.CardID, After: f.lead(first.TurnID), Channel: first.Thread.ChannelID, ThreadTS: first.Thread.ThreadTS, Group: first.Thread.ThreadTS,
 		TS: first.MessageTS, Page: f.card(list),
 		Priority: publish.High, Final: !open,
 		OnPosted: func(ts string) {

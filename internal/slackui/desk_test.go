@@ -57,6 +57,7 @@ type slackCall struct {
 // shownMessage is a message as people see it.
 type shownMessage struct {
 	channel, thread, text, blocks string
+	metadata                      string // as it was posted
 	deleted                       bool
 	actions                       bool // has a button
 }
@@ -142,7 +143,7 @@ func (s *scripted) effect(c *slackCall, out map[string]any) error {
 		m := s.messages[c.ts]
 		if c.method == "chat.postMessage" {
 			c.ts = fmt.Sprintf("%d.%06d", 1000+len(s.posted), len(s.posted))
-			m = &shownMessage{channel: arg("channel"), thread: arg("thread_ts")}
+			m = &shownMessage{channel: arg("channel"), thread: arg("thread_ts"), metadata: arg("metadata")}
 			s.messages[c.ts] = m
 			s.posted = append(s.posted, c.ts)
 		}
@@ -160,6 +161,11 @@ func (s *scripted) effect(c *slackCall, out map[string]any) error {
 		var found []any
 		if m := s.messages[arg("latest")]; m != nil && !m.deleted {
 			found = append(found, map[string]any{"ts": arg("latest"), "text": m.text, "blocks": json.RawMessage(cmp.Or(m.blocks, "[]"))})
+		}
+		for _, ts := range s.posted {
+			if m := s.messages[ts]; arg("include_all_metadata") != "" && m.thread == c.ts && !m.deleted {
+				found = append(found, map[string]any{"ts": ts, "user": "UBOT", "text": m.text, "metadata": json.RawMessage(cmp.Or(m.metadata, "{}"))})
+			}
 		}
 		out["messages"] = found
 	case "files.getUploadURLExternal":

@@ -40,6 +40,7 @@ type frontend struct {
 
 	cardsMu sync.Mutex      // taken before mu
 	reading map[string]bool // cards that are being read, by id; true: something changed since
+	posting map[string]bool // open cards that this process has shown, by id
 	waiting map[int64]bool  // prompts of which this process has said that they wait
 	closed  bool            // nothing is read any more
 
@@ -64,7 +65,7 @@ type shownTurn struct {
 }
 
 func newFrontend(a *App) *frontend {
-	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}, waiting: map[int64]bool{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
+	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}, posting: map[string]bool{}, waiting: map[int64]bool{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
 }
 
 // ShowTurn implements [agent.Frontend].

@@ -174,10 +174,24 @@ func TestADeletedMessageStaysDeleted(t *testing.T) {
 func TestATurnOfAnEarlierProcess(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(d *desk){
-		"of one page":           func(d *desk) { d.say("Hello") },
-		"of several":            func(d *desk) { d.say(mrkdwntest.Prose(20_000)) },
-		"killed between pages":  func(d *desk) { d.say(mrkdwntest.Prose(6_000)); time.Sleep(time.Second); d.say(mrkdwntest.Prose(9_000)) },
-		"with a card":           func(d *desk) { d.say("I ask."); d.ask("", store.Terms{}) },
+		"of one page":          func(d *desk) { d.say("Hello") },
+		"of several":           func(d *desk) { d.say(mrkdwntest.Prose(20_000)) },
+		"killed between pages": func(d *desk) { d.say(mrkdwntest.Prose(6_000)); time.Sleep(time.Second); d.say(mrkdwntest.Prose(9_000)) },
+		"with a card":          func(d *desk) { d.say("I ask."); d.ask("", store.Terms{}) },
+		"killed before its card was noted": func(d *desk) {
+			d.slack.answer = func(_ int, c slackCall) fault {
+				if c.args.Get("metadata") != "" {
+					d.bot.dead.Store(true)
+				}
+				return fault{}
+			}
+			d.say("I ask.")
+			a := d.ask("", store.Terms{})
+			time.Sleep(time.Second)
+			if d.slack.count("chat.postMessage") != 2 || d.books.withCard(a).MessageTS != "" {
+				d.t.Error("the card is noted")
+			}
+		},
 		"of which nothing came": func(*desk) {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,6 +204,10 @@ func TestATurnOfAnEarlierProcess(t *testing.T) {
 				posted := len(d.slack.inThread(deskThread))
 				d.kill()
 				d.slack.answer = nil
+				for _, a := range d.books.Approvals() {
+					d.front().ShowApproval(a) // bound to the next process's request
+				}
+				d.rest()
 				_, err := d.books.FinishTurn(context.Background(), d.lease, store.FinishedTurn{ID: d.turn.ID, State: "interrupted", Approvals: store.ApprovalInterrupted})
 				d.must(err)
 				d.front().Abandon(d.turn.ID, "It goes on below.")

@@ -47,6 +47,9 @@ type Message struct {
 	After string
 	// Page is the content. It must not be changed after the call.
 	Page render.Page
+	// Metadata is posted with the message, unseen by people, for whoever looks for it
+	// after a crash; the zero value is none.
+	Metadata slack.SlackMetadata
 	// Priority says how urgent this state is.
 	Priority Priority
 	// Final marks the last state of the key: it is retried for long, further

@@ -42,6 +42,9 @@ func (a attempt) options() []slack.MsgOption {
 	if a.ts == "" && a.msg.ThreadTS != "" {
 		opts = append(opts, slack.MsgOptionTS(a.msg.ThreadTS))
 	}
+	if a.ts == "" && a.msg.Metadata.EventType != "" {
+		opts = append(opts, slack.MsgOptionMetadata(a.msg.Metadata))
+	}
 	return opts
 }
 
