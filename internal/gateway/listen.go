@@ -45,14 +45,21 @@ type listener struct {
 	mu sync.Mutex
 	// sessions by the hash of their token: how long it takes to find one says nothing of
 	// the tokens that there are.
-	sessions map[[sha256.Size]byte]*Session
+	sessions map[[sha256.Size]byte]farSession
+}
+
+// farSession is a session with its calls that are under way: one of them does not take the
+// listener's connections from all others.
+type farSession struct {
+	*Session
+	calls chan struct{}
 }
 
 func listen(o Listen, log *zap.Logger) (*listener, error) {
 	if err := o.Check(); err != nil || o.Address == "" {
 		return nil, err
 	}
-	l := &listener{url: strings.TrimSuffix(o.URL, "/"), served: make(chan struct{}), log: log, complaints: rate.Sometimes{First: 3, Interval: time.Minute}, sessions: map[[sha256.Size]byte]*Session{}}
+	l := &listener{url: strings.TrimSuffix(o.URL, "/"), served: make(chan struct{}), log: log, complaints: rate.Sometimes{First: 3, Interval: time.Minute}, sessions: map[[sha256.Size]byte]farSession{}}
 	l.server = http.Server{Handler: l, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: quiet}
 	var at net.Listener
 	at, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", o.Address)
@@ -113,7 +120,7 @@ func (l *listener) address() (string, error) {
 func (l *listener) add(s *Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sessions[sha256.Sum256([]byte(s.token))] = s
+	l.sessions[sha256.Sum256([]byte(s.token))] = farSession{s, make(chan struct{}, maxConnections)}
 }
 
 func (l *listener) remove(s *Session) {
@@ -125,14 +132,22 @@ func (l *listener) remove(s *Session) {
 // ServeHTTP hands a call to its session, for as long as that lasts.
 func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
-	s := l.sessions[sha256.Sum256([]byte(r.Header.Get(tokenHeader)))]
+	s, known := l.sessions[sha256.Sum256([]byte(r.Header.Get(tokenHeader)))]
 	l.mu.Unlock()
-	if s == nil {
+	if !known {
 		l.complaints.Do(func() {
 			l.log.Warn("a call to the gateway's listener has the token of no session", zap.String("from", r.RemoteAddr))
 		})
 		w.Header().Set("Connection", "close")
 		refuse(http.StatusUnauthorized, "The token is no session's.").write(w)
+		return
+	}
+	select {
+	case s.calls <- struct{}{}:
+		defer func() { <-s.calls }()
+	default:
+		w.Header().Set("Connection", "close")
+		refuse(http.StatusServiceUnavailable, fmt.Sprintf("The session has %d calls under way, which are the most.", maxConnections)).write(w)
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -17,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -111,6 +113,57 @@ func TestTheListenerKnowsSessionsByTheirTokens(t *testing.T) {
 	}
 	if n := log.Len(); n != 3 {
 		t.Errorf("%d lines in the log", n)
+	}
+}
+
+// What is too much is refused before it is read, by whomever it is sent, and one session
+// leaves room for the others.
+func TestTheListenersLimits(t *testing.T) {
+	t.Parallel()
+	const most = 32 // calls of a session
+	var wait sync.WaitGroup
+	reached, answer := make(chan struct{}, most), make(chan struct{})
+	p := newProvider(t, func(w http.ResponseWriter, _ *http.Request) {
+		reached <- struct{}{}
+		<-answer
+		w.WriteHeader(http.StatusBadRequest)
+	})
+	g := newListener(t, gateway.Listen{}, "ANTHROPIC_BASE_URL="+p.URL, "ANTHROPIC_API_KEY="+realKey)
+	one, two := far(t, g, nil), far(t, g, nil)
+	r := one.request(http.MethodPost, "/v1/messages", call)
+	r.Header.Set("X-Long", strings.Repeat("x", 128<<10))
+	if resp, err := one.client.Do(r); err == nil { // else it was cut while it was written
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("a long head: %s", resp.Status)
+		}
+	}
+	_, token, _ := strings.Cut(one.env["ANTHROPIC_CUSTOM_HEADERS"], ": ")
+	for _, c := range []struct{ token, want string }{{token, "HTTP/1.1 413 "}, {"wrong", "HTTP/1.1 401 "}} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(one.env["ANTHROPIC_BASE_URL"], "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		// The body never comes: who waits for it waits for ever.
+		fmt.Fprintf(conn, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nX-Deckhand-Token: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", c.token, 33<<20)
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(line, c.want) {
+			t.Errorf("a long body is answered with %q, %v; want %s", line, err, c.want)
+		}
+	}
+	for range most {
+		wait.Go(func() { one.do(t, one.request(http.MethodPost, "/v1/messages", call)) })
+	}
+	for range most {
+		<-reached
+	}
+	if status, body := one.do(t, one.request(http.MethodPost, "/v1/messages", call)); status != http.StatusServiceUnavailable || !strings.Contains(body, "32 calls under way") {
+		t.Errorf("a call too many: %d %s", status, body)
+	}
+	close(answer)
+	wait.Wait()
+	if status, _ := two.do(t, two.request(http.MethodPost, "/v1/messages", call)); status != http.StatusBadRequest {
+		t.Errorf("the other session: %d", status)
 	}
 }
 

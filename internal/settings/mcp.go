@@ -31,7 +31,7 @@ var transportHeaders = []string{"Connection", "Content-Length", "Expect", "Host"
 // servers checks a project's MCP servers. The variables in credentials are not sent to them.
 func (v *validation) servers(at string, all map[string]mcpYAML, kind sandbox.Kind, credentials map[string]bool) {
 	if len(all) > 0 && kind == sandbox.Command {
-		v.add(at, "kind: command leads to a place from which the bot's gateway is not reached; leave mcp_servers out, or choose another sandbox")
+		v.add(at, "kind: command does not take the way to MCP servers along, which is a socket of its own; leave mcp_servers out, or choose another sandbox")
 	}
 	for _, name := range sorted(all) {
 		at, s := at+"."+name, all[name]

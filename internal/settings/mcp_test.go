@@ -60,7 +60,7 @@ func TestMCPServers(t *testing.T) {
 		"a variable in an address": {"mcp_servers: {x: {url: 'https://x.example/${KEY}'}}", ".url: an address takes no variables"},
 		"a variable for a host":    {"mcp_servers: {x: {url: '${URL}'}}", ".url: an address takes no variables"},
 		"a header that is two":     {`mcp_servers: {x: {url: 'https://x.example/mcp', headers: {A: "b\nC: d"}}}`, `"A" is no header`},
-		"by a launcher":            {"sandbox: {kind: command, command: [ssh, x]}, mcp_servers: {x: {url: 'https://x.example/mcp'}}", "from which the bot's gateway is not reached"},
+		"by a launcher":            {"sandbox: {kind: command, command: [ssh, x]}, mcp_servers: {x: {url: 'https://x.example/mcp'}}", "does not take the way to MCP servers along"},
 		"a key that is none":       {"mcp_servers: {x: {ulr: 'https://x.example/mcp'}}", `there is no key "ulr" here; there are type, url, headers`},
 	} {
 		t.Run(name, func(t *testing.T) {
