@@ -13,7 +13,7 @@ import (
 
 // TestTheForgeIsReachedByTheBot: in bwrap without a network a thread's git fetches, and
 // pushes what was allowed as a push, to branches below deckhand/. What opens the forge is
-// nowhere inside, and the audit tells of all of it.
+// nowhere inside, and the audit tells of all of it. New threads begin at what the forge has.
 func TestTheForgeIsReachedByTheBot(t *testing.T) {
 	t.Parallel()
 	f := forgetest.New(t)
@@ -76,6 +76,19 @@ policy:
 	})
 	if n := w.count(`SELECT count(*) FROM audit WHERE details LIKE '%` + forgetest.Password + `%'`); n != 0 {
 		t.Error("the audit has the password")
+	}
+	// Another thread begins at what the forge has now; when its folder is lost, its work is not.
+	second := allowed("", "git log -1 --format=%s > base; true")
+	w.stop()
+	folder := w.text(`SELECT workspace FROM threads WHERE thread_ts = '` + second + `'`)
+	if err := os.RemoveAll(folder); err != nil || filepath.Dir(folder) != filepath.Join(w.dir, "bot/workspaces/web") {
+		t.Fatalf("%s: %v", folder, err)
+	}
+	w.start()
+	allowed(second, "cp base again; true")
+	w.says(eng, second, "The folder that this thread worked in was gone. Its commits are back, and what was not committed, as it was at")
+	if again, err := os.ReadFile(filepath.Join(folder, "again")); err != nil || string(again) != "theirs\n" {
+		t.Errorf("the other thread has %q, %v", again, err)
 	}
 	noFileHas(t, w.dir, forgetest.Password)
 }

@@ -32,8 +32,10 @@ type host struct {
 	web     *egress.Proxy
 	git     *gitway.Gate // nil where no session reaches a forge
 	watcher sandbox.Watcher
-	silence time.Duration
-	answer  time.Duration
+	// turnstiles are those before the repositories that the bot keeps, by their projects.
+	turnstiles sync.Map
+	silence    time.Duration
+	answer     time.Duration
 }
 
 func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool, calls gateway.Meter, log *zap.Logger) (process, error) {

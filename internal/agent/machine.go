@@ -15,9 +15,10 @@ import (
 
 // machine is where sessions run. [*host] is this one.
 type machine interface {
-	// workspace returns the folder that the thread works in, making it at the first
-	// use. Its errors are sentences for people.
-	workspace(ctx context.Context, t store.Thread, p Project) (string, error)
+	// workspace returns the folder that the thread works in, making it at the first use and
+	// whenever it is missing, and what people should know of that, in sentences. Its errors
+	// are sentences for people.
+	workspace(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error)
 	// start starts the CLI on the thread's session in its workspace and initializes it. A
 	// process that ends meanwhile gives a [*claude.ExitError]. Its calls of the model are
 	// told to the meter; when it is gone none begins, and those that are under way are
@@ -29,6 +30,9 @@ type machine interface {
 	// publish brings what the thread has committed on its own branch to where people look
 	// for it. Its error is a sentence for people.
 	publish(ctx context.Context, t store.Thread, p Project) error
+	// save saves what the thread has not committed where the folder can be made anew from.
+	// left names what it could not save, for people; its error is for them, too.
+	save(ctx context.Context, t store.Thread, p Project) (left string, err error)
 }
 
 // process is a session's CLI, initialized: what a worker needs of [*claude.Process],

@@ -44,7 +44,8 @@ type Project struct {
 	Forge []string
 	// Access is what the bot is known by there.
 	Access gitway.Access
-	// Base is the branch or commit that working trees start from; empty means HEAD.
+	// Base is the branch, tag or commit that new threads' working trees start from, as
+	// Repo has it now; empty means HEAD.
 	Base  string
 	Model string // empty means the CLI's default
 	// PermissionMode is default or plan.

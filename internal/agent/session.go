@@ -33,8 +33,10 @@ type session struct {
 	stopPump context.CancelFunc
 	pump     sync.WaitGroup // the pump, and requests that wait for the CLI
 	// committed has a token when a turn has ended whose commits are to be published.
-	committed   chan struct{}
-	unpublished string // why they could not be, last; the pump's, then whoever stops the session's
+	committed chan struct{}
+	// unpublished is why they could not be, last, and unsaved what could not be saved of
+	// what was not committed; the pump's, then whoever stops the session's.
+	unpublished, unsaved string
 }
 
 // ensureSession starts the thread's process if none runs, once there is a slot for it.
@@ -69,7 +71,7 @@ func (e *startError) Error() string { return "start the session: " + e.err.Error
 func (e *startError) Unwrap() error { return e.err }
 
 func (w *worker) startSession(ctx context.Context) error {
-	dir, err := w.machine.workspace(ctx, w.thread, w.project)
+	dir, told, err := w.machine.workspace(ctx, w.thread, w.project)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -81,6 +83,9 @@ func (w *worker) startSession(ctx context.Context) error {
 			return err
 		}
 		w.thread.Workspace = dir
+	}
+	for _, sentence := range told {
+		w.front.Say(w.thread.Key(), sentence)
 	}
 
 	resume := false
@@ -233,22 +238,35 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	w.log.Info("session stopped", zap.String("session", s.id), zap.NamedError("exit", s.proc.Exit()))
 }
 
-// publish brings the thread's branch to where people look for it. They are told once why
-// it is not there.
+// publish brings the thread's branch to where people look for it, and saves what is not
+// committed. They are told once what is not there, and why.
 func (w *worker) publish(ctx context.Context, s *session, t store.Thread, p Project) {
 	err := w.machine.publish(ctx, t, p)
 	if ctx.Err() != nil {
 		return // the next one does it
 	}
-	if err == nil {
-		s.unpublished = ""
+	why := ""
+	if err != nil {
+		w.log.Warn("publish the thread's branch", zap.Error(err))
+		why = "What was committed here is not in the project's repository yet: " + err.Error() + "."
+	}
+	w.sayOnce(t, &s.unpublished, why)
+	left, err := w.machine.save(ctx, t, p)
+	if ctx.Err() != nil {
 		return
 	}
-	w.log.Warn("publish the thread's branch", zap.Error(err))
-	if s.unpublished != err.Error() {
-		s.unpublished = err.Error()
-		w.front.Say(t.Key(), "What was committed here is not in the project's repository yet: "+err.Error()+".")
+	if err != nil {
+		w.log.Warn("save what the thread has not committed", zap.Error(err))
 	}
+	w.sayOnce(t, &s.unsaved, unsaved(left, err))
+}
+
+// sayOnce says a sentence that was not the last of its kind, unless it is empty.
+func (w *worker) sayOnce(t store.Thread, last *string, sentence string) {
+	if sentence != "" && sentence != *last {
+		w.front.Say(t.Key(), sentence)
+	}
+	*last = sentence
 }
 
 // request runs a control request that may take its time beside the loop.

@@ -601,11 +601,13 @@ func (m *playedMachine) loss(threadID int64, known bool) {
 	m.lost[threadID] = known
 }
 
-func (m *playedMachine) workspace(context.Context, store.Thread, Project) (string, error) {
+func (m *playedMachine) workspace(context.Context, store.Thread, Project) (string, []string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return "/ws", m.noFolder
+	return "/ws", nil, m.noFolder
 }
+
+func (m *playedMachine) save(context.Context, store.Thread, Project) (string, error) { return "", nil }
 
 func (m *playedMachine) publish(context.Context, store.Thread, Project) error { return nil }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"deckhand/internal/agent/gitdata"
-	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
 )
 
@@ -29,40 +28,39 @@ const (
 	maxInstructions = 40 << 10
 )
 
-// workspace returns the folder that the thread works in, making it at the
-// first use. Its errors are sentences for people.
-func (h *host) workspace(ctx context.Context, t store.Thread, p Project) (string, error) {
+// workspace returns the folder that the thread works in, making it at the first use and
+// whenever it is missing, and what people should know of that, in sentences. Its errors
+// are sentences for people.
+func (h *host) workspace(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error) {
 	if t.Workspace != "" && isDir(t.Workspace) {
-		return t.Workspace, nil
+		return t.Workspace, nil, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git: no end in %s", gitTimeout))
 	defer cancel()
-
+	if p.Workspace == WorkspaceScratch {
+		own := h.ownFolder(t, p)
+		return own, nil, os.MkdirAll(own, 0o700)
+	}
 	source := h.source(p)
 	if p.Repo != "" && !isDir(source) {
-		if err := clone(ctx, p.remote(p.Repo), source); err != nil {
-			return "", fmt.Errorf("the repository of project %s could not be cloned: %w", p.Name, err)
+		if err := h.kept(p).once(ctx, func(ctx context.Context) error { return clone(ctx, p.remote(p.Repo), source) }); err != nil {
+			return "", nil, fmt.Errorf("the repository of project %s could not be cloned: %w", p.Name, err)
 		}
 	}
-	if p.Workspace != WorkspaceScratch && !isDir(source) {
-		return "", fmt.Errorf("the folder of project %s does not exist: %s", p.Name, source)
+	if !isDir(source) {
+		return "", nil, fmt.Errorf("the folder of project %s does not exist: %s", p.Name, source)
 	}
-	own := filepath.Join(h.dataDir, "workspaces", p.Name, strconv.FormatInt(t.ID, 10))
-	switch p.Workspace {
-	case WorkspaceScratch:
-		return own, os.MkdirAll(own, 0o700)
-	case WorkspaceWorktree:
-		from, err := gitdata.Open(source)
-		if err == nil {
-			err = gitdata.Clone{Source: from, Dir: own, Branch: branch(t.ID), Base: p.Base, Scratch: h.scratch(), Environ: agentEnviron(nil, nil)}.Make(ctx)
-		}
-		if err != nil {
-			return "", fmt.Errorf("no working tree could be made for project %s: %w", p.Name, err)
-		}
-		return own, nil
-	default:
-		return source, nil
+	if p.Workspace == WorkspaceShared {
+		return source, nil, nil
 	}
+	if dir, told, err = h.workingTree(ctx, t, p); err != nil {
+		return "", nil, fmt.Errorf("no working tree could be made for project %s: %w", p.Name, err)
+	}
+	return dir, told, nil
+}
+
+func (h *host) ownFolder(t store.Thread, p Project) string {
+	return filepath.Join(h.dataDir, "workspaces", p.Name, strconv.FormatInt(t.ID, 10))
 }
 
 // branch is the branch that a thread with a working tree of its own works on.
@@ -70,14 +68,6 @@ func branch(threadID int64) string { return "deckhand/" + strconv.FormatInt(thre
 
 // scratch is a folder for what git needs for a moment.
 func (h *host) scratch() string { return filepath.Join(h.dataDir, "scratch") }
-
-// source is the folder of the project's own repository, or the folder that it works in.
-func (h *host) source(p Project) string {
-	if p.Repo != "" {
-		return filepath.Join(h.dataDir, "repos", p.Name)
-	}
-	return p.Dir
-}
 
 // borrowed are the folders, besides the workspace, that the workspace's git reads objects
 // from: they may be shown to the session, read-only.
@@ -108,22 +98,6 @@ func (h *host) publish(ctx context.Context, t store.Thread, p Project) error {
 		return fmt.Errorf("publish %s in the repository of project %s: %w", branch(t.ID), p.Name, err)
 	}
 	return nil
-}
-
-// clone appears at dir whole or not at all.
-func clone(ctx context.Context, r gitway.Remote, dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".clone-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp) //nolint:errcheck // gone after the rename
-	if err := r.Clone(ctx, tmp); err != nil {
-		return err
-	}
-	return os.Rename(tmp, dir)
 }
 
 // head is read without git: the folder is the agent's.

@@ -54,10 +54,10 @@ func TestEveryThreadHasAGitFolderOfItsOwn(t *testing.T) {
 		one, two := store.Thread{ID: 1}, store.Thread{ID: 2}
 		for _, thread := range []*store.Thread{&one, &two} {
 			var err error
-			if thread.Workspace, err = h.workspace(ctx, *thread, p); err != nil {
+			if thread.Workspace, _, err = h.workspace(ctx, *thread, p); err != nil {
 				t.Fatal(err)
 			}
-			if again, err := h.workspace(ctx, *thread, p); err != nil || again != thread.Workspace {
+			if again, _, err := h.workspace(ctx, *thread, p); err != nil || again != thread.Workspace {
 				t.Errorf("at the second use: %s, %v", again, err)
 			}
 		}
@@ -94,14 +94,14 @@ func TestWhereNoThreadCanWork(t *testing.T) {
 		"no repository": {Name: "x", Dir: dir, Workspace: WorkspaceWorktree},
 		"no address":    {Name: "y", Repo: filepath.Join(dir, "nothing"), Workspace: WorkspaceWorktree},
 	} {
-		if got, err := h.workspace(t.Context(), store.Thread{ID: 1}, p); err == nil {
+		if got, _, err := h.workspace(t.Context(), store.Thread{ID: 1}, p); err == nil {
 			t.Errorf("%s: it works in %s", name, got)
 		}
 		if err := p.Check(t.Context()); err == nil {
 			t.Errorf("%s: nothing is said about it", name)
 		}
 	}
-	scratch, err := h.workspace(t.Context(), store.Thread{ID: 1}, Project{Name: "z", Workspace: WorkspaceScratch})
+	scratch, _, err := h.workspace(t.Context(), store.Thread{ID: 1}, Project{Name: "z", Workspace: WorkspaceScratch})
 	if err != nil || !isDir(scratch) {
 		t.Errorf("%s, %v", scratch, err)
 	}

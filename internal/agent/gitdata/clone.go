@@ -1,11 +1,13 @@
 package gitdata
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,8 @@ const (
 	// keptPrefix are the refs that keep the objects of the source that clones borrow from
 	// its gc: one for each commit that a branch or tag named when a clone was made.
 	keptPrefix = "refs/deckhand/kept/"
+	// maxLooseKept is how many of them get a file each at once; more are packed.
+	maxLooseKept = 8
 )
 
 // Clone describes a working tree with a git folder of its own.
@@ -26,10 +30,19 @@ type Clone struct {
 	Source Repository
 	// Dir is where it is to be; nothing may be there.
 	Dir string
-	// Branch is the name of the branch that it is on, such as deckhand/7.
+	// Branch is the name of the branch that it is on, such as deckhand/7. One that the
+	// source has is checked out as it stands.
 	Branch string
-	// Base is the branch or commit that it starts from; empty means the source's HEAD.
+	// Base is the branch or commit that a new branch starts from; empty means HEAD.
 	Base string
+	// OfOrigin has branches, and HEAD, be those that origin had when the source was last
+	// brought up to date (see [Refresh]), and not the source's own.
+	OfOrigin bool
+	// Saved is the ref of the source with what [Saving] has saved of an earlier clone;
+	// empty for none.
+	Saved string
+	// Index is a file that gets a copy of the index, for [Saving]; empty for none.
+	Index string
 	// Scratch is a folder for what is needed meanwhile.
 	Scratch string
 	// Environ is the environment of the git that writes the files: the filters that its
@@ -37,57 +50,161 @@ type Clone struct {
 	Environ []string
 }
 
+// Made tells what a clone was made of.
+type Made struct {
+	// Branch reports that the source had the branch.
+	Branch bool
+	// Saved is what had been saved of an earlier clone, and was brought back.
+	Saved *Saved
+	// Aside is what had been saved and was not brought back, since the source's branch has
+	// moved meanwhile: it was changed on a commit that the branch does not have.
+	Aside *Saved
+}
+
 // Make makes the clone, whole or not at all. It knows the branches and tags of the source
 // as they are now; of its configuration it gets the name and address of whoever commits,
 // and where origin is: the source's own origin, or else the source.
-func (c Clone) Make(ctx context.Context) error {
-	view, err := Look(c.Scratch, c.Source)
+func (c Clone) Make(ctx context.Context) (made Made, err error) {
+	theirs, head, err := c.known()
 	if err != nil {
-		return err
+		return made, err
+	}
+	view, err := lookAs(c.Scratch, c.Source, theirs, head, "\tbare = true\n")
+	if err != nil {
+		return made, err
 	}
 	defer view.Close() //nolint:errcheck // it was only read
-	base := c.Base
-	if base == "" {
-		base = "HEAD"
-	}
-	commit, err := view.Commit(ctx, base)
+	from, made, err := c.start(ctx, view, theirs)
 	if err != nil {
-		return fmt.Errorf("it has no %s that could be started from", base)
+		return made, err
 	}
-	l, err := c.layout(ctx, view, commit)
+	l, err := c.layout(ctx, view, theirs, head, from)
 	if err != nil {
-		return err
+		return made, err
 	}
 	if err := c.Source.keep(l.refs); err != nil {
-		return fmt.Errorf("keep the commits that are borrowed: %w", err)
+		return made, fmt.Errorf("keep the commits that are borrowed: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(c.Dir), 0o700); err != nil {
-		return err
+		return made, err
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(c.Dir), ".clone-")
 	if err != nil {
-		return err
+		return made, err
 	}
 	defer os.RemoveAll(tmp) //nolint:errcheck // gone after the rename
 	if err := l.write(filepath.Join(tmp, ".git")); err != nil {
-		return err
+		return made, err
 	}
-	cmd := exec.CommandContext(ctx, "git", "-c", "core.hooksPath="+os.DevNull, "-c", "core.fsmonitor=false", "reset", "--quiet", "--hard")
-	cmd.Dir = tmp
-	cmd.Env = append(append([]string(nil), c.Environ...), "GIT_DIR="+filepath.Join(tmp, ".git"), "GIT_WORK_TREE="+tmp, "GIT_NO_REPLACE_OBJECTS=1", "GIT_TERMINAL_PROMPT=0")
-	if err := run(ctx, cmd, nil); err != nil {
-		return err
+	if err := c.inside(ctx, tmp, nil, "reset", "--quiet", "--hard"); err != nil {
+		return made, err
 	}
-	return os.Rename(tmp, c.Dir)
+	if made.Saved != nil {
+		if err := c.bringBack(ctx, view, tmp, made.Saved); err != nil {
+			return made, err
+		}
+	}
+	if c.Index != "" {
+		if err := copyIndex(filepath.Join(tmp, ".git/index"), c.Index); err != nil {
+			return made, err
+		}
+	}
+	return made, os.Rename(tmp, c.Dir)
+}
+
+// inside runs git in a clone that nobody else has seen yet.
+func (c Clone) inside(ctx context.Context, dir string, in io.Reader, args ...string) error {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"}, args...)...)
+	cmd.Dir, cmd.Stdin = dir, in
+	cmd.Env = append(append([]string(nil), c.Environ...), "GIT_DIR="+filepath.Join(dir, ".git"), "GIT_WORK_TREE="+dir, "GIT_NO_REPLACE_OBJECTS=1", "GIT_TERMINAL_PROMPT=0")
+	return run(ctx, cmd, nil)
+}
+
+// known are the refs of the source as the clone is to know them, and what HEAD is, as it
+// would stand in HEAD.
+func (c Clone) known() (refs map[string]string, head string, err error) {
+	refs, err = c.Source.Refs()
+	if err != nil {
+		return nil, "", err
+	}
+	ref, commit, err := c.Source.Head()
+	if err != nil {
+		return nil, "", err
+	}
+	head = commit
+	if ref != "" {
+		head = "ref: " + ref
+	}
+	if !c.OfOrigin {
+		return refs, head, nil
+	}
+	for name := range refs {
+		if rest, ok := strings.CutPrefix(name, "refs/heads/"); ok && !isOurs(rest) {
+			delete(refs, name)
+		}
+	}
+	for name, hash := range maps.Clone(refs) {
+		if rest, ok := strings.CutPrefix(name, originPrefix); ok && !isOurs(rest) {
+			refs["refs/heads/"+rest] = hash
+		}
+	}
+	if text, err := readSmall(filepath.Join(c.Source.Common, originPrefix+"HEAD")); err == nil {
+		if to, ok := strings.CutPrefix(text, "ref: "+originPrefix); ok && isRef("refs/heads/"+to) {
+			head = "ref: refs/heads/" + to
+		}
+	}
+	return refs, head, nil
+}
+
+// isOurs tells the branches that threads work on from those of people.
+func isOurs(branch string) bool { return strings.HasPrefix(branch, "deckhand/") }
+
+// beginning is what a clone begins with.
+type beginning struct {
+	base   string            // the commit that Base names; empty if the branch goes on elsewhere
+	refs   map[string]string // its own branches
+	head   string            // as it stands in HEAD
+	commit string            // that HEAD is
+}
+
+// start says what the clone begins with: its branch where the source has it, what had
+// been saved of it, or the base.
+func (c Clone) start(ctx context.Context, view *View, theirs map[string]string) (b beginning, made Made, err error) {
+	own := "refs/heads/" + c.Branch
+	if !isRef(own) {
+		return b, made, fmt.Errorf("%q is no name of a branch", c.Branch)
+	}
+	b = beginning{head: "ref: " + own, refs: map[string]string{}}
+	saved, err := c.saved(ctx, view, theirs)
+	if err != nil {
+		return b, made, err
+	}
+	if saved != nil {
+		if err := c.resume(ctx, view, saved, theirs[own], &b, &made); err != nil {
+			return b, made, err
+		}
+	}
+	if b.commit == "" {
+		b.commit = theirs[own]
+	}
+	made.Branch = theirs[own] != ""
+	if b.commit == "" {
+		base := cmp.Or(c.Base, "HEAD")
+		if b.base, err = view.Commit(ctx, base); err != nil {
+			return b, made, fmt.Errorf("it has no %s that could be started from", base)
+		}
+		b.commit = b.base
+	} else if commit, err := view.Commit(ctx, cmp.Or(c.Base, "HEAD")); err == nil {
+		b.base = commit
+	}
+	if b.refs[own] == "" {
+		b.refs[own] = cmp.Or(theirs[own], b.commit)
+	}
+	return b, made, ctx.Err()
 }
 
 // layout is the clone's git folder.
-func (c Clone) layout(ctx context.Context, view *View, commit string) (layout, error) {
-	objects := view.objects
-	theirs, err := c.Source.Refs()
-	if err != nil {
-		return layout{}, err
-	}
+func (c Clone) layout(ctx context.Context, view *View, theirs map[string]string, sourceHead string, b beginning) (layout, error) {
 	set, err := c.settings(ctx, view)
 	if err != nil {
 		return layout{}, err
@@ -96,43 +213,37 @@ func (c Clone) layout(ctx context.Context, view *View, commit string) (layout, e
 	if err != nil {
 		return layout{}, err
 	}
-	own := "refs/heads/" + c.Branch
-	if !isRef(own) {
-		return layout{}, fmt.Errorf("%q is no name of a branch", c.Branch)
-	}
-	refs, links := map[string]string{own: commit}, map[string]string{}
+	refs, links := map[string]string{}, map[string]string{}
 	origin := set["remote.origin.url"]
-	tracked := "refs/remotes/origin/"
+	tracked := originPrefix
 	if origin == "" {
 		tracked = "refs/heads/"
 	}
 	for name, hash := range theirs {
-		if rest, ok := strings.CutPrefix(name, tracked); ok && !strings.HasPrefix(rest, "deckhand/") {
-			refs["refs/remotes/origin/"+rest] = hash
+		if rest, ok := strings.CutPrefix(name, tracked); ok && !isOurs(rest) {
+			refs[originPrefix+rest] = hash
 		}
 		if strings.HasPrefix(name, "refs/tags/") {
 			refs[name] = hash
 		}
 	}
 	// The branch that it starts from is there by its own name, too.
-	from, _, err := c.Source.Head()
-	if err != nil {
-		return layout{}, err
-	}
+	from := strings.TrimPrefix(sourceHead, "ref: ")
 	if c.Base != "" {
 		from = "refs/heads/" + c.Base
 	}
-	if hash := theirs[from]; hash == commit {
+	if hash := theirs[from]; hash != "" && hash == b.base {
 		refs[from] = hash
 	}
+	maps.Copy(refs, b.refs)
 	if to := defaultBranch(c.Source, from, refs); to != "" {
-		links["refs/remotes/origin/HEAD"] = to
+		links[originPrefix+"HEAD"] = to
 	}
 	if origin == "" {
 		origin = c.Source.Common
 	}
 	return layout{
-		head: "ref: " + own, refs: refs, links: links, objects: objects, shallow: shallow,
+		head: b.head, refs: refs, links: links, objects: view.objects, shallow: shallow,
 		config: "\tbare = false\n\tlogallrefupdates = true\n" +
 			section(`remote "origin"`, "url", origin, "fetch", "+refs/heads/*:refs/remotes/origin/*") +
 			section("user", "name", set["user.name"], "email", set["user.email"]),
@@ -220,12 +331,18 @@ func (r Repository) keep(refs map[string]string) error {
 	if err != nil {
 		return err
 	}
+	missing := map[string]string{}
 	for _, hash := range refs {
 		if name := keptPrefix + hash; known[name] == "" {
-			if err := r.writeRef(name, hash); err != nil {
-				return err
-			}
-			known[name] = hash
+			missing[name] = hash
+		}
+	}
+	if len(missing) > maxLooseKept {
+		return r.setRefs(missing, "")
+	}
+	for name, hash := range missing {
+		if err := r.writeRef(name, hash); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -13,7 +13,8 @@
 //     arrives in the other repository has been checked as if a stranger had pushed it.
 //
 // [Clone] makes a working tree with a git folder of its own that borrows the objects of
-// another repository, and [Publish] brings a branch of it back.
+// another repository, [Publication] brings a branch of it back, and [Saving] what is not
+// committed. [Refresh] brings the other repository up to date with its origin.
 //
 // It does not read refs in the reftable format, nor repositories from which objects are
 // missing (partial clones); it says so. It starts no goroutines that outlive a call.

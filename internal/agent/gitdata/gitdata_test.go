@@ -92,10 +92,15 @@ func (b *bench) makeClone(base string) {
 }
 
 func (b *bench) tryClone(base string) error {
+	_, err := b.cloning(base).Make(b.Context())
+	return err
+}
+
+func (b *bench) cloning(base string) gitdata.Clone {
 	return gitdata.Clone{
 		Source: b.open(), Dir: b.clone, Branch: "deckhand/7", Base: base, Scratch: filepath.Join(b.dir, "scratch"),
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir, "GIT_CONFIG_NOSYSTEM=1"},
-	}.Make(b.Context())
+	}
 }
 
 func (b *bench) publish() (string, error) {
@@ -589,7 +594,7 @@ func TestWhatIsReadIsWhatGitSays(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	b.clone = filepath.Join(b.dir, "other")
-	if err := (gitdata.Clone{Source: b.open(), Dir: b.clone, Branch: "deckhand/8", Scratch: b.dir}).Make(ctx); err == nil {
+	if _, err := (gitdata.Clone{Source: b.open(), Dir: b.clone, Branch: "deckhand/8", Scratch: b.dir}).Make(ctx); err == nil {
 		t.Error("it was made although nobody waited")
 	}
 }

@@ -1,6 +1,7 @@
 package gitdata
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -31,16 +33,17 @@ type Publication struct {
 	MaxFiles int
 }
 
+// What is taken out of a clone at once where nothing else is said.
+const (
+	maxPublished = 1 << 30 // bytes
+	maxTaken     = 200_000 // files
+)
+
 // Publish brings the branch into the source, whatever stood there, and returns its
 // commit; empty if the clone has no such branch. The reflog of the source's branch tells
 // what stood there before. Its error is a sentence, and the source's branch is as it was.
 func (p Publication) Publish(ctx context.Context) (commit string, err error) {
-	if p.MaxBytes == 0 {
-		p.MaxBytes = 1 << 30
-	}
-	if p.MaxFiles == 0 {
-		p.MaxFiles = 200_000
-	}
+	p.MaxBytes, p.MaxFiles = cmp.Or(p.MaxBytes, maxPublished), cmp.Or(p.MaxFiles, maxTaken)
 	ref := "refs/heads/" + p.Branch
 	root, err := openClone(p.Clone)
 	if err != nil {
@@ -64,10 +67,30 @@ func (p Publication) Publish(ctx context.Context) (commit string, err error) {
 	if err := p.bring(ctx, root, tip); err != nil {
 		return "", err
 	}
+	if err := p.keepWhatIsTakenBack(ctx, before, tip); err != nil {
+		return "", err
+	}
 	if err := p.Source.writeRef(ref, tip); err != nil {
 		return "", err
 	}
 	return tip, p.Source.log(ref, before, tip)
+}
+
+// keepWhatIsTakenBack keeps the commit that the branch named from the source's gc, unless
+// the new one follows it.
+func (p Publication) keepWhatIsTakenBack(ctx context.Context, before, tip string) error {
+	if before == "" {
+		return nil
+	}
+	source, err := Look(p.Scratch, p.Source)
+	if err != nil {
+		return err
+	}
+	defer source.Close() //nolint:errcheck // it was only read
+	if _, err := source.git(ctx, nil, nil, "merge-base", "--is-ancestor", before, tip); err == nil || ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return p.Source.keep(map[string]string{p.Branch: before})
 }
 
 // openClone opens the git folder of a working tree if it is what a clone was made with.
@@ -80,13 +103,20 @@ func openClone(dir string) (*os.Root, error) {
 	return os.OpenRoot(filepath.Join(dir, ".git"))
 }
 
-// bring sees to it that the source has the commit with all that belongs to it.
-func (p Publication) bring(ctx context.Context, clone *os.Root, tip string) error {
+// bring sees to it that the source has the commits with all that belongs to them.
+func (p Publication) bring(ctx context.Context, clone *os.Root, tips ...string) error {
 	source, err := Look(p.Scratch, p.Source)
 	if err != nil {
 		return err
 	}
 	defer source.Close() //nolint:errcheck // it was only read
+	tips = slices.DeleteFunc(slices.Clone(tips), func(tip string) bool {
+		_, err := source.Commit(ctx, tip)
+		return err == nil
+	})
+	if len(tips) == 0 {
+		return ctx.Err()
+	}
 	shallow, err := readShallow(p.Source)
 	if err != nil {
 		return err
@@ -105,19 +135,21 @@ func (p Publication) bring(ctx context.Context, clone *os.Root, tip string) erro
 	if err := taking.all(ctx); err != nil {
 		return err
 	}
-	if err := own.send(ctx, source, tip, p.MaxBytes); err != nil {
+	if err := own.send(ctx, source, tips, p.MaxBytes); err != nil {
 		return err
 	}
-	if _, err := source.Commit(ctx, tip); err != nil {
-		return fmt.Errorf("the branch %s names no commit that is whole", p.Branch)
+	for _, tip := range tips {
+		if _, err := source.Commit(ctx, tip); err != nil {
+			return fmt.Errorf("the branch %s names no commit that is whole", p.Branch)
+		}
 	}
 	return nil
 }
 
-// send packs what the commit has and the refs have not, and has it checked and stored in
+// send packs what the commits have and the refs have not, and has it checked and stored in
 // the objects of another view's repository.
-func (v *View) send(ctx context.Context, to *View, tip string, limit int64) error {
-	list, err := v.git(ctx, nil, nil, "rev-list", "--objects", "--ignore-missing", tip, "--not", "--all")
+func (v *View) send(ctx context.Context, to *View, tips []string, limit int64) error {
+	list, err := v.git(ctx, nil, nil, slices.Concat([]string{"rev-list", "--objects", "--ignore-missing"}, tips, []string{"--not", "--all"})...)
 	if err != nil || list == "" {
 		return err
 	}

@@ -67,6 +67,9 @@ func openAt(dir string) (r Repository, ok bool, err error) {
 	if to, err := readSmall(filepath.Join(gitDir, "commondir")); err == nil {
 		r.Common = within(gitDir, to)
 	}
+	if _, err := os.Lstat(filepath.Join(r.Common, "reftable")); err == nil {
+		return r, false, fmt.Errorf("%s keeps its refs in the reftable format, which Deckhand does not read; git refs migrate --ref-format=files makes them files", r.Common)
+	}
 	return r, true, nil
 }
 
@@ -240,39 +243,6 @@ func (r Repository) checkedOut(ref string) bool {
 var globSpecial = regexp.MustCompile(`[\\*?\[]`)
 
 func escapeGlob(path string) string { return globSpecial.ReplaceAllString(path, `\$0`) }
-
-// writeRef makes a ref of the repository name an object, as git does: a lock beside it,
-// then its name. Its folders must not be links.
-func (r Repository) writeRef(name, hash string) (err error) {
-	if !isRef(name) || !hashFormat.MatchString(hash) {
-		return fmt.Errorf("%q or %q is none that could be written", name, hash)
-	}
-	root, err := os.OpenRoot(r.Common)
-	if err != nil {
-		return err
-	}
-	defer root.Close() //nolint:errcheck // it only names a folder
-	dir := filepath.ToSlash(filepath.Dir(name))
-	if err := root.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("make the folder of %s: %w", name, err)
-	}
-	lock, err := root.OpenFile(name+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is being written by somebody else, or %s.lock was left behind: remove it then", name, filepath.Join(r.Common, name))
-	}
-	if err != nil {
-		return err
-	}
-	_, err = lock.WriteString(hash + "\n")
-	err = errors.Join(err, lock.Sync(), lock.Close())
-	if err == nil {
-		err = root.Rename(name+".lock", name)
-	}
-	if err != nil {
-		_ = root.Remove(name + ".lock")
-	}
-	return err
-}
 
 // errNoFile is a name that something else has than a plain file.
 var errNoFile = errors.New("no plain file")

@@ -23,7 +23,27 @@ type View struct {
 }
 
 // Look makes a view of the repository as it is now, in a folder of its own below scratch.
-func Look(scratch string, r Repository) (*View, error) {
+func Look(scratch string, r Repository) (*View, error) { return look(scratch, r, "\tbare = true\n") }
+
+// look is Look, with the settings that the view is to have.
+func look(scratch string, r Repository, config string) (*View, error) {
+	refs, err := r.Refs()
+	if err != nil {
+		return nil, err
+	}
+	ref, commit, err := r.Head()
+	if err != nil {
+		return nil, err
+	}
+	head := commit
+	if ref != "" {
+		head = "ref: " + ref
+	}
+	return lookAs(scratch, r, refs, head, config)
+}
+
+// lookAs is look with refs and a HEAD other than the repository's.
+func lookAs(scratch string, r Repository, refs map[string]string, head, config string) (*View, error) {
 	objects, err := r.Objects()
 	if err != nil {
 		return nil, err
@@ -33,23 +53,11 @@ func Look(scratch string, r Repository) (*View, error) {
 			return nil, fmt.Errorf("%s is a partial clone, whose objects would have to be fetched; clone it whole", r.Common)
 		}
 	}
-	refs, err := r.Refs()
-	if err != nil {
-		return nil, err
-	}
-	ref, commit, err := r.Head()
-	if err != nil {
-		return nil, err
-	}
 	shallow, err := readShallow(r)
 	if err != nil {
 		return nil, err
 	}
-	head := commit
-	if ref != "" {
-		head = "ref: " + ref
-	}
-	return newView(scratch, layout{head: head, refs: refs, objects: objects, shallow: shallow, config: "\tbare = true\n"})
+	return newView(scratch, layout{head: head, refs: refs, objects: objects, shallow: shallow, config: config})
 }
 
 func newView(scratch string, l layout) (*View, error) {

@@ -1,0 +1,191 @@
+package gitdata
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// How long it is waited for whoever else writes a ref, and how old a lock is that nobody
+// can be holding any more: who does so for long has died.
+const (
+	lockTimeout = time.Second
+	lockPace    = 10 * time.Millisecond
+	lockAge     = 10 * time.Minute
+)
+
+// writeRef makes a ref of the repository name an object, as git does. Its folders must not
+// be links.
+func (r Repository) writeRef(name, hash string) error {
+	if !isRef(name) || !hashFormat.MatchString(hash) {
+		return fmt.Errorf("%q or %q is none that could be written", name, hash)
+	}
+	return r.replace(name, as(hash+"\n"))
+}
+
+func as(text string) func() (string, error) { return func() (string, error) { return text, nil } }
+
+// replace writes a file of the repository as git writes refs: a lock beside it, then its
+// name. What it has is asked for when nobody else can be writing it.
+func (r Repository) replace(name string, text func() (string, error)) error {
+	root, err := os.OpenRoot(r.Common)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // it only names a folder
+	dir := filepath.ToSlash(filepath.Dir(name))
+	if err := root.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("make the folder of %s: %w", name, err)
+	}
+	lock, err := r.lock(root, name+".lock")
+	if err != nil {
+		return err
+	}
+	out, err := text()
+	if err == nil {
+		_, err = lock.WriteString(out)
+	}
+	if err = errors.Join(err, lock.Sync(), lock.Close()); err == nil {
+		err = root.Rename(name+".lock", name)
+	}
+	if err != nil {
+		_ = root.Remove(name + ".lock")
+	}
+	return err
+}
+
+// lock makes a file that only one can make.
+func (r Repository) lock(root *os.Root, name string) (*os.File, error) {
+	for end := time.Now().Add(lockTimeout); ; time.Sleep(lockPace) {
+		lock, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			return lock, err
+		}
+		if info, err := root.Lstat(name); err == nil && time.Since(info.ModTime()) > lockAge {
+			_ = root.Remove(name)
+		} else if time.Now().After(end) {
+			return nil, fmt.Errorf("%s is held by somebody else, or was left behind: remove it then", filepath.Join(r.Common, name))
+		}
+	}
+}
+
+// packedLine is one of packed-refs: a ref, and what its tag stands for, if it says so.
+type packedLine struct{ hash, peeled string }
+
+// setRefs gives many refs their objects at once, as git pack-refs would, and removes
+// those below a prefix, if one is given, that are not among them. Refs that name another
+// ref stay.
+func (r Repository) setRefs(refs map[string]string, only string) error {
+	for name, hash := range refs {
+		if !isRef(name) || !hashFormat.MatchString(hash) {
+			return fmt.Errorf("%q or %q is none that could be written", name, hash)
+		}
+	}
+	err := r.replace("packed-refs", func() (string, error) {
+		lines := map[string]packedLine{}
+		err := r.readPacked(func(name string, line packedLine) {
+			if only == "" || !strings.HasPrefix(name, only) {
+				lines[name] = line
+			}
+		})
+		for name, hash := range refs {
+			if lines[name].hash != hash {
+				lines[name] = packedLine{hash: hash}
+			}
+		}
+		var text strings.Builder
+		text.WriteString("# pack-refs with: sorted \n")
+		for _, name := range slices.Sorted(maps.Keys(lines)) {
+			fmt.Fprintf(&text, "%s %s\n", lines[name].hash, name)
+			if lines[name].peeled != "" {
+				text.WriteString(lines[name].peeled + "\n")
+			}
+		}
+		return text.String(), err
+	})
+	if err != nil {
+		return err
+	}
+	return r.dropLoose(refs, only)
+}
+
+// readPacked hands out every line of packed-refs, whatever it names.
+func (r Repository) readPacked(f func(name string, line packedLine)) error {
+	file, err := openPlain(filepath.Join(r.Common, "packed-refs"), maxPackedRefs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	lines := bufio.NewScanner(io.LimitReader(file, maxPackedRefs))
+	name, line := "", packedLine{}
+	for lines.Scan() {
+		text := lines.Text()
+		switch {
+		case strings.HasPrefix(text, "#"):
+		case strings.HasPrefix(text, "^"):
+			line.peeled = text
+		default:
+			if name != "" {
+				f(name, line)
+			}
+			line = packedLine{}
+			line.hash, name, _ = strings.Cut(text, " ")
+		}
+	}
+	if name != "" {
+		f(name, line)
+	}
+	return lines.Err()
+}
+
+// dropLoose removes the files of refs that packed-refs has, and of those below the prefix
+// that are to be no more.
+func (r Repository) dropLoose(refs map[string]string, only string) error {
+	root, err := os.OpenRoot(r.Common)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // it only names a folder
+	drop := func(name string) error {
+		text, err := readSmall(filepath.Join(r.Common, filepath.FromSlash(name)))
+		if err != nil || !hashFormat.MatchString(text) {
+			return nil //nolint:nilerr // it is in no file, or names another ref
+		}
+		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	for name := range refs {
+		if err := drop(name); err != nil {
+			return err
+		}
+	}
+	if only == "" {
+		return nil
+	}
+	return filepath.WalkDir(filepath.Join(r.Common, filepath.FromSlash(only)), func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(r.Common, path)
+		if err != nil {
+			return err
+		}
+		return drop(filepath.ToSlash(rel))
+	})
+}

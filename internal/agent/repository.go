@@ -1,0 +1,231 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"deckhand/internal/agent/gitdata"
+	"deckhand/internal/gateway/gitway"
+	"deckhand/internal/store"
+)
+
+// freshFor is how long a project's repository is taken to be what its forge has.
+const freshFor = 5 * time.Second
+
+// source is the folder of the project's own repository, or the folder that it works in.
+func (h *host) source(p Project) string {
+	if p.Repo != "" {
+		return filepath.Join(h.dataDir, "repos", p.Name)
+	}
+	return p.Dir
+}
+
+// turnstile lets one at a time through for all who come meanwhile, and a moment later.
+type turnstile struct {
+	busy  chan struct{}
+	began time.Time // when whoever was through last had begun
+	err   error     // what became of it
+}
+
+// kept is the turnstile before the repository that the bot keeps of a project.
+func (h *host) kept(p Project) *turnstile {
+	t, _ := h.turnstiles.LoadOrStore(p.Name, &turnstile{busy: make(chan struct{}, 1)})
+	return t.(*turnstile)
+}
+
+// once runs do unless somebody has just done so. Who comes while it runs waits for it, and
+// gets the same answer; if whoever ran it had to leave, the next one runs it.
+func (t *turnstile) once(ctx context.Context, do func(context.Context) error) error {
+	arrived := time.Now()
+	select {
+	case t.busy <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-t.busy }()
+	if t.began.After(arrived.Add(-freshFor)) {
+		return t.err
+	}
+	began := time.Now()
+	err := do(ctx)
+	if ctx.Err() == nil {
+		t.began, t.err = began, err
+	}
+	return err
+}
+
+// clone appears at dir whole or not at all.
+func clone(ctx context.Context, r gitway.Remote, dir string) error {
+	if isDir(dir) {
+		return nil // somebody was first
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".clone-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp) //nolint:errcheck // gone after the rename
+	if err := r.Clone(ctx, tmp); err != nil {
+		return err
+	}
+	made, err := gitdata.Open(tmp)
+	if err == nil {
+		err = made.SetFetched()
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp, dir)
+}
+
+// workingTree makes the thread's own working tree. A branch that the project's repository
+// has of it goes on as it stands, with what was saved beside it; else it starts from what
+// the forge has now.
+func (h *host) workingTree(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error) {
+	source, err := gitdata.Open(h.source(p))
+	if err != nil {
+		return "", nil, err
+	}
+	known, err := source.Ref("refs/heads/" + branch(t.ID))
+	if err != nil {
+		return "", nil, err
+	}
+	own := h.ownFolder(t, p)
+	if r, err := gitdata.Open(own); err == nil && r.Dir == filepath.Join(own, ".git") {
+		if t.Workspace == "" && known != "" {
+			told = append(told, "The folder of an earlier thread with this one's number is there, and this thread goes on in it: "+own+".")
+		}
+		return own, told, nil // else the bot has ended before it could write down that it was made
+	}
+	stale := ""
+	if p.Repo != "" && known == "" {
+		if err := h.refresh(ctx, source, p); err != nil {
+			if ctx.Err() != nil {
+				return "", nil, context.Cause(ctx)
+			}
+			stale = fmt.Sprintf("The repository of project %s could not be brought up to date (%v), so this thread starts from what was fetched %s.", p.Name, err, ago(source.Fetched()))
+		}
+	}
+	made, err := gitdata.Clone{
+		Source: source, Dir: own, Branch: branch(t.ID), Base: p.Base, OfOrigin: p.Repo != "", Saved: savedRef(t.ID), Index: h.savedIndex(t, p),
+		Scratch: h.scratch(), Environ: agentEnviron(nil, nil),
+	}.Make(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	if s := again(t, p, made); s != "" {
+		told = append(told, s)
+	}
+	if stale != "" {
+		told = append(told, stale)
+	}
+	return own, told, nil
+}
+
+// refresh has the project's repository be what its forge has now.
+func (h *host) refresh(ctx context.Context, source gitdata.Repository, p Project) error {
+	return h.kept(p).once(ctx, func(ctx context.Context) error {
+		return gitdata.Refresh{Source: source, Scratch: h.scratch(), Fetch: p.remote(p.Repo).Fetch}.Do(ctx)
+	})
+}
+
+// ago is how long ago something was, for people.
+func ago(at time.Time) string {
+	if at.IsZero() {
+		return "at an unknown time"
+	}
+	age := time.Since(at)
+	for _, unit := range []struct {
+		name string
+		long time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
+		if n := int(age / unit.long); n == 1 {
+			return "a" + strings.Repeat("n", min(1, strings.Count(unit.name, "hour"))) + " " + unit.name + " ago"
+		} else if n > 1 {
+			return strconv.Itoa(n) + " " + unit.name + "s ago"
+		}
+	}
+	return "less than a minute ago"
+}
+
+// again is what people should know of a working tree that is not a new thread's first.
+func again(t store.Thread, p Project, made gitdata.Made) string {
+	name, lost := branch(t.ID), "The folder that this thread worked in was gone"
+	if t.Workspace == "" {
+		if !made.Branch && made.Saved == nil && made.Aside == nil {
+			return ""
+		}
+		lost = "The repository of project " + p.Name + " knows a thread of this one's number"
+	}
+	switch {
+	case made.Aside != nil:
+		return fmt.Sprintf("%s. It goes on from %s as it stands; what was not committed at %s was made on an earlier commit, and is in refs/deckhand/saved: ask for it to be merged.", lost, name, clock(made.Aside.At))
+	case made.Saved != nil && made.Saved.Changed:
+		return fmt.Sprintf("%s. Its commits are back, and what was not committed, as it was at %s; what .gitignore leaves out is not.", lost, clock(made.Saved.At))
+	case made.Saved != nil, made.Branch:
+		return fmt.Sprintf("%s. It goes on from %s as it was last published.", lost, name)
+	}
+	return fmt.Sprintf("%s, and the project's repository on this machine has nothing of its work: it starts anew from %s.", lost, cmp.Or(p.Base, "the default branch"))
+}
+
+func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 MST") }
+
+// savedRef is the ref of the project's repository that has what the thread has not
+// committed.
+func savedRef(threadID int64) string { return "refs/deckhand/saved/" + strconv.FormatInt(threadID, 10) }
+
+// savedIndex is where the bot keeps what git knows of the thread's files.
+func (h *host) savedIndex(t store.Thread, p Project) string {
+	return filepath.Join(h.dataDir, "saved", p.Name, strconv.FormatInt(t.ID, 10))
+}
+
+// save saves what the thread has not committed in the project's repository. left tells
+// what could not be saved, in words for people; empty if all was. So is its error.
+func (h *host) save(ctx context.Context, t store.Thread, p Project) (left string, err error) {
+	if p.Workspace != WorkspaceWorktree || t.Workspace == "" {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, publishTimeout, fmt.Errorf("git: no end in %s", publishTimeout))
+	defer cancel()
+	source, err := gitdata.Open(h.source(p))
+	if err != nil {
+		return "", err
+	}
+	some, err := gitdata.Saving{Clone: t.Workspace, Source: source, Branch: branch(t.ID), Ref: savedRef(t.ID), Index: h.savedIndex(t, p), Scratch: h.scratch()}.Save(ctx)
+	return listed(some), err
+}
+
+// maxNamed is how many of what was not saved are named.
+const maxNamed = 5
+
+// listed names what was not saved.
+func listed(left []gitdata.Left) string {
+	var words []string
+	for i, l := range left {
+		if i == maxNamed {
+			words = append(words, fmt.Sprintf("and %d more", len(left)-maxNamed))
+			break
+		}
+		words = append(words, fmt.Sprintf("%s (%s)", strings.ToValidUTF8(l.Name, "�"), l.Why))
+	}
+	return strings.Join(words, ", ")
+}
+
+// unsaved is what people are told of what was not saved; empty if there is nothing to tell.
+func unsaved(left string, err error) string {
+	switch {
+	case err != nil:
+		return "What is not committed here is in this thread's folder alone, since it could not be saved: " + err.Error() + "."
+	case left != "":
+		return "In this thread's folder alone, and lost with it, are " + left + ". What else is not committed is saved."
+	}
+	return ""
+}

@@ -1,0 +1,285 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"deckhand/internal/store"
+)
+
+// hut is a forge, somebody's clone of it, and a bot with a project of it.
+type hut struct {
+	*testing.T
+	h             *host
+	forge, person string
+	p             Project
+}
+
+func newHut(t *testing.T) *hut {
+	t.Helper()
+	dir := t.TempDir()
+	u := &hut{T: t, forge: filepath.Join(dir, "forge.git"), person: filepath.Join(dir, "person")}
+	repositoryOf(t, u.person)
+	runGit(t, dir, "clone", "--quiet", "--bare", u.person, u.forge)
+	runGit(t, u.person, "remote", "add", "origin", u.forge)
+	u.p = Project{Name: "web", Repo: u.forge, Workspace: WorkspaceWorktree}
+	u.h = &host{dataDir: filepath.Join(dir, "data")}
+	return u
+}
+
+// commit commits on a branch of the person's, and pushes it.
+func (u *hut) commit(branch, file string) string {
+	u.Helper()
+	put(u.T, filepath.Join(u.person, file), file+"\n")
+	runGit(u.T, u.person, "add", ".")
+	runGit(u.T, u.person, "commit", "--quiet", "--message", file)
+	runGit(u.T, u.person, "push", "--quiet", "--force", "origin", "HEAD:refs/heads/"+branch)
+	return runGit(u.T, u.person, "rev-parse", "HEAD")
+}
+
+// begin makes a thread's folder, long after the last one was made.
+func (u *hut) begin(id int64, workspace string) (store.Thread, []string) {
+	u.Helper()
+	t := store.Thread{ID: id, Workspace: workspace}
+	u.h.kept(u.p).began = time.Time{}
+	dir, told, err := u.h.workspace(u.Context(), t, u.p)
+	if err != nil {
+		u.Fatal(err)
+	}
+	t.Workspace = dir
+	return t, told
+}
+
+// end is what the end of a turn does.
+func (u *hut) end(t store.Thread) {
+	u.Helper()
+	if err := u.h.publish(u.Context(), t, u.p); err != nil {
+		u.Error(err)
+	}
+	if left, err := u.h.save(u.Context(), t, u.p); left != "" || err != nil {
+		u.Errorf("left: %s, %v", left, err)
+	}
+}
+
+func (u *hut) at(t store.Thread, want, revisions string) {
+	u.Helper()
+	if got := runGit(u.T, t.Workspace, append([]string{"rev-parse"}, strings.Fields(revisions)...)...); got != want {
+		u.Errorf("%s are\n%s\nwant\n%s", revisions, got, want)
+	}
+}
+
+// A new thread begins at what the forge has now, whatever became of its branches.
+func TestANewThreadBeginsAtTodaysBase(t *testing.T) {
+	t.Parallel()
+	u := newHut(t)
+	one, told := u.begin(1, "")
+	if len(told) > 0 {
+		t.Errorf("at first: %q", told)
+	}
+	put(t, filepath.Join(one.Workspace, "mine"), "mine\n")
+	u.end(one)
+	runGit(t, u.person, "tag", "v1")
+	runGit(t, u.person, "push", "--quiet", "origin", "v1", "HEAD:refs/heads/old", "HEAD:refs/heads/a")
+	today := u.commit("main", "today")
+	two, told := u.begin(2, "")
+	if u.at(two, strings.Repeat(today+"\n", 3)+today, "HEAD deckhand/2 main origin/main"); len(told) > 0 {
+		t.Errorf("it says %q", told)
+	}
+	// The branch is renamed, another deleted, and one has the name of a folder.
+	runGit(t, u.person, "push", "--quiet", "origin", "HEAD:refs/heads/trunk")
+	runGit(t, u.forge, "symbolic-ref", "HEAD", "refs/heads/trunk")
+	runGit(t, u.person, "push", "--quiet", "origin", ":main", ":old", ":a", "HEAD:refs/heads/a/b")
+	tomorrow := u.commit("trunk", "tomorrow")
+	three, told := u.begin(3, "")
+	if u.at(three, tomorrow+"\n"+tomorrow+"\n"+today, "HEAD trunk origin/a/b"); len(told) > 0 {
+		t.Errorf("it says %q", told)
+	}
+	if got := runGit(t, three.Workspace, "branch", "--remotes", "--format=%(refname) %(symref)"); got != "refs/remotes/origin/HEAD refs/remotes/origin/trunk\nrefs/remotes/origin/a/b \nrefs/remotes/origin/trunk" {
+		t.Errorf("it knows\n%s", got)
+	}
+	// History that was written anew, and a base that is said.
+	runGit(t, u.person, "checkout", "--quiet", "v1")
+	anew := u.commit("trunk", "anew")
+	u.p.Base = "trunk"
+	four, _ := u.begin(4, "")
+	u.at(four, anew+"\n"+anew, "HEAD trunk")
+	u.p.Base = "v1"
+	five, _ := u.begin(5, "")
+	u.at(five, runGit(t, u.person, "rev-parse", "v1"), "HEAD")
+	u.p.Base = "main" // the bot's clone has a branch of this name still
+	if dir, _, err := u.h.workspace(t.Context(), store.Thread{ID: 6}, u.p); err == nil || !strings.Contains(err.Error(), "it has no main that could be started from") {
+		t.Errorf("a base that is no more: %s, %v", dir, err)
+	}
+	// What the threads before have goes on.
+	u.p.Base = ""
+	u.end(one)
+	u.end(two)
+	runGit(t, u.h.source(u.p), "gc", "--quiet", "--prune=now")
+	for _, dir := range []string{one.Workspace, two.Workspace, three.Workspace, u.h.source(u.p)} {
+		runGit(t, dir, "fsck", "--strict", "--connectivity-only")
+	}
+	if left, _ := os.ReadDir(u.h.scratch()); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Where the forge cannot be reached a thread starts from what is there, and says so.
+func TestAForgeThatCannotBeReached(t *testing.T) {
+	t.Parallel()
+	u := newHut(t)
+	one, _ := u.begin(1, "")
+	base := u.h.head(t.Context(), one.Workspace)
+	u.commit("main", "today")
+	if err := os.Chtimes(filepath.Join(u.h.source(u.p), ".git/deckhand-fetched"), time.Time{}, time.Now().Add(-3*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(u.forge, u.forge+".away"); err != nil {
+		t.Fatal(err)
+	}
+	two, told := u.begin(2, "")
+	u.at(two, base, "HEAD")
+	if want := regexp.MustCompile(`^The repository of project web could not be brought up to date \(.*does not appear to be a git repository\), so this thread starts from what was fetched 3 hours ago\.$`); len(told) != 1 || !want.MatchString(told[0]) {
+		t.Errorf("it says %q", told)
+	}
+	// A forge that has lost everything takes nothing from what is there.
+	runGit(t, filepath.Dir(u.forge), "init", "--quiet", "--bare", u.forge)
+	three, told := u.begin(3, "")
+	if u.at(three, base, "HEAD"); len(told) != 1 || !strings.Contains(told[0], "it has no branch") {
+		t.Errorf("it says %q", told)
+	}
+}
+
+func TestAgo(t *testing.T) {
+	t.Parallel()
+	for age, want := range map[time.Duration]string{
+		time.Second: "less than a minute ago", time.Minute: "a minute ago", 59 * time.Minute: "59 minutes ago", time.Hour: "an hour ago", 25 * time.Hour: "a day ago", 80 * time.Hour: "3 days ago",
+	} {
+		if got := ago(time.Now().Add(-age)); got != want {
+			t.Errorf("%s: %q", age, got)
+		}
+	}
+	if got := ago(time.Time{}); got != "at an unknown time" {
+		t.Error(got)
+	}
+}
+
+// First mentions that come together make one clone, or one fetch.
+func TestFirstMentionsShareAFetch(t *testing.T) {
+	t.Parallel()
+	u := newHut(t)
+	var all sync.WaitGroup
+	for id := range 4 {
+		all.Go(func() {
+			if _, _, err := u.h.workspace(t.Context(), store.Thread{ID: int64(id + 1)}, u.p); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	one := turnstile{busy: make(chan struct{}, 1)}
+	var ran atomic.Int32
+	gone, leave := context.WithCancelCause(t.Context())
+	begun, release := make(chan struct{}), make(chan struct{})
+	fails := errors.New("it fails")
+	all.Go(func() {
+		err := one.once(gone, func(ctx context.Context) error {
+			close(begun)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		if !errors.Is(err, fails) {
+			t.Errorf("who had to leave hears %v", err)
+		}
+	})
+	<-begun
+	for range 5 {
+		all.Go(func() {
+			err := one.once(t.Context(), func(context.Context) error {
+				ran.Add(1)
+				<-release
+				return fails
+			})
+			if !errors.Is(err, fails) {
+				t.Errorf("somebody hears %v", err)
+			}
+		})
+	}
+	leave(fails)
+	close(release)
+	all.Wait()
+	if ran.Load() != 1 {
+		t.Errorf("it ran %d times", ran.Load())
+	}
+}
+
+// A thread whose folder is gone, in this data folder or in another one with the same
+// repository, has its commits and its files again, and says so.
+func TestAFolderThatIsGone(t *testing.T) {
+	t.Parallel()
+	u := newHut(t)
+	u.p.Repo, u.p.Dir = "", u.person
+	one, _ := u.begin(1, "")
+	put(t, filepath.Join(one.Workspace, "committed"), "1\n")
+	runGit(t, one.Workspace, "add", ".")
+	runGit(t, one.Workspace, "commit", "--quiet", "--message", "mine")
+	tip := u.h.head(t.Context(), one.Workspace)
+	put(t, filepath.Join(one.Workspace, "not-committed"), "2\n")
+	u.end(one)
+	if err := os.RemoveAll(one.Workspace); err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string) {
+		t.Helper()
+		again, told := u.begin(1, one.Workspace)
+		u.at(again, tip+"\n"+tip, "HEAD deckhand/1")
+		if text, err := os.ReadFile(filepath.Join(again.Workspace, "not-committed")); err != nil || string(text) != "2\n" {
+			t.Errorf("%s: %q, %v", what, text, err)
+		}
+		if len(told) != 1 || !strings.HasPrefix(told[0], "The folder that this thread worked in was gone. Its commits are back, and what was not committed, as it was at 20") {
+			t.Errorf("%s: it says %q", what, told)
+		}
+		u.end(again)
+	}
+	check("here")
+	u.h = &host{dataDir: filepath.Join(t.TempDir(), "other")}
+	one.Workspace += ".elsewhere"
+	check("in another data folder")
+	// The bot ended before it could write down that there is a folder.
+	if got, told := u.begin(1, ""); got.Workspace != u.h.ownFolder(got, u.p) || len(told) != 1 || !strings.Contains(told[0], "an earlier thread") {
+		t.Errorf("%s, %q", got.Workspace, told)
+	}
+	if _, told := u.begin(2, "/nowhere"); len(told) != 1 || !strings.Contains(told[0], "starts anew") {
+		t.Errorf("nothing is left of it: %q", told)
+	}
+	if got, told := u.begin(2, ""); len(told) > 0 || !isDir(got.Workspace) {
+		t.Errorf("made and not written down: %q", told)
+	}
+}
+
+func TestWhatIsNotSavedIsSaid(t *testing.T) {
+	t.Parallel()
+	u := newHut(t)
+	one, _ := u.begin(1, "")
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		runGit(t, one.Workspace, "init", "--quiet", name)
+		put(t, filepath.Join(one.Workspace, name, "x"), "x")
+	}
+	left, err := u.h.save(t.Context(), one, u.p)
+	if got := unsaved(left, err); got != "In this thread's folder alone, and lost with it, are a (a repository of its own), b (a repository of its own), c (a repository of its own), d (a repository of its own), e (a repository of its own), and 2 more. What else is not committed is saved." {
+		t.Errorf("it says %q", got)
+	}
+	if got := unsaved("", errors.New("the disk is full")); got != "What is not committed here is in this thread's folder alone, since it could not be saved: the disk is full." {
+		t.Errorf("it says %q", got)
+	}
+	if left, err := u.h.save(t.Context(), one, Project{Workspace: WorkspaceShared}); left != "" || err != nil {
+		t.Errorf("a shared folder: %q, %v", left, err)
+	}
+}
