@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -79,7 +80,24 @@ func readWords(args []word) *reading {
 	r.effects(r.prog.effects, r.path)
 	r.scan()
 	r.finish()
+	if expandsAt[path.Base(r.args[0].text)] {
+		r.argumentFiles()
+	}
 	return r.reading
+}
+
+// expandsAt are programs that put the words of a file in the place of any word @FILE,
+// wherever it stands, before they look at what the words mean; and show what they cannot
+// make anything of.
+var expandsAt = words("ar strings java javac kotlinc rustc dotnet mypy pytest py.test pylint flake8 ruff")
+
+// argumentFiles asks of what expandsAt says.
+func (r *wordReader) argumentFiles() {
+	for i := 1; i < len(r.args); i++ {
+		if text := r.args[i].text; strings.HasPrefix(text, "@") {
+			r.unknown(i, text+" begins with @, which makes "+r.name+" read its words from a file")
+		}
+	}
 }
 
 func (r *wordReader) scan() {
@@ -340,6 +358,9 @@ func (r *wordReader) finish() {
 	}
 	if o := b.operands; o != nil && o.uses[0].role == roleExec && o.rest != 0 && !r.instead && len(r.operands)+len(r.after) == 0 {
 		r.unknown(0, r.name+" alone does more than a rule for its arguments says")
+	}
+	if o := b.operands; o != nil && o.uses[0].name == "moved" && len(r.operands)+len(r.after) == 1 {
+		r.unknown(0, r.name+" with one name makes another of it in the folder that it is run in") // and mv does nothing
 	}
 	r.revisions()
 	r.listings()

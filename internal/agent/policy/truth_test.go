@@ -227,7 +227,7 @@ func TestTruth(t *testing.T) {
 		}
 		for _, d := range tr.differences(t, todo[i], &got) {
 			differences.Add(1)
-			t.Errorf("%q %s, which the policy does not say\n%s", todo[i], d, got.Output[:min(len(got.Output), 200)])
+			t.Errorf("%q %s, which the policy does not say\n%q", todo[i], d, got.Output[:min(len(got.Output), 200)])
 		}
 	})
 	t.Logf("%d allowed commands of %d programs run under strace, %d differences; not installed: %s", len(todo), len(tr.programs), differences.Load(), strings.Join(slices.Sorted(maps.Keys(tr.missing)), " "))
@@ -302,13 +302,24 @@ func (tr *truth) differences(t *testing.T, cmd string, got *outcome) []string {
 			out = append(out, why)
 		}
 	}
-	if shows(got.Output) && !slices.ContainsFunc(s.units, func(u unit) bool { return u.target != nil && u.names }) {
+	output := got.Output
+	if strings.Contains(cmd, "secret2.json") { // which says the name itself
+		output = strings.ReplaceAll(output, "secret2.json", "")
+	}
+	if shows(output) && !showsEnvironment(s) && !slices.ContainsFunc(s.units, func(u unit) bool { return u.target != nil && u.names }) {
 		out = append(out, "shows a secret")
 	}
 	if got.Fetched && !fetches(s) {
 		out = append(out, "reaches the network")
 	}
 	return out
+}
+
+// showsEnvironment reports whether that is what the command is for, by a rule that spells it.
+func showsEnvironment(s *script) bool {
+	return slices.ContainsFunc(s.units, func(u unit) bool {
+		return u.reading != nil && u.reading.block != nil && slices.ContainsFunc(u.reading.block.effects, func(e effect) bool { return e.kind == effectEnviron })
+	})
 }
 
 func fetches(s *script) bool {
@@ -332,7 +343,7 @@ func (tr *truth) difference(s *script, f fact) string {
 	case "write":
 		scratch := strings.HasPrefix(f.Path, "/dev/") || strings.HasPrefix(f.Path, "/proc/") || strings.HasPrefix(f.Path, "/tmp/") && !ours || strings.HasPrefix(f.Path, "pipe:") || strings.HasPrefix(f.Path, "socket:")
 		own := ours && (rel == "home" || strings.HasPrefix(rel, "home/")) // caches, in a home that is made anew
-		if !scratch && !own && !upkeep[rel] && !said(s, f.Path, true) && !besideArchive(s, f.Path) {
+		if !scratch && !own && !upkeep[rel] && !said(s, f.Path, true) && !toBeRenamed(s, f.Path) {
 			return "writes " + f.Path
 		}
 	case "read":
@@ -349,7 +360,7 @@ func (tr *truth) difference(s *script, f fact) string {
 
 // callsHome are programs that look for a newer version of themselves, and those that
 // ask for names: where there is a network, that is what running them means.
-var callsHome = words("npm npx terraform dig host nslookup")
+var callsHome = words("npm npx pip pip3 terraform dig host nslookup")
 
 // info reports whether a path is no folder, as far as is known now.
 func info(p string) bool {
@@ -361,13 +372,13 @@ func info(p string) bool {
 // files that were touched.
 var upkeep = map[string]bool{"ws/.git/index.lock": true, "ws/.git/index": true}
 
-// zipTemporary is what zip calls an archive until it is whole.
-var zipTemporary = regexp.MustCompile(`^zi[A-Za-z0-9]{6}$`)
+// temporary is what zip, sed and ln call a file until it is whole.
+var temporary = regexp.MustCompile(`^(zi|sed|Cu)[A-Za-z0-9]{6}$`)
 
-// besideArchive reports whether a path is an archive that zip is about to rename to the one
-// that the policy derived, in the same folder.
-func besideArchive(s *script, p string) bool {
-	return zipTemporary.MatchString(filepath.Base(p)) && slices.ContainsFunc(s.units, func(u unit) bool {
+// toBeRenamed reports whether a path is a file that is about to be renamed to the one that
+// the policy derived, in the same folder.
+func toBeRenamed(s *script, p string) bool {
+	return temporary.MatchString(filepath.Base(p)) && slices.ContainsFunc(s.units, func(u unit) bool {
 		return u.target != nil && u.write && filepath.Dir(u.target.abs) == filepath.Dir(p)
 	})
 }
