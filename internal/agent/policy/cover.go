@@ -19,7 +19,7 @@ func (req *request) covers(p *Pattern, i int) (ok bool, why string) {
 	case kindNone:
 		return false, ""
 	default:
-		if p.kind != req.kind && (req.kind != kindBash || p.kind == kindWeb || p.kind == kindBash) {
+		if p.kind != req.kind && (req.kind != kindBash || p.kind == kindWeb || p.kind == kindNet || p.kind == kindBash) {
 			return false, ""
 		}
 	}
@@ -34,6 +34,8 @@ func (req *request) covers(p *Pattern, i int) (ok bool, why string) {
 			return false, req.bad
 		}
 		return ok, why
+	case req.kind == kindNet:
+		return req.coversHost(p)
 	case req.kind == kindWeb:
 		l := req.link
 		if p.web != nil && (l.host == "" && !slices.ContainsFunc(l.may, p.web.covers) || l.host != "" && !p.web.covers(l.host)) {

@@ -248,6 +248,8 @@ func (req *request) fallback(i int, why string) finding {
 	switch {
 	case personal[tool]:
 		return finding{Ask, nil, defaultPersonal, ""}
+	case req.kind == kindNet:
+		return ask(defaultHost)
 	case req.kind == kindRead:
 		return readable(&req.target[0], req.bad, ask)
 	case req.script != nil && len(req.script.units) > 0 && req.script.units[i].target != nil && !req.script.units[i].write:

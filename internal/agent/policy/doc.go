@@ -17,6 +17,7 @@
 //	Edit(src/**)                Edit, Write, MultiEdit and NotebookEdit below src
 //	Read(/etc/ssl/**)           Read, NotebookRead, Glob, Grep and LS, outside the workspace
 //	WebFetch(domain:go.dev)     pages of this host; *.go.dev is every host below it
+//	SandboxNetworkAccess(domain:go.dev:22)  connections of any program to a host, with network: ask
 //	mcp__github__*, WebSearch   tools by name; mcp__github alone is the whole server
 //
 // A bare name of a family covers the family: Write means every tool that writes,

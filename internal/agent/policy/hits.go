@@ -26,6 +26,8 @@ func (req *request) hits(p *Pattern, i int) (hit bool, doubt string) {
 			return true, ""
 		}
 		return p.web.hits(req.link.host) || slices.ContainsFunc(req.link.may, p.web.hits), ""
+	case kindNet:
+		return req.kind == kindNet && (p.net == nil || p.net.hits(req.to)), ""
 	case kindRead, kindEdit:
 		return req.hitsFile(p, i)
 	}

@@ -15,6 +15,7 @@ const (
 	kindRead
 	kindEdit
 	kindWeb
+	kindNet
 )
 
 // Pattern is what a rule matches. The zero Pattern matches nothing. Patterns are
@@ -26,6 +27,7 @@ type Pattern struct {
 	cmd  *command // kindBash; nil for the bare name
 	glob *glob    // kindRead and kindEdit; nil for the bare name
 	web  *domain  // kindWeb; nil for the bare name
+	net  *reach   // kindNet; nil for the bare name
 }
 
 // String is the pattern as it was written.
@@ -63,7 +65,7 @@ const maxPattern = 4 * maxCommand
 // families are the heads that take an argument, and what their bare names stand
 // for.
 var families = map[string]kind{
-	"Bash": kindBash, "WebFetch": kindWeb,
+	"Bash": kindBash, "WebFetch": kindWeb, NetworkTool: kindNet,
 	"Read": kindRead, "NotebookRead": kindRead, "Glob": kindRead, "Grep": kindRead, "LS": kindRead,
 	"Edit": kindEdit, "Write": kindEdit, "MultiEdit": kindEdit, "NotebookEdit": kindEdit,
 }
@@ -123,8 +125,10 @@ func ParsePattern(s string) (Pattern, error) {
 		p.glob, bad = parseGlob(arg)
 	case kindWeb:
 		p.web, bad = parseDomain(arg)
+	case kindNet:
+		p.net, bad = parseReach(arg)
 	default:
-		return fail(open, "only Bash, Read, Edit and WebFetch (and the tools of their families) take an argument", "write "+name)
+		return fail(open, "only Bash, Read, Edit, WebFetch and "+NetworkTool+" (and the tools of their families) take an argument", "write "+name)
 	}
 	if bad != nil {
 		return fail(open+1+bad.at, bad.problem, bad.advice)

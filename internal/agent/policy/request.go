@@ -17,9 +17,10 @@ type request struct {
 	// tool (tools.go), and also are the calls that it comes to besides.
 	odd    string
 	also   []*request
-	script *script  // Bash
-	target []target // Read and Edit
-	link   link     // WebFetch
+	script *script      // Bash
+	target []target     // Read and Edit
+	link   link         // WebFetch
+	to     networkInput // of NetworkTool
 }
 
 // fileFields are the inputs that hold the path a file tool works on.
@@ -53,6 +54,8 @@ func readCall(c *Call) *request {
 			req.setBad("it names no address")
 		}
 		req.link = readLink(s)
+	case kindNet:
+		req.host(in)
 	}
 	req.judge(in)
 	for _, other := range actsAs(c, in) {

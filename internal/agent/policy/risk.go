@@ -86,6 +86,8 @@ func Assess(c Call) (result []Risk) {
 		if req.link.why != "" {
 			found[RiskUnclear] = true
 		}
+	case kindNet:
+		found[RiskNetwork] = true
 	default:
 		if c.Tool == "WebSearch" {
 			found[RiskNetwork] = true

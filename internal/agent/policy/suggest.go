@@ -50,6 +50,8 @@ func Suggest(c Call) (result []Suggestion) {
 		if h := req.link.host; h != "" {
 			add("WebFetch(domain:"+h+")", "Fetching any page of "+h+", whatever its address says.")
 		}
+	case kindNet:
+		req.suggestHost(add)
 	default:
 		if strings.HasPrefix(c.Tool, "mcp__") {
 			add(c.Tool, "Every call of the tool "+c.Tool+", with any input.")

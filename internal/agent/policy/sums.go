@@ -64,6 +64,18 @@ func (p *Policy) Fetching(project string) []string {
 	return out
 }
 
+// Reaching are the patterns that let hosts be reached that a project's network: does not
+// list, each with where it stands.
+func (p *Policy) Reaching(project string) []string {
+	var out []string
+	for i, r := range p.Rules {
+		if hosts := p.allowing(i, project, func(p Pattern) bool { return p.kind == kindNet }); len(hosts) > 0 {
+			out = append(out, patternsAt(hosts, r.Source))
+		}
+	}
+	return out
+}
+
 // allowing are the patterns of an allowing rule that do something in a project, but
 // for those that a rule before it denies or asks altogether.
 func (p *Policy) allowing(i int, project string, do func(Pattern) bool) []Pattern {
@@ -86,7 +98,7 @@ func (r *Rule) hides(p Pattern, project string) bool {
 		return false
 	}
 	return slices.ContainsFunc(r.Patterns, func(h Pattern) bool {
-		return h.kind == p.kind && p.kind != kindName && h.cmd == nil && h.glob == nil && h.web == nil || h.kind == kindName && h.name == "*"
+		return h.kind == p.kind && p.kind != kindName && h.cmd == nil && h.glob == nil && h.web == nil && h.net == nil || h.kind == kindName && h.name == "*"
 	})
 }
 

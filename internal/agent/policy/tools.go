@@ -204,6 +204,8 @@ func (req *request) judge(in input) {
 	switch {
 	case strings.HasPrefix(name, "mcp__"):
 		return // its parameters are the server's own
+	case req.kind == kindNet:
+		return // it is the gateway's, and was read
 	case !known && req.kind == kindName:
 		req.odd = "the tool " + name + " is not one that is known"
 		return
