@@ -18,7 +18,7 @@ import (
 
 // dial connects to a target that was admitted, directly or by the company's proxy. scheme
 // says which of its proxies: that of https carries tunnels.
-func (s *Session) dial(ctx context.Context, t target, scheme string) (net.Conn, error) {
+func (s *Session) dial(ctx context.Context, t target, by admission, scheme string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	proxy, err := s.proxy.upstream(&url.URL{Scheme: scheme, Host: t.String()})
@@ -28,22 +28,18 @@ func (s *Session) dial(ctx context.Context, t target, scheme string) (net.Conn, 
 	if proxy != nil {
 		return s.proxy.dialThrough(ctx, proxy, t)
 	}
-	return s.direct(ctx, t)
+	return s.direct(ctx, t, by)
 }
 
 // direct looks a host up and connects to what was found. The address is looked at when the
 // kernel is about to connect to it: nothing can be changed in between.
-func (s *Session) direct(ctx context.Context, t target) (net.Conn, error) {
-	ok, internal := s.options.Rules.allow(t)
-	if !ok {
-		return nil, s.admit(t)
-	}
+func (s *Session) direct(ctx context.Context, t target, by admission) (net.Conn, error) {
 	d := net.Dialer{
 		KeepAlive: 30 * time.Second, Resolver: s.proxy.resolver,
 		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
-			if err != nil || !reachable(at.Addr(), internal) || !internal && ownAddress(at.Addr()) {
-				return refuse("network: of project %s does not allow %s, whose address is not public; an admin can allow it with internal: before it", s.options.Project, t)
+			if err != nil || !reachable(at.Addr(), by.internal) || !by.internal && ownAddress(at.Addr()) {
+				return s.notPublic(t, by)
 			}
 			return nil
 		},

@@ -11,6 +11,14 @@
 // spelling only: no address unless it is listed, no number that programs read as one, no
 // user, dot at the end, zone or letter that is not ASCII.
 //
+// What is asked. In a session with Options.Ask a call to a host that no rule names is held
+// until the session's [Asker] has answered for it, one question for a host and its port
+// however many calls wait; they wait for ten minutes at most, 64 of them at once. What
+// cannot be opened by an answer (addresses that are not public, names that no public
+// network has) is refused without a question, and nothing is looked up before the answer.
+// Answers are not kept here: every call asks whoever knows what holds, and ends when what
+// it was allowed for does.
+//
 // Where it leads. The host is looked up once, and the address that was found is looked at
 // when the kernel is about to connect to it (net.Dialer.ControlContext): nothing is looked
 // up again in between, so that a name that changes its mind gains nothing. Only addresses

@@ -40,6 +40,7 @@ type Proxy struct {
 	upstream func(*url.URL) (*url.URL, error)
 	resolver *net.Resolver
 	roots    *x509.CertPool
+	hold     time.Duration   // how long a connection waits for an answer
 	servers  *http.Transport // the way to MCP servers
 
 	mu     sync.Mutex
@@ -51,7 +52,7 @@ type Proxy struct {
 // believed by; nil means the system's. A nil log logs nothing.
 func New(roots *x509.CertPool, log *zap.Logger) *Proxy {
 	p := &Proxy{
-		log: cmp.Or(log, zap.NewNop()), upstream: httpproxy.FromEnvironment().ProxyFunc(), resolver: net.DefaultResolver, roots: roots,
+		log: cmp.Or(log, zap.NewNop()), upstream: httpproxy.FromEnvironment().ProxyFunc(), resolver: net.DefaultResolver, roots: roots, hold: holdTime,
 		totals: map[string]*sharedTotal{},
 	}
 	p.servers = p.serverTransport()
@@ -65,6 +66,11 @@ type Options struct {
 	// Project is the name that people know the rules by.
 	Project string
 	Rules   Rules
+	// Ask: about hosts that no rule names somebody is asked, see [Session.OnAsk].
+	Ask bool
+	// Denied, if it is not nil, names the rule of the policy by which a host is refused that
+	// the Rules allow; empty for none. It returns at once.
+	Denied func(host string, port uint16) string
 	// Servers are the project's MCP servers, by their names; Token is what a call of one
 	// has to show.
 	Servers map[string]Server
@@ -77,6 +83,8 @@ type Session struct {
 	options Options
 	path    string
 	tally   tally
+	// questions are what Options.Ask has led to.
+	questions questions
 	// complaints keeps the log readable when something inside keeps trying.
 	complaints rate.Sometimes
 
@@ -168,6 +176,9 @@ func (s *Session) why(t target, err error) *refusal {
 	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {
 		return &refusal{http.StatusBadGateway, "there is no host " + t.host}
 	}
+	if errors.Is(err, context.Canceled) {
+		return &refusal{http.StatusBadGateway, "the session has ended, or its turn"}
+	}
 	s.complain("the web cannot be reached", zap.Stringer("host", t), zap.Error(err))
 	return &refusal{http.StatusBadGateway, t.String() + " cannot be reached"}
 }
@@ -176,12 +187,35 @@ func (s *Session) complain(what string, fields ...zap.Field) {
 	s.complaints.Do(func() { s.proxy.log.Warn(what, append(fields, zap.String("project", s.options.Project))...) })
 }
 
-// admit decides about a target.
-func (s *Session) admit(t target) error {
-	if ok, _ := s.options.Rules.allow(t); ok {
-		return nil
+// admission is what a target may have.
+type admission struct {
+	internal bool            // an address that is not public
+	asked    bool            // it was allowed by an answer
+	during   context.Context //nolint:containedctx // it ends what was admitted
+}
+
+// admit decides about a target, which may take a person's time.
+func (s *Session) admit(ctx context.Context, t target) (admission, error) {
+	if ok, internal := s.options.Rules.allow(t); ok {
+		if s.options.Denied != nil {
+			if rule := s.options.Denied(t.host, t.port); rule != "" {
+				return admission{}, refuse("the policy does not allow %s (%s), though network: of project %s lists it", t, oneLine(rule), s.options.Project)
+			}
+		}
+		return admission{internal: internal, during: s.ctx}, nil
 	}
-	return refuse("network: of project %s does not allow %s; an admin can add it in deckhand.yaml", s.options.Project, t)
+	if s.options.Ask {
+		return s.ask(ctx, t)
+	}
+	return admission{}, refuse("network: of project %s does not allow %s; an admin can add it in deckhand.yaml", s.options.Project, t)
+}
+
+// notPublic refuses an address that was found.
+func (s *Session) notPublic(t target, by admission) *refusal {
+	if by.asked {
+		return refuse("%s was allowed, but its address is not public, which no decision opens; an admin can list it with internal: before it under network: in deckhand.yaml", t)
+	}
+	return refuse("network: of project %s does not allow %s, whose address is not public; an admin can allow it with internal: before it", s.options.Project, t)
 }
 
 // write answers a plain call.

@@ -19,12 +19,17 @@ func (s *Session) plain(w http.ResponseWriter, r *http.Request) {
 		n.write(w)
 		return
 	}
-	if err := s.admit(t); err != nil {
+	by, err := s.admit(r.Context(), t)
+	if err != nil {
 		s.tally.refused(t)
 		s.why(t, err).write(w)
 		return
 	}
-	transport := s.transport(t)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(by.during, cancel)()
+	r = r.WithContext(ctx)
+	transport := s.transport(t, by)
 	defer transport.CloseIdleConnections()
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -59,7 +64,7 @@ func plainTarget(r *http.Request) (target, *refusal) {
 
 // transport is the way of one plain call: a connection of its own, so that nothing that
 // another call has left on one is taken for the answer.
-func (s *Session) transport(t target) *http.Transport {
+func (s *Session) transport(t target, by admission) *http.Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	counting := func(conn net.Conn, err error) (net.Conn, error) {
@@ -79,7 +84,7 @@ func (s *Session) transport(t target) *http.Transport {
 			if upstream != nil {
 				return counting((&net.Dialer{}).DialContext(ctx, network, address))
 			}
-			return counting(s.direct(ctx, t))
+			return counting(s.direct(ctx, t, by))
 		},
 	}
 }

@@ -21,12 +21,13 @@ func (s *Session) tunnel(w http.ResponseWriter, r *http.Request) {
 		s.refuseTunnel(w, refuse("the gateway connects to host:port: %v", err))
 		return
 	}
-	if err := s.admit(t); err != nil {
+	by, err := s.admit(r.Context(), t)
+	if err != nil {
 		s.tally.refused(t)
 		s.refuseTunnel(w, s.why(t, err))
 		return
 	}
-	out, err := s.dial(r.Context(), t, "https")
+	out, err := s.dial(r.Context(), t, by, "https")
 	if err != nil {
 		s.tally.refused(t)
 		s.refuseTunnel(w, s.why(t, err))
@@ -41,7 +42,7 @@ func (s *Session) tunnel(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
-	s.carry(t, &earlyConn{in, early}, out)
+	s.carry(by.during, t, &earlyConn{in, early}, out)
 }
 
 // refuseTunnel answers in the status line, too: that is what pip and go show of it.
@@ -67,15 +68,15 @@ func hijack(w http.ResponseWriter) (net.Conn, []byte, error) {
 	return conn, early, conn.SetDeadline(time.Time{})
 }
 
-// carry passes bytes on both ways until both have ended, nothing has come for long, or the
-// session ends. What the client says first is looked at before anything leaves.
-func (s *Session) carry(t target, in, out net.Conn) {
+// carry passes bytes on both ways until both have ended, nothing has come for long, or what
+// it was admitted for ends, such as the session. What the client says first is looked at before anything leaves.
+func (s *Session) carry(during context.Context, t target, in, out net.Conn) {
 	end := func() {
 		_ = in.Close()
 		_ = out.Close()
 	}
-	stop := context.AfterFunc(s.ctx, end)
-	defer stop()
+	defer context.AfterFunc(s.ctx, end)()
+	defer context.AfterFunc(during, end)()
 	visit := s.tally.connected(t)
 	p := pipe{in: in, out: out}
 	p.extend()
