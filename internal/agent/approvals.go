@@ -45,7 +45,7 @@ func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 	call := w.call(h.ToolName, h.ToolInput, h.Cwd)
 	d := w.decide(call)
 	if d.Verdict != policy.Allow && d.Verdict != policy.Deny {
-		return w.checkGrants(ctx, h, call, d)
+		return w.checkGrants(ctx, &check{requestID: h.RequestID, toolUseID: h.ToolUseID, cwd: h.Cwd, call: call, decision: d})
 	}
 	a, err := w.decideByRule(ctx, h.RequestID, h.ToolUseID, call, d)
 	if err != nil {
@@ -54,7 +54,7 @@ func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 	if a.Status == store.ApprovalDenied {
 		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, a.Reason))
 	}
-	w.mayPush(h.ToolUseID, call)
+	w.begins(h.ToolUseID, call)
 	return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookAllow, a.Terms.Rule))
 }
 
@@ -66,13 +66,6 @@ func (w *worker) decide(c policy.Call) policy.Decision {
 		w.log.Error("the policy failed while reading a call, which is asked: please report it", zap.String("tool", c.Tool), zap.ByteString("input", c.Input), zap.String("fault", d.Fault))
 	}
 	return d
-}
-
-// mayPush opens the way to the forge for a call that was allowed as a push.
-func (w *worker) mayPush(toolUseID string, c policy.Call) {
-	if push, force := policy.Pushes(c); push {
-		w.session.proc.AllowPush(toolUseID, force)
-	}
 }
 
 // call is a tool call as the policy sees it. cwd is where a command runs; empty
@@ -131,9 +124,17 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 		}
 		return w.reply(w.session.proc.Deny(r.RequestID, a.Reason, false))
 	}
-	w.show() // what led to the question, above it
 	a := w.request(r.RequestID, r.ToolUseID, call, d)
-	a.DecisionReason, a.CardID = r.DecisionReason, t.openCard()
+	a.DecisionReason = r.DecisionReason
+	return w.ask(ctx, a, call, nil)
+}
+
+// ask puts a call to people, unless the process that this turn continues was given the
+// decision already. about is the host, if it is a call of policy.NetworkTool.
+func (w *worker) ask(ctx context.Context, a store.Approval, call policy.Call, about *reach) error {
+	w.show() // what led to the question, above it
+	t := w.turn
+	a.CardID = t.openCard()
 	for _, risk := range policy.Assess(call) {
 		a.Risks = append(a.Risks, string(risk))
 	}
@@ -143,6 +144,9 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 	}
 	t.asked[a.ID] = a
 	w.waiting.add(a.ID)
+	if about != nil {
+		about.asked = a.ID
+	}
 	if a.Status != store.ApprovalPending {
 		return w.onDecided(ctx, a.ID, nil) // decided while the process was gone
 	}
@@ -194,21 +198,31 @@ func (w *worker) onDecided(ctx context.Context, id string, decided *store.Approv
 	if !ok {
 		return nil // its process is gone, or it was cancelled: it is bound when asked again
 	}
+	about := w.turn.asksAbout(id)
 	var a store.Approval
-	if decided != nil && decided.Delivered {
+	var err error
+	switch {
+	case decided != nil && decided.Delivered:
 		a = *decided
-	} else {
-		var err error
+	case about != nil && about.question == nil:
+		// Whoever asked has left. It counts as delivered when somebody waits for it again,
+		// in a process that goes on with this turn.
+		if a, err = w.books.ApprovalByID(ctx, id); err == nil && a.Status != store.ApprovalAllowed && a.Status != store.ApprovalDenied {
+			return w.onUndecided(ctx, id)
+		}
+	default:
 		a, err = w.books.Deliver(ctx, w.heldLease(), id)
 		if errors.Is(err, store.ErrNotFound) {
 			return w.onUndecided(ctx, id) // it ended otherwise
 		}
-		if err != nil {
-			return err
-		}
+	}
+	if err != nil {
+		return err
 	}
 	w.forget(id)
-	if err := w.answer(a, requested); err != nil {
+	if about != nil {
+		w.answerHost(about, a, requested)
+	} else if err := w.answer(a, requested); err != nil {
 		return err
 	}
 	w.front.ShowApproval(a)
@@ -243,7 +257,7 @@ func (w *worker) answer(a, requested store.Approval) error {
 	if a.Kind == store.ApprovalQuestion && a.Answer != nil {
 		input = a.Answer
 	}
-	w.mayPush(requested.ToolUseID, w.call(requested.ToolName, input, w.turn.cwd[requested.ToolUseID]))
+	w.begins(requested.ToolUseID, w.call(requested.ToolName, input, w.turn.cwd[requested.ToolUseID]))
 	return w.reply(proc.Allow(requested.RequestID, input))
 }
 
@@ -273,10 +287,14 @@ func (w *worker) onUndecided(ctx context.Context, id string) error {
 	if a.Status != store.ApprovalExpired {
 		return nil
 	}
-	requested := w.turn.asked[id]
+	requested, about := w.turn.asked[id], w.turn.asksAbout(id)
 	w.forget(id)
 	w.front.ShowApproval(a)
 	waited := a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second)
+	if about != nil {
+		w.hostUndecided(ctx, about, a, waited)
+		return nil
+	}
 	if a.Terms.OnTimeout == store.TimeoutDeny {
 		w.front.Say(w.thread.Key(), fmt.Sprintf("Nobody decided about %s within %s. The policy takes that as a no, so it did not run and the work goes on without it.", a.ToolName, waited))
 		w.show()

@@ -127,7 +127,7 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project, calls gateway
 		c.cut()
 		return nil, err
 	}
-	if c.web, err = h.openWeb(p, &session); err != nil {
+	if c.web, err = h.openWeb(t, p, &session); err != nil {
 		c.cut()
 		return nil, &webError{p.Name, err}
 	}
@@ -194,6 +194,12 @@ func (b *boxed) Done() <-chan struct{} { return b.gone }
 func (b *boxed) AllowPush(toolUseID string, force bool) { b.git.AllowPush(toolUseID, force) }
 func (b *boxed) EndPush(toolUseID string)               { b.git.EndPush(toolUseID) }
 func (b *boxed) OnGit(tell func(gitway.Event))          { b.git.OnEvent(tell) }
+
+func (b *boxed) OnAsk(a egress.Asker) {
+	if b.web != nil {
+		b.web.OnAsk(a)
+	}
+}
 
 // Exit says of a limit that it was one.
 func (b *boxed) Exit() *claude.ExitError {

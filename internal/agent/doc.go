@@ -40,6 +40,10 @@
 //	looked up: no         ·        ·        ·        ·        ·        ·        run      ·        ·
 //	looked up: late       ·        ·        ·        ·        ·        ·        run      ·        ·
 //	grant revoked         ·        ·        ·        ·        ·        ·        run      ·        ·
+//	host: allow           ·        ·        ·        =        =        =        =        =        ·
+//	host: deny            ·        ·        ·        =        =        =        =        =        ·
+//	host: ask             ·        ·        ·        =        await    =        =        =        ·
+//	host: granted         ·        ·        ·        =        =        =        =        =        ·
 //	prompt                run      =        =        run      =        =        =        =        =
 //	prompt, no slot       wait     ·        ·        ·        ·        ·        ·        ·        ·
 //	prompt, nothing left  =        ·        ·        =        ·        ·        ·        ·        ·

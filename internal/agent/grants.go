@@ -13,6 +13,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/gateway/egress"
 	"deckhand/internal/store"
 )
 
@@ -28,9 +29,12 @@ const (
 	checkedMost = 8
 )
 
-// check is a tool call that waits for a look-up of the people whose grants cover it.
+// check is a tool call that waits for a look-up of the people whose grants cover it: a
+// hook's, or a connection's, which has a reach.
 type check struct {
-	hook     *claude.HookCallback
+	requestID, toolUseID, cwd string
+
+	reach    *reach
 	call     policy.Call
 	decision policy.Decision
 	grants   []store.LiveGrant // that cover the call, by whomever
@@ -39,30 +43,32 @@ type check struct {
 
 // checkGrants looks for grants that cover a call, and has their makers looked up; or
 // has a person asked where there are none. onChecked follows.
-func (w *worker) checkGrants(ctx context.Context, h *claude.HookCallback, call policy.Call, d policy.Decision) error {
-	c := &check{hook: h, call: call, decision: d}
-	if d.Grantable {
-		live, err := w.books.LiveGrants(ctx, w.heldLease(), w.session.id, call.Tool, sha256.Sum256(call.Input))
+func (w *worker) checkGrants(ctx context.Context, c *check) error {
+	a := w.request(c.requestID, c.toolUseID, c.call, c.decision)
+	if c.decision.Grantable {
+		live, err := w.liveGrants(ctx, c)
 		if err != nil {
 			return err
 		}
-		terms := w.request(h.RequestID, h.ToolUseID, call, d).Terms
 		c.grants = slices.DeleteFunc(live, func(g store.LiveGrant) bool {
-			return !slices.Equal(g.Approvers, terms.Approvers) || !w.covers(g, call)
+			return !slices.Equal(g.Approvers, a.Terms.Approvers) || !w.covers(g, c.call)
 		})
 	}
 	if len(c.grants) == 0 {
-		return w.askPerson(c)
+		return w.askPerson(ctx, c)
 	}
-	a := w.request(h.RequestID, h.ToolUseID, call, d)
 	a.Thread, a.Project = w.thread.Key(), w.thread.Project
 	ctx, c.cancel = context.WithTimeoutCause(ctx, checkLimit, fmt.Errorf("look up who gave a permission: no answer in %s", checkLimit))
-	w.session.checks[h.RequestID] = c
+	w.session.checks[c.requestID] = c
 	w.session.pump.Go(func() {
 		defer c.cancel()
 		w.box.put(letter{kind: letterChecked, checked: c, entitled: w.entitled(ctx, c.grants, a)})
 	})
 	return nil
+}
+
+func (w *worker) liveGrants(ctx context.Context, c *check) ([]store.LiveGrant, error) {
+	return w.books.LiveGrants(ctx, w.heldLease(), w.session.id, c.call.Tool, sha256.Sum256(c.call.Input))
 }
 
 // entitled are the makers of the grants who may decide about the request themselves,
@@ -96,45 +102,72 @@ func (w *worker) entitled(ctx context.Context, grants []store.LiveGrant, a store
 // that nobody waits for any more, since it was refused or withdrawn meanwhile, is left
 // alone.
 func (w *worker) onChecked(ctx context.Context, c *check, entitled map[string]bool) error {
-	requestID := c.hook.RequestID
-	if w.session.checks[requestID] != c {
+	if w.session.checks[c.requestID] != c {
 		return nil
 	}
-	w.session.dropCheck(requestID)
+	w.session.dropCheck(c.requestID)
 	for _, g := range c.grants {
 		if !entitled[g.CreatedBy] {
 			continue
 		}
-		a := w.request(requestID, c.hook.ToolUseID, c.call, c.decision)
-		a.Status, a.DecidedBy, a.DecidedVia, a.GrantID = store.ApprovalAllowed, g.CreatedBy, "grant", g.ID
-		a, err := w.books.Ask(ctx, w.heldLease(), a)
-		if errors.Is(err, store.ErrNotFound) {
-			continue // revoked, or expired, in this moment
-		}
+		held, err := w.useGrant(ctx, c, g)
 		if err != nil {
 			return err
 		}
-		w.turn.granted[c.hook.ToolUseID] = Grant{By: g.CreatedBy, At: g.CreatedAt}
-		w.mayPush(c.hook.ToolUseID, c.call)
-		return w.reply(w.session.proc.AnswerPreToolUse(requestID, claude.HookAllow, a.Terms.Rule))
+		switch {
+		case !held:
+			continue
+		case c.reach != nil:
+			c.reach.tell(egress.Answer{Allow: true, During: w.turn.span})
+			return nil
+		}
+		w.turn.granted[c.toolUseID] = Grant{By: g.CreatedBy, At: g.CreatedAt}
+		w.begins(c.toolUseID, c.call)
+		return w.reply(w.session.proc.AnswerPreToolUse(c.requestID, claude.HookAllow, c.decision.Rule))
 	}
-	return w.askPerson(c)
+	return w.askPerson(ctx, c)
 }
 
-// askPerson has the CLI ask for the call, see onCanUseTool.
-func (w *worker) askPerson(c *check) error {
-	w.turn.cwd[c.hook.ToolUseID] = c.hook.Cwd
-	return w.reply(w.session.proc.AnswerPreToolUse(c.hook.RequestID, claude.HookAsk, ""))
+// useGrant commits that a grant allows a call. held is false when it was revoked, or has
+// expired, in this moment. Connections to a host under one grant have one row in a turn.
+func (w *worker) useGrant(ctx context.Context, c *check, g store.LiveGrant) (held bool, err error) {
+	if c.reach != nil && c.reach.grants[g.ID] {
+		live, err := w.liveGrants(ctx, c)
+		return slices.ContainsFunc(live, func(l store.LiveGrant) bool { return l.ID == g.ID }), err
+	}
+	a := w.request(c.requestID, c.toolUseID, c.call, c.decision)
+	a.Status, a.DecidedBy, a.DecidedVia, a.GrantID = store.ApprovalAllowed, g.CreatedBy, "grant", g.ID
+	_, err = w.books.Ask(ctx, w.heldLease(), a)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err == nil && c.reach != nil {
+		c.reach.grants[g.ID] = true
+	}
+	return err == nil, err
 }
 
-// refuseChecks answers the calls that wait for a look-up: their turn ends.
+// askPerson has the CLI ask for the call, see onCanUseTool; or asks about the host.
+func (w *worker) askPerson(ctx context.Context, c *check) error {
+	if c.reach != nil {
+		return w.askAboutHost(ctx, c)
+	}
+	w.turn.cwd[c.toolUseID] = c.cwd
+	return w.reply(w.session.proc.AnswerPreToolUse(c.requestID, claude.HookAsk, ""))
+}
+
+// refuseChecks answers the calls that wait for a look-up, and the connections that wait
+// for a decision: their turn ends.
 func (w *worker) refuseChecks(why string) {
+	w.turn.refuseHosts(why)
 	if w.session == nil {
 		return
 	}
-	for id := range w.session.checks {
+	for id, c := range w.session.checks {
 		w.session.dropCheck(id)
-		_ = w.reply(w.session.proc.AnswerPreToolUse(id, claude.HookDeny, why))
+		if c.reach == nil {
+			_ = w.reply(w.session.proc.AnswerPreToolUse(id, claude.HookDeny, why))
+		}
 	}
 }
 

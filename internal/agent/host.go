@@ -30,6 +30,7 @@ type host struct {
 	version string // the CLI's
 	gateway *gateway.Gateway
 	web     *egress.Proxy
+	policy  *policy.Policy
 	git     *gitway.Gate // nil where no session reaches a forge
 	watcher sandbox.Watcher
 	// turnstiles are those before the repositories that the bot keeps, by their projects.
@@ -66,7 +67,7 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 		DisallowedTools:    policy.Withheld(),
 		MCPConfig:          servers,
 		// What is fetched is bounded by the network, and nobody else has to know of it.
-		SkipWebFetchPreflight: p.Sandbox.Network == sandbox.Domains,
+		SkipWebFetchPreflight: p.Sandbox.Network.Proxied(),
 		Version:               h.version,
 		SilenceAfter:          h.silence,
 		RequestTimeout:        h.answer,

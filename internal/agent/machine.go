@@ -61,6 +61,8 @@ type process interface {
 
 	Stop(ctx context.Context) error
 	Kill()
+	// OnAsk names who is asked about hosts that the project does not list.
+	OnAsk(a egress.Asker)
 	// visits are the hosts that were visited since this was asked last.
 	visits() []egress.Visit
 	Done() <-chan struct{}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"deckhand/internal/gateway/egress"
 	"deckhand/internal/store"
 )
 
@@ -14,6 +15,8 @@ const (
 	letterDecided                     // id: an approval has ended
 	letterStop                        // id: the person who stops the turn
 	letterChecked                     // checked: it is known which of its people are entitled
+	letterReach                       // question: connections of a session wait for a host
+	letterLeft                        // question: none waits any more
 	letterHibernate                   // another session needs the slot
 	letterLeaseLost                   // epoch: of the lease
 	letterHeld                        // a call of the turn waits for a budget, or does no longer
@@ -27,6 +30,8 @@ type letter struct {
 	checked *check
 	// entitled are the people whose grants count for checked.
 	entitled map[string]bool
+	question *egress.Question
+	of       *session // whose question it is
 }
 
 // mailbox is an unbounded queue that never makes a sender wait. Wakes are

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/store"
 )
 
@@ -47,6 +48,17 @@ var happenings = map[string]func(s *stage, st happening){
 			p.request("ask", []string{toolWrite, toolDrop, toolBuild, toolWait}[st.N%4])
 		}
 	},
+	"connect": func(s *stage, st happening) {
+		if p := s.process(st.Thread); p != nil && p.adopted() {
+			p.connect([]string{hostRead, hostDrop, hostWrite, hostBuild, hostWait}[st.N%5])
+		}
+	},
+	"disconnect": func(s *stage, st happening) {
+		if p := s.process(st.Thread); p != nil && p.adopted() {
+			p.disconnect()
+		}
+	},
+	"grant host": func(s *stage, _ happening) { s.books.Grant("T1", "web", policy.NetworkTool, ofHost(hostBuild), "U2") },
 	"decide": func(s *stage, st happening) {
 		if id := s.open(st.N); id != "" {
 			d := store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U2", Via: "button"}
@@ -144,9 +156,9 @@ var happenings = map[string]func(s *stage, st happening){
 
 // kinds are what is drawn: what makes the others possible many times.
 var kinds = slices.Concat(
-	slices.Repeat([]string{"prompt", "hook", "ask"}, 8), slices.Repeat([]string{"decide", "result"}, 4), slices.Repeat([]string{"wait", "stop", "hold look-ups"}, 2),
+	slices.Repeat([]string{"prompt", "hook", "ask"}, 8), slices.Repeat([]string{"connect"}, 6), slices.Repeat([]string{"decide", "result"}, 4), slices.Repeat([]string{"wait", "stop", "hold look-ups"}, 2),
 	[]string{
-		"answer look-up", "failure", "decide elsewhere", "expire", "withdraw", "grant", "revoke", "spend", "silence", "reset", "exit", "hold starts", "fail start",
+		"answer look-up", "failure", "decide elsewhere", "expire", "withdraw", "disconnect", "grant", "grant host", "revoke", "spend", "silence", "reset", "exit", "hold starts", "fail start",
 		"hang up", "hang up", "read on", "hold ends", "release", "deaf", "hibernate", "database away", "lease lost", "restart",
 	},
 )
@@ -279,6 +291,13 @@ func (p *playedProcess) works() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.turn && p.exit == nil
+}
+
+// adopted reports whether its worker is asked about hosts.
+func (p *playedProcess) adopted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asker != nil
 }
 
 func (p *playedProcess) waits() int {

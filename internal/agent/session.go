@@ -174,6 +174,7 @@ func (w *worker) adopt(ctx context.Context, proc process, m *meter) (err error) 
 	s.pump.Go(func() { s.journal.run(pumpCtx) })
 	t, p := w.thread, w.project
 	proc.OnGit(func(e gitway.Event) { s.journal.add(s.journal.git(t.TeamID, t.ID, e)) })
+	proc.OnAsk(asker{w.box, s})
 	s.pump.Go(func() {
 		for pumpCtx.Err() == nil {
 			select {

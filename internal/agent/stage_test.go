@@ -62,6 +62,18 @@ const (
 	toolBuild = "mcp__dev__build" // a person is asked, and U2 allowed it for good where grants are
 )
 
+// The hosts that connections want to reach, of which the same holds.
+const (
+	hostRead  = "read.example"
+	hostDrop  = "drop.example"
+	hostWrite = "write.example"
+	hostWait  = "wait.example"
+	hostBuild = "build.example"
+)
+
+// ofHost is the pattern of a host.
+func ofHost(host string) string { return policy.NetworkTool + "(domain:" + host + ")" }
+
 // staged are the times and limits of a stage.
 var staged = Limits{IdleTimeout: 30 * time.Minute, MaxLive: 2, LeaseTTL: 24 * time.Second, Poll: 10 * time.Second, StopTimeout: 10 * time.Second}
 
@@ -81,6 +93,9 @@ func newStage(limits Limits, list ...Budget) *stage {
 		{Verdict: policy.Ask, Patterns: pattern(toolWrite)},
 		{Verdict: policy.Ask, Patterns: pattern(toolBuild)},
 		{Verdict: policy.Ask, Patterns: pattern(toolWait), OnTimeout: policy.DenyOnTimeout},
+		{Verdict: policy.Allow, Patterns: pattern(ofHost(hostRead))},
+		{Verdict: policy.Deny, Patterns: pattern(ofHost(hostDrop))},
+		{Verdict: policy.Ask, Patterns: pattern(ofHost(hostWait)), OnTimeout: policy.DenyOnTimeout},
 	}, policy.Terms{Timeout: approvalTime, Quorum: 1, OnTimeout: policy.Pause})
 	if err != nil {
 		panic(err) // the rules are constant
@@ -297,7 +312,7 @@ func (s *stage) checkQuiet() {
 	open := map[string]bool{}
 	for _, a := range s.books.Approvals() {
 		if a.Status == store.ApprovalPending {
-			open[a.RequestID] = true
+			open[a.RequestID], open[string(a.Input)+fmt.Sprint(a.ThreadID)] = true, true
 		}
 	}
 	live := 0
@@ -310,6 +325,11 @@ func (s *stage) checkQuiet() {
 		for id, kind := range p.pending {
 			if kind == "hook" || !open[id] {
 				s.broken = append(s.broken, fmt.Sprintf("%s waits for an answer to a %s that nobody will give", p.name, kind))
+			}
+		}
+		for _, c := range p.connections {
+			if c.waits() && !open[string(policy.NetworkInput(c.host, 443))+fmt.Sprint(p.thread)] {
+				s.broken = append(s.broken, fmt.Sprintf("%s waits for %s, about which nobody is asked", p.name, c.host))
 			}
 		}
 		p.mu.Unlock()
@@ -664,20 +684,22 @@ type playedProcess struct {
 	thread          int64
 	session, prompt string
 
-	mu       sync.Mutex
-	queue    []claude.Message
-	wake     chan struct{}
-	pending  map[string]string // requests that wait for an answer: their kind
-	inputs   map[string]json.RawMessage
-	requests int
-	resets   int
-	running  int64 // the total, in micro-dollars
-	turn     bool
-	ending   bool // its result is on the way
-	stopping bool
-	exit     *claude.ExitError
-	ended    chan struct{} // closed at the end
-	stop     chan struct{} // closed when it may end in good order
+	mu          sync.Mutex
+	asker       egress.Asker
+	connections []*connection
+	queue       []claude.Message
+	wake        chan struct{}
+	pending     map[string]string // requests that wait for an answer: their kind
+	inputs      map[string]json.RawMessage
+	requests    int
+	resets      int
+	running     int64 // the total, in micro-dollars
+	turn        bool
+	ending      bool // its result is on the way
+	stopping    bool
+	exit        *claude.ExitError
+	ended       chan struct{} // closed at the end
+	stop        chan struct{} // closed when it may end in good order
 }
 
 func (p *playedProcess) over() bool {
@@ -1036,6 +1058,73 @@ func (p *playedProcess) AllowPush(toolUseID string, force bool) {
 }
 func (p *playedProcess) EndPush(string)           {}
 func (p *playedProcess) OnGit(func(gitway.Event)) {}
+
+func (p *playedProcess) OnAsk(a egress.Asker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asker = a
+}
+
+// connection is one that waits for its host, as those of a gateway's session do.
+type connection struct {
+	host           string
+	question       *egress.Question
+	answered, left bool
+}
+
+func (c *connection) waits() bool { return !c.answered && !c.left }
+
+// connect has a program want to reach a host, unless one waits for it already.
+func (p *playedProcess) connect(host string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.exit != nil || slices.ContainsFunc(p.connections, func(c *connection) bool { return c.host == host && c.waits() }) {
+		return
+	}
+	c := &connection{host: host}
+	c.question = egress.NewQuestion(host, 443, func(a egress.Answer) { p.answered(c, a) })
+	p.connections = append(p.connections, c)
+	p.asker.Ask(c.question)
+}
+
+// disconnect has the connection leave that waits longest, if one does.
+func (p *playedProcess) disconnect() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.connections {
+		if c.waits() {
+			c.left = true
+			p.asker.Left(c.question)
+			return true
+		}
+	}
+	return false
+}
+
+// answered is the gateway: no connection is made without a decision on exactly its host.
+func (p *playedProcess) answered(c *connection, a egress.Answer) {
+	p.mu.Lock()
+	waits := c.waits() && p.exit == nil
+	c.answered = true
+	p.mu.Unlock()
+	switch {
+	case !waits:
+		return
+	case !a.Allow:
+		p.told("%s refused: %s", c.host, a.Refusal)
+		if a.Refusal == "" {
+			p.stage.breach("%s was refused a host without a sentence", p.name)
+		}
+		return
+	}
+	p.told("%s reached", c.host)
+	input := string(policy.NetworkInput(c.host, 443))
+	if a.During == nil || a.During.Err() != nil || !slices.ContainsFunc(p.stage.books.Approvals(), func(r store.Approval) bool {
+		return r.ToolName == policy.NetworkTool && r.Status == store.ApprovalAllowed && string(r.Input) == input && r.InputSHA256 == sha256.Sum256(r.Input) && r.ThreadID == p.thread && !r.TurnEnded
+	}) {
+		p.stage.breach("%s reached %s without a decision", p.name, c.host)
+	}
+}
 
 func (p *playedProcess) Stop(ctx context.Context) error {
 	p.mu.Lock()

@@ -17,6 +17,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/store"
 )
 
@@ -139,6 +140,13 @@ var events = []event{
 			}
 		}
 		return lookedUp(s, true)
+	}},
+	{"host: allow", connect(hostRead)},
+	{"host: deny", connect(hostDrop)},
+	{"host: ask", connect(hostWrite)},
+	{"host: granted", func(s *stage) bool {
+		s.books.Grant("T1", "web", policy.NetworkTool, ofHost(hostBuild), "U2")
+		return connect(hostBuild)(s)
 	}},
 	{"prompt", func(s *stage) bool { s.prompt(here); return true }},
 	{"prompt, no slot", func(s *stage) bool {
@@ -316,6 +324,10 @@ func onProcess(do func(s *stage, p *playedProcess)) func(s *stage) bool {
 
 func hook(tool string) func(s *stage) bool {
 	return onProcess(func(_ *stage, p *playedProcess) { p.request("hook", tool) })
+}
+
+func connect(host string) func(s *stage) bool {
+	return onProcess(func(_ *stage, p *playedProcess) { p.connect(host) })
 }
 
 func hookGranted(s *stage) bool {

@@ -98,7 +98,7 @@ func New(c Config) *Supervisor {
 	return newSupervisor(c.Reminder, &shared{
 		books: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects, prices: c.Prices,
 		machine: &host{
-			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, web: c.Web, git: c.Git, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
+			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, web: c.Web, policy: c.Policy, git: c.Git, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
 		},
 		budgets: &budgets{list: c.Budgets, books: c.Store, front: c.Frontend, log: c.Log},
 		limits:  c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log, slots: newSlots(c.Limits.MaxLive),

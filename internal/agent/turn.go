@@ -30,8 +30,13 @@ type turn struct {
 	cwd        map[string]string         // where a tool call runs, by its id
 	granted    map[string]Grant          // see Turn.Granted
 	card       openCard
-	cards      []string      // all that it has shown
-	breaks     []int         // see Turn.Breaks
+	cards      []string          // all that it has shown
+	breaks     []int             // see Turn.Breaks
+	uses       []use             // tool calls that run
+	reached    map[string]*reach // hosts, by the input of the call that asks about each
+	asks       int               // how many of them people were asked about
+	span       context.Context   //nolint:containedctx // until it ends
+	end        context.CancelFunc
 	stoppedBy  string        // who pressed Stop; empty while nobody did
 	overBudget *BudgetStatus // it ended since it was refused a call
 	meter      *meter        // its process's
@@ -101,7 +106,11 @@ func (w *worker) startFailed(ctx context.Context, err error) error {
 }
 
 func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string) {
-	w.turn = &turn{row: row, prompt: prompt, promptUUID: promptUUID, asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, content: w.session.content.Next(), meter: w.session.meter}
+	w.turn = &turn{
+		row: row, prompt: prompt, promptUUID: promptUUID, content: w.session.content.Next(), meter: w.session.meter,
+		asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, reached: map[string]*reach{},
+	}
+	w.turn.span, w.turn.end = context.WithCancel(context.Background())
 	w.turn.meter.begin(row)
 	w.session.journal.turn.Store(row.ID)
 	w.slots.rest(w, false)
@@ -209,7 +218,7 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 	case *claude.User:
 		for _, b := range m.Content {
 			if b.Type == "tool_result" {
-				w.session.proc.EndPush(b.ToolUseID)
+				w.ends(b.ToolUseID)
 			}
 		}
 		w.session.journal.add(w.results(m)...)
@@ -504,8 +513,10 @@ func (w *worker) mustStop() bool {
 	return true
 }
 
-// letGo stops what waits for something in a turn that is over.
+// letGo stops what waits for something in a turn that is over, and ends the connections
+// that were allowed in it.
 func (w *worker) letGo(t *turn) {
+	t.end()
 	if t.stopLimit != nil {
 		t.stopLimit.Stop()
 	}

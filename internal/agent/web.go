@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
@@ -88,8 +89,8 @@ const webTokenVariable = "DECKHAND_WEB_TOKEN"
 
 // openWeb opens the way to the web beside the session's way to the model, if the project
 // has domains or servers.
-func (h *host) openWeb(p Project, s *sandbox.Session) (*egress.Session, error) {
-	if p.Sandbox.Network != sandbox.Domains && len(p.MCPServers) == 0 {
+func (h *host) openWeb(t store.Thread, p Project, s *sandbox.Session) (*egress.Session, error) {
+	if !p.Sandbox.Network.Proxied() && len(p.MCPServers) == 0 {
 		return nil, nil //nolint:nilnil // none is a way, too
 	}
 	if s.Socket == "" {
@@ -104,7 +105,16 @@ func (h *host) openWeb(p Project, s *sandbox.Session) (*egress.Session, error) {
 		return nil, err
 	}
 	token := rand.Text()
-	web, err := h.web.Open(filepath.Join(filepath.Dir(s.Socket), "web"), egress.Options{Project: p.Name, Rules: rules, Servers: servers, Token: token})
+	web, err := h.web.Open(filepath.Join(filepath.Dir(s.Socket), "web"), egress.Options{
+		Project: p.Name, Rules: rules, Ask: p.Sandbox.Network == sandbox.Ask, Servers: servers, Token: token,
+		Denied: func(host string, port uint16) string {
+			d := h.policy.Decide(policy.Call{Tool: policy.NetworkTool, Input: policy.NetworkInput(host, port), Project: p.Name, Channel: t.ChannelID})
+			if d.Verdict != policy.Deny {
+				return ""
+			}
+			return strings.TrimSuffix(d.Rule+": "+d.Terms.Because, ": ")
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -124,11 +134,20 @@ func (p Project) mcpConfig() (string, error) {
 
 // network tells the model what it reaches: programs show little of why they do not.
 func (p Project) network() string {
-	if p.Sandbox.Network != sandbox.Domains {
-		return ""
+	const around = "Do not try to get around it; say which host you would have needed, and for what."
+	hosts := strings.Join(p.Sandbox.Domains, ", ")
+	switch p.Sandbox.Network {
+	case sandbox.Domains:
+		return "The network here reaches these hosts and no others, by the proxy that the environment names: " + hosts +
+			". Everything else is refused (status 403). " + around
+	case sandbox.Ask:
+		known := "The network here is reached by the proxy that the environment names. "
+		if hosts != "" {
+			known += "These hosts are reached at once: " + hosts + ". "
+		}
+		return known + "When a program connects to any other host, a person is asked about it, and the connection waits meanwhile, which can take minutes: give the command time. Status 403 says that it was refused, and why; where it says that nobody has decided yet, try again later. Between two messages nobody can be asked. " + around
 	}
-	return "The network here reaches these hosts and no others, by the proxy that the environment names: " + strings.Join(p.Sandbox.Domains, ", ") +
-		". Everything else is refused (status 403). Do not try to get around it; say which host you would have needed, and for what."
+	return ""
 }
 
 // recordWeb writes down which hosts the session has visited since this was asked last.

@@ -243,6 +243,10 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 				err = w.onDecided(ctx, l.id, l.decided)
 			case letterChecked:
 				err = w.onChecked(ctx, l.checked, l.entitled)
+			case letterReach:
+				err = w.onReach(ctx, l.of, l.question)
+			case letterLeft:
+				w.onLeft(l.question)
 			case letterStop:
 				err = w.onStop(ctx, l.id)
 			case letterHibernate:

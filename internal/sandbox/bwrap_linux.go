@@ -153,7 +153,7 @@ func (b *bwrap) Check(ctx context.Context) error {
 		return err
 	}
 	// The loopback is there, and what is not allowed is not.
-	out, err := trial(ctx, b, b.spec.Network == Domains, "touch made && test ! -e /etc/shadow && grep -q '^Seccomp:.*2' /proc/self/status && cat /proc/net/route && read -r word && echo \"$word\"")
+	out, err := trial(ctx, b, b.spec.Network.Proxied(), "touch made && test ! -e /etc/shadow && grep -q '^Seccomp:.*2' /proc/self/status && cat /proc/net/route && read -r word && echo \"$word\"")
 	if errors.Is(err, errTrial) {
 		return explain(err.Error(), here())
 	}

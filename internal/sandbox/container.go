@@ -69,7 +69,7 @@ func (c *container) Check(ctx context.Context) error {
 	if _, err := c.run(ctx, "image", "inspect", "--format", "{{.Id}}", c.spec.Image); err != nil {
 		return fmt.Errorf("there is no image %s here, and none is fetched in the middle of work: %s pull %[1]s (%[3]w)", c.spec.Image, c.engine, err)
 	}
-	out, err := trial(ctx, c, c.spec.Network == Domains, containerTrial)
+	out, err := trial(ctx, c, c.spec.Network.Proxied(), containerTrial)
 	if err != nil {
 		return fmt.Errorf("a container of %s does not work: %w; the image needs sh, bash and git and has to be made for this machine, and %s has to run here, for it is given folders of this machine", c.spec.Image, err, c.engine)
 	}

@@ -30,7 +30,7 @@ func (v *view) forwarded(spec Spec, s Session, command []string) ([]string, erro
 }
 
 func forwardStage(self string, spec Spec, s Session, command []string) ([]string, error) {
-	words, err := forward.Words(forward.Plan{Self: self, Web: s.Web, Proxy: spec.Network == Domains})
+	words, err := forward.Words(forward.Plan{Self: self, Web: s.Web, Proxy: spec.Network.Proxied()})
 	if err != nil {
 		return nil, err
 	}

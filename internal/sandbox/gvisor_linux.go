@@ -40,7 +40,7 @@ func (g *gvisor) Check(ctx context.Context) error {
 	if err := g.spec.Limits.enforceable(); err != nil {
 		return err
 	}
-	out, err := trial(ctx, g, g.spec.Network == Domains, "ls -d / >/dev/null && cat /proc/net/route && read -r word && echo \"$word\"")
+	out, err := trial(ctx, g, g.spec.Network.Proxied(), "ls -d / >/dev/null && cat /proc/net/route && read -r word && echo \"$word\"")
 	switch {
 	case err == nil:
 	case errors.Is(err, errTrial) && strings.Contains(err.Error(), "Invalid argument"):

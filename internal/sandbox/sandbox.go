@@ -38,9 +38,14 @@ const (
 	Off Network = "off"
 	// Domains: besides, by the session's forwarder, what [Spec.Domains] names.
 	Domains Network = "domains"
+	// Ask: the same, and what people allow when it is asked for.
+	Ask Network = "ask"
 	// Open: the network of this machine, with everything that listens on it.
 	Open Network = "open"
 )
+
+// Proxied reports whether programs have the session's forwarder for their proxy.
+func (n Network) Proxied() bool { return n == Domains || n == Ask }
 
 // Spec is what is configured: the team's default, or a project's own.
 type Spec struct {
@@ -177,6 +182,8 @@ func (s Spec) String() string {
 			network = "this machine's network"
 		case Domains:
 			network += " but " + strings.Join(s.Domains, ", ")
+		case Ask:
+			network += " but " + strings.Join(append(slices.Clip(s.Domains), "what people allow when it is asked for"), ", ")
 		}
 		parts = append(parts, string(kind), network)
 		if kind == Container && s.Image != "" {

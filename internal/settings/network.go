@@ -10,14 +10,18 @@ import (
 	"deckhand/internal/sandbox"
 )
 
-// networkYAML is a word, or the domains that a session reaches.
+// networkYAML is a word, or the domains that a session reaches, or these with a word for
+// all others: {allow: [a.example], otherwise: ask}.
 type networkYAML struct {
-	word    string
-	domains []string // nil where there is a word, or nothing
+	word    string   // beside domains, what is otherwise
+	domains []string // nil where there is a word alone, or nothing
+	mapping bool
 	// unquoted are the entries that YAML took for something else than a word, such as the
 	// mapping that internal:host without quotes is.
 	unquoted []int
 }
+
+const networkForms = "write off, ask, open, a list of domains, or {allow: [registry.npmjs.org], otherwise: ask}; put what has a colon in quotes"
 
 func (n *networkYAML) UnmarshalYAML(unmarshal func(any) error) error {
 	if unmarshal(&n.word) == nil {
@@ -27,10 +31,33 @@ func (n *networkYAML) UnmarshalYAML(unmarshal func(any) error) error {
 	if unmarshal(&n.domains) == nil {
 		return nil
 	}
+	n.domains = nil
 	var entries []any
-	if err := unmarshal(&entries); err != nil {
-		return errors.New("write off, open, or a list of domains; put what has a colon in quotes")
+	if unmarshal(&entries) == nil {
+		n.list(entries)
+		return nil
 	}
+	var keys map[string]any
+	if unmarshal(&keys) != nil {
+		return errors.New(networkForms)
+	}
+	n.mapping = true
+	for key, value := range keys {
+		list, isList := value.([]any)
+		switch {
+		case key == "otherwise" && !isList && value != nil:
+			n.word = fmt.Sprint(value)
+		case key == "allow" && isList:
+			n.list(list)
+		default:
+			return errors.New(networkForms)
+		}
+	}
+	return nil
+}
+
+// list takes the entries of a list of domains.
+func (n *networkYAML) list(entries []any) {
 	n.domains = make([]string, len(entries))
 	for i, e := range entries {
 		switch e.(type) {
@@ -40,11 +67,10 @@ func (n *networkYAML) UnmarshalYAML(unmarshal func(any) error) error {
 			n.domains[i] = fmt.Sprint(e)
 		}
 	}
-	return nil
 }
 
 // said reports whether anything stands there.
-func (n networkYAML) said() bool { return n.word != "" || n.domains != nil }
+func (n networkYAML) said() bool { return n.word != "" || n.domains != nil || n.mapping }
 
 // over is the team's network, if the project says nothing.
 func (n networkYAML) over(team networkYAML) networkYAML {
@@ -57,6 +83,8 @@ func (n networkYAML) over(team networkYAML) networkYAML {
 // network is what the sandbox is told. An empty list is no network.
 func (n networkYAML) network() sandbox.Network {
 	switch {
+	case sandbox.Network(n.word) == sandbox.Ask:
+		return sandbox.Ask
 	case len(n.domains) > 0:
 		return sandbox.Domains
 	case n.word == "":
@@ -66,7 +94,7 @@ func (n networkYAML) network() sandbox.Network {
 }
 
 // networkWords are what somebody may write into the list in place of the list.
-var networkWords = []string{"", "off", "on", "open", "none", "any", "all", "true", "false", "yes", "no", "null"}
+var networkWords = []string{"", "off", "on", "ask", "open", "none", "any", "all", "true", "false", "yes", "no", "null"}
 
 // network checks what is written at a path.
 func (v *validation) network(at string, n networkYAML, kind sandbox.Kind) {
@@ -74,22 +102,40 @@ func (v *validation) network(at string, n networkYAML, kind sandbox.Kind) {
 		v.add(at, "%s does not decide about the network; leave it out", kind)
 		return
 	}
-	if !slices.Contains([]sandbox.Network{"", sandbox.Off, sandbox.Open}, sandbox.Network(n.word)) {
-		v.add(at, "%q is no network; write off (the model and nothing else), a list of domains such as [%s], or open (this machine's)", n.word, example(n.word))
+	switch word := sandbox.Network(n.word); {
+	case n.mapping && n.domains == nil:
+		v.add(at, "it allows no domain; write network: ask alone, or allow: [registry.npmjs.org] beside otherwise: ask")
+	case n.mapping && word == "":
+		v.add(at, "it does not say what is otherwise; write otherwise: ask beside allow:, or the list of domains alone")
+	case n.mapping && word != sandbox.Ask && word != sandbox.Off:
+		v.add(at+".otherwise", "%q is not what can be otherwise; write ask (a person is asked about every other domain) or off", n.word)
+	case !slices.Contains([]sandbox.Network{"", sandbox.Off, sandbox.Ask, sandbox.Open}, word):
+		v.add(at, "%q is no network; write off (the model and nothing else), a list of domains such as [%s], ask (a person is asked about every domain), or open (this machine's)", n.word, example(n.word))
+	}
+	list := at
+	if n.mapping {
+		list += ".allow"
 	}
 	for i, text := range n.domains {
-		at := fmt.Sprintf("%s[%d]", at, i)
-		if slices.Contains(n.unquoted, i) {
-			v.add(at, `this is no domain; put it in quotes, such as "internal:10.1.2.3" or "example.com:443"`)
-			continue
-		}
-		if slices.Contains(networkWords, strings.ToLower(text)) {
-			v.add(at, "%q is no domain; write network: off, or network: open, without a list", text)
-			continue
-		}
-		if _, err := egress.ParseRule(text); err != nil {
-			v.add(at, "%q: %v", text, err)
-		}
+		v.domain(fmt.Sprintf("%s[%d]", list, i), text, slices.Contains(n.unquoted, i))
+	}
+}
+
+// domain checks an entry of a list of domains.
+func (v *validation) domain(at, text string, unquoted bool) {
+	switch word := strings.ToLower(text); {
+	case unquoted:
+		v.add(at, `this is no domain; put it in quotes, such as "internal:10.1.2.3" or "example.com:443"`)
+		return
+	case sandbox.Network(word) == sandbox.Ask:
+		v.add(at, "%q is no domain; write network: ask without a list, or {allow: [registry.npmjs.org], otherwise: ask}", text)
+		return
+	case slices.Contains(networkWords, word):
+		v.add(at, "%q is no domain; write network: off, or network: open, without a list", text)
+		return
+	}
+	if _, err := egress.ParseRule(text); err != nil {
+		v.add(at, "%q: %v", text, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,6 +71,28 @@ func shutsNetwork(kind sandbox.Kind) bool {
 
 // ReachAdvice is what to do about rules that are [File.Unreached].
 const ReachAdvice = "write the domains under network: for the project, or take the rule out"
+
+// AskAdvice is what to do about rules that are [File.Idle].
+const AskAdvice = "write network: ask, or {allow: [registry.npmjs.org], otherwise: ask}, for a project; or take the rule out"
+
+// Idle are the rules that let hosts be reached and hold in no project where anybody is
+// asked about hosts, each with where it stands.
+func (f File) Idle() []string {
+	var idle []string
+	for _, asks := range []bool{false, true} {
+		for _, project := range slices.Sorted(maps.Keys(f.Projects)) {
+			if asks != (f.Projects[project].Sandbox.Network == sandbox.Ask) {
+				continue
+			}
+			rules := f.Policy.Reaching(project)
+			idle = slices.DeleteFunc(idle, func(r string) bool { return slices.Contains(rules, r) })
+			if !asks {
+				idle = append(idle, rules...)
+			}
+		}
+	}
+	return idle
+}
 
 // Unreached are the rules that let pages be fetched in a project whose sandbox has no way
 // to them, each with where it stands. Claude Code fetches them itself, from inside.
