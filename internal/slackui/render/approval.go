@@ -73,8 +73,12 @@ func (s subject) warnings() string {
 	return "⚠️ " + strings.Join(escapeAll(s.cautions), "\n⚠️ ")
 }
 
-// said is the model's own description of the call, in at most about most units.
+// said is the model's own description of the call, or who asks for a host, in at most about
+// most units.
 func (c *card) said(s subject, most int) string {
+	if isHost(c.a) {
+		return c.asker(most)
+	}
 	if s.why == "" {
 		return ""
 	}

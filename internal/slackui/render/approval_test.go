@@ -30,6 +30,13 @@ func decided(a store.Approval, s store.ApprovalStatus, by, via, reason string) s
 	return a
 }
 
+func host(name, reason string) store.Approval {
+	a := ask("SandboxNetworkAccess", `{"host":`+quoted(name)+`,"port":443}`)
+	a.DecisionReason = reason
+	a.Terms = store.Terms{Rule: "default: a host that network: does not list is asked", Grantable: true, Quorum: 1, RequesterMay: true}
+	return a
+}
+
 func quoted(s string) string {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -77,6 +84,14 @@ func approvals() map[string]store.Approval {
 		"write":            ask("Write", `{"file_path":"/srv/work/app/new.txt","content":"one\ntwo\n"}`),
 		"write empty":      ask("Write", `{"file_path":"/srv/work/app/new.txt","content":""}`),
 		"notebook":         ask("NotebookEdit", `{"notebook_path":"n.ipynb","cell_id":"c1","cell_type":"code","edit_mode":"replace","new_source":"print(1)"}`),
+		"host":             host("registry.npmjs.org", "while this ran: Bash: npm install left-pad\nrm -rf node_modules"),
+		"host approved":    decided(host("registry.npmjs.org", "while this ran: Bash: npm install"), store.ApprovalAllowed, approver, "button", ""),
+		"host cancelled":   decided(host("registry.npmjs.org", ""), store.ApprovalCancelled, "", "", ""),
+		"host expired":     decided(host("registry.npmjs.org", ""), store.ApprovalExpired, "", "", ""),
+		"host imitating":   host("xn--pple-43d.com", "by a program in the background, while no tool use of this turn ran"),
+		"host by address":  host("2606:4700::1111", "while this ran: Bash: echo `<!channel>` \u202e*x*"),
+		"host long":        host(strings.Repeat("a23456789.", 25)+"com", "while one of these ran: Bash: a | Bash: "+strings.Repeat("b", 3000)),
+		"host not read":    ask("SandboxNetworkAccess", `{"host":"<!here>","port":"443"}`),
 		"mcp":              ask("mcp__prod__restart", `{"service":"api","force":true,"note":"<!here> `+strings.Repeat("x", 300)+`"}`),
 		"web":              ask("WebFetch", `{"url":"https://example.com/?q=1&r=2","prompt":"Read it"}`),
 		"many fields":      ask("Bash", `{"command":"ls",`+strings.Join(manyFields(40), ",")+`}`),

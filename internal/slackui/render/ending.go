@@ -64,6 +64,9 @@ func (c *card) ending() string {
 	case store.ApprovalPlan:
 		ran = " Work on it did not start."
 	case store.ApprovalTool:
+		if isHost(c.a) {
+			ran = " The host was not reached."
+		}
 	}
 	switch c.a.Status {
 	case store.ApprovalExpired, store.ApprovalCancelled, store.ApprovalInterrupted:
@@ -83,7 +86,7 @@ func (c *card) outcome() string {
 	word := "*" + mrkdwn.EscapeWithin(statusWord(a), 40) + "*"
 	switch a.Status {
 	case store.ApprovalAllowed, store.ApprovalDenied:
-		return word + c.decider() + at
+		return word + c.decider() + at + c.left()
 	case store.ApprovalExpired:
 		then := "; the turn was paused."
 		if a.Terms.OnTimeout == store.TimeoutDeny {
@@ -91,6 +94,9 @@ func (c *card) outcome() string {
 		}
 		return word + at + ": nobody decided in time" + c.soFar() + then
 	case store.ApprovalCancelled:
+		if isHost(c.a) {
+			return word + at + ": the turn ended."
+		}
 		return word + at + ": the turn was stopped."
 	case store.ApprovalInterrupted:
 		return word + at + ": the session ended before anybody decided."

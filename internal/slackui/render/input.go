@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -183,6 +184,8 @@ func describe(a store.Approval) request {
 			r.pre = content
 			r.facts = append(r.facts, "the whole file: "+plural(len(splitLines(content)), "line", "lines"))
 		}
+	case policy.NetworkTool:
+		known = r.host(s)
 	case "NotebookEdit":
 		r.file(s, a, "notebook_path", "edit")
 		if source, ok := s.text("new_source"); ok {

@@ -48,7 +48,7 @@ func (c *card) grounds(most int) string {
 	if said := joinNonEmpty(": ", rule, because); said != "" {
 		parts = append(parts, said)
 	}
-	if c.a.DecisionReason != "" {
+	if c.a.DecisionReason != "" && !isHost(c.a) {
 		parts = append(parts, "Claude Code says: "+mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(c.a.DecisionReason)), most))
 	}
 	return strings.Join(parts, " · ")

@@ -1,0 +1,61 @@
+package render
+
+import (
+	"encoding/json"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"deckhand/internal/agent/policy"
+	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store"
+)
+
+// isHost reports whether somebody inside wants to reach a host, with network: ask.
+func isHost(a store.Approval) bool {
+	return a.Kind == store.ApprovalTool && a.ToolName == policy.NetworkTool
+}
+
+// host takes the input of such a request apart: a host and a port, which is what is
+// dialled.
+func (r *request) host(s *fieldSet) bool {
+	host, ok := s.text("host")
+	var port uint16
+	if raw := s.raw("port"); !ok || raw == nil || json.Unmarshal(raw, &port) != nil {
+		return false
+	}
+	s.used = append(s.used, "port")
+	r.verb, r.object = "reach", net.JoinHostPort(host, strconv.Itoa(int(port)))
+	r.pre = r.object
+	r.facts = append(r.facts, "Approve holds for every program in the sandbox until this turn ends", "addresses that are not public stay shut whatever is decided")
+	if strings.Contains(host, "xn--") {
+		r.cautions = append(r.cautions, "The name has letters that are not shown here (xn--): it may imitate another.")
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		r.cautions = append(r.cautions, "The host is named by its address, which does not say whose it is.")
+	}
+	return true
+}
+
+// asker says which command wanted to reach a host, in about most units.
+func (c *card) asker(most int) string {
+	reason := c.o.redact(c.a.DecisionReason)
+	if reason == "" {
+		return ""
+	}
+	head, command, found := strings.Cut(reason, ": ")
+	if !found {
+		return "Asked " + mrkdwn.EscapeWithin(mrkdwn.OneLine(reason), most)
+	}
+	// On one line, two commands must not read as one.
+	return "Asked " + mrkdwn.EscapeWithin(mrkdwn.OneLine(head), most) + ": " + mrkdwn.CodeWithin(strings.ReplaceAll(command, "\n", " ⏎ "), most)
+}
+
+// left says of a decision that it came when nobody waited for it any more.
+func (c *card) left() string {
+	if !isHost(c.a) || c.a.Status != store.ApprovalAllowed || c.a.Delivered {
+		return ""
+	}
+	return ". The program that asked had left: its next try gets through."
+}
