@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,13 +29,14 @@ what bounds them. With --tool and --input it says what would become of that call
 and why.`,
 		Example: `  bot policy check
   bot policy check --project web --tool Bash --input 'git push --force'
+  bot policy check --tool SandboxNetworkAccess --input registry.npmjs.org:443
   bot policy check --tool Edit --input docs/x.md --json`,
 		Args: knownCommand,
 	}
 	file, asJSON := configFlag(c), jsonFlag(c)
 	var call policy.Call
 	c.Flags().StringVar(&call.Tool, "tool", "", "a call's tool, such as Bash")
-	input := c.Flags().String("input", "", "its input as JSON, or a command, file or address alone")
+	input := c.Flags().String("input", "", "its input as JSON, or a command, file, address or host alone")
 	c.Flags().StringVar(&call.Project, "project", "", "the project that it is made in")
 	c.Flags().StringVar(&call.Channel, "channel", "", "the channel's id")
 	c.Flags().StringVar(&call.Workspace, "workspace", "", "the folder (default: the project's, else this one)")
@@ -76,8 +79,10 @@ type policyLines struct {
 	Sums  []sumLine  `json:"rules_that_add_up"`
 	// Unreached are, by project, the rules that can fetch nothing: there is no network.
 	Unreached map[string][]string `json:"unreached,omitempty"`
-	Default   termsLine           `json:"default"`
-	Reminders []reminderLine      `json:"reminders"`
+	// Idle are the rules for hosts that hold in no project where anybody is asked about them.
+	Idle      []string       `json:"idle,omitempty"`
+	Default   termsLine      `json:"default"`
+	Reminders []reminderLine `json:"reminders"`
 }
 
 type ruleLine struct {
@@ -121,7 +126,7 @@ func newTermsLine(t policy.Terms) *termsLine {
 }
 
 func newPolicyLines(c settings.File) policyLines {
-	out := policyLines{File: c.Name, Rules: []ruleLine{}, Sums: newSumLines(c), Unreached: map[string][]string{}, Default: *newTermsLine(c.Policy.Default), Reminders: []reminderLine{}}
+	out := policyLines{File: c.Name, Rules: []ruleLine{}, Sums: newSumLines(c), Unreached: map[string][]string{}, Idle: c.Idle(), Default: *newTermsLine(c.Policy.Default), Reminders: []reminderLine{}}
 	for _, r := range c.Policy.Rules {
 		l := ruleLine{Verdict: r.Verdict, Patterns: []string{}, Projects: r.Projects, Channels: r.Channels, Because: r.Because, Notes: widths(r), Source: r.Source}
 		for _, p := range r.Patterns {
@@ -158,6 +163,7 @@ func explainPolicy(out io.Writer, c settings.File) {
 	fmt.Fprintln(out, "bookkeeping are allowed. Everything else is asked.")
 	explainSums(out, c)
 	explainUnreached(out, c)
+	explainIdle(out, c)
 	fmt.Fprintf(out, "\nA question that no rule says otherwise of:\n     %s\n", strings.Join(explainTerms(p.Default, p.Default), "\n     "))
 	for _, r := range c.Reminders {
 		fmt.Fprintf(out, "     after %s without a decision, a reminder to %s\n", r.After, strings.Join(r.To, ", "))
@@ -237,6 +243,11 @@ func completeCall(cfg settings.File, c *policy.Call, input string) error {
 	if c.Input = json.RawMessage(input); strings.HasPrefix(strings.TrimSpace(input), "{") {
 		return nil
 	}
+	if c.Tool == policy.NetworkTool {
+		var err error
+		c.Input, err = hostInput(input)
+		return err
+	}
 	field, ok := map[string]string{
 		"Bash": "command", "Monitor": "command", "PowerShell": "command", "WebFetch": "url", "WebSearch": "query", "Glob": "pattern", "Grep": "path", "NotebookEdit": "notebook_path",
 	}[c.Tool]
@@ -246,6 +257,19 @@ func completeCall(cfg settings.File, c *policy.Call, input string) error {
 	b, err := json.Marshal(map[string]string{field: input})
 	c.Input = b
 	return err
+}
+
+// hostInput reads a host, with its port or for 443, as the gateway asks about it.
+func hostInput(input string) (json.RawMessage, error) {
+	host, digits, err := net.SplitHostPort(input)
+	if err != nil {
+		host, digits = strings.Trim(input, "[]"), "443"
+	}
+	port, err := strconv.ParseUint(digits, 10, 16)
+	if err != nil || port == 0 {
+		return nil, fmt.Errorf("--input: %q is no host with a port; write one such as go.dev:443: %w", input, errUsage)
+	}
+	return policy.NetworkInput(strings.ToLower(host), uint16(port)), nil
 }
 
 // decision is what becomes of a call, in JSON.

@@ -90,6 +90,13 @@ func explainUnreached(out io.Writer, c settings.File) {
 	}
 }
 
+// explainIdle says which rules let nothing be reached, since nobody is asked about hosts.
+func explainIdle(out io.Writer, c settings.File) {
+	for _, rule := range c.Idle() {
+		fmt.Fprintf(out, "\n%s %s lets nothing be reached, since nobody is asked about hosts in any project where it holds: %s\n", marksFor(out).warning, rule, settings.AskAdvice)
+	}
+}
+
 // sumTexts are the pairs, each once, in their order.
 func sumTexts(lines []sumLine) []string {
 	var texts []string

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/settings"
 )
 
@@ -74,6 +75,42 @@ policy:
 	explainPolicy(&out, c)
 	if text := want["web"][0] + " can fetch nothing in web, whose sandbox has no network: write the domains under network:"; !strings.Contains(out.String(), text) {
 		t.Errorf("no %q in\n%s", text, out.String())
+	}
+}
+
+// A rule for hosts does something where people are asked about hosts.
+func TestPolicyCheckKnowsHosts(t *testing.T) {
+	t.Parallel()
+	c := readConfig(t, `projects:
+  asks: {repo: "https://git.example.org/asks.git", sandbox: {network: ask}}
+  web: {repo: "https://git.example.org/web.git", sandbox: {network: [go.dev]}}
+channels: {C0123456789: web}
+roles: {admins: [U0123456789]}
+policy:
+  rules:
+    - {allow: "SandboxNetworkAccess(domain:*.go.dev)", projects: [web]}
+    - allow: "SandboxNetworkAccess(domain:go.dev)"
+`)
+	want := []string{"SandboxNetworkAccess(domain:*.go.dev) (" + c.Name + ":8:8)"}
+	if diff := cmp.Diff(want, newPolicyLines(c).Idle); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	var out bytes.Buffer
+	explainPolicy(&out, c)
+	if text := want[0] + " lets nothing be reached, since nobody is asked about hosts in any project where it holds: write network: ask"; !strings.Contains(out.String(), text) {
+		t.Errorf("no %q in\n%s", text, out.String())
+	}
+	for input, verdict := range map[string]policy.Verdict{"GO.dev": policy.Allow, "go.dev:80": policy.Allow, "go.dev:22": policy.Ask, "[2606:4700::1111]:443": policy.Ask, `{"host":"go.dev","port":443}`: policy.Allow} {
+		call := policy.Call{Tool: policy.NetworkTool, Project: "asks"}
+		if err := completeCall(c, &call, input); err != nil {
+			t.Fatal(err)
+		}
+		if d := c.Policy.Decide(call); d.Verdict != verdict {
+			t.Errorf("%s: %+v", input, d)
+		}
+	}
+	if err := completeCall(c, &policy.Call{Tool: policy.NetworkTool}, "go.dev:https"); err == nil || !strings.Contains(err.Error(), "write one such as go.dev:443") {
+		t.Error(err)
 	}
 }
 

@@ -121,3 +121,78 @@ func TestTheWayToTheWeb(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestTheWebIsAsked: with network: ask, the real CLI's curl in bwrap waits until somebody
+// has decided about its host: one is allowed for the thread, one is denied, and the audit
+// tells of both, with the bytes. Hosts are behind a company's proxy, as it has none of its
+// own on a machine of tests.
+func TestTheWebIsAsked(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		need(t, "curl is not installed: .ci/setup test")
+	}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "page of", r.URL.Host+r.URL.Path) }))
+	t.Cleanup(proxy.Close)
+	w := unstartedWorld(t)
+	w.env = []string{"HTTP_PROXY=" + proxy.URL}
+	w.configure("sandbox: {network: {allow: [listed.example], otherwise: ask}}", "policy: {rules: [{deny: 'SandboxNetworkAccess(domain:evil.example)'}, {allow: ['Bash(curl **)', Edit(out)]}]}\n")
+	w.start()
+	get := func(hosts ...string) string { return "curl -sS " + strings.Join(hosts, " ") + " > out" }
+	asked := func(thread, host string) message {
+		return w.find(eng, thread, "a card about "+host, func(m message) bool { return m.has("approve") && strings.Contains(m.all(), host) })
+	}
+	thread := w.runs(linus, eng, "", get("listed.example/a", "FIRST.example/b", "first.example/c", "second.example/d", "evil.example/e", "nexus/f"))
+	first := asked(thread, "first.example:80")
+	for _, want := range []string{"curl -sS listed.example/a FIRST.example/b", "Approve holds for every program in the sandbox until this turn ends"} {
+		if !strings.Contains(first.all(), want) {
+			t.Errorf("the card has no %q:\n%s", want, first.all())
+		}
+	}
+	if shown := w.alwaysAllow(grace, eng, first.TS, 0, "thread"); !strings.Contains(shown, "SandboxNetworkAccess(domain:first.example:80)") {
+		t.Errorf("what is offered:\n%s", shown)
+	}
+	second := asked(thread, "second.example:80")
+	w.clickOn(ada, eng, second.TS, "deny", w.text(`SELECT id FROM approvals WHERE status = 'pending'`))
+	w.done(eng, thread, thread)
+	out, err := os.ReadFile(filepath.Join(w.Workspace, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "page of listed.example/a\npage of FIRST.example/b\npage of first.example/c\n" +
+		"The person denied this. Do not try to get around it; say what you would have done, or ask.\n" +
+		"This team's policy does not allow it (deny SandboxNetworkAccess(domain:evil.example).). Do not try to get around it; say what you would have needed it for.\n" +
+		"nexus:80 is not reached, and nobody is asked about it: it is no name of the public network; an admin can list it under network: in deckhand.yaml, with internal: before it\n"
+	if string(out) != want {
+		t.Errorf("what the command saw: %q", out)
+	}
+	// The next turn has the permission and the command both, and nobody is asked.
+	again := w.runs(linus, eng, thread, get("first.example/g"))
+	w.done(eng, thread, again)
+
+	results := w.text(`SELECT string_agg(details, ' ' ORDER BY seq) FROM audit WHERE kind = 'tool_result'`)
+	if n := w.count(`SELECT count(*) FROM approvals WHERE tool_name = 'SandboxNetworkAccess'`); n != 4 {
+		t.Errorf("%d decisions about hosts, not 4; results: %s", n, results)
+	}
+	for host, want := range map[string]string{
+		"first.example": "allowed modal U0GRACE, allowed grant U0GRACE", "second.example": "denied button U0ADA", "evil.example": "denied rule rule",
+	} {
+		if got := w.text(`SELECT string_agg(status || ' ' || decided_via || ' ' || decided_by, ', ' ORDER BY created_at) FROM approvals WHERE input = '{"host":"` + host + `","port":80}'`); got != want {
+			t.Errorf("%s: %q, not %q", host, got, want)
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM approvals h JOIN approvals b ON b.tool_use_id = h.tool_use_id AND b.tool_name = 'Bash' WHERE h.tool_name = 'SandboxNetworkAccess'`); n != 4 {
+		t.Errorf("%d of 4 decisions name the command that asked", n)
+	}
+	var all []egress.Visit
+	if err := json.Unmarshal([]byte(w.text(`SELECT details::jsonb->>'visits' FROM audit WHERE kind = 'web' ORDER BY seq LIMIT 1`)), &all); err != nil {
+		t.Fatal(err)
+	}
+	var visits []string
+	for _, v := range all {
+		visits = append(visits, fmt.Sprintf("%s %d/%d %t", v.Host, v.Connections, v.Refused, v.Up > 0 && v.Down > 0))
+	}
+	if got, want := strings.Join(visits, ", "), "evil.example:80 0/1 false, first.example:80 2/0 true, listed.example:80 1/0 true, nexus:80 0/1 false, second.example:80 0/1 false"; got != want {
+		t.Errorf("visits: %s, not %s", got, want)
+	}
+	w.auditIsWhole()
+}

@@ -188,6 +188,9 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		{"a rule that can fetch nothing", func(_ *Setup, yaml string) string {
 			return yaml + "policy: {rules: [{allow: 'WebFetch(domain:go.dev)'}]}\n"
 		}, "can fetch nothing in api, web, where the sandbox has no network; write the domains under network:"},
+		{"a rule that lets nothing be reached", func(_ *Setup, yaml string) string {
+			return yaml + "policy: {rules: [{allow: 'SandboxNetworkAccess(domain:go.dev)'}]}\n"
+		}, "lets nothing be reached, since nobody is asked about hosts in any project where it holds; write network: ask"},
 		{
 			"a server's variable that is not set", replace("model: sonnet", `model: sonnet, mcp_servers: {linear: {url: "https://mcp.example/", headers: {Authorization: "Bearer ${NOT_SET}"}}}`),
 			"nothing can be done in web, since the MCP server linear takes NOT_SET in its header Authorization, which is not set; set it, or leave the server out",

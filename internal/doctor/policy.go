@@ -44,5 +44,8 @@ func (d *Doctor) policy(context.Context) []Finding {
 		out = append(out, Finding{name, Warning, rule + " can fetch nothing in " + strings.Join(unreached[rule], ", ") +
 			", where the sandbox has no network; " + settings.ReachAdvice})
 	}
+	for _, rule := range d.File.Idle() {
+		out = append(out, Finding{name, Warning, rule + " lets nothing be reached, since nobody is asked about hosts in any project where it holds; " + settings.AskAdvice})
+	}
 	return out
 }
