@@ -45,11 +45,15 @@ func TestAHostIsAskedOnceInATurn(t *testing.T) {
 		rows  string
 		state string
 	}{
-		"allowed": {hostWrite, func(s *stage, _ *playedProcess, id string) { s.decide(id, store.ApprovalAllowed) }, reached, reached,
-			`write.example:443 allowed via "button", delivered true`, "running"},
-		"denied": {hostWrite, func(s *stage, _ *playedProcess, id string) { s.decide(id, store.ApprovalDenied) },
+		"allowed": {
+			hostWrite, func(s *stage, _ *playedProcess, id string) { s.decide(id, store.ApprovalAllowed) }, reached, reached,
+			`write.example:443 allowed via "button", delivered true`, "running",
+		},
+		"denied": {
+			hostWrite, func(s *stage, _ *playedProcess, id string) { s.decide(id, store.ApprovalDenied) },
 			"write.example refused: The person denied this. Do not try", "write.example refused: The person denied this. Do not try",
-			`write.example:443 denied via "button", delivered true`, "running"},
+			`write.example:443 denied via "button", delivered true`, "running",
+		},
 		"allowed elsewhere": {hostWrite, func(s *stage, _ *playedProcess, id string) {
 			s.decided(s.books.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U3", Via: "button"}))
 		}, reached, reached, `write.example:443 allowed via "button", delivered true`, "running"},
@@ -70,20 +74,30 @@ func TestAHostIsAskedOnceInATurn(t *testing.T) {
 			synctest.Wait()
 			s.decide(id, store.ApprovalAllowed)
 		}, reached, reached, `write.example:443 allowed via "button", delivered true`, "running"},
-		"silence is a no": {hostWait, func(s *stage, _ *playedProcess, id string) { s.expire(id) },
+		"silence is a no": {
+			hostWait, func(s *stage, _ *playedProcess, id string) { s.expire(id) },
 			"wait.example refused: Nobody decided about wait.example:443 within 1h0m0s, and this team's policy takes that as a no", "wait.example refused: Nobody decided about",
-			`wait.example:443 expired via "", delivered false`, "running"},
-		"silence": {hostWrite, func(s *stage, _ *playedProcess, id string) { s.expire(id) },
+			`wait.example:443 expired via "", delivered false`, "running",
+		},
+		"silence": {
+			hostWrite, func(s *stage, _ *playedProcess, id string) { s.expire(id) },
 			"write.example refused: Nobody decided within 1h0m0s. The turn is paused.", "write.example refused: network: of project web does not list write.example:443, and no turn is running",
-			`write.example:443 expired via "", delivered false`, "ready"},
-		"stopped": {hostWrite, func(s *stage, _ *playedProcess, _ string) { stop(s) },
+			`write.example:443 expired via "", delivered false`, "ready",
+		},
+		"stopped": {
+			hostWrite, func(s *stage, _ *playedProcess, _ string) { stop(s) },
 			"write.example refused: The turn is being stopped.", "write.example refused: network: of project web does not list write.example:443, and no turn is running",
-			`write.example:443 cancelled via "", delivered false`, "ready"},
-		"the turn ends": {hostWrite, func(_ *stage, p *playedProcess, _ string) { p.result(claude.Result{}) },
+			`write.example:443 cancelled via "", delivered false`, "ready",
+		},
+		"the turn ends": {
+			hostWrite, func(_ *stage, p *playedProcess, _ string) { p.result(claude.Result{}) },
 			"write.example refused: The turn is over.", "write.example refused: network: of project web does not list write.example:443, and no turn is running",
-			`write.example:443 cancelled via "", delivered false`, "ready"},
-		"the process ends": {hostWrite, func(_ *stage, p *playedProcess, _ string) { p.die(claude.ExitCrashed) }, "", "",
-			`write.example:443 interrupted via "", delivered false`, "cold"},
+			`write.example:443 cancelled via "", delivered false`, "ready",
+		},
+		"the process ends": {
+			hostWrite, func(_ *stage, p *playedProcess, _ string) { p.die(claude.ExitCrashed) }, "", "",
+			`write.example:443 interrupted via "", delivered false`, "cold",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,8 @@ type networkYAML struct {
 	unquoted []int
 }
 
-const networkForms = "write off, ask, open, a list of domains, or {allow: [registry.npmjs.org], otherwise: ask}; put what has a colon in quotes"
+// networkForms are what may stand there.
+const networkForms = "off, ask, open, a list of domains, or {allow: [registry.npmjs.org], otherwise: ask}; put what has a colon in quotes"
 
 func (n *networkYAML) UnmarshalYAML(unmarshal func(any) error) error {
 	if unmarshal(&n.word) == nil {
@@ -39,7 +40,7 @@ func (n *networkYAML) UnmarshalYAML(unmarshal func(any) error) error {
 	}
 	var keys map[string]any
 	if unmarshal(&keys) != nil {
-		return errors.New(networkForms)
+		return errors.New("write " + networkForms)
 	}
 	n.mapping = true
 	for key, value := range keys {
@@ -50,7 +51,7 @@ func (n *networkYAML) UnmarshalYAML(unmarshal func(any) error) error {
 		case key == "allow" && isList:
 			n.list(list)
 		default:
-			return errors.New(networkForms)
+			return errors.New("write " + networkForms)
 		}
 	}
 	return nil

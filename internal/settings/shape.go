@@ -35,7 +35,7 @@ func (sandboxYAML) shape() shape {
 }
 
 func (networkYAML) shape() shape {
-	return shape{scalar: true, list: true, wanted: "off, open, or a list of domains; put what has a colon in quotes"}
+	return shape{scalar: true, list: true, mapping: true, wanted: networkForms}
 }
 
 // shapeOf is what may stand where a value of a type is read.

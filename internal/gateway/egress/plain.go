@@ -27,7 +27,8 @@ func (s *Session) plain(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(by.during, cancel)()
+	stop := context.AfterFunc(by.during, cancel)
+	defer stop()
 	r = r.WithContext(ctx)
 	transport := s.transport(t, by)
 	defer transport.CloseIdleConnections()

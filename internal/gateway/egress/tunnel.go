@@ -75,8 +75,9 @@ func (s *Session) carry(during context.Context, t target, in, out net.Conn) {
 		_ = in.Close()
 		_ = out.Close()
 	}
-	defer context.AfterFunc(s.ctx, end)()
-	defer context.AfterFunc(during, end)()
+	stop, stopToo := context.AfterFunc(s.ctx, end), context.AfterFunc(during, end)
+	defer stop()
+	defer stopToo()
 	visit := s.tally.connected(t)
 	p := pipe{in: in, out: out}
 	p.extend()
