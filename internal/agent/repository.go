@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ func clone(ctx context.Context, r gitway.Remote, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".clone-")
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), gitdata.Unfinished)
 	if err != nil {
 		return err
 	}
@@ -214,9 +215,24 @@ func listed(left []gitdata.Left) string {
 			words = append(words, fmt.Sprintf("and %d more", len(left)-maxNamed))
 			break
 		}
-		words = append(words, fmt.Sprintf("%s (%s)", strings.ToValidUTF8(l.Name, "�"), l.Why))
+		words = append(words, fmt.Sprintf("%s (%s)", named(l.Name), l.Why))
 	}
 	return strings.Join(words, ", ")
+}
+
+var plainName = regexp.MustCompile(`^[\pL\pN/._+-]{1,100}$`)
+
+// named is a name that an agent has given, so that it is seen to be one: what is not plain
+// is in quotes, and of what is long the end.
+func named(name string) string {
+	if plainName.MatchString(name) {
+		return name
+	}
+	runes := []rune(strings.ToValidUTF8(name, "�"))
+	if len(runes) > 100 {
+		runes = append([]rune("…"), runes[len(runes)-100:]...)
+	}
+	return strconv.Quote(string(runes))
 }
 
 // unsaved is what people are told of what was not saved; empty if there is nothing to tell.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -261,6 +262,44 @@ func TestAFolderThatIsGone(t *testing.T) {
 	}
 	if got, told := u.begin(2, ""); len(told) > 0 || !isDir(got.Workspace) {
 		t.Errorf("made and not written down: %q", told)
+	}
+}
+
+// What a killed run has left half done goes when the next one begins, and nothing else.
+func TestWhatWasHalfDoneIsSwept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	half := []string{"scratch/view-1/x", "repos/.clone-1/x", "workspaces/web/.clone-2/x"}
+	whole := []string{"repos/web/x", "workspaces/web/1/.clone-3/x", "saved/web/1"}
+	for _, name := range append(slices.Clone(half), whole...) {
+		put(t, filepath.Join(dir, name), "x")
+	}
+	r, err := OpenReplica(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close() //nolint:errcheck // the test is over
+	for _, name := range half {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s is there", name)
+		}
+	}
+	for _, name := range whole {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestNamesOfFiles(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"cmd/bot/main.go": "cmd/bot/main.go", "größe.md": "größe.md", "a b": `"a b"`, "x\nApproved by Ada.": `"x\nApproved by Ada."`,
+		strings.Repeat("d/", 60) + "end": `"…` + strings.Repeat("/d", 48) + `/end"`,
+	} {
+		if got := named(name); got != want {
+			t.Errorf("%q: %s", name, got)
+		}
 	}
 }
 

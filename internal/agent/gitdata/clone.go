@@ -88,7 +88,7 @@ func (c Clone) Make(ctx context.Context) (made Made, err error) {
 	if err := os.MkdirAll(filepath.Dir(c.Dir), 0o700); err != nil {
 		return made, err
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(c.Dir), ".clone-")
+	tmp, err := os.MkdirTemp(filepath.Dir(c.Dir), Unfinished)
 	if err != nil {
 		return made, err
 	}
@@ -110,6 +110,18 @@ func (c Clone) Make(ctx context.Context) (made Made, err error) {
 		}
 	}
 	return made, os.Rename(tmp, c.Dir)
+}
+
+// Unfinished begins the names of folders that are to be a clone.
+const Unfinished = ".clone-"
+
+// Sweep removes from a folder of clones those that a process which has died has left
+// unfinished, as far as it can.
+func Sweep(dir string) {
+	left, _ := filepath.Glob(filepath.Join(escapeGlob(dir), Unfinished+"*")) // the pattern is right
+	for _, at := range left {
+		_ = os.RemoveAll(at)
+	}
 }
 
 // inside runs git in a clone that nobody else has seen yet.
