@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -93,11 +94,23 @@ func (d *Doctor) ask(ctx context.Context, p agent.Project, env []string) (err er
 	cmd.Dir = home
 	cmd.Env = append(env, "PATH="+d.path(), "HOME="+home, "CLAUDE_CONFIG_DIR="+filepath.Join(home, ".claude"),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_MAX_RETRIES=0")
-	out, err := cmd.CombinedOutput()
-	if err != nil { // it was refused, and says so: that is how it should be
-		return fmt.Errorf("%w: %s", err, out)
+	var out said
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil { // it was refused, and says so: that is how it should be
+		return fmt.Errorf("%w: %s", err, out.text.String())
 	}
 	return nil
+}
+
+// mostSaid is what is kept of what the CLI says, in bytes.
+const mostSaid = 64 << 10
+
+// said keeps the beginning of what a program says.
+type said struct{ text bytes.Buffer }
+
+func (s *said) Write(p []byte) (int, error) {
+	s.text.Write(p[:min(len(p), mostSaid-s.text.Len())])
+	return len(p), nil
 }
 
 // modelNames looks at the names of models in the file.

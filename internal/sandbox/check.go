@@ -59,7 +59,7 @@ func tryIn(ctx context.Context, sandbox Sandbox, s Session, script string) (stri
 	defer box.Close() //nolint:errcheck // what is left over is nothing to whoever asks whether it works
 	cmd := exec.CommandContext(ctx, box.Command[0], append(box.Command[1:], "-c", script)...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = box.Env, s.Workspace, time.Second
-	var out, errOut bytes.Buffer
+	var out, errOut said
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(trialWord+"\n"), &out, &errOut
 	err = cmd.Run()
 	printed, whole := strings.CutSuffix(out.String(), trialWord+"\n")
@@ -69,10 +69,24 @@ func tryIn(ctx context.Context, sandbox Sandbox, s Session, script string) (stri
 	case err != nil:
 		return "", fmt.Errorf("%w, which said: %s (%w)", errTrial, lastLine(errOut.String()), err)
 	case !whole:
-		return "", fmt.Errorf("%w, which did not get what was written to it: it printed %q", errTrial, out.String())
+		return "", fmt.Errorf("%w, which did not get what was written to it: it printed %.200q", errTrial, out.String())
 	}
 	return printed, nil
 }
+
+// mostSaid is what is kept of what a program says, in bytes. A launcher or an image is not
+// ours, and may say more than there is memory for before its time is over.
+const mostSaid = 1 << 20
+
+// said keeps the beginning of what a program says.
+type said struct{ text bytes.Buffer }
+
+func (s *said) Write(p []byte) (int, error) {
+	s.text.Write(p[:min(len(p), mostSaid-s.text.Len())])
+	return len(p), nil
+}
+
+func (s *said) String() string { return s.text.String() }
 
 // lastLine is the last thing that was said: programs complain of what follows from what.
 func lastLine(text string) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,7 +115,7 @@ func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
 		"--log-driver=none",
 		"--workdir=" + s.Workspace,
 	}
-	filter, forget, err := c.filter()
+	filter, forget, err := c.filter(s.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -137,12 +138,12 @@ func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
 
 // filter is the option for the filter of system calls, ours instead of the engine's, which
 // lets more through. The engine's client reads it from a file; forget removes that.
-func (c *container) filter() (words []string, forget func() error, err error) {
+func (c *container) filter(owner string) (words []string, forget func() error, err error) {
 	text, err := engineProfile()
 	if err != nil || text == nil {
 		return nil, func() error { return nil }, err
 	}
-	f, err := os.CreateTemp("", "deckhand-seccomp-*.json")
+	f, err := os.CreateTemp("", ownedPrefix("seccomp", owner)+"*.json")
 	if err != nil {
 		return nil, nil, fmt.Errorf("write the filter of system calls for %s: %w", c.engine, err)
 	}
@@ -288,16 +289,16 @@ func (c *container) run(ctx context.Context, args ...string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.engine, args...)
 	cmd.Env, cmd.WaitDelay = launcherEnviron(), time.Second
-	var errOut strings.Builder
-	cmd.Stderr = &errOut
-	out, err := cmd.Output()
+	var out, errOut said
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("no answer within %v", trialTime)
 	case err != nil:
 		return "", fmt.Errorf("it says: %s (%w)", lastLine(errOut.String()), err)
 	}
-	return string(out), nil
+	return out.String(), nil
 }
 
 // why says that the session's container was ended for its memory, if it was.
@@ -314,9 +315,15 @@ func (c *container) remove(name string) error {
 	return c.removeAll(context.Background(), "name=^/?"+name+"$")
 }
 
-// Sweep removes what is left of the owner's containers. No session of the owner may run.
+// Sweep removes what is left of the owner's containers, and the filters that they were
+// started with. No session of the owner may run.
 func (c *container) Sweep(ctx context.Context, owner string) error {
-	return c.removeAll(ctx, "label="+containerLabel+"="+owner)
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), ownedPrefix("seccomp", owner)+"*.json"))
+	errs := []error{err, c.removeAll(ctx, "label="+containerLabel+"="+owner)}
+	for _, file := range left {
+		errs = append(errs, os.Remove(file))
+	}
+	return errors.Join(errs...)
 }
 
 func (c *container) removeAll(ctx context.Context, filter string) error {

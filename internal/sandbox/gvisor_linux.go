@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -66,7 +64,7 @@ func (g *gvisor) Prepare(_ context.Context, s Session) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", bundlePrefix(s.Owner))
+	dir, err := os.MkdirTemp("", ownedPrefix("gvisor", s.Owner))
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for gvisor: %w", err)
 	}
@@ -77,16 +75,9 @@ func (g *gvisor) Prepare(_ context.Context, s Session) (*Box, error) {
 	return box, nil
 }
 
-// bundlePrefix begins the names of the owner's bundles. They are short, since runsc makes
-// a socket in them.
-func bundlePrefix(owner string) string {
-	sum := sha256.Sum256([]byte(owner))
-	return "deckhand-gvisor-" + hex.EncodeToString(sum[:6]) + "-"
-}
-
 // Sweep removes the owner's bundles. What ran in them has ended with the bot.
 func (g *gvisor) Sweep(_ context.Context, owner string) error {
-	left, err := filepath.Glob(filepath.Join(os.TempDir(), bundlePrefix(owner)+"*"))
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), ownedPrefix("gvisor", owner)+"*"))
 	if err != nil {
 		return fmt.Errorf("look for gvisor's folders that are left: %w", err)
 	}

@@ -368,8 +368,10 @@ func TestEndsWithItsProcess(t *testing.T) {
 			must(t, sweeper.Sweep(t.Context(), "another bot"))
 			must(t, sweeper.Sweep(t.Context(), s.Owner))
 			ended()
-			if left, _ := filepath.Glob(filepath.Join(os.TempDir(), bundlePrefix(s.Owner)+"*")); len(left) > 0 {
-				t.Errorf("%s is left", left)
+			for _, what := range []string{"gvisor", "seccomp"} {
+				if left, _ := filepath.Glob(filepath.Join(os.TempDir(), ownedPrefix(what, s.Owner)+"*")); len(left) > 0 {
+					t.Errorf("%s is left", left)
+				}
 			}
 		})
 	})

@@ -3,6 +3,8 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -139,6 +141,13 @@ type Sandbox interface {
 type Sweeper interface {
 	// Sweep removes what is left of the owner's sessions, none of which may run any more.
 	Sweep(ctx context.Context, owner string) error
+}
+
+// ownedPrefix begins the names of what an owner's sessions leave in the folder for such. It
+// is short, since runsc makes a socket below it.
+func ownedPrefix(what, owner string) string {
+	sum := sha256.Sum256([]byte(owner))
+	return "deckhand-" + what + "-" + hex.EncodeToString(sum[:6]) + "-"
 }
 
 // New returns the sandbox that is configured. It looks at nothing but spec; see

@@ -168,7 +168,7 @@ func (r *reader) substitutions(n syntax.Node) {
 func (r *reader) call(c *syntax.CallExpr, dirs []string) after {
 	u := unit{nested: r.nested, soft: r.soft, dirs: dirs, inner: []int{0}, stmt: r.stmts}
 	for _, a := range c.Assigns {
-		if u.soft == "" && !isSetting(a) {
+		if u.soft == "" && !isSetting(a) && !isBuild(a, c.Args) {
 			u.soft = "the assignment " + a.Name.Value + "=… can change what the commands do"
 		}
 		if a.Value != nil {

@@ -63,7 +63,8 @@ var interpreters = words(
 // anyway, when they are set to a plain name or a number before a command. None
 // names a file, a program or an option.
 var settings = words(`CI NO_COLOR FORCE_COLOR CLICOLOR COLUMNS RUST_BACKTRACE RUST_LOG CGO_ENABLED GOOS GOARCH PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE
-	LC_ALL LANG GIT_TERMINAL_PROMPT`)
+	CLICOLOR_FORCE PY_COLORS CARGO_TERM_COLOR NODE_NO_WARNINGS PYTHONHASHSEED GOMAXPROCS LINES TZ
+	LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME LC_MONETARY LANG GIT_TERMINAL_PROMPT`)
 
 // stages are variables that choose a program's configuration, and rehearsals those of
 // their values that are for work like this. Another chooses the database of production.
@@ -86,6 +87,23 @@ func isSetting(a *syntax.Assign) bool {
 	}
 	return settings[strings.ToLower(name)] && plainName(value) && !strings.ContainsAny(value, "/:@")
 }
+
+// isBuild reports whether an assignment is NODE_ENV=production before a script called build:
+// there it says what is made. Before any other it may choose the database of production.
+func isBuild(a *syntax.Assign, args []*syntax.Word) bool {
+	if a.Append || a.Naked || a.Index != nil || a.Value == nil || a.Name.Value != "NODE_ENV" || a.Value.Lit() != "production" || len(args) < 2 {
+		return false
+	}
+	script := args[1].Lit()
+	if len(args) > 2 && (script == "run" || script == "run-script") {
+		script = args[2].Lit()
+	} else if args[0].Lit() == "npm" { // it has no such short form
+		return false
+	}
+	return script == "build" && nodeRunners[args[0].Lit()]
+}
+
+var nodeRunners = words("npm pnpm yarn bun")
 
 func words(lists ...string) map[string]bool {
 	m := map[string]bool{}
