@@ -20,6 +20,9 @@ import (
 // stopped is what the model is told of a call in a turn that is being stopped.
 const stopped = "The turn is being stopped."
 
+// over is what it is told of one that waits when its turn has ended.
+const over = "The turn is over."
+
 // newApprovalID is what a button carries: some 128 random bits, nothing else. Its first
 // letters are the card's code, in which a digit tells it from a word.
 func newApprovalID() string {

@@ -384,7 +384,8 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	if err != nil {
 		return err
 	}
-	w.refuseChecks("The turn is over.")
+	w.refuseChecks(over)
+	w.refuseAsked(t)
 	w.turn = nil
 	w.letGo(t)
 	if w.session != nil {
@@ -511,6 +512,19 @@ func (w *worker) mustStop() bool {
 	}
 	w.turn.stopLimit = time.AfterFunc(w.limits.StopTimeout, w.session.proc.Kill)
 	return true
+}
+
+// refuseAsked answers what the CLI still waits for when its turn ends, such as a background
+// agent: nobody can decide about it any more.
+func (w *worker) refuseAsked(t *turn) {
+	if w.session == nil {
+		return
+	}
+	for id, a := range t.asked {
+		if t.asksAbout(id) == nil {
+			_ = w.reply(w.session.proc.Deny(a.RequestID, over, false))
+		}
+	}
 }
 
 // letGo stops what waits for something in a turn that is over, and ends the connections
