@@ -150,7 +150,12 @@ var rules = access.Rules{
 
 func newHouse(t *testing.T, digests ...Digest) *house {
 	t.Helper()
-	workspace, err := slack.New(slack.Options{NoRateLimits: true})
+	return newHouseWith(t, slack.DefaultScopes(), digests...)
+}
+
+func newHouseWith(t *testing.T, scopes []string, digests ...Digest) *house {
+	t.Helper()
+	workspace, err := slack.New(slack.Options{NoRateLimits: true, Scopes: scopes})
 	if err != nil {
 		t.Fatal(err)
 	}
