@@ -1,0 +1,187 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"deckhand/internal/store"
+)
+
+// audience notes what people see.
+type audience struct {
+	stage *stage
+
+	mu    sync.Mutex
+	turns map[int64]string // as they stand in front of people; "over" when nothing moves any more
+	cards map[string]store.ApprovalStatus
+	// unfinished are the turns of which people are to hear what they did cost.
+	unfinished map[int64]bool
+	prompts    map[int64]PromptMark
+	spoken     map[store.ThreadKey]bool // threads in which a sentence was said
+}
+
+// allowed reports a breach if the thread is another replica's by now.
+func (a *audience) allowed(key store.ThreadKey, what string) {
+	for _, t := range a.stage.books.Threads() {
+		if t.Key() == key && a.stage.isElsewhere(t.ID) && a.stage.machine.knowsLoss(t.ID) {
+			a.stage.breach("%s after the lease was lost", what)
+		}
+	}
+}
+
+func (a *audience) ShowTurn(t TurnView) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.allowed(t.Thread, "a turn was shown")
+	if a.turns[t.ID] == "over" {
+		if !a.unfinished[t.ID] {
+			a.stage.breach("turn %d was shown after its end", t.ID)
+		}
+		a.unfinished[t.ID] = t.Unfinished
+		a.stage.say("people", "turn %d costs %d", t.ID, t.CostMicroUSD)
+		return
+	}
+	now := string(t.State)
+	if t.Waiting > 0 {
+		now += fmt.Sprintf(", waits for %d", t.Waiting)
+	}
+	if t.StoppedBy != "" {
+		now += ", stopped by " + t.StoppedBy
+	}
+	for _, id := range slices.Sorted(maps.Keys(t.Granted)) {
+		now += fmt.Sprintf(", %s under a permission of %s", id, t.Granted[id].By)
+	}
+	if a.turns[t.ID] == now {
+		return
+	}
+	a.turns[t.ID] = now
+	if t.State.Ended() {
+		a.turns[t.ID], a.unfinished[t.ID] = "over", t.Unfinished
+		if t.State == TurnFailed && t.Problem == "" {
+			a.stage.breach("turn %d failed without a sentence", t.ID)
+		}
+		if t.Problem != "" {
+			now += ": " + t.Problem
+		}
+		if t.Continue {
+			now += " [Continue]"
+		}
+	}
+	a.stage.say("people", "turn %d %s", t.ID, now)
+}
+
+func (a *audience) ShowApproval(ap store.Approval) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if was := a.cards[ap.ID]; was != "" && was != store.ApprovalPending && was != ap.Status {
+		a.stage.breach("the card of %s ended as %s and then as %s", a.stage.name("a", ap.ID), was, ap.Status)
+	}
+	if a.cards[ap.ID] == ap.Status {
+		return
+	}
+	a.cards[ap.ID] = ap.Status
+	a.stage.say("people", "card %s %s", a.stage.name("a", ap.ID), ap.Status)
+}
+
+func (a *audience) CloseCards(ids []string) {
+	for _, id := range ids {
+		a.stage.say("people", "card %s closed", a.stage.name("a", id))
+	}
+}
+
+func (a *audience) ShowBudget(b BudgetAlert) {
+	a.stage.say("budgets", "%d %%", b.Share)
+}
+
+// ShowWait reads what there is to be shown, as the frontend does.
+func (a *audience) ShowWait(inboxID int64) {
+	for _, p := range a.stage.books.Prompts() {
+		if p.InboxID == inboxID {
+			a.mu.Lock()
+			a.spoken[p.Thread] = true
+			a.mu.Unlock()
+			a.stage.say("budgets", "prompt %d: %s", inboxID, cmp.Or(p.Outcome, p.State))
+		}
+	}
+}
+
+func (a *audience) CloseOffer(turnID int64) {
+	a.stage.say("budgets", "turn %d offers nothing any more", turnID)
+}
+
+func (a *audience) MarkPrompt(p store.Prompt, m PromptMark) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.allowed(p.Thread, "a prompt was marked")
+	if was := a.prompts[p.InboxID]; was != "" && was != PromptQueued && was != PromptRunning {
+		a.stage.breach("prompt %d was marked %s after %s", p.InboxID, m, was)
+	}
+	a.prompts[p.InboxID] = m
+	a.stage.say("people", "prompt %d %s", p.InboxID, m)
+}
+
+func (a *audience) Say(k store.ThreadKey, sentence string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.allowed(k, "something was said")
+	a.spoken[k] = true
+	a.stage.say("people", "“%s”", sentence)
+}
+
+func (a *audience) Abandon(turnID int64, sentence string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turns[turnID] = "over"
+	a.stage.say("people", "turn %d left: %s", turnID, sentence)
+}
+
+func (a *audience) Leave(turnID int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turns[turnID] = "over"
+}
+
+// authority answers who may decide, at once or when it is let go.
+type authority struct {
+	mu     sync.Mutex
+	may    map[string]bool
+	gate   chan struct{} // nil: it answers at once
+	lookup map[string]int
+}
+
+func (w *authority) hold(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gate != nil {
+		close(w.gate)
+		w.gate = nil
+	}
+	if on {
+		w.gate = make(chan struct{})
+	}
+}
+
+// MayDecide implements [Authoriser].
+func (w *authority) MayDecide(ctx context.Context, user string, _ store.Approval) bool {
+	w.mu.Lock()
+	gate := w.gate
+	w.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lookup == nil {
+		w.lookup = map[string]int{}
+	}
+	w.lookup[user]++
+	return w.may[user]
+}

@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/gateway"
+	"deckhand/internal/store"
+)
+
+// playedMachine starts processes, when it is let.
+type playedMachine struct {
+	stage *stage
+
+	mu        sync.Mutex
+	processes []*playedProcess
+	gate      chan struct{} // nil: starts are not held
+	fail      []error       // what becomes of the next starts; nil is a process
+	noFolder  error
+	holdStop  bool // processes take for ever to end in good order
+	deaf      bool // they acknowledge an interrupt and go on
+	lost      map[int64]bool
+}
+
+func (m *playedMachine) hold() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gate = make(chan struct{})
+}
+
+// failNext has the next starts end like this.
+func (m *playedMachine) failNext(errs ...error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = append(m.fail, errs...)
+}
+
+// release lets starts go on, and processes end.
+func (m *playedMachine) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gate != nil {
+		close(m.gate)
+		m.gate = nil
+	}
+	m.holdStop = false
+	for _, p := range m.processes {
+		p.letStop()
+	}
+}
+
+// letGo is release at the end: processes hear again, too.
+func (m *playedMachine) letGo() {
+	m.release()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deaf = false
+}
+
+// knowsLoss reports whether the worker has been told that the thread's lease is lost.
+func (m *playedMachine) knowsLoss(threadID int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lost[threadID]
+}
+
+func (m *playedMachine) loss(threadID int64, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lost == nil {
+		m.lost = map[int64]bool{}
+	}
+	m.lost[threadID] = known
+}
+
+func (m *playedMachine) workspace(context.Context, store.Thread, Project) (string, []string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return "/ws", nil, m.noFolder
+}
+
+func (m *playedMachine) save(context.Context, store.Thread, Project) (string, error) { return "", nil }
+
+func (m *playedMachine) publish(context.Context, store.Thread, Project) error { return nil }
+
+func (m *playedMachine) head(context.Context, string) string { return "" }
+
+func (m *playedMachine) start(ctx context.Context, t store.Thread, _ Project, resume bool, calls gateway.Meter, _ *zap.Logger) (process, error) {
+	m.mu.Lock()
+	gate := m.gate
+	m.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.fail) > 0 {
+		err := m.fail[0]
+		if m.fail = m.fail[1:]; err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range m.processes {
+		if p.session == t.SessionID && !p.over() {
+			m.stage.breach("two processes on one session")
+		}
+	}
+	if m.lost[t.ID] && m.stage.isElsewhere(t.ID) {
+		m.stage.breach("a process was started after the lease was lost")
+	}
+	p := &playedProcess{
+		stage: m.stage, machine: m, name: fmt.Sprint("p", len(m.processes)+1), calls: calls, thread: t.ID, session: t.SessionID,
+		pending: map[string]string{}, wake: make(chan struct{}, 1), ended: make(chan struct{}), stop: make(chan struct{}),
+	}
+	if !m.holdStop {
+		close(p.stop)
+	}
+	m.processes = append(m.processes, p)
+	m.stage.say(p.name, "started, resume %t", resume)
+	return p, nil
+}
