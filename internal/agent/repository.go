@@ -145,13 +145,13 @@ func ago(at time.Time) string {
 	}
 	age := time.Since(at)
 	for _, unit := range []struct {
-		name string
-		long time.Duration
-	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
+		one, many string
+		long      time.Duration
+	}{{"a day", "days", 24 * time.Hour}, {"an hour", "hours", time.Hour}, {"a minute", "minutes", time.Minute}} {
 		if n := int(age / unit.long); n == 1 {
-			return "a" + strings.Repeat("n", min(1, strings.Count(unit.name, "hour"))) + " " + unit.name + " ago"
+			return unit.one + " ago"
 		} else if n > 1 {
-			return strconv.Itoa(n) + " " + unit.name + "s ago"
+			return fmt.Sprintf("%d %s ago", n, unit.many)
 		}
 	}
 	return "less than a minute ago"
