@@ -138,7 +138,7 @@ func flagError(c *cobra.Command, err error) error {
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		// The cause is told in the words of Go's own readers.
 		flag := wrong.GetFlag()
-		want := map[string]string{"bool": "--" + flag.Name + " alone, or with =true or =false", "stringSlice": "values with commas between them, and no quotes"}[flag.Value.Type()]
+		want := map[string]string{"bool": "--" + flag.Name + " alone, or with =true or =false", "int": "a whole number", "stringSlice": "values with commas between them, and no quotes"}[flag.Value.Type()]
 		err = fmt.Errorf("--%s: %q is not what it takes; write %s", flag.Name, wrong.GetValue(), cmp.Or(want, flag.Usage))
 	}
 	return fmt.Errorf("%w%s see %s -h: %w", err, cmp.Or(meant, ";"), c.CommandPath(), errUsage)

@@ -74,7 +74,7 @@ func TestWhatIsMistypedIsToldWithWhatWasMeant(t *testing.T) {
 		{"report reprice --dry-run=maybe", `bot: --dry-run: "maybe" is not what it takes; write --dry-run alone, or with =true or =false; see bot report reprice -h`},
 		{"report -format csv", "did you mean --format?"},
 		{"demo --banana", "bot: unknown flag: --banana; see bot demo -h"},
-		{"demo --pace fast", `invalid argument "fast" for "--pace" flag`},
+		{"demo --pace fast", `--pace: "fast" is not what it takes; write a whole number;`},
 		{"run away", `bot: bot run: the argument "away" is one too many, see bot run -h`},
 		{"audit", "bot: write bot audit verify, anchors or export"},
 		{"policy", "bot: write bot policy check or test"},
