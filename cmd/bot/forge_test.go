@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -77,14 +78,17 @@ policy:
 	if n := w.count(`SELECT count(*) FROM audit WHERE details LIKE '%` + forgetest.Password + `%'`); n != 0 {
 		t.Error("the audit has the password")
 	}
-	// Another thread begins at what the forge has now; when its folder is lost, its work is not.
+	// Another thread begins at what the forge has now; when its folder is lost, its work is
+	// not, even while its process lives.
 	second := allowed("", "git log -1 --format=%s > base; true")
-	w.stop()
 	folder := w.text(`SELECT workspace FROM threads WHERE thread_ts = '` + second + `'`)
+	w.eventually("the thread's work is saved", func() bool {
+		saved := "refs/deckhand/saved/" + filepath.Base(folder) + ":base"
+		return exec.CommandContext(t.Context(), "git", "-C", filepath.Join(w.dir, "bot/repos/web"), "rev-parse", "--verify", "--quiet", saved).Run() == nil
+	})
 	if err := os.RemoveAll(folder); err != nil || filepath.Dir(folder) != filepath.Join(w.dir, "bot/workspaces/web") {
 		t.Fatalf("%s: %v", folder, err)
 	}
-	w.start()
 	allowed(second, "cp base again; true")
 	w.says(eng, second, "The folder that this thread worked in was gone. Its commits are back, and what was not committed, as it was at")
 	if again, err := os.ReadFile(filepath.Join(folder, "again")); err != nil || string(again) != "theirs\n" {

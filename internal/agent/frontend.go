@@ -102,10 +102,12 @@ type TurnView struct {
 	EndedAt     time.Time // zero while it runs
 	// AgentTurns is the number of model round-trips, CostMicroUSD what the turn
 	// cost in micro-USD by the ledger; both are known at the end. Unfinished marks a
-	// cost beside which the provider may bill more, of calls that were cut.
+	// cost beside which the provider may bill more, of calls that were cut. Settling says
+	// that the turn is shown once more, with what its last calls have cost.
 	AgentTurns   int
 	CostMicroUSD int64
 	Unfinished   bool
+	Settling     bool
 	// Breaks are the lengths that Content.Items had when something else was shown
 	// in the thread, such as an approval's card: what follows belongs below it.
 	Breaks []int

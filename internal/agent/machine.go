@@ -19,6 +19,8 @@ type machine interface {
 	// whenever it is missing, and what people should know of that, in sentences. Its errors
 	// are sentences for people.
 	workspace(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error)
+	// missing reports whether a folder that workspace has made is gone.
+	missing(dir string) bool
 	// start starts the CLI on the thread's session in its workspace and initializes it. A
 	// process that ends meanwhile gives a [*claude.ExitError]. Its calls of the model are
 	// told to the meter; when it is gone none begins, and those that are under way are

@@ -82,6 +82,8 @@ func (m *playedMachine) workspace(context.Context, store.Thread, Project) (strin
 	return "/ws", nil, m.noFolder
 }
 
+func (*playedMachine) missing(string) bool { return false }
+
 func (m *playedMachine) save(context.Context, store.Thread, Project) (string, error) { return "", nil }
 
 func (m *playedMachine) publish(context.Context, store.Thread, Project) error { return nil }

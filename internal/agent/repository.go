@@ -191,8 +191,8 @@ func (h *host) savedIndex(t store.Thread, p Project) string {
 // save saves what the thread has not committed in the project's repository. left tells
 // what could not be saved, in words for people; empty if all was. So is its error.
 func (h *host) save(ctx context.Context, t store.Thread, p Project) (left string, err error) {
-	if p.Workspace != WorkspaceWorktree || t.Workspace == "" {
-		return "", nil
+	if p.Workspace != WorkspaceWorktree || !isDir(t.Workspace) {
+		return "", nil // when it is made again, what was saved last is back
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, publishTimeout, fmt.Errorf("git: no end in %s", publishTimeout))
 	defer cancel()

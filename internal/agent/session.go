@@ -43,9 +43,10 @@ type session struct {
 // Its error is what people may be told, as a [*startError], a [*stopError], or one that
 // ends the worker.
 func (w *worker) ensureSession(ctx context.Context) error {
-	if w.session != nil {
+	if w.session != nil && !w.machine.missing(w.thread.Workspace) {
 		return nil
 	}
+	w.stopSession(ctx, true) // one whose folder is gone can do nothing
 	return w.hearing(ctx, func(ctx context.Context) error {
 		err := w.slots.acquire(ctx, w, func() {
 			w.front.Say(w.thread.Key(), fmt.Sprintf("All %d sessions that may run at once are busy. This one starts as soon as one is free.", w.limits.MaxLive))

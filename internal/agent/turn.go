@@ -398,6 +398,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	if overBudget {
 		w.offer, view.Continue = t.row.ID, true
 	}
+	view.Settling = more && !view.Continue
 	w.front.ShowTurn(view)
 	w.showEnded(ended)
 	w.front.CloseCards(t.cards)
@@ -423,14 +424,16 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 func (w *worker) correctCost(ctx context.Context, m *meter, view TurnView) {
 	before, thread, held := view.CostMicroUSD, w.thread, w.heldLease()
 	m.whenLate(func(microUSD int64, more bool) {
-		if microUSD == before && more || w.heldLease() != held {
+		if w.heldLease() != held {
 			return
 		}
-		view.CostMicroUSD, view.Unfinished = microUSD, more
+		view.CostMicroUSD, view.Unfinished, view.Settling = microUSD, more, false
 		if !view.Continue {
 			w.front.ShowTurn(view)
 		}
-		w.noticeBudgets(ctx, thread, view.RequestedBy)
+		if microUSD != before {
+			w.noticeBudgets(ctx, thread, view.RequestedBy)
+		}
 	})
 }
 

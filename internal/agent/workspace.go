@@ -59,6 +59,8 @@ func (h *host) workspace(ctx context.Context, t store.Thread, p Project) (dir st
 	return dir, told, nil
 }
 
+func (h *host) missing(dir string) bool { return dir != "" && !isDir(dir) }
+
 func (h *host) ownFolder(t store.Thread, p Project) string {
 	return filepath.Join(h.dataDir, "workspaces", p.Name, strconv.FormatInt(t.ID, 10))
 }
@@ -85,7 +87,7 @@ func (h *host) borrowed(p Project) ([]string, error) {
 // publish brings what the thread has committed on its own branch into the project's
 // repository. Its errors are sentences for people.
 func (h *host) publish(ctx context.Context, t store.Thread, p Project) error {
-	if p.Workspace != WorkspaceWorktree || t.Workspace == "" {
+	if p.Workspace != WorkspaceWorktree || !isDir(t.Workspace) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, publishTimeout, fmt.Errorf("git: no end in %s", publishTimeout))

@@ -77,7 +77,11 @@ func readText(name string, source []byte) (File, error) {
 		return File{}, positioned(name, nil, err)
 	}
 	v := validation{file: name, tree: tree}
-	for _, doc := range tree.Docs {
+	for i, doc := range tree.Docs {
+		if i > 0 && doc.Body != nil {
+			t := doc.Body.GetToken()
+			return File{}, fmt.Errorf("%s:%d:%d: a second document begins here, which nobody would read: take the --- before it away", name, t.Position.Line, t.Position.Column)
+		}
 		v.shapes("$", doc.Body, reflect.TypeFor[document](), 0)
 	}
 	if err := v.err(); err != nil {

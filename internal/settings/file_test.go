@@ -85,6 +85,7 @@ func TestConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"an unknown key", "workspace: worktree", "worksapce: worktree", []string{":4:5", `no key "worksapce" here; did you mean "workspace"?`}},
 		{"a wrong type", "C0123: web", "C0123: [web]", []string{":7:"}},
 		{"broken YAML", "  web:\n", "  web: [\n", []string{":"}},
+		{"a second document", "projects:", "---\nroles: {}\n---\nprojects:", []string{":", "a second document begins here"}},
 		{"an unknown workspace", "workspace: worktree", "workspace: tree", []string{":4:16", "projects.web.workspace", "shared, worktree or scratch"}},
 		{"a relative folder", "/srv/web", "srv/web", []string{":3:10", "absolute"}},
 		{"neither dir nor repo", "    dir: /srv/web\n", "", []string{":3:5", "either dir"}},

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ type networkYAML struct {
 	word    string   // beside domains, what is otherwise
 	domains []string // nil where there is a word alone, or nothing
 	mapping bool
+	crooked bool // it is none of networkForms
 	// unquoted are the entries that YAML took for something else than a word, such as the
 	// mapping that internal:host without quotes is.
 	unquoted []int
@@ -39,9 +39,7 @@ func (n *networkYAML) UnmarshalYAML(unmarshal func(any) error) error {
 		return nil
 	}
 	var keys map[string]any
-	if unmarshal(&keys) != nil {
-		return errors.New("write " + networkForms)
-	}
+	n.crooked = unmarshal(&keys) != nil
 	n.mapping = true
 	for key, value := range keys {
 		list, isList := value.([]any)
@@ -51,7 +49,7 @@ func (n *networkYAML) UnmarshalYAML(unmarshal func(any) error) error {
 		case key == "allow" && isList:
 			n.list(list)
 		default:
-			return errors.New("write " + networkForms)
+			n.crooked = true
 		}
 	}
 	return nil
@@ -104,6 +102,8 @@ func (v *validation) network(at string, n networkYAML, kind sandbox.Kind) {
 		return
 	}
 	switch word := sandbox.Network(n.word); {
+	case n.crooked:
+		v.add(at, "write %s", networkForms)
 	case n.mapping && n.domains == nil:
 		v.add(at, "it allows no domain; write network: ask alone, or allow: [registry.npmjs.org] beside otherwise: ask")
 	case n.mapping && word == "":

@@ -86,7 +86,7 @@ func TestASandboxThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
 		"a switch otherwise":           {"{network: {allow: [go.dev], otherwise: true}}", `"true" is not what can be otherwise`},
 		"a list otherwise":             {"{network: {allow: [go.dev], otherwise: [ask]}}", "write off, ask, open, a list of domains, or"},
 		"a key of a network":           {"{network: {allow: [go.dev], else: ask}}", "write off, ask, open, a list of domains, or"},
-		"a domain allowed alone":       {"{network: {allow: go.dev, otherwise: ask}}", "write off, ask, open, a list of domains, or"},
+		"a domain allowed alone":       {"{network: {allow: go.dev, otherwise: ask}}", ":1:21: sandbox.network: write off, ask, open, a list of domains, or"},
 		"a house without quotes, too":  {"{network: {allow: [go.dev, internal: host], otherwise: ask}}", "sandbox.network.allow[1]: this is no domain; put it in quotes"},
 		"every domain allowed, too":    {"{network: {allow: ['*'], otherwise: ask}}", "it would be every domain"},
 		"ask without a sandbox":        {"{kind: none, network: ask}", "none does not decide about the network; leave it out"},

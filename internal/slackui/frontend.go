@@ -122,7 +122,7 @@ func (f *frontend) publish(t agent.TurnView) (last string) {
 	for _, p := range render.Turn(t, f.rendering(t)) {
 		m := publish.Message{
 			Key: turnKey(t.ID, p.Number), After: previous, Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
-			Page: p, Priority: publish.Live, Final: t.State.Ended() && !t.Continue,
+			Page: p, Priority: publish.Live, Final: t.State.Ended() && !t.Continue && !t.Settling,
 			OnPosted: func(ts string) {
 				f.save("turn", func(ctx context.Context) error {
 					return f.app.c.Store.SaveTurnMessage(ctx, t.ID, store.PostedMessage{ChannelID: t.Thread.ChannelID, TS: ts, Page: p.Number})

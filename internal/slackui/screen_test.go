@@ -134,6 +134,24 @@ func TestATurnOnScreen(t *testing.T) {
 	}
 }
 
+// What a turn has cost is told once more when its last calls have ended, at the line that
+// said at least.
+func TestTheCostOfATurnIsToldAgain(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.say("Hello.")
+		d.turn.CostMicroUSD, d.turn.Unfinished, d.turn.Settling = 50_000, true, true
+		d.end(agent.TurnDone, "")
+		d.rest()
+		d.turn.CostMicroUSD, d.turn.Unfinished, d.turn.Settling = 150_000, false, false
+		d.show()
+		d.rest()
+		for _, p := range d.wrong() {
+			t.Error(p)
+		}
+	})
+}
+
 // The first words are posted at once, whatever the pace.
 func TestTheFirstWordsAreNotPaced(t *testing.T) {
 	t.Parallel()
