@@ -89,13 +89,14 @@ func (m *countingModel) idle() bool {
 }
 
 // excuse says that calls which are under way, or begin until fn returns, may be cut on
-// this side. So may those that nobody waited for and that have just ended here: the bot
-// need not have read their end.
+// this side. So may those that have just ended here.
 func (m *countingModel) excuse(fn func()) {
 	m.mu.Lock()
 	m.excuses = true
 	for _, c := range m.calls {
-		c.excused = c.excused || !c.Ended || (c.stalls || c.hangs) && time.Since(c.endedAt) < 10*time.Second
+		// The bot may not have read, or written down, what ended just now.
+		ended := time.Since(c.endedAt)
+		c.excused = c.excused || !c.Ended || ended < 2*time.Second || (c.stalls || c.hangs) && ended < 10*time.Second
 	}
 	m.mu.Unlock()
 	fn()
