@@ -100,7 +100,7 @@ func (p *playedProcess) call(microUSD int64) error {
 		case <-ctx.Done():
 		}
 	}()
-	b, err := p.calls.Begin(ctx, gateway.Call{ID: uuid.New(), Model: "claude-opus-5-5", At: time.Now()})
+	b, err := p.calls.Begin(ctx, gateway.Call{ID: uuid.New(), Model: "claude-opus-5-5", At: time.Now(), Cut: cancel})
 	if err == nil {
 		b.End(gateway.Answer{Status: 200, Usage: price.Usage{Input: microUSD / 4}, Complete: true, Left: true, Ended: time.Now()})
 	}
