@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
+
+	"deckhand/internal/beginning"
 )
 
 const (
@@ -59,6 +61,9 @@ func (s *Session) receive(ctx context.Context, c *idling, m *mirror, e *Event) {
 		e.Refs = append(e.Refs, Ref{printable(cmd.ref), cmd.old, cmd.new, cmd.refused})
 	}
 	e.Bytes = p.bytes
+	if ctx.Err() != nil {
+		return // the session has ended, and takes its conversations with it
+	}
 	_, _ = c.Write(p.answer())
 	hangUp(c)
 }
@@ -194,9 +199,9 @@ func (p *push) fail(why string) {
 
 // unpack has git read the pack as a stranger's.
 func (p *push) unpack(ctx context.Context, c *idling, dir string) error {
-	var said bytes.Buffer
+	said := beginning.Buffer{Most: maxNote}
 	cmd := localCommand(ctx, dir, "index-pack", "--stdin", "--fix-thin", "--strict", "--max-input-size="+strconv.Itoa(maxPack))
-	cmd.Stderr = &bounded{to: &said, left: maxNote}
+	cmd.Stderr = &said
 	pack := &counter{to: io.Discard}
 	err := feed(c, cmd, io.TeeReader(c, pack))
 	p.bytes = pack.n
