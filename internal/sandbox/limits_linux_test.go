@@ -56,7 +56,7 @@ func TestALimitBites(t *testing.T) {
 		limits       Limits
 		want         []string
 	}{
-		{"memory", "head -c 900M /dev/zero | tail", Limits{Memory: 64 * mib}, []string{"of memory and may use 64 MiB", "sandbox.limits.memory"}},
+		{"memory", "(head -c 900M /dev/zero; sleep 100000) | tail", Limits{Memory: 64 * mib}, []string{"of memory and may use 64 MiB", "sandbox.limits.memory"}},
 		{"processes", "(while :; do sleep 100000 & done); sleep 100000", Limits{Processes: 50}, []string{"processes and threads at once and may have 50", "sandbox.limits.processes"}},
 		{"disk", "until test -e go; do sleep 0.01; done; head -c 90M /dev/zero > \"$HOME/large\"; sleep 100000", Limits{Disk: 64 * mib}, []string{"may have 64 MiB", "sandbox.limits.disk"}},
 	} {
