@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/beginning"
 	"deckhand/internal/gateway"
 )
 
@@ -94,24 +94,16 @@ func (d *Doctor) ask(ctx context.Context, p agent.Project, env []string) (err er
 	cmd.Dir = home
 	cmd.Env = append(env, "PATH="+d.path(), "HOME="+home, "CLAUDE_CONFIG_DIR="+filepath.Join(home, ".claude"),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_MAX_RETRIES=0")
-	var out said
+	out := beginning.Buffer{Most: mostSaid}
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil { // it was refused, and says so: that is how it should be
-		return fmt.Errorf("%w: %s", err, out.text.String())
+		return fmt.Errorf("%w: %s", err, out.String())
 	}
 	return nil
 }
 
 // mostSaid is what is kept of what the CLI says, in bytes.
 const mostSaid = 64 << 10
-
-// said keeps the beginning of what a program says.
-type said struct{ text bytes.Buffer }
-
-func (s *said) Write(p []byte) (int, error) {
-	s.text.Write(p[:min(len(p), mostSaid-s.text.Len())])
-	return len(p), nil
-}
 
 // modelNames looks at the names of models in the file.
 func (d *Doctor) modelNames() (out []Finding) {

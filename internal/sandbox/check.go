@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"deckhand/internal/beginning"
 )
 
 // trialTime is how long a sandbox may take to run a shell, on a machine that is busy with
@@ -59,7 +60,7 @@ func tryIn(ctx context.Context, sandbox Sandbox, s Session, script string) (stri
 	defer box.Close() //nolint:errcheck // what is left over is nothing to whoever asks whether it works
 	cmd := exec.CommandContext(ctx, box.Command[0], append(box.Command[1:], "-c", script)...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = box.Env, s.Workspace, time.Second
-	var out, errOut said
+	out, errOut := beginning.Buffer{Most: mostSaid}, beginning.Buffer{Most: mostSaid}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(trialWord+"\n"), &out, &errOut
 	err = cmd.Run()
 	printed, whole := strings.CutSuffix(out.String(), trialWord+"\n")
@@ -77,16 +78,6 @@ func tryIn(ctx context.Context, sandbox Sandbox, s Session, script string) (stri
 // mostSaid is what is kept of what a program says, in bytes. A launcher or an image is not
 // ours, and may say more than there is memory for before its time is over.
 const mostSaid = 1 << 20
-
-// said keeps the beginning of what a program says.
-type said struct{ text bytes.Buffer }
-
-func (s *said) Write(p []byte) (int, error) {
-	s.text.Write(p[:min(len(p), mostSaid-s.text.Len())])
-	return len(p), nil
-}
-
-func (s *said) String() string { return s.text.String() }
 
 // lastLine is the last thing that was said: programs complain of what follows from what.
 func lastLine(text string) string {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"deckhand/internal/beginning"
 )
 
 // The engines of containers. They are driven by the same words.
@@ -289,7 +291,7 @@ func (c *container) run(ctx context.Context, args ...string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.engine, args...)
 	cmd.Env, cmd.WaitDelay = launcherEnviron(), time.Second
-	var out, errOut said
+	out, errOut := beginning.Buffer{Most: mostSaid}, beginning.Buffer{Most: mostSaid}
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()
 	switch {

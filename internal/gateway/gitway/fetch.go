@@ -1,12 +1,13 @@
 package gitway
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"time"
 
 	"go.uber.org/zap"
+
+	"deckhand/internal/beginning"
 )
 
 // upload answers a fetch from the mirror.
@@ -18,9 +19,9 @@ func (s *Session) upload(ctx context.Context, c *idling, m *mirror, r request, e
 	if r.version2 {
 		cmd.Env = append(cmd.Env, "GIT_PROTOCOL=version=2")
 	}
-	var said bytes.Buffer
+	said := beginning.Buffer{Most: maxNote}
 	answer, wanted := &counter{to: c}, &wants{}
-	cmd.Stdout, cmd.Stderr = answer, &bounded{to: &said, left: maxNote}
+	cmd.Stdout, cmd.Stderr = answer, &said
 	err := feed(c, cmd, io.TeeReader(c, wanted))
 	e.Bytes, e.Wanted = answer.n, wanted.objects
 	if err != nil && ctx.Err() == nil {

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"deckhand/internal/beginning"
 )
 
 // mirror is the bot's own copy of a repository: its branches and tags as they were when
@@ -159,9 +161,10 @@ func localCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 
 // localGit runs one and returns what it prints. Its error is git's last words.
 func localGit(ctx context.Context, dir string, args ...string) (string, error) {
-	var out, said bytes.Buffer
+	var out bytes.Buffer
+	said := beginning.Buffer{Most: maxNote}
 	cmd := localCommand(ctx, dir, args...)
-	cmd.Stdout, cmd.Stderr = &out, &bounded{to: &said, left: maxNote}
+	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
 	return out.String(), saying(ctx, err, said.String())
 }

@@ -1,7 +1,6 @@
 package gitway
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"deckhand/internal/beginning"
 )
 
 // Upstream is a repository, and what the bot shows there.
@@ -236,8 +237,8 @@ func (r Remote) talk(ctx context.Context, dir string, args ...string) (out, said
 		cmd.Env = append(cmd.Env, "GIT_DIR="+dir)
 	}
 	cmd.WaitDelay = 5 * time.Second // for what it has started
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &bounded{to: &stdout, left: maxSaid}, &bounded{to: &stderr, left: maxSaid}
+	stdout, stderr := beginning.Buffer{Most: maxSaid}, beginning.Buffer{Most: maxSaid}
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()
 	hide := func(s string) string {
 		if len(secret) >= 4 {
@@ -256,19 +257,6 @@ func (r Remote) talk(ctx context.Context, dir string, args ...string) (out, said
 
 // maxSaid bounds what is kept of what git prints, in bytes.
 const maxSaid = 32 << 20
-
-// bounded keeps the beginning of what is written.
-type bounded struct {
-	to   *bytes.Buffer
-	left int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	keep := p[:min(len(p), b.left)]
-	b.left -= len(keep)
-	b.to.Write(keep)
-	return len(p), nil
-}
 
 // credential is what tells git who the bot is, as variables. No argument and no file of
 // git's has it. Helpers that the bot's user has are not heard where we have a token: they
