@@ -89,14 +89,15 @@ func (m *countingModel) idle() bool {
 }
 
 // excuse says that calls which are under way, or begin until fn returns, may be cut on
-// this side. So may those that have just ended here.
-func (m *countingModel) excuse(fn func()) {
+// this side. So may those that nobody waited for and that have just ended here: the bot
+// need not have read their end. unwritten is how long ago others may have ended that a bot
+// which is killed has not written down.
+func (m *countingModel) excuse(unwritten time.Duration, fn func()) {
 	m.mu.Lock()
 	m.excuses = true
 	for _, c := range m.calls {
-		// The bot may not have read, or written down, what ended just now.
 		ended := time.Since(c.endedAt)
-		c.excused = c.excused || !c.Ended || ended < 2*time.Second || (c.stalls || c.hangs) && ended < 10*time.Second
+		c.excused = c.excused || !c.Ended || ended < unwritten || (c.stalls || c.hangs) && ended < 10*time.Second
 	}
 	m.mu.Unlock()
 	fn()
@@ -216,6 +217,7 @@ type countingWriter struct {
 	m        *countingModel
 	c        *countedCall
 	on, left <-chan struct{}
+	unsent   []byte // an event, until it is flushed
 }
 
 func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
@@ -228,7 +230,11 @@ func (w *countingWriter) Write(b []byte) (int, error) {
 			return 0, errors.New("the client has left")
 		}
 	}
-	w.note(b)
+	if bytes.HasPrefix(b, []byte("event: ")) && !bytes.HasPrefix(b, []byte("event: message_delta")) {
+		w.unsent = bytes.Clone(b)
+	} else {
+		w.note(b) // it is billed before it is sent
+	}
 	if !w.c.Mute {
 		return w.ResponseWriter.Write(b)
 	}
@@ -236,6 +242,16 @@ func (w *countingWriter) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// FlushError notes what was sent, as the server does that bills it.
+func (w *countingWriter) FlushError() error {
+	err := http.NewResponseController(w.ResponseWriter).Flush()
+	if err == nil && w.unsent != nil {
+		w.note(w.unsent)
+	}
+	w.unsent = nil
+	return err
 }
 
 var usageInAnswer = regexp.MustCompile(`"usage":\{(?:[^{}]|\{[^{}]*\})*\}`)

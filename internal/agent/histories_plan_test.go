@@ -299,11 +299,11 @@ func (w *world) play(s step) {
 		w.command("hibernate")
 		w.await("hibernation", func() bool { return len(w.cliPIDs()) == 0 })
 	case opRestart:
-		w.model.excuse(w.quit)
+		w.model.excuse(0, w.quit)
 		w.start()
 	case opCrash:
 		w.crashes++
-		w.model.excuse(w.kill)
+		w.model.excuse(2*time.Second, w.kill)
 		w.start()
 	case opLose:
 		if len(w.cliPIDs()) > 0 {
@@ -331,13 +331,13 @@ func (w *world) play(s step) {
 		w.model.goOn()
 	case opStop:
 		p := w.event(s)
-		w.model.excuse(func() {
+		w.model.excuse(0, func() {
 			w.command("stop")
 			w.finish(p)
 		})
 	case opLeave:
 		p := w.event(s)
-		w.model.excuse(w.quit)
+		w.model.excuse(0, w.quit)
 		w.leaveMoment()
 		w.start()
 		w.finish(p)
@@ -351,7 +351,7 @@ func (w *world) play(s step) {
 		p := w.event(s)
 		for n := 1; ; n++ {
 			w.crashes++
-			w.model.excuse(w.kill)
+			w.model.excuse(2*time.Second, w.kill)
 			if n == s.Times {
 				break
 			}
