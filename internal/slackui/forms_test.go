@@ -167,7 +167,7 @@ func TestMarks(t *testing.T) {
 }
 
 // TestASentenceIsSaidOnce: what was the last thing that was said in a thread is not said
-// again right below, and is when it may be forgotten.
+// again right below, and is when it may be forgotten, or another prompt has come to it.
 func TestASentenceIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
@@ -193,6 +193,11 @@ func TestASentenceIsSaidOnce(t *testing.T) {
 		time.Sleep(sayAgainAfter)
 		d.front().Say(d.turn.Thread, "It cannot be resumed.")
 		said(5)
+		for i := range 2 {
+			d.front().MarkPrompt(store.Prompt{Thread: d.turn.Thread, TS: "9.0"}, agent.PromptFailed)
+			d.front().Say(d.turn.Thread, "It cannot be resumed.")
+			said(6 + i)
+		}
 		d.end(agent.TurnDone, "")
 	})
 }

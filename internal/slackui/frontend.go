@@ -48,7 +48,7 @@ type frontend struct {
 	closing chan struct{} // closed when what fails is not read again
 
 	saidMu sync.Mutex
-	said   map[store.ThreadKey]sentence // what was said last in each thread
+	said   map[store.ThreadKey]sentence // what was said last in each thread, since its last prompt was marked
 }
 
 // sentence is something that was said, and when.
@@ -237,13 +237,16 @@ var endMarks = map[agent.PromptMark]string{
 // MarkPrompt implements [agent.Frontend]. The eyes that say that a message was
 // heard stay; only its end is marked.
 func (f *frontend) MarkPrompt(p store.Prompt, m agent.PromptMark) {
+	f.saidMu.Lock()
+	delete(f.said, p.Thread) // whoever wrote it has to be told of it
+	f.saidMu.Unlock()
 	if emoji := endMarks[m]; emoji != "" {
 		f.app.react(p.Thread.ChannelID, p.TS, emoji)
 	}
 }
 
 // sayAgainAfter is how long a sentence that was the last one said in a thread stands for
-// itself when it would be said again.
+// itself when it would be said again, and no prompt was marked there since.
 const sayAgainAfter = time.Hour
 
 // Say implements [agent.Frontend].
