@@ -91,10 +91,11 @@ func (r Repository) setRefs(refs map[string]string, only string) error {
 	}
 	err := r.replace("packed-refs", func() (string, error) {
 		lines := map[string]packedLine{}
-		err := r.readPacked(func(name string, line packedLine) {
+		err := r.readPacked(func(name string, line packedLine) bool {
 			if only == "" || !strings.HasPrefix(name, only) {
 				lines[name] = line
 			}
+			return true
 		})
 		for name, hash := range refs {
 			if lines[name].hash != hash {
@@ -117,8 +118,9 @@ func (r Repository) setRefs(refs map[string]string, only string) error {
 	return r.dropLoose(refs, only)
 }
 
-// readPacked hands out every line of packed-refs, whatever it names.
-func (r Repository) readPacked(f func(name string, line packedLine)) error {
+// readPacked hands out every line of packed-refs, whatever it names, until f has had
+// enough.
+func (r Repository) readPacked(f func(name string, line packedLine) bool) error {
 	file, err := openPlain(filepath.Join(r.Common, "packed-refs"), maxPackedRefs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -136,8 +138,8 @@ func (r Repository) readPacked(f func(name string, line packedLine)) error {
 		case strings.HasPrefix(text, "^"):
 			line.peeled = text
 		default:
-			if name != "" {
-				f(name, line)
+			if name != "" && !f(name, line) {
+				return nil
 			}
 			line = packedLine{}
 			line.hash, name, _ = strings.Cut(text, " ")

@@ -1,7 +1,6 @@
 package gitdata
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -210,22 +209,9 @@ func (r Repository) Refs() (map[string]string, error) {
 
 // packed hands out the refs of packed-refs until f has had enough.
 func (r Repository) packed(f func(name, hash string) bool) error {
-	file, err := openPlain(filepath.Join(r.Common, "packed-refs"), maxPackedRefs)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer file.Close() //nolint:errcheck // it is only read
-	lines := bufio.NewScanner(io.LimitReader(file, maxPackedRefs))
-	for lines.Scan() {
-		hash, name, ok := strings.Cut(lines.Text(), " ")
-		if ok && hashFormat.MatchString(hash) && isRef(name) && !f(name, hash) {
-			return nil
-		}
-	}
-	return lines.Err()
+	return r.readPacked(func(name string, line packedLine) bool {
+		return !isRef(name) || !hashFormat.MatchString(line.hash) || f(name, line.hash)
+	})
 }
 
 // checkedOut reports whether one of the repository's working trees stands on the branch.
