@@ -160,7 +160,7 @@ func TestTheWebIsAsked(t *testing.T) {
 	}
 	want := "page of listed.example/a\npage of FIRST.example/b\npage of first.example/c\n" +
 		"The person denied this. Do not try to get around it; say what you would have done, or ask.\n" +
-		"This team's policy does not allow it (deny SandboxNetworkAccess(domain:evil.example).). Do not try to get around it; say what you would have needed it for.\n" +
+		"This team's policy does not allow it (deny SandboxNetworkAccess(domain:evil.example)). Do not try to get around it; say what you would have needed it for.\n" +
 		"nexus:80 is not reached, and nobody is asked about it: it is no name of the public network; an admin can list it under network: in deckhand.yaml, with internal: before it\n"
 	if string(out) != want {
 		t.Errorf("what the command saw: %q", out)

@@ -106,7 +106,7 @@ func (w *worker) decideByRule(ctx context.Context, requestID, toolUseID string, 
 	a.Kind, a.Status, a.DecidedBy, a.DecidedVia = store.ApprovalTool, store.ApprovalAllowed, "rule", "rule"
 	if d.Verdict == policy.Deny {
 		a.Status = store.ApprovalDenied
-		a.Reason = "This team's policy does not allow it (" + strings.TrimSpace(d.Rule+". "+a.Terms.Because) + "). Do not try to get around it; say what you would have needed it for."
+		a.Reason = "This team's policy does not allow it (" + strings.TrimSuffix(d.Rule+": "+a.Terms.Because, ": ") + "). Do not try to get around it; say what you would have needed it for."
 	}
 	return w.books.Ask(ctx, w.heldLease(), a)
 }
