@@ -128,11 +128,14 @@ func startDemo(ctx context.Context, o demoOptions) (_ *demo, err error) {
 	if d.o.dir, err = filepath.Abs(o.dir); err != nil {
 		return nil, fmt.Errorf("--data: %w", err)
 	}
-	if err := os.MkdirAll(d.o.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("--data: %w; name a folder that this user may write into", err)
-	}
 	parts := playground.Options{
 		Listen: o.listen, Dir: d.o.dir, Fresh: o.fresh, Only: playground.Part(o.only), CharsPerSecond: o.pace, Log: d.log,
+	}
+	if err := parts.Check(); err != nil {
+		return nil, fmt.Errorf("%w; see bot demo -h: %w", err, errUsage)
+	}
+	if err := os.MkdirAll(d.o.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("--data: %w; name a folder that this user may write into", err)
 	}
 	if o.only != "" {
 		if err := freeToListen(ctx, o.listen); err != nil {

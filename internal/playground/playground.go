@@ -14,6 +14,7 @@ package playground
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,10 +72,8 @@ func Start(ctx context.Context, o Options) (*Playground, error) {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	switch o.Only {
-	case "", OnlySlack, OnlyModel:
-	default:
-		return nil, fmt.Errorf("there is no part %q of the playground: write slack or model", o.Only)
+	if err := o.Check(); err != nil {
+		return nil, err
 	}
 	listener, err := listen(ctx, o.Listen)
 	if err != nil {
@@ -123,19 +122,29 @@ func Start(ctx context.Context, o Options) (*Playground, error) {
 	return p, nil
 }
 
-// listen refuses anything but loopback: whoever reaches the playground is
-// everybody in its workspace, and runs tools on this machine.
+// Check says what of the options makes no sense; nil if all does.
+//
+// The playground listens on nothing but loopback: whoever reaches it is everybody in its
+// workspace, and runs tools on this machine.
+func (o Options) Check() error {
+	host, _, err := net.SplitHostPort(cmp.Or(o.Listen, anyPort))
+	switch ip := net.ParseIP(host); {
+	case err != nil:
+		return fmt.Errorf("the address %q is not host:port: write 127.0.0.1:8065", o.Listen)
+	case host != "localhost" && (ip == nil || !ip.IsLoopback()):
+		return fmt.Errorf("the playground listens on loopback only, since whoever reaches it may do everything: write 127.0.0.1 instead of %q", host)
+	case o.Only != "" && o.Only != OnlySlack && o.Only != OnlyModel:
+		return fmt.Errorf("there is no part %q of the playground: write slack or model", o.Only)
+	case o.CharsPerSecond < 0:
+		return fmt.Errorf("nobody speaks at %d characters a second: write 0, for as fast as possible, or more", o.CharsPerSecond)
+	}
+	return nil
+}
+
+const anyPort = "127.0.0.1:0"
+
 func listen(ctx context.Context, addr string) (net.Listener, error) {
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, fmt.Errorf("the address %q is not host:port: write 127.0.0.1:8065", addr)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("the playground listens on loopback only, since whoever reaches it may do everything: write 127.0.0.1 instead of %q", host)
-	}
+	addr = cmp.Or(addr, anyPort)
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
