@@ -29,8 +29,8 @@ type Call struct {
 	Fast      bool // fast mode was asked for
 	At        time.Time
 	// Cut has the call end with its caller: at once if that has left. It may be called at
-	// any time and more than once, but not with a lock that [Booking] takes. Without it a call whose caller leaves is
-	// read to its end.
+	// any time and more than once, but not with a lock that [Booking] takes. Without it a
+	// call whose caller leaves is read to its end.
 	Cut func()
 }
 

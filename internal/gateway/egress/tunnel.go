@@ -69,7 +69,8 @@ func hijack(w http.ResponseWriter) (net.Conn, []byte, error) {
 }
 
 // carry passes bytes on both ways until both have ended, nothing has come for long, or what
-// it was admitted for ends, such as the session. What the client says first is looked at before anything leaves.
+// it was admitted for ends, such as the session. What the client says first is looked at
+// before anything leaves.
 func (s *Session) carry(during context.Context, t target, in, out net.Conn) {
 	end := func() {
 		_ = in.Close()

@@ -33,8 +33,8 @@ func (c *card) origin(most int) string {
 	return strings.Join(parts, " · ")
 }
 
-// grounds say which rule asks, or which default that is not everybody's, and why, and what the CLI's own reason is. A decided
-// call's rule may stand in how it ended instead.
+// grounds say which rule asks, or which default that is not everybody's, and why, and what
+// the CLI's own reason is. A decided call's rule may stand in how it ended instead.
 func (c *card) grounds(most int) string {
 	var parts []string
 	t := c.a.Terms

@@ -22,9 +22,9 @@ var (
 // GenerateLedger fills the ledger of the empty, migrated database at url with rows
 // entries, the same for the same seed: two years of 500 people in 60 channels of
 // 12 projects on 4 models, by calls and the ends of their turns. Few people cause most of
-// it, weeks and working hours show, and threads go on for days. Turns, epochs, sessions and threads are there
-// too, foreign keys hold, and the roll-ups are what the ledger's own trigger made
-// of it. It returns when the tables are vacuumed and analysed.
+// it, weeks and working hours show, and threads go on for days. Turns, epochs, sessions and
+// threads are there too, foreign keys hold, and the roll-ups are what the ledger's own
+// trigger made of it. It returns when the tables are vacuumed and analysed.
 //
 // The database must be the caller's alone: constraints and indexes are away while
 // the rows are copied.
