@@ -1,0 +1,71 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/store"
+)
+
+// maxAttempts is how many processes may work on one prompt: one that kills every
+// process must not do so for ever.
+const maxAttempts = 3
+
+// recover goes on with the turn that a dead process of this thread left running.
+func (w *worker) recover(ctx context.Context) error {
+	old, prompt, err := w.books.RunningTurn(ctx, w.threadID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w.log.Info("continue an interrupted turn", zap.Int64("turn", old.ID), zap.Int("attempt", old.Attempt))
+	if _, err := w.books.EndLostCalls(ctx); err != nil {
+		return err
+	}
+	if old.Attempt >= maxAttempts {
+		return w.giveUp(ctx, old, prompt, TurnFailed, fmt.Sprintf("This was interrupted %d times and is given up. Send it again to try once more.", old.Attempt))
+	}
+	if err := w.ensureSession(ctx); err != nil {
+		if _, ok := errors.AsType[*stopError](err); ok {
+			return w.stopCold(ctx)
+		}
+		start, ok := errors.AsType[*startError](err)
+		if !ok {
+			return err
+		}
+		w.log.Error("start the session", zap.Error(start.err))
+		return w.giveUp(ctx, old, prompt, TurnFailed, start.sentence)
+	}
+	row, err := w.books.ContinueTurn(ctx, w.heldLease(), old, w.session.id, w.session.epoch)
+	if err != nil {
+		return err
+	}
+	w.front.Abandon(old.ID, "Deckhand restarted here; the work goes on below.")
+	w.beginTurn(row, prompt, attemptUUID(prompt.UUID, row.Attempt),
+		"[Deckhand was restarted while you worked on the message below. Look at what you have done already, then go on with it. A tool call that was not answered may be made again.]\n\n"+prompt.Text)
+	return nil
+}
+
+// giveUp ends a turn that a dead process left running: it has failed, or people have
+// stopped it.
+func (w *worker) giveUp(ctx context.Context, old store.Turn, prompt store.Prompt, state TurnState, problem string) error {
+	ended, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
+		ID: old.ID, State: string(state), Problem: problem, Approvals: store.ApprovalInterrupted,
+	})
+	if err != nil {
+		return err
+	}
+	w.showEnded(ended)
+	w.front.Abandon(old.ID, problem)
+	mark := PromptStopped
+	if state == TurnFailed {
+		mark = PromptFailed
+	}
+	w.front.MarkPrompt(prompt, mark)
+	return nil
+}

@@ -1,0 +1,235 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/store"
+)
+
+// mark is how the prompt of a turn that ended here is marked.
+func (t *turn) mark(state TurnState) PromptMark {
+	switch {
+	case state == TurnDone:
+		return PromptDone
+	case state == TurnFailed:
+		return PromptFailed
+	case t.stoppedBy != "":
+		return PromptStopped
+	case t.overBudget != nil:
+		return PromptOverBudget
+	}
+	return PromptPaused
+}
+
+// withoutLast leaves out what was said last if it is the text: the CLI's words for an
+// error that people are told of in ours.
+func withoutLast(items []claude.Item, text string) []claude.Item {
+	if n := len(items) - 1; n >= 0 && items[n].Kind == claude.ItemText && strings.TrimSpace(items[n].Text) == strings.TrimSpace(text) {
+		return slices.Clip(items[:n])
+	}
+	return items
+}
+
+// outcome judges a result by is_error, never by its subtype: an interrupted turn
+// has the subtype of an error, and a login that is missing that of a success.
+func (t *turn) outcome(r *claude.Result) (TurnState, string) {
+	switch {
+	case t.stopping():
+		return TurnInterrupted, t.whyStopped()
+	case t.overBudget != nil:
+		return TurnInterrupted, whyOverBudget(t)
+	case r.Interrupted():
+		return TurnInterrupted, "The turn was interrupted."
+	case r.IsError:
+		return TurnFailed, failure(r)
+	}
+	return TurnDone, ""
+}
+
+// whyStopped is what people are told of a turn that was told to end. They know when it
+// was one of them.
+func (t *turn) whyStopped() string {
+	if t.stoppedBy != "" {
+		return ""
+	}
+	return "Nobody decided in time, so the work is paused. Write “continue” to be asked again."
+}
+
+// failure is a failed result in a sentence for people, with the CLI's own words.
+func failure(r *claude.Result) string {
+	words := strings.Join(strings.Fields(r.Text), " ")
+	if words == "" {
+		words = strings.Join(r.Errors, "; ")
+	}
+	switch {
+	case r.Subtype == "error_max_turns":
+		return "The turn was ended: it took too many steps. Write “continue” to go on."
+	case r.Subtype == "error_max_budget_usd":
+		return "The turn was ended: its budget is used up."
+	case r.APIErrorStatus == 401 || r.APIErrorStatus == 403:
+		return "The model's provider refuses our credentials, so nothing could be done. Ask an admin to run bot doctor --call-model, which says what is wrong. (" + words + ")"
+	case words == "":
+		return "Claude Code failed without saying why. Try again; if it stays like this, ask an admin to look at the bot's log."
+	}
+	return "Claude Code failed: " + strings.ReplaceAll(words, "\x00", "")
+}
+
+// endTurn commits the end of the turn, shows it, and begins the next.
+func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, agentTurns int, told ...store.Witness) error {
+	if err := w.finish(ctx, state, problem, agentTurns, told...); err != nil {
+		return err
+	}
+	return w.nextTurn(ctx)
+}
+
+// cutTime is how long a turn that did not come to its end waits for its calls to be cut,
+// or to be seen to be left.
+const cutTime = time.Second
+
+// finish commits the end of the turn and shows it. told is what the CLI says that it has
+// spent; nothing when it has gone.
+func (w *worker) finish(ctx context.Context, state TurnState, problem string, agentTurns int, told ...store.Witness) error {
+	t := w.turn
+	cutting := time.Duration(0)
+	if state != TurnDone {
+		cutting = cutTime
+	}
+	if t.stopping() {
+		t.meter.cut() // those that have begun since
+	}
+	cost, more := t.meter.settle(ctx, cutting)
+	status := store.ApprovalCancelled
+	if state == TurnFailed {
+		status = store.ApprovalInterrupted
+	}
+	if w.session != nil {
+		w.recordWeb(w.session)
+		w.session.proc.EndPush("")
+		w.session.journal.flush(ctx)
+	}
+	overBudget := t.overBudget != nil && t.stoppedBy == ""
+	ended, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
+		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, Witnesses: told, Approvals: status,
+		OverBudget: overBudget,
+	})
+	if err != nil {
+		return err
+	}
+	w.refuseChecks(over)
+	w.refuseAsked(t)
+	w.turn = nil
+	w.letGo(t)
+	if w.session != nil {
+		w.session.content = t.content
+	}
+	view := w.view(t)
+	view.State, view.Problem, view.EndedAt, view.AgentTurns, view.Waiting = state, problem, time.Now(), agentTurns, 0
+	view.Mark = t.mark(state)
+	view.CostMicroUSD, view.Unfinished = cost, more
+	if overBudget {
+		w.offer, view.Continue = t.row.ID, true
+	}
+	view.Settling = more && !view.Continue
+	w.front.ShowTurn(view)
+	w.showEnded(ended)
+	w.front.CloseCards(t.cards)
+	w.noticeBudgets(ctx, w.thread, t.row.RequestedBy)
+	if more {
+		w.correctCost(ctx, t.meter, view)
+	}
+	w.front.MarkPrompt(t.prompt, view.Mark)
+	if s := w.session; s != nil {
+		select {
+		case s.committed <- struct{}{}:
+		default: // it is about to
+		}
+		s.idle.Reset(w.limits.IdleTimeout)
+		w.slots.rest(w, true)
+	}
+	return nil
+}
+
+// correctCost has the turn's line tell what it has cost when all of its calls have ended,
+// if some are under way. One that offers to go on stays as it is: the offer may have been
+// taken meanwhile.
+func (w *worker) correctCost(ctx context.Context, m *meter, view TurnView) {
+	before, thread, held := view.CostMicroUSD, w.thread, w.heldLease()
+	m.whenLate(func(microUSD int64, more bool) {
+		if w.heldLease() != held {
+			return
+		}
+		view.CostMicroUSD, view.Unfinished, view.Settling = microUSD, more, false
+		if !view.Continue {
+			w.front.ShowTurn(view)
+		}
+		if microUSD != before {
+			w.noticeBudgets(ctx, thread, view.RequestedBy)
+		}
+	})
+}
+
+// refuseAsked answers what the CLI still waits for when its turn ends, such as a background
+// agent: nobody can decide about it any more.
+func (w *worker) refuseAsked(t *turn) {
+	if w.session == nil {
+		return
+	}
+	for id, a := range t.asked {
+		if t.asksAbout(id) == nil {
+			_ = w.reply(w.session.proc.Deny(a.RequestID, over, false))
+		}
+	}
+}
+
+// letGo stops what waits for something in a turn that is over, and ends the connections
+// that were allowed in it.
+func (w *worker) letGo(t *turn) {
+	t.end()
+	if t.stopLimit != nil {
+		t.stopLimit.Stop()
+	}
+	for id := range t.asked {
+		w.waiting.remove(id)
+	}
+}
+
+// onExit ends what the process was doing when it ended by itself.
+func (w *worker) onExit(ctx context.Context) error {
+	s := w.session
+	<-s.proc.Done()
+	exit := s.proc.Exit()
+	w.log.Warn("the CLI has ended", zap.String("session", s.id), zap.NamedError("exit", exit), zap.String("stderr", exit.Stderr))
+	w.stopSession(ctx, true)
+	w.publish(ctx, s, w.thread, w.project)
+	if w.turn == nil {
+		if exit.Reason == claude.ExitLimit {
+			w.front.Say(w.thread.Key(), exit.Sentence())
+		}
+		return w.nextTurn(ctx)
+	}
+	switch t := w.turn; {
+	case t.stopping():
+		return w.endTurn(ctx, TurnInterrupted, t.whyStopped(), 0)
+	case t.hung:
+		return w.endTurn(ctx, TurnFailed, fmt.Sprintf("Claude Code said nothing for %s and was stopped. Write “continue” to go on from here.", w.limits.Silence), 0)
+	}
+	return w.endTurn(ctx, TurnFailed, exit.Sentence(), 0)
+}
+
+// onSilence ends a process that says nothing while it should speak; onExit
+// follows.
+func (w *worker) onSilence(m *claude.Silence) {
+	if w.turn == nil {
+		return
+	}
+	w.log.Error("the CLI hangs", zap.Time("last event", m.LastEvent))
+	w.turn.hung = true
+	w.session.proc.Kill()
+}

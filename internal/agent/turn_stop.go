@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/store"
+)
+
+// onStop interrupts the turn and drops what is queued behind it.
+func (w *worker) onStop(ctx context.Context, by string) error {
+	if w.turn == nil {
+		return w.dropStopped(ctx)
+	}
+	if w.turn.stoppedBy != "" {
+		return nil
+	}
+	w.turn.stoppedBy = by
+	if err := w.dropStopped(ctx); err != nil {
+		return err
+	}
+	w.interrupt(ctx)
+	return nil
+}
+
+// interrupt asks the CLI to end the turn and kills it when it does not.
+func (w *worker) interrupt(ctx context.Context) {
+	s, limit := w.session, w.limits.StopTimeout
+	if !w.mustStop() {
+		return
+	}
+	s.request(ctx, w.log, "interrupt the turn", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("interrupt: no end of the turn in %s", limit))
+		defer cancel()
+		if err := s.proc.Interrupt(ctx); err != nil {
+			s.proc.Kill()
+			return err
+		}
+		return nil
+	})
+}
+
+// mustStop gives the CLI a time in which the turn has to end, and refuses what waits in
+// it. It reports false when that time runs already: an interrupt that is acknowledged
+// and never followed by a result must not hold the thread.
+func (w *worker) mustStop() bool {
+	w.refuseChecks(stopped)
+	w.session.meter.cut()
+	if w.turn.stopLimit != nil {
+		return false
+	}
+	w.turn.stopLimit = time.AfterFunc(w.limits.StopTimeout, w.session.proc.Kill)
+	return true
+}
+
+// abandonTurn leaves a running turn to whoever continues it: on shutdown it is
+// interrupted, so that its process can end in good order, and stays running in the
+// database. One that was being stopped ends: nobody is to go on with it.
+func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
+	t := w.turn
+	defer func() { w.turn = nil }()
+	w.letGo(t)
+	if fenced {
+		w.front.Leave(t.row.ID)
+		return
+	}
+	w.refuseChecks(stopped)
+	var told []store.Witness
+	if w.session != nil {
+		told = w.interruptInOrder(ctx, t)
+	}
+	if t.stopping() {
+		err := w.finish(ctx, TurnInterrupted, t.whyStopped(), 0, told...)
+		if err == nil {
+			return
+		}
+		w.log.Error("end a turn that was being stopped", zap.Error(err))
+	} else if len(told) > 0 {
+		if err := w.addWitness(ctx, told); err != nil {
+			w.log.Error("write what the CLI says that an interrupted turn cost", zap.Error(err))
+		}
+	}
+	sentence := "Deckhand is stopping; the work goes on when it is back."
+	if !errors.Is(cause, errShutdown) {
+		sentence = "Deckhand has trouble with its database; the work goes on when that is over."
+	}
+	w.front.Abandon(t.row.ID, sentence)
+}
+
+// interruptLimit bounds how long a turn that is left behind may take to end.
+const interruptLimit = 5 * time.Second
+
+// interruptInOrder ends what the process does, and returns what it says that it has spent.
+func (w *worker) interruptInOrder(ctx context.Context, t *turn) []store.Witness {
+	s := w.session
+	ctx, cancel := context.WithTimeout(ctx, interruptLimit)
+	defer cancel()
+	s.request(ctx, w.log, "interrupt the turn", s.proc.Interrupt)
+	for {
+		select {
+		case m, ok := <-s.messages:
+			if !ok {
+				return nil
+			}
+			switch m := m.(type) {
+			case *claude.Result:
+				t.meter.settle(ctx, cutTime)
+				told, err := w.witness(ctx, m.Running)
+				if err != nil {
+					w.log.Error("read what an interrupted turn cost", zap.Error(err))
+				}
+				return told
+			case *claude.ConversationReset:
+				w.onReset()
+			case *claude.HookCallback:
+				_ = w.reply(s.proc.AnswerPreToolUse(m.RequestID, claude.HookDeny, stopped))
+			case *claude.CanUseTool:
+				_ = w.reply(s.proc.Deny(m.RequestID, stopped, true))
+			}
+			t.content = t.content.Fold(m)
+		case <-ctx.Done():
+			s.proc.Kill()
+			<-s.proc.Done()
+			return nil
+		}
+	}
+}
