@@ -252,7 +252,7 @@ func quorum(t *testing.T, w *world) {
 	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	w.renewed(old)
+	w.renewed("bot", old)
 	w.eventually("the question to be asked again", func() bool {
 		return w.count(fmt.Sprintf(`SELECT count(*) FROM approvals WHERE status = 'pending' AND request_id <> '' AND turn_id > %d`, turn)) == 1
 	})

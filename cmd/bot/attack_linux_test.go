@@ -597,7 +597,7 @@ func (s *siege) outlive(thread string) {
 	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
 		s.t.Fatal(err)
 	}
-	s.renewed(old)
+	s.renewed("bot", old)
 	fired := filepath.Join(s.Workspace, "attack", "fired") // what fires in its own process may
 	if err := errors.Join(os.RemoveAll(fired), os.Mkdir(fired, 0o755)); err != nil {
 		s.t.Fatal(err)

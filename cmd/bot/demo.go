@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -97,15 +98,16 @@ func defaultDemoDir() string {
 type demo struct {
 	o          demoOptions
 	log        *zap.Logger
-	db         *postgres.Server // nil when DATABASE_URL is set
-	url        string           // of the database
+	db         *keptDatabase // nil when DATABASE_URL is set
+	url        string        // of the database
 	playground *playground.Playground
 	bot        *child
 	realModel  bool
+	writing    sync.Mutex // of demo.json
 }
 
 // demoState is the line that --json prints. It also lies in demo.json in the data
-// folder, where it is renewed when the bot had to be started again.
+// folder, where it is renewed when the bot or the database had to be started again.
 type demoState struct {
 	URL         string         `json:"url"`
 	SlackAPIURL string         `json:"slack_api_url,omitempty"`
@@ -151,14 +153,15 @@ func startDemo(ctx context.Context, o demoOptions) (_ *demo, err error) {
 		return nil, err
 	}
 	if d.url = os.Getenv("DATABASE_URL"); d.url == "" {
-		d.db, err = postgres.Start(ctx, postgres.Options{Dir: filepath.Join(d.o.dir, "postgres"), Fresh: o.fresh, Durable: true, Log: d.log})
+		own := postgres.Options{Dir: filepath.Join(d.o.dir, "postgres"), Fresh: o.fresh, Durable: true, Log: d.log}
+		d.db, err = startDatabase(ctx, own)
 		if errors.Is(err, postgres.ErrInUse) {
 			return nil, fmt.Errorf("another demo uses %s: stop it, or give this one another folder with --data", d.o.dir)
 		}
 		if err != nil {
 			return nil, brokenData(fmt.Errorf("start the private PostgreSQL: %w", err), d.o.dir)
 		}
-		d.url = d.db.URL()
+		d.url = d.db.current().URL()
 	}
 	if d.playground, err = playground.Start(ctx, parts); err != nil {
 		return nil, brokenData(err, d.o.dir)
@@ -166,7 +169,13 @@ func startDemo(ctx context.Context, o demoOptions) (_ *demo, err error) {
 	if err := d.prepareFiles(ctx); err != nil {
 		return nil, err
 	}
-	return d, d.startBot(ctx)
+	if err := d.startBot(ctx); err != nil {
+		return nil, err
+	}
+	if d.db != nil {
+		d.db.keep(ctx, func() { _ = d.writeState() })
+	}
+	return d, nil
 }
 
 // freeToListen says what to do about an address in use before anything was started.
@@ -334,12 +343,14 @@ func (d *demo) state() demoState {
 		s.DatabaseURL, s.Workspace, s.PIDs["bot"] = d.url, d.workspace(), d.bot.pid()
 	}
 	if d.db != nil {
-		s.PIDs["postgres"] = d.db.PID()
+		s.PIDs["postgres"] = d.db.current().PID()
 	}
 	return s
 }
 
 func (d *demo) writeState() error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
 	line, err := json.Marshal(d.state())
 	if err != nil {
 		return err
@@ -392,7 +403,7 @@ func (d *demo) close() {
 		}
 	}
 	if d.db != nil {
-		if err := d.db.Stop(); err != nil {
+		if err := d.db.stop(); err != nil {
 			d.log.Error("stop the private PostgreSQL", zap.Error(err))
 		}
 	}

@@ -550,7 +550,7 @@ func (h *hostile) nextProcess(thread string) {
 	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
 		h.t.Fatal(err)
 	}
-	h.renewed(old)
+	h.renewed("bot", old)
 	listed := h.runs(linus, eng, thread, "ls -a")
 	h.done(eng, thread, listed)
 	h.untouched()

@@ -134,7 +134,7 @@ func TestApprovingInThePage(t *testing.T) {
 	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	w.renewed(old)
+	w.renewed("bot", old)
 	w.eventually("the turn to be continued", func() bool {
 		return w.count(`SELECT count(*) FROM approvals a JOIN turns r ON r.id = a.turn_id WHERE a.status = 'pending' AND a.request_id <> '' AND r.attempt = 2`) == 1
 	})

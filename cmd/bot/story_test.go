@@ -81,6 +81,19 @@ func TestTheDemoStory(t *testing.T) {
 	if s, e := w.count(`SELECT count(*) FROM sessions`), w.count(`SELECT count(*) FROM epochs`); s != 1 || e != 2 {
 		t.Errorf("%d sessions and %d epochs; want one session in two processes", s, e)
 	}
+
+	// The demo starts its database again, and bot and CLI go on.
+	bot, database := w.PIDs["bot"], w.PIDs["postgres"]
+	if err := syscall.Kill(database, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	w.renewed("postgres", database)
+	last := w.post(linus, eng, thread, "say: after the database")
+	w.says(eng, thread, "after the database")
+	w.done(eng, thread, last)
+	if n := w.count(`SELECT count(*) FROM epochs`); n != 2 || w.PIDs["bot"] != bot {
+		t.Errorf("%d processes ran for the session, and the bot is %d, was %d; want the same ones to go on", n, w.PIDs["bot"], bot)
+	}
 }
 
 // aDenialReachesTheModel: the person's reason steers it, and nothing runs.
@@ -133,7 +146,7 @@ func TestARestartInMidApproval(t *testing.T) {
 	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	w.renewed(old)
+	w.renewed("bot", old)
 	w.find(eng, thread, "the interrupted message to say so", func(m message) bool {
 		return strings.Contains(m.all(), "restarted here") && !m.has("stop")
 	})

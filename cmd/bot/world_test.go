@@ -214,13 +214,13 @@ func (w *world) dumpLog() {
 	w.t.Logf("the bot's log:\n%s", b)
 }
 
-// renewed is the demo's state after the bot was started again.
-func (w *world) renewed(oldPID int) {
+// renewed is the demo's state after a part of it was started again.
+func (w *world) renewed(part string, oldPID int) {
 	w.t.Helper()
-	w.eventually("a new bot process", func() bool {
+	w.eventually("a new process of "+part, func() bool {
 		b, err := os.ReadFile(filepath.Join(w.dir, "demo.json"))
 		var s demoState
-		if err != nil || json.Unmarshal(b, &s) != nil || s.PIDs["bot"] == oldPID {
+		if err != nil || json.Unmarshal(b, &s) != nil || s.PIDs[part] == oldPID {
 			return false
 		}
 		w.demoState = s
