@@ -40,7 +40,11 @@ var rules = []struct {
 		reason: "the CLI's protocol is a library of its own: it knows nothing of Slack, Postgres or threads",
 	},
 	{
-		room: "internal/agent/gitdata", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/agent/gitdata"},
+		room: "internal/workspace", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/workspace", "internal/gateway/gitway"},
+		reason: "where threads work follows from folders and git: it can be tried without Slack, Postgres or the CLI",
+	},
+	{
+		room: "internal/workspace/gitdata", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/workspace/gitdata"},
 		reason: "what a repository holds follows from its files alone",
 	},
 	{

@@ -98,7 +98,7 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project, calls gateway
 	if err != nil {
 		return nil, err
 	}
-	borrowed, err := h.borrowed(p)
+	borrowed, err := h.work.Borrowed(p.space())
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,14 @@
 package agent
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -76,4 +81,41 @@ func (h *host) home(threadID int64) string { return h.homes().of(threadID) }
 // configDir is where the CLI keeps the thread's transcripts.
 func (h *host) configDir(threadID int64) string {
 	return filepath.Join(h.home(threadID), ".claude")
+}
+
+const (
+	// settingsTimeout bounds the look at a repository's settings, and maxFilters what is
+	// found there.
+	settingsTimeout = 5 * time.Second
+	maxFilters      = 200
+	maxFilterNames  = 32 << 10 // bytes
+)
+
+// deaf are settings that keep the git of the agent's process from running what a
+// repository's own settings name, whenever the CLI looks at the repository: its hooks,
+// its monitor, its filters. Their names are asked of git, which runs nothing for that, but
+// reads whatever the settings include: it has a moment for it.
+func deaf(ctx context.Context, dir string) (settings [][2]string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, settingsTimeout, fmt.Errorf("git: no end in %s", settingsTimeout))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", "config", "--local", "--includes", "--null", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
+	cmd.Dir, cmd.Env = dir, append(agentEnviron(nil, nil), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
+	out, _ := cmd.Output() // it fails when there is none, or no repository
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("read the settings of the repository in %s: %w", dir, err)
+	}
+	set := [][2]string{{"core.fsmonitor", "false"}, {"core.hooksPath", os.DevNull}}
+	for key := range strings.SplitSeq(string(out), "\x00") {
+		value := ""
+		if strings.HasSuffix(key, ".required") {
+			value = "false"
+		}
+		if key != "" {
+			set = append(set, [2]string{key, value})
+		}
+	}
+	if len(set) > maxFilters || len(out) > maxFilterNames {
+		return nil, fmt.Errorf("the settings of the repository in %s name too many filters; remove them", dir)
+	}
+	return set, nil
 }

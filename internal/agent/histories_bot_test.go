@@ -23,6 +23,7 @@ import (
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
 	"deckhand/internal/waittest"
+	"deckhand/internal/workspace"
 )
 
 // The bot of a history: a real Supervisor in a process of its own, so that it can
@@ -144,7 +145,7 @@ func playBot(in io.Reader, out io.Writer) error {
 	rec := &recorder{out: json.NewEncoder(out)}
 	sup := New(Config{
 		Store: s, Frontend: rec, Authoriser: rec, Reminder: rec, Replica: replica.ID, DataDir: c.DataDir, Policy: rules,
-		Projects: map[string]Project{"web": {Name: "web", Dir: c.Workspace, Workspace: WorkspaceShared, Model: c.Model, Sandbox: sandbox.Spec{Network: sandbox.Open}}},
+		Projects: map[string]Project{"web": {Name: "web", Dir: c.Workspace, Workspace: workspace.Shared, Model: c.Model, Sandbox: sandbox.Spec{Network: sandbox.Open}}},
 		Command:  []string{c.CLI}, CLIVersion: c.Version, Log: log,
 		Gateway: way,
 		Limits:  Limits{Poll: 500 * time.Millisecond, AnswerTimeout: waittest.Limit, StopTimeout: waittest.Limit, IdleTimeout: time.Hour, Silence: time.Hour},

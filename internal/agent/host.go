@@ -3,8 +3,12 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,6 +20,7 @@ import (
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
+	"deckhand/internal/workspace"
 )
 
 // host is the [machine] that the bot runs on: it makes the folders, the environment and
@@ -33,10 +38,29 @@ type host struct {
 	policy  *policy.Policy
 	git     *gitway.Gate // nil where no session reaches a forge
 	watcher sandbox.Watcher
-	// turnstiles are those before the repositories that the bot keeps, by their projects.
-	turnstiles sync.Map
-	silence    time.Duration
-	answer     time.Duration
+	work    *workspace.Keeper
+	silence time.Duration
+	answer  time.Duration
+}
+
+func (h *host) workspace(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error) {
+	return h.work.Open(ctx, worksIn(t), p.space())
+}
+
+func (h *host) missing(dir string) bool { return workspace.Missing(dir) }
+
+func (h *host) head(_ context.Context, dir string) string { return workspace.Head(dir) }
+
+func (h *host) publish(ctx context.Context, t store.Thread, p Project) error {
+	return h.work.Publish(ctx, worksIn(t), p.space())
+}
+
+func (h *host) save(ctx context.Context, t store.Thread, p Project) (left string, err error) {
+	return h.work.Save(ctx, worksIn(t), p.space())
+}
+
+func worksIn(t store.Thread) workspace.Thread {
+	return workspace.Thread{ID: t.ID, Dir: t.Workspace}
 }
 
 func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool, calls gateway.Meter, log *zap.Logger) (process, error) {
@@ -96,6 +120,9 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 	return shut, nil
 }
 
+// maxInstructions bounds the CLAUDE.md that goes into the system prompt, in bytes.
+const maxInstructions = 40 << 10
+
 func systemPrompt(p Project, workspace string) (string, error) {
 	md, err := instructions(workspace)
 	if err != nil {
@@ -117,4 +144,31 @@ func systemPrompt(p Project, workspace string) (string, error) {
 		parts = append(parts, p.AppendSystemPrompt)
 	}
 	return strings.Join(parts, "\n\n"), nil
+}
+
+// instructions is the workspace's CLAUDE.md, which the CLI does not load itself
+// when it reads user settings only. A link that leads out of the workspace is
+// not followed.
+func instructions(workspace string) (string, error) {
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()                                                      //nolint:errcheck // it only reads
+	f, err := root.OpenFile("CLAUDE.md", os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold the thread
+	if err != nil {
+		return "", nil // it is not there, or leads out of the workspace
+	}
+	defer f.Close() //nolint:errcheck // it only reads
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return "", nil
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxInstructions+1))
+	if err != nil {
+		return "", fmt.Errorf("read CLAUDE.md: %w", err)
+	}
+	if len(b) > maxInstructions {
+		b = append(b[:maxInstructions], "\n[CLAUDE.md is longer and was cut here: read the file for the rest.]"...)
+	}
+	return strings.ToValidUTF8(string(b), "�"), nil
 }

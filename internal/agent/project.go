@@ -1,35 +1,17 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"regexp"
-	"strings"
 	"time"
 
-	"deckhand/internal/agent/gitdata"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/price"
 	"deckhand/internal/sandbox"
-)
-
-// WorkspaceKind says where a thread of a project works.
-type WorkspaceKind string
-
-// The kinds of workspaces.
-const (
-	// WorkspaceShared: every thread works in the project's own folder.
-	WorkspaceShared WorkspaceKind = "shared"
-	// WorkspaceWorktree: every thread gets a working tree of its own, with a git folder of
-	// its own, on a branch of its own, which is published into the project's repository.
-	WorkspaceWorktree WorkspaceKind = "worktree"
-	// WorkspaceScratch: every thread gets an empty folder.
-	WorkspaceScratch WorkspaceKind = "scratch"
+	"deckhand/internal/workspace"
 )
 
 // Project is what threads work on.
@@ -38,7 +20,7 @@ type Project struct {
 	// Dir is the project's folder; Repo, instead, a git URL that is cloned into
 	// the data folder at the first use. A scratch project has neither.
 	Dir, Repo string
-	Workspace WorkspaceKind
+	Workspace workspace.Kind
 	// Forge are the addresses that sessions fetch from, and push branches below deckhand/
 	// to: the project's own first. None where its repository is a path of this machine.
 	Forge []string
@@ -67,38 +49,11 @@ type Project struct {
 
 // Check says why threads of the project could not work: its folder, its repository or
 // its base is not there, or cannot be reached before ctx ends. It changes nothing.
-func (p Project) Check(ctx context.Context) error {
-	switch {
-	case p.Repo != "":
-		return p.checkRepo(ctx)
-	case p.Dir == "":
-		return nil
-	}
-	info, err := os.Stat(p.Dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no folder %s; make it, or correct dir", p.Dir)
-	case err != nil:
-		return fmt.Errorf("%w; let this user read it", err)
-	case !info.IsDir():
-		return fmt.Errorf("%s is no folder; correct dir", p.Dir)
-	case p.Workspace != WorkspaceWorktree:
-		return nil
-	}
-	base := cmp.Or(p.Base, "HEAD")
-	r, err := gitdata.Open(p.Dir)
-	if err != nil {
-		return fmt.Errorf("%w; working trees are made from one: correct dir, or workspace", err)
-	}
-	view, err := gitdata.Look(os.TempDir(), r)
-	if err != nil {
-		return err
-	}
-	defer view.Close() //nolint:errcheck // it was only read
-	if _, err := view.Commit(ctx, base); err != nil {
-		return fmt.Errorf("%s has no %s that working trees could start from; is it a git repository with a commit, and base right?", p.Dir, base)
-	}
-	return nil
+func (p Project) Check(ctx context.Context) error { return p.space().Check(ctx) }
+
+// space is what its threads' workspaces are made of.
+func (p Project) space() workspace.Project {
+	return workspace.Project{Name: p.Name, Kind: p.Workspace, Dir: p.Dir, Repo: p.Repo, Base: p.Base, Access: p.Access, Environ: agentEnviron(nil, nil)}
 }
 
 // remote is one of the project's repositories, as the bot's git reaches it.
@@ -118,20 +73,6 @@ func (p Project) remotes() []gitway.Remote {
 // reachesForge reports whether sessions of the project reach a forge. A launcher's words
 // take one socket along, which is the model's.
 func (p Project) reachesForge() bool { return len(p.Forge) > 0 && p.Sandbox.Kind != sandbox.Command }
-
-var commitHash = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
-
-func (p Project) checkRepo(ctx context.Context) error {
-	base := cmp.Or(p.Base, "HEAD")
-	refs, err := p.remote(p.Repo).Refs(ctx, base)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s cannot be read (%w); correct repo, or give the bot the right to it (git: token_env, key_file or github_app)", p.Repo, err)
-	case strings.TrimSpace(refs) == "" && !commitHash.MatchString(base):
-		return fmt.Errorf("%s has no %s; correct base", p.Repo, base)
-	}
-	return nil
-}
 
 // CheckForge says why sessions could not fetch from the project's repositories at its
 // forge, or not push to them. It changes nothing.

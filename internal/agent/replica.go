@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
-	"deckhand/internal/agent/gitdata"
+	"deckhand/internal/workspace"
 )
 
 // Replica is this process's right to a data folder and the id that goes with
@@ -50,19 +50,8 @@ func OpenReplica(dataDir string) (*Replica, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("read the replica id: %w", err)
 	}
-	sweep(dataDir)
+	workspace.Sweep(dataDir)
 	return &Replica{ID: id, lock: lock}, nil
-}
-
-// sweep removes what a run that was killed has left of its work with git: folders of a
-// moment, and clones that were not whole. What cannot be removed is in nobody's way.
-func sweep(dataDir string) {
-	_ = os.RemoveAll(filepath.Join(dataDir, "scratch"))
-	gitdata.Sweep(filepath.Join(dataDir, "repos"))
-	projects, _ := os.ReadDir(filepath.Join(dataDir, "workspaces"))
-	for _, p := range projects {
-		gitdata.Sweep(filepath.Join(dataDir, "workspaces", p.Name()))
-	}
 }
 
 // CheckDataDir says why a bot could not use the data folder, and whether one does. It

@@ -13,6 +13,7 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
+	"deckhand/internal/workspace"
 )
 
 // session is one live process of the thread's session: one epoch of its ledger,
@@ -260,7 +261,7 @@ func (w *worker) publish(ctx context.Context, s *session, t store.Thread, p Proj
 	if err != nil {
 		w.log.Warn("save what the thread has not committed", zap.Error(err))
 	}
-	w.sayOnce(t, &s.unsaved, unsaved(left, err))
+	w.sayOnce(t, &s.unsaved, workspace.Unsaved(left, err))
 }
 
 // sayOnce says a sentence that was not the last of its kind, unless it is empty.

@@ -16,6 +16,7 @@ import (
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/price"
 	"deckhand/internal/store"
+	"deckhand/internal/workspace"
 )
 
 // Config is what a supervisor needs. Store, Frontend, Authoriser, Reminder, Projects,
@@ -98,7 +99,7 @@ func New(c Config) *Supervisor {
 	return newSupervisor(c.Reminder, &shared{
 		books: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects, prices: c.Prices,
 		machine: &host{
-			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, web: c.Web, policy: c.Policy, git: c.Git, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
+			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, web: c.Web, policy: c.Policy, git: c.Git, work: &workspace.Keeper{DataDir: c.DataDir}, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
 		},
 		budgets: &budgets{list: c.Budgets, books: c.Store, front: c.Frontend, log: c.Log},
 		limits:  c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log, slots: newSlots(c.Limits.MaxLive),

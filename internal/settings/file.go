@@ -24,6 +24,7 @@ import (
 	"deckhand/internal/gateway"
 	"deckhand/internal/price"
 	"deckhand/internal/slackui/costs"
+	"deckhand/internal/workspace"
 )
 
 // DefaultFile is where deckhand.yaml is looked for.
@@ -227,9 +228,9 @@ func readersOwn(err error) bool {
 func (d document) projects() map[string]agent.Project {
 	out := make(map[string]agent.Project, len(d.Projects))
 	for name, p := range d.Projects {
-		kind := agent.WorkspaceKind(p.Workspace)
+		kind := workspace.Kind(p.Workspace)
 		if kind == "" {
-			kind = agent.WorkspaceShared
+			kind = workspace.Shared
 		}
 		out[name] = agent.Project{
 			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Model: p.Model,

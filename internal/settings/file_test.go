@@ -14,6 +14,7 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/sandbox"
+	"deckhand/internal/workspace"
 )
 
 func write(t *testing.T, text string) string {
@@ -49,7 +50,7 @@ func TestConfigIsReadIntoTheTermsOfItsUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantProjects := map[string]agent.Project{"web": {Name: "web", Dir: "/srv/web", Workspace: agent.WorkspaceWorktree, Env: []string{"GOPROXY"}, Sandbox: sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off, Limits: sandbox.DefaultLimits()}}}
+	wantProjects := map[string]agent.Project{"web": {Name: "web", Dir: "/srv/web", Workspace: workspace.Worktree, Env: []string{"GOPROXY"}, Sandbox: sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off, Limits: sandbox.DefaultLimits()}}}
 	if diff := cmp.Diff(wantProjects, c.Projects); diff != "" {
 		t.Errorf("projects (-want +got):\n%s", diff)
 	}

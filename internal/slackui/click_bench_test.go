@@ -19,6 +19,7 @@ import (
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/workspace"
 )
 
 // asClaude makes the test binary be a CLI that asks for one tool after another and
@@ -107,7 +108,7 @@ func BenchmarkClick(b *testing.B) {
 	m := newMatrix(b)
 	m.app.agent = agent.New(agent.Config{
 		Store: m.db, Frontend: m.app.Frontend(), Authoriser: m.app, Reminder: m.app, Policy: &policy.Policy{}, Replica: "replica-1", DataDir: dir,
-		Projects: map[string]agent.Project{"web": {Name: "web", Dir: dir, Workspace: agent.WorkspaceShared, Sandbox: sandbox.Spec{Kind: sandbox.None}}},
+		Projects: map[string]agent.Project{"web": {Name: "web", Dir: dir, Workspace: workspace.Shared, Sandbox: sandbox.Spec{Kind: sandbox.None}}},
 		Command:  []string{cli}, CLIVersion: "2.1.329",
 	})
 	ctx, stop := context.WithCancel(b.Context())

@@ -1,4 +1,4 @@
-package agent
+package workspace
 
 import (
 	"context"
@@ -12,14 +12,12 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"deckhand/internal/store"
 )
 
 // hut is a forge, somebody's clone of it, and a bot with a project of it.
 type hut struct {
 	*testing.T
-	h             *host
+	k             *Keeper
 	forge, person string
 	p             Project
 }
@@ -31,8 +29,8 @@ func newHut(t *testing.T) *hut {
 	repositoryOf(t, u.person)
 	runGit(t, dir, "clone", "--quiet", "--bare", u.person, u.forge)
 	runGit(t, u.person, "remote", "add", "origin", u.forge)
-	u.p = Project{Name: "web", Repo: u.forge, Workspace: WorkspaceWorktree}
-	u.h = &host{dataDir: filepath.Join(dir, "data")}
+	u.p = Project{Name: "web", Repo: u.forge, Kind: Worktree}
+	u.k = &Keeper{DataDir: filepath.Join(dir, "data")}
 	return u
 }
 
@@ -47,32 +45,32 @@ func (u *hut) commit(branch, file string) string {
 }
 
 // begin makes a thread's folder, long after the last one was made.
-func (u *hut) begin(id int64, workspace string) (store.Thread, []string) {
+func (u *hut) begin(id int64, dir string) (Thread, []string) {
 	u.Helper()
-	t := store.Thread{ID: id, Workspace: workspace}
-	u.h.kept(u.p).began = time.Time{}
-	dir, told, err := u.h.workspace(u.Context(), t, u.p)
+	t := Thread{ID: id, Dir: dir}
+	u.k.kept(u.p).began = time.Time{}
+	made, told, err := u.k.Open(u.Context(), t, u.p)
 	if err != nil {
 		u.Fatal(err)
 	}
-	t.Workspace = dir
+	t.Dir = made
 	return t, told
 }
 
 // end is what the end of a turn does.
-func (u *hut) end(t store.Thread) {
+func (u *hut) end(t Thread) {
 	u.Helper()
-	if err := u.h.publish(u.Context(), t, u.p); err != nil {
+	if err := u.k.Publish(u.Context(), t, u.p); err != nil {
 		u.Error(err)
 	}
-	if left, err := u.h.save(u.Context(), t, u.p); left != "" || err != nil {
+	if left, err := u.k.Save(u.Context(), t, u.p); left != "" || err != nil {
 		u.Errorf("left: %s, %v", left, err)
 	}
 }
 
-func (u *hut) at(t store.Thread, want, revisions string) {
+func (u *hut) at(t Thread, want, revisions string) {
 	u.Helper()
-	if got := runGit(u.T, t.Workspace, append([]string{"rev-parse"}, strings.Fields(revisions)...)...); got != want {
+	if got := runGit(u.T, t.Dir, append([]string{"rev-parse"}, strings.Fields(revisions)...)...); got != want {
 		u.Errorf("%s are\n%s\nwant\n%s", revisions, got, want)
 	}
 }
@@ -85,7 +83,7 @@ func TestANewThreadBeginsAtTodaysBase(t *testing.T) {
 	if len(told) > 0 {
 		t.Errorf("at first: %q", told)
 	}
-	put(t, filepath.Join(one.Workspace, "mine"), "mine\n")
+	put(t, filepath.Join(one.Dir, "mine"), "mine\n")
 	u.end(one)
 	runGit(t, u.person, "tag", "v1")
 	runGit(t, u.person, "push", "--quiet", "origin", "v1", "HEAD:refs/heads/old", "HEAD:refs/heads/a")
@@ -103,7 +101,7 @@ func TestANewThreadBeginsAtTodaysBase(t *testing.T) {
 	if u.at(three, tomorrow+"\n"+tomorrow+"\n"+today, "HEAD trunk origin/a/b"); len(told) > 0 {
 		t.Errorf("it says %q", told)
 	}
-	if got := runGit(t, three.Workspace, "branch", "--remotes", "--format=%(refname) %(symref)"); got != "refs/remotes/origin/HEAD refs/remotes/origin/trunk\nrefs/remotes/origin/a/b \nrefs/remotes/origin/trunk" {
+	if got := runGit(t, three.Dir, "branch", "--remotes", "--format=%(refname) %(symref)"); got != "refs/remotes/origin/HEAD refs/remotes/origin/trunk\nrefs/remotes/origin/a/b \nrefs/remotes/origin/trunk" {
 		t.Errorf("it knows\n%s", got)
 	}
 	// History that was written anew, and a base that is said.
@@ -116,18 +114,18 @@ func TestANewThreadBeginsAtTodaysBase(t *testing.T) {
 	five, _ := u.begin(5, "")
 	u.at(five, runGit(t, u.person, "rev-parse", "v1"), "HEAD")
 	u.p.Base = "main" // the bot's clone has a branch of this name still
-	if dir, _, err := u.h.workspace(t.Context(), store.Thread{ID: 6}, u.p); err == nil || !strings.Contains(err.Error(), "it has no main that could be started from") {
+	if dir, _, err := u.k.Open(t.Context(), Thread{ID: 6}, u.p); err == nil || !strings.Contains(err.Error(), "it has no main that could be started from") {
 		t.Errorf("a base that is no more: %s, %v", dir, err)
 	}
 	// What the threads before have goes on.
 	u.p.Base = ""
 	u.end(one)
 	u.end(two)
-	runGit(t, u.h.source(u.p), "gc", "--quiet", "--prune=now")
-	for _, dir := range []string{one.Workspace, two.Workspace, three.Workspace, u.h.source(u.p)} {
+	runGit(t, u.k.source(u.p), "gc", "--quiet", "--prune=now")
+	for _, dir := range []string{one.Dir, two.Dir, three.Dir, u.k.source(u.p)} {
 		runGit(t, dir, "fsck", "--strict", "--connectivity-only")
 	}
-	if left, _ := os.ReadDir(u.h.scratch()); len(left) > 0 {
+	if left, _ := os.ReadDir(u.k.scratch()); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -137,9 +135,9 @@ func TestAForgeThatCannotBeReached(t *testing.T) {
 	t.Parallel()
 	u := newHut(t)
 	one, _ := u.begin(1, "")
-	base := u.h.head(t.Context(), one.Workspace)
+	base := Head(one.Dir)
 	u.commit("main", "today")
-	if err := os.Chtimes(filepath.Join(u.h.source(u.p), ".git/deckhand-fetched"), time.Time{}, time.Now().Add(-3*time.Hour)); err != nil {
+	if err := os.Chtimes(filepath.Join(u.k.source(u.p), ".git/deckhand-fetched"), time.Time{}, time.Now().Add(-3*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(u.forge, u.forge+".away"); err != nil {
@@ -179,7 +177,7 @@ func TestFirstMentionsShareAFetch(t *testing.T) {
 	var all sync.WaitGroup
 	for id := range 4 {
 		all.Go(func() {
-			if _, _, err := u.h.workspace(t.Context(), store.Thread{ID: int64(id + 1)}, u.p); err != nil {
+			if _, _, err := u.k.Open(t.Context(), Thread{ID: int64(id + 1)}, u.p); err != nil {
 				t.Error(err)
 			}
 		})
@@ -228,20 +226,20 @@ func TestAFolderThatIsGone(t *testing.T) {
 	u := newHut(t)
 	u.p.Repo, u.p.Dir = "", u.person
 	one, _ := u.begin(1, "")
-	put(t, filepath.Join(one.Workspace, "committed"), "1\n")
-	runGit(t, one.Workspace, "add", ".")
-	runGit(t, one.Workspace, "commit", "--quiet", "--message", "mine")
-	tip := u.h.head(t.Context(), one.Workspace)
-	put(t, filepath.Join(one.Workspace, "not-committed"), "2\n")
+	put(t, filepath.Join(one.Dir, "committed"), "1\n")
+	runGit(t, one.Dir, "add", ".")
+	runGit(t, one.Dir, "commit", "--quiet", "--message", "mine")
+	tip := Head(one.Dir)
+	put(t, filepath.Join(one.Dir, "not-committed"), "2\n")
 	u.end(one)
-	if err := os.RemoveAll(one.Workspace); err != nil {
+	if err := os.RemoveAll(one.Dir); err != nil {
 		t.Fatal(err)
 	}
 	check := func(what string) {
 		t.Helper()
-		again, told := u.begin(1, one.Workspace)
+		again, told := u.begin(1, one.Dir)
 		u.at(again, tip+"\n"+tip, "HEAD deckhand/1")
-		if text, err := os.ReadFile(filepath.Join(again.Workspace, "not-committed")); err != nil || string(text) != "2\n" {
+		if text, err := os.ReadFile(filepath.Join(again.Dir, "not-committed")); err != nil || string(text) != "2\n" {
 			t.Errorf("%s: %q, %v", what, text, err)
 		}
 		if len(told) != 1 || !strings.HasPrefix(told[0], "The folder that this thread worked in was gone. Its commits are back, and what was not committed, as it was at 20") {
@@ -250,17 +248,17 @@ func TestAFolderThatIsGone(t *testing.T) {
 		u.end(again)
 	}
 	check("here")
-	u.h = &host{dataDir: filepath.Join(t.TempDir(), "other")}
-	one.Workspace += ".elsewhere"
+	u.k = &Keeper{DataDir: filepath.Join(t.TempDir(), "other")}
+	one.Dir += ".elsewhere"
 	check("in another data folder")
 	// The bot ended before it could write down that there is a folder.
-	if got, told := u.begin(1, ""); got.Workspace != u.h.ownFolder(got, u.p) || len(told) != 1 || !strings.Contains(told[0], "an earlier thread") {
-		t.Errorf("%s, %q", got.Workspace, told)
+	if got, told := u.begin(1, ""); got.Dir != u.k.ownFolder(got, u.p) || len(told) != 1 || !strings.Contains(told[0], "an earlier thread") {
+		t.Errorf("%s, %q", got.Dir, told)
 	}
 	if _, told := u.begin(2, "/nowhere"); len(told) != 1 || !strings.Contains(told[0], "starts anew") {
 		t.Errorf("nothing is left of it: %q", told)
 	}
-	if got, told := u.begin(2, ""); len(told) > 0 || !isDir(got.Workspace) {
+	if got, told := u.begin(2, ""); len(told) > 0 || !isDir(got.Dir) {
 		t.Errorf("made and not written down: %q", told)
 	}
 }
@@ -274,11 +272,7 @@ func TestWhatWasHalfDoneIsSwept(t *testing.T) {
 	for _, name := range append(slices.Clone(half), whole...) {
 		put(t, filepath.Join(dir, name), "x")
 	}
-	r, err := OpenReplica(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close() //nolint:errcheck // the test is over
+	Sweep(dir)
 	for _, name := range half {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			t.Errorf("%s is there", name)
@@ -308,17 +302,17 @@ func TestWhatIsNotSavedIsSaid(t *testing.T) {
 	u := newHut(t)
 	one, _ := u.begin(1, "")
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		runGit(t, one.Workspace, "init", "--quiet", name)
-		put(t, filepath.Join(one.Workspace, name, "x"), "x")
+		runGit(t, one.Dir, "init", "--quiet", name)
+		put(t, filepath.Join(one.Dir, name, "x"), "x")
 	}
-	left, err := u.h.save(t.Context(), one, u.p)
-	if got := unsaved(left, err); got != "In this thread's folder alone, and lost with it, are a (a repository of its own), b (a repository of its own), c (a repository of its own), d (a repository of its own), e (a repository of its own), and 2 more. What else is not committed is saved." {
+	left, err := u.k.Save(t.Context(), one, u.p)
+	if got := Unsaved(left, err); got != "In this thread's folder alone, and lost with it, are a (a repository of its own), b (a repository of its own), c (a repository of its own), d (a repository of its own), e (a repository of its own), and 2 more. What else is not committed is saved." {
 		t.Errorf("it says %q", got)
 	}
-	if got := unsaved("", errors.New("the disk is full")); got != "What is not committed here is in this thread's folder alone, since it could not be saved: the disk is full." {
+	if got := Unsaved("", errors.New("the disk is full")); got != "What is not committed here is in this thread's folder alone, since it could not be saved: the disk is full." {
 		t.Errorf("it says %q", got)
 	}
-	if left, err := u.h.save(t.Context(), one, Project{Workspace: WorkspaceShared}); left != "" || err != nil {
+	if left, err := u.k.Save(t.Context(), one, Project{Kind: Shared}); left != "" || err != nil {
 		t.Errorf("a shared folder: %q, %v", left, err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"deckhand/internal/agent/gitdata"
+	"deckhand/internal/workspace/gitdata"
 )
 
 // bench is a repository of people and a thread's clone of it.

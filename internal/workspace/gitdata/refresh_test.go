@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"deckhand/internal/agent/gitdata"
+	"deckhand/internal/workspace/gitdata"
 )
 
 // refresh brings the source up to date with an upstream, by a git that hears of nothing

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"deckhand/internal/agent/gitdata"
+	"deckhand/internal/workspace/gitdata"
 )
 
 const savedRef = "refs/deckhand/saved/7"

@@ -1,4 +1,4 @@
-package agent
+package workspace
 
 import (
 	"cmp"
@@ -11,18 +11,17 @@ import (
 	"strings"
 	"time"
 
-	"deckhand/internal/agent/gitdata"
 	"deckhand/internal/gateway/gitway"
-	"deckhand/internal/store"
+	"deckhand/internal/workspace/gitdata"
 )
 
 // freshFor is how long a project's repository is taken to be what its forge has.
 const freshFor = 5 * time.Second
 
 // source is the folder of the project's own repository, or the folder that it works in.
-func (h *host) source(p Project) string {
+func (k *Keeper) source(p Project) string {
 	if p.Repo != "" {
-		return filepath.Join(h.dataDir, "repos", p.Name)
+		return filepath.Join(k.DataDir, "repos", p.Name)
 	}
 	return p.Dir
 }
@@ -35,8 +34,8 @@ type turnstile struct {
 }
 
 // kept is the turnstile before the repository that the bot keeps of a project.
-func (h *host) kept(p Project) *turnstile {
-	t, _ := h.turnstiles.LoadOrStore(p.Name, &turnstile{busy: make(chan struct{}, 1)})
+func (k *Keeper) kept(p Project) *turnstile {
+	t, _ := k.turnstiles.LoadOrStore(p.Name, &turnstile{busy: make(chan struct{}, 1)})
 	return t.(*turnstile)
 }
 
@@ -90,8 +89,8 @@ func clone(ctx context.Context, r gitway.Remote, dir string) error {
 // workingTree makes the thread's own working tree. A branch that the project's repository
 // has of it goes on as it stands, with what was saved beside it; else it starts from what
 // the forge has now.
-func (h *host) workingTree(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error) {
-	source, err := gitdata.Open(h.source(p))
+func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir string, told []string, err error) {
+	source, err := gitdata.Open(k.source(p))
 	if err != nil {
 		return "", nil, err
 	}
@@ -99,16 +98,16 @@ func (h *host) workingTree(ctx context.Context, t store.Thread, p Project) (dir 
 	if err != nil {
 		return "", nil, err
 	}
-	own := h.ownFolder(t, p)
+	own := k.ownFolder(t, p)
 	if r, err := gitdata.Open(own); err == nil && r.Dir == filepath.Join(own, ".git") {
-		if t.Workspace == "" && known != "" {
+		if t.Dir == "" && known != "" {
 			told = append(told, "The folder of an earlier thread with this one's number is there, and this thread goes on in it: "+own+".")
 		}
 		return own, told, nil // else the bot has ended before it could write down that it was made
 	}
 	stale := ""
 	if p.Repo != "" && known == "" {
-		if err := h.refresh(ctx, source, p); err != nil {
+		if err := k.refresh(ctx, source, p); err != nil {
 			if ctx.Err() != nil {
 				return "", nil, context.Cause(ctx)
 			}
@@ -116,8 +115,8 @@ func (h *host) workingTree(ctx context.Context, t store.Thread, p Project) (dir 
 		}
 	}
 	made, err := gitdata.Clone{
-		Source: source, Dir: own, Branch: branch(t.ID), Base: p.Base, OfOrigin: p.Repo != "", Saved: savedRef(t.ID), Index: h.savedIndex(t, p),
-		Scratch: h.scratch(), Environ: agentEnviron(nil, nil),
+		Source: source, Dir: own, Branch: branch(t.ID), Base: p.Base, OfOrigin: p.Repo != "", Saved: savedRef(t.ID), Index: k.savedIndex(t, p),
+		Scratch: k.scratch(), Environ: p.Environ,
 	}.Make(ctx)
 	if err != nil {
 		return "", nil, err
@@ -132,9 +131,9 @@ func (h *host) workingTree(ctx context.Context, t store.Thread, p Project) (dir 
 }
 
 // refresh has the project's repository be what its forge has now.
-func (h *host) refresh(ctx context.Context, source gitdata.Repository, p Project) error {
-	return h.kept(p).once(ctx, func(ctx context.Context) error {
-		return gitdata.Refresh{Source: source, Scratch: h.scratch(), Fetch: p.remote(p.Repo).Fetch}.Do(ctx)
+func (k *Keeper) refresh(ctx context.Context, source gitdata.Repository, p Project) error {
+	return k.kept(p).once(ctx, func(ctx context.Context) error {
+		return gitdata.Refresh{Source: source, Scratch: k.scratch(), Fetch: p.Remote().Fetch}.Do(ctx)
 	})
 }
 
@@ -158,9 +157,9 @@ func ago(at time.Time) string {
 }
 
 // again is what people should know of a working tree that is not a new thread's first.
-func again(t store.Thread, p Project, made gitdata.Made) string {
+func again(t Thread, p Project, made gitdata.Made) string {
 	name, lost := branch(t.ID), "The folder that this thread worked in was gone"
-	if t.Workspace == "" {
+	if t.Dir == "" {
 		if !made.Branch && made.Saved == nil && made.Aside == nil {
 			return ""
 		}
@@ -184,23 +183,23 @@ func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 MST")
 func savedRef(threadID int64) string { return "refs/deckhand/saved/" + strconv.FormatInt(threadID, 10) }
 
 // savedIndex is where the bot keeps what git knows of the thread's files.
-func (h *host) savedIndex(t store.Thread, p Project) string {
-	return filepath.Join(h.dataDir, "saved", p.Name, strconv.FormatInt(t.ID, 10))
+func (k *Keeper) savedIndex(t Thread, p Project) string {
+	return filepath.Join(k.DataDir, "saved", p.Name, strconv.FormatInt(t.ID, 10))
 }
 
-// save saves what the thread has not committed in the project's repository. left tells
+// Save saves what the thread has not committed in the project's repository. left tells
 // what could not be saved, in words for people; empty if all was. So is its error.
-func (h *host) save(ctx context.Context, t store.Thread, p Project) (left string, err error) {
-	if p.Workspace != WorkspaceWorktree || !isDir(t.Workspace) {
+func (k *Keeper) Save(ctx context.Context, t Thread, p Project) (left string, err error) {
+	if p.Kind != Worktree || !isDir(t.Dir) {
 		return "", nil // when it is made again, what was saved last is back
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, publishTimeout, fmt.Errorf("git: no end in %s", publishTimeout))
 	defer cancel()
-	source, err := gitdata.Open(h.source(p))
+	source, err := gitdata.Open(k.source(p))
 	if err != nil {
 		return "", err
 	}
-	some, err := gitdata.Saving{Clone: t.Workspace, Source: source, Branch: branch(t.ID), Ref: savedRef(t.ID), Index: h.savedIndex(t, p), Scratch: h.scratch()}.Save(ctx)
+	some, err := gitdata.Saving{Clone: t.Dir, Source: source, Branch: branch(t.ID), Ref: savedRef(t.ID), Index: k.savedIndex(t, p), Scratch: k.scratch()}.Save(ctx)
 	return listed(some), err
 }
 
@@ -235,8 +234,8 @@ func named(name string) string {
 	return strconv.Quote(string(runes))
 }
 
-// unsaved is what people are told of what was not saved; empty if there is nothing to tell.
-func unsaved(left string, err error) string {
+// Unsaved is what people are told of what was not saved; empty if there is nothing to tell.
+func Unsaved(left string, err error) string {
 	switch {
 	case err != nil:
 		return "What is not committed here is in this thread's folder alone, since it could not be saved: " + err.Error() + "."

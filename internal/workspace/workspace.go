@@ -1,0 +1,228 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"deckhand/internal/gateway/gitway"
+	"deckhand/internal/workspace/gitdata"
+)
+
+const (
+	gitTimeout     = 5 * time.Minute
+	publishTimeout = time.Minute
+)
+
+// Kind says where a thread of a project works.
+type Kind string
+
+// The kinds of workspaces.
+const (
+	// Shared: every thread works in the project's own folder.
+	Shared Kind = "shared"
+	// Worktree: every thread gets a working tree of its own, with a git folder of its own,
+	// on a branch of its own, which is published into the project's repository.
+	Worktree Kind = "worktree"
+	// Scratch: every thread gets an empty folder.
+	Scratch Kind = "scratch"
+)
+
+// Project is what workspaces are made of.
+type Project struct {
+	Name string
+	Kind Kind
+	// Dir is the project's folder; Repo, instead, a git URL that is cloned into the data
+	// folder at the first use. A scratch project has neither.
+	Dir, Repo string
+	// Base is the branch, tag or commit that new threads' working trees start from, as
+	// Repo has it now; empty means HEAD.
+	Base string
+	// Access is what the bot is known by at Repo's forge.
+	Access gitway.Access
+	// Environ is the environment of git where it reaches Repo and where it writes files.
+	Environ []string
+}
+
+// Thread is whose workspace it is.
+type Thread struct {
+	ID int64
+	// Dir is the folder that was made for it; empty before there was one.
+	Dir string
+}
+
+// Keeper keeps the workspaces of a data folder. Its methods may be used at once.
+type Keeper struct {
+	DataDir string
+	// turnstiles are those before the repositories that the bot keeps, by their projects.
+	turnstiles sync.Map
+}
+
+// Open returns the folder that the thread works in, making it at the first use and
+// whenever it is missing, and what people should know of that, in sentences. Its errors
+// are sentences for people.
+func (k *Keeper) Open(ctx context.Context, t Thread, p Project) (dir string, told []string, err error) {
+	if t.Dir != "" && isDir(t.Dir) {
+		return t.Dir, nil, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git: no end in %s", gitTimeout))
+	defer cancel()
+	if p.Kind == Scratch {
+		own := k.ownFolder(t, p)
+		return own, nil, os.MkdirAll(own, 0o700)
+	}
+	source := k.source(p)
+	if p.Repo != "" && !isDir(source) {
+		if err := k.kept(p).once(ctx, func(ctx context.Context) error { return clone(ctx, p.Remote(), source) }); err != nil {
+			return "", nil, fmt.Errorf("the repository of project %s could not be cloned: %w", p.Name, err)
+		}
+	}
+	if !isDir(source) {
+		return "", nil, fmt.Errorf("the folder of project %s does not exist: %s", p.Name, source)
+	}
+	if p.Kind == Shared {
+		return source, nil, nil
+	}
+	if dir, told, err = k.workingTree(ctx, t, p); err != nil {
+		return "", nil, fmt.Errorf("no working tree could be made for project %s: %w", p.Name, err)
+	}
+	return dir, told, nil
+}
+
+// Missing reports whether a folder that was made is gone.
+func Missing(dir string) bool { return dir != "" && !isDir(dir) }
+
+func (k *Keeper) ownFolder(t Thread, p Project) string {
+	return filepath.Join(k.DataDir, "workspaces", p.Name, strconv.FormatInt(t.ID, 10))
+}
+
+// branch is the branch that a thread with a working tree of its own works on.
+func branch(threadID int64) string { return "deckhand/" + strconv.FormatInt(threadID, 10) }
+
+// scratch is a folder for what git needs for a moment.
+func (k *Keeper) scratch() string { return filepath.Join(k.DataDir, "scratch") }
+
+// Borrowed are the folders, besides the workspace, that the workspace's git reads objects
+// from: they may be shown to the session, read-only.
+func (k *Keeper) Borrowed(p Project) ([]string, error) {
+	if p.Kind != Worktree {
+		return nil, nil
+	}
+	r, err := gitdata.Open(k.source(p))
+	if err != nil {
+		return nil, err
+	}
+	return r.Objects()
+}
+
+// Publish brings what the thread has committed on its own branch into the project's
+// repository. Its errors are sentences for people.
+func (k *Keeper) Publish(ctx context.Context, t Thread, p Project) error {
+	if p.Kind != Worktree || !isDir(t.Dir) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, publishTimeout, fmt.Errorf("git: no end in %s", publishTimeout))
+	defer cancel()
+	source, err := gitdata.Open(k.source(p))
+	if err == nil {
+		_, err = gitdata.Publication{Clone: t.Dir, Source: source, Branch: branch(t.ID), Scratch: k.scratch()}.Publish(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("publish %s in the repository of project %s: %w", branch(t.ID), p.Name, err)
+	}
+	return nil
+}
+
+// Head is the commit that a folder's working tree is at, empty where that cannot be told.
+// It is read without git: the folder is the agent's.
+func Head(dir string) string {
+	r, err := gitdata.Open(dir)
+	if err != nil {
+		return ""
+	}
+	_, commit, err := r.Head()
+	if err != nil {
+		return ""
+	}
+	return commit
+}
+
+// Sweep removes what a run that was killed has left of its work with git: folders of a
+// moment, and clones that were not whole. What cannot be removed is in nobody's way.
+func Sweep(dataDir string) {
+	_ = os.RemoveAll(filepath.Join(dataDir, "scratch"))
+	gitdata.Sweep(filepath.Join(dataDir, "repos"))
+	projects, _ := os.ReadDir(filepath.Join(dataDir, "workspaces"))
+	for _, p := range projects {
+		gitdata.Sweep(filepath.Join(dataDir, "workspaces", p.Name()))
+	}
+}
+
+// Remote is the project's repository, as the bot's git reaches it.
+func (p Project) Remote() gitway.Remote {
+	return gitway.Remote{Upstream: gitway.Upstream{URL: p.Repo, Access: p.Access}, Environ: p.Environ}
+}
+
+// Check says why threads of the project could not work: its folder, its repository or
+// its base is not there, or cannot be reached before ctx ends. It changes nothing.
+func (p Project) Check(ctx context.Context) error {
+	switch {
+	case p.Repo != "":
+		return p.checkRepo(ctx)
+	case p.Dir == "":
+		return nil
+	}
+	info, err := os.Stat(p.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no folder %s; make it, or correct dir", p.Dir)
+	case err != nil:
+		return fmt.Errorf("%w; let this user read it", err)
+	case !info.IsDir():
+		return fmt.Errorf("%s is no folder; correct dir", p.Dir)
+	case p.Kind != Worktree:
+		return nil
+	}
+	base := cmp.Or(p.Base, "HEAD")
+	r, err := gitdata.Open(p.Dir)
+	if err != nil {
+		return fmt.Errorf("%w; working trees are made from one: correct dir, or workspace", err)
+	}
+	view, err := gitdata.Look(os.TempDir(), r)
+	if err != nil {
+		return err
+	}
+	defer view.Close() //nolint:errcheck // it was only read
+	if _, err := view.Commit(ctx, base); err != nil {
+		return fmt.Errorf("%s has no %s that working trees could start from; is it a git repository with a commit, and base right?", p.Dir, base)
+	}
+	return nil
+}
+
+var commitHash = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+
+func (p Project) checkRepo(ctx context.Context) error {
+	base := cmp.Or(p.Base, "HEAD")
+	refs, err := p.Remote().Refs(ctx, base)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s cannot be read (%w); correct repo, or give the bot the right to it (git: token_env, key_file or github_app)", p.Repo, err)
+	case strings.TrimSpace(refs) == "" && !commitHash.MatchString(base):
+		return fmt.Errorf("%s has no %s; correct base", p.Repo, base)
+	}
+	return nil
+}
+
+func isDir(p string) bool {
+	st, err := os.Stat(p)
+	return err == nil && st.IsDir()
+}
