@@ -11,21 +11,24 @@ import (
 
 // Thread is a Slack thread that has become a session.
 type Thread struct {
-	ID         int64
-	TeamID     string
-	ChannelID  string
-	ThreadTS   string
-	Project    string
-	OwnerID    string // who opened it
-	SessionID  string // empty until its first process starts
-	Workspace  string // folder; empty until it is prepared
-	LeaseOwner string
-	LeaseEpoch int64
-	LeaseUntil time.Time
+	ID        int64
+	TeamID    string
+	ChannelID string
+	ThreadTS  string
+	Project   string
+	OwnerID   string // who opened it
+	SessionID string // empty until its first process starts
+	Workspace string // folder; empty until it is prepared
+	// WorkspaceReplica is the replica in whose data folder that is; empty if that is not
+	// known.
+	WorkspaceReplica string
+	LeaseOwner       string
+	LeaseEpoch       int64
+	LeaseUntil       time.Time
 }
 
 const threadColumns = `t.id, t.team_id, t.channel_id, t.thread_ts, t.project, t.owner_id,
-	COALESCE(t.session_id::text, '') AS session_id, t.workspace,
+	COALESCE(t.session_id::text, '') AS session_id, t.workspace, t.workspace_replica,
 	COALESCE(t.lease_owner, '') AS lease_owner, t.lease_epoch, COALESCE(t.lease_until, 'epoch') AS lease_until`
 
 // Key names the thread in Slack.
@@ -143,10 +146,10 @@ func (s *Store) Unattended(ctx context.Context, owner string, held []int64) ([]i
 	return ids, nil
 }
 
-// SetWorkspace records the folder that was prepared for the thread.
+// SetWorkspace records the folder that the lease's owner has prepared for the thread.
 func (s *Store) SetWorkspace(ctx context.Context, l Lease, dir string) error {
 	return s.fenced(ctx, l, "set the workspace", `
-		UPDATE threads SET workspace = $4
+		UPDATE threads SET workspace = $4, workspace_replica = $2
 		WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3`, dir)
 }
 

@@ -302,7 +302,7 @@ func (b *Books) Unattended(ctx context.Context, owner string, held []int64) ([]i
 
 // SetWorkspace is [store.Store.SetWorkspace].
 func (b *Books) SetWorkspace(ctx context.Context, l store.Lease, dir string) error {
-	return b.under(ctx, l, func(t *store.Thread) error { t.Workspace = dir; return nil })
+	return b.under(ctx, l, func(t *store.Thread) error { t.Workspace, t.WorkspaceReplica = dir, l.Owner; return nil })
 }
 
 // NewSession is [store.Store.NewSession].

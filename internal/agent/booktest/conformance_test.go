@@ -154,7 +154,7 @@ func (c *caller) approval(a store.Approval) string {
 
 func (c *caller) thread(t store.Thread) string {
 	held := t.LeaseOwner != "" && t.LeaseUntil.After(time.Now())
-	return fmt.Sprint(c.name("h", t.ID), t.ThreadTS, t.Project, t.OwnerID, c.name("s", t.SessionID), t.Workspace, t.LeaseOwner, t.LeaseEpoch, held)
+	return fmt.Sprint(c.name("h", t.ID), t.ThreadTS, t.Project, t.OwnerID, c.name("s", t.SessionID), t.Workspace, t.WorkspaceReplica, t.LeaseOwner, t.LeaseEpoch, held)
 }
 
 func (c *caller) turn(t store.Turn) string {

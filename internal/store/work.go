@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// Work is what a thread has made, kept here so that another machine can go on with it.
+type Work struct {
+	ThreadID int64
+	// Epoch is the lease's under which it was written.
+	Epoch int64
+	// Branch and Saved are the commits that the thread's branch was, and its saved state;
+	// empty where there is none.
+	Branch, Saved string
+	// Packs hold what the commits need beyond the project's repository; each may need the
+	// ones before it. Bytes is their size.
+	Packs []uuid.UUID
+	Bytes int64
+	// LeftOut names, for people, what is not in it.
+	LeftOut string
+	SavedAt time.Time
+}
+
+// maxPart bounds a piece of a pack, in bytes: what is in memory at once.
+const maxPart = 1 << 20
+
+// Work is what is kept of a thread's work, or [ErrNotFound].
+func (s *Store) Work(ctx context.Context, threadID int64) (Work, error) {
+	w, err := collectOne[Work](s.pool.Query(ctx, `
+		SELECT thread_id, epoch, branch, saved, packs, bytes, left_out, saved_at FROM work WHERE thread_id = $1`, threadID))
+	if err != nil {
+		return w, fmt.Errorf("read the work of thread %d: %w", threadID, err)
+	}
+	return w, nil
+}
+
+// ReadPack writes a pack of a thread's work into to.
+func (s *Store) ReadPack(ctx context.Context, threadID int64, pack uuid.UUID, to io.Writer) error {
+	for part := 0; ; part++ {
+		// A query each: no connection is held while to takes its time.
+		var data []byte
+		err := s.pool.QueryRow(ctx, `SELECT data FROM work_packs WHERE thread_id = $1 AND pack = $2 AND part = $3`, threadID, pack, part).Scan(&data)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows) && part > 0:
+			return nil
+		case err != nil:
+			return fmt.Errorf("read pack %s of thread %d: %w", pack, threadID, notFound(err))
+		}
+		if _, err := to.Write(data); err != nil {
+			return fmt.Errorf("read pack %s of thread %d: %w", pack, threadID, err)
+		}
+	}
+}
+
+// KeepWork makes w what is kept of the lease's thread, whose last pack is read from pack,
+// unless that is nil; packs that w does not name are deleted. Readers see what was there
+// or what w says, and nothing between.
+func (s *Store) KeepWork(ctx context.Context, l Lease, w Work, pack io.Reader) error {
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if pack != nil {
+			// The thread is locked afterwards: others renew its lease meanwhile.
+			if err := writePack(ctx, tx, l.ThreadID, w.Packs[len(w.Packs)-1], pack); err != nil {
+				return err
+			}
+		}
+		if _, err := hold(ctx, tx, l); err != nil {
+			return err
+		}
+		if w.Packs == nil {
+			w.Packs = []uuid.UUID{}
+		}
+		if _, err := tx.Exec(ctx, `
+			INSERT INTO work (thread_id, epoch, branch, saved, packs, bytes, left_out, saved_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+			ON CONFLICT (thread_id) DO UPDATE SET epoch = excluded.epoch, branch = excluded.branch, saved = excluded.saved,
+				packs = excluded.packs, bytes = excluded.bytes, left_out = excluded.left_out, saved_at = excluded.saved_at`,
+			l.ThreadID, l.Epoch, w.Branch, w.Saved, w.Packs, w.Bytes, w.LeftOut, w.SavedAt); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `DELETE FROM work_packs WHERE thread_id = $1 AND NOT pack = ANY ($2)`, l.ThreadID, w.Packs)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("keep the work of thread %d: %w", l.ThreadID, err)
+	}
+	return nil
+}
+
+func writePack(ctx context.Context, tx pgx.Tx, threadID int64, id uuid.UUID, pack io.Reader) error {
+	buf := make([]byte, maxPart)
+	for part := 0; ; part++ {
+		n, err := io.ReadFull(pack, buf)
+		if n > 0 {
+			if _, err := tx.Exec(ctx, `INSERT INTO work_packs (thread_id, pack, part, data) VALUES ($1, $2, $3, $4)`, threadID, id, part, buf[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}

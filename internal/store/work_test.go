@@ -1,0 +1,91 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
+)
+
+// What is kept of a thread's work is what its holder has said last, whole; whoever has lost
+// the lease changes nothing, not even after it has written all of a pack.
+func TestWork(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := storetest.New(t)
+	l, err := newLife(ctx, s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Work(ctx, l.thread); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("before: %v", err)
+	}
+	a, b := strings.Repeat("a", 40), strings.Repeat("b", 40)
+	first, second, third := uuid.New(), uuid.New(), uuid.New()
+	at := time.Now().UTC().Truncate(time.Second)
+	big := bytes.Repeat([]byte("0123456789abcdef"), 160<<10) // two pieces and a half
+	w := store.Work{ThreadID: l.thread, Epoch: l.lease.Epoch, Branch: a, Packs: []uuid.UUID{first}, Bytes: int64(len(big)), LeftOut: "x (too large)", SavedAt: at}
+	check := func(what string, want store.Work, packs map[uuid.UUID][]byte) {
+		t.Helper()
+		got, err := s.Work(ctx, l.thread)
+		got.SavedAt = got.SavedAt.UTC()
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s (-want +got): %v\n%s", what, err, diff)
+		}
+		for _, id := range []uuid.UUID{first, second, third} {
+			var is bytes.Buffer
+			err := s.ReadPack(ctx, l.thread, id, &is)
+			if want, ok := packs[id]; ok != (err == nil) || !bytes.Equal(is.Bytes(), want) {
+				t.Errorf("%s: pack %s has %d bytes, %v", what, id, is.Len(), err)
+			}
+		}
+	}
+	if err := s.KeepWork(ctx, l.lease, w, bytes.NewReader(big)); err != nil {
+		t.Fatal(err)
+	}
+	check("at first", w, map[uuid.UUID][]byte{first: big})
+	w.Saved, w.Packs, w.LeftOut = b, []uuid.UUID{first, second}, ""
+	if err := s.KeepWork(ctx, l.lease, w, strings.NewReader("more")); err != nil {
+		t.Fatal(err)
+	}
+	both := map[uuid.UUID][]byte{first: big, second: []byte("more")}
+	check("more", w, both)
+	// A reader that fails, and a holder that is one no more.
+	other := w
+	other.Branch, other.Packs = b, []uuid.UUID{third}
+	if err := s.KeepWork(ctx, l.lease, other, io.MultiReader(bytes.NewReader(big), failing{})); err == nil {
+		t.Error("half a pack is kept")
+	}
+	check("after half a pack", w, both)
+	late := l.lease
+	if err := errors.Join(s.ReleaseLease(ctx, late, false), l.takeOver(ctx, "replica-2")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.KeepWork(ctx, late, other, bytes.NewReader(big)); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("too late: %v", err)
+	}
+	check("after one that was late", w, both)
+	// All in one, and nothing.
+	other.Epoch = l.lease.Epoch
+	if err := s.KeepWork(ctx, l.lease, other, strings.NewReader("all")); err != nil {
+		t.Fatal(err)
+	}
+	check("all in one", other, map[uuid.UUID][]byte{third: []byte("all")})
+	other.Packs = []uuid.UUID{}
+	if err := s.KeepWork(ctx, l.lease, other, nil); err != nil {
+		t.Fatal(err)
+	}
+	check("the forge has it all", other, nil)
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is gone") }
