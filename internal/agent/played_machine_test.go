@@ -110,7 +110,7 @@ func (m *playedMachine) start(ctx context.Context, t store.Thread, _ Project, re
 		}
 	}
 	for _, p := range m.processes {
-		if p.session == t.SessionID && !p.over() {
+		if p.SessionID() == t.SessionID && !p.over() {
 			m.stage.breach("two processes on one session")
 		}
 	}

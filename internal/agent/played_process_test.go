@@ -47,6 +47,12 @@ type playedProcess struct {
 	stop        chan struct{} // closed when it may end in good order
 }
 
+func (p *playedProcess) SessionID() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.session
+}
+
 func (p *playedProcess) over() bool {
 	select {
 	case <-p.ended:
@@ -169,7 +175,6 @@ func (p *playedProcess) die(reason claude.ExitReason) {
 }
 
 func (p *playedProcess) PID() int                { return 1 }
-func (p *playedProcess) SessionID() string       { return p.session }
 func (p *playedProcess) Done() <-chan struct{}   { return p.ended }
 func (p *playedProcess) told(f string, a ...any) { p.stage.say(p.name, f, a...) }
 
