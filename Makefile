@@ -4,7 +4,7 @@
 # or SIGTERM to it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fresh test-cli-versions histories lint fmt bench fuzz attack page clean
+.PHONY: help demo build test fresh test-cli-versions histories chaos lint fmt bench fuzz attack page clean
 
 ARGS ?=
 PKG ?=
@@ -13,6 +13,7 @@ FUZZTIME ?= 20s
 REQUIRE ?= 1
 CLI_VERSIONS ?= 1
 N ?= 20
+SEEDS ?= 20
 ATTACKS ?= 4500
 SEED ?= 1
 CLI ?=
@@ -37,6 +38,9 @@ test-cli-versions: ## the CLI's protocol on older versions too, all that it open
 
 histories: ## the ledger against the model's bill, over N random histories from SEED on; CLI=2.1.276
 	@exec .ci/histories '$(N)' '$(SEED)' '$(CLI)'
+
+chaos: ## what people were promised, over SEEDS random histories with accidents from SEED on
+	@exec .ci/chaos '$(SEEDS)' '$(SEED)'
 
 lint: ## golangci-lint, go vet for macOS, tidy go.mod
 	@exec .ci/lint

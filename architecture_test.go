@@ -125,6 +125,10 @@ var rules = []struct {
 		reason: "who somebody is does not depend on what is done with it; the terminal looks names up, too",
 	},
 	{
+		room: "internal/judge", not: []string{"internal", "migrations", "cmd"},
+		reason: "whoever judges the bot sees what people and providers see, and shares none of its mistakes",
+	},
+	{
 		room: "internal/playground", not: []string{"internal/slackui", "internal/agent", "internal/store", "migrations", "cmd"},
 		reason: "the playground is the outside world: it must not know what it is used by",
 	},

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// The plan of a random history: what people do and what breaks, drawn from a seed alone,
+// so that the seed draws it again. How it then goes is up to the machine.
+
+// tree and shop are the channels: in one every thread has a branch, in the other all
+// threads share a folder.
+const (
+	shop = eng
+	tree = "C0GENERAL"
+)
+
+type chaosPlan struct {
+	replicas  int
+	postgres  bool // one of the history's own, which may be killed
+	sandboxed bool // the threads of shop
+	idle      time.Duration
+	slots     int
+	steps     []chaosStep
+}
+
+// chaosStep is one thing that happens, some time after the one before.
+type chaosStep struct {
+	after time.Duration
+	what  string        // a word of acts
+	whose uint64        // which replica, thread or process, of those that there are by then
+	long  time.Duration // until it is over
+	fault map[string]any
+	user  string
+	text  string // of a post; %s is where run.sh lies
+	n     int    // of a post
+	in    string // channel of a post that begins a thread
+}
+
+func (s chaosStep) String() string {
+	switch {
+	case s.fault != nil:
+		return fmt.Sprintf("%s %v", s.what, s.fault)
+	case s.n > 0:
+		return fmt.Sprintf("%s answer-%04d", s.what, s.n)
+	default:
+		return fmt.Sprintf("%s %d for %v", s.what, s.whose%3, s.long)
+	}
+}
+
+func drawChaos(seed uint64, n int) chaosPlan {
+	r := rand.New(rand.NewPCG(seed, 12))
+	p := chaosPlan{
+		replicas: 1 + r.IntN(3), postgres: r.IntN(3) == 0, sandboxed: r.IntN(3) == 0,
+		idle: []time.Duration{2 * time.Second, 30 * time.Minute}[r.IntN(2)], slots: []int{1, 2, 20}[r.IntN(3)],
+	}
+	d := chaosDrawer{r: r, plan: &p}
+	d.post("mention")
+	for range n {
+		if r.IntN(2) == 0 {
+			d.post([]string{"mention", "reply", "reply"}[r.IntN(3)])
+		} else {
+			d.accident()
+		}
+	}
+	return p
+}
+
+type chaosDrawer struct {
+	r     *rand.Rand
+	plan  *chaosPlan
+	posts int
+}
+
+func (d *chaosDrawer) add(s chaosStep) {
+	s.after = time.Duration(d.r.IntN(2500)) * time.Millisecond
+	s.whose = d.r.Uint64()
+	d.plan.steps = append(d.plan.steps, s)
+}
+
+// post is a mention or a reply with up to two tools.
+func (d *chaosDrawer) post(what string) {
+	d.posts++
+	s := chaosStep{what: what, n: d.posts, user: []string{linus, ada, grace}[d.r.IntN(3)], in: []string{shop, tree}[d.r.IntN(2)]}
+	var text []string
+	if d.r.IntN(8) == 0 {
+		text = append(text, "slow: 200")
+	}
+	for k := range d.r.IntN(3) {
+		// In shop there is no branch: commit and loose are free there.
+		verb := []string{"ask", "ask", "free", "commit", "loose"}[d.r.IntN(5)]
+		text = append(text, fmt.Sprintf(`tool: Bash {"command":"%%s %s t%04d-%d %d"}`, verb, d.posts, k, d.r.IntN(3)))
+	}
+	if d.r.IntN(8) == 0 {
+		text = append(text, `tool: AskUserQuestion {"questions":[{"question":"Which colour?","header":"Colour","multiSelect":false,"options":[{"label":"Red","description":"warm"},{"label":"Blue","description":"cold"}]}]}`)
+	}
+	s.text = strings.Join(append(text, fmt.Sprintf("say: answer-%04d", d.posts)), "\n")
+	d.add(s)
+}
+
+// accident is anything that people do beside work, and whatever breaks.
+func (d *chaosDrawer) accident() {
+	r := d.r
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	seconds := func(most int) time.Duration { return time.Duration(r.IntN(most*1000)) * time.Millisecond }
+	method := pick("chat.update", "chat.postMessage", "reactions.add", "users.info", "*")
+	switch what := pick("stop", "kill bot", "kill bot", "kill bot", "kill CLI", "kill reaper", "freeze bot", "freeze CLI", "cut database", "part database", "part database",
+		"postgres", "slack", "slack", "slack", "slack", "model", "model"); what {
+	case "postgres":
+		if d.plan.postgres {
+			what = "kill postgres"
+		} else {
+			what = "cut database"
+		}
+		d.add(chaosStep{what: what, long: seconds(4)})
+	case "slack":
+		d.add(chaosStep{what: "fault", fault: []map[string]any{
+			{"method": method, "status": 429, "retry_after": 1 + r.IntN(3), "times": 1 + r.IntN(3)},
+			{"method": method, "status": 500, "times": 1 + r.IntN(3)},
+			{"method": method, "error": "fatal_error", "times": 1},
+			{"method": method, "slow": "2s", "times": 2},
+			{"disconnect": pick("warning", "refresh_requested", "drop")},
+			{"duplicate_events": 1 + r.IntN(2)},
+			{"drop_clicks": 1},
+			{"drop_acks": 1 + r.IntN(2)},
+		}[r.IntN(8)]})
+	case "model":
+		d.add(chaosStep{what: "fault", fault: []map[string]any{
+			{"target": "model", "status": 529, "times": 1 + r.IntN(2)},
+			{"target": "model", "status": 500, "times": 1},
+			{"target": "model", "hang": "3s", "times": 1},
+			{"target": "model", "cut_after_chars": 5 + r.IntN(100), "times": 1},
+			{"target": "model", "garbage": true, "times": 1},
+		}[r.IntN(5)]})
+	case "freeze bot":
+		d.add(chaosStep{what: what, long: seconds([]int{3, 3, 25}[r.IntN(3)])})
+	case "part database":
+		d.add(chaosStep{what: what, long: seconds([]int{5, 5, 30}[r.IntN(3)])})
+	default:
+		d.add(chaosStep{what: what, long: seconds(4)})
+	}
+}

@@ -1,0 +1,324 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/zap"
+
+	"deckhand/internal/judge"
+	"deckhand/internal/playground"
+	"deckhand/internal/playground/postgres"
+	"deckhand/internal/playground/slack"
+	"deckhand/internal/store/storetest"
+	"deckhand/internal/waittest"
+)
+
+// chaos is a world of replicas that accidents happen to: each has a data folder and a way
+// to the database of its own; Slack, the model and the projects are the same for all.
+type chaos struct {
+	*world
+	plan       chaosPlan
+	playground *playground.Playground
+	database   *keptDatabase // nil where the server is not the history's own
+	directly   string        // the database's address, with no accident in between
+	model      string
+	replicas   []*chaosReplica
+	began      time.Time
+	over       chan struct{} // closed when nothing more is to be started
+	running    sync.WaitGroup
+
+	mu        sync.Mutex
+	threads   []chaosThread
+	accidents []judge.Line
+	calm      bool // what is asked is approved at once
+}
+
+type chaosThread struct{ channel, ts string }
+
+// chaosReplica is `bot run`, started again whenever it dies, as compose does it.
+type chaosReplica struct {
+	n    int
+	dir  string
+	env  []string
+	wire *wire
+
+	mu    sync.Mutex
+	cmd   *exec.Cmd
+	pause time.Duration // before it is started again
+}
+
+func newChaos(t *testing.T, p chaosPlan) *chaos {
+	t.Helper()
+	if _, err := postgres.Find(); err != nil {
+		need(t, err.Error())
+	}
+	cli := claudePath(t)
+	dir, err := os.MkdirTemp("", "deckhand-chaos-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := &chaos{world: &world{t: t, dir: dir}, plan: p, began: time.Now(), over: make(chan struct{})}
+	t.Cleanup(func() {
+		if t.Failed() && os.Getenv("DECKHAND_TEST_KEEP") != "" {
+			t.Logf("everything is in %s", dir)
+			return
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	c.startDatabase()
+	if c.playground, err = playground.Start(t.Context(), playground.Options{Listen: "127.0.0.1:0"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.playground.Close(context.Background()) })
+	c.URL, c.BotUser = c.playground.URL(), slack.BotUser
+	c.model = overhear(t, c.playground.ModelURL(), filepath.Join(dir, "model.log"))
+	c.furnish()
+	for n := range p.replicas {
+		c.addReplica(n, cli)
+	}
+	return c
+}
+
+func (c *chaos) startDatabase() {
+	if c.plan.postgres {
+		dir := filepath.Join(c.dir, "postgres")
+		db, err := startDatabase(c.t.Context(), postgres.Options{Dir: dir, Durable: true, Log: zap.NewNop()})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		db.keep(c.t.Context(), func() {})
+		c.t.Cleanup(func() { _ = db.stop() })
+		c.database, c.directly = db, db.current().URL()
+		return
+	}
+	c.directly = storetest.URL(c.t)
+}
+
+// runScript is what every tool of a history runs; see package judge.
+const runScript = `#!/bin/sh
+say() { echo "$(date +%%s.%%N) $*" >>%[1]s; }
+say begin "$1" "$2"
+case $1 in
+commit)
+	[ ! -d .git ] || { echo "$2" >>notes.txt && git add notes.txt && git -c user.name=a -c user.email=a@example.com commit -qm "$2"; } || { say failed "$1" "$2"; exit 1; } ;;
+loose) echo "$2" >>loose.txt ;;
+look) say found "$1" "$2" "$(git log --format=%%s | tr '\n' ' ') $(cat loose.txt 2>/dev/null | tr '\n' ' ')"; exit ;;
+esac
+[ -z "$3" ] || sleep "$3"
+say end "$1" "$2"
+`
+
+// furnish makes the projects' folders and the configuration.
+func (c *chaos) furnish() {
+	c.t.Helper()
+	for _, name := range []string{"shop", "tree"} {
+		dir := filepath.Join(c.dir, name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			c.t.Fatal(err)
+		}
+		script := filepath.Join(dir, "run.sh")
+		log := "work.log"
+		if name == "tree" {
+			script, log = filepath.Join(c.dir, "run.sh"), filepath.Join(c.dir, "tree.log")
+			for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "start"}} {
+				if out, err := exec.CommandContext(c.t.Context(), "git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+					c.t.Fatalf("%v: %s", err, out)
+				}
+			}
+		}
+		if err := os.WriteFile(script, fmt.Appendf(nil, runScript, log), 0o755); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	shutIn := "none"
+	if c.plan.sandboxed && strings.HasPrefix(demoSandbox(c.t.Context()), "sandbox: bwrap") {
+		shutIn = "bwrap"
+	}
+	var free []string
+	for _, script := range []string{"./run.sh", c.script(tree)} {
+		for _, verb := range []string{"free", "commit", "loose", "look"} {
+			free = append(free, fmt.Sprintf("%q", "Bash("+script+" "+verb+" **)"))
+		}
+	}
+	config := fmt.Sprintf(`projects:
+  shop: {dir: %q, sandbox: %s}
+  tree: {dir: %q, workspace: worktree, sandbox: none}
+channels: {%s: shop, %s: tree}
+roles: {admins: [%s], approvers: [%s], users: [%s]}
+policy: {rules: [{allow: [%s]}]}
+`, filepath.Join(c.dir, "shop"), shutIn, filepath.Join(c.dir, "tree"), shop, tree, ada, slack.GroupApprovers, slack.GroupEngineers, strings.Join(free, ", "))
+	if err := os.WriteFile(filepath.Join(c.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// script is how run.sh is called in a channel's project.
+func (c *chaos) script(channel string) string {
+	if channel == tree {
+		return filepath.Join(c.dir, "run.sh")
+	}
+	return "./run.sh"
+}
+
+func (c *chaos) addReplica(n int, cli string) {
+	c.t.Helper()
+	config, err := pgx.ParseConfig(c.directly)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	health, err := freeAddress(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r := &chaosReplica{n: n, dir: filepath.Join(c.dir, fmt.Sprintf("replica%d", n))}
+	if err := os.Mkdir(r.dir, 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	r.wire = newWire(c.t, func() (string, string) {
+		if strings.HasPrefix(config.Host, "/") {
+			return "unix", filepath.Join(config.Host, fmt.Sprintf(".s.PGSQL.%d", config.Port))
+		}
+		return "tcp", net.JoinHostPort(config.Host, fmt.Sprint(config.Port))
+	})
+	r.env = []string{
+		asBot + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "SLACK_BOT_TOKEN=" + c.playground.Slack().BotToken(),
+		"SLACK_APP_TOKEN=" + c.playground.Slack().AppToken(), "SLACK_API_URL=" + c.playground.SlackAPIURL(),
+		fmt.Sprintf("DATABASE_URL=postgres://%s:%s@%s/%s?sslmode=disable", config.User, config.Password, r.wire.address(), config.Database),
+		"CLAUDE_COMMAND=" + cli, "DECKHAND_CONFIG=" + filepath.Join(c.dir, "deckhand.yaml"), "DECKHAND_DATA_DIR=" + filepath.Join(r.dir, "data"),
+		"DECKHAND_LISTEN=" + health, "DECKHAND_CLI_TIMEOUT=5m", "DECKHAND_IDLE_TIMEOUT=" + c.plan.idle.String(),
+		fmt.Sprintf("DECKHAND_MAX_LIVE_SESSIONS=%d", c.plan.slots), "ANTHROPIC_BASE_URL=" + c.model, "ANTHROPIC_API_KEY=sk-ant-playground",
+		"GORACE=" + os.Getenv("GORACE"), "DECKHAND_LOG_FORMAT=console",
+	}
+	c.replicas = append(c.replicas, r)
+	c.running.Go(func() { c.keepRunning(r) })
+	c.eventually("a replica to be ready", func() bool { return ready(c.t.Context(), "http://"+health+"/readyz") })
+}
+
+func (c *chaos) keepRunning(r *chaosReplica) {
+	for {
+		cmd, err := r.start()
+		if err != nil {
+			c.t.Errorf("start a replica: %v", err)
+			return
+		}
+		err = cmd.Wait()
+		select {
+		case <-c.over:
+			if err != nil {
+				c.t.Errorf("replica %d did not stop in good order: %v", r.n, err)
+			}
+			return
+		default:
+		}
+		r.mu.Lock()
+		pause := max(r.pause, restartPause)
+		r.pause = 0
+		r.mu.Unlock()
+		c.note("replica %d ended: %v; it is started again in %v", r.n, err, pause)
+		select {
+		case <-c.over:
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (r *chaosReplica) start() (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(r.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()                //nolint:errcheck // the bot has its own
+	cmd := exec.Command(self, "run") //nolint:noctx // it is stopped by hand
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir = r.env, log, log, r.dir
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	r.cmd = cmd
+	return cmd, nil
+}
+
+func (r *chaosReplica) log() string { return filepath.Join(r.dir, "bot.log") }
+
+func (r *chaosReplica) signal(s syscall.Signal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cmd != nil {
+		_ = r.cmd.Process.Signal(s)
+	}
+}
+
+func (r *chaosReplica) pid() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cmd == nil {
+		return 0
+	}
+	return r.cmd.Process.Pid
+}
+
+// stop ends all replicas in good order.
+func (c *chaos) stop() {
+	close(c.over)
+	for _, r := range c.replicas {
+		r.signal(syscall.SIGCONT)
+		r.signal(syscall.SIGTERM)
+	}
+	ended := make(chan struct{})
+	go func() {
+		c.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(waittest.Limit):
+		c.t.Error("the replicas do not stop")
+		for _, r := range c.replicas {
+			r.signal(syscall.SIGKILL)
+		}
+		<-ended
+	}
+}
+
+// note writes down what happens, for the transcripts.
+func (c *chaos) note(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.accidents = append(c.accidents, judge.Line{At: time.Now(), Text: "* " + fmt.Sprintf(format, args...)})
+}
+
+// look is all that can be seen from outside.
+func (c *chaos) look() (judge.Evidence, error) {
+	e, err := judge.Look(context.Background(), judge.Place{
+		Control: c.URL, Database: c.directly, Bot: c.BotUser, Channels: []string{shop, tree}, Model: filepath.Join(c.dir, "model.log"),
+		Work:       []string{filepath.Join(c.dir, "shop", "work.log"), filepath.Join(c.dir, "tree.log")},
+		Branched:   tree,
+		Repository: filepath.Join(c.dir, "tree"), Dir: filepath.Join(c.dir, "replica"), Self: os.Getpid(),
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.Accidents = c.accidents
+	return e, err
+}

@@ -1,0 +1,273 @@
+package judge
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Place says where everything is that is looked at.
+type Place struct {
+	Control    string   // the playground's address
+	Database   string   // a way to Postgres that no accident is in
+	Bot        string   // the bot's user id
+	Channels   []string // that work on a project
+	Model      string   // a file of [ModelCall], a JSON object to a line
+	Work       []string // files of lines that run.sh wrote
+	Branched   string   // the channel whose threads have a branch each
+	Repository string   // of its project
+	Dir        string   // what runs in it, or names it, is the bots'
+	Self       int      // a process that may
+}
+
+// Evidence is everything that was seen.
+type Evidence struct {
+	Bot       string
+	Branched  string
+	Threads   []Thread
+	Calls     []ModelCall // in the order in which they came
+	Runs      []Run       // in the order in which they were written
+	Bill      map[string]int64
+	Rows      Rows
+	Branches  map[string][]string // subjects of the commits, by branch
+	Processes []string
+	Accidents []Line // what the history did, for the transcripts
+}
+
+// Thread is a thread of Slack's, the first message included, in order.
+type Thread struct {
+	Channel  string
+	Messages []Message
+}
+
+// Message is one as it stands.
+type Message struct {
+	TS          string          `json:"ts"`
+	User        string          `json:"user"`
+	Text        string          `json:"text"`
+	ThreadTS    string          `json:"thread_ts"`
+	Blocks      json.RawMessage `json:"blocks"`
+	EphemeralTo string          `json:"ephemeral_to"`
+	Edits       int             `json:"edits"`
+	Reactions   []struct {
+		Name string `json:"name"`
+	} `json:"reactions"`
+}
+
+// ModelCall is one call of the model, as it was seen on its way.
+type ModelCall struct {
+	At      time.Time `json:"at"`
+	Session string    `json:"session"`
+	Main    bool      `json:"main"` // it has tools: the main loop's, not a title's
+	Status  int       `json:"status"`
+	Seen    []string  `json:"seen"` // the answers that were asked for in it, in order
+	Uses    []ToolUse `json:"uses"` // of the answer
+}
+
+// ToolUse is a tool that the model has called.
+type ToolUse struct {
+	ID    string `json:"id"`
+	Input string `json:"input"`
+}
+
+// Run is one line of run.sh.
+type Run struct {
+	At    time.Time
+	What  string // begin, end or found
+	Verb  string
+	ID    string
+	Found []string // of look: the ids that it found
+}
+
+// Line is one line of a transcript.
+type Line struct {
+	At   time.Time
+	Text string
+}
+
+// answerOf and toolOf find in a post what is expected of it.
+var (
+	answerOf = regexp.MustCompile(`say: (answer-\d{4})\b`)
+	toolOf   = regexp.MustCompile(`run\.sh (ask|free|commit|loose|look) (t\d{4}-\d)`)
+)
+
+// Look reads everything. An error is about what could not be read at all.
+func Look(ctx context.Context, p Place) (Evidence, error) {
+	e := Evidence{Bot: p.Bot, Branched: p.Branched}
+	for _, step := range []func(context.Context, Place) error{e.readThreads, e.readBill, e.readCalls, e.readRuns, e.readRows, e.readBranches} {
+		if err := step(ctx, p); err != nil {
+			return Evidence{}, err
+		}
+	}
+	e.Processes = processes(p)
+	return e, nil
+}
+
+func get(ctx context.Context, address string, out any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("read the playground: %w", err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end or broken
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("read the playground: %s: %s", address, resp.Status)
+	}
+	return json.NewDecoder(resp.Body).Decode(out)
+}
+
+func (e *Evidence) readThreads(ctx context.Context, p Place) error {
+	for _, channel := range p.Channels {
+		var top struct{ Messages []Message }
+		if err := get(ctx, p.Control+"/_control/messages?channel="+channel, &top); err != nil {
+			return err
+		}
+		for _, root := range top.Messages {
+			if root.User == p.Bot || root.EphemeralTo != "" {
+				continue
+			}
+			t := struct{ Messages []Message }{}
+			if err := get(ctx, p.Control+"/_control/messages?channel="+channel+"&thread_ts="+url.QueryEscape(root.TS), &t); err != nil {
+				return err
+			}
+			e.Threads = append(e.Threads, Thread{Channel: channel, Messages: t.Messages})
+		}
+	}
+	return nil
+}
+
+func (e *Evidence) readBill(ctx context.Context, p Place) error {
+	type tally struct {
+		Metered int64 `json:"metered_micro_usd"`
+	}
+	var bill struct {
+		Sessions []struct {
+			ID     string `json:"session_id"`
+			Total  tally
+			Probes tally
+		}
+	}
+	if err := get(ctx, p.Control+"/_control/bill", &bill); err != nil {
+		return err
+	}
+	e.Bill = map[string]int64{}
+	for _, s := range bill.Sessions {
+		e.Bill[s.ID] = s.Total.Metered + s.Probes.Metered
+	}
+	return nil
+}
+
+func (e *Evidence) readCalls(_ context.Context, p Place) error {
+	err := lines(p.Model, func(line string) error {
+		var c ModelCall
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			return err
+		}
+		e.Calls = append(e.Calls, c)
+		return nil
+	})
+	slices.SortStableFunc(e.Calls, func(a, b ModelCall) int { return a.At.Compare(b.At) })
+	return err
+}
+
+func (e *Evidence) readRuns(_ context.Context, p Place) error {
+	for _, file := range p.Work {
+		err := lines(file, func(line string) error {
+			words := strings.Fields(line)
+			if len(words) < 4 {
+				return fmt.Errorf("%q has no time, event, verb and id", line)
+			}
+			seconds, err := strconv.ParseFloat(words[0], 64)
+			if err != nil {
+				return err
+			}
+			whole, part := math.Modf(seconds)
+			e.Runs = append(e.Runs, Run{At: time.Unix(int64(whole), int64(part*1e9)), What: words[1], Verb: words[2], ID: words[3], Found: words[4:]})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(e.Runs, func(a, b Run) int { return a.At.Compare(b.At) })
+	return nil
+}
+
+// lines calls use with each line of a file, which may be missing.
+func lines(path string, use func(string) error) error {
+	f, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	in := bufio.NewScanner(f)
+	in.Buffer(nil, 1<<24)
+	for in.Scan() {
+		if err := use(in.Text()); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return in.Err()
+}
+
+func (e *Evidence) readBranches(ctx context.Context, p Place) error {
+	e.Branches = map[string][]string{}
+	names, err := git(ctx, p.Repository, "for-each-ref", "--format=%(refname)", "refs/heads/deckhand/")
+	if err != nil {
+		return err
+	}
+	for name := range strings.FieldsSeq(names) {
+		subjects, err := git(ctx, p.Repository, "log", "--format=%s", name)
+		if err != nil {
+			return err
+		}
+		e.Branches[strings.TrimPrefix(name, "refs/heads/")] = strings.Fields(subjects)
+	}
+	return nil
+}
+
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"-c", "safe.directory=*", "-C", dir}, args...)...).Output()
+	if err != nil {
+		return "", fmt.Errorf("read the repository: git %s: %w", strings.Join(args, " "), err)
+	}
+	return string(out), nil
+}
+
+// processes are those that run in the bots' folders, or whose words or environment name
+// them. What this user may not read does not count.
+func processes(p Place) (out []string) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || pid == p.Self {
+			continue
+		}
+		args, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		environ, _ := os.ReadFile(filepath.Join(dir, "environ"))
+		cwd, _ := os.Readlink(filepath.Join(dir, "cwd"))
+		words := strings.ReplaceAll(string(args), "\x00", " ")
+		if words != "" && (strings.Contains(words, p.Dir) || strings.Contains(string(environ), p.Dir) || strings.HasPrefix(cwd, p.Dir)) {
+			out = append(out, fmt.Sprintf("%d: %.200s", pid, words))
+		}
+	}
+	return out
+}

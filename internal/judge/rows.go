@@ -1,0 +1,120 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Rows are what Postgres holds.
+type Rows struct {
+	Waiting   []string // rows of the inbox that are not done, in words
+	Running   []string // turns that have not ended
+	Calls     int      // of the model, that are not booked
+	Decisions []Decision
+	Approvals []Approval
+	Ledger    []Account
+	Threads   []ThreadRow
+	Turns     []TurnRow
+	Broken    int // rows of the audit that do not follow the one before
+}
+
+// Decision is one that the audit has: by a person, a grant or a rule.
+type Decision struct {
+	At      time.Time
+	ToolUse string
+	Status  string
+	Via     string
+}
+
+// Approval is a card's row.
+type Approval struct {
+	ThreadID  int64
+	CreatedAt time.Time
+	Input     string
+	Status    string
+	DecidedBy string
+	DecidedAt *time.Time
+}
+
+// Account is the sum of what the ledger has of a session, in micro-USD, and what may be
+// missing in it.
+type Account struct {
+	Session string
+	Micro   int64
+	Bound   int64
+}
+
+// ThreadRow is a thread with the session that it is in.
+type ThreadRow struct {
+	ID      int64
+	Channel string
+	TS      string
+}
+
+// TurnRow is a turn, for the transcripts.
+type TurnRow struct {
+	ID       int64
+	ThreadID int64
+	Attempt  int
+	State    string
+	Problem  string
+	Started  time.Time
+	Ended    *time.Time
+}
+
+func (e *Evidence) readRows(ctx context.Context, p Place) error {
+	conn, err := pgx.Connect(ctx, p.Database)
+	if err != nil {
+		return fmt.Errorf("read the database: %w", err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // only read
+	r := &e.Rows
+	for _, part := range []struct {
+		sql  string
+		into any
+	}{
+		{`SELECT format('%s %s of %s in %s: %s %s', kind, ts, user_id, thread_ts, state, outcome) FROM inbox WHERE state <> 'done' ORDER BY id`, &r.Waiting},
+		{`SELECT format('turn %s of thread %s, attempt %s', id, thread_id, attempt) FROM turns WHERE state = 'running' ORDER BY id`, &r.Running},
+		{`SELECT at, COALESCE(details::json ->> 'tool_use', ''), COALESCE(details::json ->> 'status', ''), COALESCE(details::json ->> 'via', '')
+			FROM audit WHERE kind = 'decided' ORDER BY seq`, &r.Decisions},
+		{`SELECT thread_id, created_at, input, status, decided_by, decided_at FROM approvals ORDER BY created_at`, &r.Approvals},
+		{`SELECT session_id::text, sum(micro_usd)::bigint, COALESCE(sum(bound_micro_usd), 0)::bigint FROM ledger GROUP BY 1`, &r.Ledger},
+		{`SELECT id, channel_id, thread_ts FROM threads ORDER BY id`, &r.Threads},
+		{`SELECT id, thread_id, attempt, state, problem, started_at, ended_at FROM turns ORDER BY id`, &r.Turns},
+	} {
+		rows, err := conn.Query(ctx, part.sql)
+		if err != nil {
+			return fmt.Errorf("read the database: %w", err)
+		}
+		switch into := part.into.(type) {
+		case *[]string:
+			*into, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		case *[]Decision:
+			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Decision])
+		case *[]Approval:
+			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Approval])
+		case *[]Account:
+			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Account])
+		case *[]ThreadRow:
+			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[ThreadRow])
+		case *[]TurnRow:
+			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[TurnRow])
+		}
+		if err != nil {
+			return fmt.Errorf("read the database: %w", err)
+		}
+	}
+	if err := conn.QueryRow(ctx, `SELECT count(*) FROM calls`).Scan(&r.Calls); err != nil {
+		return fmt.Errorf("read the database: %w", err)
+	}
+	err = conn.QueryRow(ctx, `
+		SELECT count(*) FROM (SELECT seq, prev_hash, lag(seq) OVER w AS before, lag(hash) OVER w AS hash_before FROM audit WINDOW w AS (ORDER BY seq)) a
+		WHERE before IS NOT NULL AND (seq <> before + 1 OR prev_hash <> hash_before)`).Scan(&r.Broken)
+	if err != nil {
+		return fmt.Errorf("read the database: %w", err)
+	}
+	return nil
+}
