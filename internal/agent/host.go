@@ -39,12 +39,13 @@ type host struct {
 	git     *gitway.Gate // nil where no session reaches a forge
 	watcher sandbox.Watcher
 	work    *workspace.Keeper
+	kept    Works // nil where work is kept on this machine alone
 	silence time.Duration
 	answer  time.Duration
 }
 
 func (h *host) workspace(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error) {
-	return h.work.Open(ctx, worksIn(t), p.space())
+	return h.work.Open(ctx, h.worksIn(t), p.space())
 }
 
 func (h *host) missing(dir string) bool { return workspace.Missing(dir) }
@@ -52,15 +53,20 @@ func (h *host) missing(dir string) bool { return workspace.Missing(dir) }
 func (h *host) head(_ context.Context, dir string) string { return workspace.Head(dir) }
 
 func (h *host) publish(ctx context.Context, t store.Thread, p Project) error {
-	return h.work.Publish(ctx, worksIn(t), p.space())
+	return h.work.Publish(ctx, h.worksIn(t), p.space())
 }
 
 func (h *host) save(ctx context.Context, t store.Thread, p Project) (left string, err error) {
-	return h.work.Save(ctx, worksIn(t), p.space())
+	return h.work.Save(ctx, h.worksIn(t), p.space())
 }
 
-func worksIn(t store.Thread) workspace.Thread {
-	return workspace.Thread{ID: t.ID, Dir: t.Workspace}
+// worksIn is the thread as its workspace needs it, for as long as its lease is ours.
+func (h *host) worksIn(t store.Thread) workspace.Thread {
+	w := workspace.Thread{ID: t.ID, Dir: t.Workspace, Elsewhere: t.WorkspaceReplica != "" && t.WorkspaceReplica != h.replica}
+	if h.kept != nil {
+		w.Shelf = shelf{h.kept, store.Lease{ThreadID: t.ID, Owner: t.LeaseOwner, Epoch: t.LeaseEpoch}}
+	}
+	return w
 }
 
 func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool, calls gateway.Meter, log *zap.Logger) (process, error) {

@@ -32,8 +32,9 @@ type machine interface {
 	// publish brings what the thread has committed on its own branch to where people look
 	// for it. Its error is a sentence for people.
 	publish(ctx context.Context, t store.Thread, p Project) error
-	// save saves what the thread has not committed where the folder can be made anew from.
-	// left names what it could not save, for people; its error is for them, too.
+	// save saves what the thread has made where the folder can be made anew from, on this
+	// machine and elsewhere. left tells people, in sentences, what it could not save; its
+	// error is for them, too, or [store.ErrFenced].
 	save(ctx context.Context, t store.Thread, p Project) (left string, err error)
 }
 

@@ -80,11 +80,11 @@ func (w *worker) startSession(ctx context.Context) error {
 		}
 		return &startError{sentence: "The workspace is not ready: " + err.Error() + ". Ask an admin to look at the project in deckhand.yaml.", err: err}
 	}
-	if dir != w.thread.Workspace {
+	if dir != w.thread.Workspace || w.thread.WorkspaceReplica != w.replica {
 		if err := w.books.SetWorkspace(ctx, w.heldLease(), dir); err != nil {
 			return err
 		}
-		w.thread.Workspace = dir
+		w.thread.Workspace, w.thread.WorkspaceReplica = dir, w.replica
 	}
 	for _, sentence := range told {
 		w.front.Say(w.thread.Key(), sentence)
@@ -258,10 +258,14 @@ func (w *worker) publish(ctx context.Context, s *session, t store.Thread, p Proj
 	if ctx.Err() != nil {
 		return
 	}
+	if errors.Is(err, store.ErrFenced) {
+		return // whoever has the thread now saves it
+	}
 	if err != nil {
 		w.log.Warn("save what the thread has not committed", zap.Error(err))
+		left = workspace.Unsaved(err)
 	}
-	w.sayOnce(t, &s.unsaved, workspace.Unsaved(left, err))
+	w.sayOnce(t, &s.unsaved, left)
 }
 
 // sayOnce says a sentence that was not the last of its kind, unless it is empty.

@@ -43,6 +43,8 @@ type Config struct {
 	Web *egress.Proxy
 	// Git is the sessions' way to their project's forge; nil for none.
 	Git *gitway.Gate
+	// Work keeps what threads have made off this machine; nil for nowhere.
+	Work Works
 	// Prices are what tokens cost by contract, where the project has no price.
 	Prices price.Contract
 	Limits Limits
@@ -99,7 +101,7 @@ func New(c Config) *Supervisor {
 	return newSupervisor(c.Reminder, &shared{
 		books: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects, prices: c.Prices,
 		machine: &host{
-			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, web: c.Web, policy: c.Policy, git: c.Git, work: &workspace.Keeper{DataDir: c.DataDir}, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
+			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, web: c.Web, policy: c.Policy, git: c.Git, work: &workspace.Keeper{DataDir: c.DataDir}, kept: c.Work, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
 		},
 		budgets: &budgets{list: c.Budgets, books: c.Store, front: c.Frontend, log: c.Log},
 		limits:  c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log, slots: newSlots(c.Limits.MaxLive),

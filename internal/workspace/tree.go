@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,6 +99,15 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 	if err != nil {
 		return "", nil, err
 	}
+	var brought *Kept
+	if t.Elsewhere || t.Dir != "" && known == "" {
+		if brought, told, err = k.restore(ctx, t, p, source); err != nil {
+			return "", nil, err
+		}
+		if known, err = source.Ref("refs/heads/" + branch(t.ID)); err != nil {
+			return "", nil, err
+		}
+	}
 	own := k.ownFolder(t, p)
 	if r, err := gitdata.Open(own); err == nil && r.Dir == filepath.Join(own, ".git") {
 		if t.Dir == "" && known != "" {
@@ -121,7 +131,7 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 	if err != nil {
 		return "", nil, err
 	}
-	if s := again(t, p, made); s != "" {
+	if s := again(t, p, made, brought); s != "" {
 		told = append(told, s)
 	}
 	if stale != "" {
@@ -157,8 +167,14 @@ func ago(at time.Time) string {
 }
 
 // again is what people should know of a working tree that is not a new thread's first.
-func again(t Thread, p Project, made gitdata.Made) string {
-	name, lost := branch(t.ID), "The folder that this thread worked in was gone"
+func again(t Thread, p Project, made gitdata.Made, brought *Kept) string {
+	name, lost, ignored := branch(t.ID), "The folder that this thread worked in was gone", "; what .gitignore leaves out is not"
+	if t.Elsewhere {
+		lost = "This thread goes on on another machine"
+	}
+	if brought != nil && brought.LeftOut != "" {
+		ignored = "; not here are " + brought.LeftOut
+	}
 	if t.Dir == "" {
 		if !made.Branch && made.Saved == nil && made.Aside == nil {
 			return ""
@@ -169,7 +185,9 @@ func again(t Thread, p Project, made gitdata.Made) string {
 	case made.Aside != nil:
 		return fmt.Sprintf("%s. It goes on from %s as it stands; what was not committed at %s was made on an earlier commit, and is in refs/deckhand/saved: ask for it to be merged.", lost, name, clock(made.Aside.At))
 	case made.Saved != nil && made.Saved.Changed:
-		return fmt.Sprintf("%s. Its commits are back, and what was not committed, as it was at %s; what .gitignore leaves out is not.", lost, clock(made.Saved.At))
+		return fmt.Sprintf("%s. Its commits are back, and what was not committed, as it was at %s%s.", lost, clock(made.Saved.At), ignored)
+	case (made.Saved != nil || made.Branch) && brought != nil && brought.LeftOut != "":
+		return fmt.Sprintf("%s. It goes on from %s as it was at %s%s.", lost, name, clock(brought.At), ignored)
 	case made.Saved != nil, made.Branch:
 		return fmt.Sprintf("%s. It goes on from %s as it was last published.", lost, name)
 	}
@@ -187,20 +205,35 @@ func (k *Keeper) savedIndex(t Thread, p Project) string {
 	return filepath.Join(k.DataDir, "saved", p.Name, strconv.FormatInt(t.ID, 10))
 }
 
-// Save saves what the thread has not committed in the project's repository. left tells
-// what could not be saved, in words for people; empty if all was. So is its error.
+// Save saves what the thread has not committed in the project's repository, and has its
+// shelf have that and its commits. left tells what could not be saved, and far what could
+// be kept on this machine alone, in words for people; empty if all was. So is its error.
 func (k *Keeper) Save(ctx context.Context, t Thread, p Project) (left string, err error) {
 	if p.Kind != Worktree || !isDir(t.Dir) {
 		return "", nil // when it is made again, what was saved last is back
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, publishTimeout, fmt.Errorf("git: no end in %s", publishTimeout))
-	defer cancel()
 	source, err := gitdata.Open(k.source(p))
 	if err != nil {
 		return "", err
 	}
-	some, err := gitdata.Saving{Clone: t.Dir, Source: source, Branch: branch(t.ID), Ref: savedRef(t.ID), Index: k.savedIndex(t, p), Scratch: k.scratch()}.Save(ctx)
-	return listed(some), err
+	some, err := k.saveHere(ctx, t, p, source)
+	if err != nil {
+		return "", err
+	}
+	short, err := k.keep(ctx, t, p, source, some)
+	if err != nil {
+		return "", fmt.Errorf("%w (it is saved on this machine)", err)
+	}
+	return unsaved(slices.DeleteFunc(some, func(l gitdata.Left) bool { return l.Why == gitdata.Ignored }), short), nil
+}
+
+// saveHere saves it in the project's repository.
+func (k *Keeper) saveHere(ctx context.Context, t Thread, p Project, source gitdata.Repository) ([]gitdata.Left, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, publishTimeout, fmt.Errorf("git: no end in %s", publishTimeout))
+	defer cancel()
+	return gitdata.Saving{
+		Clone: t.Dir, Source: source, Branch: branch(t.ID), Ref: savedRef(t.ID), Index: k.savedIndex(t, p), Scratch: k.scratch(), Ignored: t.Shelf != nil,
+	}.Save(ctx)
 }
 
 // maxNamed is how many of what was not saved are named.
@@ -234,13 +267,19 @@ func named(name string) string {
 	return strconv.Quote(string(runes))
 }
 
-// Unsaved is what people are told of what was not saved; empty if there is nothing to tell.
-func Unsaved(left string, err error) string {
-	switch {
-	case err != nil:
-		return "What is not committed here is in this thread's folder alone, since it could not be saved: " + err.Error() + "."
-	case left != "":
-		return "In this thread's folder alone, and lost with it, are " + left + ". What else is not committed is saved."
+// unsaved is what people are told of what was not saved; empty if there is nothing to tell.
+func unsaved(left []gitdata.Left, short string) string {
+	var said []string
+	if len(left) > 0 {
+		said = append(said, "In this thread's folder alone, and lost with it, are "+listed(left)+". What else is not committed is saved.")
 	}
-	return ""
+	if short != "" {
+		said = append(said, "On this machine alone is "+short+".")
+	}
+	return strings.Join(said, " ")
+}
+
+// Unsaved is what people are told where nothing could be saved, and why.
+func Unsaved(err error) string {
+	return "What is not committed here is in this thread's folder alone, since it could not be saved: " + err.Error() + "."
 }

@@ -305,11 +305,11 @@ func TestWhatIsNotSavedIsSaid(t *testing.T) {
 		runGit(t, one.Dir, "init", "--quiet", name)
 		put(t, filepath.Join(one.Dir, name, "x"), "x")
 	}
-	left, err := u.k.Save(t.Context(), one, u.p)
-	if got := Unsaved(left, err); got != "In this thread's folder alone, and lost with it, are a (a repository of its own), b (a repository of its own), c (a repository of its own), d (a repository of its own), e (a repository of its own), and 2 more. What else is not committed is saved." {
-		t.Errorf("it says %q", got)
+	got, err := u.k.Save(t.Context(), one, u.p)
+	if got != "In this thread's folder alone, and lost with it, are a (a repository of its own), b (a repository of its own), c (a repository of its own), d (a repository of its own), e (a repository of its own), and 2 more. What else is not committed is saved." || err != nil {
+		t.Errorf("it says %q, %v", got, err)
 	}
-	if got := Unsaved("", errors.New("the disk is full")); got != "What is not committed here is in this thread's folder alone, since it could not be saved: the disk is full." {
+	if got := Unsaved(errors.New("the disk is full")); got != "What is not committed here is in this thread's folder alone, since it could not be saved: the disk is full." {
 		t.Errorf("it says %q", got)
 	}
 	if left, err := u.k.Save(t.Context(), one, Project{Kind: Shared}); left != "" || err != nil {

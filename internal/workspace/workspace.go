@@ -58,11 +58,18 @@ type Thread struct {
 	ID int64
 	// Dir is the folder that was made for it; empty before there was one.
 	Dir string
+	// Elsewhere says that Dir is, or was, in another data folder.
+	Elsewhere bool
+	// Shelf keeps its work off this machine; nil if nothing does.
+	Shelf Shelf
 }
 
 // Keeper keeps the workspaces of a data folder. Its methods may be used at once.
 type Keeper struct {
 	DataDir string
+	// KeepBytes bounds what is kept of a thread off this machine; 0 means
+	// [DefaultKeepBytes].
+	KeepBytes int64
 	// turnstiles are those before the repositories that the bot keeps, by their projects.
 	turnstiles sync.Map
 }
@@ -71,14 +78,17 @@ type Keeper struct {
 // whenever it is missing, and what people should know of that, in sentences. Its errors
 // are sentences for people.
 func (k *Keeper) Open(ctx context.Context, t Thread, p Project) (dir string, told []string, err error) {
-	if t.Dir != "" && isDir(t.Dir) {
+	if t.Dir != "" && isDir(t.Dir) && !t.Elsewhere {
 		return t.Dir, nil, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git: no end in %s", gitTimeout))
 	defer cancel()
 	if p.Kind == Scratch {
 		own := k.ownFolder(t, p)
-		return own, nil, os.MkdirAll(own, 0o700)
+		if t.Elsewhere {
+			told = append(told, "This thread goes on on another machine. Its folder is in no repository, so what was in it has not come along.")
+		}
+		return own, told, os.MkdirAll(own, 0o700)
 	}
 	source := k.source(p)
 	if p.Repo != "" && !isDir(source) {

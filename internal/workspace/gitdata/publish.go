@@ -73,7 +73,7 @@ func (p Publication) Publish(ctx context.Context) (commit string, err error) {
 	if err := p.Source.writeRef(ref, tip); err != nil {
 		return "", err
 	}
-	return tip, p.Source.log(ref, before, tip)
+	return tip, p.Source.log(ref, before, tip, "published")
 }
 
 // keepWhatIsTakenBack keeps the commit that the branch named from the source's gc, unless
@@ -300,8 +300,8 @@ func (t *taking) pack(ctx context.Context, name string) error {
 	return err
 }
 
-// log writes into a branch's reflog what has become of it.
-func (r Repository) log(ref, before, after string) (err error) {
+// log writes into a branch's reflog what has become of it, and by what.
+func (r Repository) log(ref, before, after, what string) (err error) {
 	root, err := os.OpenRoot(r.Common)
 	if err != nil {
 		return err
@@ -318,6 +318,6 @@ func (r Repository) log(ref, before, after string) (err error) {
 	if before == "" {
 		before = strings.Repeat("0", len(after))
 	}
-	_, err = fmt.Fprintf(f, "%s %s Deckhand <deckhand> %d +0000\tpublished\n", before, after, time.Now().Unix())
+	_, err = fmt.Fprintf(f, "%s %s Deckhand <deckhand> %d +0000\t%s\n", before, after, time.Now().Unix(), what)
 	return errors.Join(err, f.Close())
 }

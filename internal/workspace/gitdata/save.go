@@ -36,12 +36,19 @@ type Saving struct {
 	// number; 0 means 16 MiB, 256 MiB and 20,000.
 	MaxFile, MaxBytes int64
 	MaxFiles          int
+	// Ignored has Save name what .gitignore leaves out, too, as far as it is not much.
+	Ignored bool
 }
 
 // Left is something that was not saved, and why: words that follow its name.
 type Left struct{ Name, Why string }
 
+// Ignored is why something was not saved that .gitignore leaves out.
+const Ignored = "ignored"
+
 const (
+	// maxIgnored bounds the names of what is ignored.
+	maxIgnored = 50
 	// maxListed bounds what git tells of changed files, in bytes.
 	maxListed = 64 << 20
 	// maxBranches bounds the branches that are saved.
@@ -187,6 +194,9 @@ func (s Saving) files(ctx context.Context, files *os.Root, now *Saved, known map
 	}
 	changes, more := s.within(changes)
 	left = append(left, more...)
+	if s.Ignored {
+		left = append(left, tree.ignored(ctx)...)
+	}
 	sum := now.sum(changes)
 	if saved, _ := os.ReadFile(s.Index + sumSuffix); known[s.Ref] != "" && string(saved) == sum+" "+known[s.Ref] {
 		return left, nil

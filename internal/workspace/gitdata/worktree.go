@@ -124,6 +124,20 @@ func (w workingTree) changes(ctx context.Context) (found []change, left []Left, 
 	return found, left, nil
 }
 
+// ignored is what .gitignore leaves out, folders as one. What cannot be told is left out.
+func (w workingTree) ignored(ctx context.Context) (left []Left) {
+	names, err := w.see(ctx, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+	if err != nil {
+		return nil
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(names, "\x00"), "\x00") {
+		if name != "" && len(left) < maxIgnored {
+			left = append(left, Left{strings.TrimSuffix(name, "/"), Ignored})
+		}
+	}
+	return left
+}
+
 // submodules are those that are there.
 func (w workingTree) submodules(ctx context.Context) (left []Left, err error) {
 	staged, err := w.see(ctx, "ls-files", "-z", "--stage")

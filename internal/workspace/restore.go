@@ -1,0 +1,116 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"deckhand/internal/workspace/gitdata"
+)
+
+// restore has the project's repository have what is kept of a thread that has worked
+// elsewhere, and puts away the folder that it has left here, if any. It is whole whenever
+// it is cut: it begins anew. what is what was brought; nil if nothing is kept.
+func (k *Keeper) restore(ctx context.Context, t Thread, p Project, source gitdata.Repository) (what *Kept, told []string, err error) {
+	if t.Shelf == nil {
+		return nil, nil, nil
+	}
+	kept, err := t.Shelf.Kept(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if kept.Branch == "" && kept.Saved == "" {
+		return nil, nil, nil
+	}
+	if isDir(k.ownFolder(t, p)) {
+		if told, err = k.putAside(ctx, t, p, source); err != nil {
+			return nil, nil, err
+		}
+	}
+	u := gitdata.Unpacking{Source: source, Scratch: k.scratch(), Refs: map[string]string{}}
+	if kept.Branch != "" {
+		u.Refs["refs/heads/"+branch(t.ID)] = kept.Branch
+	}
+	if kept.Saved != "" {
+		u.Refs[savedRef(t.ID)] = kept.Saved
+	}
+	for _, id := range kept.Packs {
+		u.Packs = append(u.Packs, func(ctx context.Context, to io.Writer) error { return t.Shelf.Read(ctx, id, to) })
+	}
+	if p.Repo != "" {
+		// What the packs were made on may have come since.
+		if err := k.refresh(ctx, source, p); err != nil && ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
+		}
+	}
+	if err := u.Unpack(ctx); err != nil {
+		return nil, nil, fmt.Errorf("the work of this thread, as it was kept at %s, cannot be brought to this machine: %w", clock(kept.At), err)
+	}
+	return &kept, told, k.note(ctx, t, p, source, kept)
+}
+
+// putAside removes a folder that the thread has left behind when it went to another
+// machine. What was never kept elsewhere stays in the project's repository, below a ref of
+// its own, and people are told; where it cannot be read, the folder stays, by another name.
+func (k *Keeper) putAside(ctx context.Context, t Thread, p Project, source gitdata.Repository) (told []string, err error) {
+	t.Dir, t.Shelf = k.ownFolder(t, p), nil
+	err = k.Publish(ctx, t, p)
+	if err == nil {
+		_, err = k.Save(ctx, t, p)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		away := fmt.Sprintf("%s.before-%d", t.Dir, time.Now().UnixNano())
+		if e := os.Rename(t.Dir, away); e != nil {
+			return nil, e
+		}
+		return []string{fmt.Sprintf("This thread had a folder here from before it went to another machine. What is in it could not be compared (%v), so it was kept: %s.", err, away)}, nil
+	}
+	refs, err := source.Refs()
+	if err != nil {
+		return nil, err
+	}
+	tip, saved := refs["refs/heads/"+branch(t.ID)], refs[savedRef(t.ID)]
+	known, err := k.noted(ctx, t, p, source, tip, saved)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		for name, hash := range map[string]string{"branch": tip, "saved": saved} {
+			if hash == "" {
+				continue
+			}
+			ref := leftRef(t.ID) + hash[:12]
+			if err := source.SetRef(ref, hash); err != nil {
+				return nil, err
+			}
+			told = append(told, fmt.Sprintf("On this machine was work of this thread that had been saved nowhere else (its %s, %s). It goes on without; ask for it to be merged.", name, ref))
+		}
+	}
+	return told, k.discard(t.Dir)
+}
+
+// leftRef begins the refs of the project's repository that have what a thread had left
+// behind when it went on elsewhere.
+func leftRef(threadID int64) string {
+	return "refs/deckhand/left/" + strconv.FormatInt(threadID, 10) + "/"
+}
+
+// discard removes a folder of a thread. One that is half removed is nobody's, and goes at
+// the next start.
+func (k *Keeper) discard(dir string) error {
+	gone, err := os.MkdirTemp(filepath.Dir(dir), gitdata.Unfinished)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(dir, filepath.Join(gone, "it")); err != nil {
+		return err
+	}
+	return os.RemoveAll(gone)
+}
