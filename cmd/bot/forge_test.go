@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"deckhand/internal/gateway/gitway/forgetest"
@@ -94,7 +95,38 @@ policy:
 	if again, err := os.ReadFile(filepath.Join(folder, "again")); err != nil || string(again) != "theirs\n" {
 		t.Errorf("the other thread has %q, %v", again, err)
 	}
+	allowed(second, "mv base committed; git add committed; git -c user.name=x -c user.email=x@example.com commit -q -m 'of a thread'; echo changed > again; true")
+	w.anotherMachine(second)
+	allowed(second, "cp again there; git log -2 --format=%s > log; true")
+	w.says(eng, second, "This thread goes on on another machine. Its commits are back, and what was not committed, as it was at")
+	for name, want := range map[string]string{"committed": "theirs\n", "again": "changed\n", "log": "of a thread\ntheirs\n"} {
+		if b, err := os.ReadFile(filepath.Join(folder, name)); err != nil || string(b) != want {
+			t.Errorf("on another machine %s has %q, %v", name, b, err)
+		}
+	}
 	noFileHas(t, w.dir, forgetest.Password)
+}
+
+// anotherMachine has the bot die with its data folder, when a thread's work is kept, and
+// another one go on with an empty one.
+func (w *world) anotherMachine(thread string) {
+	w.t.Helper()
+	w.eventually("the thread's work is kept", func() bool {
+		return w.text(`SELECT coalesce(bool_and(saved_at > (SELECT max(ended_at) FROM turns r WHERE r.thread_id = t.id))::text, '') FROM work JOIN threads t ON t.id = thread_id WHERE thread_ts = '`+thread+`'`) == "true"
+	})
+	bot := w.PIDs["bot"]
+	if err := os.Rename(filepath.Join(w.dir, "bot"), filepath.Join(w.dir, "gone")); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := syscall.Kill(bot, syscall.SIGKILL); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(w.dir, "gone")); err != nil {
+		w.t.Fatal(err)
+	}
+	w.renewed("bot", bot)
+	// Its leases would run out.
+	w.text(`WITH ended AS (UPDATE threads SET lease_until = now() RETURNING id) SELECT count(*)::text FROM ended`)
 }
 
 // noFileHas searches a folder for a secret, but for copies of this program, which has it.
