@@ -28,6 +28,12 @@ func (c *chaos) play() {
 			c.must(http.MethodPost, "/_control/faults", s.fault, nil)
 			continue
 		}
+		if s.what == "ambush" {
+			c.mu.Lock()
+			c.ambushes = append(c.ambushes, s)
+			c.mu.Unlock()
+			continue
+		}
 		c.note("%s of replica %d for %v", s.what, r.n, s.long)
 		c.act(s, r)
 	}

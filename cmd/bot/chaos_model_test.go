@@ -21,11 +21,13 @@ import (
 // overheard stands before the playground's model and writes down what the judge needs of
 // each call: what the conversation held, and which tools the answer calls.
 type overheard struct {
+	moment func(string)
+
 	mu   sync.Mutex
 	file *os.File
 }
 
-func overhear(t testing.TB, model, path string) (address string) {
+func overhear(t testing.TB, model, path string, moment func(string)) (address string) {
 	t.Helper()
 	target, err := url.Parse(model)
 	if err != nil {
@@ -35,7 +37,7 @@ func overhear(t testing.TB, model, path string) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &overheard{file: file}
+	o := &overheard{moment: moment, file: file}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.FlushInterval = -1
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
@@ -65,8 +67,10 @@ func (o *overheard) pass(proxy *httputil.ReverseProxy, w http.ResponseWriter, r 
 	for _, found := range askedFor.FindAllStringSubmatch(string(body), -1) {
 		call.Seen = append(call.Seen, found[1])
 	}
+	o.moment(whenAsked)
 	heard := &hearing{ResponseWriter: w}
 	defer func() {
+		o.moment(whenAnswered)
 		call.Status, call.Uses = heard.status, toolUses(heard.copy.Bytes())
 		line, err := json.Marshal(call)
 		if err != nil {
@@ -98,8 +102,22 @@ func (h *hearing) Write(b []byte) (int, error) {
 	return h.ResponseWriter.Write(b)
 }
 
-// toolUses are the tools that a streamed answer calls, as far as it came.
+// toolUses are the tools that an answer calls, streamed or not, as far as it came.
 func toolUses(stream []byte) (out []judge.ToolUse) {
+	var whole struct {
+		Content []struct {
+			Type, ID string
+			Input    json.RawMessage
+		}
+	}
+	if json.Unmarshal(stream, &whole) == nil {
+		for _, b := range whole.Content {
+			if b.Type == "tool_use" {
+				out = append(out, judge.ToolUse{ID: b.ID, Input: string(b.Input)})
+			}
+		}
+		return out
+	}
 	for line := range strings.Lines(string(stream)) {
 		data, ok := strings.CutPrefix(line, "data: ")
 		var e struct {

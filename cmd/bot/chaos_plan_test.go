@@ -36,13 +36,15 @@ type chaosStep struct {
 	user  string
 	text  string // of a post; %s is where run.sh lies
 	n     int    // of a post
-	in    string // channel of a post that begins a thread
+	in    string // channel of a post that begins a thread; moment of an ambush
 }
 
 func (s chaosStep) String() string {
 	switch {
 	case s.fault != nil:
 		return fmt.Sprintf("%s %v", s.what, s.fault)
+	case s.what == "ambush":
+		return fmt.Sprintf("kill all bots %v after it has %s %d times", s.long, s.in, s.n)
 	case s.n > 0:
 		return fmt.Sprintf("%s answer-%04d", s.what, s.n)
 	default:
@@ -106,7 +108,7 @@ func (d *chaosDrawer) accident() {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	seconds := func(most int) time.Duration { return time.Duration(r.IntN(most*1000)) * time.Millisecond }
 	method := pick("chat.update", "chat.postMessage", "reactions.add", "users.info", "*")
-	switch what := pick("stop", "kill bot", "kill bot", "kill bot", "kill CLI", "kill reaper", "freeze bot", "freeze CLI", "cut database", "part database", "part database",
+	switch what := pick("stop", "ambush", "ambush", "ambush", "kill bot", "kill bot", "kill CLI", "kill reaper", "freeze bot", "freeze CLI", "cut database", "part database", "part database",
 		"postgres", "slack", "slack", "slack", "slack", "model", "model"); what {
 	case "postgres":
 		if d.plan.postgres {
@@ -138,6 +140,8 @@ func (d *chaosDrawer) accident() {
 		d.add(chaosStep{what: what, long: seconds([]int{3, 3, 25}[r.IntN(3)])})
 	case "part database":
 		d.add(chaosStep{what: what, long: seconds([]int{5, 5, 30}[r.IntN(3)])})
+	case "ambush":
+		d.add(chaosStep{what: what, in: pick(whenAsked, whenAnswered, whenShown, whenShown), n: 1 + r.IntN(6), long: time.Duration(r.IntN(30)) * time.Millisecond})
 	default:
 		d.add(chaosStep{what: what, long: seconds(4)})
 	}

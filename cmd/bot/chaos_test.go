@@ -90,7 +90,7 @@ func playChaos(t *testing.T, seed uint64, steps int) []judge.Violation {
 	c.note("nothing more happens")
 	c.must(http.MethodDelete, "/_control/faults", nil, nil)
 	c.mu.Lock()
-	c.calm = true
+	c.calm, c.ambushes = true, nil
 	threads := c.threads
 	c.mu.Unlock()
 	if c.settle() {

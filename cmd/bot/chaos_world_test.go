@@ -41,6 +41,7 @@ type chaos struct {
 	mu        sync.Mutex
 	threads   []chaosThread
 	accidents []judge.Line
+	ambushes  []chaosStep
 	calm      bool // what is asked is approved at once
 }
 
@@ -87,7 +88,8 @@ func newChaos(t *testing.T, p chaosPlan) *chaos {
 	}
 	t.Cleanup(func() { _ = c.playground.Close(context.Background()) })
 	c.URL, c.BotUser = c.playground.URL(), slack.BotUser
-	c.model = overhear(t, c.playground.ModelURL(), filepath.Join(dir, "model.log"))
+	c.watch()
+	c.model = overhear(t, c.playground.ModelURL(), filepath.Join(dir, "model.log"), c.moment)
 	c.furnish()
 	for n := range p.replicas {
 		c.addReplica(n, cli)

@@ -243,6 +243,14 @@ func (e Evidence) runs() (out []Violation) {
 			decided[id] = append(decided[id], d.At)
 		}
 	}
+	threads := map[string]string{}
+	for _, t := range e.Threads {
+		for _, p := range t.posts(e.Bot) {
+			for _, w := range p.tools {
+				threads[w.id] = t.root()
+			}
+		}
+	}
 	begun := map[string]int{}
 	for _, r := range e.Runs {
 		if r.What != "begin" {
@@ -250,7 +258,7 @@ func (e Evidence) runs() (out []Violation) {
 		}
 		begun[r.ID]++
 		if at := decided[r.ID]; len(at) < begun[r.ID] || at[begun[r.ID]-1].After(r.At) {
-			out = append(out, Violation{Rule: Decided, What: fmt.Sprintf("run %d of %s %s at %s has no decision of its own before it; decided %v",
+			out = append(out, Violation{Rule: Decided, Thread: threads[r.ID], What: fmt.Sprintf("run %d of %s %s at %s has no decision of its own before it; decided %v",
 				begun[r.ID], r.Verb, r.ID, clock(r.At), clocks(at))})
 		}
 	}

@@ -18,6 +18,7 @@ type Rows struct {
 	Ledger    []Account
 	Threads   []ThreadRow
 	Turns     []TurnRow
+	Posts     []PostRow
 	Broken    int // rows of the audit that do not follow the one before
 }
 
@@ -65,6 +66,14 @@ type TurnRow struct {
 	Ended    *time.Time
 }
 
+// PostRow is a message as it was received, for the transcripts.
+type PostRow struct {
+	At      time.Time
+	TS      string
+	State   string
+	Outcome string
+}
+
 func (e *Evidence) readRows(ctx context.Context, p Place) error {
 	conn, err := pgx.Connect(ctx, p.Database)
 	if err != nil {
@@ -84,6 +93,7 @@ func (e *Evidence) readRows(ctx context.Context, p Place) error {
 		{`SELECT session_id::text, sum(micro_usd)::bigint, COALESCE(sum(bound_micro_usd), 0)::bigint FROM ledger GROUP BY 1`, &r.Ledger},
 		{`SELECT id, channel_id, thread_ts FROM threads ORDER BY id`, &r.Threads},
 		{`SELECT id, thread_id, attempt, state, problem, started_at, ended_at FROM turns ORDER BY id`, &r.Turns},
+		{`SELECT received_at, ts, state, outcome FROM inbox WHERE kind = 'message' ORDER BY id`, &r.Posts},
 	} {
 		rows, err := conn.Query(ctx, part.sql)
 		if err != nil {
@@ -100,6 +110,8 @@ func (e *Evidence) readRows(ctx context.Context, p Place) error {
 			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Account])
 		case *[]ThreadRow:
 			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[ThreadRow])
+		case *[]PostRow:
+			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[PostRow])
 		case *[]TurnRow:
 			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[TurnRow])
 		}

@@ -34,6 +34,11 @@ func (e Evidence) Story(thread string) string {
 			for _, r := range m.Reactions {
 				marks = append(marks, r.Name)
 			}
+			for _, row := range e.Rows.Posts {
+				if row.TS == m.TS {
+					line(row.At, "%s was received; it is %s %s", m.TS, row.State, row.Outcome)
+				}
+			}
 			line(at(m.TS), "%s%s posted %s, which now reads %.300q, edits %d, marks %v", who, to, m.TS, oneLine(m.Text), m.Edits, marks)
 		}
 		for _, p := range t.posts(e.Bot) {
