@@ -67,6 +67,8 @@ var (
 	waitDesc     = prometheus.NewDesc("deckhand_approval_wait_seconds", "Time from a question to a person's decision.", nil, nil)
 	pendingDesc  = prometheus.NewDesc("deckhand_approvals_pending", "Approvals that nobody has decided yet.", nil, nil)
 	oldestDesc   = prometheus.NewDesc("deckhand_approvals_oldest_pending_seconds", "How long the oldest of them waits.", nil, nil)
+	wordsDesc    = prometheus.NewDesc("deckhand_outbox_pending", "What people must see (final answers, endings of cards, marks, sentences) and Slack does not have yet.", nil, nil)
+	wordAgeDesc  = prometheus.NewDesc("deckhand_outbox_oldest_seconds", "How long the oldest of it waits.", nil, nil)
 	inboxDesc    = prometheus.NewDesc("deckhand_inbox_pending", "What Slack sent and nobody works on yet.", nil, nil)
 	witnessDesc  = prometheus.NewDesc("deckhand_witness_turns", "Turns of the last hour of which Claude Code says something else than its calls have cost, by reason; missing is the one to look into, by bot report verify.", []string{"reason"}, nil)
 	unpricedDesc = prometheus.NewDesc("deckhand_calls_unpriced", "Calls whose model had no price and that bot report reprice has not mended.", nil, nil)
@@ -102,7 +104,7 @@ func (m *metrics) handler() http.Handler {
 
 // Describe implements [prometheus.Collector].
 func (m *metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, witnessDesc, unpricedDesc, jobsDesc, noticesDesc, liveDesc, unbookedDesc, webBytesDesc, webDesc, buildDesc} {
+	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, wordsDesc, wordAgeDesc, witnessDesc, unpricedDesc, jobsDesc, noticesDesc, liveDesc, unbookedDesc, webBytesDesc, webDesc, buildDesc} {
 		to <- d
 	}
 }
@@ -139,6 +141,8 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 		value(pendingDesc, prometheus.GaugeValue, float64(w.Approvals))
 		value(oldestDesc, prometheus.GaugeValue, w.Oldest.Seconds())
 		value(inboxDesc, prometheus.GaugeValue, float64(w.Inbox))
+		value(wordsDesc, prometheus.GaugeValue, float64(w.Words))
+		value(wordAgeDesc, prometheus.GaugeValue, w.OldestWord.Seconds())
 	}
 	if s := m.meter; s != nil {
 		value(unpricedDesc, prometheus.GaugeValue, float64(s.Unpriced))

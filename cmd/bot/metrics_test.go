@@ -70,7 +70,7 @@ func newFigures() *someFigures {
 			Approvals: map[store.ApprovalKey]int64{{Status: "allowed", Via: "button"}: 4, {Status: "allowed", Via: "rule"}: 10},
 			Waits:     waits, WaitSeconds: 100_004.5,
 		},
-		waiting: store.Waiting{Approvals: 2, Oldest: 90 * time.Second, Inbox: 1},
+		waiting: store.Waiting{Approvals: 2, Oldest: 90 * time.Second, Inbox: 1, Words: 3, OldestWord: 4 * time.Second},
 	}
 }
 
@@ -128,6 +128,8 @@ deckhand_inbox_pending 1
 deckhand_jobs_running 1
 deckhand_meter_unbooked 2
 deckhand_notices_heard 0
+deckhand_outbox_oldest_seconds 4
+deckhand_outbox_pending 3
 deckhand_scrape_errors_total{figures="meter"} 0
 deckhand_scrape_errors_total{figures="spend"} 0
 deckhand_scrape_errors_total{figures="totals"} 0

@@ -327,6 +327,6 @@ func book(t *testing.T, db *store.Store, team string) {
 	check(err)
 	check(db.BeginCall(ctx, c))
 	check(db.EndCalls(ctx, []store.EndedCall{{OpenCall: c, Status: 200, Complete: true, EndedAt: time.Now(), Usage: store.CallUsage{Model: "m", Input: 1, Output: 1, MicroUSD: 1}}}))
-	_, err = db.FinishTurn(ctx, c.Lease, store.FinishedTurn{ID: turn.ID, State: "done", Witnesses: []store.Witness{{SessionID: c.SessionID, Epoch: c.Epoch, Before: 0, After: 1, Model: "m"}}})
+	_, _, err = db.FinishTurn(ctx, c.Lease, store.FinishedTurn{ID: turn.ID, State: "done", Witnesses: []store.Witness{{SessionID: c.SessionID, Epoch: c.Epoch, Before: 0, After: 1, Model: "m"}}})
 	check(err)
 }

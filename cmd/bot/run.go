@@ -123,7 +123,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		after, tell = append(after, r.After), append(tell, r.To)
 	}
 	b.store, err = store.Open(ctx, e.DatabaseURL, store.Options{
-		Jobs: jobs.Inserter{}, Reminders: after, TimeZone: c.Zone(), Log: b.log.Named("store"),
+		Jobs: jobs.Inserter{}, Reminders: after, TimeZone: c.Zone(), Replica: b.replica.ID, Log: b.log.Named("store"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)

@@ -299,7 +299,7 @@ func (w *worker) onUndecided(ctx context.Context, id string) error {
 		return nil
 	}
 	if a.Terms.OnTimeout == store.TimeoutDeny {
-		w.front.Say(w.thread.Key(), fmt.Sprintf("Nobody decided about %s within %s. The policy takes that as a no, so it did not run and the work goes on without it.", a.ToolName, waited))
+		w.say(ctx, fmt.Sprintf("Nobody decided about %s within %s. The policy takes that as a no, so it did not run and the work goes on without it.", a.ToolName, waited))
 		w.show()
 		return w.reply(w.session.proc.Deny(requested.RequestID,
 			fmt.Sprintf("Nobody decided within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", waited), false))

@@ -124,6 +124,22 @@ func (a *audience) MarkPrompt(p store.Prompt, m PromptMark) {
 	a.stage.say("people", "prompt %d %s", p.InboxID, m)
 }
 
+// Tell shows what was committed to be shown, and has it ended as shown.
+func (a *audience) Tell(words ...store.Word) {
+	for _, w := range words {
+		switch w.Kind {
+		case store.WordMark:
+			a.MarkPrompt(a.stage.books.Prompts()[w.InboxID-1].Prompt, PromptMark(w.Body))
+		case store.WordSaid:
+			a.Say(w.Thread, w.Body)
+		case store.WordLeft, store.WordGivenUp:
+			a.Abandon(w.TurnID, w.Body)
+		default:
+			a.stage.breach("a %s was told as a word", w.Kind)
+		}
+	}
+}
+
 func (a *audience) Say(k store.ThreadKey, sentence string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 type Books interface {
 	leases
 	prompts
+	outbox
 	sessions
 	turns
 	approvals
@@ -35,8 +36,14 @@ type leases interface {
 // prompts wait for a turn.
 type prompts interface {
 	NextPrompt(ctx context.Context, threadID int64) (store.Prompt, error)
-	DropPrompt(ctx context.Context, l store.Lease, inboxID int64, outcome string) error
-	DropPrompts(ctx context.Context, l store.Lease, outcome string) ([]store.Prompt, error)
+	DropPrompt(ctx context.Context, l store.Lease, inboxID int64, d store.Drop) ([]store.Word, error)
+	DropPrompts(ctx context.Context, l store.Lease, d store.Drop) ([]store.Prompt, []store.Word, error)
+}
+
+// outbox keeps what people must see until they have.
+type outbox interface {
+	Say(ctx context.Context, l store.Lease, sentence string) (store.Word, error)
+	LeaveTurn(ctx context.Context, l store.Lease, turnID int64, sentence string) (store.Word, error)
 }
 
 // sessions are a thread's conversations and where it works.
@@ -54,7 +61,7 @@ type turns interface {
 	BeginTurn(ctx context.Context, l store.Lease, sessionID string, epoch int) (store.Turn, store.Prompt, bool, error)
 	RunningTurn(ctx context.Context, threadID int64) (store.Turn, store.Prompt, error)
 	ContinueTurn(ctx context.Context, l store.Lease, old store.Turn, sessionID string, epoch int) (store.Turn, error)
-	FinishTurn(ctx context.Context, l store.Lease, f store.FinishedTurn) ([]store.Approval, error)
+	FinishTurn(ctx context.Context, l store.Lease, f store.FinishedTurn) ([]store.Approval, []store.Word, error)
 }
 
 // approvals are asked, decided, delivered, and end.

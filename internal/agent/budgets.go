@@ -72,6 +72,7 @@ type BudgetAlert struct {
 	Share   int // percent; 100: the limit is reached
 	Thread  store.ThreadKey
 	Project string // the thread's
+	Word    int64  // the last word about it; see [store.BudgetNotice]
 }
 
 // budgetCheck is what the budgets say to a person's next turn in a thread.
@@ -179,7 +180,7 @@ func (s *budgets) tell(ctx context.Context, t store.Thread, all []BudgetStatus) 
 			reached = append(reached, n)
 		}
 		if fresh {
-			s.front.ShowBudget(BudgetAlert{ID: n.ID, Status: b, Share: share, Thread: t.Key(), Project: t.Project})
+			s.front.ShowBudget(BudgetAlert{ID: n.ID, Word: n.Word, Status: b, Share: share, Thread: t.Key(), Project: t.Project})
 		}
 	}
 	return reached, nil
@@ -254,15 +255,18 @@ const (
 // refuseForBudget ends a prompt that waits for nothing: nobody is asked, or an admin has
 // left the budget as it is.
 func (w *worker) refuseForBudget(ctx context.Context, p store.Prompt, b BudgetStatus, n store.BudgetNotice) error {
-	if err := w.books.DropPrompt(ctx, w.heldLease(), p.InboxID, "over budget"); err != nil {
-		return err
-	}
-	w.front.MarkPrompt(p, PromptOverBudget)
 	said := b.sentence()
 	if n.Decision.Leave {
 		said += " It was left as it is for this " + string(b.Period) + "."
 	}
-	w.front.Say(w.thread.Key(), said+" So this was not begun. It begins anew on "+b.Begins()+", or ask an admin to raise it in deckhand.yaml.")
+	said += " So this was not begun. It begins anew on " + b.Begins() + ", or ask an admin to raise it in deckhand.yaml."
+	words, err := w.books.DropPrompt(ctx, w.heldLease(), p.InboxID, store.Drop{
+		Outcome: "over budget", Mark: string(PromptOverBudget), Sentence: func(int) string { return said },
+	})
+	if err != nil {
+		return err
+	}
+	w.front.Tell(words...)
 	if p.Waited {
 		w.front.ShowWait(p.InboxID)
 	}

@@ -31,12 +31,17 @@ type Frontend interface {
 	// CloseOffer takes back what an ended turn offers (TurnView.Continue): the thread
 	// has gone on.
 	CloseOffer(turnID int64)
-	// MarkPrompt shows on the person's own message how far it has come.
+	// MarkPrompt shows on the person's own message how far it has come. How it ended
+	// is a word; see Tell.
 	MarkPrompt(store.Prompt, PromptMark)
-	// Say posts one sentence into the thread.
+	// Tell shows what was committed to be shown, in this order. What cannot be shown now
+	// stays in the outbox.
+	Tell(...store.Word)
+	// Say posts a sentence into the thread that is lost with this process; see
+	// [store.Store.Say] for others.
 	Say(store.ThreadKey, string)
-	// Abandon marks what a turn that another process of ours was showing has
-	// left in the thread: it goes on elsewhere, and its controls are dead.
+	// Abandon marks what a turn of this process has left in the thread: it goes on
+	// elsewhere, and its controls are dead.
 	Abandon(turnID int64, sentence string)
 	// Leave forgets a turn whose thread another replica has taken: what it had still to
 	// show is that replica's to show.
@@ -128,6 +133,9 @@ type TurnView struct {
 	Problem string
 	// Continue offers to go on, to whoever may write here: a budget stopped the turn.
 	Continue bool
+	// Word is the [store.WordTurn] that this view was committed as, once the turn has
+	// ended; 0 for none.
+	Word int64 `json:"-"`
 }
 
 // Grant says who gave the standing permission that a tool call ran under.

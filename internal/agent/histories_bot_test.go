@@ -93,11 +93,18 @@ func (r *recorder) MarkPrompt(p store.Prompt, m PromptMark) {
 	r.write(botEvent{Prompt: &shownMark{p.UUID, m}})
 }
 
-func (r *recorder) ShowBudget(n BudgetAlert)                          { r.write(botEvent{Budget: n.ID}) }
-func (r *recorder) ShowWait(int64)                                    {}
-func (r *recorder) CloseOffer(int64)                                  {}
-func (r *recorder) Say(_ store.ThreadKey, s string)                   { r.write(botEvent{Said: s}) }
-func (r *recorder) Leave(int64)                                       {}
+func (r *recorder) ShowBudget(n BudgetAlert)        { r.write(botEvent{Budget: n.ID}) }
+func (r *recorder) ShowWait(int64)                  {}
+func (r *recorder) CloseOffer(int64)                {}
+func (r *recorder) Say(_ store.ThreadKey, s string) { r.write(botEvent{Said: s}) }
+func (r *recorder) Leave(int64)                     {}
+func (r *recorder) Tell(words ...store.Word) {
+	for _, w := range words {
+		if w.Kind != store.WordMark {
+			r.write(botEvent{Said: w.Body})
+		}
+	}
+}
 func (r *recorder) Abandon(_ int64, s string)                         { r.write(botEvent{Said: s}) }
 func (r *recorder) CloseCards([]string)                               {}
 func (r *recorder) Remind(context.Context, store.Approval, int) error { return nil }

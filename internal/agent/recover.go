@@ -28,8 +28,14 @@ func (w *worker) recover(ctx context.Context) error {
 		return err
 	}
 	if old.Attempt >= maxAttempts {
-		return w.giveUp(ctx, old, prompt, TurnFailed, fmt.Sprintf("This was interrupted %d times and is given up. Send it again to try once more.", old.Attempt))
+		return w.giveUp(ctx, old, TurnFailed, fmt.Sprintf("This was interrupted %d times and is given up. Send it again to try once more.", old.Attempt))
 	}
+	// At once: its process may wait for a slot.
+	left, err := w.books.LeaveTurn(ctx, w.heldLease(), old.ID, "Deckhand restarted here; the work goes on below.")
+	if err != nil {
+		return err
+	}
+	w.front.Tell(left)
 	if err := w.ensureSession(ctx); err != nil {
 		if _, ok := errors.AsType[*stopError](err); ok {
 			return w.stopCold(ctx)
@@ -39,13 +45,12 @@ func (w *worker) recover(ctx context.Context) error {
 			return err
 		}
 		w.log.Error("start the session", zap.Error(start.err))
-		return w.giveUp(ctx, old, prompt, TurnFailed, start.sentence)
+		return w.giveUp(ctx, old, TurnFailed, start.sentence)
 	}
 	row, err := w.books.ContinueTurn(ctx, w.heldLease(), old, w.session.id, w.session.epoch)
 	if err != nil {
 		return err
 	}
-	w.front.Abandon(old.ID, "Deckhand restarted here; the work goes on below.")
 	w.beginTurn(row, prompt, attemptUUID(prompt.UUID, row.Attempt),
 		"[Deckhand was restarted while you worked on the message below. Look at what you have done already, then go on with it. A tool call that was not answered may be made again.]\n\n"+prompt.Text)
 	return nil
@@ -53,19 +58,18 @@ func (w *worker) recover(ctx context.Context) error {
 
 // giveUp ends a turn that a dead process left running: it has failed, or people have
 // stopped it.
-func (w *worker) giveUp(ctx context.Context, old store.Turn, prompt store.Prompt, state TurnState, problem string) error {
-	ended, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
-		ID: old.ID, State: string(state), Problem: problem, Approvals: store.ApprovalInterrupted,
+func (w *worker) giveUp(ctx context.Context, old store.Turn, state TurnState, problem string) error {
+	mark := PromptStopped
+	if state == TurnFailed {
+		mark = PromptFailed
+	}
+	ended, words, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
+		ID: old.ID, State: string(state), Problem: problem, Approvals: store.ApprovalInterrupted, Mark: string(mark),
 	})
 	if err != nil {
 		return err
 	}
 	w.showEnded(ended)
-	w.front.Abandon(old.ID, problem)
-	mark := PromptStopped
-	if state == TurnFailed {
-		mark = PromptFailed
-	}
-	w.front.MarkPrompt(prompt, mark)
+	w.front.Tell(words...)
 	return nil
 }

@@ -87,7 +87,7 @@ func (w *worker) startSession(ctx context.Context) error {
 		w.thread.Workspace, w.thread.WorkspaceReplica = dir, w.replica
 	}
 	for _, sentence := range told {
-		w.front.Say(w.thread.Key(), sentence)
+		w.say(ctx, sentence)
 	}
 
 	resume := false
@@ -131,7 +131,7 @@ func (w *worker) startAnew(ctx context.Context) error {
 		return err
 	}
 	if spoke {
-		w.front.Say(w.thread.Key(), "The earlier conversation of this thread cannot be resumed, so it starts anew: what was said before is not known to it.")
+		w.say(ctx, "The earlier conversation of this thread cannot be resumed, so it starts anew: what was said before is not known to it.")
 	}
 	return w.newSession(ctx, w.thread.SessionID)
 }

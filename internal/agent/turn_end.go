@@ -115,13 +115,19 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		w.session.journal.flush(ctx)
 	}
 	overBudget := t.overBudget != nil && t.stoppedBy == ""
-	ended, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
+	view := w.view(t)
+	view.State, view.Problem, view.EndedAt, view.AgentTurns, view.Waiting = state, problem, time.Now(), agentTurns, 0
+	view.Mark = t.mark(state)
+	view.CostMicroUSD, view.Unfinished, view.Continue = cost, more, overBudget
+	view.Settling = more && !overBudget
+	ended, words, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
 		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, Witnesses: told, Approvals: status,
-		OverBudget: overBudget,
+		OverBudget: overBudget, View: EncodeTurn(view), Mark: string(view.Mark),
 	})
 	if err != nil {
 		return err
 	}
+	view.Word = words[0].ID
 	w.refuseChecks(over)
 	w.refuseAsked(t)
 	w.turn = nil
@@ -129,14 +135,9 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	if w.session != nil {
 		w.session.content = t.content
 	}
-	view := w.view(t)
-	view.State, view.Problem, view.EndedAt, view.AgentTurns, view.Waiting = state, problem, time.Now(), agentTurns, 0
-	view.Mark = t.mark(state)
-	view.CostMicroUSD, view.Unfinished = cost, more
 	if overBudget {
-		w.offer, view.Continue = t.row.ID, true
+		w.offer = t.row.ID
 	}
-	view.Settling = more && !view.Continue
 	w.front.ShowTurn(view)
 	w.showEnded(ended)
 	w.front.CloseCards(t.cards)
@@ -144,7 +145,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	if more {
 		w.correctCost(ctx, t.meter, view)
 	}
-	w.front.MarkPrompt(t.prompt, view.Mark)
+	w.front.Tell(words[1:]...)
 	if s := w.session; s != nil {
 		select {
 		case s.committed <- struct{}{}:
@@ -165,7 +166,7 @@ func (w *worker) correctCost(ctx context.Context, m *meter, view TurnView) {
 		if w.heldLease() != held {
 			return
 		}
-		view.CostMicroUSD, view.Unfinished, view.Settling = microUSD, more, false
+		view.CostMicroUSD, view.Unfinished, view.Settling, view.Word = microUSD, more, false, 0
 		if !view.Continue {
 			w.front.ShowTurn(view)
 		}
@@ -210,7 +211,7 @@ func (w *worker) onExit(ctx context.Context) error {
 	w.publish(ctx, s, w.thread, w.project)
 	if w.turn == nil {
 		if exit.Reason == claude.ExitLimit {
-			w.front.Say(w.thread.Key(), exit.Sentence())
+			w.say(ctx, exit.Sentence())
 		}
 		return w.nextTurn(ctx)
 	}

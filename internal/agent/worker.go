@@ -334,33 +334,44 @@ func (w *worker) refuse(ctx context.Context, sentence string) error {
 	if err := w.giveUpRunning(ctx, TurnFailed, sentence); err != nil {
 		return err
 	}
-	dropped, err := w.drop(ctx, "failed", PromptFailed)
-	if dropped > 0 {
-		w.front.Say(w.thread.Key(), sentence)
-	}
-	return err
+	return w.drop(ctx, store.Drop{Outcome: "failed", Mark: string(PromptFailed), Sentence: func(int) string { return sentence }})
 }
 
-// drop finishes the prompts that have no turn, and marks them.
-func (w *worker) drop(ctx context.Context, outcome string, mark PromptMark) (n int, err error) {
-	dropped, err := w.books.DropPrompts(ctx, w.heldLease(), outcome)
+// drop finishes the prompts that have no turn, and tells of it.
+func (w *worker) drop(ctx context.Context, d store.Drop) error {
+	dropped, words, err := w.books.DropPrompts(ctx, w.heldLease(), d)
+	if err != nil {
+		return err
+	}
+	w.front.Tell(words...)
 	for _, p := range dropped {
-		w.front.MarkPrompt(p, mark)
 		if p.Waited {
 			w.front.ShowWait(p.InboxID)
 		}
 	}
-	return len(dropped), err
+	return nil
+}
+
+// say says a sentence in the thread, for good if the books take it.
+func (w *worker) say(ctx context.Context, sentence string) {
+	word, err := w.books.Say(ctx, w.heldLease(), sentence)
+	if errors.Is(err, store.ErrFenced) {
+		return // another replica speaks now
+	}
+	if err != nil {
+		w.log.Warn("write down what is to be said", zap.Error(err))
+		w.front.Say(w.thread.Key(), sentence)
+		return
+	}
+	w.front.Tell(word)
 }
 
 // dropStopped drops what waits, since somebody stopped the thread, and cuts its calls.
 func (w *worker) dropStopped(ctx context.Context) error {
 	w.cutCalls()
-	n, err := w.drop(ctx, "stopped", PromptStopped)
-	if n > 0 {
-		w.front.Say(w.thread.Key(), fmt.Sprintf("Stopped; %d waiting message(s) were dropped with it. Send again what you still want.", n))
-	}
-	return err
+	return w.drop(ctx, store.Drop{Outcome: "stopped", Mark: string(PromptStopped), Sentence: func(n int) string {
+		return fmt.Sprintf("Stopped; %d waiting message(s) were dropped with it. Send again what you still want.", n)
+	}})
 }
 
 // stopCold ends what the thread has to do while no turn of it runs here.
@@ -376,7 +387,7 @@ func (w *worker) giveUpRunning(ctx context.Context, state TurnState, problem str
 	if w.turn != nil {
 		return nil // it lives
 	}
-	old, prompt, err := w.books.RunningTurn(ctx, w.threadID)
+	old, _, err := w.books.RunningTurn(ctx, w.threadID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -386,5 +397,5 @@ func (w *worker) giveUpRunning(ctx context.Context, state TurnState, problem str
 	if _, err := w.books.EndLostCalls(ctx); err != nil {
 		return err
 	}
-	return w.giveUp(ctx, old, prompt, state, problem)
+	return w.giveUp(ctx, old, state, problem)
 }

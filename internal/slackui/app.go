@@ -52,6 +52,7 @@ type App struct {
 	people    *directory.Directory
 	refused   refusals
 	frontend  *frontend
+	outbox    *outbox
 	costs     *costs.Accountant
 	agent     *agent.Supervisor
 	lanes     lanes
@@ -75,7 +76,7 @@ func newApp(c Config, client *slack.Client, self identity) *App {
 	a := &App{c: c, log: c.Log, commands: allCommands(), client: client, api: client, self: self}
 	a.people = directory.New(client, c.Log.Named("directory"))
 	a.publisher = publish.New(client, publish.Options{Log: c.Log.Named("publish")})
-	a.frontend = newFrontend(a)
+	a.frontend, a.outbox = newFrontend(a), newOutbox(a)
 	a.costs = costs.New(costs.Config{
 		Team: a.self.TeamID, Books: c.Store, Access: c.Access, People: a.people, API: a.api, Publisher: a.publisher,
 		Whisper: a.whisper, Say: a.say, Permalink: a.permalink, Log: c.Log.Named("costs"),
@@ -116,7 +117,8 @@ func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor)
 // publish sends what there is to show until ctx ends, and then its last state.
 func (a *App) publish(ctx context.Context) {
 	sending, enough := context.WithCancel(context.WithoutCancel(ctx))
-	var cards sync.WaitGroup
+	var cards, keeping sync.WaitGroup
+	keeping.Go(func() { a.outbox.keepUp(ctx) })
 	cards.Go(func() {
 		<-ctx.Done()
 		a.frontend.finish()
@@ -126,6 +128,8 @@ func (a *App) publish(ctx context.Context) {
 		a.log.Warn("the last messages to Slack", zap.Error(err))
 	}
 	cards.Wait()
+	keeping.Wait()
+	a.outbox.close()
 }
 
 // mention is how people write to us in text that Slack delivers.
@@ -134,12 +138,17 @@ func (a *App) mention() string { return "<@" + a.self.UserID + ">" }
 // whisper answers one person so that nobody else sees it. threadTS is empty
 // outside threads.
 func (a *App) whisper(channel, threadTS, user string, page render.Page) {
+	a.whisperTo(channel, threadTS, user, page, nil)
+}
+
+// whisperTo is whisper; end, if it is not nil, is called with what became of it.
+func (a *App) whisperTo(channel, threadTS, user string, page render.Page, end func(error)) {
 	options := page.MsgOptions()
 	if threadTS != "" {
 		options = append(options, slack.MsgOptionTS(threadTS))
 	}
 	a.publisher.Once(publish.Call{
-		Method: publish.PostEphemeral, Key: "whisper/" + channel + "/" + threadTS + "/" + user, Priority: publish.High, Group: threadTS, What: "answer " + user,
+		Method: publish.PostEphemeral, Key: "whisper/" + channel + "/" + threadTS + "/" + user, Priority: publish.High, Group: threadTS, What: "answer " + user, OnEnd: end,
 		Do: func(ctx context.Context) error {
 			_, err := a.api.PostEphemeralContext(ctx, channel, user, options...)
 			return err
@@ -163,9 +172,10 @@ func (a *App) say(channel, threadTS string, page render.Page) {
 	})
 }
 
-func (a *App) react(channel, ts, emoji string) {
+// react adds a reaction; end, if it is not nil, is called with what became of it.
+func (a *App) react(channel, ts, emoji string, end func(error)) {
 	a.publisher.Once(publish.Call{
-		Method: publish.AddReaction, Priority: publish.High, Group: ts, What: "react " + emoji,
+		Method: publish.AddReaction, Priority: publish.High, Group: ts, What: "react " + emoji, OnEnd: end,
 		Do: func(ctx context.Context) error {
 			err := a.api.AddReactionContext(ctx, emoji, slack.NewRefToMessage(channel, ts))
 			if refused := (slack.SlackErrorResponse{}); errors.As(err, &refused) && refused.Err == "already_reacted" {

@@ -20,23 +20,64 @@ import (
 )
 
 // ShowBudget implements [agent.Frontend].
-func (f *frontend) ShowBudget(n agent.BudgetAlert) {
+func (f *frontend) ShowBudget(n agent.BudgetAlert) { f.showBudget(n, nil) }
+
+// showBudget tells of a budget wherever it is not told of yet; noted are the messages that
+// stand.
+func (f *frontend) showBudget(n agent.BudgetAlert, noted []store.PostedMessage) {
+	end := f.app.outbox.showing(store.Shown{Kind: store.WordBudget, NoticeID: n.ID, UpTo: n.Word})
+	places := []string{""}
+	for _, channel := range n.Status.Tell {
+		places = append(places, channel)
+	}
+	all := together(len(places), end)
 	view := render.BudgetView{Notice: n}
 	if n.Share == 100 && n.Status.Ask {
 		view.Admins = f.app.raisers(store.BudgetNotice{BudgetWindow: store.BudgetWindow{Scope: n.Status.Scope, Key: n.Status.Key}, Thread: n.Thread, Project: n.Project})
 	}
-	f.postBudget(n, n.Thread.ChannelID, n.Thread.ThreadTS, render.Budget(view))
-	view.Link = f.app.permalink(n.Thread.ChannelID, n.Thread.ThreadTS)
-	for _, channel := range n.Status.Tell {
-		f.postBudget(n, channel, "", render.Budget(view))
+	for _, channel := range places {
+		ts := ""
+		if channel == "" {
+			channel, ts = n.Thread.ChannelID, n.Thread.ThreadTS
+		} else {
+			view.Link = f.app.permalink(n.Thread.ChannelID, n.Thread.ThreadTS)
+		}
+		if !slices.ContainsFunc(noted, func(m store.PostedMessage) bool { return m.ChannelID == channel }) {
+			f.postBudget(n, channel, ts, render.Budget(view), all)
+		} else if all != nil {
+			all(nil)
+		}
 	}
 }
 
+// showBudgetAgain tells of a budget, or how it was decided, what no other process has.
+func (f *frontend) showBudgetAgain(noticeID string) {
+	f.cardsMu.Lock()
+	defer f.cardsMu.Unlock()
+	f.refresh("budget word/"+noticeID, func(ctx context.Context) (func(), error) {
+		n, err := f.app.c.Store.BudgetNoticeByID(ctx, noticeID)
+		if err != nil {
+			return nil, err
+		}
+		noted, err := f.app.c.Store.BudgetMessages(ctx, noticeID)
+		if err != nil {
+			return nil, err
+		}
+		return func() {
+			if n.DecidedBy == "" || len(noted) == 0 {
+				f.showBudget(f.app.budgetOf(n), noted)
+				return
+			}
+			f.editBudgets(n, noted)
+		}, nil
+	})
+}
+
 // postBudget posts a notice once, and remembers where.
-func (f *frontend) postBudget(n agent.BudgetAlert, channel, threadTS string, page render.Page) {
+func (f *frontend) postBudget(n agent.BudgetAlert, channel, threadTS string, page render.Page, end func(error)) {
 	f.app.publisher.Show(publish.Message{
 		Key: "budget/" + n.ID + "/" + channel + "/" + threadTS, Channel: channel, ThreadTS: threadTS, Group: threadTS,
-		Page: page, Priority: publish.Normal, Final: true,
+		Page: page, Priority: publish.Normal, Final: true, OnEnd: end,
 		Posting: func(ctx context.Context, post func() error) error {
 			err := f.app.c.Store.TellOfBudget(ctx, n.ID, post)
 			if errors.Is(err, store.ErrEnded) {
@@ -69,22 +110,30 @@ func (f *frontend) showDecided(noticeID string) {
 		if err != nil {
 			return nil, err
 		}
-		return func() {
-			for _, m := range posted {
-				f.editBudget(n, m)
-			}
-		}, nil
+		return func() { f.editBudgets(n, posted) }, nil
 	})
 }
 
-func (f *frontend) editBudget(n store.BudgetNotice, m store.PostedMessage) {
+// editBudgets shows how a budget was decided wherever its notice stands.
+func (f *frontend) editBudgets(n store.BudgetNotice, posted []store.PostedMessage) {
+	end := f.app.outbox.showing(store.Shown{Kind: store.WordBudget, NoticeID: n.ID, UpTo: n.Word})
+	if end != nil && len(posted) == 0 {
+		end(nil)
+	}
+	all := together(len(posted), end)
+	for _, m := range posted {
+		f.editBudget(n, m, all)
+	}
+}
+
+func (f *frontend) editBudget(n store.BudgetNotice, m store.PostedMessage, end func(error)) {
 	view := render.BudgetView{Notice: f.app.budgetOf(n), Decided: &n}
 	if m.ChannelID != n.Thread.ChannelID {
 		view.Link = f.app.permalink(n.Thread.ChannelID, n.Thread.ThreadTS)
 	}
 	f.app.publisher.Show(publish.Message{
 		Key: "budget/" + n.ID + "/" + m.ChannelID + "/" + m.TS + "/decided", Channel: m.ChannelID, Group: n.Thread.ThreadTS, TS: m.TS,
-		Page: render.Budget(view), Priority: publish.High, Final: true,
+		Page: render.Budget(view), Priority: publish.High, Final: true, OnEnd: end,
 		OnError: func(err error) { f.app.log.Error("show how a budget was decided", zap.Error(err)) },
 	})
 }
@@ -122,13 +171,19 @@ func (f *frontend) ShowWait(inboxID int64) {
 func (f *frontend) showWait(key string, view render.BudgetWaitView) {
 	w := view.Wait
 	if !w.Waits && w.MessageTS == "" && !f.waiting[w.InboxID] {
+		if end := f.app.outbox.showing(store.Shown{Kind: store.WordWait, InboxID: w.InboxID, UpTo: w.Word}); end != nil {
+			end(nil)
+		}
 		return // it was never said, or is being said by a replica that looks again then
 	}
 	if f.waiting[w.InboxID] = w.Waits; !w.Waits {
 		delete(f.waiting, w.InboxID)
 	}
+	mark := metadata(waitType, "prompt", number(w.InboxID))
 	f.app.publisher.Show(publish.Message{
-		Key: key, Channel: w.Thread.ChannelID, ThreadTS: w.Thread.ThreadTS, Group: w.Thread.ThreadTS, TS: w.MessageTS,
+		Metadata: mark, Find: f.find(w.Thread, w.Since, mark), Doubtful: w.MessageTS == "",
+		OnEnd: f.app.outbox.showing(store.Shown{Kind: store.WordWait, InboxID: w.InboxID, UpTo: w.Word}),
+		Key:   key, Channel: w.Thread.ChannelID, ThreadTS: w.Thread.ThreadTS, Group: w.Thread.ThreadTS, TS: w.MessageTS,
 		Page: render.BudgetWait(view), Priority: publish.High, Final: !w.Waits,
 		OnPosted: func(ts string) {
 			f.save("wait", func(ctx context.Context) error { return f.app.c.Store.SaveWaitMessage(ctx, w.InboxID, ts) })
@@ -140,7 +195,7 @@ func (f *frontend) showWait(key string, view render.BudgetWaitView) {
 
 // budgetOf is a stored notice as it is shown.
 func (a *App) budgetOf(n store.BudgetNotice) agent.BudgetAlert {
-	out := agent.BudgetAlert{ID: n.ID, Share: n.Share, Thread: n.Thread, Project: n.Project, Status: agent.BudgetStatus{
+	out := agent.BudgetAlert{ID: n.ID, Word: n.Word, Share: n.Share, Thread: n.Thread, Project: n.Project, Status: agent.BudgetStatus{
 		Key: n.Key, From: n.From, To: n.To, SpentMicroUSD: n.SpentMicroUSD, LimitMicroUSD: n.LimitMicroUSD,
 	}}
 	out.Status.Budget = agent.Budget{Scope: n.Scope, Period: n.Period}

@@ -2,10 +2,8 @@ package slackui
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
 	"deckhand/internal/slackui/publish"
@@ -56,41 +54,32 @@ func (f *frontend) refreshCard(id string) {
 		if err != nil || len(list) == 0 {
 			return nil, err
 		}
-		f.recoverCard(ctx, &list[0])
+		if err := f.recoverCard(ctx, &list[0]); err != nil {
+			return nil, err
+		}
 		return func() { f.showCard(list) }, nil
 	})
 }
 
-// cardType is the type of the metadata that a card is posted with; its payload is
-// {"card": CardID}, which the card's buttons have, too.
-const cardType = "deckhand_card"
-
 // recoverCard looks in Slack for a card that nobody has noted: a process that dies between
-// its post and the note of it would leave it dead beside a second one. What cannot be
-// looked up is posted, since a second card is better than none.
-func (f *frontend) recoverCard(ctx context.Context, first *store.Approval) {
+// its post and the note of it would leave it dead beside a second one.
+func (f *frontend) recoverCard(ctx context.Context, first *store.Approval) error {
 	f.cardsMu.Lock()
 	ours := f.posting[first.CardID]
 	f.cardsMu.Unlock()
 	if ours || first.MessageTS != "" {
-		return
+		return nil
 	}
-	found, _, _, err := f.app.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
-		ChannelID: first.Thread.ChannelID, Timestamp: first.Thread.ThreadTS, Limit: 200, IncludeAllMetadata: true,
-		Oldest: fmt.Sprintf("%d.000000", first.CreatedAt.Add(-time.Minute).Unix()), // our clock need not be Slack's
-	})
-	if err != nil {
-		f.app.log.Warn("look for a card that an earlier process may have posted", zap.String("card", first.CardID), zap.Error(err))
+	ts, err := f.find(first.Thread, first.CreatedAt, metadata(cardType, "card", first.CardID))(ctx)
+	if err != nil && publish.MayPass(err) {
+		return err
 	}
-	for _, m := range found {
-		if m.User != f.app.self.UserID || m.Metadata.EventType != cardType || m.Metadata.EventPayload["card"] != first.CardID {
-			continue // anybody may write metadata
-		}
-		first.MessageTS = m.Timestamp
+	if first.MessageTS = ts; ts != "" {
 		f.save("card", func(ctx context.Context) error {
-			return f.app.c.Store.SaveApprovalMessage(ctx, first.CardID, store.PostedMessage{ChannelID: first.Thread.ChannelID, TS: m.Timestamp})
+			return f.app.c.Store.SaveApprovalMessage(ctx, first.CardID, store.PostedMessage{ChannelID: first.Thread.ChannelID, TS: ts})
 		})
 	}
+	return nil
 }
 
 // refresh has something read and shown, by its id. f.cardsMu is held, and so it is when
@@ -159,9 +148,11 @@ func (f *frontend) showCard(list []store.Approval) {
 	if f.posting[first.CardID] = true; !open {
 		delete(f.posting, first.CardID)
 	}
+	mark := metadata(cardType, "card", first.CardID)
 	f.app.publisher.Show(publish.Message{
-		Metadata: slack.SlackMetadata{EventType: cardType, EventPayload: map[string]any{"card": first.CardID}},
-		Key:      "approval/" + first.CardID, After: f.lead(first.TurnID), Channel: first.Thread.ChannelID, ThreadTS: first.Thread.ThreadTS, Group: first.Thread.ThreadTS,
+		Metadata: mark, Find: f.find(first.Thread, first.CreatedAt, mark),
+		OnEnd: f.app.outbox.showing(store.Shown{Kind: store.WordCard, CardID: first.CardID, UpTo: first.Word}),
+		Key:   "approval/" + first.CardID, After: f.lead(first.TurnID), Channel: first.Thread.ChannelID, ThreadTS: first.Thread.ThreadTS, Group: first.Thread.ThreadTS,
 		TS: first.MessageTS, Page: f.card(list),
 		Priority: publish.High, Final: !open,
 		OnPosted: func(ts string) {

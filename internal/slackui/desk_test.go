@@ -387,6 +387,27 @@ func (b mortalBooks) save(ctx context.Context, write func(context.Context) error
 	return write(ctx)
 }
 
+func (b mortalBooks) ClaimWords(ctx context.Context, teamID string, limit int) (out []store.Word, err error) {
+	err = b.save(ctx, func(ctx context.Context) error { out, err = b.screenBooks.ClaimWords(ctx, teamID, limit); return err })
+	return out, err
+}
+
+func (b mortalBooks) HoldWords(ctx context.Context, ids []int64) error {
+	return b.save(ctx, func(ctx context.Context) error { return b.screenBooks.HoldWords(ctx, ids) })
+}
+
+func (b mortalBooks) PutBackWords(ctx context.Context, ids []int64) error {
+	return b.save(ctx, func(ctx context.Context) error { return b.screenBooks.PutBackWords(ctx, ids) })
+}
+
+func (b mortalBooks) EndWords(ctx context.Context, ids []int64, shown []store.Shown) error {
+	return b.save(ctx, func(ctx context.Context) error { return b.screenBooks.EndWords(ctx, ids, shown) })
+}
+
+func (b mortalBooks) LetWordsGo(ctx context.Context) error {
+	return b.save(ctx, b.screenBooks.LetWordsGo)
+}
+
 func (b mortalBooks) SaveTurnMessage(ctx context.Context, turnID int64, m store.PostedMessage) error {
 	return b.save(ctx, func(ctx context.Context) error { return b.screenBooks.SaveTurnMessage(ctx, turnID, m) })
 }
@@ -490,7 +511,7 @@ func (d *desk) rest() {
 	d.t.Helper()
 	for range 100_000 {
 		synctest.Wait()
-		if d.bot.app.publisher.Pending() == 0 && !d.bot.app.frontend.busy() {
+		if d.bot.app.publisher.Pending() == 0 && !d.bot.app.frontend.busy() && len(d.books.Words()) == 0 {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -589,11 +610,21 @@ func (d *desk) ask(card string, terms store.Terms) store.Approval {
 // end ends the turn, as a worker does: the books first, then the screen.
 func (d *desk) end(state agent.TurnState, problem string) {
 	d.settle()
-	_, err := d.books.FinishTurn(context.Background(), d.lease, store.FinishedTurn{ID: d.turn.ID, State: string(state), Approvals: store.ApprovalCancelled})
-	d.must(err)
 	d.turn.State, d.turn.EndedAt, d.turn.Problem, d.turn.Waiting = state, time.Now(), problem, 0
+	words := d.commit()
+	d.turn.Word = words[0].ID
 	d.show()
+	d.front().Tell(words[1:]...)
 	d.front().CloseCards(d.cardsOf(d.turn.ID))
+}
+
+// commit commits the end of the turn, and shows nothing.
+func (d *desk) commit() []store.Word {
+	_, words, err := d.books.FinishTurn(context.Background(), d.lease, store.FinishedTurn{
+		ID: d.turn.ID, State: string(d.turn.State), Approvals: store.ApprovalCancelled, View: agent.EncodeTurn(d.turn), Mark: string(agent.PromptDone),
+	})
+	d.must(err)
+	return words
 }
 
 func (d *desk) cardsOf(turn int64) []string {

@@ -139,12 +139,14 @@ func TestMarks(t *testing.T) {
 			}
 			return fault{}
 		}
-		p := store.Prompt{Thread: d.turn.Thread, TS: "1.0"}
 		for _, m := range []agent.PromptMark{
 			agent.PromptQueued, agent.PromptRunning, agent.PromptDone, agent.PromptFailed,
 			agent.PromptStopped, agent.PromptPaused, agent.PromptOverBudget,
 		} {
-			d.front().MarkPrompt(p, m)
+			w, err := d.books.Say(context.Background(), d.lease, string(m))
+			d.must(err)
+			w.Kind, w.TS = store.WordMark, "1.0"
+			d.front().Tell(w)
 		}
 		d.front().Say(d.turn.Thread, "A word <!channel>.")
 		time.Sleep(time.Minute)

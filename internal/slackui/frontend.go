@@ -1,9 +1,7 @@
 package slackui
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -70,6 +68,16 @@ func newFrontend(a *App) *frontend {
 
 // ShowTurn implements [agent.Frontend].
 func (f *frontend) ShowTurn(t agent.TurnView) {
+	var end func(error)
+	if t.Word != 0 {
+		end = f.app.outbox.begun(store.Word{ID: t.Word, Kind: store.WordTurn, Thread: t.Thread, TurnID: t.ID})
+		t.Word = 0
+	}
+	f.showTurn(t, end)
+}
+
+// showTurn shows a turn; end, if it is not nil, is called with what became of its end.
+func (f *frontend) showTurn(t agent.TurnView, end func(error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.turns[t.ID]
@@ -85,7 +93,7 @@ func (f *frontend) ShowTurn(t agent.TurnView) {
 			s.timer.Stop()
 		}
 		delete(f.turns, t.ID)
-		f.publish(t)
+		f.publish(t, end)
 		f.offer(t)
 	case s.timer != nil:
 	case wait <= 0:
@@ -109,20 +117,33 @@ func (f *frontend) showLatest(id int64) {
 // render shows the latest state. As long as there is nothing to see, the pace does
 // not count: the first text goes out at once.
 func (s *shownTurn) render(f *frontend) {
-	if s.last = f.publish(s.latest); s.last != "" {
+	if s.last = f.publish(s.latest, nil); s.last != "" {
 		s.rendered = time.Now()
 	}
 }
 
 // publish renders the turn, shows each page as one message, and returns the key of
-// the last. f.mu is held, so that renderings reach the publisher in order.
-func (f *frontend) publish(t agent.TurnView) (last string) {
+// the last. f.mu is held, so that renderings reach the publisher in order. end, if it is
+// not nil, is called with what became of all of them.
+func (f *frontend) publish(t agent.TurnView, end func(error)) (last string) {
+	return f.publishPages(t, end, func(*publish.Message) {})
+}
+
+// publishPages is publish, with a change of each message.
+func (f *frontend) publishPages(t agent.TurnView, end func(error), change func(*publish.Message)) (last string) {
 	cut := false
 	previous := ""
-	for _, p := range render.Turn(t, f.rendering(t)) {
+	pages := render.Turn(t, f.rendering(t))
+	if end != nil && len(pages) == 0 {
+		end(nil)
+	}
+	all := together(len(pages), end)
+	for _, p := range pages {
+		mark := metadata(turnType, "turn", number(t.ID), "page", strconv.Itoa(p.Number))
 		m := publish.Message{
 			Key: turnKey(t.ID, p.Number), After: previous, Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
 			Page: p, Priority: publish.Live, Final: t.State.Ended() && !t.Continue && !t.Settling,
+			Metadata: mark, Find: f.find(t.Thread, time.Now(), mark), OnEnd: all,
 			OnPosted: func(ts string) {
 				f.save("turn", func(ctx context.Context) error {
 					return f.app.c.Store.SaveTurnMessage(ctx, t.ID, store.PostedMessage{ChannelID: t.Thread.ChannelID, TS: ts, Page: p.Number})
@@ -130,6 +151,7 @@ func (f *frontend) publish(t agent.TurnView) (last string) {
 			},
 			OnError: func(err error) { f.app.log.Error("show a turn", zap.Int64("turn", t.ID), zap.Error(err)) },
 		}
+		change(&m)
 		previous = m.Key
 		switch {
 		case t.State.Ended():
@@ -171,12 +193,12 @@ func (f *frontend) CloseOffer(turnID int64) {
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.offers, func(t agent.TurnView) bool { return t.ID == turnID })
 	if i < 0 {
-		f.clear(turnID, "")
+		f.clear(turnID)
 		return
 	}
 	t := f.offers[i]
 	t.Continue = false
-	f.publish(t)
+	f.publish(t, nil)
 	f.offers = slices.Delete(f.offers, i, i+1)
 }
 
@@ -235,14 +257,14 @@ var endMarks = map[agent.PromptMark]string{
 }
 
 // MarkPrompt implements [agent.Frontend]. The eyes that say that a message was
-// heard stay; only its end is marked.
-func (f *frontend) MarkPrompt(p store.Prompt, m agent.PromptMark) {
+// heard stay; only its end is marked, see Tell.
+func (f *frontend) MarkPrompt(p store.Prompt, _ agent.PromptMark) { f.forgetSaid(p.Thread) }
+
+// forgetSaid: whoever wrote a prompt that is marked has to be told of it.
+func (f *frontend) forgetSaid(k store.ThreadKey) {
 	f.saidMu.Lock()
-	delete(f.said, p.Thread) // whoever wrote it has to be told of it
-	f.saidMu.Unlock()
-	if emoji := endMarks[m]; emoji != "" {
-		f.app.react(p.Thread.ChannelID, p.TS, emoji)
-	}
+	defer f.saidMu.Unlock()
+	delete(f.said, k)
 }
 
 // sayAgainAfter is how long a sentence that was the last one said in a thread stands for
@@ -251,6 +273,13 @@ const sayAgainAfter = time.Hour
 
 // Say implements [agent.Frontend].
 func (f *frontend) Say(k store.ThreadKey, text string) {
+	if !f.stands(k, text) {
+		f.app.say(k.ChannelID, k.ThreadTS, render.Sentence(text))
+	}
+}
+
+// stands reports whether a sentence that is to be said is the last one said in its thread.
+func (f *frontend) stands(k store.ThreadKey, text string) bool {
 	f.saidMu.Lock()
 	now := time.Now()
 	maps.DeleteFunc(f.said, func(_ store.ThreadKey, s sentence) bool { return now.Sub(s.at) >= sayAgainAfter })
@@ -261,92 +290,49 @@ func (f *frontend) Say(k store.ThreadKey, text string) {
 	f.saidMu.Unlock()
 	if again {
 		f.app.log.Info("a sentence stands in its thread already", zap.String("thread", k.ThreadTS), zap.String("sentence", f.app.c.Redact(text)))
-		return
 	}
-	f.app.say(k.ChannelID, k.ThreadTS, render.Sentence(text))
+	return again
 }
 
-// Abandon implements [agent.Frontend]. A turn of this process is rendered a last
-// time; what an earlier process posted is fetched from Slack, loses its buttons
-// and gets the sentence.
+// Abandon implements [agent.Frontend].
 func (f *frontend) Abandon(turnID int64, sentence string) {
 	f.mu.Lock()
 	s := f.turns[turnID]
-	var t agent.TurnView
-	if s != nil {
-		t = s.latest
-	}
 	f.mu.Unlock()
 	if s != nil {
-		t.State, t.Problem, t.EndedAt, t.Waiting = agent.TurnInterrupted, sentence, time.Now(), 0
-		f.ShowTurn(t)
-		return
+		f.interrupted(s.latest, sentence, nil)
 	}
-	f.clear(turnID, sentence)
 }
 
-// clear takes the controls of a turn's posted messages away. The last gets the sentence,
-// if there is one; those before it have buttons only where a process died between a page
-// and the next.
-func (f *frontend) clear(turnID int64, sentence string) {
+// interrupted renders a turn of this process a last time.
+func (f *frontend) interrupted(t agent.TurnView, sentence string, end func(error)) {
+	t.State, t.Problem, t.EndedAt, t.Waiting = agent.TurnInterrupted, sentence, time.Now(), 0
+	f.showTurn(t, end)
+}
+
+// clear takes the controls of a turn's posted messages away. Those before the last have
+// buttons only where a process died between a page and the next.
+func (f *frontend) clear(turnID int64) {
 	f.app.publisher.Once(publish.Call{
-		Method: publish.UpdateMessage, Priority: publish.High, What: "mark an interrupted turn",
+		Method: publish.UpdateMessage, Priority: publish.High, What: "take back what an ended turn offers",
 		Do: func(ctx context.Context) error {
 			posted, err := f.app.c.Store.TurnMessages(ctx, turnID)
 			if err != nil || len(posted) == 0 {
 				return err
 			}
 			last := len(posted) - 1
-			if err := f.abandonPosted(ctx, posted[last], sentence); err != nil {
+			if err := f.abandonPosted(ctx, posted[last], false, ""); err != nil {
 				return err
 			}
 			for _, m := range posted[:last] {
 				f.app.publisher.Once(publish.Call{
-					Method: publish.UpdateMessage, Priority: publish.Normal, What: "take the buttons of an interrupted turn away",
-					Do: func(ctx context.Context) error { return f.abandonPosted(ctx, m, "") },
+					Method: publish.UpdateMessage, Priority: publish.Normal, What: "take the buttons of an ended turn away",
+					Do: func(ctx context.Context) error { return f.abandonPosted(ctx, m, false, "") },
 				})
 			}
 			return nil
 		},
 	})
-}
-
-// abandonPosted takes the controls of a message that an earlier process posted away,
-// and adds the sentence, if there is one.
-func (f *frontend) abandonPosted(ctx context.Context, posted store.PostedMessage, sentence string) error {
-	found, _, _, err := f.app.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
-		ChannelID: posted.ChannelID, Timestamp: posted.TS, Limit: 1, Oldest: posted.TS, Latest: posted.TS, Inclusive: true,
-	})
-	if err != nil {
-		return err
-	}
-	for _, m := range found {
-		if m.Timestamp != posted.TS {
-			continue
-		}
-		page := abandoned(m, sentence)
-		if sentence == "" && len(page.Blocks) == len(m.Blocks.BlockSet) {
-			return nil
-		}
-		_, _, _, err = f.app.api.UpdateMessageContext(ctx, posted.ChannelID, posted.TS, page.MsgOptions()...)
-		return err
-	}
-	return publish.Permanent(errors.New("the message is gone"))
-}
-
-// abandoned is a posted message without its controls, and with the sentence, if there
-// is one.
-func abandoned(m slack.Message, sentence string) render.Page {
-	page := render.Page{Text: cmp.Or(sentence, m.Text)}
-	for _, b := range m.Blocks.BlockSet {
-		if b.BlockType() != slack.MBTAction {
-			page.Blocks = append(page.Blocks, b)
-		}
-	}
-	if sentence != "" {
-		page.Blocks = append(page.Blocks, slack.NewContextBlock("", slack.NewTextBlockObject(slack.PlainTextType, "⏸ "+sentence, true, false)))
-	}
-	return page
 }
 
 // Leave implements [agent.Frontend].

@@ -35,6 +35,7 @@ type Books interface {
 	approvals
 	grants
 	screens
+	outgoing
 	budgets
 	costs.Books
 	Audit(ctx context.Context, entries ...store.AuditEntry) error
@@ -76,6 +77,15 @@ type screens interface {
 	SaveTurnMessage(ctx context.Context, turnID int64, m store.PostedMessage) error
 	TurnMessages(ctx context.Context, turnID int64) ([]store.PostedMessage, error)
 	SaveApprovalMessage(ctx context.Context, cardID string, m store.PostedMessage) error
+}
+
+// outgoing is what people must see and may not have seen.
+type outgoing interface {
+	ClaimWords(ctx context.Context, teamID string, limit int) ([]store.Word, error)
+	HoldWords(ctx context.Context, ids []int64) error
+	PutBackWords(ctx context.Context, ids []int64) error
+	EndWords(ctx context.Context, ids []int64, shown []store.Shown) error
+	LetWordsGo(ctx context.Context) error
 }
 
 // budgets are decided about by admins.

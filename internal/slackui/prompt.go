@@ -37,7 +37,7 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 			return "no project", nil
 		}
 	}
-	a.react(m.Channel, m.TS, "eyes")
+	a.react(m.Channel, m.TS, "eyes", nil)
 	if opens && m.ThreadTS != "" {
 		text = a.backlog(ctx, in) + text
 	}

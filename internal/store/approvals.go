@@ -70,6 +70,7 @@ type Approval struct {
 	MessageTS  string    // the card's, or empty
 	Votes      []Vote    // in the order they came
 	TurnEnded  bool      // its turn asks for nothing more
+	Word       int64     // the last [WordCard] about its card that is in the outbox, or 0
 }
 
 // Terms are how an approval is decided.
@@ -125,6 +126,7 @@ type approvalRow struct {
 	DecidedAt                                                                                      *time.Time
 	Delivered                                                                                      bool
 	MessageTS                                                                                      string
+	Word                                                                                           int64
 }
 
 const approvalColumns = `a.id, a.thread_id, t.team_id, t.channel_id, t.thread_ts, t.project, t.workspace,
@@ -134,6 +136,7 @@ const approvalColumns = `a.id, a.thread_id, t.team_id, t.channel_id, t.thread_ts
 	a.reason, a.answer, a.created_at, a.expires_at, a.decided_at, a.delivered_at IS NOT NULL AS delivered,
 	COALESCE((SELECT m.ts FROM messages m WHERE m.approval_id = a.card_id AND m.page = 0), '') AS message_ts,
 	(SELECT r.state <> 'running' FROM turns r WHERE r.id = a.turn_id) AS turn_ended,
+	COALESCE((SELECT max(o.id) FROM outbox o WHERE o.card_id = a.card_id), 0) AS word,
 	COALESCE((SELECT json_agg(v ORDER BY v.at) FROM votes v WHERE v.approval_id = a.id), '[]') AS votes`
 
 func (r approvalRow) approval() Approval {
@@ -150,7 +153,7 @@ func (r approvalRow) approval() Approval {
 		},
 		GrantID: r.GrantID, Votes: r.Votes, TurnEnded: r.TurnEnded,
 		Status: r.Status, DecidedBy: r.DecidedBy, DecidedVia: r.DecidedVia, Reason: r.Reason,
-		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Delivered: r.Delivered, MessageTS: r.MessageTS,
+		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Delivered: r.Delivered, MessageTS: r.MessageTS, Word: r.Word,
 	}
 	if r.Answer != "" {
 		a.Answer = json.RawMessage(r.Answer)

@@ -36,6 +36,9 @@ func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) 
 		}
 		if a.Status == ApprovalPending {
 			bound, err := bind(ctx, tx, l, a)
+			if err == nil {
+				err = s.cardWord(ctx, tx, &bound) // nobody knows whether it was posted
+			}
 			if !errors.Is(err, ErrNotFound) {
 				out = bound
 				return err
@@ -55,6 +58,9 @@ func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) 
 			return audit(ctx, tx, decidedEntry(out))
 		}
 		if err := s.scheduleApproval(ctx, tx, out); err != nil {
+			return err
+		}
+		if err := s.cardWord(ctx, tx, &out); err != nil {
 			return err
 		}
 		return audit(ctx, tx, AuditEntry{

@@ -45,6 +45,9 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 				SELECT `+approvalColumns+` FROM approvals a JOIN threads t ON t.id = a.thread_id WHERE a.id = $1`, d.ApprovalID)); err != nil {
 				return err
 			}
+			if err := s.cardWord(ctx, tx, &out); err != nil {
+				return err
+			}
 			return audit(ctx, tx, AuditEntry{
 				Kind: AuditVote, TeamID: out.Thread.TeamID, Actor: d.By, ThreadID: out.ThreadID, TurnID: out.TurnID, ApprovalID: out.ID,
 				Details: map[string]any{"allow": true, "via": d.Via, "votes": len(out.Votes), "quorum": out.Terms.Quorum},
@@ -62,6 +65,9 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 			SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`,
 			d.ApprovalID, d.Status, d.By, d.Via, d.Reason, string(d.Answer), d.DeliverOn))
 		if err != nil {
+			return err
+		}
+		if err := s.cardWord(ctx, tx, &out); err != nil {
 			return err
 		}
 		entries := []AuditEntry{decidedEntry(out)}
@@ -201,6 +207,9 @@ func (s *Store) endApproval(ctx context.Context, update string, args ...any) (a 
 			return err
 		}
 		ok = true
+		if err := s.cardWord(ctx, tx, &a); err != nil {
+			return err
+		}
 		return audit(ctx, tx, endedEntry(a))
 	})
 	return a, ok, err

@@ -157,6 +157,7 @@ type BudgetNotice struct {
 	Decision  BudgetDecision
 	DecidedBy string
 	DecidedAt time.Time
+	Word      int64 // the last [WordBudget] about it that is in the outbox, or 0
 }
 
 // BudgetDecision is what an admin does about a limit that is reached: exactly one
@@ -180,12 +181,14 @@ type noticeRow struct {
 	Decision, Model, ByUser string
 	MicroUSD                int64
 	DecidedAt               *time.Time
+	Word                    int64
 }
 
 const noticeColumns = `n.id, n.team_id, n.key, n.scope, n.period, n.period_start, n.limit_micro_usd AS "limit", n.spent_micro_usd AS spent, n.share,
 	n.thread_id, t.channel_id, t.thread_ts, t.project,
 	COALESCE(d.decision, '') AS decision, COALESCE(d.model, '') AS model, COALESCE(d.by_user, '') AS by_user,
-	COALESCE(d.micro_usd, 0) AS micro_usd, d.at AS decided_at`
+	COALESCE(d.micro_usd, 0) AS micro_usd, d.at AS decided_at,
+	COALESCE((SELECT max(o.id) FROM outbox o WHERE o.notice_id = n.id), 0) AS word`
 
 func (r noticeRow) notice(zone *time.Location) BudgetNotice {
 	y, m, d := r.PeriodStart.Date()
@@ -194,7 +197,7 @@ func (r noticeRow) notice(zone *time.Location) BudgetNotice {
 		ID: r.ID, BudgetWindow: BudgetWindow{TeamID: r.TeamID, Scope: r.Scope, Key: r.Key, Period: r.Period, From: from, To: to},
 		LimitMicroUSD: r.Limit, Share: r.Share, SpentMicroUSD: r.Spent, ThreadID: r.ThreadID,
 		Thread: ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS}, Project: r.Project,
-		Decision: BudgetDecision{RaiseMicroUSD: r.MicroUSD, Model: r.Model, Leave: r.Decision == "leave"}, DecidedBy: r.ByUser,
+		Decision: BudgetDecision{RaiseMicroUSD: r.MicroUSD, Model: r.Model, Leave: r.Decision == "leave"}, DecidedBy: r.ByUser, Word: r.Word,
 	}
 	if r.DecidedAt != nil {
 		n.DecidedAt = *r.DecidedAt
@@ -238,6 +241,11 @@ func (s *Store) NoticeBudget(ctx context.Context, n BudgetNotice) (noted BudgetN
 		if noted = r.notice(s.TimeZone()); !fresh {
 			return nil
 		}
+		words, err := s.addWords(ctx, tx, n.ThreadID, newWord{kind: WordBudget, notice: noted.ID})
+		if err != nil {
+			return err
+		}
+		noted.Word = words[0].ID
 		return audit(ctx, tx, AuditEntry{Kind: AuditBudgetReached, TeamID: n.TeamID, ThreadID: n.ThreadID, Details: n.details()})
 	})
 	if err != nil {
@@ -332,6 +340,9 @@ func (s *Store) DecideBudget(ctx context.Context, id string, d BudgetDecision, b
 		if err := wakeWaits(ctx, tx, n.BudgetWindow); err != nil {
 			return err
 		}
+		if _, err := s.addWords(ctx, tx, n.ThreadID, newWord{kind: WordBudget, notice: id}); err != nil {
+			return err
+		}
 		return audit(ctx, tx, AuditEntry{Kind: AuditBudgetDecided, TeamID: n.TeamID, Actor: by, ThreadID: n.ThreadID, Details: map[string]any{
 			"notice": id, "decision": d.kind(), "micro_usd": d.RaiseMicroUSD, "model": d.Model,
 		}})
@@ -367,13 +378,4 @@ func (s *Store) NextPrompt(ctx context.Context, threadID int64) (Prompt, error) 
 		return Prompt{}, fmt.Errorf("look for prompts of thread %d: %w", threadID, err)
 	}
 	return r.prompt(), nil
-}
-
-// DropPrompt finishes one prompt that has no turn.
-func (s *Store) DropPrompt(ctx context.Context, l Lease, inboxID int64, outcome string) error {
-	return s.fenced(ctx, l, "drop a prompt", `
-		UPDATE inbox i SET state = 'done', outcome = $5, done_at = now()
-		FROM threads t
-		WHERE i.id = $4 AND i.thread_id = $1 AND i.state = 'accepted'
-		  AND t.id = i.thread_id AND t.lease_owner = $2 AND t.lease_epoch = $3`, inboxID, outcome)
 }

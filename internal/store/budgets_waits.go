@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -17,12 +18,14 @@ type BudgetWait struct {
 	// has one.
 	Waits, Begun bool
 	MessageTS    string // of the sentence in its thread; empty while there is none
+	Since        time.Time
+	Word         int64 // the last [WordWait] about it that is in the outbox, or 0
 }
 
 // WaitForBudget has a prompt sleep until somebody decides about the notice of the
 // budget or until its period is over. seen is how many decisions there were when the
 // budget was looked at: when there are others by now, it gives [ErrEnded] and nothing
-// sleeps. A prompt that has a turn by now, or was dropped, gives [ErrNotFound].
+// sleeps. Its thread is to be told (see [WordWait]), unless the notice stands there. A prompt that has a turn by now, or was dropped, gives [ErrNotFound].
 func (s *Store) WaitForBudget(ctx context.Context, l Lease, inboxID int64, n BudgetNotice, seen int) error {
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		if _, err := hold(ctx, tx, l); err != nil {
@@ -39,13 +42,17 @@ func (s *Store) WaitForBudget(ctx context.Context, l Lease, inboxID int64, n Bud
 		if state.Decisions != seen {
 			return ErrEnded
 		}
-		tag, err := tx.Exec(ctx, `
+		var waited bool
+		if err := tx.QueryRow(ctx, `
 			INSERT INTO budget_waits (inbox_id, thread_id, notice_id, until)
 			SELECT id, thread_id, $3, $4 FROM inbox WHERE id = $1 AND thread_id = $2 AND state = 'accepted'
-			ON CONFLICT (inbox_id) DO UPDATE SET notice_id = excluded.notice_id, until = excluded.until, asleep = true`,
-			inboxID, l.ThreadID, n.ID, n.To)
-		if err == nil && tag.RowsAffected() == 0 {
-			err = ErrNotFound
+			ON CONFLICT (inbox_id) DO UPDATE SET notice_id = excluded.notice_id, until = excluded.until, asleep = true
+			RETURNING xmax <> 0`,
+			inboxID, l.ThreadID, n.ID, n.To).Scan(&waited); err != nil {
+			return notFound(err)
+		}
+		if waited || n.ThreadID != l.ThreadID { // else the notice's own card stands here
+			_, err = s.addWords(ctx, tx, l.ThreadID, newWord{kind: WordWait, inbox: inboxID})
 		}
 		return err
 	})
@@ -110,12 +117,15 @@ type waitRow struct {
 	Begun               bool
 	MessageTS           string
 	NoticeID            string
+	Since               time.Time
+	Word                int64
 }
 
 // BudgetWaitByPrompt returns how a prompt waits for a budget, or has, or [ErrNotFound].
 func (s *Store) BudgetWaitByPrompt(ctx context.Context, inboxID int64) (BudgetWait, error) {
 	r, err := collectOne[waitRow](s.pool.Query(ctx, `
-		SELECT b.inbox_id, t.channel_id, t.thread_ts, i.state, i.turn_id IS NOT NULL AS begun, b.message_ts, b.notice_id
+		SELECT b.inbox_id, t.channel_id, t.thread_ts, i.state, i.turn_id IS NOT NULL AS begun, b.message_ts, b.notice_id, b.created_at AS since,
+			COALESCE((SELECT max(o.id) FROM outbox o WHERE o.inbox_id = b.inbox_id AND o.kind = 'wait'), 0) AS word
 		FROM budget_waits b JOIN inbox i ON i.id = b.inbox_id JOIN threads t ON t.id = b.thread_id
 		WHERE b.inbox_id = $1`, inboxID))
 	if err != nil {
@@ -127,7 +137,7 @@ func (s *Store) BudgetWaitByPrompt(ctx context.Context, inboxID int64) (BudgetWa
 	}
 	return BudgetWait{
 		InboxID: r.InboxID, Thread: ThreadKey{TeamID: n.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS}, Notice: n,
-		Waits: r.State == "accepted", Begun: r.Begun, MessageTS: r.MessageTS,
+		Waits: r.State == "accepted", Begun: r.Begun, MessageTS: r.MessageTS, Since: r.Since, Word: r.Word,
 	}, nil
 }
 

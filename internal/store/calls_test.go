@@ -51,7 +51,7 @@ func TestACallIsBookedOnceHoweverOftenItEnds(t *testing.T) {
 	}
 	b.end(t, ended(c, 70))
 	b.end(t, ended(c, 70), ended(other, 30))
-	if _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{
+	if _, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{
 		ID: turn.ID, State: "done", Witnesses: []store.Witness{{SessionID: b.session, Epoch: b.epoch, Before: 0, After: 100, Model: "opus"}},
 	}); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func (b *bench) witness(t *testing.T, says int64, calls ...func(store.OpenCall) 
 		b.end(t, end(b.call(t)))
 	}
 	w := store.Witness{SessionID: b.session, Epoch: b.epoch, Before: b.told, After: b.told + says, Model: "opus"}
-	if _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Witnesses: []store.Witness{w}}); err != nil {
+	if _, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Witnesses: []store.Witness{w}}); err != nil {
 		t.Fatal(err)
 	}
 	b.told += says

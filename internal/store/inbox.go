@@ -195,21 +195,70 @@ func (r promptRow) prompt() Prompt {
 	}
 }
 
+// Drop is how prompts end that get no turn, and what people are told of it.
+type Drop struct {
+	Outcome string
+	Mark    string // how each is marked, for a [WordMark]; empty for no mark
+	// Sentence is said in the thread, for a [WordSaid], of so many prompts; nil or empty
+	// for none. It is not asked when none was dropped.
+	Sentence func(dropped int) string
+}
+
 // DropPrompts finishes every prompt of the thread that has no turn yet, and
-// returns them, so that their authors can be told.
-func (s *Store) DropPrompts(ctx context.Context, l Lease, outcome string) ([]Prompt, error) {
-	rows, err := collect[promptRow](s.pool.Query(ctx, `
-		UPDATE inbox i SET state = 'done', outcome = $4, done_at = now()
-		FROM threads t
-		WHERE i.thread_id = $1 AND i.state = 'accepted'
-		  AND t.id = i.thread_id AND t.lease_owner = $2 AND t.lease_epoch = $3
-		RETURNING `+promptColumns, l.ThreadID, l.Owner, l.Epoch, outcome))
+// returns them with what people are to be shown: their marks, then the sentence. What
+// they waited for is to be shown as well, see [WordWait].
+func (s *Store) DropPrompts(ctx context.Context, l Lease, d Drop) ([]Prompt, []Word, error) {
+	return s.dropPrompts(ctx, l, 0, d)
+}
+
+// DropPrompt finishes one prompt of the thread that has no turn, as [Store.DropPrompts].
+// None that is there to be dropped gives [ErrFenced].
+func (s *Store) DropPrompt(ctx context.Context, l Lease, inboxID int64, d Drop) ([]Word, error) {
+	dropped, words, err := s.dropPrompts(ctx, l, inboxID, d)
+	if err == nil && len(dropped) == 0 {
+		err = fmt.Errorf("drop a prompt of thread %d: %w", l.ThreadID, ErrFenced)
+	}
+	return words, err
+}
+
+// dropPrompts drops one prompt, or all if inboxID is 0.
+func (s *Store) dropPrompts(ctx context.Context, l Lease, inboxID int64, d Drop) (out []Prompt, words []Word, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		rows, err := collect[promptRow](tx.Query(ctx, `
+			UPDATE inbox i SET state = 'done', outcome = $4, done_at = now()
+			FROM threads t
+			WHERE i.thread_id = $1 AND i.state = 'accepted' AND ($5 = 0 OR i.id = $5)
+			  AND t.id = i.thread_id AND t.lease_owner = $2 AND t.lease_epoch = $3
+			RETURNING `+promptColumns, l.ThreadID, l.Owner, l.Epoch, d.Outcome, inboxID))
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		var tell []newWord
+		for _, r := range rows {
+			out = append(out, r.prompt())
+			if d.Mark != "" {
+				tell = append(tell, newWord{kind: WordMark, inbox: r.InboxID, body: d.Mark})
+			}
+		}
+		if d.Sentence != nil {
+			if said := d.Sentence(len(rows)); said != "" {
+				tell = append(tell, newWord{kind: WordSaid, body: said})
+			}
+		}
+		shown := len(tell)
+		for _, p := range out {
+			if p.Waited {
+				tell = append(tell, newWord{kind: WordWait, inbox: p.InboxID})
+			}
+		}
+		words, err = s.addWords(ctx, tx, l.ThreadID, tell...)
+		if err == nil {
+			words = words[:shown]
+		}
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("drop prompts of thread %d: %w", l.ThreadID, err)
+		return nil, nil, fmt.Errorf("drop prompts of thread %d: %w", l.ThreadID, err)
 	}
-	out := make([]Prompt, len(rows))
-	for i, r := range rows {
-		out[i] = r.prompt()
-	}
-	return out, nil
+	return out, words, nil
 }

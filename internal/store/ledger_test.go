@@ -21,7 +21,7 @@ import (
 
 func (b *bench) finish(t *testing.T, turn store.Turn) {
 	t.Helper()
-	if _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done"}); err != nil {
+	if _, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -270,7 +270,7 @@ func TestConcurrentTurnsAddUp(t *testing.T) {
 				}
 				err = errors.Join(err, b.EndCalls(t.Context(), calls))
 				if err == nil {
-					_, err = b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done"})
+					_, _, err = b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done"})
 				}
 				if err != nil {
 					t.Error(err)

@@ -232,7 +232,7 @@ func TestAnApprovalsLife(t *testing.T) {
 		}
 		wg.Wait()
 		lease, turn := l.held()
-		if _, err := l.FinishTurn(ctx, lease, store.FinishedTurn{ID: turn.ID, State: "done", Approvals: store.ApprovalCancelled}); err != nil {
+		if _, _, err := l.FinishTurn(ctx, lease, store.FinishedTurn{ID: turn.ID, State: "done", Approvals: store.ApprovalCancelled}); err != nil {
 			rt.Fatal(err)
 		}
 		for _, surprise := range l.surprises {

@@ -24,6 +24,7 @@ var losses = map[int64][]string{
 	6: {"budget_decisions", "budget_notices"},
 	7: {"calls"},
 	8: {"budget_messages", "budget_waits"},
+	9: {"outbox"},
 }
 
 // TableRows is how many rows a table has.

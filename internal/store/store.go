@@ -16,6 +16,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -53,7 +54,10 @@ type Options struct {
 	// months; nil is UTC. Entries keep the day that they were booked on, so that a
 	// change holds for later entries only and the sums of the past stay what they were.
 	TimeZone *time.Location
-	Log      *zap.Logger // nil is no log
+	// Replica is whose words this process sends; see [Store.ClaimWords]. Programs that
+	// show nothing need none.
+	Replica string
+	Log     *zap.Logger // nil is no log
 }
 
 // Store is a handle on the database. The zero value is not usable: see [Open].
@@ -64,6 +68,8 @@ type Store struct {
 	zone      *time.Location
 	listening *upkeep.Part
 	telling   chan struct{} // see [Store.TellOfBudget]
+	replica   string
+	process   string // this one, among those of the replica
 }
 
 // Open connects to the database at url (a postgres:// URL or a DSN) and checks
@@ -93,7 +99,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return &Store{
 		pool: pool, jobs: o.Jobs, reminders: o.Reminders, zone: o.TimeZone,
 		listening: upkeep.New("listening for notices of other replicas", Cure, o.Log),
-		telling:   make(chan struct{}, 1),
+		telling:   make(chan struct{}, 1), replica: o.Replica, process: rand.Text(),
 	}, nil
 }
 

@@ -151,7 +151,7 @@ func TestPromptsBecomeTurnsInOrder(t *testing.T) {
 	if _, _, _, err := b.BeginTurn(t.Context(), b.lease, b.session, b.epoch); err == nil {
 		t.Error("a second turn began while the first was running")
 	}
-	if _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: first.ID, State: "done"}); err != nil {
+	if _, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: first.ID, State: "done"}); err != nil {
 		t.Fatal(err)
 	}
 	second, p2 := b.begin(t)
@@ -167,7 +167,7 @@ func TestALateWriterIsFenced(t *testing.T) {
 	old := b.lease
 	b.take(t, b.thread.ID, "replica-1") // the same replica, restarted
 
-	if _, err := b.FinishTurn(t.Context(), old, store.FinishedTurn{ID: turn.ID, State: "done"}); !errors.Is(err, store.ErrFenced) {
+	if _, _, err := b.FinishTurn(t.Context(), old, store.FinishedTurn{ID: turn.ID, State: "done"}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("FinishTurn under an old lease: %v", err)
 	}
 	if _, err := b.Ask(t.Context(), old, store.Approval{ID: "x", ToolName: "Bash", Input: json.RawMessage(`{}`)}); !errors.Is(err, store.ErrFenced) {
@@ -286,7 +286,7 @@ func TestAContinuedTurnFindsItsApprovals(t *testing.T) {
 	if other := b.ask(t, next, `{"command": "make clean"}`); other.ID == forgotten.ID {
 		t.Error("a request with other bytes was bound to what a person saw")
 	}
-	ended, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: next.ID, State: "done"})
+	ended, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: next.ID, State: "done"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,10 @@ type Waiting struct {
 	Oldest time.Duration
 	// Inbox is what Slack was told that we have and nobody works on yet.
 	Inbox int64
+	// Words is what people must see and Slack does not have yet, and OldestWord how long
+	// the oldest of it waits.
+	Words      int64
+	OldestWord time.Duration
 }
 
 // WaitBounds are the upper bounds of the histogram of [Totals], in seconds.
@@ -85,15 +89,18 @@ func (s *Store) Spend(ctx context.Context, teamID string) ([]Spend, error) {
 // Waiting counts what waits.
 func (s *Store) Waiting(ctx context.Context, teamID string) (Waiting, error) {
 	var w Waiting
-	var oldest float64
+	var oldest, oldestWord float64
 	err := s.pool.QueryRow(ctx, `
 		SELECT count(*), COALESCE(extract(epoch FROM now() - min(a.created_at)), 0)::float8,
-			(SELECT count(*) FROM inbox WHERE state = 'received' AND team_id = $1) + (SELECT count(*) FROM inbox WHERE state = 'accepted' AND team_id = $1)
+			(SELECT count(*) FROM inbox WHERE state = 'received' AND team_id = $1) + (SELECT count(*) FROM inbox WHERE state = 'accepted' AND team_id = $1),
+			(SELECT count(*) FROM outbox WHERE team_id = $1),
+			(SELECT COALESCE(extract(epoch FROM now() - min(created_at)), 0)::float8 FROM outbox WHERE team_id = $1)
 		FROM approvals a JOIN threads t ON t.id = a.thread_id
-		WHERE a.status = 'pending' AND t.team_id = $1`, teamID).Scan(&w.Approvals, &oldest, &w.Inbox)
+		WHERE a.status = 'pending' AND t.team_id = $1`, teamID).Scan(&w.Approvals, &oldest, &w.Inbox, &w.Words, &oldestWord)
 	if err != nil {
 		return Waiting{}, fmt.Errorf("count what waits: %w", err)
 	}
+	w.OldestWord = time.Duration(oldestWord * float64(time.Second))
 	w.Oldest = time.Duration(oldest * float64(time.Second))
 	return w, nil
 }

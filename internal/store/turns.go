@@ -51,6 +51,11 @@ func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch 
 		if _, err = tx.Exec(ctx, `UPDATE inbox SET state = 'running', turn_id = $2 WHERE id = $1`, pr.InboxID, t.ID); err != nil {
 			return err
 		}
+		if pr.Waited {
+			if _, err := s.addWords(ctx, tx, l.ThreadID, newWord{kind: WordWait, inbox: pr.InboxID}); err != nil {
+				return err
+			}
+		}
 		return audit(ctx, tx, startedEntry(team, t, pr.UUID))
 	})
 	if err != nil {
@@ -141,6 +146,9 @@ func (s *Store) ContinueTurn(ctx context.Context, l Lease, old Turn, sessionID s
 			WHERE turn_id = $1 AND delivered_at IS NULL AND status IN ('pending', 'allowed', 'denied')`, old.ID, t.ID); err != nil {
 			return err
 		}
+		if err := s.closeCards(ctx, tx, old.ID, 0); err != nil {
+			return err
+		}
 		end, err := turnEndedEntry(ctx, tx, team, l, old.ID, "interrupted", "its process ended")
 		if err != nil {
 			return err
@@ -167,14 +175,18 @@ type FinishedTurn struct {
 	OverBudget bool
 	// Approvals is what becomes of approvals that are still pending.
 	Approvals ApprovalStatus
+	// View is the turn as people are to see it at its end, for a [WordTurn]; empty when
+	// nobody knows what it has said: then they get Problem as [WordGivenUp].
+	View []byte
+	// Mark is how its prompt is marked, for a [WordMark]; empty for no mark.
+	Mark string
 }
 
 // FinishTurn ends the turn, records what the CLI says of it, finishes its prompts and
 // ends its open approvals, all or nothing. It returns those approvals, for their
-// cards.
-func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) ([]Approval, error) {
-	var ended []Approval
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
+// cards, and what else people are to be shown: the turn, then its prompts' marks.
+func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) (ended []Approval, words []Word, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		team, err := hold(ctx, tx, l)
 		if err != nil {
 			return err
@@ -188,12 +200,23 @@ func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) ([]Appr
 		if tag.RowsAffected() == 0 {
 			return fmt.Errorf("turn %d has ended already: %w", f.ID, ErrFenced)
 		}
-		if _, err := tx.Exec(ctx, `
+		prompts, err := tx.Query(ctx, `
 			UPDATE inbox SET state = 'done', outcome = $2, done_at = now()
-			WHERE turn_id = $1 AND state = 'running'`, f.ID, f.State); err != nil {
+			WHERE turn_id = $1 AND state = 'running' RETURNING id`, f.ID, f.State)
+		if err != nil {
+			return err
+		}
+		finished, err := pgx.CollectRows(prompts, pgx.RowTo[int64])
+		if err != nil {
+			return err
+		}
+		if words, err = s.addWords(ctx, tx, l.ThreadID, f.words(finished)...); err != nil {
 			return err
 		}
 		if ended, err = endApprovals(ctx, tx, f.ID, f.Approvals); err != nil {
+			return err
+		}
+		if err := s.closeCards(ctx, tx, f.ID, WordHold); err != nil {
 			return err
 		}
 		var entries []AuditEntry
@@ -211,7 +234,22 @@ func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) ([]Appr
 		return audit(ctx, tx, append(entries, end)...)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("finish turn %d: %w", f.ID, err)
+		return nil, nil, fmt.Errorf("finish turn %d: %w", f.ID, err)
 	}
-	return ended, nil
+	return ended, words, nil
+}
+
+// words are what people are to be shown of the turn and of the prompts that it finished.
+func (f FinishedTurn) words(prompts []int64) []newWord {
+	out := []newWord{{kind: WordTurn, turn: f.ID, body: string(f.View)}}
+	if len(f.View) == 0 {
+		out[0].kind, out[0].body = WordGivenUp, f.Problem
+	}
+	if f.Mark == "" {
+		return out
+	}
+	for _, id := range prompts {
+		out = append(out, newWord{kind: WordMark, inbox: id, body: f.Mark})
+	}
+	return out
 }

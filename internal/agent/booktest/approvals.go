@@ -18,6 +18,7 @@ func (b *Books) approval(a *store.Approval) store.Approval {
 	out.Thread, out.Project, out.Workspace = t.Key(), t.Project, t.Workspace
 	out.TurnEnded = b.turns[a.TurnID-1].Ended
 	out.Votes = slices.Clone(a.Votes)
+	out.Word = b.lastWord(func(w store.Word) bool { return w.CardID == a.CardID })
 	return out
 }
 
@@ -35,6 +36,7 @@ func (b *Books) Ask(ctx context.Context, l store.Lease, a store.Approval) (out s
 			for _, old := range b.approvals {
 				if old.TurnID == a.TurnID && old.RequestID == "" && old.ToolName == a.ToolName && old.InputSHA256 == a.InputSHA256 && !old.Delivered && bindable(old) {
 					old.RequestID, old.ToolUseID, old.SessionID = a.RequestID, a.ToolUseID, a.SessionID
+					b.cardWord(old)
 					out = b.approval(old)
 					return nil
 				}
@@ -52,6 +54,9 @@ func (b *Books) Ask(ctx context.Context, l store.Lease, a store.Approval) (out s
 		}
 		row := a
 		b.approvals = append(b.approvals, &row)
+		if row.Status == store.ApprovalPending {
+			b.cardWord(&row)
+		}
 		out = b.approval(&row)
 		return nil
 	})
@@ -108,6 +113,7 @@ func (b *Books) Decide(ctx context.Context, d store.Decision) (store.Approval, e
 		return store.Approval{}, fmt.Errorf("approval %s cannot become a grant", a.ID)
 	}
 	a.Votes = append(slices.Clip(a.Votes), store.Vote{UserID: d.By, Allow: allow, Via: d.Via, At: now})
+	b.cardWord(a)
 	if !decides {
 		return b.approval(a), nil
 	}
@@ -154,6 +160,7 @@ func (b *Books) CancelApproval(ctx context.Context, l store.Lease, id string) (s
 		return store.Approval{}, false, nil //nolint:nilerr // as a statement that finds no row
 	}
 	a.Status, a.DecidedAt = store.ApprovalCancelled, time.Now()
+	b.cardWord(a)
 	return b.approval(a), true, nil
 }
 
@@ -173,6 +180,7 @@ func (b *Books) ExpireApproval(ctx context.Context, id string) (store.Approval, 
 		return b.approval(a), false, store.ErrTooEarly
 	}
 	a.Status, a.DecidedAt = store.ApprovalExpired, time.Now()
+	b.cardWord(a)
 	b.notify(store.Notice{Kind: store.NoticeApproval, ThreadID: a.ThreadID, ID: a.ID})
 	return b.approval(a), true, nil
 }

@@ -32,6 +32,7 @@ type Books struct {
 	notices   []*store.BudgetNotice
 	waits     map[int64]*wait // by the prompt
 	audit     []store.AuditEntry
+	words     []*word
 	listeners map[chan store.Notice]bool
 	broken    error
 }

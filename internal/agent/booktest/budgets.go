@@ -88,6 +88,7 @@ func (b *Books) NoticeBudget(ctx context.Context, n store.BudgetNotice) (noted s
 		n.Thread, n.Project = t.Key(), t.Project
 	}
 	b.notices = append(b.notices, &n)
+	n.Word = b.addWord(n.ThreadID, store.Word{Kind: store.WordBudget, NoticeID: n.ID}).ID
 	return n, true, nil
 }
 
@@ -112,6 +113,7 @@ func (b *Books) DecideBudget(ctx context.Context, id string, d store.BudgetDecis
 
 func (b *Books) decideBudget(n *store.BudgetNotice, d store.BudgetDecision, by string) {
 	n.Decision, n.DecidedBy, n.DecidedAt = d, by, time.Now()
+	n.Word = b.addWord(n.ThreadID, store.Word{Kind: store.WordBudget, NoticeID: n.ID}).ID
 	for _, e := range b.inbox {
 		if w := b.waits[e.InboxID]; w != nil && w.asleep && e.State == "accepted" && sameBudget(w.notice.BudgetWindow, n.BudgetWindow) {
 			w.asleep = false
@@ -151,6 +153,9 @@ func (b *Books) WaitForBudget(ctx context.Context, l store.Lease, inboxID int64,
 			b.waits = map[int64]*wait{}
 		}
 		b.waits[inboxID] = &wait{notice: n, asleep: true}
+		if e := b.inbox[inboxID-1]; e.Waited || n.ThreadID != t.ID {
+			b.addWord(t.ID, store.Word{Kind: store.WordWait, InboxID: inboxID})
+		}
 		b.inbox[inboxID-1].Waited = true
 		return nil
 	})

@@ -149,7 +149,7 @@ func (c *caller) approval(a store.Approval) string {
 	return fmt.Sprint(
 		c.name("a", a.ID), " ", c.name("h", a.ThreadID), " ", c.name("t", a.TurnID), " ", a.Thread.ThreadTS, a.Project, " ", c.name("s", a.SessionID), a.RequestID, a.ToolUseID, a.ToolName,
 		string(a.Input), a.InputSHA256[:2], a.Status, a.DecidedBy, a.DecidedVia, a.GrantID != 0, a.Reason, string(a.Answer), a.Delivered, a.DecidedAt.IsZero(),
-		a.TurnEnded, votes, a.Terms, c.name("a", a.CardID), a.Kind, a.RequestedBy, a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second))
+		a.TurnEnded, a.Word > 0, votes, a.Terms, c.name("a", a.CardID), a.Kind, a.RequestedBy, a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second))
 }
 
 func (c *caller) thread(t store.Thread) string {
@@ -163,6 +163,22 @@ func (c *caller) turn(t store.Turn) string {
 
 func (c *caller) prompt(p store.Prompt) string {
 	return fmt.Sprint(c.name("i", p.InboxID), c.name("h", p.ThreadID), p.Thread.ThreadTS, p.UUID, p.UserID, p.TS, p.Text)
+}
+
+// saying are words that were written, in their order but for marks, which are of one
+// statement.
+func (c *caller) saying(words []store.Word) string {
+	var out, marks []string
+	for _, w := range words {
+		said := fmt.Sprint(w.Kind, w.Thread.ThreadTS, w.Thread.ChannelID, c.name("t", w.TurnID), c.name("i", w.InboxID), w.TS, w.UserID, w.Body, w.Again, w.ID > 0)
+		if w.Kind == store.WordMark {
+			marks = append(marks, said)
+		} else {
+			out = append(out, said)
+		}
+	}
+	slices.Sort(marks)
+	return fmt.Sprint(out, marks)
 }
 
 func (c *caller) ask() store.Approval {
@@ -235,8 +251,8 @@ var calls = []struct {
 			return "error nothing"
 		}
 		// The thread has nothing else to do, more often than not.
-		_, _ = c.books.DropPrompts(ctx, l, "stopped")
-		_, _ = c.books.FinishTurn(ctx, l, store.FinishedTurn{ID: t.ID, State: "interrupted", OverBudget: true, Approvals: store.ApprovalCancelled})
+		_, _, _ = c.books.DropPrompts(ctx, l, store.Drop{Outcome: "stopped"})
+		_, _, _ = c.books.FinishTurn(ctx, l, store.FinishedTurn{ID: t.ID, State: "interrupted", OverBudget: true, Approvals: store.ApprovalCancelled})
 		id, _, err := c.books.Receive(ctx, store.Envelope{EventID: c.id(), Kind: store.KindAction, TeamID: c.team, ChannelID: th.ChannelID, ThreadTS: th.ThreadTS, TS: th.ThreadTS, UserID: "U1", Payload: []byte("{}")})
 		if err != nil {
 			return fate(err)
@@ -286,19 +302,43 @@ var calls = []struct {
 		if c.r.IntN(4) > 0 {
 			return "error not now"
 		}
-		return fate(c.books.DropPrompt(ctx, c.lease(), pick(c, c.inbox), "over budget"))
+		words, err := c.books.DropPrompt(ctx, c.lease(), pick(c, c.inbox), store.Drop{
+			Outcome: "over budget", Mark: "over budget", Sentence: func(n int) string { return fmt.Sprint(n, " not begun") },
+		})
+		return c.saying(words) + fate(err)
 	}},
 	{"drop prompts", func(ctx context.Context, c *caller) string {
 		if c.r.IntN(6) > 0 {
 			return "error not now"
 		}
-		dropped, err := c.books.DropPrompts(ctx, c.lease(), "stopped")
+		dropped, words, err := c.books.DropPrompts(ctx, c.lease(), store.Drop{
+			Outcome: "stopped", Mark: pick(c, []string{"stopped", ""}), Sentence: func(n int) string { return fmt.Sprint(n, " dropped") },
+		})
 		var out []string
 		for _, p := range dropped {
 			out = append(out, c.prompt(p))
 		}
 		slices.Sort(out)
-		return fmt.Sprint(out, fate(err))
+		return fmt.Sprint(out, c.saying(words), fate(err))
+	}},
+	{"say", func(ctx context.Context, c *caller) string {
+		w, err := c.books.Say(ctx, c.lease(), "words")
+		if err != nil {
+			return fate(err)
+		}
+		return c.saying([]store.Word{w})
+	}},
+	{"leave a turn", func(ctx context.Context, c *caller) string {
+		l := c.lease()
+		t := c.lastTurn(l)
+		if t.ID == 0 {
+			return "error nothing"
+		}
+		w, err := c.books.LeaveTurn(ctx, l, t.ID, "elsewhere")
+		if err != nil {
+			return fate(err)
+		}
+		return c.saying([]store.Word{w})
 	}},
 	{"begin a turn", begin},
 	{"begin another turn", begin},
@@ -325,15 +365,15 @@ var calls = []struct {
 		if t.ID == 0 || c.r.IntN(2) == 0 {
 			return "error nothing"
 		}
-		ended, err := c.books.FinishTurn(ctx, l, store.FinishedTurn{
-			ID: t.ID, State: "failed", Problem: "broken", OverBudget: c.r.IntN(2) == 0, AgentTurns: c.r.IntN(2), Approvals: pick(c, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalInterrupted, ""}),
+		ended, words, err := c.books.FinishTurn(ctx, l, store.FinishedTurn{
+			View: pick(c, [][]byte{nil, []byte("{}")}), Mark: pick(c, []string{"failed", ""}), ID: t.ID, State: "failed", Problem: "broken", OverBudget: c.r.IntN(2) == 0, AgentTurns: c.r.IntN(2), Approvals: pick(c, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalInterrupted, ""}),
 		})
 		var out []string
 		for _, a := range ended {
 			out = append(out, c.approval(a))
 		}
 		slices.Sort(out)
-		return fmt.Sprint(out, fate(err))
+		return fmt.Sprint(out, c.saying(words), fate(err))
 	}},
 	{"begin a call", beginCall},
 	{"begin another call", beginCall},
@@ -481,7 +521,7 @@ func accept(ctx context.Context, c *caller) string {
 	key := store.ThreadKey{TeamID: c.team, ChannelID: pick(c, []string{"C1", "C2"}), ThreadTS: "1.1"}
 	ts := fmt.Sprintf("%d.%d", 100+c.r.IntN(50), c.n)
 	id, fresh, err := c.books.Receive(ctx, store.Envelope{
-		EventID: c.team + fmt.Sprint(c.r.IntN(200)), Kind: store.KindMessage, TeamID: key.TeamID, ChannelID: key.ChannelID, ThreadTS: key.ThreadTS, TS: ts, UserID: "U1", Payload: json.RawMessage(`{}`),
+		EventID: c.team + "-" + fmt.Sprint(c.r.IntN(200)), Kind: store.KindMessage, TeamID: key.TeamID, ChannelID: key.ChannelID, ThreadTS: key.ThreadTS, TS: ts, UserID: "U1", Payload: json.RawMessage(`{}`),
 	})
 	if err != nil || !fresh {
 		return fmt.Sprint(fresh, fate(err))

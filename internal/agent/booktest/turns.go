@@ -35,33 +35,51 @@ func (b *Books) NextPrompt(ctx context.Context, threadID int64) (store.Prompt, e
 }
 
 // DropPrompt is [store.Store.DropPrompt].
-func (b *Books) DropPrompt(ctx context.Context, l store.Lease, inboxID int64, outcome string) error {
-	return b.under(ctx, l, func(t *store.Thread) error {
+func (b *Books) DropPrompt(ctx context.Context, l store.Lease, inboxID int64, d store.Drop) (words []store.Word, err error) {
+	err = b.under(ctx, l, func(t *store.Thread) error {
 		for _, e := range b.waiting(t.ID) {
 			if e.InboxID == inboxID {
-				e.State, e.Outcome = "done", outcome
+				_, words = b.drop(t.ID, []*envelope{e}, d)
 				return nil
 			}
 		}
 		return store.ErrFenced
 	})
+	return words, err
 }
 
 // DropPrompts is [store.Store.DropPrompts].
-func (b *Books) DropPrompts(ctx context.Context, l store.Lease, outcome string) ([]store.Prompt, error) {
+func (b *Books) DropPrompts(ctx context.Context, l store.Lease, d store.Drop) ([]store.Prompt, []store.Word, error) {
 	if err := b.lock(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer b.mu.Unlock()
 	if _, err := b.holds(l); err != nil {
-		return nil, nil //nolint:nilerr // it drops none, as a statement that finds no row
+		return nil, nil, nil //nolint:nilerr // it drops none, as a statement that finds no row
 	}
-	var out []store.Prompt
-	for _, e := range b.waiting(l.ThreadID) {
-		e.State, e.Outcome = "done", outcome
-		out = append(out, e.Prompt.Prompt)
+	dropped, words := b.drop(l.ThreadID, b.waiting(l.ThreadID), d)
+	return dropped, words, nil
+}
+
+func (b *Books) drop(threadID int64, list []*envelope, d store.Drop) (dropped []store.Prompt, words []store.Word) {
+	for _, e := range list {
+		e.State, e.Outcome = "done", d.Outcome
+		dropped = append(dropped, e.Prompt.Prompt)
+		if d.Mark != "" {
+			words = append(words, b.addWord(threadID, store.Word{Kind: store.WordMark, InboxID: e.InboxID, Body: d.Mark}))
+		}
 	}
-	return out, nil
+	if d.Sentence != nil && len(dropped) > 0 {
+		if said := d.Sentence(len(dropped)); said != "" {
+			words = append(words, b.addWord(threadID, store.Word{Kind: store.WordSaid, Body: said}))
+		}
+	}
+	for _, p := range dropped {
+		if p.Waited {
+			b.addWord(threadID, store.Word{Kind: store.WordWait, InboxID: p.InboxID})
+		}
+	}
+	return dropped, words
 }
 
 func (b *Books) runningTurn(threadID int64) *Turn {
@@ -96,6 +114,9 @@ func (b *Books) BeginTurn(ctx context.Context, l store.Lease, sessionID string, 
 		row := b.insertTurn(l, sessionID, epoch, w[0].UserID, 1)
 		w[0].State, w[0].TurnID = "running", row.ID
 		t, p, ok = row.Turn, w[0].Prompt.Prompt, true
+		if p.Waited {
+			b.addWord(th.ID, store.Word{Kind: store.WordWait, InboxID: p.InboxID})
+		}
 		return nil
 	})
 	return t, p, ok, err
@@ -137,6 +158,7 @@ func (b *Books) ContinueTurn(ctx context.Context, l store.Lease, old store.Turn,
 				a.TurnID, a.RequestID = row.ID, ""
 			}
 		}
+		b.closeCards(old.ID)
 		out = row.Turn
 		return nil
 	})
@@ -144,7 +166,7 @@ func (b *Books) ContinueTurn(ctx context.Context, l store.Lease, old store.Turn,
 }
 
 // FinishTurn is [store.Store.FinishTurn].
-func (b *Books) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedTurn) (ended []store.Approval, err error) {
+func (b *Books) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedTurn) (ended []store.Approval, words []store.Word, err error) {
 	err = b.under(ctx, l, func(*store.Thread) error {
 		t := b.turns[f.ID-1]
 		if t.Ended {
@@ -152,11 +174,20 @@ func (b *Books) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedT
 		}
 		b.witness(t, f.Witnesses, true)
 		t.State, t.Problem, t.Ended, t.AgentTurns, t.OverBudget = f.State, f.Problem, true, f.AgentTurns, f.OverBudget
+		last := store.Word{Kind: store.WordTurn, TurnID: f.ID, Body: string(f.View)}
+		if len(f.View) == 0 {
+			last.Kind, last.Body = store.WordGivenUp, f.Problem
+		}
+		words = append(words, b.addWord(t.ThreadID, last))
 		for _, e := range b.inbox {
 			if e.TurnID == f.ID && e.State == "running" {
 				e.State, e.Outcome = "done", f.State
+				if f.Mark != "" {
+					words = append(words, b.addWord(t.ThreadID, store.Word{Kind: store.WordMark, InboxID: e.InboxID, Body: f.Mark}))
+				}
 			}
 		}
+		b.closeCards(f.ID)
 		for _, a := range b.approvals {
 			if a.TurnID != f.ID || a.Status != store.ApprovalPending {
 				continue
@@ -169,5 +200,5 @@ func (b *Books) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedT
 		}
 		return nil
 	})
-	return ended, err
+	return ended, words, err
 }

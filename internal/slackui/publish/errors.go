@@ -90,6 +90,16 @@ func (e permanentError) Unwrap() error { return e.error }
 // Permanent wraps an error of Call.Do so that the call is not tried again.
 func Permanent(err error) error { return permanentError{err} }
 
+// MayPass reports whether the error that something was given up with may be another one
+// later: Slack could not be reached, or had trouble. Else it has refused for good.
+func MayPass(err error) bool {
+	if errors.Is(err, ErrTooMany) {
+		return true
+	}
+	v, _ := judge(err)
+	return v == limited || v == passing
+}
+
 // explain adds what Slack says about which part of a request was wrong.
 func explain(err error) error {
 	refused, ok := errors.AsType[slack.SlackErrorResponse](err)

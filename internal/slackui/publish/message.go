@@ -61,6 +61,16 @@ type Message struct {
 	// [ErrNotWanted] if the message is not wanted any more. It is called again when the
 	// post is tried again, and bounded by the ctx that it gets.
 	Posting func(ctx context.Context, post func() error) error
+	// Find looks in Slack for the message, as a post whose answer was lost may have come
+	// through; it returns the message's ts, or "" if it is not there. It is asked before a
+	// post is made again, and before the first one of a message that is Doubtful: an
+	// earlier process may have posted it. nil: nobody can tell, and it is posted again.
+	Find     func(ctx context.Context) (ts string, err error)
+	Doubtful bool
+	// OnEnd is called once, when this state or a newer one has reached Slack (nil), is not
+	// wanted any more (nil), or when the scheduler gives it up, with why; see [MayPass].
+	// It is not called when the scheduler stops before that. It may call Show.
+	OnEnd func(error)
 	// OnPosted is called once, with the new message's ts, before any edit of it
 	// is sent. It runs on the goroutine of the call and should not take long.
 	OnPosted func(ts string)
@@ -102,4 +112,7 @@ type Call struct {
 	// OnError is called when the call has failed for good, with the last error;
 	// may be nil.
 	OnError func(error)
+	// OnEnd is called once when the call was made (nil) or has failed for good; may be
+	// nil. It is not called when the scheduler stops before that.
+	OnEnd func(error)
 }

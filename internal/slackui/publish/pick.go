@@ -66,6 +66,9 @@ func (t *tombstones) add(key uint64) {
 	t.known[key] = struct{}{}
 }
 
+// remove forgets a key that may be shown anew.
+func (t *tombstones) remove(key uint64) { delete(t.known, key) }
+
 // dispatch begins every call that may begin now. It returns when it should be
 // called again, zero if only an event can change anything, and how much is
 // pending or in flight.
@@ -222,6 +225,6 @@ func (s *Scheduler) begin(base context.Context, j *job, now time.Time) {
 		s.calls.Go(func() { s.runCall(base, j, method) })
 		return
 	}
-	a := attempt{msg: j.msg, ts: j.ts, sum: j.sum, plain: j.plain, method: method}
+	a := attempt{msg: j.msg, ts: j.ts, sum: j.sum, plain: j.plain, doubt: j.doubt, method: method, ends: len(j.ends)}
 	s.calls.Go(func() { s.runMessage(base, j, a) })
 }

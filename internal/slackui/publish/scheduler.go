@@ -123,6 +123,10 @@ type job struct {
 	edits int
 	plain bool // Slack refused this message's blocks: text only
 	newer bool // msg was shown while an older state was in flight
+	doubt bool // Slack may have the message, posted by an attempt that seemed to fail
+	// ends are the OnEnd of the states that Slack does not have, in the order in which they
+	// were shown.
+	ends []func(error)
 
 	call  *Call // nil for a message
 	after *job  // the call of the same key that must be done first
@@ -174,24 +178,36 @@ func (j *job) isSent() bool {
 // been sent is dropped. It never blocks. States for a key that has had its final
 // one are ignored.
 func (s *Scheduler) Show(m Message) {
+	for _, end := range s.show(m) {
+		end(nil)
+	}
+}
+
+// show returns whom to tell that Slack has what they have shown.
+func (s *Scheduler) show(m Message) (ended []func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {
-		return
+		return nil
 	}
 	j := s.messages[m.Key]
 	if j == nil {
 		key := s.ended.hash(m.Key)
 		if s.ended.has(key) {
-			return
+			if m.OnEnd != nil {
+				ended = append(ended, m.OnEnd)
+			}
+			return ended
 		}
-		j = &job{index: -1, key: key, msg: m, ts: m.TS, group: s.join(m.Group)}
+		j = &job{index: -1, key: key, msg: m, ts: m.TS, doubt: m.Doubtful, group: s.join(m.Group)}
+		j.wants(m)
 		s.messages[m.Key] = j
 		s.enqueue(j)
-		return
+		return nil
 	}
+	j.wants(m)
 	if j.msg.Final {
-		return
+		return nil
 	}
 	m.Key, m.Channel, m.ThreadTS = j.msg.Key, j.msg.Channel, j.msg.ThreadTS
 	m.TS = "" // known since the first Show, or from our own post
@@ -204,6 +220,7 @@ func (s *Scheduler) Show(m Message) {
 		j.newer = true
 	case j.index < 0 && j.isSent():
 		s.stats.Unchanged++
+		ended = j.ended(len(j.ends))
 		if m.Final {
 			s.forget(j)
 		}
@@ -215,13 +232,34 @@ func (s *Scheduler) Show(m Message) {
 			s.signal()
 		}
 	}
+	return ended
+}
+
+// wants notes whom to tell of a state that was shown.
+func (j *job) wants(m Message) {
+	if m.OnEnd != nil {
+		j.ends = append(j.ends, m.OnEnd)
+	}
+}
+
+// ended takes the first n of those who are to be told.
+func (j *job) ended(n int) []func(error) {
+	out := j.ends[:n:n]
+	j.ends = j.ends[n:]
+	return out
 }
 
 // Once schedules a call. It never blocks; when too many calls wait already,
 // OnError gets ErrTooMany.
 func (s *Scheduler) Once(c Call) {
-	if !s.admit(&c) && c.OnError != nil {
+	if s.admit(&c) {
+		return
+	}
+	if c.OnError != nil {
 		c.OnError(ErrTooMany)
+	}
+	if c.OnEnd != nil {
+		c.OnEnd(ErrTooMany)
 	}
 }
 

@@ -17,6 +17,8 @@ type attempt struct {
 	ts     string
 	sum    uint64 // what Slack has
 	plain  bool
+	doubt  bool
+	ends   int // how many of job.ends are about this state or older ones
 	method Method
 }
 
@@ -66,6 +68,16 @@ func (s *Scheduler) runMessage(base context.Context, j *job, a attempt) {
 		s.settle(j, a, sum, "", err)
 		return
 	}
+	if a.doubt && a.msg.Find != nil {
+		ts, err := a.msg.Find(ctx)
+		if err != nil || ts != "" {
+			if ts != "" && a.msg.OnPosted != nil {
+				a.msg.OnPosted(ts)
+			}
+			s.found(j, a, ts, err)
+			return
+		}
+	}
 	ts, err := s.post(ctx, a)
 	if errors.Is(err, ErrNotWanted) {
 		s.drop(j, a)
@@ -97,35 +109,63 @@ func (s *Scheduler) post(ctx context.Context, a attempt) (ts string, err error) 
 	return ts, err
 }
 
-// drop forgets a message that is not wanted any more.
-func (s *Scheduler) drop(j *job, a attempt) {
+// found settles a look for a message that an earlier attempt may have posted: where it
+// stands it is edited, and where nobody could tell it is looked for again.
+func (s *Scheduler) found(j *job, a attempt, ts string, err error) {
+	if err != nil {
+		s.settle(j, a, 0, "", err)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bucket(a.method, time.Now()).giveBack()
 	s.land(j)
+	j.ts, j.doubt, j.fails, j.failing = ts, false, 0, time.Time{}
+	s.requeue(j)
+}
+
+// drop forgets a message that is not wanted any more.
+func (s *Scheduler) drop(j *job, a attempt) {
+	s.mu.Lock()
+	s.bucket(a.method, time.Now()).giveBack()
+	s.land(j)
+	ended := j.ended(len(j.ends))
 	s.forget(j)
+	s.mu.Unlock()
+	tell(ended, nil)
+}
+
+func tell(ended []func(error), err error) {
+	for _, end := range ended {
+		end(err)
+	}
 }
 
 // unchanged settles an attempt that needed no call.
 func (s *Scheduler) unchanged(j *job, a attempt) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.bucket(a.method, time.Now()).giveBack()
 	s.stats.Unchanged++
 	s.land(j)
+	ended := j.ended(a.ends)
 	s.conclude(j)
+	s.mu.Unlock()
+	tell(ended, nil)
 }
 
 // settle notes an attempt's outcome: ts is where a post stands now.
 func (s *Scheduler) settle(j *job, a attempt, sum uint64, ts string, err error) {
 	v, wait := judge(err)
-	if lost := s.settleLocked(j, a, sum, ts, v, wait, err); lost != nil && a.msg.OnError != nil {
+	lost, ended := s.settleLocked(j, a, sum, ts, v, wait, err)
+	if lost != nil && a.msg.OnError != nil {
 		a.msg.OnError(lost)
 	}
+	tell(ended, lost)
 }
 
-// settleLocked returns the error with which the message is given up, or nil.
-func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v verdict, wait time.Duration, err error) error {
+// settleLocked returns the error with which the message is given up, or nil, and whom to
+// tell that they need not wait any longer.
+func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v verdict, wait time.Duration, err error) (error, []func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -138,9 +178,10 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		} else {
 			j.edits++
 		}
-		j.fails, j.failing, j.retryAt = 0, time.Time{}, time.Time{}
+		j.fails, j.failing, j.retryAt, j.doubt = 0, time.Time{}, time.Time{}, false
+		ended := j.ended(a.ends)
 		s.conclude(j)
-		return nil
+		return nil, ended
 	}
 	log := s.o.Log.With(zap.String("method", string(a.method)), zap.String("key", a.msg.Key), zap.String("channel", a.msg.Channel))
 	switch v {
@@ -149,7 +190,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		s.pause(a.method, now, wait, j)
 		log.Warn("slack limits the rate", zap.Duration("retry_after", wait))
 		s.requeue(j)
-		return nil
+		return nil, nil
 
 	case content:
 		if !a.plain && len(a.msg.Page.Blocks) > 0 {
@@ -157,11 +198,11 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 			s.stats.FellBack++
 			j.plain = true
 			s.requeue(j)
-			return nil
+			return nil, nil
 		}
 
 	case passing:
-		j.sum = 0 // the edit may have arrived all the same
+		j.sum, j.doubt = 0, true // it may have arrived all the same
 		if j.failing.IsZero() {
 			j.failing = now
 		}
@@ -171,7 +212,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 			s.stats.Retried++
 			log.Warn("slack did not take the message; trying again", zap.Error(err), zap.Time("at", j.retryAt))
 			s.requeue(j)
-			return nil
+			return nil, nil
 		}
 
 	case permanent:
@@ -180,14 +221,23 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 	log.Error("giving up on a message", zap.Error(err))
 	s.stats.GaveUp++
 	j.fails, j.failing, j.retryAt = 0, time.Time{}, time.Time{}
-	if v == permanent {
+	var ended []func(error)
+	switch {
+	case v == permanent:
+		ended = j.ended(len(j.ends))
 		s.forget(j)
-	} else {
+	case v == passing && !j.newer && j.msg.Final:
+		// It may be shown anew, when Slack is back.
+		ended = j.ended(len(j.ends))
+		s.forget(j)
+		s.ended.remove(j.key)
+	default:
 		// Only this state is lost: a newer one may fare better.
+		ended = j.ended(a.ends)
 		s.conclude(j)
 	}
 	s.signal() // a message may have waited for this one
-	return err
+	return err, ended
 }
 
 // land takes j out of flight.
@@ -244,12 +294,17 @@ func (s *Scheduler) runCall(base context.Context, j *job, m Method) {
 	ctx, cancel := context.WithTimeout(base, timeout)
 	defer cancel()
 	err := c.Do(ctx)
-	if lost := s.settleCall(j, m, err); lost != nil && c.OnError != nil {
+	over, lost := s.settleCall(j, m, err)
+	if lost != nil && c.OnError != nil {
 		c.OnError(lost)
+	}
+	if over && c.OnEnd != nil {
+		c.OnEnd(lost)
 	}
 }
 
-func (s *Scheduler) settleCall(j *job, m Method, err error) error {
+// settleCall reports whether the call is over, and with which error it has failed.
+func (s *Scheduler) settleCall(j *job, m Method, err error) (over bool, lost error) {
 	v, wait := judge(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,12 +315,12 @@ func (s *Scheduler) settleCall(j *job, m Method, err error) error {
 	case sent:
 		s.stats.Sent++
 		s.forget(j)
-		return nil
+		return true, nil
 	case limited:
 		s.pause(m, now, wait, j)
 		log.Warn("slack limits the rate", zap.Duration("retry_after", wait))
 		s.requeue(j)
-		return nil
+		return false, nil
 	case passing:
 		j.fails++
 		if j.fails < s.o.CallAttempts {
@@ -273,7 +328,7 @@ func (s *Scheduler) settleCall(j *job, m Method, err error) error {
 			s.stats.Retried++
 			log.Warn("a call to slack failed; trying again", zap.Error(err))
 			s.requeue(j)
-			return nil
+			return false, nil
 		}
 	case content, permanent:
 	}
@@ -281,5 +336,5 @@ func (s *Scheduler) settleCall(j *job, m Method, err error) error {
 	log.Error("giving up on a call", zap.Error(err))
 	s.stats.GaveUp++
 	s.forget(j)
-	return err
+	return true, err
 }

@@ -1,0 +1,334 @@
+package slackui
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/store"
+)
+
+const (
+	// sweepEvery is how often words are looked for that nobody sends.
+	sweepEvery = 2 * time.Second
+	// renewEvery is how often those in hand are kept.
+	renewEvery = store.WordHold / 3
+	// sweepMost is how many are taken over at once, and inHandMost how many are in hand
+	// before no more are.
+	sweepMost, inHandMost = 50, 200
+	// outboxTime bounds one look into the database.
+	outboxTime = 10 * time.Second
+)
+
+// outbox sends what was committed to be shown, and says so in the database once Slack has
+// it. What this process has committed comes by tell, or is begun by others and comes by
+// begun; what a process has left that died comes from the database. Words of a thread are
+// sent one after another, as far as their order matters.
+type outbox struct {
+	app *App
+
+	mu     sync.Mutex
+	lanes  map[store.ThreadKey][]*errand
+	inHand map[int64]bool // ids that this process keeps its own
+	over   []int64        // ids that the database is to forget
+	shown  []store.Shown
+	back   []int64 // ids that are to be tried again
+
+	wake    chan struct{} // has a token when there is something for the database
+	closing chan struct{} // closed when nothing is sent any more
+	sending sync.WaitGroup
+}
+
+// errand is a word on its way.
+type errand struct {
+	word  store.Word
+	start func(end func(error)) // nil: it has begun
+	done  chan error            // has what became of it; see publish.Message.OnEnd
+}
+
+func newOutbox(a *App) *outbox {
+	return &outbox{app: a, lanes: map[store.ThreadKey][]*errand{}, inHand: map[int64]bool{}, wake: make(chan struct{}, 1), closing: make(chan struct{})}
+}
+
+// tell sends words, each when those before it in its thread are there.
+func (o *outbox) tell(words ...store.Word) {
+	for _, w := range words {
+		f := o.app.frontend
+		switch w.Kind {
+		case store.WordTurn:
+			o.queue(w, func(end func(error)) { f.showLeftTurn(w, end) })
+		case store.WordLeft, store.WordGivenUp:
+			o.queue(w, func(end func(error)) { f.leave(w, end) })
+		case store.WordMark:
+			o.queue(w, func(end func(error)) { f.mark(w, end) })
+		case store.WordSaid:
+			o.queue(w, func(end func(error)) { f.saySentence(w, end) })
+		case store.WordWhisper:
+			o.keep(w.ID)
+			f.whisper(w, func(err error) { o.ended(w, err) })
+		case store.WordCard:
+			f.showCardAgain(w.CardID)
+		case store.WordWait:
+			f.ShowWait(w.InboxID)
+		case store.WordBudget:
+			f.showBudgetAgain(w.NoticeID)
+		default:
+			o.ended(w, publish.Permanent(errUnknownWord))
+		}
+	}
+}
+
+// queue has a word sent in its turn.
+func (o *outbox) queue(w store.Word, start func(end func(error))) {
+	o.put(&errand{word: w, start: start, done: make(chan error, 1)})
+}
+
+// begun notes that a word is being sent, so that those after it wait. end must be called
+// with what became of it.
+func (o *outbox) begun(w store.Word) (end func(error)) {
+	e := &errand{word: w, done: make(chan error, 1)}
+	o.put(e)
+	return func(err error) { e.done <- err }
+}
+
+func (o *outbox) put(e *errand) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case <-o.closing:
+		return // it is in the database
+	default:
+	}
+	o.inHand[e.word.ID] = true
+	key := e.word.Thread
+	lane, runs := o.lanes[key]
+	o.lanes[key] = append(lane, e)
+	if !runs {
+		o.sending.Go(func() { o.run(key) })
+	}
+}
+
+// run sends the words of a thread until there is none. When one cannot be sent now, those
+// behind it that have not begun are tried again after it.
+func (o *outbox) run(key store.ThreadKey) {
+	stuck := false
+	for {
+		o.mu.Lock()
+		if len(o.lanes[key]) == 0 {
+			delete(o.lanes, key)
+			o.mu.Unlock()
+			return
+		}
+		e := o.lanes[key][0]
+		o.lanes[key] = o.lanes[key][1:]
+		o.mu.Unlock()
+		if e.start != nil {
+			if stuck {
+				o.putBack(e.word.ID)
+				continue
+			}
+			e.start(func(err error) { e.done <- err })
+		}
+		select {
+		case err := <-e.done:
+			stuck = !o.ended(e.word, err) || stuck
+		case <-o.closing:
+			return
+		}
+	}
+}
+
+// ended notes what became of a word. It reports false when it is to be sent again.
+func (o *outbox) ended(w store.Word, err error) bool {
+	if err != nil && publish.MayPass(err) {
+		o.putBack(w.ID)
+		return false
+	}
+	if err != nil {
+		o.app.log.Error("something that people were to see cannot be shown to them, and is given up", zap.Int64("word", w.ID), zap.String("kind", string(w.Kind)),
+			zap.String("channel", w.Thread.ChannelID), zap.String("thread", w.Thread.ThreadTS), zap.Int64("turn", w.TurnID), zap.Error(err))
+	}
+	o.mu.Lock()
+	o.over = append(o.over, w.ID)
+	o.mu.Unlock()
+	o.signal()
+	return true
+}
+
+func (o *outbox) putBack(id int64) {
+	o.mu.Lock()
+	o.back = append(o.back, id)
+	o.mu.Unlock()
+	o.signal()
+}
+
+// keep keeps a word this process's own, since it is being sent.
+func (o *outbox) keep(id int64) {
+	if id == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.inHand[id] = true
+}
+
+// showing notes that something is being shown as the books have it. end must be called
+// with what became of it.
+func (o *outbox) showing(s store.Shown) (end func(error)) {
+	if s.UpTo == 0 {
+		return nil // nobody waits for it
+	}
+	o.keep(s.UpTo)
+	return func(err error) {
+		if err != nil && publish.MayPass(err) {
+			o.putBack(s.UpTo)
+			return
+		}
+		if err != nil {
+			o.app.log.Error("something that people were to see cannot be shown to them, and is given up", zap.String("kind", string(s.Kind)),
+				zap.String("card", s.CardID), zap.Int64("prompt", s.InboxID), zap.String("notice", s.NoticeID), zap.Error(err))
+		}
+		o.mu.Lock()
+		o.shown = append(o.shown, s)
+		o.mu.Unlock()
+		o.signal()
+	}
+}
+
+func (o *outbox) signal() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// keepUp tells the database what was sent, keeps what is in hand, and takes over what
+// others have left, until ctx ends.
+func (o *outbox) keepUp(ctx context.Context) {
+	sweep, renew := time.NewTicker(sweepEvery), time.NewTicker(renewEvery)
+	defer sweep.Stop()
+	defer renew.Stop()
+	o.sweep(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.wake:
+			o.note(ctx)
+		case <-renew.C:
+			o.renew(ctx)
+		case <-sweep.C:
+			o.note(ctx)
+			o.sweep(ctx)
+		}
+	}
+}
+
+// close ends what sends, and leaves what was not sent to whoever is alive.
+func (o *outbox) close() {
+	o.mu.Lock()
+	close(o.closing)
+	o.mu.Unlock()
+	o.sending.Wait()
+	ctx := context.Background()
+	o.note(ctx)
+	o.ask(ctx, "leave what was not sent to others", o.app.c.Store.LetWordsGo)
+}
+
+// note tells the database what was sent, and what is to be tried again. What it cannot be
+// told now it is told later.
+func (o *outbox) note(ctx context.Context) {
+	o.mu.Lock()
+	over, shown, back := o.over, o.shown, o.back
+	o.over, o.shown, o.back = nil, nil, nil
+	o.mu.Unlock()
+	if len(over)+len(shown) > 0 && !o.ask(ctx, "note what was sent", func(ctx context.Context) error { return o.app.c.Store.EndWords(ctx, over, shown) }) {
+		o.mu.Lock()
+		o.over, o.shown = append(over, o.over...), append(shown, o.shown...)
+		o.mu.Unlock()
+		over, shown = nil, nil
+	}
+	if len(back) > 0 && !o.ask(ctx, "put back what was not sent", func(ctx context.Context) error { return o.app.c.Store.PutBackWords(ctx, back) }) {
+		o.mu.Lock()
+		o.back = append(back, o.back...)
+		o.mu.Unlock()
+		back = nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, id := range slices.Concat(over, back) {
+		delete(o.inHand, id)
+	}
+	for _, s := range shown {
+		delete(o.inHand, s.UpTo)
+	}
+}
+
+func (o *outbox) renew(ctx context.Context) {
+	o.mu.Lock()
+	ids := make([]int64, 0, len(o.inHand))
+	for id := range o.inHand {
+		ids = append(ids, id)
+	}
+	o.mu.Unlock()
+	if len(ids) > 0 {
+		o.ask(ctx, "keep what is being sent", func(ctx context.Context) error { return o.app.c.Store.HoldWords(ctx, ids) })
+	}
+}
+
+// sweep takes over what nobody sends.
+func (o *outbox) sweep(ctx context.Context) {
+	o.mu.Lock()
+	busy := len(o.inHand) >= inHandMost
+	o.mu.Unlock()
+	if busy {
+		return
+	}
+	o.ask(ctx, "look for what others have left to be said", func(ctx context.Context) error {
+		words, err := o.app.c.Store.ClaimWords(ctx, o.app.self.TeamID, sweepMost)
+		if len(words) > 0 {
+			o.app.log.Info("saying what nobody else says", zap.Int("words", len(words)))
+		}
+		o.tell(words...)
+		return err
+	})
+}
+
+// ask asks the database something, and reports whether that went well.
+func (o *outbox) ask(ctx context.Context, what string, fn func(context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(ctx, outboxTime)
+	defer cancel()
+	if err := fn(ctx); err != nil {
+		if ctx.Err() == nil || context.Cause(ctx) == context.DeadlineExceeded { //nolint:errorlint // it is that very value
+			o.app.log.Warn(what, zap.Error(err))
+		}
+		return false
+	}
+	return true
+}
+
+// together returns n functions that are each called once, the last of which has end
+// called: with an error that may pass, if there is one, else with any, else with nil.
+func together(n int, end func(error)) func(error) {
+	if end == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	var worst error
+	return func(err error) {
+		mu.Lock()
+		if err != nil && (worst == nil || publish.MayPass(err)) {
+			worst = err
+		}
+		n--
+		last, with := n == 0, worst
+		mu.Unlock()
+		if last {
+			end(with)
+		}
+	}
+}

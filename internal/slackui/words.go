@@ -1,0 +1,273 @@
+package slackui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// errUnknownWord is of a word that a newer version wrote.
+var errUnknownWord = errors.New("this version does not know what it is")
+
+// What is posted has metadata that says what it is, for whoever looks for it after a
+// crash. The payloads are {"turn": id, "page": n}, {"card": CardID}, {"prompt": InboxID}
+// and {"word": id}; numbers are strings.
+const (
+	turnType = "deckhand_turn"
+	cardType = "deckhand_card"
+	waitType = "deckhand_wait"
+	wordType = "deckhand_word"
+)
+
+// mark of a message that we post: its type, and a payload of pairs.
+func metadata(kind string, pairs ...string) slack.SlackMetadata {
+	payload := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		payload[pairs[i]] = pairs[i+1]
+	}
+	return slack.SlackMetadata{EventType: kind, EventPayload: payload}
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+const (
+	// lookBack is how long before something was to be shown it may have been posted: its
+	// message may have been alive for long, or our clock not be Slack's.
+	lookBack = time.Hour
+	// lookPages bounds how much of a thread is looked through.
+	lookPages = 5
+)
+
+// posted are our own messages of a thread, since a time, that were posted with metadata
+// of a type.
+func (f *frontend) posted(ctx context.Context, k store.ThreadKey, since time.Time, kind string) ([]slack.Message, error) {
+	var out []slack.Message
+	cursor := ""
+	for range lookPages {
+		found, more, next, err := f.app.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
+			ChannelID: k.ChannelID, Timestamp: k.ThreadTS, Limit: 200, IncludeAllMetadata: true, Cursor: cursor,
+			Oldest: fmt.Sprintf("%d.000000", since.Unix()),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("look for a message that may have been posted: %w", err)
+		}
+		for _, m := range found {
+			if m.User == f.app.self.UserID && m.Metadata.EventType == kind { // anybody may write metadata
+				out = append(out, m)
+			}
+		}
+		if !more || next == "" {
+			break
+		}
+		cursor = next
+	}
+	return out, nil
+}
+
+// find returns the ts of our message in a thread that was posted with this metadata, or "".
+func (f *frontend) find(k store.ThreadKey, since time.Time, mark slack.SlackMetadata) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		found, err := f.posted(ctx, k, since.Add(-lookBack), mark.EventType)
+		if err != nil {
+			return "", err
+		}
+		for _, m := range found {
+			if maps.EqualFunc(m.Metadata.EventPayload, mark.EventPayload, func(a, b any) bool { return a == b }) {
+				return m.Timestamp, nil
+			}
+		}
+		return "", nil
+	}
+}
+
+// Tell implements [agent.Frontend].
+func (f *frontend) Tell(words ...store.Word) { f.app.outbox.tell(words...) }
+
+// showLeftTurn shows how a turn ended that this process does not show: another one has
+// died before Slack had it.
+func (f *frontend) showLeftTurn(w store.Word, end func(error)) {
+	t, err := agent.DecodeTurn(w.Body)
+	if err != nil {
+		end(publish.Permanent(err))
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
+	defer cancel()
+	noted, err := f.app.c.Store.TurnMessages(ctx, t.ID)
+	if err != nil {
+		end(err)
+		return
+	}
+	stands := map[int]string{}
+	for _, m := range noted {
+		stands[m.Page] = m.TS
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.publishPages(t, end, func(m *publish.Message) {
+		m.Key = "word/" + number(w.ID) + "/" + strconv.Itoa(m.Page.Number)
+		m.TS = stands[m.Page.Number]
+		m.Doubtful = m.TS == ""
+		m.Final = true
+	})
+}
+
+// leave marks what a turn of another process has left in its thread.
+func (f *frontend) leave(w store.Word, end func(error)) {
+	f.mu.Lock()
+	s := f.turns[w.TurnID]
+	f.mu.Unlock()
+	if s != nil {
+		f.interrupted(s.latest, w.Body, end)
+		return
+	}
+	nothing := false
+	f.app.publisher.Once(publish.Call{
+		Method: publish.UpdateMessage, Priority: publish.High, Group: w.Thread.ThreadTS, What: "mark an interrupted turn",
+		Do: func(ctx context.Context) (err error) {
+			nothing, err = f.strip(ctx, w)
+			return err
+		},
+		OnEnd: func(err error) {
+			if err == nil && nothing && w.Kind == store.WordGivenUp {
+				f.saySentence(w, end)
+				return
+			}
+			end(err)
+		},
+	})
+}
+
+// strip takes the controls of a turn's messages away, and what they say of its state. The
+// last gets the sentence. nothing is true when there is none.
+func (f *frontend) strip(ctx context.Context, w store.Word) (nothing bool, err error) {
+	noted, err := f.app.c.Store.TurnMessages(ctx, w.TurnID)
+	if err != nil {
+		return false, err
+	}
+	// One may have been posted and not noted.
+	found, err := f.posted(ctx, w.Thread, w.CreatedAt.Add(-lookBack), turnType)
+	if err != nil {
+		return false, err
+	}
+	var list []string
+	for _, m := range noted {
+		list = append(list, m.TS)
+	}
+	for _, m := range found {
+		if m.Metadata.EventPayload["turn"] == number(w.TurnID) {
+			list = append(list, m.Timestamp)
+		}
+	}
+	slices.Sort(list)
+	list = slices.Compact(list)
+	for i, ts := range list {
+		sentence := ""
+		if i == len(list)-1 {
+			sentence = w.Body
+		}
+		err := f.abandonPosted(ctx, store.PostedMessage{ChannelID: w.Thread.ChannelID, TS: ts}, true, sentence)
+		if err != nil && publish.MayPass(err) {
+			return false, err
+		}
+		if err != nil { // somebody has deleted it
+			f.app.log.Warn("mark what an interrupted turn has left", zap.Int64("turn", w.TurnID), zap.String("ts", ts), zap.Error(err))
+			nothing = i == len(list)-1
+		}
+	}
+	return nothing || len(list) == 0, nil
+}
+
+// mark reacts to a prompt.
+func (f *frontend) mark(w store.Word, end func(error)) {
+	f.forgetSaid(w.Thread)
+	emoji := endMarks[agent.PromptMark(w.Body)]
+	if emoji == "" || w.TS == "" {
+		end(nil)
+		return
+	}
+	f.app.react(w.Thread.ChannelID, w.TS, emoji, end)
+}
+
+// saySentence says a sentence in a thread.
+func (f *frontend) saySentence(w store.Word, end func(error)) {
+	if !w.Again && f.stands(w.Thread, w.Body) {
+		end(nil)
+		return
+	}
+	mark := metadata(wordType, "word", number(w.ID))
+	f.app.publisher.Show(publish.Message{
+		Key: "word/" + number(w.ID), Channel: w.Thread.ChannelID, ThreadTS: w.Thread.ThreadTS, Group: w.Thread.ThreadTS,
+		Page: render.Sentence(f.app.c.Redact(w.Body)), Metadata: mark, Priority: publish.Normal, Final: true,
+		Find: f.find(w.Thread, w.CreatedAt, mark), Doubtful: w.Again, OnEnd: end,
+	})
+}
+
+// whisper tells one person, and nobody else. Slack cannot be asked whether it did.
+func (f *frontend) whisper(w store.Word, end func(error)) {
+	f.app.whisperTo(w.Thread.ChannelID, w.Thread.ThreadTS, w.UserID, render.Sentence(f.app.c.Redact(w.Body)), end)
+}
+
+// showCardAgain shows a card as it stands.
+func (f *frontend) showCardAgain(id string) {
+	f.cardsMu.Lock()
+	defer f.cardsMu.Unlock()
+	f.refreshCard(id)
+}
+
+// abandonPosted takes the controls of a message that an earlier process posted away; of
+// one of a turn that was left, what it says of its state, too. It adds the sentence, if
+// there is one.
+func (f *frontend) abandonPosted(ctx context.Context, posted store.PostedMessage, left bool, sentence string) error {
+	found, _, _, err := f.app.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
+		ChannelID: posted.ChannelID, Timestamp: posted.TS, Limit: 1, Oldest: posted.TS, Latest: posted.TS, Inclusive: true,
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		if m.Timestamp != posted.TS {
+			continue
+		}
+		page := abandoned(m, left, sentence)
+		if sentence == "" && len(page.Blocks) == len(m.Blocks.BlockSet) {
+			return nil
+		}
+		_, _, _, err = f.app.api.UpdateMessageContext(ctx, posted.ChannelID, posted.TS, page.MsgOptions()...)
+		return err
+	}
+	return publish.Permanent(errors.New("the message is gone"))
+}
+
+// leftBlock is the id of the block that says why a turn was left.
+const leftBlock = "turn:left"
+
+// abandoned is a posted message without its controls, of a turn that was left without what
+// it says of its state, and with the sentence, if there is one.
+func abandoned(m slack.Message, left bool, sentence string) render.Page {
+	page := render.Page{Text: cmp.Or(sentence, m.Text)}
+	for _, b := range m.Blocks.BlockSet {
+		id := b.ID()
+		if b.BlockType() != slack.MBTAction && id != leftBlock && !(left && strings.Contains(id, ":status")) {
+			page.Blocks = append(page.Blocks, b)
+		}
+	}
+	if sentence != "" {
+		page.Blocks = append(page.Blocks, slack.NewContextBlock(leftBlock, slack.NewTextBlockObject(slack.PlainTextType, "⏸ "+sentence, true, false)))
+	}
+	return page
+}
