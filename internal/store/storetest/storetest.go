@@ -38,6 +38,11 @@ var server struct {
 	dir     string
 	clones  atomic.Int64
 	lasting []string // databases that Main drops
+
+	// strategy is how a template is cloned: as files, which is what servers did before
+	// PostgreSQL 15 and costs a fifth of what copying through the log does, where
+	// nothing is synced to a disk.
+	strategy string
 }
 
 // Main runs the tests and stops the private server after them. TestMain calls it
@@ -99,7 +104,7 @@ func clone(tb testing.TB) string {
 		tb.Skip("no PostgreSQL for this test: ", server.err)
 	}
 	name := fmt.Sprintf("deckhand_test_%d_%d", os.Getpid(), server.clones.Add(1))
-	if err := admin(tb.Context(), "CREATE DATABASE "+name+" TEMPLATE "+template()); err != nil {
+	if err := admin(tb.Context(), "CREATE DATABASE "+name+" TEMPLATE "+template()+server.strategy); err != nil {
 		tb.Fatalf("clone the template database: %v", err)
 	}
 	return name
@@ -155,6 +160,9 @@ func makeTemplate(ctx context.Context) error {
 		return fmt.Errorf("connect to the test server: %w", err)
 	}
 	defer conn.Close(ctx) //nolint:errcheck // it only reads
+	if err := conn.QueryRow(ctx, `SELECT CASE WHEN current_setting('server_version_num')::int >= 150000 THEN ' STRATEGY file_copy' ELSE '' END`).Scan(&server.strategy); err != nil {
+		return fmt.Errorf("ask the test server for its version: %w", err)
+	}
 	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, template()).Scan(&exists); err != nil {
 		return fmt.Errorf("look for the template database: %w", err)
 	}
