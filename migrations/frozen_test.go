@@ -24,6 +24,7 @@ var landed = map[string]string{
 	"00008_waits.sql":            "ab80c0df2e1b90a4012d4667d307966262da2a874dbdb74d0024c807965a6643",
 	"00013_work.sql":             "2614ff4c2e3969d812d93570b89a62c6b5cfb741d0e902648d7c81a481c6eabd",
 	"00009_outbox.sql":           "415004163057633681f7505e866af0d4d7a86844e8a8d675593d200ba25c4009",
+	"00014_replicas.sql":         "569c6758b0e838247efdc23096768bba2dda0f7210ec3ee523edd581ad1e398d",
 }
 
 // TestALandedMigrationNeverChanges. When this is red for a file that is in the list,

@@ -18,7 +18,7 @@ const healthTimeout = 3 * time.Second
 func (b *bot) healthHandler() http.Handler {
 	h := health{
 		database: b.store.Ping, slack: b.app.Connected,
-		replica: replica{sessions: b.supervisor.Live, unbooked: b.supervisor.Unbooked, jobs: b.jobs.State, notices: b.store.Listening, web: b.web.Totals},
+		replica: replica{alive: b.supervisor.Alive, stopping: b.supervisor.Stopping, sessions: b.supervisor.Live, unbooked: b.supervisor.Unbooked, jobs: b.jobs.State, notices: b.store.Listening, web: b.web.Totals},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", h.serveHealthz)
@@ -29,6 +29,8 @@ func (b *bot) healthHandler() http.Handler {
 
 // replica is what this process knows of itself.
 type replica struct {
+	alive         func() bool // it may run threads
+	stopping      func() bool // it takes nothing more on
 	sessions      func() int
 	unbooked      func() int // calls of the model
 	jobs, notices func() upkeep.State
@@ -44,8 +46,8 @@ type health struct {
 
 // healthState is the JSON of both answers.
 type healthState struct {
-	// Status is ready, degraded (people can work, and something is late or missing), or
-	// not ready.
+	// Status is ready, degraded (people can work, and something is late or missing),
+	// draining (it is about to stop, and lets turns end), or not ready.
 	Status   string          `json:"status"`
 	Version  string          `json:"version"`
 	Sessions int             `json:"sessions"`
@@ -57,7 +59,7 @@ type healthState struct {
 }
 
 type healthProblem struct {
-	What  string     `json:"what"` // database, slack, jobs, notices
+	What  string     `json:"what"` // database, replica, slack, jobs, notices
 	Means string     `json:"means"`
 	Since *time.Time `json:"since,omitempty"`
 	Error string     `json:"error,omitempty"`
@@ -80,7 +82,7 @@ func (h health) serveHealthz(w http.ResponseWriter, r *http.Request) {
 func (h health) serveReadyz(w http.ResponseWriter, r *http.Request) {
 	s := h.look(r.Context())
 	code := http.StatusOK
-	if s.Status == "not ready" {
+	if s.Status == "not ready" || s.Status == "draining" {
 		code = http.StatusServiceUnavailable
 	}
 	s.write(w, code)
@@ -105,9 +107,16 @@ func (h health) look(ctx context.Context) healthState {
 		s.Database, s.Status = "unreachable", "not ready"
 		s.Problems = append(s.Problems, healthProblem{What: "database", Means: "nothing is decided or done", Error: err.Error(), Cure: store.Cure(err)})
 	}
+	if !h.alive() && s.Database == "ok" && !h.stopping() {
+		s.Status = "not ready"
+		s.Problems = append(s.Problems, healthProblem{What: "replica", Means: "this replica runs no threads: it has not been able to tell the others that it lives", Cure: "it goes on by itself; if it does not, see the log"})
+	}
 	if !h.slack() {
 		s.Slack, s.Status = "not connected", "not ready"
 		s.Problems = append(s.Problems, healthProblem{What: "slack", Means: "nothing that people write or click arrives", Cure: "see the log, which says why; `bot doctor` checks the tokens"})
+	}
+	if h.stopping() {
+		s.Status = "draining"
 	}
 	s.Jobs = s.part("jobs", h.jobs(), "running", "this replica ends no approval whose time is up, reminds nobody and sends no digest; another replica may")
 	s.Notices = s.part("notices", h.notices(), "heard", "what other replicas tell this one, such as a decision, is found by polling: later")

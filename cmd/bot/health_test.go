@@ -24,6 +24,7 @@ func TestWhatHealthSays(t *testing.T) {
 		name          string
 		database      error
 		slack         bool
+		dead, ending  bool
 		jobs, notices upkeep.State
 		healthz       int
 		readyz        int
@@ -50,6 +51,16 @@ func TestWhatHealthSays(t *testing.T) {
 			}},
 		},
 		{
+			name: "it is about to stop", slack: true, ending: true, jobs: up, notices: up, healthz: 200, readyz: 503,
+			want: healthState{Status: "draining", Database: "ok", Slack: "connected", Jobs: "running", Notices: "heard"},
+		},
+		{
+			name: "it was taken for dead", slack: true, dead: true, jobs: up, notices: up, healthz: 200, readyz: 503,
+			want: healthState{Status: "not ready", Database: "ok", Slack: "connected", Jobs: "running", Notices: "heard", Problems: []healthProblem{
+				{What: "replica", Cure: "it goes on by itself; if it does not, see the log"},
+			}},
+		},
+		{
 			name: "Slack does not reach us", jobs: up, notices: up, healthz: 200, readyz: 503,
 			want: healthState{Status: "not ready", Database: "ok", Slack: "not connected", Jobs: "running", Notices: "heard", Problems: []healthProblem{
 				{What: "slack", Cure: "see the log, which says why; `bot doctor` checks the tokens"},
@@ -69,6 +80,7 @@ func TestWhatHealthSays(t *testing.T) {
 			h := health{
 				database: func(context.Context) error { return tt.database }, slack: func() bool { return tt.slack },
 				replica: replica{
+					alive: func() bool { return !tt.dead }, stopping: func() bool { return tt.ending },
 					sessions: func() int { return 2 }, unbooked: func() int { return 0 }, jobs: func() upkeep.State { return tt.jobs }, notices: func() upkeep.State { return tt.notices },
 				},
 			}

@@ -317,7 +317,7 @@ func book(t *testing.T, db *store.Store, team string) {
 	check(err)
 	th, _, err := db.AcceptPrompt(ctx, store.NewPrompt{InboxID: inbox, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
 	check(err)
-	th, _, err = db.AcquireLease(ctx, th.ID, "A", time.Hour)
+	th, _, err = storetest.Acquire(ctx, db, th.ID, "A")
 	check(err)
 	c := store.OpenCall{ID: uuid.New(), Lease: store.Lease{ThreadID: th.ID, Owner: "A", Epoch: th.LeaseEpoch}, SessionID: uuid.NewString(), Model: "m", StartedAt: time.Now()}
 	check(db.NewSession(ctx, c.Lease, c.SessionID, ""))

@@ -150,7 +150,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: append(c.CredentialFiles(os.Getenv), c.Name), Command: e.Command(), CLIVersion: d.CLIVersion,
 		Gateway: b.gateway, Web: b.web, Git: git, Work: b.store, Log: b.log.Named("agent"),
 		Limits: agent.Limits{
-			IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive,
+			IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive, LeaseTTL: e.LeaseTime, Drain: e.DrainTimeout,
 			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it
 		},
 	})
@@ -188,17 +188,24 @@ func (b *bot) warn(found []doctor.Finding) {
 	}
 }
 
-// run works until ctx ends, then stops in order: no new envelopes, then the
-// sessions, then the last messages to Slack.
+// run works until ctx ends, then stops in order: no new turns, then the sessions, then no
+// new envelopes, then the last messages to Slack. People can click on cards for as long as
+// there are sessions.
 func (b *bot) run(ctx context.Context) {
 	b.log.Info("deckhand is running", zap.String("version", versionString()), zap.String("replica", b.replica.ID), zap.Stringer("listen", b.health.Addr()),
 		zap.Any("sandboxes", b.doctor.File.Sandboxes()))
 	publishing, stopPublishing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPublishing()
 
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+
 	var running, working sync.WaitGroup
-	working.Go(func() { _ = b.supervisor.Run(ctx) }) // it ends with ctx and has no error of its own
-	working.Go(func() { b.jobs.Run(ctx) })
+	working.Go(func() {
+		_ = b.supervisor.Run(ctx) // it ends some time after ctx and has no error of its own
+		stopServing()
+	})
+	working.Go(func() { b.jobs.Run(serving) })
 	working.Go(func() { b.warn(b.doctor.Advice(ctx)) })
 	running.Go(func() {
 		working.Wait()
@@ -210,7 +217,7 @@ func (b *bot) run(ctx context.Context) {
 			b.log.Error("serve /healthz", zap.Error(err))
 		}
 	})
-	b.app.Run(ctx, publishing, b.supervisor)
+	b.app.Run(serving, publishing, b.supervisor)
 	_ = server.Close()
 	running.Wait()
 	b.log.Info("deckhand has stopped")

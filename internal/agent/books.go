@@ -25,10 +25,14 @@ type Books interface {
 	notices
 }
 
-// leases say which replica runs a thread.
+// leases say which replicas live, and which of them runs a thread.
 type leases interface {
-	AcquireLease(ctx context.Context, threadID int64, owner string, ttl time.Duration) (store.Thread, bool, error)
-	RenewLeases(ctx context.Context, owner string, leases []store.Lease, ttl time.Duration) (kept map[int64]bool, err error)
+	BeginLife(ctx context.Context, r store.Replica) (store.Life, error)
+	Beat(ctx context.Context, l store.Life, slots, busy int) (held []store.Lease, peers []store.Peer, err error)
+	Living(ctx context.Context) ([]store.Peer, error)
+	Bury(ctx context.Context, p store.Peer) (dead bool, err error)
+	EndLife(ctx context.Context, l store.Life) error
+	AcquireLease(ctx context.Context, threadID int64, l store.Life, eager bool) (store.Thread, bool, error)
 	ReleaseLease(ctx context.Context, l store.Lease, wake bool) error
 	Unattended(ctx context.Context, owner string, held []int64) ([]int64, error)
 }

@@ -244,7 +244,8 @@ func (w *world) decide(id string) {
 func (w *world) steal() {
 	w.t.Helper()
 	query[struct{ ID int64 }](w, `
-		UPDATE threads SET lease_owner = 'elsewhere', lease_until = now(), lease_epoch = lease_epoch + 1 RETURNING id`)
+		WITH dead AS (UPDATE replicas SET alive = false WHERE alive RETURNING id)
+		UPDATE threads SET lease_owner = NULL, lease_epoch = lease_epoch + 1 WHERE lease_owner IN (SELECT id FROM dead) OR lease_owner IS NULL RETURNING id`)
 	if _, err := w.store.EndLostCalls(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}

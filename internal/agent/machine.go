@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -15,6 +16,9 @@ import (
 
 // machine is where sessions run. [*host] is this one.
 type machine interface {
+	// uptime is how long the machine has been up, and kernel names it and this start of it.
+	uptime() time.Duration
+	kernel() string
 	// workspace returns the folder that the thread works in, making it at the first use and
 	// whenever it is missing, and what people should know of that, in sentences. Its errors
 	// are sentences for people.

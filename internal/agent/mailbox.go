@@ -32,6 +32,7 @@ type letter struct {
 	entitled map[string]bool
 	question *egress.Question
 	of       *session // whose question it is
+	eager    bool     // with letterWake: take the thread though another replica suits it better
 }
 
 // mailbox is an unbounded queue that never makes a sender wait. Wakes are
@@ -72,11 +73,12 @@ func (b *mailbox) take() []letter {
 	return out
 }
 
-// hasWork reports whether a letter is there that a worker comes back for.
-func (b *mailbox) hasWork() bool {
+// hasWork reports whether a letter is there that a worker comes back for: while the bot
+// stops, one that stops the thread.
+func (b *mailbox) hasWork(stopping bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.wake || slices.ContainsFunc(b.letters, func(l letter) bool { return l.kind == letterStop })
+	return b.wake && !stopping || slices.ContainsFunc(b.letters, func(l letter) bool { return l.kind == letterStop })
 }
 
 // idSet is a set of ids, safe for concurrent use. The zero value is empty.

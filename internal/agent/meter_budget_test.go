@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -50,7 +49,7 @@ func newInside(t *testing.T, limitMicroUSD int64) *inside {
 	must(t, err)
 	th, _, err := books.AcceptPrompt(ctx, store.NewPrompt{InboxID: inbox, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
 	must(t, err)
-	th, _, err = books.AcquireLease(ctx, th.ID, "A", time.Hour)
+	th, _, err = storetest.Acquire(ctx, books, th.ID, "A")
 	must(t, err)
 	team := Budget{Scope: store.BudgetWorkspace, Period: store.BudgetDaily, LimitMicroUSD: limitMicroUSD}
 	w := newWorker(&shared{books: books, budgets: &budgets{list: []Budget{team}, books: books, log: zap.NewNop()}, log: zap.NewNop(), replica: "A"}, th.ID)

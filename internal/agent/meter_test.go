@@ -19,6 +19,7 @@ import (
 	"deckhand/internal/gateway"
 	"deckhand/internal/price"
 	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
 )
 
 // metered is a worker with books, a turn that runs, and the meter of its process.
@@ -42,7 +43,7 @@ func newMetered(t *testing.T) *metered {
 	must(t, err)
 	_, _, err = books.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
 	must(t, err)
-	th, _, err := books.AcquireLease(ctx, 1, "A", time.Hour)
+	th, _, err := storetest.Acquire(ctx, books, 1, "A")
 	must(t, err)
 	w.thread = th
 	w.setLease(store.Lease{ThreadID: 1, Owner: "A", Epoch: th.LeaseEpoch})

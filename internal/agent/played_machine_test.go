@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -81,6 +82,11 @@ func (m *playedMachine) workspace(context.Context, store.Thread, Project) (strin
 	defer m.mu.Unlock()
 	return "/ws", nil, m.noFolder
 }
+
+// uptime is that of the bubble's clock.
+func (*playedMachine) uptime() time.Duration { return time.Since(time.Unix(0, 0)) }
+
+func (*playedMachine) kernel() string { return "k" }
 
 func (*playedMachine) missing(string) bool { return false }
 

@@ -95,8 +95,11 @@ type Limits struct {
 	IdleTimeout time.Duration
 	// MaxLive is how many processes may live at once: 20.
 	MaxLive int
-	// LeaseTTL is how long a lease outlives a replica that died: 30 s.
+	// LeaseTTL is after how long a replica that is silent is taken for dead: 15 s.
 	LeaseTTL time.Duration
+	// Drain is how long turns may go on when the bot is to stop; without it they are
+	// interrupted at once.
+	Drain time.Duration
 	// Poll is how often work is looked for that no notice told of: 10 s.
 	Poll time.Duration
 	// AnswerTimeout is how long the CLI may take to start, and to answer what the bot
@@ -115,7 +118,7 @@ func (l Limits) withDefaults() Limits {
 		}
 	}
 	or(&l.IdleTimeout, 30*time.Minute)
-	or(&l.LeaseTTL, 30*time.Second)
+	or(&l.LeaseTTL, 15*time.Second)
 	or(&l.Poll, 10*time.Second)
 	or(&l.AnswerTimeout, 30*time.Second)
 	or(&l.StopTimeout, 10*time.Second)

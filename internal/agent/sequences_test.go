@@ -145,10 +145,11 @@ var happenings = map[string]func(s *stage, st happening){
 	"lease lost": func(s *stage, st happening) {
 		if t := s.row(st.Thread); t.ID != 0 {
 			s.machine.loss(t.ID, false) // the worker does not know yet
-			s.books.Steal(t.ID, "B", 2*time.Minute)
-			time.Sleep(staged.LeaseTTL/3 + time.Second)
+			s.books.Steal(t.ID, "B")
+			time.Sleep(staged.LeaseTTL/beats + time.Second)
 			synctest.Wait()
 			s.machine.loss(t.ID, true)
+			time.AfterFunc(2*time.Minute, func() { s.books.Return("B") })
 		}
 	},
 	"restart": func(s *stage, _ happening) { s.machine.release(); s.who.hold(false); s.restart() },

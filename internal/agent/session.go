@@ -202,6 +202,7 @@ func (w *worker) adopt(ctx context.Context, proc process, m *meter) (err error) 
 		}
 	})
 	w.session = s
+	w.setLive(proc)
 	w.slots.rest(w, true)
 	w.log.Info("session started", zap.String("session", s.id), zap.Int("epoch", epoch), zap.Int("pid", proc.PID()))
 	return nil
@@ -237,6 +238,7 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	}
 	s.idle.Stop()
 	w.session = nil
+	w.setLive(nil)
 	w.slots.release(w)
 	w.log.Info("session stopped", zap.String("session", s.id), zap.NamedError("exit", s.proc.Exit()))
 }

@@ -15,6 +15,7 @@ type slots struct {
 	live map[*worker]bool
 	idle map[*worker]time.Time // since when; a subset of live
 	free chan struct{}         // closed and replaced when a slot is given back
+	want int                   // how many wait for one
 }
 
 func newSlots(n int) *slots {
@@ -25,6 +26,13 @@ func (s *slots) used() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.live)
+}
+
+// busy is how many sessions work, or wait for a slot.
+func (s *slots) busy() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.live) - len(s.idle) + s.want
 }
 
 // acquire waits for a slot; busy is called once if it has to wait for a session
@@ -47,6 +55,7 @@ func (s *slots) acquire(ctx context.Context, w *worker, busy func()) error {
 			delete(s.idle, oldest) // it is asked once
 		}
 		free := s.free
+		s.want++
 		s.mu.Unlock()
 		if oldest != nil {
 			oldest.box.put(letter{kind: letterHibernate})
@@ -57,6 +66,11 @@ func (s *slots) acquire(ctx context.Context, w *worker, busy func()) error {
 		select {
 		case <-free:
 		case <-ctx.Done():
+		}
+		s.mu.Lock()
+		s.want--
+		s.mu.Unlock()
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}

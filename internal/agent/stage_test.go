@@ -294,7 +294,7 @@ func (s *stage) expire(id string) {
 // isElsewhere reports whether another replica holds the thread.
 func (s *stage) isElsewhere(threadID int64) bool {
 	t := s.books.Threads()[threadID-1]
-	return t.LeaseOwner != "" && t.LeaseOwner != "A" && t.LeaseUntil.After(time.Now())
+	return t.LeaseOwner != "" && t.LeaseOwner != "A"
 }
 
 // checkQuiet holds what is while nobody is held up to the laws.

@@ -272,8 +272,8 @@ var events = []event{
 	}},
 	{"lease lost", func(s *stage) bool {
 		s.machine.loss(s.threads[here].ID, true)
-		s.books.Steal(s.threads[here].ID, "B", time.Hour)
-		time.Sleep(staged.LeaseTTL/3 + time.Second) // that is when it is renewed
+		s.books.Steal(s.threads[here].ID, "B")
+		time.Sleep(staged.LeaseTTL/beats + time.Second) // that is when it is noticed
 		return true
 	}},
 	{"shutdown", func(s *stage) bool {

@@ -3,7 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,10 +61,18 @@ type Supervisor struct {
 	mu      sync.Mutex
 	workers map[int64]*worker
 	// wanted are letters to threads that need a worker and have none; called has a token
-	// when there may be some. The goroutine in Run starts the workers.
+	// when there may be some. A goroutine of Run starts the workers.
 	wanted map[int64][]letter
 	called chan struct{}
-	woken  atomic.Bool // what waits for a budget was looked at since the start
+	life   *lifetime           // nil while this replica does not live
+	peers  map[string]sighting // the other replicas
+	unused []store.Lease       // ours, and no worker's
+	gone   chan struct{}       // has a token when a worker has gone
+	look   chan time.Duration  // see lookSoon
+	// sighted are the threads that nobody had at the last look, with the uptime of the first.
+	sighted map[int64]time.Duration
+	beatNow chan struct{}
+	woken   atomic.Bool // what waits for a budget was looked at since the start
 }
 
 // shared is what the workers of a replica have in common.
@@ -82,9 +90,11 @@ type shared struct {
 	cliVersion string
 	log        *zap.Logger
 
-	slots   *slots
-	waiting idSet          // the approvals that the CLIs of this process wait for
-	running sync.WaitGroup // the workers, and what outlives them for a moment
+	slots *slots
+	// stopping says that the bot is to stop: nothing begins any more.
+	stopping atomic.Bool
+	waiting  idSet          // the approvals that the CLIs of this process wait for
+	running  sync.WaitGroup // the workers, and what outlives them for a moment
 	// unpriced are the models of which the log says that they have no contract price, and
 	// unlisted those that the price list does not know.
 	unpriced, unlisted sync.Map
@@ -109,30 +119,93 @@ func New(c Config) *Supervisor {
 }
 
 func newSupervisor(r Reminder, s *shared) *Supervisor {
-	return &Supervisor{shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]letter{}, called: make(chan struct{}, 1)}
+	return &Supervisor{
+		shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]letter{}, called: make(chan struct{}, 1),
+		gone: make(chan struct{}, 1), look: make(chan time.Duration, 1), beatNow: make(chan struct{}, 1),
+	}
 }
 
-// Run takes up what an earlier run left, keeps the leases, and listens for other
-// replicas until ctx ends. Then it stops every worker with its process, hands
-// the leases back, and returns.
+// Run takes up what an earlier run left, keeps this replica alive, and listens for others
+// until ctx ends. Then no turn begins any more; those that run may go on for the drain
+// time, but for those that wait for people. What runs then is interrupted in order, to be
+// continued by whoever takes the thread next; every worker is stopped with its process,
+// and the leases are handed back.
 func (s *Supervisor) Run(ctx context.Context) error {
-	workers, stopWorkers := context.WithCancelCause(context.WithoutCancel(ctx))
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+	bot, stopWorkers := context.WithCancelCause(context.WithoutCancel(ctx))
 	var loops sync.WaitGroup
 	loops.Go(func() {
-		s.books.Listen(ctx, func() { s.lookForWork(ctx) }, s.notice)
+		s.books.Listen(serving, func() { s.lookSoon(0) }, s.notice)
 	})
-	loops.Go(func() { s.keepLeases(ctx) })
-	for ctx.Err() == nil {
-		select {
-		case <-s.called:
-			s.startWanted(workers)
-		case <-ctx.Done():
+	loops.Go(func() { s.keepAlive(serving, bot) })
+	loops.Go(func() { s.keepLooking(serving) })
+	loops.Go(func() {
+		for serving.Err() == nil {
+			select {
+			case <-s.called:
+				s.startWanted(bot)
+			case <-serving.Done():
+			}
 		}
-	}
-	loops.Wait()
+	})
+	<-ctx.Done()
+	s.drain()
 	stopWorkers(errShutdown)
+	s.untilGone(nil)
+	stopServing()
+	loops.Wait()
 	s.running.Wait()
 	return nil
+}
+
+// drain lets turns that run come to their end, for some time.
+func (s *Supervisor) drain() {
+	s.stopping.Store(true)
+	select {
+	case s.beatNow <- struct{}{}: // others take what comes
+	default:
+	}
+	s.mu.Lock()
+	n := len(s.workers)
+	for _, w := range s.workers {
+		w.box.put(letter{kind: letterWake})
+	}
+	s.mu.Unlock()
+	if n == 0 || s.limits.Drain <= 0 {
+		return
+	}
+	s.log.Info("stopping: no turn begins any more, and those that run may end", zap.Int("threads", n), zap.Duration("within", s.limits.Drain))
+	limit := time.NewTimer(s.limits.Drain)
+	defer limit.Stop()
+	s.untilGone(limit.C)
+}
+
+// untilGone returns when no worker is left, or enough.
+func (s *Supervisor) untilGone(enough <-chan time.Time) {
+	for {
+		s.mu.Lock()
+		n := len(s.workers)
+		s.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		select {
+		case <-s.gone:
+		case <-enough:
+			return
+		}
+	}
+}
+
+// Stopping reports whether the bot has been told to stop, and takes nothing more on.
+func (s *Supervisor) Stopping() bool { return s.stopping.Load() }
+
+// Alive reports whether this replica may run threads: the others know that it lives.
+func (s *Supervisor) Alive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.life != nil
 }
 
 // errShutdown is the cause of the workers' end when the bot stops: their running
@@ -153,34 +226,48 @@ func (s *Supervisor) post(threadID int64, l letter) {
 		return
 	}
 	s.wanted[threadID] = append(s.wanted[threadID], l)
+	s.startSoon()
+}
+
+func (s *Supervisor) startSoon() {
 	select {
 	case s.called <- struct{}{}:
 	default:
 	}
 }
 
-// startWanted gives every thread that a letter waits for its worker, which works until
-// ctx ends or there is nothing to do.
-func (s *Supervisor) startWanted(ctx context.Context) {
+// startWanted gives every thread that a letter waits for its worker, while this replica
+// lives. It works until the life is over or there is nothing to do.
+func (s *Supervisor) startWanted(bot context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.life == nil {
+		return // who begins to live comes back to it
+	}
+	life := s.life
 	for id, letters := range s.wanted {
 		delete(s.wanted, id)
+		if s.stopping.Load() {
+			// Prompts are for others, or for later; a stop is for now.
+			letters = slices.DeleteFunc(letters, func(l letter) bool { return l.kind != letterStop })
+		}
 		w, ok := s.workers[id]
-		if !ok {
+		if !ok && len(letters) > 0 {
 			w = newWorker(s.shared, id)
+			w.life, w.bot = life.Life, bot
+			w.eager = slices.ContainsFunc(letters, func(l letter) bool { return l.eager || l.kind == letterStop })
 			s.workers[id] = w
 		}
 		for _, l := range letters {
 			w.box.put(l)
 		}
-		if ok {
+		if ok || w == nil {
 			continue
 		}
-		s.running.Go(func() {
+		life.workers.Go(func() {
 			for {
-				w.run(ctx)
-				if s.retire(ctx, w) {
+				w.run(life.ctx)
+				if s.retire(life.ctx, w) {
 					return
 				}
 			}
@@ -193,10 +280,17 @@ func (s *Supervisor) startWanted(ctx context.Context) {
 func (s *Supervisor) retire(ctx context.Context, w *worker) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() == nil && w.box.hasWork() && !w.elsewhere {
+	if ctx.Err() == nil && w.box.hasWork(s.stopping.Load()) && !w.elsewhere {
 		return false
 	}
 	delete(s.workers, w.threadID)
+	select {
+	case s.gone <- struct{}{}:
+	default:
+	}
+	if w.elsewhere {
+		s.lookSoon(politeFor) // if nobody has it then, it is ours
+	}
 	return true
 }
 
@@ -246,7 +340,7 @@ func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (runni
 	if s.send(t.ID, l) {
 		return true, nil
 	}
-	if t.LeaseOwner != "" && t.LeaseOwner != s.replica && time.Now().Before(t.LeaseUntil) {
+	if t.LeaseOwner != "" && t.LeaseOwner != s.replica {
 		return true, s.books.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: t.ID, By: by})
 	}
 	s.post(t.ID, l)
@@ -272,106 +366,14 @@ func (s *Supervisor) Live() int { return s.slots.used() }
 func (s *Supervisor) notice(n store.Notice) {
 	switch n.Kind {
 	case store.NoticePrompt:
-		s.Wake(n.ThreadID)
+		if !s.stopping.Load() {
+			s.Wake(n.ThreadID)
+		}
 	case store.NoticeApproval:
 		s.send(n.ThreadID, letter{kind: letterDecided, id: n.ID})
 	case store.NoticeStop:
 		s.send(n.ThreadID, letter{kind: letterStop, id: n.By})
-	}
-}
-
-// lookForWork wakes the threads that have work and no live replica.
-func (s *Supervisor) lookForWork(ctx context.Context) {
-	if !s.woken.Load() {
-		// What waits for a budget was looked at under another configuration, perhaps.
-		if err := s.books.WakeWaits(ctx); err != nil && ctx.Err() == nil {
-			s.log.Error("look for what waits for budgets", zap.Error(err))
-		} else {
-			s.woken.Store(true)
-		}
-	}
-	s.mu.Lock()
-	held := make([]int64, 0, len(s.workers))
-	for id, w := range s.workers {
-		held = append(held, id)
-		w.box.put(letter{kind: letterWake}) // whatever a lost notice was about
-	}
-	s.mu.Unlock()
-	s.bookLost(ctx)
-	ids, err := s.books.Unattended(ctx, s.replica, held)
-	if err != nil {
-		if ctx.Err() == nil {
-			s.log.Error("look for unattended threads", zap.Error(err))
-		}
-		return
-	}
-	for _, id := range ids {
-		s.Wake(id)
-	}
-}
-
-// bookLost books the calls of the model that nobody makes any more, here or on a replica
-// that has died.
-func (s *Supervisor) bookLost(ctx context.Context) {
-	n, err := s.books.EndLostCalls(ctx)
-	switch {
-	case err != nil && ctx.Err() == nil:
-		s.log.Error("book the calls that a dead process has left", zap.Error(err))
-	case n > 0:
-		s.log.Warn("calls of the model that a dead process has left are booked by what was seen of them", zap.Int("calls", n))
-	}
-}
-
-// keepLeases renews the leases of the workers well before they run out, tells a
-// worker that has lost its own, and looks for work that no notice told of.
-func (s *Supervisor) keepLeases(ctx context.Context) {
-	renew := time.NewTicker(s.limits.LeaseTTL / 3)
-	defer renew.Stop()
-	poll := time.NewTicker(s.limits.Poll)
-	defer poll.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-poll.C:
-			s.lookForWork(ctx)
-		case <-renew.C:
-			s.renewLeases(ctx)
-		}
-	}
-}
-
-func (s *Supervisor) renewLeases(ctx context.Context) {
-	s.mu.Lock()
-	var leases []store.Lease
-	for _, w := range s.workers {
-		if l := w.heldLease(); l.Epoch > 0 {
-			leases = append(leases, l)
-		}
-	}
-	s.mu.Unlock()
-	if len(leases) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.LeaseTTL/3, fmt.Errorf("renew leases: no answer in %s", s.limits.LeaseTTL/3))
-	defer cancel()
-	asked := time.Now()
-	kept, err := s.books.RenewLeases(ctx, s.replica, leases, s.limits.LeaseTTL)
-	if err != nil {
-		s.log.Error("renew leases", zap.Error(err), zap.NamedError("cause", context.Cause(ctx)))
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range leases {
-		w, ok := s.workers[l.ThreadID]
-		switch {
-		case !ok:
-		case kept[l.ThreadID]:
-			w.leaseRenewed(asked)
-		case err == nil || w.leaseExpired(s.limits.LeaseTTL):
-			// Another replica may run this session from now on: two processes on
-			// one session fork its history silently.
-			w.box.put(letter{kind: letterLeaseLost, epoch: l.Epoch})
-		}
+	case store.NoticeFreed:
+		s.lookSoon(0)
 	}
 }

@@ -55,6 +55,9 @@ type openCard struct {
 // prompts.
 func (w *worker) nextTurn(ctx context.Context) error {
 	w.asleep = false
+	if w.stopping.Load() {
+		return nil // whoever has the thread next begins it
+	}
 	next, err := w.books.NextPrompt(ctx, w.threadID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil

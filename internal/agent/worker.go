@@ -20,12 +20,15 @@ import (
 type worker struct {
 	*shared
 	threadID int64
+	life     store.Life      // under which it takes the lease
+	eager    bool            // whether it does so though the thread suits another replica better
+	bot      context.Context //nolint:containedctx // ends when the bot stops
 	box      *mailbox
 	log      *zap.Logger
 
-	mu        sync.Mutex
-	lease     store.Lease // Epoch 0: none is held
-	renewedAt time.Time
+	mu    sync.Mutex
+	lease store.Lease // Epoch 0: none is held
+	live  process     // the session's, for whoever may not wait; nil while there is none
 
 	elsewhere bool  // another replica holds the thread
 	asleep    bool  // its next prompt waits for a budget
@@ -56,26 +59,29 @@ func (w *worker) heldLease() store.Lease {
 func (w *worker) setLease(l store.Lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lease, w.renewedAt = l, time.Now()
+	w.lease = l
 }
 
-func (w *worker) leaseRenewed(at time.Time) {
+// kill ends the process at once, since this replica may not run it any more. Any goroutine
+// may call it.
+func (w *worker) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.renewedAt = at
+	if w.live != nil {
+		w.live.Kill()
+	}
 }
 
-// leaseExpired reports whether the lease may be another's by now.
-func (w *worker) leaseExpired(ttl time.Duration) bool {
+func (w *worker) setLive(p process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.lease.Epoch > 0 && time.Since(w.renewedAt) > ttl*2/3
+	w.live = p
 }
 
 // run takes the lease, works until the thread has been idle for long enough or
 // ctx ends, and gives the lease back.
 func (w *worker) run(ctx context.Context) {
-	t, ok, err := w.books.AcquireLease(ctx, w.threadID, w.replica, w.limits.LeaseTTL)
+	t, ok, err := w.books.AcquireLease(ctx, w.threadID, w.life, w.eager)
 	if err != nil {
 		w.log.Error("acquire the lease", zap.Error(err)) // polling comes back to it
 		w.elsewhere = true
@@ -102,7 +108,8 @@ func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 	// Clean-up outlives the bot's context, within bounds.
 	end, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 30*time.Second, errors.New("stop a session: no end in 30s"))
 	defer cancel()
-	fenced, shutdown := errors.Is(err, store.ErrFenced), ctx.Err() != nil
+	fenced := errors.Is(err, store.ErrFenced) || errors.Is(context.Cause(ctx), store.ErrFenced)
+	shutdown := ctx.Err() != nil && !fenced || errors.Is(err, errShutdown)
 	if err != nil && !shutdown {
 		w.log.Error("worker", zap.Error(err))
 	}
@@ -120,7 +127,7 @@ func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 		}
 	}
 	if fenced {
-		w.setAdrift(ctx)
+		w.setAdrift()
 		return false
 	}
 	if !shutdown && w.readsOn() {
@@ -155,9 +162,9 @@ func (w *worker) readsOn() bool {
 
 // setAdrift has the calls that are read to their end go on without the lease, until the
 // bot stops: whoever has it now books them as lost, and they are corrected.
-func (w *worker) setAdrift(ctx context.Context) {
+func (w *worker) setAdrift() {
 	for _, m := range w.past {
-		stop := context.AfterFunc(ctx, m.cut)
+		stop := context.AfterFunc(w.bot, m.cut)
 		w.running.Go(func() {
 			<-m.done
 			stop()
@@ -201,6 +208,9 @@ func (w *worker) work(ctx context.Context) error {
 			return w.stopCold(ctx)
 		}
 	}
+	if w.stopping.Load() {
+		return nil
+	}
 	if err := w.recover(ctx); err != nil {
 		return err
 	}
@@ -210,6 +220,9 @@ func (w *worker) work(ctx context.Context) error {
 		}
 	}
 	for w.session != nil && !w.asleep {
+		if w.stopping.Load() && !w.finishes() {
+			return errShutdown
+		}
 		hibernate, err := w.round(ctx)
 		if err != nil || hibernate {
 			return err
@@ -217,6 +230,10 @@ func (w *worker) work(ctx context.Context) error {
 	}
 	return nil
 }
+
+// finishes reports whether there is a turn that may come to its end while the bot stops:
+// one that waits for people does not.
+func (w *worker) finishes() bool { return w.turn != nil && len(w.turn.asked) == 0 }
 
 // round waits for one thing to happen and acts on it.
 func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
@@ -235,6 +252,9 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 		}
 		return false, w.onMessage(ctx, m)
 	case <-w.box.signal:
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx) // before whatever comes of that
+		}
 		for _, l := range w.box.take() {
 			switch l.kind {
 			case letterWake:
@@ -302,6 +322,9 @@ func (w *worker) hearing(ctx context.Context, fn func(context.Context) error) er
 					// its slot asks once.
 					slotAsked = true
 				}
+			}
+			if end == nil && w.stopping.Load() {
+				end = errShutdown
 			}
 			if end != nil {
 				cancel(end)

@@ -49,8 +49,15 @@ type Environment struct {
 	// What can fail to be read comes last, see ReadEnvironment.
 	IdleTimeout time.Duration `envconfig:"DECKHAND_IDLE_TIMEOUT" default:"30m"`
 	CLITimeout  time.Duration `envconfig:"DECKHAND_CLI_TIMEOUT" default:"30s"`
-	MaxLive     int           `envconfig:"DECKHAND_MAX_LIVE_SESSIONS" default:"20"`
+	// DrainTimeout is how long turns may go on when the bot is to stop.
+	DrainTimeout time.Duration `envconfig:"DECKHAND_DRAIN_TIMEOUT" default:"30s"`
+	// LeaseTime is after how long a replica that is silent is taken for dead.
+	LeaseTime time.Duration `envconfig:"DECKHAND_LEASE_TIME" default:"15s"`
+	MaxLive   int           `envconfig:"DECKHAND_MAX_LIVE_SESSIONS" default:"20"`
 }
+
+// leastLease is the shortest lease that a busy machine bears.
+const leastLease = 3 * time.Second
 
 // ReadEnvironment reads and checks the environment. Its error is [Problems], a
 // variable each, with what to write instead; it never quotes a secret. What could be
@@ -72,6 +79,7 @@ func ReadEnvironment() (Environment, error) {
 		need(false, "%s: %q is not %s", bad.KeyName, bad.Value, kind)
 		// It stopped there; these were not read.
 		e.IdleTimeout, e.CLITimeout, e.MaxLive = max(e.IdleTimeout, time.Second), max(e.CLITimeout, time.Second), max(e.MaxLive, 1)
+		e.LeaseTime = max(e.LeaseTime, leastLease)
 	}
 	need(strings.HasPrefix(e.SlackBotToken, "xoxb-"), "SLACK_BOT_TOKEN: set it to the Slack app's bot token, xoxb-… (OAuth & Permissions)")
 	need(strings.HasPrefix(e.SlackAppToken, "xapp-"), "SLACK_APP_TOKEN: set it to an app-level token, xapp-…, with connections:write (Basic Information)")
@@ -91,6 +99,8 @@ func ReadEnvironment() (Environment, error) {
 	need(filepath.IsAbs(e.DataDir), "DECKHAND_DATA_DIR: %q is not an absolute path", e.DataDir)
 	need(e.IdleTimeout >= time.Second, "DECKHAND_IDLE_TIMEOUT: %s is too short; write at least 1s", e.IdleTimeout)
 	need(e.CLITimeout >= time.Second, "DECKHAND_CLI_TIMEOUT: %s is too short; write at least 1s", e.CLITimeout)
+	need(e.DrainTimeout >= 0, "DECKHAND_DRAIN_TIMEOUT: %s is less than nothing; write 0s, or how long turns may go on when the bot stops", e.DrainTimeout)
+	need(e.LeaseTime >= leastLease, "DECKHAND_LEASE_TIME: %s is too short; write at least %s", e.LeaseTime, leastLease)
 	need(e.MaxLive >= 1, "DECKHAND_MAX_LIVE_SESSIONS: %d is too few; write at least 1", e.MaxLive)
 	if _, err := zapcore.ParseLevel(e.LogLevel); err != nil {
 		need(false, "DECKHAND_LOG_LEVEL: %q is not a level; write debug, info, warn or error", e.LogLevel)

@@ -33,6 +33,7 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
 )
 
 // A desk is the app with the agent's books in memory and a Slack that answers by a
@@ -456,7 +457,7 @@ func newDesk(t testing.TB) *desk {
 	ctx := context.Background()
 	d.session = uuid.NewString()
 	d.prompt()
-	th, _, err := d.books.AcquireLease(ctx, d.books.Threads()[0].ID, "replica-1", 1000*time.Hour)
+	th, _, err := storetest.Acquire(ctx, d.books, d.books.Threads()[0].ID, "replica-1")
 	d.must(err)
 	d.lease = store.Lease{ThreadID: th.ID, Owner: "replica-1", Epoch: th.LeaseEpoch}
 	d.must(d.books.NewSession(ctx, d.lease, d.session, ""))

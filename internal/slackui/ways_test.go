@@ -283,7 +283,7 @@ func (m *matrix) asked(channel string) (thread string, a store.Approval, turnID,
 	fail(err)
 	th, _, err := m.db.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U0ASKED", UUID: uuid.NewString(), Text: "go"})
 	fail(err)
-	th, _, err = m.db.AcquireLease(ctx, th.ID, "replica-1", time.Minute)
+	th, _, err = storetest.Acquire(ctx, m.db, th.ID, "replica-1")
 	fail(err)
 	lease := store.Lease{ThreadID: th.ID, Owner: "replica-1", Epoch: th.LeaseEpoch}
 	session := uuid.NewString()

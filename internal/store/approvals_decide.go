@@ -58,7 +58,7 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 				UPDATE approvals
 				SET status = $2, decided_by = $3, decided_via = $4, reason = $5, answer = $6, decided_at = now(),
 					delivered_at = CASE WHEN EXISTS (
-						SELECT FROM threads h WHERE h.id = thread_id AND h.lease_owner = $7 AND h.lease_until > now()
+						SELECT FROM threads h WHERE h.id = thread_id AND h.lease_owner = $7
 					) THEN now() END
 				WHERE id = $1 AND status = 'pending' AND expires_at > now()
 				RETURNING *)

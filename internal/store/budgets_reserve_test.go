@@ -31,7 +31,7 @@ func working(t testing.TB, db *store.Store, replica, threadTS, channel, user str
 	check(err)
 	th, _, err := db.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: "go"})
 	check(err)
-	th, _, err = db.AcquireLease(ctx, th.ID, replica, time.Hour)
+	th, _, err = storetest.Acquire(ctx, db, th.ID, replica)
 	check(err)
 	c := store.OpenCall{Lease: store.Lease{ThreadID: th.ID, Owner: replica, Epoch: th.LeaseEpoch}, SessionID: uuid.NewString(), Model: "opus", StartedAt: time.Now()}
 	check(db.NewSession(ctx, c.Lease, c.SessionID, ""))

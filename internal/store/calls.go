@@ -197,7 +197,7 @@ func (s *Store) EndLostCalls(ctx context.Context) (n int, err error) {
 
 // lostCalls selects the calls whose lease nobody holds.
 const lostCalls = `SELECT c.id FROM calls c JOIN threads t ON t.id = c.thread_id
-	WHERE t.lease_epoch <> c.lease_epoch OR t.lease_owner IS NULL OR t.lease_until < now()`
+	WHERE t.lease_epoch <> c.lease_epoch OR t.lease_owner IS NULL`
 
 // callFigures are the columns that a call has while it is under way and in the ledger.
 const callFigures = "model, rate, request_id, started_at, first_byte_at, input_tokens, output_tokens, cache_read_tokens, " +

@@ -169,8 +169,8 @@ func newBenchThread(b *testing.B, pool *pgxpool.Pool, n int) *benchThread {
 		into any
 	}{
 		{
-			`INSERT INTO threads (team_id, channel_id, thread_ts, project, owner_id, lease_owner, lease_until, lease_epoch)
-			VALUES ($1, $2, $3, 'web', $4, 'bench', now() + interval '1 day', 1) RETURNING id`,
+			`INSERT INTO threads (team_id, channel_id, thread_ts, project, owner_id, lease_owner, lease_epoch)
+			VALUES ($1, $2, $3, 'web', $4, 'bench', 1) RETURNING id`,
 			[]any{storetest.LedgerTeam, fmt.Sprintf("C%03d", n%3+1), uuid.NewString(), t.user},
 			&t.lease.ThreadID,
 		},

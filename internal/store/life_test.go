@@ -67,7 +67,7 @@ func newLife(ctx context.Context, s *store.Store, n int) (*life, error) {
 }
 
 func (l *life) takeOver(ctx context.Context, owner string) error {
-	th, ok, err := l.AcquireLease(ctx, l.thread, owner, time.Minute)
+	th, ok, err := storetest.Acquire(ctx, l, l.thread, owner)
 	if err != nil || !ok {
 		return errors.Join(err, fmt.Errorf("AcquireLease: ok=%v", ok))
 	}

@@ -24,13 +24,14 @@ const (
 	NoticePrompt   NoticeKind = "prompt"   // a thread has a prompt
 	NoticeApproval NoticeKind = "approval" // an approval has ended
 	NoticeStop     NoticeKind = "stop"     // somebody stops a thread's turn
+	NoticeFreed    NoticeKind = "freed"    // a replica's leases were handed back, all at once
 )
 
 // Notice wakes the replica that a change concerns. It is a hint and no more:
 // polling finds what a lost notice was about.
 type Notice struct {
 	Kind     NoticeKind `json:"kind"`
-	ThreadID int64      `json:"thread_id"`
+	ThreadID int64      `json:"thread_id,omitempty"`
 	ID       string     `json:"id,omitempty"` // the approval's
 	By       string     `json:"by,omitempty"` // who stopped
 }

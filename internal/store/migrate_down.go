@@ -20,11 +20,13 @@ var losses = map[int64][]string{
 	4: {"river_job"},
 	// Made of the ledger by its trigger, and by nothing else: applied again, the step
 	// begins with empty ones.
-	5: {"ledger_channel_daily", "ledger_channel_monthly", "ledger_daily", "ledger_monthly", "ledger_openings", "ledger_thread_daily", "ledger_threads"},
-	6: {"budget_decisions", "budget_notices"},
-	7: {"calls"},
-	8: {"budget_messages", "budget_waits"},
-	9: {"outbox"},
+	5:  {"ledger_channel_daily", "ledger_channel_monthly", "ledger_daily", "ledger_monthly", "ledger_openings", "ledger_thread_daily", "ledger_threads"},
+	6:  {"budget_decisions", "budget_notices"},
+	7:  {"calls"},
+	8:  {"budget_messages", "budget_waits"},
+	9:  {"outbox"},
+	13: {"work", "work_packs"},
+	14: {"replicas"},
 }
 
 // TableRows is how many rows a table has.

@@ -63,6 +63,7 @@ type Options struct {
 // Store is a handle on the database. The zero value is not usable: see [Open].
 type Store struct {
 	pool      *pgxpool.Pool
+	beats     *pgxpool.Pool // of one connection, for what must not wait; see [Store.Beat]
 	jobs      JobInserter
 	reminders []time.Duration
 	zone      *time.Location
@@ -90,6 +91,13 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		pool.Close()
 		return nil, unreachable(&cfg.ConnConfig.Config, err)
 	}
+	own := cfg.Copy()
+	own.MinConns, own.MinIdleConns, own.MaxConns = 0, 0, 1
+	beats, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), own)
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
 	if o.TimeZone == nil {
 		o.TimeZone = time.UTC
 	}
@@ -97,14 +105,17 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		o.Log = zap.NewNop()
 	}
 	return &Store{
-		pool: pool, jobs: o.Jobs, reminders: o.Reminders, zone: o.TimeZone,
+		pool: pool, beats: beats, jobs: o.Jobs, reminders: o.Reminders, zone: o.TimeZone,
 		listening: upkeep.New("listening for notices of other replicas", Cure, o.Log),
 		telling:   make(chan struct{}, 1), replica: o.Replica, process: rand.Text(),
 	}, nil
 }
 
 // Close returns when every connection is closed.
-func (s *Store) Close() { s.pool.Close() }
+func (s *Store) Close() {
+	s.beats.Close()
+	s.pool.Close()
+}
 
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }

@@ -24,12 +24,11 @@ type Thread struct {
 	WorkspaceReplica string
 	LeaseOwner       string
 	LeaseEpoch       int64
-	LeaseUntil       time.Time
 }
 
 const threadColumns = `t.id, t.team_id, t.channel_id, t.thread_ts, t.project, t.owner_id,
 	COALESCE(t.session_id::text, '') AS session_id, t.workspace, t.workspace_replica,
-	COALESCE(t.lease_owner, '') AS lease_owner, t.lease_epoch, COALESCE(t.lease_until, 'epoch') AS lease_until`
+	COALESCE(t.lease_owner, '') AS lease_owner, t.lease_epoch`
 
 // Key names the thread in Slack.
 func (t Thread) Key() ThreadKey {
@@ -55,16 +54,20 @@ func (s *Store) ThreadByKey(ctx context.Context, k ThreadKey) (Thread, error) {
 	return t, nil
 }
 
-// AcquireLease takes the thread's lease for owner until ttl from now. ok is false
-// while another replica holds it. A replica's own lease is taken anew with a
-// higher epoch: it cannot be in use, since a replica id belongs to one process
-// at a time and that process runs one worker per thread.
-func (s *Store) AcquireLease(ctx context.Context, threadID int64, owner string, ttl time.Duration) (t Thread, ok bool, err error) {
+// AcquireLease takes the thread's lease for a replica that lives; it holds for as long as
+// that does. ok is false while another one holds it, and, unless eager, while another one
+// should rather have it: whichever has the thread's workspace if it has room, else the one
+// with the most room, which is how many more threads it could hold than it does. A
+// replica's own lease is taken anew with a higher epoch: it cannot be in use, since a life
+// belongs to one process, which runs one worker per thread.
+func (s *Store) AcquireLease(ctx context.Context, threadID int64, l Life, eager bool) (t Thread, ok bool, err error) {
 	t, err = collectOne[Thread](s.pool.Query(ctx, `
 		UPDATE threads t
-		SET lease_owner = $2, lease_until = now() + $3, lease_epoch = lease_epoch + 1
-		WHERE id = $1 AND (lease_owner IS NULL OR lease_owner = $2 OR lease_until < now())
-		RETURNING `+threadColumns, threadID, owner, ttl))
+		SET lease_owner = me.id, lease_epoch = lease_epoch + 1
+		FROM (SELECT * FROM replicas WHERE id = $2 AND life = $3 AND alive FOR SHARE) me
+		WHERE t.id = $1 AND (t.lease_owner IS NULL AND ($4 OR NOT EXISTS (
+			SELECT FROM replicas o WHERE o.alive AND o.id <> me.id AND `+suits("o")+` > `+suits("me")+`)) OR t.lease_owner = me.id)
+		RETURNING `+threadColumns, threadID, l.Replica, l.Number, eager))
 	if errors.Is(err, ErrNotFound) {
 		return Thread{}, false, nil
 	}
@@ -74,28 +77,11 @@ func (s *Store) AcquireLease(ctx context.Context, threadID int64, owner string, 
 	return t, true, nil
 }
 
-// RenewLeases extends the given leases and returns the ids of the threads whose
-// lease is still the owner's at the same epoch; the rest are lost.
-func (s *Store) RenewLeases(ctx context.Context, owner string, leases []Lease, ttl time.Duration) (map[int64]bool, error) {
-	ids := make([]int64, len(leases))
-	epochs := make([]int64, len(leases))
-	for i, l := range leases {
-		ids[i], epochs[i] = l.ThreadID, l.Epoch
-	}
-	rows, err := s.pool.Query(ctx, `
-		UPDATE threads t SET lease_until = now() + $4
-		FROM unnest($2::bigint[], $3::bigint[]) AS held (id, epoch)
-		WHERE t.id = held.id AND t.lease_epoch = held.epoch AND t.lease_owner = $1
-		RETURNING t.id`, owner, ids, epochs, ttl)
-	if err != nil {
-		return nil, fmt.Errorf("renew leases: %w", err)
-	}
-	kept := make(map[int64]bool, len(leases))
-	var id int64
-	if _, err := pgx.ForEachRow(rows, []any{&id}, func() error { kept[id] = true; return nil }); err != nil {
-		return nil, fmt.Errorf("renew leases: %w", err)
-	}
-	return kept, nil
+// suits is how well a replica suits thread t. What counts last is the same for everybody
+// who asks, and another order for each thread.
+func suits(r string) string {
+	room := "(" + r + ".slots - (SELECT count(*) FROM threads h WHERE h.lease_owner = " + r + ".id))"
+	return "(" + room + " > 0 AND t.workspace_replica = " + r + ".id, " + room + ", md5(t.thread_ts || " + r + ".id))"
 }
 
 // ReleaseLease hands the lease back, if it is still held. wake says that there may be
@@ -106,7 +92,7 @@ func (s *Store) ReleaseLease(ctx context.Context, l Lease, wake bool) error {
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		var open bool
 		err := tx.QueryRow(ctx, `
-			UPDATE threads t SET lease_owner = NULL, lease_until = NULL
+			UPDATE threads t SET lease_owner = NULL
 			WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3
 			RETURNING EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')) AND NOT `+asleep,
 			l.ThreadID, l.Owner, l.Epoch).Scan(&open)
@@ -125,13 +111,12 @@ func (s *Store) ReleaseLease(ctx context.Context, l Lease, wake bool) error {
 }
 
 // Unattended returns the threads that have work to do, a prompt or a running
-// turn, and that owner may take: nobody's, its own of an earlier life, or those
-// whose lease has run out. Those whose prompt sleeps (see [Store.WaitForBudget]) are
+// turn, and that owner may take: nobody's, and its own. Those whose prompt sleeps (see [Store.WaitForBudget]) are
 // not among them. held lists the threads it works on already.
 func (s *Store) Unattended(ctx context.Context, owner string, held []int64) ([]int64, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT t.id FROM threads t
-		WHERE (t.lease_owner IS NULL OR t.lease_owner = $1 OR t.lease_until < now())
+		WHERE (t.lease_owner IS NULL OR t.lease_owner = $1)
 		  AND NOT t.id = ANY ($2::bigint[])
 		  AND (EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')) AND NOT `+asleep+`
 		    OR EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running'))

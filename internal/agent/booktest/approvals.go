@@ -119,7 +119,7 @@ func (b *Books) Decide(ctx context.Context, d store.Decision) (store.Approval, e
 	}
 	t := b.threads[a.ThreadID-1]
 	a.Status, a.DecidedBy, a.DecidedVia, a.Reason, a.Answer, a.DecidedAt = d.Status, d.By, d.Via, d.Reason, d.Answer, now
-	a.Delivered = d.DeliverOn != "" && t.LeaseOwner == d.DeliverOn && t.LeaseUntil.After(now)
+	a.Delivered = d.DeliverOn != "" && t.LeaseOwner == d.DeliverOn
 	if d.Grant != nil {
 		b.grants = append(b.grants, &grant{
 			LiveGrant: store.LiveGrant{ID: int64(len(b.grants) + 1), Pattern: d.Grant.Pattern, Approvers: a.Terms.Approvers, CreatedBy: d.By, CreatedAt: now},

@@ -22,6 +22,7 @@ import (
 type Books struct {
 	mu        sync.Mutex
 	threads   []*store.Thread // id is the index + 1, as everywhere here
+	replicas  replicas
 	inbox     []*envelope
 	sessions  map[string]*session
 	turns     []*Turn
@@ -182,7 +183,7 @@ func (b *Books) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thre
 		i = len(b.threads)
 		b.threads = append(b.threads, &store.Thread{
 			ID: int64(i + 1), TeamID: p.Thread.TeamID, ChannelID: p.Thread.ChannelID, ThreadTS: p.Thread.ThreadTS,
-			Project: p.Project, OwnerID: p.UserID, LeaseUntil: time.Unix(0, 0),
+			Project: p.Project, OwnerID: p.UserID,
 		})
 	}
 	t := b.threads[i]
@@ -229,40 +230,6 @@ func (b *Books) ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Threa
 	return store.Thread{}, store.ErrNotFound
 }
 
-// AcquireLease is [store.Store.AcquireLease].
-func (b *Books) AcquireLease(ctx context.Context, threadID int64, owner string, ttl time.Duration) (store.Thread, bool, error) {
-	if err := b.lock(ctx); err != nil {
-		return store.Thread{}, false, err
-	}
-	defer b.mu.Unlock()
-	t, err := b.thread(threadID)
-	if err != nil || !free(t, owner) {
-		return store.Thread{}, false, nil
-	}
-	t.LeaseOwner, t.LeaseUntil = owner, time.Now().Add(ttl)
-	t.LeaseEpoch++
-	return *t, true, nil
-}
-
-func free(t *store.Thread, owner string) bool {
-	return t.LeaseOwner == "" || t.LeaseOwner == owner || t.LeaseUntil.Before(time.Now())
-}
-
-// RenewLeases is [store.Store.RenewLeases].
-func (b *Books) RenewLeases(ctx context.Context, owner string, leases []store.Lease, ttl time.Duration) (map[int64]bool, error) {
-	if err := b.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer b.mu.Unlock()
-	kept := map[int64]bool{}
-	for _, l := range leases {
-		if t, err := b.holds(l); err == nil && l.Owner == owner {
-			t.LeaseUntil, kept[l.ThreadID] = time.Now().Add(ttl), true
-		}
-	}
-	return kept, nil
-}
-
 // ReleaseLease is [store.Store.ReleaseLease].
 func (b *Books) ReleaseLease(ctx context.Context, l store.Lease, wake bool) error {
 	if err := b.lock(ctx); err != nil {
@@ -273,7 +240,7 @@ func (b *Books) ReleaseLease(ctx context.Context, l store.Lease, wake bool) erro
 	if err != nil {
 		return nil //nolint:nilerr // it is handed back if it is still held
 	}
-	t.LeaseOwner, t.LeaseUntil = "", time.Unix(0, 0)
+	t.LeaseOwner = ""
 	if wake && b.open(t.ID) && !b.asleep(t.ID) {
 		b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
 	}
@@ -294,7 +261,7 @@ func (b *Books) Unattended(ctx context.Context, owner string, held []int64) ([]i
 	defer b.mu.Unlock()
 	var out []int64
 	for _, t := range b.threads {
-		if free(t, owner) && !slices.Contains(held, t.ID) && (b.open(t.ID) && !b.asleep(t.ID) || b.runningTurn(t.ID) != nil) {
+		if (t.LeaseOwner == "" || t.LeaseOwner == owner) && !slices.Contains(held, t.ID) && (b.open(t.ID) && !b.asleep(t.ID) || b.runningTurn(t.ID) != nil) {
 			out = append(out, t.ID)
 		}
 	}
@@ -472,16 +439,6 @@ func values[T any](b *Books, list *[]*T) []T {
 		out[i] = *v
 	}
 	return out
-}
-
-// Steal gives the thread's lease to another replica, as when this one was taken for
-// dead.
-func (b *Books) Steal(threadID int64, owner string, ttl time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	t := b.threads[threadID-1]
-	t.LeaseOwner, t.LeaseUntil = owner, time.Now().Add(ttl)
-	t.LeaseEpoch++
 }
 
 // Spend books what the thread's last turn cost, by a session that nobody knows.

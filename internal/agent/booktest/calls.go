@@ -160,7 +160,7 @@ func (b *Books) EndLostCalls(ctx context.Context) (n int, err error) {
 	}
 	defer b.mu.Unlock()
 	for _, c := range slices.Clone(b.calls) {
-		if t := b.threads[c.Lease.ThreadID-1]; t.LeaseEpoch != c.Lease.Epoch || t.LeaseOwner == "" || t.LeaseUntil.Before(time.Now()) {
+		if t := b.threads[c.Lease.ThreadID-1]; t.LeaseEpoch != c.Lease.Epoch || t.LeaseOwner == "" {
 			b.bookCall(c.turnID, store.EndedCall{OpenCall: c.OpenCall, Usage: c.seen})
 			n++
 		}

@@ -44,6 +44,7 @@ func TestTheBooksInMemoryAreTheStore(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(20) {
 		a, b := newCaller(t, seed, new(booktest.Books)), newCaller(t, seed, db)
+		b.endAll() // those of the seed before
 		for range 250 {
 			want, got := b.call(), a.call()
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -82,11 +83,12 @@ type caller struct {
 	grants    []int64
 	calls     []store.EndedCall
 	notices   []store.BudgetNotice
+	lives     map[string]store.Life
 	n         int
 }
 
 func newCaller(t *testing.T, seed uint64, b books) *caller {
-	return &caller{t: t, books: b, r: rand.New(rand.NewPCG(seed, 1)), team: fmt.Sprintf("T%d", seed), names: map[string]string{}, epochs: map[string]int{}}
+	return &caller{t: t, books: b, r: rand.New(rand.NewPCG(seed, 1)), team: fmt.Sprintf("T%d", seed), names: map[string]string{}, epochs: map[string]int{}, lives: map[string]store.Life{}}
 }
 
 // call makes one call and tells what came of it.
@@ -153,7 +155,7 @@ func (c *caller) approval(a store.Approval) string {
 }
 
 func (c *caller) thread(t store.Thread) string {
-	held := t.LeaseOwner != "" && t.LeaseUntil.After(time.Now())
+	held := t.LeaseOwner != ""
 	return fmt.Sprint(c.name("h", t.ID), t.ThreadTS, t.Project, t.OwnerID, c.name("s", t.SessionID), t.Workspace, t.WorkspaceReplica, t.LeaseOwner, t.LeaseEpoch, held)
 }
 
@@ -263,14 +265,34 @@ var calls = []struct {
 	}},
 	{"acquire", acquire},
 	{"acquire again", acquire},
-	{"renew", func(ctx context.Context, c *caller) string {
-		l := c.lease()
-		kept, err := c.books.RenewLeases(ctx, l.Owner, []store.Lease{l}, time.Hour)
-		return fmt.Sprint(kept[l.ThreadID], fate(err))
+	{"beat", beat},
+	{"begin to live", func(ctx context.Context, c *caller) string {
+		id := c.replica()
+		l, err := c.books.BeginLife(ctx, store.Replica{ID: id, Kernel: pick(c, []string{"k", "k", "other"}), Slots: 3, Lease: time.Minute})
+		if err == nil {
+			c.lives[id] = l
+		}
+		return fmt.Sprint(id, c.name("life", l.Number), fate(err))
+	}},
+	{"bury", func(ctx context.Context, c *caller) string {
+		peers, err := c.books.Living(ctx)
+		if err != nil || len(peers) == 0 || c.r.IntN(3) > 0 {
+			return fmt.Sprint("error none ", fate(err))
+		}
+		p := pick(c, peers)
+		p.Beat -= int64(c.r.IntN(2))
+		dead, err := c.books.Bury(ctx, p)
+		return fmt.Sprint(p.Replica, dead, fate(err))
+	}},
+	{"end a life", func(ctx context.Context, c *caller) string {
+		if c.r.IntN(3) > 0 {
+			return "error not now"
+		}
+		return fate(c.books.EndLife(ctx, c.lives[c.replica()]))
 	}},
 	{"release", func(ctx context.Context, c *caller) string { return fate(c.books.ReleaseLease(ctx, c.lease(), true)) }},
 	{"unattended", func(ctx context.Context, c *caller) string {
-		ids, err := c.books.Unattended(ctx, "A", []int64{})
+		ids, err := c.books.Unattended(ctx, "A"+c.team, []int64{})
 		var names []string
 		for _, th := range c.threads {
 			if slices.Contains(ids, th.ID) {
@@ -536,14 +558,51 @@ func accept(ctx context.Context, c *caller) string {
 	return fmt.Sprint(c.thread(th), ok, fate(err), c.thread(same), fate(err2))
 }
 
-func acquire(ctx context.Context, c *caller) string {
-	owner, ttl := pick(c, []string{"B", "A", "A", "A"}), time.Hour
-	if c.r.IntN(5) == 0 {
-		ttl = -time.Second // it has run out when the next one comes
+// replica is one that is drawn.
+func (c *caller) replica() string {
+	return pick(c, []string{"C", "B", "A", "A"}) + c.team
+}
+
+func (c *caller) endAll() {
+	c.t.Helper()
+	peers, err := c.books.Living(c.t.Context())
+	for _, p := range peers {
+		err = errors.Join(err, c.books.EndLife(c.t.Context(), p.Life))
 	}
-	th, ok, err := c.books.AcquireLease(ctx, pick(c, c.threads).ID, owner, ttl)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func beat(ctx context.Context, c *caller) string {
+	l := c.lives[c.replica()]
+	held, peers, err := c.books.Beat(ctx, l, 3, c.r.IntN(3))
+	said := ""
+	for _, th := range c.threads {
+		for _, h := range held {
+			if h.ThreadID == th.ID {
+				said += fmt.Sprint(" ", th.ThreadTS, h.Owner, h.Epoch)
+			}
+		}
+	}
+	for _, p := range peers {
+		said += fmt.Sprint(" ", p.Replica, c.name("life", p.Number), p.Beat, p.Lease, p.Slots, p.Busy, p.Free())
+	}
+	return said + " " + fate(err)
+}
+
+func acquire(ctx context.Context, c *caller) string {
+	id := c.replica()
+	if c.lives[id].Number == 0 {
+		l, err := c.books.BeginLife(ctx, store.Replica{ID: id, Kernel: "k", Slots: 3, Lease: time.Minute})
+		if err != nil {
+			return fate(err)
+		}
+		c.lives[id] = l
+	}
+	th, ok, err := c.books.AcquireLease(ctx, pick(c, c.threads).ID, c.lives[id], c.r.IntN(4) > 0)
 	if ok {
-		c.leases = append(c.leases, store.Lease{ThreadID: th.ID, Owner: owner, Epoch: th.LeaseEpoch})
+		c.leases = append(c.leases, store.Lease{ThreadID: th.ID, Owner: id, Epoch: th.LeaseEpoch})
 		return fmt.Sprint(c.thread(th), ok, fate(err))
 	}
 	return fmt.Sprint("error held ", fate(err))

@@ -28,7 +28,7 @@ func Asked(tb testing.TB, s *store.Store, expires time.Duration) store.Approval 
 	must(err)
 	thread, _, err := s.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
 	must(err)
-	thread, _, err = s.AcquireLease(ctx, thread.ID, "replica-1", time.Hour)
+	thread, _, err = Acquire(ctx, s, thread.ID, "replica-1")
 	must(err)
 	lease := store.Lease{ThreadID: thread.ID, Owner: "replica-1", Epoch: thread.LeaseEpoch}
 	must(s.NewSession(ctx, lease, session, ""))

@@ -1,0 +1,277 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/store"
+)
+
+// A replica holds its threads for as long as it lives, and it lives for as long as it says
+// so: it counts its beat up in the database. Whoever has seen the same beat for the lease's
+// time buries it, and its threads are free. It has ended its processes by then: it does so
+// when its beat was not taken for four fifths of that time, counted from when it last asked
+// for one that was. Both count by their machine's own time since its start, suspended or
+// not, and the other began to count later: no clock that is set, here or at the database,
+// has a part in it. A connection that is lost says nothing: who cannot reach the database
+// may still run.
+const (
+	// beats is how many there are in the time of a lease, so that some may be lost.
+	beats = 15
+	// beatPatience is the share of a lease's time that one may take.
+	beatPatience = 3
+)
+
+// lifetime is one life of this replica, with the workers that run in it.
+type lifetime struct {
+	store.Life
+	ctx     context.Context //nolint:containedctx // ends with it, by [store.ErrFenced] or the bot's end
+	workers sync.WaitGroup
+	lost    chan struct{} // has a token when others have buried it
+	until   chan time.Duration
+}
+
+// keepAlive lives until ctx ends: it begins a life, and another when that is over, whose
+// workers run below bot.
+func (s *Supervisor) keepAlive(ctx, bot context.Context) {
+	for ctx.Err() == nil {
+		life, until, ok := s.beginLife(ctx)
+		if !ok {
+			return
+		}
+		s.live(ctx, bot, life, until)
+	}
+}
+
+// beginLife begins a life, for which it tries as long as it takes. until is the uptime up
+// to which it is sure to last.
+func (s *Supervisor) beginLife(ctx context.Context) (life store.Life, until time.Duration, ok bool) {
+	pause := time.NewTicker(s.limits.LeaseTTL / beats)
+	defer pause.Stop()
+	for told := ""; ; {
+		asked := s.machine.uptime()
+		trying, cancel := context.WithTimeout(ctx, s.limits.LeaseTTL/beatPatience)
+		life, err := s.books.BeginLife(trying, store.Replica{ID: s.replica, Kernel: s.machine.kernel(), Slots: s.limits.MaxLive, Lease: s.limits.LeaseTTL})
+		if errors.Is(err, store.ErrLives) {
+			var peers []store.Peer
+			if peers, err = s.books.Living(trying); err == nil {
+				s.watch(peers)
+				err = store.ErrLives
+			}
+		}
+		cancel()
+		if err == nil {
+			return life, asked + s.limits.LeaseTTL*4/5, true
+		}
+		if ctx.Err() == nil && err.Error() != told {
+			told = err.Error()
+			s.log.Warn("no thread is taken yet; it is tried again and again", zap.Error(err), zap.String("cure", store.Cure(err)))
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return store.Life{}, 0, false
+		}
+	}
+}
+
+// live has workers run until the life is over, or ctx ends.
+func (s *Supervisor) live(ctx, bot context.Context, life store.Life, until time.Duration) {
+	l := &lifetime{Life: life, lost: make(chan struct{}, 1), until: make(chan time.Duration, 1)}
+	var end context.CancelCauseFunc
+	l.ctx, end = context.WithCancelCause(bot)
+	s.mu.Lock()
+	s.life = l
+	s.mu.Unlock()
+	s.startSoon()
+	s.lookSoon(0)
+
+	beating, stop := context.WithCancel(ctx)
+	var beat sync.WaitGroup
+	beat.Go(func() { s.beat(beating, l) })
+	over := s.outlast(ctx, l, until)
+	if over != "" {
+		s.log.Error("this replica's sessions are ended, and go on here or elsewhere: "+over, zap.Duration("lease", s.limits.LeaseTTL))
+	}
+	s.mu.Lock()
+	s.life = nil
+	end(store.ErrFenced)
+	for _, w := range s.workers {
+		w.kill()
+	}
+	s.mu.Unlock()
+	stop()
+	beat.Wait()
+	l.workers.Wait()
+	if ctx.Err() != nil {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.limits.LeaseTTL/beatPatience)
+		defer cancel()
+		if err := s.books.EndLife(ending, life); err != nil {
+			s.log.Error("hand the leases back", zap.Error(err))
+		}
+	}
+}
+
+// outlast returns when the life is over, with the reason, or when ctx ends.
+func (s *Supervisor) outlast(ctx context.Context, l *lifetime, until time.Duration) string {
+	for {
+		left := time.NewTimer(until - s.machine.uptime())
+		select {
+		case until = <-l.until:
+		case <-l.lost:
+			left.Stop()
+			return "others have taken it for dead"
+		case <-left.C:
+			// A machine that was suspended has been up for longer than it has run.
+			if s.machine.uptime() >= until {
+				return "the database has not heard of it for too long"
+			}
+		case <-ctx.Done():
+			left.Stop()
+			return ""
+		}
+		left.Stop()
+	}
+}
+
+// beat tells that the replica lives until ctx ends, or others have taken it for dead.
+func (s *Supervisor) beat(ctx context.Context, l *lifetime) {
+	tick := time.NewTicker(s.limits.LeaseTTL / beats)
+	defer tick.Stop()
+	for failing := false; ; {
+		select {
+		case <-tick.C:
+		case <-s.beatNow:
+		case <-ctx.Done():
+			return
+		}
+		asked := s.machine.uptime()
+		before := s.heldLeases()
+		trying, cancel := context.WithTimeoutCause(ctx, s.limits.LeaseTTL/beatPatience, fmt.Errorf("no answer in %s", s.limits.LeaseTTL/beatPatience))
+		held, peers, err := s.books.Beat(trying, l.Life, s.openSlots(), s.slots.busy())
+		cause := context.Cause(trying)
+		cancel()
+		switch {
+		case errors.Is(err, store.ErrFenced):
+			l.lost <- struct{}{}
+			return
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			if !failing {
+				s.log.Warn("cannot tell that this replica lives; its sessions are ended if that lasts", zap.Error(err), zap.NamedError("cause", cause), zap.String("cure", store.Cure(err)))
+			}
+			failing = true
+			continue
+		case failing:
+			s.log.Info("it can be told again that this replica lives")
+			failing = false
+		}
+		select { // the latest counts
+		case <-l.until:
+		default:
+		}
+		l.until <- asked + s.limits.LeaseTTL*4/5
+		s.compare(before, held)
+		s.watch(peers)
+	}
+}
+
+// openSlots is how many sessions may run at once: none more begins while the bot stops.
+func (s *Supervisor) openSlots() int {
+	if s.stopping.Load() {
+		return 0
+	}
+	return s.limits.MaxLive
+}
+
+// heldLeases are those of the workers.
+func (s *Supervisor) heldLeases() []store.Lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []store.Lease
+	for _, w := range s.workers {
+		if l := w.heldLease(); l.Epoch > 0 {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// compare tells workers which of the leases that they had held before the database was
+// asked are not there any more, and notes those that nobody here works under.
+func (s *Supervisor) compare(before, held []store.Lease) {
+	there := map[store.Lease]bool{}
+	for _, l := range held {
+		there[l] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range before {
+		if w := s.workers[l.ThreadID]; w != nil && !there[l] {
+			// Another replica may run this session from now on: two processes on
+			// one session fork its history silently.
+			w.box.put(letter{kind: letterLeaseLost, epoch: l.Epoch})
+		}
+	}
+	s.unused = nil
+	for _, l := range held {
+		if s.workers[l.ThreadID] == nil {
+			s.unused = append(s.unused, l)
+		}
+	}
+}
+
+// sighting is when a replica was first seen with this beat, by our machine's uptime.
+type sighting struct {
+	store.Peer
+	since time.Duration
+}
+
+// watch notes which replicas live, and has those buried whose beat does not move.
+func (s *Supervisor) watch(peers []store.Peer) {
+	now, dead := s.machine.uptime(), false
+	seen := map[string]sighting{}
+	s.mu.Lock()
+	for _, p := range peers {
+		v := sighting{p, now}
+		if old, ok := s.peers[p.Replica]; ok && old.Life == p.Life && old.Beat == p.Beat {
+			v.since = old.since
+		}
+		seen[p.Replica] = v
+		dead = dead || v.silent(now)
+	}
+	s.peers = seen
+	s.mu.Unlock()
+	if dead {
+		s.lookSoon(0)
+	}
+}
+
+func (v sighting) silent(now time.Duration) bool { return now-v.since >= v.Lease }
+
+// bury hands back the leases of replicas that have died.
+func (s *Supervisor) bury(ctx context.Context) {
+	now := s.machine.uptime()
+	var dead []store.Peer
+	s.mu.Lock()
+	for _, v := range s.peers {
+		if v.silent(now) {
+			dead = append(dead, v.Peer)
+		}
+	}
+	s.mu.Unlock()
+	for _, p := range dead {
+		switch gone, err := s.books.Bury(ctx, p); {
+		case err != nil && ctx.Err() == nil:
+			s.log.Error("take the threads of a dead replica over", zap.Error(err))
+		case gone:
+			s.log.Warn("a replica was silent for its lease's time and is taken for dead; its threads are free", zap.String("dead", p.Replica), zap.Duration("lease", p.Lease))
+		}
+	}
+}

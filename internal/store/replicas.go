@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Replica is a bot that begins to live.
+type Replica struct {
+	ID string
+	// Kernel names the machine that runs it, since its start: one on which a lock on its
+	// data folder tells whether another process of this id lives.
+	Kernel string
+	// Slots is how many sessions it may run at once.
+	Slots int
+	// Lease is how long it has to be silent to be taken for dead.
+	Lease time.Duration
+}
+
+// Life is a replica from its beginning until it ends, or is taken for dead. Number is
+// another with every life of every replica.
+type Life struct {
+	Replica string
+	Number  int64
+}
+
+// Peer is a replica that lives, as far as the database knows.
+type Peer struct {
+	Life
+	Beat  int64 // grows for as long as it lives
+	Lease time.Duration
+	Slots int // 0 while it stops
+	Busy  int // sessions that work, and those that wait for a slot
+}
+
+// Free is how many more sessions could work there.
+func (p Peer) Free() int { return max(0, p.Slots-p.Busy) }
+
+// ErrLives is why a life cannot begin: a process of this replica's id lives on another
+// machine, or did before this machine was started.
+var ErrLives = errors.New("another process of this replica lives, perhaps")
+
+// BeginLife begins a life of the replica, whose earlier one has ended: its leases are
+// handed back. The caller holds the lock of its data folder. It fails with [ErrLives]
+// where that does not tell that the earlier life has ended; [Store.Bury] does then.
+func (s *Store) BeginLife(ctx context.Context, r Replica) (Life, error) {
+	life := Life{Replica: r.ID}
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `
+			INSERT INTO replicas AS r (id, life, kernel, lease_ms, slots)
+			VALUES ($1, nextval('replica_lives'), $2, $3, $4)
+			ON CONFLICT (id) DO UPDATE
+			SET life = excluded.life, alive = true, kernel = excluded.kernel, lease_ms = excluded.lease_ms, slots = excluded.slots, busy = 0, since = now()
+			WHERE NOT r.alive OR r.kernel = excluded.kernel
+			RETURNING life`, r.ID, r.Kernel, r.Lease.Milliseconds(), r.Slots).Scan(&life.Number)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrLives
+		}
+		if err != nil {
+			return err
+		}
+		return handBack(ctx, tx, r.ID)
+	})
+	if err != nil {
+		return Life{}, fmt.Errorf("begin to live as replica %s: %w", r.ID, err)
+	}
+	return life, nil
+}
+
+// handBack frees the leases of a replica that does not live, or not yet again, and tells
+// the others.
+func handBack(ctx context.Context, tx pgx.Tx, replica string) error {
+	tag, err := tx.Exec(ctx, `UPDATE threads SET lease_owner = NULL WHERE lease_owner = $1`, replica)
+	if err != nil || tag.RowsAffected() == 0 {
+		return err
+	}
+	return notify(ctx, tx, Notice{Kind: NoticeFreed})
+}
+
+// Beat says that the replica lives, and how much of it is taken. It fails with [ErrFenced]
+// once it was taken for dead. held are its leases, and peers the other replicas that live.
+// It has a connection of its own.
+func (s *Store) Beat(ctx context.Context, l Life, slots, busy int) (held []Lease, peers []Peer, err error) {
+	err = pgx.BeginFunc(ctx, s.beats, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `UPDATE replicas SET beat = beat + 1, slots = $3, busy = $4 WHERE id = $1 AND life = $2 AND alive`, l.Replica, l.Number, slots, busy)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return ErrFenced
+		}
+		rows, err := tx.Query(ctx, `SELECT id, lease_owner, lease_epoch FROM threads WHERE lease_owner = $1`, l.Replica)
+		if err != nil {
+			return err
+		}
+		if held, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Lease]); err != nil {
+			return err
+		}
+		peers, err = living(ctx, tx, l.Replica)
+		return err
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("tell that this replica lives: %w", err)
+	}
+	return held, peers, nil
+}
+
+// Living lists the replicas that live, as far as the database knows.
+func (s *Store) Living(ctx context.Context) ([]Peer, error) {
+	peers, err := living(ctx, s.beats, "")
+	if err != nil {
+		return nil, fmt.Errorf("look for other replicas: %w", err)
+	}
+	return peers, nil
+}
+
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+func living(ctx context.Context, db querier, but string) ([]Peer, error) {
+	rows, err := db.Query(ctx, `SELECT id, life, beat, lease_ms, slots, busy FROM replicas WHERE alive AND id <> $1 ORDER BY id`, but)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Peer, err error) {
+		var ms int64
+		err = row.Scan(&p.Replica, &p.Number, &p.Beat, &ms, &p.Slots, &p.Busy)
+		p.Lease = time.Duration(ms) * time.Millisecond
+		return p, err
+	})
+}
+
+// Bury ends the life of a replica whose beat has not moved for its lease, and hands its
+// leases back. dead is false when it has moved meanwhile.
+func (s *Store) Bury(ctx context.Context, p Peer) (dead bool, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `UPDATE replicas SET alive = false, since = now() WHERE id = $1 AND life = $2 AND beat = $3 AND alive`, p.Replica, p.Number, p.Beat)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		dead = true
+		return handBack(ctx, tx, p.Replica)
+	})
+	if err != nil {
+		return false, fmt.Errorf("bury replica %s: %w", p.Replica, err)
+	}
+	return dead, nil
+}
+
+// EndLife ends a life in good order, and hands back what leases are left.
+func (s *Store) EndLife(ctx context.Context, l Life) error {
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `UPDATE replicas SET alive = false, slots = 0, since = now() WHERE id = $1 AND life = $2 AND alive`, l.Replica, l.Number)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		return handBack(ctx, tx, l.Replica)
+	})
+	if err != nil {
+		return fmt.Errorf("end the life of replica %s: %w", l.Replica, err)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package storetest
+
+import (
+	"context"
+	"time"
+
+	"deckhand/internal/store"
+)
+
+// Replicas are the methods of [*store.Store] by which replicas live.
+type Replicas interface {
+	BeginLife(ctx context.Context, r store.Replica) (store.Life, error)
+	Living(ctx context.Context) ([]store.Peer, error)
+	AcquireLease(ctx context.Context, threadID int64, l store.Life, eager bool) (store.Thread, bool, error)
+}
+
+// Live has a replica live if it does not, and returns its life.
+func Live(ctx context.Context, s Replicas, id string) (store.Life, error) {
+	peers, err := s.Living(ctx)
+	if err != nil {
+		return store.Life{}, err
+	}
+	for _, p := range peers {
+		if p.Replica == id {
+			return p.Life, nil
+		}
+	}
+	return s.BeginLife(ctx, store.Replica{ID: id, Kernel: "k", Slots: 1000, Lease: time.Hour})
+}
+
+// Acquire has a replica take a thread's lease, and live if it does not.
+func Acquire(ctx context.Context, s Replicas, threadID int64, id string) (store.Thread, bool, error) {
+	l, err := Live(ctx, s, id)
+	if err != nil {
+		return store.Thread{}, false, err
+	}
+	return s.AcquireLease(ctx, threadID, l, true)
+}
