@@ -23,7 +23,10 @@ func TestTheForgeIsReachedByTheBot(t *testing.T) {
 	w.env = []string{forgetest.TokenEnv + "=" + forgetest.Password}
 	config := fmt.Sprintf(`git: {token_env: %s}
 projects:
-  web: {repo: %q, workspace: worktree}
+  web:
+    repo: %q
+    workspace: worktree
+    setup: {run: "echo set up in $PWD; env; cat /proc/*/environ | tee set-up; exit 3", files: README.md}
 channels: {%s: web}
 roles: {admins: [%s], users: [%s]}
 policy:
@@ -90,6 +93,9 @@ policy:
 	if err := os.RemoveAll(folder); err != nil || filepath.Dir(folder) != filepath.Join(w.dir, "bot/workspaces/web") {
 		t.Fatalf("%s: %v", folder, err)
 	}
+	w.says(eng, second, "Setting up the folder first: echo set up")
+	w.says(eng, second, "The setup of project web (echo set up in $PWD; env; cat /proc/*/environ | tee set-up; exit 3) has failed: exit status 3.")
+	w.find(eng, second, "what the setup has printed", func(m message) bool { return len(m.Files) == 1 && m.Files[0].Name == "setup.txt" })
 	allowed(second, "cp base again; true")
 	w.says(eng, second, "The folder that this thread worked in was gone. Its commits are back, and what was not committed, as it was at")
 	if again, err := os.ReadFile(filepath.Join(folder, "again")); err != nil || string(again) != "theirs\n" {
@@ -98,11 +104,15 @@ policy:
 	allowed(second, "mv base committed; git add committed; git -c user.name=x -c user.email=x@example.com commit -q -m 'of a thread'; echo changed > again; true")
 	w.anotherMachine(second)
 	allowed(second, "cp again there; git log -2 --format=%s > log; true")
+	w.says(eng, second, "was not run here: what it works on is the thread's own by now")
 	w.says(eng, second, "This thread goes on on another machine. Its commits are back, and what was not committed, as it was at")
 	for name, want := range map[string]string{"committed": "theirs\n", "again": "changed\n", "log": "of a thread\ntheirs\n"} {
 		if b, err := os.ReadFile(filepath.Join(folder, name)); err != nil || string(b) != want {
 			t.Errorf("on another machine %s has %q, %v", name, b, err)
 		}
+	}
+	if n := w.count(`SELECT count(*) FROM audit WHERE kind = 'setup' AND details::json->>'status' = '3'`); n != 3 { // two folders, and one made again
+		t.Errorf("the audit has %d setups", n)
 	}
 	noFileHas(t, w.dir, forgetest.Password)
 }

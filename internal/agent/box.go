@@ -83,7 +83,7 @@ func (c *cell) cut() {
 // box prepares the sandbox of the thread's next process. It is tried before the first
 // process of a project and again after one that did not start: without a sandbox that
 // works nothing runs.
-func (h *host) box(ctx context.Context, t store.Thread, p Project, calls gateway.Meter) (*cell, error) {
+func (h *host) box(ctx context.Context, t store.Thread, p Project, program []string, calls gateway.Meter) (*cell, error) {
 	s, err := sandbox.New(p.Sandbox)
 	if err != nil {
 		return nil, &sandboxError{p.Name, err}
@@ -110,7 +110,7 @@ func (h *host) box(ctx context.Context, t store.Thread, p Project, calls gateway
 		Owner:     h.replica,
 		Name:      fmt.Sprintf("deckhand-%d-%s", t.ID, strings.ToLower(rand.Text()[:8])),
 		Workspace: t.Workspace, Home: h.home(t.ID), Hidden: h.hidden, ReadOnly: borrowed,
-		Program: h.command, CacheDir: filepath.Join(h.dataDir, "caches", p.Name),
+		Program: program, CacheDir: filepath.Join(h.dataDir, "caches", p.Name),
 		Env: h.environ(p, t.ID, bash),
 	}
 	var c cell

@@ -40,6 +40,8 @@ type Frontend interface {
 	// Say posts a sentence into the thread that is lost with this process; see
 	// [store.Store.Say] for others.
 	Say(store.ThreadKey, string)
+	// Attach puts a text into the thread, folded, as a file of this name.
+	Attach(k store.ThreadKey, name, text string)
 	// Abandon marks what a turn of this process has left in the thread: it goes on
 	// elsewhere, and its controls are dead.
 	Abandon(turnID int64, sentence string)

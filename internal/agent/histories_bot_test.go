@@ -105,6 +105,7 @@ func (r *recorder) Tell(words ...store.Word) {
 		}
 	}
 }
+func (r *recorder) Attach(store.ThreadKey, string, string)            {}
 func (r *recorder) Abandon(_ int64, s string)                         { r.write(botEvent{Said: s}) }
 func (r *recorder) CloseCards([]string)                               {}
 func (r *recorder) Remind(context.Context, store.Approval, int) error { return nil }

@@ -81,7 +81,7 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 	if err != nil {
 		return nil, &webError{p.Name, err}
 	}
-	box, err := h.box(ctx, t, p, calls)
+	box, err := h.box(ctx, t, p, h.command, calls)
 	if err != nil {
 		return nil, err
 	}

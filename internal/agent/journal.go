@@ -143,6 +143,12 @@ func (w *worker) results(m *claude.User) []store.AuditEntry {
 
 // git is the audit entry of a fetch or a push. It may be called by anybody.
 func (j *journal) git(team string, thread int64, e gitway.Event) store.AuditEntry {
+	entry := gitEntry(team, thread, e)
+	entry.TurnID = j.turn.Load()
+	return entry
+}
+
+func gitEntry(team string, thread int64, e gitway.Event) store.AuditEntry {
 	d := map[string]any{"act": "fetch", "repository": e.Repository, "bytes": e.Bytes}
 	if e.Push {
 		d["act"] = "push"
@@ -166,5 +172,5 @@ func (j *journal) git(team string, thread int64, e gitway.Event) store.AuditEntr
 	if len(refs) > 0 {
 		d["refs"] = refs
 	}
-	return store.AuditEntry{Kind: store.AuditGit, TeamID: team, ThreadID: thread, TurnID: j.turn.Load(), Details: d}
+	return store.AuditEntry{Kind: store.AuditGit, TeamID: team, ThreadID: thread, Details: d}
 }

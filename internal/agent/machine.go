@@ -23,6 +23,9 @@ type machine interface {
 	// whenever it is missing, and what people should know of that, in sentences. Its errors
 	// are sentences for people.
 	workspace(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error)
+	// prepare runs the project's setup in the thread's workspace if it is due; begins is
+	// told when it runs. Its error ends the start of the session.
+	prepare(ctx context.Context, t store.Thread, p Project, begins func()) (prepared, error)
 	// missing reports whether a folder that workspace has made is gone.
 	missing(dir string) bool
 	// start starts the CLI on the thread's session in its workspace and initializes it. A

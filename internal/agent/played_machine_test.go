@@ -88,6 +88,10 @@ func (*playedMachine) uptime() time.Duration { return time.Since(time.Unix(0, 0)
 
 func (*playedMachine) kernel() string { return "k" }
 
+func (*playedMachine) prepare(context.Context, store.Thread, Project, func()) (prepared, error) {
+	return prepared{}, nil
+}
+
 func (*playedMachine) missing(string) bool { return false }
 
 func (m *playedMachine) save(context.Context, store.Thread, Project) (string, error) { return "", nil }

@@ -43,6 +43,8 @@ type Project struct {
 	MCPServers map[string]MCPServer
 	// Sandbox is what its sessions are shut in.
 	Sandbox sandbox.Spec
+	// Setup runs in its threads' folders before they work there.
+	Setup workspace.Setup
 	// Prices are what this project's tokens cost by contract, before those of [Config].
 	Prices price.Contract
 }
@@ -53,7 +55,7 @@ func (p Project) Check(ctx context.Context) error { return p.space().Check(ctx) 
 
 // space is what its threads' workspaces are made of.
 func (p Project) space() workspace.Project {
-	return workspace.Project{Name: p.Name, Kind: p.Workspace, Dir: p.Dir, Repo: p.Repo, Base: p.Base, Access: p.Access, Environ: agentEnviron(nil, nil)}
+	return workspace.Project{Name: p.Name, Kind: p.Workspace, Dir: p.Dir, Repo: p.Repo, Base: p.Base, Access: p.Access, Environ: agentEnviron(nil, nil), Setup: p.Setup}
 }
 
 // remote is one of the project's repositories, as the bot's git reaches it.

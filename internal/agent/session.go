@@ -98,6 +98,9 @@ func (w *worker) startSession(ctx context.Context) error {
 	} else if resume, err = w.books.SessionStarted(ctx, w.thread.SessionID); err != nil {
 		return err
 	}
+	if err := w.prepare(ctx); err != nil {
+		return err
+	}
 	m := w.newMeter()
 	proc, err := w.machine.start(ctx, w.thread, w.project, resume, m, w.log)
 	if exit, ok := errors.AsType[*claude.ExitError](err); ok {

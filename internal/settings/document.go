@@ -6,6 +6,7 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/workspace"
 )
 
 // document is deckhand.yaml as it is written.
@@ -45,6 +46,21 @@ type projectYAML struct {
 	Provider *providerYAML `yaml:"provider"`
 	// Prices come before the team's.
 	Prices pricesYAML `yaml:"prices"`
+	Setup  *setupYAML `yaml:"setup"`
+}
+
+// setupYAML is a command that runs in a thread's folder before a session works there.
+type setupYAML struct {
+	Run     string   `yaml:"run"`
+	Files   names    `yaml:"files"`
+	Timeout duration `yaml:"timeout"`
+}
+
+func (s *setupYAML) setup() workspace.Setup {
+	if s == nil {
+		return workspace.Setup{}
+	}
+	return workspace.Setup{Run: s.Run, Files: s.Files, Timeout: time.Duration(s.Timeout)}
 }
 
 // channelYAML is a project's name, or a project with roles of the channel's own.

@@ -237,7 +237,7 @@ func (d document) projects() map[string]agent.Project {
 			PermissionMode: p.PermissionMode, Env: p.Env, AppendSystemPrompt: p.AppendSystemPrompt,
 			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(), Provider: p.Provider.over(d.Provider).provider(),
 			MCPServers: mcpServers(p.MCPServers),
-			Forge:      d.forgeOf(p), Access: d.accessOf(p),
+			Forge:      d.forgeOf(p), Access: d.accessOf(p), Setup: p.Setup.setup(),
 		}
 	}
 	return out

@@ -197,6 +197,14 @@ func (v *validation) project(at, name string, p projectYAML) {
 	case p.Workspace != "scratch" && (p.Dir == "") == (p.Repo == ""):
 		v.add(at, "write either dir, a folder on this machine, or repo, a git URL")
 	}
+	if p.Setup != nil {
+		if err := p.Setup.setup().Check(); err != nil {
+			v.add(at+".setup", "%v", err)
+		}
+		if p.Dir != "" && p.Workspace != "worktree" {
+			v.add(at+".setup", "threads share this folder, which is yours; set it up by hand")
+		}
+	}
 	v.roles(at+".roles", p.Roles)
 	v.prices(at+".prices", p.Prices)
 	if p.Dir != "" && !filepath.IsAbs(p.Dir) {

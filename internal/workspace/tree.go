@@ -131,6 +131,9 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 	if err != nil {
 		return "", nil, err
 	}
+	if err := k.made(t, p, !made.Branch && made.Saved == nil && made.Aside == nil); err != nil {
+		return "", nil, err
+	}
 	if s := again(t, p, made, brought); s != "" {
 		told = append(told, s)
 	}

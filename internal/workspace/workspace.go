@@ -51,6 +51,7 @@ type Project struct {
 	Access gitway.Access
 	// Environ is the environment of git where it reaches Repo and where it writes files.
 	Environ []string
+	Setup   Setup
 }
 
 // Thread is whose workspace it is.
@@ -88,12 +89,20 @@ func (k *Keeper) Open(ctx context.Context, t Thread, p Project) (dir string, tol
 		if t.Elsewhere {
 			told = append(told, "This thread goes on on another machine. Its folder is in no repository, so what was in it has not come along.")
 		}
-		return own, told, os.MkdirAll(own, 0o700)
+		if isDir(own) {
+			return own, told, nil
+		}
+		return own, told, errors.Join(os.MkdirAll(own, 0o700), k.made(t, p, true))
 	}
 	source := k.source(p)
 	if p.Repo != "" && !isDir(source) {
 		if err := k.kept(p).once(ctx, func(ctx context.Context) error { return clone(ctx, p.Remote(), source) }); err != nil {
 			return "", nil, fmt.Errorf("the repository of project %s could not be cloned: %w", p.Name, err)
+		}
+		if p.Kind == Shared {
+			if err := k.made(t, p, true); err != nil {
+				return "", nil, err
+			}
 		}
 	}
 	if !isDir(source) {

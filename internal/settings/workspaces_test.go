@@ -1,0 +1,37 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"deckhand/internal/workspace"
+)
+
+// A project's setup is read as it is written, and one that could not run is refused.
+func TestSetup(t *testing.T) {
+	t.Parallel()
+	with := func(line string) string {
+		return strings.Replace(good, "    env: [GOPROXY]\n", "    "+line+"\n", 1)
+	}
+	c, err := ReadFile(write(t, with("setup: {run: npm ci, files: package-lock.json, timeout: 5m}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := workspace.Setup{Run: "npm ci", Files: []string{"package-lock.json"}, Timeout: 5 * time.Minute}
+	if diff := cmp.Diff(want, c.Projects["web"].Setup); diff != "" {
+		t.Errorf("it is (-want +got):\n%s", diff)
+	}
+	for text, want := range map[string]string{
+		with("setup: {files: x}"):              ":5:13: projects.web.setup: a setup says what to run",
+		with("setup: {run: x, files: ../x}"):   `:5:13: projects.web.setup: "../x" is no file below the project's folder`,
+		with("setup: {run: x, timeout: 100h}"): "write an hour or less",
+		strings.Replace(with("setup: {run: x}"), "workspace: worktree", "workspace: shared", 1): "set it up by hand",
+	} {
+		if _, err := ReadFile(write(t, text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
