@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,7 +29,47 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(victimEnv); dir != "" {
 		os.Exit(beVictim(dir))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(unmaking{m})
+}
+
+// unmaking removes what [made] copies after the tests.
+type unmaking struct{ *testing.M }
+
+func (u unmaking) Run() int {
+	code := u.M.Run()
+	_ = os.RemoveAll(original.dir)
+	return code
+}
+
+// original is a folder in which a server was started once and stopped.
+var original struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// made is a folder with a database in it, for tests that begin with one. It is a copy:
+// initdb takes a second of the processor.
+func made(t *testing.T) string {
+	t.Helper()
+	original.once.Do(func() {
+		if original.dir, original.err = os.MkdirTemp("", "deckhand-made-"); original.err != nil {
+			return
+		}
+		var s *Server
+		if s, original.err = Start(timeoutContext(), Options{Dir: original.dir}); original.err == nil {
+			original.err = s.Stop()
+		}
+	})
+	if original.err != nil {
+		t.Fatal(original.err)
+	}
+	dir := filepath.Join(t.TempDir(), "made")
+	// With its owner: as root, PostgreSQL runs as another user.
+	if out, err := exec.CommandContext(t.Context(), "cp", "-Rp", original.dir, dir).CombinedOutput(); err != nil {
+		t.Fatalf("copy a database: %v: %s", err, out)
+	}
+	return dir
 }
 
 func beVictim(dir string) int {
@@ -93,7 +134,7 @@ func TestTemporaryServerLeavesNothing(t *testing.T) {
 func TestServerIsPrivate(t *testing.T) {
 	t.Parallel()
 	need(t)
-	s := startIn(t, Options{Dir: t.TempDir()})
+	s := startIn(t, Options{Dir: made(t)})
 	info, err := os.Stat(s.cluster.socketDir)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +154,7 @@ func TestServerIsPrivate(t *testing.T) {
 func TestFolderInUseIsRefused(t *testing.T) {
 	t.Parallel()
 	need(t)
-	dir := t.TempDir()
+	dir := made(t)
 	startIn(t, Options{Dir: dir})
 	_, err := Start(t.Context(), Options{Dir: dir})
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
@@ -151,7 +192,7 @@ func TestFolderThatOnlyItsOwnerMayEnter(t *testing.T) {
 func TestServerDiesWithItsParent(t *testing.T) {
 	t.Parallel()
 	need(t)
-	dir := t.TempDir()
+	dir := made(t)
 	pid, kill := victim(t, dir)
 	kill()
 	eventually(t, "the server is gone", func() bool { return !servesFolder(pid, filepath.Join(dir, "data")) })
@@ -163,7 +204,7 @@ func TestServerDiesWithItsParent(t *testing.T) {
 func TestStartAfterAKillWaitsForTheFormerServer(t *testing.T) {
 	t.Parallel()
 	need(t)
-	dir := t.TempDir()
+	dir := made(t)
 	pid, kill := victim(t, dir)
 	kill()
 	s := startIn(t, Options{Dir: dir}) // while the old one is shutting down
@@ -178,7 +219,7 @@ func TestStartAfterAKillWaitsForTheFormerServer(t *testing.T) {
 func TestStalePIDFileOfAnInnocentProcess(t *testing.T) {
 	t.Parallel()
 	need(t)
-	dir := t.TempDir()
+	dir := made(t)
 	s := startIn(t, Options{Dir: dir})
 	stop(t, s)
 
@@ -206,7 +247,7 @@ func TestStalePIDFileOfAnInnocentProcess(t *testing.T) {
 func TestServerThatEndsByItselfIsReported(t *testing.T) {
 	t.Parallel()
 	need(t)
-	s := startIn(t, Options{Dir: t.TempDir()})
+	s := startIn(t, Options{Dir: made(t)})
 	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
