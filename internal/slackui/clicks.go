@@ -278,9 +278,14 @@ func (a *App) open(ctx context.Context, in *incoming, view slack.ModalViewReques
 	return nil
 }
 
-// answer tells the person who clicked, and nobody else.
+// answer tells the person who said or clicked something, and nobody else: when the
+// envelope is finished, where it is one that lasts, so that it is told whatever happens.
 func (a *App) answer(in *incoming, sentence string) {
-	if in.store.ChannelID != "" {
+	switch {
+	case in.store.ChannelID == "":
+	case in.lasts:
+		in.told = append(in.told, store.Whisper{ChannelID: in.store.ChannelID, ThreadTS: in.store.ThreadTS, UserID: in.store.UserID, Sentence: sentence})
+	default:
 		a.reply(in, render.Sentence(sentence))
 	}
 }

@@ -143,7 +143,7 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 			return "refused", nil // people who talk to each other in a thread are left alone
 		}
 	} else if r := a.authorise(ctx, who, act); r != nil {
-		a.reply(in, render.Sentence(r.Sentence))
+		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
 	switch {
@@ -156,7 +156,7 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 		a.reply(in, a.help(c.otherwise()))
 		return "help", nil
 	case c.nearly:
-		a.reply(in, render.Sentence(c.complaint(text)))
+		a.answer(in, c.complaint(text))
 		return "not understood", nil
 	}
 	return c.run(a, ctx, in, c.rest)
@@ -170,7 +170,7 @@ func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err er
 		act = c.act
 	}
 	if r := a.authorise(ctx, in.person(), act); r != nil {
-		a.reply(in, render.Sentence(r.Sentence))
+		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
 	switch {
@@ -181,7 +181,7 @@ func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err er
 		a.reply(in, a.help("I do not understand “"+quoted(text)+"”."))
 		return "not understood", nil
 	case c.inThread:
-		a.reply(in, render.Sentence("Slack does not tell a slash command which thread it was typed in. Write “"+text+"” in the thread, or press its button."))
+		a.answer(in, "Slack does not tell a slash command which thread it was typed in. Write “"+text+"” in the thread, or press its button.")
 		return "not in a thread", nil
 	}
 	return c.run(a, ctx, in, c.rest)
@@ -202,7 +202,7 @@ func (a *App) onCostsCommand(ctx context.Context, in *incoming, words string) (o
 	who := in.person()
 	outcome, refused, err := a.costs.Answer(ctx, who.UserID, at, words)
 	if r := a.recordRefusal(ctx, who, access.Costs, refused); r != nil {
-		a.reply(in, render.Sentence(r.Sentence))
+		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
 	return outcome, err
@@ -258,12 +258,12 @@ func (a *App) decideByCode(ctx context.Context, in *incoming, status store.Appro
 		}
 	}
 	if len(match) != 1 {
-		a.reply(in, render.Sentence("No request with the code "+strings.ToUpper(code)+" is open in this thread. The code is on the request's card."))
+		a.answer(in, "No request with the code "+strings.ToUpper(code)+" is open in this thread. The code is on the request's card.")
 		return "no such approval", nil
 	}
 	d := store.Decision{ApprovalID: match[0].ID, Status: status, By: in.message.User, Via: "command", Reason: strings.TrimSpace(reason)}
 	if match[0].Kind == store.ApprovalQuestion && d.Status == store.ApprovalAllowed {
-		a.reply(in, render.Sentence("A question needs an answer: choose one on its card."))
+		a.answer(in, "A question needs an answer: choose one on its card.")
 		return "not a yes or no", nil
 	}
 	if match[0].Terms.Dangerous && d.Status == store.ApprovalAllowed {

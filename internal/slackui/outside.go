@@ -46,6 +46,7 @@ type inbox interface {
 	Receive(ctx context.Context, e store.Envelope) (id int64, fresh bool, err error)
 	Unrouted(ctx context.Context, olderThan time.Time) ([]store.Envelope, error)
 	Finish(ctx context.Context, id int64, outcome string) error
+	FinishTelling(ctx context.Context, id int64, outcome string, tell ...store.Whisper) ([]store.Word, error)
 	AcceptPrompt(ctx context.Context, p store.NewPrompt) (t store.Thread, ok bool, err error)
 }
 

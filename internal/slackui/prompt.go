@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/slack-go/slack"
 
-	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -20,7 +19,7 @@ import (
 func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome string, err error) {
 	m, key := in.message, in.store.Key()
 	if command := strings.TrimSpace(cliCommand.FindString(text)); command != "" && !passedOn[command] {
-		a.reply(in, render.Sentence("Claude Code's command "+command+" is not passed on from Slack: it would run without asking anybody. Say in words what you want."))
+		a.answer(in, "Claude Code's command "+command+" is not passed on from Slack: it would run without asking anybody. Say in words what you want.")
 		return "a command that is not passed on", nil
 	} else if command == "" && strings.HasPrefix(text, "/") {
 		text = "[A message that begins with a path:]\n" + text
@@ -33,7 +32,7 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	project := thread.Project
 	if opens {
 		if project = a.c.Access.Places.Project(m.Channel); project == "" {
-			a.reply(in, render.Sentence("No project belongs to this channel yet. An admin can add it to deckhand.yaml, under channels, as "+m.Channel+"."))
+			a.answer(in, "No project belongs to this channel yet. An admin can add it to deckhand.yaml, under channels, as "+m.Channel+".")
 			return "no project", nil
 		}
 	}

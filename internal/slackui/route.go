@@ -24,7 +24,10 @@ type incoming struct {
 	userTeam string
 	// transient envelopes lose nothing when they are lost: a menu that was opened,
 	// a tab that was looked at. They are not stored.
-	transient  bool
+	transient bool
+	// lasts says that the envelope is finished in the inbox, with what is told of it.
+	lasts      bool
+	told       []store.Whisper
 	byBot      bool // a bot mentions us
 	message    *postedMessage
 	click      *slack.InteractionCallback
@@ -225,23 +228,34 @@ func (a *App) act(ctx context.Context, in *incoming) (outcome string) {
 	if err != nil {
 		a.log.Error("act on an envelope", zap.String("event", in.store.EventID), zap.String("kind", string(in.store.Kind)),
 			zap.String("user", in.store.UserID), zap.Error(err), zap.NamedError("cause", context.Cause(ctx)))
-		a.sorry(in)
+		a.answer(in, sorry)
 		return "failed"
 	}
 	return outcome
 }
 
-func (a *App) finish(ctx context.Context, id int64, outcome string) {
-	if err := a.c.Store.Finish(ctx, id, outcome); err != nil {
+// finish marks the envelope as dealt with, and tells the person what is to be told of it.
+func (a *App) finish(ctx context.Context, id int64, in *incoming, outcome string) {
+	words, err := a.c.Store.FinishTelling(ctx, id, outcome, in.told...)
+	if err != nil {
 		a.log.Error("finish an envelope", zap.Error(err))
+	}
+	a.outbox.tell(words...)
+	if len(words) == 0 {
+		a.tellNow(in)
 	}
 }
 
-// sorry tells a person that what they did has failed; or seems to have: a database that
-// stops answering may have taken it all the same, and say so when it is back.
-func (a *App) sorry(in *incoming) {
-	a.answer(in, "That did not work: Deckhand has trouble at the moment. If nothing changes here, try again; if it stays like this, ask an admin to look at its log.")
+// tellNow tells the person what no row holds.
+func (a *App) tellNow(in *incoming) {
+	for _, w := range in.told {
+		a.whisper(w.ChannelID, w.ThreadTS, w.UserID, render.Sentence(w.Sentence))
+	}
 }
+
+// sorry tells a person that what they did has failed, or seems to have: a database that
+// stops answering may have taken it all the same, and say so when it is back.
+const sorry = "That did not work: Deckhand has trouble at the moment. If nothing changes here, try again; if it stays like this, ask an admin to look at its log."
 
 // routeLeftovers acts on what an earlier process acknowledged and did not get to.
 func (a *App) routeLeftovers(ctx context.Context) {
@@ -257,8 +271,8 @@ func (a *App) routeLeftovers(ctx context.Context) {
 			_ = a.c.Store.Finish(ctx, e.ID, "unreadable")
 			continue
 		}
-		in.store = e
-		a.finish(ctx, e.ID, a.act(ctx, in))
+		in.store, in.lasts = e, true
+		a.finish(ctx, e.ID, in, a.act(ctx, in))
 	}
 }
 
@@ -275,7 +289,7 @@ func (a *App) onEvent(ctx context.Context, in *incoming) (outcome string, err er
 		}
 	case "agent_session_stopped":
 		if r := a.authorise(ctx, in.person(), access.Stop); r != nil {
-			a.reply(in, render.Sentence(r.Sentence))
+			a.answer(in, r.Sentence)
 			return "refused", nil
 		}
 		return a.stop(ctx, in.store.Key(), in.event.User)

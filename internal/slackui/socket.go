@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
+	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
 
@@ -175,18 +176,21 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 			// A decision is committed before it has any effect, so it need not wait for
 			// the inbox: the person does, for the tool.
 			var outcome string
+			in.lasts = true
 			var acting sync.WaitGroup
 			acting.Go(func() { outcome = a.act(ctx, in) })
 			id, fresh := a.commit(ctx, client, e.ID, in)
 			acting.Wait()
 			if fresh {
-				a.finish(ctx, id, outcome)
+				a.finish(ctx, id, in, outcome)
+			} else {
+				a.tellNow(in)
 			}
 		default:
 			id, fresh := a.commit(ctx, client, e.ID, in)
 			if fresh {
-				in.store.ID = id
-				a.finish(ctx, id, a.act(ctx, in))
+				in.store.ID, in.lasts = id, true
+				a.finish(ctx, id, in, a.act(ctx, in))
 			}
 		}
 	})
@@ -204,8 +208,8 @@ func (a *App) commit(ctx context.Context, client *socketmode.Client, envelopeID 
 	id, fresh, err := a.c.Store.Receive(ctx, in.store)
 	if err != nil {
 		a.log.Error("an envelope could not be stored and is not acknowledged", zap.String("event", in.store.EventID), zap.Error(err))
-		if in.store.Kind != store.KindMessage { // Slack does not deliver it again
-			a.sorry(in)
+		if in.store.Kind != store.KindMessage && in.store.ChannelID != "" { // Slack does not deliver it again
+			a.whisper(in.store.ChannelID, in.store.ThreadTS, in.store.UserID, render.Sentence(sorry))
 		}
 		return 0, false
 	}

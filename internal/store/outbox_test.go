@@ -1,0 +1,159 @@
+package store_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
+)
+
+// claimed are words as a test compares them: of kind, about whom, with what.
+func claimed(t *testing.T, s *store.Store, limit int) (list []store.Word, said []string) {
+	t.Helper()
+	list, err := s.ClaimWords(t.Context(), thread.TeamID, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range list {
+		if w.Thread != thread || w.CreatedAt.IsZero() || !w.Again {
+			t.Errorf("a word that was taken over: %+v", w)
+		}
+		said = append(said, strings.TrimSpace(fmt.Sprint(w.Kind, " ", w.Body, w.TS)))
+	}
+	return list, said
+}
+
+// TestWordsAreSaidByWhoeverIsAlive: what a process has left is another's when its hold has
+// run out, its own replica's at once, and nobody else's before; in order.
+func TestWordsAreSaidByWhoeverIsAlive(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	open := func(replica string) *store.Store { return storetest.Open(t, url, store.Options{Replica: replica}) }
+	a, other := benchIn(t, open("A")), open("B")
+	turn, _ := a.begin(t)
+	ap := a.ask(t, turn, `{"command":"ls"}`)
+	if ap.Word == 0 {
+		t.Error("a card that is to be shown is no word")
+	}
+	_, words, err := a.FinishTurn(t.Context(), a.lease, store.FinishedTurn{ID: turn.ID, State: "done", View: []byte(`{"a":"\u0000"}`), Mark: "done"})
+	if err != nil || len(words) != 2 || words[0].Kind != store.WordTurn || words[0].TurnID != turn.ID || words[1].TS != "100.000001" || words[0].Again {
+		t.Fatalf("the words of a turn's end: %+v, %v", words, err)
+	}
+	if _, got := claimed(t, other, 10); got != nil {
+		t.Errorf("another replica says %q while their process holds them", got)
+	}
+	if got, err := other.ClaimWords(t.Context(), "T9", 10); len(got) > 0 || err != nil {
+		t.Errorf("another team's: %v %v", got, err)
+	}
+
+	// The replica's next process has them at once, the first ones first.
+	again := open("A")
+	list, got := claimed(t, again, 2)
+	if diff := cmp.Diff([]string{"card", `turn {"a":"\u0000"}`}, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, got := claimed(t, again, 10); !slices.Equal(got, nil) {
+		t.Errorf("the mark passes the text, which is on its way, and the card is shown twice: %q", got)
+	}
+	// The dead one's hold is worth nothing any more.
+	if err := a.HoldWords(t.Context(), []int64{list[1].ID}); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.LetWordsGo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list, got = claimed(t, other, 10)
+	// The card is the dead one's for some more time, as far as this replica knows.
+	if diff := cmp.Diff([]string{`turn {"a":"\u0000"}`}, got); diff != "" {
+		t.Error(diff)
+	}
+
+	// What could not be sent holds up what comes after it, and is tried again.
+	if err := other.PutBackWords(t.Context(), []int64{list[0].ID}); err != nil {
+		t.Fatal(err)
+	}
+	if _, got := claimed(t, again, 10); !slices.Equal(got, []string{"card", "card"}) {
+		t.Errorf("before its time: %q", got)
+	}
+	elapse(t, url)
+	_, got = claimed(t, again, 10)
+	if !slices.Contains(got, "mark done100.000001") || !slices.Contains(got, `turn {"a":"\u0000"}`) {
+		t.Errorf("after its time: %q", got)
+	}
+
+	if err := again.EndWords(t.Context(), []int64{words[0].ID, words[1].ID}, []store.Shown{{Kind: store.WordCard, CardID: ap.CardID, UpTo: ap.Word}}); err != nil {
+		t.Fatal(err)
+	}
+	elapse(t, url)
+	if _, got := claimed(t, again, 10); !slices.Equal(got, []string{"card"}) {
+		t.Errorf("left of it: %q, want the card as it stood at the end", got)
+	}
+	now, err := a.ApprovalByID(t.Context(), ap.ID)
+	if err != nil || now.Word <= ap.Word {
+		t.Fatalf("the card's last word is %d, %v", now.Word, err)
+	}
+	if err := a.EndWords(t.Context(), nil, []store.Shown{{Kind: store.WordCard, CardID: ap.CardID, UpTo: now.Word}}); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := a.Waiting(t.Context(), thread.TeamID); err != nil || w.Words != 0 || w.OldestWord != 0 {
+		t.Errorf("what waits: %+v, %v", w, err)
+	}
+}
+
+// elapse lets the holds of all words run out.
+func elapse(t *testing.T, url string) {
+	t.Helper()
+	db, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(t.Context()) //nolint:errcheck // the test ends
+	if _, err := db.Exec(t.Context(), `UPDATE outbox SET held_until = now()`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestARefusalIsAWord: what a person is told of an envelope is written with its end, once.
+func TestARefusalIsAWord(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.URL(t), store.Options{Replica: "A"})
+	id, _, err := s.Receive(t.Context(), store.Envelope{EventID: "Ev1", Kind: store.KindMessage, TeamID: thread.TeamID, ChannelID: "C1", TS: "1.1", ThreadTS: "1.1", UserID: "U1", Payload: json.RawMessage(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		words, err := s.FinishTelling(t.Context(), id, "refused", store.Whisper{ChannelID: "C1", ThreadTS: "1.1", UserID: "U1", Sentence: "You may not."})
+		if err != nil || len(words) != 1-i {
+			t.Fatalf("time %d: %+v, %v", i, words, err)
+		}
+		if i == 0 && (words[0].Kind != store.WordWhisper || words[0].UserID != "U1" || words[0].Thread != (store.ThreadKey{TeamID: thread.TeamID, ChannelID: "C1", ThreadTS: "1.1"})) {
+			t.Errorf("a refusal: %+v", words[0])
+		}
+	}
+}
+
+// TestWhatIsDroppedIsSaid: prompts that get no turn are marked, and a sentence is said,
+// all with their end.
+func TestWhatIsDroppedIsSaid(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.prompt(t, "U2", "two")
+	drop := store.Drop{Outcome: "failed", Mark: "failed", Sentence: func(n int) string { return fmt.Sprint(n, " dropped") }}
+	dropped, words, err := b.DropPrompts(t.Context(), b.lease, drop)
+	if err != nil || len(dropped) != 2 || len(words) != 3 || words[2].Kind != store.WordSaid || words[2].Body != "2 dropped" || words[0].Kind != store.WordMark {
+		t.Fatalf("dropped %v with %+v, %v", dropped, words, err)
+	}
+	stale := b.lease
+	stale.Epoch--
+	b.prompt(t, "U1", "three")
+	if dropped, words, err := b.DropPrompts(t.Context(), stale, drop); err != nil || dropped != nil || words != nil {
+		t.Errorf("without the lease: %v %v %v", dropped, words, err)
+	}
+}
