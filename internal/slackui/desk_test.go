@@ -44,6 +44,7 @@ import (
 type fault struct {
 	slow time.Duration // besides the 50 ms
 	err  error         // instead of an effect
+	deaf bool          // it has its effect, and no answer comes
 }
 
 // slackCall is a call that Slack got.
@@ -101,6 +102,13 @@ func (s *scripted) Do(req *http.Request) (*http.Response, error) {
 		if s.flying[c.ts]++; s.flying[c.ts] > 1 {
 			s.problems = append(s.problems, "two edits of "+c.ts+" at once")
 		}
+	}
+	if f.deaf {
+		c.ok = s.effect(&c, map[string]any{}) == nil
+		s.calls[n] = c
+		s.mu.Unlock()
+		<-req.Context().Done()
+		return nil, req.Context().Err()
 	}
 	s.mu.Unlock()
 	select {

@@ -1,0 +1,186 @@
+package slackui
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
+	"deckhand/internal/store"
+)
+
+// done is a turn that is over, and committed; nobody was shown it.
+func (d *desk) done() {
+	d.settle()
+	d.turn.State, d.turn.EndedAt = agent.TurnDone, time.Now()
+	d.shown[len(d.shown)-1] = d.turn
+	d.commit()
+}
+
+// text is a turn that has said so.
+func text(words string) []claude.Item {
+	return []claude.Item{{Kind: claude.ItemText, ID: "0", Text: words, Final: true}}
+}
+
+// order are the calls that had an effect, without those that look something up.
+func (s *scripted) order() (out []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		if c.ok && (strings.HasPrefix(c.method, "chat.") || c.method == "reactions.add") {
+			out = append(out, c.method)
+		}
+	}
+	return out
+}
+
+// TestLastWords: a process dies between the commit of a turn's end and Slack, at whatever
+// moment. The next one shows the end, once, and marks the prompt after it.
+func TestLastWords(t *testing.T) {
+	t.Parallel()
+	noted := func(d *desk) { // it dies between a post and the note of it
+		d.slack.answer = func(_ int, c slackCall) fault {
+			if c.method == "chat.postMessage" {
+				d.bot.dead.Store(true)
+			}
+			return fault{}
+		}
+	}
+	for name, run := range map[string]func(d *desk){
+		"before anything was posted": func(d *desk) { d.turn.Content.Items = text("Hello there.") },
+		"before the last edit":       func(d *desk) { d.say("Hello"); d.rest(); d.turn.Content.Items = text("Hello there.") },
+		"before its post was noted":  func(d *desk) { noted(d); d.say("Hello"); time.Sleep(time.Second) },
+		"before its last page": func(d *desk) {
+			d.say(mrkdwntest.Prose(6_000))
+			d.rest()
+			d.turn.Content.Items = text(mrkdwntest.Prose(20_000))
+		},
+		"after somebody asked something": func(d *desk) { d.ask("", store.Terms{}); d.rest(); d.turn.Content.Items = text("Well.") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				run(d)
+				d.done()
+				d.kill()
+				d.slack.answer = nil
+				d.rest()
+				for _, p := range d.wrong() {
+					t.Error(p)
+				}
+				calls := d.slack.order()
+				if n := len(calls); calls[n-1] != "reactions.add" && !slices.Contains(calls, "reactions.add") || slices.Index(calls, "reactions.add") < slices.Index(calls, "chat.postMessage") {
+					t.Errorf("the calls: %v", calls)
+				}
+				if n := d.slack.count("reactions.add"); n != 1 {
+					t.Errorf("%d marks", n)
+				}
+			})
+		})
+	}
+}
+
+// TestLastWordsOutliveAnOutage: Slack is away for longer than a call is tried. The text is
+// there when it is back, and then the mark.
+func TestLastWordsOutliveAnOutage(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.say("Hello")
+		d.rest()
+		back := time.Now().Add(40 * time.Minute)
+		d.slack.answer = func(int, slackCall) fault {
+			if time.Now().Before(back) {
+				return fault{err: errors.New("connection refused")}
+			}
+			return fault{}
+		}
+		d.say(" there.")
+		d.end(agent.TurnDone, "")
+		d.rest()
+		for _, p := range d.wrong() {
+			t.Error(p)
+		}
+		calls := d.slack.order()
+		if n := len(calls); calls[n-1] != "reactions.add" || calls[n-2] != "chat.update" {
+			t.Errorf("the calls: %v", calls)
+		}
+	})
+}
+
+// TestWhatSlackRefusesForGoodIsGivenUp: it is not tried for ever, and holds nothing up.
+func TestWhatSlackRefusesForGoodIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"channel_not_found", "is_archived", "message_not_found", "account_inactive"} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				d.say("Hello")
+				d.rest()
+				d.slack.answer = func(int, slackCall) fault { return fault{err: &slack.SlackErrorResponse{Err: code}} }
+				before := len(d.slack.calls)
+				d.say(" there.")
+				d.end(agent.TurnDone, "")
+				d.rest() // nothing is left in the outbox
+				if n := len(d.slack.calls) - before; n > 3 {
+					t.Errorf("%d calls", n)
+				}
+			})
+		})
+	}
+}
+
+// TestAPostThatCameThroughIsNotMadeAgain: its post came through, and the answer to it did not.
+func TestAPostThatCameThroughIsNotMadeAgain(t *testing.T) {
+	t.Parallel()
+	for name, kill := range map[string]bool{"and the process lives": false, "and the process dies": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				d.slack.answer = func(_ int, c slackCall) fault {
+					if c.method == "chat.postMessage" {
+						return fault{deaf: true}
+					}
+					return fault{}
+				}
+				w, err := d.books.Say(context.Background(), d.lease, "Look at this.")
+				d.must(err)
+				d.front().Tell(w)
+				time.Sleep(time.Second)
+				if kill {
+					d.kill()
+				}
+				d.rest()
+				if got := d.slack.inThread(deskThread); len(got) != 1 || !strings.Contains(got[0].text, "Look at this.") {
+					t.Errorf("the thread reads %+v", got)
+				}
+				d.end(agent.TurnDone, "")
+				d.slack.answer = nil
+				d.rest()
+			})
+		})
+	}
+}
+
+// TestACardEndsWhoeverDies: its decision is committed, and the process that took it dies.
+func TestACardEndsWhoeverDies(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.say("I ask.")
+		a := d.ask("", store.Terms{})
+		d.rest()
+		_, err := d.books.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalDenied, By: "UGRACE", Via: "button"})
+		d.must(err)
+		d.kill()
+		d.rest()
+		if got := d.slack.inThread(deskThread); len(got) != 2 || strings.Contains(got[1].blocks, `"Approve"`) || !strings.Contains(strings.ToLower(got[1].text), "denied") {
+			t.Errorf("the card reads %+v", got)
+		}
+	})
+}
