@@ -176,7 +176,9 @@ func (s *Store) EndCalls(ctx context.Context, calls []EndedCall) error {
 
 // EndLostCalls books the calls that are under way by leases that nobody holds any more,
 // as cut by the last usage that was seen, and returns how many there were. Replicas
-// that look at once book different ones.
+// that look at once book different ones. A call that was recorded after it had been booked
+// goes without another entry: its beginning was on its way while the network stood still,
+// and the call was given up.
 func (s *Store) EndLostCalls(ctx context.Context) (n int, err error) {
 	// Most of the time there are none, and a look is cheaper than a transaction.
 	var some bool
@@ -195,9 +197,10 @@ func (s *Store) EndLostCalls(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// lostCalls selects the calls whose lease nobody holds.
+// lostCalls selects the calls whose lease nobody holds, and those that are booked.
 const lostCalls = `SELECT c.id FROM calls c JOIN threads t ON t.id = c.thread_id
-	WHERE t.lease_epoch <> c.lease_epoch OR t.lease_owner IS NULL`
+	WHERE t.lease_epoch <> c.lease_epoch OR t.lease_owner IS NULL
+		OR EXISTS (SELECT FROM ledger l WHERE l.call_id = c.id)`
 
 // callFigures are the columns that a call has while it is under way and in the ledger.
 const callFigures = "model, rate, request_id, started_at, first_byte_at, input_tokens, output_tokens, cache_read_tokens, " +

@@ -39,6 +39,28 @@ func (b *bench) end(t *testing.T, calls ...store.EndedCall) {
 	}
 }
 
+// What was sent while the network stood still arrives when the call was given up, and
+// holds nothing of a budget for long.
+func TestACallThatBeginsAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.prompt(t, "U1", "go")
+	b.begin(t)
+	c := b.call(t)
+	b.end(t, ended(c, 70))
+	if err := b.BeginCall(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	going := b.call(t)
+	if n, err := b.EndLostCalls(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d calls went, %v; want the one that is booked", n, err)
+	}
+	b.end(t, ended(going, 30))
+	if got := b.report(t, store.ByModel); got.Total.MicroUSD != 100 || got.Total.Entries != 2 {
+		t.Errorf("the ledger has %+v", got)
+	}
+}
+
 func TestACallIsBookedOnceHoweverOftenItEnds(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

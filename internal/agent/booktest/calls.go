@@ -160,7 +160,8 @@ func (b *Books) EndLostCalls(ctx context.Context) (n int, err error) {
 	}
 	defer b.mu.Unlock()
 	for _, c := range slices.Clone(b.calls) {
-		if t := b.threads[c.Lease.ThreadID-1]; t.LeaseEpoch != c.Lease.Epoch || t.LeaseOwner == "" {
+		booked := slices.ContainsFunc(b.ledger, func(e Entry) bool { return e.Call.ID == c.ID })
+		if t := b.threads[c.Lease.ThreadID-1]; booked || t.LeaseEpoch != c.Lease.Epoch || t.LeaseOwner == "" {
 			b.bookCall(c.turnID, store.EndedCall{OpenCall: c.OpenCall, Usage: c.seen})
 			n++
 		}
