@@ -166,11 +166,11 @@ func (c *chaos) decide(seed uint64) {
 					continue
 				}
 				at, known := due[m.TS]
-				if !known {
+				if !known && !calm {
 					at = time.Now().Add(time.Duration(r.IntN(3000)) * time.Millisecond)
 					due[m.TS] = at
 				}
-				if calm || time.Now().After(at) {
+				if time.Now().After(at) {
 					due[m.TS] = time.Now().Add(3 * time.Second)
 					c.decideCard(r, t, m, calm)
 				}

@@ -49,17 +49,19 @@ type chaosThread struct{ channel, ts string }
 
 // chaosReplica is `bot run`, started again whenever it dies, as compose does it.
 type chaosReplica struct {
-	n    int
-	dir  string
-	env  []string
-	wire *wire
+	n       int
+	program string // empty for this test's binary, which is the bot too
+	dir     string
+	env     []string
+	ready   string // where it says that it is ready
+	wire    *wire
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd
 	pause time.Duration // before it is started again
 }
 
-func newChaos(t *testing.T, p chaosPlan) *chaos {
+func newChaos(t testing.TB, p chaosPlan) *chaos {
 	t.Helper()
 	if _, err := postgres.Find(); err != nil {
 		need(t, err.Error())
@@ -92,7 +94,7 @@ func newChaos(t *testing.T, p chaosPlan) *chaos {
 	c.model = overhear(t, c.playground.ModelURL(), filepath.Join(dir, "model.log"), c.moment)
 	c.furnish()
 	for n := range p.replicas {
-		c.addReplica(n, cli)
+		c.launch(c.newReplica(n, cli))
 	}
 	return c
 }
@@ -178,7 +180,8 @@ func (c *chaos) script(channel string) string {
 	return "./run.sh"
 }
 
-func (c *chaos) addReplica(n int, cli string) {
+// newReplica prepares a replica with its data folder and its way to the database.
+func (c *chaos) newReplica(n int, cli string) *chaosReplica {
 	c.t.Helper()
 	config, err := pgx.ParseConfig(c.directly)
 	if err != nil {
@@ -188,7 +191,7 @@ func (c *chaos) addReplica(n int, cli string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	r := &chaosReplica{n: n, dir: filepath.Join(c.dir, fmt.Sprintf("replica%d", n))}
+	r := &chaosReplica{n: n, dir: filepath.Join(c.dir, fmt.Sprintf("replica%d", n)), ready: "http://" + health + "/readyz"}
 	if err := os.Mkdir(r.dir, 0o755); err != nil {
 		c.t.Fatal(err)
 	}
@@ -207,9 +210,15 @@ func (c *chaos) addReplica(n int, cli string) {
 		fmt.Sprintf("DECKHAND_MAX_LIVE_SESSIONS=%d", c.plan.slots), "ANTHROPIC_BASE_URL=" + c.model, "ANTHROPIC_API_KEY=sk-ant-playground",
 		"GORACE=" + os.Getenv("GORACE"), "DECKHAND_LOG_FORMAT=console",
 	}
+	return r
+}
+
+// launch starts a replica for as long as the history lasts, and returns when it is ready.
+func (c *chaos) launch(r *chaosReplica) {
+	c.t.Helper()
 	c.replicas = append(c.replicas, r)
 	c.running.Go(func() { c.keepRunning(r) })
-	c.eventually("a replica to be ready", func() bool { return ready(c.t.Context(), "http://"+health+"/readyz") })
+	c.eventually("a replica to be ready", func() bool { return ready(c.t.Context(), r.ready) })
 }
 
 func (c *chaos) keepRunning(r *chaosReplica) {
@@ -242,16 +251,19 @@ func (c *chaos) keepRunning(r *chaosReplica) {
 }
 
 func (r *chaosReplica) start() (*exec.Cmd, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+	program := r.program
+	if program == "" {
+		var err error
+		if program, err = os.Executable(); err != nil {
+			return nil, err
+		}
 	}
 	log, err := os.OpenFile(r.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()                //nolint:errcheck // the bot has its own
-	cmd := exec.Command(self, "run") //nolint:noctx // it is stopped by hand
+	defer log.Close()                   //nolint:errcheck // the bot has its own
+	cmd := exec.Command(program, "run") //nolint:noctx // it is stopped by hand
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir = r.env, log, log, r.dir
 	r.mu.Lock()
 	defer r.mu.Unlock()
