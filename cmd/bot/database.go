@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,10 +10,15 @@ import (
 	"deckhand/internal/store"
 )
 
+// databaseURL is the database that a command works on, past a pooler if there is one.
+func databaseURL() string {
+	return cmp.Or(os.Getenv("DATABASE_DIRECT_URL"), os.Getenv("DATABASE_URL"))
+}
+
 // openStore opens the database for a command that needs nothing else. Without a zone
 // days are those of UTC.
 func openStore(ctx context.Context, zone *time.Location) (*store.Store, error) {
-	s, err := store.Open(ctx, os.Getenv("DATABASE_URL"), store.Options{TimeZone: zone})
+	s, err := store.Open(ctx, databaseURL(), store.Options{TimeZone: zone})
 	if err != nil {
 		return nil, databaseError(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -31,7 +30,7 @@ func migrateUpCommand() *cobra.Command {
 		Example: "  DATABASE_URL=postgres://owner:…@db/deckhand bot migrate up",
 		Args:    knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
-			done, err := store.MigrateUp(c.Context(), os.Getenv("DATABASE_URL"))
+			done, err := store.MigrateUp(c.Context(), databaseURL())
 			return migrated(c.OutOrStdout(), "applied", "nothing to apply", done, err)
 		},
 	}
@@ -49,7 +48,7 @@ it, and keep a backup.`,
 	}
 	lose := c.Flags().StringSlice("lose", nil, "tables whose rows are to be deleted for ever")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		done, err := store.MigrateDown(c.Context(), os.Getenv("DATABASE_URL"), *lose)
+		done, err := store.MigrateDown(c.Context(), databaseURL(), *lose)
 		if loss, ok := errors.AsType[*store.LossError](err); ok {
 			return explainLoss(c.OutOrStdout(), loss)
 		}
@@ -81,7 +80,7 @@ func migrateStatusCommand() *cobra.Command {
 	}
 	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		all, err := store.MigrationStatus(c.Context(), os.Getenv("DATABASE_URL"))
+		all, err := store.MigrationStatus(c.Context(), databaseURL())
 		if err != nil {
 			return databaseError(err)
 		}

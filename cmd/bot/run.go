@@ -114,7 +114,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	if err := agent.SweepSandboxes(ctx, b.replica, c.Projects); err != nil {
 		b.log.Warn("remove what an earlier run had left of its sandboxes", zap.Error(err))
 	}
-	if _, err := store.MigrateUp(ctx, e.DatabaseURL); err != nil {
+	if _, err := store.MigrateUp(ctx, e.Direct()); err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
 	var after []time.Duration
@@ -123,7 +123,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		after, tell = append(after, r.After), append(tell, r.To)
 	}
 	b.store, err = store.Open(ctx, e.DatabaseURL, store.Options{
-		Jobs: jobs.Inserter{}, Reminders: after, TimeZone: c.Zone(), Replica: b.replica.ID, Log: b.log.Named("store"),
+		Jobs: jobs.Inserter{}, Direct: e.DatabaseDirectURL, Reminders: after, TimeZone: c.Zone(), Replica: b.replica.ID, Log: b.log.Named("store"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
@@ -154,7 +154,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it
 		},
 	})
-	b.jobs, err = jobs.New(e.DatabaseURL, b.log.Named("jobs"), slices.Concat(b.supervisor.JobHandlers(), b.app.JobHandlers())...)
+	b.jobs, err = jobs.New(e.Direct(), b.log.Named("jobs"), slices.Concat(b.supervisor.JobHandlers(), b.app.JobHandlers())...)
 	if err != nil {
 		return nil, err
 	}

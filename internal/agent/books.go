@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/store"
+	"deckhand/internal/upkeep"
 )
 
 // Books are what the agent remembers: what it needs of [*store.Store], which tells what
@@ -109,4 +110,5 @@ type auditBook interface {
 type notices interface {
 	Listen(ctx context.Context, ready func(), fn func(store.Notice))
 	Notify(ctx context.Context, n store.Notice) error
+	Listening() upkeep.State
 }

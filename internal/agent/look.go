@@ -25,6 +25,16 @@ func (s *Supervisor) lookSoon(after time.Duration) {
 	}
 }
 
+// pollDeaf is how often work is looked for while notices are not heard.
+const pollDeaf = 2 * time.Second
+
+func (s *Supervisor) poll() time.Duration {
+	if !s.books.Listening().Up {
+		return min(pollDeaf, s.limits.Poll)
+	}
+	return s.limits.Poll
+}
+
 // keepLooking looks for work now and then, and when it is told to, until ctx ends.
 func (s *Supervisor) keepLooking(ctx context.Context) {
 	next := time.NewTimer(s.limits.Poll)
@@ -41,8 +51,9 @@ func (s *Supervisor) keepLooking(ctx context.Context) {
 			}
 		case <-next.C:
 			s.lookForWork(ctx)
-			at = time.Now().Add(s.limits.Poll)
-			next.Reset(s.limits.Poll)
+			after := s.poll()
+			at = time.Now().Add(after)
+			next.Reset(after)
 		}
 	}
 }

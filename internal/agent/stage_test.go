@@ -29,6 +29,7 @@ type stage struct {
 	people  *audience
 	who     *authority
 	sup     *Supervisor
+	way     Books  // the supervisor's to the books
 	begin   func() // a supervisor
 	shut    context.CancelFunc
 	ran     chan error
@@ -75,7 +76,7 @@ const approvalTime = time.Hour
 // newStage begins in a bubble. The caller ends it with close.
 func newStage(limits Limits, list ...Budget) *stage {
 	s := &stage{books: new(booktest.Books), threads: map[string]store.Thread{}, said: map[string][]string{}, names: map[string]string{}, counts: map[string]int{}}
-	s.machine = &playedMachine{stage: s}
+	s.way, s.machine = s.books, &playedMachine{stage: s}
 	s.people = &audience{stage: s, turns: map[int64]string{}, unfinished: map[int64]bool{}, cards: map[string]store.ApprovalStatus{}, prompts: map[int64]PromptMark{}, spoken: map[store.ThreadKey]bool{}}
 	s.who = &authority{may: map[string]bool{"U2": true}}
 	pattern := func(p string) []policy.Pattern { return []policy.Pattern{policy.MustParsePattern(p)} }
@@ -95,7 +96,7 @@ func newStage(limits Limits, list ...Budget) *stage {
 	s.begin = func() {
 		limits := limits.withDefaults()
 		s.sup = newSupervisor(nil, &shared{
-			books: s.books, front: s.people, authoriser: s.who, machine: s.machine, policy: rules, limits: limits,
+			books: s.way, front: s.people, authoriser: s.who, machine: s.machine, policy: rules, limits: limits,
 			projects: map[string]Project{"web": {Name: "web"}},
 			budgets:  &budgets{list: list, books: s.books, front: s.people, log: zap.NewNop()},
 			replica:  "A", cliVersion: pinnedCLI, log: zap.NewNop(), slots: newSlots(limits.MaxLive),

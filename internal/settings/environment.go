@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -29,6 +30,8 @@ type Environment struct {
 	SlackAppToken string `envconfig:"SLACK_APP_TOKEN"`
 	SlackAPIURL   string `envconfig:"SLACK_API_URL"`
 	DatabaseURL   string `envconfig:"DATABASE_URL"`
+	// DatabaseDirectURL leads past a pooler, for what needs a session of its own.
+	DatabaseDirectURL string `envconfig:"DATABASE_DIRECT_URL"`
 
 	AnthropicBaseURL string `envconfig:"ANTHROPIC_BASE_URL"`
 	// AnthropicAdminKey is for bot report reconcile; the bot only keeps it secret.
@@ -85,6 +88,9 @@ func ReadEnvironment() (Environment, error) {
 	need(strings.HasPrefix(e.SlackAppToken, "xapp-"), "SLACK_APP_TOKEN: set it to an app-level token, xapp-…, with connections:write (Basic Information)")
 	if err := store.CheckURL(e.DatabaseURL); err != nil {
 		need(false, "DATABASE_URL: %v", err)
+	}
+	if err := store.CheckURL(e.DatabaseDirectURL); err != nil && e.DatabaseDirectURL != "" {
+		need(false, "DATABASE_DIRECT_URL: %v", err)
 	}
 	for _, address := range []struct{ name, value string }{{"SLACK_API_URL", e.SlackAPIURL}, {"ANTHROPIC_BASE_URL", e.AnthropicBaseURL}} {
 		u, err := url.Parse(address.value)
@@ -155,9 +161,11 @@ func (e Environment) Gateway() gateway.Listen {
 // of the models' providers, and those of the variables that the projects hand on, and send to MCP servers.
 func (e Environment) Secrets(projects map[string]agent.Project) []string {
 	out := append(gateway.Provider{}.Secrets(os.Getenv), e.SlackBotToken, e.SlackAppToken, e.AnthropicAdminKey)
-	if u, err := url.Parse(e.DatabaseURL); err == nil {
-		if password, ok := u.User.Password(); ok {
-			out = append(out, password)
+	for _, address := range []string{e.DatabaseURL, e.DatabaseDirectURL} {
+		if u, err := url.Parse(address); err == nil {
+			if password, ok := u.User.Password(); ok {
+				out = append(out, password)
+			}
 		}
 	}
 	for _, p := range projects {
@@ -168,8 +176,11 @@ func (e Environment) Secrets(projects map[string]agent.Project) []string {
 		out = append(out, mcpSecrets(p)...)
 		out = append(out, p.Access.Secrets()...)
 	}
-	return append(out, e.DatabaseURL)
+	return append(out, e.DatabaseURL, e.DatabaseDirectURL)
 }
+
+// Direct is the database's URL past a pooler.
+func (e Environment) Direct() string { return cmp.Or(e.DatabaseDirectURL, e.DatabaseURL) }
 
 // Command is the CLI with its launcher, word by word.
 func (e Environment) Command() []string { return SplitCommand(e.ClaudeCommand) }

@@ -120,7 +120,7 @@ func (s *Store) sayHello(ctx context.Context, conn *pgx.Conn, fn func(Notice)) e
 func (s *Store) connectListener(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, listenTimeout, fmt.Errorf("no answer in %s", listenTimeout))
 	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	conn, err := pgx.ConnectConfig(ctx, s.direct.Copy())
 	if err != nil {
 		return nil, fmt.Errorf("connect to listen: %w", err)
 	}
@@ -162,5 +162,5 @@ func (deafError) Error() string {
 
 // Cure says what to do about it.
 func (deafError) Cure() string {
-	return "let DATABASE_URL lead to PostgreSQL itself, or to a pooler in session mode: in transaction mode a pooler loses notices"
+	return "set DATABASE_DIRECT_URL to PostgreSQL itself, past the pooler: in transaction mode one loses notices"
 }

@@ -19,6 +19,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,6 +49,9 @@ type Options struct {
 	// Jobs writes jobs. Without it nothing can be scheduled, so that [Store.Ask] and
 	// [Store.Schedule] refuse: an approval without its deadline might never end.
 	Jobs JobInserter
+	// Direct is the database's URL past a pooler in transaction mode, for what needs a
+	// session of its own; empty where the store's own is such a way.
+	Direct string
 	// Reminders are how long after it was asked people are reminded of an approval.
 	Reminders []time.Duration
 	// TimeZone is where ledger entries are booked on a day, and reports count days and
@@ -63,7 +67,8 @@ type Options struct {
 // Store is a handle on the database. The zero value is not usable: see [Open].
 type Store struct {
 	pool      *pgxpool.Pool
-	beats     *pgxpool.Pool // of one connection, for what must not wait; see [Store.Beat]
+	direct    *pgx.ConnConfig // how to a session
+	beats     *pgxpool.Pool   // of one connection, for what must not wait; see [Store.Beat]
 	jobs      JobInserter
 	reminders []time.Duration
 	zone      *time.Location
@@ -81,6 +86,16 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	cfg.MinIdleConns = 2
+	direct := cfg
+	if o.Direct != "" {
+		if direct, err = ParsePool(o.Direct); err != nil {
+			return nil, err
+		}
+		if !strings.Contains(url, "default_query_exec_mode=") {
+			// Behind a pooler a statement that was prepared may not be there any more.
+			cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+		}
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database: %w", err)
@@ -105,7 +120,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		o.Log = zap.NewNop()
 	}
 	return &Store{
-		pool: pool, beats: beats, jobs: o.Jobs, reminders: o.Reminders, zone: o.TimeZone,
+		pool: pool, direct: direct.ConnConfig, beats: beats, jobs: o.Jobs, reminders: o.Reminders, zone: o.TimeZone,
 		listening: upkeep.New("listening for notices of other replicas", Cure, o.Log),
 		telling:   make(chan struct{}, 1), replica: o.Replica, process: rand.Text(),
 	}, nil

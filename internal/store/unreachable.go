@@ -82,7 +82,27 @@ func ParsePool(url string) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, errors.New("a setting of the connection pool in the URL (pool_…) is not right; write one such as pool_max_conns=10, or none")
 	}
+	noticeLoss(cfg.ConnConfig)
 	return cfg, nil
+}
+
+// lossTimeout is after how long a server that has gone without a word is given up: its
+// machine, or the network between. Each of several hosts gets as long to answer.
+const lossTimeout = 10 * time.Second
+
+// noticeLoss has connections end that lead to a server that has gone, so that whoever
+// waits for it comes to the next one.
+func noticeLoss(cfg *pgx.ConnConfig) {
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = lossTimeout
+		if len(cfg.Fallbacks) > 1 {
+			cfg.ConnectTimeout = lossTimeout / 2 // and leave time for another
+		}
+	}
+	cfg.DialFunc = (&net.Dialer{
+		Timeout: cfg.ConnectTimeout, Control: unheard(lossTimeout),
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: lossTimeout / 2, Interval: lossTimeout / 5, Count: 3},
+	}).DialContext
 }
 
 // unencoded lists how the characters before the last @ are written that cannot stand

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deckhand/internal/store"
+	"deckhand/internal/upkeep"
 )
 
 // Books are empty books when zero. Methods that [*store.Store] has too do what they do
@@ -372,6 +373,9 @@ func (b *Books) Listen(ctx context.Context, ready func(), fn func(store.Notice))
 		}
 	}
 }
+
+// Listening is [store.Store.Listening]: every notice is heard.
+func (b *Books) Listening() upkeep.State { return upkeep.State{Up: true} }
 
 // Notify is [store.Store.Notify].
 func (b *Books) Notify(ctx context.Context, n store.Notice) error {

@@ -1,0 +1,244 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"deckhand/internal/agent/booktest"
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/store"
+)
+
+// wire is a replica's way to the books. While it is cut nothing answers.
+type wire struct {
+	*booktest.Books
+	is atomic.Bool
+}
+
+func (w *wire) wait(ctx context.Context) error {
+	if !w.is.Load() {
+		return nil
+	}
+	<-ctx.Done() // a network that swallows what is sent
+	return context.Cause(ctx)
+}
+
+func (w *wire) Beat(ctx context.Context, l store.Life, slots, busy int) ([]store.Lease, []store.Peer, error) {
+	if err := w.wait(ctx); err != nil {
+		return nil, nil, err
+	}
+	return w.Books.Beat(ctx, l, slots, busy)
+}
+
+func (w *wire) BeginLife(ctx context.Context, r store.Replica) (store.Life, error) {
+	if err := w.wait(ctx); err != nil {
+		return store.Life{}, err
+	}
+	return w.Books.BeginLife(ctx, r)
+}
+
+func (w *wire) ApprovalByID(ctx context.Context, id string) (store.Approval, error) {
+	if err := w.wait(ctx); err != nil {
+		return store.Approval{}, err
+	}
+	return w.Books.ApprovalByID(ctx, id)
+}
+
+// another is a replica beside the stage's, which lives until the test ends.
+func another(t *testing.T, books *booktest.Books, id string) (beatOn *atomic.Bool, life func() store.Life) {
+	t.Helper()
+	var on atomic.Bool
+	on.Store(true)
+	var now atomic.Pointer[store.Life]
+	l, err := books.BeginLife(t.Context(), store.Replica{ID: id, Kernel: "other", Slots: 2, Lease: staged.LeaseTTL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.Store(&l)
+	go func() {
+		for t.Context().Err() == nil {
+			if on.Load() {
+				_, _, err := books.Beat(t.Context(), *now.Load(), 2, 0)
+				if err != nil && !errors.Is(err, store.ErrFenced) {
+					return
+				}
+			}
+			select {
+			case <-time.After(staged.LeaseTTL / beats):
+			case <-t.Context().Done():
+			}
+		}
+	}()
+	return &on, func() store.Life { return *now.Load() }
+}
+
+// A replica that cannot reach the database, and does not even hear that, has no process
+// any more when the lease's time is over, though its worker waits for the database; when
+// it can it begins to live anew, and goes on.
+func TestACutReplicaEndsItsProcessesInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(staged)
+		s.shut()
+		<-s.ran
+		way := &wire{Books: s.books}
+		s.way = way
+		s.begin()
+		s.prompt(here)
+		p := s.process(here)
+		p.request("hook", toolWrite)
+		p.request("ask", toolWrite)
+		synctest.Wait()
+		began := time.Now()
+		way.is.Store(true)
+		s.sup.Wake(s.threads[here].ID) // its worker asks the database, and waits
+		s.machine.loss(s.threads[here].ID, false)
+		for !p.over() {
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			if time.Since(began) > staged.LeaseTTL {
+				t.Fatal("a process lives when another replica may have the thread")
+			}
+		}
+		if lived := time.Since(began); lived < staged.LeaseTTL/2 {
+			t.Errorf("the process was ended after %s without the database, in %s it is back", lived, staged.LeaseTTL/2)
+		}
+		if s.sup.Alive() {
+			t.Error("it says that it lives")
+		}
+		way.is.Store(false)
+		time.Sleep(staged.LeaseTTL/beatPatience + 2*staged.LeaseTTL/beats) // what waits gives up
+		synctest.Wait()
+		if !s.sup.Alive() || s.process(here) == nil {
+			t.Errorf("the database is back, and nothing goes on: alive %t", s.sup.Alive())
+		}
+		for _, b := range s.close() {
+			t.Error(b)
+		}
+	})
+}
+
+// The threads of a replica that falls silent are taken when its lease's time is over, and
+// not before.
+func TestASilentReplicaIsBuried(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(staged)
+		on, life := another(t, s.books, "B")
+		s.sup.slots.max = 1 // so that the other suits new threads
+		s.accept(here)
+		if _, ok, err := s.books.AcquireLease(t.Context(), 1, life(), true); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		time.Sleep(10 * staged.LeaseTTL)
+		synctest.Wait()
+		if s.row(here).LeaseOwner != "B" {
+			t.Fatal("the thread of a replica that lives was taken")
+		}
+		on.Store(false)
+		silent := time.Now()
+		time.Sleep(staged.LeaseTTL - 2*staged.LeaseTTL/beats)
+		synctest.Wait()
+		if s.row(here).LeaseOwner != "B" {
+			t.Errorf("the thread was taken %s after its replica was heard", time.Since(silent))
+		}
+		for s.row(here).LeaseOwner != "A" {
+			time.Sleep(50 * time.Millisecond)
+			synctest.Wait()
+			if time.Since(silent) > staged.LeaseTTL+2*time.Second+2*staged.LeaseTTL/beats {
+				t.Fatalf("nobody took the thread")
+			}
+		}
+		t.Logf("taken %s after the last beat, of a lease of %s", time.Since(silent), staged.LeaseTTL)
+		s.process(here).result(claude.Result{})
+		for _, b := range s.close() {
+			t.Error(b)
+		}
+	})
+}
+
+// A machine that was suspended for longer than the lease's time ends its processes when it
+// wakes, before anything else can come of them.
+func TestAMachineThatWasSuspended(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(staged)
+		s.prompt(here)
+		p := s.process(here)
+		s.machine.loss(s.threads[here].ID, false)
+		on, _ := another(t, s.books, "B")
+		defer on.Store(false)
+		// Its clock goes on while it does not, and the others bury it.
+		peers, err := s.books.Living(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, peer := range peers {
+			if peer.Replica == "A" {
+				if dead, err := s.books.Bury(t.Context(), peer); !dead || err != nil {
+					t.Fatal(dead, err)
+				}
+			}
+		}
+		time.Sleep(staged.LeaseTTL/beats + 10*time.Millisecond)
+		synctest.Wait()
+		if !p.over() {
+			t.Error("it was taken for dead, and its process lives")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !s.sup.Alive() {
+			t.Error("it does not live again")
+		}
+		for _, b := range s.close() {
+			t.Error(b)
+		}
+	})
+}
+
+// A bot that is told to stop lets the turn that runs end, begins none, and leaves the one
+// that waits for people to whoever comes next.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	limits := staged
+	limits.Drain = time.Minute
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(limits)
+		s.prompt(here)
+		s.prompt(there)
+		asking := s.process(there)
+		asking.request("hook", toolWrite)
+		asking.request("ask", toolWrite)
+		s.prompt(here) // waits behind the first
+		working := s.process(here)
+		s.shut()
+		time.Sleep(interruptLimit + time.Second)
+		synctest.Wait()
+		if !asking.over() || working.over() || !s.sup.Stopping() {
+			t.Errorf("a turn that waits for people goes on: %t, one that works: %t", !asking.over(), !working.over())
+		}
+		if owner := s.row(there).LeaseOwner; owner != "" {
+			t.Errorf("the thread that waits is still %s's", owner)
+		}
+		working.result(claude.Result{})
+		synctest.Wait()
+		if !working.over() || s.row(here).LeaseOwner != "" {
+			t.Error("its turn has ended, and the thread was not handed back")
+		}
+		if err := <-s.ran; err != nil {
+			t.Error(err)
+		}
+		if n := len(s.books.Turns()); n != 2 {
+			t.Errorf("%d turns: one began while the bot was about to stop", n)
+		}
+		s.ran <- nil
+		s.begin()
+		for _, b := range s.close() {
+			t.Error(b)
+		}
+	})
+}
