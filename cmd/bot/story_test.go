@@ -166,6 +166,49 @@ func TestARestartInMidApproval(t *testing.T) {
 		t.Errorf("the bot had only %d processes: %v", len(tree), tree)
 	}
 	w.assertGone(tree)
+
+	w.lastWords(thread, "the last words of one", false)
+	w.lastWords(thread, "the last words of another", true)
+}
+
+// lastWords has the bot die between a turn's end and Slack, which is away meanwhile. The
+// next process says what there was to say, once, and marks the prompt: one of the same
+// replica, or of another one.
+func (w *world) lastWords(thread, words string, another bool) {
+	w.t.Helper()
+	for _, method := range []string{"chat.postMessage", "chat.update", "reactions.add"} {
+		w.must(http.MethodPost, "/_control/faults", map[string]any{"method": method, "status": 503}, nil)
+	}
+	prompt := w.post(linus, eng, thread, "say: "+words)
+	w.eventually("the turn to end in the books", func() bool {
+		return w.count(`SELECT count(*) FROM outbox o JOIN turns r ON r.id = o.turn_id WHERE o.kind = 'turn' AND o.body LIKE '%`+words+`%'`) == 1
+	})
+	bot, folder := w.PIDs["bot"], filepath.Join(w.dir, "bot")
+	if another {
+		if err := os.Rename(folder, folder+"-gone"); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := syscall.Kill(bot, syscall.SIGKILL); err != nil {
+		w.t.Fatal(err)
+	}
+	w.must(http.MethodDelete, "/_control/faults", nil, nil)
+	w.renewed("bot", bot)
+	w.says(eng, thread, words)
+	w.done(eng, thread, prompt)
+	w.eventually("nothing is left to be said", func() bool { return w.count(`SELECT count(*) FROM outbox`) == 0 })
+	said := 0
+	for _, m := range w.messages(eng, thread) {
+		if strings.Contains(m.all(), "Working…") {
+			w.t.Errorf("a message is left working: %s", m.all())
+		}
+		if m.User != linus && strings.Contains(m.all(), words) {
+			said++
+		}
+	}
+	if said != 1 {
+		w.t.Errorf("%q was said %d times", words, said)
+	}
 }
 
 // TestClear: a new session from nothing, in the same thread; the ledger follows.

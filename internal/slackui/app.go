@@ -148,7 +148,7 @@ func (a *App) whisperTo(channel, threadTS, user string, page render.Page, end fu
 		options = append(options, slack.MsgOptionTS(threadTS))
 	}
 	a.publisher.Once(publish.Call{
-		Method: publish.PostEphemeral, Key: "whisper/" + channel + "/" + threadTS + "/" + user, Priority: publish.High, Group: threadTS, What: "answer " + user, OnEnd: end,
+		Method: publish.PostEphemeral, Key: "whisper/" + channel + "/" + threadTS + "/" + user, Priority: publish.High, Group: threadTS, What: "answer " + user, Patient: true, OnEnd: end,
 		Do: func(ctx context.Context) error {
 			_, err := a.api.PostEphemeralContext(ctx, channel, user, options...)
 			return err
@@ -175,7 +175,7 @@ func (a *App) say(channel, threadTS string, page render.Page) {
 // react adds a reaction; end, if it is not nil, is called with what became of it.
 func (a *App) react(channel, ts, emoji string, end func(error)) {
 	a.publisher.Once(publish.Call{
-		Method: publish.AddReaction, Priority: publish.High, Group: ts, What: "react " + emoji, OnEnd: end,
+		Method: publish.AddReaction, Priority: publish.High, Group: ts, What: "react " + emoji, Patient: true, OnEnd: end,
 		Do: func(ctx context.Context) error {
 			err := a.api.AddReactionContext(ctx, emoji, slack.NewRefToMessage(channel, ts))
 			if refused := (slack.SlackErrorResponse{}); errors.As(err, &refused) && refused.Err == "already_reacted" {

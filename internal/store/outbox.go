@@ -199,7 +199,8 @@ func (s *Store) ClaimWords(ctx context.Context, teamID string, limit int) ([]Wor
 				UPDATE outbox SET replica = $2, process = $3, held_until = now() + $4, tries = tries + 1
 				WHERE id IN (
 					SELECT id FROM outbox w
-					WHERE team_id = $1 AND (held_until <= now() OR replica = $2 AND process <> $3)
+					WHERE team_id = $1 AND (held_until <= now() OR held_until > now() + interval '5 minutes' -- a clock that jumped
+						OR replica = $2 AND process <> $3)
 					  AND NOT (kind IN ('turn', 'left', 'given up', 'mark', 'said') AND EXISTS (
 						SELECT FROM outbox e
 						WHERE e.thread_id = w.thread_id AND e.id < w.id AND e.kind IN ('turn', 'left', 'given up', 'mark', 'said')

@@ -136,7 +136,7 @@ func living(ctx context.Context, db querier, but string) ([]Peer, error) {
 }
 
 // Bury ends the life of a replica whose beat has not moved for its lease, and hands its
-// leases back. dead is false when it has moved meanwhile.
+// leases back, and what it had to say. dead is false when it has moved meanwhile.
 func (s *Store) Bury(ctx context.Context, p Peer) (dead bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE replicas SET alive = false, since = now() WHERE id = $1 AND life = $2 AND beat = $3 AND alive`, p.Replica, p.Number, p.Beat)
@@ -144,6 +144,9 @@ func (s *Store) Bury(ctx context.Context, p Peer) (dead bool, err error) {
 			return err
 		}
 		dead = true
+		if _, err := tx.Exec(ctx, `UPDATE outbox SET held_until = now() WHERE replica = $1 AND held_until > now()`, p.Replica); err != nil {
+			return err
+		}
 		return handBack(ctx, tx, p.Replica)
 	})
 	if err != nil {

@@ -105,8 +105,10 @@ type Call struct {
 	// Timeout bounds one attempt; zero means Options.CallTimeout.
 	Timeout time.Duration
 	// Do makes the call. It is called again after a rate limit and after errors
-	// that may pass, up to Options.CallAttempts times in all.
-	Do func(ctx context.Context) error
+	// that may pass, up to Options.CallAttempts times in all, or if it is Patient for
+	// Options.GiveUpAfter.
+	Do      func(ctx context.Context) error
+	Patient bool
 	// What says in the logs what the call was for.
 	What string
 	// OnError is called when the call has failed for good, with the last error;

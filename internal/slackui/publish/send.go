@@ -323,7 +323,10 @@ func (s *Scheduler) settleCall(j *job, m Method, err error) (over bool, lost err
 		return false, nil
 	case passing:
 		j.fails++
-		if j.fails < s.o.CallAttempts {
+		if j.failing.IsZero() {
+			j.failing = now
+		}
+		if j.fails < s.o.CallAttempts || j.call.Patient && now.Sub(j.failing) < s.o.GiveUpAfter {
 			j.retryAt = now.Add(backoff(j.fails - 1))
 			s.stats.Retried++
 			log.Warn("a call to slack failed; trying again", zap.Error(err))
