@@ -189,3 +189,26 @@ func TestAnswersToClicksGoBeforeReactions(t *testing.T) {
 		}
 	})
 }
+
+// A patient call outlives an outage that is longer than a few tries, and tells its end
+// once.
+func TestAPatientCallOutlivesAnOutage(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		began := time.Now()
+		var ends []error
+		h.Once(publish.Call{
+			Method: publish.AddReaction, What: "add tick", Patient: true,
+			Do: func(context.Context) error {
+				if time.Since(began) < 5*time.Minute {
+					return errors.New("connection refused")
+				}
+				return nil
+			},
+			OnEnd: func(err error) { ends = append(ends, err) },
+		})
+		h.rest()
+		if len(ends) != 1 || ends[0] != nil {
+			t.Errorf("it ended with %v", ends)
+		}
+	})
+}

@@ -26,11 +26,15 @@
 // its ts and become an edit.
 //
 // A post whose answer was lost (a timeout, a broken connection) may have reached
-// Slack or not, and Slack offers no way to ask. The scheduler posts again: a
-// message that stands twice in a thread is a blemish, an approval card or an
+// Slack or not. Before it is made again it is looked for, if its caller knows how
+// (Message.Find): where it stands it is edited. What nobody can find is posted again:
+// a message that stands twice in a thread is a blemish, an approval card or an
 // answer that is missing stops the work. Only the second one is edited later; a
 // button on the first still works, since a button carries nothing but an id that
 // is resolved once.
+//
+// Whoever has to know what became of a state gets it by OnEnd: it is in Slack, or it
+// was given up.
 //
 // # What goes first
 //

@@ -652,3 +652,56 @@ func TestPageWithoutBlocksAndText(t *testing.T) {
 		}
 	})
 }
+
+// Whoever waits for a state is told once, when it or a newer one is in Slack, and never
+// that it is when it is not.
+func TestTheEndOfAStateIsTold(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		var ends []string
+		note := func(which string) func(error) {
+			return func(err error) { ends = append(ends, fmt.Sprint(which, " ", err)) }
+		}
+		show := func(m publish.Message, which string) {
+			m.OnEnd = note(which)
+			h.Show(m)
+		}
+		show(live("k", "one"), "one")
+		show(live("k", "two"), "two")
+		if len(ends) != 0 {
+			t.Errorf("told before it was sent: %v", ends)
+		}
+		h.rest()
+		show(live("k", "two"), "the same")
+		show(final("k", "three"), "three")
+		h.rest()
+		show(final("k", "four"), "late")
+		if diff := cmp.Diff([]string{"one <nil>", "two <nil>", "the same <nil>", "three <nil>", "late <nil>"}, ends); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// A post whose answer was lost is looked for, and edited where it stands.
+func TestAPostThatMayHaveComeThroughIsLookedFor(t *testing.T) {
+	for name, stands := range map[string]string{"it stands": "9.000001", "it does not": ""} {
+		t.Run(name, func(t *testing.T) {
+			in(t, publish.Options{}, func(h *house) {
+				looked := 0
+				m := final("k", "text")
+				m.Doubtful = true
+				m.Find = func(context.Context) (string, error) {
+					if looked++; looked == 1 {
+						return "", errors.New("no answer")
+					}
+					return stands, nil
+				}
+				h.Show(m)
+				h.rest()
+				calls := h.slack.all()
+				if len(calls) != 1 || looked != 2 || stands != "" && (calls[0].method != publish.UpdateMessage || calls[0].ts != stands) || stands == "" && calls[0].method != publish.PostMessage {
+					t.Errorf("%d looks, then %v", looked, calls)
+				}
+			})
+		})
+	}
+}
