@@ -26,10 +26,7 @@ func (f *frontend) ShowBudget(n agent.BudgetAlert) { f.showBudget(n, nil) }
 // stand.
 func (f *frontend) showBudget(n agent.BudgetAlert, noted []store.PostedMessage) {
 	end := f.app.outbox.showing(store.Shown{Kind: store.WordBudget, NoticeID: n.ID, UpTo: n.Word})
-	places := []string{""}
-	for _, channel := range n.Status.Tell {
-		places = append(places, channel)
-	}
+	places := append([]string{""}, n.Status.Tell...)
 	all := together(len(places), end)
 	view := render.BudgetView{Notice: n}
 	if n.Share == 100 && n.Status.Ask {

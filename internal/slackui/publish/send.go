@@ -156,16 +156,16 @@ func (s *Scheduler) unchanged(j *job, a attempt) {
 // settle notes an attempt's outcome: ts is where a post stands now.
 func (s *Scheduler) settle(j *job, a attempt, sum uint64, ts string, err error) {
 	v, wait := judge(err)
-	lost, ended := s.settleLocked(j, a, sum, ts, v, wait, err)
+	ended, lost := s.settleLocked(j, a, sum, ts, v, wait, err)
 	if lost != nil && a.msg.OnError != nil {
 		a.msg.OnError(lost)
 	}
 	tell(ended, lost)
 }
 
-// settleLocked returns the error with which the message is given up, or nil, and whom to
-// tell that they need not wait any longer.
-func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v verdict, wait time.Duration, err error) (error, []func(error)) {
+// settleLocked returns whom to tell that they need not wait any longer, and the error with
+// which the message is given up, or nil.
+func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v verdict, wait time.Duration, err error) (ended []func(error), lost error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -179,9 +179,9 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 			j.edits++
 		}
 		j.fails, j.failing, j.retryAt, j.doubt = 0, time.Time{}, time.Time{}, false
-		ended := j.ended(a.ends)
+		ended = j.ended(a.ends)
 		s.conclude(j)
-		return nil, ended
+		return ended, nil
 	}
 	log := s.o.Log.With(zap.String("method", string(a.method)), zap.String("key", a.msg.Key), zap.String("channel", a.msg.Channel))
 	switch v {
@@ -221,7 +221,6 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 	log.Error("giving up on a message", zap.Error(err))
 	s.stats.GaveUp++
 	j.fails, j.failing, j.retryAt = 0, time.Time{}, time.Time{}
-	var ended []func(error)
 	switch {
 	case v == permanent:
 		ended = j.ended(len(j.ends))
@@ -237,7 +236,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		s.conclude(j)
 	}
 	s.signal() // a message may have waited for this one
-	return err, ended
+	return ended, err
 }
 
 // land takes j out of flight.
