@@ -19,6 +19,8 @@ type machine interface {
 	// uptime is how long the machine has been up, and kernel names it and this start of it.
 	uptime() time.Duration
 	kernel() string
+	// takes reports whether what a turn writes is kept, as a [*diskError] if not.
+	takes(ctx context.Context) error
 	// workspace returns the folder that the thread works in, making it at the first use and
 	// whenever it is missing, and what people should know of that, in sentences. Its errors
 	// are sentences for people.

@@ -21,8 +21,9 @@ type playedMachine struct {
 	gate      chan struct{} // nil: starts are not held
 	fail      []error       // what becomes of the next starts; nil is a process
 	noFolder  error
-	holdStop  bool // processes take for ever to end in good order
-	deaf      bool // they acknowledge an interrupt and go on
+	full      error // of the disk
+	holdStop  bool  // processes take for ever to end in good order
+	deaf      bool  // they acknowledge an interrupt and go on
 	lost      map[int64]bool
 }
 
@@ -87,6 +88,12 @@ func (m *playedMachine) workspace(context.Context, store.Thread, Project) (strin
 func (*playedMachine) uptime() time.Duration { return time.Since(time.Unix(0, 0)) }
 
 func (*playedMachine) kernel() string { return "k" }
+
+func (m *playedMachine) takes(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.full
+}
 
 func (*playedMachine) prepare(context.Context, store.Thread, Project, func()) (prepared, error) {
 	return prepared{}, nil

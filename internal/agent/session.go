@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/gateway/gitway"
@@ -44,6 +45,9 @@ type session struct {
 // Its error is what people may be told, as a [*startError], a [*stopError], or one that
 // ends the worker.
 func (w *worker) ensureSession(ctx context.Context) error {
+	if err := w.checkDisk(ctx); err != nil {
+		return err
+	}
 	if w.session != nil && !w.machine.missing(w.thread.Workspace) {
 		return nil
 	}
@@ -295,6 +299,11 @@ func (s *session) request(ctx context.Context, log *zap.Logger, what string, fn 
 func sentence(err error) string {
 	if exit, ok := errors.AsType[*claude.ExitError](err); ok {
 		return exit.Sentence()
+	}
+	for _, full := range []error{unix.ENOSPC, unix.EDQUOT, unix.EROFS} {
+		if errors.Is(err, full) { // whichever of our writes it was
+			return (&diskError{err: full}).sentence()
+		}
 	}
 	if unsound, ok := errors.AsType[*sandboxError](err); ok {
 		return "Nothing runs here: the sandbox of project " + unsound.project + " does not work on the bot's machine. An admin has to see to it: " + unsound.err.Error() + "."

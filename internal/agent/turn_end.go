@@ -146,6 +146,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		w.correctCost(ctx, t.meter, view)
 	}
 	w.front.Tell(words[1:]...)
+	w.tellOfDisk(ctx)
 	if s := w.session; s != nil {
 		select {
 		case s.committed <- struct{}{}:

@@ -33,6 +33,7 @@ type worker struct {
 	elsewhere bool  // another replica holds the thread
 	asleep    bool  // its next prompt waits for a budget
 	offer     int64 // the last turn, while it offers to go on; else 0
+	diskTold  bool  // people know that its disk is full
 	thread    store.Thread
 	project   Project
 
