@@ -95,6 +95,8 @@ func (c *chaos) act(s chaosStep, r *chaosReplica) {
 	case "part database":
 		r.wire.part()
 		c.later(s, r.wire.heal)
+	case "fill disk":
+		c.later(s, r.fillDisk())
 	case "kill postgres":
 		_ = syscall.Kill(c.database.current().PID(), syscall.SIGKILL)
 	default:

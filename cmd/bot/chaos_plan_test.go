@@ -109,7 +109,7 @@ func (d *chaosDrawer) accident() {
 	seconds := func(most int) time.Duration { return time.Duration(r.IntN(most*1000)) * time.Millisecond }
 	method := pick("chat.update", "chat.postMessage", "reactions.add", "users.info", "*")
 	switch what := pick("stop", "ambush", "ambush", "ambush", "kill bot", "kill bot", "kill CLI", "kill reaper", "freeze bot", "freeze CLI", "cut database", "part database", "part database",
-		"postgres", "slack", "slack", "slack", "slack", "model", "model"); what {
+		"fill disk", "postgres", "slack", "slack", "slack", "slack", "model", "model"); what {
 	case "postgres":
 		if d.plan.postgres {
 			what = "kill postgres"

@@ -54,6 +54,7 @@ type chaosReplica struct {
 	dir     string
 	env     []string
 	ready   string // where it says that it is ready
+	disk    string // that can be filled; empty where it cannot
 	wire    *wire
 
 	mu    sync.Mutex
@@ -195,6 +196,7 @@ func (c *chaos) newReplica(n int, cli string) *chaosReplica {
 	if err := os.Mkdir(r.dir, 0o755); err != nil {
 		c.t.Fatal(err)
 	}
+	c.ownDisk(r)
 	r.wire = newWire(c.t, func() (string, string) {
 		if strings.HasPrefix(config.Host, "/") {
 			return "unix", filepath.Join(config.Host, fmt.Sprintf(".s.PGSQL.%d", config.Port))

@@ -116,15 +116,15 @@ func processorTime(b *testing.B, pid int) time.Duration {
 		b.Skip("no /proc here: ", err)
 	}
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	var ticks time.Duration
+	var ticks int64 // of 10 ms
 	for _, f := range fields[11:13] {
 		n, err := strconv.ParseInt(f, 10, 64)
 		if err != nil {
 			b.Fatal(err)
 		}
-		ticks += time.Duration(n)
+		ticks += n
 	}
-	return ticks * 10 * time.Millisecond
+	return time.Duration(ticks*10) * time.Millisecond
 }
 
 // BenchmarkRestart is how long a bot takes to serve when it starts with 10,000 threads

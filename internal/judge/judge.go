@@ -59,7 +59,7 @@ var (
 	lostWork = regexp.MustCompile(`(?i)could not be (restored|kept|saved|published)|is lost|were lost|was lost`)
 	// decides and works are buttons of what still waits.
 	decides = regexp.MustCompile(`"action_id":"(approve|deny|answer|pick)"`)
-	works   = regexp.MustCompile(`"action_id":"stop"|Working…|"status":"in_progress"`)
+	works   = regexp.MustCompile(`"action_id":"stop"|⏳|💭 Thinking…|✋ Waiting|"status":"in_progress"`)
 )
 
 // post is a person's message that asks for something.
@@ -142,9 +142,14 @@ func (e Evidence) Unsettled() (out []Violation) {
 		for _, p := range t.posts(e.Bot) {
 			switch marks := p.marks(); {
 			case len(marks) == 0:
-				told := ""
+				told := "; it was never received"
+				for _, row := range e.Rows.Posts {
+					if row.TS == p.TS {
+						told = "; it was received and is " + row.State + " " + row.Outcome
+					}
+				}
 				for _, m := range t.says(e.Bot, func(m Message) bool { return m.TS > p.TS && m.EphemeralTo == p.User }) {
-					told = "; it was told: " + m.Text
+					told += "; it was told: " + m.Text
 				}
 				out = append(out, Violation{Rule: Marked, Thread: t.root(), What: p.answer + " has none" + told})
 			case len(marks) > 1:
