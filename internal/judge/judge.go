@@ -157,7 +157,7 @@ func (e Evidence) Unsettled() (out []Violation) {
 			}
 		}
 		for _, m := range t.says(e.Bot, func(m Message) bool { return works.MatchString(m.all()) }) {
-			out = append(out, Violation{Rule: Final, Thread: t.root(), What: fmt.Sprintf("message %s: %.120s", m.TS, oneLine(m.Text))})
+			out = append(out, Violation{Rule: Final, Thread: t.root(), What: fmt.Sprintf("message %s shows %s: %.120s", m.TS, works.FindString(m.all()), oneLine(m.Text))})
 		}
 		for _, m := range t.says(e.Bot, func(m Message) bool { return m.EphemeralTo == "" && decides.MatchString(string(m.Blocks)) }) {
 			out = append(out, Violation{Rule: Closed, Thread: t.root(), What: fmt.Sprintf("card %s: %.120s", m.TS, oneLine(m.Text))})
