@@ -262,7 +262,7 @@ func abandoned(m slack.Message, left bool, sentence string) render.Page {
 	page := render.Page{Text: cmp.Or(sentence, m.Text)}
 	for _, b := range m.Blocks.BlockSet {
 		id := b.ID()
-		if b.BlockType() != slack.MBTAction && id != leftBlock && !(left && strings.Contains(id, ":status")) {
+		if b.BlockType() != slack.MBTAction && id != leftBlock && !(left && (strings.Contains(id, ":status") || strings.Contains(id, ":problem"))) {
 			page.Blocks = append(page.Blocks, b)
 		}
 	}
