@@ -17,10 +17,12 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"deckhand/internal/waittest"
 )
 
 // patience is how long a browser test waits for something that must happen.
-const patience = time.Minute
+const patience = waittest.Limit
 
 // Browser is a running Chromium.
 type Browser struct{ ctx context.Context }
