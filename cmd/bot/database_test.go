@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -20,12 +21,52 @@ func (w *world) text(sql string) string {
 
 func read[T any](w *world, sql string) (v T) {
 	w.t.Helper()
-	w.withDatabase(func(ctx context.Context, conn *pgx.Conn) {
-		if err := conn.QueryRow(ctx, sql).Scan(&v); err != nil {
-			w.t.Fatal(err)
-		}
-	})
+	l := w.look
+	if l == nil {
+		l = &look{}
+		defer l.close()
+	}
+	if err := l.read(w.DatabaseURL, sql, &v); err != nil {
+		w.t.Fatal(err)
+	}
 	return v
+}
+
+// look is a connection for all looks into one database: many are taken before there is
+// anything to see, and a connection costs more than they do. Stories share it.
+type look struct {
+	mu   sync.Mutex
+	url  string
+	conn *pgx.Conn
+}
+
+func (l *look) read(url, sql string, v any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ctx := context.Background()
+	if l.conn != nil && l.url == url && l.conn.QueryRow(ctx, sql).Scan(v) == nil {
+		return nil
+	}
+	l.disconnect() // the server may have been started again
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	l.url, l.conn = url, conn
+	return conn.QueryRow(ctx, sql).Scan(v)
+}
+
+func (l *look) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.disconnect()
+}
+
+func (l *look) disconnect() {
+	if l.conn != nil {
+		_ = l.conn.Close(context.Background()) // it only read
+		l.conn = nil
+	}
 }
 
 // tamper changes the bot's database as somebody who owns it could.

@@ -51,6 +51,7 @@ type world struct {
 	program  string        // the bot; empty for this test's binary, which is it too
 	cmd      *exec.Cmd
 	thread   string // that a story goes on in; empty where it begins one
+	look     *look  // nil where the database may hang, and each look is one of its own
 	demoState
 }
 
@@ -132,8 +133,9 @@ func unstartedWorld(t testing.TB) *world {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, dir: dir, database: database, patience: waittest.Limit}
+	w := &world{t: t, dir: dir, database: database, patience: waittest.Limit, look: &look{}}
 	t.Cleanup(func() {
+		w.look.close()
 		w.stop()
 		if t.Failed() {
 			w.dumpLog()
@@ -359,21 +361,31 @@ func (w *world) told(user, channel, thread, text string) {
 
 func (w *world) eventually(what string, ok func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(waittest.Limit)
-	for !ok() {
-		if time.Now().After(deadline) {
+	for wait := beginWait(); !ok(); wait.pause() {
+		if wait.vain() {
 			w.t.Fatalf("waited in vain for %s", what)
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// wait is a wait by looking again and again. The longer it has lasted the rarer the
+// looks: together they take a tenth longer than what is waited for, and not half of the
+// machine on which it is to happen.
+type wait struct{ since time.Time }
+
+func beginWait() wait { return wait{time.Now()} }
+
+func (w wait) vain() bool { return time.Since(w.since) > waittest.Limit }
+
+func (w wait) pause() {
+	time.Sleep(min(max(time.Since(w.since)/10, 20*time.Millisecond), 300*time.Millisecond))
 }
 
 // find waits for a message in the thread that fits.
 func (w *world) find(channel, thread, what string, fits func(message) bool) message {
 	w.t.Helper()
 	var found message
-	deadline := time.Now().Add(waittest.Limit)
-	for {
+	for wait := beginWait(); ; wait.pause() {
 		all := w.messages(channel, thread)
 		for _, m := range all {
 			if fits(m) {
@@ -383,14 +395,13 @@ func (w *world) find(channel, thread, what string, fits func(message) bool) mess
 		if found.TS != "" {
 			return found
 		}
-		if time.Now().After(deadline) {
+		if wait.vain() {
 			var b strings.Builder
 			for _, m := range all {
 				fmt.Fprintf(&b, "\n— %s %s to=%s %s", m.TS, m.User, m.EphemeralTo, m.all())
 			}
 			w.t.Fatalf("waited in vain for %s; the thread:%s", what, b.String())
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 
