@@ -104,6 +104,7 @@ func TestCosts(t *testing.T) {
 		run  func(t *testing.T, w *world, thread string)
 	}{
 		{"InAThread", costsInAThread}, {"AsAFile", costsAsAFile}, {"DaysOfTheAsker", daysOfTheAsker}, {"Home", homeCosts},
+		{"WhereChartsAreRefused", costsWhereChartsAreRefused},
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			own := *w

@@ -211,7 +211,8 @@ func (w *world) lastWords(thread, words string, another bool) {
 	}
 }
 
-// TestClear: a new session from nothing, in the same thread; the ledger follows.
+// TestClear: a new session from nothing, in the same thread; the ledger follows. What
+// goes on after a restart can be stopped.
 func TestClear(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -236,21 +237,21 @@ func TestClear(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM sessions`); n != 2 {
 		t.Errorf("%d sessions", n)
 	}
+	stop(t, w, thread)
 }
 
-// TestStop: by the button and by the word.
-func TestStop(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// stop: by the button and by the word.
+func stop(t *testing.T, w *world, thread string) {
+	before := w.count(`SELECT count(DISTINCT turn_id) FROM ledger`)
 	long := "slow: 40\nsay: " + strings.Repeat("This takes its time. ", 400)
-	thread := w.post(linus, eng, "", "@deckhand "+long)
+	first := w.post(linus, eng, thread, long)
 	live := w.find(eng, thread, "a Stop button", func(m message) bool { return m.has("stop") })
 	w.click(linus, eng, live.TS, "stop")
 	w.find(eng, thread, "the turn to say who stopped it", func(m message) bool {
 		return m.TS == live.TS && strings.Contains(m.all(), "Stopped by") && !m.has("stop")
 	})
 	w.find(eng, thread, "the prompt to be marked as stopped, not as done", func(m message) bool {
-		return m.TS == thread && m.reacted("black_square_for_stop") && !m.reacted("white_check_mark")
+		return m.TS == first && m.reacted("black_square_for_stop") && !m.reacted("white_check_mark")
 	})
 	w.post(linus, eng, thread, long)
 	w.find(eng, thread, "another Stop button", func(m message) bool { return m.has("stop") })
@@ -261,12 +262,13 @@ func TestStop(t *testing.T) {
 	w.done(eng, thread, last)
 	// What a stream that was cut off had cost is known to the provider alone, so
 	// the bill is not compared here; what the CLI reported is in the ledger.
-	if n := w.count(`SELECT count(DISTINCT turn_id) FROM ledger`); n != 3 {
+	if n := w.count(`SELECT count(DISTINCT turn_id) FROM ledger`) - before; n != 3 {
 		t.Errorf("%d of three turns are in the ledger", n)
 	}
 }
 
-// TestWhoMayNot: each is told, alone, and nothing happens.
+// TestWhoMayNot: each is told, alone, and nothing happens. Nor does anything where the
+// bot itself may not.
 func TestWhoMayNot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -289,6 +291,7 @@ func TestWhoMayNot(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM threads`); n != 0 {
 		t.Errorf("%d threads were opened", n)
 	}
+	aWrongToken(t, w)
 }
 
 // aLongPaste: 40 KB come in whole, and 40 KB go out in pieces.

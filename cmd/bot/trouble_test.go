@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"deckhand/internal/doctor"
+	"deckhand/internal/waittest"
 )
 
 // TestACLIThatMisbehaves: whatever the CLI does, there is a sentence in the
@@ -19,39 +20,56 @@ import (
 func TestACLIThatMisbehaves(t *testing.T) {
 	t.Parallel()
 	cli := claudePath(t)
-	tests := []struct{ name, script, sentence, log string }{
-		{"exits at once", `echo "boom: no such thing" >&2; exit 3`, "Claude Code", "boom: no such thing"},
-		{"prints garbage", `echo "<<<not json>>>"; echo "{broken"; exit 1`, "Claude Code", "start the session"},
-		{"hangs", `sleep 600`, "did not answer", "no answer"},
-		{"is not logged in", `unset ANTHROPIC_API_KEY ANTHROPIC_BASE_URL; exec "` + cli + `" "$@"`, "log", ""},
-	}
-	for _, tt := range tests {
+	type behaviour struct{ name, script, sentence, log string }
+	for _, tt := range []struct {
+		name     string
+		patience time.Duration
+		ways     []behaviour
+	}{
+		{"speaks", waittest.Limit, []behaviour{
+			{"exits at once", `echo "boom: no such thing" >&2; exit 3`, "Claude Code", "boom: no such thing"},
+			{"prints garbage", `echo "<<<not json>>>"; echo "{broken"; exit 1`, "Claude Code", "start the session"},
+			{"is not logged in", `unset ANTHROPIC_API_KEY ANTHROPIC_BASE_URL; exec "` + cli + `" "$@"`, "log", ""},
+		}},
+		{"is silent", 5 * time.Second, []behaviour{{"hangs", `sleep 600`, "did not answer", "no answer"}}},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := unstartedWorld(t)
-			fake := filepath.Join(w.dir, "claude")
-			script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exec \"%s\" --version\n%s\n", cli, tt.script)
-			if err := os.WriteFile(fake, []byte(script), 0o755); err != nil {
-				t.Fatal(err)
-			}
 			// The script starts the real one, which is elsewhere.
 			w.configure("sandbox: {see: ["+filepath.Dir(cli)+"]}", "")
-			if tt.name == "hangs" {
-				w.patience = 5 * time.Second
-			}
-			w.start("--claude", fake)
-			for range 2 {
-				thread := w.post(linus, eng, "", "@deckhand say: hello")
-				w.find(eng, thread, "the failure to be marked", func(m message) bool { return m.TS == thread && m.reacted("warning") })
-				w.says(eng, thread, tt.sentence)
-			}
-			if log, err := os.ReadFile(filepath.Join(w.dir, "bot.log")); err != nil || !strings.Contains(string(log), tt.log) {
-				t.Errorf("the log does not say %q: %v", tt.log, err)
-			}
-			if n := w.count(`SELECT count(*) FROM inbox WHERE state <> 'done'`); n != 0 {
-				t.Errorf("%d envelopes are stuck", n)
+			w.patience = tt.patience
+			fake := filepath.Join(w.dir, "claude")
+			for _, way := range tt.ways {
+				script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exec \"%s\" --version\n%s\n", cli, way.script)
+				if err := os.WriteFile(fake, []byte(script), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if w.cmd == nil {
+					w.start("--claude", fake)
+				}
+				t.Run(way.name, func(t *testing.T) {
+					own := *w
+					own.t = t
+					misbehaves(t, &own, way.sentence, way.log)
+				})
 			}
 		})
+	}
+}
+
+func misbehaves(t *testing.T, w *world, sentence, log string) {
+	t.Helper()
+	for range 2 {
+		thread := w.post(linus, eng, "", "@deckhand say: hello")
+		w.find(eng, thread, "the failure to be marked", func(m message) bool { return m.TS == thread && m.reacted("warning") })
+		w.says(eng, thread, sentence)
+	}
+	if said, err := os.ReadFile(filepath.Join(w.dir, "bot.log")); err != nil || !strings.Contains(string(said), log) {
+		t.Errorf("the log does not say %q: %v", log, err)
+	}
+	if n := w.count(`SELECT count(*) FROM inbox WHERE state <> 'done'`); n != 0 {
+		t.Errorf("%d envelopes are stuck", n)
 	}
 }
 
@@ -188,10 +206,8 @@ func TestTheDoctorSaysWhatRunRefuses(t *testing.T) {
 	}
 }
 
-// TestAWrongToken: Slack's refusal names the variable.
-func TestAWrongToken(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// aWrongToken: Slack's refusal names the variable.
+func aWrongToken(t *testing.T, w *world) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
