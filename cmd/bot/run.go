@@ -133,7 +133,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	}
 	b.app = slackui.New(d.Workspace, slackui.Config{
 		Store: b.store, Access: c.Access, Budgets: c.Budgets, Reminders: tell, Sandboxes: c.Sandboxes(),
-		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,
+		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone, Replica: b.replica.ID,
 		Redact: secrets.Redact, Log: b.log.Named("slack"),
 	})
 	b.gateway, err = gateway.New(gateway.Options{Dir: filepath.Join(e.DataDir, "gateway"), Listen: e.Gateway(), Log: b.log.Named("gateway")})
@@ -150,7 +150,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: append(c.CredentialFiles(os.Getenv), c.Name), Command: e.Command(), CLIVersion: d.CLIVersion,
 		Gateway: b.gateway, Web: b.web, Git: git, Work: b.store, Log: b.log.Named("agent"),
 		Limits: agent.Limits{
-			IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive, LeaseTTL: e.LeaseTime, Drain: e.DrainTimeout,
+			IdleTimeout: e.IdleTimeout, MaxLive: e.MaxLive, Starts: e.Starts, LeaseTTL: e.LeaseTime, Drain: e.DrainTimeout,
 			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it
 		},
 	})

@@ -106,7 +106,7 @@ func refuse(sentence, reason string) Answer {
 }
 
 func unknown(what, reason string, err error) Answer {
-	return Answer{Refusal: Refusal{Sentence: "Slack could not tell " + what + " just now, so this was refused. Try again in a minute.", Reason: reason, Err: err}}
+	return Answer{Refusal: Refusal{Sentence: "Slack could not tell " + what + " just now, so nothing was done. Try again in a minute.", Reason: reason, Err: err}}
 }
 
 func unknownGroups(err error) Answer {

@@ -109,6 +109,12 @@ func (a *audience) ShowWait(inboxID int64) {
 	}
 }
 
+func (a *audience) ShowQueue(threadID int64, start *StartWait) {
+	if start != nil && start.Attempts == 1 {
+		a.stage.say("people", "the start is tried again, after %d", start.Attempts)
+	}
+}
+
 func (a *audience) CloseOffer(turnID int64) {
 	a.stage.say("budgets", "turn %d offers nothing any more", turnID)
 }
@@ -117,8 +123,11 @@ func (a *audience) MarkPrompt(p store.Prompt, m PromptMark) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.allowed(p.Thread, "a prompt was marked")
-	if was := a.prompts[p.InboxID]; was != "" && was != PromptQueued && was != PromptRunning {
+	if was := a.prompts[p.InboxID]; was != "" && was != PromptQueued && was != PromptWaits && was != PromptRunning {
 		a.stage.breach("prompt %d was marked %s after %s", p.InboxID, m, was)
+	}
+	if m == PromptWaits && a.prompts[p.InboxID] == m {
+		return
 	}
 	a.prompts[p.InboxID] = m
 	a.stage.say("people", "prompt %d %s", p.InboxID, m)

@@ -62,6 +62,10 @@
 //	StopTimeout           ·        ·        ·        ·        ·        ·        ·        run      ·
 //	a slot is free        ·        run      ·        ·        ·        ·        ·        ·        ·
 //	started               ·        ·        run      ·        ·        ·        ·        ·        ·
+//	no answer in time     ·        ·        cold     ·        ·        ·        ·        ·        ·
+//	no answer, stop       ·        ·        cold     ·        ·        ·        ·        ·        ·
+//	no answer, tried again·        ·        run      ·        ·        ·        ·        ·        ·
+//	no answer for long    ·        ·        cold     ·        ·        ·        ·        ·        ·
 //	no workspace          ·        cold     ·        ·        ·        ·        ·        ·        ·
 //	hibernate asked       ·        =        =        cold     =        =        =        =        =
 //	idle                  ·        ·        ·        cold     ·        ·        ·        ·        ·

@@ -28,6 +28,10 @@ type Frontend interface {
 	// ShowWait shows, in its thread, what a prompt waits for (see
 	// store.BudgetWait), or that it does no longer.
 	ShowWait(inboxID int64)
+	// ShowQueue shows in a thread what waits there: prompts without a turn, which the
+	// frontend reads from the books, and the start of the thread's process, if there is one
+	// to be waited for.
+	ShowQueue(threadID int64, start *StartWait)
 	// CloseOffer takes back what an ended turn offers (TurnView.Continue): the thread
 	// has gone on.
 	CloseOffer(turnID int64)
@@ -71,6 +75,7 @@ type PromptMark string
 // The marks of a prompt. The last five are how it ended.
 const (
 	PromptQueued     PromptMark = "queued"
+	PromptWaits      PromptMark = "waits" // what it needs is tried again later
 	PromptRunning    PromptMark = "running"
 	PromptDone       PromptMark = "done"
 	PromptFailed     PromptMark = "failed"

@@ -95,6 +95,7 @@ func (r *recorder) MarkPrompt(p store.Prompt, m PromptMark) {
 
 func (r *recorder) ShowBudget(n BudgetAlert)        { r.write(botEvent{Budget: n.ID}) }
 func (r *recorder) ShowWait(int64)                  {}
+func (r *recorder) ShowQueue(int64, *StartWait)     {}
 func (r *recorder) CloseOffer(int64)                {}
 func (r *recorder) Say(_ store.ThreadKey, s string) { r.write(botEvent{Said: s}) }
 func (r *recorder) Leave(int64)                     {}

@@ -71,7 +71,7 @@ func (h *host) worksIn(t store.Thread) workspace.Thread {
 	return w
 }
 
-func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool, calls gateway.Meter, log *zap.Logger) (process, error) {
+func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool, patience int, calls gateway.Meter, log *zap.Logger) (process, error) {
 	prompt, err := systemPrompt(p, t.Workspace)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 		Version:               h.version,
 		SilenceAfter:          h.silence,
 		RequestTimeout:        h.answer,
-		InitializeTimeout:     h.answer,
+		InitializeTimeout:     h.answer * time.Duration(patience),
 		Logger:                log,
 	})
 	if err != nil {

@@ -33,8 +33,8 @@ type machine interface {
 	// start starts the CLI on the thread's session in its workspace and initializes it. A
 	// process that ends meanwhile gives a [*claude.ExitError]. Its calls of the model are
 	// told to the meter; when it is gone none begins, and those that are under way are
-	// read to their end.
-	start(ctx context.Context, t store.Thread, p Project, resume bool, calls gateway.Meter, log *zap.Logger) (process, error)
+	// read to their end. It may take patience times as long as usual.
+	start(ctx context.Context, t store.Thread, p Project, resume bool, patience int, calls gateway.Meter, log *zap.Logger) (process, error)
 	// head is the commit that a folder's working tree is at, or empty where that cannot
 	// be told.
 	head(ctx context.Context, dir string) string

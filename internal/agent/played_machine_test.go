@@ -107,7 +107,7 @@ func (m *playedMachine) publish(context.Context, store.Thread, Project) error { 
 
 func (m *playedMachine) head(context.Context, string) string { return "" }
 
-func (m *playedMachine) start(ctx context.Context, t store.Thread, _ Project, resume bool, calls gateway.Meter, _ *zap.Logger) (process, error) {
+func (m *playedMachine) start(ctx context.Context, t store.Thread, _ Project, resume bool, _ int, calls gateway.Meter, _ *zap.Logger) (process, error) {
 	m.mu.Lock()
 	gate := m.gate
 	m.mu.Unlock()

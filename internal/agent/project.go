@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	"deckhand/internal/gateway"
@@ -97,6 +98,8 @@ type Limits struct {
 	IdleTimeout time.Duration
 	// MaxLive is how many processes may live at once: 20.
 	MaxLive int
+	// Starts is how many processes may start at once: as many as there are cores.
+	Starts int
 	// LeaseTTL is after how long a replica that is silent is taken for dead: 15 s.
 	LeaseTTL time.Duration
 	// Drain is how long turns may go on when the bot is to stop; without it they are
@@ -127,6 +130,9 @@ func (l Limits) withDefaults() Limits {
 	or(&l.Silence, 10*time.Minute)
 	if l.MaxLive <= 0 {
 		l.MaxLive = 20
+	}
+	if l.Starts <= 0 {
+		l.Starts = runtime.GOMAXPROCS(0)
 	}
 	return l
 }

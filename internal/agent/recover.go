@@ -23,6 +23,9 @@ func (w *worker) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if w.tooEarly(prompt) {
+		return nil
+	}
 	w.log.Info("continue an interrupted turn", zap.Int64("turn", old.ID), zap.Int("attempt", old.Attempt))
 	if _, err := w.books.EndLostCalls(ctx); err != nil {
 		return err
@@ -44,8 +47,11 @@ func (w *worker) recover(ctx context.Context) error {
 		if !ok {
 			return err
 		}
+		if later, err := w.tryLater(ctx, prompt, start); err != nil || later {
+			return err
+		}
 		w.log.Error("start the session", zap.Error(start.err))
-		return w.giveUp(ctx, old, TurnFailed, start.sentence)
+		return w.giveUp(ctx, old, TurnFailed, givenUp(prompt, start.sentence))
 	}
 	row, err := w.books.ContinueTurn(ctx, w.heldLease(), old, w.session.id, w.session.epoch)
 	if err != nil {

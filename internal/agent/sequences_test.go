@@ -187,6 +187,7 @@ func TestSequences(t *testing.T) {
 		}), 10, 60).Draw(rt, "sequence")
 		limits := staged
 		limits.MaxLive = rapid.IntRange(1, 2).Draw(rt, "slots")
+		limits.Starts = rapid.IntRange(1, 2).Draw(rt, "starts at once")
 		ask := rapid.Bool().Draw(rt, "admins are asked")
 		var broken []string
 		synctest.Test(t, func(*testing.T) { broken = play(limits, ask, sequence) })

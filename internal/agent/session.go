@@ -105,8 +105,12 @@ func (w *worker) startSession(ctx context.Context) error {
 	if err := w.prepare(ctx); err != nil {
 		return err
 	}
+	if err := w.starts.acquire(ctx, w.showWait); err != nil {
+		return err
+	}
+	defer w.starts.release()
 	m := w.newMeter()
-	proc, err := w.machine.start(ctx, w.thread, w.project, resume, m, w.log)
+	proc, err := w.machine.start(ctx, w.thread, w.project, resume, patience(w.tries), m, w.log)
 	if exit, ok := errors.AsType[*claude.ExitError](err); ok {
 		switch {
 		case exit.Reason == claude.ExitUnknownSession && resume:
@@ -115,9 +119,9 @@ func (w *worker) startSession(ctx context.Context) error {
 				m.close()
 				return err
 			}
-			proc, err = w.machine.start(ctx, w.thread, w.project, false, m, w.log)
+			proc, err = w.machine.start(ctx, w.thread, w.project, false, patience(w.tries), m, w.log)
 		case exit.Reason == claude.ExitIDInUse && !resume:
-			proc, err = w.machine.start(ctx, w.thread, w.project, true, m, w.log)
+			proc, err = w.machine.start(ctx, w.thread, w.project, true, patience(w.tries), m, w.log)
 		}
 	}
 	if err != nil {

@@ -68,7 +68,7 @@ const (
 func ofHost(host string) string { return policy.NetworkTool + "(domain:" + host + ")" }
 
 // staged are the times and limits of a stage.
-var staged = Limits{IdleTimeout: 30 * time.Minute, MaxLive: 2, LeaseTTL: 24 * time.Second, Poll: 10 * time.Second, StopTimeout: 10 * time.Second}
+var staged = Limits{IdleTimeout: 30 * time.Minute, MaxLive: 2, Starts: 2, LeaseTTL: 24 * time.Second, Poll: 10 * time.Second, StopTimeout: 10 * time.Second}
 
 // approvalTime is how long people have to decide.
 const approvalTime = time.Hour
@@ -100,6 +100,7 @@ func newStage(limits Limits, list ...Budget) *stage {
 			projects: map[string]Project{"web": {Name: "web"}},
 			budgets:  &budgets{list: list, books: s.books, front: s.people, log: zap.NewNop()},
 			replica:  "A", cliVersion: pinnedCLI, log: zap.NewNop(), slots: newSlots(limits.MaxLive),
+			starts: &starts{most: limits.Starts},
 		})
 		ctx, cancel := context.WithCancel(context.Background())
 		s.shut, s.ran = cancel, make(chan error, 1)

@@ -232,6 +232,31 @@ var events = []event{
 		s.machine.release()
 		return true
 	}},
+	{"no answer in time", func(s *stage) bool { return unanswered(s) }},
+	{"no answer, stop", func(s *stage) bool {
+		if !unanswered(s) {
+			return false
+		}
+		stop(s)
+		return true
+	}},
+	{"no answer, tried again", func(s *stage) bool {
+		if !unanswered(s) {
+			return false
+		}
+		time.Sleep(2 * startPause)
+		return true
+	}},
+	{"no answer for long", func(s *stage) bool {
+		if !unanswered(s) {
+			return false
+		}
+		for range 60 {
+			s.machine.failNext(claude.ErrNoAnswer)
+		}
+		time.Sleep(startLimit + 2*startPauseMost)
+		return true
+	}},
 	{"no workspace", func(s *stage) bool {
 		if s.at != "waiting" {
 			return false
@@ -309,6 +334,17 @@ func init() {
 			return true
 		}})
 	}
+}
+
+// unanswered has the start not be answered in time.
+func unanswered(s *stage) bool {
+	if s.at != "starting" {
+		return false
+	}
+	s.machine.failNext(claude.ErrNoAnswer)
+	s.machine.release()
+	synctest.Wait()
+	return true
 }
 
 func onProcess(do func(s *stage, p *playedProcess)) func(s *stage) bool {

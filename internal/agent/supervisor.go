@@ -90,7 +90,10 @@ type shared struct {
 	cliVersion string
 	log        *zap.Logger
 
-	slots *slots
+	slots  *slots
+	starts *starts
+	// wakeAfter has a worker look at the thread's prompts after a while.
+	wakeAfter func(threadID int64, after time.Duration)
 	// stopping says that the bot is to stop: nothing begins any more.
 	stopping atomic.Bool
 	waiting  idSet          // the approvals that the CLIs of this process wait for
@@ -115,14 +118,17 @@ func New(c Config) *Supervisor {
 		},
 		budgets: &budgets{list: c.Budgets, books: c.Store, front: c.Frontend, log: c.Log},
 		limits:  c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log, slots: newSlots(c.Limits.MaxLive),
+		starts: &starts{most: c.Limits.Starts},
 	})
 }
 
 func newSupervisor(r Reminder, s *shared) *Supervisor {
-	return &Supervisor{
+	sup := &Supervisor{
 		shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]letter{}, called: make(chan struct{}, 1),
 		gone: make(chan struct{}, 1), look: make(chan time.Duration, 1), beatNow: make(chan struct{}, 1),
 	}
+	s.wakeAfter = func(threadID int64, after time.Duration) { time.AfterFunc(after, func() { sup.Wake(threadID) }) }
+	return sup
 }
 
 // Run takes up what an earlier run left, keeps this replica alive, and listens for others

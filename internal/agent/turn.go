@@ -65,6 +65,9 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if w.tooEarly(next) {
+		return nil
+	}
 	model, admission, err := w.admit(ctx, next)
 	switch {
 	case err != nil:
@@ -76,7 +79,7 @@ func (w *worker) nextTurn(ctx context.Context) error {
 		return w.nextTurn(ctx) // whoever comes next may have a budget
 	}
 	if err := w.ensureSession(ctx); err != nil {
-		return w.startFailed(ctx, err)
+		return w.startFailed(ctx, next, err)
 	}
 	if err := w.useModel(ctx, model); err != nil {
 		w.log.Error("use the model that a budget asks for", zap.Error(err))
@@ -90,7 +93,7 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	return nil
 }
 
-func (w *worker) startFailed(ctx context.Context, err error) error {
+func (w *worker) startFailed(ctx context.Context, p store.Prompt, err error) error {
 	if _, ok := errors.AsType[*stopError](err); ok {
 		return w.dropStopped(ctx)
 	}
@@ -98,8 +101,11 @@ func (w *worker) startFailed(ctx context.Context, err error) error {
 	if !ok {
 		return err
 	}
+	if later, err := w.tryLater(ctx, p, start); err != nil || later {
+		return err
+	}
 	w.log.Error("start the session", zap.Error(start.err))
-	return w.refuse(ctx, start.sentence)
+	return w.refuse(ctx, givenUp(p, start.sentence))
 }
 
 func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string) {
@@ -113,6 +119,7 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 	w.slots.rest(w, false)
 	w.session.idle.Stop()
 	w.front.MarkPrompt(prompt, PromptRunning)
+	w.front.ShowQueue(w.threadID, nil)
 	if prompt.Waited {
 		w.front.ShowWait(prompt.InboxID)
 	}

@@ -31,7 +31,8 @@ type worker struct {
 	live  process     // the session's, for whoever may not wait; nil while there is none
 
 	elsewhere bool  // another replica holds the thread
-	asleep    bool  // its next prompt waits for a budget
+	asleep    bool  // its next prompt waits for a budget, or to be started again
+	tries     int   // starts for its next prompt that were not answered
 	offer     int64 // the last turn, while it offers to go on; else 0
 	diskTold  bool  // people know that its disk is full
 	thread    store.Thread
@@ -215,7 +216,7 @@ func (w *worker) work(ctx context.Context) error {
 	if err := w.recover(ctx); err != nil {
 		return err
 	}
-	if w.turn == nil {
+	if w.turn == nil && !w.asleep {
 		if err := w.nextTurn(ctx); err != nil {
 			return err
 		}
@@ -367,12 +368,18 @@ func (w *worker) drop(ctx context.Context, d store.Drop) error {
 	if err != nil {
 		return err
 	}
+	for _, p := range dropped {
+		if p.Marked {
+			w.front.MarkPrompt(p, PromptQueued) // it waits no longer
+		}
+	}
 	w.front.Tell(words...)
 	for _, p := range dropped {
 		if p.Waited {
 			w.front.ShowWait(p.InboxID)
 		}
 	}
+	w.front.ShowQueue(w.threadID, nil)
 	return nil
 }
 

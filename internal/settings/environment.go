@@ -57,6 +57,7 @@ type Environment struct {
 	// LeaseTime is after how long a replica that is silent is taken for dead.
 	LeaseTime time.Duration `envconfig:"DECKHAND_LEASE_TIME" default:"15s"`
 	MaxLive   int           `envconfig:"DECKHAND_MAX_LIVE_SESSIONS" default:"20"`
+	Starts    int           `envconfig:"DECKHAND_STARTS_AT_ONCE" default:"0"` // 0: the number of cores
 }
 
 // leastLease is the shortest lease that a busy machine bears.
@@ -107,6 +108,7 @@ func ReadEnvironment() (Environment, error) {
 	need(e.CLITimeout >= time.Second, "DECKHAND_CLI_TIMEOUT: %s is too short; write at least 1s", e.CLITimeout)
 	need(e.DrainTimeout >= 0, "DECKHAND_DRAIN_TIMEOUT: %s is less than nothing; write 0s, or how long turns may go on when the bot stops", e.DrainTimeout)
 	need(e.LeaseTime >= leastLease, "DECKHAND_LEASE_TIME: %s is too short; write at least %s", e.LeaseTime, leastLease)
+	need(e.Starts >= 0, "DECKHAND_STARTS_AT_ONCE: %d is too few; write at least 1, or 0 for the number of cores", e.Starts)
 	need(e.MaxLive >= 1, "DECKHAND_MAX_LIVE_SESSIONS: %d is too few; write at least 1", e.MaxLive)
 	if _, err := zapcore.ParseLevel(e.LogLevel); err != nil {
 		need(false, "DECKHAND_LOG_LEVEL: %q is not a level; write debug, info, warn or error", e.LogLevel)

@@ -26,6 +26,8 @@ type Config struct {
 	Budgets []agent.Budget
 	// Sandboxes say by project what shuts its sessions in: "bwrap, no network".
 	Sandboxes map[string]string
+	// Replica names this bot among those that share the database.
+	Replica string
 	// Reminders say whom to tell of an approval that waits, stage by stage: "thread",
 	// "approvers" (each by direct message), or a channel's id.
 	Reminders [][]string
@@ -56,6 +58,7 @@ type App struct {
 	costs     *costs.Accountant
 	agent     *agent.Supervisor
 	lanes     lanes
+	inbox     inboxKeeper
 	envelopes sync.WaitGroup
 	connected atomic.Bool
 }
@@ -73,7 +76,7 @@ func New(w *Workspace, c Config) *App {
 
 // newApp is an app whose tokens are known to be good.
 func newApp(c Config, client *slack.Client, self identity) *App {
-	a := &App{c: c, log: c.Log, commands: allCommands(), client: client, api: client, self: self}
+	a := &App{inbox: inboxKeeper{holder: c.Replica + "/" + rand.Text(), look: make(chan struct{}, 1)}, c: c, log: c.Log, commands: allCommands(), client: client, api: client, self: self}
 	a.people = directory.New(client, c.Log.Named("directory"))
 	a.publisher = publish.New(client, publish.Options{Log: c.Log.Named("publish")})
 	a.frontend, a.outbox = newFrontend(a), newOutbox(a)
@@ -107,8 +110,10 @@ func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor)
 	publisher.Go(func() { a.publish(publishing) })
 	var digests sync.WaitGroup
 	digests.Go(func() { a.costs.KeepDigestsScheduled(ctx) })
-	a.routeLeftovers(ctx)
+	var inbox sync.WaitGroup
+	inbox.Go(func() { a.keepInbox(ctx) })
 	a.listen(ctx)
+	inbox.Wait()
 	a.envelopes.Wait()
 	digests.Wait()
 	publisher.Wait()
@@ -179,6 +184,20 @@ func (a *App) react(channel, ts, emoji string, end func(error)) {
 		Do: func(ctx context.Context) error {
 			err := a.api.AddReactionContext(ctx, emoji, slack.NewRefToMessage(channel, ts))
 			if refused := (slack.SlackErrorResponse{}); errors.As(err, &refused) && refused.Err == "already_reacted" {
+				return nil
+			}
+			return err
+		},
+	})
+}
+
+// remove takes a message of ours away.
+func (a *App) remove(channel, ts string) {
+	a.publisher.Once(publish.Call{
+		Method: publish.DeleteMessage, Priority: publish.High, Group: ts, What: "take a message away",
+		Do: func(ctx context.Context) error {
+			_, _, err := a.api.DeleteMessageContext(ctx, channel, ts)
+			if refusedAs(err, "message_not_found") {
 				return nil
 			}
 			return err

@@ -2,12 +2,14 @@ package slackui
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
+	"deckhand/internal/slackui/publish"
 	"deckhand/internal/store"
 )
 
@@ -59,11 +61,45 @@ func termsOf(a store.Approval) *access.Terms {
 }
 
 func (a *App) answerOf(ctx context.Context, q access.Request) *access.Refusal {
-	answer := a.people.Establish(ctx, a.self.TeamID, q.User, q.Channel, func(f access.Facts) access.Answer { return a.c.Access.Authorise(q, f) })
-	if answer.Allowed {
+	for began := time.Now(); ; {
+		answer := a.people.Establish(ctx, a.self.TeamID, q.User, q.Channel, func(f access.Facts) access.Answer { return a.c.Access.Authorise(q, f) })
+		if answer.Allowed {
+			return nil
+		}
+		// What is not known refuses; but a hiccup of Slack's is no reason to refuse anybody.
+		later, _ := errors.AsType[*laterError](unknown(&answer.Refusal))
+		if later == nil || ctx.Err() != nil {
+			return &answer.Refusal
+		}
+		pause := max(later.after, lookAgain)
+		if time.Since(began)+pause > lookPatience {
+			return &answer.Refusal
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+const (
+	// lookPatience is how long people wait for what Slack does not tell at once, before
+	// they are told so, or see that their message waits.
+	lookPatience = 4 * time.Second
+	lookAgain    = time.Second
+)
+
+// unknown is a [*laterError] if somebody was refused since a fact could not be
+// established, and may be soon; else nil.
+func unknown(r *access.Refusal) error {
+	if r.Err == nil {
 		return nil
 	}
-	return &answer.Refusal
+	after, ok := publish.Passes(r.Err)
+	if !ok {
+		return nil
+	}
+	return &laterError{after: after, err: r}
 }
 
 func (a *App) recordRefusal(ctx context.Context, p person, act access.Act, r *access.Refusal) *access.Refusal {

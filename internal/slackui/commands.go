@@ -140,10 +140,13 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 	}
 	if !addressed && (c == nil || c.nearly) {
 		if r := a.mayDo(ctx, who, act); r != nil {
-			return "refused", nil // people who talk to each other in a thread are left alone
+			return "refused", unknown(r) // people who talk to each other in a thread are left alone
 		}
-	} else if r := a.authorise(ctx, who, act); r != nil {
-		a.answer(in, r.Sentence)
+	} else if r := a.mayDo(ctx, who, act); r != nil {
+		if err := unknown(r); err != nil {
+			return "", err
+		}
+		a.answer(in, a.recordRefusal(ctx, who, act, r).Sentence)
 		return "refused", nil
 	}
 	switch {
@@ -201,6 +204,9 @@ func (a *App) onCostsCommand(ctx context.Context, in *incoming, words string) (o
 	}
 	who := in.person()
 	outcome, refused, err := a.costs.Answer(ctx, who.UserID, at, words)
+	if refused != nil && in.message != nil && unknown(refused) != nil {
+		return "", unknown(refused)
+	}
 	if r := a.recordRefusal(ctx, who, access.Costs, refused); r != nil {
 		a.answer(in, r.Sentence)
 		return "refused", nil

@@ -36,11 +36,13 @@ type frontend struct {
 
 	offers []agent.TurnView // ended turns that offer to go on, the oldest first
 
-	cardsMu sync.Mutex      // taken before mu
-	reading map[string]bool // cards that are being read, by id; true: something changed since
-	posting map[string]bool // open cards that this process has shown, by id
-	waiting map[int64]bool  // prompts of which this process has said that they wait
-	closed  bool            // nothing is read any more
+	cardsMu sync.Mutex            // taken before mu
+	reading map[string]bool       // cards that are being read, by id; true: something changed since
+	posting map[string]bool       // open cards that this process has shown, by id
+	waiting map[int64]bool        // prompts of which this process has said that they wait
+	closed  bool                  // nothing is read any more
+	queues  map[int64]*shownQueue // by thread
+	keys    int                   // of them that were given so far
 
 	reads   sync.WaitGroup
 	closing chan struct{} // closed when what fails is not read again
@@ -63,7 +65,7 @@ type shownTurn struct {
 }
 
 func newFrontend(a *App) *frontend {
-	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}, posting: map[string]bool{}, waiting: map[int64]bool{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
+	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}, posting: map[string]bool{}, waiting: map[int64]bool{}, queues: map[int64]*shownQueue{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
 }
 
 // ShowTurn implements [agent.Frontend].
@@ -265,7 +267,15 @@ var endMarks = map[agent.PromptMark]string{
 
 // MarkPrompt implements [agent.Frontend]. The eyes that say that a message was
 // heard stay; only its end is marked, see Tell.
-func (f *frontend) MarkPrompt(p store.Prompt, _ agent.PromptMark) { f.forgetSaid(p.Thread) }
+func (f *frontend) MarkPrompt(p store.Prompt, m agent.PromptMark) {
+	f.forgetSaid(p.Thread)
+	switch {
+	case m == agent.PromptWaits:
+		f.app.mark(p.Thread.ChannelID, p.TS)
+	case p.Marked:
+		f.app.unmark(p.Thread.ChannelID, p.TS)
+	}
+}
 
 // forgetSaid: whoever wrote a prompt that is marked has to be told of it.
 func (f *frontend) forgetSaid(k store.ThreadKey) {

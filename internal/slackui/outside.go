@@ -18,6 +18,8 @@ type webAPI interface {
 	costs.API
 	PostEphemeralContext(ctx context.Context, channelID, userID string, options ...slack.MsgOption) (ts string, err error)
 	AddReactionContext(ctx context.Context, name string, item slack.ItemRef) error
+	RemoveReactionContext(ctx context.Context, name string, item slack.ItemRef) error
+	DeleteMessageContext(ctx context.Context, channel, ts string) (channelID, deletedTS string, err error)
 	UploadFileContext(ctx context.Context, p slack.UploadFileParameters) (*slack.FileSummary, error)
 
 	OpenViewContext(ctx context.Context, triggerID string, view slack.ModalViewRequest) (*slack.ViewResponse, error)
@@ -36,6 +38,7 @@ type Books interface {
 	grants
 	screens
 	outgoing
+	queues
 	budgets
 	costs.Books
 	Audit(ctx context.Context, entries ...store.AuditEntry) error
@@ -44,8 +47,9 @@ type Books interface {
 // inbox keeps what Slack was told that we have.
 type inbox interface {
 	Receive(ctx context.Context, e store.Envelope) (id int64, fresh bool, err error)
-	Unrouted(ctx context.Context, olderThan time.Time) ([]store.Envelope, error)
-	Finish(ctx context.Context, id int64, outcome string) error
+	Due(ctx context.Context, holder string, limit int) ([]store.Envelope, error)
+	LetGo(ctx context.Context, prefix, but string) error
+	PutOff(ctx context.Context, id int64, after time.Duration, why string, counted, mark bool) error
 	FinishTelling(ctx context.Context, id int64, outcome string, tell ...store.Whisper) ([]store.Word, error)
 	AcceptPrompt(ctx context.Context, p store.NewPrompt) (t store.Thread, ok bool, err error)
 }
@@ -87,6 +91,12 @@ type outgoing interface {
 	PutBackWords(ctx context.Context, ids []int64) error
 	EndWords(ctx context.Context, ids []int64, shown []store.Shown) error
 	LetWordsGo(ctx context.Context) error
+}
+
+// queues are what waits in threads.
+type queues interface {
+	Queue(ctx context.Context, threadID int64) (store.Queue, error)
+	SaveQueueMessage(ctx context.Context, threadID int64, ts string) error
 }
 
 // budgets are decided about by admins.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
@@ -189,14 +188,23 @@ func (a *App) ours(e store.Envelope) bool { return e.UserID == a.self.UserID }
 // message, or a word in a thread that we work in. The rest of a channel's talk
 // is acknowledged and forgotten.
 func (a *App) relevant(ctx context.Context, in *incoming) bool {
+	relevant, err := a.relevantNow(ctx, in)
+	return relevant || err != nil // an unreachable database is told by Receive
+}
+
+// relevantNow is relevant; its error is the database's.
+func (a *App) relevantNow(ctx context.Context, in *incoming) (bool, error) {
 	if in.message == nil || in.addressed(a.mention()) {
-		return true
+		return true, nil
 	}
 	if in.message.ThreadTS == "" || addressesSomebodyElse(in.message.Text) {
-		return false
+		return false, nil
 	}
 	_, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
-	return !errors.Is(err, store.ErrNotFound) // an unreachable database is told by Receive
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (in *incoming) addressed(mention string) bool {
@@ -225,6 +233,11 @@ func (a *App) act(ctx context.Context, in *incoming) (outcome string) {
 	case in.event != nil:
 		outcome, err = a.onEvent(ctx, in)
 	}
+	if err != nil && in.message != nil && in.store.ID != 0 {
+		if after, ok := passes(err); ok {
+			return a.putOff(ctx, in, err, after)
+		}
+	}
 	if err != nil {
 		a.log.Error("act on an envelope", zap.String("event", in.store.EventID), zap.String("kind", string(in.store.Kind)),
 			zap.String("user", in.store.UserID), zap.Error(err), zap.NamedError("cause", context.Cause(ctx)))
@@ -236,6 +249,9 @@ func (a *App) act(ctx context.Context, in *incoming) (outcome string) {
 
 // finish marks the envelope as dealt with, and tells the person what is to be told of it.
 func (a *App) finish(ctx context.Context, id int64, in *incoming, outcome string) {
+	if outcome == waits {
+		return
+	}
 	words, err := a.c.Store.FinishTelling(ctx, id, outcome, in.told...)
 	if err != nil {
 		a.log.Error("finish an envelope", zap.Error(err))
@@ -256,25 +272,6 @@ func (a *App) tellNow(in *incoming) {
 // sorry tells a person that what they did has failed, or seems to have: a database that
 // stops answering may have taken it all the same, and say so when it is back.
 const sorry = "That did not work: Deckhand has trouble at the moment. If nothing changes here, try again; if it stays like this, ask an admin to look at its log."
-
-// routeLeftovers acts on what an earlier process acknowledged and did not get to.
-func (a *App) routeLeftovers(ctx context.Context) {
-	left, err := a.c.Store.Unrouted(ctx, time.Now())
-	if err != nil {
-		a.log.Error("read what was left in the inbox", zap.Error(err))
-		return
-	}
-	for _, e := range left {
-		in, err := decode(envelope{ID: e.EventID, Type: envelopeType[e.Kind], Payload: e.Payload})
-		if err != nil || in == nil {
-			a.log.Error("an envelope in the inbox cannot be read", zap.Int64("inbox", e.ID), zap.Error(err))
-			_ = a.c.Store.Finish(ctx, e.ID, "unreadable")
-			continue
-		}
-		in.store, in.lasts = e, true
-		a.finish(ctx, e.ID, in, a.act(ctx, in))
-	}
-}
 
 var envelopeType = map[store.EnvelopeKind]string{
 	store.KindMessage: "events_api", store.KindEvent: "events_api",

@@ -70,6 +70,10 @@ var calls = map[string]func(context.Context, *slackgo.Client){
 	"PostMessageContext": func(ctx context.Context, c *slackgo.Client) {
 		_, _, _ = c.PostMessageContext(ctx, "C1", slackgo.MsgOptionText("x", false))
 	},
+	"DeleteMessageContext": func(ctx context.Context, c *slackgo.Client) { _, _, _ = c.DeleteMessageContext(ctx, "C1", "1.0") },
+	"RemoveReactionContext": func(ctx context.Context, c *slackgo.Client) {
+		_ = c.RemoveReactionContext(ctx, "eyes", slackgo.NewRefToMessage("C1", "1.0"))
+	},
 	"UpdateMessageContext": func(ctx context.Context, c *slackgo.Client) {
 		_, _, _, _ = c.UpdateMessageContext(ctx, "C1", "1.0", slackgo.MsgOptionText("x", false))
 	},

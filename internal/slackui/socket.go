@@ -24,7 +24,7 @@ const (
 	// ackLimit is Slack's time for an acknowledgement, less the way back.
 	ackLimit = 2500 * time.Millisecond
 	// routeLimit bounds what one envelope may take after it is acknowledged.
-	routeLimit = 2 * time.Minute
+	routeLimit = store.HoldFor * 3 / 4
 )
 
 // listen holds the sockets until ctx ends.
@@ -190,7 +190,7 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 			id, fresh := a.commit(ctx, client, e.ID, in)
 			if fresh {
 				in.store.ID, in.lasts = id, true
-				a.finish(ctx, id, in, a.act(ctx, in))
+				a.work(ctx, in)
 			}
 		}
 	})
@@ -205,10 +205,13 @@ func (a *App) commit(ctx context.Context, client *socketmode.Client, envelopeID 
 		a.ack(ctx, client, envelopeID)
 		return 0, false
 	}
+	in.store.Holder = a.inbox.holder
 	id, fresh, err := a.c.Store.Receive(ctx, in.store)
 	if err != nil {
 		a.log.Error("an envelope could not be stored and is not acknowledged", zap.String("event", in.store.EventID), zap.Error(err))
-		if in.store.Kind != store.KindMessage && in.store.ChannelID != "" { // Slack does not deliver it again
+		if in.store.Kind == store.KindMessage {
+			a.keepUnstored(in)
+		} else if in.store.ChannelID != "" { // Slack does not deliver it again
 			a.whisper(in.store.ChannelID, in.store.ThreadTS, in.store.UserID, render.Sentence(sorry))
 		}
 		return 0, false

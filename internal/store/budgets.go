@@ -370,7 +370,7 @@ func (d BudgetDecision) kind() string {
 // NextPrompt returns the prompt that the thread's next turn is for, or [ErrNotFound].
 func (s *Store) NextPrompt(ctx context.Context, threadID int64) (Prompt, error) {
 	r, err := collectOne[promptRow](s.pool.Query(ctx, `
-		SELECT `+promptColumns+` FROM inbox i WHERE thread_id = $1 AND state = 'accepted' ORDER BY ts, id LIMIT 1`, threadID))
+		SELECT `+promptColumns+` FROM inbox i WHERE thread_id = $1 AND state = 'accepted' ORDER BY `+nextFirst+` LIMIT 1`, threadID))
 	if errors.Is(err, ErrNotFound) {
 		return Prompt{}, err
 	}

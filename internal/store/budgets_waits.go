@@ -106,9 +106,10 @@ func (s *Store) StoppedTurn(ctx context.Context, threadID int64) (turnID int64, 
 	return turnID, nil
 }
 
-// asleep is true of a thread t whose next prompt sleeps until a budget changes.
-const asleep = `EXISTS (SELECT FROM budget_waits b JOIN inbox w ON w.id = b.inbox_id
-	WHERE b.thread_id = t.id AND b.asleep AND b.until > now() AND w.state = 'accepted')`
+// asleep is true of a thread t whose next prompt sleeps until a budget changes, or until
+// its start is tried again.
+const asleep = `(EXISTS (SELECT FROM budget_waits b JOIN inbox w ON w.id = b.inbox_id
+	WHERE b.thread_id = t.id AND b.asleep AND b.until > now() AND w.state = 'accepted') OR ` + putOff + `)`
 
 type waitRow struct {
 	InboxID             int64

@@ -41,22 +41,32 @@ type Envelope struct {
 	UserID     string
 	Payload    json.RawMessage
 	ReceivedAt time.Time
+	Holder     string // the replica that acts on it
+	// Attempts came to nothing so far, the first at WaitsSince, see [Store.PutOff].
+	Attempts   int
+	WaitsSince time.Time // zero while there was none
+	Marked     bool      // its author sees that it waits
+	Edits      int       // how often it was changed while it waited
 }
+
+const envelopeColumns = `i.id, i.event_id, i.kind, i.team_id, i.channel_id, i.ts, i.thread_ts, i.user_id, i.payload, i.received_at,
+	i.holder, i.attempts, COALESCE(i.waits_since, '0001-01-01T00:00:00Z') AS waits_since, i.marked, i.edits`
 
 // Key is the thread the envelope belongs to.
 func (e Envelope) Key() ThreadKey {
 	return ThreadKey{TeamID: e.TeamID, ChannelID: e.ChannelID, ThreadTS: e.ThreadTS}
 }
 
-// Receive commits an envelope, so that it may be acknowledged. fresh is false
-// when it is here already: a retry, or the other event of the same post.
+// Receive commits an envelope, so that it may be acknowledged, and holds it for its
+// Holder, see [Store.Due]. fresh is false when it is here already: a retry, or the other
+// event of the same post.
 func (s *Store) Receive(ctx context.Context, e Envelope) (id int64, fresh bool, err error) {
 	err = s.pool.QueryRow(ctx, `
-		INSERT INTO inbox (event_id, kind, team_id, channel_id, ts, thread_ts, user_id, payload)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		INSERT INTO inbox (event_id, kind, team_id, channel_id, ts, thread_ts, user_id, payload, holder, next_try)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + $10)
 		ON CONFLICT DO NOTHING
 		RETURNING id`,
-		e.EventID, e.Kind, e.TeamID, e.ChannelID, e.TS, e.ThreadTS, e.UserID, e.Payload,
+		e.EventID, e.Kind, e.TeamID, e.ChannelID, e.TS, e.ThreadTS, e.UserID, e.Payload, e.Holder, HoldFor,
 	).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, false, nil
@@ -65,30 +75,6 @@ func (s *Store) Receive(ctx context.Context, e Envelope) (id int64, fresh bool, 
 		return 0, false, fmt.Errorf("store envelope %s: %w", e.EventID, err)
 	}
 	return id, true, nil
-}
-
-// Unrouted returns the envelopes that were acknowledged before olderThan and
-// not acted on since, oldest first: what a crash left behind.
-func (s *Store) Unrouted(ctx context.Context, olderThan time.Time) ([]Envelope, error) {
-	out, err := collect[Envelope](s.pool.Query(ctx, `
-		SELECT id, event_id, kind, team_id, channel_id, ts, thread_ts, user_id, payload, received_at
-		FROM inbox WHERE state = 'received' AND received_at < $1 ORDER BY ts, id`, olderThan))
-	if err != nil {
-		return nil, fmt.Errorf("read the unrouted inbox: %w", err)
-	}
-	return out, nil
-}
-
-// Finish marks an envelope as dealt with; outcome says in a word or two how.
-// It leaves a prompt alone that a worker has: its turn finishes it.
-func (s *Store) Finish(ctx context.Context, id int64, outcome string) error {
-	_, err := s.pool.Exec(ctx, `
-		UPDATE inbox SET state = 'done', outcome = $2, done_at = now()
-		WHERE id = $1 AND state = 'received'`, id, outcome)
-	if err != nil {
-		return fmt.Errorf("finish envelope %d: %w", id, err)
-	}
-	return nil
 }
 
 // Prompt is an authorised message that waits for a turn or has one.
@@ -101,6 +87,15 @@ type Prompt struct {
 	TS       string // of the person's own message
 	Text     string
 	Waited   bool // it slept until a budget changed, see [Store.WaitForBudget]
+	// NotYet is true while its start waits to be tried again, at NextTry, see
+	// [Store.PutOffPrompt]; Attempts came to nothing so far, the first at WaitsSince.
+	NotYet     bool
+	NextTry    time.Time
+	Attempts   int
+	WaitsSince time.Time // zero while there was none
+	Why        string    // for people, of the last one
+	Marked     bool      // its author sees that it waits
+	Urgent     bool      // somebody has sent it before what waits with it
 }
 
 // NewPrompt is what AcceptPrompt needs beyond the envelope.
@@ -111,6 +106,7 @@ type NewPrompt struct {
 	UserID  string
 	UUID    string
 	Text    string
+	Edits   int // how often the message had been changed when it was read
 	// Continues is the turn that a budget stopped and that this goes on with; 0 for
 	// none. That is possible once, and while the thread has not gone on.
 	Continues int64
@@ -119,7 +115,8 @@ type NewPrompt struct {
 // AcceptPrompt turns a received envelope into a prompt of its thread, opening
 // the thread if there is none, and wakes the replica that holds it. ok is false
 // when the envelope was dealt with already. [ErrEnded] says that the turn that it
-// should go on with was gone on from already.
+// should go on with was gone on from already, [ErrNotYet] that an earlier message of
+// the thread waits, or that this one was changed after it was read.
 func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		t, err = collectOne[Thread](tx.Query(ctx, `
@@ -136,14 +133,15 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 			return err
 		}
 		tag, err := tx.Exec(ctx, `
-			UPDATE inbox SET state = 'accepted', thread_id = $2, prompt_uuid = $3, prompt = $4
-			WHERE id = $1 AND state = 'received'`, p.InboxID, t.ID, p.UUID, p.Text)
+			UPDATE inbox i SET state = 'accepted', thread_id = $2, prompt_uuid = $3, prompt = $4,
+				next_try = now(), attempts = 0, waits_since = NULL, why = '', marked = false
+			WHERE id = $1 AND state = 'received' AND edits = $5 AND NOT `+behind, p.InboxID, t.ID, p.UUID, p.Text, p.Edits)
 		if err != nil {
 			return err
 		}
 		ok = tag.RowsAffected() == 1
 		if !ok {
-			return nil
+			return stillReceived(ctx, tx, p.InboxID)
 		}
 		if err := notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: t.ID}); err != nil {
 			return err
@@ -176,15 +174,25 @@ func takeContinue(ctx context.Context, tx pgx.Tx, threadID int64, p NewPrompt) e
 	return err
 }
 
+// nextFirst orders the prompts of a thread: the next one first.
+const nextFirst = `i.urgent_at NULLS LAST, i.ts, i.id`
+
 const promptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i.thread_ts, i.prompt_uuid::text AS uuid, i.user_id, i.ts, i.prompt AS text,
-	EXISTS (SELECT FROM budget_waits b WHERE b.inbox_id = i.id) AS waited`
+	EXISTS (SELECT FROM budget_waits b WHERE b.inbox_id = i.id) AS waited,
+	i.next_try > now() AS not_yet, i.next_try, i.attempts,
+	COALESCE(i.waits_since, '0001-01-01T00:00:00Z') AS waits_since, i.why, i.marked, i.urgent_at IS NOT NULL AS urgent`
 
 type promptRow struct {
 	InboxID                          int64
 	ThreadID                         int64
 	TeamID, ChannelID                string
 	ThreadTS, UUID, UserID, TS, Text string
-	Waited                           bool
+	Waited, NotYet                   bool
+	NextTry                          time.Time
+	Attempts                         int
+	WaitsSince                       time.Time
+	Why                              string
+	Marked, Urgent                   bool
 }
 
 func (r promptRow) prompt() Prompt {
@@ -192,6 +200,8 @@ func (r promptRow) prompt() Prompt {
 		InboxID: r.InboxID, ThreadID: r.ThreadID,
 		Thread: ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS},
 		UUID:   r.UUID, UserID: r.UserID, TS: r.TS, Text: r.Text, Waited: r.Waited,
+		NotYet: r.NotYet, NextTry: r.NextTry, Attempts: r.Attempts, WaitsSince: r.WaitsSince,
+		Why: r.Why, Marked: r.Marked, Urgent: r.Urgent,
 	}
 }
 

@@ -25,6 +25,7 @@ var losses = map[int64][]string{
 	7:  {"calls"},
 	8:  {"budget_messages", "budget_waits"},
 	9:  {"outbox"},
+	10: {"channels_heard"},
 	13: {"work", "work_packs"},
 	14: {"replicas"},
 }

@@ -292,8 +292,9 @@ type Whisper struct {
 	Sentence            string
 }
 
-// FinishTelling is [Store.Finish] with what the person who sent the envelope is told of
-// it. Nothing is written of an envelope that was finished already, or that a worker has.
+// FinishTelling marks an envelope as dealt with; outcome says in a word or two how, and
+// tell is what the person who sent it is told. It leaves a prompt alone that a worker has:
+// its turn finishes it. Nothing is written of an envelope that was finished already, or that a worker has.
 func (s *Store) FinishTelling(ctx context.Context, id int64, outcome string, tell ...Whisper) (words []Word, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		var team string

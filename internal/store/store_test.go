@@ -115,7 +115,7 @@ func TestAPostIsReceivedOnce(t *testing.T) {
 	s := storetest.New(t)
 	e := store.Envelope{
 		EventID: "Ev1", Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", TS: "1.1", ThreadTS: "1.1",
-		UserID: "U1", Payload: json.RawMessage(`{"text":"hi"}`),
+		UserID: "U1", Payload: json.RawMessage(`{"text":"hi"}`), Holder: "A",
 	}
 	id, fresh, err := s.Receive(t.Context(), e)
 	if err != nil || !fresh {
@@ -128,15 +128,24 @@ func TestAPostIsReceivedOnce(t *testing.T) {
 	if _, fresh, err := s.Receive(t.Context(), e); err != nil || fresh {
 		t.Errorf("the same post as another event: fresh=%v err=%v", fresh, err)
 	}
-	got, err := s.Unrouted(t.Context(), time.Now().Add(time.Second))
-	if err != nil || len(got) != 1 || got[0].ID != id {
-		t.Fatalf("Unrouted = %v, %v; want the one envelope", got, err)
+	if got, err := s.Due(t.Context(), "B", 10); err != nil || len(got) != 0 {
+		t.Fatalf("what A holds is due for B: %v, %v", got, err)
 	}
-	if err := s.Finish(t.Context(), id, "refused"); err != nil {
+	if err := s.LetGo(t.Context(), "A", "A2"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Unrouted(t.Context(), time.Now().Add(time.Second)); err != nil || len(got) != 0 {
-		t.Errorf("after Finish: Unrouted = %v, %v", got, err)
+	got, err := s.Due(t.Context(), "B", 10)
+	if err != nil || len(got) != 1 || got[0].ID != id || got[0].Holder != "B" {
+		t.Fatalf("Due = %v, %v; want the one envelope, for B", got, err)
+	}
+	if _, err := s.FinishTelling(t.Context(), id, "refused"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.LetGo(t.Context(), "B", ""); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Due(t.Context(), "B", 10); err != nil || len(got) != 0 {
+		t.Errorf("after Finish: Due = %v, %v", got, err)
 	}
 }
 

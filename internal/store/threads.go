@@ -111,15 +111,16 @@ func (s *Store) ReleaseLease(ctx context.Context, l Lease, wake bool) error {
 }
 
 // Unattended returns the threads that have work to do, a prompt or a running
-// turn, and that owner may take: nobody's, and its own. Those whose prompt sleeps (see [Store.WaitForBudget]) are
-// not among them. held lists the threads it works on already.
+// turn, and that owner may take: nobody's, and its own. Those whose prompt sleeps (see
+// [Store.WaitForBudget] and [Store.PutOffPrompt]) are not among them. held lists the
+// threads it works on already.
 func (s *Store) Unattended(ctx context.Context, owner string, held []int64) ([]int64, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT t.id FROM threads t
 		WHERE (t.lease_owner IS NULL OR t.lease_owner = $1)
 		  AND NOT t.id = ANY ($2::bigint[])
 		  AND (EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')) AND NOT `+asleep+`
-		    OR EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running'))
+		    OR EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running') AND NOT `+putOff+`)
 		ORDER BY t.active_at`, owner, held)
 	if err != nil {
 		return nil, fmt.Errorf("look for unattended threads: %w", err)

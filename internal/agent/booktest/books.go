@@ -90,6 +90,9 @@ type Prompt struct {
 type envelope struct {
 	Prompt
 	event string
+	kind  store.EnvelopeKind
+	sent  store.Envelope
+	until time.Time // before which it is not tried again, or nobody else takes it
 }
 
 type session struct {
@@ -167,7 +170,7 @@ func (b *Books) Receive(ctx context.Context, e store.Envelope) (id int64, fresh 
 			return 0, false, nil
 		}
 	}
-	b.inbox = append(b.inbox, &envelope{event: e.EventID, Prompt: Prompt{State: "received", Prompt: store.Prompt{
+	b.inbox = append(b.inbox, &envelope{event: e.EventID, kind: e.Kind, sent: e, until: time.Now().Add(store.HoldFor), Prompt: Prompt{State: "received", Prompt: store.Prompt{
 		InboxID: int64(len(b.inbox) + 1), Thread: e.Key(), UserID: e.UserID, TS: e.TS,
 	}}})
 	return int64(len(b.inbox)), true, nil
@@ -179,6 +182,9 @@ func (b *Books) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thre
 		return store.Thread{}, false, err
 	}
 	defer b.mu.Unlock()
+	if p.InboxID > 0 && p.InboxID <= int64(len(b.inbox)) && b.behind(b.inbox[p.InboxID-1]) {
+		return store.Thread{}, false, store.ErrNotYet
+	}
 	i := slices.IndexFunc(b.threads, func(t *store.Thread) bool { return t.Key() == p.Thread })
 	if i < 0 {
 		i = len(b.threads)
@@ -195,9 +201,16 @@ func (b *Books) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thre
 		return *t, false, nil
 	}
 	e := b.inbox[p.InboxID-1]
-	e.State, e.ThreadID, e.UUID, e.Text = "accepted", t.ID, p.UUID, p.Text
+	e.State, e.ThreadID, e.UUID, e.Text, e.until = "accepted", t.ID, p.UUID, p.Text, time.Now()
 	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
 	return *t, true, nil
+}
+
+// behind reports whether a message has to wait for an earlier one of its thread.
+func (b *Books) behind(e *envelope) bool {
+	return e.kind == store.KindMessage && e.State == "received" && slices.ContainsFunc(b.inbox, func(o *envelope) bool {
+		return o.Thread == e.Thread && o.State == "received" && o.kind == store.KindMessage && (o.TS < e.TS || o.TS == e.TS && o.InboxID < e.InboxID)
+	})
 }
 
 func (b *Books) takeContinue(threadID int64, p store.NewPrompt) bool {
@@ -262,7 +275,7 @@ func (b *Books) Unattended(ctx context.Context, owner string, held []int64) ([]i
 	defer b.mu.Unlock()
 	var out []int64
 	for _, t := range b.threads {
-		if (t.LeaseOwner == "" || t.LeaseOwner == owner) && !slices.Contains(held, t.ID) && (b.open(t.ID) && !b.asleep(t.ID) || b.runningTurn(t.ID) != nil) {
+		if (t.LeaseOwner == "" || t.LeaseOwner == owner) && !slices.Contains(held, t.ID) && (b.open(t.ID) && !b.asleep(t.ID) || b.runningTurn(t.ID) != nil && !b.putOff(t.ID)) {
 			out = append(out, t.ID)
 		}
 	}

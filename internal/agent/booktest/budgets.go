@@ -173,8 +173,12 @@ func (b *Books) WakeWaits(ctx context.Context) error {
 	return nil
 }
 
-// asleep reports whether the thread's next prompt sleeps until a budget changes.
+// asleep reports whether the thread's next prompt sleeps until a budget changes, or until
+// its start is tried again.
 func (b *Books) asleep(threadID int64) bool {
+	if b.putOff(threadID) {
+		return true
+	}
 	for id, w := range b.waits {
 		if e := b.inbox[id-1]; e.ThreadID == threadID && e.State == "accepted" && w.asleep && w.notice.To.After(time.Now()) {
 			return true

@@ -129,7 +129,7 @@ func (c *caller) id() string {
 
 // fate is an error as callers branch on it.
 func fate(err error) string {
-	for _, known := range []error{store.ErrNotFound, store.ErrFenced, store.ErrEnded, store.ErrTooEarly, store.ErrVoted} {
+	for _, known := range []error{store.ErrNotFound, store.ErrFenced, store.ErrEnded, store.ErrTooEarly, store.ErrVoted, store.ErrNotYet} {
 		if errors.Is(err, known) {
 			return "error " + known.Error()
 		}
@@ -164,7 +164,7 @@ func (c *caller) turn(t store.Turn) string {
 }
 
 func (c *caller) prompt(p store.Prompt) string {
-	return fmt.Sprint(c.name("i", p.InboxID), c.name("h", p.ThreadID), p.Thread.ThreadTS, p.UUID, p.UserID, p.TS, p.Text)
+	return fmt.Sprint(c.name("i", p.InboxID), c.name("h", p.ThreadID), p.Thread.ThreadTS, p.UUID, p.UserID, p.TS, p.Text, p.NotYet, p.Attempts, p.WaitsSince.IsZero(), p.Why, p.Marked, p.Urgent)
 }
 
 // saying are words that were written, in their order but for marks, which are of one
@@ -319,6 +319,16 @@ var calls = []struct {
 	{"next prompt", func(ctx context.Context, c *caller) string {
 		p, err := c.books.NextPrompt(ctx, pick(c, c.threads).ID)
 		return fmt.Sprint(c.prompt(p), fate(err))
+	}},
+	{"put off a prompt", func(ctx context.Context, c *caller) string {
+		l, id, after := c.lease(), pick(c, c.inbox), -time.Second
+		if c.r.IntN(3) == 0 {
+			after = time.Hour
+		}
+		if c.r.IntN(2) == 0 {
+			return "error not now"
+		}
+		return fate(c.books.PutOffPrompt(ctx, l, id, after, "No answer."))
 	}},
 	{"drop a prompt", func(ctx context.Context, c *caller) string {
 		if c.r.IntN(4) > 0 {

@@ -29,9 +29,40 @@ func (b *Books) NextPrompt(ctx context.Context, threadID int64) (store.Prompt, e
 	}
 	defer b.mu.Unlock()
 	if w := b.waiting(threadID); len(w) > 0 {
-		return w[0].Prompt.Prompt, nil
+		return w[0].now(), nil
 	}
 	return store.Prompt{}, store.ErrNotFound
+}
+
+// now is the prompt as the store would read it.
+func (e *envelope) now() store.Prompt {
+	p := e.Prompt.Prompt
+	p.NotYet = e.until.After(time.Now())
+	return p
+}
+
+// PutOffPrompt is [store.Store.PutOffPrompt].
+func (b *Books) PutOffPrompt(ctx context.Context, l store.Lease, inboxID int64, after time.Duration, why string) error {
+	return b.under(ctx, l, func(t *store.Thread) error {
+		for _, e := range b.inbox {
+			if e.InboxID == inboxID && e.ThreadID == t.ID && (e.State == "accepted" || e.State == "running") {
+				e.until, e.Why, e.Marked = time.Now().Add(after), why, true
+				e.NextTry = e.until
+				if e.Attempts++; e.WaitsSince.IsZero() {
+					e.WaitsSince = time.Now()
+				}
+				return nil
+			}
+		}
+		return store.ErrFenced
+	})
+}
+
+// putOff reports whether the thread's next start waits to be tried again.
+func (b *Books) putOff(threadID int64) bool {
+	return slices.ContainsFunc(b.inbox, func(e *envelope) bool {
+		return e.ThreadID == threadID && (e.State == "accepted" || e.State == "running") && e.until.After(time.Now())
+	})
 }
 
 // DropPrompt is [store.Store.DropPrompt].
@@ -64,7 +95,7 @@ func (b *Books) DropPrompts(ctx context.Context, l store.Lease, d store.Drop) ([
 func (b *Books) drop(threadID int64, list []*envelope, d store.Drop) (dropped []store.Prompt, words []store.Word) {
 	for _, e := range list {
 		e.State, e.Outcome = "done", d.Outcome
-		dropped = append(dropped, e.Prompt.Prompt)
+		dropped = append(dropped, e.now())
 		if d.Mark != "" {
 			words = append(words, b.addWord(threadID, store.Word{Kind: store.WordMark, InboxID: e.InboxID, Body: d.Mark}))
 		}
@@ -113,7 +144,7 @@ func (b *Books) BeginTurn(ctx context.Context, l store.Lease, sessionID string, 
 		}
 		row := b.insertTurn(l, sessionID, epoch, w[0].UserID, 1)
 		w[0].State, w[0].TurnID = "running", row.ID
-		t, p, ok = row.Turn, w[0].Prompt.Prompt, true
+		t, p, ok = row.Turn, w[0].now(), true
 		if p.Waited {
 			b.addWord(th.ID, store.Word{Kind: store.WordWait, InboxID: p.InboxID})
 		}
@@ -134,7 +165,7 @@ func (b *Books) RunningTurn(ctx context.Context, threadID int64) (store.Turn, st
 	}
 	for _, e := range b.inbox {
 		if e.TurnID == t.ID {
-			return t.Turn, e.Prompt.Prompt, nil
+			return t.Turn, e.now(), nil
 		}
 	}
 	return store.Turn{}, store.Prompt{}, store.ErrNotFound

@@ -82,6 +82,13 @@ func judge(err error) (verdict, time.Duration) {
 	return passing, 0
 }
 
+// Passes reports whether an error of Slack's API may be over when the same is asked again,
+// and how long Slack wants to be left alone before; 0 where it does not say.
+func Passes(err error) (after time.Duration, ok bool) {
+	v, after := judge(err)
+	return after, v == limited || v == passing
+}
+
 // permanentError marks an error as one that a retry cannot mend.
 type permanentError struct{ error }
 

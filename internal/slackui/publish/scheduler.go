@@ -249,6 +249,26 @@ func (j *job) ended(n int) []func(error) {
 	return out
 }
 
+// Forget takes back a message that is not to be shown any more: what was not sent is not,
+// and no state of its key is from now on. Taking it away in Slack is the caller's; one
+// that is on its way there is told to OnPosted all the same.
+func (s *Scheduler) Forget(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.messages[key]
+	switch {
+	case j == nil:
+		s.ended.add(s.ended.hash(key))
+	case j.flying:
+		j.newer, j.msg.Final = false, true
+	default:
+		if j.index >= 0 {
+			s.dequeue(j)
+		}
+		s.forget(j)
+	}
+}
+
 // Once schedules a call. It never blocks; when too many calls wait already,
 // OnError gets ErrTooMany.
 func (s *Scheduler) Once(c Call) {

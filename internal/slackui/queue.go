@@ -1,0 +1,158 @@
+package slackui
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// What waits in a thread is one message of it, that is taken away when nothing does. It is
+// read from the database whenever something changes.
+
+// queueUnseen is how long a process may take to start before people are told what it
+// waits for.
+const queueUnseen = 3 * time.Second
+
+// shownQueue is the queue of a thread as this process shows it. The frontend's cardsMu
+// guards it.
+type shownQueue struct {
+	start *agent.StartWait
+	since time.Time // when a start began to wait
+	key   string    // the publisher's; empty while nothing is shown
+	ts    string    // where it stands; empty while it is not known
+	over  bool      // it is not wanted any more
+}
+
+// ShowQueue implements [agent.Frontend].
+func (f *frontend) ShowQueue(threadID int64, start *agent.StartWait) {
+	f.cardsMu.Lock()
+	defer f.cardsMu.Unlock()
+	q := f.queues[threadID]
+	if q == nil {
+		q = &shownQueue{}
+		f.queues[threadID] = q
+	}
+	if start == nil {
+		q.since = time.Time{}
+	} else if q.since.IsZero() {
+		q.since = time.Now()
+	}
+	q.start = start
+	if start != nil && start.Attempts == 0 && time.Since(q.since) < queueUnseen {
+		return // it is told again, if it still waits then
+	}
+	f.readQueue(threadID)
+}
+
+// readQueue has a thread's queue read and shown. f.cardsMu is held.
+func (f *frontend) readQueue(threadID int64) {
+	f.refresh(fmt.Sprintf("queue/%d", threadID), func(ctx context.Context) (func(), error) {
+		q, err := f.app.c.Store.Queue(ctx, threadID)
+		if err != nil {
+			return nil, err
+		}
+		names := map[string]string{}
+		for _, p := range q.Prompts[:min(len(q.Prompts), render.QueueShown)] {
+			names[p.UserID] = f.app.people.Name(ctx, p.UserID)
+		}
+		return func() { f.showQueue(threadID, q, names) }, nil
+	})
+}
+
+// showQueue posts or edits the message, or takes it away. f.cardsMu is held.
+func (f *frontend) showQueue(threadID int64, q store.Queue, names map[string]string) {
+	s := f.queues[threadID]
+	if s == nil {
+		s = &shownQueue{}
+		f.queues[threadID] = s
+	}
+	view := f.queueView(s.start, q, names)
+	if s.key == "" {
+		s.ts = q.MessageTS // an earlier process's
+	}
+	if view.Start == nil && len(view.Prompts) == 0 {
+		f.takeQueueAway(threadID, s, q.Thread)
+		return
+	}
+	if s.key == "" {
+		f.keys++
+		s.key = fmt.Sprintf("queue/%d/%d", threadID, f.keys)
+	}
+	f.app.publisher.Show(publish.Message{
+		Key: s.key, Channel: q.Thread.ChannelID, ThreadTS: q.Thread.ThreadTS, Group: q.Thread.ThreadTS, TS: s.ts,
+		Page: render.Queue(view), Priority: publish.Normal,
+		OnPosted: func(ts string) { f.queuePosted(threadID, s, q.Thread, ts) },
+		OnError: func(err error) {
+			f.app.log.Warn("show what waits in a thread", zap.Error(err))
+			f.cardsMu.Lock()
+			defer f.cardsMu.Unlock()
+			s.key, s.ts = "", "" // the next state is posted anew
+		},
+	})
+}
+
+// queuePosted notes where the message stands, or takes it away if it came too late.
+func (f *frontend) queuePosted(threadID int64, s *shownQueue, k store.ThreadKey, ts string) {
+	f.cardsMu.Lock()
+	s.ts = ts
+	over := s.over
+	f.cardsMu.Unlock()
+	if over {
+		f.app.remove(k.ChannelID, ts)
+		return
+	}
+	f.save("queue", func(ctx context.Context) error { return f.app.c.Store.SaveQueueMessage(ctx, threadID, ts) })
+}
+
+// takeQueueAway removes the message. f.cardsMu is held.
+func (f *frontend) takeQueueAway(threadID int64, s *shownQueue, k store.ThreadKey) {
+	delete(f.queues, threadID)
+	s.over = true
+	if s.key != "" {
+		f.app.publisher.Forget(s.key)
+	}
+	if s.ts == "" {
+		return // it was not posted; if it is just now, it goes when that is known
+	}
+	f.app.remove(k.ChannelID, s.ts)
+	f.reads.Go(func() { // on a goroutine that finish waits for
+		f.save("queue", func(ctx context.Context) error { return f.app.c.Store.SaveQueueMessage(ctx, threadID, "") })
+	})
+}
+
+// queueView is what people are shown of a queue: while no turn runs the first prompt is
+// about to get one, and is no news unless its start waits.
+func (f *frontend) queueView(start *agent.StartWait, q store.Queue, names map[string]string) render.QueueView {
+	v := render.QueueView{Start: start, Prompts: q.Prompts, Names: names}
+	if !q.Running && len(v.Prompts) > 0 {
+		v.Prompts = v.Prompts[1:]
+	}
+	if len(q.Prompts) == 0 {
+		v.Start = nil
+	}
+	v.Said = func(p store.QueuedPrompt) string { return f.app.c.Redact(f.app.saidIn(p)) }
+	return v
+}
+
+// saidIn is what a person has said in a prompt, without what we added for the model.
+func (a *App) saidIn(p store.QueuedPrompt) string {
+	if p.Kind != store.KindMessage {
+		return "Continue"
+	}
+	var outer struct {
+		Event postedMessage `json:"event"`
+	}
+	if json.Unmarshal(p.Payload, &outer) != nil {
+		return ""
+	}
+	return said(strings.ReplaceAll(outer.Event.Text, a.mention(), ""))
+}

@@ -1,0 +1,64 @@
+package render
+
+import (
+	"fmt"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store"
+)
+
+// QueueView is what waits in a thread.
+type QueueView struct {
+	// Start is the start of the thread's process that is waited for; nil for none.
+	Start   *agent.StartWait
+	Prompts []store.QueuedPrompt
+	Names   map[string]string // of the authors of those that are shown, who are not called
+	// Said is what a person said in a prompt, redacted.
+	Said func(store.QueuedPrompt) string
+}
+
+const (
+	// QueueShown bounds the prompts that are shown one by one, and queuedMost each one's
+	// text.
+	QueueShown = 8
+	queuedMost = 150
+	nameMost   = 60
+)
+
+// Queue is the message that says what waits in a thread.
+func Queue(v QueueView) Page {
+	var p Page
+	if v.Start != nil {
+		p.Text = startWait(*v.Start)
+		p.Blocks = append(p.Blocks, contextBlock("", p.Text))
+	}
+	if n := len(v.Prompts); n > 0 {
+		head := "⏳ A message waits until this turn has ended:"
+		if n > 1 {
+			head = fmt.Sprintf("⏳ %d messages wait until this turn has ended, in this order:", n)
+		}
+		if p.Text == "" {
+			p.Text = head
+		}
+		p.Blocks = append(p.Blocks, contextBlock("", head))
+		for i, q := range v.Prompts[:min(n, QueueShown)] {
+			p.Blocks = append(p.Blocks, section("", fmt.Sprintf("%d. %s: %s", i+1, mrkdwn.EscapeWithin(mrkdwn.OneLine(v.Names[q.UserID]), nameMost), mrkdwn.EscapeWithin(mrkdwn.OneLine(v.Said(q)), queuedMost))))
+		}
+		if n > QueueShown {
+			p.Blocks = append(p.Blocks, contextBlock("", fmt.Sprintf("and %d more", n-QueueShown)))
+		}
+	}
+	return p
+}
+
+// startWait says what a start waits for.
+func startWait(s agent.StartWait) string {
+	switch {
+	case s.Attempts > 0:
+		return fmt.Sprintf("⏳ Claude Code did not start in time: this machine is busy. It is tried again at %s (%d so far).", clockTime(s.NextTry), s.Attempts)
+	case s.Before == 1:
+		return fmt.Sprintf("⏳ Claude Code starts soon: one session is before this one; this machine starts %d at once.", s.AtOnce)
+	}
+	return fmt.Sprintf("⏳ Claude Code starts soon: %d sessions are before this one; this machine starts %d at once.", s.Before, s.AtOnce)
+}

@@ -1,0 +1,217 @@
+package slackui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/booktest"
+)
+
+// keep has the desk's bot keep its inbox, until the function that it returns is called.
+func (d *desk) keep() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	kept := make(chan struct{})
+	go func() { defer close(kept); d.bot.app.keepInbox(ctx) }()
+	return func() { cancel(); <-kept; d.bot.app.envelopes.Wait() }
+}
+
+// posted is what Slack delivers of a person's message in the desk's thread.
+func (d *desk) posted(user, ts, text string) *incoming {
+	in, err := decode(envelope{Type: "events_api", Payload: mustJSON(object{"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{
+		"type": "app_mention", "user": user, "channel": deskChannel, "ts": ts, "thread_ts": deskThread, "text": "<@UBOT> " + text,
+	}})})
+	d.must(err)
+	return in
+}
+
+// post has a person's message arrive.
+func (d *desk) post(user, ts, text string) {
+	in := d.posted(user, ts, text)
+	in.store.Holder = d.bot.app.inbox.holder
+	id, fresh, err := d.books.Receive(context.Background(), in.store)
+	d.must(err)
+	if !fresh {
+		d.t.Fatal("it was posted already")
+	}
+	in.store.ID = id
+	d.bot.app.begin(context.Background(), in)
+}
+
+// became is what became of the message with this ts.
+func (d *desk) became(ts string) booktest.Prompt {
+	prompts := d.books.Prompts()
+	i := slices.IndexFunc(prompts, func(p booktest.Prompt) bool { return p.TS == ts })
+	return prompts[i]
+}
+
+// reactions are the bot's on a message, as they stand.
+func (d *desk) reactions(ts string) string {
+	d.slack.mu.Lock()
+	defer d.slack.mu.Unlock()
+	var out []string
+	for _, c := range d.slack.calls {
+		name := c.args.Get("name")
+		switch {
+		case c.args.Get("timestamp") != ts || !c.ok:
+		case c.method == "reactions.add":
+			out = append(out, name)
+		case c.method == "reactions.remove":
+			out = slices.DeleteFunc(out, func(s string) bool { return s == name })
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// TestAMessageWaits: nobody is refused for what Slack or the database does not say at the
+// moment. The message waits, its author sees that, and it goes on; or they are told.
+func TestAMessageWaits(t *testing.T) {
+	t.Parallel()
+	limited, away := &slack.RateLimitedError{RetryAfter: 30 * time.Second}, slack.StatusCodeError{Code: 503}
+	for name, c := range map[string]struct {
+		fails  func(call slackCall, n int) error // n counts look-ups of people
+		within time.Duration
+		seen   string // the reaction while it waits
+		state  string
+		end    string // the reaction at the end
+		says   string // what is said at the end
+	}{
+		"one 429": {func(_ slackCall, n int) error {
+			if n == 1 {
+				return limited
+			}
+			return nil
+		}, time.Minute, waitEmoji, "accepted", "eyes", ""},
+		"one 429 that is short": {func(_ slackCall, n int) error {
+			if n == 1 {
+				return &slack.RateLimitedError{RetryAfter: time.Second}
+			}
+			return nil
+		}, 10 * time.Second, "", "accepted", "eyes", ""},
+		"no service for minutes": {func(call slackCall, _ int) error {
+			if call.at.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) < 10*time.Minute {
+				return away
+			}
+			return nil
+		}, 12 * time.Minute, waitEmoji, "accepted", "eyes", ""},
+		"no service for ever":      {func(slackCall, int) error { return away }, 2 * time.Hour, waitEmoji, "done", "warning", "was not worked on"},
+		"no answer":                {func(slackCall, int) error { return errors.New("connection refused") }, 2 * time.Hour, waitEmoji, "done", "warning", "was not worked on"},
+		"Slack does not know them": {func(slackCall, int) error { return &slack.SlackErrorResponse{Err: "user_not_found"} }, time.Minute, "", "done", "", "could not tell who you are"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				n := 0
+				d.slack.answer = func(_ int, call slackCall) fault {
+					if call.method != "users.info" {
+						return fault{}
+					}
+					n++
+					return fault{err: c.fails(call, n)}
+				}
+				defer d.keep()()
+				d.post("ULINUS", "2.0", "go on")
+				time.Sleep(8 * time.Second)
+				d.rest()
+				if got := d.reactions("2.0"); c.seen != "" && got != c.seen {
+					t.Errorf("while it waits its author sees %q, want %q", got, c.seen)
+				}
+				time.Sleep(c.within)
+				d.rest()
+				p := d.became("2.0")
+				if p.State != c.state || c.state == "accepted" && !strings.HasSuffix(p.Text, "go on") {
+					t.Errorf("it is %s (%s): %q, want %s", p.State, p.Outcome, p.Text, c.state)
+				}
+				if got := d.reactions("2.0"); got != c.end {
+					t.Errorf("at the end its author sees %q, want %q", got, c.end)
+				}
+				var told string
+				for _, m := range d.slack.inThread(deskThread) {
+					told += m.text
+				}
+				if said := strings.Join(d.slack.whispers(), " "); told != "" || !strings.Contains(said, c.says) || c.says == "" && said != "" {
+					t.Errorf("the thread reads %q; they were told %q", told, said)
+				}
+				d.end(agent.TurnDone, "")
+			})
+		})
+	}
+}
+
+// TestMessagesThatWaitKeepTheirOrder: what is said in a thread while an earlier message of
+// it waits is not worked on before that one.
+func TestMessagesThatWaitKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		began := time.Now()
+		d.slack.answer = func(_ int, call slackCall) fault {
+			if call.method == "users.info" && call.args.Get("user") == "ULINUS" && time.Since(began) < time.Minute {
+				return fault{err: slack.StatusCodeError{Code: 500}}
+			}
+			return fault{}
+		}
+		defer d.keep()()
+		d.post("ULINUS", "2.0", "first")
+		time.Sleep(10 * time.Second)
+		d.post("UADA", "3.0", "second")
+		time.Sleep(20 * time.Second)
+		d.rest()
+		if p := d.became("3.0"); p.State != "received" || d.reactions("3.0") != "eyes "+waitEmoji {
+			t.Errorf("the second is %s, with %q", p.State, d.reactions("3.0"))
+		}
+		time.Sleep(3 * time.Minute)
+		d.rest()
+		for _, ts := range []string{"2.0", "3.0"} {
+			if p := d.became(ts); p.State != "accepted" || d.reactions(ts) != "eyes" {
+				t.Errorf("%s is %s, with %q", ts, p.State, d.reactions(ts))
+			}
+		}
+		d.end(agent.TurnDone, "")
+	})
+}
+
+// TestAMessageWaitsForTheDatabase: it is not acknowledged, and shown within seconds of the
+// database's return, once.
+func TestAMessageWaitsForTheDatabase(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		defer d.keep()()
+		d.books.Break(fmt.Errorf("no database: %w", context.DeadlineExceeded))
+		in := d.posted("ULINUS", "2.0", "go on")
+		d.bot.app.keepUnstored(in)
+		talk := d.posted("ULINUS", "2.1", "")
+		talk.message.Text, talk.store.ThreadTS, talk.message.ThreadTS = "nobody's business", "9.9", "9.9"
+		d.bot.app.keepUnstored(talk)
+		time.Sleep(10 * time.Minute)
+		d.rest()
+		if got := d.reactions("2.0") + "|" + d.reactions("2.1"); got != waitEmoji+"|" {
+			t.Errorf("while the database is away people see %q", got)
+		}
+		d.books.Break(nil)
+		time.Sleep(3 * time.Second)
+		d.rest()
+		if p := d.became("2.0"); p.State != "accepted" || d.reactions("2.0") != "eyes" {
+			t.Errorf("it is %s, with %q", p.State, d.reactions("2.0"))
+		}
+		if n := len(d.books.Prompts()); n != 2 {
+			t.Errorf("%d rows", n)
+		}
+		again := d.posted("ULINUS", "2.0", "go on")
+		again.store.EventID = in.store.EventID
+		d.bot.app.keepUnstored(again) // Slack delivers it again
+		time.Sleep(3 * time.Second)
+		d.rest()
+		if n := len(d.books.Prompts()); n != 2 || d.reactions("2.0") != "eyes" {
+			t.Errorf("delivered again: %d rows, %q", n, d.reactions("2.0"))
+		}
+		d.end(agent.TurnDone, "")
+	})
+}

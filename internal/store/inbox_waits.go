@@ -1,0 +1,112 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// HoldFor is how long an envelope belongs to the replica that acts on it. Whoever finds
+// it later takes it: that replica has died.
+const HoldFor = time.Minute
+
+// ErrNotYet means that a message cannot become a prompt now, and may soon.
+var ErrNotYet = errors.New("not yet")
+
+// behind is true of an envelope i that has to wait for an earlier message of its thread.
+const behind = `(i.kind = 'message' AND EXISTS (SELECT FROM inbox e
+	WHERE e.team_id = i.team_id AND e.channel_id = i.channel_id AND e.thread_ts = i.thread_ts
+	  AND e.state = 'received' AND e.kind = 'message' AND (e.ts, e.id) < (i.ts, i.id)))`
+
+// putOff is true of a thread t whose next start waits to be tried again.
+const putOff = `EXISTS (SELECT FROM inbox o WHERE o.thread_id = t.id AND o.state IN ('accepted', 'running') AND o.next_try > now())`
+
+// stillReceived is [ErrNotYet] of an envelope that was not dealt with.
+func stillReceived(ctx context.Context, tx pgx.Tx, id int64) error {
+	var received bool
+	err := tx.QueryRow(ctx, `SELECT state = 'received' FROM inbox WHERE id = $1`, id).Scan(&received)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err == nil && received {
+		err = ErrNotYet
+	}
+	return err
+}
+
+// Due returns envelopes that are to be acted on, limit at most, in the order of their
+// posts, and holds them for holder: what waits to be tried again, and what a replica
+// that has died has left.
+func (s *Store) Due(ctx context.Context, holder string, limit int) ([]Envelope, error) {
+	out, err := collect[Envelope](s.pool.Query(ctx, `
+		UPDATE inbox i SET holder = $1, next_try = now() + $3
+		FROM (SELECT id FROM inbox WHERE state = 'received' AND next_try <= now() ORDER BY ts, id LIMIT $2 FOR UPDATE SKIP LOCKED) d
+		WHERE i.id = d.id
+		RETURNING `+envelopeColumns, holder, limit, HoldFor))
+	if err != nil {
+		return nil, fmt.Errorf("read what is due in the inbox: %w", err)
+	}
+	slices.SortFunc(out, func(a, b Envelope) int { return cmp.Or(cmp.Compare(a.TS, b.TS), cmp.Compare(a.ID, b.ID)) })
+	return out, nil
+}
+
+// LetGo makes due what was held by holders whose names begin with prefix, but for one:
+// earlier lives of the one that calls.
+func (s *Store) LetGo(ctx context.Context, prefix, but string) error {
+	if _, err := s.pool.Exec(ctx, `
+		UPDATE inbox SET next_try = now()
+		WHERE state = 'received' AND starts_with(holder, $1) AND holder <> $2 AND next_try > now() AND waits_since IS NULL`, prefix, but); err != nil {
+		return fmt.Errorf("let go of what was held in the inbox: %w", err)
+	}
+	return nil
+}
+
+// PutOff has an envelope wait before it is tried again. Why is for the log. counted
+// says that it was an attempt, mark that its author sees that it waits.
+func (s *Store) PutOff(ctx context.Context, id int64, after time.Duration, why string, counted, mark bool) error {
+	_, err := s.pool.Exec(ctx, `
+		UPDATE inbox SET next_try = now() + $2, why = $3, attempts = attempts + $4::boolean::int, marked = marked OR $5,
+			waits_since = COALESCE(waits_since, now())
+		WHERE id = $1 AND state = 'received'`, id, after, why, counted, mark)
+	if err != nil {
+		return fmt.Errorf("put off envelope %d: %w", id, err)
+	}
+	return nil
+}
+
+// PutOffPrompt has the thread wait before the start for an open prompt is tried again.
+// why is a sentence for people.
+func (s *Store) PutOffPrompt(ctx context.Context, l Lease, inboxID int64, after time.Duration, why string) error {
+	return s.fenced(ctx, l, "put off a prompt", `
+		UPDATE inbox i SET next_try = now() + $5, why = $6, attempts = attempts + 1, marked = true, waits_since = COALESCE(waits_since, now())
+		FROM threads t
+		WHERE i.id = $4 AND i.thread_id = $1 AND i.state IN ('accepted', 'running')
+		  AND t.id = i.thread_id AND t.lease_owner = $2 AND t.lease_epoch = $3`, inboxID, after, why)
+}
+
+// Passes reports whether an error of the database may be over when the same is tried
+// again: it cannot be reached, or has no time or room at the moment.
+func Passes(err error) bool {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		// Connections, transactions that lost a race, resources, and servers that stop, start
+		// or have failed over; a lock that was not had in time.
+		switch refused.Code[:min(2, len(refused.Code))] {
+		case "08", "40", "53", "57", "58":
+			return true
+		}
+		return refused.Code == "55P03" || refused.Code == "25006"
+	}
+	_, unreachable := errors.AsType[*UnreachableError](err)
+	_, lost := errors.AsType[*pgconn.ConnectError](err)
+	_, network := errors.AsType[net.Error](err)
+	return unreachable || lost || network || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrNotYet) || pgconn.SafeToRetry(err)
+}
