@@ -1,7 +1,9 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -59,8 +61,14 @@ func (k *Keeper) restore(ctx context.Context, t Thread, p Project, source gitdat
 func (k *Keeper) putAside(ctx context.Context, t Thread, p Project, source gitdata.Repository) (told []string, err error) {
 	t.Dir, t.Shelf = k.ownFolder(t, p), nil
 	err = k.Publish(ctx, t, p)
+	var left string
 	if err == nil {
-		_, err = k.Save(ctx, t, p)
+		left, err = k.Save(ctx, t, p)
+	}
+	if err == nil {
+		if left = cmp.Or(left, aloneIn(t.Dir, source)); left != "" {
+			err = errors.New(left)
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -70,7 +78,7 @@ func (k *Keeper) putAside(ctx context.Context, t Thread, p Project, source gitda
 		if e := os.Rename(t.Dir, away); e != nil {
 			return nil, e
 		}
-		return []string{fmt.Sprintf("This thread had a folder here from before it went to another machine. What is in it could not be compared (%v), so it was kept: %s.", err, away)}, nil
+		return []string{fmt.Sprintf("This thread had a folder here from before it went to another machine. It has what is nowhere else (%v), so it was kept: %s.", err, away)}, nil
 	}
 	refs, err := source.Refs()
 	if err != nil {

@@ -134,7 +134,14 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 	if err := k.made(t, p, !made.Branch && made.Saved == nil && made.Aside == nil); err != nil {
 		return "", nil, err
 	}
-	if s := again(t, p, made, brought); s != "" {
+	lost := "The folder that this thread worked in was gone"
+	switch {
+	case t.Elsewhere:
+		lost = "This thread goes on on another machine"
+	case k.wasPutAway(t, p):
+		lost = "The folder of this thread was put away while it rested"
+	}
+	if s := again(t, p, made, brought, lost); s != "" {
 		told = append(told, s)
 	}
 	if stale != "" {
@@ -170,11 +177,8 @@ func ago(at time.Time) string {
 }
 
 // again is what people should know of a working tree that is not a new thread's first.
-func again(t Thread, p Project, made gitdata.Made, brought *Kept) string {
-	name, lost, ignored := branch(t.ID), "The folder that this thread worked in was gone", "; what .gitignore leaves out is not"
-	if t.Elsewhere {
-		lost = "This thread goes on on another machine"
-	}
+func again(t Thread, p Project, made gitdata.Made, brought *Kept, lost string) string {
+	name, ignored := branch(t.ID), "; what .gitignore leaves out is not"
 	if brought != nil && brought.LeftOut != "" {
 		ignored = "; not here are " + brought.LeftOut
 	}

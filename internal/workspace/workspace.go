@@ -109,7 +109,12 @@ func (k *Keeper) Open(ctx context.Context, t Thread, p Project) (dir string, tol
 		return "", nil, fmt.Errorf("the folder of project %s does not exist: %s", p.Name, source)
 	}
 	if p.Kind == Shared {
-		return source, nil, nil
+		if p.Repo != "" {
+			if s := k.behind(ctx, p); s != "" {
+				told = append(told, s)
+			}
+		}
+		return source, told, context.Cause(ctx)
 	}
 	if dir, told, err = k.workingTree(ctx, t, p); err != nil {
 		return "", nil, fmt.Errorf("no working tree could be made for project %s: %w", p.Name, err)

@@ -118,7 +118,7 @@ const Unfinished = ".clone-"
 // Sweep removes from a folder of clones those that a process which has died has left
 // unfinished, as far as it can.
 func Sweep(dir string) {
-	left, _ := filepath.Glob(filepath.Join(escapeGlob(dir), Unfinished+"*")) // the pattern is right
+	left, _ := filepath.Glob(filepath.Join(EscapeGlob(dir), Unfinished+"*")) // the pattern is right
 	for _, at := range left {
 		_ = os.RemoveAll(at)
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -225,6 +226,31 @@ func (r Repository) Content(ctx context.Context, scratch, branch, saved string) 
 	defer view.Close() //nolint:errcheck // it was only read
 	out, err := view.git(ctx, nil, nil, append([]string{"rev-parse"}, of...)...)
 	return strings.Join(strings.Fields(out), " "), err
+}
+
+// Behind is how many commits the branch that is checked out lacks of origin's branch of the
+// same name; 0 where it has none, or that cannot be told.
+func (r Repository) Behind(ctx context.Context, scratch string) (branch string, n int) {
+	ref, commit, err := r.Head()
+	branch, ok := strings.CutPrefix(ref, "refs/heads/")
+	if err != nil || !ok || commit == "" {
+		return "", 0
+	}
+	theirs, err := r.Ref(originPrefix + branch)
+	if err != nil || theirs == "" {
+		return "", 0
+	}
+	view, err := Look(scratch, r)
+	if err != nil {
+		return "", 0
+	}
+	defer view.Close() //nolint:errcheck // it was only read
+	out, err := view.git(ctx, nil, nil, "rev-list", "--count", commit+".."+theirs)
+	if err != nil {
+		return "", 0
+	}
+	n, _ = strconv.Atoi(strings.TrimSpace(out))
+	return branch, n
 }
 
 // SetRef has a ref name an object that the repository has.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -104,17 +106,27 @@ func (r Repository) Fetched() time.Time {
 // movePacks moves the packs of one git folder into another one, each before its index,
 // which makes it known.
 func movePacks(from, to string) error {
-	from, to = filepath.Join(from, "objects/pack"), filepath.Join(to, "objects/pack")
-	if err := os.MkdirAll(to, 0o777); err != nil {
+	from = filepath.Join(from, "objects/pack")
+	root, err := os.OpenRoot(to)
+	if err != nil {
 		return err
 	}
+	defer root.Close() //nolint:errcheck // it only names a folder
+	if err := root.MkdirAll("objects/pack", 0o777); err != nil {
+		return err
+	}
+	into, err := root.Open("objects/pack") // and nowhere outside, whatever is made of its name
+	if err != nil {
+		return err
+	}
+	defer into.Close() //nolint:errcheck // it only names a folder
 	for _, suffix := range []string{".pack", ".rev", ".idx"} {
-		names, err := filepath.Glob(filepath.Join(escapeGlob(from), "pack-*"+suffix))
+		names, err := filepath.Glob(filepath.Join(EscapeGlob(from), "pack-*"+suffix))
 		if err != nil {
 			return err
 		}
 		for _, name := range names {
-			if err := os.Rename(name, filepath.Join(to, filepath.Base(name))); err != nil {
+			if err := unix.Renameat(unix.AT_FDCWD, name, int(into.Fd()), filepath.Base(name)); err != nil {
 				return err
 			}
 		}

@@ -217,7 +217,7 @@ func (r Repository) packed(f func(name, hash string) bool) error {
 // checkedOut reports whether one of the repository's working trees stands on the branch.
 func (r Repository) checkedOut(ref string) bool {
 	heads := []string{filepath.Join(r.Common, "HEAD")}
-	linked, _ := filepath.Glob(filepath.Join(escapeGlob(r.Common), "worktrees/*/HEAD")) // the pattern is right
+	linked, _ := filepath.Glob(filepath.Join(EscapeGlob(r.Common), "worktrees/*/HEAD")) // the pattern is right
 	for _, head := range append(heads, linked...) {
 		if text, err := readSmall(head); err == nil && text == "ref: "+ref {
 			return true
@@ -228,7 +228,8 @@ func (r Repository) checkedOut(ref string) bool {
 
 var globSpecial = regexp.MustCompile(`[\\*?\[]`)
 
-func escapeGlob(path string) string { return globSpecial.ReplaceAllString(path, `\$0`) }
+// EscapeGlob is a path as it stands in a pattern of filepath.Glob.
+func EscapeGlob(path string) string { return globSpecial.ReplaceAllString(path, `\$0`) }
 
 // errNoFile is a name that something else has than a plain file.
 var errNoFile = errors.New("no plain file")

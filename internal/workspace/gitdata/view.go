@@ -49,7 +49,7 @@ func lookAs(scratch string, r Repository, refs map[string]string, head, config s
 		return nil, err
 	}
 	for _, dir := range objects {
-		if some, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "pack/*.promisor")); len(some) > 0 { // the pattern is right
+		if some, _ := filepath.Glob(filepath.Join(EscapeGlob(dir), "pack/*.promisor")); len(some) > 0 { // the pattern is right
 			return nil, fmt.Errorf("%s is a partial clone, whose objects would have to be fetched; clone it whole", r.Common)
 		}
 	}
