@@ -103,7 +103,10 @@ func TestCosts(t *testing.T) {
 		name string
 		run  func(t *testing.T, w *world, thread string)
 	}{
-		{"InAThread", costsInAThread}, {"AsAFile", costsAsAFile}, {"DaysOfTheAsker", daysOfTheAsker}, {"Home", homeCosts},
+		{"InAThread", costsInAThread},
+		{"AsAFile", costsAsAFile},
+		{"DaysOfTheAsker", daysOfTheAsker},
+		{"Home", homeCosts},
 		{"WhereChartsAreRefused", costsWhereChartsAreRefused},
 	} {
 		t.Run(story.name, func(t *testing.T) {
