@@ -18,7 +18,7 @@ const healthTimeout = 3 * time.Second
 func (b *bot) healthHandler() http.Handler {
 	h := health{
 		database: b.store.Ping, slack: b.app.Connected,
-		replica: replica{alive: b.supervisor.Alive, stopping: b.supervisor.Stopping, sessions: b.supervisor.Live, unbooked: b.supervisor.Unbooked, jobs: b.jobs.State, notices: b.store.Listening, web: b.web.Totals},
+		replica: replica{alive: b.supervisor.Alive, stopping: b.supervisor.Stopping, sessions: b.supervisor.Live, unbooked: b.supervisor.Unbooked, jobs: b.jobs.State, notices: b.store.Listening, web: b.web.Totals, workspaces: b.supervisor.Workspaces},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", h.serveHealthz)
@@ -35,6 +35,7 @@ type replica struct {
 	unbooked      func() int // calls of the model
 	jobs, notices func() upkeep.State
 	web           func() map[string]egress.Total
+	workspaces    func() (n int, bytes int64)
 }
 
 // health answers whether the process should live, and whether people can use it.

@@ -78,6 +78,9 @@ var (
 	liveDesc     = prometheus.NewDesc("deckhand_sessions_live", "Claude Code processes of this replica.", nil, nil)
 	webBytesDesc = prometheus.NewDesc("deckhand_web_bytes_total", "Bytes that sessions of this replica sent to the web by the gateway (up) and got (down).", []string{"project", "direction"}, nil)
 	webDesc      = prometheus.NewDesc("deckhand_web_connections_total", "Connections to the web that sessions of this replica asked the gateway for.", []string{"project", "verdict"}, nil)
+	foldersDesc  = prometheus.NewDesc("deckhand_workspaces", "Folders of threads in this replica's data folder, when they were counted last.", nil, nil)
+	folderDesc   = prometheus.NewDesc("deckhand_workspaces_bytes", "What they have.", nil, nil)
+	workDesc     = prometheus.NewDesc("deckhand_work_kept_bytes", "What the database keeps of what threads have made.", nil, nil)
 	buildDesc    = prometheus.NewDesc("deckhand_build_info", "1, for the version that runs.", []string{"version", "goversion"}, nil)
 )
 
@@ -104,7 +107,7 @@ func (m *metrics) handler() http.Handler {
 
 // Describe implements [prometheus.Collector].
 func (m *metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, wordsDesc, wordAgeDesc, witnessDesc, unpricedDesc, jobsDesc, noticesDesc, liveDesc, unbookedDesc, webBytesDesc, webDesc, buildDesc} {
+	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, wordsDesc, wordAgeDesc, witnessDesc, unpricedDesc, jobsDesc, noticesDesc, liveDesc, unbookedDesc, webBytesDesc, webDesc, foldersDesc, folderDesc, workDesc, buildDesc} {
 		to <- d
 	}
 }
@@ -125,6 +128,9 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	value(unbookedDesc, prometheus.GaugeValue, float64(m.self.unbooked()))
 	value(jobsDesc, prometheus.GaugeValue, upOrNot(m.self.jobs()))
 	value(noticesDesc, prometheus.GaugeValue, upOrNot(m.self.notices()))
+	folders, bytes := m.self.workspaces()
+	value(foldersDesc, prometheus.GaugeValue, float64(folders))
+	value(folderDesc, prometheus.GaugeValue, float64(bytes))
 	for project, n := range m.self.web() {
 		value(webBytesDesc, prometheus.CounterValue, float64(n.Up), project, "up")
 		value(webBytesDesc, prometheus.CounterValue, float64(n.Down), project, "down")
@@ -142,6 +148,7 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 		value(oldestDesc, prometheus.GaugeValue, w.Oldest.Seconds())
 		value(inboxDesc, prometheus.GaugeValue, float64(w.Inbox))
 		value(wordsDesc, prometheus.GaugeValue, float64(w.Words))
+		value(workDesc, prometheus.GaugeValue, float64(w.WorkBytes))
 		value(wordAgeDesc, prometheus.GaugeValue, w.OldestWord.Seconds())
 	}
 	if s := m.meter; s != nil {

@@ -70,16 +70,17 @@ func newFigures() *someFigures {
 			Approvals: map[store.ApprovalKey]int64{{Status: "allowed", Via: "button"}: 4, {Status: "allowed", Via: "rule"}: 10},
 			Waits:     waits, WaitSeconds: 100_004.5,
 		},
-		waiting: store.Waiting{Approvals: 2, Oldest: 90 * time.Second, Inbox: 1, Words: 3, OldestWord: 4 * time.Second},
+		waiting: store.Waiting{WorkBytes: 8192, Approvals: 2, Oldest: 90 * time.Second, Inbox: 1, Words: 3, OldestWord: 4 * time.Second},
 	}
 }
 
 // sevenLive is a replica with seven sessions that works on jobs and hears nothing.
 var sevenLive = replica{
-	sessions: func() int { return 7 },
-	unbooked: func() int { return 2 },
-	jobs:     func() upkeep.State { return upkeep.State{Up: true} },
-	notices:  func() upkeep.State { return upkeep.State{} },
+	sessions:   func() int { return 7 },
+	unbooked:   func() int { return 2 },
+	workspaces: func() (int, int64) { return 3, 4096 },
+	jobs:       func() upkeep.State { return upkeep.State{Up: true} },
+	notices:    func() upkeep.State { return upkeep.State{} },
 	web: func() map[string]egress.Total {
 		return map[string]egress.Total{"web": {Up: 10, Down: 20, Connections: 3, Refused: 1}}
 	},
@@ -144,7 +145,10 @@ deckhand_web_bytes_total{direction="up",project="web"} 10
 deckhand_web_connections_total{project="web",verdict="allowed"} 3
 deckhand_web_connections_total{project="web",verdict="refused"} 1
 deckhand_witness_turns{reason="cut"} 2
-deckhand_witness_turns{reason="missing"} 0`
+deckhand_witness_turns{reason="missing"} 0
+deckhand_work_kept_bytes 8192
+deckhand_workspaces 3
+deckhand_workspaces_bytes 4096`
 
 func TestMetricsTellWhatTheDatabaseKnows(t *testing.T) {
 	t.Parallel()
@@ -231,7 +235,7 @@ func TestAScrapeIsBoundedInTime(t *testing.T) {
 		if took := time.Since(began); took != scrapeTimeout {
 			t.Errorf("it took %s", took)
 		}
-		if n := len(out); n != 9 { // the version and the replica's own, which need no database
+		if n := len(out); n != 11 { // the version and the replica's own, which need no database
 			t.Errorf("%d metrics without a database", n)
 		}
 		if n := testutil.ToFloat64(m.errors.WithLabelValues("spend")); n != 1 {

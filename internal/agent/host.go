@@ -62,6 +62,14 @@ func (h *host) save(ctx context.Context, t store.Thread, p Project) (left string
 	return h.work.Save(ctx, h.worksIn(t), p.space())
 }
 
+func (h *host) folders(ctx context.Context) ([]workspace.Folder, error) {
+	return workspace.Folders(ctx, h.dataDir)
+}
+
+func (h *host) putAway(ctx context.Context, t store.Thread, p Project) (stays string, told []string, err error) {
+	return h.work.PutAway(ctx, h.worksIn(t), p.space())
+}
+
 // worksIn is the thread as its workspace needs it, for as long as its lease is ours.
 func (h *host) worksIn(t store.Thread) workspace.Thread {
 	w := workspace.Thread{ID: t.ID, Dir: t.Workspace, Elsewhere: t.WorkspaceReplica != "" && t.WorkspaceReplica != h.replica}

@@ -12,6 +12,7 @@ import (
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
+	"deckhand/internal/workspace"
 )
 
 // machine is where sessions run. [*host] is this one.
@@ -35,6 +36,11 @@ type machine interface {
 	// told to the meter; when it is gone none begins, and those that are under way are
 	// read to their end. It may take patience times as long as usual.
 	start(ctx context.Context, t store.Thread, p Project, resume bool, patience int, calls gateway.Meter, log *zap.Logger) (process, error)
+	// folders are the threads' own, with their sizes.
+	folders(ctx context.Context) ([]workspace.Folder, error)
+	// putAway removes the thread's folder if all that it has is somewhere else; see
+	// [workspace.Keeper.PutAway].
+	putAway(ctx context.Context, t store.Thread, p Project) (stays string, told []string, err error)
 	// head is the commit that a folder's working tree is at, or empty where that cannot
 	// be told.
 	head(ctx context.Context, dir string) string

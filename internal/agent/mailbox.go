@@ -19,6 +19,7 @@ const (
 	letterLeft                        // question: none waits any more
 	letterHibernate                   // another session needs the slot
 	letterLeaseLost                   // epoch: of the lease
+	letterPutAway                     // its folder has rested for long enough
 	letterHeld                        // a call of the turn waits for a budget, or does no longer
 )
 

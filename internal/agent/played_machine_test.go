@@ -10,6 +10,7 @@ import (
 
 	"deckhand/internal/gateway"
 	"deckhand/internal/store"
+	"deckhand/internal/workspace"
 )
 
 // playedMachine starts processes, when it is let.
@@ -97,6 +98,12 @@ func (m *playedMachine) takes(context.Context) error {
 
 func (*playedMachine) prepare(context.Context, store.Thread, Project, func()) (prepared, error) {
 	return prepared{}, nil
+}
+
+func (*playedMachine) folders(context.Context) ([]workspace.Folder, error) { return nil, nil }
+
+func (*playedMachine) putAway(context.Context, store.Thread, Project) (string, []string, error) {
+	return "", nil, nil
 }
 
 func (*playedMachine) missing(string) bool { return false }

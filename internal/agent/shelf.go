@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -17,6 +18,7 @@ type Works interface {
 	Work(ctx context.Context, threadID int64) (store.Work, error)
 	ReadPack(ctx context.Context, threadID int64, pack uuid.UUID, to io.Writer) error
 	KeepWork(ctx context.Context, l store.Lease, w store.Work, pack io.Reader) error
+	RestingThreads(ctx context.Context, ids []int64) (since map[int64]time.Time, err error)
 }
 
 // shelf is a thread's part of them, under a lease.

@@ -45,6 +45,8 @@ type Config struct {
 	Git *gitway.Gate
 	// Work keeps what threads have made off this machine; nil for nowhere.
 	Work Works
+	// Workspaces bounds the threads' folders, and what is kept of their work.
+	Workspaces workspace.Limits
 	// Prices are what tokens cost by contract, where the project has no price.
 	Prices price.Contract
 	Limits Limits
@@ -102,7 +104,11 @@ type shared struct {
 	// unlisted those that the price list does not know.
 	unpriced, unlisted sync.Map
 	unbookedCalls      atomic.Int64
-	outputs            outputs
+	works              Works // nil where work is kept on this machine alone
+	workspaces         workspace.Limits
+	// folders and folderBytes are what the threads' folders were when they were counted last.
+	folders, folderBytes atomic.Int64
+	outputs              outputs
 }
 
 // New returns a supervisor that does nothing until [Supervisor.Run].
@@ -114,8 +120,9 @@ func New(c Config) *Supervisor {
 	return newSupervisor(c.Reminder, &shared{
 		books: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects, prices: c.Prices,
 		machine: &host{
-			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, web: c.Web, policy: c.Policy, git: c.Git, work: &workspace.Keeper{DataDir: c.DataDir}, kept: c.Work, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
+			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, web: c.Web, policy: c.Policy, git: c.Git, work: &workspace.Keeper{DataDir: c.DataDir, KeepBytes: c.Workspaces.KeepBytes}, kept: c.Work, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
 		},
+		works: c.Work, workspaces: c.Workspaces,
 		budgets: &budgets{list: c.Budgets, books: c.Store, front: c.Frontend, log: c.Log},
 		limits:  c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log, slots: newSlots(c.Limits.MaxLive),
 		starts: &starts{most: c.Limits.Starts},
@@ -146,6 +153,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	})
 	loops.Go(func() { s.keepAlive(serving, bot) })
 	loops.Go(func() { s.keepLooking(serving) })
+	loops.Go(func() { s.keepTidy(serving) })
 	loops.Go(func() {
 		for serving.Err() == nil {
 			select {

@@ -202,8 +202,11 @@ func (w *worker) work(ctx context.Context) error {
 			return err
 		}
 	}
+	putAway := false
 	for _, l := range w.box.take() {
 		switch {
+		case l.kind == letterPutAway:
+			putAway = true
 		case l.kind == letterLeaseLost && l.epoch == w.heldLease().Epoch:
 			return store.ErrFenced
 		case l.kind == letterStop:
@@ -220,6 +223,9 @@ func (w *worker) work(ctx context.Context) error {
 		if err := w.nextTurn(ctx); err != nil {
 			return err
 		}
+	}
+	if putAway && w.session == nil {
+		return w.putAway(ctx)
 	}
 	for w.session != nil && !w.asleep {
 		if w.stopping.Load() && !w.finishes() {

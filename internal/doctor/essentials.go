@@ -88,7 +88,15 @@ func (d *Doctor) place(ctx context.Context) []Finding {
 	case listening != nil:
 		at = Finding{address, Failed, fmt.Sprintf("DECKHAND_LISTEN: %s: %s", d.Environment.Listen, cureListening(listening))}
 	}
-	return []Finding{found, at}
+	out := []Finding{found, at}
+	if n, bytes, err := agent.Workspaces(ctx, d.Environment.DataDir); err == nil && n > 0 {
+		text := fmt.Sprintf("%d folder(s) of threads have %d MiB", n, bytes>>20)
+		if l := d.File.Workspaces; l.MaxAge == 0 && l.MaxBytes == 0 {
+			text += "; none is put away (workspaces.max_age, workspaces.max_size)"
+		}
+		out = append(out, Finding{"workspaces", OK, text})
+	}
+	return out
 }
 
 // cureListening says why an address cannot be listened at, and what to do.

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -24,6 +25,21 @@ type document struct {
 	Reports  reportsYAML  `yaml:"reports"`
 	Budgets  []budgetYAML `yaml:"budgets"`
 	Prices   pricesYAML   `yaml:"prices"`
+	// Workspaces bounds the folders of threads, and what is kept of their work.
+	Workspaces workspacesYAML `yaml:"workspaces"`
+}
+
+// workspacesYAML are limits; none is none.
+type workspacesYAML struct {
+	MaxAge  duration `yaml:"max_age"`
+	MaxSize string   `yaml:"max_size"`
+	Keep    string   `yaml:"keep"`
+}
+
+func (w workspacesYAML) limits() workspace.Limits {
+	most, _ := size(cmp.Or(w.MaxSize, noLimit)) // the validation has seen them
+	keep, _ := size(cmp.Or(w.Keep, noLimit))
+	return workspace.Limits{MaxAge: time.Duration(w.MaxAge), MaxBytes: most, KeepBytes: keep}
 }
 
 type projectYAML struct {

@@ -43,8 +43,9 @@ type File struct {
 	Reminders []Reminder
 	Budgets   []agent.Budget
 	// Prices are the team's; projects have their own.
-	Prices  price.Contract
-	Digests []costs.Digest
+	Prices     price.Contract
+	Digests    []costs.Digest
+	Workspaces workspace.Limits
 	// TimeZone is the team's; nil is UTC.
 	TimeZone *time.Location
 	// AskersTimeZone: days in answers are those of the person who asks.
@@ -100,7 +101,7 @@ func readText(name string, source []byte) (File, error) {
 		Name: name, SHA256: sha256.Sum256(source),
 		Projects: d.projects(), Access: d.access(),
 		Policy: d.policy(&v), Reminders: d.reminders(), Budgets: d.budgets(), Prices: d.Prices.prices(), Digests: d.digests(),
-		TimeZone: d.zone(), AskersTimeZone: d.Reports.TimeZone == askersZone,
+		Workspaces: d.Workspaces.limits(), TimeZone: d.zone(), AskersTimeZone: d.Reports.TimeZone == askersZone,
 		document: d, tree: tree,
 	}, nil
 }

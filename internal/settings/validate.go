@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -137,6 +138,19 @@ func (v *validation) check(c document) {
 	v.budgets(c)
 	v.reports(c)
 	v.prices("$.prices", c.Prices)
+	for key, text := range map[string]string{"max_size": c.Workspaces.MaxSize, "keep": c.Workspaces.Keep} {
+		if text == "" {
+			continue
+		}
+		if n, err := size(text); err != nil {
+			v.add("$.workspaces."+key, "%v", err)
+		} else if (n > 0 || key == "keep") && n < 1<<20 {
+			v.add("$.workspaces."+key, "%s is next to nothing; write 1MiB or more, or leave it out", text)
+		}
+	}
+	if age := time.Duration(c.Workspaces.MaxAge); age > 0 && age < time.Hour {
+		v.add("$.workspaces.max_age", "%s is too short: a folder that was put away has to be made again; write 1h or more, such as 720h", age)
+	}
 }
 
 func (v *validation) roles(at string, r rolesYAML) {

@@ -24,11 +24,18 @@ func TestSetup(t *testing.T) {
 	if diff := cmp.Diff(want, c.Projects["web"].Setup); diff != "" {
 		t.Errorf("it is (-want +got):\n%s", diff)
 	}
+	c, err = ReadFile(write(t, good+"workspaces: {max_age: 720h, max_size: 50GiB, keep: 128MiB}\n"))
+	if want := (workspace.Limits{MaxAge: 720 * time.Hour, MaxBytes: 50 << 30, KeepBytes: 128 << 20}); err != nil || c.Workspaces != want {
+		t.Errorf("workspaces: %+v, %v", c.Workspaces, err)
+	}
 	for text, want := range map[string]string{
 		with("setup: {files: x}"):              ":5:13: projects.web.setup: a setup says what to run",
 		with("setup: {run: x, files: ../x}"):   `:5:13: projects.web.setup: "../x" is no file below the project's folder`,
 		with("setup: {run: x, timeout: 100h}"): "write an hour or less",
 		strings.Replace(with("setup: {run: x}"), "workspace: worktree", "workspace: shared", 1): "set it up by hand",
+		good + "workspaces: {max_age: 10m}\n":                                                   "workspaces.max_age: 10m0s is too short",
+		good + "workspaces: {max_size: all}\n":                                                  `workspaces.max_size: "all" is not a size`,
+		good + "workspaces: {keep: none}\n":                                                     "workspaces.keep: none is next to nothing",
 	} {
 		if _, err := ReadFile(write(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

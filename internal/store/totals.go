@@ -28,6 +28,8 @@ type Waiting struct {
 	// the oldest of it waits.
 	Words      int64
 	OldestWord time.Duration
+	// WorkBytes is what is kept of the work of all threads.
+	WorkBytes int64
 }
 
 // WaitBounds are the upper bounds of the histogram of [Totals], in seconds.
@@ -94,9 +96,10 @@ func (s *Store) Waiting(ctx context.Context, teamID string) (Waiting, error) {
 		SELECT count(*), COALESCE(extract(epoch FROM now() - min(a.created_at)), 0)::float8,
 			(SELECT count(*) FROM inbox WHERE state = 'received' AND team_id = $1) + (SELECT count(*) FROM inbox WHERE state = 'accepted' AND team_id = $1),
 			(SELECT count(*) FROM outbox WHERE team_id = $1),
-			(SELECT COALESCE(extract(epoch FROM now() - min(created_at)), 0)::float8 FROM outbox WHERE team_id = $1)
+			(SELECT COALESCE(extract(epoch FROM now() - min(created_at)), 0)::float8 FROM outbox WHERE team_id = $1),
+			(SELECT COALESCE(sum(bytes), 0)::bigint FROM work)
 		FROM approvals a JOIN threads t ON t.id = a.thread_id
-		WHERE a.status = 'pending' AND t.team_id = $1`, teamID).Scan(&w.Approvals, &oldest, &w.Inbox, &w.Words, &oldestWord)
+		WHERE a.status = 'pending' AND t.team_id = $1`, teamID).Scan(&w.Approvals, &oldest, &w.Inbox, &w.Words, &oldestWord, &w.WorkBytes)
 	if err != nil {
 		return Waiting{}, fmt.Errorf("count what waits: %w", err)
 	}

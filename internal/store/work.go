@@ -28,6 +28,26 @@ type Work struct {
 	SavedAt time.Time
 }
 
+// RestingThreads are those of the threads that have nothing to do, neither here nor
+// elsewhere, with when something was done there last.
+func (s *Store) RestingThreads(ctx context.Context, ids []int64) (since map[int64]time.Time, err error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT t.id, t.active_at FROM threads t
+		WHERE t.id = ANY ($1) AND t.lease_owner IS NULL
+		  AND NOT EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running'))
+		  AND NOT EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running')`, ids)
+	if err != nil {
+		return nil, fmt.Errorf("look for threads that rest: %w", err)
+	}
+	since = map[int64]time.Time{}
+	var id int64
+	var at time.Time
+	if _, err := pgx.ForEachRow(rows, []any{&id, &at}, func() error { since[id] = at; return nil }); err != nil {
+		return nil, fmt.Errorf("look for threads that rest: %w", err)
+	}
+	return since, nil
+}
+
 // maxPart bounds a piece of a pack, in bytes: what is in memory at once.
 const maxPart = 1 << 20
 

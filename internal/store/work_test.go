@@ -86,6 +86,30 @@ func TestWork(t *testing.T) {
 	check("the forge has it all", other, nil)
 }
 
+// A thread rests while nothing of it is to be done.
+func TestRestingThreads(t *testing.T) {
+	t.Parallel()
+	ctx, s := t.Context(), storetest.New(t)
+	a := storetest.Asked(t, s, time.Hour)
+	check := func(what string, rests bool) {
+		t.Helper()
+		since, err := s.RestingThreads(ctx, []int64{a.ThreadID, a.ThreadID + 1})
+		if at, ok := since[a.ThreadID]; err != nil || ok != rests || ok && time.Since(at) > time.Hour || len(since) > 1 {
+			t.Errorf("%s: %v, %v", what, since, err)
+		}
+	}
+	check("a turn runs", false)
+	l := store.Lease{ThreadID: a.ThreadID, Owner: "replica-1", Epoch: 1}
+	if _, _, err := s.FinishTurn(ctx, l, store.FinishedTurn{ID: a.TurnID, State: "done", Approvals: store.ApprovalInterrupted}); err != nil {
+		t.Fatal(err)
+	}
+	check("it is held", false)
+	if err := s.ReleaseLease(ctx, l, true); err != nil {
+		t.Fatal(err)
+	}
+	check("nothing is to be done", true)
+}
+
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is gone") }
