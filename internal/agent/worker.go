@@ -346,6 +346,7 @@ func (w *worker) onWake(ctx context.Context) error {
 	if w.turn == nil {
 		return w.nextTurn(ctx)
 	}
+	w.front.ShowQueue(w.threadID, nil) // there may be a prompt behind the turn
 	for id := range w.turn.asked {
 		a, err := w.books.ApprovalByID(ctx, id)
 		if err != nil {
