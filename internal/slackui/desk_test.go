@@ -520,12 +520,24 @@ func (d *desk) rest() {
 	d.t.Helper()
 	for range 100_000 {
 		synctest.Wait()
-		if d.bot.app.publisher.Pending() == 0 && !d.bot.app.frontend.busy() && len(d.books.Words()) == 0 {
+		if d.bot.app.publisher.Pending() == 0 && !d.bot.app.frontend.busy() {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 	d.t.Fatal("it does not come to rest")
+}
+
+// over waits until nothing is left in the outbox, either.
+func (d *desk) over() {
+	d.t.Helper()
+	for range 10_000 {
+		if d.rest(); len(d.books.Words()) == 0 {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+	d.t.Fatal("something is left to be said")
 }
 
 // prompt puts a prompt into the inbox.

@@ -71,7 +71,7 @@ func TestLastWords(t *testing.T) {
 				d.done()
 				d.kill()
 				d.slack.answer = nil
-				d.rest()
+				d.over()
 				for _, p := range d.wrong() {
 					t.Error(p)
 				}
@@ -103,7 +103,7 @@ func TestLastWordsOutliveAnOutage(t *testing.T) {
 		}
 		d.say(" there.")
 		d.end(agent.TurnDone, "")
-		d.rest()
+		d.over()
 		for _, p := range d.wrong() {
 			t.Error(p)
 		}
@@ -127,7 +127,7 @@ func TestWhatSlackRefusesForGoodIsGivenUp(t *testing.T) {
 				before := len(d.slack.calls)
 				d.say(" there.")
 				d.end(agent.TurnDone, "")
-				d.rest() // nothing is left in the outbox
+				d.over()
 				if n := len(d.slack.calls) - before; n > 3 {
 					t.Errorf("%d calls", n)
 				}
@@ -156,13 +156,13 @@ func TestAPostThatCameThroughIsNotMadeAgain(t *testing.T) {
 				if kill {
 					d.kill()
 				}
-				d.rest()
+				d.over()
 				if got := d.slack.inThread(deskThread); len(got) != 1 || !strings.Contains(got[0].text, "Look at this.") {
 					t.Errorf("the thread reads %+v", got)
 				}
 				d.end(agent.TurnDone, "")
 				d.slack.answer = nil
-				d.rest()
+				d.over()
 			})
 		})
 	}
@@ -178,7 +178,7 @@ func TestACardEndsWhoeverDies(t *testing.T) {
 		_, err := d.books.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalDenied, By: "UGRACE", Via: "button"})
 		d.must(err)
 		d.kill()
-		d.rest()
+		d.over()
 		if got := d.slack.inThread(deskThread); len(got) != 2 || strings.Contains(got[1].blocks, `"Approve"`) || !strings.Contains(strings.ToLower(got[1].text), "denied") {
 			t.Errorf("the card reads %+v", got)
 		}
