@@ -276,9 +276,11 @@ func (d *demo) startBot(ctx context.Context) error {
 		"SLACK_API_URL": d.playground.SlackAPIURL(), "DATABASE_URL": d.url,
 		"CLAUDE_COMMAND": d.o.claude, "DECKHAND_CONFIG": d.configFile(),
 		"DECKHAND_DATA_DIR": filepath.Join(d.o.dir, "bot"), "DECKHAND_LISTEN": health, "DECKHAND_LOG_FORMAT": "console",
-		"DECKHAND_CLI_TIMEOUT": os.Getenv("DECKHAND_CLI_TIMEOUT"), "DECKHAND_LEASE_TIME": os.Getenv("DECKHAND_LEASE_TIME"),
 		// Ctrl-C is not to wait for a turn.
 		"DECKHAND_DRAIN_TIMEOUT": cmp.Or(os.Getenv("DECKHAND_DRAIN_TIMEOUT"), "0s"),
+	}
+	for _, name := range []string{"DECKHAND_CLI_TIMEOUT", "DECKHAND_LEASE_TIME", "DECKHAND_IDLE_TIMEOUT", "DECKHAND_ASIDE_AFTER", "DECKHAND_MAX_LIVE_SESSIONS"} {
+		env[name] = os.Getenv(name)
 	}
 	if d.realModel = os.Getenv("ANTHROPIC_API_KEY") != ""; !d.realModel {
 		for _, name := range gateway.Owned() {

@@ -129,6 +129,9 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 	}
 	a := w.request(r.RequestID, r.ToolUseID, call, d)
 	a.DecisionReason = r.DecisionReason
+	if r.AgentID != "" {
+		t.ofAgents[r.RequestID] = true
+	}
 	return w.ask(ctx, a, call, nil)
 }
 
@@ -293,13 +296,13 @@ func (w *worker) onUndecided(ctx context.Context, id string) error {
 	requested, about := w.turn.asked[id], w.turn.asksAbout(id)
 	w.forget(id)
 	w.front.ShowApproval(a)
-	waited := a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second)
+	waited := timeToDecide(a)
 	if about != nil {
 		w.hostUndecided(ctx, about, a, waited)
 		return nil
 	}
 	if a.Terms.OnTimeout == store.TimeoutDeny {
-		w.say(ctx, fmt.Sprintf("Nobody decided about %s within %s. The policy takes that as a no, so it did not run and the work goes on without it.", a.ToolName, waited))
+		w.sayExpired(ctx, a)
 		w.show()
 		return w.reply(w.session.proc.Deny(requested.RequestID,
 			fmt.Sprintf("Nobody decided within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", waited), false))
@@ -307,6 +310,20 @@ func (w *worker) onUndecided(ctx context.Context, id string) error {
 	w.turn.expired = true
 	w.mustStop()
 	return w.reply(w.session.proc.Deny(requested.RequestID, fmt.Sprintf("Nobody decided within %s. The turn is paused.", waited), true))
+}
+
+// timeToDecide is how long people had.
+func timeToDecide(a store.Approval) time.Duration {
+	return a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second)
+}
+
+// sayExpired says that nobody has decided, which the policy takes as a no.
+func (w *worker) sayExpired(ctx context.Context, a store.Approval) {
+	what, so := a.ToolName, "it did not run"
+	if what == policy.NetworkTool {
+		what, so = hostOf(a), "it is not reached"
+	}
+	w.say(ctx, fmt.Sprintf("Nobody decided about %s within %s. The policy takes that as a no, so %s and the work goes on without it.", what, timeToDecide(a), so))
 }
 
 // onCancelRequest drops an approval that the CLI no longer waits for.

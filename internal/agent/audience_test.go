@@ -22,7 +22,11 @@ type audience struct {
 	unfinished map[int64]bool
 	prompts    map[int64]PromptMark
 	spoken     map[store.ThreadKey]bool // threads in which a sentence was said
+	places     map[store.ThreadKey]bool // threads that are said to wait for a session
 }
+
+// aside is a turn that sleeps, whose message stands as it is.
+const aside = "aside"
 
 // allowed reports a breach if the thread is another replica's by now.
 func (a *audience) allowed(key store.ThreadKey, what string) {
@@ -55,10 +59,16 @@ func (a *audience) ShowTurn(t TurnView) {
 	for _, id := range slices.Sorted(maps.Keys(t.Granted)) {
 		now += fmt.Sprintf(", %s under a permission of %s", id, t.Granted[id].By)
 	}
+	if t.Aside {
+		now += ", put aside"
+	}
 	if a.turns[t.ID] == now {
 		return
 	}
 	a.turns[t.ID] = now
+	if t.Aside {
+		a.turns[t.ID] = aside
+	}
 	if t.State.Ended() {
 		a.turns[t.ID], a.unfinished[t.ID] = "over", t.Unfinished
 		if t.State == TurnFailed && t.Problem == "" {
@@ -113,6 +123,17 @@ func (a *audience) ShowQueue(threadID int64, start *StartWait) {
 	if start != nil && start.Attempts == 1 {
 		a.stage.say("people", "the start is tried again, after %d", start.Attempts)
 	}
+}
+
+func (a *audience) ShowPlace(k store.ThreadKey, before int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.allowed(k, "a place was shown")
+	if before == Served && !a.places[k] {
+		return
+	}
+	a.places[k] = before != Served
+	a.stage.say("people", "place %d", before)
 }
 
 func (a *audience) CloseOffer(turnID int64) {

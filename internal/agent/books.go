@@ -68,6 +68,8 @@ type turns interface {
 	RunningTurn(ctx context.Context, threadID int64) (store.Turn, store.Prompt, error)
 	ContinueTurn(ctx context.Context, l store.Lease, old store.Turn, sessionID string, epoch int) (store.Turn, error)
 	FinishTurn(ctx context.Context, l store.Lease, f store.FinishedTurn) ([]store.Approval, []store.Word, error)
+	RestTurn(ctx context.Context, l store.Lease, turnID int64, waitsFor []string) (ok bool, err error)
+	Unanswered(ctx context.Context, turnID int64) ([]store.Approval, error)
 }
 
 // approvals are asked, decided, delivered, and end.

@@ -11,70 +11,71 @@
 //	cold ──prompt──► waiting ──a slot──► starting ──initialized──► ready ──prompt──► running
 //	running ──can_use_tool──► awaiting ──decision──► running
 //	running ──a grant covers a call──► checking ──its maker is looked up──► running
+//	awaiting ──minutes, or its slot is needed──► aside (a row) ──decision──► waiting
 //	running, awaiting, checking ──stop, expired──► stopping ──result──► ready
 //	running ──result──► ready ──idle──► hibernating ──process gone──► cold (a row, nothing else)
 //	any ──process ends──► cold; a running turn ends as failed
 //	any ──lease lost──► gone, without another write
 //
-// They are derived, not stored: awaiting, for one, is a turn that runs while approvals
-// are open. awaiting, checking and stopping hear all that a running turn hears, waiting
+// They are derived, not stored, but for aside (see rest.go): awaiting, for one, is a turn
+// that runs while approvals are open. awaiting, checking and stopping hear all that a running turn hears, waiting
 // and starting a stop and a lost lease; hibernating, which is bounded, hears nothing until
 // it is over.
 //
 // Every state and every event:
 //
-//	                      cold     wait     start    ready    run      await    check    stop     hibern
-//	hook: allow           ·        ·        ·        =        =        =        =        =        ·
-//	hook: deny            ·        ·        ·        =        =        =        =        =        ·
-//	hook: ask             ·        ·        ·        =        =        =        =        =        ·
-//	hook: granted         ·        ·        ·        =        =        =        =        =        ·
-//	can_use_tool          ·        ·        ·        =        await    =        =        =        ·
-//	can_use_tool: deny    ·        ·        ·        =        =        =        =        =        ·
-//	allowed               ·        ·        ·        ·        ·        run      ·        =        ·
-//	denied                ·        ·        ·        ·        ·        run      ·        =        ·
-//	allowed elsewhere     ·        ·        ·        ·        ·        run      ·        =        ·
-//	expired               ·        ·        ·        ·        ·        ready    ·        run      ·
-//	cancelled: hook       ·        ·        ·        ·        ·        ·        run      ·        ·
-//	cancelled: ask        ·        ·        ·        ·        ·        run      ·        =        ·
-//	looked up: yes        ·        ·        ·        ·        ·        ·        run      ·        ·
-//	looked up: no         ·        ·        ·        ·        ·        ·        run      ·        ·
-//	looked up: late       ·        ·        ·        ·        ·        ·        run      ·        ·
-//	grant revoked         ·        ·        ·        ·        ·        ·        run      ·        ·
-//	host: allow           ·        ·        ·        =        =        =        =        =        ·
-//	host: deny            ·        ·        ·        =        =        =        =        =        ·
-//	host: ask             ·        ·        ·        =        await    =        =        =        ·
-//	host: granted         ·        ·        ·        =        =        =        =        =        ·
-//	prompt                run      =        =        run      =        =        =        =        =
-//	prompt, no slot       wait     ·        ·        ·        ·        ·        ·        ·        ·
-//	prompt, nothing left  =        ·        ·        =        ·        ·        ·        ·        ·
-//	prompt, admins asked  =        ·        ·        cold     ·        ·        ·        ·        ·
-//	admins asked, stop    =        ·        ·        cold     ·        ·        ·        ·        ·
-//	admins asked, raised  run      ·        ·        run      ·        ·        ·        ·        ·
-//	admins asked, left    =        ·        ·        cold     ·        ·        ·        ·        ·
-//	admins asked, a day   run      ·        ·        run      ·        ·        ·        ·        ·
-//	admins asked, restart =        ·        ·        cold     ·        ·        ·        ·        ·
-//	wake                  =        =        =        =        =        =        =        =        =
-//	stop                  =        cold     cold     =        ready    ready    ready    =        =
-//	over budget           ·        ·        ·        =        ready    ready    ready    ready    ·
-//	result                ·        ·        ·        =        ready    ready    ready    run      ·
-//	result: failed        ·        ·        ·        =        ready    ready    ready    run      ·
-//	silence               ·        ·        ·        =        cold     cold     cold     run      ·
-//	StopTimeout           ·        ·        ·        ·        ·        ·        ·        run      ·
-//	a slot is free        ·        run      ·        ·        ·        ·        ·        ·        ·
-//	started               ·        ·        run      ·        ·        ·        ·        ·        ·
-//	no answer in time     ·        ·        cold     ·        ·        ·        ·        ·        ·
-//	no answer, stop       ·        ·        cold     ·        ·        ·        ·        ·        ·
-//	no answer, tried again·        ·        run      ·        ·        ·        ·        ·        ·
-//	no answer for long    ·        ·        cold     ·        ·        ·        ·        ·        ·
-//	no workspace          ·        cold     ·        ·        ·        ·        ·        ·        ·
-//	hibernate asked       ·        =        =        cold     =        =        =        =        =
-//	idle                  ·        ·        ·        cold     ·        ·        ·        ·        ·
-//	hibernated            ·        ·        ·        ·        ·        ·        ·        ·        cold
-//	database away         =        =        =        cold     =        run      run      run      =
-//	lease lost            gone     gone     gone     gone     gone     gone     gone     gone     =
-//	shutdown              =        cold     cold     cold     cold     cold     cold     cold     =
-//	exit                  ·        ·        cold     cold     cold     cold     cold     run      cold
-//	exit: id in use       ·        ·        run      cold     cold     cold     cold     run      cold
+//	                      cold     wait     start    ready    run      await    check    stop     aside    hibern
+//	hook: allow           ·        ·        ·        =        =        =        =        =        ·        ·
+//	hook: deny            ·        ·        ·        =        =        =        =        =        ·        ·
+//	hook: ask             ·        ·        ·        =        =        =        =        =        ·        ·
+//	hook: granted         ·        ·        ·        =        =        =        =        =        ·        ·
+//	can_use_tool          ·        ·        ·        =        await    =        =        =        ·        ·
+//	can_use_tool: deny    ·        ·        ·        =        =        =        =        =        ·        ·
+//	allowed               ·        ·        ·        ·        ·        run      ·        =        run      ·
+//	denied                ·        ·        ·        ·        ·        run      ·        =        run      ·
+//	allowed elsewhere     ·        ·        ·        ·        ·        run      ·        =        run      ·
+//	expired               ·        ·        ·        ·        ·        ready    ·        run      cold     ·
+//	cancelled: hook       ·        ·        ·        ·        ·        ·        run      ·        ·        ·
+//	cancelled: ask        ·        ·        ·        ·        ·        run      ·        =        ·        ·
+//	looked up: yes        ·        ·        ·        ·        ·        ·        run      ·        ·        ·
+//	looked up: no         ·        ·        ·        ·        ·        ·        run      ·        ·        ·
+//	looked up: late       ·        ·        ·        ·        ·        ·        run      ·        ·        ·
+//	grant revoked         ·        ·        ·        ·        ·        ·        run      ·        ·        ·
+//	host: allow           ·        ·        ·        =        =        =        =        =        ·        ·
+//	host: deny            ·        ·        ·        =        =        =        =        =        ·        ·
+//	host: ask             ·        ·        ·        =        await    =        =        =        ·        ·
+//	host: granted         ·        ·        ·        =        =        =        =        =        ·        ·
+//	prompt                run      =        =        run      =        =        =        =        =        =
+//	prompt, no slot       wait     ·        ·        ·        ·        ·        ·        ·        ·        ·
+//	prompt, nothing left  =        ·        ·        =        ·        ·        ·        ·        ·        ·
+//	prompt, admins asked  =        ·        ·        cold     ·        ·        ·        ·        ·        ·
+//	admins asked, stop    =        ·        ·        cold     ·        ·        ·        ·        ·        ·
+//	admins asked, raised  run      ·        ·        run      ·        ·        ·        ·        ·        ·
+//	admins asked, left    =        ·        ·        cold     ·        ·        ·        ·        ·        ·
+//	admins asked, a day   run      ·        ·        run      ·        ·        ·        ·        ·        ·
+//	admins asked, restart =        ·        ·        cold     ·        ·        ·        ·        ·        ·
+//	wake                  =        =        =        =        =        =        =        =        =        =
+//	stop                  =        cold     cold     =        ready    ready    ready    =        cold     =
+//	over budget           ·        ·        ·        =        ready    ready    ready    ready    ·        ·
+//	result                ·        ·        ·        =        ready    ready    ready    run      ·        ·
+//	result: failed        ·        ·        ·        =        ready    ready    ready    run      ·        ·
+//	silence               ·        ·        ·        =        cold     cold     cold     run      ·        ·
+//	StopTimeout           ·        ·        ·        ·        ·        ·        ·        run      ·        ·
+//	a slot is free        ·        run      ·        ·        ·        ·        ·        ·        ·        ·
+//	started               ·        ·        run      ·        ·        ·        ·        ·        ·        ·
+//	no answer in time     ·        ·        cold     ·        ·        ·        ·        ·        ·        ·
+//	no answer, stop       ·        ·        cold     ·        ·        ·        ·        ·        ·        ·
+//	no answer, tried again·        ·        run      ·        ·        ·        ·        ·        ·        ·
+//	no answer for long    ·        ·        cold     ·        ·        ·        ·        ·        ·        ·
+//	no workspace          ·        cold     ·        ·        ·        ·        ·        ·        ·        ·
+//	hibernate asked       ·        =        =        cold     =        aside    =        =        ·        =
+//	idle                  ·        ·        ·        cold     ·        ·        ·        ·        ·        ·
+//	hibernated            ·        ·        ·        ·        ·        ·        ·        ·        ·        cold
+//	database away         =        =        =        cold     =        run      run      cold     =        =
+//	lease lost            gone     gone     gone     gone     gone     gone     gone     gone     =        =
+//	shutdown              =        cold     cold     cold     cold     cold     cold     cold     =        =
+//	exit                  ·        ·        cold     cold     cold     cold     cold     run      ·        cold
+//	exit: id in use       ·        ·        run      cold     cold     cold     cold     run      ·        cold
 //
 // = stays, · cannot be.
 //

@@ -15,7 +15,7 @@ import (
 type Frontend interface {
 	// ShowTurn shows the turn as it stands now. The latest call wins; calls for
 	// one turn come from one goroutine, in order. After a call with State.Ended()
-	// there is no further one for that turn.
+	// or Aside there is no further one for that turn.
 	ShowTurn(TurnView)
 	// ShowApproval shows an approval on its card: pending with buttons, or as it
 	// ended.
@@ -32,6 +32,9 @@ type Frontend interface {
 	// frontend reads from the books, and the start of the thread's process, if there is one
 	// to be waited for.
 	ShowQueue(threadID int64, start *StartWait)
+	// ShowPlace shows how many threads are before this one in the queue for a session, or
+	// [Served].
+	ShowPlace(k store.ThreadKey, before int)
 	// CloseOffer takes back what an ended turn offers (TurnView.Continue): the thread
 	// has gone on.
 	CloseOffer(turnID int64)
@@ -53,6 +56,10 @@ type Frontend interface {
 	// show is that replica's to show.
 	Leave(turnID int64)
 }
+
+// Served is the place of a thread that waits for no session any more: it has one, or
+// wants none.
+const Served = -1
 
 // Authoriser knows who may decide about what.
 type Authoriser interface {
@@ -101,9 +108,10 @@ func (s TurnState) Ended() bool { return s != TurnRunning }
 // TurnView is one turn of a thread as people should see it: a plain value, safe to
 // keep. Content is what the CLI said, folded; the rest is what Deckhand knows.
 type TurnView struct {
-	ID      int64           // the row in turns
-	Thread  store.ThreadKey // where it is shown
-	Project string
+	ID       int64 // the row in turns
+	ThreadID int64
+	Thread   store.ThreadKey // where it is shown
+	Project  string
 	// Workspace is the folder the thread works in.
 	Workspace string
 	// RequestedBy is the Slack user whose prompt the turn answers.
@@ -132,6 +140,9 @@ type TurnView struct {
 	StoppedBy string
 	// Waiting is the number of approvals that the turn is waiting for now.
 	Waiting int
+	// Aside says that the turn sleeps until somebody decides what it waits for: it has no
+	// process, and will go on in a turn of its own.
+	Aside bool
 	// Held names the budget that a call of the turn waits for, since calls of others that
 	// are under way have reserved what is left of it; else empty.
 	Held string

@@ -105,6 +105,12 @@ func (s *Supervisor) wakeAll() []int64 {
 		held = append(held, id)
 		w.box.put(letter{kind: letterWake})
 	}
+	for id := range s.stops { // not carried out yet
+		if s.workers[id] == nil {
+			s.wanted[id] = append(s.wanted[id], letter{kind: letterStop, id: s.stops[id]})
+			s.startSoon()
+		}
+	}
 	return held
 }
 

@@ -177,7 +177,7 @@ func (w *worker) hostUndecided(ctx context.Context, r *reach, a store.Approval, 
 	t := w.turn
 	if a.Terms.OnTimeout == store.TimeoutDeny {
 		host := hostOf(a)
-		w.say(ctx, fmt.Sprintf("Nobody decided about %s within %s. The policy takes that as a no, so it is not reached and the work goes on without it.", host, waited))
+		w.sayExpired(ctx, a)
 		t.settle(r, refusal("Nobody decided about %s within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", host, waited))
 		w.show()
 		return

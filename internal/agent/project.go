@@ -96,6 +96,8 @@ func (p Project) CheckForge(ctx context.Context) error {
 type Limits struct {
 	// IdleTimeout is how long a session may be idle before it is hibernated: 30 min.
 	IdleTimeout time.Duration
+	// AsideAfter is how long a turn that only waits for people keeps its process: 5 min.
+	AsideAfter time.Duration
 	// MaxLive is how many processes may live at once: 20.
 	MaxLive int
 	// Starts is how many processes may start at once: as many as there are cores.
@@ -123,6 +125,7 @@ func (l Limits) withDefaults() Limits {
 		}
 	}
 	or(&l.IdleTimeout, 30*time.Minute)
+	or(&l.AsideAfter, 5*time.Minute)
 	or(&l.LeaseTTL, 15*time.Second)
 	or(&l.Poll, 10*time.Second)
 	or(&l.AnswerTimeout, 30*time.Second)

@@ -10,11 +10,12 @@ import (
 	"deckhand/internal/store"
 )
 
-// maxAttempts is how many processes may work on one prompt: one that kills every
-// process must not do so for ever.
+// maxAttempts is how many processes may die over one prompt: one that kills every process
+// must not do so for ever.
 const maxAttempts = 3
 
-// recover goes on with the turn that a dead process of this thread left running.
+// recover goes on with the turn that a dead process of this thread left running, or that
+// was put aside and is woken. One that sleeps has the worker go to sleep, too.
 func (w *worker) recover(ctx context.Context) error {
 	old, prompt, err := w.books.RunningTurn(ctx, w.threadID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -23,6 +24,10 @@ func (w *worker) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if old.Rest == store.RestAsleep {
+		w.asleep = true
+		return nil
+	}
 	if w.tooEarly(prompt) {
 		return nil
 	}
@@ -30,11 +35,21 @@ func (w *worker) recover(ctx context.Context) error {
 	if _, err := w.books.EndLostCalls(ctx); err != nil {
 		return err
 	}
-	if old.Attempt >= maxAttempts {
-		return w.giveUp(ctx, old, TurnFailed, fmt.Sprintf("This was interrupted %d times and is given up. Send it again to try once more.", old.Attempt))
+	note, below := "[Deckhand was restarted while you worked on the message below. Look at what you have done already, then go on with it. A tool call that was not answered may be made again.]\n\n", "Deckhand restarted here; the work goes on below."
+	if old.Rest == store.RestWoken {
+		var paused bool
+		if note, paused, err = w.wakeNote(ctx, old.ID); err != nil {
+			return err
+		}
+		if paused {
+			return w.giveUp(ctx, old, TurnInterrupted, PromptPaused, whyPaused)
+		}
+		below = "The work goes on below."
+	} else if n := old.Attempt - old.Rests; n >= maxAttempts {
+		return w.giveUp(ctx, old, TurnFailed, PromptFailed, fmt.Sprintf("This was interrupted %d times and is given up. Send it again to try once more.", n))
 	}
 	// At once: its process may wait for a slot.
-	left, err := w.books.LeaveTurn(ctx, w.heldLease(), old.ID, "Deckhand restarted here; the work goes on below.")
+	left, err := w.books.LeaveTurn(ctx, w.heldLease(), old.ID, below)
 	if err != nil {
 		return err
 	}
@@ -51,26 +66,25 @@ func (w *worker) recover(ctx context.Context) error {
 			return err
 		}
 		w.log.Error("start the session", zap.Error(start.err))
-		return w.giveUp(ctx, old, TurnFailed, givenUp(prompt, start.sentence))
+		return w.giveUp(ctx, old, TurnFailed, PromptFailed, givenUp(prompt, start.sentence))
 	}
 	row, err := w.books.ContinueTurn(ctx, w.heldLease(), old, w.session.id, w.session.epoch)
 	if err != nil {
 		return err
 	}
-	w.beginTurn(row, prompt, attemptUUID(prompt.UUID, row.Attempt),
-		"[Deckhand was restarted while you worked on the message below. Look at what you have done already, then go on with it. A tool call that was not answered may be made again.]\n\n"+prompt.Text)
+	w.beginTurn(row, prompt, attemptUUID(prompt.UUID, row.Attempt), note+prompt.Text)
 	return nil
 }
 
-// giveUp ends a turn that a dead process left running: it has failed, or people have
-// stopped it.
-func (w *worker) giveUp(ctx context.Context, old store.Turn, state TurnState, problem string) error {
-	mark := PromptStopped
+// giveUp ends a turn that no process works on: it has failed, people have stopped it, or
+// it is paused.
+func (w *worker) giveUp(ctx context.Context, old store.Turn, state TurnState, mark PromptMark, problem string) error {
+	status := store.ApprovalCancelled
 	if state == TurnFailed {
-		mark = PromptFailed
+		status = store.ApprovalInterrupted
 	}
 	ended, words, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
-		ID: old.ID, State: string(state), Problem: problem, Approvals: store.ApprovalInterrupted, Mark: string(mark),
+		ID: old.ID, State: string(state), Problem: problem, Approvals: status, Mark: string(mark),
 	})
 	if err != nil {
 		return err

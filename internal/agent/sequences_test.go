@@ -188,6 +188,7 @@ func TestSequences(t *testing.T) {
 		limits := staged
 		limits.MaxLive = rapid.IntRange(1, 2).Draw(rt, "slots")
 		limits.Starts = rapid.IntRange(1, 2).Draw(rt, "starts at once")
+		limits.AsideAfter = rapid.SampledFrom([]time.Duration{8 * time.Second, staged.AsideAfter}).Draw(rt, "put aside after")
 		ask := rapid.Bool().Draw(rt, "admins are asked")
 		var broken []string
 		synctest.Test(t, func(*testing.T) { broken = play(limits, ask, sequence) })
@@ -220,10 +221,11 @@ func play(limits Limits, ask bool, sequence []happening) []string {
 	for range 60 {
 		s.books.RaiseBudgets(1 << 40) // what a turn has cost may be known only now
 		for _, th := range s.books.Threads() {
+			s.expireOverdue()
+			for id := s.openIn(th.ID); id != ""; id = s.openIn(th.ID) {
+				s.decide(id, store.ApprovalAllowed)
+			}
 			if p := s.inTurn(th.ThreadTS); p != nil {
-				for id := s.openIn(th.ID); id != ""; id = s.openIn(th.ID) {
-					s.decide(id, store.ApprovalAllowed)
-				}
 				p.result(claude.Result{})
 			}
 		}
@@ -244,8 +246,8 @@ func play(limits Limits, ask bool, sequence []happening) []string {
 func (s *stage) standing(ts string) string {
 	out := s.state(ts)
 	if w := s.worker(ts); w != nil {
-		_, idle := s.sup.slots.idle[w]
-		out += fmt.Sprintf(" (slot %t, idle %t, %d letters)", s.sup.slots.live[w], idle, len(w.box.letters))
+		_, spare := s.sup.slots.spare[w]
+		out += fmt.Sprintf(" (slot %t, spare %t, %d letters)", s.sup.slots.live[w], spare, len(w.box.letters))
 	}
 	if p := s.process(ts); p != nil {
 		out += fmt.Sprintf(" with %s (in a turn %t, %d requests wait)", p.name, p.works(), p.waits())
@@ -278,6 +280,18 @@ func (s *stage) open(n int) string {
 		return ""
 	}
 	return ids[n%len(ids)]
+}
+
+// expireOverdue does the jobs that are due.
+func (s *stage) expireOverdue() {
+	for _, a := range s.books.Approvals() {
+		if a.Status == store.ApprovalPending && !a.ExpiresAt.After(time.Now()) {
+			if a, ok, _ := s.books.ExpireApproval(context.Background(), a.ID); ok {
+				s.people.ShowApproval(a)
+			}
+		}
+	}
+	synctest.Wait()
 }
 
 func (s *stage) openIn(threadID int64) string {

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -53,12 +52,11 @@ func (w *worker) ensureSession(ctx context.Context) error {
 	}
 	w.stopSession(ctx, true) // one whose folder is gone can do nothing
 	return w.hearing(ctx, func(ctx context.Context) error {
-		err := w.slots.acquire(ctx, w, func() {
-			w.front.Say(w.thread.Key(), fmt.Sprintf("All %d sessions that may run at once are busy. This one starts as soon as one is free.", w.limits.MaxLive))
-		})
+		err := w.slots.acquire(ctx, w, func(before int) { w.front.ShowPlace(w.thread.Key(), before) })
 		if err != nil {
 			return err
 		}
+		w.front.ShowPlace(w.thread.Key(), Served) // an earlier process may have shown another
 		if err := w.startSession(ctx); err != nil {
 			w.slots.release(w)
 			return err
@@ -214,7 +212,7 @@ func (w *worker) adopt(ctx context.Context, proc process, m *meter) (err error) 
 	})
 	w.session = s
 	w.setLive(proc)
-	w.slots.rest(w, true)
+	w.slots.idle(w)
 	w.log.Info("session started", zap.String("session", s.id), zap.Int("epoch", epoch), zap.Int("pid", proc.PID()))
 	return nil
 }

@@ -2,24 +2,39 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
 
-// slots bounds how many CLI processes live at once. A session that needs one
-// takes it from the session that has been idle longest; where all are busy it
-// waits.
+// slots bounds how many CLI processes live at once. They are given first come, first
+// served. Where none is free the session that has been idle longest is asked for its own,
+// and after those the turn that has waited longest for people.
 type slots struct {
-	mu   sync.Mutex
-	max  int
-	live map[*worker]bool
-	idle map[*worker]time.Time // since when; a subset of live
-	free chan struct{}         // closed and replaced when a slot is given back
-	want int                   // how many wait for one
+	mu    sync.Mutex
+	max   int
+	live  map[*worker]bool
+	spare map[*worker]spare
+	asked map[*worker]bool // those of them that were asked to; they end, or go on
+	queue []*place
+}
+
+// spare is what a live session is that could do without its slot.
+type spare struct {
+	since time.Time
+	waits bool // a turn of it waits for people; else it is idle
+}
+
+// place is a worker's place in the queue.
+type place struct {
+	w     *worker
+	given chan struct{} // closed when it has its slot
+	moved func(before int)
+	told  int // what it was called with last; -1 when it was not
 }
 
 func newSlots(n int) *slots {
-	return &slots{max: n, live: map[*worker]bool{}, idle: map[*worker]time.Time{}, free: make(chan struct{})}
+	return &slots{max: n, live: map[*worker]bool{}, spare: map[*worker]spare{}, asked: map[*worker]bool{}}
 }
 
 func (s *slots) used() int {
@@ -28,77 +43,108 @@ func (s *slots) used() int {
 	return len(s.live)
 }
 
-// busy is how many sessions work, or wait for a slot.
+// busy is how many sessions need their slot, or wait for one.
 func (s *slots) busy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.live) - len(s.idle) + s.want
+	return len(s.live) - len(s.spare) + len(s.queue)
 }
 
-// acquire waits for a slot; busy is called once if it has to wait for a session
-// that works.
-func (s *slots) acquire(ctx context.Context, w *worker, busy func()) error {
-	for told := false; ; {
-		s.mu.Lock()
-		if len(s.live) < s.max || s.live[w] {
-			s.live[w] = true
-			s.mu.Unlock()
-			return nil
-		}
-		var oldest *worker
-		for other, since := range s.idle {
-			if oldest == nil || since.Before(s.idle[oldest]) {
-				oldest = other
-			}
-		}
-		if oldest != nil {
-			delete(s.idle, oldest) // it is asked once
-		}
-		free := s.free
-		s.want++
+// acquire waits for a slot. moved is called with how many are before the worker if it has
+// to wait for a session that works, and whenever that changes; it must return at once.
+func (s *slots) acquire(ctx context.Context, w *worker, moved func(before int)) error {
+	s.mu.Lock()
+	if s.live[w] {
 		s.mu.Unlock()
-		if oldest != nil {
-			oldest.box.put(letter{kind: letterHibernate})
-		} else if !told {
-			told = true
-			busy()
-		}
-		select {
-		case <-free:
-		case <-ctx.Done():
-		}
-		s.mu.Lock()
-		s.want--
-		s.mu.Unlock()
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+		return nil
 	}
-}
-
-// rest marks a live session as idle from now on, or as working.
-func (s *slots) rest(w *worker, idle bool) {
+	p := &place{w: w, given: make(chan struct{}), moved: moved, told: -1}
+	s.queue = append(s.queue, p)
+	s.serve()
+	s.mu.Unlock()
+	select {
+	case <-p.given:
+		return nil
+	case <-ctx.Done():
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case !s.live[w]:
-	case idle:
-		s.idle[w] = time.Now()
-		s.wakeWaiters()
-	default:
-		delete(s.idle, w)
+	if i := slices.Index(s.queue, p); i >= 0 {
+		s.queue = slices.Delete(s.queue, i, i+1)
+		s.serve()
+	} else {
+		s.drop(w)
 	}
+	return context.Cause(ctx)
+}
+
+// serve gives the slots that are free to those who have waited longest, asks for as many
+// as the others need, and tells those for whom none is on its way how many are before
+// them.
+func (s *slots) serve() {
+	for len(s.queue) > 0 && len(s.live) < s.max {
+		s.live[s.queue[0].w] = true
+		close(s.queue[0].given)
+		s.queue = s.queue[1:]
+	}
+	for len(s.asked) < len(s.queue) {
+		w := s.cheapest()
+		if w == nil {
+			break
+		}
+		s.asked[w] = true
+		w.box.put(letter{kind: letterHibernate})
+	}
+	for i, p := range s.queue {
+		if i >= len(s.asked) && p.told != i || p.told > i {
+			p.told = i
+			p.moved(i)
+		}
+	}
+}
+
+// cheapest is whoever can do without a slot best, and was not asked; or nil.
+func (s *slots) cheapest() (best *worker) {
+	for w, a := range s.spare {
+		b := s.spare[best]
+		switch {
+		case s.asked[w]:
+		case best == nil, b.waits && !a.waits, b.waits == a.waits && a.since.Before(b.since):
+			best = w
+		}
+	}
+	return best
+}
+
+// idle marks a live session as idle from now on; waits, as one whose turn only waits for
+// people; works, as one that needs its slot.
+func (s *slots) idle(w *worker)  { s.mark(w, &spare{since: time.Now()}) }
+func (s *slots) waits(w *worker) { s.mark(w, &spare{since: time.Now(), waits: true}) }
+func (s *slots) works(w *worker) { s.mark(w, nil) }
+
+func (s *slots) mark(w *worker, as *spare) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.live[w] {
+		return
+	}
+	delete(s.asked, w)
+	delete(s.spare, w)
+	if as != nil {
+		s.spare[w] = *as
+	}
+	s.serve()
 }
 
 func (s *slots) release(w *worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.live, w)
-	delete(s.idle, w)
-	s.wakeWaiters()
+	s.drop(w)
 }
 
-func (s *slots) wakeWaiters() {
-	close(s.free)
-	s.free = make(chan struct{})
+func (s *slots) drop(w *worker) {
+	delete(s.live, w)
+	delete(s.spare, w)
+	delete(s.asked, w)
+	s.serve()
 }

@@ -68,7 +68,7 @@ const (
 func ofHost(host string) string { return policy.NetworkTool + "(domain:" + host + ")" }
 
 // staged are the times and limits of a stage.
-var staged = Limits{IdleTimeout: 30 * time.Minute, MaxLive: 2, Starts: 2, LeaseTTL: 24 * time.Second, Poll: 10 * time.Second, StopTimeout: 10 * time.Second}
+var staged = Limits{IdleTimeout: 30 * time.Minute, AsideAfter: 2 * approvalTime, MaxLive: 2, Starts: 2, LeaseTTL: 24 * time.Second, Poll: 10 * time.Second, StopTimeout: 10 * time.Second}
 
 // approvalTime is how long people have to decide.
 const approvalTime = time.Hour
@@ -77,7 +77,7 @@ const approvalTime = time.Hour
 func newStage(limits Limits, list ...Budget) *stage {
 	s := &stage{books: new(booktest.Books), threads: map[string]store.Thread{}, said: map[string][]string{}, names: map[string]string{}, counts: map[string]int{}}
 	s.way, s.machine = s.books, &playedMachine{stage: s}
-	s.people = &audience{stage: s, turns: map[int64]string{}, unfinished: map[int64]bool{}, cards: map[string]store.ApprovalStatus{}, prompts: map[int64]PromptMark{}, spoken: map[store.ThreadKey]bool{}}
+	s.people = &audience{stage: s, turns: map[int64]string{}, unfinished: map[int64]bool{}, cards: map[string]store.ApprovalStatus{}, prompts: map[int64]PromptMark{}, spoken: map[store.ThreadKey]bool{}, places: map[store.ThreadKey]bool{}}
 	s.who = &authority{may: map[string]bool{"U2": true}}
 	pattern := func(p string) []policy.Pattern { return []policy.Pattern{policy.MustParsePattern(p)} }
 	rules, err := policy.New([]policy.Rule{
@@ -222,6 +222,11 @@ func (s *stage) process(ts string) *playedProcess {
 func (s *stage) state(ts string) string {
 	w := s.worker(ts)
 	if w == nil {
+		for _, r := range s.books.Turns() {
+			if r.ThreadID == s.threads[ts].ID && !r.Ended && r.Rest == store.RestAsleep {
+				return "aside"
+			}
+		}
 		if t := s.row(ts); t.LeaseOwner != "" && t.LeaseOwner != "A" {
 			return "gone"
 		}
@@ -343,7 +348,7 @@ func (s *stage) checkEnd() {
 	for _, t := range s.books.Turns() {
 		open[t.ID] = !t.Ended
 		shown := s.people.turns[t.ID]
-		if shown != "" && shown != "over" && !lost[t.ThreadID] {
+		if shown != "" && shown != "over" && !(shown == aside && !t.Ended) && !lost[t.ThreadID] {
 			s.breach("turn %d is left as %q in front of people", t.ID, shown)
 		}
 	}
@@ -364,6 +369,15 @@ func (s *stage) checkEnd() {
 		}
 		if p.State == "running" && !open[p.TurnID] {
 			s.breach("prompt %d runs in a turn that has ended", p.InboxID)
+		}
+	}
+	waits := map[int64]bool{}
+	for _, p := range s.books.Prompts() {
+		waits[p.ThreadID] = waits[p.ThreadID] || p.State != "done"
+	}
+	for _, t := range s.books.Threads() {
+		if s.people.places[t.Key()] && !waits[t.ID] && !lost[t.ID] {
+			s.breach("thread %d is said to wait for a session", t.ID)
 		}
 	}
 	s.machine.mu.Lock()

@@ -64,6 +64,10 @@ var states = []struct {
 		stop(s)
 		s.prompt(here)
 	}},
+	{"aside", func(s *stage) { // an approval waits, and sleeps
+		awaiting(s, toolWrite)
+		s.sup.send(s.threads[here].ID, letter{kind: letterHibernate})
+	}},
 	{"hibernating", func(s *stage) {
 		s.machine.holdStop = true
 		turnOver(s)

@@ -74,7 +74,10 @@ type Supervisor struct {
 	// sighted are the threads that nobody had at the last look, with the uptime of the first.
 	sighted map[int64]time.Duration
 	beatNow chan struct{}
-	woken   atomic.Bool // what waits for a budget was looked at since the start
+	// stops are by whom threads without a worker were stopped, while that is not carried
+	// out.
+	stops map[int64]string
+	woken atomic.Bool // what waits for a budget was looked at since the start
 }
 
 // shared is what the workers of a replica have in common.
@@ -131,7 +134,7 @@ func New(c Config) *Supervisor {
 
 func newSupervisor(r Reminder, s *shared) *Supervisor {
 	sup := &Supervisor{
-		shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]letter{}, called: make(chan struct{}, 1),
+		shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]letter{}, stops: map[int64]string{}, called: make(chan struct{}, 1),
 		gone: make(chan struct{}, 1), look: make(chan time.Duration, 1), beatNow: make(chan struct{}, 1),
 	}
 	s.wakeAfter = func(threadID int64, after time.Duration) { time.AfterFunc(after, func() { sup.Wake(threadID) }) }
@@ -268,8 +271,9 @@ func (s *Supervisor) startWanted(bot context.Context) {
 		w, ok := s.workers[id]
 		if !ok && len(letters) > 0 {
 			w = newWorker(s.shared, id)
-			w.life, w.bot = life.Life, bot
-			w.eager = slices.ContainsFunc(letters, func(l letter) bool { return l.eager || l.kind == letterStop })
+			w.life, w.bot, w.stopBy = life.Life, bot, s.stops[id]
+			delete(s.stops, id)
+			w.eager = w.stopBy != "" || slices.ContainsFunc(letters, func(l letter) bool { return l.eager || l.kind == letterStop })
 			s.workers[id] = w
 		}
 		for _, l := range letters {
@@ -298,6 +302,10 @@ func (s *Supervisor) retire(ctx context.Context, w *worker) bool {
 		return false
 	}
 	delete(s.workers, w.threadID)
+	w.noteStops(w.box.take())
+	if w.stopBy != "" {
+		s.stops[w.threadID] = w.stopBy
+	}
 	select {
 	case s.gone <- struct{}{}:
 	default:
@@ -337,7 +345,9 @@ func (s *Supervisor) Decide(ctx context.Context, d store.Decision) (store.Approv
 
 // Stop interrupts the thread's running turn and drops its queued prompts, on
 // whichever replica it runs. by is the Slack user who asked. running is false
-// when there is nothing to stop.
+// when there is nothing to stop. While the database is away whatever this replica runs is
+// stopped all the same, which is written down when it is back; t needs only its ID for
+// that.
 func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (running bool, err error) {
 	_, _, err = s.books.RunningTurn(ctx, t.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -347,12 +357,12 @@ func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (runni
 	if errors.Is(err, store.ErrNotFound) {
 		return s.readsOn(t.ID) && s.send(t.ID, letter{kind: letterStop, id: by}), nil
 	}
-	if err != nil {
-		return false, err
-	}
 	l := letter{kind: letterStop, id: by}
 	if s.send(t.ID, l) {
-		return true, nil
+		return true, nil // even while the database is away
+	}
+	if err != nil {
+		return false, err
 	}
 	if t.LeaseOwner != "" && t.LeaseOwner != s.replica {
 		return true, s.books.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: t.ID, By: by})

@@ -31,12 +31,15 @@ type turn struct {
 	asks       int               // how many of them people were asked about
 	span       context.Context   //nolint:containedctx // until it ends
 	end        context.CancelFunc
-	stoppedBy  string        // who pressed Stop; empty while nobody did
-	overBudget *BudgetStatus // it ended since it was refused a call
-	meter      *meter        // its process's
-	expired    bool          // an approval's time ran out
-	hung       bool          // it was killed for its silence
-	stopLimit  *time.Timer   // kills a process that does not stop; nil until it is asked to
+	stoppedBy  string          // who pressed Stop; empty while nobody did
+	overBudget *BudgetStatus   // it ended since it was refused a call
+	meter      *meter          // its process's
+	expired    bool            // an approval's time ran out
+	hung       bool            // it was killed for its silence
+	stopLimit  *time.Timer     // kills a process that does not stop; nil until it is asked to
+	wait       *wait           // nil while it does not only wait for people
+	aside      bool            // it was put aside: its part in the loop is over
+	ofAgents   map[string]bool // requests of subagents, by id
 }
 
 // stopping reports whether the turn has been told to end: nothing more is run or
@@ -112,11 +115,12 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 	w.turn = &turn{
 		row: row, prompt: prompt, promptUUID: promptUUID, content: w.session.content.Next(), meter: w.session.meter,
 		asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, reached: map[string]*reach{},
+		ofAgents: map[string]bool{},
 	}
 	w.turn.span, w.turn.end = context.WithCancel(context.Background())
 	w.turn.meter.begin(row)
 	w.session.journal.turn.Store(row.ID)
-	w.slots.rest(w, false)
+	w.slots.works(w)
 	w.session.idle.Stop()
 	w.front.MarkPrompt(prompt, PromptRunning)
 	w.front.ShowQueue(w.threadID, nil)
@@ -231,7 +235,7 @@ func (w *worker) show() {
 
 func (w *worker) view(t *turn) TurnView {
 	return TurnView{
-		ID: t.row.ID, Thread: w.thread.Key(), Project: w.project.Name, Workspace: w.thread.Workspace,
+		ID: t.row.ID, ThreadID: w.threadID, Thread: w.thread.Key(), Project: w.project.Name, Workspace: w.thread.Workspace,
 		RequestedBy: t.row.RequestedBy, State: TurnRunning, Content: t.content,
 		StartedAt: t.row.StartedAt, Waiting: len(t.asked), Breaks: slices.Clip(t.breaks), StoppedBy: t.stoppedBy,
 		Granted: maps.Clone(t.granted), Held: t.meter.heldFor(),

@@ -59,8 +59,11 @@ func (t *turn) whyStopped() string {
 	if t.stoppedBy != "" {
 		return ""
 	}
-	return "Nobody decided in time, so the work is paused. Write “continue” to be asked again."
+	return whyPaused
 }
+
+// whyPaused is what people are told of a turn that waited for them in vain.
+const whyPaused = "Nobody decided in time, so the work is paused. Write “continue” to be asked again."
 
 // failure is a failed result in a sentence for people, with the CLI's own words.
 func failure(r *claude.Result) string {
@@ -130,7 +133,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	view.Word = words[0].ID
 	w.refuseChecks(over)
 	w.refuseAsked(t)
-	w.turn = nil
+	w.turn, w.stopBy = nil, ""
 	w.letGo(t)
 	if w.session != nil {
 		w.session.content = t.content
@@ -153,7 +156,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		default: // it is about to
 		}
 		s.idle.Reset(w.limits.IdleTimeout)
-		w.slots.rest(w, true)
+		w.slots.idle(w)
 	}
 	return nil
 }
@@ -194,6 +197,7 @@ func (w *worker) refuseAsked(t *turn) {
 // that were allowed in it.
 func (w *worker) letGo(t *turn) {
 	t.end()
+	t.endWait()
 	if t.stopLimit != nil {
 		t.stopLimit.Stop()
 	}

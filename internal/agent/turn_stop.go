@@ -14,6 +14,7 @@ import (
 
 // onStop interrupts the turn and drops what is queued behind it.
 func (w *worker) onStop(ctx context.Context, by string) error {
+	w.stopBy = by
 	if w.turn == nil {
 		return w.dropStopped(ctx)
 	}
@@ -60,7 +61,8 @@ func (w *worker) mustStop() bool {
 
 // abandonTurn leaves a running turn to whoever continues it: on shutdown it is
 // interrupted, so that its process can end in good order, and stays running in the
-// database. One that was being stopped ends: nobody is to go on with it.
+// database, as does one that was put aside. One that was being stopped ends: nobody is to
+// go on with it.
 func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	t := w.turn
 	defer func() { w.turn = nil }()
@@ -70,6 +72,10 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 		return
 	}
 	w.refuseChecks(stopped)
+	if t.aside {
+		w.leaveAside(ctx)
+		return
+	}
 	var told []store.Witness
 	if w.session != nil {
 		told = w.interruptInOrder(ctx, t)
@@ -80,6 +86,10 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 			return
 		}
 		w.log.Error("end a turn that was being stopped", zap.Error(err))
+		if t.stoppedBy != "" {
+			w.front.Abandon(t.row.ID, "Stopped. Deckhand has trouble with its database, and writes that down when that is over.")
+			return
+		}
 	} else if len(told) > 0 {
 		if err := w.addWitness(ctx, told); err != nil {
 			w.log.Error("write what the CLI says that an interrupted turn cost", zap.Error(err))

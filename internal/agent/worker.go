@@ -30,13 +30,16 @@ type worker struct {
 	lease store.Lease // Epoch 0: none is held
 	live  process     // the session's, for whoever may not wait; nil while there is none
 
-	elsewhere bool  // another replica holds the thread
-	asleep    bool  // its next prompt waits for a budget, or to be started again
-	tries     int   // starts for its next prompt that were not answered
-	offer     int64 // the last turn, while it offers to go on; else 0
-	diskTold  bool  // people know that its disk is full
-	thread    store.Thread
-	project   Project
+	elsewhere bool // another replica holds the thread
+	asleep    bool // its next prompt waits for a budget, or to be started again, or its turn for people
+	tries     int  // starts for its next prompt that were not answered
+	// stopBy is who has stopped the thread, until that is carried out: the database may be
+	// away.
+	stopBy   string
+	offer    int64 // the last turn, while it offers to go on; else 0
+	diskTold bool  // people know that its disk is full
+	thread   store.Thread
+	project  Project
 
 	session *session // nil while cold
 	turn    *turn    // nil between turns
@@ -84,13 +87,16 @@ func (w *worker) setLive(p process) {
 // ctx ends, and gives the lease back.
 func (w *worker) run(ctx context.Context) {
 	t, ok, err := w.books.AcquireLease(ctx, w.threadID, w.life, w.eager)
-	if err != nil {
-		w.log.Error("acquire the lease", zap.Error(err)) // polling comes back to it
-		w.elsewhere = true
-		return
-	}
-	w.elsewhere = !ok
-	if !ok {
+	if w.elsewhere = err != nil || !ok; w.elsewhere {
+		w.noteStops(w.box.take())
+		if err == nil && w.stopBy != "" {
+			if err = w.books.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: w.threadID, By: w.stopBy}); err == nil {
+				w.stopBy = ""
+			}
+		}
+		if err != nil {
+			w.log.Error("acquire the lease", zap.Error(err)) // polling comes back to it
+		}
 		return
 	}
 	w.thread = t
@@ -187,7 +193,7 @@ func (w *worker) cutCalls() {
 }
 
 // work is the worker's loop. It returns nil when the thread may hibernate, at once when
-// its next prompt waits for a budget, and
+// its next prompt waits for a budget or its turn for people, and
 // an error when it must stop: the bot's end, a lost lease, an unreachable
 // database.
 func (w *worker) work(ctx context.Context) error {
@@ -202,16 +208,13 @@ func (w *worker) work(ctx context.Context) error {
 			return err
 		}
 	}
-	putAway := false
-	for _, l := range w.box.take() {
-		switch {
-		case l.kind == letterPutAway:
-			putAway = true
-		case l.kind == letterLeaseLost && l.epoch == w.heldLease().Epoch:
-			return store.ErrFenced
-		case l.kind == letterStop:
-			return w.stopCold(ctx)
-		}
+	letters := w.box.take()
+	putAway := slices.ContainsFunc(letters, func(l letter) bool { return l.kind == letterPutAway })
+	if w.noteStops(letters) {
+		return store.ErrFenced
+	}
+	if w.stopBy != "" {
+		return w.stopCold(ctx)
 	}
 	if w.stopping.Load() {
 		return nil
@@ -224,7 +227,7 @@ func (w *worker) work(ctx context.Context) error {
 			return err
 		}
 	}
-	if putAway && w.session == nil {
+	if putAway && w.session == nil && !w.asleep {
 		return w.putAway(ctx)
 	}
 	for w.session != nil && !w.asleep {
@@ -235,6 +238,9 @@ func (w *worker) work(ctx context.Context) error {
 		if err != nil || hibernate {
 			return err
 		}
+		if !w.asleep {
+			w.watchWait()
+		}
 	}
 	return nil
 }
@@ -242,6 +248,20 @@ func (w *worker) work(ctx context.Context) error {
 // finishes reports whether there is a turn that may come to its end while the bot stops:
 // one that waits for people does not.
 func (w *worker) finishes() bool { return w.turn != nil && len(w.turn.asked) == 0 }
+
+// noteStops reads the letters to a worker that has no process: whoever stops the thread,
+// and whether its lease is lost.
+func (w *worker) noteStops(letters []letter) (fenced bool) {
+	for _, l := range letters {
+		switch {
+		case l.kind == letterLeaseLost && l.epoch == w.heldLease().Epoch:
+			fenced = true
+		case l.kind == letterStop:
+			w.stopBy = l.id
+		}
+	}
+	return fenced
+}
 
 // round waits for one thing to happen and acts on it.
 func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
@@ -254,6 +274,8 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 		return false, context.Cause(ctx)
 	case <-idle:
 		return true, nil
+	case <-w.turn.waitOver():
+		return false, w.yield(ctx, false)
 	case m, ok := <-w.session.messages:
 		if !ok {
 			return false, w.onExit(ctx)
@@ -263,35 +285,52 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx) // before whatever comes of that
 		}
-		for _, l := range w.box.take() {
-			switch l.kind {
-			case letterWake:
-				err = w.onWake(ctx)
-			case letterDecided:
-				err = w.onDecided(ctx, l.id, l.decided)
-			case letterChecked:
-				err = w.onChecked(ctx, l.checked, l.entitled)
-			case letterReach:
-				err = w.onReach(ctx, l.of, l.question)
-			case letterLeft:
-				w.onLeft(l.question)
-			case letterStop:
-				err = w.onStop(ctx, l.id)
-			case letterHibernate:
-				hibernate = hibernate || w.turn == nil
-			case letterHeld:
-				w.show()
-			case letterLeaseLost:
-				if l.epoch == w.heldLease().Epoch {
-					err = store.ErrFenced
-				}
-			}
-			if err != nil {
+		letters := w.box.take()
+		for i, l := range letters {
+			if err := w.read(ctx, l); err != nil {
 				return false, err
+			}
+			if l.kind == letterHibernate {
+				hibernate = hibernate || w.turn == nil
+			}
+			if w.asleep {
+				for _, l := range letters[i+1:] {
+					w.box.put(l) // for whoever takes the thread up
+				}
+				return false, nil
 			}
 		}
 		return hibernate && w.turn == nil, nil
 	}
+}
+
+// read acts on a letter.
+func (w *worker) read(ctx context.Context, l letter) error {
+	switch l.kind {
+	case letterWake:
+		return w.onWake(ctx)
+	case letterDecided:
+		return w.onDecided(ctx, l.id, l.decided)
+	case letterChecked:
+		return w.onChecked(ctx, l.checked, l.entitled)
+	case letterReach:
+		return w.onReach(ctx, l.of, l.question)
+	case letterLeft:
+		w.onLeft(l.question)
+	case letterStop:
+		return w.onStop(ctx, l.id)
+	case letterHibernate:
+		if w.turn != nil {
+			return w.yield(ctx, true)
+		}
+	case letterHeld:
+		w.show()
+	case letterLeaseLost:
+		if l.epoch == w.heldLease().Epoch {
+			return store.ErrFenced
+		}
+	}
+	return nil
 }
 
 // stopError says that somebody stopped what had not begun.
@@ -324,7 +363,7 @@ func (w *worker) hearing(ctx context.Context, fn func(context.Context) error) er
 				case l.kind == letterLeaseLost && l.epoch == epoch:
 					end = store.ErrFenced
 				case l.kind == letterStop && end == nil:
-					end = &stopError{by: l.id}
+					w.stopBy, end = l.id, &stopError{by: l.id}
 				case l.kind == letterHibernate:
 					// The session has just become one that may be asked, and whoever needs
 					// its slot asks once.
@@ -363,10 +402,14 @@ func (w *worker) onWake(ctx context.Context) error {
 
 // refuse finishes everything that the thread still has to do with a sentence.
 func (w *worker) refuse(ctx context.Context, sentence string) error {
-	if err := w.giveUpRunning(ctx, TurnFailed, sentence); err != nil {
+	if err := w.giveUpRunning(ctx, TurnFailed, PromptFailed, sentence); err != nil {
 		return err
 	}
-	return w.drop(ctx, store.Drop{Outcome: "failed", Mark: string(PromptFailed), Sentence: func(int) string { return sentence }})
+	err := w.drop(ctx, store.Drop{Outcome: "failed", Mark: string(PromptFailed), Sentence: func(int) string { return sentence }})
+	if err == nil {
+		w.stopBy = "" // there is nothing left to stop
+	}
+	return err
 }
 
 // drop finishes the prompts that have no turn, and tells of it.
@@ -374,6 +417,9 @@ func (w *worker) drop(ctx context.Context, d store.Drop) error {
 	dropped, words, err := w.books.DropPrompts(ctx, w.heldLease(), d)
 	if err != nil {
 		return err
+	}
+	if w.session == nil {
+		w.front.ShowPlace(w.thread.Key(), Served)
 	}
 	for _, p := range dropped {
 		if p.Marked {
@@ -405,23 +451,28 @@ func (w *worker) say(ctx context.Context, sentence string) {
 }
 
 // dropStopped drops what waits, since somebody stopped the thread, and cuts its calls.
+// Where no turn runs that is all of it.
 func (w *worker) dropStopped(ctx context.Context) error {
 	w.cutCalls()
-	return w.drop(ctx, store.Drop{Outcome: "stopped", Mark: string(PromptStopped), Sentence: func(n int) string {
+	err := w.drop(ctx, store.Drop{Outcome: "stopped", Mark: string(PromptStopped), Sentence: func(n int) string {
 		return fmt.Sprintf("Stopped; %d waiting message(s) were dropped with it. Send again what you still want.", n)
 	}})
+	if err == nil && w.turn == nil {
+		w.stopBy = ""
+	}
+	return err
 }
 
 // stopCold ends what the thread has to do while no turn of it runs here.
 func (w *worker) stopCold(ctx context.Context) error {
-	if err := w.giveUpRunning(ctx, TurnInterrupted, "Stopped before it could go on."); err != nil {
+	if err := w.giveUpRunning(ctx, TurnInterrupted, PromptStopped, "Stopped before it could go on."); err != nil {
 		return err
 	}
 	return w.dropStopped(ctx)
 }
 
 // giveUpRunning ends the turn, if there is one, that a dead process left running.
-func (w *worker) giveUpRunning(ctx context.Context, state TurnState, problem string) error {
+func (w *worker) giveUpRunning(ctx context.Context, state TurnState, mark PromptMark, problem string) error {
 	if w.turn != nil {
 		return nil // it lives
 	}
@@ -435,5 +486,5 @@ func (w *worker) giveUpRunning(ctx context.Context, state TurnState, problem str
 	if _, err := w.books.EndLostCalls(ctx); err != nil {
 		return err
 	}
-	return w.giveUp(ctx, old, state, problem)
+	return w.giveUp(ctx, old, state, mark, problem)
 }

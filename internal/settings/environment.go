@@ -51,6 +51,7 @@ type Environment struct {
 	GatewayKey    string `envconfig:"DECKHAND_GATEWAY_KEY"`
 	// What can fail to be read comes last, see ReadEnvironment.
 	IdleTimeout time.Duration `envconfig:"DECKHAND_IDLE_TIMEOUT" default:"30m"`
+	AsideAfter  time.Duration `envconfig:"DECKHAND_ASIDE_AFTER" default:"5m"`
 	CLITimeout  time.Duration `envconfig:"DECKHAND_CLI_TIMEOUT" default:"30s"`
 	// DrainTimeout is how long turns may go on when the bot is to stop.
 	DrainTimeout time.Duration `envconfig:"DECKHAND_DRAIN_TIMEOUT" default:"30s"`
@@ -82,7 +83,7 @@ func ReadEnvironment() (Environment, error) {
 		kind := map[string]string{"time.Duration": "a duration such as 30m", "int": "a whole number such as 20"}[bad.TypeName]
 		need(false, "%s: %q is not %s", bad.KeyName, bad.Value, kind)
 		// It stopped there; these were not read.
-		e.IdleTimeout, e.CLITimeout, e.MaxLive = max(e.IdleTimeout, time.Second), max(e.CLITimeout, time.Second), max(e.MaxLive, 1)
+		e.IdleTimeout, e.AsideAfter, e.CLITimeout, e.MaxLive = max(e.IdleTimeout, time.Second), max(e.AsideAfter, time.Second), max(e.CLITimeout, time.Second), max(e.MaxLive, 1)
 		e.LeaseTime = max(e.LeaseTime, leastLease)
 	}
 	need(strings.HasPrefix(e.SlackBotToken, "xoxb-"), "SLACK_BOT_TOKEN: set it to the Slack app's bot token, xoxb-… (OAuth & Permissions)")
@@ -105,6 +106,7 @@ func ReadEnvironment() (Environment, error) {
 	}
 	need(filepath.IsAbs(e.DataDir), "DECKHAND_DATA_DIR: %q is not an absolute path", e.DataDir)
 	need(e.IdleTimeout >= time.Second, "DECKHAND_IDLE_TIMEOUT: %s is too short; write at least 1s", e.IdleTimeout)
+	need(e.AsideAfter >= time.Second, "DECKHAND_ASIDE_AFTER: %s is too short; write at least 1s", e.AsideAfter)
 	need(e.CLITimeout >= time.Second, "DECKHAND_CLI_TIMEOUT: %s is too short; write at least 1s", e.CLITimeout)
 	need(e.DrainTimeout >= 0, "DECKHAND_DRAIN_TIMEOUT: %s is less than nothing; write 0s, or how long turns may go on when the bot stops", e.DrainTimeout)
 	need(e.LeaseTime >= leastLease, "DECKHAND_LEASE_TIME: %s is too short; write at least %s", e.LeaseTime, leastLease)

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
+	"deckhand/internal/agent"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
@@ -178,8 +179,13 @@ func (a *App) onStopClick(ctx context.Context, in *incoming, action *slack.Block
 	}
 	thread, err := a.c.Store.ThreadOfRunningTurn(ctx, turnID)
 	gone := errors.Is(err, store.ErrNotFound) || (err == nil && thread.ChannelID != in.click.Channel.ID)
+	var here agent.TurnView
 	if err != nil && !gone {
-		return "", err
+		// The database is away. What runs here can be stopped all the same.
+		if here = a.frontend.running(turnID); here.ID == 0 || here.Thread.ChannelID != in.click.Channel.ID {
+			return "", err
+		}
+		thread = store.Thread{ID: here.ThreadID, Project: here.Project}
 	}
 	who := in.person()
 	who.Project = thread.Project
@@ -191,7 +197,13 @@ func (a *App) onStopClick(ctx context.Context, in *incoming, action *slack.Block
 		a.answer(in, "This turn has ended already.")
 		return "nothing to stop", nil
 	}
-	return a.stop(ctx, thread.Key(), in.click.User.ID)
+	if here.ID == 0 {
+		return a.stop(ctx, thread.Key(), in.click.User.ID)
+	}
+	if running, err := a.agent.Stop(ctx, thread, in.click.User.ID); err != nil || !running {
+		return "", err
+	}
+	return "stopped", nil
 }
 
 // submitted are the values of the modal that is submitted.

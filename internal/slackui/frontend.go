@@ -36,13 +36,14 @@ type frontend struct {
 
 	offers []agent.TurnView // ended turns that offer to go on, the oldest first
 
-	cardsMu sync.Mutex            // taken before mu
-	reading map[string]bool       // cards that are being read, by id; true: something changed since
-	posting map[string]bool       // open cards that this process has shown, by id
-	waiting map[int64]bool        // prompts of which this process has said that they wait
-	closed  bool                  // nothing is read any more
-	queues  map[int64]*shownQueue // by thread
-	keys    int                   // of them that were given so far
+	cardsMu sync.Mutex                     // taken before mu
+	reading map[string]bool                // cards that are being read, by id; true: something changed since
+	posting map[string]bool                // open cards that this process has shown, by id
+	places  map[store.ThreadKey]shownPlace // threads that wait for a session
+	waiting map[int64]bool                 // prompts of which this process has said that they wait
+	closed  bool                           // nothing is read any more
+	queues  map[int64]*shownQueue          // by thread
+	keys    int                            // of them that were given so far
 
 	reads   sync.WaitGroup
 	closing chan struct{} // closed when what fails is not read again
@@ -65,7 +66,7 @@ type shownTurn struct {
 }
 
 func newFrontend(a *App) *frontend {
-	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}, posting: map[string]bool{}, waiting: map[int64]bool{}, queues: map[int64]*shownQueue{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
+	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}, posting: map[string]bool{}, places: map[store.ThreadKey]shownPlace{}, waiting: map[int64]bool{}, queues: map[int64]*shownQueue{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
 }
 
 // ShowTurn implements [agent.Frontend].
@@ -90,7 +91,7 @@ func (f *frontend) showTurn(t agent.TurnView, end func(error)) {
 	s.latest = t
 	wait := renderInterval - time.Since(s.rendered)
 	switch {
-	case t.State.Ended():
+	case t.State.Ended(), t.Aside:
 		if s.timer != nil {
 			s.timer.Stop()
 		}
@@ -144,7 +145,7 @@ func (f *frontend) publishPages(t agent.TurnView, end func(error), change func(*
 		mark := metadata(turnType, "turn", number(t.ID), "page", strconv.Itoa(p.Number))
 		m := publish.Message{
 			Key: turnKey(t.ID, p.Number), After: previous, Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
-			Page: p, Priority: publish.Live, Final: t.State.Ended() && !t.Continue && !t.Settling,
+			Page: p, Priority: publish.Live, Final: t.Aside || t.State.Ended() && !t.Continue && !t.Settling,
 			Metadata: mark, Find: f.find(t.Thread, time.Now(), mark), OnEnd: all,
 			OnPosted: func(ts string) {
 				f.save("turn", func(ctx context.Context) error {
@@ -350,6 +351,17 @@ func (f *frontend) clear(turnID int64) {
 			return nil
 		},
 	})
+}
+
+// running is a turn that this process shows, as it was last; one without an ID if it does
+// not.
+func (f *frontend) running(turnID int64) agent.TurnView {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.turns[turnID]; s != nil {
+		return s.latest
+	}
+	return agent.TurnView{}
 }
 
 // Leave implements [agent.Frontend].

@@ -105,6 +105,8 @@ type budgets interface {
 	BudgetNoticeByID(ctx context.Context, id string) (store.BudgetNotice, error)
 	DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error)
 	BudgetWaitByPrompt(ctx context.Context, inboxID int64) (store.BudgetWait, error)
+	Place(ctx context.Context, k store.ThreadKey) (ts string, err error)
+	SavePlace(ctx context.Context, k store.ThreadKey, ts string) error
 	SaveWaitMessage(ctx context.Context, inboxID int64, ts string) error
 	SaveBudgetMessage(ctx context.Context, noticeID string, m store.PostedMessage) error
 	BudgetMessages(ctx context.Context, noticeID string) ([]store.PostedMessage, error)

@@ -22,8 +22,8 @@ type Decision struct {
 	// that may have one (Terms.Grantable) and that this decision alone allows.
 	Grant *NewGrant
 	// DeliverOn, when it is not empty, names the replica that will answer the CLI
-	// right after the commit: if it holds the thread's lease, the decision counts
-	// as delivered (see Deliver).
+	// right after the commit: if it holds the thread's lease, and the turn is not put
+	// aside, the decision counts as delivered (see Deliver).
 	DeliverOn string
 }
 
@@ -32,7 +32,8 @@ type Decision struct {
 // decision wins: a later one gets the approval as it stands and [ErrEnded].
 // Somebody's second vote for the same gets [ErrVoted]. An approval that is
 // returned as pending waits for more votes. Unless it is delivered with the
-// commit, the replica that runs the thread is notified.
+// commit, the replica that runs the thread is notified; a turn that was put aside is
+// woken.
 func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 	var out Approval
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
@@ -59,6 +60,8 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 				SET status = $2, decided_by = $3, decided_via = $4, reason = $5, answer = $6, decided_at = now(),
 					delivered_at = CASE WHEN EXISTS (
 						SELECT FROM threads h WHERE h.id = thread_id AND h.lease_owner = $7
+					) AND NOT EXISTS (
+						SELECT FROM turn_rests s WHERE s.turn_id = approvals.turn_id AND s.asleep
 					) THEN now() END
 				WHERE id = $1 AND status = 'pending' AND expires_at > now()
 				RETURNING *)
@@ -77,6 +80,9 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 				return err
 			}
 			entries = append(entries, granted)
+		}
+		if err := wakeTurn(ctx, tx, out); err != nil {
+			return err
 		}
 		if !out.Delivered {
 			if err := notify(ctx, tx, Notice{Kind: NoticeApproval, ThreadID: out.ThreadID, ID: out.ID}); err != nil {
@@ -204,6 +210,9 @@ func (s *Store) endApproval(ctx context.Context, update string, args ...any) (a 
 			return nil
 		}
 		if err != nil {
+			return err
+		}
+		if err := wakeTurn(ctx, tx, a); err != nil {
 			return err
 		}
 		ok = true

@@ -86,7 +86,7 @@ func suits(r string) string {
 
 // ReleaseLease hands the lease back, if it is still held. wake says that there may be
 // work for whoever takes it next: the replicas are notified if prompts are open that do
-// not sleep. A prompt that its holder could do nothing about must not wake it again at
+// not sleep, in a turn that does not. A prompt that its holder could do nothing about must not wake it again at
 // once.
 func (s *Store) ReleaseLease(ctx context.Context, l Lease, wake bool) error {
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
@@ -94,7 +94,7 @@ func (s *Store) ReleaseLease(ctx context.Context, l Lease, wake bool) error {
 		err := tx.QueryRow(ctx, `
 			UPDATE threads t SET lease_owner = NULL
 			WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3
-			RETURNING EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')) AND NOT `+asleep,
+			RETURNING EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')) AND NOT `+asleep+` AND NOT `+resting,
 			l.ThreadID, l.Owner, l.Epoch).Scan(&open)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
@@ -111,9 +111,10 @@ func (s *Store) ReleaseLease(ctx context.Context, l Lease, wake bool) error {
 }
 
 // Unattended returns the threads that have work to do, a prompt or a running
-// turn, and that owner may take: nobody's, and its own. Those whose prompt sleeps (see
-// [Store.WaitForBudget] and [Store.PutOffPrompt]) are not among them. held lists the
-// threads it works on already.
+// turn, and that owner may take: nobody's, and its own; whoever has waited longest comes
+// first. Those whose prompt sleeps (see [Store.WaitForBudget] and [Store.PutOffPrompt]), or
+// whose turn does (see [Store.RestTurn]), are not among them. held lists the threads it
+// works on already.
 func (s *Store) Unattended(ctx context.Context, owner string, held []int64) ([]int64, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT t.id FROM threads t
@@ -121,7 +122,8 @@ func (s *Store) Unattended(ctx context.Context, owner string, held []int64) ([]i
 		  AND NOT t.id = ANY ($2::bigint[])
 		  AND (EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')) AND NOT `+asleep+`
 		    OR EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running') AND NOT `+putOff+`)
-		ORDER BY t.active_at`, owner, held)
+		  AND NOT `+resting+`
+		ORDER BY (SELECT min(i.id) FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')), t.id`, owner, held)
 	if err != nil {
 		return nil, fmt.Errorf("look for unattended threads: %w", err)
 	}

@@ -18,12 +18,14 @@ type Turn struct {
 	RequestedBy string
 	State       string
 	Problem     string
-	Attempt     int // 1, and one more for every process that had to go on with it
+	Attempt     int  // 1, and one more for every process that had to go on with it
+	Rests       int  // how many of the attempts before ended by being put aside, see [Store.RestTurn]
+	Rest        Rest // whether this one is
 	StartedAt   time.Time
 }
 
 const turnColumns = `r.id, r.thread_id, r.session_id::text AS session_id, r.epoch, r.requested_by, r.state, r.problem, r.attempt,
-	r.started_at`
+	r.rests, r.started_at, ` + restOf + ` AS rest`
 
 // BeginTurn opens a turn for the oldest prompt of the thread that has none, in
 // the given session and epoch. ok is false when there is no such prompt.
@@ -91,15 +93,18 @@ func turnEndedEntry(ctx context.Context, tx pgx.Tx, team string, l Lease, turnID
 // reached its transcript.
 func insertTurn(ctx context.Context, tx pgx.Tx, l Lease, sessionID string, epoch int, requestedBy string, continues *Turn) (Turn, error) {
 	var continuesID *int64
-	attempt := 1
+	attempt, rests := 1, 0
 	if continues != nil {
-		continuesID, attempt = &continues.ID, continues.Attempt+1
+		continuesID, attempt, rests = &continues.ID, continues.Attempt+1, continues.Rests
+		if continues.Rest != "" {
+			rests++
+		}
 	}
 	return collectOne[Turn](tx.Query(ctx, `
 		WITH started AS (UPDATE sessions SET started = true WHERE id = $2 AND NOT started)
-		INSERT INTO turns AS r (thread_id, session_id, epoch, lease_epoch, requested_by, continues, attempt)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)
-		RETURNING `+turnColumns, l.ThreadID, sessionID, epoch, l.Epoch, requestedBy, continuesID, attempt))
+		INSERT INTO turns AS r (thread_id, session_id, epoch, lease_epoch, requested_by, continues, attempt, rests)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		RETURNING `+turnColumns, l.ThreadID, sessionID, epoch, l.Epoch, requestedBy, continuesID, attempt, rests))
 }
 
 // RunningTurn returns the turn that an earlier process of the thread left
@@ -118,10 +123,14 @@ func (s *Store) RunningTurn(ctx context.Context, threadID int64) (Turn, Prompt, 
 	return t, p.prompt(), nil
 }
 
-// ContinueTurn ends a turn that a dead process left running as interrupted, and
-// opens the one that goes on with its prompt. Approvals that were not answered
+// ContinueTurn ends a turn that a dead process left running, or that was put aside, as
+// interrupted, and opens the one that goes on with its prompt. Approvals that were not answered
 // move along, to be bound when the new process asks the same again.
 func (s *Store) ContinueTurn(ctx context.Context, l Lease, old Turn, sessionID string, epoch int) (Turn, error) {
+	why := "its process ended"
+	if old.Rest != "" {
+		why = "it was put aside while people decided"
+	}
 	var t Turn
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		team, err := hold(ctx, tx, l)
@@ -129,8 +138,8 @@ func (s *Store) ContinueTurn(ctx context.Context, l Lease, old Turn, sessionID s
 			return err
 		}
 		if _, err := tx.Exec(ctx, `
-			UPDATE turns SET state = 'interrupted', problem = 'its process ended', ended_at = now()
-			WHERE id = $1 AND state = 'running'`, old.ID); err != nil {
+			UPDATE turns SET state = 'interrupted', problem = $2, ended_at = now()
+			WHERE id = $1 AND state = 'running'`, old.ID, why); err != nil {
 			return err
 		}
 		if t, err = insertTurn(ctx, tx, l, sessionID, epoch, old.RequestedBy, &old); err != nil {
@@ -149,7 +158,7 @@ func (s *Store) ContinueTurn(ctx context.Context, l Lease, old Turn, sessionID s
 		if err := s.closeCards(ctx, tx, old.ID, 0); err != nil {
 			return err
 		}
-		end, err := turnEndedEntry(ctx, tx, team, l, old.ID, "interrupted", "its process ended")
+		end, err := turnEndedEntry(ctx, tx, team, l, old.ID, "interrupted", why)
 		if err != nil {
 			return err
 		}

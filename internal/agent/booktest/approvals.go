@@ -119,7 +119,7 @@ func (b *Books) Decide(ctx context.Context, d store.Decision) (store.Approval, e
 	}
 	t := b.threads[a.ThreadID-1]
 	a.Status, a.DecidedBy, a.DecidedVia, a.Reason, a.Answer, a.DecidedAt = d.Status, d.By, d.Via, d.Reason, d.Answer, now
-	a.Delivered = d.DeliverOn != "" && t.LeaseOwner == d.DeliverOn
+	a.Delivered = d.DeliverOn != "" && t.LeaseOwner == d.DeliverOn && b.turns[a.TurnID-1].Rest != store.RestAsleep
 	if d.Grant != nil {
 		b.grants = append(b.grants, &grant{
 			LiveGrant: store.LiveGrant{ID: int64(len(b.grants) + 1), Pattern: d.Grant.Pattern, Approvers: a.Terms.Approvers, CreatedBy: d.By, CreatedAt: now},
@@ -127,6 +127,7 @@ func (b *Books) Decide(ctx context.Context, d store.Decision) (store.Approval, e
 			scope: d.Grant.Scope, tool: a.ToolName, sum: a.InputSHA256, expires: now.Add(d.Grant.For),
 		})
 	}
+	b.wakeTurn(a)
 	if !a.Delivered {
 		b.notify(store.Notice{Kind: store.NoticeApproval, ThreadID: a.ThreadID, ID: a.ID})
 	}
@@ -161,6 +162,7 @@ func (b *Books) CancelApproval(ctx context.Context, l store.Lease, id string) (s
 	}
 	a.Status, a.DecidedAt = store.ApprovalCancelled, time.Now()
 	b.cardWord(a)
+	b.wakeTurn(a)
 	return b.approval(a), true, nil
 }
 
@@ -181,6 +183,7 @@ func (b *Books) ExpireApproval(ctx context.Context, id string) (store.Approval, 
 	}
 	a.Status, a.DecidedAt = store.ApprovalExpired, time.Now()
 	b.cardWord(a)
+	b.wakeTurn(a)
 	b.notify(store.Notice{Kind: store.NoticeApproval, ThreadID: a.ThreadID, ID: a.ID})
 	return b.approval(a), true, nil
 }

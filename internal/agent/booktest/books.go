@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -48,6 +49,7 @@ type Turn struct {
 	Ended        bool
 	OverBudget   bool
 	ContinuedBy  string
+	RestSince    time.Time
 }
 
 // Entry is a ledger entry with the turn that it was booked on. One of a call has the
@@ -255,7 +257,7 @@ func (b *Books) ReleaseLease(ctx context.Context, l store.Lease, wake bool) erro
 		return nil //nolint:nilerr // it is handed back if it is still held
 	}
 	t.LeaseOwner = ""
-	if wake && b.open(t.ID) && !b.asleep(t.ID) {
+	if wake && b.open(t.ID) && !b.asleep(t.ID) && !b.resting(t.ID) {
 		b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
 	}
 	return nil
@@ -274,12 +276,25 @@ func (b *Books) Unattended(ctx context.Context, owner string, held []int64) ([]i
 	}
 	defer b.mu.Unlock()
 	var out []int64
-	for _, t := range b.threads {
-		if (t.LeaseOwner == "" || t.LeaseOwner == owner) && !slices.Contains(held, t.ID) && (b.open(t.ID) && !b.asleep(t.ID) || b.runningTurn(t.ID) != nil && !b.putOff(t.ID)) {
+	for _, t := range b.byWait() {
+		if (t.LeaseOwner == "" || t.LeaseOwner == owner) && !slices.Contains(held, t.ID) && !b.resting(t.ID) && (b.open(t.ID) && !b.asleep(t.ID) || b.runningTurn(t.ID) != nil && !b.putOff(t.ID)) {
 			out = append(out, t.ID)
 		}
 	}
 	return out, nil
+}
+
+// byWait are the threads, whoever has waited longest first.
+func (b *Books) byWait() []*store.Thread {
+	first := func(t *store.Thread) int64 {
+		for _, e := range b.inbox {
+			if e.ThreadID == t.ID && (e.State == "accepted" || e.State == "running") {
+				return e.InboxID
+			}
+		}
+		return math.MaxInt64
+	}
+	return slices.SortedStableFunc(slices.Values(b.threads), func(x, y *store.Thread) int { return cmp.Compare(first(x), first(y)) })
 }
 
 // SetWorkspace is [store.Store.SetWorkspace].

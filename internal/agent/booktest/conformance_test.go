@@ -45,7 +45,7 @@ func TestTheBooksInMemoryAreTheStore(t *testing.T) {
 	for seed := range uint64(20) {
 		a, b := newCaller(t, seed, new(booktest.Books)), newCaller(t, seed, db)
 		b.endAll() // those of the seed before
-		for range 250 {
+		for range 320 {
 			want, got := b.call(), a.call()
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("seed %d: PostgreSQL and the books in memory differ (-postgres +memory):\n%s\nafter:\n%s", seed, diff, strings.Join(b.told, "\n"))
@@ -160,7 +160,7 @@ func (c *caller) thread(t store.Thread) string {
 }
 
 func (c *caller) turn(t store.Turn) string {
-	return fmt.Sprint(c.name("t", t.ID), c.name("h", t.ThreadID), c.name("s", t.SessionID), t.Epoch, t.RequestedBy, t.State, t.Problem, t.Attempt, t.StartedAt.IsZero())
+	return fmt.Sprint(c.name("t", t.ID), c.name("h", t.ThreadID), c.name("s", t.SessionID), t.Epoch, t.RequestedBy, t.State, t.Problem, t.Attempt, t.Rests, t.Rest, t.StartedAt.IsZero())
 }
 
 func (c *caller) prompt(p store.Prompt) string {
@@ -301,6 +301,24 @@ var calls = []struct {
 		}
 		slices.Sort(names)
 		return fmt.Sprint(slices.Compact(names), fate(err))
+	}},
+	{"rest", func(ctx context.Context, c *caller) string {
+		l := c.lease()
+		t := c.lastTurn(l)
+		var waits []string
+		if a := pick(c, c.approvals); a != "" {
+			waits = append(waits, a)
+		}
+		ok, err := c.books.RestTurn(ctx, l, t.ID, waits)
+		return fmt.Sprint(ok, fate(err))
+	}},
+	{"unanswered", func(ctx context.Context, c *caller) string {
+		list, err := c.books.Unanswered(ctx, pick(c, c.turns).ID)
+		var out []string
+		for _, a := range list {
+			out = append(out, c.approval(a))
+		}
+		return fmt.Sprint(out, fate(err))
 	}},
 	{"workspace", func(ctx context.Context, c *caller) string { return fate(c.books.SetWorkspace(ctx, c.lease(), "/ws")) }},
 	{"session", session},

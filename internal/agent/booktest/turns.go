@@ -122,11 +122,11 @@ func (b *Books) runningTurn(threadID int64) *Turn {
 	return nil
 }
 
-func (b *Books) insertTurn(l store.Lease, sessionID string, epoch int, user string, attempt int) *Turn {
+func (b *Books) insertTurn(l store.Lease, sessionID string, epoch int, user string, attempt, rests int) *Turn {
 	b.sessions[sessionID].started = true
 	t := &Turn{LeaseEpoch: l.Epoch, Turn: store.Turn{
 		ID: int64(len(b.turns) + 1), ThreadID: l.ThreadID, SessionID: sessionID, Epoch: epoch, RequestedBy: user,
-		State: "running", Attempt: attempt, StartedAt: time.Now(),
+		State: "running", Attempt: attempt, Rests: rests, StartedAt: time.Now(),
 	}}
 	b.turns = append(b.turns, t)
 	return t
@@ -142,7 +142,7 @@ func (b *Books) BeginTurn(ctx context.Context, l store.Lease, sessionID string, 
 		if b.runningTurn(th.ID) != nil {
 			return fmt.Errorf("thread %d has a running turn", th.ID)
 		}
-		row := b.insertTurn(l, sessionID, epoch, w[0].UserID, 1)
+		row := b.insertTurn(l, sessionID, epoch, w[0].UserID, 1, 0)
 		w[0].State, w[0].TurnID = "running", row.ID
 		t, p, ok = row.Turn, w[0].now(), true
 		if p.Waited {
@@ -178,7 +178,12 @@ func (b *Books) ContinueTurn(ctx context.Context, l store.Lease, old store.Turn,
 		if !was.Ended {
 			was.State, was.Problem, was.Ended = "interrupted", "its process ended", true
 		}
-		row := b.insertTurn(l, sessionID, epoch, old.RequestedBy, old.Attempt+1)
+		rests := old.Rests
+		if old.Rest != "" {
+			was.Problem = "it was put aside while people decided"
+			rests++
+		}
+		row := b.insertTurn(l, sessionID, epoch, old.RequestedBy, old.Attempt+1, rests)
 		for _, e := range b.inbox {
 			if e.TurnID == old.ID && e.State == "running" {
 				e.TurnID = row.ID

@@ -56,6 +56,8 @@ func (v *view) status() string {
 		return v.footer()
 	}
 	switch {
+	case v.t.Aside:
+		return "✋ Waiting for " + plural(v.t.Waiting, "approval", "approvals") + ". Nothing runs meanwhile: a decision wakes it."
 	case v.t.Waiting == 1:
 		return "✋ Waiting for approval"
 	case v.t.Waiting > 1:
