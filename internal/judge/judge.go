@@ -189,7 +189,10 @@ func (e Evidence) answers(t Thread) (out []Violation) {
 	}
 	posts := t.posts(e.Bot)
 	for _, p := range posts {
-		said := t.says(e.Bot, func(m Message) bool { return strings.Contains(m.all(), p.answer) && !handedOver.MatchString(m.all()) })
+		said := t.says(e.Bot, func(m Message) bool {
+			// A message that waits may be quoted, with what it asks for.
+			return strings.Contains(strings.ReplaceAll(m.all(), "say: "+p.answer, ""), p.answer) && !handedOver.MatchString(m.all())
+		})
 		if p.done() {
 			if len(said) != 1 {
 				broken(Answered, "%s is marked as done and was said %d times", p.answer, len(said))
