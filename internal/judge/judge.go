@@ -73,6 +73,11 @@ type tool struct{ verb, id string }
 
 func (m Message) all() string { return m.Text + "\n" + string(m.Blocks) }
 
+// working is what of the message says that work goes on, or is waited for; or empty.
+func (m Message) working() string {
+	return works.FindString(strings.ReplaceAll(m.all(), "⏳ This waited", "")) // it tells what is over
+}
+
 // marks are the reactions that say how the post ended.
 func (m Message) marks() (out []string) {
 	for _, r := range m.Reactions {
@@ -156,8 +161,8 @@ func (e Evidence) Unsettled() (out []Violation) {
 				out = append(out, Violation{Rule: Marked, Thread: t.root(), What: fmt.Sprintf("%s has %s", p.answer, strings.Join(marks, " and "))})
 			}
 		}
-		for _, m := range t.says(e.Bot, func(m Message) bool { return works.MatchString(m.all()) }) {
-			out = append(out, Violation{Rule: Final, Thread: t.root(), What: fmt.Sprintf("message %s shows %s: %.120s", m.TS, works.FindString(m.all()), oneLine(m.Text))})
+		for _, m := range t.says(e.Bot, func(m Message) bool { return m.working() != "" }) {
+			out = append(out, Violation{Rule: Final, Thread: t.root(), What: fmt.Sprintf("message %s shows %s: %.120s", m.TS, m.working(), oneLine(m.Text))})
 		}
 		for _, m := range t.says(e.Bot, func(m Message) bool { return m.EphemeralTo == "" && decides.MatchString(string(m.Blocks)) }) {
 			out = append(out, Violation{Rule: Closed, Thread: t.root(), What: fmt.Sprintf("card %s: %.120s", m.TS, oneLine(m.Text))})
