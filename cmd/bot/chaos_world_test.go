@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -224,6 +225,7 @@ func (c *chaos) launch(r *chaosReplica) {
 }
 
 func (c *chaos) keepRunning(r *chaosReplica) {
+	runtime.LockOSThread() // the kernel ends the bot with the thread that started it
 	for {
 		cmd, err := r.start()
 		if err != nil {
@@ -266,7 +268,7 @@ func (r *chaosReplica) start() (*exec.Cmd, error) {
 	}
 	defer log.Close()                   //nolint:errcheck // the bot has its own
 	cmd := exec.Command(program, "run") //nolint:noctx // it is stopped by hand
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir = r.env, log, log, r.dir
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.SysProcAttr = r.env, log, log, r.dir, childAttributes()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := cmd.Start(); err != nil {
