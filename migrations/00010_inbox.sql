@@ -23,18 +23,7 @@ CREATE INDEX inbox_behind ON inbox (team_id, channel_id, thread_ts, ts) WHERE st
 -- The message in a thread that says what waits there; empty where there is none.
 ALTER TABLE threads ADD COLUMN queue_ts text NOT NULL DEFAULT '';
 
--- Up to which post a channel was heard, by Slack's ts: what came after it while nobody
--- listened is looked for when somebody does again. Until claimed_until a replica does.
-CREATE TABLE channels_heard (
-    team_id       text        NOT NULL,
-    channel_id    text        NOT NULL,
-    heard_ts      text        NOT NULL,
-    claimed_until timestamptz NOT NULL DEFAULT '-infinity',
-    PRIMARY KEY (team_id, channel_id)
-);
-
 -- +goose Down
-DROP TABLE channels_heard;
 ALTER TABLE threads DROP COLUMN queue_ts;
 DROP INDEX inbox_behind;
 DROP INDEX inbox_received;

@@ -2,6 +2,7 @@ package slackui
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -52,6 +53,8 @@ type inbox interface {
 	PutOff(ctx context.Context, id int64, after time.Duration, why string, counted, mark bool) error
 	FinishTelling(ctx context.Context, id int64, outcome string, tell ...store.Whisper) ([]store.Word, error)
 	AcceptPrompt(ctx context.Context, p store.NewPrompt) (t store.Thread, ok bool, err error)
+	Edit(ctx context.Context, p store.Post, change func(old json.RawMessage) (json.RawMessage, bool, error)) (ok bool, err error)
+	Delete(ctx context.Context, p store.Post) (ok bool, words []store.Word, err error)
 }
 
 // threads are sessions by where they are in Slack.

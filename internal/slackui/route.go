@@ -16,7 +16,7 @@ import (
 )
 
 // incoming is an envelope and what it was decoded into; exactly one of message,
-// click, submission, command and event is set.
+// change, click, submission, command and event is set.
 type incoming struct {
 	store store.Envelope
 	// userTeam is the team of the person who acts, as the payload says.
@@ -29,6 +29,7 @@ type incoming struct {
 	told       []store.Whisper
 	byBot      bool // a bot mentions us
 	message    *postedMessage
+	change     *changedMessage
 	click      *slack.InteractionCallback
 	submission *slack.InteractionCallback
 	command    *slashCommand
@@ -116,6 +117,8 @@ func decodeEvent(e envelope) (*incoming, error) {
 	case "app_mention", "message":
 		switch m.SubType {
 		case "", "file_share", "thread_broadcast":
+		case "message_changed", "message_deleted":
+			return decodeChange(outer.TeamID, outer.Event)
 		default:
 			return nil, nil
 		}

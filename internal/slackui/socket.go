@@ -160,7 +160,7 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 		return
 	}
 	enter, leave := func() {}, func() {}
-	if in.store.Kind == store.KindMessage {
+	if in.store.Kind == store.KindMessage { // or a change of one
 		enter, leave = a.lanes.reserve(in.store.ChannelID + "/" + in.store.ThreadTS)
 	}
 	a.envelopes.Go(func() {
@@ -169,6 +169,10 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 		// What was begun is finished even while the bot stops.
 		ctx := context.WithoutCancel(ctx)
 		switch {
+		case in.change != nil:
+			if a.onChange(ctx, in) {
+				a.ack(ctx, client, e.ID)
+			}
 		case in.transient:
 			a.ack(ctx, client, e.ID)
 			a.act(ctx, in)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -214,4 +215,69 @@ func TestAMessageWaitsForTheDatabase(t *testing.T) {
 		}
 		d.end(agent.TurnDone, "")
 	})
+}
+
+// change has Slack tell of a change of a message, by these fields of the event.
+func (d *desk) change(subtype string, fields object) {
+	event := object{"type": "message", "subtype": subtype, "hidden": true, "channel": deskChannel, "ts": "99.0"}
+	maps.Copy(event, fields)
+	in, err := decode(envelope{Type: "events_api", Payload: mustJSON(object{"team_id": deskTeam, "event_id": uuid.NewString(), "event": event})})
+	d.must(err)
+	if in != nil && !d.bot.app.onChange(context.Background(), in) {
+		d.t.Error("the change was not taken")
+	}
+}
+
+// TestAMessageThatWaitsIsChanged: what its author makes of it counts, and nothing else.
+func TestAMessageThatWaitsIsChanged(t *testing.T) {
+	t.Parallel()
+	edit := func(user, by, at, text string) object {
+		return object{"message": object{"user": user, "ts": "2.0", "thread_ts": deskThread, "text": "<@UBOT> " + text, "edited": object{"user": by, "ts": at}}}
+	}
+	for name, c := range map[string]struct {
+		changes func(d *desk)
+		state   string
+		text    string
+	}{
+		"edited": {func(d *desk) { d.change("message_changed", edit("ULINUS", "ULINUS", "3.0", "go back")) }, "accepted", "go back"},
+		"edited twice, told in the wrong order": {func(d *desk) {
+			d.change("message_changed", edit("ULINUS", "ULINUS", "4.0", "stay"))
+			d.change("message_changed", edit("ULINUS", "ULINUS", "3.0", "go back"))
+		}, "accepted", "stay"},
+		"a link is unfurled": {func(d *desk) {
+			d.change("message_changed", object{"message": object{"user": "ULINUS", "ts": "2.0", "thread_ts": deskThread, "text": "<@UBOT> other"}})
+		}, "accepted", "go on"},
+		"by another":   {func(d *desk) { d.change("message_changed", edit("ULINUS", "UADA", "3.0", "go back")) }, "accepted", "go on"},
+		"as another's": {func(d *desk) { d.change("message_changed", edit("UADA", "UADA", "3.0", "go back")) }, "accepted", "go on"},
+		"to a command": {func(d *desk) { d.change("message_changed", edit("ULINUS", "ULINUS", "3.0", "help")) }, "done", "go on"},
+		"deleted": {func(d *desk) {
+			d.change("message_deleted", object{"deleted_ts": "2.0", "previous_message": object{"user": "ULINUS", "ts": "2.0"}})
+		}, "done", "go on"},
+		"deleted as another": {func(d *desk) {
+			d.change("message_deleted", object{"deleted_ts": "2.0", "previous_message": object{"user": "UADA"}})
+		}, "accepted", "go on"},
+		"deleted with replies": {func(d *desk) {
+			d.change("message_changed", object{
+				"message":          object{"subtype": "tombstone", "user": "USLACKBOT", "ts": "2.0", "text": "This message was deleted."},
+				"previous_message": object{"user": "ULINUS", "ts": "2.0"},
+			})
+		}, "done", "go on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				defer d.keep()()
+				d.post("ULINUS", "2.0", "go on")
+				time.Sleep(5 * time.Second)
+				d.rest()
+				c.changes(d)
+				time.Sleep(10 * time.Second)
+				d.rest()
+				if p := d.became("2.0"); p.State != c.state || !strings.HasSuffix(p.Text, c.text) {
+					t.Errorf("it is %s (%s): %q", p.State, p.Outcome, p.Text)
+				}
+				d.end(agent.TurnDone, "")
+			})
+		})
+	}
 }

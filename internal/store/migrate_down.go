@@ -25,7 +25,6 @@ var losses = map[int64][]string{
 	7:  {"calls"},
 	8:  {"budget_messages", "budget_waits"},
 	9:  {"outbox"},
-	10: {"channels_heard"},
 	11: {"places", "turn_rests"},
 	13: {"work", "work_packs"},
 	14: {"replicas"},

@@ -38,7 +38,7 @@ func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch 
 		}
 		pr, err = collectOne[promptRow](tx.Query(ctx, `
 			SELECT `+promptColumns+` FROM inbox i
-			WHERE thread_id = $1 AND state = 'accepted' ORDER BY `+nextFirst+` LIMIT 1`, l.ThreadID))
+			WHERE thread_id = $1 AND state = 'accepted' ORDER BY `+nextFirst+` LIMIT 1 FOR UPDATE OF i`, l.ThreadID))
 		if errors.Is(err, ErrNotFound) {
 			return nil
 		}

@@ -203,6 +203,9 @@ func (b *Books) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thre
 		return *t, false, nil
 	}
 	e := b.inbox[p.InboxID-1]
+	if e.sent.Edits != p.Edits {
+		return store.Thread{}, false, store.ErrNotYet
+	}
 	e.State, e.ThreadID, e.UUID, e.Text, e.until = "accepted", t.ID, p.UUID, p.Text, time.Now()
 	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
 	return *t, true, nil

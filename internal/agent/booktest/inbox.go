@@ -3,6 +3,7 @@ package booktest
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -74,4 +75,51 @@ func (b *Books) FinishTelling(ctx context.Context, id int64, outcome string, _ .
 		e.State, e.Outcome = "done", outcome
 	}
 	return nil, nil
+}
+
+// post is a person's post that has no turn yet, or nil.
+func (b *Books) post(p store.Post) *envelope {
+	for _, e := range b.inbox {
+		if e.kind == store.KindMessage && e.Thread.ChannelID == p.ChannelID && e.TS == p.TS && e.UserID == p.UserID && (e.State == "received" || e.State == "accepted") {
+			return e
+		}
+	}
+	return nil
+}
+
+// Edit is [store.Store.Edit].
+func (b *Books) Edit(ctx context.Context, p store.Post, change func(json.RawMessage) (json.RawMessage, bool, error)) (bool, error) {
+	if err := b.lock(ctx); err != nil {
+		return false, err
+	}
+	defer b.mu.Unlock()
+	e := b.post(p)
+	if e == nil {
+		return false, nil
+	}
+	changed, differs, err := change(e.sent.Payload)
+	if err != nil || !differs {
+		return false, err
+	}
+	if e.sent.Payload, e.sent.Edits = changed, e.sent.Edits+1; e.State == "accepted" {
+		e.State, e.until, e.sent.Attempts, e.sent.WaitsSince = "received", time.Now(), 0, time.Time{}
+	}
+	return true, nil
+}
+
+// Delete is [store.Store.Delete], and tells nothing.
+func (b *Books) Delete(ctx context.Context, p store.Post) (bool, []store.Word, error) {
+	if err := b.lock(ctx); err != nil {
+		return false, nil, err
+	}
+	defer b.mu.Unlock()
+	e := b.post(p)
+	if e == nil {
+		return false, nil, nil
+	}
+	e.State, e.Outcome = "done", "deleted"
+	if e.ThreadID != 0 {
+		b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: e.ThreadID})
+	}
+	return true, nil, nil
 }

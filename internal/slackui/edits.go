@@ -1,0 +1,128 @@
+package slackui
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/store"
+)
+
+// changedMessage is what an author has made of a message of theirs since it was posted.
+type changedMessage struct {
+	deleted bool
+	text    string
+	edited  messageEdit
+}
+
+type messageEdit struct {
+	User string `json:"user"`
+	TS   string `json:"ts"`
+}
+
+// decodeChange decodes message_changed and message_deleted, or gives nil for what is no
+// change of a person's own words: a link that was unfurled, another's hand, a bot's edit.
+func decodeChange(team string, event json.RawMessage) (*incoming, error) {
+	type part struct {
+		postedMessage
+		Edited *messageEdit `json:"edited"`
+	}
+	var ev struct {
+		SubType  string `json:"subtype"`
+		Channel  string `json:"channel"`
+		Deleted  string `json:"deleted_ts"`
+		Message  part   `json:"message"`
+		Previous part   `json:"previous_message"`
+	}
+	if err := json.Unmarshal(event, &ev); err != nil {
+		return nil, fmt.Errorf("a change of a message: %w", err)
+	}
+	was, change := ev.Previous, &changedMessage{deleted: true}
+	switch {
+	case ev.SubType == "message_deleted":
+		was.TS = ev.Deleted
+	case ev.Message.SubType == "tombstone": // it was deleted, and has replies
+		was.TS = ev.Message.TS
+	case ev.Message.Edited == nil || ev.Message.Edited.User != ev.Message.User:
+		return nil, nil
+	default:
+		was = ev.Message
+		change = &changedMessage{text: was.Text, edited: *was.Edited}
+	}
+	if was.User == "" || was.BotID != "" || was.TS == "" {
+		return nil, nil
+	}
+	thread := was.ThreadTS
+	if thread == "" {
+		thread = was.TS
+	}
+	return &incoming{change: change, store: store.Envelope{
+		Kind: store.KindMessage, TeamID: team, ChannelID: ev.Channel, TS: was.TS, ThreadTS: thread, UserID: was.User,
+	}}, nil
+}
+
+// onChange has a message that still waits say what its author has made of it: it is
+// received again, so that they are authorised again. What is worked on already is not
+// changed. It reports false when that could not be written down, and Slack has to tell it
+// again.
+func (a *App) onChange(ctx context.Context, in *incoming) (ok bool) {
+	ctx, cancel := context.WithTimeoutCause(ctx, ackLimit, fmt.Errorf("change a message: no end in %s", ackLimit))
+	defer cancel()
+	e, post := in.store, store.Post{TeamID: in.store.TeamID, ChannelID: in.store.ChannelID, TS: in.store.TS, UserID: in.store.UserID}
+	var changed bool
+	var words []store.Word
+	var err error
+	if in.change.deleted {
+		changed, words, err = a.c.Store.Delete(ctx, post)
+	} else {
+		changed, err = a.c.Store.Edit(ctx, post, in.change.apply)
+	}
+	if err != nil {
+		_, again := passes(err)
+		a.log.Error("a change of a message", zap.String("ts", e.TS), zap.Bool("again", again), zap.Error(err))
+		return !again
+	}
+	if !changed {
+		return true
+	}
+	a.log.Info("a message that waits was changed", zap.String("ts", e.TS), zap.String("user", e.UserID), zap.Bool("deleted", in.change.deleted))
+	a.outbox.tell(words...)
+	a.inbox.lookAgain(0)
+	return true
+}
+
+// apply makes the payload of an edited message of that of the one before, or reports false
+// if it says the same, or says what came after this edit.
+func (c *changedMessage) apply(old json.RawMessage) (json.RawMessage, bool, error) {
+	var outer, event map[string]json.RawMessage
+	if err := json.Unmarshal(old, &outer); err != nil {
+		return nil, false, fmt.Errorf("a message that was edited: %w", err)
+	}
+	if err := json.Unmarshal(outer["event"], &event); err != nil {
+		return nil, false, fmt.Errorf("a message that was edited: %w", err)
+	}
+	var was struct {
+		Text   string      `json:"text"`
+		Edited messageEdit `json:"edited"`
+	}
+	if err := json.Unmarshal(outer["event"], &was); err != nil {
+		return nil, false, fmt.Errorf("a message that was edited: %w", err)
+	}
+	if was.Text == c.text || c.edited.TS <= was.Edited.TS {
+		return nil, false, nil
+	}
+	delete(event, "blocks") // they say what the text said
+	var err error
+	for key, value := range map[string]any{"text": c.text, "edited": c.edited} {
+		if event[key], err = json.Marshal(value); err != nil {
+			return nil, false, err
+		}
+	}
+	if outer["event"], err = json.Marshal(event); err != nil {
+		return nil, false, err
+	}
+	changed, err := json.Marshal(outer)
+	return changed, true, err
+}

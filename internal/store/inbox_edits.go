@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Post names a person's message.
+type Post struct{ TeamID, ChannelID, TS, UserID string }
+
+// Edit changes what Slack sent of a post that has no turn yet. change makes the new
+// payload of the old one, or reports false when it says the same. A post that is a prompt
+// already is received again, so that it is acted on with what it says now. ok is false
+// when nothing was changed.
+func (s *Store) Edit(ctx context.Context, p Post, change func(old json.RawMessage) (json.RawMessage, bool, error)) (ok bool, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		var id int64
+		var old json.RawMessage
+		err := tx.QueryRow(ctx, `
+			SELECT id, payload FROM inbox
+			WHERE kind = 'message' AND team_id = $1 AND channel_id = $2 AND ts = $3 AND user_id = $4 AND state IN ('received', 'accepted')
+			FOR UPDATE`, p.TeamID, p.ChannelID, p.TS, p.UserID).Scan(&id, &old)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		changed, differs, err := change(old)
+		if err != nil || !differs {
+			return err
+		}
+		ok = true
+		if _, err := tx.Exec(ctx, `UPDATE budget_waits SET asleep = false WHERE inbox_id = $1`, id); err != nil {
+			return err
+		}
+		// One that is received is held by whoever acts on it, or waits: it keeps its time.
+		_, err = tx.Exec(ctx, `
+			UPDATE inbox SET payload = $2, edits = edits + 1, state = 'received',
+				next_try = CASE state WHEN 'accepted' THEN now() ELSE next_try END,
+				attempts = CASE state WHEN 'accepted' THEN 0 ELSE attempts END,
+				waits_since = CASE state WHEN 'accepted' THEN NULL ELSE waits_since END
+			WHERE id = $1`, id, changed)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("change the post %s in %s: %w", p.TS, p.ChannelID, err)
+	}
+	return ok, nil
+}
+
+// Delete finishes a post that has no turn yet, since its author took it back, and returns
+// what people are to be told of that. ok is false when there is none.
+func (s *Store) Delete(ctx context.Context, p Post) (ok bool, words []Word, err error) {
+	ok, words, err = s.withdraw(ctx, "deleted", "", `i.kind = 'message' AND i.team_id = $2 AND i.channel_id = $3 AND i.ts = $4 AND i.user_id = $5
+		AND i.state IN ('received', 'accepted')`, p.TeamID, p.ChannelID, p.TS, p.UserID)
+	if err != nil {
+		return false, nil, fmt.Errorf("delete the post %s in %s: %w", p.TS, p.ChannelID, err)
+	}
+	return ok, words, nil
+}
+
+// withdraw finishes an envelope that has no turn, and wakes the replica that has its
+// thread. mark is for a [WordMark], or empty. The words are those that are to be told.
+func (s *Store) withdraw(ctx context.Context, outcome, mark, where string, args ...any) (ok bool, words []Word, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		var id, threadID int64
+		var waited bool
+		err := tx.QueryRow(ctx, `
+			UPDATE inbox i SET state = 'done', outcome = $1, done_at = now() WHERE `+where+`
+			RETURNING i.id, COALESCE(i.thread_id, 0), EXISTS (SELECT FROM budget_waits b WHERE b.inbox_id = i.id)`,
+			append([]any{outcome}, args...)...).Scan(&id, &threadID, &waited)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if ok = true; threadID == 0 {
+			return nil
+		}
+		var tell []newWord
+		if mark != "" {
+			tell = append(tell, newWord{kind: WordMark, inbox: id, body: mark})
+		}
+		if waited {
+			tell = append(tell, newWord{kind: WordWait, inbox: id})
+		}
+		if words, err = s.addWords(ctx, tx, threadID, tell...); err != nil {
+			return err
+		}
+		return notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: threadID})
+	})
+	return ok, words, err
+}
