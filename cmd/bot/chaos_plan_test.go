@@ -23,6 +23,7 @@ type chaosPlan struct {
 	sandboxed bool // the threads of shop
 	idle      time.Duration
 	slots     int
+	settings  []string // of the bots, beside those that all have
 	steps     []chaosStep
 }
 

@@ -213,6 +213,7 @@ func (c *chaos) newReplica(n int, cli string) *chaosReplica {
 		fmt.Sprintf("DECKHAND_MAX_LIVE_SESSIONS=%d", c.plan.slots), "ANTHROPIC_BASE_URL=" + c.model, "ANTHROPIC_API_KEY=sk-ant-playground",
 		"GORACE=" + os.Getenv("GORACE"), "DECKHAND_LOG_FORMAT=console",
 	}
+	r.env = append(r.env, c.plan.settings...)
 	return r
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -361,12 +362,11 @@ func descendants(pid int) []int {
 // assertGone waits for processes to end.
 func (w *world) assertGone(pids []int) {
 	w.t.Helper()
-	w.eventually("the processes to be gone", func() bool {
-		for _, pid := range pids {
-			if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(b), ") Z ") {
-				return false
-			}
-		}
-		return true
-	})
+	w.eventually("the processes to be gone", func() bool { return !slices.ContainsFunc(pids, lives) })
+}
+
+// lives reports whether there is such a process, and it has not ended.
+func lives(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(b), ") Z ")
 }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestThreeReplicas, each with a data folder of its own: threads are spread over them. What
+// one has that is killed in mid-turn goes on elsewhere when its lease's time is over; so
+// does what one has that the database does not hear any more, when it has no process left;
+// and one that is told to stop hands its threads to the others.
+func TestThreeReplicas(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		need(t, "the process table is read as Linux has it")
+	}
+	c := newChaos(t, chaosPlan{replicas: 3, slots: 4, idle: time.Hour, settings: []string{"DECKHAND_LEASE_TIME=8s", "DECKHAND_DRAIN_TIMEOUT=1s"}})
+	c.DatabaseURL = c.directly
+	defer c.stop()
+
+	// Its command takes longer than the test.
+	const text = "It takes its time."
+	var threads []string
+	spread := map[*chaosReplica]bool{}
+	for posted := 0; len(threads) < 3; posted++ {
+		if posted == 12 {
+			t.Fatalf("%d threads are on %d of three replicas", posted, len(spread))
+		}
+		thread := c.post(ada, shop, "", "@deckhand say: "+text+"\ntool: Bash {\"command\":\"./run.sh free t0000-0 600\"}")
+		c.says(shop, thread, text)
+		// One that is slow to hear of a thread that suits it loses it to another.
+		if r := c.owner(thread); r != nil && !spread[r] {
+			spread[r] = true
+			threads = append(threads, thread)
+		}
+	}
+
+	takenOver := func(thread, what string, accident func(*chaosReplica)) {
+		t.Helper()
+		from := c.owner(thread)
+		pids := from.pids(claudePath(t))
+		began := time.Now()
+		accident(from)
+		c.eventually("the thread of one that is "+what+" to be taken over", func() bool {
+			now := c.owner(thread)
+			return now != nil && now != from
+		})
+		taken := time.Since(began)
+		for _, pid := range pids { // one that is told to stop hands back thread by thread
+			if what != "stopped" && lives(pid) {
+				t.Errorf("when the thread of one that is %s is taken over, its process %d lives", what, pid)
+			}
+		}
+		left := c.find(shop, thread, "the interrupted message to say so", func(m message) bool {
+			return strings.Contains(m.all(), "goes on below") && !m.has("stop")
+		})
+		told := time.Since(began)
+		c.find(shop, thread, "the turn to go on", func(m message) bool {
+			return m.TS > left.TS && m.has("stop") && strings.Contains(m.all(), text)
+		})
+		t.Logf("%s: taken over after %s, told after %s, goes on after %s", what, taken.Round(100*time.Millisecond), told.Round(100*time.Millisecond), time.Since(began).Round(100*time.Millisecond))
+	}
+	comesNoMore := func(r *chaosReplica, s syscall.Signal) {
+		r.mu.Lock()
+		r.pause = time.Hour
+		r.mu.Unlock()
+		r.signal(s)
+	}
+	takenOver(threads[0], "killed", func(r *chaosReplica) { comesNoMore(r, syscall.SIGKILL) })
+	cut := c.owner(threads[1])
+	takenOver(threads[1], "cut off", func(r *chaosReplica) { r.wire.part() })
+	cut.wire.heal()
+	takenOver(threads[2], "stopped", func(r *chaosReplica) { comesNoMore(r, syscall.SIGTERM) })
+}
+
+// owner is the replica that holds the thread, or nil.
+func (c *chaos) owner(thread string) *chaosReplica {
+	id := c.text(`SELECT coalesce(max(lease_owner), '') FROM threads WHERE thread_ts = '` + thread + `'`)
+	for _, r := range c.replicas {
+		if b, err := os.ReadFile(filepath.Join(r.dir, "data", "replica-id")); err == nil && id != "" && strings.TrimSpace(string(b)) == id {
+			return r
+		}
+	}
+	return nil
+}
