@@ -24,6 +24,7 @@ var landed = map[string]string{
 	"00008_waits.sql":            "ab80c0df2e1b90a4012d4667d307966262da2a874dbdb74d0024c807965a6643",
 	"00010_inbox.sql":            "e94df24da1dae763fbe44b561de5a0d0a594060dfb852d9edb69b919071b0ed7",
 	"00011_rests.sql":            "0ff88e11ab06387e76d53c71e78e94376573e0123da4e87f42cac2ffe8ae89eb",
+	"00012_transcripts.sql":      "c89b0c9c210303e78c88fb1518d6f99ce3da0a4495b77fc85a237518193d6c41",
 	"00013_work.sql":             "2614ff4c2e3969d812d93570b89a62c6b5cfb741d0e902648d7c81a481c6eabd",
 	"00009_outbox.sql":           "415004163057633681f7505e866af0d4d7a86844e8a8d675593d200ba25c4009",
 	"00014_replicas.sql":         "569c6758b0e838247efdc23096768bba2dda0f7210ec3ee523edd581ad1e398d",

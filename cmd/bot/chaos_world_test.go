@@ -61,6 +61,7 @@ type chaosReplica struct {
 	mu    sync.Mutex
 	cmd   *exec.Cmd
 	pause time.Duration // before it is started again
+	back  chan struct{} // not nil: it is started again when this is closed
 }
 
 func newChaos(t testing.TB, p chaosPlan) *chaos {
@@ -251,6 +252,17 @@ func (c *chaos) keepRunning(r *chaosReplica) {
 		case <-c.over:
 			return
 		case <-time.After(pause):
+		}
+		r.mu.Lock()
+		back := r.back
+		r.mu.Unlock()
+		if back == nil {
+			continue
+		}
+		select {
+		case <-c.over:
+			return
+		case <-back:
 		}
 	}
 }

@@ -145,6 +145,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	if err != nil {
 		return nil, err
 	}
+	copied, keep := c.Transcripts()
 	b.supervisor = agent.New(agent.Config{
 		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.Projects, Policy: c.Policy, Budgets: c.Budgets, Prices: c.Prices,
 		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: append(c.CredentialFiles(os.Getenv), c.Name), Command: e.Command(), CLIVersion: d.CLIVersion,
@@ -152,6 +153,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		Limits: agent.Limits{
 			IdleTimeout: e.IdleTimeout, AsideAfter: e.AsideAfter, MaxLive: e.MaxLive, Starts: e.Starts, LeaseTTL: e.LeaseTime, Drain: e.DrainTimeout,
 			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it
+			Transcript: copied, KeepTranscripts: keep,
 		},
 	})
 	b.jobs, err = jobs.New(e.Direct(), b.log.Named("jobs"), slices.Concat(b.supervisor.JobHandlers(), b.app.JobHandlers())...)

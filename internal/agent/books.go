@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,6 +19,7 @@ type Books interface {
 	prompts
 	outbox
 	sessions
+	transcriptBook
 	turns
 	approvals
 	calls
@@ -56,10 +58,21 @@ type outbox interface {
 type sessions interface {
 	SetWorkspace(ctx context.Context, l store.Lease, dir string) error
 	NewSession(ctx context.Context, l store.Lease, id, parentID string) error
+	StartAnew(ctx context.Context, l store.Lease, id, lost string) error
+	SessionHistory(ctx context.Context, sessionID string, limit int) ([]store.Exchange, error)
 	SessionStarted(ctx context.Context, id string) (bool, error)
 	SessionSpoke(ctx context.Context, id string) (bool, error)
 	MarkStarted(ctx context.Context, id string) error
 	BeginEpoch(ctx context.Context, l store.Lease, sessionID, cliVersion string, baseline int64) (int, error)
+}
+
+// transcriptBook holds copies of the files of sessions.
+type transcriptBook interface {
+	Transcripts(ctx context.Context, sessionID string) ([]store.Transcript, error)
+	ReadTranscript(ctx context.Context, t store.Transcript, out io.Writer) error
+	SaveTranscripts(ctx context.Context, l store.Lease, parts []store.TranscriptPart) (saved bool, err error)
+	ForgetTranscripts(ctx context.Context, since time.Time) (threads int, err error)
+	Schedule(ctx context.Context, jobs ...store.Job) error
 }
 
 // turns begin and end with their prompts.

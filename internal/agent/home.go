@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"deckhand/internal/agent/claude"
@@ -172,6 +173,15 @@ type keptFile struct {
 	info    fs.FileInfo
 }
 
+// agentID is the name of a subagent's file without its ending, and empty of a session's
+// own.
+func (f keptFile) agentID() string {
+	if !f.agent {
+		return ""
+	}
+	return strings.TrimSuffix(path.Base(f.path), ".jsonl")
+}
+
 // kept lists the transcripts below a folder of projects: SLUG/SESSION.jsonl, and
 // SLUG/SESSION/subagents/agent-ID.jsonl.
 func kept(root *os.Root, projects string) ([]keptFile, error) {
@@ -242,19 +252,31 @@ func keepable(info fs.FileInfo) bool {
 	return info.Mode().IsRegular() && ok && st.Nlink == 1
 }
 
+// open opens the file, unless it is not what it was when it was listed: then it is nil.
+func (f keptFile) open(root *os.Root, projects string) (*os.File, error) {
+	// The name may have become a pipe meanwhile, which must not hold the thread.
+	src, err := root.OpenFile(path.Join(projects, f.path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := src.Stat(); err != nil || !os.SameFile(info, f.info) || !keepable(info) {
+		return nil, errors.Join(err, src.Close())
+	}
+	return src, nil
+}
+
 // copy copies what the next process may go on with of its session's transcript: it is the
 // one that is read again.
 func (f keptFile) copy(root *os.Root, from, to string) (err error) {
 	_ = root.Chmod(path.Join(from, f.path), 0o600) // opening it tells whether that helped
-	// The name may have become a pipe meanwhile, which must not hold the thread.
-	src, err := root.OpenFile(path.Join(from, f.path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
+	src, err := f.open(root, from)
+	if err != nil || src == nil {
 		return err
 	}
 	defer src.Close() //nolint:errcheck // it is only read
-	if info, err := src.Stat(); err != nil || !os.SameFile(info, f.info) || !keepable(info) {
-		return err
-	}
 	target := path.Join(to, f.path)
 	if err := root.MkdirAll(path.Dir(target), 0o700); err != nil {
 		return err

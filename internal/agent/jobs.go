@@ -9,10 +9,10 @@ import (
 	"deckhand/internal/store"
 )
 
-// JobHandlers do the jobs that the store schedules with an approval. They need no
-// running supervisor.
+// JobHandlers do the jobs that the store schedules with an approval, and delete old
+// transcripts. They need no running supervisor.
 func (s *Supervisor) JobHandlers() []jobs.Handler {
-	return []jobs.Handler{jobs.Handle(s.expire), jobs.Handle(s.remind)}
+	return []jobs.Handler{jobs.Handle(s.expire), jobs.Handle(s.remind), jobs.Handle(s.forget)}
 }
 
 // expire ends an approval whose time has run out, whichever replica runs its

@@ -41,6 +41,13 @@ type machine interface {
 	// putAway removes the thread's folder if all that it has is somewhere else; see
 	// [workspace.Keeper.PutAway].
 	putAway(ctx context.Context, t store.Thread, p Project) (stays string, told []string, err error)
+	// home is the folder in which the CLI keeps the thread's sessions, or empty where it is
+	// not to be looked into.
+	home(threadID int64) string
+	// restore has the home hold a session as it was copied, unless what it holds goes on
+	// from there; it reports whether it wrote. A home that cannot be written gives a
+	// [*homeError]. The thread has no process.
+	restore(ctx context.Context, t store.Thread, copies []store.Transcript, read readCopy) (bool, error)
 	// head is the commit that a folder's working tree is at, or empty where that cannot
 	// be told.
 	head(ctx context.Context, dir string) string

@@ -112,6 +112,12 @@ func (m *playedMachine) save(context.Context, store.Thread, Project) (string, er
 
 func (m *playedMachine) publish(context.Context, store.Thread, Project) error { return nil }
 
+func (*playedMachine) home(int64) string { return "" }
+
+func (*playedMachine) restore(context.Context, store.Thread, []store.Transcript, readCopy) (bool, error) {
+	return false, nil
+}
+
 func (m *playedMachine) head(context.Context, string) string { return "" }
 
 func (m *playedMachine) start(ctx context.Context, t store.Thread, _ Project, resume bool, _ int, calls gateway.Meter, _ *zap.Logger) (process, error) {

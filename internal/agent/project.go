@@ -116,6 +116,11 @@ type Limits struct {
 	StopTimeout time.Duration
 	// Silence is how long the CLI may say nothing while it should speak: 10 min.
 	Silence time.Duration
+	// Transcript is how much is copied of a conversation, in bytes: 64 MiB.
+	Transcript int64
+	// KeepTranscripts is how long the copies of a thread in which nobody writes are kept:
+	// 90 days. Negative is for ever.
+	KeepTranscripts time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
@@ -131,6 +136,12 @@ func (l Limits) withDefaults() Limits {
 	or(&l.AnswerTimeout, 30*time.Second)
 	or(&l.StopTimeout, 10*time.Second)
 	or(&l.Silence, 10*time.Minute)
+	if l.KeepTranscripts == 0 {
+		l.KeepTranscripts = 90 * 24 * time.Hour
+	}
+	if l.Transcript <= 0 {
+		l.Transcript = 64 << 20
+	}
 	if l.MaxLive <= 0 {
 		l.MaxLive = 20
 	}

@@ -26,6 +26,8 @@ type session struct {
 	meter    *meter
 	totals   *claude.Totals // what the CLI itself says that it has spent
 	journal  *journal
+	mirror   *mirror
+	recalls  string                // what its first prompt begins with
 	model    string                // that it was told to use; empty for its own default
 	content  claude.Output         // the last turn, which the next one follows
 	checks   map[string]*check     // hooks that wait for what a look-up of people says, by request id
@@ -92,9 +94,9 @@ func (w *worker) startSession(ctx context.Context) error {
 		w.say(ctx, sentence)
 	}
 
-	resume := false
-	if w.thread.SessionID == "" {
-		if err := w.newSession(ctx, ""); err != nil {
+	resume, follows := false, w.thread.SessionID != ""
+	if !follows {
+		if err := w.newSession(ctx); err != nil {
 			return err
 		}
 	} else if resume, err = w.books.SessionStarted(ctx, w.thread.SessionID); err != nil {
@@ -102,6 +104,11 @@ func (w *worker) startSession(ctx context.Context) error {
 	}
 	if err := w.prepare(ctx); err != nil {
 		return err
+	}
+	if resume {
+		if err := w.restore(ctx); err != nil {
+			return err
+		}
 	}
 	if err := w.starts.acquire(ctx, w.showWait); err != nil {
 		return err
@@ -112,13 +119,15 @@ func (w *worker) startSession(ctx context.Context) error {
 	if exit, ok := errors.AsType[*claude.ExitError](err); ok {
 		switch {
 		case exit.Reason == claude.ExitUnknownSession && resume:
-			// It never came to write its transcript, or that is gone with its folder.
+			// It never came to write its transcript, or that is gone and there is no copy.
 			if err := w.startAnew(ctx); err != nil {
 				m.close()
 				return err
 			}
+			resume = false
 			proc, err = w.machine.start(ctx, w.thread, w.project, false, patience(w.tries), m, w.log)
 		case exit.Reason == claude.ExitIDInUse && !resume:
+			resume = true
 			proc, err = w.machine.start(ctx, w.thread, w.project, true, patience(w.tries), m, w.log)
 		}
 	}
@@ -129,25 +138,30 @@ func (w *worker) startSession(ctx context.Context) error {
 		}
 		return &startError{sentence: sentence(err), err: err}
 	}
-	return w.adopt(ctx, proc, m)
+	return w.adopt(ctx, proc, m, resume, follows)
 }
 
-// startAnew gives the thread a new session, and says so if there is something that it
-// does not know.
+// startAnew gives the thread a new session in the place of one that cannot be resumed, and
+// says so if something was said in that one.
 func (w *worker) startAnew(ctx context.Context) error {
 	spoke, err := w.books.SessionSpoke(ctx, w.thread.SessionID)
 	if err != nil {
 		return err
 	}
 	if spoke {
-		w.say(ctx, "The earlier conversation of this thread cannot be resumed, so it starts anew: what was said before is not known to it.")
+		w.say(ctx, "The earlier conversation of this thread cannot be resumed, so it starts anew. It is given your messages and the last answers as a record; what was done in between is not known to it.")
 	}
-	return w.newSession(ctx, w.thread.SessionID)
+	id := uuid.NewString()
+	if err := w.books.StartAnew(ctx, w.heldLease(), id, w.thread.SessionID); err != nil {
+		return err
+	}
+	w.thread.SessionID = id
+	return nil
 }
 
-func (w *worker) newSession(ctx context.Context, parent string) error {
+func (w *worker) newSession(ctx context.Context) error {
 	id := uuid.NewString()
-	if err := w.books.NewSession(ctx, w.heldLease(), id, parent); err != nil {
+	if err := w.books.NewSession(ctx, w.heldLease(), id, ""); err != nil {
 		return err
 	}
 	w.thread.SessionID = id
@@ -155,8 +169,8 @@ func (w *worker) newSession(ctx context.Context, parent string) error {
 }
 
 // adopt begins an epoch for an initialized process and reads its messages from
-// here on.
-func (w *worker) adopt(ctx context.Context, proc process, m *meter) (err error) {
+// here on. It may have resumed its session, and that may follow another.
+func (w *worker) adopt(ctx context.Context, proc process, m *meter, resumed, follows bool) (err error) {
 	defer func() {
 		if err != nil {
 			proc.Kill()
@@ -172,6 +186,12 @@ func (w *worker) adopt(ctx context.Context, proc process, m *meter) (err error) 
 	if err != nil {
 		return err
 	}
+	recalls := ""
+	if follows && !resumed {
+		if recalls, err = w.recalls(ctx); err != nil {
+			return err
+		}
+	}
 	m.moveTo(w.thread.SessionID, epoch)
 	messages := make(chan claude.Message)
 	dir := w.thread.Workspace
@@ -180,9 +200,10 @@ func (w *worker) adopt(ctx context.Context, proc process, m *meter) (err error) 
 		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: m, totals: claude.NewTotals(baseline), checks: map[string]*check{},
 		idle: time.NewTimer(w.limits.IdleTimeout), messages: messages, stopPump: stop,
 		journal: newJournal(w.books, w.log, func(ctx context.Context) string { return w.machine.head(ctx, dir) }), model: w.project.Model,
-		committed: make(chan struct{}, 1),
+		committed: make(chan struct{}, 1), recalls: recalls, mirror: w.newMirror(w.thread.SessionID, resumed),
 	}
 	s.pump.Go(func() { s.journal.run(pumpCtx) })
+	s.pump.Go(func() { s.mirror.run(pumpCtx) })
 	t, p := w.thread, w.project
 	proc.OnGit(func(e gitway.Event) { s.journal.add(s.journal.git(t.TeamID, t.ID, e)) })
 	proc.OnAsk(asker{w.box, s})
@@ -242,6 +263,7 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	w.recordWeb(s)
 	s.stopPump()
 	s.pump.Wait()
+	s.mirror.last(ctx)
 	if !now {
 		w.publish(ctx, s, w.thread, w.project)
 	}

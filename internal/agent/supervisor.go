@@ -99,6 +99,7 @@ type shared struct {
 	starts *starts
 	// wakeAfter has a worker look at the thread's prompts after a while.
 	wakeAfter func(threadID int64, after time.Duration)
+	copying   chan struct{} // held while transcripts are copied beside turns
 	// stopping says that the bot is to stop: nothing begins any more.
 	stopping atomic.Bool
 	waiting  idSet          // the approvals that the CLIs of this process wait for
@@ -133,6 +134,7 @@ func New(c Config) *Supervisor {
 }
 
 func newSupervisor(r Reminder, s *shared) *Supervisor {
+	s.copying = make(chan struct{}, 1)
 	sup := &Supervisor{
 		shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]letter{}, stops: map[int64]string{}, called: make(chan struct{}, 1),
 		gone: make(chan struct{}, 1), look: make(chan time.Duration, 1), beatNow: make(chan struct{}, 1),
@@ -157,6 +159,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	loops.Go(func() { s.keepAlive(serving, bot) })
 	loops.Go(func() { s.keepLooking(serving) })
 	loops.Go(func() { s.keepTidy(serving) })
+	loops.Go(func() { s.keepForgetting(serving) })
 	loops.Go(func() {
 		for serving.Err() == nil {
 			select {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -131,6 +132,10 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 		w.front.CloseOffer(w.offer)
 		w.offer = 0
 	}
+	w.session.mirror.begin()
+	if !strings.HasPrefix(text, "/") { // a command of the CLI is one at the beginning alone
+		text, w.session.recalls = w.session.recalls+text, ""
+	}
 	if err := w.session.proc.Prompt(promptUUID, claude.Text(text)); err != nil {
 		w.log.Warn("write the prompt", zap.Error(err)) // the process has ended: onExit says why
 	}
@@ -192,7 +197,8 @@ func (w *worker) followReset(ctx context.Context) error {
 		if err := w.books.MarkStarted(ctx, id); err != nil {
 			return err
 		}
-		s.id, w.thread.SessionID = id, id
+		s.id, w.thread.SessionID, s.recalls = id, id, ""
+		s.mirror.moveTo(id)
 	}
 	return w.newEpoch(ctx, 0)
 }

@@ -123,9 +123,20 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	view.Mark = t.mark(state)
 	view.CostMicroUSD, view.Unfinished, view.Continue = cost, more, overBudget
 	view.Settling = more && !overBudget
-	ended, words, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
+	f := store.FinishedTurn{
 		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, Witnesses: told, Approvals: status,
-		OverBudget: overBudget, View: EncodeTurn(view), Mark: string(view.Mark),
+		OverBudget: overBudget, View: EncodeTurn(view), Mark: string(view.Mark), Answer: answer(t.content),
+	}
+	var copies *mirror // a process that has gone left its own when it was stopped
+	if w.session != nil {
+		copies = w.session.mirror
+	}
+	var ended []store.Approval
+	var words []store.Word
+	err := copies.end(ctx, func(parts []store.TranscriptPart) (err error) {
+		f.Transcripts = parts
+		ended, words, err = w.books.FinishTurn(ctx, w.heldLease(), f)
+		return err
 	})
 	if err != nil {
 		return err

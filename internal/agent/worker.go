@@ -438,13 +438,18 @@ func (w *worker) drop(ctx context.Context, d store.Drop) error {
 
 // say says a sentence in the thread, for good if the books take it.
 func (w *worker) say(ctx context.Context, sentence string) {
+	w.sayIn(ctx, w.thread.Key(), sentence)
+}
+
+// sayIn is say for other goroutines than the worker's.
+func (w *worker) sayIn(ctx context.Context, thread store.ThreadKey, sentence string) {
 	word, err := w.books.Say(ctx, w.heldLease(), sentence)
 	if errors.Is(err, store.ErrFenced) {
 		return // another replica speaks now
 	}
 	if err != nil {
 		w.log.Warn("write down what is to be said", zap.Error(err))
-		w.front.Say(w.thread.Key(), sentence)
+		w.front.Say(thread, sentence)
 		return
 	}
 	w.front.Tell(word)

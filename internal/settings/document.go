@@ -27,6 +27,8 @@ type document struct {
 	Prices   pricesYAML   `yaml:"prices"`
 	// Workspaces bounds the folders of threads, and what is kept of their work.
 	Workspaces workspacesYAML `yaml:"workspaces"`
+	// Transcripts are what the database keeps of conversations.
+	Transcripts transcriptsYAML `yaml:"transcripts"`
 }
 
 // workspacesYAML are limits; none is none.

@@ -26,6 +26,7 @@ var losses = map[int64][]string{
 	8:  {"budget_messages", "budget_waits"},
 	9:  {"outbox"},
 	11: {"places", "turn_rests"},
+	12: {"transcript_pieces", "transcripts"},
 	13: {"work", "work_packs"},
 	14: {"replicas"},
 }

@@ -3,21 +3,38 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
 // NewSession makes id the thread's session. parentID names the session that it
-// follows or was forked from, or is empty.
+// follows or was forked from, or is empty; nobody goes back to that one, so that its
+// transcripts are deleted.
 func (s *Store) NewSession(ctx context.Context, l Lease, id, parentID string) error {
+	return s.newSession(ctx, l, id, parentID, false)
+}
+
+// StartAnew makes id the thread's session in the place of one that cannot be resumed.
+// What was said in that one is its [Store.SessionHistory].
+func (s *Store) StartAnew(ctx context.Context, l Lease, id, lost string) error {
+	return s.newSession(ctx, l, id, lost, true)
+}
+
+func (s *Store) newSession(ctx context.Context, l Lease, id, parentID string, recalls bool) error {
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		if _, err := hold(ctx, tx, l); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `
-			INSERT INTO sessions (id, thread_id, parent_id) VALUES ($1, $2, NULLIF($3, '')::uuid)`,
-			id, l.ThreadID, parentID); err != nil {
+			INSERT INTO sessions (id, thread_id, parent_id, recalls) VALUES ($1, $2, NULLIF($3, '')::uuid, $4)`,
+			id, l.ThreadID, parentID, recalls); err != nil {
 			return err
+		}
+		if parentID != "" && !recalls {
+			if _, err := tx.Exec(ctx, `DELETE FROM transcripts WHERE session_id = $1`, parentID); err != nil {
+				return err
+			}
 		}
 		_, err := tx.Exec(ctx, `UPDATE threads SET session_id = $2 WHERE id = $1`, l.ThreadID, id)
 		return err
@@ -74,4 +91,34 @@ func (s *Store) BeginEpoch(ctx context.Context, l Lease, sessionID, cliVersion s
 		return 0, fmt.Errorf("begin an epoch of session %s: %w", sessionID, err)
 	}
 	return epoch, nil
+}
+
+// Exchange is a prompt of a thread and what was answered.
+type Exchange struct {
+	UserID    string
+	Prompt    string // the first 4,000 characters of it
+	Answer    string // what was said last; empty if that is not known
+	State     string // how its turn ended: done, interrupted or failed
+	StartedAt time.Time
+}
+
+// SessionHistory is what is known of the sessions that could not be resumed and in whose
+// place a session was started (see [Store.StartAnew]): their last turns, at most so
+// many, oldest first. A session that began otherwise has none.
+func (s *Store) SessionHistory(ctx context.Context, sessionID string, limit int) ([]Exchange, error) {
+	out, err := collect[Exchange](s.pool.Query(ctx, `
+		WITH RECURSIVE lost AS (
+			SELECT p.id, p.parent_id, p.recalls FROM sessions s JOIN sessions p ON p.id = s.parent_id WHERE s.id = $1 AND s.recalls
+			UNION ALL
+			SELECT p.id, p.parent_id, p.recalls FROM lost l JOIN sessions p ON p.id = l.parent_id WHERE l.recalls),
+		last AS (
+			SELECT r.id, i.user_id, left(i.prompt, 4000) AS prompt, r.answer, r.state, r.started_at
+			FROM lost JOIN turns r ON r.session_id = lost.id JOIN inbox i ON i.turn_id = r.id
+			WHERE r.state <> 'running'
+			ORDER BY r.id DESC LIMIT $2)
+		SELECT user_id, prompt, answer, state, started_at FROM last ORDER BY id`, sessionID, limit))
+	if err != nil {
+		return nil, fmt.Errorf("look for what was said before session %s: %w", sessionID, err)
+	}
+	return out, nil
 }

@@ -189,25 +189,34 @@ type FinishedTurn struct {
 	View []byte
 	// Mark is how its prompt is marked, for a [WordMark]; empty for no mark.
 	Mark string
+	// Answer is what was said last, or its beginning.
+	Answer string
+	// Transcripts are what the thread's files have that is not copied yet. A part that
+	// does not follow on what is there is not written, and no error.
+	Transcripts []TranscriptPart
 }
 
 // FinishTurn ends the turn, records what the CLI says of it, finishes its prompts and
 // ends its open approvals, all or nothing. It returns those approvals, for their
 // cards, and what else people are to be shown: the turn, then its prompts' marks.
 func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) (ended []Approval, words []Word, err error) {
+	transcripts := packTranscripts(f.Transcripts)
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		team, err := hold(ctx, tx, l)
 		if err != nil {
 			return err
 		}
 		tag, err := tx.Exec(ctx, `
-			UPDATE turns SET state = $2, problem = $3, agent_turns = $4, over_budget = $5, ended_at = now()
-			WHERE id = $1 AND state = 'running'`, f.ID, f.State, f.Problem, f.AgentTurns, f.OverBudget)
+			UPDATE turns SET state = $2, problem = $3, agent_turns = $4, over_budget = $5, answer = $6, ended_at = now()
+			WHERE id = $1 AND state = 'running'`, f.ID, f.State, f.Problem, f.AgentTurns, f.OverBudget, f.Answer)
 		if err != nil {
 			return err
 		}
 		if tag.RowsAffected() == 0 {
 			return fmt.Errorf("turn %d has ended already: %w", f.ID, ErrFenced)
+		}
+		if _, err := saveTranscripts(ctx, tx, l, transcripts); err != nil {
+			return err
 		}
 		prompts, err := tx.Query(ctx, `
 			UPDATE inbox SET state = 'done', outcome = $2, done_at = now()

@@ -22,22 +22,23 @@ import (
 // Books are empty books when zero. Methods that [*store.Store] has too do what they do
 // there, by the clock of the process. Safe for concurrent use.
 type Books struct {
-	mu        sync.Mutex
-	threads   []*store.Thread // id is the index + 1, as everywhere here
-	replicas  replicas
-	inbox     []*envelope
-	sessions  map[string]*session
-	turns     []*Turn
-	approvals []*store.Approval
-	grants    []*grant
-	ledger    []Entry
-	calls     []*call
-	notices   []*store.BudgetNotice
-	waits     map[int64]*wait // by the prompt
-	audit     []store.AuditEntry
-	words     []*word
-	listeners map[chan store.Notice]bool
-	broken    error
+	mu          sync.Mutex
+	threads     []*store.Thread // id is the index + 1, as everywhere here
+	replicas    replicas
+	inbox       []*envelope
+	sessions    map[string]*session
+	turns       []*Turn
+	approvals   []*store.Approval
+	grants      []*grant
+	ledger      []Entry
+	calls       []*call
+	notices     []*store.BudgetNotice
+	waits       map[int64]*wait // by the prompt
+	audit       []store.AuditEntry
+	words       []*word
+	transcripts []*transcript
+	listeners   map[chan store.Notice]bool
+	broken      error
 }
 
 // Turn is a turn as the books have it.
@@ -50,6 +51,7 @@ type Turn struct {
 	OverBudget   bool
 	ContinuedBy  string
 	RestSince    time.Time
+	Answer       string
 }
 
 // Entry is a ledger entry with the turn that it was booked on. One of a call has the
@@ -99,7 +101,9 @@ type envelope struct {
 
 type session struct {
 	thread    int64
+	parent    string
 	started   bool
+	recalls   bool
 	baselines []int64 // of its epochs
 }
 
@@ -306,7 +310,16 @@ func (b *Books) SetWorkspace(ctx context.Context, l store.Lease, dir string) err
 }
 
 // NewSession is [store.Store.NewSession].
-func (b *Books) NewSession(ctx context.Context, l store.Lease, id, _ string) error {
+func (b *Books) NewSession(ctx context.Context, l store.Lease, id, parentID string) error {
+	return b.newSession(ctx, l, id, parentID, false)
+}
+
+// StartAnew is [store.Store.StartAnew].
+func (b *Books) StartAnew(ctx context.Context, l store.Lease, id, lost string) error {
+	return b.newSession(ctx, l, id, lost, true)
+}
+
+func (b *Books) newSession(ctx context.Context, l store.Lease, id, parentID string, recalls bool) error {
 	return b.under(ctx, l, func(t *store.Thread) error {
 		if b.sessions == nil {
 			b.sessions = map[string]*session{}
@@ -314,7 +327,10 @@ func (b *Books) NewSession(ctx context.Context, l store.Lease, id, _ string) err
 		if b.sessions[id] != nil {
 			return fmt.Errorf("session %s exists", id)
 		}
-		b.sessions[id], t.SessionID = &session{thread: t.ID}, id
+		if parentID != "" && !recalls {
+			b.transcripts = slices.DeleteFunc(b.transcripts, func(c *transcript) bool { return c.session == parentID })
+		}
+		b.sessions[id], t.SessionID = &session{thread: t.ID, parent: parentID, recalls: recalls}, id
 		return nil
 	})
 }

@@ -416,7 +416,8 @@ var calls = []struct {
 			return "error nothing"
 		}
 		ended, words, err := c.books.FinishTurn(ctx, l, store.FinishedTurn{
-			View: pick(c, [][]byte{nil, []byte("{}")}), Mark: pick(c, []string{"failed", ""}), ID: t.ID, State: "failed", Problem: "broken", OverBudget: c.r.IntN(2) == 0, AgentTurns: c.r.IntN(2), Approvals: pick(c, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalInterrupted, ""}),
+			View: pick(c, [][]byte{nil, []byte("{}")}), Mark: pick(c, []string{"failed", ""}), ID: t.ID, State: "failed", Problem: "broken", OverBudget: c.r.IntN(2) == 0, AgentTurns: c.r.IntN(2), Answer: fmt.Sprint("answer ", c.n),
+			Transcripts: c.parts(ctx), Approvals: pick(c, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalInterrupted, ""}),
 		})
 		var out []string
 		for _, a := range ended {
@@ -541,6 +542,36 @@ var calls = []struct {
 		longest, calls, err := c.books.RecentOutput(ctx, c.team, "web", "model-1")
 		return fmt.Sprint(longest, calls, fate(err))
 	}},
+	{"follow a session", func(ctx context.Context, c *caller) string {
+		l, id, from := c.lease(), c.id(), pick(c, c.sessions)
+		if from == "" || c.r.IntN(2) == 0 {
+			return "error nothing"
+		}
+		begin := c.books.StartAnew
+		if c.r.IntN(4) == 0 {
+			begin = c.books.NewSession // by /clear
+		}
+		if err := begin(ctx, l, id, from); err != nil {
+			return fate(err)
+		}
+		c.sessions = append(c.sessions, id)
+		epoch, err := c.books.BeginEpoch(ctx, l, id, "2.1.329", 0)
+		c.epochs[id] = epoch
+		said, err2 := c.books.SessionHistory(ctx, id, 3)
+		var out []string
+		for _, e := range said {
+			out = append(out, strings.Join([]string{e.UserID, e.Prompt, e.Answer, e.State}, "/"))
+		}
+		return fmt.Sprint(c.name("s", id), epoch, out, fate(err), fate(err2))
+	}},
+	{"save transcripts", func(ctx context.Context, c *caller) string {
+		l, parts := c.lease(), c.parts(ctx)
+		if parts == nil {
+			return "error nothing"
+		}
+		saved, err := c.books.SaveTranscripts(ctx, l, parts)
+		return fmt.Sprint(saved, fate(err), c.copies(ctx, parts[0].SessionID))
+	}},
 	{"spoke", func(ctx context.Context, c *caller) string {
 		s := pick(c, c.sessions)
 		if s == "" {
@@ -549,6 +580,50 @@ var calls = []struct {
 		ok, err := c.books.SessionSpoke(ctx, s)
 		return fmt.Sprint(ok, fate(err))
 	}},
+}
+
+// parts are one or two parts of a session's transcripts, as one who knows them would write
+// them, or does not.
+func (c *caller) parts(ctx context.Context) (out []store.TranscriptPart) {
+	s := pick(c, c.sessions)
+	if s == "" {
+		return nil
+	}
+	texts := c.copies(ctx, s)
+	for _, agent := range []string{"", "agent-a"}[:1+c.r.IntN(2)] {
+		p := store.TranscriptPart{SessionID: s, Agent: agent, Full: c.r.IntN(8) == 0}
+		was, known := texts[agent]
+		if known != (c.r.IntN(6) == 0) {
+			sum := sha256.Sum256([]byte(was))
+			p.WasBytes, p.WasSHA256, p.From = int64(len(was)), sum[:], int64(len(was)*c.r.IntN(2))
+		} else {
+			was = ""
+		}
+		for range c.r.IntN(3) {
+			p.Pieces = append(p.Pieces, fmt.Appendf(nil, "line %d\n", c.n))
+		}
+		all := append([]byte(was)[:p.From], slices.Concat(p.Pieces...)...)
+		p.Bytes, p.SHA256 = int64(len(all)), sha256.Sum256(all)
+		out = append(out, p)
+	}
+	return out
+}
+
+// copies are the texts of a session's transcripts, by subagents.
+func (c *caller) copies(ctx context.Context, session string) map[string]string {
+	list, err := c.books.Transcripts(ctx, session)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, t := range list {
+		var text strings.Builder
+		if err := c.books.ReadTranscript(ctx, t, &text); err != nil {
+			c.t.Fatal(err)
+		}
+		out[t.Agent] = text.String()
+	}
+	return out
 }
 
 func (c *caller) window() store.BudgetWindow {

@@ -209,7 +209,8 @@ func (b *Books) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedT
 			return fmt.Errorf("turn %d has ended already: %w", f.ID, store.ErrFenced)
 		}
 		b.witness(t, f.Witnesses, true)
-		t.State, t.Problem, t.Ended, t.AgentTurns, t.OverBudget = f.State, f.Problem, true, f.AgentTurns, f.OverBudget
+		t.State, t.Problem, t.Ended, t.AgentTurns, t.OverBudget, t.Answer = f.State, f.Problem, true, f.AgentTurns, f.OverBudget, f.Answer
+		b.copyParts(l, f.Transcripts)
 		last := store.Word{Kind: store.WordTurn, TurnID: f.ID, Body: string(f.View)}
 		if len(f.View) == 0 {
 			last.Kind, last.Body = store.WordGivenUp, f.Problem

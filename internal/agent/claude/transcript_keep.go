@@ -25,13 +25,11 @@ var keptEntries = map[string]bool{
 // object, or names a member twice, is left out, such as one that a dying process has left
 // unfinished; so is one of more than 64 MiB.
 func CopyTranscript(to io.Writer, from io.Reader) error {
-	in, out := bufio.NewReaderSize(from, 1<<16), bufio.NewWriterSize(to, 1<<16)
+	in, out := NewTranscriptReader(from), bufio.NewWriterSize(to, 1<<16)
 	for {
-		line, err := readEntry(in)
-		if keptEntries[entryType(line)] {
-			if _, err := out.Write(append(bytes.TrimRight(line, "\r\n"), '\n')); err != nil {
-				return fmt.Errorf("copy a transcript: %w", err)
-			}
+		line, err := in.Next()
+		if _, err := out.Write(line); err != nil {
+			return fmt.Errorf("copy a transcript: %w", err)
 		}
 		if errors.Is(err, io.EOF) {
 			return out.Flush()
@@ -42,21 +40,54 @@ func CopyTranscript(to io.Writer, from io.Reader) error {
 	}
 }
 
+// TranscriptReader reads a transcript, the lines that another process may go on with alone:
+// see [CopyTranscript].
+type TranscriptReader struct {
+	in   *bufio.Reader
+	line []byte
+	size int64 // of the line as it stands there
+	read int64
+}
+
+// NewTranscriptReader returns a reader of a transcript.
+func NewTranscriptReader(from io.Reader) *TranscriptReader {
+	return &TranscriptReader{in: bufio.NewReaderSize(from, 1<<16)}
+}
+
+// Next returns the next line, with a newline at its end; it is valid until the next call.
+// It is empty where a line stands that is left out. The error is [io.EOF] with the last
+// line, which has no newline of its own: it may be finished yet.
+func (r *TranscriptReader) Next() ([]byte, error) {
+	err := r.entry()
+	r.read += r.size
+	if !keptEntries[entryType(r.line)] {
+		return nil, err
+	}
+	r.line = append(bytes.TrimRight(r.line, "\r\n"), '\n')
+	return r.line, err
+}
+
+// Offset is how many bytes of the transcript have been read: all lines up to the one that
+// Next returned last.
+func (r *TranscriptReader) Offset() int64 { return r.read }
+
 // maxEntry is the longest line of a transcript that is kept, in bytes.
 const maxEntry = 64 << 20
 
-// readEntry reads a line; of one that is too long, nothing.
-func readEntry(in *bufio.Reader) (line []byte, err error) {
+// entry reads a line; of one that is too long, nothing.
+func (r *TranscriptReader) entry() error {
+	r.line, r.size = r.line[:0], 0
 	tooLong := false
 	for {
-		part, err := in.ReadSlice('\n')
-		if tooLong = tooLong || len(line)+len(part) > maxEntry; tooLong {
-			line = nil
+		part, err := r.in.ReadSlice('\n')
+		r.size += int64(len(part))
+		if tooLong = tooLong || r.size > maxEntry; tooLong {
+			r.line = r.line[:0]
 		} else {
-			line = append(line, part...)
+			r.line = append(r.line, part...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
+			return err
 		}
 	}
 }

@@ -1,0 +1,44 @@
+package settings
+
+import (
+	"time"
+
+	"deckhand/internal/sandbox"
+)
+
+// transcriptsYAML says how much is copied of conversations, and for how long.
+type transcriptsYAML struct {
+	Limit    string `yaml:"limit"`
+	KeepDays int    `yaml:"keep_days"`
+}
+
+// leastTranscript is the smallest limit: Claude Code writes some 200 KiB for nothing.
+// mostTranscript is what a home keeps at most.
+const (
+	leastTranscript = 1 << 20
+	mostTranscript  = 1 << 30
+	mostDays        = 36_500
+)
+
+// Transcripts are how many bytes are copied of a conversation, and for how long; 0 is the
+// agent's own.
+func (f File) Transcripts() (limit int64, keep time.Duration) {
+	if t := f.document.Transcripts; t.Limit != "" {
+		limit, _ = size(t.Limit) // the validation has seen it
+	}
+	return limit, time.Duration(f.document.Transcripts.KeepDays) * 24 * time.Hour
+}
+
+func (v *validation) transcripts(t transcriptsYAML) {
+	if t.Limit != "" {
+		switch n, err := size(t.Limit); {
+		case err != nil:
+			v.add("$.transcripts.limit", "%v", err)
+		case n < leastTranscript || n > mostTranscript:
+			v.add("$.transcripts.limit", "%s is not a limit here; write one from %s to %s", t.Limit, sandbox.Size(leastTranscript), sandbox.Size(mostTranscript))
+		}
+	}
+	if t.KeepDays < 0 || t.KeepDays > mostDays {
+		v.add("$.transcripts.keep_days", "%d is not a number of days; write one from 1 to %d", t.KeepDays, mostDays)
+	}
+}
