@@ -65,8 +65,8 @@ type shownAsk struct {
 }
 
 type shownMark struct {
-	UUID string
-	Mark PromptMark
+	InboxID int64
+	Mark    PromptMark
 }
 
 // recorder is the frontend that writes down what it is shown.
@@ -90,7 +90,7 @@ func (r *recorder) ShowApproval(a store.Approval) {
 }
 
 func (r *recorder) MarkPrompt(p store.Prompt, m PromptMark) {
-	r.write(botEvent{Prompt: &shownMark{p.UUID, m}})
+	r.write(botEvent{Prompt: &shownMark{p.InboxID, m}})
 }
 
 func (r *recorder) ShowBudget(n BudgetAlert)        { r.write(botEvent{Budget: n.ID}) }
@@ -102,9 +102,11 @@ func (r *recorder) Say(_ store.ThreadKey, s string) { r.write(botEvent{Said: s})
 func (r *recorder) Leave(int64)                     {}
 func (r *recorder) Tell(words ...store.Word) {
 	for _, w := range words {
-		if w.Kind != store.WordMark {
-			r.write(botEvent{Said: w.Body})
+		if w.Kind == store.WordMark {
+			r.write(botEvent{Prompt: &shownMark{w.InboxID, PromptMark(w.Body)}})
+			continue
 		}
+		r.write(botEvent{Said: w.Body})
 	}
 }
 func (r *recorder) Attach(store.ThreadKey, string, string)            {}

@@ -72,7 +72,7 @@ type world struct {
 	changed chan struct{} // closed and replaced when something was shown or called
 	turns   map[int64]shownTurn
 	order   []int64
-	marks   map[string]PromptMark
+	marks   map[int64]PromptMark
 	asks    map[string]store.ApprovalStatus
 	holding bool // asked calls stay undecided
 
@@ -80,6 +80,7 @@ type world struct {
 }
 
 type sentPrompt struct {
+	inboxID            int64
 	uuid, marker, user string
 }
 
@@ -90,7 +91,7 @@ func newWorld(t testing.TB, version string) *world {
 	s := storetest.Open(t, url, store.Options{})
 	w := &world{
 		t: t, version: version, store: s, model: newCountingModel(t), key: store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.000001"},
-		changed: make(chan struct{}), turns: map[int64]shownTurn{}, marks: map[string]PromptMark{}, asks: map[string]store.ApprovalStatus{},
+		changed: make(chan struct{}), turns: map[int64]shownTurn{}, marks: map[int64]PromptMark{}, asks: map[string]store.ApprovalStatus{},
 	}
 	w.model.changed = w.signal
 	web := httptest.NewServer(w.model)
@@ -147,7 +148,7 @@ func (w *world) tell() string {
 		fmt.Fprintf(&b, "turn %d: %s %s, %d µ$\n", id, w.turns[id].State, w.turns[id].Problem, w.turns[id].MicroUSD)
 	}
 	for _, p := range w.prompts {
-		fmt.Fprintf(&b, "prompt %s: %s\n", p.marker, w.marks[p.uuid])
+		fmt.Fprintf(&b, "prompt %s: %s\n", p.marker, w.marks[p.inboxID])
 	}
 	for i, c := range w.model.all() {
 		fmt.Fprintf(&b, "call %d: %s %s of %s, %s %s whole=%v blocks=%v %+v = %d µ$\n", i, c.RequestID, c.Marker, c.Session, c.Message, c.Model, c.Whole, c.blocks, c.Usage, c.micro(w.t))
@@ -219,7 +220,7 @@ func (w *world) listen(out io.Reader, ready, read chan struct{}) {
 			}
 			w.turns[e.Turn.ID] = *e.Turn
 		case e.Prompt != nil:
-			w.marks[e.Prompt.UUID] = e.Prompt.Mark
+			w.marks[e.Prompt.InboxID] = e.Prompt.Mark
 		case e.Approval != nil:
 			w.asks[e.Approval.ID] = e.Approval.Status
 		}
@@ -351,9 +352,6 @@ func (w *world) say(user, text string) sentPrompt {
 	w.t.Helper()
 	p := sentPrompt{uuid: uuid.NewString(), marker: w.nextMarker(), user: user}
 	ts := fmt.Sprintf("1.%06d", len(w.prompts)+1)
-	w.mu.Lock()
-	w.prompts = append(w.prompts, p)
-	w.mu.Unlock()
 	ctx := w.t.Context()
 	id, _, err := w.store.Receive(ctx, store.Envelope{
 		EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: w.key.TeamID, ChannelID: w.key.ChannelID, ThreadTS: w.key.ThreadTS,
@@ -362,6 +360,10 @@ func (w *world) say(user, text string) sentPrompt {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	p.inboxID = id
+	w.mu.Lock()
+	w.prompts = append(w.prompts, p)
+	w.mu.Unlock()
 	th, _, err := w.store.AcceptPrompt(ctx, store.NewPrompt{
 		InboxID: id, Thread: w.key, Project: "web", UserID: user, UUID: p.uuid, Text: strings.NewReplacer("%p", p.marker, "%n", p.marker[1:]).Replace(text),
 	})
@@ -376,7 +378,7 @@ func (w *world) say(user, text string) sentPrompt {
 func (w *world) over(p sentPrompt) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m := w.marks[p.uuid]
+	m := w.marks[p.inboxID]
 	return m != "" && m != PromptQueued && m != PromptRunning
 }
 

@@ -138,7 +138,7 @@ func TestAPoolerThatLosesNotices(t *testing.T) {
 	if line := await(t, "the trouble", e.told); line != deaf {
 		t.Fatalf("the log says %q", line)
 	}
-	if s := e.Listening(); s.Up || !strings.Contains(s.Cure, "session mode") {
+	if s := e.Listening(); s.Up || !strings.Contains(s.Cure, "DATABASE_DIRECT_URL") {
 		t.Errorf("state %+v", s)
 	}
 	p.loses.Store(false)

@@ -45,7 +45,7 @@ func TestTheBooksInMemoryAreTheStore(t *testing.T) {
 	for seed := range uint64(20) {
 		a, b := newCaller(t, seed, new(booktest.Books)), newCaller(t, seed, db)
 		b.endAll() // those of the seed before
-		for range 320 {
+		for range 400 {
 			want, got := b.call(), a.call()
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("seed %d: PostgreSQL and the books in memory differ (-postgres +memory):\n%s\nafter:\n%s", seed, diff, strings.Join(b.told, "\n"))
