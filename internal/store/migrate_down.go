@@ -25,6 +25,7 @@ var losses = map[int64][]string{
 	7:  {"calls"},
 	8:  {"budget_messages", "budget_waits"},
 	9:  {"outbox"},
+	10: nil,
 	11: {"places", "turn_rests"},
 	12: {"transcript_pieces", "transcripts"},
 	13: {"work", "work_packs"},

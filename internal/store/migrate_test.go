@@ -40,9 +40,9 @@ func TestEachStepIsKnownByWhatItDeletes(t *testing.T) {
 			t.Errorf("migration without a name, or that was not applied: %+v", m)
 		}
 		before := tablesOf(t, url)
-		_, err := store.MigrateDown(t.Context(), url, nil)
+		_, err := store.MigrateDown(t.Context(), url, []string{"elsewhere"})
 		loss, ok := errors.AsType[*store.LossError](err)
-		if !ok {
+		if !ok || !slices.Equal(loss.Misnamed, []string{"elsewhere"}) {
 			t.Fatalf("%s: %v", m.Name, err)
 		}
 		if got := tablesOf(t, url); !slices.Equal(got, before) {

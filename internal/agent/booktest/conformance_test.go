@@ -352,7 +352,11 @@ var calls = []struct {
 		if c.r.IntN(4) > 0 {
 			return "error not now"
 		}
-		words, err := c.books.DropPrompt(ctx, c.lease(), pick(c, c.inbox), store.Drop{
+		l, id := c.lease(), pick(c, c.inbox)
+		if p, err := c.books.NextPrompt(ctx, l.ThreadID); err == nil && c.r.IntN(3) > 0 {
+			id = p.InboxID
+		}
+		words, err := c.books.DropPrompt(ctx, l, id, store.Drop{
 			Outcome: "over budget", Mark: "over budget", Sentence: func(n int) string { return fmt.Sprint(n, " not begun") },
 		})
 		return c.saying(words) + fate(err)
