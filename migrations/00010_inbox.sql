@@ -6,7 +6,8 @@
 -- the replica that acts on it: whoever finds it later takes it. Of an open prompt it is
 -- when its start is tried again. marked: its author sees by a reaction that it waits.
 -- edits counts how often the message was changed meanwhile: what was read before a change
--- is not accepted after it. urgent_at: somebody has sent it before what waits with it.
+-- is not accepted after it. urgent_at: then urgent_by, a person,
+-- has sent it before what waits with it.
 ALTER TABLE inbox
     ADD COLUMN holder      text        NOT NULL DEFAULT '',
     ADD COLUMN next_try    timestamptz NOT NULL DEFAULT now(),
@@ -15,7 +16,8 @@ ALTER TABLE inbox
     ADD COLUMN why         text        NOT NULL DEFAULT '',
     ADD COLUMN marked      boolean     NOT NULL DEFAULT false,
     ADD COLUMN edits       int         NOT NULL DEFAULT 0,
-    ADD COLUMN urgent_at   timestamptz;
+    ADD COLUMN urgent_at   timestamptz,
+    ADD COLUMN urgent_by   text        NOT NULL DEFAULT '';
 DROP INDEX inbox_received;
 CREATE INDEX inbox_received ON inbox (next_try) WHERE state = 'received';
 CREATE INDEX inbox_behind ON inbox (team_id, channel_id, thread_ts, ts) WHERE state = 'received' AND kind = 'message';
@@ -36,4 +38,5 @@ ALTER TABLE inbox
     DROP COLUMN why,
     DROP COLUMN marked,
     DROP COLUMN edits,
-    DROP COLUMN urgent_at;
+    DROP COLUMN urgent_at,
+    DROP COLUMN urgent_by;

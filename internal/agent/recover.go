@@ -24,6 +24,11 @@ func (w *worker) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if by, err := w.sentNow(ctx, old); err != nil {
+		return err
+	} else if by != "" {
+		return w.giveUp(ctx, old, TurnInterrupted, PromptStopped, "Stopped: a message that waited was sent at once.")
+	}
 	if old.Rest == store.RestAsleep {
 		w.asleep = true
 		return nil

@@ -29,6 +29,37 @@ func (w *worker) onStop(ctx context.Context, by string) error {
 	return nil
 }
 
+// makeWay interrupts the turn if somebody has sent a prompt that waits behind it at once.
+// If the books cannot say it goes on: polling wakes it again.
+func (w *worker) makeWay(ctx context.Context) {
+	if w.turn.stopping() {
+		return
+	}
+	by, err := w.sentNow(ctx, w.turn.row)
+	if err != nil {
+		w.log.Warn("read what waits behind a turn", zap.Error(err))
+	}
+	if by == "" {
+		return
+	}
+	w.turn.stoppedBy = by
+	w.cutCalls()
+	w.interrupt(ctx)
+}
+
+// sentNow is who has sent the thread's next prompt at once, since the turn began; empty
+// for nobody.
+func (w *worker) sentNow(ctx context.Context, running store.Turn) (by string, err error) {
+	next, err := w.books.NextPrompt(ctx, w.threadID)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil || !next.UrgentAt.After(running.StartedAt) {
+		return "", err
+	}
+	return next.UrgentBy, nil
+}
+
 // interrupt asks the CLI to end the turn and kills it when it does not.
 func (w *worker) interrupt(ctx context.Context) {
 	s, limit := w.session, w.limits.StopTimeout

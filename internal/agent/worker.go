@@ -386,6 +386,7 @@ func (w *worker) onWake(ctx context.Context) error {
 		return w.nextTurn(ctx)
 	}
 	w.front.ShowQueue(w.threadID, nil) // there may be a prompt behind the turn
+	w.makeWay(ctx)
 	for id := range w.turn.asked {
 		a, err := w.books.ApprovalByID(ctx, id)
 		if err != nil {

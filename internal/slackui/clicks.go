@@ -21,6 +21,7 @@ import (
 var decides = map[string]bool{
 	render.ActionApprove: true, render.ActionApproveSession: true, render.ActionDeny: true, render.ActionAnswer: true,
 	render.ActionStop: true, render.ActionRevoke: true, render.ActionBudgetModel: true, render.ActionBudgetLeave: true, render.ActionContinue: true,
+	render.ActionSendNow: true, render.ActionDrop: true,
 }
 
 func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err error) {
@@ -31,6 +32,8 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		return a.onStopClick(ctx, in, action)
 	case render.ActionViewPage, render.ActionViewPageNext:
 		return a.turnPage(ctx, in, action)
+	case render.ActionSendNow, render.ActionDrop:
+		return a.onQueueClick(ctx, in, action)
 	case render.ActionRevoke:
 		return a.onRevokeClick(ctx, in, action)
 	case render.ActionBudgetRaise, render.ActionBudgetModel, render.ActionBudgetLeave:

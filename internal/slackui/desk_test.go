@@ -162,6 +162,12 @@ func (s *scripted) effect(c *slackCall, out map[string]any) error {
 		m.text, m.blocks = arg("text"), canonical(arg("blocks"))
 		m.actions = strings.Contains(m.blocks, `"type":"actions"`) || strings.Contains(m.blocks, `"type":"button"`)
 		out["ts"], out["channel"] = c.ts, m.channel
+	case "chat.delete":
+		m := s.messages[arg("ts")]
+		if m == nil || m.deleted {
+			return &slack.SlackErrorResponse{Err: "message_not_found"}
+		}
+		m.deleted = true
 	case "users.info":
 		out["user"] = map[string]any{"id": arg("user"), "team_id": deskTeam, "name": strings.ToLower(arg("user"))}
 	case "conversations.info":

@@ -89,6 +89,9 @@ func (a *App) onChange(ctx context.Context, in *incoming) (ok bool) {
 	}
 	a.log.Info("a message that waits was changed", zap.String("ts", e.TS), zap.String("user", e.UserID), zap.Bool("deleted", in.change.deleted))
 	a.outbox.tell(words...)
+	if thread, err := a.c.Store.ThreadByKey(ctx, e.Key()); err == nil {
+		a.refreshQueue(thread)
+	}
 	a.inbox.lookAgain(0)
 	return true
 }

@@ -99,6 +99,8 @@ type outgoing interface {
 // queues are what waits in threads.
 type queues interface {
 	Queue(ctx context.Context, threadID int64) (store.Queue, error)
+	SendNow(ctx context.Context, inboxID int64, by string) (ok bool, err error)
+	DropWaiting(ctx context.Context, inboxID int64, by, mark string) (ok bool, words []store.Word, err error)
 	SaveQueueMessage(ctx context.Context, threadID int64, ts string) error
 }
 

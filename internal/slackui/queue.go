@@ -3,12 +3,17 @@ package slackui
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
+	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
@@ -155,4 +160,68 @@ func (a *App) saidIn(p store.QueuedPrompt) string {
 		return ""
 	}
 	return said(strings.ReplaceAll(outer.Event.Text, a.mention(), ""))
+}
+
+// onQueueClick sends a prompt that waits at once, or drops it. Who may stop what runs may
+// do both, and its author may drop it.
+func (a *App) onQueueClick(ctx context.Context, in *incoming, action *slack.BlockAction) (outcome string, err error) {
+	inboxID, err := strconv.ParseInt(action.Value, 10, 64)
+	if err != nil {
+		return "", fmt.Errorf("the value of a button of the queue is not a message: %w", err)
+	}
+	thread, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
+	var q store.Queue
+	if err == nil {
+		q, err = a.c.Store.Queue(ctx, thread.ID)
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", err
+	}
+	i := slices.IndexFunc(q.Prompts, func(p store.QueuedPrompt) bool { return p.InboxID == inboxID })
+	who, act := in.person(), access.Stop
+	who.Project = thread.Project
+	if i >= 0 && action.ActionID == render.ActionDrop && q.Prompts[i].UserID == who.UserID {
+		act = access.Prompt
+	}
+	if r := a.authorise(ctx, who, act); r != nil {
+		a.answer(in, r.Sentence)
+		return "refused", nil
+	}
+	// A message's ts is not known yet while it is being posted.
+	if q.MessageTS != "" && q.MessageTS != in.store.TS {
+		a.answer(in, "This button does not belong to what waits in this thread now.")
+		return "wrong message", nil
+	}
+	done, ok := "sent at once", false
+	var words []store.Word
+	switch {
+	case i < 0:
+	case action.ActionID == render.ActionDrop:
+		done = "dropped"
+		ok, words, err = a.c.Store.DropWaiting(ctx, inboxID, who.UserID, string(agent.PromptStopped))
+	default:
+		ok, err = a.c.Store.SendNow(ctx, inboxID, who.UserID)
+	}
+	if err != nil {
+		return "", err
+	}
+	a.outbox.tell(words...)
+	a.refreshQueue(thread)
+	if !ok {
+		a.answer(in, "That message waits no longer: it is being worked on, or was dropped or taken back.")
+		return "too late", nil
+	}
+	a.agent.Wake(thread.ID)
+	return done, nil
+}
+
+// refreshQueue shows what waits in a thread, unless another replica that works on the
+// thread does.
+func (a *App) refreshQueue(t store.Thread) {
+	if t.ID == 0 || t.LeaseOwner != "" && t.LeaseOwner != a.c.Replica {
+		return
+	}
+	a.frontend.cardsMu.Lock()
+	defer a.frontend.cardsMu.Unlock()
+	a.frontend.readQueue(t.ID)
 }

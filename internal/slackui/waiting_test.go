@@ -15,6 +15,8 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/booktest"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
 )
 
 // keep has the desk's bot keep its inbox, until the function that it returns is called.
@@ -226,6 +228,68 @@ func (d *desk) change(subtype string, fields object) {
 	if in != nil && !d.bot.app.onChange(context.Background(), in) {
 		d.t.Error("the change was not taken")
 	}
+}
+
+// TestWhatWaitsIsShownWithButtons: the thread's message of what waits names each, and its
+// buttons do what they say for who may.
+func TestWhatWaitsIsShownWithButtons(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		defer d.keep()()
+		d.post("ULINUS", "2.0", "first <@UADA>")
+		time.Sleep(5 * time.Second)
+		d.post("UADA", "3.0", "second")
+		time.Sleep(5 * time.Second)
+		d.rest()
+		thread := d.books.Threads()[0]
+		d.front().ShowQueue(thread.ID, nil)
+		time.Sleep(5 * time.Second)
+		d.rest()
+		q, err := d.books.Queue(context.Background(), thread.ID)
+		d.must(err)
+		shown := d.slack.inThread(deskThread)
+		if len(shown) != 1 || q.MessageTS == "" {
+			t.Fatalf("the thread reads %+v; the queue stands at %q", shown, q.MessageTS)
+		}
+		for _, label := range []string{"Send 1 now", "Drop 1", "Send 2 now", "Drop 2", "first", "second"} {
+			if n := strings.Count(shown[0].blocks, label); n != 1 {
+				t.Errorf("%q stands there %d times: %s", label, n, shown[0].blocks)
+			}
+		}
+		if strings.Contains(shown[0].blocks, "<@UADA>") {
+			t.Errorf("it calls people: %s", shown[0].blocks)
+		}
+		click := func(ts, user, action, post string) string {
+			return d.clickOn(ts, user, action, store.Approval{ID: fmt.Sprint(d.became(post).InboxID)})
+		}
+		for _, c := range []struct{ ts, user, action, post, want string }{
+			{q.MessageTS, "UMALLORY", render.ActionSendNow, "2.0", "refused"},
+			{q.MessageTS, "UMALLORY", render.ActionDrop, "2.0", "refused"},
+			{"9.9", "ULINUS", render.ActionDrop, "2.0", "wrong message"},
+			{q.MessageTS, "ULINUS", render.ActionDrop, "1.0", "too late"}, // it runs
+			{q.MessageTS, "ULINUS", render.ActionSendNow, "3.0", "sent at once"},
+			{q.MessageTS, "ULINUS", render.ActionDrop, "2.0", "dropped"},
+			{q.MessageTS, "ULINUS", render.ActionDrop, "2.0", "too late"},
+		} {
+			if got := click(c.ts, c.user, c.action, c.post); got != c.want {
+				t.Errorf("%s of %s by %s: %q, want %q", c.action, c.post, c.user, got, c.want)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		d.rest()
+		if p := d.became("3.0"); p.UrgentBy != "ULINUS" || d.became("2.0").State != "done" {
+			t.Errorf("they are %+v, %+v", p, d.became("2.0"))
+		}
+		_, _, err = d.books.DropWaiting(context.Background(), d.became("3.0").InboxID, "UADA", "")
+		d.must(err)
+		d.front().ShowQueue(thread.ID, nil)
+		time.Sleep(5 * time.Second)
+		d.rest()
+		if left := d.slack.inThread(deskThread); len(left) != 0 {
+			t.Errorf("nothing waits, and the thread reads %+v", left)
+		}
+		d.end(agent.TurnDone, "")
+	})
 }
 
 // TestAMessageThatWaitsIsChanged: what its author makes of it counts, and nothing else.

@@ -127,6 +127,8 @@ func ways() []way {
 		{name: "the button Deny with reason", act: "approve", envelope: button(render.ActionDenyReason)},
 		{name: "the button View all", act: "see", envelope: button(render.ActionViewInput)},
 		{name: "the button Stop", act: "stop", envelope: button(render.ActionStop)},
+		{name: "the button Send now", act: "stop", envelope: button(render.ActionSendNow)},
+		{name: "the button Drop", act: "stop", envelope: button(render.ActionDrop)},
 		{name: "the button Continue", act: "prompt", envelope: button(render.ActionContinue)},
 		{name: "the button Revoke", act: "administer", envelope: button(render.ActionRevoke)},
 		{name: "the button that raises a budget", act: "administer", envelope: button(render.ActionBudgetRaise)},
@@ -348,6 +350,10 @@ func TestEveryWayIn(t *testing.T) {
 				switch { // what these buttons carry is no text
 				case w.name == "the button Stop":
 					e = m.click(who.user, place.id, thread, render.ActionStop, fmt.Sprint(turnID))
+				case w.name == "the button Send now":
+					e = m.click(who.user, place.id, thread, render.ActionSendNow, "0")
+				case w.name == "the button Drop":
+					e = m.click(who.user, place.id, thread, render.ActionDrop, "0")
 				case w.name == "the button Continue":
 					e = m.click(who.user, place.id, thread, render.ActionContinue, fmt.Sprint(turnID))
 				case w.name == "the button Revoke":

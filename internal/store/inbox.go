@@ -95,7 +95,8 @@ type Prompt struct {
 	WaitsSince time.Time // zero while there was none
 	Why        string    // for people, of the last one
 	Marked     bool      // its author sees that it waits
-	Urgent     bool      // somebody has sent it before what waits with it
+	UrgentAt   time.Time // when UrgentBy has sent it before what waits with it; zero if nobody has
+	UrgentBy   string
 }
 
 // NewPrompt is what AcceptPrompt needs beyond the envelope.
@@ -180,7 +181,7 @@ const nextFirst = `i.urgent_at NULLS LAST, i.ts, i.id`
 const promptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i.thread_ts, i.prompt_uuid::text AS uuid, i.user_id, i.ts, i.prompt AS text,
 	EXISTS (SELECT FROM budget_waits b WHERE b.inbox_id = i.id) AS waited,
 	i.next_try > now() AS not_yet, i.next_try, i.attempts,
-	COALESCE(i.waits_since, '0001-01-01T00:00:00Z') AS waits_since, i.why, i.marked, i.urgent_at IS NOT NULL AS urgent`
+	COALESCE(i.waits_since, '0001-01-01T00:00:00Z') AS waits_since, i.why, i.marked, COALESCE(i.urgent_at, '0001-01-01T00:00:00Z') AS urgent_at, i.urgent_by`
 
 type promptRow struct {
 	InboxID                          int64
@@ -192,7 +193,9 @@ type promptRow struct {
 	Attempts                         int
 	WaitsSince                       time.Time
 	Why                              string
-	Marked, Urgent                   bool
+	Marked                           bool
+	UrgentAt                         time.Time
+	UrgentBy                         string
 }
 
 func (r promptRow) prompt() Prompt {
@@ -201,7 +204,7 @@ func (r promptRow) prompt() Prompt {
 		Thread: ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS},
 		UUID:   r.UUID, UserID: r.UserID, TS: r.TS, Text: r.Text, Waited: r.Waited,
 		NotYet: r.NotYet, NextTry: r.NextTry, Attempts: r.Attempts, WaitsSince: r.WaitsSince,
-		Why: r.Why, Marked: r.Marked, Urgent: r.Urgent,
+		Why: r.Why, Marked: r.Marked, UrgentAt: r.UrgentAt, UrgentBy: r.UrgentBy,
 	}
 }
 

@@ -64,6 +64,39 @@ func (s *Store) Delete(ctx context.Context, p Post) (ok bool, words []Word, err 
 	return ok, words, nil
 }
 
+// DropWaiting finishes a prompt that has no turn, since somebody dropped it. mark is how it
+// is marked, for a [WordMark]. ok is false when it has one by now, or is gone.
+func (s *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark string) (ok bool, words []Word, err error) {
+	ok, words, err = s.withdraw(ctx, "dropped by "+by, mark, `i.id = $2 AND i.state = 'accepted'`, inboxID)
+	if err != nil {
+		return false, nil, fmt.Errorf("drop prompt %d: %w", inboxID, err)
+	}
+	return ok, words, nil
+}
+
+// SendNow has a prompt that has no turn be the thread's next one, before those that nobody
+// has sent so, and what runs end for it. ok is false when it has a turn by now, or is gone.
+func (s *Store) SendNow(ctx context.Context, inboxID int64, by string) (ok bool, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		var threadID int64
+		err := tx.QueryRow(ctx, `
+			UPDATE inbox SET urgent_at = COALESCE(urgent_at, now()), urgent_by = CASE urgent_by WHEN '' THEN $2 ELSE urgent_by END
+			WHERE id = $1 AND state = 'accepted' RETURNING thread_id`, inboxID, by).Scan(&threadID)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		ok = true
+		return notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: threadID})
+	})
+	if err != nil {
+		return false, fmt.Errorf("send prompt %d now: %w", inboxID, err)
+	}
+	return ok, nil
+}
+
 // withdraw finishes an envelope that has no turn, and wakes the replica that has its
 // thread. mark is for a [WordMark], or empty. The words are those that are to be told.
 func (s *Store) withdraw(ctx context.Context, outcome, mark, where string, args ...any) (ok bool, words []Word, err error) {

@@ -122,3 +122,37 @@ func TestAPostIsChangedUntilItIsBegun(t *testing.T) {
 		t.Error("what runs was changed", err)
 	}
 }
+
+func TestAPromptIsSentNow(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn, running := b.begin(t)
+	ids := []int64{b.arrive(t, "200.1"), b.arrive(t, "200.2"), b.arrive(t, "200.3")}
+	for _, id := range ids {
+		if err := b.accept(t, id, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []int64{ids[2], ids[1], ids[2]} {
+		if ok, err := b.SendNow(t.Context(), id, "U2"); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	p, err := b.NextPrompt(t.Context(), b.thread.ID)
+	if err != nil || p.InboxID != ids[2] || p.UrgentBy != "U2" || !p.UrgentAt.After(turn.StartedAt) {
+		t.Errorf("next is %+v, %v", p, err)
+	}
+	if ok, err := b.SendNow(t.Context(), running.InboxID, "U2"); ok || err != nil {
+		t.Error("what runs was sent", err)
+	}
+	if ok, _, err := b.DropWaiting(t.Context(), running.InboxID, "U2", "stopped"); ok || err != nil {
+		t.Error("what runs was dropped", err)
+	}
+	ok, words, err := b.DropWaiting(t.Context(), ids[2], "U2", "stopped")
+	if !ok || err != nil || len(words) != 1 || words[0].Kind != store.WordMark || b.next(t) != ids[1] {
+		t.Errorf("dropped: %v, %+v, %v; then %d is next", ok, words, err, b.next(t))
+	}
+	if ok, _, _ := b.DropWaiting(t.Context(), ids[2], "U2", "stopped"); ok {
+		t.Error("it was dropped twice")
+	}
+}

@@ -26,6 +26,7 @@ type Books struct {
 	threads     []*store.Thread // id is the index + 1, as everywhere here
 	replicas    replicas
 	inbox       []*envelope
+	queueTS     map[int64]string // where what waits in a thread is said
 	sessions    map[string]*session
 	turns       []*Turn
 	approvals   []*store.Approval

@@ -164,7 +164,7 @@ func (c *caller) turn(t store.Turn) string {
 }
 
 func (c *caller) prompt(p store.Prompt) string {
-	return fmt.Sprint(c.name("i", p.InboxID), c.name("h", p.ThreadID), p.Thread.ThreadTS, p.UUID, p.UserID, p.TS, p.Text, p.NotYet, p.Attempts, p.WaitsSince.IsZero(), p.Why, p.Marked, p.Urgent)
+	return fmt.Sprint(c.name("i", p.InboxID), c.name("h", p.ThreadID), p.Thread.ThreadTS, p.UUID, p.UserID, p.TS, p.Text, p.NotYet, p.Attempts, p.WaitsSince.IsZero(), p.Why, p.Marked, p.UrgentAt.IsZero(), p.UrgentBy)
 }
 
 // saying are words that were written, in their order but for marks, which are of one

@@ -123,3 +123,65 @@ func (b *Books) Delete(ctx context.Context, p store.Post) (bool, []store.Word, e
 	}
 	return true, nil, nil
 }
+
+// DropWaiting is [store.Store.DropWaiting].
+func (b *Books) DropWaiting(ctx context.Context, inboxID int64, by, mark string) (bool, []store.Word, error) {
+	if err := b.lock(ctx); err != nil {
+		return false, nil, err
+	}
+	defer b.mu.Unlock()
+	e := b.inbox[inboxID-1]
+	if e.State != "accepted" {
+		return false, nil, nil
+	}
+	_, words := b.drop(e.ThreadID, []*envelope{e}, store.Drop{Outcome: "dropped by " + by, Mark: mark})
+	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: e.ThreadID})
+	return true, words, nil
+}
+
+// SendNow is [store.Store.SendNow].
+func (b *Books) SendNow(ctx context.Context, inboxID int64, by string) (bool, error) {
+	if err := b.lock(ctx); err != nil {
+		return false, err
+	}
+	defer b.mu.Unlock()
+	e := b.inbox[inboxID-1]
+	if e.State != "accepted" {
+		return false, nil
+	}
+	if e.UrgentAt.IsZero() {
+		e.UrgentAt, e.UrgentBy = time.Now(), by
+	}
+	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: e.ThreadID})
+	return true, nil
+}
+
+// Queue is [store.Store.Queue].
+func (b *Books) Queue(ctx context.Context, threadID int64) (store.Queue, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.Queue{}, err
+	}
+	defer b.mu.Unlock()
+	t, err := b.thread(threadID)
+	if err != nil {
+		return store.Queue{}, err
+	}
+	q := store.Queue{Thread: t.Key(), Project: t.Project, MessageTS: b.queueTS[threadID], Running: b.runningTurn(threadID) != nil}
+	for _, e := range b.waiting(threadID) {
+		q.Prompts = append(q.Prompts, store.QueuedPrompt{Prompt: e.now(), Kind: e.kind, Payload: e.sent.Payload})
+	}
+	return q, nil
+}
+
+// SaveQueueMessage is [store.Store.SaveQueueMessage].
+func (b *Books) SaveQueueMessage(ctx context.Context, threadID int64, ts string) error {
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	defer b.mu.Unlock()
+	if b.queueTS == nil {
+		b.queueTS = map[int64]string{}
+	}
+	b.queueTS[threadID] = ts
+	return nil
+}

@@ -18,7 +18,17 @@ func (b *Books) waiting(threadID int64) []*envelope {
 			out = append(out, e)
 		}
 	}
-	slices.SortStableFunc(out, func(x, y *envelope) int { return cmp.Compare(x.TS, y.TS) })
+	slices.SortStableFunc(out, func(x, y *envelope) int {
+		switch xNow, yNow := !x.UrgentAt.IsZero(), !y.UrgentAt.IsZero(); {
+		case xNow && yNow:
+			return cmp.Or(x.UrgentAt.Compare(y.UrgentAt), cmp.Compare(x.TS, y.TS))
+		case xNow:
+			return -1
+		case yNow:
+			return 1
+		}
+		return cmp.Compare(x.TS, y.TS)
+	})
 	return out
 }
 

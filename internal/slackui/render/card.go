@@ -27,6 +27,8 @@ const (
 	ActionOther          = "other"
 	ActionStop           = "stop"
 	ActionRevoke         = "revoke"
+	ActionSendNow        = "send_now"
+	ActionDrop           = "drop"
 )
 
 // Code is the short code by which an approval is named in a reply, as in

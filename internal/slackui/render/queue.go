@@ -2,6 +2,9 @@ package render
 
 import (
 	"fmt"
+	"strconv"
+
+	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent"
 	"deckhand/internal/slackui/render/mrkdwn"
@@ -44,10 +47,17 @@ func Queue(v QueueView) Page {
 		p.Blocks = append(p.Blocks, contextBlock("", head))
 		for i, q := range v.Prompts[:min(n, QueueShown)] {
 			p.Blocks = append(p.Blocks, section("", fmt.Sprintf("%d. %s: %s", i+1, mrkdwn.EscapeWithin(mrkdwn.OneLine(v.Names[q.UserID]), nameMost), mrkdwn.EscapeWithin(mrkdwn.OneLine(v.Said(q)), queuedMost))))
+			send, drop := "Send now", "Drop"
+			if n > 1 { // of several, each label names its own
+				send, drop = fmt.Sprintf("Send %d now", i+1), fmt.Sprintf("Drop %d", i+1)
+			}
+			value := strconv.FormatInt(q.InboxID, 10)
+			p.Blocks = append(p.Blocks, slack.NewActionBlock("", button(ActionSendNow, value, send, ""), button(ActionDrop, value, drop, "")))
 		}
 		if n > QueueShown {
 			p.Blocks = append(p.Blocks, contextBlock("", fmt.Sprintf("and %d more", n-QueueShown)))
 		}
+		p.Blocks = append(p.Blocks, contextBlock("", "To change a message, edit it. *Send now* interrupts what runs."))
 	}
 	return p
 }
