@@ -374,15 +374,6 @@ func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (runni
 	return true, nil
 }
 
-// readsOn reports whether all that a thread does here is to read calls of a process that
-// has gone to their end.
-func (s *Supervisor) readsOn(threadID int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w, ok := s.workers[threadID]
-	return ok && w.readingOn.Load()
-}
-
 // Unbooked is the number of calls of the model that have ended here and are not in the
 // ledger yet.
 func (s *Supervisor) Unbooked() int { return int(s.unbookedCalls.Load()) }
