@@ -72,7 +72,7 @@ func probe(dir string) error {
 	if err := unix.Statfs(dir, &fs); err != nil {
 		return err
 	}
-	if fs.Blocks > 0 && fs.Bavail*uint64(fs.Bsize) < leastFree { //nolint:unconvert // the types differ between systems
+	if fs.Blocks > 0 && fs.Bavail*uint64(fs.Bsize) < leastFree {
 		return unix.ENOSPC
 	}
 	f, err := os.CreateTemp(dir, ".probe-*")

@@ -84,7 +84,9 @@ func TestACutReplicaEndsItsProcessesInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(staged)
 		s.shut()
-		<-s.ran
+		if err := <-s.ran; err != nil {
+			t.Fatal(err)
+		}
 		way := &wire{Books: s.books}
 		s.way = way
 		s.begin()

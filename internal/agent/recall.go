@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -73,8 +74,8 @@ func recall(said []store.Exchange) string {
 
 // answer is what a turn said last, or the beginning of it.
 func answer(o claude.Output) string {
-	for i := len(o.Items) - 1; i >= 0; i-- {
-		if it := o.Items[i]; it.Kind == claude.ItemText && strings.TrimSpace(it.Text) != "" {
+	for _, it := range slices.Backward(o.Items) {
+		if it.Kind == claude.ItemText && strings.TrimSpace(it.Text) != "" {
 			text := strings.ToValidUTF8(strings.ReplaceAll(strings.TrimSpace(it.Text), "\x00", ""), "�")
 			if len(text) <= answerBytes {
 				return text

@@ -57,7 +57,7 @@ func (s *Store) Transcripts(ctx context.Context, sessionID string) ([]Transcript
 	return out, nil
 }
 
-// ErrDamaged: what is stored does not hold what was written.
+// ErrDamaged is why a copy cannot be read: it does not hold what was written.
 var ErrDamaged = errors.New("it does not hold what was written")
 
 // errTranscriptChanged: a copy is not what its writer takes it for.
