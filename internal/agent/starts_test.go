@@ -16,7 +16,7 @@ func TestStartsAreInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &starts{most: 2}
 		var began []int
-		told := map[int][]int{}
+		told := make([][]int, 6)
 		stop := make([]context.CancelCauseFunc, 6)
 		ends := make([]chan struct{}, 6)
 		left := errors.New("stopped")
