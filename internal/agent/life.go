@@ -25,6 +25,10 @@ const (
 	beats = 15
 	// beatPatience is the share of a lease's time that one may take.
 	beatPatience = 3
+	// handOnAfter is for how long a replica must have had room until a thread that waits
+	// for a slot elsewhere is handed to it. The next one follows as much later, when what
+	// came of the first is known.
+	handOnAfter = 3 * time.Second
 )
 
 // lifetime is one life of this replica, with the workers that run in it.
@@ -153,7 +157,7 @@ func (s *Supervisor) beat(ctx context.Context, l *lifetime) {
 		asked := s.machine.uptime()
 		before := s.heldLeases()
 		trying, cancel := context.WithTimeoutCause(ctx, s.limits.LeaseTTL/beatPatience, fmt.Errorf("no answer in %s", s.limits.LeaseTTL/beatPatience))
-		held, peers, err := s.books.Beat(trying, l.Life, s.openSlots(), s.slots.busy())
+		held, peers, err := s.books.Beat(trying, l.Life, s.openSlots(), len(before))
 		cause := context.Cause(trying)
 		cancel()
 		switch {
@@ -179,6 +183,7 @@ func (s *Supervisor) beat(ctx context.Context, l *lifetime) {
 		l.until <- asked + s.limits.LeaseTTL*4/5
 		s.compare(before, held)
 		s.watch(peers)
+		s.handOn()
 	}
 }
 
@@ -231,6 +236,7 @@ func (s *Supervisor) compare(before, held []store.Lease) {
 type sighting struct {
 	store.Peer
 	since time.Duration
+	roomy time.Duration // since when it has had room; counted anew when a thread was handed on
 }
 
 // watch notes which replicas live, and has those buried whose beat does not move.
@@ -239,9 +245,14 @@ func (s *Supervisor) watch(peers []store.Peer) {
 	seen := map[string]sighting{}
 	s.mu.Lock()
 	for _, p := range peers {
-		v := sighting{p, now}
-		if old, ok := s.peers[p.Replica]; ok && old.Life == p.Life && old.Beat == p.Beat {
-			v.since = old.since
+		v := sighting{p, now, now}
+		if old, ok := s.peers[p.Replica]; ok && old.Life == p.Life {
+			if old.Beat == p.Beat {
+				v.since = old.since
+			}
+			if old.Free() > 0 {
+				v.roomy = old.roomy
+			}
 		}
 		seen[p.Replica] = v
 		dead = dead || v.silent(now)
@@ -254,6 +265,34 @@ func (s *Supervisor) watch(peers []store.Peer) {
 }
 
 func (v sighting) silent(now time.Duration) bool { return now-v.since >= v.Lease }
+
+// handOn gives up a thread that waits for a slot here if another replica has had room for
+// some time: the lease goes back, and whom the thread suits takes it. That is not this
+// replica, which has no room by the same count; see [store.Store.AcquireLease].
+func (s *Supervisor) handOn() {
+	to := s.roomyPeer()
+	if to == "" || !s.slots.handOn() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.peers[to]
+	v.roomy = s.machine.uptime()
+	s.peers[to] = v
+}
+
+// roomyPeer is a replica that has had room for some time and lives, or "".
+func (s *Supervisor) roomyPeer() string {
+	now := s.machine.uptime()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, v := range s.peers {
+		if v.Free() > 0 && now-v.roomy >= handOnAfter && now-v.since <= v.Lease/beatPatience {
+			return id
+		}
+	}
+	return ""
+}
 
 // bury hands back the leases of replicas that have died.
 func (s *Supervisor) bury(ctx context.Context) {

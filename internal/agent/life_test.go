@@ -244,3 +244,52 @@ func TestDrain(t *testing.T) {
 		}
 	})
 }
+
+// A thread that waits for a slot is handed on when another replica has had room for some
+// seconds, and not while there is none.
+func TestAThreadThatWaitsForASlotIsHandedOn(t *testing.T) {
+	t.Parallel()
+	limits := staged
+	limits.MaxLive = 1
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(limits)
+		s.prompt(here)
+		s.prompt(there)
+		time.Sleep(10 * handOnAfter)
+		synctest.Wait()
+		if s.row(here).LeaseOwner != "A" || s.row(there).LeaseOwner != "A" {
+			t.Fatal("a thread was given up, and nobody has room for it")
+		}
+		_, life := another(t, s.books, "B")
+		began := time.Now()
+		for {
+			_, ok, err := s.books.AcquireLease(t.Context(), s.threads[there].ID, life(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok {
+				break
+			}
+			if time.Since(began) > 10*handOnAfter {
+				t.Fatal("the thread that waits was not handed on")
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if took := time.Since(began); took < handOnAfter {
+			t.Errorf("it was handed on after %s", took)
+		}
+		if s.row(here).LeaseOwner != "A" {
+			t.Error("the thread that works was given up")
+		}
+		s.process(here).result(claude.Result{})
+		if err := s.books.EndLife(t.Context(), life()); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(3 * politeFor)
+		synctest.Wait()
+		s.process(there).result(claude.Result{})
+		for _, b := range s.close() {
+			t.Error(b)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -28,7 +29,8 @@ type spare struct {
 // place is a worker's place in the queue.
 type place struct {
 	w     *worker
-	given chan struct{} // closed when it has its slot
+	given chan struct{} // closed when it has its slot, or is handed on
+	on    bool          // it is handed on
 	moved func(before int)
 	told  int // what it was called with last; -1 when it was not
 }
@@ -41,13 +43,6 @@ func (s *slots) used() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.live)
-}
-
-// busy is how many sessions need their slot, or wait for one.
-func (s *slots) busy() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.live) - len(s.spare) + len(s.queue)
 }
 
 // acquire waits for a slot. moved is called with how many are before the worker if it has
@@ -64,6 +59,9 @@ func (s *slots) acquire(ctx context.Context, w *worker, moved func(before int)) 
 	s.mu.Unlock()
 	select {
 	case <-p.given:
+		if p.on {
+			return errHandedOn
+		}
 		return nil
 	case <-ctx.Done():
 	}
@@ -76,6 +74,26 @@ func (s *slots) acquire(ctx context.Context, w *worker, moved func(before int)) 
 		s.drop(w)
 	}
 	return context.Cause(ctx)
+}
+
+// errHandedOn is why a worker has no slot: another replica has one for its thread.
+var errHandedOn = errors.New("another replica has room for this thread")
+
+// handOn has whoever has waited longest, and has no slot on its way, wait no longer. It
+// reports false when there is none.
+func (s *slots) handOn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := len(s.asked)
+	if i >= len(s.queue) {
+		return false
+	}
+	p := s.queue[i]
+	s.queue = slices.Delete(s.queue, i, i+1)
+	p.on = true
+	close(p.given)
+	s.serve()
+	return true
 }
 
 // serve gives the slots that are free to those who have waited longest, asks for as many

@@ -21,6 +21,10 @@ func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 	defer cancel()
 	fenced := errors.Is(err, store.ErrFenced) || errors.Is(context.Cause(ctx), store.ErrFenced)
 	shutdown := ctx.Err() != nil && !fenced || errors.Is(err, errShutdown)
+	if errors.Is(err, errHandedOn) {
+		w.eager, err = false, nil
+		w.log.Info("this thread waits for a slot here, and is handed to a replica that has one")
+	}
 	if err != nil && !shutdown {
 		w.log.Error("worker", zap.Error(err))
 	}

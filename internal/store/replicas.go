@@ -34,10 +34,10 @@ type Peer struct {
 	Beat  int64 // grows for as long as it lives
 	Lease time.Duration
 	Slots int // 0 while it stops
-	Busy  int // sessions that work, and those that wait for a slot
+	Busy  int // threads that it holds: those with a session, and those that wait for a slot
 }
 
-// Free is how many more sessions could work there.
+// Free is how many more threads suit it.
 func (p Peer) Free() int { return max(0, p.Slots-p.Busy) }
 
 // ErrLives is why a life cannot begin: a process of this replica's id lives on another
