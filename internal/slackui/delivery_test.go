@@ -80,7 +80,7 @@ func TestAnAnswerIsDelivered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			atDesk(t, func(d *desk) {
-				d.slack.answer = c.answer
+				d.slack.answers(c.answer)
 				var before calls
 				for i, want := range []calls{c.want, c.again} {
 					if got := d.sayTo(c.words, c.slash); got != "costs" {

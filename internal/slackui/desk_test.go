@@ -80,6 +80,13 @@ func newScripted() *scripted {
 	return &scripted{messages: map[string]*shownMessage{}, flying: map[string]int{}}
 }
 
+// answers has calls answered by fn from now on.
+func (s *scripted) answers(fn func(n int, c slackCall) fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = fn
+}
+
 // Do answers a request of a real slack.Client.
 func (s *scripted) Do(req *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(req.Body)

@@ -133,12 +133,12 @@ func TestReminders(t *testing.T) {
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		d.slack.answer = func(n int, c slackCall) fault {
+		d.slack.answers(func(n int, c slackCall) fault {
 			if c.method == "reactions.add" && c.args.Get("name") == "warning" {
 				return fault{err: errAlready}
 			}
 			return fault{}
-		}
+		})
 		for _, m := range []agent.PromptMark{
 			agent.PromptQueued, agent.PromptRunning, agent.PromptDone, agent.PromptFailed,
 			agent.PromptStopped, agent.PromptPaused, agent.PromptOverBudget,

@@ -46,12 +46,12 @@ func (s *scripted) order() (out []string) {
 func TestLastWords(t *testing.T) {
 	t.Parallel()
 	noted := func(d *desk) { // it dies between a post and the note of it
-		d.slack.answer = func(_ int, c slackCall) fault {
+		d.slack.answers(func(_ int, c slackCall) fault {
 			if c.method == "chat.postMessage" {
 				d.bot.dead.Store(true)
 			}
 			return fault{}
-		}
+		})
 	}
 	for name, run := range map[string]func(d *desk){
 		"before anything was posted": func(d *desk) { d.turn.Content.Items = text("Hello there.") },
@@ -70,7 +70,7 @@ func TestLastWords(t *testing.T) {
 				run(d)
 				d.done()
 				d.kill()
-				d.slack.answer = nil
+				d.slack.answers(nil)
 				d.over()
 				for _, p := range d.wrong() {
 					t.Error(p)
@@ -95,12 +95,12 @@ func TestLastWordsOutliveAnOutage(t *testing.T) {
 		d.say("Hello")
 		d.rest()
 		back := time.Now().Add(40 * time.Minute)
-		d.slack.answer = func(int, slackCall) fault {
+		d.slack.answers(func(int, slackCall) fault {
 			if time.Now().Before(back) {
 				return fault{err: errors.New("connection refused")}
 			}
 			return fault{}
-		}
+		})
 		d.say(" there.")
 		d.end(agent.TurnDone, "")
 		d.over()
@@ -123,7 +123,7 @@ func TestWhatSlackRefusesForGoodIsGivenUp(t *testing.T) {
 			atDesk(t, func(d *desk) {
 				d.say("Hello")
 				d.rest()
-				d.slack.answer = func(int, slackCall) fault { return fault{err: &slack.SlackErrorResponse{Err: code}} }
+				d.slack.answers(func(int, slackCall) fault { return fault{err: &slack.SlackErrorResponse{Err: code}} })
 				before := len(d.slack.calls)
 				d.say(" there.")
 				d.end(agent.TurnDone, "")
@@ -143,12 +143,12 @@ func TestAPostThatCameThroughIsNotMadeAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			atDesk(t, func(d *desk) {
-				d.slack.answer = func(_ int, c slackCall) fault {
+				d.slack.answers(func(_ int, c slackCall) fault {
 					if c.method == "chat.postMessage" {
 						return fault{deaf: true}
 					}
 					return fault{}
-				}
+				})
 				w, err := d.books.Say(context.Background(), d.lease, "Look at this.")
 				d.must(err)
 				d.front().Tell(w)
@@ -161,7 +161,7 @@ func TestAPostThatCameThroughIsNotMadeAgain(t *testing.T) {
 					t.Errorf("the thread reads %+v", got)
 				}
 				d.end(agent.TurnDone, "")
-				d.slack.answer = nil
+				d.slack.answers(nil)
 				d.over()
 			})
 		})

@@ -116,7 +116,7 @@ func TestATurnOnScreen(t *testing.T) {
 			t.Run(name+", "+string(end), func(t *testing.T) {
 				t.Parallel()
 				atDesk(t, func(d *desk) {
-					d.slack.answer = c.answer
+					d.slack.answers(c.answer)
 					c.run(d)
 					d.end(end, "It went as it went.")
 					d.rest()
@@ -198,12 +198,12 @@ func TestATurnOfAnEarlierProcess(t *testing.T) {
 		"killed between pages": func(d *desk) { d.say(mrkdwntest.Prose(6_000)); time.Sleep(time.Second); d.say(mrkdwntest.Prose(9_000)) },
 		"with a card":          func(d *desk) { d.say("I ask."); d.ask("", store.Terms{}) },
 		"killed before its card was noted": func(d *desk) {
-			d.slack.answer = func(_ int, c slackCall) fault {
+			d.slack.answers(func(_ int, c slackCall) fault {
 				if strings.Contains(c.args.Get("metadata"), cardType) {
 					d.bot.dead.Store(true)
 				}
 				return fault{}
-			}
+			})
 			d.say("I ask.")
 			a := d.ask("", store.Terms{})
 			time.Sleep(time.Second)
@@ -217,12 +217,12 @@ func TestATurnOfAnEarlierProcess(t *testing.T) {
 			t.Parallel()
 			atDesk(t, func(d *desk) {
 				// Edits wait for their rate, so that the kill comes between a page and the next.
-				d.slack.answer = always("chat.update", fault{err: &slack.RateLimitedError{RetryAfter: 20 * time.Second}})
+				d.slack.answers(always("chat.update", fault{err: &slack.RateLimitedError{RetryAfter: 20 * time.Second}}))
 				run(d)
 				time.Sleep(2 * time.Second)
 				posted := max(1, len(d.slack.inThread(deskThread))) // where nothing came the sentence is posted
 				d.kill()
-				d.slack.answer = nil
+				d.slack.answers(nil)
 				for _, a := range d.books.Approvals() {
 					d.front().ShowApproval(a) // bound to the next process's request
 				}
@@ -402,7 +402,7 @@ func TestACardOnScreen(t *testing.T) {
 			t.Run(fmt.Sprint(name, " after ", wait), func(t *testing.T) {
 				t.Parallel()
 				atDesk(t, func(d *desk) {
-					d.slack.answer = c.answer
+					d.slack.answers(c.answer)
 					d.say("I ask.")
 					a := d.ask("", c.terms)
 					time.Sleep(wait)
@@ -489,13 +489,13 @@ func TestAnySequence(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t)
 			d.books.saveTakes, d.books.readTakes = saveTakes, readTakes
-			d.slack.answer = func(n int, c slackCall) fault {
+			d.slack.answers(func(n int, c slackCall) fault {
 				f := append(faults, fault{}, fault{})[n%(len(faults)+2)] // a look and a post go through, now and then
 				if blocks := c.args.Get("blocks"); errors.Is(f.err, refusal) && (blocks == "" || blocks == "[]") {
 					return fault{}
 				}
 				return f
-			}
+			})
 			var asked []store.Approval
 			pick := func(n int) (store.Approval, bool) {
 				if len(asked) == 0 {

@@ -113,13 +113,13 @@ func TestAMessageWaits(t *testing.T) {
 			t.Parallel()
 			atDesk(t, func(d *desk) {
 				n := 0
-				d.slack.answer = func(_ int, call slackCall) fault {
+				d.slack.answers(func(_ int, call slackCall) fault {
 					if call.method != "users.info" {
 						return fault{}
 					}
 					n++
 					return fault{err: c.fails(call, n)}
-				}
+				})
 				defer d.keep()()
 				d.post("ULINUS", "2.0", "go on")
 				time.Sleep(8 * time.Second)
@@ -155,12 +155,12 @@ func TestMessagesThatWaitKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
 		began := time.Now()
-		d.slack.answer = func(_ int, call slackCall) fault {
+		d.slack.answers(func(_ int, call slackCall) fault {
 			if call.method == "users.info" && call.args.Get("user") == "ULINUS" && time.Since(began) < time.Minute {
 				return fault{err: slack.StatusCodeError{Code: 500}}
 			}
 			return fault{}
-		}
+		})
 		defer d.keep()()
 		d.post("ULINUS", "2.0", "first")
 		time.Sleep(10 * time.Second)

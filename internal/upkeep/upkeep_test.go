@@ -62,10 +62,15 @@ func TestPausesGrowAndTheLogIsQuiet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("stuck")
-		k := keep(t, func(context.Context, func(error), int) error { return broken })
+		begin := make(chan struct{})
+		k := keep(t, func(context.Context, func(error), int) error {
+			<-begin
+			return broken
+		})
 		if s := k.State(); s != (State{}) {
 			t.Errorf("before the first try has ended: %+v", s)
 		}
+		close(begin)
 		time.Sleep(quiet + time.Minute)
 		k.end()
 		previous := k.tries[0]
