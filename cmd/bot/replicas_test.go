@@ -75,7 +75,13 @@ func TestThreeReplicas(t *testing.T) {
 	cut := c.owner(threads[1])
 	takenOver(threads[1], "cut off", func(r *chaosReplica) { r.wire.part() })
 	cut.wire.heal()
-	takenOver(threads[2], "stopped", func(r *chaosReplica) { comesNoMore(r, syscall.SIGTERM) })
+	var stopped int
+	takenOver(threads[2], "stopped", func(r *chaosReplica) {
+		stopped = r.pid()
+		comesNoMore(r, syscall.SIGTERM)
+	})
+	// A second signal would end it at once.
+	c.eventually("the one that was stopped to have ended", func() bool { return !lives(stopped) })
 }
 
 // owner is the replica that holds the thread, or nil.
