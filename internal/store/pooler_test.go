@@ -27,7 +27,11 @@ func pooled(t *testing.T, dsn string) string {
 		program = "/usr/sbin/pgbouncer"
 	}
 	if _, err := os.Stat(program); err != nil {
-		t.Skip("PgBouncer is not installed: apt-get install pgbouncer")
+		const missing = "PgBouncer is not installed: apt-get install pgbouncer"
+		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
+			t.Fatal(missing)
+		}
+		t.Skip(missing)
 	}
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
