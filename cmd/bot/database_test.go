@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -81,7 +82,7 @@ func (w *world) tamper(sql string) (err error) {
 func (w *world) withDatabase(use func(context.Context, *pgx.Conn)) {
 	w.t.Helper()
 	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, w.DatabaseURL)
+	conn, err := pgx.Connect(ctx, cmp.Or(w.owner, w.DatabaseURL))
 	if err != nil {
 		w.t.Fatal(err)
 	}

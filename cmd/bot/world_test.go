@@ -45,7 +45,8 @@ func TestMain(m *testing.M) {
 type world struct {
 	t        testing.TB
 	dir      string
-	database string        // the server's, or empty for one of the demo's own
+	database string        // as the bot's role, or empty for one of the demo's own
+	owner    string        // the same database, as its owner
 	patience time.Duration // the bot's with the CLI
 	env      []string      // further variables of the bot
 	program  string        // the bot; empty for this test's binary, which is it too
@@ -113,7 +114,7 @@ func newWorld(t testing.TB, flags ...string) *world {
 func ownPostgres(t testing.TB) *world {
 	t.Helper()
 	w := unstartedWorld(t)
-	w.database = ""
+	w.database, w.owner = "", ""
 	w.start()
 	return w
 }
@@ -124,7 +125,7 @@ func unstartedWorld(t testing.TB) *world {
 	if _, err := postgres.Find(); err != nil {
 		need(t, err.Error())
 	}
-	database := storetest.URL(t)
+	owner := storetest.URL(t)
 	// Not t.TempDir: PostgreSQL drops to another user when the test runs as root.
 	dir, err := os.MkdirTemp("", "deckhand-world-")
 	if err != nil {
@@ -133,7 +134,7 @@ func unstartedWorld(t testing.TB) *world {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, dir: dir, database: database, patience: waittest.Limit, look: &look{}}
+	w := &world{t: t, dir: dir, database: storetest.Bot(owner), owner: owner, patience: waittest.Limit, look: &look{}}
 	t.Cleanup(func() {
 		w.look.close()
 		w.stop()

@@ -27,7 +27,7 @@ type work struct {
 
 func (work) Kind() string { return "test_work" }
 
-// run runs a runner until the test ends, or until stop. told are the lines that it
+// run runs a runner, as the bot's role, until the test ends, or until stop. told are the lines that it
 // writes to the log about itself.
 func run(t *testing.T, url string, handlers ...jobs.Handler) (r *jobs.Runner, told <-chan string, stop func()) {
 	t.Helper()
@@ -39,7 +39,7 @@ func run(t *testing.T, url string, handlers ...jobs.Handler) (r *jobs.Runner, to
 			}
 			return nil
 		}))
-	r, err := jobs.New(url, log, handlers...)
+	r, err := jobs.New(storetest.Bot(url), log, handlers...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +188,7 @@ func TestJobsStartOnceTheirTablesAreThere(t *testing.T) {
 		t.Errorf("state %+v", s)
 	}
 	storetest.Exec(t, url, `ALTER TABLE elsewhere RENAME TO river_job; CREATE UNLOGGED TABLE river_notification (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, created_at timestamptz DEFAULT now() NOT NULL, payload text NOT NULL, topic text NOT NULL)`)
+	storetest.LetBotIn(t, url)
 	if line := await(t, "the end of the trouble", told); line != mended {
 		t.Fatalf("the log says %q", line)
 	}
@@ -245,6 +246,7 @@ func TestADeadlineOutlivesPostgres(t *testing.T) {
 	if _, err := store.MigrateUp(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
+	storetest.LetBotIn(t, url)
 	s := storetest.Open(t, url, store.Options{Reminders: []time.Duration{time.Hour}})
 	expired := make(chan store.Approval, 1)
 	r, told, stop := run(t, url, jobs.Handle(func(ctx context.Context, j jobs.Job[store.ApprovalDeadline]) error {

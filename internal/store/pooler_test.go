@@ -89,7 +89,7 @@ func pooled(t *testing.T, dsn string) string {
 // Behind a pooler in transaction mode everything works, with a direct way for notices.
 func TestBehindAPooler(t *testing.T) {
 	t.Parallel()
-	dsn := storetest.URL(t)
+	dsn := storetest.Bot(storetest.URL(t))
 	s := storetest.Open(t, pooled(t, dsn), store.Options{Direct: dsn})
 	heard := make(chan store.Notice, 100)
 	ctx, stop := context.WithCancel(t.Context())

@@ -1,7 +1,8 @@
 // Package storetest gives every test a migrated database of its own: a clone of
 // a template that is made once per schema. The server is the one that
 // DECKHAND_TEST_DATABASE_URL names, or a private one that lives as long as the
-// test binary.
+// test binary. Stores are opened as the bot's role, with the rights that
+// docs/security.md gives it.
 package storetest
 
 import (
@@ -71,8 +72,8 @@ func Main(m *testing.M, after ...func() error) {
 	os.Exit(code)
 }
 
-// URL returns the address of a fresh, migrated database that is dropped after
-// the test. Without PostgreSQL on the machine the test is skipped, unless
+// URL returns the owner's address of a fresh, migrated database that is dropped after
+// the test; see [Bot]. Without PostgreSQL on the machine the test is skipped, unless
 // DECKHAND_TEST_REQUIRE=1 makes that an error.
 func URL(tb testing.TB) string {
 	tb.Helper()
@@ -122,11 +123,15 @@ func New(tb testing.TB) *store.Store {
 	return Open(tb, URL(tb), store.Options{})
 }
 
-// Open opens a store that schedules jobs, until the test ends.
+// Open opens a store that schedules jobs, until the test ends: as the bot's role where the
+// address is the owner's.
 func Open(tb testing.TB, url string, o store.Options) *store.Store {
 	tb.Helper()
 	o.Jobs = jobs.Inserter{}
-	s, err := store.Open(tb.Context(), url, o)
+	if o.Direct != "" {
+		o.Direct = Bot(o.Direct)
+	}
+	s, err := store.Open(tb.Context(), Bot(url), o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -155,6 +160,9 @@ func start() {
 // test binaries on one server never clone half a schema.
 func makeTemplate(ctx context.Context) error {
 	var exists bool
+	if err := readGrants(); err != nil {
+		return err
+	}
 	conn, err := pgx.Connect(ctx, server.url)
 	if err != nil {
 		return fmt.Errorf("connect to the test server: %w", err)
@@ -176,13 +184,17 @@ func makeTemplate(ctx context.Context) error {
 	if _, err := store.MigrateUp(ctx, withDatabase(server.url, draft)); err != nil {
 		return err
 	}
+	if err := letBotIn(ctx, withDatabase(server.url, draft)); err != nil {
+		return err
+	}
 	if err := admin(ctx, "ALTER DATABASE "+draft+" RENAME TO "+template()); err != nil {
 		return admin(ctx, "DROP DATABASE "+draft) // another binary was first
 	}
 	return nil
 }
 
-// template is named for the content of the migrations.
+// template is named for the content of the migrations, and for the rights of the bot's
+// role.
 var template = sync.OnceValue(func() string {
 	h := sha256.New()
 	entries, err := fs.ReadDir(migrations.FS, ".")
@@ -196,6 +208,7 @@ var template = sync.OnceValue(func() string {
 		}
 		h.Write(b)
 	}
+	h.Write([]byte(grants))
 	return "deckhand_template_" + hex.EncodeToString(h.Sum(nil))[:16]
 })
 
