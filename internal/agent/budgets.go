@@ -233,6 +233,9 @@ func (w *worker) admit(ctx context.Context, p store.Prompt) (model string, a adm
 		if errors.Is(err, store.ErrEnded) {
 			continue // somebody has decided meanwhile
 		}
+		if errors.Is(err, store.ErrNotFound) {
+			return "", dropped, nil // its author has taken it back, or changed it
+		}
 		if err != nil {
 			return "", "", err
 		}
@@ -263,6 +266,9 @@ func (w *worker) refuseForBudget(ctx context.Context, p store.Prompt, b BudgetSt
 	words, err := w.books.DropPrompt(ctx, w.heldLease(), p.InboxID, store.Drop{
 		Outcome: "over budget", Mark: string(PromptOverBudget), Sentence: func(int) string { return said },
 	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil // its author has taken it back, or changed it
+	}
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (h *host) putAway(ctx context.Context, t store.Thread, p Project) (stays st
 func (h *host) worksIn(t store.Thread) workspace.Thread {
 	w := workspace.Thread{ID: t.ID, Dir: t.Workspace, Elsewhere: t.WorkspaceReplica != "" && t.WorkspaceReplica != h.replica}
 	if h.kept != nil {
-		w.Shelf = shelf{h.kept, store.Lease{ThreadID: t.ID, Owner: t.LeaseOwner, Epoch: t.LeaseEpoch}}
+		w.Shelf = shelf{h.kept, leaseOf(t)}
 	}
 	return w
 }

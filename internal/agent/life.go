@@ -221,7 +221,7 @@ func (s *Supervisor) compare(before, held []store.Lease) {
 		if w := s.workers[l.ThreadID]; w != nil && !there[l] {
 			// Another replica may run this session from now on: two processes on
 			// one session fork its history silently.
-			w.box.put(letter{kind: letterLeaseLost, epoch: l.Epoch})
+			w.lose(l)
 		}
 	}
 	s.unused = nil

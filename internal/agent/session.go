@@ -54,7 +54,7 @@ func (w *worker) ensureSession(ctx context.Context) error {
 	}
 	w.stopSession(ctx, true) // one whose folder is gone can do nothing
 	return w.hearing(ctx, func(ctx context.Context) error {
-		err := w.slots.acquire(ctx, w, func(before int) { w.front.ShowPlace(w.thread.Key(), before) })
+		err := w.slots.acquire(ctx, w, w.showPlace)
 		if err != nil {
 			return err
 		}
@@ -303,7 +303,7 @@ func (w *worker) publish(ctx context.Context, s *session, t store.Thread, p Proj
 
 // sayOnce says a sentence that was not the last of its kind, unless it is empty.
 func (w *worker) sayOnce(t store.Thread, last *string, sentence string) {
-	if sentence != "" && sentence != *last {
+	if sentence != "" && sentence != *last && w.holds(leaseOf(t)) {
 		w.front.Say(t.Key(), sentence)
 	}
 	*last = sentence

@@ -185,13 +185,16 @@ func (s *stage) prompt(ts string) {
 	synctest.Wait()
 }
 
-func (s *stage) accept(ts string) {
+func (s *stage) accept(ts string) { s.acceptOf("U1", ts) }
+
+// acceptOf is accept of a person's.
+func (s *stage) acceptOf(user, ts string) {
 	s.prompts++
 	key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: ts}
 	n := fmt.Sprintf("%04d", s.prompts)
-	id, _, err := s.books.Receive(context.Background(), store.Envelope{EventID: n, Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: ts, TS: n, UserID: "U1"})
+	id, _, err := s.books.Receive(context.Background(), store.Envelope{EventID: n, Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: ts, TS: n, UserID: user})
 	if err == nil {
-		s.threads[ts], _, err = s.books.AcceptPrompt(context.Background(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
+		s.threads[ts], _, err = s.books.AcceptPrompt(context.Background(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: "go"})
 	}
 	if err != nil {
 		s.breach("a prompt was not accepted: %v", err)

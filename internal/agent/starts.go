@@ -117,7 +117,16 @@ func (s *starts) pass() {
 
 // showWait tells people that the thread's process waits to be started.
 func (w *worker) showWait(before int) {
-	w.front.ShowQueue(w.threadID, &StartWait{Before: before, AtOnce: w.starts.most})
+	if w.holds(leaseOf(w.thread)) {
+		w.front.ShowQueue(w.threadID, &StartWait{Before: before, AtOnce: w.starts.most})
+	}
+}
+
+// showPlace tells people where the thread stands in the queue for a slot.
+func (w *worker) showPlace(before int) {
+	if w.holds(leaseOf(w.thread)) {
+		w.front.ShowPlace(w.thread.Key(), before)
+	}
 }
 
 // busyMachine reports whether a start has failed since the machine had no time for it.
@@ -136,7 +145,11 @@ func (w *worker) tryLater(ctx context.Context, p store.Prompt, start *startError
 	pause := min(startPause<<min(p.Attempts, 10), startPauseMost)
 	pause += pause * time.Duration(p.InboxID%8) / 32 // those who failed together do not come together
 	w.log.Warn("the CLI did not start in time; trying again", zap.Int("attempt", p.Attempts+1), zap.Duration("in", pause), zap.Error(start.err))
-	if err := w.books.PutOffPrompt(ctx, w.heldLease(), p.InboxID, pause, start.sentence); err != nil {
+	err = w.books.PutOffPrompt(ctx, w.heldLease(), p.InboxID, pause, start.sentence)
+	if errors.Is(err, store.ErrNotFound) {
+		return true, w.nextTurn(ctx) // its author has taken it back, or changed it
+	}
+	if err != nil {
 		return false, err
 	}
 	p.Marked = true

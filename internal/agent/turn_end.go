@@ -178,7 +178,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 func (w *worker) correctCost(ctx context.Context, m *meter, view TurnView) {
 	before, thread, held := view.CostMicroUSD, w.thread, w.heldLease()
 	m.whenLate(func(microUSD int64, more bool) {
-		if w.heldLease() != held {
+		if !w.holds(held) {
 			return
 		}
 		view.CostMicroUSD, view.Unfinished, view.Settling, view.Word = microUSD, more, false, 0

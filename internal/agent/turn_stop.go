@@ -117,6 +117,10 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 			return
 		}
 		w.log.Error("end a turn that was being stopped", zap.Error(err))
+		if errors.Is(err, store.ErrFenced) {
+			w.front.Leave(t.row.ID)
+			return
+		}
 		if t.stoppedBy != "" {
 			w.front.Abandon(t.row.ID, "Stopped. Deckhand has trouble with its database, and writes that down when that is over.")
 			return

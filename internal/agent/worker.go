@@ -26,6 +26,7 @@ type worker struct {
 
 	mu    sync.Mutex
 	lease store.Lease // Epoch 0: none is held
+	lost  int64       // the epoch of the last one that was lost
 	live  process     // the session's, for whoever may not wait; nil while there is none
 
 	elsewhere bool // another replica holds the thread
@@ -53,6 +54,11 @@ func newWorker(s *shared, threadID int64) *worker {
 	return &worker{shared: s, threadID: threadID, box: newMailbox(), booked: make(chan struct{}, 1), log: s.log.With(zap.Int64("thread", threadID))}
 }
 
+// leaseOf is the lease under which the thread was taken.
+func leaseOf(t store.Thread) store.Lease {
+	return store.Lease{ThreadID: t.ID, Owner: t.LeaseOwner, Epoch: t.LeaseEpoch}
+}
+
 func (w *worker) heldLease() store.Lease {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,11 +71,28 @@ func (w *worker) setLease(l store.Lease) {
 	w.lease = l
 }
 
+// holds reports whether the lease is this worker's, for whatever runs beside its loop:
+// that the lease is lost is known here before the loop reads of it.
+func (w *worker) holds(l store.Lease) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lease == l && w.lost != l.Epoch
+}
+
+// lose notes that the lease is lost, and tells the loop. Any goroutine may call it.
+func (w *worker) lose(l store.Lease) {
+	w.mu.Lock()
+	w.lost = max(w.lost, l.Epoch)
+	w.mu.Unlock()
+	w.box.put(letter{kind: letterLeaseLost, epoch: l.Epoch})
+}
+
 // kill ends the process at once, since this replica may not run it any more. Any goroutine
 // may call it.
 func (w *worker) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.lost = w.lease.Epoch
 	if w.live != nil {
 		w.live.Kill()
 	}
@@ -98,7 +121,7 @@ func (w *worker) run(ctx context.Context) {
 		return
 	}
 	w.thread = t
-	w.setLease(store.Lease{ThreadID: t.ID, Owner: w.replica, Epoch: t.LeaseEpoch})
+	w.setLease(leaseOf(t))
 
 	for again := true; again; {
 		err = w.work(ctx)

@@ -19,7 +19,8 @@ func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 	// Clean-up outlives the bot's context, within bounds.
 	end, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 30*time.Second, errors.New("stop a session: no end in 30s"))
 	defer cancel()
-	fenced := errors.Is(err, store.ErrFenced) || errors.Is(context.Cause(ctx), store.ErrFenced)
+	held := w.holds(w.heldLease())
+	fenced := !held || errors.Is(err, store.ErrFenced) || errors.Is(context.Cause(ctx), store.ErrFenced)
 	shutdown := ctx.Err() != nil && !fenced || errors.Is(err, errShutdown)
 	if errors.Is(err, errHandedOn) {
 		w.eager, err = false, nil
@@ -43,9 +44,12 @@ func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 	}
 	if fenced {
 		w.setAdrift()
-		return false
+		if !held || ctx.Err() != nil {
+			return false
+		}
+		// It may be ours all the same: then nobody would have it.
 	}
-	if !shutdown && w.readsOn() {
+	if !fenced && !shutdown && w.readsOn() {
 		w.readingOn.Store(true)
 		defer w.readingOn.Store(false)
 		select {

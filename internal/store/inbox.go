@@ -221,28 +221,34 @@ type Drop struct {
 // returns them with what people are to be shown: their marks, then the sentence. What
 // they waited for is to be shown as well, see [WordWait].
 func (s *Store) DropPrompts(ctx context.Context, l Lease, d Drop) ([]Prompt, []Word, error) {
-	return s.dropPrompts(ctx, l, 0, d)
+	return s.dropPrompts(ctx, l, nil, d)
 }
 
 // DropPrompt finishes one prompt of the thread that has no turn, as [Store.DropPrompts].
-// None that is there to be dropped gives [ErrFenced].
+// One that is not there any more, since its author has taken it back or changed it, gives
+// [ErrNotFound].
 func (s *Store) DropPrompt(ctx context.Context, l Lease, inboxID int64, d Drop) ([]Word, error) {
-	dropped, words, err := s.dropPrompts(ctx, l, inboxID, d)
-	if err == nil && len(dropped) == 0 {
-		err = fmt.Errorf("drop a prompt of thread %d: %w", l.ThreadID, ErrFenced)
-	}
+	_, words, err := s.dropPrompts(ctx, l, &inboxID, d)
 	return words, err
 }
 
-// dropPrompts drops one prompt, or all if inboxID is 0.
-func (s *Store) dropPrompts(ctx context.Context, l Lease, inboxID int64, d Drop) (out []Prompt, words []Word, err error) {
+// dropPrompts drops one prompt, or all.
+func (s *Store) dropPrompts(ctx context.Context, l Lease, one *int64, d Drop) (out []Prompt, words []Word, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		if one != nil {
+			if _, err := hold(ctx, tx, l); err != nil {
+				return err
+			}
+		}
 		rows, err := collect[promptRow](tx.Query(ctx, `
 			UPDATE inbox i SET state = 'done', outcome = $4, done_at = now()
 			FROM threads t
-			WHERE i.thread_id = $1 AND i.state = 'accepted' AND ($5 = 0 OR i.id = $5)
+			WHERE i.thread_id = $1 AND i.state = 'accepted' AND ($5::bigint IS NULL OR i.id = $5)
 			  AND t.id = i.thread_id AND t.lease_owner = $2 AND t.lease_epoch = $3
-			RETURNING `+promptColumns, l.ThreadID, l.Owner, l.Epoch, d.Outcome, inboxID))
+			RETURNING `+promptColumns, l.ThreadID, l.Owner, l.Epoch, d.Outcome, one))
+		if err == nil && len(rows) == 0 && one != nil {
+			err = ErrNotFound
+		}
 		if err != nil || len(rows) == 0 {
 			return err
 		}

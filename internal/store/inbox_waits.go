@@ -83,13 +83,25 @@ func (s *Store) PutOff(ctx context.Context, id int64, after time.Duration, why s
 }
 
 // PutOffPrompt has the thread wait before the start for an open prompt is tried again.
-// why is a sentence for people.
+// why is a sentence for people. A prompt that is not open any more, since its author has
+// taken it back or changed it, gives [ErrNotFound].
 func (s *Store) PutOffPrompt(ctx context.Context, l Lease, inboxID int64, after time.Duration, why string) error {
-	return s.fenced(ctx, l, "put off a prompt", `
-		UPDATE inbox i SET next_try = now() + $5, why = $6, attempts = attempts + 1, marked = true, waits_since = COALESCE(waits_since, now())
-		FROM threads t
-		WHERE i.id = $4 AND i.thread_id = $1 AND i.state IN ('accepted', 'running')
-		  AND t.id = i.thread_id AND t.lease_owner = $2 AND t.lease_epoch = $3`, inboxID, after, why)
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if _, err := hold(ctx, tx, l); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `
+			UPDATE inbox SET next_try = now() + $3, why = $4, attempts = attempts + 1, marked = true, waits_since = COALESCE(waits_since, now())
+			WHERE id = $1 AND thread_id = $2 AND state IN ('accepted', 'running')`, inboxID, l.ThreadID, after, why)
+		if err == nil && tag.RowsAffected() == 0 {
+			err = ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("put off a prompt of thread %d: %w", l.ThreadID, err)
+	}
+	return nil
 }
 
 // Passes reports whether an error of the database may be over when the same is tried

@@ -64,7 +64,7 @@ func (b *Books) PutOffPrompt(ctx context.Context, l store.Lease, inboxID int64, 
 				return nil
 			}
 		}
-		return store.ErrFenced
+		return store.ErrNotFound
 	})
 }
 
@@ -84,7 +84,7 @@ func (b *Books) DropPrompt(ctx context.Context, l store.Lease, inboxID int64, d 
 				return nil
 			}
 		}
-		return store.ErrFenced
+		return store.ErrNotFound
 	})
 	return words, err
 }
