@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"deckhand/internal/store"
 )
@@ -14,6 +15,7 @@ import (
 // audience notes what people see.
 type audience struct {
 	stage *stage
+	share atomic.Pointer[Share] // that was told last
 
 	mu    sync.Mutex
 	turns map[int64]string // as they stand in front of people; "over" when nothing moves any more
@@ -135,6 +137,8 @@ func (a *audience) ShowPlace(k store.ThreadKey, before int) {
 	a.places[k] = before != Served
 	a.stage.say("people", "place %d", before)
 }
+
+func (a *audience) SetShare(s Share) { a.share.Store(&s) }
 
 func (a *audience) CloseOffer(turnID int64) {
 	a.stage.say("budgets", "turn %d offers nothing any more", turnID)

@@ -31,7 +31,7 @@ type Books interface {
 // leases say which replicas live, and which of them runs a thread.
 type leases interface {
 	BeginLife(ctx context.Context, r store.Replica) (store.Life, error)
-	Beat(ctx context.Context, l store.Life, slots, busy int) (held []store.Lease, peers []store.Peer, err error)
+	Beat(ctx context.Context, l store.Life, load store.Load) (held []store.Lease, peers []store.Peer, err error)
 	Living(ctx context.Context) ([]store.Peer, error)
 	Bury(ctx context.Context, p store.Peer) (dead bool, err error)
 	EndLife(ctx context.Context, l store.Life) error

@@ -35,6 +35,9 @@ type Frontend interface {
 	// ShowPlace shows how many threads are before this one in the queue for a session, or
 	// [Served].
 	ShowPlace(k store.ThreadKey, before int)
+	// SetShare says how much of what the chat allows may be used from now on: the rest is
+	// other replicas'.
+	SetShare(Share)
 	// CloseOffer takes back what an ended turn offers (TurnView.Continue): the thread
 	// has gone on.
 	CloseOffer(turnID int64)
@@ -55,6 +58,12 @@ type Frontend interface {
 	// Leave forgets a turn whose thread another replica has taken: what it had still to
 	// show is that replica's to show.
 	Leave(turnID int64)
+}
+
+// Share is a replica's part, from 0 to 1, of what a chat allows its app: Turns of what is
+// shown of turns, Anywhere of what falls to whichever replica hears of it.
+type Share struct {
+	Anywhere, Turns float64
 }
 
 // Served is the place of a thread that waits for no session any more: it has one, or

@@ -95,6 +95,7 @@ func (s *Supervisor) live(ctx, bot context.Context, life store.Life, until time.
 	s.startSoon()
 	s.lookSoon(0)
 
+	s.beatSoon() // the others are not known yet
 	beating, stop := context.WithCancel(ctx)
 	var beat sync.WaitGroup
 	beat.Go(func() { s.beat(beating, l) })
@@ -157,7 +158,8 @@ func (s *Supervisor) beat(ctx context.Context, l *lifetime) {
 		asked := s.machine.uptime()
 		before := s.heldLeases()
 		trying, cancel := context.WithTimeoutCause(ctx, s.limits.LeaseTTL/beatPatience, fmt.Errorf("no answer in %s", s.limits.LeaseTTL/beatPatience))
-		held, peers, err := s.books.Beat(trying, l.Life, s.openSlots(), len(before))
+		load := store.Load{Slots: s.openSlots(), Busy: len(before), Turns: s.slots.working()}
+		held, peers, err := s.books.Beat(trying, l.Life, load)
 		cause := context.Cause(trying)
 		cancel()
 		switch {
@@ -183,7 +185,32 @@ func (s *Supervisor) beat(ctx context.Context, l *lifetime) {
 		l.until <- asked + s.limits.LeaseTTL*4/5
 		s.compare(before, held)
 		s.watch(peers)
+		s.front.SetShare(share(load, peers))
 		s.handOn()
+	}
+}
+
+// share is this replica's part of what the chat allows all of them. A quarter of what is
+// shown of turns is divided evenly, so that one that has no turn yet can begin to show
+// one, and the rest by turns. Those that are silent count until they are buried: they may
+// still talk to the chat.
+func share(mine store.Load, peers []store.Peer) Share {
+	turns := mine.Turns
+	for _, p := range peers {
+		turns += p.Turns
+	}
+	even := 1 / float64(1+len(peers))
+	if turns == 0 {
+		return Share{Anywhere: even, Turns: even}
+	}
+	return Share{Anywhere: even, Turns: even/4 + float64(mine.Turns)/float64(turns)*3/4}
+}
+
+// beatSoon has the replica tell at once what it has to do, and hear the same of the others.
+func (s *Supervisor) beatSoon() {
+	select {
+	case s.beatNow <- struct{}{}:
+	default:
 	}
 }
 

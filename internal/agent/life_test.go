@@ -27,11 +27,11 @@ func (w *wire) wait(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (w *wire) Beat(ctx context.Context, l store.Life, slots, busy int) ([]store.Lease, []store.Peer, error) {
+func (w *wire) Beat(ctx context.Context, l store.Life, load store.Load) ([]store.Lease, []store.Peer, error) {
 	if err := w.wait(ctx); err != nil {
 		return nil, nil, err
 	}
-	return w.Books.Beat(ctx, l, slots, busy)
+	return w.Books.Beat(ctx, l, load)
 }
 
 func (w *wire) BeginLife(ctx context.Context, r store.Replica) (store.Life, error) {
@@ -62,7 +62,7 @@ func another(t *testing.T, books *booktest.Books, id string) (beatOn *atomic.Boo
 	go func() {
 		for t.Context().Err() == nil {
 			if on.Load() {
-				_, _, err := books.Beat(t.Context(), *now.Load(), 2, 0)
+				_, _, err := books.Beat(t.Context(), *now.Load(), store.Load{Slots: 2})
 				if err != nil && !errors.Is(err, store.ErrFenced) {
 					return
 				}
@@ -74,6 +74,39 @@ func another(t *testing.T, books *booktest.Books, id string) (beatOn *atomic.Boo
 		}
 	}()
 	return &on, func() store.Life { return *now.Load() }
+}
+
+// What Slack allows is divided by the replicas that live, and by their turns, from the
+// first beat on and within two beats of a change.
+func TestReplicasShareWhatTheChatAllows(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(staged)
+		has := func(anywhere, turns float64, when string) {
+			t.Helper()
+			synctest.Wait()
+			if got := s.people.share.Load(); got == nil || *got != (Share{Anywhere: anywhere, Turns: turns}) {
+				t.Errorf("%s it has %+v, want %v and %v", when, got, anywhere, turns)
+			}
+		}
+		twoBeats := func() { time.Sleep(2 * staged.LeaseTTL / beats) }
+		has(1, 1, "at once")
+		_, life := another(t, s.books, "another")
+		twoBeats()
+		has(0.5, 0.5, "with another")
+		s.prompt(here)
+		s.process(here)
+		twoBeats()
+		has(0.5, 0.5/4+0.75, "with the only turn")
+		if err := s.books.EndLife(t.Context(), life()); err != nil {
+			t.Error(err)
+		}
+		twoBeats()
+		has(1, 1, "alone")
+		for _, b := range s.close() {
+			t.Error(b)
+		}
+	})
 }
 
 // A replica that cannot reach the database, and does not even hear that, has no process

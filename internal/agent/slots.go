@@ -45,6 +45,13 @@ func (s *slots) used() int {
 	return len(s.live)
 }
 
+// working is how many sessions need their slot now.
+func (s *slots) working() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.live) - len(s.spare)
+}
+
 // acquire waits for a slot. moved is called with how many are before the worker if it has
 // to wait for a session that works, and whenever that changes; it must return at once.
 func (s *slots) acquire(ctx context.Context, w *worker, moved func(before int)) error {

@@ -182,10 +182,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 // drain lets turns that run come to their end, for some time.
 func (s *Supervisor) drain() {
 	s.stopping.Store(true)
-	select {
-	case s.beatNow <- struct{}{}: // others take what comes
-	default:
-	}
+	s.beatSoon() // others take what comes
 	s.mu.Lock()
 	n := len(s.workers)
 	for _, w := range s.workers {

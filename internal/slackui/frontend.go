@@ -190,6 +190,9 @@ func (f *frontend) offered(turnID int64) bool {
 	return slices.ContainsFunc(f.offers, func(t agent.TurnView) bool { return t.ID == turnID })
 }
 
+// SetShare implements [agent.Frontend].
+func (f *frontend) SetShare(s agent.Share) { f.app.publisher.SetShare(publish.Share(s)) }
+
 // CloseOffer implements [agent.Frontend].
 func (f *frontend) CloseOffer(turnID int64) {
 	f.mu.Lock()

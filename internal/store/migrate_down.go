@@ -30,6 +30,7 @@ var losses = map[int64][]string{
 	12: {"transcript_pieces", "transcripts"},
 	13: {"work", "work_packs"},
 	14: {"replicas"},
+	17: nil,
 }
 
 // TableRows is how many rows a table has.

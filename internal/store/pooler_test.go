@@ -115,7 +115,7 @@ func TestBehindAPooler(t *testing.T) {
 			l, err := s.BeginLife(ctx, store.Replica{ID: fmt.Sprint("r", i), Kernel: "k", Slots: 3, Lease: time.Minute})
 			for range 10 {
 				if err == nil {
-					_, _, err = s.Beat(ctx, l, 3, 1)
+					_, _, err = s.Beat(ctx, l, store.Load{Slots: 3, Busy: 1})
 				}
 			}
 			if err != nil {

@@ -21,6 +21,13 @@ type Replica struct {
 	Lease time.Duration
 }
 
+// Load is what a replica has to do.
+type Load struct {
+	Slots int // how many sessions it may run at once; 0 while it stops
+	Busy  int // threads that it holds: those with a session, and those that wait for a slot
+	Turns int // sessions that work: neither idle nor waiting for people
+}
+
 // Life is a replica from its beginning until it ends, or is taken for dead. Number is
 // another with every life of every replica.
 type Life struct {
@@ -31,10 +38,9 @@ type Life struct {
 // Peer is a replica that lives, as far as the database knows.
 type Peer struct {
 	Life
+	Load
 	Beat  int64 // grows for as long as it lives
 	Lease time.Duration
-	Slots int // 0 while it stops
-	Busy  int // threads that it holds: those with a session, and those that wait for a slot
 }
 
 // Free is how many more threads suit it.
@@ -54,7 +60,7 @@ func (s *Store) BeginLife(ctx context.Context, r Replica) (Life, error) {
 			INSERT INTO replicas AS r (id, life, kernel, lease_ms, slots)
 			VALUES ($1, nextval('replica_lives'), $2, $3, $4)
 			ON CONFLICT (id) DO UPDATE
-			SET life = excluded.life, alive = true, kernel = excluded.kernel, lease_ms = excluded.lease_ms, slots = excluded.slots, busy = 0, since = now()
+			SET life = excluded.life, alive = true, kernel = excluded.kernel, lease_ms = excluded.lease_ms, slots = excluded.slots, busy = 0, turns = 0, since = now()
 			WHERE NOT r.alive OR r.kernel = excluded.kernel
 			RETURNING life`, r.ID, r.Kernel, r.Lease.Milliseconds(), r.Slots).Scan(&life.Number)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -81,12 +87,12 @@ func handBack(ctx context.Context, tx pgx.Tx, replica string) error {
 	return notify(ctx, tx, Notice{Kind: NoticeFreed})
 }
 
-// Beat says that the replica lives, and how much of it is taken. It fails with [ErrFenced]
+// Beat says that the replica lives, and what it has to do. It fails with [ErrFenced]
 // once it was taken for dead. held are its leases, and peers the other replicas that live.
 // It has a connection of its own.
-func (s *Store) Beat(ctx context.Context, l Life, slots, busy int) (held []Lease, peers []Peer, err error) {
+func (s *Store) Beat(ctx context.Context, l Life, load Load) (held []Lease, peers []Peer, err error) {
 	err = pgx.BeginFunc(ctx, s.beats, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `UPDATE replicas SET beat = beat + 1, slots = $3, busy = $4 WHERE id = $1 AND life = $2 AND alive`, l.Replica, l.Number, slots, busy)
+		tag, err := tx.Exec(ctx, `UPDATE replicas SET beat = beat + 1, slots = $3, busy = $4, turns = $5 WHERE id = $1 AND life = $2 AND alive`, l.Replica, l.Number, load.Slots, load.Busy, load.Turns)
 		if err != nil {
 			return err
 		}
@@ -123,13 +129,13 @@ type querier interface {
 }
 
 func living(ctx context.Context, db querier, but string) ([]Peer, error) {
-	rows, err := db.Query(ctx, `SELECT id, life, beat, lease_ms, slots, busy FROM replicas WHERE alive AND id <> $1 ORDER BY id`, but)
+	rows, err := db.Query(ctx, `SELECT id, life, beat, lease_ms, slots, busy, turns FROM replicas WHERE alive AND id <> $1 ORDER BY id`, but)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Peer, err error) {
 		var ms int64
-		err = row.Scan(&p.Replica, &p.Number, &p.Beat, &ms, &p.Slots, &p.Busy)
+		err = row.Scan(&p.Replica, &p.Number, &p.Beat, &ms, &p.Slots, &p.Busy, &p.Turns)
 		p.Lease = time.Duration(ms) * time.Millisecond
 		return p, err
 	})
@@ -158,7 +164,7 @@ func (s *Store) Bury(ctx context.Context, p Peer) (dead bool, err error) {
 // EndLife ends a life in good order, and hands back what leases are left.
 func (s *Store) EndLife(ctx context.Context, l Life) error {
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `UPDATE replicas SET alive = false, slots = 0, since = now() WHERE id = $1 AND life = $2 AND alive`, l.Replica, l.Number)
+		tag, err := tx.Exec(ctx, `UPDATE replicas SET alive = false, slots = 0, turns = 0, since = now() WHERE id = $1 AND life = $2 AND alive`, l.Replica, l.Number)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}

@@ -683,7 +683,7 @@ func (c *caller) endAll() {
 
 func beat(ctx context.Context, c *caller) string {
 	l := c.lives[c.replica()]
-	held, peers, err := c.books.Beat(ctx, l, 3, c.r.IntN(3))
+	held, peers, err := c.books.Beat(ctx, l, store.Load{Slots: 3, Busy: c.r.IntN(3), Turns: c.r.IntN(3)})
 	said := ""
 	for _, th := range c.threads {
 		for _, h := range held {
@@ -693,7 +693,7 @@ func beat(ctx context.Context, c *caller) string {
 		}
 	}
 	for _, p := range peers {
-		said += fmt.Sprint(" ", p.Replica, c.name("life", p.Number), p.Beat, p.Lease, p.Slots, p.Busy, p.Free())
+		said += fmt.Sprint(" ", p.Replica, c.name("life", p.Number), p.Beat, p.Lease, p.Load, p.Free())
 	}
 	return said + " " + fate(err)
 }

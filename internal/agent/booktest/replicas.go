@@ -58,7 +58,7 @@ func (b *Books) BeginLife(ctx context.Context, r store.Replica) (store.Life, err
 		return store.Life{}, store.ErrLives
 	}
 	o.alive, o.kernel = true, r.Kernel
-	o.Peer = store.Peer{Life: store.Life{Replica: r.ID, Number: b.replicas.lives}, Beat: o.Beat, Lease: r.Lease, Slots: r.Slots}
+	o.Peer = store.Peer{Life: store.Life{Replica: r.ID, Number: b.replicas.lives}, Beat: o.Beat, Lease: r.Lease, Load: store.Load{Slots: r.Slots}}
 	b.handBack(r.ID)
 	return o.Life, nil
 }
@@ -84,7 +84,7 @@ func (b *Books) lives(l store.Life) *replica {
 }
 
 // Beat is [store.Store.Beat].
-func (b *Books) Beat(ctx context.Context, l store.Life, slots, busy int) (held []store.Lease, peers []store.Peer, err error) {
+func (b *Books) Beat(ctx context.Context, l store.Life, load store.Load) (held []store.Lease, peers []store.Peer, err error) {
 	if err := b.lock(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -94,7 +94,7 @@ func (b *Books) Beat(ctx context.Context, l store.Life, slots, busy int) (held [
 		return nil, nil, store.ErrFenced
 	}
 	o.Beat++
-	o.Slots, o.Busy = slots, busy
+	o.Load = load
 	for _, t := range b.threads {
 		if t.LeaseOwner == l.Replica {
 			held = append(held, store.Lease{ThreadID: t.ID, Owner: l.Replica, Epoch: t.LeaseEpoch})
@@ -134,7 +134,7 @@ func (b *Books) EndLife(ctx context.Context, l store.Life) error {
 	}
 	defer b.mu.Unlock()
 	if o := b.lives(l); o != nil {
-		o.alive, o.Slots = false, 0
+		o.alive, o.Slots, o.Turns = false, 0, 0
 		b.handBack(o.Replica)
 	}
 	return nil

@@ -39,7 +39,8 @@
 // # What goes first
 //
 // Each method has a token bucket, sized so that no window of 60 seconds holds
-// more calls than Slack allows, and chat.postMessage one more for each channel.
+// more calls than Slack allows, and chat.postMessage one more for each channel. Replicas
+// are one app to Slack: each has its share of the rates ([Scheduler.SetShare]).
 // Among the calls that may go now the highest priority wins, then the group
 // (thread) that was served least recently, then the one that waited longest. The
 // last tokens of a bucket are kept back for priorities above [Live], so that a

@@ -179,7 +179,7 @@ func later(a, b time.Time) time.Time {
 func (s *Scheduler) bucket(m Method, now time.Time) *bucket {
 	b := s.buckets[m]
 	if b == nil {
-		b = newBucket(rateOf(m), now)
+		b = newBucket(rateOf(m).part(s.share), now)
 		s.buckets[m] = b
 	}
 	return b
@@ -199,7 +199,7 @@ func (s *Scheduler) channelBucket(channel string, now time.Time) *bucket {
 				}
 			}
 		}
-		b = newBucket(perChannel, now)
+		b = newBucket(perChannel.part(s.share), now)
 		s.channels[channel] = b
 	}
 	return b

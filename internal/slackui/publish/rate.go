@@ -28,9 +28,10 @@ const (
 // rate is how a method may be used: perMinute sustained, burst at once. In any
 // window of 60 seconds at most perMinute+burst calls begin, which must not be
 // more than Slack's limit. reserve is the part of the burst that Live calls may
-// not touch.
+// not touch. anywhere is the part of the calls that may fall to any replica, as what
+// answers people does; the rest is of turns, and made where these run.
 type rate struct {
-	perMinute, burst, reserve float64
+	perMinute, burst, reserve, anywhere float64
 }
 
 // rates has what Slack documents for each method; see rate for the sums.
@@ -40,19 +41,19 @@ var rates = map[Method]rate{
 	PostMessage:    {perMinute: 240, burst: 20, reserve: 4},
 	UpdateMessage:  {perMinute: 40, burst: 10, reserve: 3},
 	DeleteMessage:  {perMinute: 40, burst: 10, reserve: 1},
-	PostEphemeral:  {perMinute: 85, burst: 15, reserve: 3},
-	AddReaction:    {perMinute: 40, burst: 10, reserve: 2},
-	RemoveReaction: {perMinute: 15, burst: 5, reserve: 1},
+	PostEphemeral:  {perMinute: 85, burst: 15, reserve: 3, anywhere: 1},
+	AddReaction:    {perMinute: 40, burst: 10, reserve: 2, anywhere: 0.5},
+	RemoveReaction: {perMinute: 15, burst: 5, anywhere: 0.5},
 	SetStatus:      {perMinute: 40, burst: 10, reserve: 2},
 	SetTitle:       {perMinute: 85, burst: 15, reserve: 1},
-	OpenView:       {perMinute: 80, burst: 20, reserve: 2},
-	UpdateView:     {perMinute: 80, burst: 20, reserve: 2},
-	PublishView:    {perMinute: 80, burst: 20, reserve: 2},
+	OpenView:       {perMinute: 80, burst: 20, reserve: 2, anywhere: 1},
+	UpdateView:     {perMinute: 80, burst: 20, reserve: 2, anywhere: 1},
+	PublishView:    {perMinute: 80, burst: 20, reserve: 2, anywhere: 1},
 	UploadFile:     {perMinute: 80, burst: 20, reserve: 2},
 }
 
 // otherMethod is assumed for methods that are not in rates: Slack's tier 2.
-var otherMethod = rate{perMinute: 15, burst: 5, reserve: 1}
+var otherMethod = rate{perMinute: 15, burst: 5, reserve: 1, anywhere: 0.5}
 
 // perChannel limits chat.postMessage in one channel.
 var perChannel = rate{perMinute: 57, burst: 3}
@@ -62,6 +63,49 @@ func rateOf(m Method) rate {
 		return b
 	}
 	return otherMethod
+}
+
+// Share is the part of Slack's rates, from 0 to 1, that is ours: Slack counts all
+// replicas as one app. Anywhere is of what may fall to any replica, Turns of what is shown
+// of turns. All replicas' shares of either come to 1.
+type Share struct {
+	Anywhere, Turns float64
+}
+
+// SetShare says which part of Slack's rates is ours from now on; until it is called, all of
+// them are.
+func (s *Scheduler) SetShare(share Share) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if share == s.share {
+		return
+	}
+	s.share = share
+	now := time.Now()
+	for m, b := range s.buckets {
+		b.become(rateOf(m).part(share), now)
+	}
+	for _, b := range s.channels {
+		b.become(perChannel.part(share), now)
+	}
+	s.signal()
+}
+
+// part is what a share of the rate may be used for. Few calls at once are left of a small
+// one: it has to bear a Live call beside the reserve, and what that takes is taken from
+// what is sustained.
+func (r rate) part(s Share) rate {
+	p := r.anywhere*s.Anywhere + (1-r.anywhere)*s.Turns
+	if p >= 1 {
+		return r
+	}
+	part := rate{reserve: p * r.reserve, anywhere: r.anywhere}
+	if r.reserve > 0 {
+		part.reserve = max(1, part.reserve)
+	}
+	part.burst = max(1+part.reserve, p*r.burst)
+	part.perMinute = max(p*(r.perMinute+r.burst)-part.burst, p*r.perMinute/4)
+	return part
 }
 
 // bucket is a token bucket. The zero value is not usable.
@@ -115,6 +159,12 @@ func (b *bucket) giveBack() {
 func (b *bucket) drainUntil(now, end time.Time) {
 	b.tokens = min(b.level(now), b.reserve)
 	b.at = end
+}
+
+// become changes the rate. What is there already counts, as far as it may be used at once.
+func (b *bucket) become(r rate, now time.Time) {
+	b.tokens, b.at = min(b.level(now), r.burst), later(now, b.at)
+	b.rate = r
 }
 
 func (b *bucket) full(now time.Time) bool { return b.level(now) >= b.burst }

@@ -77,6 +77,7 @@ type Scheduler struct {
 	liveNow  int // Live edits in flight
 	buckets  map[Method]*bucket
 	channels map[string]*bucket // chat.postMessage per channel
+	share    Share              // of the rates
 	groups   map[string]*group
 	ended    tombstones
 	draining bool
@@ -97,6 +98,7 @@ func New(api API, o Options) *Scheduler {
 		lastCall: map[string]*job{},
 		buckets:  map[Method]*bucket{},
 		channels: map[string]*bucket{},
+		share:    Share{Anywhere: 1, Turns: 1},
 		groups:   map[string]*group{},
 		ended:    tombstones{seed: maphash.MakeSeed()},
 	}
