@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestWaitingCostsARow: with room for one session, a turn that waits for people gives it
@@ -16,6 +17,7 @@ func TestWaitingCostsARow(t *testing.T) {
 	t.Parallel()
 	w := unstartedWorld(t)
 	w.env = append(w.env, "DECKHAND_MAX_LIVE_SESSIONS=1")
+	w.configure(demoSandbox(t.Context()), "policy:\n  approval_timeout: 336h\n")
 	w.start()
 	thread := w.post(linus, eng, "", "@deckhand remember the word heron\nsay: I remember.")
 	w.done(eng, thread, thread)
@@ -40,8 +42,14 @@ func TestWaitingCostsARow(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.renewed("bot", old)
-	if err := w.tamper(`UPDATE turn_rests SET since = since - interval '7 days'`); err != nil {
+	w.goBy(7 * 24 * time.Hour)
+	old = w.PIDs["bot"] // whatever is due by now finds a bot that begins
+	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
+	}
+	w.renewed("bot", old)
+	if n := w.count(`SELECT count(*) FROM approvals WHERE status = 'pending' AND created_at < now() - interval '7 days' AND expires_at BETWEEN now() + interval '6 days' AND now() + interval '8 days'`); n != 1 {
+		t.Fatalf("%d cards have waited for a week, and may for another", n)
 	}
 	if n := w.count(`SELECT count(*) FROM threads WHERE lease_owner IS NOT NULL AND thread_ts = '` + thread + `'`); n != 0 {
 		t.Errorf("the thread has a lease while it waits")
@@ -73,5 +81,6 @@ func TestWaitingCostsARow(t *testing.T) {
 	w.post(linus, eng, thread, "@deckhand stop")
 	w.find(eng, thread, "the card to end with the turn", func(m message) bool { return m.TS == card.TS && !m.has("approve") })
 	w.find(eng, thread, "the prompt to be marked as stopped", func(m message) bool { return m.TS == last && m.reacted("black_square_for_stop") })
+	w.goBy(-7 * 24 * time.Hour) // the audit knows when it really was
 	w.auditIsWhole()
 }
