@@ -2,7 +2,9 @@ package slackui
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -183,4 +185,64 @@ func TestACardEndsWhoeverDies(t *testing.T) {
 			t.Errorf("the card reads %+v", got)
 		}
 	})
+}
+
+// TestATurnThatWasLeft: its process dies, and another one goes on with it. Nothing that it
+// has left looks as if it worked, and where it has left nothing people are told all the
+// same.
+func TestATurnThatWasLeft(t *testing.T) {
+	t.Parallel()
+	const sentence = "Deckhand restarted here; the work goes on below."
+	tool := func(state claude.ToolState, words string) claude.Item {
+		return claude.Item{Kind: claude.ItemToolUse, Tool: &claude.ToolUse{Name: "Bash", State: state, Input: json.RawMessage(fmt.Sprintf(`{"command":%q}`, words))}}
+	}
+	for name, test := range map[string]struct {
+		run  func(d *desk)
+		want []string // that the messages read, without what stays
+	}{
+		"before it said anything": {func(*desk) {}, []string{sentence}},
+		"while tools run": {func(d *desk) {
+			d.add(tool(claude.ToolDone, "make"))
+			d.add(tool(claude.ToolRunning, "sleep 60"))
+		}, []string{"✅ Bash `make`", "⏸ Bash `sleep 60` · interrupted", "⏸ " + sentence}},
+		"while a tool waits for people": {func(d *desk) { d.add(tool(claude.ToolAsked, "make")) }, []string{"⏸ Bash `make` · interrupted"}},
+		"while one of many runs": {func(d *desk) {
+			d.add(tool(claude.ToolRunning, "sleep 60"))
+			for range 4 {
+				d.add(tool(claude.ToolRunning, "true"))
+			}
+			for range 8 {
+				d.add(tool(claude.ToolDone, "make"))
+			}
+		}, []string{"⏸ 8 tool calls: Bash ×8 · 3 not finished", "⏸ Bash `sleep 60` · interrupted"}},
+		"after it said something": {func(d *desk) { d.say("⏳ is what I say.") }, []string{"⏳ is what I say."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				test.run(d)
+				d.rest()
+				d.kill()
+				w, err := d.books.LeaveTurn(context.Background(), d.lease, d.turn.ID, sentence)
+				d.must(err)
+				d.front().Tell(w)
+				d.over()
+				got := d.slack.inThread(deskThread)
+				if len(got) != 1 {
+					t.Fatalf("the thread reads %+v", got)
+				}
+				for _, want := range test.want {
+					if !strings.Contains(got[0].blocks, want) {
+						t.Errorf("without %q: %s", want, got[0].blocks)
+					}
+				}
+				rest := strings.ReplaceAll(got[0].blocks, "⏳ is what I say", "")
+				for _, works := range []string{"⏳", "✋", "Working", `"Stop"`, "waiting for approval"} {
+					if strings.Contains(rest, works) {
+						t.Errorf("it looks as if it worked (%s): %s", works, got[0].blocks)
+					}
+				}
+			})
+		})
+	}
 }

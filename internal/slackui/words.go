@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,7 +144,7 @@ func (f *frontend) leave(w store.Word, end func(error)) {
 			return err
 		},
 		OnEnd: func(err error) {
-			if err == nil && nothing && w.Kind == store.WordGivenUp {
+			if err == nil && nothing {
 				f.saySentence(w, end)
 				return
 			}
@@ -243,8 +244,8 @@ func (f *frontend) abandonPosted(ctx context.Context, posted store.PostedMessage
 		if m.Timestamp != posted.TS {
 			continue
 		}
-		page := abandoned(m, left, sentence)
-		if sentence == "" && len(page.Blocks) == len(m.Blocks.BlockSet) {
+		page, changed := abandoned(m, left, sentence)
+		if !changed && sentence == "" {
 			return nil
 		}
 		_, _, _, err = f.app.api.UpdateMessageContext(ctx, posted.ChannelID, posted.TS, page.MsgOptions()...)
@@ -257,17 +258,46 @@ func (f *frontend) abandonPosted(ctx context.Context, posted store.PostedMessage
 const leftBlock = "turn:left"
 
 // abandoned is a posted message without its controls, of a turn that was left without what
-// it says of its state, and with the sentence, if there is one.
-func abandoned(m slack.Message, left bool, sentence string) render.Page {
-	page := render.Page{Text: cmp.Or(sentence, m.Text)}
+// it says of its state, and with the sentence, if there is one. changed says whether that
+// is another one, but for the sentence.
+func abandoned(m slack.Message, left bool, sentence string) (page render.Page, changed bool) {
+	page.Text = cmp.Or(sentence, m.Text)
 	for _, b := range m.Blocks.BlockSet {
 		id := b.ID()
-		if b.BlockType() != slack.MBTAction && id != leftBlock && !(left && (strings.Contains(id, ":status") || strings.Contains(id, ":problem"))) {
-			page.Blocks = append(page.Blocks, b)
+		if b.BlockType() == slack.MBTAction || id == leftBlock || left && (strings.Contains(id, ":status") || strings.Contains(id, ":problem")) {
+			changed = true
+			continue
 		}
+		if c, ok := b.(*slack.ContextBlock); ok && left && strings.Contains(id, ":tools") {
+			changed = interrupt(c) || changed
+		}
+		page.Blocks = append(page.Blocks, b)
 	}
 	if sentence != "" {
 		page.Blocks = append(page.Blocks, slack.NewContextBlock(leftBlock, slack.NewTextBlockObject(slack.PlainTextType, "⏸ "+sentence, true, false)))
 	}
-	return page
+	return page, changed
 }
+
+// interrupt has the lines of tools that ran or waited in a block (see render.Turn) say that
+// they were interrupted. It reports whether there were some.
+func interrupt(b *slack.ContextBlock) (changed bool) {
+	for _, e := range b.ContextElements.Elements {
+		text, ok := e.(*slack.TextBlockObject)
+		if !ok {
+			continue
+		}
+		lines := strings.Split(text.Text, "\n")
+		for i, line := range lines {
+			lines[i] = unfinished.ReplaceAllString(line, "$1⏸ $2")
+			if changed = changed || lines[i] != line; lines[i] != line && !strings.HasSuffix(line, " not finished") {
+				lines[i] = strings.Replace(lines[i], " — waiting for approval", "", 1) + " · interrupted"
+			}
+		}
+		text.Text = strings.Join(lines, "\n")
+	}
+	return changed
+}
+
+// unfinished is a line of a tool that had not ended, as we wrote it or as Slack tells it.
+var unfinished = regexp.MustCompile(`^([ ↳]*)(?:⏳|✋|:hourglass_flowing_sand:|:raised_hand:|:hand:) (.*)$`)

@@ -38,8 +38,8 @@ type WordKind string
 // as they stand when they are sent, whatever has changed meanwhile.
 const (
 	WordTurn    WordKind = "turn"     // how a turn ended: Body is its view, as the agent encodes it
-	WordLeft    WordKind = "left"     // a turn that goes on elsewhere: Body is a sentence for what it has left
-	WordGivenUp WordKind = "given up" // a turn that does not go on; its sentence is said even if it has left nothing
+	WordLeft    WordKind = "left"     // a turn that goes on elsewhere: Body is a sentence for what it has left, or is said
+	WordGivenUp WordKind = "given up" // a turn that does not go on; Body is as that of one that was left
 	WordCard    WordKind = "card"     // a card of approvals has changed
 	WordWait    WordKind = "wait"     // what a prompt waits for, or does no longer
 	WordBudget  WordKind = "budget"   // a budget's notice, or how it was decided
