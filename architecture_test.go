@@ -48,6 +48,10 @@ var rules = []struct {
 		reason: "what a repository holds follows from its files alone",
 	},
 	{
+		room: "internal/transcript", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/transcript", "internal/agent/claude", "internal/store"},
+		reason: "what is kept of a conversation follows from its files and their copies: it can be tried without Slack, workers or a process",
+	},
+	{
 		room: "internal/agent", not: []string{"internal/slackui", "internal/playground", "cmd"},
 		reason: "the agent shows turns through its Frontend interface and must run without Slack",
 	},
@@ -250,16 +254,20 @@ func TestTheScreenNeedsOnlyATurnsOutput(t *testing.T) {
 	}
 }
 
-// TestTheSeamIsAsItIsDrawn: docs/architecture.md counts and names what agent takes of
-// agent/claude.
+// TestTheSeamIsAsItIsDrawn: docs/architecture.md counts and names what agent and transcript
+// take of agent/claude.
 func TestTheSeamIsAsItIsDrawn(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("internal/agent/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	transcripts, err := filepath.Glob("internal/transcript/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
 	taken := map[string]bool{}
-	for _, name := range files {
+	for _, name := range slices.Concat(files, transcripts) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
@@ -280,10 +288,10 @@ func TestTheSeamIsAsItIsDrawn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, seam, _ := strings.Cut(string(text), "What `agent` takes of `claude`, ")
+	_, seam, _ := strings.Cut(string(text), "What `agent` and `transcript` take of `claude`, ")
 	seam, _, _ = strings.Cut(seam, "**Between `agent` and `slackui`**")
 	if want := fmt.Sprintf("%d names:", len(taken)); !strings.HasPrefix(seam, want) {
-		t.Errorf("docs/architecture.md: it counts otherwise; agent takes %s", want)
+		t.Errorf("docs/architecture.md: it counts otherwise; they take %s", want)
 	}
 	for name := range taken {
 		if !strings.Contains(seam, "`"+name+"`") {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/store"
+	"deckhand/internal/transcript"
 	"deckhand/internal/upkeep"
 )
 
@@ -68,9 +69,8 @@ type sessions interface {
 
 // transcriptBook holds copies of the files of sessions.
 type transcriptBook interface {
-	Transcripts(ctx context.Context, sessionID string) ([]store.Transcript, error)
+	transcript.Books
 	ReadTranscript(ctx context.Context, t store.Transcript, out io.Writer) error
-	SaveTranscripts(ctx context.Context, l store.Lease, parts []store.TranscriptPart) (saved bool, err error)
 	ForgetTranscripts(ctx context.Context, since time.Time) (threads int, err error)
 	Schedule(ctx context.Context, jobs ...store.Job) error
 }

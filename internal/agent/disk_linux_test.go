@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/transcript"
 )
 
 // A full disk is told: at the end of the turn that it took the words of, once, and
@@ -72,7 +73,7 @@ func TestAFullDisk(t *testing.T) {
 		t.Errorf("a full disk: %v: %s", err, sentence(err))
 	}
 	// What comes to the next write instead of the check says the same.
-	if err := (homes{filepath.Join(dir, "homes")}).renew(1, ""); err != nil && !strings.Contains(sentence(err), "is full") {
+	if err := (transcript.Homes{Dir: filepath.Join(dir, "homes")}).Renew(1, ""); err != nil && !strings.Contains(sentence(err), "is full") {
 		t.Errorf("a home on a full disk: %v: %s", err, sentence(err))
 	}
 	if err := os.Remove(filepath.Join(dir, "fill")); err != nil {

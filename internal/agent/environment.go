@@ -14,6 +14,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/sandbox"
+	"deckhand/internal/transcript"
 )
 
 // agentEnviron is the environment of whatever runs for an agent: an allow-list
@@ -73,10 +74,12 @@ func executable(path string) bool {
 }
 
 // homes are the threads' home folders.
-func (h *host) homes() homes { return homes{dir: filepath.Join(h.dataDir, "home")} }
+func (h *host) homes() transcript.Homes {
+	return transcript.Homes{Dir: filepath.Join(h.dataDir, "home")}
+}
 
 // home is a thread's home folder.
-func (h *host) home(threadID int64) string { return h.homes().of(threadID) }
+func (h *host) home(threadID int64) string { return h.homes().Of(threadID) }
 
 // configDir is where the CLI keeps the thread's transcripts.
 func (h *host) configDir(threadID int64) string {

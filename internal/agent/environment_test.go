@@ -71,7 +71,7 @@ func TestDeaf(t *testing.T) {
 		}
 	}
 	git("init", "--quiet")
-	put(t, filepath.Join(dir, "more"), "[filter \"included\"]\n\tsmudge = evil\n")
+	must(t, os.WriteFile(filepath.Join(dir, "more"), []byte("[filter \"included\"]\n\tsmudge = evil\n"), 0o600))
 	for key, value := range map[string]string{"filter.evil.clean": "evil", "filter.evil.required": "true", "include.path": filepath.Join(dir, "more")} {
 		git("config", key, value)
 	}
@@ -88,7 +88,7 @@ func TestDeaf(t *testing.T) {
 	for i := range maxFilters + 1 {
 		many.WriteString("[filter \"" + strings.Repeat("f", i+1) + "\"]\n\tclean = evil\n")
 	}
-	put(t, filepath.Join(dir, "more"), many.String())
+	must(t, os.WriteFile(filepath.Join(dir, "more"), []byte(many.String()), 0o600))
 	if _, err := deaf(t.Context(), dir); err == nil {
 		t.Error("nothing is said about too many filters")
 	}

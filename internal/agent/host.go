@@ -84,7 +84,7 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 	if err != nil {
 		return nil, err
 	}
-	if err := h.homes().renew(t.ID, t.SessionID); err != nil {
+	if err := h.homes().Renew(t.ID, t.SessionID); err != nil {
 		return nil, err
 	}
 	servers, err := p.mcpConfig()

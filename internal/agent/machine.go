@@ -12,6 +12,7 @@ import (
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
+	"deckhand/internal/transcript"
 	"deckhand/internal/workspace"
 )
 
@@ -46,8 +47,8 @@ type machine interface {
 	home(threadID int64) string
 	// restore has the home hold a session as it was copied, unless what it holds goes on
 	// from there; it reports whether it wrote. A home that cannot be written gives a
-	// [*homeError]. The thread has no process.
-	restore(ctx context.Context, t store.Thread, copies []store.Transcript, read readCopy) (bool, error)
+	// [*transcript.HomeError]. The thread has no process.
+	restore(ctx context.Context, t store.Thread, copies []store.Transcript, read transcript.ReadCopy) (bool, error)
 	// head is the commit that a folder's working tree is at, or empty where that cannot
 	// be told.
 	head(ctx context.Context, dir string) string

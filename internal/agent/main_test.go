@@ -22,12 +22,5 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if os.Getenv(roleVariable) == "home" {
-		if err := playHome(); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	storetest.Main(m, func() error { return goleak.Find() })
 }

@@ -10,6 +10,7 @@ import (
 
 	"deckhand/internal/gateway"
 	"deckhand/internal/store"
+	"deckhand/internal/transcript"
 	"deckhand/internal/workspace"
 )
 
@@ -114,7 +115,7 @@ func (m *playedMachine) publish(context.Context, store.Thread, Project) error { 
 
 func (*playedMachine) home(int64) string { return "" }
 
-func (*playedMachine) restore(context.Context, store.Thread, []store.Transcript, readCopy) (bool, error) {
+func (*playedMachine) restore(context.Context, store.Thread, []store.Transcript, transcript.ReadCopy) (bool, error) {
 	return false, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
+	"deckhand/internal/transcript"
 	"deckhand/internal/workspace"
 )
 
@@ -26,7 +27,7 @@ type session struct {
 	meter    *meter
 	totals   *claude.Totals // what the CLI itself says that it has spent
 	journal  *journal
-	mirror   *mirror
+	mirror   *transcript.Mirror
 	recalls  string                // what its first prompt begins with
 	model    string                // that it was told to use; empty for its own default
 	content  claude.Output         // the last turn, which the next one follows
@@ -203,7 +204,7 @@ func (w *worker) adopt(ctx context.Context, proc process, m *meter, resumed, fol
 		committed: make(chan struct{}, 1), recalls: recalls, mirror: w.newMirror(w.thread.SessionID, resumed),
 	}
 	s.pump.Go(func() { s.journal.run(pumpCtx) })
-	s.pump.Go(func() { s.mirror.run(pumpCtx) })
+	s.pump.Go(func() { s.mirror.Run(pumpCtx) })
 	t, p := w.thread, w.project
 	proc.OnGit(func(e gitway.Event) { s.journal.add(s.journal.git(t.TeamID, t.ID, e)) })
 	proc.OnAsk(asker{w.box, s})
@@ -263,7 +264,7 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	w.recordWeb(s)
 	s.stopPump()
 	s.pump.Wait()
-	s.mirror.last(ctx)
+	s.mirror.Last(ctx)
 	if !now {
 		w.publish(ctx, s, w.thread, w.project)
 	}

@@ -71,7 +71,7 @@ func (h *host) prepare(ctx context.Context, t store.Thread, p Project, begins fu
 // setUp runs the project's setup in the sandbox of a session of the thread. What becomes
 // of the command is in what it returns; its error is why it could not run at all.
 func (h *host) setUp(ctx context.Context, t store.Thread, p Project) (done prepared, err error) {
-	if err := h.homes().renew(t.ID, t.SessionID); err != nil {
+	if err := h.homes().Renew(t.ID, t.SessionID); err != nil {
 		return done, err
 	}
 	bash, err := bashOf(p.Sandbox.Kind)

@@ -132,7 +132,7 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 		w.front.CloseOffer(w.offer)
 		w.offer = 0
 	}
-	w.session.mirror.begin()
+	w.session.mirror.Begin()
 	if !strings.HasPrefix(text, "/") { // a command of the CLI is one at the beginning alone
 		text, w.session.recalls = w.session.recalls+text, ""
 	}
@@ -198,7 +198,7 @@ func (w *worker) followReset(ctx context.Context) error {
 			return err
 		}
 		s.id, w.thread.SessionID, s.recalls = id, id, ""
-		s.mirror.moveTo(id)
+		s.mirror.MoveTo(id)
 	}
 	return w.newEpoch(ctx, 0)
 }

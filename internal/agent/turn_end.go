@@ -11,6 +11,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/store"
+	"deckhand/internal/transcript"
 )
 
 // mark is how the prompt of a turn that ended here is marked.
@@ -125,15 +126,15 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	view.Settling = more && !overBudget
 	f := store.FinishedTurn{
 		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, Witnesses: told, Approvals: status,
-		OverBudget: overBudget, View: EncodeTurn(view), Mark: string(view.Mark), Answer: answer(t.content),
+		OverBudget: overBudget, View: EncodeTurn(view), Mark: string(view.Mark), Answer: transcript.Answer(t.content),
 	}
-	var copies *mirror // a process that has gone left its own when it was stopped
+	var copies *transcript.Mirror // a process that has gone left its own when it was stopped
 	if w.session != nil {
 		copies = w.session.mirror
 	}
 	var ended []store.Approval
 	var words []store.Word
-	err := copies.end(ctx, func(parts []store.TranscriptPart) (err error) {
+	err := copies.End(ctx, func(parts []store.TranscriptPart) (err error) {
 		f.Transcripts = parts
 		ended, words, err = w.books.FinishTurn(ctx, w.heldLease(), f)
 		return err

@@ -1,4 +1,4 @@
-package agent
+package transcript
 
 import (
 	"bytes"
@@ -22,9 +22,9 @@ import (
 // the file grows, and it is compressed as a whole.
 const pieceBytes = 128 << 10
 
-// transcriptFile is a file that is copied, as far as it was read. The zero value was not
+// file is a file that is copied, as far as it was read. The zero value was not
 // read yet.
-type transcriptFile struct {
+type file struct {
 	info fs.FileInfo // when it was read last
 	// last is where the copy's last piece begins, and tail the sum of what stands before.
 	last lineEnd
@@ -82,7 +82,7 @@ var errRewritten = errors.New("the transcript was rewritten or cut")
 // everything is read, whatever was copied. It returns the part to write, which has
 // no pieces and is not full when there is nothing to write, and the file as it is when
 // that is done.
-func (f transcriptFile) read(src *os.File, room, most int64, anew bool) (part store.TranscriptPart, then transcriptFile, more bool, err error) {
+func (f file) read(src *os.File, room, most int64, anew bool) (part store.TranscriptPart, then file, more bool, err error) {
 	then = f
 	if anew {
 		then.last, then.rewritten = lineEnd{}, false
@@ -151,7 +151,7 @@ func (f transcriptFile) read(src *os.File, room, most int64, anew bool) (part st
 }
 
 // fill is the part that adds nothing to the copy, and says that nothing will be added.
-func (f transcriptFile) fill() (store.TranscriptPart, transcriptFile) {
+func (f file) fill() (store.TranscriptPart, file) {
 	part := store.TranscriptPart{Agent: f.copied.Agent, WasBytes: f.copied.Bytes, WasSHA256: f.copied.SHA256, From: f.copied.Bytes, Bytes: f.copied.Bytes, Full: true}
 	if part.SHA256 = sha256.Sum256(nil); f.copied.SHA256 != nil {
 		part.SHA256 = [sha256.Size]byte(f.copied.SHA256)

@@ -1,17 +1,13 @@
-package agent
+package transcript
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path"
 	"strings"
 
-	"go.uber.org/zap"
-
-	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
 )
 
@@ -20,71 +16,34 @@ import (
 // the copy in the books: a file that begins with its copy is the newer one, or the same;
 // any other, or none, is replaced by the copy, which only the holder of the lease writes.
 
-// restore has the thread's home hold its session as it stands in the books, unless it
-// holds a newer one. Its error is a [*startError], or one of the books'.
-func (w *worker) restore(ctx context.Context) error {
-	copies, err := w.books.Transcripts(ctx, w.thread.SessionID)
-	if err != nil || len(copies) == 0 {
-		return err
-	}
-	restored, err := w.machine.restore(ctx, w.thread, copies, w.books.ReadTranscript)
-	switch {
-	case errors.Is(err, store.ErrDamaged):
-		w.log.Error("restore the session from its copy", zap.String("session", w.thread.SessionID), zap.Error(err))
-		return nil // what there is decides
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		if _, ok := errors.AsType[*homeError](err); !ok {
-			return err
-		}
-		return &startError{
-			sentence: "The conversation of this thread could not be put back on the bot's machine: " + err.Error() + ". Nothing was started. Ask an admin to see to the bot's data folder, then write again.",
-			err:      err,
-		}
-	case !restored:
-		return nil
-	}
-	w.log.Info("the session was restored from its copy", zap.String("session", w.thread.SessionID), zap.Int64("bytes", copies[0].Bytes))
-	if copies[0].Full {
-		w.say(ctx, fmt.Sprintf("This conversation goes on as it was on %s, when it had grown beyond %s and was not copied any more: what was said after that is not known to it.",
-			copies[0].SavedAt.UTC().Format("2 January at 15:04 MST"), sandbox.Size(w.limits.Transcript)))
-	}
-	return nil
-}
+// HomeError is a home that could not be written.
+type HomeError struct{ err error }
 
-// homeError is a home that could not be written.
-type homeError struct{ err error }
+func (e *HomeError) Error() string { return e.err.Error() }
+func (e *HomeError) Unwrap() error { return e.err }
 
-func (e *homeError) Error() string { return e.err.Error() }
-func (e *homeError) Unwrap() error { return e.err }
+// ReadCopy writes a copy to out.
+type ReadCopy func(ctx context.Context, t store.Transcript, out io.Writer) error
 
-// readCopy writes a copy to out.
-type readCopy func(ctx context.Context, t store.Transcript, out io.Writer) error
-
-func (h *host) restore(ctx context.Context, t store.Thread, copies []store.Transcript, read readCopy) (bool, error) {
-	return h.homes().restore(ctx, t.ID, t.SessionID, copies, read)
-}
-
-// restore writes the copies of a session into the thread's home, unless its own file
+// Restore writes the copies of a session into the thread's home, unless its own file
 // there begins with its copy. No process of the thread may run.
-func (h homes) restore(ctx context.Context, threadID int64, sessionID string, copies []store.Transcript, read readCopy) (bool, error) {
+func (h Homes) Restore(ctx context.Context, threadID int64, sessionID string, copies []store.Transcript, read ReadCopy) (bool, error) {
 	if copies[0].Agent != "" {
 		return false, nil // subagents' alone are no session
 	}
 	if err := h.recover(threadID); err != nil {
-		return false, &homeError{err}
+		return false, &HomeError{err}
 	}
 	if h.begins(threadID, sessionID, copies[0]) {
 		return false, nil
 	}
 	// A home that is made anew is as the bot made it: nothing in it leads elsewhere.
-	if err := h.renew(threadID, sessionID); err != nil {
-		return false, &homeError{err}
+	if err := h.Renew(threadID, sessionID); err != nil {
+		return false, &HomeError{err}
 	}
-	root, err := openHome(h.of(threadID))
+	root, err := openHome(h.Of(threadID))
 	if err != nil {
-		return false, &homeError{err}
+		return false, &HomeError{err}
 	}
 	defer root.Close() //nolint:errcheck // it only names a folder
 	fresh := path.Join(path.Dir(keptProjects), "restored.jsonl")
@@ -99,7 +58,7 @@ func (h homes) restore(ctx context.Context, threadID int64, sessionID string, co
 		err = root.Rename(fresh, path.Join(keptProjects, slug, sessionID+".jsonl"))
 	}
 	if err != nil {
-		return false, &homeError{err}
+		return false, &HomeError{err}
 	}
 	for _, c := range copies[1:] {
 		if name := c.Agent + ".jsonl"; agentName.MatchString(name) {
@@ -131,8 +90,8 @@ func removeSession(root *os.Root, sessionID string) (slug string, err error) {
 
 // begins reports whether the thread's home has the session's file, and it begins with its
 // copy. One that cannot be read does not.
-func (h homes) begins(threadID int64, sessionID string, t store.Transcript) bool {
-	root, err := openHome(h.of(threadID))
+func (h Homes) begins(threadID int64, sessionID string, t store.Transcript) bool {
+	root, err := openHome(h.Of(threadID))
 	if err != nil || root == nil {
 		return false
 	}
@@ -151,21 +110,21 @@ func (h homes) begins(threadID int64, sessionID string, t store.Transcript) bool
 }
 
 // restoreFile writes a copy. One that could not be written whole is none.
-func restoreFile(ctx context.Context, root *os.Root, name string, t store.Transcript, read readCopy) error {
+func restoreFile(ctx context.Context, root *os.Root, name string, t store.Transcript, read ReadCopy) error {
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
-		return &homeError{err}
+		return &HomeError{err}
 	}
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return &homeError{err}
+		return &HomeError{err}
 	}
 	out := &homeWriter{f: f}
 	err = read(ctx, t, out)
 	if out.err != nil {
-		err = &homeError{out.err}
+		err = &HomeError{out.err}
 	}
 	if closed := f.Close(); err == nil && closed != nil {
-		err = &homeError{closed}
+		err = &HomeError{closed}
 	}
 	if err != nil {
 		return errors.Join(err, root.Remove(name))

@@ -1,21 +1,17 @@
-package agent
+package transcript
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"os"
-	"path"
-	"slices"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
-	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
 )
 
@@ -32,61 +28,69 @@ const (
 	mirrorLast = 10 * time.Second
 )
 
-// mirror copies what the CLI writes down of a session into the books, so that any replica
+// Books hold copies of the files of sessions: what a mirror needs of [*store.Store], which
+// tells what each method does.
+type Books interface {
+	Transcripts(ctx context.Context, sessionID string) ([]store.Transcript, error)
+	SaveTranscripts(ctx context.Context, l store.Lease, parts []store.TranscriptPart) (saved bool, err error)
+}
+
+// Options say what a mirror copies, and where to.
+type Options struct {
+	Books     Books
+	Home      string // the folder of the thread's home
+	Lease     store.Lease
+	SessionID string
+	// New says that the session is new: there are no copies of it yet.
+	New   bool
+	Limit int64 // of all copies of the session together, in bytes
+	// Full is called when the copies of the session have reached the limit.
+	Full func(context.Context)
+	// One is held while copying beside a turn: one session of those that share it at a
+	// time.
+	One chan struct{}
+	Log *zap.Logger
+}
+
+// Mirror copies what the CLI writes down of a session into the books, so that any replica
 // can go on with it. A nil mirror copies nothing.
 //
 // The files are written by whatever runs in the session: they are found by the names that
 // a home keeps, opened without following links, read within bounds, and not obeyed.
-type mirror struct {
-	books transcriptBook
-	dir   string // of the home
-	lease store.Lease
-	limit int64                         // of all copies of the session together, in bytes
-	say   func(context.Context, string) // to the thread
-	one   chan struct{}                 // held while copying beside a turn: one session of the replica at a time
-	log   *zap.Logger
-
+type Mirror struct {
+	o   Options
 	due chan struct{} // has a token when a turn has begun or ended
 
 	mu      sync.Mutex
 	running bool // a turn is
 	session string
-	files   map[string]*transcriptFile // by their names; nil until the copies were looked at
+	files   map[string]*file // by their names; nil until the copies were looked at
 }
 
-// newMirror returns the mirror of a session whose copies, if there may be some, are looked
+// NewMirror returns the mirror of a session whose copies, if there may be some, are looked
 // for when they are needed.
-func (w *worker) newMirror(sessionID string, resumed bool) *mirror {
-	dir := w.machine.home(w.threadID)
-	if dir == "" {
-		return nil
-	}
-	m := &mirror{
-		books: w.books, dir: dir, lease: w.heldLease(), limit: w.limits.Transcript, one: w.copying, log: w.log, session: sessionID,
-		due: make(chan struct{}, 1),
-	}
-	key := w.thread.Key()
-	m.say = func(ctx context.Context, sentence string) { w.sayIn(ctx, key, sentence) }
-	if !resumed {
-		m.files = map[string]*transcriptFile{}
+func NewMirror(o Options) *Mirror {
+	m := &Mirror{o: o, session: o.SessionID, due: make(chan struct{}, 1)}
+	if o.New {
+		m.files = map[string]*file{}
 	}
 	return m
 }
 
-// moveTo goes on with another session, of which there are no copies yet.
-func (m *mirror) moveTo(sessionID string) {
+// MoveTo goes on with another session, of which there are no copies yet.
+func (m *Mirror) MoveTo(sessionID string) {
 	if m == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.session, m.files = sessionID, map[string]*transcriptFile{}
+	m.session, m.files = sessionID, map[string]*file{}
 }
 
-// begin says that a turn has begun.
-func (m *mirror) begin() { m.turn(true) }
+// Begin says that a turn has begun.
+func (m *Mirror) Begin() { m.turn(true) }
 
-func (m *mirror) turn(running bool) {
+func (m *Mirror) turn(running bool) {
 	if m == nil {
 		return
 	}
@@ -99,8 +103,8 @@ func (m *mirror) turn(running bool) {
 	}
 }
 
-// end gives what is not copied yet to finish, which writes it with the end of a turn.
-func (m *mirror) end(ctx context.Context, finish func([]store.TranscriptPart) error) error {
+// End gives what is not copied yet to finish, which writes it with the end of a turn.
+func (m *Mirror) End(ctx context.Context, finish func([]store.TranscriptPart) error) error {
 	if m == nil {
 		return finish(nil)
 	}
@@ -114,7 +118,7 @@ func (m *mirror) end(ctx context.Context, finish func([]store.TranscriptPart) er
 		}
 	}
 	if err != nil {
-		m.log.Warn("copy the transcripts at a turn's end", zap.Error(err)) // it is tried again beside
+		m.o.Log.Warn("copy the transcripts at a turn's end", zap.Error(err)) // it is tried again beside
 		parts, then = nil, nil
 	}
 	if err := finish(parts); err != nil {
@@ -124,8 +128,8 @@ func (m *mirror) end(ctx context.Context, finish func([]store.TranscriptPart) er
 	return nil
 }
 
-// run copies beside the turns until ctx ends.
-func (m *mirror) run(ctx context.Context) {
+// Run copies beside the turns until ctx ends.
+func (m *Mirror) Run(ctx context.Context) {
 	if m == nil {
 		return
 	}
@@ -150,7 +154,7 @@ func (m *mirror) run(ctx context.Context) {
 		case errors.Is(err, store.ErrFenced) || ctx.Err() != nil:
 			return
 		case err != nil:
-			m.log.Warn("copy the transcripts", zap.Error(err))
+			m.o.Log.Warn("copy the transcripts", zap.Error(err))
 			wait = min(max(2*wait, mirrorEvery), time.Minute)
 			timer.Reset(wait)
 			continue
@@ -164,10 +168,10 @@ func (m *mirror) run(ctx context.Context) {
 }
 
 // beside copies what is new beside a turn, or after one: then also what was rewritten.
-func (m *mirror) beside(ctx context.Context) error {
+func (m *Mirror) beside(ctx context.Context) error {
 	select {
-	case m.one <- struct{}{}:
-		defer func() { <-m.one }()
+	case m.o.One <- struct{}{}:
+		defer func() { <-m.o.One }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -188,8 +192,8 @@ const (
 	afterTurn               // nothing waits: what was rewritten is copied anew
 )
 
-// last copies what a process has left when it has ended.
-func (m *mirror) last(ctx context.Context) {
+// Last copies what a process has left when it has ended.
+func (m *Mirror) Last(ctx context.Context) {
 	if m == nil {
 		return
 	}
@@ -198,11 +202,11 @@ func (m *mirror) last(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.copyAll(ctx, afterTurn); err != nil && !errors.Is(err, store.ErrFenced) {
-		m.log.Warn("copy the transcripts of a process that has ended", zap.Error(err))
+		m.o.Log.Warn("copy the transcripts of a process that has ended", zap.Error(err))
 	}
 }
 
-func (m *mirror) copyAll(ctx context.Context, when moment) error {
+func (m *Mirror) copyAll(ctx context.Context, when moment) error {
 	for {
 		parts, then, err := m.news(ctx, when)
 		if err != nil || len(parts) == 0 {
@@ -215,8 +219,8 @@ func (m *mirror) copyAll(ctx context.Context, when moment) error {
 }
 
 // save writes parts. What is not as it was taken for is looked at again.
-func (m *mirror) save(ctx context.Context, parts []store.TranscriptPart, then map[string]transcriptFile) error {
-	saved, err := m.books.SaveTranscripts(ctx, m.lease, parts)
+func (m *Mirror) save(ctx context.Context, parts []store.TranscriptPart, then map[string]file) error {
+	saved, err := m.o.Books.SaveTranscripts(ctx, m.o.Lease, parts)
 	if err != nil {
 		return err
 	}
@@ -229,17 +233,17 @@ func (m *mirror) save(ctx context.Context, parts []store.TranscriptPart, then ma
 }
 
 // copied notes that files are copied as far as they were read.
-func (m *mirror) copied(ctx context.Context, then map[string]transcriptFile) {
+func (m *Mirror) copied(ctx context.Context, then map[string]file) {
 	for name, f := range then {
 		if f.copied.Full && !m.full() {
-			m.say(ctx, fmt.Sprintf("This conversation has grown beyond %s: what is said from here on is not copied any more, and is lost if the bot's machine is. `/clear`, or a new thread, begins a new one.", sandbox.Size(m.limit)))
+			m.o.Full(ctx)
 		}
 		m.files[name] = &f
 	}
 }
 
 // full reports whether a copy has reached the limit.
-func (m *mirror) full() bool {
+func (m *Mirror) full() bool {
 	for _, f := range m.files {
 		if f.copied.Full {
 			return true
@@ -251,11 +255,11 @@ func (m *mirror) full() bool {
 // news is what the session's files have that is not copied, in parts of bounded size, and
 // the files as they are when the parts are written. What was rewritten is left for later
 // unless it may be copied anew.
-func (m *mirror) news(ctx context.Context, when moment) (parts []store.TranscriptPart, then map[string]transcriptFile, err error) {
+func (m *Mirror) news(ctx context.Context, when moment) (parts []store.TranscriptPart, then map[string]file, err error) {
 	if err := m.lookUp(ctx); err != nil {
 		return nil, nil, err
 	}
-	root, err := openHome(m.dir)
+	root, err := openHome(m.o.Home)
 	if err != nil || root == nil {
 		return nil, nil, err
 	}
@@ -264,7 +268,7 @@ func (m *mirror) news(ctx context.Context, when moment) (parts []store.Transcrip
 	if err != nil {
 		return nil, nil, err
 	}
-	then = map[string]transcriptFile{}
+	then = map[string]file{}
 	var total int64
 	for _, f := range m.files {
 		total += f.copied.Bytes
@@ -272,21 +276,21 @@ func (m *mirror) news(ctx context.Context, when moment) (parts []store.Transcrip
 	var errs []error
 	for _, k := range found {
 		name := k.agentID()
-		f := transcriptFile{copied: store.Transcript{Agent: name}}
+		f := file{copied: store.Transcript{Agent: name}}
 		if known := m.files[name]; known != nil {
 			f = *known
 		}
 		if f.copied.Full || !f.changed(k.info, when) {
 			continue
 		}
-		part, now, err := m.look(root, k, f, m.limit-total+f.copied.Bytes, when)
+		part, now, err := m.look(root, k, f, m.o.Limit-total+f.copied.Bytes, when)
 		if errors.Is(err, errRewritten) {
 			f.rewritten, f.info = true, k.info
 			m.files[name] = &f
 			if when != afterTurn {
 				continue
 			}
-			part, now, err = m.look(root, k, f, m.limit-total+f.copied.Bytes, when)
+			part, now, err = m.look(root, k, f, m.o.Limit-total+f.copied.Bytes, when)
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -316,7 +320,7 @@ func partsSize(parts []store.TranscriptPart) (n int) {
 
 // look reads what a file has that is not copied. One that has far more than there is room
 // for, whatever it is, is full.
-func (m *mirror) look(root *os.Root, k keptFile, f transcriptFile, room int64, when moment) (part store.TranscriptPart, then transcriptFile, err error) {
+func (m *Mirror) look(root *os.Root, k keptFile, f file, room int64, when moment) (part store.TranscriptPart, then file, err error) {
 	src, err := k.open(root, keptProjects)
 	if err != nil || src == nil {
 		return part, f, err
@@ -329,7 +333,7 @@ func (m *mirror) look(root *os.Root, k keptFile, f transcriptFile, room int64, w
 	}
 	f.info = k.info
 	more := false
-	if k.info.Size()-f.last.file > m.limit+maxUnread {
+	if k.info.Size()-f.last.file > m.o.Limit+maxUnread {
 		part, then = f.fill()
 	} else if part, then, more, err = f.read(src, room, most, anew); more {
 		then.info = nil // it is looked at again
@@ -345,7 +349,7 @@ const maxUnread = 64 << 20
 // changed reports whether a file is worth a look: it is not what was read last. In a turn,
 // one with a long line that does not come to its end is read again when it has become a
 // good deal longer.
-func (f *transcriptFile) changed(info fs.FileInfo, when moment) bool {
+func (f *file) changed(info fs.FileInfo, when moment) bool {
 	switch {
 	case f.info == nil || !os.SameFile(f.info, info) || f.rewritten && when == afterTurn:
 		return true
@@ -356,74 +360,17 @@ func (f *transcriptFile) changed(info fs.FileInfo, when moment) bool {
 }
 
 // lookUp finds out what is copied of the session.
-func (m *mirror) lookUp(ctx context.Context) error {
+func (m *Mirror) lookUp(ctx context.Context) error {
 	if m.files != nil {
 		return nil
 	}
-	copies, err := m.books.Transcripts(ctx, m.session)
+	copies, err := m.o.Books.Transcripts(ctx, m.session)
 	if err != nil {
 		return err
 	}
-	m.files = map[string]*transcriptFile{}
+	m.files = map[string]*file{}
 	for _, c := range copies {
-		m.files[c.Agent] = &transcriptFile{copied: c}
+		m.files[c.Agent] = &file{copied: c}
 	}
 	return nil
-}
-
-// keptProjects is where the transcripts lie in a home.
-const keptProjects = ".claude/projects"
-
-// openHome opens a home, which is a folder and no link to one; nil if there is none.
-func openHome(dir string) (*os.Root, error) {
-	root, err := os.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	seen, err := os.Lstat(dir)
-	if err == nil {
-		var is fs.FileInfo
-		if is, err = root.Stat("."); err == nil && !os.SameFile(seen, is) {
-			err = fmt.Errorf("%s is not the folder that it was", dir)
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	return root, nil
-}
-
-// sessionFiles are the transcripts of a session in a home: its own first, the one that was
-// written last if there are several, then those of its subagents.
-func sessionFiles(root *os.Root, sessionID string) ([]keptFile, error) {
-	l := lister{root: root, left: maxKeptFiles}
-	own, agents := map[string]keptFile{}, map[string]keptFile{}
-	newest := func(in map[string]keptFile, name string, f keptFile) {
-		if was, ok := in[name]; !ok || was.info.ModTime().Before(f.info.ModTime()) {
-			in[name] = f
-		}
-	}
-	for _, slug := range l.folder(keptProjects) {
-		if !slug.IsDir() || !slugName.MatchString(slug.Name()) {
-			continue
-		}
-		at := path.Join(slug.Name(), sessionID)
-		if info, err := root.Lstat(path.Join(keptProjects, at+".jsonl")); err == nil && keepable(info) {
-			newest(own, "", keptFile{path: at + ".jsonl", session: sessionID, info: info})
-		}
-		for _, a := range l.folder(path.Join(keptProjects, at, "subagents")) {
-			if keepable(a) && agentName.MatchString(a.Name()) && len(agents) < maxSubagents {
-				f := keptFile{path: path.Join(at, "subagents", a.Name()), session: sessionID, agent: true, info: a}
-				newest(agents, f.agentID(), f)
-			}
-		}
-	}
-	out := slices.Collect(maps.Values(own))
-	for _, name := range slices.Sorted(maps.Keys(agents)) {
-		out = append(out, agents[name])
-	}
-	return out, l.err
 }

@@ -1,4 +1,4 @@
-package agent
+package transcript
 
 import (
 	"bytes"
@@ -24,37 +24,37 @@ import (
 
 // copied is a thread's home with the mirror of its session.
 type copied struct {
-	*mirror
+	*Mirror
 	t     *testing.T
-	homes homes
+	homes Homes
 	books *booktest.Books
-	said  []string
+	full  int // how often it was said that the limit was reached
 }
 
 const copiedThread = 1
 
 func newCopied(t *testing.T) *copied {
 	t.Helper()
-	c := &copied{t: t, homes: homes{dir: filepath.Join(t.TempDir(), "home")}, books: new(booktest.Books)}
+	c := &copied{t: t, homes: Homes{Dir: filepath.Join(t.TempDir(), "home")}, books: new(booktest.Books)}
 	ctx := t.Context()
 	_, _, err := c.books.Receive(ctx, store.Envelope{EventID: "e", Kind: store.KindMessage, TeamID: "T", ChannelID: "C", ThreadTS: "1.1", TS: "1.1", UserID: "U"})
 	must(t, err)
 	_, _, err = c.books.AcceptPrompt(ctx, store.NewPrompt{InboxID: 1, Thread: store.ThreadKey{TeamID: "T", ChannelID: "C", ThreadTS: "1.1"}, Project: "web", UserID: "U", UUID: uuid.NewString(), Text: "go"})
 	must(t, err)
-	must(t, os.MkdirAll(c.homes.of(copiedThread), 0o700))
-	c.mirror = &mirror{
-		books: c.books, dir: c.homes.of(copiedThread), lease: c.take("A"), limit: 1 << 20, one: make(chan struct{}, 1), log: zap.NewNop(), session: goingOn,
-		due: make(chan struct{}, 1), say: func(_ context.Context, s string) { c.said = append(c.said, s) }, files: map[string]*transcriptFile{},
-	}
-	must(t, c.books.NewSession(ctx, c.lease, goingOn, ""))
+	must(t, os.MkdirAll(c.homes.Of(copiedThread), 0o700))
+	c.Mirror = NewMirror(Options{
+		Books: c.books, Home: c.homes.Of(copiedThread), Lease: c.take("A"), SessionID: goingOn, New: true, Limit: 1 << 20, One: make(chan struct{}, 1), Log: zap.NewNop(),
+		Full: func(context.Context) { c.full++ },
+	})
+	must(t, c.books.NewSession(ctx, c.o.Lease, goingOn, ""))
 	return c
 }
 
 // take takes the lease for a replica whose predecessor's has run out.
 func (c *copied) take(owner string) store.Lease {
 	c.t.Helper()
-	if c.mirror != nil {
-		must(c.t, c.books.ReleaseLease(c.t.Context(), c.lease, false))
+	if c.Mirror != nil {
+		must(c.t, c.books.ReleaseLease(c.t.Context(), c.o.Lease, false))
 	}
 	th, ok, err := storetest.Acquire(c.t.Context(), c.books, copiedThread, owner)
 	if must(c.t, err); !ok {
@@ -64,7 +64,7 @@ func (c *copied) take(owner string) store.Lease {
 }
 
 func (c *copied) path(name string) string {
-	return filepath.Join(c.dir, keptProjects, "-srv-web", name)
+	return filepath.Join(c.o.Home, keptProjects, "-srv-web", name)
 }
 
 const (
@@ -160,20 +160,20 @@ func TestAMirrorFollowsItsFiles(t *testing.T) {
 	// A turn's end that fails has copied nothing; the next has all.
 	c.adds(own, three)
 	broken := errors.New("away")
-	if err := c.end(t.Context(), func([]store.TranscriptPart) error { return broken }); !errors.Is(err, broken) {
+	if err := c.End(t.Context(), func([]store.TranscriptPart) error { return broken }); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 	var parts []store.TranscriptPart
-	must(t, c.end(t.Context(), func(p []store.TranscriptPart) error {
+	must(t, c.End(t.Context(), func(p []store.TranscriptPart) error {
 		parts = p
-		_, err := c.books.SaveTranscripts(t.Context(), c.lease, p)
+		_, err := c.books.SaveTranscripts(t.Context(), c.o.Lease, p)
 		return err
 	}))
 	c.holds("", one+two+three)
 	if len(parts) != 1 || len(parts[0].Pieces) != 1 {
 		t.Errorf("%d parts", len(parts))
 	}
-	must(t, c.end(t.Context(), func(p []store.TranscriptPart) error {
+	must(t, c.End(t.Context(), func(p []store.TranscriptPart) error {
 		if len(p) > 0 {
 			t.Error("what is copied is copied again")
 		}
@@ -181,15 +181,15 @@ func TestAMirrorFollowsItsFiles(t *testing.T) {
 	}))
 	// One that was not written, unbeknown to the mirror, is found out and mended.
 	c.adds(own, one)
-	must(t, c.end(t.Context(), func([]store.TranscriptPart) error { return nil }))
+	must(t, c.End(t.Context(), func([]store.TranscriptPart) error { return nil }))
 	c.adds(own, two)
 	if err := c.copyAll(t.Context(), inTurn); err == nil {
 		t.Error("nobody noticed")
 	}
 	c.copy(inTurn)
 	c.holds("", one+two+three+one+two)
-	if len(c.said) > 0 {
-		t.Error(c.said)
+	if c.full > 0 {
+		t.Errorf("full %d times", c.full)
 	}
 }
 
@@ -211,14 +211,14 @@ func TestAMirrorReadsNoOtherFile(t *testing.T) {
 	c.writes(earlier+".jsonl", entry(1, 100))
 	c.copy(afterTurn)
 	// A folder that leads elsewhere.
-	must(t, os.RemoveAll(filepath.Join(c.dir, keptProjects)))
+	must(t, os.RemoveAll(filepath.Join(c.o.Home, keptProjects)))
 	elsewhere := t.TempDir()
 	put(t, filepath.Join(elsewhere, "-srv-web", own), entry(1, 100))
-	must(t, os.Symlink(elsewhere, filepath.Join(c.dir, keptProjects)))
+	must(t, os.Symlink(elsewhere, filepath.Join(c.o.Home, keptProjects)))
 	c.copy(afterTurn)
-	must(t, os.RemoveAll(c.dir))
+	must(t, os.RemoveAll(c.o.Home))
 	put(t, filepath.Join(elsewhere, keptProjects, "-srv-web", own), entry(1, 100))
-	must(t, os.Symlink(elsewhere, c.dir))
+	must(t, os.Symlink(elsewhere, c.o.Home))
 	if err := c.copyAll(t.Context(), afterTurn); err == nil {
 		t.Error("a home that is a link was looked into")
 	}
@@ -231,7 +231,7 @@ func TestAMirrorReadsNoOtherFile(t *testing.T) {
 func TestAMirrorHasALimit(t *testing.T) {
 	t.Parallel()
 	c := newCopied(t)
-	c.limit = 1000
+	c.o.Limit = 1000
 	c.writes(own, entry(1, 400)+entry(2, 400))
 	c.writes(subs+"agent-a.jsonl", entry(3, 400))
 	c.copy(afterTurn)
@@ -244,8 +244,8 @@ func TestAMirrorHasALimit(t *testing.T) {
 	c.holds("", entry(1, 400)+entry(2, 400))
 	c.files = nil // the next process's mirror
 	c.copy(afterTurn)
-	if len(c.said) != 1 || !strings.Contains(c.said[0], "grown beyond") {
-		t.Errorf("said: %q", c.said)
+	if c.full != 1 {
+		t.Errorf("full %d times", c.full)
 	}
 	list, err := c.books.Transcripts(t.Context(), goingOn)
 	if err != nil || len(list) != 2 || !list[0].Full || !list[1].Full {
@@ -254,14 +254,14 @@ func TestAMirrorHasALimit(t *testing.T) {
 
 	// A file that is far larger than it could be, and says nothing, is not read.
 	c = newCopied(t)
-	c.limit = 1000
+	c.o.Limit = 1000
 	c.writes(own, entry(1, 100))
 	c.copy(afterTurn)
 	must(t, os.Truncate(c.path(own), 1<<40))
 	c.copy(afterTurn)
 	c.holds("", entry(1, 100))
-	if len(c.said) != 1 {
-		t.Errorf("said: %q", c.said)
+	if c.full != 1 {
+		t.Errorf("full %d times", c.full)
 	}
 }
 
@@ -295,12 +295,12 @@ func TestAHomeIsRestored(t *testing.T) {
 		}
 		copies, err := c.books.Transcripts(t.Context(), goingOn)
 		must(t, err)
-		back, err := c.homes.restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript)
+		back, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript)
 		if err != nil || back != tt.back {
 			t.Errorf("%s: restored %v, %v", name, back, err)
 		}
 		got := map[string]string{}
-		for path, text := range contents(t, filepath.Join(c.dir, keptProjects)) {
+		for path, text := range contents(t, filepath.Join(c.o.Home, keptProjects)) {
 			got[strings.SplitN(path, "/", 2)[1]] = text
 		}
 		want := map[string]string{own: tt.want, earlier + ".jsonl": "earlier\n"}
@@ -327,16 +327,16 @@ func TestWhatCannotBeRestored(t *testing.T) {
 		_, err := io.WriteString(out, "half")
 		return errors.Join(err, store.ErrDamaged)
 	}
-	if back, err := c.homes.restore(t.Context(), copiedThread, goingOn, copies, damaged); back || !errors.Is(err, store.ErrDamaged) {
+	if back, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, damaged); back || !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("%v, %v", back, err)
 	}
-	if got := contents(t, filepath.Join(c.dir, keptProjects)); len(got) != 1 || got["-srv-web/"+own] != entry(1, 100) {
+	if got := contents(t, filepath.Join(c.o.Home, keptProjects)); len(got) != 1 || got["-srv-web/"+own] != entry(1, 100) {
 		t.Errorf("the home holds %v", got)
 	}
-	must(t, os.RemoveAll(c.homes.dir))
-	put(t, c.homes.dir, "a file")
-	var home *homeError
-	if _, err := c.homes.restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript); !errors.As(err, &home) {
+	must(t, os.RemoveAll(c.homes.Dir))
+	put(t, c.homes.Dir, "a file")
+	var home *HomeError
+	if _, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript); !errors.As(err, &home) {
 		t.Errorf("%v", err)
 	}
 }
@@ -350,19 +350,21 @@ func TestALateMirrorIsFenced(t *testing.T) {
 	c.writes(own, one)
 	c.copy(afterTurn)
 	late := *c // the first machine, with its home
-	moved := homes{dir: filepath.Join(t.TempDir(), "home")}
-	c.mirror = &mirror{books: c.books, dir: moved.of(copiedThread), lease: c.take("B"), limit: 1 << 20, log: zap.NewNop(), session: goingOn, say: c.say}
+	moved := Homes{Dir: filepath.Join(t.TempDir(), "home")}
+	o := c.o
+	o.Home, o.Lease, o.New = moved.Of(copiedThread), c.take("B"), false
+	c.Mirror = NewMirror(o)
 	copies, err := c.books.Transcripts(t.Context(), goingOn)
 	must(t, err)
-	if back, err := moved.restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript); !back || err != nil {
+	if back, err := moved.Restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript); !back || err != nil {
 		t.Fatal(back, err)
 	}
 	late.adds(own, two)
 	if err := late.copyAll(t.Context(), afterTurn); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the late one: %v", err)
 	}
-	must(t, late.end(t.Context(), func([]store.TranscriptPart) error { return nil })) // as if it had
-	file := filepath.Join(c.dir, keptProjects, "-restored", own)
+	must(t, late.End(t.Context(), func([]store.TranscriptPart) error { return nil })) // as if it had
+	file := filepath.Join(c.o.Home, keptProjects, "-restored", own)
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	must(t, err)
 	_, err = f.WriteString(three)
@@ -372,7 +374,7 @@ func TestALateMirrorIsFenced(t *testing.T) {
 	// Back on the first machine.
 	copies, err = c.books.Transcripts(t.Context(), goingOn)
 	must(t, err)
-	if back, err := c.homes.restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript); !back || err != nil {
+	if back, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript); !back || err != nil {
 		t.Fatal(back, err)
 	}
 	if b, err := os.ReadFile(late.path(own)); err != nil || string(b) != one+three {
@@ -387,7 +389,7 @@ func TestACopyIsWhatTheNextProcessGoesOnWith(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 12))
 		c := newCopied(t)
-		c.limit = 64 << 20
+		c.o.Limit = 64 << 20
 		for n := range 60 {
 			switch k := r.IntN(20); {
 			case k < 9:
@@ -410,10 +412,10 @@ func TestACopyIsWhatTheNextProcessGoesOnWith(t *testing.T) {
 				copies, err := c.books.Transcripts(t.Context(), goingOn)
 				must(t, err)
 				if len(copies) > 0 {
-					_, err = c.homes.restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript)
+					_, err = c.homes.Restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript)
 					must(t, err)
 				}
-				must(t, c.homes.renew(copiedThread, goingOn))
+				must(t, c.homes.Renew(copiedThread, goingOn))
 				c.files = nil
 			default:
 				c.copy(moment(r.IntN(3)))

@@ -1,7 +1,6 @@
-package agent
+package transcript
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -18,8 +17,8 @@ import (
 // It is not read from Slack, where anybody may have written.
 
 const (
-	// recalledTurns and recalledBytes bound what is told: the last of it.
-	recalledTurns = 40
+	// RecalledTurns and recalledBytes bound what is told: the last of it.
+	RecalledTurns = 40
 	recalledBytes = 48 << 10
 	// answerBytes bounds what is kept of a turn's answer.
 	answerBytes = 8 << 10
@@ -31,16 +30,9 @@ const recallBegins = `[Deckhand: the earlier conversation of this Slack thread c
 
 const recallEnds = "</earlier-conversation>\n\n"
 
-// recalls is what a new session's first prompt begins with, or empty.
-func (w *worker) recalls(ctx context.Context) (string, error) {
-	said, err := w.books.SessionHistory(ctx, w.thread.SessionID, recalledTurns)
-	if err != nil {
-		return "", err
-	}
-	return recall(said), nil
-}
-
-func recall(said []store.Exchange) string {
+// Recall is what the first prompt of a new session begins with, which takes the place of
+// one in which that was said, the oldest first; empty if nothing was.
+func Recall(said []store.Exchange) string {
 	type line struct {
 		At      string `json:"at"`
 		User    string `json:"user"`
@@ -72,8 +64,8 @@ func recall(said []store.Exchange) string {
 	return recallBegins + strings.Join(lines[first:], "") + recallEnds
 }
 
-// answer is what a turn said last, or the beginning of it.
-func answer(o claude.Output) string {
+// Answer is what a turn said last, or the beginning of it.
+func Answer(o claude.Output) string {
 	for _, it := range slices.Backward(o.Items) {
 		if it.Kind == claude.ItemText && strings.TrimSpace(it.Text) != "" {
 			text := strings.ToValidUTF8(strings.ReplaceAll(strings.TrimSpace(it.Text), "\x00", ""), "�")

@@ -1,4 +1,4 @@
-package agent
+package transcript
 
 import (
 	"errors"
@@ -59,7 +59,12 @@ var (
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+	must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -116,22 +121,22 @@ func alone(t *testing.T, dir string, threads ...string) {
 
 func TestAHomeKeepsTranscriptsAlone(t *testing.T) {
 	t.Parallel()
-	h := homes{dir: filepath.Join(t.TempDir(), "home")}
-	if err := h.renew(7, goingOn); err != nil {
+	h := Homes{Dir: filepath.Join(t.TempDir(), "home")}
+	if err := h.Renew(7, goingOn); err != nil {
 		t.Fatal(err)
 	}
-	if len(contents(t, h.of(7))) != 0 {
+	if len(contents(t, h.Of(7))) != 0 {
 		t.Error("a first home is not empty")
 	}
 	for range 2 { // the second time there is nothing to leave behind
-		furnish(t, h.of(7))
-		if err := h.renew(7, goingOn); err != nil {
+		furnish(t, h.Of(7))
+		if err := h.Renew(7, goingOn); err != nil {
 			t.Fatal(err)
 		}
-		holdsTranscripts(t, h.of(7))
-		alone(t, h.dir, "7")
+		holdsTranscripts(t, h.Of(7))
+		alone(t, h.Dir, "7")
 	}
-	info, err := os.Stat(h.of(7))
+	info, err := os.Stat(h.Of(7))
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
@@ -141,10 +146,10 @@ func TestAHomeKeepsTranscriptsAlone(t *testing.T) {
 func TestAHomeKeepsNoLinks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	h := homes{dir: filepath.Join(dir, "home")}
+	h := Homes{Dir: filepath.Join(dir, "home")}
 	secret := filepath.Join(dir, "home/8/.claude/projects/-srv-web", goingOn+".jsonl") // another thread's
 	put(t, secret, "secret\n")
-	at := filepath.Join(h.of(7), ".claude/projects/-srv-web")
+	at := filepath.Join(h.Of(7), ".claude/projects/-srv-web")
 	for name, make := range map[string]func(path string) error{
 		"a link":      func(p string) error { return os.Symlink(secret, p) },
 		"a hard link": func(p string) error { return os.Link(secret, p) },
@@ -154,24 +159,24 @@ func TestAHomeKeepsNoLinks(t *testing.T) {
 			return errors.Join(os.RemoveAll(at), os.Symlink(filepath.Dir(secret), at))
 		},
 		"a linked folder of projects": func(string) error {
-			return errors.Join(os.RemoveAll(filepath.Dir(at)), os.Symlink(filepath.Join(h.of(8), ".claude/projects"), filepath.Dir(at)))
+			return errors.Join(os.RemoveAll(filepath.Dir(at)), os.Symlink(filepath.Join(h.Of(8), ".claude/projects"), filepath.Dir(at)))
 		},
-		"a linked home": func(string) error { return errors.Join(os.RemoveAll(h.of(7)), os.Symlink("8", h.of(7))) },
-		"no home":       func(string) error { return errors.Join(os.RemoveAll(h.of(7)), os.WriteFile(h.of(7), nil, 0o600)) },
+		"a linked home": func(string) error { return errors.Join(os.RemoveAll(h.Of(7)), os.Symlink("8", h.Of(7))) },
+		"no home":       func(string) error { return errors.Join(os.RemoveAll(h.Of(7)), os.WriteFile(h.Of(7), nil, 0o600)) },
 	} {
-		if err := errors.Join(os.RemoveAll(h.of(7)), os.MkdirAll(at, 0o700), make(filepath.Join(at, goingOn+".jsonl"))); err != nil {
+		if err := errors.Join(os.RemoveAll(h.Of(7)), os.MkdirAll(at, 0o700), make(filepath.Join(at, goingOn+".jsonl"))); err != nil {
 			t.Fatal(name, err)
 		}
-		if err := h.renew(7, goingOn); err != nil {
+		if err := h.Renew(7, goingOn); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := contents(t, h.of(7)); len(got) != 0 {
+		if got := contents(t, h.Of(7)); len(got) != 0 {
 			t.Errorf("%s: the home holds %v", name, got)
 		}
 		if b, err := os.ReadFile(secret); err != nil || string(b) != "secret\n" {
 			t.Fatalf("%s: the other thread's transcript is %q, %v", name, b, err)
 		}
-		alone(t, h.dir, "7", "8")
+		alone(t, h.Dir, "7", "8")
 	}
 }
 
@@ -249,8 +254,8 @@ func hostileHome(home string) error {
 
 func TestAHomeIsBounded(t *testing.T) {
 	t.Parallel()
-	h := homes{dir: t.TempDir()}
-	at := filepath.Join(h.of(7), ".claude/projects/-srv-web")
+	h := Homes{Dir: t.TempDir()}
+	at := filepath.Join(h.Of(7), ".claude/projects/-srv-web")
 	put(t, filepath.Join(at, goingOn+".jsonl"), `{"type":"user","message":"going on"}`+"\n")
 	for i := range maxKeptFiles + 10 {
 		put(t, filepath.Join(at, fmt.Sprintf("%08x-2222-4333-8444-555555555555.jsonl", i)), "x")
@@ -260,10 +265,10 @@ func TestAHomeIsBounded(t *testing.T) {
 	if err := os.Truncate(big, maxKeptBytes+1); err != nil { // it takes no room on the disk
 		t.Fatal(err)
 	}
-	if err := h.renew(7, goingOn); err != nil {
+	if err := h.Renew(7, goingOn); err != nil {
 		t.Fatal(err)
 	}
-	got := contents(t, h.of(7))
+	got := contents(t, h.Of(7))
 	if len(got) > maxKeptFiles || len(got) < maxKeptFiles/2 {
 		t.Errorf("%d files are kept", len(got))
 	}
@@ -286,7 +291,7 @@ func homeHelper(t *testing.T, dir, how string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program)
-	cmd.Env = append(os.Environ(), roleVariable+"=home", homeVariable+"="+how+" "+dir)
+	cmd.Env = append(os.Environ(), homeVariable+"="+how+" "+dir)
 	return cmd
 }
 
@@ -294,13 +299,13 @@ func homeHelper(t *testing.T, dir, how string) *exec.Cmd {
 func playHome() error {
 	runtime.LockOSThread() // one thread makes all calls of the system, so that they can be counted
 	how, dir, _ := strings.Cut(os.Getenv(homeVariable), " ")
-	h := homes{dir: dir}
+	h := Homes{Dir: dir}
 	if how == "hostile" {
-		if err := hostileHome(h.of(7)); err != nil {
+		if err := hostileHome(h.Of(7)); err != nil {
 			return err
 		}
 	}
-	return h.renew(7, goingOn)
+	return h.Renew(7, goingOn)
 }
 
 // TestAHomeOutlivesEveryCrash kills the bot at each call of the system that changes
@@ -329,12 +334,12 @@ func TestAHomeOutlivesEveryCrash(t *testing.T) {
 // false when there are not as many.
 func crashes(t *testing.T, strace, calls string, n int) bool {
 	t.Helper()
-	h := homes{dir: filepath.Join(t.TempDir(), "home")}
+	h := Homes{Dir: filepath.Join(t.TempDir(), "home")}
 	for name, text := range transcripts {
-		put(t, filepath.Join(h.of(7), name), text)
+		put(t, filepath.Join(h.Of(7), name), text)
 	}
-	put(t, filepath.Join(h.of(7), ".config/go/env"), "evil")
-	cmd := homeHelper(t, h.dir, "renew")
+	put(t, filepath.Join(h.Of(7), ".config/go/env"), "evil")
+	cmd := homeHelper(t, h.Dir, "renew")
 	cmd.Args = []string{strace, "-f", "-qq", "-o", os.DevNull, "-e", "trace=" + calls, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", calls, n), cmd.Path}
 	cmd.Path = strace
 	out, err := cmd.CombinedOutput()
@@ -345,23 +350,23 @@ func crashes(t *testing.T, strace, calls string, n int) bool {
 		if n == 1 {
 			t.Errorf("%s is never called", calls)
 		}
-		holdsTranscripts(t, h.of(7))
+		holdsTranscripts(t, h.Of(7))
 		return false
 	}
 	// Before anything is made anew, what the turn has cost is read.
 	if err := h.recover(7); err != nil {
 		t.Fatal(err)
 	}
-	got := contents(t, h.of(7))
+	got := contents(t, h.Of(7))
 	for name, text := range transcripts {
 		if got[name] != text {
 			t.Errorf("killed at the %d. of %s: %s is %q", n, calls, name, got[name])
 		}
 	}
-	if err := h.renew(7, goingOn); err != nil {
+	if err := h.Renew(7, goingOn); err != nil {
 		t.Errorf("killed at the %d. of %s: %v", n, calls, err)
 	}
-	holdsTranscripts(t, h.of(7))
-	alone(t, h.dir, "7")
+	holdsTranscripts(t, h.Of(7))
+	alone(t, h.Dir, "7")
 	return true
 }
