@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
@@ -78,7 +80,7 @@ func (o *outside) context() context.Context {
 // trusted are the certificates of the system, and those of SSL_CERT_FILE and
 // NODE_EXTRA_CA_CERTS, which the CLI would trust, too. Nil means the system's.
 func trusted(getenv func(string) string) (*x509.CertPool, error) {
-	var pool *x509.CertPool
+	var files []authorities
 	for _, variable := range []string{"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"} {
 		file := getenv(variable)
 		if file == "" {
@@ -88,14 +90,46 @@ func trusted(getenv func(string) string) (*x509.CertPool, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w; name a file of certificates (PEM) that the bot's user may read", variable, err)
 		}
-		if pool == nil {
-			if pool, err = x509.SystemCertPool(); err != nil {
-				return nil, fmt.Errorf("read the system's certificates: %w", err)
-			}
-		}
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: %s holds no certificate; name a file of certificates (PEM)", variable, file)
+		if a := (authorities{variable, file, string(pem)}); !slices.ContainsFunc(files, a.same) {
+			files = append(files, a)
 		}
 	}
+	if files == nil {
+		return nil, nil //nolint:nilnil // the system's
+	}
+	return pools.of(files)
+}
+
+// authorities are a file of certificates, and the variable that names it.
+type authorities struct{ variable, file, pem string }
+
+func (a authorities) same(b authorities) bool { return a.pem == b.pem }
+
+// pools keeps the last pool that was made: a start asks for the same one several times,
+// and to read a company's certificates is a quarter of what a start costs.
+var pools poolKeeper
+
+type poolKeeper struct {
+	mu   sync.Mutex
+	from []authorities
+	pool *x509.CertPool // never changed
+}
+
+func (k *poolKeeper) of(files []authorities) (*x509.CertPool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if slices.EqualFunc(files, k.from, authorities.same) {
+		return k.pool, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("read the system's certificates: %w", err)
+	}
+	for _, a := range files {
+		if !pool.AppendCertsFromPEM([]byte(a.pem)) {
+			return nil, fmt.Errorf("%s: %s holds no certificate; name a file of certificates (PEM)", a.variable, a.file)
+		}
+	}
+	k.from, k.pool = files, pool
 	return pool, nil
 }

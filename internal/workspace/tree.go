@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/workspace/gitdata"
@@ -259,12 +260,17 @@ func listed(left []gitdata.Left) string {
 	return strings.Join(words, ", ")
 }
 
-var plainName = regexp.MustCompile(`^[\pL\pN/._+-]{1,100}$`)
+// plain tells of a name of 1 to 100 letters, digits and /._+-.
+func plain(name string) bool {
+	return name != "" && utf8.RuneCountInString(name) <= 100 && !strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("/._+-", r)
+	})
+}
 
 // named is a name that an agent has given, so that it is seen to be one: what is not plain
 // is in quotes, and of what is long the end.
 func named(name string) string {
-	if plainName.MatchString(name) {
+	if plain(name) {
 		return name
 	}
 	runes := []rune(strings.ToValidUTF8(name, "�"))
