@@ -230,6 +230,7 @@ func (s *Server) post(m *message) {
 	}
 	s.liveMessage(m)
 	s.emitMessage(m)
+	s.notify(m)
 	s.touch()
 }
 

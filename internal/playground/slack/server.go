@@ -72,6 +72,8 @@ type Server struct {
 	limits     *limiter
 	faults     faultSet
 	calls      callLog
+	// notifications are what people's devices would have shown since the start.
+	notifications notificationLog
 
 	live    *hub
 	sockets *switchboard
