@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"deckhand/internal/playground/slack"
 )
 
@@ -107,6 +109,46 @@ func (w *world) bot(args ...string) (out string, ok bool) {
 	return string(b), err == nil
 }
 
+// notified says who was notified of a message, and why.
+func (w *world) notified(ts string) map[string]string {
+	w.t.Helper()
+	var out struct {
+		Notifications []struct{ User, Reason, TS string } `json:"notifications"`
+	}
+	w.must(http.MethodGet, "/_control/notifications", nil, &out)
+	who := map[string]string{}
+	for _, n := range out.Notifications {
+		if n.TS == ts {
+			who[n.User] += n.Reason
+		}
+	}
+	return who
+}
+
+// aRequestInADirectMessage reaches those who may decide, and ends where they see it.
+func aRequestInADirectMessage(t *testing.T, w *world) {
+	const im = "D0LINUS"
+	thread := w.runs(linus, im, "", "git tag from-afar")
+	w.card(im, thread)
+	find := func(channel, what string, open bool) message {
+		return w.find(channel, "", what, func(m message) bool {
+			return strings.Contains(m.all(), "git tag from-afar") && m.has("approve") == open
+		})
+	}
+	copied := find("D0GRACE", "the request, sent to Grace", true)
+	if diff := cmp.Diff(map[string]string{grace: "direct"}, w.notified(copied.TS)); diff != "" {
+		t.Error("who was notified of it (-want):", diff)
+	}
+	w.click(grace, "D0GRACE", copied.TS, "approve")
+	w.done(im, thread, thread)
+	if !w.exists(".git/refs/tags/from-afar") {
+		t.Error("what was allowed did not run")
+	}
+	for _, channel := range []string{"D0GRACE", "D0ADA"} {
+		find(channel, "how the request ended", false)
+	}
+}
+
 // auditIsWhole checks the audit as an auditor would.
 func (w *world) auditIsWhole() {
 	w.t.Helper()
@@ -120,6 +162,9 @@ func (w *world) auditIsWhole() {
 func alwaysAllow(t *testing.T, w *world) {
 	thread := w.runs(linus, eng, "", "git tag one")
 	card := w.card(eng, thread)
+	if diff := cmp.Diff(map[string]string{ada: "mention", grace: "mention", linus: "thread"}, w.notified(card.TS)); diff != "" {
+		t.Error("who was notified of the card (-want):", diff)
+	}
 	shown := w.alwaysAllow(grace, eng, card.TS, 1, "thread")
 	if !strings.Contains(shown, "Bash(git tag *)") || strings.Contains(shown, "whole project") {
 		t.Errorf("an approver is offered:\n%s", shown)

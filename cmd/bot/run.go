@@ -132,7 +132,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		return nil, err
 	}
 	b.app = slackui.New(d.Workspace, slackui.Config{
-		Store: b.store, Access: c.Access, Budgets: c.Budgets, Reminders: tell, Sandboxes: c.Sandboxes(),
+		Store: b.store, Access: c.Access, Budgets: c.Budgets, Reminders: tell, Calls: c.Calls(), Sandboxes: c.Sandboxes(),
 		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone, Replica: b.replica.ID,
 		Redact: secrets.Redact, Log: b.log.Named("slack"),
 	})

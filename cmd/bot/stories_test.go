@@ -49,6 +49,7 @@ func TestStoriesOfOneTeam(t *testing.T) {
 		"ALongPaste":                        aLongPaste,
 		"AlwaysAllow":                       alwaysAllow,
 		"ApproveForThisSession":             approveForThisSession,
+		"ARequestInADirectMessage":          aRequestInADirectMessage,
 		"OneCardForSeveralRequests":         oneCardForSeveralRequests,
 		"ReportOnApproving":                 reportOnApproving,
 		"WhatTheSlashCommandAndTheHomeShow": slashAndHome,

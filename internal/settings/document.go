@@ -65,6 +65,8 @@ type projectYAML struct {
 	// Prices come before the team's.
 	Prices pricesYAML `yaml:"prices"`
 	Setup  *setupYAML `yaml:"setup"`
+	// Call is how those who may decide learn that a request waits: one of access.Calls.
+	Call string `yaml:"call"`
 }
 
 // setupYAML is a command that runs in a thread's folder before a session works there.

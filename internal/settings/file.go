@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -198,6 +199,15 @@ func (f File) Sandboxes() map[string]string {
 	out := make(map[string]string, len(f.Projects))
 	for name, p := range f.Projects {
 		out[name] = p.Sandbox.String()
+	}
+	return out
+}
+
+// Calls say by project how those who may decide about a request learn of it.
+func (f File) Calls() map[string]access.Call {
+	out := make(map[string]access.Call, len(f.document.Projects))
+	for name, p := range f.document.Projects {
+		out[name] = cmp.Or(access.Call(p.Call), access.CallThread)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"deckhand/internal/access"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/sandbox"
 )
@@ -211,6 +212,9 @@ func (v *validation) project(at, name string, p projectYAML) {
 		v.add(at, "a scratch project starts empty; leave out dir and repo")
 	case p.Workspace != "scratch" && (p.Dir == "") == (p.Repo == ""):
 		v.add(at, "write either dir, a folder on this machine, or repo, a git URL")
+	}
+	if p.Call != "" && !slices.Contains(access.Calls, p.Call) {
+		v.add(at+".call", "%q is not a way to call those who may decide; write thread, dm or channel", p.Call)
 	}
 	if p.Setup != nil {
 		if err := p.Setup.setup().Check(); err != nil {

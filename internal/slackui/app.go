@@ -31,6 +31,9 @@ type Config struct {
 	// Reminders say whom to tell of an approval that waits, stage by stage: "thread",
 	// "approvers" (each by direct message), or a channel's id.
 	Reminders [][]string
+	// Calls say by project how those who may decide learn of a request; one that is not
+	// named calls by the thread.
+	Calls map[string]access.Call
 	// Digests are reports on costs that are posted again and again.
 	Digests []costs.Digest
 	// AskersTimeZone counts days in answers about costs in the zone of the person who
@@ -156,6 +159,10 @@ func (a *App) whisperTo(channel, threadTS, user string, page render.Page, end fu
 		Method: publish.PostEphemeral, Key: "whisper/" + channel + "/" + threadTS + "/" + user, Priority: publish.High, Group: threadTS, What: "answer " + user, Patient: true, OnEnd: end,
 		Do: func(ctx context.Context) error {
 			_, err := a.api.PostEphemeralContext(ctx, channel, user, options...)
+			if refusedAs(err, "user_not_in_channel") { // who decides by direct message need not be there
+				a.direct(user, page)
+				return nil
+			}
 			return err
 		},
 	})

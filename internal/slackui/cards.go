@@ -1,6 +1,7 @@
 package slackui
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -32,10 +33,55 @@ func (f *frontend) ShowApproval(a store.Approval) {
 	defer f.cardsMu.Unlock()
 	asked := f.posting[a.CardID] || time.Since(a.CreatedAt) < cardFresh // else another process may have posted it
 	if _, reading := f.reading[a.CardID]; !reading && asked && a.ID == a.CardID && a.Status == store.ApprovalPending && a.MessageTS == "" && len(a.Votes) == 0 {
-		f.showCard([]store.Approval{a}) // it is new, and alone: it need not wait for a read
+		f.showNew(a) // it is alone: it need not wait for a read
 		return
 	}
 	f.refreshCard(a.CardID)
+}
+
+// showNew shows a card that nobody has seen, as soon as it is known whom it calls: at once,
+// if Slack has been asked lately. What its turn says from now on belongs below it. f.cardsMu
+// is held.
+func (f *frontend) showNew(a store.Approval) {
+	asked, cancel := context.WithCancel(context.Background())
+	cancel()
+	if v, known := f.viewCard(asked, []store.Approval{a}, nil); known {
+		f.showing(v)()
+		return
+	}
+	f.hold(a.TurnID, 1)
+	read := func(ctx context.Context) (show func(), err error) {
+		v, _ := f.viewCard(ctx, []store.Approval{a}, nil)
+		return func() {
+			f.showing(v)()
+			f.hold(a.TurnID, -1)
+		}, nil
+	}
+	f.refresh(a.CardID, func(ctx context.Context) (show func(), err error) {
+		if first := read; first != nil {
+			read = nil
+			return first(ctx)
+		}
+		return f.readCard(ctx, a.CardID)
+	})
+}
+
+// above is what stands above a turn's first message.
+type above struct {
+	cards int    // that are not posted yet, and whose keys are not known
+	key   string // of the last one that is
+}
+
+// hold has a turn of which nothing is shown yet wait for so many more cards.
+func (f *frontend) hold(turnID int64, cards int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	over := f.above[turnID]
+	over.cards += cards
+	f.above[turnID] = over
+	if s := f.turns[turnID]; s != nil && s.last == "" && over.cards == 0 {
+		s.render(f)
+	}
 }
 
 // CloseCards implements [agent.Frontend].
@@ -49,16 +95,30 @@ func (f *frontend) CloseCards(ids []string) {
 
 // refreshCard has a card read and shown. f.cardsMu is held.
 func (f *frontend) refreshCard(id string) {
-	f.refresh(id, func(ctx context.Context) (show func(), err error) {
-		list, err := f.app.c.Store.CardApprovals(ctx, id)
-		if err != nil || len(list) == 0 {
-			return nil, err
-		}
-		if err := f.recoverCard(ctx, &list[0]); err != nil {
-			return nil, err
-		}
-		return func() { f.showCard(list) }, nil
-	})
+	f.refresh(id, func(ctx context.Context) (show func(), err error) { return f.readCard(ctx, id) })
+}
+
+// readCard reads a card as it stands.
+func (f *frontend) readCard(ctx context.Context, id string) (show func(), err error) {
+	list, err := f.app.c.Store.CardApprovals(ctx, id)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	if err := f.recoverCard(ctx, &list[0]); err != nil {
+		return nil, err
+	}
+	copies, err := f.app.c.Store.CardCopies(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	v, _ := f.viewCard(ctx, list, copies)
+	return f.showing(v), nil
+}
+
+func (f *frontend) showing(v cardView) func() {
+	return func() {
+		f.showCard(v, f.app.outbox.showing(store.Shown{Kind: store.WordCard, CardID: v.list[0].CardID, UpTo: v.list[0].Word}))
+	}
 }
 
 // recoverCard looks in Slack for a card that nobody has noted: a process that dies between
@@ -138,22 +198,37 @@ func (f *frontend) keepReading(id string, read func(context.Context) (show func(
 	}
 }
 
-// showCard hands the card to the publisher. f.cardsMu is held, so that renderings
-// reach it in order.
-func (f *frontend) showCard(list []store.Approval) {
-	first, open := list[0], false
-	for _, a := range list {
+// cardView is a card as it is to be shown, and whom it calls; see calling.go.
+type cardView struct {
+	list   []store.Approval
+	call   map[string]call // of those that are pending, by approval
+	names  map[string]string
+	copies []store.CardCopy
+	fresh  bool // the copies that are not posted yet were never tried
+}
+
+// showCard hands the card and its copies to the publisher. f.cardsMu is held, so that
+// renderings reach it in order. end, if it is not nil, is called with what became of it.
+func (f *frontend) showCard(v cardView, end func(error)) {
+	first, open := v.list[0], false
+	for _, a := range v.list {
 		open = open || a.Status == store.ApprovalPending || !a.TurnEnded
 	}
 	if f.posting[first.CardID] = true; !open {
 		delete(f.posting, first.CardID)
 	}
+	parts := 1 + len(v.copies)
+	approvals := f.callsNow(v)
+	if len(approvals) > 0 {
+		parts++
+	}
+	end = together(parts, end)
+	after := f.lead(first)
 	mark := metadata(cardType, "card", first.CardID)
 	f.app.publisher.Show(publish.Message{
-		Metadata: mark, Find: f.find(first.Thread, first.CreatedAt, mark),
-		OnEnd: f.app.outbox.showing(store.Shown{Kind: store.WordCard, CardID: first.CardID, UpTo: first.Word}),
-		Key:   "approval/" + first.CardID, After: f.lead(first.TurnID), Channel: first.Thread.ChannelID, ThreadTS: first.Thread.ThreadTS, Group: first.Thread.ThreadTS,
-		TS: first.MessageTS, Page: f.card(list),
+		Metadata: mark, Find: f.find(first.Thread, first.CreatedAt, mark), OnEnd: end,
+		Key: cardKey(first.CardID), After: after, Channel: first.Thread.ChannelID, ThreadTS: first.Thread.ThreadTS, Group: first.Thread.ThreadTS,
+		TS: first.MessageTS, Page: f.cardPage(v, ""), Broadcast: f.app.broadcasts(first),
 		Priority: publish.High, Final: !open,
 		OnPosted: func(ts string) {
 			f.save("card", func(ctx context.Context) error {
@@ -164,9 +239,31 @@ func (f *frontend) showCard(list []store.Approval) {
 			f.app.log.Error("show an approval's card", zap.String("approval", first.ID), zap.Error(err))
 		},
 	})
+	for _, c := range v.copies {
+		f.showCopy(v, c, !open, end)
+	}
+	if len(approvals) > 0 {
+		f.callDirectly(first.CardID, approvals, end)
+	}
 }
 
-// card renders the approvals that stand on one card.
-func (f *frontend) card(list []store.Approval) render.Page {
-	return render.Card(list, render.Options{Redact: f.app.c.Redact, Workspace: list[0].Workspace, SessionGrant: sessionGrantSentence})
+func cardKey(id string) string { return "approval/" + id }
+
+// cardPage renders a card; thread is the thread's permalink, on a copy.
+func (f *frontend) cardPage(v cardView, thread string) render.Page {
+	o := render.Options{Redact: f.app.c.Redact, Workspace: v.list[0].Workspace, SessionGrant: sessionGrantSentence}
+	o.Calling = &render.Calling{
+		Mention: func(a store.Approval) []string {
+			if thread != "" {
+				return nil
+			}
+			return v.call[a.ID].mention()
+		},
+		Name:   func(id string) string { return cmp.Or(v.names[id], id) },
+		Thread: thread,
+	}
+	if thread == "" {
+		o.Calling.Direct = len(v.copies)
+	}
+	return render.Card(v.list, o)
 }

@@ -54,9 +54,15 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 	if err != nil {
 		return "", err
 	}
-	// The id must come from its own card: an id that was learnt elsewhere decides
+	// The id must come from its own card, or a copy of it: an id that was learnt elsewhere decides
 	// nothing. A card's ts is not known yet while it is being posted.
-	if c.Channel.ID != approval.Thread.ChannelID || (approval.MessageTS != "" && c.Container.MessageTs != approval.MessageTS) {
+	own := c.Channel.ID == approval.Thread.ChannelID && (approval.MessageTS == "" || c.Container.MessageTs == approval.MessageTS)
+	if !own {
+		if own, err = a.isCopy(ctx, approval, c.Channel.ID, c.Container.MessageTs); err != nil {
+			return "", err
+		}
+	}
+	if !own {
 		a.log.Warn("a click that is not from the approval's card", zap.String("approval", approval.ID), zap.String("user", c.User.ID), zap.String("channel", c.Channel.ID))
 		a.answer(in, "This button does not belong to that request.")
 		return "wrong card", nil
@@ -65,7 +71,7 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 	switch action.ActionID {
 	case render.ActionViewInput:
 		who := in.person()
-		who.Project = approval.Project
+		who.ChannelID, who.Project = approval.Thread.ChannelID, approval.Project
 		if r := a.authorise(ctx, who, access.See); r != nil {
 			a.answer(in, r.Sentence)
 			return "refused", nil

@@ -33,12 +33,14 @@ type frontend struct {
 
 	mu    sync.Mutex
 	turns map[int64]*shownTurn // those that run in this process
+	above map[int64]above      // what stands above the first message of a turn, by turn
 
 	offers []agent.TurnView // ended turns that offer to go on, the oldest first
 
 	cardsMu sync.Mutex                     // taken before mu
 	reading map[string]bool                // cards that are being read, by id; true: something changed since
 	posting map[string]bool                // open cards that this process has shown, by id
+	called  map[string]bool                // pending approvals for which this process has called people directly, by id
 	places  map[store.ThreadKey]shownPlace // threads that wait for a session
 	waiting map[int64]bool                 // prompts of which this process has said that they wait
 	closed  bool                           // nothing is read any more
@@ -66,7 +68,7 @@ type shownTurn struct {
 }
 
 func newFrontend(a *App) *frontend {
-	return &frontend{app: a, turns: map[int64]*shownTurn{}, reading: map[string]bool{}, posting: map[string]bool{}, places: map[store.ThreadKey]shownPlace{}, waiting: map[int64]bool{}, queues: map[int64]*shownQueue{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
+	return &frontend{app: a, turns: map[int64]*shownTurn{}, above: map[int64]above{}, reading: map[string]bool{}, posting: map[string]bool{}, called: map[string]bool{}, places: map[store.ThreadKey]shownPlace{}, waiting: map[int64]bool{}, queues: map[int64]*shownQueue{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
 }
 
 // ShowTurn implements [agent.Frontend].
@@ -97,6 +99,7 @@ func (f *frontend) showTurn(t agent.TurnView, end func(error)) {
 		}
 		delete(f.turns, t.ID)
 		f.publish(t, end)
+		delete(f.above, t.ID)
 		f.offer(t)
 	case s.timer != nil:
 	case wait <= 0:
@@ -120,6 +123,9 @@ func (f *frontend) showLatest(id int64) {
 // render shows the latest state. As long as there is nothing to see, the pace does
 // not count: the first text goes out at once.
 func (s *shownTurn) render(f *frontend) {
+	if s.last == "" && f.above[s.latest.ID].cards > 0 {
+		return
+	}
 	if s.last = f.publish(s.latest, nil); s.last != "" {
 		s.rendered = time.Now()
 	}
@@ -135,7 +141,7 @@ func (f *frontend) publish(t agent.TurnView, end func(error)) (last string) {
 // publishPages is publish, with a change of each message.
 func (f *frontend) publishPages(t agent.TurnView, end func(error), change func(*publish.Message)) (last string) {
 	cut := false
-	previous := ""
+	previous := f.above[t.ID].key
 	pages := render.Turn(t, f.rendering(t))
 	if end != nil && len(pages) == 0 {
 		end(nil)
@@ -242,13 +248,17 @@ func (f *frontend) upload(k store.ThreadKey, name, title, text string) {
 	})
 }
 
-// lead shows what the turn has said so far, which belongs above the card, and
-// returns the key of its last message.
-func (f *frontend) lead(turnID int64) string {
+// lead shows what the turn has said so far, which belongs above its approval's card, and
+// returns the key of its last message. Where it has said nothing, it will do so below.
+func (f *frontend) lead(a store.Approval) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := f.turns[turnID]
-	if s == nil {
+	s, over := f.turns[a.TurnID], f.above[a.TurnID]
+	if (s == nil || s.last == "") && !a.TurnEnded {
+		over.key = cardKey(a.CardID)
+		f.above[a.TurnID] = over
+	}
+	if s == nil || over.key == cardKey(a.CardID) {
 		return ""
 	}
 	if s.timer != nil {
@@ -375,6 +385,7 @@ func (f *frontend) Leave(turnID int64) {
 		s.timer.Stop()
 	}
 	delete(f.turns, turnID)
+	delete(f.above, turnID)
 }
 
 func (f *frontend) save(what string, write func(context.Context) error) {

@@ -85,6 +85,9 @@ type screens interface {
 	SaveTurnMessage(ctx context.Context, turnID int64, m store.PostedMessage) error
 	TurnMessages(ctx context.Context, turnID int64) ([]store.PostedMessage, error)
 	SaveApprovalMessage(ctx context.Context, cardID string, m store.PostedMessage) error
+	AddCardCopies(ctx context.Context, copies []store.CardCopy) error
+	CardCopies(ctx context.Context, cardID string) ([]store.CardCopy, error)
+	SaveCardCopy(ctx context.Context, c store.CardCopy) error
 }
 
 // outgoing is what people must see and may not have seen.

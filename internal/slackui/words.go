@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -43,6 +42,9 @@ func metadata(kind string, pairs ...string) slack.SlackMetadata {
 	return slack.SlackMetadata{EventType: kind, EventPayload: payload}
 }
 
+// slackTime is a time as Slack's timestamps have it, in whole seconds.
+func slackTime(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) + ".000000" }
+
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 const (
@@ -61,7 +63,7 @@ func (f *frontend) posted(ctx context.Context, k store.ThreadKey, since time.Tim
 	for range lookPages {
 		found, more, next, err := f.app.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
 			ChannelID: k.ChannelID, Timestamp: k.ThreadTS, Limit: 200, IncludeAllMetadata: true, Cursor: cursor,
-			Oldest: fmt.Sprintf("%d.000000", since.Unix()),
+			Oldest: slackTime(since),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("look for a message that may have been posted: %w", err)
@@ -87,7 +89,7 @@ func (f *frontend) find(k store.ThreadKey, since time.Time, mark slack.SlackMeta
 			return "", err
 		}
 		for _, m := range found {
-			if maps.EqualFunc(m.Metadata.EventPayload, mark.EventPayload, func(a, b any) bool { return a == b }) {
+			if marked(m, mark) {
 				return m.Timestamp, nil
 			}
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // PostedMessage is a Slack message of ours.
@@ -42,4 +43,52 @@ func (s *Store) TurnMessages(ctx context.Context, turnID int64) ([]PostedMessage
 		return nil, fmt.Errorf("read the messages of turn %d: %w", turnID, err)
 	}
 	return out, nil
+}
+
+// CardCopy is a card as a direct message to somebody who may decide about it.
+type CardCopy struct {
+	CardID    string
+	UserID    string
+	ChannelID string // of the direct message
+	TS        string // empty until it is posted
+	CreatedAt time.Time
+}
+
+// AddCardCopies records that people are to be sent a card, before they are. Who has been
+// recorded already is left out.
+func (s *Store) AddCardCopies(ctx context.Context, copies []CardCopy) error {
+	users, channels := make([]string, len(copies)), make([]string, len(copies))
+	for i, c := range copies {
+		users[i], channels[i] = c.UserID, c.ChannelID
+	}
+	if len(copies) == 0 {
+		return nil
+	}
+	_, err := s.pool.Exec(ctx, `
+		INSERT INTO card_copies (card_id, user_id, channel_id)
+		SELECT $1, u, c FROM unnest($2::text[], $3::text[]) AS t (u, c)
+		ON CONFLICT (card_id, user_id) DO NOTHING`, copies[0].CardID, users, channels)
+	if err != nil {
+		return fmt.Errorf("record the copies of a card: %w", err)
+	}
+	return nil
+}
+
+// CardCopies lists a card's copies, by person.
+func (s *Store) CardCopies(ctx context.Context, cardID string) ([]CardCopy, error) {
+	out, err := collect[CardCopy](s.pool.Query(ctx, `
+		SELECT card_id, user_id, channel_id, ts, created_at FROM card_copies WHERE card_id = $1 ORDER BY user_id`, cardID))
+	if err != nil {
+		return nil, fmt.Errorf("read the copies of a card: %w", err)
+	}
+	return out, nil
+}
+
+// SaveCardCopy records where a copy was posted.
+func (s *Store) SaveCardCopy(ctx context.Context, c CardCopy) error {
+	_, err := s.pool.Exec(ctx, `UPDATE card_copies SET ts = $3 WHERE card_id = $1 AND user_id = $2`, c.CardID, c.UserID, c.TS)
+	if err != nil {
+		return fmt.Errorf("record a card's copy: %w", err)
+	}
+	return nil
 }

@@ -44,7 +44,6 @@ type API interface {
 	PostMessageContext(ctx context.Context, channelID string, options ...slack.MsgOption) (channel, ts string, err error)
 	PostEphemeralContext(ctx context.Context, channelID, userID string, options ...slack.MsgOption) (ts string, err error)
 	UploadFileContext(ctx context.Context, p slack.UploadFileParameters) (*slack.FileSummary, error)
-	OpenConversationContext(ctx context.Context, p *slack.OpenConversationParameters) (channel *slack.Channel, noOp, alreadyOpen bool, err error)
 	GetConversationHistoryContext(ctx context.Context, p *slack.GetConversationHistoryParameters) (*slack.GetConversationHistoryResponse, error)
 }
 

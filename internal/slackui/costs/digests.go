@@ -190,11 +190,10 @@ func digestMark(due digestDue) string {
 func (a *Accountant) digestIsThere(ctx context.Context, d Digest, due digestDue, mark string) (bool, error) {
 	channel := d.To
 	if !isChannel(channel) {
-		im, _, _, err := a.c.API.OpenConversationContext(ctx, &slack.OpenConversationParameters{Users: []string{d.To}, ReturnIM: true})
-		if err != nil {
+		var err error
+		if channel, err = a.c.People.Direct(ctx, d.To); err != nil {
 			return false, fmt.Errorf("open a direct message: %w", err)
 		}
-		channel = im.ID
 	}
 	since := due.Due.Add(-time.Minute) // our clock need not be Slack's
 	if first := time.Now().Add(-digestLate); since.Before(first) || due.Due.After(time.Now()) {

@@ -34,6 +34,7 @@ type Directory struct {
 	users    cache[*slack.User]
 	groups   cache[map[string]bool]
 	channels cache[*slack.Channel]
+	directs  cache[string]
 
 	// What people and channels are called, all of them at once; see Names.
 	everybody listing[person]
@@ -85,6 +86,17 @@ func (d *Directory) Group(ctx context.Context, groupID string) (map[string]bool,
 func (d *Directory) Channel(ctx context.Context, id string) (*slack.Channel, error) {
 	return d.channels.get(ctx, id, func(ctx context.Context) (*slack.Channel, error) {
 		return d.api.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: id})
+	})
+}
+
+// Direct is the conversation between a person and the bot, which is opened if need be.
+func (d *Directory) Direct(ctx context.Context, userID string) (channelID string, err error) {
+	return d.directs.get(ctx, userID, func(ctx context.Context) (string, error) {
+		c, _, _, err := d.api.OpenConversationContext(ctx, &slack.OpenConversationParameters{Users: []string{userID}})
+		if err != nil {
+			return "", err
+		}
+		return c.ID, nil
 	})
 }
 

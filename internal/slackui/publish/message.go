@@ -39,6 +39,8 @@ type Message struct {
 	// Channel and ThreadTS say where it is posted; ThreadTS may be empty. Only
 	// those of the first Show of a key count.
 	Channel, ThreadTS string
+	// Broadcast shows a reply in its channel, too.
+	Broadcast bool
 	// TS is the message's ts when it was posted by an earlier process, so that it
 	// is edited and not posted again; else empty.
 	TS string

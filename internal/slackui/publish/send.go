@@ -44,6 +44,9 @@ func (a attempt) options() []slack.MsgOption {
 	if a.ts == "" && a.msg.ThreadTS != "" {
 		opts = append(opts, slack.MsgOptionTS(a.msg.ThreadTS))
 	}
+	if a.ts == "" && a.msg.ThreadTS != "" && a.msg.Broadcast {
+		opts = append(opts, slack.MsgOptionBroadcast())
+	}
 	if a.ts == "" && a.msg.Metadata.EventType != "" {
 		opts = append(opts, slack.MsgOptionMetadata(a.msg.Metadata))
 	}

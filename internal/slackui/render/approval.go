@@ -225,6 +225,9 @@ func (c *card) end(text string, run, others []slack.BlockElement) {
 		if c.a.Kind == store.ApprovalQuestion {
 			hint = "\nAnswer with the buttons, or reply “deny " + Code(c.a) + "” to skip."
 		}
+		if c.isCopy() {
+			hint = "\nDecide with the buttons."
+		}
 		c.text = mrkdwn.ClipEscaped(text, fallbackMax-200) + hint
 		return
 	}

@@ -79,6 +79,7 @@ type card struct {
 
 func (c *card) one(a store.Approval) {
 	c.a = a
+	c.where()
 	switch a.Kind {
 	case store.ApprovalQuestion:
 		c.question()
@@ -90,6 +91,16 @@ func (c *card) one(a store.Approval) {
 }
 
 func (c *card) pending() bool { return c.a.Status == store.ApprovalPending }
+
+// isCopy reports whether the card is a direct message beside the one in the thread.
+func (c *card) isCopy() bool { return c.o.Calling != nil && c.o.Calling.Thread != "" }
+
+// where says on a copy where the card stands.
+func (c *card) where() {
+	if c.isCopy() {
+		c.context("You may decide about this. " + linkTo(c.o.Calling.Thread, "The thread") + " shows what led to it.")
+	}
+}
 
 // id is a new block id. It changes with the status and the votes, so that clients
 // do not keep anything of the old card.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"time"
 
 	"deckhand/internal/store"
@@ -21,9 +22,29 @@ type Options struct {
 	// as in "Allows `go test ./...`, exactly as shown, until this session ends."
 	// Without it, or when it returns nothing, a card has no such button.
 	SessionGrant func(store.Approval) string
+	// Calling says whom a pending card calls; nil names everybody whom it is about.
+	Calling *Calling
 	// GrantMade tells when the grant was made that allowed an approval; without it,
 	// or when it returns the zero time, a card does not say so.
 	GrantMade func(store.Approval) time.Time
+}
+
+// Calling is how a pending card calls people. A mention calls, once, when the card is posted:
+// whoever is not to be called is shown by name.
+type Calling struct {
+	// Mention are the users and user groups whom the card of an approval mentions.
+	Mention func(store.Approval) []string
+	// Name is what a person is called.
+	Name func(userID string) string
+	// Direct is how many people have the card as a direct message.
+	Direct int
+	// Thread is the permalink of the thread, on such a copy; else empty.
+	Thread string
+}
+
+// mentions reports whether an approval's card may name somebody by a mention.
+func (o Options) mentions(a store.Approval, id string) bool {
+	return o.Calling == nil || a.Status != store.ApprovalPending || slices.Contains(o.Calling.Mention(a), id)
 }
 
 func (o Options) redact(s string) string {

@@ -65,7 +65,7 @@ func (c *card) rows(list []store.Approval) Page {
 		c.drawRows(all, lines, pending[:shown], pending[shown:], shared, roomy)
 		switch {
 		case c.fits() || shown <= 1 && !roomy:
-			return Page{Text: mrkdwn.ClipEscaped(rowsText(all, pending, shown), fallbackMax), Blocks: c.blocks}
+			return Page{Text: mrkdwn.ClipEscaped(c.rowsText(all, pending, shown), fallbackMax), Blocks: c.blocks}
 		case roomy:
 			roomy = false
 		default:
@@ -173,6 +173,7 @@ func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared s
 			title += ", " + count(n) + " decided"
 		}
 	}
+	c.where()
 	c.section(title)
 	c.context(shared)
 	last := ""
@@ -380,11 +381,14 @@ func share(total int, needs []int) int {
 
 // rowsText is what a notification says. Only what the card shows has a code to
 // decide by.
-func rowsText(list []row, pending []*row, shown int) string {
+func (c *card) rowsText(list []row, pending []*row, shown int) string {
 	if len(pending) == 0 {
 		return plural(len(list), "request", "requests") + ", all decided."
 	}
-	const hint = "\nDecide with the buttons, or reply with the words in brackets, or with “deny” and the code."
+	hint := "\nDecide with the buttons, or reply with the words in brackets, or with “deny” and the code."
+	if c.isCopy() {
+		hint = "\nDecide with the buttons."
+	}
 	room := fallbackMax - 300
 	var text strings.Builder
 	text.WriteString("Deckhand asks for " + plural(len(pending), "decision", "decisions") + ":")
@@ -393,6 +397,7 @@ func rowsText(list []row, pending []*row, shown int) string {
 		switch {
 		case i >= shown:
 			line += " (waits)"
+		case c.isCopy():
 		case r.a.Kind == store.ApprovalQuestion:
 			line += " (" + mrkdwn.Code("deny "+Code(r.a)) + " to skip)"
 		default:

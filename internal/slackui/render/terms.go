@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ func (c *card) provenance() {
 func (c *card) origin(most int) string {
 	var parts []string
 	if c.a.RequestedBy != "" {
-		parts = append(parts, "asked by "+mentionAny(c.a.RequestedBy))
+		parts = append(parts, "asked by "+c.person(c.a.RequestedBy))
 	}
 	if c.a.Project != "" {
 		parts = append(parts, "project "+mrkdwn.CodeWithin(c.o.redact(c.a.Project), min(most, 100)))
@@ -31,6 +32,14 @@ func (c *card) origin(most int) string {
 		parts = append(parts, "in "+mrkdwn.CodeWithin(c.o.redact(c.a.Workspace), most))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// person names somebody, without a mention if the card does not call them.
+func (c *card) person(id string) string {
+	if c.o.mentions(c.a, id) {
+		return mentionAny(id)
+	}
+	return mrkdwn.EscapeWithin(c.o.Calling.Name(id), 80)
 }
 
 // grounds say which rule asks, or which default that is not everybody's, and why, and what
@@ -61,7 +70,14 @@ func (c *card) deciders() string {
 	}
 	t := c.a.Terms
 	parts := []string{c.votes()}
-	switch who := mentions(t.Approvers, ", "); {
+	whom := t.Approvers
+	if call := c.o.Calling; call != nil {
+		whom = slices.DeleteFunc(slices.Clone(call.Mention(c.a)), func(id string) bool { return id == c.a.RequestedBy })
+		if call.Direct > 0 {
+			parts = append(parts, plural(call.Direct, "person has", "people have")+" it as a direct message")
+		}
+	}
+	switch who := mentions(whom, ", "); {
 	case who != "" && t.RequesterMay:
 		parts = append(parts, "to be decided by "+who)
 	case who != "":
@@ -98,6 +114,9 @@ func (c *card) deadline() string {
 
 // secondWay says how to decide where buttons do not work.
 func (c *card) secondWay() string {
+	if c.isCopy() {
+		return "" // a reply is heard in the thread alone
+	}
 	if c.a.Kind == store.ApprovalQuestion {
 		return "or reply " + mrkdwn.Code("deny "+Code(c.a)) + " to skip"
 	}

@@ -1,0 +1,255 @@
+package slackui
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+
+	"deckhand/internal/access"
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// Who is needed is called once, when a card is posted: the person who asked, if they may
+// decide alone, else those who may. The card mentions them, or each of them gets a copy of
+// it as a direct message, which is edited with it and has the same buttons. Edits call
+// nobody.
+//
+// Security. A copy shows a request to people who may decide about it and may not be in its
+// channel. It is posted to those alone who might decide at that moment, and gives no right:
+// a click on it is authorised as one on the card is.
+
+// callLook is how long a card waits for Slack to tell whom it calls.
+const callLook = 2 * time.Second
+
+// call is whom a pending approval calls: users and user groups.
+type call struct {
+	whom   []string
+	direct bool // by direct messages, not by a mention
+}
+
+func (c call) mention() []string {
+	if c.direct {
+		return nil
+	}
+	return c.whom
+}
+
+// viewCard is a card with whom it calls. Where Slack does not tell in time whether the
+// person who asked may decide, others are called; known is false then.
+func (f *frontend) viewCard(ctx context.Context, list []store.Approval, copies []store.CardCopy) (v cardView, known bool) {
+	ctx, cancel := context.WithTimeout(ctx, callLook)
+	defer cancel()
+	v, known = cardView{list: list, call: map[string]call{}, names: map[string]string{}, copies: copies}, true
+	for _, a := range list {
+		if a.Status != store.ApprovalPending {
+			continue
+		}
+		to, ok := f.app.call(ctx, a)
+		v.call[a.ID], known = to, known && ok
+		if by := a.RequestedBy; by != "" && v.names[by] == "" && !slices.Contains(to.mention(), by) {
+			v.names[by] = f.app.people.Name(ctx, by)
+			known = known && v.names[by] != by
+		}
+	}
+	return v, known
+}
+
+// call says whom an approval calls. known is false if Slack did not tell whether it is the
+// person who asked.
+func (a *App) call(ctx context.Context, ap store.Approval) (to call, known bool) {
+	terms := termsOf(ap)
+	if terms.Question {
+		return call{whom: []string{terms.Requester}}, true
+	}
+	known = true
+	if terms.Requester != "" && terms.RequesterMay && ap.Terms.Quorum <= 1 {
+		refusal := a.mayDecide(ctx, person{TeamID: a.self.TeamID, UserID: terms.Requester}, ap)
+		if refusal == nil {
+			return call{whom: []string{terms.Requester}}, true
+		}
+		known = refusal.Err == nil
+	}
+	direct := a.c.Calls[ap.Project] == access.CallDirect || access.IsDirect(ap.Thread.ChannelID) // which nobody else sees
+	whom := a.c.Access.Called(*terms, ap.Project, ap.Thread.ChannelID)
+	if !terms.RequesterMay {
+		whom = slices.DeleteFunc(slices.Clone(whom), func(id string) bool { return id == terms.Requester })
+	}
+	return call{whom: whom, direct: direct}, known
+}
+
+// broadcasts reports whether a card is to be seen in its channel, too.
+func (a *App) broadcasts(ap store.Approval) bool {
+	return a.c.Calls[ap.Project] == access.CallChannel && !access.IsDirect(ap.Thread.ChannelID)
+}
+
+// callsNow are a card's requests for which nobody was called directly yet: they are from
+// now on. f.cardsMu is held.
+func (f *frontend) callsNow(v cardView) (approvals []string) {
+	for _, a := range v.list {
+		switch {
+		case a.Status != store.ApprovalPending:
+			delete(f.called, a.ID)
+		case v.call[a.ID].direct && !f.called[a.ID]:
+			f.called[a.ID] = true
+			approvals = append(approvals, a.ID)
+		}
+	}
+	return approvals
+}
+
+// callDirectly sends a card to those who may decide about approvals on it. end is called
+// with what became of it; it may be nil. f.cardsMu is held.
+func (f *frontend) callDirectly(cardID string, approvals []string, end func(error)) {
+	if f.closed {
+		return // the next process does
+	}
+	key := "call/" + approvals[0]
+	f.reading[key] = false
+	f.reads.Go(func() {
+		v, err := f.tryToCall(cardID)
+		f.cardsMu.Lock()
+		defer f.cardsMu.Unlock()
+		delete(f.reading, key)
+		if err == nil {
+			f.showCard(v, end)
+			return
+		}
+		for _, id := range approvals {
+			delete(f.called, id) // whoever shows the card next tries again
+		}
+		f.app.log.Error("call those who may decide by direct message", zap.String("card", cardID), zap.Error(err))
+		if end != nil {
+			end(err)
+		}
+	})
+}
+
+// tryToCall is addCopies, tried again for a while.
+func (f *frontend) tryToCall(cardID string) (v cardView, err error) {
+	for range cardAttempts {
+		ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
+		v, err = f.addCopies(ctx, cardID)
+		cancel()
+		if err == nil {
+			return v, nil
+		}
+		select {
+		case <-f.closing:
+			return v, err
+		case <-time.After(cardPause):
+		}
+	}
+	return v, err
+}
+
+// addCopies records whom a card is sent to, before it is, and returns the card with its
+// copies. If nobody can be sent one the thread is told, as by a reminder.
+func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, error) {
+	books := f.app.c.Store
+	list, err := books.CardApprovals(ctx, cardID)
+	if err != nil {
+		return cardView{}, err
+	}
+	copies, err := books.CardCopies(ctx, cardID)
+	if err != nil {
+		return cardView{}, err
+	}
+	v, _ := f.viewCard(ctx, list, nil)
+	have := map[string]bool{}
+	for _, c := range copies {
+		have[c.UserID] = true
+	}
+	v.fresh = len(copies) == 0
+	var add []store.CardCopy
+	var failed error
+	for _, a := range list {
+		to, pending := v.call[a.ID]
+		if !pending || !to.direct {
+			continue
+		}
+		people, err := f.app.whoMayDecide(ctx, a, to.whom)
+		failed = errors.Join(failed, err)
+		for _, user := range people {
+			if have[user] {
+				continue
+			}
+			channel, err := f.app.people.Direct(ctx, user)
+			if failed = errors.Join(failed, err); err == nil {
+				have[user] = true
+				add = append(add, store.CardCopy{CardID: cardID, UserID: user, ChannelID: channel})
+			}
+		}
+		if len(have) == 0 && failed == nil {
+			f.app.say(a.Thread.ChannelID, a.Thread.ThreadTS, render.Reminder(render.ReminderView{Approval: a, To: to.whom, Redact: f.app.c.Redact}))
+		}
+	}
+	if len(have) == 0 && failed != nil {
+		return cardView{}, failed
+	}
+	if failed != nil {
+		f.app.log.Warn("not everybody who may decide can be sent a direct message", zap.String("card", cardID), zap.Error(failed))
+	}
+	if err := books.AddCardCopies(ctx, add); err != nil {
+		return cardView{}, err
+	}
+	v.copies, err = books.CardCopies(ctx, cardID)
+	return v, err
+}
+
+// showCopy hands a copy to the publisher. f.cardsMu is held.
+func (f *frontend) showCopy(v cardView, c store.CardCopy, final bool, end func(error)) {
+	first := v.list[0]
+	mark := metadata(cardType, "card", c.CardID)
+	f.app.publisher.Show(publish.Message{
+		Key: "copy/" + c.CardID + "/" + c.UserID, Channel: c.ChannelID, Group: first.Thread.ThreadTS, TS: c.TS,
+		Page: f.cardPage(v, f.app.permalink(first.Thread.ChannelID, first.Thread.ThreadTS)), Metadata: mark,
+		Find: f.findDirect(c.ChannelID, c.CreatedAt, mark), Doubtful: !v.fresh, Priority: publish.High, Final: final, OnEnd: end,
+		OnPosted: func(ts string) {
+			f.save("card's copy", func(ctx context.Context) error {
+				return f.app.c.Store.SaveCardCopy(ctx, store.CardCopy{CardID: c.CardID, UserID: c.UserID, TS: ts})
+			})
+		},
+		OnError: func(err error) {
+			f.app.log.Warn("show a card's copy", zap.String("card", c.CardID), zap.String("user", c.UserID), zap.Error(err))
+		},
+	})
+}
+
+// findDirect returns the ts of our message in a direct message that was posted with this
+// metadata, or "".
+func (f *frontend) findDirect(channel string, since time.Time, mark slack.SlackMetadata) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		found, err := f.app.api.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
+			ChannelID: channel, Oldest: slackTime(since.Add(-lookBack)), Limit: 200, IncludeAllMetadata: true,
+		})
+		if err != nil {
+			return "", err
+		}
+		for _, m := range found.Messages {
+			if m.User == f.app.self.UserID && marked(m, mark) {
+				return m.Timestamp, nil
+			}
+		}
+		return "", nil
+	}
+}
+
+// isCopy reports whether a message is a copy of an approval's card.
+func (a *App) isCopy(ctx context.Context, ap store.Approval, channel, ts string) (bool, error) {
+	copies, err := a.c.Store.CardCopies(ctx, ap.CardID)
+	return slices.ContainsFunc(copies, func(c store.CardCopy) bool {
+		return c.ChannelID == channel && (c.TS == ts || c.TS == "") // it is not known yet while it is being posted
+	}), err
+}
+
+// marked reports whether a message was posted with this metadata.
+func marked(m slack.Message, mark slack.SlackMetadata) bool {
+	return m.Metadata.EventType == mark.EventType && maps.EqualFunc(m.Metadata.EventPayload, mark.EventPayload, func(a, b any) bool { return a == b })
+}

@@ -1,0 +1,183 @@
+package slackui
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"deckhand/internal/access"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// callsBy has the desk's project call people in a way; a process that runs is told.
+func (d *desk) callsBy(c access.Call) {
+	d.calls = c
+	d.bot.app.c.Calls["web"] = c
+}
+
+// direct are the messages that somebody has from us.
+func (d *desk) direct(user string) []shownMessage {
+	d.slack.mu.Lock()
+	defer d.slack.mu.Unlock()
+	var out []shownMessage
+	for _, ts := range d.slack.posted {
+		if m := d.slack.messages[ts]; m.channel == "D"+user && !m.deleted {
+			out = append(out, *m)
+		}
+	}
+	return out
+}
+
+// directTS is where somebody's only direct message stands.
+func (d *desk) directTS(user string) string {
+	d.slack.mu.Lock()
+	defer d.slack.mu.Unlock()
+	for _, ts := range d.slack.posted {
+		if d.slack.messages[ts].channel == "D"+user {
+			return ts
+		}
+	}
+	return ""
+}
+
+// A card mentions those who have to decide, and nobody else.
+func TestWhomACardMentions(t *testing.T) {
+	t.Parallel()
+	everybody := []string{"UADA", "UGRACE", "UHEIDI", "ULINUS"}
+	for name, c := range map[string]struct {
+		terms store.Terms
+		want  []string
+	}{
+		"the approvers":                              {store.Terms{}, []string{"UGRACE", "UHEIDI"}},
+		"those whom the policy names":                {store.Terms{Approvers: []string{"UADA"}}, []string{"UADA"}},
+		"the person who asked, who may":              {store.Terms{Approvers: []string{"ULINUS", "UGRACE"}, RequesterMay: true}, []string{"ULINUS"}},
+		"not the person who asked, who may not":      {store.Terms{Approvers: []string{"ULINUS", "UGRACE"}}, []string{"UGRACE"}},
+		"the person who asked, beside another":       {store.Terms{Approvers: []string{"ULINUS", "UGRACE"}, RequesterMay: true, Quorum: 2}, []string{"UGRACE", "ULINUS"}},
+		"the approvers, if the requester has no say": {store.Terms{RequesterMay: true}, []string{"UGRACE", "UHEIDI"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				a := d.ask("", c.terms)
+				d.rest()
+				card := d.slack.inThread(deskThread)[0]
+				if !strings.Contains(card.metadata, cardType) {
+					t.Fatalf("the card is not first: %s", card.blocks)
+				}
+				var got []string
+				for _, id := range everybody {
+					if strings.Contains(card.blocks, "<@"+id+">") || strings.Contains(card.blocks, `\u003c@`+id+`\u003e`) {
+						got = append(got, id)
+					}
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("%s\n%s", diff, card.blocks)
+				}
+				if n := d.slack.count("conversations.open"); n != 0 {
+					t.Error("somebody was sent a direct message")
+				}
+				_ = a
+			})
+		})
+	}
+}
+
+// Who may decide has the card as a direct message, and decides there; it ends with the card.
+func TestACardByDirectMessage(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.callsBy(access.CallDirect)
+		a := d.ask("", store.Terms{})
+		b := d.ask(a.CardID, store.Terms{})
+		d.rest()
+		if card := d.slack.inThread(deskThread)[0]; strings.Contains(card.blocks, "@UGRACE") || !strings.Contains(card.blocks, "2 people have it as a direct message") {
+			t.Errorf("the card: %s", card.blocks)
+		}
+		for _, user := range []string{"UGRACE", "UHEIDI"} {
+			got := d.direct(user)
+			if len(got) != 1 || !got[0].actions || !strings.Contains(got[0].blocks, "make 2") {
+				t.Fatalf("%s has %+v", user, got)
+			}
+		}
+		if len(d.direct("UADA"))+len(d.direct("ULINUS")) > 0 {
+			t.Error("others were called")
+		}
+		for what, got := range map[string]string{
+			"a click on another's copy, by somebody who may not": d.clickIn("DUGRACE", d.directTS("UGRACE"), "ULINUS", render.ActionApprove, a),
+			"a click from elsewhere":                             d.clickIn("DULINUS", d.directTS("UGRACE"), "UGRACE", render.ActionApprove, a),
+			"a click on another message":                         d.clickIn("DUGRACE", "1.5", "UGRACE", render.ActionApprove, a),
+		} {
+			if got != "refused" && got != "wrong card" {
+				t.Errorf("%s: %s", what, got)
+			}
+		}
+		if got := d.clickIn("DUGRACE", d.directTS("UGRACE"), "UGRACE", render.ActionApprove, a); got != "allowed" {
+			t.Errorf("a click on the copy: %s", got)
+		}
+		if got := d.clickIn("DUHEIDI", d.directTS("UHEIDI"), "UHEIDI", render.ActionDeny, b); got != "denied" {
+			t.Errorf("a click on the other copy: %s", got)
+		}
+		d.end("done", "")
+		d.over()
+		for _, p := range d.wrong() {
+			t.Error(p)
+		}
+		for _, user := range []string{"UGRACE", "UHEIDI"} {
+			if got := d.direct(user); len(got) != 1 || got[0].actions || !strings.Contains(got[0].blocks, "all decided") {
+				t.Errorf("in the end %s has %+v", user, got)
+			}
+		}
+	})
+}
+
+// A process that is killed while it calls people leaves the rest to the next one, and nobody
+// is called twice.
+func TestACallThatIsInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{0, 20, 60, 110, 160, 210, 260, 310, 400, 1000} {
+		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				d.callsBy(access.CallDirect)
+				a := d.ask("", store.Terms{})
+				time.Sleep(after * time.Millisecond)
+				d.kill()
+				d.over()
+				for _, user := range []string{"UGRACE", "UHEIDI"} {
+					if got := d.direct(user); len(got) != 1 || !got[0].actions {
+						t.Errorf("%s has %d messages", user, len(got))
+					}
+				}
+				cards := slices.DeleteFunc(d.slack.inThread(deskThread), func(m shownMessage) bool { return !strings.Contains(m.metadata, cardType) })
+				if len(cards) != 1 {
+					t.Errorf("%d cards", len(cards))
+				}
+				if got := d.clickIn("DUHEIDI", d.directTS("UHEIDI"), "UHEIDI", render.ActionApprove, a); got != "allowed" {
+					t.Errorf("a click on the copy: %s", got)
+				}
+				d.end("done", "")
+				d.over()
+				if slices.ContainsFunc(slices.Concat(d.direct("UGRACE"), d.direct("UHEIDI")), func(m shownMessage) bool { return m.actions }) {
+					t.Error("a copy still has buttons")
+				}
+			})
+		})
+	}
+}
+
+// Where nobody can be sent a direct message the thread calls them.
+func TestACallThatReachesNobody(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.callsBy(access.CallDirect)
+		d.ask("", store.Terms{Approvers: []string{"ULINUS"}})
+		d.rest()
+		if got := d.slack.inThread(deskThread); !slices.ContainsFunc(got, func(m shownMessage) bool { return strings.Contains(m.text, "A request waits for a decision") }) {
+			t.Errorf("the thread reads %+v", got)
+		}
+	})
+}
