@@ -12,8 +12,8 @@ import (
 
 // TestThreeReplicas, each with a data folder of its own: threads are spread over them. What
 // one has that is killed in mid-turn goes on elsewhere when its lease's time is over; so
-// does what one has that the database does not hear any more, when it has no process left;
-// and one that is told to stop hands its threads to the others.
+// does what one has that the database does not hear any more, or that is frozen, when it
+// has no process left; and one that is told to stop hands its threads to the others.
 func TestThreeReplicas(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -75,6 +75,25 @@ func TestThreeReplicas(t *testing.T) {
 	cut := c.owner(threads[1])
 	takenOver(threads[1], "cut off", func(r *chaosReplica) { r.wire.part() })
 	cut.wire.heal()
+	frozen := c.owner(threads[2])
+	takenOver(threads[2], "frozen", func(r *chaosReplica) { r.signal(syscall.SIGSTOP) })
+	frozen.signal(syscall.SIGCONT)
+	// It finds out, and lives again; nothing of what it had is shown or run by it any more.
+	c.eventually("the one that was frozen to live again", func() bool {
+		return c.text(`SELECT alive::text FROM replicas WHERE id = '`+frozen.id()+`'`) == "true"
+	})
+	left, working := 0, 0
+	for _, m := range c.messages(shop, threads[2]) {
+		if strings.Contains(m.all(), "goes on below") {
+			left++
+		}
+		if m.has("stop") {
+			working++
+		}
+	}
+	if left != 1 || working != 1 {
+		t.Errorf("of the thread of one that was frozen %d messages go on below, and %d have a Stop button", left, working)
+	}
 	var stopped int
 	takenOver(threads[2], "stopped", func(r *chaosReplica) {
 		stopped = r.pid()
@@ -88,9 +107,15 @@ func TestThreeReplicas(t *testing.T) {
 func (c *chaos) owner(thread string) *chaosReplica {
 	id := c.text(`SELECT coalesce(max(lease_owner), '') FROM threads WHERE thread_ts = '` + thread + `'`)
 	for _, r := range c.replicas {
-		if b, err := os.ReadFile(filepath.Join(r.dir, "data", "replica-id")); err == nil && id != "" && strings.TrimSpace(string(b)) == id {
+		if id != "" && r.id() == id {
 			return r
 		}
 	}
 	return nil
+}
+
+// id is by what the replica is known to the others; empty until it has begun.
+func (r *chaosReplica) id() string {
+	b, _ := os.ReadFile(filepath.Join(r.dir, "data", "replica-id"))
+	return strings.TrimSpace(string(b))
 }

@@ -44,7 +44,10 @@ type host struct {
 	kept    Works // nil where work is kept on this machine alone
 	silence time.Duration
 	answer  time.Duration
+	line    claude.Lifeline
 }
+
+func (h *host) liveFor(left time.Duration) { h.line.Renew(left) }
 
 func (h *host) workspace(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error) {
 	return h.work.Open(ctx, h.worksIn(t), p.space())
@@ -113,6 +116,7 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 		RequestTimeout:        h.answer,
 		InitializeTimeout:     h.answer * time.Duration(patience),
 		Logger:                log,
+		Lifeline:              &h.line,
 	})
 	if err != nil {
 		return nil, errors.Join(err, box.Close())

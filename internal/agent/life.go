@@ -16,7 +16,7 @@ import (
 // so: it counts its beat up in the database. Whoever has seen the same beat for the lease's
 // time buries it, and its threads are free. It has ended its processes by then: it does so
 // when its beat was not taken for four fifths of that time, counted from when it last asked
-// for one that was. Both count by their machine's own time since its start, suspended or
+// for one that was; if it is stopped, its reapers do so for it. Both count by their machine's own time since its start, suspended or
 // not, and the other began to count later: no clock that is set, here or at the database,
 // has a part in it. A connection that is lost says nothing: who cannot reach the database
 // may still run.
@@ -70,7 +70,9 @@ func (s *Supervisor) beginLife(ctx context.Context) (life store.Life, until time
 		}
 		cancel()
 		if err == nil {
-			return life, asked + s.limits.LeaseTTL*4/5, true
+			until = asked + s.limits.LeaseTTL*4/5
+			s.machine.liveFor(until - s.machine.uptime())
+			return life, until, true
 		}
 		if ctx.Err() == nil && err.Error() != told {
 			told = err.Error()
@@ -182,7 +184,9 @@ func (s *Supervisor) beat(ctx context.Context, l *lifetime) {
 		case <-l.until:
 		default:
 		}
-		l.until <- asked + s.limits.LeaseTTL*4/5
+		until := asked + s.limits.LeaseTTL*4/5
+		l.until <- until
+		s.machine.liveFor(until - s.machine.uptime())
 		s.compare(before, held)
 		s.watch(peers)
 		s.front.SetShare(share(load, peers))

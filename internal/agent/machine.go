@@ -21,6 +21,9 @@ type machine interface {
 	// uptime is how long the machine has been up, and kernel names it and this start of it.
 	uptime() time.Duration
 	kernel() string
+	// liveFor has all that start and prepare have started end after this time, unless it is
+	// called again by then: even if this process is stopped, so that it can end nothing.
+	liveFor(left time.Duration)
 	// takes reports whether what a turn writes is kept, as a [*diskError] if not.
 	takes(ctx context.Context) error
 	// workspace returns the folder that the thread works in, making it at the first use and

@@ -91,6 +91,8 @@ func (*playedMachine) uptime() time.Duration { return time.Since(time.Unix(0, 0)
 
 func (*playedMachine) kernel() string { return "k" }
 
+func (*playedMachine) liveFor(time.Duration) {}
+
 func (m *playedMachine) takes(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

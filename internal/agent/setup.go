@@ -95,7 +95,7 @@ func (h *host) setUp(ctx context.Context, t store.Thread, p Project) (done prepa
 	out, began := ending{most: maxSetupOutput}, time.Now()
 	var watch *sandbox.Watch
 	status, signal, err := claude.Program{
-		Command: append(box.Command, "-c", p.Setup.Run), Dir: t.Workspace, Env: box.Env, Out: &out,
+		Command: append(box.Command, "-c", p.Setup.Run), Dir: t.Workspace, Env: box.Env, Out: &out, Lifeline: &h.line,
 		Started: func(reaperPID int, kill func()) { watch = h.watcher.Watch(box.Box, reaperPID, kill) },
 	}.Run(timed)
 	took, over := time.Since(began), ""

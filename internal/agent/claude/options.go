@@ -72,6 +72,8 @@ type Options struct {
 	SilenceAfter time.Duration
 	// StopGrace are the waits of [Process.Stop].
 	StopGrace StopGrace
+	// Lifeline ends the process if its host is stopped; nil for none.
+	Lifeline *Lifeline
 }
 
 // StopGrace are the waits between the steps of [Process.Stop].

@@ -108,12 +108,14 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	}
 	p.mcp = newMCPServers(p)
 
+	release := o.Lifeline.hold(orders)
 	unwatch := context.AfterFunc(ctx, p.dropOrders)
 	p.pid, err = readStart(p.report)
 	if !unwatch() && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
+		release()
 		p.dropOrders()
 		_ = cmd.Wait() // it exits, having nothing to run; err says more than its status
 		files.closeOwnEnds()
@@ -126,7 +128,10 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		p.tail.drain(stderr)
 	}()
 	go p.in.run()
-	go p.finish(report)
+	go func() {
+		defer release()
+		p.finish(report)
+	}()
 	return p, nil
 }
 

@@ -23,6 +23,8 @@ type Program struct {
 	Out io.Writer
 	// Started is told the reaper's process id, and how to end all of it.
 	Started func(reaperPID int, kill func())
+	// Lifeline ends it if its host is stopped; nil for none.
+	Lifeline *Lifeline
 }
 
 // Run runs it until it and all that it has started are gone, which an end of ctx brings
@@ -51,6 +53,8 @@ func (p Program) Run(ctx context.Context) (status, signal int, err error) {
 	}
 	files.closeChildEnds()
 	_ = stdin.Close()
+	release := p.Lifeline.hold(orders)
+	defer release()
 	var once sync.Once
 	kill := func() { once.Do(func() { _ = orders.Close() }) }
 	stop := context.AfterFunc(ctx, kill)

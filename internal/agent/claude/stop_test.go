@@ -71,6 +71,33 @@ func TestStopIsBoundedByItsContext(t *testing.T) {
 	allGone(t, tree)
 }
 
+// TestLifeline: what hangs on a line ends with everything below it when its time is over,
+// whatever its host does; so does what is hung on it later.
+func TestLifeline(t *testing.T) {
+	t.Parallel()
+	var line claude.Lifeline
+	hang := func(o *claude.Options) { o.Lifeline = &line }
+	before := fake(t, "sleepers\nhang", hang)
+	line.Renew(time.Hour)
+	during := fake(t, "sleepers\nhang", hang)
+	var trees []int
+	for _, p := range []*claude.Process{before, during} {
+		if _, err := p.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		trees = append(trees, below(p.ReaperPID())...)
+	}
+	line.Renew(0)
+	after := fake(t, "sleepers\nhang", hang)
+	for _, p := range []*claude.Process{before, during, after} {
+		<-p.Done()
+		if exit := p.Exit(); exit.Reason != claude.ExitKilled {
+			t.Errorf("it ended as %v", exit)
+		}
+	}
+	allGone(t, trees)
+}
+
 func TestOrphansGoWithTheirReaper(t *testing.T) {
 	t.Parallel()
 	p := fake(t, "sleepers\nhang")

@@ -28,9 +28,9 @@ const Variable = "DECKHAND_REAPER"
 // that [Orphans] finds what a reaper that was killed left behind.
 const treeVariable = "DECKHAND_TREE_OF"
 
-// The reaper's files beside its standard ones. The order pipe carries one byte
-// per order and ends when whoever started the reaper is gone; the report pipe
-// carries lines.
+// The reaper's files beside its standard ones. The order pipe carries a byte
+// per order, with what belongs to it, and ends when whoever started the reaper is gone; the
+// report pipe carries lines.
 const (
 	orderFD  = 3
 	reportFD = 4
@@ -38,6 +38,38 @@ const (
 
 // Term is the order to end the CLI by SIGTERM.
 const Term = 'T'
+
+// within is the order to remove everything after a time, unless it is given again by then:
+// whoever orders may be stopped. Four bytes follow, milliseconds, the highest first.
+const within = 'W'
+
+// Within is the order to remove everything after this time, in the place of the one before.
+func Within(left time.Duration) []byte {
+	ms := uint32(min(max(left.Milliseconds(), 0), 1<<31))
+	return []byte{within, byte(ms >> 24), byte(ms >> 16), byte(ms >> 8), byte(ms)}
+}
+
+// order is one that was read.
+type order struct {
+	kind byte
+	left time.Duration // with within
+}
+
+func readOrder(in *bufio.Reader) (o order, err error) {
+	if o.kind, err = in.ReadByte(); err != nil || o.kind != within {
+		return o, err
+	}
+	ms := uint32(0)
+	for range 4 {
+		b, err := in.ReadByte()
+		if err != nil {
+			return o, err
+		}
+		ms = ms<<8 | uint32(b)
+	}
+	o.left = time.Duration(ms) * time.Millisecond
+	return o, nil
+}
 
 func init() {
 	if os.Getenv(Variable) == "" {
@@ -97,20 +129,21 @@ func reap(command []string) int {
 
 	tree := &tree{child: child.Pid, exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{})}
 	go tree.wait()
-	ordered := make(chan byte)
+	ordered := make(chan order)
 	go func() {
 		defer close(ordered)
 		in := bufio.NewReader(orders)
 		for {
-			b, err := in.ReadByte()
+			o, err := readOrder(in)
 			if err != nil {
 				return
 			}
-			ordered <- b
+			ordered <- o
 		}
 	}()
 
 	var status syscall.WaitStatus
+	var late <-chan time.Time
 	for running := true; running; {
 		select {
 		case status = <-tree.exited:
@@ -119,14 +152,15 @@ func reap(command []string) int {
 			if s != syscall.SIGHUP {
 				_ = syscall.Kill(insideOf(child.Pid), s.(syscall.Signal)) //nolint:forcetypeassert // signals are; gone already: its exit is on its way
 			}
-		case b, ok := <-ordered:
+		case <-late:
+			status, running = tree.end(), false
+		case o, ok := <-ordered:
 			switch {
 			case !ok:
-				_ = child.Signal(syscall.SIGKILL)
-				tree.kill()
-				status = <-tree.exited
-				running = false
-			case b == Term:
+				status, running = tree.end(), false
+			case o.kind == within:
+				late = time.After(o.left)
+			case o.kind == Term:
 				_ = syscall.Kill(insideOf(child.Pid), syscall.SIGTERM) // gone already is as good
 			}
 		}
@@ -162,6 +196,12 @@ func (t *tree) wait() {
 			t.exited <- status
 		}
 	}
+}
+
+// end removes the CLI and everything else, and returns the CLI's status.
+func (t *tree) end() syscall.WaitStatus {
+	t.kill()
+	return <-t.exited
 }
 
 // kill removes everything below the reaper and returns when nothing is left.
