@@ -133,7 +133,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	}
 	b.app = slackui.New(d.Workspace, slackui.Config{
 		Store: b.store, Access: c.Access, Budgets: c.Budgets, Reminders: tell, Calls: c.Calls(), Sandboxes: c.Sandboxes(),
-		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone, Replica: b.replica.ID,
+		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone, Replica: b.replica.ID, CatchUp: e.CatchUp,
 		Redact: secrets.Redact, Log: b.log.Named("slack"),
 	})
 	b.gateway, err = gateway.New(gateway.Options{Dir: filepath.Join(e.DataDir, "gateway"), Listen: e.Gateway(), Log: b.log.Named("gateway")})

@@ -57,12 +57,18 @@ type Environment struct {
 	DrainTimeout time.Duration `envconfig:"DECKHAND_DRAIN_TIMEOUT" default:"30s"`
 	// LeaseTime is after how long a replica that is silent is taken for dead.
 	LeaseTime time.Duration `envconfig:"DECKHAND_LEASE_TIME" default:"15s"`
-	MaxLive   int           `envconfig:"DECKHAND_MAX_LIVE_SESSIONS" default:"20"`
-	Starts    int           `envconfig:"DECKHAND_STARTS_AT_ONCE" default:"0"` // 0: the number of cores
+	// CatchUp is how old a message may be that nobody heard, to be worked on all the same.
+	CatchUp time.Duration `envconfig:"DECKHAND_CATCH_UP" default:"1h"`
+	MaxLive int           `envconfig:"DECKHAND_MAX_LIVE_SESSIONS" default:"20"`
+	Starts  int           `envconfig:"DECKHAND_STARTS_AT_ONCE" default:"0"` // 0: the number of cores
 }
 
 // leastLease is the shortest lease that a busy machine bears.
 const leastLease = 3 * time.Second
+
+// leastCatchUp is more than Slack takes to deliver what it tries to deliver again, and
+// mostCatchUp as far back as is looked.
+const leastCatchUp, mostCatchUp = 10 * time.Minute, 24 * time.Hour
 
 // ReadEnvironment reads and checks the environment. Its error is [Problems], a
 // variable each, with what to write instead; it never quotes a secret. What could be
@@ -84,7 +90,7 @@ func ReadEnvironment() (Environment, error) {
 		need(false, "%s: %q is not %s", bad.KeyName, bad.Value, kind)
 		// It stopped there; these were not read.
 		e.IdleTimeout, e.AsideAfter, e.CLITimeout, e.MaxLive = max(e.IdleTimeout, time.Second), max(e.AsideAfter, time.Second), max(e.CLITimeout, time.Second), max(e.MaxLive, 1)
-		e.LeaseTime = max(e.LeaseTime, leastLease)
+		e.LeaseTime, e.CatchUp = max(e.LeaseTime, leastLease), max(e.CatchUp, leastCatchUp)
 	}
 	need(strings.HasPrefix(e.SlackBotToken, "xoxb-"), "SLACK_BOT_TOKEN: set it to the Slack app's bot token, xoxb-… (OAuth & Permissions)")
 	need(strings.HasPrefix(e.SlackAppToken, "xapp-"), "SLACK_APP_TOKEN: set it to an app-level token, xapp-…, with connections:write (Basic Information)")
@@ -110,6 +116,7 @@ func ReadEnvironment() (Environment, error) {
 	need(e.CLITimeout >= time.Second, "DECKHAND_CLI_TIMEOUT: %s is too short; write at least 1s", e.CLITimeout)
 	need(e.DrainTimeout >= 0, "DECKHAND_DRAIN_TIMEOUT: %s is less than nothing; write 0s, or how long turns may go on when the bot stops", e.DrainTimeout)
 	need(e.LeaseTime >= leastLease, "DECKHAND_LEASE_TIME: %s is too short; write at least %s", e.LeaseTime, leastLease)
+	need(e.CatchUp >= leastCatchUp && e.CatchUp <= mostCatchUp, "DECKHAND_CATCH_UP: %s is not between %s and %s; Slack itself delivers again for six minutes", e.CatchUp, leastCatchUp, mostCatchUp)
 	need(e.Starts >= 0, "DECKHAND_STARTS_AT_ONCE: %d is too few; write at least 1, or 0 for the number of cores", e.Starts)
 	need(e.MaxLive >= 1, "DECKHAND_MAX_LIVE_SESSIONS: %d is too few; write at least 1", e.MaxLive)
 	if _, err := zapcore.ParseLevel(e.LogLevel); err != nil {

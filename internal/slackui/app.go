@@ -6,9 +6,11 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
@@ -39,6 +41,8 @@ type Config struct {
 	// AskersTimeZone counts days in answers about costs in the zone of the person who
 	// asks, as Slack has it, instead of the store's.
 	AskersTimeZone bool
+	// CatchUp is how old a post may be that nobody heard, to be worked on all the same.
+	CatchUp time.Duration
 	// Redact is applied to all text of the model and of tools before it leaves.
 	Redact func(string) string
 	Log    *zap.Logger
@@ -62,6 +66,8 @@ type App struct {
 	agent     *agent.Supervisor
 	lanes     lanes
 	inbox     inboxKeeper
+	hearing   hearing
+	lookRate  *rate.Limiter
 	envelopes sync.WaitGroup
 	connected atomic.Bool
 }
@@ -80,6 +86,7 @@ func New(w *Workspace, c Config) *App {
 // newApp is an app whose tokens are known to be good.
 func newApp(c Config, client *slack.Client, self identity) *App {
 	a := &App{inbox: inboxKeeper{holder: c.Replica + "/" + rand.Text(), look: make(chan struct{}, 1)}, c: c, log: c.Log, commands: allCommands(), client: client, api: client, self: self}
+	a.hearing.wake, a.hearing.look, a.lookRate = make(chan struct{}, 1), make(chan struct{}, 1), newLookRate()
 	a.people = directory.New(client, c.Log.Named("directory"))
 	a.publisher = publish.New(client, publish.Options{Log: c.Log.Named("publish")})
 	a.frontend, a.outbox = newFrontend(a), newOutbox(a)
@@ -115,6 +122,7 @@ func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor)
 	digests.Go(func() { a.costs.KeepDigestsScheduled(ctx) })
 	var inbox sync.WaitGroup
 	inbox.Go(func() { a.keepInbox(ctx) })
+	inbox.Go(func() { a.keepHearing(ctx) })
 	a.listen(ctx)
 	inbox.Wait()
 	a.envelopes.Wait()

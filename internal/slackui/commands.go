@@ -150,6 +150,8 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 		return "refused", nil
 	}
 	switch {
+	case in.found == latePost:
+		return a.tooLate(in), nil
 	case text == "":
 		a.reply(in, a.help(""))
 		return "help", nil

@@ -27,6 +27,8 @@ type webAPI interface {
 	UpdateViewContext(ctx context.Context, view slack.ModalViewRequest, externalID, hash, viewID string) (*slack.ViewResponse, error)
 	PublishViewContext(ctx context.Context, r slack.PublishViewContextRequest) (*slack.ViewResponse, error)
 
+	GetConversationsForUserContext(ctx context.Context, p *slack.GetConversationsForUserParameters) (channels []slack.Channel, cursor string, err error)
+	GetConversationHistoryContext(ctx context.Context, p *slack.GetConversationHistoryParameters) (*slack.GetConversationHistoryResponse, error)
 	GetConversationRepliesContext(ctx context.Context, p *slack.GetConversationRepliesParameters) (msgs []slack.Message, more bool, cursor string, err error)
 }
 
@@ -40,6 +42,7 @@ type Books interface {
 	screens
 	outgoing
 	queues
+	looks
 	budgets
 	costs.Books
 	Audit(ctx context.Context, entries ...store.AuditEntry) error
@@ -105,6 +108,17 @@ type queues interface {
 	SendNow(ctx context.Context, inboxID int64, by string) (ok bool, err error)
 	DropWaiting(ctx context.Context, inboxID int64, by, mark string) (ok bool, words []store.Word, err error)
 	SaveQueueMessage(ctx context.Context, threadID int64, ts string) error
+}
+
+// looks are for what people posted and Slack did not deliver.
+type looks interface {
+	Hear(ctx context.Context, teamID string, deaf time.Duration) (since time.Time, err error)
+	TakeLook(ctx context.Context, teamID string, hold time.Duration) (l store.Look, ok bool, err error)
+	HoldLook(ctx context.Context, l store.Look, hold time.Duration) error
+	EndLook(ctx context.Context, l store.Look) error
+	ServedThreads(ctx context.Context, teamID string, since time.Time, limit int) ([]store.ThreadKey, error)
+	OpenedAt(ctx context.Context, k store.ThreadKey) (ts string, err error)
+	WaitingPosts(ctx context.Context, teamID string, limit int) ([]store.Envelope, error)
 }
 
 // budgets are decided about by admins.

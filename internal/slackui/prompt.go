@@ -31,6 +31,9 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	if err != nil && !opens {
 		return "", err
 	}
+	if !opens {
+		a.hearBefore(ctx, in)
+	}
 	project := thread.Project
 	if opens {
 		if project = a.c.Access.Places.Project(m.Channel); project == "" {
@@ -51,11 +54,18 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	if !opens && m.User != thread.OwnerID && !strings.HasPrefix(text, "/") {
 		text = fmt.Sprintf("[%s writes:]\n%s", mrkdwn.OneLine(a.people.Name(ctx, m.User)), text)
 	}
-	thread, ok, err := a.c.Store.AcceptPrompt(ctx, store.NewPrompt{
+	p := store.NewPrompt{
 		InboxID: in.store.ID, Thread: key, Project: project, UserID: m.User, UUID: uuid.NewString(), Text: text, Edits: in.store.Edits,
-	})
+	}
+	if opens && a.hearing.missed(in) {
+		p.LookSince = timeOf(m.TS)
+	}
+	thread, ok, err := a.c.Store.AcceptPrompt(ctx, p)
 	if err != nil {
 		return "", err
+	}
+	if !p.LookSince.IsZero() {
+		signal(a.hearing.look)
 	}
 	if ok {
 		a.agent.Wake(thread.ID)

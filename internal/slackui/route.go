@@ -27,7 +27,8 @@ type incoming struct {
 	// lasts says that the envelope is finished in the inbox, with what is told of it.
 	lasts      bool
 	told       []store.Whisper
-	byBot      bool // a bot mentions us
+	byBot      bool   // a bot mentions us
+	found      string // [foundPost] or [latePost] of a message that was not delivered
 	message    *postedMessage
 	change     *changedMessage
 	click      *slack.InteractionCallback
@@ -137,7 +138,13 @@ func decodeEvent(e envelope) (*incoming, error) {
 				team = t
 			}
 		}
-		return &incoming{message: &m, byBot: byBot, userTeam: team, store: store.Envelope{
+		found := ""
+		for _, prefix := range []string{foundPost, latePost} {
+			if strings.HasPrefix(outer.EventID, prefix) {
+				found = prefix
+			}
+		}
+		return &incoming{message: &m, found: found, byBot: byBot, userTeam: team, store: store.Envelope{
 			EventID: outer.EventID, Kind: store.KindMessage, TeamID: outer.TeamID, ChannelID: m.Channel,
 			TS: m.TS, ThreadTS: thread, UserID: m.User, Payload: e.Payload,
 		}}, nil
@@ -205,6 +212,7 @@ func (a *App) relevantNow(ctx context.Context, in *incoming) (bool, error) {
 	}
 	_, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
 	if errors.Is(err, store.ErrNotFound) {
+		a.hearing.overhear(in.store.Key())
 		return false, nil
 	}
 	return err == nil, err

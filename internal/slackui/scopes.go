@@ -35,6 +35,7 @@ var uses = []use{
 	{scope: "groups:history", what: "messages in threads of private channels", methods: "conversations.history conversations.replies", events: "message.groups"},
 	{scope: "groups:read", what: "whether a private channel is shared with another company", methods: "conversations.info conversations.list"},
 	{scope: "im:history", what: "direct messages", methods: "conversations.history conversations.replies", events: "message.im"},
+	{scope: "im:read", what: "direct messages that were sent while nobody listened", methods: "users.conversations"},
 	{scope: "im:write", what: "requests and reports by direct message, each sent once", methods: "conversations.open"},
 	{scope: "reactions:write", what: "👀 and what became of a prompt", methods: "reactions.add reactions.remove"},
 	{scope: "usergroups:read", what: "who is in a group that may approve", methods: "usergroups.list usergroups.users.list"},

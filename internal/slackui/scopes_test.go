@@ -101,6 +101,9 @@ var calls = map[string]func(context.Context, *slackgo.Client){
 	"GetConversationsContext": func(ctx context.Context, c *slackgo.Client) {
 		_, _, _ = c.GetConversationsContext(ctx, &slackgo.GetConversationsParameters{})
 	},
+	"GetConversationsForUserContext": func(ctx context.Context, c *slackgo.Client) {
+		_, _, _ = c.GetConversationsForUserContext(ctx, &slackgo.GetConversationsForUserParameters{})
+	},
 	"GetConversationHistoryContext": func(ctx context.Context, c *slackgo.Client) {
 		_, _ = c.GetConversationHistoryContext(ctx, &slackgo.GetConversationHistoryParameters{ChannelID: "C1"})
 	},

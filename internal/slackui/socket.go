@@ -79,7 +79,12 @@ func (a *App) consume(ctx context.Context, client *socketmode.Client, log *zap.L
 		if !now {
 			delta = -1
 		}
-		a.connected.Store(up.Add(delta) > 0)
+		hears := up.Add(delta) > 0
+		a.connected.Store(hears)
+		if !hears {
+			a.hearing.mute()
+		}
+		signal(a.hearing.wake)
 	}
 	defer set(false)
 	for {

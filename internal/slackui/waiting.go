@@ -90,6 +90,13 @@ func (k *inboxKeeper) free() int {
 	return inboxAtOnce - k.busy
 }
 
+// keepsUnstored reports whether messages wait in memory for the database.
+func (k *inboxKeeper) keepsUnstored() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.unstored) > 0
+}
+
 func (k *inboxKeeper) begin() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -260,6 +267,7 @@ func (a *App) keepUnstored(in *incoming) {
 		return
 	}
 	a.inbox.unstored = append(a.inbox.unstored, in)
+	a.hearing.mute()
 	if in.addressed(a.mention()) {
 		in.store.Marked = true
 		a.mark(in.store.ChannelID, in.store.TS)
@@ -291,6 +299,7 @@ func (a *App) storeNow(ctx context.Context, in *incoming) bool {
 	id, fresh := int64(0), false
 	ours, err := a.relevantNow(ctx, in)
 	if err == nil && ours {
+		in.store.Holder = a.inbox.holder
 		id, fresh, err = a.c.Store.Receive(ctx, in.store)
 	}
 	if _, again := passes(err); err != nil && again {

@@ -180,6 +180,8 @@ type matrix struct {
 	t   testing.TB
 	app *App
 	db  *store.Store
+	url string       // of the database
+	at  http.Handler // of the workspace
 	n   int
 }
 
@@ -218,7 +220,8 @@ func newMatrix(t testing.TB) *matrix {
 		server.Close()
 		_ = workspace.Close(context.Background())
 	})
-	m := &matrix{t: t, db: storetest.New(t)}
+	m := &matrix{t: t, url: storetest.URL(t), at: handler}
+	m.db = storetest.Open(t, m.url, store.Options{})
 	var roles []string
 	for _, e := range entitled {
 		if strings.Contains(e.who, "has a role") {

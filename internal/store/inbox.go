@@ -58,12 +58,12 @@ func (e Envelope) Key() ThreadKey {
 }
 
 // Receive commits an envelope, so that it may be acknowledged, and holds it for its
-// Holder, see [Store.Due]. fresh is false when it is here already: a retry, or the other
+// Holder, or for whoever looks next if there is none, see [Store.Due]. fresh is false when it is here already: a retry, or the other
 // event of the same post.
 func (s *Store) Receive(ctx context.Context, e Envelope) (id int64, fresh bool, err error) {
 	err = s.pool.QueryRow(ctx, `
 		INSERT INTO inbox (event_id, kind, team_id, channel_id, ts, thread_ts, user_id, payload, holder, next_try)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + $10)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + CASE $9 WHEN '' THEN interval '0' ELSE $10 END)
 		ON CONFLICT DO NOTHING
 		RETURNING id`,
 		e.EventID, e.Kind, e.TeamID, e.ChannelID, e.TS, e.ThreadTS, e.UserID, e.Payload, e.Holder, HoldFor,
@@ -111,6 +111,9 @@ type NewPrompt struct {
 	// Continues is the turn that a budget stopped and that this goes on with; 0 for
 	// none. That is possible once, and while the thread has not gone on.
 	Continues int64
+	// LookSince is since when replies may be missing, if this prompt opens the thread: until
+	// then they were nobody's business. Zero is for none; else a [Look] is wanted.
+	LookSince time.Time
 }
 
 // AcceptPrompt turns a received envelope into a prompt of its thread, opening
@@ -143,6 +146,11 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 		ok = tag.RowsAffected() == 1
 		if !ok {
 			return stillReceived(ctx, tx, p.InboxID)
+		}
+		if !p.LookSince.IsZero() {
+			if err := want(ctx, tx, Look{TeamID: t.TeamID, ChannelID: t.ChannelID, ThreadTS: t.ThreadTS, Since: p.LookSince}); err != nil {
+				return err
+			}
 		}
 		if err := notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: t.ID}); err != nil {
 			return err

@@ -30,6 +30,7 @@ var losses = map[int64][]string{
 	12: {"transcript_pieces", "transcripts"},
 	13: {"work", "work_packs"},
 	14: {"replicas"},
+	15: {"heard", "looks"},
 	17: nil,
 	19: {"card_copies"},
 }

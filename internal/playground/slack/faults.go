@@ -18,6 +18,7 @@ type fault struct {
 
 	Disconnect      string `json:"disconnect,omitempty"`
 	DuplicateEvents int    `json:"duplicate_events,omitempty"`
+	LoseEvents      int    `json:"lose_events,omitempty"`
 	LateEvents      string `json:"late_events,omitempty"` // a duration
 	DropClicks      int    `json:"drop_clicks,omitempty"`
 	DropAcks        int    `json:"drop_acks,omitempty"`
@@ -67,15 +68,15 @@ var disconnectReasons = []string{"warning", "refresh_requested", "link_disabled"
 // check completes a fault, or says what is wrong with it.
 func (x *fault) check() error {
 	call := x.Status != 0 || x.Error != "" || x.Slow != ""
-	events := x.Disconnect != "" || x.DuplicateEvents != 0 || x.LateEvents != "" || x.DropClicks != 0 || x.DropAcks != 0
+	events := x.Disconnect != "" || x.DuplicateEvents != 0 || x.LoseEvents != 0 || x.LateEvents != "" || x.DropClicks != 0 || x.DropAcks != 0
 	switch {
 	case !call && !events:
-		return errors.New("a fault needs one of status, error, slow, disconnect, duplicate_events, late_events, drop_clicks, drop_acks")
+		return errors.New("a fault needs one of status, error, slow, disconnect, duplicate_events, lose_events, late_events, drop_clicks, drop_acks")
 	case x.Method != "" && x.Method != "*" && methods[x.Method].run == nil:
 		return fmt.Errorf("method %q: the workspace has no such method", x.Method)
 	case x.Status != 0 && (x.Status < 400 || x.Status > 599):
 		return fmt.Errorf("status %d: an HTTP error status is needed, 400 to 599", x.Status)
-	case x.Times < 0 || x.DuplicateEvents < 0 || x.DropClicks < 0 || x.DropAcks < 0 || x.RetryAfter < 0:
+	case x.Times < 0 || x.DuplicateEvents < 0 || x.LoseEvents < 0 || x.DropClicks < 0 || x.DropAcks < 0 || x.RetryAfter < 0:
 		return errors.New("numbers may not be negative")
 	case x.Disconnect != "" && !slices.Contains(disconnectReasons, x.Disconnect):
 		return fmt.Errorf("disconnect %q: one of %v is needed", x.Disconnect, disconnectReasons)
@@ -114,6 +115,7 @@ func (s *Server) inject(x *fault) {
 	b := s.sockets
 	b.mu.Lock()
 	b.duplicates += x.DuplicateEvents
+	b.loseEvents += x.LoseEvents
 	b.dropClicks += x.DropClicks
 	b.dropAcks += x.DropAcks
 	if x.LateEvents != "" {
@@ -133,6 +135,6 @@ func (s *Server) clearFaults() {
 	s.mu.Unlock()
 	b := s.sockets
 	b.mu.Lock()
-	b.duplicates, b.dropClicks, b.dropAcks, b.late, b.lateTimes = 0, 0, 0, 0, 0
+	b.duplicates, b.loseEvents, b.dropClicks, b.dropAcks, b.late, b.lateTimes = 0, 0, 0, 0, 0, 0
 	b.mu.Unlock()
 }

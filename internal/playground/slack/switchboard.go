@@ -50,6 +50,7 @@ type switchboard struct {
 	queue   []*delivery // events without a connection, oldest first
 
 	duplicates int           // how many of the next events go out twice
+	loseEvents int           // how many of the next events are never delivered: Slack has given them up
 	dropClicks int           // how many of the next clicks are not delivered
 	dropAcks   int           // how many of the next acknowledgements are not heard
 	late       time.Duration // how long events are held back
@@ -218,6 +219,10 @@ func (b *switchboard) event(payload object) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
+		return
+	}
+	if b.loseEvents > 0 {
+		b.loseEvents--
 		return
 	}
 	copies := 1

@@ -1,0 +1,318 @@
+package slackui
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/time/rate"
+
+	"deckhand/internal/playground/slack"
+	"deckhand/internal/store"
+)
+
+// An outage is an app that hears nothing, a workspace in which people go on, and the real
+// books.
+type outage struct {
+	*matrix
+	conn *pgx.Conn
+}
+
+func newOutage(t *testing.T) *outage {
+	t.Helper()
+	o := &outage{matrix: newMatrix(t)}
+	conn, err := pgx.Connect(t.Context(), o.url)
+	o.must(err)
+	t.Cleanup(func() { _ = conn.Close(t.Context()) }) //nolint:usetesting // it is closed either way
+	o.conn = conn
+	o.app.c.CatchUp, o.app.hearing.on = time.Hour, true
+	o.app.lookRate.SetLimit(rate.Inf)
+	_, err = o.db.Hear(t.Context(), slack.TeamID, 0) // the bot is installed
+	o.must(err)
+	return o
+}
+
+func (o *outage) must(err error) {
+	o.t.Helper()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// control has people do something.
+func (o *outage) control(path string, in object) (ts string) {
+	o.t.Helper()
+	body, err := json.Marshal(in)
+	o.must(err)
+	ask := httptest.NewRequestWithContext(o.t.Context(), http.MethodPost, "http://127.0.0.1/_control/"+path, bytes.NewReader(body))
+	ask.Header.Set("Content-Type", "application/json")
+	answer := httptest.NewRecorder()
+	o.at.ServeHTTP(answer, ask)
+	var out struct{ TS string }
+	if answer.Code != http.StatusOK || json.Unmarshal(answer.Body.Bytes(), &out) != nil {
+		o.t.Fatalf("%s %v: %d %s", path, in, answer.Code, answer.Body)
+	}
+	return out.TS
+}
+
+func (o *outage) post(user, channel, thread, text string) (ts string) {
+	o.t.Helper()
+	return o.control("messages", object{"user": user, "channel": channel, "thread_ts": thread, "text": text})
+}
+
+// delivered is what Slack delivers of a post; it reports whether it is anybody's business.
+func (o *outage) delivered(user, channel, thread, ts, text string) bool {
+	o.t.Helper()
+	inner := object{"type": "message", "user": user, "channel": channel, "ts": ts, "text": strings.ReplaceAll(text, "@deckhand", o.app.mention())}
+	if thread != "" {
+		inner["thread_ts"] = thread
+	}
+	in, err := decode(o.event(inner))
+	o.must(err)
+	if !o.app.relevant(o.t.Context(), in) {
+		return false
+	}
+	in.store.Holder = o.app.inbox.holder
+	id, fresh, err := o.db.Receive(o.t.Context(), in.store)
+	o.must(err)
+	if fresh {
+		in.store.ID, in.lasts = id, true
+		o.app.begin(o.t.Context(), in)
+		o.app.envelopes.Wait()
+	}
+	return true
+}
+
+// heard is a post that the bot hears.
+func (o *outage) heard(user, channel, thread, text string) (ts string) {
+	o.t.Helper()
+	ts = o.post(user, channel, thread, text)
+	if !o.delivered(user, channel, thread, ts, text) {
+		o.t.Fatalf("nobody's business: %s", text)
+	}
+	return ts
+}
+
+// back ends the outage: the bot looks through Slack, and works on what it finds.
+func (o *outage) back() {
+	o.t.Helper()
+	o.app.hearing.mute()
+	o.app.connected.Store(true)
+	o.app.hear(o.t.Context())
+	o.settle()
+}
+
+// settle has all looked through, and all done that is due.
+func (o *outage) settle() {
+	o.t.Helper()
+	more := true
+	for range 20 {
+		for o.app.lookNext(o.t.Context()) {
+		}
+		o.app.takeDue(o.t.Context())
+		o.app.envelopes.Wait()
+		o.must(o.conn.QueryRow(o.t.Context(), `SELECT EXISTS (SELECT FROM looks) OR EXISTS (SELECT FROM inbox WHERE state = 'received' AND next_try <= now())`).Scan(&more))
+		if !more {
+			return
+		}
+	}
+	o.t.Fatal("there is no end to what is to be done")
+}
+
+// inbox is what became of each post, in the order of their coming.
+func (o *outage) inbox() []string {
+	o.t.Helper()
+	rows, err := o.conn.Query(o.t.Context(), `SELECT user_id || ' ' || state || ' ' || CASE state WHEN 'done' THEN outcome ELSE regexp_replace(prompt, '^.*\n', '') END FROM inbox ORDER BY id`)
+	o.must(err)
+	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	o.must(err)
+	return out
+}
+
+func (o *outage) want(want ...string) {
+	o.t.Helper()
+	if diff := cmp.Diff(want, o.inbox()); diff != "" {
+		o.t.Errorf("the inbox (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatNobodyHeardIsFound: once, in its order, with everybody's rights, and what was
+// nobody's business before is none now.
+func TestWhatNobodyHeardIsFound(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	const ada, linus, grace, mallory = slack.UserAda, slack.UserLinus, slack.UserGrace, slack.UserMallory
+	eng := slack.ChannelEngineering
+	talk := o.post(grace, eng, "", "lunch?")
+	o.post(ada, eng, talk, "before anybody called")
+	served := o.heard(linus, eng, talk, "@deckhand served")
+	o.back() // it hears: nothing was missed
+	o.want(linus + " accepted served")
+
+	mention := o.post(ada, eng, "", "@deckhand fix this")
+	o.control("messages/edit", object{"user": ada, "channel": eng, "ts": mention, "text": "@deckhand fix that"})
+	o.post(ada, eng, talk, "and in the thread")
+	gone := o.post(ada, eng, talk, "taken back")
+	o.control("messages/delete", object{"user": ada, "channel": eng, "ts": gone})
+	o.post(grace, eng, talk, "<@"+linus+"> what do you say?")
+	o.post(mallory, eng, "", "@deckhand me too")
+	o.post(linus, eng, "", "nobody's business")
+	o.post(linus, eng, mention, "wait for me")
+	other := o.post(grace, eng, "", "another thread")
+	o.post(ada, eng, other, "@deckhand look here")
+	o.post(linus, slack.ChannelRandom, "", "@deckhand no project here")
+	o.back()
+	want := []string{linus + " accepted served", ada + " accepted fix that", mallory + " done refused", ada + " accepted and in the thread", ada + " accepted look here", linus + " accepted wait for me"}
+	o.want(want...)
+	o.back()
+	o.want(want...)
+	if o.delivered(ada, eng, "", mention, "@deckhand fix this"); len(o.inbox()) != len(want) {
+		t.Errorf("delivered after it was found: %q", o.inbox())
+	}
+	if served == "" || slices.ContainsFunc(o.inbox(), func(s string) bool { return strings.Contains(s, "before anybody") }) {
+		t.Error("what was said before the bot was called is work")
+	}
+}
+
+// TestWhatIsTooOldIsTold: it is not begun, and its author is told once.
+func TestWhatIsTooOldIsTold(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	o.app.c.CatchUp = 0
+	o.post(slack.UserLinus, slack.ChannelEngineering, "", "@deckhand fix this")
+	o.post(slack.UserMallory, slack.ChannelEngineering, "", "@deckhand me too")
+	o.back()
+	o.back()
+	o.want(slack.UserLinus+" done too old", slack.UserMallory+" done refused")
+	var told string
+	o.must(o.conn.QueryRow(t.Context(), `SELECT string_agg(user_id || ': ' || body, '; ') FROM outbox WHERE body LIKE '%while Deckhand did not listen%'`).Scan(&told))
+	if !strings.HasPrefix(told, slack.UserLinus) || strings.Contains(told, ";") {
+		t.Errorf("told: %q", told)
+	}
+}
+
+// TestAReplyBeforeItsMention: Slack delivers the mention a minute after a reply to it.
+func TestAReplyBeforeItsMention(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	eng := slack.ChannelEngineering
+	root := o.post(slack.UserLinus, eng, "", "@deckhand first")
+	reply := o.post(slack.UserAda, eng, root, "second")
+	if o.delivered(slack.UserAda, eng, root, reply, "second") {
+		t.Fatal("a reply in a thread that is none of ours was taken")
+	}
+	o.delivered(slack.UserLinus, eng, "", root, "@deckhand first")
+	o.settle()
+	o.want(slack.UserLinus+" accepted first", slack.UserAda+" accepted second")
+}
+
+// TestAMessageWaitsForWhatWasMissedBeforeIt: while the workspace is still looked through, a
+// message that is delivered does not overtake an earlier one of its thread.
+func TestAMessageWaitsForWhatWasMissedBeforeIt(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	eng := slack.ChannelEngineering
+	root := o.heard(slack.UserLinus, eng, "", "@deckhand first")
+	o.post(slack.UserAda, eng, root, "second")
+	o.app.hearing.mute()
+	o.app.connected.Store(true)
+	o.heard(slack.UserAda, eng, root, "third")
+	o.app.takeDue(t.Context())
+	o.app.envelopes.Wait()
+	o.want(slack.UserLinus+" accepted first", slack.UserAda+" received ", slack.UserAda+" accepted second")
+	_, err := o.conn.Exec(t.Context(), `UPDATE inbox SET next_try = now() WHERE state = 'received'`)
+	o.must(err)
+	o.settle()
+	o.want(slack.UserLinus+" accepted first", slack.UserAda+" accepted third", slack.UserAda+" accepted second")
+}
+
+// TestWhatWaitsIsChangedMeanwhile: edits and deletions that nobody heard count for posts
+// that wait.
+func TestWhatWaitsIsChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	eng := slack.ChannelEngineering
+	root := o.heard(slack.UserLinus, eng, "", "@deckhand first")
+	edited, gone := o.heard(slack.UserLinus, eng, root, "second"), o.heard(slack.UserLinus, eng, root, "third")
+	_, err := o.conn.Exec(t.Context(), `UPDATE inbox SET ts = ts`) // they wait for the turn that is not begun
+	o.must(err)
+	o.control("messages/edit", object{"user": slack.UserLinus, "channel": eng, "ts": edited, "text": "other"})
+	o.control("messages/delete", object{"user": slack.UserLinus, "channel": eng, "ts": gone})
+	waiting, err := o.db.WaitingPosts(t.Context(), slack.TeamID, 10)
+	if err != nil || len(waiting) != 3 {
+		t.Fatalf("%d posts wait, %v", len(waiting), err)
+	}
+	k := o.app.looker(store.Look{TeamID: slack.TeamID})
+	k.settled = 0
+	o.must(k.changes(t.Context()))
+	o.settle()
+	o.want(slack.UserLinus+" accepted first", slack.UserLinus+" accepted other", slack.UserLinus+" done deleted")
+}
+
+// TestALookOutlivesWhatSlackRefuses: a 429 is waited for, a channel that cannot be read
+// keeps nothing else from being found, and all pages are read.
+func TestALookOutlivesWhatSlackRefuses(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	eng := slack.ChannelEngineering
+	root := o.heard(slack.UserLinus, eng, "", "@deckhand first")
+	for i := range pageSize {
+		o.post(slack.UserLinus, eng, root, fmt.Sprintf("<@%s> %d", slack.UserAda, i))
+	}
+	o.post(slack.UserAda, eng, root, "the last")
+	o.app.c.Access.Places.Channels["C0NONE"] = "web"
+	o.control("faults", object{"method": "conversations.history", "status": 429, "retry_after": 1})
+	o.control("faults", object{"method": "conversations.replies", "error": "internal_error"})
+	o.back()
+	o.want(slack.UserLinus+" accepted first", slack.UserAda+" accepted the last")
+}
+
+// TestALookIsOneReplicas: it is noted where posts may be missing, never before the first
+// time, held, and noted again if it is wanted again.
+func TestALookIsOneReplicas(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	ctx := t.Context()
+	hear := func(deaf time.Duration, wanted bool) {
+		t.Helper()
+		since, err := o.db.Hear(ctx, slack.TeamID, deaf)
+		if err != nil || since.IsZero() == wanted {
+			t.Errorf("since %v, %v", since, err)
+		}
+	}
+	take := func(want bool) store.Look {
+		t.Helper()
+		l, ok, err := o.db.TakeLook(ctx, slack.TeamID, time.Minute)
+		if err != nil || ok != want {
+			t.Errorf("a look: %+v, %v, %v", l, ok, err)
+		}
+		return l
+	}
+	hear(0, false)
+	take(false)
+	hear(time.Hour, true)
+	l := take(true)
+	if ago := time.Since(l.Since); ago < time.Hour || ago > 65*time.Minute {
+		t.Errorf("it is looked since %s ago", ago)
+	}
+	take(false)
+	hear(time.Second, true) // wanted again meanwhile
+	o.must(o.db.EndLook(ctx, l))
+	l = take(true)
+	o.must(o.db.EndLook(ctx, l))
+	hear(0, false)
+	_, err := o.conn.Exec(ctx, `UPDATE heard SET until = now() - interval '10 minutes'`)
+	o.must(err)
+	hear(0, true)
+	l = take(true)
+	o.must(o.db.HoldLook(ctx, l, 0))
+	take(true)
+}

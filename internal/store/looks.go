@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// hearGap is after how long without a word of [Store.Hear] nobody is known to have heard
+	// what was posted.
+	hearGap = 30 * time.Second
+	// hearOverlap is how long before a gap is looked, too: what goes into a connection that
+	// is about to be found dead, and clocks that differ.
+	hearOverlap = 2 * time.Minute
+)
+
+// Look is something in Slack that is to be looked through for posts which were not
+// delivered.
+type Look struct {
+	TeamID, ChannelID, ThreadTS string // a thread; all that the bot is in, if ChannelID is empty
+	Since                       time.Time
+	Asked                       int // how often it was wanted
+	Tries                       int // this one counted
+}
+
+// Hear says that what people post in a workspace reaches the inbox. deaf is for how long
+// the caller did not hear until now, or is not sure that it did; 0 if it did all the time.
+// Where posts may be missing a look for them is noted: since nobody has heard, and never
+// since before the first call for the workspace. since is what the workspace is to be
+// looked through from, zero for nothing.
+func (s *Store) Hear(ctx context.Context, teamID string, deaf time.Duration) (since time.Time, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		var now, until time.Time
+		err := tx.QueryRow(ctx, `SELECT now(), until FROM heard WHERE team_id = $1 FOR UPDATE`, teamID).Scan(&now, &until)
+		if errors.Is(err, pgx.ErrNoRows) {
+			_, err := tx.Exec(ctx, `INSERT INTO heard (team_id, until) VALUES ($1, now()) ON CONFLICT DO NOTHING`, teamID)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE heard SET until = now() WHERE team_id = $1`, teamID); err != nil {
+			return err
+		}
+		if silence := now.Sub(until); silence > hearGap || deaf > 0 {
+			if err := want(ctx, tx, Look{TeamID: teamID, Since: now.Add(-max(silence, deaf, 0) - hearOverlap)}); err != nil {
+				return err
+			}
+		}
+		err = tx.QueryRow(ctx, `SELECT since FROM looks WHERE team_id = $1 AND channel_id = ''`, teamID).Scan(&since)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("note that what people post is heard: %w", err)
+	}
+	return since, nil
+}
+
+// want notes that something is to be looked through.
+func want(ctx context.Context, tx pgx.Tx, l Look) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO looks AS l (team_id, channel_id, thread_ts, since) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (team_id, channel_id, thread_ts) DO UPDATE SET since = least(l.since, excluded.since), asked = l.asked + 1, tries = 0`,
+		l.TeamID, l.ChannelID, l.ThreadTS, l.Since)
+	return err
+}
+
+// TakeLook takes what is to be looked through next, threads first, and holds it for the
+// caller; ok is false when there is nothing.
+func (s *Store) TakeLook(ctx context.Context, teamID string, hold time.Duration) (l Look, ok bool, err error) {
+	l, err = collectOne[Look](s.pool.Query(ctx, `
+		UPDATE looks l SET next_try = now() + $2, tries = l.tries + 1
+		FROM (SELECT team_id, channel_id, thread_ts FROM looks WHERE team_id = $1
+				AND (next_try <= now() OR next_try > now() + interval '1 day') -- a clock that jumped
+			ORDER BY channel_id = '', since LIMIT 1 FOR UPDATE SKIP LOCKED) n
+		WHERE (l.team_id, l.channel_id, l.thread_ts) = (n.team_id, n.channel_id, n.thread_ts)
+		RETURNING l.team_id, l.channel_id, l.thread_ts, l.since, l.asked, l.tries`, teamID, hold))
+	if errors.Is(err, ErrNotFound) {
+		return Look{}, false, nil
+	}
+	if err != nil {
+		return Look{}, false, fmt.Errorf("take a look: %w", err)
+	}
+	return l, true, nil
+}
+
+// HoldLook keeps a look its caller's for so long, or has it wait as long.
+func (s *Store) HoldLook(ctx context.Context, l Look, hold time.Duration) error {
+	if _, err := s.pool.Exec(ctx, `UPDATE looks SET next_try = now() + $4 WHERE team_id = $1 AND channel_id = $2 AND thread_ts = $3`,
+		l.TeamID, l.ChannelID, l.ThreadTS, hold); err != nil {
+		return fmt.Errorf("hold a look: %w", err)
+	}
+	return nil
+}
+
+// EndLook notes that a look is through. One that was wanted again meanwhile is due.
+func (s *Store) EndLook(ctx context.Context, l Look) error {
+	var b pgx.Batch
+	b.Queue(`DELETE FROM looks WHERE team_id = $1 AND channel_id = $2 AND thread_ts = $3 AND asked = $4`, l.TeamID, l.ChannelID, l.ThreadTS, l.Asked)
+	b.Queue(`UPDATE looks SET next_try = now() WHERE team_id = $1 AND channel_id = $2 AND thread_ts = $3`, l.TeamID, l.ChannelID, l.ThreadTS)
+	if err := s.pool.SendBatch(ctx, &b).Close(); err != nil {
+		return fmt.Errorf("end a look: %w", err)
+	}
+	return nil
+}
+
+// ServedThreads are the threads of a team that something happened in since then, the latest
+// first, limit at most.
+func (s *Store) ServedThreads(ctx context.Context, teamID string, since time.Time, limit int) ([]ThreadKey, error) {
+	list, err := collect[ThreadKey](s.pool.Query(ctx, `
+		SELECT team_id, channel_id, thread_ts FROM threads WHERE team_id = $1 AND active_at >= $2 ORDER BY active_at DESC LIMIT $3`, teamID, since, limit))
+	if err != nil {
+		return nil, fmt.Errorf("read the threads that are served: %w", err)
+	}
+	return list, nil
+}
+
+// OpenedAt is the ts of the first prompt of a thread, or [ErrNotFound] where there is none.
+func (s *Store) OpenedAt(ctx context.Context, k ThreadKey) (ts string, err error) {
+	err = s.pool.QueryRow(ctx, `
+		SELECT i.ts FROM threads t JOIN inbox i ON i.team_id = t.team_id AND i.channel_id = t.channel_id AND i.ts >= t.thread_ts AND i.kind = 'message'
+		WHERE t.team_id = $1 AND t.channel_id = $2 AND t.thread_ts = $3 AND i.thread_id = t.id
+		ORDER BY i.ts LIMIT 1`, k.TeamID, k.ChannelID, k.ThreadTS).Scan(&ts)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", ErrNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("read how a thread began: %w", err)
+	}
+	return ts, nil
+}
+
+// WaitingPosts are posts without a turn, limit at most.
+func (s *Store) WaitingPosts(ctx context.Context, teamID string, limit int) ([]Envelope, error) {
+	list, err := collect[Envelope](s.pool.Query(ctx, `
+		(SELECT `+envelopeColumns+` FROM inbox i WHERE i.state = 'received' AND i.team_id = $1 AND i.kind = 'message' ORDER BY i.ts LIMIT $2)
+		UNION ALL
+		(SELECT `+envelopeColumns+` FROM inbox i WHERE i.state = 'accepted' AND i.thread_id IS NOT NULL AND i.team_id = $1 AND i.kind = 'message' ORDER BY i.ts LIMIT $2)
+		ORDER BY ts LIMIT $2`, teamID, limit))
+	if err != nil {
+		return nil, fmt.Errorf("read the posts that wait: %w", err)
+	}
+	return list, nil
+}
