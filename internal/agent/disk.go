@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -43,23 +44,46 @@ func (e *diskError) sentence() string {
 	return "Nothing runs here: the bot cannot write into its data folder. An admin has to see to it (the bot's log says more); then send it again."
 }
 
+// probes tries a folder, once for all who want to know at the same time. The zero value is
+// ready for use.
+type probes struct {
+	mu  sync.Mutex
+	now *probing // nil while nobody is at it
+}
+
+type probing struct {
+	done chan struct{}
+	err  error // once done is closed
+}
+
+// of is the probe of the folder that is being made, or a new one.
+func (p *probes) of(dir string) *probing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now == nil {
+		now := &probing{done: make(chan struct{})}
+		p.now = now
+		go func() {
+			now.err = probe(dir)
+			p.mu.Lock()
+			p.now = nil
+			p.mu.Unlock()
+			close(now.done)
+		}()
+	}
+	return p.now
+}
+
 // takes reports whether the data folder takes what a turn will write, as a [*diskError]
 // if not. A disk that hangs is given up in time; one goroutine waits for it then.
 func (h *host) takes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	if !h.probing.CompareAndSwap(false, true) {
-		return nil // whoever is at it says so
-	}
-	done := make(chan error, 1)
-	go func() {
-		defer h.probing.Store(false)
-		done <- probe(h.dataDir)
-	}()
+	p := h.probes.of(h.dataDir)
 	select {
-	case err := <-done:
-		if err != nil {
-			return &diskError{h.dataDir, err}
+	case <-p.done:
+		if p.err != nil {
+			return &diskError{h.dataDir, p.err}
 		}
 		return nil
 	case <-ctx.Done():

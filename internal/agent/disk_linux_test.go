@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -72,6 +73,15 @@ func TestAFullDisk(t *testing.T) {
 	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(sentence(err), "is full") {
 		t.Errorf("a full disk: %v: %s", err, sentence(err))
 	}
+	var asking sync.WaitGroup
+	for range 20 { // who asks meanwhile hears the same
+		asking.Go(func() {
+			if err := h.takes(t.Context()); !errors.Is(err, unix.ENOSPC) {
+				t.Errorf("a full disk takes what others write: %v", err)
+			}
+		})
+	}
+	asking.Wait()
 	// What comes to the next write instead of the check says the same.
 	if err := (transcript.Homes{Dir: filepath.Join(dir, "homes")}).Renew(1, ""); err != nil && !strings.Contains(sentence(err), "is full") {
 		t.Errorf("a home on a full disk: %v: %s", err, sentence(err))

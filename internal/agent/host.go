@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,10 +27,10 @@ import (
 // the processes of sessions.
 type host struct {
 	dataDir string
-	replica string      // its id
-	hidden  []string    // the bot's own
-	probing atomic.Bool // the data folder
-	sound   sync.Map    // the projects whose sandbox has been seen to work
+	replica string   // its id
+	hidden  []string // the bot's own
+	probes  probes   // of the data folder
+	sound   sync.Map // the projects whose sandbox has been seen to work
 	// command is the launcher prefix and the CLI's path.
 	command []string
 	version string // the CLI's
