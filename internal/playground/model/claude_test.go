@@ -167,9 +167,7 @@ func breaksOff(t *testing.T, model string) {
 			got += e.chars()
 			return got >= tc.chars
 		})
-		c.send(map[string]any{"type": "control_request", "request_id": "stop", "request": map[string]any{"subtype": "interrupt"}})
-		seen := c.until(isResult)
-		agree(t, s, c, seen[len(seen)-1])
+		agree(t, s, c, c.interrupt())
 	}
 	for _, f := range []Fault{
 		{CutAfterChars: 40, Times: 1},

@@ -301,6 +301,24 @@ func (c *cli) turn(text string) event {
 	return seen[len(seen)-1]
 }
 
+// interrupt ends the turn and returns its result. A CLI that was asked in a moment in which
+// it had nothing to abort waits for its model for ten minutes: it is asked once more.
+func (c *cli) interrupt() event {
+	c.tb.Helper()
+	ask := func(id string) {
+		c.send(map[string]any{"type": "control_request", "request_id": id, "request": map[string]any{"subtype": "interrupt"}})
+	}
+	ask(uuid.NewString())
+	id := uuid.NewString()
+	again := time.AfterFunc(30*time.Second, func() { ask(id) })
+	answered := func(e event) bool { return e.Type == "control_response" && e.Response.RequestID == id }
+	seen := c.until(isResult)
+	if !again.Stop() && !slices.ContainsFunc(seen, answered) {
+		c.until(answered) // before it can hit the next turn
+	}
+	return seen[len(seen)-1]
+}
+
 // control sends a control request and returns its answer.
 func (c *cli) control(request map[string]any) json.RawMessage {
 	c.tb.Helper()
