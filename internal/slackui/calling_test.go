@@ -138,13 +138,14 @@ func TestACardByDirectMessage(t *testing.T) {
 // is called twice.
 func TestACallThatIsInterrupted(t *testing.T) {
 	t.Parallel()
-	for _, after := range []time.Duration{0, 20, 60, 110, 160, 210, 260, 310, 400, 1000} {
+	for _, millis := range []int64{0, 20, 60, 110, 160, 210, 260, 310, 400, 1000} {
+		after := time.Duration(millis) * time.Millisecond
 		t.Run(after.String(), func(t *testing.T) {
 			t.Parallel()
 			atDesk(t, func(d *desk) {
 				d.callsBy(access.CallDirect)
 				a := d.ask("", store.Terms{})
-				time.Sleep(after * time.Millisecond)
+				time.Sleep(after)
 				d.kill()
 				d.over()
 				for _, user := range []string{"UGRACE", "UHEIDI"} {

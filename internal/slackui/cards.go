@@ -50,19 +50,17 @@ func (f *frontend) showNew(a store.Approval) {
 		return
 	}
 	f.hold(a.TurnID, 1)
-	read := func(ctx context.Context) (show func(), err error) {
+	again := false
+	f.refresh(a.CardID, func(ctx context.Context) (show func(), err error) {
+		if again {
+			return f.readCard(ctx, a.CardID)
+		}
+		again = true
 		v, _ := f.viewCard(ctx, []store.Approval{a}, nil)
 		return func() {
 			f.showing(v)()
 			f.hold(a.TurnID, -1)
 		}, nil
-	}
-	f.refresh(a.CardID, func(ctx context.Context) (show func(), err error) {
-		if first := read; first != nil {
-			read = nil
-			return first(ctx)
-		}
-		return f.readCard(ctx, a.CardID)
 	})
 }
 
@@ -80,7 +78,7 @@ func (f *frontend) hold(turnID int64, cards int) {
 	over.cards += cards
 	f.above[turnID] = over
 	if s := f.turns[turnID]; s != nil && s.last == "" && over.cards == 0 {
-		s.render(f)
+		s.render(f, false)
 	}
 }
 

@@ -676,6 +676,7 @@ func (d *desk) settle() {
 // ask asks for a tool, on a new card or on that of an approval.
 func (d *desk) ask(card string, terms store.Terms) store.Approval {
 	d.settle()
+	d.show() // what led to the question, as a worker does
 	d.asked++
 	terms.Rule = cmp.Or(terms.Rule, "default")
 	a, err := d.books.Ask(context.Background(), d.lease, store.Approval{

@@ -103,7 +103,7 @@ func (f *frontend) showTurn(t agent.TurnView, end func(error)) {
 		f.offer(t)
 	case s.timer != nil:
 	case wait <= 0:
-		s.render(f)
+		s.render(f, false)
 	default:
 		s.timer = time.AfterFunc(wait, func() { f.showLatest(t.ID) })
 	}
@@ -117,17 +117,20 @@ func (f *frontend) showLatest(id int64) {
 		return // it has ended meanwhile
 	}
 	s.timer = nil
-	s.render(f)
+	s.render(f, false)
 }
 
-// render shows the latest state. As long as there is nothing to see, the pace does
-// not count: the first text goes out at once.
-func (s *shownTurn) render(f *frontend) {
+// render shows the latest state, its first words before they are a sentence only if it is to
+// be at once. As long as there is nothing to see, the pace does not count: the first text
+// goes out as soon as it may.
+func (s *shownTurn) render(f *frontend, atOnce bool) {
 	if s.last == "" && f.above[s.latest.ID].cards > 0 {
 		return
 	}
-	if s.last = f.publish(s.latest, nil); s.last != "" {
-		s.rendered = time.Now()
+	o := f.rendering(s.latest)
+	o.AtOnce = atOnce
+	if last := f.publishPages(s.latest, o, nil, func(*publish.Message) {}); last != "" {
+		s.last, s.rendered = last, time.Now()
 	}
 }
 
@@ -135,14 +138,14 @@ func (s *shownTurn) render(f *frontend) {
 // the last. f.mu is held, so that renderings reach the publisher in order. end, if it is
 // not nil, is called with what became of all of them.
 func (f *frontend) publish(t agent.TurnView, end func(error)) (last string) {
-	return f.publishPages(t, end, func(*publish.Message) {})
+	return f.publishPages(t, f.rendering(t), end, func(*publish.Message) {})
 }
 
-// publishPages is publish, with a change of each message.
-func (f *frontend) publishPages(t agent.TurnView, end func(error), change func(*publish.Message)) (last string) {
+// publishPages is publish in a rendering, with a change of each message.
+func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(error), change func(*publish.Message)) (last string) {
 	cut := false
 	previous := f.above[t.ID].key
-	pages := render.Turn(t, f.rendering(t))
+	pages := render.Turn(t, o)
 	if end != nil && len(pages) == 0 {
 		end(nil)
 	}
@@ -254,17 +257,22 @@ func (f *frontend) lead(a store.Approval) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, over := f.turns[a.TurnID], f.above[a.TurnID]
-	if (s == nil || s.last == "") && !a.TurnEnded {
-		over.key = cardKey(a.CardID)
-		f.above[a.TurnID] = over
+	if s != nil && over.key != cardKey(a.CardID) {
+		if s.timer != nil {
+			s.timer.Stop()
+			s.timer = nil
+		}
+		s.render(f, true)
 	}
-	if s == nil || over.key == cardKey(a.CardID) {
+	switch {
+	case s == nil || s.last == "":
+		if !a.TurnEnded {
+			over.key = cardKey(a.CardID)
+			f.above[a.TurnID] = over
+		}
 		return ""
-	}
-	if s.timer != nil {
-		s.timer.Stop()
-		s.timer = nil
-		s.render(f)
+	case over.key == cardKey(a.CardID):
+		return ""
 	}
 	return s.last
 }

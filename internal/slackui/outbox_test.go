@@ -57,8 +57,8 @@ func TestLastWords(t *testing.T) {
 	}
 	for name, run := range map[string]func(d *desk){
 		"before anything was posted": func(d *desk) { d.turn.Content.Items = text("Hello there.") },
-		"before the last edit":       func(d *desk) { d.say("Hello"); d.rest(); d.turn.Content.Items = text("Hello there.") },
-		"before its post was noted":  func(d *desk) { noted(d); d.say("Hello"); time.Sleep(time.Second) },
+		"before the last edit":       func(d *desk) { d.say("Hello.\n"); d.rest(); d.turn.Content.Items = text("Hello there.") },
+		"before its post was noted":  func(d *desk) { noted(d); d.say("Hello.\n"); time.Sleep(time.Second) },
 		"before its last page": func(d *desk) {
 			d.say(mrkdwntest.Prose(6_000))
 			d.rest()
@@ -94,7 +94,7 @@ func TestLastWords(t *testing.T) {
 func TestLastWordsOutliveAnOutage(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		d.say("Hello")
+		d.say("Hello.\n")
 		d.rest()
 		back := time.Now().Add(40 * time.Minute)
 		d.slack.answers(func(int, slackCall) fault {
@@ -123,7 +123,7 @@ func TestWhatSlackRefusesForGoodIsGivenUp(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
 			atDesk(t, func(d *desk) {
-				d.say("Hello")
+				d.say("Hello.\n")
 				d.rest()
 				d.slack.answers(func(int, slackCall) fault { return fault{err: &slack.SlackErrorResponse{Err: code}} })
 				before := len(d.slack.calls)
@@ -215,7 +215,7 @@ func TestATurnThatWasLeft(t *testing.T) {
 				d.add(tool(claude.ToolDone, "make"))
 			}
 		}, []string{"⏸ 8 tool calls: Bash ×8 · 3 not finished", "⏸ Bash `sleep 60` · interrupted"}},
-		"after it said something": {func(d *desk) { d.say("⏳ is what I say.") }, []string{"⏳ is what I say."}},
+		"after it said something": {func(d *desk) { d.say("⏳ is what I say.\n") }, []string{"⏳ is what I say."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -73,7 +73,7 @@ func TestATurnOnScreen(t *testing.T) {
 		}},
 		"more than fits": {posts: 4, edits: 6, run: func(d *desk) { d.say(mrkdwntest.Prose(60_000)) }},
 		"while Slack says 429": {posts: 1, edits: 3, run: func(d *desk) {
-			d.say("Hello")
+			d.say("Hello.\n")
 			time.Sleep(time.Second)
 			d.say(" there.")
 		}, answer: func(n int, c slackCall) fault {
@@ -83,7 +83,7 @@ func TestATurnOnScreen(t *testing.T) {
 			return fault{}
 		}},
 		"while Slack refuses its blocks": {posts: 1, edits: 5, run: func(d *desk) {
-			d.say("Hello")
+			d.say("Hello.\n")
 			time.Sleep(time.Second)
 			d.say(" there.")
 		}, answer: func(_ int, c slackCall) fault {
@@ -107,7 +107,7 @@ func TestATurnOnScreen(t *testing.T) {
 		}},
 		"while the database is slow": {posts: 1, edits: 3, run: func(d *desk) {
 			d.books.saveTakes = 5 * time.Second
-			d.say("Hello")
+			d.say("Hello.\n")
 			time.Sleep(time.Second)
 			d.say(" there.")
 		}},
@@ -159,7 +159,7 @@ func TestTheFirstWordsAreNotPaced(t *testing.T) {
 	atDesk(t, func(d *desk) {
 		d.show()
 		time.Sleep(10 * time.Millisecond)
-		d.say("Hello")
+		d.say("Hello.\n")
 		synctest.Wait()
 		if n := d.slack.count("chat.postMessage"); n != 1 {
 			t.Errorf("%d posts", n)
@@ -173,7 +173,7 @@ func TestTheFirstWordsAreNotPaced(t *testing.T) {
 func TestADeletedMessageStaysDeleted(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		d.say("Hello")
+		d.say("Hello.\n")
 		time.Sleep(time.Second)
 		d.slack.delete(0)
 		d.say(" there.")
@@ -193,7 +193,7 @@ func TestADeletedMessageStaysDeleted(t *testing.T) {
 func TestATurnOfAnEarlierProcess(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(d *desk){
-		"of one page":          func(d *desk) { d.say("Hello") },
+		"of one page":          func(d *desk) { d.say("Hello.\n") },
 		"of several":           func(d *desk) { d.say(mrkdwntest.Prose(20_000)) },
 		"killed between pages": func(d *desk) { d.say(mrkdwntest.Prose(6_000)); time.Sleep(time.Second); d.say(mrkdwntest.Prose(9_000)) },
 		"with a card":          func(d *desk) { d.say("I ask."); d.ask("", store.Terms{}) },
@@ -258,7 +258,7 @@ func TestATurnOfAnEarlierProcess(t *testing.T) {
 func TestAnAbandonedTurn(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		d.say("Hello")
+		d.say("Hello.\n")
 		time.Sleep(time.Second)
 		d.front().Abandon(d.turn.ID, "Another replica goes on with it.")
 		d.rest()
@@ -273,7 +273,7 @@ func TestAnAbandonedTurn(t *testing.T) {
 func TestATurnThatIsLeft(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		d.say("Hello")
+		d.say("Hello.\n")
 		time.Sleep(time.Second)
 		d.say("world")
 		d.say("and more") // within the pace: rendered later

@@ -121,7 +121,7 @@ func (f *frontend) showLeftTurn(w store.Word, end func(error)) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.publishPages(t, end, func(m *publish.Message) {
+	f.publishPages(t, f.rendering(t), end, func(m *publish.Message) {
 		m.Key = "word/" + number(w.ID) + "/" + strconv.Itoa(m.Page.Number)
 		m.TS = stands[m.Page.Number]
 		m.Doubtful = m.TS == ""

@@ -12,6 +12,8 @@ type Options struct {
 	// ShowThinking shows the model's thinking; by default there is only a word
 	// that it thinks.
 	ShowThinking bool
+	// AtOnce shows a turn's first words before they are a sentence.
+	AtOnce bool
 	// Redact takes secrets out of a text before it is shown, usually
 	// redact.Redactor's; nil shows all.
 	Redact func(string) string

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +73,7 @@ func viewOf(t agent.TurnView, o Options, items []claude.Item) *view {
 
 // pages renders a part of a turn; the turn is continued in a later one or not.
 func (v *view) pages(number int, continued bool) []Page {
-	if len(v.segments) == 0 && !v.ended && !v.hasNews() {
+	if len(v.segments) == 0 && !v.ended && !v.hasNews() || v.begins() {
 		return nil
 	}
 	sheets, cut := layout(v.segments)
@@ -207,20 +208,29 @@ func (v *view) words(it *claude.Item) segment {
 	return segment{}
 }
 
-// hasNews reports whether there is something to say before there is any text. A
-// text that is about to begin is not news: posting early would delay its first
-// words by a call.
-func (v *view) hasNews() bool {
-	if v.t.Waiting > 0 || v.t.Held != "" || v.t.Content.Status != "" {
-		return true
+// hasNews reports whether there is something to say before there is any text: why nothing
+// goes on. That work goes on is no news, and that a decision is waited for stands on its
+// card.
+func (v *view) hasNews() bool { return v.t.Held != "" || v.t.Content.Status != "" }
+
+// begins reports whether the text that is being written is all that there is, and not a
+// sentence yet: what is posted first is what a notification shows.
+func (v *view) begins() bool {
+	if v.o.AtOnce || v.ended || v.t.Waiting > 0 || v.hasNews() || len(v.segments) != 1 || v.segments[0].text == "" {
+		return false
 	}
-	for i := range v.t.Content.Items {
-		if it := &v.t.Content.Items[i]; it.Kind == claude.ItemThinking && it.Text != "" {
-			return true
-		}
+	items := v.t.Content.Items
+	if last := &items[len(items)-1]; last.Kind != claude.ItemText || last.Final {
+		return false
 	}
-	return false
+	return mrkdwn.Width(v.segments[0].text) < beginMax && !sentenceEnd.MatchString(items[len(items)-1].Text)
 }
+
+// beginMax is how long a text is waited for that has no sentence.
+const beginMax = 200
+
+// sentenceEnd is where a sentence or a line ends and something follows, or is about to.
+var sentenceEnd = regexp.MustCompile(`[.!?:…][*_)"”’]*\s|[。！？]|\S[^\n]*\n`)
 
 // page builds the message of one sheet.
 func (v *view) page(s sheet, n int, last, cut bool) Page {
@@ -264,6 +274,16 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 	}
 	status := v.status()
 	blocks = append(blocks, contextBlock(id("status"), status))
+	if !v.ended && !v.hasNews() { // a lock screen is for what came out, not for that work goes on
+		status = ""
+		switch {
+		case text != "":
+		case tools == 0:
+			text = "Deckhand is at work."
+		default:
+			text = "Deckhand is at work: " + plural(tools, "step", "steps") + " so far."
+		}
+	}
 	if !v.ended {
 		blocks = append(blocks, slack.NewActionBlock(id("stop"),
 			button(ActionStop, strconv.FormatInt(v.t.ID, 10), "Stop", "")))

@@ -497,3 +497,39 @@ func TestTheFooterSaysHowATurnEnded(t *testing.T) {
 		}
 	}
 }
+
+// What is posted first is what a notification shows: a sentence, and not that work goes on.
+func TestTheFirstPostIsASentence(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"All green. A full week gets its discount now.":  "All green.",
+		"*All green.* A full week.":                      "*All green.*",
+		"# What I found\n\nNothing":                      "*What I found*",
+		"It is 1.5 times as fast, and v2.0 follows! Yes": "It is 1.5 times as fast, and v2.0 follows!",
+		"全部通过。还有":                                        "全部通过。",
+		strings.Repeat("word ", 100):                     strings.Repeat("word ", 40),
+	} {
+		turn := agent.TurnView{ID: 12, State: agent.TurnRunning, Content: claude.Output{Items: []claude.Item{{Kind: claude.ItemText}}}}
+		first := ""
+		for _, r := range text {
+			turn.Content.Items[0].Text += string(r)
+			if pages := render.Turn(turn, render.Options{}); len(pages) > 0 {
+				first = pages[0].Text
+				break
+			}
+		}
+		if !strings.HasPrefix(first, strings.TrimSpace(want)) || len(first) > len(want)+2 {
+			t.Errorf("%q begins with the notification %q, not %q", text, first, want)
+		}
+	}
+	for what, turn := range map[string]agent.TurnView{
+		"thinking":               {Content: claude.Output{Items: []claude.Item{{Kind: claude.ItemThinking, Text: "hm"}}}},
+		"a card":                 {Waiting: 1},
+		"the beginning of words": {Content: claude.Output{Items: []claude.Item{{Kind: claude.ItemText, Text: "Let me"}}}},
+	} {
+		turn.State = agent.TurnRunning
+		if pages := render.Turn(turn, render.Options{}); len(pages) > 0 {
+			t.Errorf("%s is posted: %q", what, pages[0].Text)
+		}
+	}
+}
