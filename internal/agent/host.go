@@ -72,6 +72,10 @@ func (h *host) putAway(ctx context.Context, t store.Thread, p Project) (stays st
 	return h.work.PutAway(ctx, h.worksIn(t), p.space())
 }
 
+func (h *host) elsewhere(ctx context.Context, t store.Thread, p Project) (bool, error) {
+	return h.work.KeptElsewhere(ctx, h.worksIn(t), p.space())
+}
+
 // worksIn is the thread as its workspace needs it, for as long as its lease is ours.
 func (h *host) worksIn(t store.Thread) workspace.Thread {
 	w := workspace.Thread{ID: t.ID, Dir: t.Workspace, Elsewhere: t.WorkspaceReplica != "" && t.WorkspaceReplica != h.replica}

@@ -10,7 +10,7 @@ import (
 )
 
 // JobHandlers do the jobs that the store schedules with an approval, and delete old
-// transcripts. They need no running supervisor.
+// transcripts and work. They need no running supervisor.
 func (s *Supervisor) JobHandlers() []jobs.Handler {
 	return []jobs.Handler{jobs.Handle(s.expire), jobs.Handle(s.remind), jobs.Handle(s.forget)}
 }

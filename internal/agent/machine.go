@@ -45,6 +45,9 @@ type machine interface {
 	// putAway removes the thread's folder if all that it has is somewhere else; see
 	// [workspace.Keeper.PutAway].
 	putAway(ctx context.Context, t store.Thread, p Project) (stays string, told []string, err error)
+	// elsewhere reports whether all that is kept of the thread's work is somewhere else; see
+	// [workspace.Keeper.KeptElsewhere].
+	elsewhere(ctx context.Context, t store.Thread, p Project) (bool, error)
 	// home is the folder in which the CLI keeps the thread's sessions, or empty where it is
 	// not to be looked into.
 	home(threadID int64) string

@@ -20,6 +20,7 @@ const (
 	letterHibernate                   // another session needs the slot
 	letterLeaseLost                   // epoch: of the lease
 	letterPutAway                     // its folder has rested for long enough
+	letterForget                      // what is kept of its work has
 	letterHeld                        // a call of the turn waits for a budget, or does no longer
 )
 

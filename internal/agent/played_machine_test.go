@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ type playedMachine struct {
 	holdStop  bool  // processes take for ever to end in good order
 	deaf      bool  // they acknowledge an interrupt and go on
 	lost      map[int64]bool
+	made      []workspace.Folder // the threads'
+	pushed    map[int64]bool     // the threads whose work is somewhere else
+	stays     map[int64]string   // why a thread's folder is not put away
 }
 
 func (m *playedMachine) hold() {
@@ -103,10 +107,26 @@ func (*playedMachine) prepare(context.Context, store.Thread, Project, func()) (p
 	return prepared{}, nil
 }
 
-func (*playedMachine) folders(context.Context) ([]workspace.Folder, error) { return nil, nil }
+func (m *playedMachine) folders(context.Context) ([]workspace.Folder, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.made), nil
+}
 
-func (*playedMachine) putAway(context.Context, store.Thread, Project) (string, []string, error) {
-	return "", nil, nil
+func (m *playedMachine) putAway(_ context.Context, t store.Thread, _ Project) (string, []string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if why := m.stays[t.ID]; why != "" {
+		return why, nil, nil
+	}
+	m.made = slices.DeleteFunc(m.made, func(f workspace.Folder) bool { return f.Thread == t.ID })
+	return "", []string{"some of it stays"}, nil
+}
+
+func (m *playedMachine) elsewhere(_ context.Context, t store.Thread, _ Project) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pushed[t.ID], nil
 }
 
 func (*playedMachine) missing(string) bool { return false }

@@ -118,8 +118,8 @@ type Limits struct {
 	Silence time.Duration
 	// Transcript is how much is copied of a conversation, in bytes: 64 MiB.
 	Transcript int64
-	// KeepTranscripts is how long the copies of a thread in which nobody writes are kept:
-	// 90 days. Negative is for ever.
+	// KeepTranscripts is how long the copies of a thread in which nobody writes are kept,
+	// and its work where that is somewhere else, too: 90 days. Negative is for ever.
 	KeepTranscripts time.Duration
 }
 

@@ -18,6 +18,10 @@ type Works interface {
 	Work(ctx context.Context, threadID int64) (store.Work, error)
 	ReadPack(ctx context.Context, threadID int64, pack uuid.UUID, to io.Writer) error
 	KeepWork(ctx context.Context, l store.Lease, w store.Work, pack io.Reader) error
+	OldWork(ctx context.Context, since time.Time, limit int) ([]int64, error)
+	ForgetWork(ctx context.Context, l store.Lease) error
+	LeaveWork(ctx context.Context, l store.Lease, sentence string) ([]store.Word, error)
+	SweepPacks(ctx context.Context) (threads int, err error)
 	RestingThreads(ctx context.Context, ids []int64) (since map[int64]time.Time, err error)
 }
 

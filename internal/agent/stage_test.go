@@ -17,6 +17,7 @@ import (
 	"deckhand/internal/agent/booktest"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/store"
+	"deckhand/internal/workspace"
 )
 
 // stage is a real supervisor with everything around it played, in a bubble of
@@ -29,6 +30,7 @@ type stage struct {
 	people  *audience
 	who     *authority
 	sup     *Supervisor
+	works   Works  // nil: none is kept
 	way     Books  // the supervisor's to the books
 	begin   func() // a supervisor
 	shut    context.CancelFunc
@@ -99,7 +101,8 @@ func newStage(limits Limits, list ...Budget) *stage {
 			books: s.way, front: s.people, authoriser: s.who, machine: s.machine, policy: rules, limits: limits,
 			projects: map[string]Project{"web": {Name: "web"}},
 			budgets:  &budgets{list: list, books: s.books, front: s.people, log: zap.NewNop()},
-			replica:  "A", cliVersion: pinnedCLI, log: zap.NewNop(), slots: newSlots(limits.MaxLive),
+			works:    s.works, workspaces: workspace.Limits{MaxAge: 24 * time.Hour},
+			replica: "A", cliVersion: pinnedCLI, log: zap.NewNop(), slots: newSlots(limits.MaxLive),
 			starts: &starts{most: limits.Starts},
 		})
 		ctx, cancel := context.WithCancel(context.Background())

@@ -108,7 +108,8 @@ type shared struct {
 	// unlisted those that the price list does not know.
 	unpriced, unlisted sync.Map
 	unbookedCalls      atomic.Int64
-	works              Works // nil where work is kept on this machine alone
+	works              Works         // nil where work is kept on this machine alone
+	forgetting         chan struct{} // held while old work is looked at
 	workspaces         workspace.Limits
 	// folders and folderBytes are what the threads' folders were when they were counted last.
 	folders, folderBytes atomic.Int64
@@ -134,7 +135,7 @@ func New(c Config) *Supervisor {
 }
 
 func newSupervisor(r Reminder, s *shared) *Supervisor {
-	s.copying = make(chan struct{}, 1)
+	s.copying, s.forgetting = make(chan struct{}, 1), make(chan struct{}, forgetAtOnce)
 	sup := &Supervisor{
 		shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]letter{}, stops: map[int64]string{}, called: make(chan struct{}, 1),
 		gone: make(chan struct{}, 1), look: make(chan time.Duration, 1), beatNow: make(chan struct{}, 1),

@@ -101,7 +101,7 @@ func (w *worker) putAway(ctx context.Context) error {
 			w.log.Info("the folder of a thread that rests was put away")
 		}
 		for _, sentence := range told {
-			w.front.Say(w.thread.Key(), sentence)
+			w.say(ctx, sentence)
 		}
 		return nil
 	})

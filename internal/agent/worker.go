@@ -147,7 +147,10 @@ func (w *worker) work(ctx context.Context) error {
 		}
 	}
 	letters := w.box.take()
-	putAway := slices.ContainsFunc(letters, func(l letter) bool { return l.kind == letterPutAway })
+	asks := func(k letterKind) bool {
+		return slices.ContainsFunc(letters, func(l letter) bool { return l.kind == k })
+	}
+	putAway, forget := asks(letterPutAway), asks(letterForget)
 	if w.noteStops(letters) {
 		return store.ErrFenced
 	}
@@ -165,8 +168,15 @@ func (w *worker) work(ctx context.Context) error {
 			return err
 		}
 	}
-	if putAway && w.session == nil && !w.asleep {
-		return w.putAway(ctx)
+	if w.session == nil && !w.asleep {
+		if forget {
+			if err := w.forgetWork(ctx); err != nil {
+				return err
+			}
+		}
+		if putAway {
+			return w.putAway(ctx)
+		}
 	}
 	for w.session != nil && !w.asleep {
 		if w.stopping.Load() && !w.finishes() {

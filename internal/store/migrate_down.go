@@ -31,6 +31,7 @@ var losses = map[int64][]string{
 	13: {"work", "work_packs"},
 	14: {"replicas"},
 	15: {"heard", "looks"},
+	16: nil,
 	17: nil,
 	19: {"card_copies"},
 }

@@ -74,6 +74,7 @@ type Store struct {
 	zone      *time.Location
 	listening *upkeep.Part
 	telling   chan struct{} // see [Store.TellOfBudget]
+	packing   chan struct{} // held while a piece of a pack is written
 	replica   string
 	process   string // this one, among those of the replica
 }
@@ -122,7 +123,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return &Store{
 		pool: pool, direct: direct.ConnConfig, beats: beats, jobs: o.Jobs, reminders: o.Reminders, zone: o.TimeZone,
 		listening: upkeep.New("listening for notices of other replicas", Cure, o.Log),
-		telling:   make(chan struct{}, 1), replica: o.Replica, process: rand.Text(),
+		telling:   make(chan struct{}, 1), packing: make(chan struct{}, 1), replica: o.Replica, process: rand.Text(),
 	}, nil
 }
 

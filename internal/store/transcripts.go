@@ -184,26 +184,6 @@ func saveTranscripts(ctx context.Context, tx pgx.Tx, l Lease, parts []packedPart
 	return saved, errors.Join(err, results.Close())
 }
 
-// ForgetTranscripts deletes, for good, the copies of the transcripts of some threads that
-// nobody has written in since, and what their turns answered. It returns how many threads
-// there were; none means that all is done.
-func (s *Store) ForgetTranscripts(ctx context.Context, since time.Time) (threads int, err error) {
-	err = s.pool.QueryRow(ctx, `
-		WITH old AS (
-			SELECT t.id FROM threads t
-			WHERE t.active_at < $1 AND t.lease_owner IS NULL
-			  AND (EXISTS (SELECT FROM transcripts c WHERE c.thread_id = t.id)
-			    OR EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.answer <> ''))
-			ORDER BY t.active_at LIMIT 100 FOR NO KEY UPDATE OF t SKIP LOCKED),
-		copies AS (DELETE FROM transcripts c USING old WHERE c.thread_id = old.id),
-		answers AS (UPDATE turns r SET answer = '' FROM old WHERE r.thread_id = old.id AND r.answer <> '')
-		SELECT count(*)::int FROM old`, since).Scan(&threads)
-	if err != nil {
-		return 0, fmt.Errorf("delete old transcripts: %w", err)
-	}
-	return threads, nil
-}
-
 // A window as large as the pieces that are written one after another, so that what is
 // kept for all sessions is small.
 var zstdWriter = sync.OnceValue(func() *zstd.Encoder {

@@ -214,10 +214,12 @@ func TestWhatIsKnownOfALostSession(t *testing.T) {
 	}
 }
 
-// TestOldTranscriptsAreForgotten: those of threads in which nobody writes and nobody works.
+// TestOldTranscriptsAreForgotten: those of threads in which nobody writes and nobody works
+// who lives.
 func TestOldTranscriptsAreForgotten(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	url := storetest.URL(t)
+	b := benchIn(t, storetest.Open(t, url, store.Options{}))
 	turn, _ := b.begin(t)
 	if _, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Answer: "42", Transcripts: []store.TranscriptPart{part(b.session, "", "", 0, "one\n")}}); err != nil {
 		t.Fatal(err)
@@ -230,9 +232,7 @@ func TestOldTranscriptsAreForgotten(t *testing.T) {
 	}
 	later := time.Now().Add(time.Hour)
 	forget(later, 0) // somebody works on it
-	if err := b.ReleaseLease(t.Context(), b.lease, false); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Exec(t, url, `UPDATE replicas SET alive = false`)
 	forget(time.Now().Add(-time.Hour), 0)
 	forget(later, 1)
 	forget(later, 0)

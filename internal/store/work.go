@@ -33,7 +33,7 @@ type Work struct {
 func (s *Store) RestingThreads(ctx context.Context, ids []int64) (since map[int64]time.Time, err error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT t.id, t.active_at FROM threads t
-		WHERE t.id = ANY ($1) AND t.lease_owner IS NULL
+		WHERE t.id = ANY ($1) AND `+unheld+`
 		  AND NOT EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running'))
 		  AND NOT EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running')`, ids)
 	if err != nil {
@@ -66,7 +66,9 @@ func (s *Store) ReadPack(ctx context.Context, threadID int64, pack uuid.UUID, to
 	for part := 0; ; part++ {
 		// A query each: no connection is held while to takes its time.
 		var data []byte
-		err := s.pool.QueryRow(ctx, `SELECT data FROM work_packs WHERE thread_id = $1 AND pack = $2 AND part = $3`, threadID, pack, part).Scan(&data)
+		err := s.pool.QueryRow(ctx, `
+			SELECT p.data FROM work w JOIN work_packs p ON p.thread_id = w.thread_id AND p.pack = ANY (w.packs)
+			WHERE p.thread_id = $1 AND p.pack = $2 AND p.part = $3`, threadID, pack, part).Scan(&data)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows) && part > 0:
 			return nil
@@ -81,44 +83,49 @@ func (s *Store) ReadPack(ctx context.Context, threadID int64, pack uuid.UUID, to
 
 // KeepWork makes w what is kept of the lease's thread, whose last pack is read from pack,
 // unless that is nil; packs that w does not name are deleted. Readers see what was there
-// or what w says, and nothing between.
+// or what w says, and nothing between. Of a pack that was cut, the pieces that are there
+// go with the thread's next one.
 func (s *Store) KeepWork(ctx context.Context, l Lease, w Work, pack io.Reader) error {
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
+	if w.Packs == nil {
+		w.Packs = []uuid.UUID{}
+	}
+	err := func() error {
 		if pack != nil {
-			// The thread is locked afterwards: others renew its lease meanwhile.
-			if err := writePack(ctx, tx, l.ThreadID, w.Packs[len(w.Packs)-1], pack); err != nil {
+			if err := s.writePack(ctx, l.ThreadID, w.Packs[len(w.Packs)-1], pack); err != nil {
 				return err
 			}
 		}
-		if _, err := hold(ctx, tx, l); err != nil {
+		return s.inTx(ctx, func(tx pgx.Tx) error {
+			if _, err := hold(ctx, tx, l); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `
+				INSERT INTO work (thread_id, epoch, branch, saved, packs, bytes, left_out, saved_at)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+				ON CONFLICT (thread_id) DO UPDATE SET epoch = excluded.epoch, branch = excluded.branch, saved = excluded.saved,
+					packs = excluded.packs, bytes = excluded.bytes, left_out = excluded.left_out, saved_at = excluded.saved_at,
+					looked_at = NULL, told = work.told AND work.branch = excluded.branch AND work.saved = excluded.saved`,
+				l.ThreadID, l.Epoch, w.Branch, w.Saved, w.Packs, w.Bytes, w.LeftOut, w.SavedAt); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, `DELETE FROM work_packs WHERE thread_id = $1 AND NOT pack = ANY ($2)`, l.ThreadID, w.Packs)
 			return err
-		}
-		if w.Packs == nil {
-			w.Packs = []uuid.UUID{}
-		}
-		if _, err := tx.Exec(ctx, `
-			INSERT INTO work (thread_id, epoch, branch, saved, packs, bytes, left_out, saved_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-			ON CONFLICT (thread_id) DO UPDATE SET epoch = excluded.epoch, branch = excluded.branch, saved = excluded.saved,
-				packs = excluded.packs, bytes = excluded.bytes, left_out = excluded.left_out, saved_at = excluded.saved_at`,
-			l.ThreadID, l.Epoch, w.Branch, w.Saved, w.Packs, w.Bytes, w.LeftOut, w.SavedAt); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, `DELETE FROM work_packs WHERE thread_id = $1 AND NOT pack = ANY ($2)`, l.ThreadID, w.Packs)
-		return err
-	})
+		})
+	}()
 	if err != nil {
 		return fmt.Errorf("keep the work of thread %d: %w", l.ThreadID, err)
 	}
 	return nil
 }
 
-func writePack(ctx context.Context, tx pgx.Tx, threadID int64, id uuid.UUID, pack io.Reader) error {
+// writePack writes a pack that nobody reads before a row of work names it: a piece at a
+// time, and one thread's at a time, so that the connections are for others.
+func (s *Store) writePack(ctx context.Context, threadID int64, id uuid.UUID, pack io.Reader) error {
 	buf := make([]byte, maxPart)
 	for part := 0; ; part++ {
 		n, err := io.ReadFull(pack, buf)
 		if n > 0 {
-			if _, err := tx.Exec(ctx, `INSERT INTO work_packs (thread_id, pack, part, data) VALUES ($1, $2, $3, $4)`, threadID, id, part, buf[:n]); err != nil {
+			if err := s.writePart(ctx, threadID, id, part, buf[:n]); err != nil {
 				return err
 			}
 		}
@@ -129,4 +136,15 @@ func writePack(ctx context.Context, tx pgx.Tx, threadID int64, id uuid.UUID, pac
 			return err
 		}
 	}
+}
+
+func (s *Store) writePart(ctx context.Context, threadID int64, pack uuid.UUID, part int, data []byte) error {
+	select {
+	case s.packing <- struct{}{}:
+		defer func() { <-s.packing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	_, err := s.pool.Exec(ctx, `INSERT INTO work_packs (thread_id, pack, part, data) VALUES ($1, $2, $3, $4)`, threadID, pack, part, data)
+	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
@@ -20,7 +21,8 @@ import (
 func TestWork(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	s := storetest.New(t)
+	url := storetest.URL(t)
+	s := storetest.Open(t, url, store.Options{})
 	l, err := newLife(ctx, s, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +62,7 @@ func TestWork(t *testing.T) {
 	check("more", w, both)
 	// A reader that fails, and a holder that is one no more.
 	other := w
-	other.Branch, other.Packs = b, []uuid.UUID{third}
+	other.Branch, other.Packs = b, []uuid.UUID{uuid.New()}
 	if err := s.KeepWork(ctx, l.lease, other, io.MultiReader(bytes.NewReader(big), failing{})); err == nil {
 		t.Error("half a pack is kept")
 	}
@@ -69,12 +71,13 @@ func TestWork(t *testing.T) {
 	if err := errors.Join(s.ReleaseLease(ctx, late, false), l.takeOver(ctx, "replica-2")); err != nil {
 		t.Fatal(err)
 	}
+	other.Packs = []uuid.UUID{uuid.New()}
 	if err := s.KeepWork(ctx, late, other, bytes.NewReader(big)); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("too late: %v", err)
 	}
 	check("after one that was late", w, both)
 	// All in one, and nothing.
-	other.Epoch = l.lease.Epoch
+	other.Epoch, other.Packs = l.lease.Epoch, []uuid.UUID{third}
 	if err := s.KeepWork(ctx, l.lease, other, strings.NewReader("all")); err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +87,9 @@ func TestWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("the forge has it all", other, nil)
+	if n := count(t, url, `SELECT count(*) FROM work_packs`); n != 0 {
+		t.Errorf("%d pieces of packs that were cut are left", n)
+	}
 }
 
 // A thread rests while nothing of it is to be done.
@@ -113,3 +119,17 @@ func TestRestingThreads(t *testing.T) {
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is gone") }
+
+// count is the number that a query gives.
+func count(t *testing.T, url, sql string) (n int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context()) //nolint:errcheck // it only reads
+	if err := conn.QueryRow(t.Context(), sql).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -70,6 +70,65 @@ func TestPutAway(t *testing.T) {
 	}
 }
 
+// What is kept of a thread is somewhere else once the forge has its commits and nothing
+// else is there, or the project's own folder has it all.
+func TestKeptElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newRoaming(t)
+	check := func(what string, want bool) {
+		t.Helper()
+		r.k.kept(r.p).began = time.Time{}
+		if got, err := r.k.KeptElsewhere(t.Context(), r.thread(), r.p); got != want || err != nil {
+			t.Errorf("%s: it is somewhere else: %v, %v; want %v", what, got, err, want)
+		}
+	}
+	r.goOn("a")
+	check("nothing is kept", true)
+	r.commit("committed", "1\n")
+	r.endTurn("")
+	check("a commit", false)
+	runGit(t, r.dir, "push", "--quiet", r.forge, "HEAD:refs/heads/deckhand/mine")
+	check("pushed", true)
+	r.write("not-committed", "2\n")
+	r.endTurn("")
+	check("not committed", false)
+	r.commit("not-committed", "2\n")
+	r.endTurn("")
+	check("committed, and not pushed", false)
+	runGit(t, r.dir, "push", "--quiet", r.forge, "HEAD:refs/heads/deckhand/mine")
+	check("pushed again", true)
+	runGit(t, r.dir, "branch", "beside", "HEAD")
+	runGit(t, r.dir, "checkout", "--quiet", "beside")
+	r.commit("beside", "3\n")
+	runGit(t, r.dir, "checkout", "--quiet", "deckhand/7")
+	r.endTurn("")
+	check("a branch beside it", false)
+	runGit(t, r.forge, "update-ref", "-d", "refs/heads/deckhand/mine")
+	runGit(t, r.dir, "branch", "-D", "beside")
+	r.endTurn("")
+	check("deleted at the forge", false)
+	// A machine that does not know what was saved cannot tell.
+	r.write("not-committed", "4\n")
+	r.endTurn("")
+	other := &Keeper{DataDir: filepath.Join(t.TempDir(), "data")}
+	if _, _, err := other.Open(t.Context(), Thread{ID: 8}, r.p); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := other.KeptElsewhere(t.Context(), r.thread(), r.p); got || err == nil {
+		t.Errorf("on another machine: %v, %v", got, err)
+	}
+
+	// Of a project with a folder, that is where it is to be.
+	own := &roaming{hut: newHut(t), shelf: &memory{}, machines: map[string]*Keeper{}}
+	own.p = Project{Name: "own", Dir: own.person, Kind: Worktree}
+	own.goOn("a")
+	own.write("not-committed", "1\n")
+	own.endTurn("")
+	if got, err := own.k.KeptElsewhere(t.Context(), own.thread(), own.p); !got || err != nil {
+		t.Errorf("in its own folder: %v, %v", got, err)
+	}
+}
+
 func TestSurplus(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -228,6 +228,47 @@ func (r Repository) Content(ctx context.Context, scratch, branch, saved string) 
 	return strings.Join(strings.Fields(out), " "), err
 }
 
+// Holds reports whether commits that are among tips, or before them, have all that a branch
+// and what [Saving] has saved beside it have; either may be empty. Its error says that the
+// repository does not know these.
+func (r Repository) Holds(ctx context.Context, scratch, branch, saved string, tips []string) (bool, error) {
+	view, err := Look(scratch, r)
+	if err != nil {
+		return false, err
+	}
+	defer view.Close() //nolint:errcheck // it was only read
+	var want []string
+	if branch != "" {
+		want = append(want, branch)
+	}
+	if saved != "" && !slices.Contains(tips, saved) {
+		text, err := view.git(ctx, nil, nil, "cat-file", "commit", saved)
+		if err != nil {
+			return false, err
+		}
+		s, err := view.parse(ctx, saved, text)
+		if err != nil || s == nil || s.Changed || s.head == "" {
+			return false, err
+		}
+		want = append(want, s.tips()...)
+	}
+	if len(want) == 0 {
+		return true, nil
+	}
+	var in strings.Builder
+	for _, hash := range want {
+		if _, err := view.git(ctx, nil, nil, "cat-file", "-e", hash); err != nil {
+			return false, ctx.Err() // nobody has brought it here
+		}
+		in.WriteString(hash + "\n")
+	}
+	for _, hash := range tips {
+		in.WriteString("^" + hash + "\n")
+	}
+	missing, err := view.git(ctx, strings.NewReader(in.String()), nil, "rev-list", "--max-count=1", "--stdin")
+	return err == nil && missing == "", err
+}
+
 // Behind is how many commits the branch that is checked out lacks of origin's branch of the
 // same name; 0 where it has none, or that cannot be told.
 func (r Repository) Behind(ctx context.Context, scratch string) (branch string, n int) {

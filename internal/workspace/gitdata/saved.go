@@ -94,15 +94,24 @@ func (c Clone) saved(ctx context.Context, view *View, theirs map[string]string) 
 		return nil, nil
 	}
 	text, err := view.git(ctx, nil, nil, "cat-file", "commit", commit)
-	if err != nil || len(text) > maxMessage {
+	if err != nil {
 		return nil, ctx.Err() // it is not what Saving made
+	}
+	return view.parse(ctx, commit, text)
+}
+
+// parse reads the commit that Saving has made, with whether the working tree had something
+// that was not committed; nil where it is another's.
+func (v *View) parse(ctx context.Context, commit, text string) (*Saved, error) {
+	if len(text) > maxMessage {
+		return nil, nil
 	}
 	s, tree, ok := parseSaved(commit, text)
 	if !ok {
 		return nil, nil
 	}
 	if s.head != "" {
-		base, err := view.git(ctx, nil, nil, "rev-parse", "--verify", "--quiet", s.head+"^{tree}")
+		base, err := v.git(ctx, nil, nil, "rev-parse", "--verify", "--quiet", s.head+"^{tree}")
 		if err != nil {
 			return nil, ctx.Err()
 		}

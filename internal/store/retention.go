@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// unheld is true of a thread t that no replica holds that lives.
+const unheld = `(t.lease_owner IS NULL OR NOT EXISTS (SELECT FROM replicas r WHERE r.id = t.lease_owner AND r.alive))`
+
+// ForgetTranscripts deletes, for good, the copies of the transcripts of some threads that
+// nobody has written in since, and what their turns answered. It returns how many threads
+// there were; none means that all is done.
+func (s *Store) ForgetTranscripts(ctx context.Context, since time.Time) (threads int, err error) {
+	err = s.pool.QueryRow(ctx, `
+		WITH old AS (
+			SELECT t.id FROM threads t
+			WHERE t.active_at < $1 AND `+unheld+`
+			  AND (EXISTS (SELECT FROM transcripts c WHERE c.thread_id = t.id)
+			    OR EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.answer <> ''))
+			ORDER BY t.active_at LIMIT 100 FOR NO KEY UPDATE OF t SKIP LOCKED),
+		copies AS (DELETE FROM transcripts c USING old WHERE c.thread_id = old.id),
+		answers AS (UPDATE turns r SET answer = '' FROM old WHERE r.thread_id = old.id AND r.answer <> '')
+		SELECT count(*)::int FROM old`, since).Scan(&threads)
+	if err != nil {
+		return 0, fmt.Errorf("delete old transcripts: %w", err)
+	}
+	return threads, nil
+}
+
+// OldWork lists threads that nobody has written in since and whose work is kept, those
+// first that were looked at longest ago.
+func (s *Store) OldWork(ctx context.Context, since time.Time, limit int) ([]int64, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT t.id FROM work w JOIN threads t ON t.id = w.thread_id
+		WHERE t.active_at < $1 AND `+unheld+` AND NOT `+resting+`
+		ORDER BY w.looked_at NULLS FIRST, t.active_at LIMIT $2`, since, limit)
+	if err != nil {
+		return nil, fmt.Errorf("look for old work: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return nil, fmt.Errorf("look for old work: %w", err)
+	}
+	return ids, nil
+}
+
+// ForgetWork deletes what is kept of the lease's thread, for good.
+func (s *Store) ForgetWork(ctx context.Context, l Lease) error {
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if _, err := hold(ctx, tx, l); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `DELETE FROM work WHERE thread_id = $1`, l.ThreadID); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `DELETE FROM work_packs WHERE thread_id = $1`, l.ThreadID)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("delete the work of thread %d: %w", l.ThreadID, err)
+	}
+	return nil
+}
+
+// LeaveWork notes that old work of the lease's thread stays, and writes the sentence that
+// says so into the outbox, unless it is empty or the thread was told before.
+func (s *Store) LeaveWork(ctx context.Context, l Lease, sentence string) (said []Word, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		if _, err := hold(ctx, tx, l); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE work SET looked_at = now() WHERE thread_id = $1`, l.ThreadID); err != nil || sentence == "" {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `UPDATE work SET told = true WHERE thread_id = $1 AND NOT told`, l.ThreadID)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		said, err = s.addWords(ctx, tx, l.ThreadID, newWord{kind: WordSaid, body: sentence})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("leave the work of thread %d: %w", l.ThreadID, err)
+	}
+	return said, nil
+}
+
+// SweepPacks deletes pieces of packs that no work names, as whoever was writing them was
+// cut, of some threads that nobody holds. It returns how many there were; none means that
+// all is done.
+func (s *Store) SweepPacks(ctx context.Context) (threads int, err error) {
+	const unnamed = `NOT EXISTS (SELECT FROM work w WHERE w.thread_id = p.thread_id AND p.pack = ANY (w.packs))`
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `
+			SELECT t.id FROM threads t
+			WHERE `+unheld+` AND EXISTS (SELECT FROM work_packs p WHERE p.thread_id = t.id AND `+unnamed+`)
+			LIMIT 100 FOR NO KEY UPDATE OF t SKIP LOCKED`)
+		if err != nil {
+			return err
+		}
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		if threads = len(ids); err != nil || threads == 0 {
+			return err
+		}
+		// The locks were waited for: what was committed meanwhile is seen by a new statement.
+		_, err = tx.Exec(ctx, `DELETE FROM work_packs p WHERE p.thread_id = ANY ($1) AND `+unnamed, ids)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("delete pieces of packs that nobody needs: %w", err)
+	}
+	return threads, nil
+}
