@@ -503,7 +503,7 @@ func TestTheFirstPostIsASentence(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"All green. A full week gets its discount now.":  "All green.",
-		"*All green.* A full week.":                      "*All green.*",
+		"*All green.* A full week.":                      "_All green._",
 		"# What I found\n\nNothing":                      "*What I found*",
 		"It is 1.5 times as fast, and v2.0 follows! Yes": "It is 1.5 times as fast, and v2.0 follows!",
 		"全部通过。还有":                                        "全部通过。",
