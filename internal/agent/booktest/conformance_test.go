@@ -29,6 +29,10 @@ type books interface {
 	ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Thread, error)
 	RevokeGrant(ctx context.Context, teamID string, id int64, by string) (store.Grant, bool, error)
 	DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error)
+	SendNow(ctx context.Context, inboxID int64, by string) (bool, error)
+	DropWaiting(ctx context.Context, inboxID int64, by, mark string) (bool, []store.Word, error)
+	Edit(ctx context.Context, p store.Post, change func(json.RawMessage) (json.RawMessage, bool, error)) (bool, error)
+	Delete(ctx context.Context, p store.Post) (bool, []store.Word, error)
 }
 
 var (
@@ -75,11 +79,13 @@ type caller struct {
 	names     map[string]string // of random ids, in the order of their appearance
 	threads   []store.Thread
 	inbox     []int64
+	posts     []store.Post
 	leases    []store.Lease
 	sessions  []string
 	epochs    map[string]int
 	turns     []store.Turn
 	approvals []string
+	decided   []store.Approval // allowed, and not delivered then
 	grants    []int64
 	calls     []store.EndedCall
 	notices   []store.BudgetNotice
@@ -202,6 +208,8 @@ func (c *caller) ask() store.Approval {
 	}
 	return a
 }
+
+func (c *caller) post() store.Post { return pick(c, c.posts) }
 
 // lease is mostly one that holds, sometimes one that is lost.
 func (c *caller) lease() store.Lease {
@@ -361,6 +369,42 @@ var calls = []struct {
 		})
 		return c.saying(words) + fate(err)
 	}},
+	{"send a prompt now", func(ctx context.Context, c *caller) string {
+		id := pick(c, c.inbox)
+		if id == 0 || c.r.IntN(2) == 0 {
+			return "error not now"
+		}
+		ok, err := c.books.SendNow(ctx, id, pick(c, []string{"U1", "U2"}))
+		return fmt.Sprint(ok, fate(err))
+	}},
+	{"take a prompt back", func(ctx context.Context, c *caller) string {
+		id := pick(c, c.inbox)
+		if id == 0 || c.r.IntN(4) > 0 {
+			return "error not now"
+		}
+		ok, words, err := c.books.DropWaiting(ctx, id, "U2", "stopped")
+		return fmt.Sprint(ok, c.saying(words), fate(err))
+	}},
+	{"change a post", func(ctx context.Context, c *caller) string {
+		p := c.post()
+		if p.TS == "" || c.r.IntN(4) > 0 {
+			return "error not now"
+		}
+		was := ""
+		ok, err := c.books.Edit(ctx, p, func(old json.RawMessage) (json.RawMessage, bool, error) {
+			was = string(old)
+			return json.RawMessage(fmt.Sprintf(`{"n":%d}`, c.n)), true, nil
+		})
+		return fmt.Sprint(ok, strings.ReplaceAll(was, " ", ""), fate(err))
+	}},
+	{"delete a post", func(ctx context.Context, c *caller) string {
+		p := c.post()
+		if p.TS == "" || c.r.IntN(4) > 0 {
+			return "error not now"
+		}
+		ok, words, err := c.books.Delete(ctx, p)
+		return fmt.Sprint(ok, c.saying(words), fate(err))
+	}},
 	{"drop prompts", func(ctx context.Context, c *caller) string {
 		if c.r.IntN(6) > 0 {
 			return "error not now"
@@ -368,11 +412,11 @@ var calls = []struct {
 		dropped, words, err := c.books.DropPrompts(ctx, c.lease(), store.Drop{
 			Outcome: "stopped", Mark: pick(c, []string{"stopped", ""}), Sentence: func(n int) string { return fmt.Sprint(n, " dropped") },
 		})
+		slices.SortFunc(dropped, func(a, b store.Prompt) int { return strings.Compare(a.UUID, b.UUID) })
 		var out []string
 		for _, p := range dropped {
 			out = append(out, c.prompt(p))
 		}
-		slices.Sort(out)
 		return fmt.Sprint(out, c.saying(words), fate(err))
 	}},
 	{"say", func(ctx context.Context, c *caller) string {
@@ -461,7 +505,16 @@ var calls = []struct {
 	{"decide another", decide},
 	{"decide again", decide},
 	{"deliver", func(ctx context.Context, c *caller) string {
-		a, err := c.books.Deliver(ctx, c.lease(), pick(c, c.approvals))
+		l, id := c.lease(), pick(c, c.approvals)
+		if a := pick(c, c.decided); a.ID != "" && c.r.IntN(2) == 0 {
+			id = a.ID
+			for _, its := range c.leases { // the last is the latest
+				if its.ThreadID == a.ThreadID {
+					l = its
+				}
+			}
+		}
+		a, err := c.books.Deliver(ctx, l, id)
 		return fmt.Sprint(c.approval(a), fate(err))
 	}},
 	{"cancel", func(ctx context.Context, c *caller) string {
@@ -655,7 +708,7 @@ func accept(ctx context.Context, c *caller) string {
 	if err != nil || !fresh {
 		return fmt.Sprint(fresh, fate(err))
 	}
-	c.inbox = append(c.inbox, id)
+	c.inbox, c.posts = append(c.inbox, id), append(c.posts, store.Post{TeamID: key.TeamID, ChannelID: key.ChannelID, TS: ts, UserID: "U1"})
 	if c.r.IntN(8) == 0 {
 		return "received only"
 	}
@@ -828,6 +881,9 @@ func decide(ctx context.Context, c *caller) string {
 		}
 	}
 	a, err := c.books.Decide(ctx, d)
+	if err == nil && a.Status == store.ApprovalAllowed && !a.Delivered {
+		c.decided = append(c.decided, a)
+	}
 	said := fmt.Sprint(c.approval(a), fate(err))
 	if err == nil && d.Grant != nil {
 		said += c.live(ctx, a.ThreadID, a.SessionID, string(a.Input))
