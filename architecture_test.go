@@ -331,3 +331,47 @@ func TestWhatStartsWithASessionIsLight(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsTestedAloneHasNoRaces: what make test runs without the race detector begins no
+// goroutine and shares nothing that would need a lock.
+func TestWhatIsTestedAloneHasNoRaces(t *testing.T) {
+	t.Parallel()
+	_, list, ok := strings.Cut(read(t, ".ci/test"), "\nsingle='")
+	list, _, closed := strings.Cut(list, "'")
+	if !ok || !closed {
+		t.Fatal(".ci/test names no packages as single='…'")
+	}
+	for _, room := range strings.Fields(list) {
+		dir, deep := strings.CutSuffix(room, "/...")
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && path != dir && !deep {
+				return filepath.SkipDir
+			}
+			if !strings.HasSuffix(path, ".go") {
+				return nil
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			for _, spec := range file.Imports {
+				if name, _ := strconv.Unquote(spec.Path.Value); strings.HasPrefix(name, "sync") || strings.HasSuffix(name, "/errgroup") {
+					t.Errorf("%s imports %s: test %s with the race detector, in .ci/test", path, name, room)
+				}
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if _, found := n.(*ast.GoStmt); found {
+					t.Errorf("%s begins a goroutine: test %s with the race detector, in .ci/test", path, room)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}

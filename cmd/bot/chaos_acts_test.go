@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// play does the plan's steps, one after another; what lasts ends beside them.
-func (c *chaos) play() {
-	for _, s := range c.plan.steps {
+// play does a plan's steps, one after another; what lasts ends beside them.
+func (c *chaos) play(steps []chaosStep) {
+	for _, s := range steps {
 		time.Sleep(s.after) // accidents come when they come: this is no wait for anything
 		r := c.replicas[s.whose%uint64(len(c.replicas))]
 		switch s.what {
@@ -148,19 +148,28 @@ func (c *chaos) say(s chaosStep) {
 // decide is the people who look at cards, until the history is over.
 func (c *chaos) decide(seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 13))
-	due := map[string]time.Time{} // when each card is decided about (again)
+	due := map[string]time.Time{} // when each open card is decided about (again)
 	for {
 		select {
 		case <-c.over:
 			return
 		case <-time.After(250 * time.Millisecond):
 		}
+		late := false
+		for _, at := range due {
+			late = late || time.Now().After(at)
+		}
+		if !c.news.Swap(false) && !late {
+			continue
+		}
 		c.mu.Lock()
 		threads, calm := c.threads, c.calm
 		c.mu.Unlock()
+		open := map[string]time.Time{}
 		for _, t := range threads {
 			var out struct{ Messages []message }
 			if c.do(http.MethodGet, "/_control/messages?"+url.Values{"channel": {t.channel}, "thread_ts": {t.ts}}.Encode(), nil, &out) != nil {
+				c.news.Store(true)
 				continue
 			}
 			for _, m := range out.Messages {
@@ -170,14 +179,15 @@ func (c *chaos) decide(seed uint64) {
 				at, known := due[m.TS]
 				if !known && !calm {
 					at = time.Now().Add(time.Duration(r.IntN(3000)) * time.Millisecond)
-					due[m.TS] = at
 				}
 				if time.Now().After(at) {
-					due[m.TS] = time.Now().Add(3 * time.Second)
+					at = time.Now().Add(3 * time.Second)
 					c.decideCard(r, t, m, calm)
 				}
+				open[m.TS] = at
 			}
 		}
+		due = open
 	}
 }
 

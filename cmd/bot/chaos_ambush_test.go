@@ -58,6 +58,9 @@ func (c *chaos) watch() {
 		in.Buffer(nil, 1<<24)
 		for in.Scan() {
 			data, ok := strings.CutPrefix(in.Text(), "data: ")
+			if ok {
+				c.news.Store(true)
+			}
 			var e struct {
 				Kind    string
 				Message struct{ User string }

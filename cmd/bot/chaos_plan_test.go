@@ -18,6 +18,8 @@ const (
 )
 
 type chaosPlan struct {
+	seed      uint64
+	posts     int // the number before that of the first post
 	replicas  int
 	postgres  bool // one of the history's own, which may be killed
 	sandboxed bool // the threads of shop
@@ -53,13 +55,16 @@ func (s chaosStep) String() string {
 	}
 }
 
-func drawChaos(seed uint64, n int) chaosPlan {
+// drawChaos draws the first n steps after the one that begins it; posts are counted from
+// after the given number.
+func drawChaos(seed uint64, n, posts int) chaosPlan {
 	r := rand.New(rand.NewPCG(seed, 12))
 	p := chaosPlan{
+		seed: seed, posts: posts,
 		replicas: 1 + r.IntN(3), postgres: r.IntN(3) == 0, sandboxed: r.IntN(3) == 0,
 		idle: []time.Duration{2 * time.Second, 30 * time.Minute}[r.IntN(2)], slots: []int{1, 2, 20}[r.IntN(3)],
 	}
-	d := chaosDrawer{r: r, plan: &p}
+	d := chaosDrawer{r: r, plan: &p, posts: posts}
 	d.post("mention")
 	for range n {
 		if r.IntN(2) == 0 {

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -37,6 +38,7 @@ type chaos struct {
 	replicas   []*chaosReplica
 	began      time.Time
 	over       chan struct{} // closed when nothing more is to be started
+	news       atomic.Bool   // something has changed in the workspace since the cards were looked at
 	running    sync.WaitGroup
 
 	mu        sync.Mutex
@@ -340,14 +342,19 @@ func (c *chaos) note(format string, args ...any) {
 	c.accidents = append(c.accidents, judge.Line{At: time.Now(), Text: "* " + fmt.Sprintf(format, args...)})
 }
 
-// look is all that can be seen from outside.
-func (c *chaos) look() (judge.Evidence, error) {
-	e, err := judge.Look(context.Background(), judge.Place{
+// place is where to look for what happens.
+func (c *chaos) place() judge.Place {
+	return judge.Place{
 		Control: c.URL, Database: c.directly, Bot: c.BotUser, Channels: []string{shop, tree}, Model: filepath.Join(c.dir, "model.log"),
 		Work:       []string{filepath.Join(c.dir, "shop", "work.log"), filepath.Join(c.dir, "tree.log")},
 		Branched:   tree,
 		Repository: filepath.Join(c.dir, "tree"), Dir: filepath.Join(c.dir, "replica"), Self: os.Getpid(),
-	})
+	}
+}
+
+// look is all that can be seen from outside.
+func (c *chaos) look() (judge.Evidence, error) {
+	e, err := judge.Look(context.Background(), c.place())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.Accidents = c.accidents

@@ -103,6 +103,20 @@ var (
 	toolOf   = regexp.MustCompile(`run\.sh (ask|free|commit|loose|look) (t\d{4}-\d)`)
 )
 
+// Glance reads what [Evidence.Unsettled] judges, at a tenth of the cost of a [Look]: the
+// threads since one, and the database only if nothing waits in them.
+func Glance(ctx context.Context, p Place, since string) (Evidence, error) {
+	e := Evidence{Bot: p.Bot}
+	if err := e.readThreadsSince(ctx, p, since); err != nil {
+		return Evidence{}, err
+	}
+	if len(e.Unsettled()) > 0 {
+		return e, nil
+	}
+	err := e.readRows(ctx, p)
+	return e, err
+}
+
 // Look reads everything. An error is about what could not be read at all.
 func Look(ctx context.Context, p Place) (Evidence, error) {
 	e := Evidence{Bot: p.Bot, Branched: p.Branched}
@@ -132,13 +146,17 @@ func get(ctx context.Context, address string, out any) error {
 }
 
 func (e *Evidence) readThreads(ctx context.Context, p Place) error {
+	return e.readThreadsSince(ctx, p, "")
+}
+
+func (e *Evidence) readThreadsSince(ctx context.Context, p Place, since string) error {
 	for _, channel := range p.Channels {
 		var top struct{ Messages []Message }
 		if err := get(ctx, p.Control+"/_control/messages?channel="+channel, &top); err != nil {
 			return err
 		}
 		for _, root := range top.Messages {
-			if root.User == p.Bot || root.EphemeralTo != "" {
+			if root.User == p.Bot || root.EphemeralTo != "" || root.TS < since {
 				continue
 			}
 			t := struct{ Messages []Message }{}
