@@ -185,6 +185,10 @@ func Head(dir string) string {
 func Sweep(dataDir string) {
 	_ = os.RemoveAll(filepath.Join(dataDir, "scratch"))
 	gitdata.Sweep(filepath.Join(dataDir, "repos"))
+	repos, _ := os.ReadDir(filepath.Join(dataDir, "repos"))
+	for _, r := range repos {
+		gitdata.Sweep(filepath.Join(dataDir, "repos", r.Name(), ".git"))
+	}
 	projects, _ := os.ReadDir(filepath.Join(dataDir, "workspaces"))
 	for _, p := range projects {
 		gitdata.Sweep(filepath.Join(dataDir, "workspaces", p.Name()))

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"deckhand/internal/workspace/gitdata"
 )
 
@@ -110,6 +112,24 @@ func TestLocks(t *testing.T) {
 	b.must(os.Chtimes(lock, time.Time{}, time.Now().Add(-time.Hour)))
 	if _, err := b.publish(); err != nil {
 		t.Errorf("an old lock: %v", err)
+	}
+	// Ours: of a bot that lives, and of one that was killed a moment ago.
+	b.commit(b.clone, "more", "1\n")
+	b.write(lock, "")
+	b.must(os.Chmod(lock, 0o600|os.ModeSticky))
+	held, err := os.Open(lock)
+	b.must(err)
+	b.must(unix.Flock(int(held.Fd()), unix.LOCK_EX))
+	if _, err := b.publish(); err == nil || !strings.Contains(err.Error(), "is held") {
+		t.Errorf("a lock that is held: %v", err)
+	}
+	b.must(held.Close())
+	if _, err := b.publish(); err != nil {
+		t.Errorf("a lock of one that was killed: %v", err)
+	}
+	info, err := os.Stat(strings.TrimSuffix(lock, ".lock"))
+	if b.must(err); info.Mode()&os.ModeSticky != 0 {
+		t.Errorf("the ref has mode %v", info.Mode())
 	}
 }
 

@@ -2,6 +2,7 @@ package gitdata
 
 import (
 	"bufio"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // How long it is waited for whoever else writes a ref, and how old a lock is that nobody
@@ -53,28 +56,71 @@ func (r Repository) replace(name string, text func() (string, error)) error {
 	if err == nil {
 		_, err = lock.WriteString(out)
 	}
-	if err = errors.Join(err, lock.Sync(), lock.Close()); err == nil {
+	if err = errors.Join(err, lock.Sync()); err == nil {
 		err = root.Rename(name+".lock", name)
 	}
 	if err != nil {
 		_ = root.Remove(name + ".lock")
+	} else if info, e := lock.Stat(); e == nil {
+		_ = lock.Chmod(info.Mode() &^ os.ModeSticky) // a ref with it is a ref all the same
 	}
-	return err
+	return errors.Join(err, lock.Close())
 }
 
-// lock makes a file that only one can make.
+// lock makes a file that only one can make. Ours has the sticky bit, which git's do not
+// have, and is locked from before it has its name until it is closed: so one that a bot has
+// left behind which was killed is known, and removed.
 func (r Repository) lock(root *os.Root, name string) (*os.File, error) {
-	for end := time.Now().Add(lockTimeout); ; time.Sleep(lockPace) {
-		lock, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if !errors.Is(err, fs.ErrExist) {
-			return lock, err
+	draft := Unfinished + rand.Text()
+	lock, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Remove(draft) //nolint:errcheck // it is in nobody's way
+	info, err := lock.Stat()
+	if err == nil {
+		_ = lock.Chmod(info.Mode() | os.ModeSticky) // where it cannot be, its age tells
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	for end := time.Now().Add(lockTimeout); err == nil; time.Sleep(lockPace) {
+		if err = root.Link(draft, name); err == nil {
+			return lock, nil
 		}
-		if info, err := root.Lstat(name); err == nil && time.Since(info.ModTime()) > lockAge {
-			_ = root.Remove(name)
-		} else if time.Now().After(end) {
-			return nil, fmt.Errorf("%s is held by somebody else, or was left behind: remove it then", filepath.Join(r.Common, name))
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+		if err = nil; !leftBehind(root, name) && time.Now().After(end) {
+			err = fmt.Errorf("%s is held by somebody else, or was left behind: remove it then", filepath.Join(r.Common, name))
 		}
 	}
+	return nil, errors.Join(err, lock.Close())
+}
+
+// leftBehind removes a lock that nobody can be holding any more, and reports whether it
+// did.
+func leftBehind(root *os.Root, name string) bool {
+	seen, err := root.Lstat(name)
+	if err != nil || !seen.Mode().IsRegular() {
+		return false
+	}
+	if time.Since(seen.ModTime()) > lockAge {
+		return root.Remove(name) == nil
+	}
+	if seen.Mode()&os.ModeSticky == 0 {
+		return false
+	}
+	lock, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer lock.Close() //nolint:errcheck // it is only read
+	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return false
+	}
+	// Whoever removes it holds it: it has not become another one since.
+	is, err := lock.Stat()
+	now, nowErr := root.Lstat(name)
+	return err == nil && nowErr == nil && os.SameFile(is, now) && root.Remove(name) == nil
 }
 
 // packedLine is one of packed-refs: a ref, and what its tag stands for, if it says so.
