@@ -18,7 +18,7 @@ const healthTimeout = 3 * time.Second
 func (b *bot) healthHandler() http.Handler {
 	h := health{
 		database: b.store.Ping, slack: b.app.Connected,
-		replica: replica{alive: b.supervisor.Alive, stopping: b.supervisor.Stopping, sessions: b.supervisor.Live, unbooked: b.supervisor.Unbooked, jobs: b.jobs.State, notices: b.store.Listening, web: b.web.Totals, workspaces: b.supervisor.Workspaces},
+		replica: replica{alive: b.supervisor.Alive, stopping: b.supervisor.Stopping, sessions: b.supervisor.Live, spares: b.supervisor.Spares, unbooked: b.supervisor.Unbooked, jobs: b.jobs.State, notices: b.store.Listening, web: b.web.Totals, workspaces: b.supervisor.Workspaces},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", h.serveHealthz)
@@ -32,6 +32,7 @@ type replica struct {
 	alive         func() bool // it may run threads
 	stopping      func() bool // it takes nothing more on
 	sessions      func() int
+	spares        func() int
 	unbooked      func() int // calls of the model
 	jobs, notices func() upkeep.State
 	web           func() map[string]egress.Total

@@ -78,7 +78,8 @@ func (h *host) elsewhere(ctx context.Context, t store.Thread, p Project) (bool, 
 
 // worksIn is the thread as its workspace needs it, for as long as its lease is ours.
 func (h *host) worksIn(t store.Thread) workspace.Thread {
-	w := workspace.Thread{ID: t.ID, Dir: t.Workspace, Elsewhere: t.WorkspaceReplica != "" && t.WorkspaceReplica != h.replica}
+	// One that has no folder yet may have been meant for another replica, and is not.
+	w := workspace.Thread{ID: t.ID, Dir: t.Workspace, Elsewhere: t.Workspace != "" && t.WorkspaceReplica != "" && t.WorkspaceReplica != h.replica}
 	if h.kept != nil {
 		w.Shelf = shelf{h.kept, leaseOf(t)}
 	}

@@ -33,6 +33,14 @@ type machine interface {
 	// prepare runs the project's setup in the thread's workspace if it is due; begins is
 	// told when it runs. Its error ends the start of the session.
 	prepare(ctx context.Context, t store.Thread, p Project, begins func()) (prepared, error)
+	// reserve notes that what is made for a thread is thrown away unless unreserve is told
+	// to keep it: by unreserve, or by the next run of the bot.
+	reserve(t store.Thread, p Project) error
+	unreserve(t store.Thread, p Project, keep bool) error
+	// startsFrom names what a new thread's process is given of its workspace, as it is now:
+	// another name is another beginning. It fails if the workspace is not what a new
+	// thread's would be.
+	startsFrom(ctx context.Context, t store.Thread, p Project) (string, error)
 	// missing reports whether a folder that workspace has made is gone.
 	missing(dir string) bool
 	// start starts the CLI on the thread's session in its workspace and initializes it. A

@@ -31,6 +31,8 @@ type playedMachine struct {
 	made      []workspace.Folder // the threads'
 	pushed    map[int64]bool     // the threads whose work is somewhere else
 	stays     map[int64]string   // why a thread's folder is not put away
+	reserved  map[int64]bool     // threads that do not exist
+	base      string             // what new threads start from
 }
 
 func (m *playedMachine) hold() {
@@ -111,6 +113,31 @@ func (m *playedMachine) folders(context.Context) ([]workspace.Folder, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.made), nil
+}
+func (m *playedMachine) reserve(t store.Thread, _ Project) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reserved == nil {
+		m.reserved = map[int64]bool{}
+	}
+	m.reserved[t.ID] = true
+	return nil
+}
+
+func (m *playedMachine) unreserve(t store.Thread, _ Project, _ bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.reserved[t.ID] {
+		m.stage.breach("thread %d was not reserved", t.ID)
+	}
+	delete(m.reserved, t.ID)
+	return nil
+}
+
+func (m *playedMachine) startsFrom(context.Context, store.Thread, Project) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.base, nil
 }
 
 func (m *playedMachine) putAway(_ context.Context, t store.Thread, _ Project) (string, []string, error) {

@@ -55,14 +55,27 @@ func (w *worker) ensureSession(ctx context.Context) error {
 	}
 	w.stopSession(ctx, true) // one whose folder is gone can do nothing
 	return w.hearing(ctx, func(ctx context.Context) error {
-		err := w.slots.acquire(ctx, w, w.showPlace)
+		sp, err := w.spares.take(ctx, w)
+		if err == nil && sp == nil {
+			err = w.slots.acquire(ctx, w, w.showPlace)
+		}
 		if err != nil {
 			return err
 		}
 		w.front.ShowPlace(w.thread.Key(), Served) // an earlier process may have shown another
-		if err := w.startSession(ctx); err != nil {
+		begins, bound := w.thread.SessionID == "", false
+		if sp != nil {
+			bound, err = w.bind(ctx, sp)
+		}
+		if err == nil && !bound {
+			err = w.startSession(ctx)
+		}
+		if err != nil {
 			w.slots.release(w)
 			return err
+		}
+		if begins {
+			w.spares.want(w.thread)
 		}
 		return nil
 	})

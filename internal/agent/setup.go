@@ -47,13 +47,18 @@ func (w *worker) prepare(ctx context.Context) error {
 		}
 		return &startError{sentence: sentence(err), err: err}
 	}
+	w.tellPrepared(done)
+	return nil
+}
+
+// tellPrepared tells people what a setup has done.
+func (w *worker) tellPrepared(done prepared) {
 	if done.output != "" {
 		w.front.Attach(w.thread.Key(), "setup.txt", done.output)
 	}
 	if done.told != "" {
 		w.front.Say(w.thread.Key(), done.told)
 	}
-	return nil
 }
 
 func (h *host) prepare(ctx context.Context, t store.Thread, p Project, begins func()) (done prepared, err error) {

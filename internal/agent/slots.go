@@ -9,12 +9,13 @@ import (
 )
 
 // slots bounds how many CLI processes live at once. They are given first come, first
-// served. Where none is free the session that has been idle longest is asked for its own,
-// and after those the turn that has waited longest for people.
+// served. Where none is free a warm spare has to go, then the session that has been idle
+// longest is asked for its own, and after those the turn that has waited longest for people.
 type slots struct {
 	mu    sync.Mutex
 	max   int
 	live  map[*worker]bool
+	lent  map[*warmSpare]bool // to warm spares; true for those that were told to go
 	spare map[*worker]spare
 	asked map[*worker]bool // those of them that were asked to; they end, or go on
 	queue []*place
@@ -36,13 +37,55 @@ type place struct {
 }
 
 func newSlots(n int) *slots {
-	return &slots{max: n, live: map[*worker]bool{}, spare: map[*worker]spare{}, asked: map[*worker]bool{}}
+	return &slots{max: n, live: map[*worker]bool{}, lent: map[*warmSpare]bool{}, spare: map[*worker]spare{}, asked: map[*worker]bool{}}
 }
 
 func (s *slots) used() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.live)
+	return len(s.live) + len(s.lent)
+}
+
+// lend gives a warm spare a slot that nobody needs. It reports false if there is none.
+func (s *slots) lend(sp *warmSpare) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) > 0 || len(s.live)+len(s.lent) >= s.max {
+		return false
+	}
+	s.lent[sp] = false
+	return true
+}
+
+// takeBack frees the slot of a warm spare that is gone.
+func (s *slots) takeBack(sp *warmSpare) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.lent, sp)
+	s.serve()
+}
+
+// pass gives the slot of a warm spare to the worker that is to have it. It reports false
+// if somebody who came before waits for the slot.
+func (s *slots) pass(sp *warmSpare, w *worker) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lent[sp] {
+		return false
+	}
+	delete(s.lent, sp)
+	s.live[w] = true
+	return true
+}
+
+// leaving is how many slots of warm spares are about to be free. s.mu is held.
+func (s *slots) leaving() (n int) {
+	for _, told := range s.lent {
+		if told {
+			n++
+		}
+	}
+	return n
 }
 
 // working is how many sessions need their slot now.
@@ -91,7 +134,7 @@ var errHandedOn = errors.New("another replica has room for this thread")
 func (s *slots) handOn() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := len(s.asked)
+	i := len(s.asked) + s.leaving()
 	if i >= len(s.queue) {
 		return false
 	}
@@ -107,12 +150,20 @@ func (s *slots) handOn() bool {
 // as the others need, and tells those for whom none is on its way how many are before
 // them.
 func (s *slots) serve() {
-	for len(s.queue) > 0 && len(s.live) < s.max {
+	for len(s.queue) > 0 && len(s.live)+len(s.lent) < s.max {
 		s.live[s.queue[0].w] = true
 		close(s.queue[0].given)
 		s.queue = s.queue[1:]
 	}
-	for len(s.asked) < len(s.queue) {
+	coming := s.leaving()
+	for sp, told := range s.lent {
+		if !told && len(s.asked)+coming < len(s.queue) {
+			s.lent[sp] = true
+			coming++
+			sp.leave()
+		}
+	}
+	for len(s.asked)+coming < len(s.queue) {
 		w := s.cheapest()
 		if w == nil {
 			break
@@ -121,7 +172,7 @@ func (s *slots) serve() {
 		w.box.put(letter{kind: letterHibernate})
 	}
 	for i, p := range s.queue {
-		if i >= len(s.asked) && p.told != i || p.told > i {
+		if i >= len(s.asked)+coming && p.told != i || p.told > i {
 			p.told = i
 			p.moved(i)
 		}

@@ -37,8 +37,10 @@ type stage struct {
 	ran     chan error
 	threads map[string]store.Thread // by their ts
 	prompts int
-	left    []*leftCall
-	at      string // the state that the test has led to
+	// prepared is what the next thread is opened with.
+	prepared store.Prepared
+	left     []*leftCall
+	at       string // the state that the test has led to
 	// sentence is what people are told of the exit that the event is.
 	sentence string
 
@@ -197,7 +199,7 @@ func (s *stage) acceptOf(user, ts string) {
 	n := fmt.Sprintf("%04d", s.prompts)
 	id, _, err := s.books.Receive(context.Background(), store.Envelope{EventID: n, Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: ts, TS: n, UserID: user})
 	if err == nil {
-		s.threads[ts], _, err = s.books.AcceptPrompt(context.Background(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: "go"})
+		s.threads[ts], _, err = s.books.AcceptPrompt(context.Background(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: "go", Prepared: s.prepared})
 	}
 	if err != nil {
 		s.breach("a prompt was not accepted: %v", err)
@@ -306,8 +308,9 @@ func (s *stage) expire(id string) {
 
 // isElsewhere reports whether another replica holds the thread.
 func (s *stage) isElsewhere(threadID int64) bool {
-	t := s.books.Threads()[threadID-1]
-	return t.LeaseOwner != "" && t.LeaseOwner != "A"
+	return slices.ContainsFunc(s.books.Threads(), func(t store.Thread) bool {
+		return t.ID == threadID && t.LeaseOwner != "" && t.LeaseOwner != "A"
+	})
 }
 
 // checkQuiet holds what is while nobody is held up to the laws.

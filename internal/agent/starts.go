@@ -45,6 +45,7 @@ type starts struct {
 	mu   sync.Mutex
 	busy int
 	line []chan struct{} // of those who wait, closed when it is their turn
+	lent func()          // ends the start of a warm spare; nil while there is none
 }
 
 // acquire waits for the right to start a process, which release gives back. told is
@@ -55,6 +56,10 @@ func (s *starts) acquire(ctx context.Context, told func(before int)) error {
 		s.busy++
 		s.mu.Unlock()
 		return nil
+	}
+	if s.lent != nil {
+		s.lent()
+		s.lent = nil
 	}
 	turn := make(chan struct{})
 	s.line = append(s.line, turn)
@@ -74,6 +79,26 @@ func (s *starts) acquire(ctx context.Context, told func(before int)) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// lend gives a warm spare the right to start while nothing else does; takeBack gives it
+// back. giveUp is called when somebody needs it, and must return at once.
+func (s *starts) lend(giveUp func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy > 0 {
+		return false
+	}
+	s.busy, s.lent = 1, giveUp
+	return true
+}
+
+// takeBack is release of a warm spare's.
+func (s *starts) takeBack() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lent = nil
+	s.pass()
 }
 
 // before is how many starts come before one that waits, those included that are being

@@ -97,6 +97,7 @@ type shared struct {
 
 	slots  *slots
 	starts *starts
+	spares *warmSpares
 	// wakeAfter has a worker look at the thread's prompts after a while.
 	wakeAfter func(threadID int64, after time.Duration)
 	copying   chan struct{} // held while transcripts are copied beside turns
@@ -136,6 +137,7 @@ func New(c Config) *Supervisor {
 
 func newSupervisor(r Reminder, s *shared) *Supervisor {
 	s.copying, s.forgetting = make(chan struct{}, 1), make(chan struct{}, forgetAtOnce)
+	s.spares = newWarmSpares(s)
 	sup := &Supervisor{
 		shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]letter{}, stops: map[int64]string{}, called: make(chan struct{}, 1),
 		gone: make(chan struct{}, 1), look: make(chan time.Duration, 1), beatNow: make(chan struct{}, 1),
@@ -160,6 +162,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	loops.Go(func() { s.keepAlive(serving, bot) })
 	loops.Go(func() { s.keepLooking(serving) })
 	loops.Go(func() { s.keepTidy(serving) })
+	loops.Go(func() { s.spares.run(ctx) })
 	loops.Go(func() { s.keepForgetting(serving) })
 	loops.Go(func() {
 		for serving.Err() == nil {
@@ -233,7 +236,9 @@ var errShutdown = errors.New("the bot is stopping")
 // Wake makes sure that a worker looks at the thread's prompts, on this replica
 // if the thread is free. When nothing runs, the next [Supervisor.Run] finds the work
 // in the database.
-func (s *Supervisor) Wake(threadID int64) { s.post(threadID, letter{kind: letterWake}) }
+func (s *Supervisor) Wake(threadID int64) {
+	s.post(threadID, letter{kind: letterWake, eager: s.spares.has(threadID)})
+}
 
 // post gives a letter to the thread's worker, which is started if there is none.
 func (s *Supervisor) post(threadID int64, l letter) {

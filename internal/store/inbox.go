@@ -108,6 +108,8 @@ type NewPrompt struct {
 	UUID    string
 	Text    string
 	Edits   int // how often the message had been changed when it was read
+	// Prepared is what the thread may be opened with; see [Prepared].
+	Prepared Prepared
 	// Continues is the turn that a budget stopped and that this goes on with; 0 for
 	// none. That is possible once, and while the thread has not gone on.
 	Continues int64
@@ -123,13 +125,7 @@ type NewPrompt struct {
 // the thread waits, or that this one was changed after it was read.
 func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		t, err = collectOne[Thread](tx.Query(ctx, `
-			INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id)
-			VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (team_id, channel_id, thread_ts) DO UPDATE SET active_at = now()
-			RETURNING `+threadColumns,
-			p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS, p.Project, p.UserID))
-		if err != nil {
+		if t, err = openThread(ctx, tx, p); err != nil {
 			return err
 		}
 		// The thread's row is locked by now: prompts of one thread come one by one.
@@ -164,6 +160,38 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 		return Thread{}, false, fmt.Errorf("accept prompt %d: %w", p.InboxID, err)
 	}
 	return t, ok, nil
+}
+
+// openThread returns the prompt's thread, which is opened if there is none.
+func openThread(ctx context.Context, tx pgx.Tx, p NewPrompt) (Thread, error) {
+	const again = `
+		ON CONFLICT (team_id, channel_id, thread_ts) DO UPDATE SET active_at = now()
+		RETURNING ` + threadColumns
+	args := []any{p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS, p.Project, p.UserID}
+	if p.Prepared == (Prepared{}) {
+		return collectOne[Thread](tx.Query(ctx, `
+			INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id)
+			VALUES ($1, $2, $3, $4, $5)`+again, args...))
+	}
+	return collectOne[Thread](tx.Query(ctx, `
+		INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id, id, workspace_replica) OVERRIDING SYSTEM VALUE
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`+again, append(args, p.Prepared.ThreadID, p.Prepared.Replica)...))
+}
+
+// Prepared is a thread's number for which a replica has made things ready. The replica
+// suits the thread as if it had its workspace.
+type Prepared struct {
+	ThreadID int64
+	Replica  string
+}
+
+// NextThread fetches a number that no thread has, and none gets by itself: it is the
+// caller's, for [NewPrompt], once.
+func (s *Store) NextThread(ctx context.Context) (id int64, err error) {
+	if err := s.pool.QueryRow(ctx, `SELECT nextval(pg_get_serial_sequence('threads', 'id'))`).Scan(&id); err != nil {
+		return 0, fmt.Errorf("fetch the number of a thread: %w", err)
+	}
+	return id, nil
 }
 
 // takeContinue takes a stopped turn's offer to go on.

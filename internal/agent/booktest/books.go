@@ -192,15 +192,7 @@ func (b *Books) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thre
 	if p.InboxID > 0 && p.InboxID <= int64(len(b.inbox)) && b.behind(b.inbox[p.InboxID-1]) {
 		return store.Thread{}, false, store.ErrNotYet
 	}
-	i := slices.IndexFunc(b.threads, func(t *store.Thread) bool { return t.Key() == p.Thread })
-	if i < 0 {
-		i = len(b.threads)
-		b.threads = append(b.threads, &store.Thread{
-			ID: int64(i + 1), TeamID: p.Thread.TeamID, ChannelID: p.Thread.ChannelID, ThreadTS: p.Thread.ThreadTS,
-			Project: p.Project, OwnerID: p.UserID,
-		})
-	}
-	t := b.threads[i]
+	t := b.openThread(p)
 	if p.Continues != 0 && !b.takeContinue(t.ID, p) {
 		return store.Thread{}, false, store.ErrEnded
 	}
@@ -214,6 +206,33 @@ func (b *Books) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thre
 	e.State, e.ThreadID, e.UUID, e.Text, e.until = "accepted", t.ID, p.UUID, p.Text, time.Now()
 	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
 	return *t, true, nil
+}
+
+// openThread returns the prompt's thread, which is opened if there is none.
+func (b *Books) openThread(p store.NewPrompt) *store.Thread {
+	if i := slices.IndexFunc(b.threads, func(t *store.Thread) bool { return t.Key() == p.Thread }); i >= 0 {
+		return b.threads[i]
+	}
+	id := p.Prepared.ThreadID
+	if id == 0 {
+		b.threads = append(b.threads, new(store.Thread))
+		id = int64(len(b.threads))
+	}
+	*b.threads[id-1] = store.Thread{
+		ID: id, TeamID: p.Thread.TeamID, ChannelID: p.Thread.ChannelID, ThreadTS: p.Thread.ThreadTS,
+		Project: p.Project, OwnerID: p.UserID, WorkspaceReplica: p.Prepared.Replica,
+	}
+	return b.threads[id-1]
+}
+
+// NextThread is [store.Store.NextThread]. Its thread is there, and is nobody's.
+func (b *Books) NextThread(ctx context.Context) (int64, error) {
+	if err := b.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer b.mu.Unlock()
+	b.threads = append(b.threads, new(store.Thread))
+	return int64(len(b.threads)), nil
 }
 
 // behind reports whether a message has to wait for an earlier one of its thread.
@@ -445,7 +464,9 @@ func (b *Books) notify(n store.Notice) {
 }
 
 // Threads are all threads as they stand.
-func (b *Books) Threads() []store.Thread { return values(b, &b.threads) }
+func (b *Books) Threads() []store.Thread {
+	return slices.DeleteFunc(values(b, &b.threads), func(t store.Thread) bool { return t.ID == 0 })
+}
 
 // Turns are all turns, in the order of their begin.
 func (b *Books) Turns() []Turn { return values(b, &b.turns) }

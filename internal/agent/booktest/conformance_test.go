@@ -903,3 +903,50 @@ func (c *caller) live(ctx context.Context, threadID int64, session, input string
 	}
 	return fmt.Sprint(out, fate(err))
 }
+
+// TestAThreadWithANumberThatWasFetched: a thread is opened with it, and one that is there
+// keeps its own; nobody else gets it.
+func TestAThreadWithANumberThatWasFetched(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]books{"postgres": storetest.New(t), "memory": new(booktest.Books)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := 0
+			open := func(ts string, with store.Prepared) store.Thread {
+				t.Helper()
+				n++
+				key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: ts}
+				id, _, err := b.Receive(t.Context(), store.Envelope{EventID: fmt.Sprint(n), Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: ts, TS: fmt.Sprint(n), UserID: "U1", Payload: []byte(`{}`)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				thread, ok, err := b.AcceptPrompt(t.Context(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go", Prepared: with})
+				if err != nil || !ok {
+					t.Fatal(ok, err)
+				}
+				return thread
+			}
+			next := func() int64 {
+				t.Helper()
+				id, err := b.NextThread(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return id
+			}
+			first, second := next(), next()
+			plain := open("1.0", store.Prepared{})
+			got := open("2.0", store.Prepared{ThreadID: second, Replica: "A"})
+			if got.ID != second || got.WorkspaceReplica != "A" || got.Workspace != "" {
+				t.Errorf("opened with %d: %+v", second, got)
+			}
+			if again := open("1.0", store.Prepared{ThreadID: first, Replica: "A"}); again.ID != plain.ID || again.WorkspaceReplica != "" {
+				t.Errorf("one that was there became %+v", again)
+			}
+			last := open("3.0", store.Prepared{})
+			if ids := []int64{first, second, plain.ID, last.ID}; len(slices.Compact(slices.Sorted(slices.Values(ids)))) != 4 {
+				t.Errorf("numbers %v", ids)
+			}
+		})
+	}
+}

@@ -1,0 +1,26 @@
+package gitdata
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+)
+
+// From is the commit that a new branch starts from.
+func (c Clone) From(ctx context.Context) (string, error) {
+	theirs, head, err := c.known()
+	if err != nil {
+		return "", err
+	}
+	view, err := lookAs(c.Scratch, c.Source, theirs, head, "\tbare = true\n")
+	if err != nil {
+		return "", err
+	}
+	defer view.Close() //nolint:errcheck // it was only read
+	base := cmp.Or(c.Base, "HEAD")
+	commit, err := view.Commit(ctx, base)
+	if err != nil {
+		return "", fmt.Errorf("it has no %s that could be started from", base)
+	}
+	return commit, nil
+}
