@@ -84,7 +84,7 @@ type Runner struct {
 // New returns a runner that works on the database at url. Jobs of kinds that have no
 // handler are left to replicas that have one.
 func New(url string, log *zap.Logger, handlers ...Handler) (*Runner, error) {
-	pool, err := store.ParsePool(url)
+	pool, err := store.ParsePool(url, true)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 }
 
 func migrate(ctx context.Context, url string, run func(*sql.DB, *goose.Provider) ([]*goose.MigrationResult, error)) ([]Migration, error) {
-	pool, err := ParsePool(url)
+	pool, err := ParsePool(url, false)
 	if err != nil {
 		return nil, err
 	}

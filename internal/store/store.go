@@ -82,14 +82,14 @@ type Store struct {
 // Open connects to the database at url (a postgres:// URL or a DSN) and checks
 // that it answers; see [Store.CheckSchema] for what is in it.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
-	cfg, err := ParsePool(url)
+	cfg, err := ParsePool(url, o.Replica != "")
 	if err != nil {
 		return nil, err
 	}
 	cfg.MinIdleConns = 2
 	direct := cfg
 	if o.Direct != "" {
-		if direct, err = ParsePool(o.Direct); err != nil {
+		if direct, err = ParsePool(o.Direct, o.Replica != ""); err != nil {
 			return nil, err
 		}
 		if !strings.Contains(url, "default_query_exec_mode=") {

@@ -72,9 +72,11 @@ func CheckURL(url string) error {
 }
 
 // ParsePool reads the database's URL with its settings of the pool (pool_max_conns and
-// the like), which are no part of what PostgreSQL is told. Its error quotes neither user
-// nor password.
-func ParsePool(url string) (*pgxpool.Config, error) {
+// the like), which are no part of what PostgreSQL is told. Whoever writes gets connections
+// to a server that takes writes, or none, unless the URL says what is wanted
+// (target_session_attrs): after a failover a name may still lead to what is a standby now,
+// and a connection to that would be kept. Its error quotes neither user nor password.
+func ParsePool(url string, writes bool) (*pgxpool.Config, error) {
 	if err := CheckURL(url); err != nil {
 		return nil, err
 	}
@@ -83,20 +85,28 @@ func ParsePool(url string) (*pgxpool.Config, error) {
 		return nil, errors.New("a setting of the connection pool in the URL (pool_…) is not right; write one such as pool_max_conns=10, or none")
 	}
 	noticeLoss(cfg.ConnConfig)
+	if writes && cfg.ConnConfig.ValidateConnect == nil {
+		cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
 	return cfg, nil
 }
 
 // lossTimeout is after how long a server that has gone without a word is given up: its
-// machine, or the network between. Each of several hosts gets as long to answer.
-const lossTimeout = 10 * time.Second
+// machine, or the network between. Of several hosts each has a share of it to answer in, so
+// that whoever begins with one that is gone comes to the next while there is time: before a
+// lease's is over.
+const (
+	lossTimeout = 10 * time.Second
+	hostTimeout = 3 * time.Second
+)
 
 // noticeLoss has connections end that lead to a server that has gone, so that whoever
 // waits for it comes to the next one.
 func noticeLoss(cfg *pgx.ConnConfig) {
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = lossTimeout
-		if len(cfg.Fallbacks) > 1 {
-			cfg.ConnectTimeout = lossTimeout / 2 // and leave time for another
+		if slices.ContainsFunc(cfg.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != cfg.Host || f.Port != cfg.Port }) {
+			cfg.ConnectTimeout = hostTimeout
 		}
 	}
 	cfg.DialFunc = (&net.Dialer{
@@ -161,6 +171,8 @@ func unreachable(cfg *pgconn.Config, err error) *UnreachableError {
 	_, isPlain := errors.AsType[tls.RecordHeaderError](err)
 	dns, unknown := errors.AsType[*net.DNSError](err)
 	switch {
+	case errors.Is(err, pgconn.ErrReadOnlyConnection):
+		return say(server+" takes no writes, nor does any other that is named", "let DATABASE_URL lead to the primary; after a failover, promote a standby")
 	case isMisnamed:
 		return say(fmt.Sprintf("the certificate of %s is for another host (%v)", server, misnamed), "name the host that it is for, or write sslmode=verify-ca")
 	case untrusted:

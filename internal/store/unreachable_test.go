@@ -137,7 +137,28 @@ func TestSettingsOfThePool(t *testing.T) {
 	if _, err := store.MigrateUp(t.Context(), url+sign+"pool_max_conns=3"); err != nil {
 		t.Errorf("migrate: %v", err)
 	}
-	if _, err := store.ParsePool(url + sign + "pool_max_conns=c4n4ry"); err == nil || !strings.Contains(err.Error(), "pool_max_conns=10") || strings.Contains(err.Error(), "c4n4ry") {
+	if _, err := store.ParsePool(url+sign+"pool_max_conns=c4n4ry", false); err == nil || !strings.Contains(err.Error(), "pool_max_conns=10") || strings.Contains(err.Error(), "c4n4ry") {
 		t.Errorf("a setting that is none: %v", err)
 	}
+}
+
+// A server that takes no writes, a standby, is none for a bot; whoever only reads may.
+func TestAStandbyIsNoServerForABot(t *testing.T) {
+	t.Parallel()
+	owner := storetest.URL(t)
+	_, url := storetest.Role(t, owner, "")
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Exec(t, owner, `ALTER ROLE `+cfg.User+` SET default_transaction_read_only = on`)
+	_, err = store.Open(t.Context(), url, store.Options{Replica: "replica-1"})
+	if err == nil || !strings.Contains(err.Error(), "takes no writes") || !strings.Contains(store.Cure(err), "promote a standby") {
+		t.Errorf("a bot: %v", err)
+	}
+	s, err := store.Open(t.Context(), url, store.Options{})
+	if err != nil {
+		t.Fatalf("whoever reads: %v", err)
+	}
+	s.Close()
 }
