@@ -153,7 +153,7 @@ func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(err
 	for _, p := range pages {
 		mark := metadata(turnType, "turn", number(t.ID), "page", strconv.Itoa(p.Number))
 		m := publish.Message{
-			Key: turnKey(t.ID, p.Number), After: previous, Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
+			Key: turnKey(t, p.Number), After: previous, Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
 			Page: p, Priority: publish.Live, Final: t.Aside || t.State.Ended() && !t.Continue && !t.Settling,
 			Metadata: mark, Find: f.find(t.Thread, time.Now(), mark), OnEnd: all,
 			OnPosted: func(ts string) {
@@ -221,8 +221,11 @@ func (f *frontend) rendering(t agent.TurnView) render.Options {
 	return render.Options{Redact: f.app.c.Redact, Workspace: t.Workspace}
 }
 
-func turnKey(id int64, page int) string {
-	return "turn/" + strconv.FormatInt(id, 10) + "/" + strconv.Itoa(page)
+// turnKey names a page of a turn for as long as this process lives. It has the turn's
+// beginning in it: a database that was taken over by a standby gives numbers a second time
+// that the old one had given last.
+func turnKey(t agent.TurnView, page int) string {
+	return "turn/" + number(t.ID) + "/" + number(t.StartedAt.UnixMicro()) + "/" + strconv.Itoa(page)
 }
 
 // attach uploads what a turn's messages leave out.

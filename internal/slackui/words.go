@@ -122,7 +122,7 @@ func (f *frontend) showLeftTurn(w store.Word, end func(error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.publishPages(t, f.rendering(t), end, func(m *publish.Message) {
-		m.Key = "word/" + number(w.ID) + "/" + strconv.Itoa(m.Page.Number)
+		m.Key = wordKey(w) + "/" + strconv.Itoa(m.Page.Number)
 		m.TS = stands[m.Page.Number]
 		m.Doubtful = m.TS == ""
 		m.Final = true
@@ -206,6 +206,11 @@ func (f *frontend) mark(w store.Word, end func(error)) {
 	f.app.react(w.Thread.ChannelID, w.TS, emoji, end)
 }
 
+// wordKey names a word's message as turnKey does a turn's.
+func wordKey(w store.Word) string {
+	return "word/" + number(w.ID) + "/" + number(w.CreatedAt.UnixMicro())
+}
+
 // saySentence says a sentence in a thread.
 func (f *frontend) saySentence(w store.Word, end func(error)) {
 	if !w.Again && f.stands(w.Thread, w.Body) {
@@ -214,7 +219,7 @@ func (f *frontend) saySentence(w store.Word, end func(error)) {
 	}
 	mark := metadata(wordType, "word", number(w.ID))
 	f.app.publisher.Show(publish.Message{
-		Key: "word/" + number(w.ID), Channel: w.Thread.ChannelID, ThreadTS: w.Thread.ThreadTS, Group: w.Thread.ThreadTS,
+		Key: wordKey(w), Channel: w.Thread.ChannelID, ThreadTS: w.Thread.ThreadTS, Group: w.Thread.ThreadTS,
 		Page: render.Sentence(f.app.c.Redact(w.Body)), Metadata: mark, Priority: publish.Normal, Final: true,
 		Find: f.find(w.Thread, w.CreatedAt, mark), Doubtful: w.Again, OnEnd: end,
 	})
