@@ -4,7 +4,7 @@
 # or SIGTERM to it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fresh test-cli-versions histories chaos lint fmt bench fuzz attack page clean
+.PHONY: help demo build test fresh test-cli-versions histories chaos machines lint fmt bench fuzz attack page clean
 
 ARGS ?=
 PKG ?=
@@ -41,6 +41,9 @@ histories: ## the ledger against the model's bill, over N random histories from 
 
 chaos: ## what people were promised, over SEEDS random histories with accidents from SEED on
 	@exec .ci/chaos '$(SEEDS)' '$(SEED)'
+
+machines: ## replicas and database servers on machines of their own: unplugged, failed over, one Slack; takes root for networks and users
+	@exec .ci/machines
 
 lint: ## golangci-lint, go vet for macOS, tidy go.mod
 	@exec .ci/lint

@@ -26,6 +26,8 @@ type chaosPlan struct {
 	idle      time.Duration
 	slots     int
 	settings  []string // of the bots, beside those that all have
+	program   string   // that the replicas are; empty for this test's binary
+	database  string   // its address; empty for one of the tests' server
 	steps     []chaosStep
 }
 

@@ -27,6 +27,11 @@ func newWire(t testing.TB, target func() (network, address string)) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newWireFrom(t, l, target)
+}
+
+func newWireFrom(t testing.TB, l net.Listener, target func() (network, address string)) *wire {
+	t.Helper()
 	w := &wire{listener: l, target: target, ends: map[net.Conn]bool{}, open: make(chan struct{})}
 	close(w.open)
 	w.serving.Go(func() {

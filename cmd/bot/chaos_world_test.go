@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,6 +55,8 @@ type chaosThread struct{ channel, ts string }
 type chaosReplica struct {
 	n       int
 	program string // empty for this test's binary, which is the bot too
+	cli     string
+	inside  []string // the command that starts the program elsewhere
 	dir     string
 	env     []string
 	ready   string // where it says that it is ready
@@ -116,7 +119,9 @@ func (c *chaos) startDatabase() {
 		c.database, c.directly = db, db.current().URL()
 		return
 	}
-	c.directly = storetest.URL(c.t)
+	if c.directly = c.plan.database; c.directly == "" {
+		c.directly = storetest.URL(c.t)
+	}
 }
 
 // runScript is what every tool of a history runs; see package judge.
@@ -196,7 +201,7 @@ func (c *chaos) newReplica(n int, cli string) *chaosReplica {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	r := &chaosReplica{n: n, dir: filepath.Join(c.dir, fmt.Sprintf("replica%d", n)), ready: "http://" + health + "/readyz"}
+	r := &chaosReplica{n: n, program: c.plan.program, cli: cli, dir: filepath.Join(c.dir, fmt.Sprintf("replica%d", n)), ready: "http://" + health + "/readyz"}
 	if err := os.Mkdir(r.dir, 0o755); err != nil {
 		c.t.Fatal(err)
 	}
@@ -281,8 +286,9 @@ func (r *chaosReplica) start() (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()                   //nolint:errcheck // the bot has its own
-	cmd := exec.Command(program, "run") //nolint:noctx // it is stopped by hand
+	defer log.Close() //nolint:errcheck // the bot has its own
+	args := append(slices.Clone(r.inside), program, "run")
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // it is stopped by hand
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.SysProcAttr = r.env, log, log, r.dir, childAttributes()
 	r.mu.Lock()
 	defer r.mu.Unlock()

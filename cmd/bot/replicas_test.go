@@ -23,60 +23,19 @@ func TestThreeReplicas(t *testing.T) {
 	c.DatabaseURL = c.directly
 	defer c.stop()
 
-	// Its command takes longer than the test.
-	const text = "It takes its time."
-	var threads []string
-	spread := map[*chaosReplica]bool{}
-	for posted := 0; len(threads) < 3; posted++ {
-		if posted == 12 {
-			t.Fatalf("%d threads are on %d of three replicas", posted, len(spread))
-		}
-		thread := c.post(ada, shop, "", "@deckhand say: "+text+"\ntool: Bash {\"command\":\"./run.sh free t0000-0 600\"}")
-		c.says(shop, thread, text)
-		// One that is slow to hear of a thread that suits it loses it to another.
-		if r := c.owner(thread); r != nil && !spread[r] {
-			spread[r] = true
-			threads = append(threads, thread)
-		}
-	}
-
-	takenOver := func(thread, what string, accident func(*chaosReplica)) {
-		t.Helper()
-		from := c.owner(thread)
-		pids := from.pids(claudePath(t))
-		began := time.Now()
-		accident(from)
-		c.eventually("the thread of one that is "+what+" to be taken over", func() bool {
-			now := c.owner(thread)
-			return now != nil && now != from
-		})
-		taken := time.Since(began)
-		for _, pid := range pids { // one that is told to stop hands back thread by thread
-			if what != "stopped" && lives(pid) {
-				t.Errorf("when the thread of one that is %s is taken over, its process %d lives", what, pid)
-			}
-		}
-		left := c.find(shop, thread, "the interrupted message to say so", func(m message) bool {
-			return strings.Contains(m.all(), "goes on below") && !m.has("stop")
-		})
-		told := time.Since(began)
-		c.find(shop, thread, "the turn to go on", func(m message) bool {
-			return m.TS > left.TS && m.has("stop") && strings.Contains(m.all(), text)
-		})
-		t.Logf("%s: taken over after %s, told after %s, goes on after %s", what, taken.Round(100*time.Millisecond), told.Round(100*time.Millisecond), time.Since(began).Round(100*time.Millisecond))
-	}
+	threads := c.spread()
 	comesNoMore := func(r *chaosReplica, s syscall.Signal) {
 		r.mu.Lock()
 		r.pause = time.Hour
 		r.mu.Unlock()
 		r.signal(s)
 	}
-	takenOver(threads[0], "killed", func(r *chaosReplica) { comesNoMore(r, syscall.SIGKILL) })
+	c.takenOver(threads[0], "killed", func(r *chaosReplica) { comesNoMore(r, syscall.SIGKILL) })
 	cut := c.owner(threads[1])
-	takenOver(threads[1], "cut off", func(r *chaosReplica) { r.wire.part() })
+	c.takenOver(threads[1], "cut off", func(r *chaosReplica) { r.wire.part() })
 	cut.wire.heal()
 	frozen := c.owner(threads[2])
-	takenOver(threads[2], "frozen", func(r *chaosReplica) { r.signal(syscall.SIGSTOP) })
+	c.takenOver(threads[2], "frozen", func(r *chaosReplica) { r.signal(syscall.SIGSTOP) })
 	frozen.signal(syscall.SIGCONT)
 	// It finds out, and lives again; nothing of what it had is shown or run by it any more.
 	c.eventually("the one that was frozen to live again", func() bool {
@@ -95,12 +54,62 @@ func TestThreeReplicas(t *testing.T) {
 		t.Errorf("of the thread of one that was frozen %d messages go on below, and %d have a Stop button", left, working)
 	}
 	var stopped int
-	takenOver(threads[2], "stopped", func(r *chaosReplica) {
+	c.takenOver(threads[2], "stopped", func(r *chaosReplica) {
 		stopped = r.pid()
 		comesNoMore(r, syscall.SIGTERM)
 	})
 	// A second signal would end it at once.
 	c.eventually("the one that was stopped to have ended", func() bool { return !lives(stopped) })
+}
+
+const takesItsTime = "It takes its time."
+
+// spread posts until each of three replicas has a thread, whose command takes longer than
+// any test.
+func (c *chaos) spread() (threads []string) {
+	c.t.Helper()
+	spread := map[*chaosReplica]bool{}
+	for posted := 0; len(threads) < 3; posted++ {
+		if posted == 12 {
+			c.t.Fatalf("%d threads are on %d of three replicas", posted, len(spread))
+		}
+		thread := c.post(ada, shop, "", "@deckhand say: "+takesItsTime+"\ntool: Bash {\"command\":\"./run.sh free t0000-0 600\"}")
+		c.says(shop, thread, takesItsTime)
+		// One that is slow to hear of a thread that suits it loses it to another.
+		if r := c.owner(thread); r != nil && !spread[r] {
+			spread[r] = true
+			threads = append(threads, thread)
+		}
+	}
+	return threads
+}
+
+// takenOver has an accident happen to the replica of a thread from spread, whose turn goes
+// on elsewhere when it has no process left where it was.
+func (c *chaos) takenOver(thread, what string, accident func(*chaosReplica)) {
+	c.t.Helper()
+	from := c.owner(thread)
+	pids := from.pids(from.cli)
+	began := time.Now()
+	accident(from)
+	c.eventually("the thread of one that is "+what+" to be taken over", func() bool {
+		now := c.owner(thread)
+		return now != nil && now != from
+	})
+	taken := time.Since(began)
+	for _, pid := range pids { // one that is told to stop hands back thread by thread
+		if what != "stopped" && lives(pid) {
+			c.t.Errorf("when the thread of one that is %s is taken over, its process %d lives", what, pid)
+		}
+	}
+	left := c.find(shop, thread, "the interrupted message to say so", func(m message) bool {
+		return strings.Contains(m.all(), "goes on below") && !m.has("stop")
+	})
+	told := time.Since(began)
+	c.find(shop, thread, "the turn to go on", func(m message) bool {
+		return m.TS > left.TS && m.has("stop") && strings.Contains(m.all(), takesItsTime)
+	})
+	c.t.Logf("%s, with %d processes: taken over after %s, told after %s, goes on after %s", what, len(pids), taken.Round(100*time.Millisecond), told.Round(100*time.Millisecond), time.Since(began).Round(100*time.Millisecond))
 }
 
 // owner is the replica that holds the thread, or nil.
