@@ -38,7 +38,9 @@ func (w *worker) restore(ctx context.Context) error {
 	switch {
 	case errors.Is(err, store.ErrDamaged):
 		w.log.Error("restore the session from its copy", zap.String("session", w.thread.SessionID), zap.Error(err))
-		return nil // what there is decides
+		if !restored {
+			return nil // what there is decides
+		}
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:

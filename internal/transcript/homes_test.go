@@ -1,8 +1,11 @@
 package transcript
 
 import (
+	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"deckhand/internal/store"
 )
 
 const (
@@ -295,23 +300,87 @@ func homeHelper(t *testing.T, dir, how string) *exec.Cmd {
 	return cmd
 }
 
-// playHome renews the home of thread 7.
+// playHome renews the home of thread 7, or restores its session.
 func playHome() error {
 	runtime.LockOSThread() // one thread makes all calls of the system, so that they can be counted
 	how, dir, _ := strings.Cut(os.Getenv(homeVariable), " ")
 	h := Homes{Dir: dir}
-	if how == "hostile" {
+	switch how {
+	case "hostile":
 		if err := hostileHome(h.Of(7)); err != nil {
 			return err
 		}
+	case "restore":
+		_, err := h.Restore(context.Background(), 7, goingOn, crashCopies, readCrash)
+		return err
 	}
 	return h.Renew(7, goingOn)
 }
 
-// TestAHomeOutlivesEveryCrash kills the bot at each call of the system that changes
-// something, as a power cut would, and has the next one go on.
-func TestAHomeOutlivesEveryCrash(t *testing.T) {
+// crashCopies are copies of a session with two subagents, and crashTexts what they hold.
+var (
+	crashTexts  = []string{entry(1, 100) + entry(2, 100), entry(3, 100), entry(4, 100)}
+	crashCopies = func() (out []store.Transcript) {
+		for i, text := range crashTexts {
+			sum := sha256.Sum256([]byte(text))
+			out = append(out, store.Transcript{ID: int64(i), Agent: []string{"", "agent-a", "agent-b"}[i], Bytes: int64(len(text)), SHA256: sum[:]})
+		}
+		return out
+	}()
+)
+
+func readCrash(_ context.Context, t store.Transcript, out io.Writer) error {
+	text := crashTexts[t.ID]
+	_, err := io.WriteString(out, text[:50]) // it comes in pieces
+	if err == nil {
+		_, err = io.WriteString(out, text[50:])
+	}
+	return err
+}
+
+// TestARestoreOutlivesEveryCrash: whatever was written of a session, the next bot restores
+// all of it, and loses no other.
+func TestARestoreOutlivesEveryCrash(t *testing.T) {
 	t.Parallel()
+	strace := straceFor(t)
+	for _, calls := range []string{"mkdirat", "renameat,renameat2", "unlinkat", "write"} {
+		n := 1
+		for restoreCrashes(t, strace, calls, n) {
+			n++
+		}
+	}
+}
+
+func restoreCrashes(t *testing.T, strace, calls string, n int) bool {
+	t.Helper()
+	h := Homes{Dir: filepath.Join(t.TempDir(), "home")}
+	at := filepath.Join(h.Of(7), keptProjects, "-srv-web")
+	put(t, filepath.Join(at, goingOn+".jsonl"), entry(1, 100))
+	put(t, filepath.Join(at, goingOn, "subagents/agent-a.jsonl"), "older\n")
+	put(t, filepath.Join(at, earlier+".jsonl"), "earlier\n")
+	died := killAt(t, homeHelper(t, h.Dir, "restore"), strace, calls, n)
+	if _, err := h.Restore(t.Context(), 7, goingOn, crashCopies, readCrash); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"-srv-web/" + goingOn + ".jsonl":                   crashTexts[0],
+		"-srv-web/" + goingOn + "/subagents/agent-a.jsonl": crashTexts[1],
+		"-srv-web/" + goingOn + "/subagents/agent-b.jsonl": crashTexts[2],
+		"-srv-web/" + earlier + ".jsonl":                   "earlier\n",
+	}
+	got := map[string]string{}
+	for name, text := range contents(t, filepath.Join(h.Of(7), keptProjects)) {
+		_, rest, _ := strings.Cut(name, "/")
+		got["-srv-web/"+rest] = text // the CLI finds it in any
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("killed at the %d. of %s: the home holds\n%v\nwant\n%v", n, calls, got, want)
+	}
+	return died
+}
+
+func straceFor(t *testing.T) string {
+	t.Helper()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" && runtime.GOOS == "linux" {
@@ -319,6 +388,27 @@ func TestAHomeOutlivesEveryCrash(t *testing.T) {
 		}
 		t.Skip("strace is not installed")
 	}
+	return strace
+}
+
+// killAt runs a program that is killed at its n-th call of some. It reports false when there
+// are not as many.
+func killAt(t *testing.T, cmd *exec.Cmd, strace, calls string, n int) bool {
+	t.Helper()
+	cmd.Args = []string{strace, "-f", "-qq", "-o", os.DevNull, "-e", "trace=" + calls, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", calls, n), cmd.Path}
+	cmd.Path = strace
+	out, err := cmd.CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok || len(out) > 0 {
+		t.Fatalf("%v: %s", exit, out)
+	}
+	return err != nil
+}
+
+// TestAHomeOutlivesEveryCrash kills the bot at each call of the system that changes
+// something, as a power cut would, and has the next one go on.
+func TestAHomeOutlivesEveryCrash(t *testing.T) {
+	t.Parallel()
+	strace := straceFor(t)
 	for _, calls := range []string{"mkdirat", "renameat,renameat2", "unlinkat", "linkat"} {
 		t.Run(calls, func(t *testing.T) {
 			t.Parallel()
@@ -339,14 +429,7 @@ func crashes(t *testing.T, strace, calls string, n int) bool {
 		put(t, filepath.Join(h.Of(7), name), text)
 	}
 	put(t, filepath.Join(h.Of(7), ".config/go/env"), "evil")
-	cmd := homeHelper(t, h.Dir, "renew")
-	cmd.Args = []string{strace, "-f", "-qq", "-o", os.DevNull, "-e", "trace=" + calls, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", calls, n), cmd.Path}
-	cmd.Path = strace
-	out, err := cmd.CombinedOutput()
-	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok || len(out) > 0 {
-		t.Fatalf("%v: %s", exit, out)
-	}
-	if err == nil {
+	if !killAt(t, homeHelper(t, h.Dir, "renew"), strace, calls, n) {
 		if n == 1 {
 			t.Errorf("%s is never called", calls)
 		}

@@ -333,6 +333,25 @@ func TestWhatCannotBeRestored(t *testing.T) {
 	if got := contents(t, filepath.Join(c.o.Home, keptProjects)); len(got) != 1 || got["-srv-web/"+own] != entry(1, 100) {
 		t.Errorf("the home holds %v", got)
 	}
+	// A subagent's that is damaged does not keep the session from being restored.
+	c.writes(own, entry(1, 100)+entry(2, 100))
+	c.adds(subs+"agent-a.jsonl", entry(3, 100))
+	c.copy(afterTurn)
+	must(t, os.RemoveAll(c.o.Home))
+	copies, err = c.books.Transcripts(t.Context(), goingOn)
+	must(t, err)
+	some := func(ctx context.Context, tr store.Transcript, out io.Writer) error {
+		if tr.Agent != "" {
+			return damaged(ctx, tr, out)
+		}
+		return c.books.ReadTranscript(ctx, tr, out)
+	}
+	if back, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, some); !back || !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("a subagent's is damaged: %v, %v", back, err)
+	}
+	if got := contents(t, filepath.Join(c.o.Home, keptProjects)); len(got) != 1 || got["-restored/"+own] != entry(1, 100)+entry(2, 100) {
+		t.Errorf("the home holds %v", got)
+	}
 	must(t, os.RemoveAll(c.homes.Dir))
 	put(t, c.homes.Dir, "a file")
 	var home *HomeError

@@ -26,7 +26,8 @@ func (e *HomeError) Unwrap() error { return e.err }
 type ReadCopy func(ctx context.Context, t store.Transcript, out io.Writer) error
 
 // Restore writes the copies of a session into the thread's home, unless its own file
-// there begins with its copy. No process of the thread may run.
+// there begins with its copy, and reports whether it has. [store.ErrDamaged] says that a copy
+// could not be read: of a subagent's alone if it has. No process of the thread may run.
 func (h Homes) Restore(ctx context.Context, threadID int64, sessionID string, copies []store.Transcript, read ReadCopy) (bool, error) {
 	if copies[0].Agent != "" {
 		return false, nil // subagents' alone are no session
@@ -51,23 +52,27 @@ func (h Homes) Restore(ctx context.Context, threadID int64, sessionID string, co
 		return false, err
 	}
 	slug, err := removeSession(root, sessionID)
-	if err == nil {
-		err = root.MkdirAll(path.Join(keptProjects, slug), 0o700)
+	if err != nil {
+		return false, &HomeError{err}
 	}
-	if err == nil {
+	// The session's own file comes last: while it is missing all is restored again.
+	var damaged error
+	for _, c := range copies[1:] {
+		if name := c.Agent + ".jsonl"; agentName.MatchString(name) {
+			err := restoreFile(ctx, root, path.Join(keptProjects, slug, sessionID, "subagents", name), c, read)
+			if err != nil && !errors.Is(err, store.ErrDamaged) {
+				return false, err
+			}
+			damaged = errors.Join(damaged, err)
+		}
+	}
+	if err = root.MkdirAll(path.Join(keptProjects, slug), 0o700); err == nil {
 		err = root.Rename(fresh, path.Join(keptProjects, slug, sessionID+".jsonl"))
 	}
 	if err != nil {
 		return false, &HomeError{err}
 	}
-	for _, c := range copies[1:] {
-		if name := c.Agent + ".jsonl"; agentName.MatchString(name) {
-			if err := restoreFile(ctx, root, path.Join(keptProjects, slug, sessionID, "subagents", name), c, read); err != nil {
-				return false, err
-			}
-		}
-	}
-	return true, nil
+	return true, damaged
 }
 
 // removeSession removes a session's files from a home that the bot has made, and returns
