@@ -35,7 +35,22 @@ ALTER TABLE outbox
     ADD CONSTRAINT outbox_posts CHECK ((kind = 'waits') <= (inbox_id IS NOT NULL));
 CREATE UNIQUE INDEX outbox_queue ON outbox (thread_id) WHERE kind = 'queue';
 
+-- Whatever begins or ends that a post is marked as waiting, its author is to see it.
+-- +goose StatementBegin
+CREATE FUNCTION inbox_waits() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO outbox (kind, team_id, inbox_id, held_until) VALUES ('waits', NEW.team_id, NEW.id, now());
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER inbox_begins_to_wait AFTER INSERT ON inbox FOR EACH ROW WHEN (NEW.marked) EXECUTE FUNCTION inbox_waits();
+CREATE TRIGGER inbox_waits AFTER UPDATE OF marked, state ON inbox FOR EACH ROW
+    WHEN ((OLD.marked AND OLD.state <> 'done') <> (NEW.marked AND NEW.state <> 'done')) EXECUTE FUNCTION inbox_waits();
+
 -- +goose Down
+DROP TRIGGER inbox_waits ON inbox;
+DROP TRIGGER inbox_begins_to_wait ON inbox;
+DROP FUNCTION inbox_waits;
 DROP INDEX outbox_queue;
 DELETE FROM outbox WHERE kind IN ('waits', 'queue');
 ALTER TABLE outbox

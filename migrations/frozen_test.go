@@ -28,7 +28,7 @@ var landed = map[string]string{
 	"00012_transcripts.sql":      "c89b0c9c210303e78c88fb1518d6f99ce3da0a4495b77fc85a237518193d6c41",
 	"00013_work.sql":             "2614ff4c2e3969d812d93570b89a62c6b5cfb741d0e902648d7c81a481c6eabd",
 	"00014_replicas.sql":         "e05dfee3baff8683eb9de11e8ed44f785c8bc781dd91b2e7ea4ee34311d4b5e2",
-	"00015_looks.sql":            "2e962210eb25ba254eb6eabbfdd96bafde217d85e18b8ea8fcc8a4b1362fc887",
+	"00015_looks.sql":            "c0727c5a623c2a91230d576126910644d6c4a48fd6219b15bfb0e9715ff202ff",
 	"00016_retention.sql":        "c6c0db4653dc805a538f5660d55ce9987e881080af7f566efb89ebe80bfecd4d",
 	"00017_replicas.sql":         "eacd96ccc1fe72c6696253f7b164084f7fefa4324660c95f29450e83aaf058d7",
 	"00019_card_copies.sql":      "ac7cb07a1976cd7527282177016e0faf1fc3e71579dd8487d7e31f05e8dfd68f",

@@ -25,7 +25,7 @@ func TestMigrateDownLosesNothingUnnamed(t *testing.T) {
 	}
 	step(0, "00004  00004_river.go  ", "", "status")
 	step(2, "", "unknown flag: --lose", "up", "--lose", "audit")
-	for _, m := range []string{"00019_card_copies", "00017_replicas", "00015_looks"} {
+	for _, m := range []string{"00019_card_copies", "00017_replicas", "00016_retention", "00015_looks"} {
 		step(0, "reverted "+m[:5]+"  "+m+".sql", "", "down")
 	}
 	step(0, "reverted 00014  00014_replicas.sql", "", "down", "--lose", "replicas")

@@ -170,6 +170,56 @@ func TestARestartInMidApproval(t *testing.T) {
 
 	w.lastWords(thread, "the last words of one", false)
 	w.lastWords(thread, "the last words of another", true)
+	w.nobodyListens(thread)
+}
+
+// nobodyListens: Slack gives up what it has to deliver while the bot is away, and while its
+// sockets are. Each message is answered once, as its author left it.
+func (w *world) nobodyListens(thread string) {
+	w.t.Helper()
+	fault := func(f map[string]any) { w.must(http.MethodPost, "/_control/faults", f, nil) }
+	fault(map[string]any{"lose_events": 1000})
+	mention := w.post(ada, eng, "", "@deckhand say: a mistake")
+	w.must(http.MethodPost, "/_control/messages/edit", map[string]any{"user": ada, "channel": eng, "ts": mention, "text": "@deckhand say: found and corrected"}, nil)
+	replies := []string{w.post(linus, eng, thread, "say: found first"), w.post(grace, eng, thread, "say: found second")}
+	gone := w.post(linus, eng, thread, "say: a mistake too")
+	w.must(http.MethodPost, "/_control/messages/delete", map[string]any{"user": linus, "channel": eng, "ts": gone}, nil)
+	below := w.post(grace, eng, mention, "say: found below")
+	w.must(http.MethodDelete, "/_control/faults", nil, nil)
+	bot := w.PIDs["bot"]
+	if err := syscall.Kill(bot, syscall.SIGKILL); err != nil {
+		w.t.Fatal(err)
+	}
+	w.renewed("bot", bot)
+	w.done(eng, mention, mention)
+	w.done(eng, mention, below)
+	for _, ts := range replies {
+		w.done(eng, thread, ts)
+	}
+
+	fault(map[string]any{"lose_events": 1000})
+	replies = append(replies, w.post(linus, eng, thread, "say: found third"))
+	w.must(http.MethodDelete, "/_control/faults", nil, nil)
+	fault(map[string]any{"disconnect": "refresh_requested"})
+	w.done(eng, thread, replies[2])
+
+	var order []string
+	for _, m := range w.messages(eng, thread) {
+		for _, text := range []string{"found first", "found second", "found third", "mistake"} {
+			if m.User == w.BotUser && strings.Contains(m.Text, text) {
+				order = append(order, text)
+			}
+		}
+	}
+	if !slices.Equal(order, []string{"found first", "found second", "found third"}) {
+		w.t.Errorf("the thread was answered with %q", order)
+	}
+	if n := w.count(`SELECT count(*) FROM turns t JOIN inbox i ON i.turn_id = t.id WHERE i.prompt LIKE '%found %'`); n != 5 {
+		w.t.Errorf("%d turns for five messages", n)
+	}
+	if n := w.count(`SELECT count(*) FROM inbox WHERE prompt LIKE '%mistake%'`); n != 0 {
+		w.t.Errorf("%d messages were worked on that their authors had taken back", n)
+	}
 }
 
 // lastWords has the bot die between a turn's end and Slack, which is away meanwhile. The

@@ -47,7 +47,14 @@ func (k *looker) takeOne(ctx context.Context, channel string, m slack.Message) e
 	if ours, err := a.relevantFound(ctx, in); err != nil || !ours {
 		return err
 	}
+	// A process that died may have left it.
+	in.store.Marked = slices.ContainsFunc(m.Reactions, func(r slack.ItemReaction) bool {
+		return r.Name == waitEmoji && slices.Contains(r.Users, a.self.UserID)
+	})
 	_, fresh, err := a.c.Store.Receive(ctx, in.store)
+	if err == nil && !fresh && in.store.Marked {
+		err = a.c.Store.ShowWaits(ctx, store.Post{TeamID: in.store.TeamID, ChannelID: channel, TS: m.Timestamp})
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package slackui
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/time/rate"
 
@@ -31,7 +33,7 @@ func newOutage(t *testing.T) *outage {
 	o := &outage{matrix: newMatrix(t)}
 	conn, err := pgx.Connect(t.Context(), o.url)
 	o.must(err)
-	t.Cleanup(func() { _ = conn.Close(t.Context()) }) //nolint:usetesting // it is closed either way
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 	o.conn = conn
 	o.app.c.CatchUp, o.app.hearing.on = time.Hour, true
 	o.app.lookRate.SetLimit(rate.Inf)
@@ -106,7 +108,7 @@ func (o *outage) back() {
 	o.t.Helper()
 	o.app.hearing.mute()
 	o.app.connected.Store(true)
-	o.app.hear(o.t.Context())
+	o.app.hear(o.t.Context(), false)
 	o.settle()
 }
 
@@ -180,6 +182,59 @@ func TestWhatNobodyHeardIsFound(t *testing.T) {
 	if served == "" || slices.ContainsFunc(o.inbox(), func(s string) bool { return strings.Contains(s, "before anybody") }) {
 		t.Error("what was said before the bot was called is work")
 	}
+}
+
+// TestTheDatabaseIsAway: what Slack gives up meanwhile is found when it is back.
+func TestTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	o.back()
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	o.app.hear(away, false)
+	o.post(slack.UserLinus, slack.ChannelEngineering, "", "@deckhand are you there?")
+	o.app.hear(t.Context(), false)
+	o.settle()
+	o.want(slack.UserLinus + " accepted are you there?")
+}
+
+// TestTheMarkOfWhatWaits: whoever sets or ends it in the books has it shown.
+func TestTheMarkOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	ctx := t.Context()
+	words := func(want ...bool) {
+		t.Helper()
+		list, err := o.db.ClaimWords(ctx, slack.TeamID, 10)
+		o.must(err)
+		var got []bool
+		for _, w := range list {
+			waits, err := o.db.PostWaits(ctx, w.InboxID)
+			if err != nil || w.Kind != store.WordWaits || w.Thread.ChannelID != slack.ChannelEngineering || w.TS != "5.0" {
+				t.Errorf("%+v, %v", w, err)
+			}
+			got = append(got, waits)
+			o.must(o.db.EndWords(ctx, nil, []store.Shown{{Kind: store.WordWaits, InboxID: w.InboxID, UpTo: w.ID}}))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("words (-want +got):\n%s", diff)
+		}
+	}
+	key := store.ThreadKey{TeamID: slack.TeamID, ChannelID: slack.ChannelEngineering, ThreadTS: "5.0"}
+	id, _, err := o.db.Receive(ctx, store.Envelope{
+		EventID: "Ev5", Kind: store.KindMessage, TeamID: key.TeamID, ChannelID: key.ChannelID, TS: "5.0", ThreadTS: "5.0", UserID: slack.UserLinus, Payload: json.RawMessage(`{}`), Holder: "A",
+	})
+	o.must(err)
+	words()
+	o.must(o.db.PutOff(ctx, id, time.Hour, "no answer", true, true))
+	words(true)
+	o.must(o.db.PutOff(ctx, id, time.Hour, "no answer", true, true))
+	words()
+	_, _, err = o.db.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: slack.UserLinus, UUID: uuid.NewString(), Text: "go"})
+	o.must(err)
+	words(false)
+	o.must(o.db.ShowWaits(ctx, store.Post{TeamID: key.TeamID, ChannelID: key.ChannelID, TS: "5.0"}))
+	words(false)
 }
 
 // TestWhatIsTooOldIsTold: it is not begun, and its author is told once.

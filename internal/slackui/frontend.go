@@ -294,11 +294,8 @@ var endMarks = map[agent.PromptMark]string{
 // heard stay; only its end is marked, see Tell.
 func (f *frontend) MarkPrompt(p store.Prompt, m agent.PromptMark) {
 	f.forgetSaid(p.Thread)
-	switch {
-	case m == agent.PromptWaits:
-		f.app.mark(p.Thread.ChannelID, p.TS)
-	case p.Marked:
-		f.app.unmark(p.Thread.ChannelID, p.TS)
+	if m == agent.PromptWaits || p.Marked {
+		f.app.outbox.sweepNow()
 	}
 }
 

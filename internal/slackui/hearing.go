@@ -103,15 +103,6 @@ func (h *hearing) sure(k store.ThreadKey) {
 	h.through[k] = true
 }
 
-// looked notes that the workspace was looked through.
-func (h *hearing) looked(l store.Look) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if l.ChannelID == "" {
-		h.since, h.through = time.Time{}, nil
-	}
-}
-
 // keepHearing tells the database that this process hears, for as long as it does, and has
 // Slack looked through for what nobody heard, until ctx ends.
 func (a *App) keepHearing(ctx context.Context) {
@@ -124,7 +115,7 @@ func (a *App) keepHearing(ctx context.Context) {
 	tell := time.NewTicker(hearEvery)
 	defer tell.Stop()
 	for ctx.Err() == nil {
-		a.hear(ctx)
+		a.hear(ctx, false)
 		select {
 		case <-ctx.Done():
 		case <-tell.C:
@@ -135,12 +126,14 @@ func (a *App) keepHearing(ctx context.Context) {
 }
 
 // hear tells the database that this process hears, if it does: Slack delivers, and
-// everything that it delivered is in the inbox.
-func (a *App) hear(ctx context.Context) {
+// everything that it delivered is in the inbox. What is in memory still is no reason for a
+// message not to have noted at once that posts may be missing before it.
+func (a *App) hear(ctx context.Context, forMessage bool) {
 	h := &a.hearing
 	h.telling.Lock()
 	defer h.telling.Unlock()
-	if !a.Connected() || a.inbox.keepsUnstored() {
+	unstored := a.inbox.keepsUnstored()
+	if !a.Connected() || unstored && !forMessage {
 		h.mute()
 		return
 	}
@@ -163,10 +156,10 @@ func (a *App) hear(ctx context.Context) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.mutes == mutes {
+	if h.mutes == mutes && !unstored {
 		h.deafSince = time.Time{}
 	}
-	if !look.Equal(h.since) {
+	if !look.Equal(h.since) || deaf > 0 {
 		h.since, h.through = look, nil
 	}
 	if !look.IsZero() {
@@ -183,7 +176,7 @@ func (a *App) hearBefore(ctx context.Context, in *incoming) {
 		return
 	}
 	if a.hearing.deaf() {
-		a.hear(ctx)
+		a.hear(ctx, true)
 	}
 	since, ok := a.hearing.unsure(key)
 	if !ok {

@@ -64,7 +64,8 @@ func (a *App) keepLooking(ctx context.Context) {
 	poll := time.NewTicker(lookPoll)
 	defer poll.Stop()
 	for ctx.Err() == nil {
-		for a.Connected() && a.lookNext(ctx) {
+		for more := a.Connected(); more; {
+			more = a.lookNext(ctx) && a.Connected()
 		}
 		select {
 		case <-ctx.Done():
@@ -91,8 +92,9 @@ func (a *App) lookNext(ctx context.Context) bool {
 	switch {
 	case err == nil:
 		log.Info("looked for posts that nobody heard")
-		a.hearing.looked(l)
-		err = a.c.Store.EndLook(after, l)
+		if err = a.c.Store.EndLook(after, l); l.ChannelID == "" {
+			signal(a.hearing.wake) // it may be wanted again
+		}
 	case ctx.Err() != nil: // another replica goes on at once
 		err = a.c.Store.HoldLook(after, l, 0)
 	default:

@@ -39,6 +39,7 @@ type outbox struct {
 	back   []int64 // ids that are to be tried again
 
 	wake    chan struct{} // has a token when there is something for the database
+	look    chan struct{} // has a token when the database has something to be sent
 	closing chan struct{} // closed when nothing is sent any more
 	sending sync.WaitGroup
 }
@@ -51,7 +52,7 @@ type errand struct {
 }
 
 func newOutbox(a *App) *outbox {
-	return &outbox{app: a, lanes: map[store.ThreadKey][]*errand{}, inHand: map[int64]bool{}, wake: make(chan struct{}, 1), closing: make(chan struct{})}
+	return &outbox{app: a, lanes: map[store.ThreadKey][]*errand{}, inHand: map[int64]bool{}, wake: make(chan struct{}, 1), look: make(chan struct{}, 1), closing: make(chan struct{})}
 }
 
 // tell sends words, each when those before it in its thread are there.
@@ -74,6 +75,11 @@ func (o *outbox) tell(words ...store.Word) {
 			f.showCardAgain(w.CardID)
 		case store.WordWait:
 			f.ShowWait(w.InboxID)
+		case store.WordWaits:
+			f.showWaits(w)
+		case store.WordQueue:
+			o.keep(w.ID)
+			f.takeQueueOver(w)
 		case store.WordBudget:
 			f.showBudgetAgain(w.NoticeID)
 		default:
@@ -199,12 +205,10 @@ func (o *outbox) showing(s store.Shown) (end func(error)) {
 	}
 }
 
-func (o *outbox) signal() {
-	select {
-	case o.wake <- struct{}{}:
-	default:
-	}
-}
+func (o *outbox) signal() { signal(o.wake) }
+
+// sweepNow has what was written for nobody to send sent at once.
+func (o *outbox) sweepNow() { signal(o.look) }
 
 // keepUp tells the database what was sent, keeps what is in hand, and takes over what
 // others have left, until ctx ends.
@@ -221,6 +225,8 @@ func (o *outbox) keepUp(ctx context.Context) {
 			o.note(ctx)
 		case <-renew.C:
 			o.renew(ctx)
+		case <-o.look:
+			o.sweep(ctx)
 		case <-sweep.C:
 			o.note(ctx)
 			o.sweep(ctx)
@@ -288,14 +294,16 @@ func (o *outbox) sweep(ctx context.Context) {
 	if busy {
 		return
 	}
-	o.ask(ctx, "look for what others have left to be said", func(ctx context.Context) error {
+	if !o.ask(ctx, "look for what others have left to be said", func(ctx context.Context) error {
 		words, err := o.app.c.Store.ClaimWords(ctx, o.app.self.TeamID, sweepMost)
 		if len(words) > 0 {
 			o.app.log.Info("saying what nobody else says", zap.Int("words", len(words)))
 		}
 		o.tell(words...)
 		return err
-	})
+	}) && ctx.Err() == nil {
+		o.app.hearing.mute() // what Slack delivers now may not be stored
+	}
 }
 
 // ask asks the database something, and reports whether that went well.

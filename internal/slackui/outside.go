@@ -100,6 +100,8 @@ type outgoing interface {
 	PutBackWords(ctx context.Context, ids []int64) error
 	EndWords(ctx context.Context, ids []int64, shown []store.Shown) error
 	LetWordsGo(ctx context.Context) error
+	PostWaits(ctx context.Context, inboxID int64) (waits bool, err error)
+	ShowWaits(ctx context.Context, p store.Post) error
 }
 
 // queues are what waits in threads.
@@ -107,6 +109,7 @@ type queues interface {
 	Queue(ctx context.Context, threadID int64) (store.Queue, error)
 	SendNow(ctx context.Context, inboxID int64, by string) (ok bool, err error)
 	DropWaiting(ctx context.Context, inboxID int64, by, mark string) (ok bool, words []store.Word, err error)
+	StandQueue(ctx context.Context, threadID int64) (store.Word, error)
 	SaveQueueMessage(ctx context.Context, threadID int64, ts string) error
 }
 

@@ -76,6 +76,9 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	if ok {
 		a.agent.Wake(thread.ID)
 	}
+	if ok && !opens && thread.LeaseOwner == "" {
+		a.refreshQueue(thread) // its turn may be asleep, and nobody else shows it
+	}
 	if in.store.Attempts > 0 {
 		a.react(m.Channel, m.TS, "eyes", nil) // until now it had the mark alone
 	}

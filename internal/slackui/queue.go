@@ -31,10 +31,11 @@ const queueUnseen = 3 * time.Second
 // guards it.
 type shownQueue struct {
 	start *agent.StartWait
-	since time.Time // when a start began to wait
-	key   string    // the publisher's; empty while nothing is shown
-	ts    string    // where it stands; empty while it is not known
-	over  bool      // it is not wanted any more
+	since time.Time  // when a start began to wait
+	key   string     // the publisher's; empty while nothing is shown
+	ts    string     // where it stands; empty while it is not known
+	word  store.Word // of the outbox, that this process holds while it stands; zero if it does not
+	over  bool       // it is not wanted any more
 }
 
 // ShowQueue implements [agent.Frontend].
@@ -65,20 +66,59 @@ func (f *frontend) readQueue(threadID int64) {
 		if err != nil {
 			return nil, err
 		}
+		var word store.Word
+		if f.standsUnheld(threadID, q) {
+			if word, err = f.app.c.Store.StandQueue(ctx, threadID); err != nil {
+				return nil, err
+			}
+			f.app.outbox.keep(word.ID)
+		}
 		names := map[string]string{}
 		for _, p := range q.Prompts[:min(len(q.Prompts), render.QueueShown)] {
 			names[p.UserID] = f.app.people.Name(ctx, p.UserID)
 		}
-		return func() { f.showQueue(threadID, q, names) }, nil
+		return func() { f.showQueue(threadID, q, word, names) }, nil
 	})
 }
 
+// standsUnheld reports whether a message is to be shown for which this process holds no
+// word of the outbox.
+func (f *frontend) standsUnheld(threadID int64, q store.Queue) bool {
+	f.cardsMu.Lock()
+	defer f.cardsMu.Unlock()
+	var start *agent.StartWait
+	if s := f.queues[threadID]; s != nil {
+		if start = s.start; s.word.ID != 0 {
+			return false
+		}
+	}
+	view := f.queueView(start, q, nil)
+	return view.Start != nil || len(view.Prompts) > 0 || q.MessageTS != ""
+}
+
+// takeQueueOver puts right what a process that has died has said of a thread's queue, and
+// perhaps not noted.
+func (f *frontend) takeQueueOver(w store.Word) {
+	f.cardsMu.Lock()
+	defer f.cardsMu.Unlock()
+	s := f.queues[w.ThreadID]
+	if s == nil {
+		s = &shownQueue{}
+		f.queues[w.ThreadID] = s
+	}
+	s.word = w
+	f.readQueue(w.ThreadID)
+}
+
 // showQueue posts or edits the message, or takes it away. f.cardsMu is held.
-func (f *frontend) showQueue(threadID int64, q store.Queue, names map[string]string) {
+func (f *frontend) showQueue(threadID int64, q store.Queue, word store.Word, names map[string]string) {
 	s := f.queues[threadID]
 	if s == nil {
 		s = &shownQueue{}
 		f.queues[threadID] = s
+	}
+	if word.ID != 0 {
+		s.word = word
 	}
 	view := f.queueView(s.start, q, names)
 	if s.key == "" {
@@ -88,6 +128,11 @@ func (f *frontend) showQueue(threadID int64, q store.Queue, names map[string]str
 		f.takeQueueAway(threadID, s, q.Thread)
 		return
 	}
+	if s.word.ID == 0 { // it has changed since it was read
+		f.readQueue(threadID)
+		return
+	}
+	mark := metadata(queueType, "thread", number(threadID))
 	if s.key == "" {
 		f.keys++
 		s.key = fmt.Sprintf("queue/%d/%d", threadID, f.keys)
@@ -95,6 +140,7 @@ func (f *frontend) showQueue(threadID int64, q store.Queue, names map[string]str
 	f.app.publisher.Show(publish.Message{
 		Key: s.key, Channel: q.Thread.ChannelID, ThreadTS: q.Thread.ThreadTS, Group: q.Thread.ThreadTS, TS: s.ts,
 		Page: render.Queue(view), Priority: publish.Normal,
+		Metadata: mark, Find: f.find(q.Thread, s.word.CreatedAt, mark), Doubtful: s.word.Again && s.ts == "",
 		OnPosted: func(ts string) { f.queuePosted(threadID, s, q.Thread, ts) },
 		OnError: func(err error) {
 			f.app.log.Warn("show what waits in a thread", zap.Error(err))
@@ -118,19 +164,42 @@ func (f *frontend) queuePosted(threadID int64, s *shownQueue, k store.ThreadKey,
 	f.save("queue", func(ctx context.Context) error { return f.app.c.Store.SaveQueueMessage(ctx, threadID, ts) })
 }
 
-// takeQueueAway removes the message. f.cardsMu is held.
+// takeQueueAway removes the message, also one that another process has posted and not
+// noted. f.cardsMu is held.
 func (f *frontend) takeQueueAway(threadID int64, s *shownQueue, k store.ThreadKey) {
 	delete(f.queues, threadID)
 	s.over = true
 	if s.key != "" {
 		f.app.publisher.Forget(s.key)
 	}
-	if s.ts == "" {
-		return // it was not posted; if it is just now, it goes when that is known
+	switch {
+	case s.word.ID == 0:
+		return // nothing was posted
+	case s.key != "" && s.ts == "": // it may be posted just now: whoever takes the word over finds it
+		f.app.outbox.putBack(s.word.ID)
+		return
 	}
-	f.app.remove(k.ChannelID, s.ts)
-	f.reads.Go(func() { // on a goroutine that finish waits for
-		f.save("queue", func(ctx context.Context) error { return f.app.c.Store.SaveQueueMessage(ctx, threadID, "") })
+	ts, find := s.ts, f.find(k, s.word.CreatedAt, metadata(queueType, "thread", number(threadID)))
+	f.app.publisher.Once(publish.Call{
+		Method: publish.DeleteMessage, Priority: publish.High, Group: k.ThreadTS, What: "take away what waited in a thread", Patient: true,
+		Do: func(ctx context.Context) (err error) {
+			if ts == "" && s.word.Again {
+				ts, err = find(ctx)
+			}
+			if err != nil || ts == "" {
+				return err
+			}
+			if _, _, err = f.app.api.DeleteMessageContext(ctx, k.ChannelID, ts); refusedAs(err, "message_not_found") {
+				return nil
+			}
+			return err
+		},
+		OnEnd: func(err error) {
+			if err == nil || !publish.MayPass(err) {
+				f.save("queue", func(ctx context.Context) error { return f.app.c.Store.SaveQueueMessage(ctx, threadID, "") })
+			}
+			f.app.outbox.ended(s.word, err)
+		},
 	})
 }
 

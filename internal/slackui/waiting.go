@@ -115,7 +115,7 @@ func (a *App) work(ctx context.Context, in *incoming) {
 	outcome := a.act(ctx, in)
 	a.finish(ctx, in.store.ID, in, outcome)
 	if outcome != waits && in.store.Marked {
-		a.unmark(in.store.ChannelID, in.store.TS)
+		a.outbox.sweepNow() // it is marked no longer
 	}
 	if outcome != waits && in.message != nil {
 		a.inbox.lookAgain(0) // the next of its thread may wait for it
@@ -149,7 +149,7 @@ func (a *App) putOff(ctx context.Context, in *incoming, cause error, after time.
 		a.log.Error("put off a message; it is tried again when nobody is seen to hold it", zap.Error(err))
 	}
 	if mark && !e.Marked {
-		a.mark(e.ChannelID, e.TS)
+		a.outbox.sweepNow()
 	}
 	a.inbox.lookAgain(pause)
 	return waits
@@ -164,18 +164,42 @@ func whyGivenUp(cause error) string {
 	return fmt.Sprintf("The message marked ⚠️ waited for %.0f minutes and was not worked on: %s. Send it again.", waitLimit.Minutes(), why)
 }
 
-// mark shows on a person's message that it waits, and unmark that it does no longer.
-func (a *App) mark(channel, ts string) {
-	a.onMark(channel, ts, publish.AddReaction, a.api.AddReactionContext)
+// mark shows on a person's message that it waits, and unmark that it does no longer. end,
+// if it is not nil, is called with what became of it.
+func (a *App) mark(channel, ts string, end func(error)) {
+	a.onMark(channel, ts, publish.AddReaction, end, a.api.AddReactionContext)
 }
 
-func (a *App) unmark(channel, ts string) {
-	a.onMark(channel, ts, publish.RemoveReaction, a.api.RemoveReactionContext)
+func (a *App) unmark(channel, ts string, end func(error)) {
+	a.onMark(channel, ts, publish.RemoveReaction, end, a.api.RemoveReactionContext)
 }
 
-func (a *App) onMark(channel, ts string, m publish.Method, call func(context.Context, string, slack.ItemRef) error) {
+// showWaits shows on a person's message whether it waits, as its row says.
+func (f *frontend) showWaits(w store.Word) {
+	end := f.app.outbox.showing(store.Shown{Kind: store.WordWaits, InboxID: w.InboxID, UpTo: w.ID})
+	f.cardsMu.Lock()
+	defer f.cardsMu.Unlock()
+	if f.closed {
+		return // it is in the database
+	}
+	f.reads.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
+		defer cancel()
+		waits, err := f.app.c.Store.PostWaits(ctx, w.InboxID)
+		switch {
+		case err != nil:
+			end(err)
+		case waits:
+			f.app.mark(w.Thread.ChannelID, w.TS, end)
+		default:
+			f.app.unmark(w.Thread.ChannelID, w.TS, end)
+		}
+	})
+}
+
+func (a *App) onMark(channel, ts string, m publish.Method, end func(error), call func(context.Context, string, slack.ItemRef) error) {
 	a.publisher.Once(publish.Call{
-		Method: m, Priority: publish.High, Group: ts, Key: "waits/" + channel + "/" + ts, Replace: true, What: "mark a message that waits",
+		Method: m, Priority: publish.High, Group: ts, Key: "waits/" + channel + "/" + ts, Replace: true, What: "mark a message that waits", Patient: end != nil, OnEnd: end,
 		Do: func(ctx context.Context) error {
 			err := call(ctx, waitEmoji, slack.NewRefToMessage(channel, ts))
 			if refusedAs(err, "already_reacted") || refusedAs(err, "no_reaction") {
@@ -270,7 +294,7 @@ func (a *App) keepUnstored(in *incoming) {
 	a.hearing.mute()
 	if in.addressed(a.mention()) {
 		in.store.Marked = true
-		a.mark(in.store.ChannelID, in.store.TS)
+		a.mark(in.store.ChannelID, in.store.TS, nil)
 	}
 }
 
@@ -312,7 +336,7 @@ func (a *App) storeNow(ctx context.Context, in *incoming) bool {
 		in.store.ID, in.lasts = id, true
 		a.begin(context.WithoutCancel(ctx), in)
 	} else if in.store.Marked {
-		a.unmark(in.store.ChannelID, in.store.TS) // it was delivered again meanwhile
+		a.unmark(in.store.ChannelID, in.store.TS, nil) // it was delivered again meanwhile
 	}
 	return true
 }

@@ -292,6 +292,42 @@ func TestWhatWaitsIsShownWithButtons(t *testing.T) {
 	})
 }
 
+// TestTheQueueOfADeadProcess: what it said waits is taken away when nothing does, also if
+// it was not noted where that stands.
+func TestTheQueueOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	for name, noted := range map[string]bool{"noted": true, "not noted": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				stop := d.keep()
+				d.post("ULINUS", "2.0", "first")
+				time.Sleep(5 * time.Second)
+				thread := d.books.Threads()[0]
+				d.front().ShowQueue(thread.ID, nil)
+				time.Sleep(5 * time.Second)
+				d.rest()
+				if got := d.slack.inThread(deskThread); len(got) != 1 {
+					t.Fatalf("the thread reads %+v", got)
+				}
+				if !noted {
+					d.must(d.books.SaveQueueMessage(context.Background(), thread.ID, ""))
+				}
+				stop()
+				d.kill()
+				_, _, err := d.books.DropWaiting(context.Background(), d.became("2.0").InboxID, "UADA", "")
+				d.must(err)
+				time.Sleep(time.Minute)
+				d.rest()
+				if got := d.slack.inThread(deskThread); len(got) != 0 || len(d.books.Words()) != 0 {
+					t.Errorf("nothing waits, and the thread reads %+v; to be said: %+v", got, d.books.Words())
+				}
+				d.end(agent.TurnDone, "")
+			})
+		})
+	}
+}
+
 // TestAMessageThatWaitsIsChanged: what its author makes of it counts, and nothing else.
 func TestAMessageThatWaitsIsChanged(t *testing.T) {
 	t.Parallel()

@@ -25,12 +25,13 @@ var errUnknownWord = errors.New("this version does not know what it is")
 
 // What is posted has metadata that says what it is, for whoever looks for it after a
 // crash. The payloads are {"turn": id, "page": n}, {"card": CardID}, {"prompt": InboxID}
-// and {"word": id}; numbers are strings.
+// {"word": id} and {"thread": id}; numbers are strings.
 const (
-	turnType = "deckhand_turn"
-	cardType = "deckhand_card"
-	waitType = "deckhand_wait"
-	wordType = "deckhand_word"
+	turnType  = "deckhand_turn"
+	cardType  = "deckhand_card"
+	waitType  = "deckhand_wait"
+	wordType  = "deckhand_word"
+	queueType = "deckhand_queue"
 )
 
 // mark of a message that we post: its type, and a payload of pairs.

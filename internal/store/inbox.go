@@ -62,11 +62,11 @@ func (e Envelope) Key() ThreadKey {
 // event of the same post.
 func (s *Store) Receive(ctx context.Context, e Envelope) (id int64, fresh bool, err error) {
 	err = s.pool.QueryRow(ctx, `
-		INSERT INTO inbox (event_id, kind, team_id, channel_id, ts, thread_ts, user_id, payload, holder, next_try)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + CASE $9 WHEN '' THEN interval '0' ELSE $10 END)
+		INSERT INTO inbox (event_id, kind, team_id, channel_id, ts, thread_ts, user_id, payload, holder, next_try, marked)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + CASE $9 WHEN '' THEN interval '0' ELSE $10 END, $11)
 		ON CONFLICT DO NOTHING
 		RETURNING id`,
-		e.EventID, e.Kind, e.TeamID, e.ChannelID, e.TS, e.ThreadTS, e.UserID, e.Payload, e.Holder, HoldFor,
+		e.EventID, e.Kind, e.TeamID, e.ChannelID, e.TS, e.ThreadTS, e.UserID, e.Payload, e.Holder, HoldFor, e.Marked,
 	).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, false, nil

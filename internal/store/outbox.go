@@ -17,6 +17,8 @@ type Word struct {
 	ID     int64
 	Kind   WordKind
 	Thread ThreadKey // where; for a whisper the thread's ts may be empty
+	// ThreadID is the thread's; 0 for a whisper, and of a post.
+	ThreadID int64
 	// What it is about; which of these are set is up to the kind.
 	TurnID   int64
 	CardID   string // see [Approval.CardID]
@@ -46,6 +48,8 @@ const (
 	WordMark    WordKind = "mark"     // a prompt is marked: Body says how
 	WordSaid    WordKind = "said"     // Body is a sentence in a thread
 	WordWhisper WordKind = "whisper"  // Body is a sentence for one person
+	WordWaits   WordKind = "waits"    // a post waits, or does no longer: see [Store.PostWaits]
+	WordQueue   WordKind = "queue"    // a message says what waits in a thread, for as long as it stands
 )
 
 // InOrder reports whether words of the kind are sent in the order of their coming within
@@ -54,7 +58,7 @@ func (k WordKind) InOrder() bool {
 	switch k {
 	case WordTurn, WordLeft, WordGivenUp, WordMark, WordSaid:
 		return true
-	case WordCard, WordWait, WordBudget, WordWhisper:
+	case WordCard, WordWait, WordBudget, WordWhisper, WordWaits, WordQueue:
 	}
 	return false
 }
@@ -63,8 +67,8 @@ func (k WordKind) InOrder() bool {
 // ([Store.HoldWords]).
 const WordHold = 15 * time.Second
 
-const wordColumns = `o.id, o.kind, o.team_id, COALESCE(t.channel_id, o.channel_id) AS channel_id, COALESCE(t.thread_ts, o.thread_ts) AS thread_ts,
-	COALESCE(o.turn_id, 0) AS turn_id, COALESCE(o.card_id, '') AS card_id, COALESCE(o.inbox_id, 0) AS inbox_id,
+const wordColumns = `o.id, o.kind, o.team_id, COALESCE(t.channel_id, NULLIF(o.channel_id, ''), i.channel_id, '') AS channel_id, COALESCE(t.thread_ts, o.thread_ts) AS thread_ts,
+	COALESCE(o.thread_id, 0) AS thread_id, COALESCE(o.turn_id, 0) AS turn_id, COALESCE(o.card_id, '') AS card_id, COALESCE(o.inbox_id, 0) AS inbox_id,
 	COALESCE(o.notice_id, '') AS notice_id, COALESCE(i.ts, '') AS ts, o.user_id, o.body, o.created_at, o.tries > 0 AS again`
 
 const wordTables = ` o LEFT JOIN threads t ON t.id = o.thread_id LEFT JOIN inbox i ON i.id = o.inbox_id`
@@ -73,7 +77,7 @@ type wordRow struct {
 	ID                          int64
 	Kind                        WordKind
 	TeamID, ChannelID, ThreadTS string
-	TurnID                      int64
+	ThreadID, TurnID            int64
 	CardID                      string
 	InboxID                     int64
 	NoticeID, TS, UserID, Body  string
@@ -84,7 +88,7 @@ type wordRow struct {
 func (r wordRow) word() Word {
 	return Word{
 		ID: r.ID, Kind: r.Kind, Thread: ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS},
-		TurnID: r.TurnID, CardID: r.CardID, InboxID: r.InboxID, NoticeID: r.NoticeID, TS: r.TS, UserID: r.UserID,
+		ThreadID: r.ThreadID, TurnID: r.TurnID, CardID: r.CardID, InboxID: r.InboxID, NoticeID: r.NoticeID, TS: r.TS, UserID: r.UserID,
 		Body: r.Body, CreatedAt: r.CreatedAt, Again: r.Again,
 	}
 }
@@ -205,7 +209,7 @@ func (s *Store) ClaimWords(ctx context.Context, teamID string, limit int) ([]Wor
 						SELECT FROM outbox e
 						WHERE e.thread_id = w.thread_id AND e.id < w.id AND e.kind IN ('turn', 'left', 'given up', 'mark', 'said')
 						  AND e.held_until > now() AND NOT (e.replica = $2 AND e.process <> $3)))
-					  AND NOT (kind IN ('card', 'wait', 'budget') AND EXISTS ( -- somebody shows it as it stands
+					  AND NOT (kind IN ('card', 'wait', 'budget', 'waits') AND EXISTS ( -- somebody shows it as it stands
 						SELECT FROM outbox e
 						WHERE e.kind = w.kind AND (e.card_id = w.card_id OR e.inbox_id = w.inbox_id OR e.notice_id = w.notice_id)
 						  AND e.held_until > now() AND NOT (e.replica = $2 AND e.process <> $3)))
@@ -257,7 +261,7 @@ func (s *Store) LetWordsGo(ctx context.Context) error {
 // Shown is what was shown of words that are rendered from the books: all of one kind
 // about one thing, as it stood when UpTo was the last word about it.
 type Shown struct {
-	Kind     WordKind // card, wait or budget
+	Kind     WordKind // card, wait, budget or waits
 	CardID   string
 	InboxID  int64
 	NoticeID string
@@ -273,7 +277,7 @@ func (s *Store) EndWords(ctx context.Context, ids []int64, shown []Shown) error 
 	for _, w := range shown {
 		b.Queue(`
 			DELETE FROM outbox WHERE kind = $1 AND id <= $5
-			  AND CASE $1 WHEN 'card' THEN card_id = $2 WHEN 'wait' THEN inbox_id = $3 WHEN 'budget' THEN notice_id = $4 END`,
+			  AND CASE $1 WHEN 'card' THEN card_id = $2 WHEN 'wait' THEN inbox_id = $3 WHEN 'waits' THEN inbox_id = $3 WHEN 'budget' THEN notice_id = $4 END`,
 			w.Kind, w.CardID, w.InboxID, w.NoticeID, w.UpTo)
 	}
 	if b.Len() == 0 {
@@ -283,6 +287,42 @@ func (s *Store) EndWords(ctx context.Context, ids []int64, shown []Shown) error 
 		return fmt.Errorf("end words: %w", err)
 	}
 	return nil
+}
+
+// PostWaits reports whether the author of a post is to see that it waits.
+func (s *Store) PostWaits(ctx context.Context, inboxID int64) (waits bool, err error) {
+	if err := s.pool.QueryRow(ctx, `SELECT marked AND state <> 'done' FROM inbox WHERE id = $1`, inboxID).Scan(&waits); err != nil {
+		return false, fmt.Errorf("read whether post %d waits: %w", inboxID, err)
+	}
+	return waits, nil
+}
+
+// ShowWaits has the author of a post see whether it waits: somebody may have left a mark.
+func (s *Store) ShowWaits(ctx context.Context, p Post) error {
+	if _, err := s.pool.Exec(ctx, `
+		INSERT INTO outbox (kind, team_id, inbox_id, held_until)
+		SELECT 'waits', team_id, id, now() FROM inbox WHERE kind = 'message' AND team_id = $1 AND channel_id = $2 AND ts = $3`, p.TeamID, p.ChannelID, p.TS); err != nil {
+		return fmt.Errorf("show whether the post %s waits: %w", p.TS, err)
+	}
+	return nil
+}
+
+// StandQueue writes into the outbox that a message says what waits in a thread, or is about
+// to: it is this process's to take away, or to put right, for as long as it holds the word.
+// Where another one had it the word says Again.
+func (s *Store) StandQueue(ctx context.Context, threadID int64) (Word, error) {
+	r, err := collectOne[wordRow](s.pool.Query(ctx, `
+		WITH o AS (
+			INSERT INTO outbox AS q (kind, team_id, thread_id, replica, process, held_until)
+			SELECT 'queue', team_id, id, $2, $3, now() + $4 FROM threads WHERE id = $1
+			ON CONFLICT (thread_id) WHERE kind = 'queue' DO UPDATE
+			SET replica = excluded.replica, process = excluded.process, held_until = excluded.held_until, tries = q.tries + 1
+			RETURNING *)
+		SELECT `+wordColumns+` FROM`+wordTables, threadID, s.replica, s.process, WordHold))
+	if err != nil {
+		return Word{}, fmt.Errorf("write into the outbox what waits in thread %d: %w", threadID, err)
+	}
+	return r.word(), nil
 }
 
 // Whisper is a sentence for one person, where nobody else sees it.

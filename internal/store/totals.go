@@ -95,8 +95,8 @@ func (s *Store) Waiting(ctx context.Context, teamID string) (Waiting, error) {
 	err := s.pool.QueryRow(ctx, `
 		SELECT count(*), COALESCE(extract(epoch FROM now() - min(a.created_at)), 0)::float8,
 			(SELECT count(*) FROM inbox WHERE state = 'received' AND team_id = $1) + (SELECT count(*) FROM inbox WHERE state = 'accepted' AND team_id = $1),
-			(SELECT count(*) FROM outbox WHERE team_id = $1),
-			(SELECT COALESCE(extract(epoch FROM now() - min(created_at)), 0)::float8 FROM outbox WHERE team_id = $1),
+			(SELECT count(*) FROM outbox WHERE team_id = $1 AND kind <> 'queue'),
+			(SELECT COALESCE(extract(epoch FROM now() - min(created_at)), 0)::float8 FROM outbox WHERE team_id = $1 AND kind <> 'queue'),
 			(SELECT COALESCE(sum(bytes), 0)::bigint FROM work)
 		FROM approvals a JOIN threads t ON t.id = a.thread_id
 		WHERE a.status = 'pending' AND t.team_id = $1`, teamID).Scan(&w.Approvals, &oldest, &w.Inbox, &w.Words, &oldestWord, &w.WorkBytes)

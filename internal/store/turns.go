@@ -50,7 +50,7 @@ func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch 
 		if err != nil {
 			return err
 		}
-		if _, err = tx.Exec(ctx, `UPDATE inbox SET state = 'running', turn_id = $2 WHERE id = $1`, pr.InboxID, t.ID); err != nil {
+		if _, err = tx.Exec(ctx, `UPDATE inbox SET state = 'running', turn_id = $2, marked = false WHERE id = $1`, pr.InboxID, t.ID); err != nil {
 			return err
 		}
 		if pr.Waited {
@@ -147,7 +147,7 @@ func (s *Store) ContinueTurn(ctx context.Context, l Lease, old Turn, sessionID s
 		}
 		var prompt string
 		if err = tx.QueryRow(ctx, `
-			UPDATE inbox SET turn_id = $2 WHERE turn_id = $1 AND state = 'running' RETURNING prompt_uuid::text`, old.ID, t.ID).Scan(&prompt); err != nil {
+			UPDATE inbox SET turn_id = $2, marked = false WHERE turn_id = $1 AND state = 'running' RETURNING prompt_uuid::text`, old.ID, t.ID).Scan(&prompt); err != nil {
 			return err
 		}
 		if _, err = tx.Exec(ctx, `

@@ -98,6 +98,8 @@ type envelope struct {
 	kind  store.EnvelopeKind
 	sent  store.Envelope
 	until time.Time // before which it is not tried again, or nobody else takes it
+
+	seenToWait bool
 }
 
 type session struct {
@@ -177,7 +179,7 @@ func (b *Books) Receive(ctx context.Context, e store.Envelope) (id int64, fresh 
 			return 0, false, nil
 		}
 	}
-	b.inbox = append(b.inbox, &envelope{event: e.EventID, kind: e.Kind, sent: e, until: time.Now().Add(store.HoldFor), Prompt: Prompt{State: "received", Prompt: store.Prompt{
+	b.inbox = append(b.inbox, &envelope{event: e.EventID, kind: e.Kind, sent: e, seenToWait: e.Marked, until: time.Now().Add(store.HoldFor), Prompt: Prompt{State: "received", Prompt: store.Prompt{
 		InboxID: int64(len(b.inbox) + 1), Thread: e.Key(), UserID: e.UserID, TS: e.TS,
 	}}})
 	return int64(len(b.inbox)), true, nil

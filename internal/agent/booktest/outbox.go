@@ -17,12 +17,53 @@ type word struct {
 
 // addWord writes a word of a thread.
 func (b *Books) addWord(threadID int64, w store.Word) store.Word {
-	w.ID, w.Thread, w.CreatedAt = int64(len(b.words)+1), b.threads[threadID-1].Key(), time.Now()
+	w.ID, w.ThreadID, w.Thread, w.CreatedAt = int64(len(b.words)+1), threadID, b.threads[threadID-1].Key(), time.Now()
 	if w.InboxID != 0 {
 		w.TS = b.inbox[w.InboxID-1].TS
 	}
 	b.words = append(b.words, &word{Word: w, heldUntil: time.Now().Add(store.WordHold)})
 	return w
+}
+
+// waitWords notes of which posts it is to be seen that they wait, or do no longer.
+func (b *Books) waitWords() {
+	for _, e := range b.inbox {
+		if waits := e.waits(); waits != e.seenToWait {
+			e.seenToWait = waits
+			b.words = append(b.words, &word{Word: store.Word{
+				ID: int64(len(b.words) + 1), Kind: store.WordWaits, Thread: e.Thread, InboxID: e.InboxID, TS: e.TS, CreatedAt: time.Now(),
+			}})
+		}
+	}
+}
+
+// waits reports whether it is to be seen that a post waits.
+func (e *envelope) waits() bool {
+	return e.State == "received" && e.sent.Marked || (e.State == "accepted" || e.State == "running") && e.Marked
+}
+
+// PostWaits is [store.Store.PostWaits].
+func (b *Books) PostWaits(ctx context.Context, inboxID int64) (bool, error) {
+	if err := b.lock(ctx); err != nil {
+		return false, err
+	}
+	defer b.mu.Unlock()
+	return b.inbox[inboxID-1].waits(), nil
+}
+
+// StandQueue is [store.Store.StandQueue].
+func (b *Books) StandQueue(ctx context.Context, threadID int64) (store.Word, error) {
+	if err := b.lock(ctx); err != nil {
+		return store.Word{}, err
+	}
+	defer b.mu.Unlock()
+	for _, w := range b.words {
+		if w.Kind == store.WordQueue && w.ThreadID == threadID && !w.gone {
+			w.heldUntil, w.Again = time.Now().Add(store.WordHold), true
+			return w.Word, nil
+		}
+	}
+	return b.addWord(threadID, store.Word{Kind: store.WordQueue}), nil
 }
 
 // cardWord notes that an approval's card has changed.
@@ -75,6 +116,7 @@ func (b *Books) ClaimWords(ctx context.Context, teamID string, limit int) ([]sto
 		return nil, err
 	}
 	defer b.mu.Unlock()
+	b.waitWords()
 	var out []store.Word
 	held := map[store.ThreadKey]bool{}
 	for _, w := range b.words {
@@ -135,7 +177,7 @@ func (b *Books) EndWords(ctx context.Context, ids []int64, shown []store.Shown) 
 	for _, s := range shown {
 		for _, w := range b.words {
 			about := w.CardID == s.CardID
-			if s.Kind == store.WordWait {
+			if s.Kind == store.WordWait || s.Kind == store.WordWaits {
 				about = w.InboxID == s.InboxID
 			} else if s.Kind == store.WordBudget {
 				about = w.NoticeID == s.NoticeID

@@ -155,6 +155,7 @@ func (b *Books) BeginTurn(ctx context.Context, l store.Lease, sessionID string, 
 		row := b.insertTurn(l, sessionID, epoch, w[0].UserID, 1, 0)
 		w[0].State, w[0].TurnID = "running", row.ID
 		t, p, ok = row.Turn, w[0].now(), true
+		w[0].Marked = false
 		if p.Waited {
 			b.addWord(th.ID, store.Word{Kind: store.WordWait, InboxID: p.InboxID})
 		}
@@ -196,7 +197,7 @@ func (b *Books) ContinueTurn(ctx context.Context, l store.Lease, old store.Turn,
 		row := b.insertTurn(l, sessionID, epoch, old.RequestedBy, old.Attempt+1, rests)
 		for _, e := range b.inbox {
 			if e.TurnID == old.ID && e.State == "running" {
-				e.TurnID = row.ID
+				e.TurnID, e.Marked = row.ID, false
 			}
 		}
 		for _, a := range b.approvals {
