@@ -147,11 +147,14 @@ func (f *frontend) leave(w store.Word, end func(error)) {
 			return err
 		},
 		OnEnd: func(err error) {
-			if err == nil && nothing {
+			switch {
+			case err != nil || !nothing:
+				end(err)
+			case w.Kind == store.WordGivenUp:
 				f.saySentence(w, end)
-				return
+			default:
+				f.sayLeft(w, end)
 			}
-			end(err)
 		},
 	})
 }
@@ -222,6 +225,18 @@ func (f *frontend) saySentence(w store.Word, end func(error)) {
 	f.app.publisher.Show(publish.Message{
 		Key: wordKey(w), Channel: w.Thread.ChannelID, ThreadTS: w.Thread.ThreadTS, Group: w.Thread.ThreadTS,
 		Page: render.Sentence(f.app.c.Redact(w.Body)), Metadata: mark, Priority: publish.Normal, Final: true,
+		Find: f.find(w.Thread, w.CreatedAt, mark), Doubtful: w.Again, OnEnd: end,
+	})
+}
+
+// sayLeft says that a turn was left that has posted nothing, in a message that is the
+// turn's: it may be left again, as when it cannot go on yet.
+func (f *frontend) sayLeft(w store.Word, end func(error)) {
+	page, _ := abandoned(slack.Message{}, true, w.Body)
+	mark := metadata(turnType, "turn", number(w.TurnID), "page", "left")
+	f.app.publisher.Show(publish.Message{
+		Key: "word/" + number(w.ID), Channel: w.Thread.ChannelID, ThreadTS: w.Thread.ThreadTS, Group: w.Thread.ThreadTS,
+		Page: page, Metadata: mark, Priority: publish.Normal, Final: true,
 		Find: f.find(w.Thread, w.CreatedAt, mark), Doubtful: w.Again, OnEnd: end,
 	})
 }
