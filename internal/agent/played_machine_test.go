@@ -33,6 +33,8 @@ type playedMachine struct {
 	stays     map[int64]string   // why a thread's folder is not put away
 	reserved  map[int64]bool     // threads that do not exist
 	base      string             // what new threads start from
+	looked    func()             // somebody asked for that; nil for nobody
+	setup     prepared
 }
 
 func (m *playedMachine) hold() {
@@ -105,8 +107,10 @@ func (m *playedMachine) takes(context.Context) error {
 	return m.full
 }
 
-func (*playedMachine) prepare(context.Context, store.Thread, Project, func()) (prepared, error) {
-	return prepared{}, nil
+func (m *playedMachine) prepare(context.Context, store.Thread, Project, func()) (prepared, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.setup, nil
 }
 
 func (m *playedMachine) folders(context.Context) ([]workspace.Folder, error) {
@@ -114,6 +118,7 @@ func (m *playedMachine) folders(context.Context) ([]workspace.Folder, error) {
 	defer m.mu.Unlock()
 	return slices.Clone(m.made), nil
 }
+
 func (m *playedMachine) reserve(t store.Thread, _ Project) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,6 +142,9 @@ func (m *playedMachine) unreserve(t store.Thread, _ Project, _ bool) error {
 func (m *playedMachine) startsFrom(context.Context, store.Thread, Project) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.looked != nil {
+		m.looked()
+	}
 	return m.base, nil
 }
 

@@ -188,6 +188,7 @@ func TestSequences(t *testing.T) {
 		limits := staged
 		limits.MaxLive = rapid.IntRange(1, 2).Draw(rt, "slots")
 		limits.Starts = rapid.IntRange(1, 2).Draw(rt, "starts at once")
+		limits.Spares = rapid.IntRange(0, 1).Draw(rt, "warm spares")
 		limits.AsideAfter = rapid.SampledFrom([]time.Duration{8 * time.Second, staged.AsideAfter}).Draw(rt, "put aside after")
 		ask := rapid.Bool().Draw(rt, "admins are asked")
 		var broken []string
@@ -203,6 +204,13 @@ func TestSequences(t *testing.T) {
 func play(limits Limits, ask bool, sequence []happening) []string {
 	s := newStage(limits, Budget{Scope: store.BudgetThread, Period: store.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask})
 	s.books.Grant("T1", "web", toolBuild, toolBuild, "U2")
+	s.claims = true
+	if limits.Spares > 0 {
+		s.prompt("0.1")
+		s.finish("0.1")
+		time.Sleep(2 * spareAgain) // for a spare
+		synctest.Wait()
+	}
 	for _, st := range sequence {
 		happenings[st.What](s, st)
 		if st.Settle {

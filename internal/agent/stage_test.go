@@ -37,10 +37,10 @@ type stage struct {
 	ran     chan error
 	threads map[string]store.Thread // by their ts
 	prompts int
-	// prepared is what the next thread is opened with.
-	prepared store.Prepared
-	left     []*leftCall
-	at       string // the state that the test has led to
+	// claims says that new threads begin with a warm spare, where there is one.
+	claims bool
+	left   []*leftCall
+	at     string // the state that the test has led to
 	// sentence is what people are told of the exit that the event is.
 	sentence string
 
@@ -199,7 +199,11 @@ func (s *stage) acceptOf(user, ts string) {
 	n := fmt.Sprintf("%04d", s.prompts)
 	id, _, err := s.books.Receive(context.Background(), store.Envelope{EventID: n, Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: ts, TS: n, UserID: user})
 	if err == nil {
-		s.threads[ts], _, err = s.books.AcceptPrompt(context.Background(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: "go", Prepared: s.prepared})
+		var with store.Prepared
+		if s.claims && s.row(ts).ID == 0 {
+			with = s.sup.ClaimSpare("T1", "C1", "web")
+		}
+		s.threads[ts], _, err = s.books.AcceptPrompt(context.Background(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: "go", Prepared: with})
 	}
 	if err != nil {
 		s.breach("a prompt was not accepted: %v", err)

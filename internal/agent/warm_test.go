@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,10 +24,8 @@ func withSpares(n int) Limits {
 
 // mention has a person write to a new thread, as the Slack side does.
 func (s *stage) mention(ts string) {
-	s.prepared = s.sup.ClaimSpare("T1", "C1", "web")
-	s.accept(ts)
-	s.prepared = store.Prepared{}
-	synctest.Wait()
+	s.claims = true
+	s.prompt(ts)
 }
 
 // warm waits until the spare for the next thread is there, and returns its process.
@@ -124,6 +123,7 @@ func TestASpareThatDoesNotFit(t *testing.T) {
 	for name, spoil := range map[string]func(s *stage, p *playedProcess){
 		"the project has moved on": func(s *stage, _ *playedProcess) { s.machine.setBase("tomorrow") },
 		"it dies as it is taken":   func(_ *stage, p *playedProcess) { p.Kill() },
+		"it dies a moment later":   func(s *stage, p *playedProcess) { s.machine.looked = p.Kill },
 		"it died":                  func(_ *stage, p *playedProcess) { p.Kill(); synctest.Wait() },
 		"it is too old":            func(*stage, *playedProcess) { time.Sleep(staged.IdleTimeout); synctest.Wait() },
 		"it gives way when it is had": func(s *stage, _ *playedProcess) {
@@ -152,6 +152,28 @@ func TestASpareThatDoesNotFit(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestASparesSetup: the thread is told of it when it begins, and the audit at once.
+func TestASparesSetup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(withSpares(1))
+		s.prompt(here)
+		s.finish(here)
+		s.heard()
+		s.machine.setup = prepared{told: "It is set up.", entries: []store.AuditEntry{{Kind: store.AuditSetup, TeamID: "T1"}}}
+		s.warm(t)
+		if said := s.heard()["people"]; len(said) != 0 {
+			t.Errorf("people were told %q", said)
+		}
+		s.machine.setup = prepared{}
+		s.mention(there)
+		if said := s.heard()["people"]; !slices.Contains(said, "“It is set up.”") {
+			t.Errorf("people were told %q", said)
+		}
+		s.endsWhole(t)
+	})
 }
 
 // TestASpareThatNobodyTakes: a number that no thread came with, or whose thread never
