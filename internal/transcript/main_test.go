@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"deckhand/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -16,5 +18,5 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	storetest.Main(m, func() error { return goleak.Find() })
 }

@@ -71,7 +71,7 @@ type roaming struct {
 	dir      string
 }
 
-func newRoaming(t *testing.T) *roaming {
+func newRoaming(t testing.TB) *roaming {
 	t.Helper()
 	return &roaming{hut: newHut(t), shelf: &memory{}, machines: map[string]*Keeper{}}
 }
@@ -106,13 +106,13 @@ func (r *roaming) endTurn(want string) {
 	}
 }
 
-func (r *roaming) write(name, text string) { put(r.T, filepath.Join(r.dir, name), text) }
+func (r *roaming) write(name, text string) { put(r.TB, filepath.Join(r.dir, name), text) }
 
 func (r *roaming) commit(name, text string) {
 	r.Helper()
 	r.write(name, text)
-	runGit(r.T, r.dir, "add", name)
-	runGit(r.T, r.dir, "commit", "--quiet", "--message", name)
+	runGit(r.TB, r.dir, "add", name)
+	runGit(r.TB, r.dir, "commit", "--quiet", "--message", name)
 }
 
 // files checks what the files have; none is empty.

@@ -152,7 +152,7 @@ func (k *killed) has(what string) {
 	k.Helper()
 	n := fmt.Sprintln(k.turns)
 	k.files(map[string]string{"committed": n, "not-committed": n})
-	if got := runGit(k.T, k.dir, "status", "--porcelain"); got != "?? not-committed" {
+	if got := runGit(k.TB, k.dir, "status", "--porcelain"); got != "?? not-committed" {
 		k.Errorf("%s: git says %q", what, got)
 	}
 }

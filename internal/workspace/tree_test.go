@@ -16,16 +16,16 @@ import (
 
 // hut is a forge, somebody's clone of it, and a bot with a project of it.
 type hut struct {
-	*testing.T
+	testing.TB
 	k             *Keeper
 	forge, person string
 	p             Project
 }
 
-func newHut(t *testing.T) *hut {
+func newHut(t testing.TB) *hut {
 	t.Helper()
 	dir := t.TempDir()
-	u := &hut{T: t, forge: filepath.Join(dir, "forge.git"), person: filepath.Join(dir, "person")}
+	u := &hut{TB: t, forge: filepath.Join(dir, "forge.git"), person: filepath.Join(dir, "person")}
 	repositoryOf(t, u.person)
 	runGit(t, dir, "clone", "--quiet", "--bare", u.person, u.forge)
 	runGit(t, u.person, "remote", "add", "origin", u.forge)
@@ -37,11 +37,11 @@ func newHut(t *testing.T) *hut {
 // commit commits on a branch of the person's, and pushes it.
 func (u *hut) commit(branch, file string) string {
 	u.Helper()
-	put(u.T, filepath.Join(u.person, file), file+"\n")
-	runGit(u.T, u.person, "add", ".")
-	runGit(u.T, u.person, "commit", "--quiet", "--message", file)
-	runGit(u.T, u.person, "push", "--quiet", "--force", "origin", "HEAD:refs/heads/"+branch)
-	return runGit(u.T, u.person, "rev-parse", "HEAD")
+	put(u.TB, filepath.Join(u.person, file), file+"\n")
+	runGit(u.TB, u.person, "add", ".")
+	runGit(u.TB, u.person, "commit", "--quiet", "--message", file)
+	runGit(u.TB, u.person, "push", "--quiet", "--force", "origin", "HEAD:refs/heads/"+branch)
+	return runGit(u.TB, u.person, "rev-parse", "HEAD")
 }
 
 // begin makes a thread's folder, long after the last one was made.
@@ -70,7 +70,7 @@ func (u *hut) end(t Thread) {
 
 func (u *hut) at(t Thread, want, revisions string) {
 	u.Helper()
-	if got := runGit(u.T, t.Dir, append([]string{"rev-parse"}, strings.Fields(revisions)...)...); got != want {
+	if got := runGit(u.TB, t.Dir, append([]string{"rev-parse"}, strings.Fields(revisions)...)...); got != want {
 		u.Errorf("%s are\n%s\nwant\n%s", revisions, got, want)
 	}
 }

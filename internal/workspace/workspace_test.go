@@ -11,7 +11,7 @@ import (
 )
 
 // put writes a file.
-func put(t *testing.T, path, text string) {
+func put(t testing.TB, path, text string) {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
@@ -19,7 +19,7 @@ func put(t *testing.T, path, text string) {
 }
 
 // runGit runs git as a person does, and returns what it prints.
-func runGit(t *testing.T, dir string, args ...string) string {
+func runGit(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com"}, args...)...)
 	cmd.Dir = dir
@@ -32,7 +32,7 @@ func runGit(t *testing.T, dir string, args ...string) string {
 }
 
 // repositoryOf makes a repository with a commit.
-func repositoryOf(t *testing.T, dir string) {
+func repositoryOf(t testing.TB, dir string) {
 	t.Helper()
 	put(t, filepath.Join(dir, "README.md"), "one\n")
 	runGit(t, dir, "init", "--quiet", "--initial-branch=main")
