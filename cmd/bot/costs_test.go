@@ -184,7 +184,7 @@ func costsWhereChartsAreRefused(t *testing.T, w *world, _ string) {
 			pictures, answers := 0, 0
 			for _, m := range w.messages(eng, thread) {
 				if strings.Contains(m.all(), `"type":"data_visualization"`) {
-					t.Error("the chart was tried again")
+					t.Fatal("the chart was tried again")
 				}
 				if strings.Contains(m.all(), `"type":"table"`) {
 					answers++

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -225,7 +226,9 @@ func aWrongToken(t *testing.T, w *world) {
 		"SLACK_BOT_TOKEN": {"SLACK_BOT_TOKEN=xoxb-wrong", "SLACK_APP_TOKEN=" + w.AppToken},
 		"SLACK_APP_TOKEN": {"SLACK_BOT_TOKEN=" + w.BotToken, "SLACK_APP_TOKEN=xapp-wrong"},
 	} {
-		cmd := exec.CommandContext(t.Context(), self, "run")
+		ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, self, "run")
 		cmd.Env = append(env, asBot+"=1", "PATH="+os.Getenv("PATH"), "DATABASE_URL="+w.DatabaseURL, "SLACK_API_URL="+w.SlackAPIURL,
 			"CLAUDE_COMMAND="+claudePath(t), "DECKHAND_CONFIG="+filepath.Join(w.dir, "deckhand.yaml"), "DECKHAND_DATA_DIR="+t.TempDir(), "HOME="+t.TempDir())
 		out, err := cmd.CombinedOutput()
