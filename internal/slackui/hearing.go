@@ -22,7 +22,7 @@ const (
 	// overheardMost bounds them.
 	overheardMost = 1000
 	// openLate is after how long replies to a mention may have come before it.
-	openLate = time.Second
+	openLate = 3 * time.Second
 )
 
 // hearing is what the app knows of what was heard. The zero value is deaf, and looks for

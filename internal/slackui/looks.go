@@ -46,7 +46,7 @@ const (
 // newLookRate paces what is asked of Slack's record: conversations.history and
 // conversations.replies may each be called 50 times a minute, and what was posted is looked
 // for among the replies as well.
-func newLookRate() *rate.Limiter { return rate.NewLimiter(rate.Every(1500*time.Millisecond), 10) }
+func newLookRate() *rate.Limiter { return rate.NewLimiter(rate.Every(2*time.Second), 8) }
 
 // timeOf is the time of a ts; the zero time if it is none.
 func timeOf(ts string) time.Time {
@@ -242,7 +242,12 @@ func (k *looker) channel(ctx context.Context, channel string, served []string) e
 	if err != nil || !ok {
 		return err
 	}
-	before, _, err := k.history(ctx, channel, slack.GetConversationHistoryParameters{Oldest: slackTime(timeOf(k.oldest).Add(-rootsBefore)), Latest: k.oldest}, rootsPages)
+	// In direct messages everything is said to us: each of their threads is served.
+	pages := rootsPages
+	if access.IsDirect(channel) && len(served) == 0 {
+		pages = 0
+	}
+	before, _, err := k.history(ctx, channel, slack.GetConversationHistoryParameters{Oldest: slackTime(timeOf(k.oldest).Add(-rootsBefore)), Latest: k.oldest}, pages)
 	if err != nil {
 		return err
 	}
