@@ -389,6 +389,22 @@ func oneCardForSeveralRequests(t *testing.T, w *world) {
 	w.find(eng, thread, "the card with three endings", func(m message) bool {
 		return m.TS == card.TS && !m.has("approve") && strings.Count(m.all(), "Approved") >= 2 && strings.Contains(m.all(), "Denied")
 	})
+
+	// What the CLI does at once is asked at once, and may be approved together.
+	next := w.post(linus, eng, thread, `@deckhand tools: [{"name":"Bash","input":{"command":"cat seen-1"}},{"name":"Bash","input":{"command":"cat seen-2"}},{"name":"Bash","input":{"command":"cat seen-3"}}]`)
+	card = w.card(eng, thread)
+	w.find(eng, thread, "a row for each", func(m message) bool { return m.TS == card.TS && strings.Contains(m.all(), "cat seen-3") })
+	v, text := w.opens(ada, eng, card.TS, "approve_all")
+	for i := range 3 {
+		if want := fmt.Sprintf("cat seen-%d", i+1); !strings.Contains(text, want) {
+			t.Errorf("to be approved together, without %s:\n%s", want, text)
+		}
+	}
+	w.submit(ada, v, nil)
+	w.done(eng, thread, next)
+	if n := w.count(`SELECT count(*) FROM approvals WHERE status = 'allowed' AND decided_by = 'U0ADA' AND decided_via = 'together' AND input LIKE '%cat seen-%'`); n != 3 {
+		t.Errorf("%d were approved together", n)
+	}
 }
 
 // pendingID waits until a command is asked for and returns its approval's id.

@@ -40,7 +40,7 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		return a.onBudgetClick(ctx, in, action)
 	case render.ActionContinue:
 		return a.onContinueClick(ctx, in, action)
-	case render.ActionApprove, render.ActionApproveSession, render.ActionAlways, render.ActionDeny, render.ActionAnswer,
+	case render.ActionApprove, render.ActionApproveSession, render.ActionApproveAll, render.ActionAlways, render.ActionDeny, render.ActionAnswer,
 		render.ActionAnswerOther, render.ActionDenyReason, render.ActionViewInput:
 	default:
 		return "a menu", nil // read when its card's button is pressed
@@ -81,6 +81,8 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		return a.openForm(ctx, in, approval, render.DenyReason(approval, a.rendering()))
 	case render.ActionAnswerOther:
 		return a.openForm(ctx, in, approval, render.AnswerOther(approval, a.rendering()))
+	case render.ActionApproveAll:
+		return a.onApproveAllClick(ctx, in, approval)
 	case render.ActionAlways:
 		return a.onAlwaysClick(ctx, in, approval)
 	case render.ActionAnswer:
@@ -226,8 +228,11 @@ func (in *incoming) submitted() map[string]map[string]slack.BlockAction {
 func (a *App) onSubmission(ctx context.Context, in *incoming) (outcome string, err error) {
 	c := in.submission
 	values := in.submitted()
-	if c.View.CallbackID == render.CallbackBudget {
+	switch c.View.CallbackID {
+	case render.CallbackBudget:
 		return a.onBudgetSubmission(ctx, in)
+	case render.CallbackApproveAll:
+		return a.onApproveAllSubmission(ctx, in)
 	}
 	approval, err := a.c.Store.ApprovalByID(ctx, c.View.PrivateMetadata)
 	if err != nil {

@@ -52,6 +52,7 @@ type slackCall struct {
 	at     time.Time
 	method string
 	args   url.Values
+	body   string // as it was sent
 	ts     string // posted or edited
 	ok     bool
 }
@@ -97,7 +98,7 @@ func (s *scripted) Do(req *http.Request) (*http.Response, error) {
 	if err := req.ParseForm(); err != nil {
 		return nil, err
 	}
-	c := slackCall{at: time.Now(), method: path.Base(req.URL.Path), args: req.Form, ts: req.Form.Get("ts")}
+	c := slackCall{at: time.Now(), method: path.Base(req.URL.Path), args: req.Form, body: string(body), ts: req.Form.Get("ts")}
 	s.mu.Lock()
 	n := len(s.calls)
 	s.calls = append(s.calls, c)

@@ -16,6 +16,7 @@ import (
 const (
 	ActionApprove        = "approve" // of a dangerous call: to be confirmed, see ConfirmModal
 	ActionApproveSession = "approve_session"
+	ActionApproveAll     = "approve_all" // value: one of the card's approvals
 	ActionAlways         = "always"
 	ActionDeny           = "deny"
 	ActionDenyReason     = "deny_reason"

@@ -268,7 +268,11 @@ func TestButtonsFollowTheTerms(t *testing.T) {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 		both := render.Card([]store.Approval{a, named("other", ask("Bash", `{"command":"ls"}`))}, c.o)
-		if diff := cmp.Diff(append(slices.Clone(c.want), once...), actionsOf(both)); diff != "" {
+		want := append(slices.Clone(c.want), once...)
+		if !c.terms.Dangerous {
+			want = append(want, "approve_all")
+		}
+		if diff := cmp.Diff(want, actionsOf(both)); diff != "" {
 			t.Errorf("%s, in a row: %s", c.name, diff)
 		}
 	}
@@ -440,5 +444,41 @@ func TestACardDoesNotSayWhatIsPlain(t *testing.T) {
 		if !strings.Contains(got, want) || want == "" && strings.Contains(got, "is asked") {
 			t.Errorf("%s: no %q in %s", rule, want, got)
 		}
+	}
+}
+
+// The modal that approves several shows each of them whole, and leaves out by name what has
+// no room.
+func TestApproveAll(t *testing.T) {
+	t.Parallel()
+	j := newJudge(t)
+	for name, list := range cards() {
+		t.Run(name, func(t *testing.T) {
+			var ids []string
+			for _, a := range list {
+				ids = append(ids, a.ID)
+			}
+			v, listed := render.ApproveAll(list, ids, render.Options{})
+			shown := texts(v.Blocks.BlockSet)
+			for i, a := range list {
+				switch number := fmt.Sprintf("*%d · ", i+1); {
+				case a.Status != store.ApprovalPending:
+					if slices.Contains(listed.IDs, a.ID) {
+						t.Errorf("%s has ended, and is approved", a.ID)
+					}
+				case !strings.Contains(shown, number):
+					t.Errorf("request %d is not named", i+1)
+				}
+			}
+			if len(listed.IDs) > 0 {
+				j.modal(t, v)
+				if back, ok := render.ParseListed(v.PrivateMetadata); !ok || !slices.Equal(back.IDs, listed.IDs) {
+					t.Errorf("%q reads as %v", v.PrivateMetadata, back)
+				}
+			}
+			if problems := checkModal(v); len(listed.IDs) > 0 && len(problems) > 0 {
+				t.Error(problems)
+			}
+		})
 	}
 }

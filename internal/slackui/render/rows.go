@@ -226,6 +226,7 @@ func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared s
 	if last != "" {
 		c.section(last)
 	}
+	c.approveAll(list)
 }
 
 func (c *card) drawRow(r *row, room int, roomy bool) {
