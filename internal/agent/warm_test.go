@@ -54,6 +54,19 @@ func (m *playedMachine) setBase(base string) {
 	m.base = base
 }
 
+// setLooked has somebody be told whenever it is asked what new threads start from.
+func (m *playedMachine) setLooked(tell func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.looked = tell
+}
+
+func (m *playedMachine) setSetup(done prepared) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.setup = done
+}
+
 // started is how many processes were started.
 func (s *stage) started() int {
 	s.machine.mu.Lock()
@@ -123,7 +136,7 @@ func TestASpareThatDoesNotFit(t *testing.T) {
 	for name, spoil := range map[string]func(s *stage, p *playedProcess){
 		"the project has moved on": func(s *stage, _ *playedProcess) { s.machine.setBase("tomorrow") },
 		"it dies as it is taken":   func(_ *stage, p *playedProcess) { p.Kill() },
-		"it dies a moment later":   func(s *stage, p *playedProcess) { s.machine.looked = p.Kill },
+		"it dies a moment later":   func(s *stage, p *playedProcess) { s.machine.setLooked(p.Kill) },
 		"it died":                  func(_ *stage, p *playedProcess) { p.Kill(); synctest.Wait() },
 		"it is too old":            func(*stage, *playedProcess) { time.Sleep(staged.IdleTimeout); synctest.Wait() },
 		"it gives way when it is had": func(s *stage, _ *playedProcess) {
@@ -162,12 +175,12 @@ func TestASparesSetup(t *testing.T) {
 		s.prompt(here)
 		s.finish(here)
 		s.heard()
-		s.machine.setup = prepared{told: "It is set up.", entries: []store.AuditEntry{{Kind: store.AuditSetup, TeamID: "T1"}}}
+		s.machine.setSetup(prepared{told: "It is set up.", entries: []store.AuditEntry{{Kind: store.AuditSetup, TeamID: "T1"}}})
 		s.warm(t)
 		if said := s.heard()["people"]; len(said) != 0 {
 			t.Errorf("people were told %q", said)
 		}
-		s.machine.setup = prepared{}
+		s.machine.setSetup(prepared{})
 		s.mention(there)
 		if said := s.heard()["people"]; !slices.Contains(said, "“It is set up.”") {
 			t.Errorf("people were told %q", said)
