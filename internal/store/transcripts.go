@@ -16,13 +16,12 @@ import (
 
 // Transcript is the copy of a file in which Claude Code keeps a session.
 type Transcript struct {
-	ID         int64
-	Agent      string // the subagent's file without its ending; empty for the session's own
-	Bytes      int64
-	SHA256     []byte // of all of it
-	LeaseEpoch int64  // of the lease under which it was written last
-	Full       bool   // its limit was reached: nothing is added any more
-	SavedAt    time.Time
+	ID      int64
+	Agent   string // the subagent's file without its ending; empty for the session's own
+	Bytes   int64
+	SHA256  []byte // of all of it
+	Full    bool   // its limit was reached: nothing is added any more
+	SavedAt time.Time
 }
 
 // TranscriptPart is what is to be written of a transcript: everything from the offset
@@ -50,7 +49,7 @@ const MaxTranscriptPiece = 80 << 20
 // Transcripts are the copies of a session's files, the session's own first.
 func (s *Store) Transcripts(ctx context.Context, sessionID string) ([]Transcript, error) {
 	out, err := collect[Transcript](s.pool.Query(ctx, `
-		SELECT id, agent, bytes, sha256, lease_epoch, "full", saved_at FROM transcripts WHERE session_id = $1 ORDER BY agent`, sessionID))
+		SELECT id, agent, bytes, sha256, "full", saved_at FROM transcripts WHERE session_id = $1 ORDER BY agent`, sessionID))
 	if err != nil {
 		return nil, fmt.Errorf("look for the transcripts of session %s: %w", sessionID, err)
 	}

@@ -14,8 +14,6 @@ import (
 // Work is what a thread has made, kept here so that another machine can go on with it.
 type Work struct {
 	ThreadID int64
-	// Epoch is the lease's under which it was written.
-	Epoch int64
 	// Branch and Saved are the commits that the thread's branch was, and its saved state;
 	// empty where there is none.
 	Branch, Saved string
@@ -54,7 +52,7 @@ const maxPart = 1 << 20
 // Work is what is kept of a thread's work, or [ErrNotFound].
 func (s *Store) Work(ctx context.Context, threadID int64) (Work, error) {
 	w, err := collectOne[Work](s.pool.Query(ctx, `
-		SELECT thread_id, epoch, branch, saved, packs, bytes, left_out, saved_at FROM work WHERE thread_id = $1`, threadID))
+		SELECT thread_id, branch, saved, packs, bytes, left_out, saved_at FROM work WHERE thread_id = $1`, threadID))
 	if err != nil {
 		return w, fmt.Errorf("read the work of thread %d: %w", threadID, err)
 	}

@@ -34,7 +34,7 @@ func TestWork(t *testing.T) {
 	first, second, third := uuid.New(), uuid.New(), uuid.New()
 	at := time.Now().UTC().Truncate(time.Second)
 	big := bytes.Repeat([]byte("0123456789abcdef"), 160<<10) // two pieces and a half
-	w := store.Work{ThreadID: l.thread, Epoch: l.lease.Epoch, Branch: a, Packs: []uuid.UUID{first}, Bytes: int64(len(big)), LeftOut: "x (too large)", SavedAt: at}
+	w := store.Work{ThreadID: l.thread, Branch: a, Packs: []uuid.UUID{first}, Bytes: int64(len(big)), LeftOut: "x (too large)", SavedAt: at}
 	check := func(what string, want store.Work, packs map[uuid.UUID][]byte) {
 		t.Helper()
 		got, err := s.Work(ctx, l.thread)
@@ -77,7 +77,7 @@ func TestWork(t *testing.T) {
 	}
 	check("after one that was late", w, both)
 	// All in one, and nothing.
-	other.Epoch, other.Packs = l.lease.Epoch, []uuid.UUID{third}
+	other.Packs = []uuid.UUID{third}
 	if err := s.KeepWork(ctx, l.lease, other, strings.NewReader("all")); err != nil {
 		t.Fatal(err)
 	}

@@ -256,6 +256,9 @@ func TestWorkOutlivesEveryKill(t *testing.T) {
 			if len(told) > 1 || len(told) == 1 && !strings.Contains(told[0], "was put away while it rested. Its commits are back, and what was not committed") {
 				t.Errorf("%s: it says %q", what, told)
 			}
+			if k.k.wasPutAway(k.thread(), k.p) {
+				t.Errorf("%s: it is still taken to be away", what)
+			}
 			if left, err := os.ReadDir(filepath.Dir(k.dir)); err != nil || len(left) != 1 {
 				t.Errorf("%s: %v are left, %v", what, left, err)
 			}

@@ -27,9 +27,8 @@ type Limits struct {
 
 // Folder is a thread's own.
 type Folder struct {
-	Thread  int64
-	Project string
-	Bytes   int64 // of its files, as far as they can be read
+	Thread int64
+	Bytes  int64 // of its files, as far as they can be read
 }
 
 // Folders are those of the data folder, with what they have.
@@ -45,7 +44,7 @@ func Folders(ctx context.Context, dataDir string) ([]Folder, error) {
 		if err != nil || id <= 0 || !isDir(dir) {
 			continue
 		}
-		f := Folder{Thread: id, Project: filepath.Base(filepath.Dir(dir))}
+		f := Folder{Thread: id}
 		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 			if ctx.Err() != nil {
 				return fs.SkipAll

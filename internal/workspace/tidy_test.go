@@ -138,7 +138,7 @@ func TestSurplus(t *testing.T) {
 	}
 	all, err := Folders(t.Context(), dir)
 	slices.SortFunc(all, func(a, b Folder) int { return int(a.Thread - b.Thread) })
-	if !slices.Equal(all, []Folder{{1, "web", 20}, {2, "web", 30}, {3, "api", 40}}) || err != nil {
+	if !slices.Equal(all, []Folder{{1, 20}, {2, 30}, {3, 40}}) || err != nil {
 		t.Fatalf("%v, %v", all, err)
 	}
 	resting := []Resting{{all[0], now.Add(-time.Hour)}, {all[1], now.Add(-3 * time.Hour)}}

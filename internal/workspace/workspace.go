@@ -80,6 +80,7 @@ type Keeper struct {
 // are sentences for people.
 func (k *Keeper) Open(ctx context.Context, t Thread, p Project) (dir string, told []string, err error) {
 	if t.Dir != "" && isDir(t.Dir) && !t.Elsewhere {
+		k.wasPutAway(t, p) // whoever was about to was killed
 		return t.Dir, nil, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git: no end in %s", gitTimeout))

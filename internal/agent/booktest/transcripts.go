@@ -92,7 +92,7 @@ func (b *Books) copyParts(l store.Lease, parts []store.TranscriptPart) {
 			b.transcripts = append(b.transcripts, t)
 		}
 		t.text = append(t.text[:p.From:p.From], bytes.Join(p.Pieces, nil)...)
-		t.Bytes, t.SHA256, t.Full, t.LeaseEpoch, t.SavedAt = p.Bytes, p.SHA256[:], p.Full, l.Epoch, time.Now()
+		t.Bytes, t.SHA256, t.Full, t.SavedAt = p.Bytes, p.SHA256[:], p.Full, time.Now()
 	}
 }
 
