@@ -30,7 +30,7 @@ var landed = map[string]string{
 	"00014_replicas.sql":         "e05dfee3baff8683eb9de11e8ed44f785c8bc781dd91b2e7ea4ee34311d4b5e2",
 	"00015_looks.sql":            "c0727c5a623c2a91230d576126910644d6c4a48fd6219b15bfb0e9715ff202ff",
 	"00016_retention.sql":        "c6c0db4653dc805a538f5660d55ce9987e881080af7f566efb89ebe80bfecd4d",
-	"00017_replicas.sql":         "eacd96ccc1fe72c6696253f7b164084f7fefa4324660c95f29450e83aaf058d7",
+	"00017_replicas.sql":         "3ce268acdf2f81af440a84901c94a9662132ff738c8b3c9d6361f07face9d705",
 	"00019_card_copies.sql":      "ac7cb07a1976cd7527282177016e0faf1fc3e71579dd8487d7e31f05e8dfd68f",
 }
 

@@ -71,7 +71,9 @@ const wordColumns = `o.id, o.kind, o.team_id, COALESCE(t.channel_id, NULLIF(o.ch
 	COALESCE(o.thread_id, 0) AS thread_id, COALESCE(o.turn_id, 0) AS turn_id, COALESCE(o.card_id, '') AS card_id, COALESCE(o.inbox_id, 0) AS inbox_id,
 	COALESCE(o.notice_id, '') AS notice_id, COALESCE(i.ts, '') AS ts, o.user_id, o.body, o.created_at, o.tries > 0 AS again`
 
-const wordTables = ` o LEFT JOIN threads t ON t.id = o.thread_id LEFT JOIN inbox i ON i.id = o.inbox_id`
+// PostgreSQL takes the few words of a claim for many: without the limit it would read all
+// threads.
+const wordTables = ` o LEFT JOIN LATERAL (SELECT * FROM threads WHERE id = o.thread_id LIMIT 1) t ON true LEFT JOIN inbox i ON i.id = o.inbox_id`
 
 type wordRow struct {
 	ID                          int64
