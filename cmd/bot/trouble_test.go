@@ -227,11 +227,11 @@ func aWrongToken(t *testing.T, w *world) {
 		"SLACK_APP_TOKEN": {"SLACK_BOT_TOKEN=" + w.BotToken, "SLACK_APP_TOKEN=xapp-wrong"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
-		defer cancel()
 		cmd := exec.CommandContext(ctx, self, "run")
 		cmd.Env = append(env, asBot+"=1", "PATH="+os.Getenv("PATH"), "DATABASE_URL="+w.DatabaseURL, "SLACK_API_URL="+w.SlackAPIURL,
 			"CLAUDE_COMMAND="+claudePath(t), "DECKHAND_CONFIG="+filepath.Join(w.dir, "deckhand.yaml"), "DECKHAND_DATA_DIR="+t.TempDir(), "HOME="+t.TempDir())
 		out, err := cmd.CombinedOutput()
+		cancel()
 		if err == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "slack refuses "+variable) {
 			t.Errorf("a wrong %s: %v: %s", variable, err, out)
 		}

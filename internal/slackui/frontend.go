@@ -2,14 +2,12 @@ package slackui
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
@@ -134,14 +132,14 @@ func (s *shownTurn) render(f *frontend, atOnce bool) {
 	}
 }
 
-// publish renders the turn, shows each page as one message, and returns the key of
-// the last. f.mu is held, so that renderings reach the publisher in order. end, if it is
-// not nil, is called with what became of all of them.
-func (f *frontend) publish(t agent.TurnView, end func(error)) (last string) {
-	return f.publishPages(t, f.rendering(t), end, func(*publish.Message) {})
+// publish is publishPages as turns are rendered.
+func (f *frontend) publish(t agent.TurnView, end func(error)) {
+	f.publishPages(t, f.rendering(t), end, func(*publish.Message) {})
 }
 
-// publishPages is publish in a rendering, with a change of each message.
+// publishPages renders the turn, shows each page as one message with a change of it, and
+// returns the key of the last. f.mu is held, so that renderings reach the publisher in
+// order. end, if it is not nil, is called with what became of all of them.
 func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(error), change func(*publish.Message)) (last string) {
 	cut := false
 	previous := f.above[t.ID].key
@@ -226,32 +224,6 @@ func (f *frontend) rendering(t agent.TurnView) render.Options {
 // that the old one had given last.
 func turnKey(t agent.TurnView, page int) string {
 	return "turn/" + number(t.ID) + "/" + number(t.StartedAt.UnixMicro()) + "/" + strconv.Itoa(page)
-}
-
-// attach uploads what a turn's messages leave out.
-func (f *frontend) attach(t agent.TurnView) {
-	f.upload(t.Thread, fmt.Sprintf("turn-%d.md", t.ID), "The whole text", render.FullText(t, f.rendering(t)))
-}
-
-// Attach implements [agent.Frontend].
-func (f *frontend) Attach(k store.ThreadKey, name, text string) {
-	f.upload(k, name, name, f.app.c.Redact(text))
-}
-
-func (f *frontend) upload(k store.ThreadKey, name, title, text string) {
-	f.app.publisher.Once(publish.Call{
-		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "attach " + name,
-		Timeout: time.Minute,
-		Do: func(ctx context.Context) error {
-			_, err := f.app.api.UploadFileContext(ctx, slack.UploadFileParameters{
-				Content: text, FileSize: len(text), Filename: name, Title: title, Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS,
-			})
-			return err
-		},
-		OnError: func(error) {
-			f.Say(k, title+" could not be attached. Ask for the part that you miss.")
-		},
-	})
 }
 
 // lead shows what the turn has said so far, which belongs above its approval's card, and

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/store"
 )
@@ -225,6 +226,7 @@ func (o *outbox) keepUp(ctx context.Context) {
 			o.note(ctx)
 		case <-renew.C:
 			o.renew(ctx)
+			o.clearPlaces(ctx)
 		case <-o.look:
 			o.sweep(ctx)
 		case <-sweep.C:
@@ -284,6 +286,17 @@ func (o *outbox) renew(ctx context.Context) {
 	if len(ids) > 0 {
 		o.ask(ctx, "keep what is being sent", func(ctx context.Context) error { return o.app.c.Store.HoldWords(ctx, ids) })
 	}
+}
+
+// clearPlaces ends what threads are told of a queue in which they do not wait any more.
+func (o *outbox) clearPlaces(ctx context.Context) {
+	o.ask(ctx, "look for places in the queue that nobody has", func(ctx context.Context) error {
+		stale, err := o.app.c.Store.StalePlaces(ctx, o.app.self.TeamID)
+		for _, k := range stale {
+			o.app.frontend.ShowPlace(k, agent.Served)
+		}
+		return err
+	})
 }
 
 // sweep takes over what nobody sends.

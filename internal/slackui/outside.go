@@ -132,6 +132,7 @@ type budgets interface {
 	BudgetWaitByPrompt(ctx context.Context, inboxID int64) (store.BudgetWait, error)
 	Place(ctx context.Context, k store.ThreadKey) (ts string, err error)
 	SavePlace(ctx context.Context, k store.ThreadKey, ts string) error
+	StalePlaces(ctx context.Context, teamID string) ([]store.ThreadKey, error)
 	SaveWaitMessage(ctx context.Context, inboxID int64, ts string) error
 	SaveBudgetMessage(ctx context.Context, noticeID string, m store.PostedMessage) error
 	BudgetMessages(ctx context.Context, noticeID string) ([]store.PostedMessage, error)

@@ -113,3 +113,17 @@ func (s *Store) Place(ctx context.Context, k ThreadKey) (ts string, err error) {
 	}
 	return ts, nil
 }
+
+// StalePlaces are the threads of a team that are said to wait for a session, and that wait
+// for nothing any more: what they waited with was taken back, and nobody holds them.
+func (s *Store) StalePlaces(ctx context.Context, teamID string) ([]ThreadKey, error) {
+	out, err := collect[ThreadKey](s.pool.Query(ctx, `
+		SELECT t.team_id, t.channel_id, t.thread_ts FROM places p JOIN threads t ON t.id = p.thread_id
+		WHERE t.team_id = $1 AND t.lease_owner IS NULL
+		  AND NOT EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running'))
+		  AND NOT EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running')`, teamID))
+	if err != nil {
+		return nil, fmt.Errorf("look for places in the queue that nobody has: %w", err)
+	}
+	return out, nil
+}

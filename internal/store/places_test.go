@@ -1,0 +1,55 @@
+package store_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
+)
+
+// A thread whose only prompt is taken back while it waits for a session waits for none, once
+// nobody holds it.
+func TestAPlaceThatNobodyHas(t *testing.T) {
+	t.Parallel()
+	s, ctx := storetest.New(t), t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.000000"}
+	id, _, err := s.Receive(ctx, store.Envelope{EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: key.ThreadTS, TS: key.ThreadTS, UserID: "U1", Payload: json.RawMessage(`{}`)})
+	must(err)
+	thread, _, err := s.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
+	must(err)
+	must(s.SavePlace(ctx, key, "2.000000"))
+	stale := func(team string) []store.ThreadKey {
+		t.Helper()
+		out, err := s.StalePlaces(ctx, team)
+		must(err)
+		return out
+	}
+	if got := stale("T1"); len(got) > 0 {
+		t.Errorf("while it waits: %v", got)
+	}
+	thread, _, err = storetest.Acquire(ctx, s, thread.ID, "replica-1")
+	must(err)
+	if ok, _, err := s.DropWaiting(ctx, id, "U1", "stopped"); err != nil || !ok {
+		t.Fatalf("the prompt is not dropped: %v", err)
+	}
+	if got := stale("T1"); len(got) > 0 {
+		t.Errorf("while somebody holds it: %v", got)
+	}
+	must(s.ReleaseLease(ctx, store.Lease{ThreadID: thread.ID, Owner: "replica-1", Epoch: thread.LeaseEpoch}, false))
+	if got := stale("T1"); !slices.Equal(got, []store.ThreadKey{key}) {
+		t.Errorf("then: %v", got)
+	}
+	if got := stale("T2"); len(got) > 0 {
+		t.Errorf("of another team: %v", got)
+	}
+}
