@@ -33,7 +33,7 @@ var losses = map[int64][]string{
 	15: {"heard", "looks"},
 	16: nil,
 	17: nil,
-	19: {"card_copies"},
+	18: {"card_copies"},
 }
 
 // TableRows is how many rows a table has.
