@@ -174,7 +174,7 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		{"a missing scope", change(func(s *Setup) {
 			some := slices.DeleteFunc(slack.DefaultScopes(), func(scope string) bool { return scope == "im:write" })
 			workspace(t, s, slack.Options{NoRateLimits: true, Scopes: some})
-		}), "warning Slack's scopes: the bot token lacks im:write (for reports by direct message, each sent once); add them to the app as in deploy/slack-manifest.yaml, and install it again"},
+		}), "warning Slack's scopes: the bot token lacks im:write (for requests and reports by direct message, each sent once); add them to the app as in deploy/slack-manifest.yaml, and install it again"},
 		{"scopes for nothing", change(func(s *Setup) {
 			workspace(t, s, slack.Options{NoRateLimits: true, Scopes: append(slack.DefaultScopes(), "files:read", "channels:join")})
 		}), "warning Slack's scopes: the bot token has files:read, channels:join, for which nothing here has a use; take them off the app"},
