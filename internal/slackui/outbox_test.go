@@ -48,9 +48,10 @@ func (s *scripted) order() (out []string) {
 func TestLastWords(t *testing.T) {
 	t.Parallel()
 	noted := func(d *desk) { // it dies between a post and the note of it
+		bot := d.bot
 		d.slack.answers(func(_ int, c slackCall) fault {
 			if c.method == "chat.postMessage" {
-				d.bot.dead.Store(true)
+				bot.dead.Store(true)
 			}
 			return fault{}
 		})
