@@ -209,7 +209,7 @@ func (f *frontend) showCopy(v cardView, c store.CardCopy, final bool, end func(e
 	mark := metadata(cardType, "card", c.CardID)
 	f.app.publisher.Show(publish.Message{
 		Key: "copy/" + c.CardID + "/" + c.UserID, Channel: c.ChannelID, Group: first.Thread.ThreadTS, TS: c.TS,
-		Page: f.cardPage(v, f.app.permalink(first.Thread.ChannelID, first.Thread.ThreadTS)), Metadata: mark,
+		Page: f.cardPage(v, true), Metadata: mark,
 		Find: f.findDirect(c.ChannelID, c.CreatedAt, mark), Doubtful: !v.fresh, Priority: publish.High, Final: final, OnEnd: end,
 		OnPosted: func(ts string) {
 			f.save("card's copy", func(ctx context.Context) error {

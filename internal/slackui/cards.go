@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/access"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -226,7 +227,7 @@ func (f *frontend) showCard(v cardView, end func(error)) {
 	f.app.publisher.Show(publish.Message{
 		Metadata: mark, Find: f.find(first.Thread, first.CreatedAt, mark), OnEnd: end,
 		Key: cardKey(first.CardID), After: after, Channel: first.Thread.ChannelID, ThreadTS: first.Thread.ThreadTS, Group: first.Thread.ThreadTS,
-		TS: first.MessageTS, Page: f.cardPage(v, ""), Broadcast: f.app.broadcasts(first),
+		TS: first.MessageTS, Page: f.cardPage(v, false), Broadcast: f.app.broadcasts(first),
 		Priority: publish.High, Final: !open,
 		OnPosted: func(ts string) {
 			f.save("card", func(ctx context.Context) error {
@@ -247,21 +248,19 @@ func (f *frontend) showCard(v cardView, end func(error)) {
 
 func cardKey(id string) string { return "approval/" + id }
 
-// cardPage renders a card; thread is the thread's permalink, on a copy.
-func (f *frontend) cardPage(v cardView, thread string) render.Page {
-	o := render.Options{Redact: f.app.c.Redact, Workspace: v.list[0].Workspace, SessionGrant: sessionGrantSentence}
-	o.Calling = &render.Calling{
-		Mention: func(a store.Approval) []string {
-			if thread != "" {
-				return nil
-			}
-			return v.call[a.ID].mention()
-		},
-		Name:   func(id string) string { return cmp.Or(v.names[id], id) },
-		Thread: thread,
+// cardPage renders a card, or a copy of it.
+func (f *frontend) cardPage(v cardView, isCopy bool) render.Page {
+	first := v.list[0]
+	call := &render.Calling{
+		Mention: func(a store.Approval) []string { return v.call[a.ID].mention() },
+		Name:    func(id string) string { return cmp.Or(v.names[id], id) },
+		Direct:  len(v.copies),
 	}
-	if thread == "" {
-		o.Calling.Direct = len(v.copies)
+	if isCopy {
+		call.Copy, call.Direct, call.Mention = true, 0, func(store.Approval) []string { return nil }
+		if !access.IsDirect(first.Thread.ChannelID) {
+			call.Thread = f.app.permalink(first.Thread.ChannelID, first.Thread.ThreadTS)
+		}
 	}
-	return render.Card(v.list, o)
+	return render.Card(v.list, render.Options{Redact: f.app.c.Redact, Workspace: first.Workspace, SessionGrant: sessionGrantSentence, Calling: call})
 }

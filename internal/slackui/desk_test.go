@@ -765,7 +765,7 @@ func (d *desk) page(list []store.Approval) render.Page {
 	copies, err := d.books.CardCopies(context.Background(), list[0].CardID)
 	d.must(err)
 	v, _ := d.bot.app.frontend.viewCard(context.Background(), list, copies)
-	return d.bot.app.frontend.cardPage(v, "")
+	return d.bot.app.frontend.cardPage(v, false)
 }
 
 // wrong says how the thread differs from what was shown last: of each turn its pages,

@@ -80,7 +80,7 @@ type card struct {
 
 func (c *card) one(a store.Approval) {
 	c.a = a
-	c.where()
+	c.where(c.pending())
 	switch a.Kind {
 	case store.ApprovalQuestion:
 		c.question()
@@ -94,13 +94,21 @@ func (c *card) one(a store.Approval) {
 func (c *card) pending() bool { return c.a.Status == store.ApprovalPending }
 
 // isCopy reports whether the card is a direct message beside the one in the thread.
-func (c *card) isCopy() bool { return c.o.Calling != nil && c.o.Calling.Thread != "" }
+func (c *card) isCopy() bool { return c.o.Calling != nil && c.o.Calling.Copy }
 
-// where says on a copy where the card stands.
-func (c *card) where() {
-	if c.isCopy() {
-		c.context("You may decide about this. " + linkTo(c.o.Calling.Thread, "The thread") + " shows what led to it.")
+// where says on a copy where its request comes from.
+func (c *card) where(open bool) {
+	if !c.isCopy() {
+		return
 	}
+	may, from := "You may decide about this. ", "It was asked for in a direct message."
+	if !open {
+		may = ""
+	}
+	if c.o.Calling.Thread != "" {
+		from = linkTo(c.o.Calling.Thread, "The thread") + " shows what led to it."
+	}
+	c.context(may + from)
 }
 
 // id is a new block id. It changes with the status and the votes, so that clients

@@ -40,7 +40,9 @@ type Calling struct {
 	Name func(userID string) string
 	// Direct is how many people have the card as a direct message.
 	Direct int
-	// Thread is the permalink of the thread, on such a copy; else empty.
+	// Copy says that this is such a copy, and Thread is the permalink of its thread; it is
+	// empty where nobody else can open it.
+	Copy   bool
 	Thread string
 }
 

@@ -173,7 +173,7 @@ func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared s
 			title += ", " + count(n) + " decided"
 		}
 	}
-	c.where()
+	c.where(len(shown)+len(wait) > 0)
 	c.section(title)
 	c.context(shared)
 	last := ""

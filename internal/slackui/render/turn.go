@@ -226,6 +226,19 @@ func (v *view) begins() bool {
 	return mrkdwn.Width(v.segments[0].text) < beginMax && !sentenceEnd.MatchString(items[len(items)-1].Text)
 }
 
+// sentences are a text without the one that is being written, if there is another.
+func (v *view) sentences(text string) string {
+	items := v.t.Content.Items
+	if last := len(items) - 1; last < 0 || items[last].Kind != claude.ItemText || items[last].Final {
+		return text
+	}
+	ends := sentenceEnd.FindAllStringIndex(text, -1)
+	if len(ends) == 0 {
+		return text
+	}
+	return text[:ends[len(ends)-1][1]]
+}
+
 // beginMax is how long a text is waited for that has no sentence.
 const beginMax = 200
 
@@ -275,7 +288,7 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 	status := v.status()
 	blocks = append(blocks, contextBlock(id("status"), status))
 	if !v.ended && !v.hasNews() { // a lock screen is for what came out, not for that work goes on
-		status = ""
+		status, text = "", v.sentences(text)
 		switch {
 		case text != "":
 		case tools == 0:
