@@ -341,7 +341,7 @@ func TestWhatIsTestedAloneHasNoRaces(t *testing.T) {
 	if !ok || !closed {
 		t.Fatal(".ci/test names no packages as single='…'")
 	}
-	for _, room := range strings.Fields(list) {
+	for room := range strings.FieldsSeq(list) {
 		dir, deep := strings.CutSuffix(room, "/...")
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {

@@ -119,7 +119,7 @@ func (s *Store) Place(ctx context.Context, k ThreadKey) (ts string, err error) {
 func (s *Store) StalePlaces(ctx context.Context, teamID string) ([]ThreadKey, error) {
 	out, err := collect[ThreadKey](s.pool.Query(ctx, `
 		SELECT t.team_id, t.channel_id, t.thread_ts FROM places p JOIN threads t ON t.id = p.thread_id
-		WHERE t.team_id = $1 AND t.lease_owner IS NULL
+		WHERE t.team_id = $1 AND `+unheld+`
 		  AND NOT EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running'))
 		  AND NOT EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running')`, teamID))
 	if err != nil {
