@@ -192,11 +192,14 @@ func (c *chaos) decide(seed uint64) {
 }
 
 func (c *chaos) decideCard(r *rand.Rand, t chaosThread, m message, calm bool) {
-	click := func(action string, more map[string]any) {
-		in := map[string]any{"user": []string{ada, grace}[r.IntN(2)], "channel": t.channel, "message_ts": m.TS, "action_id": action, "stale": true}
+	people := []string{ada, grace}
+	r.Shuffle(len(people), func(i, j int) { people[i], people[j] = people[j], people[i] })
+	clickBy := func(user, action string, more map[string]any) {
+		in := map[string]any{"user": user, "channel": t.channel, "message_ts": m.TS, "action_id": action, "stale": true}
 		maps.Copy(in, more)
 		_ = c.do(http.MethodPost, "/_control/actions", in, nil) // the card may have ended meanwhile
 	}
+	click := func(action string, more map[string]any) { clickBy(people[0], action, more) }
 	if m.has("pick") {
 		var blocks []map[string]any
 		_ = json.Unmarshal(m.Blocks, &blocks) // the playground made it
@@ -216,7 +219,8 @@ func (c *chaos) decideCard(r *rand.Rand, t chaosThread, m message, calm bool) {
 	case n == 7:
 		click("deny", nil)
 	default: // two at once, who do not agree
-		c.running.Go(func() { click("deny", nil) })
+		other := people[r.IntN(2)]
+		c.running.Go(func() { clickBy(other, "deny", nil) })
 		click("approve", nil)
 	}
 }

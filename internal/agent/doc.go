@@ -71,7 +71,7 @@
 //	hibernate asked       ·        =        =        cold     =        aside    =        =        ·        =
 //	idle                  ·        ·        ·        cold     ·        ·        ·        ·        ·        ·
 //	hibernated            ·        ·        ·        ·        ·        ·        ·        ·        ·        cold
-//	database away         =        =        =        cold     =        run      run      cold     =        =
+//	database away         =        =        =        =        =        run      run      cold     =        =
 //	lease lost            gone     gone     gone     gone     gone     gone     gone     gone     =        =
 //	shutdown              =        cold     cold     cold     cold     cold     cold     cold     =        =
 //	exit                  ·        ·        cold     cold     cold     cold     cold     run      ·        cold

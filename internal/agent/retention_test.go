@@ -76,9 +76,11 @@ func restStage(t *testing.T) (*stage, *playedWorks) {
 		works.since[s.threads[ts].ID] = time.Now()
 	}
 	s.prompt(here)
+	s.machine.mu.Lock()
 	for _, t := range s.books.Threads() {
 		s.machine.made = append(s.machine.made, workspace.Folder{Thread: t.ID, Bytes: 10})
 	}
+	s.machine.mu.Unlock()
 	s.heard()
 	return s, works
 }
@@ -89,7 +91,9 @@ func TestFoldersThatRestArePutAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := restStage(t)
+		s.machine.mu.Lock()
 		s.machine.stays = map[int64]string{2: "a stash is nowhere else"}
+		s.machine.mu.Unlock()
 		time.Sleep(tidyPace)
 		synctest.Wait()
 		if n, bytes := s.sup.Workspaces(); n != 4 || bytes != 40 {

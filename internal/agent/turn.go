@@ -66,6 +66,11 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
+	if err != nil && w.session != nil && ctx.Err() == nil {
+		// Nothing was begun, and a process need not end for it: the next look asks again.
+		w.log.Warn("look for the next prompt", zap.Error(err))
+		return nil
+	}
 	if err != nil {
 		return err
 	}
