@@ -182,3 +182,21 @@ func TestACallThatReachesNobody(t *testing.T) {
 		}
 	})
 }
+
+// A card that calls by the channel is shown there, too; one in a direct message is not.
+func TestACardInItsChannel(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.callsBy(access.CallChannel)
+		d.ask("", store.Terms{})
+		d.rest()
+		d.slack.mu.Lock()
+		defer d.slack.mu.Unlock()
+		for _, c := range d.slack.calls {
+			isCard := strings.Contains(c.args.Get("metadata"), cardType)
+			if c.method == "chat.postMessage" && (c.args.Get("reply_broadcast") == "true") != isCard {
+				t.Errorf("broadcast %q of %s", c.args.Get("reply_broadcast"), c.args.Get("text"))
+			}
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package slackui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -128,8 +129,16 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 	text := said(strings.ReplaceAll(in.message.Text, a.mention(), ""))
 	c := a.commands.find(text)
 	who := in.person()
-	if thread, err := a.c.Store.ThreadByKey(ctx, in.store.Key()); err == nil {
+	thread, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
+	switch {
+	case err == nil:
 		who.Project = thread.Project // which may not be the channel's any more
+	case !addressed && errors.Is(err, store.ErrNotFound):
+		// Its thread was about to begin when it was taken in.
+		if served, begins, err := a.c.Store.Concerns(ctx, in.store.Key(), in.store.TS); err != nil || served || begins {
+			return "", cmp.Or(err, store.ErrNotYet)
+		}
+		return "in no thread of ours", nil
 	}
 	act := access.Prompt
 	switch {

@@ -369,6 +369,14 @@ func (b *screenBooks) SaveApprovalMessage(ctx context.Context, cardID string, m 
 	return b.save(ctx, func() { b.cards[cardID] = m.TS })
 }
 
+func (b *screenBooks) Concerns(ctx context.Context, k store.ThreadKey, _ string) (served, begins bool, err error) {
+	_, err = b.ThreadByKey(ctx, k)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, false, nil
+	}
+	return err == nil, false, err
+}
+
 func (b *screenBooks) StalePlaces(context.Context, string) ([]store.ThreadKey, error) {
 	return nil, nil // nobody waits for a slot here
 }

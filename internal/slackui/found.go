@@ -110,7 +110,7 @@ func (a *App) relevantFound(ctx context.Context, in *incoming) (bool, error) {
 	}
 	opened, err := a.c.Store.OpenedAt(ctx, in.store.Key())
 	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
+		return true, nil // what opens it is in the inbox, and older
 	}
 	return err == nil && in.store.TS > opened, err
 }

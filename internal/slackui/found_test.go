@@ -172,7 +172,7 @@ func TestWhatNobodyHeardIsFound(t *testing.T) {
 	o.post(ada, eng, other, "@deckhand look here")
 	o.post(linus, slack.ChannelRandom, "", "@deckhand no project here")
 	o.back()
-	want := []string{linus + " accepted served", ada + " accepted fix that", mallory + " done refused", ada + " accepted and in the thread", ada + " accepted look here", linus + " accepted wait for me"}
+	want := []string{linus + " accepted served", ada + " accepted fix that", mallory + " done refused", ada + " accepted and in the thread", linus + " accepted wait for me", ada + " accepted look here"}
 	o.want(want...)
 	o.back()
 	o.want(want...)

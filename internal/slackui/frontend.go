@@ -198,7 +198,10 @@ func (f *frontend) offered(turnID int64) bool {
 }
 
 // SetShare implements [agent.Frontend].
-func (f *frontend) SetShare(s agent.Share) { f.app.publisher.SetShare(publish.Share(s)) }
+func (f *frontend) SetShare(s agent.Share) {
+	f.app.publisher.SetShare(publish.Share(s))
+	f.app.hearing.others.Store(s.Anywhere < 1)
+}
 
 // CloseOffer implements [agent.Frontend].
 func (f *frontend) CloseOffer(turnID int64) {

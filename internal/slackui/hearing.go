@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,7 +32,8 @@ type hearing struct {
 	wake chan struct{} // has a token when this process may hear again
 	look chan struct{} // has a token when there may be something to look through
 
-	telling sync.Mutex // one tells the database
+	others  atomic.Bool // other replicas hear, too
+	telling sync.Mutex  // one tells the database
 
 	mu        sync.Mutex
 	on        bool
@@ -78,12 +80,13 @@ func (h *hearing) overhear(k store.ThreadKey) {
 	h.overheard[k] = time.Now()
 }
 
-// missed reports whether replies may have come before the message that opens their thread.
+// missed reports whether replies may have come before the message that opens their thread:
+// what another replica has overheard is not known here.
 func (h *hearing) missed(in *incoming) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	last, overheard := h.overheard[in.store.Key()]
-	return overheard && time.Since(last) < overheardFor || in.store.Attempts > 0 || time.Since(timeOf(in.store.TS)) > openLate
+	return overheard && time.Since(last) < overheardFor || h.others.Load() || in.store.Attempts > 0 || time.Since(timeOf(in.store.TS)) > openLate
 }
 
 // unsure reports whether posts of a thread may be missing, and since when.

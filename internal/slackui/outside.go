@@ -63,6 +63,7 @@ type inbox interface {
 // threads are sessions by where they are in Slack.
 type threads interface {
 	ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Thread, error)
+	Concerns(ctx context.Context, k store.ThreadKey, ts string) (served, begins bool, err error)
 	ThreadOfTurn(ctx context.Context, turnID int64) (store.Thread, error)
 	ThreadOfRunningTurn(ctx context.Context, turnID int64) (store.Thread, error)
 	RecentThreads(ctx context.Context, teamID, ownerID string, since time.Time, limit int) ([]store.RecentThread, error)

@@ -3,7 +3,6 @@ package slackui
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -210,12 +209,11 @@ func (a *App) relevantNow(ctx context.Context, in *incoming) (bool, error) {
 	if in.message.ThreadTS == "" || addressesSomebodyElse(in.message.Text) {
 		return false, nil
 	}
-	_, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
-	if errors.Is(err, store.ErrNotFound) {
+	served, begins, err := a.c.Store.Concerns(ctx, in.store.Key(), in.store.TS)
+	if err == nil && !served && !begins {
 		a.hearing.overhear(in.store.Key())
-		return false, nil
 	}
-	return err == nil, err
+	return served || begins, err
 }
 
 func (in *incoming) addressed(mention string) bool {

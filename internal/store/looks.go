@@ -149,3 +149,17 @@ func (s *Store) WaitingPosts(ctx context.Context, teamID string, limit int) ([]E
 	}
 	return list, nil
 }
+
+// Concerns reports whether a thread is served, or about to be: a message of it that is older
+// than ts is in the inbox, and not dealt with yet.
+func (s *Store) Concerns(ctx context.Context, k ThreadKey, ts string) (served, begins bool, err error) {
+	// One statement: a prompt that opens its thread is accepted at the same time.
+	err = s.pool.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM threads t WHERE t.team_id = $1 AND t.channel_id = $2 AND t.thread_ts = $3),
+			EXISTS (SELECT FROM inbox e WHERE e.team_id = $1 AND e.channel_id = $2 AND e.thread_ts = $3 AND e.ts < $4
+				AND e.state = 'received' AND e.kind = 'message')`, k.TeamID, k.ChannelID, k.ThreadTS, ts).Scan(&served, &begins)
+	if err != nil {
+		return false, false, fmt.Errorf("read whether a thread is served: %w", err)
+	}
+	return served, begins, nil
+}

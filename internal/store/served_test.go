@@ -11,9 +11,10 @@ import (
 	"deckhand/internal/store/storetest"
 )
 
-// A thread whose only prompt is taken back while it waits for a session waits for none, once
+// A thread is served from the moment in which what opens it is accepted, and about to be
+// before that. One whose only prompt is taken back while it waits for a session waits for none, once
 // nobody holds it.
-func TestAPlaceThatNobodyHas(t *testing.T) {
+func TestWhenAThreadIsServed(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.New(t), t.Context()
 	must := func(err error) {
@@ -25,8 +26,17 @@ func TestAPlaceThatNobodyHas(t *testing.T) {
 	key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.000000"}
 	id, _, err := s.Receive(ctx, store.Envelope{EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: key.ThreadTS, TS: key.ThreadTS, UserID: "U1", Payload: json.RawMessage(`{}`)})
 	must(err)
+	concerns := func(ts string, served, begins bool) {
+		t.Helper()
+		if a, b, err := s.Concerns(ctx, key, ts); err != nil || a != served || b != begins {
+			t.Errorf("a reply at %s: served %t, begins %t, %v", ts, a, b, err)
+		}
+	}
+	concerns("0.500000", false, false)
+	concerns("1.500000", false, true)
 	thread, _, err := s.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
 	must(err)
+	concerns("1.500000", true, false)
 	must(s.SavePlace(ctx, key, "2.000000"))
 	stale := func(team string) []store.ThreadKey {
 		t.Helper()
