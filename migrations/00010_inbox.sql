@@ -6,8 +6,7 @@
 -- the replica that acts on it: whoever finds it later takes it. Of an open prompt it is
 -- when its start is tried again. marked: its author sees by a reaction that it waits.
 -- edits counts how often the message was changed meanwhile: what was read before a change
--- is not accepted after it. urgent_at: then urgent_by, a person,
--- has sent it before what waits with it.
+-- is not accepted after it. urgent_at: somebody has sent it before what waits with it.
 ALTER TABLE inbox
     ADD COLUMN holder      text        NOT NULL DEFAULT '',
     ADD COLUMN next_try    timestamptz NOT NULL DEFAULT now(),
@@ -16,8 +15,7 @@ ALTER TABLE inbox
     ADD COLUMN why         text        NOT NULL DEFAULT '',
     ADD COLUMN marked      boolean     NOT NULL DEFAULT false,
     ADD COLUMN edits       int         NOT NULL DEFAULT 0,
-    ADD COLUMN urgent_at   timestamptz,
-    ADD COLUMN urgent_by   text        NOT NULL DEFAULT '';
+    ADD COLUMN urgent_at   timestamptz;
 DROP INDEX inbox_received;
 CREATE INDEX inbox_received ON inbox (next_try) WHERE state = 'received';
 CREATE INDEX inbox_behind ON inbox (team_id, channel_id, thread_ts, ts) WHERE state = 'received' AND kind = 'message';
@@ -25,7 +23,18 @@ CREATE INDEX inbox_behind ON inbox (team_id, channel_id, thread_ts, ts) WHERE st
 -- The message in a thread that says what waits there; empty where there is none.
 ALTER TABLE threads ADD COLUMN queue_ts text NOT NULL DEFAULT '';
 
+-- Up to which post a channel was heard, by Slack's ts: what came after it while nobody
+-- listened is looked for when somebody does again. Until claimed_until a replica does.
+CREATE TABLE channels_heard (
+    team_id       text        NOT NULL,
+    channel_id    text        NOT NULL,
+    heard_ts      text        NOT NULL,
+    claimed_until timestamptz NOT NULL DEFAULT '-infinity',
+    PRIMARY KEY (team_id, channel_id)
+);
+
 -- +goose Down
+DROP TABLE channels_heard;
 ALTER TABLE threads DROP COLUMN queue_ts;
 DROP INDEX inbox_behind;
 DROP INDEX inbox_received;
@@ -38,5 +47,4 @@ ALTER TABLE inbox
     DROP COLUMN why,
     DROP COLUMN marked,
     DROP COLUMN edits,
-    DROP COLUMN urgent_at,
-    DROP COLUMN urgent_by;
+    DROP COLUMN urgent_at;

@@ -5,8 +5,8 @@
 -- is dead: no clock of the database's is asked, so that none that jumps does any harm.
 -- life is another whenever it begins to live again. kernel says which machine runs it,
 -- since when: on the same one, a lock on its data folder tells whether it lives. slots is
--- how many sessions it may run at once, none while it stops, and busy how many threads it
--- holds.
+-- how many sessions it may run at once, none while it stops, and busy how many of them
+-- work or are waited for.
 CREATE SEQUENCE replica_lives;
 CREATE TABLE replicas (
     id       text        PRIMARY KEY,

@@ -23,14 +23,15 @@ var landed = map[string]string{
 	"00007_meter.sql":            "9f4f5f690b16f23be95f769b8a86109e92e0587d35ae177f6b39dff7a8a42adb",
 	"00008_waits.sql":            "ab80c0df2e1b90a4012d4667d307966262da2a874dbdb74d0024c807965a6643",
 	"00009_outbox.sql":           "415004163057633681f7505e866af0d4d7a86844e8a8d675593d200ba25c4009",
-	"00010_inbox.sql":            "ba6384f460586e36f117544d1153b34ced6da2d66003ce06fa8e117adeec1287",
+	"00010_inbox.sql":            "5e554d1aa70c4b93ad9922c9d8cc600e39172351e588b4d81b303157b332fe11",
 	"00011_rests.sql":            "0ff88e11ab06387e76d53c71e78e94376573e0123da4e87f42cac2ffe8ae89eb",
 	"00012_transcripts.sql":      "c89b0c9c210303e78c88fb1518d6f99ce3da0a4495b77fc85a237518193d6c41",
 	"00013_work.sql":             "2614ff4c2e3969d812d93570b89a62c6b5cfb741d0e902648d7c81a481c6eabd",
-	"00014_replicas.sql":         "e05dfee3baff8683eb9de11e8ed44f785c8bc781dd91b2e7ea4ee34311d4b5e2",
+	"00014_replicas.sql":         "569c6758b0e838247efdc23096768bba2dda0f7210ec3ee523edd581ad1e398d",
 	"00015_looks.sql":            "c0727c5a623c2a91230d576126910644d6c4a48fd6219b15bfb0e9715ff202ff",
 	"00016_retention.sql":        "c6c0db4653dc805a538f5660d55ce9987e881080af7f566efb89ebe80bfecd4d",
 	"00017_replicas.sql":         "3ce268acdf2f81af440a84901c94a9662132ff738c8b3c9d6361f07face9d705",
+	"00019_urgent_by.sql":        "acd148dc59dffb2a5670fb7ad0e0cdc2dd87799b47438ea7d9850ba21a2584ea",
 	"00018_card_copies.sql":      "ac7cb07a1976cd7527282177016e0faf1fc3e71579dd8487d7e31f05e8dfd68f",
 }
 

@@ -25,7 +25,7 @@ var losses = map[int64][]string{
 	7:  {"calls"},
 	8:  {"budget_messages", "budget_waits"},
 	9:  {"outbox"},
-	10: nil,
+	10: {"channels_heard"},
 	11: {"places", "turn_rests"},
 	12: {"transcript_pieces", "transcripts"},
 	13: {"work", "work_packs"},
@@ -34,6 +34,7 @@ var losses = map[int64][]string{
 	16: nil,
 	17: nil,
 	18: {"card_copies"},
+	19: nil,
 }
 
 // TableRows is how many rows a table has.
