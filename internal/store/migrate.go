@@ -107,7 +107,8 @@ func provider(db *sql.DB, cfg *pgx.ConnConfig) (*goose.Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the migration lock: %w", err)
 	}
-	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithSessionLocker(locker), goose.WithGoMigrations(migrations.River(cfg)))
+	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithSessionLocker(locker), goose.WithGoMigrations(migrations.River(cfg)),
+		goose.WithAllowOutofOrder(true)) // step 12 landed after 13 and 14
 	if err != nil {
 		return nil, fmt.Errorf("read the embedded migrations: %w", err)
 	}

@@ -95,6 +95,22 @@ func TestEachStepIsKnownByWhatItDeletes(t *testing.T) {
 	}
 }
 
+// TestAStepThatLandedLate: a database that was at step 14 before there was a step 12 gets it.
+func TestAStepThatLandedLate(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	storetest.Exec(t, url, `DROP TABLE transcript_pieces, transcripts CASCADE; ALTER TABLE turns DROP COLUMN answer; ALTER TABLE sessions DROP COLUMN recalls;
+		DELETE FROM goose_db_version WHERE version_id = 12`)
+	up, err := store.MigrateUp(t.Context(), url)
+	if err != nil || len(up) != 1 || up[0].Version != 12 {
+		t.Fatalf("applied %v, %v", up, err)
+	}
+	storetest.LetBotIn(t, url)
+	if err := storetest.Open(t, url, store.Options{}).CheckSchema(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // fillTables puts a row into each of our own tables, whatever the constraints say.
 func fillTables(t *testing.T, url string) {
 	t.Helper()
