@@ -41,11 +41,13 @@ func TestTheStoryInThePage(t *testing.T) {
 	tab.Say(`[data-testid="thread-composer"]`, "@deckhand costs")
 	tab.SeeText(`[data-testid="thread"]`, "This thread since it began")
 	tab.Shot("costs")
+	tab.Accessible("a thread with an answer, a card and its costs")
 	tab.Prefer("dark")
 	tab.Shot("story-dark")
 	tab.Click(`[data-testid="app-home"]`)
 	tab.SeeText("main", "What you spent")
 	tab.Shot("home-dark")
+	tab.Accessible("the Home")
 	if !testsPass(t, w.Workspace) {
 		t.Error("the sample's tests do not pass after the fix")
 	}
@@ -98,6 +100,7 @@ func TestApprovingInThePage(t *testing.T) {
 	graces.press(card.TS, "always")
 	graces.SeeText(`[data-testid="modal"]`, "Bash(git tag *)")
 	graces.Shot("approving-always")
+	graces.Accessible("the form of a grant")
 	graces.fill(`document.querySelectorAll('[data-testid="modal"] [data-action-id="rule"] input')[1].click()`)
 	w.done(eng, thread, thread)
 	second := w.runs(linus, eng, thread, "git tag second")

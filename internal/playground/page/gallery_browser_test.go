@@ -66,6 +66,7 @@ func testGallery(t *testing.T, chrome *pagetest.Browser) {
 	}
 	w.Click(`.task[data-task-id="2"] .task-head`)
 	w.SeeText(".task-body", "return a + b")
+	w.Accessible("the gallery")
 
 	// Nothing is wider than its pane, in any width.
 	for _, width := range []int64{1280, 900, 420} {

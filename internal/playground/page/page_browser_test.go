@@ -102,6 +102,7 @@ func testStory(t *testing.T, chrome *pagetest.Browser) {
 	w.SeeText(".message.ephemeral", "Only visible to you")
 	w.SeeText(".message.ephemeral", "Only approvers may decide this.")
 	w.Shot("approval-light")
+	w.Accessible("a thread with a card")
 
 	// An approver sees the same thread without it, and decides.
 	w.Click(`[data-testid="person-switch"]`)
@@ -163,6 +164,7 @@ func testModal(t *testing.T, chrome *pagetest.Browser) {
 	w.Click(`[data-testid="modal-submit"]`)
 	w.SeeText(`[data-block-id="why"]`, "Please give a reason.")
 	w.Shot("modal-light")
+	w.Accessible("a modal with an error")
 
 	w.Write(`[data-block-id="why"] input`, strings.Repeat(kb.Backspace, len("no reason")))
 	w.Write(`[data-block-id="why"] input`, "it only reads")
@@ -201,6 +203,7 @@ func testPeople(t *testing.T, chrome *pagetest.Browser) {
 	// A guest sees one channel; who one is outlives a reload.
 	linus.Click(`[data-testid="person-switch"]`)
 	linus.Shot("people-light")
+	linus.Accessible("the choice of a person")
 	linus.Click(`[data-person="` + slack.UserGuest + `"]`)
 	linus.See(`document.querySelector('[data-testid="person-switch"]').dataset.user === "` + slack.UserGuest + `"`)
 	linus.See(`document.querySelectorAll('[data-channel^="C"]').length === 1`)

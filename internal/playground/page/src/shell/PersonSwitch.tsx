@@ -40,16 +40,16 @@ export function PersonSwitch(props: { route: Route; onPerson: (id: string) => vo
       >
         <Avatar user={me} name={nameOf(me, me.id)} size={32} />
         <span className="person-text">
-          <small>You are</small>
+          <small>You are</small>{' '}
           <b>{nameOf(me, me.id)}</b>
         </span>
         <Chevron size={16} />
       </button>
       {open && (
         <Menu anchor={anchor} label="Be somebody else" className="person-menu" onClose={() => setOpen(false)}>
-          <div className="menu-title">Be somebody else</div>
+          <div className="menu-title" role="presentation" aria-hidden="true">Be somebody else</div>
           {people.map((user) => (
-            <div key={user.id} className="person-row">
+            <div key={user.id} className="person-row" role="none">
               <button
                 type="button"
                 role="menuitemradio"
@@ -70,6 +70,9 @@ export function PersonSwitch(props: { route: Route; onPerson: (id: string) => vo
               </button>
               <a
                 className="icon-button"
+                role="menuitem"
+                tabIndex={-1}
+                data-beside
                 href={location.pathname + formatRoute({ ...props.route, user: user.id })}
                 target="_blank"
                 rel="noopener"
