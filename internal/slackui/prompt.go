@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -34,8 +35,9 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	if !opens {
 		a.hearBefore(ctx, in)
 	}
-	project := thread.Project
+	project, title := thread.Project, ""
 	if opens {
+		title = render.Title(text, a.c.Redact)
 		if project = a.c.Access.Places.Project(m.Channel); project == "" {
 			a.answer(in, "No project belongs to this channel yet. An admin can add it to deckhand.yaml, under channels, as "+m.Channel+".")
 			return "no project", nil
@@ -55,7 +57,7 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 		text = fmt.Sprintf("[%s writes:]\n%s", mrkdwn.OneLine(a.people.Name(ctx, m.User)), text)
 	}
 	p := store.NewPrompt{
-		InboxID: in.store.ID, Thread: key, Project: project, UserID: m.User, UUID: uuid.NewString(), Text: text, Edits: in.store.Edits,
+		InboxID: in.store.ID, Thread: key, Project: project, Title: title, UserID: m.User, UUID: uuid.NewString(), Text: text, Edits: in.store.Edits,
 	}
 	if opens && a.hearing.missed(in) {
 		p.LookSince = timeOf(m.TS)

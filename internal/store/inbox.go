@@ -104,6 +104,7 @@ type NewPrompt struct {
 	InboxID int64
 	Thread  ThreadKey
 	Project string // of the thread if this prompt opens it
+	Title   string // the same
 	UserID  string
 	UUID    string
 	Text    string
@@ -167,15 +168,15 @@ func openThread(ctx context.Context, tx pgx.Tx, p NewPrompt) (Thread, error) {
 	const again = `
 		ON CONFLICT (team_id, channel_id, thread_ts) DO UPDATE SET active_at = now()
 		RETURNING ` + threadColumns
-	args := []any{p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS, p.Project, p.UserID}
+	args := []any{p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS, p.Project, p.UserID, p.Title}
 	if p.Prepared == (Prepared{}) {
 		return collectOne[Thread](tx.Query(ctx, `
-			INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id)
-			VALUES ($1, $2, $3, $4, $5)`+again, args...))
+			INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id, title)
+			VALUES ($1, $2, $3, $4, $5, $6)`+again, args...))
 	}
 	return collectOne[Thread](tx.Query(ctx, `
-		INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id, id, workspace_replica) OVERRIDING SYSTEM VALUE
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`+again, append(args, p.Prepared.ThreadID, p.Prepared.Replica)...))
+		INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id, title, id, workspace_replica) OVERRIDING SYSTEM VALUE
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`+again, append(args, p.Prepared.ThreadID, p.Prepared.Replica)...))
 }
 
 // Prepared is a thread's number for which a replica has made things ready. The replica

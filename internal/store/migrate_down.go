@@ -35,6 +35,7 @@ var losses = map[int64][]string{
 	17: nil,
 	18: {"card_copies"},
 	19: nil,
+	20: nil,
 }
 
 // TableRows is how many rows a table has.

@@ -17,6 +17,7 @@ type Thread struct {
 	ThreadTS  string
 	Project   string
 	OwnerID   string // who opened it
+	Title     string // what it is about, for people, secrets excepted; may be empty
 	SessionID string // empty until its first process starts
 	Workspace string // folder; empty until it is prepared
 	// WorkspaceReplica is the replica in whose data folder that is; empty if that is not
@@ -26,7 +27,7 @@ type Thread struct {
 	LeaseEpoch       int64
 }
 
-const threadColumns = `t.id, t.team_id, t.channel_id, t.thread_ts, t.project, t.owner_id,
+const threadColumns = `t.id, t.team_id, t.channel_id, t.thread_ts, t.project, t.owner_id, t.title,
 	COALESCE(t.session_id::text, '') AS session_id, t.workspace, t.workspace_replica,
 	COALESCE(t.lease_owner, '') AS lease_owner, t.lease_epoch`
 

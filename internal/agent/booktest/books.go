@@ -222,7 +222,7 @@ func (b *Books) openThread(p store.NewPrompt) *store.Thread {
 	}
 	*b.threads[id-1] = store.Thread{
 		ID: id, TeamID: p.Thread.TeamID, ChannelID: p.Thread.ChannelID, ThreadTS: p.Thread.ThreadTS,
-		Project: p.Project, OwnerID: p.UserID, WorkspaceReplica: p.Prepared.Replica,
+		Project: p.Project, OwnerID: p.UserID, Title: p.Title, WorkspaceReplica: p.Prepared.Replica,
 	}
 	return b.threads[id-1]
 }

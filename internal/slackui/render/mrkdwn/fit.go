@@ -2,8 +2,9 @@ package mrkdwn
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 )
 
 // Width is the number of UTF-16 units in s: never less than the characters that
@@ -24,7 +25,7 @@ func Width(s string) int {
 }
 
 // Prefix returns the longest prefix of s of at most n units that does not end
-// inside a character as people see it, as far as that is cheap to tell.
+// inside a character as people see it, unless that one is very long.
 func Prefix(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -45,24 +46,42 @@ func Prefix(s string, n int) string {
 	if end == len(s) {
 		return s
 	}
-	// Step back while what follows belongs to what precedes.
-	for back, tries := end, 0; back > 0 && tries < 12; tries++ {
-		next, _ := utf8.DecodeRuneInString(s[back:])
-		prev, size := utf8.DecodeLastRuneInString(s[:back])
-		if !joins(prev, next) {
-			return s[:back]
-		}
-		back -= size
-	}
-	return s[:end]
+	return s[:characterEnd(s, end)]
 }
 
-// joins reports whether next is drawn as part of the character that prev ends.
-func joins(prev, next rune) bool {
-	return next == 0x200d || prev == 0x200d || // emoji joined by ZWJ
-		next >= 0x1f3fb && next <= 0x1f3ff || // skin tones
-		prev >= 0x1f1e6 && prev <= 0x1f1ff && next >= 0x1f1e6 && next <= 0x1f1ff || // flags
-		unicode.In(next, unicode.Mn, unicode.Me, unicode.Mc, unicode.Variation_Selector)
+// characterLook is how many bytes in front of a cut are looked at to tell where the
+// characters begin that people see: a flag's half looks like the other one.
+const characterLook = 256
+
+// characterEnd is the last place up to end, where a rune of s begins, between two
+// characters as people see them (grapheme clusters); end itself where one has no end for
+// long, or is all that there is.
+func characterEnd(s string, end int) int {
+	from := end
+	for from > 0 && end-from < characterLook {
+		r, size := utf8.DecodeLastRuneInString(s[:from])
+		from -= size
+		if r < utf8.RuneSelf {
+			break // begins a character
+		}
+	}
+	until := min(len(s), end+4)
+	for until < len(s) && !utf8.RuneStart(s[until]) {
+		until++
+	}
+	at, rest, state := from, s[from:until], -1
+	for {
+		var cluster string
+		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		if at+len(cluster) > end || cluster == "" {
+			break
+		}
+		at += len(cluster)
+	}
+	if at == from && (at == 0 || end-from >= characterLook) {
+		return end
+	}
+	return at
 }
 
 // Clip cuts s to at most n units and says so with an ellipsis.

@@ -170,6 +170,7 @@ func Tail(s string, room int) string {
 		}
 		at -= size
 	}
+	at = characterEnd(s, at)
 	end := at
 	if i := strings.Index(s[at:], "\n\n"); i >= 0 && i < (len(s)-at)/2 {
 		end = at + i + 2

@@ -1,0 +1,37 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn"
+)
+
+func TestTitle(t *testing.T) {
+	t.Parallel()
+	redact := func(s string) string { return strings.ReplaceAll(s, "sk-ant-secret-of-ours", "[redacted]") }
+	for _, tt := range []struct{ prompt, want string }{
+		{"fix the failing test", "fix the failing test"},
+		{"  fix\n\tthe   failing test ", "fix the failing test"},
+		{"", ""},
+		{"```\n```", ""},
+		{"## Fix `Sum` in **math.go**\n- now", "Fix Sum in math.go now"},
+		{"<@U0ADA> look at <#C0ENG|engineering> and <https://example.com/a|the report>, <https://example.com>", "look at #engineering and the report, https://example.com"},
+		{"please go through the whole repository and find out why the nightly build is slow", "please go through the whole repository and find out why…"},
+		{strings.Repeat("x", 200), strings.Repeat("x", 59) + "…"},
+		{"tell <!channel> and @here what sk-ant-secret-of-ours is", "tell and @\u200bhere what [redacted] is"},
+		{strings.Repeat("a ", 28) + "sk-ant-secret-of-ours", strings.Repeat("a ", 27) + "a…"},
+		{"rename \u202egnp.exe", "rename ⟨U+202E⟩gnp.exe"},
+		{strings.Repeat("ありがとう", 20), strings.Repeat("ありがとう", 20)[:59*3] + "…"},
+		{strings.Repeat("🇩🇪", 40), strings.Repeat("🇩🇪", 14) + "…"},
+	} {
+		got := render.Title(tt.prompt, redact)
+		if got != tt.want {
+			t.Errorf("%q:\n got %q\nwant %q", tt.prompt, got, tt.want)
+		}
+		if mrkdwn.Width(got) > 60 {
+			t.Errorf("%q: %d units", tt.prompt, mrkdwn.Width(got))
+		}
+	}
+}
