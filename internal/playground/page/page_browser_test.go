@@ -36,6 +36,8 @@ func TestPage(t *testing.T) {
 		{"own messages, reactions and a file", testOwnMessages},
 		{"an app that does not answer", testSilence},
 		{"the page works by the keyboard only", testKeyboard},
+		{"what people are notified of", testNotifications},
+		{"the page works on a phone", testPhone},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.run(t, chrome) })
 	}

@@ -27,6 +27,7 @@ func (s *Server) controlRoutes(mux *http.ServeMux) {
 		"POST /_control/options":            s.postOptions,
 		"POST /_control/reactions":          s.postReaction,
 		"POST /_control/members":            s.postMember,
+		"POST /_control/people":             s.postPerson,
 		"POST /_control/stop":               s.postStop,
 		"GET /_control/home":                s.getHome,
 		"POST /_control/home":               s.postHome,
@@ -148,19 +149,7 @@ func (s *Server) getState(http.ResponseWriter, *http.Request) (any, error) {
 	defer s.mu.Unlock()
 	users, groups, channels := []any{}, []any{}, []any{}
 	for _, u := range s.ws.Users {
-		in := []any{}
-		for _, g := range s.ws.Groups {
-			for _, m := range g.Users {
-				if m == u.ID {
-					in = append(in, g.ID)
-				}
-			}
-		}
-		users = append(users, object{
-			"id": u.ID, "name": u.Name, "real_name": u.RealName, "title": u.Title, "team_id": u.TeamID, "color": u.Color,
-			"avatar": "/files/avatar/" + u.ID + ".svg", "groups": in, "admin": u.Admin, "bot": u.Bot,
-			"guest": u.Restricted || u.UltraRestricted, "stranger": u.Stranger, "deleted": u.Deleted,
-		})
+		users = append(users, s.shownUser(u))
 	}
 	for _, g := range s.ws.Groups {
 		groups = append(groups, object{"id": g.ID, "handle": g.Handle, "name": g.Name, "users": g.Users})

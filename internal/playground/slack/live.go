@@ -15,7 +15,7 @@ const maxWarnings = 100
 
 // liveEvent is something that a person's client would show.
 type liveEvent struct {
-	kind    string // message, deleted, view, home, status, warning, session, connections
+	kind    string // message, deleted, view, home, status, warning, session, connections, notification, person
 	user    string // whom it concerns, if one person only
 	channel string
 	ts      string

@@ -29,6 +29,7 @@ type notification struct {
 	TS       string    `json:"ts"`
 	From     string    `json:"from"`
 	Text     string    `json:"text"`
+	Held     bool      `json:"held"` // the person's devices were quiet: it is found later, and made no sound
 }
 
 const (
@@ -44,13 +45,14 @@ type notificationLog struct {
 	followers map[threadKey]map[string]bool
 }
 
-func (l *notificationLog) add(n notification) {
+func (l *notificationLog) add(n notification) notification {
 	l.seq++
 	n.Seq = l.seq
 	if len(l.list) >= maxNotifications {
 		l.list = append(l.list[:0:0], l.list[maxNotifications/10:]...)
 	}
 	l.list = append(l.list, n)
+	return n
 }
 
 // notify notes whom a new message calls. The caller holds the workspace's mutex.
@@ -80,9 +82,11 @@ func (s *Server) notify(m *message) {
 		default:
 			continue
 		}
-		s.notifications.add(notification{
+		n := s.notifications.add(notification{
 			Time: now().UTC(), User: person, Reason: reason, Channel: m.Channel, ThreadTS: m.ThreadTS, TS: m.TS, From: m.User, Text: s.onLockScreen(m),
+			Held: u.quiet(now()),
 		})
+		s.live.publish(liveEvent{kind: "notification", user: person, channel: m.Channel, ts: m.TS, body: object{"notification": n}})
 	}
 	for person := range mentioned {
 		followers[person] = true

@@ -6,6 +6,7 @@ import "slices"
 // scope users:read.email, which the app does not have.
 func (s *Server) wireUser(u *user) object {
 	avatar := s.avatarURL(u.ID)
+	zone, offset := now().In(u.zone()).Zone()
 	profile := object{
 		"title": u.Title, "phone": "", "skype": "", "real_name": u.RealName, "real_name_normalized": u.RealName,
 		"display_name": u.Name, "display_name_normalized": u.Name, "fields": nil, "status_text": "", "status_emoji": "",
@@ -15,7 +16,7 @@ func (s *Server) wireUser(u *user) object {
 	}
 	o := object{
 		"id": u.ID, "team_id": u.TeamID, "name": u.Name, "deleted": u.Deleted, "color": u.Color,
-		"real_name": u.RealName, "tz": "Europe/Amsterdam", "tz_label": "Central European Time", "tz_offset": 3600,
+		"real_name": u.RealName, "tz": u.zone().String(), "tz_label": zone, "tz_offset": offset,
 		"profile": profile, "is_admin": u.Admin, "is_owner": u.Admin, "is_primary_owner": u.Admin,
 		"is_restricted": u.Restricted, "is_ultra_restricted": u.UltraRestricted, "is_bot": u.Bot, "is_app_user": false,
 		"updated": 1732000000, "is_email_confirmed": true, "who_can_share_contact_card": "EVERYONE",
@@ -37,7 +38,11 @@ func (s *Server) usersInfo(c *call) (object, error) {
 	if u == nil {
 		return nil, fail("user_not_found")
 	}
-	return object{"user": s.wireUser(u)}, nil
+	o := s.wireUser(u)
+	if c.flag("include_locale") {
+		o["locale"] = u.locale()
+	}
+	return object{"user": o}, nil
 }
 
 func (s *Server) usersList(c *call) (object, error) {
@@ -47,7 +52,11 @@ func (s *Server) usersList(c *call) (object, error) {
 	}
 	out := []any{}
 	for _, u := range part {
-		out = append(out, s.wireUser(u))
+		o := s.wireUser(u)
+		if c.flag("include_locale") {
+			o["locale"] = u.locale()
+		}
+		out = append(out, o)
 	}
 	return object{"members": out, "cache_ts": now().Unix(), "response_metadata": meta}, nil
 }
@@ -57,13 +66,6 @@ func (s *Server) usersGetPresence(c *call) (object, error) {
 		return nil, fail("user_not_found")
 	}
 	return object{"presence": "active", "online": true, "auto_away": false, "manual_away": false, "connection_count": 1}, nil
-}
-
-func (s *Server) dndInfo(c *call) (object, error) {
-	if who := c.str("user"); who != "" && s.ws.user(who) == nil {
-		return nil, fail("user_not_found")
-	}
-	return object{"dnd_enabled": false, "next_dnd_start_ts": 1, "next_dnd_end_ts": 1, "snooze_enabled": false}, nil
 }
 
 func (s *Server) usergroupsList(c *call) (object, error) {

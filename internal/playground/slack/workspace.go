@@ -71,6 +71,9 @@ type user struct {
 	UltraRestricted bool   `json:"ultra_restricted,omitempty"`
 	Stranger        bool   `json:"stranger,omitempty"`
 	Deleted         bool   `json:"deleted,omitempty"`
+	TZ              string `json:"tz,omitempty"`     // of the tz database; "" = defaultZone
+	Locale          string `json:"locale,omitempty"` // "" = defaultLocale
+	DND             dnd    `json:"dnd,omitzero"`
 }
 
 // userGroup is a mentionable group of people.

@@ -15,6 +15,7 @@ import { ConfirmProvider } from './ui/Confirm';
 import { Mark, Menu as MenuIcon, Moon, Sun } from './ui/icons';
 import { HomeView } from './views/HomeView';
 import { ModalView } from './views/ModalView';
+import { NotificationsView } from './views/NotificationsView';
 
 const personKey = 'deckhand.person';
 
@@ -86,7 +87,8 @@ function Layout({ route }: { route: Route }) {
   const start = visible.find((channel) => channel.name === 'engineering') ?? visible[0];
   const asked = route.channel ? channels.get(route.channel) : undefined;
   const home = route.home === true && !me.stranger;
-  const channel = home ? undefined : asked && visible.includes(asked) ? asked : start;
+  const notices = route.notices === true;
+  const channel = home || notices ? undefined : asked && visible.includes(asked) ? asked : start;
   const thread = channel && channel === asked ? route.thread : undefined;
 
   const go = useCallback<Go>(
@@ -103,13 +105,13 @@ function Layout({ route }: { route: Route }) {
   const read = useRead(me.id, channel?.id);
 
   // The address always says where one is and as whom, so that it can be copied and reloaded.
-  const address = formatRoute({ home, channel: channel?.id, thread, user: me.id });
+  const address = formatRoute({ home, notices, channel: channel?.id, thread, user: me.id });
   useEffect(() => {
     if (location.hash !== address) history.replaceState(null, '', location.pathname + address);
     setMenu(false);
   }, [address]);
   useEffect(() => {
-    document.title = `${channel ? (channel.is_im ? nameOf(directory.bot, 'Direct message') : `#${channel.name}`) : 'Home'} · ${me.real_name} · Deckhand playground`;
+    document.title = `${channel ? (channel.is_im ? nameOf(directory.bot, 'Direct message') : `#${channel.name}`) : notices ? 'Notifications' : 'Home'} · ${me.real_name} · Deckhand playground`;
   }, [channel, me, directory.bot]);
 
   const modals = useMemo(() => views[me.id] ?? [], [views, me.id]);
@@ -157,17 +159,27 @@ function Layout({ route }: { route: Route }) {
                 <MenuIcon />
               </button>
               <Sidebar
-                route={{ home, channel: channel?.id, thread }}
+                route={{ home, notices, channel: channel?.id, thread }}
                 read={read}
                 open={menu}
                 onPerson={(id) => {
-                  location.hash = formatRoute({ home, channel: channel?.id, thread, user: id });
+                  location.hash = formatRoute({ home, notices, channel: channel?.id, thread, user: id });
                 }}
               />
               {menu && <div className="drawer-scrim" onClick={() => setMenu(false)} />}
               <main className="main">
                 {channel && <ChannelPane channel={channel} hidden={hidden} tools={tools} suggested={suggested} />}
                 {channel && thread && <ThreadPane key={thread} channel={channel} root={thread} hidden={hidden} />}
+                {notices && (
+                  <>
+                    <header className="pane-header home-header">
+                      <h1>Notifications</h1>
+                      <span className="spring" />
+                      {tools}
+                    </header>
+                    <NotificationsView />
+                  </>
+                )}
                 {home && (
                   <>
                     <header className="pane-header home-header">

@@ -8,6 +8,7 @@ import './styles/message.css';
 import './styles/blocks.css';
 import './styles/elements.css';
 import './styles/ui.css';
+import './styles/notifications.css';
 
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no #root');

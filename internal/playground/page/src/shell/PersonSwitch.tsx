@@ -40,14 +40,15 @@ export function PersonSwitch(props: { route: Route; onPerson: (id: string) => vo
       >
         <Avatar user={me} name={nameOf(me, me.id)} size={32} />
         <span className="person-text">
-          <small>You are</small>{' '}
-          <b>{nameOf(me, me.id)}</b>
+          <small>You are</small> <b>{nameOf(me, me.id)}</b>
         </span>
         <Chevron size={16} />
       </button>
       {open && (
         <Menu anchor={anchor} label="Be somebody else" className="person-menu" onClose={() => setOpen(false)}>
-          <div className="menu-title" role="presentation" aria-hidden="true">Be somebody else</div>
+          <div className="menu-title" role="presentation" aria-hidden="true">
+            Be somebody else
+          </div>
           {people.map((user) => (
             <div key={user.id} className="person-row" role="none">
               <button

@@ -2,7 +2,7 @@ import { useMemo, type ReactNode } from 'react';
 import type { Channel } from '../slack/types';
 import { channelTimeline, type Messages } from '../slack/timeline';
 import { Avatar } from '../ui/Avatar';
-import { Home, Mark } from '../ui/icons';
+import { Bell, Home, Mark } from '../ui/icons';
 import { unread } from './actions';
 import { ChannelIcon } from './ChannelIcon';
 import { channelName, nameOf, useDirectory, visibleChannels } from './directory';
@@ -75,6 +75,16 @@ export function Sidebar(props: {
             </a>
           </>
         )}
+        <h2>Playground</h2>
+        <a
+          className="side-row"
+          href={formatRoute({ notices: true, user: me.id })}
+          aria-current={route.notices ? 'page' : undefined}
+          data-testid="notifications"
+        >
+          <Bell size={16} />
+          <span>Notifications</span>
+        </a>
       </div>
       <PersonSwitch route={route} onPerson={props.onPerson} />
     </nav>

@@ -5,6 +5,8 @@ export interface Route {
   channel?: string;
   thread?: string;
   home?: boolean;
+  /** The list of what people's devices would have shown. */
+  notices?: boolean;
   user?: string;
 }
 
@@ -18,6 +20,7 @@ export function parseRoute(hash: string, search: string): Route {
     .map(decodeURIComponent);
   const route: Route = user ? { user } : {};
   if (parts[0] === 'home') return { ...route, home: true };
+  if (parts[0] === 'notifications') return { ...route, notices: true };
   if (parts[0] !== 'c' || !parts[1]) return route;
   return { ...route, channel: parts[1], ...(parts[2] === 't' && parts[3] ? { thread: parts[3] } : {}) };
 }
@@ -25,6 +28,7 @@ export function parseRoute(hash: string, search: string): Route {
 export function formatRoute(route: Route): string {
   let path = '/';
   if (route.home) path = '/home';
+  else if (route.notices) path = '/notifications';
   else if (route.channel)
     path = `/c/${encodeURIComponent(route.channel)}${route.thread ? `/t/${encodeURIComponent(route.thread)}` : ''}`;
   return `#${path}${route.user ? `?user=${encodeURIComponent(route.user)}` : ''}`;

@@ -1,6 +1,6 @@
 import { isFilled } from '../elements/values';
 import { readState, type RawState } from './state';
-import type { ElementValue, Message, StateValues, View, WorkspaceState } from './types';
+import type { ElementValue, Message, Notification, StateValues, View, WorkspaceState } from './types';
 
 /** An answer that was not 2xx. The message is the server's own sentence where it gave one. */
 export class ControlError extends Error {}
@@ -56,6 +56,17 @@ export interface Submitted {
   acked?: boolean;
 }
 
+/** What a person sets in their own Slack. What is not given stays. */
+export interface Settings {
+  tz?: string;
+  locale?: string;
+  /** 0 ends a pause. */
+  snooze_minutes?: number;
+  /** HH:MM in the person's zone; both empty for none. */
+  dnd_from?: string;
+  dnd_to?: string;
+}
+
 /** What a person did with an element: where it is, and the value that it has now. */
 export interface Action {
   user: string;
@@ -97,6 +108,9 @@ export const api = {
   edit: (message: { user: string; channel: string; ts: string; text: string }) =>
     call<unknown>('POST', 'messages/edit', message),
   remove: (message: { user: string; channel: string; ts: string }) => call<unknown>('POST', 'messages/delete', message),
+  notifications: async () =>
+    (await call<{ notifications: Notification[] | null }>('GET', 'notifications')).notifications ?? [],
+  setPerson: (user: string, settings: Settings) => call<unknown>('POST', 'people', { user, ...settings }),
   join: (member: { user: string; channel: string }) => call<unknown>('POST', 'members', member),
   /** The Stop button of an agent's session. */
   stop: (thread: { user: string; channel: string; thread_ts: string }) => call<unknown>('POST', 'stop', thread),

@@ -81,6 +81,7 @@ describe('applyEvent', () => {
     statuses: {},
     sessions: {},
     prompts: {},
+    notifications: [],
     toasts: [],
   };
   const view = (id: string, previous?: string) => ({

@@ -10,6 +10,25 @@ export interface User {
   guest?: boolean;
   stranger?: boolean;
   bot?: boolean;
+  tz?: string;
+  locale?: string;
+  /** When this person's devices keep quiet: until a time (Unix seconds), and daily from one hour to another. */
+  dnd?: { quiet: boolean; snoozed_until: number; from: string; to: string };
+}
+
+/** What a post would have shown on a person's lock screen, and why it called them. */
+export interface Notification {
+  seq: number;
+  time: string;
+  user: string;
+  reason: 'direct' | 'mention' | 'thread';
+  channel: string;
+  thread_ts?: string;
+  ts: string;
+  from: string;
+  text: string;
+  /** The person's devices kept quiet. */
+  held: boolean;
 }
 
 export interface Channel {
@@ -196,4 +215,6 @@ export type ControlEvent =
   | { kind: 'session'; channel: string; thread_ts: string; session: AgentSession }
   | { kind: 'prompts'; channel: string; thread_ts?: string; title?: string; prompts: Prompt[] }
   | { kind: 'status'; channel: string; thread_ts?: string; status: string }
+  | { kind: 'notification'; notification: Notification }
+  | { kind: 'person'; user: string }
   | { kind: 'warning'; user?: string; text: string };

@@ -1,7 +1,7 @@
 import { api, ControlError } from './api';
 import { listen, type Link } from './events';
 import { compareTs, type Messages } from './timeline';
-import type { AgentSession, ControlEvent, Message, Prompt, View, WorkspaceState } from './types';
+import type { AgentSession, ControlEvent, Message, Notification, Prompt, View, WorkspaceState } from './types';
 
 export interface Toast {
   id: number;
@@ -27,6 +27,8 @@ export interface Snapshot {
   prompts: Readonly<Record<string, readonly Prompt[]>>;
   /** How many sockets the app has open; none means that nobody will answer. */
   connections?: number;
+  /** What people's devices would have shown, oldest first. */
+  notifications: readonly Notification[];
   toasts: readonly Toast[];
 }
 
@@ -46,6 +48,7 @@ export class Workspace {
     statuses: {},
     sessions: {},
     prompts: {},
+    notifications: [],
     toasts: [],
   };
   private readonly watchers = new Set<() => void>();
@@ -73,6 +76,7 @@ export class Workspace {
           this.set({ connections: event.connections });
           void this.load();
         } else if (event.kind === 'channels') void this.load();
+        else if (event.kind === 'person') void this.loadPeople();
         else this.enqueue(event);
       },
       (link) => this.set({ link }),
@@ -155,18 +159,30 @@ export class Workspace {
     this.loading++;
     try {
       const workspace = await api.state();
-      const channels = await Promise.all(workspace.channels.map((channel) => api.messages(channel.id)));
+      const [notifications, ...channels] = await Promise.all([
+        api.notifications(),
+        ...workspace.channels.map((channel) => api.messages(channel.id)),
+      ]);
       const messages: Record<string, Messages> = {};
       workspace.channels.forEach((channel, i) => {
         messages[channel.id] = Object.fromEntries((channels[i] ?? []).map((message) => [message.ts, message]));
       });
-      this.set({ workspace, messages, statuses: {}, sessions: {}, failure: undefined });
+      this.set({ workspace, messages, notifications, statuses: {}, sessions: {}, failure: undefined });
       await this.watch(this.person);
       if (this.thread) await this.openThread(this.thread.channel, this.thread.root);
     } catch (error) {
       this.set({ failure: error instanceof Error ? error.message : String(error) });
     } finally {
       this.loaded();
+    }
+  }
+
+  /** Loads who there is, after somebody has changed their settings. */
+  private async loadPeople() {
+    try {
+      this.set({ workspace: await api.state() });
+    } catch (error) {
+      this.report(error);
     }
   }
 
@@ -231,6 +247,11 @@ export function applyEvent(snapshot: Snapshot, event: ControlEvent): Snapshot {
         ...snapshot,
         prompts: { ...snapshot.prompts, [statusKey(event.channel, event.thread_ts)]: event.prompts },
       };
+    case 'notification': {
+      const { notification } = event;
+      if (snapshot.notifications.some((known) => known.seq === notification.seq)) return snapshot;
+      return { ...snapshot, notifications: [...snapshot.notifications, notification] };
+    }
     case 'connections':
       return { ...snapshot, connections: event.connections };
     default:

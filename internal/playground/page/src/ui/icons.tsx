@@ -104,6 +104,11 @@ export const Eye = (p: IconProps) => (
     <circle cx="10" cy="10" r="2.2" />
   </Icon>
 );
+export const Bell = (p: IconProps) => (
+  <Icon {...p}>
+    <path d="M5.5 13.5V9a4.5 4.5 0 0 1 9 0v4.5l1.5 1.8H4zM8.3 17.2h3.4" />
+  </Icon>
+);
 export const Dots = (p: IconProps) => (
   <Icon {...p}>
     <path d="M4.8 10h.01M10 10h.01M15.2 10h.01" strokeWidth="2.6" />

@@ -37,7 +37,7 @@ export function HomeView() {
 
   const name = nameOf(bot, 'The app');
   return (
-    <section className="home" aria-label={`${name}'s home`}>
+    <section className="home" aria-label={`${name}'s home`} tabIndex={0}>
       <div className="home-inner">
         {home ? (
           <SurfaceContext value={surface}>
