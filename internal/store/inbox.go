@@ -86,7 +86,8 @@ type Prompt struct {
 	UserID   string
 	TS       string // of the person's own message
 	Text     string
-	Waited   bool // it slept until a budget changed, see [Store.WaitForBudget]
+	Files    []PromptFile // that came with it
+	Waited   bool         // it slept until a budget changed, see [Store.WaitForBudget]
 	// NotYet is true while its start waits to be tried again, at NextTry, see
 	// [Store.PutOffPrompt]; Attempts came to nothing so far, the first at WaitsSince.
 	NotYet     bool
@@ -99,6 +100,12 @@ type Prompt struct {
 	UrgentBy   string
 }
 
+// PromptFile is a file that somebody attached to a message.
+type PromptFile struct {
+	ID   string `json:"id"`   // Slack's
+	Name string `json:"name"` // as they named it
+}
+
 // NewPrompt is what AcceptPrompt needs beyond the envelope.
 type NewPrompt struct {
 	InboxID int64
@@ -108,6 +115,7 @@ type NewPrompt struct {
 	UserID  string
 	UUID    string
 	Text    string
+	Files   []PromptFile
 	Edits   int // how often the message had been changed when it was read
 	// Prepared is what the thread may be opened with; see [Prepared].
 	Prepared Prepared
@@ -135,8 +143,8 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 		}
 		tag, err := tx.Exec(ctx, `
 			UPDATE inbox i SET state = 'accepted', thread_id = $2, prompt_uuid = $3, prompt = $4,
-				next_try = now(), attempts = 0, waits_since = NULL, why = '', marked = false
-			WHERE id = $1 AND state = 'received' AND edits = $5 AND NOT `+behind, p.InboxID, t.ID, p.UUID, p.Text, p.Edits)
+				files = COALESCE($6::jsonb, '[]'), next_try = now(), attempts = 0, waits_since = NULL, why = '', marked = false
+			WHERE id = $1 AND state = 'received' AND edits = $5 AND NOT `+behind, p.InboxID, t.ID, p.UUID, p.Text, p.Edits, p.Files)
 		if err != nil {
 			return err
 		}
@@ -152,10 +160,11 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 		if err := notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: t.ID}); err != nil {
 			return err
 		}
-		return audit(ctx, tx, AuditEntry{
-			Kind: AuditPrompt, TeamID: t.TeamID, Actor: p.UserID, ThreadID: t.ID,
-			Details: map[string]any{"inbox": p.InboxID, "uuid": p.UUID, "text": p.Text},
-		})
+		details := map[string]any{"inbox": p.InboxID, "uuid": p.UUID, "text": p.Text}
+		if len(p.Files) > 0 {
+			details["files"] = p.Files
+		}
+		return audit(ctx, tx, AuditEntry{Kind: AuditPrompt, TeamID: t.TeamID, Actor: p.UserID, ThreadID: t.ID, Details: details})
 	})
 	if err != nil {
 		return Thread{}, false, fmt.Errorf("accept prompt %d: %w", p.InboxID, err)
@@ -215,7 +224,7 @@ func takeContinue(ctx context.Context, tx pgx.Tx, threadID int64, p NewPrompt) e
 // nextFirst orders the prompts of a thread: the next one first.
 const nextFirst = `i.urgent_at NULLS LAST, i.ts, i.id`
 
-const promptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i.thread_ts, i.prompt_uuid::text AS uuid, i.user_id, i.ts, i.prompt AS text,
+const promptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i.thread_ts, i.prompt_uuid::text AS uuid, i.user_id, i.ts, i.prompt AS text, i.files,
 	EXISTS (SELECT FROM budget_waits b WHERE b.inbox_id = i.id) AS waited,
 	i.next_try > now() AS not_yet, i.next_try, i.attempts,
 	COALESCE(i.waits_since, '0001-01-01T00:00:00Z') AS waits_since, i.why, i.marked, COALESCE(i.urgent_at, '0001-01-01T00:00:00Z') AS urgent_at, i.urgent_by`
@@ -225,6 +234,7 @@ type promptRow struct {
 	ThreadID                         int64
 	TeamID, ChannelID                string
 	ThreadTS, UUID, UserID, TS, Text string
+	Files                            []PromptFile
 	Waited, NotYet                   bool
 	NextTry                          time.Time
 	Attempts                         int
@@ -236,10 +246,13 @@ type promptRow struct {
 }
 
 func (r promptRow) prompt() Prompt {
+	if len(r.Files) == 0 {
+		r.Files = nil
+	}
 	return Prompt{
 		InboxID: r.InboxID, ThreadID: r.ThreadID,
 		Thread: ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS},
-		UUID:   r.UUID, UserID: r.UserID, TS: r.TS, Text: r.Text, Waited: r.Waited,
+		UUID:   r.UUID, UserID: r.UserID, TS: r.TS, Text: r.Text, Files: r.Files, Waited: r.Waited,
 		NotYet: r.NotYet, NextTry: r.NextTry, Attempts: r.Attempts, WaitsSince: r.WaitsSince,
 		Why: r.Why, Marked: r.Marked, UrgentAt: r.UrgentAt, UrgentBy: r.UrgentBy,
 	}

@@ -36,6 +36,7 @@ var losses = map[int64][]string{
 	18: {"card_copies"},
 	19: nil,
 	20: nil,
+	21: nil,
 }
 
 // TableRows is how many rows a table has.

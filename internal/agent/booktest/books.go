@@ -205,7 +205,7 @@ func (b *Books) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thre
 	if e.sent.Edits != p.Edits {
 		return store.Thread{}, false, store.ErrNotYet
 	}
-	e.State, e.ThreadID, e.UUID, e.Text, e.until = "accepted", t.ID, p.UUID, p.Text, time.Now()
+	e.State, e.ThreadID, e.UUID, e.Text, e.Files, e.until = "accepted", t.ID, p.UUID, p.Text, p.Files, time.Now()
 	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
 	return *t, true, nil
 }

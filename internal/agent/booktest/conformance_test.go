@@ -712,7 +712,7 @@ func accept(ctx context.Context, c *caller) string {
 	if c.r.IntN(8) == 0 {
 		return "received only"
 	}
-	th, ok, err := c.books.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: c.id(), Text: fmt.Sprint("prompt ", c.n)})
+	th, ok, err := c.books.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: c.id(), Text: fmt.Sprint("prompt ", c.n), Files: []store.PromptFile{{ID: fmt.Sprint("F", c.n), Name: "a.txt"}}})
 	c.threads = append(c.threads, th)
 	same, err2 := c.books.ThreadByKey(ctx, key)
 	return fmt.Sprint(c.thread(th), ok, fate(err), c.thread(same), fate(err2))
