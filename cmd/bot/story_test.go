@@ -154,6 +154,7 @@ func TestARestartInMidApproval(t *testing.T) {
 	w.click(grace, eng, card.TS, "approve")
 	w.says(eng, thread, "finished it")
 	w.done(eng, thread, second)
+	w.agentIs(eng, thread, "active")
 	if b, err := os.ReadFile(filepath.Join(w.Workspace, "ran")); err != nil || string(b) != "x\n" {
 		t.Errorf("the command ran as %q, %v", b, err)
 	}
@@ -291,7 +292,7 @@ func TestClear(t *testing.T) {
 	stop(t, w, thread)
 }
 
-// stop: by the button and by the word.
+// stop: by the button, and by Slack's own for whoever may press ours.
 func stop(t *testing.T, w *world, thread string) {
 	before := w.count(`SELECT count(DISTINCT turn_id) FROM ledger`)
 	long := "slow: 40\nsay: " + strings.Repeat("This takes its time. ", 400)
@@ -306,7 +307,16 @@ func stop(t *testing.T, w *world, thread string) {
 	})
 	w.post(linus, eng, thread, long)
 	w.find(eng, thread, "another Stop button", func(m message) bool { return m.has("stop") })
-	w.post(linus, eng, thread, "@deckhand stop")
+	native := map[string]any{"user": mallory, "channel": eng, "thread_ts": thread}
+	w.must(http.MethodPost, "/_control/stop", native, nil)
+	w.told(mallory, eng, thread, "not a user")
+	w.find(eng, thread, "the thread to say what it is about, and what is being done", func(m message) bool {
+		return m.Session.Status == "processing" && m.Session.Title == "say: one" && m.Status == "is writing"
+	})
+	native["user"] = linus
+	w.must(http.MethodPost, "/_control/stop", native, nil)
+	w.agentIs(eng, thread, "active")
+	w.find(eng, thread, "the status line to end", func(m message) bool { return m.TS == thread && m.Status == "" })
 	w.eventually("the second turn to end", func() bool { return w.count(`SELECT count(*) FROM turns WHERE state = 'interrupted'`) == 2 })
 	last := w.post(linus, eng, thread, "say: still here")
 	w.says(eng, thread, "still here")

@@ -289,6 +289,11 @@ type message struct {
 	Files []struct {
 		Name string `json:"name"`
 	} `json:"files"`
+	Status  string `json:"status"` // of a thread's first message: what is being done
+	Session struct {
+		Status string `json:"status"`
+		Title  string `json:"title"`
+	} `json:"session"`
 }
 
 // all is everything a person can read in the message.
@@ -343,6 +348,12 @@ func (w *world) messages(channel, thread string) []message {
 	}
 	w.must(http.MethodGet, "/_control/messages?"+q.Encode(), nil, &out)
 	return out.Messages
+}
+
+// agentIs waits until a thread's session is shown as told, and returns its first message.
+func (w *world) agentIs(channel, thread, status string) message {
+	w.t.Helper()
+	return w.find(channel, thread, "the session to be "+status, func(m message) bool { return m.TS == thread && m.Session.Status == status })
 }
 
 // click clicks as a person.

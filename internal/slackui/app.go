@@ -61,6 +61,7 @@ type App struct {
 	people    *directory.Directory
 	refused   refusals
 	frontend  *frontend
+	sessions  *sessions
 	outbox    *outbox
 	costs     *costs.Accountant
 	agent     *agent.Supervisor
@@ -89,7 +90,7 @@ func newApp(c Config, client *slack.Client, self identity) *App {
 	a.hearing.wake, a.hearing.look, a.lookRate = make(chan struct{}, 1), make(chan struct{}, 1), newLookRate()
 	a.people = directory.New(client, c.Log.Named("directory"))
 	a.publisher = publish.New(client, publish.Options{Log: c.Log.Named("publish")})
-	a.frontend, a.outbox = newFrontend(a), newOutbox(a)
+	a.frontend, a.outbox, a.sessions = newFrontend(a), newOutbox(a), newSessions(a)
 	a.costs = costs.New(costs.Config{
 		Team: a.self.TeamID, Books: c.Store, Access: c.Access, People: a.people, API: a.api, Publisher: a.publisher,
 		Whisper: a.whisper, Say: a.say, Permalink: a.permalink, Log: c.Log.Named("costs"),

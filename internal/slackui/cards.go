@@ -230,6 +230,7 @@ func (f *frontend) showCard(v cardView, end func(error)) {
 		TS: first.MessageTS, Page: f.cardPage(v, false), Broadcast: f.app.broadcasts(first),
 		Priority: publish.High, Final: !open,
 		OnPosted: func(ts string) {
+			f.app.sessions.posted(first.Thread)
 			f.save("card", func(ctx context.Context) error {
 				return f.app.c.Store.SaveApprovalMessage(ctx, first.CardID, store.PostedMessage{ChannelID: first.Thread.ChannelID, TS: ts})
 			})

@@ -369,6 +369,19 @@ func (b *screenBooks) SaveApprovalMessage(ctx context.Context, cardID string, m 
 	return b.save(ctx, func() { b.cards[cardID] = m.TS })
 }
 
+func (b *screenBooks) PendingApprovals(ctx context.Context, k store.ThreadKey) (out []store.Approval, _ error) {
+	for _, row := range b.Approvals() {
+		a, err := b.ApprovalByID(ctx, row.ID)
+		if err != nil {
+			return nil, err
+		}
+		if a.Thread == k && a.Status == store.ApprovalPending {
+			out = append(out, a)
+		}
+	}
+	return out, nil
+}
+
 func (b *screenBooks) Concerns(ctx context.Context, k store.ThreadKey, _ string) (served, begins bool, err error) {
 	_, err = b.ThreadByKey(ctx, k)
 	if errors.Is(err, store.ErrNotFound) {
@@ -565,7 +578,7 @@ func (d *desk) start() {
 	p.stop = stop
 	client := slack.New("xoxb-test", slack.OptionHTTPClient(p.do(d.slack)), slack.OptionAPIURL("https://slack.invalid/api/"))
 	p.app = newApp(Config{
-		Store: mortalBooks{d.books, p}, Log: zap.NewNop(), Calls: map[string]access.Call{"web": d.calls}, Reminders: [][]string{{"thread"}, {"thread", "approvers", "C0OPS"}}, Redact: func(s string) string { return s },
+		Store: mortalBooks{d.books, p}, Log: zap.NewNop(), Replica: "replica-1", Calls: map[string]access.Call{"web": d.calls}, Reminders: [][]string{{"thread"}, {"thread", "approvers", "C0OPS"}}, Redact: func(s string) string { return s },
 		Access: access.Rules{Roles: access.Roles{Admins: []string{"UADA"}, Approvers: []string{"UGRACE", "UHEIDI"}, Users: []string{"ULINUS"}}},
 	}, client, identity{TeamID: deskTeam, UserID: "UBOT", TeamURL: "https://t.slack.com/"})
 	p.app.agent = agent.New(agent.Config{Store: d.books, Frontend: p.app.Frontend(), Authoriser: p.app, Reminder: p.app, Policy: &policy.Policy{}, Replica: "replica-1"})

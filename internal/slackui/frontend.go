@@ -81,6 +81,7 @@ func (f *frontend) ShowTurn(t agent.TurnView) {
 
 // showTurn shows a turn; end, if it is not nil, is called with what became of its end.
 func (f *frontend) showTurn(t agent.TurnView, end func(error)) {
+	f.app.sessions.show(t)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.turns[t.ID]
@@ -155,6 +156,7 @@ func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(err
 			Page: p, Priority: publish.Live, Final: t.Aside || t.State.Ended() && !t.Continue && !t.Settling,
 			Metadata: mark, Find: f.find(t.Thread, time.Now(), mark), OnEnd: all,
 			OnPosted: func(ts string) {
+				f.app.sessions.posted(t.Thread)
 				f.save("turn", func(ctx context.Context) error {
 					return f.app.c.Store.SaveTurnMessage(ctx, t.ID, store.PostedMessage{ChannelID: t.Thread.ChannelID, TS: ts, Page: p.Number})
 				})
@@ -364,8 +366,11 @@ func (f *frontend) running(turnID int64) agent.TurnView {
 func (f *frontend) Leave(turnID int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if s := f.turns[turnID]; s != nil && s.timer != nil {
-		s.timer.Stop()
+	if s := f.turns[turnID]; s != nil {
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+		f.app.sessions.leave(s.latest.Thread)
 	}
 	delete(f.turns, turnID)
 	delete(f.above, turnID)

@@ -23,6 +23,9 @@ type webAPI interface {
 	DeleteMessageContext(ctx context.Context, channel, ts string) (channelID, deletedTS string, err error)
 	UploadFileContext(ctx context.Context, p slack.UploadFileParameters) (*slack.FileSummary, error)
 
+	SetAgentSessionStatusContext(ctx context.Context, p slack.AgentSessionSetStatusParameters) (*slack.AgentSessionSetStatusResponse, error)
+	SetAssistantThreadsStatusContext(ctx context.Context, p slack.AssistantThreadsSetStatusParameters) error
+
 	OpenViewContext(ctx context.Context, triggerID string, view slack.ModalViewRequest) (*slack.ViewResponse, error)
 	UpdateViewContext(ctx context.Context, view slack.ModalViewRequest, externalID, hash, viewID string) (*slack.ViewResponse, error)
 	PublishViewContext(ctx context.Context, r slack.PublishViewContextRequest) (*slack.ViewResponse, error)

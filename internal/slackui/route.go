@@ -9,7 +9,6 @@ import (
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
-	"deckhand/internal/access"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
@@ -294,11 +293,7 @@ func (a *App) onEvent(ctx context.Context, in *incoming) (outcome string, err er
 			return "home", a.publishHome(ctx, in.person())
 		}
 	case "agent_session_stopped":
-		if r := a.authorise(ctx, in.person(), access.Stop); r != nil {
-			a.answer(in, r.Sentence)
-			return "refused", nil
-		}
-		return a.stop(ctx, in.store.Key(), in.event.User)
+		return a.onNativeStop(ctx, in)
 	}
 	return in.event.Type, nil
 }

@@ -86,6 +86,12 @@ var calls = map[string]func(context.Context, *slackgo.Client){
 	"UploadFileContext": func(ctx context.Context, c *slackgo.Client) {
 		_, _ = c.UploadFileContext(ctx, slackgo.UploadFileParameters{Content: "x", FileSize: 1, Filename: "x", Channel: "C1"})
 	},
+	"SetAgentSessionStatusContext": func(ctx context.Context, c *slackgo.Client) {
+		_, _ = c.SetAgentSessionStatusContext(ctx, slackgo.AgentSessionSetStatusParameters{Status: "active"})
+	},
+	"SetAssistantThreadsStatusContext": func(ctx context.Context, c *slackgo.Client) {
+		_ = c.SetAssistantThreadsStatusContext(ctx, slackgo.AssistantThreadsSetStatusParameters{})
+	},
 	"OpenViewContext": func(ctx context.Context, c *slackgo.Client) {
 		_, _ = c.OpenViewContext(ctx, "1", slackgo.ModalViewRequest{})
 	},

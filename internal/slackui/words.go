@@ -109,6 +109,7 @@ func (f *frontend) showLeftTurn(w store.Word, end func(error)) {
 		end(publish.Permanent(err))
 		return
 	}
+	f.app.sessions.left(w.Thread)
 	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
 	defer cancel()
 	noted, err := f.app.c.Store.TurnMessages(ctx, t.ID)
@@ -139,6 +140,7 @@ func (f *frontend) leave(w store.Word, end func(error)) {
 		f.interrupted(s.latest, w.Body, end)
 		return
 	}
+	f.app.sessions.left(w.Thread)
 	nothing := false
 	f.app.publisher.Once(publish.Call{
 		Method: publish.UpdateMessage, Priority: publish.High, Group: w.Thread.ThreadTS, What: "mark an interrupted turn",

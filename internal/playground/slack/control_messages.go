@@ -226,15 +226,8 @@ func (s *Server) postStop(w http.ResponseWriter, r *http.Request) (any, error) {
 			s.endStream(m, streamStopped)
 		}
 	}
-	s.clearStatus(c.ID, root.TS)
-	if sess := s.sessions[statusKey(c.ID, root.TS)]; sess != nil {
-		sess.Status = "active"
-		s.liveSession(c.ID, root.TS)
-	}
-	event := object{"type": "agent_session_stopped", "channel": c.ID, "thread_ts": root.TS, "user": u.ID}
-	if len(halted) > 0 {
-		event["streaming_message_ts"] = halted
-	}
+	// The session goes on until the app says otherwise.
+	event := object{"type": "agent_session_stopped", "channel": c.ID, "thread_ts": root.TS, "user": u.ID, "streaming_message_ts": halted}
 	s.emit(event, c)
 	return object{"streams": halted}, nil
 }

@@ -18,7 +18,8 @@ const (
 	AddReaction    Method = "reactions.add"
 	RemoveReaction Method = "reactions.remove"
 	SetStatus      Method = "assistant.threads.setStatus"
-	SetTitle       Method = "assistant.threads.setTitle"
+	SetSession     Method = "agents.sessions.setStatus"
+	SetPrompts     Method = "assistant.threads.setSuggestedPrompts"
 	OpenView       Method = "views.open"
 	UpdateView     Method = "views.update"
 	PublishView    Method = "views.publish"
@@ -45,7 +46,8 @@ var rates = map[Method]rate{
 	AddReaction:    {perMinute: 40, burst: 10, reserve: 2, anywhere: 0.5},
 	RemoveReaction: {perMinute: 15, burst: 5, anywhere: 0.5},
 	SetStatus:      {perMinute: 40, burst: 10, reserve: 2},
-	SetTitle:       {perMinute: 85, burst: 15, reserve: 1},
+	SetSession:     {perMinute: 40, burst: 10, reserve: 2},
+	SetPrompts:     {perMinute: 85, burst: 15, anywhere: 1},
 	OpenView:       {perMinute: 80, burst: 20, reserve: 2, anywhere: 1},
 	UpdateView:     {perMinute: 80, burst: 20, reserve: 2, anywhere: 1},
 	PublishView:    {perMinute: 80, burst: 20, reserve: 2, anywhere: 1},

@@ -1,0 +1,281 @@
+package slackui
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+
+	"deckhand/internal/access"
+	"deckhand/internal/agent"
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// Slack shows of an agent's thread what it is called, that work goes on, with Slack's own
+// Stop button (a session, agents.sessions.*), and in a line what is being done
+// (assistant.threads.setStatus). A workspace may have both, one or none: what it refuses
+// is not asked of it again for a while, and threads say all of it in their messages, too.
+
+const (
+	// lineLasts is how long a status line is left as it is: Slack drops one after two minutes.
+	lineLasts = 100 * time.Second
+	// lacksFor is how long a method is left alone that the workspace has not.
+	lacksFor = 12 * time.Hour
+)
+
+// sessions are the threads' sessions as Slack shows them.
+type sessions struct {
+	app *App
+
+	mu    sync.Mutex
+	shown map[store.ThreadKey]*shownSession // those in which a turn runs here
+	lacks map[publish.Method]time.Time      // when the workspace refused a method altogether
+}
+
+type shownSession struct {
+	status string // of the session, by Slack's name
+	line   string
+	again  *time.Timer // shows the line again
+}
+
+func newSessions(a *App) *sessions {
+	return &sessions{app: a, shown: map[store.ThreadKey]*shownSession{}, lacks: map[publish.Method]time.Time{}}
+}
+
+// show shows a turn as it stands now. Calls for one turn come in order.
+func (s *sessions) show(t agent.TurnView) {
+	switch {
+	case t.State.Ended():
+		s.end(t.Thread, slack.AgentSessionStatusActive)
+		return
+	case t.Aside:
+		s.end(t.Thread, slack.AgentSessionStatusSuspended)
+		return
+	}
+	status, line := slack.AgentSessionStatusProcessing, render.Doing(t, s.app.rendering())
+	if t.Waiting > 0 {
+		status = slack.AgentSessionStatusSuspended
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.shown[t.Thread]
+	if now == nil {
+		now = &shownSession{}
+		s.shown[t.Thread] = now
+	}
+	if now.status != status {
+		now.status = status
+		s.setStatus(t.Thread, status, publish.Normal)
+	}
+	if now.line != line {
+		now.line = line
+		s.setLine(t.Thread, now)
+	}
+}
+
+// posted shows the line of a thread again: a message of ours has ended it.
+func (s *sessions) posted(k store.ThreadKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.shown[k]; now != nil {
+		s.setLine(k, now)
+	}
+}
+
+// end ends what is shown of a thread in which no turn runs any more.
+func (s *sessions) end(k store.ThreadKey, status string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.forget(k) {
+		s.setStatus(k, status, publish.High)
+		s.clearLine(k)
+	}
+}
+
+// left ends what a process that has died may have shown of a thread, unless another one
+// works on it by now, which ends it itself.
+func (s *sessions) left(k store.ThreadKey) {
+	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
+	defer cancel()
+	thread, err := s.app.c.Store.ThreadByKey(ctx, k)
+	if err == nil && thread.LeaseOwner != "" && thread.LeaseOwner != s.app.c.Replica {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shown[k] == nil { // else a turn of it runs here, and has a later word
+		s.setStatus(k, slack.AgentSessionStatusActive, publish.High)
+		s.clearLine(k)
+	}
+}
+
+// forget ends what is kept of a thread, and reports whether it was shown. s.mu is held.
+func (s *sessions) forget(k store.ThreadKey) bool {
+	now := s.shown[k]
+	if now == nil {
+		return false
+	}
+	if now.again != nil {
+		now.again.Stop()
+	}
+	delete(s.shown, k)
+	return true
+}
+
+// leave forgets a thread that another replica shows now.
+func (s *sessions) leave(k store.ThreadKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget(k)
+}
+
+// setStatus says what a session is about. s.mu is held.
+func (s *sessions) setStatus(k store.ThreadKey, status string, p publish.Priority) {
+	a := s.app
+	s.once(k, publish.SetSession, p, "say whether an agent works", func(ctx context.Context) error {
+		params := slack.AgentSessionSetStatusParameters{Status: status, ChannelID: k.ChannelID, ThreadTS: k.ThreadTS}
+		if status == slack.AgentSessionStatusProcessing { // which may be the first word of it
+			thread, err := a.c.Store.ThreadByKey(ctx, k)
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			params.Title, params.InitiatorUserID = thread.Title, thread.OwnerID
+		}
+		_, err := a.api.SetAgentSessionStatusContext(ctx, params)
+		if refusedAs(err, "user_not_in_channel") { // who opened it has left
+			params.InitiatorUserID = ""
+			_, err = a.api.SetAgentSessionStatusContext(ctx, params)
+		}
+		return err
+	})
+}
+
+// setLine shows the line of a thread, and again before Slack drops it. s.mu is held.
+func (s *sessions) setLine(k store.ThreadKey, now *shownSession) {
+	if now.again != nil {
+		now.again.Stop()
+	}
+	now.again = time.AfterFunc(lineLasts, func() { s.posted(k) })
+	line, waits := now.line, now.status == slack.AgentSessionStatusSuspended
+	s.once(k, publish.SetStatus, publish.Live, "say what an agent does", func(ctx context.Context) error {
+		if waits {
+			line = s.waitsFor(ctx, k, line)
+		}
+		return s.app.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{ChannelID: k.ChannelID, ThreadTS: k.ThreadTS, Status: line})
+	})
+}
+
+// clearLine ends the line of a thread. s.mu is held.
+func (s *sessions) clearLine(k store.ThreadKey) {
+	s.once(k, publish.SetStatus, publish.High, "end what an agent does", func(ctx context.Context) error {
+		return s.app.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{ChannelID: k.ChannelID, ThreadTS: k.ThreadTS})
+	})
+}
+
+// onNativeStop stops a thread's turn for whoever pressed Slack's own Stop button, if they
+// may press ours.
+func (a *App) onNativeStop(ctx context.Context, in *incoming) (outcome string, err error) {
+	key, who := in.store.Key(), in.person()
+	thread, err := a.c.Store.ThreadByKey(ctx, key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", err
+	}
+	who.Project = thread.Project
+	if r := a.authorise(ctx, who, access.Stop); r != nil {
+		a.answer(in, r.Sentence)
+		return "refused", nil
+	}
+	outcome, err = a.stop(ctx, key, in.event.User)
+	if outcome == "nothing to stop" {
+		a.sessions.left(key) // the button was a dead process's
+	}
+	return outcome, err
+}
+
+// waitsFor names the one person who is called to decide, if it is one.
+func (s *sessions) waitsFor(ctx context.Context, k store.ThreadKey, otherwise string) string {
+	pending, err := s.app.c.Store.PendingApprovals(ctx, k)
+	if err != nil || len(pending) == 0 {
+		return otherwise
+	}
+	var whom []string
+	answer := true
+	for _, ap := range pending {
+		to, _ := s.app.call(ctx, ap)
+		whom = append(whom, to.whom...)
+		answer = answer && ap.Kind == store.ApprovalQuestion
+	}
+	slices.Sort(whom)
+	whom = slices.Compact(whom)
+	if len(whom) != 1 || !isPerson(whom[0]) {
+		return otherwise
+	}
+	return render.WaitsFor(s.app.people.Name(ctx, whom[0]), answer)
+}
+
+// isPerson reports whether an id is a person's, and not a user group's.
+func isPerson(id string) bool { return len(id) > 0 && id[0] != 'S' }
+
+// once makes a call about a thread's session, of which only the latest of its method
+// counts. Nobody waits for it: what Slack refuses is noted, and not tried again.
+func (s *sessions) once(k store.ThreadKey, method publish.Method, p publish.Priority, what string, do func(context.Context) error) {
+	if s.lacking(method) {
+		return
+	}
+	s.app.publisher.Once(publish.Call{
+		Method: method, Key: string(method) + "/" + k.ChannelID + "/" + k.ThreadTS, Replace: true, Priority: p, Group: k.ThreadTS, What: what,
+		Do: func(ctx context.Context) error {
+			s.mu.Lock()
+			lacking := s.lacking(method)
+			s.mu.Unlock()
+			if lacking {
+				return nil
+			}
+			err := do(ctx)
+			if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok && !publish.MayPass(err) {
+				s.refused(method, refused.Err)
+				return nil
+			}
+			return err
+		},
+	})
+}
+
+// lacking reports whether the workspace has refused a method altogether, lately. s.mu is held.
+func (s *sessions) lacking(method publish.Method) bool {
+	at, refused := s.lacks[method]
+	return refused && time.Since(at) < lacksFor
+}
+
+// ofTheThread are refusals that are about a thread and not about the workspace.
+var ofTheThread = []string{
+	"channel_not_found", "thread_not_found", "message_not_found", "invalid_thread_ts", "not_in_channel", "is_archived", "session_not_found",
+	"user_not_in_channel", "user_not_found", "invalid_arguments", "channel_type_not_supported", "restricted_action",
+}
+
+// refused notes that a method was refused.
+func (s *sessions) refused(method publish.Method, code string) {
+	if slices.Contains(ofTheThread, code) {
+		s.app.log.Info("Slack shows nothing of an agent in a thread", zap.String("method", string(method)), zap.String("error", code))
+		return
+	}
+	s.mu.Lock()
+	known := s.lacking(method)
+	s.lacks[method] = time.Now()
+	s.mu.Unlock()
+	if !known {
+		s.app.log.Info("the Slack workspace has no "+string(method)+": "+without[method]+"; bot doctor says more", zap.String("error", code))
+	}
+}
+
+// without says what people do not see where a method is missing.
+var without = map[publish.Method]string{
+	publish.SetSession: "threads have no title and no Stop button of Slack's, but that on their message",
+	publish.SetStatus:  "threads have no status line, but what their messages say",
+}

@@ -1,0 +1,123 @@
+package slackui
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// told is what Slack was told of the thread's session, and of what is being done: each
+// change once.
+func (s *scripted) told() (statuses, lines []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		switch status := c.args.Get("status"); c.method {
+		case "agents.sessions.setStatus":
+			statuses = append(statuses, status)
+		case "assistant.threads.setStatus":
+			lines = append(lines, status)
+		}
+	}
+	return slices.Compact(statuses), slices.Compact(lines)
+}
+
+func (d *desk) wantTold(statuses, lines string) {
+	d.t.Helper()
+	d.rest()
+	gotStatuses, gotLines := d.slack.told()
+	if got := strings.Join(gotStatuses, " "); got != statuses {
+		d.t.Errorf("the session was %q, want %q", got, statuses)
+	}
+	if got := strings.Join(gotLines, " / "); got != lines {
+		d.t.Errorf("the line was %q, want %q", got, lines)
+	}
+}
+
+func reading(file string) claude.Item {
+	return claude.Item{Kind: claude.ItemToolUse, Tool: &claude.ToolUse{Name: "Read", State: claude.ToolRunning, Input: []byte(`{"file_path":"/w/` + file + `"}`)}}
+}
+
+// A thread's session follows its turn: at work, suspended while somebody has to decide,
+// and at rest when the turn has ended, however it has.
+func TestASessionFollowsItsTurn(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.add(reading("auth.go"))
+		time.Sleep(2 * time.Second)
+		a := d.ask("", store.Terms{Approvers: []string{"UGRACE"}})
+		time.Sleep(2 * time.Second)
+		d.click("UGRACE", render.ActionApprove, a)
+		d.turn.Waiting = 0
+		d.turn.Content.Items[0].Tool = &claude.ToolUse{Name: "Read", State: claude.ToolDone}
+		d.say("It is")
+		time.Sleep(5 * time.Minute) // longer than Slack keeps a line
+		d.end(agent.TurnDone, "")
+		d.wantTold("processing suspended processing active", "is reading auth.go / waits for ugrace’s approval / is writing / ")
+		if n := d.slack.count("assistant.threads.setStatus"); n < 6 || n > 12 {
+			t.Errorf("%d calls for the line; it is shown again every 100 s and after a post", n)
+		}
+		d.begin()
+		d.add(reading("b.go"))
+		d.rest()
+		d.turn.Aside = true
+		d.show()
+		d.wantTold("processing suspended processing active processing suspended", "is reading auth.go / waits for ugrace’s approval / is writing /  / is reading b.go / ")
+	})
+}
+
+// What a process leaves that is killed, the next one ends.
+func TestASessionEndsAfterAKill(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.add(reading("auth.go"))
+		d.rest()
+		d.turn.State, d.turn.EndedAt = agent.TurnDone, time.Now()
+		d.commit()
+		d.kill()
+		d.over()
+		d.wantTold("processing active", "is reading auth.go / ")
+	})
+}
+
+// A workspace that has neither is asked once, and hears nothing more of it for hours; one
+// that refuses for one thread is asked for others.
+func TestAWorkspaceWithoutSessions(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]int{"unknown_method": 1, "missing_scope": 1, "feature_not_enabled": 1, "channel_not_found": 3} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				d.slack.answers(func(_ int, c slackCall) fault {
+					if strings.HasSuffix(c.method, ".setStatus") {
+						return fault{err: &slack.SlackErrorResponse{Err: code}}
+					}
+					return fault{}
+				})
+				d.add(reading("auth.go"))
+				d.rest()
+				d.end(agent.TurnDone, "")
+				d.rest()
+				d.begin()
+				d.add(reading("auth.go"))
+				d.rest()
+				for _, method := range []string{"agents.sessions.setStatus", "assistant.threads.setStatus"} {
+					if n := d.slack.count(method); n != want && (want == 1 || n < want) {
+						t.Errorf("%d calls of %s, want %d", n, method, want)
+					}
+				}
+				for _, p := range d.wrong() {
+					t.Error(p)
+				}
+			})
+		})
+	}
+}
