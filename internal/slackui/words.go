@@ -316,13 +316,16 @@ func interrupt(b *slack.ContextBlock) (changed bool) {
 		for i, line := range lines {
 			lines[i] = unfinished.ReplaceAllString(line, "$1⏸ $2")
 			if changed = changed || lines[i] != line; lines[i] != line && !strings.HasSuffix(line, " not finished") {
-				lines[i] = strings.Replace(lines[i], " — waiting for approval", "", 1) + " · interrupted"
+				lines[i] = stands.ReplaceAllString(lines[i], "$1") + " · interrupted"
 			}
 		}
 		text.Text = strings.Join(lines, "\n")
 	}
 	return changed
 }
+
+// stands is how such a tool stood.
+var stands = regexp.MustCompile(` — (?:waiting for approval|running)( · |$)`)
 
 // unfinished is a line of a tool that had not ended, as we wrote it or as Slack tells it.
 var unfinished = regexp.MustCompile(`^([ ↳]*)(?:⏳|✋|:hourglass_flowing_sand:|:raised_hand:|:hand:) (.*)$`)

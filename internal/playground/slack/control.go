@@ -37,6 +37,7 @@ func (s *Server) controlRoutes(mux *http.ServeMux) {
 		"POST /_control/views/{id}/actions": s.postAction,
 		"GET /_control/calls":               s.getCalls,
 		"GET /_control/notifications":       s.getNotifications,
+		"GET /_control/accessibility":       s.getAccessibility,
 		"GET /_control/warnings":            s.getWarnings,
 		"GET /_control/faults":              s.getFaults,
 		"POST /_control/faults":             s.postFaults,

@@ -58,9 +58,17 @@ func TestPeoplesSettings(t *testing.T) {
 		equal("no longer paused", held(), false)
 
 		for _, bad := range []obj{
-			{"user": "U0X"}, {"user": slack.BotUser}, {"user": slack.UserAda, "tz": "Mars/Olympus"}, {"user": slack.UserAda, "tz": "Local"}, {"user": slack.UserAda, "locale": "en"},
-			{"user": slack.UserAda, "snooze_minutes": -1}, {"user": slack.UserAda, "snooze_minutes": 1e6}, {"user": slack.UserAda, "dnd_from": "22:00"},
-			{"user": slack.UserAda, "dnd_from": "22:00", "dnd_to": ""}, {"user": slack.UserAda, "dnd_from": "24:00", "dnd_to": "07:00"}, {"user": slack.UserAda, "dnd_from": "07:00", "dnd_to": "07:00"},
+			{"user": "U0X"},
+			{"user": slack.BotUser},
+			{"user": slack.UserAda, "tz": "Mars/Olympus"},
+			{"user": slack.UserAda, "tz": "Local"},
+			{"user": slack.UserAda, "locale": "en"},
+			{"user": slack.UserAda, "snooze_minutes": -1},
+			{"user": slack.UserAda, "snooze_minutes": 1e6},
+			{"user": slack.UserAda, "dnd_from": "22:00"},
+			{"user": slack.UserAda, "dnd_from": "22:00", "dnd_to": ""},
+			{"user": slack.UserAda, "dnd_from": "24:00", "dnd_to": "07:00"},
+			{"user": slack.UserAda, "dnd_from": "07:00", "dnd_to": "07:00"},
 		} {
 			f.refused("people", bad)
 		}

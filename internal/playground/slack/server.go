@@ -74,6 +74,8 @@ type Server struct {
 	calls      callLog
 	// notifications are what people's devices would have shown since the start.
 	notifications notificationLog
+	// unfit is what the app has sent that not everybody can use.
+	unfit []unfitCall
 
 	live    *hub
 	sockets *switchboard

@@ -129,10 +129,12 @@ func (s *Server) answer(r *http.Request, name string, in args) (int, object, htt
 	case f.err != "":
 		return http.StatusOK, s.errorAnswer(fail(f.err)), header
 	}
-	answer, err := m.run(s, &call{args: in, method: name, host: r.Host})
+	c := &call{args: in, method: name, host: r.Host}
+	answer, err := m.run(s, c)
 	if err != nil {
 		return http.StatusOK, s.errorAnswer(err), header
 	}
+	s.judgeAccess(c)
 	if answer == nil {
 		answer = object{}
 	}

@@ -219,9 +219,30 @@ func newJudge(t testing.TB) judge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = srv.Close(context.Background()) })
+	t.Cleanup(func() {
+		usable(t, srv.Handler())
+		_ = srv.Close(context.Background())
+	})
 	return judge{slack.New(srv.BotToken(),
 		slack.OptionAPIURL("http://127.0.0.1/api/"), slack.OptionHTTPClient(inProcess{srv.Handler()}))}
+}
+
+// usable holds that everybody can use what was sent: with alternative texts, a text beside the
+// blocks, buttons that are told apart by their names, and no sign without a word.
+func usable(t testing.TB, workspace http.Handler) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, "http://127.0.0.1/_control/accessibility", nil)
+	workspace.ServeHTTP(w, r)
+	var got struct {
+		Unfit []struct{ Method, What, Text string } `json:"unfit"`
+	}
+	if err := json.NewDecoder(w.Body).Decode(&got); err != nil || w.Code != http.StatusOK {
+		t.Errorf("what not everybody can use: status %d, %v", w.Code, err)
+	}
+	for _, u := range got.Unfit {
+		t.Errorf("%s: %q", u.What, u.Text)
+	}
 }
 
 // page posts a page and edits the message to it once more.

@@ -128,6 +128,7 @@ func grantBlock(id string, l GrantLine, redact func(string) string) *slack.Secti
 	b := section(id, strings.Join(lines, "\n"))
 	if l.MayRevoke && g.RevokedBy == "" {
 		revoke := button(ActionRevoke, strconv.FormatInt(g.ID, 10), "Revoke", slack.StyleDanger)
+		revoke.AccessibilityLabel = mrkdwn.Clip("Revoke rule "+strconv.FormatInt(g.ID, 10)+": "+mrkdwn.OneLine(mrkdwn.Visible(o.redact(revoked))), buttonMax)
 		revoke.Confirm = slack.NewConfirmationBlockObject(
 			plain("Revoke this rule?", confirmTitle),
 			plain("From now on this is asked about again: "+mrkdwn.Clip(mrkdwn.OneLine(mrkdwn.Visible(o.redact(revoked))), 150)+

@@ -124,6 +124,11 @@ func (c *card) prepare(r *row, withOrigin bool) {
 	default:
 		r.run, r.others = in.toolButtons()
 	}
+	for _, e := range slices.Concat(r.run, r.others) {
+		if b, ok := e.(*slack.ButtonBlockElement); ok { // each request has the same ones
+			b.AccessibilityLabel = strings.TrimSuffix(b.Text.Text, "…") + ", request " + strconv.Itoa(r.number)
+		}
+	}
 	r.headline = joinNonEmpty("\n", "*"+strconv.Itoa(r.number)+" · "+capital(verb)+"* "+rest, in.risks(), r.subject.warnings())
 	origin := ""
 	if withOrigin {

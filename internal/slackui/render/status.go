@@ -31,15 +31,15 @@ func (v *view) todos() string {
 	}
 	var b strings.Builder
 	if first > 0 {
-		b.WriteString("☑ " + plural(first, "earlier step", "earlier steps") + "\n")
+		b.WriteString("☑ " + plural(first, "earlier step", "earlier steps") + " done\n")
 	}
 	for _, todo := range list[first:min(len(list), first+most)] {
 		text := mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(v.o.redact(todo.Text)), 120))
 		switch todo.State {
 		case "completed":
-			b.WriteString("☑ ~" + strings.ReplaceAll(text, "~", "") + "~\n")
+			b.WriteString("☑ ~" + strings.ReplaceAll(text, "~", "") + "~ · done\n")
 		case "in_progress":
-			b.WriteString("▸ *" + strings.ReplaceAll(text, "*", "") + "*\n")
+			b.WriteString("▸ *" + strings.ReplaceAll(text, "*", "") + "* · in progress\n")
 		default:
 			b.WriteString("☐ " + text + "\n")
 		}

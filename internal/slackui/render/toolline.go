@@ -119,11 +119,10 @@ next:
 			names[j], names[j-1] = names[j-1], names[j]
 		}
 	}
-	s := "✅ "
+	s := "✅ " + plural(len(tools), "tool call", "tool calls") + " done"
 	if open > 0 {
-		s = "⏳ "
+		s = "⏳ " + plural(len(tools), "tool call", "tool calls")
 	}
-	s += plural(len(tools), "tool call", "tool calls")
 	for i, t := range names {
 		switch {
 		case i == 4:
@@ -174,10 +173,8 @@ func (v *view) line(it *claude.Item, indent string) string {
 		b.WriteByte(' ')
 		b.WriteString(arg)
 	}
-	if gist := v.gist(t); gist != "" {
-		b.WriteString(" — ")
-		b.WriteString(gist)
-	}
+	b.WriteString(" — ")
+	b.WriteString(v.outcome(t))
 	// No name: a mention would call its maker at every use. The list of grants has it.
 	if g, ok := v.t.Granted[t.ID]; ok {
 		b.WriteString(" · by a rule of " + g.At.UTC().Format("2 Jan"))
@@ -246,19 +243,29 @@ func (v *view) argument(t *claude.ToolUse) string {
 	return mrkdwn.CodeWithin(s, argMax)
 }
 
-// gist is what came out of a finished call, in a few words.
-func (v *view) gist(t *claude.ToolUse) string {
+// outcome says how a call stands, in a word and not by its sign alone, and what came out.
+func (v *view) outcome(t *claude.ToolUse) string {
+	if unfinished(t.State) && v.ended {
+		return "interrupted"
+	}
 	switch t.State {
 	case claude.ToolAsked:
 		return "waiting for approval"
 	case claude.ToolDenied:
 		return "denied"
 	case claude.ToolFailed:
-		return v.failure(t)
+		return "failed" + v.failure(t)
+	case claude.ToolInterrupted:
+		return "interrupted"
+	case claude.ToolStreaming, claude.ToolRunning:
+		return "running"
 	case claude.ToolDone:
-	case claude.ToolStreaming, claude.ToolRunning, claude.ToolInterrupted:
-		return ""
 	}
+	return joinNonEmpty(", ", "done", v.gist(t))
+}
+
+// gist is what came out of a call that is done, in a few words.
+func (v *view) gist(t *claude.ToolUse) string {
 	switch t.Name {
 	case "Edit":
 		return plusMinusOf(t.Input, "old_string", "new_string")
@@ -274,7 +281,7 @@ func (v *view) gist(t *claude.ToolUse) string {
 		return ""
 	case "Grep":
 		if first := firstLine(t.Result); strings.HasPrefix(first, "Found ") || strings.HasPrefix(first, "No ") {
-			return mrkdwn.Escape(mrkdwn.Clip(v.o.redact(first), 40))
+			return mrkdwn.Escape(mrkdwn.Clip(v.o.redact(lowerFirst(first)), 40))
 		}
 	case "Task", "Agent":
 		return ""
@@ -292,19 +299,19 @@ func (v *view) gist(t *claude.ToolUse) string {
 	return plural(countLines(t.Result), "line", "lines")
 }
 
-// failure is a failed call's exit code or the first line of what it said.
+// failure is a failed call's exit code or the first line of what it said, after “failed”.
 func (v *view) failure(t *claude.ToolUse) string {
 	first := firstLine(t.Result)
 	first = strings.TrimPrefix(first, "<tool_use_error>")
 	first = strings.TrimSuffix(first, "</tool_use_error>")
 	first = strings.TrimPrefix(first, "Error: ")
 	if rest, ok := strings.CutPrefix(first, "Exit code "); ok && len(rest) <= 3 {
-		return "exit " + mrkdwn.Escape(rest)
+		return ", exit " + mrkdwn.Escape(rest)
 	}
 	if first == "" {
-		return "failed"
+		return ""
 	}
-	return mrkdwn.Escape(mrkdwn.Clip(mrkdwn.Visible(v.o.redact(first)), 40))
+	return ": " + mrkdwn.Escape(mrkdwn.Clip(mrkdwn.Visible(v.o.redact(first)), 32))
 }
 
 func firstLine(s string) string {

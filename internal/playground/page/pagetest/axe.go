@@ -94,4 +94,3 @@ func (w *Tab) violations(what, options string) {
 		w.t.Errorf("%s: %s", what, fmt.Sprintf("%d things that some people cannot use:\n%s", len(list), strings.Join(list, "\n")))
 	}
 }
-
