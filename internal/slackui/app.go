@@ -160,14 +160,17 @@ func (a *App) whisper(channel, threadTS, user string, page render.Page) {
 
 // whisperTo is whisper; end, if it is not nil, is called with what became of it.
 func (a *App) whisperTo(channel, threadTS, user string, page render.Page, end func(error)) {
-	options := page.MsgOptions()
-	if threadTS != "" {
-		options = append(options, slack.MsgOptionTS(threadTS))
-	}
 	a.publisher.Once(publish.Call{
 		Method: publish.PostEphemeral, Key: "whisper/" + channel + "/" + threadTS + "/" + user, Priority: publish.High, Group: threadTS, What: "answer " + user, Patient: true, OnEnd: end,
 		Do: func(ctx context.Context) error {
-			_, err := a.api.PostEphemeralContext(ctx, channel, user, options...)
+			err := a.publisher.Dressed(publish.InEphemeral, "answer", page, func(page render.Page) error {
+				options := page.MsgOptions()
+				if threadTS != "" {
+					options = append(options, slack.MsgOptionTS(threadTS))
+				}
+				_, err := a.api.PostEphemeralContext(ctx, channel, user, options...)
+				return err
+			})
 			if refusedAs(err, "user_not_in_channel") { // who decides by direct message need not be there
 				a.direct(user, page)
 				return nil

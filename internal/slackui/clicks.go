@@ -289,19 +289,7 @@ func (a *App) turnPage(ctx context.Context, in *incoming, action *slack.BlockAct
 		a.tell(in, r.Sentence)
 		return "refused", nil
 	}
-	_, err = a.api.UpdateViewContext(ctx, render.ApprovalInput(approval, page.Page, a.rendering()), "", in.click.View.Hash, in.click.View.ID)
-	if err != nil {
-		return "", fmt.Errorf("turn a page: %w", err)
-	}
-	return "viewed", nil
-}
-
-// open shows a modal. A trigger lives for three seconds, so it does not queue.
-func (a *App) open(ctx context.Context, in *incoming, view slack.ModalViewRequest) error {
-	if _, err := a.api.OpenViewContext(ctx, in.click.TriggerID, view); err != nil {
-		return fmt.Errorf("open a modal: %w", err)
-	}
-	return nil
+	return "viewed", a.updateModal(ctx, in, render.ApprovalInput(approval, page.Page, a.rendering()))
 }
 
 // answer tells the person who said or clicked something, and nobody else: when the

@@ -161,8 +161,10 @@ func (a *App) direct(user string, page render.Page) {
 	a.publisher.Once(publish.Call{
 		Method: publish.PostMessage, Priority: publish.High, Group: user, What: "message " + user,
 		Do: func(ctx context.Context) error {
-			_, _, err := a.api.PostMessageContext(ctx, user, page.MsgOptions()...)
-			return err
+			return a.publisher.Dressed(publish.InMessage, "direct message", page, func(page render.Page) error {
+				_, _, err := a.api.PostMessageContext(ctx, user, page.PostOptions()...)
+				return err
+			})
 		},
 	})
 }

@@ -31,8 +31,7 @@ func (a *App) publishHome(ctx context.Context, who person) error {
 	a.publisher.Once(publish.Call{
 		Method: publish.PublishView, Key: "home/" + user, Replace: true, Priority: publish.Normal, Group: user, What: "home tab",
 		Do: func(ctx context.Context) error {
-			_, err := a.api.PublishViewContext(ctx, request)
-			return err
+			return a.homePages(ctx, request)
 		},
 	})
 	return nil

@@ -71,6 +71,9 @@ func (s *Server) content(c *call) (content, error) {
 	var m content
 	m.hasText = c.has("text")
 	m.text = c.str("text")
+	if err := s.refuseText(m.text, placeOf(c.method, "")); err != nil {
+		return m, err
+	}
 	markdown := c.str("markdown_text")
 	if markdown != "" {
 		if m.text != "" || c.has("blocks") {
@@ -78,6 +81,10 @@ func (s *Server) content(c *call) (content, error) {
 		}
 		if utf8.RuneCountInString(markdown) > maxMarkdownText {
 			return m, fail("msg_too_long")
+		}
+		list := []any{object{"type": "markdown"}}
+		if err := s.refuseBlocks(list, placeOf(c.method, ""), "/blocks", "invalid_blocks"); err != nil {
+			return m, err
 		}
 		m.text, m.hasText = markdown, true
 		m.blocks, m.hasBlocks = []any{object{"type": "markdown", "block_id": newBlockID(), "text": markdown}}, true
@@ -138,6 +145,9 @@ func (s *Server) blocksArg(c *call, surface surface) ([]any, error) {
 	}
 	if raw == nil {
 		return nil, nil
+	}
+	if err := s.refuseBlocks(raw, placeOf(c.method, ""), "/blocks", "invalid_blocks"); err != nil {
+		return nil, err
 	}
 	checked, problems := checkBlocks(raw, surface, "/blocks", s.fileKnown)
 	if len(problems) > 0 {

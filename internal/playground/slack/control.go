@@ -42,6 +42,9 @@ func (s *Server) controlRoutes(mux *http.ServeMux) {
 		"GET /_control/faults":              s.getFaults,
 		"POST /_control/faults":             s.postFaults,
 		"DELETE /_control/faults":           s.deleteFaults,
+		"GET /_control/refuse":              s.getRefusals,
+		"POST /_control/refuse":             s.postRefusal,
+		"DELETE /_control/refuse":           s.deleteRefusals,
 	} {
 		mux.HandleFunc(pattern, s.controlled(h))
 	}

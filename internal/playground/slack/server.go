@@ -71,6 +71,7 @@ type Server struct {
 	sessions   map[string]*agentSession
 	limits     *limiter
 	faults     faultSet
+	refusals   []refusal
 	calls      callLog
 	// notifications are what people's devices would have shown since the start.
 	notifications notificationLog

@@ -63,6 +63,11 @@ func (s *Server) chunksArg(c *call) ([]any, error) {
 			return nil, failBecause("invalid_chunks", "must provide an object [json-pointer:/chunks/"+itoa(i)+"]")
 		}
 		at := "/chunks/" + itoa(i)
+		if kind := chunkBlocks[text(chunk["type"])]; kind != "" {
+			if err := s.refuseBlocks([]any{object{"type": kind}}, "stream", at, "invalid_chunks"); err != nil {
+				return nil, err
+			}
+		}
 		switch text(chunk["type"]) {
 		case "markdown_text":
 			t, ok := chunk["text"].(string)
@@ -85,6 +90,9 @@ func (s *Server) chunksArg(c *call) ([]any, error) {
 			if !ok {
 				return nil, failBecause("invalid_chunks", "missing required field: blocks [json-pointer:"+at+"]")
 			}
+			if err := s.refuseBlocks(list, "stream", at+"/blocks", "invalid_blocks"); err != nil {
+				return nil, err
+			}
 			checked, problems := checkBlocks(list, surfaceStream, at+"/blocks", s.fileKnown)
 			if len(problems) > 0 {
 				return nil, failBecause("invalid_blocks", problems...)
@@ -97,6 +105,9 @@ func (s *Server) chunksArg(c *call) ([]any, error) {
 	}
 	return out, nil
 }
+
+// chunkBlocks are the blocks that chunks become.
+var chunkBlocks = map[string]string{"markdown_text": "markdown", "task_update": "task_card", "plan_update": "plan"}
 
 // taskStatuses are those of a task card.
 var taskStatuses = []string{"pending", "in_progress", "complete", "error"}

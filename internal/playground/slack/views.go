@@ -79,6 +79,11 @@ func (s *Server) viewArg(c *call, kinds ...string) (object, error) {
 	if len(mustJSON(def)) > maxViewBytes {
 		return nil, fail("view_too_large")
 	}
+	if list, ok := def["blocks"].([]any); ok {
+		if err := s.refuseBlocks(list, placeOf(c.method, text(def["type"])), "/view/blocks", "invalid_arguments"); err != nil {
+			return nil, err
+		}
+	}
 	def, problems := checkView(def, kinds, s.fileKnown)
 	if len(problems) > 0 {
 		return nil, failBecause("invalid_arguments", problems...)

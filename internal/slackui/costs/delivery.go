@@ -134,15 +134,30 @@ func (a *Accountant) deliverIn(d delivery, first, worn dress, done func(error)) 
 
 // postPage posts a page and returns the channel that it stands in.
 func (a *Accountant) postPage(ctx context.Context, d delivery, page render.Page) (channel string, err error) {
-	options := page.MsgOptions()
-	if d.threadTS != "" {
-		options = append(options, slack.MsgOptionTS(d.threadTS))
-	}
+	place := publish.InMessage
 	if d.to != "" {
-		_, err := a.c.API.PostEphemeralContext(ctx, d.channel, d.to, options...)
-		return d.channel, err
+		place = publish.InEphemeral
 	}
-	channel, _, err = a.c.API.PostMessageContext(ctx, d.channel, options...)
+	send := func(page render.Page) (err error) {
+		options := page.PostOptions()
+		if d.to != "" {
+			options = page.MsgOptions()
+		}
+		if d.threadTS != "" {
+			options = append(options, slack.MsgOptionTS(d.threadTS))
+		}
+		if d.to != "" {
+			channel = d.channel
+			_, err = a.c.API.PostEphemeralContext(ctx, d.channel, d.to, options...)
+			return err
+		}
+		channel, _, err = a.c.API.PostMessageContext(ctx, d.channel, options...)
+		return err
+	}
+	if len(page.Blocks) > 0 { // the next dress has its files
+		return channel, send(page)
+	}
+	err = a.c.Publisher.Dressed(place, "costs", page, send)
 	return channel, err
 }
 
@@ -176,7 +191,7 @@ func (a *Accountant) uploadDirect(d delivery, list []*attachment) {
 	a.c.Publisher.Once(publish.Call{
 		Method: publish.PostMessage, Priority: publish.High, Group: d.to, What: "announce files to " + d.to,
 		Do: func(ctx context.Context) error {
-			channel, _, err := a.c.API.PostMessageContext(ctx, d.to, page.MsgOptions()...)
+			channel, _, err := a.c.API.PostMessageContext(ctx, d.to, page.PostOptions()...)
 			if err == nil {
 				a.upload(channel, "", list)
 			}

@@ -41,6 +41,7 @@ var (
 		"msg_too_long", "msg_blocks_too_long", "invalid_blocks", "invalid_blocks_format",
 		"no_text", "markdown_text_conflict", "only_one_table_allowed", "invalid_attachments",
 		"too_many_attachments", "invalid_arguments", "invalid_arg_value",
+		"unsupported_block_type", "unknown_block_type", "view_too_large",
 	}
 	// doneCodes mean that what the call wanted is so already.
 	doneCodes = []string{"already_reacted", "no_reaction"}
@@ -80,6 +81,12 @@ func judge(err error) (verdict, time.Duration) {
 	}
 	// A network error, a timeout, or an answer that is not JSON.
 	return passing, 0
+}
+
+// Refuses reports whether Slack does not take the content of what was sent.
+func Refuses(err error) bool {
+	v, _ := judge(err)
+	return v == content
 }
 
 // Passes reports whether an error of Slack's API may be over when the same is asked again,

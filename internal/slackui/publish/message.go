@@ -13,6 +13,7 @@ import (
 type API interface {
 	PostMessageContext(ctx context.Context, channelID string, options ...slack.MsgOption) (channel, ts string, err error)
 	UpdateMessageContext(ctx context.Context, channelID, ts string, options ...slack.MsgOption) (channel, newTS, text string, err error)
+	UploadFileContext(ctx context.Context, p slack.UploadFileParameters) (*slack.FileSummary, error)
 }
 
 // Priority orders the calls that wait for one method's rate.
@@ -77,7 +78,7 @@ type Message struct {
 	// is sent. It runs on the goroutine of the call and should not take long.
 	OnPosted func(ts string)
 	// OnError is called when the scheduler gives the key up: the message or the
-	// channel is gone, Slack refuses the content even as plain text, or a state
+	// channel is gone, Slack refuses even a sentence in its place, or a state
 	// could not be delivered for Options.GiveUpAfter. It may call Show.
 	OnError func(error)
 }

@@ -225,6 +225,6 @@ func (s *Scheduler) begin(base context.Context, j *job, now time.Time) {
 		s.calls.Go(func() { s.runCall(base, j, method) })
 		return
 	}
-	a := attempt{msg: j.msg, ts: j.ts, sum: j.sum, plain: j.plain, doubt: j.doubt, method: method, ends: len(j.ends)}
+	a := attempt{msg: j.msg, ts: j.ts, sum: j.sum, wear: s.wardrobe.with(j.wear, InMessage, now), doubt: j.doubt, method: method, ends: len(j.ends)}
 	s.calls.Go(func() { s.runMessage(base, j, a) })
 }

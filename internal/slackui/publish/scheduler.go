@@ -67,6 +67,8 @@ type Scheduler struct {
 	o    Options
 	wake chan struct{} // capacity 1: something became pending, or a slot free
 
+	wardrobe wardrobe
+
 	mu       sync.Mutex
 	seq      uint64 // orders what became pending and who was served
 	messages map[string]*job
@@ -123,7 +125,8 @@ type job struct {
 	ts    string  // where it stands in Slack
 	sum   uint64  // of the content that Slack has; 0 if unknown
 	edits int
-	plain bool // Slack refused this message's blocks: text only
+	wear  wear // what is left of this message's dress, after Slack's refusals
+	filed bool // all of it is in a file
 	newer bool // msg was shown while an older state was in flight
 	doubt bool // Slack may have the message, posted by an attempt that seemed to fail
 	// ends are the OnEnd of the states that Slack does not have, in the order in which they
@@ -168,11 +171,12 @@ func (j *job) paced() bool {
 }
 
 // isSent reports whether Slack has the latest state already.
-func (j *job) isSent() bool {
+func (s *Scheduler) isSent(j *job) bool {
 	if j.ts == "" || j.sum == 0 {
 		return false
 	}
-	sum, err := contentSum(j.msg.Page, j.plain)
+	page, _ := s.wardrobe.with(j.wear, InMessage, time.Now()).put(j.msg.Page)
+	sum, err := contentSum(page)
 	return err == nil && sum == j.sum
 }
 
@@ -215,12 +219,12 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 	m.TS = "" // known since the first Show, or from our own post
 	j.msg = m
 	if m.Final {
-		j.plain = false // the last state deserves a new try
+		j.wear = wear{} // the last state deserves a new try
 	}
 	switch {
 	case j.flying:
 		j.newer = true
-	case j.index < 0 && j.isSent():
+	case j.index < 0 && s.isSent(j):
 		s.stats.Unchanged++
 		ended = j.ended(len(j.ends))
 		if m.Final {
@@ -401,7 +405,7 @@ type Stats struct {
 	// since Slack has them, Coalesced states that a newer one replaced.
 	Sent, Unchanged, Coalesced uint64
 	// Limited counts answers that told us to wait, Retried attempts that failed
-	// and were repeated, FellBack messages sent as plain text, GaveUp what was
+	// and were repeated, FellBack refusals after which less was sent, GaveUp what was
 	// never delivered.
 	Limited, Retried, FellBack, GaveUp uint64
 }

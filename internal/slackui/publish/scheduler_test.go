@@ -327,7 +327,7 @@ func TestRateLimitInTheAnswerIsARateLimit(t *testing.T) {
 	})
 }
 
-func TestRefusedBlocksAreSentAsText(t *testing.T) {
+func TestRefusedBlocksAreSentAsSections(t *testing.T) {
 	in(t, publish.Options{}, func(h *house) {
 		h.slack.answer = func(_ int, c call) error {
 			if strings.Contains(c.args.Get("blocks"), "markdown") {
@@ -350,10 +350,10 @@ func TestRefusedBlocksAreSentAsText(t *testing.T) {
 		}
 		want := []string{
 			`chat.postMessage one [{"type":"markdown","text":"one"}]`,
-			"chat.postMessage one ",
-			"chat.update two []",
+			`chat.postMessage one [{"type":"section","text":{"type":"mrkdwn","text":"one","verbatim":true}}]`,
+			`chat.update two [{"type":"section","text":{"type":"mrkdwn","text":"two","verbatim":true}}]`,
 			`chat.update three [{"type":"markdown","text":"three"}]`,
-			"chat.update three []",
+			`chat.update three [{"type":"section","text":{"type":"mrkdwn","text":"three","verbatim":true}}]`,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -372,8 +372,9 @@ func TestTextThatIsRefusedTooIsGivenUp(t *testing.T) {
 		m.OnError = func(err error) { lost.Store(&err) }
 		h.Show(m)
 		h.rest()
-		if n := len(h.slack.all()); n != 2 {
-			t.Errorf("%d calls, want 2", n)
+		// whole, without the young block, sections, text, a sentence
+		if n := len(h.slack.all()); n != 5 {
+			t.Errorf("%d calls, want 5", n)
 		}
 		if e := lost.Load(); e == nil || !strings.Contains((*e).Error(), "msg_too_long") {
 			t.Errorf("OnError got %v", e)

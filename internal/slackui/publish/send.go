@@ -9,6 +9,8 @@ import (
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
+
+	"deckhand/internal/slackui/render"
 )
 
 // attempt is a message's state as one call sends it.
@@ -16,7 +18,9 @@ type attempt struct {
 	msg    Message
 	ts     string
 	sum    uint64 // what Slack has
-	plain  bool
+	wear   wear
+	page   render.Page // the message's, dressed
+	cut    bool        // and not all of it
 	doubt  bool
 	ends   int // how many of job.ends are about this state or older ones
 	method Method
@@ -24,7 +28,7 @@ type attempt struct {
 
 // options are what makes up the message in a post or an edit.
 func (a attempt) options() []slack.MsgOption {
-	text := a.msg.Page.Text
+	text := a.page.Text
 	if text == "" {
 		text = "Deckhand has something to show here." // Slack refuses a message without text and blocks
 	}
@@ -32,14 +36,15 @@ func (a attempt) options() []slack.MsgOption {
 		slack.MsgOptionText(text, false),
 		// Only what we marked up ourselves may be a link or a mention.
 		slack.MsgOptionParse(false),
-		slack.MsgOptionDisableLinkUnfurl(),
-		slack.MsgOptionDisableMediaUnfurl(),
 	}
 	switch {
-	case !a.plain && len(a.msg.Page.Blocks) > 0:
-		opts = append(opts, slack.MsgOptionBlocks(a.msg.Page.Blocks...))
+	case len(a.page.Blocks) > 0:
+		opts = append(opts, slack.MsgOptionBlocks(a.page.Blocks...))
 	case a.ts != "":
 		opts = append(opts, slack.MsgOptionBlocks()) // takes the old blocks away
+	}
+	if a.ts == "" { // an edit has no such arguments
+		opts = append(opts, slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl())
 	}
 	if a.ts == "" && a.msg.ThreadTS != "" {
 		opts = append(opts, slack.MsgOptionTS(a.msg.ThreadTS))
@@ -55,7 +60,8 @@ func (a attempt) options() []slack.MsgOption {
 
 // runMessage makes one attempt to show a message and settles what follows.
 func (s *Scheduler) runMessage(base context.Context, j *job, a attempt) {
-	sum, err := contentSum(a.msg.Page, a.plain)
+	a.page, a.cut = a.wear.put(a.msg.Page)
+	sum, err := contentSum(a.page)
 	if err != nil {
 		s.settle(j, a, 0, "", Permanent(err))
 		return
@@ -163,7 +169,37 @@ func (s *Scheduler) settle(j *job, a attempt, sum uint64, ts string, err error) 
 	if lost != nil && a.msg.OnError != nil {
 		a.msg.OnError(lost)
 	}
+	if v == sent {
+		s.taken(InMessage, a.wear, a.msg.Page)
+		s.attach(j, a)
+	}
 	tell(ended, lost)
+}
+
+// attach puts all of a message's text into a file of its thread where Slack took a part of it
+// alone: once, when somebody waits for the message or it is its last state.
+func (s *Scheduler) attach(j *job, a attempt) {
+	if !a.cut || a.msg.priority() < High {
+		return
+	}
+	s.mu.Lock()
+	again := j.filed
+	j.filed = true
+	s.mu.Unlock()
+	if again {
+		return
+	}
+	text := a.msg.Page.Everything()
+	s.Once(Call{
+		Method: UploadFile, Priority: High, Group: a.msg.Group, What: "attach what slack did not take", Timeout: time.Minute,
+		Do: func(ctx context.Context) error {
+			_, err := s.api.UploadFileContext(ctx, slack.UploadFileParameters{
+				Content: text, FileSize: len(text), Filename: "message.txt", Title: "All of the message",
+				Channel: a.msg.Channel, ThreadTimestamp: a.msg.ThreadTS,
+			})
+			return err
+		},
+	})
 }
 
 // settleLocked returns whom to tell that they need not wait any longer, and the error with
@@ -181,7 +217,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		} else {
 			j.edits++
 		}
-		j.fails, j.failing, j.retryAt, j.doubt = 0, time.Time{}, time.Time{}, false
+		j.fails, j.failing, j.retryAt, j.doubt, j.wear.fresh = 0, time.Time{}, time.Time{}, false, false
 		ended = j.ended(a.ends)
 		s.conclude(j)
 		return ended, nil
@@ -196,10 +232,9 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		return nil, nil
 
 	case content:
-		if !a.plain && len(a.msg.Page.Blocks) > 0 {
-			log.Error("slack refused the blocks; sending plain text", zap.Error(explain(err)))
+		if next, ok := s.refusal(InMessage, a.msg.Key, a.wear, a.page, err); ok {
 			s.stats.FellBack++
-			j.plain = true
+			j.wear = next
 			s.requeue(j)
 			return nil, nil
 		}

@@ -15,14 +15,12 @@ var sumSeed = maphash.MakeSeed()
 // contentSum identifies what Slack would be sent; it is never 0. The blocks that
 // pages of text are made of are read without being encoded, since unchanged pages
 // are shown again and again.
-func contentSum(p render.Page, plain bool) (uint64, error) {
+func contentSum(p render.Page) (uint64, error) {
 	var h maphash.Hash
 	h.SetSeed(sumSeed)
-	if !plain {
-		for _, b := range p.Blocks {
-			if err := addBlock(&h, b); err != nil {
-				return 0, err
-			}
+	for _, b := range p.Blocks {
+		if err := addBlock(&h, b); err != nil {
+			return 0, err
 		}
 	}
 	addString(&h, p.Text)

@@ -11,6 +11,9 @@ type Page struct {
 	Text string
 	// Blocks is the message as people see it; empty means Text alone.
 	Blocks []slack.Block
+	// Instead says what to write where Slack does not take the page's buttons: mrkdwn, of
+	// a few sentences; empty where there is nothing to be pressed, or nothing to write.
+	Instead string `json:"-"`
 	// Cut reports that the page leaves text out and says so: the caller attaches
 	// FullText as a file.
 	Cut bool
@@ -18,9 +21,15 @@ type Page struct {
 	Number int `json:",omitempty"`
 }
 
-// MsgOptions are the page as slack-go takes it. Links are not unfurled.
+// PostOptions are the page as slack-go takes it for a new message. Links are not unfurled.
+func (p Page) PostOptions() []slack.MsgOption {
+	return append(p.MsgOptions(), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl())
+}
+
+// MsgOptions are the page for an edit or an ephemeral message, which take no arguments
+// about links.
 func (p Page) MsgOptions() []slack.MsgOption {
-	o := []slack.MsgOption{slack.MsgOptionText(p.Text, false), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl()}
+	o := []slack.MsgOption{slack.MsgOptionText(p.Text, false)}
 	if len(p.Blocks) > 0 {
 		o = append(o, slack.MsgOptionBlocks(p.Blocks...))
 	}

@@ -297,14 +297,16 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 			text = "Deckhand is at work: " + plural(tools, "step", "steps") + " so far."
 		}
 	}
+	instead := ""
 	if !v.ended {
+		instead = "To stop it, write " + mrkdwn.Code("stop") + "."
 		blocks = append(blocks, slack.NewActionBlock(id("stop"),
 			button(ActionStop, strconv.FormatInt(v.t.ID, 10), "Stop", "")))
 	} else if v.t.Continue {
 		blocks = append(blocks, slack.NewActionBlock(id("continue"),
 			button(ActionContinue, strconv.FormatInt(v.t.ID, 10), "Continue", slack.StylePrimary)))
 	}
-	return Page{Text: v.excerpt(text, status), Blocks: blocks, Cut: cut}
+	return Page{Text: v.excerpt(text, status), Blocks: blocks, Instead: instead, Cut: cut}
 }
 
 // excerptMax is how much of a page's text stands in its fallback.

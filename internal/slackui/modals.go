@@ -1,0 +1,120 @@
+package slackui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
+)
+
+// errNoForm is of a form whose fields Slack does not take.
+var errNoForm = errors.New("slack does not take the form's fields")
+
+// open shows a modal. A trigger lives for three seconds, so it does not queue. Whoever
+// clicked is told where Slack does not open it, and what to do instead.
+func (a *App) open(ctx context.Context, in *incoming, view slack.ModalViewRequest) error {
+	err := a.showModal(view, func(view slack.ModalViewRequest) error {
+		_, err := a.api.OpenViewContext(ctx, in.click.TriggerID, view)
+		return err
+	})
+	return a.explainModal(in, view, err)
+}
+
+// updateModal shows another state of the modal that was clicked in.
+func (a *App) updateModal(ctx context.Context, in *incoming, view slack.ModalViewRequest) error {
+	err := a.showModal(view, func(view slack.ModalViewRequest) error {
+		_, err := a.api.UpdateViewContext(ctx, view, "", in.click.View.Hash, in.click.View.ID)
+		return err
+	})
+	return a.explainModal(in, view, err)
+}
+
+// showModal sends a modal with as much of its blocks as Slack takes; all fields of a form
+// must be among them.
+func (a *App) showModal(view slack.ModalViewRequest, send func(slack.ModalViewRequest) error) error {
+	fields := formFields(view.Blocks.BlockSet)
+	return a.publisher.Dressed(publish.InModal, "modal "+view.CallbackID, render.Page{Blocks: view.Blocks.BlockSet}, func(p render.Page) error {
+		if formFields(p.Blocks) < fields {
+			return errNoForm
+		}
+		view.Blocks.BlockSet = p.Blocks
+		return send(view)
+	})
+}
+
+func formFields(blocks []slack.Block) (n int) {
+	for _, b := range blocks {
+		if b.BlockType() == slack.MBTInput {
+			n++
+		}
+	}
+	return n
+}
+
+// explainModal tells the person who clicked why there is no modal, where they can do
+// something about it.
+func (a *App) explainModal(in *incoming, view slack.ModalViewRequest, err error) error {
+	if err == nil {
+		return nil
+	}
+	sentence := ""
+	switch {
+	case refusedAs(err, "expired_trigger_id"):
+		sentence = "Slack waits three seconds for a window to open, and they had passed. Click again."
+	case refusedAs(err, "exchanged_trigger_id"), refusedAs(err, "trigger_exchanged"), refusedAs(err, "invalid_trigger_id"):
+		sentence = "Slack opens one window for a click, and does not open another one for this click. Click again."
+	case refusedAs(err, "hash_conflict"), refusedAs(err, "not_found"):
+		sentence = "The window has changed since, or was closed. Open it again."
+	case errors.Is(err, errNoForm), publish.Refuses(err):
+		sentence = strings.TrimSpace("Slack does not show this window: there is too much in it, or something that this workspace does not take. " + insteadOfModal(view))
+	default:
+		return fmt.Errorf("show a modal: %w", err)
+	}
+	a.log.Warn("slack does not show a modal", zap.String("modal", view.CallbackID), zap.String("user", in.store.UserID), zap.Error(err))
+	a.tell(in, sentence)
+	return nil
+}
+
+// insteadOfModal says how to do what a modal is for without it. The forms about an approval
+// have its id as their metadata.
+func insteadOfModal(view slack.ModalViewRequest) string {
+	code := strings.ToUpper(view.PrivateMetadata[:min(5, len(view.PrivateMetadata))])
+	reply := func(words string) string { return "Reply “" + words + "” in the request's thread." }
+	switch view.CallbackID {
+	case render.CallbackDenyReason:
+		return reply("deny " + code + " and your reason")
+	case render.CallbackAnswer:
+		return reply("deny " + code + " and your answer")
+	case render.CallbackConfirm:
+		return reply("approve " + code + " confirm")
+	case render.CallbackGrant:
+		return reply("approve " + code)
+	case render.CallbackApproveAll:
+		return "Decide about each request by its own button."
+	}
+	return ""
+}
+
+// homePages sends a home tab with as much of its blocks as Slack takes, and a small one
+// where it takes none.
+func (a *App) homePages(ctx context.Context, request slack.PublishViewContextRequest) error {
+	send := func(p render.Page) error {
+		request.View.Blocks.BlockSet = p.Blocks
+		_, err := a.api.PublishViewContext(ctx, request)
+		return err
+	}
+	err := a.publisher.Dressed(publish.InHome, "home tab", render.Page{Blocks: request.View.Blocks.BlockSet}, send)
+	for _, small := range render.SmallHomes(a.self.UserID) {
+		if !publish.Refuses(err) {
+			break
+		}
+		err = send(small)
+	}
+	return err
+}

@@ -1,0 +1,283 @@
+package render
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store"
+)
+
+// Lesser is the page without blocks of the types that are refused: what such a block says
+// stands in a section of text instead, and what nobody can press any more is told by
+// Page.Instead. A section that is refused keeps its text and loses what stands beside it.
+// It reports whether anything is another than in p; if not, it is p itself.
+func (p Page) Lesser(refused func(blockType string) bool) (Page, bool) {
+	if !slices.ContainsFunc(p.Blocks, func(b slack.Block) bool { return refused(string(b.BlockType())) }) {
+		return p, false
+	}
+	pressed, text := false, ""
+	blocks := make([]slack.Block, 0, len(p.Blocks))
+	for _, b := range p.Blocks {
+		if refused(string(b.BlockType())) {
+			pressed = pressed || hasButtons(b)
+			text = joinNonEmpty("\n", text, told(b))
+			continue
+		}
+		blocks, text = append(append(blocks, sections(text)...), b), ""
+	}
+	blocks = append(blocks, sections(text)...)
+	if most := max(messageBlocks, len(p.Blocks)) - 1; len(blocks) > most {
+		blocks = blocks[:most]
+	}
+	if pressed {
+		blocks = append(blocks, section("", cmp.Or(p.Instead, "There were buttons here, which Slack did not take.")))
+	}
+	if len(blocks) == 0 {
+		blocks = append(blocks, section("", cmp.Or(p.Text, "Slack did not take what stood here.")))
+	}
+	p.Blocks = blocks
+	return p, true
+}
+
+// Worded is the page as text alone; cut reports that not all of it is in there.
+func (p Page) Worded() (worded Page, cut bool) {
+	text, room := p.said(), fallbackMax-mrkdwn.Width(p.Instead)-2
+	if text == "" {
+		text = p.Text
+	}
+	if cut = mrkdwn.Width(text) > room; cut {
+		text = p.Text // made to be short
+	}
+	p.Text, p.Blocks = joinNonEmpty("\n", mrkdwn.ClipEscaped(text, room), p.Instead), nil
+	return p, cut
+}
+
+// said is all that the blocks say, in mrkdwn.
+func (p Page) said() string {
+	parts := make([]string, len(p.Blocks))
+	for i, b := range p.Blocks {
+		parts[i] = told(b)
+	}
+	return joinNonEmpty("\n\n", parts...)
+}
+
+// Least is what stands where Slack takes nothing of the page: a sentence of our own, with
+// what can be written instead of pressing a button.
+func (p Page) Least() Page {
+	p.Blocks = nil
+	p.Text = joinNonEmpty(" ", "Slack did not take this message as it is.", p.Instead)
+	return p
+}
+
+// Everything is all that the page says, as the text of a file.
+func (p Page) Everything() string {
+	return unescaper.Replace(cmp.Or(p.said(), p.Text)) + "\n"
+}
+
+var unescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
+
+// sections are as many sections as a text takes, without ids, as those of its block are
+// another's.
+func sections(text string) (out []slack.Block) {
+	for mrkdwn.Width(text) > sectionMax {
+		head, tail := mrkdwn.Cut(text, sectionMax-200)
+		if len(tail) >= len(text) {
+			break
+		}
+		if text = tail; strings.TrimSpace(head) != "" {
+			out = append(out, section("", head))
+		}
+	}
+	if strings.TrimSpace(text) != "" {
+		out = append(out, section("", text))
+	}
+	return out
+}
+
+// hasButtons reports whether something in a block can be pressed or filled in.
+func hasButtons(b slack.Block) bool {
+	switch b := b.(type) {
+	case *slack.ActionBlock, *slack.InputBlock, *slack.ContextActionsBlock:
+		return true
+	case *slack.SectionBlock:
+		return b.Accessory != nil && b.Accessory.ImageElement == nil
+	}
+	return false
+}
+
+// told is what a block says, in mrkdwn; empty for what says nothing without its look.
+func told(b slack.Block) string {
+	switch b := b.(type) {
+	case *slack.SectionBlock:
+		lines := []string{objectText(b.Text)}
+		for _, f := range b.Fields {
+			lines = append(lines, objectText(f))
+		}
+		return joinNonEmpty("\n", lines...)
+	case *slack.ContextBlock:
+		var lines []string
+		for _, e := range b.ContextElements.Elements {
+			if t, ok := e.(*slack.TextBlockObject); ok {
+				lines = append(lines, objectText(t))
+			}
+		}
+		return joinNonEmpty("\n", lines...)
+	case *slack.HeaderBlock:
+		return "*" + objectText(b.Text) + "*"
+	case *slack.MarkdownBlock:
+		return mrkdwn.Convert(b.Text)
+	case *slack.RichTextBlock:
+		return strings.Join(richLines(b.Elements), "\n")
+	case *slack.TableBlock:
+		return tableText(b)
+	case *slack.ImageBlock:
+		return "🖼️ " + mrkdwn.Escape(b.AltText)
+	case *slack.InputBlock:
+		return objectText(b.Label)
+	case *slack.TaskCardBlock:
+		return taskText(b)
+	case *slack.PlanBlock:
+		lines := []string{"*" + mrkdwn.Escape(b.Title) + "*"}
+		for i := range b.Tasks {
+			lines = append(lines, taskText(&b.Tasks[i]))
+		}
+		return joinNonEmpty("\n", lines...)
+	case *slack.DataVisualizationBlock:
+		return mrkdwn.Escape(b.Title) + " (a chart, which Slack does not show here)"
+	}
+	return ""
+}
+
+// objectText is a text object in mrkdwn.
+func objectText(t *slack.TextBlockObject) string {
+	switch {
+	case t == nil:
+		return ""
+	case t.Type == slack.MarkdownType:
+		return t.Text
+	}
+	return mrkdwn.Escape(t.Text)
+}
+
+var taskMarks = map[slack.TaskCardStatus]string{
+	slack.TaskCardStatusComplete: "✓ ", slack.TaskCardStatusError: "✗ ", slack.TaskCardStatusInProgress: "▸ ",
+}
+
+func taskText(t *slack.TaskCardBlock) string {
+	mark := taskMarks[t.Status]
+	if mark == "" {
+		mark = "○ "
+	}
+	return mark + mrkdwn.Escape(t.Title)
+}
+
+func richLines(list []slack.RichTextElement) (lines []string) {
+	for _, e := range list {
+		switch e := e.(type) {
+		case *slack.RichTextPreformatted:
+			lines = append(lines, "```\n"+strings.ReplaceAll(richText(e.Elements), "```", "`\u200b`\u200b`")+"\n```")
+		case *slack.RichTextSection:
+			lines = append(lines, richText(e.Elements))
+		case *slack.RichTextQuote:
+			lines = append(lines, "> "+strings.ReplaceAll(richText(e.Elements), "\n", "\n> "))
+		case *slack.RichTextList:
+			for _, item := range richLines(e.Elements) {
+				lines = append(lines, "• "+item)
+			}
+		}
+	}
+	return lines
+}
+
+func richText(list []slack.RichTextSectionElement) string {
+	var b strings.Builder
+	for _, e := range list {
+		switch e := e.(type) {
+		case *slack.RichTextSectionTextElement:
+			b.WriteString(mrkdwn.Escape(e.Text))
+		case *slack.RichTextSectionLinkElement:
+			b.WriteString(mrkdwn.Escape(e.Text + " " + e.URL))
+		case *slack.RichTextSectionUserElement:
+			b.WriteString(mrkdwn.Mention(e.UserID))
+		}
+	}
+	return b.String()
+}
+
+// tableText is a table with its cells apart.
+func tableText(b *slack.TableBlock) string {
+	var lines []string
+	for _, row := range b.Rows {
+		var texts []string
+		for _, cell := range row {
+			switch c := cell.(type) {
+			case *slack.TableRichTextCell:
+				texts = append(texts, strings.Join(richLines(c.Elements), " "))
+			case *slack.TableRawTextCell:
+				texts = append(texts, mrkdwn.Escape(c.Text))
+			}
+		}
+		lines = append(lines, strings.Join(texts, " · "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// insteadMax is how many requests of one card are named with what decides about them.
+const insteadMax = 8
+
+// instead says how to decide about what is pending of a card by a reply.
+func (c *card) instead(list []store.Approval) string {
+	var lines []string
+	whom, more := "", 0
+	for _, a := range list {
+		switch {
+		case a.Status != store.ApprovalPending:
+			continue
+		case c.isCopy():
+			return "Decide in " + mrkdwn.Link(c.o.Calling.Thread, "the thread") + "."
+		case len(lines) == insteadMax:
+			more++
+			continue
+		}
+		if c.o.Calling != nil && whom == "" {
+			whom = mentions(c.o.Calling.Mention(a), " ")
+		}
+		yes := mrkdwn.Code(approveWords(a)) + " or " + mrkdwn.Code("deny "+Code(a))
+		if a.Kind == store.ApprovalQuestion {
+			yes = mrkdwn.Code("deny "+Code(a)+" your answer") + " (the question is skipped, and the model reads your answer)"
+		}
+		if len(list) > 1 {
+			verb, object := c.name(a)
+			yes = verb + " " + mrkdwn.CodeWithin(object, 60) + ": " + yes
+		}
+		lines = append(lines, yes)
+	}
+	switch {
+	case len(lines) == 0:
+		return ""
+	case len(list) == 1:
+		return joinNonEmpty(" ", whom, "Read what is asked for, and reply "+lines[0]+" in this thread.")
+	}
+	if more > 0 {
+		lines = append(lines, count(more)+" more wait until these are decided.")
+	}
+	return joinNonEmpty(" ", whom, "Read what is asked for, and reply in this thread.") + "\n• " + strings.Join(lines, "\n• ")
+}
+
+// SmallHomes are home tabs for where Slack takes nothing of the whole one, the richer
+// first; they have blocks alone.
+func SmallHomes(botUser string) []Page {
+	const sorry = "Slack does not take this tab as it is."
+	ask := "Write " + mrkdwn.Code("help") + " to me in a direct message, or mention me in a channel."
+	if mrkdwn.IsID(botUser) {
+		ask = "Write " + mrkdwn.Code("help") + " to " + mrkdwn.Mention(botUser) + " in a direct message, or mention it in a channel."
+	}
+	return []Page{
+		{Blocks: []slack.Block{section("", sorry+" "+ask)}},
+		{Blocks: []slack.Block{slack.NewHeaderBlock(plain(sorry+" Write “help” in a direct message.", headerMax))}},
+	}
+}
