@@ -52,6 +52,10 @@ var rules = []struct {
 		reason: "what is kept of a conversation follows from its files and their copies: it can be tried without Slack, workers or a process",
 	},
 	{
+		room: "internal/attachment", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/attachment"},
+		reason: "what a file is follows from its bytes: it can be attacked in a test without Slack, threads or a process",
+	},
+	{
 		room: "internal/agent", not: []string{"internal/slackui", "internal/playground", "cmd"},
 		reason: "the agent shows turns through its Frontend interface and must run without Slack",
 	},

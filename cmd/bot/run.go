@@ -132,7 +132,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		return nil, err
 	}
 	b.app = slackui.New(d.Workspace, slackui.Config{
-		Store: b.store, Access: c.Access, Budgets: c.Budgets, Reminders: tell, Calls: c.Calls(), Sandboxes: c.Sandboxes(),
+		Store: b.store, Access: c.Access, Budgets: c.Budgets, Attachments: c.Attachments(), Reminders: tell, Calls: c.Calls(), Sandboxes: c.Sandboxes(),
 		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone, Replica: b.replica.ID, CatchUp: e.CatchUp,
 		Redact: secrets.Redact, Log: b.log.Named("slack"),
 	})
@@ -149,7 +149,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	b.supervisor = agent.New(agent.Config{
 		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.Projects, Policy: c.Policy, Budgets: c.Budgets, Prices: c.Prices,
 		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: append(c.CredentialFiles(os.Getenv), c.Name), Command: e.Command(), CLIVersion: d.CLIVersion,
-		Gateway: b.gateway, Web: b.web, Git: git, Work: b.store, Workspaces: c.Workspaces, Log: b.log.Named("agent"),
+		Gateway: b.gateway, Web: b.web, Git: git, Work: b.store, Files: b.app, Attachments: c.Attachments(), Workspaces: c.Workspaces, Log: b.log.Named("agent"),
 		Limits: agent.Limits{
 			IdleTimeout: e.IdleTimeout, AsideAfter: e.AsideAfter, MaxLive: e.MaxLive, Starts: e.Starts, Spares: e.WarmSpares, LeaseTTL: e.LeaseTime, Drain: e.DrainTimeout,
 			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it

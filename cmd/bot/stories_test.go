@@ -54,6 +54,7 @@ func TestStoriesOfOneTeam(t *testing.T) {
 		"ReportOnApproving":                 reportOnApproving,
 		"WhatTheSlashCommandAndTheHomeShow": slashAndHome,
 		"AnswersAndTools": inOneThread([]story{
+			{"FilesReachTheModel", filesReachTheModel},
 			{"AQuestionIsAnswered", aQuestionIsAnswered},
 			{"TheModelCannotShout", theModelCannotShout},
 			{"ASubagent", aSubagent},

@@ -77,8 +77,9 @@ func (w *worker) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.beginTurn(row, prompt, attemptUUID(prompt.UUID, row.Attempt), note+prompt.Text)
-	return nil
+	shown := old.Rest == store.RestWoken && w.session.recalls == ""
+	_, err = w.withFiles(ctx, row, prompt, attemptUUID(prompt.UUID, row.Attempt), note+prompt.Text, shown)
+	return err
 }
 
 // giveUp ends a turn that no process works on: it has failed, people have stopped it, or

@@ -281,6 +281,9 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	if !now {
 		w.publish(ctx, s, w.thread, w.project)
 	}
+	if !now {
+		w.clearInbox()
+	}
 	s.idle.Stop()
 	w.session = nil
 	w.setLive(nil)

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/attachment"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/gateway/gitway"
@@ -49,8 +50,11 @@ type Config struct {
 	Workspaces workspace.Limits
 	// Prices are what tokens cost by contract, where the project has no price.
 	Prices price.Contract
-	Limits Limits
-	Log    *zap.Logger
+	// Files are what people attach, and Attachments bounds them.
+	Files       Files
+	Attachments attachment.Limits
+	Limits      Limits
+	Log         *zap.Logger
 }
 
 // Supervisor owns the workers of this replica. Its methods are safe for
@@ -115,6 +119,9 @@ type shared struct {
 	// folders and folderBytes are what the threads' folders were when they were counted last.
 	folders, folderBytes atomic.Int64
 	outputs              outputs
+	files                Files // nil where none can be had
+	attachments          attachment.Limits
+	fetching             chan struct{} // one for each thread whose files are being fetched
 }
 
 // New returns a supervisor that does nothing until [Supervisor.Run].
@@ -131,12 +138,12 @@ func New(c Config) *Supervisor {
 		works: c.Work, workspaces: c.Workspaces,
 		budgets: &budgets{list: c.Budgets, books: c.Store, front: c.Frontend, log: c.Log},
 		limits:  c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log, slots: newSlots(c.Limits.MaxLive),
-		starts: &starts{most: c.Limits.Starts},
+		starts: &starts{most: c.Limits.Starts}, files: c.Files, attachments: c.Attachments,
 	})
 }
 
 func newSupervisor(r Reminder, s *shared) *Supervisor {
-	s.copying, s.forgetting = make(chan struct{}, 1), make(chan struct{}, forgetAtOnce)
+	s.copying, s.forgetting, s.fetching = make(chan struct{}, 1), make(chan struct{}, forgetAtOnce), make(chan struct{}, fetchAtOnce)
 	s.spares = newWarmSpares(s)
 	sup := &Supervisor{
 		shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]letter{}, stops: map[int64]string{}, called: make(chan struct{}, 1),

@@ -98,8 +98,10 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	if err != nil || !ok {
 		return err
 	}
-	w.beginTurn(row, prompt, prompt.UUID, prompt.Text)
-	return nil
+	if begun, err := w.withFiles(ctx, row, prompt, prompt.UUID, prompt.Text, false); err != nil || begun {
+		return err
+	}
+	return w.nextTurn(ctx)
 }
 
 func (w *worker) startFailed(ctx context.Context, p store.Prompt, err error) error {
@@ -117,7 +119,7 @@ func (w *worker) startFailed(ctx context.Context, p store.Prompt, err error) err
 	return w.refuse(ctx, givenUp(p, start.sentence))
 }
 
-func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string) {
+func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string, files ...claude.Block) {
 	w.turn = &turn{
 		row: row, prompt: prompt, promptUUID: promptUUID, content: w.session.content.Next(), meter: w.session.meter,
 		asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, reached: map[string]*reach{},
@@ -141,7 +143,7 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 	if !strings.HasPrefix(text, "/") { // a command of the CLI is one at the beginning alone
 		text, w.session.recalls = w.session.recalls+text, ""
 	}
-	if err := w.session.proc.Prompt(promptUUID, claude.Text(text)); err != nil {
+	if err := w.session.proc.Prompt(promptUUID, append(slices.Clip(files), claude.Text(text))...); err != nil {
 		w.log.Warn("write the prompt", zap.Error(err)) // the process has ended: onExit says why
 	}
 }

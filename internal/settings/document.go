@@ -29,6 +29,8 @@ type document struct {
 	Workspaces workspacesYAML `yaml:"workspaces"`
 	// Transcripts are what the database keeps of conversations.
 	Transcripts transcriptsYAML `yaml:"transcripts"`
+	// Attachments bound the files that people attach to messages.
+	Attachments attachmentsYAML `yaml:"attachments"`
 }
 
 // workspacesYAML are limits; none is none.

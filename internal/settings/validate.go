@@ -139,6 +139,7 @@ func (v *validation) check(c document) {
 	v.budgets(c)
 	v.reports(c)
 	v.transcripts(c.Transcripts)
+	v.attachments(c.Attachments)
 	v.prices("$.prices", c.Prices)
 	for key, text := range map[string]string{"max_size": c.Workspaces.MaxSize, "keep": c.Workspaces.Keep} {
 		if text == "" {

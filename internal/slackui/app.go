@@ -14,6 +14,7 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
+	"deckhand/internal/attachment"
 	"deckhand/internal/jobs"
 	"deckhand/internal/slackui/costs"
 	"deckhand/internal/slackui/directory"
@@ -41,6 +42,8 @@ type Config struct {
 	// AskersTimeZone counts days in answers about costs in the zone of the person who
 	// asks, as Slack has it, instead of the store's.
 	AskersTimeZone bool
+	// Attachments bound what people may attach to their messages.
+	Attachments attachment.Limits
 	// CatchUp is how old a post may be that nobody heard, to be worked on all the same.
 	CatchUp time.Duration
 	// Redact is applied to all text of the model and of tools before it leaves.

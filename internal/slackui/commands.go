@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"deckhand/internal/access"
+	"deckhand/internal/agent"
 	"deckhand/internal/slackui/costs"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -117,7 +118,7 @@ func (list commands) hint() string {
 
 // help says what can be said; complaint is a sentence in front of it, or empty.
 func (a *App) help(complaint string) render.Page {
-	view := render.HelpView{BotUser: a.self.UserID, Complaint: complaint}
+	view := render.HelpView{BotUser: a.self.UserID, Complaint: complaint, Attach: a.c.Attachments.Sentence()}
 	for _, c := range a.commands {
 		view.Lines = append(view.Lines, c.help)
 	}
@@ -161,6 +162,8 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 	switch {
 	case in.found == latePost:
 		return a.tooLate(in), nil
+	case text == "" && len(in.message.Files) > 0:
+		return a.prompt(ctx, in, agent.NoWords)
 	case text == "":
 		a.reply(in, a.help(""))
 		return "help", nil

@@ -15,6 +15,8 @@ type changedMessage struct {
 	deleted bool
 	text    string
 	edited  messageEdit
+	// files are those that the message still has; nil where that is not known.
+	files []sharedFile
 }
 
 type messageEdit struct {
@@ -49,7 +51,7 @@ func decodeChange(team string, event json.RawMessage) (*incoming, error) {
 		return nil, nil
 	default:
 		was = ev.Message
-		change = &changedMessage{text: was.Text, edited: *was.Edited}
+		change = &changedMessage{text: was.Text, edited: *was.Edited, files: was.Files}
 	}
 	if was.User == "" || was.BotID != "" || was.TS == "" {
 		return nil, nil
@@ -118,7 +120,11 @@ func (c *changedMessage) apply(old json.RawMessage) (json.RawMessage, bool, erro
 	}
 	delete(event, "blocks") // they say what the text said
 	var err error
-	for key, value := range map[string]any{"text": c.text, "edited": c.edited} {
+	says := map[string]any{"text": c.text, "edited": c.edited}
+	if c.files != nil {
+		says["files"] = c.files
+	}
+	for key, value := range says {
 		if event[key], err = json.Marshal(value); err != nil {
 			return nil, false, err
 		}

@@ -85,6 +85,9 @@ func (a *App) incomingOf(channel string, m slack.Message) (*incoming, error) {
 	if m.ThreadTimestamp != m.Timestamp { // which a thread's first message has here, and not in an event
 		event["thread_ts"] = m.ThreadTimestamp
 	}
+	if len(m.Files) > 0 {
+		event["files"] = sharedFiles(m.Files)
+	}
 	if m.Edited != nil {
 		event["edited"] = messageEdit{User: m.Edited.User, TS: m.Edited.Timestamp}
 	}

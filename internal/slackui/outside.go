@@ -3,6 +3,7 @@ package slackui
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -25,6 +26,8 @@ type webAPI interface {
 
 	SetAgentSessionStatusContext(ctx context.Context, p slack.AgentSessionSetStatusParameters) (*slack.AgentSessionSetStatusResponse, error)
 	SetAssistantThreadsStatusContext(ctx context.Context, p slack.AssistantThreadsSetStatusParameters) error
+	GetFileInfoContext(ctx context.Context, id string, count, page int) (*slack.File, []slack.Comment, *slack.Paging, error)
+	GetFileContext(ctx context.Context, address string, to io.Writer) error
 
 	OpenViewContext(ctx context.Context, triggerID string, view slack.ModalViewRequest) (*slack.ViewResponse, error)
 	UpdateViewContext(ctx context.Context, view slack.ModalViewRequest, externalID, hash, viewID string) (*slack.ViewResponse, error)

@@ -228,7 +228,11 @@ func (a *App) saidIn(p store.QueuedPrompt) string {
 	if json.Unmarshal(p.Payload, &outer) != nil {
 		return ""
 	}
-	return said(strings.ReplaceAll(outer.Event.Text, a.mention(), ""))
+	words := said(strings.ReplaceAll(outer.Event.Text, a.mention(), ""))
+	if len(outer.Event.Files) > 0 {
+		words = strings.TrimSpace(words + " 📎 " + namesOf(outer.Event.Files))
+	}
+	return words
 }
 
 // onQueueClick sends a prompt that waits at once, or drops it. Who may stop what runs may

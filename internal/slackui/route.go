@@ -59,6 +59,8 @@ type postedMessage struct {
 	// Team and UserTeam name the author's team where it may differ from ours.
 	Team     string `json:"team"`
 	UserTeam string `json:"user_team"`
+	// Files came with it.
+	Files []sharedFile `json:"files"`
 }
 
 type otherEvent struct {

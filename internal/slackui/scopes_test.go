@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -82,6 +83,10 @@ var calls = map[string]func(context.Context, *slackgo.Client){
 	},
 	"AddReactionContext": func(ctx context.Context, c *slackgo.Client) {
 		_ = c.AddReactionContext(ctx, "eyes", slackgo.NewRefToMessage("C1", "1.0"))
+	},
+	"GetFileInfoContext": func(ctx context.Context, c *slackgo.Client) { _, _, _, _ = c.GetFileInfoContext(ctx, "F1", 0, 0) },
+	"GetFileContext": func(ctx context.Context, c *slackgo.Client) {
+		_ = c.GetFileContext(ctx, "https://example.org/", io.Discard)
 	},
 	"UploadFileContext": func(ctx context.Context, c *slackgo.Client) {
 		_, _ = c.UploadFileContext(ctx, slackgo.UploadFileParameters{Content: "x", FileSize: 1, Filename: "x", Channel: "C1"})

@@ -38,7 +38,7 @@ func Dial(ctx context.Context, t Tokens) (*Workspace, error) {
 	options := []slack.Option{
 		slack.OptionAppLevelToken(t.App),
 		// slack-go's own client has no time limit.
-		slack.OptionHTTPClient(&http.Client{Timeout: 30 * time.Second}),
+		slack.OptionHTTPClient(&http.Client{Timeout: 30 * time.Second, CheckRedirect: onlyToSlack}),
 	}
 	if t.APIURL != "" {
 		options = append(options, slack.OptionAPIURL(strings.TrimSuffix(t.APIURL, "/")+"/"))

@@ -238,8 +238,9 @@ type Block struct {
 	ToolUseID string
 	Content   []Block
 	IsError   bool
-	// MediaType and Data describe an image or document: base64, as written.
-	MediaType, Data string
+	// MediaType and Data describe an image or document: base64, as written. A document may
+	// have a Title, and is its Text where it has no Data.
+	MediaType, Data, Title string
 	// Raw holds a block of an unknown type.
 	Raw json.RawMessage
 }
@@ -251,6 +252,11 @@ func Text(text string) Block { return Block{Type: "text", Text: text} }
 // image/gif or image/webp; data is the file as it is.
 func Image(mediaType string, data []byte) Block {
 	return Block{Type: "image", MediaType: mediaType, Data: base64.StdEncoding.EncodeToString(data)}
+}
+
+// TextDocument returns a document block to send that is a text.
+func TextDocument(title, text string) Block {
+	return Block{Type: "document", Title: title, Text: text}
 }
 
 // CommandLifecycle follows one prompt through the CLI's queue. Versions up to

@@ -74,13 +74,18 @@ func (b Block) outgoing() (any, error) {
 			MediaType string `json:"media_type"`
 			Data      string `json:"data"`
 		}
-		if b.MediaType == "" || b.Data == "" {
+		s := source{"base64", b.MediaType, b.Data}
+		if b.Type == "document" && b.Text != "" && b.Data == "" {
+			s = source{"text", "text/plain", b.Text}
+		}
+		if s.MediaType == "" || s.Data == "" {
 			return nil, fmt.Errorf("%s block without data", b.Type)
 		}
 		return struct {
 			Type   string `json:"type"`
+			Title  string `json:"title,omitempty"`
 			Source source `json:"source"`
-		}{b.Type, source{"base64", b.MediaType, b.Data}}, nil
+		}{b.Type, b.Title, s}, nil
 	}
 	if json.Valid(b.Raw) {
 		return b.Raw, nil

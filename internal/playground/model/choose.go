@@ -23,6 +23,9 @@ func (s *Server) choose(req *request, c *conversation) (st step, name string, er
 	said := ""
 	for i, prompt := range append([]string{c.Last}, c.Added...) {
 		at := conversation{Last: prompt, CWD: c.CWD, index: c.index + i}
+		if i == 0 {
+			at.Attached = c.Attached
+		}
 		k := 0
 		for {
 			at.Rounds, at.PlanFile = rounds[:k], c.PlanFile
@@ -137,6 +140,13 @@ func echo(c *conversation) string {
 	text := strings.Join(strings.Fields(spoken(c.Last)), " ")
 	if head, tail := cutRunes(text, 200); tail != "" {
 		text = head + "…"
+	}
+	if len(c.Attached) > 0 {
+		with := strings.Join(c.Attached, "; ")
+		if text == "" {
+			return "You attached " + with + ". I am the playground's scripted model, and only say what arrived."
+		}
+		return fmt.Sprintf("You said: “%s”, and attached %s. I am the playground's scripted model, and only say what arrived.", text, with)
 	}
 	return fmt.Sprintf("You said: “%s”. I am the playground's scripted model, so I know only a few stories: try “fix the failing test”, or “help”.", text)
 }

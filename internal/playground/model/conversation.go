@@ -22,6 +22,8 @@ type conversation struct {
 	CWD string
 	// PlanFile is where the CLI wants its plan written, "" outside plan mode.
 	PlanFile string
+	// Attached says what the message shows beside its words.
+	Attached []string
 }
 
 // round is one assistant message with tool calls, and what came back.
@@ -44,6 +46,7 @@ const (
 	toolLoaded   = "Tool loaded." // stands beside the result of ToolSearch
 	lostCall     = "[Tool call interrupted: the session ended"
 	unanswered   = "No response requested."
+	imageSource  = "[Image: source: " // the CLI's own, beside each picture
 	addedMessage = "The user sent a new message while you were working:\n"
 	addedNote    = "This is how Claude Code surfaces messages"
 )
@@ -147,7 +150,7 @@ func userText(m message) string {
 		switch {
 		case strings.HasPrefix(t, interrupted):
 			parts = nil
-		case t == toolLoaded:
+		case t == toolLoaded, strings.HasPrefix(t, imageSource):
 		case t != "" && !strings.HasPrefix(t, compacted):
 			parts = append(parts, t)
 		}
@@ -197,6 +200,9 @@ func (r *request) read() conversation {
 	c.Rounds = slices.DeleteFunc(c.Rounds, func(r round) bool {
 		return slices.ContainsFunc(r.Results, func(res result) bool { return strings.HasPrefix(res.Text, lostCall) })
 	})
+	if c.index >= 0 {
+		c.Attached = attachedTo(r.Messages[c.index])
+	}
 	c.CWD = r.workingDirectory()
 	c.Notice = r.notice()
 	return c
@@ -276,7 +282,7 @@ func element(text, name string) string {
 	return strings.TrimSpace(inner)
 }
 
-var speaker = regexp.MustCompile(`^(?:\[[^\]\n]*\]:?\s*|<@[^>\s]+>[:,]?\s*|@[\w.-]+[:,]?\s+)+`)
+var speaker = regexp.MustCompile(`^(?:\[[^\]]*\]:?\s*|<@[^>\s]+>[:,]?\s*|@[\w.-]+[:,]?\s+)+`)
 
 // spoken is a message without who says it and to whom ("[Alice in #general]:
 // @deckhand ").

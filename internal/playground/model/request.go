@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -98,6 +99,7 @@ type block struct {
 	Thinking  string          `json:"thinking"`
 	Cache     *cacheControl   `json:"cache_control"`
 	size      int
+	raw       json.RawMessage // of an image or a document
 }
 
 // UnmarshalJSON also notes the size of the block, for blocks whose kind this
@@ -117,6 +119,9 @@ func (b *block) UnmarshalJSON(data []byte) error {
 	}
 	*b = block(v)
 	b.size = len(data)
+	if b.Type == "image" || b.Type == "document" {
+		b.raw = bytes.Clone(data)
+	}
 	return nil
 }
 

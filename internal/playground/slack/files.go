@@ -359,7 +359,7 @@ func (s *Server) filesDelete(c *call) (object, error) {
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	s.seen(r)
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if token != s.ws.BotToken && !fromPage(r) {
+	if (token != s.ws.BotToken || s.scoped("files:read") != nil) && !fromPage(r) {
 		http.Redirect(w, r, s.base()+"/?redir="+pathEscape(r.URL.Path), http.StatusFound) // Slack sends strangers to its sign-in page
 		return
 	}

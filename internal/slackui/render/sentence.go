@@ -24,6 +24,7 @@ type HelpView struct {
 	BotUser   string
 	Complaint string // a sentence in front, or empty
 	Lines     []HelpLine
+	Attach    string // what may be attached, in a sentence, or empty
 }
 
 // HelpLine is a command: how to say it, with examples, and what it does.
@@ -51,6 +52,9 @@ func Help(v HelpView) Page {
 			also[i] = mrkdwn.Code(example)
 		}
 		lines = append(lines, "• "+mrkdwn.Code(l.Say[0])+" – "+joinNonEmpty("; also ", mrkdwn.Escape(l.Means), strings.Join(also, ", ")))
+	}
+	if v.Attach != "" {
+		lines = append(lines, mrkdwn.Escape(v.Attach))
 	}
 	lines = append(lines, "In a channel, mention "+me+" before these words.")
 	text := strings.Join(lines, "\n")

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/jpeg"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// attach posts a message with files as a person, in the story's thread, and returns its ts.
+func (w *world) attach(user, text string, files map[string]string) (prompt string) {
+	w.t.Helper()
+	var given []map[string]string
+	for name, content := range files {
+		given = append(given, map[string]string{"name": name, "content_base64": base64.StdEncoding.EncodeToString([]byte(content))})
+	}
+	in := map[string]any{"user": user, "channel": eng, "text": text, "files": given}
+	if w.thread != "" {
+		in["thread_ts"] = w.thread
+	}
+	var out struct {
+		TS string `json:"ts"`
+	}
+	w.must(http.MethodPost, "/_control/messages", in, &out)
+	if w.thread == "" {
+		w.thread = out.TS
+	}
+	return out.TS
+}
+
+// filesReachTheModel: what a person attaches is seen by the model and lies in the folder
+// that it works in, without where a picture was taken; what is not taken is named.
+func filesReachTheModel(t *testing.T, w *world) {
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, image.NewRGBA(image.Rect(0, 0, 40, 20)), nil); err != nil {
+		t.Fatal(err)
+	}
+	const place = "Exif\x00\x00 52.5200N 13.4050E"
+	photo := "\xff\xd8\xff\xe1\x00" + string(rune(len(place)+2)) + place + b.String()[2:]
+	prompt := w.attach(linus, "@deckhand what came with this?", map[string]string{
+		"beach.jpg": photo, "../../notes.md": "# The plan\nis simple", "IMG_1.HEIC": "\x00\x00\x00\x18ftypheic\x00\x00\x00\x00mif1heic",
+	})
+	answer := w.says(eng, w.thread, "a picture of 40 × 20 pixels (image/jpeg)")
+	if !strings.Contains(answer.all(), "the text “notes.md” (# The plan is simple)") {
+		t.Errorf("the text did not arrive: %s", answer.all())
+	}
+	w.says(eng, w.thread, "“IMG_1.HEIC” is a picture as HEIC, which is not taken")
+	w.done(eng, w.thread, prompt)
+	inbox, err := filepath.Glob(filepath.Join(w.Workspace, ".deckhand/inbox/*/*/*"))
+	var kept string
+	for _, f := range inbox {
+		if filepath.Base(f) == "beach.jpg" {
+			kept = f
+		}
+	}
+	if err != nil || kept == "" {
+		t.Fatalf("in the inbox: %q, %v", inbox, err)
+	}
+	if content, err := os.ReadFile(kept); err != nil || bytes.Contains(content, []byte("52.5200N")) {
+		t.Errorf("the place where it was taken is in the inbox: %v", err)
+	}
+	git := exec.CommandContext(t.Context(), "git", "-C", w.Workspace, "status", "--porcelain")
+	if out, err := git.Output(); err != nil || strings.Contains(string(out), ".deckhand") {
+		t.Errorf("git sees the inbox: %s, %v", out, err)
+	}
+
+	// A picture alone is work, too; and of files alone that are not taken the answer is why.
+	prompt = w.attach(linus, "", map[string]string{"again.jpg": photo})
+	w.says(eng, w.thread, "You attached a picture of 40 × 20 pixels (image/jpeg)")
+	w.done(eng, w.thread, prompt)
+	prompt = w.attach(linus, "", map[string]string{"cut.png": "\x89PNG\r\n\x1a\n"})
+	w.says(eng, w.thread, "“cut.png” is damaged or incomplete")
+	w.find(eng, w.thread, "the mark of what failed", func(m message) bool { return m.TS == prompt && m.reacted("warning") })
+}

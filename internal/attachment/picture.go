@@ -1,0 +1,158 @@
+package attachment
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"sync"
+
+	"golang.org/x/image/draw"
+	"golang.org/x/image/webp"
+)
+
+const (
+	// maxPixels bounds a picture that is decoded: at most 16 bytes each are needed, of a
+	// progressive JPEG.
+	maxPixels = 25_000_000
+	// maxSide is how long a side of what the model is shown may be: with more a provider
+	// refuses conversations of many pictures.
+	maxSide = 2000
+	// maxPicture bounds what the model is shown, in bytes, before base64.
+	maxPicture = 3 << 20
+)
+
+// decoding has one picture be decoded at a time.
+var decoding sync.Mutex
+
+var formats = map[string]struct {
+	config func([]byte) (image.Config, error)
+	decode func([]byte) (image.Image, error)
+}{
+	"png":  {from(png.DecodeConfig), from(png.Decode)},
+	"jpeg": {from(jpeg.DecodeConfig), from(jpeg.Decode)},
+	"gif":  {from(gif.DecodeConfig), from(gif.Decode)}, // its first frame
+	"webp": {from(webp.DecodeConfig), from(webp.Decode)},
+}
+
+// from reads bytes by what reads a stream.
+func from[T any](read func(io.Reader) (T, error)) func([]byte) (T, error) {
+	return func(b []byte) (T, error) { return read(bytes.NewReader(b)) }
+}
+
+// readPicture makes a picture anew.
+func (f *File) readPicture(b []byte, format string) error {
+	img, err := decode(b, format)
+	if err != nil {
+		return err
+	}
+	f.Width, f.Height = img.Bounds().Dx(), img.Bounds().Dy()
+	lossy := format == "jpeg"
+	if format == "gif" {
+		f.Note = "the first frame of a GIF"
+	}
+	media := ""
+	if f.Content, media, err = encode(img, lossy); err != nil {
+		return err
+	}
+	shown := f.Content
+	if max(f.Width, f.Height) > maxSide || len(shown) > maxPicture {
+		if shown, media, err = encode(shrink(img, maxSide), lossy); err != nil {
+			return err
+		}
+	}
+	if len(shown) > maxPicture {
+		if shown, media, err = encode(shrink(img, maxSide), true); err != nil {
+			return err
+		}
+	}
+	if lossy {
+		f.Name = withExtension(f.Name, ".jpg", ".jpeg")
+	} else {
+		f.Name = withExtension(f.Name, ".png")
+	}
+	f.MediaType, f.Shown = media, base64.StdEncoding.EncodeToString(shown)
+	return nil
+}
+
+// Clean makes a picture anew that a tool has returned, for people: PNG or JPEG, at most
+// maxSide pixels high and wide.
+func Clean(b []byte) (content []byte, mediaType string, err error) {
+	kind, format := kindOf(b)
+	if kind != Picture {
+		return nil, "", Refuse("is no picture that can be shown")
+	}
+	img, err := decode(b, format)
+	if err != nil {
+		return nil, "", err
+	}
+	return encode(shrink(img, maxSide), format == "jpeg")
+}
+
+// decode decodes a picture as it is meant to be seen. Its error is a [*Refusal].
+func decode(b []byte, format string) (_ image.Image, err error) {
+	damaged := Refuse("is damaged or incomplete: it cannot be read as %s", format)
+	c, err := formats[format].config(b)
+	switch {
+	case err != nil || c.Width <= 0 || c.Height <= 0:
+		return nil, damaged
+	case c.Height > maxPixels/c.Width:
+		return nil, Refuse("has %d × %d pixels; up to %d megapixels are taken", c.Width, c.Height, maxPixels/1_000_000)
+	}
+	decoding.Lock()
+	defer decoding.Unlock()
+	defer func() {
+		if p := recover(); p != nil { // a decoder's own flaw must end nothing but this
+			err = damaged
+		}
+	}()
+	img, err := formats[format].decode(b)
+	if err != nil || img.Bounds().Dx() > c.Width || img.Bounds().Dy() > c.Height || img.Bounds().Empty() {
+		return nil, damaged
+	}
+	if format == "jpeg" {
+		img = upright(img, orientation(b))
+	}
+	return img, nil
+}
+
+func encode(img image.Image, lossy bool) (content []byte, mediaType string, err error) {
+	var out bytes.Buffer
+	if lossy {
+		mediaType, err = "image/jpeg", jpeg.Encode(&out, onWhite(img), &jpeg.Options{Quality: 90})
+	} else {
+		mediaType, err = "image/png", (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&out, img)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("encode a picture: %w", err)
+	}
+	return out.Bytes(), mediaType, nil
+}
+
+// onWhite is the picture without transparency, which JPEG lacks.
+func onWhite(img image.Image) image.Image {
+	if o, ok := img.(interface{ Opaque() bool }); ok && o.Opaque() {
+		return img
+	}
+	out := image.NewRGBA(img.Bounds())
+	draw.Draw(out, out.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+	draw.Draw(out, out.Bounds(), img, img.Bounds().Min, draw.Over)
+	return out
+}
+
+// shrink is the picture with no side longer than most.
+func shrink(img image.Image, most int) image.Image {
+	w, h := img.Bounds().Dx(), img.Bounds().Dy()
+	if w <= most && h <= most {
+		return img
+	}
+	size := image.Rect(0, 0, max(w*most/max(w, h), 1), max(h*most/max(w, h), 1))
+	out := image.NewNRGBA(size)
+	draw.ApproxBiLinear.Scale(out, size, img, img.Bounds(), draw.Src, nil)
+	return out
+}

@@ -1,0 +1,146 @@
+package attachment
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+)
+
+// What a model is shown of files by itself, without asking for it. What is larger it can
+// read in the inbox.
+const (
+	// maxText bounds a text, in bytes; maxPages and maxPDF a PDF.
+	maxText  = 64 << 10
+	maxPages = 100
+	maxPDF   = 4 << 20
+	// maxShown bounds what is shown of one message's files, in bytes of base64: with every
+	// call of the model the whole conversation is sent again, and providers take 32 MB.
+	maxShown = 10 << 20
+)
+
+// Limits bound what people may attach. The zero value of a field means its default.
+type Limits struct {
+	// Files is how many files of a message are taken: 10. Negative is none.
+	Files int
+	// Bytes is how large each may be: 20 MiB.
+	Bytes int64
+}
+
+// The defaults of [Limits].
+const (
+	DefaultFiles = 10
+	DefaultBytes = 20 << 20
+)
+
+// WithDefaults fills in what is left out.
+func (l Limits) WithDefaults() Limits {
+	if l.Files == 0 {
+		l.Files = DefaultFiles
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = DefaultBytes
+	}
+	return l
+}
+
+// Sentence says what is taken, for people.
+func (l Limits) Sentence() string {
+	if l = l.WithDefaults(); l.Files < 0 {
+		return "Files that you attach are not read here."
+	}
+	return fmt.Sprintf("Attach up to %d files of %s: pictures (PNG, JPEG, GIF, WebP, up to %d megapixels), PDFs, text, anything else but films and sound.",
+		l.Files, Size(l.Bytes), maxPixels/1_000_000)
+}
+
+// Size is a number of bytes for people.
+func Size(n int64) string {
+	switch {
+	case n >= 1<<20:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/(1<<20)), ".0") + " MiB"
+	case n >= 1<<10:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// Refusal is why a file is not taken. It is for people, and goes on after the file's name
+// and a blank: "is 23 MiB large; up to 20 MiB are taken".
+type Refusal struct{ Why string }
+
+func (r *Refusal) Error() string { return r.Why }
+
+// Refuse is a [Refusal].
+func Refuse(format string, args ...any) *Refusal { return &Refusal{fmt.Sprintf(format, args...)} }
+
+// File is an attached file as it is passed on.
+type File struct {
+	Name    string // see [Name]
+	Kind    Kind
+	Content []byte // what is laid into the inbox
+	// MediaType and Shown (base64) are what the model is shown of a [Picture] or a [PDF], and
+	// Text of a [Text]; empty where it is too large for that, or not of such a kind.
+	MediaType, Shown string
+	Text             string
+	// Width and Height are a picture's, in pixels.
+	Width, Height int
+	// Note says what people and the model should know of it, or is empty.
+	Note string
+}
+
+// Read makes a file of what somebody has attached. What is not taken gives a [*Refusal].
+func Read(name string, b []byte) (File, error) {
+	f := File{Name: Name(name), Content: b}
+	if len(b) == 0 {
+		return File{}, Refuse("is empty")
+	}
+	var format string
+	switch f.Kind, format = kindOf(b); f.Kind {
+	case Picture:
+		return f, f.readPicture(b, format)
+	case foreignPicture:
+		return File{}, Refuse("is a picture as %s, which is not taken: what it may say of the place where it was taken cannot be removed. Attach it as PNG or JPEG", format)
+	case recording:
+		return File{}, Refuse("is a film or sound (%s), which the model can neither see nor hear. Attach pictures or text", format)
+	case PDF:
+		switch pages, why := readPDF(b); {
+		case why != "":
+			f.Note = why
+		case len(b) > maxPDF:
+			f.Note = "too large to be shown as a whole"
+		case pages > maxPages:
+			f.Note = fmt.Sprintf("too long to be shown as a whole: %d pages", pages)
+		default:
+			f.MediaType, f.Shown = "application/pdf", base64.StdEncoding.EncodeToString(b)
+		}
+	case Text:
+		if text, _ := textOf(b); len(text) <= maxText {
+			f.Text = text
+		} else {
+			f.Note = "too large to be shown as a whole"
+		}
+	}
+	return f, nil
+}
+
+// Hide takes back what the model is shown of the file, since with it there would be too
+// much. shown is how much it is shown of others; the sum is returned.
+func (f *File) Hide(shown int) int {
+	if own := len(f.Shown) + len(f.Text); shown+own <= maxShown {
+		return shown + own
+	}
+	f.Shown, f.Text, f.Note = "", "", "not shown, since the other files of the message are large"
+	return shown
+}
+
+// Describe says what the file is, for the model.
+func (f *File) Describe() string {
+	what := map[Kind]string{Picture: fmt.Sprintf("a picture of %d × %d pixels", f.Width, f.Height), PDF: "a PDF", Text: "a text"}[f.Kind]
+	if what == "" {
+		what = "a file"
+	}
+	what += ", " + Size(int64(len(f.Content)))
+	if f.Note != "" {
+		what += ", " + f.Note
+	}
+	return what
+}

@@ -1,0 +1,48 @@
+package settings
+
+import (
+	"deckhand/internal/attachment"
+)
+
+// attachmentsYAML bounds the files that people attach to messages. What is left out is
+// Deckhand's own; max_files: 0 is none.
+type attachmentsYAML struct {
+	MaxFiles *int   `yaml:"max_files"`
+	MaxSize  string `yaml:"max_size"`
+}
+
+// A file is in memory while it is read, and Slack takes ten with a message.
+const (
+	leastAttachment = 1 << 10
+	mostAttachment  = 100 << 20
+	mostAttachments = 20
+)
+
+// Attachments are the limits of files that people attach to messages.
+func (f File) Attachments() (l attachment.Limits) {
+	a := f.document.Attachments
+	if a.MaxSize != "" {
+		l.Bytes, _ = size(a.MaxSize) // the validation has seen it
+	}
+	if a.MaxFiles != nil {
+		if l.Files = *a.MaxFiles; l.Files == 0 {
+			l.Files = -1
+		}
+	}
+	return l.WithDefaults()
+}
+
+func (v *validation) attachments(a attachmentsYAML) {
+	if n := a.MaxFiles; n != nil && (*n < 0 || *n > mostAttachments) {
+		v.add("$.attachments.max_files", "%d is not a number of files of a message; write one up to %d, or 0 for none", *n, mostAttachments)
+	}
+	if a.MaxSize == "" {
+		return
+	}
+	switch n, err := size(a.MaxSize); {
+	case err != nil:
+		v.add("$.attachments.max_size", "%v", err)
+	case n < leastAttachment || n > mostAttachment:
+		v.add("$.attachments.max_size", "%s is not a limit here; write one from %s to %s", a.MaxSize, attachment.Size(leastAttachment), attachment.Size(mostAttachment))
+	}
+}
