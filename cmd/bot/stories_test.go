@@ -45,6 +45,7 @@ func TestStoriesOfOneTeam(t *testing.T) {
 	w := newWorld(t)
 	sharing(t, w, map[string]func(*testing.T, *world){
 		"DenyWithAReason":                   denyWithAReason,
+		"AskedByShortcuts":                  askedByShortcuts,
 		"SecretsStay":                       secretsStay,
 		"ALongPaste":                        aLongPaste,
 		"AlwaysAllow":                       alwaysAllow,

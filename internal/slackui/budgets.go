@@ -268,7 +268,10 @@ func (a *App) onBudgetClick(ctx context.Context, in *incoming, action *slack.Blo
 
 // wrongValues are the mistakes in a modal that is submitted, by input: it stays open and
 // shows them. nil is for all others.
-func wrongValues(in *incoming) map[string]string {
+func (a *App) wrongValues(in *incoming) map[string]string {
+	if in.submission != nil && in.submission.View.CallbackID == render.CallbackAsk {
+		return a.wrongAsk(in)
+	}
 	if in.submission == nil || in.submission.View.CallbackID != render.CallbackBudget {
 		return nil
 	}

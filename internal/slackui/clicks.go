@@ -229,6 +229,8 @@ func (a *App) onSubmission(ctx context.Context, in *incoming) (outcome string, e
 	c := in.submission
 	values := in.submitted()
 	switch c.View.CallbackID {
+	case render.CallbackAsk:
+		return a.onAskSubmission(ctx, in)
 	case render.CallbackBudget:
 		return a.onBudgetSubmission(ctx, in)
 	case render.CallbackApproveAll:

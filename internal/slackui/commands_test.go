@@ -241,6 +241,7 @@ func TestTheManifestShowsTheCommands(t *testing.T) {
 				Command   string `yaml:"command"`
 				UsageHint string `yaml:"usage_hint"`
 			} `yaml:"slash_commands"`
+			Shortcuts []slack.Shortcut `yaml:"shortcuts"`
 		} `yaml:"features"`
 	}
 	if err := yaml.Unmarshal(raw, &manifest); err != nil {
@@ -248,6 +249,18 @@ func TestTheManifestShowsTheCommands(t *testing.T) {
 	}
 	if got := manifest.Features.SlashCommands; len(got) != 1 || got[0].UsageHint != allCommands().hint() {
 		t.Errorf("usage_hint is to be %q: %+v", allCommands().hint(), got)
+	}
+	shortcuts := manifest.Features.Shortcuts
+	if !slices.Equal(shortcuts, slack.Shortcuts()) {
+		t.Errorf("the playground's app has other shortcuts than the manifest: %+v, %+v", slack.Shortcuts(), shortcuts)
+	}
+	if len(shortcuts) != 2 || shortcuts[0].CallbackID != ShortcutAbout || shortcuts[1].CallbackID != ShortcutAsk {
+		t.Errorf("the code knows other shortcuts: %+v", shortcuts)
+	}
+	for _, s := range shortcuts { // Slack's limits, and its menus cut longer names
+		if len(s.Name) > 24 || len(s.Description) > 150 {
+			t.Errorf("too long: %+v", s)
+		}
 	}
 }
 

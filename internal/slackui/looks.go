@@ -327,6 +327,9 @@ func (k *looker) changes(ctx context.Context) error {
 		return err
 	}
 	for _, e := range waiting {
+		if strings.HasPrefix(e.EventID, askedPost) {
+			continue // it is our post, and has no author who changes it
+		}
 		if access.IsDirect(e.ChannelID) && k.app.c.Access.Places.DirectMessages == "" || time.Since(timeOf(e.TS)) < k.settled {
 			continue
 		}

@@ -20,10 +20,18 @@ var errNoForm = errors.New("slack does not take the form's fields")
 // clicked is told where Slack does not open it, and what to do instead.
 func (a *App) open(ctx context.Context, in *incoming, view slack.ModalViewRequest) error {
 	err := a.showModal(view, func(view slack.ModalViewRequest) error {
-		_, err := a.api.OpenViewContext(ctx, in.click.TriggerID, view)
+		_, err := a.api.OpenViewContext(ctx, in.trigger(), view)
 		return err
 	})
 	return a.explainModal(in, view, err)
+}
+
+// trigger is Slack's leave to open a modal.
+func (in *incoming) trigger() string {
+	if in.shortcut != nil {
+		return in.shortcut.TriggerID
+	}
+	return in.click.TriggerID
 }
 
 // updateModal shows another state of the modal that was clicked in.

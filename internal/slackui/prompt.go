@@ -44,12 +44,15 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	if opens {
 		title = render.Title(text, a.c.Redact)
 		if project = a.c.Access.Places.Project(m.Channel); project == "" {
-			a.answer(in, "No project belongs to this channel yet. An admin can add it to deckhand.yaml, under channels, as "+m.Channel+".")
+			a.answer(in, noProject(m.Channel))
 			return "no project", nil
 		}
 	}
 	if in.store.WaitsSince.IsZero() {
 		a.react(m.Channel, m.TS, "eyes", nil)
+	}
+	if m.About != nil {
+		text = a.about(ctx, m.About) + text
 	}
 	if opens && m.ThreadTS != "" {
 		before, earlier, err := a.backlog(ctx, in)

@@ -1,6 +1,7 @@
 package slackui
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 )
 
 // incoming is an envelope and what it was decoded into; exactly one of message,
-// change, click, submission, command and event is set.
+// change, click, submission, shortcut, command and event is set.
 type incoming struct {
 	store store.Envelope
 	// userTeam is the team of the person who acts, as the payload says.
@@ -31,6 +32,7 @@ type incoming struct {
 	change     *changedMessage
 	click      *slack.InteractionCallback
 	submission *slack.InteractionCallback
+	shortcut   *slack.InteractionCallback
 	command    *slashCommand
 	event      *otherEvent
 }
@@ -61,6 +63,8 @@ type postedMessage struct {
 	UserTeam string `json:"user_team"`
 	// Files came with it.
 	Files []sharedFile `json:"files"`
+	// About is ours, see takeAsked: Slack's events have no such field.
+	About *aboutMessage `json:"deckhand_about"`
 }
 
 type otherEvent struct {
@@ -185,6 +189,10 @@ func decodeInteraction(e envelope) (*incoming, error) {
 	case slack.InteractionTypeViewSubmission:
 		in.submission = &c
 		in.store.Kind = store.KindView
+	case slack.InteractionTypeShortcut, slack.InteractionTypeMessageAction:
+		in.shortcut, in.transient = &c, true
+		in.store.Kind = store.KindAction
+		in.store.TS, in.store.ThreadTS = c.Message.Timestamp, cmp.Or(c.Message.ThreadTimestamp, c.Message.Timestamp)
 	default:
 		return nil, nil
 	}
@@ -236,6 +244,8 @@ func (a *App) act(ctx context.Context, in *incoming) (outcome string) {
 		outcome, err = a.onMessage(ctx, in)
 	case in.click != nil:
 		outcome, err = a.onClick(ctx, in)
+	case in.shortcut != nil:
+		outcome, err = a.onShortcut(ctx, in)
 	case in.submission != nil:
 		outcome, err = a.onSubmission(ctx, in)
 	case in.command != nil:
@@ -304,5 +314,8 @@ func (a *App) onEvent(ctx context.Context, in *incoming) (outcome string, err er
 func unescape(s string) string {
 	return slackUnescaper.Replace(s)
 }
+
+// slackEscaper does what Slack does to text that people type.
+var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 var slackUnescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")

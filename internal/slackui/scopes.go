@@ -30,7 +30,7 @@ var uses = []use{
 	{scope: "channels:history", what: "messages in threads of public channels", methods: "conversations.history conversations.replies", events: "message.channels"},
 	{scope: "channels:read", what: "whether a public channel is shared with another company", methods: "conversations.info conversations.list"},
 	{scope: "chat:write", what: "answers, approval cards and what goes on in a thread", methods: "chat.postMessage chat.update chat.delete chat.postEphemeral agents.sessions.setStatus assistant.threads.setStatus"},
-	{scope: "commands", what: "/deckhand", features: "slash_commands"},
+	{scope: "commands", what: "/deckhand and the shortcuts", features: "shortcuts slash_commands"},
 	{scope: "files:read", what: "files that people attach", methods: "files.info"},
 	{scope: "files:write", what: "long results, charts and CSV as files", methods: "files.getUploadURLExternal files.completeUploadExternal"},
 	{scope: "groups:history", what: "messages in threads of private channels", methods: "conversations.history conversations.replies", events: "message.groups"},

@@ -160,7 +160,7 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 		})
 		return
 	}
-	if wrong := wrongValues(in); wrong != nil {
+	if wrong := a.wrongValues(in); wrong != nil {
 		a.ackWith(ctx, client, e.ID, slack.NewErrorsViewSubmissionResponse(wrong))
 		return
 	}

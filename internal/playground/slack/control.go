@@ -165,7 +165,7 @@ func (s *Server) getState(http.ResponseWriter, *http.Request) (any, error) {
 	return object{
 		"team":  object{"id": TeamID, "name": teamName, "domain": teamDomain},
 		"users": users, "groups": groups, "channels": channels,
-		"bot":    object{"user": BotUser, "bot_id": BotID, "app_id": AppID, "scopes": s.scopes},
+		"bot":    object{"user": BotUser, "bot_id": BotID, "app_id": AppID, "scopes": s.scopes, "shortcuts": Shortcuts()},
 		"tokens": object{"bot": s.ws.BotToken, "app": s.ws.AppToken},
 		"ready":  n > 0, "connections": n,
 	}, nil

@@ -5,6 +5,22 @@ import (
 	"net/http"
 )
 
+// Shortcut is a shortcut of the app, as its manifest has it.
+type Shortcut struct {
+	Name        string `json:"name" yaml:"name"`
+	Type        string `json:"type" yaml:"type"` // message or global
+	CallbackID  string `json:"callback_id" yaml:"callback_id"`
+	Description string `json:"description" yaml:"description"`
+}
+
+// Shortcuts are those of the app's manifest.
+func Shortcuts() []Shortcut {
+	return []Shortcut{
+		{"Ask Deckhand about this", "message", "ask_about", "Gives Deckhand work about this message, in its thread"},
+		{"Ask Deckhand", "global", "ask", "Gives Deckhand work in a channel, or alone with you"},
+	}
+}
+
 // postShortcut has a person use a shortcut of the app: one of a message's when
 // message_ts is given, else a global one.
 func (s *Server) postShortcut(w http.ResponseWriter, r *http.Request) (any, error) {

@@ -1,0 +1,114 @@
+package slackui
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/access"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// asks is a modal sent in which a person asks for work.
+func (d *desk) asks(user, place, prompt, channel string) *incoming {
+	d.bot.app.c.Access.Places = access.Places{Channels: map[string]string{deskChannel: "web"}}
+	values := object{render.AskPrompt: object{render.AskPrompt: object{"type": "plain_text_input", "value": prompt}}}
+	if channel != "" {
+		values[render.AskChannel] = object{render.AskChannel: object{"type": "conversations_select", "selected_conversation": channel}}
+	}
+	in, err := decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
+		"type": "view_submission", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam},
+		"view": object{"id": "V1", "callback_id": render.CallbackAsk, "private_metadata": place, "state": object{"values": values}},
+	})})
+	d.must(err)
+	in.store.ID, _, err = d.books.Receive(context.Background(), in.store)
+	d.must(err)
+	return in
+}
+
+// A process that is killed after it has posted what somebody asks for leaves it to the
+// next: it stands once, and is worked on once.
+func TestWhatIsAskedForInAModalIsPostedOnce(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.rest()
+		before := d.slack.count("chat.postMessage")
+		in := d.asks("ULINUS", `{"channel":"C1","thread":"1.0","ts":"1.0"}`, "mend <it>\n@channel", "")
+		in.store.ReceivedAt = time.Now()
+		for range 2 {
+			if outcome := d.bot.app.act(context.Background(), in); outcome != "asked" {
+				t.Errorf("it was %s", outcome)
+			}
+			d.kill()
+			d.bot.app.c.Access.Places = access.Places{Channels: map[string]string{deskChannel: "web"}}
+			again := *in
+			again.store.ChannelID, again.store.ThreadTS = "", ""
+			in = &again
+		}
+		d.rest()
+		if n := d.slack.count("chat.postMessage") - before; n != 1 {
+			t.Errorf("%d posts", n)
+		}
+		posted := d.slack.inThread(deskThread)
+		if text := posted[len(posted)-1].text; text != "<@ULINUS> asks Deckhand: mend &lt;it&gt; @\u200bchannel" {
+			t.Errorf("it says %q", text)
+		}
+		time.Sleep(store.HoldFor)
+		due, err := d.books.Due(context.Background(), "somebody", 10)
+		d.must(err)
+		var asked []store.Envelope
+		for _, e := range due {
+			if strings.HasPrefix(e.EventID, askedPost) {
+				asked = append(asked, e)
+			}
+		}
+		if len(asked) != 1 || asked[0].UserID != "ULINUS" || asked[0].ThreadTS != deskThread {
+			t.Fatalf("in the inbox: %+v", asked)
+		}
+		m, err := decode(envelope{ID: asked[0].EventID, Type: "events_api", Payload: asked[0].Payload})
+		d.must(err)
+		if got := said(strings.ReplaceAll(m.message.Text, d.bot.app.mention(), "")); got != "mend <it>\n@channel" || m.userTeam != deskTeam {
+			t.Errorf("the message says %q, of %q", got, m.userTeam)
+		}
+	})
+}
+
+// Whoever may not give work there posts nothing, whatever the modal's metadata say.
+func TestWhoMayNotAskInAModal(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.rest()
+		before := d.slack.count("chat.postMessage")
+		in := d.asks("UMALLORY", `{"channel":"C1","thread":"1.0","ts":"1.0"}`, "say hello", "")
+		in.lasts = true
+		if outcome := d.bot.app.act(context.Background(), in); outcome != "refused" || len(in.told) != 1 {
+			t.Errorf("it was %s, and told %v", outcome, in.told)
+		}
+		d.rest()
+		if n := d.slack.count("chat.postMessage") - before; n != 0 {
+			t.Errorf("%d posts", n)
+		}
+	})
+}
+
+func TestWhatIsWrongInAModal(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		for _, tt := range []struct{ place, prompt, channel, wrong string }{
+			{`{}`, "go", deskChannel, ""},
+			{`{}`, " \n", deskChannel, "Say what"},
+			{`{}`, "go", "C0NOWHERE", "No project belongs to this channel"},
+			{`{}`, "go", "", "No project belongs to direct messages"},
+			{`{"channel":"C1","thread":"1.0","ts":"1.0"}`, "go", "", ""},
+		} {
+			wrong := d.bot.app.wrongValues(d.asks("ULINUS", tt.place, tt.prompt, tt.channel))
+			if tt.wrong == "" && len(wrong) > 0 || !strings.Contains(wrong[render.AskPrompt]+wrong[render.AskChannel], tt.wrong) {
+				t.Errorf("%+v: %v", tt, wrong)
+			}
+		}
+	})
+}
