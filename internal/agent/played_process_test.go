@@ -30,6 +30,7 @@ type playedProcess struct {
 	session, prompt string
 
 	mu          sync.Mutex
+	content     []claude.Block // of the prompt
 	asker       egress.Asker
 	connections []*connection
 	queue       []claude.Message
@@ -215,7 +216,7 @@ func (p *playedProcess) Next(ctx context.Context) (claude.Message, error) {
 	}
 }
 
-func (p *playedProcess) Prompt(id string, _ ...claude.Block) error {
+func (p *playedProcess) Prompt(id string, content ...claude.Block) error {
 	if err := p.gone(); err != nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func (p *playedProcess) Prompt(id string, _ ...claude.Block) error {
 	if p.turn {
 		p.stage.breach("%s got a prompt while a turn runs", p.name)
 	}
-	p.turn, p.prompt = true, id
+	p.turn, p.prompt, p.content = true, id, content
 	p.told("prompt")
 	return nil
 }

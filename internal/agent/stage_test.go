@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +40,12 @@ type stage struct {
 	prompts int
 	// claims says that new threads begin with a warm spare, where there is one.
 	claims bool
-	left   []*leftCall
-	at     string // the state that the test has led to
+	// files are what people attach, and attached what comes with every prompt.
+	files    Files
+	attached []store.PromptFile
+	words    string // of every prompt, if not "go"
+	left     []*leftCall
+	at       string // the state that the test has led to
 	// sentence is what people are told of the exit that the event is.
 	sentence string
 
@@ -105,7 +110,7 @@ func newStage(limits Limits, list ...Budget) *stage {
 			budgets:  &budgets{list: list, books: s.books, front: s.people, log: zap.NewNop()},
 			works:    s.works, workspaces: workspace.Limits{MaxAge: 24 * time.Hour},
 			replica: "A", cliVersion: pinnedCLI, log: zap.NewNop(), slots: newSlots(limits.MaxLive),
-			starts: &starts{most: limits.Starts},
+			starts: &starts{most: limits.Starts}, files: s.files,
 		})
 		ctx, cancel := context.WithCancel(context.Background())
 		s.shut, s.ran = cancel, make(chan error, 1)
@@ -203,7 +208,7 @@ func (s *stage) acceptOf(user, ts string) {
 		if s.claims && s.row(ts).ID == 0 {
 			with = s.sup.ClaimSpare("T1", "C1", "web")
 		}
-		s.threads[ts], _, err = s.books.AcceptPrompt(context.Background(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: "go", Prepared: with})
+		s.threads[ts], _, err = s.books.AcceptPrompt(context.Background(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: cmp.Or(s.words, "go"), Files: s.attached, Prepared: with})
 	}
 	if err != nil {
 		s.breach("a prompt was not accepted: %v", err)

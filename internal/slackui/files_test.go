@@ -119,3 +119,49 @@ func fetched(ctx context.Context, a *App, id string) string {
 	}
 	return name + ": " + string(content)
 }
+
+// TestFilesStayWithTheirMessage: when it is found in Slack's record, when its author edits
+// it, and when it was said before Deckhand was asked into the thread.
+func TestFilesStayWithTheirMessage(t *testing.T) {
+	t.Parallel()
+	a := newApp(Config{Log: zap.NewNop()}, slack.New("xoxb-1"), identity{TeamID: "T1", UserID: "UBOT"})
+	var m slack.Message
+	m.User, m.Text, m.Timestamp, m.SubType, m.Files = "U1", "<@UBOT> look", "1.0", "file_share", []slack.File{{ID: "F1", Name: "a.png", Mimetype: "text/html"}}
+	in, err := a.incomingOf("C1", m)
+	if err != nil || in == nil {
+		t.Fatal(in, err)
+	}
+	if diff := cmp.Diff([]store.PromptFile{{ID: "F1", Name: "a.png"}}, promptFiles(in.message.Files)); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	for name, c := range map[string]struct {
+		files []sharedFile
+		want  []store.PromptFile
+	}{
+		"its words": {nil, []store.PromptFile{{ID: "F1", Name: "a.png"}}},
+		"a file":    {[]sharedFile{{ID: "F2", Name: "..\\b\u202e.png"}}, []store.PromptFile{{ID: "F2", Name: "b.png"}}},
+	} {
+		change := changedMessage{text: "<@UBOT> look again", edited: messageEdit{User: "U1", TS: "2.0"}, files: c.files}
+		changed, ok, err := change.apply(in.store.Payload)
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		again, err := decode(envelope{Type: "events_api", Payload: changed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, promptFiles(again.message.Files)); diff != "" || again.message.Text != change.text {
+			t.Errorf("%s was changed (-want +got):\n%s", name, diff)
+		}
+		if said := a.saidIn(store.QueuedPrompt{Kind: store.KindMessage, Payload: changed}); !strings.HasPrefix(said, "look again 📎 \"") {
+			t.Errorf("the queue shows %q", said)
+		}
+	}
+	own, line := ofBacklog(m, "U1")
+	if len(own) != 1 || line != `[attached: "a.png"]` {
+		t.Errorf("one's own earlier file: %v, %s", own, line)
+	}
+	if others, line := ofBacklog(m, "U2"); others != nil || !strings.Contains(line, "not given to you") {
+		t.Errorf("somebody else's: %v, %s", others, line)
+	}
+}
