@@ -199,8 +199,33 @@ func alwaysAllow(t *testing.T, w *world) {
 		return w.count(`SELECT count(*) FROM grants WHERE revoked_by = 'U0GRACE'`) == 1
 	})
 	fifth := w.runs(linus, eng, thread, "git tag five")
-	w.click(ada, eng, w.card(eng, thread).TS, "approve")
+	w.card(eng, thread)
+	w.approveAtHome(ada, w.text(`SELECT id FROM approvals WHERE status = 'pending' AND input LIKE '%git tag five%'`))
 	w.done(eng, thread, fifth)
+}
+
+// approveAtHome approves a request on a person's home tab, which shows what it is about, and
+// then that it does not wait any more, without being opened again.
+func (w *world) approveAtHome(user, approvalID string) {
+	w.t.Helper()
+	var home map[string]any
+	w.eventually("the request on the home tab of "+user, func() bool {
+		w.must(http.MethodGet, "/_control/home?user="+user, nil, &home)
+		return strings.Contains(flatten(home), "home:"+approvalID)
+	})
+	if shown := flatten(home); !strings.Contains(shown, "git tag five") || !strings.Contains(shown, "For admins") || !strings.Contains(shown, "ready, version") {
+		w.t.Errorf("the home tab of %s:\n%s", user, shown)
+	}
+	view, _ := home["view"].(map[string]any)
+	w.must(http.MethodPost, "/_control/actions", map[string]any{
+		"user": user, "view_id": view["id"], "action_id": "approve", "value": approvalID, "block_id": "home:" + approvalID,
+	}, nil)
+	w.eventually("the home tab to follow", func() bool {
+		var out struct{ Calls []map[string]any }
+		w.must(http.MethodGet, "/_control/calls?method=views.publish", nil, &out)
+		last := flatten(out.Calls[len(out.Calls)-1])
+		return strings.Contains(last, user) && !strings.Contains(last, approvalID)
+	})
 }
 
 // home opens a person's home tab once it shows something to click, and returns it.

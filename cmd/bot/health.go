@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"deckhand/internal/gateway/egress"
@@ -16,15 +18,30 @@ const healthTimeout = 3 * time.Second
 
 // healthHandler serves /healthz, /readyz, and /metrics for Prometheus.
 func (b *bot) healthHandler() http.Handler {
-	h := health{
-		database: b.store.Ping, slack: b.app.Connected,
-		replica: replica{alive: b.supervisor.Alive, stopping: b.supervisor.Stopping, sessions: b.supervisor.Live, spares: b.supervisor.Spares, unbooked: b.supervisor.Unbooked, jobs: b.jobs.State, notices: b.store.Listening, web: b.web.Totals, workspaces: b.supervisor.Workspaces},
-	}
+	h := b.checks()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", h.serveHealthz)
 	mux.HandleFunc("GET /readyz", h.serveReadyz)
 	mux.Handle("GET /metrics", newMetrics(b.store, b.app.TeamID(), h.replica, b.log.Named("metrics")).handler())
 	return mux
+}
+
+// checks looks at a bot that is wired.
+func (b *bot) checks() health {
+	return health{
+		database: b.store.Ping, slack: b.app.Connected,
+		replica: replica{alive: b.supervisor.Alive, stopping: b.supervisor.Stopping, sessions: b.supervisor.Live, spares: b.supervisor.Spares, unbooked: b.supervisor.Unbooked, jobs: b.jobs.State, notices: b.store.Listening, web: b.web.Totals, workspaces: b.supervisor.Workspaces},
+	}
+}
+
+// words say for people what the answers say: the status first, and a sentence for each
+// problem.
+func (s healthState) words() []string {
+	out := []string{fmt.Sprintf("%s, version %s, %d sessions here", s.Status, s.Version, s.Sessions)}
+	for _, p := range s.Problems {
+		out = append(out, fmt.Sprintf("%s: %s. What helps: %s.", p.What, p.Means, strings.TrimRight(p.Cure, ".")))
+	}
+	return out
 }
 
 // replica is what this process knows of itself.

@@ -46,6 +46,9 @@ type Config struct {
 	Attachments attachment.Limits
 	// CatchUp is how old a post may be that nobody heard, to be worked on all the same.
 	CatchUp time.Duration
+	// Health says in sentences how this bot is, the first one in a word or two; nil: nothing
+	// is said.
+	Health func(ctx context.Context) []string
 	// Redact is applied to all text of the model and of tools before it leaves.
 	Redact func(string) string
 	Log    *zap.Logger
@@ -71,6 +74,7 @@ type App struct {
 	lanes     lanes
 	inbox     inboxKeeper
 	hearing   hearing
+	homes     homes
 	lookRate  *rate.Limiter
 	envelopes sync.WaitGroup
 	connected atomic.Bool
@@ -91,6 +95,7 @@ func New(w *Workspace, c Config) *App {
 func newApp(c Config, client *slack.Client, self identity) *App {
 	a := &App{inbox: inboxKeeper{holder: c.Replica + "/" + rand.Text(), look: make(chan struct{}, 1)}, c: c, log: c.Log, commands: allCommands(), client: client, api: client, self: self}
 	a.hearing.wake, a.hearing.look, a.lookRate = make(chan struct{}, 1), make(chan struct{}, 1), newLookRate()
+	a.homes.wake = make(chan struct{}, 1)
 	a.people = directory.New(client, c.Log.Named("directory"))
 	a.publisher = publish.New(client, publish.Options{Log: c.Log.Named("publish")})
 	a.frontend, a.outbox, a.sessions = newFrontend(a), newOutbox(a), newSessions(a)
@@ -127,6 +132,7 @@ func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor)
 	var inbox sync.WaitGroup
 	inbox.Go(func() { a.keepInbox(ctx) })
 	inbox.Go(func() { a.keepHearing(ctx) })
+	inbox.Go(func() { a.keepHomes(ctx) })
 	a.listen(ctx)
 	inbox.Wait()
 	a.envelopes.Wait()

@@ -30,6 +30,7 @@ func (f *frontend) ShowApproval(a store.Approval) {
 	if a.DecidedVia == "rule" || a.DecidedVia == "grant" {
 		return // it never had a card
 	}
+	f.app.homes.changed()
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
 	asked := f.posting[a.CardID] || time.Since(a.CreatedAt) < cardFresh // else another process may have posted it

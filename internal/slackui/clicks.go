@@ -40,6 +40,8 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		return a.onBudgetClick(ctx, in, action)
 	case render.ActionContinue:
 		return a.onContinueClick(ctx, in, action)
+	case render.ActionHomeWhose, render.ActionHomeState, render.ActionHomeProject, render.ActionHomeEarlier, render.ActionHomeLater:
+		return a.onHomeClick(ctx, in, action)
 	case render.ActionApprove, render.ActionApproveSession, render.ActionApproveAll, render.ActionAlways, render.ActionDeny, render.ActionAnswer,
 		render.ActionAnswerOther, render.ActionDenyReason, render.ActionViewInput:
 	default:
@@ -56,7 +58,7 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 	}
 	// The id must come from its own card, or a copy of it: an id that was learnt elsewhere decides
 	// nothing. A card's ts is not known yet while it is being posted.
-	own := c.Channel.ID == approval.Thread.ChannelID && (approval.MessageTS == "" || c.Container.MessageTs == approval.MessageTS)
+	own := onHome(in, approval.ID) || c.Channel.ID == approval.Thread.ChannelID && (approval.MessageTS == "" || c.Container.MessageTs == approval.MessageTS)
 	if !own {
 		if own, err = a.isCopy(ctx, approval, c.Channel.ID, c.Container.MessageTs); err != nil {
 			return "", err
@@ -66,6 +68,13 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		a.log.Warn("a click that is not from the approval's card", zap.String("approval", approval.ID), zap.String("user", c.User.ID), zap.String("channel", c.Channel.ID))
 		a.answer(in, "This button does not belong to that request.")
 		return "wrong card", nil
+	}
+	if onHome(in, approval.ID) && decides[action.ActionID] {
+		defer func() {
+			if err == nil { // they look at it
+				err = a.publishHome(ctx, in.person(), homeChoice(in))
+			}
+		}()
 	}
 	d := store.Decision{ApprovalID: approval.ID, Status: store.ApprovalAllowed, By: c.User.ID, Via: "button"}
 	switch action.ActionID {
@@ -288,7 +297,7 @@ func (a *App) turnPage(ctx context.Context, in *incoming, action *slack.BlockAct
 	p := in.person()
 	p.ChannelID, p.Project = approval.Thread.ChannelID, approval.Project
 	if r := a.authorise(ctx, p, access.See); r != nil {
-		a.tell(in, r.Sentence)
+		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
 	return "viewed", a.updateModal(ctx, in, render.ApprovalInput(approval, page.Page, a.rendering()))
@@ -298,7 +307,9 @@ func (a *App) turnPage(ctx context.Context, in *incoming, action *slack.BlockAct
 // envelope is finished, where it is one that lasts, so that it is told whatever happens.
 func (a *App) answer(in *incoming, sentence string) {
 	switch {
-	case in.store.ChannelID == "":
+	case in.store.ChannelID == "" && in.click == nil:
+	case in.store.ChannelID == "": // on the home tab, or in a modal
+		a.direct(in.store.UserID, render.Sentence(sentence))
 	case in.lasts:
 		in.told = append(in.told, store.Whisper{ChannelID: in.store.ChannelID, ThreadTS: in.store.ThreadTS, UserID: in.store.UserID, Sentence: sentence})
 	default:

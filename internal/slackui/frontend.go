@@ -88,6 +88,9 @@ func (f *frontend) showTurn(t agent.TurnView, end func(error)) {
 	if s == nil {
 		s = &shownTurn{}
 		f.turns[t.ID] = s
+		defer f.app.homes.changed()
+	} else if t.State.Ended() || t.Aside || t.Waiting != s.latest.Waiting {
+		defer f.app.homes.changed()
 	}
 	s.latest = t
 	wait := renderInterval - time.Since(s.rendered)
@@ -271,6 +274,7 @@ var endMarks = map[agent.PromptMark]string{
 // heard stay; only its end is marked, see Tell.
 func (f *frontend) MarkPrompt(p store.Prompt, m agent.PromptMark) {
 	f.forgetSaid(p.Thread)
+	f.app.homes.changed()
 	if m == agent.PromptWaits || p.Marked {
 		f.app.outbox.sweepNow()
 	}

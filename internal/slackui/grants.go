@@ -116,12 +116,12 @@ func (a *App) onRevokeClick(ctx context.Context, in *incoming, action *slack.Blo
 		return "", err
 	}
 	if len(found) == 0 {
-		a.tell(in, "This permission is not known here.")
+		a.answer(in, "This permission is not known here.")
 		return "unknown grant", nil
 	}
 	own := found[0].CreatedBy == in.store.UserID
 	if r := a.authorise(ctx, a.whereGrantHolds(in.person(), found[0]), access.Revoking(own)); r != nil {
-		a.tell(in, r.Sentence)
+		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
 	g, ok, err := a.c.Store.RevokeGrant(ctx, a.self.TeamID, id, in.store.UserID)
@@ -133,27 +133,21 @@ func (a *App) onRevokeClick(ctx context.Context, in *incoming, action *slack.Blo
 		what = g.ToolName
 	}
 	if ok {
-		a.tell(in, "Revoked: "+what+" is asked again from now on.")
+		a.answer(in, "Revoked: "+what+" is asked again from now on.")
 	} else {
-		a.tell(in, "This was revoked already, by "+a.people.Name(ctx, g.RevokedBy)+".")
+		a.answer(in, "This was revoked already, by "+a.people.Name(ctx, g.RevokedBy)+".")
 	}
-	return "revoked", a.publishHome(ctx, in.person())
+	if in.click.View.Type != slack.VTHomeTab {
+		a.homes.changed()
+		return "revoked", nil
+	}
+	return "revoked", a.publishHome(ctx, in.person(), homeChoice(in))
 }
 
 // whereGrantHolds puts a person where a grant holds, for authorise.
 func (a *App) whereGrantHolds(p person, g store.Grant) person {
 	p.ChannelID, p.Project = g.ChannelID, g.Project
 	return p
-}
-
-// tell answers a click wherever it was made: in the home tab there is no channel to
-// whisper in, so it is said by direct message.
-func (a *App) tell(in *incoming, sentence string) {
-	if in.store.ChannelID != "" {
-		a.answer(in, sentence)
-		return
-	}
-	a.direct(in.store.UserID, render.Sentence(sentence))
 }
 
 // direct sends a person a direct message.

@@ -3,6 +3,8 @@ package slackui
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,60 +13,230 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
 )
 
 // homeDays is how far back the home tab lists threads.
-const homeDays = 7
+const homeDays = 14
 
-// publishHome publishes the person's home tab: what they and the team spent, what
-// waits for their decision, the threads that they opened, and the grants.
-func (a *App) publishHome(ctx context.Context, who person) error {
-	user := who.UserID
-	who.ChannelID = "" // a tab is in no channel
-	view := render.HomeView{BotUser: a.self.UserID, Redact: a.c.Redact}
-	if r := a.authorise(ctx, who, access.See); r != nil {
-		view.Refused = r.Sentence
-	} else if err := a.fillHome(ctx, &view, who); err != nil {
+// openHome publishes the home tab of a person who looks at it, as they chose it last.
+func (a *App) openHome(ctx context.Context, in *incoming) (outcome string, err error) {
+	return "home", a.publishHome(ctx, in.person(), render.ParseHomeChoice(in.event.View.PrivateMetadata))
+}
+
+// onHomeClick shows another choice of threads.
+func (a *App) onHomeClick(ctx context.Context, in *incoming, action *slack.BlockAction) (outcome string, err error) {
+	choice, ok := homeChoice(in).Choose(action.ActionID, cmp.Or(action.SelectedOption.Value, action.Value))
+	if !ok {
+		return "a menu", nil
+	}
+	return "home", a.publishHome(ctx, in.person(), choice)
+}
+
+// homeChoice is what stands on the tab that was clicked.
+func homeChoice(in *incoming) render.HomeChoice {
+	return render.ParseHomeChoice(in.click.View.PrivateMetadata)
+}
+
+// onHome reports whether a click was made on a home tab, in the block that holds the
+// buttons of the approval.
+func onHome(in *incoming, approvalID string) bool {
+	c := in.click
+	return c.View.Type == slack.VTHomeTab && c.Channel.ID == "" && c.ActionCallback.BlockActions[0].BlockID == render.HomeBlock(approvalID)
+}
+
+// publishHome publishes the person's home tab: what waits for their decision, threads,
+// what they and the team spent, and the grants.
+func (a *App) publishHome(ctx context.Context, who person, choice render.HomeChoice) error {
+	view, err := a.homeView(ctx, who, choice, a.authorise)
+	if err != nil {
 		return err
 	}
-	request := slack.PublishViewContextRequest{UserID: user, View: render.Home(view)}
-	a.publisher.Once(publish.Call{
-		Method: publish.PublishView, Key: "home/" + user, Replace: true, Priority: publish.Normal, Group: user, What: "home tab",
-		Do: func(ctx context.Context) error {
-			return a.homePages(ctx, request)
-		},
-	})
+	a.homes.looks(who, choice, time.Now())
+	a.sendHome(who.UserID, view, publish.Normal)
 	return nil
+}
+
+// homeView is what a person's home tab shows now. Whoever may see nothing, by may, is told
+// why.
+func (a *App) homeView(ctx context.Context, who person, choice render.HomeChoice, may func(context.Context, person, access.Act) *access.Refusal) (slack.HomeTabViewRequest, error) {
+	who.ChannelID = "" // a tab is in no channel
+	view := render.HomeView{BotUser: a.self.UserID, Choice: choice, Redact: a.c.Redact}
+	if r := may(ctx, who, access.See); r != nil {
+		view.Refused = r.Sentence
+	} else if err := a.fillHome(ctx, &view, who); err != nil {
+		return slack.HomeTabViewRequest{}, err
+	}
+	return render.Home(view), nil
 }
 
 func (a *App) fillHome(ctx context.Context, view *render.HomeView, who person) error {
 	now, user := time.Now(), who.UserID
-	team := a.self.TeamID
 	if err := a.costs.FillHome(ctx, view, user, now); err != nil {
 		return err
 	}
-	if err := a.fillDecisions(ctx, view, who); err != nil {
-		return err
-	}
-	view.Sandboxes = a.sandboxes(ctx, user)
-	threads, err := a.c.Store.RecentThreads(ctx, team, user, now.AddDate(0, 0, -homeDays), 15)
+	pending, err := a.c.Store.TeamPending(ctx, a.self.TeamID, homePending)
 	if err != nil {
 		return err
 	}
-	for _, t := range threads {
-		state := "idle"
-		switch {
-		case t.Pending > 0:
-			state = "waiting for approval"
-		case t.Running:
-			state = "working"
+	admin := a.mayDo(ctx, who, access.Administer) == nil
+	mine := a.mineToDecide(ctx, who, pending)
+	if err := a.fillThreads(ctx, view, who, pending, mine, admin); err != nil {
+		return err
+	}
+	for _, p := range pending {
+		if mine[p.ID] {
+			waits := render.HomeApproval{Approval: p}
+			if !access.IsDirect(p.Thread.ChannelID) || who.UserID == p.RequestedBy {
+				waits.Permalink = a.permalink(p.Thread.ChannelID, cmp.Or(p.MessageTS, p.Thread.ThreadTS))
+			}
+			if who.UserID == p.RequestedBy || a.mayRead(ctx, who, store.ThreadPlace{ChannelID: p.Thread.ChannelID, Project: p.Project}) {
+				waits.Title = a.c.Redact(p.Title)
+			}
+			view.Waiting = append(view.Waiting, waits)
 		}
-		view.Threads = append(view.Threads, render.HomeThread{
-			Project: t.Project, Channel: t.ChannelID, Permalink: a.permalink(t.ChannelID, t.ThreadTS),
-			State: state, StartedBy: t.OwnerID, MicroUSD: t.MicroUSD,
-		})
+	}
+	if view.Grants, view.GrantsMore, err = a.grantLines(ctx, who, nil); err != nil {
+		return err
+	}
+	view.Sandboxes = a.sandboxes(ctx, user)
+	if admin {
+		view.Admin, err = a.homeAdmin(ctx, pending, now)
+	}
+	return err
+}
+
+// mineToDecide are the ids of the requests that a person may decide about.
+func (a *App) mineToDecide(ctx context.Context, who person, pending []store.Approval) map[string]bool {
+	mine := map[string]bool{}
+	for _, p := range pending {
+		mine[p.ID] = a.mayDecide(ctx, who, p) == nil
+	}
+	return mine
+}
+
+// fillThreads lists a page of the threads that the person chose. What a thread is about is
+// content of its channel: of others' threads they see those whose channel they can read
+// and use, and of direct messages their own alone.
+func (a *App) fillThreads(ctx context.Context, view *render.HomeView, who person, pending []store.Approval, mine map[string]bool, admin bool) error {
+	since := time.Now().AddDate(0, 0, -homeDays)
+	places, err := a.c.Store.ThreadPlaces(ctx, a.self.TeamID, who.UserID, since)
+	if err != nil {
+		return err
+	}
+	filter := store.ThreadFilter{
+		TeamID: a.self.TeamID, Owner: who.UserID, Project: view.Choice.Project, States: view.Choice.States(),
+		Since: since, Limit: render.HomePage + 1, Offset: view.Choice.Page * render.HomePage,
+	}
+	named := map[string]bool{}
+	for _, p := range places {
+		switch {
+		case p.ChannelID == "": // the person's own
+			named[p.Project] = true
+		case view.Choice.All && a.mayRead(ctx, who, p):
+			named[p.Project] = true
+			filter.Places = append(filter.Places, p)
+		}
+	}
+	view.Named = slices.Sorted(maps.Keys(named))
+	threads, err := a.c.Store.RecentThreads(ctx, filter)
+	if err != nil {
+		return err
+	}
+	if len(threads) > render.HomePage {
+		threads, view.More = threads[:render.HomePage], true
+	}
+	for _, t := range threads {
+		view.Threads = append(view.Threads, a.homeThread(who.UserID, t, pending, mine, admin))
 	}
 	return nil
+}
+
+// mayRead reports whether a person may use Deckhand in a place and can read what is said
+// there.
+func (a *App) mayRead(ctx context.Context, who person, p store.ThreadPlace) bool {
+	if access.IsDirect(p.ChannelID) {
+		return false
+	}
+	who.ChannelID, who.Project = p.ChannelID, p.Project
+	return a.mayDo(ctx, who, access.See) == nil && a.people.Reads(ctx, who.UserID, p.ChannelID)
+}
+
+func (a *App) homeThread(user string, t store.RecentThread, pending []store.Approval, mine map[string]bool, admin bool) render.HomeThread {
+	out := render.HomeThread{
+		Title: a.c.Redact(t.Title), Project: t.Project, Channel: t.ChannelID, Permalink: a.permalink(t.ChannelID, t.ThreadTS),
+		State: t.State, Since: t.CreatedAt, Active: t.ActiveAt, MicroUSD: t.MicroUSD,
+	}
+	if t.OwnerID != user {
+		if out.StartedBy = t.OwnerID; !admin {
+			out.MicroUSD = -1 // what other people spend is for admins to see
+		}
+	}
+	for _, p := range pending {
+		if p.ThreadID != t.ID {
+			continue
+		}
+		out.Yours = out.Yours || mine[p.ID]
+		for _, id := range a.c.Access.Called(*termsOf(p), p.Project, p.Thread.ChannelID) {
+			if id != user && !slices.Contains(out.Whom, id) && (id != p.RequestedBy || p.Kind == store.ApprovalQuestion || p.Terms.RequesterMay) {
+				out.Whom = append(out.Whom, id)
+			}
+		}
+	}
+	return out
+}
+
+// homeLoadDays is what the admins' part tells of decisions.
+const homeLoadDays = 7
+
+// homeAdmin is the part of the tab that is for the team's admins.
+func (a *App) homeAdmin(ctx context.Context, pending []store.Approval, now time.Time) (*render.HomeAdmin, error) {
+	out := &render.HomeAdmin{Pending: len(pending), Days: homeLoadDays}
+	if len(pending) > 0 {
+		out.Oldest = pending[0].CreatedAt
+	}
+	if a.c.Health != nil {
+		out.Health = a.c.Health(ctx)
+	}
+	load, err := a.c.Store.ApprovalsReport(ctx, a.self.TeamID, now.AddDate(0, 0, -homeLoadDays), now)
+	if err != nil {
+		return nil, err
+	}
+	out.Deciders = allStats(load.ByPerson)
+	out.Budgets, err = a.homeBudgets(ctx, now)
+	return out, err
+}
+
+// homeBudgets are the budgets of the team, and those that name their projects or channels.
+func (a *App) homeBudgets(ctx context.Context, now time.Time) (out []render.HomeBudget, err error) {
+	var windows []store.BudgetWindow
+	for _, b := range a.c.Budgets {
+		from, to := b.Period.Span(now, a.c.Store.TimeZone())
+		keys := b.Only
+		if b.Scope == store.BudgetWorkspace {
+			keys = []string{""}
+		}
+		if b.Scope == store.BudgetPerson || b.Scope == store.BudgetThread {
+			continue
+		}
+		for _, key := range keys {
+			windows = append(windows, store.BudgetWindow{TeamID: a.self.TeamID, Scope: b.Scope, Key: key, Period: b.Period, From: from, To: to})
+			of := "The team"
+			switch b.Scope {
+			case store.BudgetChannel:
+				of = "<#" + key + ">"
+			case store.BudgetProject:
+				of = "Project " + key
+			case store.BudgetWorkspace, store.BudgetPerson, store.BudgetThread:
+			}
+			out = append(out, render.HomeBudget{Of: of, Period: string(b.Period), Limit: b.LimitMicroUSD})
+		}
+	}
+	states, err := a.c.Store.BudgetStates(ctx, windows)
+	for i, s := range states {
+		out[i].Spent, out[i].Limit = s.SpentMicroUSD, out[i].Limit+s.RaisedMicroUSD
+	}
+	return out, err
 }
 
 // sandboxes says of the projects that the person may use what shuts their agents in.
@@ -86,23 +258,6 @@ func (a *App) sandboxes(ctx context.Context, user string) []render.HomeSandbox {
 
 // homePending is how many open approvals are looked at for one person's tab.
 const homePending = 100
-
-// fillDecisions lists what waits for this person's decision, and the grants.
-func (a *App) fillDecisions(ctx context.Context, view *render.HomeView, who person) error {
-	pending, err := a.c.Store.TeamPending(ctx, a.self.TeamID, homePending)
-	if err != nil {
-		return err
-	}
-	for _, p := range pending {
-		if a.mayDecide(ctx, who, p) == nil {
-			view.Waiting = append(view.Waiting, render.HomeApproval{
-				Approval: p, Permalink: a.permalink(p.Thread.ChannelID, cmp.Or(p.MessageTS, p.Thread.ThreadTS)),
-			})
-		}
-	}
-	view.Grants, view.GrantsMore, err = a.grantLines(ctx, who, nil)
-	return err
-}
 
 // permalink is the address of a message, as Slack forms it.
 func (a *App) permalink(channel, ts string) string {

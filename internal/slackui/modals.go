@@ -85,7 +85,7 @@ func (a *App) explainModal(in *incoming, view slack.ModalViewRequest, err error)
 		return fmt.Errorf("show a modal: %w", err)
 	}
 	a.log.Warn("slack does not show a modal", zap.String("modal", view.CallbackID), zap.String("user", in.store.UserID), zap.Error(err))
-	a.tell(in, sentence)
+	a.answer(in, sentence)
 	return nil
 }
 
@@ -110,19 +110,22 @@ func insteadOfModal(view slack.ModalViewRequest) string {
 }
 
 // homePages sends a home tab with as much of its blocks as Slack takes, and a small one
-// where it takes none.
-func (a *App) homePages(ctx context.Context, request slack.PublishViewContextRequest) error {
+// where it takes none. hash is Slack's of what it has then.
+func (a *App) homePages(ctx context.Context, request slack.PublishViewContextRequest) (hash string, err error) {
 	send := func(p render.Page) error {
 		request.View.Blocks.BlockSet = p.Blocks
-		_, err := a.api.PublishViewContext(ctx, request)
+		published, err := a.api.PublishViewContext(ctx, request)
+		if err == nil {
+			hash = published.Hash
+		}
 		return err
 	}
-	err := a.publisher.Dressed(publish.InHome, "home tab", render.Page{Blocks: request.View.Blocks.BlockSet}, send)
+	err = a.publisher.Dressed(publish.InHome, "home tab", render.Page{Blocks: request.View.Blocks.BlockSet}, send)
 	for _, small := range render.SmallHomes(a.self.UserID) {
 		if !publish.Refuses(err) {
 			break
 		}
 		err = send(small)
 	}
-	return err
+	return hash, err
 }

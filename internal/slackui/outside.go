@@ -72,7 +72,8 @@ type threads interface {
 	Concerns(ctx context.Context, k store.ThreadKey, ts string) (served, begins bool, err error)
 	ThreadOfTurn(ctx context.Context, turnID int64) (store.Thread, error)
 	ThreadOfRunningTurn(ctx context.Context, turnID int64) (store.Thread, error)
-	RecentThreads(ctx context.Context, teamID, ownerID string, since time.Time, limit int) ([]store.RecentThread, error)
+	RecentThreads(ctx context.Context, f store.ThreadFilter) ([]store.RecentThread, error)
+	ThreadPlaces(ctx context.Context, teamID, owner string, since time.Time) ([]store.ThreadPlace, error)
 }
 
 // approvals are read only: the agent asks and decides.
@@ -133,6 +134,7 @@ type looks interface {
 
 // budgets are decided about by admins.
 type budgets interface {
+	BudgetStates(ctx context.Context, windows []store.BudgetWindow) ([]store.BudgetState, error)
 	TellOfBudget(ctx context.Context, id string, tell func() error) error
 	BudgetNoticeByID(ctx context.Context, id string) (store.BudgetNotice, error)
 	DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error)

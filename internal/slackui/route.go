@@ -73,6 +73,10 @@ type otherEvent struct {
 	Channel  string `json:"channel"`
 	ThreadTS string `json:"thread_ts"`
 	Tab      string `json:"tab"`
+	// View is the tab as it stands, of app_home_opened.
+	View struct {
+		PrivateMetadata string `json:"private_metadata"`
+	} `json:"view"`
 }
 
 type slashCommand struct {
@@ -302,7 +306,7 @@ func (a *App) onEvent(ctx context.Context, in *incoming) (outcome string, err er
 	switch in.event.Type {
 	case "app_home_opened":
 		if in.event.Tab == "" || in.event.Tab == "home" {
-			return "home", a.publishHome(ctx, in.person())
+			return a.openHome(ctx, in)
 		}
 	case "agent_session_stopped":
 		return a.onNativeStop(ctx, in)

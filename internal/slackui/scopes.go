@@ -34,7 +34,7 @@ var uses = []use{
 	{scope: "files:read", what: "files that people attach", methods: "files.info"},
 	{scope: "files:write", what: "long results, charts and CSV as files", methods: "files.getUploadURLExternal files.completeUploadExternal"},
 	{scope: "groups:history", what: "messages in threads of private channels", methods: "conversations.history conversations.replies", events: "message.groups"},
-	{scope: "groups:read", what: "whether a private channel is shared with another company", methods: "conversations.info conversations.list"},
+	{scope: "groups:read", what: "whether a private channel is shared with another company, and who is in it", methods: "conversations.info conversations.list users.conversations"},
 	{scope: "im:history", what: "direct messages", methods: "conversations.history conversations.replies", events: "message.im"},
 	{scope: "im:read", what: "direct messages that were sent while nobody listened", methods: "users.conversations"},
 	{scope: "im:write", what: "requests and reports by direct message, each sent once", methods: "conversations.open"},

@@ -41,6 +41,7 @@ type Approval struct {
 	ThreadID       int64
 	Thread         ThreadKey
 	Project        string
+	Title          string // of the thread, for people who may read it; may be empty
 	Workspace      string
 	SessionID      string
 	TurnID         int64
@@ -109,27 +110,27 @@ type Vote struct {
 }
 
 type approvalRow struct {
-	ID, TeamID, ChannelID, ThreadTS, Project, Workspace, SessionID, RequestID, ToolUseID, ToolName string
-	ThreadID, TurnID                                                                               int64
-	Kind                                                                                           ApprovalKind
-	Input, RequestedBy, Rule, Because, DecisionReason, CardID                                      string
-	Approvers, Risks                                                                               []string
-	Quorum                                                                                         int
-	RequesterMay, Dangerous, Grantable, TurnEnded                                                  bool
-	OnTimeout                                                                                      TimeoutAction
-	GrantID                                                                                        int64
-	Votes                                                                                          []Vote
-	InputSHA256                                                                                    []byte `db:"input_sha256"`
-	Status                                                                                         ApprovalStatus
-	DecidedBy, DecidedVia, Reason, Answer                                                          string
-	CreatedAt, ExpiresAt                                                                           time.Time
-	DecidedAt                                                                                      *time.Time
-	Delivered                                                                                      bool
-	MessageTS                                                                                      string
-	Word                                                                                           int64
+	ID, TeamID, ChannelID, ThreadTS, Project, Title, Workspace, SessionID, RequestID, ToolUseID, ToolName string
+	ThreadID, TurnID                                                                                      int64
+	Kind                                                                                                  ApprovalKind
+	Input, RequestedBy, Rule, Because, DecisionReason, CardID                                             string
+	Approvers, Risks                                                                                      []string
+	Quorum                                                                                                int
+	RequesterMay, Dangerous, Grantable, TurnEnded                                                         bool
+	OnTimeout                                                                                             TimeoutAction
+	GrantID                                                                                               int64
+	Votes                                                                                                 []Vote
+	InputSHA256                                                                                           []byte `db:"input_sha256"`
+	Status                                                                                                ApprovalStatus
+	DecidedBy, DecidedVia, Reason, Answer                                                                 string
+	CreatedAt, ExpiresAt                                                                                  time.Time
+	DecidedAt                                                                                             *time.Time
+	Delivered                                                                                             bool
+	MessageTS                                                                                             string
+	Word                                                                                                  int64
 }
 
-const approvalColumns = `a.id, a.thread_id, t.team_id, t.channel_id, t.thread_ts, t.project, t.workspace,
+const approvalColumns = `a.id, a.thread_id, t.team_id, t.channel_id, t.thread_ts, t.project, t.title, t.workspace,
 	a.session_id::text AS session_id, a.turn_id, a.kind, a.request_id, a.tool_use_id, a.tool_name, a.input, a.input_sha256,
 	a.requested_by, a.rule, a.because, a.approvers, a.quorum, a.requester_may, a.on_timeout, a.dangerous, a.grantable,
 	a.risks, a.decision_reason, a.card_id, a.status, a.decided_by, a.decided_via, COALESCE(a.grant_id, 0) AS grant_id,
@@ -143,7 +144,7 @@ func (r approvalRow) approval() Approval {
 	a := Approval{
 		ID: r.ID, ThreadID: r.ThreadID,
 		Thread:  ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS},
-		Project: r.Project, Workspace: r.Workspace, SessionID: r.SessionID, TurnID: r.TurnID,
+		Project: r.Project, Title: r.Title, Workspace: r.Workspace, SessionID: r.SessionID, TurnID: r.TurnID,
 		Kind: r.Kind, RequestID: r.RequestID, ToolUseID: r.ToolUseID, ToolName: r.ToolName,
 		Input: json.RawMessage(r.Input), InputSHA256: [sha256.Size]byte(r.InputSHA256),
 		RequestedBy: r.RequestedBy, Risks: r.Risks, DecisionReason: r.DecisionReason, CardID: r.CardID,

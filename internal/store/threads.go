@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -187,35 +186,6 @@ func (s *Store) ThreadOfTurn(ctx context.Context, turnID int64) (Thread, error) 
 		return Thread{}, fmt.Errorf("read the thread of turn %d: %w", turnID, err)
 	}
 	return t, nil
-}
-
-// RecentThread is a thread as a person's overview shows it.
-type RecentThread struct {
-	ChannelID string
-	ThreadTS  string
-	Project   string
-	OwnerID   string
-	Running   bool // a turn runs
-	Pending   int  // approvals that wait
-	MicroUSD  int64
-	ActiveAt  time.Time
-}
-
-// RecentThreads lists the threads that a person opened, or the whole team's when
-// ownerID is empty, that were active since, latest first.
-func (s *Store) RecentThreads(ctx context.Context, teamID, ownerID string, since time.Time, limit int) ([]RecentThread, error) {
-	out, err := collect[RecentThread](s.pool.Query(ctx, `
-		SELECT t.channel_id, t.thread_ts, t.project, t.owner_id, t.active_at,
-			EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running') AS running,
-			(SELECT count(*) FROM approvals a WHERE a.thread_id = t.id AND a.status = 'pending')::int AS pending,
-			(SELECT COALESCE(sum(l.micro_usd), 0) FROM ledger l WHERE l.thread_id = t.id)::bigint AS micro_usd
-		FROM threads t
-		WHERE t.team_id = $1 AND ($2 = '' OR t.owner_id = $2) AND t.active_at >= $3
-		ORDER BY t.active_at DESC LIMIT $4`, teamID, ownerID, since, limit))
-	if err != nil {
-		return nil, fmt.Errorf("read recent threads: %w", err)
-	}
-	return out, nil
 }
 
 // Teams are the teams that have ever worked with this database, in order.

@@ -35,6 +35,7 @@ type Directory struct {
 	groups   cache[map[string]bool]
 	channels cache[*slack.Channel]
 	directs  cache[string]
+	privates cache[map[string]bool] // channels that a person is in, by user
 
 	// What people and channels are called, all of them at once; see Names.
 	everybody listing[person]
@@ -98,6 +99,40 @@ func (d *Directory) Direct(ctx context.Context, userID string) (channelID string
 		}
 		return c.ID, nil
 	})
+}
+
+// Reads reports whether a person can read a channel: a public one, or one that they and
+// we are in. What cannot be established is not.
+func (d *Directory) Reads(ctx context.Context, userID, channelID string) bool {
+	c, err := d.Channel(ctx, channelID)
+	if err != nil || c.IsIM {
+		return false
+	}
+	if !c.IsPrivate && !c.IsMpIM && !c.IsGroup {
+		return true
+	}
+	in, err := d.privates.get(ctx, userID, func(ctx context.Context) (map[string]bool, error) { return d.privatesOf(ctx, userID) })
+	return err == nil && in[channelID]
+}
+
+// privatesOf are the private channels that a person and the bot are in.
+func (d *Directory) privatesOf(ctx context.Context, userID string) (map[string]bool, error) {
+	in, cursor := map[string]bool{}, ""
+	for range listPages {
+		page, next, err := d.api.GetConversationsForUserContext(ctx, &slack.GetConversationsForUserParameters{
+			UserID: userID, Types: []string{"private_channel"}, Limit: listPage - 1, Cursor: cursor, ExcludeArchived: true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range page {
+			in[c.ID] = true
+		}
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	return in, nil
 }
 
 type cache[T any] struct {

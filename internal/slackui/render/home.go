@@ -6,10 +6,8 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"deckhand/internal/money"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
 )
 
 // HomeView is what the app's Home tab shows to one person.
@@ -19,6 +17,8 @@ type HomeView struct {
 	// Refused, when it is not empty, is the sentence that says why this person
 	// sees nothing else.
 	Refused string
+	// Choice is what the person chose to see; it is the tab's private metadata.
+	Choice HomeChoice
 	// Mine is what the person spent: today, this month, last month. Team is what was
 	// spent on all that they may use, over the same periods, with notes on what that is;
 	// it is empty for people who may see their own only.
@@ -26,8 +26,11 @@ type HomeView struct {
 	TeamNotes  []string
 	// Projects is this month by project, for admins; else nil.
 	Projects *report.Answer
-	// Threads are the live threads that the person may see, the most recent first.
+	// Threads are a page of the threads that the person chose, the most recent first, and
+	// More whether others follow. Named are the projects that there are to choose from.
 	Threads []HomeThread
+	More    bool
+	Named   []string
 	// Waiting are approvals that this person could decide, the oldest first.
 	Waiting []HomeApproval
 	// Grants are the standing permissions that this person may see, the latest
@@ -36,30 +39,16 @@ type HomeView struct {
 	GrantsMore int
 	// Sandboxes are the projects that the person may use, and what shuts their agents in.
 	Sandboxes []HomeSandbox
+	// Admin is for the team's admins; else nil.
+	Admin *HomeAdmin
 	// Redact takes secrets out of what is asked for and of patterns; nil shows all.
 	Redact func(string) string
-}
-
-// HomeThread is a live thread.
-type HomeThread struct {
-	Project   string
-	Channel   string // id
-	Permalink string // may be empty
-	State     string // for people: "working", "waiting for approval"
-	StartedBy string // user id
-	MicroUSD  int64
 }
 
 // HomeSandbox is what a project's sessions are shut in: "bwrap, no network".
 type HomeSandbox struct{ Project, InForce string }
 
-// HomeApproval is a pending approval.
-type HomeApproval struct {
-	Approval  store.Approval
-	Permalink string // of the card
-}
-
-// homeMax is how many threads and approvals are listed.
+// homeMax is how many projects and grants are listed.
 const homeMax = 15
 
 // Home renders the Home tab.
@@ -73,15 +62,11 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 		add(section("", mrkdwn.Escape(mrkdwn.Clip(h.Refused, 2000))))
 		return v
 	}
-	if len(h.Waiting) > 0 {
-		header("Waiting for a decision")
-		for _, w := range h.Waiting[:min(len(h.Waiting), homeMax)] {
-			add(section("", w.text(h.Redact)))
-		}
-		if more := len(h.Waiting) - homeMax; more > 0 {
-			add(contextBlock("", "… and "+count(more)+" more"))
-		}
-	}
+	v.PrivateMetadata = h.Choice.String()
+	header("What waits for you")
+	h.addWaiting(add)
+	header("Threads")
+	h.addThreads(add)
 	header("What you spent")
 	addSpends(add, h.Mine)
 	if len(h.Team) > 0 {
@@ -93,36 +78,6 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 	}
 	add(contextBlock("", joinNonEmpty(" ", mrkdwn.Escape(strings.Join(h.TeamNotes, " ")), listPriceNote, "Write "+mrkdwn.Code("costs")+" for more.")))
 
-	header("Live threads")
-	if len(h.Threads) == 0 {
-		hint := "None right now."
-		if mrkdwn.IsID(h.BotUser) {
-			hint += " Mention " + mrkdwn.Mention(h.BotUser) + " in a channel to begin one."
-		}
-		add(section("", hint))
-	}
-	for _, t := range h.Threads[:min(len(h.Threads), homeMax)] {
-		text := "*" + linkTo(t.Permalink, t.Project) + "*"
-		if mrkdwn.IsID(t.Channel) {
-			text += " in <#" + t.Channel + ">"
-		}
-		parts := []string{text}
-		if t.State != "" {
-			parts = append(parts, mrkdwn.Escape(mrkdwn.Clip(t.State, 100)))
-		}
-		if t.StartedBy != "" {
-			parts = append(parts, "by "+mrkdwn.Mention(t.StartedBy))
-		}
-		parts = append(parts, money.USD(t.MicroUSD))
-		add(section("", strings.Join(parts, " · ")))
-	}
-	if more := len(h.Threads) - homeMax; more > 0 {
-		add(contextBlock("", "… and "+count(more)+" more"))
-	}
-	if len(h.Sandboxes) > 0 {
-		header("What shuts the agents in")
-		add(section("", sandboxesText(h.Sandboxes)))
-	}
 	header("What may run without being asked about")
 	if len(h.Grants) == 0 && h.GrantsMore <= 0 {
 		add(section("", noGrants))
@@ -131,31 +86,17 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 		add(grantBlock("grant:"+strconv.Itoa(i)+":"+strconv.FormatInt(g.Grant.ID, 10), g, h.Redact))
 	}
 	if more := max(0, len(h.Grants)-homeMax) + max(0, h.GrantsMore); more > 0 {
-		add(contextBlock("", "… and "+plural(more, "more rule", "more rules")))
+		add(contextBlock("", "… and "+plural(more, "more rule", "more rules")+". Write "+mrkdwn.Code("grants")+" in a thread for those that hold there."))
+	}
+	if len(h.Sandboxes) > 0 {
+		header("What shuts the agents in")
+		add(section("", sandboxesText(h.Sandboxes)))
+	}
+	if h.Admin != nil {
+		header("For admins")
+		h.Admin.add(add)
 	}
 	return v
-}
-
-// text is what waits, in two lines.
-func (w HomeApproval) text(redact func(string) string) string {
-	a := w.Approval
-	c := card{a: a, o: Options{Redact: redact}}
-	where := "its thread"
-	if mrkdwn.IsID(a.Thread.ChannelID) {
-		where = "<#" + a.Thread.ChannelID + ">"
-	}
-	open := ""
-	if w.Permalink != "" {
-		open = " · *" + linkTo(w.Permalink, "Open") + "*"
-	}
-	since := ""
-	if !a.CreatedAt.IsZero() {
-		since = "since " + dateTime(a.CreatedAt)
-	}
-	return joinNonEmpty("\n",
-		"✋ "+capital(c.brief(150))+" in "+where+open,
-		c.risks(),
-		joinNonEmpty(" · ", c.origin(80), since, c.deadline(), c.votes()))
 }
 
 // sandboxesText has a line for each project.

@@ -3,16 +3,17 @@ package render
 // Slack's limits, in characters unless it says otherwise, and what we allow
 // ourselves below them.
 const (
-	sectionMax   = 3000
-	contextMax   = 2000
-	fallbackMax  = 3000
-	headerMax    = 150
-	buttonMax    = 75
-	optionMax    = 75
-	optionsMax   = 10
-	modalTitle   = 24
-	tableRowsMax = 100
-	viewBlocks   = 100
+	sectionMax     = 3000
+	contextMax     = 2000
+	fallbackMax    = 3000
+	headerMax      = 150
+	buttonMax      = 75
+	optionMax      = 75
+	optionValueMax = 75
+	optionsMax     = 10
+	modalTitle     = 24
+	tableRowsMax   = 100
+	viewBlocks     = 100
 
 	confirmTitle  = 100
 	confirmText   = 300

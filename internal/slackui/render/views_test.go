@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,16 +38,41 @@ func TestHome(t *testing.T) {
 		BotUser: bot,
 		Mine:    spends(1, 2, 1), Team: spends(2, 30, 2), Projects: &projects,
 	}
-	for i := range 40 {
-		full.Threads = append(full.Threads, render.HomeThread{
-			Project: "app <x|y>", Channel: "C0DEV", Permalink: "https://example.slack.com/archives/C1/p1?a=1&b=2",
-			State: "working", StartedBy: asker, MicroUSD: int64(i) * 1000,
-		})
-		full.Waiting = append(full.Waiting, render.HomeApproval{Approval: ask("Bash", `{"command":"go test ./..."}`), Permalink: "https://example.slack.com/x"})
+	at := time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
+	states := []store.ThreadState{
+		store.ThreadWaits, store.ThreadWorks, store.ThreadQueued, store.ThreadBudget, store.ThreadSpent, store.ThreadDone, store.ThreadStopped, store.ThreadFailed, store.ThreadNew,
 	}
-	full.Grants, full.GrantsMore = grantLines(40), 7
+	for i := range 40 {
+		th := render.HomeThread{
+			Title: "fix <!channel> & *the* test", Project: "app <x|y>", Channel: "C0DEV", Permalink: "https://example.slack.com/archives/C1/p1?a=1&b=2",
+			State: states[i%len(states)], Since: at, Active: at.Add(time.Duration(i) * time.Hour), MicroUSD: int64(i) * 1000,
+		}
+		if i%3 == 1 {
+			th.StartedBy, th.MicroUSD, th.Title = asker, -1, ""
+		}
+		if i%9 == 0 {
+			th.Yours, th.Whom = i == 0, []string{approver}
+		}
+		full.Threads = append(full.Threads, th)
+		full.Named = append(full.Named, fmt.Sprint("project-", i))
+		w := render.HomeApproval{Approval: ask("Bash", `{"command":"go test ./..."}`), Permalink: "https://example.slack.com/x", Title: "fix the test"}
+		w.Approval.ID += strconv.Itoa(i)
+		full.Waiting = append(full.Waiting, w)
+	}
+	full.More, full.Choice = true, render.HomeChoice{All: true, State: "waits", Project: "project-3", Page: 2}
+	full.Admin = &render.HomeAdmin{
+		Health:  []string{"degraded, version 1.0, 3 sessions here", "jobs: this replica reminds nobody. What helps: see the <log>."},
+		Budgets: []render.HomeBudget{{Of: "The team", Period: "month", Spent: 12_340_000, Limit: 100_000_000}, {Of: "<#C0DEV>", Period: "day", Spent: 7, Limit: 0}},
+		Pending: 41, Oldest: at, Days: 7,
+		Deciders: []render.ApprovalStats{{Name: approver, Asked: 12, Allowed: 10, Denied: 2, Quick: 1, Median: 40 * time.Second}},
+	}
+	long := ask("Bash", `{"command":"echo `+strings.Repeat("long ", 2000)+`","run_in_background":true}`)
+	long.ID += "L"
+	asked := question(`{"questions":[{"question":"Which one?","header":"One","options":[{"label":"A","description":"the first"},{"label":"B","description":"the second"}]}]}`)
+	dangerous := ask("Bash", `{"command":"rm -rf build"}`)
+	asked.ID, dangerous.ID, dangerous.Terms.Dangerous = asked.ID+"Q", dangerous.ID+"D", true
 	for name, h := range map[string]render.HomeView{
-		"home few":     {BotUser: bot, Waiting: full.Waiting[:2], Grants: append(grantLines(2), hostileGrant()), Threads: full.Threads[:1]},
+		"home few":     {BotUser: bot, Waiting: []render.HomeApproval{{Approval: long}, {Approval: asked}, {Approval: plan("1. look\n2. mend")}, {Approval: dangerous}}, Grants: append(grantLines(2), hostileGrant()), Threads: full.Threads[:1]},
 		"home":         full,
 		"home empty":   {BotUser: bot, Mine: spends(0, 0, 0), Team: spends(0, 0, 0), TeamNotes: []string{"These are the projects that you may use."}},
 		"home refused": {Refused: "You have no role here. Ask an admin."},

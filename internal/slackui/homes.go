@@ -1,0 +1,197 @@
+package slackui
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
+)
+
+const (
+	// homeKept is how long after a person looked at their tab it is kept up to date: Slack
+	// does not say when they leave it.
+	homeKept = 10 * time.Minute
+	// homeEvery is the shortest time between two looks at what a tab shows, homeSettles how
+	// long a change is waited for to be followed by others.
+	homeEvery   = 15 * time.Second
+	homeSettles = time.Second
+	// homesMost bounds the tabs that are kept up to date.
+	homesMost = 200
+)
+
+// homes are the tabs that people looked at lately. The zero value has none, once wake is
+// made.
+type homes struct {
+	mu   sync.Mutex
+	tabs map[string]*homeTab // by user
+	wake chan struct{}
+}
+
+type homeTab struct {
+	who    person
+	choice render.HomeChoice
+	looked time.Time
+	shown  time.Time // when it was looked at last whether something has changed
+	stale  bool
+	sum    [sha256.Size]byte // of what was sent last
+	hash   string            // Slack's, of what it has; empty until that is known
+}
+
+// looks notes that a person looks at their tab, by this choice.
+func (h *homes) looks(who person, choice render.HomeChoice, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for user, t := range h.tabs {
+		if now.Sub(t.looked) > homeKept {
+			delete(h.tabs, user)
+		}
+	}
+	if h.tabs == nil {
+		h.tabs = map[string]*homeTab{}
+	}
+	if len(h.tabs) < homesMost || h.tabs[who.UserID] != nil {
+		h.tabs[who.UserID] = &homeTab{who: who, choice: choice, looked: now, shown: now}
+	}
+}
+
+// changed notes that what tabs show may have changed.
+func (h *homes) changed() {
+	h.mu.Lock()
+	for _, t := range h.tabs {
+		t.stale = true
+	}
+	looked := len(h.tabs) > 0
+	h.mu.Unlock()
+	if looked {
+		signal(h.wake)
+	}
+}
+
+// sent notes what was sent to Slack. It reports whether that is new.
+func (h *homes) sent(user string, sum [sha256.Size]byte) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.tabs[user]
+	if t == nil || t.sum == sum {
+		return t == nil
+	}
+	t.sum = sum
+	return true
+}
+
+// has notes which view Slack has; an empty hash forgets the tab.
+func (h *homes) has(user, hash string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.tabs[user]; t != nil && hash != "" {
+		t.hash = hash
+	} else {
+		delete(h.tabs, user)
+	}
+}
+
+func (h *homes) hashOf(user string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.tabs[user]; t != nil {
+		return t.hash
+	}
+	return ""
+}
+
+// due takes the tabs that are to be looked at now, and says when the next one is; zero for
+// never.
+func (h *homes) due(now time.Time) (due []homeTab, next time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for user, t := range h.tabs {
+		at := t.shown.Add(homeEvery)
+		switch {
+		case now.Sub(t.looked) > homeKept:
+			delete(h.tabs, user)
+		case !t.stale:
+		case at.After(now):
+			if next.IsZero() || at.Before(next) {
+				next = at
+			}
+		default:
+			t.stale, t.shown = false, now
+			due = append(due, *t)
+		}
+	}
+	return due, next
+}
+
+// keepHomes refreshes the tabs of people who looked lately, when something has changed,
+// until ctx ends.
+func (a *App) keepHomes(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.homes.wake:
+			timer.Reset(homeSettles)
+		case <-timer.C:
+			due, next := a.homes.due(time.Now())
+			for _, t := range due {
+				a.refreshHome(ctx, t)
+			}
+			timer.Reset(time.Hour)
+			if !next.IsZero() {
+				timer.Reset(time.Until(next))
+			}
+		}
+	}
+}
+
+// refreshHome sends a tab anew if it shows something else now.
+func (a *App) refreshHome(ctx context.Context, t homeTab) {
+	ctx, cancel := context.WithTimeout(ctx, routeLimit)
+	defer cancel()
+	view, err := a.homeView(ctx, t.who, t.choice, a.mayDo)
+	if err != nil {
+		a.log.Warn("refresh a home tab", zap.String("user", t.who.UserID), zap.Error(err))
+		return
+	}
+	a.sendHome(t.who.UserID, view, publish.Live)
+}
+
+// sendHome hands a tab to the publisher. A refresh, at the lowest priority, takes the place
+// of nothing that another replica has published since: then the tab is that one's.
+func (a *App) sendHome(user string, view slack.HomeTabViewRequest, priority publish.Priority) {
+	raw, err := json.Marshal(view)
+	if err != nil {
+		a.log.Error("a home tab", zap.Error(err))
+		return
+	}
+	if fresh := a.homes.sent(user, sha256.Sum256(raw)); !fresh && priority == publish.Live {
+		return
+	}
+	a.publisher.Once(publish.Call{
+		Method: publish.PublishView, Key: "home/" + user, Replace: true, Priority: priority, Group: user, What: "home tab",
+		Do: func(ctx context.Context) error {
+			request := slack.PublishViewContextRequest{UserID: user, View: view}
+			if hash := a.homes.hashOf(user); priority == publish.Live && hash != "" {
+				request.Hash = &hash
+			}
+			got, err := a.homePages(ctx, request)
+			switch {
+			case refusedAs(err, "hash_conflict"):
+				a.homes.has(user, "")
+				return nil
+			case err == nil:
+				a.homes.has(user, got)
+			}
+			return err
+		},
+	})
+}

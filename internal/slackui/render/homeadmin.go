@@ -1,0 +1,80 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/money"
+	"deckhand/internal/slackui/render/mrkdwn"
+)
+
+// HomeAdmin is the part of the tab that admins see.
+type HomeAdmin struct {
+	// Health says in sentences how the bot is, the first in a word or two.
+	Health []string
+	// Budgets are those of the team, its projects and channels, in their present period.
+	Budgets []HomeBudget
+	// Pending is how many requests wait in the whole team, and Oldest since when.
+	Pending int
+	Oldest  time.Time
+	// Deciders are who decided how much in the last days, the busiest first.
+	Deciders []ApprovalStats
+	Days     int
+}
+
+// HomeBudget is a budget and what was spent of it.
+type HomeBudget struct {
+	Of     string // for people, mrkdwn: "The team", "<#C1>"
+	Period string // "day", "week", "month"
+	Spent  int64  // micro-USD
+	Limit  int64
+}
+
+// homeAdminMost is how many budgets, and how many deciders, are listed.
+const homeAdminMost = 8
+
+func (a *HomeAdmin) add(add func(slack.Block)) {
+	if len(a.Health) > 0 {
+		add(section("", joinNonEmpty("\n", "*Health*: "+mrkdwn.EscapeWithin(a.Health[0], 200), bullets(escapeAll(a.Health[1:])))))
+	}
+	load := "*Requests*: none waits."
+	if a.Pending > 0 {
+		load = "*Requests*: " + plural(a.Pending, "waits", "wait")
+		if !a.Oldest.IsZero() {
+			load += ", the oldest since " + dateTime(a.Oldest)
+		}
+		load += "."
+	}
+	var lines []string
+	for _, d := range a.Deciders[:min(len(a.Deciders), homeAdminMost)] {
+		lines = append(lines, mentionAny(d.Name)+" decided "+count(int(d.Allowed+d.Denied))+", half of them within "+span(d.Median)+"; "+quick(d)+" within two seconds")
+	}
+	if len(lines) > 0 {
+		load += " In the last " + strconv.Itoa(a.Days) + " days:"
+	}
+	add(section("", joinNonEmpty("\n", load, bullets(lines))))
+	lines = nil
+	for _, b := range a.Budgets[:min(len(a.Budgets), homeAdminMost)] {
+		share := int64(100)
+		if b.Limit > 0 {
+			share = int64(min(100*float64(b.Spent)/float64(b.Limit), 9999))
+		}
+		lines = append(lines, b.Of+", this "+b.Period+": "+money.USD(b.Spent)+" of "+money.USD(b.Limit)+" ("+strconv.FormatInt(share, 10)+" %)")
+	}
+	if more := len(a.Budgets) - homeAdminMost; more > 0 {
+		lines = append(lines, "… and "+count(more)+" more")
+	}
+	if len(lines) > 0 {
+		add(section("", joinNonEmpty("\n", "*Budgets*", bullets(lines))))
+	}
+}
+
+func bullets(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return "• " + strings.Join(lines, "\n• ")
+}

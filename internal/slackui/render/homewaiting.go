@@ -1,0 +1,117 @@
+package render
+
+import (
+	"strconv"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store"
+)
+
+// HomeApproval is a pending approval.
+type HomeApproval struct {
+	Approval  store.Approval
+	Title     string // of its thread; empty where the person may not read it
+	Permalink string // of the card
+}
+
+const (
+	// homeWaiting is how many requests are shown with their buttons, homeInput how much of
+	// each one's input.
+	homeWaiting = 6
+	homeInput   = 600
+)
+
+// HomeBlock is the id of the block that holds the buttons of an approval on the tab. A
+// click from there comes from no other.
+func HomeBlock(approvalID string) string { return "home:" + approvalID }
+
+func (h HomeView) addWaiting(add func(slack.Block)) {
+	if len(h.Waiting) == 0 {
+		add(section("", "Nothing waits for your decision."))
+		return
+	}
+	for i, w := range h.Waiting[:min(len(h.Waiting), homeWaiting)] {
+		number := ""
+		if len(h.Waiting) > 1 {
+			number = strconv.Itoa(i + 1)
+		}
+		for _, b := range w.blocks(number, h.Redact) {
+			add(b)
+		}
+	}
+	if more := len(h.Waiting) - homeWaiting; more > 0 {
+		add(contextBlock("", "… and "+count(more)+" more, which move up as these are decided. Their threads have their cards."))
+	}
+}
+
+// blocks are one request: what is asked, as much of its input as its card would show in
+// little room, who asked where, and what can be done about it here.
+func (w HomeApproval) blocks(number string, redact func(string) string) []slack.Block {
+	a := w.Approval
+	c := card{a: a, o: Options{Redact: redact}}
+	where := "its thread"
+	if mrkdwn.IsID(a.Thread.ChannelID) {
+		where = "<#" + a.Thread.ChannelID + ">"
+	}
+	label := "Open its thread"
+	if w.Title != "" {
+		label = w.Title
+	}
+	open := "in " + where
+	if w.Permalink != "" {
+		open += " · " + linkTo(w.Permalink, label)
+	}
+	numbered := ""
+	if number != "" {
+		numbered = "*" + number + "* · "
+	}
+	since := ""
+	if !a.CreatedAt.IsZero() {
+		since = "since " + dateTime(a.CreatedAt)
+	}
+	if a.Kind == store.ApprovalTool {
+		s := c.subjectOf(a, 150)
+		verb, rest := s.headline()
+		c.section(joinNonEmpty("\n", numbered+"*"+capital(verb)+"* "+rest+" "+open, c.risks()))
+		c.showInput(s, homeInput)
+		if warns := s.warnings(); warns != "" {
+			c.section(warns)
+		}
+		c.context(c.said(s, 120), c.details(s, 300))
+	} else {
+		c.section(joinNonEmpty("\n", numbered+capital(c.brief(150))+" "+open, c.risks()))
+	}
+	c.context(joinNonEmpty(" · ", c.origin(80), since, c.deadline(), c.votes()))
+	if buttons := homeButtons(a, number); len(buttons) > 0 {
+		c.add(slack.NewActionBlock(HomeBlock(a.ID), buttons...))
+	}
+	return c.blocks
+}
+
+// homeButtons are what can be done about a request without its card: a call and its input
+// stand on the tab, questions open as a form, and a plan is read in its thread.
+func homeButtons(a store.Approval, number string) []slack.BlockElement {
+	label := func(words string) string { return joinNonEmpty(" ", words, number) }
+	switch a.Kind {
+	case store.ApprovalQuestion:
+		return []slack.BlockElement{
+			button(ActionAnswerOther, a.ID, label("Answer…"), slack.StylePrimary),
+			button(ActionDeny, a.ID, label("Skip"), ""),
+		}
+	case store.ApprovalPlan:
+		return nil
+	case store.ApprovalTool:
+	}
+	approve := button(ActionApprove, a.ID, label("Approve"), slack.StylePrimary)
+	if a.Terms.Dangerous {
+		approve = button(ActionApprove, a.ID, label("Approve…"), slack.StyleDanger)
+	}
+	return []slack.BlockElement{
+		approve,
+		button(ActionDeny, a.ID, label("Deny"), ""),
+		button(ActionDenyReason, a.ID, label("Deny with reason…"), ""),
+		button(ActionViewInput, a.ID, label("View all"), ""),
+	}
+}
