@@ -200,11 +200,26 @@ func (w *world) stop() {
 	if w.cmd == nil {
 		return
 	}
+	w.usable()
 	_ = w.cmd.Process.Signal(syscall.SIGTERM)
 	if err := w.cmd.Wait(); err != nil {
 		w.t.Errorf("the demo ended with %v", err)
 	}
 	w.cmd = nil
+}
+
+// usable holds that everybody could use what the bot has sent: pictures have words, blocks a
+// text beside them, buttons of a message names of their own, and signs a word that says the same.
+func (w *world) usable() {
+	var got struct {
+		Unfit []struct{ Method, What, Text string } `json:"unfit"`
+	}
+	if w.do(http.MethodGet, "/_control/accessibility", nil, &got) != nil {
+		return // a story has ended the workspace
+	}
+	for _, u := range got.Unfit {
+		w.t.Errorf("%s: %s: %q", u.Method, u.What, u.Text)
+	}
 }
 
 func (w *world) dumpLog() {

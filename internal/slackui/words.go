@@ -325,7 +325,7 @@ func interrupt(b *slack.ContextBlock) (changed bool) {
 }
 
 // stands is how such a tool stood.
-var stands = regexp.MustCompile(` — (?:waiting for approval|running)( · |$)`)
+var stands = regexp.MustCompile(` — (?:waiting for (?:approval|an answer|a decision)|running)( · |$)`)
 
 // unfinished is a line of a tool that had not ended, as we wrote it or as Slack tells it.
 var unfinished = regexp.MustCompile(`^([ ↳]*)(?:⏳|✋|:hourglass_flowing_sand:|:raised_hand:|:hand:) (.*)$`)

@@ -183,6 +183,9 @@ func (s *Server) mentioned(ch *channel, m *message) map[string]bool {
 	return out
 }
 
+// channelMarkup is a conversation's name.
+var channelMarkup = regexp.MustCompile(`<#([CDG][A-Z0-9]+)(?:\|[^>]*)?>`)
+
 var linkMarkup = regexp.MustCompile(`<(?:!date\^[^|>]*|[^|>]+)\|([^>]*)>|<([^>]*)>`)
 
 // onLockScreen is the beginning of a message's text as a notification shows it.
@@ -196,6 +199,12 @@ func (s *Server) onLockScreen(m *message) string {
 			return "@" + g.Handle
 		}
 		return "@" + found[1] + found[2] + found[3]
+	})
+	t = channelMarkup.ReplaceAllStringFunc(t, func(markup string) string {
+		if ch := s.ws.channel(channelMarkup.FindStringSubmatch(markup)[1]); ch != nil && ch.Name != "" {
+			return "#" + ch.Name
+		}
+		return "#a private conversation"
 	})
 	t = linkMarkup.ReplaceAllString(t, "$1$2")
 	return cutRunes(strings.TrimSpace(html.UnescapeString(t)), notificationText)

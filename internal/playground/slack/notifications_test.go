@@ -42,9 +42,9 @@ func TestWhoIsNotified(t *testing.T) {
 		if diff := cmp.Diff([]string{}, heard()); diff != "" {
 			t.Error("edits and ephemeral messages:", diff)
 		}
-		f.ok("chat.postMessage", obj{"channel": "D0GRACE", "text": "see <https://x.example/a|the card>"})
+		f.ok("chat.postMessage", obj{"channel": "D0GRACE", "text": "see <https://x.example/a|the card> in <#C0ENG>"})
 		f.say(slack.UserGrace, slack.ChannelEngineering, "fine", root)
-		if diff := cmp.Diff([]string{"U0GRACE direct: see the card", "U0ADA thread: fine", "U0LINUS thread: fine"}, heard()); diff != "" {
+		if diff := cmp.Diff([]string{"U0GRACE direct: see the card in #engineering", "U0ADA thread: fine", "U0LINUS thread: fine"}, heard()); diff != "" {
 			t.Error(diff)
 		}
 		seq = 0

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/slack-go/slack"
 
@@ -42,7 +43,7 @@ func Queue(v QueueView) Page {
 			head = fmt.Sprintf("⏳ %d messages wait until this turn has ended, in this order:", n)
 		}
 		if p.Text == "" {
-			p.Text = head
+			p.Text = strings.TrimSuffix(strings.TrimSuffix(head, ":"), ", in this order") + "."
 		}
 		p.Blocks = append(p.Blocks, contextBlock("", head))
 		for i, q := range v.Prompts[:min(n, QueueShown)] {

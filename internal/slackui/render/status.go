@@ -59,7 +59,7 @@ func (v *view) status() string {
 	case v.t.Aside:
 		return "✋ Waiting for " + plural(v.t.Waiting, "approval", "approvals") + ". Nothing runs meanwhile: a decision wakes it."
 	case v.t.Waiting == 1:
-		return "✋ Waiting for approval"
+		return "✋ Waiting for " + v.asked()
 	case v.t.Waiting > 1:
 		return "✋ Waiting for " + count(v.t.Waiting) + " approvals"
 	case v.t.Held != "":
@@ -73,6 +73,16 @@ func (v *view) status() string {
 		}
 	}
 	return "⏳ Working…"
+}
+
+// asked is what the call that is asked about waits for.
+func (v *view) asked() string {
+	for i := range v.t.Content.Items {
+		if t := v.t.Content.Items[i].Tool; t != nil && t.State == claude.ToolAsked {
+			return awaited(t.Name)
+		}
+	}
+	return "approval"
 }
 
 // footer sums an ended turn up.

@@ -187,8 +187,31 @@ func (v *view) line(it *claude.Item, indent string) string {
 	return b.String()
 }
 
-// toolName makes mcp__server__tool readable.
+// The tools by which the model asks people.
+const (
+	questionTool = "AskUserQuestion"
+	planTool     = "ExitPlanMode"
+)
+
+// awaited is what a tool waits for while it is asked about.
+func awaited(name string) string {
+	switch name {
+	case questionTool:
+		return "an answer"
+	case planTool:
+		return "a decision"
+	}
+	return "approval"
+}
+
+// toolName makes mcp__server__tool readable, and calls a question a question.
 func toolName(name string) string {
+	switch name {
+	case questionTool:
+		return "Question"
+	case planTool:
+		return "Plan"
+	}
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 		if server, tool, ok := strings.Cut(rest, "__"); ok {
 			return server + " · " + tool
@@ -204,7 +227,7 @@ var arguments = map[string]string{
 	"NotebookEdit": "notebook_path", "NotebookRead": "notebook_path", "LS": "path",
 	"Grep": "pattern", "Glob": "pattern", "WebFetch": "url", "WebSearch": "query",
 	"Task": "description", "Agent": "description", "Skill": "skill", "SlashCommand": "command",
-	"ToolSearch": "query", "TaskOutput": "task_id",
+	"ToolSearch": "query", "TaskOutput": "task_id", questionTool: "questions.0.question",
 }
 
 // argument is what the call works on, as code.
@@ -250,7 +273,7 @@ func (v *view) outcome(t *claude.ToolUse) string {
 	}
 	switch t.State {
 	case claude.ToolAsked:
-		return "waiting for approval"
+		return "waiting for " + awaited(t.Name)
 	case claude.ToolDenied:
 		return "denied"
 	case claude.ToolFailed:
@@ -260,6 +283,9 @@ func (v *view) outcome(t *claude.ToolUse) string {
 	case claude.ToolStreaming, claude.ToolRunning:
 		return "running"
 	case claude.ToolDone:
+		if t.Name == questionTool {
+			return "answered"
+		}
 	}
 	return joinNonEmpty(", ", "done", v.gist(t))
 }

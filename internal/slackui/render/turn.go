@@ -232,6 +232,7 @@ func (v *view) sentences(text string) string {
 	if last := len(items) - 1; last < 0 || items[last].Kind != claude.ItemText || items[last].Final {
 		return text
 	}
+	text = strings.TrimSuffix(text, "\n\n") // that is ours, and ends no sentence
 	ends := sentenceEnd.FindAllStringIndex(text, -1)
 	if len(ends) == 0 {
 		return text

@@ -522,6 +522,10 @@ func TestTheFirstPostIsASentence(t *testing.T) {
 			t.Errorf("%q begins with the notification %q, not %q", text, first, want)
 		}
 	}
+	later := agent.TurnView{ID: 12, State: agent.TurnRunning, Content: claude.Output{Items: []claude.Item{{Kind: claude.ItemText, Text: "I'll have a look. First"}}}}
+	if got := render.Turn(later, render.Options{})[0].Text; got != "I'll have a look." {
+		t.Errorf("in the middle of the second sentence: %q", got)
+	}
 	for what, turn := range map[string]agent.TurnView{
 		"thinking":               {Content: claude.Output{Items: []claude.Item{{Kind: claude.ItemThinking, Text: "hm"}}}},
 		"a card":                 {Waiting: 1},

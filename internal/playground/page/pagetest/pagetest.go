@@ -3,8 +3,11 @@
 package pagetest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -248,6 +251,29 @@ func (w *Tab) Prefer(scheme string) {
 	if err != nil {
 		w.t.Fatalf("prefer %s: %v", scheme, err)
 	}
+}
+
+// Picture is what an element looks like now, as far as it is in view.
+func (w *Tab) Picture(selector string) image.Image {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	raw, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		w.t.Fatalf("take a picture: %v", err)
+	}
+	whole, err := png.Decode(bytes.NewReader(raw))
+	if err != nil {
+		w.t.Fatalf("decode a picture: %v", err)
+	}
+	box := Value[[]int](w, fmt.Sprintf(`(({left, top, right, bottom}) => [left, top, right, bottom].map(Math.round))(document.querySelector(%q).getBoundingClientRect())`, selector))
+	part, ok := whole.(interface {
+		SubImage(r image.Rectangle) image.Image
+	})
+	if !ok || len(box) != 4 {
+		w.t.Fatalf("no part of the picture is at %v", box)
+	}
+	return part.SubImage(image.Rect(box[0], box[1], box[2], box[3]))
 }
 
 // Shot keeps a picture in the folder that DECKHAND_SCREENSHOTS names, if it does.
