@@ -4,11 +4,12 @@
 # or SIGTERM to it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fresh test-cli-versions histories chaos machines lint fmt bench fuzz attack page clean
+.PHONY: help demo build test fresh test-cli-versions histories chaos race machines lint fmt bench fuzz attack page clean
 
 ARGS ?=
 PKG ?=
 BENCH ?= .
+RUN ?= .
 FUZZTIME ?= 20s
 REQUIRE ?= 1
 CLI_VERSIONS ?= 1
@@ -41,6 +42,9 @@ histories: ## the ledger against the model's bill, over N random histories from 
 
 chaos: ## what people were promised, over SEEDS random histories with accidents from SEED on
 	@exec .ci/chaos '$(SEEDS)' '$(SEED)'
+
+race: ## the end-to-end stories with the race detector; RUN=regexp for some
+	@exec .ci/race '$(RUN)'
 
 machines: ## replicas and database servers on machines of their own: unplugged, failed over, one Slack; takes root for networks and users
 	@exec .ci/machines
