@@ -321,6 +321,9 @@ func (s *Server) chatDelete(c *call) (object, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.Stream != nil && m.Stream.State == streamLive {
+		return nil, fail("cant_delete_message")
+	}
 	ts := m.TS
 	s.unpost(ch, m)
 	return object{"channel": ch.ID, "ts": ts}, nil

@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	streamLife    = 5 * time.Minute
-	maxStreamSize = 11000 // characters in all, as reported from the field
-	maxTaskText   = 256
+	streamLife      = 5 * time.Minute
+	streamIdle      = 30 * time.Second // without a chunk, as reported from the field
+	maxStreamSize   = 11000            // characters in all, as reported from the field
+	maxStreamBlocks = 50               // by chunks; as many again when it is stopped
+	maxTaskText     = 256
 )
 
 // The states of a stream.
@@ -30,7 +32,8 @@ type stream struct {
 	Segments []segment `json:"segments,omitempty"`
 	Size     int       `json:"size"` // characters so far
 
-	timer *time.Timer
+	timer *time.Timer // of its end
+	idle  *time.Timer // of its end if nothing comes
 }
 
 // segment is one piece of a stream, in the order of arrival: text, a task or blocks.
@@ -44,6 +47,9 @@ type segment struct {
 func (st *stream) stopTimer() {
 	if st.timer != nil {
 		st.timer.Stop()
+	}
+	if st.idle != nil {
+		st.idle.Stop()
 	}
 }
 
@@ -130,13 +136,21 @@ func checkTaskChunk(chunk object, at string) []string {
 	return problems
 }
 
-// grow adds chunks to a stream.
-func (st *stream) grow(chunks []any) error {
+// grow adds chunks to a stream, which may have so many blocks then.
+func (st *stream) grow(chunks []any, most int) error {
 	size := st.Size
+	_, had := st.render()
+	blocks := len(had)
 	for _, raw := range chunks {
-		size += chunkSize(raw.(object))
+		chunk := raw.(object)
+		size += chunkSize(chunk)
+		list, _ := chunk["blocks"].([]any)
+		blocks += len(list)
+		if chunk["type"] == "task_update" && !slices.ContainsFunc(st.Segments, func(x segment) bool { return x.Task != nil && x.Task["id"] == chunk["id"] }) {
+			blocks++
+		}
 	}
-	if size > maxStreamSize {
+	if size > maxStreamSize || blocks > most {
 		return fail("msg_too_long")
 	}
 	st.Size = size
@@ -269,12 +283,13 @@ func (s *Server) chatStartStream(c *call) (object, error) {
 	if err := s.customised(c, m); err != nil {
 		return nil, err
 	}
-	if err := m.Stream.grow(chunks); err != nil {
+	if err := m.Stream.grow(chunks, maxStreamBlocks); err != nil {
 		return nil, err
 	}
 	m.TS = s.ws.nextTS(now())
 	m.Text, m.Blocks = m.Stream.render()
 	m.Stream.timer = s.later(streamLife, func() { s.endStream(m, streamExpired) })
+	m.Stream.idle = s.later(streamIdle, func() { s.endStream(m, streamExpired) })
 	s.post(m)
 	return object{"channel": ch.ID, "ts": m.TS}, nil
 }
@@ -303,10 +318,11 @@ func (s *Server) chatAppendStream(c *call) (object, error) {
 	if len(chunks) == 0 {
 		return nil, fail("no_text")
 	}
-	if err := m.Stream.grow(chunks); err != nil {
+	if err := m.Stream.grow(chunks, maxStreamBlocks); err != nil {
 		return nil, err
 	}
 	m.Text, m.Blocks = m.Stream.render()
+	m.Stream.idle.Reset(streamIdle)
 	s.liveMessage(m)
 	return object{"channel": ch.ID, "ts": m.TS}, nil
 }
@@ -331,7 +347,7 @@ func (s *Server) chatStopStream(c *call) (object, error) {
 	if err != nil {
 		return nil, fail("invalid_metadata_format")
 	}
-	if err := m.Stream.grow(chunks); err != nil {
+	if err := m.Stream.grow(chunks, 2*maxStreamBlocks); err != nil {
 		return nil, err
 	}
 	m.Metadata = metadata

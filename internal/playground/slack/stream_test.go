@@ -97,17 +97,29 @@ func TestAStreamExpiresAfterFiveMinutes(t *testing.T) {
 	t.Parallel()
 	inBubble(t, slack.Options{NoRateLimits: true}, func(t *testing.T, f *fast) {
 		root, ts := f.start(nil)
-		for range 4 { // appending does not prolong it
-			time.Sleep(74 * time.Second)
+		for range 11 { // appending does not prolong it
+			time.Sleep(27 * time.Second)
 			f.ok("chat.appendStream", obj{"channel": "C0ENG", "ts": ts, "markdown_text": "x"})
 		}
 		time.Sleep(5 * time.Second)
 		f.fails("chat.appendStream", "message_not_in_streaming_state", obj{"channel": "C0ENG", "ts": ts, "markdown_text": "x"})
 		thread := f.control("messages?channel=C0ENG&thread_ts="+root, nil)
-		if dig(t, thread, "messages/1/stream/state") != "expired" || dig(t, thread, "messages/1/text") != "xxxx" {
+		if dig(t, thread, "messages/1/stream/state") != "expired" || dig(t, thread, "messages/1/text") != "xxxxxxxxxxx" {
 			t.Errorf("thread: %v", thread)
 		}
 		f.ok("chat.update", obj{"channel": "C0ENG", "ts": ts, "text": "recovered"})
+	})
+}
+
+func TestAnIdleStreamEnds(t *testing.T) {
+	t.Parallel()
+	inBubble(t, slack.Options{NoRateLimits: true}, func(_ *testing.T, f *fast) {
+		_, ts := f.start(nil)
+		f.fails("chat.delete", "cant_delete_message", obj{"channel": "C0ENG", "ts": ts})
+		time.Sleep(31 * time.Second)
+		f.fails("chat.appendStream", "message_not_in_streaming_state", obj{"channel": "C0ENG", "ts": ts, "markdown_text": "x"})
+		f.fails("chat.stopStream", "message_not_in_streaming_state", obj{"channel": "C0ENG", "ts": ts})
+		f.ok("chat.delete", obj{"channel": "C0ENG", "ts": ts})
 	})
 }
 
