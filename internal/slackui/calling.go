@@ -3,6 +3,7 @@ package slackui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -249,7 +250,11 @@ func (a *App) isCopy(ctx context.Context, ap store.Approval, channel, ts string)
 	}), err
 }
 
-// marked reports whether a message was posted with this metadata.
+// marked reports whether a message was posted with this metadata, or begun as a stream of
+// the page of a turn that has it.
 func marked(m slack.Message, mark slack.SlackMetadata) bool {
+	if turn, page := mark.EventPayload["turn"], mark.EventPayload["page"]; mark.EventType == turnType && m.Metadata.EventType == "" {
+		return streamOf(m, fmt.Sprint(turn)) == fmt.Sprint(page)
+	}
 	return m.Metadata.EventType == mark.EventType && maps.EqualFunc(m.Metadata.EventPayload, mark.EventPayload, func(a, b any) bool { return a == b })
 }

@@ -157,7 +157,8 @@ func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(err
 		m := publish.Message{
 			Key: turnKey(t, p.Number), After: previous, Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
 			Page: p, Priority: publish.Live, Final: t.Aside || t.State.Ended() && !t.Continue && !t.Settling,
-			Metadata: mark, Find: f.find(t.Thread, time.Now(), mark), OnEnd: all,
+			Recipient: publish.Recipient{Team: t.Thread.TeamID, User: t.RequestedBy},
+			Metadata:  mark, Find: f.find(t.Thread, time.Now(), mark), OnEnd: all,
 			OnPosted: func(ts string) {
 				f.app.sessions.posted(t.Thread)
 				f.save("turn", func(ctx context.Context) error {

@@ -243,6 +243,9 @@ func (a *App) act(ctx context.Context, in *incoming) (outcome string) {
 	ctx, cancel := context.WithTimeoutCause(ctx, routeLimit, fmt.Errorf("act on an envelope: no end in %s", routeLimit))
 	defer cancel()
 	var err error
+	if in.store.ThreadTS != "" {
+		a.publisher.Look(in.store.ThreadTS)
+	}
 	switch {
 	case in.message != nil:
 		outcome, err = a.onMessage(ctx, in)

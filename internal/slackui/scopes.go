@@ -29,7 +29,7 @@ var uses = []use{
 	{scope: "assistant:write", what: "the agent's view and its Stop button", events: "agent_session_stopped", features: "agent_view"},
 	{scope: "channels:history", what: "messages in threads of public channels", methods: "conversations.history conversations.replies", events: "message.channels"},
 	{scope: "channels:read", what: "whether a public channel is shared with another company", methods: "conversations.info conversations.list"},
-	{scope: "chat:write", what: "answers, approval cards and what goes on in a thread", methods: "chat.postMessage chat.update chat.delete chat.postEphemeral agents.sessions.setStatus assistant.threads.setStatus"},
+	{scope: "chat:write", what: "answers, approval cards and what goes on in a thread", methods: "chat.postMessage chat.startStream chat.appendStream chat.stopStream chat.update chat.delete chat.postEphemeral agents.sessions.setStatus assistant.threads.setStatus"},
 	{scope: "commands", what: "/deckhand and the shortcuts", features: "shortcuts slash_commands"},
 	{scope: "files:read", what: "files that people attach", methods: "files.info"},
 	{scope: "files:write", what: "long results, charts and CSV as files", methods: "files.getUploadURLExternal files.completeUploadExternal"},

@@ -78,6 +78,9 @@ var calls = map[string]func(context.Context, *slackgo.Client){
 	"UpdateMessageContext": func(ctx context.Context, c *slackgo.Client) {
 		_, _, _, _ = c.UpdateMessageContext(ctx, "C1", "1.0", slackgo.MsgOptionText("x", false))
 	},
+	"StartStreamContext":  func(ctx context.Context, c *slackgo.Client) { _, _, _ = c.StartStreamContext(ctx, "C1") },
+	"AppendStreamContext": func(ctx context.Context, c *slackgo.Client) { _, _, _ = c.AppendStreamContext(ctx, "C1", "1.0") },
+	"StopStreamContext":   func(ctx context.Context, c *slackgo.Client) { _, _, _ = c.StopStreamContext(ctx, "C1", "1.0") },
 	"PostEphemeralContext": func(ctx context.Context, c *slackgo.Client) {
 		_, _ = c.PostEphemeralContext(ctx, "C1", "U1", slackgo.MsgOptionText("x", false))
 	},

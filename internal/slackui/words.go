@@ -17,6 +17,7 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -70,7 +71,8 @@ func (f *frontend) posted(ctx context.Context, k store.ThreadKey, since time.Tim
 			return nil, fmt.Errorf("look for a message that may have been posted: %w", err)
 		}
 		for _, m := range found {
-			if m.User == f.app.self.UserID && m.Metadata.EventType == kind { // anybody may write metadata
+			stream := kind == turnType && m.Metadata.EventType == ""                     // it gets its metadata when it ends
+			if m.User == f.app.self.UserID && (m.Metadata.EventType == kind || stream) { // anybody may write metadata
 				out = append(out, m)
 			}
 		}
@@ -178,7 +180,7 @@ func (f *frontend) strip(ctx context.Context, w store.Word) (nothing bool, err e
 		list = append(list, m.TS)
 	}
 	for _, m := range found {
-		if m.Metadata.EventPayload["turn"] == number(w.TurnID) {
+		if m.Metadata.EventPayload["turn"] == number(w.TurnID) || streamOf(m, number(w.TurnID)) != "" {
 			list = append(list, m.Timestamp)
 		}
 	}
@@ -199,6 +201,17 @@ func (f *frontend) strip(ctx context.Context, w store.Word) (nothing bool, err e
 		}
 	}
 	return nothing || len(list) == 0, nil
+}
+
+// streamOf is the page, as metadata have it, of a turn that a message was begun as a stream
+// of; "" for none.
+func streamOf(m slack.Message, turn string) (page string) {
+	for _, b := range m.Blocks.BlockSet {
+		if page, ok := strings.CutPrefix(b.ID(), render.StreamID(turn, "")); ok {
+			return page
+		}
+	}
+	return ""
 }
 
 // mark reacts to a prompt.
@@ -273,8 +286,18 @@ func (f *frontend) abandonPosted(ctx context.Context, posted store.PostedMessage
 		if !changed && sentence == "" {
 			return nil
 		}
-		_, _, _, err = f.app.api.UpdateMessageContext(ctx, posted.ChannelID, posted.TS, page.MsgOptions()...)
-		return err
+		edit := func() error {
+			_, _, _, err := f.app.api.UpdateMessageContext(ctx, posted.ChannelID, posted.TS, page.MsgOptions()...)
+			return err
+		}
+		if err := edit(); !publish.IsStream(err) {
+			return err
+		}
+		// It is begun as a stream, and whoever was writing it has died.
+		if _, _, err := f.app.api.StopStreamContext(ctx, posted.ChannelID, posted.TS); err != nil && !publish.IsOver(err) {
+			return err
+		}
+		return edit()
 	}
 	return publish.Permanent(errors.New("the message is gone"))
 }
@@ -286,12 +309,15 @@ const leftBlock = "turn:left"
 // it says of its state, and with the sentence, if there is one. changed says whether that
 // is another one, but for the sentence.
 func abandoned(m slack.Message, left bool, sentence string) (page render.Page, changed bool) {
-	page.Text = cmp.Or(sentence, m.Text)
+	page.Text = cmp.Or(sentence, mrkdwn.Prefix(m.Text, 3000)) // a stream has more than an edit may
 	for _, b := range m.Blocks.BlockSet {
 		id := b.ID()
 		if b.BlockType() == slack.MBTAction || id == leftBlock || left && (strings.Contains(id, ":status") || strings.Contains(id, ":problem")) {
 			changed = true
 			continue
+		}
+		if task, ok := b.(*slack.TaskCardBlock); ok && left && (task.Status == slack.TaskCardStatusInProgress || task.Status == slack.TaskCardStatusPending) {
+			task.Status, changed = slack.TaskCardStatusError, true
 		}
 		if c, ok := b.(*slack.ContextBlock); ok && left && strings.Contains(id, ":tools") {
 			changed = interrupt(c) || changed

@@ -36,17 +36,45 @@
 // Whoever has to know what became of a state gets it by OnEnd: it is in Slack, or it
 // was given up.
 //
+// # Two budgets
+//
+// A message that changes often is edited (chat.update), or it is begun as a native stream
+// and appended to (chat.startStream, chat.appendStream, chat.stopStream): two budgets, of
+// which the second is twice the first. A page that can be appended to says so (render.Stream:
+// its text up to a seam that later text does not change, its tools as tasks). Which budget a
+// message is served from is decided when it is posted: while few messages change, edits are
+// often enough; else it is a stream, if Slack lets one begin now and it would change more
+// often so.
+//
+//	         start                         a tool, a sentence
+//	(new) ──────────▶ stream ◀──────────────────────────────── append
+//	   │                │ the last state, a decision that is waited for, 225 s, 9,000 bytes,
+//	   │ post           │ 45 blocks, 25 s without a word, text that is not a continuation,
+//	   ▼                ▼ an append whose answer was lost
+//	edited ◀───────── stop ── and an edit, which shows all of it
+//
+// What an edit shows depends on nothing that was appended, so that nothing is lost or
+// doubled where one follows the other: an append of which nobody knows whether Slack has it
+// is not made again, the message is edited. While a tool runs and nothing else is to be
+// said, its task is sent again now and then: Slack ends a stream in which nothing comes. A
+// stream that another process has left is stopped when its message is edited: Slack refuses
+// the edit until then. A last state that may not stop its stream yet is appended meanwhile.
+//
+// Where Slack has no streams (an unknown method, a missing scope, a kind of channel) that is
+// remembered for six hours, and messages are posted and edited.
+//
 // # What goes first
 //
 // Each method has a token bucket, sized so that no window of 60 seconds holds
 // more calls than Slack allows, and chat.postMessage one more for each channel. Replicas
 // are one app to Slack: each has its share of the rates ([Scheduler.SetShare]).
-// Among the calls that may go now the highest priority wins, then the group
-// (thread) that was served least recently, then the one that waited longest. The
-// last tokens of a bucket are kept back for priorities above [Live], so that a
-// final state or an answer to a click never waits for streaming edits. Live edits
-// of one message are at least 400 ms apart, and further when many messages are
-// live at once.
+// Among the calls that may go now the highest priority wins, then the group (thread) that
+// somebody has clicked or written in lately ([Scheduler.Look]), then the one that was
+// served least recently, then the one that waited longest. The last tokens of a bucket,
+// more of them the more is live, are kept back for priorities above [Live], so that a final
+// state or an answer to a click never waits for progress. Changes of one message are at
+// least 400 ms apart, and further when many messages are live at once: each has its share
+// of what its budget gives back, one that is looked at three.
 //
 // # Goroutines
 //

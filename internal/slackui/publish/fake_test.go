@@ -60,7 +60,7 @@ func (f *fakeSlack) Do(req *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	method := publish.Method(path.Base(req.URL.Path))
 	c := call{at: time.Since(f.start), method: method, args: req.PostForm, ts: req.PostForm.Get("ts")}
-	if method == publish.PostMessage {
+	if method == publish.PostMessage || method == publish.StartStream {
 		f.posted++
 		c.ts = fmt.Sprintf("%d.%06d", f.posted, f.posted)
 	}

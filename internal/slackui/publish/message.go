@@ -14,6 +14,9 @@ type API interface {
 	PostMessageContext(ctx context.Context, channelID string, options ...slack.MsgOption) (channel, ts string, err error)
 	UpdateMessageContext(ctx context.Context, channelID, ts string, options ...slack.MsgOption) (channel, newTS, text string, err error)
 	UploadFileContext(ctx context.Context, p slack.UploadFileParameters) (*slack.FileSummary, error)
+	StartStreamContext(ctx context.Context, channelID string, options ...slack.MsgOption) (channel, ts string, err error)
+	AppendStreamContext(ctx context.Context, channelID, ts string, options ...slack.MsgOption) (channel, newTS string, err error)
+	StopStreamContext(ctx context.Context, channelID, ts string, options ...slack.MsgOption) (channel, newTS string, err error)
 }
 
 // Priority orders the calls that wait for one method's rate.
@@ -50,6 +53,9 @@ type Message struct {
 	After string
 	// Page is the content. It must not be changed after the call.
 	Page render.Page
+	// Recipient is for whom the message is; a message that has none does not begin as a
+	// stream.
+	Recipient Recipient
 	// Metadata is posted with the message, unseen by people, for whoever looks for it
 	// after a crash; the zero value is none.
 	Metadata slack.SlackMetadata
@@ -82,6 +88,9 @@ type Message struct {
 	// could not be delivered for Options.GiveUpAfter. It may call Show.
 	OnError func(error)
 }
+
+// Recipient is a person of a workspace, by Slack's ids.
+type Recipient struct{ Team, User string }
 
 func (m *Message) priority() Priority {
 	if m.Final {

@@ -3,7 +3,10 @@ package publish
 import (
 	"context"
 	"hash/maphash"
+	"maps"
 	"time"
+
+	"github.com/slack-go/slack"
 )
 
 // group is what rates are shared between fairly.
@@ -77,24 +80,26 @@ func (s *Scheduler) dispatch(base context.Context) (next time.Time, left int) {
 	defer s.mu.Unlock()
 	s.rounds++
 	now := time.Now()
+	due := s.attend(now)
 	for s.inFlight < s.o.MaxInFlight && len(s.pending) > 0 {
-		live := s.liveNow
+		pools := maps.Clone(s.pools)
 		for _, j := range s.pending {
+			j.next, j.urgency = s.nextCall(j, now)
 			if j.paced() {
-				live++
+				pools[j.next] = pools[j.next].with(s.weight(j, now), 1)
 			}
 		}
 		var best *job
 		next = time.Time{}
 		for _, j := range s.pending {
-			at, ok := s.readyAt(j, now, live)
+			at, ok := s.readyAt(j, now, pools[j.next])
 			switch {
 			case !ok:
 			case at.After(now):
 				if next.IsZero() || at.Before(next) {
 					next = at
 				}
-			case best == nil || before(j, best):
+			case best == nil || s.before(j, best, now):
 				best = j
 			}
 		}
@@ -103,13 +108,28 @@ func (s *Scheduler) dispatch(base context.Context) (next time.Time, left int) {
 		}
 		s.begin(base, best, now)
 	}
+	if !due.IsZero() && (next.IsZero() || due.Before(next)) {
+		next = due
+	}
 	return next, len(s.pending) + s.inFlight
 }
 
-// before is the order of calls that may all go now.
-func before(a, b *job) bool {
-	if pa, pb := a.priority(), b.priority(); pa != pb {
-		return pa > pb
+// nextCall is the method of a job's next call, and how urgent it is.
+func (s *Scheduler) nextCall(j *job, now time.Time) (Method, Priority) {
+	if j.call != nil {
+		return j.call.Method, j.call.Priority
+	}
+	return s.step(j, now)
+}
+
+// before is the order of calls that may all go now: who is looked at goes before others,
+// and they one after another.
+func (s *Scheduler) before(a, b *job, now time.Time) bool {
+	if a.urgency != b.urgency {
+		return a.urgency > b.urgency
+	}
+	if la, lb := s.weight(a, now), s.weight(b, now); la != lb {
+		return la > lb
 	}
 	if a.group.served != b.group.served {
 		return a.group.served < b.group.served
@@ -118,8 +138,8 @@ func before(a, b *job) bool {
 }
 
 // readyAt returns when j may be sent as far as time decides, or false when it
-// waits for an event. live is the number of messages that are being edited live.
-func (s *Scheduler) readyAt(j *job, now time.Time, live int) (time.Time, bool) {
+// waits for an event. live is what is changed live by the same method.
+func (s *Scheduler) readyAt(j *job, now time.Time, live pool) (time.Time, bool) {
 	if j.call != nil {
 		if j.after != nil && !j.after.done {
 			return time.Time{}, false
@@ -130,20 +150,24 @@ func (s *Scheduler) readyAt(j *job, now time.Time, live int) (time.Time, bool) {
 			return time.Time{}, false
 		}
 	}
-	b := s.bucket(j.method(), now)
+	b := s.bucket(j.next, now)
 	need := 1.0
 	at := j.retryAt
-	if j.priority() == Live {
-		need += b.reserve
+	if j.urgency == Live {
+		// The more there is live, the more may end at once.
+		need += max(b.reserve, min(b.reserve+float64(live.n)/8, b.burst-1.5))
 		if s.inFlight >= max(1, s.o.MaxInFlight-s.o.MaxInFlight/4) {
 			return time.Time{}, false
 		}
+	}
+	if j.urgency == Normal && j.told {
+		need += b.reserve // there is no haste
 	}
 	if j.paced() {
 		at = later(at, s.paceAt(j, b, now, live))
 	}
 	at = later(at, b.when(now, need))
-	if j.method() == PostMessage {
+	if j.next == PostMessage {
 		at = later(at, s.channelBucket(j.channel(), now).when(now, 1))
 	}
 	return at, true
@@ -153,13 +177,13 @@ func (s *Scheduler) readyAt(j *job, now time.Time, live int) (time.Time, bool) {
 // token for every live message, else after the message's even share of what comes
 // back. The first edit is due at once, since a message is often posted just
 // before its text begins.
-func (s *Scheduler) paceAt(j *job, b *bucket, now time.Time, live int) time.Time {
+func (s *Scheduler) paceAt(j *job, b *bucket, now time.Time, live pool) time.Time {
 	if j.edits == 0 {
 		return now
 	}
 	soon := j.begun.Add(s.o.EditInterval)
-	share := j.begun.Add(max(s.o.EditInterval, time.Duration(live)*b.period()))
-	plenty := b.reserve + float64(live)
+	share := j.begun.Add(max(s.o.EditInterval, time.Duration(live.weight/s.weight(j, now)*float64(b.period()))))
+	plenty := b.reserve + float64(live.n)
 	if plenty > b.burst {
 		return share
 	}
@@ -207,7 +231,7 @@ func (s *Scheduler) channelBucket(channel string, now time.Time) *bucket {
 
 // begin starts j's call.
 func (s *Scheduler) begin(base context.Context, j *job, now time.Time) {
-	method := j.method()
+	method := j.next
 	s.dequeue(j)
 	s.bucket(method, now).take(now)
 	if method == PostMessage {
@@ -216,9 +240,9 @@ func (s *Scheduler) begin(base context.Context, j *job, now time.Time) {
 	s.seq++
 	j.group.served = s.seq
 	j.flying, j.begun, j.newer = true, now, false
-	j.live = j.paced()
-	if j.live {
-		s.liveNow++
+	if j.paced() {
+		j.live = s.weight(j, now)
+		s.pools[method] = s.pools[method].with(j.live, 1)
 	}
 	s.inFlight++
 	if j.call != nil {
@@ -226,5 +250,18 @@ func (s *Scheduler) begin(base context.Context, j *job, now time.Time) {
 		return
 	}
 	a := attempt{msg: j.msg, ts: j.ts, sum: j.sum, wear: s.wardrobe.with(j.wear, InMessage, now), doubt: j.doubt, method: method, ends: len(j.ends)}
+	switch method {
+	case StartStream, AppendStream, StopStream:
+		a.growth = *j.growth()
+		if sign := j.stream.sign(); method == AppendStream && len(a.growth.chunks) == 0 && sign != nil {
+			a.growth.chunks = []slack.StreamChunk{sign}
+		}
+		if method == StopStream && (j.stream.broken || !a.growth.leads) {
+			a.growth.chunks = nil
+		}
+		if closer := j.stream.closer(); method == StopStream && len(a.growth.chunks) == 0 && closer != "" {
+			a.growth.chunks = []slack.StreamChunk{slack.NewMarkdownTextChunk(closer)}
+		}
+	}
 	s.calls.Go(func() { s.runMessage(base, j, a) })
 }

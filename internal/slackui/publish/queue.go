@@ -60,6 +60,7 @@ func (s *Scheduler) forget(j *job) {
 		}
 		return
 	}
+	delete(s.open, j)
 	delete(s.messages, j.msg.Key)
 	s.ended.add(j.key)
 }

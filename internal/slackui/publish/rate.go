@@ -13,6 +13,9 @@ type Method string
 const (
 	PostMessage    Method = "chat.postMessage"
 	UpdateMessage  Method = "chat.update"
+	StartStream    Method = "chat.startStream"
+	AppendStream   Method = "chat.appendStream"
+	StopStream     Method = "chat.stopStream"
 	DeleteMessage  Method = "chat.delete"
 	PostEphemeral  Method = "chat.postEphemeral"
 	AddReaction    Method = "reactions.add"
@@ -40,7 +43,10 @@ var rates = map[Method]rate{
 	// Slack allows one message per second per channel (perChannel) and has an
 	// undisclosed limit for the workspace, assumed here.
 	PostMessage:    {perMinute: 240, burst: 20, reserve: 4},
-	UpdateMessage:  {perMinute: 40, burst: 10, reserve: 3},
+	UpdateMessage:  {perMinute: 41, burst: 9, reserve: 3},
+	StartStream:    {perMinute: 16, burst: 4},
+	AppendStream:   {perMinute: 90, burst: 10, reserve: 3},
+	StopStream:     {perMinute: 16, burst: 4},
 	DeleteMessage:  {perMinute: 40, burst: 10, reserve: 1},
 	PostEphemeral:  {perMinute: 85, burst: 15, reserve: 3, anywhere: 1},
 	AddReaction:    {perMinute: 40, burst: 10, reserve: 2, anywhere: 0.5},

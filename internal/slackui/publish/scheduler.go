@@ -69,23 +69,26 @@ type Scheduler struct {
 
 	wardrobe wardrobe
 
-	mu       sync.Mutex
-	seq      uint64 // orders what became pending and who was served
-	messages map[string]*job
-	lastCall map[string]*job // by Call.Key: the newest call that is not done
-	pending  []*job
-	waiting  int // pending Calls
-	inFlight int
-	liveNow  int // Live edits in flight
-	buckets  map[Method]*bucket
-	channels map[string]*bucket // chat.postMessage per channel
-	share    Share              // of the rates
-	groups   map[string]*group
-	ended    tombstones
-	draining bool
-	stopped  bool
-	rounds   int // of dispatch
-	stats    Stats
+	mu        sync.Mutex
+	seq       uint64 // orders what became pending and who was served
+	messages  map[string]*job
+	lastCall  map[string]*job // by Call.Key: the newest call that is not done
+	pending   []*job
+	waiting   int // pending Calls
+	inFlight  int
+	pools     map[Method]pool      // of Live changes in flight
+	open      map[*job]struct{}    // messages that are streams now
+	noStreams map[string]time.Time // until when none is begun, by channel; "": anywhere
+	looks     map[string]time.Time // when somebody looked at a group
+	buckets   map[Method]*bucket
+	channels  map[string]*bucket // chat.postMessage per channel
+	share     Share              // of the rates
+	groups    map[string]*group
+	ended     tombstones
+	draining  bool
+	stopped   bool
+	rounds    int // of dispatch
+	stats     Stats
 
 	calls sync.WaitGroup
 }
@@ -93,16 +96,20 @@ type Scheduler struct {
 // New returns a scheduler that sends nothing until Run is called.
 func New(api API, o Options) *Scheduler {
 	return &Scheduler{
-		api:      api,
-		o:        o.withDefaults(),
-		wake:     make(chan struct{}, 1),
-		messages: map[string]*job{},
-		lastCall: map[string]*job{},
-		buckets:  map[Method]*bucket{},
-		channels: map[string]*bucket{},
-		share:    Share{Anywhere: 1, Turns: 1},
-		groups:   map[string]*group{},
-		ended:    tombstones{seed: maphash.MakeSeed()},
+		api:       api,
+		o:         o.withDefaults(),
+		wake:      make(chan struct{}, 1),
+		messages:  map[string]*job{},
+		lastCall:  map[string]*job{},
+		buckets:   map[Method]*bucket{},
+		channels:  map[string]*bucket{},
+		share:     Share{Anywhere: 1, Turns: 1},
+		groups:    map[string]*group{},
+		pools:     map[Method]pool{},
+		open:      map[*job]struct{}{},
+		noStreams: map[string]time.Time{},
+		looks:     map[string]time.Time{},
+		ended:     tombstones{seed: maphash.MakeSeed()},
 	}
 }
 
@@ -114,21 +121,28 @@ type job struct {
 	group   *group
 	index   int // in Scheduler.pending; -1 when it is not there
 	flying  bool
-	live    bool      // counted in Scheduler.liveNow
+	next    Method    // of its next call, or of the one in flight
+	urgency Priority  // of that call
+	live    float64   // its shares in Scheduler.pools
 	begun   time.Time // when its last attempt began
 	retryAt time.Time // not before, after an error
 	failing time.Time // the first error of the current row of errors
 	fails   int
 
-	msg   Message // the latest state shown
-	key   uint64  // hash of msg.Key
-	ts    string  // where it stands in Slack
-	sum   uint64  // of the content that Slack has; 0 if unknown
-	edits int
-	wear  wear // what is left of this message's dress, after Slack's refusals
-	filed bool // all of it is in a file
-	newer bool // msg was shown while an older state was in flight
-	doubt bool // Slack may have the message, posted by an attempt that seemed to fail
+	msg     Message // the latest state shown
+	key     uint64  // hash of msg.Key
+	ts      string  // where it stands in Slack
+	sum     uint64  // of the content that Slack has; 0 if unknown
+	edits   int
+	stream  stream    // while it is one
+	grown   *growth   // to the latest state; nil while nobody asked
+	told    bool      // Slack has its last state, not as it is to look in the end
+	edited  bool      // it is not begun as a stream any more
+	changed time.Time // when a state was shown that Slack does not have
+	wear    wear      // what is left of this message's dress, after Slack's refusals
+	filed   bool      // all of it is in a file
+	newer   bool      // msg was shown while an older state was in flight
+	doubt   bool      // Slack may have the message, posted by an attempt that seemed to fail
 	// ends are the OnEnd of the states that Slack does not have, in the order in which they
 	// were shown.
 	ends []func(error)
@@ -142,20 +156,12 @@ func (j *job) priority() Priority {
 	switch {
 	case j.call != nil:
 		return j.call.Priority
+	case j.stream.stop:
+		return High
 	case j.ts == "":
 		return max(Normal, j.msg.priority())
 	}
 	return j.msg.priority()
-}
-
-func (j *job) method() Method {
-	switch {
-	case j.call != nil:
-		return j.call.Method
-	case j.ts == "":
-		return PostMessage
-	}
-	return UpdateMessage
 }
 
 func (j *job) channel() string {
@@ -165,13 +171,16 @@ func (j *job) channel() string {
 	return j.msg.Channel
 }
 
-// paced reports whether the job is a streaming edit.
+// paced reports whether the job's next call is one of many that change a message.
 func (j *job) paced() bool {
-	return j.call == nil && j.ts != "" && j.msg.priority() == Live
+	return j.call == nil && j.ts != "" && j.urgency == Live
 }
 
 // isSent reports whether Slack has the latest state already.
 func (s *Scheduler) isSent(j *job) bool {
+	if j.stream.open {
+		return len(j.growth().chunks) == 0 && !j.closes(time.Now())
+	}
 	if j.ts == "" || j.sum == 0 {
 		return false
 	}
@@ -207,6 +216,7 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 		}
 		j = &job{index: -1, key: key, msg: m, ts: m.TS, doubt: m.Doubtful, group: s.join(m.Group)}
 		j.wants(m)
+		j.changed = time.Now()
 		s.messages[m.Key] = j
 		s.enqueue(j)
 		return nil
@@ -217,16 +227,21 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 	}
 	m.Key, m.Channel, m.ThreadTS = j.msg.Key, j.msg.Channel, j.msg.ThreadTS
 	m.TS = "" // known since the first Show, or from our own post
-	j.msg = m
+	j.msg, j.grown = m, nil
 	if m.Final {
 		j.wear = wear{} // the last state deserves a new try
+	}
+	if !s.isSent(j) {
+		j.changed = time.Now()
 	}
 	switch {
 	case j.flying:
 		j.newer = true
 	case j.index < 0 && s.isSent(j):
 		s.stats.Unchanged++
-		ended = j.ended(len(j.ends))
+		if !j.stream.open {
+			ended = j.ended(len(j.ends))
+		}
 		if m.Final {
 			s.forget(j)
 		}
@@ -373,6 +388,12 @@ func (s *Scheduler) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true
+	for j := range s.open {
+		// Nothing is to stand in Slack as if it were written.
+		if j.stream.stop = true; j.index < 0 && !j.flying {
+			s.enqueue(j)
+		}
+	}
 	for _, j := range slices.Clone(s.pending) {
 		if j.priority() < High {
 			s.dequeue(j)
@@ -394,27 +415,4 @@ func (s *Scheduler) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.pending) + s.inFlight
-}
-
-// Stats counts what the scheduler has done since it was created.
-type Stats struct {
-	// Keys is the number of messages that are remembered, Pending what waits,
-	// InFlight what is under way, all at this moment.
-	Keys, Pending, InFlight int
-	// Sent counts calls that Slack accepted, Unchanged states that were not sent
-	// since Slack has them, Coalesced states that a newer one replaced.
-	Sent, Unchanged, Coalesced uint64
-	// Limited counts answers that told us to wait, Retried attempts that failed
-	// and were repeated, FellBack refusals after which less was sent, GaveUp what was
-	// never delivered.
-	Limited, Retried, FellBack, GaveUp uint64
-}
-
-// Stats returns the current counts.
-func (s *Scheduler) Stats() Stats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := s.stats
-	st.Keys, st.Pending, st.InFlight = len(s.messages), len(s.pending), s.inFlight
-	return st
 }

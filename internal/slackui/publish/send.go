@@ -24,6 +24,7 @@ type attempt struct {
 	doubt  bool
 	ends   int // how many of job.ends are about this state or older ones
 	method Method
+	growth growth // of a stream
 }
 
 // options are what makes up the message in a post or an edit.
@@ -60,6 +61,10 @@ func (a attempt) options() []slack.MsgOption {
 
 // runMessage makes one attempt to show a message and settles what follows.
 func (s *Scheduler) runMessage(base context.Context, j *job, a attempt) {
+	if a.method == StartStream || a.method == AppendStream || a.method == StopStream {
+		s.runStream(base, j, a)
+		return
+	}
 	a.page, a.cut = a.wear.put(a.msg.Page)
 	sum, err := contentSum(a.page)
 	if err != nil {
@@ -116,6 +121,35 @@ func (s *Scheduler) post(ctx context.Context, a attempt) (ts string, err error) 
 		err = nil
 	}
 	return ts, err
+}
+
+// runStream makes one attempt to begin, to prolong or to end a stream.
+func (s *Scheduler) runStream(base context.Context, j *job, a attempt) {
+	ctx, cancel := context.WithTimeout(base, s.o.CallTimeout)
+	defer cancel()
+	var opts []slack.MsgOption
+	if len(a.growth.chunks) > 0 {
+		opts = append(opts, slack.MsgOptionChunks(a.growth.chunks...))
+	}
+	ts := a.ts
+	var err error
+	switch a.method {
+	case StartStream:
+		opts = append(opts, slack.MsgOptionTS(a.msg.ThreadTS), slack.MsgOptionRecipientTeamID(a.msg.Recipient.Team),
+			slack.MsgOptionRecipientUserID(a.msg.Recipient.User), slack.MsgOptionTaskDisplayMode(slack.TaskDisplayModeTimeline))
+		_, ts, err = s.api.StartStreamContext(ctx, a.msg.Channel, opts...)
+		if err == nil && a.msg.OnPosted != nil {
+			a.msg.OnPosted(ts)
+		}
+	case AppendStream:
+		_, _, err = s.api.AppendStreamContext(ctx, a.msg.Channel, ts, opts...)
+	default:
+		if a.msg.Metadata.EventType != "" {
+			opts = append(opts, slack.MsgOptionMetadata(a.msg.Metadata))
+		}
+		_, _, err = s.api.StopStreamContext(ctx, a.msg.Channel, ts, opts...)
+	}
+	s.settle(j, a, 0, ts, err)
 }
 
 // found settles a look for a message that an earlier attempt may have posted: where it
@@ -209,6 +243,9 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 	defer s.mu.Unlock()
 	now := time.Now()
 	s.land(j)
+	if s.settleStream(j, a, ts, v, wait, err, now) {
+		return nil, nil
+	}
 	if v == sent {
 		s.stats.Sent++
 		j.sum = sum
@@ -281,9 +318,9 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 func (s *Scheduler) land(j *job) {
 	j.flying = false
 	s.inFlight--
-	if j.live {
-		j.live = false
-		s.liveNow--
+	if j.live > 0 {
+		s.pools[j.next] = s.pools[j.next].with(j.live, -1)
+		j.live = 0
 	}
 	s.signal()
 }

@@ -17,6 +17,9 @@ type Page struct {
 	// Cut reports that the page leaves text out and says so: the caller attaches
 	// FullText as a file.
 	Cut bool
+	// Stream is the page as far as it can be appended to, while it grows and at its turn's
+	// end; nil where it can only be shown as a whole.
+	Stream *Stream `json:"-"`
 	// Number is a turn's page's own while the turn grows; it counts from 0, with gaps.
 	Number int `json:",omitempty"`
 }

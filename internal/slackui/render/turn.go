@@ -82,6 +82,10 @@ func (v *view) pages(number int, continued bool) []Page {
 		last := i == len(sheets)-1
 		pages[i] = v.page(s, i, last && !continued, cut && last)
 		pages[i].Number = number + i
+		// Why nothing goes on stands below, and not for long.
+		if last && !continued && !cut && (v.ended || !v.hasNews()) {
+			pages[i].Stream = v.stream(s, number+i)
+		}
 	}
 	return pages
 }
@@ -284,7 +288,7 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 		blocks = append(blocks, section(id("todos"), todos))
 	}
 	if v.ended && v.t.Problem != "" {
-		blocks = append(blocks, section(id("problem"), mrkdwn.Escape(mrkdwn.Clip(v.o.redact(v.t.Problem), 1000))))
+		blocks = append(blocks, section(id("problem"), v.problem()))
 	}
 	status := v.status()
 	blocks = append(blocks, contextBlock(id("status"), status))
@@ -309,6 +313,9 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 	}
 	return Page{Text: v.excerpt(text, status), Blocks: blocks, Instead: instead, Cut: cut}
 }
+
+// problem is what went wrong.
+func (v *view) problem() string { return mrkdwn.Escape(mrkdwn.Clip(v.o.redact(v.t.Problem), 1000)) }
 
 // excerptMax is how much of a page's text stands in its fallback.
 const excerptMax = 1500

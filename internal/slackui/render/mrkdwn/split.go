@@ -186,3 +186,12 @@ func Tail(s string, room int) string {
 	}
 	return s[end:]
 }
+
+// InFence reports whether cleaned markdown ends inside a code block.
+func InFence(s string) bool {
+	var fence fenceState
+	for line := range strings.Lines(s) {
+		fence.line(line)
+	}
+	return fence.mark != 0
+}

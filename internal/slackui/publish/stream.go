@@ -1,0 +1,283 @@
+package publish
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn"
+)
+
+// Slack ends a stream about five minutes after its start, or after half a minute in which
+// nothing came, and takes about 11,000 characters. It does not say so beforehand, and
+// shows an error where it did: we end it before.
+const (
+	streamLife   = 225 * time.Second
+	streamIdle   = 25 * time.Second
+	streamBytes  = 9000
+	streamBlocks = 45 // of 50
+	// lastBytes and lastBlocks are what a last state may have beyond.
+	lastBytes, lastBlocks = 10_500, 50
+)
+
+const (
+	// fewLive is up to which gap between edits of one message edits are good enough.
+	fewLive = 3 * time.Second
+	// stillLive is how long after its last change a message counts as one that changes.
+	stillLive = 15 * time.Second
+	// streamsAgain is after how long a place that refused streams is asked again.
+	streamsAgain = 6 * time.Hour
+)
+
+// stream is what Slack has of a message that was begun as a stream.
+type stream struct {
+	open        bool
+	broken      bool // nobody knows what it has: it is stopped, and the message edited
+	stop        bool // it is to end, as the scheduler does
+	since, last time.Time
+	bytes       int
+	blocks      int
+	pieces      []render.Piece
+	plan        []render.Task
+}
+
+// growth is what a stream has to be given to show a state, and what it has then.
+type growth struct {
+	chunks []slack.StreamChunk
+	then   stream
+	leads  bool // appending leads there
+	fits   bool // and it may go on
+}
+
+func (g *growth) put(c slack.StreamChunk, bytes, blocks int) {
+	g.chunks = append(g.chunks, c)
+	g.then.bytes += bytes
+	g.then.blocks += blocks
+}
+
+func (g *growth) text(s string, blocks int) {
+	if s != "" {
+		g.put(slack.NewMarkdownTextChunk(s), len(s), blocks)
+	}
+}
+
+// task puts a task as it is now. Slack adds an output to the one before: it is sent once.
+func (g *growth) task(had *render.Task, t render.Task) render.Task {
+	blocks := 1
+	c := slack.NewTaskUpdateChunk(t.ID, t.Title)
+	c.Status, c.Output = t.Status, t.Output
+	if had != nil {
+		blocks = 0
+		if had.Output != "" {
+			c.Output, t.Output = "", had.Output
+		}
+		if *had == t {
+			return t
+		}
+	}
+	g.put(c, len(c.Title)+len(c.Output), blocks)
+	return t
+}
+
+// grow returns what leads from what a stream has to a state.
+func (st stream) grow(want *render.Stream) growth {
+	g := growth{then: st}
+	g.then.pieces, g.then.plan = slices.Clone(st.pieces), slices.Clone(st.plan)
+	if want == nil || len(want.Pieces) < len(st.pieces) {
+		return g
+	}
+	if !st.open && len(want.Head) > 0 {
+		g.put(slack.NewBlocksChunk(want.Head...), 0, len(want.Head))
+	}
+	last := len(st.pieces) - 1
+	for i, had := range st.pieces {
+		now := want.Pieces[i]
+		switch {
+		case had.Task != nil && now.Task != nil && had.Task.ID == now.Task.ID:
+			t := g.task(had.Task, *now.Task)
+			now.Task = &t
+		case had.Task != nil || now.Task != nil || had.Line != now.Line || !strings.HasPrefix(now.Text, had.Text),
+			i != last && now.Text != had.Text:
+			return g
+		default:
+			g.text(now.Text[len(had.Text):], 0)
+		}
+		g.then.pieces[i] = now
+	}
+	g.steps(want, last)
+	for _, p := range want.Pieces[len(st.pieces):] {
+		switch {
+		case p.Task != nil:
+			t := g.task(nil, *p.Task)
+			p.Task = &t
+		case p.Line != "":
+			g.put(slack.NewBlocksChunk(slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType, p.Line, false, false))), len(p.Line), 1)
+		default:
+			g.text(p.Text, 1)
+		}
+		g.then.pieces = append(g.then.pieces, p)
+	}
+	g.leads = g.then.bytes <= lastBytes && g.then.blocks <= lastBlocks
+	g.fits = g.then.bytes <= streamBytes && g.then.blocks <= streamBlocks
+	return g
+}
+
+// steps puts the list of work. What is new of it would part a text that is being written.
+func (g *growth) steps(want *render.Stream, last int) {
+	parts := last >= 0 && g.then.pieces[last].Text != "" && len(want.Pieces) == last+1
+	for _, t := range want.Plan {
+		i := slices.IndexFunc(g.then.plan, func(x render.Task) bool { return x.ID == t.ID })
+		switch {
+		case i >= 0:
+			g.then.plan[i] = g.task(&g.then.plan[i], t)
+		case !parts:
+			g.then.plan = append(g.then.plan, g.task(nil, t))
+		}
+	}
+}
+
+// sign is a chunk that keeps a stream alive and shows nothing: a task that runs, once more.
+func (st stream) sign() slack.StreamChunk {
+	tasks := slices.Clone(st.plan)
+	for _, p := range st.pieces {
+		if p.Task != nil {
+			tasks = append(tasks, *p.Task)
+		}
+	}
+	for _, t := range slices.Backward(tasks) {
+		if t.Status == slack.TaskCardStatusInProgress {
+			c := slack.NewTaskUpdateChunk(t.ID, t.Title)
+			c.Status = t.Status
+			return c
+		}
+	}
+	return nil
+}
+
+// closer is what closes a code block that a stream ends in.
+func (st stream) closer() string {
+	if n := len(st.pieces) - 1; n >= 0 && mrkdwn.InFence(st.pieces[n].Text) {
+		return "\n```"
+	}
+	return ""
+}
+
+// growth returns what the job's stream has to be given for its latest state.
+func (j *job) growth() *growth {
+	if j.grown == nil {
+		g := j.stream.grow(j.msg.Page.Stream)
+		j.grown = &g
+	}
+	return j.grown
+}
+
+// due is when an open stream must be looked at, whatever is shown.
+func (st stream) due() time.Time {
+	if end := st.since.Add(streamLife); end.Before(st.last.Add(streamIdle)) {
+		return end
+	}
+	return st.last.Add(streamIdle)
+}
+
+// closes reports whether an open stream is to be stopped now, and the message edited.
+func (j *job) closes(now time.Time) bool {
+	st, g := j.stream, j.growth()
+	switch {
+	case st.broken, st.stop, !g.fits, j.msg.priority() > Live, now.Sub(st.since) >= streamLife:
+		return true
+	}
+	return len(g.chunks) == 0 && now.Sub(st.last) >= streamIdle && st.sign() == nil
+}
+
+// step decides which call a message needs next, and how urgent it is.
+func (s *Scheduler) step(j *job, now time.Time) (Method, Priority) {
+	switch {
+	case j.ts == "" && s.starts(j, now):
+		return StartStream, max(Normal, j.msg.priority())
+	case j.ts == "":
+		return PostMessage, max(Normal, j.msg.priority())
+	case !j.stream.open && j.told && j.msg.Final:
+		return UpdateMessage, Normal // what came out stands there already
+	case !j.stream.open:
+		return UpdateMessage, j.msg.priority()
+	}
+	urgent := j.msg.priority()
+	if j.stream.stop {
+		urgent = High
+	}
+	if !j.closes(now) {
+		if !now.Before(j.stream.due()) {
+			return AppendStream, Normal
+		}
+		return AppendStream, urgent
+	}
+	// A last state does not wait for the right to stop: what is missing is appended.
+	if g := j.growth(); j.msg.Final && !j.stream.broken && g.leads && len(g.chunks) > 0 &&
+		now.Sub(j.stream.since) < streamLife && s.bucket(StopStream, now).when(now, 1).After(now) {
+		return AppendStream, High
+	}
+	return StopStream, max(Normal, urgent)
+}
+
+// starts reports whether a message that is to be posted begins as a stream: it may, and
+// would be changed less often by edits.
+func (s *Scheduler) starts(j *job, now time.Time) bool {
+	m := &j.msg
+	if m.Page.Stream == nil || len(m.Page.Stream.Pieces) == 0 || m.Recipient.User == "" || m.ThreadTS == "" || m.Posting != nil ||
+		m.Broadcast || m.priority() > Live || j.edited || j.doubt || s.draining ||
+		now.Before(s.noStreams[""]) || now.Before(s.noStreams[m.Channel]) {
+		return false
+	}
+	if first := s.messages[m.After]; first != nil && first.ts == "" {
+		return false
+	}
+	edits, streams := s.lively(j, now)
+	// The last states of all of them are edits, too: a turn is taken to last three minutes.
+	edit, appending := s.bucket(UpdateMessage, now).rate, s.bucket(AppendStream, now).period()
+	update := time.Duration(float64(time.Minute) / max(edit.perMinute/4, edit.perMinute-float64(edits+streams+1)/3))
+	perEdit, perAppend := time.Duration(edits+1)*update, time.Duration(streams+1)*appending
+	if perEdit <= fewLive || perAppend > perEdit || time.Duration(len(s.open)+1)*appending > streamIdle+2*time.Second {
+		return false
+	}
+	need := 2.0
+	if s.looked(m.Group, now) {
+		need = 1
+	}
+	start, stop := s.bucket(StartStream, now), s.bucket(StopStream, now)
+	return !start.when(now, need).After(now) && !stop.when(now, 1).After(now)
+}
+
+// lively counts the messages beside j that change now, by how they are changed.
+func (s *Scheduler) lively(j *job, now time.Time) (edits, streams int) {
+	for _, x := range s.messages {
+		switch {
+		case x == j, x.msg.priority() > Live || now.Sub(x.changed) > stillLive:
+		case x.stream.open:
+			streams++
+		default:
+			edits++
+		}
+	}
+	return edits, streams
+}
+
+// attend makes pending what an open stream needs by itself, and returns when the next one
+// will.
+func (s *Scheduler) attend(now time.Time) (next time.Time) {
+	for j := range s.open {
+		if j.index >= 0 || j.flying {
+			continue
+		}
+		if at := j.stream.due(); at.After(now) {
+			if next.IsZero() || at.Before(next) {
+				next = at
+			}
+			continue
+		}
+		s.enqueue(j)
+	}
+	return next
+}

@@ -1,0 +1,143 @@
+package publish
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+)
+
+// Places where Slack has no streams, by the error with which it says so.
+var (
+	noStreamCodes = []string{
+		"unknown_method", "method_deprecated", "missing_scope", "not_allowed_token_type", "no_permission", "access_denied",
+		"team_access_not_granted", "feature_not_enabled", "method_not_supported_for_channel_type", "not_allowed", "streaming_not_allowed",
+	}
+	noStreamHereCodes = []string{"channel_type_not_supported", "restricted_action", "messages_tab_disabled"}
+)
+
+const (
+	notStreaming = "message_not_in_streaming_state"
+	conflict     = "streaming_state_conflict"
+)
+
+// IsStream reports whether Slack refused to change a message since it is being streamed.
+func IsStream(err error) bool { return isCode(err, conflict) }
+
+// IsOver reports whether Slack refused to append to a stream, or to stop it, since it has
+// ended.
+func IsOver(err error) bool { return isCode(err, notStreaming) }
+
+func isCode(err error, codes ...string) bool {
+	refused, ok := errors.AsType[slack.SlackErrorResponse](err)
+	return ok && slices.Contains(codes, refused.Err)
+}
+
+// opened notes that a message was begun as a stream.
+func (s *Scheduler) opened(j *job, a attempt) {
+	j.stream = a.growth.then
+	j.stream.open, j.stream.since, j.stream.last = true, j.begun, j.begun
+	j.stream.stop = s.draining
+	j.grown = nil
+	s.open[j] = struct{}{}
+	s.stats.Streams++
+}
+
+// closed notes that a message is no stream any more: what is shown next is an edit, at once.
+func (s *Scheduler) closed(j *job) {
+	j.stream, j.grown, j.sum, j.edits, j.edited = stream{}, nil, 0, 0, true
+	delete(s.open, j)
+}
+
+// settleStream settles a call about a stream. It reports false when the attempt is to be
+// settled as any other. s.mu is held, and j has landed.
+func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait time.Duration, err error, now time.Time) bool {
+	log := s.o.Log.With(zap.String("method", string(a.method)), zap.String("key", a.msg.Key), zap.String("channel", a.msg.Channel))
+	if v == sent && a.method != UpdateMessage && a.method != PostMessage {
+		s.stats.Sent++
+		if a.method != StopStream {
+			j.fails, j.failing, j.retryAt = 0, time.Time{}, time.Time{}
+		}
+	}
+	switch {
+	case v == limited && (a.method == AppendStream || a.method == StopStream):
+		s.pause(a.method, now, wait, j)
+		log.Warn("slack limits the rate", zap.Duration("retry_after", wait))
+	case a.method != UpdateMessage && a.method != StartStream && a.method != AppendStream && a.method != StopStream:
+		return false
+	case a.method == UpdateMessage && isCode(err, conflict) && (j.failing.IsZero() || now.Sub(j.failing) < s.o.GiveUpAfter):
+		// It was begun as a stream by an attempt, or a process, of which nothing is known.
+		j.stream = stream{open: true, broken: true, since: now, last: now}
+		if j.failing.IsZero() {
+			j.failing = now
+		} else {
+			j.retryAt = now.Add(backoff(j.fails))
+		}
+		j.fails++
+		s.open[j] = struct{}{}
+	case a.method == StartStream && v == sent:
+		j.ts = ts
+		s.opened(j, a)
+		s.goOn(j, now)
+		return true
+	case a.method == StartStream:
+		s.notStarted(j, a, v, wait, err, now)
+		if v == passing {
+			return false // it may have been posted
+		}
+	case a.method == AppendStream && v == sent:
+		open := a.growth.then
+		open.stop, open.last = j.stream.stop, j.begun
+		j.told = a.msg.Final
+		j.stream, j.grown = open, nil
+		j.edits++
+		s.goOn(j, now)
+		return true
+	case a.method == AppendStream && isCode(err, notStreaming):
+		log.Warn("slack has ended a stream; its message is edited")
+		s.closed(j)
+	case a.method == AppendStream:
+		// Whether it has what was appended is not known, or it never will.
+		log.Warn("slack did not take what was appended; the message is edited", zap.Error(explain(err)))
+		j.stream.broken = true
+	case a.method == StopStream:
+		if v != sent && !isCode(err, notStreaming) {
+			log.Warn("slack did not stop a stream", zap.Error(explain(err)))
+		}
+		j.told = j.told || v == sent && a.msg.Final && a.growth.leads && !j.stream.broken
+		s.closed(j) // if it is still open, the edit is told so
+	default:
+		return false
+	}
+	s.requeue(j)
+	return true
+}
+
+// goOn has a stream's next call made, if it needs one already.
+func (s *Scheduler) goOn(j *job, now time.Time) {
+	j.newer = false
+	if len(j.growth().chunks) > 0 || j.closes(now) {
+		s.enqueue(j)
+	}
+}
+
+// notStarted notes that a message cannot begin as a stream: it is posted.
+func (s *Scheduler) notStarted(j *job, a attempt, v verdict, wait time.Duration, err error, now time.Time) {
+	j.edited = true
+	place := a.msg.Channel
+	switch {
+	case v == limited:
+		s.pause(a.method, now, wait, j)
+		j.retryAt = time.Time{} // to post it is another method
+		return
+	case isCode(err, noStreamCodes...):
+		place = ""
+	case !isCode(err, noStreamHereCodes...):
+		s.o.Log.Warn("slack did not begin a stream", zap.String("channel", a.msg.Channel), zap.Error(explain(err)))
+		return
+	}
+	s.noStreams[place] = now.Add(streamsAgain)
+	s.o.Log.Info("slack has no streams here; messages are edited", zap.String("channel", place), zap.Error(explain(err)))
+}
