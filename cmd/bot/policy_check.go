@@ -105,6 +105,7 @@ type termsLine struct {
 	TimeoutSeconds      int64            `json:"timeout_seconds"`
 	OnTimeout           policy.OnTimeout `json:"on_timeout"`
 	Dangerous           bool             `json:"dangerous"`
+	Edit                bool             `json:"edit"`
 }
 
 type reminderLine struct {
@@ -121,7 +122,7 @@ func newTermsLine(t policy.Terms) *termsLine {
 	}
 	return &termsLine{
 		Approvers: append([]string{}, t.Approvers...), Quorum: max(t.Quorum, 1), RequesterMayApprove: t.RequesterMayApprove,
-		TimeoutSeconds: int64(t.Timeout / time.Second), OnTimeout: t.OnTimeout, Dangerous: t.Dangerous,
+		TimeoutSeconds: int64(t.Timeout / time.Second), OnTimeout: t.OnTimeout, Dangerous: t.Dangerous, Edit: !t.Fixed,
 	}
 }
 
@@ -223,6 +224,9 @@ func explainTerms(t, common policy.Terms) []string {
 	}
 	if t.Dangerous {
 		lines = append(lines, "dangerous: allowing it takes a second confirmation")
+	}
+	if t.Fixed {
+		lines = append(lines, "whoever decides may not change it")
 	}
 	return lines
 }

@@ -28,6 +28,9 @@ type Terms struct {
 	// Requester is who asked for the work, RequesterMay whether they may decide.
 	Requester    string
 	RequesterMay bool
+	// Editor is who has changed what is to run, if anybody: no more may they decide about it
+	// than the requester.
+	Editor string
 }
 
 // What is the act that is wanted.
@@ -139,6 +142,9 @@ func (r Rules) Authorise(q Request, f Facts) Answer {
 	}
 	if act == Approve && q.Terms != nil && q.User == q.Terms.Requester && !q.Terms.RequesterMay {
 		return refuse("You asked for this work, so somebody else has to decide about it.", "the requester")
+	}
+	if act == Approve && q.Terms != nil && q.Terms.Editor != "" && q.User == q.Terms.Editor && !q.Terms.RequesterMay {
+		return refuse("You changed what is to run, so somebody else has to decide about it.", "the editor")
 	}
 	return Answer{Allowed: true}
 }

@@ -95,8 +95,9 @@ func (w *worker) request(requestID, toolUseID string, c policy.Call, d policy.De
 		Terms: store.Terms{
 			Rule: d.Rule, Because: because, Approvers: d.Terms.Approvers, Quorum: d.Terms.Quorum,
 			RequesterMay: d.Terms.RequesterMayApprove, OnTimeout: store.TimeoutAction(d.Terms.OnTimeout),
-			Dangerous: d.Terms.Dangerous, Grantable: d.Grantable,
+			Dangerous: d.Terms.Dangerous, Grantable: d.Grantable, Fixed: d.Terms.Fixed,
 		},
+		Dir:       c.Dir,
 		ExpiresAt: time.Now().Add(d.Terms.Timeout),
 	}
 }
@@ -144,6 +145,7 @@ func (w *worker) ask(ctx context.Context, a store.Approval, call policy.Call, ab
 	for _, risk := range policy.Assess(call) {
 		a.Risks = append(a.Risks, string(risk))
 	}
+	a.Touches = touched(call)
 	a, err := w.books.Ask(ctx, w.heldLease(), a)
 	if err != nil {
 		return err
@@ -259,11 +261,16 @@ func (w *worker) answer(a, requested store.Approval) error {
 		w.log.Error("an approval does not match its request", zap.String("approval", a.ID))
 		return w.reply(proc.Deny(requested.RequestID, "The approval does not match this request. Ask again.", false))
 	}
-	input := a.Input
+	input := a.ToRun()
 	if a.Kind == store.ApprovalQuestion && a.Answer != nil {
 		input = a.Answer
 	}
-	w.begins(requested.ToolUseID, w.call(requested.ToolName, input, w.turn.cwd[requested.ToolUseID]))
+	call := w.call(requested.ToolName, input, w.turn.cwd[requested.ToolUseID])
+	if a.Edited.Times > 0 && (a.Edited.SHA256 != sha256.Sum256(input) || w.decide(call).Verdict == policy.Deny) {
+		w.log.Error("a changed input is not what was decided about, or not allowed any more", zap.String("approval", a.ID))
+		return w.reply(proc.Deny(requested.RequestID, "A person changed this call before it was approved, and the policy does not allow the changed one now. Nothing ran. Ask again.", false))
+	}
+	w.begins(requested.ToolUseID, call)
 	return w.reply(proc.Allow(requested.RequestID, input))
 }
 

@@ -94,7 +94,7 @@ type approvals interface {
 	CancelApproval(ctx context.Context, l store.Lease, id string) (store.Approval, bool, error)
 	ExpireApproval(ctx context.Context, id string) (store.Approval, bool, error)
 	ApprovalByID(ctx context.Context, id string) (store.Approval, error)
-	LiveGrants(ctx context.Context, l store.Lease, sessionID, tool string, inputSHA256 [32]byte) ([]store.LiveGrant, error)
+	LiveGrants(ctx context.Context, l store.Lease, sessionID string, tools []string, inputSHA256 [32]byte) ([]store.LiveGrant, error)
 }
 
 // calls are the calls of the model, from before they leave until they are booked, and

@@ -68,7 +68,7 @@ func (w *worker) checkGrants(ctx context.Context, c *check) error {
 }
 
 func (w *worker) liveGrants(ctx context.Context, c *check) ([]store.LiveGrant, error) {
-	return w.books.LiveGrants(ctx, w.heldLease(), w.session.id, c.call.Tool, sha256.Sum256(c.call.Input))
+	return w.books.LiveGrants(ctx, w.heldLease(), w.session.id, policy.Siblings(c.call.Tool), sha256.Sum256(c.call.Input))
 }
 
 // entitled are the makers of the grants who may decide about the request themselves,

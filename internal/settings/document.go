@@ -116,6 +116,7 @@ type policyYAML struct {
 	ApprovalTimeout     duration       `yaml:"approval_timeout"`
 	OnTimeout           string         `yaml:"on_timeout"`
 	Quorum              int            `yaml:"quorum"`
+	Edit                *bool          `yaml:"edit"`
 	Reminders           []reminderYAML `yaml:"reminders"`
 }
 
@@ -136,6 +137,7 @@ type ruleYAML struct {
 	Timeout             duration `yaml:"timeout"`
 	OnTimeout           string   `yaml:"on_timeout"`
 	Dangerous           bool     `yaml:"dangerous"`
+	Edit                *bool    `yaml:"edit"`
 }
 
 // verdict is what the rule says, and of which patterns.

@@ -275,13 +275,14 @@ func (d document) policy(v *validation) *policy.Policy {
 		Timeout:             time.Duration(d.Policy.ApprovalTimeout),
 		OnTimeout:           policy.OnTimeout(d.Policy.OnTimeout),
 		Quorum:              d.Policy.Quorum,
+		Fixed:               d.Policy.Edit != nil && !*d.Policy.Edit,
 	}}
 	for i, r := range d.Policy.Rules {
 		verdict, patterns := r.verdict()
 		rule := policy.Rule{
 			Verdict: verdict, Projects: r.Projects, Channels: r.Channels, Because: r.Because,
 			Approvers: r.Approvers, Quorum: r.Quorum, RequesterMayApprove: r.RequesterMayApprove,
-			Timeout: time.Duration(r.Timeout), OnTimeout: policy.OnTimeout(r.OnTimeout), Dangerous: r.Dangerous,
+			Timeout: time.Duration(r.Timeout), OnTimeout: policy.OnTimeout(r.OnTimeout), Dangerous: r.Dangerous, Edit: r.Edit,
 			Source: v.where(fmt.Sprintf("$.policy.rules[%d]", i)),
 		}
 		for _, text := range patterns {

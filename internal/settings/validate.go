@@ -267,9 +267,9 @@ func (v *validation) rule(at string, c document, r ruleYAML) {
 			v.add(at+".channels", "%q is not a channel id; write the C… at the end of the channel's link", ch)
 		}
 	}
-	asks := r.Approvers != nil || r.Quorum != 0 || r.RequesterMayApprove != nil || r.Timeout != 0 || r.OnTimeout != "" || r.Dangerous
+	asks := r.Approvers != nil || r.Quorum != 0 || r.RequesterMayApprove != nil || r.Timeout != 0 || r.OnTimeout != "" || r.Dangerous || r.Edit != nil
 	if asks && r.Ask == nil {
-		v.add(at, "approvers, quorum, requester_may_approve, timeout, on_timeout and dangerous belong to a rule that asks")
+		v.add(at, "approvers, quorum, requester_may_approve, timeout, on_timeout, dangerous and edit belong to a rule that asks")
 	}
 	v.members(at+".approvers", r.Approvers)
 	v.onTimeout(at+".on_timeout", r.OnTimeout)

@@ -58,7 +58,8 @@ func (a *App) onApproveAllSubmission(ctx context.Context, in *incoming) (outcome
 	}
 	var approved, noted, late int
 	var refusal string
-	for _, id := range listed.IDs {
+	for _, ref := range listed.IDs {
+		id, seen := render.ParseRef(ref)
 		ap, err := a.c.Store.ApprovalByID(ctx, id)
 		if err != nil {
 			return "", err
@@ -71,11 +72,11 @@ func (a *App) onApproveAllSubmission(ctx context.Context, in *incoming) (outcome
 			refusal = r.Sentence
 			continue
 		}
-		decided, err := a.agent.Decide(ctx, store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: in.submission.User.ID, Via: "together"})
+		decided, err := a.agent.Decide(ctx, store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: in.submission.User.ID, Via: "together", Seen: seen})
 		switch {
 		case errors.Is(err, store.ErrVoted):
 			noted++
-		case errors.Is(err, store.ErrEnded):
+		case errors.Is(err, store.ErrEnded), errors.Is(err, store.ErrChanged):
 			late++
 		case err != nil:
 			return "", err
@@ -105,7 +106,7 @@ func approvedTogether(approved, noted, late int, refusal string) string {
 		said = append(said, requests(noted)+" noted: more people have to approve before it runs.")
 	}
 	if late > 0 {
-		said = append(said, requests(late)+" decided already, or not asked for any more.")
+		said = append(said, requests(late)+" decided or changed already, or not asked for any more.")
 	}
 	if refusal != "" {
 		said = append(said, refusal)

@@ -57,6 +57,7 @@ func (a *App) mayDecide(ctx context.Context, p person, approval store.Approval) 
 func termsOf(a store.Approval) *access.Terms {
 	return &access.Terms{
 		Question: a.Kind == store.ApprovalQuestion, Approvers: a.Terms.Approvers, Requester: a.RequestedBy, RequesterMay: a.Terms.RequesterMay,
+		Editor: a.Edited.By,
 	}
 }
 

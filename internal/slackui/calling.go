@@ -80,7 +80,7 @@ func (a *App) call(ctx context.Context, ap store.Approval) (to call, known bool)
 	direct := a.c.Calls[ap.Project] == access.CallDirect || access.IsDirect(ap.Thread.ChannelID) // which nobody else sees
 	whom := a.c.Access.Called(*terms, ap.Project, ap.Thread.ChannelID)
 	if !terms.RequesterMay {
-		whom = slices.DeleteFunc(slices.Clone(whom), func(id string) bool { return id == terms.Requester })
+		whom = slices.DeleteFunc(slices.Clone(whom), func(id string) bool { return id == terms.Requester || id == terms.Editor })
 	}
 	return call{whom: whom, direct: direct}, known
 }

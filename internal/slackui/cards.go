@@ -264,5 +264,5 @@ func (f *frontend) cardPage(v cardView, isCopy bool) render.Page {
 			call.Thread = f.app.permalink(first.Thread.ChannelID, first.Thread.ThreadTS)
 		}
 	}
-	return render.Card(v.list, render.Options{Redact: f.app.c.Redact, Workspace: first.Workspace, SessionGrant: sessionGrantSentence, Calling: call})
+	return render.Card(v.list, render.Options{Redact: f.app.c.Redact, Workspace: first.Workspace, SessionGrant: sessionGrantSentence, OneFile: oneFile, Calling: call})
 }

@@ -42,12 +42,13 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		return a.onContinueClick(ctx, in, action)
 	case render.ActionHomeWhose, render.ActionHomeState, render.ActionHomeProject, render.ActionHomeEarlier, render.ActionHomeLater:
 		return a.onHomeClick(ctx, in, action)
-	case render.ActionApprove, render.ActionApproveSession, render.ActionApproveAll, render.ActionAlways, render.ActionDeny, render.ActionAnswer,
+	case render.ActionApprove, render.ActionApproveSession, render.ActionApproveAll, render.ActionAlways, render.ActionDeny, render.ActionAnswer, render.ActionEdit, render.ActionApproveFiles,
 		render.ActionAnswerOther, render.ActionDenyReason, render.ActionViewInput:
 	default:
 		return "a menu", nil // read when its card's button is pressed
 	}
-	approval, err := a.c.Store.ApprovalByID(ctx, action.Value)
+	id, seen := render.ParseRef(action.Value)
+	approval, err := a.c.Store.ApprovalByID(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		a.log.Warn("a click on an unknown approval", zap.String("user", c.User.ID))
 		a.answer(in, "This request is not known here. Its card may be from another Deckhand.")
@@ -76,7 +77,7 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 			}
 		}()
 	}
-	d := store.Decision{ApprovalID: approval.ID, Status: store.ApprovalAllowed, By: c.User.ID, Via: "button"}
+	d := store.Decision{ApprovalID: approval.ID, Status: store.ApprovalAllowed, By: c.User.ID, Via: "button", Seen: seen}
 	switch action.ActionID {
 	case render.ActionViewInput:
 		who := in.person()
@@ -92,8 +93,12 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		return a.openForm(ctx, in, approval, render.AnswerOther(approval, a.rendering()))
 	case render.ActionApproveAll:
 		return a.onApproveAllClick(ctx, in, approval)
+	case render.ActionApproveFiles:
+		return a.onApproveFilesClick(ctx, in, approval)
 	case render.ActionAlways:
 		return a.onAlwaysClick(ctx, in, approval)
+	case render.ActionEdit:
+		return a.onEditClick(ctx, in, approval)
 	case render.ActionAnswer:
 		if c.BlockActionState == nil {
 			c.BlockActionState = &slack.BlockActionStates{}
@@ -147,6 +152,10 @@ func (a *App) decide(ctx context.Context, in *incoming, approval store.Approval,
 	case errors.Is(err, store.ErrVoted):
 		a.answer(in, "You have approved this already. "+stillNeeded(decided))
 		return "voted already", nil
+	case errors.Is(err, store.ErrChanged):
+		a.answer(in, a.people.Name(ctx, decided.Edited.By)+" changed this meanwhile. Read it on its card as it stands now, and decide again.")
+		a.frontend.ShowApproval(decided)
+		return "changed meanwhile", nil
 	case errors.Is(err, store.ErrEnded):
 		a.answer(in, a.howItEnded(ctx, decided))
 		a.frontend.ShowApproval(decided) // an old card may still show buttons
@@ -155,7 +164,11 @@ func (a *App) decide(ctx context.Context, in *incoming, approval store.Approval,
 		return "", err
 	}
 	a.frontend.ShowApproval(decided)
-	if decided.Status == store.ApprovalPending {
+	switch {
+	case decided.Status != store.ApprovalPending:
+	case d.Edit != nil && len(decided.Votes) == 0:
+		a.answer(in, "Your change is on the card. Since it is yours, somebody else has to approve it before it runs.")
+	default:
 		a.answer(in, "Your approval is noted. "+stillNeeded(decided))
 	}
 	a.log.Info("decided", zap.String("approval", d.ApprovalID), zap.String("status", string(decided.Status)), zap.String("by", d.By), zap.String("via", d.Via))
@@ -245,12 +258,16 @@ func (a *App) onSubmission(ctx context.Context, in *incoming) (outcome string, e
 	case render.CallbackApproveAll:
 		return a.onApproveAllSubmission(ctx, in)
 	}
-	approval, err := a.c.Store.ApprovalByID(ctx, c.View.PrivateMetadata)
+	id, seen := render.ParseRef(c.View.PrivateMetadata)
+	approval, err := a.c.Store.ApprovalByID(ctx, id)
 	if err != nil {
 		return "", err
 	}
 	in.store.ChannelID, in.store.ThreadTS = approval.Thread.ChannelID, approval.Thread.ThreadTS // a modal is nowhere itself
-	d := store.Decision{ApprovalID: approval.ID, By: c.User.ID, Via: "modal", Status: store.ApprovalAllowed}
+	if c.View.CallbackID == render.CallbackApproveFiles {
+		return a.onApproveFilesSubmission(ctx, in, approval)
+	}
+	d := store.Decision{ApprovalID: approval.ID, By: c.User.ID, Via: "modal", Status: store.ApprovalAllowed, Seen: seen}
 	switch c.View.CallbackID {
 	case render.CallbackDenyReason:
 		d.Status, d.Reason = store.ApprovalDenied, strings.TrimSpace(values[render.ReasonBlock][render.ReasonAction].Value)
@@ -265,6 +282,8 @@ func (a *App) onSubmission(ctx context.Context, in *incoming) (outcome string, e
 		}
 	case render.CallbackGrant:
 		return a.onGrantSubmission(ctx, in, approval, d, values)
+	case render.CallbackEdit:
+		return a.onEditSubmission(ctx, in, approval, d, values)
 	default:
 		return "", fmt.Errorf("a modal %q that is not ours", c.View.CallbackID)
 	}

@@ -267,13 +267,14 @@ func (a *App) stop(ctx context.Context, key store.ThreadKey, user string) (outco
 // code on its card, as a reply in its thread.
 func (a *App) decideByCode(ctx context.Context, in *incoming, status store.ApprovalStatus, rest string) (outcome string, err error) {
 	code, reason := headOf(rest)
+	prefix, seen := render.ParseCode(code)
 	pending, err := a.c.Store.PendingApprovals(ctx, in.store.Key())
 	if err != nil {
 		return "", err
 	}
 	var match []store.Approval
 	for _, p := range pending {
-		if strings.HasPrefix(p.ID, strings.ToUpper(code)) {
+		if strings.HasPrefix(p.ID, prefix) {
 			match = append(match, p)
 		}
 	}
@@ -281,7 +282,7 @@ func (a *App) decideByCode(ctx context.Context, in *incoming, status store.Appro
 		a.answer(in, "No request with the code "+strings.ToUpper(code)+" is open in this thread. The code is on the request's card.")
 		return "no such approval", nil
 	}
-	d := store.Decision{ApprovalID: match[0].ID, Status: status, By: in.message.User, Via: "command", Reason: strings.TrimSpace(reason)}
+	d := store.Decision{ApprovalID: match[0].ID, Status: status, By: in.message.User, Via: "command", Seen: seen, Reason: strings.TrimSpace(reason)}
 	if match[0].Kind == store.ApprovalQuestion && d.Status == store.ApprovalAllowed {
 		a.answer(in, "A question needs an answer: choose one on its card.")
 		return "not a yes or no", nil

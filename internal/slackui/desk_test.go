@@ -764,7 +764,7 @@ func (d *desk) clickIn(channel, ts, user, action string, a store.Approval) strin
 	in, err := decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 		"type": "block_actions", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam}, "channel": object{"id": channel},
 		"container": object{"type": "message", "message_ts": ts, "thread_ts": deskThread, "channel_id": channel}, "trigger_id": "t",
-		"actions": []any{object{"type": "button", "action_id": action, "value": a.ID, "block_id": "b"}},
+		"actions": []any{object{"type": "button", "action_id": action, "value": render.Ref(a), "block_id": "b"}},
 	})})
 	d.must(err)
 	return d.bot.app.act(context.Background(), in)

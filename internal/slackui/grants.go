@@ -38,11 +38,11 @@ func offers(a store.Approval) []render.GrantOffer {
 
 // grantable reports whether one person may give a standing permission for it.
 func grantable(a store.Approval) bool {
-	return a.Kind == store.ApprovalTool && a.Terms.Grantable && a.Terms.Quorum <= 1 && !a.Terms.Dangerous
+	return a.Kind == store.ApprovalTool && a.Terms.Grantable && a.Terms.Quorum <= 1 && !a.Terms.Dangerous && a.Edited.Times == 0
 }
 
 func callOf(a store.Approval) policy.Call {
-	return policy.Call{Tool: a.ToolName, Input: a.Input, Workspace: a.Workspace, Project: a.Project, Channel: a.Thread.ChannelID}
+	return policy.Call{Tool: a.ToolName, Input: a.Input, Workspace: a.Workspace, Dir: a.Dir, Project: a.Project, Channel: a.Thread.ChannelID}
 }
 
 // sessionGrant is what “Approve for this session” gives: the narrowest offer.

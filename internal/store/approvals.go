@@ -51,8 +51,11 @@ type Approval struct {
 	ToolName       string
 	Input          json.RawMessage
 	InputSHA256    [sha256.Size]byte
-	RequestedBy    string // the Slack user whose prompt led here
-	Terms          Terms  // how it is decided, as the policy had it when it was asked
+	Dir            string          // where the call would run; empty: the workspace
+	Edited         Edited          // what runs instead, if people changed it
+	Touches        json.RawMessage // what it would touch, as far as is known; or nil
+	RequestedBy    string          // the Slack user whose prompt led here
+	Terms          Terms           // how it is decided, as the policy had it when it was asked
 	Risks          []string
 	DecisionReason string // the CLI's own, for the card
 	// CardID is the approval whose message shows this one too: its own id, or that
@@ -69,7 +72,7 @@ type Approval struct {
 	DecidedAt  time.Time // zero while pending
 	Delivered  bool      // the CLI has been told
 	MessageTS  string    // the card's, or empty
-	Votes      []Vote    // in the order they came
+	Votes      []Vote    // for the input as it stands, in the order they came
 	TurnEnded  bool      // its turn asks for nothing more
 	Word       int64     // the last [WordCard] about its card that is in the outbox, or 0
 }
@@ -90,6 +93,25 @@ type Terms struct {
 	Dangerous bool
 	// Grantable: a grant may cover the like from now on.
 	Grantable bool
+	// Fixed: whoever decides may not change the input.
+	Fixed bool
+}
+
+// Edited is an input as people have changed it, before it ran.
+type Edited struct {
+	Times  int // how often it was changed; 0: never, and the rest is empty
+	Input  json.RawMessage
+	SHA256 [sha256.Size]byte
+	By     string // who changed it last, a Slack user
+}
+
+// ToRun is the input that an allow lets run: as it was asked for, or as people have
+// changed it.
+func (a Approval) ToRun() json.RawMessage {
+	if a.Edited.Times > 0 {
+		return a.Edited.Input
+	}
+	return a.Input
 }
 
 // TimeoutAction is what happens when nobody decided in time.
@@ -120,6 +142,10 @@ type approvalRow struct {
 	OnTimeout                                                                                             TimeoutAction
 	GrantID                                                                                               int64
 	Votes                                                                                                 []Vote
+	Fixed                                                                                                 bool
+	Dir, Touches, EditedInput, EditedBy                                                                   string
+	Edits                                                                                                 int
+	EditedSHA256                                                                                          []byte `db:"edited_sha256"`
 	InputSHA256                                                                                           []byte `db:"input_sha256"`
 	Status                                                                                                ApprovalStatus
 	DecidedBy, DecidedVia, Reason, Answer                                                                 string
@@ -138,7 +164,8 @@ const approvalColumns = `a.id, a.thread_id, t.team_id, t.channel_id, t.thread_ts
 	COALESCE((SELECT m.ts FROM messages m WHERE m.approval_id = a.card_id AND m.page = 0), '') AS message_ts,
 	(SELECT r.state <> 'running' FROM turns r WHERE r.id = a.turn_id) AS turn_ended,
 	COALESCE((SELECT max(o.id) FROM outbox o WHERE o.card_id = a.card_id), 0) AS word,
-	COALESCE((SELECT json_agg(v ORDER BY v.at) FROM votes v WHERE v.approval_id = a.id), '[]') AS votes`
+	a.dir, a.fixed, a.touches, a.edits, a.edited_input, a.edited_sha256, a.edited_by,
+	COALESCE((SELECT json_agg(v ORDER BY v.at) FROM votes v WHERE v.approval_id = a.id AND v.edit = a.edits), '[]') AS votes`
 
 func (r approvalRow) approval() Approval {
 	a := Approval{
@@ -150,11 +177,18 @@ func (r approvalRow) approval() Approval {
 		RequestedBy: r.RequestedBy, Risks: r.Risks, DecisionReason: r.DecisionReason, CardID: r.CardID,
 		Terms: Terms{
 			Rule: r.Rule, Because: r.Because, Approvers: r.Approvers, Quorum: r.Quorum, RequesterMay: r.RequesterMay,
-			OnTimeout: r.OnTimeout, Dangerous: r.Dangerous, Grantable: r.Grantable,
+			OnTimeout: r.OnTimeout, Dangerous: r.Dangerous, Grantable: r.Grantable, Fixed: r.Fixed,
 		},
+		Dir:     r.Dir,
 		GrantID: r.GrantID, Votes: r.Votes, TurnEnded: r.TurnEnded,
 		Status: r.Status, DecidedBy: r.DecidedBy, DecidedVia: r.DecidedVia, Reason: r.Reason,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Delivered: r.Delivered, MessageTS: r.MessageTS, Word: r.Word,
+	}
+	if r.Edits > 0 {
+		a.Edited = Edited{Times: r.Edits, Input: json.RawMessage(r.EditedInput), SHA256: [sha256.Size]byte(r.EditedSHA256), By: r.EditedBy}
+	}
+	if r.Touches != "" {
+		a.Touches = json.RawMessage(r.Touches)
 	}
 	if r.Answer != "" {
 		a.Answer = json.RawMessage(r.Answer)

@@ -18,7 +18,7 @@ import (
 // already. A pending one gets its deadline and its reminders as jobs.
 //
 // From a, Ask reads ID, SessionID, TurnID, Kind, RequestID, ToolUseID, ToolName,
-// Input, RequestedBy, Terms, Risks, DecisionReason, CardID (empty: its own) and
+// Input, Dir, Touches, RequestedBy, Terms, Risks, DecisionReason, CardID (empty: its own) and
 // ExpiresAt, whose distance from now counts by the database's clock; for a decision by rule or grant also Status, DecidedBy, DecidedVia,
 // GrantID and Reason. A grant that holds no longer gives [ErrNotFound].
 func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) {
@@ -104,9 +104,9 @@ func insertApproval(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approv
 			INSERT INTO approvals (id, thread_id, session_id, turn_id, kind, request_id, tool_use_id, tool_name,
 				input, input_sha256, requested_by, rule, because, approvers, quorum, requester_may, on_timeout,
 				dangerous, grantable, risks, decision_reason, card_id, expires_at,
-				status, decided_by, decided_via, grant_id, reason, decided_at, delivered_at)
+				status, decided_by, decided_via, grant_id, reason, dir, fixed, touches, decided_at, delivered_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, COALESCE($14::text[], '{}'), GREATEST($15, 1), $16,
-				COALESCE(NULLIF($17, ''), 'pause'), $18, $19, COALESCE($20::text[], '{}'), $21, $22, now() + make_interval(secs => $23), $24, $25, $26, $27, $28,
+				COALESCE(NULLIF($17, ''), 'pause'), $18, $19, COALESCE($20::text[], '{}'), $21, $22, now() + make_interval(secs => $23), $24, $25, $26, $27, $28, $29, $30, $31,
 				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END,
 				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END)
 			RETURNING *)
@@ -114,13 +114,16 @@ func insertApproval(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approv
 		a.ID, l.ThreadID, a.SessionID, a.TurnID, a.Kind, a.RequestID, a.ToolUseID, a.ToolName,
 		string(a.Input), a.InputSHA256[:], a.RequestedBy, a.Terms.Rule, a.Terms.Because, a.Terms.Approvers, a.Terms.Quorum,
 		a.Terms.RequesterMay, a.Terms.OnTimeout, a.Terms.Dangerous, a.Terms.Grantable, a.Risks, a.DecisionReason, a.CardID,
-		time.Until(a.ExpiresAt).Seconds(), a.Status, a.DecidedBy, a.DecidedVia, grant, a.Reason))
+		time.Until(a.ExpiresAt).Seconds(), a.Status, a.DecidedBy, a.DecidedVia, grant, a.Reason, a.Dir, a.Terms.Fixed, string(a.Touches)))
 }
 
 func decidedEntry(a Approval) AuditEntry {
 	details := map[string]any{
 		"status": a.Status, "via": a.DecidedVia, "tool": a.ToolName, "tool_use": a.ToolUseID,
 		"input_sha256": hex.EncodeToString(a.InputSHA256[:]), "rule": a.Terms.Rule,
+	}
+	if a.Edited.Times > 0 {
+		details["edits"], details["edited_sha256"], details["edited_by"] = a.Edited.Times, hex.EncodeToString(a.Edited.SHA256[:]), a.Edited.By
 	}
 	if a.Reason != "" {
 		details["reason"] = a.Reason

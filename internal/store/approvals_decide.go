@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +20,11 @@ type Decision struct {
 	Reason     string
 	// Answer is the input to run instead, for a question; nil for anything else.
 	Answer json.RawMessage
+	// Seen is how often the input had been changed when the person saw it (Edited.Times):
+	// an allow is for what they saw.
+	Seen int
+	// Edit, when it is not nil, changes the input of a tool call and allows it so.
+	Edit *Edit
 	// Grant, when it is not nil, makes a grant of the decision. It takes an approval
 	// that may have one (Terms.Grantable) and that this decision alone allows.
 	Grant *NewGrant
@@ -27,11 +34,20 @@ type Decision struct {
 	DeliverOn string
 }
 
+// Edit is a changed input, and what is known of it.
+type Edit struct {
+	Input   json.RawMessage
+	Risks   []string
+	Touches json.RawMessage
+}
+
 // Decide adds a person's vote to a pending approval and ends it if that decides:
 // by a denial, or when as many people as its quorum have allowed it. The first
 // decision wins: a later one gets the approval as it stands and [ErrEnded].
-// Somebody's second vote for the same gets [ErrVoted]. An approval that is
-// returned as pending waits for more votes. Unless it is delivered with the
+// Somebody's second vote for the same gets [ErrVoted]; an allow of an input that was
+// changed meanwhile gets [ErrChanged]. A changed input is voted about anew: whoever changed
+// it allows it, unless the requester may not decide either; then they only propose it. An
+// approval that is returned as pending waits for more votes. Unless it is delivered with the
 // commit, the replica that runs the thread is notified; a turn that was put aside is
 // woken.
 func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
@@ -49,10 +65,13 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 			if err := s.cardWord(ctx, tx, &out); err != nil {
 				return err
 			}
-			return audit(ctx, tx, AuditEntry{
+			if d.Edit != nil && len(out.Votes) == 0 {
+				return audit(ctx, tx, editedEntry(out))
+			}
+			return audit(ctx, tx, append(editedEntries(d, out), AuditEntry{
 				Kind: AuditVote, TeamID: out.Thread.TeamID, Actor: d.By, ThreadID: out.ThreadID, TurnID: out.TurnID, ApprovalID: out.ID,
-				Details: map[string]any{"allow": true, "via": d.Via, "votes": len(out.Votes), "quorum": out.Terms.Quorum},
-			})
+				Details: map[string]any{"allow": true, "via": d.Via, "votes": len(out.Votes), "quorum": out.Terms.Quorum, "edits": out.Edited.Times},
+			})...)
 		}
 		out, err = collectApproval(tx.Query(ctx, `
 			WITH a AS (
@@ -73,7 +92,7 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 		if err := s.cardWord(ctx, tx, &out); err != nil {
 			return err
 		}
-		entries := []AuditEntry{decidedEntry(out)}
+		entries := append(editedEntries(d, out), decidedEntry(out))
 		if d.Grant != nil {
 			granted, err := grantOf(ctx, tx, out, *d.Grant)
 			if err != nil {
@@ -91,10 +110,10 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 		}
 		return audit(ctx, tx, entries...)
 	})
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrVoted) {
-		ended := ErrEnded
-		if errors.Is(err, ErrVoted) {
-			ended = ErrVoted
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrVoted) || errors.Is(err, ErrChanged) {
+		ended := err
+		if errors.Is(err, ErrNotFound) {
+			ended = ErrEnded
 		}
 		out, err = s.ApprovalByID(ctx, d.ApprovalID)
 		if err != nil {
@@ -108,35 +127,74 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 	return out, nil
 }
 
-// vote records the vote under a lock on the pending approval, and reports whether
-// it decides. An approval that has ended gives ErrNotFound.
+// vote records the vote, and the change that comes with it, under a lock on the pending
+// approval, and reports whether it decides. An approval that has ended gives ErrNotFound.
 func vote(ctx context.Context, tx pgx.Tx, d Decision) (decides bool, err error) {
-	var quorum int
+	var quorum, edits int
+	var requesterMay, editable bool
 	err = tx.QueryRow(ctx, `
-		SELECT quorum FROM approvals WHERE id = $1 AND status = 'pending' AND expires_at > now() FOR UPDATE`, d.ApprovalID).Scan(&quorum)
+		SELECT quorum, edits, requester_may, kind = 'tool' AND NOT fixed AND NOT dangerous
+		FROM approvals WHERE id = $1 AND status = 'pending' AND expires_at > now() FOR UPDATE`, d.ApprovalID).Scan(&quorum, &edits, &requesterMay, &editable)
 	if err != nil {
 		return false, notFound(err)
+	}
+	allow := d.Status == ApprovalAllowed
+	if allow && d.Seen != edits {
+		return false, ErrChanged
+	}
+	if d.Edit != nil {
+		if !allow || !editable || d.Grant != nil {
+			return false, fmt.Errorf("the input of approval %s may not be changed", d.ApprovalID)
+		}
+		edits++
+		sum := sha256.Sum256(d.Edit.Input)
+		if _, err := tx.Exec(ctx, `
+			UPDATE approvals SET edits = $2, edited_input = $3, edited_sha256 = $4, edited_by = $5, risks = COALESCE($6::text[], '{}'), touches = $7
+			WHERE id = $1`, d.ApprovalID, edits, string(d.Edit.Input), sum[:], d.By, d.Edit.Risks, string(d.Edit.Touches)); err != nil {
+			return false, err
+		}
+		if !requesterMay {
+			return false, nil // whoever has written it is not the one to decide about it
+		}
 	}
 	var allows int
 	err = tx.QueryRow(ctx, `
 		WITH v AS (
-			INSERT INTO votes (approval_id, user_id, allow, via) VALUES ($1, $2, $3, $4)
+			INSERT INTO votes (approval_id, user_id, allow, via, edit) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT DO NOTHING RETURNING allow)
-		SELECT (SELECT count(*) FROM votes WHERE approval_id = $1 AND allow) + (SELECT count(*) FROM v WHERE allow)
+		SELECT (SELECT count(*) FROM votes WHERE approval_id = $1 AND allow AND edit = $5) + (SELECT count(*) FROM v WHERE allow)
 		WHERE EXISTS (SELECT FROM v)`,
-		d.ApprovalID, d.By, d.Status == ApprovalAllowed, d.Via).Scan(&allows)
+		d.ApprovalID, d.By, allow, d.Via, edits).Scan(&allows)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, ErrVoted
 	}
 	if err != nil {
 		return false, err
 	}
-	return d.Status == ApprovalDenied || allows >= quorum, nil
+	return !allow || allows >= quorum, nil
+}
+
+// editedEntries are the audit's entries of the change that came with a decision.
+func editedEntries(d Decision, a Approval) []AuditEntry {
+	if d.Edit == nil {
+		return nil
+	}
+	return []AuditEntry{editedEntry(a)}
+}
+
+func editedEntry(a Approval) AuditEntry {
+	return AuditEntry{
+		Kind: AuditEdited, TeamID: a.Thread.TeamID, Actor: a.Edited.By, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
+		Details: map[string]any{
+			"tool": a.ToolName, "edits": a.Edited.Times, "input_sha256": hex.EncodeToString(a.InputSHA256[:]),
+			"edited_sha256": hex.EncodeToString(a.Edited.SHA256[:]), "edited_input": string(a.Edited.Input), "risks": a.Risks,
+		},
+	}
 }
 
 // grantOf makes a grant of an allowed approval and returns its audit entry.
 func grantOf(ctx context.Context, tx pgx.Tx, a Approval, n NewGrant) (AuditEntry, error) {
-	if a.Status != ApprovalAllowed || !a.Terms.Grantable || a.Terms.Quorum > 1 {
+	if a.Status != ApprovalAllowed || !a.Terms.Grantable || a.Terms.Quorum > 1 || a.Edited.Times > 0 {
 		return AuditEntry{}, fmt.Errorf("approval %s cannot become a grant", a.ID)
 	}
 	id, err := insertGrant(ctx, tx, a, n)

@@ -24,6 +24,7 @@ const (
 	AuditCost          AuditKind = "cost"           // booked after a turn's end: micro_usd
 	AuditAsked         AuditKind = "asked"          // tool, tool_use, input_sha256, rule, terms
 	AuditVote          AuditKind = "vote"           // a vote that decided nothing yet: allow, via
+	AuditEdited        AuditKind = "edited"         // an approver changed what is to run: tool, edits, input_sha256, edited_sha256, edited_input
 	AuditDecided       AuditKind = "decided"        // by a person, a grant or a rule: status, via, tool, tool_use, input_sha256, rule, reason, grant
 	AuditEnded         AuditKind = "ended"          // an approval without a decision: status, tool, input_sha256
 	AuditReminded      AuditKind = "reminded"       // stage, to

@@ -27,6 +27,10 @@ type ToolCall struct {
 	Input       string `json:"input"`
 	InputSHA256 string `json:"input_sha256"`
 	Rule        string `json:"rule"`
+	// What ran instead, where an approver changed the input; else empty.
+	EditedInput  string `json:"edited_input"`
+	EditedSHA256 string `json:"edited_sha256"`
+	EditedBy     string `json:"edited_by"`
 
 	Status      string          `json:"status"`
 	DecidedBy   string          `json:"decided_by"`
@@ -62,6 +66,7 @@ func (s *Store) ExportCalls(ctx context.Context, f AuditFilter, each func(ToolCa
 			COALESCE((SELECT i.prompt FROM inbox i WHERE i.prompt_uuid = (
 				SELECT (s.details::json ->> 'prompt')::uuid FROM audit s WHERE s.turn_id = a.turn_id AND s.kind = 'turn_started' ORDER BY s.seq LIMIT 1)), '') AS prompt,
 			a.id AS approval_id, a.tool_use_id, a.tool_name, a.input, encode(a.input_sha256, 'hex') AS input_sha256, a.rule,
+			a.edited_input, COALESCE(encode(a.edited_sha256, 'hex'), '') AS edited_sha256, a.edited_by,
 			a.status, a.decided_by, a.decided_via, a.decided_at,
 			COALESCE(extract(epoch FROM a.decided_at - a.created_at), 0)::float8 AS wait_seconds,
 			COALESCE((SELECT json_agg(v ORDER BY v.at) FROM votes v WHERE v.approval_id = a.id), '[]') AS votes,

@@ -245,9 +245,15 @@ var auditChecks = []string{
 	LIMIT 20`,
 	`SELECT format('the input of approval %s is not the one that was decided about', id)
 	FROM approvals WHERE sha256(convert_to(input, 'UTF8')) <> input_sha256 LIMIT 20`,
+	// What runs instead of what was asked for is what the audit says, by whom it says.
+	`SELECT format('the changed input of approval %s is not the one that the audit tells of', a.id)
+	FROM approvals a
+	WHERE a.edits > 0 AND (sha256(convert_to(a.edited_input, 'UTF8')) <> a.edited_sha256 OR NOT EXISTS (
+		SELECT FROM audit e WHERE e.kind = 'edited' AND e.approval_id = a.id AND e.actor = a.edited_by
+		  AND (e.details::json ->> 'edits')::int = a.edits AND e.details::json ->> 'edited_sha256' = encode(a.edited_sha256, 'hex'))) LIMIT 20`,
 	// An approval that people allowed has as many votes as it needs.
 	`SELECT format('approval %s was allowed with %s of %s votes', a.id, count(v.*), a.quorum)
-	FROM approvals a LEFT JOIN votes v ON v.approval_id = a.id AND v.allow
+	FROM approvals a LEFT JOIN votes v ON v.approval_id = a.id AND v.allow AND v.edit = a.edits
 	WHERE a.status = 'allowed' AND a.decided_via NOT IN ('rule', 'grant')
 	GROUP BY a.id HAVING count(v.*) < a.quorum LIMIT 20`,
 	// Every grant was given, with what it allows, and revoked only as the audit says.

@@ -97,21 +97,21 @@ type LiveGrant struct {
 	CreatedAt time.Time
 }
 
-// LiveGrants lists the grants that hold now for a call of the tool in the
-// thread's session: those with a pattern for the tool's project, and those whose
-// input is exactly the one with the SHA-256 sum.
-func (s *Store) LiveGrants(ctx context.Context, l Lease, sessionID, tool string, sum [32]byte) ([]LiveGrant, error) {
+// LiveGrants lists the grants that hold now for a call of the first of the tools in the
+// thread's session: those with a pattern, of any of the tools, for the tool's project, and
+// those of the tool itself whose input is exactly the one with the SHA-256 sum.
+func (s *Store) LiveGrants(ctx context.Context, l Lease, sessionID string, tools []string, sum [32]byte) ([]LiveGrant, error) {
 	out, err := collect[LiveGrant](s.pool.Query(ctx, `
 		SELECT g.id, g.pattern, a.approvers, g.created_by, g.created_at
 		FROM threads t
 		JOIN grants g ON g.team_id = t.team_id AND g.project = t.project
 		JOIN approvals a ON a.id = g.approval_id
-		WHERE t.id = $1 AND g.tool_name = $3 AND g.revoked_at IS NULL AND g.expires_at > now()
-		  AND (g.input_sha256 IS NULL OR g.input_sha256 = $4)
+		WHERE t.id = $1 AND g.tool_name = ANY($3) AND g.revoked_at IS NULL AND g.expires_at > now()
+		  AND (g.input_sha256 IS NULL OR g.input_sha256 = $4 AND g.tool_name = ($3::text[])[1])
 		  AND (g.session_id IS NULL OR g.session_id = $2)
 		  AND (g.thread_id IS NULL OR g.thread_id = t.id)
 		  AND (g.channel_id IS NULL OR g.channel_id = t.channel_id)
-		ORDER BY g.id`, l.ThreadID, sessionID, tool, sum[:]))
+		ORDER BY g.id`, l.ThreadID, sessionID, tools, sum[:]))
 	if err != nil {
 		return nil, fmt.Errorf("read the grants of thread %d: %w", l.ThreadID, err)
 	}

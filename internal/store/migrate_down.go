@@ -37,6 +37,7 @@ var losses = map[int64][]string{
 	19: nil,
 	20: nil,
 	21: nil,
+	22: nil,
 }
 
 // TableRows is how many rows a table has.

@@ -41,6 +41,8 @@ var (
 	ErrTooEarly = errors.New("the approval still has time")
 	// ErrVoted: the person has said the same to this approval before.
 	ErrVoted = errors.New("this person has voted already")
+	// ErrChanged is an allow of an input that somebody changed after it was shown.
+	ErrChanged = errors.New("the input was changed meanwhile")
 )
 
 // Options are what a store needs to know beside its database. The zero value is

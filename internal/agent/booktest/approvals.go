@@ -100,6 +100,20 @@ func (b *Books) Decide(ctx context.Context, d store.Decision) (store.Approval, e
 	}
 	allows := 0
 	allow := d.Status == store.ApprovalAllowed
+	if allow && d.Seen != a.Edited.Times {
+		return b.approval(a), store.ErrChanged
+	}
+	if d.Edit != nil {
+		if !allow || a.Kind != store.ApprovalTool || a.Terms.Fixed || a.Terms.Dangerous || d.Grant != nil {
+			return store.Approval{}, fmt.Errorf("the input of approval %s may not be changed", a.ID)
+		}
+		a.Edited = store.Edited{Times: a.Edited.Times + 1, Input: d.Edit.Input, SHA256: sha256.Sum256(d.Edit.Input), By: d.By}
+		a.Risks, a.Touches, a.Votes = d.Edit.Risks, d.Edit.Touches, nil
+		if !a.Terms.RequesterMay {
+			b.cardWord(a)
+			return b.approval(a), nil
+		}
+	}
 	for _, v := range a.Votes {
 		if v.UserID == d.By && v.Allow == allow {
 			return b.approval(a), store.ErrVoted
@@ -109,7 +123,7 @@ func (b *Books) Decide(ctx context.Context, d store.Decision) (store.Approval, e
 		}
 	}
 	decides := !allow || allows+1 >= a.Terms.Quorum
-	if decides && d.Grant != nil && (!allow || !a.Terms.Grantable || a.Terms.Quorum > 1) {
+	if decides && d.Grant != nil && (!allow || !a.Terms.Grantable || a.Terms.Quorum > 1 || a.Edited.Times > 0) {
 		return store.Approval{}, fmt.Errorf("approval %s cannot become a grant", a.ID)
 	}
 	a.Votes = append(slices.Clip(a.Votes), store.Vote{UserID: d.By, Allow: allow, Via: d.Via, At: now})
@@ -189,7 +203,7 @@ func (b *Books) ExpireApproval(ctx context.Context, id string) (store.Approval, 
 }
 
 // LiveGrants is [store.Store.LiveGrants].
-func (b *Books) LiveGrants(ctx context.Context, l store.Lease, sessionID, tool string, sum [32]byte) ([]store.LiveGrant, error) {
+func (b *Books) LiveGrants(ctx context.Context, l store.Lease, sessionID string, tools []string, sum [32]byte) ([]store.LiveGrant, error) {
 	if err := b.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -200,8 +214,8 @@ func (b *Books) LiveGrants(ctx context.Context, l store.Lease, sessionID, tool s
 	}
 	var out []store.LiveGrant
 	for _, g := range b.grants {
-		if g.team == t.TeamID && g.project == t.Project && g.tool == tool && !g.revoked && g.expires.After(time.Now()) &&
-			(g.Pattern != "" || g.sum == sum) &&
+		if g.team == t.TeamID && g.project == t.Project && slices.Contains(tools, g.tool) && !g.revoked && g.expires.After(time.Now()) &&
+			(g.Pattern != "" || g.sum == sum && g.tool == tools[0]) &&
 			(g.scope != store.GrantSession || g.session == sessionID) &&
 			(g.scope != store.GrantThread || g.thread == t.ID) &&
 			(g.scope != store.GrantChannel || g.channel == t.ChannelID) {

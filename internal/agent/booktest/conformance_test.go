@@ -135,7 +135,7 @@ func (c *caller) id() string {
 
 // fate is an error as callers branch on it.
 func fate(err error) string {
-	for _, known := range []error{store.ErrNotFound, store.ErrFenced, store.ErrEnded, store.ErrTooEarly, store.ErrVoted, store.ErrNotYet} {
+	for _, known := range []error{store.ErrNotFound, store.ErrFenced, store.ErrEnded, store.ErrTooEarly, store.ErrVoted, store.ErrChanged, store.ErrNotYet} {
 		if errors.Is(err, known) {
 			return "error " + known.Error()
 		}
@@ -157,7 +157,7 @@ func (c *caller) approval(a store.Approval) string {
 	return fmt.Sprint(
 		c.name("a", a.ID), " ", c.name("h", a.ThreadID), " ", c.name("t", a.TurnID), " ", a.Thread.ThreadTS, a.Project, " ", c.name("s", a.SessionID), a.RequestID, a.ToolUseID, a.ToolName,
 		string(a.Input), a.InputSHA256[:2], a.Status, a.DecidedBy, a.DecidedVia, a.GrantID != 0, a.Reason, string(a.Answer), a.Delivered, a.DecidedAt.IsZero(),
-		a.TurnEnded, a.Word > 0, votes, a.Terms, c.name("a", a.CardID), a.Kind, a.RequestedBy, a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second))
+		a.TurnEnded, a.Word > 0, votes, a.Terms, a.Dir, string(a.ToRun()), a.Edited.Times, a.Edited.By, a.Edited.SHA256[:2], a.Risks, string(a.Touches), c.name("a", a.CardID), a.Kind, a.RequestedBy, a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second))
 }
 
 func (c *caller) thread(t store.Thread) string {
@@ -194,7 +194,7 @@ func (c *caller) ask() store.Approval {
 	a := store.Approval{
 		ID: c.id(), SessionID: turn.SessionID, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: fmt.Sprint("r", c.n), ToolUseID: fmt.Sprint("u", c.n),
 		ToolName: "Bash", Input: json.RawMessage(pick(c, []string{`{"command":"a"}`, `{"command":"b"}`})), RequestedBy: "U1", ExpiresAt: time.Now().Add(time.Hour),
-		Terms: store.Terms{Rule: "ask Bash", Quorum: pick(c, []int{2, 0, 1, 1}), Grantable: c.r.IntN(5) > 0},
+		Terms: store.Terms{Rule: "ask Bash", Quorum: pick(c, []int{2, 0, 1, 1}), Grantable: c.r.IntN(5) > 0, RequesterMay: c.r.IntN(4) > 0, Fixed: c.r.IntN(4) == 0},
 	}
 	switch c.r.IntN(6) {
 	case 0:
@@ -873,9 +873,16 @@ func (c *caller) threadOf(turn int64) int64 {
 func decide(ctx context.Context, c *caller) string {
 	d := store.Decision{
 		ApprovalID: pick(c, c.approvals), Status: pick(c, []store.ApprovalStatus{store.ApprovalAllowed, store.ApprovalAllowed, store.ApprovalDenied}), By: pick(c, []string{"U2", "U3"}), Via: "button",
-		DeliverOn: pick(c, []string{"", "A"}),
+		DeliverOn: pick(c, []string{"", "A"}), Seen: pick(c, []int{0, 0, 0, 1}),
 	}
-	if d.Status == store.ApprovalAllowed && c.r.IntN(4) > 0 {
+	switch c.r.IntN(6) {
+	case 0:
+		d.Edit = &store.Edit{Input: json.RawMessage(`{"command":"other"}`), Risks: []string{"network"}, Touches: json.RawMessage(`[]`)}
+	case 1:
+	default:
+		if d.Status != store.ApprovalAllowed {
+			break
+		}
 		d.Grant = &store.NewGrant{
 			Scope: pick(c, []store.GrantScope{store.GrantSession, store.GrantThread, store.GrantChannel, store.GrantProject}), Pattern: pick(c, []string{"", "Bash(a *)"}), For: time.Hour,
 		}
@@ -893,7 +900,7 @@ func decide(ctx context.Context, c *caller) string {
 
 // live lists the grants that hold for a call.
 func (c *caller) live(ctx context.Context, threadID int64, session, input string) string {
-	live, err := c.books.LiveGrants(ctx, store.Lease{ThreadID: threadID}, session, "Bash", sha256.Sum256([]byte(input)))
+	live, err := c.books.LiveGrants(ctx, store.Lease{ThreadID: threadID}, session, pick(c, [][]string{{"Bash"}, {"Bash", "Edit"}, {"Edit", "Bash"}}), sha256.Sum256([]byte(input)))
 	var out []string
 	for _, g := range live {
 		out = append(out, fmt.Sprint(c.name("g", g.ID), g.Pattern, g.Approvers, g.CreatedBy))

@@ -154,6 +154,7 @@ func (p *Policy) settle(d *Decision, asked []Rule) {
 		}
 		d.Terms.Quorum = max(d.Terms.Quorum, t.Quorum)
 		d.Terms.Dangerous = d.Terms.Dangerous || t.Dangerous
+		d.Terms.Fixed = d.Terms.Fixed || t.Fixed
 		d.Terms.RequesterMayApprove = d.Terms.RequesterMayApprove && t.RequesterMayApprove
 		d.Terms.Timeout = min(d.Terms.Timeout, t.Timeout)
 		if t.OnTimeout == DenyOnTimeout {

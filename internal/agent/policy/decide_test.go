@@ -312,7 +312,7 @@ func TestTheTermsOfSeveralQuestionsAreTheStrictest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	house := Terms{[]string{"S1", "S2"}, 1, true, time.Hour, Pause, false, "It leaves the house."}
+	house := Terms{[]string{"S1", "S2"}, 1, true, time.Hour, Pause, false, false, "It leaves the house."}
 	others := Terms{Approvers: []string{"S0"}, Quorum: 1, Timeout: 2 * time.Hour, OnTimeout: Pause}
 	gone := others
 	gone.Because = "It is gone for good."
@@ -325,8 +325,8 @@ func TestTheTermsOfSeveralQuestionsAreTheStrictest(t *testing.T) {
 		{"ls && git push", Decision{Verdict: Ask, Rule: "ask Bash(git push *)", Source: "x:1", Terms: house, Grantable: true}},
 		{"make x; git push", Decision{Verdict: Ask, Rule: "ask Bash(git push *)", Source: "x:1", Terms: house, Grantable: true}},
 		{"git push; make x", Decision{Verdict: Ask, Rule: "ask Bash(git push *)", Source: "x:1", Why: "no rule allows make x; Bash(make x *) would", Terms: house, Grantable: true}},
-		{"terraform apply", Decision{Verdict: Ask, Rule: "ask Bash(terraform *)", Source: "x:2", Terms: Terms{[]string{"S2", "S3"}, 2, false, 2 * time.Hour, DenyOnTimeout, true, ""}}},
-		{"git push; terraform apply", Decision{Verdict: Ask, Rule: "ask Bash(git push *)", Source: "x:1", Terms: Terms{[]string{"S2"}, 2, false, time.Hour, DenyOnTimeout, true, "It leaves the house."}}},
+		{"terraform apply", Decision{Verdict: Ask, Rule: "ask Bash(terraform *)", Source: "x:2", Terms: Terms{[]string{"S2", "S3"}, 2, false, 2 * time.Hour, DenyOnTimeout, true, false, ""}}},
+		{"git push; terraform apply", Decision{Verdict: Ask, Rule: "ask Bash(git push *)", Source: "x:1", Terms: Terms{[]string{"S2"}, 2, false, time.Hour, DenyOnTimeout, true, false, "It leaves the house."}}},
 		{"ls", Decision{Verdict: Allow, Rule: "allow Bash(ls *)", Source: "x:4", Terms: others}},
 		{"shred x", Decision{Verdict: Deny, Rule: "deny Bash(shred *)", Source: "x:5", Terms: gone}},
 	} {

@@ -70,6 +70,7 @@ type Rule struct {
 	Timeout             time.Duration
 	OnTimeout           OnTimeout
 	Dangerous           bool
+	Edit                *bool
 
 	Because string // the author's reason, shown to people and, on a refusal, to the model
 	Source  string // where it is written, such as deckhand.yaml:12:5
@@ -113,6 +114,9 @@ func (r *Rule) Terms(d Terms) Terms {
 		d.OnTimeout = r.OnTimeout
 	}
 	d.Dangerous = d.Dangerous || r.Dangerous
+	if r.Edit != nil {
+		d.Fixed = !*r.Edit
+	}
 	if r.Because != "" {
 		d.Because = r.Because
 	}
@@ -127,6 +131,7 @@ type Terms struct {
 	Timeout             time.Duration
 	OnTimeout           OnTimeout
 	Dangerous           bool // a second confirmation is due
+	Fixed               bool // whoever decides may not change the input
 	Because             string
 }
 

@@ -88,6 +88,9 @@ func (c *card) said(s subject, most int) string {
 // details are the facts and the fields that are not shown apart.
 func (c *card) details(s subject, most int) string {
 	facts := escapeAll(s.facts)
+	if _, why := c.editable(); why != "" {
+		facts = append(facts, why)
+	}
 	for _, f := range s.rest {
 		facts = append(facts, mrkdwn.Code(f.line(c.o)))
 	}
@@ -116,11 +119,13 @@ func (c *card) tool() {
 	verb, rest := s.headline()
 	c.section(joinNonEmpty("\n", "*Deckhand asks to "+verb+"* "+rest, c.risks()))
 	c.showInput(s, min(preMax, c.room))
+	c.changed(min(1500, c.room/2))
 	if w := s.warnings(); w != "" {
 		c.section(w)
 	}
 	c.context(c.said(s, 400))
 	c.context(c.details(s, 1200))
+	c.context(c.touches(1500))
 	c.provenance()
 	run, others := c.toolButtons()
 	if c.a.Kind == store.ApprovalQuestion {

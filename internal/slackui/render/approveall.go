@@ -19,7 +19,7 @@ const CallbackApproveAll = "approve_all"
 // Listed are the approvals that the modal showed, whole.
 type Listed struct {
 	CardID string   `json:"card"`
-	IDs    []string `json:"ids"`
+	IDs    []string `json:"ids"` // their Refs
 }
 
 // ParseListed reads the private metadata of the modal.
@@ -35,7 +35,8 @@ func Together(a store.Approval) bool {
 	return a.Status == store.ApprovalPending && a.Kind == store.ApprovalTool && !a.Terms.Dangerous
 }
 
-// approveAll is the button that opens the modal, if there are requests for it.
+// approveAll are the buttons that open a modal for several requests, if there are some for
+// it.
 func (c *card) approveAll(list []row) {
 	var waiting []string
 	for _, r := range list {
@@ -43,8 +44,12 @@ func (c *card) approveAll(list []row) {
 			waiting = append(waiting, r.a.ID)
 		}
 	}
+	var buttons []slack.BlockElement
 	if len(waiting) > 1 {
-		c.add(slack.NewActionBlock(c.id(), button(ActionApproveAll, waiting[0], "Approve together…", "")))
+		buttons = append(buttons, button(ActionApproveAll, waiting[0], "Approve together…", ""))
+	}
+	if buttons = append(buttons, c.approveFiles(list)...); len(buttons) > 0 {
+		c.add(slack.NewActionBlock(c.id(), buttons...))
 	}
 }
 
@@ -83,7 +88,7 @@ func ApproveAll(list []store.Approval, mine []string, o Options) (v slack.ModalV
 			continue
 		}
 		chunksLeft -= len(chunks)
-		listed.IDs = append(listed.IDs, a.ID)
+		listed.IDs = append(listed.IDs, Ref(a))
 		warnings := subject{request: request{cautions: append(s.cautions, newWarnings(deceits, s.cautions)...)}}.warnings()
 		c.a = a
 		c.section(joinNonEmpty("\n", "*"+name+"* "+rest, one.risks(), warnings))

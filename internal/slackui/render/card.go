@@ -11,13 +11,15 @@ import (
 	"deckhand/internal/store"
 )
 
-// The action ids of our buttons and inputs. A button's value is the approval's id,
-// for Stop the turn's id in decimal, for Revoke the grant's.
+// The action ids of our buttons and inputs. A button's value is the approval's id, of those
+// that allow its Ref, for Stop the turn's id in decimal, for Revoke the grant's.
 const (
 	ActionApprove        = "approve" // of a dangerous call: to be confirmed, see ConfirmModal
 	ActionApproveSession = "approve_session"
 	ActionApproveAll     = "approve_all" // value: one of the card's approvals
+	ActionApproveFiles   = "approve_files"
 	ActionAlways         = "always"
+	ActionEdit           = "edit_input"
 	ActionDeny           = "deny"
 	ActionDenyReason     = "deny_reason"
 	ActionViewInput      = "view_input"
@@ -32,10 +34,31 @@ const (
 	ActionDrop           = "drop"
 )
 
-// Code is the short code by which an approval is named in a reply, as in
-// "approve 7K2QX".
+// codeLetters is how many of an approval's id its code has.
+const codeLetters = 5
+
+// Code is the short code by which an approval is named in a reply, as in "approve 7K2QX",
+// or "approve 7K2QX2" for one whose input was changed since.
 func Code(a store.Approval) string {
-	return strings.ToUpper(a.ID[:min(5, len(a.ID))])
+	code := strings.ToUpper(a.ID[:min(codeLetters, len(a.ID))])
+	if a.Edited.Times > 0 {
+		code += strconv.Itoa(a.Edited.Times + 1)
+	}
+	return code
+}
+
+// ParseCode reads a Code: the beginning of the approval's id, and how often its input had
+// been changed when it was shown.
+func ParseCode(code string) (prefix string, seen int) {
+	code = strings.ToUpper(code)
+	if len(code) <= codeLetters {
+		return code, 0
+	}
+	n, err := strconv.Atoi(code[codeLetters:])
+	if err != nil || n < 2 {
+		return code, -1 // no approval's
+	}
+	return code[:codeLetters], n - 1
 }
 
 // approveWords is the reply that approves.
@@ -76,6 +99,7 @@ type card struct {
 	room   int // units for what is asked
 	blocks []slack.Block
 	text   string
+	isRow  bool // one of several on a card
 }
 
 func (c *card) one(a store.Approval) {
@@ -115,6 +139,9 @@ func (c *card) where(open bool) {
 // do not keep anything of the old card.
 func (c *card) id() string {
 	state := string(c.a.Status)
+	if c.a.Edited.Times > 0 {
+		state += "+" + strconv.Itoa(c.a.Edited.Times) + "+"
+	}
 	if n := len(c.a.Votes); n > 0 && c.pending() {
 		state += strconv.Itoa(n)
 	}
@@ -224,12 +251,17 @@ func textWidth(t *slack.TextBlockObject) int {
 func (c *card) toolButtons() (run, others []slack.BlockElement) {
 	a := c.a
 	if a.Terms.Dangerous {
-		run = append(run, button(ActionApprove, a.ID, "Approve…", slack.StyleDanger))
+		run = append(run, button(ActionApprove, Ref(a), "Approve…", slack.StyleDanger))
 	} else {
-		run = append(run, button(ActionApprove, a.ID, "Approve", slack.StylePrimary))
+		run = append(run, button(ActionApprove, Ref(a), "Approve", slack.StylePrimary))
 	}
-	if a.Terms.Grantable && a.Terms.Quorum <= 1 && !a.Terms.Dangerous {
-		if c.o.SessionGrant != nil {
+	if a.Terms.Grantable && a.Terms.Quorum <= 1 && !a.Terms.Dangerous && a.Edited.Times == 0 {
+		switch {
+		case c.editsFile(a):
+			if !c.isRow {
+				run = append(run, button(ActionApproveFiles, a.ID, "Approve edits to this file…", ""))
+			}
+		case c.o.SessionGrant != nil:
 			if sentence := c.o.SessionGrant(a); sentence != "" {
 				b := button(ActionApproveSession, a.ID, "Approve for this session", "")
 				b.Confirm = slack.NewConfirmationBlockObject(
@@ -244,11 +276,14 @@ func (c *card) toolButtons() (run, others []slack.BlockElement) {
 	if a.Terms.Dangerous {
 		deny = "" // one button in red is a warning, two are a pattern
 	}
-	return run, []slack.BlockElement{
+	others = []slack.BlockElement{
 		button(ActionDeny, a.ID, "Deny", deny),
 		button(ActionDenyReason, a.ID, "Deny with reason…", ""),
-		button(ActionViewInput, a.ID, "View all", ""),
 	}
+	if text, _ := c.editable(); text != "" {
+		others = append(others, button(ActionEdit, Ref(a), "Change and approve…", ""))
+	}
+	return run, append(others, button(ActionViewInput, a.ID, "View all", ""))
 }
 
 // exactly is a plain text of at most n units in which nothing is hidden; what does

@@ -247,8 +247,10 @@ func actionsOf(p render.Page) []string {
 
 func TestButtonsFollowTheTerms(t *testing.T) {
 	t.Parallel()
-	once := []string{"approve", "deny", "deny_reason", "view_input"}
-	all := []string{"approve", "approve_session", "always", "deny", "deny_reason", "view_input"}
+	once := []string{"approve", "deny", "deny_reason", "edit_input", "view_input"}
+	fixed := []string{"approve", "deny", "deny_reason", "view_input"}
+	all := []string{"approve", "approve_session", "always", "deny", "deny_reason", "edit_input", "view_input"}
+	ofFile := render.Options{SessionGrant: granting.SessionGrant, OneFile: func(store.Approval) string { return "a.go" }}
 	for _, c := range []struct {
 		name  string
 		terms store.Terms
@@ -260,7 +262,9 @@ func TestButtonsFollowTheTerms(t *testing.T) {
 		{"no sentence for a session", store.Terms{Grantable: true}, render.Options{}, append([]string{"approve", "always"}, once[1:]...)},
 		{"an empty sentence", store.Terms{Grantable: true}, render.Options{SessionGrant: func(store.Approval) string { return "" }}, append([]string{"approve", "always"}, once[1:]...)},
 		{"two people", store.Terms{Grantable: true, Quorum: 2}, granting, once},
-		{"dangerous", store.Terms{Grantable: true, Dangerous: true}, granting, once},
+		{"dangerous", store.Terms{Grantable: true, Dangerous: true}, granting, fixed},
+		{"not to be changed", store.Terms{Fixed: true}, granting, fixed},
+		{"of one file", store.Terms{Grantable: true, Quorum: 1}, ofFile, append([]string{"approve", "approve_files", "always"}, once[1:]...)},
 	} {
 		a := ask("Bash", `{"command":"ls"}`)
 		a.Terms = c.terms
@@ -271,6 +275,9 @@ func TestButtonsFollowTheTerms(t *testing.T) {
 		want := append(slices.Clone(c.want), once...)
 		if !c.terms.Dangerous {
 			want = append(want, "approve_all")
+		}
+		if i := slices.Index(want, "approve_files"); i >= 0 { // one for all rows
+			want = append(slices.Delete(want, i, i+1), "approve_files")
 		}
 		if diff := cmp.Diff(want, actionsOf(both)); diff != "" {
 			t.Errorf("%s, in a row: %s", c.name, diff)

@@ -86,7 +86,7 @@ func (c *card) outcome() string {
 	word := "*" + mrkdwn.EscapeWithin(statusWord(a), 40) + "*"
 	switch a.Status {
 	case store.ApprovalAllowed, store.ApprovalDenied:
-		return word + c.decider() + at + c.left()
+		return word + c.decider() + c.changedBy() + at + c.left()
 	case store.ApprovalExpired:
 		then := "; the turn was paused."
 		if a.Terms.OnTimeout == store.TimeoutDeny {
@@ -142,6 +142,8 @@ func (c *card) decider() string {
 	switch a.DecidedVia {
 	case "command":
 		by += " with a reply"
+	case "files":
+		by += ", with further edits of the file in this thread"
 	case "modal":
 		// What a tool call is allowed by are ConfirmModal and GrantModal.
 		switch {

@@ -14,7 +14,7 @@ import (
 )
 
 // The callback ids of the modals that approve; the private metadata of both is the
-// approval's id.
+// approval's Ref.
 const (
 	CallbackGrant   = "grant"
 	CallbackConfirm = "confirm"
@@ -98,7 +98,7 @@ func scopeLabel(s store.GrantScope, project string) string {
 // the offers (at most 10 are shown), where, and until when. Without an offer or a
 // scope it says that no rule can be made.
 func GrantModal(a store.Approval, offers []GrantOffer, scopes []store.GrantScope, o Options) slack.ModalViewRequest {
-	v := modal("Always allow", CallbackGrant, a.ID)
+	v := modal("Always allow", CallbackGrant, Ref(a))
 	c := card{a: a, o: o}
 	c.asked(600)
 	if len(offers) == 0 || len(scopes) == 0 {
@@ -253,7 +253,7 @@ func ParseGrant(values map[string]map[string]slack.BlockAction) (GrantChoice, er
 // or its first page and how to see the rest, what is risky, why it is asked, and a
 // box that must be ticked.
 func ConfirmModal(a store.Approval, o Options) slack.ModalViewRequest {
-	v := modal("Approve this?", CallbackConfirm, a.ID)
+	v := modal("Approve this?", CallbackConfirm, Ref(a))
 	v.Submit = plain("Approve", modalTitle)
 	c := card{a: a, o: o}
 	chunks, deceits := inputChunksOf(a, o)

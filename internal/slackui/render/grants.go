@@ -75,7 +75,7 @@ func grantBlock(id string, l GrantLine, redact func(string) string) *slack.Secti
 		if what != mrkdwn.Code(pattern) {
 			what += " (the pattern has " + count(runes(pattern)) + " characters)"
 		}
-		if !strings.HasPrefix(g.Pattern, g.ToolName) {
+		if !strings.HasPrefix(g.Pattern, g.ToolName) && !strings.HasPrefix(g.Pattern, "Edit(") {
 			what += " for " + mrkdwn.CodeWithin(o.redact(g.ToolName), 100)
 		}
 	}

@@ -76,10 +76,11 @@ func (w HomeApproval) blocks(number string, redact func(string) string) []slack.
 		verb, rest := s.headline()
 		c.section(joinNonEmpty("\n", numbered+"*"+capital(verb)+"* "+rest+" "+open, c.risks()))
 		c.showInput(s, homeInput)
+		c.changed(homeInput)
 		if warns := s.warnings(); warns != "" {
 			c.section(warns)
 		}
-		c.context(c.said(s, 120), c.details(s, 300))
+		c.context(c.said(s, 120), c.details(s, 300), c.touches(300))
 	} else {
 		c.section(joinNonEmpty("\n", numbered+capital(c.brief(150))+" "+open, c.risks()))
 	}
@@ -104,9 +105,9 @@ func homeButtons(a store.Approval, number string) []slack.BlockElement {
 		return nil
 	case store.ApprovalTool:
 	}
-	approve := button(ActionApprove, a.ID, label("Approve"), slack.StylePrimary)
+	approve := button(ActionApprove, Ref(a), label("Approve"), slack.StylePrimary)
 	if a.Terms.Dangerous {
-		approve = button(ActionApprove, a.ID, label("Approve…"), slack.StyleDanger)
+		approve = button(ActionApprove, Ref(a), label("Approve…"), slack.StyleDanger)
 	}
 	return []slack.BlockElement{
 		approve,

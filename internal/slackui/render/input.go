@@ -143,9 +143,10 @@ func indented(raw json.RawMessage) string {
 // describe takes an approval's input apart.
 func describe(a store.Approval) request {
 	r := request{verb: "use", object: a.ToolName}
-	all, ok := fields(a.Input)
+	input := a.ToRun()
+	all, ok := fields(input)
 	if !ok {
-		r.pre = string(a.Input)
+		r.pre = string(input)
 		r.cautions = append(r.cautions, "The input is not what this tool usually gets; it is shown as it came.")
 		return r
 	}
@@ -194,7 +195,7 @@ func describe(a store.Approval) request {
 		}
 	}
 	if !known {
-		r.pre, r.facts = indented(a.Input), nil
+		r.pre, r.facts = indented(input), nil
 		return r
 	}
 	r.rest = s.rest()

@@ -137,9 +137,9 @@ func inputChunksOf(a store.Approval, o Options) ([]chunk, mrkdwn.Deceit) {
 			s, label = s[len(head):], ""
 		}
 	}
-	all, ok := fields(a.Input)
+	all, ok := fields(a.ToRun())
 	if !ok || len(all) == 0 {
-		add("", string(a.Input))
+		add("", string(a.ToRun()))
 		return out, found
 	}
 	for _, f := range all {

@@ -24,6 +24,9 @@ type Options struct {
 	// as in "Allows `go test ./...`, exactly as shown, until this session ends."
 	// Without it, or when it returns nothing, a card has no such button.
 	SessionGrant func(store.Approval) string
+	// OneFile is the file that a pending request would write, if further edits of it may be
+	// allowed with it; else "". Without it no card has a button for that.
+	OneFile func(store.Approval) string
 	// Calling says whom a pending card calls; nil names everybody whom it is about.
 	Calling *Calling
 	// GrantMade tells when the grant was made that allowed an approval; without it,

@@ -98,7 +98,7 @@ func (c *card) shared(all []row, pending []*row) string {
 
 // prepare fills a pending row in, all but its input.
 func (c *card) prepare(r *row, withOrigin bool) {
-	in := card{a: r.a, o: c.o}
+	in := card{a: r.a, o: c.o, isRow: true}
 	r.subject = in.subjectOf(r.a, rowObject)
 	verb, rest := r.subject.headline()
 	switch r.a.Kind {
@@ -134,7 +134,7 @@ func (c *card) prepare(r *row, withOrigin bool) {
 	if withOrigin {
 		origin = in.origin(80)
 	}
-	r.footnotes = joinNonEmpty("\n", in.said(r.subject, 120), in.details(r.subject, 300), origin, in.grounds(90),
+	r.footnotes = joinNonEmpty("\n", in.said(r.subject, 120), in.details(r.subject, 300), in.touches(300), origin, in.grounds(90),
 		joinNonEmpty(" · ", in.deciders(), in.deadline(), in.secondWay()))
 	r.fixed = mrkdwn.Width(r.headline) + mrkdwn.Width(r.footnotes) + blockWidth(slack.NewActionBlock("", slices.Concat(r.run, r.others)...)) + 80
 }
@@ -241,6 +241,7 @@ func (c *card) drawRow(r *row, room int, roomy bool) {
 	}
 	in.section(r.headline)
 	in.showInput(r.subject, room)
+	in.changed(max(rowLeast, room/2))
 	in.context(r.footnotes)
 	in.actions(r.run, r.others, roomy)
 	c.blocks = in.blocks

@@ -1,0 +1,67 @@
+package policy
+
+import (
+	"path/filepath"
+	"slices"
+)
+
+// Siblings are the tools whose calls a pattern for the tool is about, the tool itself
+// first: who may write a file by one of them may by the others.
+func Siblings(tool string) []string {
+	out := []string{tool}
+	if families[tool] != kindEdit {
+		return out
+	}
+	for t, k := range families {
+		if k == kindEdit && t != tool {
+			out = append(out, t)
+		}
+	}
+	slices.Sort(out[1:])
+	return out
+}
+
+// OneFile is the file that a call of a tool which writes files works on, and the pattern
+// that covers writing exactly that file. Where no such permission should be given, why
+// says so: the call is of no such tool or is not what it seems, the file lies outside the
+// workspace or behind a symbolic link, programs take orders from it, or it looks like a
+// secret. name is relative to the workspace. The pattern looks at where the path leads
+// when a call is made: a link that stands in the file's place later is not covered.
+func OneFile(c Call) (name string, p Pattern, why string) {
+	defer func() {
+		if faultOf(recover()) != "" {
+			name, p, why = "", Pattern{}, "Deckhand failed while reading it"
+		}
+	}()
+	if families[c.Tool] != kindEdit {
+		return "", Pattern{}, c.Tool + " is no tool that writes one file"
+	}
+	req := readCall(&c)
+	t := &req.target[0]
+	switch {
+	case req.bad != "":
+		return "", Pattern{}, req.bad
+	case req.odd != "":
+		return "", Pattern{}, req.odd
+	case !filepath.IsAbs(t.written):
+		return "", Pattern{}, "the path is relative to a folder that may be another next time"
+	case !t.inside || t.resolved == "":
+		return "", Pattern{}, t.written + " is " + t.whyOutside()
+	case t.linked:
+		return "", Pattern{}, "a symbolic link leads to " + t.rel
+	case t.dir:
+		return "", Pattern{}, t.rel + " is a folder"
+	case protected(t.rel) != "":
+		return "", Pattern{}, ordersFrom(protected(t.rel), t.rel)
+	case secretLooking(t.rel):
+		return "", Pattern{}, t.rel + " looks like a secret"
+	}
+	p, err := ParsePattern("Edit(" + globLiteral(t.rel) + ")")
+	if err != nil {
+		return "", Pattern{}, err.Error()
+	}
+	if ok, why := req.covered(&p); !ok {
+		return "", Pattern{}, why
+	}
+	return t.rel, p, ""
+}

@@ -1,0 +1,245 @@
+package policy
+
+import (
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Preview is what a call would touch, as far as its words and the file system say, as
+// things are when it is made. It is never all of it: what is listed is named by the call,
+// and Unknown says what is not known. Nothing of the call is run.
+type Preview struct {
+	Touches []Touch  `json:"touches,omitempty"`
+	More    int      `json:"more,omitempty"`  // touches that are left out
+	Hosts   []string `json:"hosts,omitempty"` // that it would connect to
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// Touch is a file or a folder that a call would write, delete, or, outside of the
+// workspace, read.
+type Touch struct {
+	Verb    string `json:"verb"` // writes, deletes, reads
+	Path    string `json:"path"` // relative to the workspace, absolute outside of it
+	Outside bool   `json:"outside,omitempty"`
+	Is      string `json:"is"`              // file, folder, new, or link; empty outside
+	Files   int    `json:"files,omitempty"` // of a folder: what lies below it
+	Bytes   int64  `json:"bytes,omitempty"`
+	Over    bool   `json:"over,omitempty"` // there is more below it than was counted
+}
+
+const (
+	maxTouches = 12
+	// maxCounted bounds how many files below folders are looked at for one call.
+	maxCounted = 2000
+)
+
+// Touches looks at what a call would touch. It reads the names and sizes of files.
+func Touches(c Call) (p Preview) {
+	defer func() {
+		if faultOf(recover()) != "" {
+			p = Preview{Unknown: []string{"Deckhand failed while reading it"}}
+		}
+	}()
+	req := readCall(&c)
+	v := &viewer{root: req.root, left: maxCounted}
+	switch {
+	case (req.kind == kindEdit || req.kind == kindBash) && req.root.resolved == "":
+		v.unknown("what lies in its folder, which is not on this machine")
+	case req.kind == kindEdit && req.bad == "":
+		v.add("writes", &req.target[0])
+	case req.kind == kindWeb && req.link.host != "":
+		v.hosts(req.link.host)
+	case req.script != nil:
+		v.script(req)
+	}
+	return v.Preview
+}
+
+// viewer collects a preview.
+type viewer struct {
+	Preview
+	root root
+	left int // files that may be looked at yet
+}
+
+func (v *viewer) script(req *request) {
+	s := req.script
+	if req.bad != "" || s.hard != "" {
+		v.unknown(first(req.bad, s.hard))
+	}
+	for i := range s.units {
+		u := &s.units[i]
+		switch {
+		case u.target == nil:
+			v.command(u)
+		case harmless[u.target.written]:
+		case req.isEffect(i):
+			if by := &s.units[u.of-1]; u.write && restores(by) == "" {
+				v.unknown("which files " + by.program() + " writes")
+			}
+		case u.of > 0 && restores(&s.units[u.of-1]) != "":
+			v.add(restores(&s.units[u.of-1]), u.target)
+		case u.target.abs == "":
+			v.unknown("where " + u.target.written + " lies")
+		case !u.target.inside && u.of > 0 && expanded(&s.units[u.of-1]):
+			v.unknown("what a wildcard of " + s.units[u.of-1].program() + " finds outside the workspace")
+		case u.write && u.of > 0 && deletes(&s.units[u.of-1]):
+			v.add("deletes", u.target)
+		case u.write:
+			v.add("writes", u.target)
+		case !u.target.inside:
+			v.add("reads", u.target)
+		}
+	}
+}
+
+// command notes what is not known of a command, and whom it connects to.
+func (v *viewer) command(u *unit) {
+	args := u.args()
+	switch r := u.reading; {
+	case u.neutral:
+	case r == nil || r.prog == nil:
+		v.unknown("what " + args[0].text + " does")
+	case r.code:
+		v.unknown("what the code that " + args[0].text + " runs does")
+	default:
+		for _, m := range r.words {
+			if m.why != "" {
+				v.unknown(m.why)
+				break
+			}
+		}
+	}
+	for i, w := range args {
+		if w.dynamic != "" {
+			v.unknown(w.dynamic)
+		}
+		if i == 0 || w.dynamic != "" {
+			continue
+		}
+		for _, p := range pathsIn(w.text) {
+			if at, err := url.Parse(p); err == nil && at.Scheme != "" && at.Host != "" {
+				v.hosts(at.Host)
+			}
+		}
+	}
+}
+
+func (v *viewer) unknown(what string) {
+	if what != "" && !slices.Contains(v.Unknown, what) {
+		v.Unknown = append(v.Unknown, what)
+	}
+}
+
+func (v *viewer) hosts(host string) {
+	if !slices.Contains(v.Hosts, host) {
+		v.Hosts = append(v.Hosts, host)
+	}
+}
+
+// expanded reports whether words of a command were made of wildcards.
+func expanded(u *unit) bool {
+	return slices.ContainsFunc(u.words, func(w word) bool { return w.source != 0 })
+}
+
+// restores is what git does to the files that a command of its names, where it does
+// something to them: it writes over them, or deletes them.
+func restores(u *unit) string {
+	args := u.args()
+	if baseName(args[0].text) != "git" || u.reading == nil || u.reading.lead >= len(args) {
+		return ""
+	}
+	switch named := len(args) > u.reading.lead+1; args[u.reading.lead].text {
+	case "checkout", "restore":
+		if named && (args[u.reading.lead].text == "restore" || slices.ContainsFunc(args, func(w word) bool { return w.text == "--" })) {
+			return "writes"
+		}
+	case "rm":
+		return "deletes"
+	}
+	return ""
+}
+
+// deletes reports whether a command takes away what it writes.
+func deletes(u *unit) bool {
+	return len(u.words) > 0 && riskyPrograms[RiskDeletes][baseName(u.program())]
+}
+
+// add notes a file. What lies outside of the workspace is named and not looked at: the call
+// may run where something else lies there, and whoever reads the card is to learn nothing
+// of this machine.
+func (v *viewer) add(verb string, t *target) {
+	to := Touch{Verb: verb, Path: t.rel, Outside: !t.inside, Is: "new"}
+	at := t.resolved
+	if own, ok := v.root.own(t.abs); ok && verb == "deletes" {
+		to.Path, to.Outside, at = own, false, v.root.resolved+"/"+own // of a link, the link
+	}
+	if to.Outside {
+		to.Path, to.Is = t.abs, ""
+	}
+	if slices.ContainsFunc(v.Touches, func(o Touch) bool { return o.Verb == verb && o.Path == to.Path }) {
+		return
+	}
+	if len(v.Touches) == maxTouches {
+		v.More++
+		return
+	}
+	if !to.Outside {
+		v.look(&to, at)
+	}
+	v.Touches = append(v.Touches, to)
+}
+
+// own is a path's name within the workspace, as it is written.
+func (rt root) own(abs string) (string, bool) {
+	for _, folder := range []string{rt.resolved, rt.written} {
+		if rel, ok := below(folder, abs); ok && rel != "" {
+			if dir, err := filepath.EvalSymlinks(filepath.Dir(rt.resolved + "/" + rel)); err == nil {
+				_, in := below(rt.resolved, dir)
+				return rel, in
+			}
+		}
+	}
+	return "", false
+}
+
+func (v *viewer) look(to *Touch, at string) {
+	info, err := os.Lstat(at)
+	switch {
+	case err != nil:
+	case info.Mode()&fs.ModeSymlink != 0:
+		to.Is = "link"
+	case info.IsDir():
+		to.Is = "folder"
+		to.Files, to.Bytes, to.Over = v.count(at)
+	default:
+		to.Is, to.Bytes = "file", info.Size()
+	}
+}
+
+// count is how many files lie below a folder, and their size.
+func (v *viewer) count(folder string) (files int, bytes int64, over bool) {
+	err := filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			over = true
+			return nil
+		case v.left == 0:
+			over = true
+			return filepath.SkipAll
+		}
+		v.left--
+		if d.IsDir() {
+			return nil
+		}
+		files++
+		if info, err := d.Info(); err == nil {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return files, bytes, over || err != nil
+}

@@ -1,0 +1,47 @@
+package slackui
+
+import (
+	"context"
+
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// onEditClick opens the form in which somebody who may decide changes what a call is about
+// to do.
+func (a *App) onEditClick(ctx context.Context, in *incoming, approval store.Approval) (outcome string, err error) {
+	view, ok := render.EditModal(approval, a.rendering())
+	if !ok && approval.Status == store.ApprovalPending {
+		a.answer(in, "This request cannot be changed here. Approve it as it is, or deny it and say what should be different.")
+		return "not editable", nil
+	}
+	return a.openForm(ctx, in, approval, view)
+}
+
+// onEditSubmission allows a call as the person has written it. It is judged by the policy as
+// a new request would be, and for the input that the form showed: somebody may have decided,
+// or changed it, since.
+func (a *App) onEditSubmission(ctx context.Context, in *incoming, approval store.Approval, d store.Decision, values map[string]map[string]slack.BlockAction) (outcome string, err error) {
+	if approval.Status != store.ApprovalPending || approval.Edited.Times != d.Seen {
+		return a.decide(ctx, in, approval, d) // which tells why not
+	}
+	input, err := render.ParseEdit(approval, values)
+	if err != nil {
+		return a.incomplete(in, err)
+	}
+	if r := a.authoriseDecision(ctx, in.person(), approval); r != nil {
+		a.answer(in, r.Sentence)
+		return "refused", nil
+	}
+	change, why := a.agent.Change(approval, input)
+	if why != "" {
+		a.log.Warn("a change was refused", zap.String("approval", approval.ID), zap.String("by", d.By), zap.String("why", why))
+		a.answer(in, why)
+		return "change refused", nil
+	}
+	d.Edit, d.Via = &change, "edited"
+	return a.decide(ctx, in, approval, d)
+}

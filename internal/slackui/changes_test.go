@@ -1,0 +1,130 @@
+package slackui
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/policy"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// rewrite sends the form that changes an approval's command.
+func (d *desk) rewrite(user string, a store.Approval, command string) string {
+	in, err := decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
+		"type": "view_submission", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam},
+		"view": object{
+			"callback_id": render.CallbackEdit, "private_metadata": render.Ref(a),
+			"state": object{"values": object{render.EditInput: object{render.EditInput: object{"type": "plain_text_input", "value": command}}}},
+		},
+	})})
+	d.must(err)
+	return d.bot.app.act(context.Background(), in)
+}
+
+// TestAChangedInputIsDecidedAnew: whoever approves approves what they saw; what was said of
+// the input before it was changed counts for nothing, and nobody decides alone about what
+// they have written where the requester may not.
+func TestAChangedInputIsDecidedAnew(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		rules, err := policy.New([]policy.Rule{
+			{Verdict: policy.Deny, Patterns: []policy.Pattern{policy.MustParsePattern("Bash(curl *)")}},
+			{Verdict: policy.Ask, Patterns: []policy.Pattern{policy.MustParsePattern("Bash(git push *)")}, Quorum: 2},
+		}, policy.Terms{RequesterMayApprove: true})
+		d.must(err)
+		d.bot.app.agent = agent.New(agent.Config{Store: d.books, Frontend: d.bot.app.Frontend(), Authoriser: d.bot.app, Reminder: d.bot.app, Policy: rules, Replica: "replica-1"})
+		now := func(a store.Approval) store.Approval {
+			a, err := d.books.ApprovalByID(context.Background(), a.ID)
+			d.must(err)
+			return a
+		}
+		step := func(what, got, want string) {
+			t.Helper()
+			if got != want {
+				t.Errorf("%s: %q, want %q", what, got, want)
+			}
+		}
+		runs := func(what string, a store.Approval, status store.ApprovalStatus, command string) {
+			t.Helper()
+			if a = now(a); a.Status != status || !strings.Contains(string(a.ToRun()), `"`+command+`"`) {
+				t.Errorf("%s: it is %s, and would run %s", what, a.Status, a.ToRun())
+			}
+		}
+
+		alone := d.ask("", store.Terms{RequesterMay: true})
+		d.rest()
+		step("a form for somebody who may not", d.click("ULINUS", render.ActionEdit, alone), "refused")
+		step("a form", d.click("UGRACE", render.ActionEdit, alone), "asked for more")
+		if view := d.opened(); !strings.Contains(view, "make 1") {
+			t.Errorf("the form is without the command: %s", view)
+		}
+		step("by somebody who may not", d.rewrite("ULINUS", alone, "make x"), "refused")
+		step("what the policy denies", d.rewrite("UGRACE", alone, "curl example.com"), "change refused")
+		step("hidden behind another", d.rewrite("UGRACE", alone, "make x; curl example.com"), "change refused")
+		step("what takes two people", d.rewrite("UGRACE", alone, "git push origin main"), "change refused")
+		step("nothing changed", d.rewrite("UGRACE", alone, "make 1"), "incomplete answer")
+		step("nothing left", d.rewrite("UGRACE", alone, "  "), "incomplete answer")
+		step("what nobody sees", d.rewrite("UGRACE", alone, "make \u202e1"), "incomplete answer")
+		runs("refused", alone, store.ApprovalPending, "make 1")
+		step("a change", d.rewrite("UGRACE", alone, "make one"), "allowed")
+		step("the same again", d.rewrite("UGRACE", alone, "make one"), "too late")
+		step("of another", d.rewrite("UHEIDI", alone, "make two"), "too late")
+		runs("changed", alone, store.ApprovalAllowed, "make one")
+		if a := now(alone); a.Edited.By != "UGRACE" || a.DecidedVia != "edited" || string(a.Input) != `{"command":"make 1"}` {
+			t.Errorf("it was changed by %s, decided via %s, and asked for as %s", a.Edited.By, a.DecidedVia, a.Input)
+		}
+
+		// Four eyes: whoever has written it does not approve it.
+		eyes := d.ask("", store.Terms{})
+		d.rest()
+		step("a proposal", d.rewrite("UGRACE", eyes, "make two"), "pending")
+		step("one's own", d.click("UGRACE", render.ActionApprove, now(eyes)), "refused")
+		step("of what it was", d.click("UHEIDI", render.ActionApprove, eyes), "changed meanwhile")
+		step("a form of before", d.rewrite("UHEIDI", eyes, "make three"), "changed meanwhile")
+		runs("proposed", eyes, store.ApprovalPending, "make two")
+		step("of what it is", d.click("UHEIDI", render.ActionApprove, now(eyes)), "allowed")
+		runs("approved", eyes, store.ApprovalAllowed, "make two")
+
+		// A quorum: who approved what it was has not approved what it is.
+		two := d.ask("", store.Terms{RequesterMay: true, Quorum: 2})
+		d.rest()
+		step("the first of two", d.click("UHEIDI", render.ActionApprove, two), "pending")
+		step("a change", d.rewrite("UGRACE", two, "make four"), "pending")
+		if a := now(two); len(a.Votes) != 1 || a.Votes[0].UserID != "UGRACE" {
+			t.Errorf("there are votes %v for what was changed", a.Votes)
+		}
+		step("the first again, of what it was", d.click("UHEIDI", render.ActionApprove, two), "changed meanwhile")
+		step("changed again", d.rewrite("UHEIDI", now(two), "make five"), "pending")
+		step("who changed it before", d.click("UGRACE", render.ActionApprove, now(two)), "allowed")
+		runs("of two", two, store.ApprovalAllowed, "make five")
+
+		// A denial is for the request, whatever it has become; nothing is changed after the end.
+		gone := d.ask("", store.Terms{})
+		d.rest()
+		step("a proposal", d.rewrite("UGRACE", gone, "make six"), "pending")
+		step("a denial of what it was", d.click("UHEIDI", render.ActionDeny, gone), "denied")
+		late := d.ask("", store.Terms{RequesterMay: true})
+		fixed := d.ask(late.CardID, store.Terms{RequesterMay: true, Fixed: true})
+		dangerous := d.ask(late.CardID, store.Terms{RequesterMay: true, Dangerous: true})
+		d.rest()
+		for what, a := range map[string]store.Approval{"not to be changed": fixed, "dangerous": dangerous} {
+			step("a form of one that is "+what, d.click("UGRACE", render.ActionEdit, a), "not editable")
+			d.rewrite("UGRACE", a, "make it")
+			if a = now(a); a.Edited.Times > 0 || a.Status != store.ApprovalPending {
+				t.Errorf("one that is %s was changed", what)
+			}
+		}
+		d.rest()
+		for _, p := range d.wrong() {
+			t.Error(p)
+		}
+		time.Sleep(2 * time.Hour)
+		step("too late", d.rewrite("UGRACE", late, "make seven"), "too late")
+	})
+}

@@ -1,0 +1,66 @@
+package render
+
+import (
+	"encoding/json"
+	"strings"
+
+	"deckhand/internal/agent/policy"
+	"deckhand/internal/slackui/render/mrkdwn"
+)
+
+// touches says what a pending call would touch, as things were when it was asked, in about
+// most units: what its words name, and what is not known.
+func (c *card) touches(most int) string {
+	var p policy.Preview
+	if !c.pending() || len(c.a.Touches) == 0 || json.Unmarshal(c.a.Touches, &p) != nil {
+		return ""
+	}
+	var parts []string
+	for _, t := range p.Touches {
+		parts = append(parts, t.Verb+" "+mrkdwn.CodeWithin(c.o.redact(t.Path), 120)+" ("+whatIs(t)+")")
+	}
+	if p.More > 0 {
+		parts = append(parts, plural(p.More, "more file or folder", "more files and folders"))
+	}
+	for _, h := range p.Hosts {
+		parts = append(parts, "connects to "+mrkdwn.CodeWithin(c.o.redact(h), 120))
+	}
+	if len(p.Unknown) > 0 {
+		unknown := make([]string, len(p.Unknown))
+		for i, u := range p.Unknown {
+			unknown[i] = mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(u)), 150)
+		}
+		parts = append(parts, "not known: "+strings.Join(unknown, "; "))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	said, used := "", 0
+	for i, part := range parts {
+		if used += mrkdwn.Width(part) + 3; used > most && i > 0 {
+			said += " · and " + count(len(parts)-i) + " more"
+			break
+		}
+		said = joinNonEmpty(" · ", said, part)
+	}
+	return "*By its words, as things were when it was asked*, and perhaps not all: " + said
+}
+
+// whatIs says what lies where something would be touched.
+func whatIs(t policy.Touch) string {
+	switch {
+	case t.Outside:
+		return "outside the workspace"
+	case t.Is == "folder":
+		files := plural(t.Files, "file", "files")
+		if t.Over {
+			files = "more than " + files
+		}
+		return "a folder, " + files + ", " + bytesOf(int(t.Bytes))
+	case t.Is == "file":
+		return bytesOf(int(t.Bytes))
+	case t.Is == "link":
+		return "a link"
+	}
+	return "not there yet"
+}
