@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"image"
 	"image/jpeg"
+	"image/png"
 	"net/http"
 	"os"
 	"os/exec"
@@ -68,6 +69,33 @@ func filesReachTheModel(t *testing.T, w *world) {
 	git := exec.CommandContext(t.Context(), "git", "-C", w.Workspace, "status", "--porcelain")
 	if out, err := git.Output(); err != nil || strings.Contains(string(out), ".deckhand") {
 		t.Errorf("git sees the inbox: %s, %v", out, err)
+	}
+
+	// A picture that a tool returns is shown in the thread, once; none that came from there.
+	var shot bytes.Buffer
+	if err := png.Encode(&shot, image.NewRGBA(image.Rect(0, 0, 30, 30))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(w.Workspace, "shot.png")
+	if err := os.WriteFile(path, shot.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(path) })
+	read := `tool: Read {"file_path":"` + path + `"}` + "\n"
+	prompt = w.post(linus, eng, w.thread, read+`tool: Read {"file_path":"`+kept+`"}`+"\n"+read+"say: seen")
+	w.done(eng, w.thread, prompt)
+	shown := w.find(eng, w.thread, "the picture", func(m message) bool { return m.User == w.BotUser && len(m.Files) > 0 })
+	if f := shown.Files[0]; f.Alt != "A picture that Read has returned: shot.png" || f.Name != "shot.png" {
+		t.Errorf("it is shown as %+v", f)
+	}
+	shots := 0
+	for _, m := range w.messages(eng, w.thread) {
+		if m.User == w.BotUser {
+			shots += len(m.Files)
+		}
+	}
+	if shots != 1 {
+		t.Errorf("%d pictures are shown", shots)
 	}
 
 	// A picture alone is work, too; and of files alone that are not taken the answer is why.

@@ -303,6 +303,7 @@ type message struct {
 	} `json:"reactions"`
 	Files []struct {
 		Name string `json:"name"`
+		Alt  string `json:"alt_txt"`
 	} `json:"files"`
 	Status  string `json:"status"` // of a thread's first message: what is being done
 	Session struct {

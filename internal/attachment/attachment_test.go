@@ -343,6 +343,19 @@ func TestAnInboxFollowsNoLink(t *testing.T) {
 	}
 }
 
+func TestAPictureOfATool(t *testing.T) {
+	t.Parallel()
+	name, content, err := Clean("https://example.org/shot", asPNG(image.NewGray(image.Rect(0, 0, 2500, 10))))
+	if c, _, err2 := image.DecodeConfig(bytes.NewReader(content)); err != nil || err2 != nil || c.Width != maxSide || name != "shot.png" {
+		t.Errorf("%s of %d pixels, %v, %v", name, c.Width, err, err2)
+	}
+	for _, b := range []string{"<svg/>", "", "\x89PNG\r\n\x1a\n"} {
+		if _, _, err := Clean("x", []byte(b)); err == nil {
+			t.Errorf("%q is a picture", b)
+		}
+	}
+}
+
 func TestMuchIsNotShownAtOnce(t *testing.T) {
 	t.Parallel()
 	sum, shown := 0, 0

@@ -23,8 +23,10 @@ type Inbox struct {
 	Thread    int64
 }
 
+// Folder is the part of a workspace in which inboxes lie.
+const Folder = ".deckhand"
+
 const (
-	folder = ".deckhand"
 	// staleAfter is after what time a thread's files go when another thread's come into a
 	// folder that both work in.
 	staleAfter = 7 * 24 * time.Hour
@@ -76,14 +78,14 @@ func (i Inbox) Put(prompt int64, name string, content []byte) (rel string, err e
 		if err = errors.Join(err, f.Close()); err != nil {
 			return "", errors.Join(fmt.Errorf("lay a file into the inbox: %w", err), root.Remove(path.Join(dir, free)))
 		}
-		return path.Join(folder, dir, free), nil
+		return path.Join(Folder, dir, free), nil
 	}
 	return "", fmt.Errorf("lay a file into the inbox: there are %d of its name", sameName)
 }
 
 // Clear removes all that lies in the inbox for the thread.
 func (i Inbox) Clear() error {
-	if _, err := os.Lstat(filepath.Join(i.Workspace, folder)); err != nil {
+	if _, err := os.Lstat(filepath.Join(i.Workspace, Folder)); err != nil {
 		return nil //nolint:nilerr // nothing was ever laid there
 	}
 	root, err := i.open()
@@ -94,7 +96,7 @@ func (i Inbox) Clear() error {
 	return root.RemoveAll(path.Join("inbox", strconv.FormatInt(i.Thread, 10)))
 }
 
-// at is a prompt's folder below [folder].
+// at is a prompt's folder below [Folder].
 func (i Inbox) at(prompt int64) string {
 	return path.Join("inbox", strconv.FormatInt(i.Thread, 10), strconv.FormatInt(prompt, 10))
 }
@@ -119,18 +121,18 @@ func (i Inbox) open() (*os.Root, error) {
 		return nil, fmt.Errorf("open the workspace: %w", err)
 	}
 	defer workspace.Close() //nolint:errcheck // it was only looked into
-	if err := ownDir(workspace, folder); err != nil {
+	if err := ownDir(workspace, Folder); err != nil {
 		return nil, err
 	}
-	root, err := workspace.OpenRoot(folder)
+	root, err := workspace.OpenRoot(Folder)
 	if err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
 	// What was opened is what was looked at, and still stands there.
 	opened, err := root.Stat(".")
-	stands, err2 := workspace.Lstat(folder)
+	stands, err2 := workspace.Lstat(Folder)
 	if err != nil || err2 != nil || !stands.IsDir() || !os.SameFile(opened, stands) {
-		return nil, errors.Join(fmt.Errorf("%s in the workspace is not a plain folder", folder), root.Close())
+		return nil, errors.Join(fmt.Errorf("%s in the workspace is not a plain folder", Folder), root.Close())
 	}
 	f, err := root.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -152,7 +154,7 @@ func ownDir(root *os.Root, name string) error {
 		return fmt.Errorf("make the inbox: %w", err)
 	}
 	if st, err := root.Lstat(name); err != nil || !st.IsDir() {
-		return fmt.Errorf("make the inbox: %s in the workspace is not a plain folder", path.Join(folder, name))
+		return fmt.Errorf("make the inbox: %s in the workspace is not a plain folder", path.Join(Folder, name))
 	}
 	return nil
 }

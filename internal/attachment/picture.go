@@ -71,27 +71,33 @@ func (f *File) readPicture(b []byte, format string) error {
 			return err
 		}
 	}
-	if lossy {
-		f.Name = withExtension(f.Name, ".jpg", ".jpeg")
-	} else {
-		f.Name = withExtension(f.Name, ".png")
-	}
+	f.Name = pictureName(f.Name, lossy)
 	f.MediaType, f.Shown = media, base64.StdEncoding.EncodeToString(shown)
 	return nil
 }
 
+// pictureName is a picture's name, with the extension of what it has become.
+func pictureName(name string, lossy bool) string {
+	if lossy {
+		return withExtension(name, ".jpg", ".jpeg")
+	}
+	return withExtension(name, ".png")
+}
+
 // Clean makes a picture anew that a tool has returned, for people: PNG or JPEG, at most
 // maxSide pixels high and wide.
-func Clean(b []byte) (content []byte, mediaType string, err error) {
+func Clean(name string, b []byte) (cleanName string, content []byte, err error) {
 	kind, format := kindOf(b)
 	if kind != Picture {
-		return nil, "", Refuse("is no picture that can be shown")
+		return "", nil, Refuse("is no picture that can be shown")
 	}
 	img, err := decode(b, format)
 	if err != nil {
-		return nil, "", err
+		return "", nil, err
 	}
-	return encode(shrink(img, maxSide), format == "jpeg")
+	lossy := format == "jpeg"
+	content, _, err = encode(shrink(img, maxSide), lossy)
+	return pictureName(Name(name), lossy), content, err
 }
 
 // decode decodes a picture as it is meant to be seen. Its error is a [*Refusal].

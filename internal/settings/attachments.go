@@ -9,6 +9,8 @@ import (
 type attachmentsYAML struct {
 	MaxFiles *int   `yaml:"max_files"`
 	MaxSize  string `yaml:"max_size"`
+	// ToolPictures says whether pictures that tools return are shown in threads.
+	ToolPictures *bool `yaml:"tool_pictures"`
 }
 
 // A file is in memory while it is read, and Slack takes ten with a message.
@@ -30,6 +32,12 @@ func (f File) Attachments() (l attachment.Limits) {
 		}
 	}
 	return l.WithDefaults()
+}
+
+// HidesPictures reports whether pictures that tools return stay out of threads.
+func (f File) HidesPictures() bool {
+	show := f.document.Attachments.ToolPictures
+	return show != nil && !*show
 }
 
 func (v *validation) attachments(a attachmentsYAML) {

@@ -18,6 +18,11 @@ func TestAttachments(t *testing.T) {
 			t.Errorf("%s: %+v, %v", text, f.Attachments(), err)
 		}
 	}
+	for text, want := range map[string]bool{"": false, "attachments: {tool_pictures: true}": false, "attachments: {tool_pictures: false}": true} {
+		if f, err := readText("f", []byte(rest+text+"\n")); err != nil || f.HidesPictures() != want {
+			t.Errorf("%s: %t, %v", text, f.HidesPictures(), err)
+		}
+	}
 	for text, want := range map[string]string{
 		"max_files: -1": "write one up to 20, or 0 for none", "max_files: 21": "write one up to 20", "max_size: none": "write one from 1 KiB to 100 MiB",
 		"max_size: 2GiB": "write one from 1 KiB to 100 MiB", "max_size: big": `"big" is not a size`,

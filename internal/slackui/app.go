@@ -44,6 +44,8 @@ type Config struct {
 	AskersTimeZone bool
 	// Attachments bound what people may attach to their messages.
 	Attachments attachment.Limits
+	// HidePictures leaves it at a word that a tool has returned a picture.
+	HidePictures bool
 	// CatchUp is how old a post may be that nobody heard, to be worked on all the same.
 	CatchUp time.Duration
 	// Health says in sentences how this bot is, the first one in a word or two; nil: nothing

@@ -45,6 +45,8 @@ const (
 type aboutMessage struct {
 	User string `json:"user"`
 	Text string `json:"text"` // as Slack delivers it; empty if it could not be read
+	// Files came with it. Who asks about it has chosen to give them.
+	Files []sharedFile `json:"files,omitempty"`
 }
 
 // onShortcut opens the modal in which somebody asks for work.
@@ -179,7 +181,7 @@ func (a *App) readAbout(ctx context.Context, place render.AskPlace) *aboutMessag
 	}
 	for _, m := range found {
 		if m.Timestamp == place.TS {
-			return &aboutMessage{User: m.User, Text: m.Text}
+			return &aboutMessage{User: m.User, Text: m.Text, Files: sharedFiles(m.Files)}
 		}
 	}
 	return &aboutMessage{}
@@ -215,10 +217,13 @@ func (a *App) takeAsked(ctx context.Context, in *incoming, ts, prompt string, ab
 // about is the message that somebody asks about, as the model reads it before their words.
 // Every line of it is marked, so that it cannot end its own quotation.
 func (a *App) about(ctx context.Context, m *aboutMessage) string {
-	if m.Text == "" {
+	if m.Text == "" && len(m.Files) == 0 {
 		return "[You are asked about a message of this Slack thread that has no text, or could not be read.]\n"
 	}
 	text := mrkdwn.Prefix(unescape(m.Text), aboutMost)
+	if len(m.Files) > 0 {
+		text = strings.TrimSpace(text + "\n[attached: " + namesOf(m.Files) + "]")
+	}
 	by := "somebody"
 	if m.User != "" {
 		by = mrkdwn.OneLine(a.people.Name(ctx, m.User))

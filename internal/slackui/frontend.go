@@ -29,9 +29,10 @@ const (
 type frontend struct {
 	app *App
 
-	mu    sync.Mutex
-	turns map[int64]*shownTurn // those that run in this process
-	above map[int64]above      // what stands above the first message of a turn, by turn
+	mu       sync.Mutex
+	turns    map[int64]*shownTurn // those that run in this process
+	above    map[int64]above      // what stands above the first message of a turn, by turn
+	pictures map[pictureKey]bool  // those of tools that were shown
 
 	offers []agent.TurnView // ended turns that offer to go on, the oldest first
 
@@ -63,10 +64,12 @@ type shownTurn struct {
 	rendered time.Time
 	timer    *time.Timer // of the next rendering; nil while none is due
 	last     string      // the key of its last message; empty while there is none
+	looked   int         // how many of its items were looked at for pictures
+	pictures int         // how many of them were shown
 }
 
 func newFrontend(a *App) *frontend {
-	return &frontend{app: a, turns: map[int64]*shownTurn{}, above: map[int64]above{}, reading: map[string]bool{}, posting: map[string]bool{}, called: map[string]bool{}, places: map[store.ThreadKey]shownPlace{}, waiting: map[int64]bool{}, queues: map[int64]*shownQueue{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
+	return &frontend{app: a, turns: map[int64]*shownTurn{}, pictures: map[pictureKey]bool{}, above: map[int64]above{}, reading: map[string]bool{}, posting: map[string]bool{}, called: map[string]bool{}, places: map[store.ThreadKey]shownPlace{}, waiting: map[int64]bool{}, queues: map[int64]*shownQueue{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
 }
 
 // ShowTurn implements [agent.Frontend].
@@ -87,12 +90,16 @@ func (f *frontend) showTurn(t agent.TurnView, end func(error)) {
 	s := f.turns[t.ID]
 	if s == nil {
 		s = &shownTurn{}
+		if t.State.Ended() { // it was shown before, with its pictures
+			s.looked = len(t.Content.Items)
+		}
 		f.turns[t.ID] = s
 		defer f.app.homes.changed()
 	} else if t.State.Ended() || t.Aside || t.Waiting != s.latest.Waiting {
 		defer f.app.homes.changed()
 	}
 	s.latest = t
+	f.showPictures(s, t)
 	wait := renderInterval - time.Since(s.rendered)
 	switch {
 	case t.State.Ended(), t.Aside:

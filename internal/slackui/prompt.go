@@ -52,7 +52,7 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 		a.react(m.Channel, m.TS, "eyes", nil)
 	}
 	if m.About != nil {
-		text = a.about(ctx, m.About) + text
+		text, files = a.about(ctx, m.About)+text, append(files, promptFiles(m.About.Files)...)
 	}
 	if opens && m.ThreadTS != "" {
 		before, earlier, err := a.backlog(ctx, in)

@@ -1,0 +1,85 @@
+package slackui
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slack-go/slack"
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/attachment"
+	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+const (
+	// picturesMost is how many pictures of one turn are shown, and pictureBytes how large
+	// each may be as the tool returns it, in base64.
+	picturesMost = 5
+	pictureBytes = 12 << 20
+	// picturesKept bounds what is remembered of those that were shown.
+	picturesKept = 1000
+)
+
+// pictureKey names a picture in a thread by what it looks like.
+type pictureKey struct {
+	thread store.ThreadKey
+	sum    [sha256.Size]byte
+}
+
+// showPictures uploads the pictures that tools have returned since the turn was shown
+// last, each once in its thread. A crash may lose one and shows none again: an upload that
+// was not answered is not made again. f.mu is held.
+func (f *frontend) showPictures(s *shownTurn, t agent.TurnView) {
+	if f.app.c.HidePictures {
+		return
+	}
+	items := len(t.Content.Items)
+	from := min(s.looked, items)
+	s.looked = items
+	for _, p := range render.Pictures(t, f.rendering(t), from, attachment.Folder) {
+		key := pictureKey{t.Thread, sha256.Sum256([]byte(p.Data))}
+		if f.pictures[key] || s.pictures >= picturesMost || len(p.Data) > pictureBytes {
+			continue
+		}
+		if len(f.pictures) >= picturesKept {
+			clear(f.pictures)
+		}
+		f.pictures[key] = true
+		s.pictures++
+		f.uploadPicture(t.Thread, p)
+	}
+}
+
+func (f *frontend) uploadPicture(k store.ThreadKey, p render.Picture) {
+	f.app.publisher.Once(publish.Call{
+		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "show a picture of a tool",
+		Timeout: time.Minute,
+		Do: func(ctx context.Context) error {
+			raw, err := base64.StdEncoding.DecodeString(p.Data)
+			if err != nil {
+				return publish.Permanent(fmt.Errorf("a tool's picture: %w", err))
+			}
+			name, content, err := attachment.Clean(p.Title, raw)
+			if err != nil {
+				return publish.Permanent(fmt.Errorf("a tool's picture %w", err))
+			}
+			_, err = f.app.api.UploadFileContext(ctx, slack.UploadFileParameters{
+				Reader: bytes.NewReader(content), FileSize: len(content), Filename: name, Title: p.Title, AltTxt: p.Alt,
+				Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS,
+			})
+			if _, limited := errors.AsType[*slack.RateLimitedError](err); err != nil && !limited {
+				return publish.Permanent(err) // it may be there all the same
+			}
+			return err
+		},
+		OnError: func(err error) { f.app.log.Warn("show a tool's picture", zap.Error(err)) },
+	})
+}
