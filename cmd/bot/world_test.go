@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(asInit); role != "" {
 		os.Exit(firstProcess(role))
 	}
-	storetest.Main(m)
+	storetest.Main(m, whatWasSentFits)
 }
 
 // world is a running demo, seen through its control API.
@@ -201,6 +201,7 @@ func (w *world) stop() {
 		return
 	}
 	w.usable()
+	w.keepSent()
 	_ = w.cmd.Process.Signal(syscall.SIGTERM)
 	if err := w.cmd.Wait(); err != nil {
 		w.t.Errorf("the demo ended with %v", err)

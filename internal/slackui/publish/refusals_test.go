@@ -241,37 +241,30 @@ func (r *refusing) triggers() func() string {
 	}
 }
 
-// outline is what people see, in a line.
-func (s *seen) outline() string {
+// outline is what people see of a page, in a line: the types of its blocks, or its text.
+func (s *seen) outline(p render.Page) string {
 	if s == nil {
 		return "nothing"
 	}
-	if len(s.Blocks) == 0 {
-		said := strings.Join(strings.Fields(s.Text), " ")
-		if r := []rune(said); len(r) > 130 {
-			said = string(r[:20]) + " … " + string(r[len(r)-95:])
-		}
-		return "text: “" + strings.ReplaceAll(said, "|", "¦") + "”"
+	said, what := s.Text, "text"
+	if strings.HasPrefix(said, "Slack did not take") {
+		what = "a sentence"
 	}
-	var parts []string
-	last, n := "", 0
-	flush := func() {
-		switch {
-		case n == 1:
-			parts = append(parts, last)
-		case n > 1:
-			parts = append(parts, fmt.Sprintf("%s ×%d", last, n))
+	if len(s.Blocks) > 0 {
+		var kinds []string
+		for _, b := range s.Blocks {
+			kinds = append(kinds, b["type"].(string))
+			if text, ok := b["text"].(map[string]any); ok {
+				said += "\n" + fmt.Sprint(text["text"])
+			}
 		}
+		slices.Sort(kinds)
+		what = strings.Join(slices.Compact(kinds), ", ")
 	}
-	for _, b := range s.Blocks {
-		if kind := b["type"].(string); kind != last {
-			flush()
-			last, n = kind, 0
-		}
-		n++
+	if p.Instead != "" && strings.Contains(said, p.Instead) {
+		what += "; “" + strings.Join(strings.Fields(p.Instead), " ") + "”"
 	}
-	flush()
-	return strings.Join(parts, ", ")
+	return what
 }
 
 // goldenPage is a page or view that package render's tests keep.
@@ -351,7 +344,7 @@ func TestWhatPeopleSeeOfRefusals(t *testing.T) {
 				r.control("refuse", map[string]string{"block": kind, "place": string(c.at)})
 			}
 			got := r.shownAt(c.at, c.page, trigger)
-			saw := got.outline()
+			saw := got.outline(c.page)
 			switch {
 			case got != nil:
 			case c.at == publish.InModal:

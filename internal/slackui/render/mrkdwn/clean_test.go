@@ -43,7 +43,7 @@ func TestClean(t *testing.T) {
 		"[https://good.com@evil.com](https://evil.com)": "[https://good.com@evil.com](https://evil.com)",
 		"[click](javascript:alert(1))":                  "`click` (`javascript:alert(1)`)",
 		"[a](slack://open) [https://good.com][1]":       "`a` (`slack://open`) \\[https://good.com][1]",
-		"line\r\nend\rx\x00\x1b[31mred\u0085":           "line\nend\nx⟨U+0000⟩⟨U+001B⟩[31mred⟨U+0085⟩",
+		"line\r\nend\rx\x00\x1b[31mred\u0085":           "line\nend\nx⟨U+0000⟩⟨U+001B⟩\\[31mred⟨U+0085⟩",
 		"bad \xff utf8 <@U1>":                           "bad \ufffd utf8 <␣@U1>",
 		"<":                                             `\<`,
 	} {
@@ -66,6 +66,29 @@ func FuzzClean(f *testing.F) {
 		for _, piece := range []string{in[:len(in)/2], in[len(in)/2:]} {
 			for _, problem := range mrkdwntest.Live(mrkdwn.Clean(piece)) {
 				t.Errorf("%q: %s", piece, problem)
+			}
+		}
+	})
+}
+
+// FuzzRead reads what was cleaned as a program that knows CommonMark does: the whole, and what
+// is there of it at any place of its growth, shown as it was cleaned and cleaned as it was
+// shown.
+func FuzzRead(f *testing.F) {
+	f.Add("<!channel> &lt;!here> \\<@U1> <&#33;here> &#60;&#64;U1&gt; @chan**nel**", uint16(9))
+	f.Add("> ```\n> <!subteam^S1>\n\n- ~~~\n  <!date^1^{time}|x>\n", uint16(20))
+	f.Add("[https://good.com](https://evil.com) [a][b] ![x][b]\n\n[b]: https://evil.com\n", uint16(30))
+	f.Add("| <@U1> | a |\n|---|---|\n| <!here> | `<!here>` |\n<<!here>> \u200b<\u200b!here>", uint16(3))
+	f.Add("[https://good.com\n](https://evil.com) <\\!channel> <!\\channel>", uint16(12))
+	f.Fuzz(func(t *testing.T, in string, n uint16) {
+		at := min(len(in), int(n))
+		out := mrkdwn.Clean(in)
+		for name, text := range map[string]string{
+			"all": out, "the beginning of it": mrkdwn.Clean(in[:at]), "the rest of it": mrkdwn.Clean(in[at:]),
+			"a part of what was cleaned": strings.ToValidUTF8(out[:min(len(out), int(n))], ""),
+		} {
+			for _, problem := range mrkdwntest.Read(text) {
+				t.Errorf("%s, %q as %q: %s", name, in, text, problem)
 			}
 		}
 	})

@@ -1,6 +1,7 @@
 package mrkdwn
 
 import (
+	"html"
 	"net/url"
 	"strings"
 	"unicode"
@@ -33,7 +34,7 @@ func parseLink(s string) link {
 		}
 	}
 	if end < 0 {
-		return link{}
+		return link{fake: true} // a later line may close it, and lead anywhere
 	}
 	l := link{text: s[1:end]}
 	shown := hostOf(l.text)
@@ -41,7 +42,11 @@ func parseLink(s string) link {
 	if !strings.HasPrefix(rest, "(") {
 		// A link by reference, whose target is elsewhere: text that is a URL
 		// promises where it leads.
-		l.fake = shown != "" && (strings.HasPrefix(rest, "[") || strings.HasPrefix(rest, ":"))
+		l.fake = shown != "" && strings.HasPrefix(rest, "[")
+		if rest, defines := strings.CutPrefix(rest, ":"); defines {
+			target, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			l.fake = shown != "" || target == "" || !linkable(target)
+		}
 		return l
 	}
 	depth = 0
@@ -60,7 +65,7 @@ func parseLink(s string) link {
 		}
 	}
 	if l.size == 0 {
-		l.fake = shown != "" // not complete yet
+		l.fake = true // not complete yet, or a later line has where it leads
 		return l
 	}
 	target, _, _ := strings.Cut(strings.Trim(strings.TrimSpace(l.target), "<>"), " ")
@@ -72,6 +77,7 @@ func parseLink(s string) link {
 // linkable reports whether people may be led to target by a click: the web, mail,
 // and places that the reader's own Slack makes nothing of.
 func linkable(target string) bool {
+	target = strings.Trim(html.UnescapeString(strings.ReplaceAll(target, `\`, "")), "<>")
 	if strings.ContainsFunc(target, func(r rune) bool { return r < ' ' || unicode.Is(unicode.Cf, r) }) {
 		return false
 	}
