@@ -20,7 +20,7 @@ import (
 // prompt gives the thread's session work. The eyes come first: the person sees at
 // once that they were heard.
 func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome string, err error) {
-	m, key := in.message, in.store.Key()
+	m, key, asked := in.message, in.store.Key(), text
 	if command := strings.TrimSpace(cliCommand.FindString(text)); command != "" && !passedOn[command] {
 		a.answer(in, "Claude Code's command "+command+" is not passed on from Slack: it would run without asking anybody. Say in words what you want.")
 		return "a command that is not passed on", nil
@@ -42,7 +42,7 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	}
 	project, title := thread.Project, ""
 	if opens {
-		title = render.Title(text, a.c.Redact)
+		title = render.Title(asked, a.c.Redact)
 		if project = a.c.Access.Places.Project(m.Channel); project == "" {
 			a.answer(in, noProject(m.Channel))
 			return "no project", nil

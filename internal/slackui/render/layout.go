@@ -2,6 +2,7 @@ package render
 
 import (
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"deckhand/internal/slackui/render/mrkdwn"
@@ -64,6 +65,7 @@ func ending(rest []segment) sheet {
 	const room = pageText - 500
 	var kept []segment
 	used, left := 0, 0
+	var about []string // the headings of what is left out
 	for _, s := range slices.Backward(rest) {
 		cost := s.cost()
 		switch {
@@ -75,10 +77,30 @@ func ending(rest []segment) sheet {
 			tail := mrkdwn.Tail(s.text, room-used)
 			kept = append(kept, segment{text: tail})
 			left = max(1, utf8.RuneCountInString(s.text)-utf8.RuneCountInString(tail))
+			about = mrkdwn.Headings(strings.TrimSuffix(s.text, tail))
 		default:
 			left += utf8.RuneCountInString(s.text)
+			about = append(mrkdwn.Headings(s.text), about...)
 		}
 	}
 	slices.Reverse(kept)
-	return sheet{segments: kept, before: "✂️ *" + count(left) + " characters* are left out here."}
+	return sheet{segments: kept, before: "✂️ *" + count(left) + " characters* are left out here" + contents(about) + "."}
+}
+
+// aboutMax is how many headings of what is left out are named.
+const aboutMax = 8
+
+// contents say which headings something has, in about 600 units.
+func contents(headings []string) string {
+	if len(headings) == 0 {
+		return ""
+	}
+	var names []string
+	for _, h := range headings[:min(len(headings), aboutMax)] {
+		names = append(names, "“"+mrkdwn.EscapeWithin(h, 60)+"”")
+	}
+	if more := len(headings) - aboutMax; more > 0 {
+		names = append(names, count(more)+" more")
+	}
+	return ", under the headings " + strings.Join(names, ", ")
 }

@@ -203,6 +203,9 @@ func (c *cleaner) prose(s string) {
 		case '<':
 			if n := autolink(s[i:]); n > 0 {
 				i += n - 1
+			} else if shown, n := plainTag(s[i:]); n > 0 {
+				put(i, shown, n)
+				i += n - 1
 			} else if i+1 < len(s) {
 				switch next := s[i+1]; {
 				case isAlnum(next) && !slackToken(s[i:]), next == '/', next == '?':
@@ -224,19 +227,25 @@ func (c *cleaner) prose(s string) {
 			}
 		case '!':
 			if i+1 < len(s) && s[i+1] == '[' {
-				l := parseLink(s[i+1:])
+				l, apart := parseLink(s[i+1:]), ""
+				if i > 0 && s[i-1] == '!' { // which would make an image of what stays
+					apart = zwsp
+				}
 				switch {
 				case l.size == 0:
 					put(i+1, zwsp, 0) // an image by reference, or none
-				case l.fake:
-					put(i, "", 1)
-				case l.text == "":
-					put(i, "[image]", 3)
+				case !l.fake && l.text == "":
+					put(i, apart+"[image]", 3)
 				default:
-					put(i, "", 1)
+					put(i, apart, 1)
 				}
 			}
 		case '[':
+			if shown, size := footnote(s[i:], strings.TrimSpace(s[:i]) == ""); size > 0 {
+				put(i, shown, size)
+				i += size - 1
+				break
+			}
 			l := parseLink(s[i:])
 			switch {
 			case l.fake && l.size > 0:

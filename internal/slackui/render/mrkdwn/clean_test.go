@@ -35,6 +35,7 @@ func TestClean(t *testing.T) {
 		"<https://evil|https://good> <tel:1|x>":         "<␣https://evil|https://good> <␣tel:1|x>",
 		"![alt](http://e/i.png) ![](http://e/i)":        "[alt](http://e/i.png) [image](http://e/i)",
 		"![alt][1] wow![x]":                             "!␣[alt][1] wow!␣[x]",
+		"!![](http://e/i) !!![a](http://e/i)":           "!␣[image](http://e/i) !!␣[a](http://e/i)",
 		"[ok](https://ok.com) [docs](../x.md#a)":        "[ok](https://ok.com) [docs](../x.md#a)",
 		"[https://good.com](https://evil.com/x)":        "`https://good.com` (`https://evil.com/x`)",
 		"[www.good.com](https://good.com/x)":            "[www.good.com](https://good.com/x)",

@@ -27,7 +27,7 @@ const nestingMax = 8
 // cards, and the text of notifications. No mention in it is live, and links show
 // where they lead when their text says otherwise.
 func Convert(markdown string) string {
-	src := []byte(Printable(markdown))
+	src := []byte(plainer(Printable(markdown)))
 	doc := commonMark.Parse(text.NewReader(src), parser.WithContext(parser.NewContext()))
 	w := mrkdwnWriter{src: src}
 	return strings.TrimRight(w.blocks(doc, 0), "\n ")
@@ -90,7 +90,11 @@ func (w mrkdwnWriter) indent(s, first, rest string, depth int) string {
 	if depth >= nestingMax {
 		return s
 	}
-	return first + strings.ReplaceAll(s, "\n", "\n"+rest)
+	out := first + strings.ReplaceAll(s, "\n", "\n"+rest)
+	if strings.TrimSpace(rest) == "" { // no blanks at the ends of lines
+		out = strings.ReplaceAll(out, "\n"+rest+"\n", "\n\n")
+	}
+	return out
 }
 
 func (w mrkdwnWriter) list(n *ast.List, depth int) string {
@@ -162,9 +166,9 @@ func (w mrkdwnWriter) span(b *strings.Builder, n ast.Node) {
 		if n.Level > 1 {
 			mark = "*"
 		}
-		b.WriteString(wrap(mark, w.inline(n)))
+		w.marked(b, n, mark)
 	case *east.Strikethrough:
-		b.WriteString(wrap("~", w.inline(n)))
+		w.marked(b, n, "~")
 	case *ast.Link:
 		b.WriteString(slackLink(string(n.Destination), w.text(n)))
 	case *ast.Image:
@@ -231,6 +235,18 @@ func (w mrkdwnWriter) text(n ast.Node) string {
 		}
 	}
 	return b.String()
+}
+
+// marked writes a span between marks, kept apart from letters beside it.
+func (w mrkdwnWriter) marked(b *strings.Builder, n ast.Node, mark string) {
+	s := wrap(mark, w.inline(n))
+	if joined(b.String(), "") && strings.HasPrefix(s, mark) {
+		b.WriteString(zwsp)
+	}
+	b.WriteString(s)
+	if next, ok := n.NextSibling().(*ast.Text); ok && joined("", string(next.Value(w.src))) && strings.HasSuffix(s, mark) {
+		b.WriteString(zwsp)
+	}
 }
 
 // wrap puts marks around text, inside of blanks at its ends, since Slack does not

@@ -93,13 +93,14 @@ func isAlnum(c byte) bool {
 
 func isWord(c byte) bool { return isAlnum(c) || c == '_' }
 
-// Printable normalises line ends and shows control characters and broken UTF-8
-// for what they are: Slack drops some of them, and what is dropped could join
-// what we took apart.
+// Printable normalises line ends and shows control characters, those that turn the
+// direction of others around, and broken UTF-8 for what they are: Slack drops some of
+// them, and what is dropped could join what we took apart; a text must not reorder what
+// stands around it. Arabic and Hebrew need none of these.
 func Printable(s string) string {
 	clean := true
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f || c == 0xc2 {
+		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f || c == 0xc2 || c == 0xe2 && turns(s[i:]) {
 			clean = false
 			break
 		}
@@ -117,13 +118,19 @@ func Printable(s string) string {
 			}
 		case r == '\n' || r == '\t':
 			b.WriteRune(r)
-		case unicode.IsControl(r):
+		case unicode.IsControl(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
 			writeCodePoint(&b, r)
 		default:
 			b.WriteRune(r) // U+FFFD for bytes that are no UTF-8
 		}
 	}
 	return b.String()
+}
+
+// turns reports whether s begins with an embedding, an override or an isolate of a
+// direction of writing: U+202A to U+202E, U+2066 to U+2069.
+func turns(s string) bool {
+	return len(s) >= 3 && (s[1] == 0x80 && s[2] >= 0xaa && s[2] <= 0xae || s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9)
 }
 
 func writeCodePoint(b *strings.Builder, r rune) {

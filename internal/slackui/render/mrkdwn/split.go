@@ -151,6 +151,26 @@ func isDelimiterRow(line string) bool {
 	return strings.Contains(line, "-") && strings.Contains(line, "|") && strings.Trim(line, "|-: \t") == ""
 }
 
+// Headings are the headings of a markdown text that begin with #, in order, without
+// their markup.
+func Headings(markdown string) []string {
+	var out []string
+	var fence fenceState
+	for line := range strings.Lines(markdown) {
+		if fence.line(line) {
+			continue
+		}
+		text := strings.TrimLeft(line, "#")
+		if level := len(line) - len(text); level < 1 || level > 6 || !strings.HasPrefix(text, " ") {
+			continue
+		}
+		if text = OneLine(strings.NewReplacer("*", "", "`", "").Replace(strings.TrimRight(text, "# \n"))); text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
 // Tail returns the end of s, at most room units, beginning at a
 // paragraph or a line, with its code block opened anew.
 func Tail(s string, room int) string {

@@ -1,0 +1,117 @@
+package mrkdwn
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// superscripts are the digits of a footnote's number.
+const superscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+// footnote reads the mark of a footnote, [^1] or [^note], that s begins with, and returns
+// how it is shown and its length, or 0. Slack knows no footnotes: it would show the marks,
+// and take a note of one word for where a link leads. At a line's beginning, where a note
+// itself stands, the colon goes.
+func footnote(s string, begins bool) (shown string, size int) {
+	if !strings.HasPrefix(s, "[^") {
+		return "", 0
+	}
+	end := strings.IndexByte(s[:min(len(s), 40)], ']')
+	if end < 3 {
+		return "", 0
+	}
+	number := true
+	var b strings.Builder
+	for i := 2; i < end; i++ {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			b.WriteString(string([]rune(superscripts)[c-'0']))
+		case isWord(c) || c == '-':
+			number = false
+		default:
+			return "", 0
+		}
+	}
+	if shown = b.String(); !number {
+		shown = "(" + strings.ReplaceAll(s[2:end], "_", `\_`) + ")"
+		if !begins {
+			shown = " " + shown
+		}
+	}
+	size = end + 1
+	if begins && strings.HasPrefix(s[size:], ":") {
+		size++
+	}
+	return shown, size
+}
+
+// plainTags are the tags of HTML that models write for people, and how they are shown. A
+// blank stands where nothing is: what a tag keeps apart is not joined.
+var plainTags = []struct{ tag, shown string }{
+	{"<br>", " "}, {"<br/>", " "}, {"<br />", " "}, {"<details>", " "}, {"</details>", " "}, {"<summary>", " **"}, {"</summary>", "** "},
+}
+
+// plainTag reads one of them that s begins with, and returns how it is shown and its
+// length, or 0.
+func plainTag(s string) (shown string, size int) {
+	for _, t := range plainTags {
+		if len(s) >= len(t.tag) && strings.EqualFold(s[:len(t.tag)], t.tag) {
+			return t.shown, len(t.tag)
+		}
+	}
+	return "", 0
+}
+
+// plainer shows all marks of footnotes and the plain tags in a markdown text, but for those
+// in code.
+func plainer(markdown string) string {
+	if !strings.Contains(markdown, "[^") && !strings.Contains(markdown, "<") {
+		return markdown
+	}
+	var b strings.Builder
+	var fence fenceState
+	for line := range strings.Lines(markdown) {
+		if fence.line(line) {
+			b.WriteString(line)
+			continue
+		}
+		for i := 0; i < len(line); i++ {
+			switch {
+			case line[i] == '`':
+				n := runLength(line[i:])
+				if end := closingTicks(line[i+n:], n); end >= 0 {
+					n += end + n
+				}
+				b.WriteString(line[i : i+n])
+				i += n - 1
+			case line[i] == '\\' && i+1 < len(line):
+				b.WriteString(line[i : i+2])
+				i++
+			default:
+				shown, size := footnote(line[i:], strings.TrimSpace(line[:i]) == "")
+				if size == 0 {
+					shown, size = plainTag(line[i:])
+				}
+				if size > 0 {
+					b.WriteString(shown)
+					i += size - 1
+					continue
+				}
+				b.WriteByte(line[i])
+			}
+		}
+	}
+	return b.String()
+}
+
+// joined reports whether a letter or a digit ends the one text or begins the other: Slack
+// takes a mark beside it for a sign, and so most marks in languages without blanks.
+func joined(before, after string) bool {
+	last, _ := utf8.DecodeLastRuneInString(before)
+	first, _ := utf8.DecodeRuneInString(after)
+	word := func(r rune) bool {
+		return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
+	}
+	return word(last) || word(first)
+}
