@@ -49,6 +49,8 @@ type frontend struct {
 	reads   sync.WaitGroup
 	closing chan struct{} // closed when what fails is not read again
 
+	visitors visitors // who does something in which thread
+
 	saidMu sync.Mutex
 	said   map[store.ThreadKey]sentence // what was said last in each thread, since its last prompt was marked
 }
@@ -158,7 +160,11 @@ func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(err
 	if end != nil && len(pages) == 0 {
 		end(nil)
 	}
-	all := together(len(pages), end)
+	replaced := render.Replaced(t, pages)
+	for _, n := range replaced {
+		f.app.publisher.Forget(turnKey(t, n))
+	}
+	all := together(len(pages), f.takeAway(t, replaced, end))
 	for _, p := range pages {
 		mark := metadata(turnType, "turn", number(t.ID), "page", strconv.Itoa(p.Number))
 		m := publish.Message{
@@ -232,7 +238,11 @@ func (f *frontend) CloseOffer(turnID int64) {
 }
 
 func (f *frontend) rendering(t agent.TurnView) render.Options {
-	return render.Options{Redact: f.app.c.Redact, Workspace: t.Workspace}
+	o := render.Options{Redact: f.app.c.Redact, Workspace: t.Workspace}
+	if t.Closing > 0 && !f.visitors.saw(t.Thread, t.RequestedBy, t.StartedAt) {
+		o.Call = t.RequestedBy
+	}
+	return o
 }
 
 // turnKey names a page of a turn for as long as this process lives. It has the turn's

@@ -245,6 +245,7 @@ func (a *App) act(ctx context.Context, in *incoming) (outcome string) {
 	var err error
 	if in.store.ThreadTS != "" {
 		a.publisher.Look(in.store.ThreadTS)
+		a.frontend.visitors.heard(in.store.Key(), in.store.UserID)
 	}
 	switch {
 	case in.message != nil:

@@ -136,6 +136,7 @@ type job struct {
 	edits   int
 	stream  stream    // while it is one
 	grown   *growth   // to the latest state; nil while nobody asked
+	gone    bool      // it is not wanted any more
 	told    bool      // Slack has its last state, not as it is to look in the end
 	edited  bool      // it is not begun as a stream any more
 	changed time.Time // when a state was shown that Slack does not have
@@ -281,7 +282,7 @@ func (s *Scheduler) Forget(key string) {
 	case j == nil:
 		s.ended.add(s.ended.hash(key))
 	case j.flying:
-		j.newer, j.msg.Final = false, true
+		j.newer, j.msg.Final, j.gone = false, true, true
 	default:
 		if j.index >= 0 {
 			s.dequeue(j)

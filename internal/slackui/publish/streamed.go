@@ -55,6 +55,10 @@ func (s *Scheduler) closed(j *job) {
 // settled as any other. s.mu is held, and j has landed.
 func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait time.Duration, err error, now time.Time) bool {
 	log := s.o.Log.With(zap.String("method", string(a.method)), zap.String("key", a.msg.Key), zap.String("channel", a.msg.Channel))
+	if j.gone && (a.method == StartStream || a.method == AppendStream || a.method == StopStream) {
+		s.forget(j) // its caller takes it away
+		return true
+	}
 	if v == sent && a.method != UpdateMessage && a.method != PostMessage {
 		s.stats.Sent++
 		if a.method != StopStream {

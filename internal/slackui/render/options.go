@@ -14,6 +14,8 @@ type Options struct {
 	ShowThinking bool
 	// AtOnce shows a turn's first words before they are a sentence.
 	AtOnce bool
+	// Call is the Slack user whom a turn's closing answer mentions; empty for nobody.
+	Call string
 	// Redact takes secrets out of a text before it is shown, usually
 	// redact.Redactor's; nil shows all.
 	Redact func(string) string

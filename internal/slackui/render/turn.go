@@ -47,7 +47,11 @@ const pagesPerPart = 16
 func partsOf(t agent.TurnView, o Options) []*view {
 	var parts []*view
 	from := 0
-	for _, to := range append(slices.Clip(t.Breaks), len(t.Content.Items)) {
+	breaks := slices.Clip(t.Breaks)
+	if t.Closing > 0 {
+		breaks = append(breaks, t.Closing)
+	}
+	for _, to := range append(breaks, len(t.Content.Items)) {
 		last := to >= len(t.Content.Items)
 		v := viewOf(t, o, t.Content.Items[from:max(from, min(to, len(t.Content.Items)))])
 		if last && (len(parts) == 0 || len(v.t.Content.Items) > 0) || len(v.segments) > 0 {
@@ -82,6 +86,9 @@ func (v *view) pages(number int, continued bool) []Page {
 		last := i == len(sheets)-1
 		pages[i] = v.page(s, i, last && !continued, cut && last)
 		pages[i].Number = number + i
+		if i == 0 && !continued && v.ended && v.t.Closing > 0 && v.o.Call != "" {
+			pages[i] = v.call(pages[i])
+		}
 		// Why nothing goes on stands below, and not for long.
 		if last && !continued && !cut && (v.ended || !v.hasNews()) {
 			pages[i].Stream = v.stream(s, number+i)
@@ -312,6 +319,29 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 			button(ActionContinue, strconv.FormatInt(v.t.ID, 10), "Continue", slack.StylePrimary)))
 	}
 	return Page{Text: v.excerpt(text, status), Blocks: blocks, Instead: instead, Cut: cut}
+}
+
+// call has the first page of a closing answer mention who has left the thread.
+func (v *view) call(p Page) Page {
+	call := mrkdwn.Mention(v.o.Call) + ", this is done:"
+	p.Text = mrkdwn.ClipEscaped(call+" "+p.Text, fallbackMax)
+	p.Blocks = slices.Insert(p.Blocks, 0, slack.Block(contextBlock("turn:"+strconv.FormatInt(v.t.ID, 10)+":call", call)))
+	return p
+}
+
+// Replaced are the numbers of the pages that a turn may have had before its closing answer
+// was taken out of them: what was said there is said in it.
+func Replaced(t agent.TurnView, pages []Page) (numbers []int) {
+	if t.Closing == 0 || len(pages) == 0 {
+		return nil
+	}
+	first := (pages[len(pages)-1].Number/pagesPerPart - 1) * pagesPerPart
+	for n := max(0, first); n < first+pagesMax; n++ {
+		if !slices.ContainsFunc(pages, func(p Page) bool { return p.Number == n }) {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
 }
 
 // problem is what went wrong.
