@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,8 @@ import (
 // Files are what people attach to their messages: slackui implements it.
 type Files interface {
 	// Fetch returns a file as it is now, and what it is called. One that is longer than so
-	// many bytes, or that is not to be had, gives an [*attachment.Refusal].
+	// many bytes, or that is not to be had, gives an [*attachment.Refusal], and its name if
+	// that is known.
 	Fetch(ctx context.Context, f store.PromptFile, most int64) (name string, content []byte, err error)
 }
 
@@ -102,8 +104,9 @@ func (w *worker) attach(ctx context.Context, p store.Prompt, shown bool) (a atta
 			if err != nil {
 				why := whyNotTaken(err)
 				w.log.Info("an attached file is not taken", zap.String("file", f.ID), zap.Error(err))
-				a.refused = append(a.refused, "“"+attachment.Name(f.Name)+"” "+why+".")
-				lines = append(lines, "- "+strconv.Quote(attachment.Name(f.Name))+" was not taken: it "+why)
+				name := attachment.Name(cmp.Or(file.Name, f.Name))
+				a.refused = append(a.refused, "“"+name+"” "+why+".")
+				lines = append(lines, "- "+strconv.Quote(name)+" was not taken: it "+why)
 				continue
 			}
 			sum = file.Hide(sum)
@@ -133,10 +136,10 @@ func (w *worker) take(ctx context.Context, inbox attachment.Inbox, p store.Promp
 	}
 	name, content, err := w.files.Fetch(ctx, p.Files[i], most.Bytes)
 	if err != nil {
-		return f, "", err
+		return attachment.File{Name: name}, "", err
 	}
 	if f, err = attachment.Read(name, content); err != nil {
-		return f, "", err
+		return attachment.File{Name: name}, "", err
 	}
 	rel, err := inbox.Put(p.InboxID, f.Name, f.Content)
 	if err == nil {

@@ -119,19 +119,59 @@ func (c *changedMessage) apply(old json.RawMessage) (json.RawMessage, bool, erro
 		return nil, false, nil
 	}
 	delete(event, "blocks") // they say what the text said
-	var err error
 	says := map[string]any{"text": c.text, "edited": c.edited}
 	if c.files != nil {
 		says["files"] = c.files
 	}
+	changed, err := saying(outer, event, says)
+	return changed, err == nil, err
+}
+
+// saying is a payload whose event says this besides.
+func saying(outer, event map[string]json.RawMessage, says map[string]any) (changed json.RawMessage, err error) {
 	for key, value := range says {
 		if event[key], err = json.Marshal(value); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
 	if outer["event"], err = json.Marshal(event); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	changed, err := json.Marshal(outer)
-	return changed, true, err
+	return json.Marshal(outer)
+}
+
+// completeFiles gives a post that is in the inbox the files that this delivery of it has:
+// a mention may come as two events, of which the first has none. It reports false when that
+// could not be written down, and Slack has to tell it again.
+func (a *App) completeFiles(ctx context.Context, in *incoming) (ok bool) {
+	if in.message == nil || len(in.message.Files) == 0 {
+		return true
+	}
+	e := in.store
+	changed, err := a.c.Store.Edit(ctx, store.Post{TeamID: e.TeamID, ChannelID: e.ChannelID, TS: e.TS, UserID: e.UserID}, in.addFiles)
+	if err != nil {
+		_, again := passes(err)
+		a.log.Error("the files of a message that was here without them", zap.String("ts", e.TS), zap.Bool("again", again), zap.Error(err))
+		return !again
+	}
+	if changed {
+		a.inbox.lookAgain(0)
+	}
+	return true
+}
+
+// addFiles makes the payload of a message with files of one that has none.
+func (in *incoming) addFiles(old json.RawMessage) (json.RawMessage, bool, error) {
+	var outer, event map[string]json.RawMessage
+	if err := json.Unmarshal(old, &outer); err != nil {
+		return nil, false, fmt.Errorf("a message that has files: %w", err)
+	}
+	if err := json.Unmarshal(outer["event"], &event); err != nil {
+		return nil, false, fmt.Errorf("a message that has files: %w", err)
+	}
+	if event["files"] != nil {
+		return nil, false, nil
+	}
+	changed, err := saying(outer, event, map[string]any{"files": in.message.Files})
+	return changed, err == nil, err
 }

@@ -74,7 +74,7 @@ func (a *App) Fetch(ctx context.Context, f store.PromptFile, most int64) (name s
 		return "", nil, whyNoFile(err)
 	}
 	if refused := a.refusesFile(info, most); refused != nil {
-		return "", nil, refused
+		return info.Name, nil, refused
 	}
 	var body bytes.Buffer
 	err = a.again(ctx, func() error {
@@ -86,10 +86,10 @@ func (a *App) Fetch(ctx context.Context, f store.PromptFile, most int64) (name s
 		return a.api.GetFileContext(ctx, address, &bounded{to: &body, left: most})
 	})
 	if errors.Is(err, errTooLong) {
-		return "", nil, tooLarge(most)
+		return info.Name, nil, tooLarge(most)
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("download %s: %w", f.ID, err)
+		return info.Name, nil, fmt.Errorf("download %s: %w", f.ID, err)
 	}
 	return info.Name, body.Bytes(), nil
 }

@@ -157,6 +157,23 @@ func TestFilesStayWithTheirMessage(t *testing.T) {
 			t.Errorf("the queue shows %q", said)
 		}
 	}
+	// A mention may come as two events, of which the first has no files.
+	without := m
+	without.Files = nil
+	first, err := a.incomingOf("C1", without)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, ok, err := in.addFiles(first.store.Payload)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if again, err := decode(envelope{Type: "events_api", Payload: changed}); err != nil || len(again.message.Files) != 1 || again.message.Text != m.Text {
+		t.Errorf("completed: %+v, %v", again, err)
+	}
+	if _, ok, err := in.addFiles(changed); ok || err != nil {
+		t.Error("files were added again", err)
+	}
 	own, line := ofBacklog(m, "U1")
 	if len(own) != 1 || line != `[attached: "a.png"]` {
 		t.Errorf("one's own earlier file: %v, %s", own, line)

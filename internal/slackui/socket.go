@@ -225,6 +225,9 @@ func (a *App) commit(ctx context.Context, client *socketmode.Client, envelopeID 
 		}
 		return 0, false
 	}
+	if !fresh && !a.completeFiles(ctx, in) {
+		return 0, false
+	}
 	a.ack(ctx, client, envelopeID)
 	return id, fresh
 }

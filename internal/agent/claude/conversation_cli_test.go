@@ -123,6 +123,15 @@ var conversationRows = []row{
 		if r := s.result(); r.IsError || r.Text != "I saw it." {
 			t.Errorf("result %+v", r)
 		}
+		if cli.version != pinned { // documents were seen to arrive from 2.1.276 on
+			return
+		}
+		page := claude.Block{Type: "document", Title: "a.pdf", MediaType: "application/pdf", Data: "JVBERi0xLjQK"}
+		s.must(s.p.Prompt(uuid.NewString(), claude.Image("image/png", smallPNG(t)), page, claude.TextDocument("a.md", "# The plan"), claude.Text("Look.")))
+		want := "You said: “Look.”, and attached a picture of 8 × 8 pixels (image/png); the document “a.pdf” (application/pdf, 9 bytes); the text “a.md” (# The plan)."
+		if r := s.result(); r.IsError || !strings.HasPrefix(r.Text, want) {
+			t.Errorf("result %+v", r)
+		}
 	}},
 	{"image out", "2.0.0", func(t *testing.T, cli program) {
 		s := share(t, cli, cli.plain)

@@ -22,7 +22,8 @@
 //  2. Directives in the message are followed, see below.
 //  3. The first script that matches the message decides, in the order of the
 //     file names.
-//  4. Anything else is echoed in a sentence: You said: “…”.
+//  4. Anything else is echoed in a sentence: You said: “…”, with the pictures and
+//     documents that arrived beside it.
 //
 // Which step comes next is read from the conversation alone: the number of
 // rounds of tool calls since that message, and their results. So a session can
