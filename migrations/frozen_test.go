@@ -33,6 +33,7 @@ var landed = map[string]string{
 	"00017_replicas.sql":         "3ce268acdf2f81af440a84901c94a9662132ff738c8b3c9d6361f07face9d705",
 	"00019_urgent_by.sql":        "acd148dc59dffb2a5670fb7ad0e0cdc2dd87799b47438ea7d9850ba21a2584ea",
 	"00020_titles.sql":           "9d14354a0e4a341127edf61f43d9ade0e5654b6f574cff28fa058df9706c7716",
+	"00023_feedback.sql":         "ddb25324c35062112eac7bf8af10d48619bd9a11303a61637502369371aa590a",
 	"00021_files.sql":            "968cd67e29326d3752244ae5e29e44b2618ccf67efc2219b2a23c4ec140d6a50",
 	"00022_changed_inputs.sql":   "853583cf110d051fea28e63b4d467be93be4d0a7cb490a655b7f732b922dceba",
 	"00018_card_copies.sql":      "ac7cb07a1976cd7527282177016e0faf1fc3e71579dd8487d7e31f05e8dfd68f",

@@ -129,9 +129,39 @@ why?%' AND user_id = '` + linus + `'`); n != 1 {
 	}
 	values["channel"] = map[string]any{"channel": map[string]any{"type": "conversations_select", "selected_conversation": eng}}
 	w.submit(linus, v, values)
-	opened := w.find(eng, "", "what was asked for to be posted", func(m message) bool { return strings.Contains(m.Text, "asked from nowhere") && m.ThreadTS == "" })
-	w.says(eng, opened.TS, "asked from nowhere")
+	opened := w.find(eng, "", "what was asked for to be posted", func(m message) bool { return strings.Contains(m.Text, "asked from nowhere") })
 	w.done(eng, opened.TS, opened.TS)
+	rated(t, w, opened.TS)
+}
+
+// rated: whoever may see an answer says what it is worth; the last word counts.
+func rated(t *testing.T, w *world, thread string) {
+	answer := w.find(eng, thread, "an answer that can be rated", func(m message) bool { return m.has("feedback") })
+	turn := w.text(`SELECT max(turn_id)::text FROM inbox WHERE ts = '` + thread + `'`)
+	w.clickOn(mallory, eng, answer.TS, "feedback", "good:"+turn)
+	w.told(mallory, eng, thread, "not a user")
+	for range 2 {
+		w.clickOn(grace, eng, answer.TS, "feedback", "good:"+turn)
+	}
+	w.told(grace, eng, thread, "Noted as a good answer")
+	var raw struct {
+		Views []map[string]any `json:"views"`
+	}
+	w.eventually("to be asked why it is bad", func() bool {
+		w.must(http.MethodPost, "/_control/actions", map[string]any{
+			"user": grace, "channel": eng, "message_ts": answer.TS, "action_id": "feedback", "value": "bad:" + turn, "expect": "view",
+		}, &raw)
+		return len(raw.Views) > 0
+	})
+	id, _ := raw.Views[0]["id"].(string)
+	w.submit(grace, view{ID: id}, map[string]any{"reason": map[string]any{"reason": "it only says so"}})
+	w.told(grace, eng, thread, "with your reason")
+	if got := w.text(`SELECT string_agg(user_id || ' ' || good || ' ' || reason, '; ') FROM feedback WHERE turn_id = ` + turn); got != grace+" false it only says so" {
+		t.Errorf("what people think of the answer: %s", got)
+	}
+	if out, _ := w.bot("report", "approvals"); !strings.Contains(out, "Answers called good: sample 0 of 1") {
+		t.Errorf("the report: %s", out)
+	}
 }
 
 // theWholeInputIsOneClickAway: what a card cuts, View all shows.

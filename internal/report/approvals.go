@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -22,11 +23,23 @@ type Approvals struct {
 	Team  string    `json:"team"`
 	// Lines begin with the total; people and rules follow, the busiest first.
 	Lines []ApprovalLine `json:"lines"`
+	// Feedback is what people thought of answers, by project.
+	Feedback []FeedbackLine `json:"feedback"`
+}
+
+// FeedbackLine counts what people thought of a project's answers.
+type FeedbackLine struct {
+	Project string `json:"project"`
+	Good    int64  `json:"good"`
+	Bad     int64  `json:"bad"`
 }
 
 // NewApprovals is what a team decided from since until until, with people's names.
 func NewApprovals(team string, since, until time.Time, r store.ApprovalsReport, names Names) Approvals {
-	out := Approvals{Since: since.UTC().Truncate(time.Second), Until: until.UTC().Truncate(time.Second), Team: team}
+	out := Approvals{Since: since.UTC().Truncate(time.Second), Until: until.UTC().Truncate(time.Second), Team: team, Feedback: []FeedbackLine{}}
+	for _, f := range r.Feedback {
+		out.Feedback = append(out.Feedback, FeedbackLine(f))
+	}
 	out.Lines = append(out.Lines, newApprovalLine("total", r.Total))
 	for _, p := range r.ByPerson {
 		l := newApprovalLine("person", p)
@@ -95,7 +108,7 @@ func (a Approvals) Table(w io.Writer) error {
 	total := a.Lines[0]
 	out := "Approvals since " + a.Since.Format(time.DateOnly+" 15:04 MST") + "\n"
 	if total.Decisions+total.Expired == 0 {
-		return write(w, out+"Nobody was asked for anything.\n")
+		return write(w, out+"Nobody was asked for anything.\n"+a.liked())
 	}
 	out += fmt.Sprintf("%d decided in %s (median) and %s (95 %%), %d of them within 2 s; %d expired\n",
 		total.Decisions, shortTime(total.Median), shortTime(total.P95), total.Quick, total.Expired)
@@ -116,7 +129,19 @@ func (a Approvals) Table(w io.Writer) error {
 		}
 		out += "\n" + t.Render() + "\n"
 	}
-	return write(w, out)
+	return write(w, out+a.liked())
+}
+
+// liked says in a line how people liked the answers; empty if nobody said.
+func (a Approvals) liked() string {
+	var parts []string
+	for _, f := range a.Feedback {
+		parts = append(parts, fmt.Sprintf("%s %d of %d", printable(f.Project), f.Good, f.Good+f.Bad))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "\nAnswers called good: " + strings.Join(parts, ", ") + "\n"
 }
 
 // shortTime writes seconds in two units at most: 0.8 s, 42 s, 3 min 5 s, 2 h 4 min.

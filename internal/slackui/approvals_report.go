@@ -28,7 +28,7 @@ func (a *App) approvalsReport(ctx context.Context, days string) (render.Page, er
 		return render.Page{}, err
 	}
 	return render.ApprovalReport(render.ApprovalReportView{
-		Period: fmt.Sprintf("the last %d days", n), Total: stats(report.Total), ByPerson: allStats(report.ByPerson), ByRule: allStats(report.ByRule),
+		Period: fmt.Sprintf("the last %d days", n), Total: stats(report.Total), ByPerson: allStats(report.ByPerson), ByRule: allStats(report.ByRule), Feedback: report.Feedback,
 	}), nil
 }
 

@@ -21,7 +21,7 @@ import (
 var decides = map[string]bool{
 	render.ActionApprove: true, render.ActionApproveSession: true, render.ActionDeny: true, render.ActionAnswer: true,
 	render.ActionStop: true, render.ActionRevoke: true, render.ActionBudgetModel: true, render.ActionBudgetLeave: true, render.ActionContinue: true,
-	render.ActionSendNow: true, render.ActionDrop: true,
+	render.ActionSendNow: true, render.ActionDrop: true, render.ActionFeedback: true,
 }
 
 func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err error) {
@@ -34,6 +34,8 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		return a.turnPage(ctx, in, action)
 	case render.ActionSendNow, render.ActionDrop:
 		return a.onQueueClick(ctx, in, action)
+	case render.ActionFeedback:
+		return a.onFeedbackClick(ctx, in, action)
 	case render.ActionRevoke:
 		return a.onRevokeClick(ctx, in, action)
 	case render.ActionBudgetRaise, render.ActionBudgetModel, render.ActionBudgetLeave:
@@ -253,6 +255,8 @@ func (a *App) onSubmission(ctx context.Context, in *incoming) (outcome string, e
 	switch c.View.CallbackID {
 	case render.CallbackAsk:
 		return a.onAskSubmission(ctx, in)
+	case render.CallbackFeedback:
+		return a.onFeedbackSubmission(ctx, in)
 	case render.CallbackBudget:
 		return a.onBudgetSubmission(ctx, in)
 	case render.CallbackApproveAll:

@@ -43,6 +43,7 @@ type webAPI interface {
 type Books interface {
 	inbox
 	threads
+	feedback
 	approvals
 	grants
 	screens
@@ -74,6 +75,11 @@ type threads interface {
 	ThreadOfRunningTurn(ctx context.Context, turnID int64) (store.Thread, error)
 	RecentThreads(ctx context.Context, f store.ThreadFilter) ([]store.RecentThread, error)
 	ThreadPlaces(ctx context.Context, teamID, owner string, since time.Time) ([]store.ThreadPlace, error)
+}
+
+// feedback is what people think of answers.
+type feedback interface {
+	SaveFeedback(ctx context.Context, f store.Feedback) (changed bool, err error)
 }
 
 // approvals are read only: the agent asks and decides.

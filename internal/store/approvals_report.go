@@ -11,6 +11,8 @@ type ApprovalsReport struct {
 	Total    ApprovalStats
 	ByPerson []ApprovalStats // the busiest first
 	ByRule   []ApprovalStats // the most asked first
+	// Feedback is what people said of answers in the same time.
+	Feedback []FeedbackStats
 }
 
 // ApprovalStats sums up decisions. What no person was asked for is not in it.
@@ -82,6 +84,10 @@ func (s *Store) ApprovalsReport(ctx context.Context, teamID string, since, until
 			list[i] = r.stats()
 		}
 		q.into(list)
+	}
+	var err error
+	if out.Feedback, err = collect[FeedbackStats](s.pool.Query(ctx, feedbackSQL, teamID, since, until)); err != nil {
+		return ApprovalsReport{}, fmt.Errorf("sum up what people think of answers: %w", err)
 	}
 	return out, nil
 }

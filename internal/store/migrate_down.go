@@ -38,6 +38,7 @@ var losses = map[int64][]string{
 	20: nil,
 	21: nil,
 	22: nil,
+	23: {"feedback"},
 }
 
 // TableRows is how many rows a table has.

@@ -162,7 +162,7 @@ func argument(key string, v any) (any, error) {
 }
 
 // words are fields whose texts are part of the shape.
-var words = []string{"type", "style", "status", "align", "level", "parse", "session_status", "task_display_mode", "range", "name"}
+var words = []string{"type", "style", "status", "align", "level", "parse", "session_status", "task_display_mode", "range", "name", "include"}
 
 // shape is v without its texts, and with each shape of a list once.
 func shape(key string, v any) any {

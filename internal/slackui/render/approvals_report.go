@@ -8,6 +8,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store"
 )
 
 // ApprovalReportView is how people decided over a period.
@@ -17,6 +18,7 @@ type ApprovalReportView struct {
 	Total  ApprovalStats
 	// ByPerson and ByRule are listed in their order, as far as there is room.
 	ByPerson, ByRule []ApprovalStats
+	Feedback         []store.FeedbackStats
 }
 
 // ApprovalStats counts requests and decisions.
@@ -50,10 +52,14 @@ func ApprovalReport(v ApprovalReportView) Page {
 	text := title + "\n" + plural(int(t.Asked), "request", "requests") + ": " + count(int(t.Allowed)) + " approved, " +
 		count(int(t.Denied)) + " denied, " + count(int(t.Expired)) + " expired. Half of the decisions took up to " + span(t.Median) +
 		", 95 % up to " + span(t.P95) + "; " + quick(t) + " within two seconds."
-	return Page{
+	p := Page{
 		Text:   mrkdwn.ClipEscaped(text, fallbackMax),
 		Blocks: []slack.Block{section("approvals:head", title), table, contextBlock("approvals:note", mrkdwn.Escape(approvalNote))},
 	}
+	if line := feedbackLine(v.Feedback); line != "" {
+		p.Blocks = append(p.Blocks, contextBlock("approvals:feedback", line))
+	}
+	return p
 }
 
 // reportPart adds a part of the table: at most rows rows and about room units.

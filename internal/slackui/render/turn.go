@@ -318,6 +318,9 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 		blocks = append(blocks, slack.NewActionBlock(id("continue"),
 			button(ActionContinue, strconv.FormatInt(v.t.ID, 10), "Continue", slack.StylePrimary)))
 	}
+	if b := v.feedback(id("feedback")); b != nil {
+		blocks = append(blocks, b)
+	}
 	return Page{Text: v.excerpt(text, status), Blocks: blocks, Instead: instead, Cut: cut}
 }
 

@@ -1,0 +1,84 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store"
+)
+
+// ActionFeedback is the action id of the buttons below an answer; for their values see
+// [ParseFeedback].
+const ActionFeedback = "feedback"
+
+// CallbackFeedback is the callback id of the modal that [WhyBad] makes; its private
+// metadata is the turn's id in decimal. Its input is that of [DenyReason].
+const CallbackFeedback = "feedback"
+
+const (
+	feedbackGood = "good:"
+	feedbackBad  = "bad:"
+)
+
+// ParseFeedback reads the value of a button: the turn's id, and what its answer is thought
+// to be.
+func ParseFeedback(value string) (turnID int64, good, ok bool) {
+	id, good := strings.CutPrefix(value, feedbackGood)
+	if !good {
+		if id, ok = strings.CutPrefix(value, feedbackBad); !ok {
+			return 0, false, false
+		}
+	}
+	turnID, err := strconv.ParseInt(id, 10, 64)
+	return turnID, good, err == nil && turnID > 0
+}
+
+// feedback are the buttons below the answer of a turn that is done; nil where the model
+// has said nothing, or the turn ended otherwise.
+func (v *view) feedback(blockID string) slack.Block {
+	if !v.ended || v.t.State != agent.TurnDone || v.t.Continue || !v.said() {
+		return nil
+	}
+	id := strconv.FormatInt(v.t.ID, 10)
+	good := slack.NewFeedbackButton(plain("Good answer", 75), feedbackGood+id)
+	bad := slack.NewFeedbackButton(plain("Bad answer", 75), feedbackBad+id)
+	bad.AccessibilityLabel = "Bad answer: you may say why"
+	return slack.NewContextActionsBlock(blockID, slack.NewFeedbackButtonsBlockElement(ActionFeedback, good, bad))
+}
+
+func (v *view) said() bool {
+	for i := range v.t.Content.Items {
+		if it := &v.t.Content.Items[i]; it.Kind == claude.ItemText && it.ParentID == "" && strings.TrimSpace(it.Text) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// WhyBad is the modal that asks why an answer is a bad one. It holds nothing of the answer.
+func WhyBad(turnID int64) slack.ModalViewRequest {
+	v := modal("A bad answer", CallbackFeedback, strconv.FormatInt(turnID, 10))
+	reason := slack.NewPlainTextInputBlockElement(plain("It did not run the tests", 150), ReasonAction)
+	reason.Multiline, reason.MaxLength = true, 500
+	in := slack.NewInputBlock(ReasonBlock, plain("Why?", 2000), plain("For the team’s admins; the model is not told. That the answer was bad is noted already.", 2000), reason)
+	in.Optional = true
+	v.Blocks.BlockSet = []slack.Block{in}
+	return v
+}
+
+// feedbackLine says how people liked the answers, by project; empty if nobody said.
+func feedbackLine(list []store.FeedbackStats) string {
+	var parts []string
+	for _, f := range list[:min(len(list), 10)] {
+		parts = append(parts, mrkdwn.EscapeWithin(f.Project, 60)+" "+withShare(f.Good, f.Good+f.Bad)+" of "+count(int(f.Good+f.Bad)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Answers that people called good: " + strings.Join(parts, ", ") + "."
+}
