@@ -217,6 +217,11 @@ func (w *world) approveAtHome(user, approvalID string) {
 		w.t.Errorf("the home tab of %s:\n%s", user, shown)
 	}
 	view, _ := home["view"].(map[string]any)
+	w.must(http.MethodPost, "/_control/actions", map[string]any{"user": user, "view_id": view["id"], "action_id": "home_whose", "value": "all"}, nil)
+	w.eventually("everybody's threads", func() bool {
+		w.must(http.MethodGet, "/_control/home?user="+user, nil, &home) // which it is opened by, once more
+		return strings.Contains(flatten(home), `{"all":true}`) && strings.Contains(flatten(home), "waits for you")
+	})
 	w.must(http.MethodPost, "/_control/actions", map[string]any{
 		"user": user, "view_id": view["id"], "action_id": "approve", "value": approvalID, "block_id": "home:" + approvalID,
 	}, nil)
@@ -224,7 +229,7 @@ func (w *world) approveAtHome(user, approvalID string) {
 		var out struct{ Calls []map[string]any }
 		w.must(http.MethodGet, "/_control/calls?method=views.publish", nil, &out)
 		last := flatten(out.Calls[len(out.Calls)-1])
-		return strings.Contains(last, user) && !strings.Contains(last, approvalID)
+		return strings.Contains(last, user) && strings.Contains(last, `{"all":true}`) && !strings.Contains(last, approvalID)
 	})
 }
 
