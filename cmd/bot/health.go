@@ -37,7 +37,7 @@ func (b *bot) checks() health {
 // words say for people what the answers say: the status first, and a sentence for each
 // problem.
 func (s healthState) words() []string {
-	out := []string{fmt.Sprintf("%s, version %s, %d sessions here", s.Status, s.Version, s.Sessions)}
+	out := []string{fmt.Sprintf("%s, version %s, live sessions here: %d", s.Status, s.Version, s.Sessions)}
 	for _, p := range s.Problems {
 		out = append(out, fmt.Sprintf("%s: %s. What helps: %s.", p.What, p.Means, strings.TrimRight(p.Cure, ".")))
 	}
