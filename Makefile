@@ -4,7 +4,7 @@
 # or SIGTERM to it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fresh test-cli-versions histories chaos race machines lint fmt bench fuzz attack page clean
+.PHONY: help demo build test fresh test-cli-versions histories chaos race machines lint fmt bench fuzz attack page pictures clean
 
 ARGS ?=
 PKG ?=
@@ -66,6 +66,9 @@ attack: ## evasions against the policy, composed and run; canaries in the sandbo
 
 page: ## rebuild the page that the binary embeds (internal/playground/page)
 	@exec .ci/page build
+
+pictures: ## ten stories in light, in dark and on a phone, and who was notified of what, into docs/pictures
+	@exec .ci/pictures
 
 clean: ## remove what was built; the caches and the demo's data stay
 	@rm -rf bin internal/playground/page/node_modules

@@ -71,8 +71,8 @@ func (v *view) stream(s sheet, number int) *Stream {
 		}
 	}
 	if v.ended {
-		if v.t.Problem != "" {
-			out.Pieces = append(out.Pieces, Piece{Line: v.problem()})
+		if problem := v.problem(); problem != "" {
+			out.Pieces = append(out.Pieces, Piece{Line: problem})
 		}
 		out.Pieces = append(out.Pieces, Piece{Line: v.status()})
 	}

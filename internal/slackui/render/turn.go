@@ -294,8 +294,9 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 	if todos := v.todos(); todos != "" {
 		blocks = append(blocks, section(id("todos"), todos))
 	}
-	if v.ended && v.t.Problem != "" {
-		blocks = append(blocks, section(id("problem"), v.problem()))
+	problem := v.problem()
+	if problem != "" {
+		blocks = append(blocks, section(id("problem"), problem))
 	}
 	status := v.status()
 	blocks = append(blocks, contextBlock(id("status"), status))
@@ -347,8 +348,21 @@ func Replaced(t agent.TurnView, pages []Page) (numbers []int) {
 	return numbers
 }
 
-// problem is what went wrong.
-func (v *view) problem() string { return mrkdwn.Escape(mrkdwn.Clip(v.o.redact(v.t.Problem), 1000)) }
+// problem is why the turn failed, if its text does not say so already: what the provider
+// refuses is both.
+func (v *view) problem() string {
+	if !v.ended || v.t.Problem == "" {
+		return ""
+	}
+	problem := v.o.redact(v.t.Problem)
+	for i := range v.t.Content.Items {
+		it := &v.t.Content.Items[i]
+		if said := strings.TrimSpace(v.o.redact(it.Text)); it.Kind == claude.ItemText && strings.Contains(problem, said) && said != "" && mrkdwn.Width(said)*2 >= mrkdwn.Width(problem) {
+			return ""
+		}
+	}
+	return mrkdwn.Escape(mrkdwn.Clip(problem, 1000))
+}
 
 // excerptMax is how much of a page's text stands in its fallback.
 const excerptMax = 1500
@@ -363,8 +377,8 @@ func (v *view) excerpt(text, status string) string {
 	if strings.HasPrefix(out, "```") {
 		out = "This came out:\n" + out // a lock screen shows the first line
 	}
-	if v.ended && v.t.Problem != "" && status != "" {
-		out += "\n" + mrkdwn.Escape(mrkdwn.Clip(v.o.redact(v.t.Problem), 500))
+	if problem := v.problem(); problem != "" && status != "" {
+		out += "\n" + problem
 	}
 	if status != "" {
 		out += "\n" + status

@@ -498,6 +498,24 @@ func TestTheFooterSaysHowATurnEnded(t *testing.T) {
 	}
 }
 
+// What the provider refuses is said once, though the model's text and the turn's problem both
+// say it.
+func TestAProblemIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	turn := agent.TurnView{
+		ID: 12, State: agent.TurnFailed, Problem: "Claude Code failed: API Error: 400 The request is not valid",
+		Content: claude.Output{Items: []claude.Item{{Kind: claude.ItemText, Text: "API Error: 400 The request is not valid", Final: true}}},
+	}
+	page := render.Turn(turn, render.Options{})[0]
+	if n := strings.Count(string(asJSON(t, page.Blocks)), "not valid"); n != 1 || strings.Count(page.Text, "not valid") != 1 {
+		t.Errorf("it is said %d times in the blocks, and in the text: %s", n, page.Text)
+	}
+	turn.Content.Items[0].Text = "API"
+	if page = render.Turn(turn, render.Options{})[0]; !strings.Contains(page.Text, "not valid") {
+		t.Errorf("a word of it is not it: %s", page.Text)
+	}
+}
+
 // What is posted first is what a notification shows: a sentence, and not that work goes on.
 func TestTheFirstPostIsASentence(t *testing.T) {
 	t.Parallel()
