@@ -49,6 +49,8 @@ func TestStoriesOfOneTeam(t *testing.T) {
 		"SecretsStay":                       secretsStay,
 		"ALongPaste":                        aLongPaste,
 		"AlwaysAllow":                       alwaysAllow,
+		"AChangedCommand":                   aChangedCommand,
+		"EditsOfAFile":                      editsOfAFile,
 		"ApproveForThisSession":             approveForThisSession,
 		"ARequestInADirectMessage":          aRequestInADirectMessage,
 		"OneCardForSeveralRequests":         oneCardForSeveralRequests,

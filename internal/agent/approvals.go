@@ -327,8 +327,13 @@ func timeToDecide(a store.Approval) time.Duration {
 // sayExpired says that nobody has decided, which the policy takes as a no.
 func (w *worker) sayExpired(ctx context.Context, a store.Approval) {
 	what, so := a.ToolName, "it did not run"
-	if what == policy.NetworkTool {
+	switch {
+	case what == policy.NetworkTool:
 		what, so = hostOf(a), "it is not reached"
+	case a.Kind == store.ApprovalQuestion:
+		what, so = "its question", "it was not answered"
+	case a.Kind == store.ApprovalPlan:
+		what, so = "the plan", "work on it did not start"
 	}
 	w.say(ctx, fmt.Sprintf("Nobody decided about %s within %s. The policy takes that as a no, so %s and the work goes on without it.", what, timeToDecide(a), so))
 }

@@ -237,17 +237,18 @@ func (c *card) end(text string, run, others []slack.BlockElement) {
 		return
 	}
 	c.section(c.ending())
-	c.text = mrkdwn.Escape(statusWord(c.a)) + ": " + kindName(c.a)
+	c.text = mrkdwn.Escape(statusWord(c.a)) + ": " + c.kindName()
 }
 
-// kindName says what was asked for, in mrkdwn.
-func kindName(a store.Approval) string {
-	switch a.Kind {
+// kindName says what was asked for, in mrkdwn: a question by its words, a call by what it is
+// about.
+func (c *card) kindName() string {
+	switch c.a.Kind {
 	case store.ApprovalQuestion:
-		return mrkdwn.Code("a question")
+		return c.questionBrief(200)
 	case store.ApprovalPlan:
-		return mrkdwn.Code("a plan")
+		return "a plan"
 	case store.ApprovalTool:
 	}
-	return mrkdwn.CodeWithin(a.ToolName, 200)
+	return c.brief(200)
 }

@@ -173,10 +173,13 @@ func (c *card) changed(most int) {
 	c.add(preBlock(c.id(), diff))
 }
 
-// changedBy says in an ending that somebody changed what ran.
-func (c *card) changedBy() string {
-	if c.a.Edited.Times == 0 || c.a.Status != store.ApprovalAllowed {
-		return ""
+// changedBy says beside who decided that somebody changed what ran.
+func (c *card) changedBy(decider string) string {
+	switch a := c.a; {
+	case a.Edited.Times == 0 || a.Status != store.ApprovalAllowed:
+		return decider
+	case a.Edited.By == a.DecidedBy && a.Terms.Quorum <= 1:
+		return " with a change" + decider
 	}
-	return ", with a change by " + mentionAny(c.a.Edited.By)
+	return decider + ", with a change by " + mentionAny(c.a.Edited.By)
 }

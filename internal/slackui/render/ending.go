@@ -86,7 +86,7 @@ func (c *card) outcome() string {
 	word := "*" + mrkdwn.EscapeWithin(statusWord(a), 40) + "*"
 	switch a.Status {
 	case store.ApprovalAllowed, store.ApprovalDenied:
-		return word + c.decider() + c.changedBy() + at + c.left()
+		return word + c.changedBy(c.decider()) + at + c.left()
 	case store.ApprovalExpired:
 		then := "; the turn was paused."
 		if a.Terms.OnTimeout == store.TimeoutDeny {

@@ -107,6 +107,15 @@ func (c *card) questionText(q question, most int) string {
 	return text
 }
 
+// questionBrief is a question in its own words, in about most units.
+func (c *card) questionBrief(most int) string {
+	_, words := c.name(c.a)
+	if words == "" {
+		return "a question"
+	}
+	return "“" + mrkdwn.EscapeWithin(words, most) + "”"
+}
+
 // options is the element to choose with, nil when there is nothing to choose from.
 func (c *card) options(q question) slack.BlockElement {
 	var list []*slack.OptionBlockObject

@@ -32,9 +32,12 @@ func Reminder(v ReminderView) Page {
 	}
 	what := "asks to " + c.brief(200)
 	if a.Kind == store.ApprovalQuestion {
-		what = "has a question"
+		what = "asks: " + c.questionBrief(300)
 	}
-	first := "*a request waits for a decision*: Deckhand " + what + "."
+	first := "*a request waits for a decision*: Deckhand " + what
+	if a.Kind != store.ApprovalQuestion { // whose own mark ends it
+		first += "."
+	}
 	if v.Escalation {
 		first = "*nobody has decided about this yet*: Deckhand " + what + ", and the people who were asked first have not answered."
 	}

@@ -267,7 +267,13 @@ func waiting(more []*row) string {
 func (c *card) name(a store.Approval) (verb, object string) {
 	switch a.Kind {
 	case store.ApprovalQuestion:
-		return "answer", ""
+		if list, _, err := questions(a); err == nil {
+			object = mrkdwn.OneLine(list[0].Question)
+			if more := len(list) - 1; more > 0 {
+				object += " (and " + plural(more, "more question", "more questions") + ")"
+			}
+		}
+		return "answer", c.o.redact(object)
 	case store.ApprovalPlan:
 		return "begin", ""
 	case store.ApprovalTool:
@@ -285,7 +291,9 @@ func (r *row) brief(most int) string {
 	object := mrkdwn.CodeWithin(r.object, most)
 	switch {
 	case r.a.Kind == store.ApprovalQuestion:
-		object = "a question"
+		if object = "a question"; r.object != "" {
+			object = "“" + mrkdwn.EscapeWithin(r.object, most) + "”"
+		}
 	case r.a.Kind == store.ApprovalPlan:
 		object = "work on a plan"
 	case object == "":
