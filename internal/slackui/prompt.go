@@ -11,6 +11,7 @@ import (
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn"
@@ -26,6 +27,9 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 		return "a command that is not passed on", nil
 	} else if command == "" && strings.HasPrefix(text, "/") {
 		text = "[A message that begins with a path:]\n" + text
+	}
+	if text == agent.NoWords {
+		asked = namesOf(m.Files)
 	}
 	files := promptFiles(m.Files)
 	if strings.HasPrefix(text, "/") && len(files) > 0 {

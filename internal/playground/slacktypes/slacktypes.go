@@ -135,7 +135,7 @@ func typeOf(method string) string {
 
 // numbers and truths are arguments that forms have as text.
 var (
-	numbers = regexp.MustCompile(`^(limit|length|count)$`)
+	numbers = regexp.MustCompile(`^(limit|length|count|page)$`)
 	truths  = regexp.MustCompile(`^(inclusive|include_.*|exclude_.*)$`)
 )
 
