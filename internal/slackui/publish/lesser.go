@@ -35,10 +35,11 @@ const (
 	seasoned              // no type of block that is younger than the others
 	sections              // sections of text alone
 	worded                // text alone
-	least                 // a sentence of ours
+	least                 // a sentence of ours, with the page's first words
+	bare                  // the sentence alone
 )
 
-var dressNames = [...]string{"whole", "no young blocks", "sections of text", "text", "a sentence"}
+var dressNames = [...]string{"whole", "no young blocks", "sections of text", "text", "a sentence", "a sentence of ours"}
 
 // oldBlocks are the types of blocks that every workspace takes.
 var oldBlocks = []string{"section", "context", "actions", "divider", "header", "image", "input"}
@@ -63,6 +64,8 @@ func (w wear) put(p render.Page) (page render.Page, cut bool) {
 		return p.Worded()
 	case least:
 		return p.Least(), true
+	case bare:
+		return p.Bare(), true
 	}
 	if len(w.without) > 0 {
 		p, _ = p.Lesser(func(kind string) bool { return slices.Contains(w.without, kind) })
@@ -77,10 +80,10 @@ func (w wear) lower(page render.Page, named, unsupported []string, err error) (w
 	fresh := slices.DeleteFunc(slices.Clone(named), func(kind string) bool { return slices.Contains(w.without, kind) })
 	w.fresh = true
 	switch {
-	case w.dress == least:
+	case w.dress == bare:
 		return w, false
 	case len(page.Blocks) == 0: // it is the text that Slack minds
-		w.dress = least
+		w.dress = max(least, w.dress+1)
 	case slices.Contains(unsupported, "section"): // what all others become
 		w.dress = worded
 	case refusedAs(err, "msg_blocks_too_long"), refusedAs(err, "view_too_large"):

@@ -336,3 +336,16 @@ func FuzzCard(f *testing.F) {
 		}
 	})
 }
+
+// A plan that fits before it is made safe, and not after it.
+func TestAPlanThatGrowsWhenItIsCleaned(t *testing.T) {
+	t.Parallel()
+	for _, piece := range []string{"<!here> ", "[", "&lt;<", "@here ", "<!here>\n"} {
+		for n := 1000; n < 8000; n += 350 {
+			p := render.Card([]store.Approval{plan(strings.Repeat(piece, n/len(piece)))}, render.Options{})
+			for _, problem := range checkPage(p) {
+				t.Errorf("%d of %q: %s", n, piece, problem)
+			}
+		}
+	}
+}

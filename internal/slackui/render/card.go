@@ -87,7 +87,7 @@ func Card(list []store.Approval, o Options) Page {
 		c.blocks = nil
 		c.one(list[0])
 		if c.fits() || c.room < 500 {
-			return Page{Text: mrkdwn.ClipEscaped(c.text, fallbackMax), Blocks: c.blocks, Instead: c.instead(list)}
+			return Page{Text: mrkdwn.ClipEscaped(c.text, fallbackMax), Blocks: c.blocks, Instead: c.instead(list), Whom: c.whom(list)}
 		}
 	}
 }

@@ -65,11 +65,25 @@ func (p Page) said() string {
 	return joinNonEmpty("\n\n", parts...)
 }
 
-// Least is what stands where Slack takes nothing of the page: a sentence of our own, with
-// what can be written instead of pressing a button.
+// leastMax is how much of a page's first line its least one has.
+const leastMax = 120
+
+// Least is what stands where Slack takes nothing of the page: a sentence of our own, with the
+// first words of the page, and with what can be written instead of pressing a button.
 func (p Page) Least() Page {
-	p.Blocks = nil
-	p.Text = joinNonEmpty(" ", "Slack did not take this message as it is.", p.Instead)
+	first, _, _ := strings.Cut(p.Text, "\n")
+	p.Text = first
+	if mrkdwn.Width(first) > leastMax {
+		p.Text = mrkdwn.ClipEscaped(first, leastMax)
+	}
+	p.Text = joinNonEmpty(" ", "Slack did not take this message as it is:", p.Text)
+	p.Text, p.Blocks = joinNonEmpty("\n", p.Text, joinNonEmpty(" ", p.Whom, p.Instead)), nil
+	return p
+}
+
+// Bare is Least without anything of the page's text.
+func (p Page) Bare() Page {
+	p.Text, p.Blocks = joinNonEmpty(" ", "Slack did not take this message as it is.", p.Whom, p.Instead), nil
 	return p
 }
 
@@ -229,10 +243,19 @@ func tableText(b *slack.TableBlock) string {
 // insteadMax is how many requests of one card are named with what decides about them.
 const insteadMax = 8
 
+// whom are mentions of those who are asked by a card.
+func (c *card) whom(list []store.Approval) string {
+	i := slices.IndexFunc(list, func(a store.Approval) bool { return a.Status == store.ApprovalPending })
+	if i < 0 || c.o.Calling == nil || c.isCopy() {
+		return ""
+	}
+	return mentions(c.o.Calling.Mention(list[i]), " ")
+}
+
 // instead says how to decide about what is pending of a card by a reply.
 func (c *card) instead(list []store.Approval) string {
 	var lines []string
-	whom, more := "", 0
+	more := 0
 	for _, a := range list {
 		switch {
 		case a.Status != store.ApprovalPending:
@@ -242,9 +265,6 @@ func (c *card) instead(list []store.Approval) string {
 		case len(lines) == insteadMax:
 			more++
 			continue
-		}
-		if c.o.Calling != nil && whom == "" {
-			whom = mentions(c.o.Calling.Mention(a), " ")
 		}
 		yes := mrkdwn.Code(approveWords(a)) + " or " + mrkdwn.Code("deny "+Code(a))
 		if a.Kind == store.ApprovalQuestion {
@@ -260,12 +280,12 @@ func (c *card) instead(list []store.Approval) string {
 	case len(lines) == 0:
 		return ""
 	case len(list) == 1:
-		return joinNonEmpty(" ", whom, "Read what is asked for, and reply "+lines[0]+" in this thread.")
+		return "Read what is asked for, and reply " + lines[0] + " in this thread."
 	}
 	if more > 0 {
 		lines = append(lines, count(more)+" more wait until these are decided.")
 	}
-	return joinNonEmpty(" ", whom, "Read what is asked for, and reply in this thread.") + "\n• " + strings.Join(lines, "\n• ")
+	return "Read what is asked for, and reply in this thread.\n• " + strings.Join(lines, "\n• ")
 }
 
 // SmallHomes are home tabs for where Slack takes nothing of the whole one, the richer

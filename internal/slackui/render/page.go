@@ -14,6 +14,8 @@ type Page struct {
 	// Instead says what to write where Slack does not take the page's buttons: mrkdwn, of
 	// a few sentences; empty where there is nothing to be pressed, or nothing to write.
 	Instead string `json:"-"`
+	// Whom are mentions of those who are asked; the blocks have them too.
+	Whom string `json:"-"`
 	// Cut reports that the page leaves text out and says so: the caller attaches
 	// FullText as a file.
 	Cut bool

@@ -65,7 +65,7 @@ func (c *card) rows(list []store.Approval) Page {
 		c.drawRows(all, lines, pending[:shown], pending[shown:], shared, roomy)
 		switch {
 		case c.fits() || shown <= 1 && !roomy:
-			return Page{Text: mrkdwn.ClipEscaped(c.rowsText(all, pending, shown), fallbackMax), Blocks: c.blocks, Instead: c.instead(list)}
+			return Page{Text: mrkdwn.ClipEscaped(c.rowsText(all, pending, shown), fallbackMax), Blocks: c.blocks, Instead: c.instead(list), Whom: c.whom(list)}
 		case roomy:
 			roomy = false
 		default:

@@ -217,12 +217,15 @@ func (c *cleaner) prose(s string) {
 				put(i, `\<`, 1)
 			}
 		case '&':
-			if n := lessThanEntity(s[i:]); n > 0 {
+			if n := entityOf(s[i:], "lt", "60", "x3c"); n > 0 {
+				i += n - 1
+				put(i+1, zwsp, 0)
+			} else if n := entityOf(s[i:], "commat", "64", "x40"); n > 0 {
 				i += n - 1
 				put(i+1, zwsp, 0)
 			}
 		case '@':
-			if bareMentionAt(s, i) {
+			if bareMentionAt(s, i) || spelledOut(s[i+1:]) {
 				put(i+1, zwsp, 0)
 			}
 		case '!':
@@ -300,20 +303,30 @@ func autolink(s string) int {
 	return end + 2
 }
 
-// lessThanEntity returns the length of an entity for < that s begins with, or 0.
-func lessThanEntity(s string) int {
+// spelledOut reports whether a word that s begins with goes on in an entity: @h&#101;re.
+func spelledOut(s string) bool {
+	n := 0
+	for n < len(s) && n < len("everyone") && isAlnum(s[n]) {
+		n++
+	}
+	return n < len(s) && s[n] == '&'
+}
+
+// entityOf returns the length of the entity that s begins with, if it is the one of a name or
+// of a number in decimals or, after an x, in hexadecimals; else 0.
+func entityOf(s, name, decimal, hex string) int {
 	head := strings.ToLower(s[:min(len(s), 12)])
 	end := strings.IndexByte(head, ';')
 	if end < 0 {
 		return 0
 	}
-	name := strings.TrimPrefix(head[1:end], "#")
-	if name != "lt" {
-		name = strings.TrimLeft(name, "0")
-		if strings.HasPrefix(name, "x") {
-			name = "x" + strings.TrimLeft(name[1:], "0")
+	said := strings.TrimPrefix(head[1:end], "#")
+	if said != name {
+		said = strings.TrimLeft(said, "0")
+		if strings.HasPrefix(said, "x") {
+			said = "x" + strings.TrimLeft(said[1:], "0")
 		}
-		if name != "60" && name != "x3c" {
+		if said != decimal && said != hex {
 			return 0
 		}
 	}

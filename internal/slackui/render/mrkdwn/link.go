@@ -37,7 +37,7 @@ func parseLink(s string) link {
 		return link{fake: true} // a later line may close it, and lead anywhere
 	}
 	l := link{text: s[1:end]}
-	shown := hostOf(l.text)
+	shown := hostOf(bare(l.text))
 	rest := s[end+1:]
 	if !strings.HasPrefix(rest, "(") {
 		// A link by reference, whose target is elsewhere: text that is a URL
@@ -70,9 +70,14 @@ func parseLink(s string) link {
 	}
 	target, _, _ := strings.Cut(strings.Trim(strings.TrimSpace(l.target), "<>"), " ")
 	l.target = target
-	l.fake = !linkable(target) || shown != "" && shown != hostOf(target)
+	l.fake = !linkable(target) || shown != "" && shown != hostOf(bare(target))
 	return l
 }
+
+// bare is what a text reads as: without escapes, entities and marks.
+func bare(text string) string { return html.UnescapeString(marks.Replace(text)) }
+
+var marks = strings.NewReplacer(`\`, "", "*", "", "_", "", "~", "", "`", "")
 
 // linkable reports whether people may be led to target by a click: the web, mail,
 // and places that the reader's own Slack makes nothing of.
@@ -81,9 +86,12 @@ func linkable(target string) bool {
 	if strings.ContainsFunc(target, func(r rune) bool { return r < ' ' || unicode.Is(unicode.Cf, r) }) {
 		return false
 	}
-	scheme, _, ok := strings.Cut(target, ":")
-	if !ok || strings.ContainsAny(scheme, "/?#.") {
+	scheme, rest, ok := strings.Cut(target, ":")
+	switch {
+	case !ok || strings.ContainsAny(scheme, "/?#"):
 		return true // a path
+	case strings.Contains(scheme, "."): // a file's line, and not com.example.app:open
+		return rest != "" && rest[0] >= '0' && rest[0] <= '9'
 	}
 	switch strings.ToLower(scheme) {
 	case "http", "https", "mailto":

@@ -31,8 +31,8 @@ func Cut(s string, room int) (head, tail string) {
 // words or characters. A code block that is cut is closed in the head and opened
 // anew in the tail, a table gets its header again.
 //
-// Where it cuts depends on the first room units only. room must be 1,000 or more,
-// and s wider than that.
+// Where it cuts depends on the first room units only. room must be 1,000 or more. An s that
+// is not wider may be cut at its end.
 func PlaceToCut(s string, room int) Place {
 	const closing = 26 // kept for closing a fence
 	limit := len(Prefix(s, room-closing))
@@ -94,7 +94,7 @@ func cutLongLine(s string, limit int) Place {
 	if i := strings.LastIndexAny(s[:limit], " \t\n"); i > limit/2 {
 		at = i + 1
 	}
-	for at > 1 && !utf8.RuneStart(s[at]) {
+	for at > 1 && at < len(s) && !utf8.RuneStart(s[at]) {
 		at--
 	}
 	if fence.mark != 0 {

@@ -3,6 +3,8 @@ package mrkdwntest
 import (
 	"fmt"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -55,6 +57,9 @@ func (r *reader) blocks(n ast.Node) {
 		r.blocks(c)
 	}
 }
+
+// host is one that there can be.
+var host = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?$`)
 
 // mark stands in a text where a mark was, such as of emphasis.
 const mark = "\x00"
@@ -112,13 +117,13 @@ func (r *reader) link(target, label string) {
 	if err != nil {
 		return // nothing opens it
 	}
-	switch strings.ToLower(u.Scheme) {
-	case "", "http", "https", "mailto":
-	default:
+	scheme, rest := strings.ToLower(u.Scheme), u.Opaque+" "
+	line := strings.Contains(scheme, ".") && rest[0] >= '0' && rest[0] <= '9' // main.go:12
+	if !line && !slices.Contains([]string{"", "http", "https", "mailto"}, scheme) {
 		r.addf("a link to %q", target)
 	}
 	shown, err := url.Parse(strings.TrimSpace(label))
-	if err != nil || shown.Host == "" || shown.Scheme != "http" && shown.Scheme != "https" {
+	if err != nil || !host.MatchString(shown.Host) || shown.Scheme != "http" && shown.Scheme != "https" {
 		return
 	}
 	if !strings.EqualFold(shown.Hostname(), u.Hostname()) {
