@@ -289,7 +289,7 @@ func Link(address, label string) string {
 	if !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
 		return Escape(label)
 	}
-	return "<" + linkEscaper.Replace(address) + "|" + strings.ReplaceAll(Escape(label), "|", "¦") + ">"
+	return "<" + linkEscaper.Replace(address) + "|" + apart(strings.ReplaceAll(Escape(label), "|", "¦")) + ">"
 }
 
 var linkEscaper = strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C", " ", "%20", "\n", "", "\t", "")

@@ -21,13 +21,24 @@ func Escape(s string) string {
 	return mrkdwnEscaper.Replace(Mute(Printable(s)))
 }
 
+// apart keeps a text that is written from right to left from reordering the numbers and
+// signs of ours beside it: it is put between isolates, which it cannot have itself.
+func apart(s string) string {
+	for _, r := range s {
+		if r >= 0x590 && r <= 0x8ff || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfefc || r >= 0x10800 && r <= 0x10fff || r >= 0x1e800 && r <= 0x1efff {
+			return "\u2068" + s + "\u2069"
+		}
+	}
+	return s
+}
+
 // Code shows s as inline code in mrkdwn: one line, nothing in it is markup.
 func Code(s string) string {
 	s = strings.Join(strings.Fields(Visible(s)), " ")
 	if s == "" {
 		return ""
 	}
-	return "`" + strings.ReplaceAll(mrkdwnEscaper.Replace(s), "`", backtickLike) + "`"
+	return apart("`" + strings.ReplaceAll(mrkdwnEscaper.Replace(s), "`", backtickLike) + "`")
 }
 
 // EscapeWithin is Escape on one line, with everything made visible, for at most n

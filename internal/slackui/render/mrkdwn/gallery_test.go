@@ -23,7 +23,7 @@ var gallery = []struct{ name, markdown string }{
 	{"footnotes", "See[^1], [^12] and this[^my_note], not `[^1]` or \\[^1].\n\n[^1]: word\n[^my_note]: Second with `code`.\n\n```\n[^1]: code\n```"},
 	{"no footnotes", "[^] [^a b] [^1 [^" + strings.Repeat("x", 50) + "]"},
 	{"code", "```go\nfunc main() { println(\"x\") }\n```\n\n    indented\n\n~~~python\nprint(1)\n~~~\n\n- in a list\n\n  ```sh\n  ls\n  ```\n- after"},
-	{"scripts", "日本語のテキスト。**太字**は効く。`コード`も。\n\nالعربية **مهم** `code` نص \u200f\n\nעברית 123 (abc)"},
+	{"scripts", "日本語のテキスト。**太字**は効く。`コード`も。\n\nالعربية **مهم** `code` نص \u200f\n\nעברית 123 (abc) `עברית` 5"},
 	{"what turns a text around", "run \u202egnp.exe\u202c and \u2066isolated\u2069 `\u202ecode` [\u2067here\u2069](https://example.com)\n\n```\n\u202dcode\n```"},
 	{"links with titles", "[a link](https://example.com \"A title\") and [by reference][r], <https://auto.example>\n\n[r]: https://example.com/ref 'T'"},
 	{"marks in marks", "***both*** ~~gone~~ **bold with *it* inside** a_b_c `x``y` 2*3*4"},
@@ -60,7 +60,7 @@ func TestGallery(t *testing.T) {
 
 // visible spells what cannot be seen as it is in the file.
 func visible(s string) string {
-	return strings.NewReplacer("\u200b", "{zwsp}", "\u200f", "{200F}", "\u202a", "{202A}", "\u202c", "{202C}", "\u202d", "{202D}", "\u202e", "{202E}", "\u2066", "{2066}", "\u2067", "{2067}", "\u2069", "{2069}").Replace(s)
+	return strings.NewReplacer("\u200b", "{zwsp}", "\u200f", "{200F}", "\u202a", "{202A}", "\u202c", "{202C}", "\u202d", "{202D}", "\u202e", "{202E}", "\u2066", "{2066}", "\u2067", "{2067}", "\u2068", "{2068}", "\u2069", "{2069}").Replace(s)
 }
 
 func TestHeadings(t *testing.T) {
