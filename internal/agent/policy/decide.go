@@ -27,6 +27,14 @@ func Told(rule string) (said string, isRule bool) {
 	return said, !isDefault && rule != ""
 }
 
+// noRule begins a Why that says no more than that there is no rule, and which there could
+// be.
+const noRule = "no rule allows "
+
+// ForRules reports whether a decision's Why is for those who write the rules: it says that
+// none allows the call, and which would. Whoever is asked knows the first.
+func ForRules(why string) bool { return strings.HasPrefix(why, noRule) }
+
 // finding is what the rules say of one part of a call.
 type finding struct {
 	verdict Verdict
@@ -335,7 +343,7 @@ func (req *request) trouble(i int) string {
 	case u.wrap != "":
 		return u.wrap
 	}
-	return "no rule allows " + u.text() + req.wouldAllow(i)
+	return noRule + u.text() + req.wouldAllow(i)
 }
 
 // wouldAllow names a rule that would allow a command that no rule is about, with what

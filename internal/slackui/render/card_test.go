@@ -442,6 +442,12 @@ func TestACardDoesNotSayWhatIsPlain(t *testing.T) {
 	} {
 		a := asks(1)[0]
 		a.Terms.Rule, a.DecisionReason = rule, ""
+		if !strings.HasPrefix(rule, "Bash") {
+			a.Terms.Because = "no rule allows make x; Bash(make x) would allow just this"
+			if all := string(asJSON(t, render.ApprovalInput(a, 0, render.Options{}))); !strings.Contains(all, "would allow just this") {
+				t.Errorf("%s: the whole request does not say which rule would allow it: %s", rule, all)
+			}
+		}
 		got := string(asJSON(t, render.Card([]store.Approval{a}, render.Options{})))
 		for _, word := range []string{"default", "no rule allows", a.Workspace} {
 			if strings.Contains(got, word) {

@@ -85,6 +85,10 @@ func ApprovalInput(a store.Approval, page int, o Options) slack.ModalViewRequest
 			" of " + count(total) + "; " + count(total-before-here) + " follow."
 	}
 	add(section(id(), "*"+mrkdwn.Escape(a.ToolName)+"* · "+where))
+	c := card{a: a, o: o}
+	if said := c.allGrounds(a.Terms, 600); said != "" && page == 0 {
+		add(contextBlock(id(), said))
+	}
 	if w := deceits.Warnings(); len(w) > 0 {
 		add(section(id(), "⚠️ "+strings.Join(escapeAll(w), "\n⚠️ ")))
 	}

@@ -43,10 +43,18 @@ func (c *card) person(id string) string {
 }
 
 // grounds say which rule asks, or which default that is not everybody's, and why, and what
-// the CLI's own reason is. A decided call's rule may stand in how it ended instead.
+// the CLI's own reason is. A decided call's rule may stand in how it ended instead. Which
+// rule would allow it is said where all of a request is shown.
 func (c *card) grounds(most int) string {
-	var parts []string
 	t := c.a.Terms
+	if _, isRule := policy.Told(t.Rule); !isRule && policy.ForRules(t.Because) {
+		t.Because = ""
+	}
+	return c.allGrounds(t, most)
+}
+
+func (c *card) allGrounds(t store.Terms, most int) string {
+	var parts []string
 	because := mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(t.Because)), most)
 	rule, isRule := policy.Told(t.Rule)
 	if isRule {
