@@ -26,6 +26,9 @@ func aChangedCommand(t *testing.T, w *world) {
 	if !strings.Contains(said, `- git tag as-asked\n+ git tag as-changed`) || !strings.Contains(said, "SHA-256") {
 		t.Errorf("the card does not show the change:\n%s", said)
 	}
+	w.find(eng, thread, "the turn to show what ran", func(m message) bool {
+		return !strings.Contains(m.all(), "as-asked") && strings.Contains(m.all(), "git tag as-changed")
+	})
 	if n := w.count(`SELECT count(*) FROM audit WHERE kind = 'edited' AND actor = 'U0GRACE' AND details LIKE '%as-changed%'`); n != 1 {
 		t.Errorf("the audit tells of %d changes", n)
 	}

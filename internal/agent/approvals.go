@@ -249,7 +249,7 @@ func (w *worker) asked(id string) (store.Approval, bool) {
 
 func (w *worker) answer(a, requested store.Approval) error {
 	proc := w.session.proc
-	w.turn.content = w.turn.content.Fold(&claude.Decision{RequestID: requested.RequestID, Allowed: a.Status == store.ApprovalAllowed})
+	w.turn.content = w.turn.content.Fold(&claude.Decision{RequestID: requested.RequestID, Allowed: a.Status == store.ApprovalAllowed, Input: a.Edited.Input})
 	if w.turn.stopping() {
 		return w.reply(proc.Deny(requested.RequestID, stopped, true)) // whatever was decided: somebody stopped it
 	}

@@ -28,13 +28,13 @@ func (t Output) Fold(m Message) Output {
 	case *CanUseTool:
 		t.asked(m)
 	case *CancelRequest:
-		t.settle(m.RequestID, ToolRunning)
+		t.settle(m.RequestID, ToolRunning, nil)
 	case *Decision:
 		state := ToolDenied
 		if m.Allowed {
 			state = ToolRunning
 		}
-		t.settle(m.RequestID, state)
+		t.settle(m.RequestID, state, m.Input)
 	case *CommandLifecycle:
 		t.lifecycle(m)
 	case *ConversationReset:

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,10 +118,14 @@ func (t *Output) asked(m *CanUseTool) {
 }
 
 // settle ends the wait for an approval.
-func (t *Output) settle(requestID string, state ToolState) {
+func (t *Output) settle(requestID string, state ToolState, instead json.RawMessage) {
 	for i, item := range slices.Backward(t.Items) {
 		if item.Tool != nil && item.Tool.RequestID == requestID && requestID != "" {
-			t.changeTool(i, func(tool *ToolUse) { tool.State, tool.RequestID = state, "" })
+			t.changeTool(i, func(tool *ToolUse) {
+				if tool.State, tool.RequestID = state, ""; instead != nil {
+					tool.Input = instead
+				}
+			})
 			return
 		}
 	}

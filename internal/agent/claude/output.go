@@ -155,6 +155,7 @@ type Decision struct {
 	Meta
 	RequestID string
 	Allowed   bool
+	Input     json.RawMessage // what runs instead of what was asked for; nil where it is the same
 }
 
 // Next returns the turn that follows t: empty, but for what outlives a turn.

@@ -47,7 +47,7 @@ func (c *card) person(id string) string {
 // rule would allow it is said where all of a request is shown.
 func (c *card) grounds(most int) string {
 	t := c.a.Terms
-	if _, isRule := policy.Told(t.Rule); !isRule && policy.ForRules(t.Because) {
+	if _, isRule := policy.Told(t.Rule); !isRule && (policy.ForRules(t.Because) || c.a.Edited.Times > 0) { // it is of what was asked
 		t.Because = ""
 	}
 	return c.allGrounds(t, most)

@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"deckhand/internal/agent/policy"
@@ -15,6 +16,16 @@ func (c *card) touches(most int) string {
 	if !c.pending() || len(c.a.Touches) == 0 || json.Unmarshal(c.a.Touches, &p) != nil {
 		return ""
 	}
+	if len(p.Touches) == 1 && c.a.ToolName != "Bash" { // the file that it names
+		switch t := p.Touches[0]; {
+		case t.Outside:
+			return ""
+		case t.Is == "new":
+			return "The file was not there when it was asked."
+		}
+		return "The file was there when it was asked: " + whatIs(p.Touches[0]) + "."
+	}
+	p.Unknown = slices.DeleteFunc(p.Unknown, func(u string) bool { return u == c.a.Terms.Because }) // which the card says
 	var parts []string
 	for _, t := range p.Touches {
 		parts = append(parts, t.Verb+" "+mrkdwn.CodeWithin(c.o.redact(t.Path), 120)+" ("+whatIs(t)+")")
