@@ -39,30 +39,61 @@ func Clean(s string) string {
 	c.out.Grow(len(s) + 64)
 	var fence fenceState
 	for len(s) > 0 {
-		line := s
-		if i := strings.IndexByte(s, '\n'); i >= 0 {
-			line = s[:i+1]
-		}
+		line := firstLine(s)
 		s = s[len(line):]
 		if inside := fence.line(line); inside {
 			c.code(line)
-		} else {
-			c.prose(line)
+			continue
 		}
+		if strings.TrimSpace(line) == "" {
+			c.loose = false
+		}
+		c.table = strings.Contains(line, "|") && (c.table || delimits(line) || delimits(firstLine(s)))
+		c.prose(line)
 	}
 	return c.out.String()
 }
+
+// firstLine is the line that s begins with, and its end.
+func firstLine(s string) string {
+	if i := strings.IndexByte(s, '\n'); i >= 0 {
+		return s[:i+1]
+	}
+	return s
+}
+
+// delimits reports whether a line is what stands under a table's header, also inside quotes.
+func delimits(line string) bool { return isDelimiterRow(strings.TrimLeft(line, "> \t")) }
 
 // fenceState follows fenced code blocks over lines.
 type fenceState struct {
 	mark   byte   // of the open fence, or 0
 	length int    // of its run
 	opener string // the opening line, to open it anew on a further page
+	quotes int    // that it stands in
+	indent int    // of what belongs to its list item, outside quotes
+}
+
+// left reports whether a line is not of the quote or list item any more that the open fence
+// stands in, which ends the fence.
+func (f *fenceState) left(line string) bool {
+	if f.quotes == 0 && f.indent == 0 {
+		return false
+	}
+	body := strings.TrimLeft(line, " \t>")
+	if strings.Count(line[:len(line)-len(body)], ">") < f.quotes {
+		return true
+	}
+	return f.quotes == 0 && strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "\t") &&
+		len(line)-len(strings.TrimLeft(line, " ")) < f.indent
 }
 
 // line takes the next line in and reports whether it is code or a fence.
 func (f *fenceState) line(line string) bool {
 	body, ok := fenceBody(line)
+	if f.mark != 0 && f.left(line) {
+		*f = fenceState{}
+	}
 	if f.mark != 0 {
 		if ok && body[0] == f.mark {
 			n := runLength(body)
@@ -80,6 +111,10 @@ func (f *fenceState) line(line string) bool {
 		return false // inline code
 	}
 	f.mark, f.length, f.opener = body[0], n, strings.TrimRight(line, "\n")
+	prefix := line[:len(line)-len(body)]
+	if f.quotes, f.indent = strings.Count(prefix, ">"), 0; f.quotes == 0 && strings.TrimSpace(prefix) != "" {
+		f.indent = len(prefix)
+	}
 	return true
 }
 
@@ -126,18 +161,32 @@ func runLength(s string) int {
 }
 
 // cleaner writes cleaned text.
-type cleaner struct{ out strings.Builder }
+type cleaner struct {
+	out   strings.Builder
+	table bool // the line is of a table, whose cells end at a | in code too
+	loose bool // an earlier line of the paragraph has begun code that this one may end
+}
 
 // code writes text that is code: only exact mentions are taken apart, so that
 // what people copy is what the model wrote.
 func (c *cleaner) code(s string) {
 	last := 0
-	for i := strings.IndexByte(s, '<'); i >= 0 && i < len(s); i++ {
-		if s[i] == '<' && slackToken(s[i:]) {
-			c.out.WriteString(s[last : i+1])
-			c.out.WriteString(zwsp)
-			last = i + 1
+	for i := strings.IndexAny(s, "<&"); i >= 0 && i < len(s); i++ {
+		at := i + 1
+		switch {
+		case s[i] == '<' && (slackToken(s[i:]) || strings.HasPrefix(s[at:], `\`)):
+		case s[i] == '&' && entityOf(s[i:], "lt", "60", "x3c") > 0:
+			// Where it is cut off, it is no code any more.
+			at = i + entityOf(s[i:], "lt", "60", "x3c")
+			if at >= len(s) || !strings.ContainsRune(`!@#&\`, rune(s[at])) {
+				continue
+			}
+		default:
+			continue
 		}
+		c.out.WriteString(s[last:at])
+		c.out.WriteString(zwsp)
+		last, i = at, at-1
 	}
 	c.out.WriteString(s[last:])
 }
@@ -174,7 +223,7 @@ func slackToken(s string) bool {
 
 // prose writes a line of CommonMark that is not inside a code block.
 func (c *cleaner) prose(s string) {
-	last := 0
+	last, loose := 0, c.loose
 	// put writes what stands before i, then text, and goes on at i+skip.
 	put := func(i int, text string, skip int) {
 		c.out.WriteString(s[last:i])
@@ -192,12 +241,13 @@ func (c *cleaner) prose(s string) {
 			}
 		case '`':
 			n := runLength(s[i:])
-			if end := closingTicks(s[i+n:], n); end >= 0 {
+			if end := closingTicks(s[i+n:], n); end >= 0 && !loose && !(c.table && strings.Contains(s[i+n:i+n+end], "|")) {
 				c.out.WriteString(s[last:i])
 				last = i + n + end + n
 				c.code(s[i:last])
 				i = last - 1
 			} else {
+				c.loose = c.loose || end < 0
 				i += n - 1
 			}
 		case '<':

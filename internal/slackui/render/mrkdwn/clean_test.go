@@ -24,29 +24,33 @@ func TestClean(t *testing.T) {
 		"`<@U123>` `<div>` ``a`<!here>``":          "`<␣@U123>` `<div>` ``a`<␣!here>``",
 		"`unclosed <@U123>":                        "`unclosed <␣@U123>",
 		"```html\n<!DOCTYPE html>\n<!-- x -->\n<!channel>\n@channel List<@NonNull String>\n```\n<b>": "```html\n<!DOCTYPE html>\n<!-- x -->\n<␣!channel>\n@channel List<@NonNull String>\n```\n\\<b>",
-		"~~~\n```\n<a>\n~~~\n<a>":                       "~~~\n```\n<a>\n~~~\n\\<a>",
-		"- item\n  ```\n  <a>\n  ```\n<a>":              "- item\n  ```\n  <a>\n  ```\n\\<a>",
-		"> ```\n> <a>\n> ```\n<a>":                      "> ```\n> <a>\n> ```\n\\<a>",
-		"```not a fence``` <a>":                         "```not a fence``` \\<a>",
-		"<b>x</b> Vec<String> <?php":                    "\\<b>x\\</b> Vec\\<String> \\<?php",
-		`already \<b> and \<!here> and \\<b>`:           `already \<␣b> and \<␣!here> and \\\<b>`,
-		"&lt;!channel&gt; &#60;@U1> &#x3C;#C1> &amp;":   "&lt;␣!channel&gt; &#60;␣@U1> &#x3C;␣#C1> &amp;",
-		"<https://example.com/a?b=1> <mailto:a@b.c>":    "<https://example.com/a?b=1> <mailto:a@b.c>",
-		"<https://evil|https://good> <tel:1|x>":         "<␣https://evil|https://good> <␣tel:1|x>",
-		"![alt](http://e/i.png) ![](http://e/i)":        "[alt](http://e/i.png) [image](http://e/i)",
-		"![alt][1] wow![x]":                             "!␣[alt][1] wow!␣[x]",
-		"!![](http://e/i) !!![a](http://e/i)":           "!␣[image](http://e/i) !!␣[a](http://e/i)",
-		"[ok](https://ok.com) [docs](../x.md#a)":        "[ok](https://ok.com) [docs](../x.md#a)",
-		"[https://good.com](https://evil.com/x)":        "`https://good.com` (`https://evil.com/x`)",
-		"[www.good.com](https://good.com/x)":            "[www.good.com](https://good.com/x)",
-		"[main.go](https://example.com/main.go)":        "[main.go](https://example.com/main.go)",
-		"[good.com/login](https://evil.com)":            "`good.com/login` (`https://evil.com`)",
-		"[https://good.com@evil.com](https://evil.com)": "[https://good.com@evil.com](https://evil.com)",
-		"[click](javascript:alert(1))":                  "`click` (`javascript:alert(1)`)",
-		"[a](slack://open) [https://good.com][1]":       "`a` (`slack://open`) \\[https://good.com][1]",
-		"line\r\nend\rx\x00\x1b[31mred\u0085":           "line\nend\nx⟨U+0000⟩⟨U+001B⟩\\[31mred⟨U+0085⟩",
-		"bad \xff utf8 <@U1>":                           "bad \ufffd utf8 <␣@U1>",
-		"<":                                             `\<`,
+		"~~~\n```\n<a>\n~~~\n<a>":                             "~~~\n```\n<a>\n~~~\n\\<a>",
+		"- item\n  ```\n  <a>\n  ```\n<a>":                    "- item\n  ```\n  <a>\n  ```\n\\<a>",
+		"> ```\n> <a>\n> ```\n<a>":                            "> ```\n> <a>\n> ```\n\\<a>",
+		"```not a fence``` <a>":                               "```not a fence``` \\<a>",
+		"<b>x</b> Vec<String> <?php":                          "\\<b>x\\</b> Vec\\<String> \\<?php",
+		`already \<b> and \<!here> and \\<b>`:                 `already \<␣b> and \<␣!here> and \\\<b>`,
+		"&lt;!channel&gt; &#60;@U1> &#x3C;#C1> &amp;":         "&lt;␣!channel&gt; &#60;␣@U1> &#x3C;␣#C1> &amp;",
+		"<https://example.com/a?b=1> <mailto:a@b.c>":          "<https://example.com/a?b=1> <mailto:a@b.c>",
+		"<https://evil|https://good> <tel:1|x>":               "<␣https://evil|https://good> <␣tel:1|x>",
+		"![alt](http://e/i.png) ![](http://e/i)":              "[alt](http://e/i.png) [image](http://e/i)",
+		"![alt][1] wow![x]":                                   "!␣[alt][1] wow!␣[x]",
+		"!![](http://e/i) !!![a](http://e/i)":                 "!␣[image](http://e/i) !!␣[a](http://e/i)",
+		"[ok](https://ok.com) [docs](../x.md#a)":              "[ok](https://ok.com) [docs](../x.md#a)",
+		"[https://good.com](https://evil.com/x)":              "`https://good.com` (`https://evil.com/x`)",
+		"[www.good.com](https://good.com/x)":                  "[www.good.com](https://good.com/x)",
+		"[main.go](https://example.com/main.go)":              "[main.go](https://example.com/main.go)",
+		"[good.com/login](https://evil.com)":                  "`good.com/login` (`https://evil.com`)",
+		"[https://good.com@evil.com](https://evil.com)":       "[https://good.com@evil.com](https://evil.com)",
+		"[click](javascript:alert(1))":                        "`click` (`javascript:alert(1)`)",
+		"[a](slack://open) [https://good.com][1]":             "`a` (`slack://open`) \\[https://good.com][1]",
+		"line\r\nend\rx\x00\x1b[31mred\u0085":                 "line\nend\nx⟨U+0000⟩⟨U+001B⟩\\[31mred⟨U+0085⟩",
+		"bad \xff utf8 <@U1>":                                 "bad \ufffd utf8 <␣@U1>",
+		"|a|b|\n|-|-|\n|`x|<b> @here`|`<i>`|\n":               "|a|b|\n|-|-|\n|`x|\\<b> @␣here`|`<i>`|\n",
+		"[x](https://a.com/" + strings.Repeat("y", 700) + ")": "[x](https://a.com/" + strings.Repeat("y", 700) + ")",
+		"> ```\n<b>\n- ~~~\n  <c>\n<d>":                       "> ```\n\\<b>\n- ~~~\n  <c>\n\\<d>",
+		"`a | <b>`":                                           "`a | <b>`",
+		"<":                                                   `\<`,
 	} {
 		if diff := cmp.Diff(want, see(mrkdwn.Clean(in))); diff != "" {
 			t.Errorf("%q: %s", in, diff)
@@ -89,6 +93,9 @@ func FuzzRead(f *testing.F) {
 			"a part of what was cleaned": strings.ToValidUTF8(out[:min(len(out), int(n))], ""),
 		} {
 			for _, problem := range mrkdwntest.Read(text) {
+				if strings.HasPrefix(name, "a part") && !strings.HasPrefix(problem, "live") {
+					continue // it may end in a piece of code, or before where a link leads
+				}
 				t.Errorf("%s, %q as %q: %s", name, in, text, problem)
 			}
 		}

@@ -16,6 +16,7 @@ type link struct {
 
 // parseLink reads the inline link that s, which begins with [, begins with.
 func parseLink(s string) link {
+	long := len(s) > Lookahead-100
 	s = s[:min(len(s), Lookahead-100)]
 	depth, end := 0, -1
 	for i := 0; i < len(s); i++ {
@@ -45,7 +46,7 @@ func parseLink(s string) link {
 		l.fake = shown != "" && strings.HasPrefix(rest, "[")
 		if rest, defines := strings.CutPrefix(rest, ":"); defines {
 			target, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-			l.fake = shown != "" || target == "" || !linkable(target)
+			l.fake = shown != "" || target == "" || !linkable(target) || long && !strings.ContainsAny(target, ":/?#")
 		}
 		return l
 	}
@@ -65,7 +66,9 @@ func parseLink(s string) link {
 		}
 	}
 	if l.size == 0 {
-		l.fake = true // not complete yet, or a later line has where it leads
+		// It is not complete yet, a later line has where it leads, or it is very long.
+		begun := strings.TrimLeft(rest[1:], " \t")
+		l.fake = !long || shown != "" || !linkable(begun) || !strings.ContainsAny(begun, ":/?#")
 		return l
 	}
 	target, _, _ := strings.Cut(strings.Trim(strings.TrimSpace(l.target), "<>"), " ")
