@@ -90,7 +90,8 @@ func testStory(t *testing.T, chrome *pagetest.Browser) {
 	w.SeeText(inMessage(stream, "li:last-child"), "two")
 	d.app.call("chat.stopStream", map[string]any{"channel": mention.Channel, "ts": stream})
 	w.See(`document.querySelector('.typing') === null`)
-	w.Click(`[data-testid="stop"]`)
+	w.Click(`[data-testid="stop"]`) // which asks the app: the session goes on until it says otherwise
+	d.app.call("agents.sessions.setStatus", map[string]any{"channel_id": mention.Channel, "thread_ts": root, "status": "active"})
 	w.See(`document.querySelector('[data-testid="stop"]') === null`)
 
 	// The asker may not approve, and only the asker is told so.
