@@ -112,10 +112,11 @@ func sections(text string) (out []slack.Block) {
 	return out
 }
 
-// hasButtons reports whether something in a block can be pressed or filled in.
+// hasButtons reports whether something in a block can be pressed or filled in that people
+// would miss; what asks how an answer was is not.
 func hasButtons(b slack.Block) bool {
 	switch b := b.(type) {
-	case *slack.ActionBlock, *slack.InputBlock, *slack.ContextActionsBlock:
+	case *slack.ActionBlock, *slack.InputBlock:
 		return true
 	case *slack.SectionBlock:
 		return b.Accessory != nil && b.Accessory.ImageElement == nil

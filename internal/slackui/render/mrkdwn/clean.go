@@ -174,7 +174,7 @@ func (c *cleaner) code(s string) {
 	for i := strings.IndexAny(s, "<&"); i >= 0 && i < len(s); i++ {
 		at := i + 1
 		switch {
-		case s[i] == '<' && (slackToken(s[i:]) || strings.HasPrefix(s[at:], `\`)):
+		case s[i] == '<' && (slackToken(s[i:]) || strings.HasPrefix(s[at:], `\`) || strings.HasPrefix(s[at:], "&")):
 		case s[i] == '&' && entityOf(s[i:], "lt", "60", "x3c") > 0:
 			// Where it is cut off, it is no code any more.
 			at = i + entityOf(s[i:], "lt", "60", "x3c")

@@ -14,7 +14,7 @@ import (
 func Units(s string) int { return len(utf16.Encode([]rune(s))) }
 
 var (
-	link          = regexp.MustCompile(`^<(https?://|mailto:)[^<>|\s]+(\|[^<>|]*)?>`)
+	link          = regexp.MustCompile(`^<((?i:https?)://|mailto:)[^<>|\s]+(\|[^<>|]*)?>`)
 	liveToken     = regexp.MustCompile(`(?i)<!(channel|here|everyone|group|subteam|date)|<[@#][A-Za-z0-9]+[>|^]|<[a-z][a-z0-9+.-]*:[^\s<>]*\|`)
 	bareEverybody = regexp.MustCompile(`(?i)(^|[^\w])@(channel|here|everyone|group)($|[^\w/])`)
 	image         = regexp.MustCompile(`!\[[^\]\n]*\]\(`)
