@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,7 +38,7 @@ type town struct {
 
 	mu      sync.Mutex
 	answers []answer
-	// trouble, if it is not nil, says what becomes of a call.
+	// trouble, if it is not nil, says what becomes of a call. mu is held.
 	trouble func(method publish.Method, args url.Values) trouble
 }
 
@@ -66,13 +67,12 @@ func (w *town) Do(req *http.Request) (*http.Response, error) {
 	}
 	a := answer{begun: time.Now(), method: publish.Method(path.Base(req.URL.Path)), args: req.PostForm}
 	time.Sleep(townLatency / 2)
-	w.mu.Lock()
-	what := w.trouble
-	w.mu.Unlock()
 	var bad trouble
-	if what != nil {
-		bad = what(a.method, a.args)
+	w.mu.Lock()
+	if w.trouble != nil {
+		bad = w.trouble(a.method, a.args)
 	}
+	w.mu.Unlock()
 	rec := httptest.NewRecorder()
 	switch {
 	case bad.before:
@@ -186,12 +186,11 @@ type actor struct {
 	turn agent.TurnView
 }
 
-var turns int64
+var turns atomic.Int64
 
 func (w *town) actor(channel, root string) *actor {
-	turns++
 	return &actor{w: w, root: root, turn: agent.TurnView{
-		ID: turns, Thread: store.ThreadKey{TeamID: playground.TeamID, ChannelID: channel, ThreadTS: root},
+		ID: turns.Add(1), Thread: store.ThreadKey{TeamID: playground.TeamID, ChannelID: channel, ThreadTS: root},
 		RequestedBy: playground.UserLinus, State: agent.TurnRunning, StartedAt: time.Now(),
 	}}
 }
