@@ -103,6 +103,9 @@ type Places struct {
 	Channels map[string]string
 	// DirectMessages is the project of direct messages; empty for none.
 	DirectMessages string
+	// Mention are the channels, by id, in whose threads a reply is for the bot only if it
+	// mentions it.
+	Mention map[string]bool
 }
 
 // Project is the project that a channel's threads work on, or empty.

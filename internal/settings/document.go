@@ -89,7 +89,15 @@ func (s *setupYAML) setup() workspace.Setup {
 type channelYAML struct {
 	Project string    `yaml:"project"`
 	Roles   rolesYAML `yaml:"roles"`
+	// Replies says which replies in its threads are for the bot: one of replies.
+	Replies string `yaml:"replies"`
 }
+
+// The values of replies: all is the default.
+const (
+	repliesAll     = "all"
+	repliesMention = "mention"
+)
 
 func (c *channelYAML) UnmarshalYAML(unmarshal func(any) error) error {
 	if unmarshal(&c.Project) == nil {

@@ -94,6 +94,7 @@ func TestConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"a relative folder", "/srv/web", "srv/web", []string{":3:10", "absolute"}},
 		{"neither dir nor repo", "    dir: /srv/web\n", "", []string{":3:5", "either dir"}},
 		{"a channel's name for its id", "C0123: web", "general: web", []string{":7:", "channel id"}},
+		{"replies of a kind that is not there", "C0123: web", "C0123: {project: web, replies: none}", []string{":7:", `"none" is neither`}},
 		{"a project that is not there", "C0123: web", "C0123: wbe", []string{":7:10", `"wbe"`}},
 		{"a person's name for their id", "[U1AB]", "[ada]", []string{":9:12", "roles.admins[0]", "Copy member ID"}},
 		{"a rule with two verdicts", "    - deny: mcp__prod__*", "    - deny: Bash\n      allow: Bash", []string{":14:", "one verdict"}},

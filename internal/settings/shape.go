@@ -19,7 +19,7 @@ type shape struct {
 }
 
 func (channelYAML) shape() shape {
-	return shape{scalar: true, mapping: true, wanted: "a project's name, or project: and roles:"}
+	return shape{scalar: true, mapping: true, wanted: "a project's name, or project:, roles: and replies:"}
 }
 
 func (names) shape() shape {

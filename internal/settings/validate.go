@@ -122,6 +122,9 @@ func (v *validation) check(c document) {
 			v.add(at, "there is no project %q under projects", c.Channels[id].Project)
 		}
 		v.roles(at+".roles", c.Channels[id].Roles)
+		if r := c.Channels[id].Replies; r != "" && r != repliesAll && r != repliesMention {
+			v.add(at+".replies", "%q is neither %s (every reply in its threads is for the bot, unless it begins with somebody else's name) nor %s (those that mention it)", r, repliesAll, repliesMention)
+		}
 	}
 	if c.DirectMessages != "" {
 		if _, ok := c.Projects[c.DirectMessages]; !ok {

@@ -219,7 +219,7 @@ func (a *App) relevantNow(ctx context.Context, in *incoming) (bool, error) {
 	if in.message == nil || in.addressed(a.mention()) {
 		return true, nil
 	}
-	if in.message.ThreadTS == "" || addressesSomebodyElse(in.message.Text) {
+	if in.message.ThreadTS == "" || addressesSomebodyElse(in.message.Text) || a.takesMention(in) {
 		return false, nil
 	}
 	served, begins, err := a.c.Store.Concerns(ctx, in.store.Key(), in.store.TS)
@@ -227,6 +227,16 @@ func (a *App) relevantNow(ctx context.Context, in *incoming) (bool, error) {
 		a.hearing.overhear(in.store.Key())
 	}
 	return served || begins, err
+}
+
+// takesMention reports whether a reply is not for us without a mention: its channel wants
+// one, and it is no command about the thread, which people need when a button fails.
+func (a *App) takesMention(in *incoming) bool {
+	if !a.c.Access.Places.Mention[in.store.ChannelID] {
+		return false
+	}
+	c := a.commands.find(said(in.message.Text))
+	return c == nil || c.nearly || !c.inThread
 }
 
 func (in *incoming) addressed(mention string) bool {
@@ -311,6 +321,9 @@ func (a *App) onEvent(ctx context.Context, in *incoming) (outcome string, err er
 	case "app_home_opened":
 		if in.event.Tab == "" || in.event.Tab == "home" {
 			return a.openHome(ctx, in)
+		}
+		if in.event.Tab == "messages" {
+			return a.suggest(ctx, in), nil
 		}
 	case "agent_session_stopped":
 		return a.onNativeStop(ctx, in)

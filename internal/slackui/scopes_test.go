@@ -97,6 +97,9 @@ var calls = map[string]func(context.Context, *slackgo.Client){
 	"SetAgentSessionStatusContext": func(ctx context.Context, c *slackgo.Client) {
 		_, _ = c.SetAgentSessionStatusContext(ctx, slackgo.AgentSessionSetStatusParameters{Status: "active"})
 	},
+	"SetAssistantThreadsSuggestedPromptsContext": func(ctx context.Context, c *slackgo.Client) {
+		_ = c.SetAssistantThreadsSuggestedPromptsContext(ctx, slackgo.AssistantThreadsSetSuggestedPromptsParameters{})
+	},
 	"SetAssistantThreadsStatusContext": func(ctx context.Context, c *slackgo.Client) {
 		_ = c.SetAssistantThreadsStatusContext(ctx, slackgo.AssistantThreadsSetStatusParameters{})
 	},

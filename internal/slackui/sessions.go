@@ -198,6 +198,32 @@ func (a *App) onNativeStop(ctx context.Context, in *incoming) (outcome string, e
 	return outcome, err
 }
 
+// suggest offers a person who opens the direct messages with the bot what to say there: work
+// on their project, if they may give it any, and what it cost.
+func (a *App) suggest(ctx context.Context, in *incoming) (outcome string) {
+	who := in.person()
+	project := a.c.Access.Places.DirectMessages
+	if a.mayDo(ctx, who, access.See) != nil {
+		return "nothing to suggest" // whoever says something is told why
+	}
+	params := slack.AssistantThreadsSetSuggestedPromptsParameters{ChannelID: in.store.ChannelID, ThreadTS: in.store.ThreadTS}
+	if project != "" && a.mayDo(ctx, who, access.Prompt) == nil {
+		params.Title = render.PlainTitle("What should Deckhand do in " + project + "?")
+		params.Prompts = []slack.AssistantThreadsPrompt{
+			{Title: "Fix a failing test", Message: "Run the tests, find out why they fail, and propose a fix."},
+			{Title: "Explain the code", Message: "How is this repository organized, and where should a newcomer start reading?"},
+		}
+	}
+	params.Prompts = append(params.Prompts, slack.AssistantThreadsPrompt{Title: "What I spent this month", Message: "costs this month for me"})
+	k := store.ThreadKey{TeamID: in.store.TeamID, ChannelID: in.store.ChannelID, ThreadTS: in.store.ThreadTS}
+	a.sessions.mu.Lock()
+	defer a.sessions.mu.Unlock()
+	a.sessions.once(k, publish.SetPrompts, publish.Normal, "suggest what to say", func(ctx context.Context) error {
+		return a.api.SetAssistantThreadsSuggestedPromptsContext(ctx, params)
+	})
+	return "suggested"
+}
+
 // waitsFor names the one person who is called to decide, if it is one.
 func (s *sessions) waitsFor(ctx context.Context, k store.ThreadKey, otherwise string) string {
 	pending, err := s.app.c.Store.PendingApprovals(ctx, k)
@@ -277,5 +303,6 @@ func (s *sessions) refused(method publish.Method, code string) {
 // without says what people do not see where a method is missing.
 var without = map[publish.Method]string{
 	publish.SetSession: "threads have no title and no Stop button of Slack's, but that on their message",
+	publish.SetPrompts: "nothing is suggested to people who open the app's messages",
 	publish.SetStatus:  "threads have no status line, but what their messages say",
 }

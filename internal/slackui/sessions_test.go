@@ -1,11 +1,13 @@
 package slackui
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent"
@@ -120,4 +122,71 @@ func TestAWorkspaceWithoutSessions(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who opens the messages with the bot is offered what they may say there, and who may say
+// nothing is offered nothing.
+func TestSuggestions(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		opens := func(user string) string {
+			in, err := decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
+				"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{"type": "app_home_opened", "user": user, "channel": "D" + user, "tab": "messages"},
+			})})
+			d.must(err)
+			outcome := d.bot.app.act(context.Background(), in)
+			d.rest()
+			calls := d.slack.count("assistant.threads.setSuggestedPrompts")
+			if calls == 0 {
+				return outcome
+			}
+			last := ""
+			for _, c := range d.slack.calls {
+				if c.method == "assistant.threads.setSuggestedPrompts" {
+					last = c.args.Get("title") + c.args.Get("prompts")
+				}
+			}
+			return last
+		}
+		if got := opens("UMALLORY"); got != "nothing to suggest" {
+			t.Errorf("Mallory: %s", got)
+		}
+		if got := opens("ULINUS"); strings.Contains(got, "Explain") || !strings.Contains(got, "costs this month for me") {
+			t.Errorf("without a project: %s", got)
+		}
+		d.bot.app.c.Access.Places.DirectMessages = "web"
+		if got := opens("ULINUS"); !strings.Contains(got, "What should Deckhand do in web?") || !strings.Contains(got, "Explain") {
+			t.Errorf("with a project: %s", got)
+		}
+	})
+}
+
+// Where a channel wants a mention a reply without one is nobody's business, but for the
+// words that people need when a button fails.
+func TestRepliesThatTakeAMention(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		for _, tt := range []struct {
+			text     string
+			all, own bool // it is for us where replies are all, or mention
+		}{
+			{"and the other test?", true, false},
+			{"<@UBOT> and the other test?", true, true},
+			{"<@UADA> look", false, false},
+			{"stop", true, true},
+			{"approve AB2DE", true, true},
+			{"costs", true, false},
+		} {
+			for mention, want := range map[bool]bool{false: tt.all, true: tt.own} {
+				d.bot.app.c.Access.Places.Mention = map[string]bool{deskChannel: mention}
+				in, err := decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
+					"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{"type": "message", "user": "ULINUS", "channel": deskChannel, "text": tt.text, "ts": "9.0", "thread_ts": deskThread},
+				})})
+				d.must(err)
+				if got := d.bot.app.relevant(context.Background(), in); got != want {
+					t.Errorf("%q, mention %t: %t", tt.text, mention, got)
+				}
+			}
+		}
+	})
 }

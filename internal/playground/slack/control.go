@@ -29,6 +29,7 @@ func (s *Server) controlRoutes(mux *http.ServeMux) {
 		"POST /_control/members":            s.postMember,
 		"POST /_control/people":             s.postPerson,
 		"POST /_control/stop":               s.postStop,
+		"POST /_control/agent":              s.postAgent,
 		"GET /_control/home":                s.getHome,
 		"POST /_control/home":               s.postHome,
 		"GET /_control/views":               s.getViews,

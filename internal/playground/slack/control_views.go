@@ -49,6 +49,28 @@ func (s *Server) openHome(r *http.Request, person string) (any, error) {
 	return object{"view": nil, "published": false}, nil
 }
 
+// postAgent opens a person's direct messages with the app, which hears of it.
+func (s *Server) postAgent(w http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		User string `json:"user"`
+	}
+	if err := readControl(w, r, &in); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, err := s.person(in.User)
+	if err != nil {
+		return nil, err
+	}
+	if u.Stranger {
+		return nil, refuse("%s is of another company and has no messages with the app", u.RealName)
+	}
+	im := s.ws.openIM(u.ID, now())
+	s.emit(object{"type": "app_home_opened", "user": u.ID, "channel": im.ID, "tab": "messages"}, nil)
+	return object{"channel": im.ID}, nil
+}
+
 func (s *Server) getViews(_ http.ResponseWriter, r *http.Request) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -102,6 +102,9 @@ func WaitsFor(name string, answer bool) string {
 	return plainWords("waits for " + mrkdwn.Clip(mrkdwn.OneLine(name), 30) + "’s " + what)
 }
 
+// PlainTitle is a title for a place that shows neither markup nor blocks.
+func PlainTitle(s string) string { return plainWords(s) }
+
 // plainWords is text for a place that shows neither markup nor blocks.
 func plainWords(s string) string {
 	s = mrkdwn.OneLine(mrkdwn.Visible(s))

@@ -14,7 +14,7 @@ import { useActions } from '../shell/actions';
 import { useDirectory } from '../shell/directory';
 import { emojiChar } from '../text/emoji';
 import { fileSize } from '../text/format';
-import { At, Bold, Clip, Close, Code, CodeBlock, Doc, Italic, Send, Smile, Strike } from '../ui/icons';
+import { At, Bold, Bolt, Clip, Close, Code, CodeBlock, Doc, Italic, Send, Smile, Strike } from '../ui/icons';
 import { Popover } from '../ui/Popover';
 import { complete, triggerAt, wrap, type Trigger } from './complete';
 import { Suggestions, useSuggestions, type Suggestion } from './Suggestions';
@@ -262,6 +262,9 @@ function Bar(props: {
   onFormat: (mark: string) => void;
   onSend: () => void;
 }) {
+  const { me, workspace } = useDirectory();
+  const { shortcut } = useActions();
+  const shortcuts = (workspace.shortcuts ?? []).filter((offered) => offered.type === 'global' && !me.stranger);
   const picker = useRef<HTMLInputElement>(null);
   const smile = useRef<HTMLButtonElement>(null);
   const [emoji, setEmoji] = useState(false);
@@ -314,6 +317,9 @@ function Bar(props: {
           />
         </Popover>
       )}
+      {shortcuts.map((offered) => (
+        <span key={offered.callback_id}>{tool(offered.name, <Bolt />, () => shortcut(offered.callback_id))}</span>
+      ))}
       <span className="composer-format">
         <i className="composer-rule" />
         {tool('Bold (Ctrl+B)', <Bold size={16} />, () => props.onFormat('*'))}

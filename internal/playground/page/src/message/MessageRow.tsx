@@ -10,7 +10,7 @@ import { ago, clock, fullDate, tsMillis } from '../text/format';
 import { Mrkdwn } from '../text/Mrkdwn';
 import { Avatar } from '../ui/Avatar';
 import { useConfirm } from '../ui/Confirm';
-import { Close, Eye, LinkIcon, Pencil, Reply, Trash } from '../ui/icons';
+import { Bolt, Close, Eye, LinkIcon, Pencil, Reply, Trash } from '../ui/icons';
 import { Attachments } from './Attachments';
 import { EditBox } from './EditBox';
 import { Files } from './Files';
@@ -182,8 +182,9 @@ const deletion: Confirm = {
 /** What can be done with a message: shown when the pointer or the focus is on it. */
 function Toolbar({ message, inThread, onEdit }: { message: Message; inThread: boolean; onEdit: () => void }) {
   const go = useGo();
-  const { me } = useDirectory();
-  const { hide, copy, remove } = useActions();
+  const { me, workspace } = useDirectory();
+  const { hide, copy, remove, shortcut } = useActions();
+  const shortcuts = (workspace.shortcuts ?? []).filter((offered) => offered.type === 'message' && !me.stranger);
   const confirm = useConfirm();
   const thread = isReply(message) ? message.thread_ts : message.ts;
   if (message.ephemeral_to) {
@@ -233,6 +234,19 @@ function Toolbar({ message, inThread, onEdit }: { message: Message; inThread: bo
       >
         <LinkIcon size={17} />
       </button>
+      {shortcuts.map((offered) => (
+        <button
+          key={offered.callback_id}
+          type="button"
+          className="icon-button"
+          aria-label={offered.name}
+          title={offered.name}
+          aria-haspopup="dialog"
+          onClick={() => shortcut(offered.callback_id, message)}
+        >
+          <Bolt size={17} />
+        </button>
+      ))}
       {message.user === me.id && !message.bot_id && (
         <>
           <button type="button" className="icon-button" aria-label="Edit message" title="Edit message" onClick={onEdit}>

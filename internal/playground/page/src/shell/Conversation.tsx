@@ -30,6 +30,11 @@ export function ChannelPane(props: {
   const name = channelName(channel, directory);
   const other = channel.is_im ? directory.users.get(channel.members?.find((id) => id !== me.id) ?? '') : undefined;
   const member = channel.members?.includes(me.id) ?? true;
+  const store = useStore();
+  const agent = channel.is_im && other?.bot === true;
+  useEffect(() => {
+    if (agent) void store.openAgent(me.id);
+  }, [store, agent, me.id]);
 
   return (
     <section className="pane channel" aria-label={channel.is_im ? `Direct message with ${name}` : `Channel ${name}`}>
@@ -133,7 +138,8 @@ function Intro({ channel, name }: { channel: Channel; name: string }) {
 export function ThreadPane(props: { channel: Channel; root: string; hidden: ReadonlySet<string> }) {
   const { channel, root } = props;
   const directory = useDirectory();
-  const { messages } = useWorkspace();
+  const { messages, sessions } = useWorkspace();
+  const title = (sessions[statusKey(channel.id, root)] ?? messages[channel.id]?.[root]?.session)?.title;
   const go = useGo();
   const { me } = directory;
   const timeline = useMemo(
@@ -158,7 +164,11 @@ export function ThreadPane(props: { channel: Channel; root: string; hidden: Read
           <Back />
         </button>
         <h1>
-          Thread <small>{channel.is_im ? name : `#${name}`}</small>
+          Thread{' '}
+          <small>
+            {channel.is_im ? name : `#${name}`}
+            {title && ` · ${title}`}
+          </small>
         </h1>
         <span className="spring" />
         <button type="button" className="icon-button" aria-label="Close thread" onClick={close}>

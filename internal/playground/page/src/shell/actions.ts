@@ -21,6 +21,7 @@ export interface Actions {
   react: (message: Message, name: string, remove: boolean) => void;
   join: (channel: string) => void;
   stop: (channel: string, thread: string) => void;
+  shortcut: (callback: string, message?: Message) => void;
   hide: (ts: string) => void;
   copy: (text: string) => void;
 }
@@ -33,6 +34,7 @@ const none: Actions = {
   react: () => undefined,
   join: () => undefined,
   stop: () => undefined,
+  shortcut: () => undefined,
   hide: () => undefined,
   copy: () => undefined,
 };
@@ -96,6 +98,10 @@ export function useMakeActions(
       remove: (message) => void store.attempt(() => api.remove({ user, channel: message.channel, ts: message.ts })),
       join: (channel) => void store.attempt(() => api.join({ user, channel })),
       stop: (channel, thread) => void store.attempt(() => api.stop({ user, channel, thread_ts: thread })),
+      shortcut: (callback_id, message) =>
+        void store.attempt(() =>
+          api.shortcut({ user, callback_id, channel: message?.channel, message_ts: message?.ts }),
+        ),
       react: (message, name, remove) => {
         void store.attempt(() =>
           api.react({ user, channel: message.channel, ts: message.ts, name, remove: remove || undefined }),

@@ -124,6 +124,10 @@ export const api = {
     call<unknown>('POST', `views/${encodeURIComponent(id)}/close`, { user, all }),
   react: (reaction: { user: string; channel: string; ts: string; name: string; remove?: boolean }) =>
     call<unknown>('POST', 'reactions', reaction),
+  /** Opens the direct messages with the app, which it hears of. */
+  openAgent: (user: string) => call<unknown>('POST', 'agent', { user }),
+  shortcut: (used: { user: string; callback_id: string; channel?: string; message_ts?: string }) =>
+    call<Acted>('POST', 'shortcut', used),
   slash: (command: { user: string; channel: string; text: string; thread_ts?: string }) =>
     call<Acted>('POST', 'slash', command),
 };

@@ -6,7 +6,7 @@ export interface RawState {
   users: (Omit<User, 'image'> & { avatar?: string; image?: string; deleted?: boolean })[];
   channels: (Channel & { private?: boolean; im?: boolean; shared?: boolean; archived?: boolean; purpose?: string })[];
   groups?: WorkspaceState['groups'];
-  bot?: { user: string };
+  bot?: { user: string; shortcuts?: WorkspaceState['shortcuts'] };
   bot_user?: string;
   ready?: boolean;
   connections?: number;
@@ -32,6 +32,7 @@ export function readState(raw: RawState): WorkspaceState {
       })),
     groups: raw.groups,
     bot_user: raw.bot_user ?? raw.bot?.user ?? raw.users.find((user) => user.bot)?.id ?? '',
+    shortcuts: raw.bot?.shortcuts,
     connections: raw.connections,
   };
 }

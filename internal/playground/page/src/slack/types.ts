@@ -52,12 +52,21 @@ export interface Team {
   name: string;
 }
 
+/** A shortcut of the app: in a message's menu, or global. */
+export interface Shortcut {
+  name: string;
+  type: string;
+  callback_id: string;
+  description?: string;
+}
+
 export interface WorkspaceState {
   team: Team;
   users: User[];
   channels: Channel[];
   groups?: UserGroup[] | null;
   bot_user: string;
+  shortcuts?: Shortcut[] | null;
   connections?: number;
 }
 

@@ -117,6 +117,14 @@ export class Workspace {
   }
 
   /** Loads a person's home tab, which tells the app that it was opened. */
+  async openAgent(person: string) {
+    try {
+      await api.openAgent(person);
+    } catch (error) {
+      this.report(error);
+    }
+  }
+
   async openHome(person: string) {
     try {
       const home = await api.home(person);

@@ -98,6 +98,11 @@ export const Moon = (p: IconProps) => (
     <path d="M16.5 11.8A6.8 6.8 0 0 1 8.2 3.5a6.8 6.8 0 1 0 8.3 8.3z" />
   </Icon>
 );
+export const Bolt = (p: IconProps) => (
+  <Icon {...p}>
+    <path d="M11 2.8 4.8 11.2h4.4L8.6 17.2l6.6-8.6h-4.6z" />
+  </Icon>
+);
 export const Eye = (p: IconProps) => (
   <Icon {...p}>
     <path d="M2.5 10S5.2 5 10 5s7.5 5 7.5 5-2.7 5-7.5 5-7.5-5-7.5-5z" />
