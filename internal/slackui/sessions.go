@@ -296,7 +296,7 @@ func (s *sessions) refused(method publish.Method, code string) {
 	s.lacks[method] = time.Now()
 	s.mu.Unlock()
 	if !known {
-		s.app.log.Info("the Slack workspace has no "+string(method)+": "+without[method]+"; bot doctor says more", zap.String("error", code))
+		s.app.log.Info("the Slack workspace has no "+string(method)+": "+without[method], zap.String("error", code))
 	}
 }
 
