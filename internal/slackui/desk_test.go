@@ -818,15 +818,58 @@ func lesser(p render.Page) (out []string) {
 	return append(out, blocks)
 }
 
+// expected is a message as it is to be seen.
+type expected struct {
+	what, text, blocks string
+	turn               int64    // of a page; else 0
+	worded             []string // what it is where Slack takes no blocks
+	lesser             []string // and where it takes some
+}
+
+// is reports whether a message shows it, or what is left of it where Slack refused some.
+func (w expected) is(m shownMessage) bool {
+	return m.text == w.text && (m.blocks == w.blocks || slices.Contains(w.lesser, m.blocks)) || m.blocks == "" && slices.Contains(w.worded, m.text)
+}
+
+// assign says which message shows what is wanted, -1 for none. Messages may look alike, and
+// more so where Slack refused some of them: one is left out only if it must be, and pages of
+// a turn are in their order if they can be.
+func assign(want []expected, got []shownMessage) []int {
+	of, at := make([]int, len(got)), make([]int, len(want))
+	for i := range of {
+		of[i] = -1
+	}
+	var put func(w int, tried []bool) bool
+	put = func(w int, tried []bool) bool {
+		for i, m := range got {
+			if tried[i] || !want[w].is(m) {
+				continue
+			}
+			tried[i] = true
+			if of[i] < 0 || put(of[i], tried) {
+				of[i], at[w] = w, i
+				return true
+			}
+		}
+		return false
+	}
+	for w := range want {
+		at[w] = -1
+		put(w, make([]bool, len(got)))
+	}
+	for a := range want {
+		for b := range want[:a] {
+			if want[a].turn == want[b].turn && want[a].turn != 0 && at[b] > at[a] && at[a] >= 0 && want[a].is(got[at[b]]) && want[b].is(got[at[a]]) {
+				at[a], at[b] = at[b], at[a]
+			}
+		}
+	}
+	return at
+}
+
 // wrong says how the thread differs from what was shown last: of each turn its pages,
 // of each card its approvals as they stand, nothing else, and nothing twice.
 func (d *desk) wrong() []string {
-	type expected struct {
-		what, text, blocks string
-		turn               int64    // of a page; else 0
-		worded             []string // what it is where Slack takes no blocks
-		lesser             []string // and where it takes some
-	}
 	var want []expected
 	for _, t := range d.shown {
 		for _, p := range render.Turn(t, d.bot.app.frontend.rendering(t)) {
@@ -842,35 +885,21 @@ func (d *desk) wrong() []string {
 		}
 	}
 	got := d.slack.inThread(deskThread)
-	used := make([]bool, len(got))
-	place := map[string]int{}
-	match := func(is func(expected, shownMessage) bool) {
-		for _, w := range want {
-			for i, m := range got {
-				if _, placed := place[w.what]; !placed && !used[i] && is(w, m) {
-					place[w.what], used[i] = i, true
-				}
-			}
-		}
-	}
-	match(func(w expected, m shownMessage) bool { return m.text == w.text && m.blocks == w.blocks })
-	// Of the rest, Slack refused something.
-	match(func(w expected, m shownMessage) bool { return m.text == w.text && slices.Contains(w.lesser, m.blocks) })
-	match(func(w expected, m shownMessage) bool { return m.blocks == "" && slices.Contains(w.worded, m.text) })
 	var problems []string
 	last := map[int64]int{}
-	for _, w := range want {
-		at, ok := place[w.what]
-		if !ok {
+	at := assign(want, got)
+	for i, w := range want {
+		if at[i] < 0 {
 			problems = append(problems, w.what+" is not as it was shown last")
+			continue
 		}
-		if before, more := last[w.turn]; ok && w.turn != 0 && more && before > at {
+		if before, more := last[w.turn]; w.turn != 0 && more && before > at[i] {
 			problems = append(problems, w.what+" stands above an earlier one")
 		}
-		last[w.turn] = at
+		last[w.turn] = at[i]
 	}
 	for i, m := range got {
-		if !used[i] {
+		if !slices.Contains(at, i) {
 			problems = append(problems, "a message that is left over: "+m.text)
 		}
 	}
