@@ -214,8 +214,9 @@ func (a *App) commit(ctx context.Context, client *socketmode.Client, envelopeID 
 		a.ack(ctx, client, envelopeID)
 		return 0, false
 	}
-	in.store.Holder = a.inbox.holder
-	id, fresh, err := a.c.Store.Receive(ctx, in.store)
+	row := in.store // which whoever acts on a click reads meanwhile
+	row.Holder = a.inbox.holder
+	id, fresh, err := a.c.Store.Receive(ctx, row)
 	if err != nil {
 		a.log.Error("an envelope could not be stored and is not acknowledged", zap.String("event", in.store.EventID), zap.Error(err))
 		if in.store.Kind == store.KindMessage {
