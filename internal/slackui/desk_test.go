@@ -179,7 +179,11 @@ func (s *scripted) effect(c *slackCall, out map[string]any) error {
 	case "users.info":
 		out["user"] = map[string]any{"id": arg("user"), "team_id": deskTeam, "name": strings.ToLower(arg("user"))}
 	case "conversations.info":
-		out["channel"] = map[string]any{"id": arg("channel")}
+		out["channel"] = map[string]any{"id": arg("channel"), "is_private": arg("channel") == deskPrivate, "is_im": access.IsDirect(arg("channel"))}
+	case "users.conversations":
+		if arg("user") == "UGRACE" {
+			out["channels"] = []any{map[string]any{"id": deskPrivate}}
+		}
 	case "conversations.open":
 		out["channel"] = map[string]any{"id": "D" + arg("users")}
 	case "conversations.history":
@@ -242,6 +246,18 @@ func (s *scripted) inThread(thread string) []shownMessage {
 		}
 	}
 	return out
+}
+
+// postedIn are the texts of what was posted in a channel.
+func (s *scripted) postedIn(channel string) (texts []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ts := range s.posted {
+		if m := s.messages[ts]; m.channel == channel {
+			texts = append(texts, m.text)
+		}
+	}
+	return texts
 }
 
 // whispers are what people were told alone, in their order.
@@ -437,6 +453,7 @@ func (b *screenBooks) TurnMessages(_ context.Context, turnID int64) ([]store.Pos
 const (
 	deskTeam    = "T1"
 	deskChannel = "C1"
+	deskPrivate = "C2" // UGRACE is in it
 	deskThread  = "1.0"
 )
 

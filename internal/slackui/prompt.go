@@ -134,7 +134,7 @@ func (a *App) backlog(ctx context.Context, in *incoming) (text string, files []s
 			continue
 		}
 		files = append(files, given...)
-		fmt.Fprintf(&b, "%s: %s\n", mrkdwn.OneLine(a.people.Name(ctx, r.User)), strings.TrimSpace(unescape(r.Text)+" "+attached))
+		b.WriteString(quotation(mrkdwn.OneLine(a.people.Name(ctx, r.User)) + ": " + strings.TrimSpace(unescape(r.Text)+" "+attached)))
 		if b.Len() > backlogBytes {
 			b.WriteString("[The rest of the thread is left out.]\n")
 			break
