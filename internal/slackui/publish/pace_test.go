@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ import (
 type pace struct {
 	gap, best     time.Duration // between visible changes of one turn, on average; and what Slack allows
 	worst         time.Duration // the average of the turn that has it worst
-	final, card   time.Duration // 99th of 100, from when it was to be shown
+	final, card   time.Duration // 99th of 100, from when it was to be shown until it stands there
 	streams, late int
 	limited       int // answers with 429
 	calls         map[publish.Method]int
@@ -28,10 +29,13 @@ type pace struct {
 // newsEvery is how often a turn has something new to show.
 const newsEvery = 2 * time.Second
 
+// lastWords are what a turn says last: where they stand all of it does.
+var lastWords = regexp.MustCompile(`That was turn (\d+), all of it\.`)
+
 // crowd has turns of two to four minutes run in n threads, one after another.
-func crowd(t *testing.T, n int, long time.Duration) (p pace) {
+func crowd(t *testing.T, n int, long time.Duration, seed uint64) (p pace) {
 	inTown(t, publish.Options{}, func(w *town) {
-		r := rand.New(rand.NewPCG(uint64(n), 7))
+		r := rand.New(rand.NewPCG(uint64(n), seed))
 		type at struct {
 			*actor
 			next, until, over time.Time
@@ -50,7 +54,7 @@ func crowd(t *testing.T, n int, long time.Duration) (p pace) {
 			a.until = a.next.Add(time.Duration(120+r.IntN(120)) * time.Second)
 		}
 		from := begun.Add(150 * time.Second)
-		ended, cards := map[string]time.Time{}, map[string]time.Time{} // by key and by text
+		ended, cards := map[string]time.Time{}, map[string]time.Time{} // by turn and by text
 		keys := map[string]string{}                                    // by ts
 		for now := begun; now.Sub(begun) < long; now = time.Now() {
 			for _, a := range threads {
@@ -62,6 +66,7 @@ func crowd(t *testing.T, n int, long time.Duration) (p pace) {
 					*a = at{actor: w.actor(a.turn.Thread.ChannelID, a.root), until: until}
 				case now.After(a.until):
 					a.over = now.Add(3 * time.Second)
+					a.write(fmt.Sprintf("That was turn %d, all of it.", a.turn.ID))
 					a.actor.end()
 					ended[fmt.Sprint(a.turn.ID)] = now
 					continue
@@ -123,15 +128,17 @@ func (w *town) pace(from, to time.Time, keys map[string]string, ended, cards map
 			waits = append(waits, a.at.Sub(shown))
 			continue
 		}
+		if words := lastWords.FindStringSubmatch(a.args.Get("blocks") + a.args.Get("chunks")); words != nil {
+			if end, over := ended[words[1]]; over && finals[words[1]] == 0 {
+				finals[words[1]] = a.at.Sub(end)
+			}
+		}
 		turn := keys[a.ts]
 		if turn == "" {
 			continue
 		}
 		if a.method != publish.StopStream || a.args.Get("chunks") != "" {
 			changes[turn] = append(changes[turn], a.at)
-		}
-		if end, over := ended[turn]; over && !a.begun.Before(end) && finals[turn] == 0 {
-			finals[turn] = a.at.Sub(end)
 		}
 	}
 	var all, n float64
@@ -176,7 +183,7 @@ func ninetyNinth(d []time.Duration) time.Duration {
 // TestManyThreadsArePacedByBothBudgets has more threads write than edits are enough for.
 func TestManyThreadsArePacedByBothBudgets(t *testing.T) {
 	t.Parallel()
-	p := crowd(t, 12, 6*time.Minute)
+	p := crowd(t, 12, 6*time.Minute, 7)
 	t.Logf("%+v", p)
 	if p.gap > p.best*6/5 || p.final > 1200*time.Millisecond || p.card > 1200*time.Millisecond || p.limited > 0 || p.late > 0 || p.streams == 0 {
 		t.Error("want a change in at most 1.2 times what both budgets allow, last states and cards within 1.2s, and no 429")
@@ -184,26 +191,37 @@ func TestManyThreadsArePacedByBothBudgets(t *testing.T) {
 }
 
 // BenchmarkThreads measures what people of many threads see, with the rates that Slack
-// publishes: in how many times the time that both budgets allow at best a turn changes, and
-// how long what somebody waits for takes.
+// publishes, over three draws of what is said when: in how many times the time that both
+// budgets allow at best a turn changes, on average, and the worst of how long what somebody
+// waits for takes.
 func BenchmarkThreads(b *testing.B) {
+	const seeds = 3
 	for _, n := range []int{1, 5, 10, 30, 60} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var all pace
 			for b.Loop() {
-				var p pace
-				every := func(_, _ string) (bool, error) { return true, nil }
-				if !testing.RunTests(every, []testing.InternalTest{{Name: "crowd", F: func(t *testing.T) { p = crowd(t, n, 12*time.Minute) }}}) {
-					b.Fatal("the threads were not shown")
+				all = pace{}
+				for seed := range uint64(seeds) {
+					var p pace
+					every := func(_, _ string) (bool, error) { return true, nil }
+					if !testing.RunTests(every, []testing.InternalTest{{Name: "crowd", F: func(t *testing.T) { p = crowd(t, n, 12*time.Minute, 7+seed) }}}) {
+						b.Fatal("the threads were not shown")
+					}
+					b.Logf("%+v", p)
+					all.best = p.best
+					all.gap += p.gap / seeds
+					all.worst, all.final, all.card = max(all.worst, p.worst), max(all.final, p.final), max(all.card, p.card)
+					all.streams, all.limited, all.late = all.streams+p.streams, all.limited+p.limited, all.late+p.late
 				}
-				b.Logf("%+v", p)
-				b.ReportMetric(p.gap.Seconds(), "gap-s")
-				b.ReportMetric(float64(p.gap)/float64(p.best), "gap/best")
-				b.ReportMetric(float64(p.worst)/float64(p.best), "worst/best")
-				b.ReportMetric(p.final.Seconds(), "final-p99-s")
-				b.ReportMetric(p.card.Seconds(), "card-p99-s")
-				b.ReportMetric(float64(p.streams), "streams")
-				b.ReportMetric(float64(p.limited), "429s")
 			}
+			b.ReportMetric(all.gap.Seconds(), "gap-s")
+			b.ReportMetric(float64(all.gap)/float64(all.best), "gap/best")
+			b.ReportMetric(float64(all.worst)/float64(all.best), "worst/best")
+			b.ReportMetric(all.final.Seconds(), "final-p99-s")
+			b.ReportMetric(all.card.Seconds(), "card-p99-s")
+			b.ReportMetric(float64(all.late), "unfinished")
+			b.ReportMetric(float64(all.streams), "streams")
+			b.ReportMetric(float64(all.limited), "429s")
 		})
 	}
 }
