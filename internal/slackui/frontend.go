@@ -32,6 +32,7 @@ type frontend struct {
 	mu       sync.Mutex
 	turns    map[int64]*shownTurn // those that run in this process
 	above    map[int64]above      // what stands above the first message of a turn, by turn
+	joined   map[int64][]int      // breaks at which no message begins, by turn, see [render.Joins]
 	pictures map[pictureKey]bool  // those of tools that were shown
 
 	offers []agent.TurnView // ended turns that offer to go on, the oldest first
@@ -66,12 +67,13 @@ type shownTurn struct {
 	rendered time.Time
 	timer    *time.Timer // of the next rendering; nil while none is due
 	last     string      // the key of its last message; empty while there is none
+	quiet    quiet       // until when steps alone are not told of
 	looked   int         // how many of its items were looked at for pictures
 	pictures int         // how many of them were shown
 }
 
 func newFrontend(a *App) *frontend {
-	return &frontend{app: a, turns: map[int64]*shownTurn{}, pictures: map[pictureKey]bool{}, above: map[int64]above{}, reading: map[string]bool{}, posting: map[string]bool{}, called: map[string]bool{}, places: map[store.ThreadKey]shownPlace{}, waiting: map[int64]bool{}, queues: map[int64]*shownQueue{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
+	return &frontend{app: a, turns: map[int64]*shownTurn{}, pictures: map[pictureKey]bool{}, above: map[int64]above{}, joined: map[int64][]int{}, reading: map[string]bool{}, posting: map[string]bool{}, called: map[string]bool{}, places: map[store.ThreadKey]shownPlace{}, waiting: map[int64]bool{}, queues: map[int64]*shownQueue{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
 }
 
 // ShowTurn implements [agent.Frontend].
@@ -91,7 +93,7 @@ func (f *frontend) showTurn(t agent.TurnView, end func(error)) {
 	defer f.mu.Unlock()
 	s := f.turns[t.ID]
 	if s == nil {
-		s = &shownTurn{}
+		s = &shownTurn{quiet: quiet{since: time.Now()}}
 		if t.State.Ended() { // it was shown before, with its pictures
 			s.looked = len(t.Content.Items)
 		}
@@ -102,12 +104,11 @@ func (f *frontend) showTurn(t agent.TurnView, end func(error)) {
 	}
 	s.latest = t
 	f.showPictures(s, t)
+	f.keepQuiet(s)
 	wait := renderInterval - time.Since(s.rendered)
 	switch {
 	case t.State.Ended(), t.Aside:
-		if s.timer != nil {
-			s.timer.Stop()
-		}
+		s.stop()
 		delete(f.turns, t.ID)
 		f.publish(t, end)
 		delete(f.above, t.ID)
@@ -139,7 +140,7 @@ func (s *shownTurn) render(f *frontend, atOnce bool) {
 		return
 	}
 	o := f.rendering(s.latest)
-	o.AtOnce = atOnce
+	o.AtOnce, o.Quiet, o.Shown = atOnce, f.isQuiet(s), s.quiet.shown
 	if last := f.publishPages(s.latest, o, nil, func(*publish.Message) {}); last != "" {
 		s.last, s.rendered = last, time.Now()
 	}
@@ -190,6 +191,9 @@ func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(err
 		}
 		f.app.publisher.Show(m)
 		cut = cut || p.Cut
+		if s := f.turns[t.ID]; s != nil {
+			s.quiet.shown = max(s.quiet.shown, p.Number+1)
+		}
 	}
 	if cut && t.State.Ended() && !f.offered(t.ID) {
 		f.attach(t)
@@ -238,7 +242,7 @@ func (f *frontend) CloseOffer(turnID int64) {
 }
 
 func (f *frontend) rendering(t agent.TurnView) render.Options {
-	o := render.Options{Redact: f.app.c.Redact, Workspace: t.Workspace}
+	o := render.Options{Redact: f.app.c.Redact, Workspace: t.Workspace, Joined: f.joined[t.ID]}
 	if t.Closing > 0 && !f.visitors.saw(t.Thread, t.RequestedBy, t.StartedAt) {
 		o.Call = t.RequestedBy
 	}
@@ -389,9 +393,7 @@ func (f *frontend) Leave(turnID int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s := f.turns[turnID]; s != nil {
-		if s.timer != nil {
-			s.timer.Stop()
-		}
+		s.stop()
 		f.app.sessions.leave(s.latest.Thread)
 	}
 	delete(f.turns, turnID)

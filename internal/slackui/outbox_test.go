@@ -201,12 +201,17 @@ func TestATurnThatWasLeft(t *testing.T) {
 		run  func(d *desk)
 		want []string // that the messages read, without what stays
 	}{
-		"before it said anything": {func(*desk) {}, []string{sentence}},
+		"before it said anything":                    {func(*desk) {}, []string{sentence}},
+		"while tools run, of which nothing was told": {func(d *desk) { d.add(tool(claude.ToolRunning, "sleep 60")) }, []string{sentence}},
 		"while tools run": {func(d *desk) {
 			d.add(tool(claude.ToolDone, "make"))
 			d.add(tool(claude.ToolRunning, "sleep 60"))
+			time.Sleep(quietFor)
 		}, []string{"✅ Bash `make`", "⏸ Bash `sleep 60` · interrupted", "⏸ " + sentence}},
-		"while a tool waits for people": {func(d *desk) { d.add(tool(claude.ToolAsked, "make")) }, []string{"⏸ Bash `make` · interrupted"}},
+		"while a tool waits for people": {func(d *desk) {
+			d.add(tool(claude.ToolAsked, "make"))
+			time.Sleep(quietFor)
+		}, []string{"⏸ Bash `make` · interrupted"}},
 		"while one of many runs": {func(d *desk) {
 			d.add(tool(claude.ToolRunning, "sleep 60"))
 			for range 4 {
@@ -215,6 +220,7 @@ func TestATurnThatWasLeft(t *testing.T) {
 			for range 8 {
 				d.add(tool(claude.ToolDone, "make"))
 			}
+			time.Sleep(quietFor)
 		}, []string{"⏸ 8 tool calls: Bash ×8 · 3 not finished", "⏸ Bash `sleep 60` · interrupted"}},
 		"after it said something": {func(d *desk) { d.say("⏳ is what I say.\n") }, []string{"⏳ is what I say."}},
 	} {

@@ -41,7 +41,8 @@ type sessions struct {
 type shownSession struct {
 	status string // of the session, by Slack's name
 	line   string
-	again  *time.Timer // shows the line again
+	again  *time.Timer             // shows the line again
+	lacks  map[publish.Method]bool // what Slack refused of this thread
 }
 
 func newSessions(a *App) *sessions {
@@ -66,7 +67,7 @@ func (s *sessions) show(t agent.TurnView) {
 	defer s.mu.Unlock()
 	now := s.shown[t.Thread]
 	if now == nil {
-		now = &shownSession{}
+		now = &shownSession{lacks: map[publish.Method]bool{}}
 		s.shown[t.Thread] = now
 	}
 	if now.status != status {
@@ -265,7 +266,7 @@ func (s *sessions) once(k store.ThreadKey, method publish.Method, p publish.Prio
 			}
 			err := do(ctx)
 			if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok && !publish.MayPass(err) {
-				s.refused(method, refused.Err)
+				s.refused(k, method, refused.Err)
 				return nil
 			}
 			return err
@@ -285,9 +286,15 @@ var ofTheThread = []string{
 	"user_not_in_channel", "user_not_found", "invalid_arguments", "channel_type_not_supported", "restricted_action",
 }
 
-// refused notes that a method was refused.
-func (s *sessions) refused(method publish.Method, code string) {
+// refused notes that a method was refused. What it would have shown is said otherwise now.
+func (s *sessions) refused(k store.ThreadKey, method publish.Method, code string) {
 	if slices.Contains(ofTheThread, code) {
+		s.mu.Lock()
+		if now := s.shown[k]; now != nil {
+			now.lacks[method] = true
+		}
+		s.mu.Unlock()
+		s.app.frontend.sayMore(&k)
 		s.app.log.Info("Slack shows nothing of an agent in a thread", zap.String("method", string(method)), zap.String("error", code))
 		return
 	}
@@ -295,6 +302,7 @@ func (s *sessions) refused(method publish.Method, code string) {
 	known := s.lacking(method)
 	s.lacks[method] = time.Now()
 	s.mu.Unlock()
+	s.app.frontend.sayMore(nil)
 	if !known {
 		s.app.log.Info("the Slack workspace has no "+string(method)+": "+without[method], zap.String("error", code))
 	}

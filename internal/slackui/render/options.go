@@ -14,6 +14,13 @@ type Options struct {
 	ShowThinking bool
 	// AtOnce shows a turn's first words before they are a sentence.
 	AtOnce bool
+	// Quiet holds back a running turn's message that would tell of steps alone, since it
+	// is said elsewhere that work goes on. Pages whose numbers are less than Shown stand
+	// already, and stay.
+	Quiet bool
+	Shown int
+	// Joined are those of a turn's breaks at which no message begins, see [Joins].
+	Joined []int
 	// Call is the Slack user whom a turn's closing answer mentions; empty for nobody.
 	Call string
 	// Redact takes secrets out of a text before it is shown, usually

@@ -47,7 +47,7 @@ const pagesPerPart = 16
 func partsOf(t agent.TurnView, o Options) []*view {
 	var parts []*view
 	from := 0
-	breaks := slices.Clip(t.Breaks)
+	breaks := slices.DeleteFunc(slices.Clone(t.Breaks), func(b int) bool { return slices.Contains(o.Joined, b) })
 	if t.Closing > 0 {
 		breaks = append(breaks, t.Closing)
 	}
@@ -65,6 +65,28 @@ func partsOf(t agent.TurnView, o Options) []*view {
 	return parts
 }
 
+// Joins are the breaks of a turn at which no message begins, where steps alone are held
+// back: those of o.Joined, and those before which nothing was said and nothing stands.
+// It is asked when a break is new, and what it said then is kept in o.Joined.
+func Joins(t agent.TurnView, o Options) []int {
+	joined := slices.Clip(o.Joined)
+	from, number := 0, 0
+	for _, to := range t.Breaks {
+		if to > len(t.Content.Items) || slices.Contains(joined, to) {
+			continue
+		}
+		v := viewOf(t, o, t.Content.Items[from:max(from, to)])
+		switch {
+		case len(v.segments) == 0:
+		case number >= o.Shown && !v.speaks():
+			joined = append(joined, to)
+		default:
+			from, number = to, number+pagesPerPart
+		}
+	}
+	return joined
+}
+
 func viewOf(t agent.TurnView, o Options, items []claude.Item) *view {
 	t.Content.Items = items
 	v := &view{t: t, o: o, workspace: o.Workspace, ended: t.State.Ended()}
@@ -77,7 +99,7 @@ func viewOf(t agent.TurnView, o Options, items []claude.Item) *view {
 
 // pages renders a part of a turn; the turn is continued in a later one or not.
 func (v *view) pages(number int, continued bool) []Page {
-	if len(v.segments) == 0 && !v.ended && !v.hasNews() || v.begins() {
+	if len(v.segments) == 0 && !v.ended && !v.hasNews() || v.begins() || v.silent(number) {
 		return nil
 	}
 	sheets, cut := layout(v.segments)
@@ -224,6 +246,17 @@ func (v *view) words(it *claude.Item) segment {
 // card.
 func (v *view) hasNews() bool { return v.t.Held != "" || v.t.Content.Status != "" }
 
+// speaks reports whether there is more than steps.
+func (v *view) speaks() bool {
+	return slices.ContainsFunc(v.segments, func(s segment) bool { return s.run == nil })
+}
+
+// silent reports whether a message, by the number of its first page, is not posted yet, and
+// would call people to read that work goes on.
+func (v *view) silent(number int) bool {
+	return v.o.Quiet && number >= v.o.Shown && !v.ended && !v.t.Aside && !v.hasNews() && !v.speaks()
+}
+
 // begins reports whether the text that is being written is all that there is, and not a
 // sentence yet: what is posted first is what a notification shows.
 func (v *view) begins() bool {
@@ -302,12 +335,11 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 	blocks = append(blocks, contextBlock(id("status"), status))
 	if !v.ended && !v.hasNews() { // a lock screen is for what came out, not for that work goes on
 		status, text = "", v.sentences(text)
-		switch {
-		case text != "":
-		case tools == 0:
-			text = "Deckhand is at work."
-		default:
-			text = "Deckhand is at work: " + plural(tools, "step", "steps") + " so far."
+		if text == "" {
+			status = "Deckhand " + mrkdwn.Escape(Doing(v.t, v.o)) + "."
+			if tools > 0 {
+				status = strings.TrimSuffix(status, ".") + ": " + plural(tools, "step", "steps") + " so far."
+			}
 		}
 	}
 	instead := ""
