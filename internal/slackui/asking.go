@@ -134,14 +134,14 @@ func (a *App) onAskSubmission(ctx context.Context, in *incoming) (outcome string
 	}
 	if chosen && !a.people.Reads(ctx, in.store.UserID, channel) {
 		_ = a.recordRefusal(ctx, who, access.Prompt, &access.Refusal{Reason: "not in the channel that was chosen"})
-		a.direct(in.store.UserID, render.Sentence("Work in a private channel is asked for by who is in it, where Deckhand is, too; Slack does not say so of this one just now, so nothing was posted there. /invite Deckhand, or ask again in a minute. You asked: “"+quoted(prompt)+"”."))
+		a.direct(in.store.UserID, render.Sentence("Work in a private channel is asked for by who is in it, where Deckhand is, too; Slack does not say so of this one just now, so nothing was posted there. /invite Deckhand, or ask again in a minute."+a.kept(prompt)))
 		return "refused", nil
 	}
 	ts, err := a.postAsked(ctx, in, prompt)
 	if err != nil {
 		for _, code := range []string{"not_in_channel", "channel_not_found", "is_archived"} {
 			if refusedAs(err, code) {
-				a.direct(in.store.UserID, render.Sentence("Deckhand cannot write in that channel ("+code+"): /invite it there, and ask again. You asked: “"+quoted(prompt)+"”."))
+				a.direct(in.store.UserID, render.Sentence("Deckhand cannot write in that channel ("+code+"): /invite it there, and ask again."+a.kept(prompt)))
 				return code, nil
 			}
 		}

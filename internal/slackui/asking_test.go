@@ -114,7 +114,7 @@ func TestWhereNobodyAsksFromOutside(t *testing.T) {
 		}
 		for _, channel := range []string{deskPrivate, "DGRACE", deskChannel, "ULINUS"} {
 			posted := strings.Join(d.slack.postedIn(channel), " ")
-			want := map[string]string{deskPrivate: "<@UGRACE> asks Deckhand: say hello", deskChannel: "<@ULINUS> asks Deckhand: say hello", "ULINUS": "You asked: “say hello”"}[channel]
+			want := map[string]string{deskPrivate: "<@UGRACE> asks Deckhand: say hello", deskChannel: "<@ULINUS> asks Deckhand: say hello", "ULINUS": "You wrote:\nsay hello"}[channel]
 			if !strings.Contains(posted, want) || want == "" && posted != "" || channel == deskPrivate && strings.Contains(posted, "ULINUS") {
 				t.Errorf("in %s: %q, want %q", channel, posted, want)
 			}

@@ -272,6 +272,11 @@ func (a *App) wrongValues(in *incoming) map[string]string {
 	if in.submission != nil && in.submission.View.CallbackID == render.CallbackAsk {
 		return a.wrongAsk(in)
 	}
+	if in.submission != nil && in.submission.View.CallbackID == render.CallbackEdit {
+		if wrong := render.WrongEdit(in.submitted()); wrong != "" {
+			return map[string]string{render.EditInput: wrong}
+		}
+	}
 	if in.submission == nil || in.submission.View.CallbackID != render.CallbackBudget {
 		return nil
 	}

@@ -2,11 +2,13 @@ package slackui
 
 import (
 	"context"
+	"strings"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -39,9 +41,18 @@ func (a *App) onEditSubmission(ctx context.Context, in *incoming, approval store
 	change, why := a.agent.Change(approval, input)
 	if why != "" {
 		a.log.Warn("a change was refused", zap.String("approval", approval.ID), zap.String("by", d.By), zap.String("why", why))
-		a.answer(in, why)
+		a.answer(in, why+a.kept(values[render.EditInput][render.EditInput].Value))
 		return "change refused", nil
 	}
 	d.Edit, d.Via = &change, "edited"
 	return a.decide(ctx, in, approval, d)
+}
+
+// keptMost is how much of what somebody has written is given back to them, in characters:
+// a sentence has room for it.
+const keptMost = 2200
+
+// kept gives somebody back what they wrote into a form that is closed and came to nothing.
+func (a *App) kept(text string) string {
+	return " You wrote:\n" + mrkdwn.Clip(mrkdwn.Visible(a.c.Redact(strings.TrimSpace(text))), keptMost)
 }

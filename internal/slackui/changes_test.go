@@ -16,6 +16,10 @@ import (
 
 // rewrite sends the form that changes an approval's command.
 func (d *desk) rewrite(user string, a store.Approval, command string) string {
+	return d.bot.app.act(context.Background(), d.rewritten(user, a, command))
+}
+
+func (d *desk) rewritten(user string, a store.Approval, command string) *incoming {
 	in, err := decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 		"type": "view_submission", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam},
 		"view": object{
@@ -24,7 +28,7 @@ func (d *desk) rewrite(user string, a store.Approval, command string) string {
 		},
 	})})
 	d.must(err)
-	return d.bot.app.act(context.Background(), in)
+	return in
 }
 
 // TestAChangedInputIsDecidedAnew: whoever approves approves what they saw; what was said of
@@ -70,6 +74,14 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 		step("what takes two people", d.rewrite("UGRACE", alone, "git push origin main"), "change refused")
 		step("nothing changed", d.rewrite("UGRACE", alone, "make 1"), "incomplete answer")
 		step("nothing left", d.rewrite("UGRACE", alone, "  "), "incomplete answer")
+		for _, text := range []string{" ", "make \u202e1"} {
+			if wrong := d.bot.app.wrongValues(d.rewritten("UGRACE", alone, text)); wrong[render.EditInput] == "" {
+				t.Errorf("the form closes over %q, and what was written is lost", text)
+			}
+		}
+		if wrong := d.bot.app.wrongValues(d.rewritten("UGRACE", alone, "make one")); wrong != nil {
+			t.Errorf("a change: %v", wrong)
+		}
 		step("what nobody sees", d.rewrite("UGRACE", alone, "make \u202e1"), "incomplete answer")
 		runs("refused", alone, store.ApprovalPending, "make 1")
 		step("a change", d.rewrite("UGRACE", alone, "make one"), "allowed")

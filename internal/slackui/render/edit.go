@@ -103,6 +103,19 @@ func EditModal(a store.Approval, o Options) (v slack.ModalViewRequest, ok bool) 
 	return v, true
 }
 
+// WrongEdit says what is wrong with what somebody wrote into EditModal, whatever the request;
+// empty if nothing is.
+func WrongEdit(values map[string]map[string]slack.BlockAction) string {
+	text := strings.ReplaceAll(values[EditInput][EditInput].Value, "\r\n", "\n")
+	if strings.TrimSpace(text) == "" {
+		return "There is nothing left to run. Deny the request instead, and say why."
+	}
+	if shown, _ := mrkdwn.Reveal(text); shown != text {
+		return "It holds characters that people cannot see, or that look like others. Write it without them."
+	}
+	return ""
+}
+
 // ParseEdit is a call's input with what somebody wrote into EditModal: nothing else of it
 // changes. What cannot be run so gives an [*AnswerError].
 func ParseEdit(a store.Approval, values map[string]map[string]slack.BlockAction) (json.RawMessage, error) {
@@ -115,14 +128,11 @@ func ParseEdit(a store.Approval, values map[string]map[string]slack.BlockAction)
 	if end := before[len(strings.TrimRight(before, "\n")):]; !strings.HasSuffix(text, "\n") {
 		text += end // a line's end that a form does not show is not taken away by it
 	}
-	shown, _ := mrkdwn.Reveal(text)
-	switch {
-	case strings.TrimSpace(text) == "":
-		return nil, &AnswerError{"There is nothing left to run. Deny the request instead, and say why."}
-	case text == before:
+	if wrong := WrongEdit(values); wrong != "" {
+		return nil, &AnswerError{wrong}
+	}
+	if text == before {
 		return nil, &AnswerError{"Nothing was changed. Approve the request as it is, on its card."}
-	case shown != text:
-		return nil, &AnswerError{"It holds characters that people cannot see, or that look like others. Write it without them."}
 	}
 	all, _ := fields(a.ToRun())
 	var out bytes.Buffer
