@@ -63,6 +63,8 @@ func approvals() map[string]store.Approval {
 	bash := ask("Bash", `{"command":"go test ./...","description":"Run the tests","timeout":120000}`)
 	bash.DecisionReason = "This command requires approval"
 	bash.Terms.Rule = "Bash(go *)"
+	unseen := ask("ExitPlanMode", `{}`)
+	unseen.Kind = store.ApprovalPlan
 	out := map[string]store.Approval{
 		"bash":             bash,
 		"bash approved":    decided(bash, store.ApprovalAllowed, approver, "button", ""),
@@ -107,6 +109,8 @@ func approvals() map[string]store.Approval {
 		"plan long":       plan(mrkdwntest.Prose(20_000)),
 		"plan approved":   decided(plan("# Plan\n\nDo it."), store.ApprovalAllowed, approver, "button", ""),
 		"plan empty":      plan(""),
+		"plan unseen":     unseen,
+		"plan file":       ask("Write", `{"file_path":"/home/bot/.claude/plans/quiet-otter.md","content":"# Plan\n"}`),
 	}
 	answered := decided(question(oneQuestion), store.ApprovalAllowed, approver, "button", "")
 	answered.Answer = json.RawMessage(`{"questions":[],"answers":{"Which library should we use?":"pgx"}}`)

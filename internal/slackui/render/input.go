@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -210,9 +211,15 @@ func (r *request) file(s *fieldSet, a store.Approval, key, verb string) {
 	}
 	r.verb, r.object, r.tool = verb, relative(p, a.Workspace), a.ToolName
 	if outside(p, a.Workspace) {
+		if a.ToolName == "Write" && planFile.MatchString(p) { // the path stays: a file there may be any
+			r.verb = "write its plan to"
+		}
 		r.cautions = append(r.cautions, "The file is outside the workspace.")
 	}
 }
+
+// planFile is where the CLI has the model write its plan.
+var planFile = regexp.MustCompile(`/\.claude/plans/[^/]+\.md$`)
 
 // change is one replacement in a file.
 type change struct {

@@ -13,6 +13,10 @@ func (c *card) plan() {
 	all, ok := fields(c.a.Input)
 	s := fieldSet{all: all}
 	text, ok2 := s.text("plan")
+	if string(c.a.Input) == "{}" {
+		c.planUnseen()
+		return
+	}
 	if !ok || !ok2 || text == "" {
 		c.tool()
 		return
@@ -37,6 +41,18 @@ func (c *card) plan() {
 	}
 	c.provenance()
 	c.end("Deckhand has a plan:\n"+mrkdwn.Convert(mrkdwn.Prefix(text, 1500)), nil, c.planButtons())
+}
+
+// planNotShown is said where the plan is not in the request.
+const planNotShown = "The plan's text did not come with this request, as happens after a restart. If it stands above in this thread, decide by that; else choose “Keep planning…” and write that it is to be shown again."
+
+// planUnseen is a request to begin whose plan did not come with it, as where the process
+// that had it in mind was restarted.
+func (c *card) planUnseen() {
+	c.section(joinNonEmpty("\n", "*Deckhand asks to begin work on its plan*", c.risks()))
+	c.section(planNotShown)
+	c.provenance()
+	c.end("Deckhand asks to begin work on its plan, whose text did not come with the request.", nil, c.planButtons())
 }
 
 func (c *card) planButtons() []slack.BlockElement {

@@ -119,6 +119,9 @@ func (c *card) prepare(r *row, withOrigin bool) {
 		if text, ok := set.text("plan"); ok && text != "" {
 			verb, rest = "begin", "work on a plan"
 			r.subject = in.plainSubject(text)
+		} else if string(r.a.Input) == "{}" {
+			verb, rest = "begin", "work on a plan"
+			r.subject = in.plainSubject(planNotShown)
 		}
 		r.others = in.planButtons()
 	default:
