@@ -172,6 +172,7 @@ func TestARestartInMidApproval(t *testing.T) {
 	w.lastWords(thread, "the last words of one", false)
 	w.lastWords(thread, "the last words of another", true)
 	w.nobodyListens(thread)
+	w.streamsAndEdits()
 }
 
 // nobodyListens: Slack gives up what it has to deliver while the bot is away, and while its
