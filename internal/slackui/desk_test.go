@@ -849,8 +849,8 @@ func (w expected) is(m shownMessage) bool {
 }
 
 // assign says which message shows what is wanted, -1 for none. Messages may look alike, and
-// more so where Slack refused some of them: one is left out only if it must be, and pages of
-// a turn are in their order if they can be.
+// more so where Slack refused some of them: one is left out only if it must be, and pages
+// are in the order of their turns if they can be.
 func assign(want []expected, got []shownMessage) []int {
 	of, at := make([]int, len(got)), make([]int, len(want))
 	for i := range of {
@@ -876,7 +876,7 @@ func assign(want []expected, got []shownMessage) []int {
 	}
 	for a := range want {
 		for b := range want[:a] {
-			if want[a].turn == want[b].turn && want[a].turn != 0 && at[b] > at[a] && at[a] >= 0 && want[a].is(got[at[b]]) && want[b].is(got[at[a]]) {
+			if want[a].turn != 0 && want[b].turn != 0 && at[b] > at[a] && at[a] >= 0 && want[a].is(got[at[b]]) && want[b].is(got[at[a]]) {
 				at[a], at[b] = at[b], at[a]
 			}
 		}
