@@ -176,8 +176,8 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 			workspace(t, s, slack.Options{NoRateLimits: true, Scopes: some})
 		}), "warning Slack's scopes: the bot token lacks im:write (for requests and reports by direct message, each sent once); add them to the app as in deploy/slack-manifest.yaml, and install it again"},
 		{"scopes for nothing", change(func(s *Setup) {
-			workspace(t, s, slack.Options{NoRateLimits: true, Scopes: append(slack.DefaultScopes(), "files:read", "channels:join")})
-		}), "warning Slack's scopes: the bot token has files:read, channels:join, for which nothing here has a use; take them off the app"},
+			workspace(t, s, slack.Options{NoRateLimits: true, Scopes: append(slack.DefaultScopes(), "files:write:user", "channels:join")})
+		}), "warning Slack's scopes: the bot token has files:write:user, channels:join, for which nothing here has a use; take them off the app"},
 		{"a channel that is not there", replace(slack.ChannelGeneral, "C0NOWHERE"), "there is no channel C0NOWHERE, or it is private"},
 		{"a group that is not there", replace(slack.GroupApprovers, "S0NOBODY"), "there is no user group S0NOBODY; correct the id"},
 		{"a person who is not there", replace(slack.UserAda, "U0NOBODY"), "there is no person U0NOBODY"},

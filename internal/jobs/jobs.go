@@ -136,6 +136,7 @@ func (r *Runner) run(ctx context.Context, tell func(error)) error {
 		Logger: r.log, Workers: workers, FetchOnlyKnownKinds: true,
 		Queues:     map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: atOnce}},
 		JobTimeout: jobTimeout, RescueStuckJobsAfter: stuckAfter, SoftStopTimeout: stopGrace,
+		ReindexerIndexNames: []string{}, // none: the bot's role need not own them, and they are small
 	})
 	if err != nil {
 		return fmt.Errorf("prepare River: %w", err)
