@@ -107,11 +107,15 @@ func TestNothingIsPostedWithoutUse(t *testing.T) {
 					return fault{}
 				})
 				c.run(d)
-				for i := range d.turn.Content.Items {
-					if tool := d.turn.Content.Items[i].Tool; tool != nil {
-						tool.State = claude.ToolDone
+				items := slices.Clone(d.turn.Content.Items) // what was shown may be rendered still
+				for i, it := range items {
+					if it.Tool != nil {
+						done := *it.Tool
+						done.State = claude.ToolDone
+						items[i].Tool = &done
 					}
 				}
+				d.turn.Content.Items = items
 				d.end(agent.TurnDone, "")
 				d.rest()
 				got := d.slack.posts()
