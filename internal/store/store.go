@@ -139,8 +139,13 @@ func (s *Store) Close() {
 func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 
 func (s *Store) inTx(ctx context.Context, fn func(pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, s.pool, fn)
+	return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: begin}, fn)
 }
+
+// begin begins a transaction, in one trip. A process that is frozen in the middle of one
+// keeps its rows locked, which whoever takes its threads over would wait for without end:
+// the server ends what is idle for so long.
+const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '15s'"
 
 // collectOne is pgx.CollectExactlyOneRow with our ErrNotFound.
 func collectOne[T any](rows pgx.Rows, err error) (T, error) {
