@@ -13,6 +13,7 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/settings"
+	"deckhand/internal/slackui"
 	"deckhand/internal/spelling"
 )
 
@@ -54,6 +55,30 @@ func (d *Doctor) scopes(context.Context) []Finding {
 	}
 	if len(out) == 0 {
 		out = []Finding{{name, OK, "all of deploy/slack-manifest.yaml, and no others"}}
+	}
+	return out
+}
+
+// features says what Slack has for agents in this workspace. What is missing there is shown
+// by other means; a warning is only what an admin can mend.
+func (d *Doctor) features(ctx context.Context) []Finding {
+	const name = "Slack's features"
+	if d.Workspace == nil {
+		return []Finding{{name, Skipped, "Slack has not let us in"}}
+	}
+	found := d.Workspace.Features(ctx)
+	if ctx.Err() != nil {
+		return []Finding{{name, Skipped, "Slack did not tell them: " + context.Cause(ctx).Error()}}
+	}
+	out := []Finding{{name, OK, slackui.FeaturesLine(found)}}
+	without := map[string][]string{} // by cure
+	for _, f := range found {
+		if f.Cure != "" {
+			without[f.Cure] = append(without[f.Cure], f.Without)
+		}
+	}
+	for _, cure := range slices.Sorted(maps.Keys(without)) {
+		out = append(out, Finding{name, Warning, strings.Join(without[cure], ", ") + "; " + cure})
 	}
 	return out
 }

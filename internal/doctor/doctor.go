@@ -97,6 +97,7 @@ func (d *Doctor) Advice(ctx context.Context) []Finding {
 	return run(ctx, []check{
 		{"model", 2 * time.Minute, d.model},
 		{"Slack's scopes", time.Second, d.scopes},
+		{"Slack's features", 30 * time.Second, d.features},
 		{"channels and people", time.Minute, d.references},
 		{"projects", 30 * time.Second, d.projects},
 		{"sandboxes", 30 * time.Second, d.sandboxes},

@@ -111,7 +111,7 @@ func TestNothingIsWrongWithASoundSetup(t *testing.T) {
 			t.Errorf("%s %s: %s", f.Status, f.Check, f.Text)
 		}
 	}
-	if len(found) != 13 {
+	if len(found) != 14 {
 		t.Errorf("%d findings:\n%s", len(found), lines(found))
 	}
 	left, err := os.ReadDir(s.Environment.DataDir)

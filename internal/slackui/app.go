@@ -78,6 +78,7 @@ type App struct {
 	hearing   hearing
 	homes     homes
 	lookRate  *rate.Limiter
+	features  func(context.Context) []Feature // of the workspace; nil: nobody asks
 	envelopes sync.WaitGroup
 	connected atomic.Bool
 }
@@ -90,7 +91,9 @@ func New(w *Workspace, c Config) *App {
 	if c.Redact == nil {
 		c.Redact = func(s string) string { return s }
 	}
-	return newApp(c, w.client, w.self)
+	a := newApp(c, w.client, w.self)
+	a.features = w.Features
+	return a
 }
 
 // newApp is an app whose tokens are known to be good.
@@ -135,6 +138,7 @@ func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor)
 	inbox.Go(func() { a.keepInbox(ctx) })
 	inbox.Go(func() { a.keepHearing(ctx) })
 	inbox.Go(func() { a.keepHomes(ctx) })
+	inbox.Go(func() { a.learnFeatures(ctx) })
 	a.listen(ctx)
 	inbox.Wait()
 	a.envelopes.Wait()

@@ -26,6 +26,7 @@ type webAPI interface {
 
 	SetAgentSessionStatusContext(ctx context.Context, p slack.AgentSessionSetStatusParameters) (*slack.AgentSessionSetStatusResponse, error)
 	SetAssistantThreadsSuggestedPromptsContext(ctx context.Context, p slack.AssistantThreadsSetSuggestedPromptsParameters) error
+	SetAssistantThreadsTitleContext(ctx context.Context, p slack.AssistantThreadsSetTitleParameters) error
 	SetAssistantThreadsStatusContext(ctx context.Context, p slack.AssistantThreadsSetStatusParameters) error
 	GetFileInfoContext(ctx context.Context, id string, count, page int) (*slack.File, []slack.Comment, *slack.Paging, error)
 	GetFileContext(ctx context.Context, address string, to io.Writer) error

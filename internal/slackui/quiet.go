@@ -114,7 +114,7 @@ func (s *sessions) quietFor(k store.ThreadKey) time.Duration {
 	switch {
 	case s.lacking(publish.SetStatus), now != nil && now.lacks[publish.SetStatus]:
 		return 0
-	case s.lacking(publish.SetSession), now != nil && now.lacks[publish.SetSession]:
+	case s.noStop, s.lacking(publish.SetSession), now != nil && now.lacks[publish.SetSession]:
 		return quietWithoutStop
 	}
 	return quietFor

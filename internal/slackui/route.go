@@ -73,6 +73,12 @@ type otherEvent struct {
 	Channel  string `json:"channel"`
 	ThreadTS string `json:"thread_ts"`
 	Tab      string `json:"tab"`
+	// Thread is the one of assistant_thread_started, which says who and where in it.
+	Thread struct {
+		User    string `json:"user_id"`
+		Channel string `json:"channel_id"`
+		TS      string `json:"thread_ts"`
+	} `json:"assistant_thread"`
 	// View is the tab as it stands, of app_home_opened.
 	View struct {
 		PrivateMetadata string `json:"private_metadata"`
@@ -156,12 +162,15 @@ func decodeEvent(e envelope) (*incoming, error) {
 			EventID: outer.EventID, Kind: store.KindMessage, TeamID: outer.TeamID, ChannelID: m.Channel,
 			TS: m.TS, ThreadTS: thread, UserID: m.User, Payload: e.Payload,
 		}}, nil
-	case "app_home_opened", "agent_session_stopped":
+	case "app_home_opened", "agent_session_stopped", "assistant_thread_started":
 		var o otherEvent
 		if err := json.Unmarshal(outer.Event, &o); err != nil {
 			return nil, fmt.Errorf("inner event: %w", err)
 		}
-		return &incoming{event: &o, userTeam: outer.TeamID, transient: o.Type == "app_home_opened", store: store.Envelope{
+		if o.Type == "assistant_thread_started" {
+			o.User, o.Channel, o.ThreadTS = o.Thread.User, o.Thread.Channel, o.Thread.TS
+		}
+		return &incoming{event: &o, userTeam: outer.TeamID, transient: o.Type != "agent_session_stopped", store: store.Envelope{
 			EventID: outer.EventID, Kind: store.KindEvent, TeamID: outer.TeamID, ChannelID: o.Channel,
 			ThreadTS: o.ThreadTS, UserID: o.User, Payload: e.Payload,
 		}}, nil
@@ -325,6 +334,8 @@ func (a *App) onEvent(ctx context.Context, in *incoming) (outcome string, err er
 		if in.event.Tab == "messages" {
 			return a.suggest(ctx, in), nil
 		}
+	case "assistant_thread_started": // of apps that are shown beside what people look at
+		return a.suggest(ctx, in), nil
 	case "agent_session_stopped":
 		return a.onNativeStop(ctx, in)
 	}

@@ -26,7 +26,7 @@ var uses = []use{
 	},
 	{scope: "app_mentions:read", what: "mentions", events: "app_mention"},
 	// Slack adds it to every app that is declared as an agent.
-	{scope: "assistant:write", what: "the agent's view, what it suggests and its Stop button", methods: "assistant.threads.setSuggestedPrompts", events: "agent_session_stopped", features: "agent_view"},
+	{scope: "assistant:write", what: "the agent's view, what it suggests and its Stop button", methods: "assistant.threads.setSuggestedPrompts assistant.threads.setTitle", events: "agent_session_stopped assistant_thread_started", features: "agent_view"},
 	{scope: "channels:history", what: "messages in threads of public channels", methods: "conversations.history conversations.replies", events: "message.channels"},
 	{scope: "channels:read", what: "whether a public channel is shared with another company", methods: "conversations.info conversations.list"},
 	{scope: "chat:write", what: "answers, approval cards and what goes on in a thread", methods: "chat.postMessage chat.startStream chat.appendStream chat.stopStream chat.update chat.delete chat.postEphemeral agents.sessions.setStatus assistant.threads.setStatus"},

@@ -100,6 +100,9 @@ var calls = map[string]func(context.Context, *slackgo.Client){
 	"SetAssistantThreadsSuggestedPromptsContext": func(ctx context.Context, c *slackgo.Client) {
 		_ = c.SetAssistantThreadsSuggestedPromptsContext(ctx, slackgo.AssistantThreadsSetSuggestedPromptsParameters{})
 	},
+	"SetAssistantThreadsTitleContext": func(ctx context.Context, c *slackgo.Client) {
+		_ = c.SetAssistantThreadsTitleContext(ctx, slackgo.AssistantThreadsSetTitleParameters{})
+	},
 	"SetAssistantThreadsStatusContext": func(ctx context.Context, c *slackgo.Client) {
 		_ = c.SetAssistantThreadsStatusContext(ctx, slackgo.AssistantThreadsSetStatusParameters{})
 	},

@@ -33,9 +33,11 @@ const (
 type sessions struct {
 	app *App
 
-	mu    sync.Mutex
-	shown map[store.ThreadKey]*shownSession // those in which a turn runs here
-	lacks map[publish.Method]time.Time      // when the workspace refused a method altogether
+	mu     sync.Mutex
+	shown  map[store.ThreadKey]*shownSession // those in which a turn runs here
+	titled map[store.ThreadKey]bool          // whose title this process has set
+	lacks  map[publish.Method]time.Time      // when the workspace refused a method altogether
+	noStop bool                              // the app does not hear Slack's Stop button
 }
 
 type shownSession struct {
@@ -46,7 +48,7 @@ type shownSession struct {
 }
 
 func newSessions(a *App) *sessions {
-	return &sessions{app: a, shown: map[store.ThreadKey]*shownSession{}, lacks: map[publish.Method]time.Time{}}
+	return &sessions{app: a, shown: map[store.ThreadKey]*shownSession{}, titled: map[store.ThreadKey]bool{}, lacks: map[publish.Method]time.Time{}}
 }
 
 // show shows a turn as it stands now. Calls for one turn come in order.
@@ -69,6 +71,9 @@ func (s *sessions) show(t agent.TurnView) {
 	if now == nil {
 		now = &shownSession{lacks: map[publish.Method]bool{}}
 		s.shown[t.Thread] = now
+		if s.lacking(publish.SetSession) {
+			s.setTitle(t.Thread)
+		}
 	}
 	if now.status != status {
 		now.status = status
@@ -148,10 +153,56 @@ func (s *sessions) setStatus(k store.ThreadKey, status string, p publish.Priorit
 			}
 			params.Title, params.InitiatorUserID = thread.Title, thread.OwnerID
 		}
-		_, err := a.api.SetAgentSessionStatusContext(ctx, params)
+		answer, err := a.api.SetAgentSessionStatusContext(ctx, params)
 		if refusedAs(err, "user_not_in_channel") { // who opened it has left
 			params.InitiatorUserID = ""
-			_, err = a.api.SetAgentSessionStatusContext(ctx, params)
+			answer, err = a.api.SetAgentSessionStatusContext(ctx, params)
+		}
+		if err == nil && slices.Contains(answer.ResponseMetadata.Warnings, noStopWarning) {
+			s.withoutStop()
+		}
+		return err
+	})
+}
+
+// noStopWarning is what Slack says where nobody would hear its Stop button, so that it shows
+// none.
+const noStopWarning = "missing_agent_session_stopped_event_subscription"
+
+func (s *sessions) withoutStop() {
+	s.mu.Lock()
+	known := s.noStop
+	s.noStop = true
+	s.mu.Unlock()
+	if !known {
+		s.app.log.Warn("Slack shows no Stop button of its own, since the app does not subscribe to agent_session_stopped: update it from deploy/slack-manifest.yaml; until then the button is on each turn's message")
+	}
+}
+
+// titledMost bounds the threads of which it is kept that their title is set.
+const titledMost = 1000
+
+// setTitle gives a thread of direct messages its title, where no session has one: that is
+// how Slack lists them. s.mu is held.
+func (s *sessions) setTitle(k store.ThreadKey) {
+	if !access.IsDirect(k.ChannelID) || s.titled[k] {
+		return
+	}
+	s.once(k, publish.SetTitle, publish.Normal, "say what a thread is about", func(ctx context.Context) error {
+		thread, err := s.app.c.Store.ThreadByKey(ctx, k)
+		if errors.Is(err, store.ErrNotFound) || err == nil && thread.Title == "" {
+			return nil // the next turn has one
+		}
+		if err == nil {
+			err = s.app.api.SetAssistantThreadsTitleContext(ctx, slack.AssistantThreadsSetTitleParameters{ChannelID: k.ChannelID, ThreadTS: k.ThreadTS, Title: thread.Title})
+		}
+		if err == nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if len(s.titled) >= titledMost {
+				clear(s.titled)
+			}
+			s.titled[k] = true
 		}
 		return err
 	})
@@ -292,25 +343,41 @@ func (s *sessions) refused(k store.ThreadKey, method publish.Method, code string
 		s.mu.Lock()
 		if now := s.shown[k]; now != nil {
 			now.lacks[method] = true
+			if method == publish.SetSession {
+				s.setTitle(k)
+			}
 		}
 		s.mu.Unlock()
 		s.app.frontend.sayMore(&k)
 		s.app.log.Info("Slack shows nothing of an agent in a thread", zap.String("method", string(method)), zap.String("error", code))
 		return
 	}
-	s.mu.Lock()
-	known := s.lacking(method)
-	s.lacks[method] = time.Now()
-	s.mu.Unlock()
-	s.app.frontend.sayMore(nil)
-	if !known {
+	if s.lack(method) {
 		s.app.log.Info("the Slack workspace has no "+string(method)+": "+without[method], zap.String("error", code))
 	}
 }
 
+// lack notes that the workspace has not got a method, and reports whether that is new. What it
+// would have shown is said otherwise now.
+func (s *sessions) lack(method publish.Method) (news bool) {
+	s.mu.Lock()
+	news = !s.lacking(method)
+	s.lacks[method] = time.Now()
+	if method == publish.SetSession {
+		for k := range s.shown {
+			s.setTitle(k)
+		}
+	}
+	s.mu.Unlock()
+	s.app.frontend.sayMore(nil)
+	return news
+}
+
 // without says what people do not see where a method is missing.
 var without = map[publish.Method]string{
-	publish.SetSession: "threads have no title and no Stop button of Slack's, but that on their message",
-	publish.SetPrompts: "nothing is suggested to people who open the app's messages",
-	publish.SetStatus:  "threads have no status line, but what their messages say",
+	publish.SetSession:  "threads have no title and no Stop button of Slack's, but that on their message",
+	publish.SetPrompts:  "nothing is suggested to people who open the app's messages",
+	publish.SetStatus:   "threads have no status line, but what their messages say",
+	publish.SetTitle:    "threads with the app are listed without their title",
+	publish.StartStream: "messages that grow are edited, which shows less often",
 }

@@ -190,3 +190,60 @@ func TestRepliesThatTakeAMention(t *testing.T) {
 		}
 	})
 }
+
+// Where there are no sessions a thread of direct messages gets its title by itself, once; in
+// a channel nobody would see it.
+func TestTitlesWithoutSessions(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		ctx, direct := context.Background(), store.ThreadKey{TeamID: deskTeam, ChannelID: "DULINUS", ThreadTS: "7.0"}
+		id, _, err := d.books.Receive(ctx, store.Envelope{EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: deskTeam, ChannelID: direct.ChannelID, TS: "7.0", ThreadTS: "7.0", UserID: "ULINUS", Payload: []byte(`{}`)})
+		d.must(err)
+		_, _, err = d.books.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: direct, Project: "web", UserID: "ULINUS", UUID: uuid.NewString(), Text: "go", Title: "The failing test"})
+		d.must(err)
+		d.slack.answers(func(_ int, c slackCall) fault {
+			if c.method == "agents.sessions.setStatus" {
+				return fault{err: &slack.SlackErrorResponse{Err: "not_authorized"}}
+			}
+			return fault{}
+		})
+		turn := func(k store.ThreadKey, state agent.TurnState) {
+			d.bot.app.sessions.show(agent.TurnView{ID: 9, Thread: k, State: state, RequestedBy: "ULINUS", StartedAt: time.Now()})
+			d.rest()
+		}
+		turn(direct, agent.TurnRunning) // the refusal tells
+		turn(direct, agent.TurnDone)
+		turn(direct, agent.TurnRunning)
+		turn(d.turn.Thread, agent.TurnRunning)
+		var titles []string
+		for _, c := range d.slack.calls {
+			if c.method == "assistant.threads.setTitle" {
+				titles = append(titles, c.args.Get("channel_id")+" "+c.args.Get("thread_ts")+" "+c.args.Get("title"))
+			}
+		}
+		if got := strings.Join(titles, "; "); got != "DULINUS 7.0 The failing test" {
+			t.Errorf("titles: %s", got)
+		}
+	})
+}
+
+// Who begins a thread beside what they look at is offered the same as in the messages.
+func TestSuggestionsOfANewThread(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		in, err := decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
+			"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{"type": "assistant_thread_started", "assistant_thread": object{
+				"user_id": "ULINUS", "channel_id": "DULINUS", "thread_ts": "8.0", "context": object{"channel_id": deskChannel},
+			}},
+		})})
+		d.must(err)
+		if outcome := d.bot.app.act(context.Background(), in); outcome != "suggested" || !in.transient {
+			t.Errorf("%s, transient %t", outcome, in.transient)
+		}
+		d.rest()
+		last := d.slack.calls[len(d.slack.calls)-1]
+		if last.method != "assistant.threads.setSuggestedPrompts" || last.args.Get("channel_id") != "DULINUS" || last.args.Get("thread_ts") != "8.0" {
+			t.Errorf("%s %s", last.method, last.args)
+		}
+	})
+}

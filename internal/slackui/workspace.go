@@ -25,6 +25,7 @@ type Workspace struct {
 	self   identity
 	team   string
 	scopes []string // of the bot's token; nil where Slack did not say
+	known  known
 }
 
 // identity is who the tokens say we are; it is pinned at the start.

@@ -261,6 +261,11 @@ func (s *Server) own(c *call, notOwn string) (*channel, *message, error) {
 }
 
 func (s *Server) chatUpdate(c *call) (object, error) {
+	if raw, err := c.list("blocks"); err == nil { // what a block may be is looked at before where it is to go
+		if err := s.refuseBlocks(raw, placeOf(c.method, ""), "/blocks", "invalid_blocks"); err != nil {
+			return nil, err
+		}
+	}
 	ch, m, err := s.own(c, "cant_update_message")
 	if err != nil {
 		return nil, err

@@ -49,10 +49,13 @@ func (s *Server) openHome(r *http.Request, person string) (any, error) {
 	return object{"view": nil, "published": false}, nil
 }
 
-// postAgent opens a person's direct messages with the app, which hears of it.
+// postAgent opens a person's direct messages with the app, which hears of it; with thread a
+// new thread there, as people see it of an app that is shown beside what they look at
+// (assistant_view).
 func (s *Server) postAgent(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {
-		User string `json:"user"`
+		User   string `json:"user"`
+		Thread bool   `json:"thread"`
 	}
 	if err := readControl(w, r, &in); err != nil {
 		return nil, err
@@ -67,6 +70,15 @@ func (s *Server) postAgent(w http.ResponseWriter, r *http.Request) (any, error) 
 		return nil, refuse("%s is of another company and has no messages with the app", u.RealName)
 	}
 	im := s.ws.openIM(u.ID, now())
+	if in.Thread {
+		m := &message{Channel: im.ID, User: BotUser, Bot: true, Subtype: "assistant_app_thread", Text: "New conversation", TS: s.ws.nextTS(now())}
+		s.ws.add(m)
+		s.liveMessage(m)
+		s.emit(object{"type": "assistant_thread_started", "assistant_thread": object{
+			"user_id": u.ID, "channel_id": im.ID, "thread_ts": m.TS, "context": object{},
+		}}, nil)
+		return object{"channel": im.ID, "thread_ts": m.TS}, nil
+	}
 	s.emit(object{"type": "app_home_opened", "user": u.ID, "channel": im.ID, "tab": "messages"}, nil)
 	return object{"channel": im.ID}, nil
 }

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -8,11 +9,16 @@ import (
 )
 
 // refusal is what the workspace does not take, asked for by POST /_control/refuse: a
-// workspace where a type of block has not arrived, or is not shown at a place.
+// workspace where a type of block has not arrived, or is not shown at a place, or that has
+// not got a method.
 type refusal struct {
 	// Block is a type of block, "*" for all of them, or "text" for texts of messages that
 	// are longer than a sentence.
-	Block string `json:"block"`
+	Block string `json:"block,omitempty"`
+	// Method is one of the Web API's, in the place of a block, and Code is what its calls are
+	// refused with, "unknown_method" if it is empty.
+	Method string `json:"method,omitempty"`
+	Code   string `json:"code,omitempty"`
 	// Place is one of refusalPlaces; "" is everywhere.
 	Place string `json:"place,omitempty"`
 	// Silent leaves out which block it is, as Slack does at times.
@@ -28,6 +34,14 @@ const shortText = 300
 
 func (x *refusal) check() error {
 	switch {
+	case x.Method != "" && (x.Block != "" || x.Place != "" || x.Silent):
+		return fmt.Errorf("method %q: a method is refused as a whole; leave out block, place and silent", x.Method)
+	case x.Method != "" && methods[x.Method].run == nil:
+		return fmt.Errorf("method %q: the workspace has no such method", x.Method)
+	case x.Method != "":
+		return nil
+	case x.Code != "":
+		return fmt.Errorf("code %q: it goes with a method", x.Code)
 	case x.Block != "*" && x.Block != "text" && blockCheck(x.Block) == nil:
 		return fmt.Errorf("block %q: a type of block is needed, \"*\" for all, or \"text\"", x.Block)
 	case x.Place != "" && !slices.Contains(refusalPlaces, x.Place):
@@ -61,7 +75,7 @@ func (s *Server) refused(list []any, place, at string) (problems []string, silen
 		}
 		here := at + "/" + itoa(i)
 		for _, x := range s.refusals {
-			if (x.Place == "" || x.Place == place) && (x.Block == "*" || x.Block == text(b["type"])) {
+			if (x.Place == "" || x.Place == place) && (x.Block == "*" || x.Block != "" && x.Block == text(b["type"])) {
 				problems = append(problems, "unsupported type: "+text(b["type"])+" [json-pointer:"+here+"/type]")
 				silent = silent || x.Silent
 				break
@@ -94,6 +108,16 @@ func (s *Server) refuseText(said, place string) error {
 	for _, x := range s.refusals {
 		if x.Block == "text" && (x.Place == "" || x.Place == place) && lengthOf(said) > shortText {
 			return fail("msg_too_long")
+		}
+	}
+	return nil
+}
+
+// refuseMethod is the answer to a call of a method that is refused; nil if it is not.
+func (s *Server) refuseMethod(method string) error {
+	for _, x := range s.refusals {
+		if x.Method == method {
+			return fail(cmp.Or(x.Code, "unknown_method"))
 		}
 	}
 	return nil

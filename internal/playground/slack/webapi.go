@@ -115,6 +115,9 @@ func (s *Server) answer(r *http.Request, name string, in args) (int, object, htt
 	if err := s.scoped(m.scopes...); err != nil {
 		return http.StatusOK, s.errorAnswer(err), header
 	}
+	if err := s.refuseMethod(name); err != nil {
+		return http.StatusOK, s.errorAnswer(err), header
+	}
 	if f.status == 0 && f.err == "" && !s.opts.NoRateLimits {
 		if wait := s.limits.take(name, in.str("channel"), m.limit, now()); wait > 0 {
 			f.status, f.retryAfter = http.StatusTooManyRequests, int((wait+time.Second-1)/time.Second)

@@ -23,6 +23,7 @@ const (
 	SetStatus      Method = "assistant.threads.setStatus"
 	SetSession     Method = "agents.sessions.setStatus"
 	SetPrompts     Method = "assistant.threads.setSuggestedPrompts"
+	SetTitle       Method = "assistant.threads.setTitle"
 	OpenView       Method = "views.open"
 	UpdateView     Method = "views.update"
 	PublishView    Method = "views.publish"
@@ -54,6 +55,7 @@ var rates = map[Method]rate{
 	SetStatus:      {perMinute: 40, burst: 10, reserve: 2},
 	SetSession:     {perMinute: 40, burst: 10, reserve: 2},
 	SetPrompts:     {perMinute: 85, burst: 15, anywhere: 1},
+	SetTitle:       {perMinute: 85, burst: 15},
 	OpenView:       {perMinute: 80, burst: 20, reserve: 2, anywhere: 1},
 	UpdateView:     {perMinute: 80, burst: 20, reserve: 2, anywhere: 1},
 	PublishView:    {perMinute: 80, burst: 20, reserve: 2, anywhere: 1},
