@@ -166,11 +166,12 @@ func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(err
 		f.app.publisher.Forget(turnKey(t, n))
 	}
 	all := together(len(pages), f.takeAway(t, replaced, end))
-	for _, p := range pages {
+	for i, p := range pages {
 		mark := metadata(turnType, "turn", number(t.ID), "page", strconv.Itoa(p.Number))
 		m := publish.Message{
 			Key: turnKey(t, p.Number), After: previous, Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
 			Page: p, Priority: publish.Live, Final: t.Aside || t.State.Ended() && !t.Continue && !t.Settling,
+			Earlier:   i < len(pages)-1,
 			Recipient: publish.Recipient{Team: t.Thread.TeamID, User: t.RequestedBy},
 			Metadata:  mark, Find: f.find(t.Thread, time.Now(), mark), OnEnd: all,
 			OnPosted: func(ts string) {

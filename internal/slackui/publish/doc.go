@@ -70,9 +70,11 @@
 // are one app to Slack: each has its share of the rates ([Scheduler.SetShare]).
 // Among the calls that may go now the highest priority wins, then the group (thread) that
 // somebody has clicked or written in lately ([Scheduler.Look]), then the one that was
-// served least recently, then the one that waited longest. The last tokens of a bucket,
-// more of them the more is live, are kept back for priorities above [Live], so that a final
-// state or an answer to a click never waits for progress. Changes of one message are at
+// served least recently, then the one that waited longest. The last tokens of a bucket
+// are kept for [High]: more of them the more is live, as that many may end at once, against
+// progress and against edits that only tidy up (what came out stands there, as a stream's
+// last words do, or below). So a last state or an answer to a click waits for nothing of
+// less use. Changes of one message are at
 // least 400 ms apart, and further when many messages are live at once: each has its share
 // of what its budget gives back, one that is looked at three.
 //

@@ -64,6 +64,9 @@ type Message struct {
 	// Final marks the last state of the key: it is retried for long, further
 	// states are ignored, and once it is sent the key is forgotten.
 	Final bool
+	// Earlier marks a last state that tells no news: a message below has what came out. It
+	// does not go before others as a last state does.
+	Earlier bool
 	// Group is what rates are shared out fairly between: the thread.
 	Group string
 	// Posting, if it is not nil, is what posts the message: it calls post, or returns

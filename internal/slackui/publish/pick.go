@@ -153,15 +153,16 @@ func (s *Scheduler) readyAt(j *job, now time.Time, live pool) (time.Time, bool) 
 	b := s.bucket(j.next, now)
 	need := 1.0
 	at := j.retryAt
-	if j.urgency == Live {
-		// The more there is live, the more may end at once.
-		need += max(b.reserve, min(b.reserve+float64(live.n)/8, b.burst-1.5))
+	switch {
+	case j.urgency == Live:
+		need += s.kept(b, live.n)
 		if s.inFlight >= max(1, s.o.MaxInFlight-s.o.MaxInFlight/4) {
 			return time.Time{}, false
 		}
-	}
-	if j.urgency == Normal && j.told {
-		need += b.reserve // there is no haste
+	case j.tidies():
+		need += s.kept(b, live.n)
+	case j.urgency == Normal:
+		need += b.reserve
 	}
 	if j.paced() {
 		at = later(at, s.paceAt(j, b, now, live))
@@ -171,6 +172,13 @@ func (s *Scheduler) readyAt(j *job, now time.Time, live pool) (time.Time, bool) 
 		at = later(at, s.channelBucket(j.channel(), now).when(now, 1))
 	}
 	return at, true
+}
+
+// kept is what of a rate is kept free for last states and answers where so many messages
+// change by it: the more there are, the more may end at once. What only changes for a
+// while, or tidies up, leaves it alone.
+func (s *Scheduler) kept(b *bucket, live int) float64 {
+	return max(b.reserve, min(b.reserve+float64(live)/8, b.burst-1.5))
 }
 
 // paceAt returns when the next live edit of j is due: soon while the rate has a

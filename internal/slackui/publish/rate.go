@@ -32,8 +32,8 @@ const (
 
 // rate is how a method may be used: perMinute sustained, burst at once. In any
 // window of 60 seconds at most perMinute+burst calls begin, which must not be
-// more than Slack's limit. reserve is the part of the burst that Live calls may
-// not touch. anywhere is the part of the calls that may fall to any replica, as what
+// more than Slack's limit. reserve is the part of the burst that is kept for High calls,
+// at least: see Scheduler.kept. anywhere is the part of the calls that may fall to any replica, as what
 // answers people does; the rest is of turns, and made where these run.
 type rate struct {
 	perMinute, burst, reserve, anywhere float64

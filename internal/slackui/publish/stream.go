@@ -199,8 +199,8 @@ func (s *Scheduler) step(j *job, now time.Time) (Method, Priority) {
 		return StartStream, max(Normal, j.msg.priority())
 	case j.ts == "":
 		return PostMessage, max(Normal, j.msg.priority())
-	case !j.stream.open && j.told && j.msg.Final:
-		return UpdateMessage, Normal // what came out stands there already
+	case j.tidies():
+		return UpdateMessage, Normal
 	case !j.stream.open:
 		return UpdateMessage, j.msg.priority()
 	}
@@ -220,6 +220,12 @@ func (s *Scheduler) step(j *job, now time.Time) (Method, Priority) {
 		return AppendStream, High
 	}
 	return StopStream, max(Normal, urgent)
+}
+
+// tidies reports whether a message's next call is an edit after which nobody knows more than
+// before: what came out stands there already, or below.
+func (j *job) tidies() bool {
+	return j.call == nil && j.ts != "" && !j.stream.open && j.msg.Final && (j.told || j.msg.Earlier)
 }
 
 // starts reports whether a message that is to be posted begins as a stream: it may, and

@@ -199,12 +199,13 @@ func (w *town) actor(channel, root string) *actor {
 func (a *actor) messages() []publish.Message {
 	var out []publish.Message
 	after := ""
-	for _, p := range render.Turn(a.turn, render.Options{}) {
+	pages := render.Turn(a.turn, render.Options{})
+	for i, p := range pages {
 		m := publish.Message{
 			Key: fmt.Sprint("turn/", a.turn.ID, "/", p.Number), Channel: a.turn.Thread.ChannelID, ThreadTS: a.root, Group: a.root, After: after, Page: p,
 			Recipient: publish.Recipient{Team: playground.TeamID, User: a.turn.RequestedBy},
 			Metadata:  slack.SlackMetadata{EventType: "deckhand_turn", EventPayload: map[string]any{"turn": fmt.Sprint(a.turn.ID)}},
-			Final:     a.turn.State.Ended(),
+			Final:     a.turn.State.Ended(), Earlier: i < len(pages)-1,
 		}
 		if a.turn.Waiting > 0 {
 			m.Priority = publish.Normal
