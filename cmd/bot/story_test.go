@@ -141,6 +141,7 @@ func TestARestartInMidApproval(t *testing.T) {
 	w.done(eng, thread, thread)
 	second := w.post(linus, eng, thread, "go on\ntool: Bash {\"command\":\"echo x >> ran\"}\nsay: finished it")
 	card := w.card(eng, thread)
+	begun := w.begunAlready()
 
 	old := w.PIDs["bot"]
 	tree := descendants(old)
@@ -158,11 +159,12 @@ func TestARestartInMidApproval(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(w.Workspace, "ran")); err != nil || string(b) != "x\n" {
 		t.Errorf("the command ran as %q, %v", b, err)
 	}
-	if n := w.count(`SELECT count(*) FROM approvals WHERE tool_name = 'Bash'`); n != 1 {
+	w.beginsAgain(begun)
+	if n := w.count(`SELECT count(*) FROM approvals WHERE input LIKE '%>> ran%'`); n != 1 {
 		t.Errorf("%d cards for one command", n)
 	}
-	if n := w.count(`SELECT count(*) FROM sessions`); n != 1 {
-		t.Errorf("%d sessions in one thread", n)
+	if n := w.count(`SELECT count(*) FROM sessions`); n != 2 {
+		t.Errorf("%d sessions in two threads", n)
 	}
 	if len(tree) < 3 {
 		t.Errorf("the bot had only %d processes: %v", len(tree), tree)
@@ -173,6 +175,29 @@ func TestARestartInMidApproval(t *testing.T) {
 	w.lastWords(thread, "the last words of another", true)
 	w.nobodyListens(thread)
 	w.streamsAndEdits()
+}
+
+// begunAlready has a command approved that does not come to its end, and returns its thread.
+func (w *world) begunAlready() (thread string) {
+	w.t.Helper()
+	thread = w.runs(linus, eng, "", "touch begun; tail -f /dev/null")
+	card := w.card(eng, thread)
+	w.click(grace, eng, card.TS, "approve")
+	w.find(eng, thread, "the card to be decided", func(m message) bool { return m.TS == card.TS && !m.has("approve") })
+	w.eventually("the command to run", func() bool { return w.exists("begun") })
+	return thread
+}
+
+// beginsAgain: where the bot was killed while a command ran, whoever is asked for it again is
+// told so.
+func (w *world) beginsAgain(thread string) {
+	w.t.Helper()
+	card := w.card(eng, thread)
+	if said := card.all(); !strings.Contains(said, "*It was approved before the restart*") || !strings.Contains(said, "Whether it ran to its end is not known.") {
+		w.t.Errorf("the card does not tell what became of the command:\n%s", said)
+	}
+	w.click(grace, eng, card.TS, "deny")
+	w.done(eng, thread, thread)
 }
 
 // nobodyListens: Slack gives up what it has to deliver while the bot is away, and while its

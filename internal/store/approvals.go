@@ -53,6 +53,7 @@ type Approval struct {
 	InputSHA256    [sha256.Size]byte
 	Dir            string          // where the call would run; empty: the workspace
 	Edited         Edited          // what runs instead, if people changed it
+	Before         *Before         // the same request of before a restart, if there was one; or nil
 	Touches        json.RawMessage // what it would touch, as far as is known; or nil
 	RequestedBy    string          // the Slack user whose prompt led here
 	Terms          Terms           // how it is decided, as the policy had it when it was asked
@@ -144,6 +145,7 @@ type approvalRow struct {
 	Votes                                                                                                 []Vote
 	Fixed                                                                                                 bool
 	Dir, Touches, EditedInput, EditedBy                                                                   string
+	Before                                                                                                *Before
 	Edits                                                                                                 int
 	EditedSHA256                                                                                          []byte `db:"edited_sha256"`
 	InputSHA256                                                                                           []byte `db:"input_sha256"`
@@ -164,7 +166,7 @@ const approvalColumns = `a.id, a.thread_id, t.team_id, t.channel_id, t.thread_ts
 	COALESCE((SELECT m.ts FROM messages m WHERE m.approval_id = a.card_id AND m.page = 0), '') AS message_ts,
 	(SELECT r.state <> 'running' FROM turns r WHERE r.id = a.turn_id) AS turn_ended,
 	COALESCE((SELECT max(o.id) FROM outbox o WHERE o.card_id = a.card_id), 0) AS word,
-	a.dir, a.fixed, a.touches, a.edits, a.edited_input, a.edited_sha256, a.edited_by,
+	a.dir, a.fixed, a.touches, a.edits, a.edited_input, a.edited_sha256, a.edited_by, ` + beforeColumn + `,
 	COALESCE((SELECT json_agg(v ORDER BY v.at) FROM votes v WHERE v.approval_id = a.id AND v.edit = a.edits), '[]') AS votes`
 
 func (r approvalRow) approval() Approval {
@@ -179,7 +181,7 @@ func (r approvalRow) approval() Approval {
 			Rule: r.Rule, Because: r.Because, Approvers: r.Approvers, Quorum: r.Quorum, RequesterMay: r.RequesterMay,
 			OnTimeout: r.OnTimeout, Dangerous: r.Dangerous, Grantable: r.Grantable, Fixed: r.Fixed,
 		},
-		Dir:     r.Dir,
+		Dir: r.Dir, Before: r.Before,
 		GrantID: r.GrantID, Votes: r.Votes, TurnEnded: r.TurnEnded,
 		Status: r.Status, DecidedBy: r.DecidedBy, DecidedVia: r.DecidedVia, Reason: r.Reason,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Delivered: r.Delivered, MessageTS: r.MessageTS, Word: r.Word,

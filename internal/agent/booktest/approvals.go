@@ -19,6 +19,32 @@ func (b *Books) approval(a *store.Approval) store.Approval {
 	out.TurnEnded = b.turns[a.TurnID-1].Ended
 	out.Votes = slices.Clone(a.Votes)
 	out.Word = b.lastWord(func(w store.Word) bool { return w.CardID == a.CardID })
+	out.Before = b.before(a)
+	return out
+}
+
+// before is what became of the last request like this one that a process had which did not
+// live to the turn's end.
+func (b *Books) before(a *store.Approval) *store.Before {
+	var last *store.Approval
+	for id := b.turns[a.TurnID-1].continues; id != 0 && last == nil; id = b.turns[id-1].continues {
+		for _, e := range b.approvals {
+			if e.TurnID == id && e.ToolName == a.ToolName && (e.InputSHA256 == a.InputSHA256 || e.Edited.Times > 0 && e.Edited.SHA256 == a.InputSHA256) &&
+				e.Status == store.ApprovalAllowed && e.Delivered && b.turns[id-1].Rest == "" && (last == nil || !e.DecidedAt.Before(last.DecidedAt)) {
+				last = e
+			}
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	out := &store.Before{Approved: last.DecidedAt, Changed: sha256.Sum256(last.ToRun()) != a.InputSHA256}
+	for _, e := range b.audit {
+		if e.Kind == store.AuditToolResult && e.TurnID == last.TurnID && e.Details["tool_use"] == last.ToolUseID {
+			out.Ended = &last.DecidedAt // the books keep no time of it
+			out.Failed, _ = e.Details["error"].(bool)
+		}
+	}
 	return out
 }
 

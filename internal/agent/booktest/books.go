@@ -53,6 +53,7 @@ type Turn struct {
 	ContinuedBy  string
 	RestSince    time.Time
 	Answer       string
+	continues    int64 // a turn's id; or 0
 }
 
 // Entry is a ledger entry with the turn that it was booked on. One of a call has the

@@ -154,8 +154,12 @@ func (c *caller) approval(a store.Approval) string {
 	for _, v := range a.Votes {
 		votes += fmt.Sprintf(" %s=%t", v.UserID, v.Allow)
 	}
+	before := "-"
+	if b := a.Before; b != nil {
+		before = fmt.Sprint(b.Ended != nil, b.Failed, b.Changed)
+	}
 	return fmt.Sprint(
-		c.name("a", a.ID), " ", c.name("h", a.ThreadID), " ", c.name("t", a.TurnID), " ", a.Thread.ThreadTS, a.Project, " ", c.name("s", a.SessionID), a.RequestID, a.ToolUseID, a.ToolName,
+		c.name("a", a.ID), " ", before, c.name("h", a.ThreadID), " ", c.name("t", a.TurnID), " ", a.Thread.ThreadTS, a.Project, " ", c.name("s", a.SessionID), a.RequestID, a.ToolUseID, a.ToolName,
 		string(a.Input), a.InputSHA256[:2], a.Status, a.DecidedBy, a.DecidedVia, a.GrantID != 0, a.Reason, string(a.Answer), a.Delivered, a.DecidedAt.IsZero(),
 		a.TurnEnded, a.Word > 0, votes, a.Terms, a.Dir, string(a.ToRun()), a.Edited.Times, a.Edited.By, a.Edited.SHA256[:2], a.Risks, string(a.Touches), c.name("a", a.CardID), a.Kind, a.RequestedBy, a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second))
 }

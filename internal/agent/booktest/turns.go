@@ -195,6 +195,7 @@ func (b *Books) ContinueTurn(ctx context.Context, l store.Lease, old store.Turn,
 			rests++
 		}
 		row := b.insertTurn(l, sessionID, epoch, old.RequestedBy, old.Attempt+1, rests)
+		row.continues = old.ID
 		for _, e := range b.inbox {
 			if e.TurnID == old.ID && e.State == "running" {
 				e.TurnID, e.Marked = row.ID, false

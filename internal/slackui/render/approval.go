@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -32,13 +33,14 @@ type subject struct {
 	name  string // the object, as it is shown
 	raw   string // what matters most, redacted
 	whole string // raw with everything in it made visible
+	ago   string // what became of the like of it before a restart, in mrkdwn; or empty
 }
 
 const objectMax = 300
 
 // subjectOf takes a tool call apart, its object in at most most units.
 func (c *card) subjectOf(a store.Approval, most int) subject {
-	s := subject{request: describe(a)}
+	s := subject{request: describe(a), ago: ago(a)}
 	s.raw = c.o.redact(s.pre)
 	whole, found := mrkdwn.Reveal(s.raw)
 	s.whole = whole
@@ -65,12 +67,40 @@ func (s subject) headline() (verb, rest string) {
 	return s.verb, s.name
 }
 
-// warnings are lines about what is risky in a call.
-func (s subject) warnings() string {
-	if len(s.cautions) == 0 {
+// warnings are lines about what is risky in a call, with more of them.
+func (s subject) warnings(more ...string) string {
+	lines := escapeAll(slices.Concat(s.cautions, more))
+	if s.ago != "" {
+		lines = append(lines, s.ago)
+	}
+	if len(lines) == 0 {
 		return ""
 	}
-	return "⚠️ " + strings.Join(escapeAll(s.cautions), "\n⚠️ ")
+	return "⚠️ " + strings.Join(lines, "\n⚠️ ")
+}
+
+// ago says what became of the like of a call before a restart, as far as it is known: whoever
+// approves it may have it done twice.
+func ago(a store.Approval) string {
+	b := a.Before
+	if b == nil || a.Kind != store.ApprovalTool || isHost(a) {
+		return ""
+	}
+	changed := ""
+	if b.Changed {
+		changed = ", as an approver had changed it"
+	}
+	all, _ := fields(a.Input)
+	set := fieldSet{all: all}
+	switch {
+	case b.Ended == nil:
+		return "*It was approved before the restart*, " + dateTime(b.Approved) + changed + ". Whether it ran to its end is not known."
+	case b.Failed:
+		return "*It was approved before the restart*, " + dateTime(b.Approved) + changed + ", and came back with an error."
+	case set.flag("run_in_background"):
+		return "*It was started before the restart*, in the background, " + dateTime(*b.Ended) + changed + ". How far it came is not known."
+	}
+	return "*It ran before the restart*, to its end and without an error, " + dateTime(*b.Ended) + changed + "."
 }
 
 // said is the model's own description of the call, or who asks for a host, in at most about
@@ -131,7 +161,17 @@ func (c *card) tool() {
 	if c.a.Kind == store.ApprovalQuestion {
 		run = nil // there is nothing to answer with
 	}
-	c.end("Deckhand asks to "+verb+" "+rest+c.excerpt(s, excerptMax), run, others)
+	c.end("Deckhand asks to "+verb+" "+rest+c.excerpt(s, excerptMax)+s.inShort(), run, others)
+}
+
+// inShort is ago's first words, on a line of their own.
+func (s subject) inShort() string {
+	_, words, _ := strings.Cut(s.ago, "*")
+	words, _, ok := strings.Cut(words, "*")
+	if !ok {
+		return ""
+	}
+	return "\n" + words + "."
 }
 
 // excerpt is the beginning of a call's input for a notification, on lines of its

@@ -112,6 +112,14 @@ func approvals() map[string]store.Approval {
 		"plan unseen":     unseen,
 		"plan file":       ask("Write", `{"file_path":"/home/bot/.claude/plans/quiet-otter.md","content":"# Plan\n"}`),
 	}
+	for name, b := range map[string]*store.Before{"ran": {Ended: &began}, "failed": {Ended: &began, Failed: true}, "cut": {Changed: true}} {
+		a := bash
+		a.Before, b.Approved = b, began
+		out["bash before "+name] = a
+	}
+	behind := ask("Bash", `{"command":"make serve","run_in_background":true}`)
+	behind.Before = &store.Before{Approved: began, Ended: &began}
+	out["bash before behind"] = behind
 	answered := decided(question(oneQuestion), store.ApprovalAllowed, approver, "button", "")
 	answered.Answer = json.RawMessage(`{"questions":[],"answers":{"Which library should we use?":"pgx"}}`)
 	out["question answered"] = answered

@@ -89,7 +89,7 @@ func ApproveAll(list []store.Approval, mine []string, o Options) (v slack.ModalV
 		}
 		chunksLeft -= len(chunks)
 		listed.IDs = append(listed.IDs, Ref(a))
-		warnings := subject{request: request{cautions: append(s.cautions, newWarnings(deceits, s.cautions)...)}}.warnings()
+		warnings := s.warnings(newWarnings(deceits, s.cautions)...)
 		c.a = a
 		c.section(joinNonEmpty("\n", "*"+name+"* "+rest, one.risks(), warnings))
 		for _, chunk := range chunks {

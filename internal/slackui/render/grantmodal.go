@@ -261,7 +261,7 @@ func ConfirmModal(a store.Approval, o Options) slack.ModalViewRequest {
 	verb, rest := s.headline()
 	c.section(joinNonEmpty("\n", "*Deckhand asks to "+verb+"* "+rest, c.risks()))
 	c.context(c.origin(200), c.grounds(300), c.deciders())
-	if w := (subject{request: request{cautions: append(s.cautions, newWarnings(deceits, s.cautions)...)}}).warnings(); w != "" {
+	if w := s.warnings(newWarnings(deceits, s.cautions)...); w != "" {
 		c.section(w)
 	}
 	left := 0
