@@ -52,7 +52,7 @@ by name. The configuration need not be there.`,
 		}
 		return reportCosts(c.Context(), c.OutOrStdout(), o, costsQuestion{words: strings.Join(words, " "), config: *config, zone: *zone, dark: *dark})
 	}
-	c.AddCommand(reportVerifyCommand(), reportRepriceCommand(), reportApprovalsCommand(), reportReconcileCommand())
+	c.AddCommand(reportVerifyCommand(), reportRepriceCommand(), reportApprovalsCommand(), reportFeedbackCommand(), reportReconcileCommand())
 	return c
 }
 

@@ -98,6 +98,14 @@ func daysZone(flag string, c settings.File) (*time.Location, error) {
 // lookUpNames asks Slack what people and channels are called, if there is a token to
 // ask with. What cannot be found out stays an id.
 func lookUpNames(ctx context.Context, people, channels []string) report.Names {
+	if client := slackClient(); client != nil {
+		return directory.New(client, zap.NewNop()).Names(ctx, people, channels, nil)
+	}
+	return nil
+}
+
+// slackClient calls Slack with SLACK_BOT_TOKEN; nil without it.
+func slackClient() *slack.Client {
 	token := os.Getenv("SLACK_BOT_TOKEN")
 	if token == "" {
 		return nil
@@ -106,7 +114,22 @@ func lookUpNames(ctx context.Context, people, channels []string) report.Names {
 	if url := os.Getenv("SLACK_API_URL"); url != "" {
 		options = append(options, slack.OptionAPIURL(url))
 	}
-	return directory.New(slack.New(token, options...), zap.NewNop()).Names(ctx, people, channels, nil)
+	return slack.New(token, options...)
+}
+
+// lookUpAddress is the workspace's address, as Slack says it; empty where it does not.
+func lookUpAddress(ctx context.Context) string {
+	client := slackClient()
+	if client == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	who, err := client.AuthTestContext(ctx)
+	if err != nil {
+		return ""
+	}
+	return who.URL
 }
 
 // reportContext has the names that the ledger has.

@@ -70,10 +70,16 @@ func allCommands() commands {
 		},
 		{
 			name: "approvals", noun: true, act: access.Administer,
-			form: form(`(?:(?:(?:of|in|for) +)?(?:the +)?(?:last +)?([1-9][0-9]{0,2}) *d(?:ays?)?)?[.!?…]*`),
+			form: form(lastDays),
 			run:  (*App).onApprovalsCommand,
 			help: render.HelpLine{Say: []string{"approvals 30 days"}, Means: "how long decisions took, and who made them (for admins)"},
 			hint: "approvals 30 days",
+		},
+		{
+			name: "feedback", act: access.Administer, // no noun: sentences begin with it
+			form: form(lastDays),
+			run:  (*App).onFeedbackCommand,
+			help: render.HelpLine{Say: []string{"feedback 30 days"}, Means: "what people think of the answers, and why (for admins)"},
 		},
 		// What these take is up to the policy, request by request: see decide.
 		{
@@ -101,6 +107,9 @@ func allCommands() commands {
 		},
 	}
 }
+
+// lastDays is how a period is said, up to 999 days; its group is the number.
+const lastDays = `(?:(?:(?:of|in|for) +)?(?:the +)?(?:last +)?([1-9][0-9]{0,2}) *d(?:ays?)?)?[.!?…]*`
 
 // form is all that follows a name, in upper or lower case.
 func form(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)^` + pattern + `$`) }

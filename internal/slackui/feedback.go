@@ -1,11 +1,13 @@
 package slackui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slack-go/slack"
 
@@ -71,4 +73,46 @@ func (a *App) saveFeedback(ctx context.Context, in *incoming, f store.Feedback) 
 		a.answer(in, "Noted, with your reason. Thank you.")
 	}
 	return "noted", nil
+}
+
+const (
+	// feedbackShown is how many reasons are shown, of feedbackRead that are looked at: of
+	// channels that an admin cannot read there is none.
+	feedbackShown = 15
+	feedbackRead  = 200
+)
+
+// onFeedbackCommand tells an admin what people think of the answers. What they wrote is about
+// what a channel was told: the admin reads the reasons of channels that they can read, and
+// in direct messages their own.
+func (a *App) onFeedbackCommand(ctx context.Context, in *incoming, days string) (outcome string, err error) {
+	n, err := periodDays(days)
+	if err != nil {
+		return "", err
+	}
+	now, who := time.Now(), in.person()
+	found, err := a.c.Store.FeedbackReport(ctx, a.self.TeamID, now.AddDate(0, 0, -n), now, feedbackRead)
+	if err != nil {
+		return "", err
+	}
+	view := render.FeedbackView{Period: fmt.Sprintf("the last %d days", n), Projects: found.Projects, Redact: a.c.Redact}
+	readable := map[store.ThreadPlace]bool{}
+	for _, r := range found.Reasons {
+		place := store.ThreadPlace{ChannelID: r.ChannelID, Project: r.Project}
+		may, asked := readable[place]
+		if !asked {
+			may = a.mayRead(ctx, who, place)
+			readable[place] = may
+		}
+		switch {
+		case !may && (!access.IsDirect(r.ChannelID) || r.UserID != who.UserID):
+			view.Hidden++
+		case len(view.Reasons) == feedbackShown:
+			view.More++
+		default:
+			view.Reasons = append(view.Reasons, render.FeedbackReason{FeedbackReason: r, Permalink: a.permalink(r.ChannelID, cmp.Or(r.MessageTS, r.ThreadTS))})
+		}
+	}
+	a.reply(in, render.FeedbackReport(view))
+	return "feedback", nil
 }

@@ -82,6 +82,7 @@ type threads interface {
 // feedback is what people think of answers.
 type feedback interface {
 	SaveFeedback(ctx context.Context, f store.Feedback) (changed bool, err error)
+	FeedbackReport(ctx context.Context, teamID string, since, until time.Time, most int) (store.FeedbackReport, error)
 }
 
 // approvals are read only: the agent asks and decides.

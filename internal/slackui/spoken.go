@@ -15,7 +15,7 @@ import (
 //   - A text that has the command's form is the command.
 //   - Any other that begins with a noun of ours (costs, grants, approvals) is nearly one:
 //     it is answered with what to write, and never work for the model.
-//   - One that begins with a verb (stop, approve, deny, help) is nearly one if it has
+//   - One that begins with a verb (stop, approve, deny, feedback, help) is nearly one if it has
 //     three words at most, or a card's code after the name. Longer ones are sentences:
 //     “stop using tabs in main.go” is work.
 type spoken struct {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Feedback is what a person thinks of a turn's answer.
@@ -17,6 +18,24 @@ type Feedback struct {
 type FeedbackStats struct {
 	Project   string
 	Good, Bad int64
+}
+
+// FeedbackReason is what somebody has written about an answer.
+type FeedbackReason struct {
+	Project, ChannelID, ThreadTS string
+	// MessageTS is the answer's last message; empty where it was not recorded.
+	MessageTS string
+	TurnID    int64
+	UserID    string
+	Good      bool
+	Reason    string // theirs, secrets excepted
+	At        time.Time
+}
+
+// FeedbackReport is what people think of a team's answers.
+type FeedbackReport struct {
+	Projects []FeedbackStats  // the most rated first
+	Reasons  []FeedbackReason // the latest first
 }
 
 // SaveFeedback records what a person thinks of an answer, in the place of what they thought
@@ -38,3 +57,21 @@ const feedbackSQL = `
 	SELECT t.project, count(*) FILTER (WHERE f.good) AS good, count(*) FILTER (WHERE NOT f.good) AS bad
 	FROM feedback f JOIN turns u ON u.id = f.turn_id JOIN threads t ON t.id = u.thread_id
 	WHERE t.team_id = $1 AND f.at >= $2 AND f.at < $3 GROUP BY t.project ORDER BY count(*) DESC, t.project`
+
+// FeedbackReport sums up what was said of a team's answers in [since, until), with at most so
+// many reasons.
+func (s *Store) FeedbackReport(ctx context.Context, teamID string, since, until time.Time, most int) (out FeedbackReport, err error) {
+	if out.Projects, err = collect[FeedbackStats](s.pool.Query(ctx, feedbackSQL, teamID, since, until)); err != nil {
+		return FeedbackReport{}, fmt.Errorf("sum up what people think of answers: %w", err)
+	}
+	out.Reasons, err = collect[FeedbackReason](s.pool.Query(ctx, `
+		SELECT t.project, t.channel_id, t.thread_ts, f.turn_id, f.user_id, f.good, f.reason, f.at,
+			COALESCE((SELECT m.ts FROM messages m WHERE m.turn_id = f.turn_id ORDER BY m.page DESC LIMIT 1), '') AS message_ts
+		FROM feedback f JOIN turns u ON u.id = f.turn_id JOIN threads t ON t.id = u.thread_id
+		WHERE t.team_id = $1 AND f.at >= $2 AND f.at < $3 AND f.reason <> ''
+		ORDER BY f.at DESC, f.turn_id DESC, f.user_id LIMIT $4`, teamID, since, until, most))
+	if err != nil {
+		return FeedbackReport{}, fmt.Errorf("read what people say about answers: %w", err)
+	}
+	return out, nil
+}

@@ -82,3 +82,69 @@ func feedbackLine(list []store.FeedbackStats) string {
 	}
 	return "Answers that people called good: " + strings.Join(parts, ", ") + "."
 }
+
+// FeedbackView is what people think of the answers, as an admin may read it.
+type FeedbackView struct {
+	// Period says which, for people: "the last 30 days".
+	Period   string
+	Projects []store.FeedbackStats
+	Reasons  []FeedbackReason // the latest first
+	// More are reasons besides those, and Hidden those of channels that the person cannot read.
+	More, Hidden int
+	// Redact takes secrets out; nil shows all.
+	Redact func(string) string
+}
+
+// FeedbackReason is what somebody wrote about an answer.
+type FeedbackReason struct {
+	store.FeedbackReason
+	Permalink string // of the answer; may be empty
+}
+
+// FeedbackReport renders how many answers were called good, by project, and the reasons that
+// people gave. What does not fit into a message is counted.
+func FeedbackReport(v FeedbackView) Page {
+	title := "*Feedback*, " + mrkdwn.EscapeWithin(v.Period, 100)
+	line := feedbackLine(v.Projects)
+	if line == "" {
+		line = "Nobody has rated an answer."
+	}
+	blocks := []slack.Block{section("feedback:head", title+"\n"+line)}
+	used := blockWidth(blocks[0])
+	more := v.More
+	for i, r := range v.Reasons {
+		b := section("feedback:"+strconv.Itoa(i), r.text(Options{Redact: v.Redact}))
+		if used += blockWidth(b); used > messageText-500 || len(blocks) >= messageBlocks-1 {
+			more += len(v.Reasons) - i
+			break
+		}
+		blocks = append(blocks, b)
+	}
+	var rest []string
+	if more > 0 {
+		rest = append(rest, "… and "+plural(more, "reason", "reasons")+" more: `bot report feedback` has them.")
+	}
+	if v.Hidden > 0 {
+		rest = append(rest, plural(v.Hidden, "reason is", "reasons are")+" not shown, of channels and direct messages that you cannot read.")
+	}
+	if len(rest) > 0 {
+		blocks = append(blocks, contextBlock("feedback:more", strings.Join(rest, " ")))
+	}
+	return Page{Text: title + "\n" + line, Blocks: blocks}
+}
+
+func (r FeedbackReason) text(o Options) string {
+	kind := "Bad answer"
+	if r.Good {
+		kind = "Good answer"
+	}
+	where := "in a direct message"
+	if mrkdwn.IsID(r.ChannelID) && !strings.HasPrefix(r.ChannelID, "D") {
+		where = "in <#" + r.ChannelID + ">"
+	}
+	head := "*" + kind + "*, says " + mrkdwn.Mention(r.UserID) + " " + where + ", " + mrkdwn.EscapeWithin(r.Project, 60) + ", " + dateTime(r.At)
+	if r.Permalink != "" {
+		head += " · " + linkTo(r.Permalink, "the answer")
+	}
+	return head + "\n> " + mrkdwn.EscapeWithin(mrkdwn.OneLine(o.redact(r.Reason)), 500)
+}

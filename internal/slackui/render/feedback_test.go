@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
 )
 
 // The buttons stand below the answer of a turn that is done, once, and hold nothing of it.
@@ -59,5 +61,30 @@ func TestParseFeedback(t *testing.T) {
 		if id, good, ok := render.ParseFeedback(value); id != want.id || good != want.good || ok != want.ok {
 			t.Errorf("%q: %d, %t, %t", value, id, good, ok)
 		}
+	}
+}
+
+// What people wrote is a page that Slack takes, however much and whatever it is.
+func TestFeedbackReport(t *testing.T) {
+	t.Parallel()
+	v := render.FeedbackView{Period: "the last 30 days", Projects: []store.FeedbackStats{{Project: "<!here>", Good: 1, Bad: 2}}, More: 3, Hidden: 2,
+		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "…") }}
+	for range 60 {
+		v.Reasons = append(v.Reasons, render.FeedbackReason{Permalink: "https://t.slack.com/archives/C1/p1", FeedbackReason: store.FeedbackReason{
+			Project: "web", ChannelID: "C0ENG", UserID: asker, At: time.Now(), Reason: strings.Repeat("<!channel> hunter2 & `x` *b*\n", 20),
+		}})
+	}
+	p := render.FeedbackReport(v)
+	for _, problem := range checkPage(p) {
+		t.Error(problem)
+	}
+	newJudge(t).page(t, p)
+	if raw, _ := json.Marshal(p.Blocks); strings.Contains(string(raw), "hunter2") || !strings.Contains(string(raw), " more: `bot report feedback`") {
+		t.Errorf("%s", raw)
+	}
+	empty := render.FeedbackReport(render.FeedbackView{Period: "the last 30 days"})
+	newJudge(t).page(t, empty)
+	if !strings.Contains(empty.Text, "Nobody has rated an answer") {
+		t.Errorf("%s", empty.Text)
 	}
 }

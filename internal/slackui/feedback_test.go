@@ -1,0 +1,61 @@
+package slackui
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"deckhand/internal/store"
+)
+
+// ratedBooks are books in which people have rated answers.
+type ratedBooks struct {
+	Books
+	found store.FeedbackReport
+}
+
+func (b ratedBooks) FeedbackReport(context.Context, string, time.Time, time.Time, int) (store.FeedbackReport, error) {
+	return b.found, nil
+}
+
+// What people wrote is read by admins, of channels that they can read, and does nothing there.
+func TestFeedbackReasons(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		reason := func(channel, user, text string) store.FeedbackReason {
+			return store.FeedbackReason{Project: "web", ChannelID: channel, ThreadTS: "1.0", MessageTS: "2.000001", TurnID: 1, UserID: user, Reason: text, At: time.Now()}
+		}
+		found := store.FeedbackReport{Projects: []store.FeedbackStats{{Project: "web", Good: 3, Bad: 1}}, Reasons: []store.FeedbackReason{
+			reason(deskChannel, "ULINUS", "it called <!channel> and\n*said* nothing"), reason(deskPrivate, "UGRACE", "secret one"),
+			reason("DLINUS", "ULINUS", "secret two"), reason("DADA", "UADA", "my own"),
+		}}
+		for range 30 {
+			found.Reasons = append(found.Reasons, reason(deskChannel, "ULINUS", strings.Repeat("<@U1> & long ", 40)))
+		}
+		d.bot.app.c.Store = ratedBooks{d.bot.app.c.Store, found}
+		in := &incoming{userTeam: deskTeam, command: &slashCommand{Text: "feedback 7 days"}, store: store.Envelope{TeamID: deskTeam, ChannelID: deskChannel, UserID: "UADA"}}
+		if outcome := d.bot.app.act(context.Background(), in); outcome != "feedback" {
+			t.Errorf("Ada: %s", outcome)
+		}
+		d.rest()
+		last := d.slack.calls[len(d.slack.calls)-1]
+		blocks := last.args.Get("blocks")
+		for _, want := range []string{"the last 7 days", "web 3 (75 %) of 4", "https://t.slack.com/archives/C1/p2000001", "my own", "more: `bot report feedback` has them", "2 reasons are not shown"} {
+			if !strings.Contains(blocks, want) {
+				t.Errorf("no %q in %s", want, blocks)
+			}
+		}
+		for _, not := range []string{"secret", "<!channel>", "\\u003c!channel\\u003e", "<@U1>"} {
+			if strings.Contains(blocks, not) {
+				t.Errorf("%q is in %s", not, blocks)
+			}
+		}
+		in = &incoming{userTeam: deskTeam, command: in.command, store: in.store}
+		in.store.UserID = "ULINUS"
+		if outcome := d.bot.app.act(context.Background(), in); outcome != "refused" {
+			t.Errorf("Linus: %s", outcome)
+		}
+		d.rest()
+	})
+}
