@@ -3,7 +3,23 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
+
+// Frozen begins a transaction as every other, in which stmt is the last that the server
+// hears until end is called, which reports what became of it.
+func (s *Store) Frozen(ctx context.Context, stmt string, args ...any) (end func() error, err error) {
+	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tx.Exec(ctx, stmt, args...); err != nil {
+		_ = tx.Rollback(ctx)
+		return nil, err
+	}
+	return func() error { return tx.Commit(ctx) }, nil
+}
 
 // In is the store as it is when it was opened with another time zone, on the same
 // connections.

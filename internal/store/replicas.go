@@ -91,7 +91,7 @@ func handBack(ctx context.Context, tx pgx.Tx, replica string) error {
 // once it was taken for dead. held are its leases, and peers the other replicas that live.
 // It has a connection of its own.
 func (s *Store) Beat(ctx context.Context, l Life, load Load) (held []Lease, peers []Peer, err error) {
-	err = pgx.BeginFunc(ctx, s.beats, func(tx pgx.Tx) error {
+	err = inTx(ctx, s.beats, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE replicas SET beat = beat + 1, slots = $3, busy = $4, turns = $5 WHERE id = $1 AND life = $2 AND alive`, l.Replica, l.Number, load.Slots, load.Busy, load.Turns)
 		if err != nil {
 			return err
