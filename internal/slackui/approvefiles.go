@@ -86,7 +86,7 @@ func (a *App) onApproveFilesSubmission(ctx context.Context, in *incoming, approv
 			a.answer(in, r.Sentence)
 			return "refused", nil
 		}
-		a.answer(in, "Nothing waits for these files any more, so nothing was allowed.")
+		a.answer(in, "Nothing waits for these files any more, so nothing more was allowed.")
 		return "too late", nil
 	}
 	approved, grants := 0, 0
@@ -101,7 +101,7 @@ func (a *App) onApproveFilesSubmission(ctx context.Context, in *incoming, approv
 		}
 	}
 	if grants < len(chosen) {
-		a.answer(in, "Some of these requests were decided meanwhile; for their files nothing was allowed.")
+		a.answer(in, "Some of these requests were decided or changed meanwhile; for their files nothing more was allowed.")
 	}
 	a.log.Info("approved edits of files", zap.Int64("turn", approval.TurnID), zap.Int("files", grants), zap.Int("approved", approved), zap.Duration("for", d), zap.String("by", in.store.UserID))
 	return fmt.Sprintf("%d allowed", approved), nil
