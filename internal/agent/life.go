@@ -325,6 +325,9 @@ func (s *Supervisor) roomyPeer() string {
 	return ""
 }
 
+// buryWithin is longer than a frozen process may keep rows locked; see store's begin.
+const buryWithin = 30 * time.Second
+
 // bury hands back the leases of replicas that have died.
 func (s *Supervisor) bury(ctx context.Context) {
 	now := s.machine.uptime()
@@ -337,7 +340,10 @@ func (s *Supervisor) bury(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	for _, p := range dead {
-		switch gone, err := s.books.Bury(ctx, p); {
+		burying, done := context.WithTimeout(ctx, buryWithin)
+		gone, err := s.books.Bury(burying, p)
+		done()
+		switch {
 		case err != nil && ctx.Err() == nil:
 			s.log.Error("take the threads of a dead replica over", zap.Error(err))
 		case gone:
