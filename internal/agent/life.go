@@ -91,6 +91,7 @@ func (s *Supervisor) live(ctx, bot context.Context, life store.Life, until time.
 	l := &lifetime{Life: life, lost: make(chan struct{}, 1), until: make(chan time.Duration, 1)}
 	var end context.CancelCauseFunc
 	l.ctx, end = context.WithCancelCause(bot)
+	s.sure.Store(int64(until))
 	s.mu.Lock()
 	s.life = l
 	s.mu.Unlock()
@@ -103,6 +104,7 @@ func (s *Supervisor) live(ctx, bot context.Context, life store.Life, until time.
 	beat.Go(func() { s.beat(beating, l) })
 	over := s.outlast(ctx, l, until)
 	if over != "" {
+		s.sure.Store(int64(s.machine.uptime()))
 		s.log.Error("this replica's sessions are ended, and go on here or elsewhere: "+over, zap.Duration("lease", s.limits.LeaseTTL))
 	}
 	s.mu.Lock()
@@ -185,6 +187,7 @@ func (s *Supervisor) beat(ctx context.Context, l *lifetime) {
 		default:
 		}
 		until := asked + s.limits.LeaseTTL*4/5
+		s.sure.Store(int64(until))
 		l.until <- until
 		s.machine.liveFor(until - s.machine.uptime())
 		s.compare(before, held)

@@ -113,6 +113,7 @@ type shared struct {
 	// unlisted those that the price list does not know.
 	unpriced, unlisted sync.Map
 	unbookedCalls      atomic.Int64
+	sure               atomic.Int64  // the uptime up to which this life is sure to last, as a [time.Duration]; 0 before the first
 	works              Works         // nil where work is kept on this machine alone
 	forgetting         chan struct{} // held while old work is looked at
 	workspaces         workspace.Limits
@@ -233,7 +234,15 @@ func (s *Supervisor) Stopping() bool { return s.stopping.Load() }
 func (s *Supervisor) Alive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.life != nil
+	return s.life != nil && !s.MayBeDead()
+}
+
+// MayBeDead reports whether others may have taken this replica for dead, and its threads
+// over, in its last life. In a process that was frozen for too long it is true from its
+// first instruction on, before anything in it has noticed.
+func (s *Supervisor) MayBeDead() bool {
+	sure := time.Duration(s.sure.Load())
+	return sure > 0 && s.machine.uptime() >= sure
 }
 
 // errShutdown is the cause of the workers' end when the bot stops: their running

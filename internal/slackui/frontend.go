@@ -172,6 +172,7 @@ func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(err
 			Key: turnKey(t, p.Number), After: previous, Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
 			Page: p, Priority: publish.Live, Final: t.Aside || t.State.Ended() && !t.Continue && !t.Settling,
 			Earlier:   i < len(pages)-1,
+			Hold:      f.app.agent.MayBeDead, // and the turn another replica's
 			Recipient: publish.Recipient{Team: t.Thread.TeamID, User: t.RequestedBy},
 			Metadata:  mark, Find: f.find(t.Thread, time.Now(), mark), OnEnd: all,
 			OnPosted: func(ts string) {
@@ -396,6 +397,9 @@ func (f *frontend) Leave(turnID int64) {
 	if s := f.turns[turnID]; s != nil {
 		s.stop()
 		f.app.sessions.leave(s.latest.Thread)
+		for page := range s.quiet.shown {
+			f.app.publisher.Forget(turnKey(s.latest, page))
+		}
 	}
 	delete(f.turns, turnID)
 	delete(f.above, turnID)

@@ -216,6 +216,9 @@ func (s *sessions) setLine(k store.ThreadKey, now *shownSession) {
 	now.again = time.AfterFunc(lineLasts, func() { s.posted(k) })
 	line, waits := now.line, now.status == slack.AgentSessionStatusSuspended
 	s.once(k, publish.SetStatus, publish.Live, "say what an agent does", func(ctx context.Context) error {
+		if s.app.agent.MayBeDead() { // and the thread another replica's
+			return nil
+		}
 		if waits {
 			line = s.waitsFor(ctx, k, line)
 		}

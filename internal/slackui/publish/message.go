@@ -69,6 +69,10 @@ type Message struct {
 	Earlier bool
 	// Group is what rates are shared out fairly between: the thread.
 	Group string
+	// Hold, if it is not nil, is asked before each call of a state that is not final: as long
+	// as it says yes, the message may be another process's, and nothing is sent. It must
+	// return at once.
+	Hold func() bool
 	// Posting, if it is not nil, is what posts the message: it calls post, or returns
 	// [ErrNotWanted] if the message is not wanted any more. It is called again when the
 	// post is tried again, and bounded by the ctx that it gets.
@@ -94,6 +98,9 @@ type Message struct {
 
 // Recipient is a person of a workspace, by Slack's ids.
 type Recipient struct{ Team, User string }
+
+// held reports whether nothing may be sent of the message in this state.
+func (m *Message) held() bool { return m.Hold != nil && !m.Final && m.Hold() }
 
 func (m *Message) priority() Priority {
 	if m.Final {

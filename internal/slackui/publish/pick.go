@@ -144,6 +144,8 @@ func (s *Scheduler) readyAt(j *job, now time.Time, live pool) (time.Time, bool) 
 		if j.after != nil && !j.after.done {
 			return time.Time{}, false
 		}
+	} else if j.msg.held() {
+		return time.Time{}, false
 	} else if j.ts == "" && j.msg.After != "" {
 		first := s.messages[j.msg.After]
 		if first != nil && first != j && first.ts == "" && (first.flying || first.index >= 0) {

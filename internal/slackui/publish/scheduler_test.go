@@ -706,3 +706,29 @@ func TestAPostThatMayHaveComeThroughIsLookedFor(t *testing.T) {
 		})
 	}
 }
+
+// What may be another process's message is left alone, but for its end.
+func TestWhatIsHeldIsNotSent(t *testing.T) {
+	in(t, publish.Options{}, func(h *house) {
+		var held atomic.Bool
+		show := func(m publish.Message) {
+			m.Hold = held.Load
+			h.Show(m)
+			time.Sleep(time.Minute)
+		}
+		show(live("k", "first"))
+		held.Store(true)
+		show(live("k", "second"))
+		show(live("other", "not even posted"))
+		if diff := cmp.Diff([]string{"first"}, h.slack.texts()); diff != "" {
+			t.Error(diff)
+		}
+		show(final("k", "the end"))
+		h.Forget("other")
+		held.Store(false)
+		show(live("new", "another"))
+		if diff := cmp.Diff([]string{"first", "the end", "another"}, h.slack.texts()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

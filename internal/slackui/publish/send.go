@@ -61,6 +61,10 @@ func (a attempt) options() []slack.MsgOption {
 
 // runMessage makes one attempt to show a message and settles what follows.
 func (s *Scheduler) runMessage(base context.Context, j *job, a attempt) {
+	if a.msg.held() { // since it was picked
+		s.hold(j, a)
+		return
+	}
 	if a.method == StartStream || a.method == AppendStream || a.method == StopStream {
 		s.runStream(base, j, a)
 		return
@@ -164,6 +168,15 @@ func (s *Scheduler) found(j *job, a attempt, ts string, err error) {
 	s.bucket(a.method, time.Now()).giveBack()
 	s.land(j)
 	j.ts, j.doubt, j.fails, j.failing = ts, false, 0, time.Time{}
+	s.requeue(j)
+}
+
+// hold puts back an attempt that may not be made now.
+func (s *Scheduler) hold(j *job, a attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bucket(a.method, time.Now()).giveBack()
+	s.land(j)
 	s.requeue(j)
 }
 
