@@ -279,8 +279,5 @@ func (c *chaos) report(e judge.Evidence, violations []judge.Violation) {
 				c.t.Errorf("replica %d: %.3000s", r.n, log[i:])
 			}
 		}
-		if c.t.Failed() {
-			c.t.Logf("the end of replica %d's log:\n%s", r.n, log[max(0, len(log)-6000):])
-		}
 	}
 }

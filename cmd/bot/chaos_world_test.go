@@ -84,6 +84,11 @@ func newChaos(t testing.TB, p chaosPlan) *chaos {
 	}
 	c := &chaos{world: &world{t: t, dir: dir}, plan: p, began: time.Now(), over: make(chan struct{})}
 	t.Cleanup(func() {
+		for _, r := range c.replicas {
+			if log, err := os.ReadFile(r.log()); t.Failed() && err == nil {
+				t.Logf("the end of replica %d's log:\n%s", r.n, log[max(0, len(log)-6000):])
+			}
+		}
 		if t.Failed() && os.Getenv("DECKHAND_TEST_KEEP") != "" {
 			t.Logf("everything is in %s", dir)
 			return
