@@ -162,7 +162,7 @@ func rated(t *testing.T, w *world, thread string) {
 	if out, _ := w.bot("report", "approvals"); !strings.Contains(out, "Answers called good: sample 0 of 1") {
 		t.Errorf("the report: %s", out)
 	}
-	if out, _ := w.bot("report", "feedback"); !strings.Contains(out, "it only says so") || !strings.Contains(out, "/archives/"+eng+"/p"+strings.ReplaceAll(answer.TS, ".", "")) {
+	if out, _ := w.bot("report", "feedback"); !strings.Contains(out, "it only says so") || !strings.Contains(out, eng+" "+answer.TS) {
 		t.Errorf("the reasons: %s", out)
 	}
 }
