@@ -381,7 +381,7 @@ func TestWhoMayNot(t *testing.T) {
 	aWrongToken(t, w)
 }
 
-// aLongPaste: 40 KB come in whole, and 40 KB go out in pieces.
+// aLongPaste: 40 KB come in whole, and 40 KB go out as a message and a file.
 func aLongPaste(t *testing.T, w *world) {
 	paste := strings.Repeat("All work and no play makes a dull log line.\n", 900)
 	thread := w.post(linus, eng, "", "@deckhand say: read it\n"+paste)
@@ -389,7 +389,10 @@ func aLongPaste(t *testing.T, w *world) {
 	w.done(eng, thread, thread)
 	again := w.post(linus, eng, thread, "say: "+strings.Repeat("lorem ipsum dolor ", 2500)+"THE-END")
 	w.done(eng, thread, again)
-	w.find(eng, thread, "the whole text as a file", func(m message) bool { return len(m.Files) > 0 || strings.Contains(m.all(), "THE-END") })
+	w.find(eng, thread, "the whole text as a file", func(m message) bool { return len(m.Files) == 1 })
+	w.find(eng, thread, "its beginning in one message", func(m message) bool {
+		return strings.Contains(m.all(), "lorem ipsum") && strings.Contains(m.all(), "more characters* are in the file") && len(m.all()) < 12_000
+	})
 }
 
 func (w *world) approveAll(user, channel, thread string) {

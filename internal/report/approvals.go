@@ -92,7 +92,7 @@ func (a Approvals) CSV(w io.Writer) error {
 	})
 	for _, l := range a.Lines {
 		_ = out.Write([]string{
-			l.Group, inert(l.ID), inert(l.Name), whole(l.Decisions), whole(l.Allowed), whole(l.Denied), whole(l.Expired),
+			l.Group, Inert(l.ID), Inert(l.Name), whole(l.Decisions), whole(l.Allowed), whole(l.Denied), whole(l.Expired),
 			number(l.Share), number(l.Median), number(l.P95), whole(l.Quick),
 		})
 	}

@@ -71,7 +71,7 @@ func csvRecord(a Answer, l Line, cut store.CutCalls, name string, names Names) [
 	if l.Compared {
 		before = strconv.FormatInt(l.Before, 10)
 	}
-	record := []string{from, to, string(a.By), inert(l.Key), inert(name), inert(channel), inert(channelLabel), inert(ts), inert(project)}
+	record := []string{from, to, string(a.By), Inert(l.Key), Inert(name), Inert(channel), Inert(channelLabel), Inert(ts), Inert(project)}
 	for _, n := range []int64{
 		l.Turns, l.Approved, l.Input, l.Output, l.CacheRead, l.CacheWrite5m, l.CacheWrite1h, l.WebSearches, l.MicroUSD,
 	} {
@@ -81,8 +81,8 @@ func csvRecord(a Answer, l Line, cut store.CutCalls, name string, names Names) [
 		strconv.FormatInt(cut.Calls, 10), strconv.FormatInt(cut.BoundMicroUSD, 10))
 }
 
-// inert keeps a spreadsheet from running a name as a formula.
-func inert(s string) string {
+// Inert keeps a spreadsheet from running a name as a formula.
+func Inert(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r\n", rune(s[0])) {
 		return "'" + s
 	}

@@ -67,8 +67,8 @@ func (f Feedback) CSV(w io.Writer) error {
 	_ = out.Write([]string{"at", "project", "channel", "thread_ts", "message_ts", "user", "user_name", "good", "reason", "permalink"})
 	for _, r := range f.Reasons {
 		_ = out.Write([]string{
-			r.At.Format(time.RFC3339), inert(r.Project), inert(r.Channel), r.ThreadTS, r.MessageTS, inert(r.User), inert(r.UserName),
-			strconv.FormatBool(r.Good), inert(r.Reason), r.Permalink,
+			r.At.Format(time.RFC3339), Inert(r.Project), Inert(r.Channel), r.ThreadTS, r.MessageTS, Inert(r.User), Inert(r.UserName),
+			strconv.FormatBool(r.Good), Inert(r.Reason), r.Permalink,
 		})
 	}
 	out.Flush()

@@ -2,10 +2,13 @@ package slackui
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/slack-go/slack"
+	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
 	"deckhand/internal/slackui/publish"
@@ -13,28 +16,186 @@ import (
 	"deckhand/internal/store"
 )
 
-// attach uploads what a turn's messages leave out.
-func (f *frontend) attach(t agent.TurnView) {
-	f.upload(t.Thread, fmt.Sprintf("turn-%d.md", t.ID), "The whole text", render.FullText(t, f.rendering(t)))
+const (
+	// uploadsAgain is after how long files are attached again where Slack has refused one for
+	// good.
+	uploadsAgain = time.Hour
+	// attachedKept bounds the ended turns of which it is known what became of their files.
+	attachedKept = 1000
+)
+
+// attachments are the files of ended turns: what their messages leave out. The zero value is
+// ready to use.
+type attachments struct {
+	mu      sync.Mutex
+	refused time.Time            // Slack takes no files, as it said then
+	over    map[int64]bool       // turns whose files are there (true), or cannot be
+	going   map[int64]*attaching // turns whose files are being attached
+}
+
+// attaching is a turn whose files are on their way.
+type attaching struct {
+	latest agent.TurnView // to be shown when that is over
+	change func(*publish.Message)
+	ends   []func(error)
+}
+
+// takes reports whether what is left out of a turn's messages can be attached.
+func (a *attachments) takes(turnID int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if there, known := a.over[turnID]; known {
+		return there
+	}
+	return a.refused.IsZero() || time.Since(a.refused) > uploadsAgain
+}
+
+// begin notes that a turn is to be shown as it ended, and reports whether its files are to be
+// attached before that is the last of it. Else it is shown when they are, or is to be shown.
+func (a *attachments) begin(t agent.TurnView, end func(error), change func(*publish.Message)) (attach, wait bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, known := a.over[t.ID]; known {
+		return false, false
+	}
+	g := a.going[t.ID]
+	if wait = g != nil; !wait {
+		g = &attaching{}
+		if a.going == nil {
+			a.going = map[int64]*attaching{}
+		}
+		a.going[t.ID] = g
+	}
+	g.latest, g.change = t, change
+	if end != nil {
+		g.ends = append(g.ends, end)
+	}
+	return !wait, wait
+}
+
+// done notes what became of a turn's files. It returns what waits for that.
+func (a *attachments) done(turnID int64, there, refused bool) *attaching {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.over) >= attachedKept || a.over == nil {
+		a.over = map[int64]bool{}
+	}
+	a.over[turnID] = there
+	if refused {
+		a.refused = time.Now()
+	}
+	return a.leave(turnID)
+}
+
+// stop forgets a turn whose messages could not be shown. It returns what waits for its files.
+func (a *attachments) stop(turnID int64) *attaching {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.leave(turnID)
+}
+
+func (a *attachments) leave(turnID int64) *attaching {
+	g := a.going[turnID]
+	delete(a.going, turnID)
+	return g
+}
+
+// end is all of ends at once.
+func (g *attaching) end(err error) {
+	for _, end := range g.ends {
+		end(err)
+	}
+}
+
+// conclude shows an ended turn. What its messages leave out is attached below them; they are
+// final when it is. If Slack takes no files, they are shown once more, with all of it that a
+// few messages hold. Whoever does this again, as a process was killed meanwhile, attaches
+// what is not there. f.mu is held.
+func (f *frontend) conclude(t agent.TurnView, end func(error), change func(*publish.Message)) {
+	o := f.rendering(t)
+	files := render.Files(t, o)
+	if len(files) == 0 {
+		f.publishPages(t, o, end, change)
+		return
+	}
+	attach, wait := f.files.begin(t, end, change)
+	switch {
+	case wait:
+		return
+	case !attach:
+		f.publishPages(t, o, end, change)
+		return
+	}
+	f.publishPages(t, o, func(err error) {
+		if err != nil {
+			f.files.stop(t.ID).end(err)
+			return
+		}
+		f.attach(t, files)
+	}, func(m *publish.Message) {
+		change(m)
+		m.Final = false
+	})
+}
+
+// attach uploads the files of an ended turn, each once.
+func (f *frontend) attach(t agent.TurnView, files []render.File) {
+	f.app.publisher.Once(publish.Call{
+		Method: publish.UploadFile, Priority: publish.High, Group: t.Thread.ThreadTS, What: "attach what a turn's messages leave out",
+		Timeout: time.Minute,
+		Do: func(ctx context.Context) error {
+			there, err := f.attached(ctx, t)
+			for _, file := range files {
+				if err == nil && !slices.Contains(there, file.Name) {
+					_, err = f.app.api.UploadFileContext(ctx, slack.UploadFileParameters{
+						Content: file.Text, FileSize: len(file.Text), Filename: file.Name, Title: file.Title,
+						Channel: t.Thread.ChannelID, ThreadTimestamp: t.Thread.ThreadTS,
+					})
+				}
+			}
+			return err
+		},
+		OnEnd: func(err error) {
+			if errors.Is(err, publish.ErrTooMany) { // whoever shows the turn may be calling
+				f.files.stop(t.ID).end(err)
+				return
+			}
+			if err != nil {
+				f.app.log.Warn("slack takes no file; a long answer is shown in messages", zap.Int64("turn", t.ID), zap.Error(err))
+			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			g := f.files.done(t.ID, err == nil, err != nil && !publish.MayPass(err))
+			f.publishPages(g.latest, f.rendering(g.latest), g.end, g.change)
+		},
+	})
+}
+
+// attached are the names of the files that we have attached in a turn's thread since it began.
+func (f *frontend) attached(ctx context.Context, t agent.TurnView) (names []string, err error) {
+	found, err := f.ourPosts(ctx, t.Thread, t.StartedAt.Add(-lookBack))
+	for _, m := range found {
+		for _, file := range m.Files {
+			names = append(names, file.Name)
+		}
+	}
+	return names, err
 }
 
 // Attach implements [agent.Frontend].
 func (f *frontend) Attach(k store.ThreadKey, name, text string) {
-	f.upload(k, name, name, f.app.c.Redact(text))
-}
-
-func (f *frontend) upload(k store.ThreadKey, name, title, text string) {
+	text = f.app.c.Redact(text)
 	f.app.publisher.Once(publish.Call{
 		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "attach " + name,
 		Timeout: time.Minute,
 		Do: func(ctx context.Context) error {
 			_, err := f.app.api.UploadFileContext(ctx, slack.UploadFileParameters{
-				Content: text, FileSize: len(text), Filename: name, Title: title, Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS,
+				Content: text, FileSize: len(text), Filename: name, Title: name, Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS,
 			})
 			return err
 		},
 		OnError: func(error) {
-			f.Say(k, title+" could not be attached. Ask for the part that you miss.")
+			f.Say(k, name+" could not be attached. Ask for the part that you miss.")
 		},
 	})
 }

@@ -93,7 +93,7 @@ func TestAClosingAnswer(t *testing.T) {
 				if said != 1 || called != want {
 					t.Errorf("said %d times, and called %d times, want once and %d times", said, called, want)
 				}
-				if pages := len(render.Turn(d.turn, render.Options{})); len(all) != pages {
+				if pages := len(render.Turn(d.turn, render.Options{Files: true})); len(all) != pages {
 					t.Errorf("%d messages, want %d", len(all), pages)
 				}
 				for _, p := range d.slack.check() {

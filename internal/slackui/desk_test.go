@@ -75,7 +75,11 @@ type scripted struct {
 	posted   []string
 	flying   map[string]int
 	problems []string
+	files    []sharedIn
 }
+
+// sharedIn is a file in a thread.
+type sharedIn struct{ id, name, thread string }
 
 func newScripted() *scripted {
 	return &scripted{messages: map[string]*shownMessage{}, flying: map[string]int{}}
@@ -204,10 +208,22 @@ func (s *scripted) effect(c *slackCall, out map[string]any) error {
 				found = append(found, map[string]any{"ts": ts, "user": "UBOT", "text": m.text, "metadata": json.RawMessage(cmp.Or(m.metadata, "{}"))})
 			}
 		}
+		for i, f := range s.files {
+			if f.thread == c.ts && f.thread != "" && arg("include_all_metadata") != "" {
+				found = append(found, map[string]any{"ts": fmt.Sprintf("9.%06d", i), "user": "UBOT", "files": []any{map[string]any{"id": f.id, "name": f.name}}})
+			}
+		}
 		out["messages"] = found
 	case "files.getUploadURLExternal":
-		out["upload_url"], out["file_id"] = "https://slack.invalid/upload", "F1"
+		id := "F" + strconv.Itoa(len(s.files)+1)
+		s.files = append(s.files, sharedIn{id: id, name: arg("filename")})
+		out["upload_url"], out["file_id"] = "https://slack.invalid/upload", id
 	case "files.completeUploadExternal":
+		for i := range s.files {
+			if strings.Contains(arg("files"), `"`+s.files[i].id+`"`) {
+				s.files[i].thread = arg("thread_ts")
+			}
+		}
 		out["files"] = []any{map[string]any{"id": "F1", "title": "x"}}
 	}
 	return nil
@@ -246,6 +262,18 @@ func (s *scripted) inThread(thread string) []shownMessage {
 		}
 	}
 	return out
+}
+
+// filesIn are the names of the files in a thread.
+func (s *scripted) filesIn(thread string) (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.files {
+		if f.thread == thread {
+			names = append(names, f.name)
+		}
+	}
+	return names
 }
 
 // postedIn are the texts of what was posted in a channel.

@@ -50,6 +50,8 @@ type frontend struct {
 	reads   sync.WaitGroup
 	closing chan struct{} // closed when what fails is not read again
 
+	files attachments // what the messages of turns leave out
+
 	visitors visitors // who does something in which thread
 
 	saidMu sync.Mutex
@@ -146,16 +148,15 @@ func (s *shownTurn) render(f *frontend, atOnce bool) {
 	}
 }
 
-// publish is publishPages as turns are rendered.
+// publish shows a turn that has ended, or stands aside.
 func (f *frontend) publish(t agent.TurnView, end func(error)) {
-	f.publishPages(t, f.rendering(t), end, func(*publish.Message) {})
+	f.conclude(t, end, func(*publish.Message) {})
 }
 
 // publishPages renders the turn, shows each page as one message with a change of it, and
 // returns the key of the last. f.mu is held, so that renderings reach the publisher in
 // order. end, if it is not nil, is called with what became of all of them.
 func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(error), change func(*publish.Message)) (last string) {
-	cut := false
 	previous := f.above[t.ID].key
 	pages := render.Turn(t, o)
 	if end != nil && len(pages) == 0 {
@@ -192,13 +193,9 @@ func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(err
 			m.Priority = publish.Normal
 		}
 		f.app.publisher.Show(m)
-		cut = cut || p.Cut
 		if s := f.turns[t.ID]; s != nil {
 			s.quiet.shown = max(s.quiet.shown, p.Number+1)
 		}
-	}
-	if cut && t.State.Ended() && !f.offered(t.ID) {
-		f.attach(t)
 	}
 	return previous
 }
@@ -216,10 +213,6 @@ func (f *frontend) offer(t agent.TurnView) {
 	if len(f.offers) > offersMost {
 		f.offers = slices.Delete(f.offers, 0, 1)
 	}
-}
-
-func (f *frontend) offered(turnID int64) bool {
-	return slices.ContainsFunc(f.offers, func(t agent.TurnView) bool { return t.ID == turnID })
 }
 
 // SetShare implements [agent.Frontend].
@@ -244,7 +237,7 @@ func (f *frontend) CloseOffer(turnID int64) {
 }
 
 func (f *frontend) rendering(t agent.TurnView) render.Options {
-	o := render.Options{Redact: f.app.c.Redact, Workspace: t.Workspace, Joined: f.joined[t.ID]}
+	o := render.Options{Redact: f.app.c.Redact, Workspace: t.Workspace, Joined: f.joined[t.ID], Files: f.files.takes(t.ID)}
 	if t.Closing > 0 && !f.visitors.saw(t.Thread, t.RequestedBy, t.StartedAt) {
 		o.Call = t.RequestedBy
 	}

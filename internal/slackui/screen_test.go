@@ -66,12 +66,15 @@ func TestATurnOnScreen(t *testing.T) {
 			d.say("Well.")
 		}},
 		"over several pages": {posts: 3, edits: 15, run: func(d *desk) {
-			for range 20 {
+			for i := range 20 {
 				d.say(mrkdwntest.Prose(800))
 				time.Sleep(300 * time.Millisecond)
+				if i%4 == 3 { // what one message does not hold of one text is a file
+					d.add(claude.Item{Kind: claude.ItemToolUse, Tool: &claude.ToolUse{ID: fmt.Sprint(i), Name: "Bash", State: claude.ToolDone}})
+				}
 			}
 		}},
-		"more than fits": {posts: 4, edits: 6, run: func(d *desk) { d.say(mrkdwntest.Prose(60_000)) }},
+		"more than fits": {posts: 1, edits: 6, run: func(d *desk) { d.say(mrkdwntest.Prose(60_000)) }},
 		"while Slack says 429": {posts: 1, edits: 3, run: func(d *desk) {
 			d.say("Hello.\n")
 			time.Sleep(time.Second)

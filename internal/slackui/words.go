@@ -60,6 +60,15 @@ const (
 // posted are our own messages of a thread, since a time, that were posted with metadata
 // of a type.
 func (f *frontend) posted(ctx context.Context, k store.ThreadKey, since time.Time, kind string) ([]slack.Message, error) {
+	found, err := f.ourPosts(ctx, k, since)
+	return slices.DeleteFunc(found, func(m slack.Message) bool { // anybody may write metadata
+		stream := kind == turnType && m.Metadata.EventType == "" // it gets its metadata when it ends
+		return m.Metadata.EventType != kind && !stream
+	}), err
+}
+
+// ourPosts are our own messages of a thread since a time.
+func (f *frontend) ourPosts(ctx context.Context, k store.ThreadKey, since time.Time) ([]slack.Message, error) {
 	var out []slack.Message
 	cursor := ""
 	for range lookPages {
@@ -71,8 +80,7 @@ func (f *frontend) posted(ctx context.Context, k store.ThreadKey, since time.Tim
 			return nil, fmt.Errorf("look for a message that may have been posted: %w", err)
 		}
 		for _, m := range found {
-			stream := kind == turnType && m.Metadata.EventType == ""                     // it gets its metadata when it ends
-			if m.User == f.app.self.UserID && (m.Metadata.EventType == kind || stream) { // anybody may write metadata
+			if m.User == f.app.self.UserID {
 				out = append(out, m)
 			}
 		}
@@ -125,7 +133,7 @@ func (f *frontend) showLeftTurn(w store.Word, end func(error)) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.publishPages(t, f.rendering(t), end, func(m *publish.Message) {
+	f.conclude(t, end, func(m *publish.Message) {
 		m.Key = wordKey(w) + "/" + strconv.Itoa(m.Page.Number)
 		m.TS = stands[m.Page.Number]
 		m.Doubtful = m.TS == ""

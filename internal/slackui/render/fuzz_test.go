@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,17 +58,22 @@ func turnOf(program []byte, words string) agent.TurnView {
 // holds checks a turn that grows item by item, and at its end.
 func holds(t *testing.T, turn agent.TurnView, words string) {
 	t.Helper()
+	o := render.Options{Files: len(words)%2 == 1}
 	var before []render.Page
 	for i := range turn.Content.Items {
 		part := turn
 		part.Content.Items = turn.Content.Items[:i+1]
-		pages := render.Turn(part, render.Options{})
+		pages := render.Turn(part, o)
 		grew(t, before, pages)
 		before = pages
 	}
 	turn.EndedAt, turn.Problem = began, words
 	turn.State = []agent.TurnState{agent.TurnDone, agent.TurnFailed, agent.TurnInterrupted}[len(words)%3]
-	ended := render.Turn(turn, render.Options{ShowThinking: true, Redact: redact.New(words).Redact})
+	o.ShowThinking, o.Redact = true, redact.New(words).Redact
+	ended := render.Turn(turn, o)
+	if files, cut := render.Files(turn, o), slices.ContainsFunc(ended, func(p render.Page) bool { return p.Cut }); o.Files && cut && len(files) == 0 {
+		t.Error("something is left out, and in no file")
+	}
 	for _, pages := range [][]render.Page{before, ended} {
 		if len(pages) > 4 {
 			t.Errorf("%d pages", len(pages))
@@ -76,7 +82,7 @@ func holds(t *testing.T, turn agent.TurnView, words string) {
 			for _, problem := range checkPage(p) {
 				t.Errorf("page %d: %s", i, problem)
 			}
-			if p.Cut && i != len(pages)-1 {
+			if p.Cut && i != len(pages)-1 && !o.Files {
 				t.Errorf("page %d of %d is cut", i, len(pages))
 			}
 		}

@@ -12,11 +12,12 @@ import (
 type sheet struct {
 	segments []segment
 	before   string // a sentence in front, mrkdwn
+	folded   bool   // it leaves out what is in a file
 }
 
 // layout distributes segments over pages. What stands on a page that is not the
 // last depends only on what is in front of it, see placeToCut and run.cost.
-func layout(segments []segment) (sheets []sheet, cut bool) {
+func (v *view) layout(segments []segment) (sheets []sheet, cut bool) {
 	sheets = []sheet{{}}
 	used := 0
 	next := func() {
@@ -32,6 +33,11 @@ func layout(segments []segment) (sheets []sheet, cut bool) {
 			cost := s.cost()
 			switch {
 			case len(page.segments) >= pageBlocks:
+			case v.folds(s, room):
+				page.segments = append(page.segments, v.fold(s, room)...)
+				page.folded = page.folded || !s.open
+				used = pageText
+				goto placed
 			case cost <= room:
 				page.segments = append(page.segments, s)
 				used += cost
@@ -39,7 +45,7 @@ func layout(segments []segment) (sheets []sheet, cut bool) {
 			case s.text != "" && room >= 1000+mrkdwn.Lookahead:
 				head, tail := mrkdwn.Cut(s.text, room-mrkdwn.Lookahead)
 				page.segments = append(page.segments, segment{text: head})
-				s = segment{text: tail}
+				s.text = tail
 			}
 			if len(sheets) == pagesMax {
 				rest := append([]segment{{text: lastText}}, segments[lastAt+1:]...)

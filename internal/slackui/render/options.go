@@ -19,6 +19,9 @@ type Options struct {
 	// already, and stay.
 	Quiet bool
 	Shown int
+	// Files says that files can be attached: of what is too long for a message, or a table
+	// that is too big for one, there is the beginning, and [Files] have the whole.
+	Files bool
 	// Joined are those of a turn's breaks at which no message begins, see [Joins].
 	Joined []int
 	// Call is the Slack user whom a turn's closing answer mentions; empty for nobody.

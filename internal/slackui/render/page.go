@@ -17,7 +17,7 @@ type Page struct {
 	// Whom are mentions of those who are asked; the blocks have them too.
 	Whom string `json:"-"`
 	// Cut reports that the page leaves text out and says so: the caller attaches
-	// FullText as a file.
+	// what [Files] returns.
 	Cut bool
 	// Stream is the page as far as it can be appended to, while it grows and at its turn's
 	// end; nil where it can only be shown as a whole.

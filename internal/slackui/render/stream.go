@@ -50,17 +50,19 @@ func (v *view) stream(s sheet, number int) *Stream {
 		Head: []slack.Block{slack.NewActionBlock(StreamID(turn, strconv.Itoa(number)), button(ActionStop, turn, "Stop", ""))},
 		Plan: v.plan(),
 	}
-	for i, p := range s.segments {
+	for _, p := range s.segments {
 		switch {
 		case p.run != nil:
 			for _, it := range p.run.tools {
 				out.Pieces = append(out.Pieces, Piece{Task: v.task(it)})
 			}
+		case p.fold && p.line != goesOn: // which was said while it grew, and stays
+			out.Pieces = append(out.Pieces, Piece{Line: goesOn}, Piece{Line: p.line})
 		case p.line != "":
 			out.Pieces = append(out.Pieces, Piece{Line: p.line})
 		default:
 			text := p.text
-			if i == len(s.segments)-1 && v.grows() {
+			if p.open {
 				text = text[:v.seam(text)]
 			}
 			if n := len(out.Pieces) - 1; n >= 0 && out.Pieces[n].Text != "" && text != "" {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/slack-go/slack"
 
@@ -21,6 +20,8 @@ type view struct {
 	workspace string
 	ended     bool
 	segments  []segment
+	before    int                       // how many tables of the parts before are too big
+	tables    []mrkdwn.BigTable         // of this one that are, in their order
 	children  map[string][]*claude.Item // of a subagent, by the item that started it
 }
 
@@ -29,8 +30,9 @@ type view struct {
 // (TurnView.Breaks) begins a message of its own, so that the thread reads in the order
 // of what happened; from one break to the next there are at most four. Each page but
 // the last is full, and its text stays as it is in all later renderings of the turn.
-// When the last page before a break or the end must leave text out it says how much,
-// and is marked Cut.
+// Where files can be attached (Options.Files), a text that one page does not hold is shown by
+// its beginning and its last paragraph. A page that leaves text out says how much, and is
+// marked Cut: [Files] are what has it.
 func Turn(t agent.TurnView, o Options) []Page {
 	var pages []Page
 	parts := partsOf(t, o)
@@ -46,17 +48,17 @@ const pagesPerPart = 16
 // partsOf cuts a turn at its breaks. A part shows something, but for the last.
 func partsOf(t agent.TurnView, o Options) []*view {
 	var parts []*view
-	from := 0
+	from, tables := 0, 0
 	breaks := slices.DeleteFunc(slices.Clone(t.Breaks), func(b int) bool { return slices.Contains(o.Joined, b) })
 	if t.Closing > 0 {
 		breaks = append(breaks, t.Closing)
 	}
 	for _, to := range append(breaks, len(t.Content.Items)) {
 		last := to >= len(t.Content.Items)
-		v := viewOf(t, o, t.Content.Items[from:max(from, min(to, len(t.Content.Items)))])
+		v := viewOf(t, o, t.Content.Items[from:max(from, min(to, len(t.Content.Items)))], tables)
 		if last && (len(parts) == 0 || len(v.t.Content.Items) > 0) || len(v.segments) > 0 {
 			parts = append(parts, v)
-			from = to
+			from, tables = to, tables+len(v.tables)
 		}
 		if last {
 			break
@@ -75,7 +77,7 @@ func Joins(t agent.TurnView, o Options) []int {
 		if to > len(t.Content.Items) || slices.Contains(joined, to) {
 			continue
 		}
-		v := viewOf(t, o, t.Content.Items[from:max(from, to)])
+		v := viewOf(t, o, t.Content.Items[from:max(from, to)], 0)
 		switch {
 		case len(v.segments) == 0:
 		case number >= o.Shown && !v.speaks():
@@ -87,9 +89,9 @@ func Joins(t agent.TurnView, o Options) []int {
 	return joined
 }
 
-func viewOf(t agent.TurnView, o Options, items []claude.Item) *view {
+func viewOf(t agent.TurnView, o Options, items []claude.Item, tables int) *view {
 	t.Content.Items = items
-	v := &view{t: t, o: o, workspace: o.Workspace, ended: t.State.Ended()}
+	v := &view{t: t, o: o, workspace: o.Workspace, ended: t.State.Ended(), before: tables}
 	if v.workspace == "" {
 		v.workspace = t.Workspace
 	}
@@ -102,7 +104,7 @@ func (v *view) pages(number int, continued bool) []Page {
 	if len(v.segments) == 0 && !v.ended && !v.hasNews() || v.begins() || v.silent(number) {
 		return nil
 	}
-	sheets, cut := layout(v.segments)
+	sheets, cut := v.layout(v.segments)
 	pages := make([]Page, len(sheets))
 	for i, s := range sheets {
 		last := i == len(sheets)-1
@@ -119,32 +121,13 @@ func (v *view) pages(number int, continued bool) []Page {
 	return pages
 }
 
-// FullText is all that the model wrote in the turn, as it wrote it, secrets
-// excepted: what is attached as a file when the pages leave text out.
-func FullText(t agent.TurnView, o Options) string {
-	var b strings.Builder
-	for i := range t.Content.Items {
-		it := &t.Content.Items[i]
-		if it.Kind != claude.ItemText || it.ParentID != "" {
-			continue
-		}
-		text := strings.TrimSpace(it.Text)
-		if text == "" {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteString("\n\n")
-		}
-		b.WriteString(text)
-	}
-	return o.redact(b.String())
-}
-
 // segment is a piece of a turn in its order: text, a run of tools, or a line of ours.
 type segment struct {
 	text string // cleaned markdown
 	run  *run
 	line string // mrkdwn
+	open bool   // the text is still being written
+	fold bool   // the line stands for what is left out
 }
 
 func (s segment) cost() int {
@@ -198,6 +181,7 @@ func (v *view) read(items []claude.Item) []segment {
 		if s == (segment{}) {
 			continue
 		}
+		s.open = i == len(items)-1 && v.grows()
 		current = nil
 		out = append(out, s)
 	}
@@ -212,7 +196,7 @@ func (v *view) words(it *claude.Item) segment {
 	}
 	switch it.Kind {
 	case claude.ItemText:
-		return segment{text: strings.TrimSpace(mrkdwn.Clean(v.o.redact(text)))}
+		return segment{text: strings.TrimSpace(mrkdwn.Clean(v.readable(v.o.redact(text), it.Final || v.ended)))}
 	case claude.ItemThinking:
 		text = strings.TrimSpace(text)
 		if !v.o.ShowThinking || text == "" {
@@ -297,9 +281,12 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 		return "turn:" + strconv.FormatInt(v.t.ID, 10) + ":" + strconv.Itoa(n) + ":" + kind + strconv.Itoa(len(blocks))
 	}
 	if cut {
-		sentence := " The whole text comes as a file when the turn ends."
-		if v.ended {
-			sentence = " The whole text, " + count(utf8.RuneCountInString(FullText(v.t, v.o))) + " characters, is in the attached file."
+		sentence := " Ask for the part that you miss."
+		switch {
+		case v.o.Files && v.ended:
+			sentence = " They are in the file " + mrkdwn.Code(v.answerName()) + " below, which has all of it."
+		case v.o.Files:
+			sentence = " All of it comes as a file when the turn ends."
 		}
 		blocks = append(blocks, contextBlock(id("cut"), s.before+sentence))
 	}
@@ -322,7 +309,7 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 		if text == "" {
 			text = "Deckhand took " + plural(tools, "step", "steps") + ", and goes on below."
 		}
-		return Page{Text: v.excerpt(text, ""), Blocks: blocks, Cut: cut}
+		return Page{Text: v.excerpt(text, ""), Blocks: blocks, Cut: cut || s.folded}
 	}
 	if todos := v.todos(); todos != "" {
 		blocks = append(blocks, section(id("todos"), todos))
@@ -354,7 +341,7 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 	if b := v.feedback(id("feedback")); b != nil {
 		blocks = append(blocks, b)
 	}
-	return Page{Text: v.excerpt(text, status), Blocks: blocks, Instead: instead, Cut: cut}
+	return Page{Text: v.excerpt(text, status), Blocks: blocks, Instead: instead, Cut: cut || s.folded}
 }
 
 // call has the first page of a closing answer mention who has left the thread.

@@ -26,8 +26,8 @@ func Cut(s string, room int) (head, tail string) {
 	return s[:c.At] + c.Closing, c.Reopening + s[c.At:]
 }
 
-// PlaceToCut finds where to cut s so that its head has at most room units: at a
-// paragraph's end if one is in the second half, else at a line's end, else between
+// PlaceToCut finds where to cut s so that its head has at most room units: at the end of a
+// paragraph that does not lead to the next one if one is in the second half, else at a line's end, else between
 // words or characters. A code block that is cut is closed in the head and opened
 // anew in the tail, a table gets its header again.
 //
@@ -43,6 +43,7 @@ func PlaceToCut(s string, room int) Place {
 		bestFence   fenceState
 		bestTable   string
 		half, least = limit / 2, limit / 4
+		leading     bool // the last line leads to the next one
 	)
 	for at := 0; at < limit; {
 		line := s[at:limit]
@@ -63,8 +64,11 @@ func PlaceToCut(s string, room int) Place {
 		switch {
 		case fence.mark != 0 || !inCode && strings.Contains(line, "|"):
 			rank = cutLine
-		case strings.TrimSpace(line) == "":
+		case strings.TrimSpace(line) == "" && !leading:
 			rank = cutParagraph
+		}
+		if text := strings.TrimSpace(line); text != "" {
+			leading = !inCode && leads(text)
 		}
 		switch {
 		case at < least:
@@ -214,4 +218,39 @@ func InFence(s string) bool {
 		fence.line(line)
 	}
 	return fence.mark != 0
+}
+
+// Last returns the end of s that reads well by itself, at most room units: its last paragraph
+// or list, with the heading or the line that leads to it. Empty where that is too long, is
+// code, or is of a table.
+func Last(s string, room int) string {
+	end := strings.TrimRight(s, " \t\n")
+	from := -1
+	for at := len(end); at > 0; {
+		above := strings.TrimRight(end[:at], " \t\n")
+		begin := strings.LastIndex(above, "\n\n") + 2
+		if begin == 1 {
+			break // what s begins with may be in the middle of something
+		}
+		part := above[begin:]
+		if Width(s[begin:]) > room {
+			break
+		}
+		if from >= 0 && !leads(part) {
+			break
+		}
+		if strings.ContainsAny(part[:1], " \t|>") || strings.Contains(part, "```") || strings.Contains(part, "~~~") {
+			break
+		}
+		from, at = begin, begin
+	}
+	if from < 0 || InFence(s[:from]) || leads(strings.TrimSpace(s[from:])) {
+		return ""
+	}
+	return s[from:]
+}
+
+// leads reports whether a paragraph says what comes below it.
+func leads(part string) bool {
+	return !strings.Contains(part, "\n") && (strings.HasPrefix(part, "#") || strings.HasSuffix(part, ":"))
 }

@@ -1,0 +1,161 @@
+package render_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
+)
+
+var withFiles = render.Options{Files: true}
+
+// TestALongAnswerIsAMessageAndAFile: its beginning and its last paragraph can be read, it
+// says what is left out, and the file has all of it. What is shown while it grows stays.
+func TestALongAnswerIsAMessageAndAFile(t *testing.T) {
+	t.Parallel()
+	const conclusion = "## In short\n\nTHE CONCLUSION is that all of it holds."
+	full := strings.TrimSpace(mrkdwntest.Prose(60_000)) + "\n\n" + conclusion
+	for name, first := range map[string][]claude.Item{
+		"alone":             nil,
+		"below a few steps": {text("I look."), tool("Bash", `{"command":"make"}`, claude.ToolDone, "")},
+		"below many steps": times(30, func(i int) claude.Item {
+			if i%2 == 0 {
+				return text(fmt.Sprintf("Step %d.", i))
+			}
+			return tool("Bash", fmt.Sprintf(`{"command":"make step%d"}`, i), claude.ToolDone, "")
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var before []render.Page
+			var stream *render.Stream
+			for n := 100; n < len(full); n += 1900 {
+				for n < len(full) && full[n]&0xc0 == 0x80 {
+					n++
+				}
+				pages := render.Turn(running(append(first, claude.Item{Kind: claude.ItemText, Text: full[:n]})...), withFiles)
+				grew(t, before, pages)
+				if last := pages[len(pages)-1]; n > 12_000 && (!strings.Contains(string(asJSON(t, last)), "The rest comes as a file") || last.Cut) {
+					t.Errorf("%d bytes: it does not say where it goes on, or is cut: %v", n, last.Cut)
+				}
+				before, stream = pages, pages[len(pages)-1].Stream
+			}
+			turn := ended(agent.TurnDone, append(first, text(full))...)
+			pages := render.Turn(turn, withFiles)
+			grew(t, before, pages)
+			last := pages[len(pages)-1]
+			if len(pages) != 1 || !last.Cut {
+				t.Fatalf("%d pages, cut: %v", len(pages), last.Cut)
+			}
+			raw, shown := string(asJSON(t, last)), markdownOf(last)
+			for _, words := range []string{"# In short\\n\\nTHE CONCLUSION is", "more characters*, under the headings “Part ", "in the file `answer-12.md` below"} {
+				if !strings.Contains(raw, words) {
+					t.Errorf("it does not say %q: %s", words, raw)
+				}
+			}
+			if was, _, _ := strings.Cut(markdownOf(before[len(before)-1]), "✂️"); !strings.HasPrefix(shown, was) {
+				t.Errorf("what was shown has changed:\n%.3000q\n%.3000q", was, shown)
+			}
+			left := number(between(raw, "✂️ *", " more characters"))
+			if d := len([]rune(full)) - left - len([]rune(shown)); d < -600 || d > 60 { // steps, and a fence's end
+				t.Errorf("%d are left out of %d, and %d are shown", left, len([]rune(full)), len([]rune(shown)))
+			}
+			for _, problem := range checkPage(last) {
+				t.Error(problem)
+			}
+			pieces := last.Stream.Pieces
+			if n := len(stream.Pieces); len(pieces) < n || pieces[n-1] != stream.Pieces[n-1] || pieces[n-2] != stream.Pieces[n-2] {
+				t.Errorf("a stream would not lead there:\n%+v\n%+v", stream.Pieces, pieces)
+			}
+			files := render.Files(turn, withFiles)
+			if len(files) != 1 || files[0].Name != "answer-12.md" || !strings.HasSuffix(files[0].Text, full) {
+				t.Errorf("%d files: %.200v", len(files), files)
+			}
+		})
+	}
+	// What one page holds is whole, and so is all where files cannot be attached.
+	short := ended(agent.TurnDone, text(mrkdwntest.Prose(7_000)))
+	if pages, files := render.Turn(short, withFiles), render.Files(short, withFiles); len(pages) != 1 || pages[0].Cut || len(files) != 0 {
+		t.Errorf("%d pages, %d files", len(pages), len(files))
+	}
+	if files := render.Files(ended(agent.TurnDone, text(full)), render.Options{}); len(files) != 0 {
+		t.Errorf("%d files", len(files))
+	}
+}
+
+// TestABigTableIsItsBeginningAndAFile, while it grows, too.
+func TestABigTableIsItsBeginningAndAFile(t *testing.T) {
+	t.Parallel()
+	table := func(rows, columns int, cell func(row, column int) string) string {
+		var b strings.Builder
+		for r := -2; r < rows; r++ {
+			for c := range columns {
+				switch r {
+				case -2:
+					fmt.Fprintf(&b, "|c%d", c)
+				case -1:
+					b.WriteString("|---")
+				default:
+					b.WriteString("|" + cell(r, c))
+				}
+			}
+			b.WriteString("|\n")
+		}
+		return b.String()
+	}
+	small := func(r, c int) string { return fmt.Sprintf("%d.%d", r, c) }
+	for name, c := range map[string]struct {
+		table, says string
+		rows        int // that are shown
+	}{
+		"many rows":    {table(250, 3, small), "✂️ *230 more rows*: the whole table, 250 rows of 3 columns, comes as the file `table-12-1.csv`.", 20},
+		"many columns": {table(10, 25, small), "✂️ *5 more columns*: the whole table, 10 rows of 25 columns, comes as the file `table-12-1.csv`.", 10},
+		"much text": {
+			table(60, 2, func(int, int) string { return strings.Repeat("word ", 12) }),
+			"✂️ *40 more rows*: the whole table, 60 rows of 2 columns, comes as the file `table-12-1.csv`.", 20,
+		},
+		"enough": {table(90, 3, small), "", 90},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			full := "Here it is:\n\n" + c.table + "\nThat was it."
+			said := ""
+			for n := 5; n <= len(full); n += 7 {
+				p := render.Turn(running(claude.Item{Kind: claude.ItemText, Text: full[:n]}), withFiles)
+				if len(p) == 0 {
+					continue
+				}
+				now := strings.Trim(markdownOf(p[0]), "\x00\n |-")
+				if done := strings.TrimRight(said[:strings.LastIndexByte(said, '\n')+1], "\n |"); name != "many columns" && !strings.HasPrefix(now, done) {
+					t.Fatalf("what was shown is not there:\n%q\n%q", done, now)
+				}
+				said = now
+			}
+			turn := ended(agent.TurnDone, text(full))
+			pages, files := render.Turn(turn, withFiles), render.Files(turn, withFiles)
+			shown := markdownOf(pages[0])
+			if rows := strings.Count(shown, "|\n") - 2; len(pages) != 1 || pages[0].Cut || rows != c.rows || !strings.Contains(shown, c.says) || !strings.Contains(shown, "That was it.") {
+				t.Errorf("%d pages, cut: %v, with %d rows of it: %s", len(pages), pages[0].Cut, rows, shown)
+			}
+			if want := c.says != ""; (len(files) == 1) != want || want && strings.Count(files[0].Text, "\r\n") < 10 {
+				t.Errorf("files: %.300v", files)
+			}
+		})
+	}
+}
+
+// TestACSVOfAModelsTable: no cell is a formula, and numbers stay numbers.
+func TestACSVOfAModelsTable(t *testing.T) {
+	t.Parallel()
+	rows := strings.Repeat("| =HYPERLINK(\"http://evil\") | **@SUM(A1)** | `+1+1` | -3.5% | a \\| b<br>=c | ＝1 |\n", 101)
+	turn := ended(agent.TurnDone, text("| a | b | c | d | e | f |\n|-|-|-|-|-|-|\n"+rows))
+	files := render.Files(turn, withFiles)
+	want := "a,b,c,d,e,f\r\n\"'=HYPERLINK(\"\"http://evil\"\")\",'@SUM(A1),'+1+1,-3.5%,\"a | b\n=c\",'＝1\r\n"
+	if len(files) != 1 || !strings.HasPrefix(strings.ReplaceAll(files[0].Text, "b\r\n=c", "b\n=c"), want) {
+		t.Errorf("%.400v\nwant %s", files, want)
+	}
+}

@@ -1,0 +1,156 @@
+package mrkdwn
+
+import "strings"
+
+// What a table may have in a message: Slack's tables hold 100 rows and 20 columns.
+const (
+	tableColumns = 20
+	tableRows    = 100
+	tableWidth   = 5000 // in all
+	// Of one that has more, and of one that is still being written, so many rows are shown,
+	// and none after so much text.
+	tableShown      = 20
+	tableShownWidth = 2500
+)
+
+// BigTable is a table of CommonMark that is too big for a message. Rows has the header
+// first, and all of them are as long as it is; a cell is as it was written, trimmed.
+type BigTable struct{ Rows [][]string }
+
+// Shorten leaves of each table of a markdown text that is too big for a message its first
+// rows and columns, and puts what note returns below them; note gets how many rows below the
+// header and how many columns are shown, and the table stays whole if it reports false. over
+// says that the text has come to its end. Else a table that may go on is shown no further
+// than it may be in the end, so that what is shown is only added to. The text must not be
+// cleaned yet: the table's cells are as they were written.
+func Shorten(s string, over bool, note func(t BigTable, rows, columns int) (string, bool)) string {
+	if !strings.Contains(s, "|") || !strings.Contains(s, "-") {
+		return s
+	}
+	var out strings.Builder
+	var fence fenceState
+	held := "" // a line that may be a table's header
+	for len(s) > 0 {
+		line := firstLine(s)
+		s = s[len(line):]
+		code := fence.line(line)
+		if !code && held != "" && isDelimiterRow(line) && len(tableCells(held)) == len(tableCells(line)) {
+			t := readTable(held, line, s)
+			s, held = s[len(t.below):], ""
+			shown, holds := t.shown(s, !over && !strings.Contains(s, "\n"), note)
+			out.WriteString(shown)
+			if holds {
+				return out.String()
+			}
+			continue
+		}
+		out.WriteString(held)
+		if held = ""; !code && tableCells(line) != nil {
+			held = line
+			continue
+		}
+		out.WriteString(line)
+	}
+	out.WriteString(held)
+	return out.String()
+}
+
+// table is a table in a text.
+type table struct {
+	head  string // its header and what stands under it
+	below string // its rows
+	rows  [][]string
+}
+
+// readTable reads the table whose first two lines are given, and whose rows rest begins with.
+func readTable(header, under, rest string) *table {
+	t := &table{head: header + under, rows: [][]string{tableCells(header)}}
+	for at := 0; ; {
+		line := firstLine(rest[at:])
+		if _, fence := fenceBody(line); fence || !strings.Contains(line, "|") {
+			t.below = rest[:at]
+			return t
+		}
+		at += len(line)
+		row := make([]string, len(t.rows[0]))
+		copy(row, tableCells(strings.TrimLeft(line, " \t")))
+		t.rows = append(t.rows, row)
+	}
+}
+
+// shown is what stands for a table in front of next. holds reports that what follows has to
+// wait, since the table may go on.
+func (t *table) shown(next string, open bool, note func(BigTable, int, int) (string, bool)) (text string, holds bool) {
+	columns, rows := min(len(t.rows[0]), tableColumns), 0
+	var b strings.Builder
+	cut, below := columns < len(t.rows[0]), t.below
+	if cut {
+		t.line(&b, t.rows[0][:columns])
+		b.WriteString("|" + strings.Repeat("---|", columns) + "\n")
+	} else {
+		b.WriteString(t.head)
+	}
+	for width := 0; rows < min(len(t.rows)-1, tableShown) && width < tableShownWidth; rows++ {
+		before, line := b.Len(), firstLine(below)
+		if below = below[len(line):]; cut {
+			t.line(&b, t.rows[rows+1][:columns])
+		} else {
+			b.WriteString(line)
+		}
+		width += Width(b.String()[before:])
+	}
+	whole := t.head + t.below
+	switch {
+	case !cut && rows == len(t.rows)-1: // all of it
+		return whole, false
+	case open:
+		return b.String(), true
+	case !cut && len(t.rows)-1 <= tableRows && Width(whole) <= tableWidth:
+		return whole, false
+	}
+	words, ok := note(BigTable{t.rows}, rows, columns)
+	if !ok {
+		return whole, false
+	}
+	b.WriteString("\n" + words + "\n")
+	if strings.TrimSpace(firstLine(next)) != "" {
+		b.WriteString("\n")
+	}
+	return b.String(), false
+}
+
+func (t *table) line(b *strings.Builder, cells []string) {
+	for _, c := range cells {
+		b.WriteString("| " + c + " ")
+	}
+	b.WriteString("|\n")
+}
+
+// tableCells are the cells of a line of a table, trimmed and else as they were written; nil
+// if it is none that stands by itself.
+func tableCells(line string) (cells []string) {
+	if !strings.Contains(line, "|") || strings.HasPrefix(line, "    ") || strings.HasPrefix(strings.TrimLeft(line, " "), ">") || strings.HasPrefix(line, "\t") {
+		return nil
+	}
+	line = strings.TrimSpace(line)
+	line = strings.TrimPrefix(line, "|")
+	from := 0
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '|':
+			cells = append(cells, strings.TrimSpace(line[from:i]))
+			from = i + 1
+		}
+	}
+	if last := strings.TrimSpace(line[from:]); last != "" || len(cells) == 0 {
+		cells = append(cells, last)
+	}
+	return cells
+}
+
+var cellMarks = strings.NewReplacer(`\|`, "|", "<br>", "\n", "<br/>", "\n", "<br />", "\n", "**", "", "`", "")
+
+// PlainCell is a table's cell without its markup.
+func PlainCell(cell string) string { return strings.TrimSpace(cellMarks.Replace(cell)) }
