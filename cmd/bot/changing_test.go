@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,6 +27,17 @@ func aChangedCommand(t *testing.T, w *world) {
 	if !strings.Contains(said, `- git tag as-asked\n+ git tag as-changed`) || !strings.Contains(said, "SHA-256") {
 		t.Errorf("the card does not show the change:\n%s", said)
 	}
+	w.eventually("the session to know what ran", func() bool {
+		told := false
+		err := filepath.WalkDir(w.dir, func(path string, _ fs.DirEntry, _ error) error {
+			if filepath.Ext(path) == ".jsonl" {
+				b, _ := os.ReadFile(path)
+				told = told || strings.Contains(string(b), "did not run as you wrote it")
+			}
+			return nil
+		})
+		return err == nil && told
+	})
 	w.find(eng, thread, "the turn to show what ran", func(m message) bool {
 		return !strings.Contains(m.all(), "as-asked") && strings.Contains(m.all(), "git tag as-changed")
 	})

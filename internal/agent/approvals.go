@@ -36,14 +36,13 @@ func newApprovalID() string {
 // onHook decides a tool call before it runs, by rule or by grant (see grants.go), or has
 // the CLI ask a person. A decision is committed before the CLI hears of it.
 func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
-	if h.Event != "PreToolUse" {
-		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookNone, ""))
-	}
-	if w.turn == nil {
-		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, "No turn is running in this thread, so nobody can be asked. Wait for the next message."))
-	}
-	if w.turn.stopping() {
-		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, stopped))
+	switch {
+	case w.turn == nil:
+		return w.refuseHook(h, "No turn is running in this thread, so nobody can be asked. Wait for the next message.")
+	case w.turn.stopping():
+		return w.refuseHook(h, stopped)
+	case h.Event != "PreToolUse":
+		return w.tellChange(h)
 	}
 	call := w.call(h.ToolName, h.ToolInput, h.Cwd)
 	d := w.decide(call)
@@ -59,6 +58,14 @@ func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 	}
 	w.begins(h.ToolUseID, call)
 	return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookAllow, a.Terms.Rule))
+}
+
+// refuseHook refuses a call before it runs; one that has run is past it.
+func (w *worker) refuseHook(h *claude.HookCallback, why string) error {
+	if h.Event != "PreToolUse" {
+		return w.reply(w.session.proc.AnswerHook(h.RequestID, claude.HookAnswer{}))
+	}
+	return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, why))
 }
 
 // decide is what the policy says of a call. A fault in reading it is logged, with the call:
@@ -269,6 +276,9 @@ func (w *worker) answer(a, requested store.Approval) error {
 	if a.Edited.Times > 0 && (a.Edited.SHA256 != sha256.Sum256(input) || w.decide(call).Verdict == policy.Deny) {
 		w.log.Error("a changed input is not what was decided about, or not allowed any more", zap.String("approval", a.ID))
 		return w.reply(proc.Deny(requested.RequestID, "A person changed this call before it was approved, and the policy does not allow the changed one now. Nothing ran. Ask again.", false))
+	}
+	if a.Edited.Times > 0 {
+		w.turn.changed[requested.ToolUseID] = changeTold(a)
 	}
 	w.begins(requested.ToolUseID, call)
 	return w.reply(proc.Allow(requested.RequestID, input))

@@ -1,9 +1,13 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
+	"strings"
 
+	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/store"
 )
@@ -48,4 +52,39 @@ func touched(c policy.Call) json.RawMessage {
 		panic(err)
 	}
 	return raw
+}
+
+// afterChanges registers the hooks by which the model is told what ran: the CLI shows it the
+// call as it wrote it, with the result of what people have made of it.
+func afterChanges() map[string][]claude.HookMatcher {
+	every := []claude.HookMatcher{{Matcher: "Bash|Edit|Write|NotebookEdit", CallbackIDs: []string{"deckhand-changed"}}}
+	return map[string][]claude.HookMatcher{"PostToolUse": every, "PostToolUseFailure": every}
+}
+
+// tellChange tells the model with a call's result that another input ran than it wrote.
+func (w *worker) tellChange(h *claude.HookCallback) error {
+	answer := claude.HookAnswer{}
+	if told, ok := w.turn.changed[h.ToolUseID]; ok {
+		delete(w.turn.changed, h.ToolUseID)
+		answer.Specific = map[string]any{"hookEventName": h.Event, "additionalContext": told}
+	}
+	return w.reply(w.session.proc.AnswerHook(h.RequestID, answer))
+}
+
+// changeTold is what the model is told of a call that ran as people changed it: the fields
+// that they changed, as they ran.
+func changeTold(a store.Approval) string {
+	var before, after map[string]json.RawMessage
+	if json.Unmarshal(a.Input, &before) != nil || json.Unmarshal(a.Edited.Input, &after) != nil {
+		before, after = nil, map[string]json.RawMessage{"input": a.Edited.Input}
+	}
+	maps.DeleteFunc(after, func(key string, value json.RawMessage) bool { return bytes.Equal(before[key], value) })
+	var ran bytes.Buffer
+	e := json.NewEncoder(&ran)
+	e.SetEscapeHTML(false)                  // of commands, in which these are many
+	if err := e.Encode(after); err != nil { // it was JSON
+		panic(err)
+	}
+	return "The person who approved this call changed it first: it did not run as you wrote it. What ran has in its place: " + strings.TrimSpace(ran.String()) +
+		". The result is of that. It is their decision: go on from it, and do not run your own version instead."
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/store"
@@ -68,5 +69,43 @@ func TestAChangeIsJudgedAsARequest(t *testing.T) {
 	}
 	if e, why := s.Change(plain, json.RawMessage(`{"command":"rm -rf build"}`)); why != "" || !slices.Contains(e.Risks, string(policy.RiskDeletes)) || !strings.Contains(string(e.Touches), `"path":"build"`) {
 		t.Errorf("what is known of a change: %v, %s, %s", e.Risks, e.Touches, why)
+	}
+}
+
+// TestTheModelIsToldWhatRan: once, with what came of the call, and of no other call.
+func TestTheModelIsToldWhatRan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(staged)
+		awaiting(s, toolWrite) // as use2
+		d := store.Decision{ApprovalID: s.pending(here), Status: store.ApprovalAllowed, By: "U2", Via: "edited", Edit: &store.Edit{Input: json.RawMessage(`{"of":"a < b && c"}`)}}
+		s.decided(s.sup.Decide(t.Context(), d))
+		d.By, d.Via, d.Edit, d.Seen = "U3", "button", nil, 1
+		s.decided(s.sup.Decide(t.Context(), d))
+		synctest.Wait()
+		p := s.process(here)
+		s.heard()
+		told := func(event, use string) string {
+			p.has(event, use)
+			synctest.Wait()
+			return strings.Join(s.heard()[p.name], "; ")
+		}
+		if other := told("PostToolUse", "use1"); other != "post: " {
+			t.Errorf("of a call that nobody changed: %q", other)
+		}
+		if said := told("PostToolUseFailure", "use2"); !strings.Contains(said, "changed it first") || !strings.Contains(said, `{"of":"a < b && c"}`) {
+			t.Errorf("of the changed one: %q", said)
+		}
+		if again := told("PostToolUse", "use2"); again != "post: " {
+			t.Errorf("a second time: %q", again)
+		}
+		stop(s)
+		for _, broken := range s.close() {
+			t.Error(broken)
+		}
+	})
+	asked := store.Approval{Input: json.RawMessage(`{"file_path":"a.go","content":"x"}`), Edited: store.Edited{Times: 1, Input: json.RawMessage(`{"file_path":"a.go","content":"y"}`)}}
+	if said := changeTold(asked); strings.Contains(said, "file_path") || !strings.Contains(said, `{"content":"y"}`) {
+		t.Errorf("what nobody changed is told, too: %s", said)
 	}
 }

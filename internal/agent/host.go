@@ -126,7 +126,7 @@ func (h *host) start(ctx context.Context, t store.Thread, p Project, resume bool
 		return nil, errors.Join(err, box.Close())
 	}
 	shut := h.shutIn(proc, box, log)
-	if _, err := proc.Initialize(ctx, claude.InitializeRequest{PreToolUse: true}); err != nil {
+	if _, err := proc.Initialize(ctx, claude.InitializeRequest{PreToolUse: true, Hooks: afterChanges()}); err != nil {
 		proc.Kill()
 		<-shut.Done()
 		h.sound.Delete(p.Name) // what kept it from starting may be the sandbox

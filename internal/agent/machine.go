@@ -87,6 +87,7 @@ type process interface {
 	SetModel(ctx context.Context, model string) error
 
 	AnswerPreToolUse(requestID string, d claude.HookDecision, reason string) error
+	AnswerHook(requestID string, a claude.HookAnswer) error
 	Allow(requestID string, input json.RawMessage, updates ...claude.PermissionUpdate) error
 	Deny(requestID, message string, interrupt bool) error
 

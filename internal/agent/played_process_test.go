@@ -111,12 +111,19 @@ func (p *playedProcess) request(kind, tool string) string {
 	}
 	p.inputs[id] = input
 	use := "use" + fmt.Sprint(p.requests)
-	if kind == "hook" {
+	switch kind {
+	case "hook":
 		p.put(&claude.HookCallback{RequestID: id, Event: "PreToolUse", ToolName: tool, ToolInput: input, ToolUseID: use, Cwd: "/ws"})
-	} else {
+	case "ask":
 		p.put(&claude.CanUseTool{RequestID: id, ToolName: tool, Input: input, ToolUseID: use})
 	}
 	return id
+}
+
+// has tells what came of a tool use: the event of a hook.
+func (p *playedProcess) has(event, use string) {
+	id := p.request("post", "")
+	p.emit(&claude.HookCallback{RequestID: id, Event: event, ToolUseID: use})
 }
 
 // withdraw cancels the request of the kind that waits longest, if one does.
@@ -269,7 +276,7 @@ func (p *playedProcess) answer(id, kind string) (json.RawMessage, error) {
 func (p *playedProcess) run(id string, input json.RawMessage) {
 	sum := sha256.Sum256(input)
 	for _, a := range p.stage.books.Approvals() {
-		if a.RequestID == id && a.Status == store.ApprovalAllowed && a.Delivered && a.InputSHA256 == sum && a.ThreadID == p.thread {
+		if a.RequestID == id && a.Status == store.ApprovalAllowed && a.Delivered && sha256.Sum256(a.ToRun()) == sum && a.ThreadID == p.thread {
 			return
 		}
 	}
@@ -285,6 +292,15 @@ func (p *playedProcess) AnswerPreToolUse(id string, d claude.HookDecision, _ str
 	if d == claude.HookAllow {
 		p.run(id, input)
 	}
+	return nil
+}
+
+func (p *playedProcess) AnswerHook(id string, a claude.HookAnswer) error {
+	if _, err := p.answer(id, "post"); err != nil {
+		return err
+	}
+	told, _ := a.Specific["additionalContext"].(string)
+	p.told("post: %s", told)
 	return nil
 }
 

@@ -24,6 +24,7 @@ type turn struct {
 	asked      map[string]store.Approval // approvals that the CLI waits for, by our id
 	cwd        map[string]string         // where a tool call runs, by its id
 	granted    map[string]Grant          // see Turn.Granted
+	changed    map[string]string         // what the model is told of a call that ran as people changed it, by its id
 	card       openCard
 	cards      []string          // all that it has shown
 	breaks     []int             // see Turn.Breaks
@@ -122,7 +123,7 @@ func (w *worker) startFailed(ctx context.Context, p store.Prompt, err error) err
 func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string, files ...claude.Block) {
 	w.turn = &turn{
 		row: row, prompt: prompt, promptUUID: promptUUID, content: w.session.content.Next(), meter: w.session.meter,
-		asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, reached: map[string]*reach{},
+		asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, changed: map[string]string{}, reached: map[string]*reach{},
 		ofAgents: map[string]bool{},
 	}
 	w.turn.span, w.turn.end = context.WithCancel(context.Background())

@@ -163,7 +163,7 @@ func (w *worker) interruptInOrder(ctx context.Context, t *turn) []store.Witness 
 			case *claude.ConversationReset:
 				w.onReset()
 			case *claude.HookCallback:
-				_ = w.reply(s.proc.AnswerPreToolUse(m.RequestID, claude.HookDeny, stopped))
+				_ = w.refuseHook(m, stopped)
 			case *claude.CanUseTool:
 				_ = w.reply(s.proc.Deny(m.RequestID, stopped, true))
 			}

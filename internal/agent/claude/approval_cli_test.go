@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"deckhand/internal/agent/claude"
@@ -193,13 +197,30 @@ var approvalRows = []row{
 		}
 	}},
 	{"other hooks", "2.0.0", func(t *testing.T, cli program) {
-		s := begin(t, cli, func(_ *session, _ *claude.Options, r *claude.InitializeRequest) {
+		s := prepare(t, cli)
+		var mu sync.Mutex
+		var read []byte // by the model
+		model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			mu.Lock()
+			read = append(read, body...)
+			mu.Unlock()
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			s.model.ServeHTTP(w, r)
+		}))
+		t.Cleanup(model.Close)
+		s.url = model.URL
+		s.start(func(_ *session, _ *claude.Options, r *claude.InitializeRequest) {
 			r.Hooks = map[string][]claude.HookMatcher{
-				"UserPromptSubmit": {{CallbackIDs: []string{"submit"}}},
-				"PostToolUse":      {{CallbackIDs: []string{"post"}}},
-				"Stop":             {{CallbackIDs: []string{"stop"}}},
+				"UserPromptSubmit":   {{CallbackIDs: []string{"submit"}}},
+				"PostToolUse":        {{Matcher: "Bash|Write", CallbackIDs: []string{"post"}}},
+				"PostToolUseFailure": {{Matcher: "Bash|Write", CallbackIDs: []string{"post"}}},
+				"Stop":               {{CallbackIDs: []string{"stop"}}},
 			}
 		})
+		s.onAsk = func(m *claude.CanUseTool) {
+			s.must(s.p.Allow(m.RequestID, bytes.Replace(m.Input, []byte("as-asked"), []byte("as-changed"), 1)))
+		}
 		seen := map[string]int{}
 		s.onHook = func(m *claude.HookCallback) {
 			seen[m.Event]++
@@ -208,17 +229,28 @@ var approvalRows = []row{
 			case m.Event == "UserPromptSubmit" && m.Prompt == "",
 				m.Event == "PostToolUse" && !bytes.Contains(m.ToolResponse, []byte("posted")):
 				t.Errorf("hook %s", m.Raw)
+			case strings.HasPrefix(m.Event, "PostToolUse"):
+				answer.Specific = map[string]any{"hookEventName": m.Event, "additionalContext": "told after " + m.Event}
 			case m.Event == "Stop" && !m.StopHookActive:
 				answer = claude.HookAnswer{Decision: "block", Reason: "say: kept going"}
 			}
 			s.must(s.p.AnswerHook(m.RequestID, answer))
 		}
-		turn := s.run(bash(t, "echo posted"), "say: first end")
+		turn := s.run(bash(t, "echo posted; touch as-asked"), bash(t, "touch as-asked-too; exit 3"), "say: first end")
 		if seen["UserPromptSubmit"] != 1 || seen["PostToolUse"] != 1 || seen["Stop"] != 2 {
 			t.Errorf("seen %v", seen)
 		}
 		if turn.Result.IsError {
 			t.Errorf("result %s", turn.Result.Raw)
+		}
+		// The model is shown its own words with the result of others', unless it is told.
+		mu.Lock()
+		defer mu.Unlock()
+		if bytes.Contains(read, []byte("as-changed")) || !bytes.Contains(read, []byte("told after PostToolUse")) {
+			t.Errorf("the model read %s", read)
+		}
+		if told := bytes.Contains(read, []byte("told after PostToolUseFailure")); told != (seen["PostToolUseFailure"] == 1) || cli.version == pinned && !told {
+			t.Errorf("a call that fails: seen %v, told %v", seen, told)
 		}
 	}},
 	{"a hostile repository is not heard", "2.0.0", func(t *testing.T, cli program) {
