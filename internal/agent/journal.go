@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"sync"
@@ -118,16 +117,11 @@ func (w *worker) results(m *claude.User) []store.AuditEntry {
 		if b.Type != "tool_result" {
 			continue
 		}
-		sum, size := sha256.New(), 0
-		for _, c := range b.Content {
-			_, _ = sum.Write([]byte(c.Text)) // a hash does not fail
-			_, _ = sum.Write([]byte(c.Data))
-			size += len(c.Text) + len(c.Data)
-		}
+		sum, size := b.ResultSum()
 		e := store.AuditEntry{
 			Kind: store.AuditToolResult, TeamID: w.thread.TeamID, ThreadID: w.thread.ID,
 			Details: map[string]any{
-				"tool_use": b.ToolUseID, "error": b.IsError, "bytes": size, "sha256": hex.EncodeToString(sum.Sum(nil)),
+				"tool_use": b.ToolUseID, "error": b.IsError, "bytes": size, "sha256": hex.EncodeToString(sum[:]),
 			},
 		}
 		if w.turn != nil {

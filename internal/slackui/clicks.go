@@ -32,6 +32,8 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		return a.onStopClick(ctx, in, action)
 	case render.ActionViewPage, render.ActionViewPageNext:
 		return a.turnPage(ctx, in, action)
+	case render.ActionSteps, render.ActionStepsPage, render.ActionStepsNext, render.ActionStep, render.ActionStepsBack, render.ActionStepPage, render.ActionStepPageNext:
+		return a.onStepsClick(ctx, in, action)
 	case render.ActionSendNow, render.ActionDrop:
 		return a.onQueueClick(ctx, in, action)
 	case render.ActionFeedback:

@@ -62,7 +62,7 @@ type shownMessage struct {
 	channel, thread, text, blocks string
 	metadata                      string // as it was posted
 	deleted                       bool
-	actions                       bool // has a button
+	actions                       bool // has a button that changes something
 }
 
 // scripted is a Slack.
@@ -172,7 +172,7 @@ func (s *scripted) effect(c *slackCall, out map[string]any) error {
 			return &slack.SlackErrorResponse{Err: "message_not_found"}
 		}
 		m.text, m.blocks = arg("text"), canonical(arg("blocks"))
-		m.actions = strings.Contains(m.blocks, `"type":"actions"`) || strings.Contains(m.blocks, `"type":"button"`)
+		m.actions = strings.Count(m.blocks, `"type":"button"`) > strings.Count(m.blocks, `"action_id":"steps"`)
 		out["ts"], out["channel"] = c.ts, m.channel
 	case "chat.delete":
 		m := s.messages[arg("ts")]

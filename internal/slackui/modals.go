@@ -19,11 +19,21 @@ var errNoForm = errors.New("slack does not take the form's fields")
 // open shows a modal. A trigger lives for three seconds, so it does not queue. Whoever
 // clicked is told where Slack does not open it, and what to do instead.
 func (a *App) open(ctx context.Context, in *incoming, view slack.ModalViewRequest) error {
-	err := a.showModal(view, func(view slack.ModalViewRequest) error {
-		_, err := a.api.OpenViewContext(ctx, in.trigger(), view)
+	_, err := a.openView(ctx, in, view)
+	return err
+}
+
+// openView is open, for who goes on with the modal as Slack has it; it is nil where Slack
+// did not open it.
+func (a *App) openView(ctx context.Context, in *incoming, view slack.ModalViewRequest) (opened *slack.View, err error) {
+	err = a.showModal(view, func(view slack.ModalViewRequest) error {
+		response, err := a.api.OpenViewContext(ctx, in.trigger(), view)
+		if err == nil {
+			opened = &response.View
+		}
 		return err
 	})
-	return a.explainModal(in, view, err)
+	return opened, a.explainModal(in, view, err)
 }
 
 // trigger is Slack's leave to open a modal.

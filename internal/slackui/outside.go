@@ -11,6 +11,7 @@ import (
 	"deckhand/internal/slackui/costs"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/store"
+	"deckhand/internal/transcript"
 )
 
 // webAPI is what the app needs of Slack's Web API beside looking people up;
@@ -46,6 +47,7 @@ type Books interface {
 	inbox
 	threads
 	feedback
+	steps
 	approvals
 	grants
 	screens
@@ -83,6 +85,12 @@ type threads interface {
 type feedback interface {
 	SaveFeedback(ctx context.Context, f store.Feedback) (changed bool, err error)
 	FeedbackReport(ctx context.Context, teamID string, since, until time.Time, most int) (store.FeedbackReport, error)
+}
+
+// steps are what turns did, and the copies of conversations, in which results are.
+type steps interface {
+	TurnSteps(ctx context.Context, turnID int64, n, limit int, without []string) (store.Steps, error)
+	transcript.Copies
 }
 
 // approvals are read only: the agent asks and decides.

@@ -128,6 +128,7 @@ func ways() []way {
 		{name: "the button Deny with reason", act: "approve", envelope: button(render.ActionDenyReason)},
 		{name: "the button View all", act: "see", envelope: button(render.ActionViewInput)},
 		{name: "the button Stop", act: "stop", envelope: button(render.ActionStop)},
+		{name: "the button Show steps", act: "see", envelope: button(render.ActionSteps)},
 		{name: "the button Send now", act: "stop", envelope: button(render.ActionSendNow)},
 		{name: "the button Drop", act: "stop", envelope: button(render.ActionDrop)},
 		{name: "the button Continue", act: "prompt", envelope: button(render.ActionContinue)},
@@ -361,6 +362,8 @@ func TestEveryWayIn(t *testing.T) {
 				switch { // what these buttons carry is no text
 				case w.name == "the button Stop":
 					e = m.click(who.user, place.id, thread, render.ActionStop, fmt.Sprint(turnID))
+				case w.name == "the button Show steps":
+					e = m.click(who.user, place.id, thread, render.ActionSteps, render.StepsPage{Turn: turnID, First: -1}.String())
 				case w.name == "the button Send now":
 					e = m.click(who.user, place.id, thread, render.ActionSendNow, "0")
 				case w.name == "the button Drop":

@@ -320,7 +320,18 @@ func abandoned(m slack.Message, left bool, sentence string) (page render.Page, c
 	page.Text = cmp.Or(sentence, mrkdwn.Prefix(m.Text, 3000)) // a stream has more than an edit may
 	for _, b := range m.Blocks.BlockSet {
 		id := b.ID()
-		if b.BlockType() == slack.MBTAction || id == leftBlock || left && (strings.Contains(id, ":status") || strings.Contains(id, ":problem")) {
+		if buttons, ok := b.(*slack.ActionBlock); ok && buttons.Elements != nil {
+			rest := slices.DeleteFunc(slices.Clone(buttons.Elements.ElementSet), func(e slack.BlockElement) bool {
+				b, ok := e.(*slack.ButtonBlockElement)
+				return !ok || b.ActionID != render.ActionSteps // which shows, and changes nothing
+			})
+			changed = changed || len(rest) < len(buttons.Elements.ElementSet)
+			if len(rest) > 0 {
+				page.Blocks = append(page.Blocks, slack.NewActionBlock(id, rest...))
+			}
+			continue
+		}
+		if id == leftBlock || left && (strings.Contains(id, ":status") || strings.Contains(id, ":problem")) {
 			changed = true
 			continue
 		}

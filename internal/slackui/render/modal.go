@@ -129,17 +129,8 @@ func inputChunksOf(a store.Approval, o Options) ([]chunk, mrkdwn.Deceit) {
 	var out []chunk
 	var found mrkdwn.Deceit
 	add := func(label, s string) {
-		s = o.redact(s)
-		_, d := mrkdwn.Reveal(s)
-		found |= d
-		for first := true; first || s != ""; first = false {
-			head := visiblePrefix(s, inputChunk)
-			if i := strings.LastIndexByte(head, '\n'); i > len(head)/2 && len(head) < len(s) {
-				head = head[:i+1]
-			}
-			out = append(out, chunk{label, mrkdwn.Visible(head), utf8.RuneCountInString(head)})
-			s, label = s[len(head):], ""
-		}
+		chunks, d := textChunks(label, s, o)
+		out, found = append(out, chunks...), found|d
 	}
 	all, ok := fields(a.ToRun())
 	if !ok || len(all) == 0 {
@@ -157,6 +148,21 @@ func inputChunksOf(a store.Approval, o Options) ([]chunk, mrkdwn.Deceit) {
 		} else {
 			add(label, indented(f.raw))
 		}
+	}
+	return out, found
+}
+
+// textChunks cuts a text into pieces, secrets excepted.
+func textChunks(label, s string, o Options) (out []chunk, found mrkdwn.Deceit) {
+	s = o.redact(s)
+	_, found = mrkdwn.Reveal(s)
+	for first := true; first || s != ""; first = false {
+		head := visiblePrefix(s, inputChunk)
+		if i := strings.LastIndexByte(head, '\n'); i > len(head)/2 && len(head) < len(s) {
+			head = head[:i+1]
+		}
+		out = append(out, chunk{label, mrkdwn.Visible(head), utf8.RuneCountInString(head)})
+		s, label = s[len(head):], ""
 	}
 	return out, found
 }

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,6 +42,9 @@ func (r *run) cost() int {
 
 // listTools keep the list of work, which is shown itself.
 var listTools = map[string]bool{"TodoWrite": true, "TaskCreate": true, "TaskUpdate": true, "TaskList": true, "TaskGet": true}
+
+// BookkeepingTools are the tools of whose uses nothing is shown but the list that they keep.
+func BookkeepingTools() []string { return slices.Sorted(maps.Keys(listTools)) }
 
 // isAgent reports whether a tool starts a subagent.
 func isAgent(name string) bool { return name == "Task" || name == "Agent" }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,6 +24,7 @@ type view struct {
 	before    int                       // how many tables of the parts before are too big
 	tables    []mrkdwn.BigTable         // of this one that are, in their order
 	children  map[string][]*claude.Item // of a subagent, by the item that started it
+	steps     bool                      // a tool was used, in this part of the turn or another
 }
 
 // Turn renders a turn into the messages that show it, in order: none while there
@@ -48,7 +50,7 @@ const pagesPerPart = 16
 // partsOf cuts a turn at its breaks. A part shows something, but for the last.
 func partsOf(t agent.TurnView, o Options) []*view {
 	var parts []*view
-	from, tables := 0, 0
+	from, tables, steps := 0, 0, hasSteps(t.Content.Items)
 	breaks := slices.DeleteFunc(slices.Clone(t.Breaks), func(b int) bool { return slices.Contains(o.Joined, b) })
 	if t.Closing > 0 {
 		breaks = append(breaks, t.Closing)
@@ -56,6 +58,7 @@ func partsOf(t agent.TurnView, o Options) []*view {
 	for _, to := range append(breaks, len(t.Content.Items)) {
 		last := to >= len(t.Content.Items)
 		v := viewOf(t, o, t.Content.Items[from:max(from, min(to, len(t.Content.Items)))], tables)
+		v.steps = steps
 		if last && (len(parts) == 0 || len(v.t.Content.Items) > 0) || len(v.segments) > 0 {
 			parts = append(parts, v)
 			from, tables = to, tables+len(v.tables)
@@ -329,14 +332,21 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 			}
 		}
 	}
-	instead := ""
-	if !v.ended {
+	instead, kind := "", ""
+	var buttons []slack.BlockElement
+	turn := strconv.FormatInt(v.t.ID, 10)
+	switch {
+	case !v.ended:
 		instead = "To stop it, write " + mrkdwn.Code("stop") + "."
-		blocks = append(blocks, slack.NewActionBlock(id("stop"),
-			button(ActionStop, strconv.FormatInt(v.t.ID, 10), "Stop", "")))
-	} else if v.t.Continue {
-		blocks = append(blocks, slack.NewActionBlock(id("continue"),
-			button(ActionContinue, strconv.FormatInt(v.t.ID, 10), "Continue", slack.StylePrimary)))
+		kind, buttons = "stop", append(buttons, button(ActionStop, turn, "Stop", ""))
+	case v.t.Continue:
+		kind, buttons = "continue", append(buttons, button(ActionContinue, turn, "Continue", slack.StylePrimary))
+	}
+	if v.steps {
+		kind, buttons = cmp.Or(kind, "steps"), append(buttons, stepsButton(v.t.ID))
+	}
+	if len(buttons) > 0 {
+		blocks = append(blocks, slack.NewActionBlock(id(kind), buttons...))
 	}
 	if b := v.feedback(id("feedback")); b != nil {
 		blocks = append(blocks, b)

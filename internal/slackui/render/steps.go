@@ -1,0 +1,332 @@
+package render
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store"
+	"deckhand/internal/transcript"
+)
+
+// The actions that show what a turn's uses of tools were given and gave back. The value of
+// each is a [StepsPage].
+const (
+	ActionSteps        = "steps"      // below a turn
+	ActionStepsPage    = "steps_page" // in the window
+	ActionStepsNext    = "steps_next" // action ids must differ within a block
+	ActionStep         = "step"       // beside a step in the window
+	ActionStepsBack    = "steps_back" // from a step to the list
+	ActionStepPage     = "step_page"  // in a step
+	ActionStepPageNext = "step_page_next"
+)
+
+// CallbackSteps is the callback id of the window; its private metadata is the [StepsPage]
+// that it shows.
+const CallbackSteps = "steps"
+
+const (
+	// StepsOnPage is how many steps a page of the window lists.
+	StepsOnPage = 10
+	// previewLines and previewMax bound what the list shows of a result.
+	previewLines = 4
+	previewMax   = 400
+	// stepNoted is how long a step takes, at least, of which it is said how long.
+	stepNoted = time.Second
+)
+
+// StepsPage names a page of the window about a turn's steps.
+type StepsPage struct {
+	Turn  int64 `json:"turn"`
+	First int   `json:"first"`          // step of the list, from 0; -1: the last page
+	Step  int   `json:"step,omitempty"` // the one that is shown, from 1; 0: the list
+	Page  int   `json:"page,omitempty"` // of it, from 0
+}
+
+func (p StepsPage) String() string {
+	raw, err := json.Marshal(p)
+	if err != nil { // four numbers
+		panic(err)
+	}
+	return string(raw)
+}
+
+// ParseStepsPage reads the value of a button.
+func ParseStepsPage(value string) (StepsPage, bool) {
+	var p StepsPage
+	err := json.Unmarshal([]byte(value), &p)
+	return p, err == nil && p.Turn > 0 && p.First >= -1 && p.Step >= 0 && p.Page >= 0
+}
+
+// hasSteps reports whether there is something to show of a turn's steps.
+func hasSteps(items []claude.Item) bool {
+	for i := range items {
+		if t := items[i].Tool; t != nil && !listTools[t.Name] {
+			return true
+		}
+	}
+	return false
+}
+
+// stepsButton opens the window about a turn's steps.
+func stepsButton(turnID int64) *slack.ButtonBlockElement {
+	b := button(ActionSteps, StepsPage{Turn: turnID, First: -1}.String(), "Show steps", "")
+	b.AccessibilityLabel = "Show steps: what the tools were given and gave back"
+	return b
+}
+
+// StepsView is what the window shows: of which page, and what is known of it.
+type StepsView struct {
+	Page  StepsPage
+	Steps store.Steps // those of the page, or the one that is shown
+	// Found is what the copies of the conversation hold of their results; nil while they are
+	// being read. Unread says that they could not be.
+	Found  *transcript.Found
+	Unread bool
+}
+
+// Steps is the window that lists a turn's uses of tools, with the beginnings of what they
+// gave back, or shows one of them whole, page by page. All of it is shown as text that can
+// do nothing.
+func Steps(s StepsView, o Options) slack.ModalViewRequest {
+	v := modal("Steps of this turn", CallbackSteps, s.Page.String())
+	v.Submit, v.Close = nil, plain("Close", modalTitle)
+	w := &stepsWindow{StepsView: s, o: o, v: &view{o: o, workspace: o.Workspace, ended: !s.Steps.Running}}
+	switch {
+	case s.Page.Step == 0:
+		w.list()
+	case len(s.Steps.List) == 0:
+		w.add(section(w.id(), "This step is not known any more."))
+		w.back()
+	default:
+		w.one()
+	}
+	v.Blocks.BlockSet = w.blocks
+	return v
+}
+
+type stepsWindow struct {
+	StepsView
+	o      Options
+	v      *view
+	blocks []slack.Block
+}
+
+func (w *stepsWindow) add(b slack.Block) { w.blocks = append(w.blocks, b) }
+
+// id names a block so that no other state of the window has it.
+func (w *stepsWindow) id() string {
+	p := w.Page
+	return "steps:" + strconv.Itoa(p.First) + ":" + strconv.Itoa(p.Step) + ":" + strconv.Itoa(p.Page) + ":" + strconv.Itoa(len(w.blocks))
+}
+
+// list is a page of the steps.
+func (w *stepsWindow) list() {
+	total, first, last := w.Steps.Total, w.Steps.First, w.Steps.First+len(w.Steps.List)
+	if len(w.Steps.List) == 0 {
+		text := "No tool was used in this turn."
+		if w.Steps.Running {
+			text = "No tool was used in this turn yet."
+		}
+		w.add(section(w.id(), text))
+		return
+	}
+	where := plural(total, "step", "steps")
+	if total > len(w.Steps.List) {
+		where = "Steps " + count(first+1) + "–" + count(last) + " of " + count(total)
+	}
+	w.add(section(w.id(), "*"+where+"*, with the beginning of what each gave back to the model."))
+	if note := w.missing(); note != "" {
+		w.add(contextBlock(w.id(), note))
+	}
+	for i, step := range w.Steps.List {
+		n := first + i + 1
+		line := section(w.id(), w.line(step, n))
+		show := button(ActionStep, StepsPage{Turn: w.Page.Turn, First: first, Step: n}.String(), "Show step "+strconv.Itoa(n), "")
+		line.Accessory = slack.NewAccessory(show)
+		w.add(line)
+		if r, ok := w.result(step); ok {
+			if preview := w.preview(r); preview != "" {
+				w.add(preBlock(w.id(), preview))
+			}
+		}
+	}
+	w.turn(ActionStepsPage, ActionStepsNext, "Earlier steps", "Later steps",
+		first > 0, StepsPage{Turn: w.Page.Turn, First: max(0, first-StepsOnPage)},
+		last < total, StepsPage{Turn: w.Page.Turn, First: last})
+}
+
+// turn adds buttons that turn pages, where there are some.
+func (w *stepsWindow) turn(back, next, backLabel, nextLabel string, before bool, earlier StepsPage, after bool, later StepsPage) {
+	var buttons []slack.BlockElement
+	if before {
+		buttons = append(buttons, button(back, earlier.String(), backLabel, ""))
+	}
+	if after {
+		buttons = append(buttons, button(next, later.String(), nextLabel, slack.StylePrimary))
+	}
+	if len(buttons) > 0 {
+		w.add(slack.NewActionBlock(w.id(), buttons...))
+	}
+}
+
+func (w *stepsWindow) back() {
+	w.add(slack.NewActionBlock(w.id(), button(ActionStepsBack, StepsPage{Turn: w.Page.Turn, First: w.Page.First}.String(), "Back to the list", "")))
+}
+
+// missing says why there are no results of any step; empty where they were read.
+func (w *stepsWindow) missing() string {
+	switch {
+	case w.Unread:
+		return "⚠️ What the steps gave back cannot be read just now: Deckhand has trouble with its database. Open this again in a minute."
+	case w.Found == nil:
+		return "What the steps gave back is being read…"
+	case !w.Found.Kept && w.Steps.Running:
+		return "Nothing is written down of this conversation yet. Open this again in a few seconds."
+	case !w.Found.Kept:
+		return "What the steps gave back is not kept any more: conversations are deleted some time after the last message of their thread, and by `/clear`."
+	case w.Found.Damaged:
+		return "⚠️ A part of what is kept of this conversation is damaged, and is not shown."
+	}
+	return ""
+}
+
+// absent says why there is no result of a step, of which there should be one.
+func (w *stepsWindow) absent(step store.Step) string {
+	if note := w.missing(); note != "" {
+		return note
+	}
+	switch {
+	case step.Status == store.ApprovalPending:
+		return "It waits for a decision: nothing has run."
+	case step.Status != store.ApprovalAllowed:
+		return "Nothing has run."
+	case w.Steps.Running:
+		return "Nothing is written down of its result yet: that takes up to a few seconds after its end. Open this again then."
+	case w.Found.Full:
+		return "Its result is not kept: the copy of this conversation had reached its limit."
+	}
+	return "Its result is not in what is kept of this conversation."
+}
+
+func (w *stepsWindow) result(step store.Step) (transcript.Result, bool) {
+	if w.Found == nil {
+		return transcript.Result{}, false
+	}
+	r, ok := w.Found.Results[step.ToolUseID]
+	return r, ok
+}
+
+// line is the step as its turn's message shows it, with its number and how long it took.
+func (w *stepsWindow) line(step store.Step, n int) string {
+	t := &claude.ToolUse{ID: step.ToolUseID, Name: step.ToolName, Input: step.Input, State: claude.ToolInterrupted}
+	r, found := w.result(step)
+	if t.Result, t.ResultBytes = r.Text, len(r.Text); !found {
+		t.ResultBytes = -1 // nothing is known of what came out
+	}
+	switch {
+	case step.Status == store.ApprovalPending:
+		t.State = claude.ToolAsked
+	case step.Status == store.ApprovalDenied:
+		t.State = claude.ToolDenied
+	case step.Status != store.ApprovalAllowed:
+	case step.ResultAt.IsZero() && !found:
+		t.State = claude.ToolRunning
+	case step.Failed:
+		t.State = claude.ToolFailed
+	default:
+		t.State = claude.ToolDone
+	}
+	line := w.v.line(&claude.Item{Kind: claude.ItemToolUse, ID: step.ToolUseID, Tool: t}, "")
+	if r.Subagent {
+		line = "↳ by a subagent: " + line
+	}
+	if took := step.ResultAt.Sub(step.DecidedAt); !step.ResultAt.IsZero() && !step.DecidedAt.IsZero() && took >= stepNoted {
+		line += " · " + span(took)
+	}
+	return "*" + count(n) + "* · " + line
+}
+
+// preview is the beginning of a result, as it can be shown, and how much is left out of it.
+func (w *stepsWindow) preview(r transcript.Result) string {
+	text := strings.TrimRight(r.Text, "\n")
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	if len(text) > redactMax {
+		text = mrkdwn.Prefix(text, redactMax)
+	}
+	text = w.o.redact(text)
+	head := visiblePrefix(text, previewMax)
+	if lines := strings.SplitAfterN(head, "\n", previewLines+1); len(lines) > previewLines {
+		head = strings.Join(lines[:previewLines], "")
+	}
+	shown := strings.TrimRight(mrkdwn.Visible(head), "\n")
+	if left := runes(w.o.redact(r.Text)) - runes(head); len(head) < len(text) && left > 0 {
+		shown += "\n… " + plural(left, "more character", "more characters")
+	}
+	return shown
+}
+
+// one is a step with all that it was given and gave back.
+func (w *stepsWindow) one() {
+	step := w.Steps.List[0]
+	w.add(section(w.id(), w.line(step, w.Page.Step)+" of "+count(w.Steps.Total)))
+	chunks, deceits := inputChunksOf(store.Approval{Input: step.Input}, w.o)
+	r, found := w.result(step)
+	if found {
+		back, d := textChunks("What it gave back", r.Text, w.o)
+		chunks, deceits = append(chunks, back...), deceits|d
+	}
+	pages := (len(chunks) + inputChunks - 1) / inputChunks
+	page := min(w.Page.Page, pages-1)
+	if pages > 1 {
+		w.add(contextBlock(w.id(), "Page "+count(page+1)+" of "+count(pages)))
+	}
+	if page == 0 {
+		w.remarks(step, r, found, deceits)
+	}
+	for _, c := range chunks[page*inputChunks : min(len(chunks), (page+1)*inputChunks)] {
+		if c.label != "" {
+			w.add(section(w.id(), "*"+c.label+"*"))
+		}
+		w.add(preBlock(w.id(), c.text))
+	}
+	if page == pages-1 {
+		w.after(step, r, found)
+	}
+	at := w.Page
+	w.turn(ActionStepPage, ActionStepPageNext, "Previous page", "Next page",
+		page > 0, StepsPage{Turn: at.Turn, First: at.First, Step: at.Step, Page: page - 1},
+		page < pages-1, StepsPage{Turn: at.Turn, First: at.First, Step: at.Step, Page: page + 1})
+	w.back()
+}
+
+// remarks are what there is to know before a step is read.
+func (w *stepsWindow) remarks(step store.Step, r transcript.Result, found bool, deceits mrkdwn.Deceit) {
+	if step.Status == store.ApprovalDenied && step.Reason != "" {
+		w.add(section(w.id(), "Denied: "+mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(mrkdwn.Visible(w.o.redact(step.Reason))), 600))))
+	}
+	warnings := escapeAll(deceits.Warnings())
+	if found && step.SHA256 != "" && step.SHA256 != r.SHA256 {
+		warnings = append(warnings, "The audit knows of another result: what runs in a session can write into what is kept of its conversation. Do not rely on what stands here.")
+	}
+	if len(warnings) > 0 {
+		w.add(section(w.id(), "⚠️ "+strings.Join(warnings, "\n⚠️ ")))
+	}
+}
+
+// after says what is missing of a result.
+func (w *stepsWindow) after(step store.Step, r transcript.Result, found bool) {
+	switch {
+	case !found:
+		w.add(contextBlock(w.id(), w.absent(step)))
+	case r.Pictures > 0:
+		w.add(contextBlock(w.id(), "With "+plural(r.Pictures, "picture or document", "pictures or documents")+", which are not shown here."))
+	}
+}

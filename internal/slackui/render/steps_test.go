@@ -1,0 +1,139 @@
+package render_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
+	"deckhand/internal/store"
+	"deckhand/internal/transcript"
+)
+
+// step is one that was allowed, and ended after so many seconds; of less than 0, that is
+// not known to have ended.
+func step(name, input string, seconds int) store.Step {
+	s := store.Step{SessionID: "s", ToolUseID: "toolu_" + name + input, ToolName: name, Input: json.RawMessage(input), Status: store.ApprovalAllowed, DecidedAt: began}
+	if seconds >= 0 {
+		s.ResultAt, s.SHA256 = began.Add(time.Duration(seconds)*time.Second), "as it was"
+	}
+	return s
+}
+
+func results(of map[string]string) *transcript.Found {
+	f := transcript.Found{Kept: true, Results: map[string]transcript.Result{}}
+	for id, text := range of {
+		f.Results[id] = transcript.Result{Text: text, SHA256: "as it was"}
+	}
+	return &f
+}
+
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	tests, read := step("Bash", `{"command":"go test ./..."}`, 3), step("Read", `{"file_path":"/srv/work/app/calc.go"}`, 0)
+	failed, denied := step("Bash", `{"command":"exit 3"}`, 0), step("Bash", `{"command":"rm -rf /"}`, -1)
+	failed.Failed, denied.Status, denied.Reason = true, store.ApprovalDenied, "<!channel> *never*"
+	pending, cancelled := step("Write", `{"file_path":"a.txt","content":"a\nb"}`, -1), step("Bash", `{"command":"sleep 9"}`, -1)
+	pending.Status, pending.DecidedAt, cancelled.Status = store.ApprovalPending, time.Time{}, store.ApprovalCancelled
+	agents := step("Agent", `{"description":"look <around>","prompt":"p"}`, 65)
+	below := step("Grep", `{"pattern":"x"}`, 0)
+	found := results(map[string]string{
+		tests.ToolUseID: "ok  \tapp\t0.01s\n" + strings.Repeat("FAIL <!channel> @here <https://evil.example|ok> ```\n", 40), read.ToolUseID: "1\tpackage calc\u202e\n",
+		failed.ToolUseID: "Exit code 3\nboom", agents.ToolUseID: "It is *here*: ~/x",
+	})
+	found.Results[below.ToolUseID] = transcript.Result{Text: "No files found", SHA256: "as it was", Subagent: true}
+	picture := *results(nil)
+	picture.Results = map[string]transcript.Result{read.ToolUseID: {SHA256: "another", Pictures: 1}}
+	all := store.Steps{Total: 8, List: []store.Step{tests, read, failed, denied, cancelled, agents, below, pending}}
+	some := func(first, total int, running bool, list ...store.Step) store.Steps {
+		return store.Steps{First: first, Total: total, Running: running, List: list}
+	}
+	at := render.StepsPage{Turn: 12, First: -1}
+	one := func(n, page int) render.StepsPage { return render.StepsPage{Turn: 12, First: 10, Step: n, Page: page} }
+	long := results(map[string]string{tests.ToolUseID: mrkdwntest.Prose(120_000)})
+	j := newJudge(t)
+	for name, v := range map[string]render.StepsView{
+		"list":             {Page: at, Steps: all, Found: found},
+		"list being read":  {Page: at, Steps: all},
+		"list unread":      {Page: at, Steps: all, Unread: true},
+		"list of a page":   {Page: at, Steps: some(10, 34, true, tests, read), Found: &transcript.Found{}},
+		"list gone":        {Page: at, Steps: some(0, 1, false, tests), Found: &transcript.Found{}},
+		"list none":        {Page: at, Steps: some(0, 0, true)},
+		"one":              {Page: one(11, 0), Steps: some(10, 34, false, tests), Found: found},
+		"one long":         {Page: one(11, 1), Steps: some(10, 34, false, tests), Found: long},
+		"one past the end": {Page: one(11, 99), Steps: some(10, 34, false, tests), Found: long},
+		"one denied":       {Page: one(12, 0), Steps: some(11, 34, false, denied), Found: found},
+		"one running":      {Page: one(12, 0), Steps: some(11, 34, true, step("Bash", `[]`, -1)), Found: found},
+		"one forged":       {Page: one(12, 0), Steps: some(11, 34, false, read), Found: &picture},
+		"one lost":         {Page: one(12, 0), Steps: some(11, 34, false, read), Found: &transcript.Found{Kept: true, Full: true}},
+		"one unknown":      {Page: one(99, 0), Steps: some(98, 34, false), Found: found},
+	} {
+		m := render.Steps(v, render.Options{Workspace: "/srv/work/app"})
+		golden(t, "view/steps_"+strings.ReplaceAll(name, " ", "_"), m)
+		for _, problem := range checkModal(m) {
+			t.Errorf("%s: %s", name, problem)
+		}
+		j.modal(t, m)
+	}
+}
+
+// TestAStepIsShownWhole: every character of its result on one of its pages, secrets excepted.
+func TestAStepIsShownWhole(t *testing.T) {
+	t.Parallel()
+	s := step("Bash", `{"command":"cat secrets"}`, 0)
+	content := mrkdwntest.Prose(150_000) + "hunter2" + mrkdwntest.Prose(50_000)
+	o := render.Options{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }}
+	var all strings.Builder
+	for page := 0; ; page++ {
+		m := render.Steps(render.StepsView{
+			Page: render.StepsPage{Turn: 12, Step: 1, Page: page}, Steps: store.Steps{Total: 1, List: []store.Step{s}},
+			Found: results(map[string]string{s.ToolUseID: content}),
+		}, o)
+		for _, problem := range checkModal(m) {
+			t.Errorf("page %d: %s", page, problem)
+		}
+		all.WriteString(preOf(m.Blocks.BlockSet))
+		if !strings.Contains(string(asJSON(t, m)), render.ActionStepPageNext) {
+			break
+		}
+	}
+	if want := "cat secrets" + strings.ReplaceAll(content, "hunter2", "•••"); all.String() != want {
+		t.Errorf("%d characters are shown of %d", len(all.String()), len(want))
+	}
+}
+
+func TestOnlyTurnsWithStepsShowThem(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		turn []string
+		want bool
+	}{"words": {nil, false}, "the list of work": {[]string{"TodoWrite"}, false}, "a command": {[]string{"Bash"}, true}} {
+		turn := ended("done", text("Well."))
+		for _, name := range c.turn {
+			turn.Content.Items = append(turn.Content.Items, tool(name, `{}`, "done", ""))
+		}
+		turn.Content.Items = append(turn.Content.Items, text("That is all."))
+		turn.Closing = len(turn.Content.Items) - 1
+		pages := render.Turn(turn, render.Options{})
+		last := string(asJSON(t, pages[len(pages)-1]))
+		if got := strings.Contains(last, `"Show steps"`); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestParseStepsPage(t *testing.T) {
+	t.Parallel()
+	p := render.StepsPage{Turn: 12, First: -1, Step: 3, Page: 2}
+	if got, ok := render.ParseStepsPage(p.String()); !ok || got != p {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	for _, bad := range []string{"", "12", "{}", `{"turn":-1}`, `{"turn":1,"first":-2}`, `{"turn":1,"step":-1}`, `{"turn":1,"page":-1}`, fmt.Sprint(nil)} {
+		if _, ok := render.ParseStepsPage(bad); ok {
+			t.Errorf("%q is a page", bad)
+		}
+	}
+}

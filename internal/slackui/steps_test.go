@@ -1,0 +1,147 @@
+package slackui
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+
+	"deckhand/internal/playground/slack"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// windows are a Slack that opens and changes modals.
+type windows struct {
+	webAPI
+	shown  []string // what was sent, as open or update and its JSON
+	update error
+}
+
+func (w *windows) show(how string, v slackgo.ModalViewRequest) {
+	b, err := json.Marshal(v.Blocks)
+	if err != nil {
+		panic(err)
+	}
+	w.shown = append(w.shown, how+" "+string(b))
+}
+
+func (w *windows) OpenViewContext(_ context.Context, _ string, v slackgo.ModalViewRequest) (*slackgo.ViewResponse, error) {
+	w.show("open", v)
+	return &slackgo.ViewResponse{View: slackgo.View{ID: "V1", Hash: "h1"}}, nil
+}
+
+func (w *windows) UpdateViewContext(_ context.Context, v slackgo.ModalViewRequest, _, hash, id string) (*slackgo.ViewResponse, error) {
+	if w.show("update", v); id != "V1" || hash != "h1" {
+		return nil, fmt.Errorf("%s at %s is not the window", id, hash)
+	}
+	return &slackgo.ViewResponse{}, w.update
+}
+
+// noCopies are books whose copies of conversations cannot be read.
+type noCopies struct{ Books }
+
+func (noCopies) Transcripts(context.Context, string) ([]store.Transcript, error) {
+	return nil, errors.New("the database is away")
+}
+
+// windowClick is a click in a modal.
+func (m *matrix) windowClick(user, action string, page render.StepsPage) envelope {
+	return m.envelope("interactive", object{
+		"type": "block_actions", "team": object{"id": slack.TeamID}, "user": object{"id": user, "team_id": slack.TeamID},
+		"container": object{"type": "view", "view_id": "V1"}, "view": object{"id": "V1", "hash": "h1", "type": "modal", "callback_id": render.CallbackSteps},
+		"actions": []any{object{"type": "button", "action_id": action, "value": page.String(), "block_id": "b"}},
+	})
+}
+
+// TestSteps: what tools gave back is shown to who may see the turn, where it was, and to
+// nobody who is not in a private channel any more.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	api := &windows{webAPI: m.app.api}
+	m.app.api = api
+	m.app.c.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }
+	ctx := t.Context()
+	turns := map[string]int64{}
+	for _, p := range places {
+		_, a, turn, _, _ := m.asked(p.id)
+		turns[p.id] = turn
+		th, err := m.db.ThreadOfTurn(ctx, turn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"seen in ` + p.id + ` by hunter2 <!channel>"}]}}` + "\n"
+		sum := sha256.Sum256([]byte("seen in " + p.id + " by hunter2 <!channel>"))
+		saved, err := m.db.SaveTranscripts(ctx, store.Lease{ThreadID: th.ID, Owner: "replica-1", Epoch: th.LeaseEpoch}, []store.TranscriptPart{{
+			SessionID: a.SessionID, Pieces: [][]byte{[]byte(text)}, Bytes: int64(len(text)), SHA256: sha256.Sum256([]byte(text)),
+		}})
+		if err != nil || !saved {
+			t.Fatal(saved, err)
+		}
+		if err := m.db.Audit(ctx, store.AuditEntry{Kind: store.AuditToolResult, ThreadID: th.ID, TurnID: turn, Details: map[string]any{"tool_use": "toolu_1", "error": false, "sha256": hex.EncodeToString(sum[:])}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	act := func(e envelope) (outcome, shown string) {
+		api.shown = nil
+		outcome = m.act(e)
+		return outcome, strings.Join(api.shown, "\n")
+	}
+	at := func(place string) render.StepsPage { return render.StepsPage{Turn: turns[place], First: -1} }
+	for _, p := range places {
+		for _, who := range entitled {
+			what := who.who + " in " + p.kind
+			sees := strings.Contains(who.acts, "see") && !p.shared
+			outcome, shown := act(m.click(who.user, p.id, "", render.ActionSteps, at(p.id).String()))
+			if sees != (outcome == "viewed") || sees != (strings.Count(shown, "seen in "+p.id+" by •••") == 2) || sees != strings.Contains(shown, "being read") || strings.Contains(shown, "another result") {
+				t.Errorf("%s: %s, %s", what, outcome, shown)
+			}
+			reads := p.id == slack.ChannelEngineering || p.id == slack.ChannelPrivate && (who.user == slack.UserAda || who.user == slack.UserGrace) || p.id == "D0ANY" && who.user == "U0ASKED"
+			page := at(p.id)
+			page.First, page.Step = 0, 2
+			outcome, shown = act(m.windowClick(who.user, render.ActionStep, page))
+			if (sees && reads) != (outcome == "viewed") || (sees && reads) != strings.Contains(shown, "seen in "+p.id) || strings.Contains(shown, "open ") {
+				t.Errorf("%s, in the window: %s, %s", what, outcome, shown)
+			}
+			if m.refusals(); outcome != "viewed" && outcome != "refused" {
+				t.Errorf("%s: %s", what, outcome)
+			}
+		}
+	}
+
+	if outcome, shown := act(m.click(slack.UserAda, slack.ChannelEngineering, "", render.ActionSteps, at(slack.ChannelPrivate).String())); outcome != "refused" || shown != "" {
+		t.Errorf("from another channel: %s, %s", outcome, shown)
+	}
+	if outcome, shown := act(m.click(slack.UserAda, slack.ChannelEngineering, "", render.ActionSteps, render.StepsPage{Turn: 1 << 40}.String())); outcome != "refused" || shown != "" {
+		t.Errorf("of no turn: %s, %s", outcome, shown)
+	}
+	here := m.click(slack.UserAda, slack.ChannelEngineering, "", render.ActionSteps, at(slack.ChannelEngineering).String())
+	api.update = slackgo.SlackErrorResponse{Err: "hash_conflict"} // they have clicked on meanwhile
+	if outcome, _ := act(here); outcome != "viewed" {
+		t.Errorf("of another state: %s", outcome)
+	}
+	api.update = nil
+	books := m.app.c.Store
+	m.app.c.Store = noCopies{books}
+	if outcome, shown := act(here); outcome != "viewed" || !strings.Contains(shown, "cannot be read just now") {
+		t.Errorf("without the copies: %s, %s", outcome, shown)
+	}
+	m.app.c.Store = books
+	if _, err := m.conn.Exec(ctx, `UPDATE threads SET lease_owner = NULL, active_at = now() - interval '1 year'`); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := m.db.ForgetTranscripts(ctx, time.Now().Add(-time.Hour)); err != nil || n != len(places) {
+		t.Fatal(n, err)
+	}
+	if outcome, shown := act(here); outcome != "viewed" || strings.Contains(shown, "seen in") || !strings.Contains(shown, "Nothing is written down") {
+		t.Errorf("after the copies were deleted: %s, %s", outcome, shown)
+	}
+}

@@ -1,0 +1,135 @@
+package transcript
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/store"
+)
+
+// Copies are where the copies of sessions are: what [Results] needs of [*store.Store].
+type Copies interface {
+	Transcripts(ctx context.Context, sessionID string) ([]store.Transcript, error)
+	ReadTranscript(ctx context.Context, t store.Transcript, out io.Writer) error
+}
+
+// Result is what a tool gave back, as the conversation holds it: as the model read it. Whatever
+// runs in the session can have written it.
+type Result struct {
+	Text     string
+	Pictures int // beside the text, and other things that are none
+	SHA256   string
+	Subagent bool // a subagent had used the tool
+}
+
+// Found is what [Results] has found.
+type Found struct {
+	Results map[string]Result // by the uses' ids
+	// Kept says that there are copies of the session; Full, that they have reached their
+	// limit, so that what came later is missing; Damaged, that some could not be read.
+	Kept, Full, Damaged bool
+}
+
+// Add takes in what was found of another session.
+func (f *Found) Add(other Found) {
+	maps.Copy(f.Results, other.Results)
+	f.Kept, f.Full, f.Damaged = f.Kept || other.Kept, f.Full || other.Full, f.Damaged || other.Damaged
+}
+
+// Results looks in the copies of a session for what uses of tools gave back.
+func Results(ctx context.Context, copies Copies, sessionID string, uses []string) (Found, error) {
+	list, err := copies.Transcripts(ctx, sessionID)
+	if err != nil {
+		return Found{}, err
+	}
+	found := Found{Results: map[string]Result{}, Kept: len(list) > 0}
+	for _, t := range list {
+		found.Full = found.Full || t.Full
+		if len(found.Results) == len(uses) {
+			break
+		}
+		f := &finder{subagent: t.Agent != "", found: map[string]Result{}}
+		for _, id := range uses {
+			if _, ok := found.Results[id]; !ok && id != "" {
+				f.uses = append(f.uses, id)
+			}
+		}
+		err := copies.ReadTranscript(ctx, t, f)
+		switch {
+		case errors.Is(err, store.ErrDamaged):
+			found.Damaged = true
+			continue // it is not what was written
+		case err != nil:
+			return Found{}, fmt.Errorf("look for results of tools: %w", err)
+		}
+		maps.Copy(found.Results, f.found)
+	}
+	return found, nil
+}
+
+// finder is written a transcript, and keeps the results in it of some uses of tools. The
+// last one counts: what a session was resumed from may be told twice.
+type finder struct {
+	uses     []string
+	subagent bool
+	line     []byte // the beginning of one that is not whole
+	found    map[string]Result
+}
+
+// Write takes what follows of the transcript.
+func (f *finder) Write(p []byte) (int, error) {
+	n := len(p)
+	for {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			f.line = append(f.line, p...)
+			return n, nil
+		}
+		line := p[:i]
+		if len(f.line) > 0 {
+			line = append(f.line, line...)
+			f.line = line[:0]
+		}
+		f.read(line)
+		p = p[i+1:]
+	}
+}
+
+func (f *finder) read(line []byte) {
+	wanted := false
+	for _, id := range f.uses {
+		wanted = wanted || bytes.Contains(line, []byte(id))
+	}
+	if !wanted {
+		return
+	}
+	for _, b := range claude.ToolResults(line) {
+		for _, id := range f.uses {
+			if b.ToolUseID == id {
+				f.found[id] = resultOf(b, f.subagent)
+			}
+		}
+	}
+}
+
+func resultOf(b claude.Block, subagent bool) Result {
+	sum, _ := b.ResultSum()
+	r := Result{SHA256: hex.EncodeToString(sum[:]), Subagent: subagent}
+	var text []string
+	for _, c := range b.Content {
+		if c.Type == "text" {
+			text = append(text, c.Text)
+		} else {
+			r.Pictures++
+		}
+	}
+	r.Text = strings.Join(text, "\n")
+	return r
+}
