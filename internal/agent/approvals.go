@@ -191,7 +191,7 @@ func (t *turn) putOnCard(id string) {
 	}
 	t.card.requests++
 	if len(t.breaks) == 0 || t.breaks[len(t.breaks)-1] != n {
-		t.breaks = append(t.breaks, n)
+		t.breaks, t.brokeAt = append(t.breaks, n), time.Now()
 	}
 }
 

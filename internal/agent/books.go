@@ -84,6 +84,7 @@ type turns interface {
 	FinishTurn(ctx context.Context, l store.Lease, f store.FinishedTurn) ([]store.Approval, []store.Word, error)
 	RestTurn(ctx context.Context, l store.Lease, turnID int64, waitsFor []string) (ok bool, err error)
 	Unanswered(ctx context.Context, turnID int64) ([]store.Approval, error)
+	WroteBelow(ctx context.Context, k store.ThreadKey, turnID int64, from, to time.Time) (bool, error)
 }
 
 // approvals are asked, decided, delivered, and end.

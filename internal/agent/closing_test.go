@@ -1,10 +1,16 @@
 package agent
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/booktest"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/store"
 )
 
 func TestClosing(t *testing.T) {
@@ -16,19 +22,86 @@ func TestClosing(t *testing.T) {
 	thought := claude.Item{Kind: claude.ItemThinking, Text: "hm"}
 	for name, c := range map[string]struct {
 		items []claude.Item
-		took  time.Duration
 		want  int
 	}{
-		"long":                     {[]claude.Item{said, tool, thought, said, said}, longTurn, 2},
-		"short":                    {[]claude.Item{said, tool, said}, longTurn - 1, 0},
-		"with a tool at its end":   {[]claude.Item{said, tool}, time.Hour, 0},
-		"that ends with a blank":   {[]claude.Item{said, tool, blank}, time.Hour, 0},
-		"of words alone":           {[]claude.Item{said, said}, time.Hour, 0},
-		"after a subagent's words": {[]claude.Item{tool, agents, said}, time.Hour, 2},
-		"of nothing":               {nil, time.Hour, 0},
+		"ends with words":          {[]claude.Item{said, tool, thought, said, said}, 2},
+		"ends with a tool":         {[]claude.Item{said, tool}, 0},
+		"ends with a blank":        {[]claude.Item{said, tool, blank}, 0},
+		"is of words alone":        {[]claude.Item{said, said}, 0},
+		"ends a subagent's words":  {[]claude.Item{tool, agents, said}, 2},
+		"ends before it has begun": {nil, 0},
 	} {
-		if got := closing(c.items, c.took); got != c.want {
-			t.Errorf("a turn %s: %d, want %d", name, got, c.want)
+		if got := closing(c.items); got != c.want {
+			t.Errorf("a turn that %s: %d, want %d", name, got, c.want)
 		}
+	}
+}
+
+// writtenIn are books that know who has written below a turn's message.
+type writtenIn struct {
+	*booktest.Books
+	wrote    bool
+	err      error
+	from, to time.Time
+}
+
+func (b *writtenIn) WroteBelow(_ context.Context, _ store.ThreadKey, _ int64, from, to time.Time) (bool, error) {
+	b.from, b.to = from, to
+	return b.wrote, b.err
+}
+
+// TestAnAnswerThatOthersWroteBelow: a short turn's answer is a message of its own only where
+// somebody has written below the message that was posted before it.
+func TestAnAnswerThatOthersWroteBelow(t *testing.T) {
+	t.Parallel()
+	said, tool := claude.Item{Kind: claude.ItemText, Text: "Done."}, claude.Item{Kind: claude.ItemToolUse}
+	for name, c := range map[string]struct {
+		took  time.Duration
+		books writtenIn
+		card  bool
+		from  int
+		below bool
+	}{
+		"nobody wrote":             {took: time.Minute},
+		"somebody wrote":           {took: time.Minute, books: writtenIn{wrote: true}, from: 2, below: true},
+		"somebody wrote, and card": {took: time.Minute, books: writtenIn{wrote: true}, card: true, from: 2, below: true},
+		"the books are away":       {took: time.Minute, books: writtenIn{wrote: true, err: errAway}},
+		"it was long":              {took: longTurn, books: writtenIn{wrote: true}, from: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				books := c.books
+				books.Books = new(booktest.Books)
+				w := newWorker(&shared{books: &books, budgets: &budgets{books: &books}, log: zap.NewNop(), replica: "A"}, 1)
+				w.turn = &turn{}
+				view := TurnView{StartedAt: time.Now()}
+				began := view.StartedAt
+				items := []claude.Item{said, tool}
+				if c.card {
+					time.Sleep(time.Second)
+					began = time.Now()
+					w.turn.content.Items = items
+					w.turn.putOnCard("card")
+				}
+				var spoke time.Time
+				for range 3 { // its answer grows
+					time.Sleep(10 * time.Second)
+					if items = append(items, said); spoke.IsZero() {
+						spoke = time.Now()
+					}
+					w.turn.content.Items = items
+					w.turn.closer.heed(items)
+				}
+				view.EndedAt = view.StartedAt.Add(c.took)
+				from, below := w.closing(t.Context(), view)
+				if from != c.from || below != c.below {
+					t.Errorf("%d %v, want %d %v", from, below, c.from, c.below)
+				}
+				if c.took < longTurn && (!books.from.Equal(began) || !books.to.Equal(spoke)) {
+					t.Errorf("asked from %v to %v, want %v, %v", books.from, books.to, began, spoke)
+				}
+			})
+		})
 	}
 }

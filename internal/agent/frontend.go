@@ -141,8 +141,10 @@ type TurnView struct {
 	// in the thread, such as an approval's card: what follows belongs below it.
 	Breaks []int
 	// Closing, if it is not 0, is the length that Content.Items had when the closing answer
-	// of a long turn began: it is a message of its own, so that it is heard of as a whole.
+	// of a turn began: it is a message of its own, so that it is heard of as a whole. The turn
+	// was long, or Below: somebody has written below what it had shown.
 	Closing int
+	Below   bool
 	// Granted are the tool calls, by tool_use id, that somebody's grant allowed.
 	Granted map[string]Grant
 	// Mark is how the turn's prompt is marked, once the turn has ended; empty where it

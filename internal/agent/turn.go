@@ -26,8 +26,10 @@ type turn struct {
 	granted    map[string]Grant          // see Turn.Granted
 	changed    map[string]string         // what the model is told of a call that ran as people changed it, by its id
 	card       openCard
-	cards      []string          // all that it has shown
-	breaks     []int             // see Turn.Breaks
+	cards      []string  // all that it has shown
+	breaks     []int     // see Turn.Breaks
+	brokeAt    time.Time // when the last of them was noted
+	closer     closer
 	uses       []use             // tool calls that run
 	reached    map[string]*reach // hosts, by the input of the call that asks about each
 	asks       int               // how many of them people were asked about
@@ -153,6 +155,7 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 	if t := w.turn; t != nil {
 		t.content = t.content.Fold(m)
+		t.closer.heed(t.content.Items)
 	}
 	switch m := m.(type) {
 	case *claude.HookCallback:

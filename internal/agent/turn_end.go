@@ -85,28 +85,6 @@ func failure(r *claude.Result) string {
 	return "Claude Code failed: " + strings.ReplaceAll(words, "\x00", "")
 }
 
-// longTurn is from when on nobody is taken to watch a turn any more.
-const longTurn = 3 * time.Minute
-
-// closing is TurnView.Closing of a turn that ends: the place after its last tool use, if
-// something is said there.
-func closing(items []claude.Item, took time.Duration) int {
-	if took < longTurn {
-		return 0
-	}
-	said := false
-	for i, it := range slices.Backward(items) {
-		if it.Kind == claude.ItemToolUse || it.ParentID != "" {
-			if !said {
-				return 0
-			}
-			return i + 1
-		}
-		said = said || it.Kind == claude.ItemText && strings.TrimSpace(it.Text) != ""
-	}
-	return 0 // there is nothing else
-}
-
 // endTurn commits the end of the turn, shows it, and begins the next.
 func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, agentTurns int, told ...store.Witness) error {
 	if err := w.finish(ctx, state, problem, agentTurns, told...); err != nil {
@@ -145,7 +123,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	view.State, view.Problem, view.EndedAt, view.AgentTurns, view.Waiting = state, problem, time.Now(), agentTurns, 0
 	view.Mark = t.mark(state)
 	if state == TurnDone {
-		view.Closing = closing(t.content.Items, view.EndedAt.Sub(view.StartedAt))
+		view.Closing, view.Below = w.closing(ctx, view)
 	}
 	view.CostMicroUSD, view.Unfinished, view.Continue = cost, more, overBudget
 	view.Settling = more && !overBudget

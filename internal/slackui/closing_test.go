@@ -22,10 +22,12 @@ func TestAClosingAnswer(t *testing.T) {
 		text string
 		end  func(d *desk)
 		here bool // who asked has done something since
+		low  bool // others have written below a turn that was not long
 	}{
-		"of one page":         {text: last},
-		"begun before":        {text: last + "\n\n" + mrkdwntest.Prose(9_000)},
-		"while they are here": {text: last, here: true},
+		"of one page":             {text: last},
+		"begun before":            {text: last + "\n\n" + mrkdwntest.Prose(9_000)},
+		"while they are here":     {text: last, here: true},
+		"below what others wrote": {text: last + "\n\n" + mrkdwntest.Prose(9_000), low: true},
 		"killed before it is shown": {text: last + "\n\n" + mrkdwntest.Prose(9_000), end: func(d *desk) {
 			words := d.commit()
 			d.kill()
@@ -71,6 +73,7 @@ func TestAClosingAnswer(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				d.settle()
 				d.turn.State, d.turn.EndedAt, d.turn.Closing = agent.TurnDone, time.Now(), 2
+				d.turn.Below = c.low
 				if c.end == nil {
 					d.end(agent.TurnDone, "")
 				} else {
@@ -87,7 +90,7 @@ func TestAClosingAnswer(t *testing.T) {
 					}
 				}
 				want := 1
-				if c.here {
+				if c.here || c.low {
 					want = 0
 				}
 				if said != 1 || called != want {

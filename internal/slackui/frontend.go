@@ -238,7 +238,7 @@ func (f *frontend) CloseOffer(turnID int64) {
 
 func (f *frontend) rendering(t agent.TurnView) render.Options {
 	o := render.Options{Redact: f.app.c.Redact, Workspace: t.Workspace, Joined: f.joined[t.ID], Files: f.files.takes(t.ID)}
-	if t.Closing > 0 && !f.visitors.saw(t.Thread, t.RequestedBy, t.StartedAt) {
+	if t.Closing > 0 && !t.Below && !f.visitors.saw(t.Thread, t.RequestedBy, t.StartedAt) {
 		o.Call = t.RequestedBy
 	}
 	return o

@@ -45,6 +45,23 @@ func (s *Store) TurnMessages(ctx context.Context, turnID int64) ([]PostedMessage
 	return out, nil
 }
 
+// WroteBelow reports whether somebody has written in a turn's thread below the newest message
+// that shows it, if that one was posted after from and before to: times of this machine, which
+// Slack's clock is taken to agree with. What was written to somebody else is not known here.
+func (s *Store) WroteBelow(ctx context.Context, k ThreadKey, turnID int64, from, to time.Time) (wrote bool, err error) {
+	// A ts is a number of seconds with six decimals, of ten digits until the year 2286.
+	ts := func(t time.Time) string { return fmt.Sprintf("%d.%06d", max(0, t.Unix()), t.Nanosecond()/1000) }
+	err = s.pool.QueryRow(ctx, `
+		SELECT EXISTS (
+			SELECT FROM (SELECT max(m.ts) AS ts FROM messages m WHERE m.turn_id = $1) newest
+			JOIN inbox e ON e.team_id = $2 AND e.channel_id = $3 AND e.thread_ts = $4 AND e.kind = 'message' AND e.ts > newest.ts
+			WHERE newest.ts > $5 AND newest.ts < $6)`, turnID, k.TeamID, k.ChannelID, k.ThreadTS, ts(from), ts(to)).Scan(&wrote)
+	if err != nil {
+		return false, fmt.Errorf("read who has written below turn %d: %w", turnID, err)
+	}
+	return wrote, nil
+}
+
 // CardCopy is a card as a direct message to somebody who may decide about it.
 type CardCopy struct {
 	CardID    string

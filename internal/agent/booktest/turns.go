@@ -251,3 +251,13 @@ func (b *Books) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedT
 	})
 	return ended, words, err
 }
+
+// WroteBelow is [store.Store.WroteBelow] of a turn that has no messages: these are none of
+// the books'.
+func (b *Books) WroteBelow(ctx context.Context, _ store.ThreadKey, _ int64, _, _ time.Time) (bool, error) {
+	if err := b.lock(ctx); err != nil {
+		return false, err
+	}
+	b.mu.Unlock()
+	return false, nil
+}

@@ -1,0 +1,66 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+)
+
+// longTurn is from when on nobody is taken to watch a turn any more.
+const longTurn = 3 * time.Minute
+
+// closer is where the answer of a turn begins, if it ended now, and since when.
+type closer struct {
+	from int // 0: it has said nothing yet
+	at   time.Time
+}
+
+// heed notes what was said since.
+func (c *closer) heed(items []claude.Item) {
+	if from := closing(items); from != c.from {
+		*c = closer{from: from, at: time.Now()}
+	}
+}
+
+// closing is the place after the last tool use, if something is said there; else 0.
+func closing(items []claude.Item) int {
+	said := false
+	for i, it := range slices.Backward(items) {
+		if it.Kind == claude.ItemToolUse || it.ParentID != "" {
+			if !said {
+				return 0
+			}
+			return i + 1
+		}
+		said = said || it.Kind == claude.ItemText && strings.TrimSpace(it.Text) != ""
+	}
+	return 0 // there is nothing else
+}
+
+// closing is TurnView.Closing and TurnView.Below of a turn that is done. The answer of a short
+// one stays in the message in which it grew, unless that was posted before it began, and
+// somebody has written below it since: they would have to look for it there.
+func (w *worker) closing(ctx context.Context, view TurnView) (from int, below bool) {
+	t := w.turn
+	from = closing(t.content.Items)
+	if from == 0 || view.EndedAt.Sub(view.StartedAt) >= longTurn {
+		return from, false
+	}
+	began := view.StartedAt
+	if len(t.breaks) > 0 {
+		began = t.brokeAt // what is said below a card has a message of its own
+	}
+	below, err := w.books.WroteBelow(ctx, view.Thread, view.ID, began, t.closer.at)
+	if err != nil {
+		w.log.Warn("look for what was written below a turn's message", zap.Error(err))
+	}
+	if err != nil || !below {
+		return 0, false
+	}
+	return from, true
+}
