@@ -83,6 +83,9 @@ func (s *Server) chunksArg(c *call) ([]any, error) {
 			if utf8.RuneCountInString(t) > maxMarkdownText {
 				return nil, fail("msg_too_long")
 			}
+			if err := s.refuseText(t, "stream"); err != nil {
+				return nil, err
+			}
 		case "task_update":
 			if problems := checkTaskChunk(chunk, at); len(problems) > 0 {
 				return nil, failBecause("invalid_chunks", problems...)

@@ -41,7 +41,7 @@ var (
 		"msg_too_long", "msg_blocks_too_long", "invalid_blocks", "invalid_blocks_format",
 		"no_text", "markdown_text_conflict", "only_one_table_allowed", "invalid_attachments",
 		"too_many_attachments", "invalid_arguments", "invalid_arg_value",
-		"unsupported_block_type", "unknown_block_type", "view_too_large",
+		"unsupported_block_type", "unknown_block_type", "view_too_large", "invalid_chunks",
 	}
 	// doneCodes mean that what the call wanted is so already.
 	doneCodes = []string{"already_reacted", "no_reaction"}

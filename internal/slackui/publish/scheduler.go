@@ -79,6 +79,7 @@ type Scheduler struct {
 	pools     map[Method]pool      // of Live changes in flight
 	open      map[*job]struct{}    // messages that are streams now
 	noStreams map[string]time.Time // until when none is begun, by channel; "": anywhere
+	suspected time.Time            // until when another refused chunk means that none is taken
 	looks     map[string]time.Time // when somebody looked at a group
 	buckets   map[Method]*bucket
 	channels  map[string]*bucket // chat.postMessage per channel

@@ -3,6 +3,7 @@ package publish
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -106,6 +107,9 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 		// Whether it has what was appended is not known, or it never will.
 		log.Warn("slack did not take what was appended; the message is edited", zap.Error(explain(err)))
 		j.stream.broken = true
+		if v == content {
+			s.chunksRefused(err, now)
+		}
 	case a.method == StopStream:
 		if v != sent && !isCode(err, notStreaming) {
 			log.Warn("slack did not stop a stream", zap.Error(explain(err)))
@@ -136,6 +140,9 @@ func (s *Scheduler) notStarted(j *job, a attempt, v verdict, wait time.Duration,
 		s.pause(a.method, now, wait, j)
 		j.retryAt = time.Time{} // to post it is another method
 		return
+	case v == content:
+		s.chunksRefused(err, now)
+		return
 	case isCode(err, noStreamCodes...):
 		place = ""
 	case !isCode(err, noStreamHereCodes...):
@@ -144,4 +151,26 @@ func (s *Scheduler) notStarted(j *job, a attempt, v verdict, wait time.Duration,
 	}
 	s.noStreams[place] = now.Add(streamsAgain)
 	s.o.Log.Info("slack has no streams here; messages are edited", zap.String("channel", place), zap.Error(explain(err)))
+}
+
+// chunksRefused notes that Slack does not take what a stream is made of. For as long as a
+// type of block that it refuses in a message is left out, no message is begun as a stream:
+// edits show all that can be shown. One refusal that names no type may be about what was in
+// it.
+func (s *Scheduler) chunksRefused(err error, now time.Time) {
+	long := blamelessFor
+	refused, _ := errors.AsType[slack.SlackErrorResponse](err)
+	named := slices.ContainsFunc(refused.ResponseMetadata.Messages, func(m string) bool { return strings.Contains(m, "unsupported") })
+	switch {
+	case named:
+		long = namedFor
+	case refusedAs(err, "msg_too_long"):
+		return
+	case now.After(s.suspected):
+		s.suspected = now.Add(blamelessFor)
+		s.o.Log.Warn("slack does not take what a stream is made of", zap.Error(explain(err)))
+		return
+	}
+	s.noStreams[""] = later(s.noStreams[""], now.Add(long))
+	s.o.Log.Error("slack does not take what a stream is made of; messages are edited", zap.Duration("for", long), zap.Error(explain(err)))
 }
