@@ -140,6 +140,8 @@ func (a *audience) ShowPlace(k store.ThreadKey, before int) {
 
 func (a *audience) SetShare(s Share) { a.share.Store(&s) }
 
+func (a *audience) Changed(string) {}
+
 func (a *audience) CloseOffer(turnID int64) {
 	a.stage.say("budgets", "turn %d offers nothing any more", turnID)
 }

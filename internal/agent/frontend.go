@@ -41,6 +41,9 @@ type Frontend interface {
 	// CloseOffer takes back what an ended turn offers (TurnView.Continue): the thread
 	// has gone on.
 	CloseOffer(turnID int64)
+	// Changed has overviews looked at again: a replica, which may be this one, says that
+	// something has changed there.
+	Changed(replica string)
 	// MarkPrompt shows on the person's own message how far it has come. How it ended
 	// is a word; see Tell.
 	MarkPrompt(store.Prompt, PromptMark)

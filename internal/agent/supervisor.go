@@ -412,5 +412,7 @@ func (s *Supervisor) notice(n store.Notice) {
 		s.send(n.ThreadID, letter{kind: letterStop, id: n.By})
 	case store.NoticeFreed:
 		s.lookSoon(0)
+	case store.NoticeShown:
+		s.front.Changed(n.By)
 	}
 }

@@ -101,7 +101,7 @@ func New(w *Workspace, c Config) *App {
 func newApp(c Config, client *slack.Client, self identity) *App {
 	a := &App{inbox: inboxKeeper{holder: c.Replica + "/" + rand.Text(), look: make(chan struct{}, 1)}, c: c, log: c.Log, commands: allCommands(), client: client, api: client, self: self}
 	a.hearing.wake, a.hearing.look, a.lookRate = make(chan struct{}, 1), make(chan struct{}, 1), newLookRate()
-	a.homes.wake, a.readers = make(chan struct{}, 1), make(chan struct{}, readAtOnce)
+	a.homes.wake, a.homes.news, a.readers = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, readAtOnce)
 	a.people = directory.New(client, c.Log.Named("directory"))
 	a.publisher = publish.New(client, publish.Options{Log: c.Log.Named("publish")})
 	a.frontend, a.outbox, a.sessions = newFrontend(a), newOutbox(a), newSessions(a)

@@ -121,7 +121,7 @@ func TestWhatIsNoChoice(t *testing.T) {
 // at most.
 func TestTabsAreKeptForThoseWhoLooked(t *testing.T) {
 	t.Parallel()
-	h := homes{wake: make(chan struct{}, 1)}
+	h := homes{wake: make(chan struct{}, 1), news: make(chan struct{}, 1)}
 	now := time.Now()
 	h.changed()
 	if len(h.wake) != 0 {

@@ -12,6 +12,7 @@ import (
 
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
 )
 
 const (
@@ -24,14 +25,18 @@ const (
 	homeSettles = time.Second
 	// homesMost bounds the tabs that are kept up to date.
 	homesMost = 200
+	// homesTold is the shortest time between two notices to other replicas, whose tabs may
+	// show what has changed here.
+	homesTold = 5 * time.Second
 )
 
-// homes are the tabs that people looked at lately. The zero value has none, once wake is
-// made.
+// homes are the tabs that people looked at lately. The zero value has none, once wake and
+// news are made.
 type homes struct {
 	mu   sync.Mutex
 	tabs map[string]*homeTab // by user
-	wake chan struct{}
+	wake chan struct{}       // a tab that is kept may show something else now
+	news chan struct{}       // something has changed here
 }
 
 type homeTab struct {
@@ -61,8 +66,14 @@ func (h *homes) looks(who person, choice render.HomeChoice, now time.Time) {
 	}
 }
 
-// changed notes that what tabs show may have changed.
+// changed notes that something has changed here that tabs show, at other replicas, too.
 func (h *homes) changed() {
+	signal(h.news)
+	h.stale()
+}
+
+// stale notes that what tabs show may have changed.
+func (h *homes) stale() {
 	h.mu.Lock()
 	for _, t := range h.tabs {
 		t.stale = true
@@ -129,27 +140,79 @@ func (h *homes) due(now time.Time) (due []homeTab, next time.Time) {
 	return due, next
 }
 
-// keepHomes refreshes the tabs of people who looked lately, when something has changed,
-// until ctx ends.
-func (a *App) keepHomes(ctx context.Context) {
+// keep calls refresh for each tab that is due, until ctx ends: a moment after the first change,
+// however many follow it.
+func (h *homes) keep(ctx context.Context, refresh func(context.Context, homeTab)) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	settles := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.homes.wake:
-			timer.Reset(homeSettles)
+		case <-h.wake:
+			if !settles {
+				settles = true
+				timer.Reset(homeSettles)
+			}
 		case <-timer.C:
-			due, next := a.homes.due(time.Now())
+			settles = false
+			due, next := h.due(time.Now())
 			for _, t := range due {
-				a.refreshHome(ctx, t)
+				refresh(ctx, t)
 			}
 			timer.Reset(time.Hour)
 			if !next.IsZero() {
 				timer.Reset(time.Until(next))
 			}
 		}
+	}
+}
+
+// tell calls notify after something has changed here, at once and then every so often, until
+// ctx ends.
+func (h *homes) tell(ctx context.Context, notify func(context.Context)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.news:
+			notify(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(homesTold):
+		}
+	}
+}
+
+// keepHomes refreshes the tabs of people who looked lately when something has changed, and
+// has other replicas do the same, until ctx ends.
+func (a *App) keepHomes(ctx context.Context) {
+	var telling sync.WaitGroup
+	telling.Go(func() { a.homes.tell(ctx, a.tellHomes) })
+	a.homes.keep(ctx, a.refreshHome)
+	telling.Wait()
+}
+
+// tellHomes has other replicas look at their tabs, if there are any. A notice that is lost
+// is made up for by the next, or when somebody looks.
+func (a *App) tellHomes(ctx context.Context) {
+	if !a.hearing.others.Load() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, saveLimit)
+	defer cancel()
+	if err := a.c.Store.Notify(ctx, store.Notice{Kind: store.NoticeShown, By: a.c.Replica}); err != nil {
+		a.log.Warn("tell other replicas that home tabs may show something else", zap.Error(err))
+	}
+}
+
+// Changed implements [agent.Frontend].
+func (f *frontend) Changed(replica string) {
+	if replica != f.app.c.Replica {
+		f.app.homes.stale()
 	}
 }
 

@@ -57,6 +57,7 @@ type Books interface {
 	budgets
 	costs.Books
 	Audit(ctx context.Context, entries ...store.AuditEntry) error
+	Notify(ctx context.Context, n store.Notice) error
 }
 
 // inbox keeps what Slack was told that we have.

@@ -25,6 +25,7 @@ const (
 	NoticeApproval NoticeKind = "approval" // an approval has ended
 	NoticeStop     NoticeKind = "stop"     // somebody stops a thread's turn
 	NoticeFreed    NoticeKind = "freed"    // a replica's leases were handed back, all at once
+	NoticeShown    NoticeKind = "shown"    // what overviews show may have changed
 )
 
 // Notice wakes the replica that a change concerns. It is a hint and no more:
@@ -33,7 +34,7 @@ type Notice struct {
 	Kind     NoticeKind `json:"kind"`
 	ThreadID int64      `json:"thread_id,omitempty"`
 	ID       string     `json:"id,omitempty"` // the approval's
-	By       string     `json:"by,omitempty"` // who stopped
+	By       string     `json:"by,omitempty"` // who stopped; the replica that shows
 }
 
 type execer interface {

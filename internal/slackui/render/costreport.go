@@ -288,7 +288,7 @@ func (v CostReportView) threads() string {
 		if v.Link != nil && l.ThreadKey.ThreadTS != "" {
 			address = v.Link(l.ThreadKey)
 		}
-		lines = append(lines, strconv.Itoa(i+1)+". "+linkTo(address, labels[i])+" · "+l.Amount()+" · "+plural(int(l.Turns), "turn", "turns"))
+		lines = append(lines, strconv.Itoa(i+1)+". "+linkTo(address, labels[i])+" · "+l.Amount()+" · "+turnsOf(l))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -67,8 +67,10 @@ func TestParseFeedback(t *testing.T) {
 // What people wrote is a page that Slack takes, however much and whatever it is.
 func TestFeedbackReport(t *testing.T) {
 	t.Parallel()
-	v := render.FeedbackView{Period: "the last 30 days", Projects: []store.FeedbackStats{{Project: "<!here>", Good: 1, Bad: 2}}, More: 3, Hidden: 2,
-		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "…") }}
+	v := render.FeedbackView{
+		Period: "the last 30 days", Projects: []store.FeedbackStats{{Project: "<!here>", Good: 1, Bad: 2}}, More: 3, Hidden: 2,
+		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "…") },
+	}
 	for range 60 {
 		v.Reasons = append(v.Reasons, render.FeedbackReason{Permalink: "https://t.slack.com/archives/C1/p1", FeedbackReason: store.FeedbackReason{
 			Project: "web", ChannelID: "C0ENG", UserID: asker, At: time.Now(), Reason: strings.Repeat("<!channel> hunter2 & `x` *b*\n", 20),

@@ -65,7 +65,7 @@ func projectsText(a report.Answer) string {
 	lines, others, more := a.Top(homeProjects)
 	var out []string
 	add := func(name string, l report.Line) {
-		out = append(out, joinNonEmpty(" · ", "*"+mrkdwn.EscapeWithin(name, 80)+"* "+l.Amount(), l.ChangeText(), plural(int(l.Turns), "turn", "turns")))
+		out = append(out, joinNonEmpty(" · ", "*"+mrkdwn.EscapeWithin(name, 80)+"* "+l.Amount(), l.ChangeText(), turnsOf(l)))
 	}
 	for i, name := range a.Labels(a.By, lines, nil) {
 		add(name, lines[i])
@@ -74,6 +74,15 @@ func projectsText(a report.Answer) string {
 		add(plural(more, "other", "others"), others)
 	}
 	return strings.Join(out, "\n")
+}
+
+// turnsOf counts the turns of a line. Those that have cost something and not ended are not
+// counted, and said instead of none.
+func turnsOf(l report.Line) string {
+	if l.Turns == 0 && l.MicroUSD > 0 {
+		return "no turn has ended yet"
+	}
+	return plural(int(l.Turns), "turn", "turns")
 }
 
 // homeProjects is how many projects the Home tab lists.

@@ -85,7 +85,7 @@ func (w HomeApproval) blocks(number string, redact func(string) string) []slack.
 		c.section(joinNonEmpty("\n", numbered+capital(c.brief(150))+" "+open, c.risks()))
 	}
 	c.context(joinNonEmpty(" · ", c.origin(80), since, c.deadline(), c.votes()))
-	if buttons := homeButtons(a, number); len(buttons) > 0 {
+	if buttons := c.homeButtons(a, number); len(buttons) > 0 {
 		c.add(slack.NewActionBlock(HomeBlock(a.ID), buttons...))
 	}
 	return c.blocks
@@ -93,7 +93,7 @@ func (w HomeApproval) blocks(number string, redact func(string) string) []slack.
 
 // homeButtons are what can be done about a request without its card: a call and its input
 // stand on the tab, questions open as a form, and a plan is read in its thread.
-func homeButtons(a store.Approval, number string) []slack.BlockElement {
+func (c *card) homeButtons(a store.Approval, number string) []slack.BlockElement {
 	label := func(words string) string { return joinNonEmpty(" ", words, number) }
 	switch a.Kind {
 	case store.ApprovalQuestion:
@@ -109,10 +109,13 @@ func homeButtons(a store.Approval, number string) []slack.BlockElement {
 	if a.Terms.Dangerous {
 		approve = button(ActionApprove, Ref(a), label("Approve…"), slack.StyleDanger)
 	}
-	return []slack.BlockElement{
+	all := []slack.BlockElement{
 		approve,
 		button(ActionDeny, a.ID, label("Deny"), ""),
 		button(ActionDenyReason, a.ID, label("Deny with reason…"), ""),
-		button(ActionViewInput, a.ID, label("View all"), ""),
 	}
+	if text, _ := c.editable(); text != "" {
+		all = append(all, button(ActionEdit, Ref(a), label("Change and approve…"), ""))
+	}
+	return append(all, button(ActionViewInput, a.ID, label("View all"), ""))
 }
