@@ -65,6 +65,9 @@ func coversTarget(p *Pattern, t *target, write bool) (bool, string) {
 		return false, t.written + " is " + outsideWords(t)
 	}
 	if write {
+		if t.twin {
+			return false, t.twice()
+		}
 		if place := first(append(protectedIn(t.rel), t.held()...)...); place != "" {
 			return false, ordersFrom(place, t.rel)
 		}

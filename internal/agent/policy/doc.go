@@ -116,7 +116,8 @@
 //     running, or another call beside it, can exchange a link, make a file that a
 //     wildcard matches, or change what a command finds where it looks. What one command
 //     of a line does to the next is seen only as far as specifications say that it
-//     writes or makes links. Hard links are not seen at all.
+//     writes or makes links. Of hard links only those are seen that a file has
+//     when it is written: no rule allows that.
 //   - The programs' names are looked up by the agent's shell: its PATH, aliases and
 //     start-up files are trusted, and so are the environment's GOFLAGS and the like, and
 //     what programs are configured to do by files that only a rule that names them

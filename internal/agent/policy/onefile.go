@@ -24,8 +24,8 @@ func Siblings(tool string) []string {
 // OneFile is the file that a call of a tool which writes files works on, and the pattern
 // that covers writing exactly that file. Where no such permission should be given, why
 // says so: the call is of no such tool or is not what it seems, the file lies outside the
-// workspace or behind a symbolic link, programs take orders from it, or it looks like a
-// secret. name is relative to the workspace. The pattern looks at where the path leads
+// workspace, behind a symbolic link or under a second name, it may be run or programs take
+// orders from it, or it looks like a secret. name is relative to the workspace. The pattern looks at where the path leads
 // when a call is made: a link that stands in the file's place later is not covered.
 func OneFile(c Call) (name string, p Pattern, why string) {
 	defer func() {
@@ -51,6 +51,10 @@ func OneFile(c Call) (name string, p Pattern, why string) {
 		return "", Pattern{}, "a symbolic link leads to " + t.rel
 	case t.dir:
 		return "", Pattern{}, t.rel + " is a folder"
+	case t.twin:
+		return "", Pattern{}, t.twice()
+	case t.program:
+		return "", Pattern{}, t.rel + " is a program, which runs as it stands then"
 	case protected(t.rel) != "":
 		return "", Pattern{}, ordersFrom(protected(t.rel), t.rel)
 	case secretLooking(t.rel):

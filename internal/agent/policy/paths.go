@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -38,6 +39,8 @@ type target struct {
 	linked   bool // a symbolic link was followed
 	exists   bool
 	dir      bool   // it is a folder, or a link to something
+	twin     bool   // it is a file that has another name, too: a hard link
+	program  bool   // it is a file that somebody may run
 	why      string // why it is not inside, when that is not plain
 
 	// The names that rules which deny look at, in lower case: relative to the
@@ -181,7 +184,7 @@ func (t *target) follow(from, path string) (ok bool) {
 		info, err := os.Lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			t.exists, t.dir = false, false
+			t.exists, t.dir, t.twin, t.program = false, false, false, false
 			cur = next
 		case err != nil:
 			return false
@@ -190,13 +193,25 @@ func (t *target) follow(from, path string) (ok bool) {
 			if cur, err = filepath.EvalSymlinks(next); err != nil {
 				return false
 			}
+			if info, err = os.Lstat(cur); err != nil {
+				return false
+			}
+			t.is(info)
+			t.dir = true
 		default:
-			t.dir = info.IsDir()
+			t.is(info)
 			cur = next
 		}
 	}
 	t.resolved = cur
 	return true
+}
+
+// is takes in what a path leads to.
+func (t *target) is(info fs.FileInfo) {
+	file := info.Mode().IsRegular()
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	t.dir, t.twin, t.program = info.IsDir(), file && ok && stat.Nlink > 1, file && info.Mode()&0o111 != 0
 }
 
 // below returns the part of a clean path p below a clean folder.

@@ -63,6 +63,14 @@ var protectedNames = strings.Fields(`
 	mix.exs mix.lock rebar.config rebar.lock *.cabal cabal.project stack.yaml setup.hs dune dune-project *.opam
 	package.swift package.resolved build.zig build.zig.zon pubspec.yaml pubspec.lock cpanfile
 	*.code-workspace *.sublime-project
+	*file *.config.*.js *.config.*.cjs *.config.*.mjs *.config.*.ts babel.config.json ionic.config.json tasks.py hatch.toml pixi.toml
+	cdk.json firebase.json wrangler.toml wrangler.json wrangler.jsonc tauri.conf.json tauri.conf.json5 electron-builder.* goreleaser.yml goreleaser.yaml
+	helmfile.yaml helmfile.yml terragrunt.hcl buf.gen.yaml sqlc.yaml sqlc.yml sqlc.json codegen.yml codegen.yaml captainhook.json grumphp.yml
+	*.pbxproj *.xcscheme *.vcxproj *.proj project.clj deps.edn bb.edn build.boot build.mill shadow-cljs.edn dub.json dub.sdl shard.yml
+	*.nimble config.nims cross.toml hie.yaml rust-analyzer.toml rust-project.json
+	applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit pre-rebase post-checkout
+	post-merge pre-push pre-receive post-receive post-update proc-receive reference-transaction push-to-checkout pre-auto-gc post-rewrite
+	sendemail-validate fsmonitor-watchman
 `)
 
 // protectedCased are names of files that are too common in lower case.
