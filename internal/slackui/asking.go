@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
@@ -71,11 +72,35 @@ func (a *App) onShortcut(ctx context.Context, in *incoming) (outcome string, err
 	if r := a.authorise(ctx, who, act); r != nil {
 		return "refused", a.open(ctx, in, render.Notice(r.Sentence))
 	}
+	if view.Place.TS != "" && a.isOthers(ctx, in) {
+		return "others' messages", a.open(ctx, in, render.Notice(othersMessages))
+	}
 	if view.Place.TS != "" && view.Project == "" {
 		return "no project", a.open(ctx, in, render.Notice(noProject(in.store.ChannelID)))
 	}
 	return "asked for more", a.open(ctx, in, render.Ask(view))
 }
+
+const othersMessages = "Deckhand is not in this conversation, so nothing can be answered here. Ask in a channel where it is, or in the messages with Deckhand, and paste there what it is about."
+
+// isOthers reports whether a shortcut was used in direct messages of other people, where we
+// are not. Where Slack does not say so the post is refused, later.
+func (a *App) isOthers(ctx context.Context, in *incoming) bool {
+	if !access.IsDirect(in.store.ChannelID) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, openSoon)
+	defer cancel()
+	own, err := a.people.Direct(ctx, in.store.UserID)
+	if err != nil {
+		a.log.Warn("find the messages with somebody who asks", zap.Error(err))
+		return false
+	}
+	return own != in.store.ChannelID
+}
+
+// openSoon bounds what is asked of Slack before a modal is opened, which has 3 s.
+const openSoon = 1500 * time.Millisecond
 
 func noProject(channel string) string {
 	if access.IsDirect(channel) {

@@ -149,3 +149,51 @@ func TestWhatIsWrongInAModal(t *testing.T) {
 		}
 	})
 }
+
+// In direct messages of other people nobody is asked to write what could not be answered there.
+func TestAShortcutInOthersMessages(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.bot.app.c.Access.Places = access.Places{DirectMessages: "web"}
+		for channel, want := range map[string]string{"DULINUS": "asked for more", "DSOMEBODY": "others' messages"} {
+			in, err := decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
+				"type": "message_action", "callback_id": ShortcutAbout, "trigger_id": "t", "team": object{"id": deskTeam}, "user": object{"id": "ULINUS", "team_id": deskTeam},
+				"channel": object{"id": channel}, "message": object{"ts": "5.0", "user": "UADA", "text": "look"},
+			})})
+			d.must(err)
+			if got := d.bot.app.act(context.Background(), in); got != want {
+				t.Errorf("%s: %s, want %s", channel, got, want)
+			}
+		}
+		d.rest()
+	})
+}
+
+// Files that come with a command are not given to anybody, and their person is told so.
+func TestFilesWithACommand(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		for _, tt := range []struct {
+			text, outcome, want string
+			files               []object
+		}{
+			{"<@UBOT> help", "help", "ULINUS: The file \"a.png\" was not given to the model: “help” is for Deckhand itself.", []object{{"id": "F1", "name": "a.png"}}},
+			{"<@UBOT> grants all", "not understood", "ULINUS: The 2 files were not given to the model: “grants” is for Deckhand itself.", []object{{"id": "F1", "name": "a.png"}, {"id": "F2", "name": "b"}}},
+			{"<@UBOT> help", "help", "", nil},
+		} {
+			before := len(d.slack.whispers())
+			in, err := decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
+				"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{"type": "app_mention", "user": "ULINUS", "channel": deskChannel, "text": tt.text, "ts": "9.0", "thread_ts": deskThread, "files": tt.files},
+			})})
+			d.must(err)
+			if got := d.bot.app.act(context.Background(), in); got != tt.outcome {
+				t.Errorf("%s: %s, want %s", tt.text, got, tt.outcome)
+			}
+			d.rest()
+			told := strings.Join(d.slack.whispers()[before:], "\n")
+			if tt.want != "" && !strings.Contains(told, tt.want) || tt.want == "" && strings.Contains(told, "not given") {
+				t.Errorf("%s: told %s", tt.text, told)
+			}
+		}
+	})
+}

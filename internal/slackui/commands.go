@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"deckhand/internal/access"
@@ -180,12 +181,26 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 		return a.prompt(ctx, in, text)
 	case c.nearly && c.name == "help":
 		a.reply(in, a.help(c.otherwise()))
-		return "help", nil
+		outcome, err = "help", nil
 	case c.nearly:
 		a.answer(in, c.complaint(text))
-		return "not understood", nil
+		outcome, err = "not understood", nil
+	default:
+		outcome, err = c.run(a, ctx, in, c.rest)
 	}
-	return c.run(a, ctx, in, c.rest)
+	if files := in.message.Files; err == nil && len(files) > 0 {
+		a.answer(in, notGiven(files, c.name))
+	}
+	return outcome, err
+}
+
+// notGiven says that files came with what is no work.
+func notGiven(files []sharedFile, command string) string {
+	them, were := "The file "+namesOf(files[:1]), " was"
+	if len(files) > 1 {
+		them, were = "The "+strconv.Itoa(len(files))+" files", " were"
+	}
+	return them + were + " not given to the model: “" + command + "” is for Deckhand itself. Send files with words for the model, or with none."
 }
 
 func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err error) {
