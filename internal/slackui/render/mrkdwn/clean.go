@@ -31,13 +31,13 @@ func CodeBlock(text string) string {
 // Each line is judged by itself and by what follows within Lookahead bytes, so
 // that the rendering of a growing text changes near its end only.
 func Clean(s string) string {
-	s = Printable(s)
+	s = shortFences(Printable(s))
 	if !strings.ContainsAny(s, "<&@![") {
 		return s
 	}
 	var c cleaner
 	c.out.Grow(len(s) + 64)
-	var fence fenceState
+	fence := fencesOf(s)
 	for len(s) > 0 {
 		line := firstLine(s)
 		s = s[len(line):]
@@ -54,6 +54,32 @@ func Clean(s string) string {
 	return c.out.String()
 }
 
+// fenceMax is how long the longest fence is, so that it can be written again where a text is
+// cut.
+const fenceMax = 20
+
+// shortFences cuts longer runs of what fences are made of.
+func shortFences(s string) string {
+	for _, mark := range [...]string{"`", "~"} {
+		long := strings.Repeat(mark, fenceMax+1)
+		if !strings.Contains(s, long) {
+			continue
+		}
+		var b strings.Builder
+		for {
+			i := strings.Index(s, long)
+			if i < 0 {
+				break
+			}
+			b.WriteString(s[:i+fenceMax])
+			s = s[i+runLength(s[i:]):]
+		}
+		b.WriteString(s)
+		s = b.String()
+	}
+	return s
+}
+
 // firstLine is the line that s begins with, and its end.
 func firstLine(s string) string {
 	if i := strings.IndexByte(s, '\n'); i >= 0 {
@@ -64,59 +90,6 @@ func firstLine(s string) string {
 
 // delimits reports whether a line is what stands under a table's header, also inside quotes.
 func delimits(line string) bool { return isDelimiterRow(strings.TrimLeft(line, "> \t")) }
-
-// fenceState follows fenced code blocks over lines.
-type fenceState struct {
-	mark   byte   // of the open fence, or 0
-	length int    // of its run
-	opener string // the opening line, to open it anew on a further page
-	quotes int    // that it stands in
-	indent int    // of what belongs to its list item, outside quotes
-}
-
-// left reports whether a line is not of the quote or list item any more that the open fence
-// stands in, which ends the fence.
-func (f *fenceState) left(line string) bool {
-	if f.quotes == 0 && f.indent == 0 {
-		return false
-	}
-	body := strings.TrimLeft(line, " \t>")
-	if strings.Count(line[:len(line)-len(body)], ">") < f.quotes {
-		return true
-	}
-	return f.quotes == 0 && strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "\t") &&
-		len(line)-len(strings.TrimLeft(line, " ")) < f.indent
-}
-
-// line takes the next line in and reports whether it is code or a fence.
-func (f *fenceState) line(line string) bool {
-	body, ok := fenceBody(line)
-	if f.mark != 0 && f.left(line) {
-		*f = fenceState{}
-	}
-	if f.mark != 0 {
-		if ok && body[0] == f.mark {
-			n := runLength(body)
-			if n >= f.length && strings.TrimSpace(body[n:]) == "" {
-				*f = fenceState{}
-			}
-		}
-		return true
-	}
-	if !ok {
-		return false
-	}
-	n := runLength(body)
-	if body[0] == '`' && strings.IndexByte(body[n:], '`') >= 0 {
-		return false // inline code
-	}
-	f.mark, f.length, f.opener = body[0], n, strings.TrimRight(line, "\n")
-	prefix := line[:len(line)-len(body)]
-	if f.quotes, f.indent = strings.Count(prefix, ">"), 0; f.quotes == 0 && strings.TrimSpace(prefix) != "" {
-		f.indent = len(prefix)
-	}
-	return true
-}
 
 // fenceBody returns the line from its fence on, if it begins with one, also inside
 // quotes and list items.

@@ -1,6 +1,7 @@
 package mrkdwn_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -185,21 +186,169 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// TestWhereCodeEnds: what looks like a fence in code, in a quote or in a list does not make
+// code of what is said below it.
+func TestWhereCodeEnds(t *testing.T) {
+	t.Parallel()
+	for _, in := range []string{
+		"```\n- ```\n```\n@here", "```\n> ```\n```\n@here", "- ```\n  > ```\n  ```\n  @here", "> ```\n> > ```\n> ```\n> @here",
+		"- - ```\n    x\n    ```\n    @here", "```\n    ```\n```\n@here", "- a\n  ```\n@here", "a\n\n    ```\n@here", "1. ```\n  @here", "> ```\n@here",
+	} {
+		if out := mrkdwn.Clean(in); !strings.Contains(see(out), "@␣here") {
+			t.Errorf("%q is %q", in, see(out))
+		}
+		for _, problem := range mrkdwntest.Read(mrkdwn.Clean(in)) {
+			t.Errorf("%q: %s", in, problem)
+		}
+	}
+	const code = "```\n- ```\n@here\n```\n"
+	if out := mrkdwn.Clean(code); out != code {
+		t.Errorf("code is changed: %q", see(out))
+	}
+}
+
+// TestAFenceThatIsCut is closed where it stands, and goes on as long as it was: what ends a
+// shorter one does not let out what was code.
+func TestAFenceThatIsCut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ opener, line, closed string }{
+		"plain":                   {"```go\n", "code\n", "```\n"},
+		"in a list":               {"- ```\n", "  code\n", "  ```\n"},
+		"in a list, after a tab":  {"1.\t```\n", "    code\n", "      ```\n"},
+		"in a quote":              {"> ~~~\n", "> code\n", "> ~~~\n"},
+		"in a quote of a list":    {"- > ```\n", "  > code\n", "  > ```\n"},
+		"long":                    {"`````````\n", "``````\n@here <!channel>\n", "`````````\n"},
+		"longer than may be":      {strings.Repeat("`", 900) + "\n", strings.Repeat("`", 19) + "\n@here\n", strings.Repeat("`", 20) + "\n"},
+		"with much behind it":     {"``` " + strings.Repeat("x", 80) + "\n", "code\n", "```\n"},
+		"long, and in many lists": {"- - - ```````\n", "      ``````\n", "      ```````\n"},
+	} {
+		s := mrkdwn.Clean(c.opener + strings.Repeat(c.line, 300))
+		head, tail := mrkdwn.Cut(s, 1000)
+		if mrkdwn.InFence(head) || !strings.HasSuffix(head, c.closed) || !mrkdwn.InFence(tail) {
+			t.Errorf("%s: %q | %q", name, head[len(head)-60:], tail[:60])
+		}
+		for at := range tail {
+			if tail[at] == '\n' && !mrkdwn.InFence(tail[:at+1]) {
+				t.Fatalf("%s: the code ends too early: %q", name, tail[:at+1])
+			}
+		}
+	}
+}
+
+// hard are pieces of which text is made that is hard to cut.
+var hard = []string{
+	"```\n", "~~~~ go\n", "````\n", "> ```\n", "- ```\n", "  ", "\n", "\n\n", "# T\n\n", "So:\n\n", "| a | b |\n|---|---|\n", "| 1 | 2 |\n", "word ", "漢字", "👩‍👩‍👧", "🇩🇪", "e\u0301",
+	"`", "- one\n", "\t", "> ", "\\", "<", "|", "a very long line without an end ",
+}
+
+// long makes a text of at least least units of a few bytes: what they choose of hard, and of
+// words, over and over. The fuzzer finds its way in small inputs, not in large ones.
+func long(program []byte, words string, least int) string {
+	var b strings.Builder
+	for units := 0; units < least; {
+		before := b.Len()
+		for _, c := range program {
+			piece := words
+			if i := int(c) % (len(hard) + 4); i < len(hard) {
+				piece = hard[i]
+			}
+			b.WriteString(strings.Repeat(piece, 1+int(c)/64))
+		}
+		b.WriteString(words + ".")
+		units += mrkdwntest.Units(b.String()[before:])
+	}
+	return b.String()
+}
+
+// deep is a line that stands in many quotes and list items.
+var deep = regexp.MustCompile(`(?m)^[ \t>0-9.)*+-]{20,}`)
+
 func FuzzCut(f *testing.F) {
-	f.Add(mrkdwntest.Prose(3000), 1000)
-	f.Add("```"+strings.Repeat("a", 3000), 1200)
-	f.Add(strings.Repeat("|a|\n|-|\n", 500), 1000)
-	f.Fuzz(func(t *testing.T, in string, room int) {
-		in = strings.ToValidUTF8(in, "?")
-		if room < 1000 || room > 20_000 || mrkdwntest.Units(in) <= room {
+	f.Add([]byte{0, 12, 6}, "word ", uint16(0), uint16(0))
+	f.Add([]byte{10, 11, 75, 139, 203, 7}, "a", uint16(500), uint16(900))
+	f.Add([]byte{3, 20, 12, 3, 8, 13, 13, 4, 70}, "<@U1>", uint16(4000), uint16(2000))
+	f.Fuzz(func(t *testing.T, program []byte, words string, more, beyond uint16) {
+		if len(program) > 60 || len(words) > 200 {
 			t.Skip()
 		}
+		room := 1000 + int(more)%7000
+		in := mrkdwn.Clean(long(program, strings.ToValidUTF8(words, "?"), room+1+int(beyond)%5000))
+		if mrkdwntest.Units(in) <= room {
+			t.Skip()
+		}
+		at := mrkdwn.PlaceToCut(in, room)
 		head, tail := mrkdwn.Cut(in, room)
+		if head != in[:at.At]+at.Closing || tail != at.Reopening+in[at.At:] {
+			t.Error("the head and the tail are not all of it")
+		}
 		if mrkdwntest.Units(head) > room {
 			t.Errorf("head has %d of %d", mrkdwntest.Units(head), room)
 		}
 		if len(tail) >= len(in) {
 			t.Errorf("no progress: %d of %d", len(tail), len(in))
+		}
+		if len(mrkdwntest.Read(in)) == 0 && !strings.Contains(in, "](") {
+			for name, text := range map[string]string{"head": head, "tail": tail} {
+				for _, problem := range mrkdwntest.Read(text) {
+					if strings.HasPrefix(problem, "live") || strings.Contains(problem, "not muted") {
+						t.Errorf("the %s of %q: %s", name, in, problem)
+					}
+				}
+			}
+		}
+		if deep.MatchString(in) {
+			return // a fence there is closed by its message's end alone
+		}
+		if mrkdwn.InFence(head) || mrkdwn.InFence(in[:at.At]) != mrkdwn.InFence(at.Reopening) || mrkdwn.InFence(tail) != mrkdwn.InFence(in) {
+			t.Errorf("a broken fence: %q | %q", head[max(0, len(head)-80):], tail[:80])
+		}
+		if end := mrkdwn.Tail(in, room); mrkdwntest.Units(end) > room || mrkdwn.InFence(end) != mrkdwn.InFence(in) {
+			t.Errorf("the end has %d of %d, or a broken fence: %q", mrkdwntest.Units(end), room, end[:80])
+		}
+		if last := mrkdwn.Last(tail, 900); mrkdwntest.Units(last) > 900 || !strings.HasSuffix(tail, last) || mrkdwn.InFence(last) || last != "" && mrkdwn.InFence(strings.TrimSuffix(tail, last)) {
+			t.Errorf("the last words: %q", last)
+		}
+	})
+}
+
+// FuzzShorten: what is shown of a growing text is only added to, and a text whose tables
+// are not to be files stays as it is.
+func FuzzShorten(f *testing.F) {
+	f.Add([]byte{10, 11, 203, 203, 203, 7}, "| x |\n", uint16(700))
+	f.Add([]byte{0, 10, 203, 203, 0, 7, 10, 203, 11}, "a | b\n", uint16(900))
+	f.Fuzz(func(t *testing.T, program []byte, words string, cut uint16) {
+		if len(program) > 60 || len(words) > 200 {
+			t.Skip()
+		}
+		in := long(program, strings.ToValidUTF8(words, "?"), 3000)
+		if got := mrkdwn.Shorten(in, true, func(mrkdwn.BigTable, int, int) (string, bool) { return "", false }); got != in {
+			t.Errorf("it does not stay: %q", got)
+		}
+		tables := 0
+		note := func(b mrkdwn.BigTable, rows, columns int) (string, bool) {
+			tables++
+			for _, row := range b.Rows {
+				if len(row) != len(b.Rows[0]) {
+					t.Errorf("a row has %d cells of %d", len(row), len(b.Rows[0]))
+				}
+			}
+			if rows >= len(b.Rows) || columns > len(b.Rows[0]) {
+				t.Errorf("%d rows of %d, %d columns of %d", rows, len(b.Rows)-1, columns, len(b.Rows[0]))
+			}
+			return "NOTE", true
+		}
+		whole := mrkdwn.Shorten(in, true, note)
+		if got := strings.Count(whole, "\nNOTE\n"); got != tables && !strings.Contains(in, "NOTE") {
+			t.Errorf("%d notes for %d tables", got, tables)
+		}
+		for line := range strings.Lines(in) {
+			if strings.Count(line, "|") > 20 {
+				return // its header is there before it is one
+			}
+		}
+		part := mrkdwn.Shorten(in[:int(cut)%len(in)], false, note)
+		if part = part[:strings.LastIndexByte(part, '\n')+1]; !strings.HasPrefix(whole, part) {
+			t.Errorf("what was shown is not there: %q of %q", part, whole)
 		}
 	})
 }

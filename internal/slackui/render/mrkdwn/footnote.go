@@ -70,7 +70,7 @@ func plainer(markdown string) string {
 		return markdown
 	}
 	var b strings.Builder
-	var fence fenceState
+	fence := fencesOf(markdown)
 	for line := range strings.Lines(markdown) {
 		if fence.line(line) {
 			b.WriteString(line)

@@ -34,10 +34,10 @@ func Cut(s string, room int) (head, tail string) {
 // Where it cuts depends on the first room units only. room must be 1,000 or more. An s that
 // is not wider may be cut at its end.
 func PlaceToCut(s string, room int) Place {
-	const closing = 26 // kept for closing a fence
+	const closing = containerMax + fenceMax + 2 // kept for closing a fence
 	limit := len(Prefix(s, room-closing))
 	var (
-		fence       fenceState
+		fence       = fencesOf(s[:limit])
 		table       tableState
 		best        struct{ at, rank int }
 		bestFence   fenceState
@@ -90,7 +90,7 @@ func PlaceToCut(s string, room int) Place {
 
 // cutLongLine cuts within a line: after a blank if there is one near the limit.
 func cutLongLine(s string, limit int) Place {
-	fence := fenceState{}
+	fence := fencesOf(s[:limit])
 	for line := range strings.Lines(s[:limit]) {
 		fence.line(line)
 	}
@@ -107,21 +107,47 @@ func cutLongLine(s string, limit int) Place {
 	return Place{At: at}
 }
 
-// closer is the line that closes the fence.
+// containerMax bounds what is written again in front of a fence that stands in quotes and
+// list items.
+const containerMax = 24
+
+// closer is the line that closes the fence, in the quotes and list items that it stands in.
 func (f *fenceState) closer() string {
-	indent := f.opener[:len(f.opener)-len(strings.TrimLeft(f.opener, " \t>"))]
-	if len(indent) > 16 {
-		indent = ""
+	container, body := f.split()
+	var b strings.Builder
+	for _, c := range []byte(container) { // what begins a list item would begin another one
+		switch c {
+		case '>':
+			b.WriteByte(c)
+		case '\t':
+			b.WriteString("    ")
+		default:
+			b.WriteByte(' ')
+		}
 	}
-	return indent + strings.Repeat(string(f.mark), min(f.length, 6)) + "\n"
+	if b.Len() > containerMax {
+		b.Reset()
+	}
+	return b.String() + body[:f.length] + "\n"
 }
 
-// reopener is the line that opens the same code block on a further page.
+// reopener is the line that opens the same code block on a further page. Its fence is as long
+// as it was: a shorter one would end where something in the code looks like its end. Blanks in
+// front of it belong to a list item that does not go on there.
 func (f *fenceState) reopener() string {
-	if len(f.opener) <= 60 && f.length <= 6 {
-		return f.opener + "\n"
+	container, body := f.split()
+	if len(f.opener) > 60 {
+		body = body[:f.length]
 	}
-	return strings.Repeat(string(f.mark), min(f.length, 6)) + "\n"
+	if len(container) > containerMax || strings.TrimSpace(container) == "" {
+		container = ""
+	}
+	return container + body + "\n"
+}
+
+// split is the opening line, without its end, in front of its fence and from there on.
+func (f *fenceState) split() (container, body string) {
+	return f.opener[:f.begin], f.opener[f.begin:]
 }
 
 // tableState follows tables over lines.
@@ -159,7 +185,7 @@ func isDelimiterRow(line string) bool {
 // their markup.
 func Headings(markdown string) []string {
 	var out []string
-	var fence fenceState
+	fence := fencesOf(markdown)
 	for line := range strings.Lines(markdown) {
 		if fence.line(line) {
 			continue
@@ -201,7 +227,7 @@ func Tail(s string, room int) string {
 	} else if i := strings.IndexByte(s[at:], '\n'); i >= 0 && i < (len(s)-at)/2 {
 		end = at + i + 1
 	}
-	var fence fenceState
+	fence := fencesOf(s[:end])
 	for line := range strings.Lines(s[:end]) {
 		fence.line(line)
 	}
@@ -213,7 +239,7 @@ func Tail(s string, room int) string {
 
 // InFence reports whether cleaned markdown ends inside a code block.
 func InFence(s string) bool {
-	var fence fenceState
+	fence := fencesOf(s)
 	for line := range strings.Lines(s) {
 		fence.line(line)
 	}

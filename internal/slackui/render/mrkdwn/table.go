@@ -28,7 +28,7 @@ func Shorten(s string, over bool, note func(t BigTable, rows, columns int) (stri
 		return s
 	}
 	var out strings.Builder
-	var fence fenceState
+	fence := fencesOf(s)
 	held := "" // a line that may be a table's header
 	for len(s) > 0 {
 		line := firstLine(s)
@@ -37,6 +37,9 @@ func Shorten(s string, over bool, note func(t BigTable, rows, columns int) (stri
 		if !code && held != "" && isDelimiterRow(line) && len(tableCells(held)) == len(tableCells(line)) {
 			t := readTable(held, line, s)
 			s, held = s[len(t.below):], ""
+			for row := range strings.Lines(t.below) {
+				fence.line(row)
+			}
 			shown, holds := t.shown(s, !over && !strings.Contains(s, "\n"), note)
 			out.WriteString(shown)
 			if holds {
