@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -86,7 +87,9 @@ func newChaos(t testing.TB, p chaosPlan) *chaos {
 	t.Cleanup(func() {
 		for _, r := range c.replicas {
 			if log, err := os.ReadFile(r.log()); t.Failed() && err == nil {
+				log, stacks, _ := bytes.Cut(log, []byte("SIGQUIT: quit"))
 				t.Logf("the end of replica %d's log:\n%s", r.n, log[max(0, len(log)-6000):])
+				t.Logf("what it was doing:\n%.60000s", stacks)
 			}
 		}
 		if t.Failed() && os.Getenv("DECKHAND_TEST_KEEP") != "" {
@@ -323,12 +326,17 @@ func (r *chaosReplica) pid() int {
 	return r.cmd.Process.Pid
 }
 
-// stop ends all replicas in good order.
+// stop ends all replicas in good order, or, where something waits in vain, with what their
+// goroutines do.
 func (c *chaos) stop() {
 	close(c.over)
+	end := syscall.SIGTERM
+	if c.t.Failed() {
+		end = syscall.SIGQUIT
+	}
 	for _, r := range c.replicas {
 		r.signal(syscall.SIGCONT)
-		r.signal(syscall.SIGTERM)
+		r.signal(end)
 	}
 	ended := make(chan struct{})
 	go func() {
