@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -200,11 +201,51 @@ func aQuestionIsAnswered(t *testing.T, w *world) {
 }
 
 // aSubagent: what it does is decided call by call, and what it costs is booked.
-func aSubagent(_ *testing.T, w *world) {
+// Its line says so, which is less than the whole turn; what its tools gave back is what the
+// audit knows of.
+func aSubagent(t *testing.T, w *world) {
 	thread, prompt := w.begin(linus, eng, "@deckhand send a subagent to look around")
 	w.says(eng, thread, "The scout is back")
 	w.done(eng, thread, prompt)
+	back := w.find(eng, thread, "what the scout has cost", func(m message) bool { return m.has("steps") && scoutCost.MatchString(m.all()) })
+	window, _ := w.opens(linus, eng, back.TS, "steps")
+	shows := func(words string) (shown string) {
+		w.eventually("the window to show “"+words+"”", func() bool {
+			var raw struct {
+				Views []map[string]any `json:"views"`
+			}
+			w.must(http.MethodGet, "/_control/views?user="+linus, nil, &raw)
+			for _, v := range raw.Views {
+				if shown = flatten(v); strings.Contains(shown, words) {
+					return true
+				}
+			}
+			return false
+		})
+		return shown
+	}
+	if shown := shows("by a subagent"); !strings.Contains(shown, "*3 steps*") {
+		t.Errorf("the list: %s", shown)
+	}
+	w.must(http.MethodPost, "/_control/views/"+window.ID+"/actions", map[string]any{"user": linus, "action_id": "step", "value": `{"turn":` + turnOf(t, back) + `,"first":0,"step":2}`}, nil)
+	if shown := shows("What it gave back"); !strings.Contains(shown, "Math.") || strings.Contains(shown, "another result") {
+		t.Errorf("what the scout has read: %s", shown)
+	}
+	w.must(http.MethodPost, "/_control/views/"+window.ID+"/close", map[string]any{"user": linus}, nil)
 }
+
+// turnOf is the id of the turn that a message shows.
+func turnOf(t *testing.T, m message) string {
+	t.Helper()
+	found := regexp.MustCompile(`turn:(\d+):`).FindSubmatch(m.Blocks)
+	if found == nil {
+		t.Fatalf("no turn in %s", m.Blocks)
+	}
+	return string(found[1])
+}
+
+// scoutCost is the line of a subagent that has ended.
+var scoutCost = regexp.MustCompile(`Scout the repository.{0,3} — done · 2 tool calls · \$(\S+)`)
 
 // toolsThatActByAParameterAreAsked: a worktree in the repository waits for a person,
 // though a subagent alone would not. A command that outlives its turn is none of the

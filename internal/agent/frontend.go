@@ -150,6 +150,11 @@ type TurnView struct {
 	Below   bool
 	// Granted are the tool calls, by tool_use id, that somebody's grant allowed.
 	Granted map[string]Grant
+	// Spent is what subagents that have ended have cost, in micro-USD by the ledger, by the
+	// tool_use ids of the calls that started them: the model's answers to them and to their
+	// own subagents. One of which that is not known, as it goes on in the background, has
+	// none.
+	Spent map[string]int64
 	// Mark is how the turn's prompt is marked, once the turn has ended; empty where it
 	// goes on elsewhere.
 	Mark PromptMark

@@ -58,6 +58,9 @@ type tally struct {
 	spent int64 // in micro-USD
 	cut   bool  // a call may be billed for more
 	under int   // way: calls
+	// answers are what each has cost, by the ids of the messages that came back; of those
+	// that were told whole.
+	answers map[string]int64
 	// late is told what the turn has cost when the last of them has ended, where it has
 	// ended itself before.
 	late func(microUSD int64, more bool)
@@ -177,6 +180,21 @@ func (m *meter) over(b *booking) {
 	m.changed()
 }
 
+// cost is what answers of the present turn have cost together, in micro-USD, by their
+// messages' ids. ok is false if that is not known of all of them, or there are none.
+func (m *meter) cost(ids []string) (microUSD int64, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range ids {
+		one, known := m.tally.answers[id]
+		if !known {
+			return 0, false
+		}
+		microUSD += one
+	}
+	return microUSD, len(ids) > 0
+}
+
 // tell is what tells late. The meter's mu is held.
 func (t *tally) tell() func() {
 	tell, spent, cut := t.late, t.spent, t.cut
@@ -247,6 +265,12 @@ func (b *booking) End(a gateway.Answer) {
 	m.unbookedCalls.Add(int64(len(calls)))
 	b.tally.spent += micro
 	b.tally.cut = b.tally.cut || !a.Complete
+	if a.MessageID != "" && a.Complete {
+		if b.tally.answers == nil {
+			b.tally.answers = map[string]int64{}
+		}
+		b.tally.answers[a.MessageID] = micro
+	}
 	m.over(b)
 }
 

@@ -90,6 +90,36 @@ func answered(u price.Usage) gateway.Answer {
 	return gateway.Answer{Status: 200, Usage: u, Complete: true, Left: true, Ended: time.Now()}
 }
 
+// TestWhatAnswersHaveCost: of those that are known whole, in the turn that runs.
+func TestWhatAnswersHaveCost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		m.turnBegins(t)
+		for i, id := range []string{"m1", "m2", "cut", ""} {
+			a := answered(price.Usage{Input: 1000 * int64(i+1)})
+			a.MessageID, a.Complete = id, id != "cut"
+			m.call(t, "claude-opus-5-5").End(a)
+		}
+		one, ok := m.cost([]string{"m1"})
+		two, also := m.cost([]string{"m2"})
+		if both, all := m.cost([]string{"m1", "m2"}); !ok || !also || !all || one == 0 || two != 2*one || both != one+two {
+			t.Errorf("%d and %d cost %d: %v %v %v", one, two, both, ok, also, all)
+		}
+		for _, ids := range [][]string{nil, {"m1", "cut"}, {"m1", "unknown"}, {""}} {
+			if micro, ok := m.cost(ids); ok {
+				t.Errorf("%q cost %d", ids, micro)
+			}
+		}
+		m.turn++
+		m.begin(store.Turn{ID: m.turn, RequestedBy: "U1"})
+		if micro, ok := m.cost([]string{"m1"}); ok {
+			t.Errorf("in another turn: %d", micro)
+		}
+		m.end()
+	})
+}
+
 // Whatever order calls begin, are seen and end in, and whenever the books are away, the
 // ledger has each once with all that it cost, and a turn's end knows its cost.
 func TestEveryCallIsBookedOnce(t *testing.T) {

@@ -24,6 +24,7 @@ type turn struct {
 	asked      map[string]store.Approval // approvals that the CLI waits for, by our id
 	cwd        map[string]string         // where a tool call runs, by its id
 	granted    map[string]Grant          // see Turn.Granted
+	spent      map[string]int64          // see TurnView.Spent; nil while there is none
 	changed    map[string]string         // what the model is told of a call that ran as people changed it, by its id
 	card       openCard
 	cards      []string  // all that it has shown
@@ -172,6 +173,7 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 		for _, b := range m.Content {
 			if b.Type == "tool_result" {
 				w.ends(b.ToolUseID)
+				w.spent(b.ToolUseID)
 			}
 		}
 		w.session.journal.add(w.results(m)...)
@@ -244,6 +246,31 @@ func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
 	return w.endTurn(ctx, state, problem, r.NumTurns, told...)
 }
 
+// spent notes what a subagent has cost whose call has ended.
+func (w *worker) spent(toolUseID string) {
+	t := w.turn
+	if t == nil {
+		return
+	}
+	item, ok := t.content.Tool(toolUseID)
+	if !ok {
+		return
+	}
+	for _, task := range t.content.Tasks {
+		if task.ToolUseID == toolUseID && task.Background {
+			return // it goes on
+		}
+	}
+	micro, ok := t.meter.cost(t.content.AnswersBelow(item.ID))
+	if !ok {
+		return
+	}
+	if t.spent == nil {
+		t.spent = map[string]int64{}
+	}
+	t.spent[toolUseID] = micro
+}
+
 func (w *worker) show() {
 	if w.turn != nil {
 		w.front.ShowTurn(w.view(w.turn))
@@ -255,6 +282,6 @@ func (w *worker) view(t *turn) TurnView {
 		ID: t.row.ID, ThreadID: w.threadID, Thread: w.thread.Key(), Project: w.project.Name, Workspace: w.thread.Workspace,
 		RequestedBy: t.row.RequestedBy, State: TurnRunning, Content: t.content,
 		StartedAt: t.row.StartedAt, Waiting: len(t.asked), Breaks: slices.Clip(t.breaks), StoppedBy: t.stoppedBy,
-		Granted: maps.Clone(t.granted), Held: t.meter.heldFor(),
+		Granted: maps.Clone(t.granted), Spent: maps.Clone(t.spent), Held: t.meter.heldFor(),
 	}
 }

@@ -50,6 +50,8 @@ type Booking interface {
 
 // Answer is what a call was answered with, as far as it is known.
 type Answer struct {
+	// MessageID is the provider's of what it has answered; empty if it did not say.
+	MessageID string
 	// Model is what the provider says that has answered; empty if it did not say.
 	Model string
 	// RequestID is the provider's; empty if it did not say.

@@ -257,7 +257,7 @@ func TestAmazonsFramesAreRead(t *testing.T) {
 		t.Fatal(status, body)
 	}
 	e := s.end(t)
-	want := gateway.Answer{Model: "claude-opus-5-5-20260801", RequestID: "amz-1", Status: 200, Usage: whole, Complete: true, Left: true}
+	want := gateway.Answer{MessageID: "msg_1", Model: "claude-opus-5-5-20260801", RequestID: "amz-1", Status: 200, Usage: whole, Complete: true, Left: true}
 	if diff := cmp.Diff(want, e.Answer, times); diff != "" || e.Call.Model != "us.anthropic.claude-opus-5-5-20260801-v1:0" || e.MaxTokens != 9 || !e.Stream {
 		t.Errorf("%+v; answer (-want +got):\n%s", e.Call, diff)
 	}

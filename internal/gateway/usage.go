@@ -14,6 +14,7 @@ import (
 
 // reading is what has been read of an answer so far.
 type reading struct {
+	id      string // of the message
 	model   string
 	usage   usageJSON
 	version int  // grows with every usage that is told
@@ -36,6 +37,7 @@ type event struct {
 }
 
 type messageJSON struct {
+	ID         string     `json:"id"`
 	Model      string     `json:"model"`
 	Usage      *usageJSON `json:"usage"`
 	StopReason string     `json:"stop_reason"`
@@ -98,7 +100,7 @@ func (r *reading) read(name string, data []byte) {
 			r.unread = true
 			return
 		}
-		r.model = word(e.Message.Model)
+		r.id, r.model = word(e.Message.ID), word(e.Message.Model)
 		r.tell(e.Message.Usage)
 	case "message_delta":
 		r.stop = cmp.Or(word(e.Delta.StopReason), r.stop)
@@ -109,7 +111,7 @@ func (r *reading) read(name string, data []byte) {
 	case "error":
 		r.refused = !r.started
 	case "message": // a whole answer
-		r.model, r.stop, r.started, r.over = word(e.Model), word(e.StopReason), true, true
+		r.id, r.model, r.stop, r.started, r.over = word(e.ID), word(e.Model), word(e.StopReason), true, true
 		r.told = e.Usage != nil && e.Usage.Output != nil
 		r.tell(e.Usage)
 	}
@@ -170,7 +172,7 @@ func (u *runJSON) priced() price.Usage {
 // answer is what was read, for the meter.
 func (r *reading) answer() Answer {
 	a := Answer{
-		Model: r.model, Usage: r.usage.priced(),
+		MessageID: r.id, Model: r.model, Usage: r.usage.priced(),
 		Complete: (r.told && (r.over || r.stop != "") && !r.unread) || (r.refused && !r.started),
 	}
 	us := r.usage.Geo != nil && *r.usage.Geo == "us"

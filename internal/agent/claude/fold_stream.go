@@ -123,6 +123,9 @@ func (t *Output) assistant(m *Assistant) {
 		t.Model = m.Model
 	}
 	path := t.path(m.ParentToolUseID)
+	if s := (streamed{parent: path, id: m.MessageID}); path != "" && m.MessageID != "" && !slices.Contains(t.below, s) {
+		t.below = append(slices.Clip(t.below), s)
+	}
 	for i, b := range m.Content {
 		switch b.Type {
 		case "text":

@@ -154,6 +154,11 @@ func TestFoldNestsSubagents(t *testing.T) {
 	if !ok || item.ID != "A:B:C" || item.ParentID != "A:B" || item.Tool.State != claude.ToolDone || item.Tool.Result != "found" {
 		t.Errorf("%+v %+v", item, item.Tool)
 	}
+	for of, want := range map[string]string{"A": "m2 m3", "A:B": "m3", "B": "", "A:B:C": "", "": ""} {
+		if got := strings.Join(turn.AnswersBelow(of), " "); got != want {
+			t.Errorf("below %q: %q, want %q", of, got, want)
+		}
+	}
 }
 
 func TestFoldPutsACallThatWasAskedFirstInItsPlace(t *testing.T) {

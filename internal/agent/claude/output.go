@@ -3,6 +3,7 @@ package claude
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // Output is one turn of the conversation as a plain value: what a person should
@@ -40,10 +41,23 @@ type Output struct {
 	// streaming are the API messages that the model is writing, at most one for
 	// each conversation.
 	streaming []streamed
+	// below are the API messages that subagents have written.
+	below []streamed
 }
 
-// streamed is an API message that has begun. parent is the call whose subagent
-// writes it; empty for the main conversation.
+// AnswersBelow are the ids of the API messages that a subagent has written, and that its own
+// subagents have, by the ID of the item that started it.
+func (t Output) AnswersBelow(itemID string) (ids []string) {
+	for _, s := range t.below {
+		if s.parent == itemID || strings.HasPrefix(s.parent, itemID+":") {
+			ids = append(ids, s.id)
+		}
+	}
+	return ids
+}
+
+// streamed is an API message. parent is the call whose subagent writes it, or of one that
+// has come its path; empty for the main conversation.
 type streamed struct{ parent, id string }
 
 // ItemKind says what an item is.

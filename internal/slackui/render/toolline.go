@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/money"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
@@ -187,6 +188,9 @@ func (v *view) line(it *claude.Item, indent string) string {
 	if isAgent(t.Name) {
 		if n := len(v.children[it.ID]); n > 0 {
 			b.WriteString(" · " + plural(n, "tool call", "tool calls"))
+		}
+		if micro, ok := v.t.Spent[t.ID]; ok {
+			b.WriteString(" · " + money.USD(micro))
 		}
 	}
 	return b.String()

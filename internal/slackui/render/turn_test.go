@@ -96,6 +96,10 @@ func turns() map[string]agent.TurnView {
 	subagent := running(append([]claude.Item{text("I'll send somebody."), task}, append(times(5, child),
 		claude.Item{Kind: claude.ItemText, ParentID: task.ID, Text: "a subagent's own words", Final: true})...)...)
 
+	task.Tool = &claude.ToolUse{ID: task.Tool.ID, Name: "Task", Input: task.Tool.Input, State: claude.ToolDone, Result: "a report"}
+	back := ended(agent.TurnDone, append([]claude.Item{text("I'll send somebody."), task}, append(times(5, child), text("They are back."))...)...)
+	back.Spent = map[string]int64{task.Tool.ID: 4_321}
+
 	retry := running(text("Well"))
 	retry.Content.Status = "Retrying in 4 s (attempt 2 of 10)"
 
@@ -113,6 +117,7 @@ func turns() map[string]agent.TurnView {
 		"todos":          todos,
 		"many todos":     manyTodos,
 		"subagent":       subagent,
+		"subagent back":  back,
 		"retrying":       retry,
 		"nothing to say": ended(agent.TurnDone),
 		"failed at once": {ID: 12, State: agent.TurnFailed, Problem: "The project folder is not there."},
