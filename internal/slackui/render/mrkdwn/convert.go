@@ -85,16 +85,27 @@ func (w mrkdwnWriter) block(n ast.Node, depth int) string {
 	return w.blocks(n, depth)
 }
 
-// indent puts first before the first line and rest before the others.
+// indent puts first before the first line and rest before the others; blanks not before
+// those of a code block, where they would be of the code.
 func (w mrkdwnWriter) indent(s, first, rest string, depth int) string {
 	if depth >= nestingMax {
 		return s
 	}
-	out := first + strings.ReplaceAll(s, "\n", "\n"+rest)
-	if strings.TrimSpace(rest) == "" { // no blanks at the ends of lines
-		out = strings.ReplaceAll(out, "\n"+rest+"\n", "\n\n")
+	if strings.TrimSpace(rest) != "" {
+		return first + strings.ReplaceAll(s, "\n", "\n"+rest)
 	}
-	return out
+	var b strings.Builder
+	b.WriteString(first)
+	code := false
+	for line := range strings.Lines(s) {
+		fence := strings.TrimRight(line, "\n") == "```"
+		if b.Len() > len(first) && !code && !fence && line != "\n" { // no blanks at the ends of lines
+			b.WriteString(rest)
+		}
+		code = code != fence
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 func (w mrkdwnWriter) list(n *ast.List, depth int) string {
