@@ -142,6 +142,8 @@ func (a *audience) SetShare(s Share) { a.share.Store(&s) }
 
 func (a *audience) Changed(string) {}
 
+func (a *audience) Joined(int64) []int { return nil }
+
 func (a *audience) CloseOffer(turnID int64) {
 	a.stage.say("budgets", "turn %d offers nothing any more", turnID)
 }

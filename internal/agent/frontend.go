@@ -17,6 +17,10 @@ type Frontend interface {
 	// one turn come from one goroutine, in order. After a call with State.Ended()
 	// or Aside there is no further one for that turn.
 	ShowTurn(TurnView)
+	// Joined are those of the breaks of a turn that was shown at which it has begun no
+	// message. The turn's end is committed without them, so that whoever shows it knows where
+	// its messages begin.
+	Joined(turnID int64) []int
 	// ShowApproval shows an approval on its card: pending with buttons, or as it
 	// ended.
 	ShowApproval(store.Approval)

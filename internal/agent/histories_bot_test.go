@@ -98,6 +98,7 @@ func (r *recorder) ShowWait(int64)                  {}
 func (r *recorder) ShowQueue(int64, *StartWait)     {}
 func (r *recorder) CloseOffer(int64)                {}
 func (r *recorder) Changed(string)                  {}
+func (r *recorder) Joined(int64) []int              { return nil }
 func (r *recorder) SetShare(Share)                  {}
 func (r *recorder) ShowPlace(store.ThreadKey, int)  {}
 func (r *recorder) Say(_ store.ThreadKey, s string) { r.write(botEvent{Said: s}) }

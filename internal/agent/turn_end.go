@@ -125,6 +125,8 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	if state == TurnDone {
 		view.Closing, view.Below = w.closing(ctx, view)
 	}
+	joined := w.front.Joined(t.row.ID)
+	view.Breaks = slices.DeleteFunc(slices.Clone(view.Breaks), func(at int) bool { return slices.Contains(joined, at) })
 	view.CostMicroUSD, view.Unfinished, view.Continue = cost, more, overBudget
 	view.Settling = more && !overBudget
 	f := store.FinishedTurn{

@@ -777,6 +777,8 @@ func (d *desk) end(state agent.TurnState, problem string) {
 
 // commit commits the end of the turn, and shows nothing.
 func (d *desk) commit() []store.Word {
+	joined := d.front().Joined(d.turn.ID)
+	d.turn.Breaks = slices.DeleteFunc(slices.Clone(d.turn.Breaks), func(at int) bool { return slices.Contains(joined, at) })
 	_, words, err := d.books.FinishTurn(context.Background(), d.lease, store.FinishedTurn{
 		ID: d.turn.ID, State: string(d.turn.State), Approvals: store.ApprovalCancelled, View: agent.EncodeTurn(d.turn), Mark: string(agent.PromptDone),
 	})

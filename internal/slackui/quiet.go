@@ -48,7 +48,7 @@ func (f *frontend) keepQuiet(s *shownTurn) {
 	t := s.latest
 	q := &s.quiet
 	fresh := len(t.Breaks) > q.breaks
-	if fresh && (q.breaks > 0 || !t.State.Ended()) && f.app.sessions.quietFor(t.Thread) > 0 {
+	if fresh && !t.State.Ended() && f.app.sessions.quietFor(t.Thread) > 0 {
 		o := f.rendering(t)
 		o.Shown = q.shown
 		if joined := render.Joins(t, o); len(joined) > 0 {
@@ -63,6 +63,13 @@ func (f *frontend) keepQuiet(s *shownTurn) {
 		q.since = time.Now()
 	}
 	q.waits = t.Waiting > 0
+}
+
+// Joined implements [agent.Frontend].
+func (f *frontend) Joined(turnID int64) []int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.joined[turnID]
 }
 
 // isQuiet reports whether a turn is not to post a message of steps alone yet, and has it

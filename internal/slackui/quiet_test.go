@@ -11,6 +11,7 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
 )
 
@@ -128,4 +129,47 @@ func TestNothingIsPostedWithoutUse(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhereMessagesBeginOutlivesAKill: a turn whose answer stands in one row of messages with
+// the steps before its card is shown so by another process, too.
+func TestWhereMessagesBeginOutlivesAKill(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.add(reading("auth.go"))
+		time.Sleep(time.Second)
+		a := d.ask("", store.Terms{})
+		time.Sleep(time.Second)
+		d.click("UGRACE", render.ActionApprove, a)
+		d.turn.Waiting = 0
+		const first = "It is fine."
+		d.say(first + "\n\n")
+		for line := range strings.Lines(mrkdwntest.Prose(9_000)) {
+			d.say(line)
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		before := len(d.slack.inThread(deskThread))
+		d.settle()
+		items := slices.Clone(d.turn.Content.Items)
+		done := *items[0].Tool
+		done.State = claude.ToolDone
+		items[0].Tool = &done
+		d.turn.Content.Items, d.turn.State, d.turn.EndedAt = items, agent.TurnDone, time.Now()
+		words := d.commit()
+		d.kill()
+		d.front().Tell(words...)
+		d.over()
+		said := 0
+		all := d.slack.inThread(deskThread)
+		for _, m := range all {
+			said += strings.Count(m.blocks, first)
+		}
+		if said != 1 || len(all) != before || before != 2 {
+			t.Errorf("%d messages after the kill, %d before; the answer is said %d times", len(all), before, said)
+		}
+		for _, p := range d.slack.check() {
+			t.Error(p)
+		}
+	})
 }

@@ -493,7 +493,7 @@ func TestAnySequence(t *testing.T) {
 			d := newDesk(t)
 			d.books.saveTakes, d.books.readTakes = saveTakes, readTakes
 			d.slack.answers(func(n int, c slackCall) fault {
-				f := append(faults, fault{}, fault{})[n%(len(faults)+2)] // a look and a post go through, now and then
+				f := append(faults, make([]fault, 4)...)[n%(len(faults)+4)] // a look and an upload go through, now and then
 				if blocks := c.args.Get("blocks"); errors.Is(f.err, refusal) && (blocks == "" || blocks == "[]") {
 					return fault{}
 				}
