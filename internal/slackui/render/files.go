@@ -93,7 +93,7 @@ func (v *view) readable(markdown string, over bool) string {
 		if left := len(t.Rows[0]) - columns; left > 0 {
 			more = append(more, plural(left, "more column", "more columns"))
 		}
-		return "✂️ *" + strings.Join(more, " and ") + "*: the whole table, " + plural(len(t.Rows)-1, "row", "rows") + " of " +
+		return "✂️ **" + strings.Join(more, " and ") + "**: the whole table, " + plural(len(t.Rows)-1, "row", "rows") + " of " +
 			plural(len(t.Rows[0]), "column", "columns") + ", comes as the file `" + v.tableName(n) + "`.", true
 	})
 }

@@ -43,7 +43,10 @@ func (v *view) fold(s segment, room int) []segment {
 	rest := s.text[at.At:]
 	last := mrkdwn.Last(at.Reopening+rest, foldLast)
 	left := strings.TrimSuffix(rest, last)
-	line := "✂️ *" + count(utf8.RuneCountInString(left)) + " more characters*" + contents(mrkdwn.Headings(at.Reopening+left))
+	line := "✂️ *" + count(utf8.RuneCountInString(left)) + " more characters*"
+	if about := contents(mrkdwn.Headings(at.Reopening + left)); about != "" {
+		line += about + ","
+	}
 	if v.ended {
 		line += " are in the file " + mrkdwn.Code(v.answerName()) + " below, which has all that was written."
 	} else {

@@ -112,11 +112,11 @@ func TestABigTableIsItsBeginningAndAFile(t *testing.T) {
 		table, says string
 		rows        int // that are shown
 	}{
-		"many rows":    {table(250, 3, small), "✂️ *230 more rows*: the whole table, 250 rows of 3 columns, comes as the file `table-12-1.csv`.", 20},
-		"many columns": {table(10, 25, small), "✂️ *5 more columns*: the whole table, 10 rows of 25 columns, comes as the file `table-12-1.csv`.", 10},
+		"many rows":    {table(250, 3, small), "✂️ **230 more rows**: the whole table, 250 rows of 3 columns, comes as the file `table-12-1.csv`.", 20},
+		"many columns": {table(10, 25, small), "✂️ **5 more columns**: the whole table, 10 rows of 25 columns, comes as the file `table-12-1.csv`.", 10},
 		"much text": {
 			table(60, 2, func(int, int) string { return strings.Repeat("word ", 12) }),
-			"✂️ *40 more rows*: the whole table, 60 rows of 2 columns, comes as the file `table-12-1.csv`.", 20,
+			"✂️ **40 more rows**: the whole table, 60 rows of 2 columns, comes as the file `table-12-1.csv`.", 20,
 		},
 		"enough": {table(90, 3, small), "", 90},
 	} {
