@@ -2,6 +2,8 @@ package slackui
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/slack-go/slack"
@@ -51,6 +53,26 @@ func (a *App) onEditSubmission(ctx context.Context, in *incoming, approval store
 // keptMost is how much of what somebody has written is given back to them, in characters:
 // a sentence has room for it.
 const keptMost = 2200
+
+// typed gives somebody back what they wrote into the form that they sent, if anything.
+func (a *App) typed(in *incoming) string {
+	if in.submission == nil {
+		return ""
+	}
+	values := in.submitted()
+	var texts []string
+	for _, block := range slices.Sorted(maps.Keys(values)) {
+		for _, action := range slices.Sorted(maps.Keys(values[block])) {
+			if text := strings.TrimSpace(values[block][action].Value); text != "" {
+				texts = append(texts, text)
+			}
+		}
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return a.kept(strings.Join(texts, "\n"))
+}
 
 // kept gives somebody back what they wrote into a form that is closed and came to nothing.
 func (a *App) kept(text string) string {

@@ -2,6 +2,7 @@ package slackui
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,12 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 		step("a change", d.rewrite("UGRACE", alone, "make one"), "allowed")
 		step("the same again", d.rewrite("UGRACE", alone, "make one"), "too late")
 		step("of another", d.rewrite("UHEIDI", alone, "make two"), "too late")
+		d.rest()
+		if !slices.ContainsFunc(d.slack.calls, func(c slackCall) bool {
+			return c.args.Get("user") == "UHEIDI" && strings.Contains(c.args.Get("text"), "You wrote:\nmake two")
+		}) {
+			t.Error("who is too late loses what they have written")
+		}
 		runs("changed", alone, store.ApprovalAllowed, "make one")
 		if a := now(alone); a.Edited.By != "UGRACE" || a.DecidedVia != "edited" || string(a.Input) != `{"command":"make 1"}` {
 			t.Errorf("it was changed by %s, decided via %s, and asked for as %s", a.Edited.By, a.DecidedVia, a.Input)

@@ -148,7 +148,7 @@ func (a *App) openForm(ctx context.Context, in *incoming, approval store.Approva
 // ended, and a click that came too late is told how.
 func (a *App) decide(ctx context.Context, in *incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
 	if r := a.authoriseDecision(ctx, in.person(), approval); r != nil {
-		a.answer(in, r.Sentence)
+		a.answer(in, r.Sentence+a.typed(in))
 		return "refused", nil
 	}
 	decided, err := a.agent.Decide(ctx, d)
@@ -157,11 +157,11 @@ func (a *App) decide(ctx context.Context, in *incoming, approval store.Approval,
 		a.answer(in, "You have approved this already. "+stillNeeded(decided))
 		return "voted already", nil
 	case errors.Is(err, store.ErrChanged):
-		a.answer(in, a.people.Name(ctx, decided.Edited.By)+" changed this meanwhile. Read it on its card as it stands now, and decide again.")
+		a.answer(in, a.people.Name(ctx, decided.Edited.By)+" changed this meanwhile. Read it on its card as it stands now, and decide again."+a.typed(in))
 		a.frontend.ShowApproval(decided)
 		return "changed meanwhile", nil
 	case errors.Is(err, store.ErrEnded):
-		a.answer(in, a.howItEnded(ctx, decided))
+		a.answer(in, a.howItEnded(ctx, decided)+a.typed(in))
 		a.frontend.ShowApproval(decided) // an old card may still show buttons
 		return "too late", nil
 	case err != nil:
