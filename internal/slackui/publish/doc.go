@@ -60,6 +60,16 @@
 // stream that another process has left is stopped when its message is edited: Slack refuses
 // the edit until then. A last state that may not stop its stream yet is appended meanwhile.
 //
+// A stream that has ended is not followed by another: one message that is edited is one
+// notification, one link and one text, and a second one would part a sentence, a list or a
+// block of code that is being written where nobody has, and call people in the middle of the
+// work. What a stream cannot hold is edited from then on; the next message of the turn, below
+// a card or when this one is full, may be a stream again.
+//
+// The two budgets are not equally many: a stream needs a call every 25 s, so that about forty
+// may be open, and what begins while they are is edited, with what last states leave of
+// chat.update. With sixty threads such a turn changes much less often than a stream does.
+//
 // Where Slack has no streams (an unknown method, a missing scope, a kind of channel) that is
 // remembered for six hours, and messages are posted and edited.
 //

@@ -1,0 +1,67 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// runCall makes one attempt of a call and settles what follows.
+func (s *Scheduler) runCall(base context.Context, j *job, m Method) {
+	c := j.call
+	timeout := c.Timeout
+	if timeout == 0 {
+		timeout = s.o.CallTimeout
+	}
+	ctx, cancel := context.WithTimeout(base, timeout)
+	defer cancel()
+	err := c.Do(ctx)
+	over, lost := s.settleCall(j, m, err)
+	if lost != nil && c.OnError != nil {
+		c.OnError(lost)
+	}
+	if over && c.OnEnd != nil {
+		c.OnEnd(lost)
+	}
+}
+
+// settleCall reports whether the call is over, and with which error it has failed.
+func (s *Scheduler) settleCall(j *job, m Method, err error) (over bool, lost error) {
+	v, wait := judge(err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.land(j)
+	log := s.o.Log.With(zap.String("method", string(m)), zap.String("what", j.call.What))
+	switch v {
+	case sent:
+		s.stats.Sent++
+		s.forget(j)
+		return true, nil
+	case limited:
+		s.pause(m, now, wait, j)
+		log.Warn("slack limits the rate", zap.Duration("retry_after", wait))
+		s.requeue(j)
+		return false, nil
+	case passing:
+		j.fails++
+		if j.failing.IsZero() {
+			j.failing = now
+		}
+		if j.fails < s.o.CallAttempts || j.call.Patient && now.Sub(j.failing) < s.o.GiveUpAfter {
+			j.retryAt = now.Add(backoff(j.fails - 1))
+			s.stats.Retried++
+			log.Warn("a call to slack failed; trying again", zap.Error(err))
+			s.requeue(j)
+			return false, nil
+		}
+	case content, permanent:
+	}
+	err = fmt.Errorf("%s: %w", m, explain(err))
+	log.Error("giving up on a call", zap.Error(err))
+	s.stats.GaveUp++
+	s.forget(j)
+	return true, err
+}

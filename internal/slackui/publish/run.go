@@ -1,0 +1,92 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Run sends what is shown until ctx ends, then what has priority High for at most
+// Options.DrainTimeout. It returns an error when some of that could not be sent.
+// It must be called once.
+func (s *Scheduler) Run(ctx context.Context) error {
+	// Calls outlive ctx: what has begun is finished within the drain.
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+
+	err := s.loop(ctx, base)
+	cancel()
+	s.calls.Wait()
+	return err
+}
+
+func (s *Scheduler) loop(ctx, base context.Context) error {
+	timer := time.NewTimer(0)
+	timer.Stop()
+	defer timer.Stop()
+	stop := ctx.Done()
+	var deadline time.Time
+	for {
+		next, left := s.dispatch(base)
+		if !deadline.IsZero() {
+			if left == 0 {
+				s.stop()
+				return nil
+			}
+			if next.IsZero() || next.After(deadline) {
+				next = deadline
+			}
+			if !time.Now().Before(deadline) {
+				return fmt.Errorf("publish: %d messages or calls were not sent within %s of the stop", s.stop(), s.o.DrainTimeout)
+			}
+		}
+		var alarm <-chan time.Time
+		if !next.IsZero() {
+			timer.Reset(time.Until(next))
+			alarm = timer.C
+		}
+		select {
+		case <-stop:
+			stop = nil
+			deadline = time.Now().Add(s.o.DrainTimeout)
+			s.drain()
+		case <-s.wake:
+		case <-alarm:
+		}
+	}
+}
+
+// drain drops what need not be sent any more.
+func (s *Scheduler) drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
+	for j := range s.open {
+		// Nothing is to stand in Slack as if it were written.
+		if j.stream.stop = true; j.index < 0 && !j.flying {
+			s.enqueue(j)
+		}
+	}
+	for _, j := range slices.Clone(s.pending) {
+		if j.priority() < High {
+			s.dequeue(j)
+			s.leave(j)
+		}
+	}
+}
+
+// stop ends the scheduler and returns how much was left.
+func (s *Scheduler) stop() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	return len(s.pending) + s.inFlight
+}
+
+// Pending returns how many messages and calls wait or are under way.
+func (s *Scheduler) Pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pending) + s.inFlight
+}
