@@ -412,5 +412,6 @@ func (v *view) excerpt(text, status string) string {
 	if status != "" {
 		out += "\n" + status
 	}
-	return mrkdwn.ClipEscaped(strings.TrimSpace(out), fallbackMax)
+	// Blanks in code come to nothing.
+	return cmp.Or(mrkdwn.ClipEscaped(strings.TrimSpace(out), fallbackMax), "Deckhand has something to show here.")
 }
