@@ -349,6 +349,7 @@ type screenBooks struct {
 	turns  map[int64]map[int]store.PostedMessage
 	cards  map[string]string
 	copies map[string]store.CardCopy
+	rated  store.FeedbackReport // what people think of answers
 }
 
 // rest is what no desk needs; what the agent's books have goes before it.

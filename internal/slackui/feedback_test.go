@@ -9,14 +9,10 @@ import (
 	"deckhand/internal/store"
 )
 
-// ratedBooks are books in which people have rated answers.
-type ratedBooks struct {
-	Books
-	found store.FeedbackReport
-}
-
-func (b ratedBooks) FeedbackReport(context.Context, string, time.Time, time.Time, int) (store.FeedbackReport, error) {
-	return b.found, nil
+func (b *screenBooks) FeedbackReport(context.Context, string, time.Time, time.Time, int) (store.FeedbackReport, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rated, nil
 }
 
 // What people wrote is read by admins, of channels that they can read, and does nothing there.
@@ -33,7 +29,9 @@ func TestFeedbackReasons(t *testing.T) {
 		for range 30 {
 			found.Reasons = append(found.Reasons, reason(deskChannel, "ULINUS", strings.Repeat("<@U1> & long ", 40)))
 		}
-		d.bot.app.c.Store = ratedBooks{d.bot.app.c.Store, found}
+		d.books.mu.Lock()
+		d.books.rated = found
+		d.books.mu.Unlock()
 		in := &incoming{userTeam: deskTeam, command: &slashCommand{Text: "feedback 7 days"}, store: store.Envelope{TeamID: deskTeam, ChannelID: deskChannel, UserID: "UADA"}}
 		if outcome := d.bot.app.act(context.Background(), in); outcome != "feedback" {
 			t.Errorf("Ada: %s", outcome)
