@@ -146,7 +146,7 @@ func (w *stepsWindow) list() {
 	}
 	for i, step := range w.Steps.List {
 		n := first + i + 1
-		line := section(w.id(), w.line(step, n))
+		line := section(w.id(), "*"+count(n)+"* · "+w.line(step))
 		show := button(ActionStep, StepsPage{Turn: w.Page.Turn, First: first, Step: n}.String(), "Show step "+strconv.Itoa(n), "")
 		line.Accessory = slack.NewAccessory(show)
 		w.add(line)
@@ -222,8 +222,8 @@ func (w *stepsWindow) result(step store.Step) (transcript.Result, bool) {
 	return r, ok
 }
 
-// line is the step as its turn's message shows it, with its number and how long it took.
-func (w *stepsWindow) line(step store.Step, n int) string {
+// line is the step as its turn's message shows it, with how long it took.
+func (w *stepsWindow) line(step store.Step) string {
 	t := &claude.ToolUse{ID: step.ToolUseID, Name: step.ToolName, Input: step.Input, State: claude.ToolInterrupted}
 	r, found := w.result(step)
 	if t.Result, t.ResultBytes = r.Text, len(r.Text); !found {
@@ -249,7 +249,7 @@ func (w *stepsWindow) line(step store.Step, n int) string {
 	if took := step.ResultAt.Sub(step.DecidedAt); !step.ResultAt.IsZero() && !step.DecidedAt.IsZero() && took >= stepNoted {
 		line += " · " + span(took)
 	}
-	return "*" + count(n) + "* · " + line
+	return line
 }
 
 // preview is the beginning of a result, as it can be shown, and how much is left out of it.
@@ -276,10 +276,10 @@ func (w *stepsWindow) preview(r transcript.Result) string {
 // one is a step with all that it was given and gave back.
 func (w *stepsWindow) one() {
 	step := w.Steps.List[0]
-	w.add(section(w.id(), w.line(step, w.Page.Step)+" of "+count(w.Steps.Total)))
+	w.add(section(w.id(), "*"+count(w.Page.Step)+" of "+count(w.Steps.Total)+"* · "+w.line(step)))
 	chunks, deceits := inputChunksOf(store.Approval{Input: step.Input}, w.o)
 	r, found := w.result(step)
-	if found {
+	if found && strings.TrimSpace(r.Text) != "" {
 		back, d := textChunks("What it gave back", r.Text, w.o)
 		chunks, deceits = append(chunks, back...), deceits|d
 	}
@@ -327,6 +327,8 @@ func (w *stepsWindow) after(step store.Step, r transcript.Result, found bool) {
 	case !found:
 		w.add(contextBlock(w.id(), w.absent(step)))
 	case r.Pictures > 0:
-		w.add(contextBlock(w.id(), "With "+plural(r.Pictures, "picture or document", "pictures or documents")+", which are not shown here."))
+		w.add(contextBlock(w.id(), "It gave back "+plural(r.Pictures, "picture or document", "pictures or documents")+" that this window does not show."))
+	case strings.TrimSpace(r.Text) == "":
+		w.add(contextBlock(w.id(), "It gave back no text."))
 	}
 }
