@@ -6,13 +6,14 @@ type Call string
 // The ways to call people. Where the thread is a direct message nobody else can see it, and
 // others are called as by [CallDirect].
 const (
-	CallThread  Call = "thread"  // the card in the thread names them
+	CallAuto    Call = "auto"    // CallDirect where few are called, and read the channel; else CallThread
+	CallThread  Call = "thread"  // the card in the thread names them, and they follow it from then on
 	CallChannel Call = "channel" // so it does, and the channel shows it too
 	CallDirect  Call = "dm"      // each gets the card as a direct message
 )
 
 // Calls are the ways, as they are written in deckhand.yaml.
-var Calls = []string{string(CallThread), string(CallDirect), string(CallChannel)}
+var Calls = []string{string(CallAuto), string(CallThread), string(CallDirect), string(CallChannel)}
 
 // Called are the users and groups to be called to decide under the terms: the person who
 // asked about a question, those whom the policy names, or the approvers; the admins, who

@@ -12,7 +12,7 @@ import (
 )
 
 // longTurn is from when on nobody is taken to watch a turn any more.
-const longTurn = 3 * time.Minute
+const longTurn = time.Minute
 
 // closer is where the answer of a turn begins, if it ended now, and since when.
 type closer struct {

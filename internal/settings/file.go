@@ -207,7 +207,7 @@ func (f File) Sandboxes() map[string]string {
 func (f File) Calls() map[string]access.Call {
 	out := make(map[string]access.Call, len(f.document.Projects))
 	for name, p := range f.document.Projects {
-		out[name] = cmp.Or(access.Call(p.Call), access.CallThread)
+		out[name] = cmp.Or(access.Call(p.Call), access.CallAuto)
 	}
 	return out
 }

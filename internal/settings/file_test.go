@@ -67,7 +67,7 @@ func TestConfigIsReadIntoTheTermsOfItsUsers(t *testing.T) {
 	if diff := cmp.Diff(access.Roles{Admins: []string{"U1AB"}, Users: []string{"S1AB"}}, c.Access.Roles); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)
 	}
-	if got := c.Calls()["web"]; got != access.CallThread {
+	if got := c.Calls()["web"]; got != access.CallAuto {
 		t.Errorf("people are called by %q", got)
 	}
 }
@@ -108,7 +108,7 @@ func TestConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"a secret handed on", "[GOPROXY]", "[SLACK_BOT_TOKEN]", []string{":5:11", "cannot be passed on"}},
 		{"a timeout without a unit", "90m", "90", []string{"24h"}},
 		{"a mode that asks nobody", "    workspace: worktree", "    permission_mode: bypassPermissions", []string{":4:22", "default or plan"}},
-		{"a call to everybody", "    workspace: worktree", "    call: everyone", []string{":4:11", `"everyone" is not a way to call`, "thread, dm or channel"}},
+		{"a call to everybody", "    workspace: worktree", "    call: everyone", []string{":4:11", `"everyone" is not a way to call`, "auto, thread, dm or channel"}},
 		{"a zone that is none", "  approval_timeout: 90m", "time_zone: Europe/Atlantis", []string{":16:", `"Europe/Atlantis" is not a time zone`}},
 		{"somebody's zone", "  approval_timeout: 90m", "reports: {time_zone: mine}", []string{":16:", `"mine" is not a choice`}},
 		{"a digest now and then", "  approval_timeout: 90m", "reports: {digests: [{every: fortnight, to: C0FINANCE}]}", []string{":16:", `"fortnight"`}},

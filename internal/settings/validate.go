@@ -218,7 +218,7 @@ func (v *validation) project(at, name string, p projectYAML) {
 		v.add(at, "write either dir, a folder on this machine, or repo, a git URL")
 	}
 	if p.Call != "" && !slices.Contains(access.Calls, p.Call) {
-		v.add(at+".call", "%q is not a way to call those who may decide; write thread, dm or channel", p.Call)
+		v.add(at+".call", "%q is not a way to call those who may decide; write auto, thread, dm or channel", p.Call)
 	}
 	if p.Setup != nil {
 		if err := p.Setup.setup().Check(); err != nil {

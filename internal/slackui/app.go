@@ -35,7 +35,7 @@ type Config struct {
 	// "approvers" (each by direct message), or a channel's id.
 	Reminders [][]string
 	// Calls say by project how those who may decide learn of a request; one that is not
-	// named calls by the thread.
+	// named mentions them in the thread.
 	Calls map[string]access.Call
 	// Digests are reports on costs that are posted again and again.
 	Digests []costs.Digest

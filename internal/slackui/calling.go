@@ -22,24 +22,26 @@ import (
 // it as a direct message, which is edited with it and has the same buttons. Edits call
 // nobody.
 //
-// Security. A copy shows a request to people who may decide about it and may not be in its
-// channel. It is posted to those alone who might decide at that moment, and gives no right:
+// By default few people are sent a copy: whoever is mentioned follows the thread, and would
+// hear of all that is said there from then on. Who has written there follows it already, and
+// is mentioned.
+//
+// Security. A copy shows a request to people who may decide about it and, where the project
+// says dm, may not be in its channel. It is posted to those alone who might decide at that moment, and gives no right:
 // a click on it is authorised as one on the card is.
 
 // callLook is how long a card waits for Slack to tell whom it calls.
 const callLook = 2 * time.Second
 
+// callMost is how many people are called directly where the project does not say how.
+const callMost = 5
+
 // call is whom a pending approval calls: users and user groups.
 type call struct {
-	whom   []string
-	direct bool // by direct messages, not by a mention
-}
-
-func (c call) mention() []string {
-	if c.direct {
-		return nil
-	}
-	return c.whom
+	mention []string
+	direct  []string
+	copies  bool // those in direct are sent one
+	readers bool // if they can read the channel
 }
 
 // viewCard is a card with whom it calls. Where Slack does not tell in time whether the
@@ -54,7 +56,7 @@ func (f *frontend) viewCard(ctx context.Context, list []store.Approval, copies [
 		}
 		to, ok := f.app.call(ctx, a)
 		v.call[a.ID], known = to, known && ok
-		if by := a.RequestedBy; by != "" && v.names[by] == "" && !slices.Contains(to.mention(), by) {
+		if by := a.RequestedBy; by != "" && v.names[by] == "" && !slices.Contains(to.mention, by) {
 			v.names[by] = f.app.people.Name(ctx, by)
 			known = known && v.names[by] != by
 		}
@@ -67,22 +69,49 @@ func (f *frontend) viewCard(ctx context.Context, list []store.Approval, copies [
 func (a *App) call(ctx context.Context, ap store.Approval) (to call, known bool) {
 	terms := termsOf(ap)
 	if terms.Question {
-		return call{whom: []string{terms.Requester}}, true
+		return call{mention: []string{terms.Requester}}, true
 	}
 	known = true
 	if terms.Requester != "" && terms.RequesterMay && ap.Terms.Quorum <= 1 {
 		refusal := a.mayDecide(ctx, person{TeamID: a.self.TeamID, UserID: terms.Requester}, ap)
 		if refusal == nil {
-			return call{whom: []string{terms.Requester}}, true
+			return call{mention: []string{terms.Requester}}, true
 		}
 		known = refusal.Err == nil
 	}
-	direct := a.c.Calls[ap.Project] == access.CallDirect || access.IsDirect(ap.Thread.ChannelID) // which nobody else sees
 	whom := a.c.Access.Called(*terms, ap.Project, ap.Thread.ChannelID)
-	if !terms.RequesterMay {
-		whom = slices.DeleteFunc(slices.Clone(whom), func(id string) bool { return id == terms.Requester || id == terms.Editor })
+	excluded := func(id string) bool {
+		return !terms.RequesterMay && (id == terms.Requester || id == terms.Editor)
 	}
-	return call{whom: whom, direct: direct}, known
+	whom = slices.DeleteFunc(slices.Clone(whom), excluded)
+	switch way := a.c.Calls[ap.Project]; {
+	case way == access.CallDirect, access.IsDirect(ap.Thread.ChannelID): // which nobody else sees
+		return call{direct: whom, copies: true}, known
+	case way == access.CallAuto:
+		to, ok := a.callFew(ctx, ap, whom, excluded)
+		return to, known && ok
+	}
+	return call{mention: whom}, known
+}
+
+// callFew calls those directly who are not in the thread, if there are few of them, and all
+// by a mention if not. known is false if Slack did not tell who they are.
+func (a *App) callFew(ctx context.Context, ap store.Approval, whom []string, excluded func(id string) bool) (to call, known bool) {
+	to.readers = true
+	err := a.eachUser(ctx, whom, func(user string) {
+		switch {
+		case excluded(user), slices.Contains(to.mention, user), slices.Contains(to.direct, user):
+		case user == ap.RequestedBy, a.frontend.visitors.follows(ap.Thread, user):
+			to.mention = append(to.mention, user)
+		default:
+			to.direct = append(to.direct, user)
+		}
+	})
+	if err != nil || len(to.direct) > callMost {
+		return call{mention: whom}, err == nil
+	}
+	to.copies = len(to.direct) > 0 || len(to.mention) == 0
+	return to, true
 }
 
 // broadcasts reports whether a card is to be seen in its channel, too.
@@ -97,7 +126,7 @@ func (f *frontend) callsNow(v cardView) (approvals []string) {
 		switch {
 		case a.Status != store.ApprovalPending:
 			delete(f.called, a.ID)
-		case v.call[a.ID].direct && !f.called[a.ID]:
+		case v.call[a.ID].copies && !f.called[a.ID]:
 			f.called[a.ID] = true
 			approvals = append(approvals, a.ID)
 		}
@@ -172,10 +201,13 @@ func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, erro
 	var failed error
 	for _, a := range list {
 		to, pending := v.call[a.ID]
-		if !pending || !to.direct {
+		if !pending || !to.copies {
 			continue
 		}
-		people, err := f.app.whoMayDecide(ctx, a, to.whom)
+		people, err := f.app.whoMayDecide(ctx, a, to.direct)
+		if to.readers {
+			people = slices.DeleteFunc(people, func(user string) bool { return !f.app.people.Reads(ctx, user, a.Thread.ChannelID) })
+		}
 		failed = errors.Join(failed, err)
 		for _, user := range people {
 			if have[user] {
@@ -187,8 +219,8 @@ func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, erro
 				add = append(add, store.CardCopy{CardID: cardID, UserID: user, ChannelID: channel})
 			}
 		}
-		if len(have) == 0 && failed == nil {
-			f.app.say(a.Thread.ChannelID, a.Thread.ThreadTS, render.Reminder(render.ReminderView{Approval: a, To: to.whom, Redact: f.app.c.Redact}))
+		if len(have)+len(to.mention) == 0 && failed == nil {
+			f.app.say(a.Thread.ChannelID, a.Thread.ThreadTS, render.Reminder(render.ReminderView{Approval: a, To: to.direct, Redact: f.app.c.Redact}))
 		}
 	}
 	if len(have) == 0 && failed != nil {

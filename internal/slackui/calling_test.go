@@ -200,3 +200,33 @@ func TestACardInItsChannel(t *testing.T) {
 		}
 	})
 }
+
+// By default who may decide is not made to follow the thread: those who are not in it have the
+// card as a direct message, if they are few.
+func TestWhoIsCalledByDefault(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.callsBy(access.CallAuto)
+		d.bot.app.frontend.visitors.heard(d.turn.Thread, "UHEIDI", true)
+		d.bot.app.frontend.visitors.heard(d.turn.Thread, "UGRACE", false) // a click makes nobody follow
+		a := d.ask("", store.Terms{})
+		d.rest()
+		card := d.slack.inThread(deskThread)[0]
+		if !strings.Contains(card.blocks, "UHEIDI") || strings.Contains(card.blocks, "UGRACE") {
+			t.Errorf("the card: %s", card.blocks)
+		}
+		if len(d.direct("UGRACE")) != 1 || len(d.direct("UHEIDI")) != 0 {
+			t.Errorf("sent are %+v and %+v", d.direct("UGRACE"), d.direct("UHEIDI"))
+		}
+		if got := d.clickIn("DUGRACE", d.directTS("UGRACE"), "UGRACE", render.ActionApprove, a); got != "allowed" {
+			t.Errorf("a click on the copy: %s", got)
+		}
+		d.turn.Waiting = 0
+		many := []string{"U1", "U2", "U3", "U4", "U5", "U6"}
+		b := d.ask("", store.Terms{Approvers: many})
+		d.rest()
+		if to, known := d.bot.app.call(t.Context(), b); !known || !slices.Equal(to.mention, many) || len(to.direct) > 0 {
+			t.Errorf("many are called by %+v", to)
+		}
+	})
+}

@@ -214,6 +214,7 @@ func (f *frontend) showCard(v cardView, end func(error)) {
 	for _, a := range v.list {
 		open = open || a.Status == store.ApprovalPending || !a.TurnEnded
 	}
+	posted := f.posting[first.CardID] || first.MessageTS != ""
 	if f.posting[first.CardID] = true; !open {
 		delete(f.posting, first.CardID)
 	}
@@ -223,7 +224,7 @@ func (f *frontend) showCard(v cardView, end func(error)) {
 		parts++
 	}
 	end = together(parts, end)
-	after := f.lead(first)
+	after := f.lead(first, posted)
 	mark := metadata(cardType, "card", first.CardID)
 	f.app.publisher.Show(publish.Message{
 		Metadata: mark, Find: f.find(first.Thread, first.CreatedAt, mark), OnEnd: end,
@@ -254,7 +255,7 @@ func cardKey(id string) string { return "approval/" + id }
 func (f *frontend) cardPage(v cardView, isCopy bool) render.Page {
 	first := v.list[0]
 	call := &render.Calling{
-		Mention: func(a store.Approval) []string { return v.call[a.ID].mention() },
+		Mention: func(a store.Approval) []string { return v.call[a.ID].mention },
 		Name:    func(id string) string { return cmp.Or(v.names[id], id) },
 		Direct:  len(v.copies),
 	}

@@ -22,14 +22,15 @@ type visitors struct {
 type visitor struct {
 	thread store.ThreadKey
 	user   string
+	wrote  bool // and not only did something
 }
 
 // peopleMost is how many are remembered before those are forgotten of whom nothing was
 // heard for a day.
 const peopleMost = 4096
 
-// heard notes that somebody has done something in a thread.
-func (p *visitors) heard(k store.ThreadKey, user string) {
+// heard notes that somebody has done something in a thread, or has written there.
+func (p *visitors) heard(k store.ThreadKey, user string, wrote bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -43,14 +44,26 @@ func (p *visitors) heard(k store.ThreadKey, user string) {
 			}
 		}
 	}
-	p.seen[visitor{k, user}] = now
+	p.seen[visitor{k, user, false}] = now
+	if wrote {
+		p.seen[visitor{k, user, true}] = now
+	}
+}
+
+// follows reports whether somebody has written in a thread, as far as this process has
+// heard: Slack tells them of every reply.
+func (p *visitors) follows(k store.ThreadKey, user string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, wrote := p.seen[visitor{k, user, true}]
+	return wrote
 }
 
 // saw reports whether somebody has done something in a thread since then.
 func (p *visitors) saw(k store.ThreadKey, user string, since time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.seen[visitor{k, user}].After(since)
+	return p.seen[visitor{k, user, false}].After(since)
 }
 
 // takeAway returns what ends the showing of a turn whose closing answer was posted on its

@@ -134,11 +134,11 @@ func (f *frontend) showLatest(id int64) {
 	s.render(f, false)
 }
 
-// render shows the latest state, its first words before they are a sentence only if it is to
-// be at once. As long as there is nothing to see, the pace does not count: the first text
+// render shows the latest state, its first words before they are an answer only if it is to
+// be at once, above a card. As long as there is nothing to see, the pace does not count: the first text
 // goes out as soon as it may.
 func (s *shownTurn) render(f *frontend, atOnce bool) {
-	if s.last == "" && f.above[s.latest.ID].cards > 0 {
+	if s.last == "" && f.above[s.latest.ID].cards > 0 && !atOnce {
 		return
 	}
 	o := f.rendering(s.latest)
@@ -251,9 +251,10 @@ func turnKey(t agent.TurnView, page int) string {
 	return "turn/" + number(t.ID) + "/" + number(t.StartedAt.UnixMicro()) + "/" + strconv.Itoa(page)
 }
 
-// lead shows what the turn has said so far, which belongs above its approval's card, and
-// returns the key of its last message. Where it has said nothing, it will do so below.
-func (f *frontend) lead(a store.Approval) string {
+// lead shows what the turn has said so far, which belongs above its approval's card while
+// that is not posted, and returns the key of its last message. Where it has said nothing, it
+// will do so below.
+func (f *frontend) lead(a store.Approval, posted bool) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, over := f.turns[a.TurnID], f.above[a.TurnID]
@@ -262,7 +263,10 @@ func (f *frontend) lead(a store.Approval) string {
 			s.timer.Stop()
 			s.timer = nil
 		}
-		s.render(f, true)
+		if !posted {
+			f.rise(s)
+		}
+		s.render(f, !posted)
 	}
 	switch {
 	case s == nil || s.last == "":

@@ -10,9 +10,10 @@ import (
 	"deckhand/internal/store"
 )
 
-// A message calls people when it is posted, and never when it is edited. So a turn whose
-// first steps are tool calls posts nothing until it has a sentence to say, or has ended:
-// that work goes on stands in the thread's status line, and what is waited for on a card.
+// A message calls people when it is posted, and never when it is edited. So a turn posts
+// nothing until it has an answer to give, as far as can be told, or has ended: that work
+// goes on stands in the thread's status line, and what is waited for on a card. What was
+// said and done between two cards goes into the message above them, by an edit.
 
 const (
 	// quietFor is how long a turn works without a word before it tells of its steps.
@@ -52,10 +53,7 @@ func (f *frontend) keepQuiet(s *shownTurn) {
 		o := f.rendering(t)
 		o.Shown = q.shown
 		if joined := render.Joins(t, o); len(joined) > 0 {
-			f.joined[t.ID] = joined
-		}
-		if len(f.joined) > joinedMost {
-			delete(f.joined, slices.Min(slices.Collect(maps.Keys(f.joined))))
+			f.join(t.ID, joined)
 		}
 	}
 	q.breaks = len(t.Breaks)
@@ -70,6 +68,28 @@ func (f *frontend) Joined(turnID int64) []int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.joined[turnID]
+}
+
+// rise has what the turn has said and done below its last card, and has not posted yet,
+// stand in the message above it: another card is about to be posted. f.mu is held.
+func (f *frontend) rise(s *shownTurn) {
+	t := s.latest
+	if f.app.sessions.quietFor(t.Thread) == 0 {
+		return
+	}
+	o := f.rendering(t)
+	o.Shown = s.quiet.shown
+	if breaks := render.Rises(t, o); len(breaks) > 0 {
+		f.join(t.ID, append(slices.Clip(f.joined[t.ID]), breaks...))
+	}
+}
+
+// join notes at which of a turn's breaks no message begins. f.mu is held.
+func (f *frontend) join(turnID int64, breaks []int) {
+	f.joined[turnID] = breaks
+	if len(f.joined) > joinedMost {
+		delete(f.joined, slices.Min(slices.Collect(maps.Keys(f.joined))))
+	}
 }
 
 // isQuiet reports whether a turn is not to post a message of steps alone yet, and has it

@@ -53,6 +53,29 @@ func TestNothingIsPostedWithoutUse(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			d.say("It is fine.")
 		}, want: []string{"It is fine."}},
+		"words before steps": {run: func(d *desk) {
+			d.say("I look.")
+			d.add(reading("auth.go"))
+			time.Sleep(5 * time.Second)
+			d.say("It is fine.\n")
+		}, want: []string{"It is fine."}},
+		"words between two cards, and after them": {run: func(d *desk) {
+			d.say("I look.\n")
+			approved(d, time.Second)
+			d.say("One fails.\n")
+			time.Sleep(5 * time.Second)
+			approved(d, time.Second)
+			d.say("Now the rest.\n")
+			d.add(reading("b.go"))
+			time.Sleep(5 * time.Second)
+			d.say("It is fine.\n")
+		}, want: []string{"I look.", asks, asks, "It is fine."}},
+		"words before steps, and a long silence": {run: func(d *desk) {
+			d.say("I look.")
+			d.add(reading("auth.go"))
+			time.Sleep(2 * quietFor)
+			d.say("It is fine.\n")
+		}, want: []string{"I look."}},
 		"a turn that says nothing": {run: func(d *desk) {
 			d.add(reading("auth.go"))
 			time.Sleep(5 * time.Second)

@@ -264,7 +264,7 @@ func (a *App) act(ctx context.Context, in *incoming) (outcome string) {
 	var err error
 	if in.store.ThreadTS != "" {
 		a.publisher.Look(in.store.ThreadTS)
-		a.frontend.visitors.heard(in.store.Key(), in.store.UserID)
+		a.frontend.visitors.heard(in.store.Key(), in.store.UserID, in.message != nil)
 	}
 	switch {
 	case in.message != nil:

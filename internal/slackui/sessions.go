@@ -289,7 +289,7 @@ func (s *sessions) waitsFor(ctx context.Context, k store.ThreadKey, otherwise st
 	answer := true
 	for _, ap := range pending {
 		to, _ := s.app.call(ctx, ap)
-		whom = append(whom, to.whom...)
+		whom = append(append(whom, to.mention...), to.direct...)
 		answer = answer && ap.Kind == store.ApprovalQuestion
 	}
 	slices.Sort(whom)

@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ type view struct {
 	o         Options
 	workspace string
 	ended     bool
+	from      int // of the turn's items, where a part begins
 	segments  []segment
 	before    int                       // how many tables of the parts before are too big
 	tables    []mrkdwn.BigTable         // of this one that are, in their order
@@ -30,7 +30,7 @@ type view struct {
 // Turn renders a turn into the messages that show it, in order: none while there
 // is nothing to show. What was said after something else was shown in the thread
 // (TurnView.Breaks) begins a message of its own, so that the thread reads in the order
-// of what happened; from one break to the next there are at most four. Each page but
+// of what happened, but for Options.Joined; from one break to the next there are at most four. Each page but
 // the last is full, and its text stays as it is in all later renderings of the turn.
 // Where files can be attached (Options.Files), a text that one page does not hold is shown by
 // its beginning and its last paragraph. A page that leaves text out says how much, and is
@@ -59,6 +59,7 @@ func partsOf(t agent.TurnView, o Options) []*view {
 		last := to >= len(t.Content.Items)
 		v := viewOf(t, o, t.Content.Items[from:max(from, min(to, len(t.Content.Items)))], tables)
 		v.steps = steps
+		v.from = from
 		if last && (len(parts) == 0 || len(v.t.Content.Items) > 0) || len(v.segments) > 0 {
 			parts = append(parts, v)
 			from, tables = to, tables+len(v.tables)
@@ -68,28 +69,6 @@ func partsOf(t agent.TurnView, o Options) []*view {
 		}
 	}
 	return parts
-}
-
-// Joins are the breaks of a turn at which no message begins, where steps alone are held
-// back: those of o.Joined, and those before which nothing was said and nothing stands.
-// It is asked when a break is new, and what it said then is kept in o.Joined.
-func Joins(t agent.TurnView, o Options) []int {
-	joined := slices.Clip(o.Joined)
-	from, number := 0, 0
-	for _, to := range t.Breaks {
-		if to > len(t.Content.Items) || slices.Contains(joined, to) {
-			continue
-		}
-		v := viewOf(t, o, t.Content.Items[from:max(from, to)], 0)
-		switch {
-		case len(v.segments) == 0:
-		case number >= o.Shown && !v.speaks():
-			joined = append(joined, to)
-		default:
-			from, number = to, number+pagesPerPart
-		}
-	}
-	return joined
 }
 
 func viewOf(t agent.TurnView, o Options, items []claude.Item, tables int) *view {
@@ -104,7 +83,7 @@ func viewOf(t agent.TurnView, o Options, items []claude.Item, tables int) *view 
 
 // pages renders a part of a turn; the turn is continued in a later one or not.
 func (v *view) pages(number int, continued bool) []Page {
-	if len(v.segments) == 0 && !v.ended && !v.hasNews() || v.begins() || v.silent(number) {
+	if len(v.segments) == 0 && !v.ended && !v.hasNews() || v.begins() || v.silent(number, continued) {
 		return nil
 	}
 	sheets, cut := v.layout(v.segments)
@@ -233,50 +212,6 @@ func (v *view) words(it *claude.Item) segment {
 // card.
 func (v *view) hasNews() bool { return v.t.Held != "" || v.t.Content.Status != "" }
 
-// speaks reports whether there is more than steps.
-func (v *view) speaks() bool {
-	return slices.ContainsFunc(v.segments, func(s segment) bool { return s.run == nil })
-}
-
-// silent reports whether a message, by the number of its first page, is not posted yet, and
-// would call people to read that work goes on.
-func (v *view) silent(number int) bool {
-	return v.o.Quiet && number >= v.o.Shown && !v.ended && !v.t.Aside && !v.hasNews() && !v.speaks()
-}
-
-// begins reports whether the text that is being written is all that there is, and not a
-// sentence yet: what is posted first is what a notification shows.
-func (v *view) begins() bool {
-	if v.o.AtOnce || v.ended || v.t.Waiting > 0 || v.hasNews() || len(v.segments) != 1 || v.segments[0].text == "" {
-		return false
-	}
-	items := v.t.Content.Items
-	if last := &items[len(items)-1]; last.Kind != claude.ItemText || last.Final {
-		return false
-	}
-	return mrkdwn.Width(v.segments[0].text) < beginMax && !sentenceEnd.MatchString(items[len(items)-1].Text)
-}
-
-// sentences are a text without the one that is being written, if there is another.
-func (v *view) sentences(text string) string {
-	items := v.t.Content.Items
-	if last := len(items) - 1; last < 0 || items[last].Kind != claude.ItemText || items[last].Final {
-		return text
-	}
-	text = strings.TrimSuffix(text, "\n\n") // that is ours, and ends no sentence
-	ends := sentenceEnd.FindAllStringIndex(text, -1)
-	if len(ends) == 0 {
-		return text
-	}
-	return text[:ends[len(ends)-1][1]]
-}
-
-// beginMax is how long a text is waited for that has no sentence.
-const beginMax = 200
-
-// sentenceEnd is where a sentence or a line ends and something follows, or is about to.
-var sentenceEnd = regexp.MustCompile(`[.!?:…][*_)"”’]*\s|[。！？]|\S[^\n]*\n`)
-
 // page builds the message of one sheet.
 func (v *view) page(s sheet, n int, last, cut bool) Page {
 	blocks := make([]slack.Block, 0, len(s.segments)+5)
@@ -293,21 +228,17 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 		}
 		blocks = append(blocks, contextBlock(id("cut"), s.before+sentence))
 	}
-	text, tools := "", 0
 	for _, p := range s.segments {
 		switch {
 		case p.run != nil:
-			tools += len(p.run.tools)
 			blocks = append(blocks, contextBlock(id("tools"), v.lines(p.run)))
 		case p.line != "":
 			blocks = append(blocks, contextBlock(id("note"), p.line))
 		default:
 			blocks = append(blocks, slack.NewMarkdownBlock("", p.text))
-			if len(text) < excerptMax {
-				text += p.text + "\n\n"
-			}
 		}
 	}
+	text, tools := v.told(s, last)
 	if !last {
 		if text == "" {
 			text = "Deckhand took " + plural(tools, "step", "steps") + ", and goes on below."
@@ -323,7 +254,10 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 	}
 	status := v.status()
 	blocks = append(blocks, contextBlock(id("status"), status))
-	if !v.ended && !v.hasNews() { // a lock screen is for what came out, not for that work goes on
+	switch {
+	case v.ended && v.t.State == agent.TurnDone && text != "" && problem == "":
+		status = "" // a lock screen is for what came out
+	case !v.ended && !v.hasNews(): // and not for that work goes on
 		status, text = "", v.sentences(text)
 		if text == "" {
 			status = "Deckhand " + mrkdwn.Escape(Doing(v.t, v.o)) + "."
@@ -352,6 +286,32 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 		blocks = append(blocks, b)
 	}
 	return Page{Text: v.excerpt(text, status), Blocks: blocks, Instead: instead, Cut: cut || s.folded}
+}
+
+// told is the text of a sheet that its fallback begins with, and how many tools it has: if it
+// is the last one, what was said after them.
+func (v *view) told(s sheet, last bool) (text string, tools int) {
+	for _, p := range s.segments {
+		switch {
+		case p.run != nil:
+			tools += len(p.run.tools)
+		case p.line == "" && len(text) < excerptMax:
+			text += p.text + "\n\n"
+		}
+	}
+	if !last {
+		return text, tools
+	}
+	final := ""
+	for _, p := range slices.Backward(s.segments) {
+		if p.run != nil {
+			break
+		}
+		if p.line == "" {
+			final = p.text + "\n\n" + final
+		}
+	}
+	return cmp.Or(final, text), tools
 }
 
 // call has the first page of a closing answer mention who has left the thread.
