@@ -120,6 +120,7 @@ func FuzzTurn(f *testing.F) {
 	f.Add([]byte{0, 255, 255, 3, 1, 3, 0, 255, 200, 4, 4, 2, 8, 255, 255}, "```go\n<b>&lt;!here> | a | b |\n|---|---|\n\n")
 	f.Add([]byte{16, 255, 90, 0, 255, 220, 6, 255, 80, 64, 9, 9, 128, 200, 7}, "漢字👩‍👩‍👧 [https://a.com](https://b.com) ![x](y) @here\n")
 	f.Add([]byte("0\xff\xff#\x01B"), "` ") // says nothing
+	f.Add([]byte("00080A"), "0000000000000000")
 	f.Fuzz(func(t *testing.T, program []byte, words string) {
 		if len(words) > 500 || len(program) > 60 {
 			t.Skip()
