@@ -89,6 +89,8 @@ func (v *view) begins() bool {
 	items := v.t.Content.Items
 	if last := &items[len(items)-1]; last.Kind != claude.ItemText || last.Final && !v.o.Quiet { // steps may follow
 		return false
+	} else if !last.Final && !v.segments[0].open { // nothing of it can be shown yet
+		return false
 	}
 	ends := sentenceEnd
 	if v.o.Quiet {
