@@ -62,6 +62,7 @@ func TestThreeReplicas(t *testing.T) {
 	c.eventually("the one that was stopped to have ended", func() bool { return !lives(stopped) })
 }
 
+// takesItsTime is said so often that it is posted before the command has ended.
 const takesItsTime = "It takes its time."
 
 // spread posts until each of three replicas has a thread, whose command takes longer than
@@ -73,7 +74,7 @@ func (c *chaos) spread() (threads []string) {
 		if posted == 12 {
 			c.t.Fatalf("%d threads are on %d of three replicas", posted, len(spread))
 		}
-		thread := c.post(ada, shop, "", "@deckhand say: "+takesItsTime+"\ntool: Bash {\"command\":\"./run.sh free t0000-0 600\"}")
+		thread := c.post(ada, shop, "", "@deckhand say: "+strings.Repeat(takesItsTime+" ", 50)+"\ntool: Bash {\"command\":\"./run.sh free t0000-0 600\",\"timeout\":600000}")
 		c.says(shop, thread, takesItsTime)
 		// One that is slow to hear of a thread that suits it loses it to another.
 		if r := c.owner(thread); r != nil && !spread[r] {
