@@ -207,7 +207,19 @@ func (s *Server) onLockScreen(m *message) string {
 		return "#a private conversation"
 	})
 	t = linkMarkup.ReplaceAllString(t, "$1$2")
-	return cutRunes(strings.TrimSpace(html.UnescapeString(t)), notificationText)
+	t = strings.TrimSpace(html.UnescapeString(t))
+	if t == "" { // Slack names the file
+		var names []string
+		for _, id := range m.Files {
+			if f := s.ws.Files[id]; f != nil && !f.Deleted {
+				names = append(names, f.Title)
+			}
+		}
+		if len(names) > 0 {
+			t = "uploaded a file: " + strings.Join(names, ", ")
+		}
+	}
+	return cutRunes(t, notificationText)
 }
 
 // getNotifications answers with what people were notified of, of one of them or of all, after

@@ -47,11 +47,15 @@ func TestWhoIsNotified(t *testing.T) {
 		if diff := cmp.Diff([]string{"U0GRACE direct: see the card in #engineering", "U0ADA thread: fine", "U0LINUS thread: fine"}, heard()); diff != "" {
 			t.Error(diff)
 		}
+		f.control("messages", obj{"user": slack.UserGrace, "channel": slack.ChannelEngineering, "thread_ts": root, "text": "", "files": []any{obj{"name": "answer.md", "text": "all of it"}}})
+		if diff := cmp.Diff([]string{"U0ADA thread: uploaded a file: answer.md", "U0LINUS thread: uploaded a file: answer.md"}, heard()); diff != "" {
+			t.Error("a file without words:", diff)
+		}
 		seq = 0
-		if n := len(heard()); n != 6 {
+		if n := len(heard()); n != 8 {
 			t.Errorf("%d in all", n)
 		}
-		if got := f.control("notifications?user="+slack.UserLinus, nil)["notifications"].([]any); len(got) != 2 {
+		if got := f.control("notifications?user="+slack.UserLinus, nil)["notifications"].([]any); len(got) != 3 {
 			t.Errorf("Linus alone: %v", got)
 		}
 		f.refused("notifications?user=U0X", nil)
