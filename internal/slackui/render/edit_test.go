@@ -191,6 +191,10 @@ func TestWhatIsTouchedIsShown(t *testing.T) {
 	if strings.Contains(got, "<!channel>") {
 		t.Error("a file's name calls the channel")
 	}
+	a.Touches = []byte(`{"unknown":["what the code that npm runs does"]}`)
+	if got := texts(render.Card([]store.Approval{a}, render.Options{}).Blocks); !strings.Contains(got, "*Not known from its words:* what the code that npm runs does") || strings.Contains(got, "perhaps not all") {
+		t.Errorf("nothing but what is not known: %s", got)
+	}
 	if got := texts(render.Card([]store.Approval{decided(a, store.ApprovalAllowed, approver, "button", "")}, render.Options{}).Blocks); strings.Contains(got, "perhaps not all") {
 		t.Errorf("decided: %s", got)
 	}

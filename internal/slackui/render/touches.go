@@ -46,6 +46,10 @@ func (c *card) touches(most int) string {
 	if len(parts) == 0 {
 		return ""
 	}
+	head := "*By its words, as things were when it was asked*, and perhaps not all: "
+	if len(parts) == 1 && len(p.Unknown) > 0 {
+		head, parts[0] = "*Not known from its words:* ", strings.TrimPrefix(parts[0], "not known: ")
+	}
 	said, used := "", 0
 	for i, part := range parts {
 		if used += mrkdwn.Width(part) + 3; used > most && i > 0 {
@@ -54,7 +58,7 @@ func (c *card) touches(most int) string {
 		}
 		said = joinNonEmpty(" · ", said, part)
 	}
-	return "*By its words, as things were when it was asked*, and perhaps not all: " + said
+	return head + said
 }
 
 // whatIs says what lies where something would be touched.
