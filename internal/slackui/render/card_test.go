@@ -430,6 +430,21 @@ func TestVotesChangeTheBlockIDs(t *testing.T) {
 	}
 }
 
+// That a file is outside the workspace is said once, and of what is not a file's as well.
+func TestOutsideIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	a := ask("Write", `{"file_path":"/etc/passwd","content":"x"}`)
+	a.Terms = store.Terms{Rule: "default: what no rule allows is asked", Because: "/etc/passwd is outside the workspace"}
+	if said := texts(render.Card([]store.Approval{a}, render.Options{}).Blocks); strings.Count(said, "outside the workspace") != 1 || !strings.Contains(said, "/etc/passwd") {
+		t.Errorf("a file: %s", said)
+	}
+	a = ask("mcp__x__y", `{}`)
+	a.Terms = store.Terms{Rule: "default: what no rule allows is asked", Because: "/etc/passwd is outside the workspace"}
+	if said := texts(render.Card([]store.Approval{a}, render.Options{}).Blocks); !strings.Contains(said, "/etc/passwd is outside the workspace") {
+		t.Errorf("another tool: %s", said)
+	}
+}
+
 // A card is about what is asked: that no rule allows it needs no words, a default that is
 // not everybody's has its own, and a project has a name, so its folder needs none.
 func TestACardDoesNotSayWhatIsPlain(t *testing.T) {
