@@ -92,7 +92,7 @@ func (v *view) begins() bool {
 	} else if !last.Final && !v.segments[0].open { // nothing of it can be shown yet
 		return false
 	}
-	ends := sentenceEnd
+	ends := firstEnd
 	if v.o.Quiet {
 		ends = lineEnd
 	}
@@ -110,14 +110,21 @@ func (v *view) sentences(text string) string {
 	if len(ends) == 0 {
 		return text
 	}
-	return text[:ends[len(ends)-1][1]]
+	whole := text[:ends[len(ends)-1][1]]
+	if strings.HasSuffix(strings.TrimRight(whole, "*_ \n"), ":") { // what it announces has begun
+		return text
+	}
+	return whole
 }
 
 // beginMax is how long a text is waited for, which takes a second or two.
 const beginMax = 200
 
 // sentenceEnd is where a sentence or a line ends and something follows, or is about to.
+// firstEnd and lineEnd are those that say something by themselves: what ends with a colon
+// waits for what it announces.
 var (
 	sentenceEnd = regexp.MustCompile(`[.!?:…][*_)"”’]*\s|[。！？]|\S[^\n]*\n`)
-	lineEnd     = regexp.MustCompile(`\S[^\n]*\n`)
+	firstEnd    = regexp.MustCompile(`[.!?…][*_)"”’]*\s|[。！？]|` + lineEnd.String())
+	lineEnd     = regexp.MustCompile(`[^\s:：*_][*_]*[ \t]*\n`)
 )

@@ -521,12 +521,13 @@ func TestAProblemIsSaidOnce(t *testing.T) {
 func TestTheFirstPostIsASentence(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"All green. A full week gets its discount now.":  "All green.",
-		"*All green.* A full week.":                      "_All green._",
-		"# What I found\n\nNothing":                      "*What I found*",
-		"It is 1.5 times as fast, and v2.0 follows! Yes": "It is 1.5 times as fast, and v2.0 follows!",
-		"全部通过。还有":                                        "全部通过。",
-		strings.Repeat("word ", 100):                     strings.Repeat("word ", 40),
+		"All green. A full week gets its discount now.":      "All green.",
+		"*All green.* A full week.":                          "_All green._",
+		"# What I found\n\nNothing":                          "*What I found*",
+		"It is 1.5 times as fast, and v2.0 follows! Yes":     "It is 1.5 times as fast, and v2.0 follows!",
+		"全部通过。还有":                                            "全部通过。",
+		strings.Repeat("word ", 100):                         strings.Repeat("word ", 40),
+		"**The scout is back:**\n\n- It is in `a.js`.\n- It": "*The scout is back:*\n\n• It is in `a.js`.",
 	} {
 		turn := agent.TurnView{ID: 12, State: agent.TurnRunning, Content: claude.Output{Items: []claude.Item{{Kind: claude.ItemText}}}}
 		first := ""
