@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"deckhand/internal/money"
 	"deckhand/internal/store"
@@ -81,18 +82,30 @@ func csvRecord(a Answer, l Line, cut store.CutCalls, name string, names Names) [
 		strconv.FormatInt(cut.Calls, 10), strconv.FormatInt(cut.BoundMicroUSD, 10))
 }
 
-// Inert keeps a spreadsheet from running a name as a formula.
+// Inert keeps a spreadsheet from running a text as a formula: an apostrophe stands before
+// what it would take for the beginning of one. That is not only at the beginning: where
+// lists are separated by semicolons, as in much of Europe, or by tabs, a spreadsheet cuts
+// the text there, and at its line ends, whatever quotes are around it. What stands before
+// the sign and is not seen, as a byte order mark, is dropped by some.
 func Inert(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r\n", rune(s[0])) {
-		return "'" + s
+	var b strings.Builder
+	if s != "" && strings.ContainsRune("\t\r\n", rune(s[0])) {
+		b.WriteByte('\'')
 	}
-	// Full-width signs are formulas to some.
-	for _, sign := range []string{"＝", "＋", "－", "＠"} {
-		if strings.HasPrefix(s, sign) {
-			return "'" + s
+	begins := true
+	for _, r := range s {
+		switch {
+		case begins && strings.ContainsRune("=+-@＝＋－＠", r): // full-width signs are formulas to some
+			b.WriteByte('\'')
+			begins = false
+		case strings.ContainsRune(";\t\r\n", r):
+			begins = true
+		case r != '"' && !unicode.IsSpace(r) && !unicode.In(r, unicode.Cc, unicode.Cf):
+			begins = false
 		}
+		b.WriteRune(r)
 	}
-	return s
+	return b.String()
 }
 
 func later(a, b time.Time) time.Time {

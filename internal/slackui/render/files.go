@@ -36,7 +36,7 @@ func Files(t agent.TurnView, o Options) []File {
 	for _, v := range parts {
 		for i, table := range v.tables {
 			n := v.before + i
-			out = append(out, File{Name: v.tableName(n), Title: "Table " + strconv.Itoa(n+1) + " of the answer", Text: csvOf(table)})
+			out = append(out, File{Name: v.tableName(n), Title: "Table " + strconv.Itoa(n+1) + " of the answer", Text: csvOf(table, o)})
 		}
 	}
 	return out
@@ -99,15 +99,16 @@ func (v *view) readable(markdown string, over bool) string {
 }
 
 // csvOf writes a table as comma-separated values (RFC 4180), its cells as plain text. No cell
-// is a formula to a spreadsheet, and numbers stay numbers.
-func csvOf(t mrkdwn.BigTable) string {
+// is a formula to a spreadsheet, and numbers stay numbers. Secrets are looked for again:
+// markup that is taken away may have parted one.
+func csvOf(t mrkdwn.BigTable, o Options) string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
 	w.UseCRLF = true
 	for _, row := range t.Rows {
 		record := make([]string, len(row))
 		for i, cell := range row {
-			if record[i] = mrkdwn.PlainCell(cell); !plainNumber.MatchString(record[i]) {
+			if record[i] = o.redact(mrkdwn.PlainCell(cell)); !plainNumber.MatchString(record[i]) {
 				record[i] = report.Inert(record[i])
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 )
@@ -148,14 +149,17 @@ func TestABigTableIsItsBeginningAndAFile(t *testing.T) {
 	}
 }
 
-// TestACSVOfAModelsTable: no cell is a formula, and numbers stay numbers.
+// TestACSVOfAModelsTable: no cell is a formula, and numbers stay numbers. A secret that
+// markup parted is none of the file's.
 func TestACSVOfAModelsTable(t *testing.T) {
 	t.Parallel()
-	rows := strings.Repeat("| =HYPERLINK(\"http://evil\") | **@SUM(A1)** | `+1+1` | -3.5% | a \\| b<br>=c | ＝1 |\n", 101)
-	turn := ended(agent.TurnDone, text("| a | b | c | d | e | f |\n|-|-|-|-|-|-|\n"+rows))
-	files := render.Files(turn, withFiles)
-	want := "a,b,c,d,e,f\r\n\"'=HYPERLINK(\"\"http://evil\"\")\",'@SUM(A1),'+1+1,-3.5%,\"a | b\n=c\",'＝1\r\n"
-	if len(files) != 1 || !strings.HasPrefix(strings.ReplaceAll(files[0].Text, "b\r\n=c", "b\n=c"), want) {
+	rows := strings.Repeat("| =HYPERLINK(\"http://evil\") | **@SUM(A1)** | `+1+1` | -3.5% | a \\| b<br>=c;=d | ＝1 | hunter**2**hunter2 |\n", 101)
+	turn := ended(agent.TurnDone, text("| a | b | c | d | e | f | g |\n|-|-|-|-|-|-|-|\n"+rows))
+	o := withFiles
+	o.Redact = redact.New("hunter2hunter2").Redact
+	files := render.Files(turn, o)
+	want := "a,b,c,d,e,f,g\r\n\"'=HYPERLINK(\"\"http://evil\"\")\",'@SUM(A1),'+1+1,-3.5%,\"a | b\n'=c;'=d\",'＝1,[redacted]\r\n"
+	if len(files) != 1 || !strings.HasPrefix(strings.ReplaceAll(files[0].Text, "b\r\n'=c", "b\n'=c"), want) {
 		t.Errorf("%.400v\nwant %s", files, want)
 	}
 }
