@@ -231,14 +231,18 @@ func (c *card) showInput(s subject, room int) {
 		preElement(mrkdwn.Visible(tail))))
 }
 
-// visiblePrefix is the longest beginning of s that visible shows in n units,
-// within a factor of two when s has much to make visible.
+// visiblePrefix is a beginning of s that visible shows in n units, with room for nine of
+// each character that is made visible.
 func visiblePrefix(s string, n int) string {
-	for most := n; ; most /= 2 {
-		if head := mrkdwn.Prefix(s, most); mrkdwn.Width(mrkdwn.Visible(head)) <= n || most < 16 {
-			return head
+	units, plain := 0, 0
+	for _, r := range s {
+		own, shown := visibleUnits(r)
+		if units += shown; units > n {
+			break
 		}
+		plain += own
 	}
+	return mrkdwn.Prefix(s, plain)
 }
 
 // visibleSuffix is visiblePrefix for the end.
@@ -246,19 +250,25 @@ func visibleSuffix(s string, n int) string {
 	at := len(s)
 	for units := 0; at > 0; {
 		r, size := utf8.DecodeLastRuneInString(s[:at])
-		units++
-		if r > 0xffff {
-			units++
-		}
-		if mrkdwn.Deceives(r) && r != '\n' && r != '\t' || r == utf8.RuneError {
-			units += 9
-		}
-		if units > n {
+		_, shown := visibleUnits(r)
+		if units += shown; units > n {
 			break
 		}
 		at -= size
 	}
 	return s[at:]
+}
+
+// visibleUnits are the units of a character, and those that visible shows it in, at most.
+func visibleUnits(r rune) (own, shown int) {
+	own = 1
+	if r > 0xffff {
+		own = 2
+	}
+	if mrkdwn.Deceives(r) && r != '\n' && r != '\t' || r == utf8.RuneError {
+		return own, own + 9
+	}
+	return own, own
 }
 
 // end closes the card: with its buttons, or with how it ended. text is what a

@@ -138,7 +138,7 @@ func inputChunksOf(a store.Approval, o Options) ([]chunk, mrkdwn.Deceit) {
 		return out, found
 	}
 	for _, f := range all {
-		label := mrkdwn.Code(mrkdwn.Clip(f.key, 200))
+		label := mrkdwn.Code(mrkdwn.Clip(o.redact(f.key), 200))
 		if label == "" {
 			label = "(no name)"
 		}

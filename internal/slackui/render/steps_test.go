@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
@@ -134,6 +135,22 @@ func TestParseStepsPage(t *testing.T) {
 	for _, bad := range []string{"", "12", "{}", `{"turn":-1}`, `{"turn":1,"first":-2}`, `{"turn":1,"step":-1}`, `{"turn":1,"page":-1}`, fmt.Sprint(nil)} {
 		if _, ok := render.ParseStepsPage(bad); ok {
 			t.Errorf("%q is a page", bad)
+		}
+	}
+}
+
+// TestStepsAreRedacted: what a tool was given has no secret, not in the names of its fields
+// either, and one that a page would cut is none of any page.
+func TestStepsAreRedacted(t *testing.T) {
+	t.Parallel()
+	secret := "hunter2hunter2"
+	s := step("mcp__x__y", `{"`+secret+`":"a","b":{"`+secret+`":1}}`, 1)
+	long := results(map[string]string{s.ToolUseID: strings.Repeat(strings.Repeat("x", 61)+secret, 900)})
+	for page := range 9 {
+		v := render.StepsView{Page: render.StepsPage{Turn: 12, Step: 1, Page: page}, Steps: store.Steps{Total: 1, List: []store.Step{s}}, Found: long}
+		shown, err := json.Marshal(render.Steps(v, render.Options{Redact: redact.New(secret).Redact}))
+		if err != nil || strings.Contains(string(shown), "unter2") || !strings.Contains(string(shown), "[redacted]") {
+			t.Errorf("page %d: %v: %s", page, err, shown)
 		}
 	}
 }
