@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -161,5 +162,25 @@ func TestACSVOfAModelsTable(t *testing.T) {
 	want := "a,b,c,d,e,f,g\r\n\"'=HYPERLINK(\"\"http://evil\"\")\",'@SUM(A1),'+1+1,-3.5%,\"a | b\n'=c;'=d\",'＝1,[redacted]\r\n"
 	if len(files) != 1 || !strings.HasPrefix(strings.ReplaceAll(files[0].Text, "b\r\n'=c", "b\n'=c"), want) {
 		t.Errorf("%.400v\nwant %s", files, want)
+	}
+}
+
+// TestASubagentsWordsAreNoAnswer: not below a card that was posted meanwhile either, where its
+// call stands in the message above, nor in a file, which would be empty.
+func TestASubagentsWordsAreNoAnswer(t *testing.T) {
+	t.Parallel()
+	call := claude.Item{Kind: claude.ItemToolUse, ID: "t0", Tool: &claude.ToolUse{ID: "t0", Name: "Agent", Input: []byte(`{"description":"look"}`), State: claude.ToolDone}, Final: true}
+	words := text(strings.Repeat("a subagent's own words ", 2000))
+	words.ParentID = "t0"
+	turn := ended(agent.TurnDone, call, words, text("It is there."))
+	turn.Breaks = []int{1}
+	pages := render.Turn(turn, withFiles)
+	for _, p := range pages {
+		if shown, err := json.Marshal(p); err != nil || strings.Contains(string(shown), "own words") || p.Cut {
+			t.Errorf("%v: %.400s", err, shown)
+		}
+	}
+	if files := render.Files(turn, withFiles); len(files) > 0 || len(pages) != 2 {
+		t.Errorf("%d pages, files: %v", len(pages), files)
 	}
 }

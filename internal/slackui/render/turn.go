@@ -159,6 +159,9 @@ func (v *view) read(items []claude.Item) []segment {
 			current.agent = current.agent || isAgent(it.Tool.Name)
 			continue
 		}
+		if it.ParentID != "" {
+			continue // a subagent's words, whose call stands in another message
+		}
 		s := v.words(it)
 		if s == (segment{}) {
 			continue
