@@ -154,7 +154,7 @@ func (a *App) onAskSubmission(ctx context.Context, in *incoming) (outcome string
 		who.Project = thread.Project
 	}
 	if r := a.authorise(ctx, who, access.Prompt); r != nil {
-		a.answer(in, r.Sentence)
+		a.answer(in, r.Sentence+a.kept(prompt))
 		return "refused", nil
 	}
 	if chosen && !a.people.Reads(ctx, in.store.UserID, channel) {

@@ -85,7 +85,7 @@ func TestWhoMayNotAskInAModal(t *testing.T) {
 		before := d.slack.count("chat.postMessage")
 		in := d.asks("UMALLORY", `{"channel":"C1","thread":"1.0","ts":"1.0"}`, "say hello", "")
 		in.lasts = true
-		if outcome := d.bot.app.act(context.Background(), in); outcome != "refused" || len(in.told) != 1 {
+		if outcome := d.bot.app.act(context.Background(), in); outcome != "refused" || len(in.told) != 1 || !strings.HasSuffix(in.told[0].Sentence, " You wrote:\nsay hello") {
 			t.Errorf("it was %s, and told %v", outcome, in.told)
 		}
 		d.rest()

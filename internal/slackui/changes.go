@@ -37,7 +37,7 @@ func (a *App) onEditSubmission(ctx context.Context, in *incoming, approval store
 		return a.incomplete(in, err)
 	}
 	if r := a.authoriseDecision(ctx, in.person(), approval); r != nil {
-		a.answer(in, r.Sentence)
+		a.answer(in, r.Sentence+a.typed(in))
 		return "refused", nil
 	}
 	change, why := a.agent.Change(approval, input)

@@ -89,10 +89,12 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 		step("the same again", d.rewrite("UGRACE", alone, "make one"), "too late")
 		step("of another", d.rewrite("UHEIDI", alone, "make two"), "too late")
 		d.rest()
-		if !slices.ContainsFunc(d.slack.calls, func(c slackCall) bool {
-			return c.args.Get("user") == "UHEIDI" && strings.Contains(c.args.Get("text"), "You wrote:\nmake two")
-		}) {
-			t.Error("who is too late loses what they have written")
+		for user, wrote := range map[string]string{"UHEIDI": "make two", "ULINUS": "make x"} {
+			if !slices.ContainsFunc(d.slack.calls, func(c slackCall) bool {
+				return c.args.Get("user") == user && strings.Contains(c.args.Get("text"), "You wrote:\n"+wrote)
+			}) {
+				t.Errorf("%s, who is too late or refused, loses what they have written", user)
+			}
 		}
 		runs("changed", alone, store.ApprovalAllowed, "make one")
 		if a := now(alone); a.Edited.By != "UGRACE" || a.DecidedVia != "edited" || string(a.Input) != `{"command":"make 1"}` {

@@ -305,7 +305,7 @@ func (a *App) incomplete(in *incoming, err error) (outcome string, _ error) {
 	if !errors.As(err, &wrong) {
 		return "", err
 	}
-	a.answer(in, wrong.Sentence)
+	a.answer(in, wrong.Sentence+a.typed(in))
 	return "incomplete answer", nil
 }
 

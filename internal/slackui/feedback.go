@@ -57,7 +57,7 @@ func (a *App) saveFeedback(ctx context.Context, in *incoming, f store.Feedback) 
 	who := in.person()
 	who.Project = thread.Project
 	if r := a.authorise(ctx, who, access.See); r != nil {
-		a.answer(in, r.Sentence)
+		a.answer(in, r.Sentence+a.typed(in))
 		return "refused", nil
 	}
 	f.UserID = in.store.UserID
