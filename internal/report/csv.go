@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -89,7 +90,7 @@ func csvRecord(a Answer, l Line, cut store.CutCalls, name string, names Names) [
 // the sign and is not seen, as a byte order mark, is dropped by some.
 func Inert(s string) string {
 	var b strings.Builder
-	if s != "" && strings.ContainsRune("\t\r\n", rune(s[0])) {
+	if s != "" && strings.ContainsRune("\t\r\n", rune(s[0])) || setsSeparator.MatchString(s) {
 		b.WriteByte('\'')
 	}
 	begins := true
@@ -107,6 +108,10 @@ func Inert(s string) string {
 	}
 	return b.String()
 }
+
+// setsSeparator is what Excel takes, at the beginning of a file, for the choice of another
+// separator of its columns.
+var setsSeparator = regexp.MustCompile(`(?i)^["\s\x{feff}]*sep=`)
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
