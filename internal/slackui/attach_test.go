@@ -63,6 +63,7 @@ func TestALongAnswer(t *testing.T) {
 		end      func(d *desk)
 		messages int
 		tries    int // of attaching, 0 for once
+		again    int // tries once another one is there that takes as many messages
 	}{
 		"as a whole":                    {messages: 1},
 		"stopped in the middle":         {messages: 1, end: func(d *desk) { d.end(agent.TurnInterrupted, "") }},
@@ -81,7 +82,11 @@ func TestALongAnswer(t *testing.T) {
 		"without the right to files": {messages: 4, end: func(d *desk) {
 			d.slack.answers(refuse("missing_scope"))
 			d.end(agent.TurnDone, "")
-		}},
+		}, again: 1},
+		"where a thread is locked": {messages: 4, end: func(d *desk) {
+			d.slack.answers(refuse("restricted_action_thread_locked"))
+			d.end(agent.TurnDone, "")
+		}, again: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,8 +124,8 @@ func TestALongAnswer(t *testing.T) {
 					grow(d)
 					d.end(agent.TurnDone, "")
 					d.over()
-					if n := len(d.slack.inThread(deskThread)); n != 2*c.messages || d.slack.count("files.getUploadURLExternal") != 1 {
-						t.Errorf("%d messages after another one", n)
+					if n := len(d.slack.inThread(deskThread)); n != 2*c.messages || d.slack.count("files.getUploadURLExternal") != c.again {
+						t.Errorf("%d messages after another one, and attached %d times", n, d.slack.count("files.getUploadURLExternal"))
 					}
 				}
 			})
