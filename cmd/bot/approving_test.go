@@ -162,8 +162,14 @@ func (w *world) auditIsWhole() {
 func alwaysAllow(t *testing.T, w *world) {
 	thread := w.runs(linus, eng, "", "git tag one")
 	card := w.card(eng, thread)
-	if diff := cmp.Diff(map[string]string{ada: "mention", grace: "mention", linus: "thread"}, w.notified(card.TS)); diff != "" {
+	if diff := cmp.Diff(map[string]string{linus: "thread"}, w.notified(card.TS)); diff != "" {
 		t.Error("who was notified of the card (-want):", diff)
+	}
+	for user, im := range map[string]string{ada: "D0ADA", grace: "D0GRACE"} { // who are not in the thread
+		copied := w.find(im, "", "the request, sent to an approver", func(m message) bool { return strings.Contains(m.all(), "git tag one") })
+		if diff := cmp.Diff(map[string]string{user: "direct"}, w.notified(copied.TS)); diff != "" {
+			t.Error("who was notified of a copy (-want):", diff)
+		}
 	}
 	shown := w.alwaysAllow(grace, eng, card.TS, 1, "thread")
 	if !strings.Contains(shown, "Bash(git tag *)") || strings.Contains(shown, "whole project") {
