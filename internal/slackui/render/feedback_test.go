@@ -73,7 +73,7 @@ func TestFeedbackReport(t *testing.T) {
 	}
 	for range 60 {
 		v.Reasons = append(v.Reasons, render.FeedbackReason{Permalink: "https://t.slack.com/archives/C1/p1", FeedbackReason: store.FeedbackReason{
-			Project: "web", ChannelID: "C0ENG", UserID: asker, At: time.Now(), Reason: strings.Repeat("<!channel> hunter2 & `x` *b*\n", 20),
+			Project: "web", ChannelID: "C0ENG", UserID: asker, At: time.Now(), Reason: strings.Repeat("<!channel> \u202ehunter2 & `x` *b*\n", 20),
 		}})
 	}
 	p := render.FeedbackReport(v)
@@ -81,7 +81,7 @@ func TestFeedbackReport(t *testing.T) {
 		t.Error(problem)
 	}
 	newJudge(t).page(t, p)
-	if raw, _ := json.Marshal(p.Blocks); strings.Contains(string(raw), "hunter2") || !strings.Contains(string(raw), " more: `bot report feedback`") {
+	if raw, _ := json.Marshal(p.Blocks); strings.Contains(string(raw), "hunter2") || strings.Contains(string(raw), "\u202e") || !strings.Contains(string(raw), " more: `bot report feedback`") {
 		t.Errorf("%s", raw)
 	}
 	empty := render.FeedbackReport(render.FeedbackView{Period: "the last 30 days"})
