@@ -146,5 +146,5 @@ func (r FeedbackReason) text(o Options) string {
 	if r.Permalink != "" {
 		head += " · " + linkTo(r.Permalink, "the answer")
 	}
-	return head + "\n> " + mrkdwn.EscapeWithin(mrkdwn.OneLine(mrkdwn.Visible(o.redact(r.Reason))), 500)
+	return head + "\n> " + mrkdwn.EscapeWithin(mrkdwn.OneLine(o.redact(r.Reason)), 500)
 }
