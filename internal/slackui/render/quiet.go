@@ -73,7 +73,7 @@ func (v *view) narrates(number int) bool {
 		width += mrkdwn.Width(s.text)
 	}
 	last := v.segments[len(v.segments)-1]
-	return width < narrationMax && (number > 0 || last.run != nil || len(v.segments) > 1 && mrkdwn.Width(last.text) < beginMax && !strings.Contains(last.text, "\n"))
+	return width < narrationMax && (number > 0 || last.run != nil || len(v.segments) > 1 && mrkdwn.Width(last.text) < beginMax && !lineEnd.MatchString(last.text))
 }
 
 // narrationMax is how long a text is that may be no answer.

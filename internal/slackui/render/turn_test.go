@@ -542,6 +542,18 @@ func TestTheFirstPostIsASentence(t *testing.T) {
 			t.Errorf("%q begins with the notification %q, not %q", text, first, want)
 		}
 	}
+	after := agent.TurnView{ID: 12, State: agent.TurnRunning, Content: claude.Output{Items: []claude.Item{
+		tool("Read", `{"file_path":"a.js"}`, claude.ToolDone, "x"), {Kind: claude.ItemText},
+	}}}
+	for _, r := range "The scout is back:\n\n- It is in `a.js`.\n- It is" {
+		after.Content.Items[len(after.Content.Items)-1].Text += string(r)
+		if pages := render.Turn(after, render.Options{Quiet: true}); len(pages) > 0 {
+			if got := pages[0].Text; got != "The scout is back:\n\n• It is in `a.js`." {
+				t.Errorf("after a step: %q", got)
+			}
+			break
+		}
+	}
 	later := agent.TurnView{ID: 12, State: agent.TurnRunning, Content: claude.Output{Items: []claude.Item{{Kind: claude.ItemText, Text: "I'll have a look. First"}}}}
 	if got := render.Turn(later, render.Options{})[0].Text; got != "I'll have a look." {
 		t.Errorf("in the middle of the second sentence: %q", got)
