@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"github.com/slack-go/slack"
@@ -44,6 +45,9 @@ type AskView struct {
 	Redact       func(string) string
 }
 
+// namedPerson is a mention of a person in a text that is escaped.
+var namedPerson = regexp.MustCompile(`&lt;@([UW][A-Z0-9]+)(?:\|[^&<>]*)?&gt;`)
+
 // Ask is the modal in which somebody asks for work: about a message, or anywhere.
 func Ask(v AskView) slack.ModalViewRequest {
 	metadata, err := json.Marshal(v.Place)
@@ -62,7 +66,7 @@ func Ask(v AskView) slack.ModalViewRequest {
 			about = "A message of " + mrkdwn.Mention(v.Author)
 		}
 		if text := mrkdwn.Clip(mrkdwn.OneLine(mrkdwn.Visible(o.redact(v.Text))), 300); text != "" {
-			about += ":\n> " + mrkdwn.Escape(text)
+			about += ":\n> " + namedPerson.ReplaceAllString(mrkdwn.Escape(text), "<@$1>") // a window calls nobody
 		}
 		add(section("about", about))
 	default:

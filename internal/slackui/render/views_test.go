@@ -136,3 +136,15 @@ func TestNumbersForPeople(t *testing.T) {
 		}
 	}
 }
+
+// Who is mentioned in a message that is asked about has a name; nothing else in it is live.
+func TestAMessageThatIsAskedAboutNamesPeople(t *testing.T) {
+	t.Parallel()
+	m := render.Ask(render.AskView{
+		Place:  render.AskPlace{Channel: "C0ENG", Thread: "1.2", TS: "1.2"},
+		Author: "U0LINUS", Text: "<@U0GRACE> and <@W0ADA|ada>: see <!channel>, <@x>", Project: "app",
+	})
+	if said := texts(m.Blocks.BlockSet); !strings.Contains(said, "<@U0GRACE> and <@W0ADA>: see") || strings.Contains(said, "<!") || strings.Contains(said, "<@x") {
+		t.Error(said)
+	}
+}
