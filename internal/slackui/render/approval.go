@@ -177,6 +177,9 @@ func (s subject) inShort() string {
 // excerpt is the beginning of a call's input for a notification, on lines of its
 // own.
 func (c *card) excerpt(s subject, most int) string {
+	if s.raw == "" {
+		return ""
+	}
 	shown := s.raw
 	if mrkdwn.Width(s.whole) > most {
 		shown = visiblePrefix(s.raw, most)

@@ -438,6 +438,12 @@ func TestOutsideIsSaidOnce(t *testing.T) {
 	if said := texts(render.Card([]store.Approval{a}, render.Options{}).Blocks); strings.Count(said, "outside the workspace") != 1 || !strings.Contains(said, "/etc/passwd") {
 		t.Errorf("a file: %s", said)
 	}
+	a = ask("Read", `{"file_path":"/etc/passwd","limit":5}`)
+	a.Terms = store.Terms{Rule: "default: reading outside the workspace is asked", Because: "/etc/passwd is outside the workspace"}
+	page := render.Card([]store.Approval{a}, render.Options{})
+	if said := texts(page.Blocks); strings.Contains(said, "passwd is outside") || !strings.Contains(said, "limit: 5") || !strings.HasPrefix(page.Text, "Deckhand asks to read `/etc/passwd` (`Read`)\nDecide") {
+		t.Errorf("a file that is read: %s; %s", said, page.Text)
+	}
 	a = ask("mcp__x__y", `{}`)
 	a.Terms = store.Terms{Rule: "default: what no rule allows is asked", Because: "/etc/passwd is outside the workspace"}
 	if said := texts(render.Card([]store.Approval{a}, render.Options{}).Blocks); !strings.Contains(said, "/etc/passwd is outside the workspace") {

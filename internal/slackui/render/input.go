@@ -186,6 +186,9 @@ func describe(a store.Approval) request {
 			r.pre = content
 			r.facts = append(r.facts, "the whole file: "+plural(len(splitLines(content)), "line", "lines"))
 		}
+	case "Read":
+		r.file(s, a, "file_path", "read")
+		known = r.verb == "read"
 	case policy.NetworkTool:
 		known = r.host(s)
 	case "NotebookEdit":
@@ -203,7 +206,7 @@ func describe(a store.Approval) request {
 	return r
 }
 
-// file makes the headline name the file of a tool that changes one.
+// file makes the headline name the file of a tool that reads or changes one.
 func (r *request) file(s *fieldSet, a store.Approval, key, verb string) {
 	p, ok := s.text(key)
 	if !ok {

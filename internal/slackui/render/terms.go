@@ -49,14 +49,14 @@ func (c *card) grounds(most int) string {
 	t := c.a.Terms
 	if _, isRule := policy.Told(t.Rule); !isRule && (policy.ForRules(t.Because) || c.a.Edited.Times > 0) { // it is of what was asked
 		t.Because = ""
-	} else if !isRule && strings.HasSuffix(t.Because, " is outside the workspace") && writesFile[c.a.ToolName] {
+	} else if !isRule && strings.HasSuffix(t.Because, " is outside the workspace") && ofFile[c.a.ToolName] {
 		t.Because = "" // the card warns of it, and names the file
 	}
 	return c.allGrounds(t, most)
 }
 
-// writesFile are the tools that write the one file that a card's headline names.
-var writesFile = map[string]bool{"Write": true, "Edit": true, "MultiEdit": true, "NotebookEdit": true}
+// ofFile are the tools of the one file that a card's headline names.
+var ofFile = map[string]bool{"Read": true, "Write": true, "Edit": true, "MultiEdit": true, "NotebookEdit": true}
 
 func (c *card) allGrounds(t store.Terms, most int) string {
 	var parts []string
