@@ -177,7 +177,7 @@ func (s subject) inShort() string {
 // excerpt is the beginning of a call's input for a notification, on lines of its
 // own.
 func (c *card) excerpt(s subject, most int) string {
-	if s.raw == "" {
+	if s.raw == "" || s.pre == s.object { // the headline has it
 		return ""
 	}
 	shown := s.raw

@@ -441,7 +441,7 @@ func TestOutsideIsSaidOnce(t *testing.T) {
 	a = ask("Read", `{"file_path":"/etc/passwd","limit":5}`)
 	a.Terms = store.Terms{Rule: "default: reading outside the workspace is asked", Because: "/etc/passwd is outside the workspace"}
 	page := render.Card([]store.Approval{a}, render.Options{})
-	if said := texts(page.Blocks); strings.Contains(said, "passwd is outside") || !strings.Contains(said, "limit: 5") || !strings.HasPrefix(page.Text, "Deckhand asks to read `/etc/passwd` (`Read`)\nDecide") {
+	if said := texts(page.Blocks); strings.Contains(said, "passwd is outside") || strings.Count(said, "/etc/passwd") != 2 || !strings.Contains(said, "limit: 5") || !strings.HasPrefix(page.Text, "Deckhand asks to read `/etc/passwd` (`Read`)\nDecide") {
 		t.Errorf("a file that is read: %s; %s", said, page.Text)
 	}
 	a = ask("mcp__x__y", `{}`)

@@ -188,7 +188,9 @@ func describe(a store.Approval) request {
 		}
 	case "Read":
 		r.file(s, a, "file_path", "read")
-		known = r.verb == "read"
+		if known = r.verb == "read"; known {
+			r.pre, r.cautions = r.object, nil // that it is outside is among what is risky in it
+		}
 	case policy.NetworkTool:
 		known = r.host(s)
 	case "NotebookEdit":
