@@ -243,6 +243,9 @@ func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
 		w.turn.content.Items = withoutLast(w.turn.content.Items, r.Text)
 	}
 	state, problem := w.turn.outcome(r)
+	if state == TurnFailed && r.APIErrorStatus != 0 { // the problem tells it
+		w.turn.content.Items = withoutLast(w.turn.content.Items, r.Text)
+	}
 	return w.endTurn(ctx, state, problem, r.NumTurns, told...)
 }
 

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -77,12 +79,30 @@ func failure(r *claude.Result) string {
 		return "The turn was ended: it took too many steps. Write “continue” to go on."
 	case r.Subtype == "error_max_budget_usd":
 		return "The turn was ended: its budget is used up."
-	case r.APIErrorStatus == 401 || r.APIErrorStatus == 403:
-		return "The model's provider refuses our credentials, so nothing could be done. Ask an admin to run bot doctor --call-model, which says what is wrong. (" + words + ")"
+	case r.APIErrorStatus != 0:
+		return refusedBy(r.APIErrorStatus) + "\nThe provider's words: " + strings.ReplaceAll(cmp.Or(words, "none"), "\x00", "")
 	case words == "":
 		return "Claude Code failed without saying why. Try again; if it stays like this, ask an admin to look at the bot's log."
 	}
 	return "Claude Code failed: " + strings.ReplaceAll(words, "\x00", "")
+}
+
+// refusedBy says what people can do about a call of the model that failed, by its HTTP
+// status.
+func refusedBy(status int) string {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return "The model's provider refuses our credentials, so nothing could be done. Ask an admin to run bot doctor --call-model, which says what is wrong."
+	case status == http.StatusNotFound:
+		return "The model's provider does not know what was asked for, as a model of another name. Ask an admin to run bot doctor --call-model, which says what is wrong."
+	case status == http.StatusRequestEntityTooLarge:
+		return "This is more than the model's provider takes at once. Write it shorter or with fewer files, or begin a new thread."
+	case status == http.StatusTooManyRequests:
+		return "The model's provider takes no more of our requests for now. Try again in some minutes; if it stays like this, an admin can have the limit raised there."
+	case status >= http.StatusInternalServerError:
+		return "The model's provider has trouble just now, and nothing is wrong with your message. Try again in some minutes."
+	}
+	return "The model's provider does not take this request. Try again with a shorter message, without files or in a new thread; if it stays like this, ask an admin to run bot doctor --call-model."
 }
 
 // endTurn commits the end of the turn, shows it, and begins the next.
