@@ -107,7 +107,7 @@ func newApp(c Config, client *slack.Client, self identity) *App {
 	a.frontend, a.outbox, a.sessions = newFrontend(a), newOutbox(a), newSessions(a)
 	a.costs = costs.New(costs.Config{
 		Team: a.self.TeamID, Books: c.Store, Access: c.Access, People: a.people, API: a.api, Publisher: a.publisher,
-		Whisper: a.whisper, Say: a.say, Permalink: a.permalink, Log: c.Log.Named("costs"),
+		Whisper: a.whisper, Say: a.say, Permalink: a.permalink, Redact: c.Redact, Log: c.Log.Named("costs"),
 		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,
 	})
 	return a

@@ -36,6 +36,7 @@ import (
 type Books interface {
 	report.Ledger
 	Schedule(ctx context.Context, jobs ...store.Job) error
+	ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Thread, error)
 	TimeZone() *time.Location
 }
 
@@ -61,6 +62,7 @@ type Config struct {
 	Say     func(channel, threadTS string, page render.Page)
 	// Permalink is the address of a message, or empty.
 	Permalink func(channel, ts string) string
+	Redact    func(string) string
 	Log       *zap.Logger
 
 	// Digests are reports that are posted again and again.

@@ -60,6 +60,7 @@ func (a *Accountant) Answer(ctx context.Context, user string, at Place, words st
 		return "", nil, err
 	}
 	view.Names = a.names(ctx, answer, q.CSV, at.Channel, allowed.People && private)
+	view.Titles = a.titles(ctx, answer, at.Channel)
 	if zone := c.Location; zone.String() != a.c.Books.TimeZone().String() {
 		view.Notes = append(view.Notes, "Days are those of "+zone.String()+".")
 	}
@@ -151,6 +152,28 @@ func (a *Accountant) names(ctx context.Context, answer report.Answer, file bool,
 	}
 	people, channels := answer.IDs(lines)
 	return a.c.People.Names(ctx, people, channels, func(id string) bool { return admin || id == here })
+}
+
+// titles are those of the threads that an answer names in the channel where it is shown:
+// whoever sees it can read them there. Of other channels' threads it says where they are.
+func (a *Accountant) titles(ctx context.Context, answer report.Answer, here string) map[store.ThreadKey]string {
+	out := map[store.ThreadKey]string{}
+	lines := answer.Threads
+	if answer.By == store.ByThread {
+		lines, _, _ = answer.Top(render.CostRows(answer.By))
+	}
+	for _, l := range lines {
+		if l.ThreadKey.ChannelID != here || here == "" {
+			continue
+		}
+		t, err := a.c.Books.ThreadByKey(ctx, l.ThreadKey)
+		if err != nil {
+			a.c.Log.Warn("read a thread's title", zap.Error(err))
+			break
+		}
+		out[l.ThreadKey] = a.c.Redact(t.Title)
+	}
+	return out
 }
 
 func (a *Accountant) threadLink(k store.ThreadKey) string {

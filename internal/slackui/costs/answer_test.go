@@ -79,15 +79,17 @@ func TestAnswersGoToThoseWhoMaySeeThem(t *testing.T) {
 		want       []string // how, where and to whom, and what is in it
 		not        string   // what is in none
 	}{
-		{"sums in a thread", slack.UserLinus, Place{Channel: eng}, "by project", []string{"message C web"}, "linus"},
+		{"sums in a thread", slack.UserLinus, Place{Channel: eng}, "by project", []string{"message C web"}, "Linus"},
 		{"sums of channels, none of which is private", slack.UserLinus, Place{Channel: eng}, "by channel", []string{"message C 2 others"}, "private-ops"},
 		{"an admin's channels, where all read it", slack.UserAda, Place{Channel: eng}, "by channel", []string{"message C private-channel"}, "private-ops"},
 		{"an admin's channels", slack.UserAda, Place{Channel: eng, Slash: true}, "by channel", []string{"whisper C:" + slack.UserAda + " private-ops"}, "private-channel"},
-		{"one's own", slack.UserLinus, Place{Channel: eng}, "for me", []string{"whisper C:" + slack.UserLinus + " linus"}, ""},
-		{"by user", slack.UserAda, Place{Channel: eng}, "by user", []string{"whisper C:" + slack.UserAda + " linus"}, ""},
+		{"threads, by their titles where all read them", slack.UserAda, Place{Channel: eng}, "by thread", []string{"message C what is done in " + eng}, "done in " + slack.ChannelPrivate},
+		{"threads, for an admin in another channel", slack.UserAda, Place{Channel: slack.ChannelGeneral, Slash: true}, "by thread", []string{"whisper C:" + slack.UserAda + " private-ops"}, "done in"},
+		{"one's own", slack.UserLinus, Place{Channel: eng}, "for me", []string{"whisper C:" + slack.UserLinus + " Linus"}, ""},
+		{"by user", slack.UserAda, Place{Channel: eng}, "by user", []string{"whisper C:" + slack.UserAda + " Linus"}, ""},
 		{"by slash command", slack.UserLinus, Place{Channel: eng, Slash: true}, "today", []string{"whisper C:" + slack.UserLinus + " Costs of"}, ""},
 		{"a file for all", slack.UserLinus, Place{Channel: eng}, "by project as csv", []string{"message C web", "file C by-project.csv"}, ""},
-		{"a file for one", slack.UserAda, Place{Channel: eng}, "by user as csv", []string{"whisper C:" + slack.UserAda + " linus", "message " + slack.UserAda + " The files", "file D by-user.csv"}, ""},
+		{"a file for one", slack.UserAda, Place{Channel: eng}, "by user as csv", []string{"whisper C:" + slack.UserAda + " Linus", "message " + slack.UserAda + " The files", "file D by-user.csv"}, ""},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			t.Parallel()

@@ -62,6 +62,10 @@ func (l *ledger) Schedule(_ context.Context, jobs ...store.Job) error {
 	return nil
 }
 
+func (l *ledger) ThreadByKey(_ context.Context, k store.ThreadKey) (store.Thread, error) {
+	return store.Thread{Title: "what is done in " + k.ChannelID}, nil
+}
+
 func (l *ledger) TimeZone() *time.Location {
 	if l.zone != nil {
 		return l.zone
@@ -167,6 +171,10 @@ func newHouseWith(t *testing.T, scopes []string, digests ...Digest) *house {
 		store.ByProject: {spent("web", 5_000_000), spent("secret", 3_000_000)},
 		store.ByUser:    {spent(slack.UserLinus, 5_000_000), spent(slack.UserGrace, 3_000_000)},
 		store.ByModel:   {spent("claude-sonnet-4-5", 8_000_000)},
+		store.ByThread: {
+			{ThreadKey: store.ThreadKey{ChannelID: slack.ChannelEngineering, ThreadTS: "1.1"}, Key: "1", Entries: 1, MicroUSD: 5_000_000},
+			{ThreadKey: store.ThreadKey{ChannelID: slack.ChannelPrivate, ThreadTS: "2.1"}, Key: "2", Entries: 1, MicroUSD: 3_000_000},
+		},
 	}}
 	publisher := publish.New(api, publish.Options{Log: zap.NewNop()})
 	h.Accountant = New(Config{
@@ -176,7 +184,8 @@ func newHouseWith(t *testing.T, scopes []string, digests ...Digest) *house {
 		Permalink: func(channel, ts string) string {
 			return "https://example.slack.com/archives/" + channel + "/" + ts
 		},
-		Log: zap.NewNop(), Digests: digests,
+		Redact: func(s string) string { return s },
+		Log:    zap.NewNop(), Digests: digests,
 	})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var publishing sync.WaitGroup

@@ -24,6 +24,8 @@ type CostReportView struct {
 	Chart bool
 	// Beside are sums that stand by the answer and are no part of it.
 	Beside []CostBeside
+	// Titles are those of threads that all who see the report may read, without secrets.
+	Titles map[store.ThreadKey]string
 	// Notes are sentences that explain the answer, besides the answer's own.
 	Notes []string
 }
@@ -59,14 +61,15 @@ func CostTitle(a report.Answer, names report.Names) string {
 func CostReport(v CostReportView) Page {
 	a := v.Answer
 	title := mrkdwn.Clip(mrkdwn.Mute(mrkdwn.Printable(CostTitle(a, v.Names))), headerMax)
-	blocks := []slack.Block{slack.NewHeaderBlock(plain(title, headerMax), slack.HeaderBlockOptionBlockID("costs:head"))}
+	var blocks []slack.Block
+	if line := v.beside(); line != "" { // the nearest first
+		blocks = append(blocks, section("costs:beside", line))
+	}
+	blocks = append(blocks, slack.NewHeaderBlock(plain(title, headerMax), slack.HeaderBlockOptionBlockID("costs:head")))
 	if a.Empty() {
 		blocks = append(blocks, section("costs:sum", mrkdwn.Escape(strings.Join(a.Summary(), " "))))
 	} else {
 		blocks = append(blocks, costFigures(a))
-	}
-	if line := v.beside(); line != "" {
-		blocks = append(blocks, section("costs:beside", line))
 	}
 	if v.Chart {
 		if chart := CostChart(a, v.Names); chart != nil {
@@ -88,15 +91,19 @@ func CostReport(v CostReportView) Page {
 // text is the answer for notifications, and for where Slack takes no blocks.
 func (v CostReportView) text(title string) string {
 	a := v.Answer
-	lines := []string{"*" + mrkdwn.Escape(title) + "*"}
-	for _, s := range a.Summary() {
-		lines = append(lines, mrkdwn.Escape(s))
-	}
+	var lines []string
 	if line := v.beside(); line != "" {
 		lines = append(lines, line)
 	}
+	lines = append(lines, "*"+mrkdwn.Escape(title)+"*")
+	for _, s := range a.Summary() {
+		lines = append(lines, mrkdwn.Escape(s))
+	}
 	top, others, more := a.Top(10)
 	labels := a.Labels(a.By, top, v.Names)
+	if a.By == store.ByThread {
+		labels = v.titled(top, labels)
+	}
 	for i, l := range top {
 		lines = append(lines, "• "+mrkdwn.EscapeWithin(labels[i], 80)+": "+l.Amount())
 	}
@@ -243,6 +250,8 @@ func (v CostReportView) labels(lines []report.Line) []string {
 	labels := a.Labels(a.By, lines, v.Names)
 	p := a.Question.Period
 	switch {
+	case a.By == store.ByThread:
+		labels = v.titled(lines, labels)
 	case a.By == store.ByDay && p.From.Year() == p.LastDay().Year():
 		for i, l := range lines {
 			if day, err := time.Parse(time.DateOnly, l.Key); err == nil {
@@ -258,6 +267,16 @@ func (v CostReportView) labels(lines []report.Line) []string {
 			if name := ModelName(l.Key); seen[name] == 1 && l.Key != "" {
 				labels[i] = strings.ReplaceAll(name, " ", nbsp)
 			}
+		}
+	}
+	return labels
+}
+
+// titled are the labels of threads, with the titles of those that have one in their places.
+func (v CostReportView) titled(lines []report.Line, labels []string) []string {
+	for i, l := range lines {
+		if title := v.Titles[l.ThreadKey]; title != "" {
+			labels[i] = mrkdwn.Clip(mrkdwn.OneLine(title), 60)
 		}
 	}
 	return labels
@@ -282,7 +301,7 @@ func (v CostReportView) linkCell(l report.Line, label string) slack.TableCell {
 func (v CostReportView) threads() string {
 	a := v.Answer
 	lines := []string{"*Dearest threads*"}
-	labels := a.Labels(store.ByThread, a.Threads, v.Names)
+	labels := v.titled(a.Threads, a.Labels(store.ByThread, a.Threads, v.Names))
 	for i, l := range a.Threads {
 		address := ""
 		if v.Link != nil && l.ThreadKey.ThreadTS != "" {
