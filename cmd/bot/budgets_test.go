@@ -40,7 +40,7 @@ func TestABudgetAsks(t *testing.T) {
 
 	third := w.post(linus, eng, thread, "@deckhand say: three at last")
 	elsewhere := w.post(linus, eng, "", "@deckhand say: here too")
-	w.says(eng, elsewhere, "ada can raise it")
+	w.says(eng, elsewhere, "Ada Admin can raise it")
 	other := w.post(grace, eng, "", "@deckhand say: not mine")
 	w.done(eng, other, other)
 	w.says(eng, other, "not mine")

@@ -62,7 +62,7 @@ func costsInAThread(t *testing.T, w *world, thread string) {
 	// People are named to admins, and to them alone.
 	w.post(ada, eng, thread, "@deckhand costs today by user")
 	byUser := w.find(eng, thread, "the costs by user", func(m message) bool {
-		return m.EphemeralTo == ada && strings.Contains(m.all(), "linus") && strings.Contains(m.all(), "grace")
+		return m.EphemeralTo == ada && strings.Contains(m.all(), "Linus Engineer") && strings.Contains(m.all(), "Grace Approver")
 	})
 	if !strings.Contains(byUser.all(), `"type":"data_visualization"`) {
 		t.Errorf("there is no chart: %s", byUser.all())
@@ -78,7 +78,7 @@ func costsInAThread(t *testing.T, w *world, thread string) {
 	// One's own always.
 	w.post(linus, eng, thread, "@deckhand costs this week for me")
 	w.find(eng, thread, "Linus's own costs", func(m message) bool {
-		return m.EphemeralTo == linus && strings.Contains(m.all(), ", linus") && !strings.Contains(m.all(), "grace")
+		return m.EphemeralTo == linus && strings.Contains(m.all(), ", Linus Engineer") && !strings.Contains(m.all(), "Grace Approver")
 	})
 
 	// What is not understood costs nothing, and is told to who wrote it.
@@ -91,7 +91,7 @@ func costsInAThread(t *testing.T, w *world, thread string) {
 		t.Error("the agent was given a question about costs")
 	}
 	for _, m := range w.messages(eng, thread) {
-		if m.EphemeralTo == "" && strings.Contains(m.all(), "grace") && m.User == w.BotUser {
+		if m.EphemeralTo == "" && strings.Contains(m.all(), "Grace Approver") && m.User == w.BotUser {
 			t.Errorf("a person is named in public: %s", m.all())
 		}
 	}
@@ -111,13 +111,13 @@ func costsAsAFile(t *testing.T, w *world, thread string) {
 	}
 
 	// By the slash command, and what is about people: in direct messages.
-	if shown := w.slash(linus, eng, "costs this month for me with csv"); !strings.Contains(shown, ", linus") {
+	if shown := w.slash(linus, eng, "costs this month for me with csv"); !strings.Contains(shown, ", Linus Engineer") {
 		t.Errorf("the slash command shows %s", shown)
 	}
 	w.find("D0LINUS", "", "the file in Linus's direct messages", func(m message) bool { return len(m.Files) > 0 })
 	w.post(ada, eng, thread, "@deckhand costs today by user with csv")
 	w.find("D0ADA", "", "the file in Ada's direct messages", func(m message) bool { return len(m.Files) > 0 })
-	if text := w.download("D0ADA", ""); !strings.Contains(text, "linus") || !strings.Contains(text, "grace") {
+	if text := w.download("D0ADA", ""); !strings.Contains(text, "Linus Engineer") || !strings.Contains(text, "Grace Approver") {
 		t.Errorf("Ada's file: %s", text)
 	}
 	public := 0
@@ -230,7 +230,7 @@ reports:
 	// Their time has come.
 	w.count(`WITH due AS (UPDATE river_job SET scheduled_at = now() WHERE kind = 'digest' RETURNING 1) SELECT count(*) FROM due`)
 	digest := w.find(slack.ChannelGeneral, "", "the digest", func(m message) bool {
-		return m.User == w.BotUser && strings.Contains(m.all(), "Costs of") && strings.Contains(m.all(), "linus")
+		return m.User == w.BotUser && strings.Contains(m.all(), "Costs of") && strings.Contains(m.all(), "Linus Engineer")
 	})
 	if !strings.Contains(digest.all(), "This comes every day at 09:30") || !strings.Contains(digest.all(), "digest:") {
 		t.Errorf("the digest: %s", digest.all())

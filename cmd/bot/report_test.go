@@ -81,7 +81,7 @@ func TestReportsOfADemo(t *testing.T) {
 
 	// Not today: midnight may come between.
 	table := ok("last", "7", "days", "by", "user")
-	for _, want := range []string{"Costs of", "linus", "Contract", "1 turn", "1 approved change", "#engineering"} {
+	for _, want := range []string{"Costs of", "Linus Engineer", "Contract", "1 turn", "1 approved change", "#engineering"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table has no %q:\n%s", want, table)
 		}
@@ -131,10 +131,10 @@ func TestReportsOfADemo(t *testing.T) {
 	if out := ok("verify"); !strings.Contains(out, fmt.Sprintf("all %d checks agree", store.LedgerChecks())) {
 		t.Errorf("verify: %s", out)
 	}
-	if out := ok("approvals", "--since", "1d"); !strings.Contains(out, "grace") || !strings.Contains(out, "100%") || !strings.Contains(out, "1 decided in") {
+	if out := ok("approvals", "--since", "1d"); !strings.Contains(out, "Grace Approver") || !strings.Contains(out, "100%") || !strings.Contains(out, "1 decided in") {
 		t.Errorf("approvals:\n%s", out)
 	}
-	if out := ok("approvals", "--format", "csv"); !strings.HasPrefix(out, "group,id,name,decisions,allowed,") || !strings.Contains(out, "\nperson,"+grace+",grace,1,1,0,0,1,") {
+	if out := ok("approvals", "--format", "csv"); !strings.HasPrefix(out, "group,id,name,decisions,allowed,") || !strings.Contains(out, "\nperson,"+grace+",Grace Approver,1,1,0,0,1,") {
 		t.Errorf("approvals as csv:\n%s", out)
 	}
 	var approving struct {

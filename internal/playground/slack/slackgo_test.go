@@ -21,7 +21,7 @@ func TestSlackGoReadsPeopleGroupsAndChannels(t *testing.T) {
 	withSlackGo(t, slack.Options{Scopes: append(slack.DefaultScopes(), "im:read", "team:read", "dnd:read", "im:write", "channels:join", "channels:manage")}, func(t *testing.T, b *bundle) {
 		ctx := t.Context()
 		ada, err := b.api.GetUserInfoContext(ctx, slack.UserAda)
-		if err != nil || !ada.IsAdmin || ada.RealName != "Ada Admin" || ada.Profile.DisplayName != "ada" || ada.IsBot {
+		if err != nil || !ada.IsAdmin || ada.RealName != "Ada Admin" || ada.Profile.DisplayName != "Ada Admin" || ada.IsBot {
 			t.Errorf("Ada: %+v, %v", ada, err)
 		}
 		guest, err := b.api.GetUserInfoContext(ctx, slack.UserGuest)

@@ -9,7 +9,7 @@ func (s *Server) wireUser(u *user) object {
 	zone, offset := now().In(u.zone()).Zone()
 	profile := object{
 		"title": u.Title, "phone": "", "skype": "", "real_name": u.RealName, "real_name_normalized": u.RealName,
-		"display_name": u.Name, "display_name_normalized": u.Name, "fields": nil, "status_text": "", "status_emoji": "",
+		"display_name": u.RealName, "display_name_normalized": u.RealName, "fields": nil, "status_text": "", "status_emoji": "",
 		"status_emoji_display_info": []any{}, "status_expiration": 0, "avatar_hash": "ge" + u.Color,
 		"image_24": avatar, "image_32": avatar, "image_48": avatar, "image_72": avatar, "image_192": avatar, "image_512": avatar,
 		"team": u.TeamID,

@@ -133,7 +133,7 @@ func TestWhoIsThere(t *testing.T) {
 	t.Parallel()
 	d := workspace(t)
 	ada, err := d.User(t.Context(), slack.UserAda)
-	if err != nil || ada.ID != slack.UserAda || d.Name(t.Context(), slack.UserAda) != "ada" {
+	if err != nil || ada.ID != slack.UserAda || d.Name(t.Context(), slack.UserAda) != "Ada Admin" {
 		t.Errorf("Ada is %+v, %v", ada, err)
 	}
 	if group, err := d.Group(t.Context(), slack.GroupApprovers); err != nil || !group[slack.UserGrace] || group[slack.UserLinus] {
