@@ -46,17 +46,19 @@ func pictures() []pictured {
 			return thread
 		}},
 		{"denied", "Grace denies with a reason, and the model goes another way.", eng, func(w *world) string {
-			thread := w.runs(linus, eng, "", "git push --force origin main")
+			thread := w.post(linus, eng, "", "@deckhand push this to main")
 			v, _ := w.opens(grace, eng, w.card(eng, thread).TS, "deny_reason")
 			w.submit(grace, v, map[string]any{"reason": map[string]any{"reason": "Open a pull request instead."}})
 			w.done(eng, thread, thread)
 			return thread
 		}},
 		{"stopped", "Linus stops what runs.", eng, func(w *world) string {
-			thread := w.post(linus, eng, "", "@deckhand slow: 60\nfill: 3000")
+			w.must(http.MethodPost, "/_control/faults", map[string]any{"target": "model", "chars_per_second": 60, "match": "story"}, nil)
+			thread := w.post(linus, eng, "", "@deckhand tell me a story about the tide")
 			live := w.find(eng, thread, "a Stop button", func(m message) bool { return m.has("stop") })
 			w.click(linus, eng, live.TS, "stop")
 			w.find(eng, thread, "the prompt to be marked", func(m message) bool { return m.TS == thread && m.reacted("black_square_for_stop") })
+			w.must(http.MethodDelete, "/_control/faults", nil, nil)
 			return thread
 		}},
 		{"failed", "The provider refuses the request.", eng, func(w *world) string {
@@ -67,14 +69,14 @@ func pictures() []pictured {
 			return thread
 		}},
 		{"costs", "Linus asks what the thread has cost.", eng, func(w *world) string {
-			thread := w.post(linus, eng, "", "@deckhand say: The harbour opens at nine.")
+			thread := w.post(linus, eng, "", "@deckhand what does this repo do?")
 			w.done(eng, thread, thread)
 			w.post(linus, eng, thread, "@deckhand costs")
 			w.says(eng, thread, "This thread")
 			return thread
 		}},
 		{"restarted", "The bot is killed while a card waits; the card is approved, and the work goes on.", eng, func(w *world) string {
-			thread := w.runs(linus, eng, "", "git tag restarted")
+			thread := w.post(linus, eng, "", "@deckhand tag the summer release")
 			card := w.card(eng, thread)
 			old := w.PIDs["bot"]
 			if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
@@ -83,7 +85,7 @@ func pictures() []pictured {
 			w.renewed("bot", old)
 			w.eventually("a click to be heard", func() bool { // Slack does not deliver one again
 				w.click(grace, eng, card.TS, "approve")
-				return w.count(`SELECT count(*) FROM approvals WHERE status = 'allowed' AND input LIKE '%restarted%'`) == 1
+				return w.count(`SELECT count(*) FROM approvals WHERE status = 'allowed' AND input LIKE '%git tag summer%'`) == 1
 			})
 			w.done(eng, thread, thread)
 			return thread
@@ -111,10 +113,10 @@ func pictures() []pictured {
 			return thread
 		}},
 		{"budget", "A budget is used up in the middle of the work.", slack.ChannelGeneral, func(w *world) string {
-			thread := w.post(linus, slack.ChannelGeneral, "", "@deckhand say: one")
+			thread := w.post(linus, slack.ChannelGeneral, "", "@deckhand what does this repo do?")
 			w.done(slack.ChannelGeneral, thread, thread) // one turn costs more than the limit
 			w.find(slack.ChannelGeneral, thread, "the limit to be reached", func(m message) bool { return m.has("budget_raise") })
-			w.post(linus, slack.ChannelGeneral, thread, "@deckhand say: two.")
+			w.post(linus, slack.ChannelGeneral, thread, "@deckhand thanks!")
 			w.says(slack.ChannelGeneral, thread, "This waits")
 			return thread
 		}},
