@@ -93,7 +93,7 @@ func BudgetWait(v BudgetWaitView) Page {
 	var said string
 	switch {
 	case v.Wait.Waits:
-		said = "⏳ This waits: " + lowerFirst(budgetName(v.Status)) + " is used up, and " + oneOf(v.Who) + " can raise it"
+		said = "⏳ This waits for " + lowerFirst(budgetName(v.Status)) + ": " + oneOf(v.Who) + " can raise it"
 		if v.Link != "" {
 			said += " " + linkTo(v.Link, "here")
 		}

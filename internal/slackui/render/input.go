@@ -215,15 +215,21 @@ func (r *request) file(s *fieldSet, a store.Approval, key, verb string) {
 		return
 	}
 	r.verb, r.object, r.tool = verb, relative(p, a.Workspace), a.ToolName
-	if outside(p, a.Workspace) {
-		if a.ToolName == "Write" && planFile.MatchString(p) { // the path stays: a file there may be any
-			r.verb = "write its plan to"
+	switch {
+	case isPlan(p, a.Workspace):
+		if r.verb += " its plan"; a.ToolName == "Write" {
+			r.verb += " to"
 		}
+		r.cautions = append(r.cautions, "The file is outside the workspace, where plans are kept: *View all* shows its path.")
+	case outside(p, a.Workspace):
 		r.cautions = append(r.cautions, "The file is outside the workspace.")
 	}
 }
 
-// planFile is where the CLI has the model write its plan.
+// isPlan reports whether a path is where the CLI has the model write its plan: in a folder
+// for plans outside of the workspace. Whose folder it is, the path alone does not tell.
+func isPlan(p, workspace string) bool { return outside(p, workspace) && planFile.MatchString(p) }
+
 var planFile = regexp.MustCompile(`/\.claude/plans/[^/]+\.md$`)
 
 // change is one replacement in a file.
@@ -291,8 +297,12 @@ func (r *request) edits(changes ...change) {
 
 func plusMinus(added, removed int) string { return "+" + count(added) + " −" + count(removed) }
 
-// relative shows a path as seen from the workspace, when it is inside.
+// relative shows a path as seen from the workspace, when it is inside, and a plan by its
+// name alone, since the home's path says nothing to people.
 func relative(p, workspace string) string {
+	if isPlan(p, workspace) {
+		return path.Base(p)
+	}
 	if workspace == "" || outside(p, workspace) || !path.IsAbs(p) {
 		return p
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,6 +76,14 @@ func (v *view) status() string {
 	return "⏳ Working…"
 }
 
+// saysItWaits reports whether a line of a sheet says all that the status would: that one
+// call waits for people.
+func (v *view) saysItWaits(s sheet) bool {
+	return v.t.Waiting == 1 && !v.t.Aside && slices.ContainsFunc(s.segments, func(p segment) bool {
+		return p.run != nil && slices.ContainsFunc(p.run.tools, func(it *claude.Item) bool { return it.Tool.State == claude.ToolAsked })
+	})
+}
+
 // asked is what the call that is asked about waits for.
 func (v *view) asked() string {
 	for i := range v.t.Content.Items {
@@ -104,8 +113,8 @@ func (v *view) footer() string {
 	case agent.TurnDone, agent.TurnRunning:
 		parts = append(parts, "✅ Done")
 	}
-	if t.AgentTurns > 0 {
-		parts = append(parts, plural(t.AgentTurns, "turn", "turns"))
+	if v.steps > 0 {
+		parts = append(parts, plural(v.steps, "step", "steps"))
 	}
 	if !t.StartedAt.IsZero() && !t.EndedAt.IsZero() {
 		parts = append(parts, span(t.EndedAt.Sub(t.StartedAt)))

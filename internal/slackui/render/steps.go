@@ -63,14 +63,14 @@ func ParseStepsPage(value string) (StepsPage, bool) {
 	return p, err == nil && p.Turn > 0 && p.First >= -1 && p.Step >= 0 && p.Page >= 0
 }
 
-// hasSteps reports whether there is something to show of a turn's steps.
-func hasSteps(items []claude.Item) bool {
+// stepsOf counts what there is to show of a turn's steps.
+func stepsOf(items []claude.Item) (n int) {
 	for i := range items {
 		if t := items[i].Tool; t != nil && !listTools[t.Name] {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // stepsButton opens the window about a turn's steps.

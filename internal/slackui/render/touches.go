@@ -36,20 +36,6 @@ func (c *card) touches(most int) string {
 	for _, h := range p.Hosts {
 		parts = append(parts, "connects to "+mrkdwn.CodeWithin(c.o.redact(h), 120))
 	}
-	if len(p.Unknown) > 0 {
-		unknown := make([]string, len(p.Unknown))
-		for i, u := range p.Unknown {
-			unknown[i] = mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(u)), 150)
-		}
-		parts = append(parts, "not known: "+strings.Join(unknown, "; "))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	head := "*By its words, as things were when it was asked*, and perhaps not all: "
-	if len(parts) == 1 && len(p.Unknown) > 0 {
-		head, parts[0] = "*Not known from its words:* ", strings.TrimPrefix(parts[0], "not known: ")
-	}
 	said, used := "", 0
 	for i, part := range parts {
 		if used += mrkdwn.Width(part) + 3; used > most && i > 0 {
@@ -58,7 +44,26 @@ func (c *card) touches(most int) string {
 		}
 		said = joinNonEmpty(" · ", said, part)
 	}
-	return head + said
+	if said != "" {
+		said = "*What it touches, by its words and as things were when it was asked:* " + said
+	}
+	return joinNonEmpty("\n", said, c.untold(p.Unknown, said != ""))
+}
+
+// untold says what cannot be told of a call before it runs; besides is of one of which
+// something can be told.
+func (c *card) untold(list []string, besides bool) string {
+	if len(list) == 0 {
+		return ""
+	}
+	for i, u := range list {
+		list[i] = mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(u)), 150)
+	}
+	said := strings.Join(list, "; ")
+	if besides {
+		return "It may touch more, as this cannot be told before it runs: " + said + "."
+	}
+	return "What it touches cannot be told before it runs: " + said + "."
 }
 
 // whatIs says what lies where something would be touched.

@@ -24,7 +24,7 @@ type view struct {
 	before    int                       // how many tables of the parts before are too big
 	tables    []mrkdwn.BigTable         // of this one that are, in their order
 	children  map[string][]*claude.Item // of a subagent, by the item that started it
-	steps     bool                      // a tool was used, in this part of the turn or another
+	steps     int                       // uses of tools, in this part of the turn and others
 }
 
 // Turn renders a turn into the messages that show it, in order: none while there
@@ -50,7 +50,7 @@ const pagesPerPart = 16
 // partsOf cuts a turn at its breaks. A part shows something, but for the last.
 func partsOf(t agent.TurnView, o Options) []*view {
 	var parts []*view
-	from, tables, steps := 0, 0, hasSteps(t.Content.Items)
+	from, tables, steps := 0, 0, stepsOf(t.Content.Items)
 	breaks := slices.DeleteFunc(slices.Clone(t.Breaks), func(b int) bool { return slices.Contains(o.Joined, b) })
 	if t.Closing > 0 {
 		breaks = append(breaks, t.Closing)
@@ -256,7 +256,9 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 		blocks = append(blocks, section(id("problem"), problem))
 	}
 	status := v.status()
-	blocks = append(blocks, contextBlock(id("status"), status))
+	if v.ended || !v.saysItWaits(s) {
+		blocks = append(blocks, contextBlock(id("status"), status))
+	}
 	switch {
 	case v.ended && v.t.State == agent.TurnDone && text != "" && problem == "":
 		status = "" // a lock screen is for what came out
@@ -279,7 +281,7 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 	case v.t.Continue:
 		kind, buttons = "continue", append(buttons, button(ActionContinue, turn, "Continue", slack.StylePrimary))
 	}
-	if v.steps {
+	if v.steps > 0 {
 		kind, buttons = cmp.Or(kind, "steps"), append(buttons, stepsButton(v.t.ID))
 	}
 	if len(buttons) > 0 {
