@@ -14,6 +14,10 @@ import (
 // must not do so for ever.
 const maxAttempts = 3
 
+// GoesOn is what the messages say of a turn that was put aside and is woken. It is no news
+// where there are none: a decision has just been made, and what comes of it follows.
+const GoesOn = "The work goes on below."
+
 // recover goes on with the turn that a dead process of this thread left running, or that
 // was put aside and is woken. One that sleeps has the worker go to sleep, too.
 func (w *worker) recover(ctx context.Context) error {
@@ -49,7 +53,7 @@ func (w *worker) recover(ctx context.Context) error {
 		if paused {
 			return w.giveUp(ctx, old, TurnInterrupted, PromptPaused, whyPaused)
 		}
-		below = "The work goes on below."
+		below = GoesOn
 	} else if n := old.Attempt - old.Rests; n >= maxAttempts {
 		return w.giveUp(ctx, old, TurnFailed, PromptFailed, fmt.Sprintf("This was interrupted %d times and is given up. Send it again to try once more.", n))
 	}

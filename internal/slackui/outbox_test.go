@@ -188,6 +188,23 @@ func TestACardEndsWhoeverDies(t *testing.T) {
 	})
 }
 
+// TestATurnThatIsWokenIsNoNews: where it has left no message, its card tells what was decided,
+// and what comes of it follows.
+func TestATurnThatIsWokenIsNoNews(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		d.rest()
+		d.kill()
+		w, err := d.books.LeaveTurn(context.Background(), d.lease, d.turn.ID, agent.GoesOn)
+		d.must(err)
+		d.front().Tell(w)
+		d.over()
+		if got := d.slack.inThread(deskThread); len(got) != 0 {
+			t.Errorf("the thread reads %+v", got)
+		}
+	})
+}
+
 // TestATurnThatWasLeft: its process dies, and another one goes on with it. Nothing that it
 // has left looks as if it worked, and where it has left nothing people are told all the
 // same.

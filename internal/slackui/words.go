@@ -160,7 +160,7 @@ func (f *frontend) leave(w store.Word, end func(error)) {
 		},
 		OnEnd: func(err error) {
 			switch {
-			case err != nil || !nothing:
+			case err != nil || !nothing || w.Body == agent.GoesOn:
 				end(err)
 			case w.Kind == store.WordGivenUp:
 				f.saySentence(w, end)
