@@ -132,3 +132,24 @@ func TestALongAnswer(t *testing.T) {
 		})
 	}
 }
+
+// TestALimitIsWaitedOut: Slack limits every call for two hours. The answer and its file come
+// when it does not any more, each once, and nothing waits beyond that.
+func TestALimitIsWaitedOut(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		until := time.Now().Add(2 * time.Hour)
+		d.slack.answers(func(int, slackCall) fault {
+			if time.Now().Before(until) {
+				return fault{err: &slack.RateLimitedError{RetryAfter: 3 * time.Second}}
+			}
+			return fault{}
+		})
+		d.say(mrkdwntest.Prose(12_000))
+		d.end(agent.TurnDone, "")
+		d.rest()
+		if late := time.Since(until); late > time.Minute || d.slack.count("files.completeUploadExternal") != 1 || len(d.slack.inThread(deskThread)) != 1 {
+			t.Errorf("it rests %s later, with %d files: %+v", late, d.slack.count("files.completeUploadExternal"), d.slack.inThread(deskThread))
+		}
+	})
+}
