@@ -36,7 +36,7 @@ func TestTheStoryInThePage(t *testing.T) {
 		w.find(eng, thread, "the approved card", func(m message) bool { return m.TS == card.TS && !m.has("approve") })
 	}
 	w.done(eng, thread, thread)
-	tab.SeeText(`[data-testid="thread"]`, "turns ·")
+	tab.SeeText(`[data-testid="thread"]`, "steps ·")
 	tab.Shot("story")
 	tab.Prefer("dark")
 	tab.Shot("story-dark")

@@ -55,7 +55,7 @@ func TestTheDemoStory(t *testing.T) {
 		t.Error("the sample's tests do not pass after the fix")
 	}
 	final := w.find(eng, thread, "the final message", func(m message) bool {
-		return m.User == w.BotUser && strings.Contains(m.all(), "turns ·") && strings.Contains(m.all(), "$")
+		return m.User == w.BotUser && strings.Contains(m.all(), "steps ·") && strings.Contains(m.all(), "$")
 	})
 	if final.has("stop") {
 		t.Error("the final message still has a Stop button")
