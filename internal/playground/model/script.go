@@ -333,5 +333,6 @@ func fillIn(v any, fill func(string) string) any {
 // reason is what a person gave as reason for a denial, in one line.
 func (r result) reason() string {
 	line, _, _ := strings.Cut(strings.TrimSpace(r.Text), "\n")
+	line = strings.TrimPrefix(line, "The person denied this, and said: ") // as Deckhand tells the model
 	return strings.TrimRight(line, " .")
 }
