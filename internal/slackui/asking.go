@@ -138,7 +138,7 @@ func (a *App) onAskSubmission(ctx context.Context, in *incoming) (outcome string
 	if place.TS != "" {
 		channel = place.Channel
 	}
-	chosen := place.TS == "" && channel != "" // and not where Slack has shown them a message
+	elsewhere := channel != "" && (place.TS == "" || !access.IsDirect(channel)) // where they may not be, or not any more
 	if channel == "" {
 		if channel, err = a.people.Direct(ctx, in.store.UserID); err != nil {
 			return "", err
@@ -157,8 +157,8 @@ func (a *App) onAskSubmission(ctx context.Context, in *incoming) (outcome string
 		a.answer(in, r.Sentence+a.kept(prompt))
 		return "refused", nil
 	}
-	if chosen && !a.people.Reads(ctx, in.store.UserID, channel) {
-		_ = a.recordRefusal(ctx, who, access.Prompt, &access.Refusal{Reason: "not in the channel that was chosen"})
+	if elsewhere && !a.people.Reads(ctx, in.store.UserID, channel) {
+		_ = a.recordRefusal(ctx, who, access.Prompt, &access.Refusal{Reason: "not in the channel"})
 		a.direct(in.store.UserID, render.Sentence("Work in a private channel is asked for by who is in it, where Deckhand is, too; Slack does not say so of this one just now, so nothing was posted there. /invite Deckhand, or ask again in a minute."+a.kept(prompt)))
 		return "refused", nil
 	}

@@ -112,6 +112,12 @@ func TestWhereNobodyAsksFromOutside(t *testing.T) {
 			}
 			d.rest()
 		}
+		// Nor do they about a message that they saw before they left.
+		in := d.asks("ULINUS", `{"channel":"`+deskPrivate+`","ts":"1.0"}`, "say hello", "")
+		if outcome := d.bot.app.act(context.Background(), in); outcome != "refused" {
+			t.Errorf("about a message of a channel that they left: it was %s", outcome)
+		}
+		d.rest()
 		for _, channel := range []string{deskPrivate, "DGRACE", deskChannel, "ULINUS"} {
 			posted := strings.Join(d.slack.postedIn(channel), " ")
 			want := map[string]string{deskPrivate: "<@UGRACE> asks Deckhand: say hello", deskChannel: "<@ULINUS> asks Deckhand: say hello", "ULINUS": "You wrote:\nsay hello"}[channel]

@@ -325,6 +325,10 @@ func (a *App) turnPage(ctx context.Context, in *incoming, action *slack.BlockAct
 		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
+	if a.mayDecide(ctx, p, approval) != nil && !a.isThere(ctx, p.UserID, approval.Thread.ChannelID, approval.RequestedBy) {
+		a.answer(in, a.recordRefusal(ctx, p, access.See, notThere).Sentence)
+		return "refused", nil
+	}
 	return "viewed", a.updateModal(ctx, in, render.ApprovalInput(approval, page.Page, a.rendering()))
 }
 

@@ -85,17 +85,23 @@ func (a *App) mayNotSeeSteps(ctx context.Context, in *incoming, thread store.Thr
 	if r := a.authorise(ctx, who, access.See); r != nil {
 		return r
 	}
-	inWindow := in.click.View.ID != ""
-	switch {
-	case !inWindow:
-		return nil
-	case access.IsDirect(thread.ChannelID) && who.UserID == thread.OwnerID,
-		!access.IsDirect(thread.ChannelID) && a.people.Reads(ctx, who.UserID, thread.ChannelID):
+	if in.click.View.ID == "" || a.isThere(ctx, who.UserID, thread.ChannelID, thread.OwnerID) {
 		return nil
 	}
-	return a.recordRefusal(ctx, who, access.See, &access.Refusal{
-		Sentence: "Slack does not say that you are in the channel of this turn. If you are, try again in a minute.", Reason: "not in the turn's channel",
-	})
+	return a.recordRefusal(ctx, who, access.See, notThere)
+}
+
+// notThere is what whoever clicks in a window is told that shows something of a channel.
+var notThere = &access.Refusal{
+	Sentence: "Slack does not say that you are in the channel of this turn. If you are, try again in a minute.", Reason: "not in the turn's channel",
+}
+
+// isThere reports whether a person can read a channel, or has a direct message for their own.
+func (a *App) isThere(ctx context.Context, user, channel, owner string) bool {
+	if access.IsDirect(channel) {
+		return user == owner
+	}
+	return a.people.Reads(ctx, user, channel)
 }
 
 // findResults looks for the results of the steps that a window shows. That it failed is
