@@ -113,7 +113,7 @@ func TestWhereNobodyAsksFromOutside(t *testing.T) {
 			d.rest()
 		}
 		// Nor do they about a message that they saw before they left.
-		in := d.asks("ULINUS", `{"channel":"`+deskPrivate+`","ts":"1.0"}`, "say hello", "")
+		in := d.asks("ULINUS", `{"channel":"`+deskPrivate+`","thread":"1.0","ts":"1.0"}`, "say hello", "")
 		if outcome := d.bot.app.act(context.Background(), in); outcome != "refused" {
 			t.Errorf("about a message of a channel that they left: it was %s", outcome)
 		}
