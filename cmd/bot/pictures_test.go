@@ -113,10 +113,10 @@ func pictures() []pictured {
 			return thread
 		}},
 		{"budget", "A budget is used up in the middle of the work.", slack.ChannelGeneral, func(w *world) string {
-			thread := w.post(linus, slack.ChannelGeneral, "", "@deckhand what does this repo do?")
+			thread := w.post(linus, slack.ChannelGeneral, "", "@deckhand thanks for yesterday!")
 			w.done(slack.ChannelGeneral, thread, thread) // one turn costs more than the limit
 			w.find(slack.ChannelGeneral, thread, "the limit to be reached", func(m message) bool { return m.has("budget_raise") })
-			w.post(linus, slack.ChannelGeneral, thread, "@deckhand thanks!")
+			w.post(linus, slack.ChannelGeneral, thread, "@deckhand well done!")
 			w.says(slack.ChannelGeneral, thread, "This waits")
 			return thread
 		}},
