@@ -120,12 +120,12 @@ func TestEveryCallEndsOnceWithWhatWasToldOfIt(t *testing.T) {
 		answer http.HandlerFunc
 		want   gateway.Answer
 	}{
-		"complete":                {sse(started+delta+stopped, func() {}), gateway.Answer{Model: model, RequestID: id, Status: 200, Usage: whole, Complete: true, Left: true}},
-		"cut after its end":       {sse(started+delta+stopped, cut), gateway.Answer{Model: model, RequestID: id, Status: 200, Usage: whole, Complete: true, Left: true}},
-		"cut in the middle":       {sse(started+delta, cut), gateway.Answer{Model: model, RequestID: id, Status: 200, Usage: begun, Left: true}},
+		"complete":                {sse(started+delta+stopped, func() {}), gateway.Answer{MessageID: "msg_1", Model: model, RequestID: id, Status: 200, Usage: whole, Complete: true, Left: true}},
+		"cut after its end":       {sse(started+delta+stopped, cut), gateway.Answer{MessageID: "msg_1", Model: model, RequestID: id, Status: 200, Usage: whole, Complete: true, Left: true}},
+		"cut in the middle":       {sse(started+delta, cut), gateway.Answer{MessageID: "msg_1", Model: model, RequestID: id, Status: 200, Usage: begun, Left: true}},
 		"cut before anything":     {sse("", cut), gateway.Answer{RequestID: id, Status: 200, Left: true}},
-		"ended without an end":    {sse(started+delta, func() {}), gateway.Answer{Model: model, RequestID: id, Status: 200, Usage: begun, Left: true}},
-		"an error in the middle":  {sse(started+"event: error\ndata: {\"type\":\"error\"}\n\n", func() {}), gateway.Answer{Model: model, RequestID: id, Status: 200, Usage: begun, Left: true}},
+		"ended without an end":    {sse(started+delta, func() {}), gateway.Answer{MessageID: "msg_1", Model: model, RequestID: id, Status: 200, Usage: begun, Left: true}},
+		"an error in the middle":  {sse(started+"event: error\ndata: {\"type\":\"error\"}\n\n", func() {}), gateway.Answer{MessageID: "msg_1", Model: model, RequestID: id, Status: 200, Usage: begun, Left: true}},
 		"an error instead":        {sse("event: error\ndata: {\"type\":\"error\"}\n\n", func() {}), gateway.Answer{RequestID: id, Status: 200, Complete: true, Left: true}},
 		"nonsense":                {sse("event: message_start\ndata: {nonsense\n\n"+stopped, func() {}), gateway.Answer{RequestID: id, Status: 200, Usage: price.Usage{Output: 42, WebSearches: 2}, Left: true}},
 		"no answer":               {func(http.ResponseWriter, *http.Request) { cut() }, gateway.Answer{Left: true}},
