@@ -43,8 +43,8 @@ histories: ## the ledger against the model's bill, over N random histories from 
 chaos: ## what people were promised, over SEEDS random histories with accidents from SEED on
 	@exec .ci/chaos '$(SEEDS)' '$(SEED)'
 
-race: ## the end-to-end stories with the race detector; RUN=regexp for some
-	@exec .ci/race '$(RUN)'
+race: ## all tests with the race detector; RUN=regexp PKG=./internal/store/... for some
+	@exec .ci/race '$(RUN)' $(PKG)
 
 machines: ## replicas and database servers on machines of their own: unplugged, failed over, one Slack; takes root for networks and users
 	@exec .ci/machines

@@ -336,14 +336,14 @@ func TestWhatStartsWithASessionIsLight(t *testing.T) {
 	}
 }
 
-// TestWhatIsTestedAloneHasNoRaces: what make test runs without the race detector begins no
-// goroutine and shares nothing that would need a lock.
+// TestWhatIsTestedAloneHasNoRaces: what make race leaves out begins no goroutine
+// and shares nothing that would need a lock.
 func TestWhatIsTestedAloneHasNoRaces(t *testing.T) {
 	t.Parallel()
-	_, list, ok := strings.Cut(read(t, ".ci/test"), "\nsingle='")
+	_, list, ok := strings.Cut(read(t, ".ci/race"), "\nsingle='")
 	list, _, closed := strings.Cut(list, "'")
 	if !ok || !closed {
-		t.Fatal(".ci/test names no packages as single='…'")
+		t.Fatal(".ci/race names no packages as single='…'")
 	}
 	for room := range strings.FieldsSeq(list) {
 		dir, deep := strings.CutSuffix(room, "/...")
