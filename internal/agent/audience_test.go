@@ -96,12 +96,12 @@ func (a *audience) ShowApproval(ap store.Approval) {
 		return
 	}
 	a.cards[ap.ID] = ap.Status
-	a.stage.say("people", "card %s %s", a.stage.name("a", ap.ID), ap.Status)
+	a.stage.say("cards", "%s %s", a.stage.name("a", ap.ID), ap.Status)
 }
 
 func (a *audience) CloseCards(ids []string) {
 	for _, id := range ids {
-		a.stage.say("people", "card %s closed", a.stage.name("a", id))
+		a.stage.say("cards", "%s closed", a.stage.name("a", id))
 	}
 }
 
