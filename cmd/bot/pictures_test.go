@@ -186,7 +186,7 @@ func once(t *testing.T, story string, list []notice) {
 	heard := map[notice]bool{}
 	for _, n := range list {
 		key := notice{User: n.User, Text: codes.ReplaceAllString(n.Text, "CODE")}
-		again := strings.Contains(n.Text, "Decide with") || strings.HasPrefix(n.Text, "Deckhand is at work") // each of a card, or message, of its own
+		again := strings.Contains(n.Text, "with the buttons") || strings.HasPrefix(n.Text, "Deckhand is at work") // each of a card, or message, of its own
 		if heard[key] && !again {
 			t.Errorf("%s: %s hears twice: %s", story, n.User, n.Text)
 		}

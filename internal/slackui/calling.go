@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -56,9 +57,16 @@ func (f *frontend) viewCard(ctx context.Context, list []store.Approval, copies [
 		}
 		to, ok := f.app.call(ctx, a)
 		v.call[a.ID], known = to, known && ok
-		if by := a.RequestedBy; by != "" && v.names[by] == "" && !slices.Contains(to.mention, by) {
-			v.names[by] = f.app.people.Name(ctx, by)
-			known = known && v.names[by] != by
+		named := []string{a.RequestedBy}
+		if len(to.direct) <= callMost { // who decides may be said by name
+			named = append(named, to.direct...)
+		}
+		for _, id := range named {
+			if id == "" || strings.HasPrefix(id, "S") || v.names[id] != "" || slices.Contains(to.mention, id) {
+				continue
+			}
+			v.names[id] = f.app.people.Name(ctx, id)
+			known = known && v.names[id] != id
 		}
 	}
 	return v, known

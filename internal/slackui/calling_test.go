@@ -215,6 +215,9 @@ func TestWhoIsCalledByDefault(t *testing.T) {
 		if !strings.Contains(card.blocks, "UHEIDI") || strings.Contains(card.blocks, "UGRACE") {
 			t.Errorf("the card: %s", card.blocks)
 		}
+		if want := "<@UHEIDI> or " + d.bot.app.people.Name(t.Context(), "UGRACE") + " decides with the buttons"; !strings.Contains(card.text, want) {
+			t.Errorf("the notification: %q, want %q", card.text, want)
+		}
 		if len(d.direct("UGRACE")) != 1 || len(d.direct("UHEIDI")) != 0 {
 			t.Errorf("sent are %+v and %+v", d.direct("UGRACE"), d.direct("UHEIDI"))
 		}

@@ -256,6 +256,7 @@ func (f *frontend) cardPage(v cardView, isCopy bool) render.Page {
 	first := v.list[0]
 	call := &render.Calling{
 		Mention: func(a store.Approval) []string { return v.call[a.ID].mention },
+		Sent:    func(a store.Approval) []string { return v.call[a.ID].direct },
 		Name:    func(id string) string { return cmp.Or(v.names[id], id) },
 		Direct:  len(v.copies),
 	}

@@ -279,9 +279,9 @@ func visibleUnits(r rune) (own, shown int) {
 func (c *card) end(text string, run, others []slack.BlockElement) {
 	if c.pending() {
 		c.actions(run, others, true)
-		hint := "\nDecide with the buttons, or reply “" + approveWords(c.a) + "” or “deny " + Code(c.a) + "”."
+		hint := "\n" + c.whoDecides() + " decides with the buttons, or replies “" + approveWords(c.a) + "” or “deny " + Code(c.a) + "”."
 		if c.a.Kind == store.ApprovalQuestion {
-			hint = "\nAnswer with the buttons, or reply “deny " + Code(c.a) + "” to skip."
+			hint = "\n" + c.whoDecides() + " answers with the buttons, or replies “deny " + Code(c.a) + "” to skip."
 		}
 		if c.isCopy() {
 			hint = "\nDecide with the buttons."

@@ -361,6 +361,48 @@ func TestPendingCardSaysHowItIsDecided(t *testing.T) {
 	}
 }
 
+// A notification reaches people who may not decide, too: it says who does.
+func TestANotificationSaysWhoDecides(t *testing.T) {
+	t.Parallel()
+	a := ask("Bash", `{"command":"ls"}`)
+	question := ask("AskUserQuestion", `{"questions":[{"question":"Which?","options":[{"label":"a"},{"label":"b"}]}]}`)
+	question.Kind = store.ApprovalQuestion
+	two := a
+	two.Terms.Quorum = 2
+	names := map[string]string{"U0ADA": "Ada", "U0LINUS": "Linus\n<!here>"}
+	for want, c := range map[string]struct {
+		list          []store.Approval
+		mention, sent []string
+		isCopy        bool
+	}{
+		"<@U0GRACE> decides with the buttons, or replies “approve 7K2QX” or “deny 7K2QX”.":   {list: []store.Approval{a}, mention: []string{"U0GRACE"}},
+		"<@U0GRACE> or Ada decides with the buttons, or replies":                             {list: []store.Approval{a}, mention: []string{"U0GRACE"}, sent: []string{"U0ADA"}},
+		"Linus &lt;!here&gt; decides with the buttons":                                       {list: []store.Approval{a}, sent: []string{"U0LINUS"}},
+		"<@U0GRACE> answers with the buttons, or replies “deny 7K2QX” to skip.":              {list: []store.Approval{question}, mention: []string{"U0GRACE"}},
+		"Ada decides with the buttons, or replies with the words in brackets":                {list: []store.Approval{a, named("x", a)}, sent: []string{"U0ADA"}},
+		"Whoever may approve decides with the buttons, or replies with the words in bracket": {list: []store.Approval{a, named("x", two)}, sent: []string{"U0ADA"}},
+		"\nWhoever may approve decides with the buttons, or replies “approve 7K2QX”":         {list: []store.Approval{two}, sent: []string{"U0ADA"}},
+		"\nWhoever may approve decides with the buttons, or replies “approve":                {list: []store.Approval{a}, sent: []string{"U0ADA", "U0LINUS", "U0GRACE"}},
+		"\nWhoever may approve decides with the buttons, or replies":                         {list: []store.Approval{a}, sent: []string{"U0NEW"}},
+		"\nDecide with the buttons.":                                                         {list: []store.Approval{a}, isCopy: true},
+	} {
+		of := func(ids []string) func(store.Approval) []string {
+			return func(store.Approval) []string { return ids }
+		}
+		p := render.Card(c.list, render.Options{Calling: &render.Calling{
+			Mention: of(c.mention), Sent: of(c.sent), Copy: c.isCopy, Name: func(id string) string {
+				if name := names[id]; name != "" {
+					return name
+				}
+				return id
+			},
+		}})
+		if !strings.Contains(p.Text, want) {
+			t.Errorf("want %q:\n%s", want, p.Text)
+		}
+	}
+}
+
 func TestEndedCardSaysWhoWhenAndHow(t *testing.T) {
 	t.Parallel()
 	o := render.Options{GrantMade: func(store.Approval) time.Time { return began }}
@@ -441,7 +483,7 @@ func TestOutsideIsSaidOnce(t *testing.T) {
 	a = ask("Read", `{"file_path":"/etc/passwd","limit":5}`)
 	a.Terms = store.Terms{Rule: "default: reading outside the workspace is asked", Because: "/etc/passwd is outside the workspace"}
 	page := render.Card([]store.Approval{a}, render.Options{})
-	if said := texts(page.Blocks); strings.Contains(said, "passwd is outside") || strings.Count(said, "/etc/passwd") != 2 || !strings.Contains(said, "limit: 5") || !strings.HasPrefix(page.Text, "Deckhand asks to read `/etc/passwd` (`Read`)\nDecide") {
+	if said := texts(page.Blocks); strings.Contains(said, "passwd is outside") || strings.Count(said, "/etc/passwd") != 2 || !strings.Contains(said, "limit: 5") || !strings.HasPrefix(page.Text, "Deckhand asks to read `/etc/passwd` (`Read`)\nWhoever may") {
 		t.Errorf("a file that is read: %s; %s", said, page.Text)
 	}
 	a = ask("mcp__x__y", `{}`)

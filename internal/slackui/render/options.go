@@ -51,7 +51,9 @@ type Options struct {
 type Calling struct {
 	// Mention are the users and user groups whom the card of an approval mentions.
 	Mention func(store.Approval) []string
-	// Name is what a person is called.
+	// Sent are those who have the card as a direct message, or are about to; nil for nobody.
+	Sent func(store.Approval) []string
+	// Name is what a person is called, or their id.
 	Name func(userID string) string
 	// Direct is how many people have the card as a direct message.
 	Direct int

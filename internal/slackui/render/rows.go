@@ -403,7 +403,7 @@ func (c *card) rowsText(list []row, pending []*row, shown int) string {
 	if len(pending) == 0 {
 		return plural(len(list), "request", "requests") + ", all decided."
 	}
-	hint := "\nDecide with the buttons, or reply with the words in brackets, or with “deny” and the code."
+	hint := "\n" + c.allDecide(pending) + " decides with the buttons, or replies with the words in brackets, or with “deny” and the code."
 	if c.isCopy() {
 		hint = "\nDecide with the buttons."
 	}

@@ -101,6 +101,52 @@ func (c *card) deciders() string {
 	return joinNonEmpty(" · ", parts...)
 }
 
+// whoMay begins a sentence about who decides where names would be too many, or wrong.
+const whoMay = "Whoever may approve"
+
+// whoDecides begins a sentence about a pending request that everybody in the thread reads:
+// with those who are called, if they are one or two, and one of them is enough.
+func (c *card) whoDecides() string {
+	call := c.o.Calling
+	if call == nil && c.a.Kind == store.ApprovalQuestion {
+		return "The person who asked"
+	}
+	if call == nil || c.a.Kind != store.ApprovalQuestion && c.a.Terms.Quorum > 1 {
+		return whoMay
+	}
+	whom := slices.Clone(call.Mention(c.a))
+	if call.Sent != nil {
+		whom = append(whom, call.Sent(c.a)...)
+	}
+	if len(whom) == 0 || len(whom) > namedMost {
+		return whoMay
+	}
+	names := make([]string, len(whom))
+	for i, id := range whom {
+		if names[i] = c.person(id); names[i] == id { // Slack has not said what they are called
+			return whoMay
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+// namedMost is how many people who may decide a notification names.
+const namedMost = 2
+
+// allDecide is whoDecides for requests that stand on one card, of which there is one at least.
+func (c *card) allDecide(list []*row) string {
+	said := ""
+	for i, r := range list {
+		one := card{a: r.a, o: c.o}
+		if who := one.whoDecides(); i == 0 {
+			said = who
+		} else if who != said {
+			return whoMay
+		}
+	}
+	return said
+}
+
 // votes say how many people have to approve where one is not enough, and who has.
 func (c *card) votes() string {
 	voted, quorum := allowers(c.a), c.a.Terms.Quorum
