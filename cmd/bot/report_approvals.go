@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"deckhand/internal/report"
+	"deckhand/internal/store"
 )
 
 func reportApprovalsCommand() *cobra.Command {
@@ -18,48 +17,16 @@ func reportApprovalsCommand() *cobra.Command {
 		Example: "  bot report approvals\n  bot report approvals --since 90d --format csv",
 		Args:    knownCommand,
 	}
-	o := newReportFlags(c, "table", "csv", "json")
-	since := c.Flags().String("since", "30d", "from this time on: 2026-10-31, 2026-10-31T15:04:05Z, or 30d (that long ago)")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
-			return err
+	reportsSince(c, func(ctx context.Context, s *store.Store, team string, since, until time.Time) (lines, error) {
+		found, err := s.ApprovalsReport(ctx, team, since, until)
+		if err != nil {
+			return nil, err
 		}
-		return reportApprovals(c.Context(), c.OutOrStdout(), o, *since)
-	}
-	return c
-}
-
-// reportApprovals says who approves, how fast and how often.
-func reportApprovals(ctx context.Context, out io.Writer, o *reportFlags, from string) error {
-	since, err := parseTime("--since", from)
-	if err != nil {
-		return err
-	}
-	s, team, err := o.openLedger(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	until := time.Now()
-	if !since.Before(until) {
-		return fmt.Errorf("--since: %s has not begun yet: %w", since.Format(time.DateOnly), errUsage)
-	}
-	found, err := s.ApprovalsReport(ctx, team, since, until)
-	if err != nil {
-		return err
-	}
-	var people []string
-	for _, p := range found.ByPerson {
-		people = append(people, p.Name)
-	}
-	a := report.NewApprovals(team, since, until, found, lookUpNames(ctx, people, nil))
-	return o.write(out, func(w io.Writer) error {
-		switch o.format {
-		case "json":
-			return report.WriteJSON(w, a)
-		case "csv":
-			return a.CSV(w)
+		var people []string
+		for _, p := range found.ByPerson {
+			people = append(people, p.Name)
 		}
-		return a.Table(w)
+		return report.NewApprovals(team, since, until, found, lookUpNames(ctx, people, nil)), nil
 	})
+	return c
 }
