@@ -55,6 +55,23 @@ func namesOf(files []sharedFile) string {
 	return strings.Join(names, ", ")
 }
 
+// calledBy is what a task is called that began with files and no words: as the first of them,
+// and how many more there are.
+func calledBy(files []sharedFile) string {
+	if len(files) == 0 {
+		return ""
+	}
+	first := cleanName(files[0].Name)
+	switch more := len(files) - 1; more {
+	case 0:
+		return first
+	case 1:
+		return first + " and another file"
+	default:
+		return first + " and " + strconv.Itoa(more) + " more files"
+	}
+}
+
 const (
 	// fileTries is how often a call about a file is made that fails for a reason that may
 	// pass, and filePause the time between.

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/attachment"
+	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
 
@@ -180,5 +181,20 @@ func TestFilesStayWithTheirMessage(t *testing.T) {
 	}
 	if others, line := ofBacklog(m, "U2"); others != nil || !strings.Contains(line, "not given to you") {
 		t.Errorf("somebody else's: %v, %s", others, line)
+	}
+}
+
+// A task that began with files alone is called by them as one would say it.
+func TestATaskThatBeganWithFiles(t *testing.T) {
+	t.Parallel()
+	var files []sharedFile
+	for i, want := range []string{"", "deck.png", "deck.png and another file", "deck.png and 2 more files"} {
+		if got := calledBy(files); got != want {
+			t.Errorf("%d files: %q, want %q", i, got, want)
+		}
+		files = append(files, sharedFile{Name: []string{"up/deck.png", "b", "c", "d"}[i]})
+	}
+	if got := render.Title(calledBy([]sharedFile{{Name: "a\u202e \"b\"<!here>.png"}}), nil); strings.ContainsAny(got, "\u202e<") {
+		t.Errorf("a file with a name to mislead: %q", got)
 	}
 }

@@ -29,7 +29,7 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 		text = "[A message that begins with a path:]\n" + text
 	}
 	if text == agent.NoWords {
-		asked = namesOf(m.Files)
+		asked = calledBy(m.Files)
 	}
 	files := promptFiles(m.Files)
 	if strings.HasPrefix(text, "/") && len(files) > 0 {
