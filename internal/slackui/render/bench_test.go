@@ -62,3 +62,19 @@ func BenchmarkCardOfMuchText(b *testing.B) {
 		render.Card([]store.Approval{a}, o)
 	}
 }
+
+// BenchmarkStepsOfMuchText renders the window with a result of 40 MB: in the list, and a page
+// of it alone.
+func BenchmarkStepsOfMuchText(b *testing.B) {
+	long := step("Bash", `{"command":"cat long"}`, 1)
+	found := results(map[string]string{long.ToolUseID: strings.Repeat("one line of a log, 漢字 and: all that=belongs to it\n", 800_000)})
+	o := render.Options{Redact: redact.New("correct horse/battery").Redact}
+	for name, page := range map[string]render.StepsPage{"list": {Turn: 1, First: -1}, "step": {Turn: 1, Step: 1, Page: 1}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				render.Steps(render.StepsView{Page: page, Steps: store.Steps{Total: 1, List: []store.Step{long}}, Found: found}, o)
+			}
+		})
+	}
+}

@@ -36,6 +36,9 @@ const (
 	// previewLines and previewMax bound what the list shows of a result.
 	previewLines = 4
 	previewMax   = 400
+	// resultMax bounds what is shown of a result, in units: more than a model reads of one, and
+	// less than costs anything at every turn of a page.
+	resultMax = 1 << 20
 	// stepNoted is how long a step takes, at least, of which it is said how long.
 	stepNoted = time.Second
 )
@@ -91,7 +94,8 @@ type StepsView struct {
 }
 
 // Steps is the window that lists a turn's uses of tools, with the beginnings of what they
-// gave back, or shows one of them whole, page by page. All of it is shown as text that can
+// gave back, or shows one of them page by page: what the model read of it, up to a
+// million characters. All of it is shown as text that can
 // do nothing.
 func Steps(s StepsView, o Options) slack.ModalViewRequest {
 	v := modal("Steps of this turn", CallbackSteps, s.Page.String())
@@ -150,7 +154,7 @@ func (w *stepsWindow) list() {
 		show := button(ActionStep, StepsPage{Turn: w.Page.Turn, First: first, Step: n}.String(), "Show step "+strconv.Itoa(n), "")
 		line.Accessory = slack.NewAccessory(show)
 		w.add(line)
-		if r, ok := w.result(step); ok {
+		if r, _, ok := w.result(step); ok {
 			if preview := w.preview(r); preview != "" {
 				w.add(preBlock(w.id(), preview))
 			}
@@ -214,18 +218,23 @@ func (w *stepsWindow) absent(step store.Step) string {
 	return "Its result is not in what is kept of this conversation."
 }
 
-func (w *stepsWindow) result(step store.Step) (transcript.Result, bool) {
+// result is what a step gave back, as people read it. shortened says that this is less than
+// there was, by Claude Code's own word.
+func (w *stepsWindow) result(step store.Step) (r transcript.Result, shortened, ok bool) {
 	if w.Found == nil {
-		return transcript.Result{}, false
+		return transcript.Result{}, false, false
 	}
-	r, ok := w.Found.Results[step.ToolUseID]
-	return r, ok
+	if r, ok = w.Found.Results[step.ToolUseID]; ok {
+		use := claude.ToolUse{Name: step.ToolName, Result: r.Text}
+		r.Text, shortened = use.Unframed()
+	}
+	return r, shortened, ok
 }
 
 // line is the step as its turn's message shows it, with how long it took.
 func (w *stepsWindow) line(step store.Step) string {
 	t := &claude.ToolUse{ID: step.ToolUseID, Name: step.ToolName, Input: step.Input, State: claude.ToolInterrupted}
-	r, found := w.result(step)
+	r, _, found := w.result(step)
 	if t.Result, t.ResultBytes = r.Text, len(r.Text); !found {
 		t.ResultBytes = -1 // nothing is known of what came out
 	}
@@ -258,8 +267,10 @@ func (w *stepsWindow) preview(r transcript.Result) string {
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
+	rest := ""
 	if len(text) > redactMax {
 		text = mrkdwn.Prefix(text, redactMax)
+		rest = r.Text[len(text):]
 	}
 	text = w.o.redact(text)
 	head := visiblePrefix(text, previewMax)
@@ -267,7 +278,7 @@ func (w *stepsWindow) preview(r transcript.Result) string {
 		head = strings.Join(lines[:previewLines], "")
 	}
 	shown := strings.TrimRight(mrkdwn.Visible(head), "\n")
-	if left := runes(w.o.redact(r.Text)) - runes(head); len(head) < len(text) && left > 0 {
+	if left := runes(text) - runes(head) + runes(rest); len(head) < len(text) && left > 0 {
 		shown += "\n… " + plural(left, "more character", "more characters")
 	}
 	return shown
@@ -278,9 +289,10 @@ func (w *stepsWindow) one() {
 	step := w.Steps.List[0]
 	w.add(section(w.id(), "*"+count(w.Page.Step)+" of "+count(w.Steps.Total)+"* · "+w.line(step)))
 	chunks, deceits := inputChunksOf(store.Approval{Input: step.Input}, w.o)
-	r, found := w.result(step)
-	if found && strings.TrimSpace(r.Text) != "" {
-		back, d := textChunks("What it gave back", r.Text, w.o)
+	r, shortened, found := w.result(step)
+	shown, left := w.beginning(r.Text)
+	if found && strings.TrimSpace(shown) != "" {
+		back, d := textChunks("What it gave back", shown, w.o)
 		chunks, deceits = append(chunks, back...), deceits|d
 	}
 	pages := (len(chunks) + inputChunks - 1) / inputChunks
@@ -299,12 +311,30 @@ func (w *stepsWindow) one() {
 	}
 	if page == pages-1 {
 		w.after(step, r, found)
+		switch {
+		case left > 0:
+			w.add(contextBlock(w.id(), "… another "+bytesOf(left)+" of it are not shown here. Ask for the part that you need."))
+		case shortened:
+			w.add(contextBlock(w.id(), "This output was too long for the model: what stands here is all that it has read of it."))
+		}
 	}
 	at := w.Page
 	w.turn(ActionStepPage, ActionStepPageNext, "Previous page", "Next page",
 		page > 0, StepsPage{Turn: at.Turn, First: at.First, Step: at.Step, Page: page - 1},
 		page < pages-1, StepsPage{Turn: at.Turn, First: at.First, Step: at.Step, Page: page + 1})
 	w.back()
+}
+
+// beginning is what is shown of a result, and how many bytes are left out of it. What is cut
+// is redacted before, with enough of what follows that no secret is cut with it.
+func (w *stepsWindow) beginning(text string) (shown string, left int) {
+	cut := mrkdwn.Prefix(text, resultMax+redactMax)
+	if len(cut) == len(text) {
+		return text, 0
+	}
+	shown = w.o.redact(cut)
+	shown = mrkdwn.Prefix(shown, min(resultMax, max(0, mrkdwn.Width(shown)-redactMax)))
+	return shown, max(1, len(text)-len(shown))
 }
 
 // remarks are what there is to know before a step is read.

@@ -141,6 +141,43 @@ func TestParseStepsPage(t *testing.T) {
 
 // TestStepsAreRedacted: what a tool was given has no secret, not in the names of its fields
 // either, and one that a page would cut is none of any page.
+// Of what no model reads at once the beginning is shown, without the half of a secret.
+func TestALongResultIsBounded(t *testing.T) {
+	t.Parallel()
+	secret := "hunter2hunter2"
+	s := step("Bash", `{"command":"cat all"}`, 0)
+	for at := range len(secret) { // the cut goes through each of its characters
+		found := results(map[string]string{s.ToolUseID: strings.Repeat("x", 1<<20-at) + secret + strings.Repeat("漢", 2<<20)})
+		v := render.StepsView{Page: render.StepsPage{Turn: 12, Step: 1, Page: 1000}, Steps: store.Steps{Total: 1, List: []store.Step{s}}, Found: found}
+		m := render.Steps(v, render.Options{Redact: redact.New(secret).Redact})
+		shown := string(asJSON(t, m))
+		if strings.Contains(shown, "hu") || strings.Contains(shown, "漢漢漢漢漢漢漢漢漢漢漢") || !strings.Contains(shown, "… another 6.3 MB of it are not shown here.") {
+			t.Fatalf("cut at %d: %s", at, shown)
+		}
+	}
+}
+
+// What Claude Code puts around a result is not shown, and what it says of one that was too
+// long for the model is.
+func TestStepsWithoutFrames(t *testing.T) {
+	t.Parallel()
+	agent, long := step("Agent", `{"description":"look","prompt":"p"}`, 1), step("Bash", `{"command":"seq 9999"}`, 1)
+	found := results(map[string]string{
+		agent.ToolUseID: "<tools-used-before-summary>Bash, Read</tools-used-before-summary>\n\nIt is here.",
+		long.ToolUseID:  "<persisted-output>\nOutput too large (48KB). Full output saved to: /home/x.txt\n\nPreview (first 2KB):\n1\n2\n</persisted-output>",
+	})
+	list := string(asJSON(t, render.Steps(render.StepsView{Page: render.StepsPage{Turn: 12, First: -1}, Steps: store.Steps{Total: 2, List: []store.Step{agent, long}}, Found: found}, render.Options{})))
+	one := string(asJSON(t, render.Steps(render.StepsView{Page: render.StepsPage{Turn: 12, Step: 2}, Steps: store.Steps{Total: 2, List: []store.Step{long}}, Found: found}, render.Options{})))
+	for _, shown := range []string{list, one} {
+		if strings.Contains(shown, "persisted-output") || strings.Contains(shown, "before-summary") {
+			t.Error(shown)
+		}
+	}
+	if !strings.Contains(list, "Tools used: Bash, Read") || !strings.Contains(one, "too long for the model") || !strings.Contains(one, "Full output saved to: /home/x.txt") {
+		t.Errorf("%s\n%s", list, one)
+	}
+}
+
 func TestStepsAreRedacted(t *testing.T) {
 	t.Parallel()
 	secret := "hunter2hunter2"

@@ -336,10 +336,8 @@ func (v *view) gist(t *claude.ToolUse) string {
 
 // failure is a failed call's exit code or the first line of what it said, after “failed”.
 func (v *view) failure(t *claude.ToolUse) string {
-	first := firstLine(t.Result)
-	first = strings.TrimPrefix(first, "<tool_use_error>")
-	first = strings.TrimSuffix(first, "</tool_use_error>")
-	first = strings.TrimPrefix(first, "Error: ")
+	plain, _ := t.Unframed()
+	first := strings.TrimPrefix(firstLine(plain), "Error: ")
 	if rest, ok := strings.CutPrefix(first, "Exit code "); ok && len(rest) <= 3 {
 		return ", exit " + mrkdwn.Escape(rest)
 	}

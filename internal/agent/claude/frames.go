@@ -1,0 +1,64 @@
+package claude
+
+import (
+	"regexp"
+	"strings"
+)
+
+// The CLI puts words of its own around what a tool gave back, for the model to tell them
+// apart. For people they are taken away where the CLI puts them, and nothing that stands
+// between: at the beginning and the end of a result. Further in they are a tool's own text,
+// which may imitate them, and stay.
+
+// toolsUsed is the line that the result of a subagent begins with.
+var toolsUsed = regexp.MustCompile(`\A<tools-used-before-summary>([^<\n]*)</tools-used-before-summary>(?:\n+|\z)`)
+
+// Unframed is the result as people read it, without the CLI's frames. shortened says that it
+// is, by the CLI's word in it, the beginning of one that was too long for the model.
+func (t *ToolUse) Unframed() (plain string, shortened bool) {
+	result := t.Result
+	for _, name := range []string{"persisted-output", "truncated-output"} {
+		if rest, ok := strings.CutPrefix(result, "<"+name+">\n"); ok && (strings.HasPrefix(rest, "Output ") || strings.HasPrefix(rest, "Tool result saved to: ")) {
+			result, shortened = withoutEnd(rest, name), true
+		}
+	}
+	if rest, ok := strings.CutPrefix(result, "<tool_use_error>"); ok {
+		result = withoutEnd(rest, "tool_use_error")
+	}
+	if rest, ok := strings.CutPrefix(result, "<system-reminder>"); ok && !strings.Contains(rest, "<system-reminder>") {
+		return withoutEnd(strings.TrimPrefix(rest, "\n"), "system-reminder"), shortened
+	}
+	result = withoutLast(result, "system-reminder")
+	switch t.Name {
+	case "Agent", "Task", "Skill":
+		if m := toolsUsed.FindStringSubmatchIndex(result); m != nil {
+			result = "Tools used: " + result[m[2]:m[3]] + "\n\n" + result[m[1]:]
+		}
+		result = withoutLast(result, "usage")
+	}
+	return result, shortened
+}
+
+// withoutEnd is a text without the end of a frame that it was found to begin with.
+func withoutEnd(s, name string) string {
+	if rest, ok := strings.CutSuffix(strings.TrimRight(s, "\n"), "</"+name+">"); ok {
+		return strings.TrimRight(rest, "\n")
+	}
+	if at := strings.LastIndex(s, "</"+name+">\n"); at >= 0 { // the CLI goes on below it
+		return strings.TrimRight(s[:at], "\n") + s[at+len("</"+name+">"):]
+	}
+	return s
+}
+
+// withoutLast is a text without the frame that its last part stands in.
+func withoutLast(s, name string) string {
+	inner, ok := strings.CutSuffix(strings.TrimRight(s, "\n"), "</"+name+">")
+	if !ok {
+		return s // most are none, and may be long
+	}
+	at := strings.LastIndex(inner, "<"+name+">")
+	if at < 0 || at > 0 && inner[at-1] != '\n' {
+		return s
+	}
+	return inner[:at] + strings.Trim(inner[at+len(name)+2:], "\n")
+}
