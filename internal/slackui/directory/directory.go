@@ -115,12 +115,13 @@ func (d *Directory) Reads(ctx context.Context, userID, channelID string) bool {
 	return err == nil && in[channelID]
 }
 
-// privatesOf are the private channels that a person and the bot are in.
+// privatesOf are the private channels that a person and the bot are in: archived ones, too, whose
+// members Slack keeps, and who read on there.
 func (d *Directory) privatesOf(ctx context.Context, userID string) (map[string]bool, error) {
 	in, cursor := map[string]bool{}, ""
 	for range listPages {
 		page, next, err := d.api.GetConversationsForUserContext(ctx, &slack.GetConversationsForUserParameters{
-			UserID: userID, Types: []string{"private_channel"}, Limit: listPage - 1, Cursor: cursor, ExcludeArchived: true,
+			UserID: userID, Types: []string{"private_channel"}, Limit: listPage - 1, Cursor: cursor,
 		})
 		if err != nil {
 			return nil, err
