@@ -87,7 +87,8 @@ func csvRecord(a Answer, l Line, cut store.CutCalls, name string, names Names) [
 // what it would take for the beginning of one. That is not only at the beginning: where
 // lists are separated by semicolons, as in much of Europe, or by tabs, a spreadsheet cuts
 // the text there, and at its line ends, whatever quotes are around it. What stands before
-// the sign and is not seen, as a byte order mark, is dropped by some.
+// the sign and is not seen, as a byte order mark, is dropped by some. What would turn the
+// direction of other characters around is shown for what it is, as in messages.
 func Inert(s string) string {
 	var b strings.Builder
 	if s != "" && strings.ContainsRune("\t\r\n", rune(s[0])) || setsSeparator.MatchString(s) {
@@ -103,6 +104,10 @@ func Inert(s string) string {
 			begins = true
 		case r != '"' && !unicode.IsSpace(r) && !unicode.In(r, unicode.Cc, unicode.Cf):
 			begins = false
+		}
+		if r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+			continue
 		}
 		b.WriteRune(r)
 	}

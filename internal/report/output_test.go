@@ -129,6 +129,7 @@ func TestInert(t *testing.T) {
 		"": "", "web": "web", "a-b=c@d": "a-b=c@d", "a; b": "a; b", "1;2": "1;2",
 		"=1+1": "'=1+1", "Sep=|": "'Sep=|", "\ufeffsep=|": "'\ufeffsep=|", "＠x": "'＠x", "\t=1": "'\t'=1", "\ufeff=1+1": "\ufeff'=1+1", " \u200b=1": " \u200b'=1",
 		"x;=cmd|' /C calc'!A0": "x;'=cmd|' /C calc'!A0", "x; \"=1": "x; \"'=1", "x\ty\n-1": "x\ty\n'-1", "x;=1\r\n+2": "x;'=1\r\n'+2",
+		"a\u202eb\u2069": "a⟨U+202E⟩b⟨U+2069⟩", "\u200fשלום": "\u200fשלום",
 	} {
 		if got := Inert(in); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)

@@ -42,7 +42,9 @@ func Files(t agent.TurnView, o Options) []File {
 	return out
 }
 
-// FullText is all that was written in the turn, as it was written, secrets excepted.
+// FullText is all that was written in the turn, as it was written, secrets excepted, and
+// characters that would show it in another order: they are shown for what they are, as in
+// messages.
 func FullText(t agent.TurnView, o Options) string {
 	var texts []string
 	for i := range t.Content.Items {
@@ -62,7 +64,7 @@ func FullText(t agent.TurnView, o Options) string {
 		}
 		texts = append(texts, text)
 	}
-	return o.redact(strings.Join(texts, "\n\n"))
+	return mrkdwn.Printable(o.redact(strings.Join(texts, "\n\n")))
 }
 
 func (v *view) answerName() string { return "answer-" + strconv.FormatInt(v.t.ID, 10) + ".md" }
@@ -108,7 +110,7 @@ func csvOf(t mrkdwn.BigTable, o Options) string {
 	for _, row := range t.Rows {
 		record := make([]string, len(row))
 		for i, cell := range row {
-			if record[i] = o.redact(mrkdwn.PlainCell(cell)); !plainNumber.MatchString(record[i]) {
+			if record[i] = mrkdwn.Printable(o.redact(mrkdwn.PlainCell(cell))); !plainNumber.MatchString(record[i]) {
 				record[i] = report.Inert(record[i])
 			}
 		}

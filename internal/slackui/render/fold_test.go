@@ -165,6 +165,30 @@ func TestACSVOfAModelsTable(t *testing.T) {
 	}
 }
 
+// TestAFileMisleadsNoMoreThanAMessage: what turns the direction of others around is shown for
+// what it is, in code and in cells as well, and is no way around what finds secrets.
+func TestAFileMisleadsNoMoreThanAMessage(t *testing.T) {
+	t.Parallel()
+	rows := strings.Repeat("| a\u202eb\u2066 | \u202e=1+1 | hunter2hunter2 |\n", 101)
+	words := "\u200fשלום\n\n```go\nif admin\u202e { // \u2069\x1b[2J\n```\n" + mrkdwntest.Prose(8000) + "\n\nhunter2hunter2"
+	turn := ended(agent.TurnDone, text(words+"\n\n| a | b | c |\n|-|-|-|\n"+rows))
+	o := withFiles
+	o.Redact = redact.New("hunter2hunter2").Redact
+	files := render.Files(turn, o)
+	if len(files) != 2 {
+		t.Fatalf("%d files", len(files))
+	}
+	for _, f := range files {
+		if strings.ContainsAny(f.Text, "\u202e\u2066\u2069\x1b") || strings.Contains(f.Text, "hunter2") {
+			t.Errorf("%s: %.300q", f.Name, f.Text)
+		}
+	}
+	if answer, csv := files[0].Text, files[1].Text; !strings.Contains(answer, "if admin⟨U+202E⟩ { // ⟨U+2069⟩⟨U+001B⟩[2J\n") || !strings.Contains(answer, "שלום") ||
+		!strings.Contains(csv, "\r\na⟨U+202E⟩b⟨U+2066⟩,⟨U+202E⟩=1+1,[redacted]\r\n") {
+		t.Errorf("%.300s\n%.300s", answer, csv)
+	}
+}
+
 // TestASubagentsWordsAreNoAnswer: not below a card that was posted meanwhile either, where its
 // call stands in the message above, nor in a file, which would be empty.
 func TestASubagentsWordsAreNoAnswer(t *testing.T) {
