@@ -106,13 +106,24 @@ func (a *App) fillHome(ctx context.Context, view *render.HomeView, who person) e
 	return err
 }
 
-// mineToDecide are the ids of the requests that a person may decide about.
+// mineToDecide are the ids of the requests that wait for a person: those that they may decide
+// about, without questions that somebody else was asked and may answer.
 func (a *App) mineToDecide(ctx context.Context, who person, pending []store.Approval) map[string]bool {
 	mine := map[string]bool{}
 	for _, p := range pending {
-		mine[p.ID] = a.mayDecide(ctx, who, p) == nil
+		mine[p.ID] = a.mayDecide(ctx, who, p) == nil && !a.asksAnother(ctx, who, p)
 	}
 	return mine
+}
+
+// asksAnother reports whether a request is a question to another person than who, as far as is
+// known one who may answer it.
+func (a *App) asksAnother(ctx context.Context, who person, p store.Approval) bool {
+	if p.Kind != store.ApprovalQuestion || p.RequestedBy == "" || p.RequestedBy == who.UserID {
+		return false
+	}
+	refused := a.mayDecide(ctx, person{TeamID: a.self.TeamID, UserID: p.RequestedBy}, p)
+	return refused == nil || refused.Err != nil
 }
 
 // fillThreads lists a page of the threads that the person chose. What a thread is about is

@@ -106,6 +106,29 @@ func TestTheHomeTab(t *testing.T) {
 			t.Errorf("%+v: %v, want %v", choice, got, want)
 		}
 	}
+	m.tellsWhomAQuestionWaitsFor(asked[slack.ChannelPrivate])
+}
+
+// tellsWhomAQuestionWaitsFor: it waits for the person who was asked, and for others only if
+// that person may not answer any more.
+func (m *matrix) tellsWhomAQuestionWaitsFor(a store.Approval) {
+	m.t.Helper()
+	a.Kind = store.ApprovalQuestion
+	for asked, waits := range map[string]map[string]bool{
+		"U0ASKED":         {"U0ASKED": true, slack.UserAda: false, slack.UserGrace: false},
+		slack.UserMallory: {"U0ASKED": true, slack.UserAda: true, slack.UserMallory: false},
+	} {
+		a.RequestedBy = asked
+		for user, want := range waits {
+			who := person{TeamID: slack.TeamID, UserID: user}
+			if got := m.app.mineToDecide(m.t.Context(), who, []store.Approval{a})[a.ID]; got != want {
+				m.t.Errorf("a question to %s waits for %s: %v", asked, user, got)
+			}
+		}
+		if m.app.mayDecide(m.t.Context(), person{TeamID: slack.TeamID, UserID: slack.UserAda}, a) != nil {
+			m.t.Error("who helps out may not answer any more")
+		}
+	}
 }
 
 func TestWhatIsNoChoice(t *testing.T) {
