@@ -61,7 +61,7 @@ func Results(ctx context.Context, copies Copies, sessionID string, uses []string
 				f.uses = append(f.uses, id)
 			}
 		}
-		err := copies.ReadTranscript(ctx, t, f)
+		err := copies.ReadTranscript(ctx, t, &lines{read: f.read})
 		switch {
 		case errors.Is(err, store.ErrDamaged):
 			found.Damaged = true
@@ -74,30 +74,36 @@ func Results(ctx context.Context, copies Copies, sessionID string, uses []string
 	return found, nil
 }
 
-// finder is written a transcript, and keeps the results in it of some uses of tools. The
-// last one counts: what a session was resumed from may be told twice.
+// finder reads a transcript, and keeps the results in it of some uses of tools. The last
+// one counts: what a session was resumed from may be told twice.
 type finder struct {
 	uses     []string
 	subagent bool
-	line     []byte // the beginning of one that is not whole
 	found    map[string]Result
 }
 
+// lines is written a transcript, and has each of its lines read, which is valid until the
+// next one.
+type lines struct {
+	read func(line []byte)
+	line []byte // the beginning of one that is not whole
+}
+
 // Write takes what follows of the transcript.
-func (f *finder) Write(p []byte) (int, error) {
+func (l *lines) Write(p []byte) (int, error) {
 	n := len(p)
 	for {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
-			f.line = append(f.line, p...)
+			l.line = append(l.line, p...)
 			return n, nil
 		}
 		line := p[:i]
-		if len(f.line) > 0 {
-			line = append(f.line, line...)
-			f.line = line[:0]
+		if len(l.line) > 0 {
+			line = append(l.line, line...)
+			l.line = line[:0]
 		}
-		f.read(line)
+		l.read(line)
 		p = p[i+1:]
 	}
 }
