@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -66,7 +67,7 @@ func editsOfAFile(t *testing.T, w *world) {
 	}
 	thread := w.writes("", "often.txt", "one")
 	v, text := w.opens(ada, eng, w.card(eng, thread).TS, "approve_files")
-	value := regexp.MustCompile(`(?m)^0:[0-9a-f]{16}$`).FindString(text)
+	value := regexp.MustCompile(`(?m)^0:[0-9a-f]{32}$`).FindString(text)
 	if !strings.Contains(text, "often.txt") || value == "" {
 		t.Fatalf("the form:\n%s", text)
 	}
@@ -84,5 +85,33 @@ func editsOfAFile(t *testing.T, w *world) {
 	w.done(eng, thread, other)
 	if w.exists("seldom.txt") {
 		t.Error("the grant was wider than its file")
+	}
+
+	// Six files of one answer, which the CLI asks about one by one, take one card and one form.
+	var calls []map[string]any
+	for i := range 6 {
+		calls = append(calls, map[string]any{"name": "Write", "input": map[string]string{"file_path": filepath.Join(w.Workspace, fmt.Sprintf("six-%d.txt", i)), "content": "one of six"}})
+	}
+	b, err := json.Marshal(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	six := w.post(linus, eng, thread, "@deckhand tools: "+string(b))
+	card := w.find(eng, thread, "the card of the six", func(m message) bool { return m.TS > six && m.has("approve_files") })
+	w.eventually("the form to offer what the answer goes on to write", func() bool {
+		v, text = w.opens(ada, eng, card.TS, "approve_files")
+		return strings.Contains(text, "goes on to write 5 more files")
+	})
+	value = regexp.MustCompile(`(?m)^0:[0-9a-f]{32}$`).FindString(text)
+	w.submit(ada, v, map[string]any{"files": map[string]any{"files": []string{value}}, "further0": map[string]any{"further0": []string{"all"}}, "until": map[string]any{"until": "1h"}})
+	w.done(eng, thread, six)
+	for i := range 6 {
+		holds("one of six", fmt.Sprintf("six-%d.txt", i), "one of six")
+	}
+	if n := w.count(`SELECT 100 * count(*) FILTER (WHERE decided_via = 'files') + count(*) FILTER (WHERE decided_via = 'grant') FROM approvals WHERE input LIKE '%/six-%' AND decided_by = 'U0ADA'`); n != 105 {
+		t.Errorf("the six were asked about and allowed without by %d", n)
+	}
+	if n := w.count(`SELECT count(*) FROM audit WHERE kind = 'granted' AND actor = 'U0ADA' AND details LIKE '%Edit(six-_.txt)%'`); n != 6 {
+		t.Errorf("the audit tells of %d files", n)
 	}
 }

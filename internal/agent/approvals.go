@@ -92,20 +92,23 @@ func (w *worker) request(requestID, toolUseID string, c policy.Call, d policy.De
 		// It is put to the person who asked; whoever may give work may answer.
 		d.Terms = policy.Terms{Quorum: 1, RequesterMayApprove: true, Timeout: d.Terms.Timeout, OnTimeout: d.Terms.OnTimeout, Because: d.Terms.Because}
 	}
+	return store.Approval{
+		ID: newApprovalID(), SessionID: w.session.id, TurnID: w.turn.row.ID, Kind: approvalKind(c.Tool),
+		RequestID: requestID, ToolUseID: toolUseID, ToolName: c.Tool, Input: c.Input, RequestedBy: w.turn.row.RequestedBy,
+		Terms: termsOf(d), Dir: c.Dir, ExpiresAt: time.Now().Add(d.Terms.Timeout),
+	}
+}
+
+// termsOf are the terms by which a request is decided.
+func termsOf(d policy.Decision) store.Terms {
 	because := d.Why
 	if d.Terms.Because != "" {
 		because = strings.TrimSpace(d.Terms.Because + " " + because)
 	}
-	return store.Approval{
-		ID: newApprovalID(), SessionID: w.session.id, TurnID: w.turn.row.ID, Kind: approvalKind(c.Tool),
-		RequestID: requestID, ToolUseID: toolUseID, ToolName: c.Tool, Input: c.Input, RequestedBy: w.turn.row.RequestedBy,
-		Terms: store.Terms{
-			Rule: d.Rule, Because: because, Approvers: d.Terms.Approvers, Quorum: d.Terms.Quorum,
-			RequesterMay: d.Terms.RequesterMayApprove, OnTimeout: store.TimeoutAction(d.Terms.OnTimeout),
-			Dangerous: d.Terms.Dangerous, Grantable: d.Grantable, Fixed: d.Terms.Fixed,
-		},
-		Dir:       c.Dir,
-		ExpiresAt: time.Now().Add(d.Terms.Timeout),
+	return store.Terms{
+		Rule: d.Rule, Because: because, Approvers: d.Terms.Approvers, Quorum: d.Terms.Quorum,
+		RequesterMay: d.Terms.RequesterMayApprove, OnTimeout: store.TimeoutAction(d.Terms.OnTimeout),
+		Dangerous: d.Terms.Dangerous, Grantable: d.Grantable, Fixed: d.Terms.Fixed,
 	}
 }
 
@@ -166,6 +169,9 @@ func (w *worker) ask(ctx context.Context, a store.Approval, call policy.Call, ab
 		return w.onDecided(ctx, a.ID, nil) // decided while the process was gone
 	}
 	t.putOnCard(a.CardID)
+	if policy.WritesFile(a.ToolName) {
+		w.session.mirror.Soon() // for who may allow the files that this answer goes on to write
+	}
 	w.front.ShowApproval(a)
 	return nil
 }

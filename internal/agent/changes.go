@@ -41,6 +41,21 @@ func (s *Supervisor) Change(a store.Approval, input json.RawMessage) (e store.Ed
 	return e, ""
 }
 
+// Foresee is the request that a call would be which the turn of an approval has announced, if
+// it were asked about now. asked is false where nobody would be: a rule decides it.
+func (s *Supervisor) Foresee(about store.Approval, toolUseID, tool string, input json.RawMessage) (a store.Approval, asked bool) {
+	call := policy.Call{Tool: tool, Input: input, Workspace: about.Workspace, Dir: about.Dir, Project: about.Project, Channel: about.Thread.ChannelID}
+	d := s.policy.Decide(call)
+	if d.Fault != "" || d.Verdict != policy.Ask {
+		return a, false
+	}
+	return store.Approval{
+		ThreadID: about.ThreadID, Thread: about.Thread, Project: about.Project, Title: about.Title, Workspace: about.Workspace,
+		SessionID: about.SessionID, TurnID: about.TurnID, Kind: approvalKind(tool), ToolUseID: toolUseID, ToolName: tool, Input: input,
+		Dir: about.Dir, RequestedBy: about.RequestedBy, Status: store.ApprovalPending, Terms: termsOf(d),
+	}, true
+}
+
 // touched is what a call would touch, as people are shown it; nil where nothing is known.
 func touched(c policy.Call) json.RawMessage {
 	p := policy.Touches(c)

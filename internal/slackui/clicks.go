@@ -115,7 +115,7 @@ func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err er
 		d.Status = store.ApprovalDenied
 		return a.decide(ctx, in, approval, d)
 	case render.ActionApproveSession:
-		if d.Grant = sessionGrant(approval); d.Grant == nil {
+		if d.Grants = sessionGrant(approval); len(d.Grants) == 0 {
 			return "", fmt.Errorf("approval %s cannot be given for a session", approval.ID)
 		}
 	}
@@ -263,6 +263,8 @@ func (a *App) onSubmission(ctx context.Context, in *incoming) (outcome string, e
 		return a.onBudgetSubmission(ctx, in)
 	case render.CallbackApproveAll:
 		return a.onApproveAllSubmission(ctx, in)
+	case render.CallbackApproveFiles:
+		return a.onApproveFilesSubmission(ctx, in)
 	}
 	id, seen := render.ParseRef(c.View.PrivateMetadata)
 	approval, err := a.c.Store.ApprovalByID(ctx, id)
@@ -270,9 +272,6 @@ func (a *App) onSubmission(ctx context.Context, in *incoming) (outcome string, e
 		return "", err
 	}
 	in.store.ChannelID, in.store.ThreadTS = approval.Thread.ChannelID, approval.Thread.ThreadTS // a modal is nowhere itself
-	if c.View.CallbackID == render.CallbackApproveFiles {
-		return a.onApproveFilesSubmission(ctx, in, approval)
-	}
 	d := store.Decision{ApprovalID: approval.ID, By: c.User.ID, Via: "modal", Status: store.ApprovalAllowed, Seen: seen}
 	switch c.View.CallbackID {
 	case render.CallbackDenyReason:

@@ -46,12 +46,12 @@ func callOf(a store.Approval) policy.Call {
 }
 
 // sessionGrant is what “Approve for this session” gives: the narrowest offer.
-func sessionGrant(a store.Approval) *store.NewGrant {
+func sessionGrant(a store.Approval) []store.NewGrant {
 	o := offers(a)
 	if len(o) == 0 {
 		return nil
 	}
-	return &store.NewGrant{Scope: store.GrantSession, Pattern: o[0].Pattern, For: sessionGrantFor}
+	return []store.NewGrant{{Scope: store.GrantSession, Pattern: o[0].Pattern, For: sessionGrantFor}}
 }
 
 // sessionGrantSentence is what its button asks the person to confirm.
@@ -100,7 +100,7 @@ func (a *App) onGrantSubmission(ctx context.Context, in *incoming, approval stor
 			return "refused", nil
 		}
 	}
-	d.Grant = &store.NewGrant{Scope: choice.Scope, Pattern: offer.Pattern, For: choice.For}
+	d.Grants = []store.NewGrant{{Scope: choice.Scope, Pattern: offer.Pattern, For: choice.For}}
 	return a.decide(ctx, in, approval, d)
 }
 

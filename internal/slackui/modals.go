@@ -113,7 +113,7 @@ func insteadOfModal(view slack.ModalViewRequest) string {
 		return reply("approve " + code + " confirm")
 	case render.CallbackGrant:
 		return reply("approve " + code)
-	case render.CallbackApproveAll:
+	case render.CallbackApproveAll, render.CallbackApproveFiles:
 		return "Decide about each request by its own button."
 	}
 	return ""

@@ -318,7 +318,7 @@ func (m *matrix) asked(channel string) (thread string, a store.Approval, turnID,
 	granted := ask()
 	_, err = m.db.Decide(ctx, store.Decision{
 		ApprovalID: granted.ID, Status: store.ApprovalAllowed, By: "U0OTHER", Via: "button",
-		Grant: &store.NewGrant{Scope: store.GrantThread, Pattern: "Bash(go vet *)", For: time.Hour},
+		Grants: []store.NewGrant{{Scope: store.GrantThread, Pattern: "Bash(go vet *)", For: time.Hour}},
 	})
 	fail(err)
 	grants, err := m.db.Grants(ctx, store.GrantFilter{TeamID: slack.TeamID, ThreadID: th.ID}, 1)

@@ -25,9 +25,9 @@ type Decision struct {
 	Seen int
 	// Edit, when it is not nil, changes the input of a tool call and allows it so.
 	Edit *Edit
-	// Grant, when it is not nil, makes a grant of the decision. It takes an approval
-	// that may have one (Terms.Grantable) and that this decision alone allows.
-	Grant *NewGrant
+	// Grants are made of the decision, if it decides. They take an approval that may have
+	// one (Terms.Grantable) and that this decision alone allows.
+	Grants []NewGrant
 	// DeliverOn, when it is not empty, names the replica that will answer the CLI
 	// right after the commit: if it holds the thread's lease, and the turn is not put
 	// aside, the decision counts as delivered (see Deliver).
@@ -93,8 +93,8 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 			return err
 		}
 		entries := append(editedEntries(d, out), decidedEntry(out))
-		if d.Grant != nil {
-			granted, err := grantOf(ctx, tx, out, *d.Grant)
+		for _, g := range d.Grants {
+			granted, err := grantOf(ctx, tx, out, g)
 			if err != nil {
 				return err
 			}
@@ -143,7 +143,7 @@ func vote(ctx context.Context, tx pgx.Tx, d Decision) (decides bool, err error) 
 		return false, ErrChanged
 	}
 	if d.Edit != nil {
-		if !allow || !editable || d.Grant != nil {
+		if !allow || !editable || len(d.Grants) > 0 {
 			return false, fmt.Errorf("the input of approval %s may not be changed", d.ApprovalID)
 		}
 		edits++

@@ -130,7 +130,7 @@ func (b *Books) Decide(ctx context.Context, d store.Decision) (store.Approval, e
 		return b.approval(a), store.ErrChanged
 	}
 	if d.Edit != nil {
-		if !allow || a.Kind != store.ApprovalTool || a.Terms.Fixed || a.Terms.Dangerous || d.Grant != nil {
+		if !allow || a.Kind != store.ApprovalTool || a.Terms.Fixed || a.Terms.Dangerous || len(d.Grants) > 0 {
 			return store.Approval{}, fmt.Errorf("the input of approval %s may not be changed", a.ID)
 		}
 		a.Edited = store.Edited{Times: a.Edited.Times + 1, Input: d.Edit.Input, SHA256: sha256.Sum256(d.Edit.Input), By: d.By}
@@ -149,7 +149,7 @@ func (b *Books) Decide(ctx context.Context, d store.Decision) (store.Approval, e
 		}
 	}
 	decides := !allow || allows+1 >= a.Terms.Quorum
-	if decides && d.Grant != nil && (!allow || !a.Terms.Grantable || a.Terms.Quorum > 1 || a.Edited.Times > 0) {
+	if decides && len(d.Grants) > 0 && (!allow || !a.Terms.Grantable || a.Terms.Quorum > 1 || a.Edited.Times > 0) {
 		return store.Approval{}, fmt.Errorf("approval %s cannot become a grant", a.ID)
 	}
 	a.Votes = append(slices.Clip(a.Votes), store.Vote{UserID: d.By, Allow: allow, Via: d.Via, At: now})
@@ -160,11 +160,11 @@ func (b *Books) Decide(ctx context.Context, d store.Decision) (store.Approval, e
 	t := b.threads[a.ThreadID-1]
 	a.Status, a.DecidedBy, a.DecidedVia, a.Reason, a.Answer, a.DecidedAt = d.Status, d.By, d.Via, d.Reason, d.Answer, now
 	a.Delivered = d.DeliverOn != "" && t.LeaseOwner == d.DeliverOn && b.turns[a.TurnID-1].Rest != store.RestAsleep
-	if d.Grant != nil {
+	for _, g := range d.Grants {
 		b.grants = append(b.grants, &grant{
-			LiveGrant: store.LiveGrant{ID: int64(len(b.grants) + 1), Pattern: d.Grant.Pattern, Approvers: a.Terms.Approvers, CreatedBy: d.By, CreatedAt: now},
+			LiveGrant: store.LiveGrant{ID: int64(len(b.grants) + 1), Pattern: g.Pattern, Approvers: a.Terms.Approvers, CreatedBy: d.By, CreatedAt: now},
 			team:      t.TeamID, project: t.Project, channel: t.ChannelID, thread: t.ID, session: a.SessionID,
-			scope: d.Grant.Scope, tool: a.ToolName, sum: a.InputSHA256, expires: now.Add(d.Grant.For),
+			scope: g.Scope, tool: a.ToolName, sum: a.InputSHA256, expires: now.Add(g.For),
 		})
 	}
 	b.wakeTurn(a)

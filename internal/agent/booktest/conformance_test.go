@@ -887,8 +887,10 @@ func decide(ctx context.Context, c *caller) string {
 		if d.Status != store.ApprovalAllowed {
 			break
 		}
-		d.Grant = &store.NewGrant{
-			Scope: pick(c, []store.GrantScope{store.GrantSession, store.GrantThread, store.GrantChannel, store.GrantProject}), Pattern: pick(c, []string{"", "Bash(a *)"}), For: time.Hour,
+		for range 1 + c.r.IntN(2) {
+			d.Grants = append(d.Grants, store.NewGrant{
+				Scope: pick(c, []store.GrantScope{store.GrantSession, store.GrantThread, store.GrantChannel, store.GrantProject}), Pattern: pick(c, []string{"", "Bash(a *)"}), For: time.Hour,
+			})
 		}
 	}
 	a, err := c.books.Decide(ctx, d)
@@ -896,7 +898,7 @@ func decide(ctx context.Context, c *caller) string {
 		c.decided = append(c.decided, a)
 	}
 	said := fmt.Sprint(c.approval(a), fate(err))
-	if err == nil && d.Grant != nil {
+	if err == nil && len(d.Grants) > 0 {
 		said += c.live(ctx, a.ThreadID, a.SessionID, string(a.Input))
 	}
 	return said

@@ -2,7 +2,10 @@ package render_test
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,7 +144,7 @@ func TestApproveFiles(t *testing.T) {
 	for _, name := range []string{"a.go", strings.Repeat("deep/", 60) + "b.go", "c\u202e.go", "4", "5", "6", "7", "8", "9", "10", "11"} {
 		files = append(files, render.FileEdits{Name: name, Approvals: []store.Approval{edit, edit}})
 	}
-	v := render.ApproveFiles(edit, files, render.Options{})
+	v := render.ApproveFiles(edit, render.FilesView{Waiting: files}, render.Options{})
 	for _, problem := range checkModal(v) {
 		t.Error(problem)
 	}
@@ -165,13 +168,98 @@ func TestApproveFiles(t *testing.T) {
 	if len(offered) != 10 {
 		t.Fatalf("%d files are offered", len(offered))
 	}
-	chosen, d, err := render.ParseFiles(files[1:], state("8h", offered[0].Value, offered[1].Value))
-	if err != nil || d != 8*time.Hour || len(chosen) != 1 || chosen[0].Name != files[1].Name {
-		t.Errorf("%v, %s, %v", chosen, d, err)
+	ref := render.ParseFilesRef(v.PrivateMetadata)
+	choice, err := render.ParseFiles(render.FilesView{Waiting: files[1:]}, ref, state("8h", offered[0].Value, offered[1].Value))
+	if err != nil || choice.For != 8*time.Hour || len(choice.Waiting) != 1 || choice.Waiting[0].Name != files[1].Name || choice.Chosen != 2 || len(choice.Further) > 0 {
+		t.Errorf("%+v, %v", choice, err)
 	}
 	for _, wrong := range []map[string]map[string]slack.BlockAction{nil, state("8h"), state("", offered[0].Value), state("90d", offered[0].Value)} {
-		if chosen, _, err := render.ParseFiles(files, wrong); err == nil {
-			t.Errorf("%v is taken for %v", wrong, chosen)
+		if choice, err := render.ParseFiles(render.FilesView{Waiting: files}, ref, wrong); err == nil {
+			t.Errorf("%v is taken for %+v", wrong, choice)
+		}
+	}
+}
+
+// TestApproveFurtherFiles: whatever an answer announces, the modal is one that Slack shows,
+// offers nothing that it does not show whole, and counts what it leaves out.
+func TestApproveFurtherFiles(t *testing.T) {
+	t.Parallel()
+	write := func(name, content string) render.FileEdits {
+		b, err := json.Marshal(map[string]string{"file_path": "/srv/work/app/" + name, "content": content})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return render.FileEdits{Name: name, Approvals: []store.Approval{ask("Write", string(b))}}
+	}
+	many := func(n int, name, content string) (out []render.FileEdits) {
+		for i := range n {
+			out = append(out, write(fmt.Sprint(i, name), content))
+		}
+		return out
+	}
+	edit := ask("Edit", `{"file_path":"/srv/work/app/f","old_string":"x","new_string":"y"}`)
+	often := render.FileEdits{Name: "f", Approvals: slices.Repeat([]store.Approval{edit}, 40)}
+	evil := "x\u202etxt.\u200b <!channel> `*_ " + strings.Repeat("\n", 50)
+	for what, tt := range map[string]struct {
+		waiting, further []render.FileEdits
+		offered          int // without the choice that is all of them; -1: at least one
+	}{
+		"eleven small ones":           {many(1, "w", "x"), many(11, "f", strings.Repeat("a line\n", 20)), 11},
+		"one":                         {many(1, "w", "x"), many(1, "f", "x"), 1},
+		"two hundred":                 {many(1, "w", "x"), many(200, "f", "x"), -1},
+		"two hundred beside twelve":   {many(12, "w", "x"), many(200, "f", "x"), -1},
+		"one too long":                {many(1, "w", "x"), []render.FileEdits{write("long", strings.Repeat("long ", 40_000)), write("short", "x")}, 1},
+		"all too long":                {many(1, "w", "x"), many(3, "f", strings.Repeat("long ", 40_000)), 0},
+		"long ones":                   {many(1, "w", "x"), many(20, "f", strings.Repeat("some text\n", 900)), -1},
+		"long names":                  {many(1, "w", "x"), many(20, strings.Repeat("deep/", 150), "x"), -1},
+		"names that are too long":     {many(1, "w", "x"), many(20, strings.Repeat("deep/", 800), "x"), 0},
+		"what deceives":               {many(1, "w", "x"), []render.FileEdits{write(evil, evil), write("p\u0430y.go", evil)}, 2},
+		"a file that is edited often": {many(1, "w", "x"), []render.FileEdits{often, write("g", "x")}, 1},
+	} {
+		files := render.FilesView{Waiting: tt.waiting, Further: tt.further}
+		v := render.ApproveFiles(tt.waiting[0].Approvals[0], files, render.Options{})
+		for _, problem := range checkModal(v) {
+			t.Errorf("%s: %s", what, problem)
+		}
+		ref, shown := render.ParseFilesRef(v.PrivateMetadata), texts(v.Blocks.BlockSet)
+		if n := len(ref.Further); n != tt.offered && tt.offered >= 0 || tt.offered < 0 && n == 0 || len(v.PrivateMetadata) > 3000 {
+			t.Errorf("%s: %d are offered", what, n)
+		}
+		if left := len(tt.further) - len(ref.Further); left > 0 != strings.Contains(shown, "too much to be read here") {
+			t.Errorf("%s: %d are left out: %s", what, left, shown)
+		}
+		var values []string
+		for _, b := range v.Blocks.BlockSet {
+			if input, ok := b.(*slack.InputBlock); ok && strings.HasPrefix(input.BlockID, render.FilesFurther) {
+				boxes := input.Element.(*slack.CheckboxGroupsBlockElement)
+				for _, o := range boxes.Options {
+					values = append(values, o.Value)
+				}
+				if len(boxes.InitialOptions) > 0 || !input.Optional {
+					t.Errorf("%s: further files are ticked already", what)
+				}
+			}
+		}
+		if all := slices.Contains(values, render.FilesAll); all != (len(ref.Further) > 1) || len(values) != len(ref.Further) && len(values) != len(ref.Further)+1 {
+			t.Errorf("%s: the choices are %q", what, values)
+		}
+		which := v.Blocks.BlockSet[slices.IndexFunc(v.Blocks.BlockSet, func(b slack.Block) bool { return b.ID() == render.FilesWhich })].(*slack.InputBlock)
+		state := map[string]map[string]slack.BlockAction{
+			render.FilesWhich:         {render.FilesWhich: {SelectedOptions: []slack.OptionBlockObject{*which.Element.(*slack.CheckboxGroupsBlockElement).Options[0]}}},
+			render.FilesFurther + "0": {render.FilesFurther + "0": {SelectedOptions: []slack.OptionBlockObject{{Value: render.FilesAll}}}},
+			render.FilesUntil:         {render.FilesUntil: {SelectedOption: slack.OptionBlockObject{Value: "1h"}}},
+		}
+		choice, err := render.ParseFiles(files, ref, state)
+		if err != nil || len(choice.Waiting) != 1 || len(choice.Further) != len(ref.Further) || choice.Chosen != 1+len(ref.Further) {
+			t.Errorf("%s: all are %d, %v", what, len(choice.Further), err)
+		}
+		for _, f := range choice.Further {
+			if content, _, _ := strings.Cut(f.Name, "\u202e"); !strings.Contains(shown, content) {
+				t.Errorf("%s: %q is allowed and not shown", what, f.Name)
+			}
+		}
+		if strings.Contains(shown, "\u202e") || strings.Contains(shown, "<!channel>") && !strings.Contains(what, "deceives") {
+			t.Errorf("%s: it deceives: %q", what, shown)
 		}
 	}
 }
