@@ -42,8 +42,8 @@ const nameMost = 1000
 
 // fileEdits are the files for which requests of an approval's turn wait that the person may
 // decide about, in the order in which they were asked, and those that its answer goes on to
-// write.
-func (a *App) fileEdits(ctx context.Context, p person, about store.Approval) (out render.FilesView, err error) {
+// write; these are looked for within a time, and left out after it.
+func (a *App) fileEdits(ctx context.Context, p person, about store.Approval, within time.Duration) (out render.FilesView, err error) {
 	pending, err := a.c.Store.PendingApprovals(ctx, about.Thread)
 	if err != nil {
 		return out, err
@@ -55,20 +55,20 @@ func (a *App) fileEdits(ctx context.Context, p person, about store.Approval) (ou
 		}
 	}
 	if len(out.Waiting) > 0 { // else there is nothing that they could be given with
-		out.Further = a.furtherEdits(ctx, p, about, pending, out.Waiting)
+		out.Further = a.furtherEdits(ctx, p, about, pending, out.Waiting, within)
 	}
 	return out, nil
 }
 
-// readFurther bounds the search for what an answer goes on to write: the trigger of a form
-// lives for three seconds.
+// readFurther bounds the search for what an answer goes on to write before a form is opened,
+// whose trigger lives for three seconds. When it is sent there is time (readResults).
 const readFurther = 1500 * time.Millisecond
 
 // furtherEdits are the files that the answer which asks for an approval's call goes on to
 // write, as far as it is known and nobody was asked about them yet: each may be granted with
 // a request that waits, and to nobody who could not decide about a request for it now.
-func (a *App) furtherEdits(ctx context.Context, p person, about store.Approval, pending []store.Approval, waiting []render.FileEdits) (out []render.FileEdits) {
-	ctx, cancel := context.WithTimeout(ctx, readFurther)
+func (a *App) furtherEdits(ctx context.Context, p person, about store.Approval, pending []store.Approval, waiting []render.FileEdits, within time.Duration) (out []render.FileEdits) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	select {
 	case a.readers <- struct{}{}:
@@ -112,7 +112,7 @@ func grantedWith(a store.Approval, waiting []render.FileEdits) bool {
 }
 
 func (a *App) onApproveFilesClick(ctx context.Context, in *incoming, approval store.Approval) (outcome string, err error) {
-	files, err := a.fileEdits(ctx, in.person(), approval)
+	files, err := a.fileEdits(ctx, in.person(), approval, readFurther)
 	if err != nil {
 		return "", err
 	}
@@ -141,7 +141,7 @@ func (a *App) onApproveFilesSubmission(ctx context.Context, in *incoming) (outco
 		return "", err
 	}
 	in.store.ChannelID, in.store.ThreadTS = approval.Thread.ChannelID, approval.Thread.ThreadTS // a modal is nowhere itself
-	files, err := a.fileEdits(ctx, in.person(), approval)
+	files, err := a.fileEdits(ctx, in.person(), approval, readResults)
 	if err != nil {
 		return "", err
 	}

@@ -34,8 +34,8 @@ func (d *desk) announce(lines ...string) {
 	}
 }
 
-// asksFor is a line of a conversation, in which an answer asks for a use of a tool.
-func asksFor(answer, id, tool string, input object) string {
+// announces is a line of a conversation, in which an answer asks for a use of a tool.
+func announces(answer, id, tool string, input object) string {
 	return string(mustJSON(object{"type": "assistant", "message": object{"id": answer, "role": "assistant", "content": []any{
 		object{"type": "tool_use", "id": id, "name": tool, "input": input},
 	}}}))
@@ -43,10 +43,15 @@ func asksFor(answer, id, tool string, input object) string {
 
 // asksToWrite is a request to write a file of the desk's workspace.
 func (d *desk) asksToWrite(id, file string) store.Approval {
+	return d.asksFor("ULINUS", id, file)
+}
+
+// asksFor is asksToWrite for a person, who may decide themselves.
+func (d *desk) asksFor(user, id, file string) store.Approval {
 	a, err := d.books.Ask(context.Background(), d.lease, store.Approval{
 		ID: newID(), SessionID: d.session, TurnID: d.turn.ID, Kind: store.ApprovalTool, RequestID: uuid.NewString(), ToolUseID: id,
-		ToolName: "Write", Input: mustJSON(object{"file_path": file, "content": "x\n"}), RequestedBy: "ULINUS",
-		Terms: store.Terms{Rule: "default", Quorum: 1, Grantable: true}, ExpiresAt: time.Now().Add(time.Hour),
+		ToolName: "Write", Input: mustJSON(object{"file_path": file, "content": "x\n"}), RequestedBy: user,
+		Terms: store.Terms{Rule: "default", Quorum: 1, Grantable: true, RequesterMay: true}, ExpiresAt: time.Now().Add(time.Hour),
 	})
 	d.must(err)
 	d.front().ShowApproval(a)
@@ -86,7 +91,7 @@ func (d *desk) granted() (patterns []string) {
 
 // inWorkspace has the desk's thread work in a folder, by rules.
 func (d *desk) inWorkspace(dir string, rules ...policy.Rule) {
-	p, err := policy.New(rules, policy.Terms{})
+	p, err := policy.New(rules, policy.Terms{RequesterMayApprove: true})
 	d.must(err)
 	a := d.bot.app
 	a.agent = agent.New(agent.Config{Store: d.books, Frontend: a.Frontend(), Authoriser: a, Reminder: a, Policy: p, Replica: "replica-1", Log: zap.NewNop()})
@@ -119,17 +124,17 @@ func TestFilesThatAnAnswerGoesOnToWrite(t *testing.T) {
 	rule := func(v policy.Verdict, pattern string) policy.Rule {
 		return policy.Rule{Verdict: v, Patterns: []policy.Pattern{policy.MustParsePattern(pattern)}}
 	}
-	dangerous, others, two := rule(policy.Ask, "Edit(danger/**)"), rule(policy.Ask, "Edit(ops/**)"), rule(policy.Ask, "Edit(two/**)")
-	dangerous.Dangerous, others.Approvers, two.Quorum = true, []string{"UADA"}, 2
+	dangerous, others, hers, two := rule(policy.Ask, "Edit(danger/**)"), rule(policy.Ask, "Edit(ops/**)"), rule(policy.Ask, "Edit(hers/**)"), rule(policy.Ask, "Edit(two/**)")
+	dangerous.Dangerous, others.Approvers, hers.Approvers, two.Quorum = true, []string{"UADA"}, []string{"UGRACE"}, 2
 	n := 0
 	announced := func(answer, tool, path string) string {
 		n++
-		return asksFor(answer, fmt.Sprintf("toolu_next_%d", n), tool, object{"file_path": path, "content": "of " + filepath.Base(path) + "\n"})
+		return announces(answer, fmt.Sprintf("toolu_next_%d", n), tool, object{"file_path": path, "content": "of " + filepath.Base(path) + "\n"})
 	}
 	lines := []string{
 		announced("msg_old", "Write", ws+"/of-another-answer.txt"),
 		announced("msg_1", "Write", ws+"/before.txt"),
-		asksFor("msg_1", "toolu_1", "Write", object{"file_path": ws + "/first.txt", "content": "x\n"}),
+		announces("msg_1", "toolu_1", "Write", object{"file_path": ws + "/first.txt", "content": "x\n"}),
 	}
 	for _, path := range []string{ws + "/second.txt", ws + "/sub/./../third.txt", ws + "/Third.txt", ws + "/gone.txt"} {
 		lines = append(lines, announced("msg_1", "Write", path))
@@ -137,19 +142,19 @@ func TestFilesThatAnAnswerGoesOnToWrite(t *testing.T) {
 	for _, path := range []string{
 		ws + "/link.txt", ws + "/twin.txt", ws + "/run.txt", outside, "relative.txt", ws + "/../beside.txt", ws + "/.git/hooks/pre-commit", ws + "/sub/.git/config",
 		ws + "/Makefile", ws + "/package.json", ws + "/.claude/settings.json", ws + "/.env", ws + "/.ｇｉｔ/config", ws + "/bi\u202edi.txt", ws + "/zero\u200b.txt", ws + "/blank.txt ",
-		ws + "/danger/a.txt", ws + "/ops/a.txt", ws + "/two/a.txt", ws + "/denied/a.txt", ws + "/free/a.txt", ws + "/first.txt",
+		ws + "/danger/a.txt", ws + "/ops/a.txt", ws + "/hers/a.txt", ws + "/two/a.txt", ws + "/denied/a.txt", ws + "/free/a.txt", ws + "/first.txt",
 	} {
 		lines = append(lines, announced("msg_1", "Write", path))
 	}
 	lines = append(lines,
-		announced("msg_1", "Read", ws+"/read.txt"), asksFor("msg_1", "toolu_bash", "Bash", object{"command": "echo > bash.txt"}),
-		asksFor("msg_1", "toolu_twice", "Write", object{"file_path": ws + "/twice.txt", "content": "x", "FILE_PATH": ws + "/Makefile"}),
-		asksFor("msg_1", "toolu_done", "Write", object{"file_path": ws + "/done.txt", "content": "x"}),
+		announced("msg_1", "Read", ws+"/read.txt"), announces("msg_1", "toolu_bash", "Bash", object{"command": "echo > bash.txt"}),
+		announces("msg_1", "toolu_twice", "Write", object{"file_path": ws + "/twice.txt", "content": "x", "FILE_PATH": ws + "/Makefile"}),
+		announces("msg_1", "toolu_done", "Write", object{"file_path": ws + "/done.txt", "content": "x"}),
 		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_done","content":"written"}]}}`,
 		announced("msg_2", "Write", ws+"/later.txt"),
 	)
 	atDesk(t, func(d *desk) {
-		d.inWorkspace(ws, dangerous, others, two, rule(policy.Deny, "Edit(denied/**)"), rule(policy.Allow, "Edit(free/**)"))
+		d.inWorkspace(ws, dangerous, others, hers, two, rule(policy.Deny, "Edit(denied/**)"), rule(policy.Allow, "Edit(free/**)"))
 		a := d.asksToWrite("toolu_1", ws+"/first.txt")
 		d.announce(lines...)
 		d.rest()
@@ -213,7 +218,7 @@ func TestFurtherFilesWhoseTurnHasCome(t *testing.T) {
 	ws := t.TempDir()
 	var lines []string
 	for i, name := range []string{"a", "b", "c", "d", "e"} {
-		lines = append(lines, asksFor("msg_1", fmt.Sprint("toolu_", i), "Write", object{"file_path": filepath.Join(ws, name), "content": "x\n"}))
+		lines = append(lines, announces("msg_1", fmt.Sprint("toolu_", i), "Write", object{"file_path": filepath.Join(ws, name), "content": "x\n"}))
 	}
 	atDesk(t, func(d *desk) {
 		d.inWorkspace(ws)
@@ -223,6 +228,9 @@ func TestFurtherFilesWhoseTurnHasCome(t *testing.T) {
 			t.Errorf("further files of an answer that is not kept: %s", d.opened())
 		}
 		d.announce(lines...)
+		d.rest()
+		d.kill() // another process has only what is kept
+		d.inWorkspace(ws)
 		if got := d.click("UGRACE", render.ActionApproveFiles, a); got != "asked for more" {
 			t.Fatalf("the click: %s", got)
 		}
@@ -253,6 +261,28 @@ func TestFurtherFilesWhoseTurnHasCome(t *testing.T) {
 		}
 		if want := []string{"Edit(c)", "Edit(d)"}; !slices.Equal(d.granted(), want) {
 			t.Errorf("granted are %q, want %q", d.granted(), want)
+		}
+	})
+}
+
+// What somebody else has to decide about is not offered to the person who asked, also where
+// they may decide about what waits.
+func TestFurtherFilesOfWhoAsked(t *testing.T) {
+	t.Parallel()
+	ws, mayNot := t.TempDir(), false
+	peers := policy.Rule{Verdict: policy.Ask, Patterns: []policy.Pattern{policy.MustParsePattern("Edit(peers/**)")}, RequesterMayApprove: &mayNot}
+	atDesk(t, func(d *desk) {
+		d.inWorkspace(ws, peers)
+		a := d.asksFor("UGRACE", "toolu_0", filepath.Join(ws, "own.txt"))
+		d.announce(
+			announces("msg_1", "toolu_0", "Write", object{"file_path": filepath.Join(ws, "own.txt"), "content": "x"}),
+			announces("msg_1", "toolu_1", "Write", object{"file_path": filepath.Join(ws, "peers", "a.txt"), "content": "x"}),
+		)
+		d.rest()
+		for user, want := range map[string]bool{"UGRACE": false, "UHEIDI": true} {
+			if got := d.click(user, render.ActionApproveFiles, a); got != "asked for more" || strings.Contains(d.opened(), "peers/a.txt") != want {
+				t.Errorf("%s: %s, %s", user, got, d.opened())
+			}
 		}
 	})
 }
