@@ -30,6 +30,11 @@ func TestTheStoryInThePage(t *testing.T) {
 		tab.SeeText(`[data-testid="thread"]`, "Approve")
 		card := w.card(eng, thread)
 		tab.Shot([]string{"approve-command", "approve-edit", "approve-again"}[i])
+		if i == 1 {
+			v := window{tab, w}
+			v.press(card.TS, "approve_files")
+			v.accessible("Approve edits", "the form about edits of a file")
+		}
 		// By the button and not by its place: the thread moves while it grows.
 		button := `document.querySelector('[data-ts="` + card.TS + `"] [data-action-id="approve"]')`
 		tab.See(button + ` != null && (` + button + `.click(), true)`)
@@ -45,6 +50,16 @@ func TestTheStoryInThePage(t *testing.T) {
 	tab.SeeText(`[data-testid="thread"]`, "This thread since it began")
 	tab.Shot("costs")
 	tab.Accessible("a thread with an answer, a card and its costs")
+	v := window{tab, w}
+	v.See(`(b => b != null && (b.click(), true))(document.querySelector('[data-testid="thread"] [data-action-id="steps"]'))`)
+	v.accessible("npm test", "the window with the steps")
+	next := w.post(grace, eng, thread, `@deckhand tools: [{"name":"Bash","input":{"command":"cat seen-1"}},{"name":"Bash","input":{"command":"cat seen-2"}}]`)
+	card := w.card(eng, thread)
+	v.press(card.TS, "approve_all")
+	v.accessible("Approve together", "the form about several requests")
+	v.press(card.TS, "approve_all")
+	v.fill("")
+	w.done(eng, thread, next)
 	tab.Prefer("dark")
 	tab.Click(`[data-testid="app-home"]`)
 	tab.SeeText("main", "What you spent")
@@ -81,6 +96,14 @@ func (v window) fill(done string) {
 		v.See(`(` + done + `, true)`)
 	}
 	v.Click(`[data-testid="modal-submit"]`)
+	v.See(`document.querySelector('[data-testid="modal"]') == null`)
+}
+
+// accessible holds that the modal which shows text is, and closes it.
+func (v window) accessible(text, what string) {
+	v.SeeText(`[data-testid="modal"]`, text)
+	v.Accessible(what)
+	v.See(`(b => b != null && (b.click(), true))(document.querySelector('[data-testid="modal"] .dialog-footer .button:not([type="submit"])'))`)
 	v.See(`document.querySelector('[data-testid="modal"]') == null`)
 }
 
