@@ -158,7 +158,13 @@ type approvalRow struct {
 	Word                                                                                                  int64
 }
 
-const approvalColumns = `a.id, a.thread_id, t.team_id, t.channel_id, t.thread_ts, t.project, t.title, t.workspace,
+const (
+	approvalColumns = approvalsFirst + beforeColumn + approvalsLast
+	// hastyColumns say in place of [Approval].Before whether there may be one.
+	hastyColumns = approvalsFirst + mayBeBefore + approvalsLast
+)
+
+const approvalsFirst = `a.id, a.thread_id, t.team_id, t.channel_id, t.thread_ts, t.project, t.title, t.workspace,
 	a.session_id::text AS session_id, a.turn_id, a.kind, a.request_id, a.tool_use_id, a.tool_name, a.input, a.input_sha256,
 	a.requested_by, a.rule, a.because, a.approvers, a.quorum, a.requester_may, a.on_timeout, a.dangerous, a.grantable,
 	a.risks, a.decision_reason, a.card_id, a.status, a.decided_by, a.decided_via, COALESCE(a.grant_id, 0) AS grant_id,
@@ -166,7 +172,9 @@ const approvalColumns = `a.id, a.thread_id, t.team_id, t.channel_id, t.thread_ts
 	COALESCE((SELECT m.ts FROM messages m WHERE m.approval_id = a.card_id AND m.page = 0), '') AS message_ts,
 	(SELECT r.state <> 'running' FROM turns r WHERE r.id = a.turn_id) AS turn_ended,
 	COALESCE((SELECT max(o.id) FROM outbox o WHERE o.card_id = a.card_id), 0) AS word,
-	a.dir, a.fixed, a.touches, a.edits, a.edited_input, a.edited_sha256, a.edited_by, ` + beforeColumn + `,
+	a.dir, a.fixed, a.touches, a.edits, a.edited_input, a.edited_sha256, a.edited_by, `
+
+const approvalsLast = `,
 	COALESCE((SELECT json_agg(v ORDER BY v.at) FROM votes v WHERE v.approval_id = a.id AND v.edit = a.edits), '[]') AS votes`
 
 func (r approvalRow) approval() Approval {
@@ -223,8 +231,11 @@ func collectApproval(rows pgx.Rows, err error) (Approval, error) {
 
 // ApprovalByID returns the approval, or [ErrNotFound].
 func (s *Store) ApprovalByID(ctx context.Context, id string) (Approval, error) {
-	a, err := collectApproval(s.pool.Query(ctx, `
-		SELECT `+approvalColumns+` FROM approvals a JOIN threads t ON t.id = a.thread_id WHERE a.id = $1`, id))
+	const from = ` FROM approvals a JOIN threads t ON t.id = a.thread_id WHERE a.id = $1`
+	a, err := collectApproval(s.pool.Query(ctx, `SELECT `+hastyColumns+from, id))
+	if err == nil && a.Before != nil { // what few turns have is not made ready for all
+		a, err = collectApproval(s.pool.Query(ctx, `SELECT `+approvalColumns+from, id))
+	}
 	if err != nil {
 		return Approval{}, fmt.Errorf("read approval: %w", err)
 	}

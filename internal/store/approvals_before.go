@@ -30,3 +30,6 @@ const beforeColumn = `CASE WHEN (SELECT r.continues FROM turns r WHERE r.id = a.
 		  AND e.status = 'allowed' AND e.delivered_at IS NOT NULL AND e.thread_id = a.thread_id
 		  AND NOT EXISTS (SELECT FROM turn_rests s WHERE s.turn_id = e.turn_id)
 		ORDER BY e.turn_id DESC, e.decided_at DESC LIMIT 1) END AS before`
+
+// mayBeBefore is not NULL where beforeColumn may not be, without a query to make ready.
+const mayBeBefore = `(SELECT '{}'::json FROM turns r WHERE r.id = a.turn_id AND r.continues IS NOT NULL) AS before`
