@@ -1,0 +1,138 @@
+package slackui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// page is a page as it is to be seen; plain, where Slack refused its blocks.
+func seen(p render.Page) (text, blocks string) { return p.Text, canonical(string(mustJSON(p.Blocks))) }
+
+// page is a card as it is to be seen in the thread.
+func (d *desk) page(list []store.Approval) render.Page {
+	copies, err := d.books.CardCopies(context.Background(), list[0].CardID)
+	d.must(err)
+	v, _ := d.bot.app.frontend.viewCard(context.Background(), list, copies)
+	return d.bot.app.frontend.cardPage(v, false)
+}
+
+// worded are the texts of a page as they are to be seen where Slack takes no blocks.
+func worded(p render.Page) []string {
+	all, _ := p.Worded()
+	return []string{all.Text, p.Least().Text, p.Bare().Text}
+}
+
+// lesser are the blocks of a page as they are to be seen where Slack refuses some: any of
+// the types that are younger than the others, or all but sections.
+func lesser(p render.Page) (out []string) {
+	var young []string
+	for _, b := range p.Blocks {
+		kind := string(b.BlockType())
+		if !slices.Contains([]string{"section", "context", "actions", "divider", "header", "image", "input"}, kind) && !slices.Contains(young, kind) {
+			young = append(young, kind)
+		}
+	}
+	for set := range 1 << len(young) {
+		less, _ := p.Lesser(func(kind string) bool {
+			i := slices.Index(young, kind)
+			return i >= 0 && set>>i&1 == 1
+		})
+		_, blocks := seen(less)
+		out = append(out, blocks)
+	}
+	told, _ := p.Lesser(func(string) bool { return true })
+	_, blocks := seen(told)
+	return append(out, blocks)
+}
+
+// expected is a message as it is to be seen.
+type expected struct {
+	what, text, blocks string
+	turn               int64    // of a page; else 0
+	worded             []string // what it is where Slack takes no blocks
+	lesser             []string // and where it takes some
+}
+
+// is reports whether a message shows it, or what is left of it where Slack refused some.
+func (w expected) is(m shownMessage) bool {
+	return m.text == w.text && (m.blocks == w.blocks || slices.Contains(w.lesser, m.blocks)) || m.blocks == "" && slices.Contains(w.worded, m.text)
+}
+
+// assign says which message shows what is wanted, -1 for none. Messages may look alike, and
+// more so where Slack refused some of them: one is left out only if it must be, and pages
+// are in the order of their turns if they can be.
+func assign(want []expected, got []shownMessage) []int {
+	of, at := make([]int, len(got)), make([]int, len(want))
+	for i := range of {
+		of[i] = -1
+	}
+	var put func(w int, tried []bool) bool
+	put = func(w int, tried []bool) bool {
+		for i, m := range got {
+			if tried[i] || !want[w].is(m) {
+				continue
+			}
+			tried[i] = true
+			if of[i] < 0 || put(of[i], tried) {
+				of[i], at[w] = w, i
+				return true
+			}
+		}
+		return false
+	}
+	for w := range want {
+		at[w] = -1
+		put(w, make([]bool, len(got)))
+	}
+	for a := range want {
+		for b := range want[:a] {
+			if want[a].turn != 0 && want[b].turn != 0 && at[b] > at[a] && at[a] >= 0 && want[a].is(got[at[b]]) && want[b].is(got[at[a]]) {
+				at[a], at[b] = at[b], at[a]
+			}
+		}
+	}
+	return at
+}
+
+// wrong says how the thread differs from what was shown last: of each turn its pages,
+// of each card its approvals as they stand, nothing else, and nothing twice.
+func (d *desk) wrong() []string {
+	var want []expected
+	for _, t := range d.shown {
+		for _, p := range render.Turn(t, d.bot.app.frontend.rendering(t)) {
+			text, blocks := seen(p)
+			want = append(want, expected{fmt.Sprintf("page %d of turn %d", p.Number, t.ID), text, blocks, t.ID, worded(p), lesser(p)})
+		}
+		for _, id := range d.cardsOf(t.ID) {
+			list, err := d.books.CardApprovals(context.Background(), id)
+			d.must(err)
+			page := d.page(list)
+			text, blocks := seen(page)
+			want = append(want, expected{"the card " + id, text, blocks, 0, worded(page), lesser(page)})
+		}
+	}
+	got := d.slack.inThread(deskThread)
+	var problems []string
+	last := map[int64]int{}
+	at := assign(want, got)
+	for i, w := range want {
+		if at[i] < 0 {
+			problems = append(problems, w.what+" is not as it was shown last")
+			continue
+		}
+		if before, more := last[w.turn]; w.turn != 0 && more && before > at[i] {
+			problems = append(problems, w.what+" stands above an earlier one")
+		}
+		last[w.turn] = at[i]
+	}
+	for i, m := range got {
+		if !slices.Contains(at, i) {
+			problems = append(problems, "a message that is left over: "+m.text)
+		}
+	}
+	return problems
+}
