@@ -169,9 +169,6 @@ func (w *worker) ask(ctx context.Context, a store.Approval, call policy.Call, ab
 		return w.onDecided(ctx, a.ID, nil) // decided while the process was gone
 	}
 	t.putOnCard(a.CardID)
-	if policy.WritesFile(a.ToolName) {
-		w.session.mirror.Soon() // for who may allow the files that this answer goes on to write
-	}
 	w.front.ShowApproval(a)
 	return nil
 }

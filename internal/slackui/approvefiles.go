@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -70,17 +71,7 @@ const readFurther = 1500 * time.Millisecond
 func (a *App) furtherEdits(ctx context.Context, p person, about store.Approval, pending []store.Approval, waiting []render.FileEdits, within time.Duration) (out []render.FileEdits) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	select {
-	case a.readers <- struct{}{}:
-		defer func() { <-a.readers }()
-	case <-ctx.Done():
-		return nil
-	}
-	uses, err := transcript.Announced(ctx, a.c.Store, about.SessionID, about.ToolUseID)
-	if err != nil {
-		a.log.Warn("look for what an answer goes on to write", zap.String("approval", about.ID), zap.Error(err))
-		return nil
-	}
+	uses := a.announced(ctx, about)
 	// They are asked about in their order: what comes before one that was asked about was
 	// decided, whether its result is copied yet or not.
 	for i, u := range slices.Backward(uses) {
@@ -89,7 +80,7 @@ func (a *App) furtherEdits(ctx context.Context, p person, about store.Approval, 
 			break
 		}
 	}
-	for _, u := range uses {
+	for _, u := range uses[:min(len(uses), furtherMost)] {
 		ap, asked := a.agent.Foresee(about, u.ID, u.Name, u.Input)
 		if !asked || !grantedWith(ap, waiting) {
 			continue
@@ -101,6 +92,29 @@ func (a *App) furtherEdits(ctx context.Context, p person, about store.Approval, 
 		out = render.AddEdit(out, name, ap)
 	}
 	return out
+}
+
+// furtherMost is how many of an answer's uses of tools are looked at.
+const furtherMost = 100
+
+// announced are the uses of tools for which the answer that asks for an approval's call asks
+// after it: as the model writes them, where its turn runs in this process, and else as the
+// kept conversation has them, once the answer is whole.
+func (a *App) announced(ctx context.Context, about store.Approval) []claude.Block {
+	if uses, ok := a.frontend.running(about.TurnID).Content.AskedNext(about.ToolUseID); ok {
+		return uses
+	}
+	select {
+	case a.readers <- struct{}{}:
+		defer func() { <-a.readers }()
+	case <-ctx.Done():
+		return nil
+	}
+	uses, err := transcript.Announced(ctx, a.c.Store, about.SessionID, about.ToolUseID)
+	if err != nil {
+		a.log.Warn("look for what an answer goes on to write", zap.String("approval", about.ID), zap.Error(err))
+	}
+	return uses
 }
 
 // grantedWith reports whether a grant of what a request asks for can be given with one that

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -282,6 +283,38 @@ func TestFurtherFilesOfWhoAsked(t *testing.T) {
 		for user, want := range map[string]bool{"UGRACE": false, "UHEIDI": true} {
 			if got := d.click(user, render.ActionApproveFiles, a); got != "asked for more" || strings.Contains(d.opened(), "peers/a.txt") != want {
 				t.Errorf("%s: %s, %s", user, got, d.opened())
+			}
+		}
+	})
+}
+
+// Where the turn runs the form knows what the model has written so far: the kept conversation
+// has an answer when it is whole.
+func TestFurtherFilesWhileTheAnswerIsWritten(t *testing.T) {
+	t.Parallel()
+	ws := t.TempDir()
+	next := func(id, name string) string {
+		return announces("msg_1", id, "Write", object{"file_path": filepath.Join(ws, name), "content": "x"})
+	}
+	atDesk(t, func(d *desk) {
+		d.inWorkspace(ws)
+		says := func(line string) {
+			m, err := claude.Decode([]byte(line))
+			d.must(err)
+			d.turn.Content = d.turn.Content.Fold(m)
+			d.show()
+		}
+		says(next("toolu_0", "first.txt"))
+		a := d.asksToWrite("toolu_0", filepath.Join(ws, "first.txt"))
+		d.rest()
+		for _, step := range []struct{ says, offers, without string }{
+			{announces("msg_2", "toolu_9", "Write", object{"file_path": filepath.Join(ws, "other.txt"), "content": "x"}), "first.txt", "goes on to write"},
+			{next("toolu_1", "second.txt"), "1 more file*", "third.txt"},
+			{next("toolu_2", "third.txt"), "2 more files*", "other.txt"},
+		} {
+			says(step.says)
+			if got := d.click("UGRACE", render.ActionApproveFiles, a); got != "asked for more" || !strings.Contains(d.opened(), step.offers) || strings.Contains(d.opened(), step.without) {
+				t.Errorf("%s: %s, %s", step.offers, got, d.opened())
 			}
 		}
 	})

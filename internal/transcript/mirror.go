@@ -20,9 +20,6 @@ const (
 	// how long after its end they are looked at again: the CLI writes a little more.
 	mirrorEvery = 3 * time.Second
 	mirrorAfter = time.Second
-	// mirrorSoon is how long after [Mirror.Soon] they are looked at: what the CLI has said is
-	// in its file by then.
-	mirrorSoon = 300 * time.Millisecond
 	// partBytes is how much is written at once, about.
 	partBytes = 4 << 20
 	// maxSubagents is how many subagents' files of a session are copied.
@@ -61,9 +58,8 @@ type Options struct {
 // The files are written by whatever runs in the session: they are found by the names that
 // a home keeps, opened without following links, read within bounds, and not obeyed.
 type Mirror struct {
-	o    Options
-	due  chan struct{} // has a token when a turn has begun or ended
-	soon chan struct{} // has a token when what is written now is wanted
+	o   Options
+	due chan struct{} // has a token when a turn has begun or ended
 
 	mu      sync.Mutex
 	running bool // a turn is
@@ -74,7 +70,7 @@ type Mirror struct {
 // NewMirror returns the mirror of a session whose copies, if there may be some, are looked
 // for when they are needed.
 func NewMirror(o Options) *Mirror {
-	m := &Mirror{o: o, session: o.SessionID, due: make(chan struct{}, 1), soon: make(chan struct{}, 1)}
+	m := &Mirror{o: o, session: o.SessionID, due: make(chan struct{}, 1)}
 	if o.New {
 		m.files = map[string]*file{}
 	}
@@ -89,18 +85,6 @@ func (m *Mirror) MoveTo(sessionID string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.session, m.files = sessionID, map[string]*file{}
-}
-
-// Soon says that somebody may want to read what the model says now, before it would be copied
-// by itself.
-func (m *Mirror) Soon() {
-	if m == nil {
-		return
-	}
-	select {
-	case m.soon <- struct{}{}:
-	default:
-	}
 }
 
 // Begin says that a turn has begun.
@@ -150,7 +134,6 @@ func (m *Mirror) Run(ctx context.Context) {
 		return
 	}
 	wait, looks := time.Duration(0), 1 // how often it is looked after a turn
-	hurried := false
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
@@ -161,15 +144,8 @@ func (m *Mirror) Run(ctx context.Context) {
 			looks = 2
 			timer.Reset(mirrorAfter)
 			continue
-		case <-m.soon:
-			if !hurried { // so that many who want it do not put it off
-				hurried = true
-				timer.Reset(mirrorSoon)
-			}
-			continue
 		case <-timer.C:
 		}
-		hurried = false
 		err := m.beside(ctx)
 		m.mu.Lock()
 		running := m.running

@@ -10,11 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
@@ -452,27 +449,4 @@ func TestACopyIsWhatTheNextProcessGoesOnWith(t *testing.T) {
 			t.Errorf("seed %d: the copy has %d bytes, want %d", seed, len(got), want.Len())
 		}
 	}
-}
-
-// TestAMirrorIsSoonAskedFor: what somebody wants to read is copied before its time, also where
-// many want it at once.
-func TestAMirrorIsSoonAskedFor(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCopied(t)
-		ctx, stop := context.WithCancel(t.Context())
-		var runs sync.WaitGroup
-		runs.Go(func() { c.Run(ctx) })
-		c.Begin()
-		time.Sleep(mirrorAfter + time.Millisecond) // the beginning was looked at
-		c.adds(own, entry(1, 100))
-		for range 8 {
-			c.Soon()
-			time.Sleep(mirrorSoon / 6)
-		}
-		synctest.Wait()
-		c.holds("", entry(1, 100))
-		stop()
-		runs.Wait()
-	})
 }

@@ -11,7 +11,7 @@ import (
 func (t *Output) called(m *Assistant, path string, b Block) {
 	if i := t.tool(b.ID); i >= 0 {
 		t.change(i, func(item *Item) {
-			item.Final, item.UUID = true, m.UUID
+			item.Final, item.UUID, item.message = true, m.UUID, m.MessageID
 			// Its approval may have come first, and does not say whose it is.
 			item.ID, item.ParentID = join(path, b.ID), path
 			tool := *item.Tool
@@ -23,7 +23,7 @@ func (t *Output) called(m *Assistant, path string, b Block) {
 		})
 	} else {
 		t.add(Item{
-			Kind: ItemToolUse, ID: join(path, b.ID), ParentID: path, Final: true, UUID: m.UUID,
+			Kind: ItemToolUse, ID: join(path, b.ID), ParentID: path, Final: true, UUID: m.UUID, message: m.MessageID,
 			Tool: &ToolUse{ID: b.ID, Name: b.Name, Input: b.Input, State: ToolRunning},
 		})
 	}

@@ -9,7 +9,7 @@ import (
 // first: who may write a file by one of them may by the others.
 func Siblings(tool string) []string {
 	out := []string{tool}
-	if !WritesFile(tool) {
+	if families[tool] != kindEdit {
 		return out
 	}
 	for t, k := range families {
@@ -20,9 +20,6 @@ func Siblings(tool string) []string {
 	slices.Sort(out[1:])
 	return out
 }
-
-// WritesFile reports whether a tool writes one file, as OneFile knows them.
-func WritesFile(tool string) bool { return families[tool] == kindEdit }
 
 // OneFile is the file that a call of a tool which writes files works on, and the pattern
 // that covers writing exactly that file. Where no such permission should be given, why
@@ -36,7 +33,7 @@ func OneFile(c Call) (name string, p Pattern, why string) {
 			name, p, why = "", Pattern{}, "Deckhand failed while reading it"
 		}
 	}()
-	if !WritesFile(c.Tool) {
+	if families[c.Tool] != kindEdit {
 		return "", Pattern{}, c.Tool + " is no tool that writes one file"
 	}
 	req := readCall(&c)
