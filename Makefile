@@ -67,7 +67,7 @@ attack: ## evasions against the policy, composed and run; canaries in the sandbo
 page: ## rebuild the page that the binary embeds (internal/playground/page)
 	@exec .ci/page build
 
-pictures: ## ten stories in light, in dark and on a phone, and who was notified of what, into docs/pictures
+pictures: ## ten stories before and now, who was notified of what, and the pictures of README and docs
 	@exec .ci/pictures
 
 clean: ## remove what was built; the caches and the demo's data stay

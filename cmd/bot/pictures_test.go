@@ -1,12 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"image"
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,6 +23,28 @@ type pictured struct {
 	channel    string
 	tell       func(w *world) (thread string)
 }
+
+// rests waits until a thread stands as it will stay: with buttons and a status where somebody is
+// waited for, without either where the work has ended.
+func (w *world) rests(channel, thread string, waits bool) {
+	w.t.Helper()
+	native := waits && os.Getenv(otherBot) == ""
+	w.eventually("the thread to rest", func() bool {
+		open, ended, status := false, false, false
+		for _, m := range w.messages(channel, thread) {
+			open = open || m.has("stop") || m.has("approve")
+			ended = ended || m.User == w.BotUser && strings.Contains(m.all(), "· opus")
+			status = status || m.TS == thread && m.Status != ""
+		}
+		return open == waits && ended != waits && status == native
+	})
+}
+
+// before is where it is kept what an older bot showed in the same stories.
+const before = "../../docs/pictures/before"
+
+// toGrace is the story of which Grace's direct message is drawn, too.
+const toGrace = "asked"
 
 // budgetOfAChannel is small, and of a channel of its own.
 const budgetOfAChannel = `budgets:
@@ -43,6 +64,7 @@ func pictures() []pictured {
 			thread := w.post(linus, eng, "", "@deckhand fix the failing test")
 			approved(w, thread)
 			w.done(eng, thread, thread)
+			w.rests(eng, thread, false)
 			return thread
 		}},
 		{"denied", "Grace denies with a reason, and the model goes another way.", eng, func(w *world) string {
@@ -50,6 +72,7 @@ func pictures() []pictured {
 			v, _ := w.opens(grace, eng, w.card(eng, thread).TS, "deny_reason")
 			w.submit(grace, v, map[string]any{"reason": map[string]any{"reason": "Open a pull request instead."}})
 			w.done(eng, thread, thread)
+			w.rests(eng, thread, false)
 			return thread
 		}},
 		{"stopped", "Linus stops what runs.", eng, func(w *world) string {
@@ -57,8 +80,11 @@ func pictures() []pictured {
 			thread := w.post(linus, eng, "", "@deckhand tell me a story about the tide")
 			live := w.find(eng, thread, "a Stop button", func(m message) bool { return m.has("stop") })
 			w.click(linus, eng, live.TS, "stop")
-			w.find(eng, thread, "the prompt to be marked", func(m message) bool { return m.TS == thread && m.reacted("black_square_for_stop") })
+			w.find(eng, thread, "the prompt to be marked", func(m message) bool { // by another bot as if it were done
+				return m.TS == thread && (m.reacted("black_square_for_stop") || m.reacted("white_check_mark"))
+			})
 			w.must(http.MethodDelete, "/_control/faults", nil, nil)
+			w.rests(eng, thread, false)
 			return thread
 		}},
 		{"failed", "The provider refuses the request.", eng, func(w *world) string {
@@ -66,6 +92,7 @@ func pictures() []pictured {
 			thread := w.post(linus, eng, "", "@deckhand what are the opening hours?")
 			w.find(eng, thread, "the prompt to be marked", func(m message) bool { return m.TS == thread && m.reacted("warning") })
 			w.must(http.MethodDelete, "/_control/faults", nil, nil)
+			w.rests(eng, thread, false)
 			return thread
 		}},
 		{"costs", "Linus asks what the thread has cost.", eng, func(w *world) string {
@@ -73,6 +100,7 @@ func pictures() []pictured {
 			w.done(eng, thread, thread)
 			w.post(linus, eng, thread, "@deckhand costs")
 			w.says(eng, thread, "This thread")
+			w.rests(eng, thread, false)
 			return thread
 		}},
 		{"restarted", "The bot is killed while a card waits; the card is approved, and the work goes on.", eng, func(w *world) string {
@@ -88,16 +116,19 @@ func pictures() []pictured {
 				return w.count(`SELECT count(*) FROM approvals WHERE status = 'allowed' AND input LIKE '%git tag summer%'`) == 1
 			})
 			w.done(eng, thread, thread)
+			w.rests(eng, thread, false)
 			return thread
 		}},
 		{"asked", "Linus asks for something, and the card waits for an approver.", eng, func(w *world) string {
 			thread := w.post(linus, eng, "", "@deckhand fix the failing test")
 			w.card(eng, thread)
+			w.rests(eng, thread, true)
 			return thread
 		}},
 		{"question", "The model asks Linus, who asked it.", eng, func(w *world) string {
 			thread := w.post(linus, eng, "", "@deckhand ask me about the summer offer")
 			w.find(eng, thread, "the question", func(m message) bool { return m.has("answer") })
+			w.rests(eng, thread, true)
 			return thread
 		}},
 		{"plan", "The model has a plan, and waits for a yes.", eng, func(w *world) string {
@@ -110,6 +141,10 @@ func pictures() []pictured {
 				}
 				return strings.Contains(m.all(), "Start work")
 			})
+			w.find(eng, thread, "the plan among the steps", func(m message) bool { // another bot calls it by the tool's name
+				return m.has("stop") && (strings.Contains(m.all(), "a decision") || strings.Contains(m.all(), "ExitPlanMode"))
+			})
+			w.rests(eng, thread, true)
 			return thread
 		}},
 		{"budget", "A budget is used up in the middle of the work.", slack.ChannelGeneral, func(w *world) string {
@@ -123,8 +158,10 @@ func pictures() []pictured {
 	}
 }
 
-// TestPictures draws each story as people see it, in light, in dark and on a phone, and writes
-// who was notified of what: into the folder that DECKHAND_PICTURES names, and not without it.
+// TestPictures draws each story as people see it, in light, in dark and on a phone, beside what
+// an older bot showed them, and writes who was notified of what: into the folder that
+// DECKHAND_PICTURES names, and not without it. Where TEST_OTHER_BOT names that older bot, its
+// looks and notifications alone are written, as the next run takes them for what was before.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	folder := os.Getenv("DECKHAND_PICTURES")
@@ -135,12 +172,17 @@ func TestPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	chrome := pagetest.Start(t)
-	w := newWorldWith(t, budgetOfAChannel)
+	w := unstartedWorld(t)
+	w.configure(demoSandbox(t.Context()), budgetOfAChannel)
+	other := os.Getenv(otherBot) != ""
+	if other {
+		w.database, w.owner = "", "" // this one's tables are not the other's
+	}
+	w.start()
 	tab := chrome.Open(t, w.URL, "/#/c/"+eng+"?user="+linus)
 	tab.Click(`[aria-label="Hide this note"]`)
 
-	book := &strings.Builder{}
-	book.WriteString("# Ten stories, and who is notified of what\n\nMade by `make pictures`: each story in light, in dark and on a phone, as Linus sees it, who asked; and what the devices of each person show, by Slack's default preferences.\n")
+	b := lockScreens{Bot: os.Getenv("DECKHAND_PICTURES_OF"), Told: map[string][]notice{}}
 	for _, p := range pictures() {
 		from := len(w.notices())
 		thread := ""
@@ -155,86 +197,94 @@ func TestPictures(t *testing.T) {
 		}
 		tab.Do(chromedp.Navigate(w.URL + "/#/c/" + p.channel + "/t/" + thread + "?user=" + linus))
 		tab.See(`document.querySelectorAll('[data-testid="thread"] [data-ts]').length > 1`)
-		sheet := side(pane(tab, "light"), pane(tab, "dark"), phone(tab))
-		if err := writePicture(filepath.Join(folder, p.name+".png"), sheet); err != nil {
+		now := looks{pane(tab, "light"), pane(tab, "dark"), phone(tab)}
+		told := w.notices()[from:]
+		b.Told[p.name] = plain(w, told)
+		if other {
+			if err := now.write(filepath.Join(folder, p.name)); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if p.name == toGrace {
+			if err := writePicture(filepath.Join(folder, p.name+"-grace.png"), directMessage(tab, w.URL, told)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		once(t, p.name, b.Told[p.name])
+		if err := now.beside(filepath.Join(before, p.name), filepath.Join(folder, p.name)); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(book, "\n## %s\n\n%s\n\n![%s](%s.png)\n\n", capitalised(p.name), p.says, capitalised(p.name), p.name)
-		told := w.notices()[from:]
-		once(t, p.name, told)
-		tell(book, w, told)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "stories.md"), []byte(book.String()), 0o644); err != nil {
+	if other {
+		b.keep(t, filepath.Join(folder, "notices.json"))
+		return
+	}
+	for _, of := range []struct{ user, scheme, name string }{{ada, "light", "home-decides"}, {linus, "dark", "home-asks"}} {
+		tab.Prefer(of.scheme)
+		tab.Do(chromedp.EmulateViewport(1280, 800), chromedp.Navigate(w.URL+"/#/home?user="+of.user))
+		tab.SeeText("main", "What you spent")
+		tab.Shot(of.name)
+	}
+	then := kept(t, filepath.Join(before, "notices.json"))
+	count(t, filepath.Join(folder, "..", "pictures.md"), then, b)
+	if err := os.WriteFile(filepath.Join(folder, "stories.md"), []byte(stories(then, b)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// notice is what somebody's device has shown.
-type notice struct{ User, Reason, Channel, Text string }
-
-func (w *world) notices() []notice {
-	w.t.Helper()
-	var out struct{ Notifications []notice }
-	w.must("GET", "/_control/notifications", nil, &out)
-	return out.Notifications
-}
-
-// once holds that nobody hears the same twice, or something that is no sentence. A request is
-// told again when it is made again, and so is a turn that goes on after a restart.
-func once(t *testing.T, story string, list []notice) {
-	t.Helper()
-	heard := map[notice]bool{}
-	for _, n := range list {
-		key := notice{User: n.User, Text: codes.ReplaceAllString(n.Text, "CODE")}
-		again := strings.Contains(n.Text, "with the buttons") || strings.HasPrefix(n.Text, "Deckhand is at work") // each of a card, or message, of its own
-		if heard[key] && !again {
-			t.Errorf("%s: %s hears twice: %s", story, n.User, n.Text)
-		}
-		heard[key] = true
-		if end := strings.TrimSpace(n.Text); end == "" || strings.HasSuffix(end, ":") || strings.HasSuffix(end, "Working…") || strings.HasSuffix(end, "Thinking…") {
-			t.Errorf("%s: %s hears no sentence: %q", story, n.User, n.Text)
-		}
-	}
-}
-
-// codes are those that a card is decided by in a reply; each is another one.
-var codes = regexp.MustCompile(`\b[A-Z0-9]{5}\b`)
-
-// tell writes who was notified of what, in order, as a table.
-func tell(book *strings.Builder, w *world, list []notice) {
-	if len(list) == 0 {
-		book.WriteString("Nobody is notified.\n")
-		return
-	}
-	names := map[string]string{ada: "Ada, admin", grace: "Grace, approver", linus: "Linus, who asked", mallory: "Mallory"}
-	reasons := map[string]string{"direct": "direct message", "mention": "mentioned", "thread": "in their thread"}
-	book.WriteString("| whom | why | what the lock screen says |\n|---|---|---|\n")
-	for _, n := range list {
-		text := strings.NewReplacer("|", `\|`, "\n", " ⏎ ", "<", "&lt;", w.dir, "DIR").Replace(codes.ReplaceAllString(n.Text, "CODE"))
-		fmt.Fprintf(book, "| %s | %s | %s |\n", names[n.User], reasons[n.Reason], text)
-	}
-}
-
-func capitalised(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+// looks are what one thread looks like, as the person who asked sees it.
+type looks struct{ light, dark, phone image.Image }
 
 // pane is the thread beside its channel, in a colour.
 func pane(tab *pagetest.Tab, scheme string) image.Image {
 	tab.Prefer(scheme)
 	tab.See(`document.documentElement.dataset.theme === '` + scheme + `'`)
-	tab.Do(chromedp.EmulateViewport(1280, 900))
-	settled(tab)
-	return tab.Picture(`[data-testid="thread"]`)
+	whole(tab, 1280)
+	return still(tab, `[data-testid="thread"]`)
 }
 
 // phone is the whole page as a phone shows it, in light.
 func phone(tab *pagetest.Tab) image.Image {
 	tab.Prefer("light")
-	tab.Do(chromedp.EmulateViewport(390, 900))
-	settled(tab)
-	return tab.Picture("body")
+	whole(tab, 390)
+	return still(tab, "body")
 }
 
-// settled waits until the thread has its end in view, at its new size.
-func settled(tab *pagetest.Tab) {
-	tab.See(`(() => { const box = document.querySelector('[data-testid="thread"] .list-scroll'); return box !== null && box.scrollHeight - box.scrollTop - box.clientHeight < 2 })()`)
+// directMessage is what Grace finds on her phone when she was notified by a direct message.
+func directMessage(tab *pagetest.Tab, url string, told []notice) image.Image {
+	channel := ""
+	for _, n := range told {
+		if n.User == grace && n.Reason == "direct" {
+			channel = n.Channel
+		}
+	}
+	tab.Do(chromedp.EmulateViewport(390, 760), chromedp.Navigate(url+"/#/c/"+channel+"?user="+grace))
+	tab.SeeText("main", "asked by")
+	return still(tab, "body")
+}
+
+// still is an element's picture once it is drawn: what scrolls by itself comes a moment later.
+func still(tab *pagetest.Tab, selector string) image.Image {
+	tab.See(`(document.activeElement?.blur(), true)`) // no cursor blinks
+	last := tab.Picture(selector)
+	for range 10 {
+		next := tab.Picture(selector)
+		if same(last, next) {
+			break
+		}
+		last = next
+	}
+	return last
+}
+
+// whole makes the window as high as the thread is long, also where it grows meanwhile.
+func whole(tab *pagetest.Tab, width int64) {
+	const list = `document.querySelector('[data-testid="thread"] .list-scroll')`
+	height := int64(500)
+	for more := height; more > 1; height += more {
+		tab.Do(chromedp.EmulateViewport(width, height))
+		tab.See(list + ` !== null && innerWidth === ` + strconv.FormatInt(width, 10) + ` && innerHeight === ` + strconv.FormatInt(height, 10))
+		more = pagetest.Value[int64](tab, `(list => list.scrollHeight - list.clientHeight)(`+list+`)`)
+	}
 }
