@@ -224,7 +224,7 @@ func aSubagent(t *testing.T, w *world) {
 		})
 		return shown
 	}
-	if shown := shows("by a subagent"); !strings.Contains(shown, "*3 steps*") {
+	if shown := shows("by a subagent"); !strings.Contains(shown, "*3 steps*") || !strings.Contains(shown, "\nPrices are computed in src") || strings.Contains(shown, "hand-back") {
 		t.Errorf("the list: %s", shown)
 	}
 	w.must(http.MethodPost, "/_control/views/"+window.ID+"/actions", map[string]any{"user": linus, "action_id": "step", "value": `{"turn":` + turnOf(t, back) + `,"first":0,"step":2}`}, nil)

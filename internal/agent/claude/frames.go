@@ -34,9 +34,26 @@ func (t *ToolUse) Unframed() (plain string, shortened bool) {
 		if m := toolsUsed.FindStringSubmatchIndex(result); m != nil {
 			result = "Tools used: " + result[m[2]:m[3]] + "\n\n" + result[m[1]:]
 		}
-		result = withoutLast(result, "usage")
+		result = withoutLast(handedBack(result), "usage")
 	}
 	return result, shortened
+}
+
+// handBack is the line above a subagent's report, which is written for the model; each line of
+// the report is indented below it.
+var handBack = regexp.MustCompile(`(?m)^\[Subagent hand-back\] .* The report follows:\n((?:  .*(?:\n|\z))*)`)
+
+// handedBack is a subagent's result with its report as it was written.
+func handedBack(result string) string {
+	m := handBack.FindStringSubmatchIndex(result)
+	if m == nil {
+		return result
+	}
+	var report strings.Builder
+	for line := range strings.Lines(result[m[2]:m[3]]) {
+		report.WriteString(line[2:])
+	}
+	return result[:m[0]] + report.String() + result[m[1]:]
 }
 
 // withoutEnd is a text without the end of a frame that it was found to begin with.
