@@ -59,8 +59,8 @@ func (w *world) notices() []notice {
 // codes are those that a card is decided by in a reply; each is another one.
 var codes = regexp.MustCompile(`\b(approve|deny) [A-Z0-9]{5}\b`)
 
-// plain are notices without what is another one in each run, sorted by person where they came
-// at once.
+// plain are notices without what is another one in each run. What came at once, a card and its
+// copies, is in the order of people.
 func plain(w *world, list []notice) []notice {
 	out := make([]notice, 0, len(list))
 	for _, n := range list {
@@ -68,12 +68,16 @@ func plain(w *world, list []notice) []notice {
 		n.Text = strings.ReplaceAll(codes.ReplaceAllString(n.Text, "$1 CODE"), w.dir, "DIR")
 		out = append(out, n)
 	}
-	slices.SortStableFunc(out, func(a, b notice) int {
-		if a.Reason == "direct" && b.Reason == "direct" && a.Text == b.Text {
-			return strings.Compare(a.User, b.User)
+	place := func(n notice) int {
+		return slices.IndexFunc(people, func(p struct{ id, name string }) bool { return p.id == n.User })
+	}
+	for from, to := 0, 0; from < len(out); from = to {
+		about, _, _ := strings.Cut(out[from].Text, "\n")
+		for to = from; to < len(out) && strings.HasPrefix(out[to].Text, about); to++ {
+			continue
 		}
-		return 0
-	})
+		slices.SortStableFunc(out[from:to], func(a, b notice) int { return place(a) - place(b) })
+	}
 	return out
 }
 
@@ -103,8 +107,8 @@ var people = []struct{ id, name string }{
 func stories(then, now lockScreens) string {
 	var b strings.Builder
 	b.WriteString("# Ten stories, before and now, and who is notified of what\n\n" +
-		"Made by `make pictures`. Each story is told to two bots, in the same playground, by the same people, with the same words and the same model: to the bot of " + then.Bot +
-		" (*before*), and to this one (*now*). They are seen as Linus sees them, who asked. Who hears what is by Slack's default preferences.\n")
+		"Made by `make pictures`. Each story is told to two bots, in the same playground, by the same people, with the same words and the same model: *before* to the bot of " + then.Bot +
+		", and *now* to this one. They are seen as Linus sees them, who asked. Who hears what is by Slack's default preferences.\n")
 	for _, p := range pictures() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n![%s, before and now](%s.png)\n\n[In dark, and on a phone](%s-dark-phone.png)\n\n", capitalised(p.name), p.says, capitalised(p.name), p.name, p.name)
 		if p.name == toGrace {
