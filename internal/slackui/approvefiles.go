@@ -100,7 +100,7 @@ const furtherMost = 100
 // announced are the uses of tools for which the answer that asks for an approval's call asks
 // after it: as the model writes them, where its turn runs in this process, and else as the
 // kept conversation has them, once the answer is whole.
-func (a *App) announced(ctx context.Context, about store.Approval) []claude.Block {
+func (a *App) announced(ctx context.Context, about store.Approval) []claude.ToolUse {
 	if uses, ok := a.frontend.running(about.TurnID).Content.AskedNext(about.ToolUseID); ok {
 		return uses
 	}

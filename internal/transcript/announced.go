@@ -24,7 +24,7 @@ const (
 // yet, in their order: the CLI asks for one after the other. None are given where the answer
 // is not copied yet, or not any more. Whatever runs in the session can have written it: what
 // is announced is a hint at what will be asked, and gives no right to anything.
-func Announced(ctx context.Context, copies Copies, sessionID, use string) ([]claude.Block, error) {
+func Announced(ctx context.Context, copies Copies, sessionID, use string) ([]claude.ToolUse, error) {
 	if use == "" {
 		return nil, nil
 	}
@@ -57,7 +57,7 @@ func Announced(ctx context.Context, copies Copies, sessionID, use string) ([]cla
 type announcer struct {
 	use    string // the one
 	answer string // its answer's id, once it was found
-	after  []claude.Block
+	after  []claude.ToolUse
 }
 
 func (a *announcer) read(line []byte) {
@@ -70,12 +70,12 @@ func (a *announcer) read(line []byte) {
 		case b.ID == a.use:
 			a.answer, a.after = id, nil
 		case a.answer == "" || id != a.answer || b.ID == "" || len(a.after) >= announcedMost:
-		case !slices.ContainsFunc(a.after, func(have claude.Block) bool { return have.ID == b.ID }):
+		case !slices.ContainsFunc(a.after, func(have claude.ToolUse) bool { return have.ID == b.ID }):
 			b.Input = bytes.Clone(b.Input)
 			a.after = append(a.after, b)
 		}
 	}
 	for _, b := range claude.ToolResults(line) {
-		a.after = slices.DeleteFunc(a.after, func(u claude.Block) bool { return u.ID == b.ToolUseID })
+		a.after = slices.DeleteFunc(a.after, func(u claude.ToolUse) bool { return u.ID == b.ToolUseID })
 	}
 }

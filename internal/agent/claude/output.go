@@ -204,7 +204,7 @@ func (t Output) Tool(toolUseID string) (Item, bool) {
 // they are whole by now and nothing has come of them: the CLI asks about one after the other,
 // and about the first before the model has written the next. ok is false where it is not known
 // which message the use is of.
-func (t Output) AskedNext(toolUseID string) (next []Block, ok bool) {
+func (t Output) AskedNext(toolUseID string) (next []ToolUse, ok bool) {
 	i := t.tool(toolUseID)
 	if i < 0 || t.Items[i].message == "" {
 		return nil, false
@@ -212,7 +212,7 @@ func (t Output) AskedNext(toolUseID string) (next []Block, ok bool) {
 	of := t.Items[i]
 	for _, item := range t.Items[i+1:] {
 		if u := item.Tool; u != nil && item.message == of.message && item.ParentID == of.ParentID && u.Input != nil && u.State == ToolRunning {
-			next = append(next, Block{Type: "tool_use", ID: u.ID, Name: u.Name, Input: u.Input})
+			next = append(next, ToolUse{ID: u.ID, Name: u.Name, Input: u.Input})
 		}
 	}
 	return next, true

@@ -25,8 +25,8 @@ func ToolResults(line []byte) []Block {
 }
 
 // ToolUses are the uses of tools in a line of a transcript, and the id of the answer of the
-// model's that asks for them; none if it is another line.
-func ToolUses(line []byte) (messageID string, uses []Block) {
+// model's that asks for them: their ids, names and inputs; none if it is another line.
+func ToolUses(line []byte) (messageID string, uses []ToolUse) {
 	if !bytes.Contains(line, []byte(`"tool_use"`)) || entryType(line) != "assistant" {
 		return "", nil
 	}
@@ -36,7 +36,7 @@ func ToolUses(line []byte) (messageID string, uses []Block) {
 	}
 	for _, b := range m.Content {
 		if b.Type == "tool_use" {
-			uses = append(uses, b)
+			uses = append(uses, ToolUse{ID: b.ID, Name: b.Name, Input: b.Input})
 		}
 	}
 	return m.MessageID, uses
