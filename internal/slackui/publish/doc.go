@@ -50,7 +50,7 @@
 //	(new) ──────────▶ stream ◀──────────────────────────────── append
 //	   │                │ the last state, a decision that is waited for, 225 s, 9,000 bytes,
 //	   │ post           │ 45 blocks, 25 s without a word, text that is not a continuation,
-//	   ▼                ▼ an append whose answer was lost
+//	   ▼                ▼ an append whose answer was lost, another that needs its place
 //	edited ◀───────── stop ── and an edit, which shows all of it
 //
 // What an edit shows depends on nothing that was appended, so that nothing is lost or
@@ -66,9 +66,16 @@
 // work. What a stream cannot hold is edited from then on; the next message of the turn, below
 // a card or when this one is full, may be a stream again.
 //
-// The two budgets are not equally many: a stream needs a call every 25 s, so that about forty
-// may be open, and what begins while they are is edited, with what last states leave of
-// chat.update. With sixty threads such a turn changes much less often than a stream does.
+// What the two budgets can give: of chat.appendStream's 100 calls a minute 94 go on without
+// end, of chat.update's 50 it is 44; 20 streams may begin. A stream needs a call every 25 s, so
+// that about forty may be open: one that wants to begin then takes the place of the oldest, if
+// nobody looks at that. Sixty threads with turns of three minutes begin and end 20 turns a
+// minute. Their last states and full pages take 23 edits of the 44. Of the 20 about 17 begin
+// as streams, since turns do not begin evenly, and a message is not kept waiting until it may
+// be one; what follows a stream in the same turn therefore leaves the starts to others while
+// they are few. So forty streams change every 26 s, and twenty messages share 21 edits: every
+// 57 s, where 24 s would be even. To have them all alike every turn had to begin as a stream,
+// or to become one in the middle.
 //
 // Where Slack has no streams (an unknown method, a missing scope, a kind of channel) that is
 // remembered for six hours, and messages are posted and edited.

@@ -247,6 +247,9 @@ func (s *Scheduler) begin(base context.Context, j *job, now time.Time) {
 	if method == PostMessage {
 		s.channelBucket(j.channel(), now).take(now)
 	}
+	if method == StartStream {
+		s.makeWay(now)
+	}
 	s.seq++
 	j.group.served = s.seq
 	j.flying, j.begun, j.newer = true, now, false

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -32,11 +33,13 @@ const (
 
 // rate is how a method may be used: perMinute sustained, burst at once. In any
 // window of 60 seconds at most perMinute+burst calls begin, which must not be
-// more than Slack's limit. reserve is the part of the burst that is kept for High calls,
+// more than Slack's limit, unless most is given: then no more begin, and when they have begun
+// the method has to be done without. reserve is the part of the burst that is kept for High calls,
 // at least: see Scheduler.kept. anywhere is the part of the calls that may fall to any replica, as what
 // answers people does; the rest is of turns, and made where these run.
 type rate struct {
 	perMinute, burst, reserve, anywhere float64
+	most                                int
 }
 
 // rates has what Slack documents for each method; see rate for the sums.
@@ -44,10 +47,10 @@ var rates = map[Method]rate{
 	// Slack allows one message per second per channel (perChannel) and has an
 	// undisclosed limit for the workspace, assumed here.
 	PostMessage:    {perMinute: 240, burst: 20, reserve: 4},
-	UpdateMessage:  {perMinute: 41, burst: 9, reserve: 3},
-	StartStream:    {perMinute: 16, burst: 4},
-	AppendStream:   {perMinute: 90, burst: 10, reserve: 3},
-	StopStream:     {perMinute: 16, burst: 4},
+	UpdateMessage:  {perMinute: 44, burst: 6, reserve: 3},
+	StartStream:    {perMinute: 30, burst: 10, most: 20},
+	AppendStream:   {perMinute: 94, burst: 6, reserve: 3},
+	StopStream:     {perMinute: 30, burst: 10, most: 20},
 	DeleteMessage:  {perMinute: 40, burst: 10, reserve: 1},
 	PostEphemeral:  {perMinute: 85, burst: 15, reserve: 3, anywhere: 1},
 	AddReaction:    {perMinute: 40, burst: 10, reserve: 2, anywhere: 0.5},
@@ -115,6 +118,9 @@ func (r rate) part(s Share) rate {
 	}
 	part.burst = max(1+part.reserve, p*r.burst)
 	part.perMinute = max(p*(r.perMinute+r.burst)-part.burst, p*r.perMinute/4)
+	if r.most > 0 {
+		part.most = max(1, int(p*float64(r.most)))
+	}
 	return part
 }
 
@@ -123,7 +129,13 @@ type bucket struct {
 	rate
 	tokens float64
 	at     time.Time // when tokens was true
+	// taken is when the last calls began, oldest first, where rate.most is given.
+	taken []time.Time
 }
+
+// window is in which time no more than rate.most calls begin. It is longer than Slack's, since
+// calls take a while to get there, and not always the same.
+const window = 61 * time.Second
 
 func newBucket(b rate, now time.Time) *bucket {
 	return &bucket{rate: b, tokens: b.burst, at: now}
@@ -146,10 +158,14 @@ func (b *bucket) when(now time.Time, n float64) time.Time {
 	const rounding = 1e-6 // a token's millionth, so that a wait never ends a hair too early
 	have := b.level(now)
 	from := later(now, b.at) // a pause puts b.at into the future
-	if have+rounding >= n {
-		return from
+	free := from
+	if i := len(b.taken) - b.most + min(b.most, int(math.Ceil(n))) - 1; b.most > 0 && i >= 0 {
+		free = later(from, b.taken[i].Add(window))
 	}
-	return from.Add(time.Duration(math.Ceil((n - have) / b.perMinute * float64(time.Minute))))
+	if have+rounding >= n {
+		return free
+	}
+	return later(free, from.Add(time.Duration(math.Ceil((n-have)/b.perMinute*float64(time.Minute)))))
 }
 
 func (b *bucket) take(now time.Time) {
@@ -157,11 +173,22 @@ func (b *bucket) take(now time.Time) {
 	if now.After(b.at) {
 		b.at = now
 	}
+	b.note(1, now)
+}
+
+// note counts calls that begin now, and forgets those that do not count any more.
+func (b *bucket) note(n int, now time.Time) {
+	if b.most == 0 {
+		return
+	}
+	b.taken = slices.DeleteFunc(b.taken, func(at time.Time) bool { return now.Sub(at) >= window })
+	b.taken = append(b.taken, slices.Repeat([]time.Time{now}, n)...)
 }
 
 // giveBack returns a token whose call was not made after all.
 func (b *bucket) giveBack() {
 	b.tokens = min(b.burst, b.tokens+1)
+	b.taken = b.taken[:max(0, len(b.taken)-1)]
 }
 
 // drainUntil leaves no more than the reserve when a pause ends, so that a method
@@ -171,9 +198,11 @@ func (b *bucket) drainUntil(now, end time.Time) {
 	b.at = end
 }
 
-// become changes the rate. What is there already counts, as far as it may be used at once.
+// become changes the rate. What is there already counts, as far as it may be used at once;
+// what comes to most is free when nobody's calls of before count any more.
 func (b *bucket) become(r rate, now time.Time) {
 	b.tokens, b.at = min(b.level(now), r.burst), later(now, b.at)
+	b.note(max(0, r.most-b.most), now)
 	b.rate = r
 }
 

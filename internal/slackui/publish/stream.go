@@ -229,7 +229,8 @@ func (j *job) tidies() bool {
 }
 
 // starts reports whether a message that is to be posted begins as a stream: it may, and
-// would be changed less often by edits.
+// would be changed less often by edits. Starts are few: one is kept for who is looked at, and
+// what follows a stream has one only while there are many, since whoever had none has it worse.
 func (s *Scheduler) starts(j *job, now time.Time) bool {
 	m := &j.msg
 	if m.Page.Stream == nil || len(m.Page.Stream.Pieces) == 0 || m.Recipient.User == "" || m.ThreadTS == "" || m.Posting != nil ||
@@ -245,15 +246,47 @@ func (s *Scheduler) starts(j *job, now time.Time) bool {
 	edit, appending := s.bucket(UpdateMessage, now).rate, s.bucket(AppendStream, now).period()
 	update := time.Duration(float64(time.Minute) / max(edit.perMinute/4, edit.perMinute-float64(edits+streams+1)/3))
 	perEdit, perAppend := time.Duration(edits+1)*update, time.Duration(streams+1)*appending
-	if perEdit <= fewLive || perAppend > perEdit || time.Duration(len(s.open)+1)*appending > streamIdle+2*time.Second {
+	if perEdit <= fewLive || perAppend > perEdit || !s.room(now) && s.oldest(now) == nil {
 		return false
 	}
-	need := 2.0
+	start, stop := s.bucket(StartStream, now), s.bucket(StopStream, now)
+	need := min(2, start.burst)
+	if first := s.messages[m.After]; first != nil && first.streamed {
+		need = 0.8 * start.burst
+	}
 	if s.looked(m.Group, now) {
 		need = 1
 	}
-	start, stop := s.bucket(StartStream, now), s.bucket(StopStream, now)
-	return !start.when(now, need).After(now) && !stop.when(now, 1).After(now)
+	return !start.when(now, need).After(now) && !stop.when(now, 1).After(now.Add(streamIdle))
+}
+
+// room reports whether one more stream can be kept alive.
+func (s *Scheduler) room(now time.Time) bool {
+	return time.Duration(len(s.open)+1)*s.bucket(AppendStream, now).period() <= streamIdle+2*time.Second
+}
+
+// oldest is the stream that makes way where there is no room for another: it has changed
+// often, and is edited from then on. Nobody looks at it.
+func (s *Scheduler) oldest(now time.Time) (oldest *job) {
+	for j := range s.open {
+		if !j.flying && !j.stream.stop && !j.stream.broken && !s.looked(j.msg.Group, now) && (oldest == nil || j.stream.since.Before(oldest.stream.since)) {
+			oldest = j
+		}
+	}
+	return oldest
+}
+
+// makeWay ends a stream if there is no room for the one that begins now.
+func (s *Scheduler) makeWay(now time.Time) {
+	if s.room(now) {
+		return
+	}
+	if j := s.oldest(now); j != nil {
+		j.stream.stop = true
+		if j.index < 0 {
+			s.enqueue(j)
+		}
+	}
 }
 
 // lively counts the messages beside j that change now, by how they are changed.

@@ -81,7 +81,7 @@ func TestAMessageIsAStreamAndThenAsEditsShowIt(t *testing.T) {
 		a.write("}\n```\n")
 		end := time.Now()
 		a.end()
-		time.Sleep(time.Second)
+		time.Sleep(3 * time.Second) // the edit that tidies up waits for its share
 		if diff := cmp.Diff(a.shownAs(), w.stands(a)); diff != "" {
 			t.Error(diff, time.Since(end))
 		}

@@ -41,7 +41,7 @@ func (s *Scheduler) opened(j *job, a attempt) {
 	j.stream = a.growth.then
 	j.stream.open, j.stream.since, j.stream.last = true, j.begun, j.begun
 	j.stream.stop = s.draining
-	j.grown = nil
+	j.grown, j.streamed = nil, true
 	s.open[j] = struct{}{}
 	s.stats.Streams++
 }
