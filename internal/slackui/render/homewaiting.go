@@ -92,7 +92,7 @@ func (w HomeApproval) blocks(number string, redact func(string) string) []slack.
 }
 
 // homeButtons are what can be done about a request without its card: a call and its input
-// stand on the tab, questions open as a form, and a plan is read in its thread.
+// stand on the tab, questions open as a form, and a plan can be read; it is decided in its thread.
 func (c *card) homeButtons(a store.Approval, number string) []slack.BlockElement {
 	label := func(words string) string { return joinNonEmpty(" ", words, number) }
 	switch a.Kind {
@@ -102,7 +102,7 @@ func (c *card) homeButtons(a store.Approval, number string) []slack.BlockElement
 			button(ActionDeny, a.ID, label("Skip"), ""),
 		}
 	case store.ApprovalPlan:
-		return nil
+		return []slack.BlockElement{button(ActionViewInput, a.ID, label("View all"), "")}
 	case store.ApprovalTool:
 	}
 	approve := button(ActionApprove, Ref(a), label("Approve"), slack.StylePrimary)
