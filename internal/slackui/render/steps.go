@@ -234,9 +234,9 @@ func (w *stepsWindow) result(step store.Step) (r transcript.Result, shortened, o
 // line is the step as its turn's message shows it, with how long it took.
 func (w *stepsWindow) line(step store.Step) string {
 	t := &claude.ToolUse{ID: step.ToolUseID, Name: step.ToolName, Input: step.Input, State: claude.ToolInterrupted}
-	r, _, found := w.result(step)
-	if t.Result, t.ResultBytes = r.Text, len(r.Text); !found {
-		t.ResultBytes = -1 // nothing is known of what came out
+	r, shortened, found := w.result(step)
+	if t.Result, t.ResultBytes = r.Text, len(r.Text); !found || shortened {
+		t.Result, t.ResultBytes = "", -1 // nothing is known of what came out, or how much
 	}
 	switch {
 	case step.Status == store.ApprovalPending:
