@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -106,6 +107,9 @@ func pictures() []pictured {
 		{"restarted", "The bot is killed while a card waits; the card is approved, and the work goes on.", eng, func(w *world) string {
 			thread := w.post(linus, eng, "", "@deckhand tag the summer release")
 			card := w.card(eng, thread)
+			w.eventually("Grace to be called, which another bot does not do", func() bool {
+				return os.Getenv(otherBot) != "" || slices.ContainsFunc(w.notices(), func(n notice) bool { return n.User == grace && strings.Contains(n.Text, "git tag summer") })
+			})
 			old := w.PIDs["bot"]
 			if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
 				w.t.Fatal(err)
