@@ -8,13 +8,15 @@ import (
 // The CLI puts words of its own around what a tool gave back, for the model to tell them
 // apart. For people they are taken away where the CLI puts them, and nothing that stands
 // between: at the beginning and the end of a result. Further in they are a tool's own text,
-// which may imitate them, and stay.
+// which may imitate them, and stay, as a reminder does in what any program may have printed:
+// whoever looks at that for instructions to the model is to see them as the model did.
 
 // toolsUsed is the line that the result of a subagent begins with.
 var toolsUsed = regexp.MustCompile(`\A<tools-used-before-summary>([^<\n]*)</tools-used-before-summary>(?:\n+|\z)`)
 
 // Unframed is the result as people read it, without the CLI's frames. shortened says that it
-// is, by the CLI's word in it, the beginning of one that was too long for the model.
+// is, by its own first words, the beginning of one that was too long for the model: they are
+// the CLI's, or a program has printed the same.
 func (t *ToolUse) Unframed() (plain string, shortened bool) {
 	result := t.Result
 	for _, name := range []string{"persisted-output", "truncated-output"} {
@@ -25,11 +27,12 @@ func (t *ToolUse) Unframed() (plain string, shortened bool) {
 	if rest, ok := strings.CutPrefix(result, "<tool_use_error>"); ok {
 		result = withoutEnd(rest, "tool_use_error")
 	}
-	if rest, ok := strings.CutPrefix(result, "<system-reminder>"); ok && !strings.Contains(rest, "<system-reminder>") {
-		return withoutEnd(strings.TrimPrefix(rest, "\n"), "system-reminder"), shortened
-	}
-	result = withoutLast(result, "system-reminder")
 	switch t.Name {
+	case "Read": // whose own text has numbers before its lines
+		if rest, ok := strings.CutPrefix(result, "<system-reminder>"); ok && !strings.Contains(rest, "<system-reminder>") {
+			return withoutEnd(strings.TrimPrefix(rest, "\n"), "system-reminder"), shortened
+		}
+		result = withoutLast(result, "system-reminder")
 	case "Agent", "Task", "Skill":
 		if m := toolsUsed.FindStringSubmatchIndex(result); m != nil {
 			result = "Tools used: " + result[m[2]:m[3]] + "\n\n" + result[m[1]:]

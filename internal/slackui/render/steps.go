@@ -219,7 +219,7 @@ func (w *stepsWindow) absent(step store.Step) string {
 }
 
 // result is what a step gave back, as people read it. shortened says that this is less than
-// there was, by Claude Code's own word.
+// there was, by its own first words.
 func (w *stepsWindow) result(step store.Step) (r transcript.Result, shortened, ok bool) {
 	if w.Found == nil {
 		return transcript.Result{}, false, false
@@ -315,7 +315,7 @@ func (w *stepsWindow) one() {
 		case left > 0:
 			w.add(contextBlock(w.id(), "… another "+bytesOf(left)+" of it are not shown here. Ask for the part that you need."))
 		case shortened:
-			w.add(contextBlock(w.id(), "This output was too long for the model: what stands here is all that it has read of it."))
+			w.add(contextBlock(w.id(), "By its first words, this output was too long for the model. What stands here is all that the model has read of it. (A program can print such words, too.)"))
 		}
 	}
 	at := w.Page
