@@ -80,7 +80,12 @@ func (a *App) furtherEdits(ctx context.Context, p person, about store.Approval, 
 			break
 		}
 	}
+	room := furtherBytes
 	for _, u := range uses[:min(len(uses), furtherMost)] {
+		if len(u.Input) > room {
+			continue
+		}
+		room -= len(u.Input)
 		ap, asked := a.agent.Foresee(about, u.ID, u.Name, u.Input)
 		if !asked || !grantedWith(ap, waiting) {
 			continue
@@ -94,8 +99,13 @@ func (a *App) furtherEdits(ctx context.Context, p person, about store.Approval, 
 	return out
 }
 
-// furtherMost is how many of an answer's uses of tools are looked at.
-const furtherMost = 100
+// An answer's uses of tools are looked at up to furtherMost of them, with inputs of up to
+// furtherBytes together, which no model writes: what a session has put into the kept
+// conversation in its place costs no more than they do.
+const (
+	furtherMost  = 100
+	furtherBytes = 1 << 20
+)
 
 // announced are the uses of tools for which the answer that asks for an approval's call asks
 // after it: as the model writes them, where its turn runs in this process, and else as the

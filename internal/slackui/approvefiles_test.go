@@ -319,3 +319,23 @@ func TestFurtherFilesWhileTheAnswerIsWritten(t *testing.T) {
 		}
 	})
 }
+
+// An announcement that is longer than what any model writes, as something in the session may
+// have put into the kept conversation, is not looked at, and what stands beside it is.
+func TestFurtherFilesThatAreTooLong(t *testing.T) {
+	t.Parallel()
+	ws := t.TempDir()
+	long := object{"file_path": filepath.Join(ws, "long.txt"), "content": strings.Repeat("x", furtherBytes)}
+	atDesk(t, func(d *desk) {
+		d.inWorkspace(ws)
+		a := d.asksToWrite("toolu_0", filepath.Join(ws, "first.txt"))
+		d.announce(
+			announces("msg_1", "toolu_0", "Write", object{"file_path": filepath.Join(ws, "first.txt"), "content": "x"}), announces("msg_1", "toolu_1", "Write", long),
+			announces("msg_1", "toolu_2", "Write", object{"file_path": filepath.Join(ws, "short.txt"), "content": "x"}),
+		)
+		d.rest()
+		if got := d.click("UGRACE", render.ActionApproveFiles, a); got != "asked for more" || !strings.Contains(d.opened(), "1 more file*") || !strings.Contains(d.opened(), "short.txt") {
+			t.Errorf("%s, %s", got, d.opened())
+		}
+	})
+}

@@ -43,6 +43,7 @@ const (
 // FilesRef says what the modal is about.
 type FilesRef struct {
 	ApprovalID string   `json:"id"`                // one of the approvals that waited
+	Waiting    []string `json:"waiting,omitempty"` // fingerprints of the files that it lists, for which requests waited
 	Further    []string `json:"further,omitempty"` // fingerprints of the further files that it lists
 }
 
@@ -117,17 +118,19 @@ func ApproveFiles(a store.Approval, files FilesView, o Options) slack.ModalViewR
 	c := card{a: a, o: o}
 	c.section("*Approves the requests that wait for these files*, as their cards show them, and lets every further edit of exactly these files run in this thread " +
 		"until the time is over, *whatever it changes*, without asking.")
+	ref := FilesRef{ApprovalID: a.ID}
 	var options []*slack.OptionBlockObject
 	for i, f := range files.Waiting[:min(len(files.Waiting), filesMost)] {
 		added, removed := f.changedLines()
 		c.section("*File " + strconv.Itoa(i+1) + "* · " + plural(len(f.Approvals), "request waits", "requests wait") + ", " + plusMinus(added, removed))
 		c.add(preBlock(c.id(), mrkdwn.Visible(o.redact(f.Name))))
-		options = append(options, f.option(i, i, o))
+		options, ref.Waiting = append(options, f.option(i, i, o)), append(ref.Waiting, f.shown())
 	}
 	if more := len(files.Waiting) - filesMost; more > 0 {
 		c.section("… and " + plural(more, "more file", "more files") + ", of which this is not about.")
 	}
-	further, groups := c.further(files.Further, len(options))
+	var groups [][]*slack.OptionBlockObject
+	ref.Further, groups = c.further(files.Further, len(options))
 	which := slack.NewCheckboxGroupsBlockElement(FilesWhich, options...)
 	which.InitialOptions = options
 	c.add(slack.NewInputBlock(FilesWhich, plain("Which files?", 2000), nil, which))
@@ -148,7 +151,7 @@ func ApproveFiles(a store.Approval, files FilesView, o Options) slack.ModalViewR
 	until.InitialOption = times[0]
 	c.add(slack.NewInputBlock(FilesUntil, plain("For how long, in this thread?", 2000),
 		plain("It is listed in your home tab and with “grants” in this thread; you and the admins can revoke it. A link in a file's place is asked about.", 2000), until))
-	metadata, err := json.Marshal(FilesRef{ApprovalID: a.ID, Further: further})
+	metadata, err := json.Marshal(ref)
 	if err != nil { // strings
 		panic(err)
 	}
@@ -277,9 +280,9 @@ type FilesChoice struct {
 	For    time.Duration
 }
 
-// ParseFiles is what was chosen in ApproveFiles. A file that neither waits nor follows any
-// more is left out; one that waits meanwhile is among those that wait. What is missing gives
-// an [*AnswerError].
+// ParseFiles is what was chosen in ApproveFiles, of what it listed. A file that neither waits
+// nor follows any more is left out; one that waits meanwhile is among those that wait. What is
+// missing gives an [*AnswerError].
 func ParseFiles(files FilesView, ref FilesRef, values map[string]map[string]slack.BlockAction) (choice FilesChoice, err error) {
 	var picked []string
 	for id, of := range values {
@@ -298,7 +301,9 @@ func ParseFiles(files FilesView, ref FilesRef, values map[string]map[string]slac
 		return choice, &AnswerError{"Please choose at least one file of those that wait: the others are allowed with it. Or approve the requests one by one."}
 	}
 	slices.Sort(picked)
-	picked = slices.Compact(picked)
+	picked = slices.DeleteFunc(slices.Compact(picked), func(shown string) bool {
+		return !slices.Contains(ref.Waiting, shown) && !slices.Contains(ref.Further, shown)
+	})
 	others := func(f FileEdits) bool { return !slices.Contains(picked, f.shown()) }
 	choice.Chosen = len(picked)
 	choice.Waiting = slices.DeleteFunc(slices.Clone(files.Waiting), others)

@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -173,11 +174,21 @@ func TestApproveFiles(t *testing.T) {
 	if err != nil || choice.For != 8*time.Hour || len(choice.Waiting) != 1 || choice.Waiting[0].Name != files[1].Name || choice.Chosen != 2 || len(choice.Further) > 0 {
 		t.Errorf("%+v, %v", choice, err)
 	}
+	unlisted := files[10:] // of which it says that it is not about it
+	if choice, err := render.ParseFiles(render.FilesView{Waiting: unlisted, Further: unlisted}, ref, state("8h", "9:"+shownAs(unlisted[0].Name))); err != nil || choice.Chosen+len(choice.Waiting)+len(choice.Further) > 0 {
+		t.Errorf("what was not listed: %+v, %v", choice, err)
+	}
 	for _, wrong := range []map[string]map[string]slack.BlockAction{nil, state("8h"), state("", offered[0].Value), state("90d", offered[0].Value)} {
 		if choice, err := render.ParseFiles(render.FilesView{Waiting: files}, ref, wrong); err == nil {
 			t.Errorf("%v is taken for %+v", wrong, choice)
 		}
 	}
+}
+
+// shownAs is the fingerprint of a file's name, by which a form lists it.
+func shownAs(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:16])
 }
 
 // TestApproveFurtherFiles: whatever an answer announces, the modal is one that Slack shows,
