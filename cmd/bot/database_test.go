@@ -16,6 +16,15 @@ func (w *world) count(sql string) int64 {
 	return read[int64](w, sql)
 }
 
+// doneWithAll waits until nothing that Slack has sent is left to do. What people see of a
+// message's end comes before its row in the inbox ends.
+func (w *world) doneWithAll() {
+	w.t.Helper()
+	w.eventually("everything in the inbox to be done", func() bool {
+		return w.count(`SELECT count(*) FROM inbox WHERE state <> 'done'`) == 0
+	})
+}
+
 // text reads one text from the bot's database.
 func (w *world) text(sql string) string {
 	w.t.Helper()

@@ -310,8 +310,9 @@ func (h *hostile) unread(texts ...string) {
 // settled waits until every message was acted on to its end.
 func (h *hostile) settled() {
 	h.t.Helper()
-	h.eventually("every message to be done with", func() bool {
-		return h.count(`SELECT count(*) FROM inbox WHERE state <> 'done'`) == 0 && h.count(`SELECT count(*) FROM turns WHERE state = 'running'`) == 0
+	h.doneWithAll()
+	h.eventually("every turn to end", func() bool {
+		return h.count(`SELECT count(*) FROM turns WHERE state = 'running'`) == 0
 	})
 }
 

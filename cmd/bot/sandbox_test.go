@@ -69,9 +69,7 @@ func TestAProjectWhoseSandboxDoesNotWork(t *testing.T) {
 	if w.exists("made") {
 		t.Error("something ran")
 	}
-	if n := w.count(`SELECT count(*) FROM inbox WHERE state <> 'done'`); n != 0 {
-		t.Errorf("%d envelopes are stuck", n)
-	}
+	w.doneWithAll()
 }
 
 // ownTrees has each thread work in a working tree of its own.

@@ -178,7 +178,7 @@ func (a *App) onApproveFilesSubmission(ctx context.Context, in *incoming) (outco
 			a.answer(in, r.Sentence)
 			return "refused", nil
 		}
-		a.answer(in, "Nothing waits for these files any more, so nothing more was allowed.")
+		a.answer(in, "These requests do not wait any more, so nothing more was allowed. If the model asks for these files again, the new card has the same button.")
 		return "too late", nil
 	}
 	approved, grants, further := 0, 0, choice.Further

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,9 +64,10 @@ func (d *Directory) Name(ctx context.Context, id string) string {
 	return nameOf(u)
 }
 
-// nameOf is the name that a person chose, or the first one that they have.
+// nameOf is the name that a person chose, or the first one that they have that is more than
+// blanks.
 func nameOf(u *slack.User) string {
-	return cmp.Or(u.Profile.DisplayName, u.RealName, u.Name)
+	return cmp.Or(strings.TrimSpace(u.Profile.DisplayName), strings.TrimSpace(u.RealName), u.Name)
 }
 
 // Group is the set of a user group's members.

@@ -31,7 +31,7 @@ func loopback(t *testing.T) (api *slackgo.Client, calls func() map[string]int) {
 		counts[method]++
 		mu.Unlock()
 		user := func(id string) string {
-			return fmt.Sprintf(`{"id":%q,"name":"login","deleted":%t,"real_name":"Real %s","profile":{"display_name":%q}}`, id, id == "U2", id, map[string]string{"U1": "Ann"}[id])
+			return fmt.Sprintf(`{"id":%q,"name":"login","deleted":%t,"real_name":"Real %s","profile":{"display_name":%q}}`, id, id == "U2", id, map[string]string{"U1": " Ann", "U2": "  "}[id])
 		}
 		switch {
 		case method == "users.info" && r.FormValue("user") != "U404":
