@@ -22,14 +22,15 @@ func (*playedProcess) visits() []egress.Visit { return nil }
 // playedProcess is a CLI that says what the test has it say. It counts what it is
 // answered.
 type playedProcess struct {
-	stage           *stage
-	machine         *playedMachine
-	calls           gateway.Meter
-	name            string
-	thread          int64
-	session, prompt string
+	stage   *stage
+	machine *playedMachine
+	calls   gateway.Meter
+	name    string
+	thread  int64
 
 	mu          sync.Mutex
+	session     string
+	prompt      string         // the last one
 	content     []claude.Block // of the prompt
 	asker       egress.Asker
 	connections []*connection
@@ -52,6 +53,13 @@ func (p *playedProcess) SessionID() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.session
+}
+
+// prompted reports whether it has worked on anything.
+func (p *playedProcess) prompted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.prompt != ""
 }
 
 func (p *playedProcess) over() bool {

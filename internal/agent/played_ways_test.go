@@ -22,7 +22,7 @@ import (
 
 // hangUp makes a call of the model and leaves it, so that it is read to its end.
 func (p *playedProcess) hangUp() {
-	if p.prompt == "" {
+	if !p.prompted() {
 		return
 	}
 	go func() {
@@ -88,7 +88,7 @@ func (p *playedProcess) spend() {
 // call makes a call of the model, as its gateway tells it. A process that has worked on
 // nothing has made none.
 func (p *playedProcess) call(microUSD int64) error {
-	if p.prompt == "" {
+	if !p.prompted() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
