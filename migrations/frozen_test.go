@@ -36,6 +36,9 @@ var landed = map[string]string{
 	"00023_feedback.sql":         "ddb25324c35062112eac7bf8af10d48619bd9a11303a61637502369371aa590a",
 	"00021_files.sql":            "968cd67e29326d3752244ae5e29e44b2618ccf67efc2219b2a23c4ec140d6a50",
 	"00022_changed_inputs.sql":   "853583cf110d051fea28e63b4d467be93be4d0a7cb490a655b7f732b922dceba",
+	"00024_said.sql":             "3c2841a796a0825d1fcee9877346b0911649f30f03363b5b3d20ebc462491101",
+	"00025_pushes.sql":           "03a3c59db304edc66c8807ead8ff68790da91a4245a72e8a25f03156ce6fdbec",
+	"00026_posts.sql":            "9bc7a1a94e31e81465d17c043bdd487810d9449d55309094e64c3432e7f624ba",
 	"00018_card_copies.sql":      "ac7cb07a1976cd7527282177016e0faf1fc3e71579dd8487d7e31f05e8dfd68f",
 }
 

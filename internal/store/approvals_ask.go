@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -17,8 +18,10 @@ import (
 // [Store.ContinueTurn]); the approval that is returned may then have ended
 // already. A pending one gets its deadline and its reminders as jobs.
 //
+// Of a push it writes down what the thread has cost so far.
+//
 // From a, Ask reads ID, SessionID, TurnID, Kind, RequestID, ToolUseID, ToolName,
-// Input, Dir, Touches, RequestedBy, Terms, Risks, DecisionReason, CardID (empty: its own) and
+// Input, Dir, Touches, Push, RequestedBy, Terms, Risks, DecisionReason, Said, CardID (empty: its own) and
 // ExpiresAt, whose distance from now counts by the database's clock; for a decision by rule or grant also Status, DecidedBy, DecidedVia,
 // GrantID and Reason. A grant that holds no longer gives [ErrNotFound].
 func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) {
@@ -30,14 +33,11 @@ func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) 
 		a.CardID = a.ID
 	}
 	var out Approval
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := hold(ctx, tx, l); err != nil {
-			return err
-		}
+	err := s.fencedTx(ctx, l, func(tx pgx.Tx) error {
 		if a.Status == ApprovalPending {
 			bound, err := bind(ctx, tx, l, a)
 			if err == nil {
-				err = s.cardWord(ctx, tx, &bound) // nobody knows whether it was posted
+				err = s.addCardRow(ctx, tx, &bound) // nobody knows whether it was posted
 			}
 			if !errors.Is(err, ErrNotFound) {
 				out = bound
@@ -51,6 +51,13 @@ func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) 
 			}
 		}
 		var err error
+		if a.Push != nil {
+			push := *a.Push
+			if err = tx.QueryRow(ctx, `SELECT ledger_sum(micro_usd) FROM ledger WHERE thread_id = $1`, l.ThreadID).Scan(&push.CostMicroUSD); err != nil {
+				return err
+			}
+			a.Push = &push
+		}
 		if out, err = insertApproval(ctx, tx, l, a); err != nil {
 			return err
 		}
@@ -60,17 +67,21 @@ func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) 
 		if err := s.scheduleApproval(ctx, tx, out); err != nil {
 			return err
 		}
-		if err := s.cardWord(ctx, tx, &out); err != nil {
+		if err := s.addCardRow(ctx, tx, &out); err != nil {
 			return err
 		}
-		return audit(ctx, tx, AuditEntry{
-			Kind: AuditAsked, TeamID: out.Thread.TeamID, Actor: out.RequestedBy, ThreadID: out.ThreadID, TurnID: out.TurnID, ApprovalID: out.ID,
+		asked := AuditEntry{
+			Kind: AuditAsked, TeamID: out.TeamID, Actor: out.RequestedBy, ThreadID: out.ThreadID, TurnID: out.TurnID, ApprovalID: out.ID,
 			Details: map[string]any{
 				"tool": out.ToolName, "tool_use": out.ToolUseID, "input_sha256": hex.EncodeToString(out.InputSHA256[:]),
 				"rule": out.Terms.Rule, "approvers": out.Terms.Approvers, "quorum": out.Terms.Quorum,
 				"requester_may": out.Terms.RequesterMay, "dangerous": out.Terms.Dangerous, "risks": out.Risks, "expires_at": out.ExpiresAt.UTC(),
 			},
-		})
+		}
+		if out.Push != nil {
+			asked.Details["push"] = out.Push.ids()
+		}
+		return audit(ctx, tx, asked)
 	})
 	if err != nil {
 		return Approval{}, fmt.Errorf("record the request for %s: %w", a.ToolName, err)
@@ -81,7 +92,7 @@ func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) 
 // bind gives an approval that a dead process was not answered for to the process
 // that asks the same now.
 func bind(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approval, error) {
-	return collectApproval(tx.Query(ctx, `
+	return collectOne[Approval](tx.Query(ctx, `
 		WITH a AS (
 			UPDATE approvals SET request_id = $4, tool_use_id = $5, session_id = $6
 			WHERE id = (
@@ -99,14 +110,21 @@ func insertApproval(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approv
 	if a.GrantID != 0 {
 		grant = &a.GrantID
 	}
-	return collectApproval(tx.Query(ctx, `
+	var push []byte
+	if a.Push != nil {
+		var err error
+		if push, err = json.Marshal(a.Push); err != nil {
+			return Approval{}, err
+		}
+	}
+	return collectOne[Approval](tx.Query(ctx, `
 		WITH a AS (
 			INSERT INTO approvals (id, thread_id, session_id, turn_id, kind, request_id, tool_use_id, tool_name,
 				input, input_sha256, requested_by, rule, because, approvers, quorum, requester_may, on_timeout,
 				dangerous, grantable, risks, decision_reason, card_id, expires_at,
-				status, decided_by, decided_via, grant_id, reason, dir, fixed, touches, decided_at, delivered_at)
+				status, decided_by, decided_via, grant_id, reason, dir, fixed, touches, said, push, decided_at, delivered_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, COALESCE($14::text[], '{}'), GREATEST($15, 1), $16,
-				COALESCE(NULLIF($17, ''), 'pause'), $18, $19, COALESCE($20::text[], '{}'), $21, $22, now() + make_interval(secs => $23), $24, $25, $26, $27, $28, $29, $30, $31,
+				COALESCE(NULLIF($17, ''), 'pause'), $18, $19, COALESCE($20::text[], '{}'), $21, $22, now() + make_interval(secs => $23), $24, $25, $26, $27, $28, $29, $30, $31, $32, $33,
 				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END,
 				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END)
 			RETURNING *)
@@ -114,7 +132,7 @@ func insertApproval(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approv
 		a.ID, l.ThreadID, a.SessionID, a.TurnID, a.Kind, a.RequestID, a.ToolUseID, a.ToolName,
 		string(a.Input), a.InputSHA256[:], a.RequestedBy, a.Terms.Rule, a.Terms.Because, a.Terms.Approvers, a.Terms.Quorum,
 		a.Terms.RequesterMay, a.Terms.OnTimeout, a.Terms.Dangerous, a.Terms.Grantable, a.Risks, a.DecisionReason, a.CardID,
-		time.Until(a.ExpiresAt).Seconds(), a.Status, a.DecidedBy, a.DecidedVia, grant, a.Reason, a.Dir, a.Terms.Fixed, string(a.Touches)))
+		time.Until(a.ExpiresAt).Seconds(), a.Status, a.DecidedBy, a.DecidedVia, grant, a.Reason, a.Dir, a.Terms.Fixed, string(a.Touches), a.Said, push))
 }
 
 func decidedEntry(a Approval) AuditEntry {
@@ -124,6 +142,9 @@ func decidedEntry(a Approval) AuditEntry {
 	}
 	if a.Edited.Times > 0 {
 		details["edits"], details["edited_sha256"], details["edited_by"] = a.Edited.Times, hex.EncodeToString(a.Edited.SHA256[:]), a.Edited.By
+	}
+	if a.Push != nil {
+		details["push"] = a.Push.ids()
 	}
 	if a.Reason != "" {
 		details["reason"] = a.Reason
@@ -136,13 +157,13 @@ func decidedEntry(a Approval) AuditEntry {
 		details["answer_sha256"] = hex.EncodeToString(sum[:])
 	}
 	return AuditEntry{
-		Kind: AuditDecided, TeamID: a.Thread.TeamID, Actor: a.DecidedBy, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID, Details: details,
+		Kind: AuditDecided, TeamID: a.TeamID, Actor: a.DecidedBy, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID, Details: details,
 	}
 }
 
 func endedEntry(a Approval) AuditEntry {
 	return AuditEntry{
-		Kind: AuditEnded, TeamID: a.Thread.TeamID, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
+		Kind: AuditEnded, TeamID: a.TeamID, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
 		Details: map[string]any{"status": a.Status, "tool": a.ToolName, "input_sha256": hex.EncodeToString(a.InputSHA256[:])},
 	}
 }

@@ -12,7 +12,7 @@ type Before struct {
 }
 
 // beforeColumn is Before of approval a, in JSON, or NULL. A turn that goes on with no other costs
-// it one look at its row. What ran in an attempt that was put aside while people decided
+// it one look at its row. What ran in an attempt that was parked while people decided
 // ended there.
 const beforeColumn = `CASE WHEN (SELECT r.continues FROM turns r WHERE r.id = a.turn_id) IS NOT NULL THEN (
 		WITH RECURSIVE past AS (

@@ -119,8 +119,8 @@ func TestARequestTellsWhatBecameOfItsLike(t *testing.T) {
 	ran = asks(other, `{"command":"once"}`)
 	decides(ran, store.ApprovalAllowed, nil)
 	ends(other, ran, false)
-	if ok, err := b.RestTurn(t.Context(), b.lease, other.ID, []string{asks(other, `{"command":"rests"}`).ID}); err != nil || !ok {
+	if ok, err := b.ParkTurn(t.Context(), b.lease, other.ID, []string{asks(other, `{"command":"rests"}`).ID}); err != nil || !ok {
 		t.Fatalf("the turn does not rest: %v, %v", ok, err)
 	}
-	tellsNot("what ran before the turn was put aside", asks(goesOn(), `{"command":"once"}`))
+	tellsNot("what ran before the turn was parked", asks(goesOn(), `{"command":"once"}`))
 }

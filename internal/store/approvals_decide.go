@@ -25,6 +25,9 @@ type Decision struct {
 	Seen int
 	// Edit, when it is not nil, changes the input of a tool call and allows it so.
 	Edit *Edit
+	// Confirmed says that the person has said so twice, which what is dangerous takes
+	// (Terms.Dangerous).
+	Confirmed bool
 	// Grants are made of the decision, if it decides. They take an approval that may have
 	// one (Terms.Grantable) and that this decision alone allows.
 	Grants []NewGrant
@@ -48,7 +51,7 @@ type Edit struct {
 // changed meanwhile gets [ErrChanged]. A changed input is voted about anew: whoever changed
 // it allows it, unless the requester may not decide either; then they only propose it. An
 // approval that is returned as pending waits for more votes. Unless it is delivered with the
-// commit, the replica that runs the thread is notified; a turn that was put aside is
+// commit, the replica that runs the thread is notified; a turn that was parked is
 // woken.
 func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 	var out Approval
@@ -58,22 +61,25 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 			return err
 		}
 		if !decides {
-			if out, err = collectApproval(tx.Query(ctx, `
+			if out, err = collectOne[Approval](tx.Query(ctx, `
 				SELECT `+approvalColumns+` FROM approvals a JOIN threads t ON t.id = a.thread_id WHERE a.id = $1`, d.ApprovalID)); err != nil {
 				return err
 			}
-			if err := s.cardWord(ctx, tx, &out); err != nil {
+			if err := s.addCardRow(ctx, tx, &out); err != nil {
+				return err
+			}
+			if err := notify(ctx, tx, Notice{Kind: NoticeVote, ThreadID: out.ThreadID, ID: out.CardID}); err != nil {
 				return err
 			}
 			if d.Edit != nil && len(out.Votes) == 0 {
 				return audit(ctx, tx, editedEntry(out))
 			}
 			return audit(ctx, tx, append(editedEntries(d, out), AuditEntry{
-				Kind: AuditVote, TeamID: out.Thread.TeamID, Actor: d.By, ThreadID: out.ThreadID, TurnID: out.TurnID, ApprovalID: out.ID,
+				Kind: AuditVote, TeamID: out.TeamID, Actor: d.By, ThreadID: out.ThreadID, TurnID: out.TurnID, ApprovalID: out.ID,
 				Details: map[string]any{"allow": true, "via": d.Via, "votes": len(out.Votes), "quorum": out.Terms.Quorum, "edits": out.Edited.Times},
 			})...)
 		}
-		out, err = collectApproval(tx.Query(ctx, `
+		out, err = collectOne[Approval](tx.Query(ctx, `
 			WITH a AS (
 				UPDATE approvals
 				SET status = $2, decided_by = $3, decided_via = $4, reason = $5, answer = $6, decided_at = now(),
@@ -89,7 +95,7 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 		if err != nil {
 			return err
 		}
-		if err := s.cardWord(ctx, tx, &out); err != nil {
+		if err := s.addCardRow(ctx, tx, &out); err != nil {
 			return err
 		}
 		entries := append(editedEntries(d, out), decidedEntry(out))
@@ -131,16 +137,19 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 // approval, and reports whether it decides. An approval that has ended gives ErrNotFound.
 func vote(ctx context.Context, tx pgx.Tx, d Decision) (decides bool, err error) {
 	var quorum, edits int
-	var requesterMay, editable bool
+	var requesterMay, editable, dangerous bool
 	err = tx.QueryRow(ctx, `
-		SELECT quorum, edits, requester_may, kind = 'tool' AND NOT fixed AND NOT dangerous
-		FROM approvals WHERE id = $1 AND status = 'pending' AND expires_at > now() FOR UPDATE`, d.ApprovalID).Scan(&quorum, &edits, &requesterMay, &editable)
+		SELECT quorum, edits, requester_may, kind = 'tool' AND NOT fixed AND NOT dangerous, dangerous
+		FROM approvals WHERE id = $1 AND status = 'pending' AND expires_at > now() FOR UPDATE`, d.ApprovalID).Scan(&quorum, &edits, &requesterMay, &editable, &dangerous)
 	if err != nil {
 		return false, notFound(err)
 	}
 	allow := d.Status == ApprovalAllowed
 	if allow && d.Seen != edits {
 		return false, ErrChanged
+	}
+	if allow && dangerous && (!d.Confirmed || len(d.Grants) > 0) {
+		return false, fmt.Errorf("approval %s is dangerous: it is confirmed, each time, or not allowed", d.ApprovalID)
 	}
 	if d.Edit != nil {
 		if !allow || !editable || len(d.Grants) > 0 {
@@ -184,7 +193,7 @@ func editedEntries(d Decision, a Approval) []AuditEntry {
 
 func editedEntry(a Approval) AuditEntry {
 	return AuditEntry{
-		Kind: AuditEdited, TeamID: a.Thread.TeamID, Actor: a.Edited.By, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
+		Kind: AuditEdited, TeamID: a.TeamID, Actor: a.Edited.By, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
 		Details: map[string]any{
 			"tool": a.ToolName, "edits": a.Edited.Times, "input_sha256": hex.EncodeToString(a.InputSHA256[:]),
 			"edited_sha256": hex.EncodeToString(a.Edited.SHA256[:]), "edited_input": string(a.Edited.Input), "risks": a.Risks,
@@ -202,7 +211,7 @@ func grantOf(ctx context.Context, tx pgx.Tx, a Approval, n NewGrant) (AuditEntry
 		return AuditEntry{}, err
 	}
 	return AuditEntry{
-		Kind: AuditGranted, TeamID: a.Thread.TeamID, Actor: a.DecidedBy, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
+		Kind: AuditGranted, TeamID: a.TeamID, Actor: a.DecidedBy, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
 		Details: map[string]any{"grant": id, "scope": n.Scope, "tool": a.ToolName, "pattern": n.Pattern, "seconds": int64(n.For.Seconds())},
 	}, nil
 }
@@ -211,7 +220,7 @@ func grantOf(ctx context.Context, tx pgx.Tx, a Approval, n NewGrant) (AuditEntry
 // once. Call it before writing the answer: a crash in between then leads to a new
 // question, never to a second run.
 func (s *Store) Deliver(ctx context.Context, l Lease, id string) (Approval, error) {
-	a, err := collectApproval(s.pool.Query(ctx, `
+	a, err := collectOne[Approval](s.pool.Query(ctx, `
 		WITH a AS (
 			UPDATE approvals SET delivered_at = now()
 			WHERE id = $4 AND thread_id = $1 AND status IN ('allowed', 'denied') AND delivered_at IS NULL
@@ -219,10 +228,7 @@ func (s *Store) Deliver(ctx context.Context, l Lease, id string) (Approval, erro
 			RETURNING *)
 		SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`,
 		l.ThreadID, l.Owner, l.Epoch, id))
-	if err != nil {
-		return Approval{}, fmt.Errorf("deliver approval: %w", err)
-	}
-	return a, nil
+	return a, wrap(err, "deliver approval")
 }
 
 // CancelApproval ends one pending approval because its process no longer asks. ok
@@ -262,7 +268,7 @@ func (s *Store) ExpireApproval(ctx context.Context, id string) (a Approval, ok b
 func (s *Store) endApproval(ctx context.Context, update string, args ...any) (a Approval, ok bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		var err error
-		a, err = collectApproval(tx.Query(ctx, `WITH a AS (`+update+`)
+		a, err = collectOne[Approval](tx.Query(ctx, `WITH a AS (`+update+`)
 			SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`, args...))
 		if errors.Is(err, ErrNotFound) {
 			return nil
@@ -274,7 +280,7 @@ func (s *Store) endApproval(ctx context.Context, update string, args ...any) (a 
 			return err
 		}
 		ok = true
-		if err := s.cardWord(ctx, tx, &a); err != nil {
+		if err := s.addCardRow(ctx, tx, &a); err != nil {
 			return err
 		}
 		return audit(ctx, tx, endedEntry(a))
@@ -288,7 +294,7 @@ func endApprovals(ctx context.Context, tx pgx.Tx, turnID int64, status ApprovalS
 	if status == "" {
 		status = ApprovalCancelled
 	}
-	return collectApprovals(tx.Query(ctx, `
+	return collect[Approval](tx.Query(ctx, `
 		WITH a AS (
 			UPDATE approvals
 			SET status = CASE WHEN request_id = '' THEN 'interrupted' ELSE $2 END, decided_at = now()

@@ -25,20 +25,6 @@ type ApprovalStats struct {
 	Median, P95 time.Duration
 }
 
-type approvalsReportRow struct {
-	Name                                   string
-	Asked, Allowed, Denied, Expired, Quick int64
-	Median, P95                            float64 // seconds
-}
-
-func (r approvalsReportRow) stats() ApprovalStats {
-	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-	return ApprovalStats{
-		Name: r.Name, Asked: r.Asked, Allowed: r.Allowed, Denied: r.Denied, Expired: r.Expired, Quick: r.Quick,
-		Median: seconds(r.Median), P95: seconds(r.P95),
-	}
-}
-
 // approvalsReportColumns sum up rows with status, and waited in seconds, NULL where
 // nobody decided.
 const approvalsReportColumns = `
@@ -47,8 +33,8 @@ const approvalsReportColumns = `
 	count(*) FILTER (WHERE status = 'denied') AS denied,
 	count(*) FILTER (WHERE status = 'expired') AS expired,
 	count(*) FILTER (WHERE waited < 2) AS quick,
-	COALESCE(percentile_cont(0.5) WITHIN GROUP (ORDER BY waited), 0) AS median,
-	COALESCE(percentile_cont(0.95) WITHIN GROUP (ORDER BY waited), 0) AS p95`
+	make_interval(secs => COALESCE(percentile_cont(0.5) WITHIN GROUP (ORDER BY waited), 0)) AS median,
+	make_interval(secs => COALESCE(percentile_cont(0.95) WITHIN GROUP (ORDER BY waited), 0)) AS p95`
 
 // The approvals that people were asked for, and what each person said to them.
 const (
@@ -67,26 +53,24 @@ const (
 // ApprovalsReport sums up the approvals of a team that were asked in [since, until).
 func (s *Store) ApprovalsReport(ctx context.Context, teamID string, since, until time.Time) (ApprovalsReport, error) {
 	var out ApprovalsReport
+	var total []ApprovalStats
 	for _, q := range []struct {
 		sql  string
-		into func([]ApprovalStats)
+		into *[]ApprovalStats
 	}{
-		{`SELECT '' AS name, ` + approvalsReportColumns + ` FROM (` + askedOfPeople + `) x`, func(l []ApprovalStats) { out.Total = l[0] }},
-		{`SELECT user_id AS name, ` + approvalsReportColumns + ` FROM (` + saidByPeople + `) x GROUP BY user_id ORDER BY asked DESC, name`, func(l []ApprovalStats) { out.ByPerson = l }},
-		{`SELECT rule AS name, ` + approvalsReportColumns + ` FROM (` + askedOfPeople + `) x GROUP BY rule ORDER BY asked DESC, name`, func(l []ApprovalStats) { out.ByRule = l }},
+		{`SELECT '' AS name, ` + approvalsReportColumns + ` FROM (` + askedOfPeople + `) x`, &total},
+		{`SELECT user_id AS name, ` + approvalsReportColumns + ` FROM (` + saidByPeople + `) x GROUP BY user_id ORDER BY asked DESC, name`, &out.ByPerson},
+		{`SELECT rule AS name, ` + approvalsReportColumns + ` FROM (` + askedOfPeople + `) x GROUP BY rule ORDER BY asked DESC, name`, &out.ByRule},
 	} {
-		rows, err := collect[approvalsReportRow](s.pool.Query(ctx, q.sql, teamID, since, until))
-		if err != nil {
+		var err error
+		if *q.into, err = collect[ApprovalStats](s.pool.Query(ctx, q.sql, teamID, since, until)); err != nil {
 			return ApprovalsReport{}, fmt.Errorf("sum up approvals: %w", err)
 		}
-		list := make([]ApprovalStats, len(rows))
-		for i, r := range rows {
-			list[i] = r.stats()
-		}
-		q.into(list)
 	}
+	out.Total = total[0]
 	var err error
-	if out.Feedback, err = collect[FeedbackStats](s.pool.Query(ctx, feedbackSQL, teamID, since, until)); err != nil {
+	out.Feedback, err = collect[FeedbackStats](s.pool.Query(ctx, feedbackSQL, teamID, since, until))
+	if err != nil {
 		return ApprovalsReport{}, fmt.Errorf("sum up what people think of answers: %w", err)
 	}
 	return out, nil

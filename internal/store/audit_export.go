@@ -83,7 +83,7 @@ func (s *Store) ExportCalls(ctx context.Context, f AuditFilter, each func(ToolCa
 			WHERE o.kind = 'tool_result' AND o.details::json ->> 'tool_use' = a.tool_use_id AND o.thread_id = a.thread_id
 			ORDER BY o.seq LIMIT 1) o ON true
 		WHERE ($1::timestamptz IS NULL OR a.created_at >= $1) AND ($2::timestamptz IS NULL OR a.created_at < $2) AND ($3 = '' OR t.project = $3)
-		ORDER BY a.created_at, a.id`, optional(f.Since), optional(f.Until), f.Project)
+		ORDER BY a.created_at, a.id`, instant(f.Since), instant(f.Until), f.Project)
 	return stream(rows, err, "export tool calls", each)
 }
 
@@ -95,7 +95,7 @@ func (s *Store) ExportAudit(ctx context.Context, f AuditFilter, each func(AuditR
 		FROM audit x
 		WHERE ($1::timestamptz IS NULL OR at >= $1) AND ($2::timestamptz IS NULL OR at < $2)
 		  AND ($3 = '' OR EXISTS (SELECT FROM threads t WHERE t.id = x.thread_id AND t.project = $3))
-		ORDER BY seq`, optional(f.Since), optional(f.Until), f.Project)
+		ORDER BY seq`, instant(f.Since), instant(f.Until), f.Project)
 	return stream(rows, err, "export the audit", each)
 }
 
@@ -121,13 +121,6 @@ func (s *Store) RecordedCalls(ctx context.Context, since time.Time, each func(Re
 	return stream(rows, err, "read recorded tool calls", each)
 }
 
-func optional(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
 func stream[T any](rows pgx.Rows, err error, what string, each func(T) error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -142,8 +135,5 @@ func stream[T any](rows pgx.Rows, err error, what string, each func(T) error) er
 			return err
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
+	return wrap(rows.Err(), "%s", what)
 }

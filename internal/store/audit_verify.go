@@ -78,12 +78,13 @@ func (r *AuditReport) problem(format string, args ...any) {
 
 // Anchors lists the last row of every day that has passed, oldest first.
 func (s *Store) Anchors(ctx context.Context) ([]AuditAnchor, error) {
-	out, err := collect[AuditAnchor](s.pool.Query(ctx, `
+	return anchors(ctx, s.pool)
+}
+
+func anchors(ctx context.Context, db querier) ([]AuditAnchor, error) {
+	out, err := collect[AuditAnchor](db.Query(ctx, `
 		SELECT day::text AS day, seq, encode(hash, 'hex') AS hash FROM audit_anchors ORDER BY day`))
-	if err != nil {
-		return nil, fmt.Errorf("read the audit's anchors: %w", err)
-	}
-	return out, nil
+	return out, wrap(err, "read the audit's anchors")
 }
 
 // VerifyAudit reads the whole audit in one snapshot and looks for what was changed,
@@ -101,19 +102,18 @@ func (s *Store) VerifyAudit(ctx context.Context, kept []AuditAnchor) (AuditRepor
 		return r, fmt.Errorf("verify the audit: %w", err)
 	}
 	defer tx.Rollback(ctx) //nolint:errcheck // it only reads
-	anchors, err := collect[AuditAnchor](tx.Query(ctx, `
-		SELECT day::text AS day, seq, encode(hash, 'hex') AS hash FROM audit_anchors ORDER BY day`))
+	own, err := anchors(ctx, tx)
 	if err != nil {
-		return r, fmt.Errorf("read the audit's anchors: %w", err)
+		return r, err
 	}
-	if err := r.chain(ctx, tx, map[string][]AuditAnchor{"the database's anchor": anchors, "the anchor that was kept": kept}); err != nil {
+	if err := r.chain(ctx, tx, map[string][]AuditAnchor{"the database's anchor": own, "the anchor that was kept": kept}); err != nil {
 		return r, err
 	}
 	if err := r.beginning(ctx, tx); err != nil {
 		return r, err
 	}
 	for _, c := range auditChecks {
-		found, err := collectText(tx.Query(ctx, c))
+		found, err := collectColumn[string](tx.Query(ctx, c))
 		if err != nil {
 			return r, fmt.Errorf("compare the audit with what it tells of: %w", err)
 		}
@@ -122,13 +122,6 @@ func (s *Store) VerifyAudit(ctx context.Context, kept []AuditAnchor) (AuditRepor
 		}
 	}
 	return r, nil
-}
-
-func collectText(rows pgx.Rows, err error) ([]string, error) {
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // chain follows the chain from its first row to its last.

@@ -54,8 +54,8 @@ type BudgetWindow struct {
 	Scope  BudgetScope
 	Key    string
 	Period BudgetPeriod
-	From   time.Time // of the period; see [BudgetPeriod.Span]
-	To     time.Time
+	From   time.Time `db:"period_start"` // of the period; see [BudgetPeriod.Span]
+	To     time.Time `db:"-"`
 }
 
 // BudgetState is what was spent of a budget, and what was decided about it.
@@ -75,10 +75,7 @@ func (s *Store) BudgetStates(ctx context.Context, windows []BudgetWindow) ([]Bud
 	}
 	sql, args := budgetQuery(windows, uuid.Nil)
 	out, err := collect[BudgetState](s.pool.Query(ctx, sql, args...))
-	if err != nil {
-		return nil, fmt.Errorf("read the state of budgets: %w", err)
-	}
-	return out, nil
+	return out, wrap(err, "read the state of budgets")
 }
 
 // budgetQuery reads a [BudgetState] for each window, in one statement: what was spent
@@ -150,14 +147,14 @@ type BudgetNotice struct {
 	LimitMicroUSD int64
 	Share         int // percent of the limit; 100: it is reached
 	SpentMicroUSD int64
-	ThreadID      int64 // where it was noticed
-	Thread        ThreadKey
-	Project       string // the thread's
+	ThreadID      int64     // where it was noticed
+	Thread        ThreadKey `db:"-"`
+	Project       string    // the thread's
 	// How an admin decided; zero values while nobody has.
-	Decision  BudgetDecision
+	Decision  BudgetDecision `db:"-"`
 	DecidedBy string
 	DecidedAt time.Time
-	Word      int64 // the last [WordBudget] about it that is in the outbox, or 0
+	OutboxID  int64 // the last outbox row about it, or 0
 }
 
 // BudgetDecision is what an admin does about a limit that is reached: exactly one
@@ -169,39 +166,24 @@ type BudgetDecision struct {
 }
 
 type noticeRow struct {
-	ID, TeamID, Key         string
-	Scope                   BudgetScope
-	Period                  BudgetPeriod
-	PeriodStart             time.Time
-	Limit, Spent            int64
-	Share                   int
-	ThreadID                int64
-	ChannelID, ThreadTS     string
-	Project                 string
-	Decision, Model, ByUser string
-	MicroUSD                int64
-	DecidedAt               *time.Time
-	Word                    int64
+	BudgetNotice
+	BudgetDecision
+	ChannelID, ThreadTS string
 }
 
-const noticeColumns = `n.id, n.team_id, n.key, n.scope, n.period, n.period_start, n.limit_micro_usd AS "limit", n.spent_micro_usd AS spent, n.share,
+const selectNotices = `SELECT n.id, n.team_id, n.key, n.scope, n.period, n.period_start, n.limit_micro_usd, n.spent_micro_usd, n.share,
 	n.thread_id, t.channel_id, t.thread_ts, t.project,
-	COALESCE(d.decision, '') AS decision, COALESCE(d.model, '') AS model, COALESCE(d.by_user, '') AS by_user,
-	COALESCE(d.micro_usd, 0) AS micro_usd, d.at AS decided_at,
-	COALESCE((SELECT max(o.id) FROM outbox o WHERE o.notice_id = n.id), 0) AS word`
+	COALESCE(d.decision = 'leave', false) AS leave, COALESCE(d.model, '') AS model, COALESCE(d.by_user, '') AS decided_by,
+	COALESCE(d.micro_usd, 0) AS raise_micro_usd, COALESCE(d.at, '0001-01-01T00:00:00Z') AS decided_at,
+	COALESCE((SELECT max(o.id) FROM outbox o WHERE o.notice_id = n.id), 0) AS outbox_id
+	FROM budget_notices n JOIN threads t ON t.id = n.thread_id LEFT JOIN budget_decisions d ON d.notice_id = n.id`
 
 func (r noticeRow) notice(zone *time.Location) BudgetNotice {
-	y, m, d := r.PeriodStart.Date()
-	from, to := r.Period.Span(time.Date(y, m, d, 12, 0, 0, 0, zone), zone)
-	n := BudgetNotice{
-		ID: r.ID, BudgetWindow: BudgetWindow{TeamID: r.TeamID, Scope: r.Scope, Key: r.Key, Period: r.Period, From: from, To: to},
-		LimitMicroUSD: r.Limit, Share: r.Share, SpentMicroUSD: r.Spent, ThreadID: r.ThreadID,
-		Thread: ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS}, Project: r.Project,
-		Decision: BudgetDecision{RaiseMicroUSD: r.MicroUSD, Model: r.Model, Leave: r.Decision == "leave"}, DecidedBy: r.ByUser, Word: r.Word,
-	}
-	if r.DecidedAt != nil {
-		n.DecidedAt = *r.DecidedAt
-	}
+	n := r.BudgetNotice
+	y, m, d := n.From.Date()
+	n.From, n.To = n.Period.Span(time.Date(y, m, d, 12, 0, 0, 0, zone), zone)
+	n.Thread = ThreadKey{TeamID: n.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS}
+	n.Decision = r.BudgetDecision
 	return n
 }
 
@@ -227,9 +209,7 @@ func (s *Store) NoticeBudget(ctx context.Context, n BudgetNotice) (noted BudgetN
 			return err
 		}
 		fresh = tag.RowsAffected() > 0
-		r, err := collectOne[noticeRow](tx.Query(ctx, `
-			SELECT `+noticeColumns+` FROM budget_notices n JOIN threads t ON t.id = n.thread_id
-			LEFT JOIN budget_decisions d ON d.notice_id = n.id
+		r, err := collectOne[noticeRow](tx.Query(ctx, selectNotices+`
 			WHERE n.team_id = $1 AND n.scope = $2 AND n.key = $3 AND n.period = $4 AND n.period_start = $5::date AND n.limit_micro_usd = $6 AND n.share = $7`,
 			n.TeamID, n.Scope, n.Key, n.Period, start, n.LimitMicroUSD, n.Share))
 		if errors.Is(err, ErrNotFound) {
@@ -241,11 +221,11 @@ func (s *Store) NoticeBudget(ctx context.Context, n BudgetNotice) (noted BudgetN
 		if noted = r.notice(s.TimeZone()); !fresh {
 			return nil
 		}
-		words, err := s.addWords(ctx, tx, n.ThreadID, newWord{kind: WordBudget, notice: noted.ID})
+		rows, err := s.addOutboxRows(ctx, tx, n.ThreadID, newOutboxRow{kind: OutboxBudget, notice: noted.ID})
 		if err != nil {
 			return err
 		}
-		noted.Word = words[0].ID
+		noted.OutboxID = rows[0].ID
 		return audit(ctx, tx, AuditEntry{Kind: AuditBudgetReached, TeamID: n.TeamID, ThreadID: n.ThreadID, Details: n.details()})
 	})
 	if err != nil {
@@ -254,39 +234,17 @@ func (s *Store) NoticeBudget(ctx context.Context, n BudgetNotice) (noted BudgetN
 	return noted, fresh, nil
 }
 
-// TellOfBudget calls tell, which tells people of a notice, while no replica tells of
-// another one of the same budget: so they are told in one order everywhere. A warning
-// that comes too late by now, as [Store.NoticeBudget] has it, gives [ErrEnded] instead.
-// One at a time is told by a store, since each holds a connection for as long as tell
-// takes.
-func (s *Store) TellOfBudget(ctx context.Context, id string, tell func() error) error {
-	select {
-	case s.telling <- struct{}{}:
-		defer func() { <-s.telling }()
-	case <-ctx.Done():
-		return ctx.Err()
+// BudgetNoticeStands reports whether people are still to be told of a notice: not of a warning
+// when more was noticed of the same budget meanwhile, as [Store.NoticeBudget] has it.
+func (s *Store) BudgetNoticeStands(ctx context.Context, id string) (stands bool, err error) {
+	if err := s.pool.QueryRow(ctx, `
+		SELECT NOT EXISTS (
+			SELECT FROM budget_notices n JOIN budget_notices h USING (team_id, scope, key, period, period_start)
+			WHERE n.id = $1 AND n.share < 100 AND (h.share = 100 OR h.limit_micro_usd = n.limit_micro_usd AND h.share > n.share))`,
+		id).Scan(&stands); err != nil {
+		return false, fmt.Errorf("look whether to tell of a budget: %w", err)
 	}
-	return s.inTx(ctx, func(tx pgx.Tx) error {
-		// A replica that hangs gives the lock up.
-		if _, err := tx.Exec(ctx, `
-			SELECT set_config('idle_in_transaction_session_timeout', '30s', true),
-				pg_advisory_xact_lock(hashtextextended(concat_ws('/', 'telling of a budget', team_id, scope, key, period), 0))
-			FROM budget_notices WHERE id = $1`, id); err != nil {
-			return fmt.Errorf("wait to tell of a budget: %w", err)
-		}
-		var late bool
-		if err := tx.QueryRow(ctx, `
-			SELECT EXISTS (
-				SELECT FROM budget_notices n JOIN budget_notices h USING (team_id, scope, key, period, period_start)
-				WHERE n.id = $1 AND n.share < 100 AND (h.share = 100 OR h.limit_micro_usd = n.limit_micro_usd AND h.share > n.share))`,
-			id).Scan(&late); err != nil {
-			return fmt.Errorf("look whether to tell of a budget: %w", err)
-		}
-		if late {
-			return ErrEnded
-		}
-		return tell()
-	})
+	return stands, nil
 }
 
 // lockBudget has what is decided, told and waited for of a budget happen one after
@@ -306,9 +264,7 @@ func (n BudgetNotice) details() map[string]any {
 
 // BudgetNoticeByID returns the notice, or [ErrNotFound].
 func (s *Store) BudgetNoticeByID(ctx context.Context, id string) (BudgetNotice, error) {
-	r, err := collectOne[noticeRow](s.pool.Query(ctx, `
-		SELECT `+noticeColumns+` FROM budget_notices n JOIN threads t ON t.id = n.thread_id
-		LEFT JOIN budget_decisions d ON d.notice_id = n.id WHERE n.id = $1`, id))
+	r, err := collectOne[noticeRow](s.pool.Query(ctx, selectNotices+` WHERE n.id = $1`, id))
 	if err != nil {
 		return BudgetNotice{}, fmt.Errorf("read a budget's notice: %w", err)
 	}
@@ -340,7 +296,7 @@ func (s *Store) DecideBudget(ctx context.Context, id string, d BudgetDecision, b
 		if err := wakeWaits(ctx, tx, n.BudgetWindow); err != nil {
 			return err
 		}
-		if _, err := s.addWords(ctx, tx, n.ThreadID, newWord{kind: WordBudget, notice: id}); err != nil {
+		if _, err := s.addOutboxRows(ctx, tx, n.ThreadID, newOutboxRow{kind: OutboxBudget, notice: id}); err != nil {
 			return err
 		}
 		return audit(ctx, tx, AuditEntry{Kind: AuditBudgetDecided, TeamID: n.TeamID, Actor: by, ThreadID: n.ThreadID, Details: map[string]any{
@@ -369,13 +325,10 @@ func (d BudgetDecision) kind() string {
 
 // NextPrompt returns the prompt that the thread's next turn is for, or [ErrNotFound].
 func (s *Store) NextPrompt(ctx context.Context, threadID int64) (Prompt, error) {
-	r, err := collectOne[promptRow](s.pool.Query(ctx, `
+	p, err := collectOne[Prompt](s.pool.Query(ctx, `
 		SELECT `+promptColumns+` FROM inbox i WHERE thread_id = $1 AND state = 'accepted' ORDER BY `+nextFirst+` LIMIT 1`, threadID))
 	if errors.Is(err, ErrNotFound) {
 		return Prompt{}, err
 	}
-	if err != nil {
-		return Prompt{}, fmt.Errorf("look for prompts of thread %d: %w", threadID, err)
-	}
-	return r.prompt(), nil
+	return p, wrap(err, "look for prompts of thread %d", threadID)
 }

@@ -119,8 +119,5 @@ func (s *Store) RecentOutput(ctx context.Context, teamID, project, model string)
 				SELECT team_id, project, model, kind, output_tokens, id FROM ledger ORDER BY id DESC LIMIT 5000) l
 			WHERE team_id = $1 AND project = $2 AND model = $3 AND kind = 'call'
 			ORDER BY id DESC LIMIT 100) r`, teamID, project, model).Scan(&longest, &calls)
-	if err != nil {
-		return 0, 0, fmt.Errorf("read how long answers are: %w", err)
-	}
-	return longest, calls, nil
+	return longest, calls, wrap(err, "read how long answers are")
 }

@@ -75,10 +75,7 @@ func (s *Store) BeginCall(ctx context.Context, c OpenCall, budgets ...CallBudget
 	} else {
 		err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return reserve(ctx, conn, c, budgets) })
 	}
-	if err != nil {
-		return fmt.Errorf("begin a call of thread %d: %w", c.Lease.ThreadID, err)
-	}
-	return nil
+	return wrap(err, "begin a call of thread %d", c.Lease.ThreadID)
 }
 
 // beginCall records a call, and tells whether its lease is held and whether there is a
@@ -131,10 +128,7 @@ func (s *Store) SeenCall(ctx context.Context, id uuid.UUID, u CallUsage) error {
 		FROM soon WHERE id = $1`,
 		id, u.Model, u.RequestID, u.Rate, instant(u.FirstByteAt), u.Input, u.Output, u.CacheRead, u.CacheWrite5m, u.CacheWrite1h,
 		u.WebSearches, u.MicroUSD, u.ContractMicroUSD, !u.Unpriced, u.BoundMicroUSD)
-	if err != nil {
-		return fmt.Errorf("record what is known of call %s: %w", id, err)
-	}
-	return nil
+	return wrap(err, "record what is known of call %s", id)
 }
 
 // instant is NULL for the zero time.
@@ -168,10 +162,7 @@ func (s *Store) EndCalls(ctx context.Context, calls []EndedCall) error {
 			return err
 		})
 	}
-	if err != nil {
-		return fmt.Errorf("book %d calls: %w", len(calls), err)
-	}
-	return nil
+	return wrap(err, "book %d calls", len(calls))
 }
 
 // EndLostCalls books the calls that are under way by leases that nobody holds any more,
@@ -289,11 +280,11 @@ func costEntry(team string, threadID, turnID, microUSD int64) AuditEntry {
 
 // book books the calls of the relation ended, and returns how many there were.
 func (s *Store) book(ctx context.Context, tx pgx.Tx, ended string, args ...any) (calls int, err error) {
-	var now time.Time
-	if err := tx.QueryRow(ctx, `SELECT now()`).Scan(&now); err != nil {
+	today, err := s.today(ctx, tx)
+	if err != nil {
 		return 0, err
 	}
-	args = append([]any{s.dayOf(now).String()}, args...)
+	args = append([]any{today}, args...)
 	var late []AuditEntry
 	for again := range 2 {
 		paid, err := collect[paidTurn](tx.Query(ctx, "WITH "+ended+bookCalls, args...))

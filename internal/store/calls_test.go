@@ -74,7 +74,7 @@ func TestACallIsBookedOnceHoweverOftenItEnds(t *testing.T) {
 	b.end(t, ended(c, 70))
 	b.end(t, ended(c, 70), ended(other, 30))
 	if _, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{
-		ID: turn.ID, State: "done", Witnesses: []store.Witness{{SessionID: b.session, Epoch: b.epoch, Before: 0, After: 100, Model: "opus"}},
+		ID: turn.ID, State: "done", CLITotals: []store.CLITotal{{SessionID: b.session, Epoch: b.epoch, Before: 0, After: 100, Model: "opus"}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +127,8 @@ func (b *bench) witness(t *testing.T, says int64, calls ...func(store.OpenCall) 
 	for _, end := range calls {
 		b.end(t, end(b.call(t)))
 	}
-	w := store.Witness{SessionID: b.session, Epoch: b.epoch, Before: b.told, After: b.told + says, Model: "opus"}
-	if _, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Witnesses: []store.Witness{w}}); err != nil {
+	w := store.CLITotal{SessionID: b.session, Epoch: b.epoch, Before: b.told, After: b.told + says, Model: "opus"}
+	if _, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", CLITotals: []store.CLITotal{w}}); err != nil {
 		t.Fatal(err)
 	}
 	b.told += says
@@ -164,7 +164,7 @@ func TestTheCLIIsAWitnessOfItsCalls(t *testing.T) {
 	b.witness(t, 70, whole(70), whole(50))
 	b.witness(t, 170, whole(70), whole(50))
 	b.witness(t, 170, unpriced)
-	got, checked, err := b.Witnesses(t.Context(), "", time.Time{})
+	got, checked, err := b.CLITotals(t.Context(), "", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestTheCLIIsAWitnessOfItsCalls(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 1, 2, 2, 1}, calls); diff != "" {
 		t.Errorf("calls in question (-want +got):\n%s", diff)
 	}
-	if none, _, err := b.Witnesses(t.Context(), thread.TeamID, time.Now().Add(time.Hour)); err != nil || len(none) != 0 {
+	if none, _, err := b.CLITotals(t.Context(), thread.TeamID, time.Now().Add(time.Hour)); err != nil || len(none) != 0 {
 		t.Errorf("in the future: %+v, %v", none, err)
 	}
 	b.verify(t)

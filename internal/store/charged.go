@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -21,36 +20,19 @@ type Charged struct {
 	EstimatedMicroUSD int64
 }
 
-// chargedRow is Charged as it comes from the database.
-type chargedRow struct {
-	Day, Model               string
-	Entries, Unpriced        int64
-	Micro, Contract, Guessed int64
-}
-
 // Charged sums the entries of a team whose instants lie in [from, to), by day in UTC
 // and model: whatever day they were booked on, the way a provider's bill has it. It
 // reads the ledger's own rows.
 func (s *Store) Charged(ctx context.Context, teamID string, from, to time.Time) ([]Charged, error) {
 	// No zone is further than 14 hours from UTC: the booked days find the rows, their
 	// instants choose.
-	rows, err := collect[chargedRow](s.pool.Query(ctx, `
+	out, err := collect[Charged](s.pool.Query(ctx, `
 		SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, model, count(*) AS entries, count(*) FILTER (WHERE contract_micro_usd IS NULL AND micro_usd <> 0) AS unpriced,
-			ledger_sum(micro_usd) AS micro, COALESCE(ledger_sum(contract_micro_usd), 0) AS contract,
-			COALESCE(ledger_sum(micro_usd) FILTER (WHERE kind = 'estimate'), 0) AS guessed
+			ledger_sum(micro_usd) AS micro_usd, COALESCE(ledger_sum(contract_micro_usd), 0) AS contract_micro_usd,
+			COALESCE(ledger_sum(micro_usd) FILTER (WHERE kind = 'estimate'), 0) AS estimated_micro_usd
 		FROM ledger
 		WHERE team_id = $1 AND booked_on >= $2::date - 1 AND booked_on <= $3::date + 1 AND at >= $4 AND at < $5
 		GROUP BY 1, 2 ORDER BY 1, 2`,
 		teamID, from.UTC().Format(time.DateOnly), to.UTC().Format(time.DateOnly), from, to))
-	if err != nil {
-		return nil, fmt.Errorf("sum the ledger by day in UTC: %w", err)
-	}
-	out := make([]Charged, len(rows))
-	for i, r := range rows {
-		out[i] = Charged{
-			Day: r.Day, Model: r.Model, Entries: r.Entries, Unpriced: r.Unpriced,
-			MicroUSD: r.Micro, ContractMicroUSD: r.Contract, EstimatedMicroUSD: r.Guessed,
-		}
-	}
-	return out, nil
+	return out, wrap(err, "sum the ledger by day in UTC")
 }

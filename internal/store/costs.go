@@ -46,10 +46,10 @@ type CostQuery struct {
 type CostLine struct {
 	// Key is a user id, a channel id, a project, a model, a thread's id in decimal, a
 	// day (2026-10-31) or a month (2026-10); empty for a total.
-	Key string
+	Key string `db:"k"`
 	// ThreadKey and Project say where a thread is; empty in all other groups.
-	ThreadKey ThreadKey
-	Project   string
+	ThreadKey
+	Project string
 
 	// Turns counts a turn once, on the line of its dearest entry, when it has ended
 	// and cost something. Approved counts the tool calls of those turns that a person
@@ -57,7 +57,12 @@ type CostLine struct {
 	Turns, Approved int64
 	Entries         int64 // of the ledger
 	// Tokens, and web searches.
-	Input, Output, CacheRead, CacheWrite5m, CacheWrite1h, WebSearches int64
+	Input        int64 `db:"input_tokens"`
+	Output       int64 `db:"output_tokens"`
+	CacheRead    int64 `db:"cache_read_tokens"`
+	CacheWrite5m int64 `db:"cache_write_5m_tokens"`
+	CacheWrite1h int64 `db:"cache_write_1h_tokens"`
+	WebSearches  int64
 
 	MicroUSD          int64 // by list price, as the CLI counts
 	EstimatedMicroUSD int64 // the part of MicroUSD that is estimates
@@ -65,19 +70,22 @@ type CostLine struct {
 }
 
 // Add adds the figures of another line. What the line is of stays as it is.
-func (l *CostLine) Add(m CostLine) {
-	l.Turns += m.Turns
-	l.Approved += m.Approved
-	l.Entries += m.Entries
-	l.Input += m.Input
-	l.Output += m.Output
-	l.CacheRead += m.CacheRead
-	l.CacheWrite5m += m.CacheWrite5m
-	l.CacheWrite1h += m.CacheWrite1h
-	l.WebSearches += m.WebSearches
-	l.MicroUSD += m.MicroUSD
-	l.EstimatedMicroUSD += m.EstimatedMicroUSD
-	l.ContractMicroUSD += m.ContractMicroUSD
+func (l *CostLine) Add(m CostLine) { l.add(m, 1) }
+
+// add adds the figures of another line so many times.
+func (l *CostLine) add(m CostLine, times int64) {
+	l.Turns += times * m.Turns
+	l.Approved += times * m.Approved
+	l.Entries += times * m.Entries
+	l.Input += times * m.Input
+	l.Output += times * m.Output
+	l.CacheRead += times * m.CacheRead
+	l.CacheWrite5m += times * m.CacheWrite5m
+	l.CacheWrite1h += times * m.CacheWrite1h
+	l.WebSearches += times * m.WebSearches
+	l.MicroUSD += times * m.MicroUSD
+	l.EstimatedMicroUSD += times * m.EstimatedMicroUSD
+	l.ContractMicroUSD += times * m.ContractMicroUSD
 }
 
 // CostReport is the answer to a [CostQuery]: Total = the sum of Lines + Rest.

@@ -13,7 +13,7 @@ import (
 )
 
 // sumColumns are what every roll-up holds beside its key, in the order of
-// costRow's fields.
+// [CostLine]'s fields.
 var sumColumns = []string{
 	"entries", "turns", "approved", "input_tokens", "output_tokens", "cache_read_tokens",
 	"cache_write_5m_tokens", "cache_write_1h_tokens", "web_searches",
@@ -197,27 +197,8 @@ func (c *costSQL) limit() string {
 // costRow is a line as it comes from the database; no is its place, 0 for the
 // total, whose lines are counted.
 type costRow struct {
-	No                                         int64
-	K, TeamID, ChannelID, ThreadTS, Project    string
-	Lines                                      int64
-	Entries, Turns, Approved                   int64
-	InputTokens, OutputTokens, CacheReadTokens int64
-	CacheWrite5mTokens                         int64 `db:"cache_write_5m_tokens"`
-	CacheWrite1hTokens                         int64 `db:"cache_write_1h_tokens"`
-	WebSearches                                int64
-	MicroUSD                                   int64 `db:"micro_usd"`
-	EstimatedMicroUSD                          int64 `db:"estimated_micro_usd"`
-	ContractMicroUSD                           int64 `db:"contract_micro_usd"`
-}
-
-func (r costRow) line() CostLine {
-	return CostLine{
-		Key: r.K, ThreadKey: ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS}, Project: r.Project,
-		Turns: r.Turns, Approved: r.Approved, Entries: r.Entries,
-		Input: r.InputTokens, Output: r.OutputTokens, CacheRead: r.CacheReadTokens,
-		CacheWrite5m: r.CacheWrite5mTokens, CacheWrite1h: r.CacheWrite1hTokens, WebSearches: r.WebSearches,
-		MicroUSD: r.MicroUSD, EstimatedMicroUSD: r.EstimatedMicroUSD, ContractMicroUSD: r.ContractMicroUSD,
-	}
+	No, Lines int64
+	CostLine
 }
 
 // shown selects the lines of the CTE top, with their places.
@@ -251,33 +232,17 @@ func costLines(ctx context.Context, tx pgx.Tx, q CostQuery, p booked, raw bool) 
 // reportOf puts the total and the lines, which come in any order, in theirs.
 func reportOf(q CostQuery, rows []costRow) CostReport {
 	slices.SortFunc(rows, func(a, b costRow) int { return cmp.Compare(a.No, b.No) })
-	out := CostReport{Total: rows[0].line()}
+	out := CostReport{Total: rows[0].CostLine}
 	if q.By == ByNothing {
 		return out
 	}
 	out.Rest = out.Total
 	for _, r := range rows[1:] {
-		l := r.line()
-		out.Lines = append(out.Lines, l)
-		out.Rest.subtract(l)
+		out.Lines = append(out.Lines, r.CostLine)
+		out.Rest.add(r.CostLine, -1)
 	}
 	out.More = int(rows[0].Lines) - len(out.Lines)
 	return out
-}
-
-func (l *CostLine) subtract(o CostLine) {
-	l.Turns -= o.Turns
-	l.Approved -= o.Approved
-	l.Entries -= o.Entries
-	l.Input -= o.Input
-	l.Output -= o.Output
-	l.CacheRead -= o.CacheRead
-	l.CacheWrite5m -= o.CacheWrite5m
-	l.CacheWrite1h -= o.CacheWrite1h
-	l.WebSearches -= o.WebSearches
-	l.MicroUSD -= o.MicroUSD
-	l.EstimatedMicroUSD -= o.EstimatedMicroUSD
-	l.ContractMicroUSD -= o.ContractMicroUSD
 }
 
 // costliestThreads finds the dearest threads of a period without summing up all of
@@ -328,7 +293,7 @@ func costliestThreads(ctx context.Context, tx pgx.Tx, q CostQuery, p booked) (Co
 	out := reportOf(q, rows)
 	out.Total, out.Rest = sum.Total, sum.Total
 	for _, l := range out.Lines {
-		out.Rest.subtract(l)
+		out.Rest.add(l, -1)
 	}
 	return out, nil
 }

@@ -1,8 +1,11 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // TimeZone is where the store counts days: see [Options].
@@ -23,6 +26,13 @@ var (
 )
 
 func (s *Store) dayOf(t time.Time) day { return dayIn(t, s.TimeZone()) }
+
+// today is the day, as PostgreSQL reads it, that the transaction books on.
+func (s *Store) today(ctx context.Context, tx pgx.Tx) (string, error) {
+	var now time.Time
+	err := tx.QueryRow(ctx, `SELECT now()`).Scan(&now)
+	return s.dayOf(now).String(), err
+}
 
 func dayIn(t time.Time, zone *time.Location) day {
 	year, month, d := t.In(zone).Date()

@@ -46,10 +46,7 @@ func (s *Store) SaveFeedback(ctx context.Context, f Feedback) (changed bool, err
 		INSERT INTO feedback AS f (turn_id, user_id, good, reason) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (turn_id, user_id) DO UPDATE SET good = excluded.good, reason = excluded.reason, at = now()
 		WHERE f.good <> excluded.good OR excluded.reason NOT IN ('', f.reason)`, f.TurnID, f.UserID, f.Good, f.Reason)
-	if err != nil {
-		return false, fmt.Errorf("record what somebody thinks of turn %d: %w", f.TurnID, err)
-	}
-	return tag.RowsAffected() == 1, nil
+	return tag.RowsAffected() == 1, wrap(err, "record what somebody thinks of turn %d", f.TurnID)
 }
 
 // feedbackSQL counts what was said of a team's answers in [$2, $3), by project.
@@ -66,7 +63,7 @@ func (s *Store) FeedbackReport(ctx context.Context, teamID string, since, until 
 	}
 	out.Reasons, err = collect[FeedbackReason](s.pool.Query(ctx, `
 		SELECT t.project, t.channel_id, t.thread_ts, f.turn_id, f.user_id, f.good, f.reason, f.at,
-			COALESCE((SELECT m.ts FROM messages m WHERE m.turn_id = f.turn_id ORDER BY m.page DESC LIMIT 1), '') AS message_ts
+			COALESCE((SELECT p.ts FROM posts p WHERE p.kind = 'turn' AND p.subject = f.turn_id::text ORDER BY p.part DESC LIMIT 1), '') AS message_ts
 		FROM feedback f JOIN turns u ON u.id = f.turn_id JOIN threads t ON t.id = u.thread_id
 		WHERE t.team_id = $1 AND f.at >= $2 AND f.at < $3 AND f.reason <> ''
 		ORDER BY f.at DESC, f.turn_id DESC, f.user_id LIMIT $4`, teamID, since, until, most))

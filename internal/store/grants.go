@@ -50,43 +50,16 @@ type NewGrant struct {
 	For     time.Duration
 }
 
-type grantRow struct {
-	ID                                     int64
-	TeamID, Project                        string
-	Scope                                  GrantScope
-	ThreadID                               int64
-	ChannelID, ThreadTS, ToolName, Pattern string
-	ApprovalID, CreatedBy                  string
-	CreatedAt, ExpiresAt                   time.Time
-	RevokedBy                              string
-	RevokedAt, LastUsedAt                  *time.Time
-	Uses                                   int64
-}
-
 // The thread and channel of a grant are those of its approval; where they limit
 // it, they equal its own.
 const grantColumns = `g.id, g.team_id, g.project, g.scope, a.thread_id, t.channel_id, t.thread_ts, g.tool_name, g.pattern,
-	g.approval_id, g.created_by, g.created_at, g.expires_at, g.revoked_by, g.revoked_at, u.uses, u.last_used_at`
+	g.approval_id, g.created_by, g.created_at, g.expires_at, g.revoked_by,
+	COALESCE(g.revoked_at, '0001-01-01T00:00:00Z') AS revoked_at, u.uses, COALESCE(u.last_used_at, '0001-01-01T00:00:00Z') AS last_used_at`
 
 const grantSource = `FROM grants g
 	JOIN approvals a ON a.id = g.approval_id
 	JOIN threads t ON t.id = a.thread_id
 	CROSS JOIN LATERAL (SELECT count(*) AS uses, max(x.decided_at) AS last_used_at FROM approvals x WHERE x.grant_id = g.id) u`
-
-func (r grantRow) grant() Grant {
-	g := Grant{
-		ID: r.ID, TeamID: r.TeamID, Project: r.Project, Scope: r.Scope, ThreadID: r.ThreadID, ChannelID: r.ChannelID,
-		ThreadTS: r.ThreadTS, ToolName: r.ToolName, Pattern: r.Pattern, ApprovalID: r.ApprovalID,
-		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, RevokedBy: r.RevokedBy, Uses: r.Uses,
-	}
-	if r.RevokedAt != nil {
-		g.RevokedAt = *r.RevokedAt
-	}
-	if r.LastUsedAt != nil {
-		g.LastUsedAt = *r.LastUsedAt
-	}
-	return g
-}
 
 // LiveGrant is a grant as the policy needs it.
 type LiveGrant struct {
@@ -112,10 +85,7 @@ func (s *Store) LiveGrants(ctx context.Context, l Lease, sessionID string, tools
 		  AND (g.thread_id IS NULL OR g.thread_id = t.id)
 		  AND (g.channel_id IS NULL OR g.channel_id = t.channel_id)
 		ORDER BY g.id`, l.ThreadID, sessionID, tools, sum[:]))
-	if err != nil {
-		return nil, fmt.Errorf("read the grants of thread %d: %w", l.ThreadID, err)
-	}
-	return out, nil
+	return out, wrap(err, "read the grants of thread %d", l.ThreadID)
 }
 
 // insertGrant makes a grant of an approval that was just allowed.
@@ -130,12 +100,9 @@ func insertGrant(ctx context.Context, tx pgx.Tx, a Approval, n NewGrant) (id int
 		VALUES ($1, $2, $3, CASE WHEN $3 = 'session' THEN $4::uuid END, CASE WHEN $3 = 'thread' THEN $5::bigint END,
 			CASE WHEN $3 = 'channel' THEN $6 END, $7, $8, $9, $10, $11, now() + make_interval(secs => $12))
 		RETURNING id`,
-		a.Thread.TeamID, a.Project, n.Scope, a.SessionID, a.ThreadID, a.Thread.ChannelID, a.ToolName, n.Pattern, sum,
+		a.TeamID, a.Project, n.Scope, a.SessionID, a.ThreadID, a.ChannelID, a.ToolName, n.Pattern, sum,
 		a.ID, a.DecidedBy, n.For.Seconds()).Scan(&id)
-	if err != nil {
-		return 0, fmt.Errorf("write the grant: %w", err)
-	}
-	return id, nil
+	return id, wrap(err, "write the grant")
 }
 
 // GrantFilter chooses grants. TeamID is required.
@@ -149,7 +116,7 @@ type GrantFilter struct {
 // Grants lists the grants that hold, newest first, at most limit; or the one that
 // the filter names.
 func (s *Store) Grants(ctx context.Context, f GrantFilter, limit int) ([]Grant, error) {
-	rows, err := collect[grantRow](s.pool.Query(ctx, `
+	out, err := collect[Grant](s.pool.Query(ctx, `
 		SELECT `+grantColumns+` `+grantSource+`
 		WHERE g.team_id = $1
 		  AND ($2::bigint <> 0 OR (g.revoked_at IS NULL AND g.expires_at > now()))
@@ -160,14 +127,7 @@ func (s *Store) Grants(ctx context.Context, f GrantFilter, limit int) ([]Grant, 
 			AND (g.thread_id IS NULL OR g.thread_id = h.id)
 			AND (g.channel_id IS NULL OR g.channel_id = h.channel_id)))
 		ORDER BY g.id DESC LIMIT $5`, f.TeamID, f.ID, f.CreatedBy, f.ThreadID, limit))
-	if err != nil {
-		return nil, fmt.Errorf("read grants: %w", err)
-	}
-	out := make([]Grant, len(rows))
-	for i, r := range rows {
-		out[i] = r.grant()
-	}
-	return out, nil
+	return out, wrap(err, "read grants")
 }
 
 // RevokeGrant ends a grant for good. ok is false when it was revoked already.
@@ -182,11 +142,10 @@ func (s *Store) RevokeGrant(ctx context.Context, teamID string, id int64, by str
 			return err
 		}
 		ok = tag.RowsAffected() == 1
-		row, err := collectOne[grantRow](tx.Query(ctx, `SELECT `+grantColumns+` `+grantSource+` WHERE g.team_id = $1 AND g.id = $2`, teamID, id))
+		g, err = collectOne[Grant](tx.Query(ctx, `SELECT `+grantColumns+` `+grantSource+` WHERE g.team_id = $1 AND g.id = $2`, teamID, id))
 		if err != nil {
 			return err
 		}
-		g = row.grant()
 		if !ok {
 			return nil
 		}

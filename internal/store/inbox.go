@@ -71,23 +71,20 @@ func (s *Store) Receive(ctx context.Context, e Envelope) (id int64, fresh bool, 
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, false, nil
 	}
-	if err != nil {
-		return 0, false, fmt.Errorf("store envelope %s: %w", e.EventID, err)
-	}
-	return id, true, nil
+	return id, err == nil, wrap(err, "store envelope %s", e.EventID)
 }
 
 // Prompt is an authorised message that waits for a turn or has one.
 type Prompt struct {
 	InboxID  int64
 	ThreadID int64
-	Thread   ThreadKey
-	UUID     string // ours; the CLI knows the message by it
-	UserID   string
-	TS       string // of the person's own message
-	Text     string
-	Files    []PromptFile // that came with it
-	Waited   bool         // it slept until a budget changed, see [Store.WaitForBudget]
+	ThreadKey
+	UUID   string // ours; the CLI knows the message by it
+	UserID string
+	TS     string // of the person's own message
+	Text   string
+	Files  []PromptFile // that came with it
+	Waited bool         // it slept until a budget changed, see [Store.WaitForBudget]
 	// NotYet is true while its start waits to be tried again, at NextTry, see
 	// [Store.PutOffPrompt]; Attempts came to nothing so far, the first at WaitsSince.
 	NotYet     bool
@@ -123,7 +120,7 @@ type NewPrompt struct {
 	// none. That is possible once, and while the thread has not gone on.
 	Continues int64
 	// LookSince is since when replies may be missing, if this prompt opens the thread: until
-	// then they were nobody's business. Zero is for none; else a [Look] is wanted.
+	// then they were nobody's business. Zero is for none; else a [Scan] is wanted.
 	LookSince time.Time
 }
 
@@ -153,7 +150,7 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 			return stillReceived(ctx, tx, p.InboxID)
 		}
 		if !p.LookSince.IsZero() {
-			if err := want(ctx, tx, Look{TeamID: t.TeamID, ChannelID: t.ChannelID, ThreadTS: t.ThreadTS, Since: p.LookSince}); err != nil {
+			if err := want(ctx, tx, Scan{TeamID: t.TeamID, ChannelID: t.ChannelID, ThreadTS: t.ThreadTS, Since: p.LookSince}); err != nil {
 				return err
 			}
 		}
@@ -198,10 +195,8 @@ type Prepared struct {
 // NextThread fetches a number that no thread has, and none gets by itself: it is the
 // caller's, for [NewPrompt], once.
 func (s *Store) NextThread(ctx context.Context) (id int64, err error) {
-	if err := s.pool.QueryRow(ctx, `SELECT nextval(pg_get_serial_sequence('threads', 'id'))`).Scan(&id); err != nil {
-		return 0, fmt.Errorf("fetch the number of a thread: %w", err)
-	}
-	return id, nil
+	err = s.pool.QueryRow(ctx, `SELECT nextval(pg_get_serial_sequence('threads', 'id'))`).Scan(&id)
+	return id, wrap(err, "fetch the number of a thread")
 }
 
 // takeContinue takes a stopped turn's offer to go on.
@@ -224,103 +219,74 @@ func takeContinue(ctx context.Context, tx pgx.Tx, threadID int64, p NewPrompt) e
 // nextFirst orders the prompts of a thread: the next one first.
 const nextFirst = `i.urgent_at NULLS LAST, i.ts, i.id`
 
-const promptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i.thread_ts, i.prompt_uuid::text AS uuid, i.user_id, i.ts, i.prompt AS text, i.files,
+const promptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i.thread_ts, i.prompt_uuid::text AS uuid, i.user_id, i.ts, i.prompt AS text, NULLIF(i.files, '[]') AS files,
 	EXISTS (SELECT FROM budget_waits b WHERE b.inbox_id = i.id) AS waited,
 	i.next_try > now() AS not_yet, i.next_try, i.attempts,
 	COALESCE(i.waits_since, '0001-01-01T00:00:00Z') AS waits_since, i.why, i.marked, COALESCE(i.urgent_at, '0001-01-01T00:00:00Z') AS urgent_at, i.urgent_by`
 
-type promptRow struct {
-	InboxID                          int64
-	ThreadID                         int64
-	TeamID, ChannelID                string
-	ThreadTS, UUID, UserID, TS, Text string
-	Files                            []PromptFile
-	Waited, NotYet                   bool
-	NextTry                          time.Time
-	Attempts                         int
-	WaitsSince                       time.Time
-	Why                              string
-	Marked                           bool
-	UrgentAt                         time.Time
-	UrgentBy                         string
-}
-
-func (r promptRow) prompt() Prompt {
-	if len(r.Files) == 0 {
-		r.Files = nil
-	}
-	return Prompt{
-		InboxID: r.InboxID, ThreadID: r.ThreadID,
-		Thread: ThreadKey{TeamID: r.TeamID, ChannelID: r.ChannelID, ThreadTS: r.ThreadTS},
-		UUID:   r.UUID, UserID: r.UserID, TS: r.TS, Text: r.Text, Files: r.Files, Waited: r.Waited,
-		NotYet: r.NotYet, NextTry: r.NextTry, Attempts: r.Attempts, WaitsSince: r.WaitsSince,
-		Why: r.Why, Marked: r.Marked, UrgentAt: r.UrgentAt, UrgentBy: r.UrgentBy,
-	}
-}
-
 // Drop is how prompts end that get no turn, and what people are told of it.
 type Drop struct {
 	Outcome string
-	Mark    string // how each is marked, for a [WordMark]; empty for no mark
-	// Sentence is said in the thread, for a [WordSaid], of so many prompts; nil or empty
+	Mark    string // how each is marked, for an [OutboxMark]; empty for no mark
+	// Sentence is said in the thread, for an [OutboxSaid], of so many prompts; nil or empty
 	// for none. It is not asked when none was dropped.
 	Sentence func(dropped int) string
 }
 
 // DropPrompts finishes every prompt of the thread that has no turn yet, and
 // returns them with what people are to be shown: their marks, then the sentence. What
-// they waited for is to be shown as well, see [WordWait].
-func (s *Store) DropPrompts(ctx context.Context, l Lease, d Drop) ([]Prompt, []Word, error) {
+// they waited for is to be shown as well, see [OutboxWait].
+func (s *Store) DropPrompts(ctx context.Context, l Lease, d Drop) ([]Prompt, []OutboxRow, error) {
 	return s.dropPrompts(ctx, l, nil, d)
 }
 
 // DropPrompt finishes one prompt of the thread that has no turn, as [Store.DropPrompts].
 // One that is not there any more, since its author has taken it back or changed it, gives
 // [ErrNotFound].
-func (s *Store) DropPrompt(ctx context.Context, l Lease, inboxID int64, d Drop) ([]Word, error) {
-	_, words, err := s.dropPrompts(ctx, l, &inboxID, d)
-	return words, err
+func (s *Store) DropPrompt(ctx context.Context, l Lease, inboxID int64, d Drop) ([]OutboxRow, error) {
+	_, rows, err := s.dropPrompts(ctx, l, &inboxID, d)
+	return rows, err
 }
 
 // dropPrompts drops one prompt, or all.
-func (s *Store) dropPrompts(ctx context.Context, l Lease, one *int64, d Drop) (out []Prompt, words []Word, err error) {
+func (s *Store) dropPrompts(ctx context.Context, l Lease, one *int64, d Drop) (out []Prompt, words []OutboxRow, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		if one != nil {
 			if _, err := hold(ctx, tx, l); err != nil {
 				return err
 			}
 		}
-		rows, err := collect[promptRow](tx.Query(ctx, `
+		out, err = collect[Prompt](tx.Query(ctx, `
 			UPDATE inbox i SET state = 'done', outcome = $4, done_at = now()
 			FROM threads t
 			WHERE i.thread_id = $1 AND i.state = 'accepted' AND ($5::bigint IS NULL OR i.id = $5)
 			  AND t.id = i.thread_id AND t.lease_owner = $2 AND t.lease_epoch = $3
 			RETURNING `+promptColumns, l.ThreadID, l.Owner, l.Epoch, d.Outcome, one))
-		if err == nil && len(rows) == 0 && one != nil {
+		if err == nil && len(out) == 0 && one != nil {
 			err = ErrNotFound
 		}
-		if err != nil || len(rows) == 0 {
+		if err != nil || len(out) == 0 {
+			out = nil
 			return err
 		}
-		var tell []newWord
-		for _, r := range rows {
-			out = append(out, r.prompt())
+		var tell []newOutboxRow
+		for _, p := range out {
 			if d.Mark != "" {
-				tell = append(tell, newWord{kind: WordMark, inbox: r.InboxID, body: d.Mark})
+				tell = append(tell, newOutboxRow{kind: OutboxMark, inbox: p.InboxID, body: d.Mark})
 			}
 		}
 		if d.Sentence != nil {
-			if said := d.Sentence(len(rows)); said != "" {
-				tell = append(tell, newWord{kind: WordSaid, body: said})
+			if said := d.Sentence(len(out)); said != "" {
+				tell = append(tell, newOutboxRow{kind: OutboxSaid, body: said})
 			}
 		}
 		shown := len(tell)
 		for _, p := range out {
 			if p.Waited {
-				tell = append(tell, newWord{kind: WordWait, inbox: p.InboxID})
+				tell = append(tell, newOutboxRow{kind: OutboxWait, inbox: p.InboxID})
 			}
 		}
-		words, err = s.addWords(ctx, tx, l.ThreadID, tell...)
+		words, err = s.addOutboxRows(ctx, tx, l.ThreadID, tell...)
 		if err == nil {
 			words = words[:shown]
 		}

@@ -53,25 +53,51 @@ func (s *Store) Edit(ctx context.Context, p Post, change func(old json.RawMessag
 	return ok, nil
 }
 
+// WorkedOn is the payload of a person's post that a turn works on now; [ErrNotFound] where none
+// does.
+func (s *Store) WorkedOn(ctx context.Context, p Post) (payload json.RawMessage, err error) {
+	err = s.pool.QueryRow(ctx, `
+		SELECT payload FROM inbox
+		WHERE kind = 'message' AND team_id = $1 AND channel_id = $2 AND ts = $3 AND user_id = $4 AND state = 'running'`,
+		p.TeamID, p.ChannelID, p.TS, p.UserID).Scan(&payload)
+	if err != nil {
+		return nil, fmt.Errorf("look whether the post %s in %s is worked on: %w", p.TS, p.ChannelID, notFound(err))
+	}
+	return payload, nil
+}
+
+// GiveToModel has a post of a person acted on again, as work, that was dealt with and was
+// none: its payload's event has "deckhand_for_model" from then on. ok is false when there is
+// none, or it was given to the model before.
+func (s *Store) GiveToModel(ctx context.Context, p Post) (ok bool, err error) {
+	tag, err := s.pool.Exec(ctx, `
+		UPDATE inbox SET state = 'received', outcome = '', done_at = NULL, next_try = now(), holder = '',
+			payload = jsonb_set(payload::jsonb, '{event,deckhand_for_model}', 'true')
+		WHERE kind = 'message' AND team_id = $1 AND channel_id = $2 AND ts = $3 AND user_id = $4
+		  AND state = 'done' AND prompt_uuid IS NULL AND payload::jsonb ? 'event'
+		  AND payload::jsonb #> '{event,deckhand_for_model}' IS NULL`, p.TeamID, p.ChannelID, p.TS, p.UserID)
+	return tag.RowsAffected() == 1, wrap(err, "give the post %s in %s to the model", p.TS, p.ChannelID)
+}
+
 // Delete finishes a post that has no turn yet, since its author took it back, and returns
 // what people are to be told of that. ok is false when there is none.
-func (s *Store) Delete(ctx context.Context, p Post) (ok bool, words []Word, err error) {
-	ok, words, err = s.withdraw(ctx, "deleted", "", `i.kind = 'message' AND i.team_id = $2 AND i.channel_id = $3 AND i.ts = $4 AND i.user_id = $5
+func (s *Store) Delete(ctx context.Context, p Post) (ok bool, rows []OutboxRow, err error) {
+	ok, rows, err = s.withdraw(ctx, "deleted", "", `i.kind = 'message' AND i.team_id = $2 AND i.channel_id = $3 AND i.ts = $4 AND i.user_id = $5
 		AND i.state IN ('received', 'accepted')`, p.TeamID, p.ChannelID, p.TS, p.UserID)
 	if err != nil {
 		return false, nil, fmt.Errorf("delete the post %s in %s: %w", p.TS, p.ChannelID, err)
 	}
-	return ok, words, nil
+	return ok, rows, nil
 }
 
 // DropWaiting finishes a prompt that has no turn, since somebody dropped it. mark is how it
-// is marked, for a [WordMark]. ok is false when it has one by now, or is gone.
-func (s *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark string) (ok bool, words []Word, err error) {
-	ok, words, err = s.withdraw(ctx, "dropped by "+by, mark, `i.id = $2 AND i.state = 'accepted'`, inboxID)
+// is marked, for an [OutboxMark]. ok is false when it has one by now, or is gone.
+func (s *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark string) (ok bool, rows []OutboxRow, err error) {
+	ok, rows, err = s.withdraw(ctx, "dropped by "+by, mark, `i.id = $2 AND i.state = 'accepted'`, inboxID)
 	if err != nil {
 		return false, nil, fmt.Errorf("drop prompt %d: %w", inboxID, err)
 	}
-	return ok, words, nil
+	return ok, rows, nil
 }
 
 // SendNow has a prompt that has no turn be the thread's next one, before those that nobody
@@ -98,8 +124,8 @@ func (s *Store) SendNow(ctx context.Context, inboxID int64, by string) (ok bool,
 }
 
 // withdraw finishes an envelope that has no turn, and wakes the replica that has its
-// thread. mark is for a [WordMark], or empty. The words are those that are to be told.
-func (s *Store) withdraw(ctx context.Context, outcome, mark, where string, args ...any) (ok bool, words []Word, err error) {
+// thread. mark is for an [OutboxMark], or empty. The rows are those that are to be told.
+func (s *Store) withdraw(ctx context.Context, outcome, mark, where string, args ...any) (ok bool, rows []OutboxRow, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		var id, threadID int64
 		var waited bool
@@ -116,17 +142,17 @@ func (s *Store) withdraw(ctx context.Context, outcome, mark, where string, args 
 		if ok = true; threadID == 0 {
 			return nil
 		}
-		var tell []newWord
+		var tell []newOutboxRow
 		if mark != "" {
-			tell = append(tell, newWord{kind: WordMark, inbox: id, body: mark})
+			tell = append(tell, newOutboxRow{kind: OutboxMark, inbox: id, body: mark})
 		}
 		if waited {
-			tell = append(tell, newWord{kind: WordWait, inbox: id})
+			tell = append(tell, newOutboxRow{kind: OutboxWait, inbox: id})
 		}
-		if words, err = s.addWords(ctx, tx, threadID, tell...); err != nil {
+		if rows, err = s.addOutboxRows(ctx, tx, threadID, tell...); err != nil {
 			return err
 		}
 		return notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: threadID})
 	})
-	return ok, words, err
+	return ok, rows, err
 }

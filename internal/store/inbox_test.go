@@ -148,9 +148,9 @@ func TestAPromptIsSentNow(t *testing.T) {
 	if ok, _, err := b.DropWaiting(t.Context(), running.InboxID, "U2", "stopped"); ok || err != nil {
 		t.Error("what runs was dropped", err)
 	}
-	ok, words, err := b.DropWaiting(t.Context(), ids[2], "U2", "stopped")
-	if !ok || err != nil || len(words) != 1 || words[0].Kind != store.WordMark || b.next(t) != ids[1] {
-		t.Errorf("dropped: %v, %+v, %v; then %d is next", ok, words, err, b.next(t))
+	ok, rows, err := b.DropWaiting(t.Context(), ids[2], "U2", "stopped")
+	if !ok || err != nil || len(rows) != 1 || rows[0].Kind != store.OutboxMark || b.next(t) != ids[1] {
+		t.Errorf("dropped: %v, %+v, %v; then %d is next", ok, rows, err, b.next(t))
 	}
 	if ok, _, _ := b.DropWaiting(t.Context(), ids[2], "U2", "stopped"); ok {
 		t.Error("it was dropped twice")

@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // HoldFor is how long an envelope belongs to the replica that acts on it. Whoever finds
@@ -61,12 +58,10 @@ func (s *Store) Due(ctx context.Context, holder string, limit int) ([]Envelope, 
 // LetGo makes due what was held by holders whose names begin with prefix, but for one:
 // earlier lives of the one that calls.
 func (s *Store) LetGo(ctx context.Context, prefix, but string) error {
-	if _, err := s.pool.Exec(ctx, `
+	_, err := s.pool.Exec(ctx, `
 		UPDATE inbox SET next_try = now()
-		WHERE state = 'received' AND starts_with(holder, $1) AND holder <> $2 AND next_try > now() AND waits_since IS NULL`, prefix, but); err != nil {
-		return fmt.Errorf("let go of what was held in the inbox: %w", err)
-	}
-	return nil
+		WHERE state = 'received' AND starts_with(holder, $1) AND holder <> $2 AND next_try > now() AND waits_since IS NULL`, prefix, but)
+	return wrap(err, "let go of what was held in the inbox")
 }
 
 // PutOff has an envelope wait before it is tried again. Why is for the log. counted
@@ -76,20 +71,14 @@ func (s *Store) PutOff(ctx context.Context, id int64, after time.Duration, why s
 		UPDATE inbox SET next_try = now() + $2, why = $3, attempts = attempts + $4::boolean::int, marked = marked OR $5,
 			waits_since = COALESCE(waits_since, now())
 		WHERE id = $1 AND state = 'received'`, id, after, why, counted, mark)
-	if err != nil {
-		return fmt.Errorf("put off envelope %d: %w", id, err)
-	}
-	return nil
+	return wrap(err, "put off envelope %d", id)
 }
 
 // PutOffPrompt has the thread wait before the start for an open prompt is tried again.
 // why is a sentence for people. A prompt that is not open any more, since its author has
 // taken it back or changed it, gives [ErrNotFound].
 func (s *Store) PutOffPrompt(ctx context.Context, l Lease, inboxID int64, after time.Duration, why string) error {
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := hold(ctx, tx, l); err != nil {
-			return err
-		}
+	err := s.fencedTx(ctx, l, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
 			UPDATE inbox SET next_try = now() + $3, why = $4, attempts = attempts + 1, marked = true, waits_since = COALESCE(waits_since, now())
 			WHERE id = $1 AND thread_id = $2 AND state IN ('accepted', 'running')`, inboxID, l.ThreadID, after, why)
@@ -98,27 +87,5 @@ func (s *Store) PutOffPrompt(ctx context.Context, l Lease, inboxID int64, after 
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("put off a prompt of thread %d: %w", l.ThreadID, err)
-	}
-	return nil
-}
-
-// Passes reports whether an error of the database may be over when the same is tried
-// again: it cannot be reached, or has no time or room at the moment.
-func Passes(err error) bool {
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
-		// Connections, transactions that lost a race, resources, and servers that stop, start
-		// or have failed over; a lock that was not had in time.
-		switch refused.Code[:min(2, len(refused.Code))] {
-		case "08", "40", "53", "57", "58":
-			return true
-		}
-		return refused.Code == "55P03" || refused.Code == "25006"
-	}
-	_, unreachable := errors.AsType[*UnreachableError](err)
-	_, lost := errors.AsType[*pgconn.ConnectError](err)
-	_, network := errors.AsType[net.Error](err)
-	return unreachable || lost || network || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrNotYet) || pgconn.SafeToRetry(err)
+	return wrap(err, "put off a prompt of thread %d", l.ThreadID)
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -57,10 +56,8 @@ func (s *Store) schedule(ctx context.Context, tx pgx.Tx, jobs ...Job) error {
 	if s.jobs == nil {
 		return errors.New("schedule jobs: the store was opened without a job inserter")
 	}
-	if err := s.jobs.InsertTx(ctx, tx, jobs); err != nil {
-		return fmt.Errorf("schedule jobs: %w", err)
-	}
-	return nil
+	err := s.jobs.InsertTx(ctx, tx, jobs)
+	return wrap(err, "schedule jobs")
 }
 
 // scheduleApproval writes the jobs of a new approval.

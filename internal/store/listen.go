@@ -23,6 +23,7 @@ type NoticeKind string
 const (
 	NoticePrompt   NoticeKind = "prompt"   // a thread has a prompt
 	NoticeApproval NoticeKind = "approval" // an approval has ended
+	NoticeVote     NoticeKind = "vote"     // one on a card, which is ID, has a vote or another input, and waits
 	NoticeStop     NoticeKind = "stop"     // somebody stops a thread's turn
 	NoticeFreed    NoticeKind = "freed"    // a replica's leases were handed back, all at once
 	NoticeShown    NoticeKind = "shown"    // what overviews show may have changed
@@ -33,7 +34,7 @@ const (
 type Notice struct {
 	Kind     NoticeKind `json:"kind"`
 	ThreadID int64      `json:"thread_id,omitempty"`
-	ID       string     `json:"id,omitempty"` // the approval's
+	ID       string     `json:"id,omitempty"` // the approval's, or the card's
 	By       string     `json:"by,omitempty"` // who stopped; the replica that shows
 }
 
@@ -52,10 +53,8 @@ func notify(ctx context.Context, db execer, n Notice) error {
 
 // Notify sends a notice to every replica, this one included.
 func (s *Store) Notify(ctx context.Context, n Notice) error {
-	if err := notify(ctx, s.pool, n); err != nil {
-		return fmt.Errorf("notify %s: %w", n.Kind, err)
-	}
-	return nil
+	err := notify(ctx, s.pool, n)
+	return wrap(err, "notify %s", n.Kind)
 }
 
 // Listen calls fn for every notice until ctx ends, on a connection of its own that it
@@ -97,7 +96,7 @@ func (s *Store) listen(ctx context.Context, ready func(), fn func(Notice), tell 
 			return err
 		}
 		tell(nil)
-		if err := hear(ctx, conn, helloEvery, fn, nil); !errors.Is(err, context.DeadlineExceeded) {
+		if err := listenOn(ctx, conn, helloEvery, fn, nil); !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
 	}
@@ -111,7 +110,7 @@ func (s *Store) sayHello(ctx context.Context, conn *pgx.Conn, fn func(Notice)) e
 	if err := s.Notify(saying, hello); err != nil {
 		return err
 	}
-	err := hear(ctx, conn, helloWait, fn, &hello)
+	err := listenOn(ctx, conn, helloWait, fn, &hello)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return deafError{}
 	}
@@ -132,9 +131,9 @@ func (s *Store) connectListener(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// hear calls fn for notices for some time, whose end is [context.DeadlineExceeded],
+// listenOn calls fn for notices for some time, whose end is [context.DeadlineExceeded],
 // or until hello is among them.
-func hear(ctx context.Context, conn *pgx.Conn, long time.Duration, fn func(Notice), hello *Notice) error {
+func listenOn(ctx context.Context, conn *pgx.Conn, long time.Duration, fn func(Notice), hello *Notice) error {
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
 	for {

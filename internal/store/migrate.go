@@ -109,8 +109,5 @@ func provider(db *sql.DB, cfg *pgx.ConnConfig) (*goose.Provider, error) {
 	}
 	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithSessionLocker(locker), goose.WithGoMigrations(migrations.River(cfg)),
 		goose.WithAllowOutofOrder(true)) // step 12 landed after 13 and 14
-	if err != nil {
-		return nil, fmt.Errorf("read the embedded migrations: %w", err)
-	}
-	return p, nil
+	return p, wrap(err, "read the embedded migrations")
 }

@@ -15,9 +15,10 @@ import (
 	"deckhand/internal/store/storetest"
 )
 
-// bookkeeping are tables that hold nothing of anybody's: of goose and River, and one of
-// ours that no version has used, and that step 19 takes away.
-var bookkeeping = []string{"channels_heard", "goose_db_version", "river_client", "river_client_queue", "river_leader", "river_migration", "river_notification", "river_queue"}
+// bookkeeping are tables that hold nothing of anybody's, of goose and River, and two of ours:
+// one that no version has used, and that step 19 takes away, and posts, whose rows go back to
+// the tables of before.
+var bookkeeping = []string{"channels_heard", "goose_db_version", "posts", "river_client", "river_client_queue", "river_leader", "river_migration", "river_notification", "river_queue"}
 
 // TestEachStepIsKnownByWhatItDeletes: a step is refused exactly for the tables that go
 // with it, all the way down, and all the way up again.
@@ -133,6 +134,63 @@ func fillTables(t *testing.T, url string) {
 				EXECUTE format('INSERT INTO %I (%s) VALUES (%s)', r.tablename, columns, row_values);
 			END LOOP;
 		END $$`)
+	storetest.Exec(t, url, `
+		INSERT INTO posts (kind, subject, part, audience, channel_id, ts) VALUES
+			('turn', '1', 0, '', 'x', '1'), ('turn', '1', 1, '', 'x', '2'), ('card', 'x', 0, '', 'x', '3'), ('card', 'x', 0, 'U1', 'D1', '4'), ('card', 'x', 0, 'U2', 'D2', ''),
+			('place', '1', 0, '', 'x', '5'), ('queue', '1', 0, '', 'x', '6'), ('wait', '1', 0, '', 'x', '7'), ('budget', 'x', 0, '', 'x', '8'), ('budget', 'x', 0, 'C2', 'C2', '9')`)
+}
+
+// TestMessagesOfBeforeAreKept: what six tables and columns had of messages is in posts, and
+// goes back there.
+func TestMessagesOfBeforeAreKept(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	fillTables(t, url)
+	lines := func(sql string) []string {
+		t.Helper()
+		conn, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // it only reads
+		rows, err := conn.Query(t.Context(), sql)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	const posts = `SELECT concat_ws('/', kind, subject, part, audience, channel_id, ts) FROM posts WHERE kind <> 'x' ORDER BY 1`
+	before := lines(posts)
+	for len(lines(`SELECT tablename::text FROM pg_tables WHERE tablename = 'posts'`)) > 0 {
+		if _, err := store.MigrateDown(t.Context(), url, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := lines(`
+		SELECT concat_ws('/', 'turn', turn_id, page, channel_id, ts) FROM messages WHERE turn_id IS NOT NULL
+		UNION ALL SELECT concat_ws('/', 'card', approval_id, page, channel_id, ts) FROM messages WHERE approval_id IS NOT NULL
+		UNION ALL SELECT concat_ws('/', 'copy', card_id, user_id, channel_id, ts) FROM card_copies
+		UNION ALL SELECT concat_ws('/', 'place', thread_id, message_ts) FROM places
+		UNION ALL SELECT concat_ws('/', 'queue', id, queue_ts) FROM threads
+		UNION ALL SELECT concat_ws('/', 'wait', inbox_id, message_ts) FROM budget_waits
+		UNION ALL SELECT concat_ws('/', 'budget', notice_id, channel_id, ts) FROM budget_messages
+		ORDER BY 1`)
+	want := []string{
+		"budget/x/C2/9", "budget/x/x/8", "card/x/0/x/3", "copy/x/U1/D1/4", "copy/x/U2/D2/", "place/1/5", "queue/1/6", "turn/1/0/x/1", "turn/1/1/x/2", "wait/1/7",
+	}
+	if diff := cmp.Diff(want, old); diff != "" {
+		t.Errorf("where they were (-want +got):\n%s", diff)
+	}
+	if _, err := store.MigrateUp(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, lines(posts)); diff != "" {
+		t.Errorf("after the way back and forth (-before +after):\n%s", diff)
+	}
 }
 
 func tablesOf(t *testing.T, url string) []string {

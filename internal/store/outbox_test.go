@@ -14,16 +14,16 @@ import (
 	"deckhand/internal/store/storetest"
 )
 
-// claimed are words as a test compares them: of kind, about whom, with what.
-func claimed(t *testing.T, s *store.Store, limit int) (list []store.Word, said []string) {
+// claimed are rows as a test compares them: of kind, about whom, with what.
+func claimed(t *testing.T, s *store.Store, limit int) (list []store.OutboxRow, said []string) {
 	t.Helper()
-	list, err := s.ClaimWords(t.Context(), thread.TeamID, limit)
+	list, err := s.ClaimOutbox(t.Context(), thread.TeamID, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range list {
-		if w.Thread != thread || w.CreatedAt.IsZero() || !w.Again {
-			t.Errorf("a word that was taken over: %+v", w)
+		if w.ThreadKey != thread || w.CreatedAt.IsZero() || !w.Again {
+			t.Errorf("a row that was taken over: %+v", w)
 		}
 		said = append(said, strings.TrimSpace(fmt.Sprint(w.Kind, " ", w.Body, w.TS)))
 	}
@@ -39,17 +39,17 @@ func TestWordsAreSaidByWhoeverIsAlive(t *testing.T) {
 	a, other := benchIn(t, open("A")), open("B")
 	turn, _ := a.begin(t)
 	ap := a.ask(t, turn, `{"command":"ls"}`)
-	if ap.Word == 0 {
-		t.Error("a card that is to be shown is no word")
+	if ap.OutboxID == 0 {
+		t.Error("a card that is to be shown has no row")
 	}
-	_, words, err := a.FinishTurn(t.Context(), a.lease, store.FinishedTurn{ID: turn.ID, State: "done", View: []byte(`{"a":"\u0000"}`), Mark: "done"})
-	if err != nil || len(words) != 2 || words[0].Kind != store.WordTurn || words[0].TurnID != turn.ID || words[1].TS != "100.000001" || words[0].Again {
-		t.Fatalf("the words of a turn's end: %+v, %v", words, err)
+	_, rows, err := a.FinishTurn(t.Context(), a.lease, store.FinishedTurn{ID: turn.ID, State: "done", View: []byte(`{"a":"\u0000"}`), Mark: "done"})
+	if err != nil || len(rows) != 2 || rows[0].Kind != store.OutboxTurn || rows[0].TurnID != turn.ID || rows[1].TS != "100.000001" || rows[0].Again {
+		t.Fatalf("the words of a turn's end: %+v, %v", rows, err)
 	}
 	if _, got := claimed(t, other, 10); got != nil {
 		t.Errorf("another replica says %q while their process holds them", got)
 	}
-	if got, err := other.ClaimWords(t.Context(), "T9", 10); len(got) > 0 || err != nil {
+	if got, err := other.ClaimOutbox(t.Context(), "T9", 10); len(got) > 0 || err != nil {
 		t.Errorf("another team's: %v %v", got, err)
 	}
 
@@ -63,10 +63,10 @@ func TestWordsAreSaidByWhoeverIsAlive(t *testing.T) {
 		t.Errorf("the mark passes the text, which is on its way, and the card is shown twice: %q", got)
 	}
 	// The dead one's hold is worth nothing any more.
-	if err := a.HoldWords(t.Context(), []int64{list[1].ID}); err != nil {
+	if err := a.HoldOutbox(t.Context(), []int64{list[1].ID}); err != nil {
 		t.Fatal(err)
 	}
-	if err := again.LetWordsGo(t.Context()); err != nil {
+	if err := again.ReleaseOutbox(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	list, got = claimed(t, other, 10)
@@ -76,7 +76,7 @@ func TestWordsAreSaidByWhoeverIsAlive(t *testing.T) {
 	}
 
 	// What could not be sent holds up what comes after it, and is tried again.
-	if err := other.PutBackWords(t.Context(), []int64{list[0].ID}); err != nil {
+	if err := other.PutBackOutbox(t.Context(), []int64{list[0].ID}); err != nil {
 		t.Fatal(err)
 	}
 	if _, got := claimed(t, again, 10); !slices.Equal(got, []string{"card", "card"}) {
@@ -88,7 +88,7 @@ func TestWordsAreSaidByWhoeverIsAlive(t *testing.T) {
 		t.Errorf("after its time: %q", got)
 	}
 
-	if err := again.EndWords(t.Context(), []int64{words[0].ID, words[1].ID}, []store.Shown{{Kind: store.WordCard, CardID: ap.CardID, UpTo: ap.Word}}); err != nil {
+	if err := again.EndOutbox(t.Context(), []int64{rows[0].ID, rows[1].ID}, []store.Shown{{Kind: store.OutboxCard, Subject: ap.CardID, UpTo: ap.OutboxID}}); err != nil {
 		t.Fatal(err)
 	}
 	elapse(t, url)
@@ -96,10 +96,10 @@ func TestWordsAreSaidByWhoeverIsAlive(t *testing.T) {
 		t.Errorf("left of it: %q, want the card as it stood at the end", got)
 	}
 	now, err := a.ApprovalByID(t.Context(), ap.ID)
-	if err != nil || now.Word <= ap.Word {
-		t.Fatalf("the card's last word is %d, %v", now.Word, err)
+	if err != nil || now.OutboxID <= ap.OutboxID {
+		t.Fatalf("the card's last row is %d, %v", now.OutboxID, err)
 	}
-	if err := a.EndWords(t.Context(), nil, []store.Shown{{Kind: store.WordCard, CardID: ap.CardID, UpTo: now.Word}}); err != nil {
+	if err := a.EndOutbox(t.Context(), nil, []store.Shown{{Kind: store.OutboxCard, Subject: ap.CardID, UpTo: now.OutboxID}}); err != nil {
 		t.Fatal(err)
 	}
 	if w, err := a.Waiting(t.Context(), thread.TeamID); err != nil || w.Words != 0 || w.OldestWord != 0 {
@@ -107,7 +107,7 @@ func TestWordsAreSaidByWhoeverIsAlive(t *testing.T) {
 	}
 }
 
-// elapse lets the holds of all words run out.
+// elapse lets the holds of all rows run out.
 func elapse(t *testing.T, url string) {
 	t.Helper()
 	db, err := pgx.Connect(t.Context(), url)
@@ -129,12 +129,12 @@ func TestARefusalIsAWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		words, err := s.FinishTelling(t.Context(), id, "refused", store.Whisper{ChannelID: "C1", ThreadTS: "1.1", UserID: "U1", Sentence: "You may not."})
-		if err != nil || len(words) != 1-i {
-			t.Fatalf("time %d: %+v, %v", i, words, err)
+		rows, err := s.FinishTelling(t.Context(), id, "refused", store.Whisper{ChannelID: "C1", ThreadTS: "1.1", UserID: "U1", Sentence: "You may not."})
+		if err != nil || len(rows) != 1-i {
+			t.Fatalf("time %d: %+v, %v", i, rows, err)
 		}
-		if i == 0 && (words[0].Kind != store.WordWhisper || words[0].UserID != "U1" || words[0].Thread != (store.ThreadKey{TeamID: thread.TeamID, ChannelID: "C1", ThreadTS: "1.1"})) {
-			t.Errorf("a refusal: %+v", words[0])
+		if i == 0 && (rows[0].Kind != store.OutboxWhisper || rows[0].UserID != "U1" || rows[0].ThreadKey != (store.ThreadKey{TeamID: thread.TeamID, ChannelID: "C1", ThreadTS: "1.1"})) {
+			t.Errorf("a refusal: %+v", rows[0])
 		}
 	}
 }
@@ -146,14 +146,14 @@ func TestWhatIsDroppedIsSaid(t *testing.T) {
 	b := newBench(t)
 	b.prompt(t, "U2", "two")
 	drop := store.Drop{Outcome: "failed", Mark: "failed", Sentence: func(n int) string { return fmt.Sprint(n, " dropped") }}
-	dropped, words, err := b.DropPrompts(t.Context(), b.lease, drop)
-	if err != nil || len(dropped) != 2 || len(words) != 3 || words[2].Kind != store.WordSaid || words[2].Body != "2 dropped" || words[0].Kind != store.WordMark {
-		t.Fatalf("dropped %v with %+v, %v", dropped, words, err)
+	dropped, rows, err := b.DropPrompts(t.Context(), b.lease, drop)
+	if err != nil || len(dropped) != 2 || len(rows) != 3 || rows[2].Kind != store.OutboxSaid || rows[2].Body != "2 dropped" || rows[0].Kind != store.OutboxMark {
+		t.Fatalf("dropped %v with %+v, %v", dropped, rows, err)
 	}
 	stale := b.lease
 	stale.Epoch--
 	b.prompt(t, "U1", "three")
-	if dropped, words, err := b.DropPrompts(t.Context(), stale, drop); err != nil || dropped != nil || words != nil {
-		t.Errorf("without the lease: %v %v %v", dropped, words, err)
+	if dropped, rows, err := b.DropPrompts(t.Context(), stale, drop); err != nil || dropped != nil || rows != nil {
+		t.Errorf("without the lease: %v %v %v", dropped, rows, err)
 	}
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -85,10 +84,7 @@ func (s *Store) RecentThreads(ctx context.Context, f ThreadFilter) ([]RecentThre
 			WHERE t.team_id = $1 AND `+whose+` AND t.active_at >= $3 AND ($4 = '' OR t.project = $4)) t
 		WHERE $5::text[] IS NULL OR t.state = ANY ($5)
 		ORDER BY t.active_at DESC, t.id DESC LIMIT $6 OFFSET $7`, args...))
-	if err != nil {
-		return nil, fmt.Errorf("read recent threads: %w", err)
-	}
-	return out, nil
+	return out, wrap(err, "read recent threads")
 }
 
 // ThreadPlaces lists where threads were active since, and a person's own projects, as
@@ -98,8 +94,5 @@ func (s *Store) ThreadPlaces(ctx context.Context, teamID, owner string, since ti
 		SELECT DISTINCT channel_id, project FROM threads WHERE team_id = $1 AND active_at >= $3
 		UNION SELECT DISTINCT '', project FROM threads WHERE team_id = $1 AND owner_id = $2 AND active_at >= $3
 		ORDER BY 1, 2`, teamID, owner, since))
-	if err != nil {
-		return nil, fmt.Errorf("list where threads are: %w", err)
-	}
-	return out, nil
+	return out, wrap(err, "list where threads are")
 }

@@ -45,7 +45,7 @@ func furnishPlans(t *testing.T, url string, rows int) {
 			SELECT 'A' || u.id, u.thread_id, u.session_id, u.id, 'tool', 'r' || u.id, 't' || u.id, 'Bash', '{}', sha256('{}'), u.requested_by, 'ask', 'A' || u.id,
 				CASE WHEN u.state = 'running' THEN 'pending' ELSE 'allowed' END, 'U1', now() + interval '1 day', u.ended_at, u.ended_at
 			FROM turns u;
-		INSERT INTO messages (turn_id, page, channel_id, ts) SELECT id, 1, 'C1', id::text FROM turns;
+		INSERT INTO posts (kind, subject, channel_id, ts) SELECT 'turn', id::text, 'C1', id::text FROM turns UNION ALL SELECT 'card', id, 'C1', id FROM approvals;
 		INSERT INTO outbox (kind, team_id, thread_id, body, held_until)
 			SELECT 'said', '%[1]s', id, 'A sentence.', now() + CASE WHEN id %% 10 = 0 THEN interval '-1 second' ELSE interval '1 minute' END FROM threads WHERE id %% 50 = 0;
 		INSERT INTO looks (team_id, channel_id, since, next_try) SELECT '%[1]s', 'C' || n, now(), now() + interval '1 hour' FROM generate_series(1, 50) n;
@@ -87,14 +87,14 @@ func TestWhatRunsOftenReadsLittle(t *testing.T) {
 	}
 	open := int64(500) // of the open threads
 	key := store.ThreadKey{TeamID: plansTeam, ChannelID: "C0", ThreadTS: fmt.Sprintf("1700000000.%06d", open)}
-	life := store.Life{Replica: "replica-2", Number: 10002}
+	life := store.Registration{Replica: "replica-2", Number: 10002}
 	turn := int64(*plansRows) // of the last
 	card := fmt.Sprint("A", turn)
 	post := store.Post{TeamID: plansTeam, ChannelID: key.ChannelID, TS: "1800000010.000500"}
 	day := store.BudgetWindow{TeamID: plansTeam, Scope: "team", Period: "day", From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)}
 	for name, often := range map[string]func(ctx context.Context, s *store.Store) error{
 		"the beat": func(ctx context.Context, s *store.Store) error {
-			_, _, err := s.Beat(ctx, life, store.Load{Slots: 200})
+			_, _, err := s.Heartbeat(ctx, life, store.Load{Slots: 200})
 			return err
 		},
 		"threads that nobody has": func(ctx context.Context, s *store.Store) error {
@@ -106,7 +106,7 @@ func TestWhatRunsOftenReadsLittle(t *testing.T) {
 			return err
 		},
 		"words": func(ctx context.Context, s *store.Store) error {
-			_, err := s.ClaimWords(ctx, plansTeam, 100)
+			_, err := s.ClaimOutbox(ctx, plansTeam, 100)
 			return err
 		},
 		"the inbox": func(ctx context.Context, s *store.Store) error {
@@ -147,7 +147,7 @@ func TestWhatRunsOftenReadsLittle(t *testing.T) {
 			return err
 		},
 		"a turn's messages": func(ctx context.Context, s *store.Store) error {
-			_, err := s.TurnMessages(ctx, turn)
+			_, err := s.TurnPosts(ctx, turn)
 			return err
 		},
 		"a turn's approvals": func(ctx context.Context, s *store.Store) error {
@@ -183,7 +183,7 @@ func TestWhatRunsOftenReadsLittle(t *testing.T) {
 			return err
 		},
 		"what is to be looked at": func(ctx context.Context, s *store.Store) error {
-			_, _, err := s.TakeLook(ctx, plansTeam, time.Minute)
+			_, _, err := s.TakeScan(ctx, plansTeam, time.Minute)
 			return err
 		},
 		"posts that wait": func(ctx context.Context, s *store.Store) error {

@@ -112,10 +112,10 @@ func TestBehindAPooler(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			storetest.Asked(t, s, time.Hour)
-			l, err := s.BeginLife(ctx, store.Replica{ID: fmt.Sprint("r", i), Kernel: "k", Slots: 3, Lease: time.Minute})
+			l, err := s.Register(ctx, store.Replica{ID: fmt.Sprint("r", i), Kernel: "k", Slots: 3, Lease: time.Minute})
 			for range 10 {
 				if err == nil {
-					_, _, err = s.Beat(ctx, l, store.Load{Slots: 3, Busy: 1})
+					_, _, err = s.Heartbeat(ctx, l, store.Load{Slots: 3, Busy: 1})
 				}
 			}
 			if err != nil {

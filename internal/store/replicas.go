@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Replica is a bot that begins to live.
+// Replica is a bot that registers.
 type Replica struct {
 	ID string
 	// Kernel names the machine that runs it, since its start: one on which a lock on its
@@ -28,33 +28,33 @@ type Load struct {
 	Turns int // sessions that work: neither idle nor waiting for people
 }
 
-// Life is a replica from its beginning until it ends, or is taken for dead. Number is
-// another with every life of every replica.
-type Life struct {
+// Registration is a replica from its beginning until it ends, or is taken for dead. Number is
+// different for each registration of any replica.
+type Registration struct {
 	Replica string
 	Number  int64
 }
 
 // Peer is a replica that lives, as far as the database knows.
 type Peer struct {
-	Life
+	Registration
 	Load
-	Beat  int64 // grows for as long as it lives
-	Lease time.Duration
+	Heartbeats int64 // grows for as long as it lives
+	Lease      time.Duration
 }
 
 // Free is how many more threads suit it.
 func (p Peer) Free() int { return max(0, p.Slots-p.Busy) }
 
-// ErrLives is why a life cannot begin: a process of this replica's id lives on another
+// ErrLives is why a replica cannot register: a process of this replica's id lives on another
 // machine, or did before this machine was started.
 var ErrLives = errors.New("another process of this replica lives, perhaps")
 
-// BeginLife begins a life of the replica, whose earlier one has ended: its leases are
+// Register registers the replica, whose earlier registration has ended: its leases are
 // handed back. The caller holds the lock of its data folder. It fails with [ErrLives]
-// where that does not tell that the earlier life has ended; [Store.Bury] does then.
-func (s *Store) BeginLife(ctx context.Context, r Replica) (Life, error) {
-	life := Life{Replica: r.ID}
+// where that does not tell that the earlier registration has ended; [Store.MarkDead] does then.
+func (s *Store) Register(ctx context.Context, r Replica) (Registration, error) {
+	life := Registration{Replica: r.ID}
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `
 			INSERT INTO replicas AS r (id, life, kernel, lease_ms, slots)
@@ -72,7 +72,7 @@ func (s *Store) BeginLife(ctx context.Context, r Replica) (Life, error) {
 		return handBack(ctx, tx, r.ID)
 	})
 	if err != nil {
-		return Life{}, fmt.Errorf("begin to live as replica %s: %w", r.ID, err)
+		return Registration{}, fmt.Errorf("begin to live as replica %s: %w", r.ID, err)
 	}
 	return life, nil
 }
@@ -87,10 +87,10 @@ func handBack(ctx context.Context, tx pgx.Tx, replica string) error {
 	return notify(ctx, tx, Notice{Kind: NoticeFreed})
 }
 
-// Beat says that the replica lives, and what it has to do. It fails with [ErrFenced]
+// Heartbeat says that the replica lives, and what it has to do. It fails with [ErrFenced]
 // once it was taken for dead. held are its leases, and peers the other replicas that live.
 // It has a connection of its own.
-func (s *Store) Beat(ctx context.Context, l Life, load Load) (held []Lease, peers []Peer, err error) {
+func (s *Store) Heartbeat(ctx context.Context, l Registration, load Load) (held []Lease, peers []Peer, err error) {
 	err = inTx(ctx, s.beats, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE replicas SET beat = beat + 1, slots = $3, busy = $4, turns = $5 WHERE id = $1 AND life = $2 AND alive`, l.Replica, l.Number, load.Slots, load.Busy, load.Turns)
 		if err != nil {
@@ -99,11 +99,8 @@ func (s *Store) Beat(ctx context.Context, l Life, load Load) (held []Lease, peer
 		if tag.RowsAffected() == 0 {
 			return ErrFenced
 		}
-		rows, err := tx.Query(ctx, `SELECT id, lease_owner, lease_epoch FROM threads WHERE lease_owner = $1`, l.Replica)
-		if err != nil {
-			return err
-		}
-		if held, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Lease]); err != nil {
+		if held, err = collect[Lease](tx.Query(ctx, `
+			SELECT id AS thread_id, lease_owner AS owner, lease_epoch AS epoch FROM threads WHERE lease_owner = $1`, l.Replica)); err != nil {
 			return err
 		}
 		peers, err = living(ctx, tx, l.Replica)
@@ -118,10 +115,7 @@ func (s *Store) Beat(ctx context.Context, l Life, load Load) (held []Lease, peer
 // Living lists the replicas that live, as far as the database knows.
 func (s *Store) Living(ctx context.Context) ([]Peer, error) {
 	peers, err := living(ctx, s.beats, "")
-	if err != nil {
-		return nil, fmt.Errorf("look for other replicas: %w", err)
-	}
-	return peers, nil
+	return peers, wrap(err, "look for other replicas")
 }
 
 type querier interface {
@@ -129,23 +123,16 @@ type querier interface {
 }
 
 func living(ctx context.Context, db querier, but string) ([]Peer, error) {
-	rows, err := db.Query(ctx, `SELECT id, life, beat, lease_ms, slots, busy, turns FROM replicas WHERE alive AND id <> $1 ORDER BY id`, but)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Peer, err error) {
-		var ms int64
-		err = row.Scan(&p.Replica, &p.Number, &p.Beat, &ms, &p.Slots, &p.Busy, &p.Turns)
-		p.Lease = time.Duration(ms) * time.Millisecond
-		return p, err
-	})
+	return collect[Peer](db.Query(ctx, `
+		SELECT id AS replica, life AS number, beat AS heartbeats, lease_ms * interval '1 ms' AS lease, slots, busy, turns
+		FROM replicas WHERE alive AND id <> $1 ORDER BY id`, but))
 }
 
-// Bury ends the life of a replica whose beat has not moved for its lease, and hands its
+// MarkDead ends the registration of a replica whose heartbeat has not moved for its lease, and hands its
 // leases back, and what it had to say. dead is false when it has moved meanwhile.
-func (s *Store) Bury(ctx context.Context, p Peer) (dead bool, err error) {
+func (s *Store) MarkDead(ctx context.Context, p Peer) (dead bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `UPDATE replicas SET alive = false, since = now() WHERE id = $1 AND life = $2 AND beat = $3 AND alive`, p.Replica, p.Number, p.Beat)
+		tag, err := tx.Exec(ctx, `UPDATE replicas SET alive = false, since = now() WHERE id = $1 AND life = $2 AND beat = $3 AND alive`, p.Replica, p.Number, p.Heartbeats)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
@@ -161,8 +148,8 @@ func (s *Store) Bury(ctx context.Context, p Peer) (dead bool, err error) {
 	return dead, nil
 }
 
-// EndLife ends a life in good order, and hands back what leases are left.
-func (s *Store) EndLife(ctx context.Context, l Life) error {
+// Unregister ends a life in good order, and hands back what leases are left.
+func (s *Store) Unregister(ctx context.Context, l Registration) error {
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE replicas SET alive = false, slots = 0, turns = 0, since = now() WHERE id = $1 AND life = $2 AND alive`, l.Replica, l.Number)
 		if err != nil || tag.RowsAffected() == 0 {
@@ -170,8 +157,5 @@ func (s *Store) EndLife(ctx context.Context, l Life) error {
 		}
 		return handBack(ctx, tx, l.Replica)
 	})
-	if err != nil {
-		return fmt.Errorf("end the life of replica %s: %w", l.Replica, err)
-	}
-	return nil
+	return wrap(err, "end the life of replica %s", l.Replica)
 }

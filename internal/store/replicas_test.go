@@ -19,7 +19,7 @@ func TestAFrozenTransactionHoldsNothingUp(t *testing.T) {
 	if err != nil || len(peers) != 1 {
 		t.Fatalf("living: %+v, %v", peers, err)
 	}
-	if dead, err := b.Bury(t.Context(), peers[0]); err != nil || !dead {
+	if dead, err := b.MarkDead(t.Context(), peers[0]); err != nil || !dead {
 		t.Fatalf("bury: %v, %v", dead, err)
 	}
 	if err := end(); err == nil {

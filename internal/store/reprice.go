@@ -37,10 +37,7 @@ func (s *Store) UnpricedCalls(ctx context.Context, teamID string, since time.Tim
 		FROM ledger l LEFT JOIN ledger c ON c.corrects = l.call_id AND c.cause = 'late'
 		WHERE l.team_id = $1 AND NOT l.priced AND l.at >= $2 AND NOT EXISTS (SELECT FROM ledger p WHERE p.corrects = l.call_id AND p.cause = 'price')
 		ORDER BY l.id`, teamID, since))
-	if err != nil {
-		return nil, fmt.Errorf("look for calls without a price: %w", err)
-	}
-	return out, nil
+	return out, wrap(err, "look for calls without a price")
 }
 
 // Repricing is what a call has cost more than it was booked with; less if it is
@@ -69,8 +66,8 @@ func (s *Store) Reprice(ctx context.Context, calls []Repricing) (n int64, err er
 }
 
 func (s *Store) reprice(ctx context.Context, tx pgx.Tx, calls string) (n int64, err error) {
-	var now time.Time
-	if err := tx.QueryRow(ctx, `SELECT now()`).Scan(&now); err != nil {
+	today, err := s.today(ctx, tx)
+	if err != nil {
 		return 0, err
 	}
 	paid, err := collect[paidTurn](tx.Query(ctx, `
@@ -86,7 +83,7 @@ func (s *Store) reprice(ctx context.Context, tx pgx.Tx, calls string) (n int64, 
 			ON CONFLICT DO NOTHING
 			RETURNING turn_id, team_id, micro_usd),`+payTurns+`
 		SELECT turn_id, thread_id, team_id, micro_usd, ended, (SELECT count(*) FROM booked) AS calls, 0 AS unbooked FROM paid ORDER BY turn_id`,
-		s.dayOf(now).String(), calls))
+		today, calls))
 	if err != nil {
 		return 0, err
 	}

@@ -25,54 +25,35 @@ func (s *Store) ForgetTranscripts(ctx context.Context, since time.Time) (threads
 		copies AS (DELETE FROM transcripts c USING old WHERE c.thread_id = old.id),
 		answers AS (UPDATE turns r SET answer = '' FROM old WHERE r.thread_id = old.id AND r.answer <> '')
 		SELECT count(*)::int FROM old`, since).Scan(&threads)
-	if err != nil {
-		return 0, fmt.Errorf("delete old transcripts: %w", err)
-	}
-	return threads, nil
+	return threads, wrap(err, "delete old transcripts")
 }
 
 // OldWork lists threads that nobody has written in since and whose work is kept, those
 // first that were looked at longest ago.
 func (s *Store) OldWork(ctx context.Context, since time.Time, limit int) ([]int64, error) {
-	rows, err := s.pool.Query(ctx, `
+	ids, err := collectColumn[int64](s.pool.Query(ctx, `
 		SELECT t.id FROM work w JOIN threads t ON t.id = w.thread_id
-		WHERE t.active_at < $1 AND `+unheld+` AND NOT `+resting+`
-		ORDER BY w.looked_at NULLS FIRST, t.active_at LIMIT $2`, since, limit)
-	if err != nil {
-		return nil, fmt.Errorf("look for old work: %w", err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err != nil {
-		return nil, fmt.Errorf("look for old work: %w", err)
-	}
-	return ids, nil
+		WHERE t.active_at < $1 AND `+unheld+` AND NOT `+parked+`
+		ORDER BY w.looked_at NULLS FIRST, t.active_at LIMIT $2`, since, limit))
+	return ids, wrap(err, "look for old work")
 }
 
 // ForgetWork deletes what is kept of the lease's thread, for good.
 func (s *Store) ForgetWork(ctx context.Context, l Lease) error {
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := hold(ctx, tx, l); err != nil {
-			return err
-		}
+	err := s.fencedTx(ctx, l, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM work WHERE thread_id = $1`, l.ThreadID); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `DELETE FROM work_packs WHERE thread_id = $1`, l.ThreadID)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("delete the work of thread %d: %w", l.ThreadID, err)
-	}
-	return nil
+	return wrap(err, "delete the work of thread %d", l.ThreadID)
 }
 
 // LeaveWork notes that old work of the lease's thread stays, and writes the sentence that
 // says so into the outbox, unless it is empty or the thread was told before.
-func (s *Store) LeaveWork(ctx context.Context, l Lease, sentence string) (said []Word, err error) {
-	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := hold(ctx, tx, l); err != nil {
-			return err
-		}
+func (s *Store) LeaveWork(ctx context.Context, l Lease, sentence string) (said []OutboxRow, err error) {
+	err = s.fencedTx(ctx, l, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `UPDATE work SET looked_at = now() WHERE thread_id = $1`, l.ThreadID); err != nil || sentence == "" {
 			return err
 		}
@@ -80,7 +61,7 @@ func (s *Store) LeaveWork(ctx context.Context, l Lease, sentence string) (said [
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
-		said, err = s.addWords(ctx, tx, l.ThreadID, newWord{kind: WordSaid, body: sentence})
+		said, err = s.addOutboxRows(ctx, tx, l.ThreadID, newOutboxRow{kind: OutboxSaid, body: sentence})
 		return err
 	})
 	if err != nil {
@@ -95,14 +76,10 @@ func (s *Store) LeaveWork(ctx context.Context, l Lease, sentence string) (said [
 func (s *Store) SweepPacks(ctx context.Context) (threads int, err error) {
 	const unnamed = `NOT EXISTS (SELECT FROM work w WHERE w.thread_id = p.thread_id AND p.pack = ANY (w.packs))`
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `
+		ids, err := collectColumn[int64](tx.Query(ctx, `
 			SELECT t.id FROM threads t
 			WHERE `+unheld+` AND EXISTS (SELECT FROM work_packs p WHERE p.thread_id = t.id AND `+unnamed+`)
-			LIMIT 100 FOR NO KEY UPDATE OF t SKIP LOCKED`)
-		if err != nil {
-			return err
-		}
-		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+			LIMIT 100 FOR NO KEY UPDATE OF t SKIP LOCKED`))
 		if threads = len(ids); err != nil || threads == 0 {
 			return err
 		}

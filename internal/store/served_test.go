@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -37,12 +38,15 @@ func TestWhenAThreadIsServed(t *testing.T) {
 	thread, _, err := s.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
 	must(err)
 	concerns("1.500000", true, false)
-	must(s.SavePlace(ctx, key, "2.000000"))
-	stale := func(team string) []store.ThreadKey {
+	must(s.SavePosts(ctx, store.PostedMessage{Kind: store.PlacePost, Subject: fmt.Sprint(thread.ID), ChannelID: "C1", TS: "2.000000"}))
+	stale := func(team string) (keys []store.ThreadKey) {
 		t.Helper()
 		out, err := s.StalePlaces(ctx, team)
 		must(err)
-		return out
+		for _, th := range out {
+			keys = append(keys, th.Key())
+		}
+		return keys
 	}
 	if got := stale("T1"); len(got) > 0 {
 		t.Errorf("while it waits: %v", got)

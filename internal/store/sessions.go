@@ -22,10 +22,7 @@ func (s *Store) StartAnew(ctx context.Context, l Lease, id, lost string) error {
 }
 
 func (s *Store) newSession(ctx context.Context, l Lease, id, parentID string, recalls bool) error {
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := hold(ctx, tx, l); err != nil {
-			return err
-		}
+	err := s.fencedTx(ctx, l, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `
 			INSERT INTO sessions (id, thread_id, parent_id, recalls) VALUES ($1, $2, NULLIF($3, '')::uuid, $4)`,
 			id, l.ThreadID, parentID, recalls); err != nil {
@@ -39,49 +36,37 @@ func (s *Store) newSession(ctx context.Context, l Lease, id, parentID string, re
 		_, err := tx.Exec(ctx, `UPDATE threads SET session_id = $2 WHERE id = $1`, l.ThreadID, id)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("record session %s: %w", id, err)
-	}
-	return nil
+	return wrap(err, "record session %s", id)
 }
 
 // SessionStarted reports whether a prompt was ever written to the session, so
 // that its next process must resume it.
 func (s *Store) SessionStarted(ctx context.Context, id string) (bool, error) {
 	var started bool
-	if err := s.pool.QueryRow(ctx, `SELECT started FROM sessions WHERE id = $1`, id).Scan(&started); err != nil {
-		return false, fmt.Errorf("read session %s: %w", id, err)
-	}
-	return started, nil
+	err := s.pool.QueryRow(ctx, `SELECT started FROM sessions WHERE id = $1`, id).Scan(&started)
+	return started, wrap(err, "read session %s", id)
 }
 
 // SessionSpoke reports whether anything was said in the session that a later process
 // could miss: a turn of it has come to an end of its own.
 func (s *Store) SessionSpoke(ctx context.Context, id string) (bool, error) {
 	var spoke bool
-	if err := s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM turns WHERE session_id = $1 AND agent_turns > 0)`, id).Scan(&spoke); err != nil {
-		return false, fmt.Errorf("look what was said in session %s: %w", id, err)
-	}
-	return spoke, nil
+	err := s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM turns WHERE session_id = $1 AND agent_turns > 0)`, id).Scan(&spoke)
+	return spoke, wrap(err, "look what was said in session %s", id)
 }
 
 // MarkStarted records that the session has a transcript: a /clear began it in a
 // process that runs.
 func (s *Store) MarkStarted(ctx context.Context, id string) error {
-	if _, err := s.pool.Exec(ctx, `UPDATE sessions SET started = true WHERE id = $1`, id); err != nil {
-		return fmt.Errorf("mark session %s as started: %w", id, err)
-	}
-	return nil
+	_, err := s.pool.Exec(ctx, `UPDATE sessions SET started = true WHERE id = $1`, id)
+	return wrap(err, "mark session %s as started", id)
 }
 
 // BeginEpoch records that a process of the session started from a running total
 // of baseline micro-USD, and returns the epoch's number, from 1.
 func (s *Store) BeginEpoch(ctx context.Context, l Lease, sessionID, cliVersion string, baseline int64) (int, error) {
 	var epoch int
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := hold(ctx, tx, l); err != nil {
-			return err
-		}
+	err := s.fencedTx(ctx, l, func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, `
 			INSERT INTO epochs (session_id, epoch, cli_version, baseline_micro_usd)
 			SELECT $1, COALESCE(max(epoch), 0) + 1, $2, $3 FROM epochs WHERE session_id = $1
@@ -117,8 +102,5 @@ func (s *Store) SessionHistory(ctx context.Context, sessionID string, limit int)
 			WHERE r.state <> 'running'
 			ORDER BY r.id DESC LIMIT $2)
 		SELECT user_id, prompt, answer, state, started_at FROM last ORDER BY id`, sessionID, limit))
-	if err != nil {
-		return nil, fmt.Errorf("look for what was said before session %s: %w", sessionID, err)
-	}
-	return out, nil
+	return out, wrap(err, "look for what was said before session %s", sessionID)
 }

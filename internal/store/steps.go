@@ -46,17 +46,10 @@ func (s *Store) TurnSteps(ctx context.Context, turnID int64, n, limit int, witho
 	if n < 0 {
 		out.First = max(0, out.Total-1) / limit * limit
 	}
-	type row struct {
-		SessionID, ToolUseID, ToolName, Input, Reason string
-		Status                                        ApprovalStatus
-		DecidedAt, ResultAt                           *time.Time
-		Failed                                        bool
-		SHA256                                        string `db:"sha256"`
-	}
-	rows, err := collect[row](s.pool.Query(ctx, `
+	out.List, err = collect[Step](s.pool.Query(ctx, `
 		SELECT a.session_id::text AS session_id, a.tool_use_id, a.tool_name,
-			CASE WHEN a.edits > 0 THEN a.edited_input ELSE a.input END AS input, a.reason, a.status, a.decided_at,
-			o.at AS result_at, COALESCE((o.details::json ->> 'error')::boolean, false) AS failed, COALESCE(o.details::json ->> 'sha256', '') AS sha256
+			CASE WHEN a.edits > 0 THEN a.edited_input ELSE a.input END AS input, a.reason, a.status,
+			COALESCE(a.decided_at, '0001-01-01T00:00:00Z') AS decided_at, COALESCE(o.at, '0001-01-01T00:00:00Z') AS result_at, COALESCE((o.details::json ->> 'error')::boolean, false) AS failed, COALESCE(o.details::json ->> 'sha256', '') AS sha256
 		FROM approvals a
 		LEFT JOIN LATERAL (
 			SELECT o.at, o.details FROM audit o
@@ -66,19 +59,6 @@ func (s *Store) TurnSteps(ctx context.Context, turnID int64, n, limit int, witho
 		ORDER BY a.created_at, a.id OFFSET $3 LIMIT $4`, turnID, without, out.First, limit))
 	if err != nil {
 		return Steps{}, fmt.Errorf("list the steps of turn %d: %w", turnID, err)
-	}
-	for _, r := range rows {
-		step := Step{
-			SessionID: r.SessionID, ToolUseID: r.ToolUseID, ToolName: r.ToolName, Input: json.RawMessage(r.Input),
-			Status: r.Status, Reason: r.Reason, Failed: r.Failed, SHA256: r.SHA256,
-		}
-		if r.DecidedAt != nil {
-			step.DecidedAt = *r.DecidedAt
-		}
-		if r.ResultAt != nil {
-			step.ResultAt = *r.ResultAt
-		}
-		out.List = append(out.List, step)
 	}
 	return out, nil
 }

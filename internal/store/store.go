@@ -60,7 +60,7 @@ type Options struct {
 	// months; nil is UTC. Entries keep the day that they were booked on, so that a
 	// change holds for later entries only and the sums of the past stay what they were.
 	TimeZone *time.Location
-	// Replica is whose words this process sends; see [Store.ClaimWords]. Programs that
+	// Replica is whose outbox rows this process sends; see [Store.ClaimOutbox]. Programs that
 	// show nothing need none.
 	Replica string
 	Log     *zap.Logger // nil is no log
@@ -70,12 +70,11 @@ type Options struct {
 type Store struct {
 	pool      *pgxpool.Pool
 	direct    *pgx.ConnConfig // how to a session
-	beats     *pgxpool.Pool   // of one connection, for what must not wait; see [Store.Beat]
+	beats     *pgxpool.Pool   // of one connection, for what must not wait; see [Store.Heartbeat]
 	jobs      JobInserter
 	reminders []time.Duration
 	zone      *time.Location
 	listening *upkeep.Part
-	telling   chan struct{} // see [Store.TellOfBudget]
 	packing   chan struct{} // held while a piece of a pack is written
 	replica   string
 	process   string // this one, among those of the replica
@@ -125,7 +124,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return &Store{
 		pool: pool, direct: direct.ConnConfig, beats: beats, jobs: o.Jobs, reminders: o.Reminders, zone: o.TimeZone,
 		listening: upkeep.New("listening for notices of other replicas", Cure, o.Log),
-		telling:   make(chan struct{}, 1), packing: make(chan struct{}, 1), replica: o.Replica, process: rand.Text(),
+		packing:   make(chan struct{}, 1), replica: o.Replica, process: rand.Text(),
 	}, nil
 }
 
@@ -144,6 +143,16 @@ func (s *Store) inTx(ctx context.Context, fn func(pgx.Tx) error) error {
 
 func inTx(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{BeginQuery: begin}, fn)
+}
+
+// fencedTx is inTx of what may be written only while the lease holds.
+func (s *Store) fencedTx(ctx context.Context, l Lease, fn func(pgx.Tx) error) error {
+	return s.inTx(ctx, func(tx pgx.Tx) error {
+		if _, err := hold(ctx, tx, l); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
 }
 
 // begin begins a transaction, in one trip. A process that is frozen in the middle of one
@@ -170,6 +179,22 @@ func notFound(err error) error {
 		return ErrNotFound
 	}
 	return err
+}
+
+// collectColumn is [collect] of rows of one column.
+func collectColumn[T any](rows pgx.Rows, err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[T])
+}
+
+// wrap says what failed; nil stays nil.
+func wrap(err error, doing string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(doing+": %w", append(args, err)...)
 }
 
 func collect[T any](rows pgx.Rows, err error) ([]T, error) {

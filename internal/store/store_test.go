@@ -253,6 +253,52 @@ func TestAnExpiredApprovalCannotBeDecided(t *testing.T) {
 	}
 }
 
+// TestAnApprovalEndsWhileItsTurnIsContinued: what ends an approval waits for the one that
+// moves it to a turn that it could not see when it began.
+func TestAnApprovalEndsWhileItsTurnIsContinued(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	b := benchIn(t, storetest.Open(t, url, store.Options{}))
+	turn, _ := b.begin(t)
+	a, err := b.Ask(t.Context(), b.lease, store.Approval{
+		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: "r", ToolUseID: "t", ToolName: "Bash",
+		Input: json.RawMessage(`{}`), RequestedBy: "U1", Terms: store.Terms{Rule: "r"}, ExpiresAt: time.Now().Add(-time.Second),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.take(t, b.thread.ID, "replica-1")
+	b.newEpoch(t, 0)
+
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // a test's connection
+	var both sync.WaitGroup
+	if err := pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock(7222305415120001)`); err != nil { // the audit's
+			return err
+		}
+		both.Go(func() {
+			if _, err := b.ContinueTurn(t.Context(), b.lease, turn, b.session, b.epoch); err != nil {
+				t.Error(err)
+			}
+		})
+		waitsForLock(t, url, "advisory")
+		both.Go(func() {
+			if got, ok, err := b.ExpireApproval(t.Context(), a.ID); err != nil || !ok || got.TurnID == turn.ID || got.TurnEnded {
+				t.Errorf("expired %v, %v: of turn %d, which ended: %v", ok, err, got.TurnID, got.TurnEnded)
+			}
+		})
+		waitsForLock(t, url, "transactionid")
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	both.Wait()
+}
+
 func TestAContinuedTurnFindsItsApprovals(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -48,10 +48,7 @@ func (s *Store) ThreadByKey(ctx context.Context, k ThreadKey) (Thread, error) {
 	t, err := collectOne[Thread](s.pool.Query(ctx, `
 		SELECT `+threadColumns+` FROM threads t
 		WHERE team_id = $1 AND channel_id = $2 AND thread_ts = $3`, k.TeamID, k.ChannelID, k.ThreadTS))
-	if err != nil {
-		return Thread{}, fmt.Errorf("read thread %s/%s: %w", k.ChannelID, k.ThreadTS, err)
-	}
-	return t, nil
+	return t, wrap(err, "read thread %s/%s", k.ChannelID, k.ThreadTS)
 }
 
 // AcquireLease takes the thread's lease for a replica that lives; it holds for as long as
@@ -60,7 +57,7 @@ func (s *Store) ThreadByKey(ctx context.Context, k ThreadKey) (Thread, error) {
 // with the most room, which is how many more threads it could hold than it does. A
 // replica's own lease is taken anew with a higher epoch: it cannot be in use, since a life
 // belongs to one process, which runs one worker per thread.
-func (s *Store) AcquireLease(ctx context.Context, threadID int64, l Life, eager bool) (t Thread, ok bool, err error) {
+func (s *Store) AcquireLease(ctx context.Context, threadID int64, l Registration, eager bool) (t Thread, ok bool, err error) {
 	t, err = collectOne[Thread](s.pool.Query(ctx, `
 		UPDATE threads t
 		SET lease_owner = me.id, lease_epoch = lease_epoch + 1
@@ -71,10 +68,7 @@ func (s *Store) AcquireLease(ctx context.Context, threadID int64, l Life, eager 
 	if errors.Is(err, ErrNotFound) {
 		return Thread{}, false, nil
 	}
-	if err != nil {
-		return Thread{}, false, fmt.Errorf("acquire the lease of thread %d: %w", threadID, err)
-	}
-	return t, true, nil
+	return t, err == nil, wrap(err, "acquire the lease of thread %d", threadID)
 }
 
 // suits is how well a replica suits thread t. What counts last is the same for everybody
@@ -94,7 +88,7 @@ func (s *Store) ReleaseLease(ctx context.Context, l Lease, wake bool) error {
 		err := tx.QueryRow(ctx, `
 			UPDATE threads t SET lease_owner = NULL
 			WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3
-			RETURNING EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')) AND NOT `+asleep+` AND NOT `+resting,
+			RETURNING EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')) AND NOT `+asleep+` AND NOT `+parked,
 			l.ThreadID, l.Owner, l.Epoch).Scan(&open)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
@@ -104,16 +98,13 @@ func (s *Store) ReleaseLease(ctx context.Context, l Lease, wake bool) error {
 		}
 		return notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: l.ThreadID})
 	})
-	if err != nil {
-		return fmt.Errorf("release the lease of thread %d: %w", l.ThreadID, err)
-	}
-	return nil
+	return wrap(err, "release the lease of thread %d", l.ThreadID)
 }
 
 // Unattended returns the threads that have work to do, a prompt or a running
 // turn, and that owner may take: nobody's, and its own; whoever has waited longest comes
 // first. Those whose prompt sleeps (see [Store.WaitForBudget] and [Store.PutOffPrompt]), or
-// whose turn does (see [Store.RestTurn]), are not among them. held lists the threads it
+// whose turn does (see [Store.ParkTurn]), are not among them. held lists the threads it
 // works on already.
 func (s *Store) Unattended(ctx context.Context, owner string, held []int64) ([]int64, error) {
 	rows, err := s.pool.Query(ctx, `
@@ -122,16 +113,13 @@ func (s *Store) Unattended(ctx context.Context, owner string, held []int64) ([]i
 		  AND NOT t.id = ANY ($2::bigint[])
 		  AND (EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')) AND NOT `+asleep+`
 		    OR EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running') AND NOT `+putOff+`)
-		  AND NOT `+resting+`
+		  AND NOT `+parked+`
 		ORDER BY (SELECT min(i.id) FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')), t.id`, owner, held)
 	if err != nil {
 		return nil, fmt.Errorf("look for unattended threads: %w", err)
 	}
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err != nil {
-		return nil, fmt.Errorf("look for unattended threads: %w", err)
-	}
-	return ids, nil
+	return ids, wrap(err, "look for unattended threads")
 }
 
 // SetWorkspace records the folder that the lease's owner has prepared for the thread.
@@ -172,37 +160,24 @@ func (s *Store) ThreadOfRunningTurn(ctx context.Context, turnID int64) (Thread, 
 	t, err := collectOne[Thread](s.pool.Query(ctx, `
 		SELECT `+threadColumns+` FROM threads t JOIN turns r ON r.thread_id = t.id
 		WHERE r.id = $1 AND r.state = 'running'`, turnID))
-	if err != nil {
-		return Thread{}, fmt.Errorf("read the thread of turn %d: %w", turnID, err)
-	}
-	return t, nil
+	return t, wrap(err, "read the thread of turn %d", turnID)
 }
 
 // ThreadOfTurn returns the thread of a turn, or [ErrNotFound].
 func (s *Store) ThreadOfTurn(ctx context.Context, turnID int64) (Thread, error) {
 	t, err := collectOne[Thread](s.pool.Query(ctx, `
 		SELECT `+threadColumns+` FROM threads t JOIN turns r ON r.thread_id = t.id WHERE r.id = $1`, turnID))
-	if err != nil {
-		return Thread{}, fmt.Errorf("read the thread of turn %d: %w", turnID, err)
-	}
-	return t, nil
+	return t, wrap(err, "read the thread of turn %d", turnID)
 }
 
 // Teams are the teams that have ever worked with this database, in order.
 func (s *Store) Teams(ctx context.Context) ([]string, error) {
 	// A step for each team, from index to index, instead of a look at every thread.
-	rows, err := s.pool.Query(ctx, `
+	teams, err := collectColumn[string](s.pool.Query(ctx, `
 		WITH RECURSIVE teams AS (
 			SELECT min(team_id) AS team_id FROM threads
 			UNION ALL
 			SELECT (SELECT min(h.team_id) FROM threads h WHERE h.team_id > t.team_id) FROM teams t WHERE t.team_id IS NOT NULL)
-		SELECT team_id FROM teams WHERE team_id IS NOT NULL ORDER BY team_id`)
-	if err != nil {
-		return nil, fmt.Errorf("list the teams: %w", err)
-	}
-	teams, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("list the teams: %w", err)
-	}
-	return teams, nil
+		SELECT team_id FROM teams WHERE team_id IS NOT NULL ORDER BY team_id`))
+	return teams, wrap(err, "list the teams")
 }

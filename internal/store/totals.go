@@ -71,41 +71,23 @@ const (
 
 // Spend sums up the ledger by project and model, from the monthly roll-ups.
 func (s *Store) Spend(ctx context.Context, teamID string) ([]Spend, error) {
-	type row struct {
-		Project, Model  string
-		Micro, Contract int64
-	}
-	rows, err := collect[row](s.pool.Query(ctx, `
-		SELECT project, model, ledger_sum(micro_usd) AS micro, ledger_sum(contract_micro_usd) AS contract
+	out, err := collect[Spend](s.pool.Query(ctx, `
+		SELECT project, model, ledger_sum(micro_usd) AS micro_usd, ledger_sum(contract_micro_usd) AS contract_micro_usd
 		FROM ledger_channel_monthly WHERE team_id = $1 GROUP BY project, model ORDER BY project, model`, teamID))
-	if err != nil {
-		return nil, fmt.Errorf("sum the ledger by project and model: %w", err)
-	}
-	out := make([]Spend, len(rows))
-	for i, r := range rows {
-		out[i] = Spend{Project: r.Project, Model: r.Model, MicroUSD: r.Micro, ContractMicroUSD: r.Contract}
-	}
-	return out, nil
+	return out, wrap(err, "sum the ledger by project and model")
 }
 
 // Waiting counts what waits.
 func (s *Store) Waiting(ctx context.Context, teamID string) (Waiting, error) {
-	var w Waiting
-	var oldest, oldestWord float64
-	err := s.pool.QueryRow(ctx, `
-		SELECT count(*), COALESCE(extract(epoch FROM now() - min(a.created_at)), 0)::float8,
-			(SELECT count(*) FROM inbox WHERE state = 'received' AND team_id = $1) + (SELECT count(*) FROM inbox WHERE state = 'accepted' AND team_id = $1),
-			(SELECT count(*) FROM outbox WHERE team_id = $1 AND kind <> 'queue'),
-			(SELECT COALESCE(extract(epoch FROM now() - min(created_at)), 0)::float8 FROM outbox WHERE team_id = $1 AND kind <> 'queue'),
-			(SELECT COALESCE(sum(bytes), 0)::bigint FROM work)
+	w, err := collectOne[Waiting](s.pool.Query(ctx, `
+		SELECT count(*) AS approvals, COALESCE(now() - min(a.created_at), '0') AS oldest,
+			(SELECT count(*) FROM inbox WHERE state = 'received' AND team_id = $1) + (SELECT count(*) FROM inbox WHERE state = 'accepted' AND team_id = $1) AS inbox,
+			(SELECT count(*) FROM outbox WHERE team_id = $1 AND kind <> 'queue') AS words,
+			(SELECT COALESCE(now() - min(created_at), '0') FROM outbox WHERE team_id = $1 AND kind <> 'queue') AS oldest_word,
+			(SELECT COALESCE(sum(bytes), 0)::bigint FROM work) AS work_bytes
 		FROM approvals a JOIN threads t ON t.id = a.thread_id
-		WHERE a.status = 'pending' AND t.team_id = $1`, teamID).Scan(&w.Approvals, &oldest, &w.Inbox, &w.Words, &oldestWord, &w.WorkBytes)
-	if err != nil {
-		return Waiting{}, fmt.Errorf("count what waits: %w", err)
-	}
-	w.OldestWord = time.Duration(oldestWord * float64(time.Second))
-	w.Oldest = time.Duration(oldest * float64(time.Second))
-	return w, nil
+		WHERE a.status = 'pending' AND t.team_id = $1`, teamID))
+	return w, wrap(err, "count what waits")
 }
 
 // Count brings c up to the present and returns the totals. An error leaves c usable:

@@ -50,10 +50,7 @@ const MaxTranscriptPiece = 80 << 20
 func (s *Store) Transcripts(ctx context.Context, sessionID string) ([]Transcript, error) {
 	out, err := collect[Transcript](s.pool.Query(ctx, `
 		SELECT id, agent, bytes, sha256, "full", saved_at FROM transcripts WHERE session_id = $1 ORDER BY agent`, sessionID))
-	if err != nil {
-		return nil, fmt.Errorf("look for the transcripts of session %s: %w", sessionID, err)
-	}
-	return out, nil
+	return out, wrap(err, "look for the transcripts of session %s", sessionID)
 }
 
 // ErrDamaged is why a copy cannot be read: it does not hold what was written.
@@ -92,20 +89,14 @@ func (s *Store) ReadTranscript(ctx context.Context, t Transcript, out io.Writer)
 		}
 		return err
 	}()
-	if err != nil {
-		return fmt.Errorf("read transcript %d: %w", t.ID, err)
-	}
-	return nil
+	return wrap(err, "read transcript %d", t.ID)
 }
 
 // SaveTranscripts writes parts of transcripts of the thread, all or nothing. saved is
 // false when one of the copies is not what its writer takes it for.
 func (s *Store) SaveTranscripts(ctx context.Context, l Lease, parts []TranscriptPart) (saved bool, err error) {
 	packed := packTranscripts(parts)
-	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := hold(ctx, tx, l); err != nil {
-			return err
-		}
+	err = s.fencedTx(ctx, l, func(tx pgx.Tx) error {
 		saved, err = saveTranscripts(ctx, tx, l, packed)
 		if err == nil && !saved {
 			return errTranscriptChanged
@@ -115,10 +106,7 @@ func (s *Store) SaveTranscripts(ctx context.Context, l Lease, parts []Transcript
 	if errors.Is(err, errTranscriptChanged) {
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("save transcripts of thread %d: %w", l.ThreadID, err)
-	}
-	return true, nil
+	return err == nil, wrap(err, "save transcripts of thread %d", l.ThreadID)
 }
 
 // packedPart is a part whose pieces are compressed.

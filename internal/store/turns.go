@@ -18,25 +18,24 @@ type Turn struct {
 	RequestedBy string
 	State       string
 	Problem     string
-	Attempt     int  // 1, and one more for every process that had to go on with it
-	Rests       int  // how many of the attempts before ended by being put aside, see [Store.RestTurn]
-	Rest        Rest // whether this one is
+	Attempt     int     // 1, and one more for every process that had to go on with it
+	Rests       int     // how many of the attempts before ended by being parked, see [Store.ParkTurn]
+	Parking     Parking // whether this one is
 	StartedAt   time.Time
 }
 
 const turnColumns = `r.id, r.thread_id, r.session_id::text AS session_id, r.epoch, r.requested_by, r.state, r.problem, r.attempt,
-	r.rests, r.started_at, ` + restOf + ` AS rest`
+	r.rests, r.started_at, ` + parkingOf + ` AS parking`
 
 // BeginTurn opens a turn for the oldest prompt of the thread that has none, in
 // the given session and epoch. ok is false when there is no such prompt.
 func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch int) (t Turn, p Prompt, ok bool, err error) {
-	var pr promptRow
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		team, err := hold(ctx, tx, l)
 		if err != nil {
 			return err
 		}
-		pr, err = collectOne[promptRow](tx.Query(ctx, `
+		p, err = collectOne[Prompt](tx.Query(ctx, `
 			SELECT `+promptColumns+` FROM inbox i
 			WHERE thread_id = $1 AND state = 'accepted' ORDER BY `+nextFirst+` LIMIT 1 FOR UPDATE OF i`, l.ThreadID))
 		if errors.Is(err, ErrNotFound) {
@@ -46,24 +45,24 @@ func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch 
 			return err
 		}
 		ok = true
-		t, err = insertTurn(ctx, tx, l, sessionID, epoch, pr.UserID, nil)
+		t, err = insertTurn(ctx, tx, l, sessionID, epoch, p.UserID, nil)
 		if err != nil {
 			return err
 		}
-		if _, err = tx.Exec(ctx, `UPDATE inbox SET state = 'running', turn_id = $2, marked = false WHERE id = $1`, pr.InboxID, t.ID); err != nil {
+		if _, err = tx.Exec(ctx, `UPDATE inbox SET state = 'running', turn_id = $2, marked = false WHERE id = $1`, p.InboxID, t.ID); err != nil {
 			return err
 		}
-		if pr.Waited {
-			if _, err := s.addWords(ctx, tx, l.ThreadID, newWord{kind: WordWait, inbox: pr.InboxID}); err != nil {
+		if p.Waited {
+			if _, err := s.addOutboxRows(ctx, tx, l.ThreadID, newOutboxRow{kind: OutboxWait, inbox: p.InboxID}); err != nil {
 				return err
 			}
 		}
-		return audit(ctx, tx, startedEntry(team, t, pr.UUID))
+		return audit(ctx, tx, startedEntry(team, t, p.UUID))
 	})
 	if err != nil {
 		return Turn{}, Prompt{}, false, fmt.Errorf("begin a turn of thread %d: %w", l.ThreadID, err)
 	}
-	return t, pr.prompt(), ok, nil
+	return t, p, ok, nil
 }
 
 func startedEntry(team string, t Turn, promptUUID string) AuditEntry {
@@ -96,7 +95,7 @@ func insertTurn(ctx context.Context, tx pgx.Tx, l Lease, sessionID string, epoch
 	attempt, rests := 1, 0
 	if continues != nil {
 		continuesID, attempt, rests = &continues.ID, continues.Attempt+1, continues.Rests
-		if continues.Rest != "" {
+		if continues.Parking != "" {
 			rests++
 		}
 	}
@@ -115,21 +114,21 @@ func (s *Store) RunningTurn(ctx context.Context, threadID int64) (Turn, Prompt, 
 	if err != nil {
 		return Turn{}, Prompt{}, fmt.Errorf("read the running turn of thread %d: %w", threadID, err)
 	}
-	p, err := collectOne[promptRow](s.pool.Query(ctx, `
+	p, err := collectOne[Prompt](s.pool.Query(ctx, `
 		SELECT `+promptColumns+` FROM inbox i WHERE turn_id = $1 ORDER BY ts, id LIMIT 1`, t.ID))
 	if err != nil {
 		return Turn{}, Prompt{}, fmt.Errorf("read the prompt of turn %d: %w", t.ID, err)
 	}
-	return t, p.prompt(), nil
+	return t, p, nil
 }
 
-// ContinueTurn ends a turn that a dead process left running, or that was put aside, as
+// ContinueTurn ends a turn that a dead process left running, or that was parked, as
 // interrupted, and opens the one that goes on with its prompt. Approvals that were not answered
 // move along, to be bound when the new process asks the same again.
 func (s *Store) ContinueTurn(ctx context.Context, l Lease, old Turn, sessionID string, epoch int) (Turn, error) {
 	why := "its process ended"
-	if old.Rest != "" {
-		why = "it was put aside while people decided"
+	if old.Parking != "" {
+		why = "it was parked while people decided"
 	}
 	var t Turn
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
@@ -179,15 +178,15 @@ type FinishedTurn struct {
 	// Witnesses are what the CLI says that it has spent since it was asked last: one,
 	// or one per epoch that the turn ran in, the last one last. None when the process
 	// had gone.
-	Witnesses []Witness
+	CLITotals []CLITotal
 	// OverBudget: a budget stopped it, so that somebody may go on with it later.
 	OverBudget bool
 	// Approvals is what becomes of approvals that are still pending.
 	Approvals ApprovalStatus
-	// View is the turn as people are to see it at its end, for a [WordTurn]; empty when
-	// nobody knows what it has said: then they get Problem as [WordGivenUp].
+	// View is the turn as people are to see it at its end, for an [OutboxTurn]; empty when
+	// nobody knows what it has said: then they get Problem as [OutboxGivenUp].
 	View []byte
-	// Mark is how its prompt is marked, for a [WordMark]; empty for no mark.
+	// Mark is how its prompt is marked, for an [OutboxMark]; empty for no mark.
 	Mark string
 	// Answer is what was said last, or its beginning.
 	Answer string
@@ -199,7 +198,7 @@ type FinishedTurn struct {
 // FinishTurn ends the turn, records what the CLI says of it, finishes its prompts and
 // ends its open approvals, all or nothing. It returns those approvals, for their
 // cards, and what else people are to be shown: the turn, then its prompts' marks.
-func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) (ended []Approval, words []Word, err error) {
+func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) (ended []Approval, rows []OutboxRow, err error) {
 	transcripts := packTranscripts(f.Transcripts)
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		team, err := hold(ctx, tx, l)
@@ -218,23 +217,19 @@ func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) (ended 
 		if _, err := saveTranscripts(ctx, tx, l, transcripts); err != nil {
 			return err
 		}
-		prompts, err := tx.Query(ctx, `
+		finished, err := collectColumn[int64](tx.Query(ctx, `
 			UPDATE inbox SET state = 'done', outcome = $2, done_at = now()
-			WHERE turn_id = $1 AND state = 'running' RETURNING id`, f.ID, f.State)
+			WHERE turn_id = $1 AND state = 'running' RETURNING id`, f.ID, f.State))
 		if err != nil {
 			return err
 		}
-		finished, err := pgx.CollectRows(prompts, pgx.RowTo[int64])
-		if err != nil {
-			return err
-		}
-		if words, err = s.addWords(ctx, tx, l.ThreadID, f.words(finished)...); err != nil {
+		if rows, err = s.addOutboxRows(ctx, tx, l.ThreadID, f.outboxRows(finished)...); err != nil {
 			return err
 		}
 		if ended, err = endApprovals(ctx, tx, f.ID, f.Approvals); err != nil {
 			return err
 		}
-		if err := s.closeCards(ctx, tx, f.ID, WordHold); err != nil {
+		if err := s.closeCards(ctx, tx, f.ID, OutboxHold); err != nil {
 			return err
 		}
 		var entries []AuditEntry
@@ -242,7 +237,7 @@ func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) (ended 
 			entries = append(entries, endedEntry(a))
 		}
 		// Late: concurrent turns share rows of the roll-ups, locked from here on.
-		if err := s.insertEnd(ctx, tx, f.ID, f.Witnesses, true); err != nil {
+		if err := s.insertEnd(ctx, tx, f.ID, f.CLITotals, true); err != nil {
 			return err
 		}
 		end, err := turnEndedEntry(ctx, tx, team, l, f.ID, f.State, f.Problem)
@@ -254,20 +249,20 @@ func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) (ended 
 	if err != nil {
 		return nil, nil, fmt.Errorf("finish turn %d: %w", f.ID, err)
 	}
-	return ended, words, nil
+	return ended, rows, nil
 }
 
-// words are what people are to be shown of the turn and of the prompts that it finished.
-func (f FinishedTurn) words(prompts []int64) []newWord {
-	out := []newWord{{kind: WordTurn, turn: f.ID, body: string(f.View)}}
+// outboxRows are what people are to be shown of the turn and of the prompts that it finished.
+func (f FinishedTurn) outboxRows(prompts []int64) []newOutboxRow {
+	out := []newOutboxRow{{kind: OutboxTurn, turn: f.ID, body: string(f.View)}}
 	if len(f.View) == 0 {
-		out[0].kind, out[0].body = WordGivenUp, f.Problem
+		out[0].kind, out[0].body = OutboxGivenUp, f.Problem
 	}
 	if f.Mark == "" {
 		return out
 	}
 	for _, id := range prompts {
-		out = append(out, newWord{kind: WordMark, inbox: id, body: f.Mark})
+		out = append(out, newOutboxRow{kind: OutboxMark, inbox: id, body: f.Mark})
 	}
 	return out
 }

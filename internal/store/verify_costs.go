@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// RollupDifference is something in the books that does not agree with the ledger's
+// RollupDifference is something in the database that does not agree with the ledger's
 // own rows.
 type RollupDifference struct {
 	// Check says what was compared: a roll-up's table (ledger_daily, ledger_monthly,
@@ -30,7 +30,7 @@ type RollupDifference struct {
 const maxDifferences = 1000
 
 // VerifyRollups recomputes all that follows from the ledger's rows, of one team or
-// with "" of all, and returns what differs; nothing means that the books are
+// with "" of all, and returns what differs; nothing means that the database is
 // right. It compares every row of every roll-up; it follows the running totals of
 // each model through each epoch, which must have no gap; it compares what every
 // turn has cost with its entries, and with what the audit tells of it. Of each check at most 1000 differences are told. It reads

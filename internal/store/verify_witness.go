@@ -16,12 +16,12 @@ type Stretch struct {
 	ThreadID      int64
 	TurnID        int64 // that the stretch ends with
 	At            time.Time
-	CallsMicroUSD int64 // what its calls have cost
-	CLIMicroUSD   int64 // what the CLI says
-	Why           Difference
+	CallsMicroUSD int64      // what its calls have cost
+	CLIMicroUSD   int64      // what the CLI says
+	Why           Difference `db:"-"`
 	// Calls are those in question: the ones that the reason names, else all of the
 	// stretch; at most twenty, the dearest first.
-	Calls []BookedCall
+	Calls []BookedCall `db:"-"`
 }
 
 // BookedCall is a call of the model as it is in the ledger, with what was corrected.
@@ -57,14 +57,14 @@ const (
 	DifferenceMissing Difference = "missing"
 )
 
-// Explained reports whether the books are right all the same.
+// Explained reports whether the database is right all the same.
 func (d Difference) Explained() bool { return d != DifferenceMissing }
 
-// Witnesses compares the calls of a team, or with "" of all, with what the CLI has told
+// CLITotals compares the calls of a team, or with "" of all, with what the CLI has told
 // of its running total since the given time, and returns the stretches that differ by
 // more than rounding, oldest first: half a micro-dollar for each call, and one for the
 // totals. checked is how many stretches there are.
-func (s *Store) Witnesses(ctx context.Context, teamID string, since time.Time) (differ []Stretch, checked int64, err error) {
+func (s *Store) CLITotals(ctx context.Context, teamID string, since time.Time) (differ []Stretch, checked int64, err error) {
 	rows, err := s.stretches(ctx, teamID, since)
 	if err != nil {
 		return nil, 0, err
@@ -73,11 +73,11 @@ func (s *Store) Witnesses(ctx context.Context, teamID string, since time.Time) (
 		if checked = r.Checked; r.SessionID == nil {
 			break
 		}
-		st := Stretch{TeamID: r.TeamID, ThreadID: r.ThreadID, TurnID: r.TurnID, At: r.At, CallsMicroUSD: r.Paid, CLIMicroUSD: r.Told, Why: r.why()}
-		if st.Calls, err = s.callsInQuestion(ctx, *r.SessionID, r.Epoch, r.FirstID, r.LastID, st.Why); err != nil {
+		r.Why = r.why()
+		if r.Calls, err = s.callsInQuestion(ctx, *r.SessionID, r.Epoch, r.FirstID, r.LastID, r.Why); err != nil {
 			return nil, 0, err
 		}
-		differ = append(differ, st)
+		differ = append(differ, r.Stretch)
 	}
 	return differ, checked, nil
 }
@@ -85,7 +85,7 @@ func (s *Store) Witnesses(ctx context.Context, teamID string, since time.Time) (
 // MeterState is what there is to watch of a team's meter.
 type MeterState struct {
 	// Differ counts the turns of the last hour of which the CLI says something else than
-	// its calls have cost; see [Store.Witnesses].
+	// its calls have cost; see [Store.CLITotals].
 	Differ map[Difference]int64
 	// Unpriced are the calls that have no price yet, of all time.
 	Unpriced int64
@@ -117,14 +117,13 @@ func (s *Store) MeterState(ctx context.Context, teamID string) (MeterState, erro
 
 // stretchRow is a stretch as it comes from the database.
 type stretchRow struct {
-	TeamID                                   string
-	ThreadID, TurnID, Checked                int64
-	At                                       time.Time
-	Paid, Told, Cut, Bound, Probes, Rounding int64
-	Unpriced                                 bool
-	SessionID                                *uuid.UUID // nil: there is none that differs
-	Epoch                                    int
-	FirstID, LastID                          int64 // of the ledger
+	Stretch
+	Checked                      int64
+	Cut, Bound, Probes, Rounding int64
+	Unpriced                     bool
+	SessionID                    *uuid.UUID // nil: there is none that differs
+	Epoch                        int
+	FirstID, LastID              int64 // of the ledger
 }
 
 // stretches returns the stretches that differ, or if there are none a row that says how
@@ -149,21 +148,18 @@ func (s *Store) stretches(ctx context.Context, teamID string, since time.Time) (
 			HAVING max(at) >= $2)
 		SELECT n.checked, s.session_id, COALESCE(s.epoch, 0) AS epoch, COALESCE(s.first_id, 0) AS first_id, COALESCE(s.last_id, 0) AS last_id,
 			COALESCE(s.team_id, '') AS team_id, COALESCE(s.thread_id, 0) AS thread_id, COALESCE(s.turn_id, 0) AS turn_id, COALESCE(s.at, now()) AS at,
-			COALESCE(s.paid, 0) AS paid, COALESCE(s.told, 0) AS told, COALESCE(s.cut, 0) AS cut, COALESCE(s.bound, 0) AS bound,
+			COALESCE(s.paid, 0) AS calls_micro_usd, COALESCE(s.told, 0) AS cli_micro_usd, COALESCE(s.cut, 0) AS cut, COALESCE(s.bound, 0) AS bound,
 			COALESCE(s.probes, 0) AS probes, COALESCE(s.rounding, 0) AS rounding, COALESCE(s.unpriced, false) AS unpriced
 		FROM (SELECT count(*) AS checked FROM stretches) n
 		LEFT JOIN stretches s ON abs(s.paid - s.told) > s.rounding
 		ORDER BY s.at LIMIT `+fmt.Sprint(maxDifferences), teamID, since))
-	if err != nil {
-		return nil, fmt.Errorf("compare the calls with what the CLI says: %w", err)
-	}
-	return rows, nil
+	return rows, wrap(err, "compare the calls with what the CLI says")
 }
 
 // why explains the difference. What was cut the CLI may have counted not at all, or up
 // to its bound.
 func (r stretchRow) why() Difference {
-	more := r.Paid - r.Told
+	more := r.CallsMicroUSD - r.CLIMicroUSD
 	within := func(least, most int64) bool { return more >= least-r.Rounding && more <= most+r.Rounding }
 	switch {
 	case r.Unpriced:
@@ -186,10 +182,7 @@ func (s *Store) callsInQuestion(ctx context.Context, session uuid.UUID, epoch in
 		WHERE l.session_id = $1 AND l.epoch = $2 AND l.id BETWEEN $3 AND $4 AND l.kind = 'call'
 		  AND CASE $5 WHEN 'cut' THEN NOT l.complete WHEN 'probes' THEN l.complete AND l.output_tokens <= 1 WHEN 'unpriced' THEN NOT l.priced ELSE true END
 		ORDER BY 8 DESC, l.id LIMIT 20`, session, epoch, first, last, d))
-	if err != nil {
-		return nil, fmt.Errorf("read the calls in question: %w", err)
-	}
-	return out, nil
+	return out, wrap(err, "read the calls in question")
 }
 
 // CorrectionsByHand counts the corrections of a team, or with "" of all, that somebody
@@ -198,8 +191,5 @@ func (s *Store) CorrectionsByHand(ctx context.Context, teamID string) (entries, 
 	err = s.pool.QueryRow(ctx, `
 		SELECT count(*), COALESCE(ledger_sum(micro_usd), 0) FROM ledger
 		WHERE kind = 'correction' AND corrects IS NULL AND ($1 = '' OR team_id = $1)`, teamID).Scan(&entries, &microUSD)
-	if err != nil {
-		return 0, 0, fmt.Errorf("count corrections by hand: %w", err)
-	}
-	return entries, microUSD, nil
+	return entries, microUSD, wrap(err, "count corrections by hand")
 }

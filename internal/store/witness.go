@@ -3,17 +3,15 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// Witness is what the CLI itself says that a session has spent: its running total in an
+// CLITotal is what the CLI itself says that a session has spent: its running total in an
 // epoch, in micro-USD, where it stood when it was asked before (or where the epoch
 // began), and where it stands now. The ledger keeps it beside the calls and counts
 // nothing of it.
-type Witness struct {
+type CLITotal struct {
 	SessionID     string
 	Epoch         int // of the session
 	Before, After int64
@@ -22,46 +20,40 @@ type Witness struct {
 	Model string
 }
 
-// AddWitness records what the CLI says between turns, on the thread's last turn. It
+// AddCLITotals records what the CLI says between turns, on the thread's last turn. It
 // does nothing when the CLI says that nothing was spent.
-func (s *Store) AddWitness(ctx context.Context, l Lease, w Witness) error {
+func (s *Store) AddCLITotals(ctx context.Context, l Lease, w CLITotal) error {
 	if w.Before == w.After {
 		return nil
 	}
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := hold(ctx, tx, l); err != nil {
-			return err
-		}
+	err := s.fencedTx(ctx, l, func(tx pgx.Tx) error {
 		var turnID int64
 		if err := tx.QueryRow(ctx, `SELECT id FROM turns WHERE thread_id = $1 ORDER BY id DESC LIMIT 1`, l.ThreadID).Scan(&turnID); err != nil {
 			return notFound(err)
 		}
-		return s.insertEnd(ctx, tx, turnID, []Witness{w}, false)
+		return s.insertEnd(ctx, tx, turnID, []CLITotal{w}, false)
 	})
-	if err != nil {
-		return fmt.Errorf("record what the CLI says of thread %d: %w", l.ThreadID, err)
-	}
-	return nil
+	return wrap(err, "record what the CLI says of thread %d", l.ThreadID)
 }
 
 // insertEnd writes the entries of what the CLI says. ends says that the turn ends with
 // them: the last one counts it, and what was approved in it, its earlier attempts
 // included. Without any, an entry without totals does, if the turn has called a model.
-func (s *Store) insertEnd(ctx context.Context, tx pgx.Tx, turnID int64, told []Witness, ends bool) error {
+func (s *Store) insertEnd(ctx context.Context, tx pgx.Tx, turnID int64, told []CLITotal, ends bool) error {
 	if len(told) == 0 && !ends {
 		return nil
 	}
-	var now time.Time
-	if err := tx.QueryRow(ctx, `SELECT now()`).Scan(&now); err != nil {
+	today, err := s.today(ctx, tx)
+	if err != nil {
 		return err
 	}
-	rows, spent := make([]witnessRow, len(told)), false
+	rows, spent := make([]cliTotalRow, len(told)), false
 	for i, w := range told {
 		spent = spent || w.Before != w.After
-		rows[i] = witnessRow{No: i, SessionID: &w.SessionID, Epoch: &w.Epoch, Model: w.Model, Before: &w.Before, After: &w.After}
+		rows[i] = cliTotalRow{No: i, SessionID: &w.SessionID, Epoch: &w.Epoch, Model: w.Model, Before: &w.Before, After: &w.After}
 	}
 	if len(rows) == 0 {
-		rows = []witnessRow{{}}
+		rows = []cliTotalRow{{}}
 	}
 	data, err := json.Marshal(rows)
 	if err != nil {
@@ -91,15 +83,12 @@ func (s *Store) insertEnd(ctx context.Context, tx pgx.Tx, turnID int64, told []W
 		JOIN threads t ON t.id = r.thread_id
 		JOIN epochs e ON e.session_id = COALESCE(n.session_id, r.session_id) AND e.epoch = COALESCE(n.epoch, r.epoch)
 		WHERE n.before <> n.after OR (n.ends AND ($5 OR EXISTS (SELECT FROM dearest)))
-		ORDER BY n.no`, turnID, s.dayOf(now).String(), string(data), ends, spent)
-	if err != nil {
-		return fmt.Errorf("record what the CLI says of turn %d: %w", turnID, err)
-	}
-	return nil
+		ORDER BY n.no`, turnID, today, string(data), ends, spent)
+	return wrap(err, "record what the CLI says of turn %d", turnID)
 }
 
-// witnessRow is a witness on its way into the database.
-type witnessRow struct {
+// cliTotalRow is a witness on its way into the database.
+type cliTotalRow struct {
 	No        int     `json:"no"`
 	SessionID *string `json:"session_id"`
 	Epoch     *int    `json:"epoch"`

@@ -53,10 +53,7 @@ const maxPart = 1 << 20
 func (s *Store) Work(ctx context.Context, threadID int64) (Work, error) {
 	w, err := collectOne[Work](s.pool.Query(ctx, `
 		SELECT thread_id, branch, saved, packs, bytes, left_out, saved_at FROM work WHERE thread_id = $1`, threadID))
-	if err != nil {
-		return w, fmt.Errorf("read the work of thread %d: %w", threadID, err)
-	}
-	return w, nil
+	return w, wrap(err, "read the work of thread %d", threadID)
 }
 
 // ReadPack writes a pack of a thread's work into to.
@@ -93,10 +90,7 @@ func (s *Store) KeepWork(ctx context.Context, l Lease, w Work, pack io.Reader) e
 				return err
 			}
 		}
-		return s.inTx(ctx, func(tx pgx.Tx) error {
-			if _, err := hold(ctx, tx, l); err != nil {
-				return err
-			}
+		return s.fencedTx(ctx, l, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `
 				INSERT INTO work (thread_id, epoch, branch, saved, packs, bytes, left_out, saved_at)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -110,10 +104,7 @@ func (s *Store) KeepWork(ctx context.Context, l Lease, w Work, pack io.Reader) e
 			return err
 		})
 	}()
-	if err != nil {
-		return fmt.Errorf("keep the work of thread %d: %w", l.ThreadID, err)
-	}
-	return nil
+	return wrap(err, "keep the work of thread %d", l.ThreadID)
 }
 
 // writePack writes a pack that nobody reads before a row of work names it: a piece at a

@@ -9,23 +9,23 @@ import (
 
 // Replicas are the methods of [*store.Store] by which replicas live.
 type Replicas interface {
-	BeginLife(ctx context.Context, r store.Replica) (store.Life, error)
+	Register(ctx context.Context, r store.Replica) (store.Registration, error)
 	Living(ctx context.Context) ([]store.Peer, error)
-	AcquireLease(ctx context.Context, threadID int64, l store.Life, eager bool) (store.Thread, bool, error)
+	AcquireLease(ctx context.Context, threadID int64, l store.Registration, eager bool) (store.Thread, bool, error)
 }
 
 // Live has a replica live if it does not, and returns its life.
-func Live(ctx context.Context, s Replicas, id string) (store.Life, error) {
+func Live(ctx context.Context, s Replicas, id string) (store.Registration, error) {
 	peers, err := s.Living(ctx)
 	if err != nil {
-		return store.Life{}, err
+		return store.Registration{}, err
 	}
 	for _, p := range peers {
 		if p.Replica == id {
-			return p.Life, nil
+			return p.Registration, nil
 		}
 	}
-	return s.BeginLife(ctx, store.Replica{ID: id, Kernel: "k", Slots: 1000, Lease: time.Hour})
+	return s.Register(ctx, store.Replica{ID: id, Kernel: "k", Slots: 1000, Lease: time.Hour})
 }
 
 // Acquire has a replica take a thread's lease, and live if it does not.

@@ -6,9 +6,10 @@ import (
 	"net/url"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"deckhand/internal/waittest"
 )
 
 // Role makes a role that may log in until the test ends, with further options such as
@@ -30,7 +31,7 @@ func Role(tb testing.TB, dsn, options string) (name, asRole string) {
 // Exec runs statements in the database at dsn.
 func Exec(tb testing.TB, dsn, sql string) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), waittest.Limit)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {

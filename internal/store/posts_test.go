@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func TestWhoHasWrittenBelowATurn(t *testing.T) {
 	b.prompt(t, "U2", "and then?") // 100.000002
 	wrote(false, 0, 1_000_000)     // nothing stands there
 	for page, ts := range []string{"100.000001", "100.000003"} {
-		if err := b.SaveTurnMessage(t.Context(), turn.ID, store.PostedMessage{ChannelID: "C1", TS: ts, Page: page}); err != nil {
+		if err := b.SavePosts(t.Context(), store.PostedMessage{Kind: store.TurnPost, Subject: fmt.Sprint(turn.ID), Part: page, ChannelID: "C1", TS: ts}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,39 @@
+package store_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/store"
+)
+
+// TestADangerousAllowIsConfirmed, whichever way it comes, and gives no permission.
+func TestADangerousAllowIsConfirmed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.prompt(t, "U1", "go")
+	turn, _ := b.begin(t)
+	a, err := b.Ask(t.Context(), b.lease, store.Approval{
+		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: uuid.NewString(), ToolUseID: "toolu_1",
+		ToolName: "Bash", Input: json.RawMessage(`{"command":"git push -f"}`), RequestedBy: turn.RequestedBy,
+		Terms: store.Terms{Rule: "default: ask", Dangerous: true, RequesterMay: true}, ExpiresAt: time.Now().Add(time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := store.Decision{ApprovalID: a.ID, Status: store.ApprovalAllowed, By: "U9", Via: "button"}
+	if _, err := b.Decide(t.Context(), d); err == nil {
+		t.Error("one step was enough")
+	}
+	d.Confirmed, d.Grants = true, []store.NewGrant{{Scope: store.GrantSession, Pattern: "Bash(git push *)", For: time.Hour}}
+	if _, err := b.Decide(t.Context(), d); err == nil {
+		t.Error("it was allowed for the session")
+	}
+	d.Grants = nil
+	if got, err := b.Decide(t.Context(), d); err != nil || got.Status != store.ApprovalAllowed {
+		t.Errorf("confirmed, it is %s: %v", got.Status, err)
+	}
+}

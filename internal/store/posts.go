@@ -1,0 +1,110 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// PostKind is what a message of ours shows.
+type PostKind string
+
+// The kinds of messages that are edited after they were posted, each with what the subject
+// of a [PostedMessage] is the id of.
+const (
+	TurnPost   PostKind = "turn"   // a page of a turn
+	CardPost   PostKind = "card"   // a card, see [Approval.CardID], or somebody's copy of it
+	PlacePost  PostKind = "place"  // where a thread stands in the queue for a session
+	QueuePost  PostKind = "queue"  // what waits in a thread
+	WaitPost   PostKind = "wait"   // what a prompt, by its id in the inbox, waits for
+	BudgetPost PostKind = "budget" // a budget's notice
+)
+
+// PostedMessage is a Slack message of ours: kind, subject, part and audience name it.
+type PostedMessage struct {
+	Kind    PostKind
+	Subject string
+	Part    int // the number of a turn's page
+	// Audience is the person who has a copy of a card, or the channel that is told of a
+	// budget elsewhere than in a thread; else empty.
+	Audience  string
+	ChannelID string
+	TS        string    // empty until it is posted
+	CreatedAt time.Time // when it was noted first
+	// Open, of a turn's cards alone, says that the CLI has no answer yet to something on it.
+	Open bool
+}
+
+const postColumns = `p.kind, p.subject, p.part, p.audience, p.channel_id, p.ts, p.created_at`
+
+// SavePosts notes where messages were posted. One without a ts is about to be: it is noted
+// unless it was before.
+func (s *Store) SavePosts(ctx context.Context, posts ...PostedMessage) error {
+	for _, p := range posts {
+		if _, err := s.pool.Exec(ctx, `
+			INSERT INTO posts (kind, subject, part, audience, channel_id, ts) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (kind, subject, part, audience) DO UPDATE SET channel_id = excluded.channel_id, ts = excluded.ts WHERE excluded.ts <> ''`,
+			p.Kind, p.Subject, p.Part, p.Audience, p.ChannelID, p.TS); err != nil {
+			return fmt.Errorf("note the message of %s %s: %w", p.Kind, p.Subject, err)
+		}
+	}
+	return nil
+}
+
+// Posts lists the messages that show something, by part and audience.
+func (s *Store) Posts(ctx context.Context, kind PostKind, subject string) ([]PostedMessage, error) {
+	out, err := collect[PostedMessage](s.pool.Query(ctx, `
+		SELECT `+postColumns+`, false AS open FROM posts p WHERE p.kind = $1 AND p.subject = $2 ORDER BY p.part, p.audience`, kind, subject))
+	return out, wrap(err, "read the messages of %s %s", kind, subject)
+}
+
+// ForgetPost forgets a message: it was deleted, or says for good what it says. It is known by
+// its CreatedAt, or by its TS: another one of the same kind and subject may have been posted
+// since, by whichever replica.
+func (s *Store) ForgetPost(ctx context.Context, p PostedMessage) error {
+	_, err := s.pool.Exec(ctx, `
+		DELETE FROM posts WHERE kind = $1 AND subject = $2 AND (created_at = $3 OR ts = $4 AND ts <> '')`, p.Kind, p.Subject, p.CreatedAt, p.TS)
+	return wrap(err, "forget the message of %s %s", p.Kind, p.Subject)
+}
+
+// postsOfTurn are the messages in its thread that show turn $1: its pages, and its cards with
+// whether something on each waits for its answer.
+const postsOfTurn = `(
+	SELECT ` + postColumns + `, false AS open FROM posts p WHERE p.kind = 'turn' AND p.subject = $1::bigint::text
+	UNION ALL
+	SELECT ` + postColumns + `, c.open
+	FROM (SELECT a.card_id, bool_or(a.delivered_at IS NULL AND a.status IN ('pending', 'allowed', 'denied')) AS open
+		FROM approvals a WHERE a.turn_id = $1 GROUP BY a.card_id) c
+	JOIN posts p ON p.kind = 'card' AND p.subject = c.card_id AND p.audience = '')`
+
+// TurnPosts returns the messages in its thread that show a turn, its pages and its cards, in
+// the order in which they stand there.
+func (s *Store) TurnPosts(ctx context.Context, turnID int64) ([]PostedMessage, error) {
+	out, err := collect[PostedMessage](s.pool.Query(ctx, `SELECT * FROM `+postsOfTurn+` m ORDER BY ts`, turnID))
+	return out, wrap(err, "read the messages of turn %d", turnID)
+}
+
+// WroteBelow reports whether somebody has written in a turn's thread below the newest message
+// that shows it, if that one was posted after from and before to: times of this machine, which
+// Slack's clock is taken to agree with. What was written to somebody else is not known here.
+func (s *Store) WroteBelow(ctx context.Context, k ThreadKey, turnID int64, from, to time.Time) (wrote bool, err error) {
+	// A ts is a number of seconds with six decimals, of ten digits until the year 2286.
+	ts := func(t time.Time) string { return fmt.Sprintf("%d.%06d", max(0, t.Unix()), t.Nanosecond()/1000) }
+	err = s.pool.QueryRow(ctx, `
+		SELECT EXISTS (
+			SELECT FROM (SELECT max(m.ts) AS ts FROM `+postsOfTurn+` m) newest
+			JOIN inbox e ON e.team_id = $2 AND e.channel_id = $3 AND e.thread_ts = $4 AND e.kind = 'message' AND e.ts > newest.ts
+			WHERE newest.ts > $5 AND newest.ts < $6)`, turnID, k.TeamID, k.ChannelID, k.ThreadTS, ts(from), ts(to)).Scan(&wrote)
+	return wrote, wrap(err, "read who has written below turn %d", turnID)
+}
+
+// StalePlaces are the threads of a team that are said to wait for a session, and that wait
+// for nothing any more: what they waited with was taken back, and nobody holds them.
+func (s *Store) StalePlaces(ctx context.Context, teamID string) ([]Thread, error) {
+	out, err := collect[Thread](s.pool.Query(ctx, `
+		SELECT `+threadColumns+` FROM posts p JOIN threads t ON t.id = p.thread_id
+		WHERE p.kind = 'place' AND t.team_id = $1 AND `+unheld+`
+		  AND NOT EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running'))
+		  AND NOT EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running')`, teamID))
+	return out, wrap(err, "look for places in the queue that nobody has")
+}

@@ -1,0 +1,59 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
+)
+
+// TestAnApprovalKeepsItsCommits: what people were shown of a push is read back as it was
+// written, and nobody changes it.
+func TestAnApprovalKeepsItsCommits(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	b := benchIn(t, storetest.Open(t, url, store.Options{}))
+	db, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(context.Background()) //nolint:errcheck // the test is over
+	b.prompt(t, "U1", "go")
+	turn, _ := b.begin(t)
+	b.pay(t, "claude-sonnet-4-5", 1_500)
+	b.pay(t, "claude-haiku-4-5", 40)
+	push := &store.Push{Repository: "forge/web", Refs: []store.PushRef{{
+		Name: "refs/heads/deckhand/x", Old: strings.Repeat("0", 40), New: strings.Repeat("a", 40), Commits: store.PushCommits{Count: 1, Some: []store.PushCommit{{"a", "Ada", "\"<x>\" \u202e"}}},
+		Files: []store.PushFile{{Path: "Makefile", Orders: true, Status: "M", Added: 1}}, Orders: 1, Diff: "+\x1bone\n",
+	}}, Ran: []store.PushRan{{Command: "make", Failed: true}}}
+	a, err := b.Ask(t.Context(), b.lease, store.Approval{
+		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: uuid.NewString(), ToolUseID: "toolu_1",
+		ToolName: "Bash", Input: json.RawMessage(`{"command":"git push"}`), RequestedBy: turn.RequestedBy, Push: push,
+		Terms: store.Terms{Rule: "default: ask", RequesterMay: true}, ExpiresAt: time.Now().Add(time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := b.ApprovalByID(t.Context(), a.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	push.CostMicroUSD = 1_540 // what the thread had cost when it was asked
+	b.pay(t, "claude-sonnet-4-5", 7)
+	if diff := cmp.Diff(push, read.Push); diff != "" {
+		t.Error(diff)
+	}
+	for _, change := range []string{`push = NULL`, `push = jsonb_set(push, '{refs,0,new}', '"b"')`} {
+		if _, err := db.Exec(t.Context(), `UPDATE approvals SET `+change+` WHERE id = $1`, a.ID); err == nil || !strings.Contains(err.Error(), "may not be changed") {
+			t.Errorf("%s: %v", change, err)
+		}
+	}
+}
