@@ -65,8 +65,8 @@ func coversTarget(p *Pattern, t *target, write bool) (bool, string) {
 		return false, t.written + " is " + outsideWords(t)
 	}
 	if write {
-		if t.twin {
-			return false, t.twice()
+		if why := t.elsewhere(); why != "" {
+			return false, why
 		}
 		if place := first(append(protectedIn(t.rel), t.held()...)...); place != "" {
 			return false, ordersFrom(place, t.rel)
@@ -95,7 +95,7 @@ func (req *request) coversUnit(p *Pattern, i int) (bool, string) {
 		return hard == "", hard
 	}
 	if u.target != nil {
-		return req.coversFile(p, u, hard)
+		return req.coversFile(p, u, first(hard, u.soft, s.soft))
 	}
 	if p.kind == kindRead || p.kind == kindEdit {
 		return false, ""
@@ -107,8 +107,8 @@ func (req *request) coversUnit(p *Pattern, i int) (bool, string) {
 	switch {
 	case hard != "":
 		return false, hard
-	case u.soft != "":
-		return false, u.soft
+	case u.soft != "", s.soft != "":
+		return false, first(u.soft, s.soft)
 	case u.nested:
 		return false, "it runs inside another command"
 	case u.wrap != "" && (a.c == nil || !a.c.any):
@@ -121,7 +121,7 @@ func (req *request) coversUnit(p *Pattern, i int) (bool, string) {
 // name.
 func (req *request) coversFile(p *Pattern, u *unit, hard string) (bool, string) {
 	if p.kind == kindBash {
-		return hard == "" && u.soft == "" && !u.nested && u.of > 0 && req.excuses(p.cmd, u), ""
+		return hard == "" && !u.nested && u.of > 0 && req.excuses(p.cmd, u), ""
 	}
 	family, tool := kindRead, "Read"
 	if u.write {
@@ -134,8 +134,8 @@ func (req *request) coversFile(p *Pattern, u *unit, hard string) (bool, string) 
 	switch {
 	case ok && hard != "":
 		return false, hard
-	case ok && (u.soft != "" || u.nested):
-		return false, u.soft
+	case ok && u.nested:
+		return false, ""
 	}
 	return ok, why
 }
@@ -154,31 +154,24 @@ func (c *command) fit(u *unit) (fit, bool) {
 		return fit{c, 0}, c == nil || c.rest
 	}
 	for _, at := range slices.Backward(u.inner) {
-		if c.match(u.words[at:]) >= 0 && (at == last || at+c.literals() > last) {
+		if c.match(u.words[at:]) && (at == last || at+c.literals() > last) {
 			return fit{c, last - at}, true
 		}
 	}
 	return fit{}, false
 }
 
-// match matches the words one by one, and returns how many of them the words of
-// the pattern matched before its trailing *; -1 for no match.
-func (c *command) match(words []word) int {
+// match reports whether the words of the pattern match those of a command one by one.
+func (c *command) match(words []word) bool {
 	if len(words) < len(c.words) || len(words) > len(c.words) && !c.rest {
-		return -1
+		return false
 	}
 	for i, w := range c.words {
 		if words[i].dynamic != "" && w.literal() || !w.match(words[i].text, false) {
-			return -1
+			return false
 		}
 	}
-	return len(c.words)
-}
-
-// meant reports whether the pattern is about the unit.
-func (c *command) meant(u *unit) bool {
-	_, ok := c.fit(u)
-	return ok
+	return true
 }
 
 // spells reports whether the pattern has word i of the command literally, or
@@ -194,21 +187,16 @@ func (f fit) spells(i int) bool {
 }
 
 func (f fit) spellsAll(words []int) bool {
-	for _, i := range words {
-		if !f.spells(i) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(words, func(i int) bool { return !f.spells(i) })
 }
 
-// partly returns the word of the pattern that has the beginning of word i; nil
-// for none.
-func (f fit) partly(i int) *pword {
-	if f.c == nil || i+f.off >= len(f.c.words) || f.c.words[i+f.off].parts[0] == "" {
-		return nil
+// host reports whether the pattern has the scheme and the host of word i, an address.
+func (f fit) host(i int) bool {
+	if f.c == nil || i+f.off >= len(f.c.words) {
+		return false
 	}
-	return &f.c.words[i+f.off]
+	_, host, ok := strings.Cut(f.c.words[i+f.off].parts[0], "://")
+	return ok && strings.IndexByte(host, '/') > 0
 }
 
 // strict decides whether a pattern that is meant for a plain unit may allow it:
@@ -242,10 +230,7 @@ func (req *request) strict(f fit, u *unit) (bool, string) {
 		} else if m = r.words[i]; m.why == "" && !m.url {
 			continue
 		}
-		if w := f.partly(i); w != nil {
-			if why := req.partial(u, i, w, m); why != "" {
-				return false, why
-			}
+		if m.url && m.why == "" && f.host(i) {
 			continue
 		}
 		if m.why == "" {
@@ -271,27 +256,10 @@ func (r *reading) lastUnknown(i int) int {
 	return i
 }
 
-// partial says what is wrong with a word of which the pattern spells the
-// beginning.
-func (req *request) partial(u *unit, i int, w *pword, m meaning) string {
-	head := w.parts[0]
-	switch {
-	case m.url:
-		_, host, ok := strings.Cut(head, "://")
-		if !ok || strings.IndexByte(host, '/') < 1 {
-			return u.args()[i].text + " is fetched, so a rule must spell its scheme and host up to the slash"
-		}
-		return ""
-	case strings.HasPrefix(head, "-") && !strings.Contains(head, "="):
-		return m.why + advice(u.args(), i)
-	}
-	return req.argument(u, i, w)
-}
-
 // advice names the rules that would allow a word.
 func advice(args []word, i int) string {
 	all := "Bash(" + args[0].text + " **)"
-	text, ok := spelling(args[:i+1])
+	text, ok := spell(args[:i+1])
 	switch {
 	case !plain(args[0].text):
 		return "; a rule would have to spell it"
@@ -303,8 +271,8 @@ func advice(args []word, i int) string {
 	return "; Bash(" + text + ") would allow it, or " + all
 }
 
-// spelling writes words such that a pattern has them literally.
-func spelling(args []word) (string, bool) {
+// spell writes words such that a pattern has them literally.
+func spell(args []word) (string, bool) {
 	var b strings.Builder
 	for i, w := range args {
 		if i > 0 {
@@ -323,8 +291,7 @@ func spelling(args []word) (string, bool) {
 }
 
 // excuses reports whether a pattern that covers a command speaks for one of the
-// files that its words name: it spells the words, or the folder that the file
-// lies in.
+// files that its words name: it spells the words.
 func (req *request) excuses(c *command, u *unit) bool {
 	by := &req.script.units[u.of-1]
 	f, meant := c.fit(by)
@@ -332,44 +299,14 @@ func (req *request) excuses(c *command, u *unit) bool {
 		return false
 	}
 	words := by.reading.parts[u.part].words
-	if len(words) == 0 && !c.any {
+	if (len(words) == 0 || u.target.leads != "") && !c.any {
 		return false
 	}
-	for _, i := range words {
-		if !f.spells(i) && !req.within(u, f.partly(i), by.args()[i].text, by.reading.parts[u.part].path) {
-			return false
-		}
+	if !f.spellsAll(words) {
+		return false
 	}
 	ok, _ := req.coversUnit(&Pattern{kind: kindBash, cmd: c}, u.of-1)
 	return ok
-}
-
-// within reports whether a target lies in the folder that a word of a pattern
-// spells: build/ in build/* and in -o=build/*, where text is the command's word and
-// path what it names. The folder must be what it seems, and so must what is
-// protected in it.
-func (req *request) within(u *unit, w *pword, text, path string) bool {
-	if w == nil {
-		return false
-	}
-	t, head, at := u.target, w.parts[0], strings.Index(text, path)
-	if at < 0 || at > len(head) {
-		return false
-	}
-	head = head[at:]
-	i := strings.LastIndexByte(head, '/')
-	if i < 0 || t.resolved == "" || len(u.dirs) != 1 && head[0] != '/' {
-		return false
-	}
-	folder := req.root.anywhere(u.dirs, head[:i+1])[0]
-	if folder.resolved == "" || folder.linked && !strings.HasPrefix(head, "/") || !folder.inside && head[0] != '/' || folder.resolved == "/" {
-		return false
-	}
-	if _, in := below(folder.resolved, t.resolved); !in {
-		return false
-	}
-	spelt := protectedIn(head[:i])
-	return !u.write || !slices.ContainsFunc(append(protectedIn(t.rel), t.held()...), func(p string) bool { return strings.HasPrefix(p, ".") && !slices.Contains(spelt, p) })
 }
 
 const gitElsewhere = "git obeys the settings of the repository that it stands in, and a folder of the workspace may hold one of its own"
@@ -379,45 +316,6 @@ const gitElsewhere = "git obeys the settings of the repository that it stands in
 // programs.
 func (req *request) foreignGit(u *unit, dirs []string) bool {
 	return u.target == nil && baseName(u.program()) == "git" && (len(dirs) != 1 || dirs[0] != req.root.resolved)
-}
-
-// argument says what is wrong with word i of a command, of which w has the
-// beginning and nobody knows what it is: the paths in it must not leave.
-func (req *request) argument(u *unit, i int, w *pword) string {
-	text := u.args()[i].text
-	for _, n := range req.names(u) {
-		if n.word != i || harmless[n.path] {
-			continue
-		}
-		if strings.HasPrefix(n.path, "~") {
-			return "the argument " + text + " may name a home folder"
-		}
-		if u.dirs == nil && !strings.HasPrefix(n.path, "/") {
-			if strings.Contains(n.path, "..") {
-				return "the folder that " + n.path + " is relative to is not known"
-			}
-			continue
-		}
-		for k := range n.targets {
-			t := &n.targets[k]
-			if !t.inside {
-				if !w.names(t.resolved) {
-					return "the argument " + text + " names " + n.path + ", " + t.whyOutside()
-				}
-				continue
-			}
-			if place := protected(t.rel); strings.HasPrefix(place, ".") {
-				return "the argument " + text + " names " + place + ", where later programs take orders from"
-			}
-		}
-	}
-	return ""
-}
-
-// names reports whether a word of a pattern that is an absolute path with a *
-// matches a path whose links are resolved.
-func (w *pword) names(resolved string) bool {
-	return resolved != "" && strings.HasPrefix(w.parts[0], "/") && len(w.parts[0]) > 1 && w.match(resolved, false)
 }
 
 // pathsIn are the parts of an argument that may name a file: the whole, what
@@ -464,5 +362,9 @@ func (req *request) coversSilent(p *Pattern, i int) bool {
 		return false
 	}
 	u := &req.script.units[i]
-	return p.cmd.exact && p.cmd.text == req.script.src || u.neutral && p.cmd.meant(u)
+	if !u.neutral {
+		return p.cmd.exact && p.cmd.text == req.script.src
+	}
+	_, meant := p.cmd.fit(u)
+	return meant || p.cmd.exact && p.cmd.text == req.script.src
 }

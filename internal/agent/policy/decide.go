@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ const (
 	defaultRead     = "default: reading inside the workspace is allowed"
 	defaultBooks    = "default: the agent's own bookkeeping is allowed"
 	defaultPersonal = "default: it asks a person by its nature"
+	defaultWithheld = "default: a tool that is not offered is denied"
 )
 
 // Told is a decision's Rule as people are told of it who are asked. It is empty where it
@@ -80,6 +83,11 @@ func (p *Policy) afterFault(c *Call, fault string) Decision {
 }
 
 func (p *Policy) decide(c *Call) Decision {
+	if tools[c.Tool].does == isWithheld {
+		d := Decision{Verdict: Deny, Rule: defaultWithheld, Why: "it makes no sense in a thread"}
+		p.settle(&d, nil)
+		return d
+	}
 	req := readCall(c)
 	var out Decision
 	var asked []Rule
@@ -97,6 +105,7 @@ func (p *Policy) decide(c *Call) Decision {
 		}
 		quiet = false
 		f := p.part(req, i, false)
+		out.Contained = out.Contained || f.text == containedRuns
 		if f.verdict == Allow && f.rule != nil {
 			if s := f.rule.String(); !slices.Contains(allowedBy, s) {
 				allowedBy = append(allowedBy, s)
@@ -105,12 +114,16 @@ func (p *Policy) decide(c *Call) Decision {
 		out.take(f, &asked)
 	}
 	if quiet {
-		out.take(p.part(req, 0, false), &asked)
+		f := p.part(req, 0, false)
+		out.Contained = f.text == containedRuns
+		out.take(f, &asked)
 	}
+	out.Contained = out.Contained && out.Verdict == Allow
 	if out.Verdict == Allow && len(allowedBy) > 1 {
 		out.Rule = strings.Join(allowedBy, "; ")
 	}
 	p.settle(&out, asked)
+	out.Terms.Dangerous = out.Terms.Dangerous || out.Verdict == Ask && len(req.dangers()) > 0
 	out.Grantable = out.Verdict == Ask && !out.Terms.Dangerous && out.Terms.Quorum <= 1 && !personal[req.call.Tool] && req.coverable()
 	return out
 }
@@ -230,8 +243,14 @@ func (p *Policy) part(req *request, i int, silent bool) finding {
 		return finding{Ask, nil, defaultAsked, doubt}
 	case silent:
 		return finding{Allow, nil, "", ""}
+	case p.contained(req):
+		return finding{Allow, nil, containedRuns, ""}
 	}
-	return req.fallback(i, why)
+	f := req.fallback(i, why)
+	if f.verdict == Ask && f.text == defaultAsked && p.Postures.Of(req.call.Project, req.call.Channel) == Contained {
+		f.text = containedAsked
+	}
+	return f
 }
 
 func (v Verdict) of(p *Pattern) string { return string(v) + " " + p.text }
@@ -261,8 +280,10 @@ func (req *request) fallback(i int, why string) finding {
 		return ask(defaultHost)
 	case req.kind == kindRead:
 		return readable(&req.target[0], req.bad, ask)
+	case req.kind == kindEdit && req.bad == "" && req.writesPlan():
+		return finding{Allow, nil, defaultBooks, ""}
 	case req.script != nil && len(req.script.units) > 0 && req.script.units[i].target != nil && !req.script.units[i].write:
-		if hard := first(req.bad, req.script.hard, req.script.units[i].soft); hard != "" {
+		if hard := first(req.bad, req.script.hard, req.script.units[i].soft, req.script.soft); hard != "" {
 			return ask(defaultAsked)
 		}
 		if u := &req.script.units[i]; u.names && u.target.inside {
@@ -276,6 +297,17 @@ func (req *request) fallback(i int, why string) finding {
 		return finding{Allow, nil, defaultBooks, ""}
 	}
 	return ask(defaultAsked)
+}
+
+// planName is a plan's file, as Claude Code names it.
+var planName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*\.md$`)
+
+// writesPlan reports whether a call writes the plan that Claude Code keeps in its home: what
+// is decided about is the plan itself, when it is put to people (ExitPlanMode).
+func (req *request) writesPlan() bool {
+	t := &req.target[0]
+	plans := filepath.Join(newRoot(req.call.Home).resolved, ".claude", "plans")
+	return req.call.Home != "" && !t.twin && !t.dir && planName.MatchString(filepath.Base(t.resolved)) && filepath.Dir(t.resolved) == plans
 }
 
 // strikes is hits, of the call and of what it comes to besides.
@@ -304,7 +336,7 @@ func readable(t *target, bad string, ask func(string) finding) finding {
 	case secretLooking(t.rel), secretLooking(t.written), t.folder && secretFilter(t.filter):
 		return ask(defaultSecret)
 	}
-	if why := t.secretBelow(mostSearched); why != "" {
+	if why := first(t.shown, t.secretBelow(mostSearched)); why != "" {
 		f := ask(defaultSecret)
 		f.why = first(why, f.why)
 		return f
@@ -346,41 +378,24 @@ func (req *request) trouble(i int) string {
 	return noRule + u.text() + req.wouldAllow(i)
 }
 
-// wouldAllow names a rule that would allow a command that no rule is about, with what
-// it reads: by its beginning where that does no more than run the workspace's code and
-// read, else exactly it.
+// wouldAllow names a rule that would allow a command that no rule is about: by its beginning
+// where that does no more than run the workspace's code and read, else exactly it.
 func (req *request) wouldAllow(i int) string {
 	u := &req.script.units[i]
 	if u.reading == nil {
 		return ""
 	}
-	writes := slices.ContainsFunc(u.reading.parts, func(p part) bool { return p.role.writes() })
-	if prefix := prefixOf(u); prefix != "" && !writes && req.allowsUnit("Bash("+prefix+" *)", i) {
-		return "; Bash(" + prefix + " *) would"
+	if prefix := prefixOf(u); prefix != "" && !slices.ContainsFunc(u.reading.parts, func(p part) bool { return p.role.writes() }) {
+		if p, err := ParsePattern("Bash(" + prefix + " *)"); err == nil {
+			if ok, _ := req.coversUnit(&p, i); ok {
+				return "; " + p.text + " would"
+			}
+		}
 	}
-	if text, ok := spelling(u.args()); ok && len(text) <= 80 {
+	if text, ok := spell(u.args()); ok && len(text) <= 80 {
 		return "; Bash(" + text + ") would allow just this"
 	}
 	return "; a rule would have to spell it"
-}
-
-// allowsUnit reports whether a pattern covers a command, and the files that its words
-// name as far as the default does not allow them.
-func (req *request) allowsUnit(text string, i int) bool {
-	p, err := ParsePattern(text)
-	if err != nil {
-		return false
-	}
-	for j := range req.script.units {
-		if j != i && req.script.units[j].of != i+1 {
-			continue
-		}
-		ok, _ := req.covers(&p, j)
-		if !ok && (j == i || req.fallback(j, "").verdict != Allow) {
-			return false
-		}
-	}
-	return true
 }
 
 // isEffect reports whether a part is what a command does besides its words.
@@ -406,6 +421,9 @@ func (req *request) fileTrouble(i int) string {
 		head, verb = "Edit", " writes "
 	} else if u.names {
 		verb = " looks at "
+	}
+	if u.write && t.inside && t.leads != "" {
+		return by + " writes files in " + t.written + ", " + t.leads
 	}
 	which, name := ", which no rule allows", t.rel
 	if !t.inside {

@@ -356,7 +356,7 @@ func TestAReasonIsASentence(t *testing.T) {
 		{"Bash", in{"command": "ls && make"}, defaultAsked, "no rule allows make; Bash(make) would allow just this"},
 		{"Bash", in{"command": "ls /etc"}, defaultOutside, "ls looks at /etc, outside the workspace; Read(/etc) would allow it"},
 		{"Bash", in{"command": "ls src nosuch?"}, "allow Bash(ls *)", ""},
-		{"Bash", in{"command": "go test -exec x"}, defaultAsked, "nothing is known of the option -exec of go test; Bash(go test -exec *) would allow it, or Bash(go **)"},
+		{"Bash", in{"command": "go test -exec x"}, defaultAsked, "nothing is known of the option -exec of go test; Bash(go test -exec x) would allow it, or Bash(go **)"},
 		{"Bash", in{"command": "sudo ls"}, defaultAsked, "sudo can run other commands or change what they mean"},
 		{"Bash", in{"command": "ls; rm x"}, "deny Bash(rm *)", "it runs rm x"},
 		{"Bash", in{"command": "ls '"}, defaultAsked, "the command cannot be read as shell"},

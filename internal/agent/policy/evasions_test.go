@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"deckhand/internal/waittest"
 )
 
 // lines reads a list of commands: one to a line, # for comments, @ before a Go
@@ -166,6 +169,9 @@ func TestARuleForEveryCommandIsAsStrict(t *testing.T) {
 func TestWhatPeopleDoAllDayIsAllowed(t *testing.T) {
 	t.Parallel()
 	ws, p := workspace(t), rules(t, prefixRules...)
+	if err := errors.Join(os.Mkdir(filepath.Join(ws, ".git"), 0o755), os.WriteFile(filepath.Join(ws, ".git", "HEAD"), nil, 0o600)); err != nil { // nothing was added to it
+		t.Fatal(err)
+	}
 	list := lines(t, "benign.txt")
 	for _, cmd := range list {
 		if d := p.Decide(bash(t, ws, cmd)); d.Verdict != Allow {
@@ -214,7 +220,7 @@ func TestTheEvasionsAreReal(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, "src"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 		c := exec.CommandContext(ctx, sh, "--norc", "-c", cmd)
 		c.Dir = dir
 		c.Env = []string{"PATH=" + stubs + ":/usr/local/bin:/usr/bin:/bin", "HOME=" + dir, "LANG=C.UTF-8"}

@@ -158,7 +158,7 @@ func manyLanguages(t testing.TB) string {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(top, "ws")
-	for name := range strings.FieldsSeq(`README.md go.mod go.sum main.go package.json tsconfig.json pyproject.toml setup.py
+	for name := range strings.FieldsSeq(`.git/HEAD README.md go.mod go.sum main.go package.json tsconfig.json pyproject.toml setup.py
 		requirements.txt manage.py Cargo.toml pom.xml build.gradle gradlew mvnw Gemfile Rakefile composer.json artisan Makefile
 		CMakeLists.txt justfile Taskfile.yml Dockerfile config.ini names.txt other.txt data.csv data.bin server.log fix.patch
 		src/main.go src/a.go src/b.go src/c.go src/app.ts src/app.test.ts src/app.js src/app.py src/old.go src/main.rs src/App.java

@@ -41,7 +41,7 @@ func (r *reader) expand(w *syntax.Word, dirs []string) (out []word, why string) 
 	r.script.sources++
 	for _, one := range words {
 		x := readWord(one)
-		if x.dynamic != "" || x.brace {
+		if x.dynamic != "" || x.brace || x.text == "" { // Bash leaves out an empty word, unless it is quoted
 			return fail(whole.hidden())
 		}
 		texts, listed := []string{x.text}, false

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 	"pgregory.net/rapid"
 )
+
+var slashes = regexp.MustCompile(`/+`)
 
 // What wildcards and braces stand for, asked of bash itself.
 func TestBashExpandsWordsToTheSame(t *testing.T) {
@@ -30,11 +33,8 @@ func TestBashExpandsWordsToTheSame(t *testing.T) {
 		}
 	}
 	check := func(t interface{ Fatalf(string, ...any) }, text string) {
-		if strings.HasSuffix(text, `\`) {
-			return // it is asked
-		}
-		f, err := parseShell("x " + text)
-		if err != nil || len(f.Stmts) != 1 || len(f.Stmts[0].Redirs) > 0 {
+		f, doubt := parseShell("x " + text)
+		if doubt != "" || len(f.Stmts) != 1 || len(f.Stmts[0].Redirs) > 0 {
 			return
 		}
 		call, ok := f.Stmts[0].Cmd.(*syntax.CallExpr)
@@ -60,14 +60,18 @@ func TestBashExpandsWordsToTheSame(t *testing.T) {
 			t.Fatalf("%q: %v", text, err)
 		}
 		want := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")[1:]
-		slices.Sort(got)
-		slices.Sort(want)
+		for _, list := range [][]string{got, want} { // some versions of bash leave one slash of several
+			for i, path := range list {
+				list[i] = slashes.ReplaceAllString(path, "/")
+			}
+			slices.Sort(list)
+		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("%q is %q, and bash makes it %q", text, got, want)
 		}
 	}
 	for _, text := range []string{
-		"*", "?", "./*", "docs/*", "docs/*/", "docs/*/*", "docs/*/config", "./.[g]it/config", ".g?t/config", ".*", ".[!.]*", "[ab]*", "[!a]*", "[a-b]", "[[:upper:]]", "'*'", `\*`, "a*", "nosuch*", "*.{go,md}",
+		"*", "*//", "?", "./*", "docs/*", "docs/*/", "docs/*/*", "docs/*/config", "./.[g]it/config", ".g?t/config", ".*", ".[!.]*", "[ab]*", "[!a]*", "[a-b]", "[[:upper:]]", "'*'", `\*`, "a*", "nosuch*", "*.{go,md}",
 		`\.g*`, `\.g?t/config`, "'.'g*", "[.]g*", "\".g\"*", "{a,b}", "{a,b}{c,d}", "{a,*}", "{.git,docs}/*", "docs/up/*", "docs/up/docs/*", "we*", "'we ird'/*", `we\ ird/*`, "[", "a]*", "a[]]b", "*/../a", "link/*", "link/../*", "//*nosuch", "x{,y}", "{}", "{a}", "a{b", "{a,b", "a,b}", "{a..c}", "*'*'", `"*"*`, "-*", "--x=*", "**", "**/x", "[a/b]*",
 	} {
 		check(t, text)

@@ -114,8 +114,8 @@ func (g *glob) covers(t *target, write bool) (ok bool, why string) {
 		return false, ""
 	}
 	if write {
-		if t.twin {
-			return false, t.twice()
+		if why := t.elsewhere(); why != "" {
+			return false, why
 		}
 		for _, p := range append(protectedIn(name), t.held()...) {
 			if !g.spells(p) {
@@ -124,12 +124,6 @@ func (g *glob) covers(t *target, write bool) (ok bool, why string) {
 		}
 	}
 	return true, ""
-}
-
-// twice is why no rule allows a write to a file with a second name, by which it may lie
-// anywhere.
-func (t *target) twice() string {
-	return t.written + " has another name, too (a hard link), and is written under both"
 }
 
 func outsideWords(t *target) string {

@@ -42,6 +42,8 @@ func plainHereDocument(src string) (text string, ok bool) {
 	}
 }
 
+const doubtHere = "the text of the here-document is not plain: it needs an end in quotes, such as <<'EOF', and no other one beside it"
+
 // hereLine may follow the end's name on its line: other words, redirections, pipes.
 const hereLine = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ./-_=,:@%+>|&;"
 
@@ -102,7 +104,7 @@ func spoken(p syntax.WordPart) (text string, ok bool) {
 func (r *reader) hereDocument(rd *syntax.Redirect) {
 	text, known := hereText(rd)
 	if plain, ok := plainHereDocument(r.script.src); !known || !ok || plain != text {
-		r.script.setHard("the text of the here-document is not plain: it needs an end in quotes, such as <<'EOF', and no other one beside it")
+		r.script.setHard(doubtHere)
 	}
 	if rd.Hdoc != nil {
 		r.substitutions(rd.Hdoc)

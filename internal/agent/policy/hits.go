@@ -79,23 +79,18 @@ func (req *request) hitsUnit(p *Pattern, u *unit) (bool, string) {
 	if p.glob == nil || p.glob.all && p.glob.base == "" {
 		return false, "" // every file: no word of a command tells it from another
 	}
-	args, paths := u.args(), req.names(u)
+	args := u.args()
 	if p.kind == kindEdit && u.reading != nil && u.reading.reads() {
 		return false, ""
 	}
 	doubt := ""
 	for i := range args[1:] {
-		if w := &args[i+1]; w.glob && p.glob.expands(w.text) {
+		if w := &args[i+1]; w.glob {
 			doubt = "the wildcard " + w.text + " may stand for a file"
 		}
 	}
-	for _, n := range paths {
-		for i := range n.targets {
-			t := &n.targets[i]
-			if p.glob.hits(t) {
-				return true, ""
-			}
-		}
+	if slices.ContainsFunc(req.names(u), func(t target) bool { return p.glob.hits(&t) }) {
+		return true, ""
 	}
 	return false, doubt
 }
@@ -122,27 +117,16 @@ func (s *script) mayHold(g *glob, t *target) bool {
 	})
 }
 
-// named is a path that a word of a command may name, and the files that it may
-// mean.
-type named struct {
-	word    int // of the innermost command
-	path    string
-	targets []target
-}
-
-// names are the paths in a unit's arguments. They are looked up once, because
+// names are the files that a unit's arguments may mean. They are looked up once, because
 // every rule about paths asks.
-func (req *request) names(u *unit) []named {
+func (req *request) names(u *unit) []target {
 	if u.asked {
 		return u.named
 	}
 	u.asked = true
-	for i, w := range u.args() {
-		if i == 0 {
-			continue
-		}
+	for _, w := range u.args()[1:] {
 		for _, s := range pathsIn(w.text) {
-			u.named = append(u.named, named{i, s, req.unitTargets(u, s)})
+			u.named = append(u.named, req.unitTargets(u, s)...)
 		}
 	}
 	return u.named
@@ -155,32 +139,6 @@ func (req *request) unitTargets(u *unit, p string) []target {
 		return []target{req.root.lexical(req.root.written, p), {written: p}}
 	}
 	return req.root.anywhere(dirs, p)
-}
-
-// expands reports whether a wildcard in a command may stand for a file that the
-// glob matches. It errs on the side of yes.
-func (g *glob) expands(w string) bool {
-	w = strings.ToLower(w)
-	head := w[:strings.IndexAny(w, "*?[")]
-	if i := strings.LastIndexByte(head, '/'); i >= 0 {
-		head = head[i+1:]
-	}
-	tail := w[strings.LastIndexAny(w, "*?]")+1:]
-	if strings.Contains(tail, "/") || g.suffix == "" {
-		return true
-	}
-	// The last name: what the wildcard begins and ends with must fit the glob's own.
-	if !strings.HasSuffix(g.suffix, tail) && !strings.HasSuffix(tail, g.suffix) {
-		return false
-	}
-	name := strings.ToLower(g.text[strings.LastIndexByte(g.text, '/')+1:])
-	if i := strings.IndexAny(name, "*?[{"); i >= 0 {
-		name = name[:i]
-	}
-	if head == "" {
-		return !strings.HasPrefix(name, ".") || tail != "" // a wildcard does not begin with a dot
-	}
-	return strings.HasPrefix(name, head) || strings.HasPrefix(head, name)
 }
 
 // hits reports whether a denying or asking pattern matches a unit: by the

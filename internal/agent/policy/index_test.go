@@ -27,7 +27,7 @@ func git(t *testing.T, dir string, args ...string) {
 
 func TestWhatGitTracksIsReadFromItsIndex(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"2", "3", "4"} {
+	for _, version := range []string{"2", "3"} {
 		dir := t.TempDir()
 		want := []string{"a.txt", "deep/folder/with a name/b.txt", "deep/folder/with a name/c.txt", "z"}
 		for _, f := range want {

@@ -3,6 +3,7 @@ package policy
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Siblings are the tools whose calls a pattern for the tool is about, the tool itself
@@ -19,6 +20,18 @@ func Siblings(tool string) []string {
 	}
 	slices.Sort(out[1:])
 	return out
+}
+
+// Grants reports whether a standing permission covers a call. One that covers writing below a
+// folder covers plain files alone: no programs and no secrets; see [OneFile].
+func Grants(p Pattern, c Call) bool {
+	if p.kind == kindEdit && strings.HasSuffix(p.text, "**)") {
+		if _, _, why := OneFile(c); why != "" {
+			return false
+		}
+	}
+	ok, _ := Covers(p, c)
+	return ok
 }
 
 // OneFile is the file that a call of a tool which writes files works on, and the pattern
@@ -52,7 +65,7 @@ func OneFile(c Call) (name string, p Pattern, why string) {
 	case t.dir:
 		return "", Pattern{}, t.rel + " is a folder"
 	case t.twin:
-		return "", Pattern{}, t.twice()
+		return "", Pattern{}, t.elsewhere()
 	case t.program:
 		return "", Pattern{}, t.rel + " is a program, which runs as it stands then"
 	case protected(t.rel) != "":

@@ -67,6 +67,29 @@ func TestOneFile(t *testing.T) {
 	}
 }
 
+// TestEditsBelowAFolder: a permission for a folder is for the plain files in it.
+func TestEditsBelowAFolder(t *testing.T) {
+	t.Parallel()
+	ws := workspace(t)
+	must(t, os.WriteFile(filepath.Join(ws, "src", "run"), nil, 0o700)) //nolint:gosec // it is to be a program
+	must(t, os.Symlink("a.go", filepath.Join(ws, "src", "same.go")))
+	must(t, os.Link(filepath.Join(ws, "src", "a.go"), filepath.Join(ws, "src", "twin.go")))
+	must(t, os.WriteFile(filepath.Join(ws, "src", "plain.go"), nil, 0o600))
+	below, all := MustParsePattern("Edit(src/**)"), MustParsePattern("Edit(**)")
+	for path, want := range map[string][2]bool{
+		"src/plain.go": {true, true}, "src/new/deep.go": {true, true}, "other.go": {false, true}, "src/run": {}, "src/same.go": {}, "src/twin.go": {},
+		"src/.env": {}, "src/Makefile": {}, ".git/config": {}, "src/../../x": {},
+	} {
+		c := call(t, ws, "Write", in{"file_path": ws + "/" + path})
+		if got := [2]bool{Grants(below, c), Grants(all, c)}; got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+	if !Grants(MustParsePattern("Edit(src/run)"), call(t, ws, "Edit", in{"file_path": ws + "/src/run"})) || !Grants(MustParsePattern("Read(src/**)"), call(t, ws, "Read", in{"file_path": ws + "/src/run"})) {
+		t.Error("a permission for a program by its name, or to read, does not hold")
+	}
+}
+
 // TestAFileThatBecomesSomethingElse: a permission for a file covers no other one, however
 // it is spelt, and not what stands in its place later.
 func TestAFileThatBecomesSomethingElse(t *testing.T) {

@@ -44,13 +44,19 @@ func (s *script) derivePart(i, k int) {
 		switch {
 		case write:
 			targets = s.written(i, p, t)
-		case p.role == roleRev && !t.exists: // a revision, all of which is shown
+		case p.role == roleRev && (!t.exists || p.object): // a revision, all of which is shown
 			all := s.root.lexical(s.root.resolved, ".")
 			all.written = t.written
 			targets = append(targets, all)
-			s.readTarget(roleHistory, false, &targets[1])
+			s.readTarget(roleHistory, p, &targets[1])
 		default:
-			s.readTarget(p.role, p.every, &targets[0])
+			s.readTarget(max(p.role, p.shows), p, &targets[0])
+			if p.role == roleFollow && targets[0].folder && targets[0].inside {
+				if t.why = s.strays(t.resolved); t.why != "" { // besides what lies in the folder
+					t.inside = false
+					targets = append(targets, t)
+				}
+			}
 		}
 		for _, t := range targets {
 			s.units = append(s.units, unit{nested: u.nested, soft: u.soft, dirs: u.dirs, target: &t, write: write, of: i + 1, part: k, names: p.role == roleStat})
@@ -58,8 +64,6 @@ func (s *script) derivePart(i, k int) {
 		}
 	}
 }
-
-func (r role) writes() bool { return r == roleWrite || r == roleInto || r == roleFormat }
 
 // anywhere are the files that a path may mean, from wherever it may be used.
 func (rt root) anywhere(dirs []string, p string) []target {
@@ -77,7 +81,10 @@ func (rt root) anywhere(dirs []string, p string) []target {
 }
 
 // readTarget finds out what lies below a target that is read.
-func (s *script) readTarget(r role, every bool, t *target) {
+func (s *script) readTarget(r role, p *part, t *target) {
+	if (r == roleTracked || r == roleHistory || r == roleRev) && !p.exact {
+		t.shown = s.shown(r, t)
+	}
 	if t.abs == "" {
 		t.folder = r != roleStat && r != roleRead // nobody knows where it is
 		return
@@ -85,24 +92,43 @@ func (s *script) readTarget(r role, every bool, t *target) {
 	if r == roleStat || r == roleRead || t.resolved == "" || !t.inside || !isFolder(t) {
 		return
 	}
-	t.folder, t.past, t.tracked, t.listed = true, r == roleHistory, r == roleTracked, !every
-	if r == roleFollow {
-		if why := s.strays(t.resolved); why != "" {
-			t.inside, t.why = false, why
+	t.folder, t.past, t.tracked, t.listed = true, r == roleHistory, r == roleTracked, !p.every
+}
+
+// shown says what git would show of a path that looks like a secret: by the names of all
+// that it tracks there. What it has kept from other times may have any name, but for a
+// file that is there still.
+func (s *script) shown(r role, t *target) string {
+	switch {
+	case t.resolved == "" || !t.inside, t.exists && !isFolder(t): // its own name says it
+		return ""
+	case r != roleTracked:
+		return "git may show secrets among what it has kept from other times; name files that are there now, after --, or leave the content out (--stat)"
+	}
+	files, ok := tracked(s.root.resolved)
+	if !ok {
+		return "which files git tracks cannot be read, so it may show secrets"
+	}
+	for _, f := range files {
+		if _, in := below(t.rel, f); (in || t.rel == ".") && secretLooking(f) {
+			return f + ", which git tracks and it would show, looks like a secret; name other paths, after --"
 		}
 	}
+	return ""
 }
 
 // written are the files that are written where a command names t: itself, or in
 // it what it is given.
 func (s *script) written(i int, p *part, t target) []target {
+	folder := t.resolved != "" && isFolder(&t)
+	if folder && p.role != roleReplace && (!t.inside || p.role != roleInto || len(p.from) == 0) {
+		t.leads = s.leads(t.resolved, p.role == roleFormat)
+	}
 	if !t.inside || t.resolved == "" {
 		return []target{t}
 	}
-	folder := isFolder(&t)
 	if p.role != roleInto || len(p.from) == 0 {
-		t.folder = folder
-		if folder && p.role != roleFormat {
+		if t.folder = folder; folder && p.role != roleFormat {
 			t.holds = s.holds(t.resolved, t.resolved)
 		}
 		return []target{t}
@@ -112,7 +138,7 @@ func (s *script) written(i int, p *part, t target) []target {
 	for _, w := range p.from {
 		from := u.args()[w].text
 		if !folder || s.changed(i) { // it may be gone by then
-			out = append(out, s.receives(u, from, t))
+			out = append(out, s.receives(u, p, from, t))
 		}
 		if !folder && !s.changed(i) { // it may be a folder by then
 			continue
@@ -124,17 +150,24 @@ func (s *script) written(i int, p *part, t target) []target {
 		} else {
 			to.folder = true
 		}
-		out = append(out, s.receives(u, from, to))
+		out = append(out, s.receives(u, p, from, to))
 	}
 	return out
 }
 
 // receives is a target with what comes to lie below it when a file or folder is
-// copied or moved there.
-func (s *script) receives(u *unit, from string, to target) target {
+// copied or moved there. Of a folder that is there already every link counts: which files
+// are written in it, the words do not say.
+func (s *script) receives(u *unit, p *part, from string, to target) target {
+	if isFolder(&to) {
+		to.folder, to.leads = true, s.leads(to.resolved, false)
+	}
 	for _, src := range s.root.anywhere(u.dirs, from) {
 		if src.resolved == "" || src.exists && isFolder(&src) {
 			to.folder = to.folder || isFolder(&to)
+			if len(p.from) > 1 && src.resolved != "" && len(s.survey(src.resolved, false).links) > 0 {
+				to.leads = first(to.leads, "into which "+from+" brings links, and the next may be written through them")
+			}
 			if to.holds == "" {
 				to.holds = s.holds(src.resolved, to.resolved)
 			}
@@ -143,10 +176,10 @@ func (s *script) receives(u *unit, from string, to target) target {
 	return to
 }
 
-// changed reports whether an earlier command of the line may have made or removed
-// folders by the time that command i runs.
+// changed reports whether an earlier command of the line, or one that command i may start,
+// may have made or removed folders by the time that command i uses them.
 func (s *script) changed(i int) bool {
-	return slices.ContainsFunc(s.units[:i], func(u unit) bool {
+	return !s.units[i].reading.known() || slices.ContainsFunc(s.units[:i], func(u unit) bool {
 		return u.target == nil && u.reading != nil && (u.reading.prog == nil || u.reading.code || !u.reading.reads())
 	})
 }
@@ -168,7 +201,7 @@ type survey struct {
 }
 
 // maxSurvey bounds how many files are looked at below a folder.
-const maxSurvey = 10000
+const maxSurvey = mostSearched
 
 // survey lists what lies below a folder, or what git tracks in it, once. What git
 // keeps in .git is left out: it is named by hashes.
@@ -237,26 +270,53 @@ func (s *script) holds(folder, as string) string {
 	return ""
 }
 
-// strays says whether a walk that follows links leaves the workspace.
-func (s *script) strays(folder string) string {
-	seen := map[string]bool{folder: true}
-	for todo := []string{folder}; len(todo) > 0; todo = todo[1:] {
-		v := s.survey(todo[0], false)
-		if v.over || len(seen) > maxNesting {
-			return "below which more lies than can be looked at for links"
+// leads says why files that are written somewhere below a folder may come to lie
+// elsewhere: by the links there, of either kind. What only formats writes through symbolic
+// links, too, but nothing of its own choice.
+func (s *script) leads(folder string, formats bool) string {
+	v := s.survey(folder, false)
+	if v.over {
+		return "below which more lies than can be looked at for links"
+	}
+	for _, l := range v.links {
+		to, err := filepath.EvalSymlinks(l)
+		rel, in := below(folder, to)
+		switch place := protected(rel); {
+		case err != nil:
+			return "below which the link " + filepath.Base(l) + " leads nowhere"
+		case !in:
+			return "below which the link " + filepath.Base(l) + " leads out of it"
+		case place != "" && !formats:
+			return "below which the link " + filepath.Base(l) + " leads to " + place + ", where later programs take orders from"
 		}
-		for _, l := range v.links {
-			to, err := filepath.EvalSymlinks(l)
-			if err != nil {
-				return "below which the link " + filepath.Base(l) + " leads nowhere"
-			}
-			if _, in := below(s.root.resolved, to); !in {
-				return "below which the link " + filepath.Base(l) + " leaves the workspace"
-			}
-			if info, err := os.Stat(to); err == nil && info.IsDir() && !seen[to] {
-				seen[to] = true
-				todo = append(todo, to)
-			}
+	}
+	for _, f := range v.files {
+		var t target
+		if info, err := os.Lstat(folder + "/" + f); err == nil && !formats {
+			t.is(info)
+		}
+		if t.twin {
+			return "below which " + filepath.Base(f) + " has another name, too (a hard link), and is written under both"
+		}
+	}
+	return ""
+}
+
+// strays says whether a walk that follows links leaves the folder's own files: by a link to
+// another folder, or to what lies outside the workspace.
+func (s *script) strays(folder string) string {
+	v := s.survey(folder, false)
+	if v.over {
+		return "below which more lies than can be looked at for links"
+	}
+	for _, l := range v.links {
+		to, err := filepath.EvalSymlinks(l)
+		if err != nil {
+			return "below which the link " + filepath.Base(l) + " leads nowhere"
+		}
+		info, err := os.Stat(to)
+		if _, in := below(s.root.resolved, to); !in || err != nil || info.IsDir() {
+			return "below which the link " + filepath.Base(l) + " leads to another folder, or out of the workspace"
 		}
 	}
 	return ""

@@ -53,7 +53,20 @@ type target struct {
 	source  bool   // only files of a kind that holds no secrets are meant
 	past    bool   // all that lay below it at any time is meant
 	tracked bool   // all below it that git tracks is meant
+	shown   string // what of it git would show that looks like a secret
 	holds   string // of a folder that is written: a protected place that is written with it
+	leads   string // of a folder in which files are written: how they may come to lie elsewhere
+}
+
+// elsewhere is why no rule allows a write: what is written may lie elsewhere, too.
+func (t *target) elsewhere() string {
+	switch {
+	case t.twin:
+		return t.written + " has another name, too (a hard link), and is written under both"
+	case t.leads != "":
+		return "it writes files in " + t.written + ", " + t.leads
+	}
+	return ""
 }
 
 func (t *target) whyOutside() string {
@@ -110,7 +123,7 @@ func (t *target) names(rt root) {
 // absolute and resolved.
 func (rt root) physical(dir, path string) target {
 	t := rt.lexical(dir, path)
-	if !climbs(path) {
+	if !slices.Contains(strings.Split(path, "/"), "..") {
 		return t
 	}
 	full := path
@@ -122,16 +135,6 @@ func (rt root) physical(dir, path string) target {
 		t.inside, t.resolved, t.why = false, "", "which means one folder by its name and another by its links"
 	}
 	return t
-}
-
-// climbs reports whether a path has a component "..".
-func climbs(path string) bool {
-	for name := range strings.SplitSeq(path, "/") {
-		if name == ".." {
-			return true
-		}
-	}
-	return false
 }
 
 // finish resolves the links of t.abs and places it in relation to the workspace.

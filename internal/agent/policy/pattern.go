@@ -2,8 +2,12 @@ package policy
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"deckhand/internal/spelling"
 )
 
 type kind uint8
@@ -128,7 +132,11 @@ func ParsePattern(s string) (Pattern, error) {
 	case kindNet:
 		p.net, bad = parseReach(arg)
 	default:
-		return fail(open, "only Bash, Read, Edit, WebFetch and "+NetworkTool+" (and the tools of their families) take an argument", "write "+name)
+		advice := "write " + name
+		if near := spelling.Nearest(name, append(slices.Sorted(maps.Keys(renamed)), toolNames()...)); families[near] != kindNone {
+			advice = "write " + near + s[open:]
+		}
+		return fail(open, "only Bash, Read, Edit, WebFetch and "+NetworkTool+" (and the tools of their families) take an argument", advice)
 	}
 	if bad != nil {
 		return fail(open+1+bad.at, bad.problem, bad.advice)
@@ -168,25 +176,18 @@ func (p Pattern) names(tool string) bool {
 
 // wild matches s against a pattern in which * stands for any characters.
 func wild(pattern, s string) bool {
-	star, mark := -1, 0
-	i, j := 0, 0
-	for j < len(s) {
-		switch {
-		case i < len(pattern) && pattern[i] == '*':
-			star, mark = i, j
-			i++
-		case i < len(pattern) && pattern[i] == s[j]:
-			i++
-			j++
-		case star >= 0:
-			mark++
-			i, j = star+1, mark
-		default:
-			return false
+	head, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return s == pattern
+	}
+	s, ok := strings.CutPrefix(s, head)
+	for ok {
+		part, more, star := strings.Cut(rest, "*")
+		if !star {
+			return strings.HasSuffix(s, part)
 		}
+		_, s, ok = strings.Cut(s, part)
+		rest = more
 	}
-	for i < len(pattern) && pattern[i] == '*' {
-		i++
-	}
-	return i == len(pattern)
+	return false
 }

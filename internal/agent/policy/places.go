@@ -94,6 +94,10 @@ func init() {
 	}
 }
 
+// GivesOrders reports whether programs take orders from a file of a repository later: it is
+// a protected place, or lies in one.
+func GivesOrders(rel string) bool { return protected(rel) != "" }
+
 // protected returns a protected place that a path relative to the workspace lies
 // in, or "".
 func protected(rel string) string {
@@ -122,7 +126,7 @@ func protectedIn(rel string) (all []string) {
 	}
 	if len(all) > 0 {
 		for _, p := range protectedFolders {
-			if run := strings.Split(p, "/"); indexRun(low, run) >= 0 {
+			if strings.Contains("/"+strings.Join(low, "/")+"/", "/"+p+"/") {
 				all = slices.Insert(all, 0, p)
 			}
 		}
@@ -228,20 +232,4 @@ func ordersFrom(place, path string) string {
 		return why + ", such as Edit(**/" + globLiteral(place) + ")"
 	}
 	return why + ", such as Edit(" + globLiteral(place) + ")"
-}
-
-func indexRun(names, run []string) int {
-	for i := 0; i+len(run) <= len(names); i++ {
-		match := true
-		for j := range run {
-			if names[i+j] != run[j] {
-				match = false
-				break
-			}
-		}
-		if match {
-			return i
-		}
-	}
-	return -1
 }

@@ -20,6 +20,9 @@ type Call struct {
 	// Empty means the workspace itself.
 	Dir              string
 	Project, Channel string
+	// Home is the absolute path of the session's home, where Claude Code keeps the plan that
+	// it is writing. Without it that file is asked about as any other outside the workspace.
+	Home string
 }
 
 // Verdict is what a policy says of a tool call.
@@ -130,7 +133,7 @@ type Terms struct {
 	RequesterMayApprove bool     // whether the person whose prompt led to the call counts
 	Timeout             time.Duration
 	OnTimeout           OnTimeout
-	Dangerous           bool // a second confirmation is due
+	Dangerous           bool // a second confirmation is due: the rule wants it, or see Danger
 	Fixed               bool // whoever decides may not change the input
 	Because             string
 }
@@ -155,6 +158,11 @@ func (t Terms) normal() Terms {
 type Policy struct {
 	Rules   []Rule
 	Default Terms
+	// Postures say what becomes of calls that no rule decides.
+	Postures Postures
+	// Reads are, by project, the full names of MCP tools that only read: they count as
+	// staying inside the sandbox.
+	Reads map[string]map[string]bool
 }
 
 // New returns a policy of these rules, or an error that names the first rule that
@@ -205,6 +213,9 @@ type Decision struct {
 	// call decided. Empty when the rule says it all.
 	Why   string
 	Terms Terms // how it is decided, when it is asked
+	// Contained says that the posture allowed it: no rule was about it, and it stays inside
+	// the sandbox.
+	Contained bool
 	// Grantable says whether a person's "always allow" may cover the call.
 	Grantable bool
 	// Fault is set when reading the call failed by a fault of Deckhand's own, which is to be

@@ -3,6 +3,7 @@ package policy
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -13,7 +14,27 @@ func Pushes(c Call) (push, force bool) {
 	if families[c.Tool] != kindBash {
 		return false, false
 	}
-	req := readCall(&c)
+	return readCall(&c).pushes()
+}
+
+// PushAlone tells the model how a push is written so that people can decide about its commits.
+const PushAlone = "Commit first, then run git push alone, as in git push origin HEAD:deckhand/name: a push is approved for the exact commits."
+
+// UnseenPush says why a push is refused where people decide about exactly what leaves: it is
+// no git push that stands alone, or not a plain one, so its commits cannot be told before it
+// runs. It is empty for every other call.
+func UnseenPush(c Call) string {
+	if push, _ := Pushes(c); !push {
+		return ""
+	}
+	if _, plain := PlainPush(c); plain {
+		return ""
+	}
+	return PushAlone
+}
+
+// pushes is [Pushes] of a command that was read.
+func (req *request) pushes() (push, force bool) {
 	if req.bad != "" || req.script.hard != "" {
 		return false, false
 	}
@@ -23,7 +44,7 @@ func Pushes(c Call) (push, force bool) {
 			continue
 		}
 		if args, ok := pushArgs(u.args()); ok {
-			push, force = true, force || forces(args)
+			push, force = true, force || pushDangers(args)[dangerForce]
 		}
 	}
 	return push, force
@@ -47,19 +68,68 @@ func pushArgs(words []word) ([]word, bool) {
 	return nil, false
 }
 
-// shortForce is -f, alone or among other letters without a value.
-var shortForce = regexp.MustCompile(`^-[vqnu46]*f[vqnuf46]*$`)
+// Push is what the words of a `git push` ask for that stands alone on its line.
+type Push struct {
+	// Specs are its refspecs; none pushes the branch that is checked out.
+	Specs []Refspec
+	Force bool
+}
 
-// forces reports whether a push asks for more than a move forward, in so many words.
-func forces(args []word) bool {
+// Refspec has a branch of the forge name what a name means in the thread's repository: HEAD,
+// a branch, or a commit's id. Dst is empty where it is the branch that Src names.
+type Refspec struct{ Src, Dst string }
+
+// pushFlags are the options of git push that change nothing of what is pushed.
+var pushFlags = words("-u --set-upstream -q --quiet -v --verbose --progress --no-progress --porcelain --no-verify --atomic --no-tags --no-follow-tags -4 -6")
+
+var (
+	forceFlags = regexp.MustCompile(`^(-f|-uf|-fu|--force|--force-with-lease(=.*)?|--force-if-includes)$`)
+	plainSrc   = regexp.MustCompile(`^(HEAD|@|[\pL\pN_][\pL\pN_./#%+,=-]*)$`)
+	plainDst   = regexp.MustCompile(`^[\pL\pN_][\pL\pN_./@#%+,=-]*$`)
+)
+
+// PlainPush reads a call that is a git push and nothing else, in the forms of which the
+// commits can be told before it runs. ok is false for any other call.
+func PlainPush(c Call) (p Push, ok bool) {
+	defer func() {
+		if faultOf(recover()) != "" {
+			p, ok = Push{}, false
+		}
+	}()
+	if families[c.Tool] != kindBash {
+		return p, false
+	}
+	req := readCall(&c)
+	units := slices.DeleteFunc(slices.Clone(req.script.units), func(u unit) bool { return u.nested }) // what is only possible
+	if push, _ := req.pushes(); !push || req.script.soft != "" || len(units) != 1 || units[0].soft != "" || units[0].wrap != "" || len(units[0].inner) != 1 {
+		return p, false
+	}
+	args, alone := pushArgs(units[0].args())
+	if !alone {
+		return p, false
+	}
+	remote := false
 	for _, w := range args {
 		switch text := w.text; {
-		case w.dynamic != "":
-		case text == "--force", text == "--force-with-lease", strings.HasPrefix(text, "--force-with-lease="), strings.HasPrefix(text, "+"):
-			return true
-		case shortForce.MatchString(text):
-			return true
+		case !w.known() || w.odd != "":
+			return Push{}, false
+		case forceFlags.MatchString(text):
+			p.Force = true
+		case pushFlags[text]:
+		case !remote:
+			if text != "origin" {
+				return Push{}, false
+			}
+			remote = true
+		default:
+			spec, plus := strings.CutPrefix(text, "+")
+			p.Force = p.Force || plus
+			src, dst, two := strings.Cut(spec, ":")
+			if !plainSrc.MatchString(src) || two && !plainDst.MatchString(dst) {
+				return Push{}, false
+			}
+			p.Specs = append(p.Specs, Refspec{src, dst})
 		}
 	}
-	return false
+	return p, true
 }

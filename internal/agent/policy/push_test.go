@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 )
 
@@ -23,7 +24,7 @@ func TestPushes(t *testing.T) {
 		"git push origin +x":                                 {true, true},
 		"git push origin x; git push --force origin y":       {true, true},
 		"git push --follow-tags origin x":                    {true, false},
-		"git push -oforce origin x":                          {true, false},
+		"git push -oforce origin x":                          {true, true},
 		"git pull origin x":                                  {false, false},
 		"git stash push":                                     {false, false},
 		"git -c alias.push=x push":                           {false, false},
@@ -49,5 +50,57 @@ func TestPushes(t *testing.T) {
 	}
 	if push, _ := Pushes(Call{Tool: "Read", Input: json.RawMessage(`{"file_path":"git push"}`)}); push {
 		t.Error("a file is read")
+	}
+}
+
+// A push is looked at before it is asked only where its words say all that it does.
+func TestPlainPush(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"git push":                           "{[] false}",
+		"git push origin":                    "{[] false}",
+		"git push -u origin HEAD:deckhand/x": "{[{HEAD deckhand/x}] false}",
+		"git push origin deckhand/7 HEAD:refs/heads/d/y": "{[{deckhand/7 } {HEAD refs/heads/d/y}] false}",
+		"git push -f origin x":                           "{[{x }] true}",
+		"git push --force-with-lease=x:ab origin +x:y":   "{[{x y}] true}",
+		"git push 2>&1":                                  "{[] false}",
+		"git commit -m x && git push":                    "",
+		"git push | tail":                                "",
+		"git push & git commit -m x":                     "",
+		"cd sub && git push":                             "",
+		"timeout 9 git push":                             "",
+		"GIT_DIR=/x git push":                            "",
+		"git push origin $X":                             "",
+		"git push origin `id`":                           "",
+		"git push upstream x":                            "",
+		"git push https://forge.example/x y":             "",
+		"git push --all":                                 "",
+		"git push --mirror origin":                       "",
+		"git push --tags":                                "",
+		"git push --follow-tags":                         "",
+		"git push --repo=x":                              "",
+		"git push -o ci.skip origin x":                   "",
+		"git push --receive-pack=x origin x":             "",
+		"git push --delete origin x":                     "",
+		"git push origin :x":                             "",
+		"git push origin x:":                             "",
+		"git push origin HEAD~1:deckhand/x":              "",
+		"git push origin 'refs/heads/*:refs/heads/d/*'":  "",
+		"git push origin x@{1}:y":                        "",
+		"git push origin ^x":                             "",
+		"git push origin -- x":                           "",
+		"git push origin tag v1":                         "{[{tag } {v1 }] false}", // no branches: nothing is found
+	} {
+		input, err := json.Marshal(map[string]string{"command": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if p, ok := PlainPush(Call{Tool: "Bash", Input: input, Workspace: t.TempDir()}); ok {
+			got = fmt.Sprint(p)
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
 	}
 }

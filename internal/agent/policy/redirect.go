@@ -40,6 +40,9 @@ func (r *reader) redirect(rd *syntax.Redirect, dirs []string) {
 		if w.text == "-" || w.text != "" && strings.Trim(w.text, "0123456789") == "" {
 			return
 		}
+		if !plain(w.text) { // it expands what the quotes held
+			r.script.setHard("Bash reads the file's name after >& a second time, without its quotes")
+		}
 		write = true // >&file
 	case syntax.RdrInOut:
 		read, write = true, true
@@ -78,14 +81,4 @@ func (r *reader) redirect(rd *syntax.Redirect, dirs []string) {
 			}
 		}
 	}
-}
-
-// comments makes sure that what a comment holds cannot be read as anything else.
-func (r *reader) comments(f *syntax.File) {
-	syntax.Walk(f, func(n syntax.Node) bool {
-		if c, ok := n.(*syntax.Comment); ok && strings.ContainsAny(c.Text, "'\"`$\\\n") {
-			r.script.setHard("the comment holds quotes, which may hide a command")
-		}
-		return true
-	})
 }

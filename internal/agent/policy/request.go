@@ -11,8 +11,11 @@ type request struct {
 	kind kind // kindName for a tool of no family
 	// bad is what keeps every rule from allowing the call: its input is not what it
 	// seems.
-	bad  string
-	root root
+	bad string
+	// leaves is what keeps the posture from allowing the call: it may do something outside
+	// of the sandbox.
+	leaves string
+	root   root
 	// odd is what keeps every rule from allowing the call but one that names the
 	// tool (tools.go), and also are the calls that it comes to besides.
 	odd    string
@@ -33,20 +36,27 @@ var fileFields = map[string]string{
 var searches = map[string]bool{"Glob": true, "Grep": true, "LS": true}
 
 func readCall(c *Call) *request {
-	req := &request{call: c, kind: families[c.Tool]}
+	var rt root
+	switch families[c.Tool] {
+	case kindBash, kindRead, kindEdit:
+		rt = newRoot(c.Workspace)
+	}
+	return readIn(c, rt)
+}
+
+func readIn(c *Call, rt root) *request {
+	req := &request{call: c, kind: families[c.Tool], root: rt}
 	if req.kind == kindNone {
 		req.kind = kindName
 	}
 	in, err := readInput(c.Input)
 	if err != "" {
-		req.bad = err
+		req.setBad(err)
 	}
 	switch req.kind {
 	case kindBash:
-		req.root = newRoot(c.Workspace)
 		req.bash(in)
 	case kindRead, kindEdit:
-		req.root = newRoot(c.Workspace)
 		req.files(in)
 	case kindWeb:
 		s, ok := in.str("url")
@@ -65,9 +75,7 @@ func readCall(c *Call) *request {
 }
 
 func (req *request) setBad(why string) {
-	if req.bad == "" {
-		req.bad = why
-	}
+	req.bad, req.leaves = first(req.bad, why), first(req.leaves, why)
 }
 
 // start is the folder that relative paths begin in.

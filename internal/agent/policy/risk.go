@@ -34,33 +34,42 @@ var riskyPrograms = map[Risk]map[string]bool{
 	RiskHistory: words("git-filter-repo bfg"),
 }
 
-// riskyWords are a program and words that follow it, in this order, options
-// between them or not.
-var riskyWords = map[Risk][]string{
+// riskyCommands are a program and words that follow it, in this order, options between
+// them or not. What is dangerous is risky, too, and not listed again.
+var riskyCommands = compileCommands(map[Risk][]string{
 	RiskDeletes: {
-		"git clean", "git branch -D", "git branch -d", "git tag -d", "git rm", "git reset --hard", "git checkout --force", "git stash drop", "git stash clear", "git worktree remove", "git push --delete", "git push -d",
-		"find -delete", "docker rm", "docker rmi", "docker system prune", "docker volume rm", "kubectl delete", "helm uninstall", "terraform destroy", "tofu destroy", "rsync --delete", "gh repo delete", "gh release delete", "aws s3 rm", "npm unpublish", "dd",
+		"git clean", "git branch -D", "git branch -d", "git tag -d", "git rm", "git reset --hard", "git checkout --force", "git stash drop", "git stash clear", "git worktree remove",
+		"find -delete", "docker rm", "docker rmi", "rsync --delete", "dd",
 	},
-	RiskHistory:   {"git push --force", "git push -f", "git push --force-with-lease", "git push --mirror", "git rebase", "git commit --amend", "git filter-branch", "git filter-repo", "git reset --hard", "git reflog expire", "git reflog delete", "git update-ref", "git replace", "git gc --prune=now"},
-	RiskPublishes: {"git push", "npm publish", "pnpm publish", "yarn publish", "yarn npm publish", "cargo publish", "twine upload", "poetry publish", "uv publish", "gem push", "docker push", "podman push", "helm push", "gh release create", "gh pr create", "gh pr merge", "gh pr comment", "gh issue create", "gh issue comment", "gh gist create", "gh repo create", "glab mr create", "mvn deploy", "gradle publish", "terraform apply", "tofu apply", "kubectl apply", "vercel", "netlify deploy", "fly deploy", "heroku"},
-	RiskNetwork:   {"git push", "git pull", "git fetch", "git clone", "git ls-remote", "git remote update", "git submodule", "npm install", "npm i", "npm ci", "npm add", "npm update", "npm publish", "pnpm install", "pnpm add", "yarn add", "yarn install", "bun add", "bun install", "pip install", "pip download", "pip3 install", "uv add", "uv sync", "poetry add", "poetry install", "cargo install", "cargo add", "cargo fetch", "cargo publish", "go get", "go install", "go mod download", "go mod tidy", "gem install", "bundle install", "composer install", "composer require", "apt install", "apt-get install", "brew install", "docker pull", "docker push", "docker run", "terraform", "tofu"},
-	RiskSecrets:   {"env", "set", "export -p", "git credential", "gh auth", "aws sts", "gcloud auth", "kubectl get secret", "kubectl get secrets", "docker login", "npm token", "npm login"},
+	RiskHistory:   {"git rebase", "git commit --amend", "git reset --hard", "git update-ref", "git replace"},
+	RiskPublishes: {"git push", "gh pr create", "gh pr comment", "gh issue create", "gh issue comment", "gh gist create", "glab mr create", "vercel", "heroku"},
+	RiskNetwork: {
+		"git push", "git pull", "git fetch", "git clone", "git ls-remote", "git remote update", "git submodule", "npm install", "npm i", "npm ci", "npm add", "npm update", "npm publish", "pnpm install", "pnpm add", "yarn add", "yarn install",
+		"bun add", "bun install", "pip install", "pip download", "pip3 install", "uv add", "uv sync", "poetry add", "poetry install", "cargo install", "cargo add", "cargo fetch", "cargo publish", "go get", "go install", "go mod download", "go mod tidy",
+		"gem install", "bundle install", "composer install", "composer require", "apt install", "apt-get install", "brew install", "docker pull", "docker push", "docker run", "terraform", "tofu",
+	},
+	RiskSecrets: {"env", "set", "export -p", "git credential", "gh auth", "aws sts", "gcloud auth", "kubectl get secret", "kubectl get secrets", "docker login", "npm token", "npm login"},
+})
+
+// dangerRisks are what dangers count as.
+var dangerRisks = map[Danger]Risk{
+	dangerForce: RiskHistory, dangerHistory: RiskHistory, dangerRemote: RiskDeletes, dangerDeletes: RiskDeletes,
+	dangerTags: RiskPublishes, dangerPublish: RiskPublishes, dangerChanges: RiskPublishes,
 }
 
-var riskyPatterns = compileRisks()
-
-func compileRisks() map[Risk][]*command {
-	m := map[Risk][]*command{}
-	for r, list := range riskyWords {
+// compileCommands reads lists of commands, each with any further words.
+func compileCommands[K comparable](lists map[K][]string) map[K][]*command {
+	out := map[K][]*command{}
+	for k, list := range lists {
 		for _, s := range list {
 			c, bad := parseCommand(s + " *")
 			if bad != nil {
-				panic("policy: the table of risks holds " + s + ", which is no command")
+				panic("policy: a table holds " + s + ", which is no command")
 			}
-			m[r] = append(m[r], c)
+			out[k] = append(out[k], c)
 		}
 	}
-	return m
+	return out
 }
 
 // Assess lists what makes a call risky, in a fixed order. It errs on the side of
@@ -79,6 +88,9 @@ func Assess(c Call) (result []Risk) {
 	switch req.kind {
 	case kindBash:
 		req.assessScript(found)
+		for _, d := range req.dangers() {
+			found[dangerRisks[d]] = true
+		}
 	case kindRead, kindEdit:
 		assessTarget(&req.target[0], req.kind == kindEdit, found)
 	case kindWeb:
@@ -119,10 +131,10 @@ func (req *request) assessScript(found map[Risk]bool) {
 	s := req.script
 	switch {
 	case s.src == "":
-	case unreadable(s.src) != "":
-		found[RiskUnclear] = true
-	case s.hard != "" && len(s.units) == 0:
+	case s.hard == doubtParse, s.hard != "" && len(s.units) == 0 && unreadable(s.src) == "":
 		found[RiskHidden] = true
+	case s.unsure, unreadable(s.src) != "":
+		found[RiskUnclear] = true
 	}
 	for i := range s.units {
 		u := &s.units[i]
@@ -149,7 +161,7 @@ func (req *request) assessCommand(u *unit, found map[Risk]bool) {
 			found[RiskCode] = true
 		}
 	}
-	for r, list := range riskyPatterns {
+	for r, list := range riskyCommands {
 		for _, c := range list {
 			if !found[r] && slices.ContainsFunc(u.inner, func(at int) bool { return c.loose(u.words[at:]) }) {
 				found[r] = true
@@ -157,43 +169,17 @@ func (req *request) assessCommand(u *unit, found map[Risk]bool) {
 		}
 	}
 	args := u.args()
-	if baseName(args[0].text) == "git" && len(args) > 2 { // git push origin +main
-		for _, w := range args[2:] {
-			if strings.HasPrefix(w.text, "+") {
-				found[RiskHistory] = true
-			}
-		}
-	}
 	for i, w := range args {
-		if w.dynamic != "" {
-			found[RiskHidden] = true
-		}
+		found[RiskHidden] = found[RiskHidden] || w.dynamic != ""
 		if i == 0 {
 			continue
 		}
 		for _, p := range pathsIn(w.text) {
-			if harmless[p] {
-				continue
-			}
-			if secretLooking(p) {
-				found[RiskSecrets] = true
-			}
-			if strings.Contains(p, "://") {
-				found[RiskNetwork] = true
-				continue
-			}
-			if strings.HasPrefix(p, "~") {
-				found[RiskOutside] = true
-			}
-			if strings.HasPrefix(p, "/") || strings.Contains(p, "..") {
-				for _, t := range req.unitTargets(u, p) {
-					if t.abs != "" && !t.inside && !strings.HasPrefix(p, "//") {
-						found[RiskOutside] = true
-					}
-				}
-			}
+			found[RiskSecrets] = found[RiskSecrets] || secretLooking(p) && !harmless[p]
+			found[RiskNetwork] = found[RiskNetwork] || strings.Contains(p, "://")
 		}
 	}
+	found[RiskOutside] = found[RiskOutside] || req.namesOutside(u, args[1:])
 	if u.soft != "" && strings.HasPrefix(u.soft, "cd ") {
 		found[RiskOutside] = true
 	}

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -10,15 +12,18 @@ import (
 func (r *wordReader) judge(u use, i int, text string, mode role) {
 	switch role := r.inMode(u.role, mode); role {
 	case roleText:
-	case roleName:
-		r.shaped(i, text, plainName(text), "a plain name")
-	case roleNumber:
-		r.shaped(i, text, isNumber(text), "a number")
-	case roleOneOf:
-		r.shaped(i, text, slices.Contains(u.oneOf, text), "one of "+strings.Join(u.oneOf, ", "))
+	case roleShape:
+		switch {
+		case u.shape == nil && !slices.Contains(u.oneOf, text):
+			r.unknown(i, text+" is not one of "+strings.Join(u.oneOf, ", ")+", which is all that is known of this word of "+r.name)
+		case u.shape != nil && !u.shape.of.MatchString(text):
+			r.unknown(i, u.shape.why+": "+text)
+		}
 	case roleURL:
 		r.words[i].url = true
-		r.shaped(i, text, strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://"), "an address that begins with https://")
+		if !strings.HasPrefix(text, "https://") && !strings.HasPrefix(text, "http://") {
+			r.unknown(i, text+" is not an address that begins with https://")
+		}
 	case roleExec:
 		r.words[i].runs = true
 		r.unknown(i, r.name+" runs "+text+", so a rule must spell it")
@@ -26,10 +31,18 @@ func (r *wordReader) judge(u use, i int, text string, mode role) {
 		r.goPackage(i, text)
 	case roleRev:
 		r.revision(i, text)
+		r.parts[len(r.parts)-1].object = u.name == "object"
 	case rolePathspec:
 		r.pathspec(i, text)
-	case roleChecked:
-		r.checked(u.check, i, text, mode)
+	case roleMoved:
+		r.file(i, text, roleTree)
+		r.file(i, text, roleReplace)
+	case roleLocation:
+		r.location(i, text)
+	case roleSources:
+		r.sources(i, text, mode)
+	case roleArgument:
+		r.argument(i, text)
 	default:
 		before := len(r.parts)
 		r.file(i, text, role)
@@ -54,16 +67,6 @@ func (r *wordReader) inMode(u, mode role) role {
 	return u
 }
 
-func (r *wordReader) shaped(i int, text string, ok bool, want string) {
-	switch {
-	case ok:
-	case want == "one of ": // of no value
-		r.unknown(i, "nothing is known of the value "+text+" of "+r.name)
-	default:
-		r.unknown(i, text+" is not "+want+", which is all that is known of this word of "+r.name)
-	}
-}
-
 // file adds a part.
 func (r *wordReader) file(i int, path string, role role) {
 	switch {
@@ -76,24 +79,7 @@ func (r *wordReader) file(i int, path string, role role) {
 	}
 }
 
-func plainName(s string) bool {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_':
-		case i > 0 && strings.IndexByte("._-/:+@", c) >= 0:
-		default:
-			return false
-		}
-	}
-	return s != ""
-}
-
-// isNumber: 3, -1, 1.5, 10K, 500ms.
-func isNumber(s string) bool {
-	s = strings.TrimLeft(s, "+-")
-	digits := strings.TrimLeft(s, "0123456789.")
-	return len(digits) < len(s) && s[0] != '.' && len(digits) <= 3 && strings.Trim(strings.ToLower(digits), "abcdefghijklmnopqrstuvwxyz%") == ""
-}
+func plainName(s string) bool { return shapes["name"].of.MatchString(s) }
 
 // goPackage is a package of the workspace or of the standard library, as go's
 // commands name them. What a module far away holds is neither.
@@ -120,12 +106,11 @@ func (r *wordReader) goPackage(i int, text string) {
 func (r *wordReader) revision(i int, text string) {
 	if text == "" {
 		r.unknown(i, "an argument of "+r.name+" is empty")
-		return
 	}
 	path := false
 	for k := range len(text) { // HEAD:path, :0:path
 		if text[k] == ':' && k+1 < len(text) {
-			r.parts = append(r.parts, part{words: []int{i}, path: text[k+1:], role: roleHistory})
+			r.parts = append(r.parts, part{words: []int{i}, path: text[k+1:], role: roleHistory, exact: true})
 			path = true
 		}
 	}
@@ -133,7 +118,7 @@ func (r *wordReader) revision(i int, text string) {
 	if path && !strings.HasPrefix(text, ":/") && !strings.Contains(text, "{") {
 		role = roleTree // it holds no more than the file
 	}
-	r.parts = append(r.parts, part{words: []int{i}, path: text, role: role})
+	r.parts = append(r.parts, part{words: []int{i}, path: text, role: role, exact: path})
 }
 
 // pathspec is a path as git reads it, whose wildcards match / too.
@@ -151,22 +136,50 @@ func (r *wordReader) pathspec(i int, text string) {
 	r.file(i, text, roleTree)
 }
 
-// checked asks a checker.
-func (r *wordReader) checked(check checker, i int, text string, mode role) {
-	c := check(text)
-	if c.why != "" {
-		r.unknown(i, c.why+", in "+text)
+// argumentOptions do no harm in any of the linters and test runners that a project's script
+// may be, whatever comes before or after them.
+var argumentOptions = words("-h --help -v --verbose -q --quiet --silent --version --color --no-color --ci --bail -x --fix --check --coverage --run -i --watch=false --no-watch -t -k --grep -g --filter --list")
+
+var (
+	argumentText = regexp.MustCompile(`^` + plainText + `+$`)
+	aTest        = regexp.MustCompile(`^([^*?\[\]{}()!:]*)(?:\[[0-9:,]+\])?(?::[0-9]+)*(?:::.*)?$`)
+)
+
+// argument reads a word that a script of the workspace is given.
+func (r *wordReader) argument(i int, word string) {
+	switch {
+	case argumentOptions[word]:
+	case strings.HasPrefix(word, "-"), strings.Contains(word, "="):
+		r.unknown(i, "a script may obey the option, and nothing is known of it, in "+word)
+	case !argumentText.MatchString(word):
+		r.unknown(i, "a script may hand it to a shell, in "+word)
+	default:
+		r.file(i, word, roleRead)
+	}
+}
+
+// location reads tests/test_x.py::TestX::test_y[a], spec/x_spec.rb:12, spec/x_spec.rb[1:2].
+func (r *wordReader) location(i int, word string) {
+	m := aTest.FindStringSubmatch(word)
+	if m == nil || strings.HasPrefix(word, "-") || strings.ContainsAny(m[1], ":") {
+		r.unknown(i, "it is not plainly a file, with a test or lines of it, in "+word)
 		return
 	}
-	if c.environ {
-		r.demands = append(r.demands, demand{append(slices.Clip(r.path), i), text + " shows the environment", true})
+	r.file(i, m[1], roleRead)
+}
+
+// sources reads a file, a folder, or a pattern, which linters expand themselves without
+// following links: all below the folder that it begins with is read.
+func (r *wordReader) sources(i int, word string, mode role) {
+	at := strings.IndexAny(word, "*?[]{}()!")
+	if at < 0 {
+		r.file(i, word, r.inMode(roleTree, mode))
+		return
 	}
-	add := func(paths []string, role role) {
-		for _, p := range paths {
-			r.file(i, p, r.inMode(role, mode))
-		}
+	rest := word[at:]
+	if strings.ContainsAny(rest, `[]()!\`) || strings.Contains(rest, "..") || strings.Contains(rest, "{/") || strings.Contains(rest, ",/") || strings.Contains(rest, "~") {
+		r.unknown(i, "the pattern can lead elsewhere, or is not known, in "+word)
+		return
 	}
-	add(c.reads, roleRead)
-	add(c.trees, roleTree)
-	add(c.writes, roleWrite)
+	r.file(i, cmp.Or(word[:strings.LastIndexByte(word[:at], '/')+1], "."), r.inMode(roleTree, mode))
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -22,11 +23,15 @@ type script struct {
 	src string // trimmed
 	// hard is what keeps every rule from allowing any part of it: what runs is not
 	// known from the text.
-	hard  string
-	units []unit
-	start []string // the folders that it may start in; nil when nobody knows
-	root  root
-	depth int
+	hard string
+	// soft keeps every rule from allowing it but one that holds the whole line literally.
+	soft string
+	// unsure: Bash may run lines that were taken for something else.
+	unsure bool
+	units  []unit
+	start  []string // the folders that it may start in; nil when nobody knows
+	root   root
+	depth  int
 
 	stmts      int  // how many statements were seen
 	concurrent bool // some of them run at the same time
@@ -53,8 +58,8 @@ type unit struct {
 	nested  bool
 	neutral bool // a cd inside the workspace: it decides nothing by itself
 	dirs    []string
-	stmt    int     // the statement that it belongs to
-	named   []named // what the words may name, once it was asked
+	stmt    int      // the statement that it belongs to
+	named   []target // what the words may name, once it was asked
 	asked   bool
 	reading *reading // what its program makes of its words; nil when the program is not known
 	// Of a file:
@@ -73,10 +78,16 @@ func (u *unit) args() []word { return u.words[u.inner[len(u.inner)-1]:] }
 
 var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
-func parseShell(src string) (*syntax.File, error) {
+// parseShell reads a text as Bash does. doubt is what keeps that reading from being
+// certain; f is nil for what is no shell.
+func parseShell(src string) (f *syntax.File, doubt string) {
 	p := parsers.Get().(*syntax.Parser)
 	defer parsers.Put(p)
-	return p.Parse(strings.NewReader(src), "")
+	f, err := p.Parse(strings.NewReader(src), "")
+	if err != nil {
+		return nil, doubtParse
+	}
+	return f, doubtful(f, src)
 }
 
 // readScript takes a command line apart. dirs are the folders that it may start
@@ -91,29 +102,33 @@ func readScript(src string, rt root, dirs []string) *script {
 		s.hard = "the command is empty"
 		return s
 	}
-	if s.hard = unreadable(src); strings.HasSuffix(src, `\`) { // bash keeps it, the parser does not
-		s.setHard("the command ends in a backslash")
+	if s.hard = unreadable(src); rewritten.MatchString(src) {
+		s.setHard("the agent writes /dev/null for nul before it runs the command")
 	}
 	s.read(src, dirs, false)
 	s.derive()
 	return s
 }
 
+// rewritten is what the CLI takes for the null device of Windows, wherever it stands.
+var rewritten = regexp.MustCompile(`(?i)>[ \t]*nul(?:[\s|&;)]|$)`)
+
 // read adds the units of src.
 func (s *script) read(src string, dirs []string, nested bool) {
-	f, err := parseShell(src)
-	if err != nil {
-		if !nested {
-			s.setHard("the command cannot be read as shell")
-		}
-		return
+	f, doubt := parseShell(src)
+	if f != nil {
+		r := reader{script: s, nested: nested}
+		r.list(f.Stmts, dirs)
 	}
-	r := reader{script: s, nested: nested}
-	r.list(f.Stmts, dirs)
-	if !nested && s.hard == "" {
-		r.comments(f)
-		if !stable(f, src) {
-			s.setHard("the command reads differently when it is written out again")
+	if !nested && doubt != "" {
+		s.setHard(doubt)
+		s.unsure = mayHide(doubt)
+	}
+	if mayHide(doubt) { // Bash runs one line after the other
+		if lines := strings.Split(src, "\n"); len(lines) > 1 {
+			for _, line := range lines {
+				s.read(line, nil, true)
+			}
 		}
 	}
 }
@@ -125,47 +140,20 @@ func (s *script) setHard(why string) {
 }
 
 func (s *script) add(u unit) {
-	if len(s.units) == maxUnits {
+	if len(s.units) >= maxUnits {
 		s.setHard("it does more than can be judged")
-		return
-	}
-	s.units = append(s.units, u)
-}
-
-// stable reports whether a parsed command, printed and parsed again, is the
-// same: a parser that is in two minds about a text is not to be trusted.
-func stable(f *syntax.File, src string) bool {
-	if simplest(src) {
-		return true
-	}
-	var once, twice strings.Builder
-	printer := syntax.NewPrinter(syntax.SingleLine(false))
-	if printer.Print(&once, f) != nil {
-		return false
-	}
-	again, err := parseShell(once.String())
-	if err != nil || printer.Print(&twice, again) != nil {
-		return false
-	}
-	return once.String() == twice.String()
-}
-
-// simplest reports whether a text is one line of plain words and separators,
-// without anything that quotes, about which no two shells disagree.
-func simplest(src string) bool {
-	for i := range len(src) {
-		if !plain(src[i:i+1]) && strings.IndexByte(" =&|;<>", src[i]) < 0 {
-			return false
+		if u.nested || len(s.units) >= 2*maxUnits { // rules that deny find what runs, whatever its words may be
+			return
 		}
 	}
-	return true
+	s.units = append(s.units, u)
 }
 
 // simpleWords are the words of a text that is one simple command and static;
 // nil for anything else.
 func simpleWords(src string) []word {
-	f, err := parseShell(src)
-	if err != nil || len(f.Stmts) != 1 {
+	f, doubt := parseShell(src)
+	if doubt != "" || len(f.Stmts) != 1 {
 		return nil
 	}
 	st := f.Stmts[0]

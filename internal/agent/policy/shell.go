@@ -121,6 +121,9 @@ func (r *reader) ifClause(c *syntax.IfClause, dirs []string) after {
 // part reads all the statements inside a construct that no rule allows unless it
 // is named literally; deny rules look at them.
 func (r *reader) part(why string, node syntax.Node) after {
+	if !r.nested {
+		r.script.soft = first(r.script.soft, why)
+	}
 	in := reader{script: r.script, nested: r.nested, soft: why}
 	if r.soft != "" {
 		in.soft = r.soft
@@ -168,7 +171,7 @@ func (r *reader) substitutions(n syntax.Node) {
 func (r *reader) call(c *syntax.CallExpr, dirs []string) after {
 	u := unit{nested: r.nested, soft: r.soft, dirs: dirs, inner: []int{0}, stmt: r.stmts}
 	for _, a := range c.Assigns {
-		if u.soft == "" && !isSetting(a) && !isBuild(a, c.Args) {
+		if u.soft == "" && !isSetting(a) {
 			u.soft = "the assignment " + a.Name.Value + "=… can change what the commands do"
 		}
 		if a.Value != nil {
@@ -207,10 +210,11 @@ func (r *reader) simple(u unit) after {
 		r.script.setHard("the program's name is empty")
 	}
 	if !u.words[0].known() {
-		r.suspects(u, 1)
 		r.script.add(u)
+		r.suspects(u, 1)
 		return after{u.dirs, u.dirs}
 	}
+	from := 0
 	for {
 		at := u.inner[len(u.inner)-1]
 		skip, transparent, why := unwrap(u.words[at:])
@@ -224,17 +228,20 @@ func (r *reader) simple(u unit) after {
 		}
 		u.reading, u.wrap = readWords(u.words[at:]), why
 		if base := baseName(u.words[at].text); why != "" || isInterpreter(base) || isOpaque(base) && !u.reading.known() {
-			r.suspects(u, at+1)
+			from = at + 1
 		} else if o := u.reading.strange; o > 0 {
-			r.suspects(u, at+o)
+			from = at + o
 		}
 		break
 	}
-	if out, ok := r.chdir(&u); ok {
-		r.script.add(u)
+	out, ok := r.chdir(&u)
+	r.script.add(u)
+	if from > 0 {
+		r.suspects(u, from)
+	}
+	if ok {
 		return out
 	}
-	r.script.add(u)
 	return after{u.dirs, u.dirs}
 }
 

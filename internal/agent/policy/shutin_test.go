@@ -8,6 +8,7 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -55,6 +56,7 @@ type shutIn struct {
 type order struct {
 	Command string
 	Trace   bool // under strace
+	Started bool // as the CLI does, with programs that only write down their words
 	Keep    bool // in what the last one left
 }
 
@@ -65,19 +67,24 @@ type outcome struct {
 	Leaked  []string // those of them that hold a secret now
 	Fetched bool     // it reached the listener
 	Facts   []fact   // of Trace
+	Started [][]string
 	Err     string
 }
 
 // startShutIn starts a process that works on a copy of a fixture.
-func startShutIn(t *testing.T, top string) *shutIn {
+func startShutIn(t testing.TB, top string) *shutIn {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	const inside = "/tmp/shutin.test"
+	beside := "--dir" // what lies beside the fixture can be written to
+	if !strings.HasPrefix(top, "/tmp/") {
+		beside = "--tmpfs"
+	}
 	c := exec.CommandContext(t.Context(), "bwrap", "--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
-		"--size", "268435456", "--tmpfs", "/tmp", "--ro-bind", exe, inside, "--ro-bind", top, "/tmp/template", "--dir", filepath.Dir(top), "--chdir", "/tmp", inside)
+		"--size", "268435456", "--tmpfs", "/tmp", "--ro-bind", exe, inside, "--ro-bind", top, "/tmp/template", beside, filepath.Dir(top), "--chdir", "/tmp", inside)
 	c.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(top, "home"), "LC_ALL=C.UTF-8", "TOKEN=" + secretText, "TMPDIR=/tmp", "GOFLAGS=-mod=mod", "GOPROXY=http://" + listener,
 		"GOTOOLCHAIN=local", "NO_UPDATE_NOTIFIER=1", "DECKHAND_POLICY_SHUT_IN=" + top,
@@ -123,7 +130,7 @@ func (s *shutIn) run(o order) (outcome, error) {
 }
 
 // needShutIn skips, or fails where everything must be there, without the tools.
-func needShutIn(t *testing.T, tools ...string) {
+func needShutIn(t testing.TB, tools ...string) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("commands are shut in by bwrap")
@@ -148,6 +155,9 @@ type warden struct {
 
 func (w *warden) serve(in io.Reader, out io.Writer) error {
 	if err := w.listen(); err != nil {
+		return err
+	}
+	if err := errors.Join(os.MkdirAll("/tmp/bin", 0o755), os.WriteFile("/tmp/bin/evil", []byte(recorder), 0o755)); err != nil { //nolint:gosec // a program
 		return err
 	}
 	w.dirty = true
@@ -214,7 +224,10 @@ func clearFolder(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-const trace = "/tmp/trace"
+const (
+	trace   = "/tmp/trace"
+	started = "/tmp/started" // a folder in which programs write down their words
+)
 
 func (w *warden) run(o order) (outcome, error) {
 	if !o.Keep {
@@ -233,9 +246,21 @@ func (w *warden) run(o order) (outcome, error) {
 	if o.Trace {
 		argv = append([]string{"strace", "-f", "--seccomp-bpf", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-e", "trace=" + traced, "-o", trace}, argv...)
 	}
+	argv = limited(argv)
 	c := exec.Command(argv[0], argv[1:]...) //nolint:noctx // patience ends it
+	if o.Started {
+		if err := errors.Join(os.RemoveAll(started), os.Mkdir(started, 0o700)); err != nil {
+			return outcome{}, err
+		}
+		var env []string
+		argv, env = startedOrder(o.Command)
+		argv = limited(argv)
+		c = exec.Command(argv[0], argv[1:]...) //nolint:noctx // patience ends it
+		c.Env = env
+	} else {
+		c.Env = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "DECKHAND_") })
+	}
 	c.Dir, c.Stdout, c.Stderr = filepath.Join(w.top, "ws"), out, out
-	c.Env = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "DECKHAND_") })
 	c.Stdin = strings.NewReader("y\n")
 	if err := c.Start(); err != nil {
 		return outcome{}, err
@@ -251,6 +276,16 @@ func (w *warden) run(o order) (outcome, error) {
 	_ = syscall.Kill(-1, syscall.SIGKILL) // what it left running; this process and the first one stay
 	<-ended
 	return w.look(o, out)
+}
+
+// limited is a command that has a gigabyte of memory and a minute of CPU at most, where the
+// machine can limit it: what is composed at random may take all, as mawk does for "$72173119".
+func limited(argv []string) []string {
+	prlimit, err := exec.LookPath("prlimit")
+	if err != nil {
+		return argv
+	}
+	return append([]string{prlimit, "--data=1073741824", "--cpu=60"}, argv...)
 }
 
 // patience says when a command that does not end has done all that it will do: when its
@@ -318,6 +353,11 @@ func (w *warden) look(o order, out *os.File) (outcome, error) {
 	}
 	slices.Sort(got.Changed)
 	w.dirty = w.dirty || len(got.Changed) > 0
+	if o.Started {
+		if got.Started, err = readStarted(); err != nil {
+			return got, err
+		}
+	}
 	if o.Trace {
 		b, err := os.ReadFile(trace)
 		if err != nil {
@@ -333,13 +373,13 @@ func (w *warden) look(o order, out *os.File) (outcome, error) {
 func lookAt(dir string) (map[string]string, error) {
 	all := map[string]string{}
 	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
-		if err != nil {
+		var info os.FileInfo
+		if err == nil {
+			info, err = d.Info()
+		}
+		if err != nil { // a command may have taken away the right to see it
 			all[p[len(dir):]] = err.Error()
 			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
 		}
 		v := info.Mode().String()
 		switch {

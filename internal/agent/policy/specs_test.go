@@ -220,8 +220,11 @@ func (r *specRunner) run(t *testing.T, cmd string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
-	c := exec.CommandContext(ctx, "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc",
-		"--dev", "/dev", "--tmpfs", "/tmp", "--bind", r.top, r.top, "--chdir", filepath.Join(r.top, "ws"), "bash", "--norc", "-c", cmd)
+	argv := limited([]string{
+		"bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc",
+		"--dev", "/dev", "--tmpfs", "/tmp", "--bind", r.top, r.top, "--chdir", filepath.Join(r.top, "ws"), "bash", "--norc", "-c", cmd,
+	})
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(r.top, "home"), "LC_ALL=C.UTF-8", "TOKEN=" + secretText, "TMPDIR=/tmp"}
 	c.Stdin = strings.NewReader("y\n")
 	out, _ := c.CombinedOutput() // how it ends is no matter

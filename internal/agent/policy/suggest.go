@@ -79,9 +79,9 @@ func (req *request) suggestCommand(add func(text, sentence string)) {
 	if s.hard != "" || s.src == "" {
 		return
 	}
-	exact := "This command line, exactly as it stands, whatever the files that it works on hold by then."
+	exact := "Exactly this command line. With edit rights it can do anything: what its files hold by then is not looked at."
 	if simpleWords(s.src) != nil {
-		exact = "This command with exactly these arguments, also beside other allowed commands and in any folder of the workspace, whatever the files that it works on hold by then."
+		exact = "Exactly this command, in any folder of the workspace, also beside other allowed commands. With edit rights it can do anything: what its files hold by then is not looked at."
 	}
 	add("Bash("+escapeExact(s.src)+")", exact)
 	var u *unit
@@ -108,7 +108,7 @@ func (req *request) suggestCommand(add func(text, sentence string)) {
 }
 
 // recipes are the roles of operands that name what is run: lint in make lint.
-var recipes = map[string]bool{"name": true, "recipe": true, "gradletask": true, "raketask": true}
+var recipes = map[string]bool{"name": true, "recipe": true, "gradle-task": true}
 
 // prefixOf is the beginning of a command that a rule could name: the program, its
 // subcommand, and what it is told to run. It is empty where such a rule would be
@@ -140,7 +140,7 @@ func prefixOf(u *unit) string {
 			return ""
 		}
 	}
-	text, _ := spelling(args[:last+1])
+	text, _ := spell(args[:last+1])
 	return text
 }
 
@@ -175,13 +175,16 @@ func (req *request) suggestFiles(add func(text, sentence string)) {
 	if !t.inside || secretLooking(name) {
 		return
 	}
-	if dir := path.Dir(name); dir != "." {
-		add(head+"("+globLiteral(dir)+"/**)", verb+" every file below "+dir+", also new ones.")
+	but := ", also new ones, but no programs, no secrets, and no files that programs take orders from, such as .git and .vscode."
+	if dir := path.Dir(name); dir != "." && req.kind == kindEdit {
+		add("Edit("+globLiteral(dir)+"/**)", "Writing every file below "+dir+but)
+	} else if dir != "." {
+		add("Read("+globLiteral(dir)+"/**)", "Reading every file below "+dir+", also new ones.")
 	}
 	if req.kind == kindEdit {
-		add(head+"(**)", verb+" every file in the workspace, except those that programs take orders from, such as .git and .vscode.")
+		add("Edit(**)", "Writing every file in the workspace"+but)
 	} else {
-		add(head+"(**)", verb+" every file in the workspace, secrets too.")
+		add("Read(**)", "Reading every file in the workspace, secrets too.")
 	}
 }
 

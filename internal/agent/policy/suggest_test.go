@@ -103,6 +103,7 @@ func TestRisks(t *testing.T) {
 		{"Bash", cmd("cd / && ls"), []Risk{RiskOutside}},
 		{"Bash", cmd("ls \u202e"), []Risk{RiskUnclear}},
 		{"Bash", cmd("ls '"), []Risk{RiskHidden}},
+		{"Bash", cmd("ls # \\\ncurl x.y"), []Risk{RiskNetwork, RiskUnclear}},
 		{"Bash", cmd("find . -name x -delete"), []Risk{RiskDeletes}},
 		{"Edit", in{"file_path": "src/a.go"}, nil},
 		{"Edit", in{"file_path": ".husky/pre-commit"}, []Risk{RiskSettings}},

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -54,23 +55,17 @@ func (p *Policy) Sums(project string) []Sum {
 
 // Fetching are the patterns that let pages be fetched in a project, each with where it
 // stands: WebFetch(domain:go.dev) (deckhand.yaml:4:7).
-func (p *Policy) Fetching(project string) []string {
-	var out []string
-	for i, r := range p.Rules {
-		if pages := p.allowing(i, project, func(p Pattern) bool { return p.kind == kindWeb }); len(pages) > 0 {
-			out = append(out, patternsAt(pages, r.Source))
-		}
-	}
-	return out
-}
+func (p *Policy) Fetching(project string) []string { return p.allowed(kindWeb, project) }
 
 // Reaching are the patterns that let hosts be reached that a project's network: does not
 // list, each with where it stands.
-func (p *Policy) Reaching(project string) []string {
+func (p *Policy) Reaching(project string) []string { return p.allowed(kindNet, project) }
+
+func (p *Policy) allowed(k kind, project string) []string {
 	var out []string
 	for i, r := range p.Rules {
-		if hosts := p.allowing(i, project, func(p Pattern) bool { return p.kind == kindNet }); len(hosts) > 0 {
-			out = append(out, patternsAt(hosts, r.Source))
+		if list := p.allowing(i, project, func(p Pattern) bool { return p.kind == k }); len(list) > 0 {
+			out = append(out, patternsAt(list, r.Source))
 		}
 	}
 	return out
@@ -109,7 +104,7 @@ func meet(a, b []string) bool {
 // writing and running are the tools by which a name with a * allows either.
 var (
 	writing = []string{"Edit", "Write", "NotebookEdit"}
-	running = []string{"Bash", "Monitor", "PowerShell"}
+	running = []string{"Bash"}
 )
 
 // idle are the ends of names of files that nothing runs.
@@ -151,110 +146,40 @@ func (p Pattern) anyWords() bool {
 // lineRunsCode is runsCode for a whole command line.
 func lineRunsCode(line string) bool {
 	s := readScript(line, root{}, nil)
-	return len(s.units) == 0 || slices.ContainsFunc(s.units, func(u unit) bool {
-		if u.target != nil || u.program() == "cd" {
-			return false
-		}
-		var words []pword
-		for _, w := range u.args() {
-			words = append(words, pword{parts: []string{w.text}, text: w.text})
-		}
-		return wordsRunCode(words, false)
+	return s.unsure || len(s.units) == 0 || slices.ContainsFunc(s.units, func(u unit) bool {
+		return u.target == nil && u.program() != "cd" && (u.reading == nil || u.reading.code || !u.reading.known())
 	})
 }
 
-// wordsRunCode looks the words of a command up in what is known of its program. What
-// a wildcard stands for may be any of its subcommands and options; open says that
-// further words may follow.
-func wordsRunCode(words []pword, open bool) bool {
-	words, known := unwrapped(words)
-	if !known || len(words) == 0 || !words[0].literal() {
-		return true
-	}
-	prog := specification(words[0].text)
-	if prog == nil {
-		return true
-	}
-	var spelt, said []string // all words before the first wildcard, and those that are no options
-	for _, w := range words[1:] {
+// wordsRunCode looks the words of a command up in what is known of its program. Where one
+// may follow that the pattern does not spell, it may be any subcommand.
+func wordsRunCode(list []pword, open bool) bool {
+	var args []word
+	for _, w := range list {
 		if !w.literal() {
 			open = true
 			break
 		}
-		spelt = append(spelt, w.text)
-		if !strings.HasPrefix(w.text, "-") {
-			said = append(said, w.text)
-		}
+		args = append(args, word{text: w.text})
 	}
-	if prog.runs(spelt, len(said) > 0) {
+	line, ok := spell(args)
+	s := readScript(line, root{}, nil)
+	if !ok || s.hard != "" || len(s.units) == 0 || s.units[0].reading == nil {
 		return true
 	}
-	for rest := said; ; rest = rest[1:] { // the first of them may be values of options
-		switch matched, runs := prog.subRuns(spelt, rest, open); {
-		case matched:
-			return runs
-		case len(rest) == 0:
-			return false
-		case len(rest) == 1:
-			return len(prog.subs) > 0 && prog.operands == nil // a subcommand of which nothing is known
-		}
-	}
-}
-
-// unwrapped are the words of the command that wrappers such as timeout run; known is
-// false where that cannot be told.
-func unwrapped(words []pword) (inner []pword, known bool) {
-	for {
-		var spelt []word
-		for _, w := range words {
-			if !w.literal() {
-				break
-			}
-			spelt = append(spelt, word{text: w.text})
-		}
-		if len(spelt) == 0 {
-			return words, true
-		}
-		skip, ok, why := unwrap(spelt)
-		switch {
-		case why != "":
-			return words, false
-		case !ok || skip == 0:
-			return words, true
-		}
-		words = words[min(skip, len(words)):]
-	}
-}
-
-// subRuns looks for the subcommands that some words begin with, or may begin with.
-func (p *program) subRuns(spelt, said []string, open bool) (matched, runs bool) {
-	for name, b := range p.subs {
-		parts := strings.Fields(name)
-		n := min(len(parts), len(said))
-		if n < len(parts) && !open || !slices.Equal(parts[:n], said[:n]) {
-			continue
-		}
-		matched = true
-		runs = runs || b.runs(spelt, len(said) > len(parts))
-	}
-	return matched, runs
-}
-
-// runs reports whether a program or one of its subcommands runs the workspace's code by
-// itself or by one of its known options, or something that the pattern spells: the
-// value of an option, or an operand where there is one.
-func (b *block) runs(spelt []string, operand bool) bool {
-	code := func(e effect) bool { return e.kind == effectCode }
-	if slices.ContainsFunc(b.effects, code) {
+	args = s.units[0].args()
+	r := s.units[0].reading
+	if r.code || !r.known() {
 		return true
 	}
-	for name, o := range b.options {
-		named := slices.ContainsFunc(spelt, func(w string) bool { return strings.HasPrefix(w, name) })
-		if slices.ContainsFunc(o.effects, code) || o.use.role == roleExec && named {
-			return true
-		}
+	var lead strings.Builder
+	for _, w := range args[1 : r.lead+1] {
+		lead.WriteString(w.text + " ")
 	}
-	return operand && b.operands != nil && slices.ContainsFunc(b.operands.uses, func(u use) bool { return u.role == roleExec })
+	said := lead.String()
+	return open && slices.ContainsFunc(slices.Collect(maps.Keys(r.prog.subs)), func(name string) bool {
+		return strings.HasPrefix(name, said) && slices.ContainsFunc(r.prog.subs[name].effects, func(e effect) bool { return e.kind == effectCode })
+	})
 }
 
 // Width says what of a pattern that allows is wider, or narrower, than it looks;
@@ -271,6 +196,8 @@ func (p Pattern) Width() string {
 		return "every command that can be read, whatever it does"
 	case p.anyWords():
 		return "any further words, whatever they make the program do: only a sandbox bounds it"
+	case slices.ContainsFunc(p.cmd.words, func(w pword) bool { return !w.literal() && w.parts[0] != "" }):
+		return "a word that is spelt in part stands for words that are known, and for none that it alone would excuse; spell it, or end the rule in **"
 	case len(p.cmd.words) > 0 && p.cmd.words[0].literal() && specification(p.cmd.words[0].text) == nil:
 		return "nothing is known of " + p.cmd.words[0].text + ", so words that only the * stands for are asked; spell them, or end it in ** to allow any"
 	}

@@ -13,20 +13,22 @@ import (
 type deed string
 
 const (
-	keepsBooks  deed = "bookkeeping"       // touches nothing but the agent's own state: allowed
-	runsCommand deed = "Bash(…)"           // decided as the command that it names
-	readsFile   deed = "Read(…)"           // decided as reading the file or folder that it names
-	writesFile  deed = "Edit(…)"           // decided as writing the file that it names
-	fetchesPage deed = "WebFetch(…)"       // decided as the address that it names
-	asksPerson  deed = "a person's answer" // asked whatever the rules allow
-	isAsked     deed = "asked"             // asked, unless a rule names the tool
+	keepsBooks  deed = "bookkeeping"         // touches nothing but the agent's own state: allowed
+	runsCommand deed = "Bash(…)"             // decided as the command that it names
+	readsFile   deed = "Read(…)"             // decided as reading the file or folder that it names
+	writesFile  deed = "Edit(…)"             // decided as writing the file that it names
+	fetchesPage deed = "WebFetch(…)"         // decided as the address that it names
+	asksPerson  deed = "a person's answer"   // asked whatever the rules allow
+	isAsked     deed = "asked"               // asked, unless a rule names the tool
+	isWithheld  deed = "not offered; denied" // whatever the rules say
 )
 
 // tool is the judgement on one built-in tool of the CLI: what it does, and which
 // values of its parameters are known to be harmless.
 type tool struct {
-	does deed
-	why  string // of one that is asked: what it does
+	does   deed
+	why    string // of one that is asked: what it does
+	inside bool   // whatever it does stays inside the sandbox
 	// params are its parameters by name. A name that is not among them is asked
 	// whatever the rules allow. nil: all of them are part of the question.
 	params map[string]param
@@ -40,6 +42,8 @@ type param struct {
 	asked string            // every value is asked: what it does
 	// decides: the rules look at the value itself.
 	decides bool
+	// inside: whatever the value, the call stays inside the sandbox.
+	inside bool
 }
 
 // The kinds of parameters whose values are all harmless.
@@ -72,9 +76,14 @@ func never(does string) param { return param{asked: does} }
 // unset is a flag that is harmless as long as it is not set.
 func unset(does string) param { return param{kind: 't', only: []string{"false"}}.except("true", does) }
 
+// within says that a value which is not harmless does its harm inside the sandbox.
+func (p param) within() param {
+	p.inside = true
+	return p
+}
+
 const (
 	outlives = "goes on after its turn, when nobody can be asked"
-	elsewhen = "starts work later, when nobody has asked for it"
 	faraway  = "belongs to a service that Deckhand does not use"
 )
 
@@ -86,7 +95,7 @@ const (
 var tools = map[string]tool{
 	"Bash": {does: runsCommand, params: map[string]param{
 		"command": decided, "description": anyText, "timeout": anyNumber,
-		"run_in_background":         unset(outlives),
+		"run_in_background":         unset(outlives).within(),
 		"dangerouslyDisableSandbox": unset("asks to run outside the sandbox"),
 	}},
 	"Read":  {does: readsFile, params: map[string]param{"file_path": decided, "offset": anyNumber, "limit": anyNumber, "pages": anyText, "allow_large": anyFlag}},
@@ -114,7 +123,6 @@ var tools = map[string]tool{
 	"ToolSearch":     {does: keepsBooks, params: map[string]param{"query": anyText, "max_results": anyNumber}},
 	"ReportFindings": {does: keepsBooks, params: map[string]param{"level": only("low", "medium", "high", "xhigh", "max"), "findings": anyList}},
 	"EnterPlanMode":  {does: keepsBooks, params: map[string]param{}},
-	"CronList":       {does: keepsBooks, params: map[string]param{}},
 	// A subagent's own calls pass the policy one by one.
 	"Agent": {does: keepsBooks, params: map[string]param{
 		"description": anyText, "prompt": anyText, "model": only("sonnet", "opus", "haiku", "fable"), "effort": only("low", "medium", "high", "xhigh", "max"),
@@ -127,35 +135,9 @@ var tools = map[string]tool{
 	}},
 
 	"Skill": {does: isAsked, why: "runs commands of its own before anybody is asked", params: map[string]param{"skill": anyText, "args": anyText}},
-	"Workflow": {does: isAsked, why: "runs a script that starts agents", params: map[string]param{
-		"script": anyText, "name": anyText, "description": anyText, "title": anyText, "args": {}, "scriptPath": decided, "resumeFromRunId": anyText,
-	}},
-	"Monitor": {does: isAsked, why: outlives, params: map[string]param{
-		"command": decided, "ws": {kind: '{', decides: true}, "description": anyText, "timeout_ms": anyNumber,
-	}},
-	"EnterWorktree": {does: isAsked, why: "makes a worktree and a branch in the repository, and moves there", params: map[string]param{"name": anyText, "path": decided}},
-	"ExitWorktree": {does: isAsked, why: "leaves a worktree, or deletes it with its branch", params: map[string]param{
-		"action": only("keep").except("remove", "deletes the worktree and its branch"), "discard_changes": unset("throws away what was not committed"),
-	}},
-	"CronCreate":     {does: isAsked, why: elsewhen, params: map[string]param{"cron": anyText, "prompt": anyText, "recurring": anyFlag, "durable": unset("writes .claude/scheduled_tasks.json, which later sessions obey")}},
-	"CronDelete":     {does: isAsked, why: "changes .claude/scheduled_tasks.json, which later sessions obey", params: map[string]param{"id": anyText}},
-	"ScheduleWakeup": {does: isAsked, why: elsewhen, params: map[string]param{"delaySeconds": anyNumber, "reason": anyText, "prompt": anyText, "stop": anyFlag, "noop": anyFlag}},
-	"ListAgents": {does: isAsked, why: "lists other sessions on this machine", params: map[string]param{
-		"cursor": anyText, "channel": never("looks elsewhere than on this machine"), "q": never("looks elsewhere than on this machine"),
-	}},
-	"SendMessage": {does: isAsked, why: "tells other sessions on this machine what to do", params: map[string]param{
-		"to": anyText, "summary": anyText, "message": {}, "notify_when_idle": anyFlag,
-		"type": anyText, "recipient": anyText, "recipient_kind": anyText, "content": anyText, // the CLI's own
-	}},
-	"SendUserMessage": {does: isAsked, why: "sends files to a person", params: map[string]param{
-		"message": anyText, "attachments": {kind: '[', decides: true}, "status": only("normal", "proactive"),
-	}},
-	"LSP": {does: isAsked, why: "starts a language server, which reads the workspace and may build it", params: map[string]param{
+	"LSP": {does: isAsked, inside: true, why: "starts a language server, which reads the workspace and may build it", params: map[string]param{
 		"operation": only("goToDefinition", "findReferences", "hover", "documentSymbol", "workspaceSymbol", "goToImplementation", "prepareCallHierarchy", "incomingCalls", "outgoingCalls"),
 		"filePath":  decided, "line": anyNumber, "character": anyNumber, "query": anyText,
-	}},
-	"PowerShell": {does: isAsked, why: "runs a command in a language that is not read", params: map[string]param{
-		"command": decided, "description": anyText, "timeout": anyNumber, "run_in_background": unset(outlives), "dangerouslyDisableSandbox": unset("asks to run outside the sandbox"),
 	}},
 	"ListMcpResourcesTool":    {does: isAsked, why: "asks an MCP server", params: map[string]param{"server": decided}},
 	"ReadMcpResourceTool":     {does: isAsked, why: "reads from an MCP server", params: map[string]param{"server": decided, "uri": anyText}},
@@ -176,7 +158,7 @@ var grepParams = map[string]param{
 
 // withheld are tools that make no sense in a thread, whatever a person decides: the CLI
 // is told not to offer them, so that nobody is asked about them. What calls one all the
-// same is judged by the table.
+// same is denied.
 var withheld = []string{
 	"CronCreate", "CronDelete", "CronList", "EnterWorktree", "ExitWorktree", "ListAgents", "Monitor", "PowerShell", "ScheduleWakeup", "SendMessage",
 	"SendUserMessage", "Workflow",
@@ -185,13 +167,16 @@ var withheld = []string{
 // Withheld are the tools that the CLI is not to offer to the model, by name.
 func Withheld() []string { return slices.Clone(withheld) }
 
-// personal tools are asked whatever the rules allow: a person's answer is their
-// point.
+// personal tools are allowed by no rule: a person's answer is their point, or they are
+// withheld.
 var personal = map[string]bool{}
 
 func init() {
+	for _, name := range withheld {
+		tools[name] = tool{does: isWithheld}
+	}
 	for name, t := range tools {
-		personal[name] = t.does == asksPerson
+		personal[name] = t.does == asksPerson || t.does == isWithheld
 	}
 }
 
@@ -212,7 +197,7 @@ func (req *request) judge(in input) {
 	case !known:
 		req.setBad("the tool " + name + " is not one that is known")
 		return
-	case t.does == asksPerson || t.params == nil:
+	case t.params == nil:
 		return
 	}
 	for _, k := range slices.Sorted(maps.Keys(in)) {
@@ -225,6 +210,8 @@ func (req *request) judge(in input) {
 		case why == "":
 		case req.kind == kindName:
 			req.odd = first(req.odd, why)
+		case p.inside:
+			req.bad = first(req.bad, why)
 		default:
 			req.setBad(why)
 		}
@@ -260,9 +247,9 @@ func (p param) odd(name string, raw json.RawMessage) string {
 	return "its " + name + " has a value that is not known"
 }
 
-// actsAs are the calls that a call of another tool comes to: it runs a command,
-// fetches a page or reads a file, whatever it is called. Rules that deny or ask
-// look at these, too; what they allow they allow under the tool's own name only.
+// actsAs are the calls that a call of another tool comes to: it reads a file or asks a
+// server, whatever it is called. Rules that deny or ask look at these, too; what they
+// allow they allow under the tool's own name only.
 func actsAs(c *Call, in input) []Call {
 	var out []Call
 	add := func(tool, field, value string) {
@@ -273,26 +260,8 @@ func actsAs(c *Call, in input) []Call {
 	}
 	value := func(name string) string { s, _ := in.str(name); return s }
 	switch c.Tool {
-	case "Monitor":
-		add("Bash", "command", value("command"))
-		ws, _ := readInput(in["ws"])
-		url, _ := ws.str("url")
-		add("WebFetch", "url", url)
-	case "PowerShell":
-		add("Bash", "command", value("command"))
 	case "LSP":
 		add("Read", "file_path", value("filePath"))
-	case "Workflow":
-		add("Read", "file_path", value("scriptPath"))
-	case "EnterWorktree":
-		add("Grep", "path", value("path"))
-	case "SendUserMessage":
-		var files []json.RawMessage
-		_ = json.Unmarshal(in["attachments"], &files) // what is no list names no file, and is asked
-		for _, raw := range files {
-			file, _ := input{"": raw}.str("")
-			add("Read", "file_path", file)
-		}
 	case "ListMcpResourcesTool", "ReadMcpResourceTool", "ReadMcpResourceDirTool":
 		add("mcp__"+value("server")+"__resources", "uri", first(value("uri"), "all of them"))
 	}

@@ -61,7 +61,7 @@ func TestEveryToolOfTheCLIIsJudged(t *testing.T) {
 			continue
 		case (judged.does == isAsked) != (judged.why != ""):
 			t.Errorf("%s: why is told of tools that are asked, and of no others", name)
-		case judged.params == nil && judged.does != isAsked && judged.does != asksPerson:
+		case judged.params == nil && judged.does != isAsked && !personal[name]:
 			t.Errorf("%s is not asked, so its parameters have to be judged", name)
 		}
 		if judged.params == nil {
@@ -156,10 +156,6 @@ func TestTools(t *testing.T) {
 		{"", "TaskUpdate", in{"taskId": "1", "status": "exploded"}, Ask, "status"},
 		{"", "Skill", in{"skill": "x"}, Ask, "runs commands of its own"},
 		{"allow Skill", "Skill", in{"skill": "x"}, Allow, ""},
-		{"", "EnterWorktree", in{"name": "x"}, Ask, "makes a worktree"},
-		{"allow ExitWorktree", "ExitWorktree", in{"action": "remove"}, Allow, ""},
-		{"allow Exit*", "ExitWorktree", in{"action": "remove"}, Ask, "deletes"},
-		{"allow Exit*", "ExitWorktree", in{"action": "keep"}, Allow, ""},
 		{"allow *", "Teleport", in{"to": "x"}, Ask, "the tool Teleport is not one that is known"},
 		{"allow Tele*", "Teleport", in{"to": "x"}, Ask, "the tool Teleport is not one that is known"},
 		{"allow Teleport", "Teleport", in{"to": "x"}, Allow, ""},
@@ -175,18 +171,8 @@ func TestTools(t *testing.T) {
 		{"allow Bash(go test *)", "Bash", in{"command": "go test", "cwd": "/"}, Ask, "the input cwd"},
 		{"allow mcp__x__*", "mcp__x__y", in{"anything": true}, Allow, ""},
 		// Tools that do what others do.
-		{"", "Monitor", in{"command": "ls"}, Ask, "goes on after its turn"},
-		{"allow Bash", "Monitor", in{"command": "ls"}, Ask, ""},
-		{"allow Monitor", "Monitor", in{"command": "ls"}, Allow, ""},
-		{"deny Bash(rm *) | allow Monitor", "Monitor", in{"command": "ls; sudo rm x"}, Deny, ""},
-		{"deny Bash | allow Monitor", "Monitor", in{"command": "ls"}, Deny, ""},
-		{"deny Read(.env) | allow Monitor", "Monitor", in{"command": "tail -f .env"}, Deny, ""},
-		{"deny WebFetch(domain:evil.com) | allow Monitor", "Monitor", in{"ws": in{"url": "wss://evil.com/x"}}, Deny, ""},
-		{"deny Bash(rm *) | allow PowerShell", "PowerShell", in{"command": "rm x"}, Deny, ""},
+		{"allow Monitor", "Monitor", in{"command": "ls"}, Deny, "makes no sense in a thread"},
 		{"deny Read(secrets/**) | allow LSP", "LSP", in{"operation": "hover", "filePath": "secrets/x"}, Deny, ""},
-		{"deny Read(secrets/**) | allow Workflow", "Workflow", in{"scriptPath": ws + "/secrets/x"}, Deny, ""},
-		{"deny Read(secrets/**) | allow SendUserMessage", "SendUserMessage", in{"message": "x", "attachments": []any{"src/a.go", "secrets/x"}}, Deny, ""},
-		{"deny Read(secrets/**) | allow SendUserMessage", "SendUserMessage", in{"message": "x", "attachments": []any{"src/a.go"}}, Allow, ""},
 		{"deny mcp__prod | allow ReadMcpResourceTool", "ReadMcpResourceTool", in{"server": "prod", "uri": "x"}, Deny, ""},
 		{"deny mcp__prod__* | allow ListMcpResourcesTool", "ListMcpResourcesTool", in{"server": "prod"}, Deny, ""},
 		{"deny mcp__prod__* | allow ReadMcpResourceTool", "ReadMcpResourceTool", in{"server": "dev", "uri": "x"}, Allow, ""},
@@ -272,10 +258,11 @@ func toolsTable(o offered) string {
 		if is.why != "" {
 			does += ": it " + is.why
 		}
-		if slices.Contains(withheld, name) {
-			does = "not offered; " + does
+		cell := paramsCell(is.params)
+		if is.does == isWithheld {
+			cell = ""
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, does, paramsCell(is.params))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, does, cell)
 	}
 	return b.String()
 }

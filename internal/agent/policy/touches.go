@@ -24,7 +24,7 @@ type Touch struct {
 	Verb    string `json:"verb"` // writes, deletes, reads
 	Path    string `json:"path"` // relative to the workspace, absolute outside of it
 	Outside bool   `json:"outside,omitempty"`
-	Is      string `json:"is"`              // file, folder, new, or link; empty outside
+	Is      string `json:"is"`              // file, folder or new; empty outside
 	Files   int    `json:"files,omitempty"` // of a folder: what lies below it
 	Bytes   int64  `json:"bytes,omitempty"`
 	Over    bool   `json:"over,omitempty"` // there is more below it than was counted
@@ -44,7 +44,7 @@ func Touches(c Call) (p Preview) {
 		}
 	}()
 	req := readCall(&c)
-	v := &viewer{root: req.root, left: maxCounted}
+	v := &viewer{left: maxCounted}
 	switch {
 	case (req.kind == kindEdit || req.kind == kindBash) && req.root.resolved == "":
 		v.unknown("what lies in its folder, which is not on this machine")
@@ -61,7 +61,6 @@ func Touches(c Call) (p Preview) {
 // viewer collects a preview.
 type viewer struct {
 	Preview
-	root root
 	left int // files that may be looked at yet
 }
 
@@ -77,23 +76,30 @@ func (v *viewer) script(req *request) {
 			v.command(u)
 		case harmless[u.target.written]:
 		case req.isEffect(i):
-			if by := &s.units[u.of-1]; u.write && restores(by) == "" {
-				v.unknown("which files " + by.program() + " writes")
+			if u.write {
+				v.unknown("which files " + s.units[u.of-1].program() + " writes")
 			}
-		case u.of > 0 && restores(&s.units[u.of-1]) != "":
-			v.add(restores(&s.units[u.of-1]), u.target)
 		case u.target.abs == "":
 			v.unknown("where " + u.target.written + " lies")
 		case !u.target.inside && u.of > 0 && expanded(&s.units[u.of-1]):
 			v.unknown("what a wildcard of " + s.units[u.of-1].program() + " finds outside the workspace")
-		case u.write && u.of > 0 && deletes(&s.units[u.of-1]):
-			v.add("deletes", u.target)
+		case u.write && u.of > 0 && riskyPrograms[RiskDeletes][baseName(s.units[u.of-1].program())]:
+			v.deletes(u.target)
 		case u.write:
 			v.add("writes", u.target)
 		case !u.target.inside:
 			v.add("reads", u.target)
 		}
 	}
+}
+
+// deletes notes what is deleted. Of a link it is the link, and where that leads is left alone.
+func (v *viewer) deletes(t *target) {
+	if t.linked {
+		v.unknown("what lies behind the link in " + t.written)
+		return
+	}
+	v.add("deletes", t)
 }
 
 // command notes what is not known of a command, and whom it connects to.
@@ -145,38 +151,11 @@ func expanded(u *unit) bool {
 	return slices.ContainsFunc(u.words, func(w word) bool { return w.source != 0 })
 }
 
-// restores is what git does to the files that a command of its names, where it does
-// something to them: it writes over them, or deletes them.
-func restores(u *unit) string {
-	args := u.args()
-	if baseName(args[0].text) != "git" || u.reading == nil || u.reading.lead >= len(args) {
-		return ""
-	}
-	switch named := len(args) > u.reading.lead+1; args[u.reading.lead].text {
-	case "checkout", "restore":
-		if named && (args[u.reading.lead].text == "restore" || slices.ContainsFunc(args, func(w word) bool { return w.text == "--" })) {
-			return "writes"
-		}
-	case "rm":
-		return "deletes"
-	}
-	return ""
-}
-
-// deletes reports whether a command takes away what it writes.
-func deletes(u *unit) bool {
-	return len(u.words) > 0 && riskyPrograms[RiskDeletes][baseName(u.program())]
-}
-
 // add notes a file. What lies outside of the workspace is named and not looked at: the call
 // may run where something else lies there, and whoever reads the card is to learn nothing
 // of this machine.
 func (v *viewer) add(verb string, t *target) {
 	to := Touch{Verb: verb, Path: t.rel, Outside: !t.inside, Is: "new"}
-	at := t.resolved
-	if own, ok := v.root.own(t.abs); ok && verb == "deletes" {
-		to.Path, to.Outside, at = own, false, v.root.resolved+"/"+own // of a link, the link
-	}
 	if to.Outside {
 		to.Path, to.Is = t.abs, ""
 	}
@@ -188,30 +167,15 @@ func (v *viewer) add(verb string, t *target) {
 		return
 	}
 	if !to.Outside {
-		v.look(&to, at)
+		v.look(&to, t.resolved)
 	}
 	v.Touches = append(v.Touches, to)
-}
-
-// own is a path's name within the workspace, as it is written.
-func (rt root) own(abs string) (string, bool) {
-	for _, folder := range []string{rt.resolved, rt.written} {
-		if rel, ok := below(folder, abs); ok && rel != "" {
-			if dir, err := filepath.EvalSymlinks(filepath.Dir(rt.resolved + "/" + rel)); err == nil {
-				_, in := below(rt.resolved, dir)
-				return rel, in
-			}
-		}
-	}
-	return "", false
 }
 
 func (v *viewer) look(to *Touch, at string) {
 	info, err := os.Lstat(at)
 	switch {
 	case err != nil:
-	case info.Mode()&fs.ModeSymlink != 0:
-		to.Is = "link"
 	case info.IsDir():
 		to.Is = "folder"
 		to.Files, to.Bytes, to.Over = v.count(at)

@@ -21,7 +21,7 @@ func TestWhatACallWouldTouch(t *testing.T) {
 	for _, tt := range []struct{ command, want string }{
 		{"rm -rf build", "deletes build folder 2 1500"},
 		{"rm *.tmp", "deletes one.tmp file 0 10; deletes two.tmp file 0 20"},
-		{"rm -rf etc", "deletes etc link 0 0"},
+		{"rm -rf etc", "? what lies behind the link in etc"},
 		{"cp notes.txt etc", "writes "},
 		{"rm -rf /etc/*.conf", "? "},
 		{"mv notes.txt old.txt", "writes notes.txt file 0 5; writes old.txt new 0 0"},
@@ -29,8 +29,8 @@ func TestWhatACallWouldTouch(t *testing.T) {
 		{"echo x > out.txt", "writes out.txt new 0 0"},
 		{"echo x >> notes.txt", "writes notes.txt file 0 5"},
 		{"sed -i s/a/b/ notes.txt", "writes notes.txt file 0 5"},
-		{"git checkout -- notes.txt", "writes notes.txt file 0 5"},
-		{"git restore src/a.go", "writes src/a.go file"},
+		{"git checkout -- notes.txt", "? which files git writes"},
+		{"git restore src/a.go", "? which files git writes"},
 		{"git checkout main", "? which files git writes"},
 		{"rm -f /nowhere/x", "deletes /nowhere/x outside  0 0"},
 		{"cat /etc/hostname", "reads /etc/hostname outside  0 0"},
@@ -39,6 +39,7 @@ func TestWhatACallWouldTouch(t *testing.T) {
 		{"./run.sh", "? what ./run.sh does"},
 		{"go test ./...", "? what the code that go runs does"},
 		{"rm 'unclosed", "? the command cannot be read as shell"},
+		{"echo a # \\\nrm notes.txt", "? the comment holds quotes, which may hide a command; ? where notes.txt lies"},
 		{"ls", ""},
 	} {
 		got := previewed(Touches(call(t, ws, "Bash", in{"command": tt.command})))

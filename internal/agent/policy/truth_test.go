@@ -23,13 +23,12 @@ var sampleWords = map[role][]string{
 		"../secret", "../secret2.json", "PWNED", "../PWNED", ".git/config", "./run.sh", "run.sh", "@../secret", "file:../secret", ".env", "secrets/key", "up/secret", "|./run.sh", "!./run.sh",
 		"exec=./run.sh", "$(touch PWNED)", "`touch PWNED`", ";touch PWNED", "w PWNED", "1e./run.sh", "http://127.0.0.1:8099/x", "127.0.0.1:8099", "format:%s", "=../secret", "c:PWNED", "%(trailers)", "../../PWNED*",
 	},
-	roleName:     {"a", "x", "src", "HEAD", "PWNED", "run.sh", "src/n.txt", "127.0.0.1:8099", "master", "origin", "1", "fmt", "evil", "evil.py", "x@y"},
-	roleNumber:   {"0", "1", "2", "3", "10", "1K", "0.5", "-1", "+2"},
 	roleStat:     {"src", ".", "src/n.txt", "run.yml", "lib", "src/sub", "src/none"},
 	roleRead:     {"src/n.txt", "src/a.go", "src/d.json", "src/hit", "src/pat", "list.txt", "src/x.tar", "src/a.gz", "src/b64", "src/hex", "src/d.yml", "atfile", "-", "src/p.patch", "src/none", "src/sub"},
 	roleTree:     {"src", "lib", "src/n.txt", "src/sub", "cmdt"},
 	roleFollow:   {"lib", "src/n.txt", "src/sub", "cmdt"},
 	roleFormat:   {"lib", "src/a.go", "cmdt", "cmdx/main.go"},
+	roleReplace:  {"src/new", "src/n.txt", "src/sub", "src/empty", "src/a/b"},
 	roleWrite:    {"src/new", "src/n.txt", "src/sub", "src/empty", "src/a/b", "src/x.tar"},
 	roleInto:     {"src/new", "src/sub", "src/hit", "src"},
 	rolePackage:  {"./...", "./cmdt", "./cmdx", "fmt", "cmdx/main.go", "."},
@@ -39,50 +38,43 @@ var sampleWords = map[role][]string{
 	roleExec:     {"./run.sh", "src/n.txt", "evil.py", "x"},
 }
 
-// smallWords are words of the small languages that checkers read.
+// smallWords are words of the forms and small languages that the table names.
 var smallWords = map[string][]string{
-	"sed":         {"s/a/b/", "p", "1,2p", "$p", "/a/d", "1q", "y/a/b/", "s/a/b/w src/w", "w src/w", "1r src/hit", "s/./&/2p", "N;P;D", "1i\\x", "s/a/b/e", "e", "1!G;h;$!d", "F", "l", "/x/,/y/p", "1~2d", "s/a/b/Mg", "R src/hit", "W src/w"},
-	"awk":         {"1", "{print $1}", "NR==2", "/a/{print NF}", "{print > \"src/w\"}", "BEGIN{print length(\"x\")}", "END{print NR}", "{print | \"sort\"}", "{getline; print}", "BEGIN{while((getline l < \"src/hit\")>0) print l}", "{printf \"%s\\n\", $0}", "BEGIN{print ENVIRON[\"TOKEN\"]}", "{gsub(/a/,\"b\")}1", "BEGIN{print ARGV[1]}", "BEGIN{ARGV[1]=\"../secret\"}1"},
-	"jq":          {".", ".a", ".items[]", "keys", "input", "inputs", "length", "env", "$ENV.TOKEN", "input_filename", ".a|tostring", "[.[]]", "include \"x\"; .", "@text", "getpath([\"a\"])", "$__loc__", "debug", "stderr", "halt", "now", "input_line_number", "ltrimstr(\"x\")", "@sh", "get_search_list", "modulemeta"},
-	"yq":          {".", ".a", "keys", "load(\"../secret2.json\")", "env(TOKEN)", ".items[]", "length", "strload(\"../secret\")"},
-	"printf":      {"%s\\n", "x", "%d", "%b", "-v", "%(%s)T", "%n"},
-	"find":        {"src", ".", "-name", "n.txt", "-print", "-delete"},
-	"pretty":      {"oneline", "%h %s", "format:%an", "%(trailers)", "raw", "%(objectname)", "%(contents)", "full", "%b", "fuller"},
-	"lines":       {"1,2:src/n.txt", ":A:src/a.go", "1,2:secrets/key"},
-	"key":         {"user.name", "core.pager", "remote.origin.url", "x.y"},
-	"glob":        {"*.go", "!x", "**/n.txt", ".env", "*"},
-	"archive":     {"src/x.tar", "src/x.tgz", "src/x.zip", "-"},
-	"archive-out": {"src/y.tar", "src/y.tgz"},
-	"zip":         {"src/x.zip"},
-	"zip-out":     {"src/y.zip"},
-	"moved":       {"src/n.txt", "src/hit", "src/sub", "src/b.go"},
-	"dd":          {"if=src/n.txt", "of=src/w", "bs=1", "count=2", "if=/dev/zero", "skip=1", "conv=ucase", "iflag=follow", "seek=1"},
-	"columns":     {"pid,cmd", "pid", "user", "args", "pid=", "%cpu"},
-	"clock":       {"+%s", "now", "+%Y-%m-%d", "yesterday"},
+	"name":    {"a", "x", "src", "HEAD", "PWNED", "run.sh", "src/n.txt", "127.0.0.1:8099", "master", "origin", "1", "fmt", "evil", "evil.py", "x@y"},
+	"number":  {"0", "1", "2", "3", "10", "1K", "0.5", "-1", "+2"},
+	"sed":     {"s/a/b/", "p", "1,2p", "$p", "/a/d", "1q", "y/a/b/", "s/a/b/w src/w", "w src/w", "1r src/hit", "s/./&/2p", "N;P;D", "1i\\x", "s/a/b/e", "e", "1!G;h;$!d", "F", "l", "/x/,/y/p", "1~2d", "s/a/b/Mg", "R src/hit", "W src/w"},
+	"awk":     {"1", "{print $1}", "NR==2", "/a/{print NF}", "{print > \"src/w\"}", "BEGIN{print length(\"x\")}", "END{print NR}", "{print | \"sort\"}", "{getline; print}", "BEGIN{while((getline l < \"src/hit\")>0) print l}", "{printf \"%s\\n\", $0}", "BEGIN{print ENVIRON[\"TOKEN\"]}", "{gsub(/a/,\"b\")}1", "BEGIN{print ARGV[1]}", "BEGIN{ARGV[1]=\"../secret\"}1"},
+	"jq":      {".", ".a", ".items[]", "keys", "input", "inputs", "length", "env", "$ENV.TOKEN", "input_filename", ".a|tostring", "[.[]]", "include \"x\"; .", "@text", "getpath([\"a\"])", "$__loc__", "debug", "stderr", "halt", "now", "input_line_number", "ltrimstr(\"x\")", "@sh", "get_search_list", "modulemeta"},
+	"printf":  {"%s\\n", "x", "%d", "%b", "-v", "%(%s)T", "%n"},
+	"pretty":  {"oneline", "%h %s", "format:%an", "%(trailers)", "raw", "%(objectname)", "%(contents)", "full", "%b", "fuller"},
+	"key":     {"user.name", "core.pager", "remote.origin.url", "x.y"},
+	"glob":    {"*.go", "!x", "**/n.txt", ".env", "*"},
+	"zip":     {"src/x.zip"},
+	"zip-out": {"src/y.zip"},
+	"moved":   {"src/n.txt", "src/hit", "src/sub", "src/b.go"},
+	"dd":      {"if=src/n.txt", "of=src/w", "bs=1", "count=2", "if=/dev/zero", "skip=1", "conv=ucase", "iflag=follow", "seek=1"},
+	"clock":   {"+%s", "now", "+%Y-%m-%d", "yesterday"},
 }
 
 // generator makes commands from the specifications themselves.
-type generator struct{ r *rand.Rand }
+type generator struct {
+	r     *rand.Rand
+	words map[role][]string // for each role
+}
 
 func (g *generator) pick(of []string) string { return of[g.r.IntN(len(of))] }
 
 // value is a word for a role.
 func (g *generator) value(u use) string {
 	switch {
-	case u.role == roleOneOf:
+	case u.oneOf != nil:
 		return g.pick(u.oneOf)
-	case u.role == roleChecked && smallWords[u.name] != nil:
+	case smallWords[u.name] != nil:
 		return g.pick(smallWords[u.name])
-	case u.role == roleChecked:
-		return g.pick(sampleWords[g.pickRole()])
-	case len(sampleWords[u.role]) == 0:
-		return "x"
+	case len(g.words[u.role]) == 0:
+		return g.pick(g.words[[]role{roleText, roleRead}[g.r.IntN(2)]])
 	}
-	return g.pick(sampleWords[u.role])
-}
-
-func (g *generator) pickRole() role {
-	return []role{roleText, roleName, roleRead, roleNumber}[g.r.IntN(4)]
+	return g.pick(g.words[u.role])
 }
 
 // options are the words of some options of a block.
@@ -94,11 +86,6 @@ func (g *generator) options(b *block, most int) []string {
 			break
 		}
 		out = append(out, g.option(b, g.pick(names))...)
-	}
-	for _, n := range b.needs {
-		if g.r.IntN(2) == 0 {
-			out = append(out, g.option(b, n)...)
-		}
 	}
 	return out
 }
@@ -114,8 +101,6 @@ func (g *generator) option(b *block, name string) []string {
 	}
 	v := g.value(o.use)
 	switch {
-	case o.second != nil:
-		return []string{name, v, g.value(*o.second)}
 	case o.takes == takesMaybe && long, long && b.style != styleWords && g.r.IntN(2) == 0:
 		return []string{name + "=" + v}
 	case o.takes == takesMaybe, !long && g.r.IntN(2) == 0:
@@ -142,13 +127,13 @@ func (g *generator) command(name string, p *program) []string {
 	case b.style == styleGetopt && g.r.IntN(8) == 0:
 		operands = append([]string{"--"}, operands...)
 	}
-	if !b.first && b.style != styleBundle && g.r.IntN(3) == 0 {
+	if !b.first && g.r.IntN(3) == 0 {
 		return append(append(out, operands...), options...)
 	}
 	return append(append(out, options...), operands...)
 }
 
-func (g *generator) operands(s *shape) []string {
+func (g *generator) operands(s *operands) []string {
 	if s == nil {
 		return nil
 	}
@@ -236,7 +221,7 @@ func TestTruth(t *testing.T) {
 // generated are n commands that a policy allows.
 func (tr *truth) generated(t *testing.T, n int) []string {
 	t.Helper()
-	g := &generator{rand.New(rand.NewPCG(uint64(*attackSeed), 11))} //nolint:gosec // it is to be repeatable
+	g := &generator{rand.New(rand.NewPCG(uint64(*attackSeed), 11)), sampleWords} //nolint:gosec // it is to be repeatable
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(programs())) {
 		if _, err := exec.LookPath(name); (err != nil || !plainName(name)) && !builtin[name] {

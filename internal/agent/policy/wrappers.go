@@ -88,23 +88,6 @@ func isSetting(a *syntax.Assign) bool {
 	return settings[strings.ToLower(name)] && plainName(value) && !strings.ContainsAny(value, "/:@")
 }
 
-// isBuild reports whether an assignment is NODE_ENV=production before a script called build:
-// there it says what is made. Before any other it may choose the database of production.
-func isBuild(a *syntax.Assign, args []*syntax.Word) bool {
-	if a.Append || a.Naked || a.Index != nil || a.Value == nil || a.Name.Value != "NODE_ENV" || a.Value.Lit() != "production" || len(args) < 2 {
-		return false
-	}
-	script := args[1].Lit()
-	if len(args) > 2 && (script == "run" || script == "run-script") {
-		script = args[2].Lit()
-	} else if args[0].Lit() == "npm" { // it has no such short form
-		return false
-	}
-	return script == "build" && nodeRunners[args[0].Lit()]
-}
-
-var nodeRunners = words("npm pnpm yarn bun")
-
 func words(lists ...string) map[string]bool {
 	m := map[string]bool{}
 	for _, l := range lists {
