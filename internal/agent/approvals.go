@@ -34,7 +34,7 @@ func newApprovalID() string {
 }
 
 // onHook decides a tool call before it runs, by rule or by grant (see grants.go), or has
-// the CLI ask a person. A decision is committed before the CLI hears of it.
+// the CLI ask a person. A decision is committed before the CLI learns of it.
 func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 	switch {
 	case w.turn == nil:
@@ -53,10 +53,13 @@ func (w *worker) onHook(ctx context.Context, h *claude.HookCallback) error {
 	if err != nil {
 		return err
 	}
+	if d.Contained && !claude.ToolKeepsList(call.Tool) {
+		w.turn.contained++
+	}
 	if a.Status == store.ApprovalDenied {
 		return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookDeny, a.Reason))
 	}
-	w.begins(h.ToolUseID, call)
+	w.begins(h.ToolUseID, call, nil)
 	return w.reply(w.session.proc.AnswerPreToolUse(h.RequestID, claude.HookAllow, a.Terms.Rule))
 }
 
@@ -83,6 +86,7 @@ func (w *worker) decide(c policy.Call) policy.Decision {
 func (w *worker) call(tool string, input json.RawMessage, cwd string) policy.Call {
 	return policy.Call{
 		Tool: tool, Input: input, Workspace: w.thread.Workspace, Dir: cwd, Project: w.project.Name, Channel: w.thread.ChannelID,
+		Home: w.place.Home(w.threadID),
 	}
 }
 
@@ -119,7 +123,17 @@ func (w *worker) decideByRule(ctx context.Context, requestID, toolUseID string, 
 		a.Status = store.ApprovalDenied
 		a.Reason = "This team's policy does not allow it (" + strings.TrimSuffix(d.Rule+": "+a.Terms.Because, ": ") + "). Do not try to get around it; say what you would have needed it for."
 	}
-	return w.books.Ask(ctx, w.heldLease(), a)
+	return w.record(ctx, a)
+}
+
+// record writes a request of the running turn to the database, which may hold a decision about
+// it already.
+func (w *worker) record(ctx context.Context, a store.Approval) (store.Approval, error) {
+	out, err := w.store.Ask(ctx, w.heldLease(), a)
+	if err == nil && !claude.ToolKeepsList(a.ToolName) {
+		w.turn.steps++
+	}
+	return out, err
 }
 
 // onCanUseTool asks a person, unless a rule denies the call or the process that
@@ -138,10 +152,28 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 		}
 		return w.reply(w.session.proc.Deny(r.RequestID, a.Reason, false))
 	}
+	if d.Contained { // the hook was told so, and Claude Code wants to be told again
+		if !w.turn.runsWith(r.ToolUseID, r.Input) { // else that decision is recorded
+			if _, err := w.decideByRule(ctx, r.RequestID, r.ToolUseID, call, d); err != nil {
+				return err
+			}
+		}
+		w.begins(r.ToolUseID, call, nil)
+		return w.reply(w.session.proc.Allow(r.RequestID, r.Input))
+	}
+	if why := w.unseen(call); why != "" {
+		if err := w.denyUnseen(ctx, w.request(r.RequestID, r.ToolUseID, call, d), why); err != nil {
+			return err
+		}
+		return w.reply(w.session.proc.Deny(r.RequestID, why, false))
+	}
 	a := w.request(r.RequestID, r.ToolUseID, call, d)
 	a.DecisionReason = r.DecisionReason
 	if r.AgentID != "" {
 		t.ofAgents[r.RequestID] = true
+	}
+	if push, _ := policy.Pushes(call); push && w.project.ReachesForge() {
+		return w.askAboutPush(ctx, a, call)
 	}
 	return w.ask(ctx, a, call, nil)
 }
@@ -149,14 +181,15 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 // ask puts a call to people, unless the process that this turn continues was given the
 // decision already. about is the host, if it is a call of policy.NetworkTool.
 func (w *worker) ask(ctx context.Context, a store.Approval, call policy.Call, about *reach) error {
-	w.show() // what led to the question, above it
 	t := w.turn
-	a.CardID = t.openCard()
+	if a.CardID, a.Said = t.openCard(), saidBefore(t.content.Items, a.ToolUseID); a.Push != nil {
+		a.CardID = "" // its card is about nothing else
+	}
 	for _, risk := range policy.Assess(call) {
 		a.Risks = append(a.Risks, string(risk))
 	}
 	a.Touches = touched(call)
-	a, err := w.books.Ask(ctx, w.heldLease(), a)
+	a, err := w.record(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -168,34 +201,13 @@ func (w *worker) ask(ctx context.Context, a store.Approval, call policy.Call, ab
 	if a.Status != store.ApprovalPending {
 		return w.onDecided(ctx, a.ID, nil) // decided while the process was gone
 	}
-	t.putOnCard(a.CardID)
+	t.putOnCard(a)
+	w.show() // what led to the question, above it
+	if a.Push != nil {
+		t.carded = -1 // nothing else joins its card
+	}
 	w.front.ShowApproval(a)
 	return nil
-}
-
-// maxPerCard bounds the requests on one card, for Slack's limits.
-const maxPerCard = 8
-
-// openCard is the card that a request joins, because nothing was said since it was
-// posted; or empty for a card of its own.
-func (t *turn) openCard() string {
-	if t.card.id == "" || t.card.items != len(t.content.Items) || t.card.requests >= maxPerCard {
-		return ""
-	}
-	return t.card.id
-}
-
-// putOnCard notes where a request is shown. What follows it belongs below.
-func (t *turn) putOnCard(id string) {
-	n := len(t.content.Items)
-	if t.card.id != id {
-		t.card = openCard{id: id, items: n}
-		t.cards = append(t.cards, id)
-	}
-	t.card.requests++
-	if len(t.breaks) == 0 || t.breaks[len(t.breaks)-1] != n {
-		t.breaks, t.brokeAt = append(t.breaks, n), time.Now()
-	}
 }
 
 func approvalKind(tool string) store.ApprovalKind {
@@ -225,11 +237,11 @@ func (w *worker) onDecided(ctx context.Context, id string, decided *store.Approv
 	case about != nil && about.question == nil:
 		// Whoever asked has left. It counts as delivered when somebody waits for it again,
 		// in a process that goes on with this turn.
-		if a, err = w.books.ApprovalByID(ctx, id); err == nil && a.Status != store.ApprovalAllowed && a.Status != store.ApprovalDenied {
+		if a, err = w.store.ApprovalByID(ctx, id); err == nil && a.Status != store.ApprovalAllowed && a.Status != store.ApprovalDenied {
 			return w.onUndecided(ctx, id)
 		}
 	default:
-		a, err = w.books.Deliver(ctx, w.heldLease(), id)
+		a, err = w.store.Deliver(ctx, w.heldLease(), id)
 		if errors.Is(err, store.ErrNotFound) {
 			return w.onUndecided(ctx, id) // it ended otherwise
 		}
@@ -237,14 +249,14 @@ func (w *worker) onDecided(ctx context.Context, id string, decided *store.Approv
 	if err != nil {
 		return err
 	}
-	w.forget(id)
+	w.forget(a)
 	if about != nil {
 		w.answerHost(about, a, requested)
 	} else if err := w.answer(a, requested); err != nil {
 		return err
 	}
-	w.front.ShowApproval(a)
 	w.show()
+	w.front.ShowApproval(a)
 	return nil
 }
 
@@ -283,7 +295,7 @@ func (w *worker) answer(a, requested store.Approval) error {
 	if a.Edited.Times > 0 {
 		w.turn.changed[requested.ToolUseID] = changeTold(a)
 	}
-	w.begins(requested.ToolUseID, call)
+	w.begins(requested.ToolUseID, call, a.Push)
 	return w.reply(proc.Allow(requested.RequestID, input))
 }
 
@@ -306,7 +318,7 @@ func denial(a store.Approval) string {
 // not a denial: unless the policy says otherwise the turn is paused, since the work
 // must not go on as if somebody had refused.
 func (w *worker) onUndecided(ctx context.Context, id string) error {
-	a, err := w.books.ApprovalByID(ctx, id)
+	a, err := w.store.ApprovalByID(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -314,7 +326,8 @@ func (w *worker) onUndecided(ctx context.Context, id string) error {
 		return nil
 	}
 	requested, about := w.turn.asked[id], w.turn.asksAbout(id)
-	w.forget(id)
+	w.forget(a)
+	w.show()
 	w.front.ShowApproval(a)
 	waited := timeToDecide(a)
 	if about != nil {
@@ -361,21 +374,26 @@ func (w *worker) onCancelRequest(ctx context.Context, requestID string) error {
 		if q.RequestID != requestID {
 			continue
 		}
-		a, ok, err := w.books.CancelApproval(ctx, w.heldLease(), id)
+		a, ok, err := w.store.CancelApproval(ctx, w.heldLease(), id)
 		if err != nil {
 			return err
 		}
-		w.forget(id)
-		if ok {
-			w.front.ShowApproval(a)
+		if !ok { // it was decided in this moment
+			if a, err = w.store.ApprovalByID(ctx, id); err != nil {
+				return err
+			}
 		}
+		w.forget(a)
+		w.front.ShowApproval(a)
 	}
 	return nil
 }
 
-func (w *worker) forget(id string) {
-	w.waiting.remove(id)
-	delete(w.turn.asked, id)
+// forget notes how an approval has ended that the CLI does not wait for any more.
+func (w *worker) forget(a store.Approval) {
+	w.waiting.remove(a.ID)
+	delete(w.turn.asked, a.ID)
+	w.turn.noteEnd(a)
 }
 
 func (w *worker) showEnded(ended []store.Approval) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -27,12 +28,12 @@ type audience struct {
 	places     map[store.ThreadKey]bool // threads that are said to wait for a session
 }
 
-// aside is a turn that sleeps, whose message stands as it is.
-const aside = "aside"
+// parked is a turn that sleeps, whose message stands as it is.
+const parked = "parked"
 
 // allowed reports a breach if the thread is another replica's by now.
 func (a *audience) allowed(key store.ThreadKey, what string) {
-	for _, t := range a.stage.books.Threads() {
+	for _, t := range a.stage.store.Threads() {
 		if t.Key() == key && a.stage.isElsewhere(t.ID) && a.stage.machine.knowsLoss(t.ID) {
 			a.stage.breach("%s after the lease was lost", what)
 		}
@@ -61,15 +62,15 @@ func (a *audience) ShowTurn(t TurnView) {
 	for _, id := range slices.Sorted(maps.Keys(t.Granted)) {
 		now += fmt.Sprintf(", %s under a permission of %s", id, t.Granted[id].By)
 	}
-	if t.Aside {
-		now += ", put aside"
+	if t.Parked {
+		now += ", parked"
 	}
 	if a.turns[t.ID] == now {
 		return
 	}
 	a.turns[t.ID] = now
-	if t.Aside {
-		a.turns[t.ID] = aside
+	if t.Parked {
+		a.turns[t.ID] = parked
 	}
 	if t.State.Ended() {
 		a.turns[t.ID], a.unfinished[t.ID] = "over", t.Unfinished
@@ -99,25 +100,24 @@ func (a *audience) ShowApproval(ap store.Approval) {
 	a.stage.say("cards", "%s %s", a.stage.name("a", ap.ID), ap.Status)
 }
 
-func (a *audience) CloseCards(ids []string) {
-	for _, id := range ids {
+// Show reads what there is to be shown, as the frontend does.
+func (a *audience) Show(kind store.PostKind, id string) {
+	switch kind {
+	case store.CardPost:
 		a.stage.say("cards", "%s closed", a.stage.name("a", id))
-	}
-}
-
-func (a *audience) ShowBudget(b BudgetAlert) {
-	a.stage.say("budgets", "%d %%", b.Share)
-}
-
-// ShowWait reads what there is to be shown, as the frontend does.
-func (a *audience) ShowWait(inboxID int64) {
-	for _, p := range a.stage.books.Prompts() {
-		if p.InboxID == inboxID {
-			a.mu.Lock()
-			a.spoken[p.Thread] = true
-			a.mu.Unlock()
-			a.stage.say("budgets", "prompt %d: %s", inboxID, cmp.Or(p.Outcome, p.State))
+	case store.BudgetPost:
+		a.stage.say("budgets", "%d %%", a.stage.store.Notice(id).Share)
+	case store.WaitPost:
+		for _, p := range a.stage.store.Prompts() {
+			if strconv.FormatInt(p.InboxID, 10) == id {
+				a.mu.Lock()
+				a.spoken[p.ThreadKey] = true
+				a.mu.Unlock()
+				a.stage.say("budgets", "prompt %d: %s", p.InboxID, cmp.Or(p.Outcome, p.State))
+			}
 		}
+	case store.TurnPost, store.PlacePost, store.QueuePost:
+		a.stage.breach("a %s was to be shown by its id", kind)
 	}
 }
 
@@ -127,7 +127,8 @@ func (a *audience) ShowQueue(threadID int64, start *StartWait) {
 	}
 }
 
-func (a *audience) ShowPlace(k store.ThreadKey, before int) {
+func (a *audience) ShowPlace(t store.Thread, before int) {
+	k := t.Key()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.allowed(k, "a place was shown")
@@ -142,8 +143,6 @@ func (a *audience) SetShare(s Share) { a.share.Store(&s) }
 
 func (a *audience) Changed(string) {}
 
-func (a *audience) Joined(int64) []int { return nil }
-
 func (a *audience) CloseOffer(turnID int64) {
 	a.stage.say("budgets", "turn %d offers nothing any more", turnID)
 }
@@ -151,7 +150,7 @@ func (a *audience) CloseOffer(turnID int64) {
 func (a *audience) MarkPrompt(p store.Prompt, m PromptMark) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.allowed(p.Thread, "a prompt was marked")
+	a.allowed(p.ThreadKey, "a prompt was marked")
 	if was := a.prompts[p.InboxID]; was != "" && was != PromptQueued && was != PromptWaits && was != PromptRunning {
 		a.stage.breach("prompt %d was marked %s after %s", p.InboxID, m, was)
 	}
@@ -163,14 +162,14 @@ func (a *audience) MarkPrompt(p store.Prompt, m PromptMark) {
 }
 
 // Tell shows what was committed to be shown, and has it ended as shown.
-func (a *audience) Tell(words ...store.Word) {
-	for _, w := range words {
+func (a *audience) Tell(rows ...store.OutboxRow) {
+	for _, w := range rows {
 		switch w.Kind {
-		case store.WordMark:
-			a.MarkPrompt(a.stage.books.Prompts()[w.InboxID-1].Prompt, PromptMark(w.Body))
-		case store.WordSaid:
-			a.Say(w.Thread, w.Body)
-		case store.WordLeft, store.WordGivenUp:
+		case store.OutboxMark:
+			a.MarkPrompt(a.stage.store.Prompts()[w.InboxID-1].Prompt, PromptMark(w.Body))
+		case store.OutboxSaid:
+			a.Say(w.ThreadKey, w.Body)
+		case store.OutboxLeft, store.OutboxGivenUp:
 			a.Abandon(w.TurnID, w.Body)
 		default:
 			a.stage.breach("a %s was told as a word", w.Kind)

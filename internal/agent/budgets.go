@@ -4,200 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
-	"deckhand/internal/money"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 )
 
-// Budget is a limit on spend, for everybody or everything of its scope alike.
-type Budget struct {
-	Scope store.BudgetScope
-	// Only names the channels, projects or people that it is for; empty means each
-	// of its own.
-	Only          []string
-	Period        store.BudgetPeriod
-	LimitMicroUSD int64
-	// WarnAt are the shares of the limit, in percent, at which people are told.
-	WarnAt []int
-	// Ask: at the limit admins are asked to raise it, and the prompt waits for them.
-	// Else it is refused.
-	Ask bool
-	// CheaperModel is offered at the limit beside raising it; empty: it is not.
-	CheaperModel string
-	// Tell are channels that are told beside the thread.
-	Tell []string
-}
-
-// BudgetStatus is where a budget stands in its present period.
-type BudgetStatus struct {
-	Budget
-	Key           string // see store.BudgetScope
-	From, To      time.Time
-	SpentMicroUSD int64
-	LimitMicroUSD int64  // with what admins have added
-	Model         string // the cheaper model that an admin chose; or empty
-	decisions     int    // what was decided about it in this period
-}
-
-// Reached reports whether nothing is left.
-func (b BudgetStatus) Reached() bool { return b.SpentMicroUSD >= b.LimitMicroUSD }
-
-// share is the highest of the shares that is reached, in percent; 0 for none.
-func (b BudgetStatus) share() int {
-	if b.Reached() {
-		return 100
-	}
-	most := 0
-	for _, w := range b.WarnAt {
-		// In this order, so that a limit of billions does not overflow.
-		if float64(b.SpentMicroUSD) >= float64(b.LimitMicroUSD)*float64(w)/100 {
-			most = max(most, w)
-		}
-	}
-	return most
-}
-
-// BudgetAlert is what people are to see of a budget: a warning, or that its limit
-// is reached, with buttons for those who may raise it if it asks.
-type BudgetAlert struct {
-	ID      string // of the store's notice
-	Status  BudgetStatus
-	Share   int // percent; 100: the limit is reached
-	Thread  store.ThreadKey
-	Project string // the thread's
-	Word    int64  // the last word about it; see [store.BudgetNotice]
-}
-
-// budgetCheck is what the budgets say to a person's next turn in a thread.
-type budgetCheck struct {
-	reached []BudgetStatus // those without anything left, unless a cheaper model goes on
-	model   string         // the cheaper model to go on with
-	all     []BudgetStatus
-}
-
-// budgets are the limits on spend, and what counts towards them.
-type budgets struct {
-	list  []Budget
-	books budgetBooks
-	front Frontend
-	log   *zap.Logger
-
-	mu   sync.Mutex
-	free chan struct{} // see freed
-}
-
-// check reads every budget that a person's work in the thread counts towards.
-func (s *budgets) check(ctx context.Context, t store.Thread, user string) (budgetCheck, error) {
-	var c budgetCheck
-	list, windows := s.of(t, user, time.Now())
-	states, err := s.books.BudgetStates(ctx, windows)
-	if err != nil {
-		return c, err
-	}
-	for i, state := range states {
-		b, w := list[i], windows[i]
-		status := b.at(w, state)
-		c.all = append(c.all, status)
-		switch {
-		case status.Model != "":
-			c.model = status.Model // an admin chose to go on with it, whatever it costs
-		case status.Reached():
-			c.reached = append(c.reached, status)
-		}
-	}
-	return c, nil
-}
-
-// of are the budgets that a person's work in the thread counts towards, and their
-// periods at a time.
-func (s *budgets) of(t store.Thread, user string, at time.Time) (list []Budget, windows []store.BudgetWindow) {
-	for _, b := range s.list {
-		key, ok := b.key(t, user)
-		if !ok {
-			continue
-		}
-		w := store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: key, Period: b.Period}
-		w.From, w.To = b.Period.Span(at, s.books.TimeZone())
-		list, windows = append(list, b), append(windows, w)
-	}
-	return list, windows
-}
-
-// at is where the budget stands in a period.
-func (b Budget) at(w store.BudgetWindow, s store.BudgetState) BudgetStatus {
-	return BudgetStatus{
-		Budget: b, Key: w.Key, From: w.From, To: w.To, SpentMicroUSD: s.SpentMicroUSD,
-		LimitMicroUSD: b.LimitMicroUSD + s.RaisedMicroUSD, Model: s.Model, decisions: s.Decisions,
-	}
-}
-
-// key is whose spend counts, and whether the budget is for them at all.
-func (b Budget) key(t store.Thread, user string) (string, bool) {
-	key := ""
-	switch b.Scope {
-	case store.BudgetWorkspace:
-		return "", true
-	case store.BudgetChannel:
-		key = t.ChannelID
-	case store.BudgetProject:
-		key = t.Project
-	case store.BudgetPerson:
-		key = user
-	case store.BudgetThread:
-		return strconv.FormatInt(t.ID, 10), true
-	}
-	return key, len(b.Only) == 0 || slices.Contains(b.Only, key)
-}
-
-// tell tells of every share that is reached and was not told of before. It returns the
-// notices of the limits that are reached, in the order of all.
-func (s *budgets) tell(ctx context.Context, t store.Thread, all []BudgetStatus) ([]store.BudgetNotice, error) {
-	var reached []store.BudgetNotice
-	for _, b := range all {
-		share := b.share()
-		if share == 0 || b.Model != "" {
-			continue
-		}
-		n, fresh, err := s.books.NoticeBudget(ctx, store.BudgetNotice{
-			ID:            newApprovalID(),
-			BudgetWindow:  store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: b.Key, Period: b.Period, From: b.From, To: b.To},
-			LimitMicroUSD: b.LimitMicroUSD, Share: share, SpentMicroUSD: b.SpentMicroUSD, ThreadID: t.ID,
-		})
-		if errors.Is(err, store.ErrEnded) {
-			continue // a warning that comes too late
-		}
-		if err != nil {
-			return nil, err
-		}
-		if share == 100 {
-			reached = append(reached, n)
-		}
-		if fresh {
-			s.front.ShowBudget(BudgetAlert{ID: n.ID, Word: n.Word, Status: b, Share: share, Thread: t.Key(), Project: t.Project})
-		}
-	}
-	return reached, nil
-}
-
 // noticeBudgets looks at the budgets after a turn, beside the worker.
 func (w *worker) noticeBudgets(ctx context.Context, t store.Thread, user string) {
-	if len(w.budgets.list) == 0 {
+	if !w.accounts.HasBudgets() {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
 	w.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, lookLimit)
 		defer cancel()
-		c, err := w.budgets.check(ctx, t, user)
+		c, err := w.accounts.Check(ctx, t, user)
 		if err == nil {
-			_, err = w.budgets.tell(ctx, t, c.all)
+			_, err = w.accounts.Tell(ctx, t, c.All)
 		}
 		if err != nil {
 			w.log.Error("look at the budgets", zap.Error(err))
@@ -209,27 +36,27 @@ func (w *worker) noticeBudgets(ctx context.Context, t store.Thread, user string)
 // with a sentence (dropped), or sleeps until the budget changes (waits): that costs a
 // row, and neither a process nor the lease.
 func (w *worker) admit(ctx context.Context, p store.Prompt) (model string, a admission, err error) {
-	if len(w.budgets.list) == 0 {
+	if !w.accounts.HasBudgets() {
 		return "", admitted, nil
 	}
 	for {
-		c, err := w.budgets.check(ctx, w.thread, p.UserID)
+		c, err := w.accounts.Check(ctx, w.thread, p.UserID)
 		if err != nil {
 			return "", "", err
 		}
-		if len(c.reached) == 0 {
-			return c.model, admitted, nil
+		if len(c.Reached) == 0 {
+			return c.Model, admitted, nil
 		}
-		notices, err := w.budgets.tell(ctx, w.thread, c.all)
+		notices, err := w.accounts.Tell(ctx, w.thread, c.All)
 		if err != nil {
 			return "", "", err
 		}
-		for i, b := range c.reached {
+		for i, b := range c.Reached {
 			if n := notices[i]; !b.Ask || n.Decision.Leave {
 				return "", dropped, w.refuseForBudget(ctx, p, b, n)
 			}
 		}
-		err = w.books.WaitForBudget(ctx, w.heldLease(), p.InboxID, notices[0], c.reached[0].decisions)
+		err = w.store.WaitForBudget(ctx, w.heldLease(), p.InboxID, notices[0], c.Reached[0].Decisions)
 		if errors.Is(err, store.ErrEnded) {
 			continue // somebody has decided meanwhile
 		}
@@ -240,7 +67,7 @@ func (w *worker) admit(ctx context.Context, p store.Prompt) (model string, a adm
 			return "", "", err
 		}
 		if p.Waited || notices[0].ThreadID != w.threadID { // else its card stands here and says so
-			w.front.ShowWait(p.InboxID)
+			w.showBudgetWait(p)
 		}
 		return "", waits, nil
 	}
@@ -257,13 +84,13 @@ const (
 
 // refuseForBudget ends a prompt that waits for nothing: nobody is asked, or an admin has
 // left the budget as it is.
-func (w *worker) refuseForBudget(ctx context.Context, p store.Prompt, b BudgetStatus, n store.BudgetNotice) error {
-	said := b.sentence()
+func (w *worker) refuseForBudget(ctx context.Context, p store.Prompt, b spend.Status, n store.BudgetNotice) error {
+	said := b.Sentence()
 	if n.Decision.Leave {
-		said += " It was left as it is for this " + string(b.Period) + "."
+		said += " An admin kept the limit for this " + string(b.Period) + "."
 	}
-	said += " So this was not begun. It begins anew on " + b.Begins() + ", or ask an admin to raise it in deckhand.yaml."
-	words, err := w.books.DropPrompt(ctx, w.heldLease(), p.InboxID, store.Drop{
+	said += " So this does not start. The budget starts again on " + b.Begins() + ". An admin can raise it in deckhand.yaml."
+	rows, err := w.store.DropPrompt(ctx, w.heldLease(), p.InboxID, store.Drop{
 		Outcome: "over budget", Mark: string(PromptOverBudget), Sentence: func(int) string { return said },
 	})
 	if errors.Is(err, store.ErrNotFound) {
@@ -272,37 +99,23 @@ func (w *worker) refuseForBudget(ctx context.Context, p store.Prompt, b BudgetSt
 	if err != nil {
 		return err
 	}
-	w.front.Tell(words...)
+	w.front.Tell(rows...)
 	if p.Waited {
-		w.front.ShowWait(p.InboxID)
+		w.showBudgetWait(p)
 	}
 	return nil
 }
 
-// sentence says which budget is used up.
-func (b BudgetStatus) sentence() string {
-	return fmt.Sprintf("%s is used up: %s of %s are spent.", b.Name(), money.USD(b.SpentMicroUSD), money.USD(b.LimitMicroUSD))
-}
-
-// Begins is the day on which the budget begins anew, for people.
-func (b BudgetStatus) Begins() string { return b.To.Format("Monday, 2 January") }
-
-// Name is what people call the budget. People, channels and threads are named by
-// the frontend, which knows them; here they are what the reader is or is in.
-func (b BudgetStatus) Name() string {
-	of := map[store.BudgetScope]string{
-		store.BudgetWorkspace: "the team", store.BudgetChannel: "this channel", store.BudgetProject: "the project " + b.Key,
-		store.BudgetPerson: "the person who asks", store.BudgetThread: "this thread",
-	}[b.Scope]
-	when := map[store.BudgetPeriod]string{store.BudgetDaily: "today's", store.BudgetWeekly: "this week's", store.BudgetMonthly: "this month's"}[b.Period]
-	return strings.ToUpper(when[:1]) + when[1:] + " budget of " + of
+// showBudgetWait shows what a prompt waits for, or that it does no longer.
+func (w *worker) showBudgetWait(p store.Prompt) {
+	w.front.Show(store.WaitPost, strconv.FormatInt(p.InboxID, 10))
 }
 
 // lookLimit bounds a look at the budgets beside the worker.
 const lookLimit = 30 * time.Second
 
 // whyOverBudget is what people are told of a turn that was stopped for a budget.
-func whyOverBudget(t *turn) string { return t.overBudget.sentence() + " So the work was stopped here." }
+func whyOverBudget(t *turn) string { return t.overBudget.Sentence() + " So the work stopped here." }
 
 // useModel has the process answer with the model that the budgets want, or with the
 // project's again.
@@ -321,4 +134,35 @@ func (w *worker) useModel(ctx context.Context, model string) error {
 	}
 	w.session.model = model
 	return nil
+}
+
+// newMeter runs the meter of a process that is about to start, until it is closed.
+func (w *worker) newMeter() *spend.Meter {
+	m := w.accounts.NewMeter(spend.Session{
+		Project: spend.Project{Name: w.project.Name, Prices: w.project.Prices, Model: w.project.Model, Named: w.project.Provider.Model},
+		Lease:   w.heldLease(), Thread: w.thread, Log: w.log,
+		OnHeld: func() { w.box.put(message{kind: messageHeld}) }, OnStray: w.tellOfStray,
+	})
+	w.running.Go(func() {
+		m.Run()
+		select {
+		case w.booked <- struct{}{}:
+		default: // it is about to look
+		}
+	})
+	return m
+}
+
+// strayLimit bounds how long it is tried to tell of a call that nothing runs for.
+const strayLimit = 30 * time.Second
+
+// tellOfStray says in the thread that something which a turn has left running has called the
+// model in vain. It returns at once.
+func (w *worker) tellOfStray(thread store.ThreadKey) {
+	w.log.Warn("a call of the model was refused, since no turn runs")
+	w.running.Go(func() {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), strayLimit, fmt.Errorf("no answer in %s", strayLimit))
+		defer cancel()
+		w.sayIn(ctx, thread, "A program that was left running called the model after the turn had ended. Deckhand refused the call. Ask Claude to stop the program if you don't want it.")
+	})
 }

@@ -17,7 +17,7 @@ import (
 // policy denies it, or has it decided by other people, by more of them, or with a second
 // step. What was asked by milder terms never becomes what stricter ones are about.
 func (s *Supervisor) Change(a store.Approval, input json.RawMessage) (e store.Edit, why string) {
-	call := policy.Call{Tool: a.ToolName, Input: input, Workspace: a.Workspace, Dir: a.Dir, Project: a.Project, Channel: a.Thread.ChannelID}
+	call := policy.Call{Tool: a.ToolName, Input: input, Workspace: a.Workspace, Dir: a.Dir, Project: a.Project, Channel: a.ChannelID}
 	d := s.policy.Decide(call)
 	rule, isRule := policy.Told(d.Rule)
 	if isRule {
@@ -41,23 +41,12 @@ func (s *Supervisor) Change(a store.Approval, input json.RawMessage) (e store.Ed
 	return e, ""
 }
 
-// Foresee is the request that a call would be which the turn of an approval has announced, if
-// it were asked about now. asked is false where nobody would be: a rule decides it.
-func (s *Supervisor) Foresee(about store.Approval, toolUseID, tool string, input json.RawMessage) (a store.Approval, asked bool) {
-	call := policy.Call{Tool: tool, Input: input, Workspace: about.Workspace, Dir: about.Dir, Project: about.Project, Channel: about.Thread.ChannelID}
-	d := s.policy.Decide(call)
-	if d.Fault != "" || d.Verdict != policy.Ask {
-		return a, false
-	}
-	return store.Approval{
-		ThreadID: about.ThreadID, Thread: about.Thread, Project: about.Project, Title: about.Title, Workspace: about.Workspace,
-		SessionID: about.SessionID, TurnID: about.TurnID, Kind: approvalKind(tool), ToolUseID: toolUseID, ToolName: tool, Input: input,
-		Dir: about.Dir, RequestedBy: about.RequestedBy, Status: store.ApprovalPending, Terms: termsOf(d),
-	}, true
-}
-
-// touched is what a call would touch, as people are shown it; nil where nothing is known.
+// touched is what a call would touch, as people are shown it; nil where nothing is known, and
+// for a plain push, whose commits say more.
 func touched(c policy.Call) json.RawMessage {
+	if _, push := policy.PlainPush(c); push {
+		return nil
+	}
 	p := policy.Touches(c)
 	if len(p.Touches)+len(p.Hosts)+len(p.Unknown) == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"deckhand/internal/agent/claude"
 )
 
-// longTurn is from when on nobody is taken to watch a turn any more.
-const longTurn = time.Minute
+// LongTurn is from when on nobody is taken to watch a turn any more.
+const LongTurn = time.Minute
 
 // closer is where the answer of a turn begins, if it ended now, and since when.
 type closer struct {
@@ -42,25 +42,20 @@ func closing(items []claude.Item) int {
 	return 0 // there is nothing else
 }
 
-// closing is TurnView.Closing and TurnView.Below of a turn that is done. The answer of a short
-// one stays in the message in which it grew, unless that was posted before it began, and
-// somebody has written below it since: they would have to look for it there.
-func (w *worker) closing(ctx context.Context, view TurnView) (from int, below bool) {
-	t := w.turn
-	from = closing(t.content.Items)
-	if from == 0 || view.EndedAt.Sub(view.StartedAt) >= longTurn {
-		return from, false
+// closing is TurnView.Closing of a turn that is done. The answer of a short one stays in the
+// message in which it grew, unless that was posted before it began, and somebody has written
+// below it since: they would have to look for it there.
+func (w *worker) closing(ctx context.Context, view TurnView) (from int) {
+	from = closing(w.turn.content.Items)
+	if from == 0 || view.EndedAt.Sub(view.StartedAt) >= LongTurn {
+		return from
 	}
-	began := view.StartedAt
-	if len(t.breaks) > 0 {
-		began = t.brokeAt // what is said below a card has a message of its own
-	}
-	below, err := w.books.WroteBelow(ctx, view.Thread, view.ID, began, t.closer.at)
+	below, err := w.store.WroteBelow(ctx, view.Thread, view.ID, view.StartedAt, w.turn.closer.at)
 	if err != nil {
 		w.log.Warn("look for what was written below a turn's message", zap.Error(err))
 	}
 	if err != nil || !below {
-		return 0, false
+		return 0
 	}
-	return from, true
+	return from
 }

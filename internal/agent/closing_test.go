@@ -8,8 +8,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"deckhand/internal/agent/booktest"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/memstore"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 )
 
@@ -39,7 +40,7 @@ func TestClosing(t *testing.T) {
 
 // writtenIn are books that know who has written below a turn's message.
 type writtenIn struct {
-	*booktest.Books
+	*memstore.Store
 	wrote    bool
 	err      error
 	from, to time.Time
@@ -57,32 +58,29 @@ func TestAnAnswerThatOthersWroteBelow(t *testing.T) {
 	said, tool := claude.Item{Kind: claude.ItemText, Text: "Done."}, claude.Item{Kind: claude.ItemToolUse}
 	for name, c := range map[string]struct {
 		took  time.Duration
-		books writtenIn
+		store writtenIn
 		card  bool
 		from  int
-		below bool
 	}{
-		"nobody wrote":             {took: longTurn - time.Second},
-		"somebody wrote":           {took: longTurn - time.Second, books: writtenIn{wrote: true}, from: 2, below: true},
-		"somebody wrote, and card": {took: longTurn - time.Second, books: writtenIn{wrote: true}, card: true, from: 2, below: true},
-		"the books are away":       {took: longTurn - time.Second, books: writtenIn{wrote: true, err: errAway}},
-		"it was long":              {took: longTurn, books: writtenIn{wrote: true}, from: 2},
+		"nobody wrote":             {took: LongTurn - time.Second},
+		"somebody wrote":           {took: LongTurn - time.Second, store: writtenIn{wrote: true}, from: 2},
+		"somebody wrote, and card": {took: LongTurn - time.Second, store: writtenIn{wrote: true}, card: true, from: 2},
+		"the books are away":       {took: LongTurn - time.Second, store: writtenIn{wrote: true, err: errAway}},
+		"it was long":              {took: LongTurn, store: writtenIn{wrote: true}, from: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				books := c.books
-				books.Books = new(booktest.Books)
-				w := newWorker(&shared{books: &books, budgets: &budgets{books: &books}, log: zap.NewNop(), replica: "A"}, 1)
+				db := c.store
+				db.Store = new(memstore.Store)
+				w := newWorker(&shared{store: &db, accounts: spend.New(spend.Config{Store: &db}), log: zap.NewNop(), replica: "A"}, 1)
 				w.turn = &turn{}
 				view := TurnView{StartedAt: time.Now()}
-				began := view.StartedAt
 				items := []claude.Item{said, tool}
 				if c.card {
 					time.Sleep(time.Second)
-					began = time.Now()
 					w.turn.content.Items = items
-					w.turn.putOnCard("card")
+					w.turn.putOnCard(store.Approval{ID: "card", CardID: "card"})
 				}
 				var spoke time.Time
 				for range 3 { // its answer grows
@@ -94,12 +92,11 @@ func TestAnAnswerThatOthersWroteBelow(t *testing.T) {
 					w.turn.closer.heed(items)
 				}
 				view.EndedAt = view.StartedAt.Add(c.took)
-				from, below := w.closing(t.Context(), view)
-				if from != c.from || below != c.below {
-					t.Errorf("%d %v, want %d %v", from, below, c.from, c.below)
+				if from := w.closing(t.Context(), view); from != c.from {
+					t.Errorf("%d, want %d", from, c.from)
 				}
-				if c.took < longTurn && (!books.from.Equal(began) || !books.to.Equal(spoke)) {
-					t.Errorf("asked from %v to %v, want %v, %v", books.from, books.to, began, spoke)
+				if c.took < LongTurn && (!db.from.Equal(view.StartedAt) || !db.to.Equal(spoke)) {
+					t.Errorf("asked from %v to %v, want %v, %v", db.from, db.to, view.StartedAt, spoke)
 				}
 			})
 		})

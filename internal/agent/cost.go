@@ -21,11 +21,11 @@ func attemptUUID(promptUUID string, attempt int) string {
 	return uuid.NewSHA1(id, []byte("attempt "+strconv.Itoa(attempt))).String()
 }
 
-// witness is what the CLI says that it has spent since it was asked last, in an epoch of
+// cliTotals is what the CLI says that it has spent since it was asked last, in an epoch of
 // its own where its total began anew. Of answers that it did not hear to their end it can
-// only guess: where there were such, it is no witness, and the next time begins here.
-func (w *worker) witness(ctx context.Context, running claude.Usage) ([]store.Witness, error) {
-	whole := w.session.meter.whole()
+// only guess: where there were such, it proves nothing, and the next time begins here.
+func (w *worker) cliTotals(ctx context.Context, running claude.Usage) ([]store.CLITotal, error) {
+	whole := w.session.meter.Whole()
 	if err := w.followReset(ctx); err != nil {
 		return nil, err
 	}
@@ -38,13 +38,13 @@ func (w *worker) witness(ctx context.Context, running claude.Usage) ([]store.Wit
 			return nil, err
 		}
 	}
-	return []store.Witness{{SessionID: w.session.id, Epoch: w.session.epoch, Before: spent.Before, After: spent.After, Model: spent.Model}}, nil
+	return []store.CLITotal{{SessionID: w.session.id, Epoch: w.session.epoch, Before: spent.Before, After: spent.After, Model: spent.Model}}, nil
 }
 
-// addWitness writes down what the CLI has said between turns.
-func (w *worker) addWitness(ctx context.Context, told []store.Witness) error {
+// addCLITotals writes down what the CLI has said between turns.
+func (w *worker) addCLITotals(ctx context.Context, told []store.CLITotal) error {
 	for _, t := range told {
-		if err := w.books.AddWitness(ctx, w.heldLease(), t); err != nil {
+		if err := w.store.AddCLITotals(ctx, w.heldLease(), t); err != nil {
 			return err
 		}
 	}

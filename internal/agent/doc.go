@@ -6,25 +6,25 @@
 //
 // The [Supervisor] owns the workers and each worker owns its process. A worker
 // is one goroutine with a mailbox; whatever a person or another replica wants
-// of a thread is a letter in it. Its states:
+// of a thread is a message in it. Its states:
 //
 //	cold ──prompt──► waiting ──a slot──► starting ──initialized──► ready ──prompt──► running
 //	running ──can_use_tool──► awaiting ──decision──► running
 //	running ──a grant covers a call──► checking ──its maker is looked up──► running
-//	awaiting ──minutes, or its slot is needed──► aside (a row) ──decision──► waiting
+//	awaiting ──minutes, or its slot is needed──► parked (a row) ──decision──► waiting
 //	running, awaiting, checking ──stop, expired──► stopping ──result──► ready
 //	running ──result──► ready ──idle──► hibernating ──process gone──► cold (a row, nothing else)
 //	any ──process ends──► cold; a running turn ends as failed
 //	any ──lease lost──► gone, without another write
 //
-// They are derived, not stored, but for aside (see rest.go): awaiting, for one, is a turn
-// that runs while approvals are open. awaiting, checking and stopping hear all that a running turn hears, waiting
-// and starting a stop and a lost lease; hibernating, which is bounded, hears nothing until
+// They are derived, not stored, but for parked (see parking.go): awaiting, for one, is a turn
+// that runs while approvals are open. awaiting, checking and stopping take all that a running turn takes, waiting
+// and starting a stop and a lost lease; hibernating, which is bounded, takes nothing until
 // it is over.
 //
 // Every state and every event:
 //
-//	                      cold     wait     start    ready    run      await    check    stop     aside    hibern
+//	                      cold     wait     start    ready    run      await    check    stop     parked   hibern
 //	hook: allow           ·        ·        ·        =        =        =        =        =        ·        ·
 //	hook: deny            ·        ·        ·        =        =        =        =        =        ·        ·
 //	hook: ask             ·        ·        ·        =        =        =        =        =        ·        ·
@@ -68,7 +68,7 @@
 //	no answer, tried again·        ·        run      ·        ·        ·        ·        ·        ·        ·
 //	no answer for long    ·        ·        cold     ·        ·        ·        ·        ·        ·        ·
 //	no workspace          ·        cold     ·        ·        ·        ·        ·        ·        ·        ·
-//	hibernate asked       ·        =        =        cold     =        aside    =        =        ·        =
+//	hibernate asked       ·        =        =        cold     =        parked   =        =        ·        =
 //	idle                  ·        ·        ·        cold     ·        ·        ·        ·        ·        ·
 //	hibernated            ·        ·        ·        ·        ·        ·        ·        ·        ·        cold
 //	database away         =        =        =        =        =        run      run      cold     =        =
@@ -80,12 +80,12 @@
 // = stays, · cannot be.
 //
 // Calls of the model that a process has left are read to their end. A cold thread whose
-// calls are keeps its lease until they are booked, and hears of prompts and of stops as it
+// calls are keeps its lease until they are booked, and is told of prompts and of stops as it
 // does otherwise; a stop cuts them.
 //
 // Security. A tool runs only after a decision that is committed: a policy rule's
 // (see package policy) or a person's, bound to the SHA-256 of the exact input. Every
 // tool call passes our PreToolUse callback, so nothing that lies in a repository
 // can allow itself anything; the CLI reads no settings, and its
-// environment is an allow-list (see environment.go).
+// environment is an allow-list (see package place).
 package agent

@@ -129,16 +129,16 @@ func (w *worker) attach(ctx context.Context, p store.Prompt, shown bool) (a atta
 func (w *worker) take(ctx context.Context, inbox attachment.Inbox, p store.Prompt, i int) (f attachment.File, at string, err error) {
 	most := w.attachments.WithDefaults()
 	if most.Files < 0 {
-		return f, "", attachment.Refuse("was not read: files are not taken here")
+		return f, "", attachment.Refuse("was not read: Deckhand takes no files here")
 	}
 	if i >= most.Files {
-		return f, "", attachment.Refuse("is one too many: up to %d files of a message are taken", most.Files)
+		return f, "", attachment.Refuse("is one too many: a message may have %d files", most.Files)
 	}
 	name, content, err := w.files.Fetch(ctx, p.Files[i], most.Bytes)
 	if err != nil {
 		return attachment.File{Name: name}, "", err
 	}
-	if f, err = attachment.Read(name, content); err != nil {
+	if f, err = attachment.Read(ctx, name, content); err != nil {
 		return attachment.File{Name: name}, "", err
 	}
 	rel, err := inbox.Put(p.InboxID, f.Name, f.Content)

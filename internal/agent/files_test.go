@@ -79,7 +79,7 @@ func TestAPromptOfFilesThatCannotBeHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stageWithFiles(NoWords, &playedFiles{}, gone)
 		s.prompt(here)
-		if turns := s.books.Turns(); len(turns) != 1 || turns[0].State != string(TurnFailed) || turns[0].Problem != "“gone.png” was deleted." {
+		if turns := s.store.Turns(); len(turns) != 1 || turns[0].State != string(TurnFailed) || turns[0].Problem != "“gone.png” was deleted." {
 			t.Errorf("the turns are %+v", turns)
 		}
 		s.words = "look"
@@ -120,7 +120,7 @@ func TestAThreadIsStoppedWhileFilesCome(t *testing.T) {
 				c.act(s, f)
 				synctest.Wait()
 				var states []string
-				for _, r := range s.books.Turns() {
+				for _, r := range s.store.Turns() {
 					states = append(states, r.State)
 				}
 				if got := strings.Join(states, " "); got != c.want {

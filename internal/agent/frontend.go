@@ -15,30 +15,22 @@ import (
 type Frontend interface {
 	// ShowTurn shows the turn as it stands now. The latest call wins; calls for
 	// one turn come from one goroutine, in order. After a call with State.Ended()
-	// or Aside there is no further one for that turn.
+	// or Parked there is no further one for that turn.
 	ShowTurn(TurnView)
-	// Joined are those of the breaks of a turn that was shown at which it has begun no
-	// message. The turn's end is committed without them, so that whoever shows it knows where
-	// its messages begin.
-	Joined(turnID int64) []int
 	// ShowApproval shows an approval on its card: pending with buttons, or as it
 	// ended.
 	ShowApproval(store.Approval)
-	// CloseCards shows cards (see store.Approval.CardID) a last time: their turn is
-	// over, and nothing will be asked on them again.
-	CloseCards(ids []string)
-	// ShowBudget tells of a budget, in the thread and where the budget says.
-	ShowBudget(BudgetAlert)
-	// ShowWait shows, in its thread, what a prompt waits for (see
-	// store.BudgetWait), or that it does no longer.
-	ShowWait(inboxID int64)
+	// Show shows something as the database has it: a card, as when its turn is over and
+	// nothing will be asked on it again; what a prompt waits for, or that it does no longer;
+	// a budget, in the thread and where the budget says.
+	Show(kind store.PostKind, id string)
 	// ShowQueue shows in a thread what waits there: prompts without a turn, which the
-	// frontend reads from the books, and the start of the thread's process, if there is one
+	// frontend reads from the database, and the start of the thread's process, if there is one
 	// to be waited for.
 	ShowQueue(threadID int64, start *StartWait)
 	// ShowPlace shows how many threads are before this one in the queue for a session, or
 	// [Served].
-	ShowPlace(k store.ThreadKey, before int)
+	ShowPlace(t store.Thread, before int)
 	// SetShare says how much of what the chat allows may be used from now on: the rest is
 	// other replicas'.
 	SetShare(Share)
@@ -49,11 +41,11 @@ type Frontend interface {
 	// something has changed there.
 	Changed(replica string)
 	// MarkPrompt shows on the person's own message how far it has come. How it ended
-	// is a word; see Tell.
+	// is an outbox row; see Tell.
 	MarkPrompt(store.Prompt, PromptMark)
 	// Tell shows what was committed to be shown, in this order. What cannot be shown now
 	// stays in the outbox.
-	Tell(...store.Word)
+	Tell(...store.OutboxRow)
 	// Say posts a sentence into the thread that is lost with this process; see
 	// [store.Store.Say] for others.
 	Say(store.ThreadKey, string)
@@ -68,7 +60,7 @@ type Frontend interface {
 }
 
 // Share is a replica's part, from 0 to 1, of what a chat allows its app: Turns of what is
-// shown of turns, Anywhere of what falls to whichever replica hears of it.
+// shown of turns, Anywhere of what falls to whichever replica learns of it.
 type Share struct {
 	Anywhere, Turns float64
 }
@@ -144,14 +136,13 @@ type TurnView struct {
 	CostMicroUSD int64
 	Unfinished   bool
 	Settling     bool
-	// Breaks are the lengths that Content.Items had when something else was shown
-	// in the thread, such as an approval's card: what follows belongs below it.
-	Breaks []int
+	// Cards are those on which the turn has asked for something, in the order in which they
+	// were posted.
+	Cards []Card
 	// Closing, if it is not 0, is the length that Content.Items had when the closing answer
 	// of a turn began: it is a message of its own, so that it is heard of as a whole. The turn
-	// was long, or Below: somebody has written below what it had shown.
+	// was long, or somebody has written below what it had shown.
 	Closing int
-	Below   bool
 	// Granted are the tool calls, by tool_use id, that somebody's grant allowed.
 	Granted map[string]Grant
 	// Spent is what subagents that have ended have cost, in micro-USD by the ledger, by the
@@ -162,13 +153,21 @@ type TurnView struct {
 	// Mark is how the turn's prompt is marked, once the turn has ended; empty where it
 	// goes on elsewhere.
 	Mark PromptMark
+	// Steps is the number of tool uses, and of hosts that programs wanted to reach, about
+	// which was decided or is to be, but for those that keep the list of work; Contained is
+	// how many of them ran unasked, since they stayed inside the sandbox and the posture is
+	// contained.
+	Steps, Contained int
+	// Left are the command lines of the programs that still run in the session when the turn
+	// has ended, for as long as the session's process lives.
+	Left []string `json:",omitempty"`
 	// StoppedBy is the Slack user who stopped the turn, or empty.
 	StoppedBy string
 	// Waiting is the number of approvals that the turn is waiting for now.
 	Waiting int
-	// Aside says that the turn sleeps until somebody decides what it waits for: it has no
+	// Parked says that the turn sleeps until somebody decides what it waits for: it has no
 	// process, and will go on in a turn of its own.
-	Aside bool
+	Parked bool
 	// Held names the budget that a call of the turn waits for, since calls of others that
 	// are under way have reserved what is left of it; else empty.
 	Held string
@@ -177,9 +176,9 @@ type TurnView struct {
 	Problem string
 	// Continue offers to go on, to whoever may write here: a budget stopped the turn.
 	Continue bool
-	// Word is the [store.WordTurn] that this view was committed as, once the turn has
-	// ended; 0 for none.
-	Word int64 `json:"-"`
+	// OutboxID is the outbox row that this view was committed as, once the turn has ended; 0
+	// for none.
+	OutboxID int64 `json:"-"`
 }
 
 // Grant says who gave the standing permission that a tool call ran under.

@@ -20,7 +20,7 @@ import (
 // A call that the policy would ask for is allowed if somebody allowed the like of it
 // before and could still decide about it: a grant is no wider than the right that it
 // was given by. Who may decide is asked beside the worker's loop, since Slack takes its
-// time; meanwhile the hook waits, and the worker hears everything else.
+// time; meanwhile the hook waits, and the worker handles everything else.
 
 const (
 	// checkLimit bounds a look-up of people. After it, a person is asked.
@@ -30,11 +30,13 @@ const (
 )
 
 // check is a tool call that waits for a look-up of the people whose grants cover it: a
-// hook's, or a connection's, which has a reach.
+// hook's, or a connection's, which has a reach. Or it is a push that is looked at, and what
+// people are to be asked about it.
 type check struct {
 	requestID, toolUseID, cwd string
 
 	reach    *reach
+	asks     *store.Approval
 	call     policy.Call
 	decision policy.Decision
 	grants   []store.LiveGrant // that cover the call, by whomever
@@ -57,18 +59,18 @@ func (w *worker) checkGrants(ctx context.Context, c *check) error {
 	if len(c.grants) == 0 {
 		return w.askPerson(ctx, c)
 	}
-	a.Thread, a.Project = w.thread.Key(), w.thread.Project
+	a.ThreadKey, a.Project = w.thread.Key(), w.thread.Project
 	ctx, c.cancel = context.WithTimeoutCause(ctx, checkLimit, fmt.Errorf("look up who gave a permission: no answer in %s", checkLimit))
 	w.session.checks[c.requestID] = c
 	w.session.pump.Go(func() {
 		defer c.cancel()
-		w.box.put(letter{kind: letterChecked, checked: c, entitled: w.entitled(ctx, c.grants, a)})
+		w.box.put(message{kind: messageChecked, checked: c, entitled: w.entitled(ctx, c.grants, a)})
 	})
 	return nil
 }
 
 func (w *worker) liveGrants(ctx context.Context, c *check) ([]store.LiveGrant, error) {
-	return w.books.LiveGrants(ctx, w.heldLease(), w.session.id, policy.Siblings(c.call.Tool), sha256.Sum256(c.call.Input))
+	return w.store.LiveGrants(ctx, w.heldLease(), w.session.id, policy.Siblings(c.call.Tool), sha256.Sum256(c.call.Input))
 }
 
 // entitled are the makers of the grants who may decide about the request themselves,
@@ -122,7 +124,7 @@ func (w *worker) onChecked(ctx context.Context, c *check, entitled map[string]bo
 			return nil
 		}
 		w.turn.granted[c.toolUseID] = Grant{By: g.CreatedBy, At: g.CreatedAt}
-		w.begins(c.toolUseID, c.call)
+		w.begins(c.toolUseID, c.call, nil)
 		return w.reply(w.session.proc.AnswerPreToolUse(c.requestID, claude.HookAllow, c.decision.Rule))
 	}
 	return w.askPerson(ctx, c)
@@ -137,7 +139,7 @@ func (w *worker) useGrant(ctx context.Context, c *check, g store.LiveGrant) (hel
 	}
 	a := w.request(c.requestID, c.toolUseID, c.call, c.decision)
 	a.Status, a.DecidedBy, a.DecidedVia, a.GrantID = store.ApprovalAllowed, g.CreatedBy, "grant", g.ID
-	_, err = w.books.Ask(ctx, w.heldLease(), a)
+	_, err = w.record(ctx, a)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
@@ -152,6 +154,12 @@ func (w *worker) askPerson(ctx context.Context, c *check) error {
 	if c.reach != nil {
 		return w.askAboutHost(ctx, c)
 	}
+	if why := w.unseen(c.call); why != "" {
+		if err := w.denyUnseen(ctx, w.request(c.requestID, c.toolUseID, c.call, c.decision), why); err != nil {
+			return err
+		}
+		return w.reply(w.session.proc.AnswerPreToolUse(c.requestID, claude.HookDeny, why))
+	}
 	w.turn.cwd[c.toolUseID] = c.cwd
 	return w.reply(w.session.proc.AnswerPreToolUse(c.requestID, claude.HookAsk, ""))
 }
@@ -165,7 +173,10 @@ func (w *worker) refuseChecks(why string) {
 	}
 	for id, c := range w.session.checks {
 		w.session.dropCheck(id)
-		if c.reach == nil {
+		switch {
+		case c.asks != nil:
+			_ = w.reply(w.session.proc.Deny(id, why, true))
+		case c.reach == nil:
 			_ = w.reply(w.session.proc.AnswerPreToolUse(id, claude.HookDeny, why))
 		}
 	}
@@ -188,6 +199,5 @@ func (w *worker) covers(g store.LiveGrant, c policy.Call) bool {
 		w.log.Error("a grant's pattern cannot be read", zap.Int64("grant", g.ID), zap.Error(err))
 		return false
 	}
-	ok, _ := policy.Covers(p, c)
-	return ok
+	return policy.Grants(p, c)
 }

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude/reaper"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway"
 	"deckhand/internal/jobs"
@@ -89,23 +90,26 @@ func (r *recorder) ShowApproval(a store.Approval) {
 	r.write(botEvent{Approval: &shownAsk{a.ID, a.Status}})
 }
 
+func (r *recorder) Show(kind store.PostKind, id string) {
+	if kind == store.BudgetPost {
+		r.write(botEvent{Budget: id})
+	}
+}
+
 func (r *recorder) MarkPrompt(p store.Prompt, m PromptMark) {
 	r.write(botEvent{Prompt: &shownMark{p.InboxID, m}})
 }
 
-func (r *recorder) ShowBudget(n BudgetAlert)        { r.write(botEvent{Budget: n.ID}) }
-func (r *recorder) ShowWait(int64)                  {}
 func (r *recorder) ShowQueue(int64, *StartWait)     {}
 func (r *recorder) CloseOffer(int64)                {}
 func (r *recorder) Changed(string)                  {}
-func (r *recorder) Joined(int64) []int              { return nil }
 func (r *recorder) SetShare(Share)                  {}
-func (r *recorder) ShowPlace(store.ThreadKey, int)  {}
+func (r *recorder) ShowPlace(store.Thread, int)     {}
 func (r *recorder) Say(_ store.ThreadKey, s string) { r.write(botEvent{Said: s}) }
 func (r *recorder) Leave(int64)                     {}
-func (r *recorder) Tell(words ...store.Word) {
-	for _, w := range words {
-		if w.Kind == store.WordMark {
+func (r *recorder) Tell(rows ...store.OutboxRow) {
+	for _, w := range rows {
+		if w.Kind == store.OutboxMark {
 			r.write(botEvent{Prompt: &shownMark{w.InboxID, PromptMark(w.Body)}})
 			continue
 		}
@@ -114,7 +118,6 @@ func (r *recorder) Tell(words ...store.Word) {
 }
 func (r *recorder) Attach(store.ThreadKey, string, string)            {}
 func (r *recorder) Abandon(_ int64, s string)                         { r.write(botEvent{Said: s}) }
-func (r *recorder) CloseCards([]string)                               {}
 func (r *recorder) Remind(context.Context, store.Approval, int) error { return nil }
 
 func (r *recorder) MayDecide(context.Context, string, store.Approval) bool { return true }
@@ -129,7 +132,7 @@ func playBot(in io.Reader, out io.Writer) error {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	replica, err := OpenReplica(c.DataDir)
+	replica, err := place.OpenReplica(c.DataDir)
 	if err != nil {
 		return err
 	}
@@ -160,7 +163,7 @@ func playBot(in io.Reader, out io.Writer) error {
 	rec := &recorder{out: json.NewEncoder(out)}
 	sup := New(Config{
 		Store: s, Frontend: rec, Authoriser: rec, Reminder: rec, Replica: replica.ID, DataDir: c.DataDir, Policy: rules,
-		Projects: map[string]Project{"web": {Name: "web", Dir: c.Workspace, Workspace: workspace.Shared, Model: c.Model, Sandbox: sandbox.Spec{Network: sandbox.Open}}},
+		Projects: map[string]place.Project{"web": {Name: "web", Dir: c.Workspace, Workspace: workspace.Shared, Model: c.Model, Sandbox: sandbox.Spec{Network: sandbox.Open}}},
 		Command:  []string{c.CLI}, CLIVersion: c.Version, Log: log,
 		Gateway: way,
 		Limits:  Limits{Poll: 500 * time.Millisecond, AnswerTimeout: waittest.Limit, StopTimeout: waittest.Limit, IdleTimeout: time.Hour, Silence: time.Hour},
@@ -176,7 +179,7 @@ func playBot(in io.Reader, out io.Writer) error {
 		}
 		switch cmd.Do {
 		case "hibernate":
-			sup.send(cmd.Thread, letter{kind: letterHibernate})
+			sup.send(cmd.Thread, message{kind: messageHibernate})
 		case "stop":
 			if _, err := sup.Stop(ctx, store.Thread{ID: cmd.Thread}, "U1"); err != nil {
 				return err

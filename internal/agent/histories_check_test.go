@@ -118,7 +118,7 @@ func (w *world) verify() (v verdict) {
 		w.t.Errorf("the bill is %d µ$ and the ledger %d µ$: %d are missing, and at most %d may be", v.Bill, v.Ledger, d, v.Bounds)
 	}
 	w.verifyBill(bySession)
-	w.verifyBooks(&v)
+	w.verifyStore(&v)
 	return v
 }
 
@@ -243,7 +243,7 @@ func (w *world) turnsOfPrompts() map[string][]int64 {
 }
 
 // verifyBooks has the store verify itself, and ask its second witness.
-func (w *world) verifyBooks(v *verdict) {
+func (w *world) verifyStore(v *verdict) {
 	w.t.Helper()
 	differences, err := w.store.VerifyRollups(w.t.Context(), "")
 	if err != nil {
@@ -259,7 +259,7 @@ func (w *world) verifyBooks(v *verdict) {
 	for _, p := range report.Problems {
 		w.t.Errorf("the audit: %v", p)
 	}
-	stretches, _, err := w.store.Witnesses(w.t.Context(), "", time.Time{})
+	stretches, _, err := w.store.CLITotals(w.t.Context(), "", time.Time{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func (w *world) verifyBooks(v *verdict) {
 }
 
 // tellBooks is the history as the database has it, for failures.
-func (w *world) tellBooks() string {
+func (w *world) tellStore() string {
 	type line struct{ Line string }
 	lines := query[line](w, `
 		SELECT line FROM (

@@ -88,7 +88,7 @@ func playHistory(t *testing.T, version string, seed uint64, n int) verdict {
 	v := w.verify()
 	t.Log(v)
 	if t.Failed() {
-		t.Logf("the history:\n%s\n%s", w.tellBooks(), w.tell())
+		t.Logf("the history:\n%s\n%s", w.tellStore(), w.tell())
 	}
 	return v
 }

@@ -18,7 +18,7 @@ func (s *Supervisor) JobHandlers() []jobs.Handler {
 // expire ends an approval whose time has run out, whichever replica runs its
 // thread; that one is notified and answers its CLI.
 func (s *Supervisor) expire(ctx context.Context, j jobs.Job[store.ApprovalDeadline]) error {
-	a, ok, err := s.books.ExpireApproval(ctx, j.Args.ApprovalID)
+	a, ok, err := s.store.ExpireApproval(ctx, j.Args.ApprovalID)
 	if errors.Is(err, store.ErrTooEarly) {
 		return jobs.Again(time.Second)
 	}
@@ -30,7 +30,7 @@ func (s *Supervisor) expire(ctx context.Context, j jobs.Job[store.ApprovalDeadli
 }
 
 func (s *Supervisor) remind(ctx context.Context, j jobs.Job[store.ApprovalReminder]) error {
-	a, err := s.books.ApprovalByID(ctx, j.Args.ApprovalID)
+	a, err := s.store.ApprovalByID(ctx, j.Args.ApprovalID)
 	if errors.Is(err, store.ErrNotFound) || (err == nil && a.Status != store.ApprovalPending) {
 		return nil
 	}

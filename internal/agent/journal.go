@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
 )
@@ -19,7 +20,7 @@ import (
 // loop: a tool's result must not wait for the database. Entries keep their order,
 // and a turn's end is written after them.
 type journal struct {
-	books   auditBook
+	store   auditStore
 	log     *zap.Logger
 	commit  func(context.Context) string // that the workspace is at
 	signal  chan struct{}
@@ -32,8 +33,8 @@ type journal struct {
 	waiting []store.AuditEntry
 }
 
-func newJournal(books auditBook, log *zap.Logger, commit func(context.Context) string) *journal {
-	return &journal{books: books, log: log, commit: commit, signal: make(chan struct{}, 1)}
+func newJournal(db auditStore, log *zap.Logger, commit func(context.Context) string) *journal {
+	return &journal{store: db, log: log, commit: commit, signal: make(chan struct{}, 1)}
 }
 
 // run writes entries as they come until ctx ends, and what is left then. A write that is
@@ -92,7 +93,7 @@ func (j *journal) flush(ctx context.Context) {
 			j.head = now
 		}
 	}
-	if err := j.books.Audit(ctx, entries...); err != nil {
+	if err := j.store.Audit(ctx, entries...); err != nil {
 		j.log.Error("write the results of tools into the audit", zap.Int("entries", len(entries)), zap.Error(err))
 		j.mu.Lock()
 		j.waiting = append(entries, j.waiting...)
@@ -137,34 +138,22 @@ func (w *worker) results(m *claude.User) []store.AuditEntry {
 
 // git is the audit entry of a fetch or a push. It may be called by anybody.
 func (j *journal) git(team string, thread int64, e gitway.Event) store.AuditEntry {
-	entry := gitEntry(team, thread, e)
+	entry := place.GitEntry(team, thread, e)
 	entry.TurnID = j.turn.Load()
 	return entry
 }
 
-func gitEntry(team string, thread int64, e gitway.Event) store.AuditEntry {
-	d := map[string]any{"act": "fetch", "repository": e.Repository, "bytes": e.Bytes}
-	if e.Push {
-		d["act"] = "push"
+// recordWeb writes down which hosts the session has visited since this was asked last.
+func (w *worker) recordWeb(s *session) {
+	visits := s.proc.Visits()
+	if len(visits) == 0 {
+		return
 	}
-	for name, text := range map[string]string{"refused": e.Refused, "tool_use": e.ToolUse} {
-		if text != "" {
-			d[name] = text
-		}
+	e := store.AuditEntry{
+		Kind: store.AuditWeb, TeamID: w.thread.TeamID, ThreadID: w.thread.ID, Details: map[string]any{"visits": visits},
 	}
-	if len(e.Wanted) > 0 {
-		d["wanted"] = e.Wanted
+	if w.turn != nil {
+		e.TurnID = w.turn.row.ID
 	}
-	refs := []map[string]string{}
-	for _, r := range e.Refs {
-		ref := map[string]string{"ref": r.Name, "old": r.Old, "new": r.New}
-		if r.Refused != "" {
-			ref["refused"] = r.Refused
-		}
-		refs = append(refs, ref)
-	}
-	if len(refs) > 0 {
-		d["refs"] = refs
-	}
-	return store.AuditEntry{Kind: store.AuditGit, TeamID: team, ThreadID: thread, Details: d}
+	s.journal.add(e)
 }

@@ -42,8 +42,8 @@ func TestAJournalIsWrittenToItsEnd(t *testing.T) {
 		{time.Hour, 0, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			books := &slowAudit{takes: tt.takes}
-			j := newJournal(books, zap.NewNop(), func(ctx context.Context) string {
+			db := &slowAudit{takes: tt.takes}
+			j := newJournal(db, zap.NewNop(), func(ctx context.Context) string {
 				if errors.Is(ctx.Err(), context.Canceled) {
 					return "" // as git says nothing then
 				}
@@ -65,10 +65,10 @@ func TestAJournalIsWrittenToItsEnd(t *testing.T) {
 			if took := time.Since(began); took > 5*time.Second {
 				t.Errorf("%v: it took %v to stop", tt.takes, took)
 			}
-			if len(books.written) != tt.written || books.cut != tt.cut {
-				t.Errorf("%v: written %v, cut %d times", tt.takes, books.written, books.cut)
+			if len(db.written) != tt.written || db.cut != tt.cut {
+				t.Errorf("%v: written %v, cut %d times", tt.takes, db.written, db.cut)
 			}
-			for _, entries := range books.written {
+			for _, entries := range db.written {
 				if len(entries) != 1 || len(entries[0].Details) != 0 {
 					t.Errorf("%v: %v", tt.takes, entries) // no commit was made
 				}

@@ -8,28 +8,30 @@ import (
 	"deckhand/internal/store"
 )
 
-type letterKind int
+type messageKind int
 
 const (
-	letterWake      letterKind = iota // there may be a prompt
-	letterDecided                     // id: an approval has ended
-	letterStop                        // id: the person who stops the turn
-	letterChecked                     // checked: it is known which of its people are entitled
-	letterReach                       // question: connections of a session wait for a host
-	letterLeft                        // question: none waits any more
-	letterHibernate                   // another session needs the slot
-	letterLeaseLost                   // epoch: of the lease
-	letterPutAway                     // its folder has rested for long enough
-	letterForget                      // what is kept of its work has
-	letterHeld                        // a call of the turn waits for a budget, or does no longer
+	messageWake      messageKind = iota // there may be a prompt
+	messageDecided                      // id: an approval has ended
+	messageStop                         // id: the person who stops the turn
+	messageChecked                      // checked: it is known which of its people are entitled
+	messagePushRead                     // checked, push: a push was looked at
+	messageReach                        // question: connections of a session wait for a host
+	messageLeft                         // question: none waits any more
+	messageHibernate                    // another session needs the slot
+	messageLeaseLost                    // epoch: of the lease
+	messagePutAway                      // its folder has rested for long enough
+	messageForget                       // what is kept of its work has
+	messageHeld                         // a call of the turn waits for a budget, or does no longer
 )
 
-type letter struct {
-	kind    letterKind
+type message struct {
+	kind    messageKind
 	id      string
 	decided *store.Approval // with letterDecided from this replica: the decision
 	epoch   int64
 	checked *check
+	push    *store.Push
 	// entitled are the people whose grants count for checked.
 	entitled map[string]bool
 	question *egress.Question
@@ -40,20 +42,20 @@ type letter struct {
 // mailbox is an unbounded queue that never makes a sender wait. Wakes are
 // merged. The zero value is not usable: see newMailbox.
 type mailbox struct {
-	mu      sync.Mutex
-	letters []letter
-	wake    bool
-	signal  chan struct{} // has a token when there may be something
+	mu       sync.Mutex
+	messages []message
+	wake     bool
+	signal   chan struct{} // has a token when there may be something
 }
 
 func newMailbox() *mailbox { return &mailbox{signal: make(chan struct{}, 1)} }
 
-func (b *mailbox) put(l letter) {
+func (b *mailbox) put(l message) {
 	b.mu.Lock()
-	if l.kind == letterWake {
+	if l.kind == messageWake {
 		b.wake = true
 	} else {
-		b.letters = append(b.letters, l)
+		b.messages = append(b.messages, l)
 	}
 	b.mu.Unlock()
 	select {
@@ -63,24 +65,24 @@ func (b *mailbox) put(l letter) {
 }
 
 // take empties the mailbox; the wake, if any, comes last.
-func (b *mailbox) take() []letter {
+func (b *mailbox) take() []message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := b.letters
-	b.letters = nil
+	out := b.messages
+	b.messages = nil
 	if b.wake {
-		out = append(out, letter{kind: letterWake})
+		out = append(out, message{kind: messageWake})
 		b.wake = false
 	}
 	return out
 }
 
-// hasWork reports whether a letter is there that a worker comes back for: while the bot
+// hasWork reports whether a message is there that a worker comes back for: while the bot
 // stops, one that stops the thread.
 func (b *mailbox) hasWork(stopping bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.wake && !stopping || slices.ContainsFunc(b.letters, func(l letter) bool { return l.kind == letterStop })
+	return b.wake && !stopping || slices.ContainsFunc(b.messages, func(l message) bool { return l.kind == messageStop })
 }
 
 // idSet is a set of ids, safe for concurrent use. The zero value is empty.

@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"deckhand/internal/attachment"
 	"deckhand/internal/store/storetest"
 )
 
@@ -15,6 +17,7 @@ import (
 const roleVariable = "DECKHAND_TEST_ROLE"
 
 func TestMain(m *testing.M) {
+	attachment.RunHelper()
 	if os.Getenv(roleVariable) == "bot" {
 		if err := playBot(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "bot:", err)
@@ -24,3 +27,5 @@ func TestMain(m *testing.M) {
 	}
 	storetest.Main(m, func() error { return goleak.Find() })
 }
+
+var errAway = errors.New("the database is away")

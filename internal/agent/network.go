@@ -19,7 +19,7 @@ import (
 
 // With network: ask, a connection to a host that the project does not list waits until its
 // host is decided about, as a tool call is: by the policy, by a grant, or by a person, with
-// a row in the books that is bound to the host and its port. What was decided holds for
+// a row in the database that is bound to the host and its port. What was decided holds for
 // every program of the session until the turn ends, and connections end with it, since
 // nobody can be asked between turns. Under a grant each new connection is looked at again.
 
@@ -36,7 +36,7 @@ type reach struct {
 	question *egress.Question // whose connections wait; nil: none does
 	asked    string           // the approval that waits for people, or empty
 	answer   *egress.Answer   // that holds for the turn; nil while there is none, and under a grant
-	grants   map[int64]bool   // that have allowed it, which the books know
+	grants   map[int64]bool   // that have allowed it, which the database knows
 }
 
 // asker has a session's worker asked about hosts.
@@ -47,11 +47,11 @@ type asker struct {
 
 // Ask implements [egress.Asker].
 func (a asker) Ask(q *egress.Question) {
-	a.box.put(letter{kind: letterReach, question: q, of: a.of})
+	a.box.put(message{kind: messageReach, question: q, of: a.of})
 }
 
 // Left implements [egress.Asker].
-func (a asker) Left(q *egress.Question) { a.box.put(letter{kind: letterLeft, question: q}) }
+func (a asker) Left(q *egress.Question) { a.box.put(message{kind: messageLeft, question: q}) }
 
 func refusal(format string, args ...any) egress.Answer {
 	return egress.Answer{Refusal: fmt.Sprintf(format, args...)}
@@ -218,18 +218,25 @@ func (t *turn) refuseHosts(why string) {
 }
 
 // use is a tool call that runs.
-type use struct{ id, what string }
+type use struct {
+	id, what string
+	input    [sha256.Size]byte
+}
 
 // useMost bounds what is kept of a command, in bytes. A card shows less of it.
 const useMost = 2000
 
 // begins notes that a call may run now, and opens the way to the forge for one that was
-// allowed as a push.
-func (w *worker) begins(toolUseID string, c policy.Call) {
-	if push, force := policy.Pushes(c); push {
-		w.session.proc.AllowPush(toolUseID, force)
+// allowed as a push, to the commits that were approved, or to any; and to the provider's web
+// search for one that was allowed as a search.
+func (w *worker) begins(toolUseID string, c policy.Call, approved *store.Push) {
+	if pass, push := passOf(c, approved); push {
+		w.session.proc.AllowPush(toolUseID, pass)
 	}
-	if slices.ContainsFunc(w.turn.uses, func(u use) bool { return u.id == toolUseID }) {
+	if c.Tool == "WebSearch" {
+		w.session.meter.BeginSearch(toolUseID)
+	}
+	if w.turn.runs(toolUseID) {
 		return
 	}
 	what := c.Tool
@@ -242,12 +249,23 @@ func (w *worker) begins(toolUseID string, c policy.Call) {
 		what += ": " + gjson.GetBytes(c.Input, "url").String()
 	}
 	what = strings.ToValidUTF8(what[:min(len(what), useMost)], "")
-	w.turn.uses = append(w.turn.uses, use{toolUseID, strings.ReplaceAll(what, "\x00", "")})
+	w.turn.uses = append(w.turn.uses, use{toolUseID, strings.ReplaceAll(what, "\x00", ""), sha256.Sum256(c.Input)})
+}
+
+// runsWith reports whether a call has begun with exactly this input and has no result yet.
+func (t *turn) runsWith(toolUseID string, input []byte) bool {
+	return slices.ContainsFunc(t.uses, func(u use) bool { return u.id == toolUseID && u.input == sha256.Sum256(input) })
+}
+
+// runs reports whether a call has begun and has no result yet.
+func (t *turn) runs(toolUseID string) bool {
+	return slices.ContainsFunc(t.uses, func(u use) bool { return u.id == toolUseID })
 }
 
 // ends notes that a call has its result.
 func (w *worker) ends(toolUseID string) {
 	w.session.proc.EndPush(toolUseID)
+	w.session.meter.EndSearch(toolUseID)
 	if w.turn != nil {
 		w.turn.uses = slices.DeleteFunc(w.turn.uses, func(u use) bool { return u.id == toolUseID })
 	}

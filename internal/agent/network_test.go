@@ -3,14 +3,21 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/memstore"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/agent/spend"
+	"deckhand/internal/gateway"
 	"deckhand/internal/store"
 )
 
@@ -27,7 +34,7 @@ func asksHost(s *stage, host string) (p *playedProcess, id string) {
 // rows are the approvals of the thread, each as its host and how it ended.
 func (s *stage) rows() string {
 	var out []string
-	for _, a := range s.books.Approvals() {
+	for _, a := range s.store.Approvals() {
 		out = append(out, fmt.Sprintf("%s %s via %q, delivered %t", hostOf(a), a.Status, a.DecidedVia, a.Delivered))
 	}
 	return strings.Join(out, "\n")
@@ -55,7 +62,7 @@ func TestAHostIsAskedOnceInATurn(t *testing.T) {
 			`write.example:443 denied via "button", delivered true`, "running",
 		},
 		"allowed elsewhere": {hostWrite, func(s *stage, _ *playedProcess, id string) {
-			s.decided(s.books.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U3", Via: "button"}))
+			s.decided(s.store.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U3", Via: "button"}))
 		}, reached, reached, `write.example:443 allowed via "button", delivered true`, "running"},
 		"it has left, and it is allowed": {hostWrite, func(s *stage, p *playedProcess, id string) {
 			p.disconnect()
@@ -65,7 +72,7 @@ func TestAHostIsAskedOnceInATurn(t *testing.T) {
 		"it has left, and it is denied elsewhere": {hostWrite, func(s *stage, p *playedProcess, id string) {
 			p.disconnect()
 			synctest.Wait()
-			s.decided(s.books.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalDenied, By: "U3", Via: "button"}))
+			s.decided(s.store.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalDenied, By: "U3", Via: "button"}))
 		}, "", "write.example refused: The person denied this", `write.example:443 denied via "button", delivered false`, "running"},
 		"it has left": {hostWrite, func(_ *stage, p *playedProcess, _ string) { p.disconnect() }, "", "", `write.example:443 pending via "", delivered false`, "awaiting"},
 		"it has left and come back": {hostWrite, func(s *stage, p *playedProcess, id string) {
@@ -161,7 +168,7 @@ func TestAGrantForAHost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(staged)
-		grant := s.books.Grant("T1", "web", policy.NetworkTool, ofHost(hostBuild), "U2")
+		grant := s.store.Grant("T1", "web", policy.NetworkTool, ofHost(hostBuild), "U2")
 		s.prompt(here)
 		p := s.process(here)
 		for range 3 {
@@ -174,7 +181,7 @@ func TestAGrantForAHost(t *testing.T) {
 		if told := s.heard()[p.name]; strings.Count(strings.Join(told, "\n"), "build.example reached") != 3 {
 			t.Errorf("%q", told)
 		}
-		if _, _, err := s.books.RevokeGrant(context.Background(), "T1", grant, "U2"); err != nil {
+		if _, _, err := s.store.RevokeGrant(context.Background(), "T1", grant, "U2"); err != nil {
 			t.Fatal(err)
 		}
 		p.connect(hostBuild)
@@ -194,7 +201,7 @@ func TestAGrantThatIsRevokedMeanwhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(staged)
-		grant := s.books.Grant("T1", "web", policy.NetworkTool, ofHost(hostBuild), "U2")
+		grant := s.store.Grant("T1", "web", policy.NetworkTool, ofHost(hostBuild), "U2")
 		s.prompt(here)
 		p := s.process(here)
 		p.connect(hostBuild)
@@ -202,7 +209,7 @@ func TestAGrantThatIsRevokedMeanwhile(t *testing.T) {
 		s.who.hold(true)
 		p.connect(hostBuild)
 		synctest.Wait()
-		if _, _, err := s.books.RevokeGrant(context.Background(), "T1", grant, "U2"); err != nil {
+		if _, _, err := s.store.RevokeGrant(context.Background(), "T1", grant, "U2"); err != nil {
 			t.Fatal(err)
 		}
 		s.heard()
@@ -228,7 +235,7 @@ func TestAFloodOfHosts(t *testing.T) {
 			p.connect(fmt.Sprintf("h%d.example", i))
 		}
 		synctest.Wait()
-		if n := len(s.books.Approvals()); n != asksMost {
+		if n := len(s.store.Approvals()); n != asksMost {
 			t.Errorf("%d rows", n)
 		}
 		told := strings.Join(s.heard()[p.name], "\n")
@@ -313,10 +320,10 @@ func TestWhoAsks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &worker{turn: &turn{}, session: &session{proc: &playedProcess{stage: &stage{said: map[string][]string{}}}}}
+			w := &worker{turn: &turn{}, session: &session{meter: new(spend.Meter), proc: &playedProcess{stage: &stage{said: map[string][]string{}}}}}
 			for i, c := range tt.calls {
-				w.begins(fmt.Sprint(i), c)
-				w.begins(fmt.Sprint(i), c)
+				w.begins(fmt.Sprint(i), c, nil)
+				w.begins(fmt.Sprint(i), c, nil)
 			}
 			for i := range tt.over {
 				w.ends(fmt.Sprint(i))
@@ -326,4 +333,25 @@ func TestWhoAsks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheWebIsSearchedWhileASearchRuns: a command that runs cannot have the provider search.
+func TestTheWebIsSearchedWhileASearchRuns(t *testing.T) {
+	t.Parallel()
+	m := spend.New(spend.Config{Store: new(memstore.Store)}).NewMeter(spend.Session{Log: zap.NewNop(), OnHeld: func() {}, OnStray: func(store.ThreadKey) {}})
+	m.BeginTurn(store.Turn{ID: 1, RequestedBy: "U1"})
+	w := &worker{turn: &turn{}, session: &session{meter: m, proc: &playedProcess{stage: &stage{said: map[string][]string{}}}}}
+	searches := func(when string, want bool) {
+		t.Helper()
+		_, err := m.Begin(t.Context(), gateway.Call{ID: uuid.New(), Model: "claude-opus-5-5", Search: true})
+		if _, refused := errors.AsType[*gateway.Refusal](err); refused == want {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	w.begins("1", policy.Call{Tool: "Bash", Input: json.RawMessage(`{"command":"curl x"}`)}, nil)
+	searches("while a command runs", false)
+	w.begins("2", policy.Call{Tool: "WebSearch", Input: json.RawMessage(`{"query":"x"}`)}, nil)
+	searches("while a search runs", true)
+	w.ends("2")
+	searches("after it", false)
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/place"
 	"deckhand/internal/gateway"
 	"deckhand/internal/store"
 	"deckhand/internal/transcript"
@@ -25,8 +26,10 @@ type playedMachine struct {
 	fail      []error       // what becomes of the next starts; nil is a process
 	noFolder  error
 	full      error // of the disk
-	holdStop  bool  // processes take for ever to end in good order
-	deaf      bool  // they acknowledge an interrupt and go on
+	noSave    error // why nothing can be saved
+	saves     int
+	holdStop  bool // processes take for ever to end in good order
+	deaf      bool // they acknowledge an interrupt and go on
 	lost      map[int64]bool
 	made      []workspace.Folder // the threads'
 	pushed    map[int64]bool     // the threads whose work is somewhere else
@@ -34,7 +37,7 @@ type playedMachine struct {
 	reserved  map[int64]bool     // threads that do not exist
 	base      string             // what new threads start from
 	looked    func()             // somebody asked for that; nil for nobody
-	setup     prepared
+	setup     place.Prepared
 }
 
 func (m *playedMachine) hold() {
@@ -88,38 +91,38 @@ func (m *playedMachine) loss(threadID int64, known bool) {
 	m.lost[threadID] = known
 }
 
-func (m *playedMachine) workspace(context.Context, store.Thread, Project) (string, []string, error) {
+func (m *playedMachine) Workspace(context.Context, store.Thread, place.Project) (string, []string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return "/ws", nil, m.noFolder
 }
 
-// uptime is that of the bubble's clock.
-func (*playedMachine) uptime() time.Duration { return time.Since(time.Unix(0, 0)) }
+// Uptime is that of the bubble's clock.
+func (*playedMachine) Uptime() time.Duration { return time.Since(time.Unix(0, 0)) }
 
-func (*playedMachine) kernel() string { return "k" }
+func (*playedMachine) Kernel() string { return "k" }
 
-func (*playedMachine) liveFor(time.Duration) {}
+func (*playedMachine) LiveFor(time.Duration) {}
 
-func (m *playedMachine) takes(context.Context) error {
+func (m *playedMachine) Takes(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.full
 }
 
-func (m *playedMachine) prepare(context.Context, store.Thread, Project, func()) (prepared, error) {
+func (m *playedMachine) Prepare(context.Context, store.Thread, place.Project, func()) (place.Prepared, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.setup, nil
 }
 
-func (m *playedMachine) folders(context.Context) ([]workspace.Folder, error) {
+func (m *playedMachine) Folders(context.Context) ([]workspace.Folder, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.made), nil
 }
 
-func (m *playedMachine) reserve(t store.Thread, _ Project) error {
+func (m *playedMachine) Reserve(t store.Thread, _ place.Project) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.reserved == nil {
@@ -129,7 +132,7 @@ func (m *playedMachine) reserve(t store.Thread, _ Project) error {
 	return nil
 }
 
-func (m *playedMachine) unreserve(t store.Thread, _ Project, _ bool) error {
+func (m *playedMachine) Unreserve(t store.Thread, _ place.Project, _ bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.reserved[t.ID] {
@@ -139,7 +142,7 @@ func (m *playedMachine) unreserve(t store.Thread, _ Project, _ bool) error {
 	return nil
 }
 
-func (m *playedMachine) startsFrom(context.Context, store.Thread, Project) (string, error) {
+func (m *playedMachine) StartsFrom(context.Context, store.Thread, place.Project) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.looked != nil {
@@ -148,7 +151,7 @@ func (m *playedMachine) startsFrom(context.Context, store.Thread, Project) (stri
 	return m.base, nil
 }
 
-func (m *playedMachine) putAway(_ context.Context, t store.Thread, _ Project) (string, []string, error) {
+func (m *playedMachine) PutAway(_ context.Context, t store.Thread, _ place.Project) (string, []string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if why := m.stays[t.ID]; why != "" {
@@ -158,27 +161,32 @@ func (m *playedMachine) putAway(_ context.Context, t store.Thread, _ Project) (s
 	return "", []string{"some of it stays"}, nil
 }
 
-func (m *playedMachine) elsewhere(_ context.Context, t store.Thread, _ Project) (bool, error) {
+func (m *playedMachine) Elsewhere(_ context.Context, t store.Thread, _ place.Project) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.pushed[t.ID], nil
 }
 
-func (*playedMachine) missing(string) bool { return false }
+func (*playedMachine) Missing(string) bool { return false }
 
-func (m *playedMachine) save(context.Context, store.Thread, Project) (string, error) { return "", nil }
+func (m *playedMachine) Save(context.Context, store.Thread, place.Project) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.saves++
+	return "", m.noSave
+}
 
-func (m *playedMachine) publish(context.Context, store.Thread, Project) error { return nil }
+func (m *playedMachine) Publish(context.Context, store.Thread, place.Project) error { return nil }
 
-func (*playedMachine) home(int64) string { return "" }
+func (*playedMachine) Home(int64) string { return "" }
 
-func (*playedMachine) restore(context.Context, store.Thread, []store.Transcript, transcript.ReadCopy) (bool, error) {
+func (*playedMachine) Restore(context.Context, store.Thread, []store.Transcript, transcript.ReadCopy) (bool, error) {
 	return false, nil
 }
 
-func (m *playedMachine) head(context.Context, string) string { return "" }
+func (m *playedMachine) Head(context.Context, string) string { return "" }
 
-func (m *playedMachine) start(ctx context.Context, t store.Thread, _ Project, resume bool, _ int, calls gateway.Meter, _ *zap.Logger) (process, error) {
+func (m *playedMachine) Start(ctx context.Context, t store.Thread, _ place.Project, resume bool, _ int, calls gateway.Meter, _ *zap.Logger) (place.Process, error) {
 	m.mu.Lock()
 	gate := m.gate
 	m.mu.Unlock()

@@ -11,13 +11,14 @@ import (
 	"sync"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
 )
 
-func (*playedProcess) visits() []egress.Visit { return nil }
+func (*playedProcess) Visits() []egress.Visit { return nil }
 
 // playedProcess is a CLI that says what the test has it say. It counts what it is
 // answered.
@@ -191,6 +192,7 @@ func (p *playedProcess) die(reason claude.ExitReason) {
 }
 
 func (p *playedProcess) PID() int                { return 1 }
+func (p *playedProcess) Left() [][]string        { return nil }
 func (p *playedProcess) Done() <-chan struct{}   { return p.ended }
 func (p *playedProcess) told(f string, a ...any) { p.stage.say(p.name, f, a...) }
 
@@ -283,7 +285,7 @@ func (p *playedProcess) answer(id, kind string) (json.RawMessage, error) {
 // run is the tool: it must not happen without a decision on exactly this input.
 func (p *playedProcess) run(id string, input json.RawMessage) {
 	sum := sha256.Sum256(input)
-	for _, a := range p.stage.books.Approvals() {
+	for _, a := range p.stage.store.Approvals() {
 		if a.RequestID == id && a.Status == store.ApprovalAllowed && a.Delivered && sha256.Sum256(a.ToRun()) == sum && a.ThreadID == p.thread {
 			return
 		}
@@ -341,11 +343,13 @@ func (p *playedProcess) Baseline(context.Context) (claude.Usage, error) {
 	return claude.Usage{}, p.gone()
 }
 
-func (p *playedProcess) AllowPush(toolUseID string, force bool) {
-	p.told("push %s, force %t", toolUseID, force)
+func (p *playedProcess) AllowPush(toolUseID string, pass gitway.Pass) {
+	p.told("push %s, force %t", toolUseID, pass.Force)
 }
-func (p *playedProcess) EndPush(string)           {}
-func (p *playedProcess) OnGit(func(gitway.Event)) {}
+
+func (p *playedProcess) Outgoing(context.Context, string, policy.Push) *store.Push { return nil }
+func (p *playedProcess) EndPush(string)                                            {}
+func (p *playedProcess) OnGit(func(gitway.Event))                                  {}
 
 func (p *playedProcess) Stop(ctx context.Context) error {
 	p.mu.Lock()

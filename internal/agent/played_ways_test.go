@@ -167,7 +167,7 @@ func (p *playedProcess) answered(c *connection, a egress.Answer) {
 	}
 	p.told("%s reached", c.host)
 	input := string(policy.NetworkInput(c.host, 443))
-	if a.During == nil || a.During.Err() != nil || !slices.ContainsFunc(p.stage.books.Approvals(), func(r store.Approval) bool {
+	if a.During == nil || a.During.Err() != nil || !slices.ContainsFunc(p.stage.store.Approvals(), func(r store.Approval) bool {
 		return r.ToolName == policy.NetworkTool && r.Status == store.ApprovalAllowed && string(r.Input) == input && r.InputSHA256 == sha256.Sum256(r.Input) && r.ThreadID == p.thread && !r.TurnEnded
 	}) {
 		p.stage.breach("%s reached %s without a decision", p.name, c.host)

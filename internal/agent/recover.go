@@ -14,14 +14,14 @@ import (
 // must not do so for ever.
 const maxAttempts = 3
 
-// GoesOn is what the messages say of a turn that was put aside and is woken. It is no news
+// GoesOn is what the messages say of a turn that was parked and is woken. It is no news
 // where there are none: a decision has just been made, and what comes of it follows.
 const GoesOn = "The work goes on below."
 
 // recover goes on with the turn that a dead process of this thread left running, or that
-// was put aside and is woken. One that sleeps has the worker go to sleep, too.
+// was parked and is woken. One that sleeps has the worker go to sleep, too.
 func (w *worker) recover(ctx context.Context) error {
-	old, prompt, err := w.books.RunningTurn(ctx, w.threadID)
+	old, prompt, err := w.store.RunningTurn(ctx, w.threadID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (w *worker) recover(ctx context.Context) error {
 	} else if by != "" {
 		return w.giveUp(ctx, old, TurnInterrupted, PromptStopped, "Stopped: a message that waited was sent at once.")
 	}
-	if old.Rest == store.RestAsleep {
+	if old.Parking == store.Parked {
 		w.asleep = true
 		return nil
 	}
@@ -41,11 +41,11 @@ func (w *worker) recover(ctx context.Context) error {
 		return nil
 	}
 	w.log.Info("continue an interrupted turn", zap.Int64("turn", old.ID), zap.Int("attempt", old.Attempt))
-	if _, err := w.books.EndLostCalls(ctx); err != nil {
+	if _, err := w.store.EndLostCalls(ctx); err != nil {
 		return err
 	}
 	note, below := "[Deckhand was restarted while you worked on the message below. Look at what you have done already, then go on with it. A tool call that was not answered may be made again.]\n\n", "Deckhand restarted here; the work goes on below."
-	if old.Rest == store.RestWoken {
+	if old.Parking == store.Unparked {
 		var paused bool
 		if note, paused, err = w.wakeNote(ctx, old.ID); err != nil {
 			return err
@@ -58,7 +58,7 @@ func (w *worker) recover(ctx context.Context) error {
 		return w.giveUp(ctx, old, TurnFailed, PromptFailed, fmt.Sprintf("This was interrupted %d times and is given up. Send it again to try once more.", n))
 	}
 	// At once: its process may wait for a slot.
-	left, err := w.books.LeaveTurn(ctx, w.heldLease(), old.ID, below)
+	left, err := w.store.LeaveTurn(ctx, w.heldLease(), old.ID, below)
 	if err != nil {
 		return err
 	}
@@ -77,11 +77,11 @@ func (w *worker) recover(ctx context.Context) error {
 		w.log.Error("start the session", zap.Error(start.err))
 		return w.giveUp(ctx, old, TurnFailed, PromptFailed, givenUp(prompt, start.sentence))
 	}
-	row, err := w.books.ContinueTurn(ctx, w.heldLease(), old, w.session.id, w.session.epoch)
+	row, err := w.store.ContinueTurn(ctx, w.heldLease(), old, w.session.id, w.session.epoch)
 	if err != nil {
 		return err
 	}
-	shown := old.Rest == store.RestWoken && w.session.recalls == ""
+	shown := old.Parking == store.Unparked && w.session.recalls == ""
 	_, err = w.withFiles(ctx, row, prompt, attemptUUID(prompt.UUID, row.Attempt), note+prompt.Text, shown)
 	return err
 }
@@ -93,13 +93,13 @@ func (w *worker) giveUp(ctx context.Context, old store.Turn, state TurnState, ma
 	if state == TurnFailed {
 		status = store.ApprovalInterrupted
 	}
-	ended, words, err := w.books.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
+	ended, rows, err := w.store.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
 		ID: old.ID, State: string(state), Problem: problem, Approvals: status, Mark: string(mark),
 	})
 	if err != nil {
 		return err
 	}
 	w.showEnded(ended)
-	w.front.Tell(words...)
+	w.front.Tell(rows...)
 	return nil
 }

@@ -50,7 +50,7 @@ func (s *Supervisor) scheduleForget(ctx context.Context, after time.Time) error 
 	if !due.After(after) {
 		due = due.Add(24 * time.Hour)
 	}
-	return s.books.Schedule(ctx, store.Job{Args: forgetDue{Due: due}, At: due, Once: true})
+	return s.store.Schedule(ctx, store.Job{Args: forgetDue{Due: due}, At: due, Once: true})
 }
 
 // forget deletes the copies of transcripts of threads in which nobody has written for long.
@@ -60,7 +60,7 @@ func (s *Supervisor) forget(ctx context.Context, _ jobs.Job[forgetDue]) error {
 	}
 	since, threads := time.Now().Add(-s.limits.KeepTranscripts), 0
 	for {
-		n, err := s.books.ForgetTranscripts(ctx, since)
+		n, err := s.store.ForgetTranscripts(ctx, since)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (s *Supervisor) forgetWork(ctx context.Context, since time.Time) error {
 	}
 	ids, err := s.works.OldWork(ctx, since, forgetMost)
 	for _, id := range ids {
-		s.post(id, letter{kind: letterForget, eager: true})
+		s.post(id, message{kind: messageForget, eager: true})
 	}
 	return err
 }
@@ -110,7 +110,7 @@ func (w *worker) forgetWork(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		elsewhere, err := w.machine.elsewhere(ctx, w.thread, w.project)
+		elsewhere, err := w.place.Elsewhere(ctx, w.thread, w.project)
 		sentence := ""
 		switch {
 		case ctx.Err() != nil:
@@ -124,9 +124,9 @@ func (w *worker) forgetWork(ctx context.Context) error {
 			sentence = fmt.Sprintf("Nobody has written here for %d days. What this thread has made is nowhere but in the bot's keeping (commits that the project's forge does not have, or files that are not committed), so it stays there. When it has been pushed, or thrown away in this thread, it goes by itself; until then nothing deletes it.",
 				int(w.limits.KeepTranscripts.Hours()/24))
 		}
-		words, err := w.works.LeaveWork(ctx, w.heldLease(), sentence)
-		for _, word := range words {
-			w.front.Tell(word)
+		rows, err := w.works.LeaveWork(ctx, w.heldLease(), sentence)
+		for _, row := range rows {
+			w.front.Tell(row)
 		}
 		return err
 	})

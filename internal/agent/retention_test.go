@@ -29,7 +29,7 @@ type playedWorks struct {
 
 func (p *playedWorks) RestingThreads(_ context.Context, ids []int64) (map[int64]time.Time, error) {
 	since := map[int64]time.Time{}
-	for _, t := range p.stage.books.Threads() {
+	for _, t := range p.stage.store.Threads() {
 		if at, ok := p.since[t.ID]; ok && slices.Contains(ids, t.ID) && t.LeaseOwner == "" {
 			since[t.ID] = at
 		}
@@ -44,13 +44,13 @@ func (p *playedWorks) ForgetWork(_ context.Context, l store.Lease) error {
 	return nil
 }
 
-func (p *playedWorks) LeaveWork(ctx context.Context, l store.Lease, sentence string) ([]store.Word, error) {
+func (p *playedWorks) LeaveWork(ctx context.Context, l store.Lease, sentence string) ([]store.OutboxRow, error) {
 	if p.told[l.ThreadID] {
 		return nil, nil
 	}
 	p.told[l.ThreadID] = true
-	w, err := p.stage.books.Say(ctx, l, sentence)
-	return []store.Word{w}, err
+	w, err := p.stage.store.Say(ctx, l, sentence)
+	return []store.OutboxRow{w}, err
 }
 
 func (p *playedWorks) SweepPacks(context.Context) (int, error) {
@@ -77,7 +77,7 @@ func restStage(t *testing.T) (*stage, *playedWorks) {
 	}
 	s.prompt(here)
 	s.machine.mu.Lock()
-	for _, t := range s.books.Threads() {
+	for _, t := range s.store.Threads() {
 		s.machine.made = append(s.machine.made, workspace.Folder{Thread: t.ID, Bytes: 10})
 	}
 	s.machine.mu.Unlock()

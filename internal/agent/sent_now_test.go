@@ -21,7 +21,7 @@ func TestAPromptIsSentNow(t *testing.T) {
 		},
 		"while a turn sleeps": func(s *stage) {
 			awaiting(s, toolWrite)
-			s.sup.send(s.threads[here].ID, letter{kind: letterHibernate})
+			s.sup.send(s.threads[here].ID, message{kind: messageHibernate})
 			synctest.Wait()
 		},
 	} {
@@ -33,7 +33,7 @@ func TestAPromptIsSentNow(t *testing.T) {
 				time.Sleep(time.Second)
 				s.prompt(here)
 				s.prompt(here)
-				if ok, err := s.books.SendNow(context.Background(), 3, "U2"); err != nil || !ok {
+				if ok, err := s.store.SendNow(context.Background(), 3, "U2"); err != nil || !ok {
 					t.Fatal(ok, err)
 				}
 				s.sup.Wake(s.threads[here].ID)
@@ -41,7 +41,7 @@ func TestAPromptIsSentNow(t *testing.T) {
 				time.Sleep(staged.StopTimeout)
 				synctest.Wait()
 				states := func() (out [3]string) {
-					for i, p := range s.books.Prompts() {
+					for i, p := range s.store.Prompts() {
 						out[i] = p.State
 					}
 					return out
@@ -49,7 +49,7 @@ func TestAPromptIsSentNow(t *testing.T) {
 				if got := states(); got != [3]string{"done", "accepted", "running"} {
 					t.Errorf("the prompts are %v", got)
 				}
-				if ok, _ := s.books.SendNow(context.Background(), 3, "U2"); ok {
+				if ok, _ := s.store.SendNow(context.Background(), 3, "U2"); ok {
 					t.Error("what runs was sent")
 				}
 				s.process(here).result(claude.Result{NumTurns: 1})
@@ -57,7 +57,7 @@ func TestAPromptIsSentNow(t *testing.T) {
 				if got := states(); got != [3]string{"done", "running", "done"} {
 					t.Errorf("at the end the prompts are %v", got)
 				}
-				if turns := s.books.Turns(); turns[0].State != string(TurnInterrupted) || turns[0].Problem != "" && turns[0].Rest != store.RestAsleep {
+				if turns := s.store.Turns(); turns[0].State != string(TurnInterrupted) || turns[0].Problem != "" && turns[0].Parking != store.Parked {
 					t.Errorf("the turn that ran: %+v", turns[0])
 				}
 				for _, broken := range s.close() {

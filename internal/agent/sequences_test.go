@@ -13,6 +13,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 )
 
@@ -58,7 +59,7 @@ var happenings = map[string]func(s *stage, st happening){
 			p.disconnect()
 		}
 	},
-	"grant host": func(s *stage, _ happening) { s.books.Grant("T1", "web", policy.NetworkTool, ofHost(hostBuild), "U2") },
+	"grant host": func(s *stage, _ happening) { s.store.Grant("T1", "web", policy.NetworkTool, ofHost(hostBuild), "U2") },
 	"decide": func(s *stage, st happening) {
 		if id := s.open(st.N); id != "" {
 			d := store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U2", Via: "button"}
@@ -70,13 +71,13 @@ var happenings = map[string]func(s *stage, st happening){
 	},
 	"decide elsewhere": func(s *stage, st happening) {
 		if id := s.open(st.N); id != "" {
-			s.decided(s.books.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U2"}))
+			s.decided(s.store.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U2"}))
 		}
 	},
 	"expire": func(s *stage, st happening) {
 		id := s.open(st.N)
 		time.Sleep(approvalTime)
-		if a, ok, _ := s.books.ExpireApproval(context.Background(), id); ok {
+		if a, ok, _ := s.store.ExpireApproval(context.Background(), id); ok {
 			s.people.ShowApproval(a)
 		}
 	},
@@ -85,9 +86,9 @@ var happenings = map[string]func(s *stage, st happening){
 			p.withdraw([]string{"hook", "ask"}[st.N%2])
 		}
 	},
-	"grant": func(s *stage, _ happening) { s.books.Grant("T1", "web", toolBuild, toolBuild, "U2") },
+	"grant": func(s *stage, _ happening) { s.store.Grant("T1", "web", toolBuild, toolBuild, "U2") },
 	"revoke": func(s *stage, st happening) {
-		_, _, _ = s.books.RevokeGrant(context.Background(), "T1", int64(st.N%3+1), "U2")
+		_, _, _ = s.store.RevokeGrant(context.Background(), "T1", int64(st.N%3+1), "U2")
 	},
 	"hold look-ups":  func(s *stage, _ happening) { s.who.hold(true) },
 	"answer look-up": func(s *stage, _ happening) { s.who.hold(false) },
@@ -126,30 +127,30 @@ var happenings = map[string]func(s *stage, st happening){
 	"fail start": func(s *stage, st happening) {
 		s.machine.failNext([]error{
 			&claude.ExitError{Reason: claude.ExitUnknownSession}, &claude.ExitError{Reason: claude.ExitIDInUse}, &claude.ExitError{Reason: claude.ExitCrashed},
-			errors.New("no such program"), claude.ErrNoAnswer,
-		}[st.N%5])
+			errors.New("no such program"), claude.ErrNoAnswer, &claude.ExitError{Reason: claude.ExitKilled},
+		}[st.N%6])
 	},
 	"hold ends": func(s *stage, _ happening) { s.machine.setHoldStop() },
 	"release":   func(s *stage, _ happening) { s.machine.release() },
 	"deaf":      func(s *stage, st happening) { s.machine.setDeaf(st.N%2 == 0) },
-	"hibernate": func(s *stage, st happening) { s.sup.send(s.row(st.Thread).ID, letter{kind: letterHibernate}) },
+	"hibernate": func(s *stage, st happening) { s.sup.send(s.row(st.Thread).ID, message{kind: messageHibernate}) },
 	"wait": func(_ *stage, st happening) {
 		time.Sleep([]time.Duration{time.Second, 6 * time.Second, 11 * time.Second, staged.IdleTimeout}[st.N%4])
 	},
 	"database away": func(s *stage, st happening) {
-		s.books.Break(errors.New("no database"))
+		s.store.Break(errors.New("no database"))
 		time.Sleep(time.Duration(st.N) * time.Second)
 		synctest.Wait()
-		s.books.Break(nil)
+		s.store.Break(nil)
 	},
 	"lease lost": func(s *stage, st happening) {
 		if t := s.row(st.Thread); t.ID != 0 {
 			s.machine.loss(t.ID, false) // the worker does not know yet
-			s.books.Steal(t.ID, "B")
-			time.Sleep(staged.LeaseTTL/beats + time.Second)
+			s.store.Steal(t.ID, "B")
+			time.Sleep(staged.LeaseTTL/heartbeats + time.Second)
 			synctest.Wait()
 			s.machine.loss(t.ID, true)
-			time.AfterFunc(2*time.Minute, func() { s.books.Return("B") })
+			time.AfterFunc(2*time.Minute, func() { s.store.Return("B") })
 		}
 	},
 	"restart": func(s *stage, _ happening) { s.machine.release(); s.who.hold(false); s.restart() },
@@ -189,7 +190,7 @@ func TestSequences(t *testing.T) {
 		limits.MaxLive = rapid.IntRange(1, 2).Draw(rt, "slots")
 		limits.Starts = rapid.IntRange(1, 2).Draw(rt, "starts at once")
 		limits.Spares = rapid.IntRange(0, 1).Draw(rt, "warm spares")
-		limits.AsideAfter = rapid.SampledFrom([]time.Duration{8 * time.Second, staged.AsideAfter}).Draw(rt, "put aside after")
+		limits.ParkAfter = rapid.SampledFrom([]time.Duration{8 * time.Second, staged.ParkAfter}).Draw(rt, "parked after")
 		ask := rapid.Bool().Draw(rt, "admins are asked")
 		var broken []string
 		synctest.Test(t, func(*testing.T) { broken = play(limits, ask, sequence) })
@@ -202,8 +203,8 @@ func TestSequences(t *testing.T) {
 // play plays the sequence, has everything come to an end, and returns the laws that were
 // broken.
 func play(limits Limits, ask bool, sequence []happening) []string {
-	s := newStage(limits, Budget{Scope: store.BudgetThread, Period: store.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask})
-	s.books.Grant("T1", "web", toolBuild, toolBuild, "U2")
+	s := newStage(limits, spend.Budget{Scope: store.BudgetThread, Period: store.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask})
+	s.store.Grant("T1", "web", toolBuild, toolBuild, "U2")
 	s.claims = true
 	if limits.Spares > 0 {
 		s.prompt("0.1")
@@ -221,14 +222,14 @@ func play(limits Limits, ask bool, sequence []happening) []string {
 	s.readOn()
 	s.machine.letGo()
 	s.who.hold(false)
-	s.books.RaiseBudgets(1 << 40)
+	s.store.RaiseBudgets(1 << 40)
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
 	s.checkQuiet()
 	// Whoever works comes to an end.
 	for range 60 {
-		s.books.RaiseBudgets(1 << 40) // what a turn has cost may be known only now
-		for _, th := range s.books.Threads() {
+		s.store.RaiseBudgets(1 << 40) // what a turn has cost may be known only now
+		for _, th := range s.store.Threads() {
 			s.expireOverdue()
 			for id := s.openIn(th.ID); id != ""; id = s.openIn(th.ID) {
 				s.decide(id, store.ApprovalAllowed)
@@ -242,9 +243,9 @@ func play(limits Limits, ask bool, sequence []happening) []string {
 		synctest.Wait()
 	}
 	s.checkQuiet()
-	for _, p := range s.books.Prompts() {
+	for _, p := range s.store.Prompts() {
 		if p.State != "done" {
-			s.breach("prompt %d never ended: it is %s, and its thread %s", p.InboxID, p.State, s.standing(p.Thread.ThreadTS))
+			s.breach("prompt %d never ended: it is %s, and its thread %s", p.InboxID, p.State, s.standing(p.ThreadTS))
 		}
 	}
 	return s.close()
@@ -254,8 +255,7 @@ func play(limits Limits, ask bool, sequence []happening) []string {
 func (s *stage) standing(ts string) string {
 	out := s.state(ts)
 	if w := s.worker(ts); w != nil {
-		_, spare := s.sup.slots.spare[w]
-		out += fmt.Sprintf(" (slot %t, spare %t, %d letters)", s.sup.slots.live[w], spare, len(w.box.letters))
+		out += fmt.Sprintf(" (slot %t, %d letters)", s.sup.place.Slots.Has(w), len(w.box.messages))
 	}
 	if p := s.process(ts); p != nil {
 		out += fmt.Sprintf(" with %s (in a turn %t, %d requests wait)", p.name, p.works(), p.waits())
@@ -279,7 +279,7 @@ func (s *stage) inTurn(ts string) *playedProcess {
 // open is one of the approvals that wait, or "".
 func (s *stage) open(n int) string {
 	var ids []string
-	for _, a := range s.books.Approvals() {
+	for _, a := range s.store.Approvals() {
 		if a.Status == store.ApprovalPending {
 			ids = append(ids, a.ID)
 		}
@@ -292,9 +292,9 @@ func (s *stage) open(n int) string {
 
 // expireOverdue does the jobs that are due.
 func (s *stage) expireOverdue() {
-	for _, a := range s.books.Approvals() {
+	for _, a := range s.store.Approvals() {
 		if a.Status == store.ApprovalPending && !a.ExpiresAt.After(time.Now()) {
-			if a, ok, _ := s.books.ExpireApproval(context.Background(), a.ID); ok {
+			if a, ok, _ := s.store.ExpireApproval(context.Background(), a.ID); ok {
 				s.people.ShowApproval(a)
 			}
 		}
@@ -303,7 +303,7 @@ func (s *stage) expireOverdue() {
 }
 
 func (s *stage) openIn(threadID int64) string {
-	for _, a := range s.books.Approvals() {
+	for _, a := range s.store.Approvals() {
 		if a.Status == store.ApprovalPending && a.ThreadID == threadID && a.ExpiresAt.After(time.Now()) {
 			return a.ID
 		}

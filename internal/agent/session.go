@@ -8,23 +8,24 @@ import (
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/place"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
 	"deckhand/internal/transcript"
 	"deckhand/internal/workspace"
 )
 
-// session is one live process of the thread's session: one epoch of its ledger,
+// session is one live place.Process of the thread's session: one epoch of its ledger,
 // until a /clear begins another.
 type session struct {
 	id       string
 	epoch    int
 	reset    bool // a /clear was seen whose epoch has not begun
-	proc     process
-	meter    *meter
+	proc     place.Process
+	meter    *spend.Meter
 	totals   *claude.Totals // what the CLI itself says that it has spent
 	journal  *journal
 	mirror   *transcript.Mirror
@@ -50,19 +51,19 @@ func (w *worker) ensureSession(ctx context.Context) error {
 	if err := w.checkDisk(ctx); err != nil {
 		return err
 	}
-	if w.session != nil && !w.machine.missing(w.thread.Workspace) {
+	if w.session != nil && !w.place.Missing(w.thread.Workspace) {
 		return nil
 	}
 	w.stopSession(ctx, true) // one whose folder is gone can do nothing
 	return w.hearing(ctx, func(ctx context.Context) error {
 		sp, err := w.spares.take(ctx, w)
 		if err == nil && sp == nil {
-			err = w.slots.acquire(ctx, w, w.showPlace)
+			err = w.place.Slots.Acquire(ctx, w, w.showPlace)
 		}
 		if err != nil {
 			return err
 		}
-		w.front.ShowPlace(w.thread.Key(), Served) // an earlier process may have shown another
+		w.front.ShowPlace(w.thread, Served) // an earlier process may have shown another
 		begins, bound := w.thread.SessionID == "", false
 		if sp != nil {
 			bound, err = w.bind(ctx, sp)
@@ -71,7 +72,7 @@ func (w *worker) ensureSession(ctx context.Context) error {
 			err = w.startSession(ctx)
 		}
 		if err != nil {
-			w.slots.release(w)
+			w.place.Slots.Release(w)
 			return err
 		}
 		if begins {
@@ -91,7 +92,7 @@ func (e *startError) Error() string { return "start the session: " + e.err.Error
 func (e *startError) Unwrap() error { return e.err }
 
 func (w *worker) startSession(ctx context.Context) error {
-	dir, told, err := w.machine.workspace(ctx, w.thread, w.project)
+	dir, told, err := w.place.Workspace(ctx, w.thread, w.project)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -99,7 +100,7 @@ func (w *worker) startSession(ctx context.Context) error {
 		return &startError{sentence: "The workspace is not ready: " + err.Error() + ". Ask an admin to look at the project in deckhand.yaml.", err: err}
 	}
 	if dir != w.thread.Workspace || w.thread.WorkspaceReplica != w.replica {
-		if err := w.books.SetWorkspace(ctx, w.heldLease(), dir); err != nil {
+		if err := w.store.SetWorkspace(ctx, w.heldLease(), dir); err != nil {
 			return err
 		}
 		w.thread.Workspace, w.thread.WorkspaceReplica = dir, w.replica
@@ -113,7 +114,7 @@ func (w *worker) startSession(ctx context.Context) error {
 		if err := w.newSession(ctx); err != nil {
 			return err
 		}
-	} else if resume, err = w.books.SessionStarted(ctx, w.thread.SessionID); err != nil {
+	} else if resume, err = w.store.SessionStarted(ctx, w.thread.SessionID); err != nil {
 		return err
 	}
 	if err := w.prepare(ctx); err != nil {
@@ -124,29 +125,29 @@ func (w *worker) startSession(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := w.starts.acquire(ctx, w.showWait); err != nil {
+	if err := w.place.Starts.Acquire(ctx, w.showWait); err != nil {
 		return err
 	}
-	defer w.starts.release()
+	defer w.place.Starts.Release()
 	m := w.newMeter()
-	proc, err := w.machine.start(ctx, w.thread, w.project, resume, patience(w.tries), m, w.log)
+	proc, err := w.place.Start(ctx, w.thread, w.project, resume, patience(w.tries), m, w.log)
 	if exit, ok := errors.AsType[*claude.ExitError](err); ok {
 		switch {
 		case exit.Reason == claude.ExitUnknownSession && resume:
 			// It never came to write its transcript, or that is gone and there is no copy.
 			if err := w.startAnew(ctx); err != nil {
-				m.close()
+				m.Close()
 				return err
 			}
 			resume = false
-			proc, err = w.machine.start(ctx, w.thread, w.project, false, patience(w.tries), m, w.log)
+			proc, err = w.place.Start(ctx, w.thread, w.project, false, patience(w.tries), m, w.log)
 		case exit.Reason == claude.ExitIDInUse && !resume:
 			resume = true
-			proc, err = w.machine.start(ctx, w.thread, w.project, true, patience(w.tries), m, w.log)
+			proc, err = w.place.Start(ctx, w.thread, w.project, true, patience(w.tries), m, w.log)
 		}
 	}
 	if err != nil {
-		m.close()
+		m.Close()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -158,7 +159,7 @@ func (w *worker) startSession(ctx context.Context) error {
 // startAnew gives the thread a new session in the place of one that cannot be resumed, and
 // says so if something was said in that one.
 func (w *worker) startAnew(ctx context.Context) error {
-	spoke, err := w.books.SessionSpoke(ctx, w.thread.SessionID)
+	spoke, err := w.store.SessionSpoke(ctx, w.thread.SessionID)
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (w *worker) startAnew(ctx context.Context) error {
 		w.say(ctx, "The earlier conversation of this thread cannot be resumed, so it starts anew. It is given your messages and the last answers as a record; what was done in between is not known to it.")
 	}
 	id := uuid.NewString()
-	if err := w.books.StartAnew(ctx, w.heldLease(), id, w.thread.SessionID); err != nil {
+	if err := w.store.StartAnew(ctx, w.heldLease(), id, w.thread.SessionID); err != nil {
 		return err
 	}
 	w.thread.SessionID = id
@@ -175,7 +176,7 @@ func (w *worker) startAnew(ctx context.Context) error {
 
 func (w *worker) newSession(ctx context.Context) error {
 	id := uuid.NewString()
-	if err := w.books.NewSession(ctx, w.heldLease(), id, ""); err != nil {
+	if err := w.store.NewSession(ctx, w.heldLease(), id, ""); err != nil {
 		return err
 	}
 	w.thread.SessionID = id
@@ -184,19 +185,24 @@ func (w *worker) newSession(ctx context.Context) error {
 
 // adopt begins an epoch for an initialized process and reads its messages from
 // here on. It may have resumed its session, and that may follow another.
-func (w *worker) adopt(ctx context.Context, proc process, m *meter, resumed, follows bool) (err error) {
+func (w *worker) adopt(ctx context.Context, proc place.Process, m *spend.Meter, resumed, follows bool) (err error) {
 	defer func() {
 		if err != nil {
 			proc.Kill()
 			<-proc.Done()
-			m.close()
+			m.Close()
 		}
 	}()
 	baseline, err := proc.Baseline(ctx)
 	if err != nil {
+		proc.Kill()
+		<-proc.Done()
+		if exit := proc.Exit(); exit != nil && exit.Reason == claude.ExitLimit {
+			err = exit
+		}
 		return &startError{sentence: sentence(err), err: err}
 	}
-	epoch, err := w.books.BeginEpoch(ctx, w.heldLease(), w.thread.SessionID, w.cliVersion, baseline.TotalMicroUSD)
+	epoch, err := w.store.BeginEpoch(ctx, w.heldLease(), w.thread.SessionID, w.cliVersion, baseline.TotalMicroUSD)
 	if err != nil {
 		return err
 	}
@@ -206,14 +212,14 @@ func (w *worker) adopt(ctx context.Context, proc process, m *meter, resumed, fol
 			return err
 		}
 	}
-	m.moveTo(w.thread.SessionID, epoch)
+	m.MoveTo(w.thread.SessionID, epoch)
 	messages := make(chan claude.Message)
 	dir := w.thread.Workspace
 	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &session{
 		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: m, totals: claude.NewTotals(baseline), checks: map[string]*check{},
 		idle: time.NewTimer(w.limits.IdleTimeout), messages: messages, stopPump: stop,
-		journal: newJournal(w.books, w.log, func(ctx context.Context) string { return w.machine.head(ctx, dir) }), model: w.project.Model,
+		journal: newJournal(w.store, w.log, func(ctx context.Context) string { return w.place.Head(ctx, dir) }), model: w.project.Model,
 		committed: make(chan struct{}, 1), recalls: recalls, mirror: w.newMirror(w.thread.SessionID, resumed),
 	}
 	s.pump.Go(func() { s.journal.run(pumpCtx) })
@@ -222,11 +228,18 @@ func (w *worker) adopt(ctx context.Context, proc process, m *meter, resumed, fol
 	proc.OnGit(func(e gitway.Event) { s.journal.add(s.journal.git(t.TeamID, t.ID, e)) })
 	proc.OnAsk(asker{w.box, s})
 	s.pump.Go(func() {
-		for pumpCtx.Err() == nil {
+		var again <-chan time.Time
+		for pause := publishPause; pumpCtx.Err() == nil; {
 			select {
 			case <-pumpCtx.Done():
+				return
 			case <-s.committed:
-				w.publish(pumpCtx, s, t, p)
+				pause = publishPause
+			case <-again:
+				pause = min(2*pause, publishPauseMost)
+			}
+			if again = nil; !w.publish(pumpCtx, s, t, p) {
+				again = time.After(pause)
 			}
 		}
 	})
@@ -247,7 +260,7 @@ func (w *worker) adopt(ctx context.Context, proc process, m *meter, resumed, fol
 	})
 	w.session = s
 	w.setLive(proc)
-	w.slots.idle(w)
+	w.place.Slots.Idle(w)
 	w.log.Info("session started", zap.String("session", s.id), zap.Int("epoch", epoch), zap.Int("pid", proc.PID()))
 	return nil
 }
@@ -266,9 +279,9 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 		s.proc.Kill()
 	}
 	<-s.proc.Done()
-	s.meter.close()
-	s.meter.settle(ctx, 0)
-	if s.meter.busy() {
+	s.meter.Close()
+	s.meter.Settle(ctx, 0)
+	if s.meter.Busy() {
 		w.past = append(w.past, s.meter)
 	}
 	for id := range s.checks {
@@ -287,35 +300,42 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	s.idle.Stop()
 	w.session = nil
 	w.setLive(nil)
-	w.slots.release(w)
+	w.place.Slots.Release(w)
 	w.log.Info("session stopped", zap.String("session", s.id), zap.NamedError("exit", s.proc.Exit()))
 }
 
+// What could not be published or saved is tried again after publishPause, which doubles up to
+// publishPauseMost, until the session stops: nobody else would save it before its next turn ends.
+const (
+	publishPause     = 30 * time.Second
+	publishPauseMost = 10 * time.Minute
+)
+
 // publish brings the thread's branch to where people look for it, and saves what is not
-// committed. They are told once what is not there, and why.
-func (w *worker) publish(ctx context.Context, s *session, t store.Thread, p Project) {
-	err := w.machine.publish(ctx, t, p)
+// committed. They are told once what is not there, and why. It reports false if it is to be
+// tried again.
+func (w *worker) publish(ctx context.Context, s *session, t store.Thread, p place.Project) (ok bool) {
+	err := w.place.Publish(ctx, t, p)
 	if ctx.Err() != nil {
-		return // the next one does it
+		return true // the next one does it
 	}
+	ok = err == nil
 	why := ""
 	if err != nil {
 		w.log.Warn("publish the thread's branch", zap.Error(err))
 		why = "What was committed here is not in the project's repository yet: " + err.Error() + "."
 	}
 	w.sayOnce(t, &s.unpublished, why)
-	left, err := w.machine.save(ctx, t, p)
-	if ctx.Err() != nil {
-		return
-	}
-	if errors.Is(err, store.ErrFenced) {
-		return // whoever has the thread now saves it
+	left, err := w.place.Save(ctx, t, p)
+	if ctx.Err() != nil || errors.Is(err, store.ErrFenced) {
+		return true // whoever has the thread now saves it
 	}
 	if err != nil {
 		w.log.Warn("save what the thread has not committed", zap.Error(err))
 		left = workspace.Unsaved(err)
 	}
 	w.sayOnce(t, &s.unsaved, left)
+	return ok && err == nil
 }
 
 // sayOnce says a sentence that was not the last of its kind, unless it is empty.
@@ -341,25 +361,11 @@ func sentence(err error) string {
 	if exit, ok := errors.AsType[*claude.ExitError](err); ok {
 		return exit.Sentence()
 	}
-	for _, full := range []error{unix.ENOSPC, unix.EDQUOT, unix.EROFS} {
-		if errors.Is(err, full) { // whichever of our writes it was
-			return (&diskError{err: full}).sentence()
-		}
-	}
-	if unsound, ok := errors.AsType[*sandboxError](err); ok {
-		return "Nothing runs here: the sandbox of project " + unsound.project + " does not work on the bot's machine. An admin has to see to it: " + unsound.err.Error() + "."
-	}
-	if blocked, ok := errors.AsType[*wayError](err); ok {
-		return "Nothing runs here: there is no way to the model of project " + blocked.project + ". An admin has to see to it: " + blocked.err.Error() + "."
-	}
-	if blocked, ok := errors.AsType[*webError](err); ok {
-		return "Nothing runs here: there is no way to the web of project " + blocked.project + ". An admin has to see to it: " + blocked.err.Error() + "."
-	}
-	if errors.Is(err, errNoBash) {
-		return "Nothing runs here: " + errNoBash.Error() + "."
+	if said := place.Sentence(err); said != "" {
+		return said
 	}
 	if errors.Is(err, claude.ErrNoAnswer) {
-		return "Claude Code did not answer in time. Try again; if it stays like this, ask an admin to look at the bot's log."
+		return "Claude Code did not answer in time. Try again; if it happens again, ask an admin to look at the bot's log."
 	}
 	return "Claude Code could not be started. Ask an admin to look at the bot's log at " + time.Now().UTC().Format("15:04 MST") + "."
 }

@@ -1,43 +1,21 @@
 package agent
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"net/http"
-	"strings"
-	"sync"
-	"time"
 
 	"go.uber.org/zap"
 
-	"deckhand/internal/agent/claude"
-	"deckhand/internal/gateway"
-	"deckhand/internal/gateway/gitway"
-	"deckhand/internal/sandbox"
-	"deckhand/internal/store"
-	"deckhand/internal/workspace"
+	"deckhand/internal/agent/place"
 )
-
-// prepared is what a project's setup has done in a thread's workspace.
-type prepared struct {
-	told    string // for people; empty where there is nothing to tell
-	output  string // the end of what it printed
-	entries []store.AuditEntry
-}
-
-// maxSetupOutput bounds what is kept of what a setup prints, in bytes.
-const maxSetupOutput = 64 << 10
 
 // prepare has the project's setup run, and tells people and the audit of it. Whatever
 // becomes of the setup, the session starts.
 func (w *worker) prepare(ctx context.Context) error {
-	done, err := w.machine.prepare(ctx, w.thread, w.project, func() {
+	done, err := w.place.Prepare(ctx, w.thread, w.project, func() {
 		w.front.Say(w.thread.Key(), "Setting up the folder first: "+w.project.Setup.Run)
 	})
-	if len(done.entries) > 0 {
-		if err := w.books.Audit(context.WithoutCancel(ctx), done.entries...); err != nil {
+	if len(done.Entries) > 0 {
+		if err := w.store.Audit(context.WithoutCancel(ctx), done.Entries...); err != nil {
 			w.log.Error("write down what the setup has done", zap.Error(err))
 		}
 	}
@@ -52,121 +30,11 @@ func (w *worker) prepare(ctx context.Context) error {
 }
 
 // tellPrepared tells people what a setup has done.
-func (w *worker) tellPrepared(done prepared) {
-	if done.output != "" {
-		w.front.Attach(w.thread.Key(), "setup.txt", done.output)
+func (w *worker) tellPrepared(done place.Prepared) {
+	if done.Output != "" {
+		w.front.Attach(w.thread.Key(), "setup.txt", done.Output)
 	}
-	if done.told != "" {
-		w.front.Say(w.thread.Key(), done.told)
+	if done.Told != "" {
+		w.front.Say(w.thread.Key(), done.Told)
 	}
-}
-
-func (h *host) prepare(ctx context.Context, t store.Thread, p Project, begins func()) (done prepared, err error) {
-	told, err := h.work.SetUp(ctx, h.worksIn(t), p.space(), func(ctx context.Context) (err error) {
-		begins()
-		done, err = h.setUp(ctx, t, p)
-		return err
-	})
-	if told != "" {
-		done.told = told
-	}
-	return done, err
-}
-
-// setUp runs the project's setup in the sandbox of a session of the thread. What becomes
-// of the command is in what it returns; its error is why it could not run at all.
-func (h *host) setUp(ctx context.Context, t store.Thread, p Project) (done prepared, err error) {
-	if err := h.homes().Renew(t.ID, t.SessionID); err != nil {
-		return done, err
-	}
-	bash, err := bashOf(p.Sandbox.Kind)
-	if err != nil {
-		return done, err
-	}
-	box, err := h.box(ctx, t, p, []string{bash}, noCalls{})
-	if err != nil {
-		return done, err
-	}
-	var mu sync.Mutex
-	var fetched []store.AuditEntry
-	box.git.OnEvent(func(e gitway.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		fetched = append(fetched, gitEntry(t.TeamID, t.ID, e))
-	})
-	limit := cmp.Or(p.Setup.Timeout, workspace.DefaultSetupTimeout)
-	timed, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	out, began := ending{most: maxSetupOutput}, time.Now()
-	var watch *sandbox.Watch
-	status, signal, err := claude.Program{
-		Command: append(box.Command, "-c", p.Setup.Run), Dir: t.Workspace, Env: box.Env, Out: &out, Lifeline: &h.line,
-		Started: func(reaperPID int, kill func()) { watch = h.watcher.Watch(box.Box, reaperPID, kill) },
-	}.Run(timed)
-	took, over := time.Since(began), ""
-	if watch != nil {
-		watch.Stop()
-		over = watch.Over()
-	}
-	if box.web != nil {
-		if visits := box.web.Take(); len(visits) > 0 {
-			done.entries = append(done.entries, store.AuditEntry{Kind: store.AuditWeb, TeamID: t.TeamID, ThreadID: t.ID, Details: map[string]any{"visits": visits}})
-		}
-	}
-	if err := errors.Join(err, box.Close()); err != nil {
-		return done, err
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	done.output = out.String()
-	done.entries = append(append(done.entries, fetched...), store.AuditEntry{
-		Kind: store.AuditSetup, TeamID: t.TeamID, ThreadID: t.ID, Details: map[string]any{"run": p.Setup.Run, "status": status, "signal": signal, "ms": took.Milliseconds()},
-	})
-	why := ""
-	switch {
-	case timed.Err() != nil:
-		why = fmt.Sprintf("it took more than %s (setup.timeout)", limit)
-	case over != "":
-		why = over
-	case signal != 0:
-		why = fmt.Sprintf("it was ended by signal %d", signal)
-	case status != 0:
-		why = fmt.Sprintf("exit status %d", status)
-	}
-	done.told = fmt.Sprintf("The folder is set up; that took %s.", took.Round(time.Second))
-	if why != "" {
-		done.told = fmt.Sprintf("The setup of project %s (%s) has failed: %s. The session goes on without it; what it printed last is in setup.txt.", p.Name, p.Setup.Run, why)
-	}
-	return done, nil
-}
-
-// noCalls lets no call of the model through.
-type noCalls struct{}
-
-func (noCalls) Begin(context.Context, gateway.Call) (gateway.Booking, error) {
-	return nil, &gateway.Refusal{Status: http.StatusForbidden, Sentence: "a setup has no way to the model"}
-}
-
-// ending keeps the end of what is written, in whole lines.
-type ending struct {
-	most int
-	kept []byte
-	cut  bool
-}
-
-func (e *ending) Write(b []byte) (int, error) {
-	e.kept = append(e.kept, b...)
-	if more := len(e.kept) - e.most; more > 0 {
-		e.kept, e.cut = append(e.kept[:0], e.kept[more:]...), true
-	}
-	return len(b), nil
-}
-
-func (e *ending) String() string {
-	text := strings.ToValidUTF8(string(e.kept), "�")
-	if e.cut {
-		_, text, _ = strings.Cut(text, "\n")
-		text = "[What was printed before is left out.]\n" + text
-	}
-	return text
 }

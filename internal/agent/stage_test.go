@@ -15,24 +15,26 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
-	"deckhand/internal/agent/booktest"
+	"deckhand/internal/agent/memstore"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 	"deckhand/internal/workspace"
 )
 
 // stage is a real supervisor with everything around it played, in a bubble of
-// testing/synctest: the books in memory, a machine and processes that do what the test
+// testing/synctest: the store in memory, a machine and processes that do what the test
 // says, and people who note what they see. Whatever happens on it is held to the laws;
 // see broken.
 type stage struct {
-	books   *booktest.Books
+	store   *memstore.Store
 	machine *playedMachine
 	people  *audience
 	who     *authority
 	sup     *Supervisor
 	works   Works  // nil: none is kept
-	way     Books  // the supervisor's to the books
+	way     Store  // the supervisor's to the database
 	begin   func() // a supervisor
 	shut    context.CancelFunc
 	ran     chan error
@@ -77,15 +79,15 @@ const (
 func ofHost(host string) string { return policy.NetworkTool + "(domain:" + host + ")" }
 
 // staged are the times and limits of a stage.
-var staged = Limits{IdleTimeout: 30 * time.Minute, AsideAfter: 2 * approvalTime, MaxLive: 2, Starts: 2, LeaseTTL: 24 * time.Second, Poll: 10 * time.Second, StopTimeout: 10 * time.Second}
+var staged = Limits{IdleTimeout: 30 * time.Minute, ParkAfter: 2 * approvalTime, MaxLive: 2, Starts: 2, LeaseTTL: 24 * time.Second, Poll: 10 * time.Second, StopTimeout: 10 * time.Second}
 
 // approvalTime is how long people have to decide.
 const approvalTime = time.Hour
 
 // newStage begins in a bubble. The caller ends it with close.
-func newStage(limits Limits, list ...Budget) *stage {
-	s := &stage{books: new(booktest.Books), threads: map[string]store.Thread{}, said: map[string][]string{}, names: map[string]string{}, counts: map[string]int{}}
-	s.way, s.machine = s.books, &playedMachine{stage: s}
+func newStage(limits Limits, list ...spend.Budget) *stage {
+	s := &stage{store: new(memstore.Store), threads: map[string]store.Thread{}, said: map[string][]string{}, names: map[string]string{}, counts: map[string]int{}}
+	s.way, s.machine = s.store, &playedMachine{stage: s}
 	s.people = &audience{stage: s, turns: map[int64]string{}, unfinished: map[int64]bool{}, cards: map[string]store.ApprovalStatus{}, prompts: map[int64]PromptMark{}, spoken: map[store.ThreadKey]bool{}, places: map[store.ThreadKey]bool{}}
 	s.who = &authority{may: map[string]bool{"U2": true}}
 	pattern := func(p string) []policy.Pattern { return []policy.Pattern{policy.MustParsePattern(p)} }
@@ -105,12 +107,12 @@ func newStage(limits Limits, list ...Budget) *stage {
 	s.begin = func() {
 		limits := limits.withDefaults()
 		s.sup = newSupervisor(nil, &shared{
-			books: s.way, front: s.people, authoriser: s.who, machine: s.machine, policy: rules, limits: limits,
-			projects: map[string]Project{"web": {Name: "web"}},
-			budgets:  &budgets{list: list, books: s.books, front: s.people, log: zap.NewNop()},
+			store: s.way, front: s.people, authoriser: s.who, policy: rules, limits: limits,
+			projects: map[string]place.Project{"web": {Name: "web"}},
+			accounts: spend.New(spend.Config{Store: s.store, Budgets: list, Show: func(noticeID string) { s.people.Show(store.BudgetPost, noticeID) }}),
 			works:    s.works, workspaces: workspace.Limits{MaxAge: 24 * time.Hour},
-			replica: "A", cliVersion: pinnedCLI, log: zap.NewNop(), slots: newSlots(limits.MaxLive),
-			starts: &starts{most: limits.Starts}, files: s.files,
+			replica: "A", cliVersion: pinnedCLI, log: zap.NewNop(),
+			place: place.Place{Machine: s.machine, Slots: place.NewSlots(limits.MaxLive), Starts: &place.Starts{AtOnce: limits.Starts}}, files: s.files,
 		})
 		ctx, cancel := context.WithCancel(context.Background())
 		s.shut, s.ran = cancel, make(chan error, 1)
@@ -133,7 +135,7 @@ func (s *stage) end() {
 		s.breach("the supervisor ended with %v", err)
 	}
 	synctest.Wait()
-	if n := s.sup.slots.used(); n != 0 {
+	if n := s.sup.place.Slots.Used(); n != 0 {
 		s.breach("%d slots are left in use", n)
 	}
 	s.sup.waiting.m.Range(func(id, _ any) bool {
@@ -202,13 +204,13 @@ func (s *stage) acceptOf(user, ts string) {
 	s.prompts++
 	key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: ts}
 	n := fmt.Sprintf("%04d", s.prompts)
-	id, _, err := s.books.Receive(context.Background(), store.Envelope{EventID: n, Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: ts, TS: n, UserID: user})
+	id, _, err := s.store.Receive(context.Background(), store.Envelope{EventID: n, Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: ts, TS: n, UserID: user})
 	if err == nil {
 		var with store.Prepared
 		if s.claims && s.row(ts).ID == 0 {
 			with = s.sup.ClaimSpare("T1", "C1", "web")
 		}
-		s.threads[ts], _, err = s.books.AcceptPrompt(context.Background(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: cmp.Or(s.words, "go"), Files: s.attached, Prepared: with})
+		s.threads[ts], _, err = s.store.AcceptPrompt(context.Background(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: cmp.Or(s.words, "go"), Files: s.attached, Prepared: with})
 	}
 	if err != nil {
 		s.breach("a prompt was not accepted: %v", err)
@@ -239,9 +241,9 @@ func (s *stage) process(ts string) *playedProcess {
 func (s *stage) state(ts string) string {
 	w := s.worker(ts)
 	if w == nil {
-		for _, r := range s.books.Turns() {
-			if r.ThreadID == s.threads[ts].ID && !r.Ended && r.Rest == store.RestAsleep {
-				return "aside"
+		for _, r := range s.store.Turns() {
+			if r.ThreadID == s.threads[ts].ID && !r.Ended && r.Parking == store.Parked {
+				return "parked"
 			}
 		}
 		if t := s.row(ts); t.LeaseOwner != "" && t.LeaseOwner != "A" {
@@ -253,7 +255,7 @@ func (s *stage) state(ts string) string {
 	switch {
 	case p != nil && p.leaving():
 		return "hibernating"
-	case w.session == nil && s.sup.slots.live[w]:
+	case w.session == nil && s.sup.place.Slots.Has(w):
 		return "starting"
 	case w.session == nil:
 		return "waiting"
@@ -270,7 +272,7 @@ func (s *stage) state(ts string) string {
 }
 
 func (s *stage) row(ts string) store.Thread {
-	for _, t := range s.books.Threads() {
+	for _, t := range s.store.Threads() {
 		if t.ThreadTS == ts {
 			return t
 		}
@@ -280,7 +282,7 @@ func (s *stage) row(ts string) store.Thread {
 
 // pending is the open approval of the thread that was asked first, or "".
 func (s *stage) pending(ts string) string {
-	for _, a := range s.books.Approvals() {
+	for _, a := range s.store.Approvals() {
 		if a.ThreadID == s.threads[ts].ID && a.Status == store.ApprovalPending {
 			return a.ID
 		}
@@ -305,7 +307,7 @@ func (s *stage) decided(a store.Approval, err error) {
 // expire lets the approval's time run out.
 func (s *stage) expire(id string) {
 	time.Sleep(approvalTime + time.Second)
-	a, ok, err := s.books.ExpireApproval(context.Background(), id)
+	a, ok, err := s.store.ExpireApproval(context.Background(), id)
 	if err != nil {
 		s.breach("an approval did not expire: %v", err)
 	}
@@ -317,7 +319,7 @@ func (s *stage) expire(id string) {
 
 // isElsewhere reports whether another replica holds the thread.
 func (s *stage) isElsewhere(threadID int64) bool {
-	return slices.ContainsFunc(s.books.Threads(), func(t store.Thread) bool {
+	return slices.ContainsFunc(s.store.Threads(), func(t store.Thread) bool {
 		return t.ID == threadID && t.LeaseOwner != "" && t.LeaseOwner != "A"
 	})
 }
@@ -327,7 +329,7 @@ func (s *stage) checkQuiet() {
 	s.machine.mu.Lock()
 	defer s.machine.mu.Unlock()
 	open := map[string]bool{}
-	for _, a := range s.books.Approvals() {
+	for _, a := range s.store.Approvals() {
 		if a.Status == store.ApprovalPending {
 			open[a.RequestID], open[string(a.Input)+fmt.Sprint(a.ThreadID)] = true, true
 		}
@@ -351,7 +353,7 @@ func (s *stage) checkQuiet() {
 		}
 		p.mu.Unlock()
 	}
-	if used := s.sup.slots.used(); used > s.sup.limits.MaxLive || live > used {
+	if used := s.sup.place.Slots.Used(); used > s.sup.limits.MaxLive || live > used {
 		s.broken = append(s.broken, fmt.Sprintf("%d processes in %d slots of %d", live, used, s.sup.limits.MaxLive))
 	}
 }
@@ -359,18 +361,18 @@ func (s *stage) checkQuiet() {
 // checkEnd holds the end of a stage to the laws.
 func (s *stage) checkEnd() {
 	lost := map[int64]bool{} // threads that another replica took
-	for _, t := range s.books.Threads() {
+	for _, t := range s.store.Threads() {
 		lost[t.ID] = s.isElsewhere(t.ID)
 	}
 	open := map[int64]bool{}
-	for _, t := range s.books.Turns() {
+	for _, t := range s.store.Turns() {
 		open[t.ID] = !t.Ended
 		shown := s.people.turns[t.ID]
-		if shown != "" && shown != "over" && !(shown == aside && !t.Ended) && !lost[t.ThreadID] {
+		if shown != "" && shown != "over" && !(shown == parked && !t.Ended) && !lost[t.ThreadID] {
 			s.breach("turn %d is left as %q in front of people", t.ID, shown)
 		}
 	}
-	for _, a := range s.books.Approvals() {
+	for _, a := range s.store.Approvals() {
 		if a.Status == store.ApprovalPending && !open[a.TurnID] {
 			s.breach("approval %s is open and its turn has ended", s.name("a", a.ID))
 		}
@@ -378,11 +380,11 @@ func (s *stage) checkEnd() {
 			s.breach("the card of %s shows buttons, and it is %s", s.name("a", a.ID), a.Status)
 		}
 	}
-	for _, p := range s.books.Prompts() {
+	for _, p := range s.store.Prompts() {
 		if p.State == "done" && s.people.prompts[p.InboxID] == PromptRunning && !lost[p.ThreadID] || p.State == "done" && s.people.prompts[p.InboxID] == "" {
 			s.breach("prompt %d ended (%s) and its author was not told", p.InboxID, p.Outcome)
 		}
-		if p.State == "done" && p.TurnID == 0 && p.ThreadID != 0 && !s.people.spoken[p.Thread] {
+		if p.State == "done" && p.TurnID == 0 && p.ThreadID != 0 && !s.people.spoken[p.ThreadKey] {
 			s.breach("prompt %d was dropped (%s) without a sentence", p.InboxID, p.Outcome)
 		}
 		if p.State == "running" && !open[p.TurnID] {
@@ -390,10 +392,10 @@ func (s *stage) checkEnd() {
 		}
 	}
 	waits := map[int64]bool{}
-	for _, p := range s.books.Prompts() {
+	for _, p := range s.store.Prompts() {
 		waits[p.ThreadID] = waits[p.ThreadID] || p.State != "done"
 	}
-	for _, t := range s.books.Threads() {
+	for _, t := range s.store.Threads() {
 		if s.people.places[t.Key()] && !waits[t.ID] && !lost[t.ID] {
 			s.breach("thread %d is said to wait for a session", t.ID)
 		}

@@ -1,61 +1,50 @@
 package agent
 
 import (
-	"context"
-	"errors"
-	"slices"
+	"fmt"
+	"os/exec"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/sandbox"
 )
 
-// TestStartsAreInLine: as many start at once as may, the others in the order in which they
-// came, told how many are before them; one who leaves the line holds nobody up.
-func TestStartsAreInLine(t *testing.T) {
+// TestAKilledStartIsTriedAgain: nothing that waits in the thread is lost by it.
+func TestAKilledStartIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &starts{most: 2}
-		var began []int
-		told := make([][]int, 6)
-		stop := make([]context.CancelCauseFunc, 6)
-		ends := make([]chan struct{}, 6)
-		left := errors.New("stopped")
-		for i := range 6 {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			stop[i], ends[i] = cancel, make(chan struct{})
-			go func() {
-				if err := s.acquire(ctx, func(before int) { told[i] = append(told[i], before) }); err != nil {
-					if !errors.Is(err, left) {
-						t.Errorf("start %d: %v", i, err)
+	killed := exec.CommandContext(t.Context(), "sh", "-c", "kill -9 $$").Run()
+	for name, err := range map[string]error{
+		"the CLI":     fmt.Errorf("initialize: %w", &claude.ExitError{Reason: claude.ExitKilled}),
+		"its reaper":  fmt.Errorf("start claude: %w", claude.ErrKilled),
+		"git":         fmt.Errorf("git: %w", killed),
+		"its sandbox": fmt.Errorf("the sandbox of project web: docker does not answer: %w", sandbox.ErrKilled),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(staged)
+				s.restart()
+				s.machine.hold()
+				s.prompt(here)
+				s.acceptOf("U2", here)
+				s.prompt(here)
+				synctest.Wait()
+				s.machine.failNext(err)
+				s.machine.failNext(err)
+				s.machine.release()
+				time.Sleep(10 * startPause)
+				synctest.Wait()
+				for i, p := range s.store.Prompts() {
+					if want := map[bool]string{true: "running", false: "accepted"}[i == 0]; p.State != want {
+						t.Errorf("prompt %d is %s %s, want %s", i+1, p.State, p.Outcome, want)
 					}
-					return
 				}
-				began = append(began, i)
-				<-ends[i]
-				s.release()
-			}()
-			synctest.Wait()
-		}
-		if !slices.Equal(began, []int{0, 1}) || !slices.Equal(told[5], []int{5}) {
-			t.Errorf("%v have begun; the last was told %v", began, told[5])
-		}
-		stop[3](left)
-		close(ends[0])
-		synctest.Wait()
-		time.Sleep(startTold)
-		synctest.Wait()
-		if !slices.Equal(began, []int{0, 1, 2}) || !slices.Equal(told[5], []int{5, 3}) {
-			t.Errorf("%v have begun; the last was told %v", began, told[5])
-		}
-		for _, i := range []int{1, 2, 4, 5} {
-			close(ends[i])
-			synctest.Wait()
-		}
-		if !slices.Equal(began, []int{0, 1, 2, 4, 5}) || s.busy != 0 || len(s.line) != 0 {
-			t.Errorf("%v have begun; %d are busy, %d wait", began, s.busy, len(s.line))
-		}
-		for _, cancel := range stop {
-			cancel(nil)
-		}
-	})
+				for _, broken := range s.close() {
+					t.Error(broken)
+				}
+			})
+		})
+	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 )
 
@@ -53,8 +54,8 @@ var states = []struct {
 	{"awaiting", func(s *stage) { awaiting(s, toolWrite) }},
 	{"checking", func(s *stage) {
 		s.who.hold(true)
-		s.books.Grant("T1", "web", toolBuild, toolBuild, "U2")
-		s.books.Grant("T1", "web", toolBuild, toolBuild, "U2") // twice, and one look-up all the same
+		s.store.Grant("T1", "web", toolBuild, toolBuild, "U2")
+		s.store.Grant("T1", "web", toolBuild, toolBuild, "U2") // twice, and one look-up all the same
 		s.prompt(here)
 		s.process(here).request("hook", toolBuild)
 	}},
@@ -64,9 +65,9 @@ var states = []struct {
 		stop(s)
 		s.prompt(here)
 	}},
-	{"aside", func(s *stage) { // an approval waits, and sleeps
+	{"parked", func(s *stage) { // an approval waits, and sleeps
 		awaiting(s, toolWrite)
-		s.sup.send(s.threads[here].ID, letter{kind: letterHibernate})
+		s.sup.send(s.threads[here].ID, message{kind: messageHibernate})
 	}},
 	{"hibernating", func(s *stage) {
 		s.machine.holdStop = true
@@ -112,7 +113,7 @@ var events = []event{
 		if id == "" {
 			return false
 		}
-		s.decided(s.books.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U3", Via: "button"}))
+		s.decided(s.store.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U3", Via: "button"}))
 		return true
 	}},
 	{"expired", func(s *stage) bool {
@@ -139,7 +140,7 @@ var events = []event{
 			return false
 		}
 		for id := range int64(2) {
-			if _, _, err := s.books.RevokeGrant(context.Background(), "T1", id+1, "U2"); err != nil {
+			if _, _, err := s.store.RevokeGrant(context.Background(), "T1", id+1, "U2"); err != nil {
 				s.breach("revoke: %v", err)
 			}
 		}
@@ -149,7 +150,7 @@ var events = []event{
 	{"host: deny", connect(hostDrop)},
 	{"host: ask", connect(hostWrite)},
 	{"host: granted", func(s *stage) bool {
-		s.books.Grant("T1", "web", policy.NetworkTool, ofHost(hostBuild), "U2")
+		s.store.Grant("T1", "web", policy.NetworkTool, ofHost(hostBuild), "U2")
 		return connect(hostBuild)(s)
 	}},
 	{"prompt", func(s *stage) bool { s.prompt(here); return true }},
@@ -176,14 +177,14 @@ var events = []event{
 			return false
 		}
 		s.sleeps()
-		s.books.RaiseBudgets(1 << 40)
+		s.store.RaiseBudgets(1 << 40)
 		return true
 	}},
 	{"admins asked, left", func(s *stage) bool {
 		if !promptOverBudget(s) {
 			return false
 		}
-		s.books.LeaveBudgets()
+		s.store.LeaveBudgets()
 		return true
 	}},
 	{"admins asked, a day", func(s *stage) bool {
@@ -270,7 +271,7 @@ var events = []event{
 		return true
 	}},
 	{"hibernate asked", func(s *stage) bool {
-		return s.sup.send(s.threads[here].ID, letter{kind: letterHibernate})
+		return s.sup.send(s.threads[here].ID, message{kind: messageHibernate})
 	}},
 	{"idle", func(s *stage) bool {
 		if s.at != "ready" {
@@ -288,21 +289,21 @@ var events = []event{
 	}},
 	{"database away", func(s *stage) bool {
 		p := s.process(here)
-		s.books.Break(errors.New("no database"))
+		s.store.Break(errors.New("no database"))
 		s.sup.Wake(s.threads[here].ID)
 		synctest.Wait()
 		if p != nil && !p.leaving() {
 			p.request("hook", toolRead)
 		}
 		time.Sleep(interruptLimit + time.Second) // a CLI that is deaf takes it all
-		s.books.Break(nil)
+		s.store.Break(nil)
 		time.Sleep(staged.Poll)
 		return true
 	}},
 	{"lease lost", func(s *stage) bool {
 		s.machine.loss(s.threads[here].ID, true)
-		s.books.Steal(s.threads[here].ID, "B")
-		time.Sleep(staged.LeaseTTL/beats + time.Second) // that is when it is noticed
+		s.store.Steal(s.threads[here].ID, "B")
+		time.Sleep(staged.LeaseTTL/heartbeats + time.Second) // that is when it is noticed
 		return true
 	}},
 	{"shutdown", func(s *stage) bool {
@@ -371,7 +372,7 @@ func connect(host string) func(s *stage) bool {
 }
 
 func hookGranted(s *stage) bool {
-	s.books.Grant("T1", "web", toolBuild, toolBuild, "U2")
+	s.store.Grant("T1", "web", toolBuild, toolBuild, "U2")
 	return hook(toolBuild)(s)
 }
 
@@ -404,25 +405,21 @@ func lookedUp(s *stage, yes bool) bool {
 // enter is a stage on which the thread is in a state. ask: admins are asked when the
 // thread's budget is used up.
 func enter(state string, into func(s *stage), ask bool) *stage {
-	s := newStage(staged, Budget{Scope: store.BudgetThread, Period: store.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask})
+	s := newStage(staged, spend.Budget{Scope: store.BudgetThread, Period: store.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask})
 	s.at = state
 	into(s)
 	synctest.Wait()
 	return s
 }
 
-func (s *stage) oneSlot() {
-	s.sup.slots.mu.Lock()
-	defer s.sup.slots.mu.Unlock()
-	s.sup.slots.max = 1
-}
+func (s *stage) oneSlot() { s.sup.place.Slots.Most = 1 }
 
 // promptOverBudget has a person write to a thread whose budget is used up.
 func promptOverBudget(s *stage) bool {
 	if s.at != "cold" && s.at != "ready" {
 		return false
 	}
-	s.books.Spend(s.threads[here].ID, 10_000_000)
+	s.store.Spend(s.threads[here].ID, 10_000_000)
 	s.prompt(here)
 	return true
 }
@@ -439,7 +436,7 @@ func (s *stage) sleeps() {
 }
 
 // TestStates holds what happens in every state of a worker at every event: what people
-// see, what the CLI is told, what the books hold, and the state that follows; and that
+// see, what the CLI is told, what the database holds, and the state that follows; and that
 // the laws hold in each. The table of states in doc.go is what it proves.
 func TestStates(t *testing.T) {
 	t.Parallel()
@@ -491,22 +488,22 @@ func TestStates(t *testing.T) {
 	compareDoc(t, next)
 }
 
-// bookLines is what the books hold of the thread, a line for each row.
+// bookLines is what the database holds of the thread, a line for each row.
 func (s *stage) bookLines() map[string]string {
 	out := map[string]string{}
 	th := s.row(here)
 	out["lease"] = cmp.Or(th.LeaseOwner, "free")
-	for _, p := range s.books.Prompts() {
+	for _, p := range s.store.Prompts() {
 		if p.ThreadID == th.ID {
 			out[fmt.Sprintf("prompt %d", p.InboxID)] = strings.TrimSpace(p.State + " " + p.Outcome)
 		}
 	}
-	for _, r := range s.books.Turns() {
+	for _, r := range s.store.Turns() {
 		if r.ThreadID == th.ID {
 			out[fmt.Sprintf("turn %d", r.ID)] = fmt.Sprintf("%s, attempt %d, session %s/%d, %d µ$", r.State, r.Attempt, s.name("s", r.SessionID), r.Epoch, r.CostMicroUSD)
 		}
 	}
-	for _, a := range s.books.Approvals() {
+	for _, a := range s.store.Approvals() {
 		if a.ThreadID == th.ID {
 			by := ""
 			if a.DecidedBy != "" {
@@ -628,8 +625,8 @@ func TestMarks(t *testing.T) {
 		{turn{}, TurnDone, PromptDone},
 		{turn{stoppedBy: "U0ADA"}, TurnDone, PromptDone}, // too late
 		{turn{}, TurnFailed, PromptFailed},
-		{turn{stoppedBy: "U0ADA", overBudget: &BudgetStatus{}}, TurnInterrupted, PromptStopped},
-		{turn{overBudget: &BudgetStatus{}}, TurnInterrupted, PromptOverBudget},
+		{turn{stoppedBy: "U0ADA", overBudget: &spend.Status{}}, TurnInterrupted, PromptStopped},
+		{turn{overBudget: &spend.Status{}}, TurnInterrupted, PromptOverBudget},
 		{turn{}, TurnInterrupted, PromptPaused},
 	} {
 		if got := tt.turn.mark(tt.state); got != tt.want {

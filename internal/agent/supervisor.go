@@ -10,7 +10,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/attachment"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
@@ -23,14 +25,14 @@ import (
 // Config is what a supervisor needs. Store, Frontend, Authoriser, Reminder, Projects,
 // Replica, DataDir and Command are required.
 type Config struct {
-	Store      Books
+	Store      Store
 	Frontend   Frontend
 	Authoriser Authoriser
 	Reminder   Reminder
-	Projects   map[string]Project
+	Projects   map[string]place.Project
 	Policy     *policy.Policy
-	Budgets    []Budget
-	Replica    string // from [OpenReplica]
+	Budgets    []spend.Budget
+	Replica    string // from [place.OpenReplica]
 	DataDir    string
 	// Hidden are the bot's own files beside the data folder, such as its configuration:
 	// no session sees them, not even one whose workspace they lie in.
@@ -66,18 +68,18 @@ type Supervisor struct {
 
 	mu      sync.Mutex
 	workers map[int64]*worker
-	// wanted are letters to threads that need a worker and have none; called has a token
+	// wanted are messages to threads that need a worker and have none; called has a token
 	// when there may be some. A goroutine of Run starts the workers.
-	wanted map[int64][]letter
+	wanted map[int64][]message
 	called chan struct{}
-	life   *lifetime           // nil while this replica does not live
+	life   *registration       // nil while this replica does not live
 	peers  map[string]sighting // the other replicas
 	unused []store.Lease       // ours, and no worker's
 	gone   chan struct{}       // has a token when a worker has gone
 	look   chan time.Duration  // see lookSoon
 	// sighted are the threads that nobody had at the last look, with the uptime of the first.
-	sighted map[int64]time.Duration
-	beatNow chan struct{}
+	sighted      map[int64]time.Duration
+	heartbeatNow chan struct{}
 	// stops are by whom threads without a worker were stopped, while that is not carried
 	// out.
 	stops map[int64]string
@@ -86,40 +88,32 @@ type Supervisor struct {
 
 // shared is what the workers of a replica have in common.
 type shared struct {
-	books      Books
+	store      Store
 	front      Frontend
 	authoriser Authoriser
-	machine    machine
+	place      place.Place
 	policy     *policy.Policy
-	projects   map[string]Project
-	prices     price.Contract
-	budgets    *budgets
+	projects   map[string]place.Project
+	accounts   *spend.Accounts
 	limits     Limits
 	replica    string
 	cliVersion string
 	log        *zap.Logger
 
-	slots  *slots
-	starts *starts
 	spares *warmSpares
 	// wakeAfter has a worker look at the thread's prompts after a while.
 	wakeAfter func(threadID int64, after time.Duration)
 	copying   chan struct{} // held while transcripts are copied beside turns
 	// stopping says that the bot is to stop: nothing begins any more.
-	stopping atomic.Bool
-	waiting  idSet          // the approvals that the CLIs of this process wait for
-	running  sync.WaitGroup // the workers, and what outlives them for a moment
-	// unpriced are the models of which the log says that they have no contract price, and
-	// unlisted those that the price list does not know.
-	unpriced, unlisted sync.Map
-	unbookedCalls      atomic.Int64
-	sure               atomic.Int64  // the uptime up to which this life is sure to last, as a [time.Duration]; 0 before the first
-	works              Works         // nil where work is kept on this machine alone
-	forgetting         chan struct{} // held while old work is looked at
-	workspaces         workspace.Limits
+	stopping   atomic.Bool
+	waiting    idSet          // the approvals that the CLIs of this process wait for
+	running    sync.WaitGroup // the workers, and what outlives them for a moment
+	sure       atomic.Int64   // the uptime up to which this registration is sure to last, as a [time.Duration]; 0 before the first
+	works      Works          // nil where work is kept on this machine alone
+	forgetting chan struct{}  // held while old work is looked at
+	workspaces workspace.Limits
 	// folders and folderBytes are what the threads' folders were when they were counted last.
 	folders, folderBytes atomic.Int64
-	outputs              outputs
 	files                Files // nil where none can be had
 	attachments          attachment.Limits
 	fetching             chan struct{} // one for each thread whose files are being fetched
@@ -132,14 +126,16 @@ func New(c Config) *Supervisor {
 		c.Log = zap.NewNop()
 	}
 	return newSupervisor(c.Reminder, &shared{
-		books: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects, prices: c.Prices,
-		machine: &host{
-			dataDir: c.DataDir, replica: c.Replica, hidden: append([]string{c.DataDir}, c.Hidden...), command: c.Command, version: c.CLIVersion, gateway: c.Gateway, web: c.Web, policy: c.Policy, git: c.Git, work: &workspace.Keeper{DataDir: c.DataDir, KeepBytes: c.Workspaces.KeepBytes}, kept: c.Work, silence: c.Limits.Silence, answer: c.Limits.AnswerTimeout,
-		},
+		store: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects,
+		place: place.Place{Machine: &place.Host{
+			DataDir: c.DataDir, Replica: c.Replica, Hidden: append([]string{c.DataDir}, c.Hidden...), Command: c.Command, Version: c.CLIVersion,
+			Gateway: c.Gateway, Web: c.Web, Policy: c.Policy, Git: c.Git, Keeper: &workspace.Keeper{DataDir: c.DataDir, KeepBytes: c.Workspaces.KeepBytes}, Works: c.Work,
+			Silence: c.Limits.Silence, Answer: c.Limits.AnswerTimeout, Instructions: systemPrompt, Hooks: afterChanges(),
+		}, Slots: place.NewSlots(c.Limits.MaxLive), Starts: &place.Starts{AtOnce: c.Limits.Starts}},
 		works: c.Work, workspaces: c.Workspaces,
-		budgets: &budgets{list: c.Budgets, books: c.Store, front: c.Frontend, log: c.Log},
-		limits:  c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log, slots: newSlots(c.Limits.MaxLive),
-		starts: &starts{most: c.Limits.Starts}, files: c.Files, attachments: c.Attachments,
+		accounts: spend.New(spend.Config{Store: c.Store, Budgets: c.Budgets, Prices: c.Prices, Show: func(noticeID string) { c.Frontend.Show(store.BudgetPost, noticeID) }, Log: c.Log}),
+		limits:   c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log,
+		files: c.Files, attachments: c.Attachments,
 	})
 }
 
@@ -147,8 +143,8 @@ func newSupervisor(r Reminder, s *shared) *Supervisor {
 	s.copying, s.forgetting, s.fetching = make(chan struct{}, 1), make(chan struct{}, forgetAtOnce), make(chan struct{}, fetchAtOnce)
 	s.spares = newWarmSpares(s)
 	sup := &Supervisor{
-		shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]letter{}, stops: map[int64]string{}, called: make(chan struct{}, 1),
-		gone: make(chan struct{}, 1), look: make(chan time.Duration, 1), beatNow: make(chan struct{}, 1),
+		shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]message{}, stops: map[int64]string{}, called: make(chan struct{}, 1),
+		gone: make(chan struct{}, 1), look: make(chan time.Duration, 1), heartbeatNow: make(chan struct{}, 1),
 	}
 	s.wakeAfter = func(threadID int64, after time.Duration) { time.AfterFunc(after, func() { sup.Wake(threadID) }) }
 	return sup
@@ -165,10 +161,10 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	bot, stopWorkers := context.WithCancelCause(context.WithoutCancel(ctx))
 	var loops sync.WaitGroup
 	loops.Go(func() {
-		s.books.Listen(serving, func() { s.lookSoon(0) }, s.notice)
+		s.store.Listen(serving, func() { s.findWorkSoon(0) }, s.notice)
 	})
 	loops.Go(func() { s.keepAlive(serving, bot) })
-	loops.Go(func() { s.keepLooking(serving) })
+	loops.Go(func() { s.pollForWork(serving) })
 	loops.Go(func() { s.keepTidy(serving) })
 	loops.Go(func() { s.spares.run(ctx) })
 	loops.Go(func() { s.keepForgetting(serving) })
@@ -194,11 +190,11 @@ func (s *Supervisor) Run(ctx context.Context) error {
 // drain lets turns that run come to their end, for some time.
 func (s *Supervisor) drain() {
 	s.stopping.Store(true)
-	s.beatSoon() // others take what comes
+	s.heartbeatSoon() // others take what comes
 	s.mu.Lock()
 	n := len(s.workers)
 	for _, w := range s.workers {
-		w.box.put(letter{kind: letterWake})
+		w.box.put(message{kind: messageWake})
 	}
 	s.mu.Unlock()
 	if n == 0 || s.limits.Drain <= 0 {
@@ -238,11 +234,11 @@ func (s *Supervisor) Alive() bool {
 }
 
 // MayBeDead reports whether others may have taken this replica for dead, and its threads
-// over, in its last life. In a process that was frozen for too long it is true from its
+// over, in its last registration. In a process that was frozen for too long it is true from its
 // first instruction on, before anything in it has noticed.
 func (s *Supervisor) MayBeDead() bool {
 	sure := time.Duration(s.sure.Load())
-	return sure > 0 && s.machine.uptime() >= sure
+	return sure > 0 && s.place.Uptime() >= sure
 }
 
 // errShutdown is the cause of the workers' end when the bot stops: their running
@@ -253,11 +249,11 @@ var errShutdown = errors.New("the bot is stopping")
 // if the thread is free. When nothing runs, the next [Supervisor.Run] finds the work
 // in the database.
 func (s *Supervisor) Wake(threadID int64) {
-	s.post(threadID, letter{kind: letterWake, eager: s.spares.has(threadID)})
+	s.post(threadID, message{kind: messageWake, eager: s.spares.has(threadID)})
 }
 
-// post gives a letter to the thread's worker, which is started if there is none.
-func (s *Supervisor) post(threadID int64, l letter) {
+// post gives a message to the thread's worker, which is started if there is none.
+func (s *Supervisor) post(threadID int64, l message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w, ok := s.workers[threadID]; ok {
@@ -275,27 +271,27 @@ func (s *Supervisor) startSoon() {
 	}
 }
 
-// startWanted gives every thread that a letter waits for its worker, while this replica
-// lives. It works until the life is over or there is nothing to do.
+// startWanted gives every thread that a message waits for its worker, while this replica
+// lives. It works until the registration is over or there is nothing to do.
 func (s *Supervisor) startWanted(bot context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.life == nil {
-		return // who begins to live comes back to it
+		return // who registers comes back to it
 	}
 	life := s.life
 	for id, letters := range s.wanted {
 		delete(s.wanted, id)
 		if s.stopping.Load() {
 			// Prompts are for others, or for later; a stop is for now.
-			letters = slices.DeleteFunc(letters, func(l letter) bool { return l.kind != letterStop })
+			letters = slices.DeleteFunc(letters, func(l message) bool { return l.kind != messageStop })
 		}
 		w, ok := s.workers[id]
 		if !ok && len(letters) > 0 {
 			w = newWorker(s.shared, id)
-			w.life, w.bot, w.stopBy = life.Life, bot, s.stops[id]
+			w.life, w.bot, w.stopBy = life.Registration, bot, s.stops[id]
 			delete(s.stops, id)
-			w.eager = w.stopBy != "" || slices.ContainsFunc(letters, func(l letter) bool { return l.eager || l.kind == letterStop })
+			w.eager = w.stopBy != "" || slices.ContainsFunc(letters, func(l message) bool { return l.eager || l.kind == messageStop })
 			s.workers[id] = w
 		}
 		for _, l := range letters {
@@ -316,7 +312,7 @@ func (s *Supervisor) startWanted(bot context.Context) {
 }
 
 // retire removes a worker that has nothing more to do. It reports false when a
-// letter arrived after the worker had decided to go.
+// message arrived after the worker had decided to go.
 func (s *Supervisor) retire(ctx context.Context, w *worker) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -333,12 +329,12 @@ func (s *Supervisor) retire(ctx context.Context, w *worker) bool {
 	default:
 	}
 	if w.elsewhere {
-		s.lookSoon(politeFor) // if nobody has it then, it is ours
+		s.findWorkSoon(politeFor) // if nobody has it then, it is ours
 	}
 	return true
 }
 
-func (s *Supervisor) send(threadID int64, l letter) bool {
+func (s *Supervisor) send(threadID int64, l message) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w, ok := s.workers[threadID]
@@ -357,11 +353,11 @@ func (s *Supervisor) Decide(ctx context.Context, d store.Decision) (store.Approv
 	if s.waiting.has(d.ApprovalID) {
 		d.DeliverOn = s.replica
 	}
-	a, err := s.books.Decide(ctx, d)
+	a, err := s.store.Decide(ctx, d)
 	if err != nil || a.Status == store.ApprovalPending {
 		return a, err
 	}
-	s.send(a.ThreadID, letter{kind: letterDecided, id: a.ID, decided: &a})
+	s.send(a.ThreadID, message{kind: messageDecided, id: a.ID, decided: &a})
 	return a, nil
 }
 
@@ -371,15 +367,15 @@ func (s *Supervisor) Decide(ctx context.Context, d store.Decision) (store.Approv
 // stopped all the same, which is written down when it is back; t needs only its ID for
 // that.
 func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (running bool, err error) {
-	_, _, err = s.books.RunningTurn(ctx, t.ID)
+	_, _, err = s.store.RunningTurn(ctx, t.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		// A prompt may wait: for a slot, for its process, for a budget.
-		_, err = s.books.NextPrompt(ctx, t.ID)
+		_, err = s.store.NextPrompt(ctx, t.ID)
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		return s.readsOn(t.ID) && s.send(t.ID, letter{kind: letterStop, id: by}), nil
+		return s.readsOn(t.ID) && s.send(t.ID, message{kind: messageStop, id: by}), nil
 	}
-	l := letter{kind: letterStop, id: by}
+	l := message{kind: messageStop, id: by}
 	if s.send(t.ID, l) {
 		return true, nil // even while the database is away
 	}
@@ -387,7 +383,7 @@ func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (runni
 		return false, err
 	}
 	if t.LeaseOwner != "" && t.LeaseOwner != s.replica {
-		return true, s.books.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: t.ID, By: by})
+		return true, s.store.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: t.ID, By: by})
 	}
 	s.post(t.ID, l)
 	return true, nil
@@ -395,10 +391,10 @@ func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (runni
 
 // Unbooked is the number of calls of the model that have ended here and are not in the
 // ledger yet.
-func (s *Supervisor) Unbooked() int { return int(s.unbookedCalls.Load()) }
+func (s *Supervisor) Unbooked() int { return s.accounts.Unbooked() }
 
 // Live is the number of CLI processes that this replica runs.
-func (s *Supervisor) Live() int { return s.slots.used() }
+func (s *Supervisor) Live() int { return s.place.Slots.Used() }
 
 func (s *Supervisor) notice(n store.Notice) {
 	switch n.Kind {
@@ -407,11 +403,18 @@ func (s *Supervisor) notice(n store.Notice) {
 			s.Wake(n.ThreadID)
 		}
 	case store.NoticeApproval:
-		s.send(n.ThreadID, letter{kind: letterDecided, id: n.ID})
+		s.send(n.ThreadID, message{kind: messageDecided, id: n.ID})
+	case store.NoticeVote:
+		s.mu.Lock()
+		_, ours := s.workers[n.ThreadID]
+		s.mu.Unlock()
+		if ours { // no other replica edits the card
+			s.front.Show(store.CardPost, n.ID)
+		}
 	case store.NoticeStop:
-		s.send(n.ThreadID, letter{kind: letterStop, id: n.By})
+		s.send(n.ThreadID, message{kind: messageStop, id: n.By})
 	case store.NoticeFreed:
-		s.lookSoon(0)
+		s.findWorkSoon(0)
 	case store.NoticeShown:
 		s.front.Changed(n.By)
 	}

@@ -39,7 +39,7 @@ func (s *Supervisor) keepTidy(ctx context.Context) {
 // tidy counts the threads' folders, and has those put away that rest beyond the limits:
 // each by a worker of its thread, which has the lease.
 func (s *Supervisor) tidy(ctx context.Context) error {
-	all, err := s.machine.folders(ctx)
+	all, err := s.place.Folders(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *Supervisor) tidy(ctx context.Context) error {
 		}
 	}
 	for _, r := range s.workspaces.Surplus(all, resting, time.Now()) {
-		s.post(r.Thread, letter{kind: letterPutAway, eager: true})
+		s.post(r.Thread, message{kind: messagePutAway, eager: true})
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (s *Supervisor) Workspaces() (n int, bytes int64) {
 // it.
 func (w *worker) putAway(ctx context.Context) error {
 	return w.hearing(ctx, func(ctx context.Context) error {
-		stays, told, err := w.machine.putAway(ctx, w.thread, w.project)
+		stays, told, err := w.place.PutAway(ctx, w.thread, w.project)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

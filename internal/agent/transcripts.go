@@ -14,27 +14,31 @@ import (
 
 // newMirror returns what copies the worker's session, or nil where nothing does.
 func (w *worker) newMirror(sessionID string, resumed bool) *transcript.Mirror {
-	dir := w.machine.home(w.threadID)
+	dir := w.place.Home(w.threadID)
 	if dir == "" {
 		return nil
 	}
 	key, limit := w.thread.Key(), w.limits.Transcript
 	return transcript.NewMirror(transcript.Options{
-		Books: w.books, Home: dir, Lease: w.heldLease(), SessionID: sessionID, New: !resumed, Limit: limit, One: w.copying, Log: w.log,
+		Store: w.store, Home: dir, Lease: w.heldLease(), SessionID: sessionID, New: !resumed, Limit: limit, One: w.copying, Log: w.log,
 		Full: func(ctx context.Context) {
 			w.sayIn(ctx, key, fmt.Sprintf("This conversation has grown beyond %s: what is said from here on is not copied any more, and is lost if the bot's machine is. `/clear`, or a new thread, begins a new one.", sandbox.Size(limit)))
+		},
+		Gap: func(ctx context.Context) {
+			w.log.Error("the transcript has a gap: the data folder's disk did not take a line", zap.String("session", sessionID))
+			w.sayIn(ctx, key, "The disk of the bot's data folder was full for a while. What was said in this thread until then may be unknown when the session is started the next time.")
 		},
 	})
 }
 
-// restore has the thread's home hold its session as it stands in the books, unless it
-// holds a newer one. Its error is a [*startError], or one of the books'.
+// restore has the thread's home hold its session as it stands in the database, unless it
+// holds a newer one. Its error is a [*startError], or one of the database's.
 func (w *worker) restore(ctx context.Context) error {
-	copies, err := w.books.Transcripts(ctx, w.thread.SessionID)
+	copies, err := w.store.Transcripts(ctx, w.thread.SessionID)
 	if err != nil || len(copies) == 0 {
 		return err
 	}
-	restored, err := w.machine.restore(ctx, w.thread, copies, w.books.ReadTranscript)
+	restored, err := w.place.Restore(ctx, w.thread, copies, w.store.ReadTranscript)
 	switch {
 	case errors.Is(err, store.ErrDamaged):
 		w.log.Error("restore the session from its copy", zap.String("session", w.thread.SessionID), zap.Error(err))
@@ -62,13 +66,9 @@ func (w *worker) restore(ctx context.Context) error {
 	return nil
 }
 
-func (h *host) restore(ctx context.Context, t store.Thread, copies []store.Transcript, read transcript.ReadCopy) (bool, error) {
-	return h.homes().Restore(ctx, t.ID, t.SessionID, copies, read)
-}
-
 // recalls is what a new session's first prompt begins with, or empty.
 func (w *worker) recalls(ctx context.Context) (string, error) {
-	said, err := w.books.SessionHistory(ctx, w.thread.SessionID, transcript.RecalledTurns)
+	said, err := w.store.SessionHistory(ctx, w.thread.SessionID, transcript.RecalledTurns)
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 )
 
@@ -26,37 +27,30 @@ type turn struct {
 	granted    map[string]Grant          // see Turn.Granted
 	spent      map[string]int64          // see TurnView.Spent; nil while there is none
 	changed    map[string]string         // what the model is told of a call that ran as people changed it, by its id
-	card       openCard
-	cards      []string  // all that it has shown
-	breaks     []int     // see Turn.Breaks
-	brokeAt    time.Time // when the last of them was noted
+	cards      []Card                    // see TurnView.Cards
+	carded     int                       // how many items there were when the last request was put on one
 	closer     closer
 	uses       []use             // tool calls that run
 	reached    map[string]*reach // hosts, by the input of the call that asks about each
 	asks       int               // how many of them people were asked about
+	steps      int               // see TurnView.Steps
+	contained  int               // see TurnView.Contained
 	span       context.Context   //nolint:containedctx // until it ends
 	end        context.CancelFunc
 	stoppedBy  string          // who pressed Stop; empty while nobody did
-	overBudget *BudgetStatus   // it ended since it was refused a call
-	meter      *meter          // its process's
+	overBudget *spend.Status   // it ended since it was refused a call
+	meter      *spend.Meter    // its process's
 	expired    bool            // an approval's time ran out
 	hung       bool            // it was killed for its silence
 	stopLimit  *time.Timer     // kills a process that does not stop; nil until it is asked to
 	wait       *wait           // nil while it does not only wait for people
-	aside      bool            // it was put aside: its part in the loop is over
+	parked     bool            // it was parked: its part in the loop is over
 	ofAgents   map[string]bool // requests of subagents, by id
 }
 
 // stopping reports whether the turn has been told to end: nothing more is run or
 // asked in it.
 func (t *turn) stopping() bool { return t.stoppedBy != "" || t.expired }
-
-// openCard is the message that shows the turn's last requests.
-type openCard struct {
-	id       string // see store.Approval.CardID
-	items    int    // how much the turn had said when it was posted
-	requests int
-}
 
 // nextTurn begins the thread's next prompt, if there is one and the budgets admit
 // it, starting the process if need be. A process that cannot be started fails the
@@ -66,7 +60,7 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	if w.stopping.Load() {
 		return nil // whoever has the thread next begins it
 	}
-	next, err := w.books.NextPrompt(ctx, w.threadID)
+	next, err := w.store.NextPrompt(ctx, w.threadID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -94,11 +88,14 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	if err := w.ensureSession(ctx); err != nil {
 		return w.startFailed(ctx, next, err)
 	}
-	if err := w.useModel(ctx, model); err != nil {
+	if err := w.useModel(ctx, model); mayPass(err) {
+		w.stopSession(ctx, true)
+		return w.startFailed(ctx, next, &startError{sentence: sentence(err), err: err})
+	} else if err != nil {
 		w.log.Error("use the model that a budget asks for", zap.Error(err))
 		return w.refuse(ctx, "An admin chose a cheaper model for the rest of the budget's period, and Claude Code does not take it. Ask an admin to check cheaper_model in deckhand.yaml.")
 	}
-	row, prompt, ok, err := w.books.BeginTurn(ctx, w.heldLease(), w.session.id, w.session.epoch)
+	row, prompt, ok, err := w.store.BeginTurn(ctx, w.heldLease(), w.session.id, w.session.epoch)
 	if err != nil || !ok {
 		return err
 	}
@@ -130,14 +127,14 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 		ofAgents: map[string]bool{},
 	}
 	w.turn.span, w.turn.end = context.WithCancel(context.Background())
-	w.turn.meter.begin(row)
+	w.turn.meter.BeginTurn(row)
 	w.session.journal.turn.Store(row.ID)
-	w.slots.works(w)
+	w.place.Slots.Works(w)
 	w.session.idle.Stop()
 	w.front.MarkPrompt(prompt, PromptRunning)
 	w.front.ShowQueue(w.threadID, nil)
 	if prompt.Waited {
-		w.front.ShowWait(prompt.InboxID)
+		w.showBudgetWait(prompt)
 	}
 	if w.offer != 0 {
 		w.front.CloseOffer(w.offer)
@@ -204,10 +201,10 @@ func (w *worker) followReset(ctx context.Context) error {
 	}
 	s.reset = false
 	if id := s.proc.SessionID(); id != s.id {
-		if err := w.books.NewSession(ctx, w.heldLease(), id, s.id); err != nil {
+		if err := w.store.NewSession(ctx, w.heldLease(), id, s.id); err != nil {
 			return err
 		}
-		if err := w.books.MarkStarted(ctx, id); err != nil {
+		if err := w.store.MarkStarted(ctx, id); err != nil {
 			return err
 		}
 		s.id, w.thread.SessionID, s.recalls = id, id, ""
@@ -219,30 +216,34 @@ func (w *worker) followReset(ctx context.Context) error {
 // newEpoch begins an epoch in which the CLI's total starts at so many micro-USD.
 func (w *worker) newEpoch(ctx context.Context, from int64) (err error) {
 	s := w.session
-	s.epoch, err = w.books.BeginEpoch(ctx, w.heldLease(), s.id, w.cliVersion, from)
-	s.meter.moveTo(s.id, s.epoch)
+	s.epoch, err = w.store.BeginEpoch(ctx, w.heldLease(), s.id, w.cliVersion, from)
+	s.meter.MoveTo(s.id, s.epoch)
 	return err
 }
 
 func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
+	w.session.meter.EndTurn()
 	if r.IsError {
-		w.session.meter.settle(ctx, cutTime) // it may have left calls just now
+		w.session.meter.Settle(ctx, cutTime) // it may have left calls just now
 	}
-	told, err := w.witness(ctx, r.Running)
+	told, err := w.cliTotals(ctx, r.Running)
 	if err != nil {
 		return err
 	}
 	if w.turn == nil {
-		// A turn that nobody asked for, such as a background task's: its calls land on
-		// the thread's last turn.
-		w.session.meter.settle(ctx, 0)
-		return w.addWitness(ctx, told)
+		// A turn that nobody asked for, such as a background task's: none of its calls has
+		// left.
+		w.session.meter.Settle(ctx, 0)
+		return w.addCLITotals(ctx, told)
 	}
-	if b := w.turn.meter.refusedFor(); b != nil && r.IsError && r.APIErrorStatus == http.StatusPaymentRequired {
+	if b := w.turn.meter.RefusedFor(); b != nil && r.IsError && r.APIErrorStatus == http.StatusPaymentRequired {
 		w.turn.overBudget = b
 		w.turn.content.Items = withoutLast(w.turn.content.Items, r.Text)
 	}
 	state, problem := w.turn.outcome(r)
+	if denied := w.turn.meter.DeniedFor(); denied != "" && state == TurnFailed && r.APIErrorStatus == http.StatusPaymentRequired {
+		problem = denied
+	}
 	if state == TurnFailed && r.APIErrorStatus != 0 { // the problem tells it
 		w.turn.content.Items = withoutLast(w.turn.content.Items, r.Text)
 	}
@@ -264,7 +265,7 @@ func (w *worker) spent(toolUseID string) {
 			return // it goes on
 		}
 	}
-	micro, ok := t.meter.cost(t.content.AnswersBelow(item.ID))
+	micro, ok := t.meter.Cost(t.content.AnswersBelow(item.ID))
 	if !ok {
 		return
 	}
@@ -284,7 +285,7 @@ func (w *worker) view(t *turn) TurnView {
 	return TurnView{
 		ID: t.row.ID, ThreadID: w.threadID, Thread: w.thread.Key(), Project: w.project.Name, Workspace: w.thread.Workspace,
 		RequestedBy: t.row.RequestedBy, State: TurnRunning, Content: t.content,
-		StartedAt: t.row.StartedAt, Waiting: len(t.asked), Breaks: slices.Clip(t.breaks), StoppedBy: t.stoppedBy,
-		Granted: maps.Clone(t.granted), Spent: maps.Clone(t.spent), Held: t.meter.heldFor(),
+		StartedAt: t.row.StartedAt, Waiting: len(t.asked), Cards: slices.Clone(t.cards), StoppedBy: t.stoppedBy,
+		Granted: maps.Clone(t.granted), Spent: maps.Clone(t.spent), Held: t.meter.HeldFor(), Steps: t.steps, Contained: t.contained,
 	}
 }

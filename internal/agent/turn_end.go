@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 	"deckhand/internal/transcript"
 )
@@ -82,7 +83,7 @@ func failure(r *claude.Result) string {
 	case r.APIErrorStatus != 0:
 		return refusedBy(r.APIErrorStatus) + "\nThe provider's words: " + strings.ReplaceAll(cmp.Or(words, "none"), "\x00", "")
 	case words == "":
-		return "Claude Code failed without saying why. Try again; if it stays like this, ask an admin to look at the bot's log."
+		return "Claude Code failed without saying why. Try again; if it happens again, ask an admin to look at the bot's log."
 	}
 	return "Claude Code failed: " + strings.ReplaceAll(words, "\x00", "")
 }
@@ -94,19 +95,19 @@ func refusedBy(status int) string {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return "The model's provider refuses our credentials, so nothing could be done. Ask an admin to run bot doctor --call-model, which says what is wrong."
 	case status == http.StatusNotFound:
-		return "The model's provider does not know what was asked for, as a model of another name. Ask an admin to run bot doctor --call-model, which says what is wrong."
+		return "The model's provider does not know something that Deckhand asked for, such as the model's name. Ask an admin to run bot doctor --call-model, which says what is wrong."
 	case status == http.StatusRequestEntityTooLarge:
-		return "This is more than the model's provider takes at once. Write it shorter or with fewer files, or begin a new thread."
+		return "This is too long for the model. Write less, attach fewer files, or begin a new thread."
 	case status == http.StatusTooManyRequests:
-		return "The model's provider takes no more of our requests for now. Try again in some minutes; if it stays like this, an admin can have the limit raised there."
+		return "The model's provider limits our requests for now. Try again in a few minutes. If that goes on, an admin can ask the provider for a higher limit."
 	case status >= http.StatusInternalServerError:
-		return "The model's provider has trouble just now, and nothing is wrong with your message. Try again in some minutes."
+		return "The model's provider has trouble, and your message is fine. Try again in a few minutes."
 	}
-	return "The model's provider does not take this request. Try again with a shorter message, without files or in a new thread; if it stays like this, ask an admin to run bot doctor --call-model."
+	return "The model's provider does not take this request. Try again with a shorter message, without files or in a new thread; if it happens again, ask an admin to run bot doctor --call-model."
 }
 
 // endTurn commits the end of the turn, shows it, and begins the next.
-func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, agentTurns int, told ...store.Witness) error {
+func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, agentTurns int, told ...store.CLITotal) error {
 	if err := w.finish(ctx, state, problem, agentTurns, told...); err != nil {
 		return err
 	}
@@ -119,16 +120,16 @@ const cutTime = time.Second
 
 // finish commits the end of the turn and shows it. told is what the CLI says that it has
 // spent; nothing when it has gone.
-func (w *worker) finish(ctx context.Context, state TurnState, problem string, agentTurns int, told ...store.Witness) error {
+func (w *worker) finish(ctx context.Context, state TurnState, problem string, agentTurns int, told ...store.CLITotal) error {
 	t := w.turn
 	cutting := time.Duration(0)
 	if state != TurnDone {
 		cutting = cutTime
 	}
 	if t.stopping() {
-		t.meter.cut() // those that have begun since
+		t.meter.Cut() // those that have begun since
 	}
-	cost, more := t.meter.settle(ctx, cutting)
+	cost, more := t.meter.Settle(ctx, cutting)
 	status := store.ApprovalCancelled
 	if state == TurnFailed {
 		status = store.ApprovalInterrupted
@@ -143,14 +144,16 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	view.State, view.Problem, view.EndedAt, view.AgentTurns, view.Waiting = state, problem, time.Now(), agentTurns, 0
 	view.Mark = t.mark(state)
 	if state == TurnDone {
-		view.Closing, view.Below = w.closing(ctx, view)
+		view.Closing = w.closing(ctx, view)
 	}
-	joined := w.front.Joined(t.row.ID)
-	view.Breaks = slices.DeleteFunc(slices.Clone(view.Breaks), func(at int) bool { return slices.Contains(joined, at) })
+	if w.session != nil {
+		view.Left = leftRunning(w.session.proc.Left())
+	}
+	view.Cards = closed(view.Cards, status)
 	view.CostMicroUSD, view.Unfinished, view.Continue = cost, more, overBudget
 	view.Settling = more && !overBudget
 	f := store.FinishedTurn{
-		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, Witnesses: told, Approvals: status,
+		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, CLITotals: told, Approvals: status,
 		OverBudget: overBudget, View: EncodeTurn(view), Mark: string(view.Mark), Answer: transcript.Answer(t.content),
 	}
 	var copies *transcript.Mirror // a process that has gone left its own when it was stopped
@@ -158,16 +161,16 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		copies = w.session.mirror
 	}
 	var ended []store.Approval
-	var words []store.Word
+	var rows []store.OutboxRow
 	err := copies.End(ctx, func(parts []store.TranscriptPart) (err error) {
 		f.Transcripts = parts
-		ended, words, err = w.books.FinishTurn(ctx, w.heldLease(), f)
+		ended, rows, err = w.store.FinishTurn(ctx, w.heldLease(), f)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	view.Word = words[0].ID
+	view.OutboxID = rows[0].ID
 	w.refuseChecks(over)
 	w.refuseAsked(t)
 	w.turn, w.stopBy = nil, ""
@@ -180,12 +183,14 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	}
 	w.front.ShowTurn(view)
 	w.showEnded(ended)
-	w.front.CloseCards(t.cards)
+	for _, c := range t.cards {
+		w.front.Show(store.CardPost, c.ID)
+	}
 	w.noticeBudgets(ctx, w.thread, t.row.RequestedBy)
 	if more {
 		w.correctCost(ctx, t.meter, view)
 	}
-	w.front.Tell(words[1:]...)
+	w.front.Tell(rows[1:]...)
 	w.tellOfDisk(ctx)
 	if s := w.session; s != nil {
 		select {
@@ -193,21 +198,37 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		default: // it is about to
 		}
 		s.idle.Reset(w.limits.IdleTimeout)
-		w.slots.idle(w)
+		w.place.Slots.Idle(w)
 	}
 	return nil
+}
+
+const (
+	// leftMost is how many programs that still run a turn's end names, and leftBytes how much
+	// of each one's command line.
+	leftMost  = 5
+	leftBytes = 200
+)
+
+// leftRunning is TurnView.Left of command lines.
+func leftRunning(commands [][]string) (left []string) {
+	for _, c := range commands[:min(len(commands), leftMost)] {
+		line := strings.Join(c, " ")
+		left = append(left, strings.ToValidUTF8(line[:min(len(line), leftBytes)], "�"))
+	}
+	return left
 }
 
 // correctCost has the turn's line tell what it has cost when all of its calls have ended,
 // if some are under way. One that offers to go on stays as it is: the offer may have been
 // taken meanwhile.
-func (w *worker) correctCost(ctx context.Context, m *meter, view TurnView) {
+func (w *worker) correctCost(ctx context.Context, m *spend.Meter, view TurnView) {
 	before, thread, held := view.CostMicroUSD, w.thread, w.heldLease()
-	m.whenLate(func(microUSD int64, more bool) {
+	m.WhenLate(func(microUSD int64, more bool) {
 		if !w.holds(held) {
 			return
 		}
-		view.CostMicroUSD, view.Unfinished, view.Settling, view.Word = microUSD, more, false, 0
+		view.CostMicroUSD, view.Unfinished, view.Settling, view.OutboxID = microUSD, more, false, 0
 		if !view.Continue {
 			w.front.ShowTurn(view)
 		}

@@ -13,7 +13,7 @@ func TestAFailureSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	for status, do := range map[int]string{
 		400: "Try again with a shorter message", 401: "Ask an admin to run bot doctor --call-model", 403: "Ask an admin",
-		404: "Ask an admin", 413: "begin a new thread", 429: "Try again in some minutes", 500: "Try again in some minutes", 529: "Try again in some minutes",
+		404: "Ask an admin", 413: "begin a new thread", 429: "Try again in a few minutes", 500: "Try again in a few minutes", 529: "Try again in a few minutes",
 	} {
 		got := failure(&claude.Result{IsError: true, APIErrorStatus: status, Text: "API Error: it is\n not \x00valid"})
 		first, words, _ := strings.Cut(got, "\n")

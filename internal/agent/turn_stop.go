@@ -30,7 +30,7 @@ func (w *worker) onStop(ctx context.Context, by string) error {
 }
 
 // makeWay interrupts the turn if somebody has sent a prompt that waits behind it at once.
-// If the books cannot say it goes on: polling wakes it again.
+// If the database cannot say it goes on: polling wakes it again.
 func (w *worker) makeWay(ctx context.Context) {
 	if w.turn.stopping() {
 		return
@@ -50,7 +50,7 @@ func (w *worker) makeWay(ctx context.Context) {
 // sentNow is who has sent the thread's next prompt at once, since the turn began; empty
 // for nobody.
 func (w *worker) sentNow(ctx context.Context, running store.Turn) (by string, err error) {
-	next, err := w.books.NextPrompt(ctx, w.threadID)
+	next, err := w.store.NextPrompt(ctx, w.threadID)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", nil
 	}
@@ -82,7 +82,7 @@ func (w *worker) interrupt(ctx context.Context) {
 // and never followed by a result must not hold the thread.
 func (w *worker) mustStop() bool {
 	w.refuseChecks(stopped)
-	w.session.meter.cut()
+	w.session.meter.Cut()
 	if w.turn.stopLimit != nil {
 		return false
 	}
@@ -92,7 +92,7 @@ func (w *worker) mustStop() bool {
 
 // abandonTurn leaves a running turn to whoever continues it: on shutdown it is
 // interrupted, so that its process can end in good order, and stays running in the
-// database, as does one that was put aside. One that was being stopped ends: nobody is to
+// database, as does one that was parked. One that was being stopped ends: nobody is to
 // go on with it.
 func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	t := w.turn
@@ -103,11 +103,11 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 		return
 	}
 	w.refuseChecks(stopped)
-	if t.aside {
-		w.leaveAside(ctx)
+	if t.parked {
+		w.leaveParked(ctx)
 		return
 	}
-	var told []store.Witness
+	var told []store.CLITotal
 	if w.session != nil {
 		told = w.interruptInOrder(ctx, t)
 	}
@@ -126,7 +126,7 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 			return
 		}
 	} else if len(told) > 0 {
-		if err := w.addWitness(ctx, told); err != nil {
+		if err := w.addCLITotals(ctx, told); err != nil {
 			w.log.Error("write what the CLI says that an interrupted turn cost", zap.Error(err))
 		}
 	}
@@ -141,7 +141,7 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 const interruptLimit = 5 * time.Second
 
 // interruptInOrder ends what the process does, and returns what it says that it has spent.
-func (w *worker) interruptInOrder(ctx context.Context, t *turn) []store.Witness {
+func (w *worker) interruptInOrder(ctx context.Context, t *turn) []store.CLITotal {
 	s := w.session
 	ctx, cancel := context.WithTimeout(ctx, interruptLimit)
 	defer cancel()
@@ -154,8 +154,8 @@ func (w *worker) interruptInOrder(ctx context.Context, t *turn) []store.Witness 
 			}
 			switch m := m.(type) {
 			case *claude.Result:
-				t.meter.settle(ctx, cutTime)
-				told, err := w.witness(ctx, m.Running)
+				t.meter.Settle(ctx, cutTime)
+				told, err := w.cliTotals(ctx, m.Running)
 				if err != nil {
 					w.log.Error("read what an interrupted turn cost", zap.Error(err))
 				}

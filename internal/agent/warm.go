@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/place"
 	"deckhand/internal/store"
 )
 
@@ -54,14 +55,14 @@ const (
 // warmSpare is one spare. Its state is the [warmSpares]'; the rest is set once.
 type warmSpare struct {
 	of      spareOf
-	project Project
+	project place.Project
 	thread  store.Thread // as far as it is known
 	calls   *lateMeter
 	log     *zap.Logger
 
-	proc     process
-	prepared prepared // what its setup has done
-	from     string   // what it starts from, see [machine]
+	proc     place.Process
+	prepared place.Prepared // what its setup has done
+	from     string         // what it starts from, see [place.Machine]
 
 	state spareState
 	since time.Time          // it is in this state
@@ -69,6 +70,9 @@ type warmSpare struct {
 	leave context.CancelFunc // has it be thrown away, unless it is taken
 	gone  chan struct{}      // closed when nothing is left of it, or it is taken
 }
+
+// MakeRoom implements [place.Holder].
+func (sp *warmSpare) MakeRoom() { sp.leave() }
 
 // warmSpares are those of a replica.
 type warmSpares struct {
@@ -127,7 +131,7 @@ func (s *warmSpares) consider(ctx context.Context) time.Duration {
 	if of == nil {
 		return wait
 	}
-	id, err := s.books.NextThread(ctx)
+	id, err := s.store.NextThread(ctx)
 	if err != nil {
 		s.log.Warn("fetch the number of a warm spare's thread", zap.Error(err))
 		return spareAgain
@@ -139,7 +143,7 @@ func (s *warmSpares) consider(ctx context.Context) time.Duration {
 	}
 	var inner context.Context
 	inner, sp.leave = context.WithCancel(ctx)
-	if !s.slots.lend(sp) {
+	if !s.place.Slots.Lend(sp) {
 		sp.leave()
 		return spareAgain
 	}
@@ -212,7 +216,7 @@ func (s *warmSpares) tend(ctx context.Context, sp *warmSpare) {
 		sp.log.Warn("a warm spare is thrown away", zap.Error(err))
 	}
 	s.throwAway(sp)
-	s.slots.takeBack(sp)
+	s.place.Slots.TakeBack(sp)
 	s.mu.Lock()
 	delete(s.all, sp.thread.ID)
 	s.mu.Unlock()
@@ -249,31 +253,31 @@ func (s *warmSpares) keep(ctx context.Context, sp *warmSpare) error {
 // prepareSpare makes all that its thread will need, and starts its process.
 func (s *warmSpares) prepareSpare(ctx context.Context, sp *warmSpare) error {
 	t, p := &sp.thread, sp.project
-	if err := s.machine.reserve(*t, p); err != nil {
+	if err := s.place.Reserve(*t, p); err != nil {
 		return err
 	}
-	dir, _, err := s.machine.workspace(ctx, *t, p)
+	dir, _, err := s.place.Workspace(ctx, *t, p)
 	if err != nil {
 		return err
 	}
 	t.Workspace = dir
-	sp.prepared, err = s.machine.prepare(ctx, *t, p, func() {})
-	s.audit(sp, sp.prepared.entries...)
+	sp.prepared, err = s.place.Prepare(ctx, *t, p, func() {})
+	s.audit(sp, sp.prepared.Entries...)
 	if err != nil {
 		return err
 	}
-	if sp.from, err = s.machine.startsFrom(ctx, *t, p); err != nil {
+	if sp.from, err = s.place.StartsFrom(ctx, *t, p); err != nil {
 		return err
 	}
-	for !s.starts.lend(sp.leave) {
+	for !s.place.Starts.Lend(sp.leave) {
 		select {
 		case <-time.After(sparePause):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
-	defer s.starts.takeBack()
-	sp.proc, err = s.machine.start(ctx, *t, p, false, 1, sp.calls, sp.log)
+	defer s.place.Starts.TakeBack()
+	sp.proc, err = s.place.Start(ctx, *t, p, false, 1, sp.calls, sp.log)
 	return err
 }
 
@@ -282,11 +286,11 @@ func (s *warmSpares) throwAway(sp *warmSpare) {
 	if sp.proc != nil {
 		sp.proc.Kill()
 		<-sp.proc.Done()
-		if visits := sp.proc.visits(); len(visits) > 0 {
+		if visits := sp.proc.Visits(); len(visits) > 0 {
 			s.audit(sp, store.AuditEntry{Kind: store.AuditWeb, TeamID: sp.of.team, ThreadID: sp.thread.ID, Details: map[string]any{"visits": visits}})
 		}
 	}
-	if err := s.machine.unreserve(sp.thread, sp.project, false); err != nil {
+	if err := s.place.Unreserve(sp.thread, sp.project, false); err != nil {
 		sp.log.Error("remove what was made for a warm spare", zap.Error(err))
 	}
 }
@@ -298,7 +302,7 @@ func (s *warmSpares) audit(sp *warmSpare, entries ...store.AuditEntry) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), spareAudit)
 	defer cancel()
-	if err := s.books.Audit(ctx, entries...); err != nil {
+	if err := s.store.Audit(ctx, entries...); err != nil {
 		sp.log.Error("write down what a warm spare has done", zap.Error(err))
 	}
 }
@@ -372,7 +376,7 @@ func (s *warmSpares) take(ctx context.Context, w *worker) (*warmSpare, error) {
 		s.mu.Unlock()
 		return nil, nil
 	}
-	if sp.state == spareClaimed && s.slots.pass(sp, w) {
+	if sp.state == spareClaimed && s.place.Slots.Pass(sp, w) {
 		sp.move(spareClaimed, spareTaken)
 		delete(s.all, w.threadID)
 		s.wanted[sp.of] = time.Now() // its thread's first turn comes before another

@@ -58,7 +58,7 @@ func (w *worker) bind(ctx context.Context, sp *warmSpare) (ok bool, err error) {
 	told, err := w.fits(ctx, sp)
 	if err == nil {
 		// From here on the folder is the thread's own.
-		err = w.machine.unreserve(sp.thread, sp.project, true)
+		err = w.place.Unreserve(sp.thread, sp.project, true)
 	}
 	if err != nil {
 		w.log.Info("a warm spare is thrown away", zap.Error(err))
@@ -72,11 +72,11 @@ func (w *worker) bind(ctx context.Context, sp *warmSpare) (ok bool, err error) {
 			<-sp.proc.Done()
 		}
 	}()
-	if err := w.books.SetWorkspace(ctx, w.heldLease(), sp.thread.Workspace); err != nil {
+	if err := w.store.SetWorkspace(ctx, w.heldLease(), sp.thread.Workspace); err != nil {
 		return false, err
 	}
 	w.thread.Workspace, w.thread.WorkspaceReplica = sp.thread.Workspace, w.replica
-	if err := w.books.NewSession(ctx, w.heldLease(), sp.thread.SessionID, ""); err != nil {
+	if err := w.store.NewSession(ctx, w.heldLease(), sp.thread.SessionID, ""); err != nil {
 		return false, err
 	}
 	w.thread.SessionID = sp.thread.SessionID
@@ -106,12 +106,12 @@ func (w *worker) fits(ctx context.Context, sp *warmSpare) (told []string, err er
 		return nil, sp.proc.Exit()
 	default:
 	}
-	dir, told, err := w.machine.workspace(ctx, t, w.project)
+	dir, told, err := w.place.Workspace(ctx, t, w.project)
 	if err != nil {
 		return nil, err
 	}
 	t.Workspace = dir
-	from, err := w.machine.startsFrom(ctx, t, w.project)
+	from, err := w.place.StartsFrom(ctx, t, w.project)
 	if err == nil && (dir != sp.thread.Workspace || from != sp.from) {
 		err = errors.New("its project has changed since it was made")
 	}

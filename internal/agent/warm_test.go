@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/gateway"
 	"deckhand/internal/store"
 )
@@ -61,7 +62,7 @@ func (m *playedMachine) setLooked(tell func()) {
 	m.looked = tell
 }
 
-func (m *playedMachine) setSetup(done prepared) {
+func (m *playedMachine) setSetup(done place.Prepared) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.setup = done
@@ -99,7 +100,7 @@ func TestAThreadBeginsWithASpare(t *testing.T) {
 		s.prompt(here)
 		s.finish(here)
 		p := s.warm(t)
-		if n := len(s.books.Turns()); n != 1 || s.started() != 2 {
+		if n := len(s.store.Turns()); n != 1 || s.started() != 2 {
 			t.Errorf("%d turns, %d processes", n, s.started())
 		}
 		_, err := p.calls.Begin(t.Context(), gateway.Call{ID: uuid.New(), Model: "m"})
@@ -130,6 +131,11 @@ func TestAThreadBeginsWithASpare(t *testing.T) {
 	})
 }
 
+// visitor wants a slot, and no more.
+type visitor struct{}
+
+func (visitor) MakeRoom() {}
+
 // TestASpareThatDoesNotFit is thrown away, and its thread begins as any other.
 func TestASpareThatDoesNotFit(t *testing.T) {
 	t.Parallel()
@@ -140,9 +146,10 @@ func TestASpareThatDoesNotFit(t *testing.T) {
 		"it died":                  func(_ *stage, p *playedProcess) { p.Kill(); synctest.Wait() },
 		"it is too old":            func(*stage, *playedProcess) { time.Sleep(staged.IdleTimeout); synctest.Wait() },
 		"it gives way when it is had": func(s *stage, _ *playedProcess) {
-			for _, sp := range s.sup.spares.all {
-				s.sup.slots.lent[sp] = true
-				sp.leave()
+			waits, over := context.WithCancel(context.Background())
+			over() // at once: the spare was told to go by then
+			if err := s.sup.place.Slots.Acquire(waits, visitor{}, func(int) {}); !errors.Is(err, context.Canceled) {
+				panic(err)
 			}
 		},
 	} {
@@ -175,12 +182,12 @@ func TestASparesSetup(t *testing.T) {
 		s.prompt(here)
 		s.finish(here)
 		s.heard()
-		s.machine.setSetup(prepared{told: "It is set up.", entries: []store.AuditEntry{{Kind: store.AuditSetup, TeamID: "T1"}}})
+		s.machine.setSetup(place.Prepared{Told: "It is set up.", Entries: []store.AuditEntry{{Kind: store.AuditSetup, TeamID: "T1"}}})
 		s.warm(t)
 		if said := s.heard()["people"]; len(said) != 0 {
 			t.Errorf("people were told %q", said)
 		}
-		s.machine.setSetup(prepared{})
+		s.machine.setSetup(place.Prepared{})
 		s.mention(there)
 		if said := s.heard()["people"]; !slices.Contains(said, "“It is set up.”") {
 			t.Errorf("people were told %q", said)
@@ -291,7 +298,7 @@ func TestWithoutSparesNothingIsMade(t *testing.T) {
 		if n := s.started(); n != 1 {
 			t.Errorf("%d processes", n)
 		}
-		if _, err := s.books.NextThread(context.Background()); err != nil {
+		if _, err := s.store.NextThread(context.Background()); err != nil {
 			t.Error(err)
 		}
 		s.endsWhole(t)

@@ -8,8 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"deckhand/internal/agent/booktest"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/memstore"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 )
 
@@ -17,7 +18,7 @@ import (
 // so that it is received again: when its start is put off, when it is to sleep for a
 // budget, or when it is to be dropped for one.
 type taking struct {
-	*booktest.Books
+	*memstore.Store
 	fail error // what comes of it instead
 }
 
@@ -32,29 +33,29 @@ func (b taking) take(ctx context.Context) error {
 }
 
 func (b taking) PutOffPrompt(ctx context.Context, l store.Lease, id int64, after time.Duration, why string) error {
-	return errors.Join(b.take(ctx), b.Books.PutOffPrompt(ctx, l, id, after, why))
+	return errors.Join(b.take(ctx), b.Store.PutOffPrompt(ctx, l, id, after, why))
 }
 
 func (b taking) WaitForBudget(ctx context.Context, l store.Lease, id int64, n store.BudgetNotice, seen int) error {
-	return errors.Join(b.take(ctx), b.Books.WaitForBudget(ctx, l, id, n, seen))
+	return errors.Join(b.take(ctx), b.Store.WaitForBudget(ctx, l, id, n, seen))
 }
 
-func (b taking) DropPrompt(ctx context.Context, l store.Lease, id int64, d store.Drop) ([]store.Word, error) {
+func (b taking) DropPrompt(ctx context.Context, l store.Lease, id int64, d store.Drop) ([]store.OutboxRow, error) {
 	if err := b.take(ctx); err != nil {
 		return nil, err
 	}
-	return b.Books.DropPrompt(ctx, l, id, d)
+	return b.Store.DropPrompt(ctx, l, id, d)
 }
 
 // TestAPromptIsChangedAtTheLastMoment: the next one has its turn at once, and the lease
 // goes back when there is nothing more to do.
 func TestAPromptIsChangedAtTheLastMoment(t *testing.T) {
 	t.Parallel()
-	over := func(ask bool) []Budget {
-		return []Budget{{Scope: store.BudgetPerson, Only: []string{"U1"}, Period: store.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask}}
+	over := func(ask bool) []spend.Budget {
+		return []spend.Budget{{Scope: store.BudgetPerson, Only: []string{"U1"}, Period: store.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask}}
 	}
 	for name, test := range map[string]struct {
-		budgets    []Budget
+		budgets    []spend.Budget
 		unanswered bool // the next start
 	}{
 		"when its start is put off":        {nil, true},
@@ -70,7 +71,7 @@ func TestAPromptIsChangedAtTheLastMoment(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					s := newStage(staged, test.budgets...)
-					s.way = taking{Books: s.books}
+					s.way = taking{Store: s.store}
 					s.restart()
 					s.prompt(here)
 					s.prompt(here)
@@ -81,11 +82,11 @@ func TestAPromptIsChangedAtTheLastMoment(t *testing.T) {
 					if test.unanswered {
 						s.machine.failNext(claude.ErrNoAnswer)
 					} else {
-						s.books.Spend(s.threads[here].ID, 10_000_000)
+						s.store.Spend(s.threads[here].ID, 10_000_000)
 					}
 					s.process(here).die(claude.ExitCrashed)
 					synctest.Wait()
-					prompts := s.books.Prompts()
+					prompts := s.store.Prompts()
 					if prompts[1].State != "received" {
 						t.Errorf("the second prompt is %s %s", prompts[1].State, prompts[1].Outcome)
 					}
@@ -109,7 +110,7 @@ func TestALeaseThatIsOursGoesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(staged)
-		s.way = taking{Books: s.books, fail: store.ErrFenced}
+		s.way = taking{Store: s.store, fail: store.ErrFenced}
 		s.restart()
 		s.machine.failNext(claude.ErrNoAnswer)
 		s.prompt(here)
@@ -135,10 +136,10 @@ func TestNothingIsShownBesideALostLease(t *testing.T) {
 		synctest.Wait()
 		p.result(claude.Result{NumTurns: 1})
 		synctest.Wait()
-		s.sup.send(s.threads[here].ID, letter{kind: letterHibernate})
+		s.sup.send(s.threads[here].ID, message{kind: messageHibernate})
 		synctest.Wait()
-		s.books.Steal(s.threads[here].ID, "B")
-		time.Sleep(staged.LeaseTTL/beats + time.Second)
+		s.store.Steal(s.threads[here].ID, "B")
+		time.Sleep(staged.LeaseTTL/heartbeats + time.Second)
 		synctest.Wait()
 		s.machine.loss(s.threads[here].ID, true)
 		s.readOn()

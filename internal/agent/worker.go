@@ -10,6 +10,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/place"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 )
 
@@ -18,16 +20,16 @@ import (
 type worker struct {
 	*shared
 	threadID int64
-	life     store.Life      // under which it takes the lease
-	eager    bool            // whether it does so though the thread suits another replica better
-	bot      context.Context //nolint:containedctx // ends when the bot stops
+	life     store.Registration // under which it takes the lease
+	eager    bool               // whether it does so though the thread suits another replica better
+	bot      context.Context    //nolint:containedctx // ends when the bot stops
 	box      *mailbox
 	log      *zap.Logger
 
 	mu    sync.Mutex
-	lease store.Lease // Epoch 0: none is held
-	lost  int64       // the epoch of the last one that was lost
-	live  process     // the session's, for whoever may not wait; nil while there is none
+	lease store.Lease   // Epoch 0: none is held
+	lost  int64         // the epoch of the last one that was lost
+	live  place.Process // the session's, for whoever may not wait; nil while there is none
 
 	elsewhere bool // another replica holds the thread
 	asleep    bool // its next prompt waits for a budget, or to be started again, or its turn for people
@@ -38,13 +40,13 @@ type worker struct {
 	offer    int64 // the last turn, while it offers to go on; else 0
 	diskTold bool  // people know that its disk is full
 	thread   store.Thread
-	project  Project
+	project  place.Project
 
 	session *session // nil while cold
 	turn    *turn    // nil between turns
 	// past are the meters of processes that have gone, as long as calls of theirs are read
 	// to their end. booked has a token when one may be done.
-	past   []*meter
+	past   []*spend.Meter
 	booked chan struct{}
 	// readingOn says that there is nothing else to do.
 	readingOn atomic.Bool
@@ -84,7 +86,7 @@ func (w *worker) lose(l store.Lease) {
 	w.mu.Lock()
 	w.lost = max(w.lost, l.Epoch)
 	w.mu.Unlock()
-	w.box.put(letter{kind: letterLeaseLost, epoch: l.Epoch})
+	w.box.put(message{kind: messageLeaseLost, epoch: l.Epoch})
 }
 
 // kill ends the process at once, since this replica may not run it any more. Any goroutine
@@ -98,20 +100,23 @@ func (w *worker) kill() {
 	}
 }
 
-func (w *worker) setLive(p process) {
+func (w *worker) setLive(p place.Process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.live = p
 }
 
+// MakeRoom implements [place.Holder].
+func (w *worker) MakeRoom() { w.box.put(message{kind: messageHibernate}) }
+
 // run takes the lease, works until the thread has been idle for long enough or
 // ctx ends, and gives the lease back.
 func (w *worker) run(ctx context.Context) {
-	t, ok, err := w.books.AcquireLease(ctx, w.threadID, w.life, w.eager)
+	t, ok, err := w.store.AcquireLease(ctx, w.threadID, w.life, w.eager)
 	if w.elsewhere = err != nil || !ok; w.elsewhere {
 		w.noteStops(w.box.take())
 		if err == nil && w.stopBy != "" {
-			if err = w.books.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: w.threadID, By: w.stopBy}); err == nil {
+			if err = w.store.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: w.threadID, By: w.stopBy}); err == nil {
 				w.stopBy = ""
 			}
 		}
@@ -141,16 +146,16 @@ func (w *worker) work(ctx context.Context) error {
 	}
 	w.project, w.asleep = project, false
 	var err error
-	if len(w.budgets.list) > 0 {
-		if w.offer, err = w.books.StoppedTurn(ctx, w.threadID); err != nil {
+	if w.accounts.HasBudgets() {
+		if w.offer, err = w.store.StoppedTurn(ctx, w.threadID); err != nil {
 			return err
 		}
 	}
 	letters := w.box.take()
-	asks := func(k letterKind) bool {
-		return slices.ContainsFunc(letters, func(l letter) bool { return l.kind == k })
+	asks := func(k messageKind) bool {
+		return slices.ContainsFunc(letters, func(l message) bool { return l.kind == k })
 	}
-	putAway, forget := asks(letterPutAway), asks(letterForget)
+	putAway, forget := asks(messagePutAway), asks(messageForget)
 	if w.noteStops(letters) {
 		return store.ErrFenced
 	}
@@ -197,14 +202,14 @@ func (w *worker) work(ctx context.Context) error {
 // one that waits for people does not.
 func (w *worker) finishes() bool { return w.turn != nil && len(w.turn.asked) == 0 }
 
-// noteStops reads the letters to a worker that has no process: whoever stops the thread,
+// noteStops reads the messages to a worker that has no process: whoever stops the thread,
 // and whether its lease is lost.
-func (w *worker) noteStops(letters []letter) (fenced bool) {
+func (w *worker) noteStops(letters []message) (fenced bool) {
 	for _, l := range letters {
 		switch {
-		case l.kind == letterLeaseLost && l.epoch == w.heldLease().Epoch:
+		case l.kind == messageLeaseLost && l.epoch == w.heldLease().Epoch:
 			fenced = true
-		case l.kind == letterStop:
+		case l.kind == messageStop:
 			w.stopBy = l.id
 		}
 	}
@@ -238,7 +243,7 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 			if err := w.read(ctx, l); err != nil {
 				return false, err
 			}
-			if l.kind == letterHibernate {
+			if l.kind == messageHibernate {
 				hibernate = hibernate || w.turn == nil
 			}
 			if w.asleep {
@@ -252,28 +257,30 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 	}
 }
 
-// read acts on a letter.
-func (w *worker) read(ctx context.Context, l letter) error {
+// read acts on a message.
+func (w *worker) read(ctx context.Context, l message) error {
 	switch l.kind {
-	case letterWake:
+	case messageWake:
 		return w.onWake(ctx)
-	case letterDecided:
+	case messageDecided:
 		return w.onDecided(ctx, l.id, l.decided)
-	case letterChecked:
+	case messageChecked:
 		return w.onChecked(ctx, l.checked, l.entitled)
-	case letterReach:
+	case messagePushRead:
+		return w.onLooked(ctx, l.checked, l.push)
+	case messageReach:
 		return w.onReach(ctx, l.of, l.question)
-	case letterLeft:
+	case messageLeft:
 		w.onLeft(l.question)
-	case letterStop:
+	case messageStop:
 		return w.onStop(ctx, l.id)
-	case letterHibernate:
+	case messageHibernate:
 		if w.turn != nil {
 			return w.yield(ctx, true)
 		}
-	case letterHeld:
+	case messageHeld:
 		w.show()
-	case letterLeaseLost:
+	case messageLeaseLost:
 		if l.epoch == w.heldLease().Epoch {
 			return store.ErrFenced
 		}
@@ -288,8 +295,8 @@ func (e *stopError) Error() string { return "stopped by " + e.by }
 
 // hearing runs what takes its time and is not the CLI's beside the loop, and has it end
 // when somebody stops the thread or its lease is lost. Until fn returns, the worker's
-// state is fn's. Other letters are about turns, and none runs: whoever calls hearing
-// looks into the books afterwards.
+// state is fn's. Other messages are about turns, and none runs: whoever calls hearing
+// reads the database afterwards.
 func (w *worker) hearing(ctx context.Context, fn func(context.Context) error) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -302,17 +309,17 @@ func (w *worker) hearing(ctx context.Context, fn func(context.Context) error) er
 		select {
 		case err := <-done:
 			if slotAsked {
-				w.box.put(letter{kind: letterHibernate})
+				w.box.put(message{kind: messageHibernate})
 			}
 			return cmp.Or(end, err)
 		case <-w.box.signal:
 			for _, l := range w.box.take() {
 				switch {
-				case l.kind == letterLeaseLost && l.epoch == epoch:
+				case l.kind == messageLeaseLost && l.epoch == epoch:
 					end = store.ErrFenced
-				case l.kind == letterStop && end == nil:
+				case l.kind == messageStop && end == nil:
 					w.stopBy, end = l.id, &stopError{by: l.id}
-				case l.kind == letterHibernate:
+				case l.kind == messageHibernate:
 					// The session has just become one that may be asked, and whoever needs
 					// its slot asks once.
 					slotAsked = true
@@ -336,7 +343,7 @@ func (w *worker) onWake(ctx context.Context) error {
 	w.front.ShowQueue(w.threadID, nil) // there may be a prompt behind the turn
 	w.makeWay(ctx)
 	for id := range w.turn.asked {
-		a, err := w.books.ApprovalByID(ctx, id)
+		a, err := w.store.ApprovalByID(ctx, id)
 		if err != nil {
 			return err
 		}

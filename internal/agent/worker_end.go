@@ -9,11 +9,13 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/place"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 )
 
 // windUp ends what work has left, and gives the lease back. It reports true when the lease
-// was kept, since calls of the thread are read to their end, and there is a letter, or
+// was kept, since calls of the thread are read to their end, and there is a message, or
 // they have ended.
 func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 	// Clean-up outlives the bot's context, within bounds.
@@ -22,7 +24,7 @@ func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 	held := w.holds(w.heldLease())
 	fenced := !held || errors.Is(err, store.ErrFenced) || errors.Is(context.Cause(ctx), store.ErrFenced)
 	shutdown := ctx.Err() != nil && !fenced || errors.Is(err, errShutdown)
-	if errors.Is(err, errHandedOn) {
+	if errors.Is(err, place.ErrHandedOn) {
 		w.eager, err = false, nil
 		w.log.Info("this thread waits for a slot here, and is handed to a replica that has one")
 	}
@@ -39,7 +41,7 @@ func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 	if shutdown {
 		w.cutCalls() // the last of them
 		for _, m := range w.past {
-			m.settle(end, cutTime) // before another may have the lease
+			m.Settle(end, cutTime) // before another may have the lease
 		}
 	}
 	if fenced {
@@ -54,13 +56,13 @@ func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 		defer w.readingOn.Store(false)
 		select {
 		case <-w.booked:
-		case <-w.box.signal: // its letters are for work
+		case <-w.box.signal: // its messages are for work
 		case <-ctx.Done():
 		}
 		return true
 	}
 	// What could not be done is tried again by polling, not at once.
-	if err := w.books.ReleaseLease(end, w.heldLease(), err == nil || shutdown); err != nil {
+	if err := w.store.ReleaseLease(end, w.heldLease(), err == nil || shutdown); err != nil {
 		w.log.Error("release the lease", zap.Error(err))
 	}
 	return false
@@ -68,9 +70,9 @@ func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 
 // readsOn reports whether calls of processes that have gone are read to their end.
 func (w *worker) readsOn() bool {
-	w.past = slices.DeleteFunc(w.past, func(m *meter) bool {
+	w.past = slices.DeleteFunc(w.past, func(m *spend.Meter) bool {
 		select {
-		case <-m.done:
+		case <-m.Done():
 			return true
 		default:
 			return false
@@ -92,9 +94,9 @@ func (s *Supervisor) readsOn(threadID int64) bool {
 // bot stops: whoever has it now books them as lost, and they are corrected.
 func (w *worker) setAdrift() {
 	for _, m := range w.past {
-		stop := context.AfterFunc(w.bot, m.cut)
+		stop := context.AfterFunc(w.bot, m.Cut)
 		w.running.Go(func() {
-			<-m.done
+			<-m.Done()
 			stop()
 		})
 	}
@@ -105,10 +107,10 @@ func (w *worker) setAdrift() {
 // that are read to their end for processes that have gone.
 func (w *worker) cutCalls() {
 	for _, m := range w.past {
-		m.cut()
+		m.Cut()
 	}
 	if w.session != nil {
-		w.session.meter.cut()
+		w.session.meter.Cut()
 	}
 }
 
@@ -126,36 +128,36 @@ func (w *worker) refuse(ctx context.Context, sentence string) error {
 
 // drop finishes the prompts that have no turn, and tells of it.
 func (w *worker) drop(ctx context.Context, d store.Drop) error {
-	dropped, words, err := w.books.DropPrompts(ctx, w.heldLease(), d)
+	dropped, rows, err := w.store.DropPrompts(ctx, w.heldLease(), d)
 	if err != nil {
 		return err
 	}
 	if w.session == nil {
-		w.front.ShowPlace(w.thread.Key(), Served)
+		w.front.ShowPlace(w.thread, Served)
 	}
 	for _, p := range dropped {
 		if p.Marked {
 			w.front.MarkPrompt(p, PromptQueued) // it waits no longer
 		}
 	}
-	w.front.Tell(words...)
+	w.front.Tell(rows...)
 	for _, p := range dropped {
 		if p.Waited {
-			w.front.ShowWait(p.InboxID)
+			w.showBudgetWait(p)
 		}
 	}
 	w.front.ShowQueue(w.threadID, nil)
 	return nil
 }
 
-// say says a sentence in the thread, for good if the books take it.
+// say says a sentence in the thread, for good if the database takes it.
 func (w *worker) say(ctx context.Context, sentence string) {
 	w.sayIn(ctx, w.thread.Key(), sentence)
 }
 
 // sayIn is say for other goroutines than the worker's.
 func (w *worker) sayIn(ctx context.Context, thread store.ThreadKey, sentence string) {
-	word, err := w.books.Say(ctx, w.heldLease(), sentence)
+	row, err := w.store.Say(ctx, w.heldLease(), sentence)
 	if errors.Is(err, store.ErrFenced) {
 		return // another replica speaks now
 	}
@@ -164,7 +166,7 @@ func (w *worker) sayIn(ctx context.Context, thread store.ThreadKey, sentence str
 		w.front.Say(thread, sentence)
 		return
 	}
-	w.front.Tell(word)
+	w.front.Tell(row)
 }
 
 // dropStopped drops what waits, since somebody stopped the thread, and cuts its calls.
@@ -172,7 +174,10 @@ func (w *worker) sayIn(ctx context.Context, thread store.ThreadKey, sentence str
 func (w *worker) dropStopped(ctx context.Context) error {
 	w.cutCalls()
 	err := w.drop(ctx, store.Drop{Outcome: "stopped", Mark: string(PromptStopped), Sentence: func(n int) string {
-		return fmt.Sprintf("Stopped; %d waiting message(s) were dropped with it. Send again what you still want.", n)
+		if n == 1 {
+			return "Stopped. One waiting message was dropped. Send it again if you still want it."
+		}
+		return fmt.Sprintf("Stopped. %d waiting messages were dropped. Send again what you still want.", n)
 	}})
 	if err == nil && w.turn == nil {
 		w.stopBy = ""
@@ -193,14 +198,14 @@ func (w *worker) giveUpRunning(ctx context.Context, state TurnState, mark Prompt
 	if w.turn != nil {
 		return nil // it lives
 	}
-	old, _, err := w.books.RunningTurn(ctx, w.threadID)
+	old, _, err := w.store.RunningTurn(ctx, w.threadID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := w.books.EndLostCalls(ctx); err != nil {
+	if _, err := w.store.EndLostCalls(ctx); err != nil {
 		return err
 	}
 	return w.giveUp(ctx, old, state, mark, problem)

@@ -18,6 +18,10 @@ var ErrUnsupported = errors.New("not supported by this version of the CLI")
 // answer requests that they do not know.
 var ErrNoAnswer = errors.New("no answer")
 
+// ErrKilled means that the CLI or its reaper was killed from outside, such as by a machine
+// that has no memory left. An [ExitError] is it, too, if that is its reason.
+var ErrKilled = errors.New("it was killed")
+
 // ErrNotPending means that a request of the CLI's was already answered,
 // withdrawn, or never made.
 var ErrNotPending = errors.New("the request is not pending")
@@ -130,6 +134,14 @@ func (p *Process) request(ctx context.Context, timeout time.Duration, subtype st
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	if err := p.in.post(line, nil); err != nil {
+		if errors.Is(err, errInputClosed) {
+			select { // how it ended says more
+			case <-p.done:
+				err = p.exit
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+		}
 		return nil, fmt.Errorf("%s: %w", subtype, err)
 	}
 	select {

@@ -169,7 +169,7 @@ func (s *session) start(with ...setup) {
 	s.p = p
 	s.t.Cleanup(func() {
 		p.Kill()
-		<-p.Done()
+		waitDone(s.t, p)
 	})
 	if s.init, err = p.Initialize(s.ctx, r); err != nil {
 		s.t.Fatalf("initialize: %v\n%s", err, stderrOf(p))

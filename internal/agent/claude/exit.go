@@ -72,6 +72,9 @@ func (e *ExitError) Error() string {
 	return s.String()
 }
 
+// Is reports whether it is [ErrKilled].
+func (e *ExitError) Is(target error) bool { return target == ErrKilled && e.Reason == ExitKilled }
+
 // Sentence says what happened and what to do, to people.
 func (e *ExitError) Sentence() string {
 	switch e.Reason {

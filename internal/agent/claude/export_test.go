@@ -1,9 +1,15 @@
 package claude
 
-import "strings"
+import (
+	"os"
+	"strings"
+)
 
 // MaxResult is how much of a tool's result is kept, in bytes.
 const MaxResult = maxResult
+
+// Hold hangs the other end of a pipe on the lifeline, as a reaper's orders.
+func (l *Lifeline) Hold(orders *os.File) (release func()) { return l.hold(orders) }
 
 // Text returns what the model said in the main conversation, its texts joined
 // by blank lines.

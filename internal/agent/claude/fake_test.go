@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"syscall"
@@ -118,9 +119,25 @@ func fake(t testing.TB, script string, with ...func(*claude.Options)) *claude.Pr
 	}
 	t.Cleanup(func() {
 		p.Kill()
-		<-p.Done()
+		waitDone(t, p)
 	})
 	return p
+}
+
+// waitDone waits for the end of a process, and says what hangs if it does not come.
+func waitDone(t testing.TB, p *claude.Process) {
+	t.Helper()
+	select {
+	case <-p.Done():
+	case <-time.After(waittest.Limit):
+		var stacks strings.Builder
+		_ = pprof.Lookup("goroutine").WriteTo(&stacks, 2)
+		for _, pid := range append(below(p.ReaperPID()), p.ReaperPID()) {
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+			fmt.Fprintf(&stacks, "process %d: %s\n%s\n", pid, commandLine(pid), status)
+		}
+		t.Fatalf("the process did not end in %v:\n%s", waittest.Limit, stacks.String())
+	}
 }
 
 // drain fetches messages to the end.

@@ -172,36 +172,6 @@ func TestFoldPutsACallThatWasAskedFirstInItsPlace(t *testing.T) {
 	}
 }
 
-func TestFoldKnowsWhatAMessageAsksForNext(t *testing.T) {
-	t.Parallel()
-	call := func(message, id, more string) string {
-		return `{"type":"assistant","message":{"id":"` + message + `","content":[{"type":"tool_use","id":"` + id + `","name":"Write","input":{"file_path":"/w/` + id + `"}}]}` + more + `}`
-	}
-	start := `{"type":"stream_event","event":{"type":"message_start","message":{"id":"msg_1"}}}`
-	begins := `{"type":"stream_event","event":{"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"four","name":"Write","input":{}}}}`
-	turn := foldAll(t, call("msg_0", "zero", ""), start, call("msg_1", "one", ""), call("msg_1", "two", ""), call("msg_1", "three", ""), begins,
-		call("msg_1", "below", `,"parent_tool_use_id":"zero"`), call("", "nobody's", ""), call("msg_2", "later", ""))
-	next := func(id string) string {
-		uses, ok := turn.AskedNext(id)
-		ids := make([]string, len(uses))
-		for i, u := range uses {
-			if ids[i] = u.ID; u.Name != "Write" || !strings.HasSuffix(string(u.Input), u.ID+`"}`) {
-				t.Errorf("%+v", u)
-			}
-		}
-		return fmt.Sprint(ids, ok)
-	}
-	for id, want := range map[string]string{"zero": "[] true", "one": "[two three] true", "two": "[three] true", "below": "[] true", "nobody's": "[] false", "unknown": "[] false", "": "[] false"} {
-		if got := next(id); got != want {
-			t.Errorf("after %s: %s, want %s", id, got, want)
-		}
-	}
-	turn = turn.Fold(decode(t, call("msg_1", "four", ""))).Fold(decode(t, `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"two","content":"written"}]}}`))
-	if got := next("one"); got != "[three four] true" {
-		t.Errorf("when more is written and done: %s", got)
-	}
-}
-
 func TestFoldDeltasGiveWayToTheMessage(t *testing.T) {
 	t.Parallel()
 	lines := []string{

@@ -5,6 +5,14 @@ import (
 	"slices"
 )
 
+// ToolsOfList are the tools that do nothing but keep the model's list of work.
+func ToolsOfList() []string {
+	return []string{"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"}
+}
+
+// ToolKeepsList reports whether a tool is one of [ToolsOfList].
+func ToolKeepsList(tool string) bool { return slices.Contains(ToolsOfList(), tool) }
+
 // todoWrite takes in the whole list that TodoWrite sets.
 func (t *Output) todoWrite(input json.RawMessage) {
 	var in struct {

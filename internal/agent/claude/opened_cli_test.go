@@ -371,8 +371,15 @@ func (t *tracer) opened(pid, call, dir, word string) {
 		path = "~" + path[len(t.home):]
 	case path == t.dir || strings.HasPrefix(path, t.dir+"/"):
 		path = "." + path[len(t.dir):]
-	case strings.HasPrefix(path, t.cli) || !strings.Contains(path, "claude") && !strings.Contains(path, "/cc-"):
+	case strings.HasPrefix(path, t.cli):
 		return
+	default:
+		if name, ok := strings.CutPrefix(path, filepath.Clean(os.TempDir())+"/"); ok {
+			path = "/tmp/" + name // it is judged as if it lay there
+		}
+		if !strings.Contains(path, "claude") && !strings.Contains(path, "/cc-") {
+			return
+		}
 	}
 	program := t.program[pid]
 	if program == "" {

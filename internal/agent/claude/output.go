@@ -200,24 +200,6 @@ func (t Output) Tool(toolUseID string) (Item, bool) {
 	return Item{}, false
 }
 
-// AskedNext are the uses of tools for which an API message asks after one of its uses, as far as
-// they are whole by now and nothing has come of them: the CLI asks about one after the other,
-// and about the first before the model has written the next. ok is false where it is not known
-// which message the use is of.
-func (t Output) AskedNext(toolUseID string) (next []ToolUse, ok bool) {
-	i := t.tool(toolUseID)
-	if i < 0 || t.Items[i].message == "" {
-		return nil, false
-	}
-	of := t.Items[i]
-	for _, item := range t.Items[i+1:] {
-		if u := item.Tool; u != nil && item.message == of.message && item.ParentID == of.ParentID && u.Input != nil && u.State == ToolRunning {
-			next = append(next, ToolUse{ID: u.ID, Name: u.Name, Input: u.Input})
-		}
-	}
-	return next, true
-}
-
 // tool finds a call's item; the latest ones are the likeliest.
 func (t *Output) tool(id string) int {
 	if id == "" {

@@ -82,7 +82,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	cmd := &exec.Cmd{
 		Path:       program,
 		Args:       append(args, o.arguments()...),
-		Env:        append(slices.Clip(o.Env), reaper.Variable+"=1"),
+		Env:        append(slices.Clip(o.Env), reaper.Variable+"="+o.Lifeline.atStart()),
 		Dir:        o.Dir,
 		Stdin:      files.child[0],
 		Stdout:     files.child[1],
@@ -138,6 +138,10 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 // PID returns the process id of the CLI itself, or of the first program of its
 // launcher.
 func (p *Process) PID() int { return p.pid }
+
+// Left lists the command lines of the programs that commands of the session have left running;
+// see [reaper.Left].
+func (p *Process) Left() [][]string { return reaper.Left(p.reaper.Process.Pid, p.pid) }
 
 // ReaperPID returns the process id of the reaper. Everything that the CLI starts stays
 // below it.

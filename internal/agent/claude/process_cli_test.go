@@ -95,7 +95,7 @@ var processRows = []row{
 		tree := sleepers(t, s)
 		s.transcribed()
 		s.p.Kill()
-		<-s.p.Done()
+		waitDone(t, s.p)
 		allGone(t, tree)
 		if exit := s.exit(); exit.Reason != claude.ExitKilled {
 			t.Errorf("%v", exit)
@@ -146,7 +146,7 @@ var processRows = []row{
 		s.run(leaveSleepers(t), "say: Left them.")
 		tree := sleepers(t, s)
 		s.p.Kill()
-		<-s.p.Done()
+		waitDone(t, s.p)
 		allGone(t, tree)
 
 		// The order to end reaches the CLI, which saves its state, and not bwrap, whose end
@@ -182,7 +182,7 @@ func fails(t *testing.T, cli program, with func(*session, *claude.Options)) *cla
 	s.p = p
 	t.Cleanup(func() {
 		p.Kill()
-		<-p.Done()
+		waitDone(t, p)
 	})
 	if _, err := p.Initialize(s.ctx, claude.InitializeRequest{}); err == nil {
 		s.prompt("say: hi")

@@ -20,7 +20,7 @@ func readStart(r *bufio.Reader) (pid int, err error) {
 	line, err := r.ReadString('\n')
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			return 0, errors.New("the reaper said nothing: package reaper is not in this program")
+			return 0, fmt.Errorf("the reaper said nothing: %w, or package reaper is not in this program", ErrKilled)
 		}
 		return 0, err
 	}

@@ -24,24 +24,6 @@ func ToolResults(line []byte) []Block {
 	return out
 }
 
-// ToolUses are the uses of tools in a line of a transcript, and the id of the answer of the
-// model's that asks for them: their ids, names and inputs; none if it is another line.
-func ToolUses(line []byte) (messageID string, uses []ToolUse) {
-	if !bytes.Contains(line, []byte(`"tool_use"`)) || entryType(line) != "assistant" {
-		return "", nil
-	}
-	m, ok := decodeAssistant(line).(*Assistant)
-	if !ok {
-		return "", nil
-	}
-	for _, b := range m.Content {
-		if b.Type == "tool_use" {
-			uses = append(uses, ToolUse{ID: b.ID, Name: b.Name, Input: b.Input})
-		}
-	}
-	return m.MessageID, uses
-}
-
 // ResultSum is the sum of what a tool_result holds, and its size in bytes: of its texts, and
 // of its pictures and documents as they are written.
 func (b Block) ResultSum() (sum [sha256.Size]byte, size int) {

@@ -3,6 +3,7 @@ package claude
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -19,16 +20,18 @@ type Program struct {
 	Command []string
 	Dir     string
 	Env     []string
-	// Out gets what it prints, on both of its outputs.
-	Out io.Writer
-	// Started is told the reaper's process id, and how to end all of it.
+	// In is its input. Out gets what it prints, on both of its outputs unless Err gets the
+	// second.
+	In       string
+	Out, Err io.Writer
+	// Started, if there is one, is told the reaper's process id, and how to end all of it.
 	Started func(reaperPID int, kill func())
 	// Lifeline ends it if its host is stopped; nil for none.
 	Lifeline *Lifeline
 }
 
 // Run runs it until it and all that it has started are gone, which an end of ctx brings
-// about. It has no input. status is its exit status, and signal the one that ended it, or
+// about. status is its exit status, and signal the one that ended it, or
 // 0. An error is why it could not be started.
 func (p Program) Run(ctx context.Context) (status, signal int, err error) {
 	program, err := reaper.Program()
@@ -38,35 +41,54 @@ func (p Program) Run(ctx context.Context) (status, signal int, err error) {
 	var files pipes
 	defer files.closeOwnEnds()
 	defer files.closeChildEnds()
-	stdin, stdout, _, orders, report, err := files.open()
+	stdin, stdout, stderr, orders, report, err := files.open()
 	if err != nil {
 		return 0, 0, err
 	}
+	errTo := files.child[2]
+	if p.Err == nil {
+		errTo = files.child[1]
+	}
 	cmd := &exec.Cmd{
 		Path: program, Args: append([]string{"deckhand-reaper"}, p.Command...),
-		Env: append(slices.Clip(p.Env), reaper.Variable+"=1"), Dir: p.Dir,
-		Stdin: files.child[0], Stdout: files.child[1], Stderr: files.child[1], ExtraFiles: files.child[3:],
+		Env: append(slices.Clip(p.Env), reaper.Variable+"="+p.Lifeline.atStart()), Dir: p.Dir,
+		Stdin: files.child[0], Stdout: files.child[1], Stderr: errTo, ExtraFiles: files.child[3:],
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if err := cmd.Start(); err != nil {
 		return 0, 0, err
 	}
 	files.closeChildEnds()
-	_ = stdin.Close()
+	go func() {
+		_, _ = io.WriteString(stdin, p.In) // what it does not read it does not want
+		_ = stdin.Close()
+	}()
 	release := p.Lifeline.hold(orders)
 	defer release()
 	var once sync.Once
 	kill := func() { once.Do(func() { _ = orders.Close() }) }
 	stop := context.AfterFunc(ctx, kill)
 	defer stop()
-	said := bufio.NewReader(report)
-	if _, err = readStart(said); err == nil {
-		p.Started(cmd.Process.Pid, kill)
+	reports := bufio.NewReader(report)
+	if _, err = readStart(reports); err == nil {
+		if p.Started != nil {
+			p.Started(cmd.Process.Pid, kill)
+		}
+		var said sync.WaitGroup
+		if p.Err != nil {
+			said.Go(func() { _, _ = io.Copy(p.Err, stderr) })
+		}
 		_, _ = io.Copy(p.Out, stdout) // it ends with the program
-		exit := readExit(said)
-		status, signal = exit.code, exit.signal
+		said.Wait()
+		exit := readExit(reports)
+		if status, signal = exit.code, exit.signal; !exit.exited {
+			signal = int(syscall.SIGKILL) // of the reaper, and so of what it ran
+		}
 	}
 	kill()
 	_ = cmd.Wait() // the report says more
+	if errors.Is(err, ErrKilled) || signal == int(syscall.SIGKILL) {
+		reaper.Orphans()
+	}
 	return status, signal, err
 }

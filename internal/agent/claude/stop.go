@@ -141,5 +141,5 @@ func (p *Process) stop() {
 
 // order sends one order to the reaper.
 func (p *Process) order(b byte) {
-	_, _ = p.orders.Write([]byte{b}) // fails only when there is nobody to order
+	writeOrder(p.orders, []byte{b})
 }

@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -90,12 +94,110 @@ func TestLifeline(t *testing.T) {
 	line.Renew(0)
 	after := fake(t, "sleepers\nhang", hang)
 	for _, p := range []*claude.Process{before, during, after} {
-		<-p.Done()
+		waitDone(t, p)
 		if exit := p.Exit(); exit.Reason != claude.ExitKilled {
 			t.Errorf("it ended as %v", exit)
 		}
 	}
 	allGone(t, trees)
+}
+
+// TestNoOrderIsLost: on a machine that is busy, every reaper hears of the lifeline when it
+// is hung on it, and at every renewal.
+func TestNoOrderIsLost(t *testing.T) {
+	t.Parallel()
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	var done atomic.Bool
+	defer done.Store(true)
+	for range 4 * runtime.GOMAXPROCS(0) {
+		busy.Go(func() {
+			for n := 0; !done.Load(); { // it only takes time
+				n++
+			}
+		})
+	}
+	var line claude.Lifeline
+	line.Renew(time.Hour)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close() //nolint:errcheck // the test's end
+	defer w.Close() //nolint:errcheck // the test's end
+	if err := r.SetReadDeadline(time.Now().Add(waittest.Limit)); err != nil {
+		t.Fatal(err)
+	}
+	size := len(reaper.Within(0))
+	for i := range 20_000 {
+		release := line.Hold(w)
+		line.Renew(time.Hour)
+		if n, err := r.Read(make([]byte, 3*size)); n != 2*size {
+			t.Fatalf("of hold and renewal %d came %d bytes of %d: %v", i, n, 2*size, err)
+		}
+		release()
+	}
+}
+
+// TestALifelineWaitsForNobody: one that is stopped reads no orders, and the others have
+// theirs all the same.
+func TestALifelineWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	var line claude.Lifeline
+	_, stopped, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line.Hold(stopped)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line.Hold(w)
+	b := make([]byte, len(reaper.Within(0)))
+	for range 100_000 { // more than a pipe takes
+		line.Renew(time.Hour)
+		if _, err := io.ReadFull(r, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAReaperThatHearsNothing ends by the time that it was started with, with everything
+// below it, though its host lives and holds its pipe.
+func TestAReaperThatHearsNothing(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
+	defer cancel()
+	orders, host, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close() //nolint:errcheck // the test's end
+	said, report, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, exe)
+	cmd.Args = []string{"deckhand-reaper", "sleep", "3600"}
+	cmd.Env = append(os.Environ(), reaper.Variable+"="+reaper.Bounded(time.Second))
+	cmd.ExtraFiles = []*os.File{orders, report}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = report.Close() // the reaper has it
+	text, err := io.ReadAll(said)
+	if err != nil || !strings.HasSuffix(string(text), "\nexit 0 9\n") {
+		t.Errorf("it said %q, %v", text, err)
+	}
+	_ = cmd.Wait() // as it said
+	if ctx.Err() != nil {
+		t.Error("it did not end by itself")
+	}
 }
 
 func TestOrphansGoWithTheirReaper(t *testing.T) {
@@ -108,7 +210,7 @@ func TestOrphansGoWithTheirReaper(t *testing.T) {
 	if err := syscall.Kill(p.ReaperPID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	<-p.Done()
+	waitDone(t, p)
 	if exit := p.Exit(); exit.Reason != claude.ExitKilled || exit.Asked {
 		t.Errorf("%v", exit)
 	}
@@ -205,6 +307,46 @@ func TestStartFailsPlainly(t *testing.T) {
 	} {
 		if p, err := claude.Start(t.Context(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", name, p, err)
+		}
+	}
+}
+
+// TestKilledWhileItStarts: whoever starts a process is told that it was killed, and so may
+// try again, at whatever moment that was and whichever of its two processes.
+func TestKilledWhileItStarts(t *testing.T) {
+	t.Parallel()
+	script := `read` + "\nhang" // it never answers
+	for name, victim := range map[string]func(p *claude.Process) int{"reaper": (*claude.Process).ReaperPID, "CLI": (*claude.Process).PID} {
+		for i, wait := range []func(p *claude.Process){
+			func(*claude.Process) {},
+			func(p *claude.Process) { _, _ = p.Next(t.Context()) }, // it has read the request
+			func(p *claude.Process) { <-p.Done() },
+		} {
+			p := fake(t, script, func(o *claude.Options) { o.InitializeTimeout = waittest.Limit })
+			asked := make(chan error, 1)
+			ask := func() {
+				_, err := p.Initialize(t.Context(), claude.InitializeRequest{})
+				asked <- err
+			}
+			if i < 2 {
+				go ask()
+				wait(p)
+			}
+			if err := syscall.Kill(victim(p), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if i == 2 {
+				wait(p)
+				go ask()
+			}
+			select {
+			case err := <-asked:
+				if !errors.Is(err, claude.ErrKilled) {
+					t.Errorf("%s, %d: %v", name, i, err)
+				}
+			case <-time.After(waittest.Limit):
+				t.Fatalf("%s, %d: no error", name, i)
+			}
 		}
 	}
 }

@@ -47,7 +47,12 @@ type TranscriptReader struct {
 	line []byte
 	size int64 // of the line as it stands there
 	read int64
+	link Link
 }
+
+// Link is the place of a transcript's line in its conversation: its own id, and that of the
+// line before it. Both are empty in a line that is not part of it.
+type Link struct{ ID, Parent string }
 
 // NewTranscriptReader returns a reader of a transcript.
 func NewTranscriptReader(from io.Reader) *TranscriptReader {
@@ -60,7 +65,9 @@ func NewTranscriptReader(from io.Reader) *TranscriptReader {
 func (r *TranscriptReader) Next() ([]byte, error) {
 	err := r.entry()
 	r.read += r.size
-	if !keptEntries[entryType(r.line)] {
+	kind, link := readEntry(r.line)
+	if r.link = link; !keptEntries[kind] {
+		r.link = Link{}
 		return nil, err
 	}
 	r.line = append(bytes.TrimRight(r.line, "\r\n"), '\n')
@@ -70,6 +77,9 @@ func (r *TranscriptReader) Next() ([]byte, error) {
 // Offset is how many bytes of the transcript have been read: all lines up to the one that
 // Next returned last.
 func (r *TranscriptReader) Offset() int64 { return r.read }
+
+// Link is the place of the line that Next returned last.
+func (r *TranscriptReader) Link() Link { return r.link }
 
 // maxEntry is the longest line of a transcript that is kept, in bytes.
 const maxEntry = 64 << 20
@@ -92,35 +102,49 @@ func (r *TranscriptReader) entry() error {
 	}
 }
 
-// entryType is the type of a transcript's line, empty if it has none that everybody who
-// reads it would agree on.
-func entryType(line []byte) (kind string) {
+// readEntry is the type of a transcript's line and its place. The type is empty if the line
+// has none that everybody who reads it would agree on.
+func readEntry(line []byte) (kind string, link Link) {
 	in := jsontext.NewDecoder(bytes.NewReader(line), jsontext.AllowInvalidUTF8(true))
 	if t, err := in.ReadToken(); err != nil || t.Kind() != '{' {
-		return ""
+		return "", link
 	}
 	for in.PeekKind() == '"' {
 		name, err := in.ReadToken()
 		if err != nil {
-			return ""
+			return "", link
 		}
-		if name.String() != "type" {
+		var member *string
+		switch name.String() {
+		case "type":
+			member = &kind
+		case "uuid":
+			member = &link.ID
+		case "parentUuid":
+			member = &link.Parent
+		}
+		if member == nil || member != &kind && in.PeekKind() != '"' { // the first line follows null
 			if in.SkipValue() != nil {
-				return ""
+				return "", link
 			}
 			continue
 		}
 		value, err := in.ReadToken()
 		if err != nil || value.Kind() != '"' {
-			return ""
+			return "", link
 		}
-		kind = value.String()
+		*member = value.String()
 	}
 	if t, err := in.ReadToken(); err != nil || t.Kind() != '}' {
-		return ""
+		return "", link
 	}
 	if _, err := in.ReadToken(); !errors.Is(err, io.EOF) {
-		return ""
+		return "", link
 	}
+	return kind, link
+}
+
+func entryType(line []byte) string {
+	kind, _ := readEntry(line)
 	return kind
 }

@@ -16,13 +16,21 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// Variable in its environment makes this binary a reaper.
+// Variable in its environment makes this binary a reaper. It is [Bounded] or [Unbounded].
 const Variable = "DECKHAND_REAPER"
+
+// Unbounded is a reaper that lives on until it is ordered to end.
+const Unbounded = "unbounded"
+
+// Bounded is a reaper that removes everything after this time, as if [Within] were its
+// first order.
+func Bounded(left time.Duration) string { return strconv.FormatInt(max(left.Milliseconds(), 0), 10) }
 
 // treeVariable marks all that runs below a reaper with "pid-starttime-namespace" of it, so
 // that [Orphans] finds what a reaper that was killed left behind.
@@ -72,17 +80,26 @@ func readOrder(in *bufio.Reader) (o order, err error) {
 }
 
 func init() {
-	if os.Getenv(Variable) == "" {
+	bound := os.Getenv(Variable)
+	if bound == "" {
 		return
+	}
+	var late <-chan time.Time
+	if bound != Unbounded {
+		ms, err := strconv.ParseInt(bound, 10, 64)
+		if err != nil {
+			os.Exit(126)
+		}
+		late = time.After(time.Duration(ms) * time.Millisecond)
 	}
 	if err := os.Unsetenv(Variable); err != nil {
 		os.Exit(126)
 	}
-	os.Exit(reap(os.Args[1:]))
+	os.Exit(reap(os.Args[1:], late))
 }
 
-// reap runs command and returns the status to exit with.
-func reap(command []string) int {
+// reap runs command, until late at the most, and returns the status to exit with.
+func reap(command []string, late <-chan time.Time) int {
 	// The CLI's parent-death signal fires when the thread that started it ends:
 	// this one never does.
 	runtime.LockOSThread()
@@ -143,7 +160,6 @@ func reap(command []string) int {
 	}()
 
 	var status syscall.WaitStatus
-	var late <-chan time.Time
 	for running := true; running; {
 		select {
 		case status = <-tree.exited:

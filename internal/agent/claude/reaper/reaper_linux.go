@@ -26,14 +26,31 @@ func childAttributes() *syscall.SysProcAttr {
 func redirect(f *os.File, fd int) error { return unix.Dup3(int(f.Fd()), fd, 0) }
 
 // Descendants lists all processes below pid, parents before their children.
-func Descendants(pid int) []int {
-	children := make(map[int][]int)
+func Descendants(pid int) []int { return below(pid, running()) }
+
+// process is one that runs: its parent, and its start time in clock ticks since boot.
+type process struct {
+	parent int
+	start  string
+}
+
+// running is what runs now, by pid.
+func running() map[int]process {
+	all := map[int]process{}
 	for _, p := range processes() {
-		if parent, _, ok := processStat(p); ok {
-			children[parent] = append(children[parent], p)
+		if parent, start, ok := processStat(p); ok {
+			all[p] = process{parent, start}
 		}
 	}
-	var out []int
+	return all
+}
+
+// below lists all processes below pid, parents before their children.
+func below(pid int, all map[int]process) (out []int) {
+	children := make(map[int][]int)
+	for p, stat := range all {
+		children[stat.parent] = append(children[stat.parent], p)
+	}
 	for todo := children[pid]; len(todo) > 0; todo = todo[1:] {
 		out = append(out, todo[0])
 		todo = append(todo, children[todo[0]]...)
@@ -44,17 +61,18 @@ func Descendants(pid int) []int {
 // insideOf is the process that a launcher has started: bwrap does not pass signals on, and
 // what is in it dies with it, without saving what it wants to save. It forks an init,
 // whose first child is the CLI. Any other program is taken for the CLI itself.
-func insideOf(pid int) int {
+func insideOf(pid int) int { return inside(pid, running()) }
+
+func inside(pid int, all map[int]process) int {
 	for range 3 {
 		name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
 		if err != nil || strings.TrimSpace(string(name)) != "bwrap" {
 			return pid
 		}
 		child, first := 0, ""
-		for _, p := range processes() {
-			parent, start, ok := processStat(p)
-			if ok && parent == pid && (child == 0 || older(start, first)) {
-				child, first = p, start
+		for p, stat := range all {
+			if stat.parent == pid && (child == 0 || older(stat.start, first)) {
+				child, first = p, stat.start
 			}
 		}
 		if child == 0 {
@@ -63,6 +81,35 @@ func insideOf(pid int) int {
 		pid = child
 	}
 	return pid
+}
+
+// Left lists the command lines of the programs that commands of the CLI have left running:
+// what began below the reaper after the CLI, and is not below it any more, since what has
+// started it has ended. What these programs have started is not listed. In gVisor and in
+// containers none can be seen from here. pid is the CLI's, or its launcher's.
+func Left(reaper, pid int) (commands [][]string) {
+	all := running()
+	cli := inside(pid, all)
+	began, ok := all[cli]
+	if !ok {
+		return nil
+	}
+	own := map[int]bool{}
+	for _, p := range below(cli, all) {
+		own[p] = true
+	}
+	left := map[int]bool{}
+	for _, p := range below(reaper, all) {
+		if own[p] || !older(began.start, all[p].start) {
+			continue
+		}
+		left[p] = true
+		line, err := os.ReadFile("/proc/" + strconv.Itoa(p) + "/cmdline")
+		if arguments := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00"); err == nil && !left[all[p].parent] && arguments[0] != "" {
+			commands = append(commands, arguments)
+		}
+	}
+	return commands
 }
 
 // older compares two start times of processes.

@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"deckhand/internal/agent/place"
+	"deckhand/internal/sandbox"
+)
+
+// maxInstructions bounds the CLAUDE.md that goes into the system prompt, in bytes.
+const maxInstructions = 40 << 10
+
+func systemPrompt(p place.Project, workspace string) (string, error) {
+	md, err := instructions(workspace)
+	if err != nil {
+		return "", err
+	}
+	parts := []string{
+		"You are working for a team through Slack: your text appears in a Slack thread, several people may write to you, and tools may need a person's approval, which can take a while or be refused with a reason. Keep answers short and readable in a chat.",
+	}
+	if md != "" {
+		parts = append(parts, "The workspace's CLAUDE.md:\n\n"+md)
+	}
+	if reaches := network(p); reaches != "" {
+		parts = append(parts, reaches)
+	}
+	if p.ReachesForge() {
+		parts = append(parts, "git reaches the project's forge, whatever the network: git fetch origin works, and so does pushing to branches below deckhand/, as in git push origin HEAD:deckhand/name, once it is allowed. Run git push as a command of its own.")
+	}
+	if p.AppendSystemPrompt != "" {
+		parts = append(parts, p.AppendSystemPrompt)
+	}
+	return strings.Join(parts, "\n\n"), nil
+}
+
+// instructions is the workspace's CLAUDE.md, which the CLI does not load itself
+// when it reads user settings only. A link that leads out of the workspace is
+// not followed.
+func instructions(workspace string) (string, error) {
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()                                                      //nolint:errcheck // it only reads
+	f, err := root.OpenFile("CLAUDE.md", os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold the thread
+	if err != nil {
+		return "", nil // it is not there, or leads out of the workspace
+	}
+	defer f.Close() //nolint:errcheck // it only reads
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return "", nil
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxInstructions+1))
+	if err != nil {
+		return "", fmt.Errorf("read CLAUDE.md: %w", err)
+	}
+	if len(b) > maxInstructions {
+		b = append(b[:maxInstructions], "\n[CLAUDE.md is longer and was cut here: read the file for the rest.]"...)
+	}
+	return strings.ToValidUTF8(string(b), "�"), nil
+}
+
+// network tells the model what it reaches: programs show little of why they do not.
+func network(p place.Project) string {
+	const around = "Do not try to get around it; say which host you would have needed, and for what."
+	hosts := strings.Join(p.Sandbox.Domains, ", ")
+	switch p.Sandbox.Network {
+	case sandbox.Domains:
+		return "The network here reaches these hosts and no others, by the proxy that the environment names: " + hosts +
+			". Everything else is refused (status 403). " + around
+	case sandbox.Ask:
+		known := "The network here is reached by the proxy that the environment names. "
+		if hosts != "" {
+			known += "These hosts are reached at once: " + hosts + ". "
+		}
+		return known + "When a program connects to any other host, a person is asked about it, and the connection waits meanwhile, which can take minutes: give the command time. Status 403 says that it was refused, and why; where it says that nobody has decided yet, try again later. Between two messages nobody can be asked. " + around
+	}
+	return ""
+}

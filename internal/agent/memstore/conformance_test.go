@@ -1,0 +1,291 @@
+package memstore_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/memstore"
+	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
+)
+
+// books is what both have.
+type books interface {
+	agent.Store
+	Receive(ctx context.Context, e store.Envelope) (int64, bool, error)
+	AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thread, bool, error)
+	ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Thread, error)
+	RevokeGrant(ctx context.Context, teamID string, id int64, by string) (store.Grant, bool, error)
+	DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error)
+	SendNow(ctx context.Context, inboxID int64, by string) (bool, error)
+	DropWaiting(ctx context.Context, inboxID int64, by, mark string) (bool, []store.OutboxRow, error)
+	Edit(ctx context.Context, p store.Post, change func(json.RawMessage) (json.RawMessage, bool, error)) (bool, error)
+	WorkedOn(ctx context.Context, p store.Post) (json.RawMessage, error)
+	Delete(ctx context.Context, p store.Post) (bool, []store.OutboxRow, error)
+	SavePosts(ctx context.Context, posts ...store.PostedMessage) error
+	Posts(ctx context.Context, kind store.PostKind, subject string) ([]store.PostedMessage, error)
+	TurnPosts(ctx context.Context, turnID int64) ([]store.PostedMessage, error)
+	ForgetPost(ctx context.Context, p store.PostedMessage) error
+}
+
+var (
+	_ books = (*store.Store)(nil)
+	_ books = (*memstore.Store)(nil)
+)
+
+// TestTheStoreInMemoryIsTheStore makes the same random calls on the store in memory and
+// on PostgreSQL, and compares every answer and every error that a caller branches on.
+func TestTheStoreInMemoryIsTheStore(t *testing.T) {
+	t.Parallel()
+	db := storetest.New(t)
+	seen := map[string]int{}
+	for seed := range uint64(20) {
+		a, b := newCaller(t, seed, new(memstore.Store)), newCaller(t, seed, db)
+		b.endAll() // those of the seed before
+		for range 400 {
+			want, got := b.call(), a.call()
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("seed %d: PostgreSQL and the books in memory differ (-postgres +memory):\n%s\nafter:\n%s", seed, diff, strings.Join(b.told, "\n"))
+			}
+			seen[strings.SplitN(want, ": ", 2)[0]]++
+			if !strings.Contains(want, "error") {
+				seen[strings.SplitN(want, ": ", 2)[0]+" succeeds"]++
+			}
+		}
+	}
+	for i := range calls {
+		if seen[calls[i].name+" succeeds"] == 0 {
+			t.Errorf("no %s succeeded", calls[i].name)
+		}
+	}
+	t.Log(seen)
+}
+
+// caller draws calls. Two with the same seed draw the same ones.
+type caller struct {
+	t     *testing.T
+	store books
+	r     *rand.Rand
+	team  string
+	told  []string
+
+	names     map[string]string // of random ids, in the order of their appearance
+	threads   []store.Thread
+	inbox     []int64
+	posts     []store.Post
+	leases    []store.Lease
+	sessions  []string
+	epochs    map[string]int
+	turns     []store.Turn
+	approvals []string
+	decided   []store.Approval // allowed, and not delivered then
+	grants    []int64
+	calls     []store.EndedCall
+	notices   []store.BudgetNotice
+	lives     map[string]store.Registration
+	n         int
+}
+
+func newCaller(t *testing.T, seed uint64, b books) *caller {
+	return &caller{t: t, store: b, r: rand.New(rand.NewPCG(seed, 1)), team: fmt.Sprintf("T%d", seed), names: map[string]string{}, epochs: map[string]int{}, lives: map[string]store.Registration{}}
+}
+
+// call makes one call and tells what came of it.
+func (c *caller) call() string {
+	do := calls[c.r.IntN(len(calls))]
+	c.n++
+	said := do.name + ": " + do.fn(c.t.Context(), c)
+	c.told = append(c.told, said)
+	return said
+}
+
+func pick[T any](c *caller, from []T) T {
+	n := c.r.IntN(1 << 20)
+	if len(from) == 0 {
+		var zero T
+		return zero
+	}
+	// The latest are the most likely to be alive.
+	return from[max(0, len(from)-1-n%min(4, len(from)))]
+}
+
+// name stands for an id that differs between the two.
+func (c *caller) name(kind string, id any) string {
+	key := fmt.Sprint(kind, id)
+	if c.names[key] == "" {
+		c.names[key] = fmt.Sprintf("%s%d", kind, len(c.names))
+	}
+	return c.names[key]
+}
+
+func (c *caller) id() string {
+	var b [16]byte
+	for i := range b {
+		b[i] = byte(c.r.Uint32())
+	}
+	return uuid.NewSHA1(uuid.Nil, b[:]).String()
+}
+
+// fate is an error as callers branch on it.
+func fate(err error) string {
+	for _, known := range []error{store.ErrNotFound, store.ErrFenced, store.ErrEnded, store.ErrTooEarly, store.ErrVoted, store.ErrChanged, store.ErrNotYet} {
+		if errors.Is(err, known) {
+			return "error " + known.Error()
+		}
+	}
+	if err != nil {
+		return "error"
+	}
+	return "ok"
+}
+
+func (c *caller) approval(a store.Approval) string {
+	if a.ID == "" {
+		return "-"
+	}
+	votes := ""
+	for _, v := range a.Votes {
+		votes += fmt.Sprintf(" %s=%t", v.UserID, v.Allow)
+	}
+	before := "-"
+	if b := a.Before; b != nil {
+		before = fmt.Sprint(b.Ended != nil, b.Failed, b.Changed)
+	}
+	return fmt.Sprint(
+		c.name("a", a.ID), " ", before, c.name("h", a.ThreadID), " ", c.name("t", a.TurnID), " ", a.ThreadTS, a.Project, " ", c.name("s", a.SessionID), a.RequestID, a.ToolUseID, a.ToolName,
+		string(a.Input), a.InputSHA256[:2], a.Status, a.DecidedBy, a.DecidedVia, a.GrantID != 0, a.Reason, string(a.Answer), a.Delivered, a.DecidedAt.IsZero(),
+		a.TurnEnded, a.HeldBy, a.OutboxID > 0, votes, a.Terms, a.Dir, string(a.ToRun()), a.Edited.Times, a.Edited.By, a.Edited.SHA256[:2], a.Risks, string(a.Touches), c.name("a", a.CardID), a.Kind, a.RequestedBy, a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second))
+}
+
+func (c *caller) thread(t store.Thread) string {
+	held := t.LeaseOwner != ""
+	return fmt.Sprint(c.name("h", t.ID), t.ThreadTS, t.Project, t.OwnerID, c.name("s", t.SessionID), t.Workspace, t.WorkspaceReplica, t.LeaseOwner, t.LeaseEpoch, held)
+}
+
+func (c *caller) turn(t store.Turn) string {
+	return fmt.Sprint(c.name("t", t.ID), c.name("h", t.ThreadID), c.name("s", t.SessionID), t.Epoch, t.RequestedBy, t.State, t.Problem, t.Attempt, t.Rests, t.Parking, t.StartedAt.IsZero())
+}
+
+func (c *caller) prompt(p store.Prompt) string {
+	return fmt.Sprint(c.name("i", p.InboxID), c.name("h", p.ThreadID), p.ThreadTS, p.UUID, p.UserID, p.TS, p.Text, p.NotYet, p.Attempts, p.WaitsSince.IsZero(), p.Why, p.Marked, p.UrgentAt.IsZero(), p.UrgentBy)
+}
+
+// saying are rows that were written, in their order but for marks, which are of one
+// statement.
+func (c *caller) saying(rows []store.OutboxRow) string {
+	var out, marks []string
+	for _, w := range rows {
+		said := fmt.Sprint(w.Kind, w.ThreadTS, w.ChannelID, c.name("t", w.TurnID), c.name("i", w.InboxID), w.TS, w.UserID, w.Body, w.Again, w.ID > 0)
+		if w.Kind == store.OutboxMark {
+			marks = append(marks, said)
+		} else {
+			out = append(out, said)
+		}
+	}
+	slices.Sort(marks)
+	return fmt.Sprint(out, marks)
+}
+
+func (c *caller) ask() store.Approval {
+	turn := pick(c, c.turns)
+	a := store.Approval{
+		ID: c.id(), SessionID: turn.SessionID, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: fmt.Sprint("r", c.n), ToolUseID: fmt.Sprint("u", c.n),
+		ToolName: "Bash", Input: json.RawMessage(pick(c, []string{`{"command":"a"}`, `{"command":"b"}`})), RequestedBy: "U1", ExpiresAt: time.Now().Add(time.Hour),
+		Terms: store.Terms{Rule: "ask Bash", Quorum: pick(c, []int{2, 0, 1, 1}), Grantable: c.r.IntN(5) > 0, RequesterMay: c.r.IntN(4) > 0, Fixed: c.r.IntN(4) == 0},
+	}
+	switch c.r.IntN(6) {
+	case 0:
+		a.ExpiresAt = time.Now().Add(-time.Minute)
+	case 1:
+		a.Status, a.DecidedBy, a.DecidedVia = store.ApprovalDenied, "rule", "rule"
+	case 2:
+		if g := pick(c, c.grants); g != 0 {
+			a.Status, a.DecidedBy, a.DecidedVia, a.GrantID = store.ApprovalAllowed, "U2", "grant", g
+		}
+	}
+	return a
+}
+
+func (c *caller) post() store.Post { return pick(c, c.posts) }
+
+// lease is mostly one that holds, sometimes one that is lost.
+func (c *caller) lease() store.Lease {
+	l := pick(c, c.leases)
+	if c.r.IntN(6) == 0 {
+		return l
+	}
+	for _, latest := range slices.Backward(c.leases) {
+		if latest.ThreadID == l.ThreadID {
+			return latest
+		}
+	}
+	return l
+}
+
+// lastTurn belongs to the lease's thread, if there is one.
+func (c *caller) lastTurn(l store.Lease) store.Turn {
+	for _, t := range slices.Backward(c.turns) {
+		if t.ThreadID == l.ThreadID {
+			return t
+		}
+	}
+	return store.Turn{}
+}
+
+// TestAThreadWithANumberThatWasFetched: a thread is opened with it, and one that is there
+// keeps its own; nobody else gets it.
+func TestAThreadWithANumberThatWasFetched(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]books{"postgres": storetest.New(t), "memory": new(memstore.Store)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := 0
+			open := func(ts string, with store.Prepared) store.Thread {
+				t.Helper()
+				n++
+				key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: ts}
+				id, _, err := b.Receive(t.Context(), store.Envelope{EventID: fmt.Sprint(n), Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: ts, TS: fmt.Sprint(n), UserID: "U1", Payload: []byte(`{}`)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				thread, ok, err := b.AcceptPrompt(t.Context(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go", Prepared: with})
+				if err != nil || !ok {
+					t.Fatal(ok, err)
+				}
+				return thread
+			}
+			next := func() int64 {
+				t.Helper()
+				id, err := b.NextThread(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return id
+			}
+			first, second := next(), next()
+			plain := open("1.0", store.Prepared{})
+			got := open("2.0", store.Prepared{ThreadID: second, Replica: "A"})
+			if got.ID != second || got.WorkspaceReplica != "A" || got.Workspace != "" {
+				t.Errorf("opened with %d: %+v", second, got)
+			}
+			if again := open("1.0", store.Prepared{ThreadID: first, Replica: "A"}); again.ID != plain.ID || again.WorkspaceReplica != "" {
+				t.Errorf("one that was there became %+v", again)
+			}
+			last := open("3.0", store.Prepared{})
+			if ids := []int64{first, second, plain.ID, last.ID}; len(slices.Compact(slices.Sorted(slices.Values(ids)))) != 4 {
+				t.Errorf("numbers %v", ids)
+			}
+		})
+	}
+}

@@ -1,0 +1,64 @@
+package memstore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"deckhand/internal/store"
+)
+
+// parked reports whether the thread's running turn was parked and sleeps.
+func (b *Store) parked(threadID int64) bool {
+	t := b.runningTurn(threadID)
+	return t != nil && t.Parking == store.Parked
+}
+
+// ParkTurn is [store.Store.ParkTurn].
+func (b *Store) ParkTurn(ctx context.Context, l store.Lease, turnID int64, waitsFor []string) (ok bool, err error) {
+	err = b.under(ctx, l, func(th *store.Thread) error {
+		for _, id := range waitsFor {
+			if a := b.find(id); a == nil || a.TurnID != turnID || a.Status != store.ApprovalPending {
+				return nil
+			}
+		}
+		if len(waitsFor) == 0 || turnID < 1 || turnID > int64(len(b.turns)) {
+			return nil
+		}
+		if t := b.turns[turnID-1]; t.ThreadID == th.ID && !t.Ended {
+			t.Parking, t.RestSince, ok = store.Parked, time.Now(), true
+		}
+		return nil
+	})
+	return ok, err
+}
+
+// wakeTurn has the turn of an approval that has ended taken up, if it was parked.
+func (b *Store) wakeTurn(a *store.Approval) {
+	if t := b.turns[a.TurnID-1]; t.Parking == store.Parked {
+		t.Parking = store.Unparked
+		b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: a.ThreadID})
+	}
+}
+
+// Unanswered is [store.Store.Unanswered].
+func (b *Store) Unanswered(ctx context.Context, turnID int64) ([]store.Approval, error) {
+	if err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	if turnID < 1 || turnID > int64(len(b.turns)) || b.turns[turnID-1].Parking == "" {
+		return nil, nil
+	}
+	var out []store.Approval
+	for _, a := range b.approvals {
+		if a.TurnID != turnID || a.Delivered {
+			continue
+		}
+		if bindable(a) || a.Status == store.ApprovalExpired && !a.DecidedAt.Before(b.turns[turnID-1].RestSince) {
+			out = append(out, b.approval(a))
+		}
+	}
+	slices.SortStableFunc(out, func(x, y store.Approval) int { return x.CreatedAt.Compare(y.CreatedAt) })
+	return out, nil
+}

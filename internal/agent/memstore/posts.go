@@ -1,0 +1,126 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"deckhand/internal/store"
+)
+
+// samePost reports whether two are the same message.
+func samePost(x, y store.PostedMessage) bool {
+	return x.Kind == y.Kind && x.Subject == y.Subject && x.Part == y.Part && x.Audience == y.Audience
+}
+
+// SavePosts is [store.Store.SavePosts].
+func (b *Store) SavePosts(ctx context.Context, posts ...store.PostedMessage) error {
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	defer b.mu.Unlock()
+	for _, p := range posts {
+		i := slices.IndexFunc(b.posts, func(q store.PostedMessage) bool { return samePost(p, q) })
+		switch {
+		case i < 0:
+			p.CreatedAt, p.Open = time.Now(), false
+			b.posts = append(b.posts, p)
+		case p.TS != "":
+			b.posts[i].ChannelID, b.posts[i].TS = p.ChannelID, p.TS
+		}
+	}
+	return nil
+}
+
+// Posts is [store.Store.Posts].
+func (b *Store) Posts(ctx context.Context, kind store.PostKind, subject string) ([]store.PostedMessage, error) {
+	if err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	return b.postsOf(kind, subject), nil
+}
+
+func (b *Store) postsOf(kind store.PostKind, subject string) (out []store.PostedMessage) {
+	for _, p := range b.posts {
+		if p.Kind == kind && p.Subject == subject {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(x, y store.PostedMessage) int {
+		return cmp.Or(cmp.Compare(x.Part, y.Part), cmp.Compare(x.Audience, y.Audience))
+	})
+	return out
+}
+
+// postedAs is the ts of the message in its thread that shows something, or "".
+func (b *Store) postedAs(kind store.PostKind, subject string) string {
+	for _, p := range b.postsOf(kind, subject) {
+		if p.Part == 0 && p.Audience == "" {
+			return p.TS
+		}
+	}
+	return ""
+}
+
+// ForgetPost is [store.Store.ForgetPost].
+func (b *Store) ForgetPost(ctx context.Context, p store.PostedMessage) error {
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	defer b.mu.Unlock()
+	b.posts = slices.DeleteFunc(b.posts, func(q store.PostedMessage) bool {
+		return q.Kind == p.Kind && q.Subject == p.Subject && (q.CreatedAt.Equal(p.CreatedAt) || q.TS == p.TS && q.TS != "")
+	})
+	return nil
+}
+
+// TurnPosts is [store.Store.TurnPosts].
+func (b *Store) TurnPosts(ctx context.Context, turnID int64) ([]store.PostedMessage, error) {
+	if err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	return b.postsOfTurn(turnID), nil
+}
+
+func (b *Store) postsOfTurn(turnID int64) []store.PostedMessage {
+	out := b.postsOf(store.TurnPost, strconv.FormatInt(turnID, 10))
+	seen := map[string]bool{}
+	for _, a := range b.approvals {
+		if a.TurnID != turnID || seen[a.CardID] {
+			continue
+		}
+		seen[a.CardID] = true
+		for _, p := range b.postsOf(store.CardPost, a.CardID) {
+			p.Open = slices.ContainsFunc(b.approvals, func(o *store.Approval) bool {
+				return o.TurnID == turnID && o.CardID == a.CardID && bindable(o) && !o.Delivered
+			})
+			if p.Audience == "" {
+				out = append(out, p)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(x, y store.PostedMessage) int { return cmp.Compare(x.TS, y.TS) })
+	return out
+}
+
+// WroteBelow is [store.Store.WroteBelow].
+func (b *Store) WroteBelow(ctx context.Context, k store.ThreadKey, turnID int64, from, to time.Time) (bool, error) {
+	if err := b.lock(ctx); err != nil {
+		return false, err
+	}
+	defer b.mu.Unlock()
+	ts := func(t time.Time) string { return fmt.Sprintf("%d.%06d", max(0, t.Unix()), t.Nanosecond()/1000) }
+	posts := b.postsOfTurn(turnID)
+	if len(posts) == 0 {
+		return false, nil
+	}
+	newest := posts[len(posts)-1].TS
+	return newest > ts(from) && newest < ts(to) && slices.ContainsFunc(b.inbox, func(e *envelope) bool {
+		return e.ThreadKey == k && e.kind == store.KindMessage && e.TS > newest
+	}), nil
+}

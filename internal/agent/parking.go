@@ -1,0 +1,215 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/policy"
+	"deckhand/internal/store"
+)
+
+// A turn that does nothing but wait for people is parked after a while, and at once
+// when another thread needs its slot: its process ends in order, the lease goes back, and
+// the turn is a row that sleeps (see [store.Store.ParkTurn]). Its cards work on. What ends
+// one of its approvals wakes the thread, which goes on as after a crash: the session is
+// resumed, the prompt is sent again with a note of what was decided, and a decision is
+// bound to its call when that is made again.
+
+// wait is what a turn knows of itself while it only waits for people.
+type wait struct {
+	approvals int         // how many it waits for
+	over      *time.Timer // when it is parked
+	wanted    bool        // somebody needs its slot
+}
+
+// yieldAgain is after what time a turn whose slot is needed tries again to be parked: a
+// call of the model was not booked yet.
+const yieldAgain = time.Second
+
+// waitsFor are the approvals that the turn waits for, if nothing of it goes on meanwhile,
+// and for how long it may keep its process. That is longer while a subagent asks, whose
+// work is lost with the process.
+func (w *worker) waitsFor() (ids []string, keep time.Duration) {
+	t, s := w.turn, w.session
+	if t == nil || s == nil || len(t.asked) == 0 || t.stopping() || len(s.checks) > 0 {
+		return nil, 0
+	}
+	calls, hosts := 0, 0
+	keep = w.limits.ParkAfter
+	for id, a := range t.asked {
+		ids = append(ids, id)
+		switch about := t.asksAbout(id); {
+		case about == nil:
+			calls++
+		case about.question != nil:
+			hosts++
+		}
+		if t.ofAgents[a.RequestID] {
+			keep = max(keep, w.limits.IdleTimeout)
+		}
+	}
+	switch {
+	case len(t.uses) == 0 && calls > 0:
+	case len(t.uses) == 1 && hosts > 0: // it is its connection that waits
+	default:
+		return nil, 0
+	}
+	slices.Sort(ids)
+	return ids, keep
+}
+
+// watchWait has a turn that has begun to wait for people be parked in a while, and its
+// slot be had by whoever needs one; one that goes on keeps both.
+func (w *worker) watchWait() {
+	t := w.turn
+	if t == nil || len(t.asked) == 0 && t.wait == nil {
+		return
+	}
+	ids, keep := w.waitsFor()
+	switch {
+	case len(ids) == 0:
+		if t.wait != nil {
+			t.endWait()
+			w.place.Slots.Works(w)
+		}
+	case t.wait == nil || t.wait.approvals != len(ids):
+		t.endWait()
+		t.wait = &wait{approvals: len(ids), over: time.NewTimer(keep)}
+		if keep == w.limits.ParkAfter {
+			w.place.Slots.Waits(w)
+		}
+	}
+}
+
+func (t *turn) endWait() {
+	if t.wait != nil {
+		t.wait.over.Stop()
+		t.wait = nil
+	}
+}
+
+// waitOver fires when the turn has waited for people for long enough.
+func (t *turn) waitOver() <-chan time.Time {
+	if t == nil || t.wait == nil {
+		return nil
+	}
+	return t.wait.over.C
+}
+
+// yield parks the turn if it only waits for people: it has done so for long enough,
+// or somebody needs its slot. If it cannot be just now it is tried again.
+func (w *worker) yield(ctx context.Context, wanted bool) error {
+	t := w.turn
+	ids, keep := w.waitsFor()
+	if len(ids) == 0 || t.wait == nil {
+		return nil // watchWait follows
+	}
+	t.wait.wanted = t.wait.wanted || wanted
+	if !w.session.meter.Busy() {
+		ok, err := w.park(ctx, ids)
+		if ok || err != nil {
+			return err
+		}
+	}
+	if t.wait.wanted {
+		keep = yieldAgain
+	}
+	t.wait.over.Reset(keep)
+	return nil
+}
+
+// park has the worker wind up, since whatever people decide wakes the thread. It
+// reports false when they have decided in this moment: the message is on its way.
+func (w *worker) park(ctx context.Context, ids []string) (ok bool, err error) {
+	var waiting []string
+	for _, id := range ids {
+		if w.waiting.has(id) {
+			w.waiting.remove(id) // a decision is not for this process any more
+			waiting = append(waiting, id)
+		}
+	}
+	if ok, err = w.store.ParkTurn(ctx, w.heldLease(), w.turn.row.ID, ids); ok && err == nil {
+		w.log.Info("a turn that waits for people is parked", zap.Int64("turn", w.turn.row.ID), zap.Int("approvals", len(ids)))
+		w.turn.parked, w.asleep = true, true
+		return true, nil
+	}
+	for _, id := range waiting {
+		w.waiting.add(id)
+	}
+	return false, err
+}
+
+// leaveParked ends what the process of a turn that was parked does, and shows the turn
+// as it sleeps.
+func (w *worker) leaveParked(ctx context.Context) {
+	view := w.view(w.turn)
+	view.Parked = true
+	w.front.ShowTurn(view)
+	if w.session == nil {
+		return
+	}
+	if err := w.addCLITotals(ctx, w.interruptInOrder(ctx, w.turn)); err != nil {
+		w.log.Error("write what the CLI says that a turn that was parked cost", zap.Error(err))
+	}
+}
+
+// wakeNote tells the model what became of the calls that waited when its turn was put
+// parked. paused says that there is nothing to go on with: nobody has decided in time.
+func (w *worker) wakeNote(ctx context.Context, turnID int64) (note string, paused bool, err error) {
+	answers, err := w.store.Unanswered(ctx, turnID)
+	if err != nil {
+		return "", false, err
+	}
+	var lines []string
+	for _, a := range answers {
+		if a.Status == store.ApprovalExpired {
+			if a.Terms.OnTimeout != store.TimeoutDeny {
+				return "", true, nil
+			}
+			w.sayExpired(ctx, a)
+		}
+		lines = append(lines, "- "+callOf(a)+" "+answerTo(a))
+	}
+	return "[Deckhand parked this session while people decided, and has resumed it. What ran meanwhile has ended. The calls that waited were not made:\n" +
+		strings.Join(lines, "\n") + "\nLook at what you have done already, then go on with the message below.]\n\n", false, nil
+}
+
+// noteMost bounds the input that the note to the model repeats, in bytes. What is longer
+// stands in its conversation.
+const noteMost = 8 << 10
+
+// callOf names a call for the model, on one line.
+func callOf(a store.Approval) string {
+	if a.ToolName == policy.NetworkTool {
+		return "A connection to " + hostOf(a)
+	}
+	var input bytes.Buffer
+	if err := json.Compact(&input, a.Input); err != nil || input.Len() > noteMost {
+		return "The last call of " + a.ToolName
+	}
+	return a.ToolName + " " + input.String()
+}
+
+// answerTo tells the model what was decided about a call.
+func answerTo(a store.Approval) string {
+	switch {
+	case a.Status == store.ApprovalDenied:
+		return "was refused. " + denial(a)
+	case a.Status == store.ApprovalExpired:
+		return fmt.Sprintf("was not decided about within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", timeToDecide(a))
+	case a.Status == store.ApprovalPending:
+		return "is not decided yet: make it again as it was."
+	case a.Kind == store.ApprovalQuestion:
+		return "was answered: ask it again, word for word, and you get the answer."
+	case a.ToolName == policy.NetworkTool:
+		return "was allowed: run again what needs it."
+	}
+	return "was allowed: make it again with exactly this input, and nobody is asked again."
+}

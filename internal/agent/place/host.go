@@ -1,0 +1,168 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/policy"
+	"deckhand/internal/gateway"
+	"deckhand/internal/gateway/egress"
+	"deckhand/internal/gateway/gitway"
+	"deckhand/internal/sandbox"
+	"deckhand/internal/store"
+	"deckhand/internal/transcript"
+	"deckhand/internal/workspace"
+)
+
+// Host is the [Machine] that the bot runs on: it makes the folders, the environment and
+// the processes of sessions.
+type Host struct {
+	DataDir string
+	Replica string   // its id
+	Hidden  []string // the bot's own files and folders, which no session sees
+	// Command is the launcher prefix and the CLI's path.
+	Command []string
+	Version string // the CLI's
+	Gateway *gateway.Gateway
+	Web     *egress.Proxy
+	Policy  *policy.Policy
+	Git     *gitway.Gate // nil where no session reaches a forge
+	Keeper  *workspace.Keeper
+	Works   Works // nil where work is kept on this machine alone
+	// Silence is how long the CLI may say nothing while it should speak, and Answer how long
+	// it may take to answer.
+	Silence, Answer time.Duration
+	// Instructions are what is added to the CLI's system prompt in a folder.
+	Instructions func(p Project, dir string) (string, error)
+	// Hooks are asked for beside PreToolUse.
+	Hooks map[string][]claude.HookMatcher
+
+	probes  probes   // of the data folder
+	sound   sync.Map // the projects whose sandbox has been seen to work
+	watcher sandbox.Watcher
+	line    claude.Lifeline
+}
+
+// LiveFor implements [Machine].
+func (h *Host) LiveFor(left time.Duration) { h.line.Renew(left) }
+
+// Workspace implements [Machine].
+func (h *Host) Workspace(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error) {
+	return h.Keeper.Open(ctx, h.worksIn(t), p.space())
+}
+
+// Missing implements [Machine].
+func (h *Host) Missing(dir string) bool { return workspace.Missing(dir) }
+
+// Head implements [Machine].
+func (h *Host) Head(_ context.Context, dir string) string { return workspace.Head(dir) }
+
+// Publish implements [Machine].
+func (h *Host) Publish(ctx context.Context, t store.Thread, p Project) error {
+	return h.Keeper.Publish(ctx, h.worksIn(t), p.space())
+}
+
+// Save implements [Machine].
+func (h *Host) Save(ctx context.Context, t store.Thread, p Project) (left string, err error) {
+	return h.Keeper.Save(ctx, h.worksIn(t), p.space())
+}
+
+// Folders implements [Machine].
+func (h *Host) Folders(ctx context.Context) ([]workspace.Folder, error) {
+	return workspace.Folders(ctx, h.DataDir)
+}
+
+// PutAway implements [Machine].
+func (h *Host) PutAway(ctx context.Context, t store.Thread, p Project) (stays string, told []string, err error) {
+	return h.Keeper.PutAway(ctx, h.worksIn(t), p.space())
+}
+
+// Elsewhere implements [Machine].
+func (h *Host) Elsewhere(ctx context.Context, t store.Thread, p Project) (bool, error) {
+	return h.Keeper.KeptElsewhere(ctx, h.worksIn(t), p.space())
+}
+
+// worksIn is the thread as its workspace needs it, for as long as its lease is ours.
+func (h *Host) worksIn(t store.Thread) workspace.Thread {
+	// One that has no folder yet may have been meant for another replica, and is not.
+	w := workspace.Thread{ID: t.ID, Dir: t.Workspace, Elsewhere: t.Workspace != "" && t.WorkspaceReplica != "" && t.WorkspaceReplica != h.Replica}
+	if h.Works != nil {
+		w.Shelf = shelf{h.Works, store.Lease{ThreadID: t.ID, Owner: t.LeaseOwner, Epoch: t.LeaseEpoch}}
+	}
+	return w
+}
+
+// Restore implements [Machine].
+func (h *Host) Restore(ctx context.Context, t store.Thread, copies []store.Transcript, read transcript.ReadCopy) (bool, error) {
+	return h.homes().Restore(ctx, t.ID, t.SessionID, copies, read)
+}
+
+// Start implements [Machine].
+func (h *Host) Start(ctx context.Context, t store.Thread, p Project, resume bool, patience int, calls gateway.Meter, log *zap.Logger) (Process, error) {
+	prompt, err := h.Instructions(p, t.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.homes().Renew(t.ID, t.SessionID); err != nil {
+		return nil, err
+	}
+	servers, err := p.mcpConfig()
+	if err != nil {
+		return nil, &webError{p.Name, err}
+	}
+	box, err := h.box(ctx, t, p, h.Command, calls)
+	if err != nil {
+		return nil, err
+	}
+	left := h.Keeper.Works(t.Workspace)
+	proc, err := claude.Start(ctx, claude.Options{
+		Command:            box.Command,
+		Dir:                t.Workspace,
+		Env:                box.Env,
+		SessionID:          t.SessionID,
+		Resume:             resume,
+		Model:              p.Provider.Model(p.Model),
+		PermissionMode:     p.PermissionMode,
+		AppendSystemPrompt: prompt,
+		DisallowedTools:    policy.Withheld(),
+		MCPConfig:          servers,
+		// What is fetched is bounded by the network, and nobody else has to know of it.
+		SkipWebFetchPreflight: p.Sandbox.Network.Proxied(),
+		Version:               h.Version,
+		SilenceAfter:          h.Silence,
+		RequestTimeout:        h.Answer,
+		InitializeTimeout:     h.Answer * time.Duration(patience),
+		Logger:                log,
+		Lifeline:              &h.line,
+	})
+	if err != nil {
+		left()
+		return nil, errors.Join(err, box.Close())
+	}
+	go func() {
+		<-proc.Done()
+		left()
+	}()
+	shut := h.shutIn(t, p, proc, box, log)
+	if _, err := proc.Initialize(ctx, claude.InitializeRequest{PreToolUse: true, Hooks: h.Hooks}); err != nil {
+		proc.Kill()
+		<-shut.Done()
+		h.sound.Delete(p.Name) // what kept it from starting may be the sandbox
+		if e := shut.Exit(); e.Reason == claude.ExitLimit {
+			return nil, e
+		}
+		var exit *claude.ExitError
+		if !errors.As(err, &exit) && ctx.Err() == nil {
+			if e := shut.Exit(); e != nil && e.Reason != claude.ExitKilled {
+				err = e
+			}
+		}
+		return nil, err
+	}
+	return shut, nil
+}

@@ -1,0 +1,124 @@
+package place
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/policy"
+	"deckhand/internal/gateway"
+	"deckhand/internal/gateway/egress"
+	"deckhand/internal/gateway/gitway"
+	"deckhand/internal/store"
+	"deckhand/internal/transcript"
+	"deckhand/internal/workspace"
+)
+
+// Place is where the sessions of a replica run.
+type Place struct {
+	Machine
+	Slots  *Slots
+	Starts *Starts
+}
+
+// Machine is where sessions run. [*Host] is this one.
+type Machine interface {
+	// Uptime is how long the machine has been up, and Kernel names it and this start of it.
+	Uptime() time.Duration
+	Kernel() string
+	// LiveFor has all that Start and Prepare have started end after this time, unless it is
+	// called again by then: even if this process is stopped, so that it can end nothing.
+	LiveFor(left time.Duration)
+	// Takes reports whether what a turn writes is kept, with an error that has a [Sentence] if not.
+	Takes(ctx context.Context) error
+	// Workspace returns the folder that the thread works in, making it at the first use and
+	// whenever it is missing, and what people should know of that, in sentences. Its errors
+	// are sentences for people.
+	Workspace(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error)
+	// Prepare runs the project's setup in the thread's workspace if it is due; begins is
+	// told when it runs. Its error ends the start of the session.
+	Prepare(ctx context.Context, t store.Thread, p Project, begins func()) (Prepared, error)
+	// Reserve notes that what is made for a thread is thrown away unless Unreserve is told
+	// to keep it: by Unreserve, or by the next run of the bot.
+	Reserve(t store.Thread, p Project) error
+	Unreserve(t store.Thread, p Project, keep bool) error
+	// StartsFrom names what a new thread's process is given of its workspace, as it is now:
+	// another name is another beginning. It fails if the workspace is not what a new
+	// thread's would be.
+	StartsFrom(ctx context.Context, t store.Thread, p Project) (string, error)
+	// Missing reports whether a folder that Workspace has made is gone.
+	Missing(dir string) bool
+	// Start starts the CLI on the thread's session in its workspace and initializes it. A
+	// process that ends meanwhile gives a [*claude.ExitError]. Its calls of the model are
+	// told to the meter; when it is gone none begins, and those that are under way are
+	// read to their end. It may take patience times as long as usual.
+	Start(ctx context.Context, t store.Thread, p Project, resume bool, patience int, calls gateway.Meter, log *zap.Logger) (Process, error)
+	// Folders are the threads' own, with their sizes.
+	Folders(ctx context.Context) ([]workspace.Folder, error)
+	// PutAway removes the thread's folder if all that it has is somewhere else; see
+	// [workspace.Keeper.PutAway].
+	PutAway(ctx context.Context, t store.Thread, p Project) (stays string, told []string, err error)
+	// Elsewhere reports whether all that is kept of the thread's work is somewhere else; see
+	// [workspace.Keeper.KeptElsewhere].
+	Elsewhere(ctx context.Context, t store.Thread, p Project) (bool, error)
+	// Home is the folder in which the CLI keeps the thread's sessions, or empty where it is
+	// not to be looked into.
+	Home(threadID int64) string
+	// Restore has the home hold a session as it was copied, unless what it holds goes on
+	// from there; it reports whether it wrote. A home that cannot be written gives a
+	// [*transcript.HomeError]. The thread has no process.
+	Restore(ctx context.Context, t store.Thread, copies []store.Transcript, read transcript.ReadCopy) (bool, error)
+	// Head is the commit that a folder's working tree is at, or empty where that cannot
+	// be told.
+	Head(ctx context.Context, dir string) string
+	// Publish brings what the thread has committed on its own branch to where people look
+	// for it. Its error is a sentence for people.
+	Publish(ctx context.Context, t store.Thread, p Project) error
+	// Save saves what the thread has made where the folder can be made anew from, on this
+	// machine and elsewhere. left tells people, in sentences, what it could not save; its
+	// error is for them, too, or [store.ErrFenced].
+	Save(ctx context.Context, t store.Thread, p Project) (left string, err error)
+}
+
+// Process is a session's CLI, initialized: what is needed of [*claude.Process],
+// which tells what each method does. Each request is answered once.
+type Process interface {
+	PID() int
+	// Left lists the command lines of the programs that commands have left running.
+	Left() [][]string
+	SessionID() string
+	Next(ctx context.Context) (claude.Message, error)
+
+	Prompt(uuid string, content ...claude.Block) error
+	Interrupt(ctx context.Context) error
+	SetModel(ctx context.Context, model string) error
+
+	AnswerPreToolUse(requestID string, d claude.HookDecision, reason string) error
+	AnswerHook(requestID string, a claude.HookAnswer) error
+	Allow(requestID string, input json.RawMessage, updates ...claude.PermissionUpdate) error
+	Deny(requestID, message string, interrupt bool) error
+
+	Baseline(ctx context.Context) (claude.Usage, error)
+
+	// AllowPush lets pushes to the forge through until EndPush: a tool use is about to run
+	// that was allowed as a push. EndPush without a name ends all.
+	AllowPush(toolUseID string, p gitway.Pass)
+	EndPush(toolUseID string)
+	// Outgoing tells what a push in a folder would bring to the forge; nil where there is no
+	// way to one.
+	Outgoing(ctx context.Context, dir string, p policy.Push) *store.Push
+	// OnGit names who is told of fetches and pushes; it must return at once.
+	OnGit(tell func(gitway.Event))
+
+	Stop(ctx context.Context) error
+	Kill()
+	// OnAsk names who is asked about hosts that the project does not list.
+	OnAsk(a egress.Asker)
+	// Visits are the hosts that were visited since this was asked last.
+	Visits() []egress.Visit
+	Done() <-chan struct{}
+	Exit() *claude.ExitError
+}

@@ -1,0 +1,99 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"deckhand/internal/gateway"
+	"deckhand/internal/gateway/gitway"
+	"deckhand/internal/price"
+	"deckhand/internal/sandbox"
+	"deckhand/internal/scratch"
+	"deckhand/internal/workspace"
+)
+
+// Project is what threads work on.
+type Project struct {
+	Name string
+	// Dir is the project's folder; Repo, instead, a git URL that is cloned into
+	// the data folder at the first use. A scratch project has neither.
+	Dir, Repo string
+	Workspace workspace.Kind
+	// Forge are the addresses that sessions fetch from, and push branches below deckhand/
+	// to: the project's own first. None where its repository is a path of this machine.
+	Forge []string
+	// Access is what the bot is known by there.
+	Access gitway.Access
+	// Base is the branch, tag or commit that new threads' working trees start from, as
+	// Repo has it now; empty means HEAD.
+	Base  string
+	Model string // empty means the CLI's default
+	// PermissionMode is default or plan.
+	PermissionMode string
+	// Env names the variables of the bot's own environment that the agent may see.
+	Env []string
+	// AppendSystemPrompt is added to the CLI's system prompt, after the
+	// workspace's CLAUDE.md.
+	AppendSystemPrompt string
+	// Provider is where its calls of the model go, and on whose account.
+	Provider gateway.Provider
+	// MCPServers are those that its agents use, by their names.
+	MCPServers map[string]MCPServer
+	// Sandbox is what its sessions are shut in.
+	Sandbox sandbox.Spec
+	// Setup runs in its threads' folders before they work there.
+	Setup workspace.Setup
+	// Prices are what this project's tokens cost by contract, before those of the replica.
+	Prices price.Contract
+}
+
+// Check says why threads of the project could not work: its folder, its repository or
+// its base is not there, or cannot be reached before ctx ends. It changes nothing.
+func (p Project) Check(ctx context.Context) error { return p.space().Check(ctx) }
+
+// space is what its threads' workspaces are made of.
+func (p Project) space() workspace.Project {
+	return workspace.Project{Name: p.Name, Kind: p.Workspace, Dir: p.Dir, Repo: p.Repo, Base: p.Base, Access: p.Access, Environ: agentEnviron(nil, nil), Setup: p.Setup}
+}
+
+// remote is one of the project's repositories, as the bot's git reaches it.
+func (p Project) remote(address string) gitway.Remote {
+	return gitway.Remote{Upstream: gitway.Upstream{URL: address, Access: p.Access}, Environ: agentEnviron(nil, nil)}
+}
+
+// remotes are those that sessions reach.
+func (p Project) remotes() []gitway.Remote {
+	out := make([]gitway.Remote, len(p.Forge))
+	for i, address := range p.Forge {
+		out[i] = p.remote(address)
+	}
+	return out
+}
+
+// ReachesForge reports whether sessions of the project reach a forge. A launcher's words
+// take one socket along, which is the model's.
+func (p Project) ReachesForge() bool { return len(p.Forge) > 0 && p.Sandbox.Kind != sandbox.Command }
+
+// CheckForge says why sessions could not fetch from the project's repositories at its
+// forge, or not push to them. It changes nothing.
+func (p Project) CheckForge(ctx context.Context) error {
+	var errs []error
+	for _, r := range p.remotes() {
+		if _, err := r.Refs(ctx, "HEAD"); err != nil {
+			errs = append(errs, fmt.Errorf("%s cannot be read (%w), so that git fetch does not work; give the bot the right to it (git: token_env, key_file or github_app)", r.URL, err))
+		} else if err := checkPush(ctx, r); err != nil {
+			errs = append(errs, fmt.Errorf("%s can be read and not be written to (%w), so that git push does not work; give the token, the key or the app the right to write its contents, or leave it so", r.URL, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkPush(ctx context.Context, r gitway.Remote) error {
+	folder, err := scratch.Make(scratch.Look)
+	if err != nil {
+		return err
+	}
+	defer folder.Remove() //nolint:errcheck // what is left is swept
+	return r.CheckPush(ctx, folder.Path)
+}

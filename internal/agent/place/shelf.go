@@ -1,0 +1,44 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/store"
+	"deckhand/internal/workspace"
+)
+
+// Works keep what threads have made where every machine finds it: [*store.Store], which
+// tells what each method does.
+type Works interface {
+	Work(ctx context.Context, threadID int64) (store.Work, error)
+	ReadPack(ctx context.Context, threadID int64, pack uuid.UUID, to io.Writer) error
+	KeepWork(ctx context.Context, l store.Lease, w store.Work, pack io.Reader) error
+}
+
+// shelf is a thread's part of them, under a lease.
+type shelf struct {
+	works Works
+	lease store.Lease
+}
+
+func (s shelf) Kept(ctx context.Context) (workspace.Kept, error) {
+	w, err := s.works.Work(ctx, s.lease.ThreadID)
+	if errors.Is(err, store.ErrNotFound) {
+		return workspace.Kept{}, nil
+	}
+	return workspace.Kept{Branch: w.Branch, Saved: w.Saved, Packs: w.Packs, Bytes: w.Bytes, LeftOut: w.LeftOut, At: w.SavedAt}, err
+}
+
+func (s shelf) Read(ctx context.Context, pack uuid.UUID, to io.Writer) error {
+	return s.works.ReadPack(ctx, s.lease.ThreadID, pack, to)
+}
+
+func (s shelf) Keep(ctx context.Context, k workspace.Kept, pack io.Reader) error {
+	return s.works.KeepWork(ctx, s.lease, store.Work{
+		ThreadID: s.lease.ThreadID, Branch: k.Branch, Saved: k.Saved, Packs: k.Packs, Bytes: k.Bytes, LeftOut: k.LeftOut, SavedAt: k.At,
+	}, pack)
+}

@@ -1,0 +1,182 @@
+package spend
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"deckhand/internal/money"
+	"deckhand/internal/store"
+)
+
+// Budget is a limit on spend, for everybody or everything of its scope alike.
+type Budget struct {
+	Scope store.BudgetScope
+	// Only names the channels, projects or people that it is for; empty means each
+	// of its own.
+	Only          []string
+	Period        store.BudgetPeriod
+	LimitMicroUSD int64
+	// WarnAt are the shares of the limit, in percent, at which people are told.
+	WarnAt []int
+	// Ask: at the limit admins are asked to raise it, and the prompt waits for them.
+	// Else it is refused.
+	Ask bool
+	// CheaperModel is offered at the limit beside raising it; empty: it is not.
+	CheaperModel string
+	// Tell are channels that are told beside the thread.
+	Tell []string
+}
+
+// Status is where a budget stands in its present period.
+type Status struct {
+	Budget
+	Key           string // see store.BudgetScope
+	From, To      time.Time
+	SpentMicroUSD int64
+	LimitMicroUSD int64  // with what admins have added
+	Model         string // the cheaper model that an admin chose; or empty
+	Decisions     int    // what was decided about it in this period
+}
+
+// Reached reports whether nothing is left.
+func (b Status) Reached() bool { return b.SpentMicroUSD >= b.LimitMicroUSD }
+
+// share is the highest of the shares that is reached, in percent; 0 for none.
+func (b Status) share() int {
+	if b.Reached() {
+		return 100
+	}
+	most := 0
+	for _, w := range b.WarnAt {
+		// In this order, so that a limit of billions does not overflow.
+		if float64(b.SpentMicroUSD) >= float64(b.LimitMicroUSD)*float64(w)/100 {
+			most = max(most, w)
+		}
+	}
+	return most
+}
+
+// Check is what the budgets say to a person's next turn in a thread.
+type Check struct {
+	Reached []Status // those without anything left, unless a cheaper model goes on
+	Model   string   // the cheaper model to go on with
+	All     []Status
+}
+
+// Check reads every budget that a person's work in the thread counts towards.
+func (a *Accounts) Check(ctx context.Context, t store.Thread, user string) (Check, error) {
+	var c Check
+	list, windows := a.of(t, user, time.Now())
+	states, err := a.store.BudgetStates(ctx, windows)
+	if err != nil {
+		return c, err
+	}
+	for i, state := range states {
+		b, w := list[i], windows[i]
+		status := b.at(w, state)
+		c.All = append(c.All, status)
+		switch {
+		case status.Model != "":
+			c.Model = status.Model // an admin chose to go on with it, whatever it costs
+		case status.Reached():
+			c.Reached = append(c.Reached, status)
+		}
+	}
+	return c, nil
+}
+
+// of are the budgets that a person's work in the thread counts towards, and their
+// periods at a time.
+func (a *Accounts) of(t store.Thread, user string, at time.Time) (list []Budget, windows []store.BudgetWindow) {
+	for _, b := range a.budgets {
+		key, ok := b.key(t, user)
+		if !ok {
+			continue
+		}
+		w := store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: key, Period: b.Period}
+		w.From, w.To = b.Period.Span(at, a.store.TimeZone())
+		list, windows = append(list, b), append(windows, w)
+	}
+	return list, windows
+}
+
+// at is where the budget stands in a period.
+func (b Budget) at(w store.BudgetWindow, s store.BudgetState) Status {
+	return Status{
+		Budget: b, Key: w.Key, From: w.From, To: w.To, SpentMicroUSD: s.SpentMicroUSD,
+		LimitMicroUSD: b.LimitMicroUSD + s.RaisedMicroUSD, Model: s.Model, Decisions: s.Decisions,
+	}
+}
+
+// key is whose spend counts, and whether the budget is for them at all.
+func (b Budget) key(t store.Thread, user string) (string, bool) {
+	key := ""
+	switch b.Scope {
+	case store.BudgetWorkspace:
+		return "", true
+	case store.BudgetChannel:
+		key = t.ChannelID
+	case store.BudgetProject:
+		key = t.Project
+	case store.BudgetPerson:
+		key = user
+	case store.BudgetThread:
+		return strconv.FormatInt(t.ID, 10), true
+	}
+	return key, len(b.Only) == 0 || slices.Contains(b.Only, key)
+}
+
+// Tell tells of every share that is reached and was not told of before. It returns the
+// notices of the limits that are reached, in the order of all.
+func (a *Accounts) Tell(ctx context.Context, t store.Thread, all []Status) ([]store.BudgetNotice, error) {
+	var reached []store.BudgetNotice
+	for _, b := range all {
+		share := b.share()
+		if share == 0 || b.Model != "" {
+			continue
+		}
+		n, fresh, err := a.store.NoticeBudget(ctx, store.BudgetNotice{
+			ID:            rand.Text(),
+			BudgetWindow:  store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: b.Key, Period: b.Period, From: b.From, To: b.To},
+			LimitMicroUSD: b.LimitMicroUSD, Share: share, SpentMicroUSD: b.SpentMicroUSD, ThreadID: t.ID,
+		})
+		if errors.Is(err, store.ErrEnded) {
+			continue // a warning that comes too late
+		}
+		if err != nil {
+			return nil, err
+		}
+		if share == 100 {
+			reached = append(reached, n)
+		}
+		if fresh {
+			a.show(n.ID)
+		}
+	}
+	return reached, nil
+}
+
+// Sentence says which budget is used up.
+func (b Status) Sentence() string {
+	return fmt.Sprintf("%s is used up: %s of %s spent.", b.Name(), money.USD(b.SpentMicroUSD), money.USD(b.LimitMicroUSD))
+}
+
+// Begins is the day on which the budget starts again, for people.
+func (b Status) Begins() string { return b.To.Format("Monday, 2 January") }
+
+// Name is what people call the budget. People, channels and threads are named by
+// the frontend, which knows them; here they are what the reader is or is in.
+func (b Status) Name() string {
+	of := map[store.BudgetScope]string{
+		store.BudgetWorkspace: "the team", store.BudgetChannel: "this channel", store.BudgetProject: "the project " + b.Key,
+		store.BudgetPerson: "the person who asks", store.BudgetThread: "this thread",
+	}[b.Scope]
+	when := map[store.BudgetPeriod]string{store.BudgetDaily: "today's", store.BudgetWeekly: "this week's", store.BudgetMonthly: "this month's"}[b.Period]
+	return strings.ToUpper(when[:1]) + when[1:] + " budget of " + of
+}
