@@ -14,6 +14,7 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/attachment"
 	"deckhand/internal/jobs"
 	"deckhand/internal/slackui/costs"
@@ -24,9 +25,9 @@ import (
 
 // Config is what the app needs. Store is required.
 type Config struct {
-	Store   Books
+	Store   Store
 	Access  access.Rules // and where people work
-	Budgets []agent.Budget
+	Budgets []spend.Budget
 	// Sandboxes say by project what shuts its sessions in: "bwrap, no network".
 	Sandboxes map[string]string
 	// Replica names this bot among those that share the database.
@@ -76,7 +77,7 @@ type App struct {
 	readers   chan struct{} // holds one for each conversation that is being read, see findResults
 	lanes     lanes
 	inbox     inboxKeeper
-	hearing   hearing
+	cursor    cursor
 	homes     homes
 	lookRate  *rate.Limiter
 	features  func(context.Context) []Feature // of the workspace; nil: nobody asks
@@ -100,13 +101,13 @@ func New(w *Workspace, c Config) *App {
 // newApp is an app whose tokens are known to be good.
 func newApp(c Config, client *slack.Client, self identity) *App {
 	a := &App{inbox: inboxKeeper{holder: c.Replica + "/" + rand.Text(), look: make(chan struct{}, 1)}, c: c, log: c.Log, commands: allCommands(), client: client, api: client, self: self}
-	a.hearing.wake, a.hearing.look, a.lookRate = make(chan struct{}, 1), make(chan struct{}, 1), newLookRate()
+	a.cursor.wake, a.cursor.look, a.lookRate = make(chan struct{}, 1), make(chan struct{}, 1), newScanRate()
 	a.homes.wake, a.homes.news, a.readers = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, readAtOnce)
 	a.people = directory.New(client, c.Log.Named("directory"))
 	a.publisher = publish.New(client, publish.Options{Log: c.Log.Named("publish")})
 	a.frontend, a.outbox, a.sessions = newFrontend(a), newOutbox(a), newSessions(a)
 	a.costs = costs.New(costs.Config{
-		Team: a.self.TeamID, Books: c.Store, Access: c.Access, People: a.people, API: a.api, Publisher: a.publisher,
+		Team: a.self.TeamID, Store: c.Store, Access: c.Access, People: a.people, API: a.api, Publisher: a.publisher,
 		Whisper: a.whisper, Say: a.say, Permalink: a.permalink, Redact: c.Redact, Log: c.Log.Named("costs"),
 		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,
 	})
@@ -137,7 +138,7 @@ func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor)
 	digests.Go(func() { a.costs.KeepDigestsScheduled(ctx) })
 	var inbox sync.WaitGroup
 	inbox.Go(func() { a.keepInbox(ctx) })
-	inbox.Go(func() { a.keepHearing(ctx) })
+	inbox.Go(func() { a.keepCursor(ctx) })
 	inbox.Go(func() { a.keepHomes(ctx) })
 	inbox.Go(func() { a.learnFeatures(ctx) })
 	a.listen(ctx)
@@ -177,9 +178,9 @@ func (a *App) whisper(channel, threadTS, user string, page render.Page) {
 // whisperTo is whisper; end, if it is not nil, is called with what became of it.
 func (a *App) whisperTo(channel, threadTS, user string, page render.Page, end func(error)) {
 	a.publisher.Once(publish.Call{
-		Method: publish.PostEphemeral, Key: "whisper/" + channel + "/" + threadTS + "/" + user, Priority: publish.High, Group: threadTS, What: "answer " + user, Patient: true, OnEnd: end,
+		Method: publish.PostEphemeral, Key: "whisper/" + channel + "/" + threadTS + "/" + user, Priority: publish.Click, Group: threadTS, What: "answer " + user, Patient: true, OnEnd: end,
 		Do: func(ctx context.Context) error {
-			err := a.publisher.Dressed(publish.InEphemeral, "answer", page, func(page render.Page) error {
+			err := a.publisher.Reduced(publish.InEphemeral, "answer", page, func(page render.Page) error {
 				options := page.MsgOptions()
 				if threadTS != "" {
 					options = append(options, slack.MsgOptionTS(threadTS))
@@ -207,7 +208,7 @@ func (a *App) reply(in *incoming, page render.Page) {
 func (a *App) say(channel, threadTS string, page render.Page) {
 	a.publisher.Show(publish.Message{
 		Key: "say/" + rand.Text(), Channel: channel, ThreadTS: threadTS, Group: threadTS,
-		Page: page, Priority: publish.Normal, Final: true,
+		Page: page, Priority: publish.Answer, Final: true,
 		OnError: func(err error) { a.log.Error("say something in a thread", zap.Error(err)) },
 	})
 }
@@ -215,7 +216,7 @@ func (a *App) say(channel, threadTS string, page render.Page) {
 // react adds a reaction; end, if it is not nil, is called with what became of it.
 func (a *App) react(channel, ts, emoji string, end func(error)) {
 	a.publisher.Once(publish.Call{
-		Method: publish.AddReaction, Priority: publish.High, Group: ts, What: "react " + emoji, Patient: true, OnEnd: end,
+		Method: publish.AddReaction, Priority: publish.Answer, Group: ts, What: "react " + emoji, Patient: true, OnEnd: end,
 		Do: func(ctx context.Context) error {
 			err := a.api.AddReactionContext(ctx, emoji, slack.NewRefToMessage(channel, ts))
 			if refused := (slack.SlackErrorResponse{}); errors.As(err, &refused) && refused.Err == "already_reacted" {
@@ -226,10 +227,24 @@ func (a *App) react(channel, ts, emoji string, end func(error)) {
 	})
 }
 
+// unreact takes a reaction of ours away.
+func (a *App) unreact(channel, ts, emoji string, end func(error)) {
+	a.publisher.Once(publish.Call{
+		Method: publish.RemoveReaction, Priority: publish.Normal, Group: ts, What: "take " + emoji + " away", Patient: true, OnEnd: end,
+		Do: func(ctx context.Context) error {
+			err := a.api.RemoveReactionContext(ctx, emoji, slack.NewRefToMessage(channel, ts))
+			if refusedAs(err, "no_reaction") {
+				return nil
+			}
+			return err
+		},
+	})
+}
+
 // remove takes a message of ours away.
 func (a *App) remove(channel, ts string) {
 	a.publisher.Once(publish.Call{
-		Method: publish.DeleteMessage, Priority: publish.High, Group: ts, What: "take a message away",
+		Method: publish.DeleteMessage, Priority: publish.Answer, Group: ts, What: "take a message away",
 		Do: func(ctx context.Context) error {
 			_, _, err := a.api.DeleteMessageContext(ctx, channel, ts)
 			if refusedAs(err, "message_not_found") {

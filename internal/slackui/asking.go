@@ -59,7 +59,7 @@ func (a *App) onShortcut(ctx context.Context, in *incoming) (outcome string, err
 	case ShortcutAsk:
 	case ShortcutAbout:
 		view.Place = render.AskPlace{Channel: in.store.ChannelID, Thread: in.store.ThreadTS, TS: in.store.TS}
-		view.Author, view.Text, act = c.Message.User, unescape(c.Message.Text), access.Prompt
+		view.Author, view.Text, act = c.Message.User, a.asTyped(ctx, c.Message.Text), access.Prompt
 		thread, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return "", err
@@ -81,7 +81,7 @@ func (a *App) onShortcut(ctx context.Context, in *incoming) (outcome string, err
 	return "asked for more", a.open(ctx, in, render.Ask(view))
 }
 
-const othersMessages = "Deckhand is not in this conversation, so nothing can be answered here. Ask in a channel where it is, or in the messages with Deckhand, and paste there what it is about."
+const othersMessages = "Deckhand is not in this conversation, so it can't answer here. Ask in a channel that it is in, or in a direct message to it, and paste what it is about."
 
 // isOthers reports whether a shortcut was used in direct messages of other people, where we
 // are not. Where Slack does not say so the post is refused, later.
@@ -159,7 +159,7 @@ func (a *App) onAskSubmission(ctx context.Context, in *incoming) (outcome string
 	}
 	if elsewhere && !a.people.Reads(ctx, in.store.UserID, channel) {
 		_ = a.recordRefusal(ctx, who, access.Prompt, &access.Refusal{Reason: "not in the channel"})
-		a.direct(in.store.UserID, render.Sentence("Work in a private channel is asked for by who is in it, where Deckhand is, too; Slack does not say so of this one just now, so nothing was posted there. /invite Deckhand, or ask again in a minute."+a.kept(prompt)))
+		a.direct(in.store.UserID, render.Sentence("Deckhand works in a private channel only if you and Deckhand are both in it. Slack does not confirm that now, so nothing was posted there. /invite Deckhand, or ask again in a minute."+a.kept(prompt)))
 		return "refused", nil
 	}
 	ts, err := a.postAsked(ctx, in, prompt)
@@ -189,7 +189,7 @@ func (a *App) postAsked(ctx context.Context, in *incoming, prompt string) (ts st
 	done := make(chan error, 1)
 	a.publisher.Show(publish.Message{
 		Key: askedPost + number(in.store.ID), Channel: key.ChannelID, ThreadTS: key.ThreadTS, Group: key.ThreadTS,
-		Page: render.Asked(in.store.UserID, prompt, a.rendering()), Priority: publish.High, Final: true,
+		Page: render.Asked(in.store.UserID, prompt, a.rendering()), Priority: publish.Answer, Final: true,
 		Metadata: mark, Find: find, Doubtful: !in.store.ReceivedAt.IsZero(), // another process may have posted it
 		OnPosted: func(posted string) { ts = posted },
 		OnEnd:    func(err error) { done <- err },
@@ -250,7 +250,7 @@ func (a *App) about(ctx context.Context, m *aboutMessage) string {
 	if m.Text == "" && len(m.Files) == 0 {
 		return "[You are asked about a message of this Slack thread that has no text, or could not be read.]\n"
 	}
-	text := mrkdwn.Prefix(unescape(m.Text), aboutMost)
+	text := mrkdwn.Prefix(a.asTyped(ctx, m.Text), aboutMost)
 	if len(m.Files) > 0 {
 		text = strings.TrimSpace(text + "\n[attached: " + namesOf(m.Files) + "]")
 	}

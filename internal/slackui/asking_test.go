@@ -25,7 +25,7 @@ func (d *desk) asks(user, place, prompt, channel string) *incoming {
 		"view": object{"id": "V1", "callback_id": render.CallbackAsk, "private_metadata": place, "state": object{"values": values}},
 	})})
 	d.must(err)
-	in.store.ID, _, err = d.books.Receive(context.Background(), in.store)
+	in.store.ID, _, err = d.store.Receive(context.Background(), in.store)
 	d.must(err)
 	return in
 }
@@ -58,7 +58,7 @@ func TestWhatIsAskedForInAModalIsPostedOnce(t *testing.T) {
 			t.Errorf("it says %q", text)
 		}
 		time.Sleep(store.HoldFor)
-		due, err := d.books.Due(context.Background(), "somebody", 10)
+		due, err := d.store.Due(context.Background(), "somebody", 10)
 		d.must(err)
 		var asked []store.Envelope
 		for _, e := range due {
@@ -184,7 +184,7 @@ func TestFilesWithACommand(t *testing.T) {
 			files               []object
 		}{
 			{"<@UBOT> help", "help", "ULINUS: The file \"a.png\" was not given to the model: “help” is for Deckhand itself.", []object{{"id": "F1", "name": "a.png"}}},
-			{"<@UBOT> grants all", "not understood", "ULINUS: The 2 files were not given to the model: “grants” is for Deckhand itself.", []object{{"id": "F1", "name": "a.png"}, {"id": "F2", "name": "b"}}},
+			{"<@UBOT> grants all", askedBack, "ULINUS: The 2 files were not given to the model: “grants” is for Deckhand itself.", []object{{"id": "F1", "name": "a.png"}, {"id": "F2", "name": "b"}}},
 			{"<@UBOT> help", "help", "", nil},
 		} {
 			before := len(d.slack.whispers())

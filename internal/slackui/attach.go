@@ -141,7 +141,7 @@ func (f *frontend) conclude(t agent.TurnView, end func(error), change func(*publ
 // attach uploads the files of an ended turn, each once.
 func (f *frontend) attach(t agent.TurnView, files []render.File) {
 	f.app.publisher.Once(publish.Call{
-		Method: publish.UploadFile, Priority: publish.High, Group: t.Thread.ThreadTS, What: "attach what a turn's messages leave out",
+		Method: publish.UploadFile, Priority: publish.Answer, Group: t.Thread.ThreadTS, What: "attach what a turn's messages leave out",
 		Timeout: time.Minute,
 		Do: func(ctx context.Context) error {
 			there, err := f.attached(ctx, t)
@@ -204,7 +204,7 @@ func (f *frontend) Attach(k store.ThreadKey, name, text string) {
 			return err
 		},
 		OnError: func(error) {
-			f.Say(k, name+" could not be attached. Ask for the part that you miss.")
+			f.Say(k, name+" could not be attached. Ask for the part that you need.")
 		},
 	})
 }

@@ -38,18 +38,18 @@ func TestALongAnswer(t *testing.T) {
 			}
 			return fault{}
 		})
-		words := d.commit()
-		d.turn.Word = words[0].ID
+		rows := d.commit()
+		d.turn.OutboxID = rows[0].ID
 		d.show()
 		for !d.bot.dead.Load() {
 			time.Sleep(100 * time.Millisecond)
 		}
 		d.slack.answers(nil)
 		d.kill()
-		for i := range words {
-			words[i].Again = true
+		for i := range rows {
+			rows[i].Again = true
 		}
-		d.front().Tell(words...)
+		d.front().Tell(rows...)
 	}
 	refuse := func(code string) func(int, slackCall) fault {
 		return func(_ int, c slackCall) fault {

@@ -37,7 +37,7 @@ func (a *App) authorise(ctx context.Context, p person, act access.Act) *access.R
 
 // authoriseDecision is authorise for an approval, with what the approval's terms add.
 func (a *App) authoriseDecision(ctx context.Context, p person, approval store.Approval) *access.Refusal {
-	p.ChannelID, p.Project = approval.Thread.ChannelID, approval.Project
+	p.ChannelID, p.Project = approval.ChannelID, approval.Project
 	return a.recordRefusal(ctx, p, access.Request{Terms: termsOf(approval)}.What(), a.mayDecide(ctx, p, approval))
 }
 
@@ -48,7 +48,7 @@ func (a *App) mayDo(ctx context.Context, p person, act access.Act) *access.Refus
 
 // mayDecide is authoriseDecision without a record.
 func (a *App) mayDecide(ctx context.Context, p person, approval store.Approval) *access.Refusal {
-	p.ChannelID, p.Project = approval.Thread.ChannelID, approval.Project
+	p.ChannelID, p.Project = approval.ChannelID, approval.Project
 	q := p.request("")
 	q.Terms = termsOf(approval)
 	return a.answerOf(ctx, q)

@@ -1,6 +1,7 @@
 package slackui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,163 +13,113 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
-	"deckhand/internal/agent"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
-// ShowBudget implements [agent.Frontend].
-func (f *frontend) ShowBudget(n agent.BudgetAlert) { f.showBudget(n, nil) }
-
-// showBudget tells of a budget wherever it is not told of yet; noted are the messages that
-// stand.
-func (f *frontend) showBudget(n agent.BudgetAlert, noted []store.PostedMessage) {
-	end := f.app.outbox.showing(store.Shown{Kind: store.WordBudget, NoticeID: n.ID, UpTo: n.Word})
-	places := append([]string{""}, n.Status.Tell...)
-	all := together(len(places), end)
-	view := render.BudgetView{Notice: n}
-	if n.Share == 100 && n.Status.Ask {
-		view.Admins = f.app.raisers(store.BudgetNotice{BudgetWindow: store.BudgetWindow{Scope: n.Status.Scope, Key: n.Status.Key}, Thread: n.Thread, Project: n.Project})
+// readBudget reads a notice, and how it was decided.
+func (f *frontend) readBudget(ctx context.Context, id string) (show func(), err error) {
+	n, err := f.app.c.Store.BudgetNoticeByID(ctx, id)
+	if err != nil {
+		return nil, err
 	}
-	for _, channel := range places {
-		ts := ""
-		if channel == "" {
-			channel, ts = n.Thread.ChannelID, n.Thread.ThreadTS
-		} else {
+	posts, err := f.app.c.Store.Posts(ctx, store.BudgetPost, id)
+	return func() { f.showBudget(n, posts) }, err
+}
+
+// showBudget tells of a budget where it is not told of yet, or how it was decided where its
+// notice stands.
+func (f *frontend) showBudget(n store.BudgetNotice, posts []store.PostedMessage) {
+	view := render.BudgetView{Notice: n, Status: f.app.budgetOf(n)}
+	if n.DecidedBy == "" || len(posts) == 0 {
+		posts = untold(view, posts)
+	}
+	if view.Asks() {
+		view.Admins = f.app.raisers(n)
+	}
+	end := f.app.outbox.showing(store.Shown{Kind: store.OutboxBudget, Subject: n.ID, UpTo: n.OutboxID})
+	if end != nil && len(posts) == 0 {
+		end(nil)
+	}
+	all := together(len(posts), end)
+	for _, p := range posts {
+		if view.Link = ""; p.Audience != "" {
 			view.Link = f.app.permalink(n.Thread.ChannelID, n.Thread.ThreadTS)
 		}
-		if !slices.ContainsFunc(noted, func(m store.PostedMessage) bool { return m.ChannelID == channel }) {
-			f.postBudget(n, channel, ts, render.Budget(view), all)
-		} else if all != nil {
-			all(nil)
-		}
+		f.showNotice(view, p, all)
 	}
 }
 
-// showBudgetAgain tells of a budget, or how it was decided, what no other process has.
-func (f *frontend) showBudgetAgain(noticeID string) {
-	f.cardsMu.Lock()
-	defer f.cardsMu.Unlock()
-	f.refresh("budget word/"+noticeID, func(ctx context.Context) (func(), error) {
-		n, err := f.app.c.Store.BudgetNoticeByID(ctx, noticeID)
-		if err != nil {
-			return nil, err
+// untold are the messages that are to tell of a budget, in its thread and where it says, but
+// for those that do.
+func untold(v render.BudgetView, told []store.PostedMessage) (out []store.PostedMessage) {
+	for _, channel := range append([]string{""}, v.Status.Tell...) {
+		if !slices.ContainsFunc(told, func(p store.PostedMessage) bool { return p.Audience == channel }) {
+			out = append(out, store.PostedMessage{Kind: store.BudgetPost, Subject: v.Notice.ID, Audience: channel, ChannelID: cmp.Or(channel, v.Notice.Thread.ChannelID)})
 		}
-		noted, err := f.app.c.Store.BudgetMessages(ctx, noticeID)
-		if err != nil {
-			return nil, err
-		}
-		return func() {
-			if n.DecidedBy == "" || len(noted) == 0 {
-				f.showBudget(f.app.budgetOf(n), noted)
-				return
-			}
-			f.editBudgets(n, noted)
-		}, nil
-	})
+	}
+	return out
 }
 
-// postBudget posts a notice once, and remembers where.
-func (f *frontend) postBudget(n agent.BudgetAlert, channel, threadTS string, page render.Page, end func(error)) {
-	f.app.publisher.Show(publish.Message{
-		Key: "budget/" + n.ID + "/" + channel + "/" + threadTS, Channel: channel, ThreadTS: threadTS, Group: threadTS,
-		Page: page, Priority: publish.Normal, Final: true, OnEnd: end,
-		Posting: func(ctx context.Context, post func() error) error {
-			err := f.app.c.Store.TellOfBudget(ctx, n.ID, post)
-			if errors.Is(err, store.ErrEnded) {
-				return publish.ErrNotWanted // more was told of the budget meanwhile
-			}
-			return err
-		},
+// showNotice posts a notice once, or edits it when it is decided.
+func (f *frontend) showNotice(view render.BudgetView, p store.PostedMessage, end func(error)) {
+	n := view.Notice
+	m := publish.Message{
+		Key: "budget/" + n.ID + "/" + p.Audience + "/" + p.TS, Channel: p.ChannelID, Group: n.Thread.ThreadTS, TS: p.TS,
+		Page: render.Budget(view), Priority: publish.Answer, Final: true, OnEnd: end,
+		Wanted: func(ctx context.Context) (bool, error) { return f.app.c.Store.BudgetNoticeStands(ctx, n.ID) },
 		OnPosted: func(ts string) {
-			f.save("budget", func(ctx context.Context) error {
-				return f.app.c.Store.SaveBudgetMessage(ctx, n.ID, store.PostedMessage{ChannelID: channel, TS: ts})
-			})
-			if n.Share == 100 && n.Status.Ask {
-				f.showDecided(n.ID) // it may have been, while this was on its way
+			p.TS = ts
+			f.note(p)
+			if view.Asks() {
+				f.Show(store.BudgetPost, n.ID) // it may have been decided, while this was on its way
 			}
 		},
 		OnError: func(err error) { f.app.log.Error("tell of a budget", zap.Error(err)) },
-	})
+	}
+	if p.Audience == "" {
+		m.ThreadTS = n.Thread.ThreadTS
+	}
+	if p.TS != "" {
+		m.Priority = publish.Click
+	}
+	f.app.publisher.Show(m)
 }
 
-// showDecided edits the notice wherever it stands, once somebody has decided.
-func (f *frontend) showDecided(noticeID string) {
-	f.cardsMu.Lock()
-	defer f.cardsMu.Unlock()
-	f.refresh("budget/"+noticeID, func(ctx context.Context) (func(), error) {
-		n, err := f.app.c.Store.BudgetNoticeByID(ctx, noticeID)
-		if err != nil || n.DecidedBy == "" {
-			return nil, err
-		}
-		posted, err := f.app.c.Store.BudgetMessages(ctx, noticeID)
+// readWait reads what a prompt waits for: it is right whichever replica knows what became of
+// the prompt.
+func (f *frontend) readWait(ctx context.Context, id string) (show func(), err error) {
+	w, err := f.app.c.Store.BudgetWaitByPrompt(ctx, numbered(id))
+	if err != nil {
+		return nil, err
+	}
+	view := render.BudgetWaitView{Wait: w, Status: f.app.budgetOf(w.Notice)}
+	if w.Waits {
+		view.Who = f.app.names(ctx, f.app.raisers(w.Notice))
+		view.Link = f.app.permalink(w.Notice.Thread.ChannelID, w.Notice.Thread.ThreadTS)
+		notices, err := f.app.c.Store.Posts(ctx, store.BudgetPost, w.Notice.ID)
 		if err != nil {
 			return nil, err
 		}
-		return func() { f.editBudgets(n, posted) }, nil
-	})
-}
-
-// editBudgets shows how a budget was decided wherever its notice stands.
-func (f *frontend) editBudgets(n store.BudgetNotice, posted []store.PostedMessage) {
-	end := f.app.outbox.showing(store.Shown{Kind: store.WordBudget, NoticeID: n.ID, UpTo: n.Word})
-	if end != nil && len(posted) == 0 {
-		end(nil)
-	}
-	all := together(len(posted), end)
-	for _, m := range posted {
-		f.editBudget(n, m, all)
-	}
-}
-
-func (f *frontend) editBudget(n store.BudgetNotice, m store.PostedMessage, end func(error)) {
-	view := render.BudgetView{Notice: f.app.budgetOf(n), Decided: &n}
-	if m.ChannelID != n.Thread.ChannelID {
-		view.Link = f.app.permalink(n.Thread.ChannelID, n.Thread.ThreadTS)
-	}
-	f.app.publisher.Show(publish.Message{
-		Key: "budget/" + n.ID + "/" + m.ChannelID + "/" + m.TS + "/decided", Channel: m.ChannelID, Group: n.Thread.ThreadTS, TS: m.TS,
-		Page: render.Budget(view), Priority: publish.High, Final: true, OnEnd: end,
-		OnError: func(err error) { f.app.log.Error("show how a budget was decided", zap.Error(err)) },
-	})
-}
-
-// ShowWait implements [agent.Frontend]. What it says is read from the database, so that
-// it is right whichever replica knows what became of the prompt.
-func (f *frontend) ShowWait(inboxID int64) {
-	f.cardsMu.Lock()
-	defer f.cardsMu.Unlock()
-	key := "wait/" + strconv.FormatInt(inboxID, 10)
-	f.refresh(key, func(ctx context.Context) (func(), error) {
-		w, err := f.app.c.Store.BudgetWaitByPrompt(ctx, inboxID)
-		if err != nil {
-			return nil, err
-		}
-		view := render.BudgetWaitView{Wait: w, Status: f.app.budgetOf(w.Notice).Status}
-		if w.Waits {
-			view.Who = f.app.names(ctx, f.app.raisers(w.Notice))
-			view.Link = f.app.permalink(w.Notice.Thread.ChannelID, w.Notice.Thread.ThreadTS)
-			posted, err := f.app.c.Store.BudgetMessages(ctx, w.Notice.ID)
-			if err != nil {
-				return nil, err
-			}
-			for _, m := range posted {
-				if m.ChannelID == w.Notice.Thread.ChannelID {
-					view.Link = f.app.permalink(m.ChannelID, m.TS)
-				}
+		for _, p := range notices {
+			if p.ChannelID == w.Notice.Thread.ChannelID {
+				view.Link = f.app.permalink(p.ChannelID, p.TS)
 			}
 		}
-		return func() { f.showWait(key, view) }, nil
-	})
+	}
+	ts, err := f.app.postedAs(ctx, store.WaitPost, id)
+	return func() { f.showWait(view, ts) }, err
 }
 
 // showWait posts or edits the sentence. f.cardsMu is held.
-func (f *frontend) showWait(key string, view render.BudgetWaitView) {
-	w := view.Wait
-	if !w.Waits && w.MessageTS == "" && !f.waiting[w.InboxID] {
-		if end := f.app.outbox.showing(store.Shown{Kind: store.WordWait, InboxID: w.InboxID, UpTo: w.Word}); end != nil {
+func (f *frontend) showWait(view render.BudgetWaitView, ts string) {
+	w, id := view.Wait, number(view.Wait.InboxID)
+	end := f.app.outbox.showing(store.Shown{Kind: store.OutboxWait, Subject: id, UpTo: w.OutboxID})
+	if !w.Waits && ts == "" && !f.waiting[w.InboxID] {
+		if end != nil {
 			end(nil)
 		}
 		return // it was never said, or is being said by a replica that looks again then
@@ -176,29 +127,37 @@ func (f *frontend) showWait(key string, view render.BudgetWaitView) {
 	if f.waiting[w.InboxID] = w.Waits; !w.Waits {
 		delete(f.waiting, w.InboxID)
 	}
-	mark := metadata(waitType, "prompt", number(w.InboxID))
+	mark, priority := metadata(waitType, "prompt", id), publish.Answer
+	if !w.Waits {
+		priority = publish.Normal
+	}
 	f.app.publisher.Show(publish.Message{
-		Metadata: mark, Find: f.find(w.Thread, w.Since, mark), Doubtful: w.MessageTS == "",
-		OnEnd: f.app.outbox.showing(store.Shown{Kind: store.WordWait, InboxID: w.InboxID, UpTo: w.Word}),
-		Key:   key, Channel: w.Thread.ChannelID, ThreadTS: w.Thread.ThreadTS, Group: w.Thread.ThreadTS, TS: w.MessageTS,
-		Page: render.BudgetWait(view), Priority: publish.High, Final: !w.Waits,
+		Metadata: mark, Find: f.find(w.ThreadKey, w.Since, mark), Doubtful: ts == "", OnEnd: end,
+		Key: "wait/" + id, Channel: w.ChannelID, ThreadTS: w.ThreadTS, Group: w.ThreadTS, TS: ts,
+		Page: render.BudgetWait(view), Priority: priority, Final: !w.Waits,
 		OnPosted: func(ts string) {
-			f.save("wait", func(ctx context.Context) error { return f.app.c.Store.SaveWaitMessage(ctx, w.InboxID, ts) })
-			f.ShowWait(w.InboxID) // it may be over
+			f.note(store.PostedMessage{Kind: store.WaitPost, Subject: id, ChannelID: w.ChannelID, TS: ts})
+			f.Show(store.WaitPost, id) // it may be over
 		},
 		OnError: func(err error) { f.app.log.Error("say what a prompt waits for", zap.Error(err)) },
 	})
 }
 
-// budgetOf is a stored notice as it is shown.
-func (a *App) budgetOf(n store.BudgetNotice) agent.BudgetAlert {
-	out := agent.BudgetAlert{ID: n.ID, Word: n.Word, Share: n.Share, Thread: n.Thread, Project: n.Project, Status: agent.BudgetStatus{
-		Key: n.Key, From: n.From, To: n.To, SpentMicroUSD: n.SpentMicroUSD, LimitMicroUSD: n.LimitMicroUSD,
-	}}
-	out.Status.Budget = agent.Budget{Scope: n.Scope, Period: n.Period}
+// budgetOf is the budget of a notice, as it stood then: of several for the same spend the one
+// whose limit the notice names, or, where that was raised, the next below it.
+func (a *App) budgetOf(n store.BudgetNotice) spend.Status {
+	out := spend.Status{
+		Budget: spend.Budget{Scope: n.Scope, Period: n.Period},
+		Key:    n.Key, From: n.From, To: n.To, SpentMicroUSD: n.SpentMicroUSD, LimitMicroUSD: n.LimitMicroUSD,
+	}
+	found := false
 	for _, b := range a.c.Budgets {
-		if b.Scope == n.Scope && b.Period == n.Period && (len(b.Only) == 0 || slices.Contains(b.Only, n.Key)) {
-			out.Status.Budget = b
+		if b.Scope != n.Scope || b.Period != n.Period || len(b.Only) > 0 && !slices.Contains(b.Only, n.Key) {
+			continue
+		}
+		closer := b.LimitMicroUSD <= n.LimitMicroUSD && (b.LimitMicroUSD > out.Budget.LimitMicroUSD || out.Budget.LimitMicroUSD > n.LimitMicroUSD)
+		if !found || closer {
+			out.Budget, found = b, true
 		}
 	}
 	return out
@@ -252,12 +211,12 @@ func (a *App) onBudgetClick(ctx context.Context, in *incoming, action *slack.Blo
 	case render.ActionBudgetRaise:
 		if n.DecidedBy != "" {
 			a.answer(in, a.howBudgetEnded(ctx, n))
-			a.frontend.showDecided(n.ID)
+			a.frontend.Show(store.BudgetPost, n.ID)
 			return "too late", nil
 		}
 		return "asked for more", a.open(ctx, in, render.BudgetModal(n, render.BudgetForm{NoticeID: n.ID, ChannelID: in.store.ChannelID, ThreadTS: in.store.ThreadTS}))
 	case render.ActionBudgetModel:
-		model := a.budgetOf(n).Status.CheaperModel
+		model := a.budgetOf(n).CheaperModel
 		if model == "" {
 			return "", fmt.Errorf("the budget of notice %s has no cheaper model any more", n.ID)
 		}
@@ -316,7 +275,7 @@ func (a *App) decideBudget(ctx context.Context, in *incoming, n store.BudgetNoti
 	if err != nil && !errors.Is(err, store.ErrEnded) {
 		return "", err
 	}
-	a.frontend.showDecided(n.ID)
+	a.frontend.Show(store.BudgetPost, n.ID)
 	if err != nil {
 		a.answer(in, a.howBudgetEnded(ctx, decided))
 		return "too late", nil

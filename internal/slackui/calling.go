@@ -47,7 +47,7 @@ type call struct {
 
 // viewCard is a card with whom it calls. Where Slack does not tell in time whether the
 // person who asked may decide, others are called; known is false then.
-func (f *frontend) viewCard(ctx context.Context, list []store.Approval, copies []store.CardCopy) (v cardView, known bool) {
+func (f *frontend) viewCard(ctx context.Context, list []store.Approval, copies []store.PostedMessage) (v cardView, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, callLook)
 	defer cancel()
 	v, known = cardView{list: list, call: map[string]call{}, names: map[string]string{}, copies: copies}, true
@@ -87,13 +87,13 @@ func (a *App) call(ctx context.Context, ap store.Approval) (to call, known bool)
 		}
 		known = refusal.Err == nil
 	}
-	whom := a.c.Access.Called(*terms, ap.Project, ap.Thread.ChannelID)
+	whom := a.c.Access.Called(*terms, ap.Project, ap.ChannelID)
 	excluded := func(id string) bool {
 		return !terms.RequesterMay && (id == terms.Requester || id == terms.Editor)
 	}
 	whom = slices.DeleteFunc(slices.Clone(whom), excluded)
 	switch way := a.c.Calls[ap.Project]; {
-	case way == access.CallDirect, access.IsDirect(ap.Thread.ChannelID): // which nobody else sees
+	case way == access.CallDirect, access.IsDirect(ap.ChannelID): // which nobody else sees
 		return call{direct: whom, copies: true}, known
 	case way == access.CallAuto:
 		to, ok := a.callFew(ctx, ap, whom, excluded)
@@ -109,7 +109,7 @@ func (a *App) callFew(ctx context.Context, ap store.Approval, whom []string, exc
 	err := a.eachUser(ctx, whom, func(user string) {
 		switch {
 		case excluded(user), slices.Contains(to.mention, user), slices.Contains(to.direct, user):
-		case user == ap.RequestedBy, a.frontend.visitors.follows(ap.Thread, user):
+		case user == ap.RequestedBy, a.frontend.visitors.follows(ap.ThreadKey, user):
 			to.mention = append(to.mention, user)
 		default:
 			to.direct = append(to.direct, user)
@@ -123,8 +123,8 @@ func (a *App) callFew(ctx context.Context, ap store.Approval, whom []string, exc
 }
 
 // broadcasts reports whether a card is to be seen in its channel, too.
-func (a *App) broadcasts(ap store.Approval) bool {
-	return a.c.Calls[ap.Project] == access.CallChannel && !access.IsDirect(ap.Thread.ChannelID)
+func (a *App) broadcasts(project string, k store.ThreadKey) bool {
+	return a.c.Calls[project] == access.CallChannel && !access.IsDirect(k.ChannelID)
 }
 
 // callsNow are a card's requests for which nobody was called directly yet: they are from
@@ -149,7 +149,7 @@ func (f *frontend) callDirectly(cardID string, approvals []string, end func(erro
 		return // the next process does
 	}
 	key := "call/" + approvals[0]
-	f.reading[key] = false
+	f.reading[key] = &cardReading{done: make(chan struct{})}
 	f.reads.Go(func() {
 		v, err := f.tryToCall(cardID)
 		f.cardsMu.Lock()
@@ -190,22 +190,22 @@ func (f *frontend) tryToCall(cardID string) (v cardView, err error) {
 // addCopies records whom a card is sent to, before it is, and returns the card with its
 // copies. If nobody can be sent one the thread is told, as by a reminder.
 func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, error) {
-	books := f.app.c.Store
-	list, err := books.CardApprovals(ctx, cardID)
+	db := f.app.c.Store
+	list, err := db.CardApprovals(ctx, cardID)
 	if err != nil {
 		return cardView{}, err
 	}
-	copies, err := books.CardCopies(ctx, cardID)
+	posts, err := db.Posts(ctx, store.CardPost, cardID)
 	if err != nil {
 		return cardView{}, err
 	}
 	v, _ := f.viewCard(ctx, list, nil)
 	have := map[string]bool{}
-	for _, c := range copies {
-		have[c.UserID] = true
+	for _, c := range copiesIn(posts) {
+		have[c.Audience] = true
 	}
-	v.fresh = len(copies) == 0
-	var add []store.CardCopy
+	v.fresh = len(have) == 0
+	var add []store.PostedMessage
 	var failed error
 	for _, a := range list {
 		to, pending := v.call[a.ID]
@@ -214,7 +214,7 @@ func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, erro
 		}
 		people, err := f.app.whoMayDecide(ctx, a, to.direct)
 		if to.readers {
-			people = slices.DeleteFunc(people, func(user string) bool { return !f.app.people.Reads(ctx, user, a.Thread.ChannelID) })
+			people = slices.DeleteFunc(people, func(user string) bool { return !f.app.people.Reads(ctx, user, a.ChannelID) })
 		}
 		failed = errors.Join(failed, err)
 		for _, user := range people {
@@ -224,11 +224,11 @@ func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, erro
 			channel, err := f.app.people.Direct(ctx, user)
 			if failed = errors.Join(failed, err); err == nil {
 				have[user] = true
-				add = append(add, store.CardCopy{CardID: cardID, UserID: user, ChannelID: channel})
+				add = append(add, store.PostedMessage{Kind: store.CardPost, Subject: cardID, Audience: user, ChannelID: channel})
 			}
 		}
 		if len(have)+len(to.mention) == 0 && failed == nil {
-			f.app.say(a.Thread.ChannelID, a.Thread.ThreadTS, render.Reminder(render.ReminderView{Approval: a, To: to.direct, Redact: f.app.c.Redact}))
+			f.app.say(a.ChannelID, a.ThreadTS, render.Reminder(render.ReminderView{Approval: a, To: to.direct, Redact: f.app.c.Redact}))
 		}
 	}
 	if len(have) == 0 && failed != nil {
@@ -237,28 +237,36 @@ func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, erro
 	if failed != nil {
 		f.app.log.Warn("not everybody who may decide can be sent a direct message", zap.String("card", cardID), zap.Error(failed))
 	}
-	if err := books.AddCardCopies(ctx, add); err != nil {
+	if err := db.SavePosts(ctx, add...); err != nil {
 		return cardView{}, err
 	}
-	v.copies, err = books.CardCopies(ctx, cardID)
+	posts, err = db.Posts(ctx, store.CardPost, cardID)
+	if v.copies = copiesIn(posts); err != nil {
+		return v, err
+	}
+	v.elsewhere, err = f.wentOn(ctx, list)
 	return v, err
 }
 
+// copiesIn are those of a card's messages that are people's copies.
+func copiesIn(posts []store.PostedMessage) []store.PostedMessage {
+	return slices.DeleteFunc(posts, func(p store.PostedMessage) bool { return p.Audience == "" })
+}
+
 // showCopy hands a copy to the publisher. f.cardsMu is held.
-func (f *frontend) showCopy(v cardView, c store.CardCopy, final bool, end func(error)) {
+func (f *frontend) showCopy(v cardView, c store.PostedMessage, final bool, end func(error)) {
 	first := v.list[0]
-	mark := metadata(cardType, "card", c.CardID)
+	mark := metadata(cardType, "card", c.Subject)
 	f.app.publisher.Show(publish.Message{
-		Key: "copy/" + c.CardID + "/" + c.UserID, Channel: c.ChannelID, Group: first.Thread.ThreadTS, TS: c.TS,
+		Key: "copy/" + c.Subject + "/" + c.Audience, Channel: c.ChannelID, Group: first.ThreadTS, TS: c.TS,
 		Page: f.cardPage(v, true), Metadata: mark,
-		Find: f.findDirect(c.ChannelID, c.CreatedAt, mark), Doubtful: !v.fresh, Priority: publish.High, Final: final, OnEnd: end,
+		Find: f.findDirect(c.ChannelID, c.CreatedAt, mark), Doubtful: !v.fresh, Priority: cardPriority(v.list, c.Audience), Final: final, OnEnd: end,
 		OnPosted: func(ts string) {
-			f.save("card's copy", func(ctx context.Context) error {
-				return f.app.c.Store.SaveCardCopy(ctx, store.CardCopy{CardID: c.CardID, UserID: c.UserID, TS: ts})
-			})
+			c.TS = ts
+			f.note(c)
 		},
 		OnError: func(err error) {
-			f.app.log.Warn("show a card's copy", zap.String("card", c.CardID), zap.String("user", c.UserID), zap.Error(err))
+			f.app.log.Warn("show a card's copy", zap.String("card", c.Subject), zap.String("user", c.Audience), zap.Error(err))
 		},
 	})
 }
@@ -284,8 +292,8 @@ func (f *frontend) findDirect(channel string, since time.Time, mark slack.SlackM
 
 // isCopy reports whether a message is a copy of an approval's card.
 func (a *App) isCopy(ctx context.Context, ap store.Approval, channel, ts string) (bool, error) {
-	copies, err := a.c.Store.CardCopies(ctx, ap.CardID)
-	return slices.ContainsFunc(copies, func(c store.CardCopy) bool {
+	posts, err := a.c.Store.Posts(ctx, store.CardPost, ap.CardID)
+	return slices.ContainsFunc(copiesIn(posts), func(c store.PostedMessage) bool {
 		return c.ChannelID == channel && (c.TS == ts || c.TS == "") // it is not known yet while it is being posted
 	}), err
 }

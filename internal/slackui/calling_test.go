@@ -94,7 +94,7 @@ func TestACardByDirectMessage(t *testing.T) {
 		a := d.ask("", store.Terms{})
 		b := d.ask(a.CardID, store.Terms{})
 		d.rest()
-		if card := d.slack.inThread(deskThread)[0]; strings.Contains(card.blocks, "@UGRACE") || !strings.Contains(card.blocks, "2 people have it as a direct message") {
+		if card := d.slack.inThread(deskThread)[0]; strings.Contains(card.blocks, "@UGRACE") || !strings.Contains(card.blocks, "Sent to ugrace and uheidi") {
 			t.Errorf("the card: %s", card.blocks)
 		}
 		for _, user := range []string{"UGRACE", "UHEIDI"} {
@@ -127,7 +127,7 @@ func TestACardByDirectMessage(t *testing.T) {
 			t.Error(p)
 		}
 		for _, user := range []string{"UGRACE", "UHEIDI"} {
-			if got := d.direct(user); len(got) != 1 || got[0].actions || !strings.Contains(got[0].blocks, "all decided") {
+			if got := d.direct(user); len(got) != 1 || got[0].actions || !strings.Contains(got[0].blocks, "denied by") {
 				t.Errorf("in the end %s has %+v", user, got)
 			}
 		}

@@ -3,19 +3,23 @@ package slackui
 import (
 	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"time"
 
+	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
+	"deckhand/internal/agent"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
 
-// A card shows the approvals that were asked without a word between them, so what
-// it shows is read from the database whenever one of them changes: whichever
-// replica they changed on, the last rendering shows them all as they stand.
+// A card shows the approvals that were asked one right after the other. What it shows is read
+// from the database whenever one of them changes: whichever replica they changed on, the last
+// rendering shows them all as they stand.
 
 const (
 	cardAttempts = 8
@@ -34,68 +38,51 @@ func (f *frontend) ShowApproval(a store.Approval) {
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
 	asked := f.posting[a.CardID] || time.Since(a.CreatedAt) < cardFresh // else another process may have posted it
-	if _, reading := f.reading[a.CardID]; !reading && asked && a.ID == a.CardID && a.Status == store.ApprovalPending && a.MessageTS == "" && len(a.Votes) == 0 {
+	if f.reading[showKey(store.CardPost, a.CardID)] == nil && asked && a.ID == a.CardID && a.Status == store.ApprovalPending && a.MessageTS == "" && len(a.Votes) == 0 {
 		f.showNew(a) // it is alone: it need not wait for a read
 		return
 	}
-	f.refreshCard(a.CardID)
+	f.show(store.CardPost, a.CardID)
 }
 
 // showNew shows a card that nobody has seen, as soon as it is known whom it calls: at once,
-// if Slack has been asked lately. What its turn says from now on belongs below it. f.cardsMu
-// is held.
+// if Slack has been asked lately. f.cardsMu is held.
 func (f *frontend) showNew(a store.Approval) {
 	asked, cancel := context.WithCancel(context.Background())
 	cancel()
-	if v, known := f.viewCard(asked, []store.Approval{a}, nil); known {
+	above := f.cardAbove(a)
+	if v, known := f.viewCard(asked, []store.Approval{a}, nil); known && above == nil {
 		f.showing(v)()
 		return
 	}
-	f.hold(a.TurnID, 1)
 	again := false
-	f.refresh(a.CardID, func(ctx context.Context) (show func(), err error) {
+	f.refresh(showKey(store.CardPost, a.CardID), func(ctx context.Context) (show func(), err error) {
+		if above != nil {
+			<-above.done
+		}
 		if again {
-			return f.readCard(ctx, a.CardID)
+			return f.read(ctx, store.CardPost, a.CardID)
 		}
 		again = true
 		v, _ := f.viewCard(ctx, []store.Approval{a}, nil)
-		return func() {
-			f.showing(v)()
-			f.hold(a.TurnID, -1)
-		}, nil
+		return f.showing(v), nil
 	})
 }
 
-// above is what stands above a turn's first message.
-type above struct {
-	cards int    // that are not posted yet, and whose keys are not known
-	key   string // of the last one that is
-}
-
-// hold has a turn of which nothing is shown yet wait for so many more cards.
-func (f *frontend) hold(turnID int64, cards int) {
+// cardAbove is the reading of a card that is to stand above a new one; nil for none. f.cardsMu
+// is held.
+func (f *frontend) cardAbove(a store.Approval) *cardReading {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	over := f.above[turnID]
-	over.cards += cards
-	f.above[turnID] = over
-	if s := f.turns[turnID]; s != nil && s.last == "" && over.cards == 0 {
-		s.render(f, false)
+	var last *cardReading
+	if s := f.turns[a.TurnID]; s != nil {
+		for _, c := range s.latest.Cards {
+			if r := f.reading[showKey(store.CardPost, c.ID)]; r != nil && c.ID != a.CardID {
+				last = r
+			}
+		}
 	}
-}
-
-// CloseCards implements [agent.Frontend].
-func (f *frontend) CloseCards(ids []string) {
-	f.cardsMu.Lock()
-	defer f.cardsMu.Unlock()
-	for _, id := range ids {
-		f.refreshCard(id)
-	}
-}
-
-// refreshCard has a card read and shown. f.cardsMu is held.
-func (f *frontend) refreshCard(id string) {
-	f.refresh(id, func(ctx context.Context) (show func(), err error) { return f.readCard(ctx, id) })
+	return last
 }
 
 // readCard reads a card as it stands.
@@ -107,17 +94,71 @@ func (f *frontend) readCard(ctx context.Context, id string) (show func(), err er
 	if err := f.recoverCard(ctx, &list[0]); err != nil {
 		return nil, err
 	}
-	copies, err := f.app.c.Store.CardCopies(ctx, id)
+	posts, err := f.app.c.Store.Posts(ctx, store.CardPost, id)
 	if err != nil {
 		return nil, err
 	}
-	v, _ := f.viewCard(ctx, list, copies)
-	return f.showing(v), nil
+	v, _ := f.viewCard(ctx, list, copiesIn(posts))
+	v.elsewhere, err = f.wentOn(ctx, list)
+	return f.showing(v), err
+}
+
+// errShownElsewhere is why a card is not edited by this replica: another one holds the
+// thread, and its turn goes on in the card's message. It may pass: a replica that dies leaves
+// the card to the others.
+var errShownElsewhere = errors.New("the replica that holds the thread shows this card")
+
+// errBelow is why a decided card is not shown yet: one above it is still to be posted.
+var errBelow = errors.New("a card above is still to be posted")
+
+// errWentOn is why a decided card is not edited any more: its turn has gone on in its message.
+var errWentOn = errors.New("the turn went on in the card's message")
+
+// wentOn says why the message of a card is not this process's to edit: its turn, which does not
+// run here, goes on in it once all is decided, or did, and what it says is not known here. The holder of
+// the thread's lease decides that: Slack's state may be older than an edit that is on its way.
+func (f *frontend) wentOn(ctx context.Context, list []store.Approval) (elsewhere, err error) {
+	first := list[0]
+	switch own := first.HeldBy == f.app.c.Replica; {
+	case first.MessageTS == "", f.running(first.TurnID).ID != 0:
+		return nil, nil
+	case first.HeldBy != "" && !own: // also while it is pending: it may be decided before the edit is there
+		return errShownElsewhere, nil
+	case isPending(list):
+		return nil, nil
+	case f.knows(cardKey(first.CardID)) && (own || !f.app.cursor.others.Load()):
+		return nil, nil
+	}
+	found, _, _, err := f.app.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
+		ChannelID: first.ChannelID, Timestamp: first.MessageTS, Limit: 1, Oldest: first.MessageTS, Latest: first.MessageTS, Inclusive: true,
+	})
+	switch {
+	case err != nil && publish.MayPass(err):
+		return nil, err
+	case slices.ContainsFunc(found, func(m slack.Message) bool { return m.Timestamp == first.MessageTS && asks(m) }):
+		return nil, nil
+	}
+	return errWentOn, nil
+}
+
+// asks reports whether a message has the buttons of a card that waits.
+func asks(m slack.Message) bool {
+	return slices.ContainsFunc(m.Blocks.BlockSet, func(b slack.Block) bool {
+		actions, ok := b.(*slack.ActionBlock)
+		return ok && actions.Elements != nil && slices.ContainsFunc(actions.Elements.ElementSet, func(e slack.BlockElement) bool {
+			button, ok := e.(*slack.ButtonBlockElement)
+			return ok && slices.Contains([]string{render.ActionApprove, render.ActionDeny, render.ActionDenyReason, render.ActionAnswer}, button.ActionID)
+		})
+	})
+}
+
+func isPending(list []store.Approval) bool {
+	return slices.ContainsFunc(list, func(a store.Approval) bool { return a.Status == store.ApprovalPending })
 }
 
 func (f *frontend) showing(v cardView) func() {
 	return func() {
-		f.showCard(v, f.app.outbox.showing(store.Shown{Kind: store.WordCard, CardID: v.list[0].CardID, UpTo: v.list[0].Word}))
+		f.showCard(v, f.app.outbox.showing(store.Shown{Kind: store.OutboxCard, Subject: v.list[0].CardID, UpTo: v.list[0].OutboxID}))
 	}
 }
 
@@ -130,29 +171,33 @@ func (f *frontend) recoverCard(ctx context.Context, first *store.Approval) error
 	if ours || first.MessageTS != "" {
 		return nil
 	}
-	ts, err := f.find(first.Thread, first.CreatedAt, metadata(cardType, "card", first.CardID))(ctx)
+	ts, err := f.find(first.ThreadKey, first.CreatedAt, metadata(cardType, "card", first.CardID))(ctx)
 	if err != nil && publish.MayPass(err) {
 		return err
 	}
 	if first.MessageTS = ts; ts != "" {
-		f.save("card", func(ctx context.Context) error {
-			return f.app.c.Store.SaveApprovalMessage(ctx, first.CardID, store.PostedMessage{ChannelID: first.Thread.ChannelID, TS: ts})
-		})
+		f.note(store.PostedMessage{Kind: store.CardPost, Subject: first.CardID, ChannelID: first.ChannelID, TS: ts})
 	}
 	return nil
+}
+
+// cardReading is a card that is being read.
+type cardReading struct {
+	again bool // something has changed since
+	done  chan struct{}
 }
 
 // refresh has something read and shown, by its id. f.cardsMu is held, and so it is when
 // it is shown.
 func (f *frontend) refresh(id string, read func(context.Context) (show func(), err error)) {
-	if _, reading := f.reading[id]; reading {
-		f.reading[id] = true
+	if r := f.reading[id]; r != nil {
+		r.again = true
 		return
 	}
 	if f.closed {
 		return
 	}
-	f.reading[id] = false
+	f.reading[id] = &cardReading{done: make(chan struct{})}
 	f.reads.Go(func() { f.keepReading(id, read) })
 }
 
@@ -177,17 +222,19 @@ func (f *frontend) keepReading(id string, read func(context.Context) (show func(
 		if err == nil && show != nil {
 			show()
 		}
-		again := f.reading[id]
+		r := f.reading[id]
+		again := r.again
 		failed := err != nil && attempt < cardAttempts && !f.closed
 		if !again && !failed {
 			delete(f.reading, id)
+			close(r.done)
 			f.cardsMu.Unlock()
 			if err != nil {
-				f.app.log.Error("read a card", zap.String("card", id), zap.Error(err))
+				f.app.log.Error("read what is to be shown", zap.String("what", id), zap.Error(err))
 			}
 			return
 		}
-		f.reading[id] = false
+		r.again = false
 		f.cardsMu.Unlock()
 		if failed {
 			select {
@@ -203,19 +250,18 @@ type cardView struct {
 	list   []store.Approval
 	call   map[string]call // of those that are pending, by approval
 	names  map[string]string
-	copies []store.CardCopy
+	copies []store.PostedMessage
 	fresh  bool // the copies that are not posted yet were never tried
+	// elsewhere, if it is not nil, says why its message in the thread is not edited here.
+	elsewhere error
 }
 
 // showCard hands the card and its copies to the publisher. f.cardsMu is held, so that
 // renderings reach it in order. end, if it is not nil, is called with what became of it.
 func (f *frontend) showCard(v cardView, end func(error)) {
-	first, open := v.list[0], false
-	for _, a := range v.list {
-		open = open || a.Status == store.ApprovalPending || !a.TurnEnded
-	}
+	first, pending := v.list[0], isPending(v.list)
 	posted := f.posting[first.CardID] || first.MessageTS != ""
-	if f.posting[first.CardID] = true; !open {
+	if f.posting[first.CardID] = true; !pending && first.TurnEnded {
 		delete(f.posting, first.CardID)
 	}
 	parts := 1 + len(v.copies)
@@ -224,28 +270,95 @@ func (f *frontend) showCard(v cardView, end func(error)) {
 		parts++
 	}
 	end = together(parts, end)
-	after := f.lead(first, posted)
-	mark := metadata(cardType, "card", first.CardID)
-	f.app.publisher.Show(publish.Message{
-		Metadata: mark, Find: f.find(first.Thread, first.CreatedAt, mark), OnEnd: end,
-		Key: cardKey(first.CardID), After: after, Channel: first.Thread.ChannelID, ThreadTS: first.Thread.ThreadTS, Group: first.Thread.ThreadTS,
-		TS: first.MessageTS, Page: f.cardPage(v, false), Broadcast: f.app.broadcasts(first),
-		Priority: publish.High, Final: !open,
-		OnPosted: func(ts string) {
-			f.app.sessions.posted(first.Thread)
-			f.save("card", func(ctx context.Context) error {
-				return f.app.c.Store.SaveApprovalMessage(ctx, first.CardID, store.PostedMessage{ChannelID: first.Thread.ChannelID, TS: ts})
-			})
-		},
-		OnError: func(err error) {
-			f.app.log.Error("show an approval's card", zap.String("approval", first.ID), zap.Error(err))
-		},
-	})
+	f.showInThread(v, posted, pending, end)
 	for _, c := range v.copies {
-		f.showCopy(v, c, !open, end)
+		f.showCopy(v, c, !pending && first.TurnEnded, end)
 	}
 	if len(approvals) > 0 {
 		f.callDirectly(first.CardID, approvals, end)
+	}
+}
+
+// cardPriority is how urgent a card is, or the copy of it that a person has: whoever clicked
+// waits for it to change, and nobody for one that has ended by itself.
+func cardPriority(list []store.Approval, owner string) publish.Priority {
+	priority := publish.Normal
+	for _, a := range list {
+		switch {
+		case a.DecidedBy == "" && len(a.Votes) == 0 && a.Edited.Times == 0:
+			if a.Status == store.ApprovalPending {
+				priority = max(priority, publish.Card)
+			}
+		case owner == "", a.DecidedBy == owner, slices.ContainsFunc(a.Votes, func(v store.Vote) bool { return v.UserID == owner }), a.Edited.By == owner:
+			return publish.Click
+		default:
+			priority = max(priority, publish.Answer)
+		}
+	}
+	return priority
+}
+
+// showInThread shows a card in its thread: as the card, below what its turn said before, or as
+// the message in which its turn goes on. No other place decides that.
+func (f *frontend) showInThread(v cardView, posted, pending bool, end func(error)) {
+	first := v.list[0]
+	m := f.cardMessage(first.ThreadKey, first.Project, first.CardID, first.CreatedAt)
+	m.OnEnd = end
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, own := f.turns[first.TurnID], false
+	if s != nil {
+		own = slices.ContainsFunc(s.latest.Cards, func(c agent.Card) bool { return c.ID == first.CardID })
+		if render.GoesOn(s.latest, f.rendering(s.latest), first.CardID) {
+			shown := false
+			s.render(f, func(page *publish.Message) {
+				if page.Key == m.Key {
+					shown, page.OnEnd, page.TS, page.Priority = true, end, first.MessageTS, cardPriority(v.list, "")
+				}
+			})
+			if !shown && end != nil {
+				end(errBelow)
+			}
+			return
+		}
+		if own && !posted {
+			s.render(f, unchanged) // what led to it
+		}
+		if own {
+			m.After = s.below(m.Key)
+		}
+	}
+	if v.elsewhere != nil || f.again[first.TurnID] {
+		why := v.elsewhere
+		if errors.Is(why, errWentOn) {
+			why = nil
+		}
+		if end != nil {
+			end(why)
+		}
+		return
+	}
+	m.TS, m.Page, m.Priority = first.MessageTS, f.cardPage(v, false), cardPriority(v.list, "")
+	m.Final = !pending && !own && !first.TurnEnded // whoever shows how its turn ended may go on in it
+	f.app.publisher.Show(m)
+	if own && !posted {
+		s.render(f, unchanged) // what waited for it, see belowCards
+	}
+}
+
+// cardMessage is the message of a card that was asked for at a time.
+func (f *frontend) cardMessage(k store.ThreadKey, project, cardID string, at time.Time) publish.Message {
+	mark := metadata(cardType, "card", cardID)
+	return publish.Message{
+		Key: cardKey(cardID), Channel: k.ChannelID, ThreadTS: k.ThreadTS, Group: k.ThreadTS,
+		Metadata: mark, Find: f.find(k, at, mark), Broadcast: f.app.broadcasts(project, k),
+		OnPosted: func(ts string) {
+			f.app.sessions.posted(k)
+			f.note(store.PostedMessage{Kind: store.CardPost, Subject: cardID, ChannelID: k.ChannelID, TS: ts})
+		},
+		OnError: func(err error) {
+			f.app.log.Error("show an approval's card", zap.String("card", cardID), zap.Error(err))
+		},
 	}
 }
 
@@ -262,9 +375,9 @@ func (f *frontend) cardPage(v cardView, isCopy bool) render.Page {
 	}
 	if isCopy {
 		call.Copy, call.Direct, call.Mention = true, 0, func(store.Approval) []string { return nil }
-		if !access.IsDirect(first.Thread.ChannelID) {
-			call.Thread = f.app.permalink(first.Thread.ChannelID, first.Thread.ThreadTS)
+		if !access.IsDirect(first.ChannelID) {
+			call.Thread = f.app.permalink(first.ChannelID, first.ThreadTS)
 		}
 	}
-	return render.Card(v.list, render.Options{Redact: f.app.c.Redact, Workspace: first.Workspace, SessionGrant: sessionGrantSentence, OneFile: oneFile, Calling: call})
+	return render.Card(v.list, render.Options{Redact: f.app.c.Redact, Workspace: first.Workspace, OneFile: oneFile, Calling: call})
 }

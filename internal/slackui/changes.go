@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
 	"deckhand/internal/slackui/render"
@@ -16,7 +15,7 @@ import (
 
 // onEditClick opens the form in which somebody who may decide changes what a call is about
 // to do.
-func (a *App) onEditClick(ctx context.Context, in *incoming, approval store.Approval) (outcome string, err error) {
+func (a *App) onEditClick(ctx context.Context, in *incoming, approval store.Approval, _ store.Decision) (outcome string, err error) {
 	view, ok := render.EditModal(approval, a.rendering())
 	if !ok && approval.Status == store.ApprovalPending {
 		a.answer(in, "This request cannot be changed here. Approve it as it is, or deny it and say what should be different.")
@@ -28,10 +27,11 @@ func (a *App) onEditClick(ctx context.Context, in *incoming, approval store.Appr
 // onEditSubmission allows a call as the person has written it. It is judged by the policy as
 // a new request would be, and for the input that the form showed: somebody may have decided,
 // or changed it, since.
-func (a *App) onEditSubmission(ctx context.Context, in *incoming, approval store.Approval, d store.Decision, values map[string]map[string]slack.BlockAction) (outcome string, err error) {
+func (a *App) onEditSubmission(ctx context.Context, in *incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
 	if approval.Status != store.ApprovalPending || approval.Edited.Times != d.Seen {
 		return a.decide(ctx, in, approval, d) // which tells why not
 	}
+	values := in.submitted()
 	input, err := render.ParseEdit(approval, values)
 	if err != nil {
 		return a.incomplete(in, err)

@@ -43,9 +43,9 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 			{Verdict: policy.Ask, Patterns: []policy.Pattern{policy.MustParsePattern("Bash(git push *)")}, Quorum: 2},
 		}, policy.Terms{RequesterMayApprove: true})
 		d.must(err)
-		d.bot.app.agent = agent.New(agent.Config{Store: d.books, Frontend: d.bot.app.Frontend(), Authoriser: d.bot.app, Reminder: d.bot.app, Policy: rules, Replica: "replica-1"})
+		d.bot.app.agent = agent.New(agent.Config{Store: d.store, Frontend: d.bot.app.Frontend(), Authoriser: d.bot.app, Reminder: d.bot.app, Policy: rules, Replica: "replica-1"})
 		now := func(a store.Approval) store.Approval {
-			a, err := d.books.ApprovalByID(context.Background(), a.ID)
+			a, err := d.store.ApprovalByID(context.Background(), a.ID)
 			d.must(err)
 			return a
 		}

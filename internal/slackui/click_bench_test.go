@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/sandbox"
@@ -108,7 +109,7 @@ func BenchmarkClick(b *testing.B) {
 	m := newMatrix(b)
 	m.app.agent = agent.New(agent.Config{
 		Store: m.db, Frontend: m.app.Frontend(), Authoriser: m.app, Reminder: m.app, Policy: &policy.Policy{}, Replica: "replica-1", DataDir: dir,
-		Projects: map[string]agent.Project{"web": {Name: "web", Dir: dir, Workspace: workspace.Shared, Sandbox: sandbox.Spec{Kind: sandbox.None}}},
+		Projects: map[string]place.Project{"web": {Name: "web", Dir: dir, Workspace: workspace.Shared, Sandbox: sandbox.Spec{Kind: sandbox.None}}},
 		Command:  []string{cli}, CLIVersion: "2.1.329",
 	})
 	ctx, stop := context.WithCancel(b.Context())
@@ -138,7 +139,7 @@ func BenchmarkClick(b *testing.B) {
 				continue
 			}
 			seen[a.ID] = true
-			e := m.click(slack.UserAda, slack.ChannelEngineering, a.Thread.ThreadTS, render.ActionApprove, a.ID)
+			e := m.click(slack.UserAda, slack.ChannelEngineering, a.ThreadTS, render.ActionApprove, a.ID)
 			<-tick.C
 			clicks.Go(func() {
 				began := time.Now()

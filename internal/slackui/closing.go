@@ -66,8 +66,8 @@ func (p *visitors) saw(k store.ThreadKey, user string, since time.Time) bool {
 	return p.seen[visitor{k, user, false}].After(since)
 }
 
-// takeAway returns what ends the showing of a turn whose closing answer was posted on its
-// own: the messages of the pages that had it before are deleted, and then end is called.
+// takeAway returns what ends the showing of a turn of which some pages have no place any more,
+// as those that had a closing answer before: their messages are deleted, and then end is called.
 func (f *frontend) takeAway(t agent.TurnView, pages []int, end func(error)) func(error) {
 	if len(pages) == 0 || end == nil {
 		return end
@@ -78,12 +78,12 @@ func (f *frontend) takeAway(t agent.TurnView, pages []int, end func(error)) func
 			return
 		}
 		f.app.publisher.Once(publish.Call{
-			Method: publish.DeleteMessage, Priority: publish.High, Group: t.Thread.ThreadTS, Patient: true, OnEnd: end,
+			Method: publish.DeleteMessage, Priority: publish.Answer, Group: t.Thread.ThreadTS, Patient: true, OnEnd: end,
 			What: "take away what a closing answer has said again",
 			Do: func(ctx context.Context) error {
-				posted, err := f.app.c.Store.TurnMessages(ctx, t.ID)
+				posted, err := f.app.c.Store.TurnPosts(ctx, t.ID)
 				for _, m := range posted {
-					if slices.Contains(pages, m.Page) {
+					if m.Kind == store.TurnPost && slices.Contains(pages, m.Part) {
 						err = errors.Join(err, f.remove(ctx, m))
 					}
 				}

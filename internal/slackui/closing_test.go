@@ -29,9 +29,9 @@ func TestAClosingAnswer(t *testing.T) {
 		"while they are here":     {text: last, here: true},
 		"below what others wrote": {text: last + "\n\n" + mrkdwntest.Prose(9_000), low: true},
 		"killed before it is shown": {text: last + "\n\n" + mrkdwntest.Prose(9_000), end: func(d *desk) {
-			words := d.commit()
+			rows := d.commit()
 			d.kill()
-			d.front().Tell(words...)
+			d.front().Tell(rows...)
 		}},
 		"killed when it is posted": {text: last + "\n\n" + mrkdwntest.Prose(9_000), end: func(d *desk) {
 			d.slack.answers(func(_ int, c slackCall) fault {
@@ -40,8 +40,8 @@ func TestAClosingAnswer(t *testing.T) {
 				}
 				return fault{}
 			})
-			words := d.commit()
-			d.turn.Word = words[0].ID
+			rows := d.commit()
+			d.turn.OutboxID = rows[0].ID
 			d.show()
 			synctest.Wait()
 			time.Sleep(time.Second)
@@ -50,10 +50,10 @@ func TestAClosingAnswer(t *testing.T) {
 			}
 			d.slack.answers(nil)
 			d.kill()
-			for i := range words {
-				words[i].Again = true
+			for i := range rows {
+				rows[i].Again = true
 			}
-			d.front().Tell(words...)
+			d.front().Tell(rows...)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,9 @@ func TestAClosingAnswer(t *testing.T) {
 				d.say(first)
 				time.Sleep(time.Second)
 				d.add(claude.Item{Kind: claude.ItemToolUse, Tool: &claude.ToolUse{ID: "toolu_1", Name: "Bash", State: claude.ToolDone}})
-				time.Sleep(4 * time.Minute)
+				if !c.low {
+					time.Sleep(4 * time.Minute)
+				}
 				if c.here {
 					d.clickOn("1.1", "ULINUS", render.ActionViewInput, store.Approval{ID: "none"})
 				}
@@ -73,7 +75,6 @@ func TestAClosingAnswer(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				d.settle()
 				d.turn.State, d.turn.EndedAt, d.turn.Closing = agent.TurnDone, time.Now(), 2
-				d.turn.Below = c.low
 				if c.end == nil {
 					d.end(agent.TurnDone, "")
 				} else {

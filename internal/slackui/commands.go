@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/slack-go/slack"
+
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
+	"deckhand/internal/report"
 	"deckhand/internal/slackui/costs"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -24,7 +28,7 @@ type command struct {
 	// noun is true of a name that asks for something, false of a verb.
 	noun bool
 	// form matches what follows the name in a text that is the command. Its group is what
-	// the command takes.
+	// the command takes. Stop has none: many words mean it, see stopwords.go.
 	form *regexp.Regexp
 	// byCode says that a card's code has to follow the name.
 	byCode bool
@@ -48,9 +52,9 @@ type commands []command
 func allCommands() commands {
 	return commands{
 		{
-			name: "stop", form: form(`(?:(?:please|now)[,.!?…]* *)*()`), act: access.Stop, inThread: true,
+			name: "stop", act: access.Stop, inThread: true,
 			run: func(a *App, ctx context.Context, in *incoming, _ string) (string, error) {
-				return a.stop(ctx, in.store.Key(), in.store.UserID)
+				return a.stop(ctx, in.store.Key(), in.store.UserID, in.postTS())
 			},
 			help: render.HelpLine{Say: []string{"stop"}, Means: "interrupt what runs"},
 		},
@@ -59,14 +63,14 @@ func allCommands() commands {
 			run: (*App).onCostsCommand,
 			help: render.HelpLine{
 				Say:   []string{"costs", "costs last month by project", "costs this week for me", "costs today with csv"},
-				Means: "what was spent",
+				Means: "what was spent; or ask in your own words, as in “how much did we spend this month?”",
 			},
 			hint: "costs last month by project",
 		},
 		{
 			name: "grants", noun: true, form: form(`()`), act: access.See,
 			run:  (*App).onGrantsCommand,
-			help: render.HelpLine{Say: []string{"grants"}, Means: "what is allowed here without being asked again, and by whom"},
+			help: render.HelpLine{Say: []string{"grants"}, Means: "what runs here without asking, and who allowed it"},
 			hint: "grants",
 		},
 		{
@@ -88,14 +92,14 @@ func allCommands() commands {
 			run: func(a *App, ctx context.Context, in *incoming, rest string) (string, error) {
 				return a.decideByCode(ctx, in, store.ApprovalAllowed, rest)
 			},
-			help: render.HelpLine{Say: []string{"approve CODE"}, Means: "allow by the code on a card, where its buttons do not work"},
+			help: render.HelpLine{Say: []string{"approve CODE"}, Means: "approve by the code on a card, if its buttons do not work"},
 		},
 		{
 			name: "deny", byCode: true, form: form(`(?s:(.*))`), act: access.See, inThread: true,
 			run: func(a *App, ctx context.Context, in *incoming, rest string) (string, error) {
 				return a.decideByCode(ctx, in, store.ApprovalDenied, rest)
 			},
-			help: render.HelpLine{Say: []string{"deny CODE reason"}, Means: "refuse by that code; the reason reaches the model"},
+			help: render.HelpLine{Say: []string{"deny CODE reason"}, Means: "deny by that code; the model reads the reason"},
 		},
 		{
 			name: "help", form: form(`()`), act: access.See,
@@ -151,6 +155,17 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 		}
 		return "in no thread of ours", nil
 	}
+	if in.message.ForModel {
+		c = nil
+	} else if c == nil && len(in.message.Files) == 0 && report.MayAsk(text) {
+		asks, err := a.costs.Asks(ctx, in.store.UserID, placeOf(in, thread), text)
+		if err != nil {
+			return "", err
+		}
+		if asks {
+			c = &spoken{command: a.commands.named("costs"), rest: text, guessed: true}
+		}
+	}
 	act := access.Prompt
 	switch {
 	case c != nil && !c.nearly:
@@ -158,8 +173,9 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 	case c != nil && addressed:
 		act = access.See
 	}
-	if !addressed && (c == nil || c.nearly) {
+	if !addressed && (c == nil || c.nearly || c.guessed) {
 		if r := a.mayDo(ctx, who, act); r != nil {
+			a.cursor.noteTalk(in.store.Key(), in.store.TS)
 			return "refused", unknown(r) // people who talk to each other in a thread are left alone
 		}
 	} else if r := a.mayDo(ctx, who, act); r != nil {
@@ -178,13 +194,10 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 		a.reply(in, a.help(""))
 		return "help", nil
 	case c == nil:
-		return a.prompt(ctx, in, text)
-	case c.nearly && c.name == "help":
-		a.reply(in, a.help(c.otherwise()))
-		outcome, err = "help", nil
+		return a.prompt(ctx, in, a.asTyped(ctx, strings.ReplaceAll(in.message.Text, a.mention(), "")))
 	case c.nearly:
-		a.answer(in, c.complaint(text))
-		outcome, err = "not understood", nil
+		a.askBack(in, c, text)
+		outcome, err = askedBack, nil
 	default:
 		outcome, err = c.run(a, ctx, in, c.rest)
 	}
@@ -206,6 +219,15 @@ func notGiven(files []sharedFile, command string) string {
 func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err error) {
 	text := said(in.command.Text)
 	c := a.commands.find(text)
+	if c == nil && report.MayAsk(text) {
+		asks, err := a.costs.Asks(ctx, in.store.UserID, placeOf(in, store.Thread{}), text)
+		if err != nil {
+			return "", err
+		}
+		if asks {
+			c = &spoken{command: a.commands.named("costs"), rest: text}
+		}
+	}
 	act := access.See
 	if c != nil && !c.nearly {
 		act = c.act
@@ -218,6 +240,9 @@ func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err er
 	case text == "":
 		a.reply(in, a.help(""))
 		return "help", nil
+	case c != nil && c.nearly && c.meant != "":
+		a.askBack(in, c, text)
+		return askedBack, nil
 	case c == nil || c.nearly:
 		a.reply(in, a.help("I do not understand “"+quoted(text)+"”."))
 		return "not understood", nil
@@ -228,20 +253,89 @@ func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err er
 	return c.run(a, ctx, in, c.rest)
 }
 
-// said is what a person typed, as they typed it.
-func said(text string) string {
-	return strings.TrimSpace(strings.ReplaceAll(unescape(text), "\x00", ""))
+// askedBack is the outcome of what is asked back.
+const askedBack = "asked back"
+
+// askBack asks what a person meant who said nearly a command.
+func (a *App) askBack(in *incoming, c *spoken, text string) {
+	var meant []render.Choice
+	if c.meant != "" {
+		meant = []render.Choice{{Say: c.meant, Label: c.meant}}
+	}
+	a.reply(in, render.AskBack(c.complaint(text), meant, in.postTS()))
+}
+
+// onSayClick does what a button stands for that was offered instead of what a person had
+// said: as if they said it now, where the button is.
+func (a *App) onSayClick(ctx context.Context, in *incoming, button *slack.BlockAction) (outcome string, err error) {
+	text := button.Value
+	c := a.commands.find(text)
+	if c == nil || c.nearly {
+		return "", fmt.Errorf("the button's value is no command: %q", text)
+	}
+	who := in.person()
+	thread, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", err
+	}
+	who.Project = thread.Project
+	if r := a.authorise(ctx, who, c.act); r != nil {
+		a.answer(in, r.Sentence)
+		return "refused", nil
+	}
+	return c.run(a, ctx, in, c.rest)
+}
+
+// onInsteadClick gives the model a message that was asked back, once: it is acted on again,
+// as work, by whoever looks into the inbox.
+func (a *App) onInsteadClick(ctx context.Context, in *incoming, button *slack.BlockAction) (outcome string, err error) {
+	who := in.person()
+	thread, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", err
+	}
+	who.Project = thread.Project
+	if r := a.authorise(ctx, who, access.Prompt); r != nil {
+		a.answer(in, r.Sentence)
+		return "refused", nil
+	}
+	ok, err := a.c.Store.GiveToModel(ctx, store.Post{TeamID: in.store.TeamID, ChannelID: in.store.ChannelID, TS: button.Value, UserID: in.store.UserID})
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		a.answer(in, "Claude has this message already, or it is gone.")
+		return "too late", nil
+	}
+	a.inbox.lookAgain(0)
+	return "given to the model", nil
+}
+
+// postTS is the ts of the person's message, which they can give to the model instead; empty
+// where there is none.
+func (in *incoming) postTS() string {
+	if in.message == nil {
+		return ""
+	}
+	return in.message.TS
+}
+
+// placeOf is where a question about costs is asked. Outside of threads only the person sees
+// the answer.
+func placeOf(in *incoming, thread store.Thread) costs.Place {
+	return costs.Place{
+		Channel: in.store.ChannelID, ThreadTS: in.store.ThreadTS, Thread: thread, TS: in.postTS(),
+		Slash: in.command != nil || in.click != nil && in.store.ThreadTS == "",
+	}
 }
 
 func (a *App) onCostsCommand(ctx context.Context, in *incoming, words string) (outcome string, err error) {
-	at := costs.Place{Channel: in.store.ChannelID, ThreadTS: in.store.ThreadTS, Slash: in.command != nil}
-	if at.ThreadTS != "" {
-		if at.Thread, err = a.c.Store.ThreadByKey(ctx, in.store.Key()); err != nil && !errors.Is(err, store.ErrNotFound) {
-			return "", err
-		}
+	thread, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", err
 	}
 	who := in.person()
-	outcome, refused, err := a.costs.Answer(ctx, who.UserID, at, words)
+	outcome, refused, err := a.costs.Answer(ctx, who.UserID, placeOf(in, thread), words)
 	if refused != nil && in.message != nil && unknown(refused) != nil {
 		return "", unknown(refused)
 	}
@@ -270,8 +364,9 @@ func (a *App) onApprovalsCommand(ctx context.Context, in *incoming, days string)
 	return "approvals", nil
 }
 
-// stop interrupts the thread's turn for a person who is authorised to.
-func (a *App) stop(ctx context.Context, key store.ThreadKey, user string) (outcome string, err error) {
+// stop interrupts the thread's turn for a person who is authorised to. Where none runs, the
+// message with that ts, if there is one, may be given to the model all the same.
+func (a *App) stop(ctx context.Context, key store.ThreadKey, user, ts string) (outcome string, err error) {
 	thread, err := a.c.Store.ThreadByKey(ctx, key)
 	running := false
 	if err == nil {
@@ -281,7 +376,7 @@ func (a *App) stop(ctx context.Context, key store.ThreadKey, user string) (outco
 		return "", err
 	}
 	if !running {
-		a.whisper(key.ChannelID, key.ThreadTS, user, render.Sentence("Nothing is running in this thread."))
+		a.whisper(key.ChannelID, key.ThreadTS, user, render.AskBack("Nothing is running in this thread.", nil, ts))
 		return "nothing to stop", nil
 	}
 	return "stopped", nil
@@ -306,19 +401,19 @@ func (a *App) decideByCode(ctx context.Context, in *incoming, status store.Appro
 		a.answer(in, "No request with the code "+strings.ToUpper(code)+" is open in this thread. The code is on the request's card.")
 		return "no such approval", nil
 	}
-	d := store.Decision{ApprovalID: match[0].ID, Status: status, By: in.message.User, Via: "command", Seen: seen, Reason: strings.TrimSpace(reason)}
+	d := store.Decision{ApprovalID: match[0].ID, Status: status, By: in.store.UserID, Via: "command", Seen: seen, Reason: strings.TrimSpace(reason)}
 	if match[0].Kind == store.ApprovalQuestion && d.Status == store.ApprovalAllowed {
 		a.answer(in, "A question needs an answer: choose one on its card.")
 		return "not a yes or no", nil
 	}
 	if match[0].Terms.Dangerous && d.Status == store.ApprovalAllowed {
 		confirmed, after, _ := strings.Cut(d.Reason, " ")
-		if !strings.EqualFold(confirmed, "confirm") {
-			a.reply(in, render.Sentence(
-				"The policy calls this dangerous. Read all of it on its card; if it may run, reply “approve "+strings.ToUpper(code)+" confirm”."))
+		loses, word := render.Dangers(match[0], a.rendering())
+		if !strings.EqualFold(confirmed, word) {
+			a.reply(in, render.Sentence(loses+" Read all of it on its card. If it may run, reply “approve "+strings.ToUpper(code)+" "+word+"”."))
 			return "not confirmed", nil
 		}
-		d.Reason = strings.TrimSpace(after)
+		d.Confirmed, d.Reason = true, strings.TrimSpace(after)
 	}
 	return a.decide(ctx, in, match[0], d)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Costs of two projects, whatever is asked.
-func (b *screenBooks) Costs(_ context.Context, q store.CostQuery) (store.CostReport, error) {
+func (b *screenStore) Costs(_ context.Context, q store.CostQuery) (store.CostReport, error) {
 	r := store.CostReport{Total: store.CostLine{Turns: 3, Entries: 3, Input: 1000, MicroUSD: 3_000_000}}
 	if q.By == store.ByProject {
 		r.Lines = []store.CostLine{
@@ -26,7 +26,7 @@ func (b *screenBooks) Costs(_ context.Context, q store.CostQuery) (store.CostRep
 }
 
 // MeterNotes has nothing to say of these.
-func (b *screenBooks) MeterNotes(context.Context, store.CostQuery) (store.MeterNotes, error) {
+func (b *screenStore) MeterNotes(context.Context, store.CostQuery) (store.MeterNotes, error) {
 	return store.MeterNotes{}, nil
 }
 

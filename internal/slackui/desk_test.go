@@ -24,7 +24,7 @@ import (
 	"deckhand/internal/store/storetest"
 )
 
-// A desk is the app with the agent's books in memory and a Slack that answers by a
+// A desk is the app with the agent's store in memory and a Slack that answers by a
 // script, on a synthetic clock: the scheduler, the renderer and the supervisor are the
 // real ones.
 
@@ -39,7 +39,7 @@ const (
 type desk struct {
 	t     testing.TB
 	slack *scripted
-	books *screenBooks
+	store *screenStore
 	bot   *process
 	all   []*process
 
@@ -71,16 +71,16 @@ func atDesk(t *testing.T, test func(d *desk)) {
 }
 
 func newDesk(t testing.TB) *desk {
-	d := &desk{t: t, slack: newScripted(), books: newScreenBooks()}
+	d := &desk{t: t, slack: newScripted(), store: newScreenStore()}
 	d.start()
 	ctx := context.Background()
 	d.session = uuid.NewString()
 	d.prompt()
-	th, _, err := storetest.Acquire(ctx, d.books, d.books.Threads()[0].ID, "replica-1")
+	th, _, err := storetest.Acquire(ctx, d.store, d.store.Threads()[0].ID, "replica-1")
 	d.must(err)
 	d.lease = store.Lease{ThreadID: th.ID, Owner: "replica-1", Epoch: th.LeaseEpoch}
-	d.must(d.books.NewSession(ctx, d.lease, d.session, ""))
-	d.epoch, err = d.books.BeginEpoch(ctx, d.lease, d.session, "2.1.329", 0)
+	d.must(d.store.NewSession(ctx, d.lease, d.session, ""))
+	d.epoch, err = d.store.BeginEpoch(ctx, d.lease, d.session, "2.1.329", 0)
 	d.must(err)
 	d.begin()
 	return d
@@ -94,16 +94,19 @@ func (d *desk) must(err error) {
 }
 
 // start starts a process of the bot.
-func (d *desk) start() {
+func (d *desk) start() { d.startAs("replica-1") }
+
+// startAs starts a process of a replica.
+func (d *desk) startAs(replica string) {
 	p := &process{stopped: make(chan struct{})}
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	client := slack.New("xoxb-test", slack.OptionHTTPClient(p.do(d.slack)), slack.OptionAPIURL("https://slack.invalid/api/"))
 	p.app = newApp(Config{
-		Store: mortalBooks{d.books, p}, Log: zap.NewNop(), Replica: "replica-1", Calls: map[string]access.Call{"web": d.calls}, Reminders: [][]string{{"thread"}, {"thread", "approvers", "C0OPS"}}, Redact: func(s string) string { return s },
+		Store: mortalStore{d.store, p}, Log: zap.NewNop(), Replica: replica, Calls: map[string]access.Call{"web": d.calls}, Reminders: [][]string{{"thread"}, {"thread", "approvers", "C0OPS"}}, Redact: func(s string) string { return s },
 		Access: access.Rules{Roles: access.Roles{Admins: []string{"UADA"}, Approvers: []string{"UGRACE", "UHEIDI"}, Users: []string{"ULINUS"}}},
 	}, client, identity{TeamID: deskTeam, UserID: "UBOT", TeamURL: "https://t.slack.com/"})
-	p.app.agent = agent.New(agent.Config{Store: d.books, Frontend: p.app.Frontend(), Authoriser: p.app, Reminder: p.app, Policy: &policy.Policy{}, Replica: "replica-1"})
+	p.app.agent = agent.New(agent.Config{Store: d.store, Frontend: p.app.Frontend(), Authoriser: p.app, Reminder: p.app, Policy: &policy.Policy{}, Replica: replica})
 	go func() {
 		defer close(p.stopped)
 		p.app.publish(ctx)
@@ -144,21 +147,21 @@ func (d *desk) rest() {
 func (d *desk) over() {
 	d.t.Helper()
 	for range 10_000 {
-		if d.rest(); len(d.books.Words()) == 0 {
+		if d.rest(); len(d.store.OutboxRows()) == 0 {
 			return
 		}
 		time.Sleep(time.Second)
 	}
-	d.t.Fatal("something is left to be said")
+	d.t.Fatalf("something is left to be said: %+v", d.store.OutboxRows())
 }
 
 // prompt puts a prompt into the inbox.
 func (d *desk) prompt() {
 	ctx := context.Background()
 	key := store.ThreadKey{TeamID: deskTeam, ChannelID: deskChannel, ThreadTS: deskThread}
-	id, _, err := d.books.Receive(ctx, store.Envelope{EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: deskTeam, ChannelID: deskChannel, TS: "1.0", ThreadTS: deskThread, UserID: "ULINUS", Payload: json.RawMessage(`{}`)})
+	id, _, err := d.store.Receive(ctx, store.Envelope{EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: deskTeam, ChannelID: deskChannel, TS: "1.0", ThreadTS: deskThread, UserID: "ULINUS", Payload: json.RawMessage(`{}`)})
 	d.must(err)
-	_, _, err = d.books.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "ULINUS", UUID: uuid.NewString(), Text: "go"})
+	_, _, err = d.store.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "ULINUS", UUID: uuid.NewString(), Text: "go"})
 	d.must(err)
 }
 
@@ -167,7 +170,7 @@ func (d *desk) begin() {
 	if len(d.shown) > 0 {
 		d.prompt()
 	}
-	turn, _, ok, err := d.books.BeginTurn(context.Background(), d.lease, d.session, d.epoch)
+	turn, _, ok, err := d.store.BeginTurn(context.Background(), d.lease, d.session, d.epoch)
 	d.must(err)
 	if !ok {
 		d.t.Fatal("there is no prompt")
@@ -184,7 +187,7 @@ func (d *desk) front() agent.Frontend { return d.bot.app.Frontend() }
 // show shows the turn as it stands.
 func (d *desk) show() {
 	t := d.turn
-	t.Content.Items, t.Breaks = slices.Clone(t.Content.Items), slices.Clone(t.Breaks)
+	t.Content.Items, t.Cards = slices.Clone(t.Content.Items), slices.Clone(t.Cards)
 	d.shown[len(d.shown)-1] = t
 	d.front().ShowTurn(t)
 }
@@ -193,11 +196,7 @@ func (d *desk) show() {
 func (d *desk) say(text string) {
 	items := d.turn.Content.Items
 	last := len(items) - 1
-	from := 0
-	if n := len(d.turn.Breaks); n > 0 {
-		from = d.turn.Breaks[n-1]
-	}
-	if last >= from && items[last].Kind == claude.ItemText && !items[last].Final {
+	if last >= 0 && items[last].Kind == claude.ItemText && !items[last].Final {
 		items[last].Text += text
 	} else {
 		d.turn.Content.Items = append(items, claude.Item{Kind: claude.ItemText, ID: strconv.Itoa(len(items)), Text: text})
@@ -224,48 +223,104 @@ func (d *desk) settle() {
 // ask asks for a tool, on a new card or on that of an approval.
 func (d *desk) ask(card string, terms store.Terms) store.Approval {
 	d.settle()
-	d.show() // what led to the question, as a worker does
 	d.asked++
 	terms.Rule = cmp.Or(terms.Rule, "default")
-	a, err := d.books.Ask(context.Background(), d.lease, store.Approval{
+	a, err := d.store.Ask(context.Background(), d.lease, store.Approval{
 		ID: newID(), CardID: card, SessionID: d.session, TurnID: d.turn.ID, Kind: store.ApprovalTool, RequestID: uuid.NewString(), ToolUseID: "toolu_" + strconv.Itoa(d.asked),
 		ToolName: "Bash", Input: json.RawMessage(fmt.Sprintf(`{"command":"make %d"}`, d.asked)), RequestedBy: "ULINUS", Terms: terms, ExpiresAt: time.Now().Add(time.Hour),
 	})
 	d.must(err)
+	d.turn.Content.Items = append(d.turn.Content.Items, claude.Item{Kind: claude.ItemToolUse, ID: a.ToolUseID, Final: true, Tool: &claude.ToolUse{ID: a.ToolUseID, Name: a.ToolName, Input: a.Input, State: claude.ToolAsked}})
 	if card == "" {
-		d.turn.Breaks = append(d.turn.Breaks, len(d.turn.Content.Items))
+		n := len(d.turn.Cards)
+		d.turn.Cards = append(d.turn.Cards, agent.Card{ID: a.CardID, From: len(d.turn.Content.Items) - 1, At: a.CreatedAt, Meanwhile: n > 0 && d.turn.Cards[n-1].Open()})
+	}
+	for i, c := range d.turn.Cards {
+		if c.ID == a.CardID {
+			d.turn.Cards[i].Requests = append(slices.Clip(c.Requests), agent.RequestOf(a))
+		}
 	}
 	d.turn.Waiting++
-	d.front().ShowApproval(a)
 	d.show()
+	d.front().ShowApproval(a)
 	return a
 }
 
-// end ends the turn, as a worker does: the books first, then the screen.
+// answered tells the CLI what was decided about what it asked, as a worker does.
+func (d *desk) answered() {
+	d.turn.Cards, d.turn.Content.Items = slices.Clone(d.turn.Cards), slices.Clone(d.turn.Content.Items)
+	for i, c := range d.turn.Cards {
+		d.turn.Cards[i].Requests = slices.Clone(c.Requests)
+		for j, r := range c.Requests {
+			a, err := d.store.ApprovalByID(context.Background(), r.ApprovalID)
+			d.must(err)
+			if r.Status != store.ApprovalPending || a.Status == store.ApprovalPending {
+				continue
+			}
+			if d.turn.Cards[i].Requests[j] = agent.RequestOf(a); d.turn.Waiting > 0 {
+				d.turn.Waiting--
+			}
+			d.ran(r.ToolUseID, a.Status)
+		}
+	}
+	d.show()
+}
+
+// ran notes what became of a call that people were asked about.
+func (d *desk) ran(toolUseID string, status store.ApprovalStatus) {
+	for i, it := range d.turn.Content.Items {
+		if it.Tool != nil && it.Tool.ID == toolUseID {
+			tool := *it.Tool
+			if tool.State = claude.ToolDenied; status == store.ApprovalAllowed {
+				tool.State = claude.ToolDone
+			}
+			d.turn.Content.Items[i].Tool = &tool
+		}
+	}
+}
+
+// end ends the turn, as a worker does: the database first, then the screen.
 func (d *desk) end(state agent.TurnState, problem string) {
 	d.settle()
 	d.turn.State, d.turn.EndedAt, d.turn.Problem, d.turn.Waiting = state, time.Now(), problem, 0
-	words := d.commit()
-	d.turn.Word = words[0].ID
+	rows := d.commit()
+	d.turn.OutboxID = rows[0].ID
 	d.show()
-	d.front().Tell(words[1:]...)
-	d.front().CloseCards(d.cardsOf(d.turn.ID))
+	d.front().Tell(rows[1:]...)
+	d.closeCards()
 }
 
 // commit commits the end of the turn, and shows nothing.
-func (d *desk) commit() []store.Word {
-	joined := d.front().Joined(d.turn.ID)
-	d.turn.Breaks = slices.DeleteFunc(slices.Clone(d.turn.Breaks), func(at int) bool { return slices.Contains(joined, at) })
-	_, words, err := d.books.FinishTurn(context.Background(), d.lease, store.FinishedTurn{
+func (d *desk) commit() []store.OutboxRow {
+	d.turn.Cards = slices.Clone(d.turn.Cards)
+	for i, c := range d.turn.Cards {
+		d.turn.Cards[i].Requests = slices.Clone(c.Requests)
+		for j, r := range c.Requests {
+			a, err := d.store.ApprovalByID(context.Background(), r.ApprovalID)
+			d.must(err)
+			if d.turn.Cards[i].Requests[j] = agent.RequestOf(a); a.Status == store.ApprovalPending {
+				d.turn.Cards[i].Requests[j].Status = store.ApprovalCancelled
+			}
+		}
+	}
+	d.shown[len(d.shown)-1] = d.turn
+	_, rows, err := d.store.FinishTurn(context.Background(), d.lease, store.FinishedTurn{
 		ID: d.turn.ID, State: string(d.turn.State), Approvals: store.ApprovalCancelled, View: agent.EncodeTurn(d.turn), Mark: string(agent.PromptDone),
 	})
 	d.must(err)
-	return words
+	return rows
+}
+
+// closeCards shows the turn's cards a last time.
+func (d *desk) closeCards() {
+	for _, id := range d.cardsOf(d.turn.ID) {
+		d.front().Show(store.CardPost, id)
+	}
 }
 
 func (d *desk) cardsOf(turn int64) []string {
 	var out []string
-	for _, a := range d.books.Approvals() {
+	for _, a := range d.store.Approvals() {
 		if a.TurnID == turn && !slices.Contains(out, a.CardID) {
 			out = append(out, a.CardID)
 		}
@@ -276,7 +331,14 @@ func (d *desk) cardsOf(turn int64) []string {
 // click is a click on a card's button, with what comes of it.
 func (d *desk) click(user, action string, a store.Approval) string {
 	synctest.Wait() // until all is posted that Slack takes at once: nobody clicks on what is not there
-	return d.clickOn(d.books.withCard(a).MessageTS, user, action, a)
+	return d.clickOn(d.cardTS(a), user, action, a)
+}
+
+// cardTS is where the card of an approval stands.
+func (d *desk) cardTS(a store.Approval) string {
+	a, err := d.store.ApprovalByID(context.Background(), a.ID)
+	d.must(err)
+	return a.MessageTS
 }
 
 // clickOn is a click on a button of the message at ts.

@@ -3,10 +3,13 @@ package slackui
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
 
@@ -17,6 +20,10 @@ type changedMessage struct {
 	edited  messageEdit
 	// files are those that the message still has; nil where that is not known.
 	files []sharedFile
+	// before is what the message said before, and whole the event's payload as if the message
+	// had been posted so; empty where Slack does not tell.
+	before string
+	whole  json.RawMessage
 }
 
 type messageEdit struct {
@@ -26,7 +33,7 @@ type messageEdit struct {
 
 // decodeChange decodes message_changed and message_deleted, or gives nil for what is no
 // change of a person's own words: a link that was unfurled, another's hand, a bot's edit.
-func decodeChange(team string, event json.RawMessage) (*incoming, error) {
+func decodeChange(team string, event, payload json.RawMessage) (*incoming, error) {
 	type part struct {
 		postedMessage
 		Edited *messageEdit `json:"edited"`
@@ -52,6 +59,9 @@ func decodeChange(team string, event json.RawMessage) (*incoming, error) {
 	default:
 		was = ev.Message
 		change = &changedMessage{text: was.Text, edited: *was.Edited, files: was.Files}
+		if ev.Previous.TS != "" {
+			change.before, change.whole = ev.Previous.Text, asPosted(payload)
+		}
 	}
 	if was.User == "" || was.BotID != "" || was.TS == "" {
 		return nil, nil
@@ -65,6 +75,67 @@ func decodeChange(team string, event json.RawMessage) (*incoming, error) {
 	}}, nil
 }
 
+// asPosted is the payload of a message_changed, as that of a message which was posted as it
+// reads now; nil for another shape.
+func asPosted(payload json.RawMessage) json.RawMessage {
+	var outer, event, message map[string]json.RawMessage
+	if json.Unmarshal(payload, &outer) != nil || json.Unmarshal(outer["event"], &event) != nil || json.Unmarshal(event["message"], &message) != nil {
+		return nil
+	}
+	for _, key := range []string{"channel", "channel_type"} {
+		if event[key] != nil {
+			message[key] = event[key]
+		}
+	}
+	posted, err := saying(outer, message, map[string]any{"type": "message"})
+	if err != nil {
+		return nil
+	}
+	return posted
+}
+
+// mentions is the message that a change makes one for us: it mentions us now, and did not
+// before. Else nil. In direct messages all was for us before.
+func (in *incoming) mentions(mention string) *incoming {
+	c := in.change
+	if c.whole == nil || strings.HasPrefix(in.store.ChannelID, "D") || strings.Contains(c.before, mention) || !strings.Contains(c.text, mention) {
+		return nil
+	}
+	post, err := decode(envelope{Type: "events_api", Payload: c.whole})
+	if err != nil || post == nil || post.message == nil {
+		return nil
+	}
+	return post
+}
+
+// What authors of messages that are worked on are told when they change them.
+const (
+	editedLate  = "Deckhand works on this message already, as it read before your edit. Reply in the thread to add something, or write “stop” there to stop it."
+	deletedLate = "Deckhand works on the message that you deleted. Write “stop” in the thread to stop it."
+)
+
+// tellLate tells the author of a message that is worked on that a change of it comes too late.
+func (a *App) tellLate(ctx context.Context, in *incoming) {
+	e := in.store
+	was, err := a.c.Store.WorkedOn(ctx, store.Post{TeamID: e.TeamID, ChannelID: e.ChannelID, TS: e.TS, UserID: e.UserID})
+	if errors.Is(err, store.ErrNotFound) {
+		return
+	}
+	late := deletedLate
+	if !in.change.deleted && err == nil {
+		late = editedLate
+		var differs bool
+		if _, differs, err = in.change.apply(was); err == nil && !differs {
+			return
+		}
+	}
+	if err != nil {
+		a.log.Error("tell that a change comes too late", zap.String("ts", e.TS), zap.Error(err))
+		return
+	}
+	a.reply(in, render.Sentence(late))
+}
+
 // onChange has a message that still waits say what its author has made of it: it is
 // received again, so that they are authorised again. What is worked on already is not
 // changed. It reports false when that could not be written down, and Slack has to tell it
@@ -74,28 +145,37 @@ func (a *App) onChange(ctx context.Context, in *incoming) (ok bool) {
 	defer cancel()
 	e, post := in.store, store.Post{TeamID: in.store.TeamID, ChannelID: in.store.ChannelID, TS: in.store.TS, UserID: in.store.UserID}
 	var changed bool
-	var words []store.Word
+	var rows []store.OutboxRow
 	var err error
 	if in.change.deleted {
-		changed, words, err = a.c.Store.Delete(ctx, post)
+		changed, rows, err = a.c.Store.Delete(ctx, post)
 	} else {
 		changed, err = a.c.Store.Edit(ctx, post, in.change.apply)
 	}
 	if err != nil {
-		_, again := passes(err)
-		a.log.Error("a change of a message", zap.String("ts", e.TS), zap.Bool("again", again), zap.Error(err))
-		return !again
+		return a.changeFailed(in, "What you made of your message", err)
 	}
 	if !changed {
 		return true
 	}
 	a.log.Info("a message that waits was changed", zap.String("ts", e.TS), zap.String("user", e.UserID), zap.Bool("deleted", in.change.deleted))
-	a.outbox.tell(words...)
+	a.outbox.tell(rows...)
 	if thread, err := a.c.Store.ThreadByKey(ctx, e.Key()); err == nil {
 		a.refreshQueue(thread)
 	}
 	a.inbox.lookAgain(0)
 	return true
+}
+
+// changeFailed reports false when Slack has to tell a change again. Else its author is told
+// that what, at the beginning of a sentence, was not taken.
+func (a *App) changeFailed(in *incoming, what string, err error) (told bool) {
+	_, again := passes(err)
+	a.log.Error("a change of a message that waits", zap.String("ts", in.store.TS), zap.Bool("again", again), zap.Error(err))
+	if !again {
+		a.reply(in, render.Sentence(what+" could not be taken, as Deckhand has trouble with it. Write it in a message of its own; if that fails, too, ask an admin to look at its log."))
+	}
+	return !again
 }
 
 // apply makes the payload of an edited message of that of the one before, or reports false
@@ -150,9 +230,7 @@ func (a *App) completeFiles(ctx context.Context, in *incoming) (ok bool) {
 	e := in.store
 	changed, err := a.c.Store.Edit(ctx, store.Post{TeamID: e.TeamID, ChannelID: e.ChannelID, TS: e.TS, UserID: e.UserID}, in.addFiles)
 	if err != nil {
-		_, again := passes(err)
-		a.log.Error("the files of a message that was here without them", zap.String("ts", e.TS), zap.Bool("again", again), zap.Error(err))
-		return !again
+		return a.changeFailed(in, "The files of your message", err)
 	}
 	if changed {
 		a.inbox.lookAgain(0)

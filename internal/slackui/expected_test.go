@@ -1,6 +1,7 @@
 package slackui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,9 +15,9 @@ func seen(p render.Page) (text, blocks string) { return p.Text, canonical(string
 
 // page is a card as it is to be seen in the thread.
 func (d *desk) page(list []store.Approval) render.Page {
-	copies, err := d.books.CardCopies(context.Background(), list[0].CardID)
+	posts, err := d.store.Posts(context.Background(), store.CardPost, list[0].CardID)
 	d.must(err)
-	v, _ := d.bot.app.frontend.viewCard(context.Background(), list, copies)
+	v, _ := d.bot.app.frontend.viewCard(context.Background(), list, copiesIn(posts))
 	return d.bot.app.frontend.cardPage(v, false)
 }
 
@@ -103,16 +104,21 @@ func assign(want []expected, got []shownMessage) []int {
 func (d *desk) wrong() []string {
 	var want []expected
 	for _, t := range d.shown {
-		for _, p := range render.Turn(t, d.bot.app.frontend.rendering(t)) {
+		o := d.bot.app.frontend.rendering(t)
+		pages := render.Turn(t, o)
+		for i, id := range d.cardsOf(t.ID) {
+			if !render.GoesOn(t, o, id) { // it stands where the turn will go on
+				list, err := d.store.CardApprovals(context.Background(), id)
+				d.must(err)
+				page := d.page(list)
+				page.Number = (i + 1) * 16
+				pages = append(pages, page)
+			}
+		}
+		slices.SortStableFunc(pages, func(p, q render.Page) int { return cmp.Compare(p.Number, q.Number) })
+		for _, p := range pages {
 			text, blocks := seen(p)
 			want = append(want, expected{fmt.Sprintf("page %d of turn %d", p.Number, t.ID), text, blocks, t.ID, worded(p), lesser(p)})
-		}
-		for _, id := range d.cardsOf(t.ID) {
-			list, err := d.books.CardApprovals(context.Background(), id)
-			d.must(err)
-			page := d.page(list)
-			text, blocks := seen(page)
-			want = append(want, expected{"the card " + id, text, blocks, 0, worded(page), lesser(page)})
 		}
 	}
 	got := d.slack.inThread(deskThread)

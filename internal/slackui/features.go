@@ -82,7 +82,7 @@ var askFeatures = []askFeature{
 // scopeFeatures need a scope and nothing else.
 var scopeFeatures = []struct{ name, scope, without string }{
 	{"files that people attach", "files:read", "files that people attach are not read"},
-	{"files of ours", "files:write", "long results, charts and CSV are not uploaded"},
+	{"files from Deckhand", "files:write", "long results, charts and CSV are not uploaded"},
 }
 
 // blockFeatures are types of blocks, with the least that there is of one.
@@ -232,22 +232,20 @@ func FeaturesLine(features []Feature) string {
 	for _, f := range features {
 		name := f.Name
 		if f.State == FeatureMissing {
-			name += " (" + f.Code + ": " + f.Without + ")"
+			name += " (" + f.Code + "), so " + f.Without
 		}
 		names[f.State] = append(names[f.State], name)
 	}
-	parts := []string{"this workspace has: " + orNothing(names[FeatureThere]), "not: " + orNothing(names[FeatureMissing])}
-	if list := names[FeatureUntold]; len(list) > 0 {
-		parts = append(parts, "shows when it is used first: "+strings.Join(list, ", "))
+	var parts []string
+	for _, p := range []struct {
+		state          FeatureState
+		is, separation string
+	}{{FeatureThere, "available here: ", ", "}, {FeatureMissing, "not available here: ", "; "}, {FeatureUntold, "known after the first use: ", ", "}} {
+		if list := names[p.state]; len(list) > 0 {
+			parts = append(parts, p.is+strings.Join(list, p.separation))
+		}
 	}
-	return strings.Join(parts, "; ")
-}
-
-func orNothing(list []string) string {
-	if len(list) == 0 {
-		return "nothing"
-	}
-	return strings.Join(list, ", ")
+	return "Slack's features: " + strings.Join(parts, " · ")
 }
 
 // learnFeatures finds out what the workspace has, and leaves alone what it has not.

@@ -62,32 +62,32 @@ func control(t *testing.T, srv *httptest.Server, method, what, body string, out 
 // What a workspace has is told by 5 calls that nobody sees, which are made once.
 func TestFeatures(t *testing.T) {
 	t.Parallel()
-	const all = "titles of threads and Slack's Stop button, status lines, suggestions of what to say, streams with tasks, files that people attach, files of ours"
+	const all = "titles of threads and Slack's Stop button, status lines, suggestions of what to say, streams with tasks, files that people attach, files from Deckhand"
 	for name, tt := range map[string]struct {
 		o       slack.Options
 		refuses []map[string]any
 		want    string
 		cure    string
 	}{
-		"all": {want: "this workspace has: " + all + "; not: nothing; shows when it is used first: Markdown, tables, charts, feedback buttons"},
+		"all": {want: "Slack's features: available here: " + all + " · known after the first use: Markdown, tables, charts, feedback buttons"},
 		"an old one": {
 			refuses: []map[string]any{{"method": "agents.sessions.setStatus"}, {"method": "chat.startStream", "code": "feature_not_enabled"}, {"block": "table"}, {"block": "context_actions", "place": "message"}},
-			want: "this workspace has: status lines, suggestions of what to say, files that people attach, files of ours, Markdown, charts; " +
-				"not: titles of threads and Slack's Stop button (unknown_method: threads have no title and no Stop button of Slack's, but that on their message), " +
-				"streams with tasks (feature_not_enabled: messages that grow are edited, which shows less often), " +
-				"tables (invalid_blocks: tables are shown as text), feedback buttons (invalid_blocks: answers are not rated)",
+			want: "available here: status lines, suggestions of what to say, files that people attach, files from Deckhand, Markdown, charts · " +
+				"not available here: titles of threads and Slack's Stop button (unknown_method), so threads have no title, and the Stop button is on their message; " +
+				"streams with tasks (feature_not_enabled), so messages that grow are edited, which shows less often; " +
+				"tables (invalid_blocks), so tables are shown as text; feedback buttons (invalid_blocks), so answers are not rated",
 		},
 		"no agent": {
 			refuses: []map[string]any{{"method": "agents.sessions.setStatus", "code": "not_authorized"}},
-			want:    "not: titles of threads and Slack's Stop button (not_authorized: ", cure: declareAgent,
+			want:    "not available here: titles of threads and Slack's Stop button (not_authorized), so ", cure: declareAgent,
 		},
 		"an app without scopes": {
 			o:    slack.Options{Scopes: []string{"chat:write", "files:write"}},
-			want: "not: files that people attach (missing_scope: files that people attach are not read)", cure: "add the scope files:read to the app, and install it again",
+			want: "not available here: files that people attach (missing_scope), so files that people attach are not read", cure: "add the scope files:read to the app, and install it again",
 		},
 		"in trouble": {
 			refuses: []map[string]any{{"method": "agents.sessions.setStatus", "code": "internal_error"}},
-			want:    "shows when it is used first: titles of threads and Slack's Stop button",
+			want:    "known after the first use: titles of threads and Slack's Stop button",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"deckhand/internal/store"
 )
 
-func (b *screenBooks) FeedbackReport(context.Context, string, time.Time, time.Time, int) (store.FeedbackReport, error) {
+func (b *screenStore) FeedbackReport(context.Context, string, time.Time, time.Time, int) (store.FeedbackReport, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.rated, nil
@@ -29,9 +29,9 @@ func TestFeedbackReasons(t *testing.T) {
 		for range 30 {
 			found.Reasons = append(found.Reasons, reason(deskChannel, "ULINUS", strings.Repeat("<@U1> & long ", 40)))
 		}
-		d.books.mu.Lock()
-		d.books.rated = found
-		d.books.mu.Unlock()
+		d.store.mu.Lock()
+		d.store.rated = found
+		d.store.mu.Unlock()
 		in := &incoming{userTeam: deskTeam, command: &slashCommand{Text: "feedback 7 days"}, store: store.Envelope{TeamID: deskTeam, ChannelID: deskChannel, UserID: "UADA"}}
 		if outcome := d.bot.app.act(context.Background(), in); outcome != "feedback" {
 			t.Errorf("Ada: %s", outcome)

@@ -133,7 +133,7 @@ func (a *App) refusesFile(f *slack.File, most int64) *attachment.Refusal {
 }
 
 func tooLarge(most int64) *attachment.Refusal {
-	return attachment.Refuse("is too large: up to %s are taken", attachment.Size(most))
+	return attachment.Refuse("is too large: the limit is %s", attachment.Size(most))
 }
 
 // whyNoFile is what files.info says, for people where it is final.

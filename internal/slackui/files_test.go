@@ -94,7 +94,7 @@ func TestAFileIsFetchedFromSlackAlone(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{
 		"FGOOD": "a.txt: hello", "FBUSY": "b.txt: hello", "FOURS": "i.txt: hello",
-		"FHUGE": "is too large: up to 8 KiB are taken", "FLIES": "is too large: up to 8 KiB are taken",
+		"FHUGE": "is too large: the limit is 8 KiB", "FLIES": "is too large: the limit is 8 KiB",
 		"FDRIV": "does not lie in Slack but somewhere else, such as Google Drive. Attach the file itself",
 		"FHOST": "an error", "FAWAY": "an error", "FSIGN": "an error",
 		"FTEAM": "belongs to another team, and only this one's files are taken",

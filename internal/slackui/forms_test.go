@@ -74,7 +74,7 @@ func TestForms(t *testing.T) {
 						t.Errorf("the form did %q", got)
 					}
 				}
-				now, err := d.books.ApprovalByID(context.Background(), a.ID)
+				now, err := d.store.ApprovalByID(context.Background(), a.ID)
 				d.must(err)
 				if now.Status != c.status || c.send == render.CallbackDenyReason && now.Reason != "not today" {
 					t.Errorf("the approval is %s, %q", now.Status, now.Reason)
@@ -143,9 +143,9 @@ func TestMarks(t *testing.T) {
 			agent.PromptQueued, agent.PromptRunning, agent.PromptDone, agent.PromptFailed,
 			agent.PromptStopped, agent.PromptPaused, agent.PromptOverBudget,
 		} {
-			w, err := d.books.Say(context.Background(), d.lease, string(m))
+			w, err := d.store.Say(context.Background(), d.lease, string(m))
 			d.must(err)
-			w.Kind, w.TS = store.WordMark, "1.0"
+			w.Kind, w.TS = store.OutboxMark, "1.0"
 			d.front().Tell(w)
 		}
 		d.front().Say(d.turn.Thread, "A word <!channel>.")
@@ -196,7 +196,7 @@ func TestASentenceIsSaidOnce(t *testing.T) {
 		d.front().Say(d.turn.Thread, "It cannot be resumed.")
 		said(5)
 		for i := range 2 {
-			d.front().MarkPrompt(store.Prompt{Thread: d.turn.Thread, TS: "9.0"}, agent.PromptFailed)
+			d.front().MarkPrompt(store.Prompt{ThreadKey: d.turn.Thread, TS: "9.0"}, agent.PromptFailed)
 			d.front().Say(d.turn.Thread, "It cannot be resumed.")
 			said(6 + i)
 		}

@@ -25,7 +25,7 @@ const (
 
 // take takes posts of a conversation into the inbox, as if Slack had delivered them, the
 // oldest first.
-func (k *looker) take(ctx context.Context, channel string, posts []slack.Message) error {
+func (k *scanner) take(ctx context.Context, channel string, posts []slack.Message) error {
 	slices.SortFunc(posts, func(x, y slack.Message) int { return cmp.Compare(x.Timestamp, y.Timestamp) })
 	for _, m := range posts {
 		if m.Timestamp <= k.oldest { // a thread's first message comes with its replies
@@ -38,7 +38,7 @@ func (k *looker) take(ctx context.Context, channel string, posts []slack.Message
 	return nil
 }
 
-func (k *looker) takeOne(ctx context.Context, channel string, m slack.Message) error {
+func (k *scanner) takeOne(ctx context.Context, channel string, m slack.Message) error {
 	a := k.app
 	in, err := a.incomingOf(channel, m)
 	if err != nil || in == nil || a.ours(in.store) {

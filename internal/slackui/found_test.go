@@ -35,9 +35,9 @@ func newOutage(t *testing.T) *outage {
 	o.must(err)
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 	o.conn = conn
-	o.app.c.CatchUp, o.app.hearing.on = time.Hour, true
+	o.app.c.CatchUp, o.app.cursor.on = time.Hour, true
 	o.app.lookRate.SetLimit(rate.Inf)
-	_, err = o.db.Hear(t.Context(), slack.TeamID, 0) // the bot is installed
+	_, err = o.db.MoveCursor(t.Context(), slack.TeamID, 0) // the bot is installed
 	o.must(err)
 	return o
 }
@@ -106,9 +106,9 @@ func (o *outage) heard(user, channel, thread, text string) (ts string) {
 // back ends the outage: the bot looks through Slack, and works on what it finds.
 func (o *outage) back() {
 	o.t.Helper()
-	o.app.hearing.mute()
+	o.app.cursor.mute()
 	o.app.connected.Store(true)
-	o.app.hear(o.t.Context(), false)
+	o.app.moveCursor(o.t.Context(), false)
 	o.settle()
 }
 
@@ -117,7 +117,7 @@ func (o *outage) settle() {
 	o.t.Helper()
 	more := true
 	for range 20 {
-		for o.app.lookNext(o.t.Context()) {
+		for o.app.scanNext(o.t.Context()) {
 		}
 		o.app.takeDue(o.t.Context())
 		o.app.envelopes.Wait()
@@ -191,30 +191,30 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	o.back()
 	away, cancel := context.WithCancel(t.Context())
 	cancel()
-	o.app.hear(away, false)
+	o.app.moveCursor(away, false)
 	o.post(slack.UserLinus, slack.ChannelEngineering, "", "@deckhand are you there?")
-	o.app.hear(t.Context(), false)
+	o.app.moveCursor(t.Context(), false)
 	o.settle()
 	o.want(slack.UserLinus + " accepted are you there?")
 }
 
-// TestTheMarkOfWhatWaits: whoever sets or ends it in the books has it shown.
+// TestTheMarkOfWhatWaits: whoever sets or ends it in the database has it shown.
 func TestTheMarkOfWhatWaits(t *testing.T) {
 	t.Parallel()
 	o := newOutage(t)
 	ctx := t.Context()
 	words := func(want ...bool) {
 		t.Helper()
-		list, err := o.db.ClaimWords(ctx, slack.TeamID, 10)
+		list, err := o.db.ClaimOutbox(ctx, slack.TeamID, 10)
 		o.must(err)
 		var got []bool
 		for _, w := range list {
-			waits, err := o.db.PostWaits(ctx, w.InboxID)
-			if err != nil || w.Kind != store.WordWaits || w.Thread.ChannelID != slack.ChannelEngineering || w.TS != "5.0" {
+			post, err := o.db.PostWaits(ctx, w.InboxID)
+			if err != nil || w.Kind != store.OutboxWaits || w.ChannelID != slack.ChannelEngineering || w.TS != "5.0" {
 				t.Errorf("%+v, %v", w, err)
 			}
-			got = append(got, waits)
-			o.must(o.db.EndWords(ctx, nil, []store.Shown{{Kind: store.WordWaits, InboxID: w.InboxID, UpTo: w.ID}}))
+			got = append(got, post.Waits)
+			o.must(o.db.EndOutbox(ctx, nil, []store.Shown{{Kind: store.OutboxWaits, Subject: number(w.InboxID), UpTo: w.ID}}))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("words (-want +got):\n%s", diff)
@@ -277,7 +277,7 @@ func TestAMessageWaitsForWhatWasMissedBeforeIt(t *testing.T) {
 	eng := slack.ChannelEngineering
 	root := o.heard(slack.UserLinus, eng, "", "@deckhand first")
 	o.post(slack.UserAda, eng, root, "second")
-	o.app.hearing.mute()
+	o.app.cursor.mute()
 	o.app.connected.Store(true)
 	o.heard(slack.UserAda, eng, root, "third")
 	o.app.takeDue(t.Context())
@@ -305,7 +305,7 @@ func TestWhatWaitsIsChangedMeanwhile(t *testing.T) {
 	if err != nil || len(waiting) != 3 {
 		t.Fatalf("%d posts wait, %v", len(waiting), err)
 	}
-	k := o.app.looker(store.Look{TeamID: slack.TeamID})
+	k := o.app.scanner(store.Scan{TeamID: slack.TeamID})
 	k.settled = 0
 	o.must(k.changes(t.Context()))
 	o.settle()
@@ -338,14 +338,14 @@ func TestALookIsOneReplicas(t *testing.T) {
 	ctx := t.Context()
 	hear := func(deaf time.Duration, wanted bool) {
 		t.Helper()
-		since, err := o.db.Hear(ctx, slack.TeamID, deaf)
+		since, err := o.db.MoveCursor(ctx, slack.TeamID, deaf)
 		if err != nil || since.IsZero() == wanted {
 			t.Errorf("since %v, %v", since, err)
 		}
 	}
-	take := func(want bool) store.Look {
+	take := func(want bool) store.Scan {
 		t.Helper()
-		l, ok, err := o.db.TakeLook(ctx, slack.TeamID, time.Minute)
+		l, ok, err := o.db.TakeScan(ctx, slack.TeamID, time.Minute)
 		if err != nil || ok != want {
 			t.Errorf("a look: %+v, %v, %v", l, ok, err)
 		}
@@ -360,14 +360,14 @@ func TestALookIsOneReplicas(t *testing.T) {
 	}
 	take(false)
 	hear(time.Second, true) // wanted again meanwhile
-	o.must(o.db.EndLook(ctx, l))
+	o.must(o.db.EndScan(ctx, l))
 	l = take(true)
-	o.must(o.db.EndLook(ctx, l))
+	o.must(o.db.EndScan(ctx, l))
 	hear(0, false)
 	_, err := o.conn.Exec(ctx, `UPDATE heard SET until = now() - interval '10 minutes'`)
 	o.must(err)
 	hear(0, true)
 	l = take(true)
-	o.must(o.db.HoldLook(ctx, l, 0))
+	o.must(o.db.HoldScan(ctx, l, 0))
 	take(true)
 }

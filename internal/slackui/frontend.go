@@ -31,26 +31,26 @@ type frontend struct {
 
 	mu       sync.Mutex
 	turns    map[int64]*shownTurn // those that run in this process
-	above    map[int64]above      // what stands above the first message of a turn, by turn
-	joined   map[int64][]int      // breaks at which no message begins, by turn, see [render.Joins]
 	pictures map[pictureKey]bool  // those of tools that were shown
+	again    map[int64]bool       // ended turns that are shown once more
 
 	offers []agent.TurnView // ended turns that offer to go on, the oldest first
 
-	cardsMu sync.Mutex                     // taken before mu
-	reading map[string]bool                // cards that are being read, by id; true: something changed since
-	posting map[string]bool                // open cards that this process has shown, by id
-	called  map[string]bool                // pending approvals for which this process has called people directly, by id
-	places  map[store.ThreadKey]shownPlace // threads that wait for a session
-	waiting map[int64]bool                 // prompts of which this process has said that they wait
-	closed  bool                           // nothing is read any more
-	queues  map[int64]*shownQueue          // by thread
-	keys    int                            // of them that were given so far
+	cardsMu sync.Mutex              // taken before mu
+	reading map[string]*cardReading // cards that are being read, by id
+	posting map[string]bool         // open cards that this process has shown, by id
+	called  map[string]bool         // pending approvals for which this process has called people directly, by id
+	places  map[int64]*shownPlace   // threads that wait for a session
+	waiting map[int64]bool          // prompts of which this process has said that they wait
+	closed  bool                    // nothing is read any more
+	queues  map[int64]*shownQueue   // by thread
+	keys    int                     // of them that were given so far
 
 	reads   sync.WaitGroup
 	closing chan struct{} // closed when what fails is not read again
 
 	files attachments // what the messages of turns leave out
+	left  sync.Map    // ended turns of other processes that this one shows: whether their first page was posted
 
 	visitors visitors // who does something in which thread
 
@@ -68,22 +68,24 @@ type shownTurn struct {
 	latest   agent.TurnView
 	rendered time.Time
 	timer    *time.Timer // of the next rendering; nil while none is due
-	last     string      // the key of its last message; empty while there is none
-	quiet    quiet       // until when steps alone are not told of
+	keys     []string    // of its messages, in the order in which they were shown first
+	since    time.Time   // when it began, if it has posted nothing yet
+	tell     *time.Timer // tells of its steps in the end
+	pages    []int       // the numbers of those that were shown in messages of their own
 	looked   int         // how many of its items were looked at for pictures
 	pictures int         // how many of them were shown
 }
 
 func newFrontend(a *App) *frontend {
-	return &frontend{app: a, turns: map[int64]*shownTurn{}, pictures: map[pictureKey]bool{}, above: map[int64]above{}, joined: map[int64][]int{}, reading: map[string]bool{}, posting: map[string]bool{}, called: map[string]bool{}, places: map[store.ThreadKey]shownPlace{}, waiting: map[int64]bool{}, queues: map[int64]*shownQueue{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
+	return &frontend{app: a, turns: map[int64]*shownTurn{}, pictures: map[pictureKey]bool{}, again: map[int64]bool{}, reading: map[string]*cardReading{}, posting: map[string]bool{}, called: map[string]bool{}, places: map[int64]*shownPlace{}, waiting: map[int64]bool{}, queues: map[int64]*shownQueue{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
 }
 
 // ShowTurn implements [agent.Frontend].
 func (f *frontend) ShowTurn(t agent.TurnView) {
 	var end func(error)
-	if t.Word != 0 {
-		end = f.app.outbox.begun(store.Word{ID: t.Word, Kind: store.WordTurn, Thread: t.Thread, TurnID: t.ID})
-		t.Word = 0
+	if t.OutboxID != 0 {
+		end = f.app.outbox.begun(store.OutboxRow{ID: t.OutboxID, Kind: store.OutboxTurn, ThreadKey: t.Thread, TurnID: t.ID})
+		t.OutboxID = 0
 	}
 	f.showTurn(t, end)
 }
@@ -95,29 +97,27 @@ func (f *frontend) showTurn(t agent.TurnView, end func(error)) {
 	defer f.mu.Unlock()
 	s := f.turns[t.ID]
 	if s == nil {
-		s = &shownTurn{quiet: quiet{since: time.Now()}}
+		s = &shownTurn{since: time.Now()}
 		if t.State.Ended() { // it was shown before, with its pictures
 			s.looked = len(t.Content.Items)
 		}
 		f.turns[t.ID] = s
 		defer f.app.homes.changed()
-	} else if t.State.Ended() || t.Aside || t.Waiting != s.latest.Waiting {
+	} else if t.State.Ended() || t.Parked || t.Waiting != s.latest.Waiting {
 		defer f.app.homes.changed()
 	}
 	s.latest = t
 	f.showPictures(s, t)
-	f.keepQuiet(s)
 	wait := renderInterval - time.Since(s.rendered)
 	switch {
-	case t.State.Ended(), t.Aside:
+	case t.State.Ended(), t.Parked:
 		s.stop()
-		delete(f.turns, t.ID)
 		f.publish(t, end)
-		delete(f.above, t.ID)
+		delete(f.turns, t.ID)
 		f.offer(t)
 	case s.timer != nil:
 	case wait <= 0:
-		s.render(f, false)
+		s.render(f, unchanged)
 	default:
 		s.timer = time.AfterFunc(wait, func() { f.showLatest(t.ID) })
 	}
@@ -131,73 +131,120 @@ func (f *frontend) showLatest(id int64) {
 		return // it has ended meanwhile
 	}
 	s.timer = nil
-	s.render(f, false)
+	s.render(f, unchanged)
 }
 
-// render shows the latest state, its first words before they are an answer only if it is to
-// be at once, above a card. As long as there is nothing to see, the pace does not count: the first text
-// goes out as soon as it may.
-func (s *shownTurn) render(f *frontend, atOnce bool) {
-	if s.last == "" && f.above[s.latest.ID].cards > 0 && !atOnce {
-		return
-	}
+// unchanged leaves a page's message as it is.
+func unchanged(*publish.Message) {}
+
+// render shows the latest state, with a change of its messages. As long as there is nothing to
+// see, the pace does not count: the first text goes out as soon as it may.
+func (s *shownTurn) render(f *frontend, change func(*publish.Message)) {
 	o := f.rendering(s.latest)
-	o.AtOnce, o.Quiet, o.Shown = atOnce, f.isQuiet(s), s.quiet.shown
-	if last := f.publishPages(s.latest, o, nil, func(*publish.Message) {}); last != "" {
-		s.last, s.rendered = last, time.Now()
+	o.Quiet = f.isQuiet(s)
+	if f.publishPages(s.latest, o, nil, change) {
+		s.rendered = time.Now()
 	}
 }
 
-// publish shows a turn that has ended, or stands aside.
+// below is the key of the message that is above the one with this key, which is the last if it
+// is new.
+func (s *shownTurn) below(key string) string {
+	i := slices.Index(s.keys, key)
+	if i < 0 {
+		i, s.keys = len(s.keys), append(s.keys, key)
+	}
+	if i == 0 {
+		return ""
+	}
+	return s.keys[i-1]
+}
+
+// publish shows a turn that has ended, or is parked.
 func (f *frontend) publish(t agent.TurnView, end func(error)) {
-	f.conclude(t, end, func(*publish.Message) {})
+	f.conclude(t, end, unchanged)
 }
 
 // publishPages renders the turn, shows each page as one message with a change of it, and
-// returns the key of the last. f.mu is held, so that renderings reach the publisher in
+// reports whether there is one. f.mu is held, so that renderings reach the publisher in
 // order. end, if it is not nil, is called with what became of all of them.
-func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(error), change func(*publish.Message)) (last string) {
-	previous := f.above[t.ID].key
-	pages := render.Turn(t, o)
+func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(error), change func(*publish.Message)) (some bool) {
+	pages := f.belowCards(t, render.Turn(t, o))
 	if end != nil && len(pages) == 0 {
 		end(nil)
 	}
-	replaced := render.Replaced(t, pages)
-	for _, n := range replaced {
+	var gone []int // that have no place in the turn any more
+	s := f.turns[t.ID]
+	if s != nil && t.State.Ended() {
+		gone = slices.DeleteFunc(slices.Clone(s.pages), func(n int) bool { return slices.ContainsFunc(pages, func(p render.Page) bool { return p.Number == n }) })
+	}
+	for _, n := range gone {
 		f.app.publisher.Forget(turnKey(t, n))
 	}
-	all := together(len(pages), f.takeAway(t, replaced, end))
+	all := together(len(pages), f.takeAway(t, gone, end))
+	delete(f.again, t.ID)
+	previous := ""
 	for i, p := range pages {
-		mark := metadata(turnType, "turn", number(t.ID), "page", strconv.Itoa(p.Number))
-		m := publish.Message{
-			Key: turnKey(t, p.Number), After: previous, Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
-			Page: p, Priority: publish.Live, Final: t.Aside || t.State.Ended() && !t.Continue && !t.Settling,
-			Earlier:   i < len(pages)-1,
-			Hold:      f.app.agent.MayBeDead, // and the turn another replica's
-			Recipient: publish.Recipient{Team: t.Thread.TeamID, User: t.RequestedBy},
-			Metadata:  mark, Find: f.find(t.Thread, time.Now(), mark), OnEnd: all,
-			OnPosted: func(ts string) {
-				f.app.sessions.posted(t.Thread)
-				f.save("turn", func(ctx context.Context) error {
-					return f.app.c.Store.SaveTurnMessage(ctx, t.ID, store.PostedMessage{ChannelID: t.Thread.ChannelID, TS: ts, Page: p.Number})
-				})
-			},
-			OnError: func(err error) { f.app.log.Error("show a turn", zap.Int64("turn", t.ID), zap.Error(err)) },
+		m := f.pageMessage(t, p)
+		m.Page, m.Priority, m.OnEnd = p, publish.Live, all
+		if m.After = previous; s != nil {
+			m.After = s.below(m.Key)
 		}
-		change(&m)
-		previous = m.Key
+		m.Final = t.Parked || t.State.Ended() && !t.Continue && !t.Settling
 		switch {
-		case t.State.Ended():
-			m.Priority = publish.High
-		case t.Waiting > 0:
+		case (t.State.Ended() || t.Parked) && i == len(pages)-1:
+			m.Priority = publish.Answer
+		case t.State.Ended(), t.Waiting > 0:
 			m.Priority = publish.Normal
 		}
+		change(&m)
+		if previous = m.Key; t.State.Ended() && !m.Final {
+			f.again[t.ID] = true
+		}
 		f.app.publisher.Show(m)
-		if s := f.turns[t.ID]; s != nil {
-			s.quiet.shown = max(s.quiet.shown, p.Number+1)
+		if s != nil && p.CardID == "" && !slices.Contains(s.pages, p.Number) {
+			s.pages = append(s.pages, p.Number)
 		}
 	}
-	return previous
+	return len(pages) > 0
+}
+
+// belowCards leaves out the pages of later cards while an open card is still to be posted: it
+// would stand below them. They follow when it is shown.
+func (f *frontend) belowCards(t agent.TurnView, pages []render.Page) []render.Page {
+	card := slices.IndexFunc(t.Cards, func(c agent.Card) bool { return c.Open() && !c.Earlier && !f.knows(cardKey(c.ID)) })
+	if card < 0 {
+		return pages
+	}
+	later := t.Cards[card+1:]
+	cut := slices.IndexFunc(pages, func(p render.Page) bool {
+		return slices.ContainsFunc(later, func(c agent.Card) bool { return c.ID == p.CardID })
+	})
+	if cut < 0 {
+		return pages
+	}
+	return pages[:cut]
+}
+
+// pageMessage is the message in which a page of a turn stands: a card's, or one of its own.
+func (f *frontend) pageMessage(t agent.TurnView, p render.Page) publish.Message {
+	if i := slices.IndexFunc(t.Cards, func(c agent.Card) bool { return c.ID == p.CardID }); i >= 0 {
+		m := f.cardMessage(t.Thread, t.Project, t.Cards[i].ID, t.Cards[i].At)
+		m.Doubtful, m.Hold = t.Cards[i].Earlier, f.app.agent.MayBeDead
+		return m
+	}
+	mark := metadata(turnType, "turn", number(t.ID), "page", strconv.Itoa(p.Number))
+	return publish.Message{
+		Key: turnKey(t, p.Number), Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
+		Hold:      f.app.agent.MayBeDead, // and the turn another replica's
+		Recipient: publish.Recipient{Team: t.Thread.TeamID, User: t.RequestedBy},
+		Metadata:  mark, Find: f.find(t.Thread, time.Now(), mark),
+		OnPosted: func(ts string) {
+			f.app.sessions.posted(t.Thread)
+			f.note(store.PostedMessage{Kind: store.TurnPost, Subject: number(t.ID), Part: p.Number, ChannelID: t.Thread.ChannelID, TS: ts})
+		},
+		OnError: func(err error) { f.app.log.Error("show a turn", zap.Int64("turn", t.ID), zap.Error(err)) },
+	}
 }
 
 // offersMost bounds the ended turns that are kept to take their buttons back. Those of
@@ -218,7 +265,7 @@ func (f *frontend) offer(t agent.TurnView) {
 // SetShare implements [agent.Frontend].
 func (f *frontend) SetShare(s agent.Share) {
 	f.app.publisher.SetShare(publish.Share(s))
-	f.app.hearing.others.Store(s.Anywhere < 1)
+	f.app.cursor.others.Store(s.Anywhere < 1)
 }
 
 // CloseOffer implements [agent.Frontend].
@@ -237,11 +284,22 @@ func (f *frontend) CloseOffer(turnID int64) {
 }
 
 func (f *frontend) rendering(t agent.TurnView) render.Options {
-	o := render.Options{Redact: f.app.c.Redact, Workspace: t.Workspace, Joined: f.joined[t.ID], Files: f.files.takes(t.ID)}
-	if t.Closing > 0 && !t.Below && !f.visitors.saw(t.Thread, t.RequestedBy, t.StartedAt) {
+	o := render.Options{Redact: f.app.c.Redact, Workspace: t.Workspace, Files: f.files.takes(t.ID)}
+	if posted, left := f.left.Load(t.ID); left {
+		o.Posted = posted.(bool) //nolint:forcetypeassert // nothing else is in it
+	} else {
+		o.Posted = f.knows(turnKey(t, 0))
+	}
+	if t.Closing > 0 && t.EndedAt.Sub(t.StartedAt) >= agent.LongTurn && !f.visitors.saw(t.Thread, t.RequestedBy, t.StartedAt) {
 		o.Call = t.RequestedBy
 	}
 	return o
+}
+
+// knows reports whether this process has shown a message.
+func (f *frontend) knows(key string) bool {
+	shown, over := f.app.publisher.Known(key)
+	return shown || over
 }
 
 // turnKey names a page of a turn for as long as this process lives. It has the turn's
@@ -249,36 +307,6 @@ func (f *frontend) rendering(t agent.TurnView) render.Options {
 // that the old one had given last.
 func turnKey(t agent.TurnView, page int) string {
 	return "turn/" + number(t.ID) + "/" + number(t.StartedAt.UnixMicro()) + "/" + strconv.Itoa(page)
-}
-
-// lead shows what the turn has said so far, which belongs above its approval's card while
-// that is not posted, and returns the key of its last message. Where it has said nothing, it
-// will do so below.
-func (f *frontend) lead(a store.Approval, posted bool) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s, over := f.turns[a.TurnID], f.above[a.TurnID]
-	if s != nil && over.key != cardKey(a.CardID) {
-		if s.timer != nil {
-			s.timer.Stop()
-			s.timer = nil
-		}
-		if !posted {
-			f.rise(s)
-		}
-		s.render(f, !posted)
-	}
-	switch {
-	case s == nil || s.last == "":
-		if !a.TurnEnded {
-			over.key = cardKey(a.CardID)
-			f.above[a.TurnID] = over
-		}
-		return ""
-	case over.key == cardKey(a.CardID):
-		return ""
-	}
-	return s.last
 }
 
 // endMarks are the reactions that say how a prompt ended, by Slack's names. ✅ is for
@@ -294,7 +322,7 @@ var endMarks = map[agent.PromptMark]string{
 // MarkPrompt implements [agent.Frontend]. The eyes that say that a message was
 // heard stay; only its end is marked, see Tell.
 func (f *frontend) MarkPrompt(p store.Prompt, m agent.PromptMark) {
-	f.forgetSaid(p.Thread)
+	f.forgetSaid(p.ThreadKey)
 	f.app.homes.changed()
 	if m == agent.PromptWaits || p.Marked {
 		f.app.outbox.sweepNow()
@@ -348,6 +376,7 @@ func (f *frontend) Abandon(turnID int64, sentence string) {
 // interrupted renders a turn of this process a last time.
 func (f *frontend) interrupted(t agent.TurnView, sentence string, end func(error)) {
 	t.State, t.Problem, t.EndedAt, t.Waiting = agent.TurnInterrupted, sentence, time.Now(), 0
+	t.Cards = slices.DeleteFunc(slices.Clone(t.Cards), agent.Card.Open) // they are asked again
 	f.showTurn(t, end)
 }
 
@@ -355,9 +384,9 @@ func (f *frontend) interrupted(t agent.TurnView, sentence string, end func(error
 // buttons only where a process died between a page and the next.
 func (f *frontend) clear(turnID int64) {
 	f.app.publisher.Once(publish.Call{
-		Method: publish.UpdateMessage, Priority: publish.High, What: "take back what an ended turn offers",
+		Method: publish.UpdateMessage, Priority: publish.Answer, What: "take back what an ended turn offers",
 		Do: func(ctx context.Context) error {
-			posted, err := f.app.c.Store.TurnMessages(ctx, turnID)
+			posted, err := f.app.c.Store.TurnPosts(ctx, turnID)
 			if err != nil || len(posted) == 0 {
 				return err
 			}
@@ -394,18 +423,32 @@ func (f *frontend) Leave(turnID int64) {
 	if s := f.turns[turnID]; s != nil {
 		s.stop()
 		f.app.sessions.leave(s.latest.Thread)
-		for page := range s.quiet.shown {
+		for _, page := range s.pages {
 			f.app.publisher.Forget(turnKey(s.latest, page))
+		}
+		for _, c := range s.latest.Cards {
+			if !c.Open() {
+				f.app.publisher.Forget(cardKey(c.ID))
+			}
 		}
 	}
 	delete(f.turns, turnID)
-	delete(f.above, turnID)
 }
 
-func (f *frontend) save(what string, write func(context.Context) error) {
+// note notes where a message was posted.
+func (f *frontend) note(p store.PostedMessage) {
+	f.save(p, func(ctx context.Context) error { return f.app.c.Store.SavePosts(ctx, p) })
+}
+
+// forget notes that a message is none of ours any more.
+func (f *frontend) forget(p store.PostedMessage) {
+	f.save(p, func(ctx context.Context) error { return f.app.c.Store.ForgetPost(ctx, p) })
+}
+
+func (f *frontend) save(p store.PostedMessage, write func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
 	defer cancel()
 	if err := write(ctx); err != nil {
-		f.app.log.Error("record a posted "+what, zap.Error(err))
+		f.app.log.Error("note a message", zap.String("kind", string(p.Kind)), zap.String("of", p.Subject), zap.Error(err))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/slack-go/slack"
 
@@ -15,10 +14,6 @@ import (
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
-
-// sessionGrantFor is how long “for this session” holds at most: a thread's session
-// may live for months.
-const sessionGrantFor = 24 * time.Hour
 
 // offers are the rules that a grant of the approval may be given, narrow first. They
 // follow from the request alone, so that what is submitted is what was shown.
@@ -42,49 +37,44 @@ func grantable(a store.Approval) bool {
 }
 
 func callOf(a store.Approval) policy.Call {
-	return policy.Call{Tool: a.ToolName, Input: a.Input, Workspace: a.Workspace, Dir: a.Dir, Project: a.Project, Channel: a.Thread.ChannelID}
-}
-
-// sessionGrant is what “Approve for this session” gives: the narrowest offer.
-func sessionGrant(a store.Approval) []store.NewGrant {
-	o := offers(a)
-	if len(o) == 0 {
-		return nil
-	}
-	return []store.NewGrant{{Scope: store.GrantSession, Pattern: o[0].Pattern, For: sessionGrantFor}}
-}
-
-// sessionGrantSentence is what its button asks the person to confirm.
-func sessionGrantSentence(a store.Approval) string {
-	o := offers(a)
-	if len(o) == 0 {
-		return ""
-	}
-	return o[0].Sentence + " It holds until this thread's session ends, for a day at most."
+	return policy.Call{Tool: a.ToolName, Input: a.Input, Workspace: a.Workspace, Dir: a.Dir, Project: a.Project, Channel: a.ChannelID}
 }
 
 // scopes are those that the person may give: what reaches beyond the thread takes
 // an admin.
 func (a *App) scopes(ctx context.Context, p person, approval store.Approval) []store.GrantScope {
 	out := []store.GrantScope{store.GrantSession, store.GrantThread}
-	p.ChannelID, p.Project = approval.Thread.ChannelID, approval.Project
+	p.ChannelID, p.Project = approval.ChannelID, approval.Project
 	if a.mayDo(ctx, p, access.Administer) == nil {
 		out = append(out, store.GrantChannel, store.GrantProject)
 	}
 	return out
 }
 
-func (a *App) onAlwaysClick(ctx context.Context, in *incoming, approval store.Approval) (outcome string, err error) {
+// oneFile is the plain file that a request would write, if edits below its folder may be
+// allowed with it; else "".
+func oneFile(a store.Approval) string {
+	if a.Status != store.ApprovalPending || !grantable(a) {
+		return ""
+	}
+	name, _, _ := policy.OneFile(callOf(a))
+	return name
+}
+
+// onAlwaysClick opens the form that makes a rule of a request. One button starts it with edits
+// below the file's folder, in this thread, for an hour.
+func (a *App) onAlwaysClick(ctx context.Context, in *incoming, approval store.Approval, _ store.Decision) (outcome string, err error) {
 	o := offers(approval)
 	if len(o) == 0 {
 		a.answer(in, "This has to be asked every time, so there is nothing to allow for good.")
 		return "not grantable", nil
 	}
-	return a.openForm(ctx, in, approval, render.GrantModal(approval, o, a.scopes(ctx, in.person(), approval), a.rendering()))
+	below := in.click.ActionCallback.BlockActions[0].ActionID == render.ActionEditsBelow
+	return a.openForm(ctx, in, approval, render.GrantModal(approval, o, a.scopes(ctx, in.person(), approval), below, a.rendering()))
 }
 
-func (a *App) onGrantSubmission(ctx context.Context, in *incoming, approval store.Approval, d store.Decision, values map[string]map[string]slack.BlockAction) (outcome string, err error) {
-	choice, err := render.ParseGrant(values)
+func (a *App) onGrantSubmission(ctx context.Context, in *incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
+	choice, err := render.ParseGrant(in.submitted())
 	if err != nil {
 		return a.incomplete(in, err)
 	}
@@ -153,9 +143,9 @@ func (a *App) whereGrantHolds(p person, g store.Grant) person {
 // direct sends a person a direct message.
 func (a *App) direct(user string, page render.Page) {
 	a.publisher.Once(publish.Call{
-		Method: publish.PostMessage, Priority: publish.High, Group: user, What: "message " + user,
+		Method: publish.PostMessage, Priority: publish.Click, Group: user, What: "message " + user,
 		Do: func(ctx context.Context) error {
-			return a.publisher.Dressed(publish.InMessage, "direct message", page, func(page render.Page) error {
+			return a.publisher.Reduced(publish.InMessage, "direct message", page, func(page render.Page) error {
 				_, _, err := a.api.PostMessageContext(ctx, user, page.PostOptions()...)
 				return err
 			})

@@ -87,10 +87,10 @@ func (a *App) fillHome(ctx context.Context, view *render.HomeView, who person) e
 	for _, p := range pending {
 		if mine[p.ID] {
 			waits := render.HomeApproval{Approval: p}
-			if !access.IsDirect(p.Thread.ChannelID) || who.UserID == p.RequestedBy {
-				waits.Permalink = a.permalink(p.Thread.ChannelID, cmp.Or(p.MessageTS, p.Thread.ThreadTS))
+			if !access.IsDirect(p.ChannelID) || who.UserID == p.RequestedBy {
+				waits.Permalink = a.permalink(p.ChannelID, cmp.Or(p.MessageTS, p.ThreadTS))
 			}
-			if who.UserID == p.RequestedBy || a.mayRead(ctx, who, store.ThreadPlace{ChannelID: p.Thread.ChannelID, Project: p.Project}) {
+			if who.UserID == p.RequestedBy || a.mayRead(ctx, who, store.ThreadPlace{ChannelID: p.ChannelID, Project: p.Project}) {
 				waits.Title = a.c.Redact(p.Title)
 			}
 			view.Waiting = append(view.Waiting, waits)
@@ -160,7 +160,28 @@ func (a *App) fillThreads(ctx context.Context, view *render.HomeView, who person
 	for _, t := range threads {
 		view.Threads = append(view.Threads, a.homeThread(who.UserID, t, pending, mine, admin))
 	}
+	if len(threads) == 0 && view.Choice == (render.HomeChoice{}) {
+		view.Newcomer = a.newcomer(ctx, who)
+	}
 	return nil
+}
+
+// newcomerMost is how many channels a newcomer is named.
+const newcomerMost = 3
+
+// newcomer is where a person who has no threads can begin one.
+func (a *App) newcomer(ctx context.Context, who person) *render.HomeNewcomer {
+	places := a.c.Access.Places
+	out := &render.HomeNewcomer{Direct: places.DirectMessages != ""}
+	for _, c := range slices.Sorted(maps.Keys(places.Channels)) {
+		if len(out.Channels) == newcomerMost {
+			break
+		}
+		if a.mayRead(ctx, who, store.ThreadPlace{ChannelID: c, Project: places.Channels[c]}) {
+			out.Channels = append(out.Channels, c)
+		}
+	}
+	return out
 }
 
 // mayRead reports whether a person may use Deckhand in a place and can read what is said
@@ -188,7 +209,7 @@ func (a *App) homeThread(user string, t store.RecentThread, pending []store.Appr
 			continue
 		}
 		out.Yours = out.Yours || mine[p.ID]
-		for _, id := range a.c.Access.Called(*termsOf(p), p.Project, p.Thread.ChannelID) {
+		for _, id := range a.c.Access.Called(*termsOf(p), p.Project, p.ChannelID) {
 			if id != user && !slices.Contains(out.Whom, id) && (id != p.RequestedBy || p.Kind == store.ApprovalQuestion || p.Terms.RequesterMay) {
 				out.Whom = append(out.Whom, id)
 			}

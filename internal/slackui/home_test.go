@@ -66,6 +66,10 @@ func TestTheHomeTab(t *testing.T) {
 		}
 		if mine := m.tab(who.user, render.HomeChoice{}); strings.Contains(mine, "opened ") != (who.user == "U0ASKED") {
 			t.Errorf("%s: threads of their own: %v", who.who, strings.Contains(mine, "opened "))
+		} else if newcomer := who.acts != "" && who.user != "U0ASKED"; strings.Contains(mine, "How to begin") != newcomer {
+			t.Errorf("%s is told how to begin: %v", who.who, !newcomer)
+		} else if _, to, _ := strings.Cut(mine, "1. Go to "); newcomer && strings.Contains(strings.SplitN(to, "2. ", 2)[0], slack.ChannelShared) {
+			t.Errorf("%s is sent to a channel in which Deckhand does not work", who.who)
 		}
 	}
 	// A request is decided on the tab, by its own buttons there and by no others.

@@ -199,7 +199,7 @@ func (a *App) keepHomes(ctx context.Context) {
 // tellHomes has other replicas look at their tabs, if there are any. A notice that is lost
 // is made up for by the next, or when somebody looks.
 func (a *App) tellHomes(ctx context.Context) {
-	if !a.hearing.others.Load() {
+	if !a.cursor.others.Load() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveLimit)

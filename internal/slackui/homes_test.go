@@ -60,7 +60,7 @@ func TestATabFollowsOtherReplicas(t *testing.T) {
 	}()
 	<-ready
 	here.tellHomes(t.Context()) // alone
-	here.hearing.others.Store(true)
+	here.cursor.others.Store(true)
 	here.tellHomes(t.Context())
 	n := <-heard
 	stop()
@@ -111,7 +111,7 @@ func TestALargeHome(t *testing.T) {
 	if n := len(view.Blocks); n > 100 || n < 40 {
 		t.Errorf("%d blocks", n)
 	}
-	for _, want := range []string{"… and 94 more, which move up", "… and 25 more rules", "Earlier threads"} {
+	for _, want := range []string{"… and 94 more. They move up", "… and 25 more rules", "Earlier threads"} {
 		if !strings.Contains(tab, want) {
 			t.Errorf("no %q on the tab", want)
 		}

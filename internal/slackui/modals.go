@@ -57,7 +57,7 @@ func (a *App) updateModal(ctx context.Context, in *incoming, view slack.ModalVie
 // must be among them.
 func (a *App) showModal(view slack.ModalViewRequest, send func(slack.ModalViewRequest) error) error {
 	fields := formFields(view.Blocks.BlockSet)
-	return a.publisher.Dressed(publish.InModal, "modal "+view.CallbackID, render.Page{Blocks: view.Blocks.BlockSet}, func(p render.Page) error {
+	return a.publisher.Reduced(publish.InModal, "modal "+view.CallbackID, render.Page{Blocks: view.Blocks.BlockSet}, func(p render.Page) error {
 		if formFields(p.Blocks) < fields {
 			return errNoForm
 		}
@@ -84,9 +84,9 @@ func (a *App) explainModal(in *incoming, view slack.ModalViewRequest, err error)
 	sentence := ""
 	switch {
 	case refusedAs(err, "expired_trigger_id"):
-		sentence = "Slack waits three seconds for a window to open, and they had passed. Click again."
+		sentence = "That took longer than the three seconds that Slack waits for a window. Click again."
 	case refusedAs(err, "exchanged_trigger_id"), refusedAs(err, "trigger_exchanged"), refusedAs(err, "invalid_trigger_id"):
-		sentence = "Slack opens one window for a click, and does not open another one for this click. Click again."
+		sentence = "Slack opens one window for each click, and this click had one. Click again."
 	case refusedAs(err, "hash_conflict"), refusedAs(err, "not_found"):
 		sentence = "The window has changed since, or was closed. Open it again."
 	case errors.Is(err, errNoForm), publish.Refuses(err):
@@ -103,18 +103,8 @@ func (a *App) explainModal(in *incoming, view slack.ModalViewRequest, err error)
 // have its id as their metadata.
 func insteadOfModal(view slack.ModalViewRequest) string {
 	code := strings.ToUpper(view.PrivateMetadata[:min(5, len(view.PrivateMetadata))])
-	reply := func(words string) string { return "Reply “" + words + "” in the request's thread." }
-	switch view.CallbackID {
-	case render.CallbackDenyReason:
-		return reply("deny " + code + " and your reason")
-	case render.CallbackAnswer:
-		return reply("deny " + code + " and your answer")
-	case render.CallbackConfirm:
-		return reply("approve " + code + " confirm")
-	case render.CallbackGrant:
-		return reply("approve " + code)
-	case render.CallbackApproveAll, render.CallbackApproveFiles:
-		return "Decide about each request by its own button."
+	if reply := forms[view.CallbackID].reply; reply != "" {
+		return "Reply “" + fmt.Sprintf(reply, code) + "” in the request's thread."
 	}
 	return ""
 }
@@ -130,7 +120,7 @@ func (a *App) homePages(ctx context.Context, request slack.PublishViewContextReq
 		}
 		return err
 	}
-	err = a.publisher.Dressed(publish.InHome, "home tab", render.Page{Blocks: request.View.Blocks.BlockSet}, send)
+	err = a.publisher.Reduced(publish.InHome, "home tab", render.Page{Blocks: request.View.Blocks.BlockSet}, send)
 	for _, small := range render.SmallHomes(a.self.UserID) {
 		if !publish.Refuses(err) {
 			break

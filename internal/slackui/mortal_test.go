@@ -3,6 +3,7 @@ package slackui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 
@@ -14,6 +15,7 @@ import (
 type process struct {
 	app     *App
 	dead    atomic.Bool
+	refuse  atomic.Pointer[func() error] // an error of the database for each prompt that is to be accepted
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
@@ -32,52 +34,53 @@ type httpClient func(*http.Request) (*http.Response, error)
 
 func (f httpClient) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
-// mortalBooks are the books of a process.
-type mortalBooks struct {
-	*screenBooks
+// mortalBooks are the database of a process.
+type mortalStore struct {
+	*screenStore
 	p *process
 }
 
-func (b mortalBooks) save(ctx context.Context, write func(context.Context) error) error {
+func (b mortalStore) save(ctx context.Context, write func(context.Context) error) error {
 	if b.p.dead.Load() {
 		return errors.New("killed")
 	}
 	return write(ctx)
 }
 
-func (b mortalBooks) ClaimWords(ctx context.Context, teamID string, limit int) (out []store.Word, err error) {
-	err = b.save(ctx, func(ctx context.Context) error { out, err = b.screenBooks.ClaimWords(ctx, teamID, limit); return err })
+func (b mortalStore) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thread, bool, error) {
+	if refuse := b.p.refuse.Load(); refuse != nil {
+		if err := (*refuse)(); err != nil {
+			return store.Thread{}, false, fmt.Errorf("accept: %w", err)
+		}
+	}
+	return b.screenStore.AcceptPrompt(ctx, p)
+}
+
+func (b mortalStore) ClaimOutbox(ctx context.Context, teamID string, limit int) (out []store.OutboxRow, err error) {
+	err = b.save(ctx, func(ctx context.Context) error { out, err = b.screenStore.ClaimOutbox(ctx, teamID, limit); return err })
 	return out, err
 }
 
-func (b mortalBooks) HoldWords(ctx context.Context, ids []int64) error {
-	return b.save(ctx, func(ctx context.Context) error { return b.screenBooks.HoldWords(ctx, ids) })
+func (b mortalStore) HoldOutbox(ctx context.Context, ids []int64) error {
+	return b.save(ctx, func(ctx context.Context) error { return b.screenStore.HoldOutbox(ctx, ids) })
 }
 
-func (b mortalBooks) PutBackWords(ctx context.Context, ids []int64) error {
-	return b.save(ctx, func(ctx context.Context) error { return b.screenBooks.PutBackWords(ctx, ids) })
+func (b mortalStore) PutBackOutbox(ctx context.Context, ids []int64) error {
+	return b.save(ctx, func(ctx context.Context) error { return b.screenStore.PutBackOutbox(ctx, ids) })
 }
 
-func (b mortalBooks) EndWords(ctx context.Context, ids []int64, shown []store.Shown) error {
-	return b.save(ctx, func(ctx context.Context) error { return b.screenBooks.EndWords(ctx, ids, shown) })
+func (b mortalStore) EndOutbox(ctx context.Context, ids []int64, shown []store.Shown) error {
+	return b.save(ctx, func(ctx context.Context) error { return b.screenStore.EndOutbox(ctx, ids, shown) })
 }
 
-func (b mortalBooks) LetWordsGo(ctx context.Context) error {
-	return b.save(ctx, b.screenBooks.LetWordsGo)
+func (b mortalStore) ReleaseOutbox(ctx context.Context) error {
+	return b.save(ctx, b.screenStore.ReleaseOutbox)
 }
 
-func (b mortalBooks) SaveTurnMessage(ctx context.Context, turnID int64, m store.PostedMessage) error {
-	return b.save(ctx, func(ctx context.Context) error { return b.screenBooks.SaveTurnMessage(ctx, turnID, m) })
+func (b mortalStore) SavePosts(ctx context.Context, posts ...store.PostedMessage) error {
+	return b.save(ctx, func(ctx context.Context) error { return b.screenStore.SavePosts(ctx, posts...) })
 }
 
-func (b mortalBooks) AddCardCopies(ctx context.Context, copies []store.CardCopy) error {
-	return b.save(ctx, func(ctx context.Context) error { return b.screenBooks.AddCardCopies(ctx, copies) })
-}
-
-func (b mortalBooks) SaveCardCopy(ctx context.Context, c store.CardCopy) error {
-	return b.save(ctx, func(ctx context.Context) error { return b.screenBooks.SaveCardCopy(ctx, c) })
-}
-
-func (b mortalBooks) SaveApprovalMessage(ctx context.Context, cardID string, m store.PostedMessage) error {
-	return b.save(ctx, func(ctx context.Context) error { return b.screenBooks.SaveApprovalMessage(ctx, cardID, m) })
+func (b mortalStore) ForgetPost(ctx context.Context, p store.PostedMessage) error {
+	return b.save(ctx, func(ctx context.Context) error { return b.screenStore.ForgetPost(ctx, p) })
 }

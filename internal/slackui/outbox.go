@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// sweepEvery is how often words are looked for that nobody sends.
+	// sweepEvery is how often outbox rows are looked for that nobody sends.
 	sweepEvery = 2 * time.Second
 	// renewEvery is how often those in hand are kept.
-	renewEvery = store.WordHold / 3
+	renewEvery = store.OutboxHold / 3
 	// sweepMost is how many are taken over at once, and inHandMost how many are in hand
 	// before no more are.
 	sweepMost, inHandMost = 50, 200
@@ -27,13 +27,13 @@ const (
 
 // outbox sends what was committed to be shown, and says so in the database once Slack has
 // it. What this process has committed comes by tell, or is begun by others and comes by
-// begun; what a process has left that died comes from the database. Words of a thread are
+// begun; what a process has left that died comes from the database. Outbox rows of a thread are
 // sent one after another, as far as their order matters.
 type outbox struct {
 	app *App
 
 	mu     sync.Mutex
-	lanes  map[store.ThreadKey][]*errand
+	lanes  map[store.ThreadKey][]*delivery
 	inHand map[int64]bool // ids that this process keeps its own
 	over   []int64        // ids that the database is to forget
 	shown  []store.Shown
@@ -45,64 +45,64 @@ type outbox struct {
 	sending sync.WaitGroup
 }
 
-// errand is a word on its way.
-type errand struct {
-	word  store.Word
+// delivery is an outbox row on its way.
+type delivery struct {
+	row   store.OutboxRow
 	start func(end func(error)) // nil: it has begun
 	done  chan error            // has what became of it; see publish.Message.OnEnd
 }
 
 func newOutbox(a *App) *outbox {
-	return &outbox{app: a, lanes: map[store.ThreadKey][]*errand{}, inHand: map[int64]bool{}, wake: make(chan struct{}, 1), look: make(chan struct{}, 1), closing: make(chan struct{})}
+	return &outbox{app: a, lanes: map[store.ThreadKey][]*delivery{}, inHand: map[int64]bool{}, wake: make(chan struct{}, 1), look: make(chan struct{}, 1), closing: make(chan struct{})}
 }
 
-// tell sends words, each when those before it in its thread are there.
-func (o *outbox) tell(words ...store.Word) {
-	for _, w := range words {
+// tell sends outbox rows, each when those before it in its thread are there.
+func (o *outbox) tell(rows ...store.OutboxRow) {
+	for _, w := range rows {
 		f := o.app.frontend
 		switch w.Kind {
-		case store.WordTurn:
+		case store.OutboxTurn:
 			o.queue(w, func(end func(error)) { f.showLeftTurn(w, end) })
-		case store.WordLeft, store.WordGivenUp:
+		case store.OutboxLeft, store.OutboxGivenUp:
 			o.queue(w, func(end func(error)) { f.leave(w, end) })
-		case store.WordMark:
+		case store.OutboxMark:
 			o.queue(w, func(end func(error)) { f.mark(w, end) })
-		case store.WordSaid:
-			o.queue(w, func(end func(error)) { f.saySentence(w, end) })
-		case store.WordWhisper:
+		case store.OutboxSaid:
+			o.queue(w, func(end func(error)) { f.saySentence(w, outboxMark(w), end) })
+		case store.OutboxWhisper:
 			o.keep(w.ID)
 			f.whisper(w, func(err error) { o.ended(w, err) })
-		case store.WordCard:
-			f.showCardAgain(w.CardID)
-		case store.WordWait:
-			f.ShowWait(w.InboxID)
-		case store.WordWaits:
+		case store.OutboxCard:
+			f.Show(store.CardPost, w.CardID)
+		case store.OutboxWait:
+			f.Show(store.WaitPost, number(w.InboxID))
+		case store.OutboxWaits:
 			f.showWaits(w)
-		case store.WordQueue:
+		case store.OutboxQueue:
 			o.keep(w.ID)
 			f.takeQueueOver(w)
-		case store.WordBudget:
-			f.showBudgetAgain(w.NoticeID)
+		case store.OutboxBudget:
+			f.Show(store.BudgetPost, w.NoticeID)
 		default:
-			o.ended(w, publish.Permanent(errUnknownWord))
+			o.ended(w, publish.Permanent(errUnknownRow))
 		}
 	}
 }
 
-// queue has a word sent in its turn.
-func (o *outbox) queue(w store.Word, start func(end func(error))) {
-	o.put(&errand{word: w, start: start, done: make(chan error, 1)})
+// queue has an outbox row sent in its turn.
+func (o *outbox) queue(w store.OutboxRow, start func(end func(error))) {
+	o.put(&delivery{row: w, start: start, done: make(chan error, 1)})
 }
 
-// begun notes that a word is being sent, so that those after it wait. end must be called
+// begun notes that an outbox row is being sent, so that those after it wait. end must be called
 // with what became of it.
-func (o *outbox) begun(w store.Word) (end func(error)) {
-	e := &errand{word: w, done: make(chan error, 1)}
+func (o *outbox) begun(w store.OutboxRow) (end func(error)) {
+	e := &delivery{row: w, done: make(chan error, 1)}
 	o.put(e)
 	return func(err error) { e.done <- err }
 }
 
-func (o *outbox) put(e *errand) {
+func (o *outbox) put(e *delivery) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	select {
@@ -110,8 +110,8 @@ func (o *outbox) put(e *errand) {
 		return // it is in the database
 	default:
 	}
-	o.inHand[e.word.ID] = true
-	key := e.word.Thread
+	o.inHand[e.row.ID] = true
+	key := e.row.ThreadKey
 	lane, runs := o.lanes[key]
 	o.lanes[key] = append(lane, e)
 	if !runs {
@@ -119,7 +119,7 @@ func (o *outbox) put(e *errand) {
 	}
 }
 
-// run sends the words of a thread until there is none. When one cannot be sent now, those
+// run sends the outbox rows of a thread until there is none. When one cannot be sent now, those
 // behind it that have not begun are tried again after it.
 func (o *outbox) run(key store.ThreadKey) {
 	stuck := false
@@ -135,29 +135,29 @@ func (o *outbox) run(key store.ThreadKey) {
 		o.mu.Unlock()
 		if e.start != nil {
 			if stuck {
-				o.putBack(e.word.ID)
+				o.putBack(e.row.ID)
 				continue
 			}
 			e.start(func(err error) { e.done <- err })
 		}
 		select {
 		case err := <-e.done:
-			stuck = !o.ended(e.word, err) || stuck
+			stuck = !o.ended(e.row, err) || stuck
 		case <-o.closing:
 			return
 		}
 	}
 }
 
-// ended notes what became of a word. It reports false when it is to be sent again.
-func (o *outbox) ended(w store.Word, err error) bool {
+// ended notes what became of an outbox row. It reports false when it is to be sent again.
+func (o *outbox) ended(w store.OutboxRow, err error) bool {
 	if err != nil && publish.MayPass(err) {
 		o.putBack(w.ID)
 		return false
 	}
 	if err != nil {
-		o.app.log.Error("something that people were to see cannot be shown to them, and is given up", zap.Int64("word", w.ID), zap.String("kind", string(w.Kind)),
-			zap.String("channel", w.Thread.ChannelID), zap.String("thread", w.Thread.ThreadTS), zap.Int64("turn", w.TurnID), zap.Error(err))
+		o.app.log.Error("something that people were to see cannot be shown to them, and is given up", zap.Int64("outbox", w.ID), zap.String("kind", string(w.Kind)),
+			zap.String("channel", w.ChannelID), zap.String("thread", w.ThreadTS), zap.Int64("turn", w.TurnID), zap.Error(err))
 	}
 	o.mu.Lock()
 	o.over = append(o.over, w.ID)
@@ -173,7 +173,7 @@ func (o *outbox) putBack(id int64) {
 	o.signal()
 }
 
-// keep keeps a word this process's own, since it is being sent.
+// keep keeps an outbox row this process's own, since it is being sent.
 func (o *outbox) keep(id int64) {
 	if id == 0 {
 		return
@@ -183,7 +183,7 @@ func (o *outbox) keep(id int64) {
 	o.inHand[id] = true
 }
 
-// showing notes that something is being shown as the books have it. end must be called
+// showing notes that something is being shown as the database has it. end must be called
 // with what became of it.
 func (o *outbox) showing(s store.Shown) (end func(error)) {
 	if s.UpTo == 0 {
@@ -197,7 +197,7 @@ func (o *outbox) showing(s store.Shown) (end func(error)) {
 		}
 		if err != nil {
 			o.app.log.Error("something that people were to see cannot be shown to them, and is given up", zap.String("kind", string(s.Kind)),
-				zap.String("card", s.CardID), zap.Int64("prompt", s.InboxID), zap.String("notice", s.NoticeID), zap.Error(err))
+				zap.String("of", s.Subject), zap.Error(err))
 		}
 		o.mu.Lock()
 		o.shown = append(o.shown, s)
@@ -244,7 +244,7 @@ func (o *outbox) close() {
 	o.sending.Wait()
 	ctx := context.Background()
 	o.note(ctx)
-	o.ask(ctx, "leave what was not sent to others", o.app.c.Store.LetWordsGo)
+	o.ask(ctx, "leave what was not sent to others", o.app.c.Store.ReleaseOutbox)
 }
 
 // note tells the database what was sent, and what is to be tried again. What it cannot be
@@ -254,13 +254,13 @@ func (o *outbox) note(ctx context.Context) {
 	over, shown, back := o.over, o.shown, o.back
 	o.over, o.shown, o.back = nil, nil, nil
 	o.mu.Unlock()
-	if len(over)+len(shown) > 0 && !o.ask(ctx, "note what was sent", func(ctx context.Context) error { return o.app.c.Store.EndWords(ctx, over, shown) }) {
+	if len(over)+len(shown) > 0 && !o.ask(ctx, "note what was sent", func(ctx context.Context) error { return o.app.c.Store.EndOutbox(ctx, over, shown) }) {
 		o.mu.Lock()
 		o.over, o.shown = append(over, o.over...), append(shown, o.shown...)
 		o.mu.Unlock()
 		over, shown = nil, nil
 	}
-	if len(back) > 0 && !o.ask(ctx, "put back what was not sent", func(ctx context.Context) error { return o.app.c.Store.PutBackWords(ctx, back) }) {
+	if len(back) > 0 && !o.ask(ctx, "put back what was not sent", func(ctx context.Context) error { return o.app.c.Store.PutBackOutbox(ctx, back) }) {
 		o.mu.Lock()
 		o.back = append(back, o.back...)
 		o.mu.Unlock()
@@ -284,7 +284,7 @@ func (o *outbox) renew(ctx context.Context) {
 	}
 	o.mu.Unlock()
 	if len(ids) > 0 {
-		o.ask(ctx, "keep what is being sent", func(ctx context.Context) error { return o.app.c.Store.HoldWords(ctx, ids) })
+		o.ask(ctx, "keep what is being sent", func(ctx context.Context) error { return o.app.c.Store.HoldOutbox(ctx, ids) })
 	}
 }
 
@@ -292,8 +292,8 @@ func (o *outbox) renew(ctx context.Context) {
 func (o *outbox) clearPlaces(ctx context.Context) {
 	o.ask(ctx, "look for places in the queue that nobody has", func(ctx context.Context) error {
 		stale, err := o.app.c.Store.StalePlaces(ctx, o.app.self.TeamID)
-		for _, k := range stale {
-			o.app.frontend.ShowPlace(k, agent.Served)
+		for _, t := range stale {
+			o.app.frontend.ShowPlace(t, agent.Served)
 		}
 		return err
 	})
@@ -308,14 +308,14 @@ func (o *outbox) sweep(ctx context.Context) {
 		return
 	}
 	if !o.ask(ctx, "look for what others have left to be said", func(ctx context.Context) error {
-		words, err := o.app.c.Store.ClaimWords(ctx, o.app.self.TeamID, sweepMost)
-		if len(words) > 0 {
-			o.app.log.Info("saying what nobody else says", zap.Int("words", len(words)))
+		rows, err := o.app.c.Store.ClaimOutbox(ctx, o.app.self.TeamID, sweepMost)
+		if len(rows) > 0 {
+			o.app.log.Info("saying what nobody else says", zap.Int("rows", len(rows)))
 		}
-		o.tell(words...)
+		o.tell(rows...)
 		return err
 	}) && ctx.Err() == nil {
-		o.app.hearing.mute() // what Slack delivers now may not be stored
+		o.app.cursor.mute() // what Slack delivers now may not be stored
 	}
 }
 

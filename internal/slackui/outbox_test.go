@@ -12,8 +12,10 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
 )
@@ -152,7 +154,7 @@ func TestAPostThatCameThroughIsNotMadeAgain(t *testing.T) {
 					}
 					return fault{}
 				})
-				w, err := d.books.Say(context.Background(), d.lease, "Look at this.")
+				w, err := d.store.Say(context.Background(), d.lease, "Look at this.")
 				d.must(err)
 				d.front().Tell(w)
 				time.Sleep(time.Second)
@@ -175,10 +177,10 @@ func TestAPostThatCameThroughIsNotMadeAgain(t *testing.T) {
 func TestACardEndsWhoeverDies(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		d.say("I ask.")
+		d.say("I look.\nI ask.")
 		a := d.ask("", store.Terms{})
 		d.rest()
-		_, err := d.books.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalDenied, By: "UGRACE", Via: "button"})
+		_, err := d.store.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalDenied, By: "UGRACE", Via: "button"})
 		d.must(err)
 		d.kill()
 		d.over()
@@ -188,6 +190,89 @@ func TestACardEndsWhoeverDies(t *testing.T) {
 	})
 }
 
+// TestOnlyTheHolderEditsACard: another replica takes the click, or calls people late. The turn's
+// replica goes on in the card's message, and no edit of the other one may come after it; when
+// the holder has died, the other one shows the card.
+func TestOnlyTheHolderEditsACard(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		quorum     int
+		calls      access.Call
+		dies, vote bool
+	}{
+		"it lives":               {quorum: 1},
+		"it dies":                {quorum: 1, dies: true},
+		"a vote does not decide": {quorum: 2, vote: true},
+		"people are sent copies": {quorum: 1, calls: access.CallDirect},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				if test.calls != "" {
+					d.callsBy(test.calls)
+				}
+				a := d.ask("", store.Terms{Quorum: test.quorum})
+				d.rest()
+				holder := d.bot
+				d.startAs("replica-2")
+				other := d.bot
+				for _, p := range d.all {
+					p.app.Frontend().SetShare(agent.Share{Anywhere: 0.5})
+				}
+				card := func() string { return d.slack.inThread(deskThread)[0].blocks }
+				before := card()
+				holder.dead.Store(true) // it is frozen
+				if test.calls == "" {
+					d.click("UGRACE", render.ActionApprove, a)
+				} else {
+					d.slack.answers(func(_ int, c slackCall) (f fault) {
+						if c.method == "conversations.open" {
+							f.err = slack.SlackErrorResponse{Err: "internal_error"}
+						}
+						return f
+					})
+					d.front().Show(store.CardPost, a.CardID)
+					time.Sleep(3 * cardPause)
+					d.slack.answers(nil)
+					d.click("UGRACE", render.ActionApprove, a)
+				}
+				time.Sleep(20 * time.Second)
+				if card() != before {
+					t.Fatalf("the card was edited while another replica holds the thread: %s", card())
+				}
+				if test.dies {
+					d.must(d.store.ReleaseLease(context.Background(), d.lease, false))
+					d.over()
+					if !strings.Contains(card(), "UGRACE") || strings.Contains(card(), `"Approve"`) {
+						t.Errorf("the card reads %s", card())
+					}
+					return
+				}
+				holder.dead.Store(false)
+				d.bot = holder
+				if test.vote {
+					d.front().Show(store.CardPost, a.CardID) // as its supervisor does
+					d.rest()
+					if !strings.Contains(card(), "1 of 2") {
+						t.Errorf("the vote is not shown: %s", card())
+					}
+					d.click("UHEIDI", render.ActionApprove, a)
+				}
+				d.front().ShowApproval(a)
+				d.answered()
+				d.say("It is done.")
+				d.end(agent.TurnDone, "")
+				d.over()
+				d.bot = other
+				d.over()
+				if !strings.Contains(card(), "It is done.") || strings.Contains(card(), `"Approve"`) {
+					t.Errorf("the card reads %s", card())
+				}
+			})
+		})
+	}
+}
+
 // TestATurnThatIsWokenIsNoNews: where it has left no message, its card tells what was decided,
 // and what comes of it follows.
 func TestATurnThatIsWokenIsNoNews(t *testing.T) {
@@ -195,7 +280,7 @@ func TestATurnThatIsWokenIsNoNews(t *testing.T) {
 	atDesk(t, func(d *desk) {
 		d.rest()
 		d.kill()
-		w, err := d.books.LeaveTurn(context.Background(), d.lease, d.turn.ID, agent.GoesOn)
+		w, err := d.store.LeaveTurn(context.Background(), d.lease, d.turn.ID, agent.GoesOn)
 		d.must(err)
 		d.front().Tell(w)
 		d.over()
@@ -224,11 +309,11 @@ func TestATurnThatWasLeft(t *testing.T) {
 			d.add(tool(claude.ToolDone, "make"))
 			d.add(tool(claude.ToolRunning, "sleep 60"))
 			time.Sleep(quietFor)
-		}, []string{"✅ Bash `make`", "⏸ Bash `sleep 60` · interrupted", "⏸ " + sentence}},
+		}, []string{"✅ `make`", "⏸ `sleep 60` · interrupted", "⏸ " + sentence}},
 		"while a tool waits for people": {func(d *desk) {
 			d.add(tool(claude.ToolAsked, "make"))
 			time.Sleep(quietFor)
-		}, []string{"⏸ Bash `make` · interrupted"}},
+		}, []string{"⏸ `make` · interrupted"}},
 		"while one of many runs": {func(d *desk) {
 			d.add(tool(claude.ToolRunning, "sleep 60"))
 			for range 4 {
@@ -238,7 +323,7 @@ func TestATurnThatWasLeft(t *testing.T) {
 				d.add(tool(claude.ToolDone, "make"))
 			}
 			time.Sleep(quietFor)
-		}, []string{"⏸ 8 tool calls: Bash ×8 · 3 not finished", "⏸ Bash `sleep 60` · interrupted"}},
+		}, []string{"⏸ 8 tool calls: Bash ×8 · 3 not finished", "⏸ `sleep 60` · interrupted"}},
 		"after it said something": {func(d *desk) { d.say("⏳ is what I say.\n") }, []string{"⏳ is what I say."}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,11 +333,11 @@ func TestATurnThatWasLeft(t *testing.T) {
 				d.rest()
 				d.kill()
 				for range 2 { // it could not go on at once, and is left again
-					w, err := d.books.LeaveTurn(context.Background(), d.lease, d.turn.ID, sentence)
+					w, err := d.store.LeaveTurn(context.Background(), d.lease, d.turn.ID, sentence)
 					d.must(err)
 					d.front().Tell(w)
 					d.over()
-					d.front().MarkPrompt(store.Prompt{Thread: w.Thread}, agent.PromptWaits)
+					d.front().MarkPrompt(store.Prompt{ThreadKey: w.ThreadKey}, agent.PromptWaits)
 				}
 				got := d.slack.inThread(deskThread)
 				if len(got) != 1 {

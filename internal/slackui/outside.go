@@ -41,9 +41,9 @@ type webAPI interface {
 	GetConversationRepliesContext(ctx context.Context, p *slack.GetConversationRepliesParameters) (msgs []slack.Message, more bool, cursor string, err error)
 }
 
-// Books are what the app reads and writes of the database: what it needs of
+// Store are what the app reads and writes of the database: what it needs of
 // [*store.Store], which tells what each method does.
-type Books interface {
+type Store interface {
 	inbox
 	threads
 	feedback
@@ -53,9 +53,9 @@ type Books interface {
 	screens
 	outgoing
 	queues
-	looks
+	scans
 	budgets
-	costs.Books
+	costs.Store
 	Audit(ctx context.Context, entries ...store.AuditEntry) error
 	Notify(ctx context.Context, n store.Notice) error
 }
@@ -66,10 +66,12 @@ type inbox interface {
 	Due(ctx context.Context, holder string, limit int) ([]store.Envelope, error)
 	LetGo(ctx context.Context, prefix, but string) error
 	PutOff(ctx context.Context, id int64, after time.Duration, why string, counted, mark bool) error
-	FinishTelling(ctx context.Context, id int64, outcome string, tell ...store.Whisper) ([]store.Word, error)
+	FinishTelling(ctx context.Context, id int64, outcome string, tell ...store.Whisper) ([]store.OutboxRow, error)
 	AcceptPrompt(ctx context.Context, p store.NewPrompt) (t store.Thread, ok bool, err error)
+	GiveToModel(ctx context.Context, p store.Post) (ok bool, err error)
 	Edit(ctx context.Context, p store.Post, change func(old json.RawMessage) (json.RawMessage, bool, error)) (ok bool, err error)
-	Delete(ctx context.Context, p store.Post) (ok bool, words []store.Word, err error)
+	WorkedOn(ctx context.Context, p store.Post) (payload json.RawMessage, err error)
+	Delete(ctx context.Context, p store.Post) (ok bool, rows []store.OutboxRow, err error)
 }
 
 // threads are sessions by where they are in Slack.
@@ -111,22 +113,21 @@ type grants interface {
 
 // screens remember what was posted, so that another process can edit it.
 type screens interface {
-	SaveTurnMessage(ctx context.Context, turnID int64, m store.PostedMessage) error
-	TurnMessages(ctx context.Context, turnID int64) ([]store.PostedMessage, error)
-	SaveApprovalMessage(ctx context.Context, cardID string, m store.PostedMessage) error
-	AddCardCopies(ctx context.Context, copies []store.CardCopy) error
-	CardCopies(ctx context.Context, cardID string) ([]store.CardCopy, error)
-	SaveCardCopy(ctx context.Context, c store.CardCopy) error
+	SavePosts(ctx context.Context, posts ...store.PostedMessage) error
+	Posts(ctx context.Context, kind store.PostKind, subject string) ([]store.PostedMessage, error)
+	TurnPosts(ctx context.Context, turnID int64) ([]store.PostedMessage, error)
+	ForgetPost(ctx context.Context, p store.PostedMessage) error
+	StalePlaces(ctx context.Context, teamID string) ([]store.Thread, error)
 }
 
 // outgoing is what people must see and may not have seen.
 type outgoing interface {
-	ClaimWords(ctx context.Context, teamID string, limit int) ([]store.Word, error)
-	HoldWords(ctx context.Context, ids []int64) error
-	PutBackWords(ctx context.Context, ids []int64) error
-	EndWords(ctx context.Context, ids []int64, shown []store.Shown) error
-	LetWordsGo(ctx context.Context) error
-	PostWaits(ctx context.Context, inboxID int64) (waits bool, err error)
+	ClaimOutbox(ctx context.Context, teamID string, limit int) ([]store.OutboxRow, error)
+	HoldOutbox(ctx context.Context, ids []int64) error
+	PutBackOutbox(ctx context.Context, ids []int64) error
+	EndOutbox(ctx context.Context, ids []int64, shown []store.Shown) error
+	ReleaseOutbox(ctx context.Context) error
+	PostWaits(ctx context.Context, inboxID int64) (store.PostState, error)
 	ShowWaits(ctx context.Context, p store.Post) error
 }
 
@@ -134,33 +135,27 @@ type outgoing interface {
 type queues interface {
 	Queue(ctx context.Context, threadID int64) (store.Queue, error)
 	SendNow(ctx context.Context, inboxID int64, by string) (ok bool, err error)
-	DropWaiting(ctx context.Context, inboxID int64, by, mark string) (ok bool, words []store.Word, err error)
-	StandQueue(ctx context.Context, threadID int64) (store.Word, error)
-	SaveQueueMessage(ctx context.Context, threadID int64, ts string) error
+	DropWaiting(ctx context.Context, inboxID int64, by, mark string) (ok bool, rows []store.OutboxRow, err error)
+	StandQueue(ctx context.Context, threadID int64) (store.OutboxRow, error)
 }
 
-// looks are for what people posted and Slack did not deliver.
-type looks interface {
-	Hear(ctx context.Context, teamID string, deaf time.Duration) (since time.Time, err error)
-	TakeLook(ctx context.Context, teamID string, hold time.Duration) (l store.Look, ok bool, err error)
-	HoldLook(ctx context.Context, l store.Look, hold time.Duration) error
-	EndLook(ctx context.Context, l store.Look) error
+// scans are for what people posted and Slack did not deliver.
+type scans interface {
+	MoveCursor(ctx context.Context, teamID string, deaf time.Duration) (since time.Time, err error)
+	TakeScan(ctx context.Context, teamID string, hold time.Duration) (l store.Scan, ok bool, err error)
+	HoldScan(ctx context.Context, l store.Scan, hold time.Duration) error
+	EndScan(ctx context.Context, l store.Scan) error
 	ServedThreads(ctx context.Context, teamID string, since time.Time, limit int) ([]store.ThreadKey, error)
 	OpenedAt(ctx context.Context, k store.ThreadKey) (ts string, err error)
+	LastPost(ctx context.Context, k store.ThreadKey, before string) (ts string, err error)
 	WaitingPosts(ctx context.Context, teamID string, limit int) ([]store.Envelope, error)
 }
 
 // budgets are decided about by admins.
 type budgets interface {
 	BudgetStates(ctx context.Context, windows []store.BudgetWindow) ([]store.BudgetState, error)
-	TellOfBudget(ctx context.Context, id string, tell func() error) error
+	BudgetNoticeStands(ctx context.Context, id string) (bool, error)
 	BudgetNoticeByID(ctx context.Context, id string) (store.BudgetNotice, error)
 	DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error)
 	BudgetWaitByPrompt(ctx context.Context, inboxID int64) (store.BudgetWait, error)
-	Place(ctx context.Context, k store.ThreadKey) (ts string, err error)
-	SavePlace(ctx context.Context, k store.ThreadKey, ts string) error
-	StalePlaces(ctx context.Context, teamID string) ([]store.ThreadKey, error)
-	SaveWaitMessage(ctx context.Context, inboxID int64, ts string) error
-	SaveBudgetMessage(ctx context.Context, noticeID string, m store.PostedMessage) error
-	BudgetMessages(ctx context.Context, noticeID string) ([]store.PostedMessage, error)
 }

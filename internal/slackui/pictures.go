@@ -67,7 +67,7 @@ func (f *frontend) uploadPicture(k store.ThreadKey, p render.Picture) {
 			if err != nil {
 				return publish.Permanent(fmt.Errorf("a tool's picture: %w", err))
 			}
-			name, content, err := attachment.Clean(p.Title, raw)
+			name, content, err := attachment.Clean(ctx, p.Title, raw)
 			if err != nil {
 				return publish.Permanent(fmt.Errorf("a tool's picture %w", err))
 			}

@@ -2,7 +2,6 @@ package slackui
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -20,89 +19,92 @@ const (
 	nearPlaces = 3
 )
 
-// shownPlace is what a thread was told of its place in the queue for a session.
+// shownPlace is what a thread is told of its place in the queue for a session. The
+// frontend's cardsMu guards it.
 type shownPlace struct {
+	thread store.Thread
 	before int
-	at     time.Time
+	at     time.Time // when it was shown last
+	ours   bool      // this process has noted its message
 }
 
 // ShowPlace implements [agent.Frontend]. A thread has one message for it, which is edited
 // as it moves, also by the process that follows this one.
-func (f *frontend) ShowPlace(k store.ThreadKey, before int) {
+func (f *frontend) ShowPlace(t store.Thread, before int) {
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
-	was, shown := f.places[k]
+	s := f.places[t.ID]
 	switch {
-	case before == agent.Served && shown:
-		f.showPlace(k, "", before)
-	case before == agent.Served:
-		f.withPlace(k, func(ts string) {
-			if _, waits := f.places[k]; ts != "" && !waits {
-				f.showPlace(k, ts, agent.Served)
-			}
-		})
-	case !shown:
-		f.places[k] = shownPlace{before: before}
-		f.withPlace(k, func(ts string) {
-			if now, waits := f.places[k]; waits {
-				f.showPlace(k, ts, now.before)
-			}
-		})
-	case was.at.IsZero(): // it is about to be shown
-		f.places[k] = shownPlace{before: before}
-	case before < nearPlaces && before != was.before, time.Since(was.at) >= movedEvery:
-		f.showPlace(k, "", before)
-	}
-}
-
-// withPlace looks for the message that an earlier process may have posted about the
-// thread's place, and calls fn with its ts, or with an empty one, under f.cardsMu, which
-// is held.
-func (f *frontend) withPlace(k store.ThreadKey, fn func(ts string)) {
-	if f.closed {
+	case s == nil:
+		s = &shownPlace{thread: t}
+		f.places[t.ID] = s
+	case before != agent.Served && (before >= nearPlaces || before == s.before) && time.Since(s.at) < movedEvery:
 		return
 	}
-	f.reads.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
-		defer cancel()
-		ts, err := f.app.c.Store.Place(ctx, k)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			f.app.log.Error("read a place in the queue", zap.Error(err))
+	s.before = before
+	f.show(store.PlacePost, number(t.ID))
+}
+
+// readPlace notes the message of a thread that waits before it is posted: a process that dies
+// in between leaves one that the next finds, by when that was.
+func (f *frontend) readPlace(ctx context.Context, id string) (show func(), err error) {
+	threadID, db := numbered(id), f.app.c.Store
+	posts, err := db.Posts(ctx, store.PlacePost, id)
+	if err != nil {
+		return nil, err
+	}
+	f.cardsMu.Lock()
+	s := f.places[threadID]
+	note := s != nil && s.before != agent.Served && len(posts) == 0
+	if note {
+		s.ours = true
+	}
+	f.cardsMu.Unlock()
+	if note {
+		if err := db.SavePosts(ctx, store.PostedMessage{Kind: store.PlacePost, Subject: id, ChannelID: s.thread.ChannelID}); err != nil {
+			return nil, err
 		}
-		f.cardsMu.Lock()
-		defer f.cardsMu.Unlock()
-		fn(ts)
-	})
+		if posts, err = db.Posts(ctx, store.PlacePost, id); err != nil {
+			return nil, err
+		}
+	}
+	return func() {
+		if s != nil && len(posts) > 0 {
+			f.showPlace(s, posts[0])
+		} else if s != nil && s.before == agent.Served {
+			delete(f.places, threadID)
+		}
+	}, nil
 }
 
 // showPlace posts the message, edits it, or edits it a last time. One that is not posted
 // by then is not any more. f.cardsMu is held.
-func (f *frontend) showPlace(k store.ThreadKey, ts string, before int) {
-	save := func(ts string) {
-		f.save("place", func(ctx context.Context) error { return f.app.c.Store.SavePlace(ctx, k, ts) })
+func (f *frontend) showPlace(s *shownPlace, p store.PostedMessage) {
+	k, since := s.thread.Key(), number(p.CreatedAt.UnixMicro())
+	mark := metadata(placeType, "since", since)
+	s.at = time.Now()
+	message := publish.Message{
+		Key: "place/" + p.Subject + "/" + since, Channel: k.ChannelID, ThreadTS: k.ThreadTS, Group: k.ThreadTS, TS: p.TS,
+		Page: render.Place(s.before), Priority: publish.Normal, Final: s.before == agent.Served,
+		Metadata: mark, Find: f.find(k, p.CreatedAt, mark), Doubtful: !s.ours && p.TS == "",
+		Wanted: func(context.Context) (bool, error) {
+			f.cardsMu.Lock()
+			defer f.cardsMu.Unlock()
+			return s.before != agent.Served, nil
+		},
+		OnPosted: func(ts string) {
+			p.TS = ts
+			f.note(p)
+		},
+		OnError: func(err error) { f.app.log.Error("show a place in the queue", zap.Error(err)) },
 	}
-	if f.places[k] = (shownPlace{before: before, at: time.Now()}); before == agent.Served {
-		delete(f.places, k)
-		if !f.closed {
-			f.reads.Go(func() { save("") })
+	if s.before == agent.Served {
+		delete(f.places, s.thread.ID)
+		message.OnEnd = func(err error) { // until then the next process would have to end it
+			if err == nil || !publish.MayPass(err) {
+				f.forget(p)
+			}
 		}
 	}
-	f.app.publisher.Show(publish.Message{
-		Key: "place/" + k.ChannelID + "/" + k.ThreadTS, Channel: k.ChannelID, ThreadTS: k.ThreadTS, Group: k.ThreadTS, TS: ts,
-		Page: render.Place(before), Priority: publish.Normal, Final: before == agent.Served, OnPosted: save,
-		Posting: func(_ context.Context, post func() error) error {
-			f.cardsMu.Lock()
-			_, waits := f.places[k]
-			f.cardsMu.Unlock()
-			if !waits {
-				return publish.ErrNotWanted
-			}
-			return post()
-		},
-		OnError: func(err error) {
-			if !errors.Is(err, publish.ErrNotWanted) {
-				f.app.log.Error("show a place in the queue", zap.Error(err))
-			}
-		},
-	})
+	f.app.publisher.Show(message)
 }

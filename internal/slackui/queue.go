@@ -31,22 +31,18 @@ const queueUnseen = 3 * time.Second
 // guards it.
 type shownQueue struct {
 	start *agent.StartWait
-	since time.Time  // when a start began to wait
-	key   string     // the publisher's; empty while nothing is shown
-	ts    string     // where it stands; empty while it is not known
-	word  store.Word // of the outbox, that this process holds while it stands; zero if it does not
-	over  bool       // it is not wanted any more
+	since time.Time       // when a start began to wait
+	key   string          // the publisher's; empty while nothing is shown
+	ts    string          // where it stands; empty while it is not known
+	word  store.OutboxRow // of the outbox, that this process holds while it stands; zero if it does not
+	over  bool            // it is not wanted any more
 }
 
 // ShowQueue implements [agent.Frontend].
 func (f *frontend) ShowQueue(threadID int64, start *agent.StartWait) {
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
-	q := f.queues[threadID]
-	if q == nil {
-		q = &shownQueue{}
-		f.queues[threadID] = q
-	}
+	q := f.queueOf(threadID)
 	if start == nil {
 		q.since = time.Time{}
 	} else if q.since.IsZero() {
@@ -56,34 +52,45 @@ func (f *frontend) ShowQueue(threadID int64, start *agent.StartWait) {
 	if start != nil && start.Attempts == 0 && time.Since(q.since) < queueUnseen {
 		return // it is told again, if it still waits then
 	}
-	f.readQueue(threadID)
+	f.show(store.QueuePost, number(threadID))
 }
 
-// readQueue has a thread's queue read and shown. f.cardsMu is held.
-func (f *frontend) readQueue(threadID int64) {
-	f.refresh(fmt.Sprintf("queue/%d", threadID), func(ctx context.Context) (func(), error) {
-		q, err := f.app.c.Store.Queue(ctx, threadID)
-		if err != nil {
+// queueOf is the queue of a thread as this process shows it. f.cardsMu is held.
+func (f *frontend) queueOf(threadID int64) *shownQueue {
+	if f.queues[threadID] == nil {
+		f.queues[threadID] = &shownQueue{}
+	}
+	return f.queues[threadID]
+}
+
+// readQueue reads a thread's queue.
+func (f *frontend) readQueue(ctx context.Context, id string) (show func(), err error) {
+	threadID := numbered(id)
+	ts, err := f.app.postedAs(ctx, store.QueuePost, id)
+	if err != nil {
+		return nil, err
+	}
+	q, err := f.app.c.Store.Queue(ctx, threadID)
+	if err != nil {
+		return nil, err
+	}
+	var row store.OutboxRow
+	if f.standsUnheld(threadID, q, ts) {
+		if row, err = f.app.c.Store.StandQueue(ctx, threadID); err != nil {
 			return nil, err
 		}
-		var word store.Word
-		if f.standsUnheld(threadID, q) {
-			if word, err = f.app.c.Store.StandQueue(ctx, threadID); err != nil {
-				return nil, err
-			}
-			f.app.outbox.keep(word.ID)
-		}
-		names := map[string]string{}
-		for _, p := range q.Prompts[:min(len(q.Prompts), render.QueueShown)] {
-			names[p.UserID] = f.app.people.Name(ctx, p.UserID)
-		}
-		return func() { f.showQueue(threadID, q, word, names) }, nil
-	})
+		f.app.outbox.keep(row.ID)
+	}
+	names := map[string]string{}
+	for _, p := range q.Prompts[:min(len(q.Prompts), render.QueueShown)] {
+		names[p.UserID] = f.app.people.Name(ctx, p.UserID)
+	}
+	return func() { f.showQueue(threadID, q, ts, row, names) }, nil
 }
 
 // standsUnheld reports whether a message is to be shown for which this process holds no
-// word of the outbox.
-func (f *frontend) standsUnheld(threadID int64, q store.Queue) bool {
+// row of the outbox.
+func (f *frontend) standsUnheld(threadID int64, q store.Queue, ts string) bool {
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
 	var start *agent.StartWait
@@ -93,43 +100,34 @@ func (f *frontend) standsUnheld(threadID int64, q store.Queue) bool {
 		}
 	}
 	view := f.queueView(start, q, nil)
-	return view.Start != nil || len(view.Prompts) > 0 || q.MessageTS != ""
+	return view.Start != nil || len(view.Prompts) > 0 || ts != ""
 }
 
 // takeQueueOver puts right what a process that has died has said of a thread's queue, and
 // perhaps not noted.
-func (f *frontend) takeQueueOver(w store.Word) {
+func (f *frontend) takeQueueOver(w store.OutboxRow) {
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
-	s := f.queues[w.ThreadID]
-	if s == nil {
-		s = &shownQueue{}
-		f.queues[w.ThreadID] = s
-	}
-	s.word = w
-	f.readQueue(w.ThreadID)
+	f.queueOf(w.ThreadID).word = w
+	f.show(store.QueuePost, number(w.ThreadID))
 }
 
 // showQueue posts or edits the message, or takes it away. f.cardsMu is held.
-func (f *frontend) showQueue(threadID int64, q store.Queue, word store.Word, names map[string]string) {
-	s := f.queues[threadID]
-	if s == nil {
-		s = &shownQueue{}
-		f.queues[threadID] = s
-	}
-	if word.ID != 0 {
-		s.word = word
+func (f *frontend) showQueue(threadID int64, q store.Queue, ts string, row store.OutboxRow, names map[string]string) {
+	s := f.queueOf(threadID)
+	if row.ID != 0 {
+		s.word = row
 	}
 	view := f.queueView(s.start, q, names)
 	if s.key == "" {
-		s.ts = q.MessageTS // an earlier process's
+		s.ts = ts // an earlier process's
 	}
 	if view.Start == nil && len(view.Prompts) == 0 {
-		f.takeQueueAway(threadID, s, q.Thread)
+		f.takeQueueAway(threadID, s, q.ThreadKey)
 		return
 	}
 	if s.word.ID == 0 { // it has changed since it was read
-		f.readQueue(threadID)
+		f.show(store.QueuePost, number(threadID))
 		return
 	}
 	mark := metadata(queueType, "thread", number(threadID))
@@ -138,10 +136,10 @@ func (f *frontend) showQueue(threadID int64, q store.Queue, word store.Word, nam
 		s.key = fmt.Sprintf("queue/%d/%d", threadID, f.keys)
 	}
 	f.app.publisher.Show(publish.Message{
-		Key: s.key, Channel: q.Thread.ChannelID, ThreadTS: q.Thread.ThreadTS, Group: q.Thread.ThreadTS, TS: s.ts,
+		Key: s.key, Channel: q.ChannelID, ThreadTS: q.ThreadTS, Group: q.ThreadTS, TS: s.ts,
 		Page: render.Queue(view), Priority: publish.Normal,
-		Metadata: mark, Find: f.find(q.Thread, s.word.CreatedAt, mark), Doubtful: s.word.Again && s.ts == "",
-		OnPosted: func(ts string) { f.queuePosted(threadID, s, q.Thread, ts) },
+		Metadata: mark, Find: f.find(q.ThreadKey, s.word.CreatedAt, mark), Doubtful: s.word.Again && s.ts == "",
+		OnPosted: func(ts string) { f.queuePosted(threadID, s, q.ThreadKey, ts) },
 		OnError: func(err error) {
 			f.app.log.Warn("show what waits in a thread", zap.Error(err))
 			f.cardsMu.Lock()
@@ -161,7 +159,7 @@ func (f *frontend) queuePosted(threadID int64, s *shownQueue, k store.ThreadKey,
 		f.app.remove(k.ChannelID, ts)
 		return
 	}
-	f.save("queue", func(ctx context.Context) error { return f.app.c.Store.SaveQueueMessage(ctx, threadID, ts) })
+	f.note(store.PostedMessage{Kind: store.QueuePost, Subject: number(threadID), ChannelID: k.ChannelID, TS: ts})
 }
 
 // takeQueueAway removes the message, also one that another process has posted and not
@@ -175,13 +173,13 @@ func (f *frontend) takeQueueAway(threadID int64, s *shownQueue, k store.ThreadKe
 	switch {
 	case s.word.ID == 0:
 		return // nothing was posted
-	case s.key != "" && s.ts == "": // it may be posted just now: whoever takes the word over finds it
+	case s.key != "" && s.ts == "": // it may be posted just now: whoever takes the row over finds it
 		f.app.outbox.putBack(s.word.ID)
 		return
 	}
 	ts, find := s.ts, f.find(k, s.word.CreatedAt, metadata(queueType, "thread", number(threadID)))
 	f.app.publisher.Once(publish.Call{
-		Method: publish.DeleteMessage, Priority: publish.High, Group: k.ThreadTS, What: "take away what waited in a thread", Patient: true,
+		Method: publish.DeleteMessage, Priority: publish.Answer, Group: k.ThreadTS, What: "take away what waited in a thread", Patient: true,
 		Do: func(ctx context.Context) (err error) {
 			if ts == "" && s.word.Again {
 				ts, err = find(ctx)
@@ -196,7 +194,7 @@ func (f *frontend) takeQueueAway(threadID int64, s *shownQueue, k store.ThreadKe
 		},
 		OnEnd: func(err error) {
 			if err == nil || !publish.MayPass(err) {
-				f.save("queue", func(ctx context.Context) error { return f.app.c.Store.SaveQueueMessage(ctx, threadID, "") })
+				f.forget(store.PostedMessage{Kind: store.QueuePost, Subject: number(threadID), TS: ts})
 			}
 			f.app.outbox.ended(s.word, err)
 		},
@@ -228,7 +226,7 @@ func (a *App) saidIn(p store.QueuedPrompt) string {
 	if json.Unmarshal(p.Payload, &outer) != nil {
 		return ""
 	}
-	words := said(strings.ReplaceAll(outer.Event.Text, a.mention(), ""))
+	words := unmarked(strings.ReplaceAll(outer.Event.Text, a.mention(), ""), nil)
 	if len(outer.Event.Files) > 0 {
 		words = strings.TrimSpace(words + " 📎 " + namesOf(outer.Event.Files))
 	}
@@ -244,8 +242,12 @@ func (a *App) onQueueClick(ctx context.Context, in *incoming, action *slack.Bloc
 	}
 	thread, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
 	var q store.Queue
+	ts := ""
 	if err == nil {
 		q, err = a.c.Store.Queue(ctx, thread.ID)
+	}
+	if err == nil {
+		ts, err = a.postedAs(ctx, store.QueuePost, number(thread.ID))
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return "", err
@@ -261,24 +263,24 @@ func (a *App) onQueueClick(ctx context.Context, in *incoming, action *slack.Bloc
 		return "refused", nil
 	}
 	// A message's ts is not known yet while it is being posted.
-	if q.MessageTS != "" && q.MessageTS != in.store.TS {
+	if ts != "" && ts != in.store.TS {
 		a.answer(in, "This button does not belong to what waits in this thread now.")
 		return "wrong message", nil
 	}
 	done, ok := "sent at once", false
-	var words []store.Word
+	var rows []store.OutboxRow
 	switch {
 	case i < 0:
 	case action.ActionID == render.ActionDrop:
 		done = "dropped"
-		ok, words, err = a.c.Store.DropWaiting(ctx, inboxID, who.UserID, string(agent.PromptStopped))
+		ok, rows, err = a.c.Store.DropWaiting(ctx, inboxID, who.UserID, string(agent.PromptStopped))
 	default:
 		ok, err = a.c.Store.SendNow(ctx, inboxID, who.UserID)
 	}
 	if err != nil {
 		return "", err
 	}
-	a.outbox.tell(words...)
+	a.outbox.tell(rows...)
 	a.refreshQueue(thread)
 	if !ok {
 		a.answer(in, "That message waits no longer: it is being worked on, or was dropped or taken back.")
@@ -294,7 +296,5 @@ func (a *App) refreshQueue(t store.Thread) {
 	if t.ID == 0 || t.LeaseOwner != "" && t.LeaseOwner != a.c.Replica {
 		return
 	}
-	a.frontend.cardsMu.Lock()
-	defer a.frontend.cardsMu.Unlock()
-	a.frontend.readQueue(t.ID)
+	a.frontend.Show(store.QueuePost, number(t.ID))
 }

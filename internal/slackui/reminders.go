@@ -23,16 +23,16 @@ func (a *App) Remind(ctx context.Context, ap store.Approval, stage int) error {
 		return nil // the configuration has fewer stages by now
 	}
 	to := a.c.Reminders[stage]
-	eligible := a.c.Access.Deciders(*termsOf(ap), ap.Project, ap.Thread.ChannelID)
+	eligible := a.c.Access.Deciders(*termsOf(ap), ap.Project, ap.ChannelID)
 	view := render.ReminderView{
-		Approval: ap, Link: a.permalink(ap.Thread.ChannelID, cmp.Or(ap.MessageTS, ap.Thread.ThreadTS)),
+		Approval: ap, Link: a.permalink(ap.ChannelID, cmp.Or(ap.MessageTS, ap.ThreadTS)),
 		To: eligible, Redact: a.c.Redact, Escalation: stage > 0 && stage == len(a.c.Reminders)-1,
 	}
 	var failed error
 	for _, t := range to {
 		switch t {
 		case "thread":
-			a.say(ap.Thread.ChannelID, ap.Thread.ThreadTS, render.Reminder(view))
+			a.say(ap.ChannelID, ap.ThreadTS, render.Reminder(view))
 		case "approvers":
 			people, err := a.whoMayDecide(ctx, ap, eligible)
 			failed = errors.Join(failed, err)
@@ -49,7 +49,7 @@ func (a *App) Remind(ctx context.Context, ap store.Approval, stage int) error {
 		a.log.Warn("find the people to remind: " + failed.Error())
 	}
 	return a.c.Store.Audit(ctx, store.AuditEntry{
-		Kind: store.AuditReminded, TeamID: ap.Thread.TeamID, ThreadID: ap.ThreadID, TurnID: ap.TurnID, ApprovalID: ap.ID,
+		Kind: store.AuditReminded, TeamID: ap.TeamID, ThreadID: ap.ThreadID, TurnID: ap.TurnID, ApprovalID: ap.ID,
 		Details: map[string]any{"stage": stage, "to": to},
 	})
 }

@@ -26,6 +26,7 @@ type incoming struct {
 	// lasts says that the envelope is finished in the inbox, with what is told of it.
 	lasts      bool
 	told       []store.Whisper
+	storing    int    // how often the database did not take it
 	byBot      bool   // a bot mentions us
 	found      string // [foundPost] or [latePost] of a message that was not delivered
 	message    *postedMessage
@@ -65,6 +66,8 @@ type postedMessage struct {
 	Files []sharedFile `json:"files"`
 	// About is ours, see takeAsked: Slack's events have no such field.
 	About *aboutMessage `json:"deckhand_about"`
+	// ForModel is ours, too, see [store.Store.GiveToModel]: the person has said that it is work.
+	ForModel bool `json:"deckhand_for_model"`
 }
 
 type otherEvent struct {
@@ -133,7 +136,7 @@ func decodeEvent(e envelope) (*incoming, error) {
 		switch m.SubType {
 		case "", "file_share", "thread_broadcast":
 		case "message_changed", "message_deleted":
-			return decodeChange(outer.TeamID, outer.Event)
+			return decodeChange(outer.TeamID, outer.Event, e.Payload)
 		default:
 			return nil, nil
 		}
@@ -198,7 +201,11 @@ func decodeInteraction(e envelope) (*incoming, error) {
 		in.store.Kind = store.KindAction
 		in.store.TS = c.Container.MessageTs
 		in.store.ThreadTS = c.Container.ThreadTs
-		in.transient = !decides[c.ActionCallback.BlockActions[0].ActionID]
+		if action := c.ActionCallback.BlockActions[0]; action.ActionID == render.ActionMore {
+			action.ActionID, action.Value = render.ParseMore(action.SelectedOption.Value)
+		}
+		act, _ := actionOf(c.ActionCallback.BlockActions[0].ActionID)
+		in.transient = !act.lasts
 	case slack.InteractionTypeViewSubmission:
 		in.submission = &c
 		in.store.Kind = store.KindView
@@ -228,12 +235,16 @@ func (a *App) relevantNow(ctx context.Context, in *incoming) (bool, error) {
 	if in.message == nil || in.addressed(a.mention()) {
 		return true, nil
 	}
-	if in.message.ThreadTS == "" || addressesSomebodyElse(in.message.Text) || a.takesMention(in) {
+	if in.message.ThreadTS == "" {
+		return false, nil
+	}
+	if addressesSomebodyElse(in.message.Text) || a.takesMention(in) {
+		a.cursor.noteTalk(in.store.Key(), in.store.TS)
 		return false, nil
 	}
 	served, begins, err := a.c.Store.Concerns(ctx, in.store.Key(), in.store.TS)
 	if err == nil && !served && !begins {
-		a.hearing.overhear(in.store.Key())
+		a.cursor.overhear(in.store.Key())
 	}
 	return served || begins, err
 }
@@ -245,7 +256,7 @@ func (a *App) takesMention(in *incoming) bool {
 		return false
 	}
 	c := a.commands.find(said(in.message.Text))
-	return c == nil || c.nearly || !c.inThread
+	return c == nil || c.nearly || c.guessed || !c.inThread
 }
 
 func (in *incoming) addressed(mention string) bool {
@@ -263,7 +274,7 @@ func (a *App) act(ctx context.Context, in *incoming) (outcome string) {
 	defer cancel()
 	var err error
 	if in.store.ThreadTS != "" {
-		a.publisher.Look(in.store.ThreadTS)
+		a.publisher.Watched(in.store.ThreadTS)
 		a.frontend.visitors.heard(in.store.Key(), in.store.UserID, in.message != nil)
 	}
 	switch {
@@ -281,9 +292,7 @@ func (a *App) act(ctx context.Context, in *incoming) (outcome string) {
 		outcome, err = a.onEvent(ctx, in)
 	}
 	if err != nil && in.message != nil && in.store.ID != 0 {
-		if after, ok := passes(err); ok {
-			return a.putOff(ctx, in, err, after)
-		}
+		return a.putOff(ctx, in, err)
 	}
 	if err != nil {
 		a.log.Error("act on an envelope", zap.String("event", in.store.EventID), zap.String("kind", string(in.store.Kind)),
@@ -299,12 +308,12 @@ func (a *App) finish(ctx context.Context, id int64, in *incoming, outcome string
 	if outcome == waits {
 		return
 	}
-	words, err := a.c.Store.FinishTelling(ctx, id, outcome, in.told...)
+	rows, err := a.c.Store.FinishTelling(ctx, id, outcome, in.told...)
 	if err != nil {
 		a.log.Error("finish an envelope", zap.Error(err))
 	}
-	a.outbox.tell(words...)
-	if len(words) == 0 {
+	a.outbox.tell(rows...)
+	if len(rows) == 0 {
 		a.tellNow(in)
 	}
 }
@@ -318,7 +327,7 @@ func (a *App) tellNow(in *incoming) {
 
 // sorry tells a person that what they did has failed, or seems to have: a database that
 // stops answering may have taken it all the same, and say so when it is back.
-const sorry = "That did not work: Deckhand has trouble at the moment. If nothing changes here, try again; if it stays like this, ask an admin to look at its log."
+const sorry = "That did not work: Deckhand has trouble at the moment. If nothing changes here, try again; if it happens again, ask an admin to look at its log."
 
 var envelopeType = map[store.EnvelopeKind]string{
 	store.KindMessage: "events_api", store.KindEvent: "events_api",
@@ -341,13 +350,3 @@ func (a *App) onEvent(ctx context.Context, in *incoming) (outcome string, err er
 	}
 	return in.event.Type, nil
 }
-
-// unescape undoes what Slack does to text that people type.
-func unescape(s string) string {
-	return slackUnescaper.Replace(s)
-}
-
-// slackEscaper does what Slack does to text that people type.
-var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-
-var slackUnescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")

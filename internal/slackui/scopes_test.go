@@ -19,11 +19,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	slackgo "github.com/slack-go/slack"
 
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/waittest"
 )
 
 // The part of the manifest that the table makes, as it stands in the file.
@@ -236,7 +236,7 @@ func methodsOf(t *testing.T, call func(context.Context, *slackgo.Client)) (metho
 		_, _ = fmt.Fprintf(w, `{"ok":true,"upload_url":"http://%s/upload","file_id":"F1","files":[{"id":"F1"}],"channel":{"id":"D1"}}`, r.Host)
 	}))
 	defer srv.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
 	call(ctx, slackgo.New("xoxb-1", slackgo.OptionAPIURL(srv.URL+"/api/"), slackgo.OptionAppLevelToken("xapp-1")))
 	mu.Lock()

@@ -53,14 +53,23 @@ func TestATurnOnScreen(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}},
-		"with a card in between": {posts: 3, edits: 8, run: func(d *desk) {
+		"with a card in between": {posts: 2, edits: 8, run: func(d *desk) {
+			d.say("I look.\nI ask.")
+			a := d.ask("", store.Terms{})
+			time.Sleep(time.Second)
+			d.click("UGRACE", render.ActionApprove, a)
+			d.answered()
+			d.say("I was allowed to.")
+		}},
+		"with a card at once behind a line": {posts: 1, edits: 5, run: func(d *desk) {
 			d.say("I ask.")
 			a := d.ask("", store.Terms{})
 			time.Sleep(time.Second)
 			d.click("UGRACE", render.ActionApprove, a)
+			d.answered()
 			d.say("I was allowed to.")
 		}},
-		"with a card before anything is said": {posts: 2, edits: 5, run: func(d *desk) {
+		"with a card before anything is said": {posts: 1, edits: 5, run: func(d *desk) {
 			d.ask("", store.Terms{})
 			time.Sleep(time.Second)
 			d.say("Well.")
@@ -109,7 +118,7 @@ func TestATurnOnScreen(t *testing.T) {
 			return fault{}
 		}},
 		"while the database is slow": {posts: 1, edits: 3, run: func(d *desk) {
-			d.books.saveTakes = 5 * time.Second
+			d.store.saveTakes = 5 * time.Second
 			d.say("Hello.\n")
 			time.Sleep(time.Second)
 			d.say(" there.")
@@ -186,7 +195,7 @@ func TestADeletedMessageStaysDeleted(t *testing.T) {
 		d.end(agent.TurnDone, "")
 		d.rest()
 		got := d.slack.inThread(deskThread)
-		if len(got) != 2 || !strings.Contains(got[1].text, "And here.") || d.slack.count("chat.postMessage") != 3 {
+		if len(got) != 1 || !strings.Contains(got[0].text, "And here.") || d.slack.count("chat.postMessage") != 2 {
 			t.Errorf("the thread reads %+v", got)
 		}
 	})
@@ -199,7 +208,7 @@ func TestATurnOfAnEarlierProcess(t *testing.T) {
 		"of one page":          func(d *desk) { d.say("Hello.\n") },
 		"of several":           func(d *desk) { d.say(mrkdwntest.Prose(20_000)) },
 		"killed between pages": func(d *desk) { d.say(mrkdwntest.Prose(6_000)); time.Sleep(time.Second); d.say(mrkdwntest.Prose(9_000)) },
-		"with a card":          func(d *desk) { d.say("I ask."); d.ask("", store.Terms{}) },
+		"with a card":          func(d *desk) { d.say("I look.\nI ask."); d.ask("", store.Terms{}) },
 		"killed before its card was noted": func(d *desk) {
 			d.slack.answers(func(_ int, c slackCall) fault {
 				if strings.Contains(c.args.Get("metadata"), cardType) {
@@ -207,10 +216,10 @@ func TestATurnOfAnEarlierProcess(t *testing.T) {
 				}
 				return fault{}
 			})
-			d.say("I ask.")
+			d.say("I look.\nI ask.")
 			a := d.ask("", store.Terms{})
 			time.Sleep(time.Second)
-			if d.slack.count("chat.postMessage") != 2 || d.books.withCard(a).MessageTS != "" {
+			if d.slack.count("chat.postMessage") != 2 || d.cardTS(a) != "" {
 				d.t.Error("the card is noted")
 			}
 		},
@@ -226,14 +235,14 @@ func TestATurnOfAnEarlierProcess(t *testing.T) {
 				posted := max(1, len(d.slack.inThread(deskThread))) // where nothing came the sentence is posted
 				d.kill()
 				d.slack.answers(nil)
-				for _, a := range d.books.Approvals() {
+				for _, a := range d.store.Approvals() {
 					d.front().ShowApproval(a) // bound to the next process's request
 				}
 				d.rest()
-				_, words, err := d.books.FinishTurn(context.Background(), d.lease, store.FinishedTurn{ID: d.turn.ID, State: "interrupted", Problem: "It is given up.", Approvals: store.ApprovalInterrupted})
+				_, rows, err := d.store.FinishTurn(context.Background(), d.lease, store.FinishedTurn{ID: d.turn.ID, State: "interrupted", Problem: "It is given up.", Approvals: store.ApprovalInterrupted})
 				d.must(err)
-				d.front().Tell(words...)
-				d.front().CloseCards(d.cardsOf(d.turn.ID))
+				d.front().Tell(rows...)
+				d.closeCards()
 				d.rest()
 				got := d.slack.inThread(deskThread)
 				if len(got) != posted {
@@ -332,11 +341,11 @@ func TestACardOnScreen(t *testing.T) {
 				return []string{d.click("ULINUS", render.ActionApprove, a), d.click("UMALLORY", render.ActionDeny, a)}
 			},
 			want: []string{"refused", "refused"},
-			told: []string{"ULINUS: You may not", "UMALLORY: You may not"},
+			told: []string{"ULINUS: Only approvers can decide", "UMALLORY: Only approvers can decide"},
 		},
 		"decided elsewhere": {
 			run: func(d *desk, a store.Approval) []string {
-				decided, err := d.books.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalAllowed, By: "UADA", Via: "button"})
+				decided, err := d.store.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalAllowed, By: "UADA", Via: "button"})
 				d.must(err)
 				d.front().ShowApproval(decided)
 				return []string{d.click("UGRACE", render.ActionDeny, a)}
@@ -348,7 +357,7 @@ func TestACardOnScreen(t *testing.T) {
 			run: func(d *desk, a store.Approval) []string {
 				time.Sleep(2 * time.Hour)
 				late := d.click("UGRACE", render.ActionApprove, a)
-				ended, _, err := d.books.ExpireApproval(context.Background(), a.ID)
+				ended, _, err := d.store.ExpireApproval(context.Background(), a.ID)
 				d.must(err)
 				d.front().ShowApproval(ended)
 				return []string{late}
@@ -390,13 +399,15 @@ func TestACardOnScreen(t *testing.T) {
 		},
 		"from another card": {
 			run: func(d *desk, a store.Approval) []string {
-				d.books.mu.Lock()
-				at := d.books.cards[a.CardID]
-				d.books.cards[a.CardID] = "1.1" // what the click carries
-				d.books.mu.Unlock()
-				in := a
-				defer func() { d.books.mu.Lock(); d.books.cards[a.CardID] = at; d.books.mu.Unlock() }()
-				return []string{d.clickOn("9.9", "UGRACE", render.ActionApprove, in)}
+				at, db := d.cardTS(a), d.store.Store
+				post := store.PostedMessage{Kind: store.CardPost, Subject: a.CardID, ChannelID: deskChannel, TS: "1.1"}
+				d.must(db.SavePosts(context.Background(), post)) // what the click carries
+				defer func() {
+					d.must(db.ForgetPost(context.Background(), post))
+					post.TS = at
+					d.must(db.SavePosts(context.Background(), post))
+				}()
+				return []string{d.clickOn("9.9", "UGRACE", render.ActionApprove, a)}
 			},
 			want: []string{"wrong card"}, told: []string{"UGRACE: This button does not belong"},
 		},
@@ -406,7 +417,7 @@ func TestACardOnScreen(t *testing.T) {
 				t.Parallel()
 				atDesk(t, func(d *desk) {
 					d.slack.answers(c.answer)
-					d.say("I ask.")
+					d.say("I look.\nI ask.")
 					a := d.ask("", c.terms)
 					time.Sleep(wait)
 					if c.run != nil {
@@ -447,10 +458,10 @@ func TestACardOnScreen(t *testing.T) {
 func TestACardIsShownBeforeTheStop(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		d.say("I ask.")
+		d.say("I look.\nI ask.")
 		a := d.ask("", store.Terms{})
 		d.rest()
-		decided, err := d.books.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalAllowed, By: "UADA", Via: "button"})
+		decided, err := d.store.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalAllowed, By: "UADA", Via: "button"})
 		d.must(err)
 		d.front().ShowApproval(decided)
 		d.bot.stop()
@@ -468,7 +479,7 @@ func TestAnySequence(t *testing.T) {
 		what string
 		n    int
 	}
-	kinds := []string{"say", "say", "say", "say much", "think", "use a tool", "wait", "wait", "ask", "ask", "join", "decide", "decide", "end", "elsewhere", "expire"}
+	kinds := []string{"say", "say", "say", "say much", "think", "use a tool", "wait", "wait", "ask", "ask", "join", "decide", "decide", "answer", "answer", "end", "elsewhere", "expire"}
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) step {
 			return step{rapid.SampledFrom(kinds).Draw(rt, "what"), rapid.IntRange(0, 30).Draw(rt, "n")}
@@ -491,7 +502,7 @@ func TestAnySequence(t *testing.T) {
 		var problems []string
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t)
-			d.books.saveTakes, d.books.readTakes = saveTakes, readTakes
+			d.store.saveTakes, d.store.readTakes = saveTakes, readTakes
 			d.slack.answers(func(n int, c slackCall) fault {
 				f := append(faults, make([]fault, 4)...)[n%(len(faults)+4)] // a look and an upload go through, now and then
 				if blocks := c.args.Get("blocks"); errors.Is(f.err, refusal) && (blocks == "" || blocks == "[]") {
@@ -529,16 +540,18 @@ func TestAnySequence(t *testing.T) {
 					if some {
 						d.click([]string{"UGRACE", "UHEIDI", "UADA", "ULINUS"}[s.n%4], []string{render.ActionApprove, render.ActionDeny}[s.n%2], a)
 					}
+				case "answer":
+					d.answered()
 				case "elsewhere":
 					if some {
-						if decided, err := d.books.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalDenied, By: "UADA", Via: "button"}); err == nil {
+						if decided, err := d.store.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalDenied, By: "UADA", Via: "button"}); err == nil {
 							d.front().ShowApproval(decided)
 						}
 					}
 				case "expire":
 					if some {
 						time.Sleep(2 * time.Hour)
-						ended, _, err := d.books.ExpireApproval(context.Background(), a.ID)
+						ended, _, err := d.store.ExpireApproval(context.Background(), a.ID)
 						d.must(err)
 						d.front().ShowApproval(ended)
 					}

@@ -57,7 +57,7 @@ func (s *sessions) show(t agent.TurnView) {
 	case t.State.Ended():
 		s.end(t.Thread, slack.AgentSessionStatusActive)
 		return
-	case t.Aside:
+	case t.Parked:
 		s.end(t.Thread, slack.AgentSessionStatusSuspended)
 		return
 	}
@@ -99,7 +99,7 @@ func (s *sessions) end(k store.ThreadKey, status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.forget(k) {
-		s.setStatus(k, status, publish.High)
+		s.setStatus(k, status, publish.Answer)
 		s.clearLine(k)
 	}
 }
@@ -115,8 +115,8 @@ func (s *sessions) left(k store.ThreadKey) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.shown[k] == nil { // else a turn of it runs here, and has a later word
-		s.setStatus(k, slack.AgentSessionStatusActive, publish.High)
+	if s.shown[k] == nil { // else a turn of it runs here, and has a later row
+		s.setStatus(k, slack.AgentSessionStatusActive, publish.Answer)
 		s.clearLine(k)
 	}
 }
@@ -146,7 +146,7 @@ func (s *sessions) setStatus(k store.ThreadKey, status string, p publish.Priorit
 	a := s.app
 	s.once(k, publish.SetSession, p, "say whether an agent works", func(ctx context.Context) error {
 		params := slack.AgentSessionSetStatusParameters{Status: status, ChannelID: k.ChannelID, ThreadTS: k.ThreadTS}
-		if status == slack.AgentSessionStatusProcessing { // which may be the first word of it
+		if status == slack.AgentSessionStatusProcessing { // which may be the first that it says
 			thread, err := a.c.Store.ThreadByKey(ctx, k)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
@@ -228,7 +228,7 @@ func (s *sessions) setLine(k store.ThreadKey, now *shownSession) {
 
 // clearLine ends the line of a thread. s.mu is held.
 func (s *sessions) clearLine(k store.ThreadKey) {
-	s.once(k, publish.SetStatus, publish.High, "end what an agent does", func(ctx context.Context) error {
+	s.once(k, publish.SetStatus, publish.Answer, "end what an agent does", func(ctx context.Context) error {
 		return s.app.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{ChannelID: k.ChannelID, ThreadTS: k.ThreadTS})
 	})
 }
@@ -246,7 +246,7 @@ func (a *App) onNativeStop(ctx context.Context, in *incoming) (outcome string, e
 		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
-	outcome, err = a.stop(ctx, key, in.event.User)
+	outcome, err = a.stop(ctx, key, in.event.User, "")
 	if outcome == "nothing to stop" {
 		a.sessions.left(key) // the button was a dead process's
 	}
@@ -378,9 +378,9 @@ func (s *sessions) lack(method publish.Method) (news bool) {
 
 // without says what people do not see where a method is missing.
 var without = map[publish.Method]string{
-	publish.SetSession:  "threads have no title and no Stop button of Slack's, but that on their message",
+	publish.SetSession:  "threads have no title, and the Stop button is on their message",
 	publish.SetPrompts:  "nothing is suggested to people who open the app's messages",
-	publish.SetStatus:   "threads have no status line, but what their messages say",
-	publish.SetTitle:    "threads with the app are listed without their title",
+	publish.SetStatus:   "threads have no status line, and only their messages say what goes on",
+	publish.SetTitle:    "the list of threads with the app shows no titles",
 	publish.StartStream: "messages that grow are edited, which shows less often",
 }

@@ -70,7 +70,7 @@ func TestASessionFollowsItsTurn(t *testing.T) {
 		d.begin()
 		d.add(reading("b.go"))
 		d.rest()
-		d.turn.Aside = true
+		d.turn.Parked = true
 		d.show()
 		d.wantTold("processing suspended processing active processing suspended", "is reading auth.go / waits for ugrace’s approval / is writing /  / is reading b.go / ")
 	})
@@ -197,9 +197,9 @@ func TestTitlesWithoutSessions(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
 		ctx, direct := context.Background(), store.ThreadKey{TeamID: deskTeam, ChannelID: "DULINUS", ThreadTS: "7.0"}
-		id, _, err := d.books.Receive(ctx, store.Envelope{EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: deskTeam, ChannelID: direct.ChannelID, TS: "7.0", ThreadTS: "7.0", UserID: "ULINUS", Payload: []byte(`{}`)})
+		id, _, err := d.store.Receive(ctx, store.Envelope{EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: deskTeam, ChannelID: direct.ChannelID, TS: "7.0", ThreadTS: "7.0", UserID: "ULINUS", Payload: []byte(`{}`)})
 		d.must(err)
-		_, _, err = d.books.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: direct, Project: "web", UserID: "ULINUS", UUID: uuid.NewString(), Text: "go", Title: "The failing test"})
+		_, _, err = d.store.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: direct, Project: "web", UserID: "ULINUS", UUID: uuid.NewString(), Text: "go", Title: "The failing test"})
 		d.must(err)
 		d.slack.answers(func(_ int, c slackCall) fault {
 			if c.method == "agents.sessions.setStatus" {

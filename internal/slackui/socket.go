@@ -82,9 +82,9 @@ func (a *App) consume(ctx context.Context, client *socketmode.Client, log *zap.L
 		hears := up.Add(delta) > 0
 		a.connected.Store(hears)
 		if !hears {
-			a.hearing.mute()
+			a.cursor.mute()
 		}
-		signal(a.hearing.wake)
+		signal(a.cursor.wake)
 	}
 	defer set(false)
 	for {
@@ -175,9 +175,7 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 		ctx := context.WithoutCancel(ctx)
 		switch {
 		case in.change != nil:
-			if a.onChange(ctx, in) {
-				a.ack(ctx, client, e.ID)
-			}
+			a.takeChange(ctx, client, e.ID, in)
 		case in.transient:
 			a.ack(ctx, client, e.ID)
 			a.act(ctx, in)
@@ -203,6 +201,23 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 			}
 		}
 	})
+}
+
+// takeChange acts on a change of a message. One by which the message mentions us for the first
+// time is taken as a message, unless it is here already.
+func (a *App) takeChange(ctx context.Context, client *socketmode.Client, envelopeID string, in *incoming) {
+	if !a.onChange(ctx, in) {
+		return
+	}
+	post := in.mentions(a.mention())
+	if post == nil {
+		a.ack(ctx, client, envelopeID)
+	} else if id, fresh := a.commit(ctx, client, envelopeID, post); fresh {
+		post.store.ID, post.lasts = id, true
+		a.work(ctx, post)
+		return
+	}
+	a.tellLate(ctx, in)
 }
 
 // commit stores and acknowledges the envelope. fresh is false when it was here

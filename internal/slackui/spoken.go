@@ -3,27 +3,35 @@ package slackui
 import (
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/spelling"
 )
 
-// spoken is a text that begins with a command's name. What it is decided by that and by
+// spoken is a text that is a command, or nearly one. What it is decided by its words and
 // its length alone, so that a person can know it:
 //
-//   - A text that has the command's form is the command.
-//   - Any other that begins with a noun of ours (costs, grants, approvals) is nearly one:
-//     it is answered with what to write, and never work for the model.
-//   - One that begins with a verb (stop, approve, deny, feedback, help) is nearly one if it has
-//     three words at most, or a card's code after the name. Longer ones are sentences:
-//     “stop using tabs in main.go” is work.
+//   - A text that means stop, see stopwords.go, or that has a command's form is the command.
+//   - Any other that begins with a noun of ours (grants, approvals) is nearly one, and so is
+//     one that begins with a verb (approve, deny, feedback, help) and has three words at most,
+//     or a card's code after the name, and one that would be a command but for a slip of the
+//     finger. It is asked back, with what may have been meant as buttons.
+//   - Everything else is work, but for questions about costs; see [report.Asks].
 type spoken struct {
 	*command
 	// rest is what the command's form takes of it.
 	rest string
 	// nearly is true of what is no command, and no work either.
 	nearly bool
+	// meant is then the command that may have been meant, or empty.
+	meant string
+	// guessed is true of what does not begin with the command's name. People who talk to
+	// each other say such things, too.
+	guessed bool
 }
 
 // longestNearly is how many words a text that begins with a verb of ours may have and be
@@ -34,21 +42,31 @@ const longestNearly = 3
 // found behind quotes, bullets and the like, too; a verb is not, as in such a text
 // somebody else may be quoted.
 func (list commands) find(text string) *spoken {
+	whole := text
 	text = bared(text)
+	if saysStop(whole) || saysStop(text) { // ":stop_sign:" loses its first mark
+		name, _ := headOf(text)
+		return &spoken{command: list.named("stop"), guessed: !strings.EqualFold(name, "stop")}
+	}
 	if s := list.read(text); s != nil {
 		return s
 	}
 	s := list.read(strings.TrimLeftFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }))
 	if s == nil || !s.noun {
-		return nil
+		return list.misspelt(text)
 	}
 	return s
 }
 
-// read reads a text that begins with a word.
+// named is the command of a name that there is.
+func (list commands) named(name string) *command {
+	return &list[slices.IndexFunc(list, func(c command) bool { return c.name == name })]
+}
+
+// read reads a text that begins with a command's name and has, or nearly has, its form.
 func (list commands) read(text string) *spoken {
 	name, rest := headOf(text)
-	i := slices.IndexFunc(list, func(c command) bool { return slices.Contains(c.names(), strings.ToLower(name)) })
+	i := slices.IndexFunc(list, func(c command) bool { return c.form != nil && slices.Contains(c.names(), strings.ToLower(name)) })
 	if name == "" || i < 0 {
 		return nil
 	}
@@ -59,9 +77,35 @@ func (list commands) read(text string) *spoken {
 		return &spoken{command: c, rest: m[1]}
 	}
 	if c.noun || coded || len(strings.Fields(rest)) < longestNearly {
-		return &spoken{command: c, nearly: true}
+		s := &spoken{command: c, nearly: true}
+		if !c.byCode {
+			s.meant = c.help.Say[0]
+		}
+		return s
 	}
 	return nil
+}
+
+// misspelt reads a text that is a command but for a slip in its first word: csots, hlep.
+func (list commands) misspelt(text string) *spoken {
+	first, rest := headOf(text)
+	var names []string
+	for _, c := range list {
+		names = append(names, c.name)
+	}
+	name := spelling.Slip(first, names)
+	if name == "" {
+		return nil
+	}
+	meant := strings.TrimSpace(name + " " + rest)
+	s := list.find(meant)
+	if s == nil || s.nearly {
+		return nil
+	}
+	if _, err := report.Parse(rest, report.Context{Now: time.Now(), Asker: "U0"}); s.name == "costs" && err != nil {
+		return nil
+	}
+	return &spoken{command: s.command, nearly: true, meant: meant, guessed: true}
 }
 
 // names are the ways to write its name: people leave the s of a noun away.
@@ -72,18 +116,12 @@ func (c *command) names() []string {
 	return []string{c.name}
 }
 
-// complaint is for a person who said nearly this command: what to write, and how to say
-// it to the model.
-func (c *command) complaint(text string) string {
-	return "I do not understand “" + quoted(text) + "”. Write “" + c.help.Say[0] + "”: " + c.help.Means + ". " + c.otherwise()
-}
-
-// otherwise is how what begins with the command's name reaches the model.
-func (c *command) otherwise() string {
-	if c.noun {
-		return "If it is work for the model, begin it with another word."
+// complaint is for a person who said nearly this command.
+func (s *spoken) complaint(text string) string {
+	if s.meant != "" {
+		return "Did you mean “" + quoted(s.meant) + "”?"
 	}
-	return "If it is work for the model, say it in more than three words, or begin it with another one."
+	return "I do not understand “" + quoted(text) + "”. Write “" + s.help.Say[0] + "”: " + s.help.Means + "."
 }
 
 // quoted is a text as a sentence quotes it.

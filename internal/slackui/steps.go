@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
+	"deckhand/internal/agent/claude"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 	"deckhand/internal/transcript"
@@ -51,7 +52,7 @@ func (a *App) onStepsClick(ctx context.Context, in *incoming, action *slack.Bloc
 	if page.Step > 0 {
 		n, limit = page.Step-1, 1
 	}
-	if view.Steps, err = a.c.Store.TurnSteps(ctx, page.Turn, n, limit, render.BookkeepingTools()); err != nil {
+	if view.Steps, err = a.c.Store.TurnSteps(ctx, page.Turn, n, limit, claude.ToolsOfList()); err != nil {
 		return "", err
 	}
 	o := a.rendering()

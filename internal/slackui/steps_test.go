@@ -46,7 +46,7 @@ func (w *windows) UpdateViewContext(_ context.Context, v slackgo.ModalViewReques
 }
 
 // noCopies are books whose copies of conversations cannot be read.
-type noCopies struct{ Books }
+type noCopies struct{ Store }
 
 func (noCopies) Transcripts(context.Context, string) ([]store.Transcript, error) {
 	return nil, errors.New("the database is away")
@@ -101,7 +101,7 @@ func TestSteps(t *testing.T) {
 			what := who.who + " in " + p.kind
 			sees := strings.Contains(who.acts, "see") && !p.shared
 			outcome, shown := act(m.click(who.user, p.id, "", render.ActionSteps, at(p.id).String()))
-			if sees != (outcome == "viewed") || sees != (strings.Count(shown, "seen in "+p.id+" by •••") == 2) || sees != strings.Contains(shown, "being read") || strings.Contains(shown, "another result") {
+			if sees != (outcome == "viewed") || sees != (strings.Count(shown, "seen in "+p.id+" by •••") == 2) || sees != strings.Contains(shown, "Reading the results") || strings.Contains(shown, "another result") {
 				t.Errorf("%s: %s, %s", what, outcome, shown)
 			}
 			reads := p.id == slack.ChannelEngineering || p.id == slack.ChannelPrivate && (who.user == slack.UserAda || who.user == slack.UserGrace) || p.id == "D0ANY" && who.user == "U0ASKED"
@@ -129,19 +129,19 @@ func TestSteps(t *testing.T) {
 		t.Errorf("of another state: %s", outcome)
 	}
 	api.update = nil
-	books := m.app.c.Store
-	m.app.c.Store = noCopies{books}
-	if outcome, shown := act(here); outcome != "viewed" || !strings.Contains(shown, "cannot be read just now") {
+	db := m.app.c.Store
+	m.app.c.Store = noCopies{db}
+	if outcome, shown := act(here); outcome != "viewed" || !strings.Contains(shown, "read the results now") {
 		t.Errorf("without the copies: %s, %s", outcome, shown)
 	}
-	m.app.c.Store = books
+	m.app.c.Store = db
 	if _, err := m.conn.Exec(ctx, `UPDATE threads SET lease_owner = NULL, active_at = now() - interval '1 year'`); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := m.db.ForgetTranscripts(ctx, time.Now().Add(-time.Hour)); err != nil || n != len(places) {
 		t.Fatal(n, err)
 	}
-	if outcome, shown := act(here); outcome != "viewed" || strings.Contains(shown, "seen in") || !strings.Contains(shown, "Nothing is written down") {
+	if outcome, shown := act(here); outcome != "viewed" || strings.Contains(shown, "seen in") || !strings.Contains(shown, "of this conversation is saved yet") {
 		t.Errorf("after the copies were deleted: %s, %s", outcome, shown)
 	}
 }

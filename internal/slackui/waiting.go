@@ -14,13 +14,16 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/slackui/publish"
+	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
 
 const (
-	// waitLimit is how long a message waits for what it needs, before its author is told
-	// that it was not worked on.
-	waitLimit = time.Hour
+	// waitLimit is how long a message waits for what it needs, before its thread is told
+	// that it was not worked on. After an error that is not known to pass it is tried so
+	// often.
+	waitLimit  = time.Hour
+	doubtTries = 5
 	// waitFirst is how long it waits after the first try; after each further one twice as
 	// long, up to waitMost.
 	waitFirst = 2 * time.Second
@@ -65,7 +68,7 @@ func passes(err error) (after time.Duration, ok bool) {
 
 // inboxKeeper is what [App.keepInbox] works on.
 type inboxKeeper struct {
-	holder string        // the replica's name, and this life's of it
+	holder string        // the replica's name, and this registration's of it
 	look   chan struct{} // has a token when there may be something to act on
 
 	mu       sync.Mutex
@@ -122,10 +125,11 @@ func (a *App) work(ctx context.Context, in *incoming) {
 	}
 }
 
-// putOff has a message wait, after an error that may be over soon. Its author sees it; and
-// is told when it has waited for too long.
-func (a *App) putOff(ctx context.Context, in *incoming, cause error, after time.Duration) (outcome string) {
+// putOff has a message wait after an error. Its author sees it; its thread is told when it
+// is given up, see [frontend.showWaits].
+func (a *App) putOff(ctx context.Context, in *incoming, cause error) (outcome string) {
 	e := &in.store
+	after, again := passes(cause)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ackLimit) // what it took may be all that it had
 	defer cancel()
 	waited := time.Duration(0)
@@ -133,11 +137,9 @@ func (a *App) putOff(ctx context.Context, in *incoming, cause error, after time.
 		waited = time.Since(e.WaitsSince)
 	}
 	behind := errors.Is(cause, store.ErrNotYet)
-	if waited > waitLimit && !behind {
+	if !behind && (waited > waitLimit || !again && e.Attempts >= doubtTries) {
 		a.log.Error("a message was given up", zap.Int64("inbox", e.ID), zap.Int("attempts", e.Attempts+1), zap.Error(cause))
-		a.react(e.ChannelID, e.TS, endMarks[agent.PromptFailed], nil)
-		a.answer(in, whyGivenUp(cause))
-		return "given up"
+		return store.GivenUp + whyGivenUp(cause, again)
 	}
 	pause := max(after, min(waitFirst<<min(e.Attempts, 10), waitMost))
 	if behind {
@@ -155,13 +157,20 @@ func (a *App) putOff(ctx context.Context, in *incoming, cause error, after time.
 	return waits
 }
 
-// whyGivenUp is for people.
-func whyGivenUp(cause error) string {
-	why := "Deckhand's database had trouble for so long"
+// whyGivenUp is for people, within a sentence.
+func whyGivenUp(cause error, again bool) string {
 	if refused, ok := errors.AsType[*access.Refusal](cause); ok {
-		why = "Slack could not tell who wrote it, or where (" + refused.Reason + ")"
+		return "Slack could not say who wrote it, or where (" + refused.Reason + ")"
 	}
-	return fmt.Sprintf("The message marked ⚠️ waited for %.0f minutes and was not worked on: %s. Send it again.", waitLimit.Minutes(), why)
+	if again {
+		return "Deckhand's database had trouble for so long"
+	}
+	return "Deckhand has trouble with it; its log tells an admin more"
+}
+
+// notWorkedOn is what a thread is told of a message that was given up.
+func notWorkedOn(why string) string {
+	return "The message marked ⚠️ was not worked on: " + why + ". Send it again."
 }
 
 // mark shows on a person's message that it waits, and unmark that it does no longer. end,
@@ -174,9 +183,10 @@ func (a *App) unmark(channel, ts string, end func(error)) {
 	a.onMark(channel, ts, publish.RemoveReaction, end, a.api.RemoveReactionContext)
 }
 
-// showWaits shows on a person's message whether it waits, as its row says.
-func (f *frontend) showWaits(w store.Word) {
-	end := f.app.outbox.showing(store.Shown{Kind: store.WordWaits, InboxID: w.InboxID, UpTo: w.ID})
+// showWaits shows on a person's message whether it waits, as its row says; and in its
+// thread that it was given up.
+func (f *frontend) showWaits(w store.OutboxRow) {
+	end := f.app.outbox.showing(store.Shown{Kind: store.OutboxWaits, Subject: number(w.InboxID), UpTo: w.ID})
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
 	if f.closed {
@@ -185,21 +195,29 @@ func (f *frontend) showWaits(w store.Word) {
 	f.reads.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
 		defer cancel()
-		waits, err := f.app.c.Store.PostWaits(ctx, w.InboxID)
+		p, err := f.app.c.Store.PostWaits(ctx, w.InboxID)
 		switch {
 		case err != nil:
 			end(err)
-		case waits:
-			f.app.mark(w.Thread.ChannelID, w.TS, end)
+		case p.Waits:
+			f.app.mark(w.ChannelID, w.TS, end)
+		case p.GivenUp != "":
+			end = together(4, end)
+			f.app.unmark(w.ChannelID, w.TS, end)
+			f.app.unreact(w.ChannelID, w.TS, "eyes", end)
+			f.app.react(w.ChannelID, w.TS, endMarks[agent.PromptFailed], end)
+			w.ThreadTS, w.Body = p.ThreadTS, notWorkedOn(p.GivenUp)
+			w.Again = true // an earlier row of the same post may have said it
+			f.saySentence(w, metadata(outboxType, "given up", number(w.InboxID)), end)
 		default:
-			f.app.unmark(w.Thread.ChannelID, w.TS, end)
+			f.app.unmark(w.ChannelID, w.TS, end)
 		}
 	})
 }
 
 func (a *App) onMark(channel, ts string, m publish.Method, end func(error), call func(context.Context, string, slack.ItemRef) error) {
 	a.publisher.Once(publish.Call{
-		Method: m, Priority: publish.High, Group: ts, Key: "waits/" + channel + "/" + ts, Replace: true, What: "mark a message that waits", Patient: end != nil, OnEnd: end,
+		Method: m, Priority: publish.Answer, Group: ts, Key: "waits/" + channel + "/" + ts, Replace: true, What: "mark a message that waits", Patient: end != nil, OnEnd: end,
 		Do: func(ctx context.Context) error {
 			err := call(ctx, waitEmoji, slack.NewRefToMessage(channel, ts))
 			if refusedAs(err, "already_reacted") || refusedAs(err, "no_reaction") {
@@ -291,7 +309,7 @@ func (a *App) keepUnstored(in *incoming) {
 		return
 	}
 	a.inbox.unstored = append(a.inbox.unstored, in)
-	a.hearing.mute()
+	a.cursor.mute()
 	if in.addressed(a.mention()) {
 		in.store.Marked = true
 		a.mark(in.store.ChannelID, in.store.TS, nil)
@@ -326,11 +344,16 @@ func (a *App) storeNow(ctx context.Context, in *incoming) bool {
 		in.store.Holder = a.inbox.holder
 		id, fresh, err = a.c.Store.Receive(ctx, in.store)
 	}
-	if _, again := passes(err); err != nil && again {
-		return false
-	}
 	if err != nil {
+		if _, again := passes(err); again || in.storing < doubtTries {
+			in.storing++
+			return false
+		}
 		a.log.Error("a message could not be stored", zap.String("event", in.store.EventID), zap.Error(cmp.Or(context.Cause(ctx), err)))
+		if in.store.Marked {
+			a.react(in.store.ChannelID, in.store.TS, endMarks[agent.PromptFailed], nil)
+			a.say(in.store.ChannelID, in.store.ThreadTS, render.Sentence(notWorkedOn(whyGivenUp(err, false))))
+		}
 	}
 	if fresh {
 		in.store.ID, in.lasts = id, true

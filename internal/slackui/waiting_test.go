@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -11,10 +12,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent"
-	"deckhand/internal/agent/booktest"
+	"deckhand/internal/agent/memstore"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
@@ -40,7 +42,7 @@ func (d *desk) posted(user, ts, text string) *incoming {
 func (d *desk) post(user, ts, text string) {
 	in := d.posted(user, ts, text)
 	in.store.Holder = d.bot.app.inbox.holder
-	id, fresh, err := d.books.Receive(context.Background(), in.store)
+	id, fresh, err := d.store.Receive(context.Background(), in.store)
 	d.must(err)
 	if !fresh {
 		d.t.Fatal("it was posted already")
@@ -50,9 +52,9 @@ func (d *desk) post(user, ts, text string) {
 }
 
 // became is what became of the message with this ts.
-func (d *desk) became(ts string) booktest.Prompt {
-	prompts := d.books.Prompts()
-	i := slices.IndexFunc(prompts, func(p booktest.Prompt) bool { return p.TS == ts })
+func (d *desk) became(ts string) memstore.Prompt {
+	prompts := d.store.Prompts()
+	i := slices.IndexFunc(prompts, func(p memstore.Prompt) bool { return p.TS == ts })
 	return prompts[i]
 }
 
@@ -65,6 +67,7 @@ func (d *desk) reactions(ts string) string {
 		name := c.args.Get("name")
 		switch {
 		case c.args.Get("timestamp") != ts || !c.ok:
+		case c.method == "reactions.add" && slices.Contains(out, name):
 		case c.method == "reactions.add":
 			out = append(out, name)
 		case c.method == "reactions.remove":
@@ -107,7 +110,7 @@ func TestAMessageWaits(t *testing.T) {
 		}, 12 * time.Minute, waitEmoji, "accepted", "eyes", ""},
 		"no service for ever":      {func(slackCall, int) error { return away }, 2 * time.Hour, waitEmoji, "done", "warning", "was not worked on"},
 		"no answer":                {func(slackCall, int) error { return errors.New("connection refused") }, 2 * time.Hour, waitEmoji, "done", "warning", "was not worked on"},
-		"Slack does not know them": {func(slackCall, int) error { return &slack.SlackErrorResponse{Err: "user_not_found"} }, time.Minute, "", "done", "", "could not tell who you are"},
+		"Slack does not know them": {func(slackCall, int) error { return &slack.SlackErrorResponse{Err: "user_not_found"} }, time.Minute, "", "done", "", "could not say who you are"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -136,12 +139,69 @@ func TestAMessageWaits(t *testing.T) {
 				if got := d.reactions("2.0"); got != c.end {
 					t.Errorf("at the end its author sees %q, want %q", got, c.end)
 				}
-				var told string
-				for _, m := range d.slack.inThread(deskThread) {
-					told += m.text
+				told, said := d.threadReads(), strings.Join(d.slack.whispers(), " ")
+				if c.end == "warning" { // it concerns all who read there
+					told, said = said, told
 				}
-				if said := strings.Join(d.slack.whispers(), " "); told != "" || !strings.Contains(said, c.says) || c.says == "" && said != "" {
-					t.Errorf("the thread reads %q; they were told %q", told, said)
+				if told != "" || !strings.Contains(said, c.says) || c.says == "" && said != "" {
+					t.Errorf("the thread reads %q; they were told %q", d.threadReads(), d.slack.whispers())
+				}
+				d.end(agent.TurnDone, "")
+			})
+		})
+	}
+}
+
+// threadReads is what the desk's thread says.
+func (d *desk) threadReads() string {
+	var out string
+	for _, m := range d.slack.inThread(deskThread) {
+		out += m.text
+	}
+	return out
+}
+
+// TestAMessageThatTheDatabaseRefuses: no error of the database loses it. What may pass is
+// waited for; what is not known to pass is tried a few times; and then the thread is told.
+func TestAMessageThatTheDatabaseRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err   error
+		times int // how often; 0 is for ever
+		end   string
+	}{
+		"the bot was frozen in a transaction": {&pgconn.PgError{Code: "25P03"}, 10, "eyes"},
+		"the connection is gone":              {io.ErrUnexpectedEOF, 10, "eyes"},
+		"a race, lost once":                   {&pgconn.PgError{Code: "23505"}, 1, "eyes"},
+		"an error that nobody knows":          {errors.New("no such luck"), 2, "eyes"},
+		"a rule of the database's":            {&pgconn.PgError{Code: "23514"}, 0, "warning"},
+		"an unknown error for ever":           {errors.New("no such luck"), 0, "warning"},
+		"no room for ever":                    {&pgconn.PgError{Code: "53100"}, 0, "warning"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			atDesk(t, func(d *desk) {
+				tries := 0
+				refuse := func() error {
+					if tries++; c.times == 0 || tries <= c.times {
+						return c.err
+					}
+					return nil
+				}
+				d.bot.refuse.Store(&refuse)
+				defer d.keep()()
+				d.post("ULINUS", "2.0", "go on")
+				time.Sleep(2 * time.Hour)
+				d.rest()
+				if got := d.reactions("2.0"); got != c.end {
+					t.Errorf("after %d tries its author sees %q, want %q; it is %+v", tries, got, c.end, d.became("2.0"))
+				}
+				want := 0
+				if c.end == "warning" {
+					want = 1
+				}
+				if told := d.threadReads(); strings.Count(told, "The message marked ⚠️ was not worked on") != want || len(d.slack.whispers()) > 0 {
+					t.Errorf("the thread reads %q, and one person %q", told, d.slack.whispers())
 				}
 				d.end(agent.TurnDone, "")
 			})
@@ -187,7 +247,7 @@ func TestAMessageWaitsForTheDatabase(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
 		defer d.keep()()
-		d.books.Break(fmt.Errorf("no database: %w", context.DeadlineExceeded))
+		d.store.Break(fmt.Errorf("no database: %w", context.DeadlineExceeded))
 		in := d.posted("ULINUS", "2.0", "go on")
 		d.bot.app.keepUnstored(in)
 		talk := d.posted("ULINUS", "2.1", "")
@@ -198,13 +258,13 @@ func TestAMessageWaitsForTheDatabase(t *testing.T) {
 		if got := d.reactions("2.0") + "|" + d.reactions("2.1"); got != waitEmoji+"|" {
 			t.Errorf("while the database is away people see %q", got)
 		}
-		d.books.Break(nil)
+		d.store.Break(nil)
 		time.Sleep(3 * time.Second)
 		d.rest()
 		if p := d.became("2.0"); p.State != "accepted" || d.reactions("2.0") != "eyes" {
 			t.Errorf("it is %s, with %q", p.State, d.reactions("2.0"))
 		}
-		if n := len(d.books.Prompts()); n != 2 {
+		if n := len(d.store.Prompts()); n != 2 {
 			t.Errorf("%d rows", n)
 		}
 		again := d.posted("ULINUS", "2.0", "go on")
@@ -212,7 +272,7 @@ func TestAMessageWaitsForTheDatabase(t *testing.T) {
 		d.bot.app.keepUnstored(again) // Slack delivers it again
 		time.Sleep(3 * time.Second)
 		d.rest()
-		if n := len(d.books.Prompts()); n != 2 || d.reactions("2.0") != "eyes" {
+		if n := len(d.store.Prompts()); n != 2 || d.reactions("2.0") != "eyes" {
 			t.Errorf("delivered again: %d rows, %q", n, d.reactions("2.0"))
 		}
 		d.end(agent.TurnDone, "")
@@ -241,15 +301,15 @@ func TestWhatWaitsIsShownWithButtons(t *testing.T) {
 		d.post("UADA", "3.0", "second")
 		time.Sleep(5 * time.Second)
 		d.rest()
-		thread := d.books.Threads()[0]
+		thread := d.store.Threads()[0]
 		d.front().ShowQueue(thread.ID, nil)
 		time.Sleep(5 * time.Second)
 		d.rest()
-		q, err := d.books.Queue(context.Background(), thread.ID)
+		ts, err := d.bot.app.postedAs(context.Background(), store.QueuePost, number(thread.ID))
 		d.must(err)
 		shown := d.slack.inThread(deskThread)
-		if len(shown) != 1 || q.MessageTS == "" {
-			t.Fatalf("the thread reads %+v; the queue stands at %q", shown, q.MessageTS)
+		if len(shown) != 1 || ts == "" {
+			t.Fatalf("the thread reads %+v; the queue stands at %q", shown, ts)
 		}
 		for _, label := range []string{"Send 1 now", "Drop 1", "Send 2 now", "Drop 2", "first", "second"} {
 			if n := strings.Count(shown[0].blocks, label); n != 1 {
@@ -263,13 +323,13 @@ func TestWhatWaitsIsShownWithButtons(t *testing.T) {
 			return d.clickOn(ts, user, action, store.Approval{ID: fmt.Sprint(d.became(post).InboxID)})
 		}
 		for _, c := range []struct{ ts, user, action, post, want string }{
-			{q.MessageTS, "UMALLORY", render.ActionSendNow, "2.0", "refused"},
-			{q.MessageTS, "UMALLORY", render.ActionDrop, "2.0", "refused"},
+			{ts, "UMALLORY", render.ActionSendNow, "2.0", "refused"},
+			{ts, "UMALLORY", render.ActionDrop, "2.0", "refused"},
 			{"9.9", "ULINUS", render.ActionDrop, "2.0", "wrong message"},
-			{q.MessageTS, "ULINUS", render.ActionDrop, "1.0", "too late"}, // it runs
-			{q.MessageTS, "ULINUS", render.ActionSendNow, "3.0", "sent at once"},
-			{q.MessageTS, "ULINUS", render.ActionDrop, "2.0", "dropped"},
-			{q.MessageTS, "ULINUS", render.ActionDrop, "2.0", "too late"},
+			{ts, "ULINUS", render.ActionDrop, "1.0", "too late"}, // it runs
+			{ts, "ULINUS", render.ActionSendNow, "3.0", "sent at once"},
+			{ts, "ULINUS", render.ActionDrop, "2.0", "dropped"},
+			{ts, "ULINUS", render.ActionDrop, "2.0", "too late"},
 		} {
 			if got := click(c.ts, c.user, c.action, c.post); got != c.want {
 				t.Errorf("%s of %s by %s: %q, want %q", c.action, c.post, c.user, got, c.want)
@@ -280,7 +340,7 @@ func TestWhatWaitsIsShownWithButtons(t *testing.T) {
 		if p := d.became("3.0"); p.UrgentBy != "ULINUS" || d.became("2.0").State != "done" {
 			t.Errorf("they are %+v, %+v", p, d.became("2.0"))
 		}
-		_, _, err = d.books.DropWaiting(context.Background(), d.became("3.0").InboxID, "UADA", "")
+		_, _, err = d.store.DropWaiting(context.Background(), d.became("3.0").InboxID, "UADA", "")
 		d.must(err)
 		d.front().ShowQueue(thread.ID, nil)
 		time.Sleep(5 * time.Second)
@@ -303,7 +363,7 @@ func TestTheQueueOfADeadProcess(t *testing.T) {
 				stop := d.keep()
 				d.post("ULINUS", "2.0", "first")
 				time.Sleep(5 * time.Second)
-				thread := d.books.Threads()[0]
+				thread := d.store.Threads()[0]
 				d.front().ShowQueue(thread.ID, nil)
 				time.Sleep(5 * time.Second)
 				d.rest()
@@ -311,16 +371,18 @@ func TestTheQueueOfADeadProcess(t *testing.T) {
 					t.Fatalf("the thread reads %+v", got)
 				}
 				if !noted {
-					d.must(d.books.SaveQueueMessage(context.Background(), thread.ID, ""))
+					posts, err := d.store.Posts(context.Background(), store.QueuePost, number(thread.ID))
+					d.must(err)
+					d.must(d.store.ForgetPost(context.Background(), posts[0]))
 				}
 				stop()
 				d.kill()
-				_, _, err := d.books.DropWaiting(context.Background(), d.became("2.0").InboxID, "UADA", "")
+				_, _, err := d.store.DropWaiting(context.Background(), d.became("2.0").InboxID, "UADA", "")
 				d.must(err)
 				time.Sleep(time.Minute)
 				d.rest()
-				if got := d.slack.inThread(deskThread); len(got) != 0 || len(d.books.Words()) != 0 {
-					t.Errorf("nothing waits, and the thread reads %+v; to be said: %+v", got, d.books.Words())
+				if got := d.slack.inThread(deskThread); len(got) != 0 || len(d.store.OutboxRows()) != 0 {
+					t.Errorf("nothing waits, and the thread reads %+v; to be said: %+v", got, d.store.OutboxRows())
 				}
 				d.end(agent.TurnDone, "")
 			})

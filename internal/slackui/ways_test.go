@@ -20,6 +20,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -122,7 +123,6 @@ func ways() []way {
 		{name: "a reply: approve", act: "approve", envelope: message("approve CODE")},
 		{name: "a reply: deny", act: "approve", envelope: message("deny CODE")},
 		{name: "the button Approve", act: "approve", envelope: button(render.ActionApprove)},
-		{name: "the button Approve for this session", act: "approve", envelope: button(render.ActionApproveSession)},
 		{name: "the button Always allow", act: "approve", envelope: button(render.ActionAlways)},
 		{name: "the button Deny", act: "approve", envelope: button(render.ActionDeny)},
 		{name: "the button Deny with reason", act: "approve", envelope: button(render.ActionDenyReason)},
@@ -132,6 +132,13 @@ func ways() []way {
 		{name: "the button Send now", act: "stop", envelope: button(render.ActionSendNow)},
 		{name: "the button Drop", act: "stop", envelope: button(render.ActionDrop)},
 		{name: "the button Continue", act: "prompt", envelope: button(render.ActionContinue)},
+		{name: "the button Ask Claude instead", act: "prompt", envelope: button(render.ActionInstead)},
+		{name: "a button that says costs", act: "see", envelope: button(render.ActionSay + ":0")},
+		{name: "a button that says costs by user", act: "administer", envelope: button(render.ActionSay + ":1")},
+		{name: "a button that says stop", act: "stop", envelope: button(render.ActionSay + ":2")},
+		{name: "a mention: how much did we spend", act: "see", envelope: message("how much did we spend this month?")},
+		{name: "a mention: who spent the most", act: "administer", envelope: message("who spent the most?")},
+		{name: "a mention: arrête", act: "stop", envelope: message("arrête !")},
 		{name: "the button Revoke", act: "administer", envelope: button(render.ActionRevoke)},
 		{name: "the button that raises a budget", act: "administer", envelope: button(render.ActionBudgetRaise)},
 		{name: "the button of a cheaper model", act: "administer", envelope: button(render.ActionBudgetModel)},
@@ -153,7 +160,7 @@ func ways() []way {
 
 func grantModal(scope string) func(*matrix, string, string, string, store.Approval) envelope {
 	return func(m *matrix, user, _, _ string, a store.Approval) envelope {
-		view := render.GrantModal(a, offers(a), []store.GrantScope{store.GrantScope(scope)}, render.Options{})
+		view := render.GrantModal(a, offers(a), []store.GrantScope{store.GrantScope(scope)}, false, render.Options{})
 		b, err := json.Marshal(view)
 		if err != nil {
 			m.t.Fatal(err)
@@ -249,7 +256,7 @@ func newMatrix(t testing.TB) *matrix {
 			Channels:       map[string]string{slack.ChannelEngineering: "web", slack.ChannelPrivate: "web", slack.ChannelShared: "web"},
 			DirectMessages: "web",
 		}},
-		Budgets: []agent.Budget{{Scope: store.BudgetPerson, Period: store.BudgetDaily, Ask: true, CheaperModel: "haiku"}},
+		Budgets: []spend.Budget{{Scope: store.BudgetPerson, Period: store.BudgetDaily, Ask: true, CheaperModel: "haiku"}},
 	})
 	m.app.refused.unbound = true
 	m.app.agent = agent.New(agent.Config{Store: m.db, Frontend: m.app.Frontend(), Authoriser: m.app, Reminder: m.app, Policy: &policy.Policy{}, Replica: "replica-1"})
@@ -372,6 +379,10 @@ func TestEveryWayIn(t *testing.T) {
 					e = m.click(who.user, place.id, thread, render.ActionDrop, "0")
 				case w.name == "the button Continue":
 					e = m.click(who.user, place.id, thread, render.ActionContinue, fmt.Sprint(turnID))
+				case w.name == "the button Ask Claude instead":
+					e = m.click(who.user, place.id, thread, render.ActionInstead, thread)
+				case strings.HasPrefix(w.name, "a button that says "):
+					e = m.click(who.user, place.id, thread, render.ActionSay+":0", strings.TrimPrefix(w.name, "a button that says "))
 				case w.name == "the button Revoke":
 					e = m.click(who.user, place.id, thread, render.ActionRevoke, fmt.Sprint(grantID))
 				}

@@ -104,15 +104,21 @@ func (w *Workspace) CheckUser(ctx context.Context, id string) (problem string, e
 	return "", nil
 }
 
-// UserGroups are the workspace's user groups by id, and whether each is enabled.
-func (w *Workspace) UserGroups(ctx context.Context) (map[string]bool, error) {
-	list, err := w.client.GetUserGroupsContext(ctx, slack.GetUserGroupsOptionIncludeDisabled(true))
+// UserGroup is a user group: whether it is enabled, and who is in it.
+type UserGroup struct {
+	Enabled bool
+	Users   []string
+}
+
+// UserGroups are the workspace's user groups by id.
+func (w *Workspace) UserGroups(ctx context.Context) (map[string]UserGroup, error) {
+	list, err := w.client.GetUserGroupsContext(ctx, slack.GetUserGroupsOptionIncludeDisabled(true), slack.GetUserGroupsOptionIncludeUsers(true))
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]bool, len(list))
+	out := make(map[string]UserGroup, len(list))
 	for _, g := range list {
-		out[g.ID] = g.DateDelete == 0
+		out[g.ID] = UserGroup{Enabled: g.DateDelete == 0, Users: g.Users}
 	}
 	return out, nil
 }

@@ -1,7 +1,7 @@
 // Package costs answers what people ask about costs in Slack: mentions, the slash
 // command and the home tab, and digests that come by themselves. It understands the
 // question by package report, has it cut down to what the person may see by package
-// access, and delivers the answer in as much of its dress as Slack takes: a native
+// access, and delivers the answer in the richest rendering that Slack takes: a native
 // chart or a picture, a table or plain text, and a file.
 //
 //	question.go   words → a question
@@ -32,8 +32,8 @@ import (
 	"deckhand/internal/store"
 )
 
-// Books are the ledger and the jobs: a [store.Store].
-type Books interface {
+// Store are the ledger and the jobs: a [store.Store].
+type Store interface {
 	report.Ledger
 	Schedule(ctx context.Context, jobs ...store.Job) error
 	ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Thread, error)
@@ -51,7 +51,7 @@ type API interface {
 // Config is what an accountant needs. All but Digests and AskersTimeZone is required.
 type Config struct {
 	Team      string
-	Books     Books
+	Store     Store
 	Access    access.Rules
 	People    *directory.Directory
 	API       API
@@ -68,7 +68,7 @@ type Config struct {
 	// Digests are reports that are posted again and again.
 	Digests []Digest
 	// AskersTimeZone counts days in the zone of the person who asks, as Slack has it,
-	// instead of the books'.
+	// instead of the database's.
 	AskersTimeZone bool
 }
 

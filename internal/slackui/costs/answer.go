@@ -24,21 +24,23 @@ func (a *Accountant) Answer(ctx context.Context, user string, at Place, words st
 		return "", nil, err
 	}
 	asker := askerOf(user, at)
-	q, err := a.parse(words, c)
+	q, err := report.Parse(words, c)
 	if err != nil {
 		c.Projects = a.usable(ctx, asker) // the sentence lists them
-		if _, again := a.parse(words, c); again != nil {
+		if _, again := report.Parse(words, c); again != nil {
 			err = again
 		}
 		wrong, ok := errors.AsType[*report.ParseError](err)
 		if !ok {
 			return "", nil, err
 		}
-		if !at.Slash {
-			wrong.Sentence += " If it is work for the model, begin it with another word."
+		var nearest []render.Choice
+		for _, q := range wrong.Nearest {
+			say := "costs " + q.String()
+			nearest = append(nearest, render.Choice{Say: say, Label: a.forPeople(ctx, say, q, user, at.Channel)})
 		}
-		a.c.Whisper(at.Channel, at.ThreadTS, user, render.Sentence(wrong.Sentence))
-		return "not understood", nil, nil
+		a.c.Whisper(at.Channel, at.ThreadTS, user, render.AskBack(wrong.Sentence, nearest, at.TS))
+		return "asked back", nil, nil
 	}
 	q, allowed := a.mayAsk(ctx, asker, q)
 	if !allowed.Allowed {
@@ -61,7 +63,7 @@ func (a *Accountant) Answer(ctx context.Context, user string, at Place, words st
 	}
 	view.Names = a.names(ctx, answer, q.CSV, at.Channel, allowed.People && private)
 	view.Titles = a.titles(ctx, answer, at.Channel)
-	if zone := c.Location; zone.String() != a.c.Books.TimeZone().String() {
+	if zone := c.Location; zone.String() != a.c.Store.TimeZone().String() {
 		view.Notes = append(view.Notes, "Days are those of "+zone.String()+".")
 	}
 	d := delivery{view: view, channel: at.Channel, threadTS: at.ThreadTS}
@@ -82,6 +84,18 @@ func (a *Accountant) Answer(ctx context.Context, user string, at Place, words st
 	return "costs", nil, nil
 }
 
+// forPeople is a question in words with the names of whom and where it is about.
+func (a *Accountant) forPeople(ctx context.Context, words string, q report.Question, user, here string) string {
+	for _, u := range q.Users {
+		name := "me"
+		if u != user {
+			name = "@" + a.c.People.Name(ctx, u)
+		}
+		words = strings.ReplaceAll(words, "<@"+u+">", name)
+	}
+	return strings.ReplaceAll(words, "<#"+here+">", "this channel")
+}
+
 // namesPeople reports whether an answer says what some person spent.
 func namesPeople(q report.Question) bool { return q.By == store.ByUser || len(q.Users) > 0 }
 
@@ -90,11 +104,11 @@ func namesPeople(q report.Question) bool { return q.By == store.ByUser || len(q.
 // them only where they may be named.
 func (a *Accountant) ask(ctx context.Context, q report.Question, people bool) (report.Answer, error) {
 	if q.By != store.ByNothing || people {
-		return report.Ask(ctx, a.c.Books, q, a.c.Team)
+		return report.Ask(ctx, a.c.Store, q, a.c.Team)
 	}
 	for _, by := range []store.CostGroup{store.ByProject, store.ByChannel, store.ByModel} {
 		q.By = by
-		r, err := a.c.Books.Costs(ctx, store.CostQuery{
+		r, err := a.c.Store.Costs(ctx, store.CostQuery{
 			TeamID: a.c.Team, From: q.Period.From, To: q.Period.To, ThreadID: q.ThreadID,
 			Users: q.Users, Channels: q.Channels, Projects: q.Projects, Models: q.Models, By: by, Limit: 2,
 		})
@@ -105,7 +119,7 @@ func (a *Accountant) ask(ctx context.Context, q report.Question, people bool) (r
 			break
 		}
 	}
-	answer, err := report.Ask(ctx, a.c.Books, q, a.c.Team)
+	answer, err := report.Ask(ctx, a.c.Store, q, a.c.Team)
 	answer.Question.By = store.ByNothing // which it was
 	return answer, err
 }
@@ -118,7 +132,7 @@ func (a *Accountant) beside(ctx context.Context, user string, at Place, plain, p
 	var out []render.CostBeside
 	add := func(name, says string, q store.CostQuery) error {
 		q.TeamID = a.c.Team
-		sum, err := a.c.Books.Costs(ctx, q)
+		sum, err := a.c.Store.Costs(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -166,7 +180,7 @@ func (a *Accountant) titles(ctx context.Context, answer report.Answer, here stri
 		if l.ThreadKey.ChannelID != here || here == "" {
 			continue
 		}
-		t, err := a.c.Books.ThreadByKey(ctx, l.ThreadKey)
+		t, err := a.c.Store.ThreadByKey(ctx, l.ThreadKey)
 		if err != nil {
 			a.c.Log.Warn("read a thread's title", zap.Error(err))
 			break

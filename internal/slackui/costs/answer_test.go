@@ -125,7 +125,7 @@ func TestWhatIsNotAnswered(t *testing.T) {
 	h := newHouse(t)
 	at := Place{Channel: slack.ChannelEngineering, ThreadTS: "1.1"}
 	outcome, refused, err := h.Answer(t.Context(), slack.UserLinus, at, "for project wbe")
-	if outcome != "not understood" || refused != nil || err != nil || len(h.told) != 1 || !strings.Contains(h.told[0], "web") || strings.Contains(h.told[0], "secret") {
+	if outcome != "asked back" || refused != nil || err != nil || len(h.told) != 1 || !strings.Contains(h.told[0], "web") || strings.Contains(h.told[0], "secret") {
 		t.Errorf("%q, %v, %v, told %q", outcome, refused, err, h.told)
 	}
 	_, refused, err = h.Answer(t.Context(), slack.UserLinus, at, "by user")

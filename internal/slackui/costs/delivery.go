@@ -38,13 +38,13 @@ type attachment struct {
 	content          []byte
 }
 
-// dress is how much of an answer Slack takes: charts and tables are young.
-type dress int
+// rendering is how much of an answer Slack takes: charts and tables are young.
+type rendering int
 
 const (
-	dressChart dress = iota // with a native chart
-	dressTable              // without it
-	dressText               // plain text
+	dressChart rendering = iota // with a native chart
+	dressTable                  // without it
+	dressText                   // plain text
 )
 
 // refusedBlocks are Slack's words for blocks that it does not take.
@@ -58,7 +58,7 @@ func refusesBlocks(err error) bool {
 	return ok && slices.Contains(refusedBlocks, refused.Err)
 }
 
-// deliver sends an answer, in as much of its dress as Slack takes; a chart that it
+// deliver sends an answer, in the richest rendering that Slack takes; a chart that it
 // refuses becomes a picture. done is called once the message is there, or with why
 // it will never be; the files follow.
 func (a *Accountant) deliver(d delivery, done func(error)) {
@@ -77,7 +77,7 @@ func (a *Accountant) refusesCharts(d delivery) *atomic.Bool {
 	return &a.chartsRefused
 }
 
-func (d delivery) page(worn dress) render.Page {
+func (d delivery) page(worn rendering) render.Page {
 	d.view.Chart = worn == dressChart
 	page := render.CostReport(d.view)
 	if worn == dressText {
@@ -93,11 +93,11 @@ func (d delivery) page(worn dress) render.Page {
 	return page
 }
 
-func (a *Accountant) deliverIn(d delivery, first, worn dress, done func(error)) {
+func (a *Accountant) deliverIn(d delivery, first, worn rendering, done func(error)) {
 	page := d.page(worn)
 	hasChart := render.HasCostChart(d.view.Answer)
 	call := publish.Call{
-		Method: publish.PostMessage, Channel: d.channel, Priority: publish.High, Group: d.threadTS, What: "costs",
+		Method: publish.PostMessage, Channel: d.channel, Priority: publish.Answer, Group: d.threadTS, What: "costs",
 		OnError: done,
 	}
 	if d.to != "" {
@@ -154,10 +154,10 @@ func (a *Accountant) postPage(ctx context.Context, d delivery, page render.Page)
 		channel, _, err = a.c.API.PostMessageContext(ctx, d.channel, options...)
 		return err
 	}
-	if len(page.Blocks) > 0 { // the next dress has its files
+	if len(page.Blocks) > 0 { // the next rendering has its files
 		return channel, send(page)
 	}
-	err = a.c.Publisher.Dressed(place, "costs", page, send)
+	err = a.c.Publisher.Reduced(place, "costs", page, send)
 	return channel, err
 }
 
@@ -189,7 +189,7 @@ func (a *Accountant) files(d delivery, channel string, chart bool) {
 func (a *Accountant) uploadDirect(d delivery, list []*attachment) {
 	page := render.Sentence("The files of what you asked for: " + render.CostTitle(d.view.Answer, d.view.Names) + ".")
 	a.c.Publisher.Once(publish.Call{
-		Method: publish.PostMessage, Priority: publish.High, Group: d.to, What: "announce files to " + d.to,
+		Method: publish.PostMessage, Priority: publish.Answer, Group: d.to, What: "announce files to " + d.to,
 		Do: func(ctx context.Context) error {
 			channel, _, err := a.c.API.PostMessageContext(ctx, d.to, page.PostOptions()...)
 			if err == nil {

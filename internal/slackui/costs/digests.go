@@ -40,8 +40,8 @@ func (a *Accountant) KeepDigestsScheduled(ctx context.Context) {
 	for len(a.c.Digests) > 0 {
 		wait := digestsKept
 		for _, d := range a.c.Digests {
-			if err := a.scheduleDigest(ctx, d, d.next(time.Now(), a.c.Books.TimeZone())); err != nil && ctx.Err() == nil {
-				a.c.Log.Error("schedule a digest", zap.String("digest", d.key(a.c.Books.TimeZone())), zap.Error(err))
+			if err := a.scheduleDigest(ctx, d, d.next(time.Now(), a.c.Store.TimeZone())); err != nil && ctx.Err() == nil {
+				a.c.Log.Error("schedule a digest", zap.String("digest", d.key(a.c.Store.TimeZone())), zap.Error(err))
 				wait = digestsRetry
 			}
 		}
@@ -55,7 +55,7 @@ func (a *Accountant) KeepDigestsScheduled(ctx context.Context) {
 
 func (a *Accountant) scheduleDigest(ctx context.Context, d Digest, due time.Time) error {
 	due = due.UTC().Truncate(time.Second)
-	return a.c.Books.Schedule(ctx, store.Job{Args: digestDue{Digest: d.key(a.c.Books.TimeZone()), Due: due}, At: due, Once: true})
+	return a.c.Store.Schedule(ctx, store.Job{Args: digestDue{Digest: d.key(a.c.Store.TimeZone()), Due: due}, At: due, Once: true})
 }
 
 // digestDue is the job that sends a digest for its due time.
@@ -77,7 +77,7 @@ func (a *Accountant) JobHandlers() []jobs.Handler {
 // runDigest sends a digest that is due, and schedules the next; again says that an
 // earlier attempt may have sent it.
 func (a *Accountant) runDigest(ctx context.Context, due digestDue, again bool) error {
-	now, zone := time.Now(), a.c.Books.TimeZone()
+	now, zone := time.Now(), a.c.Store.TimeZone()
 	d, known := a.digestOf(due.Digest)
 	log := a.c.Log.With(zap.String("digest", due.Digest), zap.Time("due", due.Due))
 	if !known {
@@ -118,7 +118,7 @@ var deadEnds = []string{
 
 func (a *Accountant) digestOf(key string) (Digest, bool) {
 	for _, d := range a.c.Digests {
-		if d.key(a.c.Books.TimeZone()) == key {
+		if d.key(a.c.Store.TimeZone()) == key {
 			return d, true
 		}
 	}
@@ -133,7 +133,7 @@ func (a *Accountant) sendDigest(ctx context.Context, d Digest, due digestDue, ag
 		a.c.Log.Error("a digest is not sent to where people of other companies, guests or nobody would read it", zap.String("to", d.To), zap.String("reason", r.Refusal.Reason))
 		return nil
 	}
-	q, err := report.Parse(d.Words(), report.Context{Now: due.Due, Location: a.c.Books.TimeZone(), Projects: a.c.Access.ProjectNames()})
+	q, err := report.Parse(d.Words(), report.Context{Now: due.Due, Location: a.c.Store.TimeZone(), Projects: a.c.Access.ProjectNames()})
 	if err != nil {
 		a.c.Log.Error("understand a digest's question", zap.String("words", d.Words()), zap.Error(err))
 		return nil

@@ -39,7 +39,7 @@ func (a *Accountant) FillHome(ctx context.Context, view *render.HomeView, user s
 			continue
 		}
 		team.By = store.ByProject
-		answer, err := report.Ask(ctx, a.c.Books, team, a.c.Team)
+		answer, err := report.Ask(ctx, a.c.Store, team, a.c.Team)
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (a *Accountant) FillHome(ctx context.Context, view *render.HomeView, user s
 
 // spend sums up a question by model.
 func (a *Accountant) spend(ctx context.Context, period string, q report.Question) (render.Spend, error) {
-	r, err := a.c.Books.Costs(ctx, store.CostQuery{
+	r, err := a.c.Store.Costs(ctx, store.CostQuery{
 		TeamID: a.c.Team, From: q.Period.From, To: q.Period.To,
 		Users: q.Users, Channels: q.Channels, Projects: q.Projects, Models: q.Models, By: store.ByModel,
 	})

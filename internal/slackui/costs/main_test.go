@@ -178,7 +178,7 @@ func newHouseWith(t *testing.T, scopes []string, digests ...Digest) *house {
 	}}
 	publisher := publish.New(api, publish.Options{Log: zap.NewNop()})
 	h.Accountant = New(Config{
-		Team: slack.TeamID, Books: h.ledger, Access: rules, People: directory.New(api, zap.NewNop()), API: api, Publisher: publisher,
+		Team: slack.TeamID, Store: h.ledger, Access: rules, People: directory.New(api, zap.NewNop()), API: api, Publisher: publisher,
 		Whisper: func(_, _, user string, page render.Page) { h.tell(user + ": " + page.Text) },
 		Say:     func(channel, _ string, page render.Page) { h.tell(channel + ": " + page.Text) },
 		Permalink: func(channel, ts string) string {

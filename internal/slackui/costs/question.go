@@ -1,8 +1,8 @@
 package costs
 
 import (
+	"cmp"
 	"context"
-	"strings"
 	"time"
 
 	"deckhand/internal/access"
@@ -15,6 +15,8 @@ type Place struct {
 	Channel  string
 	ThreadTS string       // empty outside of threads
 	Thread   store.Thread // zero where nobody works
+	// TS is the message's that asks, which may be given to the model instead; empty for none.
+	TS string
 	// Slash: by the slash command, whose answers only the person sees.
 	Slash bool
 }
@@ -22,18 +24,21 @@ type Place struct {
 // private reports whether only the person sees an answer there, whatever it says.
 func (p Place) private() bool { return p.Slash || access.IsDirect(p.Channel) }
 
-func (a *Accountant) parse(words string, c report.Context) (report.Question, error) {
-	return report.Parse(strings.TrimRight(words, ".!? "), c)
+// Asks reports whether a message is a question about costs, and not work; see [report.Asks].
+func (a *Accountant) Asks(ctx context.Context, user string, at Place, words string) (bool, error) {
+	c, err := a.understanding(ctx, user, at)
+	return err == nil && report.Asks(words, c), err
 }
 
 // understanding is what a person's words are understood by.
 func (a *Accountant) understanding(ctx context.Context, user string, at Place) (report.Context, error) {
-	models, err := a.c.Books.Costs(ctx, store.CostQuery{TeamID: a.c.Team, By: store.ByModel, Limit: 200})
+	models, err := a.c.Store.Costs(ctx, store.CostQuery{TeamID: a.c.Team, By: store.ByModel, Limit: 200})
 	if err != nil {
 		return report.Context{}, err
 	}
 	c := report.Context{
 		Now: time.Now(), Location: a.zoneOf(ctx, user), Asker: user, ThreadID: at.Thread.ID,
+		Channel: at.Channel, Project: cmp.Or(at.Thread.Project, a.c.Access.Places.Project(at.Channel)),
 		Projects: a.c.Access.ProjectNames(), Models: []string{},
 	}
 	for _, l := range models.Lines {
@@ -45,7 +50,7 @@ func (a *Accountant) understanding(ctx context.Context, user string, at Place) (
 // zoneOf is the time zone that a person's days begin in: the team's, or their own
 // where the team wants that.
 func (a *Accountant) zoneOf(ctx context.Context, user string) *time.Location {
-	zone := a.c.Books.TimeZone()
+	zone := a.c.Store.TimeZone()
 	if !a.c.AskersTimeZone {
 		return zone
 	}

@@ -181,7 +181,7 @@ func TestAnswersToClicksGoBeforeReactions(t *testing.T) {
 		}
 		synctest.Wait()
 		c := r.step("", "high")
-		c.Priority = publish.High
+		c.Priority = publish.Click
 		h.Once(c)
 		h.rest()
 		if i := slices.Index(r.all(), "high"); i > 12 {

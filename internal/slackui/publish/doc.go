@@ -67,14 +67,14 @@
 // a card or when this one is full, may be a stream again.
 //
 // What the two budgets can give: of chat.appendStream's 100 calls a minute 94 go on without
-// end, of chat.update's 50 it is 44; 20 streams may begin. A stream needs a call every 25 s, so
+// end, of chat.update's 50 it is 42; 20 streams may begin. A stream needs a call every 25 s, so
 // that about forty may be open: one that wants to begin then takes the place of the oldest, if
 // nobody looks at that. Sixty threads with turns of three minutes begin and end 20 turns a
-// minute. Their last states and full pages take 23 edits of the 44. Of the 20 about 17 begin
+// minute. Their last states and full pages take 23 edits of the 42. Of the 20 about 17 begin
 // as streams, since turns do not begin evenly, and a message is not kept waiting until it may
 // be one; what follows a stream in the same turn therefore leaves the starts to others while
-// they are few. So forty streams change every 26 s, and twenty messages share 21 edits: every
-// 57 s, where 24 s would be even. To have them all alike every turn had to begin as a stream,
+// they are few. So forty streams change every 26 s, and twenty messages share 19 edits: every
+// 63 s, where 24 s would be even. To have them all alike every turn had to begin as a stream,
 // or to become one in the middle.
 //
 // Where Slack has no streams (an unknown method, a missing scope, a kind of channel) that is
@@ -85,12 +85,14 @@
 // Each method has a token bucket, sized so that no window of 60 seconds holds
 // more calls than Slack allows, and chat.postMessage one more for each channel. Replicas
 // are one app to Slack: each has its share of the rates ([Scheduler.SetShare]).
-// Among the calls that may go now the highest priority wins, then the group (thread) that
+// Among the calls that may go now the highest priority wins, then what does not only tidy up, then the group (thread) that
 // somebody has clicked or written in lately ([Scheduler.Look]), then the one that was
 // served least recently, then the one that waited longest. The last tokens of a bucket
-// are kept for [High]: more of them the more is live, as that many may end at once, against
+// are kept for what people wait for, in the order of their patience: a third of them for what
+// shows that a click was taken and for cards ([Click], [Card]), the others for answers, too
+// ([Answer]). The more is live, the more are kept, as that many may end at once, against
 // progress and against edits that only tidy up (what came out stands there, as a stream's
-// last words do, or below). So a last state or an answer to a click waits for nothing of
+// last words do, or below, or the line is done). So each waits for nothing of
 // less use. Changes of one message are at
 // least 400 ms apart, and further when many messages are live at once: each has its share
 // of what its budget gives back, one that is looked at three.

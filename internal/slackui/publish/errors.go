@@ -14,10 +14,6 @@ import (
 // waiting: Slack has been out of reach for long.
 var ErrTooMany = errors.New("too many calls to Slack are waiting")
 
-// ErrNotWanted is what Message.Posting returns of a message that is not to be posted. It
-// is forgotten then, and nobody is told.
-var ErrNotWanted = errors.New("the message is not wanted any more")
-
 // verdict is what follows from an attempt.
 type verdict int
 

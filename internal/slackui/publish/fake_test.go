@@ -164,6 +164,6 @@ func live(key, text string) publish.Message {
 
 func final(key, text string) publish.Message {
 	m := live(key, text)
-	m.Final = true
+	m.Final, m.Priority = true, publish.Answer
 	return m
 }

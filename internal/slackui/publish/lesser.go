@@ -26,34 +26,34 @@ const (
 	InHome      Place = "home"
 )
 
-// dress is how much of a page is sent. What Slack refuses is sent again in a lesser one;
+// rendering is how much of a page is sent. What Slack refuses is sent again in a lesser one;
 // there is none below the last, and each step down is taken once for a state.
-type dress int
+type rendering int
 
 const (
-	whole    dress = iota // but for types of blocks that are known to be refused here
-	seasoned              // no type of block that is younger than the others
-	sections              // sections of text alone
-	worded                // text alone
-	least                 // a sentence of ours, with the page's first words
-	bare                  // the sentence alone
+	whole    rendering = iota // but for types of blocks that are known to be refused here
+	seasoned                  // no type of block that is younger than the others
+	sections                  // sections of text alone
+	worded                    // text alone
+	least                     // a sentence of ours, with the page's first words
+	bare                      // the sentence alone
 )
 
-var dressNames = [...]string{"whole", "no young blocks", "sections of text", "text", "a sentence", "a sentence of ours"}
+var renderingNames = [...]string{"whole", "no young blocks", "sections of text", "text", "a sentence", "a sentence of ours"}
 
 // oldBlocks are the types of blocks that every workspace takes.
 var oldBlocks = []string{"section", "context", "actions", "divider", "header", "image", "input"}
 
-// wear is how a page goes out: in what dress, and without which types of blocks.
-type wear struct {
-	dress   dress
-	without []string // sorted
-	fresh   bool     // Slack has not been sent anything in it yet
+// shape is how a page goes out: in which rendering, and without which types of blocks.
+type shape struct {
+	rendering rendering
+	without   []string // sorted
+	fresh     bool     // Slack has not been sent anything in it yet
 }
 
-// put dresses a page. A page that is whole and has nothing to leave out is itself.
-func (w wear) put(p render.Page) (page render.Page, cut bool) {
-	switch w.dress {
+// put reduces a page. A page that is whole and has nothing to leave out is itself.
+func (w shape) put(p render.Page) (page render.Page, cut bool) {
+	switch w.rendering {
 	case whole:
 	case seasoned:
 		p, _ = p.Lesser(func(kind string) bool { return !slices.Contains(oldBlocks, kind) })
@@ -73,29 +73,29 @@ func (w wear) put(p render.Page) (page render.Page, cut bool) {
 	return p, false
 }
 
-// lower is what to wear after page, which was sent in w, was refused; false if there is
+// lower is what to send after page, which was sent in w, was refused; false if there is
 // nothing less. named are the types of blocks that Slack has named, unsupported those of
 // them that it does not take at all.
-func (w wear) lower(page render.Page, named, unsupported []string, err error) (wear, bool) {
+func (w shape) lower(page render.Page, named, unsupported []string, err error) (shape, bool) {
 	fresh := slices.DeleteFunc(slices.Clone(named), func(kind string) bool { return slices.Contains(w.without, kind) })
 	w.fresh = true
 	switch {
-	case w.dress == bare:
+	case w.rendering == bare:
 		return w, false
 	case len(page.Blocks) == 0: // it is the text that Slack minds
-		w.dress = max(least, w.dress+1)
+		w.rendering = max(least, w.rendering+1)
 	case slices.Contains(unsupported, "section"): // what all others become
-		w.dress = worded
+		w.rendering = worded
 	case refusedAs(err, "msg_blocks_too_long"), refusedAs(err, "view_too_large"):
-		w.dress = worded
-	case w.dress < sections && len(fresh) > 0:
+		w.rendering = worded
+	case w.rendering < sections && len(fresh) > 0:
 		w.without = append(slices.Clone(w.without), fresh...)
 		slices.Sort(w.without)
 		w.without = slices.Compact(w.without)
-	case w.dress == whole && !slices.ContainsFunc(page.Blocks, isYoung):
-		w.dress = sections
+	case w.rendering == whole && !slices.ContainsFunc(page.Blocks, isYoung):
+		w.rendering = sections
 	default:
-		w.dress++
+		w.rendering++
 	}
 	return w, true
 }
@@ -145,9 +145,9 @@ const (
 	blamelessFor = 10 * time.Minute
 )
 
-// wardrobe knows which types of blocks the workspace refuses, by place. Its methods are
+// refusals knows which types of blocks the workspace refuses, by place. Its methods are
 // safe for concurrent use.
-type wardrobe struct {
+type refusals struct {
 	mu    sync.Mutex
 	until map[Place]map[string]time.Time
 	// suspected are types by place, until when.
@@ -156,7 +156,7 @@ type wardrobe struct {
 
 // suspect notes types that may be what Slack minds, and learns those that it suspects for the
 // second time: a message may be refused for what is in it.
-func (d *wardrobe) suspect(at Place, kinds []string, now time.Time) {
+func (d *refusals) suspect(at Place, kinds []string, now time.Time) {
 	d.mu.Lock()
 	var again []string
 	for _, kind := range kinds {
@@ -174,7 +174,7 @@ func (d *wardrobe) suspect(at Place, kinds []string, now time.Time) {
 }
 
 // learn notes types that are refused at a place, for so long.
-func (d *wardrobe) learn(at Place, kinds []string, now time.Time, long time.Duration) {
+func (d *refusals) learn(at Place, kinds []string, now time.Time, long time.Duration) {
 	if len(kinds) == 0 {
 		return
 	}
@@ -192,7 +192,7 @@ func (d *wardrobe) learn(at Place, kinds []string, now time.Time, long time.Dura
 }
 
 // with is w without what is refused at a place.
-func (d *wardrobe) with(w wear, at Place, now time.Time) wear {
+func (d *refusals) with(w shape, at Place, now time.Time) shape {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for kind, until := range d.until[at] {
@@ -205,15 +205,15 @@ func (d *wardrobe) with(w wear, at Place, now time.Time) wear {
 	}
 	slices.Sort(w.without)
 	if _, none := d.until[at]["section"]; none {
-		w.dress = max(w.dress, worded)
+		w.rendering = max(w.rendering, worded)
 	}
 	return w
 }
 
-// refusal is what was learnt from one: what to wear next, or that there is nothing less.
-func (s *Scheduler) refusal(at Place, what string, w wear, page render.Page, err error) (wear, bool) {
+// refusal is what was learnt from one: what to send next, or that there is nothing less.
+func (s *Scheduler) refusal(at Place, what string, w shape, page render.Page, err error) (shape, bool) {
 	named, unsupported := blamed(page, err)
-	s.wardrobe.learn(at, unsupported, time.Now(), namedFor)
+	s.refusals.learn(at, unsupported, time.Now(), namedFor)
 	next, ok := w.lower(page, named, unsupported, err)
 	log := s.o.Log.With(zap.String("place", string(at)), zap.String("what", what), zap.Strings("blocks", named), zap.Error(explain(err)))
 	if !ok {
@@ -221,14 +221,14 @@ func (s *Scheduler) refusal(at Place, what string, w wear, page render.Page, err
 		return w, false
 	}
 	log.Error("slack refused what was shown; showing less of it",
-		zap.String("instead", dressNames[next.dress]), zap.Strings("without", next.without))
+		zap.String("instead", renderingNames[next.rendering]), zap.Strings("without", next.without))
 	return next, true
 }
 
 // taken learns from what Slack took after it had refused more, without saying what it
 // minds.
-func (s *Scheduler) taken(at Place, w wear, page render.Page) {
-	if !w.fresh || w.dress != seasoned {
+func (s *Scheduler) taken(at Place, w shape, page render.Page) {
+	if !w.fresh || w.rendering != seasoned {
 		return
 	}
 	var young []string
@@ -238,18 +238,18 @@ func (s *Scheduler) taken(at Place, w wear, page render.Page) {
 		}
 	}
 	slices.Sort(young)
-	s.wardrobe.suspect(at, slices.Compact(young), time.Now())
+	s.refusals.suspect(at, slices.Compact(young), time.Now())
 }
 
-// Dressed sends a page by send in as much of its dress as Slack takes, as a message of the
+// Reduced sends a page by send in the richest rendering that Slack takes, as a message of the
 // scheduler's own is. It returns what send said last, where nothing less can be sent or the
 // page is not what is wrong. what says in the logs what it was for. A modal or home tab has
 // no text: nothing less than sections is sent of it.
-func (s *Scheduler) Dressed(at Place, what string, page render.Page, send func(render.Page) error) error {
-	w := s.wardrobe.with(wear{}, at, time.Now())
+func (s *Scheduler) Reduced(at Place, what string, page render.Page, send func(render.Page) error) error {
+	w := s.refusals.with(shape{}, at, time.Now())
 	view := at == InModal || at == InHome
 	if view {
-		w.dress = min(w.dress, sections)
+		w.rendering = min(w.rendering, sections)
 	}
 	for {
 		dressed, _ := w.put(page)
@@ -261,7 +261,7 @@ func (s *Scheduler) Dressed(at Place, what string, page render.Page, send func(r
 			return err
 		}
 		next, ok := s.refusal(at, what, w, dressed, err)
-		if !ok || view && next.dress > sections {
+		if !ok || view && next.rendering > sections {
 			return err
 		}
 		w = next

@@ -23,7 +23,7 @@ func TestTheOldestStreamMakesWay(t *testing.T) {
 			channel := []string{playground.ChannelEngineering, playground.ChannelGeneral, playground.ChannelPrivate}[i%3]
 			all, begun = append(all, w.actor(channel, w.thread(channel))), append(begun, time.Now())
 			if i%10 == 0 {
-				w.Look(all[0].root)
+				w.Watched(all[0].root)
 			}
 			for k, a := range all {
 				if k == i || (i-k)%3 == 0 {

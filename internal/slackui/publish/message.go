@@ -28,11 +28,15 @@ const (
 	// may not use the last calls of a rate. A live message's first post is
 	// treated as Normal: the first text goes out at once.
 	Live Priority = iota
-	// Normal is for what should be seen soon: it is not paced.
+	// Normal is for what should be seen soon: it is not paced. A last state of it that is an
+	// edit tells no news, and waits for all others.
 	Normal
-	// High is for what somebody waits for: approval cards, answers to clicks and,
-	// whatever the caller says, every final state.
-	High
+	// Answer is for what people asked for: how a turn ended, what is said to them.
+	Answer
+	// Card is for what somebody has to decide about, as the work waits for it.
+	Card
+	// Click is for what shows people that their click was taken.
+	Click
 )
 
 // Message is one state of a message in Slack.
@@ -59,24 +63,20 @@ type Message struct {
 	// Metadata is posted with the message, unseen by people, for whoever looks for it
 	// after a crash; the zero value is none.
 	Metadata slack.SlackMetadata
-	// Priority says how urgent this state is.
+	// Priority says how urgent this state is. A last state is Normal at least.
 	Priority Priority
-	// Final marks the last state of the key: it is retried for long, further
-	// states are ignored, and once it is sent the key is forgotten.
+	// Final marks the last state of the key: it is retried for long and sent before a stop,
+	// further states are ignored, and once it is sent the key is forgotten.
 	Final bool
-	// Earlier marks a last state that tells no news: a message below has what came out. It
-	// does not go before others as a last state does.
-	Earlier bool
 	// Group is what rates are shared out fairly between: the thread.
 	Group string
 	// Hold, if it is not nil, is asked before each call of a state that is not final: as long
 	// as it says yes, the message may be another process's, and nothing is sent. It must
 	// return at once.
 	Hold func() bool
-	// Posting, if it is not nil, is what posts the message: it calls post, or returns
-	// [ErrNotWanted] if the message is not wanted any more. It is called again when the
-	// post is tried again, and bounded by the ctx that it gets.
-	Posting func(ctx context.Context, post func() error) error
+	// Wanted, if it is not nil, is asked before the message is posted, and again when the post
+	// is tried again: false drops the message, an error has it asked again later.
+	Wanted func(ctx context.Context) (bool, error)
 	// Find looks in Slack for the message, as a post whose answer was lost may have come
 	// through; it returns the message's ts, or "" if it is not there. It is asked before a
 	// post is made again, and before the first one of a message that is Doubtful: an
@@ -104,10 +104,14 @@ func (m *Message) held() bool { return m.Hold != nil && !m.Final && m.Hold() }
 
 func (m *Message) priority() Priority {
 	if m.Final {
-		return High
+		return max(Normal, m.Priority)
 	}
 	return m.Priority
 }
+
+// stays reports whether a state is sent before the scheduler stops, and all of it where
+// Slack takes a part alone.
+func (m *Message) stays() bool { return m.Final || m.Priority >= Answer }
 
 // Call is any other call of a Web API method, to be made once.
 type Call struct {

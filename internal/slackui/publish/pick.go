@@ -122,11 +122,14 @@ func (s *Scheduler) nextCall(j *job, now time.Time) (Method, Priority) {
 	return s.step(j, now)
 }
 
-// before is the order of calls that may all go now: who is looked at goes before others,
-// and they one after another.
+// before is the order of calls that may all go now: what only tidies up goes last of its
+// priority, who is looked at before others, and they one after another.
 func (s *Scheduler) before(a, b *job, now time.Time) bool {
 	if a.urgency != b.urgency {
 		return a.urgency > b.urgency
+	}
+	if ta, tb := a.tidies(), b.tidies(); ta != tb {
+		return tb
 	}
 	if la, lb := s.weight(a, now), s.weight(b, now); la != lb {
 		return la > lb
@@ -165,6 +168,11 @@ func (s *Scheduler) readyAt(j *job, now time.Time, live pool) (time.Time, bool) 
 		need += s.kept(b, live.n)
 	case j.urgency == Normal:
 		need += b.reserve
+	case j.urgency < Card: // people who click are few, and look
+		need += b.reserve / 3
+	}
+	if j.urgency < Click && s.inFlight >= max(1, s.o.MaxInFlight-1) {
+		return time.Time{}, false
 	}
 	if j.paced() {
 		at = later(at, s.paceAt(j, b, now, live))
@@ -262,7 +270,7 @@ func (s *Scheduler) begin(base context.Context, j *job, now time.Time) {
 		s.calls.Go(func() { s.runCall(base, j, method) })
 		return
 	}
-	a := attempt{msg: j.msg, ts: j.ts, sum: j.sum, wear: s.wardrobe.with(j.wear, InMessage, now), doubt: j.doubt, method: method, ends: len(j.ends)}
+	a := attempt{msg: j.msg, ts: j.ts, sum: j.sum, wear: s.refusals.with(j.wear, InMessage, now), doubt: j.doubt, method: method, ends: len(j.ends)}
 	switch method {
 	case StartStream, AppendStream, StopStream:
 		a.growth = *j.growth()

@@ -16,7 +16,7 @@ func (s *Scheduler) enqueue(j *job) {
 
 // requeue makes j pending without losing its place, and wakes Run.
 func (s *Scheduler) requeue(j *job) {
-	if s.draining && j.priority() < High {
+	if s.draining && !j.stays() {
 		s.leave(j)
 		return
 	}

@@ -34,8 +34,8 @@ const (
 // rate is how a method may be used: perMinute sustained, burst at once. In any
 // window of 60 seconds at most perMinute+burst calls begin, which must not be
 // more than Slack's limit, unless most is given: then no more begin, and when they have begun
-// the method has to be done without. reserve is the part of the burst that is kept for High calls,
-// at least: see Scheduler.kept. anywhere is the part of the calls that may fall to any replica, as what
+// the method has to be done without. reserve is the part of the burst that is kept for
+// priorities above Normal, at least (see Scheduler.kept), and a part of it for those above Answer. anywhere is the part of the calls that may fall to any replica, as what
 // answers people does; the rest is of turns, and made where these run.
 type rate struct {
 	perMinute, burst, reserve, anywhere float64
@@ -47,7 +47,7 @@ var rates = map[Method]rate{
 	// Slack allows one message per second per channel (perChannel) and has an
 	// undisclosed limit for the workspace, assumed here.
 	PostMessage:    {perMinute: 240, burst: 20, reserve: 4},
-	UpdateMessage:  {perMinute: 44, burst: 6, reserve: 3},
+	UpdateMessage:  {perMinute: 42, burst: 8, reserve: 5},
 	StartStream:    {perMinute: 30, burst: 10, most: 20},
 	AppendStream:   {perMinute: 94, burst: 6, reserve: 3},
 	StopStream:     {perMinute: 30, burst: 10, most: 20},

@@ -107,21 +107,21 @@ func (r *refusing) shownAt(at publish.Place, page render.Page, trigger func() st
 	switch at {
 	case publish.InMessage:
 		ts := ""
-		_ = s.Dressed(at, "x", page, func(p render.Page) (err error) {
+		_ = s.Reduced(at, "x", page, func(p render.Page) (err error) {
 			_, ts, err = r.api.PostMessageContext(r.t.Context(), workspace.ChannelEngineering, p.PostOptions()...)
 			return err
 		})
 		raw = r.message(ts, "")
 	case publish.InEphemeral:
 		ts := ""
-		_ = s.Dressed(at, "x", page, func(p render.Page) (err error) {
+		_ = s.Reduced(at, "x", page, func(p render.Page) (err error) {
 			ts, err = r.api.PostEphemeralContext(r.t.Context(), workspace.ChannelEngineering, workspace.UserAda, p.MsgOptions()...)
 			return err
 		})
 		raw = r.message(ts, "&user="+workspace.UserAda)
 	case publish.InModal:
 		id := trigger()
-		_ = s.Dressed(at, "x", page, func(p render.Page) error {
+		_ = s.Reduced(at, "x", page, func(p render.Page) error {
 			if inputs(p) < inputs(page) {
 				return errors.New("a form without its fields")
 			}
@@ -144,7 +144,7 @@ func (r *refusing) shownAt(at publish.Place, page render.Page, trigger func() st
 			}
 			return err
 		}
-		err := s.Dressed(at, "x", page, send)
+		err := s.Reduced(at, "x", page, send)
 		for _, small := range render.SmallHomes("") {
 			if publish.Refuses(err) {
 				err = send(small)
@@ -247,7 +247,7 @@ func (s *seen) outline(p render.Page) string {
 		return "nothing"
 	}
 	said, what := s.Text, "text"
-	if strings.HasPrefix(said, "Slack did not take") {
+	if strings.HasPrefix(said, "Slack did not accept") {
 		what = "a sentence"
 	}
 	if len(s.Blocks) > 0 {

@@ -13,7 +13,7 @@ import (
 func TestLastStatesWaitForNothingOfLessUse(t *testing.T) {
 	for name, less := range map[string]func(m *publish.Message){
 		"changes":           func(*publish.Message) {},
-		"earlier pages":     func(m *publish.Message) { m.Final, m.Earlier = true, true },
+		"earlier pages":     func(m *publish.Message) { m.Final = true },
 		"what is seen soon": func(m *publish.Message) { m.Priority = publish.Normal },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Run sends what is shown until ctx ends, then what has priority High for at most
+// Run sends what is shown until ctx ends, then last states and what has priority Answer or more, for at most
 // Options.DrainTimeout. It returns an error when some of that could not be sent.
 // It must be called once.
 func (s *Scheduler) Run(ctx context.Context) error {
@@ -69,7 +69,7 @@ func (s *Scheduler) drain() {
 		}
 	}
 	for _, j := range slices.Clone(s.pending) {
-		if j.priority() < High {
+		if !j.stays() {
 			s.dequeue(j)
 			s.leave(j)
 		}

@@ -64,7 +64,7 @@ type Scheduler struct {
 	o    Options
 	wake chan struct{} // capacity 1: something became pending, or a slot free
 
-	wardrobe wardrobe
+	refusals refusals
 
 	mu        sync.Mutex
 	seq       uint64 // orders what became pending and who was served
@@ -139,7 +139,7 @@ type job struct {
 	edited   bool      // it is not begun as a stream any more
 	streamed bool      // it is a stream, or was one
 	changed  time.Time // when a state was shown that Slack does not have
-	wear     wear      // what is left of this message's dress, after Slack's refusals
+	wear     shape     // what is left of this message's rendering, after Slack's refusals
 	filed    bool      // all of it is in a file
 	newer    bool      // msg was shown while an older state was in flight
 	doubt    bool      // Slack may have the message, posted by an attempt that seemed to fail
@@ -152,16 +152,12 @@ type job struct {
 	done  bool
 }
 
-func (j *job) priority() Priority {
-	switch {
-	case j.call != nil:
-		return j.call.Priority
-	case j.stream.stop:
-		return High
-	case j.ts == "":
-		return max(Normal, j.msg.priority())
+// stays reports whether the job is done before the scheduler stops.
+func (j *job) stays() bool {
+	if j.call != nil {
+		return j.call.Priority >= Answer
 	}
-	return j.msg.priority()
+	return j.stream.stop || j.msg.stays()
 }
 
 func (j *job) channel() string {
@@ -184,7 +180,7 @@ func (s *Scheduler) isSent(j *job) bool {
 	if j.ts == "" || j.sum == 0 {
 		return false
 	}
-	page, _ := s.wardrobe.with(j.wear, InMessage, time.Now()).put(j.msg.Page)
+	page, _ := s.refusals.with(j.wear, InMessage, time.Now()).put(j.msg.Page)
 	sum, err := contentSum(page)
 	return err == nil && sum == j.sum
 }
@@ -229,7 +225,7 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 	m.TS = "" // known since the first Show, or from our own post
 	j.msg, j.grown = m, nil
 	if m.Final {
-		j.wear = wear{} // the last state deserves a new try
+		j.wear = shape{} // the last state deserves a new try
 	}
 	if !s.isSent(j) {
 		j.changed = time.Now()
@@ -270,6 +266,15 @@ func (j *job) ended(n int) []func(error) {
 	return out
 }
 
+// reached takes those who are to be told that a state is in Slack. After a last state nothing
+// more is sent: they are all.
+func (j *job) reached(a attempt) []func(error) {
+	if a.msg.Final {
+		return j.ended(len(j.ends))
+	}
+	return j.ended(a.ends)
+}
+
 // Forget takes back a message that is not to be shown any more: what was not sent is not,
 // and no state of its key is from now on. Taking it away in Slack is the caller's; one
 // that is on its way there is told to OnPosted all the same.
@@ -288,6 +293,14 @@ func (s *Scheduler) Forget(key string) {
 		}
 		s.forget(j)
 	}
+}
+
+// Known reports whether a message of this key was shown and may be shown again, or whether it
+// is over, as far as is remembered: its last state is in Slack, or it was forgotten.
+func (s *Scheduler) Known(key string) (shown, over bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.messages[key] != nil, s.ended.has(s.ended.hash(key))
 }
 
 // Once schedules a call. It never blocks; when too many calls wait already,

@@ -18,8 +18,8 @@ type attempt struct {
 	msg    Message
 	ts     string
 	sum    uint64 // what Slack has
-	wear   wear
-	page   render.Page // the message's, dressed
+	wear   shape
+	page   render.Page // the message's, reduced
 	cut    bool        // and not all of it
 	doubt  bool
 	ends   int // how many of job.ends are about this state or older ones
@@ -96,35 +96,25 @@ func (s *Scheduler) runMessage(base context.Context, j *job, a attempt) {
 			return
 		}
 	}
-	ts, err := s.post(ctx, a)
-	if errors.Is(err, ErrNotWanted) {
-		s.drop(j, a)
-		return
+	if a.msg.Wanted != nil {
+		wanted, err := a.msg.Wanted(ctx)
+		if err != nil {
+			s.settle(j, a, sum, "", err)
+			return
+		}
+		if !wanted {
+			s.drop(j, a)
+			return
+		}
+	}
+	_, ts, err := s.api.PostMessageContext(ctx, a.msg.Channel, a.options()...)
+	if err == nil && ts == "" {
+		err = Permanent(errors.New("slack accepted the message but sent no ts"))
 	}
 	if err == nil && a.msg.OnPosted != nil {
 		a.msg.OnPosted(ts)
 	}
 	s.settle(j, a, sum, ts, err)
-}
-
-// post posts a message, by its Posting if it has one. What Slack has taken is posted,
-// whatever else fails.
-func (s *Scheduler) post(ctx context.Context, a attempt) (ts string, err error) {
-	post := func() (err error) {
-		_, ts, err = s.api.PostMessageContext(ctx, a.msg.Channel, a.options()...)
-		if err == nil && ts == "" {
-			err = Permanent(errors.New("slack accepted the message but sent no ts"))
-		}
-		return err
-	}
-	if a.msg.Posting == nil {
-		err = post()
-		return ts, err
-	}
-	if err = a.msg.Posting(ctx, post); ts != "" {
-		err = nil
-	}
-	return ts, err
 }
 
 // runStream makes one attempt to begin, to prolong or to end a stream.
@@ -203,7 +193,7 @@ func (s *Scheduler) unchanged(j *job, a attempt) {
 	s.bucket(a.method, time.Now()).giveBack()
 	s.stats.Unchanged++
 	s.land(j)
-	ended := j.ended(a.ends)
+	ended := j.reached(a)
 	s.conclude(j)
 	s.mu.Unlock()
 	tell(ended, nil)
@@ -226,7 +216,7 @@ func (s *Scheduler) settle(j *job, a attempt, sum uint64, ts string, err error) 
 // attach puts all of a message's text into a file of its thread where Slack took a part of it
 // alone: once, when somebody waits for the message or it is its last state.
 func (s *Scheduler) attach(j *job, a attempt) {
-	if !a.cut || a.msg.priority() < High {
+	if !a.cut || !a.msg.stays() {
 		return
 	}
 	s.mu.Lock()
@@ -238,7 +228,7 @@ func (s *Scheduler) attach(j *job, a attempt) {
 	}
 	text := a.msg.Page.Everything()
 	s.Once(Call{
-		Method: UploadFile, Priority: High, Group: a.msg.Group, What: "attach what slack did not take", Timeout: time.Minute,
+		Method: UploadFile, Priority: Answer, Group: a.msg.Group, What: "attach what slack did not take", Timeout: time.Minute,
 		Do: func(ctx context.Context) error {
 			_, err := s.api.UploadFileContext(ctx, slack.UploadFileParameters{
 				Content: text, FileSize: len(text), Filename: "message.txt", Title: "All of the message",
@@ -268,7 +258,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 			j.edits++
 		}
 		j.fails, j.failing, j.retryAt, j.doubt, j.wear.fresh = 0, time.Time{}, time.Time{}, false, false
-		ended = j.ended(a.ends)
+		ended = j.reached(a)
 		s.conclude(j)
 		return ended, nil
 	}

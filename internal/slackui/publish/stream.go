@@ -206,7 +206,7 @@ func (s *Scheduler) step(j *job, now time.Time) (Method, Priority) {
 	}
 	urgent := j.msg.priority()
 	if j.stream.stop {
-		urgent = High
+		urgent = Answer
 	}
 	if !j.closes(now) {
 		if !now.Before(j.stream.due()) {
@@ -217,15 +217,15 @@ func (s *Scheduler) step(j *job, now time.Time) (Method, Priority) {
 	// A last state does not wait for the right to stop: what is missing is appended.
 	if g := j.growth(); j.msg.Final && !j.stream.broken && g.leads && len(g.chunks) > 0 &&
 		now.Sub(j.stream.since) < streamLife && s.bucket(StopStream, now).when(now, 1).After(now) {
-		return AppendStream, High
+		return AppendStream, max(Answer, urgent)
 	}
 	return StopStream, max(Normal, urgent)
 }
 
 // tidies reports whether a message's next call is an edit after which nobody knows more than
-// before: what came out stands there already, or below.
+// before: what came out stands there already, or below, or is of no use any more.
 func (j *job) tidies() bool {
-	return j.call == nil && j.ts != "" && !j.stream.open && j.msg.Final && (j.told || j.msg.Earlier)
+	return j.call == nil && j.ts != "" && !j.stream.open && j.msg.Final && (j.told || j.msg.Priority < Answer)
 }
 
 // starts reports whether a message that is to be posted begins as a stream: it may, and
@@ -233,7 +233,7 @@ func (j *job) tidies() bool {
 // what follows a stream has one only while there are many, since whoever had none has it worse.
 func (s *Scheduler) starts(j *job, now time.Time) bool {
 	m := &j.msg
-	if m.Page.Stream == nil || len(m.Page.Stream.Pieces) == 0 || m.Recipient.User == "" || m.ThreadTS == "" || m.Posting != nil ||
+	if m.Page.Stream == nil || len(m.Page.Stream.Pieces) == 0 || m.Recipient.User == "" || m.ThreadTS == "" || m.Wanted != nil ||
 		m.Broadcast || m.priority() > Live || j.edited || j.doubt || s.draining ||
 		now.Before(s.noStreams[""]) || now.Before(s.noStreams[m.Channel]) {
 		return false
@@ -254,7 +254,7 @@ func (s *Scheduler) starts(j *job, now time.Time) bool {
 	if first := s.messages[m.After]; first != nil && first.streamed {
 		need = 0.8 * start.burst
 	}
-	if s.looked(m.Group, now) {
+	if s.isWatched(m.Group, now) {
 		need = 1
 	}
 	return !start.when(now, need).After(now) && !stop.when(now, 1).After(now.Add(streamIdle))
@@ -269,7 +269,7 @@ func (s *Scheduler) room(now time.Time) bool {
 // often, and is edited from then on. Nobody looks at it.
 func (s *Scheduler) oldest(now time.Time) (oldest *job) {
 	for j := range s.open {
-		if !j.flying && !j.stream.stop && !j.stream.broken && !s.looked(j.msg.Group, now) && (oldest == nil || j.stream.since.Before(oldest.stream.since)) {
+		if !j.flying && !j.stream.stop && !j.stream.broken && !s.isWatched(j.msg.Group, now) && (oldest == nil || j.stream.since.Before(oldest.stream.since)) {
 			oldest = j
 		}
 	}

@@ -205,9 +205,12 @@ func (a *actor) messages() []publish.Message {
 			Key: fmt.Sprint("turn/", a.turn.ID, "/", p.Number), Channel: a.turn.Thread.ChannelID, ThreadTS: a.root, Group: a.root, After: after, Page: p,
 			Recipient: publish.Recipient{Team: playground.TeamID, User: a.turn.RequestedBy},
 			Metadata:  slack.SlackMetadata{EventType: "deckhand_turn", EventPayload: map[string]any{"turn": fmt.Sprint(a.turn.ID)}},
-			Final:     a.turn.State.Ended(), Earlier: i < len(pages)-1,
+			Final:     a.turn.State.Ended(),
 		}
-		if a.turn.Waiting > 0 {
+		switch {
+		case m.Final && i == len(pages)-1:
+			m.Priority = publish.Answer
+		case m.Final, a.turn.Waiting > 0:
 			m.Priority = publish.Normal
 		}
 		after = m.Key

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -34,9 +35,16 @@ type subject struct {
 	raw   string // what matters most, redacted
 	whole string // raw with everything in it made visible
 	ago   string // what became of the like of it before a restart, in mrkdwn; or empty
+	told  bool   // the name is all of raw
 }
 
 const objectMax = 300
+
+// toldMax is how long a command is, in units, that stands in a headline alone.
+const toldMax = 70
+
+// forcePush is a command that does nothing but replace a branch.
+var forcePush = regexp.MustCompile(`^git push (?:--force|-f|--force-with-lease) ([\w./-]+) ([\w./-]+)$`)
 
 // subjectOf takes a tool call apart, its object in at most most units.
 func (c *card) subjectOf(a store.Approval, most int) subject {
@@ -52,19 +60,20 @@ func (c *card) subjectOf(a store.Approval, most int) subject {
 	if s.name = mrkdwn.CodeWithin(mrkdwn.RevealBlanks(mrkdwn.Clip(name, most)), most); s.name == "" {
 		s.name = "a tool"
 	}
+	switch pushed := forcePush.FindStringSubmatch(s.raw); {
+	case s.raw != "" && isExactInCode(s.raw) && mrkdwn.Width(s.raw) <= toldMax && (s.pre == s.object || s.command) && pushed == nil:
+		s.name, s.told = mrkdwn.Code(s.raw), true
+	case !s.command:
+	case pushed != nil:
+		s.verb, s.name = "force-push", mrkdwn.Code(pushed[2])+" to "+mrkdwn.Code(pushed[1])
+	default:
+		s.name = "this command"
+	}
 	s.cautions = append(s.cautions, (found | inName).Warnings()...)
 	if s.raw != s.pre {
 		s.cautions = append(s.cautions, "Secrets in it are shown as "+redact.Mark+".")
 	}
 	return s
-}
-
-// headline names the call: verb, object and, if it is not the object, the tool.
-func (s subject) headline() (verb, rest string) {
-	if s.tool != "" {
-		return s.verb, s.name + " (" + mrkdwn.Code(s.tool) + ")"
-	}
-	return s.verb, s.name
 }
 
 // warnings are lines about what is risky in a call, with more of them.
@@ -103,28 +112,20 @@ func ago(a store.Approval) string {
 	return "*It ran before the restart*, to its end and without an error, " + dateTime(*b.Ended) + changed + "."
 }
 
-// said is the model's own description of the call, or who asks for a host, in at most about
-// most units.
-func (c *card) said(s subject, most int) string {
-	if isHost(c.a) {
-		return c.asker(most)
-	}
-	if s.why == "" {
-		return ""
-	}
-	return "The model says: “" + mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(s.why)), most) + "”"
-}
-
-// details are the facts and the fields that are not shown apart.
-func (c *card) details(s subject, most int) string {
+// facts are those about a call, what it touches in about most units, and the fields that are
+// not shown apart.
+func (c *card) facts(s subject, most int) []string {
 	facts := escapeAll(s.facts)
+	if touches := c.touches(most); touches != "" {
+		facts = append(facts, touches)
+	}
 	if _, why := c.editable(); why != "" {
 		facts = append(facts, why)
 	}
 	for _, f := range s.rest {
 		facts = append(facts, mrkdwn.Code(f.line(c.o)))
 	}
-	return joinFacts(facts, most)
+	return facts
 }
 
 // risks are the marks that the policy put on a call.
@@ -146,22 +147,84 @@ func (c *card) risks() string {
 
 func (c *card) tool() {
 	s := c.subjectOf(c.a, objectMax)
-	verb, rest := s.headline()
-	c.section(joinNonEmpty("\n", "*Deckhand asks to "+verb+"* "+rest, c.risks()))
-	c.showInput(s, min(preMax, c.room))
+	c.section(joinNonEmpty("\n", c.headline(s), c.risks()))
+	c.pushed()
+	if !s.told || c.pushHeadline() != "" {
+		c.showInput(s, min(preMax, c.room))
+	}
 	c.changed(min(1500, c.room/2))
 	if w := s.warnings(); w != "" {
 		c.section(w)
 	}
-	c.context(c.said(s, 400))
-	c.context(c.details(s, 1200))
-	c.context(c.touches(1500))
+	c.context(c.why(s, 300), joinFacts(c.facts(s, 1500), 1200))
 	c.provenance()
-	run, others := c.toolButtons()
+	buttons := c.toolButtons()
 	if c.a.Kind == store.ApprovalQuestion {
-		run = nil // there is nothing to answer with
+		buttons = buttons[1:] // there is nothing to answer with
 	}
-	c.end("Deckhand asks to "+verb+" "+rest+c.excerpt(s, excerptMax)+s.inShort(), run, others)
+	c.end(c.asks(s)+c.excerpt(s, excerptMax)+s.inShort(), buttons)
+}
+
+// headline is what a call does, and where, in words.
+func (c *card) headline(s subject) string {
+	if push := c.pushHeadline(); push != "" {
+		return push
+	}
+	verb, rest := s.verb, s.name
+	if c.a.Project != "" && !isHost(c.a) {
+		rest += " in " + mrkdwn.EscapeWithin(c.o.redact(c.a.Project), 80)
+	}
+	return "*" + capital(verb) + "* " + rest
+}
+
+// asks begins a notification: who asks for what, for which task and why.
+func (c *card) asks(s subject) string {
+	who := ""
+	if c.a.RequestedBy != "" && c.o.Calling != nil {
+		who = joinNonEmpty(": ", mrkdwn.EscapeWithin(c.o.Calling.Name(c.a.RequestedBy), 80), c.task())
+	}
+	return joinNonEmpty("\n", strings.ReplaceAll(c.headline(s), "*", ""), c.risks(), joinNonEmpty(" · ", who, c.reason(s, 160)))
+}
+
+// why says for which task a call is, and the model's own reason, or who asks for a host, in
+// about most units.
+func (c *card) why(s subject, most int) string {
+	task := ""
+	if !c.isCopy() && c.a.RequestedBy != "" { // else where has it
+		if task = "asked by " + c.person(c.a.RequestedBy); c.task() != "" {
+			task = c.person(c.a.RequestedBy) + ": " + c.task()
+		}
+	}
+	return joinNonEmpty(" · ", task, c.reason(s, most))
+}
+
+// reason is the model's own: its description of the call, or the last sentences that it said
+// before.
+func (c *card) reason(s subject, most int) string {
+	said := s.why
+	switch {
+	case isHost(c.a):
+		return c.asker(most)
+	case said == "":
+		said = lastSentences(mrkdwn.OneLine(c.a.Said), min(most, leadMax))
+	}
+	if said = strings.TrimSpace(c.o.redact(mrkdwn.OneLine(said))); said == "" {
+		return ""
+	}
+	return "Claude: “" + mrkdwn.EscapeWithin(strings.NewReplacer("**", "", "`", "").Replace(said), most) + "”"
+}
+
+// lastSentences are the last whole sentences of a text that fit into most units, one at least.
+func lastSentences(s string, most int) string {
+	out := ""
+	for _, end := range slices.Backward(append([][]int{{0, 0}}, sentenceEnd.FindAllStringIndex(s, -1)...)) {
+		tail := strings.TrimSpace(s[end[1]:])
+		if out != "" && mrkdwn.Width(tail) > most {
+			break
+		}
+		out = tail
+	}
+	return out
 }
 
 // inShort is ago's first words, on a line of their own.
@@ -177,7 +240,7 @@ func (s subject) inShort() string {
 // excerpt is the beginning of a call's input for a notification, on lines of its
 // own.
 func (c *card) excerpt(s subject, most int) string {
-	if s.raw == "" || s.pre == s.object { // the headline has it
+	if s.raw == "" || s.told { // the headline has it
 		return ""
 	}
 	shown := s.raw
@@ -274,34 +337,15 @@ func visibleUnits(r rune) (own, shown int) {
 	return own, own
 }
 
-// end closes the card: with its buttons, or with how it ended. text is what a
-// notification says while it is pending.
-func (c *card) end(text string, run, others []slack.BlockElement) {
-	if c.pending() {
-		c.actions(run, others, true)
-		hint := "\n" + c.whoDecides() + " decides with the buttons, or replies “" + approveWords(c.a) + "” or “deny " + Code(c.a) + "”."
-		if c.a.Kind == store.ApprovalQuestion {
-			hint = "\n" + c.whoDecides() + " answers with the buttons, or replies “deny " + Code(c.a) + "” to skip."
-		}
-		if c.isCopy() {
-			hint = "\nDecide with the buttons."
-		}
-		c.text = mrkdwn.ClipEscaped(text, fallbackMax-200) + hint
-		return
+// end closes the card with its buttons. text is what a notification says.
+func (c *card) end(text string, buttons []slack.BlockElement) {
+	c.actions(buttons)
+	hint := "\n" + c.whoDecides() + " decides with the buttons, or replies “" + approveWords(c.a) + "” or “deny " + Code(c.a) + "”."
+	if c.a.Kind == store.ApprovalQuestion {
+		hint = "\n" + c.whoDecides() + " answers with the buttons, or replies “deny " + Code(c.a) + "” to skip."
 	}
-	c.section(c.ending())
-	c.text = mrkdwn.Escape(statusWord(c.a)) + ": " + c.kindName()
-}
-
-// kindName says what was asked for, in mrkdwn: a question by its words, a call by what it is
-// about.
-func (c *card) kindName() string {
-	switch c.a.Kind {
-	case store.ApprovalQuestion:
-		return c.questionBrief(200)
-	case store.ApprovalPlan:
-		return "a plan"
-	case store.ApprovalTool:
+	if c.isCopy() {
+		hint = "\nDecide with the buttons."
 	}
-	return c.brief(200)
+	c.text = mrkdwn.ClipEscaped(text, fallbackMax-200) + hint
 }

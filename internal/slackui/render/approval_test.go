@@ -18,8 +18,8 @@ import (
 func ask(toolName, input string) store.Approval {
 	return store.Approval{
 		ID: "7k2qxwerty0123456789", Kind: store.ApprovalTool, Status: store.ApprovalPending,
-		Thread:  store.ThreadKey{TeamID: "T1", ChannelID: "C0DEV", ThreadTS: "1.0"},
-		Project: "app", Workspace: "/srv/work/app", RequestID: "r1", ToolUseID: "toolu_1",
+		ThreadKey: store.ThreadKey{TeamID: "T1", ChannelID: "C0DEV", ThreadTS: "1.0"},
+		Project:   "app", Workspace: "/srv/work/app", RequestID: "r1", ToolUseID: "toolu_1",
 		ToolName: toolName, Input: json.RawMessage(input), RequestedBy: asker,
 		CreatedAt: began, ExpiresAt: began.Add(time.Hour),
 	}
@@ -82,7 +82,6 @@ func approvals() map[string]store.Approval {
 		"edit outside":     ask("Edit", `{"file_path":"/srv/work/app/../../etc/passwd","old_string":"a","new_string":"a\n"}`),
 		"edit odd name":    ask("Write", `{"file_path":"/srv/work/app/a  b\n\tc\u202e ","content":"x"}`),
 		"edit long name":   ask("Write", `{"file_path":"/srv/work/app/`+strings.Repeat("deep/", 100)+`x","content":"x"}`),
-		"multi edit":       ask("MultiEdit", `{"file_path":"a.go","edits":[{"old_string":"a","new_string":"b"},{"old_string":"c\nd","new_string":"c","replace_all":true}]}`),
 		"write":            ask("Write", `{"file_path":"/srv/work/app/new.txt","content":"one\ntwo\n"}`),
 		"write empty":      ask("Write", `{"file_path":"/srv/work/app/new.txt","content":""}`),
 		"notebook":         ask("NotebookEdit", `{"notebook_path":"n.ipynb","cell_id":"c1","cell_type":"code","edit_mode":"replace","new_source":"print(1)"}`),
@@ -316,7 +315,7 @@ func FuzzCard(f *testing.F) {
 		a.Kind, a.DecisionReason, a.Project, a.Workspace = store.ApprovalKind(kind), words, words, words
 		a.Terms = store.Terms{Rule: words, Because: words, Quorum: int(n % 3), Grantable: n&4 != 0, Dangerous: n&8 != 0}
 		a.Risks = []string{words, words}
-		o := render.Options{SessionGrant: func(store.Approval) string { return words }}
+		var o render.Options
 		var list []store.Approval
 		for i, s := range []store.ApprovalStatus{store.ApprovalPending, store.ApprovalAllowed, store.ApprovalDenied, store.ApprovalPending, store.ApprovalExpired} {
 			a.ID = fmt.Sprint("id", i)
@@ -340,7 +339,7 @@ func FuzzCard(f *testing.F) {
 		offers := []render.GrantOffer{{Label: words, Sentence: words}, {Pattern: words, Label: words, Sentence: words}, {Pattern: toolName}}
 		for _, v := range []slack.ModalViewRequest{
 			render.ApprovalInput(a, 0, o), render.DenyReason(a, o), render.AnswerOther(a, o), render.ConfirmModal(a, o),
-			render.GrantModal(a, offers, []store.GrantScope{store.GrantProject}, o),
+			render.GrantModal(a, offers, []store.GrantScope{store.GrantProject}, false, o),
 		} {
 			for _, problem := range checkModal(v) {
 				t.Error(problem)
@@ -357,6 +356,25 @@ func TestAPlanThatGrowsWhenItIsCleaned(t *testing.T) {
 			p := render.Card([]store.Approval{plan(strings.Repeat(piece, n/len(piece)))}, render.Options{})
 			for _, problem := range checkPage(p) {
 				t.Errorf("%d of %q: %s", n, piece, problem)
+			}
+		}
+	}
+}
+
+// The window counts each field for itself, and names those of Claude Code's own tools in words.
+func TestTheWholeInputIsNamedAndCounted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		tool, input string
+		want        []string
+	}{
+		{"Bash", `{"command":"npm test -- --bail=yes","run_in_background":true,"odd":[1]}`, []string{"*Bash* · All of it.", "*Command* · 22 characters", "*Goes on in the background*", "yes", "*`odd`*"}},
+		{"mcp__tracker__search", `{"command":"x","query":"y"}`, []string{"*tracker · search* · All of it.", "*`command`* · 1 character", "*`query`* · 1 character"}},
+	} {
+		got := fmt.Sprint(texts(render.ApprovalInput(ask(c.tool, c.input), 0, render.Options{}).Blocks.BlockSet))
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %q is not in %s", c.tool, want, got)
 			}
 		}
 	}

@@ -50,11 +50,7 @@ var namedPerson = regexp.MustCompile(`&lt;@([UW][A-Z0-9]+)(?:\|[^&<>]*)?&gt;`)
 
 // Ask is the modal in which somebody asks for work: about a message, or anywhere.
 func Ask(v AskView) slack.ModalViewRequest {
-	metadata, err := json.Marshal(v.Place)
-	if err != nil { // three strings
-		panic(err)
-	}
-	m := modal("Ask Deckhand", CallbackAsk, string(metadata))
+	m := modal("Ask Deckhand", CallbackAsk, encodedJSON(v.Place))
 	m.Submit = plain("Ask", modalTitle)
 	add := func(b slack.Block) { m.Blocks.BlockSet = append(m.Blocks.BlockSet, b) }
 	prompt := slack.NewPlainTextInputBlockElement(plain("Find out why, and propose a fix", 150), AskPrompt)

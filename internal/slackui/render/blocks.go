@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -29,6 +30,15 @@ func section(blockID, text string) *slack.SectionBlock {
 
 func contextBlock(blockID, text string) *slack.ContextBlock {
 	return slack.NewContextBlock(blockID, markup(mrkdwn.ClipEscaped(text, contextMax)))
+}
+
+// encodedJSON is a value of ours that holds nothing but texts and numbers, in JSON.
+func encodedJSON(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
 }
 
 // runes is the number of characters in s, as we tell it to people.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"deckhand/internal/agent"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/money"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
@@ -26,26 +26,29 @@ const (
 	BudgetAmount   = "amount"
 )
 
-// BudgetView is a notice of a budget.
+// BudgetView is a notice of a budget, and how somebody decided about it.
 type BudgetView struct {
-	Notice agent.BudgetAlert
+	Notice store.BudgetNotice
+	Status spend.Status
 	// Link leads to the thread, for channels that are told beside it; or empty.
 	Link string
 	// Admins are the users and groups to call, who may raise it.
 	Admins []string
-	// Decided, when it is not nil, is how somebody decided.
-	Decided *store.BudgetNotice
+}
+
+// Asks reports whether admins are asked what to do.
+func (v BudgetView) Asks() bool {
+	return v.Notice.Share == 100 && v.Status.Ask && v.Notice.DecidedBy == ""
 }
 
 // Budget renders a warning, or that a limit is reached, with buttons for admins if
 // the budget asks and nobody has decided.
 func Budget(v BudgetView) Page {
-	b := v.Notice.Status
-	asks := v.Notice.Share == 100 && b.Ask && v.Decided == nil
-	numbers := mrkdwn.Code(money.USD(b.SpentMicroUSD)) + " of " + mrkdwn.Code(money.USD(b.LimitMicroUSD)) + " are spent; it begins anew on " + mrkdwn.Escape(b.Begins()) + "."
+	b, asks := v.Status, v.Asks()
+	numbers := mrkdwn.Code(money.USD(b.SpentMicroUSD)) + " of " + mrkdwn.Code(money.USD(b.LimitMicroUSD)) + " spent. It starts again on " + mrkdwn.Escape(b.Begins()) + "."
 	where := ""
 	if v.Link != "" {
-		where = " It was noticed in " + linkTo(v.Link, "this thread") + "."
+		where = " Noticed in " + linkTo(v.Link, "this thread") + "."
 	}
 	var lines []string
 	if v.Notice.Share < 100 {
@@ -54,13 +57,13 @@ func Budget(v BudgetView) Page {
 		lines = append(lines, "⛔ *"+budgetName(b)+" is used up.* "+numbers+where)
 	}
 	if asks {
-		lines = append(lines, "What is asked for waits until somebody has decided.")
+		lines = append(lines, "New requests wait for an admin.")
 	}
 	id := mrkdwn.Clip(v.Notice.ID, 200)
 	page := Page{Blocks: []slack.Block{section(id+":budget", strings.Join(lines, "\n"))}}
 	switch {
-	case v.Decided != nil:
-		page.Blocks = append(page.Blocks, section(id+":decided", budgetDecision(*v.Decided)))
+	case v.Notice.DecidedBy != "":
+		page.Blocks = append(page.Blocks, section(id+":decided", budgetDecision(v.Notice)))
 	case asks:
 		if call := mentions(v.Admins, " "); call != "" {
 			page.Blocks = append(page.Blocks, contextBlock(id+":admins", "For an admin to decide: "+call))
@@ -69,7 +72,7 @@ func Budget(v BudgetView) Page {
 		if b.CheaperModel != "" {
 			buttons = append(buttons, button(ActionBudgetModel, v.Notice.ID, "Go on with "+b.CheaperModel, ""))
 		}
-		buttons = append(buttons, button(ActionBudgetLeave, v.Notice.ID, "Leave it", slack.StyleDanger))
+		buttons = append(buttons, button(ActionBudgetLeave, v.Notice.ID, "Keep the limit", slack.StyleDanger))
 		page.Blocks = append(page.Blocks, slack.NewActionBlock(id+":decide", buttons...))
 	}
 	page.Text = mrkdwn.ClipEscaped(strings.Join(lines, "\n"), fallbackMax)
@@ -79,7 +82,7 @@ func Budget(v BudgetView) Page {
 // BudgetWaitView is a prompt that waits for a budget, or has.
 type BudgetWaitView struct {
 	Wait   store.BudgetWait
-	Status agent.BudgetStatus
+	Status spend.Status
 	// Who are the names of those who may decide; Link leads to the card on which they do,
 	// or is empty.
 	Who  []string
@@ -97,15 +100,15 @@ func BudgetWait(v BudgetWaitView) Page {
 		if v.Link != "" {
 			said += " " + linkTo(v.Link, "here")
 		}
-		said += "; else it begins on " + mrkdwn.Escape(v.Status.Begins()) + "."
+		said += ". Otherwise it starts on " + mrkdwn.Escape(v.Status.Begins()) + "."
 	case v.Wait.Begun && n.DecidedBy != "":
-		said = budgetDecision(n) + ", so this was begun."
+		said = budgetDecision(n) + ", so this has started."
 	case v.Wait.Begun:
-		said = "✅ " + budgetName(v.Status) + " has room again, so this was begun."
+		said = "✅ " + budgetName(v.Status) + " has room again, so this has started."
 	case n.Decision.Leave:
-		said = budgetDecision(n) + ", so this was not begun."
+		said = budgetDecision(n) + ", so this does not start."
 	default:
-		said = "🚫 This waited for " + lowerFirst(budgetName(v.Status)) + " and was not begun."
+		said = "🚫 This waited for " + lowerFirst(budgetName(v.Status)) + " and did not start."
 	}
 	return Page{Text: mrkdwn.ClipEscaped(said, fallbackMax), Blocks: []slack.Block{contextBlock(fmt.Sprintf("wait:%d", v.Wait.InboxID), said)}}
 }
@@ -130,7 +133,7 @@ func oneOf(names []string) string {
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // budgetName names the budget for everybody, with people and channels as mentions.
-func budgetName(b agent.BudgetStatus) string {
+func budgetName(b spend.Status) string {
 	switch b.Scope {
 	case store.BudgetPerson:
 		return mrkdwn.Escape(strings.TrimSuffix(b.Name(), "the person who asks")) + mrkdwn.Mention(b.Key)
@@ -149,7 +152,7 @@ func budgetDecision(n store.BudgetNotice) string {
 	case n.Decision.Model != "":
 		return "✅ *Going on with " + mrkdwn.Code(n.Decision.Model) + "* until the end of this " + string(n.Period) + by
 	}
-	return "🚫 *Left as it is* for this " + string(n.Period) + by
+	return "🚫 *Limit kept* for this " + string(n.Period) + by
 }
 
 // BudgetForm is what BudgetModal is about and where its button was pressed.
@@ -173,8 +176,8 @@ func BudgetModal(n store.BudgetNotice, f BudgetForm) slack.ModalViewRequest {
 	amount := slack.NewPlainTextInputBlockElement(plain("50", 150), BudgetAmount)
 	amount.InitialValue = strings.TrimSuffix(money.USD(max(n.LimitMicroUSD/4, 1_000_000)), ".00")
 	v.Blocks.BlockSet = []slack.Block{
-		section("limit", "The limit is "+mrkdwn.Code(money.USD(n.LimitMicroUSD))+", and "+mrkdwn.Code(money.USD(n.SpentMicroUSD))+" are spent. It is raised until "+
-			mrkdwn.Escape(n.To.Add(-time.Second).Format("Monday, 2 January"))+", once; after that it is what deckhand.yaml says."),
+		section("limit", "The limit is "+mrkdwn.Code(money.USD(n.LimitMicroUSD))+", and "+mrkdwn.Code(money.USD(n.SpentMicroUSD))+" is spent. The raise lasts until "+
+			mrkdwn.Escape(n.To.Add(-time.Second).Format("Monday, 2 January"))+". After that, the limit in deckhand.yaml holds again."),
 		slack.NewInputBlock(BudgetAmount, plain("By how many US dollars?", 2000), nil, amount),
 	}
 	return v
@@ -192,9 +195,9 @@ func ParseBudget(values map[string]map[string]slack.BlockAction) (microUSD int64
 	case err != nil:
 		return 0, &AnswerError{"“" + mrkdwn.Clip(text, 40) + "” is not an amount. Write dollars, such as 50 or 12.50."}
 	case microUSD < 10_000:
-		return 0, &AnswerError{"A budget is raised by at least a cent. Write dollars, such as 50 or 12.50."}
+		return 0, &AnswerError{"Raise a budget by at least a cent. Write dollars, such as 50 or 12.50."}
 	case microUSD > raiseMost:
-		return 0, &AnswerError{"A budget is raised by " + money.USD(raiseMost) + " at most; for more, an admin changes its limit in deckhand.yaml."}
+		return 0, &AnswerError{"Raise a budget by " + money.USD(raiseMost) + " at most. For more, an admin changes its limit in deckhand.yaml."}
 	}
 	return microUSD, nil
 }

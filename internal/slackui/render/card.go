@@ -1,6 +1,7 @@
 package render
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,24 +15,26 @@ import (
 // The action ids of our buttons and inputs. A button's value is the approval's id, of those
 // that allow its Ref, for Stop the turn's id in decimal, for Revoke the grant's.
 const (
-	ActionApprove        = "approve" // of a dangerous call: to be confirmed, see ConfirmModal
-	ActionApproveSession = "approve_session"
-	ActionApproveAll     = "approve_all" // value: one of the card's approvals
-	ActionApproveFiles   = "approve_files"
-	ActionAlways         = "always"
-	ActionEdit           = "edit_input"
-	ActionDeny           = "deny"
-	ActionDenyReason     = "deny_reason"
-	ActionViewInput      = "view_input"
-	ActionViewPage       = "view_page" // value: see ParseInputPage
-	ActionPick           = "pick"
-	ActionAnswer         = "answer"
-	ActionAnswerOther    = "answer_other"
-	ActionOther          = "other"
-	ActionStop           = "stop"
-	ActionRevoke         = "revoke"
-	ActionSendNow        = "send_now"
-	ActionDrop           = "drop"
+	ActionApprove       = "approve"        // of a dangerous call: to be confirmed, see ConfirmModal
+	ActionTick          = "tick"           // which rows of a card; see [Ticked]
+	ActionApproveTicked = "approve_ticked" // value: the Refs of all rows that could be ticked
+	ActionDenyAll       = "deny_all"       // value: the same
+	ActionEditsBelow    = "edits_below"
+	ActionAlways        = "always"
+	ActionEdit          = "edit_input"
+	ActionDeny          = "deny"
+	ActionDenyReason    = "deny_reason"
+	ActionViewInput     = "view_input"
+	ActionMore          = "more"      // a menu of others; see [ParseMore]
+	ActionViewPage      = "view_page" // value: see ParseInputPage
+	ActionPick          = "pick"
+	ActionAnswer        = "answer"
+	ActionAnswerOther   = "answer_other"
+	ActionOther         = "other"
+	ActionStop          = "stop"
+	ActionRevoke        = "revoke"
+	ActionSendNow       = "send_now"
+	ActionDrop          = "drop"
 )
 
 // codeLetters is how many of an approval's id its code has.
@@ -61,17 +64,14 @@ func ParseCode(code string) (prefix string, seen int) {
 	return code[:codeLetters], n - 1
 }
 
-// approveWords is the reply that approves.
+// approveWords is the reply that approves, or asks for the second step.
 func approveWords(a store.Approval) string {
-	if a.Terms.Dangerous {
-		return "approve " + Code(a) + " confirm"
-	}
 	return "approve " + Code(a)
 }
 
 // Card renders the message that shows the approvals in list, of which there is at
-// least one, oldest first: with buttons for each that is pending, and as it ended
-// for each that is not. One alone has the whole card; several have a row each, and
+// least one, oldest first: with buttons for each that is pending, and a line for each
+// that is not. One alone has the whole card; several have a row each, and
 // what has been decided makes room. Requests for which there is no room yet are
 // counted and named, and have no buttons until others are decided.
 func Card(list []store.Approval, o Options) Page {
@@ -79,7 +79,10 @@ func Card(list []store.Approval, o Options) Page {
 		return Sentence("There is nothing to decide here.")
 	}
 	c := card{o: o}
-	if len(list) > 1 {
+	switch {
+	case !slices.ContainsFunc(list, func(a store.Approval) bool { return a.Status == store.ApprovalPending }):
+		return c.decided(list)
+	case len(list) > 1:
 		return c.rows(list)
 	}
 	// What a card must have fits next to the smallest room for the input.
@@ -99,12 +102,11 @@ type card struct {
 	room   int // units for what is asked
 	blocks []slack.Block
 	text   string
-	isRow  bool // one of several on a card
 }
 
 func (c *card) one(a store.Approval) {
 	c.a = a
-	c.where(c.pending())
+	c.where()
 	switch a.Kind {
 	case store.ApprovalQuestion:
 		c.question()
@@ -121,18 +123,31 @@ func (c *card) pending() bool { return c.a.Status == store.ApprovalPending }
 func (c *card) isCopy() bool { return c.o.Calling != nil && c.o.Calling.Copy }
 
 // where says on a copy where its request comes from.
-func (c *card) where(open bool) {
+func (c *card) where() {
 	if !c.isCopy() {
 		return
 	}
-	may, from := "You may decide about this. ", "It was asked for in a direct message."
-	if !open {
-		may = ""
+	from := c.person(c.a.RequestedBy)
+	if c.a.ChannelID != "" && !strings.HasPrefix(c.a.ChannelID, "D") && mrkdwn.IsID(c.a.ChannelID) {
+		from += " in <#" + c.a.ChannelID + ">"
 	}
-	if c.o.Calling.Thread != "" {
-		from = linkTo(c.o.Calling.Thread, "The thread") + " shows what led to it."
+	c.context(joinNonEmpty(" · ", joinNonEmpty(": ", from, c.task()), c.link("thread")))
+}
+
+// task is the title of the thread, which is what somebody asked for in it first.
+func (c *card) task() string {
+	if c.a.Title == "" {
+		return ""
 	}
-	c.context(may + from)
+	return "“" + mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(c.a.Title)), 150) + "”"
+}
+
+// link is a link to the thread of a copy; empty where nobody else can open it.
+func (c *card) link(label string) string {
+	if c.o.Calling.Thread == "" {
+		return ""
+	}
+	return linkTo(c.o.Calling.Thread, label)
 }
 
 // id is a new block id. It changes with the status and the votes, so that clients
@@ -158,14 +173,9 @@ func (c *card) context(lines ...string) {
 	}
 }
 
-// actions adds buttons, in two rows where many of them may take the room.
-func (c *card) actions(run, others []slack.BlockElement, roomy bool) {
-	if roomy && len(run) > 1 {
-		c.add(slack.NewActionBlock(c.id(), run...))
-		c.add(slack.NewActionBlock(c.id(), others...))
-		return
-	}
-	c.add(slack.NewActionBlock(c.id(), slices.Concat(run, others)...))
+// actions adds buttons.
+func (c *card) actions(buttons []slack.BlockElement) {
+	c.add(slack.NewActionBlock(c.id(), buttons...))
 }
 
 // fits reports whether Slack takes the blocks as one message.
@@ -186,6 +196,9 @@ func blockWidth(b slack.Block) int {
 		n = textWidth(b.Text)
 		if b.Accessory != nil && b.Accessory.ButtonElement != nil {
 			n += elementWidth(b.Accessory.ButtonElement)
+		}
+		if b.Accessory != nil && b.Accessory.OverflowElement != nil {
+			n += elementWidth(b.Accessory.OverflowElement)
 		}
 	case *slack.ContextBlock:
 		for _, e := range b.ContextElements.Elements {
@@ -229,6 +242,8 @@ func elementWidth(e slack.BlockElement) int {
 		return n
 	case *slack.RadioButtonsBlockElement:
 		options = e.Options
+	case *slack.OverflowBlockElement:
+		options = e.Options
 	case *slack.CheckboxGroupsBlockElement:
 		options = e.Options
 	}
@@ -246,55 +261,58 @@ func textWidth(t *slack.TextBlockObject) int {
 	return mrkdwn.Width(t.Text)
 }
 
-// toolButtons are the buttons of a pending tool call: those that let it run, and
-// the others.
-func (c *card) toolButtons() (run, others []slack.BlockElement) {
+// toolButtons are the buttons of a pending tool call, and the menu of what else can be done.
+func (c *card) toolButtons() []slack.BlockElement {
 	a := c.a
+	approve := button(ActionApprove, Ref(a), "Approve", slack.StylePrimary)
 	if a.Terms.Dangerous {
-		run = append(run, button(ActionApprove, Ref(a), "Approve…", slack.StyleDanger))
-	} else {
-		run = append(run, button(ActionApprove, Ref(a), "Approve", slack.StylePrimary))
+		approve = button(ActionApprove, Ref(a), "Approve…", slack.StyleDanger)
 	}
-	if a.Terms.Grantable && a.Terms.Quorum <= 1 && !a.Terms.Dangerous && a.Edited.Times == 0 {
-		switch {
-		case c.editsFile(a):
-			if !c.isRow {
-				run = append(run, button(ActionApproveFiles, a.ID, "Approve edits to this file…", ""))
-			}
-		case c.o.SessionGrant != nil:
-			if sentence := c.o.SessionGrant(a); sentence != "" {
-				b := button(ActionApproveSession, a.ID, "Approve for this session", "")
-				b.Confirm = slack.NewConfirmationBlockObject(
-					plain("Approve for this session?", confirmTitle), exactly(c.o.redact(sentence), confirmText),
-					plain("Approve", confirmButton), plain("Cancel", confirmButton))
-				run = append(run, b)
-			}
-		}
-		run = append(run, button(ActionAlways, a.ID, "Always allow…", ""))
-	}
-	deny := slack.StyleDanger
-	if a.Terms.Dangerous {
-		deny = "" // one button in red is a warning, two are a pattern
-	}
-	others = []slack.BlockElement{
-		button(ActionDeny, a.ID, "Deny", deny),
-		button(ActionDenyReason, a.ID, "Deny with reason…", ""),
-	}
-	if text, _ := c.editable(); text != "" {
-		others = append(others, button(ActionEdit, Ref(a), "Change and approve…", ""))
-	}
-	return run, append(others, button(ActionViewInput, a.ID, "View all", ""))
+	return []slack.BlockElement{approve, button(ActionDeny, a.ID, "Deny", ""), c.more()}
 }
 
-// exactly is a plain text of at most n units in which nothing is hidden; what does
-// not fit is counted.
-func exactly(s string, n int) *slack.TextBlockObject {
-	shown := mrkdwn.Visible(strings.TrimSpace(s))
-	if mrkdwn.Width(shown) <= n {
-		return plain(shown, n)
+// more is the menu beside the buttons: each of its entries opens something. [ParseMore] reads
+// what was chosen.
+func (c *card) more() *slack.OverflowBlockElement {
+	a := c.a
+	var options []*slack.OptionBlockObject
+	add := func(action, value, label string) {
+		options = append(options, slack.NewOptionBlockObject(action+" "+value, plain(label, optionMax), nil))
 	}
-	head := visiblePrefix(s, n-60)
-	return plain(mrkdwn.Visible(head)+" … "+count(runes(s)-runes(head))+" more characters: close this and choose View all.", n)
+	if a.Terms.Grantable && a.Terms.Quorum <= 1 && !a.Terms.Dangerous && a.Edited.Times == 0 {
+		if c.o.OneFile != nil {
+			if name := c.o.OneFile(a); name != "" {
+				add(ActionEditsBelow, a.ID, editsBelow(c.o.redact(name)))
+			}
+		}
+		add(ActionAlways, a.ID, "Always allow…")
+	}
+	if text, _ := c.editable(); text != "" {
+		add(ActionEdit, Ref(a), "Change and approve…")
+	}
+	add(ActionDenyReason, a.ID, "Deny with reason…")
+	add(ActionViewInput, a.ID, "View all")
+	return slack.NewOverflowBlockElement(ActionMore, options...)
+}
+
+// editsBelow is the menu's entry about further edits in the folder of a file, or of the file
+// itself where that is no folder of the workspace's.
+func editsBelow(name string) string {
+	dir := mrkdwn.Visible(path.Dir(name))
+	label := "Edits below " + dir + "/…"
+	switch {
+	case dir == ".":
+		return "Edits to this file…"
+	case mrkdwn.Width(label) > optionMax:
+		return "Edits below its folder…"
+	}
+	return label
+}
+
+// ParseMore is the action and the value of an entry of the menu beside a request's buttons.
+func ParseMore(entry string) (action, value string) {
+	action, value, _ = strings.Cut(entry, " ")
+	return action, value
 }
 
 func button(action, value, label string, style slack.Style) *slack.ButtonBlockElement {

@@ -17,11 +17,6 @@ import (
 // hostile is what people and models could write to break a card.
 const hostile = "<!channel> <@U0EVIL> @here ``` `x` *b* _i_ ~s~ &lt;!here&gt; <https://evil.example|a> a\u200bb \u202egnp\u202c \x1b[2K\xff"
 
-// granting are options under which all buttons are offered.
-var granting = render.Options{SessionGrant: func(a store.Approval) string {
-	return "Allows exactly this call of " + a.ToolName + ", `as shown`, until this session ends."
-}}
-
 func named(id string, a store.Approval) store.Approval {
 	a.ID = id
 	a.CardID = id
@@ -40,7 +35,7 @@ func asks(n int) []store.Approval {
 // worst is an approval in which everything is as long and as hostile as it gets.
 func worst(i int, toolName string) store.Approval {
 	evil := strings.Repeat(hostile, 30) // far beyond what any part of a card takes
-	a := named(fmt.Sprintf("%05d", i)+strings.Repeat("i", 250), ask(toolName, `{"command":`+quoted(evil)+`,"description":`+quoted(evil)+`,"file_path":`+quoted("/"+evil)+`,"content":`+quoted(evil)+`,"x":`+quoted(evil)+`}`))
+	a := named(fmt.Sprintf("%05d", i)+strings.Repeat("i", 100), ask(toolName, `{"command":`+quoted(evil)+`,"description":`+quoted(evil)+`,"file_path":`+quoted("/"+evil)+`,"content":`+quoted(evil)+`,"x":`+quoted(evil)+`}`))
 	a.Project, a.Workspace, a.DecisionReason = evil, evil, evil
 	a.Terms = store.Terms{Rule: evil, Because: evil, Quorum: 1, Grantable: true}
 	a.ExpiresAt = began.Add(time.Duration(i) * time.Hour)
@@ -98,7 +93,7 @@ func cards() map[string][]store.Approval {
 		}
 	}
 	var past []store.Approval
-	for i := range 200 {
+	for i := range 7 { // a card has eight at most
 		past = append(past, decided(named(fmt.Sprint("past", i), worst(i, "Bash")), []store.ApprovalStatus{
 			store.ApprovalAllowed, store.ApprovalDenied, store.ApprovalExpired, store.ApprovalCancelled,
 		}[i%4], approver, "modal", hostile))
@@ -115,7 +110,7 @@ func TestCardOfSeveral(t *testing.T) {
 	for name, list := range cards() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := render.Card(list, granting)
+			p := render.Card(list, render.Options{})
 			golden(t, "card/"+strings.ReplaceAll(name, " ", "_"), p)
 			for _, problem := range checkPage(p) {
 				t.Error(problem)
@@ -128,7 +123,7 @@ func TestCardOfSeveral(t *testing.T) {
 
 func TestAllOfACardsRowsFit(t *testing.T) {
 	t.Parallel()
-	p := render.Card(asks(render.CardRows), granting)
+	p := render.Card(asks(render.CardRows), render.Options{})
 	if strings.Contains(texts(p.Blocks), "more request") {
 		t.Error("requests wait for room in an ordinary card")
 	}
@@ -139,12 +134,16 @@ func TestAllOfACardsRowsFit(t *testing.T) {
 func hidesNothing(t *testing.T, list []store.Approval, p render.Page) {
 	t.Helper()
 	values := map[string][]string{}
-	for _, b := range p.Blocks {
-		if actions, ok := b.(*slack.ActionBlock); ok {
-			for _, e := range actions.Elements.ElementSet {
-				if btn, ok := e.(*slack.ButtonBlockElement); ok {
-					values[btn.Value] = append(values[btn.Value], btn.ActionID)
-				}
+	for _, e := range elementsOf(p) {
+		switch e := e.(type) {
+		case *slack.ButtonBlockElement:
+			for value := range strings.FieldsSeq(e.Value) {
+				values[value] = append(values[value], e.ActionID)
+			}
+		case *slack.OverflowBlockElement:
+			for _, o := range e.Options {
+				action, value := render.ParseMore(o.Value)
+				values[value] = append(values[value], action)
 			}
 		}
 	}
@@ -160,7 +159,7 @@ func hidesNothing(t *testing.T, list []store.Approval, p render.Page) {
 		pending++
 		if has {
 			shown++
-			if !slices.Contains(values[a.ID], render.ActionViewInput) || !slices.Contains(values[a.ID], render.ActionDeny) {
+			if !slices.Contains(values[a.ID], render.ActionViewInput) || !slices.Contains(values[a.ID], render.ActionDeny) && !slices.Contains(values[a.ID], render.ActionDenyAll) {
 				t.Errorf("%s lacks buttons: %v", a.ID, values[a.ID])
 			}
 		}
@@ -187,7 +186,7 @@ func TestRowsSayExactlyHowMuchTheyLeaveOut(t *testing.T) {
 		want += 300 * (i*i + 1)
 		list[i].Input = []byte(`{"command":` + quoted(command) + `}`)
 	}
-	p := render.Card(list, granting)
+	p := render.Card(list, render.Options{})
 	if got := len([]rune(preOf(p.Blocks))) + leftOut(p.Blocks); got != want {
 		t.Errorf("%d characters are shown or said to be left out, want %d", got, want)
 	}
@@ -210,7 +209,7 @@ func TestCardOfTheWorst(t *testing.T) {
 				}
 				list = append(list, a)
 			}
-			o := render.Options{SessionGrant: func(a store.Approval) string { return string(a.Input) }}
+			var o render.Options
 			for _, status := range []store.ApprovalStatus{store.ApprovalPending, store.ApprovalAllowed, store.ApprovalExpired} {
 				for i := range list {
 					if i%2 == 0 || n == 1 {
@@ -230,15 +229,34 @@ func TestCardOfTheWorst(t *testing.T) {
 	}
 }
 
+// elementsOf are the elements of a page with which people can do something, in order.
+func elementsOf(p render.Page) (out []slack.BlockElement) {
+	for _, b := range p.Blocks {
+		switch b := b.(type) {
+		case *slack.ActionBlock:
+			out = append(out, b.Elements.ElementSet...)
+		case *slack.SectionBlock:
+			if b.Accessory != nil && b.Accessory.OverflowElement != nil {
+				out = append(out, b.Accessory.OverflowElement)
+			}
+		}
+	}
+	return out
+}
+
 // actionsOf are the action ids of a card's buttons, in order.
 func actionsOf(p render.Page) []string {
 	var out []string
-	for _, b := range p.Blocks {
-		if actions, ok := b.(*slack.ActionBlock); ok {
-			for _, e := range actions.Elements.ElementSet {
-				if btn, ok := e.(*slack.ButtonBlockElement); ok {
-					out = append(out, btn.ActionID)
-				}
+	for _, e := range elementsOf(p) {
+		switch e := e.(type) {
+		case *slack.ButtonBlockElement:
+			out = append(out, e.ActionID)
+		case *slack.CheckboxGroupsBlockElement:
+			out = append(out, e.ActionID)
+		case *slack.OverflowBlockElement:
+			for _, o := range e.Options {
+				action, _ := render.ParseMore(o.Value)
+				out = append(out, action)
 			}
 		}
 	}
@@ -247,24 +265,22 @@ func actionsOf(p render.Page) []string {
 
 func TestButtonsFollowTheTerms(t *testing.T) {
 	t.Parallel()
-	once := []string{"approve", "deny", "deny_reason", "edit_input", "view_input"}
+	once := []string{"approve", "deny", "edit_input", "deny_reason", "view_input"}
 	fixed := []string{"approve", "deny", "deny_reason", "view_input"}
-	all := []string{"approve", "approve_session", "always", "deny", "deny_reason", "edit_input", "view_input"}
-	ofFile := render.Options{SessionGrant: granting.SessionGrant, OneFile: func(store.Approval) string { return "a.go" }}
+	all := []string{"approve", "deny", "always", "edit_input", "deny_reason", "view_input"}
+	ofFile := render.Options{OneFile: func(store.Approval) string { return "src/a.go" }}
 	for _, c := range []struct {
 		name  string
 		terms store.Terms
 		o     render.Options
 		want  []string
 	}{
-		{"nothing said", store.Terms{}, granting, once},
-		{"grantable", store.Terms{Grantable: true, Quorum: 1}, granting, all},
-		{"no sentence for a session", store.Terms{Grantable: true}, render.Options{}, append([]string{"approve", "always"}, once[1:]...)},
-		{"an empty sentence", store.Terms{Grantable: true}, render.Options{SessionGrant: func(store.Approval) string { return "" }}, append([]string{"approve", "always"}, once[1:]...)},
-		{"two people", store.Terms{Grantable: true, Quorum: 2}, granting, once},
-		{"dangerous", store.Terms{Grantable: true, Dangerous: true}, granting, fixed},
-		{"not to be changed", store.Terms{Fixed: true}, granting, fixed},
-		{"of one file", store.Terms{Grantable: true, Quorum: 1}, ofFile, append([]string{"approve", "approve_files", "always"}, once[1:]...)},
+		{"nothing said", store.Terms{}, render.Options{}, once},
+		{"grantable", store.Terms{Grantable: true, Quorum: 1}, render.Options{}, all},
+		{"two people", store.Terms{Grantable: true, Quorum: 2}, render.Options{}, once},
+		{"dangerous", store.Terms{Grantable: true, Dangerous: true}, render.Options{}, fixed},
+		{"not to be changed", store.Terms{Fixed: true}, render.Options{}, fixed},
+		{"of one file", store.Terms{Grantable: true, Quorum: 1}, ofFile, slices.Insert(slices.Clone(all), 2, "edits_below")},
 	} {
 		a := ask("Bash", `{"command":"ls"}`)
 		a.Terms = c.terms
@@ -273,43 +289,13 @@ func TestButtonsFollowTheTerms(t *testing.T) {
 		}
 		both := render.Card([]store.Approval{a, named("other", ask("Bash", `{"command":"ls"}`))}, c.o)
 		want := append(slices.Clone(c.want), once...)
-		if !c.terms.Dangerous {
-			want = append(want, "approve_all")
-		}
-		if i := slices.Index(want, "approve_files"); i >= 0 { // one for all rows
-			want = append(slices.Delete(want, i, i+1), "approve_files")
+		if !c.terms.Dangerous { // one block of buttons for both
+			want = append(slices.Clone(c.want[2:]), once[2:]...)
+			want = append(want, "tick", "approve_ticked", "deny_all")
 		}
 		if diff := cmp.Diff(want, actionsOf(both)); diff != "" {
 			t.Errorf("%s, in a row: %s", c.name, diff)
 		}
-	}
-}
-
-func TestSessionButtonSaysWhatItAllows(t *testing.T) {
-	t.Parallel()
-	dialog := func(sentence string) *slack.ConfirmationBlockObject {
-		a := ask("Bash", `{"command":"ls"}`)
-		a.Terms.Grantable = true
-		p := render.Card([]store.Approval{a}, render.Options{SessionGrant: func(store.Approval) string { return sentence }})
-		for _, b := range p.Blocks {
-			if actions, ok := b.(*slack.ActionBlock); ok {
-				for _, e := range actions.Elements.ElementSet {
-					if btn := e.(*slack.ButtonBlockElement); btn.Confirm != nil {
-						return btn.Confirm
-					}
-				}
-			}
-		}
-		t.Fatal("no dialog")
-		return nil
-	}
-	if got := dialog("Allows `ls *_*` \u202eonce."); got.Text.Type != slack.PlainTextType || got.Text.Text != "Allows `ls *_*` ⟨U+202E⟩once." {
-		t.Errorf("the dialog says %+v", got.Text)
-	}
-	got := dialog("Allows " + strings.Repeat("ä", 1000)).Text.Text
-	shown, rest, _ := strings.Cut(got, " … ")
-	if len([]rune(shown))+number(rest) != 1007 {
-		t.Errorf("the dialog cuts and does not say how much: %s", got)
 	}
 }
 
@@ -341,8 +327,8 @@ func TestPendingCardSaysHowItIsDecided(t *testing.T) {
 		for _, want := range []string{
 			"⚠️ *network · runs as root*", "rule `Bash(sudo *)`: root is asked about", "Claude Code says: Claude's own",
 			"*1 of 2 approved*: <@U0APPROVER>", "to be decided by <@U0APPROVER>, <!subteam^S0GROUP>, not by the person who asked",
-			"<!date^1772636531^{date_short_pretty} {time}|4 Mar 2026 15:02 UTC>, then the turn pauses", "`approve 7K2QX confirm`",
-			"asked by <@U0ASKER> · project `app`",
+			"<!date^1772636531^{date_short_pretty} {time}|4 Mar 2026 15:02 UTC>; then work pauses", "`approve 7K2QX`",
+			"asked by <@U0ASKER>",
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%d in the card: %q is not said:\n%s", len(list), want, got)
@@ -353,7 +339,7 @@ func TestPendingCardSaysHowItIsDecided(t *testing.T) {
 	a.Votes = nil
 	got := said(render.Card([]store.Approval{a}, render.Options{}))
 	for want, there := range map[string]bool{
-		"*2 people have to approve*": true, "then it counts as not allowed": true, "`approve 7K2QX`": true, "person who asked": false,
+		"*2 people have to approve*": true, "then it counts as denied": true, "`approve 7K2QX`": true, "person who asked": false,
 	} {
 		if strings.Contains(got, want) != there {
 			t.Errorf("%q: want %v:\n%s", want, there, got)
@@ -403,52 +389,51 @@ func TestANotificationSaysWhoDecides(t *testing.T) {
 	}
 }
 
-func TestEndedCardSaysWhoWhenAndHow(t *testing.T) {
+// TestADecidedCardIsALine: who decided, what, and why not; nothing of the card is left.
+func TestADecidedCardIsALine(t *testing.T) {
 	t.Parallel()
-	o := render.Options{GrantMade: func(store.Approval) time.Time { return began }}
 	quorum := func(a store.Approval) store.Approval {
 		a.Terms.Quorum = 2
 		a.Votes = []store.Vote{{UserID: asker, Allow: true}, {UserID: approver, Allow: true}}
 		return a
 	}
 	one := ask("Bash", `{"command":"ls"}`)
-	one.Terms = store.Terms{Rule: "Bash(ls)", Quorum: 1}
-	at := " · <!date^1772632991^{time}|14:03 UTC>"
 	denied := quorum(decided(one, store.ApprovalDenied, approver, "button", ""))
 	denied.Votes[1].Allow = false
-	dangerous := decided(one, store.ApprovalAllowed, approver, "modal", "")
-	dangerous.Terms.Dangerous = true
-	refused := decided(one, store.ApprovalExpired, "", "", "")
-	refused.Terms.OnTimeout = store.TimeoutDeny
 	late := quorum(decided(one, store.ApprovalExpired, "", "", ""))
 	late.Votes = late.Votes[:1]
+	changed := decided(one, store.ApprovalAllowed, approver, "modal", "")
+	changed.Edited = store.Edited{Times: 1, Input: []byte(`{"command":"ls -l"}`), By: approver}
+	byAnother := changed
+	byAnother.Edited.By = asker
+	question := ask("AskUserQuestion", `{"questions":[{"question":"Which?","options":[{"label":"a"},{"label":"b"}]}]}`)
+	question.Kind, question.Answer = store.ApprovalQuestion, []byte(`{"answers":{"Which?":"a"}}`)
+	host := ask("SandboxNetworkAccess", `{"host":"registry.npmjs.org","port":443}`)
 	for _, c := range []struct {
 		name string
 		a    store.Approval
 		want string
 	}{
-		{"button", decided(one, store.ApprovalAllowed, approver, "button", ""), "✅ *Approved* by <@U0APPROVER>" + at},
-		{"reply", decided(one, store.ApprovalAllowed, approver, "command", ""), "✅ *Approved* by <@U0APPROVER> with a reply" + at},
-		{"modal", decided(one, store.ApprovalAllowed, approver, "modal", ""), "✅ *Approved* by <@U0APPROVER>, with a rule for the like of it" + at},
-		{"confirmed", dangerous, "✅ *Approved* by <@U0APPROVER>, who confirmed it" + at},
-		{"two", quorum(decided(one, store.ApprovalAllowed, approver, "button", "")), "✅ *Approved* by <@U0ASKER> and <@U0APPROVER>" + at},
-		{"grant", decided(one, store.ApprovalAllowed, approver, "grant", ""), "✅ *Allowed* by the rule that <@U0APPROVER> made on <!date^1772632931^{date_short_pretty}|4 Mar 2026>" + at},
-		{"rule", decided(one, store.ApprovalAllowed, "rule", "rule", ""), "✅ *Allowed* by a rule `Bash(ls)`" + at},
-		{"denied", decided(one, store.ApprovalDenied, approver, "button", ""), "🚫 *Denied* by <@U0APPROVER>" + at},
-		{"denied after one", denied, "🚫 *Denied* by <@U0APPROVER> (1 of 2 had approved: <@U0ASKER>)" + at},
-		{"paused", decided(one, store.ApprovalExpired, "", "", ""), "⌛ *Expired*" + at + ": nobody decided in time; the turn was paused."},
-		{"not allowed", refused, "⌛ *Expired*" + at + ": nobody decided in time, which counts as not allowed here; nobody said no."},
-		{"one was not enough", late, "⌛ *Expired*" + at + ": nobody decided in time (1 of 2 had approved: <@U0ASKER>); the turn was paused."},
-		{"cancelled", decided(one, store.ApprovalCancelled, "", "", ""), "⏹️ *Cancelled*" + at + ": the turn was stopped."},
-		{"interrupted", decided(one, store.ApprovalInterrupted, "", "", ""), "🔌 *Interrupted*" + at + ": the session ended before anybody decided."},
+		{"approved", decided(one, store.ApprovalAllowed, approver, "button", ""), "✅ `ls` · approved by <@U0APPROVER>"},
+		{"two", quorum(decided(one, store.ApprovalAllowed, approver, "button", "")), "✅ `ls` · approved by <@U0ASKER> and <@U0APPROVER>"},
+		{"changed", changed, "✅ `ls -l` · changed and approved by <@U0APPROVER>"},
+		{"changed by another", byAnother, "✅ `ls -l` · changed by <@U0ASKER>, approved by <@U0APPROVER>"},
+		{"denied", decided(one, store.ApprovalDenied, approver, "button", "Not on\na Friday."), "🚫 ~`ls`~ · denied by <@U0APPROVER>\n> Not on\n> a Friday."},
+		{"denied after one", denied, "🚫 ~`ls`~ · denied by <@U0APPROVER>"},
+		{"expired", decided(one, store.ApprovalExpired, "", "", ""), "⌛ ~`ls`~ · expired: nobody decided in time"},
+		{"one was not enough", late, "⌛ ~`ls`~ · expired: nobody decided in time (1 of 2 had approved: <@U0ASKER>)"},
+		{"cancelled", decided(one, store.ApprovalCancelled, "", "", ""), "⏹️ ~`ls`~ · cancelled: the turn was stopped"},
+		{"interrupted", decided(one, store.ApprovalInterrupted, "", "", ""), "🔌 ~`ls`~ · interrupted: the session ended before anybody decided"},
+		{"answered", decided(question, store.ApprovalAllowed, approver, "button", ""), "✅ “Which?” → *a* · answered by <@U0APPROVER>"},
+		{"skipped", decided(question, store.ApprovalDenied, approver, "button", ""), "🚫 ~Question `Which?`~ · skipped by <@U0APPROVER>"},
+		{"a host", decided(host, store.ApprovalAllowed, approver, "button", ""), "✅ Reach `registry.npmjs.org:443` · approved by <@U0APPROVER>"},
+		{"a host, too late", decided(host, store.ApprovalCancelled, "", "", ""), "⏹️ ~Reach `registry.npmjs.org:443`~ · cancelled: the turn ended"},
 	} {
-		if got := said(render.Card([]store.Approval{c.a}, o)); !strings.Contains(got, c.want) {
-			t.Errorf("%s: %q is not said:\n%s", c.name, c.want, got)
+		if got := said(render.Card([]store.Approval{c.a}, render.Options{})); got != c.want+"\n" {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
-		sign, rest, _ := strings.Cut(c.want, " ")
-		want := sign + " 1 · Run `ls` · " + rest
-		if got := said(render.Card([]store.Approval{c.a, one}, o)); !strings.Contains(got, want) {
-			t.Errorf("%s, in a row: %q is not said:\n%s", c.name, want, got)
+		if got := said(render.Card([]store.Approval{c.a, one}, render.Options{})); !strings.Contains(got, "*1* · "+c.want) {
+			t.Errorf("%s, in a row: %q is not said:\n%s", c.name, c.want, got)
 		}
 	}
 }
@@ -483,7 +468,7 @@ func TestOutsideIsSaidOnce(t *testing.T) {
 	a = ask("Read", `{"file_path":"/etc/passwd","limit":5}`)
 	a.Terms = store.Terms{Rule: "default: reading outside the workspace is asked", Because: "/etc/passwd is outside the workspace"}
 	page := render.Card([]store.Approval{a}, render.Options{})
-	if said := texts(page.Blocks); strings.Contains(said, "passwd is outside") || strings.Count(said, "/etc/passwd") != 2 || !strings.Contains(said, "limit: 5") || !strings.HasPrefix(page.Text, "Deckhand asks to read `/etc/passwd` (`Read`)\nWhoever may") {
+	if said := texts(page.Blocks); strings.Contains(said, "passwd is outside") || strings.Count(said, "/etc/passwd") != 1 || !strings.Contains(said, "limit: 5") || !strings.HasPrefix(page.Text, "Read `/etc/passwd`") {
 		t.Errorf("a file that is read: %s; %s", said, page.Text)
 	}
 	a = ask("mcp__x__y", `{}`)
@@ -523,38 +508,44 @@ func TestACardDoesNotSayWhatIsPlain(t *testing.T) {
 	}
 }
 
-// The modal that approves several shows each of them whole, and leaves out by name what has
-// no room.
-func TestApproveAll(t *testing.T) {
+// What can be decided together is ticked, and is what the buttons are about.
+func TestABatchIsWhatItShows(t *testing.T) {
 	t.Parallel()
-	j := newJudge(t)
 	for name, list := range cards() {
-		t.Run(name, func(t *testing.T) {
-			var ids []string
-			for _, a := range list {
-				ids = append(ids, a.ID)
+		var refs, offered []string
+		shown := said(render.Card(list, render.Options{}))
+		for i, a := range list {
+			if render.InBatch(a) && strings.Contains(shown, fmt.Sprintf("*%d · ", i+1)) {
+				refs = append(refs, render.Ref(a))
 			}
-			v, listed := render.ApproveAll(list, ids, render.Options{})
-			shown := texts(v.Blocks.BlockSet)
-			for i, a := range list {
-				switch number := fmt.Sprintf("*%d · ", i+1); {
-				case a.Status != store.ApprovalPending:
-					if slices.Contains(listed.IDs, a.ID) {
-						t.Errorf("%s has ended, and is approved", a.ID)
-					}
-				case !strings.Contains(shown, number):
-					t.Errorf("request %d is not named", i+1)
-				}
+		}
+		if len(refs) < 2 {
+			refs = nil
+		}
+		for _, b := range render.Card(list, render.Options{}).Blocks {
+			actions, ok := b.(*slack.ActionBlock)
+			if !ok {
+				continue
 			}
-			if len(listed.IDs) > 0 {
-				j.modal(t, v)
-				if back, ok := render.ParseListed(v.PrivateMetadata); !ok || !slices.Equal(back.IDs, listed.IDs) {
-					t.Errorf("%q reads as %v", v.PrivateMetadata, back)
-				}
+			tick, ok := actions.Elements.ElementSet[0].(*slack.CheckboxGroupsBlockElement)
+			if !ok || tick.ActionID != render.ActionTick {
+				continue
 			}
-			if problems := checkModal(v); len(listed.IDs) > 0 && len(problems) > 0 {
-				t.Error(problems)
+			for _, o := range tick.Options {
+				offered = append(offered, o.Value)
 			}
-		})
+			if len(tick.InitialOptions) != len(tick.Options) {
+				t.Errorf("%s: %d of %d are ticked", name, len(tick.InitialOptions), len(tick.Options))
+			}
+		}
+		for _, e := range elementsOf(render.Card(list, render.Options{})) {
+			if b, ok := e.(*slack.ButtonBlockElement); ok && (b.ActionID == render.ActionApproveTicked || b.ActionID == render.ActionDenyAll) &&
+				(b.Value != strings.Join(offered, " ") || len(b.Value) > 2000) {
+				t.Errorf("%s: a button is about %q", name, b.Value)
+			}
+		}
+		if !slices.Equal(offered, refs) {
+			t.Errorf("%s: %q are offered, want %q", name, offered, refs)
+		}
 	}
 }

@@ -152,7 +152,7 @@ func costFigures(a report.Answer) *slack.SectionBlock {
 		add("Per turn", money.USD(each)+" · "+plural(int(t.Turns), "turn", "turns"))
 	}
 	if each, ok := t.PerApproved(); ok {
-		add("Per approved change", money.USD(each)+" · "+plural(int(t.Approved), "change", "changes"))
+		add("Per approved tool call", money.USD(each)+" · "+plural(int(t.Approved), "call", "calls"))
 	}
 	if a.HasContract() {
 		add("By your own prices", money.USD(t.ContractMicroUSD))
@@ -203,7 +203,7 @@ func costColumns(a report.Answer) []costColumn {
 			costColumn{"Cached", true, func(l report.Line) string { return report.Tokens(l.CacheRead + l.CacheWrite5m + l.CacheWrite1h) }},
 		)
 	}
-	return append(cols, costColumn{"Approved", true, func(l report.Line) string { return count(int(l.Approved)) }})
+	return append(cols, costColumn{"Approved calls", true, func(l report.Line) string { return count(int(l.Approved)) }})
 }
 
 func (v CostReportView) table() *slack.TableBlock {
@@ -300,7 +300,7 @@ func (v CostReportView) linkCell(l report.Line, label string) slack.TableCell {
 
 func (v CostReportView) threads() string {
 	a := v.Answer
-	lines := []string{"*Dearest threads*"}
+	lines := []string{"*Most expensive threads*"}
 	labels := v.titled(a.Threads, a.Labels(store.ByThread, a.Threads, v.Names))
 	for i, l := range a.Threads {
 		address := ""

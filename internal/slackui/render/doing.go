@@ -1,10 +1,7 @@
 package render
 
 import (
-	"path"
 	"strings"
-
-	"github.com/tidwall/gjson"
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
@@ -19,7 +16,7 @@ const doingMax = 60
 // turn that does nothing it is empty.
 func Doing(t agent.TurnView, o Options) string {
 	switch {
-	case t.State.Ended() || t.Aside:
+	case t.State.Ended() || t.Parked:
 		return ""
 	case t.Waiting == 1:
 		return "waits for an approval"
@@ -45,51 +42,6 @@ func Doing(t agent.TurnView, o Options) string {
 		}
 	}
 	return "is thinking"
-}
-
-// doingTool is what a call that runs does.
-func doingTool(t *claude.ToolUse, workspace string, o Options) string {
-	arg := func() string {
-		line, _, _ := strings.Cut(strings.TrimSpace(gjson.GetBytes(t.Input, arguments[t.Name]).String()), "\n")
-		return o.redact(mrkdwn.Prefix(line, redactMax))
-	}
-	with := func(verb, what, otherwise string) string {
-		if what == "" {
-			return otherwise
-		}
-		return verb + " " + what
-	}
-	switch t.Name {
-	case "Read", "NotebookRead", "LS":
-		return with("is reading", base(relative(arg(), workspace)), "is reading files")
-	case "Write", "Edit", "MultiEdit", "NotebookEdit":
-		return with("is editing", base(relative(arg(), workspace)), "is editing files")
-	case "Grep", "Glob":
-		return "is searching the files"
-	case "Bash":
-		return with("is running", arg(), "is running a command")
-	case "WebSearch":
-		return "is searching the web"
-	case "WebFetch":
-		host := arg()
-		if _, rest, ok := strings.Cut(host, "://"); ok {
-			host, _, _ = strings.Cut(rest, "/")
-		}
-		return with("is reading", host, "is reading the web")
-	case "Task", "Agent":
-		return with("has a subagent at work:", arg(), "has a subagent at work")
-	}
-	if listTools[t.Name] {
-		return "is planning"
-	}
-	return "is using " + toolName(t.Name)
-}
-
-func base(file string) string {
-	if file == "" {
-		return ""
-	}
-	return path.Base(file)
 }
 
 // WaitsFor is a status line of a turn that waits for one person's word, whose name may be

@@ -23,9 +23,6 @@ const EditInput = "input"
 // editMost is how many characters Slack takes in an input.
 const editMost = 3000
 
-// edited are the fields that whoever decides may change, by tool.
-var edited = map[string]string{"Bash": "command", "Write": "content", "Edit": "new_string", "NotebookEdit": "new_source"}
-
 // Ref names an approval and its input as it stands: what was shown of it before somebody
 // changed it decides nothing. It is the value of the buttons that allow.
 func Ref(a store.Approval) string {
@@ -62,11 +59,12 @@ func fieldOf(input json.RawMessage, key string) (string, bool) {
 // have it changed, and it cannot be done here, why says so.
 func (c *card) editable() (text, why string) {
 	a := c.a
-	field, ok := edited[a.ToolName]
-	if !ok || !c.pending() || a.Kind != store.ApprovalTool || a.Terms.Fixed || a.Terms.Dangerous {
+	field := tools[a.ToolName].change
+	if field == "" || !c.pending() || a.Kind != store.ApprovalTool || a.Terms.Fixed || a.Terms.Dangerous {
 		return "", ""
 	}
-	if text, ok = fieldOf(a.ToRun(), field); !ok {
+	text, ok := fieldOf(a.ToRun(), field)
+	if !ok {
 		return "", ""
 	}
 	switch shown, _ := mrkdwn.Reveal(text); {
@@ -91,12 +89,12 @@ func EditModal(a store.Approval, o Options) (v slack.ModalViewRequest, ok bool) 
 	c.asked(600)
 	input := slack.NewPlainTextInputBlockElement(nil, EditInput)
 	input.Multiline, input.MaxLength, input.InitialValue = true, editMost, text
-	label, hint := "What is written instead", "The file gets this in the place of what was asked for."
-	if a.ToolName == "Bash" {
-		label, hint = "What runs instead", "This runs in the place of what was asked for."
+	label, hint := "What Deckhand writes instead", "The file gets this instead of the request."
+	if !tools[a.ToolName].file {
+		label, hint = "What runs instead", "This runs instead of the request."
 	}
 	if a.Terms.Quorum > 1 || !a.Terms.RequesterMay {
-		hint += " Earlier approvals do not count for it: others have to approve it as you leave it."
+		hint += " Earlier approvals do not count for it: others must approve your text."
 	}
 	c.add(slack.NewInputBlock(EditInput, plain(label, 2000), plain(hint+" The policy decides about it as about a new request, and the card shows what you changed.", 2000), input))
 	v.Blocks.BlockSet = c.blocks
@@ -108,10 +106,10 @@ func EditModal(a store.Approval, o Options) (v slack.ModalViewRequest, ok bool) 
 func WrongEdit(values map[string]map[string]slack.BlockAction) string {
 	text := strings.ReplaceAll(values[EditInput][EditInput].Value, "\r\n", "\n")
 	if strings.TrimSpace(text) == "" {
-		return "There is nothing left to run. Deny the request instead, and say why."
+		return "Nothing is left to run. Deny the request instead, and say why."
 	}
 	if shown, _ := mrkdwn.Reveal(text); shown != text {
-		return "It holds characters that people cannot see, or that look like others. Write it without them."
+		return "It has characters that people cannot see, or that look like others. Write it without them."
 	}
 	return ""
 }
@@ -119,7 +117,7 @@ func WrongEdit(values map[string]map[string]slack.BlockAction) string {
 // ParseEdit is a call's input with what somebody wrote into EditModal: nothing else of it
 // changes. What cannot be run so gives an [*AnswerError].
 func ParseEdit(a store.Approval, values map[string]map[string]slack.BlockAction) (json.RawMessage, error) {
-	field := edited[a.ToolName]
+	field := tools[a.ToolName].change
 	before, ok := fieldOf(a.ToRun(), field)
 	if !ok {
 		return nil, &AnswerError{"This request cannot be changed."}
@@ -168,28 +166,13 @@ func (c *card) changed(most int) {
 	if a.Edited.Times == 0 {
 		return
 	}
-	before, _ := fieldOf(a.Input, edited[a.ToolName])
-	after, _ := fieldOf(a.Edited.Input, edited[a.ToolName])
+	before, _ := fieldOf(a.Input, tools[a.ToolName].change)
+	after, _ := fieldOf(a.Edited.Input, tools[a.ToolName].change)
 	diff, minus, plus := lineDiff(before, after)
-	runs := "This is what runs"
-	if c.pending() {
-		runs = "This is what is to be decided about now; approvals from before do not count"
-	}
-	c.context("*Changed by* " + c.person(a.Edited.By) + " (" + plusMinus(plus, minus) + "). " + runs + ". SHA-256 of the input: " +
+	c.context("*Changed by* " + c.person(a.Edited.By) + " (" + plusMinus(plus, minus) + "). This is what is to be decided about now; approvals from before do not count. SHA-256 of the input: " +
 		mrkdwn.Code(hex.EncodeToString(a.Edited.SHA256[:])))
 	if diff = mrkdwn.Visible(c.o.redact(diff)); mrkdwn.Width(diff) > most {
 		diff = mrkdwn.Prefix(diff, most) + "\n… (*View all* shows what runs whole)"
 	}
 	c.add(preBlock(c.id(), diff))
-}
-
-// changedBy says beside who decided that somebody changed what ran.
-func (c *card) changedBy(decider string) string {
-	switch a := c.a; {
-	case a.Edited.Times == 0 || a.Status != store.ApprovalAllowed:
-		return decider
-	case a.Edited.By == a.DecidedBy && a.Terms.Quorum <= 1:
-		return " with a change" + decider
-	}
-	return decider + ", with a change by " + mentionAny(c.a.Edited.By)
 }

@@ -1,6 +1,11 @@
 package render
 
-import "github.com/aymanbagabas/go-udiff/lcs"
+import (
+	"maps"
+	"slices"
+
+	"github.com/aymanbagabas/go-udiff/lcs"
+)
 
 // What the tests look at directly.
 var (
@@ -8,3 +13,6 @@ var (
 	LineDiff    = lineDiff
 	Differences = func(a, b []string) []lcs.Diff { return differences(a, b, diffPasses) }
 )
+
+// ToolNames are the tools of which something is known.
+func ToolNames() []string { return slices.Collect(maps.Keys(tools)) }

@@ -65,7 +65,7 @@ func WhyBad(turnID int64) slack.ModalViewRequest {
 	v := modal("A bad answer", CallbackFeedback, strconv.FormatInt(turnID, 10))
 	reason := slack.NewPlainTextInputBlockElement(plain("It did not run the tests", 150), ReasonAction)
 	reason.Multiline, reason.MaxLength = true, 500
-	in := slack.NewInputBlock(ReasonBlock, plain("Why?", 2000), plain("For the team’s admins; the model is not told. That the answer was bad is noted already.", 2000), reason)
+	in := slack.NewInputBlock(ReasonBlock, plain("Why?", 2000), plain("Only the team’s admins read this; the model does not. Your rating is saved already.", 2000), reason)
 	in.Optional = true
 	v.Blocks.BlockSet = []slack.Block{in}
 	return v
@@ -107,7 +107,7 @@ func FeedbackReport(v FeedbackView) Page {
 	title := "*Feedback*, " + mrkdwn.EscapeWithin(v.Period, 100)
 	line := feedbackLine(v.Projects)
 	if line == "" {
-		line = "Nobody has rated an answer."
+		line = "No answer has a rating yet."
 	}
 	blocks := []slack.Block{section("feedback:head", title+"\n"+line)}
 	used := blockWidth(blocks[0])
@@ -125,7 +125,7 @@ func FeedbackReport(v FeedbackView) Page {
 		rest = append(rest, "… and "+plural(more, "reason", "reasons")+" more: `bot report feedback` has them.")
 	}
 	if v.Hidden > 0 {
-		rest = append(rest, plural(v.Hidden, "reason is", "reasons are")+" not shown, of channels and direct messages that you cannot read.")
+		rest = append(rest, plural(v.Hidden, "reason is", "reasons are")+" not shown: you cannot read their channels or direct messages.")
 	}
 	if len(rest) > 0 {
 		blocks = append(blocks, contextBlock("feedback:more", strings.Join(rest, " ")))

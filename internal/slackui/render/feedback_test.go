@@ -86,7 +86,7 @@ func TestFeedbackReport(t *testing.T) {
 	}
 	empty := render.FeedbackReport(render.FeedbackView{Period: "the last 30 days"})
 	newJudge(t).page(t, empty)
-	if !strings.Contains(empty.Text, "Nobody has rated an answer") {
+	if !strings.Contains(empty.Text, "No answer has a rating") {
 		t.Errorf("%s", empty.Text)
 	}
 }

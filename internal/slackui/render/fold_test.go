@@ -11,6 +11,7 @@ import (
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
+	"deckhand/internal/store"
 )
 
 var withFiles = render.Options{Files: true}
@@ -197,14 +198,16 @@ func TestASubagentsWordsAreNoAnswer(t *testing.T) {
 	words := text(strings.Repeat("a subagent's own words ", 2000))
 	words.ParentID = "t0"
 	turn := ended(agent.TurnDone, call, words, text("It is there."))
-	turn.Breaks = []int{1}
-	pages := render.Turn(turn, withFiles)
+	turn.Cards = []agent.Card{{ID: "card", From: 1, Requests: []agent.Request{{ToolUseID: "t9", ToolName: "Bash", Status: store.ApprovalAllowed}}}}
+	posted := withFiles
+	posted.Posted = true
+	pages := render.Turn(turn, posted)
 	for _, p := range pages {
 		if shown, err := json.Marshal(p); err != nil || strings.Contains(string(shown), "own words") || p.Cut {
 			t.Errorf("%v: %.400s", err, shown)
 		}
 	}
-	if files := render.Files(turn, withFiles); len(files) > 0 || len(pages) != 2 {
+	if files := render.Files(turn, posted); len(files) > 0 || len(pages) != 2 {
 		t.Errorf("%d pages, files: %v", len(pages), files)
 	}
 }

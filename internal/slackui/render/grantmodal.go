@@ -3,12 +3,14 @@ package render
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -71,12 +73,13 @@ var grantTimes = []struct {
 }{
 	{"1h", "1 hour", time.Hour},
 	{"8h", "8 hours – until tonight", 8 * time.Hour},
+	{"24h", "24 hours", 24 * time.Hour},
 	{"7d", "7 days", 7 * 24 * time.Hour},
 	{"30d", "30 days", 30 * 24 * time.Hour},
 	{"90d", "90 days", 90 * 24 * time.Hour},
 }
 
-const grantTimeDefault = 2 // 7 days
+const grantTimeDefault = 3 // 7 days
 
 // scopeLabel says in plain words where a grant holds.
 func scopeLabel(s store.GrantScope, project string) string {
@@ -96,14 +99,15 @@ func scopeLabel(s store.GrantScope, project string) string {
 
 // GrantModal is the modal that approves a call and makes a rule of it: which of
 // the offers (at most 10 are shown), where, and until when. Without an offer or a
-// scope it says that no rule can be made.
-func GrantModal(a store.Approval, offers []GrantOffer, scopes []store.GrantScope, o Options) slack.ModalViewRequest {
+// scope it says that no rule can be made. below starts it with edits below the file's folder,
+// in this thread, for an hour.
+func GrantModal(a store.Approval, offers []GrantOffer, scopes []store.GrantScope, below bool, o Options) slack.ModalViewRequest {
 	v := modal("Always allow", CallbackGrant, Ref(a))
 	c := card{a: a, o: o}
 	c.asked(600)
 	if len(offers) == 0 || len(scopes) == 0 {
 		v.Submit, v.Close = nil, plain("Close", modalTitle)
-		c.section("No rule can be made of this request. Approve or deny it alone.")
+		c.section("This request can't become a rule. Approve or deny it alone.")
 		v.Blocks.BlockSet = c.blocks
 		return v
 	}
@@ -127,6 +131,11 @@ func GrantModal(a store.Approval, offers []GrantOffer, scopes []store.GrantScope
 	}
 	until := slack.NewOptionsSelectBlockElement(slack.OptTypeStatic, nil, GrantUntil, times...)
 	until.InitialOption = times[grantTimeDefault]
+	if below {
+		which.InitialOption = rules[max(0, slices.IndexFunc(offers[:len(rules)], func(g GrantOffer) bool { return strings.HasSuffix(g.Pattern, "/**)") }))]
+		where.InitialOption = places[max(0, slices.Index(scopes, store.GrantThread))]
+		until.InitialOption = times[0]
+	}
 	c.add(slack.NewInputBlock(GrantRule, plain("Which rule?", 2000), nil, which))
 	c.add(slack.NewInputBlock(GrantWhere, plain("Where does it hold?", 2000), nil, where))
 	c.add(slack.NewInputBlock(GrantUntil, plain("For how long?", 2000),
@@ -138,8 +147,7 @@ func GrantModal(a store.Approval, offers []GrantOffer, scopes []store.GrantScope
 // asked shows what a modal is about: the call, and its input in about most units.
 func (c *card) asked(most int) {
 	s := c.subjectOf(c.a, objectMax)
-	verb, rest := s.headline()
-	c.section(joinNonEmpty("\n", "*Deckhand asks to "+verb+"* "+rest, c.risks()))
+	c.section(joinNonEmpty("\n", c.headline(s), c.risks()))
 	c.showInput(s, most)
 	if w := s.warnings(); w != "" {
 		c.section(w)
@@ -258,24 +266,16 @@ func ConfirmModal(a store.Approval, o Options) slack.ModalViewRequest {
 	c := card{a: a, o: o}
 	chunks, deceits := inputChunksOf(a, o)
 	s := c.subjectOf(a, objectMax)
-	verb, rest := s.headline()
-	c.section(joinNonEmpty("\n", "*Deckhand asks to "+verb+"* "+rest, c.risks()))
+	c.section(joinNonEmpty("\n", c.headline(s), c.risks()))
 	c.context(c.origin(200), c.grounds(300), c.deciders())
+	loses, _ := Dangers(a, o)
+	c.section("⚠️ *" + strings.ReplaceAll(mrkdwn.Escape(loses), "*", "") + "*")
 	if w := s.warnings(newWarnings(deceits, s.cautions)...); w != "" {
 		c.section(w)
 	}
-	left := 0
-	for i, chunk := range chunks {
-		if i >= inputChunks {
-			left += chunk.characters
-			continue
-		}
-		if chunk.label != "" {
-			c.section("*" + chunk.label + "*")
-		}
-		c.add(preBlock(c.id(), chunk.text))
-	}
-	if left > 0 {
+	_, _, shown := pageOf(chunks, 0)
+	addChunks(c.add, c.id, shown)
+	if left := characters(chunks[len(shown):]); left > 0 {
 		c.section("⚠️ … *" + count(left) + " more characters* are not on this page. Cancel, read them with *View all* on the card, and come back.")
 	}
 	box := slack.NewCheckboxGroupsBlockElement(ConfirmBox,
@@ -285,27 +285,29 @@ func ConfirmModal(a store.Approval, o Options) slack.ModalViewRequest {
 	return v
 }
 
+// Dangers says what will be lost by a call that is dangerous, and the word that confirms it.
+func Dangers(a store.Approval, o Options) (loses, word string) {
+	input := policy.Call{Tool: a.ToolName, Input: a.Input, Workspace: a.Workspace, Dir: a.Dir, Project: a.Project, Channel: a.ChannelID}
+	found := policy.Dangers(input)
+	if len(found) == 0 {
+		return "The policy calls this dangerous.", "confirm"
+	}
+	var sentences []string
+	for _, d := range found {
+		sentences = append(sentences, d.Loses)
+	}
+	if a.Push != nil && a.Push.Unknown == "" {
+		sentences = append(sentences, lostBy(a.Push))
+	}
+	return mrkdwn.Visible(o.redact(strings.Join(sentences, " "))), found[0].Word
+}
+
 // newWarnings are d's warnings but those that are there already.
 func newWarnings(d mrkdwn.Deceit, have []string) []string {
-	var out []string
-next:
-	for _, w := range d.Warnings() {
-		for _, h := range have {
-			if w == h {
-				continue next
-			}
-		}
-		out = append(out, w)
-	}
-	return out
+	return slices.DeleteFunc(d.Warnings(), func(w string) bool { return slices.Contains(have, w) })
 }
 
 // ParseConfirm reports whether the box in ConfirmModal was ticked.
 func ParseConfirm(values map[string]map[string]slack.BlockAction) bool {
-	for _, o := range values[ConfirmBox][ConfirmBox].SelectedOptions {
-		if o.Value == "yes" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(values[ConfirmBox][ConfirmBox].SelectedOptions, func(o slack.OptionBlockObject) bool { return o.Value == "yes" })
 }

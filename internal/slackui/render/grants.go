@@ -29,9 +29,9 @@ type GrantsView struct {
 }
 
 const (
-	grantsTitle = "*What may run without being asked about*"
-	noGrants    = "No rule allows anything without being asked about, beyond the policy itself. " +
-		"Whoever decides a request can make one, with “Approve for this session” or “Always allow…” on its card."
+	grantsTitle = "*Runs without asking*"
+	noGrants    = "Everything is asked, except what the policy allows. " +
+		"Whoever approves a request can change that with “Always allow…” on its card."
 )
 
 // Grants renders a list of grants, each with a button to revoke it for those who
@@ -53,9 +53,9 @@ func Grants(v GrantsView) Page {
 	}
 	if more := len(v.Lines) - shown + max(0, v.More); more > 0 {
 		blocks = append(blocks, contextBlock("grants:more", "… and "+plural(more, "more rule", "more rules")+
-			" that "+oneOrMany(more, "does", "do")+" not fit here."))
+			oneOrMany(more, " does", " do")+" not fit here."))
 	}
-	return Page{Text: plural(len(v.Lines)+max(0, v.More), "rule allows", "rules allow") + " something without being asked about.", Blocks: blocks}
+	return Page{Text: plural(len(v.Lines)+max(0, v.More), "rule lets", "rules let") + " something run without asking.", Blocks: blocks}
 }
 
 // grantBlock is a grant with its button.
@@ -68,8 +68,8 @@ func grantBlock(id string, l GrantLine, redact func(string) string) *slack.Secti
 	if l.Link != "" {
 		from = " in " + linkTo(l.Link, "this thread")
 	}
-	what := "exactly the call of " + mrkdwn.CodeWithin(o.redact(g.ToolName), 100) + " that was approved" + from
-	revoked := "exactly that call of " + g.ToolName
+	what := "exactly the " + mrkdwn.CodeWithin(o.redact(g.ToolName), 100) + " call that was approved" + from
+	revoked := "exactly that " + g.ToolName + " call"
 	if g.Pattern != "" {
 		what, revoked = mrkdwn.CodeWithin(pattern, most), g.Pattern
 		if what != mrkdwn.Code(pattern) {
@@ -131,8 +131,8 @@ func grantBlock(id string, l GrantLine, redact func(string) string) *slack.Secti
 		revoke.AccessibilityLabel = mrkdwn.Clip("Revoke rule "+strconv.FormatInt(g.ID, 10)+": "+mrkdwn.OneLine(mrkdwn.Visible(o.redact(revoked))), buttonMax)
 		revoke.Confirm = slack.NewConfirmationBlockObject(
 			plain("Revoke this rule?", confirmTitle),
-			plain("From now on this is asked about again: "+mrkdwn.Clip(mrkdwn.OneLine(mrkdwn.Visible(o.redact(revoked))), 150)+
-				". What it has allowed stays allowed.", confirmText),
+			plain("From now on Deckhand asks again about: "+mrkdwn.Clip(mrkdwn.OneLine(mrkdwn.Visible(o.redact(revoked))), 150)+
+				". What has run already stays as it is.", confirmText),
 			plain("Revoke", confirmButton), plain("Keep", confirmButton)).WithStyle(slack.StyleDanger)
 		b.Accessory = slack.NewAccessory(revoke)
 	}

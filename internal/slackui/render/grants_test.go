@@ -3,6 +3,7 @@ package render_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,14 +55,43 @@ func texts(blocks []slack.Block) string {
 	return b.String()
 }
 
+// The form about edits below a folder starts with that rule, in the thread, for an hour.
+func TestEditsBelow(t *testing.T) {
+	t.Parallel()
+	list := []render.GrantOffer{{Pattern: "Edit(src/a.go)"}, {Pattern: "Edit(src/**)"}, {Pattern: "Edit(**)"}}
+	v := render.GrantModal(ask("Write", `{"file_path":"/srv/work/app/src/a.go"}`), list, allScopes, true, render.Options{})
+	var started []string
+	for _, b := range v.Blocks.BlockSet {
+		if input, ok := b.(*slack.InputBlock); ok {
+			switch e := input.Element.(type) {
+			case *slack.RadioButtonsBlockElement:
+				started = append(started, e.InitialOption.Value[:2])
+			case *slack.SelectBlockElement:
+				started = append(started, e.InitialOption.Value)
+			}
+		}
+	}
+	if want := []string{"1:", "thread", "1h"}; !slices.Equal(started, want) {
+		t.Errorf("it starts with %q, want %q", started, want)
+	}
+	for name, want := range map[string]string{"src/deep/a.go": "Edits below src/deep/…", "a.go": "Edits to this file…", strings.Repeat("d/", 60) + "a": "Edits below its folder…"} {
+		a := ask("Write", `{"file_path":"/srv/work/app/`+name+`"}`)
+		a.Terms = store.Terms{Grantable: true, Quorum: 1}
+		o := render.Options{OneFile: func(store.Approval) string { return name }}
+		if got := string(asJSON(t, render.Card([]store.Approval{a}, o))); !strings.Contains(got, want) {
+			t.Errorf("%s: no %q in %s", name, want, got)
+		}
+	}
+}
+
 func TestGrantModal(t *testing.T) {
 	t.Parallel()
 	j := newJudge(t)
 	for name, v := range map[string]slack.ModalViewRequest{
-		"grant":          render.GrantModal(ask("Bash", `{"command":"go test ./..."}`), offers()[:2], allScopes, render.Options{}),
-		"grant hard":     render.GrantModal(worst(1, "Bash"), offers(), allScopes, render.Options{}),
-		"grant no offer": render.GrantModal(ask("Bash", `{"command":"ls"}`), nil, allScopes, render.Options{}),
-		"grant no scope": render.GrantModal(ask("Bash", `{"command":"ls"}`), offers(), nil, render.Options{}),
+		"grant":          render.GrantModal(ask("Bash", `{"command":"go test ./..."}`), offers()[:2], allScopes, false, render.Options{}),
+		"grant hard":     render.GrantModal(worst(1, "Bash"), offers(), allScopes, false, render.Options{}),
+		"grant no offer": render.GrantModal(ask("Bash", `{"command":"ls"}`), nil, allScopes, false, render.Options{}),
+		"grant no scope": render.GrantModal(ask("Bash", `{"command":"ls"}`), offers(), nil, false, render.Options{}),
 	} {
 		if !strings.Contains(name, "hard") {
 			golden(t, "modal/"+strings.ReplaceAll(name, " ", "_"), v)
@@ -75,7 +105,7 @@ func TestGrantModal(t *testing.T) {
 
 func TestGrantModalShowsEachRuleWhole(t *testing.T) {
 	t.Parallel()
-	v := render.GrantModal(ask("Bash", `{"command":"ls"}`), offers(), allScopes, render.Options{})
+	v := render.GrantModal(ask("Bash", `{"command":"ls"}`), offers(), allScopes, false, render.Options{})
 	got := texts(v.Blocks.BlockSet)
 	for i, o := range offers()[:10] {
 		if !strings.Contains(got, fmt.Sprintf("*Rule %d*", i+1)) {
@@ -121,7 +151,7 @@ func untouched(v slack.ModalViewRequest) state {
 
 func TestParseGrant(t *testing.T) {
 	t.Parallel()
-	v := render.GrantModal(ask("Bash", `{"command":"ls"}`), offers(), allScopes, render.Options{})
+	v := render.GrantModal(ask("Bash", `{"command":"ls"}`), offers(), allScopes, false, render.Options{})
 	got, err := render.ParseGrant(untouched(v))
 	if err != nil {
 		t.Fatal(err)
@@ -337,7 +367,7 @@ func TestGrantsAndRemindersRedact(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2hunter2"
 	redact := redact.New(secret).Redact
-	o := render.Options{Redact: redact, SessionGrant: func(store.Approval) string { return "Allows " + secret }}
+	o := render.Options{Redact: redact}
 	a := ask("Bash", `{"command":"curl -u x:`+secret+`","description":"`+secret+`","long":"`+strings.Repeat("x", 90)+" "+secret+strings.Repeat("x", 90)+`"}`)
 	a.Risks, a.Project, a.Workspace = []string{secret}, secret, "/"+secret
 	a.Terms = store.Terms{Rule: secret, Because: secret, Grantable: true}
@@ -346,7 +376,7 @@ func TestGrantsAndRemindersRedact(t *testing.T) {
 	for name, v := range map[string]any{
 		"card":     render.Card([]store.Approval{a}, o),
 		"rows":     render.Card([]store.Approval{a, decided(a, store.ApprovalDenied, approver, "modal", secret), a}, o),
-		"grant":    render.GrantModal(a, []render.GrantOffer{offer, {Label: secret}}, allScopes, o),
+		"grant":    render.GrantModal(a, []render.GrantOffer{offer, {Label: secret}}, allScopes, false, o),
 		"confirm":  render.ConfirmModal(a, o),
 		"grants":   render.Grants(render.GrantsView{Lines: []render.GrantLine{line}, Redact: redact}),
 		"reminder": render.Reminder(render.ReminderView{Approval: a, Redact: redact}),

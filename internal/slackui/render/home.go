@@ -26,6 +26,8 @@ type HomeView struct {
 	TeamNotes  []string
 	// Projects is this month by project, for admins; else nil.
 	Projects *report.Answer
+	// Newcomer says how to begin; nil for people who have threads.
+	Newcomer *HomeNewcomer
 	// Threads are a page of the threads that the person chose, the most recent first, and
 	// More whether others follow. Named are the projects that there are to choose from.
 	Threads []HomeThread
@@ -43,6 +45,40 @@ type HomeView struct {
 	Admin *HomeAdmin
 	// Redact takes secrets out of what is asked for and of patterns; nil shows all.
 	Redact func(string) string
+}
+
+// HomeNewcomer is where somebody without threads can begin one: channels, by id, and the
+// direct messages with the bot.
+type HomeNewcomer struct {
+	Channels []string
+	Direct   bool
+}
+
+// text says in three steps how to begin.
+func (n HomeNewcomer) text(botUser string) string {
+	me := "@Deckhand"
+	if mrkdwn.IsID(botUser) {
+		me = mrkdwn.Mention(botUser)
+	}
+	var places []string
+	for _, c := range n.Channels {
+		if mrkdwn.IsID(c) {
+			places = append(places, "<#"+c+">")
+		}
+	}
+	where := "a channel that Deckhand works in"
+	if len(places) > 0 {
+		where = strings.Join(places, " or ")
+	}
+	if n.Direct {
+		where += ", or to *Messages* above"
+	}
+	return strings.Join([]string{
+		"1. Go to " + where + ".",
+		"2. Write what you want done, for example: " + me + " find out why the tests fail, and fix them.",
+		"3. Deckhand answers in a thread. Reply there to go on; write " + mrkdwn.Code("stop") + " to stop.",
+		"Deckhand asks before it does what your team's policy does not allow. Write " + mrkdwn.Code("help") + " for more.",
+	}, "\n")
 }
 
 // HomeSandbox is what a project's sessions are shut in: "bwrap, no network".
@@ -63,7 +99,11 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 		return v
 	}
 	v.PrivateMetadata = h.Choice.String()
-	header("What waits for you")
+	if h.Newcomer != nil {
+		header("How to begin")
+		add(section("", h.Newcomer.text(h.BotUser)))
+	}
+	header("Waiting for you")
 	h.addWaiting(add)
 	header("Threads")
 	h.addThreads(add)
@@ -78,7 +118,7 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 	}
 	add(contextBlock("", joinNonEmpty(" ", mrkdwn.Escape(strings.Join(h.TeamNotes, " ")), listPriceNote, "Write "+mrkdwn.Code("costs")+" for more.")))
 
-	header("What may run without being asked about")
+	header("Runs without asking")
 	if len(h.Grants) == 0 && h.GrantsMore <= 0 {
 		add(section("", noGrants))
 	}
@@ -89,7 +129,7 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 		add(contextBlock("", "… and "+plural(more, "more rule", "more rules")+". Write "+mrkdwn.Code("grants")+" in a thread for those that hold there."))
 	}
 	if len(h.Sandboxes) > 0 {
-		header("What shuts the agents in")
+		header("Sandbox")
 		add(section("", sandboxesText(h.Sandboxes)))
 	}
 	if h.Admin != nil {

@@ -22,7 +22,7 @@ type Spend struct {
 // modelsMax is how many models of a scope are named.
 const modelsMax = 12
 
-const listPriceNote = "By list price, in US dollars, as Claude Code counts them. With ~: in part our own estimate, for turns that were cut off before they were reported."
+const listPriceNote = "List prices in US dollars, as Claude Code counts them. ~ means partly our own estimate, for turns that were cut off before they were reported."
 
 // shownModels joins the cheapest models into one when there are many.
 func shownModels(list []store.CostLine) []store.CostLine {

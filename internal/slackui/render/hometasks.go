@@ -45,13 +45,7 @@ type HomeChoice struct {
 	Page    int    `json:"page,omitempty"`    // from 0
 }
 
-func (c HomeChoice) String() string {
-	raw, err := json.Marshal(c)
-	if err != nil { // three words and a number
-		panic(err)
-	}
-	return string(raw)
-}
+func (c HomeChoice) String() string { return encodedJSON(c) }
 
 // ParseHomeChoice reads a tab's private metadata. What it does not understand is the zero
 // value.
@@ -145,15 +139,11 @@ func (h HomeView) addThreads(add func(slack.Block)) {
 func (h HomeView) noThreads() string {
 	switch {
 	case h.Choice.Page > 0:
-		return "There are no earlier ones."
+		return "There are no earlier threads."
 	case h.Choice.State != "" || h.Choice.Project != "":
-		return "None of the last weeks is like that."
+		return "No thread matches this choice."
 	}
-	hint := "None in the last weeks."
-	if mrkdwn.IsID(h.BotUser) {
-		hint += " Mention " + mrkdwn.Mention(h.BotUser) + " in a channel to begin one."
-	}
-	return hint
+	return "No threads yet."
 }
 
 // menus narrow the list. What is chosen stands in them.
@@ -231,7 +221,7 @@ func (t HomeThread) next() string {
 	if t.StartedBy != "" {
 		return ""
 	}
-	return ": the next word is yours"
+	return " · reply to continue"
 }
 
 // turn says whose turn it is.
@@ -248,7 +238,7 @@ func (t HomeThread) turn() string {
 	case store.ThreadBudget:
 		return "💸 waits for a budget, which an admin can raise"
 	case store.ThreadSpent:
-		return "💸 stopped by a budget: *Continue* in the thread goes on"
+		return "💸 stopped by a budget · press *Continue* in the thread"
 	case store.ThreadWorks:
 		return "⏳ Deckhand works"
 	case store.ThreadQueued:
@@ -258,9 +248,9 @@ func (t HomeThread) turn() string {
 	case store.ThreadStopped:
 		return "⏹️ stopped" + t.next()
 	case store.ThreadFailed:
-		return "⚠️ ended with an error: the thread says which"
+		return "⚠️ ended with an error · the thread shows it"
 	case store.ThreadNew:
-		return "🕒 not begun"
+		return "🕒 not started"
 	}
 	return mrkdwn.EscapeWithin(string(t.State), 40)
 }

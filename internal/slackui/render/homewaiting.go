@@ -42,7 +42,7 @@ func (h HomeView) addWaiting(add func(slack.Block)) {
 		}
 	}
 	if more := len(h.Waiting) - homeWaiting; more > 0 {
-		add(contextBlock("", "… and "+count(more)+" more, which move up as these are decided. Their threads have their cards."))
+		add(contextBlock("", "… and "+count(more)+" more. They move up as you decide these; their cards are in their threads."))
 	}
 }
 
@@ -52,8 +52,8 @@ func (w HomeApproval) blocks(number string, redact func(string) string) []slack.
 	a := w.Approval
 	c := card{a: a, o: Options{Redact: redact}}
 	where := "its thread"
-	if mrkdwn.IsID(a.Thread.ChannelID) {
-		where = "<#" + a.Thread.ChannelID + ">"
+	if mrkdwn.IsID(a.ChannelID) {
+		where = "<#" + a.ChannelID + ">"
 	}
 	label := "Open its thread"
 	if w.Title != "" {
@@ -73,18 +73,19 @@ func (w HomeApproval) blocks(number string, redact func(string) string) []slack.
 	}
 	if a.Kind == store.ApprovalTool {
 		s := c.subjectOf(a, 150)
-		verb, rest := s.headline()
-		c.section(joinNonEmpty("\n", numbered+"*"+capital(verb)+"* "+rest+" "+open, c.risks()))
-		c.showInput(s, homeInput)
+		c.section(joinNonEmpty("\n", numbered+c.headline(s), c.risks()))
+		if !s.told {
+			c.showInput(s, homeInput)
+		}
 		c.changed(homeInput)
 		if warns := s.warnings(); warns != "" {
 			c.section(warns)
 		}
-		c.context(c.said(s, 120), c.details(s, 300), c.touches(300))
+		c.context(c.reason(s, 160), joinFacts(c.facts(s, 300), 300))
 	} else {
-		c.section(joinNonEmpty("\n", numbered+capital(c.brief(150))+" "+open, c.risks()))
+		c.section(joinNonEmpty("\n", numbered+capital(c.brief(150)), c.risks()))
 	}
-	c.context(joinNonEmpty(" · ", c.origin(80), since, c.deadline(), c.votes()))
+	c.context(joinNonEmpty(" · ", joinNonEmpty(" ", c.person(a.RequestedBy), open), since, c.deadline(), c.votes()))
 	if buttons := c.homeButtons(a, number); len(buttons) > 0 {
 		c.add(slack.NewActionBlock(HomeBlock(a.ID), buttons...))
 	}
@@ -109,13 +110,5 @@ func (c *card) homeButtons(a store.Approval, number string) []slack.BlockElement
 	if a.Terms.Dangerous {
 		approve = button(ActionApprove, Ref(a), label("Approve…"), slack.StyleDanger)
 	}
-	all := []slack.BlockElement{
-		approve,
-		button(ActionDeny, a.ID, label("Deny"), ""),
-		button(ActionDenyReason, a.ID, label("Deny with reason…"), ""),
-	}
-	if text, _ := c.editable(); text != "" {
-		all = append(all, button(ActionEdit, Ref(a), label("Change and approve…"), ""))
-	}
-	return append(all, button(ActionViewInput, a.ID, label("View all"), ""))
+	return []slack.BlockElement{approve, button(ActionDeny, a.ID, label("Deny"), ""), c.more()}
 }

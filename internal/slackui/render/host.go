@@ -33,7 +33,7 @@ func (r *request) host(s *fieldSet) bool {
 		r.cautions = append(r.cautions, "The name has letters that are not shown here (xn--): it may imitate another.")
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
-		r.cautions = append(r.cautions, "The host is named by its address, which does not say whose it is.")
+		r.cautions = append(r.cautions, "The host is named by its address. That does not say who owns it.")
 	}
 	return true
 }
@@ -50,12 +50,4 @@ func (c *card) asker(most int) string {
 	}
 	// On one line, two commands must not read as one.
 	return "Asked " + mrkdwn.EscapeWithin(mrkdwn.OneLine(head), most) + ": " + mrkdwn.CodeWithin(strings.ReplaceAll(command, "\n", " ⏎ "), most)
-}
-
-// left says of a decision that it came when nobody waited for it any more.
-func (c *card) left() string {
-	if !isHost(c.a) || c.a.Status != store.ApprovalAllowed || c.a.Delivered {
-		return ""
-	}
-	return ". The program that asked had left: its next try gets through."
 }

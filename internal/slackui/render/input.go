@@ -8,18 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"deckhand/internal/agent/policy"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
 // preMax is how much of an input a card shows; a longer one is shown by its
 // beginning and end, and says how much lies between.
-const (
-	preMax  = 2800
-	preHead = 1900
-	preTail = 700
-)
+const preMax = 2800
 
 // request is what a tool call asks for, taken apart for people. Keys are matched
 // exactly and the last of a repeated key counts, as in the CLI: what is shown is
@@ -27,7 +22,7 @@ const (
 type request struct {
 	verb     string   // "run", "edit"
 	object   string   // what the headline names: the tool or a path
-	tool     string   // shown besides when the headline names something else
+	command  bool     // it runs pre in a shell
 	pre      string   // what matters most, to be shown as it is
 	why      string   // the model's own description
 	facts    []string // short things to know, in our words
@@ -152,55 +147,11 @@ func describe(a store.Approval) request {
 		return r
 	}
 	s := &fieldSet{all: all}
-	known := false // whether what matters is shown apart
-	switch a.ToolName {
-	case "Bash":
-		if command, ok := s.text("command"); ok {
-			known = true
-			r.verb, r.pre = "run", command
-			r.why, _ = s.text("description")
-			if s.flag("run_in_background") {
-				r.facts = append(r.facts, "goes on in the background")
-			}
-			if s.flag("dangerouslyDisableSandbox") {
-				r.cautions = append(r.cautions, "It asks to run outside of the sandbox.")
-			}
-		}
-	case "Edit":
-		r.file(s, a, "file_path", "edit")
-		before, ok1 := s.text("old_string")
-		after, ok2 := s.text("new_string")
-		if known = ok1 && ok2; known {
-			r.edits(change{before, after, s.flag("replace_all")})
-		}
-	case "MultiEdit":
-		r.file(s, a, "file_path", "edit")
-		if changes, ok := s.changes(); ok {
-			known = true
-			r.edits(changes...)
-		}
-	case "Write":
-		r.file(s, a, "file_path", "write")
-		if content, ok := s.text("content"); ok {
-			known = true
-			r.pre = content
-			r.facts = append(r.facts, "the whole file: "+plural(len(splitLines(content)), "line", "lines"))
-		}
-	case "Read":
-		r.file(s, a, "file_path", "read")
-		if known = r.verb == "read"; known {
-			r.pre, r.cautions = r.object, nil // that it is outside is among what is risky in it
-		}
-	case policy.NetworkTool:
-		known = r.host(s)
-	case "NotebookEdit":
-		r.file(s, a, "notebook_path", "edit")
-		if source, ok := s.text("new_source"); ok {
-			known = true
-			r.pre = source
-		}
+	k := tools[a.ToolName]
+	if k.verb != "" {
+		r.file(s, a, k)
 	}
-	if !known {
+	if k.card == nil || !k.card(&r, s) {
 		r.pre, r.facts = indented(input), nil
 		return r
 	}
@@ -209,15 +160,15 @@ func describe(a store.Approval) request {
 }
 
 // file makes the headline name the file of a tool that reads or changes one.
-func (r *request) file(s *fieldSet, a store.Approval, key, verb string) {
-	p, ok := s.text(key)
+func (r *request) file(s *fieldSet, a store.Approval, k tool) {
+	p, ok := s.text(k.subject)
 	if !ok {
 		return
 	}
-	r.verb, r.object, r.tool = verb, relative(p, a.Workspace), a.ToolName
+	r.verb, r.object = k.verb, relative(p, a.Workspace)
 	switch {
 	case isPlan(p, a.Workspace):
-		if r.verb += " its plan"; a.ToolName == "Write" {
+		if r.verb += " its plan"; k.verb == "write" {
 			r.verb += " to"
 		}
 		r.cautions = append(r.cautions, "The file is outside the workspace, where plans are kept: *View all* shows its path.")
@@ -232,65 +183,18 @@ func isPlan(p, workspace string) bool { return outside(p, workspace) && planFile
 
 var planFile = regexp.MustCompile(`/\.claude/plans/[^/]+\.md$`)
 
-// change is one replacement in a file.
-type change struct {
-	before, after string
-	all           bool
-}
-
-// changes reads MultiEdit's list and marks it as shown, if all of it is understood.
-func (s *fieldSet) changes() ([]change, bool) {
-	var list []json.RawMessage
-	if json.Unmarshal(s.raw("edits"), &list) != nil || len(list) == 0 {
-		return nil, false
+// edit shows a replacement as a difference.
+func (r *request) edit(before, after string, everywhere bool) {
+	diff, removed, added := lineDiff(before, after)
+	switch {
+	case diff != "":
+	case before != after:
+		diff = "(only the line end at the very end changes)"
+	default:
+		diff = "(nothing changes)"
 	}
-	var out []change
-	for _, raw := range list {
-		f, ok := fields(raw)
-		if !ok {
-			return nil, false
-		}
-		e := &fieldSet{all: f}
-		before, ok1 := e.text("old_string")
-		after, ok2 := e.text("new_string")
-		c := change{before, after, e.flag("replace_all")}
-		if !ok1 || !ok2 || len(e.rest()) > 0 {
-			return nil, false
-		}
-		out = append(out, c)
-	}
-	s.used = append(s.used, "edits")
-	return out, true
-}
-
-// edits shows replacements as differences.
-func (r *request) edits(changes ...change) {
-	var b strings.Builder
-	removed, added, everywhere := 0, 0, 0
-	for i, c := range changes {
-		diff, minus, plus := lineDiff(c.before, c.after)
-		removed, added = removed+minus, added+plus
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		if len(changes) > 1 {
-			b.WriteString("@@ " + count(i+1) + " of " + count(len(changes)) + " @@\n")
-		}
-		if c.all {
-			everywhere++
-		}
-		switch {
-		case diff != "":
-			b.WriteString(diff)
-		case c.before != c.after:
-			b.WriteString("(only the line end at the very end changes)")
-		default:
-			b.WriteString("(nothing changes)")
-		}
-	}
-	r.pre = b.String()
-	r.facts = append(r.facts, plusMinus(added, removed))
-	if everywhere > 0 {
+	r.pre, r.facts = diff, append(r.facts, plusMinus(added, removed))
+	if everywhere {
 		r.facts = append(r.facts, "replaces every occurrence")
 	}
 }

@@ -47,7 +47,7 @@ func (v *view) layout(segments []segment) (sheets []sheet, cut bool) {
 				page.segments = append(page.segments, segment{text: head})
 				s.text = tail
 			}
-			if len(sheets) == pagesMax {
+			if len(sheets) == v.most {
 				rest := append([]segment{{text: lastText}}, segments[lastAt+1:]...)
 				if lastText == "" {
 					rest[0] = segments[lastAt]
@@ -56,7 +56,7 @@ func (v *view) layout(segments []segment) (sheets []sheet, cut bool) {
 				return sheets, true
 			}
 			next()
-			if len(sheets) == pagesMax {
+			if len(sheets) == v.most {
 				lastAt, lastText = i, s.text
 			}
 		}

@@ -34,10 +34,10 @@ func (p Page) Lesser(refused func(blockType string) bool) (Page, bool) {
 		blocks = blocks[:most]
 	}
 	if pressed {
-		blocks = append(blocks, section("", cmp.Or(p.Instead, "There were buttons here, which Slack did not take.")))
+		blocks = append(blocks, section("", cmp.Or(p.Instead, "Slack did not accept the buttons here.")))
 	}
 	if len(blocks) == 0 {
-		blocks = append(blocks, section("", cmp.Or(p.Text, "Slack did not take what stood here.")))
+		blocks = append(blocks, section("", cmp.Or(p.Text, "Slack did not accept this part.")))
 	}
 	p.Blocks = blocks
 	return p, true
@@ -76,14 +76,14 @@ func (p Page) Least() Page {
 	if mrkdwn.Width(first) > leastMax {
 		p.Text = mrkdwn.ClipEscaped(first, leastMax)
 	}
-	p.Text = joinNonEmpty(" ", "Slack did not take this message as it is:", p.Text)
+	p.Text = joinNonEmpty(" ", "Slack did not accept this message as it is:", p.Text)
 	p.Text, p.Blocks = joinNonEmpty("\n", p.Text, joinNonEmpty(" ", p.Whom, p.Instead)), nil
 	return p
 }
 
 // Bare is Least without anything of the page's text.
 func (p Page) Bare() Page {
-	p.Text, p.Blocks = joinNonEmpty(" ", "Slack did not take this message as it is.", p.Whom, p.Instead), nil
+	p.Text, p.Blocks = joinNonEmpty(" ", "Slack did not accept this message as it is.", p.Whom, p.Instead), nil
 	return p
 }
 
@@ -119,7 +119,7 @@ func hasButtons(b slack.Block) bool {
 	case *slack.ActionBlock, *slack.InputBlock:
 		return true
 	case *slack.SectionBlock:
-		return b.Accessory != nil && b.Accessory.ImageElement == nil
+		return b.Accessory != nil
 	}
 	return false
 }
@@ -149,18 +149,8 @@ func told(b slack.Block) string {
 		return strings.Join(richLines(b.Elements), "\n")
 	case *slack.TableBlock:
 		return tableText(b)
-	case *slack.ImageBlock:
-		return "🖼️ " + mrkdwn.Escape(b.AltText)
 	case *slack.InputBlock:
 		return objectText(b.Label)
-	case *slack.TaskCardBlock:
-		return taskText(b)
-	case *slack.PlanBlock:
-		lines := []string{"*" + mrkdwn.Escape(b.Title) + "*"}
-		for i := range b.Tasks {
-			lines = append(lines, taskText(&b.Tasks[i]))
-		}
-		return joinNonEmpty("\n", lines...)
 	case *slack.DataVisualizationBlock:
 		return mrkdwn.Escape(b.Title) + " (a chart, which Slack does not show here)"
 	}
@@ -178,18 +168,6 @@ func objectText(t *slack.TextBlockObject) string {
 	return mrkdwn.Escape(t.Text)
 }
 
-var taskMarks = map[slack.TaskCardStatus]string{
-	slack.TaskCardStatusComplete: "✓ ", slack.TaskCardStatusError: "✗ ", slack.TaskCardStatusInProgress: "▸ ",
-}
-
-func taskText(t *slack.TaskCardBlock) string {
-	mark := taskMarks[t.Status]
-	if mark == "" {
-		mark = "○ "
-	}
-	return mark + mrkdwn.Escape(t.Title)
-}
-
 func richLines(list []slack.RichTextElement) (lines []string) {
 	for _, e := range list {
 		switch e := e.(type) {
@@ -197,12 +175,6 @@ func richLines(list []slack.RichTextElement) (lines []string) {
 			lines = append(lines, "```\n"+strings.ReplaceAll(richText(e.Elements), "```", "`\u200b`\u200b`")+"\n```")
 		case *slack.RichTextSection:
 			lines = append(lines, richText(e.Elements))
-		case *slack.RichTextQuote:
-			lines = append(lines, "> "+strings.ReplaceAll(richText(e.Elements), "\n", "\n> "))
-		case *slack.RichTextList:
-			for _, item := range richLines(e.Elements) {
-				lines = append(lines, "• "+item)
-			}
 		}
 	}
 	return lines
@@ -281,18 +253,18 @@ func (c *card) instead(list []store.Approval) string {
 	case len(lines) == 0:
 		return ""
 	case len(list) == 1:
-		return "Read what is asked for, and reply " + lines[0] + " in this thread."
+		return "Read the request, and reply " + lines[0] + " in this thread."
 	}
 	if more > 0 {
 		lines = append(lines, count(more)+" more wait until these are decided.")
 	}
-	return "Read what is asked for, and reply in this thread.\n• " + strings.Join(lines, "\n• ")
+	return "Read the request, and reply in this thread.\n• " + strings.Join(lines, "\n• ")
 }
 
 // SmallHomes are home tabs for where Slack takes nothing of the whole one, the richer
 // first; they have blocks alone.
 func SmallHomes(botUser string) []Page {
-	const sorry = "Slack does not take this tab as it is."
+	const sorry = "Slack does not accept this tab as it is."
 	ask := "Write " + mrkdwn.Code("help") + " to me in a direct message, or mention me in a channel."
 	if mrkdwn.IsID(botUser) {
 		ask = "Write " + mrkdwn.Code("help") + " to " + mrkdwn.Mention(botUser) + " in a direct message, or mention it in a channel."

@@ -8,12 +8,12 @@ const (
 	fallbackMax    = 3000
 	headerMax      = 150
 	buttonMax      = 75
+	buttonValueMax = 2000
 	optionMax      = 75
 	optionValueMax = 75
 	optionsMax     = 10
 	modalTitle     = 24
 	tableRowsMax   = 100
-	viewBlocks     = 100
 
 	confirmTitle  = 100
 	confirmText   = 300

@@ -38,13 +38,7 @@ type InputPage struct {
 	Page       int    `json:"page"` // from 0
 }
 
-func (p InputPage) String() string {
-	raw, err := json.Marshal(p)
-	if err != nil { // a string and a number
-		panic(err)
-	}
-	return string(raw)
-}
+func (p InputPage) String() string { return encodedJSON(p) }
 
 // ParseInputPage reads the value of a button that turns pages.
 func ParseInputPage(value string) (InputPage, bool) {
@@ -58,33 +52,18 @@ func ParseInputPage(value string) (InputPage, bool) {
 // page is, and has buttons to turn pages when there is more than one.
 func ApprovalInput(a store.Approval, page int, o Options) slack.ModalViewRequest {
 	chunks, deceits := inputChunksOf(a, o)
-	total := 0
-	for _, c := range chunks {
-		total += c.characters
-	}
-	pages := max(1, (len(chunks)+inputChunks-1)/inputChunks)
-	page = min(max(0, page), pages-1)
-	first := page * inputChunks
-	last := min(len(chunks), first+inputChunks)
-	before, here := 0, 0
-	for i, c := range chunks[:last] {
-		if i < first {
-			before += c.characters
-		} else {
-			here += c.characters
-		}
-	}
-
+	page, pages, shown := pageOf(chunks, page)
 	v := modal("The whole input", CallbackInput, InputPage{a.ID, page}.String())
 	v.Submit, v.Close = nil, plain("Close", modalTitle)
 	add := func(b slack.Block) { v.Blocks.BlockSet = append(v.Blocks.BlockSet, b) }
 	id := func() string { return "in:" + strconv.Itoa(page) + ":" + strconv.Itoa(len(v.Blocks.BlockSet)) }
-	where := "All of it: " + plural(total, "character", "characters") + "."
+	where := "All of it."
 	if pages > 1 {
+		before, here, total := characters(chunks[:page*inputChunks]), characters(shown), characters(chunks)
 		where = "Page " + count(page+1) + " of " + count(pages) + ": characters " + count(before+1) + "–" + count(before+here) +
-			" of " + count(total) + "; " + count(total-before-here) + " follow."
+			" of " + count(total) + " in all fields; " + count(total-before-here) + " follow."
 	}
-	add(section(id(), "*"+mrkdwn.Escape(a.ToolName)+"* · "+where))
+	add(section(id(), "*"+mrkdwn.Escape(toolName(a.ToolName))+"* · "+where))
 	c := card{a: a, o: o}
 	if said := c.allGrounds(a.Terms, 600); said != "" && page == 0 {
 		add(contextBlock(id(), said))
@@ -92,12 +71,7 @@ func ApprovalInput(a store.Approval, page int, o Options) slack.ModalViewRequest
 	if w := deceits.Warnings(); len(w) > 0 {
 		add(section(id(), "⚠️ "+strings.Join(escapeAll(w), "\n⚠️ ")))
 	}
-	for _, c := range chunks[first:last] {
-		if c.label != "" {
-			add(section(id(), "*"+c.label+"*"))
-		}
-		add(preBlock(id(), c.text))
-	}
+	addChunks(add, id, shown)
 	if pages > 1 {
 		var turn []slack.BlockElement
 		if page > 0 {
@@ -123,6 +97,30 @@ type chunk struct {
 	characters int // of the input, before anything was made visible
 }
 
+// pageOf is a page of pieces, the nearest that there is to the one that is asked for.
+func pageOf(chunks []chunk, asked int) (page, pages int, here []chunk) {
+	pages = max(1, (len(chunks)+inputChunks-1)/inputChunks)
+	page = min(max(0, asked), pages-1)
+	return page, pages, chunks[page*inputChunks : min(len(chunks), (page+1)*inputChunks)]
+}
+
+func addChunks(add func(slack.Block), id func() string, chunks []chunk) {
+	for _, c := range chunks {
+		if c.label != "" {
+			add(section(id(), c.label))
+		}
+		add(preBlock(id(), c.text))
+	}
+}
+
+// characters is how long pieces are together.
+func characters(chunks []chunk) (n int) {
+	for _, c := range chunks {
+		n += c.characters
+	}
+	return n
+}
+
 // inputChunksOf cuts an input into pieces. Texts are shown as they are, everything
 // else as JSON.
 func inputChunksOf(a store.Approval, o Options) ([]chunk, mrkdwn.Deceit) {
@@ -137,19 +135,35 @@ func inputChunksOf(a store.Approval, o Options) ([]chunk, mrkdwn.Deceit) {
 		add("", string(a.ToRun()))
 		return out, found
 	}
+	for _, part := range pushParts(a.Push) {
+		add("*"+part.label+"*", part.text)
+	}
 	for _, f := range all {
-		label := mrkdwn.Code(mrkdwn.Clip(o.redact(f.key), 200))
-		if label == "" {
-			label = "(no name)"
-		}
+		label := f.label(a.ToolName, o)
 		var text *string
-		if json.Unmarshal(f.raw, &text) == nil && text != nil {
-			add(label, *text)
-		} else {
+		switch {
+		case json.Unmarshal(f.raw, &text) == nil && text != nil:
+			add(label+" · "+plural(runes(o.redact(*text)), "character", "characters"), *text)
+		case string(f.raw) == "true":
+			add(label, "yes")
+		case string(f.raw) == "false":
+			add(label, "no")
+		default:
 			add(label, indented(f.raw))
 		}
 	}
 	return out, found
+}
+
+// label names a field: in words for those of Claude Code's own tools, else by its key as code.
+func (f field) label(tool string, o Options) string {
+	if words := fieldWords[f.key]; words != "" && !strings.HasPrefix(tool, "mcp__") {
+		return "*" + words + "*"
+	}
+	if label := mrkdwn.Code(mrkdwn.Clip(o.redact(f.key), 200)); label != "" {
+		return "*" + label + "*"
+	}
+	return "*(no name)*"
 }
 
 // textChunks cuts a text into pieces, secrets excepted.

@@ -2,7 +2,6 @@ package render
 
 import (
 	"slices"
-	"time"
 
 	"deckhand/internal/store"
 )
@@ -12,18 +11,12 @@ type Options struct {
 	// ShowThinking shows the model's thinking; by default there is only a word
 	// that it thinks.
 	ShowThinking bool
-	// AtOnce shows a turn's first words before they are a sentence.
-	AtOnce bool
-	// Quiet holds back a running turn's message that would tell of steps alone, since it
-	// is said elsewhere that work goes on. Pages whose numbers are less than Shown stand
-	// already, and stay.
-	Quiet bool
-	Shown int
+	// Quiet holds back a running turn's first message that would tell of steps alone, since it
+	// is said elsewhere that work goes on. Posted says that it stands already.
+	Quiet, Posted bool
 	// Files says that files can be attached: of what is too long for a message, or a table
 	// that is too big for one, there is the beginning, and [Files] have the whole.
 	Files bool
-	// Joined are those of a turn's breaks at which no message begins, see [Joins].
-	Joined []int
 	// Call is the Slack user whom a turn's closing answer mentions; empty for nobody.
 	Call string
 	// Redact takes secrets out of a text before it is shown, usually
@@ -32,18 +25,11 @@ type Options struct {
 	// Workspace is the folder that paths are shown relative to; for an approval,
 	// its own folder is used.
 	Workspace string
-	// SessionGrant says in a sentence what "Approve for this session" would allow,
-	// as in "Allows `go test ./...`, exactly as shown, until this session ends."
-	// Without it, or when it returns nothing, a card has no such button.
-	SessionGrant func(store.Approval) string
-	// OneFile is the file that a pending request would write, if further edits of it may be
-	// allowed with it; else "". Without it no card has a button for that.
+	// OneFile is the file that a pending request would write, if edits below its folder may
+	// be allowed with it; else "". Without it no card offers that.
 	OneFile func(store.Approval) string
 	// Calling says whom a pending card calls; nil names everybody whom it is about.
 	Calling *Calling
-	// GrantMade tells when the grant was made that allowed an approval; without it,
-	// or when it returns the zero time, a card does not say so.
-	GrantMade func(store.Approval) time.Time
 }
 
 // Calling is how a pending card calls people. A mention calls, once, when the card is posted:

@@ -22,8 +22,10 @@ type Page struct {
 	// Stream is the page as far as it can be appended to, while it grows and at its turn's
 	// end; nil where it can only be shown as a whole.
 	Stream *Stream `json:"-"`
-	// Number is a turn's page's own while the turn grows; it counts from 0, with gaps.
-	Number int `json:",omitempty"`
+	// Number is a turn's page's own while the turn grows; it counts from 0, with gaps. CardID is
+	// the card in whose message it stands; empty for a message of its own.
+	Number int    `json:",omitempty"`
+	CardID string `json:",omitempty"`
 }
 
 // PostOptions are the page as slack-go takes it for a new message. Links are not unfurled.

@@ -35,8 +35,8 @@ func Pictures(t agent.TurnView, o Options, from int, skip string) (out []Picture
 		if of, ok := t.Content.Tool(call); ok && of.Tool != nil {
 			p.Title = toolName(of.Tool.Name)
 			p.Alt = "A picture that " + p.Title + " has returned"
-			if key := arguments[of.Tool.Name]; key == "file_path" {
-				file := relative(gjson.GetBytes(of.Tool.Input, key).String(), t.Workspace)
+			if k := tools[of.Tool.Name]; k.file {
+				file := relative(gjson.GetBytes(of.Tool.Input, k.subject).String(), t.Workspace)
 				if strings.HasPrefix(path.Clean(file), skip) {
 					continue
 				}

@@ -40,11 +40,11 @@ func (c *card) plan() {
 		c.section("⚠️ … *" + count(left) + " more characters* are left out here: *View all* shows them.")
 	}
 	c.provenance()
-	c.end("Deckhand has a plan:\n"+mrkdwn.Convert(mrkdwn.Prefix(text, 1500)), nil, c.planButtons())
+	c.end("Deckhand has a plan:\n"+mrkdwn.Convert(mrkdwn.Clean(mrkdwn.Prefix(text, 1500))), c.planButtons())
 }
 
 // planNotShown is said where the plan is not in the request.
-const planNotShown = "The plan's text did not come with this request, as happens after a restart. If it stands above in this thread, decide by that; else choose “Keep planning…” and write that it is to be shown again."
+const planNotShown = "The plan's text did not come with this request, as happens after a restart. If you find it above in this thread, decide by that. Otherwise choose “Keep planning…” and ask to see it again."
 
 // planUnseen is a request to begin whose plan did not come with it, as where the process
 // that had it in mind was restarted.
@@ -52,14 +52,14 @@ func (c *card) planUnseen() {
 	c.section(joinNonEmpty("\n", "*Deckhand asks to begin work on its plan*", c.risks()))
 	c.section(planNotShown)
 	c.provenance()
-	c.end("Deckhand asks to begin work on its plan, whose text did not come with the request.", nil, c.planButtons())
+	c.end("Deckhand asks to begin work on its plan. The plan's text did not come with the request.", c.planButtons())
 }
 
 func (c *card) planButtons() []slack.BlockElement {
 	return []slack.BlockElement{
 		button(ActionApprove, c.a.ID, "Start work", slack.StylePrimary),
 		button(ActionDenyReason, c.a.ID, "Keep planning…", ""),
-		button(ActionDeny, c.a.ID, "Deny", slack.StyleDanger),
+		button(ActionDeny, c.a.ID, "Deny", ""),
 		button(ActionViewInput, c.a.ID, "View all", ""),
 	}
 }

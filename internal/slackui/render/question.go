@@ -59,15 +59,8 @@ func (c *card) question() {
 		return
 	}
 	c.section("*Deckhand has " + oneOrMany(len(list), "a question", "questions") + "*")
-	given := givenAnswers(c.a)
 	for i, q := range list {
 		c.section(c.questionText(q, min(1800, each)))
-		if !c.pending() {
-			if answer, ok := given[q.Question]; ok {
-				c.context("→ " + mrkdwn.EscapeLines(c.o.redact(answer), min(1300, each)))
-			}
-			continue
-		}
 		if element := c.options(q); element != nil {
 			c.add(slack.NewActionBlock("q"+strconv.Itoa(i), element))
 		}
@@ -76,7 +69,7 @@ func (c *card) question() {
 		}
 	}
 	c.provenance()
-	c.end("Deckhand asks: "+mrkdwn.Escape(mrkdwn.Clip(c.o.redact(list[0].Question), 1500)), nil, []slack.BlockElement{
+	c.end("Deckhand asks: "+mrkdwn.Escape(mrkdwn.Clip(c.o.redact(list[0].Question), 1500)), []slack.BlockElement{
 		button(ActionAnswer, c.a.ID, oneOrMany(len(list), "Send answer", "Send answers"), slack.StylePrimary),
 		button(ActionAnswerOther, c.a.ID, "Other…", ""),
 		button(ActionDeny, c.a.ID, "Skip", ""),
@@ -139,17 +132,6 @@ func (c *card) options(q question) slack.BlockElement {
 		return slack.NewCheckboxGroupsBlockElement(ActionPick, list...)
 	}
 	return slack.NewRadioButtonsBlockElement(ActionPick, list...)
-}
-
-// givenAnswers reads the answers of a decided question by question text.
-func givenAnswers(a store.Approval) map[string]string {
-	var answer struct {
-		Answers map[string]string `json:"answers"`
-	}
-	if json.Unmarshal(a.Answer, &answer) != nil {
-		return nil
-	}
-	return answer.Answers
 }
 
 // AnswerError says to the person who answered what is wrong with the answer.

@@ -67,7 +67,7 @@ func Queue(v QueueView) Page {
 func startWait(s agent.StartWait) string {
 	switch {
 	case s.Attempts > 0:
-		return fmt.Sprintf("⏳ Claude Code did not start in time: this machine is busy. It is tried again at %s (%d so far).", clockTime(s.NextTry), s.Attempts)
+		return fmt.Sprintf("⏳ Claude Code did not start: this machine is busy, or ended it. Deckhand tries again at %s (%d tries so far).", clockTime(s.NextTry), s.Attempts)
 	case s.Before == 1:
 		return fmt.Sprintf("⏳ Claude Code starts soon: one session is before this one; this machine starts %d at once.", s.AtOnce)
 	}

@@ -5,66 +5,27 @@ import (
 	"slices"
 	"strings"
 
-	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
-
-// Joins are the breaks of a turn at which no message begins, where steps alone are held
-// back: those of o.Joined, and those before which nothing was said and nothing stands.
-// It is asked when a break is new, and what it said then is kept in o.Joined.
-func Joins(t agent.TurnView, o Options) []int {
-	joined := slices.Clip(o.Joined)
-	from, number := 0, 0
-	for _, to := range t.Breaks {
-		if to > len(t.Content.Items) || slices.Contains(joined, to) {
-			continue
-		}
-		v := viewOf(t, o, t.Content.Items[from:max(from, to)], 0)
-		switch {
-		case len(v.segments) == 0:
-		case number >= o.Shown && !v.speaks():
-			joined = append(joined, to)
-		default:
-			from, number = to, number+pagesPerPart
-		}
-	}
-	return joined
-}
-
-// Rises are the breaks to add to o.Joined so that what is below the last card, and is not
-// posted yet, stands above it, in the message that is there: an edit calls nobody.
-func Rises(t agent.TurnView, o Options) (breaks []int) {
-	parts := partsOf(t, o)
-	number := (len(parts) - 1) * pagesPerPart
-	if number <= 0 || number < o.Shown || number-pagesPerPart >= o.Shown {
-		return nil
-	}
-	for _, b := range t.Breaks {
-		if b >= parts[len(parts)-1].from && b < len(t.Content.Items) {
-			breaks = append(breaks, b)
-		}
-	}
-	return breaks
-}
 
 // speaks reports whether there is more than steps.
 func (v *view) speaks() bool {
 	return slices.ContainsFunc(v.segments, func(s segment) bool { return s.run == nil })
 }
 
-// silent reports whether a message, by the number of its first page, is not posted yet, and
-// would call people to read that work goes on.
-func (v *view) silent(number int, continued bool) bool {
-	return v.o.Quiet && number >= v.o.Shown && !v.ended && !v.t.Aside && !v.hasNews() && (!v.speaks() || !continued && v.narrates(number))
+// waitsToPost reports whether the message of a turn that has no card is not posted yet, and
+// would call people to read less than an answer.
+func (v *view) waitsToPost() bool {
+	if v.number > 0 || v.o.Posted || v.ended || v.hasNews() {
+		return false
+	}
+	return len(v.segments) == 0 || v.begins() || v.o.Quiet && !v.t.Parked && (!v.speaks() || v.narrates())
 }
 
 // narrates reports whether what is said is what leads to the next step, as far as can be
-// told: few words with steps after them, and what begins after these, or, below a card, few words.
-func (v *view) narrates(number int) bool {
-	if v.o.AtOnce && number == 0 {
-		return false
-	}
+// told: few words with steps after them, and what begins after these.
+func (v *view) narrates() bool {
 	width := 0
 	for _, s := range v.segments {
 		if s.line != "" {
@@ -73,7 +34,24 @@ func (v *view) narrates(number int) bool {
 		width += mrkdwn.Width(s.text)
 	}
 	last := v.segments[len(v.segments)-1]
-	return width < narrationMax && (number > 0 || last.run != nil || len(v.segments) > 1 && mrkdwn.Width(last.text) < beginMax && !lineEnd.MatchString(last.text))
+	return width < narrationMax && (last.run != nil || len(v.segments) > 1 && mrkdwn.Width(last.text) < beginMax && !lineEnd.MatchString(last.text))
+}
+
+// leadMax is how long a line is that a card has as the model's reason.
+const leadMax = 160
+
+// leads reports whether one short line is said and no more. A card behind it says why, too:
+// a message of its own would call people twice at once.
+func (v *view) leads() bool {
+	var text strings.Builder
+	for _, s := range v.segments {
+		if s.line != "" {
+			return false
+		}
+		text.WriteString(s.text)
+	}
+	said := text.String()
+	return !strings.Contains(said, "\n") && mrkdwn.Width(said) <= leadMax
 }
 
 // narrationMax is how long a text is that may be no answer.
@@ -83,7 +61,7 @@ const narrationMax = 600
 // sentence yet, or not a line where work is shown otherwise: what is posted first is what a
 // notification shows.
 func (v *view) begins() bool {
-	if v.o.AtOnce || v.ended || v.t.Waiting > 0 || v.hasNews() || len(v.segments) != 1 || v.segments[0].text == "" {
+	if v.t.Waiting > 0 || len(v.segments) != 1 || v.segments[0].text == "" {
 		return false
 	}
 	items := v.t.Content.Items

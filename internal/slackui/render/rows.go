@@ -33,8 +33,8 @@ type row struct {
 
 	subject             subject
 	headline, footnotes string
-	run, others         []slack.BlockElement // buttons
-	fixed               int                  // units of the row without its input
+	buttons             []slack.BlockElement
+	fixed               int // units of the row without its input
 }
 
 // rows renders a card of several approvals: a line for each that has ended, and
@@ -50,22 +50,19 @@ func (c *card) rows(list []store.Approval) Page {
 			pending = append(pending, &all[i])
 		}
 	}
-	shared := c.shared(all, pending)
+	c.a = pending[0].a
+	shared := c.origin(200)
 	for _, r := range pending[:min(len(pending), CardRows)] {
-		c.prepare(r, shared == "")
+		c.prepare(r)
 	}
-	room := linesText
-	if len(pending) == 0 {
-		room = messageText - 500
-	}
-	lines := c.lines(all, room)
+	lines := c.lines(all, linesText)
 	shown, roomy := min(len(pending), CardRows), true
 	for {
 		c.blocks = nil
 		c.drawRows(all, lines, pending[:shown], pending[shown:], shared, roomy)
 		switch {
 		case c.fits() || shown <= 1 && !roomy:
-			return Page{Text: mrkdwn.ClipEscaped(c.rowsText(all, pending, shown), fallbackMax), Blocks: c.blocks, Instead: c.instead(list), Whom: c.whom(list)}
+			return Page{Text: mrkdwn.ClipEscaped(c.rowsText(pending, shown), fallbackMax), Blocks: c.blocks, Instead: c.instead(list), Whom: c.whom(list)}
 		case roomy:
 			roomy = false
 		default:
@@ -74,45 +71,20 @@ func (c *card) rows(list []store.Approval) Page {
 	}
 }
 
-// shared is who asked and where if that is the same for all that is pending, or
-// for all that has ended, as it is for the requests of one turn.
-func (c *card) shared(all []row, pending []*row) string {
-	list := pending
-	if len(list) == 0 {
-		for i := range all {
-			list = append(list, &all[i])
-		}
-	}
-	origin := ""
-	for i, r := range list {
-		in := card{a: r.a, o: c.o}
-		switch this := in.origin(200); {
-		case i == 0:
-			origin = this
-		case this != origin:
-			return ""
-		}
-	}
-	return origin
-}
-
 // prepare fills a pending row in, all but its input.
-func (c *card) prepare(r *row, withOrigin bool) {
-	in := card{a: r.a, o: c.o, isRow: true}
+func (c *card) prepare(r *row) {
+	in := card{a: r.a, o: c.o}
 	r.subject = in.subjectOf(r.a, rowObject)
-	verb, rest := r.subject.headline()
+	verb, rest := r.subject.verb, r.subject.name
 	switch r.a.Kind {
 	case store.ApprovalQuestion:
 		if list, _, err := questions(r.a); err == nil && len(list) <= questionsMax {
 			verb, rest = "ask", oneOrMany(len(list), "a question", "questions")
 			r.subject = in.plainSubject(questionLines(list))
 			// The choices of several questions in one message would share their names.
-			r.run = []slack.BlockElement{button(ActionAnswerOther, r.a.ID, "Answer…", slack.StylePrimary)}
+			r.buttons = []slack.BlockElement{button(ActionAnswerOther, r.a.ID, "Answer…", slack.StylePrimary)}
 		}
-		r.others = []slack.BlockElement{
-			button(ActionDeny, r.a.ID, "Skip", ""),
-			button(ActionViewInput, r.a.ID, "View all", ""),
-		}
+		r.buttons = append(r.buttons, button(ActionDeny, r.a.ID, "Skip", ""), button(ActionViewInput, r.a.ID, "View all", ""))
 	case store.ApprovalPlan:
 		all, _ := fields(r.a.Input)
 		set := fieldSet{all: all}
@@ -123,23 +95,19 @@ func (c *card) prepare(r *row, withOrigin bool) {
 			verb, rest = "begin", "work on a plan"
 			r.subject = in.plainSubject(planNotShown)
 		}
-		r.others = in.planButtons()
+		r.buttons = in.planButtons()
 	default:
-		r.run, r.others = in.toolButtons()
+		r.buttons = in.toolButtons()
 	}
-	for _, e := range slices.Concat(r.run, r.others) {
+	for _, e := range r.buttons {
 		if b, ok := e.(*slack.ButtonBlockElement); ok { // each request has the same ones
 			b.AccessibilityLabel = strings.TrimSuffix(b.Text.Text, "…") + ", request " + strconv.Itoa(r.number)
 		}
 	}
 	r.headline = joinNonEmpty("\n", "*"+strconv.Itoa(r.number)+" · "+capital(verb)+"* "+rest, in.risks(), r.subject.warnings())
-	origin := ""
-	if withOrigin {
-		origin = in.origin(80)
-	}
-	r.footnotes = joinNonEmpty("\n", in.said(r.subject, 120), in.details(r.subject, 300), in.touches(300), origin, in.grounds(90),
+	r.footnotes = joinNonEmpty("\n", in.reason(r.subject, 120), joinFacts(in.facts(r.subject, 300), 300), in.grounds(90),
 		joinNonEmpty(" · ", in.deciders(), in.deadline(), in.secondWay()))
-	r.fixed = mrkdwn.Width(r.headline) + mrkdwn.Width(r.footnotes) + blockWidth(slack.NewActionBlock("", slices.Concat(r.run, r.others)...)) + 80
+	r.fixed = mrkdwn.Width(r.headline) + mrkdwn.Width(r.footnotes) + blockWidth(slack.NewActionBlock("", r.buttons...)) + 80
 }
 
 // plainSubject is a text as a call without an object.
@@ -174,14 +142,12 @@ func capital(word string) string {
 // drawRows draws the card: with buttons for the pending rows that are shown, and a
 // sentence for those that wait. In a roomy one the rows stand apart.
 func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared string, roomy bool) {
-	title := "*" + plural(len(list), "request", "requests") + "*, all decided"
-	if pending := len(shown) + len(wait); pending > 0 {
-		title = "*Deckhand asks for " + plural(len(list), "thing", "things") + "*: " + count(pending) + " to decide"
-		if n := len(list) - pending; n > 0 {
-			title += ", " + count(n) + " decided"
-		}
+	pending := len(shown) + len(wait)
+	title := "*Deckhand asks for " + plural(len(list), "thing", "things") + "*: " + count(pending) + " to decide"
+	if n := len(list) - pending; n > 0 {
+		title += ", " + count(n) + " decided"
 	}
-	c.where(len(shown)+len(wait) > 0)
+	c.where()
 	c.section(title)
 	c.context(shared)
 	last := ""
@@ -189,7 +155,11 @@ func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared s
 		last = waiting(wait)
 	}
 
+	together := batch(shown)
 	used := mrkdwn.Width(last)
+	for _, b := range together {
+		used += blockWidth(b)
+	}
 	for _, b := range c.blocks {
 		used += blockWidth(b)
 	}
@@ -205,48 +175,68 @@ func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared s
 
 	var gathered []string
 	flush := func() {
-		for len(gathered) > 0 {
-			n, units := 0, 0
-			for n < len(gathered) && (n == 0 || units+mrkdwn.Width(gathered[n])+1 <= lineBlock) {
-				units += mrkdwn.Width(gathered[n]) + 1
-				n++
-			}
-			c.section(strings.Join(gathered[:n], "\n"))
-			gathered = gathered[n:]
+		for _, text := range gather(gathered, lineBlock) {
+			c.section(text)
 		}
+		gathered = nil
 	}
 	next := 0
 	for i, r := range list {
 		if r.a.Status != store.ApprovalPending {
-			if lines[i] != "" {
-				gathered = append(gathered, lines[i])
-			}
+			gathered = append(gathered, lines[i])
 			continue
 		}
 		if next == len(shown) {
 			continue
 		}
 		flush()
-		c.drawRow(shown[next], room, roomy)
+		c.drawRow(shown[next], room, roomy, together != nil && InBatch(r.a))
 		next++
 	}
 	flush()
 	if last != "" {
 		c.section(last)
 	}
-	c.approveAll(list)
+	for _, b := range together {
+		b.BlockID = c.id()
+		c.add(b)
+	}
 }
 
-func (c *card) drawRow(r *row, room int, roomy bool) {
+// gather puts lines together to texts of at most most units; one that has more is alone.
+func gather(lines []string, most int) (texts []string) {
+	for _, line := range lines {
+		n := len(texts) - 1
+		switch {
+		case line == "":
+		case n >= 0 && mrkdwn.Width(texts[n])+1+mrkdwn.Width(line) <= most:
+			texts[n] += "\n" + line
+		default:
+			texts = append(texts, line)
+		}
+	}
+	return texts
+}
+
+// drawRow draws a pending row. One that is decided together with others has its menu alone.
+func (c *card) drawRow(r *row, room int, roomy, together bool) {
 	in := card{a: r.a, o: c.o, blocks: c.blocks}
 	if roomy {
 		in.add(slack.NewDividerBlock())
 	}
-	in.section(r.headline)
-	in.showInput(r.subject, room)
+	head := section(in.id(), r.headline)
+	if together {
+		head.Accessory = slack.NewAccessory(r.buttons[len(r.buttons)-1])
+	}
+	in.add(head)
+	if !r.subject.told {
+		in.showInput(r.subject, room)
+	}
 	in.changed(max(rowLeast, room/2))
 	in.context(r.footnotes)
-	in.actions(r.run, r.others, roomy)
+	if !together {
+		in.actions(r.buttons)
+	}
 	c.blocks = in.blocks
 }
 
@@ -282,7 +272,7 @@ func (c *card) name(a store.Approval) (verb, object string) {
 	case store.ApprovalTool:
 	}
 	r := describe(a)
-	if command := strings.TrimSpace(r.pre); a.ToolName == "Bash" && r.verb == "run" && command != "" {
+	if command := strings.TrimSpace(r.pre); r.command && command != "" {
 		// On one line, two commands must not read as one.
 		return r.verb, strings.ReplaceAll(c.o.redact(command), "\n", " ⏎ ")
 	}
@@ -312,76 +302,39 @@ func (c *card) brief(most int) string {
 	return r.brief(most)
 }
 
-// lines are a line for each of list that has ended, in order; "" for the others
-// and for those that are only counted, in the first line, since all of them would
-// not fit into room units.
+// lines are a line for each of list that has ended, in order, shorter ones where all of them
+// would not fit into room units; "" for the others.
 func (c *card) lines(list []row, room int) []string {
 	out := make([]string, len(list))
-	for terse := false; ; terse = true {
+	for _, terse := range []bool{false, true} {
 		total := 0
 		for i := range list {
-			if list[i].a.Status == store.ApprovalPending {
-				continue
+			if list[i].a.Status != store.ApprovalPending {
+				out[i] = c.line(&list[i], terse)
+				total += mrkdwn.Width(out[i]) + 1
 			}
-			out[i] = c.line(&list[i], terse)
-			total += mrkdwn.Width(out[i]) + 1
 		}
 		if total <= room {
-			return out
-		}
-		if terse {
 			break
 		}
 	}
-	// The latest stay.
-	room -= 200
-	counted := map[store.ApprovalStatus]int{}
-	first := -1
-	for i, line := range slices.Backward(out) {
-		if line == "" {
-			continue
-		}
-		if room -= mrkdwn.Width(line) + 1; room >= 0 {
-			continue
-		}
-		counted[list[i].a.Status]++
-		out[i], first = "", i
-	}
-	if first < 0 {
-		return out
-	}
-	var parts []string
-	n := 0
-	for _, s := range [...]store.ApprovalStatus{
-		store.ApprovalAllowed, store.ApprovalDenied, store.ApprovalExpired, store.ApprovalCancelled, store.ApprovalInterrupted,
-	} {
-		if counted[s] > 0 {
-			parts = append(parts, count(counted[s])+" "+strings.ToLower(statusWord(store.Approval{Status: s})))
-			n += counted[s]
-		}
-	}
-	out[first] = "… " + plural(n, "request", "requests") + " before these: " + strings.Join(parts, ", ")
 	return out
 }
 
 // line says of an ended request what it was and how it ended.
 func (c *card) line(r *row, terse bool) string {
-	in := card{a: r.a, o: c.o}
-	head := statusSign(r.a.Status) + " " + strconv.Itoa(r.number) + " · "
-	if terse {
-		by := ""
-		if r.a.Status == store.ApprovalAllowed || r.a.Status == store.ApprovalDenied {
-			if r.a.DecidedBy != "" && r.a.DecidedBy != "rule" && r.a.DecidedVia != "grant" {
-				by = " by " + mentionAny(r.a.DecidedBy)
-			}
+	if !terse {
+		line := decidedLine(r.a, c.o)
+		if r.number > 0 {
+			line = "*" + strconv.Itoa(r.number) + "* · " + line
 		}
-		return head + capital(r.brief(30)) + " · " + mrkdwn.EscapeWithin(statusWord(r.a), 30) + by
+		return line
 	}
-	line := head + capital(r.brief(80)) + " · " + in.outcome()
-	if r.a.Reason != "" {
-		line += "\n> " + mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(r.a.Reason)), 150)
+	head := statusSign(r.a.Status) + " "
+	if r.number > 0 {
+		head += strconv.Itoa(r.number) + " · "
 	}
-	return line
+	return head + capital(r.brief(30)) + " · " + strings.ToLower(mrkdwn.EscapeWithin(statusWord(r.a), 30))
 }
 
 // share is the largest part that each of needs may have so that all of them
@@ -399,10 +352,7 @@ func share(total int, needs []int) int {
 
 // rowsText is what a notification says. Only what the card shows has a code to
 // decide by.
-func (c *card) rowsText(list []row, pending []*row, shown int) string {
-	if len(pending) == 0 {
-		return plural(len(list), "request", "requests") + ", all decided."
-	}
+func (c *card) rowsText(pending []*row, shown int) string {
 	hint := "\n" + c.allDecide(pending) + " decides with the buttons, or replies with the words in brackets, or with “deny” and the code."
 	if c.isCopy() {
 		hint = "\nDecide with the buttons."

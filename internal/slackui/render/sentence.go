@@ -45,7 +45,7 @@ func Help(v HelpView) Page {
 	}
 	lines = append(lines,
 		"*What you can say*",
-		"Mention "+me+" with what you want done; the thread becomes a session. Answers in the thread go on with it.")
+		"Mention "+me+" and say what you want done. Reply in the thread to go on.")
 	for _, l := range v.Lines {
 		also := make([]string, len(l.Say)-1)
 		for i, example := range l.Say[1:] {

@@ -57,14 +57,14 @@ func (v *view) status() string {
 		return v.footer()
 	}
 	switch {
-	case v.t.Aside:
-		return "✋ Waiting for " + plural(v.t.Waiting, "approval", "approvals") + ". Nothing runs meanwhile: a decision wakes it."
+	case v.t.Parked:
+		return "✋ Waiting for " + plural(v.t.Waiting, "approval", "approvals") + ". Nothing runs meanwhile. Work goes on after a decision."
 	case v.t.Waiting == 1:
-		return "✋ Waiting for " + v.asked()
+		return "✋ Waiting for " + v.awaitedNow()
 	case v.t.Waiting > 1:
 		return "✋ Waiting for " + count(v.t.Waiting) + " approvals"
 	case v.t.Held != "":
-		return "⏳ " + mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(v.t.Held), 200)) + ": what is left is reserved by other calls of it that are running. This goes on when they end."
+		return "⏳ " + mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(v.t.Held), 200)) + ": other calls that are running have reserved what is left. This goes on when they end."
 	case v.t.Content.Status != "":
 		return "⏳ " + mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(v.o.redact(v.t.Content.Status)), 200))
 	}
@@ -79,19 +79,34 @@ func (v *view) status() string {
 // saysItWaits reports whether a line of a sheet says all that the status would: that one
 // call waits for people.
 func (v *view) saysItWaits(s sheet) bool {
-	return v.t.Waiting == 1 && !v.t.Aside && slices.ContainsFunc(s.segments, func(p segment) bool {
+	return v.t.Waiting == 1 && !v.t.Parked && slices.ContainsFunc(s.segments, func(p segment) bool {
 		return p.run != nil && slices.ContainsFunc(p.run.tools, func(it *claude.Item) bool { return it.Tool.State == claude.ToolAsked })
 	})
 }
 
-// asked is what the call that is asked about waits for.
-func (v *view) asked() string {
+// awaitedNow is what the call that is asked about waits for.
+func (v *view) awaitedNow() string {
 	for i := range v.t.Content.Items {
 		if t := v.t.Content.Items[i].Tool; t != nil && t.State == claude.ToolAsked {
-			return awaited(t.Name)
+			return awaited(t)
 		}
 	}
 	return "approval"
+}
+
+// nothingRan reports whether the model wanted to use tools, and none of these uses was allowed.
+func (v *view) nothingRan() bool {
+	some := false
+	for i := range v.t.Content.Items {
+		switch t := v.t.Content.Items[i].Tool; {
+		case t == nil || claude.ToolKeepsList(t.Name):
+		case t.Name == questionTool || t.State != claude.ToolDenied && !notRun(v.asked[t.ID]):
+			return false
+		default:
+			some = true
+		}
+	}
+	return some
 }
 
 // footer sums an ended turn up.
@@ -112,9 +127,21 @@ func (v *view) footer() string {
 		parts = append(parts, "❌ Failed")
 	case agent.TurnDone, agent.TurnRunning:
 		parts = append(parts, "✅ Done")
+		if v.idle {
+			parts[0] = "🚫 Nothing ran"
+		}
 	}
-	if v.steps > 0 {
-		parts = append(parts, plural(v.steps, "step", "steps"))
+	if t.Steps > 0 {
+		steps := plural(t.Steps, "step", "steps")
+		switch {
+		case v.idle:
+			steps += " denied"
+		case t.Contained >= t.Steps:
+			steps += " in the sandbox"
+		case t.Contained > 0:
+			steps += ", " + count(t.Contained) + " in the sandbox"
+		}
+		parts = append(parts, steps)
 	}
 	if !t.StartedAt.IsZero() && !t.EndedAt.IsZero() {
 		parts = append(parts, span(t.EndedAt.Sub(t.StartedAt)))
@@ -128,7 +155,19 @@ func (v *view) footer() string {
 	if t.Content.Model != "" {
 		parts = append(parts, mrkdwn.Escape(mrkdwn.Clip(ModelName(t.Content.Model), 60)))
 	}
-	return strings.Join(parts, " · ")
+	return strings.Join(parts, " · ") + v.left()
+}
+
+// left names the programs that the turn has left running.
+func (v *view) left() string {
+	if len(v.t.Left) == 0 {
+		return ""
+	}
+	commands := make([]string, len(v.t.Left))
+	for i, c := range v.t.Left {
+		commands[i] = mrkdwn.CodeWithin(mrkdwn.OneLine(v.o.redact(c)), 80)
+	}
+	return "\nLeft running: " + strings.Join(commands, ", ")
 }
 
 // ModelName shortens a model's id for people: claude-sonnet-4-5-20250929 is

@@ -51,13 +51,7 @@ type StepsPage struct {
 	Page  int   `json:"page,omitempty"` // of it, from 0
 }
 
-func (p StepsPage) String() string {
-	raw, err := json.Marshal(p)
-	if err != nil { // four numbers
-		panic(err)
-	}
-	return string(raw)
-}
+func (p StepsPage) String() string { return encodedJSON(p) }
 
 // ParseStepsPage reads the value of a button.
 func ParseStepsPage(value string) (StepsPage, bool) {
@@ -66,20 +60,10 @@ func ParseStepsPage(value string) (StepsPage, bool) {
 	return p, err == nil && p.Turn > 0 && p.First >= -1 && p.Step >= 0 && p.Page >= 0
 }
 
-// stepsOf counts what there is to show of a turn's steps.
-func stepsOf(items []claude.Item) (n int) {
-	for i := range items {
-		if t := items[i].Tool; t != nil && !listTools[t.Name] {
-			n++
-		}
-	}
-	return n
-}
-
 // stepsButton opens the window about a turn's steps.
 func stepsButton(turnID int64) *slack.ButtonBlockElement {
 	b := button(ActionSteps, StepsPage{Turn: turnID, First: -1}.String(), "Show steps", "")
-	b.AccessibilityLabel = "Show steps: what the tools were given and gave back"
+	b.AccessibilityLabel = "Show steps: what each tool got and returned"
 	return b
 }
 
@@ -144,7 +128,7 @@ func (w *stepsWindow) list() {
 	if total > len(w.Steps.List) {
 		where = "Steps " + count(first+1) + "–" + count(last) + " of " + count(total)
 	}
-	w.add(section(w.id(), "*"+where+"*, with the beginning of what each gave back to the model."))
+	w.add(section(w.id(), "*"+where+"*, with the beginning of each result."))
 	if note := w.missing(); note != "" {
 		w.add(contextBlock(w.id(), note))
 	}
@@ -187,15 +171,15 @@ func (w *stepsWindow) back() {
 func (w *stepsWindow) missing() string {
 	switch {
 	case w.Unread:
-		return "⚠️ What the steps gave back cannot be read just now: Deckhand has trouble with its database. Open this again in a minute."
+		return "⚠️ Deckhand can't read the results now: it has trouble with its database. Open this again in a minute."
 	case w.Found == nil:
-		return "What the steps gave back is being read…"
+		return "Reading the results…"
 	case !w.Found.Kept && w.Steps.Running:
-		return "Nothing is written down of this conversation yet. Open this again in a few seconds."
+		return "Nothing of this conversation is saved yet. Open this again in a few seconds."
 	case !w.Found.Kept:
-		return "What the steps gave back is not kept any more: conversations are deleted some time after the last message of their thread, and by `/clear`."
+		return "The results are no longer kept: Deckhand deletes conversations some time after the last message of their thread, and on `/clear`."
 	case w.Found.Damaged:
-		return "⚠️ A part of what is kept of this conversation is damaged, and is not shown."
+		return "⚠️ A part of this conversation's copy is damaged and not shown."
 	}
 	return ""
 }
@@ -211,11 +195,11 @@ func (w *stepsWindow) absent(step store.Step) string {
 	case step.Status != store.ApprovalAllowed:
 		return "Nothing has run."
 	case w.Steps.Running:
-		return "Nothing is written down of its result yet: that takes up to a few seconds after its end. Open this again then."
+		return "Its result is not saved yet: that takes a few seconds after its end. Then open this again."
 	case w.Found.Full:
 		return "Its result is not kept: the copy of this conversation had reached its limit."
 	}
-	return "Its result is not in what is kept of this conversation."
+	return "Its result is not in the copy of this conversation."
 }
 
 // result is what a step gave back, as people read it. shortened says that this is less than
@@ -292,30 +276,24 @@ func (w *stepsWindow) one() {
 	r, shortened, found := w.result(step)
 	shown, left := w.beginning(r.Text)
 	if found && strings.TrimSpace(shown) != "" {
-		back, d := textChunks("What it gave back", shown, w.o)
+		back, d := textChunks("*Result*", shown, w.o)
 		chunks, deceits = append(chunks, back...), deceits|d
 	}
-	pages := (len(chunks) + inputChunks - 1) / inputChunks
-	page := min(w.Page.Page, pages-1)
+	page, pages, here := pageOf(chunks, w.Page.Page)
 	if pages > 1 {
 		w.add(contextBlock(w.id(), "Page "+count(page+1)+" of "+count(pages)))
 	}
 	if page == 0 {
 		w.remarks(step, r, found, deceits)
 	}
-	for _, c := range chunks[page*inputChunks : min(len(chunks), (page+1)*inputChunks)] {
-		if c.label != "" {
-			w.add(section(w.id(), "*"+c.label+"*"))
-		}
-		w.add(preBlock(w.id(), c.text))
-	}
+	addChunks(w.add, w.id, here)
 	if page == pages-1 {
 		w.after(step, r, found)
 		switch {
 		case left > 0:
 			w.add(contextBlock(w.id(), "… another "+bytesOf(left)+" of it are not shown here. Ask for the part that you need."))
 		case shortened:
-			w.add(contextBlock(w.id(), "By its first words, this output was too long for the model. What stands here is all that the model has read of it. (A program can print such words, too.)"))
+			w.add(contextBlock(w.id(), "Its first words say that this output was too long for the model, and that the model has read only this. (A program can print such words, too.)"))
 		}
 	}
 	at := w.Page
@@ -344,7 +322,7 @@ func (w *stepsWindow) remarks(step store.Step, r transcript.Result, found bool, 
 	}
 	warnings := escapeAll(deceits.Warnings())
 	if found && step.SHA256 != "" && step.SHA256 != r.SHA256 {
-		warnings = append(warnings, "The audit knows of another result: what runs in a session can write into what is kept of its conversation. Do not rely on what stands here.")
+		warnings = append(warnings, "The audit knows of another result: a program in the session may have changed this copy. Do not rely on it.")
 	}
 	if len(warnings) > 0 {
 		w.add(section(w.id(), "⚠️ "+strings.Join(warnings, "\n⚠️ ")))
@@ -357,8 +335,8 @@ func (w *stepsWindow) after(step store.Step, r transcript.Result, found bool) {
 	case !found:
 		w.add(contextBlock(w.id(), w.absent(step)))
 	case r.Pictures > 0:
-		w.add(contextBlock(w.id(), "It gave back "+plural(r.Pictures, "picture or document", "pictures or documents")+" that this window does not show."))
+		w.add(contextBlock(w.id(), "It returned "+plural(r.Pictures, "picture or document", "pictures or documents")+" that this window does not show."))
 	case strings.TrimSpace(r.Text) == "":
-		w.add(contextBlock(w.id(), "It gave back no text."))
+		w.add(contextBlock(w.id(), "It returned no text."))
 	}
 }

@@ -117,7 +117,7 @@ func TestOnlyTurnsWithStepsShowThem(t *testing.T) {
 			turn.Content.Items = append(turn.Content.Items, tool(name, `{}`, "done", ""))
 		}
 		turn.Content.Items = append(turn.Content.Items, text("That is all."))
-		turn.Closing = len(turn.Content.Items) - 1
+		turn.Closing, turn.Steps = len(turn.Content.Items)-1, stepsOf(turn.Content.Items)
 		pages := render.Turn(turn, render.Options{})
 		last := string(asJSON(t, pages[len(pages)-1]))
 		if got := strings.Contains(last, `"Show steps"`); got != c.want {

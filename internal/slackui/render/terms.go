@@ -11,12 +11,9 @@ import (
 	"deckhand/internal/store"
 )
 
-// provenance says who asked and where, why it is asked, and how it is decided.
+// provenance says why it is asked, and how it is decided.
 func (c *card) provenance() {
-	c.context(c.origin(200), c.grounds(200))
-	if c.pending() {
-		c.context(c.deciders(), joinNonEmpty(" · ", c.deadline(), c.secondWay()))
-	}
+	c.context(c.grounds(200), joinNonEmpty(" · ", c.deciders(), c.deadline(), c.secondWay()))
 }
 
 // origin says who asked, and where it happens. Each part has about most units.
@@ -49,14 +46,11 @@ func (c *card) grounds(most int) string {
 	t := c.a.Terms
 	if _, isRule := policy.Told(t.Rule); !isRule && (policy.ForRules(t.Because) || c.a.Edited.Times > 0) { // it is of what was asked
 		t.Because = ""
-	} else if !isRule && strings.HasSuffix(t.Because, " is outside the workspace") && ofFile[c.a.ToolName] {
+	} else if !isRule && strings.HasSuffix(t.Because, " is outside the workspace") && tools[c.a.ToolName].verb != "" {
 		t.Because = "" // the card warns of it, and names the file
 	}
 	return c.allGrounds(t, most)
 }
-
-// ofFile are the tools of the one file that a card's headline names.
-var ofFile = map[string]bool{"Read": true, "Write": true, "Edit": true, "MultiEdit": true, "NotebookEdit": true}
 
 func (c *card) allGrounds(t store.Terms, most int) string {
 	var parts []string
@@ -86,8 +80,11 @@ func (c *card) deciders() string {
 	whom := t.Approvers
 	if call := c.o.Calling; call != nil {
 		whom = slices.DeleteFunc(slices.Clone(call.Mention(c.a)), func(id string) bool { return id == c.a.RequestedBy })
-		if call.Direct > 0 {
-			parts = append(parts, plural(call.Direct, "person has", "people have")+" it as a direct message")
+		switch sent := c.sent(); {
+		case sent != "":
+			parts = append(parts, "Sent to "+sent)
+		case call.Direct > 0:
+			parts = append(parts, "Sent to "+plural(call.Direct, "person", "people"))
 		}
 	}
 	switch who := mentions(whom, ", "); {
@@ -99,6 +96,23 @@ func (c *card) deciders() string {
 		parts = append(parts, "not to be decided by the person who asked")
 	}
 	return joinNonEmpty(" · ", parts...)
+}
+
+// sent are the names of those who have the card as a direct message; empty where they are too
+// many to be named, or not known.
+func (c *card) sent() string {
+	if c.o.Calling.Sent == nil || c.o.Calling.Direct == 0 {
+		return ""
+	}
+	var names []string
+	for _, id := range c.o.Calling.Sent(c.a) {
+		name := c.person(id)
+		if len(names) == namedMost || strings.HasPrefix(id, "S") || name == id {
+			return ""
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " and ")
 }
 
 // whoMay begins a sentence about who decides where names would be too many, or wrong.
@@ -164,11 +178,11 @@ func (c *card) deadline() string {
 	if c.a.ExpiresAt.IsZero() {
 		return ""
 	}
-	then := "then the turn pauses"
+	then := "then work pauses"
 	if c.a.Terms.OnTimeout == store.TimeoutDeny {
-		then = "then it counts as not allowed"
+		then = "then it counts as denied"
 	}
-	return "open until " + dateTime(c.a.ExpiresAt) + ", " + then
+	return "Expires " + dateTime(c.a.ExpiresAt) + "; " + then
 }
 
 // secondWay says how to decide where buttons do not work.

@@ -1,14 +1,13 @@
 package render
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tidwall/gjson"
-
+	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/money"
 	"deckhand/internal/report"
@@ -20,6 +19,7 @@ const (
 	argMax    = 80  // units of its argument
 	runLines  = 6   // lines of a run of tools without text between
 	agentWork = 2   // lines about what a subagent is doing
+	askedMax  = 900 // units of the line about a call that people were asked about
 	// redactMax bounds what is redacted of an argument, of which much less is shown:
 	// a secret that this cuts is far behind.
 	redactMax = 64 << 10
@@ -29,26 +29,21 @@ const (
 type run struct {
 	tools []*claude.Item
 	agent bool // one of them has a subagent
+	asked bool // people were asked about them
 }
 
 // cost is what a run is counted for on a page. It depends on nothing that changes
 // after the run has ended, so that pages do not move when a tool finishes.
 func (r *run) cost() int {
+	if r.asked {
+		return len(r.tools) * askedMax
+	}
 	lines := min(len(r.tools), runLines)
 	if r.agent {
 		lines += agentWork
 	}
 	return lines * (lineMax + 1)
 }
-
-// listTools keep the list of work, which is shown itself.
-var listTools = map[string]bool{"TodoWrite": true, "TaskCreate": true, "TaskUpdate": true, "TaskList": true, "TaskGet": true}
-
-// BookkeepingTools are the tools of whose uses nothing is shown but the list that they keep.
-func BookkeepingTools() []string { return slices.Sorted(maps.Keys(listTools)) }
-
-// isAgent reports whether a tool starts a subagent.
-func isAgent(name string) bool { return name == "Task" || name == "Agent" }
 
 func unfinished(s claude.ToolState) bool {
 	return s == claude.ToolStreaming || s == claude.ToolAsked || s == claude.ToolRunning
@@ -58,7 +53,7 @@ func unfinished(s claude.ToolState) bool {
 // oldest calls that are not finished, and one for each of the last ones.
 func (v *view) lines(r *run) string {
 	shown, rest := r.tools, []*claude.Item(nil)
-	if len(r.tools) > runLines {
+	if len(r.tools) > runLines && !r.asked {
 		const oldMax = 2
 		var old []*claude.Item
 		edge := len(r.tools) - (runLines - 1)
@@ -75,12 +70,20 @@ func (v *view) lines(r *run) string {
 	var b strings.Builder
 	b.WriteString(v.summary(rest))
 	agents := agentWork
-	for _, t := range shown {
+	for i, t := range shown {
+		if i > 0 && v.together(shown[i-1], t) {
+			b.WriteString(", " + v.argument(t.Tool))
+			continue
+		}
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
+		if i+1 < len(shown) && v.together(t, shown[i+1]) {
+			b.WriteString("✅ " + mrkdwn.Escape(toolName(t.Tool.Name)) + " " + v.argument(t.Tool))
+			continue
+		}
 		b.WriteString(v.line(t, ""))
-		if isAgent(t.Tool.Name) && unfinished(t.Tool.State) {
+		if tools[t.Tool.Name].agent && unfinished(t.Tool.State) {
 			work := v.children[t.ID]
 			for _, child := range work[max(0, len(work)-agents):] {
 				b.WriteString("\n")
@@ -97,48 +100,32 @@ func (v *view) summary(tools []*claude.Item) string {
 	if len(tools) == 0 {
 		return ""
 	}
-	type tally struct {
-		name string
-		n    int
-	}
-	var names []tally
+	var names []string // in the order of their first calls
+	times := map[string]int{}
 	failed, open := 0, 0
-next:
 	for _, it := range tools {
-		t := it.Tool
-		switch {
-		case t.State == claude.ToolFailed || t.State == claude.ToolDenied:
+		switch state := it.Tool.State; {
+		case state == claude.ToolFailed || state == claude.ToolDenied:
 			failed++
-		case unfinished(t.State):
+		case unfinished(state):
 			open++
 		}
-		for i := range names {
-			if names[i].name == t.Name {
-				names[i].n++
-				continue next
-			}
-		}
-		names = append(names, tally{t.Name, 1})
-	}
-	for i := 1; i < len(names); i++ { // few, and stable
-		for j := i; j > 0 && names[j].n > names[j-1].n; j-- {
-			names[j], names[j-1] = names[j-1], names[j]
+		if times[it.Tool.Name]++; times[it.Tool.Name] == 1 {
+			names = append(names, it.Tool.Name)
 		}
 	}
+	slices.SortStableFunc(names, func(a, b string) int { return times[b] - times[a] })
 	s := "✅ " + plural(len(tools), "tool call", "tool calls") + " done"
 	if open > 0 {
 		s = "⏳ " + plural(len(tools), "tool call", "tool calls")
 	}
-	for i, t := range names {
-		switch {
-		case i == 4:
-			s += " …"
-		case i > 4:
-		case i == 0:
-			s += ": " + mrkdwn.Escape(mrkdwn.Clip(toolName(t.name), 30)) + " ×" + strconv.Itoa(t.n)
-		default:
-			s += ", " + mrkdwn.Escape(mrkdwn.Clip(toolName(t.name), 30)) + " ×" + strconv.Itoa(t.n)
-		}
+	const most = 4
+	for i, name := range names[:min(len(names), most)] {
+		names[i] = mrkdwn.Escape(mrkdwn.Clip(toolName(name), 30)) + " ×" + strconv.Itoa(times[name])
+	}
+	s += ": " + strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		s += " …"
 	}
 	if failed > 0 {
 		s += " · " + strconv.Itoa(failed) + " failed or denied"
@@ -149,94 +136,78 @@ next:
 	return s
 }
 
-// line renders one call: state, name, what it works on, and what came out.
+// together reports whether two calls stand on one line: looks at something, with nothing to
+// tell of them but at what.
+func (v *view) together(a, b *claude.Item) bool {
+	looks := func(it *claude.Item) bool {
+		_, granted := v.t.Granted[it.Tool.ID]
+		return it.Tool.State == claude.ToolDone && !granted && v.asked[it.Tool.ID].Status == "" && tools[it.Tool.Name].looks && v.argument(it.Tool) != ""
+	}
+	return a.Tool.Name == b.Tool.Name && looks(a) && looks(b)
+}
+
+// line renders one call: state, what it is and works on, what came out, and who decided.
 func (v *view) line(it *claude.Item, indent string) string {
 	t := it.Tool
-	icon := "⏳"
-	switch t.State {
-	case claude.ToolAsked:
-		icon = "✋"
-	case claude.ToolDone:
-		icon = "✅"
-	case claude.ToolFailed:
-		icon = "❌"
-	case claude.ToolDenied:
-		icon = "🚫"
-	case claude.ToolInterrupted:
-		icon = "⏹️"
-	case claude.ToolStreaming, claude.ToolRunning:
+	r := v.asked[t.ID]
+	parts := []string{v.subject(t, r), v.outcome(t)}
+	if r.Status != "" {
+		parts = slices.DeleteFunc(parts, func(p string) bool { return p == "denied" })
+		parts = append(parts, v.decision(r))
 	}
-	if unfinished(t.State) && v.ended {
-		icon = "⏹️"
-	}
-	var b strings.Builder
-	b.Grow(lineMax + 32)
-	b.WriteString(indent)
-	b.WriteString(icon)
-	b.WriteByte(' ')
-	b.WriteString(mrkdwn.Escape(mrkdwn.Clip(toolName(t.Name), 40)))
-	if arg := v.argument(t); arg != "" {
-		b.WriteByte(' ')
-		b.WriteString(arg)
-	}
-	b.WriteString(" — ")
-	b.WriteString(v.outcome(t))
 	// No name: a mention would call its maker at every use. The list of grants has it.
 	if g, ok := v.t.Granted[t.ID]; ok {
-		b.WriteString(" · by a rule of " + g.At.UTC().Format("2 Jan"))
+		parts = append(parts, "by a rule of "+g.At.UTC().Format("2 Jan"))
 	}
-	if isAgent(t.Name) {
+	if tools[t.Name].agent {
 		if n := len(v.children[it.ID]); n > 0 {
-			b.WriteString(" · " + plural(n, "tool call", "tool calls"))
+			parts = append(parts, plural(n, "tool call", "tool calls"))
 		}
 		if micro, ok := v.t.Spent[t.ID]; ok {
-			b.WriteString(" · " + money.USD(micro))
+			parts = append(parts, money.USD(micro))
 		}
 	}
-	return b.String()
+	return indent + v.sign(t, r) + " " + joinNonEmpty(" · ", parts...) + v.reason(r)
 }
 
-// The tools by which the model asks people.
-const (
-	questionTool = "AskUserQuestion"
-	planTool     = "ExitPlanMode"
-)
-
-// awaited is what a tool waits for while it is asked about.
-func awaited(name string) string {
-	switch name {
-	case questionTool:
-		return "an answer"
-	case planTool:
-		return "a decision"
+// sign is how a call stands, and how a request ended that did not let it run.
+func (v *view) sign(t *claude.ToolUse, r agent.Request) string {
+	switch {
+	case notRun(r):
+		return statusSign(r.Status)
+	case unfinished(t.State) && v.ended:
+		return "⏹️"
 	}
-	return "approval"
+	switch t.State {
+	case claude.ToolAsked:
+		return "✋"
+	case claude.ToolDone:
+		return "✅"
+	case claude.ToolFailed:
+		return "❌"
+	case claude.ToolDenied:
+		return "🚫"
+	case claude.ToolInterrupted:
+		return "⏹️"
+	case claude.ToolStreaming, claude.ToolRunning:
+	}
+	return "⏳"
 }
 
-// toolName makes mcp__server__tool readable, and calls a question a question.
-func toolName(name string) string {
-	switch name {
-	case questionTool:
-		return "Question"
-	case planTool:
-		return "Plan"
+// subject is what a call does, and what it works on; struck where it did not run.
+func (v *view) subject(t *claude.ToolUse, r agent.Request) string {
+	arg := v.argument(t)
+	s := joinNonEmpty(" ", mrkdwn.Escape(mrkdwn.Clip(toolName(t.Name), 40)), arg)
+	switch {
+	case tools[t.Name].unnamed && arg != "":
+		s = arg
+	case len(r.Answers) > 0 && !notRun(r):
+		s = v.answers(t, r)
 	}
-	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
-		if server, tool, ok := strings.Cut(rest, "__"); ok {
-			return server + " · " + tool
-		}
+	if notRun(r) {
+		s = "~" + strings.ReplaceAll(s, "~", "∼") + "~"
 	}
-	return name
-}
-
-// arguments says which key of a tool's input tells what it works on.
-var arguments = map[string]string{
-	"Bash": "command", "BashOutput": "bash_id", "KillShell": "shell_id", "KillBash": "shell_id",
-	"Read": "file_path", "Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path",
-	"NotebookEdit": "notebook_path", "NotebookRead": "notebook_path", "LS": "path",
-	"Grep": "pattern", "Glob": "pattern", "WebFetch": "url", "WebSearch": "query",
-	"Task": "description", "Agent": "description", "Skill": "skill", "SlashCommand": "command",
-	"ToolSearch": "query", "TaskOutput": "task_id", questionTool: "questions.0.question",
+	return s
 }
 
 // argument is what the call works on, as code.
@@ -244,45 +215,28 @@ func (v *view) argument(t *claude.ToolUse) string {
 	if len(t.Input) == 0 {
 		return ""
 	}
-	var s string
-	if key, ok := arguments[t.Name]; ok {
-		s = gjson.GetBytes(t.Input, key).String()
-	} else {
-		gjson.ParseBytes(t.Input).ForEach(func(_, value gjson.Result) bool {
-			if value.Type == gjson.String {
-				s = value.Str
-			}
-			return s == ""
-		})
-	}
-	s = strings.TrimSpace(s)
-	more := false
-	if i := strings.IndexByte(s, '\n'); i >= 0 {
-		s, more = s[:i], true
-	}
-	if len(s) > redactMax {
-		s, more = v.o.redact(mrkdwn.Prefix(s, redactMax)), true
-	} else {
-		s = v.o.redact(s)
-	}
-	switch t.Name {
-	case "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "LS":
-		s = relative(s, v.workspace)
-	}
+	s, more := subjectIn(t, v.workspace, v.o)
 	if more {
 		s = mrkdwn.Clip(s, argMax-2) + " …"
 	}
 	return mrkdwn.CodeWithin(s, argMax)
 }
 
-// outcome says how a call stands, in a word and not by its sign alone, and what came out.
+// awaited is what a call waits for while it is asked about.
+func awaited(t *claude.ToolUse) string { return cmp.Or(tools[t.Name].awaits, "approval") }
+
+// outcome says how a call stands, in a word and not by its sign alone, or what came out of one
+// that is done.
 func (v *view) outcome(t *claude.ToolUse) string {
+	if r := v.asked[t.ID]; notRun(r) || len(r.Answers) > 0 {
+		return "" // the decision says all
+	}
 	if unfinished(t.State) && v.ended {
 		return "interrupted"
 	}
 	switch t.State {
 	case claude.ToolAsked:
-		return "waiting for " + awaited(t.Name)
+		return "waiting for " + awaited(t)
 	case claude.ToolDenied:
 		return "denied"
 	case claude.ToolFailed:
@@ -292,43 +246,24 @@ func (v *view) outcome(t *claude.ToolUse) string {
 	case claude.ToolStreaming, claude.ToolRunning:
 		return "running"
 	case claude.ToolDone:
-		if t.Name == questionTool {
-			return "answered"
-		}
 	}
-	return joinNonEmpty(", ", "done", v.gist(t))
+	return cmp.Or(tools[t.Name].allowed, v.gist(t))
 }
 
 // gist is what came out of a call that is done, in a few words.
 func (v *view) gist(t *claude.ToolUse) string {
-	switch t.Name {
-	case "Edit":
-		return plusMinusOf(t.Input, "old_string", "new_string")
-	case "MultiEdit":
-		if n := len(gjson.GetBytes(t.Input, "edits").Array()); n > 0 {
-			return plural(n, "edit", "edits")
-		}
-		return ""
-	case "Write":
-		if content := gjson.GetBytes(t.Input, "content"); content.Exists() {
-			return plural(countLines(content.String()), "line", "lines")
-		}
-		return ""
-	case "Grep":
-		if first := firstLine(t.Result); strings.HasPrefix(first, "Found ") || strings.HasPrefix(first, "No ") {
-			return mrkdwn.Escape(mrkdwn.Clip(v.o.redact(lowerFirst(first)), 40))
-		}
-	case "Task", "Agent":
-		return ""
-	case "Bash":
-		if strings.TrimSpace(t.Result) == "" && t.ResultBytes == 0 {
-			return "no output"
+	k := tools[t.Name]
+	if k.gist != nil {
+		if said := k.gist(v, t); said != "" {
+			return said
 		}
 	}
-	if t.ResultBytes > len(t.Result) {
+	switch {
+	case k.agent || t.ResultBytes < 0: // nothing is known of it
+		return ""
+	case t.ResultBytes > len(t.Result):
 		return bytesOf(t.ResultBytes) // only the beginning was kept
-	}
-	if t.Result == "" {
+	case t.Result == "":
 		return ""
 	}
 	return plural(countLines(t.Result), "line", "lines")
@@ -362,27 +297,6 @@ func countLines(s string) int {
 		n++
 	}
 	return n
-}
-
-// plusMinusOf counts the lines that a replacement adds and removes, without what
-// both texts have in common at their ends.
-func plusMinusOf(input []byte, beforeKey, afterKey string) string {
-	before, after := gjson.GetBytes(input, beforeKey), gjson.GetBytes(input, afterKey)
-	if !before.Exists() || !after.Exists() {
-		return ""
-	}
-	a, b := before.String(), after.String()
-	if len(a)+len(b) > 64<<10 {
-		return plusMinus(countLines(b), countLines(a))
-	}
-	la, lb := splitLines(a), splitLines(b)
-	for len(la) > 0 && len(lb) > 0 && la[0] == lb[0] {
-		la, lb = la[1:], lb[1:]
-	}
-	for len(la) > 0 && len(lb) > 0 && la[len(la)-1] == lb[len(lb)-1] {
-		la, lb = la[:len(la)-1], lb[:len(lb)-1]
-	}
-	return plusMinus(len(lb), len(la))
 }
 
 // bytesOf writes a size for people.

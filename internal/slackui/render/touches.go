@@ -16,14 +16,14 @@ func (c *card) touches(most int) string {
 	if !c.pending() || len(c.a.Touches) == 0 || json.Unmarshal(c.a.Touches, &p) != nil {
 		return ""
 	}
-	if len(p.Touches) == 1 && c.a.ToolName != "Bash" { // the file that it names
+	if len(p.Touches) == 1 && tools[c.a.ToolName].file { // the file that it names
 		switch t := p.Touches[0]; {
 		case t.Outside:
 			return ""
 		case t.Is == "new":
-			return "The file was not there when it was asked."
+			return "New file"
 		}
-		return "The file was there when it was asked: " + whatIs(p.Touches[0]) + "."
+		return "Existing file, " + whatIs(p.Touches[0])
 	}
 	p.Unknown = slices.DeleteFunc(p.Unknown, func(u string) bool { return u == c.a.Terms.Because }) // which the card says
 	var parts []string
@@ -45,7 +45,7 @@ func (c *card) touches(most int) string {
 		said = joinNonEmpty(" · ", said, part)
 	}
 	if said != "" {
-		said = "*What it touches, by its words and as things were when it was asked:* " + said
+		said = "Touches, as named: " + said
 	}
 	return joinNonEmpty("\n", said, c.untold(p.Unknown, said != ""))
 }
@@ -61,9 +61,9 @@ func (c *card) untold(list []string, besides bool) string {
 	}
 	said := strings.Join(list, "; ")
 	if besides {
-		return "It may touch more, as this cannot be told before it runs: " + said + "."
+		return "Other effects can't be predicted: " + said + "."
 	}
-	return "What it touches cannot be told before it runs: " + said + "."
+	return "Effects can't be predicted: " + said + "."
 }
 
 // whatIs says what lies where something would be touched.
@@ -79,8 +79,6 @@ func whatIs(t policy.Touch) string {
 		return "a folder, " + files + ", " + bytesOf(int(t.Bytes))
 	case t.Is == "file":
 		return bytesOf(int(t.Bytes))
-	case t.Is == "link":
-		return "a link"
 	}
 	return "not there yet"
 }

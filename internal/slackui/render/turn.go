@@ -19,27 +19,32 @@ type view struct {
 	o         Options
 	workspace string
 	ended     bool
-	from      int // of the turn's items, where a part begins
+	card      *agent.Card              // as whose message the part stands; nil for none
+	asked     map[string]agent.Request // of the turn, by their calls
 	segments  []segment
+	number    int                       // of the part's first page
+	most      int                       // pages that it has at most
 	before    int                       // how many tables of the parts before are too big
 	tables    []mrkdwn.BigTable         // of this one that are, in their order
 	children  map[string][]*claude.Item // of a subagent, by the item that started it
-	steps     int                       // uses of tools, in this part of the turn and others
+	idle      bool                      // people or the policy let no tool use of the turn run
 }
 
 // Turn renders a turn into the messages that show it, in order: none while there
-// is nothing to show. What was said after something else was shown in the thread
-// (TurnView.Breaks) begins a message of its own, so that the thread reads in the order
-// of what happened, but for Options.Joined; from one break to the next there are at most four. Each page but
-// the last is full, and its text stays as it is in all later renderings of the turn.
+// is nothing to show. A turn's parts begin at its cards: each goes on in the message of its
+// card once all on it is decided, and until then the card stands there, which is not among the
+// pages. What stands before the first card has a message of its own if it was posted already or
+// says more than a line, and belongs to the card's message if not. A closing answer is a part, too. So
+// the thread reads in the order of what happened. A part has at most four pages: each but the
+// last is full, and its text stays as it is in all later renderings of the turn.
 // Where files can be attached (Options.Files), a text that one page does not hold is shown by
 // its beginning and its last paragraph. A page that leaves text out says how much, and is
 // marked Cut: [Files] are what has it.
 func Turn(t agent.TurnView, o Options) []Page {
 	var pages []Page
 	parts := partsOf(t, o)
-	for n, v := range parts {
-		pages = append(pages, v.pages(n*pagesPerPart, n < len(parts)-1)...)
+	for i, v := range parts {
+		pages = append(pages, v.pages(i < len(parts)-1)...)
 	}
 	return pages
 }
@@ -47,43 +52,93 @@ func Turn(t agent.TurnView, o Options) []Page {
 // pagesPerPart is more than a part of a turn can have.
 const pagesPerPart = 16
 
-// partsOf cuts a turn at its breaks. A part shows something, but for the last.
+// partsOf cuts a turn at its cards, and at its closing answer.
 func partsOf(t agent.TurnView, o Options) []*view {
-	var parts []*view
-	from, tables, steps := 0, 0, stepsOf(t.Content.Items)
-	breaks := slices.DeleteFunc(slices.Clone(t.Breaks), func(b int) bool { return slices.Contains(o.Joined, b) })
-	if t.Closing > 0 {
-		breaks = append(breaks, t.Closing)
+	v := &view{t: t, o: o, workspace: cmp.Or(o.Workspace, t.Workspace), ended: t.State.Ended()}
+	cards := ownCards(t, o)
+	part := map[string]int{} // of calls on cards
+	for _, c := range t.Cards {
+		for _, r := range c.Requests {
+			if v.asked == nil {
+				v.asked = map[string]agent.Request{}
+			}
+			if r.Host == "" {
+				v.asked[r.ToolUseID] = r
+			}
+		}
 	}
-	for _, to := range append(breaks, len(t.Content.Items)) {
-		last := to >= len(t.Content.Items)
-		v := viewOf(t, o, t.Content.Items[from:max(from, min(to, len(t.Content.Items)))], tables)
-		v.steps = steps
-		v.from = from
-		if last && (len(parts) == 0 || len(v.t.Content.Items) > 0) || len(v.segments) > 0 {
-			parts = append(parts, v)
-			from, tables = to, tables+len(v.tables)
+	v.idle = v.nothingRan()
+	for i, c := range cards {
+		for _, r := range c.Requests {
+			if r.Host == "" {
+				part[r.ToolUseID] = i + 1
+			}
 		}
-		if last {
-			break
+	}
+	items := make([][]claude.Item, len(cards)+2) // the last for the closing answer
+	if items[0] = t.Content.Items; len(cards) > 0 || t.Closing > 0 {
+		items[0] = nil
+		n := 0
+		for i, it := range t.Content.Items {
+			for n < len(cards) && cards[n].From <= i {
+				n++
+			}
+			at := n
+			if t.Closing > 0 && i >= t.Closing {
+				at = len(cards) + 1
+			}
+			if it.Tool != nil {
+				if of, ok := part[it.Tool.ID]; ok {
+					at = of
+				}
+			}
+			items[at] = append(items[at], it)
 		}
+	}
+	var parts []*view
+	for n, list := range items {
+		p := *v
+		p.number, p.most, p.before = n*pagesPerPart, pagesMax, v.before
+		if n > 0 && n <= len(cards) {
+			p.card = &cards[n-1]
+		}
+		if n > 0 && n < len(cards) && cards[n].Meanwhile {
+			p.most = 1 // another would stand below the next card
+		}
+		p.t.Content.Items = list
+		p.segments = p.read(list)
+		switch {
+		case n == 0 && len(cards) > 0 && !o.Posted && (cards[0].Earlier || !p.speaks() || p.leads()):
+			items[1] = slices.Concat(list, items[1])
+			continue
+		case len(p.segments) == 0 && p.card == nil && (n > 0 || len(cards) > 0):
+			continue
+		}
+		parts, v.before = append(parts, &p), v.before+len(p.tables)
 	}
 	return parts
 }
 
-func viewOf(t agent.TurnView, o Options, items []claude.Item, tables int) *view {
-	t.Content.Items = items
-	v := &view{t: t, o: o, workspace: o.Workspace, ended: t.State.Ended(), before: tables}
-	if v.workspace == "" {
-		v.workspace = t.Workspace
+// ownCards are the cards in whose messages a turn goes on: those that it has posted, and the
+// first, if an earlier attempt posted that and nothing of this turn is posted yet.
+func ownCards(t agent.TurnView, o Options) (own []agent.Card) {
+	for i, c := range t.Cards {
+		if !c.Earlier || i == 0 && !o.Posted {
+			own = append(own, c)
+		}
 	}
-	v.segments = v.read(items)
-	return v
+	return own
+}
+
+// GoesOn reports whether a turn goes on in a card's message, now that all on it is decided.
+func GoesOn(t agent.TurnView, o Options, cardID string) bool {
+	return slices.ContainsFunc(ownCards(t, o), func(c agent.Card) bool { return c.ID == cardID && !c.Open() })
 }
 
 // pages renders a part of a turn; the turn is continued in a later one or not.
-func (v *view) pages(number int, continued bool) []Page {
-	if len(v.segments) == 0 && !v.ended && !v.hasNews() || v.begins() || v.silent(number, continued) {
+func (v *view) pages(continued bool) []Page {
+	switch {
+	case v.card != nil && v.card.Open(), v.card == nil && !continued && v.waitsToPost():
 		return nil
 	}
 	sheets, cut := v.layout(v.segments)
@@ -91,13 +146,14 @@ func (v *view) pages(number int, continued bool) []Page {
 	for i, s := range sheets {
 		last := i == len(sheets)-1
 		pages[i] = v.page(s, i, last && !continued, cut && last)
-		pages[i].Number = number + i
+		pages[i].Number = v.number + i
+		if v.card != nil && i == 0 {
+			pages[i].CardID = v.card.ID
+		} else if last && !continued && !cut && (v.ended || !v.hasNews()) { // why nothing goes on stands below, and not for long
+			pages[i].Stream = v.stream(s, pages[i].Number)
+		}
 		if i == 0 && !continued && v.ended && v.t.Closing > 0 && v.o.Call != "" {
 			pages[i] = v.call(pages[i])
-		}
-		// Why nothing goes on stands below, and not for long.
-		if last && !continued && !cut && (v.ended || !v.hasNews()) {
-			pages[i].Stream = v.stream(s, number+i)
 		}
 	}
 	return pages
@@ -126,10 +182,13 @@ func (s segment) cost() int {
 // the call that started them.
 func (v *view) read(items []claude.Item) []segment {
 	out := make([]segment, 0, len(items))
+	if v.card != nil {
+		out = append(out, v.requests(items)...)
+	}
 	var current *run
 	var parents map[string]bool
 	for i := range items {
-		if it := &items[i]; it.Tool != nil && isAgent(it.Tool.Name) {
+		if it := &items[i]; it.Tool != nil && tools[it.Tool.Name].agent {
 			if parents == nil {
 				parents = map[string]bool{}
 			}
@@ -138,7 +197,8 @@ func (v *view) read(items []claude.Item) []segment {
 	}
 	for i := range items {
 		it := &items[i]
-		if it.ParentID != "" && parents[it.ParentID] {
+		asked := it.Tool != nil && v.asked[it.Tool.ID].Status != ""
+		if it.ParentID != "" && parents[it.ParentID] && !asked {
 			if it.Tool != nil {
 				if v.children == nil {
 					v.children = map[string][]*claude.Item{}
@@ -148,15 +208,18 @@ func (v *view) read(items []claude.Item) []segment {
 			continue
 		}
 		if it.Kind == claude.ItemToolUse {
-			if it.Tool == nil || listTools[it.Tool.Name] {
+			if it.Tool == nil || claude.ToolKeepsList(it.Tool.Name) {
 				continue
 			}
-			if current == nil {
-				current = &run{}
+			if current == nil || current.asked != asked {
+				current = &run{asked: asked}
 				out = append(out, segment{run: current})
 			}
 			current.tools = append(current.tools, it)
-			current.agent = current.agent || isAgent(it.Tool.Name)
+			current.agent = current.agent || tools[it.Tool.Name].agent
+			if plan := v.approvedPlan(it.Tool); asked && plan != "" {
+				out, current = append(out, segment{text: plan}), nil
+			}
 			continue
 		}
 		if it.ParentID != "" {
@@ -222,7 +285,7 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 		return "turn:" + strconv.FormatInt(v.t.ID, 10) + ":" + strconv.Itoa(n) + ":" + kind + strconv.Itoa(len(blocks))
 	}
 	if cut {
-		sentence := " Ask for the part that you miss."
+		sentence := " Ask for the part that you need."
 		switch {
 		case v.o.Files && v.ended:
 			sentence = " They are in the file " + mrkdwn.Code(v.answerName()) + " below, which has all of it."
@@ -281,7 +344,7 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 	case v.t.Continue:
 		kind, buttons = "continue", append(buttons, button(ActionContinue, turn, "Continue", slack.StylePrimary))
 	}
-	if v.steps > 0 {
+	if v.t.Steps > 0 {
 		kind, buttons = cmp.Or(kind, "steps"), append(buttons, stepsButton(v.t.ID))
 	}
 	if len(buttons) > 0 {
@@ -325,21 +388,6 @@ func (v *view) call(p Page) Page {
 	p.Text = mrkdwn.ClipEscaped(call+" "+p.Text, fallbackMax)
 	p.Blocks = slices.Insert(p.Blocks, 0, slack.Block(contextBlock("turn:"+strconv.FormatInt(v.t.ID, 10)+":call", call)))
 	return p
-}
-
-// Replaced are the numbers of the pages that a turn may have had before its closing answer
-// was taken out of them: what was said there is said in it.
-func Replaced(t agent.TurnView, pages []Page) (numbers []int) {
-	if t.Closing == 0 || len(pages) == 0 {
-		return nil
-	}
-	first := (pages[len(pages)-1].Number/pagesPerPart - 1) * pagesPerPart
-	for n := max(0, first); n < first+pagesMax; n++ {
-		if !slices.ContainsFunc(pages, func(p Page) bool { return p.Number == n }) {
-			numbers = append(numbers, n)
-		}
-	}
-	return numbers
 }
 
 // problem is why the turn failed, if its text does not say so already: what the provider

@@ -3,11 +3,12 @@ package render_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent"
@@ -29,9 +30,20 @@ func tool(name, input string, state claude.ToolState, result string) claude.Item
 	}}
 }
 
+// stepsOf counts the uses of tools, as the agent does.
+func stepsOf(items []claude.Item) (n int) {
+	for i := range items {
+		if t := items[i].Tool; t != nil && !claude.ToolKeepsList(t.Name) {
+			n++
+		}
+	}
+	return n
+}
+
 func running(items ...claude.Item) agent.TurnView {
 	return agent.TurnView{
-		ID: 12, Thread: store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.0"},
+		Steps: stepsOf(items),
+		ID:    12, Thread: store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.0"},
 		Workspace: "/srv/work/app", RequestedBy: asker, State: agent.TurnRunning, StartedAt: began,
 		Content: claude.Output{Items: items, Model: "claude-sonnet-4-5-20250929"},
 	}
@@ -355,7 +367,7 @@ func TestLongTurnSaysWhatIsLeftOut(t *testing.T) {
 		shown += len([]rune(markdownOf(p)))
 	}
 	raw := string(asJSON(t, last))
-	if !strings.Contains(raw, "Ask for the part that you miss.") {
+	if !strings.Contains(raw, "Ask for the part that you need.") {
 		t.Errorf("it does not say how to get the rest: %s", raw)
 	}
 	total := len([]rune(whole))
@@ -435,42 +447,92 @@ func TestSecretsAreTakenOut(t *testing.T) {
 	}
 }
 
-// What is said after a break stands in a message of its own, and what was before it
+// A turn goes on in the message of a card on which all is decided, and what was before it
 // has no controls any more.
-func TestABreakBeginsAMessage(t *testing.T) {
+func TestATurnGoesOnInItsCards(t *testing.T) {
 	t.Parallel()
-	thinking := claude.Item{Kind: claude.ItemThinking, Text: "hm", Final: true}
+	call := func(id string) claude.Item {
+		return claude.Item{Kind: claude.ItemToolUse, ID: id, Final: true, Tool: &claude.ToolUse{ID: id, Name: "Bash", Input: []byte(`{"command":"` + id + `"}`), State: claude.ToolDone}}
+	}
+	card := func(id string, from int, calls ...string) agent.Card {
+		c := agent.Card{ID: id, From: from}
+		for _, call := range calls {
+			c.Requests = append(c.Requests, agent.Request{ApprovalID: call, ToolUseID: call, ToolName: "Bash", Status: store.ApprovalAllowed, By: []string{approver}})
+		}
+		return c
+	}
+	open, earlier, meanwhile := card("A", 1, "a"), card("A", 1, "a"), card("B", 3, "b")
+	open.Requests[0].Status, earlier.Earlier, meanwhile.Meanwhile = store.ApprovalPending, true, true
+	host := card("A", 2)
+	host.Requests = []agent.Request{{ToolUseID: "x", Host: "example.com:443", Status: store.ApprovalAllowed, By: []string{approver}}}
+	one, two, short := text("one"+strings.Repeat(" word", 40)), text("two"), text("short")
 	for name, c := range map[string]struct {
 		items  []claude.Item
-		breaks []int
-		want   []int // the numbers of the pages
+		cards  []agent.Card
+		posted bool
+		want   string // the pages, by number and card, and how their calls follow each other
 	}{
-		"none":                      {[]claude.Item{text("one"), text("two")}, nil, []int{0}},
-		"one":                       {[]claude.Item{text("one"), text("two")}, []int{1}, []int{0, 16}},
-		"nothing after it yet":      {[]claude.Item{text("one")}, []int{1}, []int{0}},
-		"nothing before it":         {[]claude.Item{text("one")}, []int{0}, []int{0}},
-		"nothing to see before it":  {[]claude.Item{thinking, text("one")}, []int{1}, []int{0}},
-		"nothing to see between":    {[]claude.Item{text("one"), thinking, text("two")}, []int{1, 2}, []int{0, 16}},
-		"two at one place":          {[]claude.Item{text("one"), text("two")}, []int{1, 1}, []int{0, 16}},
-		"further than there is yet": {[]claude.Item{text("one")}, []int{1, 7}, []int{0}},
-		"a long part":               {[]claude.Item{text(mrkdwntest.Prose(10_000)), text("two")}, []int{1}, []int{0, 1, 16}},
+		"no card":                     {[]claude.Item{one, call("x"), two}, nil, false, "0: one x two"},
+		"words before it":             {[]claude.Item{one, call("a"), two}, []agent.Card{card("A", 1, "a")}, false, "0: one, 16 A: a two"},
+		"a line before it":            {[]claude.Item{short, call("a"), two}, []agent.Card{card("A", 1, "a")}, false, "16 A: short a two"},
+		"a line before it, posted":    {[]claude.Item{short, call("a"), two}, []agent.Card{card("A", 1, "a")}, true, "0: short, 16 A: a two"},
+		"it waits, after a line":      {[]claude.Item{short, call("a"), two}, []agent.Card{open}, false, ""},
+		"steps before it":             {[]claude.Item{call("x"), call("a"), two}, []agent.Card{card("A", 1, "a")}, false, "16 A: x a two"},
+		"steps before it, posted":     {[]claude.Item{call("x"), call("a"), two}, []agent.Card{card("A", 1, "a")}, true, "0: x, 16 A: a two"},
+		"nothing before it":           {[]claude.Item{call("a"), two}, []agent.Card{card("A", 0, "a")}, false, "16 A: a two"},
+		"it waits":                    {[]claude.Item{one, call("a"), two}, []agent.Card{open}, false, "0: one"},
+		"it waits, after steps":       {[]claude.Item{call("x"), call("a"), two}, []agent.Card{open}, false, ""},
+		"two":                         {[]claude.Item{one, call("a"), two, call("b"), one}, []agent.Card{card("A", 1, "a"), card("B", 3, "b")}, false, "0: one, 16 A: a two, 32 B: b one"},
+		"two calls on one":            {[]claude.Item{one, call("a"), call("b"), two}, []agent.Card{card("A", 1, "a", "b")}, false, "0: one, 16 A: a b two"},
+		"asked in another order":      {[]claude.Item{one, call("b"), call("a"), two}, []agent.Card{card("A", 2, "a"), card("B", 2, "b")}, false, "0: one, 16 A: a, 32 B: b two"},
+		"a host":                      {[]claude.Item{one, call("x"), two}, []agent.Card{host}, false, "0: one x, 16 A: example.com:443 two"},
+		"an earlier attempt's":        {[]claude.Item{one, call("a"), two}, []agent.Card{earlier}, false, "16 A: one a two"},
+		"an earlier attempt's, below": {[]claude.Item{one, call("a"), two}, []agent.Card{earlier}, true, "0: one a two"},
+		"long, before the next":       {[]claude.Item{one, call("a"), text(mrkdwntest.Prose(20_000)), call("b"), two}, []agent.Card{card("A", 1, "a"), meanwhile}, false, "0: one, 16 A:, 32 B: b two"},
 	} {
 		turn := running(c.items...)
-		turn.Breaks = c.breaks
-		var got []int
-		pages := render.Turn(turn, render.Options{})
+		turn.Cards = c.cards
+		pages := render.Turn(turn, render.Options{Posted: c.posted})
+		var got []string
 		for i, p := range pages {
-			got = append(got, p.Number)
-			last, stop := i == len(pages)-1, false
+			line := strconv.Itoa(p.Number)
+			if p.CardID != "" {
+				line += " " + p.CardID
+			}
+			line += ":"
+			stop := false
 			for _, b := range p.Blocks {
 				stop = stop || b.BlockType() == slack.MBTAction
+				switch b := b.(type) {
+				case *slack.MarkdownBlock:
+					if len(b.Text) < 300 {
+						line += " " + strings.Fields(b.Text)[0]
+					}
+				case *slack.ContextBlock:
+					for _, code := range regexp.MustCompile("`[^`]+`").FindAllString(said(render.Page{Blocks: []slack.Block{b}}), -1) {
+						if len(b.ContextElements.Elements) == 1 && strings.Contains(b.BlockID, "tools") || strings.Contains(b.BlockID, "note") {
+							line += " " + strings.Trim(code, "`")
+						}
+					}
+				}
 			}
-			if stop != last {
+			if name == "long, before the next" && p.Number == 16 {
+				line = "16 A:"
+				if !p.Cut {
+					t.Errorf("%s: nothing is said to be left out", name)
+				}
+			}
+			got = append(got, line)
+			waits := len(c.cards) > 0 && c.cards[len(c.cards)-1].Open()
+			if last := i == len(pages)-1; stop != (last && !waits) {
 				t.Errorf("%s: page %d has a Stop button: %v", name, p.Number, stop)
 			}
+			if p.CardID != "" && p.Stream != nil {
+				t.Errorf("%s: a card's message cannot be a stream", name)
+			}
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+		if joined := strings.Join(got, ", "); joined != c.want {
+			t.Errorf("%s: %q, want %q", name, joined, c.want)
 		}
 	}
 }
@@ -496,6 +558,17 @@ func TestTheFooterSaysHowATurnEnded(t *testing.T) {
 		if got := string(asJSON(t, pages)); !strings.Contains(got, tt.want) {
 			t.Errorf("%s, %q: no %q in %s", tt.state, tt.mark, tt.want, got)
 		}
+	}
+}
+
+// A turn that left programs running names them, without the secrets in their arguments.
+func TestTheFooterNamesWhatWasLeftRunning(t *testing.T) {
+	t.Parallel()
+	view := ended(agent.TurnDone, text("It serves."))
+	view.Left = []string{"python3 -m http.server --token hunter2hunter2", "sleep `301`\nx"}
+	got := string(asJSON(t, render.Turn(view, render.Options{Redact: redact.New("hunter2hunter2").Redact})))
+	if want := "Left running: `python3 -m http.server --token " + redact.Mark + "`, "; !strings.Contains(got, want) || strings.Contains(got, "hunter2") {
+		t.Errorf("no %q in %s", want, got)
 	}
 }
 
@@ -566,6 +639,27 @@ func TestTheFirstPostIsASentence(t *testing.T) {
 		turn.State = agent.TurnRunning
 		if pages := render.Turn(turn, render.Options{}); len(pages) > 0 {
 			t.Errorf("%s is posted: %q", what, pages[0].Text)
+		}
+	}
+}
+
+// A turn in which people or the policy let nothing run is not said to be done.
+func TestWhereNothingRanNothingIsDone(t *testing.T) {
+	t.Parallel()
+	denied := tool("Bash", `{"command":"npm test"}`, claude.ToolDenied, "no")
+	for name, c := range map[string]struct {
+		items []claude.Item
+		want  string
+	}{
+		"denied":        {[]claude.Item{denied, text("So I stop here.")}, "🚫 Nothing ran · 1 step denied"},
+		"a list, too":   {[]claude.Item{tool("TodoWrite", `{}`, claude.ToolDone, ""), denied}, "🚫 Nothing ran · 1 step denied"},
+		"something ran": {[]claude.Item{denied, tool("Read", `{"file_path":"a"}`, claude.ToolDone, "")}, "✅ Done · 2 steps"},
+		"a question":    {[]claude.Item{tool("AskUserQuestion", `{}`, claude.ToolDenied, "")}, "✅ Done · 1 step"},
+		"words":         {[]claude.Item{text("Well.")}, "✅ Done"},
+	} {
+		pages := render.Turn(ended(agent.TurnDone, c.items...), render.Options{})
+		if got := string(asJSON(t, pages[len(pages)-1].Blocks)); !strings.Contains(got, c.want+" · ") {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

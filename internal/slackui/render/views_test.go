@@ -74,7 +74,7 @@ func TestHome(t *testing.T) {
 	for name, h := range map[string]render.HomeView{
 		"home few":     {BotUser: bot, Waiting: []render.HomeApproval{{Approval: long}, {Approval: asked}, {Approval: plan("1. look\n2. mend")}, {Approval: dangerous}}, Grants: append(grantLines(2), hostileGrant()), Threads: full.Threads[:1]},
 		"home":         full,
-		"home empty":   {BotUser: bot, Mine: spends(0, 0, 0), Team: spends(0, 0, 0), TeamNotes: []string{"These are the projects that you may use."}},
+		"home empty":   {BotUser: bot, Newcomer: &render.HomeNewcomer{Channels: []string{"C0DEV", "C0WEB"}, Direct: true}, Mine: spends(0, 0, 0), Team: spends(0, 0, 0), TeamNotes: []string{"These are the projects that you may use."}},
 		"home refused": {Refused: "You have no role here. Ask an admin."},
 	} {
 		v := render.Home(h)

@@ -124,7 +124,7 @@ func TestConvert(t *testing.T) {
 		"[https://a.com](https://b.com) [js](javascript:x) [p](a.md)": "https://a.com (https://b.com) js (javascript:x) p (a.md)",
 		"![alt](https://e/x.png)":                                     "<https://e/x.png|alt>",
 		"<https://a.b/c>":                                             "<https://a.b/c>",
-		`\*not it\* 2 \< 3 &copy; &#x1F600; \&lt;`:                    "*not it* 2 &lt; 3 © 😀 &amp;lt;",
+		`\*not it\* 2 \< 3 &copy; &#x1F600; \&lt;`:                    "*not it* 2 &lt; 3 © 😀 &lt;",
 		"---":                    "———",
 		"@channel &lt;!here&gt;": "@␣channel &lt;!here&gt;",
 		"":                       "",
@@ -134,7 +134,7 @@ func TestConvert(t *testing.T) {
 		}
 	}
 	table := mrkdwn.Convert("| a | long head |\n|--:|---|\n| 1 | x |\n| 漢字 | `y` |\n")
-	want := "```\n   a  long head\n────  ─────────\n   1  x\n漢字  y\n```"
+	want := "```\na | long head\n1 | x\n漢字 | y\n```"
 	if diff := cmp.Diff(want, table); diff != "" {
 		t.Error(diff)
 	}

@@ -1,10 +1,6 @@
 package mrkdwn
 
-import (
-	"strings"
-	"unicode"
-	"unicode/utf8"
-)
+import "strings"
 
 // superscripts are the digits of a footnote's number.
 const superscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -61,57 +57,4 @@ func plainTag(s string) (shown string, size int) {
 		}
 	}
 	return "", 0
-}
-
-// plainer shows all marks of footnotes and the plain tags in a markdown text, but for those
-// in code.
-func plainer(markdown string) string {
-	if !strings.Contains(markdown, "[^") && !strings.Contains(markdown, "<") {
-		return markdown
-	}
-	var b strings.Builder
-	fence := fencesOf(markdown)
-	for line := range strings.Lines(markdown) {
-		if fence.line(line) {
-			b.WriteString(line)
-			continue
-		}
-		for i := 0; i < len(line); i++ {
-			switch {
-			case line[i] == '`':
-				n := runLength(line[i:])
-				if end := closingTicks(line[i+n:], n); end >= 0 {
-					n += end + n
-				}
-				b.WriteString(line[i : i+n])
-				i += n - 1
-			case line[i] == '\\' && i+1 < len(line):
-				b.WriteString(line[i : i+2])
-				i++
-			default:
-				shown, size := footnote(line[i:], strings.TrimSpace(line[:i]) == "")
-				if size == 0 {
-					shown, size = plainTag(line[i:])
-				}
-				if size > 0 {
-					b.WriteString(shown)
-					i += size - 1
-					continue
-				}
-				b.WriteByte(line[i])
-			}
-		}
-	}
-	return b.String()
-}
-
-// joined reports whether a letter or a digit ends the one text or begins the other: Slack
-// takes a mark beside it for a sign, and so most marks in languages without blanks.
-func joined(before, after string) bool {
-	last, _ := utf8.DecodeLastRuneInString(before)
-	first, _ := utf8.DecodeRuneInString(after)
-	word := func(r rune) bool {
-		return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
-	}
-	return word(last) || word(first)
 }

@@ -38,7 +38,7 @@ func TestGallery(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for _, g := range gallery {
-		fmt.Fprintf(&b, "==== %s\n%s\n---- in a markdown block\n%s\n---- in mrkdwn\n%s\n", g.name, visible(g.markdown), visible(mrkdwn.Clean(g.markdown)), visible(mrkdwn.Convert(g.markdown)))
+		fmt.Fprintf(&b, "==== %s\n%s\n---- in a markdown block\n%s\n---- in mrkdwn\n%s\n", g.name, visible(g.markdown), visible(mrkdwn.Clean(g.markdown)), visible(mrkdwn.Convert(mrkdwn.Clean(g.markdown))))
 	}
 	file := filepath.Join("testdata", "gallery.golden")
 	if *update {

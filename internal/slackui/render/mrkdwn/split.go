@@ -27,8 +27,8 @@ func Cut(s string, room int) (head, tail string) {
 }
 
 // PlaceToCut finds where to cut s so that its head has at most room units: at the end of a
-// paragraph that does not lead to the next one if one is in the second half, else at a line's end, else between
-// words or characters. A code block that is cut is closed in the head and opened
+// paragraph if one is in the second half, else at a line's end, else between words or characters.
+// It never cuts behind a heading, or a line that ends with a colon. A code block that is cut is closed in the head and opened
 // anew in the tail, a table gets its header again.
 //
 // Where it cuts depends on the first room units only. room must be 1,000 or more. An s that
@@ -71,7 +71,7 @@ func PlaceToCut(s string, room int) Place {
 			leading = !inCode && leads(text)
 		}
 		switch {
-		case at < least:
+		case at < least, leading: // what it leads to stays with it
 		case best.at < half && at >= half, rank >= best.rank: // the second half is better than the first
 			best.at, best.rank = at, rank
 			bestFence, bestTable = fence, header

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// lookMost is how far back posts are looked for; what is older stays unheard.
-	lookMost = 24 * time.Hour
-	// lookPoll is how often it is seen whether there is something to look through, and
+	// scanMost is how far back posts are looked for; what is older stays unheard.
+	scanMost = 24 * time.Hour
+	// scanPoll is how often it is seen whether there is something to look through, and
 	// lookHold for how long a look is its replica's.
-	lookPoll, lookHold = 10 * time.Second, time.Minute
+	scanPoll, scanHold = 10 * time.Second, time.Minute
 	// lookAside bounds a look that a message waits for.
 	lookAside = 5 * time.Second
 	// lookTries is how often a question that Slack does not answer is put, with lookPause and
@@ -43,10 +43,10 @@ const (
 	settled = 10 * time.Second
 )
 
-// newLookRate paces what is asked of Slack's record: conversations.history and
+// newScanRate paces what is asked of Slack's record: conversations.history and
 // conversations.replies may each be called 50 times a minute, and what was posted is looked
 // for among the replies as well.
-func newLookRate() *rate.Limiter { return rate.NewLimiter(rate.Every(2*time.Second), 8) }
+func newScanRate() *rate.Limiter { return rate.NewLimiter(rate.Every(2*time.Second), 8) }
 
 // timeOf is the time of a ts; the zero time if it is none.
 func timeOf(ts string) time.Time {
@@ -59,49 +59,49 @@ func timeOf(ts string) time.Time {
 	return time.Unix(s, micro*1000)
 }
 
-// keepLooking looks through what is wanted until ctx ends.
-func (a *App) keepLooking(ctx context.Context) {
-	poll := time.NewTicker(lookPoll)
+// keepScanning looks through what is wanted until ctx ends.
+func (a *App) keepScanning(ctx context.Context) {
+	poll := time.NewTicker(scanPoll)
 	defer poll.Stop()
 	for ctx.Err() == nil {
 		for more := a.Connected(); more; {
-			more = a.lookNext(ctx) && a.Connected()
+			more = a.scanNext(ctx) && a.Connected()
 		}
 		select {
 		case <-ctx.Done():
 		case <-poll.C:
-		case <-a.hearing.look:
+		case <-a.cursor.look:
 		}
 	}
 }
 
-// lookNext looks through what is next, and reports whether there was something.
-func (a *App) lookNext(ctx context.Context) bool {
-	l, ok, err := a.c.Store.TakeLook(ctx, a.self.TeamID, lookHold)
+// scanNext looks through what is next, and reports whether there was something.
+func (a *App) scanNext(ctx context.Context) bool {
+	l, ok, err := a.c.Store.TakeScan(ctx, a.self.TeamID, scanHold)
 	if err != nil && ctx.Err() == nil {
 		a.log.Warn("see what is to be looked through", zap.Error(err))
 	}
 	if err != nil || !ok {
 		return false
 	}
-	k := a.looker(l)
-	err = k.look(ctx)
+	k := a.scanner(l)
+	err = k.scan(ctx)
 	after, closing := context.WithTimeout(context.WithoutCancel(ctx), saveLimit)
 	defer closing()
 	log := a.log.With(zap.String("channel", l.ChannelID), zap.String("thread", l.ThreadTS), zap.Time("since", l.Since), zap.Int("found", k.found))
 	switch {
 	case err == nil:
 		log.Info("looked for posts that nobody heard")
-		if err = a.c.Store.EndLook(after, l); l.ChannelID == "" {
-			signal(a.hearing.wake) // it may be wanted again
+		if err = a.c.Store.EndScan(after, l); l.ChannelID == "" {
+			signal(a.cursor.wake) // it may be wanted again
 		}
 	case ctx.Err() != nil: // another replica goes on at once
-		err = a.c.Store.HoldLook(after, l, 0)
+		err = a.c.Store.HoldScan(after, l, 0)
 	default:
 		pause, _ := publish.Passes(err)
 		pause = max(pause, min(lookPause<<min(l.Tries, 10), 5*time.Minute))
 		log.Warn("look for posts that nobody heard; trying again", zap.Duration("in", pause), zap.Error(err))
-		err = a.c.Store.HoldLook(after, l, pause)
+		err = a.c.Store.HoldScan(after, l, pause)
 	}
 	if err != nil {
 		a.log.Warn("note how far Slack was looked through", zap.Error(err))
@@ -110,10 +110,10 @@ func (a *App) lookNext(ctx context.Context) bool {
 	return true
 }
 
-// looker looks through something once.
-type looker struct {
+// scanner looks through something once.
+type scanner struct {
 	app    *App
-	l      store.Look
+	l      store.Scan
 	oldest string // the ts since which is looked
 	held   time.Time
 	aside  bool // a message waits: ask once, and do not hold the look
@@ -122,15 +122,15 @@ type looker struct {
 	found   int
 }
 
-func (a *App) looker(l store.Look) *looker {
+func (a *App) scanner(l store.Scan) *scanner {
 	since := l.Since
-	if most := time.Now().Add(-lookMost); since.Before(most) {
+	if most := time.Now().Add(-scanMost); since.Before(most) {
 		since = most
 	}
-	return &looker{app: a, l: l, oldest: slackTime(since), held: time.Now(), settled: settled}
+	return &scanner{app: a, l: l, oldest: slackTime(since), held: time.Now(), settled: settled}
 }
 
-func (k *looker) look(ctx context.Context) error {
+func (k *scanner) scan(ctx context.Context) error {
 	if k.l.ChannelID != "" {
 		return k.thread(ctx, k.l.ChannelID, k.l.ThreadTS)
 	}
@@ -159,7 +159,7 @@ func (k *looker) look(ctx context.Context) error {
 
 // ask puts a question to Slack, at the pace that it allows, until it answers. What it
 // refuses to tell is not there: ok is false then.
-func (k *looker) ask(ctx context.Context, about string, call func() error) (ok bool, err error) {
+func (k *scanner) ask(ctx context.Context, about string, call func() error) (ok bool, err error) {
 	for tries := 0; ; tries++ {
 		if err := k.app.lookRate.Wait(ctx); err != nil {
 			return false, err
@@ -191,17 +191,17 @@ func (k *looker) ask(ctx context.Context, about string, call func() error) (ok b
 }
 
 // hold keeps the look this replica's for a pause and [lookHold] more.
-func (k *looker) hold(ctx context.Context, pause time.Duration) error {
-	if k.aside || pause == 0 && time.Since(k.held) < lookHold/4 {
+func (k *scanner) hold(ctx context.Context, pause time.Duration) error {
+	if k.aside || pause == 0 && time.Since(k.held) < scanHold/4 {
 		return nil
 	}
 	k.held = time.Now().Add(pause)
-	return k.app.c.Store.HoldLook(ctx, k.l, pause+lookHold)
+	return k.app.c.Store.HoldScan(ctx, k.l, pause+scanHold)
 }
 
 // channels are where people give us work: the channels with a project, those of threads
 // that are served, and direct messages.
-func (k *looker) channels(ctx context.Context, threads map[string][]string) ([]string, error) {
+func (k *scanner) channels(ctx context.Context, threads map[string][]string) ([]string, error) {
 	places := k.app.c.Access.Places
 	set := map[string]bool{}
 	for c := range places.Channels {
@@ -237,7 +237,7 @@ func (k *looker) channels(ctx context.Context, threads map[string][]string) ([]s
 }
 
 // channel looks through a conversation: what was posted in it, and in its threads.
-func (k *looker) channel(ctx context.Context, channel string, served []string) error {
+func (k *scanner) channel(ctx context.Context, channel string, served []string) error {
 	posts, ok, err := k.history(ctx, channel, slack.GetConversationHistoryParameters{Oldest: k.oldest}, pagesMost)
 	if err != nil || !ok {
 		return err
@@ -274,7 +274,7 @@ func (k *looker) channel(ctx context.Context, channel string, served []string) e
 }
 
 // history reads a conversation's own messages, in any order.
-func (k *looker) history(ctx context.Context, channel string, p slack.GetConversationHistoryParameters, pages int) (out []slack.Message, ok bool, err error) {
+func (k *scanner) history(ctx context.Context, channel string, p slack.GetConversationHistoryParameters, pages int) (out []slack.Message, ok bool, err error) {
 	p.ChannelID, p.Limit = channel, pageSize
 	for range pages {
 		var page *slack.GetConversationHistoryResponse
@@ -294,7 +294,7 @@ func (k *looker) history(ctx context.Context, channel string, p slack.GetConvers
 }
 
 // thread looks through a thread.
-func (k *looker) thread(ctx context.Context, channel, root string) error {
+func (k *scanner) thread(ctx context.Context, channel, root string) error {
 	var posts []slack.Message
 	p := slack.GetConversationRepliesParameters{ChannelID: channel, Timestamp: root, Oldest: k.oldest, Limit: pageSize}
 	for range pagesMost {
@@ -316,12 +316,12 @@ func (k *looker) thread(ctx context.Context, channel, root string) error {
 	if err := k.take(ctx, channel, posts); err != nil {
 		return err
 	}
-	k.app.hearing.sure(store.ThreadKey{TeamID: k.l.TeamID, ChannelID: channel, ThreadTS: root})
+	k.app.cursor.sure(store.ThreadKey{TeamID: k.l.TeamID, ChannelID: channel, ThreadTS: root})
 	return nil
 }
 
 // changes has posts that wait say what their authors made of them meanwhile.
-func (k *looker) changes(ctx context.Context) error {
+func (k *scanner) changes(ctx context.Context) error {
 	waiting, err := k.app.c.Store.WaitingPosts(ctx, k.l.TeamID, waitingMost)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,18 +22,19 @@ import (
 	"deckhand/internal/store"
 )
 
-// errUnknownWord is of a word that a newer version wrote.
-var errUnknownWord = errors.New("this version does not know what it is")
+// errUnknownRow is of an outbox row that a newer version wrote.
+var errUnknownRow = errors.New("this version does not know what it is")
 
 // What is posted has metadata that says what it is, for whoever looks for it after a
 // crash. The payloads are {"turn": id, "page": n}, {"card": CardID}, {"prompt": InboxID}
-// {"word": id} and {"thread": id}; numbers are strings.
+// {"outbox": id} and {"thread": id}; numbers are strings.
 const (
-	turnType  = "deckhand_turn"
-	cardType  = "deckhand_card"
-	waitType  = "deckhand_wait"
-	wordType  = "deckhand_word"
-	queueType = "deckhand_queue"
+	turnType   = "deckhand_turn"
+	cardType   = "deckhand_card"
+	placeType  = "deckhand_place"
+	waitType   = "deckhand_wait"
+	outboxType = "deckhand_outbox"
+	queueType  = "deckhand_queue"
 )
 
 // mark of a message that we post: its type, and a payload of pairs.
@@ -109,40 +111,56 @@ func (f *frontend) find(k store.ThreadKey, since time.Time, mark slack.SlackMeta
 }
 
 // Tell implements [agent.Frontend].
-func (f *frontend) Tell(words ...store.Word) { f.app.outbox.tell(words...) }
+func (f *frontend) Tell(rows ...store.OutboxRow) { f.app.outbox.tell(rows...) }
 
 // showLeftTurn shows how a turn ended that this process does not show: another one has
 // died before Slack had it.
-func (f *frontend) showLeftTurn(w store.Word, end func(error)) {
+func (f *frontend) showLeftTurn(w store.OutboxRow, end func(error)) {
 	t, err := agent.DecodeTurn(w.Body)
 	if err != nil {
 		end(publish.Permanent(err))
 		return
 	}
-	f.app.sessions.left(w.Thread)
+	f.app.sessions.left(w.ThreadKey)
 	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
 	defer cancel()
-	noted, err := f.app.c.Store.TurnMessages(ctx, t.ID)
+	noted, err := f.app.c.Store.TurnPosts(ctx, t.ID)
 	if err != nil {
 		end(err)
 		return
 	}
-	stands := map[int]string{}
+	stands, cards := map[int]string{}, map[string]string{}
 	for _, m := range noted {
-		stands[m.Page] = m.TS
+		if m.Kind == store.CardPost {
+			cards[m.Subject] = m.TS
+		} else {
+			stands[m.Part] = m.TS
+		}
 	}
+	f.left.Store(t.ID, stands[0] != "")
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.conclude(t, end, func(m *publish.Message) {
-		m.Key = wordKey(w) + "/" + strconv.Itoa(m.Page.Number)
-		m.TS = stands[m.Page.Number]
+	pages := render.Turn(t, f.rendering(t))
+	gone := slices.DeleteFunc(slices.Collect(maps.Keys(stands)), func(n int) bool {
+		return slices.ContainsFunc(pages, func(p render.Page) bool { return p.Number == n && p.CardID == "" })
+	})
+	f.conclude(t, f.takeAway(t, gone, func(err error) {
+		f.left.Delete(t.ID)
+		end(err)
+	}), func(m *publish.Message) {
+		if m.TS = stands[m.Page.Number]; m.Page.CardID != "" {
+			m.TS = cards[m.Page.CardID]
+		}
+		if _, over := f.app.publisher.Known(m.Key); over || m.Page.CardID == "" { // a card may be shown at this moment
+			m.Key = outboxKey(w) + "/" + strconv.Itoa(m.Page.Number)
+		}
 		m.Doubtful = m.TS == ""
 		m.Final = true
 	})
 }
 
 // leave marks what a turn of another process has left in its thread.
-func (f *frontend) leave(w store.Word, end func(error)) {
+func (f *frontend) leave(w store.OutboxRow, end func(error)) {
 	f.mu.Lock()
 	s := f.turns[w.TurnID]
 	f.mu.Unlock()
@@ -150,10 +168,10 @@ func (f *frontend) leave(w store.Word, end func(error)) {
 		f.interrupted(s.latest, w.Body, end)
 		return
 	}
-	f.app.sessions.left(w.Thread)
+	f.app.sessions.left(w.ThreadKey)
 	nothing := false
 	f.app.publisher.Once(publish.Call{
-		Method: publish.UpdateMessage, Priority: publish.High, Group: w.Thread.ThreadTS, What: "mark an interrupted turn",
+		Method: publish.UpdateMessage, Priority: publish.Normal, Group: w.ThreadTS, What: "mark an interrupted turn",
 		Do: func(ctx context.Context) (err error) {
 			nothing, err = f.strip(ctx, w)
 			return err
@@ -162,8 +180,8 @@ func (f *frontend) leave(w store.Word, end func(error)) {
 			switch {
 			case err != nil || !nothing || w.Body == agent.GoesOn:
 				end(err)
-			case w.Kind == store.WordGivenUp:
-				f.saySentence(w, end)
+			case w.Kind == store.OutboxGivenUp:
+				f.saySentence(w, outboxMark(w), end)
 			default:
 				f.sayLeft(w, end)
 			}
@@ -173,19 +191,21 @@ func (f *frontend) leave(w store.Word, end func(error)) {
 
 // strip takes the controls of a turn's messages away, and what they say of its state. The
 // last gets the sentence. nothing is true when there is none.
-func (f *frontend) strip(ctx context.Context, w store.Word) (nothing bool, err error) {
-	noted, err := f.app.c.Store.TurnMessages(ctx, w.TurnID)
+func (f *frontend) strip(ctx context.Context, w store.OutboxRow) (nothing bool, err error) {
+	noted, err := f.app.c.Store.TurnPosts(ctx, w.TurnID)
 	if err != nil {
 		return false, err
 	}
 	// One may have been posted and not noted.
-	found, err := f.posted(ctx, w.Thread, w.CreatedAt.Add(-lookBack), turnType)
+	found, err := f.posted(ctx, w.ThreadKey, w.CreatedAt.Add(-lookBack), turnType)
 	if err != nil {
 		return false, err
 	}
 	var list []string
 	for _, m := range noted {
-		list = append(list, m.TS)
+		if !m.Open { // it is asked again
+			list = append(list, m.TS)
+		}
 	}
 	for _, m := range found {
 		if m.Metadata.EventPayload["turn"] == number(w.TurnID) || streamOf(m, number(w.TurnID)) != "" {
@@ -199,7 +219,7 @@ func (f *frontend) strip(ctx context.Context, w store.Word) (nothing bool, err e
 		if i == len(list)-1 {
 			sentence = w.Body
 		}
-		err := f.abandonPosted(ctx, store.PostedMessage{ChannelID: w.Thread.ChannelID, TS: ts}, true, sentence)
+		err := f.abandonPosted(ctx, store.PostedMessage{ChannelID: w.ChannelID, TS: ts}, true, sentence)
 		if err != nil && publish.MayPass(err) {
 			return false, err
 		}
@@ -223,57 +243,53 @@ func streamOf(m slack.Message, turn string) (page string) {
 }
 
 // mark reacts to a prompt.
-func (f *frontend) mark(w store.Word, end func(error)) {
-	f.forgetSaid(w.Thread)
+func (f *frontend) mark(w store.OutboxRow, end func(error)) {
+	f.forgetSaid(w.ThreadKey)
 	emoji := endMarks[agent.PromptMark(w.Body)]
 	if emoji == "" || w.TS == "" {
 		end(nil)
 		return
 	}
-	f.app.react(w.Thread.ChannelID, w.TS, emoji, end)
+	f.app.react(w.ChannelID, w.TS, emoji, end)
 }
 
-// wordKey names a word's message as turnKey does a turn's.
-func wordKey(w store.Word) string {
-	return "word/" + number(w.ID) + "/" + number(w.CreatedAt.UnixMicro())
+// outboxKey names an outbox row's message as turnKey does a turn's.
+func outboxKey(w store.OutboxRow) string {
+	return "outbox/" + number(w.ID) + "/" + number(w.CreatedAt.UnixMicro())
 }
 
-// saySentence says a sentence in a thread.
-func (f *frontend) saySentence(w store.Word, end func(error)) {
-	if !w.Again && f.stands(w.Thread, w.Body) {
+func outboxMark(w store.OutboxRow) slack.SlackMetadata {
+	return metadata(outboxType, "outbox", number(w.ID))
+}
+
+// saySentence says a sentence in a thread, in a message that mark tells from others.
+func (f *frontend) saySentence(w store.OutboxRow, mark slack.SlackMetadata, end func(error)) {
+	if !w.Again && f.stands(w.ThreadKey, w.Body) {
 		end(nil)
 		return
 	}
-	mark := metadata(wordType, "word", number(w.ID))
 	f.app.publisher.Show(publish.Message{
-		Key: wordKey(w), Channel: w.Thread.ChannelID, ThreadTS: w.Thread.ThreadTS, Group: w.Thread.ThreadTS,
-		Page: render.Sentence(f.app.c.Redact(w.Body)), Metadata: mark, Priority: publish.Normal, Final: true,
-		Find: f.find(w.Thread, w.CreatedAt, mark), Doubtful: w.Again, OnEnd: end,
+		Key: outboxKey(w), Channel: w.ChannelID, ThreadTS: w.ThreadTS, Group: w.ThreadTS,
+		Page: render.Sentence(f.app.c.Redact(w.Body)), Metadata: mark, Priority: publish.Answer, Final: true,
+		Find: f.find(w.ThreadKey, w.CreatedAt, mark), Doubtful: w.Again, OnEnd: end,
 	})
 }
 
 // sayLeft says that a turn was left that has posted nothing, in a message that is the
 // turn's: it may be left again, as when it cannot go on yet.
-func (f *frontend) sayLeft(w store.Word, end func(error)) {
+func (f *frontend) sayLeft(w store.OutboxRow, end func(error)) {
 	page, _ := abandoned(slack.Message{}, true, w.Body)
 	mark := metadata(turnType, "turn", number(w.TurnID), "page", "left")
 	f.app.publisher.Show(publish.Message{
-		Key: "word/" + number(w.ID), Channel: w.Thread.ChannelID, ThreadTS: w.Thread.ThreadTS, Group: w.Thread.ThreadTS,
-		Page: page, Metadata: mark, Priority: publish.Normal, Final: true,
-		Find: f.find(w.Thread, w.CreatedAt, mark), Doubtful: w.Again, OnEnd: end,
+		Key: "outbox/" + number(w.ID), Channel: w.ChannelID, ThreadTS: w.ThreadTS, Group: w.ThreadTS,
+		Page: page, Metadata: mark, Priority: publish.Answer, Final: true,
+		Find: f.find(w.ThreadKey, w.CreatedAt, mark), Doubtful: w.Again, OnEnd: end,
 	})
 }
 
 // whisper tells one person, and nobody else. Slack cannot be asked whether it did.
-func (f *frontend) whisper(w store.Word, end func(error)) {
-	f.app.whisperTo(w.Thread.ChannelID, w.Thread.ThreadTS, w.UserID, render.Sentence(f.app.c.Redact(w.Body)), end)
-}
-
-// showCardAgain shows a card as it stands.
-func (f *frontend) showCardAgain(id string) {
-	f.cardsMu.Lock()
-	defer f.cardsMu.Unlock()
-	f.refreshCard(id)
+func (f *frontend) whisper(w store.OutboxRow, end func(error)) {
+	f.app.whisperTo(w.ChannelID, w.ThreadTS, w.UserID, render.Sentence(f.app.c.Redact(w.Body)), end)
 }
 
 // abandonPosted takes the controls of a message that an earlier process posted away; of
@@ -370,7 +386,7 @@ func interrupt(b *slack.ContextBlock) (changed bool) {
 }
 
 // stands is how such a tool stood.
-var stands = regexp.MustCompile(` — (?:waiting for (?:approval|an answer|a decision)|running)( · |$)`)
+var stands = regexp.MustCompile(` · (?:waiting for (?:approval|an answer|a decision)|running)( · |$)`)
 
 // unfinished is a line of a tool that had not ended, as we wrote it or as Slack tells it.
 var unfinished = regexp.MustCompile(`^([ ↳]*)(?:⏳|✋|:hourglass_flowing_sand:|:raised_hand:|:hand:) (.*)$`)

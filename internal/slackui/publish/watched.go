@@ -9,9 +9,9 @@ const (
 	lookWeight = 3
 )
 
-// Look notes that somebody looks at a group: has clicked or written there. What is new in
+// Watched notes that somebody looks at a group: has clicked or written there. What is new in
 // it is shown before what is new in others, and more often, for two minutes.
-func (s *Scheduler) Look(name string) {
+func (s *Scheduler) Watched(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -26,14 +26,14 @@ func (s *Scheduler) Look(name string) {
 	s.signal()
 }
 
-func (s *Scheduler) looked(name string, now time.Time) bool {
+func (s *Scheduler) isWatched(name string, now time.Time) bool {
 	at, ok := s.looks[name]
 	return ok && now.Sub(at) < lookTime
 }
 
 // weight is how many shares of a rate a job has.
 func (s *Scheduler) weight(j *job, now time.Time) float64 {
-	if j.call == nil && s.looked(j.msg.Group, now) {
+	if j.call == nil && s.isWatched(j.msg.Group, now) {
 		return lookWeight
 	}
 	return 1

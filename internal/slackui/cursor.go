@@ -13,11 +13,11 @@ import (
 )
 
 // What people post while nobody hears it is looked for in Slack's own record. This file
-// knows what was heard, looks.go looks, found.go takes what is found into the inbox.
+// moves the cursor, scans.go reads, found.go takes what is found into the inbox.
 
 const (
-	// hearEvery is how often the database is told that this process hears.
-	hearEvery = 10 * time.Second
+	// cursorEvery is how often the database is told that this process hears.
+	cursorEvery = 10 * time.Second
 	// overheardFor is how long it is known what was said in threads that are none of ours.
 	overheardFor = 10 * time.Minute
 	// overheardMost bounds them.
@@ -26,9 +26,9 @@ const (
 	openLate = 3 * time.Second
 )
 
-// hearing is what the app knows of what was heard. The zero value is deaf, and looks for
+// cursor is what the app knows of what was heard. The zero value is deaf, and looks for
 // nothing.
-type hearing struct {
+type cursor struct {
 	wake chan struct{} // has a token when this process may hear again
 	look chan struct{} // has a token when there may be something to look through
 
@@ -42,6 +42,8 @@ type hearing struct {
 	since     time.Time // what the workspace is to be looked through from; zero: it need not be
 	through   map[store.ThreadKey]bool
 	overheard map[store.ThreadKey]time.Time // threads that are none of ours, with the last word in them
+	talk      map[store.ThreadKey]string    // the ts of the last post in a thread that was not for us
+	talkSince time.Time                     // since when talk has all of them; zero: never
 }
 
 func signal(c chan struct{}) {
@@ -52,7 +54,7 @@ func signal(c chan struct{}) {
 }
 
 // mute notes that from now on posts may not reach the inbox.
-func (h *hearing) mute() {
+func (h *cursor) mute() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mutes++
@@ -63,7 +65,7 @@ func (h *hearing) mute() {
 
 // deaf reports whether posts may not have reached the inbox that the database knows nothing
 // of.
-func (h *hearing) deaf() bool {
+func (h *cursor) deaf() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.on && !h.deafSince.IsZero()
@@ -71,7 +73,7 @@ func (h *hearing) deaf() bool {
 
 // overhear notes that somebody said something in a thread that is none of ours. It may
 // become one: Slack does not promise that the mention comes first.
-func (h *hearing) overhear(k store.ThreadKey) {
+func (h *cursor) overhear(k store.ThreadKey) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.overheard) >= overheardMost || h.overheard == nil {
@@ -80,9 +82,31 @@ func (h *hearing) overhear(k store.ThreadKey) {
 	h.overheard[k] = time.Now()
 }
 
+// noteTalk notes that somebody posted in a thread what was not for us.
+func (h *cursor) noteTalk(k store.ThreadKey, ts string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.talk) >= overheardMost {
+		h.talk, h.talkSince = nil, time.Now()
+	}
+	if h.talk == nil {
+		h.talk = map[store.ThreadKey]string{}
+	}
+	h.talk[k] = max(h.talk[k], ts)
+}
+
+// talkedSince reports whether something was posted in a thread after a post that was not for
+// us. sure is false where more may have been than this process knows.
+func (h *cursor) talkedSince(k store.ThreadKey, ts string) (talked, sure bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sure = !h.talkSince.IsZero() && timeOf(ts).After(h.talkSince) && h.deafSince.IsZero() && !h.others.Load()
+	return h.talk[k] > ts, sure
+}
+
 // missed reports whether replies may have come before the message that opens their thread:
 // what another replica has overheard is not known here.
-func (h *hearing) missed(in *incoming) bool {
+func (h *cursor) missed(in *incoming) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	last, overheard := h.overheard[in.store.Key()]
@@ -90,14 +114,14 @@ func (h *hearing) missed(in *incoming) bool {
 }
 
 // unsure reports whether posts of a thread may be missing, and since when.
-func (h *hearing) unsure(k store.ThreadKey) (since time.Time, ok bool) {
+func (h *cursor) unsure(k store.ThreadKey) (since time.Time, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.since, h.on && !h.since.IsZero() && !h.through[k]
 }
 
 // sure notes that a thread was looked through.
-func (h *hearing) sure(k store.ThreadKey) {
+func (h *cursor) sure(k store.ThreadKey) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.through == nil {
@@ -106,33 +130,33 @@ func (h *hearing) sure(k store.ThreadKey) {
 	h.through[k] = true
 }
 
-// keepHearing tells the database that this process hears, for as long as it does, and has
+// keepCursor tells the database that this process hears, for as long as it does, and has
 // Slack looked through for what nobody heard, until ctx ends.
-func (a *App) keepHearing(ctx context.Context) {
-	a.hearing.mu.Lock()
-	a.hearing.on = true
-	a.hearing.mu.Unlock()
-	a.hearing.mute()
+func (a *App) keepCursor(ctx context.Context) {
+	a.cursor.mu.Lock()
+	a.cursor.on, a.cursor.talkSince = true, time.Now()
+	a.cursor.mu.Unlock()
+	a.cursor.mute()
 	var looking sync.WaitGroup
-	looking.Go(func() { a.keepLooking(ctx) })
-	tell := time.NewTicker(hearEvery)
+	looking.Go(func() { a.keepScanning(ctx) })
+	tell := time.NewTicker(cursorEvery)
 	defer tell.Stop()
 	for ctx.Err() == nil {
-		a.hear(ctx, false)
+		a.moveCursor(ctx, false)
 		select {
 		case <-ctx.Done():
 		case <-tell.C:
-		case <-a.hearing.wake:
+		case <-a.cursor.wake:
 		}
 	}
 	looking.Wait()
 }
 
-// hear tells the database that this process hears, if it does: Slack delivers, and
+// moveCursor tells the database that this process hears, if it does: Slack delivers, and
 // everything that it delivered is in the inbox. What is in memory still is no reason for a
 // message not to have noted at once that posts may be missing before it.
-func (a *App) hear(ctx context.Context, forMessage bool) {
-	h := &a.hearing
+func (a *App) moveCursor(ctx context.Context, forMessage bool) {
+	h := &a.cursor
 	h.telling.Lock()
 	defer h.telling.Unlock()
 	unstored := a.inbox.keepsUnstored()
@@ -149,7 +173,7 @@ func (a *App) hear(ctx context.Context, forMessage bool) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, ackLimit, fmt.Errorf("tell the database what was heard: no end in %s", ackLimit))
 	defer cancel()
-	look, err := a.c.Store.Hear(ctx, a.self.TeamID, deaf)
+	look, err := a.c.Store.MoveCursor(ctx, a.self.TeamID, deaf)
 	if err != nil {
 		h.mute()
 		if ctx.Err() == nil {
@@ -170,24 +194,24 @@ func (a *App) hear(ctx context.Context, forMessage bool) {
 	}
 }
 
-// hearBefore has what was posted in a thread before a message, and not heard, taken into
+// scanBefore has what was posted in a thread before a message, and not heard, taken into
 // the inbox, while the rest of the workspace is still looked through. What cannot be told
 // at once comes later than the message.
-func (a *App) hearBefore(ctx context.Context, in *incoming) {
+func (a *App) scanBefore(ctx context.Context, in *incoming) {
 	key := in.store.Key()
 	if in.found != "" {
 		return
 	}
-	if a.hearing.deaf() {
-		a.hear(ctx, true)
+	if a.cursor.deaf() {
+		a.moveCursor(ctx, true)
 	}
-	since, ok := a.hearing.unsure(key)
+	since, ok := a.cursor.unsure(key)
 	if !ok {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookAside)
 	defer cancel()
-	k := a.looker(store.Look{TeamID: key.TeamID, ChannelID: key.ChannelID, ThreadTS: key.ThreadTS, Since: since})
+	k := a.scanner(store.Scan{TeamID: key.TeamID, ChannelID: key.ChannelID, ThreadTS: key.ThreadTS, Since: since})
 	k.aside = true
 	if err := k.thread(ctx, key.ChannelID, key.ThreadTS); err != nil {
 		a.log.Warn("look through a thread before a message of it", zap.String("ts", in.store.TS), zap.Error(err))

@@ -1,0 +1,55 @@
+package slackui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/agent"
+)
+
+// TestAPlaceThatAnotherReplicaEndsLate: a thread waits for a session, goes on, and waits again.
+// Another replica, which saw it go on, too, ends its first message only then: the second one is
+// ended all the same when its time has come.
+func TestAPlaceThatAnotherReplicaEndsLate(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		thread := d.store.Threads()[0]
+		holder := d.bot
+		d.startAs("replica-2")
+		other := d.bot
+		shows := func(p *process, before int) {
+			d.bot = p
+			d.front().ShowPlace(thread, before)
+		}
+		shows(holder, 1)
+		d.rest()
+		limited := false
+		d.slack.answers(func(_ int, c slackCall) (f fault) {
+			if !limited && c.method == "chat.update" {
+				limited, f.err = true, &slack.RateLimitedError{RetryAfter: 8 * time.Second}
+			}
+			return f
+		})
+		shows(other, agent.Served)
+		time.Sleep(2 * time.Second)
+		shows(holder, agent.Served)
+		time.Sleep(2 * time.Second)
+		shows(holder, 0)
+		d.rest()
+		time.Sleep(20 * time.Second)
+		shows(holder, agent.Served)
+		d.rest()
+		all := d.slack.inThread(deskThread)
+		if len(all) != 2 {
+			t.Fatalf("the thread reads %+v", all)
+		}
+		for _, m := range all {
+			if !strings.Contains(m.text, "This waited") {
+				t.Errorf("a message reads %q", m.text)
+			}
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store"
+)
+
+// InBatch reports whether a request may be decided together with others of its card: a tool
+// call that waits, and that takes no second step of its own.
+func InBatch(a store.Approval) bool {
+	return a.Status == store.ApprovalPending && a.Kind == store.ApprovalTool && !a.Terms.Dangerous
+}
+
+// batch are the blocks that decide about the rows that may be decided together: a checkbox for
+// each, all ticked, and two buttons, whose value are the Refs of the rows. There are none for
+// fewer than two rows.
+func batch(shown []*row) []*slack.ActionBlock {
+	var options []*slack.OptionBlockObject
+	var refs []string
+	for _, r := range shown {
+		if !InBatch(r.a) {
+			continue
+		}
+		label := strconv.Itoa(r.number) + " · " + capital(r.verb) + " " + mrkdwn.OneLine(mrkdwn.Visible(r.object))
+		options = append(options, slack.NewOptionBlockObject(Ref(r.a), plain(label, optionMax), nil))
+		refs = append(refs, Ref(r.a))
+	}
+	if len(refs) < 2 {
+		return nil
+	}
+	tick := slack.NewCheckboxGroupsBlockElement(ActionTick, options...)
+	tick.InitialOptions = options
+	all := strings.Join(refs, " ")
+	return []*slack.ActionBlock{
+		slack.NewActionBlock("", tick),
+		slack.NewActionBlock("", button(ActionApproveTicked, all, "Approve ticked", slack.StylePrimary), button(ActionDenyAll, all, "Deny all", "")),
+	}
+}
+
+// Ticked are the Refs of the rows that are ticked, in the state of a card's message: block id
+// → action id → value.
+func Ticked(state *slack.BlockActionStates) (refs []string) {
+	if state == nil {
+		return nil
+	}
+	for _, block := range state.Values {
+		for _, o := range block[ActionTick].SelectedOptions {
+			refs = append(refs, o.Value)
+		}
+	}
+	return refs
+}

@@ -1,0 +1,59 @@
+package slackui
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"deckhand/internal/store"
+)
+
+// Show implements [agent.Frontend]: what the database says of something is rendered, posted
+// where there is no message of it yet, and edited where there is one. It is right whichever
+// process posted that, and whichever changed what it shows.
+func (f *frontend) Show(kind store.PostKind, id string) {
+	f.cardsMu.Lock()
+	defer f.cardsMu.Unlock()
+	f.show(kind, id)
+}
+
+// show is Show while f.cardsMu is held.
+func (f *frontend) show(kind store.PostKind, id string) {
+	f.refresh(showKey(kind, id), func(ctx context.Context) (func(), error) { return f.read(ctx, kind, id) })
+}
+
+// showKey names what is shown in f.reading.
+func showKey(kind store.PostKind, id string) string { return string(kind) + "/" + id }
+
+// read reads something and its messages. show, which shows it, is called under f.cardsMu.
+func (f *frontend) read(ctx context.Context, kind store.PostKind, id string) (show func(), err error) {
+	switch kind {
+	case store.CardPost:
+		return f.readCard(ctx, id)
+	case store.BudgetPost:
+		return f.readBudget(ctx, id)
+	case store.WaitPost:
+		return f.readWait(ctx, id)
+	case store.QueuePost:
+		return f.readQueue(ctx, id)
+	case store.PlacePost:
+		return f.readPlace(ctx, id)
+	case store.TurnPost: // its state is not in the database until it has ended; see ShowTurn
+	}
+	return nil, fmt.Errorf("a %s is not read to be shown", kind)
+}
+
+// postedAs is the ts of the only message that shows something; empty while there is none.
+func (a *App) postedAs(ctx context.Context, kind store.PostKind, id string) (ts string, err error) {
+	posts, err := a.c.Store.Posts(ctx, kind, id)
+	if len(posts) > 0 {
+		ts = posts[0].TS
+	}
+	return ts, err
+}
+
+// numbered is the number of which [number] is the text.
+func numbered(id string) int64 {
+	n, _ := strconv.ParseInt(id, 10, 64) // 0 is nothing's
+	return n
+}

@@ -1,0 +1,75 @@
+package slackui
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"deckhand/internal/slackui/render/mrkdwn"
+)
+
+// slackEscaper does what Slack does to text that people type, but for what it makes links of.
+var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+var slackUnescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
+
+// said is what a person typed, for commands: people and channels stay as Slack marks them.
+func said(text string) string {
+	return strings.TrimSpace(strings.ReplaceAll(slackUnescaper.Replace(text), "\x00", ""))
+}
+
+// slackMark is what Slack makes of a link, a person, a channel or a group: <target|label>.
+var slackMark = regexp.MustCompile(`<([^<>|\s][^<>|]*)(?:\|([^<>]*))?>`)
+
+// asTyped is what a person typed, for the model and for people: links, channels and groups as
+// they were written, and people by their names.
+func (a *App) asTyped(ctx context.Context, text string) string {
+	return unmarked(text, func(user string) string { return mrkdwn.OneLine(a.people.Name(ctx, user)) })
+}
+
+// unmarked is text as Slack delivers it without Slack's marks. A `<` that somebody has typed is
+// escaped there, so that what looks like a mark is one.
+func unmarked(text string, name func(user string) string) string {
+	var b strings.Builder
+	end := 0
+	for _, at := range slackMark.FindAllStringSubmatchIndex(text, -1) {
+		target, label := text[at[2]:at[3]], ""
+		if at[4] >= 0 {
+			label = text[at[4]:at[5]]
+		}
+		b.WriteString(slackUnescaper.Replace(text[end:at[0]]))
+		switch mark, rest := target[0], slackUnescaper.Replace(target[1:]); {
+		case mark == '@' && name != nil:
+			b.WriteString("@" + name(rest))
+		case mark == '@', mark == '#' && label == "":
+			b.WriteString(text[at[0]:at[1]])
+		case mark == '#':
+			b.WriteString("#" + slackUnescaper.Replace(label))
+		case mark == '!' && label != "": // a group or a date, with what stands for it
+			b.WriteString(slackUnescaper.Replace(label))
+		case mark == '!':
+			b.WriteString("@" + rest)
+		default:
+			b.WriteString(linkTyped(slackUnescaper.Replace(target), slackUnescaper.Replace(label)))
+		}
+		end = at[1]
+	}
+	b.WriteString(slackUnescaper.Replace(text[end:]))
+	return strings.TrimSpace(strings.ReplaceAll(b.String(), "\x00", ""))
+}
+
+// linkTyped is a link as it was typed: Slack makes example.com one to http://example.com, and
+// an address of mail one to mailto:. Other labels hide where a link leads.
+func linkTyped(target, label string) string {
+	bare := target
+	for _, scheme := range []string{"https://", "http://", "mailto:", "tel:"} {
+		bare = strings.TrimPrefix(bare, scheme)
+	}
+	switch {
+	case label == "":
+		return target
+	case strings.TrimSuffix(bare, "/") == strings.TrimSuffix(label, "/"), label == target:
+		return label
+	}
+	return label + " (" + target + ")"
+}
