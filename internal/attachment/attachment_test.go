@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/zlib"
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// raced says that the tests run with the race detector, which takes memory and time of its
+// own from the helper's.
+var raced bool
+
+func TestMain(m *testing.M) {
+	helperSeconds, helperMemory = 3, 256<<20 // enough for what is read here
+	if raced {
+		helperSeconds, helperMemory = 120, 64<<30
+	}
+	RunHelper()
+	os.Exit(m.Run())
+}
 
 func picture(w, h int) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
@@ -79,6 +94,9 @@ func header(w, h uint32) []byte {
 	return append([]byte("\x89PNG\r\n\x1a\n"), chunk("IHDR", string(ihdr)+"\x08\x06\x00\x00\x00")...)
 }
 
+// webpOf is a WebP of one pixel.
+var webpOf, _ = base64.StdEncoding.DecodeString("UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA")
+
 const place = "GPS 52.5200N 13.4050E"
 
 func TestWhatIsTaken(t *testing.T) {
@@ -97,10 +115,6 @@ func TestWhatIsTaken(t *testing.T) {
 		_, err = w.Write(make([]byte, 8<<20))
 	}
 	if err = errors.Join(err, z.Close()); err != nil {
-		t.Fatal(err)
-	}
-	webpOf, err := base64.StdEncoding.DecodeString("UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA")
-	if err != nil {
 		t.Fatal(err)
 	}
 	page := "<</Type/Page/Parent 2 0 R>>"
@@ -137,18 +151,18 @@ func TestWhatIsTaken(t *testing.T) {
 		"nothing":               {"no.txt", nil, "is empty"},
 		"a PNG that was cut":    {"cut.png", plain[:len(plain)-30], "is damaged or incomplete: it cannot be read as png"},
 		"a beginning of a JPEG": {"x.jpg", []byte("\xff\xd8\xff\xe0"), "is damaged or incomplete: it cannot be read as jpeg"},
-		"20,000 pixels":         {"sky.png", append(header(20_000, 20_000), chunk("IDAT", "x")...), "has 20000 × 20000 pixels; up to 25 megapixels are taken"},
+		"20,000 pixels":         {"sky.png", append(header(20_000, 20_000), chunk("IDAT", "x")...), "has 20000 × 20000 pixels; the limit is 25 megapixels"},
 		"pixels without end":    {"sky.png", header(1<<31-1, 1<<31-1), "is damaged"},
 		"no pixels":             {"sky.png", header(0, 5), "is damaged"},
-		"HEIC":                  {"IMG_1.HEIC", []byte("\x00\x00\x00\x18ftypheic\x00\x00\x00\x00mif1heic"), "is a picture as HEIC, which is not taken"},
-		"HEIC called JPEG":      {"IMG_1.jpg", []byte("\x00\x00\x00\x18ftypmif1\x00\x00\x00\x00mif1heic"), "is a picture as HEIC"},
-		"AVIF":                  {"a.avif", []byte("\x00\x00\x00\x18ftypavif\x00\x00\x00\x00"), "is a picture as AVIF"},
-		"TIFF":                  {"a.tif", []byte("II*\x00" + place), "is a picture as TIFF"},
+		"HEIC":                  {"IMG_1.HEIC", []byte("\x00\x00\x00\x18ftypheic\x00\x00\x00\x00mif1heic"), "is HEIC, which isn't supported"},
+		"HEIC called JPEG":      {"IMG_1.jpg", []byte("\x00\x00\x00\x18ftypmif1\x00\x00\x00\x00mif1heic"), "is HEIC"},
+		"AVIF":                  {"a.avif", []byte("\x00\x00\x00\x18ftypavif\x00\x00\x00\x00"), "is AVIF"},
+		"TIFF":                  {"a.tif", []byte("II*\x00" + place), "is TIFF"},
 		"a film":                {"a.mov", []byte("\x00\x00\x00\x18ftypqt  \x00\x00\x00\x00"), "is a film or sound (MP4 or QuickTime)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, err := Read(c.file, c.in)
+			f, err := Read(t.Context(), c.file, c.in)
 			if err != nil {
 				refused, ok := errors.AsType[*Refusal](err)
 				if !ok || !strings.HasPrefix(refused.Why, c.want) {
@@ -345,14 +359,70 @@ func TestAnInboxFollowsNoLink(t *testing.T) {
 
 func TestAPictureOfATool(t *testing.T) {
 	t.Parallel()
-	name, content, err := Clean("https://example.org/shot", asPNG(image.NewGray(image.Rect(0, 0, 2500, 10))))
+	name, content, err := Clean(t.Context(), "https://example.org/shot", asPNG(image.NewGray(image.Rect(0, 0, 2500, 10))))
 	if c, _, err2 := image.DecodeConfig(bytes.NewReader(content)); err != nil || err2 != nil || c.Width != maxSide || name != "shot.png" {
 		t.Errorf("%s of %d pixels, %v, %v", name, c.Width, err, err2)
 	}
 	for _, b := range []string{"<svg/>", "", "\x89PNG\r\n\x1a\n"} {
-		if _, _, err := Clean("x", []byte(b)); err == nil {
+		if _, _, err := Clean(t.Context(), "x", []byte(b)); err == nil {
 			t.Errorf("%q is a picture", b)
 		}
+	}
+}
+
+// manyScans is a progressive JPEG whose scans say all but nothing of its pixels: each is a
+// few bytes, and takes a walk over all blocks.
+func manyScans(side uint16, scans int) []byte {
+	size := string(binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, side), side))
+	const oneSymbol = "\x01" + "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" // its code is one bit
+	out := bytes.Join([][]byte{
+		[]byte("\xff\xd8"),
+		segment(0xdb, "\x00"+strings.Repeat("\x01", 64)),
+		segment(0xc2, "\x08"+size+"\x01\x01\x11\x00"),
+		segment(0xc4, "\x10"+oneSymbol+"\xe0"), // the next 16384 blocks and more have nothing
+	}, nil)
+	blocks := (int(side) + 7) / 8 * ((int(side) + 7) / 8)
+	scan := append(segment(0xda, "\x01\x01\x00\x01\x01\x00"), make([]byte, 2*(blocks>>14+1))...)
+	return append(append(out, bytes.Repeat(scan, scans)...), 0xff, 0xd9)
+}
+
+// What a file costs to read is bounded, whatever it says of itself.
+func TestReadingIsBounded(t *testing.T) {
+	t.Parallel()
+	if raced {
+		t.Skip("the race detector takes memory and time of its own")
+	}
+	hugeInside := append([]byte("WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "VP8L\x40\x00\x00\x00\x2f\xff\xff\xff\x0f"...)
+	hugeInside = append(hugeInside, make([]byte, 59)...)
+	hugeInside = append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(hugeInside))), hugeInside...)
+	for _, c := range []struct {
+		name, want string
+		in         []byte
+	}{
+		{"few scans", "", manyScans(64, 3)},
+		{"hours of scans", "more time or memory", manyScans(5000, 300_000)},
+		{"much memory", "more time or memory", asPNG(image.NewNRGBA64(image.Rect(0, 0, 6000, 4000)))},
+		{"many pixels behind few", "is damaged", hugeInside},
+		{"a search from each of many", "", slices.Concat([]byte("%PDF-"), bytes.Repeat([]byte("/Type/ObjStm "), 200_000), []byte("/Type/Page stream %%EOF"))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Read(t.Context(), "x", c.in)
+			refused, ok := errors.AsType[*Refusal](err)
+			if err == nil && c.want != "" || err != nil && (!ok || c.want == "" || !strings.Contains(refused.Why, c.want)) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A reader who has gone away waits for nothing.
+func TestReadingEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("gone"))
+	if _, err := Read(ctx, "x", asPNG(picture(8, 8))); err == nil || err.Error() != "gone" {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -376,11 +446,12 @@ func FuzzRead(f *testing.F) {
 	f.Add("a.png", asPNG(picture(8, 8)))
 	f.Add("a.jpg", behind(asJPEG(picture(8, 8)), exif(6)))
 	f.Add("a.gif", []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"))
-	f.Add("a.webp", []byte("RIFF\x22\x00\x00\x00WEBPVP8 "))
+	f.Add("a.webp", webpOf)
+	f.Add("b.jpg", manyScans(64, 3))
 	f.Add("a.pdf", []byte("%PDF-1.5\n<</Type/ObjStm>>stream\nx\x9c\x03\x00\x00\x00\x00\x01\n/Type/Page \n%%EOF"))
 	f.Add("../\u202e.txt", []byte("text"))
 	f.Fuzz(func(t *testing.T, name string, b []byte) {
-		file, err := Read(name, b)
+		file, err := read(name, b)
 		if err != nil {
 			if _, ok := errors.AsType[*Refusal](err); !ok {
 				t.Fatal(err)
@@ -396,7 +467,7 @@ func FuzzRead(f *testing.F) {
 		if bytes.Contains(b, []byte(place)) && bytes.Contains(file.Content, []byte(place)) {
 			t.Error("the place is left")
 		}
-		again, err := Read(file.Name, file.Content)
+		again, err := read(file.Name, file.Content)
 		if err != nil || again.Width != file.Width || again.Height != file.Height {
 			t.Errorf("what was made is %d × %d, and read again %d × %d, %v", file.Width, file.Height, again.Width, again.Height, err)
 		}

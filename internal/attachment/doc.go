@@ -4,6 +4,7 @@
 //	name.go     a name that somebody gave → a name that is only a name
 //	kind.go     bytes → what they are, by their content alone
 //	read.go     a file → what is kept of it, or a [Refusal]
+//	helper.go   pictures and PDFs are read by a process of their own, within limits
 //	picture.go  a picture → the same picture made anew: its pixels, and nothing else
 //	exif.go     which way up a JPEG is meant to be seen
 //	pdf.go      whether a model takes a PDF
@@ -15,6 +16,9 @@
 // behind it, or what a flaw of another decoder waits for, is gone. Other files stay as they
 // are, and are never unpacked or run.
 //
-// Pictures are decoded one at a time in a process, since each may take some hundred
-// megabytes. There are no goroutines.
+// Pixels and pages bound what a decoder gives, and not what it takes: a JPEG of 5000 × 5000
+// pixels with half a million scans is 20 MB, and hours of work. So each picture and each PDF
+// is read by a process of its own, this binary once more ([RunHelper]), which has no
+// environment and limits of the kernel for time and memory, one at a time. There are no
+// goroutines.
 package attachment

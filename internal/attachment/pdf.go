@@ -26,12 +26,13 @@ func readPDF(b []byte) (pages int, why string) {
 	}
 	pages = len(pageObject.FindAllIndex(b, -1))
 	left := int64(maxObjects)
-	for _, at := range objectStream.FindAllIndex(b, -1) {
-		_, packed, ok := bytes.Cut(b[at[1]:], []byte("stream"))
-		if !ok {
+	streams := append(objectStream.FindAllIndex(b, -1), []int{len(b)})
+	for i, at := range streams[:len(streams)-1] {
+		begin := bytes.Index(b[at[1]:streams[i+1][0]], []byte("stream"))
+		if begin < 0 {
 			continue
 		}
-		z, err := zlib.NewReader(bytes.NewReader(bytes.TrimLeft(packed, "\r\n")))
+		z, err := zlib.NewReader(bytes.NewReader(bytes.TrimLeft(b[at[1]+begin+len("stream"):], "\r\n")))
 		if err != nil {
 			continue
 		}

@@ -2,6 +2,7 @@ package attachment
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"image"
@@ -10,7 +11,6 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
-	"sync"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/webp"
@@ -26,9 +26,6 @@ const (
 	// maxPicture bounds what the model is shown, in bytes, before base64.
 	maxPicture = 3 << 20
 )
-
-// decoding has one picture be decoded at a time.
-var decoding sync.Mutex
 
 var formats = map[string]struct {
 	config func([]byte) (image.Config, error)
@@ -85,38 +82,36 @@ func pictureName(name string, lossy bool) string {
 }
 
 // Clean makes a picture anew that a tool has returned, for people: PNG or JPEG, at most
-// maxSide pixels high and wide.
-func Clean(name string, b []byte) (cleanName string, content []byte, err error) {
+// maxSide pixels high and wide. What is not shown gives a [*Refusal].
+func Clean(ctx context.Context, name string, b []byte) (cleanName string, content []byte, err error) {
+	f, err := inHelper(ctx, order{Clean: true, Name: name, Content: b})
+	return f.Name, f.Content, err
+}
+
+func clean(name string, b []byte) (File, error) {
 	kind, format := kindOf(b)
 	if kind != Picture {
-		return "", nil, Refuse("is no picture that can be shown")
+		return File{}, Refuse("is no picture that can be shown")
 	}
 	img, err := decode(b, format)
 	if err != nil {
-		return "", nil, err
+		return File{}, err
 	}
 	lossy := format == "jpeg"
-	content, _, err = encode(shrink(img, maxSide), lossy)
-	return pictureName(Name(name), lossy), content, err
+	content, _, err := encode(shrink(img, maxSide), lossy)
+	return File{Name: pictureName(Name(name), lossy), Content: content}, err
 }
 
 // decode decodes a picture as it is meant to be seen. Its error is a [*Refusal].
-func decode(b []byte, format string) (_ image.Image, err error) {
+func decode(b []byte, format string) (image.Image, error) {
 	damaged := Refuse("is damaged or incomplete: it cannot be read as %s", format)
 	c, err := formats[format].config(b)
 	switch {
 	case err != nil || c.Width <= 0 || c.Height <= 0:
 		return nil, damaged
 	case c.Height > maxPixels/c.Width:
-		return nil, Refuse("has %d × %d pixels; up to %d megapixels are taken", c.Width, c.Height, maxPixels/1_000_000)
+		return nil, Refuse("has %d × %d pixels; the limit is %d megapixels", c.Width, c.Height, maxPixels/1_000_000)
 	}
-	decoding.Lock()
-	defer decoding.Unlock()
-	defer func() {
-		if p := recover(); p != nil { // a decoder's own flaw must end nothing but this
-			err = damaged
-		}
-	}()
 	img, err := formats[format].decode(b)
 	if err != nil || img.Bounds().Dx() > c.Width || img.Bounds().Dy() > c.Height || img.Bounds().Empty() {
 		return nil, damaged

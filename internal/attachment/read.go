@@ -1,6 +1,7 @@
 package attachment
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -88,7 +89,14 @@ type File struct {
 }
 
 // Read makes a file of what somebody has attached. What is not taken gives a [*Refusal].
-func Read(name string, b []byte) (File, error) {
+func Read(ctx context.Context, name string, b []byte) (File, error) {
+	if kind, _ := kindOf(b); kind == Picture || kind == PDF {
+		return inHelper(ctx, order{Name: name, Content: b})
+	}
+	return read(name, b)
+}
+
+func read(name string, b []byte) (File, error) {
 	f := File{Name: Name(name), Content: b}
 	if len(b) == 0 {
 		return File{}, Refuse("is empty")
@@ -98,7 +106,7 @@ func Read(name string, b []byte) (File, error) {
 	case Picture:
 		return f, f.readPicture(b, format)
 	case foreignPicture:
-		return File{}, Refuse("is a picture as %s, which is not taken: what it may say of the place where it was taken cannot be removed. Attach it as PNG or JPEG", format)
+		return File{}, Refuse("is %s, which isn't supported (its location can't be removed). Send PNG or JPEG", format)
 	case recording:
 		return File{}, Refuse("is a film or sound (%s), which the model can neither see nor hear. Attach pictures or text", format)
 	case PDF:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,9 +14,10 @@ import (
 	"deckhand/internal/price"
 )
 
-// check reads a call: what it says of its cost, and what in it would make the provider
-// fetch or connect on the caller's behalf, which is an error. The decoder is strict: what two readers could understand in two ways,
-// such as a name that occurs twice, is an error.
+// check reads a call: what it says of its cost, and what in it is none of what the CLI
+// sends, which is an error: a member could buy another service or speed, and some would make
+// the provider fetch or connect on the caller's behalf. The decoder is strict: what two
+// readers could understand in two ways, such as a name that occurs twice, is an error.
 //
 // Known to be harmless are tools that the caller runs, the search for tools, the advice
 // of another model, the web search of the CLI's WebSearch, and images and documents that are in the call.
@@ -28,15 +30,24 @@ func check(body []byte) (said terms, err error) {
 	err = members(d, func(name string) error {
 		switch name {
 		case "tools":
-			return elements(d, checkTool)
+			return elements(d, said.checkTool)
 		case "messages", "system":
-			return checkContent(d)
+			return said.checkContent(d)
 		case "mcp_servers":
 			return elements(d, func(*jsontext.Decoder) error {
 				return errors.New("mcp_servers lets the provider connect to other servers")
 			})
+		case "anthropic_beta":
+			return elements(d, checkBeta)
+		case "fallbacks":
+			return elements(d, said.readFallback)
+		case "model", "max_tokens", "stream":
+			return said.read(d, name)
 		}
-		return said.read(d, name)
+		if !slices.Contains(harmlessMembers, name) {
+			return fmt.Errorf("%s is none of what Claude Code asks for", strconv.Quote(name))
+		}
+		return d.SkipValue()
 	})
 	if err != nil {
 		return said, err
@@ -52,14 +63,59 @@ type terms struct {
 	model     string
 	maxTokens int64
 	stream    bool
-	fast      bool
+	fallbacks []string // the models that may answer in the place of the first
+	search    bool     // the provider may search the web
 }
 
-// read reads a member of the body if it is one of them, and skips the others.
+// readFallback reads a model that may answer instead.
+func (t *terms) readFallback(d *jsontext.Decoder) error {
+	if d.PeekKind() != '{' {
+		return errors.New("a fallback names no model")
+	}
+	return members(d, func(name string) error {
+		if name != "model" || d.PeekKind() != '"' {
+			return fmt.Errorf("the fallbacks say more than a model: %s", strconv.Quote(name))
+		}
+		model, err := d.ReadToken()
+		t.fallbacks = append(t.fallbacks, word(model.String()))
+		return err
+	})
+}
+
+// harmlessMembers are those of a call's body, besides the ones that are read, that the CLI
+// sends, or has sent, and that change neither what a token costs nor who is asked.
+var harmlessMembers = []string{
+	"anthropic_version", "context_management", "diagnostics", "metadata", "output_config", "stop_sequences", "temperature", "thinking", "tool_choice",
+}
+
+// knownBetas are what the CLI switches on in an API. Of a header others are left out. None
+// has anything answered faster, by other servers or for another account.
+var knownBetas = []string{
+	"advanced-tool-use-2025-11-20", "advisor-tool-2026-03-01", "cache-diagnosis-2026-04-07", "claude-code-20250219", "context-1m-2025-08-07",
+	"context-management-2025-06-27", "effort-2025-11-24", "extended-cache-ttl-2025-04-11", "fallback-credit-2026-06-01",
+	"fine-grained-tool-streaming-2025-05-14", "interleaved-thinking-2025-05-14", "mid-conversation-system-2026-04-07",
+	"mid-conversation-system-clear-at-2026-08-21", "mid-conversation-tool-changes-2026-07-01", "oauth-2025-04-20", "per-turn-control-2026-07-01",
+	"prompt-caching-scope-2026-01-05", "redact-thinking-2026-02-12", "server-side-fallback-2026-06-01", "server-side-fallback-2026-07-01",
+	"structured-outputs-2025-12-15", "thinking-binding-controls-2026-08-01", "thinking-display-updates-2026-08-18", "thinking-token-count-2026-05-13",
+	"token-counting-2024-11-01", "tool-provenance-2026-10-26", "tool-search-tool-2025-10-19", "web-search-2025-03-05",
+}
+
+func checkBeta(d *jsontext.Decoder) error {
+	if d.PeekKind() != '"' {
+		return errors.New("a beta is no text")
+	}
+	beta, err := d.ReadToken()
+	if err == nil && !slices.Contains(knownBetas, beta.String()) {
+		err = fmt.Errorf("the beta %s is none that Claude Code is known to use", strconv.Quote(beta.String()))
+	}
+	return err
+}
+
+// read reads a member of the body, if it is of its kind.
 func (t *terms) read(d *jsontext.Decoder, name string) error {
 	kind := d.PeekKind()
 	switch {
-	case name == "model" && kind == '"', name == "speed" && kind == '"', name == "max_tokens" && kind == '0', name == "stream" && kind == 't':
+	case name == "model" && kind == '"', name == "max_tokens" && kind == '0', name == "stream" && kind == 't':
 	default:
 		return d.SkipValue()
 	}
@@ -70,11 +126,9 @@ func (t *terms) read(d *jsontext.Decoder, name string) error {
 	switch name {
 	case "model":
 		t.model = word(token.String())
-	case "speed":
-		t.fast = token.String() == "fast"
 	case "max_tokens":
 		// What is no number of tokens is the provider's to refuse.
-		if n := token.Float(); n >= 0 && n <= price.MaxCount {
+		if n, err := token.Float(); err == nil && n >= 0 && n <= price.MaxCount {
 			t.maxTokens = int64(n)
 		}
 	case "stream":
@@ -134,12 +188,13 @@ func kindOf(d *jsontext.Decoder) (string, error) {
 // harmlessTools begin the types of tools, before their dates.
 var harmlessTools = []string{"advisor_", "bash_", "text_editor_", "computer_", "memory_", "tool_search_tool_", "web_search_"}
 
-func checkTool(d *jsontext.Decoder) error {
+func (t *terms) checkTool(d *jsontext.Decoder) error {
 	return members(d, func(name string) error {
 		if name != "type" {
 			return d.SkipValue()
 		}
 		kind, err := kindOf(d)
+		t.search = t.search || strings.HasPrefix(kind, "web_search_")
 		if err != nil || kind == "" || kind == "custom" || slices.ContainsFunc(harmlessTools, func(p string) bool { return strings.HasPrefix(kind, p) }) {
 			return err
 		}
@@ -148,27 +203,32 @@ func checkTool(d *jsontext.Decoder) error {
 }
 
 // checkContent reads messages, and what is in them, to any depth. The input of a tool is
-// the tool's business and nobody else's.
-func checkContent(d *jsontext.Decoder) error {
+// the tool's business and nobody else's; tools that it adds are tools like others.
+func (t *terms) checkContent(d *jsontext.Decoder) error {
 	if d.PeekKind() == '[' {
-		return elements(d, checkContent)
+		return elements(d, t.checkContent)
 	}
 	return members(d, func(name string) error {
 		switch name {
 		case "input":
 			return d.SkipValue()
 		case "source":
-			return checkSource(d)
+			return t.checkSource(d)
+		case "tool", "tools":
+			if d.PeekKind() == '[' {
+				return elements(d, t.checkTool)
+			}
+			return t.checkTool(d)
 		}
-		return checkContent(d)
+		return t.checkContent(d)
 	})
 }
 
 // checkSource reads where an image or a document comes from.
-func checkSource(d *jsontext.Decoder) error {
+func (t *terms) checkSource(d *jsontext.Decoder) error {
 	return members(d, func(name string) error {
 		if name != "type" {
-			return checkContent(d)
+			return t.checkContent(d)
 		}
 		kind, err := kindOf(d)
 		if err != nil || slices.Contains([]string{"", "base64", "text", "content"}, kind) {

@@ -1,8 +1,11 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -126,6 +130,10 @@ func (c *cli) turn(text string, first func()) *claude.Result {
 			c.t.Fatal(err)
 		}
 		switch m := m.(type) {
+		case *claude.CanUseTool:
+			if err := c.proc.Allow(m.RequestID, m.Input); err != nil {
+				c.t.Fatal(err)
+			}
 		case *claude.StreamEvent:
 			if first != nil && m.Delta == "text_delta" {
 				first()
@@ -202,5 +210,85 @@ func TestTheCLIWithoutANetwork(t *testing.T) {
 	}
 	if !slices.Contains(c.calls(), "POST /v1/messages/count_tokens?beta=true") {
 		t.Error("no tokens were counted:", c.calls())
+	}
+}
+
+// TestAllThatTheCLISendsIsKnown: headers, betas and members of bodies are lists of what the
+// pinned CLI sends, to Anthropic's own API and to others. Between its turns it calls nobody.
+func TestAllThatTheCLISendsIsKnown(t *testing.T) {
+	t.Parallel()
+	program := os.Getenv("DECKHAND_TEST_CLAUDE")
+	if program == "" {
+		need(t, "DECKHAND_TEST_CLAUDE does not name a Claude Code: see .ci/env")
+	}
+	for name, env := range map[string][]string{
+		"Anthropic, by a key":   {"ANTHROPIC_BASE_URL=http://api.anthropic.com", "ANTHROPIC_API_KEY=sk-ant-api03-x"},
+		"Anthropic, by a token": {"ANTHROPIC_BASE_URL=http://api.anthropic.com", "CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-x"},
+		"another address":       {"ANTHROPIC_BASE_URL=http://model.invalid", "ANTHROPIC_API_KEY=x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, err := model.New(model.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &cli{t: t}
+			var running atomic.Bool
+			var calls atomic.Int32
+			web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return
+				}
+				calls.Add(1)
+				if !running.Load() {
+					t.Errorf("between turns it calls %s", r.URL)
+				}
+				if unknown := gateway.Judge(r.Header, body); len(unknown) > 0 {
+					t.Errorf("%s has what nobody has judged: %q", r.URL, unknown)
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				srv.ServeHTTP(w, r)
+			}))
+			socket := filepath.Join(folder(t), "model")
+			_ = web.Listener.Close()
+			if web.Listener, err = (&net.ListenConfig{}).Listen(t.Context(), "unix", socket); err != nil {
+				t.Fatal(err)
+			}
+			web.Start()
+			t.Cleanup(web.Close)
+			c.home = folder(t)
+			set := map[string]string{
+				"HOME": c.home, "CLAUDE_CONFIG_DIR": filepath.Join(c.home, ".claude"), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+				"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1", "CLAUDE_CODE_MAX_RETRIES": "1", "ANTHROPIC_UNIX_SOCKET": socket,
+			}
+			c.proc, err = claude.Start(t.Context(), claude.Options{
+				Command: []string{program}, Dir: c.home, Env: append(claude.Environ(nil, set), env...), SessionID: uuid.NewString(),
+				InitializeTimeout: waittest.Limit, RequestTimeout: waittest.Limit,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				c.proc.Kill()
+				<-c.proc.Done()
+			})
+			if _, err := c.proc.Initialize(t.Context(), claude.InitializeRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			for _, prompt := range []string{
+				"say: hello", "think: hm\nsay: ok", "tool: WebSearch {\"query\":\"go\"}\nsay: found",
+				"tool: Task {\"description\":\"d\",\"prompt\":\"say: below\",\"subagent_type\":\"general-purpose\"}\nsay: done", "/context", "/compact", "say: after it",
+			} {
+				running.Store(true)
+				if r := c.turn(prompt, nil); r.IsError {
+					t.Errorf("%q: %s", prompt, words(r))
+				}
+				running.Store(false)
+			}
+			if calls.Load() < 7 {
+				t.Errorf("it has made %d calls", calls.Load())
+			}
+		})
 	}
 }

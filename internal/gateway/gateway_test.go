@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -197,7 +198,10 @@ func TestTheCredentialIsAddedOutside(t *testing.T) {
 				}
 			}
 			r := s.request(http.MethodPost, "/v1/messages?beta=true", call)
-			r.Header.Set("Anthropic-Beta", "a,b")
+			r.Header.Set("Anthropic-Beta", "claude-code-20250219,fast-mode-2026-02-01, effort-2025-11-24")
+			for _, name := range []string{"Anthropic-Workspace-Id", "Anthropic-Example", "X-Claude-Example", "X-Stainless-Example"} {
+				r.Header.Set(name, "x")
+			}
 			r.Header.Set("Cookie", "c=d")
 			r.Header.Set("X-Forwarded-For", "1.2.3.4")
 			if c.ask != nil {
@@ -210,7 +214,7 @@ func TestTheCredentialIsAddedOutside(t *testing.T) {
 			if got.URL.String() != "/v1/messages?beta=true" || got.Host != strings.TrimPrefix(p.URL, "http://") {
 				t.Errorf("the call went to %s%s", got.Host, got.URL)
 			}
-			c.want["Anthropic-Beta"], c.want["Content-Type"], c.want["User-Agent"] = []string{"a,b"}, []string{"application/json"}, []string{"Go-http-client/1.1"}
+			c.want["Anthropic-Beta"], c.want["Content-Type"], c.want["User-Agent"] = []string{"claude-code-20250219,effort-2025-11-24"}, []string{"application/json"}, []string{"Go-http-client/1.1"}
 			got.Header.Del("Content-Length")
 			if diff := cmp.Diff(c.want, got.Header); diff != "" {
 				t.Error("headers:", diff)
@@ -241,7 +245,7 @@ func TestOnlyCallsOfTheModelPass(t *testing.T) {
 		{"another provider's form", func(r *http.Request) { r.URL.Path = "/model/m/invoke" }, 404},
 		{"GET", func(r *http.Request) { r.Method, r.Body, r.ContentLength = http.MethodGet, nil, 0 }, 405},
 		{"an unknown length", func(r *http.Request) { r.ContentLength = -1 }, 411},
-		{"no JSON", func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(strings.NewReader("hi")), 2 }, 403},
+		{"no JSON", func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(strings.NewReader("hi")), 2 }, 402},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := s.request(http.MethodPost, "/v1/messages", call)
@@ -254,6 +258,60 @@ func TestOnlyCallsOfTheModelPass(t *testing.T) {
 	}
 	if n := len(p.calls); n != 0 {
 		t.Errorf("the provider heard of %d calls", n)
+	}
+}
+
+// TestOddRequests: what no library would send is refused, or ends the connection. Whatever it
+// is, the provider hears of nothing but whole calls of its own form, with headers and
+// parameters of the list.
+func TestOddRequests(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, nil)
+	s := open(t, newGateway(t, nil), "ANTHROPIC_BASE_URL="+p.URL, "ANTHROPIC_API_KEY="+realKey)
+	head := "Host: x\r\n" + s.env["ANTHROPIC_CUSTOM_HEADERS"] + "\r\nX-Api-Key: " + s.env["ANTHROPIC_API_KEY"] + "\r\nConnection: close\r\n"
+	post := func(target, more, body string) string {
+		return fmt.Sprintf("POST %s HTTP/1.1\r\n%s%sContent-Length: %d\r\n\r\n%s", target, head, more, len(body), body)
+	}
+	raw := map[string]string{}
+	for _, target := range []string{
+		"/v1/messages/", "//v1/messages", "/v1//messages", "/v1/./messages", "/v1/messages/.", "/v1/x/../messages", "/V1/messages", "/v1/Messages", "/v1/messages%00", "/v1/messages%20", "/v1/messages;x=y",
+		"/v1/messages%3Fbeta=true", "/v1/%6dessages", "/v1%2fmessages", "/v1%5cmessages", "/v1/messages%2fbatches", "/v1/messages%252f..%252ffiles", "/v1/messages?beta=true&beta=false", "/v1/messages?beta=True",
+		"/v1/messages?beta=true%00", "/v1/messages?beta=true;service_tier=priority", "/v1/messages?service_tier=priority", "/v1/messages?beta=true#x", "/v1/messages/count_tokens/x", "/v1/messages/count_tokens/../../files",
+		"/v1/messages\xc0\xafx", "/v1/messages/batches", "/v1/complete", "/v1/models", "/v1/files", "/v1/organizations/usage", "/v1/sessions", "*", "v1/messages", "http://x/../v1/messages", "x:80",
+	} {
+		raw["POST "+target] = post(target, "", call)
+	}
+	for _, method := range []string{"CONNECT", "TRACE", "OPTIONS", "PUT", "PATCH", "DELETE", "HEAD", "post", "POST\tX", "PRI"} {
+		raw[method] = strings.Replace(post("/v1/messages", "", call), "POST ", method+" ", 1)
+	}
+	for _, more := range []string{
+		"Content-Length: 0\r\n", "Content-Length: +5\r\n", "Transfer-Encoding: chunked\r\n", "Transfer-Encoding: identity, chunked\r\n", "Transfer-Encoding : chunked\r\n", "X\x00Y: z\r\n",
+		"Authorization: Bearer attacker\r\n", "Api-Key: attacker\r\n", "api-key: attacker\r\n", "Authorization: Basic YTpi\r\n", "X-Deckhand-Token\r\n", ": empty\r\n", "Content-Encoding\x01: gzip\r\n",
+	} {
+		raw["with "+strconv.Quote(more)] = post("/v1/messages", more, call)
+	}
+	for _, body := range []string{
+		`{"model":"m","service_tier":"auto","messages":[]}`, `{"model":"m","Service_Tier":"priority","messages":[]}`, `{"model":"m","speed":"fast"}`, `{"model":"m","workspace_id":"w"}`, `{"model":"m","inference_geo":"eu"}`,
+		`{"model":"m","model":"other","messages":[]}`, `{"model":"m","serv\u0069ce_tier":"priority"}`, `{"model":"m","betas":["fast-mode-2026-02-01"]}`, `{"model":"m","extra_body":{}}`, `{"model":"m","store":true}`,
+		`{"model":"m","messages":[{"role":"system","content":[{"type":"tools","tools":[{"type":"web_fetch_20250910"}]}]}]}`, `{"model":"m","messages":[{"role":"system","content":[{"type":"tool_change","tool":{"type":"code_execution_20250825"}}]}]}`,
+		"\xef\xbb\xbf" + call, call + "\x00", "\x1f\x8b\x08\x00" + call, "[" + call + "]", `"` + "x" + `"`, "null", `{"model":"m","messages":[]} // `, `{"model":"m",}`, `{'model':'m'}`,
+	} {
+		raw["the body "+strconv.Quote(body)] = post("/v1/messages", "", body)
+	}
+	for name, text := range raw {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", s.Socket())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, text) // it may be cut
+		if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil && resp.StatusCode < 300 {
+			t.Errorf("%s: %s", name, resp.Status)
+		}
+		_ = conn.Close()
+	}
+	t.Logf("%d odd requests", len(raw))
+	if n := len(p.calls); n != 0 {
+		t.Errorf("the provider heard of %d calls: %v", n, (<-p.calls).URL)
 	}
 }
 
@@ -291,16 +349,23 @@ func TestTheProviderFetchesNothing(t *testing.T) {
 		`{"messages":[{"role":"user","content":[{"type":"tool_result","content":[{"type":"document","source":{"type":"url"}}]}]}]}`,
 		`{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"content","content":[{"type":"image","source":{"type":"url"}}]}}]}]}`,
 		`{"tools":[],"tools":[{"type":"web_fetch_20250910"}]}`,
+		`{"messages":[],"speed":"fast"}`, `{"messages":[],"service_tier":"priority"}`, `{"messages":[],"inference_geo":"us"}`, `{"messages":[],"container":"c"}`,
+		`{"messages":[],"anthropic_beta":["fast-mode-2026-02-01"]}`, `{"messages":[],"fallbacks":[{"model":"m","speed":"fast"}]}`, `{"messages":[],"fallbacks":["m"]}`,
 		`{"messages":[]}{"messages":[]}`, `[]`, `{"messages":[`, ``,
 	} {
 		status, answer := s.do(t, s.request(http.MethodPost, "/v1/messages", body))
-		if status != http.StatusForbidden && body != "" {
+		if status != http.StatusPaymentRequired && body != "" {
 			t.Errorf("%s: %d %s", body, status, answer)
 		}
 	}
 	if n := len(p.calls); n != 0 {
 		t.Fatalf("the provider heard of %d calls", n)
 	}
+	status, answer := s.do(t, s.request(http.MethodPost, "/v1/messages", `{"model":"m","messages":[{"content":[{"tools":[{"type":"web_search_20250305"}]}]}]}`))
+	if e := s.meter.last(); status != http.StatusOK || !e.Search {
+		t.Errorf("a search is not told as one: %d %s, %+v", status, answer, e)
+	}
+	<-p.calls
 	for _, body := range []string{
 		`{"mcp_servers":[],"tools":[{"name":"Bash","input_schema":{"type":"object","properties":{"source":{"type":"url"}}}},{"type":"web_search_20250305"}]}`,
 		`{"messages":[{"role":"assistant","content":[{"type":"tool_use","input":{"source":{"type":"url"}}}]},{"role":"user","content":"{\"source\":{\"type\":\"url\"}}\ud800"}]}`,

@@ -26,7 +26,9 @@ type Call struct {
 	MaxTokens int64     // of the answer; 0: the call does not say
 	Bytes     int       // of the body
 	Stream    bool
-	Fast      bool // fast mode was asked for
+	Named     bool     // the provider's configuration names the model
+	Fallbacks []string // the models that may answer in its place
+	Search    bool     // the provider may search the web for it
 	At        time.Time
 	// Cut has the call end with its caller: at once if that has left. It may be called at
 	// any time and more than once, but not with a lock that [Booking] takes. Without it a

@@ -151,7 +151,7 @@ func TestEveryCallEndsOnceWithWhatWasToldOfIt(t *testing.T) {
 			if diff := cmp.Diff(tc.want, e.Answer, times); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}
-			if e.ID.Version() != 7 || e.Call.Model != "claude-opus-5-5" || e.MaxTokens != 1000 || e.Bytes != len(asked) || !e.Stream || e.Fast || e.At.IsZero() || e.Ended.Before(e.At) {
+			if e.ID.Version() != 7 || e.Call.Model != "claude-opus-5-5" || e.MaxTokens != 1000 || e.Bytes != len(asked) || !e.Stream || e.At.IsZero() || e.Ended.Before(e.At) {
 				t.Errorf("call %+v", e.Call)
 			}
 			if e.FirstByte.IsZero() != (tc.want.Status == 0) {

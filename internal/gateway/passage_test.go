@@ -216,7 +216,7 @@ func TestACallWhoseCallerHasLeftBeforeItDoesNotLeave(t *testing.T) {
 	waits := make(chan context.Context)
 	s.meter.wait = func(ctx context.Context) {
 		waits <- ctx
-		<-ctx.Done() // and it is in the books all the same
+		<-ctx.Done() // and it is in the database all the same
 	}
 	ctx, hangUp := context.WithCancel(t.Context())
 	go func() {

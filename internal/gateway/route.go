@@ -58,8 +58,7 @@ type signer interface {
 type form struct {
 	// path is of [url.URL.EscapedPath], below the base's. Its group model is where the
 	// model stands, and its group act what is asked for, if that is in the path.
-	path     *regexp.Regexp
-	prefixes []string // of headers that it knows besides Anthropic's
+	path *regexp.Regexp
 }
 
 // key is a variable that holds a placeholder inside, and the header that the CLI sends it
@@ -94,8 +93,7 @@ var messages = regexp.MustCompile(`^/v1/messages(?:/(?P<act>count_tokens))?$`)
 var forms = map[Kind]form{
 	Anthropic: {path: messages},
 	Bedrock: {
-		path:     regexp.MustCompile(`^/model/(?P<model>(?:[\w.:-]|%3A|%2F)+)/(?P<act>invoke|invoke-with-response-stream|count-tokens)$`),
-		prefixes: []string{"X-Amzn-Bedrock-"},
+		path: regexp.MustCompile(`^/model/(?P<model>(?:[\w.:-]|%3A|%2F)+)/(?P<act>invoke|invoke-with-response-stream|count-tokens)$`),
 	},
 	Vertex:  {path: regexp.MustCompile(`^/projects/([\w.:-]+)/locations/([a-z0-9-]+)/publishers/anthropic/models/(?P<model>[\w.@-]+):(?P<act>rawPredict|streamRawPredict)$`)},
 	Foundry: {path: messages},
@@ -362,21 +360,37 @@ func (p Provider) regionOf(model string) (region string, ok bool) {
 	return region, said >= 0
 }
 
-// known are the headers of a call that leave, and the beginnings of names.
-var (
-	known         = []string{"Accept", "Content-Type", "User-Agent", "X-App"}
-	knownPrefixes = []string{"Anthropic-", "X-Claude-", "X-Stainless-"}
-)
+// known are the headers of a call that leave: what the CLI sends, and what costs nothing.
+var known = []string{
+	"Accept", "Content-Type", "User-Agent", "X-App", "Anthropic-Version", "Anthropic-Dangerous-Direct-Browser-Access",
+	"X-Claude-1p-Request-Class", "X-Claude-Code-Agent-Id", "X-Claude-Code-Agent-Type", "X-Claude-Code-Compaction", "X-Claude-Code-Context-Compacted",
+	"X-Claude-Code-Parent-Agent-Id", "X-Claude-Code-Prev-Tool-Durations", "X-Claude-Code-Prompt-Id", "X-Claude-Code-Request-Class",
+	"X-Claude-Code-Sandy-Plover", "X-Claude-Code-Session-Id",
+	"X-Stainless-Arch", "X-Stainless-Lang", "X-Stainless-Os", "X-Stainless-Package-Version", "X-Stainless-Retry-Count", "X-Stainless-Runtime",
+	"X-Stainless-Runtime-Version", "X-Stainless-Timeout",
+}
+
+const betaHeader = "Anthropic-Beta"
 
 // header is what leaves of a call's headers, with the credentials; false if it brings
 // one that is not ours.
 func (r *route) header(in http.Header) (http.Header, bool) {
 	out := http.Header{}
-	for name, values := range in {
-		ours := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
-		if slices.Contains(known, name) || slices.ContainsFunc(knownPrefixes, ours) || slices.ContainsFunc(r.form.prefixes, ours) {
-			out[name] = values
+	for _, name := range known {
+		if v := in.Get(name); v != "" {
+			out.Set(name, v)
 		}
+	}
+	var betas []string
+	for _, values := range in[betaHeader] {
+		for beta := range strings.SplitSeq(values, ",") {
+			if beta = strings.TrimSpace(beta); slices.Contains(knownBetas, beta) {
+				betas = append(betas, beta)
+			}
+		}
+	}
+	if betas != nil {
+		out.Set(betaHeader, strings.Join(betas, ","))
 	}
 	for _, name := range []string{authorization, apiKey, "Api-Key"} {
 		if v := in.Get(name); v != "" && !r.credit(out, name, v) {
@@ -425,9 +439,10 @@ func (r *route) call(in *http.Request, said terms) *Call {
 	if act == "count_tokens" || act == "count-tokens" || model == "count-tokens" {
 		return nil
 	}
+	model = cmp.Or(word(model), said.model)
 	return &Call{
-		ID: uuid.Must(uuid.NewV7()), Model: cmp.Or(word(model), said.model), MaxTokens: said.maxTokens, Bytes: int(in.ContentLength),
-		Stream: said.stream || act == "invoke-with-response-stream" || act == "streamRawPredict", Fast: said.fast, At: time.Now(),
+		ID: uuid.Must(uuid.NewV7()), Model: model, Named: slices.Contains(slices.Collect(maps.Values(r.provider.Models)), model), MaxTokens: said.maxTokens, Fallbacks: said.fallbacks, Search: said.search, Bytes: int(in.ContentLength),
+		Stream: said.stream || act == "invoke-with-response-stream" || act == "streamRawPredict", At: time.Now(),
 	}
 }
 

@@ -277,7 +277,7 @@ func (s *Session) admit(r *http.Request) (*admitted, *Refusal) {
 	}
 	body, text, said, err := s.read(r)
 	if err != nil {
-		return nil, refuse(http.StatusForbidden, "The gateway does not pass this call on: "+err.Error()+".")
+		return nil, refuse(http.StatusPaymentRequired, "The gateway does not pass this call on: "+err.Error()+".")
 	}
 	out := r.WithContext(r.Context())
 	out.URL, out.Header, out.Body, out.TransferEncoding, out.Trailer = target, header, body, nil, nil

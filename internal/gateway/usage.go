@@ -245,7 +245,7 @@ func lengthen(runs []Run, long int64) {
 // maxRuns bounds the runs that are told of one call.
 const maxRuns = 100
 
-// word is a name that somebody else has written, fit for the books: at most 200 letters,
+// word is a name that somebody else has written, fit for the database: at most 200 letters,
 // and none that cannot be printed.
 func word(s string) string {
 	s = strings.Map(func(r rune) rune {

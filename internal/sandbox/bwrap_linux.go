@@ -148,12 +148,12 @@ func missing() error {
 	return errors.New("bwrap is not installed: sudo apt-get install bubblewrap (dnf and pacman have it by the same name)")
 }
 
-func (b *bwrap) Check(ctx context.Context) error {
+func (b *bwrap) Check(ctx context.Context, run Run) error {
 	if err := b.spec.Limits.enforceable(); err != nil {
 		return err
 	}
 	// The loopback is there, and what is not allowed is not.
-	out, err := trial(ctx, b, b.spec.Network.Proxied(), "touch made && test ! -e /etc/shadow && grep -q '^Seccomp:.*2' /proc/self/status && cat /proc/net/route && read -r word && echo \"$word\"")
+	out, err := trial(ctx, run, b, b.spec.Network.Proxied(), true, "test ! -e /etc/shadow && grep -q '^Seccomp:.*2' /proc/self/status && cat /proc/net/route && read -r word && echo \"$word\"")
 	if errors.Is(err, errTrial) {
 		return explain(err.Error(), here())
 	}

@@ -18,7 +18,7 @@ func TestBwrapWorks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Check(t.Context()); err != nil {
+		if err := b.Check(t.Context(), tryRun); err != nil {
 			t.Errorf("%s: %v", b, err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestABwrapThatDoesNotShutInIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := b.Check(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if err := b.Check(t.Context(), tryRun); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, not %q", err, tt.want)
 			}
 		})

@@ -4,19 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"deckhand/internal/beginning"
+	"deckhand/internal/scratch"
 )
 
 // trialTime is how long a sandbox may take to run a shell, on a machine that is busy with
 // other things, too. An engine that is away, or a host that does not answer, is told
 // after it.
 const trialTime = 2 * time.Minute
+
+// Program is one that a sandbox is tried with: what In holds goes in, what it says goes to
+// Out and Err.
+type Program struct {
+	Command, Env []string
+	Dir, In      string
+	Out, Err     io.Writer
+}
+
+// Run runs a program until it and all that it has started are gone, which an end of ctx or
+// of the bot brings about, by whatever it is killed. status and signal are how it ended, and
+// an error is why it could not be started.
+type Run func(ctx context.Context, p Program) (status, signal int, err error)
+
+// ErrKilled is the error of a try that somebody has killed: it says nothing of the sandbox.
+var ErrKilled = errors.New("the program that tries the sandbox was killed")
 
 // errTrial is in the error of a program that did not run as it should in the sandbox.
 var errTrial = errors.New("tried with a shell")
@@ -25,13 +44,15 @@ var errTrial = errors.New("tried with a shell")
 // trialWord to read. It returns what it printed before that line, which it must print
 // last: bytes go in and come out.
 //
-// With forwards the script runs beside a forwarder, as sessions with one do.
-func trial(ctx context.Context, sandbox Sandbox, forwards bool, script string) (string, error) {
-	dir, err := os.MkdirTemp("", "deckhand-check-")
+// With forwards the script runs beside a forwarder, as sessions with one do. With filtered
+// the sandbox has a filter of ours, and it is an error if a setuid file can be made in it.
+func trial(ctx context.Context, run Run, sandbox Sandbox, forwards, filtered bool, script string) (string, error) {
+	folder, err := scratch.Make(scratch.Check)
 	if err != nil {
-		return "", fmt.Errorf("make a folder to try the sandbox in: %w", err)
+		return "", err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // in the folder for such
+	defer folder.Remove() //nolint:errcheck // what is left is swept
+	dir := folder.Path
 	s := Session{
 		Name: filepath.Base(dir), Workspace: filepath.Join(dir, "workspace"), Home: filepath.Join(dir, "home"),
 		Program: []string{"/bin/sh"}, CacheDir: filepath.Join(dir, "caches"), Env: []string{"PATH=" + os.Getenv("PATH")},
@@ -44,13 +65,22 @@ func trial(ctx context.Context, sandbox Sandbox, forwards bool, script string) (
 	if forwards {
 		s.Web = filepath.Join(s.CacheDir, "web")
 	}
-	return tryIn(ctx, sandbox, s, script)
+	out, err := tryIn(ctx, run, sandbox, s, "touch made || exit 1; chmod 6700 made 2>/dev/null; "+script)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Lstat(filepath.Join(s.Workspace, "made")); err != nil {
+		return "", fmt.Errorf("what is written in the sandbox's workspace is not on this machine: %w", err)
+	} else if filtered && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+		return "", errors.New("setuid files can be made in the sandbox, which other accounts of this machine would run as the bot's user")
+	}
+	return out, nil
 }
 
 // trialWord is what goes in by standard input.
 const trialWord = "shut-in"
 
-func tryIn(ctx context.Context, sandbox Sandbox, s Session, script string) (string, error) {
+func tryIn(ctx context.Context, run Run, sandbox Sandbox, s Session, script string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
 	box, err := sandbox.Prepare(ctx, s)
@@ -58,11 +88,19 @@ func tryIn(ctx context.Context, sandbox Sandbox, s Session, script string) (stri
 		return "", err
 	}
 	defer box.Close() //nolint:errcheck // what is left over is nothing to whoever asks whether it works
-	cmd := exec.CommandContext(ctx, box.Command[0], append(box.Command[1:], "-c", script)...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = box.Env, s.Workspace, time.Second
 	out, errOut := beginning.Buffer{Most: mostSaid}, beginning.Buffer{Most: mostSaid}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(trialWord+"\n"), &out, &errOut
-	err = cmd.Run()
+	status, signal, err := run(ctx, Program{
+		Command: append(box.Command, "-c", script), Env: box.Env, Dir: s.Workspace, In: trialWord + "\n", Out: &out, Err: &errOut,
+	})
+	switch {
+	case err != nil || ctx.Err() != nil:
+	case signal == int(syscall.SIGKILL), status == 128+int(syscall.SIGKILL):
+		return "", ErrKilled
+	case signal != 0:
+		err = fmt.Errorf("signal %d", signal)
+	case status != 0:
+		err = fmt.Errorf("exit status %d", status)
+	}
 	printed, whole := strings.CutSuffix(out.String(), trialWord+"\n")
 	switch {
 	case ctx.Err() != nil:

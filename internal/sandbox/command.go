@@ -40,13 +40,13 @@ func (c *command) String() string { return c.spec.String() }
 // awkward is what a launcher changes that has a shell read its words.
 const awkward = `it's  "one" $HOME \ * value`
 
-func (c *command) Check(ctx context.Context) error {
+func (c *command) Check(ctx context.Context, run Run) error {
 	// Whatever there is on the other side, it has a root.
 	s := Session{
 		Name: "deckhand-check", Workspace: "/", Home: "/", Socket: "/nowhere/socket", Program: []string{"/bin/sh"},
 		Env: []string{"PATH=" + os.Getenv("PATH"), "DECKHAND_CHECK=" + awkward},
 	}
-	out, err := tryIn(ctx, c, s, `printf '%s\n' "$DECKHAND_CHECK"; read -r word && echo "$word"`)
+	out, err := tryIn(ctx, run, c, s, `printf '%s\n' "$DECKHAND_CHECK"; read -r word && echo "$word"`)
 	const hint = "if it has a shell read its words, as a script around ssh has, give it a name that begins with ssh: they are quoted then"
 	switch {
 	case errors.Is(err, errTrial):

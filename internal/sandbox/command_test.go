@@ -38,7 +38,7 @@ func TestLaunchersAreTried(t *testing.T) {
 			}
 			sandbox, err := New(Spec{Kind: Command, Command: test.command})
 			must(t, err)
-			err = sandbox.Check(t.Context())
+			err = sandbox.Check(t.Context(), tryRun)
 			switch {
 			case test.wrong == "" && err != nil:
 				t.Error(err)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"deckhand/internal/beginning"
+	"deckhand/internal/scratch"
 )
 
 // The engines of containers. They are driven by the same words.
@@ -55,14 +56,14 @@ func newContainer(spec Spec) (Sandbox, error) {
 		return nil, fmt.Errorf("there is no engine %q; write docker or podman", engine)
 	}
 	if spec.Image == "" {
-		return nil, errors.New("a container has an image; write image: with its name")
+		return nil, errors.New("a container needs an image; write image: with its name")
 	}
 	return &container{spec: spec, engine: engine}, nil
 }
 
 func (c *container) String() string { return c.spec.String() }
 
-func (c *container) Check(ctx context.Context) error {
+func (c *container) Check(ctx context.Context, run Run) error {
 	if _, err := c.client(); err != nil {
 		return err
 	}
@@ -72,7 +73,11 @@ func (c *container) Check(ctx context.Context) error {
 	if _, err := c.run(ctx, "image", "inspect", "--format", "{{.Id}}", c.spec.Image); err != nil {
 		return fmt.Errorf("there is no image %s here, and none is fetched in the middle of work: %s pull %[1]s (%[3]w)", c.spec.Image, c.engine, err)
 	}
-	out, err := trial(ctx, c, c.spec.Network.Proxied(), containerTrial)
+	ours, err := engineProfile()
+	if err != nil {
+		return err
+	}
+	out, err := trial(ctx, run, c, c.spec.Network.Proxied(), ours != nil, containerTrial)
 	if err != nil {
 		return fmt.Errorf("a container of %s does not work: %w; the image needs sh, bash and git and has to be made for this machine, and %s has to run here, for it is given folders of this machine", c.spec.Image, err, c.engine)
 	}
@@ -86,7 +91,6 @@ func (c *container) Check(ctx context.Context) error {
 // containerTrial tells whether there is a filter of system calls, and the routing table.
 // The CLI runs its commands in bash, and asks git about the workspace.
 const containerTrial = `command -v bash git >&2 || { echo 'the image has no bash or no git' >&2; exit 1; }
-touch made || exit 1
 while read -r name value; do test "$name" != Seccomp: || echo "$name $value"; done </proc/self/status
 cat /proc/net/route && read -r word && echo "$word"`
 
@@ -117,9 +121,12 @@ func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
 		"--log-driver=none",
 		"--workdir=" + s.Workspace,
 	}
-	filter, forget, err := c.filter(s.Owner)
+	filter, forget, err := c.filter()
 	if err != nil {
 		return nil, err
+	}
+	if filter == nil && !closed(s.Workspace) {
+		return nil, fmt.Errorf("other accounts come to %s, and on this machine %s does not keep sessions from making setuid files there: chmod go-x '%[1]s'", s.Workspace, c.engine)
 	}
 	words = slices.Concat(words, identity, mounts, c.limits(), filter)
 	if c.spec.Network == Open {
@@ -140,21 +147,20 @@ func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
 
 // filter is the option for the filter of system calls, ours instead of the engine's, which
 // lets more through. The engine's client reads it from a file; forget removes that.
-func (c *container) filter(owner string) (words []string, forget func() error, err error) {
+func (c *container) filter() (words []string, forget func() error, err error) {
 	text, err := engineProfile()
 	if err != nil || text == nil {
 		return nil, func() error { return nil }, err
 	}
-	f, err := os.CreateTemp("", ownedPrefix("seccomp", owner)+"*.json")
+	folder, err := scratch.Make(scratch.Seccomp)
 	if err != nil {
-		return nil, nil, fmt.Errorf("write the filter of system calls for %s: %w", c.engine, err)
+		return nil, nil, err
 	}
-	forget = func() error { return os.Remove(f.Name()) }
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("write the filter of system calls for %s: %w", c.engine, err), forget())
+	file := filepath.Join(folder.Path, "filter.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("write the filter of system calls for %s: %w", c.engine, err), folder.Remove())
 	}
-	return []string{"--security-opt=seccomp=" + f.Name()}, forget, nil
+	return []string{"--security-opt=seccomp=" + file}, folder.Remove, nil
 }
 
 // client is the engine's program.
@@ -317,15 +323,9 @@ func (c *container) remove(name string) error {
 	return c.removeAll(context.Background(), "name=^/?"+name+"$")
 }
 
-// Sweep removes what is left of the owner's containers, and the filters that they were
-// started with. No session of the owner may run.
+// Sweep removes what is left of the owner's containers. No session of the owner may run.
 func (c *container) Sweep(ctx context.Context, owner string) error {
-	left, err := filepath.Glob(filepath.Join(os.TempDir(), ownedPrefix("seccomp", owner)+"*.json"))
-	errs := []error{err, c.removeAll(ctx, "label="+containerLabel+"="+owner)}
-	for _, file := range left {
-		errs = append(errs, os.Remove(file))
-	}
-	return errors.Join(errs...)
+	return c.removeAll(ctx, "label="+containerLabel+"="+owner)
 }
 
 func (c *container) removeAll(ctx context.Context, filter string) error {

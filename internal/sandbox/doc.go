@@ -57,7 +57,8 @@
 // further user namespaces inside; no capability, no_new_privs; a session of its own
 // without a controlling terminal; everything in it is killed with bwrap, with its init and
 // with whoever started it. A filter lets through the system calls of syscalls.txt and no
-// others: no mount, no namespaces, no keys, no bpf, no io_uring, no files by handle.
+// others: no mount, no namespaces, no keys, no bpf, no io_uring, no files by handle, no
+// file with a setuid or setgid bit.
 // ptrace is allowed, since debuggers and leak sanitizers need it, and reaches nothing but
 // what is in the same pid namespace. /proc is read-only as a whole: as root, a bot without
 // any capability still owns /proc/sys. No core files.
@@ -70,7 +71,8 @@
 // # gvisor
 //
 // runsc, one sandbox a process: a kernel of its own in user space answers the system calls,
-// with a filter around it that leaves it few of this machine's. The view is bwrap's; /proc,
+// with a filter around it that leaves it few of this machine's, and one of ours around all
+// of runsc, which makes the files that are made inside. The view is bwrap's; /proc,
 // /dev and the user namespaces that can be made inside are that kernel's. The model's
 // socket is reached through runsc's own opener of files (--host-uds), and no other
 // network than loopback is there. Without root it takes user namespaces, and the one user

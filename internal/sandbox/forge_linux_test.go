@@ -24,7 +24,7 @@ func TestGitReachesTheForge(t *testing.T) {
 		}})
 		must(t, err)
 		t.Cleanup(way.Close)
-		way.AllowPush("toolu_1", false)
+		way.AllowPush("toolu_1", gitway.Pass{})
 		s.Program = []string{"git"}
 		s.Env = append(append(s.Env, way.Env()...), gitway.Settings(way.Settings())...)
 		git := func(args ...string) (string, error) {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"deckhand/internal/sandbox/stage"
+	"deckhand/internal/scratch"
 )
 
 // gvisor shuts sessions in with runsc: their system calls are answered by a kernel of
@@ -34,11 +34,11 @@ func (g *gvisor) String() string { return g.spec.String() }
 // no program that asks for a file's state without mounting it, such as ls, works in it.
 const installGVisor = "install a current one: https://gvisor.dev/docs/user_guide/install"
 
-func (g *gvisor) Check(ctx context.Context) error {
+func (g *gvisor) Check(ctx context.Context, run Run) error {
 	if err := g.spec.Limits.enforceable(); err != nil {
 		return err
 	}
-	out, err := trial(ctx, g, g.spec.Network.Proxied(), "ls -d / >/dev/null && cat /proc/net/route && read -r word && echo \"$word\"")
+	out, err := trial(ctx, run, g, g.spec.Network.Proxied(), true, "ls -d / >/dev/null && cat /proc/net/route && read -r word && echo \"$word\"")
 	switch {
 	case err == nil:
 	case errors.Is(err, errTrial) && strings.Contains(err.Error(), "Invalid argument"):
@@ -64,33 +64,20 @@ func (g *gvisor) Prepare(_ context.Context, s Session) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", ownedPrefix("gvisor", s.Owner))
+	folder, err := scratch.Make(scratch.GVisor) // its name is short: runsc makes a socket below it
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for gvisor: %w", err)
+		return nil, err
 	}
-	box, err := g.bundle(dir, program, v, command, s)
+	box, err := g.bundle(folder, program, v, command, s)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, folder.Remove())
 	}
 	return box, nil
 }
 
-// Sweep removes the owner's bundles. What ran in them has ended with the bot.
-func (g *gvisor) Sweep(_ context.Context, owner string) error {
-	left, err := filepath.Glob(filepath.Join(os.TempDir(), ownedPrefix("gvisor", owner)+"*"))
-	if err != nil {
-		return fmt.Errorf("look for gvisor's folders that are left: %w", err)
-	}
-	var errs []error
-	for _, dir := range left {
-		errs = append(errs, bundle{dir: dir}.remove())
-	}
-	return errors.Join(errs...)
-}
-
-// bundle fills dir.
-func (g *gvisor) bundle(dir, program string, v *view, command []string, s Session) (*Box, error) {
-	b := bundle{dir: dir}
+// bundle fills the folder.
+func (g *gvisor) bundle(folder *scratch.Folder, program string, v *view, command []string, s Session) (*Box, error) {
+	b := bundle{dir: folder.Path}
 	rootless := os.Geteuid() != 0
 	uid, gid := os.Getuid(), os.Getgid()
 	if rootless {
@@ -118,8 +105,12 @@ func (g *gvisor) bundle(dir, program string, v *view, command []string, s Sessio
 	if s.Socket != "" || s.Web != "" {
 		flags = append(flags, "--host-uds=open")
 	}
-	box := &Box{Env: environ(s.Env), close: b.remove, limits: g.spec.Limits, folders: s.folders(g.spec)}
+	box := &Box{Env: environ(s.Env), close: folder.Remove, limits: g.spec.Limits, folders: s.folders(g.spec)}
 	config, err := c.parts()
+	if err != nil {
+		return nil, err
+	}
+	filter, err := modeFilter()
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +118,7 @@ func (g *gvisor) bundle(dir, program string, v *view, command []string, s Sessio
 		return nil, err
 	}
 	box.Command, err = staged(GVisor, stage.GVisor{
-		Runsc: program, Flags: flags, Bundle: dir, Config: config, Program: command, Name: s.Name, Group: box.group.procs(),
+		Runsc: program, Flags: flags, Bundle: b.dir, Config: config, Filter: filter, Program: command, Name: s.Name, Group: box.group.procs(),
 	})
 	if err != nil {
 		return nil, errors.Join(err, box.group.remove())
@@ -181,15 +172,6 @@ func inFolder(root *os.Root, path string, put func(name string) error) error {
 		return err
 	}
 	return put(name)
-}
-
-// remove removes the folder. Nothing of the session runs any more.
-func (b bundle) remove() error {
-	err := os.RemoveAll(b.dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove gvisor's folder: %w", err)
-	}
-	return nil
 }
 
 // config is the bundle's configuration, but for the process.

@@ -150,7 +150,7 @@ func TestCoresNeedACgroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "Delegate=yes") {
+	if err := s.Check(t.Context(), tryRun); err == nil || !strings.Contains(err.Error(), "Delegate=yes") {
 		t.Errorf("%v", err)
 	}
 }

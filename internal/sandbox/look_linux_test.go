@@ -37,7 +37,7 @@ type look struct {
 	Loop   string // whether something can listen on loopback and be reached there
 }
 
-// inside plays the program: "look" JSON; "forward" speaks to the forwarder; "hold" SOCKET connects, and starts a process in a
+// inside plays the program: "look" JSON; "privileged" asks for privileged files; "forward" speaks to the forwarder; "hold" SOCKET connects, and starts a process in a
 // session of its own that does, too; "talk" answers lines until the end, and to SIGTERM
 // with 143.
 func inside(args []string) int {
@@ -47,6 +47,8 @@ func inside(args []string) int {
 		err = lookAround(ctx, args[1])
 	case "hold":
 		err = hold(ctx, args[1], len(args) > 2)
+	case "privileged":
+		err = makePrivileged()
 	case "forward":
 		err = askForwarder(ctx)
 	case "talk":

@@ -1,10 +1,12 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"testing"
 
+	"deckhand/internal/agent/claude"
 	"deckhand/internal/gateway/gitway"
 )
 
@@ -42,6 +44,11 @@ func TestMain(m *testing.M) {
 		stop()
 	}
 	os.Exit(code)
+}
+
+// tryRun runs what a sandbox is tried with, as the bot does.
+func tryRun(ctx context.Context, p Program) (status, signal int, err error) {
+	return claude.Program{Command: p.Command, Env: p.Env, Dir: p.Dir, In: p.In, Out: p.Out, Err: p.Err}.Run(ctx)
 }
 
 func must(t *testing.T, err error) {

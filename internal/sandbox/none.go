@@ -12,7 +12,7 @@ import (
 // none shuts nothing in: what it runs is the bot's own user, on the bot's machine.
 type none struct{ spec Spec }
 
-func (n none) Check(context.Context) error {
+func (n none) Check(context.Context, Run) error {
 	if n.spec.Limits.CPU > 0 {
 		return errors.New("limits.cpu is kept by a sandbox, and there is none; leave it out")
 	}

@@ -47,12 +47,12 @@ func engineProfile() ([]byte, error) {
 	missing := uint(unix.ENOSYS)
 	p := profile{
 		Default: no, DefaultErrno: uint(unix.EPERM), Archs: []profileArch{{Arch: machine}},
-		Calls: []profileCall{{Names: allowedSyscalls(), Action: yes}, {Names: []string{"clone3"}, Action: no, Errno: &missing}},
+		Calls: []profileCall{{Names: allowedSyscalls(), Action: yes}, {Names: unseen, Action: no, Errno: &missing}},
 	}
 	for _, name := range slices.Sorted(maps.Keys(conditions)) {
 		c := conditions[name]
-		if c.oneOf == nil {
-			p.Calls = append(p.Calls, profileCall{Names: []string{name}, Action: yes, Args: []profileArgument{{Value: uint64(c.without), Op: "SCMP_CMP_MASKED_EQ"}}})
+		for _, b := range c.without {
+			p.Calls = append(p.Calls, profileCall{Names: []string{name}, Action: yes, Args: []profileArgument{{Index: uint(b.argument), Value: uint64(b.mask), Op: "SCMP_CMP_MASKED_EQ"}}})
 		}
 		for _, v := range c.oneOf {
 			p.Calls = append(p.Calls, profileCall{Names: []string{name}, Action: yes, Args: []profileArgument{{Value: uint64(v), Op: "SCMP_CMP_EQ"}}})

@@ -3,8 +3,6 @@ package sandbox
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -127,9 +125,9 @@ func (b *Box) Close() error {
 
 // Sandbox shuts sessions in. Its methods are safe for concurrent use.
 type Sandbox interface {
-	// Check runs a program in the sandbox. Its error is a sentence for people: what does
+	// Check has run run a program in the sandbox. Its error is a sentence for people: what does
 	// not work and what to do, with the command where there is one.
-	Check(ctx context.Context) error
+	Check(ctx context.Context, run Run) error
 	// Prepare makes what a process needs. Its error is a sentence for people. What the
 	// box runs ends with the process that is started.
 	Prepare(ctx context.Context, s Session) (*Box, error)
@@ -141,13 +139,6 @@ type Sandbox interface {
 type Sweeper interface {
 	// Sweep removes what is left of the owner's sessions, none of which may run any more.
 	Sweep(ctx context.Context, owner string) error
-}
-
-// ownedPrefix begins the names of what an owner's sessions leave in the folder for such. It
-// is short, since runsc makes a socket below it.
-func ownedPrefix(what, owner string) string {
-	sum := sha256.Sum256([]byte(owner))
-	return "deckhand-" + what + "-" + hex.EncodeToString(sum[:6]) + "-"
 }
 
 // New returns the sandbox that is configured. It looks at nothing but spec; see

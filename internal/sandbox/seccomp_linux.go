@@ -36,27 +36,86 @@ const (
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
 	unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP
 
-// conditions are the calls that are allowed by their first argument, of which the kernel
-// takes the lower 32 bits of each: either none of some bits is set, or it is one of some
-// values.
+// privileged are the bits of a file's mode with which others run it as its owner, who
+// outside is the bot, or as its owner's group.
+const privileged = unix.S_ISUID | unix.S_ISGID
+
+// creating are the flags of open that make a file: without them its mode is not read.
+const creating = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+
+// bits are some of an argument's.
+type bits struct {
+	argument, mask uint32
+}
+
+// conditions are the calls that are allowed by their arguments, of which the kernel takes
+// the lower 32 bits of each: the first is one of some values, or one of these groups of
+// bits is not set at all.
 var conditions = map[string]struct {
-	without uint32
 	oneOf   []uint32
+	without []bits
 }{
-	"clone":  {without: newNamespaces},
+	"clone":  {without: []bits{{0, newNamespaces}}},
 	"socket": {oneOf: []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}},
 	// As Docker: Linux, its older layouts of memory for 32 bits, and the question which.
 	"personality": {oneOf: []uint32{0, 0x0008, 0x20000, 0x20008, 0xffffffff}},
+	// All that sets a file's mode. (The kernel takes no such bit from mkdir.)
+	"chmod":     {without: []bits{{1, privileged}}},
+	"fchmod":    {without: []bits{{1, privileged}}},
+	"fchmodat":  {without: []bits{{2, privileged}}},
+	"fchmodat2": {without: []bits{{2, privileged}}},
+	"creat":     {without: []bits{{1, privileged}}},
+	"mknod":     {without: []bits{{1, privileged}}},
+	"mknodat":   {without: []bits{{2, privileged}}},
+	"open":      {without: []bits{{1, creating}, {2, privileged}}},
+	"openat":    {without: []bits{{2, creating}, {3, privileged}}},
 }
+
+// unseen are the calls whose arguments are in memory, where no filter sees them. A libc
+// takes the older call when it is told that there is no such one.
+var unseen = []string{"clone3", "openat2"}
 
 // syscallFilter is the filter as bwrap's --seccomp takes it: instructions of classic BPF.
 // What is not on the list fails with EPERM; what this program has never heard of, and
 // the calls of other architectures, with ENOSYS, so that a libc takes its older way.
-//
-// It is a table of the numbers, in ascending order, behind the few calls whose argument
-// counts. (The library's own compiler is not used: after a condition that does not hold
-// it goes on to compare the argument as if it were the call's number.)
 func syscallFilter() ([]byte, error) {
+	listed := allowedSyscalls()
+	program, err := filter(slices.Sorted(maps.Keys(conditions)), func(name string) uint32 {
+		switch {
+		case slices.Contains(unseen, name):
+			return absent
+		case slices.Contains(listed, name):
+			return allow
+		}
+		return denied
+	})
+	var out []byte
+	for _, i := range program {
+		out = binary.NativeEndian.AppendUint16(out, i.Code)
+		out = append(out, i.Jt, i.Jf)
+		out = binary.NativeEndian.AppendUint32(out, i.K)
+	}
+	return out, err
+}
+
+// modeFilter keeps a program from making privileged files, and from nothing else. io_uring
+// makes calls that no filter sees.
+func modeFilter() ([]unix.SockFilter, error) {
+	setMode := slices.DeleteFunc(slices.Sorted(maps.Keys(conditions)), func(name string) bool {
+		return !slices.ContainsFunc(conditions[name].without, func(b bits) bool { return b.mask == privileged })
+	})
+	return filter(setMode, func(name string) uint32 {
+		if name == "openat2" || name == "io_uring_setup" {
+			return absent
+		}
+		return allow
+	})
+}
+
+// filter is a table of the calls' numbers, in ascending order, behind the few whose
+// arguments count. (The library's own compiler is not used: after a condition that does not
+// hold it goes on to compare the argument as if it were the call's number.)
+func filter(conditional []string, answer func(name string) uint32) ([]unix.SockFilter, error) {
 	machine, err := arch.GetInfo("")
 	if err != nil {
 		return nil, fmt.Errorf("no list of system calls is known for this machine: %w", err)
@@ -67,59 +126,57 @@ func syscallFilter() ([]byte, error) {
 		bpf.RetConstant{Val: absent},
 		bpf.LoadAbsolute{Off: numberAt, Size: 4},
 	}
-	for _, name := range slices.Sorted(maps.Keys(conditions)) {
+	for _, name := range conditional {
+		number, ok := machine.SyscallNames[name]
+		if !ok {
+			continue
+		}
 		block := condition(name)
-		program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(machine.SyscallNames[name]), SkipTrue: uint8(len(block))})
+		program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(number), SkipTrue: uint8(len(block))})
 		program = append(program, block...)
 	}
-	program = append(program, table(machine.SyscallNames)...)
+	program = append(program, table(machine.SyscallNames, answer)...)
 	raw, err := bpf.Assemble(program)
 	if err != nil {
 		return nil, fmt.Errorf("the list of system calls: %w", err)
 	}
-	var out []byte
-	for _, i := range raw {
-		out = binary.NativeEndian.AppendUint16(out, i.Op)
-		out = append(out, i.Jt, i.Jf)
-		out = binary.NativeEndian.AppendUint32(out, i.K)
+	out := make([]unix.SockFilter, len(raw))
+	for n, i := range raw {
+		out[n] = unix.SockFilter{Code: i.Op, Jt: i.Jt, Jf: i.Jf, K: i.K}
 	}
 	return out, nil
 }
 
-// condition answers a call by its first argument. All its ways end in an answer.
-func condition(name string) []bpf.Instruction {
-	lower := uint32(argumentAt)
-	if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 { // big-endian
-		lower += 4
+// condition answers a call by its arguments. All its ways end in an answer.
+func condition(name string) (out []bpf.Instruction) {
+	argument := func(n uint32) bpf.Instruction {
+		lower := argumentAt + 8*n
+		if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 { // big-endian
+			lower += 4
+		}
+		return bpf.LoadAbsolute{Off: lower, Size: 4}
 	}
-	out := []bpf.Instruction{bpf.LoadAbsolute{Off: lower, Size: 4}}
 	c := conditions[name]
-	if c.oneOf == nil {
-		return append(out, bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: c.without, SkipTrue: 1}, bpf.RetConstant{Val: allow}, bpf.RetConstant{Val: denied})
+	if c.oneOf != nil {
+		out = append(out, argument(0))
 	}
 	for _, v := range c.oneOf {
 		out = append(out, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: v, SkipTrue: 1}, bpf.RetConstant{Val: allow})
+	}
+	for _, b := range c.without {
+		out = append(out, argument(b.argument), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: b.mask, SkipTrue: 1}, bpf.RetConstant{Val: allow})
 	}
 	return append(out, bpf.RetConstant{Val: denied})
 }
 
 // table answers by the call's number: for each run of numbers with one answer, "up to
 // here, this". What is higher than all of them, such as the calls of x32, is absent.
-func table(numbers map[string]int) []bpf.Instruction {
+func table(numbers map[string]int, answerTo func(name string) uint32) []bpf.Instruction {
 	answers := map[int]uint32{}
 	last := 0
 	for name, n := range numbers {
-		answers[n] = denied
+		answers[n] = answerTo(name)
 		last = max(last, n)
-		// The flags of clone3 are in memory, where no filter sees them: libc takes clone.
-		if name == "clone3" {
-			answers[n] = absent
-		}
-	}
-	for _, name := range allowedSyscalls() {
-		if n, ok := numbers[name]; ok {
-			answers[n] = allow
-		}
 	}
 	answer := func(n int) uint32 {
 		if a, ok := answers[n]; ok {

@@ -81,6 +81,9 @@ func (v *view) session(spec Spec, s Session) ([]string, error) {
 	if err := v.room(s.Workspace, s.Home); err != nil {
 		return nil, err
 	}
+	if err := refusePrivileged(s.Workspace); err != nil {
+		return nil, err
+	}
 	for _, p := range spec.See {
 		if !exists(p) {
 			return nil, fmt.Errorf("there is no %s, which see: names", p)

@@ -39,7 +39,9 @@ type Kept struct {
 	Bytes int64
 	// LeftOut names, for people, what is not in it.
 	LeftOut string
-	At      time.Time
+	// At is when the thread's folder was read for it: what was done there since may be
+	// missing.
+	At time.Time
 }
 
 const (
@@ -50,9 +52,9 @@ const (
 	keepTimeout = 5 * time.Minute
 )
 
-// keep has the shelf have what the source has of the thread. short names what was too
-// large for it, for people.
-func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.Repository, left []gitdata.Left) (short string, err error) {
+// keep has the shelf have what the source has of the thread, which was saved as the folder
+// was at the time at. short names what was too large for it, for people.
+func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.Repository, left []gitdata.Left, at time.Time) (short string, err error) {
 	if t.Shelf == nil {
 		return "", nil
 	}
@@ -66,13 +68,12 @@ func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.R
 	if err != nil {
 		return "", err
 	}
-	now := Kept{Branch: refs["refs/heads/"+branch(t.ID)], Saved: refs[savedRef(t.ID)], Packs: was.Packs, Bytes: was.Bytes, LeftOut: listed(left), At: time.Now()}
+	now := Kept{Branch: refs["refs/heads/"+branch(t.ID)], Saved: refs[savedRef(t.ID)], Packs: was.Packs, Bytes: was.Bytes, LeftOut: listed(left), At: at}
 	if now.Branch == was.Branch && now.Saved == was.Saved {
-		if now.LeftOut == was.LeftOut {
+		if now.Branch == "" && now.Saved == "" && now.LeftOut == was.LeftOut {
 			return "", k.note(ctx, t, p, source, now)
 		}
-		now.At = was.At
-		return "", errors.Join(t.Shelf.Keep(ctx, now, nil), k.note(ctx, t, p, source, now))
+		return "", errors.Join(t.Shelf.Keep(ctx, now, nil), k.note(ctx, t, p, source, now)) // it was so later, too
 	}
 	b := bundle{keeper: k, source: source, bases: basesOf(source, refs, p), most: cmp.Or(k.KeepBytes, DefaultKeepBytes)}
 	defer b.close()
@@ -84,6 +85,9 @@ func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.R
 		short = fmt.Sprintf("what is not committed: with it there is more than the %s that are kept off this machine", mebibytes(b.most))
 		if now.Branch == was.Branch {
 			return short, nil
+		}
+		if published, ok := k.published.Load(t.ID); ok { // what was saved later is left out
+			now.At = published.(time.Time) //nolint:forcetypeassert // it was stored so
 		}
 		now.LeftOut = strings.TrimPrefix(now.LeftOut+", what was not committed (too large)", ", ")
 		if now.Saved = ""; b.make(ctx, &now, Kept{}) != nil {

@@ -22,9 +22,15 @@ type memory struct {
 	kept  Kept
 	packs map[uuid.UUID][]byte
 	fails error // what Keep says
+	while func()
 }
 
-func (m *memory) Kept(context.Context) (Kept, error) { return m.kept, nil }
+func (m *memory) Kept(context.Context) (Kept, error) {
+	if m.while != nil {
+		m.while()
+	}
+	return m.kept, nil
+}
 
 func (m *memory) Read(_ context.Context, pack uuid.UUID, to io.Writer) error {
 	b, ok := m.packs[pack]
@@ -305,4 +311,49 @@ func TestKeepingThatFails(t *testing.T) {
 	if dir, _, err := k.Open(t.Context(), th, r.p); err == nil || !strings.Contains(err.Error(), "does not have all the commits that it was made on") {
 		t.Errorf("on another base: %s, %v", dir, err)
 	}
+}
+
+// TestWhatIsKeptIsDatedByItsSnapshot: what is kept is told as it was when the folder was
+// read, however long it took to store it; what is done meanwhile is kept by the next save,
+// and what has not changed is dated anew.
+func TestWhatIsKeptIsDatedByItsSnapshot(t *testing.T) {
+	t.Parallel()
+	r := newRoaming(t)
+	r.goOn("one")
+	for _, limit := range []int64{0, 1 << 10} { // with what is not committed, and without
+		r.k.KeepBytes = limit
+		r.commit(fmt.Sprintf("committed-%d", limit), "one\n")
+		big := make([]byte, limit*2)
+		_, _ = rand.Read(big)
+		r.write("loose", fmt.Sprint(limit)+string(big))
+		var overtaken time.Time
+		r.shelf.while = func() { // as on a machine that is busy
+			overtaken = time.Now()
+			r.write("late", fmt.Sprint("of ", limit))
+		}
+		if err := r.k.Publish(t.Context(), r.thread(), r.p); err != nil {
+			t.Fatal(err)
+		}
+		published := time.Now()
+		if _, err := r.k.Save(t.Context(), r.thread(), r.p); err != nil {
+			t.Fatal(err)
+		}
+		r.shelf.while = nil
+		if at := r.shelf.kept.At; !at.Before(overtaken) || r.shelf.kept.Saved == "" && !at.Before(published) {
+			t.Errorf("what was read before %v, and published at %v, is dated %v: %+v", overtaken, published, at, r.shelf.kept)
+		}
+	}
+	r.k.KeepBytes = 0
+	again := time.Now()
+	r.endTurn("")
+	if r.shelf.kept.At.Before(again) {
+		t.Errorf("what was overtaken is dated %v after another save at %v", r.shelf.kept.At, again)
+	}
+	unchanged := time.Now()
+	r.endTurn("")
+	if r.shelf.kept.At.Before(unchanged) {
+		t.Errorf("what is as it was is dated %v after a save at %v", r.shelf.kept.At, unchanged)
+	}
+	r.goOn("two")
+	r.files(map[string]string{"late": "of 1024"})
 }

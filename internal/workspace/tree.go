@@ -224,11 +224,12 @@ func (k *Keeper) Save(ctx context.Context, t Thread, p Project) (left string, er
 	if err != nil {
 		return "", err
 	}
+	at := time.Now()
 	some, err := k.saveHere(ctx, t, p, source)
 	if err != nil {
 		return "", err
 	}
-	short, err := k.keep(ctx, t, p, source, some)
+	short, err := k.keep(ctx, t, p, source, some, at)
 	if err != nil {
 		return "", fmt.Errorf("%w (it is saved on this machine)", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deckhand/internal/gateway/gitway"
+	"deckhand/internal/scratch"
 	"deckhand/internal/workspace/gitdata"
 )
 
@@ -73,12 +74,26 @@ type Keeper struct {
 	KeepBytes int64
 	// turnstiles are those before the repositories that the bot keeps, by their projects.
 	turnstiles sync.Map
+	// published is when the folder of a thread was read, by its id, for what was published of
+	// it last.
+	published sync.Map
+	// sessions counts those that work in a folder.
+	sessionsMu sync.Mutex
+	sessions   map[string]int
 }
 
 // Open returns the folder that the thread works in, making it at the first use and
-// whenever it is missing, and what people should know of that, in sentences. Its errors
-// are sentences for people.
+// whenever it is missing, and what people should know of that, in sentences. The thread has
+// no process, and what git has locked in one that has died is free again. Its errors are
+// sentences for people.
 func (k *Keeper) Open(ctx context.Context, t Thread, p Project) (dir string, told []string, err error) {
+	if dir, told, err = k.open(ctx, t, p); err == nil && p.Kind != Scratch {
+		told = append(told, k.unlock(dir, dir == k.ownFolder(t, p))...)
+	}
+	return dir, told, err
+}
+
+func (k *Keeper) open(ctx context.Context, t Thread, p Project) (dir string, told []string, err error) {
 	if t.Dir != "" && isDir(t.Dir) && !t.Elsewhere {
 		k.wasPutAway(t, p) // whoever was about to was killed
 		return t.Dir, nil, nil
@@ -186,13 +201,28 @@ func (k *Keeper) Publish(ctx context.Context, t Thread, p Project) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, publishTimeout, fmt.Errorf("git: no end in %s", publishTimeout))
 	defer cancel()
 	source, err := gitdata.Open(k.source(p))
+	at := time.Now()
 	if err == nil {
 		_, err = gitdata.Publication{Clone: t.Dir, Source: source, Branch: branch(t.ID), Scratch: k.scratch()}.Publish(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("publish %s in the repository of project %s: %w", branch(t.ID), p.Name, err)
 	}
+	k.published.Store(t.ID, at)
 	return nil
+}
+
+// Leaving is what tells of pushes of a workspace; its mirror is to be named.
+func (k *Keeper) Leaving(dir string, p Project, first func(path string) bool) (gitdata.Leaving, error) {
+	l := gitdata.Leaving{Clone: dir, Scratch: k.scratch(), First: first}
+	if p.Kind == Worktree {
+		source, err := gitdata.Open(k.source(p))
+		if err != nil {
+			return l, err
+		}
+		l.Source = &source
+	}
+	return l, nil
 }
 
 // Head is the commit that a folder's working tree is at, empty where that cannot be told.
@@ -254,7 +284,12 @@ func (p Project) Check(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w; working trees are made from one: correct dir, or workspace", err)
 	}
-	view, err := gitdata.Look(os.TempDir(), r)
+	folder, err := scratch.Make(scratch.Look)
+	if err != nil {
+		return err
+	}
+	defer folder.Remove() //nolint:errcheck // what is left is swept
+	view, err := gitdata.Look(folder.Path, r)
 	if err != nil {
 		return err
 	}

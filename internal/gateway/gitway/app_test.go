@@ -101,7 +101,7 @@ func TestAGitHubAppsToken(t *testing.T) {
 	}
 	v := newVisit(t, f, r)
 	v.clone()
-	v.AllowPush("toolu_1", false)
+	v.AllowPush("toolu_1", Pass{})
 	v.must("push", "-q", "origin", "HEAD:deckhand/x")
 	// One that is about to end is not used.
 	short := newGitHub(t)

@@ -29,7 +29,7 @@
 // another ref, a deletion, two commands for one ref, a name that is not plain, and a branch
 // that has moved meanwhile are refused with a sentence that git prints, and then nothing of
 // the push passes. A branch moves other than forward only if the tool use was allowed as a
-// forced push. Packs are bounded, written to disk as they come, and checked by
+// forced push, and where people have approved its commits only to these (see [Pass]). Packs are bounded, written to disk as they come, and checked by
 // `git index-pack --strict`; every commit must be whole.
 //
 // # What is not carried
@@ -39,7 +39,7 @@
 //
 // # Not held here
 //
-// While an allowed `git push` runs, everything else in the session can push, too, to
-// branches below deckhand/. What a branch sets off at the forge, such as a pipeline that
+// While a `git push` runs that a rule or a grant allowed, everything else in the session can
+// push, too, to branches below deckhand/. What a branch sets off at the forge, such as a pipeline that
 // runs its files, is the forge's: leave "workflows" out of an app's permissions.
 package gitway

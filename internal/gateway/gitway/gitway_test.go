@@ -31,7 +31,7 @@ func TestFetchAndPush(t *testing.T) {
 	if e := v.last(); !e.Push || e.Refused == "" {
 		t.Errorf("its audit: %+v", e)
 	}
-	v.AllowPush("toolu_1", false)
+	v.AllowPush("toolu_1", Pass{})
 	v.must("push", "origin", "HEAD:deckhand/x")
 	old := strings.TrimSpace(v.must("rev-parse", "HEAD"))
 	v.commit("more")
@@ -56,7 +56,7 @@ func TestFetchAndPush(t *testing.T) {
 		t.Error(out)
 	}
 	// A branch that takes in what the forge has already sends an empty pack.
-	v.AllowPush("toolu_2", false)
+	v.AllowPush("toolu_2", Pass{})
 	v.must("merge", "-q", "--no-ff", "-m", "merged", "origin/main")
 	v.must("push", "-q", "origin", "HEAD:deckhand/x", "origin/main:refs/heads/deckhand/same")
 	if out := f.Refs(); out != "refs/heads/deckhand/same theirs\nrefs/heads/deckhand/x merged\nrefs/heads/main theirs\nrefs/heads/theirs file 0 of web\n" {
@@ -70,7 +70,7 @@ func TestPushesThatAreRefused(t *testing.T) {
 	f := forgetest.New(t)
 	v := newVisit(t, f, remoteOf(f, "web"))
 	v.clone()
-	v.AllowPush("toolu_1", false)
+	v.AllowPush("toolu_1", Pass{})
 	v.must("push", "-q", "origin", "HEAD:deckhand/x")
 	v.commit("mine")
 	v.must("push", "-q", "origin", "HEAD:deckhand/x")
@@ -132,7 +132,7 @@ func TestAForcedPushIsAllowedAsOne(t *testing.T) {
 	f := forgetest.New(t)
 	v := newVisit(t, f, remoteOf(f, "web"))
 	v.clone()
-	v.AllowPush("toolu_1", true)
+	v.AllowPush("toolu_1", Pass{Force: true})
 	v.commit("mine")
 	v.must("push", "-q", "origin", "HEAD:deckhand/x")
 	v.must("commit", "-q", "--amend", "--allow-empty", "-m", "better")
@@ -205,7 +205,7 @@ func TestAForgeThatIsNotReached(t *testing.T) {
 	v := newVisit(t, f, remoteOf(f, "web"))
 	v.clone()
 	f.Take()
-	v.AllowPush("toolu_1", false)
+	v.AllowPush("toolu_1", Pass{})
 	for _, args := range [][]string{{"fetch", "origin"}, {"push", "origin", "HEAD:deckhand/x"}} {
 		out, err := v.run(args...)
 		if err == nil || !strings.Contains(out, "The bot could not reach the forge (git fetch: ") || strings.Contains(out, forgetest.Password) {
@@ -232,7 +232,7 @@ func TestTheForgeRefuses(t *testing.T) {
 	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho 'no pushes on Sundays'\nexit 1\n"), 0o755); err != nil { //nolint:gosec // a hook
 		t.Fatal(err)
 	}
-	v.AllowPush("toolu_1", false)
+	v.AllowPush("toolu_1", Pass{})
 	v.commit("mine")
 	out, err := v.run("push", "origin", "HEAD:deckhand/x")
 	if err == nil || !strings.Contains(out, "remote: no pushes on Sundays") || !strings.Contains(out, "the forge refused it: [remote rejected] (pre-receive hook declined)") {
@@ -256,7 +256,7 @@ func TestNothingSecretInside(t *testing.T) {
 	f := forgetest.New(t)
 	v := newVisit(t, f, remoteOf(f, "web"))
 	v.clone()
-	v.AllowPush("toolu_1", false)
+	v.AllowPush("toolu_1", Pass{})
 	said := v.must("remote", "-v") + v.must("config", "--list", "--show-origin") + strings.Join(v.env, "\n")
 	trace := append(slices.Clone(v.env), "GIT_TRACE=1", "GIT_TRACE_PACKET=1", "GIT_TRACE_CURL=1", "GIT_TRACE_SETUP=1", "GIT_CURL_VERBOSE=1")
 	for _, args := range [][]string{{"fetch", "origin"}, {"push", "origin", "HEAD:deckhand/x"}, {"push", "origin", "HEAD:main"}} {
@@ -291,7 +291,7 @@ func TestAShallowClone(t *testing.T) {
 	if out, err := forgetest.Git(t, "", v.env, "clone", "-q", "--depth=1", f.URL("web"), v.work); err != nil {
 		t.Fatal(err, out)
 	}
-	v.AllowPush("toolu_1", false)
+	v.AllowPush("toolu_1", Pass{})
 	v.commit("mine")
 	v.must("push", "-q", "origin", "HEAD:deckhand/x")
 	if out := f.Git(f.Bare("web"), "log", "--format=%s", "deckhand/x"); out != "mine\nfile 1 of web\nfile 0 of web\n" {

@@ -80,7 +80,7 @@ func TestHostilePushes(t *testing.T) {
 	f := forgetest.New(t)
 	v := newVisit(t, f, remoteOf(f, "web"))
 	v.clone()
-	v.AllowPush("toolu_1", true)
+	v.AllowPush("toolu_1", Pass{Force: true})
 	v.must("push", "-q", "origin", "HEAD:deckhand/x")
 	tip, first := strings.TrimSpace(v.must("rev-parse", "HEAD")), strings.TrimSpace(v.must("rev-parse", "HEAD~1"))
 	tree := strings.TrimSpace(v.must("rev-parse", "HEAD^{tree}"))
@@ -182,7 +182,7 @@ func TestCloseEndsConversations(t *testing.T) {
 	f := forgetest.New(t)
 	v := newVisit(t, f, remoteOf(f, "web"))
 	v.clone()
-	v.AllowPush("toolu_1", false)
+	v.AllowPush("toolu_1", Pass{})
 	tip := strings.TrimSpace(v.must("rev-parse", "HEAD"))
 	waiting := []*raw{v.raw(), v.pushing(), v.pushing()}
 	waiting[2].say(line(strings.Repeat("0", 40)+" "+tip+" refs/heads/deckhand/y"+asks)+flush, "PACK\x00\x00\x00\x02\x00\x00")

@@ -67,6 +67,20 @@ func (m *mirror) sync(ctx context.Context) error {
 	return err
 }
 
+// Mirror brings the bot's copy of the only repository that the session reaches up to date,
+// and returns its name inside and its folder: a bare git folder that nobody else writes to.
+// Its error is a sentence.
+func (s *Session) Mirror(ctx context.Context) (name, dir string, err error) {
+	if len(s.names) != 1 {
+		return "", "", fmt.Errorf("the project has %d repositories", len(s.names))
+	}
+	m := s.repositories[s.names[0]]
+	if why := s.fresh(ctx, m); why != "" {
+		return s.names[0], "", errors.New(why)
+	}
+	return s.names[0], m.dir, nil
+}
+
 func (m *mirror) update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, syncTimeout, fmt.Errorf("no answer in %s", syncTimeout))
 	defer cancel()

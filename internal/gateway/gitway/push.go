@@ -2,9 +2,11 @@ package gitway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,12 +28,11 @@ const (
 
 // receive takes a push: its commands are read and judged before anything else.
 func (s *Session) receive(ctx context.Context, c *idling, m *mirror, e *Event) {
-	toolUse, force, ok := s.mayPush()
-	if !ok {
+	passes := s.passes()
+	if len(passes) == 0 {
 		e.Refused = "Pushing needs a decision of its own. Run git push as a command that the policy can see (git push origin HEAD:deckhand/name), and not from within another program."
 		return
 	}
-	e.ToolUse = toolUse
 	if e.Refused = s.fresh(ctx, m); e.Refused != "" {
 		return
 	}
@@ -52,7 +53,8 @@ func (s *Session) receive(ctx context.Context, c *idling, m *mirror, e *Event) {
 		}
 		return
 	}
-	p := &push{session: s, mirror: m, offer: o, known: refs, force: force}
+	p := &push{session: s, mirror: m, offer: o, known: refs}
+	e.ToolUse = p.choose(passes, e.Repository)
 	p.judge()
 	if !p.refused() {
 		p.take(ctx, c)
@@ -97,7 +99,7 @@ type push struct {
 	mirror  *mirror
 	offer   offer
 	known   map[string]string // what the refs are now
-	force   bool
+	pass    *Pass             // what it may do; nil: it is not what was approved
 
 	bytes  int64  // of its pack
 	failed string // why the pack could not be taken; empty if it was, or was not looked at
@@ -107,6 +109,34 @@ type push struct {
 // refused reports whether one of the commands is: then nothing passes.
 func (p *push) refused() bool {
 	return p.failed != "" || slices.ContainsFunc(p.offer.commands, func(c *command) bool { return c.refused != "" })
+}
+
+// choose takes one of the passes that allow the push, and returns whose it is: one without
+// force where the push needs none is as good as one with it.
+func (p *push) choose(passes map[string]Pass, repository string) (toolUse string) {
+	for _, name := range slices.Sorted(maps.Keys(passes)) {
+		pass := passes[name]
+		if !pass.covers(repository, p.offer.commands) {
+			toolUse = cmp.Or(toolUse, name) // whose push it would be
+			continue
+		}
+		if p.pass == nil || pass.Force && !p.pass.Force {
+			p.pass, toolUse = &pass, name
+		}
+	}
+	return toolUse
+}
+
+// covers reports whether a push moves nothing but what was approved.
+func (p Pass) covers(repository string, commands []*command) bool {
+	if p.Refs == nil {
+		return true
+	}
+	return repository == p.Repository && !slices.ContainsFunc(commands, func(c *command) bool {
+		return !slices.ContainsFunc(p.Refs, func(r Ref) bool {
+			return r.Name == c.ref && r.New == c.new && (r.Old == "" || r.Old == c.old)
+		})
+	})
 }
 
 // plainBranch is stricter than git's rule for names: what is not known to be harmless is
@@ -129,6 +159,8 @@ func (p *push) judge() {
 			c.refused = "Deckhand pushes to branches with plain names alone: letters, digits and . _ - / below deckhand/"
 		case c.deletes():
 			c.refused = "Deckhand deletes no branches; ask a person to"
+		case p.pass == nil:
+			c.refused = "the branch has moved since this push was approved, or it is none of those that were: it is another push. Run git push again"
 		case seen[c.ref]:
 			c.refused = "the same branch is named twice"
 		case !c.creates() && p.known[c.ref] != c.old, c.creates() && p.known[c.ref] != "":
@@ -217,7 +249,7 @@ func (p *push) inspect(ctx context.Context, dir string, c *command) string {
 	if _, err := localGit(ctx, dir, "rev-list", "--objects", "--quiet", c.new, "--not", "--alternate-refs"); err != nil {
 		return "it is not whole: something that it is made of is missing here"
 	}
-	if c.creates() || p.force {
+	if c.creates() || p.pass.Force {
 		return ""
 	}
 	_, err = localGit(ctx, dir, "merge-base", "--is-ancestor", c.old, c.new)

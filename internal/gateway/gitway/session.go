@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -73,7 +74,7 @@ type Session struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	allowed map[string]bool // tool uses that may push, and whether by force
+	allowed map[string]Pass // by the tool uses that may push
 	report  func(Event)
 	unsaid  []Event // of which nobody could be told yet
 	closed  bool
@@ -88,7 +89,7 @@ func (g *Gate) Open(dir, project string, remotes []Remote) (*Session, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Session{
 		gate: g, dir: dir, token: random(tokenLength / 2), repositories: map[string]*mirror{}, spellings: map[string][]string{},
-		log: g.log.With(zap.String("project", project)), pace: rate.NewLimiter(rate.Every(2*time.Second), burst), pushing: semaphore.NewWeighted(1), cancel: cancel, allowed: map[string]bool{},
+		log: g.log.With(zap.String("project", project)), pace: rate.NewLimiter(rate.Every(2*time.Second), burst), pushing: semaphore.NewWeighted(1), cancel: cancel, allowed: map[string]Pass{},
 	}
 	for _, r := range remotes {
 		p, err := parse(r.URL)
@@ -159,16 +160,26 @@ func suffix(written string) string {
 	return ""
 }
 
+// Pass is what pushes of a tool use may do.
+type Pass struct {
+	// Force says that it was allowed as a push that may move a branch other than forward.
+	Force bool
+	// Repository and Refs are what people have approved: these branches of this repository
+	// are moved from Old, where that is known, to New, and nothing else is. No Refs allow
+	// what a rule allows: any.
+	Repository string
+	Refs       []Ref
+}
+
 // AllowPush lets pushes through until [Session.EndPush]: a tool use is about to run that
-// was allowed as a push. force says that it was allowed as one that may move a branch
-// other than forward.
-func (s *Session) AllowPush(toolUse string, force bool) {
+// was allowed as a push.
+func (s *Session) AllowPush(toolUse string, p Pass) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.allowed[toolUse] = force
+	s.allowed[toolUse] = p
 }
 
 // EndPush tells that a tool use has ended; without a name, that all have.
@@ -184,16 +195,11 @@ func (s *Session) EndPush(toolUse string) {
 	delete(s.allowed, toolUse)
 }
 
-// mayPush is a tool use that may push now, one by force if there is one.
-func (s *Session) mayPush() (toolUse string, force, ok bool) {
+// passes are what tool uses may push now, by their names.
+func (s *Session) passes() map[string]Pass {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, f := range s.allowed {
-		if !ok || f {
-			toolUse, force, ok = name, f, true
-		}
-	}
-	return toolUse, force, ok
+	return maps.Clone(s.allowed)
 }
 
 // OnEvent names who is told of conversations, those included of which nobody was told yet.

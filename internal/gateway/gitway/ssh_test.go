@@ -35,7 +35,7 @@ func TestByADeployKey(t *testing.T) {
 	if out, err := forgetest.Git(t, "", v.env, "clone", "-q", r.URL, v.work); err != nil {
 		t.Fatal(err, out)
 	}
-	v.AllowPush("toolu_1", false)
+	v.AllowPush("toolu_1", Pass{})
 	v.must("push", "-q", "origin", "HEAD:deckhand/x")
 	if out := v.must("remote", "-v"); !strings.Contains(out, "git://git.invalid/forge.example/team/web.git (push)") {
 		t.Error(out)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,9 +47,11 @@ type GVisor struct {
 	Name   string   `json:"name"`
 	// Config is the bundle's configuration, as the runtime specification has it, without
 	// what only the process that starts knows: its arguments and its environment.
-	Config  map[string]json.RawMessage `json:"config"`
-	Program []string                   `json:"program"`
-	Group   string                     `json:"group,omitempty"`
+	Config map[string]json.RawMessage `json:"config"`
+	// Filter is that of runsc's own system calls: what is made inside is made by them.
+	Filter  []unix.SockFilter `json:"filter"`
+	Program []string          `json:"program"`
+	Group   string            `json:"group,omitempty"`
 }
 
 // becomeBwrap returns only if it fails.
@@ -90,16 +93,19 @@ func becomeGVisor(p GVisor, arguments []string) error {
 	if err := limitThis(p.Group, 0); err != nil {
 		return err
 	}
+	runtime.LockOSThread() // which becomes runsc
 	if os.Geteuid() == 0 {
 		// runsc mounts into its notes and leaves that behind when it is killed: in a
 		// mount namespace of its own it goes with it.
-		runtime.LockOSThread()
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 			return fmt.Errorf("make a mount namespace, which gvisor as root needs the capability SYS_ADMIN for: %w", err)
 		}
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 			return fmt.Errorf("make a mount namespace: %w", err)
 		}
+	}
+	if err := filterThis(p.Filter); err != nil {
+		return fmt.Errorf("filter gvisor's system calls: %w", err)
 	}
 	argv := append([]string{"runsc"}, p.Flags...)
 	argv = append(argv, "run", "--bundle="+p.Bundle, p.Name)
@@ -154,6 +160,24 @@ func limitThis(group string, openFiles int) error {
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: n}); err != nil {
 			return fmt.Errorf("limit open files to %d: %w", n, err)
 		}
+	}
+	return nil
+}
+
+// filterThis has the calling thread, and all that it becomes and starts, make the system
+// calls that the filter lets through.
+func filterThis(program []unix.SockFilter) error {
+	if len(program) == 0 {
+		return errors.New("the plan has none")
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}                                         //nolint:gosec // the kernel takes 4096
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&p))) //nolint:gosec // as the call takes it
+	runtime.KeepAlive(program)
+	if errno != 0 {
+		return errno
 	}
 	return nil
 }

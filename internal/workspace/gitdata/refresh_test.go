@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"deckhand/internal/waittest"
 	"deckhand/internal/workspace/gitdata"
 )
 
@@ -76,7 +77,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("git fetch would bring\n%s", got)
 	}
 	b.whole(b.source)
-	if at := b.open().Fetched(); time.Since(at) > time.Minute {
+	if at := b.open().Fetched(); time.Since(at) > waittest.Limit {
 		t.Errorf("it was fetched at %s", at)
 	}
 	before := b.git(b.source, "for-each-ref")

@@ -1,0 +1,5 @@
+//go:build race
+
+package attachment
+
+func init() { raced = true }

@@ -1,0 +1,389 @@
+package gitdata
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Leaving tells what a push of a clone would bring to the forge. The clone's git folder may
+// hold anything: what is told of a commit is read from objects whose names git has computed
+// from what they hold, so that it is true of whatever has that name elsewhere.
+type Leaving struct {
+	// Clone is the folder of the working tree.
+	Clone string
+	// Source is the repository that the clone borrows objects from; nil if it borrows none.
+	Source *Repository
+	// Mirror is a bare repository of ours with what the forge has.
+	Mirror Repository
+	// Scratch is a folder for what is needed meanwhile.
+	Scratch string
+	// First tells the files that are listed and shown before others.
+	First func(path string) bool
+}
+
+// Bounds of what is told of a push. What is beyond them is counted.
+const (
+	maxLeavingBytes = 256 << 20 // that are taken out of the clone
+	maxTold         = 50        // commits
+	maxToldFiles    = 200
+	maxSubject      = 200      // bytes
+	maxDiff         = 64 << 10 // bytes
+)
+
+// Commits are some of a number of commits, the newest.
+type Commits struct {
+	Count int
+	Some  []Commit
+}
+
+// Commit is one, in its own words.
+type Commit struct{ ID, Author, Subject string }
+
+// File is one that differs. Kind is empty for a plain file, or says what it is, or was if it
+// is deleted: "link", "submodule", "program". Was is the same of what it was before, where
+// that is something else, with "file" for a plain one. From and To are the targets of a link,
+// the commits of a submodule; empty where there was or is none.
+type File struct {
+	Path           string
+	Orders         bool   // it is one of the first
+	Status         string // A, M, D or T
+	Kind, Was      string
+	From, To       string
+	Added, Removed int
+	Binary         bool
+}
+
+// LeavingRef is what a branch of the forge would become.
+type LeavingRef struct {
+	Commits Commits // that the forge does not have
+	Lost    Commits // that the branch would not have any more
+	Files   []File
+	More    int // files that are not listed
+	Firsts  int // how many are first, listed or not
+	Added   int // lines, of all files
+	Removed int
+	Diff    string
+	Cut     bool // the diff is longer
+}
+
+// Name is the commit that a name means in the clone, HEAD, a branch or a commit's id, and
+// the branch that it is, if it is one. Its error is a sentence.
+func (l Leaving) Name(name string) (branch, commit string, err error) {
+	root, err := openClone(l.Clone)
+	if err != nil {
+		return "", "", err
+	}
+	defer root.Close() //nolint:errcheck // it only names a folder
+	r := Repository{Dir: filepath.Join(l.Clone, ".git"), Common: filepath.Join(l.Clone, ".git")}
+	switch {
+	case name == "HEAD" || name == "@":
+		ref, commit, err := r.Head()
+		if err == nil && commit == "" {
+			err = errors.New("HEAD names no commit")
+		}
+		return strings.TrimPrefix(ref, "refs/heads/"), commit, err
+	case hashFormat.MatchString(name):
+		return "", name, nil
+	}
+	branch = strings.TrimPrefix(name, "refs/heads/")
+	commit, err = r.Ref("refs/heads/" + branch)
+	if err == nil && commit == "" {
+		err = fmt.Errorf("there is no branch %s", branch)
+	}
+	return branch, commit, err
+}
+
+// Refs tells what branches of the forge would become: news are their new commits, olds what
+// they are now, empty for a branch that is not there. Its error is a sentence.
+func (l Leaving) Refs(ctx context.Context, olds, news []string) (out []LeavingRef, err error) {
+	known, err := l.Mirror.Refs()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := l.Mirror.Objects()
+	if err != nil {
+		return nil, err
+	}
+	head, _, err := l.Mirror.Head()
+	if err != nil {
+		return nil, err
+	}
+	// Nothing but what the forge has, and what git has checked of the rest.
+	view, err := newView(l.Scratch, layout{head: "ref: refs/heads/.none", refs: known, objects: objects, config: "\tbare = true\n"})
+	if err != nil {
+		return nil, err
+	}
+	defer view.Close() //nolint:errcheck // it was only read
+	if err := l.take(ctx, view, known, objects, news); err != nil {
+		return nil, err
+	}
+	for i := range news {
+		r, err := view.leaving(ctx, olds[i], news[i], known[head], l.First)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// take has the view have the commits, checked as if a stranger had pushed them.
+func (l Leaving) take(ctx context.Context, view *View, known map[string]string, objects, tips []string) error {
+	root, err := openClone(l.Clone)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // it only names a folder
+	whose := l.Mirror
+	if l.Source != nil {
+		more, err := l.Source.Objects()
+		if err != nil {
+			return err
+		}
+		whose, objects = *l.Source, append(more, objects...)
+	}
+	own, err := newView(l.Scratch, layout{head: "ref: refs/heads/.none", refs: known, objects: objects, config: "\tbare = true\n"})
+	if err != nil {
+		return err
+	}
+	defer own.Close() //nolint:errcheck // it was only read
+	taking := taking{clone: root, into: own, source: whose, bytes: maxLeavingBytes, files: maxTaken}
+	if err := taking.all(ctx); err != nil {
+		return err
+	}
+	view.objects = []string{filepath.Join(view.dir, "objects")}
+	if err := own.send(ctx, view, tips, maxLeavingBytes); err != nil {
+		return err
+	}
+	for _, tip := range tips {
+		if commit, err := view.Commit(ctx, tip); err != nil || commit != tip {
+			return errors.New("what it names is no commit that is whole")
+		}
+	}
+	return view.whole(ctx, tips)
+}
+
+// emptyTree is the tree without files, by the length of a hash.
+var emptyTree = map[int]string{40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904", 64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"}
+
+// leaving tells what becomes of a branch. A new one is compared with where it has left the
+// forge's HEAD.
+func (v *View) leaving(ctx context.Context, old, tip, head string, first func(string) bool) (r LeavingRef, err error) {
+	if r.Commits, err = v.commits(ctx, tip, "--not", "--all"); err != nil {
+		return r, err
+	}
+	base := old
+	switch {
+	case old != "":
+		if r.Lost, err = v.commits(ctx, old, "--not", tip); err != nil {
+			return r, err
+		}
+	case head != "":
+		out, err := v.git(ctx, nil, nil, "merge-base", head, tip)
+		if ctx.Err() != nil {
+			return r, err
+		}
+		base = strings.TrimSpace(out)
+	}
+	if base == "" {
+		base = emptyTree[len(tip)]
+	}
+	return r, v.files(ctx, &r, base, tip, first)
+}
+
+func (v *View) commits(ctx context.Context, revs ...string) (c Commits, err error) {
+	out, err := v.git(ctx, nil, nil, append([]string{"rev-list", "--count"}, revs...)...)
+	if err != nil {
+		return c, err
+	}
+	if c.Count, err = strconv.Atoi(strings.TrimSpace(out)); err != nil || c.Count == 0 {
+		return c, err
+	}
+	out, err = v.git(ctx, nil, nil, append([]string{"log", "-z", "--no-color", "--no-decorate", "--no-mailmap", "--no-show-signature", "--max-count=" + strconv.Itoa(maxTold), "--format=%H%n%an <%ae>%n%s"}, revs...)...)
+	for record := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		if parts := strings.SplitN(record, "\n", 3); len(parts) == 3 {
+			c.Some = append(c.Some, Commit{parts[0], clipped(parts[1]), clipped(parts[2])})
+		}
+	}
+	return c, err
+}
+
+// clipped is a text of a stranger's, short and without what a database refuses.
+func clipped(s string) string {
+	cut := s
+	if len(cut) > maxSubject {
+		cut = cut[:maxSubject] + "…"
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(cut, "�"), "\x00", "�")
+}
+
+var diffing = []string{"diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-abbrev", "--no-color"}
+
+// files are those that differ between two trees, those that are first before others.
+func (v *View) files(ctx context.Context, r *LeavingRef, base, tip string, first func(string) bool) error {
+	out := bounded{left: maxListed}
+	cmd := v.command(ctx, nil, append(diffing, "-z", "--raw", "--numstat", base, tip)...)
+	cmd.Stdout = &out
+	if err := run(ctx, cmd, nil); err != nil {
+		return err
+	}
+	fields := strings.Split(out.String(), "\x00")
+	by, order := map[string]*File{}, []string{}
+	for i := 0; i < len(fields); i++ {
+		if raw := strings.Fields(fields[i]); strings.HasPrefix(fields[i], ":") && len(raw) == 5 && i+1 < len(fields) {
+			i++
+			by[fields[i]] = changed(raw)
+			by[fields[i]].Path, by[fields[i]].Orders = clipped(fields[i]), first(fields[i])
+			order = append(order, fields[i])
+			continue
+		}
+		if parts := strings.SplitN(fields[i], "\t", 3); len(parts) == 3 && by[parts[2]] != nil {
+			f := by[parts[2]]
+			f.Binary = parts[0] == "-"
+			f.Added, _ = strconv.Atoi(parts[0])
+			f.Removed, _ = strconv.Atoi(parts[1])
+			r.Added, r.Removed = r.Added+f.Added, r.Removed+f.Removed
+		}
+	}
+	var paths []string
+	for _, wanted := range []bool{true, false} {
+		for _, path := range order {
+			f := by[path]
+			if f.Orders != wanted {
+				continue
+			}
+			if wanted {
+				r.Firsts++
+			}
+			if len(r.Files) == maxToldFiles {
+				r.More++
+				continue
+			}
+			r.Files, paths = append(r.Files, *f), append(paths, path)
+		}
+		if len(paths) > 0 && !r.Cut {
+			if err := v.diff(ctx, r, base, tip, paths); err != nil {
+				return err
+			}
+		}
+		paths = nil
+	}
+	r.Cut = r.Cut || r.More > 0
+	return v.targets(ctx, r.Files)
+}
+
+// kinds are those of entries of a tree that are no plain files, by their mode.
+var kinds = map[string]string{"120000": "link", "160000": "submodule", "100755": "program"}
+
+// changed is an entry that differs, by what git says of it: both modes, both objects and how
+// it differs. The ends of links are their objects' names yet.
+func changed(raw []string) *File {
+	was, is := raw[0][1:], raw[1]
+	f := &File{Status: raw[4], Kind: kinds[is]}
+	switch {
+	case is == "000000":
+		f.Kind = kinds[was]
+	case was != "000000" && kinds[was] != kinds[is]:
+		f.Was = cmp.Or(kinds[was], "file")
+	}
+	if was == "120000" || was == "160000" {
+		f.From = raw[2]
+	}
+	if is == "120000" || is == "160000" {
+		f.To = raw[3]
+	}
+	return f
+}
+
+// maxTarget is how long a link's target can be for a system to follow it, in bytes.
+const maxTarget = 4096
+
+// targets puts the targets of links in the place of their objects' names.
+func (v *View) targets(ctx context.Context, files []File) error {
+	at := map[string]string{} // targets by object
+	var ends []*string
+	for i := range files {
+		f := &files[i]
+		was := cmp.Or(f.Was, f.Kind)
+		if f.From != "" && was == "link" {
+			ends, at[f.From] = append(ends, &f.From), ""
+		}
+		if f.To != "" && f.Kind == "link" {
+			ends, at[f.To] = append(ends, &f.To), ""
+		}
+	}
+	if len(ends) == 0 {
+		return nil
+	}
+	ask := func(how string, ids []string) (string, error) {
+		return v.git(ctx, strings.NewReader(strings.Join(ids, "\n")+"\n"), nil, "cat-file", how)
+	}
+	sizes, err := ask("--batch-check=%(objectname) %(objectsize)", slices.Sorted(maps.Keys(at)))
+	if err != nil {
+		return err
+	}
+	var short []string
+	for line := range strings.Lines(sizes) {
+		id, size, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if n, err := strconv.Atoi(size); err == nil && n <= maxTarget {
+			short = append(short, id)
+		} else {
+			at[id] = "(longer than any that works)"
+		}
+	}
+	told := ""
+	if len(short) > 0 {
+		if told, err = ask("--batch=%(objectsize)", short); err != nil {
+			return err
+		}
+	}
+	for _, id := range short {
+		size, rest, _ := strings.Cut(told, "\n")
+		n, err := strconv.Atoi(size)
+		if err != nil || n < 0 || n >= len(rest) {
+			return errors.New("git does not tell where a link leads")
+		}
+		at[id], told = clipped(rest[:n]), rest[n+1:]
+	}
+	for _, end := range ends {
+		*end = at[*end]
+	}
+	return nil
+}
+
+// diff adds the diff of some files, as much of it as is kept.
+func (v *View) diff(ctx context.Context, r *LeavingRef, base, tip string, paths []string) error {
+	out := start{left: maxDiff - len(r.Diff)}
+	args := append([]string{"--literal-pathspecs"}, diffing...)
+	cmd := v.command(ctx, nil, append(append(args, "-p", base, tip, "--"), paths...)...)
+	cmd.Stdout = &out
+	err := run(ctx, cmd, nil)
+	if r.Cut = out.left < 0; r.Cut {
+		err = context.Cause(ctx) // git was not heard to its end
+	}
+	r.Diff += strings.ReplaceAll(strings.ToValidUTF8(out.String(), "�"), "\x00", "�")
+	return err
+}
+
+// start keeps what comes first, and wants no more.
+type start struct {
+	strings.Builder
+	left int
+}
+
+func (s *start) Write(p []byte) (int, error) {
+	n := min(len(p), max(s.left, 0))
+	if s.left -= len(p); s.left < 0 {
+		_, _ = s.Builder.Write(p[:n])
+		return n, io.ErrShortWrite
+	}
+	return s.Builder.Write(p)
+}
