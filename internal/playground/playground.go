@@ -4,6 +4,7 @@
 //
 //	/api/ /socket /files/ /hooks/   the workspace, as an app sees it (package slack)
 //	/model/                         the Messages API, as the CLI sees it (package model)
+//	/forge/                         git repositories (package forge)
 //	/_control/                      acting as the people, watching, faults, the bill
 //	/                               the page (package page)
 //
@@ -27,6 +28,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/playground/forge"
 	"deckhand/internal/playground/model"
 	"deckhand/internal/playground/page"
 	"deckhand/internal/playground/slack"
@@ -113,6 +115,14 @@ func Start(ctx context.Context, o Options) (*Playground, error) {
 		}
 		mux.Handle("/", page.Handler())
 	}
+	if o.Only == "" && o.Dir != "" {
+		h, err := forge.Handler(ForgeDir(o.Dir))
+		if err != nil {
+			_ = listener.Close()
+			return nil, err
+		}
+		mux.Handle(forge.Root, h)
+	}
 	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	p.serve.Go(func() {
 		if err := p.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -157,6 +167,12 @@ func (p *Playground) URL() string { return p.url }
 
 // SlackAPIURL is the Web API's base, for SLACK_API_URL.
 func (p *Playground) SlackAPIURL() string { return p.url + "/api/" }
+
+// ForgeDir is where the repositories of a playground lie that keeps what it has in dir.
+func ForgeDir(dir string) string { return filepath.Join(dir, "forge") }
+
+// ForgeURL is the address of a repository of the forge.
+func (p *Playground) ForgeURL(name string) string { return p.url + forge.Root + name }
 
 // ModelURL is the Messages API's base, for ANTHROPIC_BASE_URL.
 func (p *Playground) ModelURL() string { return p.url + "/model" }

@@ -143,8 +143,8 @@ func TestACallThatBreaksOffIsBilledAsTheCLIDoes(t *testing.T) {
 
 func breaksOff(t *testing.T, model string) {
 	t.Helper()
-	s, url := serve(t, Options{})
-	c := startCLI(t, url, cliOptions{Model: model})
+	s, web := serveOn(t, Options{})
+	c := startCLI(t, web.URL, cliOptions{Model: model})
 	agree(t, s, c, c.turn("hello"))
 	const tool = "tool: AskUserQuestion {\"questions\":\"a long input that is streamed in several pieces\"}"
 	for _, tc := range []struct {
@@ -169,9 +169,26 @@ func breaksOff(t *testing.T, model string) {
 		})
 		agree(t, s, c, c.interrupt())
 	}
+	filled := strings.TrimSpace(filler(1000))
+	for _, times := range []int{1, 2} { // that the connection breaks, when the CLI has read what came
+		s.SetFaults([]Fault{{StallAfterChars: 40, Times: times}})
+		c.say("fill: 1000")
+		for range times {
+			got := 0
+			c.until(func(e event) bool {
+				got += e.chars()
+				return got >= 40
+			})
+			web.CloseClientConnections()
+		}
+		seen := c.until(isResult)
+		r := seen[len(seen)-1]
+		if r.IsError || r.Result != filled {
+			t.Fatalf("broken %d times: %s", times, r.raw)
+		}
+		agree(t, s, c, r)
+	}
 	for _, f := range []Fault{
-		{CutAfterChars: 40, Times: 1},
-		{CutAfterChars: 40, Times: 2},
 		{CutAfterBytes: 10, Times: 1},
 		{Garbage: true, Times: 1},
 		{Status: 529, Times: 2},
@@ -179,7 +196,7 @@ func breaksOff(t *testing.T, model string) {
 	} {
 		s.SetFaults([]Fault{f})
 		r := c.turn("fill: 1000")
-		if r.IsError || r.Result != strings.TrimSpace(filler(1000)) {
+		if r.IsError || r.Result != filled {
 			t.Fatalf("%+v: %s", f, r.raw)
 		}
 		agree(t, s, c, r)

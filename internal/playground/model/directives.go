@@ -93,8 +93,12 @@ func paceOnly(text string) (pace int, rest string) {
 
 // findDirective finds the directive word of a line and the offset of its
 // argument. Before it may stand what chat programs put there: quote marks, a
-// speaker ("[Alice in #general]: "), a mention ("@deckhand ", "<@U1> ").
+// speaker ("[Alice in #general]: "), a mention ("@deckhand ", "<@U1> "). A line that is an
+// object is a record of what somebody said, and has none.
 func findDirective(line string) (word string, at int) {
+	if strings.HasPrefix(strings.TrimSpace(line), `{"`) {
+		return "", 0
+	}
 	for _, m := range directive.FindAllStringSubmatchIndex(line, -1) {
 		word, at = line[m[2]:m[3]], m[1]
 		before := strings.TrimSpace(line[:m[2]])

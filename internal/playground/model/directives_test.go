@@ -45,6 +45,7 @@ func TestDirectives(t *testing.T) {
 		{"after a mention", `@deckhand tool: Bash {}`, []step{{Tools: []toolCall{call("Bash", `{}`)}}}},
 		{"after a Slack mention", `<@U012AB> say: hi`, []step{{Say: "hi"}}},
 		{"after speaker and mention", `[Alice]: @deckhand say: hi`, []step{{Say: "hi"}}},
+		{"after a record", "{\"by\":\"Alice\",\"said\":\"say: old\",\"answer\":\"old\"}\nsay: new", []step{{Say: "new"}}},
 		{"in a quotation", "> tool: Bash {}\n> say: hi", []step{{Tools: []toolCall{call("Bash", `{}`)}}, {Say: "hi"}}},
 		{
 			"inside a longer note",

@@ -21,13 +21,19 @@ import (
 // serve starts a model server for a test.
 func serve(tb testing.TB, o Options) (*Server, string) {
 	tb.Helper()
+	s, web := serveOn(tb, o)
+	return s, web.URL
+}
+
+func serveOn(tb testing.TB, o Options) (*Server, *httptest.Server) {
+	tb.Helper()
 	s, err := New(o)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	ts := httptest.NewServer(s)
 	tb.Cleanup(ts.Close)
-	return s, ts.URL
+	return s, ts
 }
 
 // numberIDs makes the ids of a server predictable.

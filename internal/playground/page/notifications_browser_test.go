@@ -51,10 +51,11 @@ func testNotifications(t *testing.T, chrome *pagetest.Browser) {
 // pointer's help: from the list of channels into a thread and a card's form, and out again.
 func testPhone(t *testing.T, chrome *pagetest.Browser) {
 	d := newDesk(t)
-	root := d.app.post(slack.ChannelEngineering, "", `[{"type":"section","text":{"type":"mrkdwn","text":"a thread"}}]`)
+	root := d.app.post(slack.ChannelEngineering, "", `[{"type":"section","text":{"type":"mrkdwn","text":"✅ a thread"}}]`)
 	card := d.app.post(slack.ChannelEngineering, root, approval)
 	w := d.open(t, chrome, at(slack.ChannelRandom, slack.UserAda))
 	w.Do(chromedp.EmulateViewport(390, 844))
+	w.See(`[...document.querySelectorAll('.banner-try button')].filter((b) => b.offsetParent != null).length === 3`)
 	focus := func(selector string) {
 		w.Do(chromedp.Focus(chromedp.CSS(selector)))
 		w.Enter()
@@ -67,6 +68,8 @@ func testPhone(t *testing.T, chrome *pagetest.Browser) {
 	w.See(`getComputedStyle(document.querySelector('.sidebar')).visibility === 'hidden'`)
 	focus(".thread-link")
 	w.See(`document.querySelector(` + "`" + inMessage(card, `[data-action-id="approve"]`) + "`" + `)?.offsetParent != null`)
+	w.See(`[...document.querySelectorAll('.pre')].every((pre) => pre.scrollWidth <= pre.clientWidth + 1)`)
+	w.See(drawn)
 	w.Accessible("a thread on a phone")
 	w.Shot("phone-thread-light")
 	focus(inMessage(card, `[data-action-id="deny"]`))
@@ -76,4 +79,18 @@ func testPhone(t *testing.T, chrome *pagetest.Browser) {
 	w.Do(chromedp.KeyEvent(kb.Escape)) // out of the thread
 	w.See(`document.querySelector('[data-testid="thread"]') === null`)
 	w.See(`document.documentElement.scrollWidth <= innerWidth`)
+	w.Click(".banner-try button:nth-of-type(2)")
+	w.See(`document.querySelector('[data-testid="composer"]').value === '@deckhand explain this project'`)
 }
+
+// drawn is whether a sign is one that a font has, or words.
+const drawn = `(() => {
+	const draw = (char) => {
+		const context = Object.assign(document.createElement('canvas'), {width: 32, height: 32}).getContext('2d');
+		context.font = '24px sans-serif';
+		context.fillText(char, 2, 26);
+		return context.getImageData(0, 0, 32, 32).data.join();
+	};
+	const missing = draw('😀') === draw('\u{10FFFD}') && draw('✅') === draw('\u{10FFFD}');
+	return document.querySelector('[data-testid="thread"]').innerText.includes(missing ? '[done] a thread' : '✅ a thread');
+})()`

@@ -247,7 +247,7 @@ func (c *cluster) close() error {
 		errs = append(errs, os.RemoveAll(c.dir))
 	}
 	if c.lock != nil {
-		errs = append(errs, c.lock.Close())
+		errs = append(errs, unlock(c.lock))
 		c.lock = nil
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -24,6 +24,12 @@ const (
 // ErrInUse is returned by Start for a folder that another process uses.
 var ErrInUse = errors.New("the data folder is in use")
 
+// unlock gives a folder back. A child that is being started has the lock's file open, too,
+// until it runs its program: closing ours would not be enough.
+func unlock(lock *os.File) error {
+	return errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close())
+}
+
 // lockDir takes the folder for this process. The kernel gives it back when the
 // process ends, however it ends; the number in the file is for people.
 func lockDir(dir string) (*os.File, error) {
@@ -159,7 +165,7 @@ func sweepTemporary(log *zap.Logger) {
 			log.Debug("removing a folder that was left", zap.String("dir", dir))
 			_ = os.RemoveAll(dir) // the next start tries again
 		}
-		_ = lock.Close()
+		_ = unlock(lock)
 	}
 }
 

@@ -97,10 +97,11 @@ var stated = regexp.MustCompile(`(?i)\b(done|ran|allow\w*|approv\w*|accepted|ans
 	`retr\w*|tr(y|ied) again|begin\w*|begun|starts?|denied|refused|declined|skipped|left|stop\w*|interrupt\w*|cancel\w*|withdrawn|expired|paused?|used up|blocked|closed|open|to do|next|in progress|` +
 	`not finished|pending|decide[ds]?|asks?|restart\w*|over|on|off|idle|needs?|reserved|missing|ready|live|revoked|ended)\b`)
 
-// sign is a line that begins with how something stands.
+// sign is a line that begins with how something stands. That something is done is the rule,
+// and ✅ is read as a check mark: every other sign has a word.
 func (r *reading) sign(t string) {
 	for line := range strings.Lines(t) {
-		if mark := signed.FindString(line); mark != "" && !stated.MatchString(line[len(mark):]) {
+		if mark := signed.FindString(line); mark != "" && strings.TrimSpace(mark) != "✅" && !strings.HasSuffix(strings.TrimSpace(mark), "↳ ✅") && !stated.MatchString(line[len(mark):]) {
 			r.addf(strings.TrimSpace(line), "a sign stands without a word that says the same")
 		}
 	}

@@ -47,8 +47,8 @@ func TestWhatNotEverybodyCanUse(t *testing.T) {
 			{"", []any{says("hello")}, []string{"a message with blocks has no text: "}},
 			{"✅ …", []any{says("hello")}, []string{"the text beside blocks has no word: ✅ …"}},
 			{"… and more", []any{says("hello")}, []string{"the text beside blocks begins in the middle of something: … and more"}},
-			{"Signs", []any{says("✅ Bash `npm test`"), obj{"type": "context", "elements": []any{obj{"type": "plain_text", "text": "❌"}}}}, []string{
-				"a sign stands without a word that says the same: ✅ Bash `npm test`", "a sign stands without a word that says the same: ❌",
+			{"Signs", []any{says("⏳ Bash `npm test`"), obj{"type": "context", "elements": []any{obj{"type": "plain_text", "text": "❌"}}}}, []string{
+				"a sign stands without a word that says the same: ⏳ Bash `npm test`", "a sign stands without a word that says the same: ❌",
 			}},
 			{"Pictures", []any{obj{"type": "image", "image_url": "http://127.0.0.1/x.png", "alt_text": "📈"}}, []string{"a picture has no words: http://127.0.0.1/x.png"}},
 			{"Buttons", []any{obj{"type": "actions", "elements": []any{

@@ -49,7 +49,7 @@ func (s *Server) openHome(r *http.Request, person string) (any, error) {
 	return object{"view": nil, "published": false}, nil
 }
 
-// postAgent opens a person's direct messages with the app, which hears of it; with thread a
+// postAgent opens a person's direct messages with the app, which learns of it; with thread a
 // new thread there, as people see it of an app that is shown beside what they look at
 // (assistant_view).
 func (s *Server) postAgent(w http.ResponseWriter, r *http.Request) (any, error) {

@@ -63,7 +63,7 @@ func TestSlackGoReadsPeopleGroupsAndChannels(t *testing.T) {
 				break
 			}
 		}
-		if diff := cmp.Diff([]string{"general", "engineering", "random", "partner", "private-ops"}, names); diff != "" {
+		if diff := cmp.Diff([]string{"general", "engineering", "careful", "random", "partner", "private-ops"}, names); diff != "" {
 			t.Error(diff)
 		}
 		shared, err := b.api.GetConversationInfoContext(ctx, &slackgo.GetConversationInfoInput{ChannelID: slack.ChannelShared, IncludeNumMembers: true})

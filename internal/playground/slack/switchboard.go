@@ -338,7 +338,7 @@ type clickResult struct {
 	payload json.RawMessage // the app's answer in the acknowledgement, may be nil
 }
 
-// forget takes an envelope off the books, so that a late acknowledgement is not
+// forget takes an envelope off the database, so that a late acknowledgement is not
 // heard. It says whether one has just been heard.
 func (b *switchboard) forget(d *delivery) bool {
 	b.mu.Lock()

@@ -28,6 +28,7 @@ const (
 
 	ChannelGeneral     = "C0GENERAL"
 	ChannelEngineering = "C0ENG"
+	ChannelCareful     = "C0CAREFUL"
 	ChannelRandom      = "C0RANDOM"
 	ChannelShared      = "C0SHARED"
 	ChannelPrivate     = "G0PRIVATE"
@@ -151,6 +152,7 @@ func newWorkspace(now time.Time) *workspace {
 	w.Channels = []*channel{
 		{ID: ChannelGeneral, Name: "general", Kind: kindPublic, Purpose: "Everything that concerns everyone.", Members: append(slices.Clone(team), UserGuest), Created: created},
 		{ID: ChannelEngineering, Name: "engineering", Kind: kindPublic, Topic: "Builds, tests, releases", Purpose: "Where the work on the sample repository is done.", Members: slices.Clone(team), Created: created},
+		{ID: ChannelCareful, Name: "careful", Kind: kindPublic, Topic: "Asked at each call", Purpose: "The sample repository, with a person asked at each call.", Members: slices.Clone(team), Created: created},
 		{ID: ChannelRandom, Name: "random", Kind: kindPublic, Purpose: "No project is bound to this channel.", Members: slices.Clone(team), Created: created},
 		{ID: ChannelShared, Name: "partner", Kind: kindPublic, Purpose: "Shared with the partner company.", Members: append(slices.Clone(team), UserConnect), ExtShared: true, Created: created},
 		{ID: ChannelPrivate, Name: "private-ops", Kind: kindPrivate, Purpose: "By invitation only.", Members: []string{BotUser, UserAda, UserGrace}, Created: created},

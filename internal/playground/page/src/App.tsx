@@ -128,13 +128,10 @@ function Layout({ route }: { route: Route }) {
       {theme === 'dark' ? <Sun /> : <Moon />}
     </button>
   );
-  const tryIt = () => {
+  const tryIt = (text: string) => {
     if (!start) return;
     go({ channel: start.id });
-    setSuggested((before) => ({
-      text: `@${directory.bot?.name ?? 'deckhand'} fix the failing test`,
-      id: (before?.id ?? 0) + 1,
-    }));
+    setSuggested((before) => ({ text, id: (before?.id ?? 0) + 1 }));
   };
 
   return (

@@ -27,11 +27,14 @@ export function Reactions({ message }: { message: Message }) {
             className="reaction"
             data-reaction={reaction.name}
             aria-pressed={mine}
-            aria-label={`${reaction.name} reaction, ${reaction.count}, from ${names}`}
             title={`${names} reacted with :${reaction.name}:`}
             onClick={() => react(message, reaction.name, mine)}
           >
-            <span className="emoji">{emojiChar(reaction.name) ?? `:${reaction.name}:`}</span> {reaction.count}
+            <span className="emoji" role="img" aria-label={`${reaction.name.replaceAll('_', ' ')} reaction`}>
+              {emojiChar(reaction.name) ?? `:${reaction.name}:`}
+            </span>{' '}
+            {reaction.count}
+            <span className="visually-hidden"> from {names}</span>
           </button>
         );
       })}

@@ -31,6 +31,13 @@ export function emojiChar(shortcode: string): string | undefined {
   return char.replace(/\uFE0F$/, '') + tones[Number(level) - 1];
 }
 
+const byChar = new Map(list.map((emoji) => [emoji.char.replace('\uFE0F', ''), emoji.names[0]] as const));
+
+/** The first shortcode of an emoji without its variation selector, or undefined if Slack has none. */
+export function emojiName(char: string): string | undefined {
+  return byChar.get(char);
+}
+
 /** Up to `limit` shortcodes for what a person has typed so far: those that begin with it come first. */
 export function searchEmoji(prefix: string, limit: number): { name: string; char: string }[] {
   const query = prefix.toLowerCase();
