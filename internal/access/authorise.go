@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -109,7 +110,7 @@ func refuse(sentence, reason string) Answer {
 }
 
 func unknown(what, reason string, err error) Answer {
-	return Answer{Refusal: Refusal{Sentence: "Slack could not tell " + what + " just now, so nothing was done. Try again in a minute.", Reason: reason, Err: err}}
+	return Answer{Refusal: Refusal{Sentence: "Slack could not say " + what + ", so nothing was done. Try again in a minute.", Reason: reason, Err: err}}
 }
 
 func unknownGroups(err error) Answer {
@@ -129,8 +130,10 @@ func (r Rules) Authorise(q Request, f Facts) Answer {
 	}
 	act := q.What()
 	role, members := r.at(q).Members(act)
+	sentence := cmp.Or(barred[act], noAccess)
 	if act == Approve && q.Terms != nil && len(q.Terms.Approvers) > 0 {
 		role, members = "among those whom the policy names for this", q.Terms.Approvers
+		sentence = "The policy names who can decide about this, and you are not among them."
 	}
 	switch in, group, err := f.among(q.User, members); {
 	case group != "":
@@ -138,13 +141,13 @@ func (r Rules) Authorise(q Request, f Facts) Answer {
 	case !in && err != nil:
 		return unknownGroups(err)
 	case !in:
-		return refuse("You may not "+doing[act]+": you are not "+role+". Roles and policy are in deckhand.yaml; an admin can change them.", "not "+role)
+		return refuse(sentence, "not "+role)
 	}
 	if act == Approve && q.Terms != nil && q.User == q.Terms.Requester && !q.Terms.RequesterMay {
-		return refuse("You asked for this work, so somebody else has to decide about it.", "the requester")
+		return refuse("You asked for this work, so somebody else must decide.", "the requester")
 	}
 	if act == Approve && q.Terms != nil && q.Terms.Editor != "" && q.User == q.Terms.Editor && !q.Terms.RequesterMay {
-		return refuse("You changed what is to run, so somebody else has to decide about it.", "the editor")
+		return refuse("You changed what will run, so somebody else must decide.", "the editor")
 	}
 	return Answer{Allowed: true}
 }
@@ -200,7 +203,7 @@ func (f Facts) admitPerson() Answer {
 	case p.Bot:
 		return refuse("Deckhand takes no orders from bots.", "a bot")
 	case p.Guest:
-		return refuse("Guests may not use Deckhand. Ask a full member.", "a guest")
+		return refuse("Guests can't use Deckhand. Ask a full member.", "a guest")
 	}
 	return Answer{Allowed: true}
 }

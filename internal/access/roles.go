@@ -19,11 +19,14 @@ const (
 	Administer Act = "administer" // permissions beyond a thread, everybody's grants, reports on people
 )
 
-// doing is what a person is told that they may not do.
-var doing = map[Act]string{
-	Prompt: "use Deckhand here", Stop: "stop this", See: "use Deckhand here", Costs: "see these costs",
-	Approve: "decide about this", Administer: "do this",
+// barred is what a person is told who may not do an act.
+var barred = map[Act]string{
+	Prompt: noAccess, Stop: noAccess, See: noAccess, Costs: noAccess,
+	Approve:    "Only approvers can decide about this. Ask an admin to make you one.",
+	Administer: "Only admins can do this.",
 }
+
+const noAccess = "You don't have access to Deckhand here. Ask an admin to add you."
 
 // Revoking is the act of ending a grant: its maker may as long as they are an approver
 // where it holds; for all others it takes an admin.

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/settings"
 	"deckhand/internal/slackui"
 	"deckhand/internal/spelling"
@@ -40,7 +40,7 @@ func knownModel(m settings.Reference) []Finding {
 func (d *Doctor) scopes(context.Context) []Finding {
 	const name = "Slack's scopes"
 	if d.Workspace == nil {
-		return []Finding{{name, Skipped, "Slack has not let us in"}}
+		return []Finding{{name, Skipped, "Slack did not accept the tokens"}}
 	}
 	missing, superfluous, known := d.Workspace.Scopes()
 	if !known {
@@ -51,7 +51,7 @@ func (d *Doctor) scopes(context.Context) []Finding {
 		out = append(out, Finding{name, Warning, "the bot token lacks " + strings.Join(missing, ", ") + "; add them to the app as in deploy/slack-manifest.yaml, and install it again"})
 	}
 	if len(superfluous) > 0 {
-		out = append(out, Finding{name, Warning, "the bot token has " + strings.Join(superfluous, ", ") + ", for which nothing here has a use; take them off the app as in deploy/slack-manifest.yaml, and install it again"})
+		out = append(out, Finding{name, Warning, "the bot token has " + strings.Join(superfluous, ", ") + ", which Deckhand does not use; remove them from the app as in deploy/slack-manifest.yaml, and install it again"})
 	}
 	if len(out) == 0 {
 		out = []Finding{{name, OK, "all of deploy/slack-manifest.yaml, and no others"}}
@@ -64,7 +64,7 @@ func (d *Doctor) scopes(context.Context) []Finding {
 func (d *Doctor) features(ctx context.Context) []Finding {
 	const name = "Slack's features"
 	if d.Workspace == nil {
-		return []Finding{{name, Skipped, "Slack has not let us in"}}
+		return []Finding{{name, Skipped, "Slack did not accept the tokens"}}
 	}
 	found := d.Workspace.Features(ctx)
 	if ctx.Err() != nil {
@@ -87,13 +87,13 @@ func (d *Doctor) features(ctx context.Context) []Finding {
 func (d *Doctor) references(ctx context.Context) []Finding {
 	const name = "channels and people"
 	if d.Workspace == nil || d.FileErr != nil {
-		return []Finding{{name, Skipped, "it takes Slack and the configuration"}}
+		return []Finding{{name, Skipped, "this check needs Slack and the configuration"}}
 	}
 	all := d.File.References()
 	untold := max(0, len(all)-mostReferences)
 	all = all[:len(all)-untold]
 	found := make([]Finding, len(all))
-	groups := sync.OnceValues(func() (map[string]bool, error) { return d.Workspace.UserGroups(ctx) })
+	groups := sync.OnceValues(func() (map[string]slackui.UserGroup, error) { return d.Workspace.UserGroups(ctx) })
 	var asking errgroup.Group
 	asking.SetLimit(atOnce)
 	for i, r := range all {
@@ -113,6 +113,13 @@ func (d *Doctor) references(ctx context.Context) []Finding {
 	}
 	_ = asking.Wait() // they have no errors
 	out := slices.DeleteFunc(found, func(f Finding) bool { return f.Status == "" })
+	if slices.ContainsFunc(all, func(r settings.Reference) bool { return r.ID[0] == 'S' }) {
+		if known, err := groups(); err == nil {
+			for _, doubt := range d.File.Undecided(func(group string) []string { return known[group].Users }) {
+				out = append(out, Finding{name, Warning, doubt})
+			}
+		}
+	}
 	if len(out) == 0 {
 		out = []Finding{{name, OK, fmt.Sprintf("all %d that were looked up are there", len(all))}}
 	}
@@ -122,19 +129,19 @@ func (d *Doctor) references(ctx context.Context) []Finding {
 	return out
 }
 
-func (d *Doctor) reference(ctx context.Context, r settings.Reference, groups func() (map[string]bool, error)) (problem string, err error) {
+func (d *Doctor) reference(ctx context.Context, r settings.Reference, groups func() (map[string]slackui.UserGroup, error)) (problem string, err error) {
 	switch r.ID[0] {
 	case 'C', 'G':
 		return d.Workspace.CheckChannel(ctx, r.ID)
 	case 'S':
 		all, err := groups()
-		enabled, there := all[r.ID]
+		group, there := all[r.ID]
 		switch {
 		case err != nil:
 			return "", err
 		case !there:
 			return "there is no user group " + r.ID + "; correct the id (it ends the group's link)", nil
-		case !enabled:
+		case !group.Enabled:
 			return "the user group " + r.ID + " is disabled, so nobody is in it; enable it, or leave it out", nil
 		}
 		return "", nil
@@ -146,7 +153,7 @@ func (d *Doctor) reference(ctx context.Context, r settings.Reference, groups fun
 func (d *Doctor) projects(ctx context.Context) []Finding {
 	const name = "projects"
 	if d.FileErr != nil {
-		return []Finding{{name, Skipped, "it takes the configuration"}}
+		return []Finding{{name, Skipped, "this check needs the configuration"}}
 	}
 	all := slices.Sorted(maps.Keys(d.File.Projects))
 	found := make([][]Finding, len(all))
@@ -183,8 +190,8 @@ func (d *Doctor) servers(project string) (out []Finding) {
 	for _, server := range slices.Sorted(maps.Keys(servers)) {
 		headers := servers[server].Headers
 		for _, header := range slices.Sorted(maps.Keys(headers)) {
-			for _, variable := range agent.Variables(headers[header]) {
-				what := agent.Unfit(d.getenv(variable))
+			for _, variable := range place.Variables(headers[header]) {
+				what := place.Unfit(d.getenv(variable))
 				if what == "" {
 					continue
 				}

@@ -12,11 +12,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
 
-	"deckhand/internal/agent"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/settings"
 	"deckhand/internal/store/storetest"
@@ -68,7 +69,11 @@ func workspace(t *testing.T, s *Setup, o slack.Options) {
 func cli(t *testing.T, version string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "claude")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\necho '"+version+" (Claude Code)'\n"), 0o755); err != nil {
+	// No other test starts a program meanwhile: it would hold the file open, which is busy then.
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(file, []byte("#!/bin/sh\necho '"+version+" (Claude Code)'\n"), 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -111,12 +116,27 @@ func TestNothingIsWrongWithASoundSetup(t *testing.T) {
 			t.Errorf("%s %s: %s", f.Status, f.Check, f.Text)
 		}
 	}
-	if len(found) != 14 {
+	if len(found) != 15 {
 		t.Errorf("%d findings:\n%s", len(found), lines(found))
 	}
 	left, err := os.ReadDir(s.Environment.DataDir)
 	if err != nil || len(left) != 0 {
 		t.Errorf("it left %v in the data folder", left)
+	}
+}
+
+// The wall is told as it was seen, and what a contained posture rests on.
+func TestTheWallIsTold(t *testing.T) {
+	t.Parallel()
+	s, yaml := sound(t)
+	got := lines(examine(t, s, yaml+"posture: contained\n"))
+	for _, want := range []string{
+		"ok sandboxes: Linux ", "ok sandboxes: api, web: bwrap, no network, ", "Seen inside: kernel Linux ", "system calls filtered (seccomp)",
+		"ok sandboxes: posture: contained in api, web rests on bwrap and this machine's kernel",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
 	}
 }
 
@@ -177,7 +197,7 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		}), "warning Slack's scopes: the bot token lacks im:write (for requests and reports by direct message, each sent once); add them to the app as in deploy/slack-manifest.yaml, and install it again"},
 		{"scopes for nothing", change(func(s *Setup) {
 			workspace(t, s, slack.Options{NoRateLimits: true, Scopes: append(slack.DefaultScopes(), "files:write:user", "channels:join")})
-		}), "warning Slack's scopes: the bot token has files:write:user, channels:join, for which nothing here has a use; take them off the app"},
+		}), "warning Slack's scopes: the bot token has files:write:user, channels:join, which Deckhand does not use; remove them from the app"},
 		{"a channel that is not there", replace(slack.ChannelGeneral, "C0NOWHERE"), "there is no channel C0NOWHERE, or it is private"},
 		{"a group that is not there", replace(slack.GroupApprovers, "S0NOBODY"), "there is no user group S0NOBODY; correct the id"},
 		{"a person who is not there", replace(slack.UserAda, "U0NOBODY"), "there is no person U0NOBODY"},
@@ -191,6 +211,12 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 		{"a rule that lets nothing be reached", func(_ *Setup, yaml string) string {
 			return yaml + "policy: {rules: [{allow: 'SandboxNetworkAccess(domain:go.dev)'}]}\n"
 		}, "lets nothing be reached, since nobody is asked about hosts in any project where it holds; write network: ask"},
+		{"a rule that no call reaches", func(_ *Setup, yaml string) string {
+			return yaml + "policy: {rules: [{deny: Bash}, {allow: Bash(ls *)}]}\n"
+		}, "no call reaches it, since deny Bash ("},
+		{"a quorum that a group is too small for", func(_ *Setup, yaml string) string {
+			return yaml + "policy: {quorum: 3}\n"
+		}, "policy.quorum: 3 people must approve, but in "},
 		{
 			"a server's variable that is not set", replace("model: sonnet", `model: sonnet, mcp_servers: {linear: {url: "https://mcp.example/", headers: {Authorization: "Bearer ${NOT_SET}"}}}`),
 			"nothing can be done in web, since the MCP server linear takes NOT_SET in its header Authorization, which is not set; set it, or leave the server out",
@@ -252,7 +278,7 @@ func TestWhatIsWrongIsFoundWithItsCure(t *testing.T) {
 func TestTheBotThatRunsHereIsNotInTheWay(t *testing.T) {
 	t.Parallel()
 	s, yaml := sound(t)
-	replica, err := agent.OpenReplica(s.Environment.DataDir)
+	replica, err := place.OpenReplica(s.Environment.DataDir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/settings"
 	"deckhand/internal/slackui"
 	"deckhand/internal/store"
@@ -65,7 +66,7 @@ func (d *Doctor) configuration(context.Context) []Finding {
 // folder may have the address, and is the one that the doctor was asked about.
 func (d *Doctor) place(ctx context.Context) []Finding {
 	const folder, address = "data folder", "address"
-	inUse, err := agent.CheckDataDir(d.Environment.DataDir)
+	inUse, err := place.CheckDataDir(d.Environment.DataDir)
 	l, listening := (&net.ListenConfig{}).Listen(ctx, "tcp", d.Environment.Listen)
 	if listening == nil {
 		_ = l.Close()

@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
-	"deckhand/internal/agent"
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/beginning"
 	"deckhand/internal/gateway"
+	"deckhand/internal/scratch"
 )
 
 // model looks at the way to the model of every project, and at the models' names. Projects
@@ -68,7 +68,7 @@ func (d *Doctor) way(ctx context.Context, projects []string) Finding {
 }
 
 // call calls the project's model once.
-func (d *Doctor) call(ctx context.Context, p agent.Project, who string) (string, error) {
+func (d *Doctor) call(ctx context.Context, p place.Project, who string) (string, error) {
 	if d.CLIVersion == "" {
 		return who + " (not called: it takes Claude Code)", nil
 	}
@@ -80,26 +80,24 @@ func (d *Doctor) call(ctx context.Context, p agent.Project, who string) (string,
 }
 
 // ask has the CLI ask its model something, in a folder of its own.
-func (d *Doctor) ask(ctx context.Context, p agent.Project, env []string) (err error) {
-	home, err := os.MkdirTemp("", "deckhand-doctor-")
+func (d *Doctor) ask(ctx context.Context, p place.Project, env []string) (err error) {
+	folder, err := scratch.Make(scratch.Doctor)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+	defer func() { err = errors.Join(err, folder.Remove()) }()
+	home := folder.Path
 	words := append(d.Environment.Command(), "-p", "--setting-sources", "", "--strict-mcp-config", "--no-session-persistence")
 	if model := p.Provider.Model(p.Model); model != "" {
 		words = append(words, "--model", model)
 	}
-	cmd := exec.CommandContext(ctx, words[0], append(words[1:], "Hi")...) //nolint:gosec // the admin's
-	cmd.Dir = home
-	cmd.Env = append(env, "PATH="+d.path(), "HOME="+home, "CLAUDE_CONFIG_DIR="+filepath.Join(home, ".claude"),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_MAX_RETRIES=0")
 	out := beginning.Buffer{Most: mostSaid}
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil { // it was refused, and says so: that is how it should be
-		return fmt.Errorf("%w: %s", err, out.String())
+	status, signal, err := claude.Program{Command: append(words, "Hi"), Dir: home, Out: &out, Env: append(env, "PATH="+d.path(), "HOME="+home, "CLAUDE_CONFIG_DIR="+filepath.Join(home, ".claude"),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_MAX_RETRIES=0")}.Run(ctx)
+	if err == nil && (status != 0 || signal != 0) { // it was refused, and says so: that is how it should be
+		err = fmt.Errorf("exit status %d, signal %d: %s", status, signal, out.String())
 	}
-	return nil
+	return err
 }
 
 // mostSaid is what is kept of what the CLI says, in bytes.

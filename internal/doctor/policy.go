@@ -11,11 +11,11 @@ import (
 )
 
 // policy warns of rules that add up to anything where no sandbox bounds them, and of
-// those that can do nothing for the sandbox.
+// those that can do nothing: for the sandbox, or for what comes before them.
 func (d *Doctor) policy(context.Context) []Finding {
 	const name = "policy"
 	if d.FileErr != nil {
-		return []Finding{{name, Skipped, "it takes the configuration"}}
+		return []Finding{{name, Skipped, "this check needs the configuration"}}
 	}
 	unbounded := map[string][]string{} // projects by the pair of rules
 	for _, project := range slices.Sorted(maps.Keys(d.File.Projects)) {
@@ -43,6 +43,9 @@ func (d *Doctor) policy(context.Context) []Finding {
 	for _, rule := range slices.Sorted(maps.Keys(unreached)) {
 		out = append(out, Finding{name, Warning, rule + " can fetch nothing in " + strings.Join(unreached[rule], ", ") +
 			", where the sandbox has no network; " + settings.ReachAdvice})
+	}
+	for _, doubt := range d.File.Doubts {
+		out = append(out, Finding{name, Warning, doubt})
 	}
 	for _, rule := range d.File.Idle() {
 		out = append(out, Finding{name, Warning, rule + " lets nothing be reached, since nobody is asked about hosts in any project where it holds; " + settings.AskAdvice})

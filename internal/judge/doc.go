@@ -4,7 +4,7 @@
 // It knows nothing of the bot's code. What it reads is what others keep: the messages of
 // the playground's Slack as they stand, what the model was asked and what it bills, the
 // lines that each tool that ran has written, the rows of Postgres by SQL of its own, the
-// branches of the project's repository, and the process table. [Look] reads them into
+// branches of the project's repository, and the process table. [Scan] reads them into
 // [Evidence]; [Evidence.Judge] compares them and needs nothing else, so that a test can
 // change evidence and see what the judge says of it.
 //

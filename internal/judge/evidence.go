@@ -85,7 +85,7 @@ type ToolUse struct {
 // Run is one line of run.sh.
 type Run struct {
 	At    time.Time
-	What  string // begin, end or found
+	What  string // begin, end, found, failed, or full: its disk was
 	Verb  string
 	ID    string
 	Found []string // of look: the ids that it found
@@ -103,7 +103,7 @@ var (
 	toolOf   = regexp.MustCompile(`run\.sh (ask|free|commit|loose|look) (t\d{4}-\d)`)
 )
 
-// Glance reads what [Evidence.Unsettled] judges, at a tenth of the cost of a [Look]: the
+// Glance reads what [Evidence.Unsettled] judges, at a tenth of the cost of a [Scan]: the
 // threads since one, and the database only if nothing waits in them.
 func Glance(ctx context.Context, p Place, since string) (Evidence, error) {
 	e := Evidence{Bot: p.Bot}

@@ -53,8 +53,8 @@ const doneMark = "white_check_mark"
 var (
 	// handedOver is in a message that another one goes on for.
 	handedOver = regexp.MustCompile(`(?i)restarted here|goes on below|went on elsewhere`)
-	// forgot is in a message that says that the conversation begins anew.
-	forgot = regexp.MustCompile(`(?i)starts? anew|cannot be resumed|could not be resumed|new session`)
+	// forgot is in a message that says that the conversation begins anew, or has a gap.
+	forgot = regexp.MustCompile(`(?i)starts? anew|may be unknown|cannot be resumed|could not be resumed|new session`)
 	// lostWork is in a message that says which work there is no more.
 	lostWork = regexp.MustCompile(`(?i)could not be (restored|kept|saved|published)|is lost|were lost|was lost`)
 	// decides and works are buttons of what still waits.
@@ -203,7 +203,8 @@ func (e Evidence) answers(t Thread) (out []Violation) {
 				broken(Answered, "%s is marked as done and was said %d times", p.answer, len(said))
 			}
 			for _, w := range p.tools {
-				if e.count("end", w.id) == 0 && e.count("found", w.id) == 0 && !e.denied(w.id) {
+				// "full": its disk was, and it says so.
+				if e.count("end", w.id) == 0 && e.count("found", w.id) == 0 && e.count("full", w.id) == 0 && !e.denied(w.id) {
 					broken(Done, "%s is marked as done, and %s has not run to its end, nor was it denied", p.answer, w.id)
 				}
 			}

@@ -8,7 +8,7 @@ import (
 )
 
 // Rate names what decides a call's price beside its model and its tokens, such as
-// "fast" or "fast us"; it is empty for an ordinary call. The books keep it.
+// "fast" or "fast us"; it is empty for an ordinary call. The database keeps it.
 func (u Usage) Rate() string {
 	var names []string
 	if u.Fast {

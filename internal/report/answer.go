@@ -94,7 +94,7 @@ func (l Line) ChangePercent() (percent float64, ok bool) {
 // PerTurn is the cost of a turn, rounded. ok is false if there was none.
 func (l Line) PerTurn() (microUSD int64, ok bool) { return per(l.MicroUSD, l.Turns) }
 
-// PerApproved is the cost of a change that was approved, rounded. ok is false if
+// PerApproved is the cost per tool call that a person approved, rounded. ok is false if
 // there was none.
 func (l Line) PerApproved() (microUSD int64, ok bool) { return per(l.MicroUSD, l.Approved) }
 

@@ -89,7 +89,7 @@ func TestAnAnswerIsComparedWithThePeriodBefore(t *testing.T) {
 		t.Errorf("a turn cost %d, %v", per, ok)
 	}
 	if _, ok := a.Total.PerApproved(); ok {
-		t.Error("there is a cost per approved change without any")
+		t.Error("there is a cost per approved tool call without any")
 	}
 	days := mustAsk(t, ledger, "last month by day")
 	if l := days.Lines[0]; l.Compared || l.ChangeText() != "" {

@@ -108,7 +108,7 @@ func (a Approvals) Table(w io.Writer) error {
 	total := a.Lines[0]
 	out := "Approvals since " + a.Since.Format(time.DateOnly+" 15:04 MST") + "\n"
 	if total.Decisions+total.Expired == 0 {
-		return write(w, out+"Nobody was asked for anything.\n"+a.liked())
+		return write(w, out+"Nobody was asked about anything.\n"+a.liked())
 	}
 	out += fmt.Sprintf("%d decided in %s (median) and %s (95 %%), %d of them within 2 s; %d expired\n",
 		total.Decisions, shortTime(total.Median), shortTime(total.P95), total.Quick, total.Expired)

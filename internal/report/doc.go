@@ -1,7 +1,7 @@
 // Package report understands what people ask about costs and approvals and makes
 // answers of it.
 //
-// [Parse] reads a question, [Ask] puts it to the ledger and compares the figures with
+// [Parse] reads a question, [Asks] tells one from work, [Ask] puts it to the ledger and compares the figures with
 // those of the period before, and [Table], [CSV], [JSON] and [PNG] write the answer.
 // A mention in Slack, the slash command, digests and the terminal all go this way, so
 // that the same words mean the same everywhere. The package does not know who may see
@@ -10,39 +10,24 @@
 // is safe for concurrent use. [NewApprovals] says how people decide, [Reconcile] sets
 // the ledger against the provider's bill; both write themselves.
 //
-// # The grammar
+// # What is understood
 //
-// Parts of a question may stand in any order, in any case, each kind once; filters may
-// be repeated. Filters of one kind widen each other (two people: either), filters of
-// several kinds narrow each other (a person and a project: both). Without a period it
-// is this month.
+// A question is not parsed as a sentence: period, grouping and filters are found among its
+// words, wherever they stand, in any case. Words that mean nothing in such a question
+// ("please", "how much") are passed over; what is not known is complained of, with the
+// nearest questions that can be answered. Filters of one kind widen each other (two people:
+// either), filters of several kinds narrow each other (a person and a project: both).
+// Without a period it is this month.
 //
-//	question = { period | grouping | filter | file | filler } .
-//	period   = point
-//	         | [ "from" | "between" ] ends
-//	         | ( "since" | "from" ) point
-//	         | [ "last" ] number unit .                 (* the days up to today *)
-//	ends     = point range point
-//	         | dd range dd month [ year ]               (* 1–5 November 2026 *)
-//	         | month dd range dd [ year ] .             (* November 1 to 5 *)
-//	range    = "to" | "until" | "till" | "through" | ".." | "-" | "–"
-//	         | "and" .                                  (* after "between" *)
-//	point    = "today" | "yesterday"
-//	         | ( "this" | "last" ) ( unit | month | weekday )
-//	         | year | year "-" mm | year "-" mm "-" dd  (* 2026, 2026-10, 2026-10-03 *)
-//	         | [ dd ] month [ dd ] [ year ]             (* October, 3 October 2026 *)
-//	         | quarter [ year ] | year "-" quarter      (* Q3, Q3 2026, 2026-Q3 *)
-//	         | "mtd" | "wtd" | "qtd" | "ytd"
-//	         | weekday .                                (* the latest one *)
-//	unit     = "day" | "week" | "month" | "quarter" | "year" .       (* or plural *)
-//	grouping = ( "by" | "per" ) ( "user" | "channel" | "project" | "model" | "thread" | "day" | "month" )
-//	         | "daily" | "monthly" .
-//	filter   = [ "for" ] ( person | channel | "me" | "this thread" | "everyone"
-//	         | "project" name { "," name } | "model" name { "," name } ) .
-//	person   = "<@U…>" | [ "user" ] "U…" .
-//	channel  = "<#C…|name>" | [ "channel" ] "C…" .
-//	file     = ( "as" | "with" ) "csv" .
-//	name     = word | '"' { any } '"' .
+//	period     today, yesterday, this week, last month, last October, last Monday, Q3 2026,
+//	           2026, 2026-10, 2026-10-03, 3 October, Monday, mtd, last 7 days, since Monday,
+//	           from 2026-10-01 to 2026-10-15, 1–5 November, between October and November
+//	grouping   by user, per project, which model, who, threads, daily
+//	filter     <@U123>, <#C123>, me, this thread, this project, project web, opus, everyone
+//	file       csv, as a CSV file
+//
+// [Asks] tells questions about costs from work: by their words alone, of which all have to be
+// known, but for one that is misspelt or stands where a name would.
 //
 // Months and days without a year are the latest that have begun, and so are ranges of
 // which neither end has one. Both ends of a range belong to it. Periods are of whole

@@ -82,7 +82,7 @@ func (f Feedback) CSV(w io.Writer) error {
 func (f Feedback) Table(w io.Writer) error {
 	out := "Feedback since " + f.Since.Format(time.DateOnly+" 15:04 MST") + "\n"
 	if len(f.Projects) == 0 {
-		return write(w, out+"Nobody has rated an answer.\n")
+		return write(w, out+"No answer has a rating yet.\n")
 	}
 	t := newTable(1, "Project", "Good", "Bad")
 	for _, p := range f.Projects {

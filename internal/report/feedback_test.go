@@ -50,7 +50,7 @@ web         2    1
 		t.Errorf("the file: %s", csv.String())
 	}
 	table.Reset()
-	if err := NewFeedback("T1", since, since, store.FeedbackReport{}, nil, "").Table(&table); err != nil || !strings.Contains(table.String(), "Nobody has rated") {
+	if err := NewFeedback("T1", since, since, store.FeedbackReport{}, nil, "").Table(&table); err != nil || !strings.Contains(table.String(), "No answer has a rating") {
 		t.Errorf("%v: %s", err, table.String())
 	}
 }

@@ -351,9 +351,9 @@ func TestAnAnswerSaysWhatIsNotInItsAmounts(t *testing.T) {
 	}
 	want := []string{
 		"Up to $0.40 more may have been billed for 3 calls that were cut.",
-		"No list price for claude-next: 12 calls count $1.20 by another model's. An operator runs bot report reprice with a Deckhand that knows it.",
-		"No list price for b: 0 calls count $0.00 by another model's. An operator runs bot report reprice with a Deckhand that knows it.",
-		"No list price for c: 0 calls count $0.00 by another model's. An operator runs bot report reprice with a Deckhand that knows it.",
+		"No list price for claude-next: 12 calls count $1.20 by another model's. Run bot report reprice with a Deckhand that knows it.",
+		"No list price for b: 0 calls count $0.00 by another model's. Run bot report reprice with a Deckhand that knows it.",
+		"No list price for c: 0 calls count $0.00 by another model's. Run bot report reprice with a Deckhand that knows it.",
 		"And 1 more model has no list price.",
 		"Every call is metered since 12 October 2026; before, amounts are what Claude Code reported of each turn.",
 	}

@@ -1,196 +1,435 @@
 package report
 
-// ParseError says what of a question was not understood. Its text is for the person
-// who asked: it can hold words of theirs and must be escaped like those.
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"deckhand/internal/spelling"
+	"deckhand/internal/store"
+)
+
+// ParseError says why a question cannot be answered as it stands.
 type ParseError struct {
-	// Sentence says it all: what was not understood, what was, and what would be.
+	// Sentence is for the person who asked: it can hold words of theirs and must be escaped
+	// like those.
 	Sentence string
+	// Nearest are questions that can be answered and may have been meant, the nearest first.
+	Nearest []Question
 }
 
-// Error is the sentence.
-func (e *ParseError) Error() string { return e.Sentence }
+// Error is the sentence, with what may have been meant.
+func (e *ParseError) Error() string {
+	if len(e.Nearest) == 0 {
+		return e.Sentence
+	}
+	var questions []string
+	for _, q := range e.Nearest {
+		questions = append(questions, "“"+q.String()+"”")
+	}
+	return e.Sentence + " Did you mean " + strings.Join(questions, " or ") + "?"
+}
 
 const (
-	maxText  = 2000 // bytes
-	maxNames = 100  // in a question
+	maxText    = 2000 // bytes
+	maxNames   = 100  // in a question
+	maxNearest = 3
 )
 
 // Parse understands a question, without the word that it begins with: "last month by
 // user", "" for all that is usual. The error is a [*ParseError].
 func Parse(text string, o Context) (Question, error) {
-	p := parser{o: o, almanac: almanac{today: civilDay(o.Now, o.location()), loc: o.location(), sundayFirst: o.SundayFirst}}
-	if len(text) > maxText {
-		return Question{}, p.fail("That is too long for a question about costs.")
+	r := read(text, o)
+	if r.wrong == "" && len(r.unknown) == 0 && !r.vague {
+		return r.q, nil
 	}
-	p.words = split(text)
-	for p.i < len(p.words) {
-		if err := p.part(); err != nil {
-			return Question{}, err
+	e := &ParseError{Sentence: r.wrong}
+	switch {
+	case r.wrong != "":
+	case len(r.unknown) > 0:
+		e.Sentence = "I don't know “" + clip(strings.Join(r.unknown, " ")) + "” in a question about costs."
+	default:
+		e.Sentence = "Which costs do you mean?"
+	}
+	add := func(text string) {
+		if n := read(text, o); n.wrong == "" && len(n.unknown) == 0 && !n.vague && len(e.Nearest) < maxNearest &&
+			!slices.ContainsFunc(e.Nearest, func(q Question) bool { return q.String() == n.q.String() }) {
+			e.Nearest = append(e.Nearest, n.q)
 		}
 	}
-	if len(p.q.Users) > 0 && p.q.Everyone {
-		return Question{}, p.fail("“For everyone” and “for <@" + p.q.Users[0] + ">” contradict each other: ask for one of them.")
+	corrected, ok := r.corrected()
+	if ok {
+		add(corrected)
 	}
-	if len(p.q.Users)+len(p.q.Channels)+len(p.q.Projects)+len(p.q.Models) > maxNames {
-		return Question{}, p.fail("That is too many names for one question.")
+	for _, other := range r.others {
+		add(other)
 	}
-	if p.q.Period.text == "" {
-		usual, _, _ := p.period([]word{{low: "this"}, {low: "month"}})
-		p.q.Period = usual
+	if r.vague && o.ThreadID != 0 {
+		add(r.q.String() + " this thread")
 	}
-	p.q.normal()
-	return p.q, nil
+	if len(e.Nearest) == 0 || r.vague {
+		add(r.q.String())
+	}
+	return Question{}, e
 }
 
-type parser struct {
-	almanac
+// maxWords is how long a message may be that is taken for a question about costs.
+const maxWords = 16
+
+// MayAsk reports whether a message may be a question about costs, by its length and words
+// alone. [Asks] tells.
+func MayAsk(text string) bool {
+	if strings.ContainsRune(strings.TrimSpace(text), '\n') || len(text) > maxText {
+		return false
+	}
+	words := split(text)
+	return len(words) <= maxWords && slices.ContainsFunc(words, func(w word) bool {
+		return spendWords[w.low] || moneyWords[w.low] || w.low == "much" || spelling.Slip(w.low, spendList) != ""
+	})
+}
+
+// Asks reports whether a message that does not begin with "costs" is a question about
+// costs: one that [Parse] understands, or that is to be asked back about. Any other is
+// work. It has a word for spending, and
+//
+//   - no word but those of such questions, or
+//   - opens as a question, says whose or when, and has one more word, which is misspelt or
+//     stands where a name or a time would.
+func Asks(text string, o Context) bool {
+	if !MayAsk(text) {
+		return false
+	}
+	r := read(text, o)
+	whose := r.whose || r.said
+	opens := opening.MatchString(strings.ToLower(strings.Join(strings.Fields(text), " ")))
+	switch {
+	case r.mended() && opens:
+		return true
+	case !r.spend && !(r.money && whose):
+		return false
+	case len(r.unknown) == 0:
+		return !r.vague || whose || o.ThreadID != 0
+	}
+	return r.spend && opens && whose && len(r.unknown) == 1 && r.named
+}
+
+// opening is how a question about an amount begins.
+var opening = regexp.MustCompile(`^(?:(?:hi|hey|hello|ok|so|and|please|@?deckhand|claude)[ ,:!]+)*(?:how much|what (?:did|do|have|has|was|were|is|are)\b|what['’]s|who|which|where did|(?:my|our|the|total) )`)
+
+// reading is what of a text was understood.
+type reading struct {
+	calendar
 	o     Context
 	words []word
 	i     int
 	q     Question
+	// unknown are the words that mean nothing here; at is where they stand.
+	unknown []string
+	at      []int
+	named   bool // the last of them stands where a name or a time would
+	wrong   string
+	others  []string // questions that were meant, of which one can be answered at a time
+	spend   bool     // it has one of spendWords
+	money   bool     // or of moneyWords
+	whose   bool     // it says whose costs it is about
+	said    bool     // it says a period
+	vague   bool     // it asks about "this"
 }
 
-// word is the word that many after the current one in small letters, or empty.
-func (p *parser) word(n int) string {
-	if p.i+n < len(p.words) && !p.words[p.i+n].quoted {
-		return p.words[p.i+n].low
+const usual = "this month"
+
+// read finds period, grouping and filters among the words, wherever they stand.
+func read(text string, o Context) *reading {
+	r := &reading{o: o, calendar: calendar{today: civilDay(o.Now, o.location()), loc: o.location(), sundayFirst: o.SundayFirst}}
+	if len(text) > maxText {
+		r.wrong = "That is too long for a question about costs."
+		text = ""
 	}
-	return ""
-}
-
-// part reads the next part of the question.
-func (p *parser) part() error {
-	w, next := p.words[p.i], p.word(1)
-	switch {
-	case w.quoted:
-		return p.bare()
-	case entity.MatchString(w.raw):
-		return p.entity()
-	case connects[w.low] || adverbs[w.low] != "":
-		return p.grouping()
-	case p.csvWords() > 0:
-		p.q.CSV = true
-		p.i += p.csvWords()
-		return nil
-	case (w.low == "show" || w.low == "give" || w.low == "tell") && selves[next]:
-		p.i += 2
-		return nil
-	case w.low == "for":
-		return p.forWhat()
-	case selves[w.low]:
-		return p.self()
-	case (w.low == "this" || w.low == "the") && (next == "thread" || next == "conversation"):
-		return p.thisThread()
-	case w.low == "ever" || w.low == "always" || (w.low == "all" && next == "time"):
-		return p.fail("I can report on up to 5 years at a time: write “last 5 years”.")
-	case everybody[w.low]:
-		p.q.Everyone = true
-		for everybody[p.word(0)] { // "the whole team"
-			p.i++
+	r.words = split(text)
+	for r.i < len(r.words) {
+		if n := r.part(); n > 0 {
+			r.i += n
+			continue
 		}
-		return nil
-	case nouns[w.low] != "":
-		return p.named(nouns[w.low])
-	case fillers[w.low]:
-		p.i++
-		return nil
+		r.named = r.standsForAName()
+		said := r.words[r.i].raw
+		if before := low(r.words, r.i-1); before == "by" || before == "per" {
+			said = before + " " + said
+		}
+		if next := r.words[r.i+1:]; lasts[low(r.words, r.i)] && len(next) > 0 && !r.means(next) { // "last summer"
+			r.named = true
+			r.i++
+			said += " " + next[0].raw
+		}
+		r.unknown, r.at = append(r.unknown, said), append(r.at, r.i)
+		r.i++
 	}
-	return p.when()
+	if r.q.Period.text == "" {
+		period := usual
+		if r.q.By == store.ByMonth {
+			period = "this year"
+		}
+		r.q.Period, _, _ = r.period(split(period))
+	}
+	switch {
+	case len(r.q.Users) > 0 && r.q.Everyone:
+		r.complain("Everybody's costs and those of one person are two questions.")
+	case len(r.q.Users)+len(r.q.Channels)+len(r.q.Projects)+len(r.q.Models) > maxNames:
+		r.complain("That is too many names for one question.")
+	}
+	r.q.normal()
+	return r
 }
 
-// starts reports whether the words begin a part of a question, and not a name.
-func (p *parser) starts(words []word) bool {
-	w := words[0]
-	if w.quoted {
-		return false
+// complain keeps the first of the reasons why a question cannot be answered.
+func (r *reading) complain(sentence string) {
+	if r.wrong == "" {
+		r.wrong = sentence
 	}
-	if entity.MatchString(w.raw) || connects[w.low] || adverbs[w.low] != "" || w.low == "csv" || w.low == "as" || w.low == "with" ||
-		w.low == "for" || selves[w.low] || everybody[w.low] || nouns[w.low] != "" || fillers[w.low] {
-		return true
-	}
-	_, n, c := p.period(words)
-	return n > 0 || c != nil || (thises[w.low] && len(words) > 1 && words[1].low == "thread")
 }
 
-// csvWords is how many words from here on ask for a file.
-func (p *parser) csvWords() int {
+// standsForAName reports whether the word that is being read follows one that a name or a
+// time follows.
+func (r *reading) standsForAName() bool {
+	before := r.i - 1
+	for low(r.words, before) == "the" {
+		before--
+	}
+	return nameFollows[low(r.words, before)]
+}
+
+var nameFollows = wordSet("on for in by from since last this past previous did has have does during over per at each until")
+
+// part reads what begins at the next word, and gives the number of words that it took; 0: it
+// means nothing.
+func (r *reading) part() int {
+	words := r.words[r.i:]
+	w, next, before := low(words, 0), low(words, 1), low(r.words, r.i-1)
+	switch {
+	case entity.MatchString(w):
+		m := entity.FindStringSubmatch(w)
+		r.whose = true
+		if m[1] == "@" {
+			r.q.Users = append(r.q.Users, m[2])
+		} else {
+			r.q.Channels = append(r.q.Channels, m[2])
+		}
+		return 1
+	case w == "all" && next == "time" || w == "ever" || w == "always":
+		r.complain("A report is of 5 years at most.")
+		r.q.Period, _, _ = r.period(split("last 5 years"))
+		if w == "all" {
+			return 2
+		}
+		return 1
+	}
+	if n := r.csv(words); n > 0 {
+		return n
+	}
+	if n := r.name(words, before); n > 0 {
+		return n
+	}
+	if n := r.grouping(words, before); n > 0 {
+		return n
+	}
+	if n := r.when(words); n > 0 {
+		return n
+	}
+	switch {
+	case w == "":
+	case selves[w] && !(w == "me" && giving[before]) && !(w == "i" && !r.spends(before, next)):
+		r.whose = true
+		if r.o.Asker == "" {
+			r.complain("I do not know who “" + w + "” is here: name the person, as in “for <@U012AB3CD>”.")
+		} else {
+			r.q.Users = append(r.q.Users, r.o.Asker)
+		}
+		return 1
+	case ours[w]:
+		r.whose = true
+		return 1
+	case everybody[w], w == "whole" && everybody[next]:
+		r.q.Everyone, r.whose = true, true
+		return 1
+	case vague[w]:
+		r.vague = true
+		return 1
+	case spendWords[w]:
+		r.spend = true
+		return 1
+	case moneyWords[w], uses[w] && slices.ContainsFunc(r.words[:r.i], func(w word) bool { return w.low == "much" }):
+		r.money = true
+		return 1
+	}
+	if n := r.bare(words); n > 0 {
+		return n
+	}
+	if fillers[w] {
+		return 1
+	}
+	return 0
+}
+
+// spends reports whether "I" between these words is who spends, not who wants to see.
+func (r *reading) spends(before, next string) bool {
+	return !asking[before] && (wordSet("did do have am has")[before] || spendWords[next] || moneyWords[next] || next == "have" || next == "ve")
+}
+
+// csv reads "as a CSV file", "with the csv attached".
+func (r *reading) csv(words []word) int {
 	n := 0
-	if w := p.word(0); w == "as" || w == "with" {
+	if w := low(words, 0); w == "as" || w == "with" {
 		n++
 	}
-	for w := p.word(n); n > 0 && (w == "a" || w == "the"); w = p.word(n) {
+	for w := low(words, n); n > 0 && (w == "a" || w == "the"); w = low(words, n) {
 		n++
 	}
-	if p.word(n) != "csv" {
+	if w := low(words, n); w != "csv" && w != "spreadsheet" {
 		return 0
 	}
-	n++
-	for w := p.word(n); w == "file" || w == "attached" || w == "attachment"; w = p.word(n) {
+	r.q.CSV = true
+	for n++; wordSet("file attached attachment")[low(words, n)]; {
 		n++
 	}
 	return n
 }
 
-func (p *parser) grouping() error {
-	said, by := 1, adverbs[p.word(0)]
+// means reports whether the words begin with one that this vocabulary has, so that it is no
+// name.
+func (r *reading) means(words []word) bool {
+	w := low(words, 0)
+	if _, n, _ := r.period(words); n > 0 {
+		return true
+	}
+	return fillers[w] || spendWords[w] || moneyWords[w] || selves[w] || ours[w] || everybody[w] || vague[w] || versus[w] || thises[w] || lasts[w] ||
+		nouns[w] != "" || groupings[w] != "" || oneWord[w] != "" || entity.MatchString(w)
+}
+
+// grouping reads "by user", "which projects", "daily".
+func (r *reading) grouping(words []word, before string) int {
+	n, by := 1, oneWord[low(words, 0)]
+	if byWords[low(words, 0)] {
+		for skip := low(words, n); skip == "the" || skip == "each" || skip == "expensive" || skip == "most"; skip = low(words, n) {
+			n++
+		}
+		if found := groupings[low(words, n)]; found != "" {
+			n, by = n+1, found
+		}
+		if w := low(words, n); by == "" && low(words, 0) == "by" && (units[w] == "week" || units[w] == "quarter" || units[w] == "year") {
+			r.complain("Costs can be grouped by user, channel, project, model, thread, day or month, and not by " + w + ".")
+			return n + 1
+		}
+	}
+	if low(words, 1) == "by" && groupings[low(words, 0)] != "" && groupings[low(words, 0)] == groupings[low(words, 2)] {
+		n, by = 3, groupings[low(words, 0)] // "day by day"
+	}
+	if low(words, 0) == "and" && groupings[low(words, 1)] != "" && r.q.By != "" && groupings[before] != "" && len(words) == 2 {
+		n, by = 2, groupings[low(words, 1)] // "by user and model"
+	}
 	if by == "" {
-		if p.word(1) == "the" {
-			said++
-		}
-		if by = groupings[p.word(said)]; by == "" {
-			return p.unknownGrouping(said)
-		}
-		said++
+		return 0
 	}
-	if p.q.By != "" && p.q.By != by {
-		return p.fail("I can group by one thing at a time: by " + string(p.q.By) + " or by " + string(by) + ".")
+	if r.q.By != "" && r.q.By != by {
+		r.complain("Costs can be grouped by one thing at a time: by " + string(r.q.By) + " or by " + string(by) + ".")
+		other := r.q
+		other.By = by
+		r.others = append(r.others, r.q.String(), other.String())
+		return n
 	}
-	p.q.By = by
-	p.i += said
-	and := 0
-	if p.word(0) == "and" {
-		and++
-	}
-	if other := groupings[p.word(and)]; other != "" && (and > 0 || p.words[p.i-1].comma) &&
-		(p.i+and+1 >= len(p.words) || p.starts(p.words[p.i+and+1:])) {
-		return p.fail("I can group by one thing at a time: by " + string(by) + " or by " + string(other) + ".")
-	}
-	return nil
+	r.q.By = by
+	return n
 }
 
-// forWhat passes over a "for"; something that it can be for has to follow.
-func (p *parser) forWhat() error {
-	p.i++
-	for w := p.word(0); w == "the" && p.word(1) != "thread"; w = p.word(0) {
-		p.i++
+// when reads a period. One that the costs are to be compared with is left out: a report
+// compares with the period before.
+func (r *reading) when(words []word) int {
+	if versus[low(words, 0)] {
+		skip := 1
+		for w := low(words, skip); w == "to" || w == "with" || w == "in"; w = low(words, skip) {
+			skip++
+		}
+		if _, n, wrong := r.period(words[skip:]); n > 0 && wrong == "" {
+			return skip + n
+		}
+		return 1
 	}
-	if p.i >= len(p.words) {
-		return p.fail("“For” whom or what? " + forWhat)
-	}
-	if p.starts(p.words[p.i:]) && p.word(0) != "for" {
-		return p.part()
-	}
-	return p.bare()
-}
-
-const forWhat = "I know: for @somebody, for #a-channel, for project NAME, for model NAME, for me, for this thread, for everyone."
-
-// when reads a period, or else whatever a bare word can be.
-func (p *parser) when() error {
-	period, n, c := p.period(p.words[p.i:])
+	p, n, wrong := r.period(words)
 	switch {
-	case c != nil:
-		sentence := c.sentence
-		if c.verdict != "" {
-			sentence = "“" + said(p.words[p.i:min(p.i+c.n, len(p.words))]) + "” " + c.verdict
-		}
-		return p.fail(sentence)
 	case n == 0:
-		return p.bare()
-	case p.q.Period.text != "" && p.q.Period.text != period.text:
-		return p.fail("I can report on one period at a time: " + p.q.Period.text + " or " + period.text + ".")
+		return 0
+	case wrong != "":
+		r.complain(wrong)
+	case r.q.Period.text != "" && r.q.Period.text != p.text:
+		r.complain("A report is of one period: " + r.q.Period.text + " or " + p.text + ".")
+		other := r.q
+		other.Period = p
+		r.others = append(r.others, r.q.String(), other.String())
+	default:
+		r.q.Period, r.said = p, true
 	}
-	p.q.Period = period
-	p.i += n
-	return nil
+	return n
+}
+
+// corrected is the text with its unknown words replaced by known ones that they are nearest
+// to; ok is false if there is none for one of them.
+func (r *reading) corrected() (text string, ok bool) {
+	known := slices.Concat(periodList, slices.Sorted(maps.Keys(groupings)), spendList, []string{"csv", "everyone", "since", "from", "yesterday"}, r.o.Projects, r.o.Models)
+	raw := make([]string, len(r.words))
+	for i, w := range r.words {
+		if raw[i] = w.raw; w.low == "" {
+			raw[i] = quote(w.raw)
+		}
+	}
+	for _, at := range r.at {
+		said := raw[at]
+		if raw[at] = cmp.Or(spelling.Slip(said, known), spelling.Nearest(said, known)); raw[at] == "" {
+			return "", false
+		}
+	}
+	return strings.Join(raw, " "), len(r.at) > 0
+}
+
+// mended reports whether all unknown words are slips, and the text is a question about
+// costs without them.
+func (r *reading) mended() bool {
+	if len(r.unknown) == 0 || len(r.unknown) > 2 {
+		return false
+	}
+	known := slices.Concat(spendList, periodList, slices.Sorted(maps.Keys(oneWord)))
+	spends := r.spend
+	for _, at := range r.at {
+		meant := spelling.Slip(r.words[at].low, known)
+		if meant == "" && !slices.Contains(known, r.words[at].low) {
+			return false
+		}
+		spends = spends || spendWords[meant]
+	}
+	return spends
+}
+
+var (
+	spendList  = slices.Sorted(maps.Keys(spendWords))
+	periodList = slices.Concat([]string{"today", "yesterday", "last", "this"}, slices.Sorted(maps.Keys(units)), longNames(monthOf), longNames(weekdayOf))
+)
+
+// longNames are the names of times that are written out.
+func longNames[T any](names map[string]T) (long []string) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if len(name) > 5 || name == "june" || name == "july" || name == "march" || name == "april" {
+			long = append(long, name)
+		}
+	}
+	return long
+}
+
+// clip keeps what is quoted from a question short.
+func clip(s string) string {
+	const most = 40
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
 }

@@ -40,6 +40,9 @@ type Context struct {
 	Asker string
 	// ThreadID is the thread in which was asked, which "this thread" means, or 0.
 	ThreadID int64
+	// Project and Channel are where was asked, which "this project" and "this channel"
+	// mean, or empty.
+	Project, Channel string
 	// Projects are the names there are. If it is nil, any name is believed.
 	Projects []string
 	// Models are the ids there are, by which "opus" finds its models. If it is nil,

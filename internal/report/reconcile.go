@@ -86,7 +86,7 @@ func ReconciledPeriod(words string, now time.Time) (Period, error) {
 	}
 	if q.By != store.ByNothing || q.Everyone || q.CSV || len(q.Users)+len(q.Channels)+len(q.Projects)+len(q.Models) > 0 {
 		return Period{}, &ParseError{
-			Sentence: "The ledger is set against a bill by a period and nothing else, such as “last month”: the bill knows neither people nor projects.",
+			Sentence: "Name a period and nothing else, such as “last month”: the bill knows neither people nor projects.",
 		}
 	}
 	return q.Period, nil

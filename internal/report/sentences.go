@@ -19,7 +19,7 @@ func (a Answer) Title(names Names) string {
 }
 
 // Summary is what an answer comes to, a line each: the total and how it changed, and
-// what it means per turn and per approved change.
+// what it means per turn and per approved tool call.
 func (a Answer) Summary() []string {
 	if a.Empty() {
 		out := []string{"Nothing was spent."}
@@ -50,7 +50,7 @@ func (a Answer) Summary() []string {
 		parts[0] += ", " + money.USD(each) + " each"
 	}
 	if each, ok := a.Total.PerApproved(); ok {
-		parts = append(parts, Plural(a.Total.Approved, "approved change", "approved changes")+", "+money.USD(each)+" each")
+		parts = append(parts, Plural(a.Total.Approved, "approved tool call", "approved tool calls")+", "+money.USD(each)+" each")
 	}
 	return []string{head, strings.Join(parts, "; ")}
 }
@@ -82,7 +82,7 @@ func meterNotes(m store.MeterNotes) []string {
 			break
 		}
 		out = append(out, "No list price for "+u.Model+": "+Plural(u.Calls, "call counts", "calls count")+" "+money.USD(u.MicroUSD)+
-			" by another model's. An operator runs bot report reprice with a Deckhand that knows it.")
+			" by another model's. Run bot report reprice with a Deckhand that knows it.")
 	}
 	if !m.Since.IsZero() {
 		out = append(out, "Every call is metered since "+m.Since.Format("2 January 2006")+"; before, amounts are what Claude Code reported of each turn.")

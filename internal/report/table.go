@@ -38,7 +38,7 @@ func Table(w io.Writer, a Answer, names Names) error {
 		b.WriteString("\n" + breakdown(a, names) + "\n")
 	}
 	if len(a.Threads) > 0 && a.By != store.ByThread {
-		b.WriteString("\n" + dearestThreads(a, names) + "\n")
+		b.WriteString("\n" + expensiveThreads(a, names) + "\n")
 	}
 	for i, note := range a.Notes() {
 		if i == 0 {
@@ -93,8 +93,8 @@ func breakdown(a Answer, names Names) string {
 	return renderColumns(cols, true)
 }
 
-func dearestThreads(a Answer, names Names) string {
-	cols := []column{{"Dearest threads", a.Labels(store.ByThread, a.Threads, names)}, {head: "Turns"}, {head: "Cost"}, {head: "Share"}}
+func expensiveThreads(a Answer, names Names) string {
+	cols := []column{{"Most expensive threads", a.Labels(store.ByThread, a.Threads, names)}, {head: "Turns"}, {head: "Cost"}, {head: "Share"}}
 	for _, l := range a.Threads {
 		for i, text := range []string{Count(l.Turns), l.Amount(), l.ShareText()} {
 			cols[i+1].cells = append(cols[i+1].cells, text)
@@ -178,4 +178,11 @@ func sparkline(s Series) string {
 	}
 	first, last := s.Points[0], s.Points[len(s.Points)-1]
 	return fit("By "+s.Unit+", "+shortSpan(first.first, last.end)+": "+b.String()+"  most "+money.USD(most)+" ("+s.Points[at].Label+")", tableWidth)
+}
+
+func upperFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }

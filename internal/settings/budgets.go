@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"deckhand/internal/agent"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/money"
 	"deckhand/internal/store"
 )
@@ -96,14 +96,14 @@ func (v *validation) budgetKeys(at string, c document, b budgetYAML) {
 }
 
 // budgets puts the budgets into the agent's terms.
-func (d document) budgets() []agent.Budget {
-	var out []agent.Budget
+func (d document) budgets() []spend.Budget {
+	var out []spend.Budget
 	for _, b := range d.Budgets {
 		limit, err := money.Parse(b.Limit)
 		if err != nil {
 			panic(fmt.Sprintf("a budget's limit %q", b.Limit)) // the validation has refused those
 		}
-		out = append(out, agent.Budget{
+		out = append(out, spend.Budget{
 			Scope: store.BudgetScope(b.Scope), Only: b.Only, Period: store.BudgetPeriod(b.Per), LimitMicroUSD: limit,
 			WarnAt: b.WarnAt, Ask: b.Then == "ask", CheaperModel: b.CheaperModel, Tell: b.Tell,
 		})

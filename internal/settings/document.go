@@ -20,6 +20,9 @@ type document struct {
 	Git            gitYAML                `yaml:"git"`
 	Roles          rolesYAML              `yaml:"roles"`
 	Policy         policyYAML             `yaml:"policy"`
+	// Posture says what becomes of calls that no rule decides: contained or careful (the
+	// default). A project and a channel may have their own; the nearest one holds.
+	Posture string `yaml:"posture"`
 	// TimeZone is the team's: days and months of costs begin in it.
 	TimeZone string       `yaml:"time_zone"`
 	Reports  reportsYAML  `yaml:"reports"`
@@ -68,7 +71,8 @@ type projectYAML struct {
 	Prices pricesYAML `yaml:"prices"`
 	Setup  *setupYAML `yaml:"setup"`
 	// Call is how those who may decide learn that a request waits: one of access.Calls.
-	Call string `yaml:"call"`
+	Call    string `yaml:"call"`
+	Posture string `yaml:"posture"`
 }
 
 // setupYAML is a command that runs in a thread's folder before a session works there.
@@ -91,6 +95,7 @@ type channelYAML struct {
 	Roles   rolesYAML `yaml:"roles"`
 	// Replies says which replies in its threads are for the bot: one of replies.
 	Replies string `yaml:"replies"`
+	Posture string `yaml:"posture"`
 }
 
 // The values of replies: all is the default.
@@ -185,6 +190,10 @@ func (d *duration) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal(&s); err != nil {
 		return err
 	}
+	return d.read(s)
+}
+
+func (d *duration) read(s string) error {
 	v, err := time.ParseDuration(s)
 	if err != nil || v < time.Second {
 		return fmt.Errorf("%q is not a duration of at least a second, such as 24h", s)

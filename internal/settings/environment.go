@@ -17,7 +17,7 @@ import (
 	"github.com/kelseyhightower/envconfig"
 	"go.uber.org/zap/zapcore"
 
-	"deckhand/internal/agent"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/gateway"
 	"deckhand/internal/spelling"
 	"deckhand/internal/store"
@@ -51,7 +51,7 @@ type Environment struct {
 	GatewayKey    string `envconfig:"DECKHAND_GATEWAY_KEY"`
 	// What can fail to be read comes last, see ReadEnvironment.
 	IdleTimeout time.Duration `envconfig:"DECKHAND_IDLE_TIMEOUT" default:"30m"`
-	AsideAfter  time.Duration `envconfig:"DECKHAND_ASIDE_AFTER" default:"5m"`
+	ParkAfter   time.Duration `envconfig:"DECKHAND_PARK_AFTER" default:"5m"`
 	CLITimeout  time.Duration `envconfig:"DECKHAND_CLI_TIMEOUT" default:"30s"`
 	// DrainTimeout is how long turns may go on when the bot is to stop.
 	DrainTimeout time.Duration `envconfig:"DECKHAND_DRAIN_TIMEOUT" default:"30s"`
@@ -91,7 +91,7 @@ func ReadEnvironment() (Environment, error) {
 		kind := map[string]string{"time.Duration": "a duration such as 30m", "int": "a whole number such as 20"}[bad.TypeName]
 		need(false, "%s: %q is not %s", bad.KeyName, bad.Value, kind)
 		// It stopped there; these were not read.
-		e.IdleTimeout, e.AsideAfter, e.CLITimeout, e.MaxLive = max(e.IdleTimeout, time.Second), max(e.AsideAfter, time.Second), max(e.CLITimeout, time.Second), max(e.MaxLive, 1)
+		e.IdleTimeout, e.ParkAfter, e.CLITimeout, e.MaxLive = max(e.IdleTimeout, time.Second), max(e.ParkAfter, time.Second), max(e.CLITimeout, time.Second), max(e.MaxLive, 1)
 		e.LeaseTime, e.CatchUp = max(e.LeaseTime, leastLease), max(e.CatchUp, leastCatchUp)
 	}
 	need(strings.HasPrefix(e.SlackBotToken, "xoxb-"), "SLACK_BOT_TOKEN: set it to the Slack app's bot token, xoxb-… (OAuth & Permissions)")
@@ -114,9 +114,9 @@ func ReadEnvironment() (Environment, error) {
 	}
 	need(filepath.IsAbs(e.DataDir), "DECKHAND_DATA_DIR: %q is not an absolute path", e.DataDir)
 	need(e.IdleTimeout >= time.Second, "DECKHAND_IDLE_TIMEOUT: %s is too short; write at least 1s", e.IdleTimeout)
-	need(e.AsideAfter >= time.Second, "DECKHAND_ASIDE_AFTER: %s is too short; write at least 1s", e.AsideAfter)
+	need(e.ParkAfter >= time.Second, "DECKHAND_PARK_AFTER: %s is too short; write at least 1s", e.ParkAfter)
 	need(e.CLITimeout >= time.Second, "DECKHAND_CLI_TIMEOUT: %s is too short; write at least 1s", e.CLITimeout)
-	need(e.DrainTimeout >= 0, "DECKHAND_DRAIN_TIMEOUT: %s is less than nothing; write 0s, or how long turns may go on when the bot stops", e.DrainTimeout)
+	need(e.DrainTimeout >= 0, "DECKHAND_DRAIN_TIMEOUT: %s is negative; write 0s, or how long turns may go on when the bot stops", e.DrainTimeout)
 	need(e.LeaseTime >= leastLease, "DECKHAND_LEASE_TIME: %s is too short; write at least %s", e.LeaseTime, leastLease)
 	need(e.CatchUp >= leastCatchUp && e.CatchUp <= mostCatchUp, "DECKHAND_CATCH_UP: %s is not between %s and %s; Slack itself delivers again for six minutes", e.CatchUp, leastCatchUp, mostCatchUp)
 	need(e.Starts >= 0, "DECKHAND_STARTS_AT_ONCE: %d is too few; write at least 1, or 0 for the number of cores", e.Starts)
@@ -173,7 +173,7 @@ func (e Environment) Gateway() gateway.Listen {
 
 // Secrets are the values that must never be seen in Slack or in the log: ours, those
 // of the models' providers, and those of the variables that the projects hand on, and send to MCP servers.
-func (e Environment) Secrets(projects map[string]agent.Project) []string {
+func (e Environment) Secrets(projects map[string]place.Project) []string {
 	out := append(gateway.Provider{}.Secrets(os.Getenv), e.SlackBotToken, e.SlackAppToken, e.AnthropicAdminKey)
 	for _, address := range []string{e.DatabaseURL, e.DatabaseDirectURL} {
 		if u, err := url.Parse(address); err == nil {

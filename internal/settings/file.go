@@ -20,8 +20,9 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"deckhand/internal/access"
-	"deckhand/internal/agent"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/gateway"
 	"deckhand/internal/price"
 	"deckhand/internal/slackui/costs"
@@ -37,12 +38,15 @@ type File struct {
 	Name   string
 	SHA256 [sha256.Size]byte
 
-	Projects map[string]agent.Project
+	Projects map[string]place.Project
 	// Access says who may do what, and which project a place works on.
-	Access    access.Rules
-	Policy    *policy.Policy
+	Access access.Rules
+	Policy *policy.Policy
+	// Doubts are what of the policy does nothing, or may leave somebody waiting, each with
+	// where it stands and what to do.
+	Doubts    []string
 	Reminders []Reminder
-	Budgets   []agent.Budget
+	Budgets   []spend.Budget
 	// Prices are the team's; projects have their own.
 	Prices     price.Contract
 	Digests    []costs.Digest
@@ -83,7 +87,7 @@ func readText(name string, source []byte) (File, error) {
 	for i, doc := range tree.Docs {
 		if i > 0 && doc.Body != nil {
 			t := doc.Body.GetToken()
-			return File{}, fmt.Errorf("%s:%d:%d: a second document begins here, which nobody would read: take the --- before it away", name, t.Position.Line, t.Position.Column)
+			return File{}, fmt.Errorf("%s:%d:%d: a second document begins here, and Deckhand would not read it: remove the --- before it", name, t.Position.Line, t.Position.Column)
 		}
 		v.shapes("$", doc.Body, reflect.TypeFor[document](), 0)
 	}
@@ -98,10 +102,15 @@ func readText(name string, source []byte) (File, error) {
 	if err := v.err(); err != nil {
 		return File{}, err
 	}
+	rules := d.policy(&v)
+	v.mistakes(d, rules)
+	if err := v.err(); err != nil {
+		return File{}, err
+	}
 	return File{
 		Name: name, SHA256: sha256.Sum256(source),
 		Projects: d.projects(), Access: d.access(),
-		Policy: d.policy(&v), Reminders: d.reminders(), Budgets: d.budgets(), Prices: d.Prices.prices(), Digests: d.digests(),
+		Policy: rules, Doubts: v.doubts, Reminders: d.reminders(), Budgets: d.budgets(), Prices: d.Prices.prices(), Digests: d.digests(),
 		Workspaces: d.Workspaces.limits(), TimeZone: d.zone(), AskersTimeZone: d.Reports.TimeZone == askersZone,
 		document: d, tree: tree,
 	}, nil
@@ -180,7 +189,7 @@ func (f File) Audited() map[string]any {
 	for _, r := range f.Policy.Rules {
 		rules = append(rules, r.String())
 	}
-	return map[string]any{"file": f.Name, "access": f.Access, "rules": rules, "policy": f.document.Policy, "sandboxes": f.Sandboxes()}
+	return map[string]any{"file": f.Name, "access": f.Access, "rules": rules, "policy": f.document.Policy, "postures": f.Policy.Postures, "sandboxes": f.Sandboxes()}
 }
 
 // CredentialFiles are those that the projects' providers find credentials in: no session
@@ -223,7 +232,7 @@ func positioned(file string, tree *ast.File, err error) error {
 	if _, ok := errors.AsType[*yaml.UnknownFieldError](err); ok {
 		message = unknownKey(tree, t)
 	} else if readersOwn(err) {
-		message = "what stands here, or what an alias brings here, is not of the kind that belongs here"
+		message = "this value, or the value that an alias puts here, is of the wrong kind"
 	}
 	return fmt.Errorf("%s:%d:%d: %s", file, t.Position.Line, t.Position.Column, message)
 }
@@ -236,14 +245,14 @@ func readersOwn(err error) bool {
 	return kind || node || large
 }
 
-func (d document) projects() map[string]agent.Project {
-	out := make(map[string]agent.Project, len(d.Projects))
+func (d document) projects() map[string]place.Project {
+	out := make(map[string]place.Project, len(d.Projects))
 	for name, p := range d.Projects {
 		kind := workspace.Kind(p.Workspace)
 		if kind == "" {
 			kind = workspace.Shared
 		}
-		out[name] = agent.Project{
+		out[name] = place.Project{
 			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Model: p.Model,
 			PermissionMode: p.PermissionMode, Env: p.Env, AppendSystemPrompt: p.AppendSystemPrompt,
 			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(), Provider: p.Provider.over(d.Provider).provider(),
@@ -279,7 +288,7 @@ func (d document) policy(v *validation) *policy.Policy {
 		OnTimeout:           policy.OnTimeout(d.Policy.OnTimeout),
 		Quorum:              d.Policy.Quorum,
 		Fixed:               d.Policy.Edit != nil && !*d.Policy.Edit,
-	}}
+	}, Postures: d.postures(), Reads: d.reads()}
 	for i, r := range d.Policy.Rules {
 		verdict, patterns := r.verdict()
 		rule := policy.Rule{

@@ -3,15 +3,17 @@ package settings
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml/parser"
 	"github.com/google/go-cmp/cmp"
 
 	"deckhand/internal/access"
-	"deckhand/internal/agent"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/workspace"
@@ -50,7 +52,7 @@ func TestConfigIsReadIntoTheTermsOfItsUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantProjects := map[string]agent.Project{"web": {Name: "web", Dir: "/srv/web", Workspace: workspace.Worktree, Env: []string{"GOPROXY"}, Sandbox: sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off, Limits: sandbox.DefaultLimits()}}}
+	wantProjects := map[string]place.Project{"web": {Name: "web", Dir: "/srv/web", Workspace: workspace.Worktree, Env: []string{"GOPROXY"}, Sandbox: sandbox.Spec{Kind: sandbox.Bwrap, Network: sandbox.Off, Limits: sandbox.DefaultLimits()}}}
 	if diff := cmp.Diff(wantProjects, c.Projects); diff != "" {
 		t.Errorf("projects (-want +got):\n%s", diff)
 	}
@@ -80,6 +82,44 @@ func TestTheExampleIsValid(t *testing.T) {
 }
 
 // Every mistake is told with its position and with what to write instead.
+// TestTheDocumentsExamplesAreValid reads each block of YAML in the documents as a
+// deckhand.yaml, with the keys that it leaves out and any such file has.
+func TestTheDocumentsExamplesAreValid(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, examples := regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```"), 0
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
+			source := m[1]
+			if strings.HasPrefix(source, "apiVersion:") { // Kubernetes'
+				if _, err := parser.ParseBytes([]byte(source), 0); err != nil {
+					t.Errorf("%s: %v", page, err)
+				}
+				continue
+			}
+			for _, key := range []string{"projects: {web: {repo: 'https://host/team/web.git'}}", "channels: {C0123456789: web}", "roles: {admins: [U0123456789], approvers: [S0123456789]}"} {
+				if name, _, _ := strings.Cut(key, " "); !strings.HasPrefix(source, name) && !strings.Contains(source, "\n"+name) {
+					source += key + "\n"
+				}
+			}
+			examples++
+			if _, err := readText(page, []byte(source)); err != nil {
+				t.Errorf("%v\n%s", err, source)
+			}
+		}
+	}
+	if examples < 10 {
+		t.Errorf("only %d examples were read", examples)
+	}
+}
+
 func TestConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -102,7 +142,7 @@ func TestConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"a pattern that is not closed", "mcp__prod__*", `"Bash(rm *"`, []string{":14:", "Bash(rm *"}},
 		{"a rule for a project that is not there", "mcp__prod__*", "Bash\n      projects: [wbe]", []string{":15:", `"wbe"`}},
 		{"terms on a rule that asks nobody", "mcp__prod__*", "Bash\n      quorum: 2", []string{":14:", "a rule that asks"}},
-		{"more people than there are", "deny: mcp__prod__*", "ask: Bash\n      approvers: [U1AB]\n      quorum: 2", []string{":16:", "names 1"}},
+		{"more people than there are", "deny: mcp__prod__*", "ask: Bash\n      approvers: [U1AB]\n      quorum: 2", []string{":16:", "2 people must approve, but in C0123 only 1 may decide (U1AB)"}},
 		{"a timeout that leads nowhere", "deny: mcp__prod__*", "ask: Bash\n      on_timeout: allow", []string{":15:", "pause, or deny"}},
 		{"a reminder for nobody", "  approval_timeout: 90m", "  reminders: [{after: 1h, to: everyone}]", []string{":16:", `"everyone"`}},
 		{"a secret handed on", "[GOPROXY]", "[SLACK_BOT_TOKEN]", []string{":5:11", "cannot be passed on"}},

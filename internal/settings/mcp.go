@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"fmt"
 	"net/textproto"
 	"net/url"
 	"os"
@@ -8,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"deckhand/internal/agent"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/gateway"
 	"deckhand/internal/sandbox"
 )
@@ -20,9 +21,14 @@ type mcpYAML struct {
 	URL  string `yaml:"url"`
 	// Headers may hold ${NAME}, a variable of the bot's environment.
 	Headers map[string]string `yaml:"headers"`
+	// Reads are the names of its tools that only read: a contained posture runs them.
+	Reads names `yaml:"reads"`
 }
 
-var mcpName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+var (
+	mcpName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+	mcpTool = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
+)
 
 // transportHeaders are those by which HTTP itself works: the connection's, and those that
 // the gateway writes for each call. (Proxy-… are, too.)
@@ -50,6 +56,11 @@ func (v *validation) servers(at string, all map[string]mcpYAML, kind sandbox.Kin
 		case u.User != nil || u.Fragment != "":
 			v.add(at+".url", "an address has neither user nor fragment here; write a header: Authorization: Basic ${NAME}")
 		}
+		for i, tool := range s.Reads {
+			if !mcpTool.MatchString(tool) {
+				v.add(fmt.Sprintf("%s.reads[%d]", at, i), "%q is no tool of a server; write its name as the server has it, without mcp__ and without *, such as search_issues", tool)
+			}
+		}
 		for _, h := range sorted(s.Headers) {
 			v.header(at+".headers."+h, h, s.Headers[h], credentials)
 		}
@@ -66,7 +77,7 @@ func (v *validation) header(at, name, value string, credentials map[string]bool)
 		v.add(at, "%s is written by the gateway for each call; leave it out", canonical)
 	}
 	rest := value
-	for _, variable := range agent.Variables(value) {
+	for _, variable := range place.Variables(value) {
 		rest = strings.ReplaceAll(rest, "${"+variable+"}", "")
 		switch {
 		case kept(variable):
@@ -88,23 +99,23 @@ func ofTheModel(variable string) bool {
 	})
 }
 
-func mcpServers(all map[string]mcpYAML) map[string]agent.MCPServer {
+func mcpServers(all map[string]mcpYAML) map[string]place.MCPServer {
 	if len(all) == 0 {
 		return nil
 	}
-	out := map[string]agent.MCPServer{}
+	out := map[string]place.MCPServer{}
 	for name, s := range all {
-		out[name] = agent.MCPServer{URL: s.URL, SSE: s.Type == "sse", Headers: s.Headers}
+		out[name] = place.MCPServer{URL: s.URL, SSE: s.Type == "sse", Headers: s.Headers}
 	}
 	return out
 }
 
 // mcpSecrets are the values that are put into the headers of a project's servers.
-func mcpSecrets(p agent.Project) []string {
+func mcpSecrets(p place.Project) []string {
 	var out []string
 	for _, s := range p.MCPServers {
 		for _, value := range s.Headers {
-			for _, name := range agent.Variables(value) {
+			for _, name := range place.Variables(value) {
 				out = append(out, os.Getenv(name))
 			}
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"deckhand/internal/agent"
+	"deckhand/internal/agent/place"
 )
 
 // mcpHeader is a server with one header.
@@ -26,7 +26,7 @@ func TestMCPServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]agent.MCPServer{
+	want := map[string]place.MCPServer{
 		"linear": {URL: "https://mcp.linear.app/mcp", Headers: map[string]string{"Authorization": "Bearer ${LINEAR_TOKEN}"}},
 		"old":    {URL: "http://10.1.2.3:8080/sse", SSE: true},
 	}

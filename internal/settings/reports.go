@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -126,8 +127,9 @@ func (v *validation) digest(at string, c document, d digestYAML) {
 		v.add(at+".to", "%q cannot be sent to; write a channel's id (C…) or a person's (U…)", d.To)
 	}
 	understood := report.Context{Now: time.Now(), Projects: sorted(c.Projects)}
-	if _, err := report.Parse(d.question(), understood); err != nil {
-		v.add(at, "%v", err)
+	_, err := report.Parse(d.question(), understood)
+	if wrong, ok := errors.AsType[*report.ParseError](err); ok {
+		v.add(at, "%s", wrong.Sentence) // what may have been meant has a period, which a digest has not
 	} else if _, err := report.Parse("2 years "+d.question(), understood); err != nil {
 		v.add(at, "by and for say no period: a digest is of the %s that has ended", d.Every)
 	}

@@ -126,7 +126,7 @@ func (v *validation) sandbox(at string, s, whole sandboxYAML) {
 		v.add(at, "engine and image belong to kind: container")
 	}
 	if kind == sandbox.Container && whole.Image == "" {
-		v.add(at, "a container has an image; write image: with its name")
+		v.add(at, "a container needs an image; write image: with its name")
 	}
 	if !slices.Contains([]string{"", "docker", "podman"}, s.Engine) {
 		v.add(at+".engine", "%q is no engine; write docker or podman", s.Engine)
@@ -135,7 +135,7 @@ func (v *validation) sandbox(at string, s, whole sandboxYAML) {
 		v.add(at+".command", "a launcher belongs to kind: command")
 	}
 	if kind == sandbox.Command && len(whole.Command) == 0 {
-		v.add(at, "kind: command takes the launcher; write command: with its words")
+		v.add(at, "kind: command needs a launcher; write command: with its words")
 	}
 	v.sandboxFolders(at, s)
 	v.limits(at+".limits", s.Limits, kind)

@@ -26,7 +26,9 @@ func (names) shape() shape {
 	return shape{scalar: true, list: true, item: reflect.TypeFor[string](), wanted: "a name, or a list of names such as [one, another]"}
 }
 
-func (duration) shape() shape { return shape{scalar: true, wanted: "a duration such as 24h"} }
+func (duration) shape() shape {
+	return shape{scalar: true, wanted: "a duration of at least a second, such as 24h"}
+}
 
 func (dollars) shape() shape { return shape{scalar: true, wanted: "US dollars, such as 2.50"} }
 
@@ -108,6 +110,8 @@ func (v *validation) shapes(at string, n ast.Node, t reflect.Type, depth int) {
 		switch ok = s.scalar; {
 		case ok && t.Kind() == reflect.Bool:
 			_, ok = n.(*ast.BoolNode)
+		case ok && t == reflect.TypeFor[duration]():
+			ok = new(duration).read(n.GetToken().Value) == nil
 		case ok && t.Kind() == reflect.Int:
 			ok = wholeNumber(n)
 		}

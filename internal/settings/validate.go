@@ -18,9 +18,10 @@ import (
 
 // validation collects what is wrong with a configuration, with positions.
 type validation struct {
-	file  string
-	tree  *ast.File
-	wrong Problems
+	file   string
+	tree   *ast.File
+	wrong  Problems
+	doubts []string // what is no error
 }
 
 func (v *validation) err() error {
@@ -139,6 +140,7 @@ func (v *validation) check(c document) {
 	}
 	v.roles("$.roles", c.Roles)
 	v.policy(c)
+	v.postures(c)
 	v.budgets(c)
 	v.reports(c)
 	v.transcripts(c.Transcripts)
@@ -151,7 +153,7 @@ func (v *validation) check(c document) {
 		if n, err := size(text); err != nil {
 			v.add("$.workspaces."+key, "%v", err)
 		} else if (n > 0 || key == "keep") && n < 1<<20 {
-			v.add("$.workspaces."+key, "%s is next to nothing; write 1MiB or more, or leave it out", text)
+			v.add("$.workspaces."+key, "%s is too small; write 1MiB or more, or leave it out", text)
 		}
 	}
 	if age := time.Duration(c.Workspaces.MaxAge); age > 0 && age < time.Hour {
@@ -276,10 +278,12 @@ func (v *validation) rule(at string, c document, r ruleYAML) {
 	}
 	v.members(at+".approvers", r.Approvers)
 	v.onTimeout(at+".on_timeout", r.OnTimeout)
-	switch people := slices.IndexFunc(r.Approvers, func(m string) bool { return strings.HasPrefix(m, "S") }) < 0; {
-	case r.Quorum < 0:
+	if r.Quorum < 0 {
 		v.add(at+".quorum", "%d people cannot approve; write 1 or more", r.Quorum)
-	case people && len(r.Approvers) > 0 && r.Quorum > len(r.Approvers):
-		v.add(at+".quorum", "%d people must approve, but the rule names %d", r.Quorum, len(r.Approvers))
+	}
+	for key, list := range map[string]names{"projects": r.Projects, "channels": r.Channels, "approvers": r.Approvers} {
+		if list != nil && len(list) == 0 {
+			v.add(at+"."+key, "the list is empty, which says nothing; name some, or leave %s out", key)
+		}
 	}
 }

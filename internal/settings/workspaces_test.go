@@ -35,7 +35,7 @@ func TestSetup(t *testing.T) {
 		strings.Replace(with("setup: {run: x}"), "workspace: worktree", "workspace: shared", 1): "set it up by hand",
 		good + "workspaces: {max_age: 10m}\n":                                                   "workspaces.max_age: 10m0s is too short",
 		good + "workspaces: {max_size: all}\n":                                                  `workspaces.max_size: "all" is not a size`,
-		good + "workspaces: {keep: none}\n":                                                     "workspaces.keep: none is next to nothing",
+		good + "workspaces: {keep: none}\n":                                                     "workspaces.keep: none is too small",
 	} {
 		if _, err := ReadFile(write(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

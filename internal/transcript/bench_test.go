@@ -110,7 +110,7 @@ func newBenchSide(ctx context.Context, s *store.Store, n int, dir string) (*benc
 	}
 	side.file = filepath.Join(homes.Of(th.ID), keptProjects, "-srv-web", side.session+".jsonl")
 	side.mirror = NewMirror(Options{
-		Books: s, Home: homes.Of(th.ID), Lease: side.lease, SessionID: side.session, New: true, Limit: 1 << 30, One: make(chan struct{}, 1), Log: zap.NewNop(), Full: func(context.Context) {},
+		Store: s, Home: homes.Of(th.ID), Lease: side.lease, SessionID: side.session, New: true, Limit: 1 << 30, One: make(chan struct{}, 1), Log: zap.NewNop(), Full: func(context.Context) {}, Gap: func(context.Context) {},
 	})
 	return side, os.MkdirAll(filepath.Dir(side.file), 0o700)
 }

@@ -34,6 +34,10 @@ type file struct {
 	// unread is how much stood behind the last line that was copied.
 	unread int64
 	copied store.Transcript // SHA256 is nil while there is no copy
+	// lines are the ids of the lines that were read, and gap says that a line which was copied
+	// since follows one that is not there: a disk that was full did not take it.
+	lines map[string]bool
+	gap   bool
 }
 
 // lineEnd is the end of a line: so many bytes of the file, of which so many are copied, with
@@ -95,6 +99,9 @@ func (f file) read(src *os.File, room, most int64, anew bool) (part store.Transc
 	}
 	in, at := claude.NewTranscriptReader(io.LimitReader(src, f.info.Size()-from)), then.last.clone()
 	met := anew || at.is(f.copied)
+	if from == 0 {
+		then.lines = map[string]bool{}
+	}
 	part = store.TranscriptPart{Agent: f.copied.Agent, WasBytes: f.copied.Bytes, WasSHA256: f.copied.SHA256, From: at.copy}
 	var open []byte
 	var taken int64
@@ -109,6 +116,7 @@ func (f file) read(src *os.File, room, most int64, anew bool) (part store.Transc
 		if part.Full = at.copy+int64(len(line)) > room; part.Full {
 			break
 		}
+		link := in.Link()
 		open = append(open, line...)
 		at.file, at.copy = from+in.Offset(), at.copy+int64(len(line))
 		at.sum.Write(line)
@@ -119,7 +127,9 @@ func (f file) read(src *os.File, room, most int64, anew bool) (part store.Transc
 			met = at.is(f.copied)
 		} else {
 			taken += int64(len(line))
+			then.gap = then.gap || link.Parent != "" && !then.lines[link.Parent]
 		}
+		then.lines[link.ID] = true
 		if len(open) >= pieceBytes {
 			if taken > 0 {
 				part.Pieces = append(part.Pieces, open)

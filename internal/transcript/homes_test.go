@@ -200,7 +200,7 @@ func TestAHomeIsRemovedWhateverItsModes(t *testing.T) {
 		program := filepath.Join(dir, "program")
 		b, err := os.ReadFile(helper.Path)
 		if err == nil {
-			err = os.WriteFile(program, b, 0o755) //nolint:gosec // see above
+			err = errors.Join(os.WriteFile(program, b, 0o700), os.Chmod(program, 0o755)) //nolint:gosec // see above
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -28,16 +28,16 @@ const (
 	mirrorLast = 10 * time.Second
 )
 
-// Books hold copies of the files of sessions: what a mirror needs of [*store.Store], which
+// Store holds copies of the files of sessions: what a mirror needs of [*store.Store], which
 // tells what each method does.
-type Books interface {
+type Store interface {
 	Transcripts(ctx context.Context, sessionID string) ([]store.Transcript, error)
 	SaveTranscripts(ctx context.Context, l store.Lease, parts []store.TranscriptPart) (saved bool, err error)
 }
 
 // Options say what a mirror copies, and where to.
 type Options struct {
-	Books     Books
+	Store     Store
 	Home      string // the folder of the thread's home
 	Lease     store.Lease
 	SessionID string
@@ -46,13 +46,15 @@ type Options struct {
 	Limit int64 // of all copies of the session together, in bytes
 	// Full is called when the copies of the session have reached the limit.
 	Full func(context.Context)
+	// Gap is called, once, when a line that another follows was not written.
+	Gap func(context.Context)
 	// One is held while copying beside a turn: one session of those that share it at a
 	// time.
 	One chan struct{}
 	Log *zap.Logger
 }
 
-// Mirror copies what the CLI writes down of a session into the books, so that any replica
+// Mirror copies what the CLI writes down of a session to the database, so that any replica
 // can go on with it. A nil mirror copies nothing.
 //
 // The files are written by whatever runs in the session: they are found by the names that
@@ -65,6 +67,7 @@ type Mirror struct {
 	running bool // a turn is
 	session string
 	files   map[string]*file // by their names; nil until the copies were looked at
+	gap     bool             // Gap was called
 }
 
 // NewMirror returns the mirror of a session whose copies, if there may be some, are looked
@@ -220,7 +223,7 @@ func (m *Mirror) copyAll(ctx context.Context, when moment) error {
 
 // save writes parts. What is not as it was taken for is looked at again.
 func (m *Mirror) save(ctx context.Context, parts []store.TranscriptPart, then map[string]file) error {
-	saved, err := m.o.Books.SaveTranscripts(ctx, m.o.Lease, parts)
+	saved, err := m.o.Store.SaveTranscripts(ctx, m.o.Lease, parts)
 	if err != nil {
 		return err
 	}
@@ -237,6 +240,10 @@ func (m *Mirror) copied(ctx context.Context, then map[string]file) {
 	for name, f := range then {
 		if f.copied.Full && !m.full() {
 			m.o.Full(ctx)
+		}
+		if f.gap && name == "" && !m.gap {
+			m.gap = true
+			m.o.Gap(ctx)
 		}
 		m.files[name] = &f
 	}
@@ -364,7 +371,7 @@ func (m *Mirror) lookUp(ctx context.Context) error {
 	if m.files != nil {
 		return nil
 	}
-	copies, err := m.o.Books.Transcripts(ctx, m.session)
+	copies, err := m.o.Store.Transcripts(ctx, m.session)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
-	"deckhand/internal/agent/booktest"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/memstore"
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
 )
@@ -27,26 +27,27 @@ type copied struct {
 	*Mirror
 	t     *testing.T
 	homes Homes
-	books *booktest.Books
+	store *memstore.Store
 	full  int // how often it was said that the limit was reached
+	gaps  int // and that a line was not written
 }
 
 const copiedThread = 1
 
 func newCopied(t *testing.T) *copied {
 	t.Helper()
-	c := &copied{t: t, homes: Homes{Dir: filepath.Join(t.TempDir(), "home")}, books: new(booktest.Books)}
+	c := &copied{t: t, homes: Homes{Dir: filepath.Join(t.TempDir(), "home")}, store: new(memstore.Store)}
 	ctx := t.Context()
-	_, _, err := c.books.Receive(ctx, store.Envelope{EventID: "e", Kind: store.KindMessage, TeamID: "T", ChannelID: "C", ThreadTS: "1.1", TS: "1.1", UserID: "U"})
+	_, _, err := c.store.Receive(ctx, store.Envelope{EventID: "e", Kind: store.KindMessage, TeamID: "T", ChannelID: "C", ThreadTS: "1.1", TS: "1.1", UserID: "U"})
 	must(t, err)
-	_, _, err = c.books.AcceptPrompt(ctx, store.NewPrompt{InboxID: 1, Thread: store.ThreadKey{TeamID: "T", ChannelID: "C", ThreadTS: "1.1"}, Project: "web", UserID: "U", UUID: uuid.NewString(), Text: "go"})
+	_, _, err = c.store.AcceptPrompt(ctx, store.NewPrompt{InboxID: 1, Thread: store.ThreadKey{TeamID: "T", ChannelID: "C", ThreadTS: "1.1"}, Project: "web", UserID: "U", UUID: uuid.NewString(), Text: "go"})
 	must(t, err)
 	must(t, os.MkdirAll(c.homes.Of(copiedThread), 0o700))
 	c.Mirror = NewMirror(Options{
-		Books: c.books, Home: c.homes.Of(copiedThread), Lease: c.take("A"), SessionID: goingOn, New: true, Limit: 1 << 20, One: make(chan struct{}, 1), Log: zap.NewNop(),
-		Full: func(context.Context) { c.full++ },
+		Store: c.store, Home: c.homes.Of(copiedThread), Lease: c.take("A"), SessionID: goingOn, New: true, Limit: 1 << 20, One: make(chan struct{}, 1), Log: zap.NewNop(),
+		Full: func(context.Context) { c.full++ }, Gap: func(context.Context) { c.gaps++ },
 	})
-	must(t, c.books.NewSession(ctx, c.o.Lease, goingOn, ""))
+	must(t, c.store.NewSession(ctx, c.o.Lease, goingOn, ""))
 	return c
 }
 
@@ -54,9 +55,9 @@ func newCopied(t *testing.T) *copied {
 func (c *copied) take(owner string) store.Lease {
 	c.t.Helper()
 	if c.Mirror != nil {
-		must(c.t, c.books.ReleaseLease(c.t.Context(), c.o.Lease, false))
+		must(c.t, c.store.ReleaseLease(c.t.Context(), c.o.Lease, false))
 	}
-	th, ok, err := storetest.Acquire(c.t.Context(), c.books, copiedThread, owner)
+	th, ok, err := storetest.Acquire(c.t.Context(), c.store, copiedThread, owner)
 	if must(c.t, err); !ok {
 		c.t.Fatal("the lease is held")
 	}
@@ -104,12 +105,12 @@ func (c *copied) holds(agent, want string) {
 
 func (c *copied) copyOf(agent string) string {
 	c.t.Helper()
-	list, err := c.books.Transcripts(c.t.Context(), goingOn)
+	list, err := c.store.Transcripts(c.t.Context(), goingOn)
 	must(c.t, err)
 	for _, t := range list {
 		if t.Agent == agent {
 			var text bytes.Buffer
-			must(c.t, c.books.ReadTranscript(c.t.Context(), t, &text))
+			must(c.t, c.store.ReadTranscript(c.t.Context(), t, &text))
 			return text.String()
 		}
 	}
@@ -166,7 +167,7 @@ func TestAMirrorFollowsItsFiles(t *testing.T) {
 	var parts []store.TranscriptPart
 	must(t, c.End(t.Context(), func(p []store.TranscriptPart) error {
 		parts = p
-		_, err := c.books.SaveTranscripts(t.Context(), c.o.Lease, p)
+		_, err := c.store.SaveTranscripts(t.Context(), c.o.Lease, p)
 		return err
 	}))
 	c.holds("", one+two+three)
@@ -222,7 +223,7 @@ func TestAMirrorReadsNoOtherFile(t *testing.T) {
 	if err := c.copyAll(t.Context(), afterTurn); err == nil {
 		t.Error("a home that is a link was looked into")
 	}
-	if list, err := c.books.Transcripts(t.Context(), goingOn); err != nil || len(list) > 0 {
+	if list, err := c.store.Transcripts(t.Context(), goingOn); err != nil || len(list) > 0 {
 		t.Errorf("copied: %+v, %v", list, err)
 	}
 }
@@ -247,7 +248,7 @@ func TestAMirrorHasALimit(t *testing.T) {
 	if c.full != 1 {
 		t.Errorf("full %d times", c.full)
 	}
-	list, err := c.books.Transcripts(t.Context(), goingOn)
+	list, err := c.store.Transcripts(t.Context(), goingOn)
 	if err != nil || len(list) != 2 || !list[0].Full || !list[1].Full {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -262,6 +263,36 @@ func TestAMirrorHasALimit(t *testing.T) {
 	c.holds("", entry(1, 100))
 	if c.full != 1 {
 		t.Errorf("full %d times", c.full)
+	}
+}
+
+// TestAMirrorFindsAGap: a line that the disk did not take is told when another follows it,
+// once, and not again by the next process.
+func TestAMirrorFindsAGap(t *testing.T) {
+	t.Parallel()
+	c := newCopied(t)
+	line := func(id, parent string) string {
+		return fmt.Sprintf(`{"type":"user","uuid":%q,"parentUuid":%s}`+"\n", id, parent)
+	}
+	c.writes(own, line("a", "null")+line("b", `"a"`))
+	c.adds(own, entry(1, 100)) // which has no place
+	c.adds(subs+"agent-a.jsonl", line("s", `"not there"`))
+	c.copy(inTurn)
+	c.adds(own, line("c", `"b"`)+line("d", `"b"`)) // two that follow the same
+	c.copy(afterTurn)
+	if c.gaps != 0 {
+		t.Error("a gap is told where there is none")
+	}
+	c.adds(own, line("f", `"e"`))
+	c.copy(inTurn)
+	c.adds(own, line("h", `"g"`))
+	c.copy(afterTurn)
+	c.Mirror = NewMirror(c.o) // the next process's
+	c.files = nil
+	c.adds(own, line("i", `"h"`))
+	c.copy(afterTurn)
+	if c.gaps != 1 {
+		t.Errorf("told %d times", c.gaps)
 	}
 }
 
@@ -293,9 +324,9 @@ func TestAHomeIsRestored(t *testing.T) {
 		if c.writes(own, tt.here); tt.here == "" {
 			must(t, os.Remove(c.path(own)))
 		}
-		copies, err := c.books.Transcripts(t.Context(), goingOn)
+		copies, err := c.store.Transcripts(t.Context(), goingOn)
 		must(t, err)
-		back, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript)
+		back, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, c.store.ReadTranscript)
 		if err != nil || back != tt.back {
 			t.Errorf("%s: restored %v, %v", name, back, err)
 		}
@@ -321,7 +352,7 @@ func TestWhatCannotBeRestored(t *testing.T) {
 	c.writes(own, entry(1, 100)+entry(2, 100))
 	c.copy(afterTurn)
 	c.writes(own, entry(1, 100))
-	copies, err := c.books.Transcripts(t.Context(), goingOn)
+	copies, err := c.store.Transcripts(t.Context(), goingOn)
 	must(t, err)
 	damaged := func(_ context.Context, _ store.Transcript, out io.Writer) error {
 		_, err := io.WriteString(out, "half")
@@ -338,13 +369,13 @@ func TestWhatCannotBeRestored(t *testing.T) {
 	c.adds(subs+"agent-a.jsonl", entry(3, 100))
 	c.copy(afterTurn)
 	must(t, os.RemoveAll(c.o.Home))
-	copies, err = c.books.Transcripts(t.Context(), goingOn)
+	copies, err = c.store.Transcripts(t.Context(), goingOn)
 	must(t, err)
 	some := func(ctx context.Context, tr store.Transcript, out io.Writer) error {
 		if tr.Agent != "" {
 			return damaged(ctx, tr, out)
 		}
-		return c.books.ReadTranscript(ctx, tr, out)
+		return c.store.ReadTranscript(ctx, tr, out)
 	}
 	if back, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, some); !back || !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("a subagent's is damaged: %v, %v", back, err)
@@ -355,7 +386,7 @@ func TestWhatCannotBeRestored(t *testing.T) {
 	must(t, os.RemoveAll(c.homes.Dir))
 	put(t, c.homes.Dir, "a file")
 	var home *HomeError
-	if _, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript); !errors.As(err, &home) {
+	if _, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, c.store.ReadTranscript); !errors.As(err, &home) {
 		t.Errorf("%v", err)
 	}
 }
@@ -373,9 +404,9 @@ func TestALateMirrorIsFenced(t *testing.T) {
 	o := c.o
 	o.Home, o.Lease, o.New = moved.Of(copiedThread), c.take("B"), false
 	c.Mirror = NewMirror(o)
-	copies, err := c.books.Transcripts(t.Context(), goingOn)
+	copies, err := c.store.Transcripts(t.Context(), goingOn)
 	must(t, err)
-	if back, err := moved.Restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript); !back || err != nil {
+	if back, err := moved.Restore(t.Context(), copiedThread, goingOn, copies, c.store.ReadTranscript); !back || err != nil {
 		t.Fatal(back, err)
 	}
 	late.adds(own, two)
@@ -391,9 +422,9 @@ func TestALateMirrorIsFenced(t *testing.T) {
 	c.copy(inTurn)
 	c.holds("", one+three)
 	// Back on the first machine.
-	copies, err = c.books.Transcripts(t.Context(), goingOn)
+	copies, err = c.store.Transcripts(t.Context(), goingOn)
 	must(t, err)
-	if back, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript); !back || err != nil {
+	if back, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, c.store.ReadTranscript); !back || err != nil {
 		t.Fatal(back, err)
 	}
 	if b, err := os.ReadFile(late.path(own)); err != nil || string(b) != one+three {
@@ -428,10 +459,10 @@ func TestACopyIsWhatTheNextProcessGoesOnWith(t *testing.T) {
 			case k == 13:
 				c.files = nil // the next mirror
 			case k == 14: // the next process
-				copies, err := c.books.Transcripts(t.Context(), goingOn)
+				copies, err := c.store.Transcripts(t.Context(), goingOn)
 				must(t, err)
 				if len(copies) > 0 {
-					_, err = c.homes.Restore(t.Context(), copiedThread, goingOn, copies, c.books.ReadTranscript)
+					_, err = c.homes.Restore(t.Context(), copiedThread, goingOn, copies, c.store.ReadTranscript)
 					must(t, err)
 				}
 				must(t, c.homes.Renew(copiedThread, goingOn))

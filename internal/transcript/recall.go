@@ -12,7 +12,7 @@ import (
 	"deckhand/internal/store"
 )
 
-// A session that takes the place of one that cannot be resumed is told what the books
+// A session that takes the place of one that cannot be resumed is told what the database
 // know of it: what people wrote who may, and what was answered last, as the CLI said it.
 // It is not read from Slack, where anybody may have written.
 

@@ -13,7 +13,7 @@ import (
 
 // A process that resumes a session reads it from the thread's home, which lies on the
 // machine where its last process ran. Before it starts, what lies there is compared with
-// the copy in the books: a file that begins with its copy is the newer one, or the same;
+// the copy in the database: a file that begins with its copy is the newer one, or the same;
 // any other, or none, is replaced by the copy, which only the holder of the lease writes.
 
 // HomeError is a home that could not be written.
