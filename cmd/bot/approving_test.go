@@ -93,11 +93,10 @@ func alwaysAllow(t *testing.T, w *world) {
 	w.done(eng, thread, fifth)
 }
 
-// approveForThisSession: one click more, and the very same command is not asked
-// again in this thread.
+// approveForThisSession: the very same command is not asked again in this thread.
 func approveForThisSession(t *testing.T, w *world) {
 	thread := w.runs(linus, eng, "", "mkdir -p again")
-	w.click(ada, eng, w.card(eng, thread).TS, "approve_session") // Grace has a grant of her own to revoke
+	w.alwaysAllow(ada, eng, w.card(eng, thread).TS, 0, "session") // Grace has a grant of her own to revoke
 	w.done(eng, thread, thread)
 	again := w.runs(linus, eng, thread, "mkdir -p again")
 	w.done(eng, thread, again)
@@ -126,11 +125,11 @@ const quorumOfTwo = `policy:
 func quorum(t *testing.T, w *world) {
 	thread := w.runs(linus, eng, "", "mkdir both")
 	card := w.card(eng, thread)
-	if card.has("always") || card.has("approve_session") {
+	if card.has("always") {
 		t.Error("one person could allow for good what takes two")
 	}
 	w.click(linus, eng, card.TS, "approve")
-	w.told(linus, eng, thread, "not among those")
+	w.told(linus, eng, thread, "not among them")
 	w.click(ada, eng, card.TS, "approve")
 	w.told(ada, eng, thread, "One more person")
 	w.says(eng, thread, "1 of 2")
@@ -215,7 +214,7 @@ func oneCardForSeveralRequests(t *testing.T, w *world) {
 	card := w.card(eng, thread)
 	for i, name := range []string{"row-1", "row-2", "row-3"} {
 		w.find(eng, thread, "a row for "+name, func(m message) bool {
-			return m.TS == card.TS && strings.Contains(m.all(), "mkdir "+name)
+			return m.TS == card.TS && strings.Contains(m.all(), "mkdir "+name) && m.has("approve")
 		})
 		action := "approve"
 		if i == 1 {
@@ -234,24 +233,25 @@ func oneCardForSeveralRequests(t *testing.T, w *world) {
 		t.Errorf("%d cards for one answer's requests", n)
 	}
 	w.find(eng, thread, "the card with three endings", func(m message) bool {
-		return m.TS == card.TS && !m.has("approve") && strings.Count(m.all(), "Approved") >= 2 && strings.Contains(m.all(), "Denied")
+		return m.TS == card.TS && !m.has("approve") && strings.Count(m.all(), "approved by") >= 2 && strings.Contains(m.all(), "denied by")
 	})
 
-	// What the CLI does at once is asked at once, and may be approved together.
+	// What the CLI does at once is asked at once, and decided together: what is not ticked is denied.
 	next := w.post(linus, eng, thread, `@deckhand tools: [{"name":"Bash","input":{"command":"cat seen-1"}},{"name":"Bash","input":{"command":"cat seen-2"}},{"name":"Bash","input":{"command":"cat seen-3"}}]`)
 	card = w.card(eng, thread)
-	w.find(eng, thread, "a row for each", func(m message) bool { return m.TS == card.TS && strings.Contains(m.all(), "cat seen-3") })
-	v, text := w.opens(ada, eng, card.TS, "approve_all")
-	for i := range 3 {
-		if want := fmt.Sprintf("cat seen-%d", i+1); !strings.Contains(text, want) {
-			t.Errorf("to be approved together, without %s:\n%s", want, text)
-		}
-	}
-	w.submit(ada, v, nil)
+	card = w.find(eng, thread, "a row for each", func(m message) bool {
+		return m.TS == card.TS && strings.Contains(m.all(), "cat seen-3") && m.has("approve_ticked")
+	})
+	all := w.untick(ada, eng, card, w.pendingID("cat seen-2"))
+	w.clickOn(ada, eng, card.TS, "approve_ticked", all)
 	w.done(eng, thread, next)
-	if n := w.count(`SELECT count(*) FROM approvals WHERE status = 'allowed' AND decided_by = 'U0ADA' AND decided_via = 'together' AND input LIKE '%cat seen-%'`); n != 3 {
-		t.Errorf("%d were approved together", n)
+	if n := w.count(`SELECT 10 * count(*) FILTER (WHERE status = 'allowed' AND input NOT LIKE '%seen-2%') + count(*) FILTER (WHERE status = 'denied' AND input LIKE '%seen-2%')
+		FROM approvals WHERE decided_by = 'U0ADA' AND decided_via = 'together' AND input LIKE '%cat seen-%'`); n != 21 {
+		t.Errorf("decided together: %d", n)
 	}
+	w.find(eng, thread, "the card with two approved and one denied", func(m message) bool {
+		return m.TS == card.TS && strings.Count(m.all(), "approved by") == 2 && strings.Count(m.all(), "denied by") == 1
+	})
 }
 
 // TestTimeIsUp: silence pauses the turn, or counts as a no where the policy says
@@ -273,10 +273,8 @@ func TestTimeIsUp(t *testing.T) {
 	card := w.card(eng, thread)
 	w.says(eng, thread, "is paused")
 	w.find(eng, thread, "the card to say that it expired", func(m message) bool {
-		return m.TS == card.TS && strings.Contains(m.all(), "Expired") && !m.has("approve")
+		return m.TS == card.TS && strings.Contains(m.all(), "expired") && !m.has("approve")
 	})
-	w.click(ada, eng, card.TS, "approve")
-	w.told(ada, eng, thread, "run out")
 
 	second := w.runs(linus, eng, "", "touch denied")
 	w.done(eng, second, second)
@@ -321,13 +319,13 @@ roles:
 	thread := w.runs(linus, eng, "", "mkdir here")
 	card := w.card(eng, thread)
 	w.click(grace, eng, card.TS, "approve")
-	w.told(grace, eng, thread, "not an approver")
+	w.told(grace, eng, thread, "Only approvers can decide")
 	w.click(linus, eng, card.TS, "approve")
 	w.done(eng, thread, thread)
 	other := w.runs(linus, slack.ChannelGeneral, "", "mkdir there")
 	card = w.card(slack.ChannelGeneral, other)
 	w.click(linus, slack.ChannelGeneral, card.TS, "approve")
-	w.told(linus, slack.ChannelGeneral, other, "not an approver")
+	w.told(linus, slack.ChannelGeneral, other, "Only approvers can decide")
 	w.click(grace, slack.ChannelGeneral, card.TS, "approve")
 	w.done(slack.ChannelGeneral, other, other)
 	if !w.exists("here") || !w.exists("there") {
@@ -342,7 +340,7 @@ func TestTheAuditTellsTheWholeStory(t *testing.T) {
 	w := newWorld(t)
 	thread := w.runs(linus, eng, "", "git -c user.name=x -c user.email=x@example.com commit --allow-empty -m story")
 	w.click(mallory, eng, w.card(eng, thread).TS, "approve")
-	w.told(mallory, eng, thread, "not an approver")
+	w.told(mallory, eng, thread, "Only approvers can decide")
 	w.click(grace, eng, w.card(eng, thread).TS, "approve")
 	w.done(eng, thread, thread)
 	commit, err := exec.CommandContext(t.Context(), "git", "-C", w.Workspace, "rev-parse", "HEAD").Output()
@@ -459,7 +457,7 @@ func reportOnApproving(t *testing.T, w *world) {
 	thread := w.runs(linus, eng, "", "mkdir reported")
 	w.click(grace, eng, w.card(eng, thread).TS, "approve")
 	w.done(eng, thread, thread)
-	for user, want := range map[string]string{ada: grace, grace: "not an admin"} {
+	for user, want := range map[string]string{ada: grace, grace: "Only admins can do this"} {
 		if got := w.slash(user, eng, "approvals 7 days"); !strings.Contains(got, want) {
 			t.Errorf("/deckhand approvals as %s: %s", user, got)
 		}

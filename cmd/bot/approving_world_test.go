@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"deckhand/internal/playground/slack"
@@ -29,10 +31,27 @@ func newWorldIn(t testing.TB, sandbox, added string, flags ...string) *world {
 	return w
 }
 
-// configure writes the demo's configuration with a sandbox, and something added.
+// plainConfig is a configuration in which threads share the folder of the sample, and each
+// call is asked that is not known to be harmless.
+const plainConfig = `projects:
+  sample:
+    dir: %q
+%s
+channels:
+  %s: sample
+  %s: sample
+  %s: sample
+direct_messages: sample
+roles:
+  admins: [%s]
+  approvers: [%s]
+  users: [%s]
+`
+
+// configure writes the configuration of the stories with a sandbox, and something added.
 func (w *world) configure(sandbox, added string) {
 	w.t.Helper()
-	config := fmt.Sprintf(demoConfig, filepath.Join(w.dir, "sample"), sandbox, slack.ChannelGeneral, slack.ChannelEngineering, slack.ChannelPrivate,
+	config := fmt.Sprintf(plainConfig, filepath.Join(w.dir, "sample"), sandbox, slack.ChannelGeneral, slack.ChannelEngineering, slack.ChannelPrivate,
 		slack.UserAda, slack.GroupApprovers, slack.GroupEngineers) + added
 	if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
 		w.t.Fatal(err)
@@ -212,6 +231,34 @@ func (w *world) pendingID(command string) string {
 	return id
 }
 
+// untick takes the tick of one row of a card away, and returns the value of the card's buttons.
+func (w *world) untick(user, channel string, card message, row string) (all string) {
+	w.t.Helper()
+	for _, block := range card.blocks(w.t) {
+		elements, _ := block["elements"].([]any)
+		for _, e := range elements {
+			tick, _ := e.(map[string]any)
+			if tick["action_id"] != "tick" {
+				continue
+			}
+			var left []string
+			for _, o := range tick["options"].([]any) {
+				value := o.(map[string]any)["value"].(string)
+				if all += " " + value; value != row {
+					left = append(left, value)
+				}
+			}
+			w.must(http.MethodPost, "/_control/state_values", map[string]any{
+				"user": user, "channel": channel, "message_ts": card.TS,
+				"values": map[string]any{block["block_id"].(string): map[string]any{"tick": left}},
+			}, nil)
+			return strings.TrimSpace(all)
+		}
+	}
+	w.t.Fatalf("the card has nothing to tick:\n%s", card.all())
+	return ""
+}
+
 // clickOn clicks the button of one row.
 func (w *world) clickOn(user, channel, ts, action, value string) {
 	w.t.Helper()
@@ -219,3 +266,6 @@ func (w *world) clickOn(user, channel, ts, action, value string) {
 		"user": user, "channel": channel, "message_ts": ts, "action_id": action, "value": value,
 	}, nil)
 }
+
+// sandboxHere is the line about the sandbox that works on this machine.
+var sandboxHere = sync.OnceValue(func() string { return demoSandbox(context.Background()) })

@@ -26,7 +26,7 @@ func TestWaitingCostsARow(t *testing.T) {
 
 	// Another thread needs the session, and a third one waits for it.
 	busy := w.post(ada, eng, "", "@deckhand slow: 40\nsay: "+strings.Repeat("This takes its time. ", 400))
-	w.find(eng, thread, "the turn to say that it sleeps", func(m message) bool { return strings.Contains(m.all(), "Nothing runs meanwhile") && m.has("stop") })
+	w.eventually("the turn to be parked", func() bool { return w.count(`SELECT count(*) FROM turn_rests WHERE asleep`) == 1 })
 	live := w.find(eng, busy, "the other thread to work", func(m message) bool { return m.has("stop") })
 	third := w.post(grace, eng, "", "@deckhand say: the third one")
 	place := w.find(eng, third, "the third thread to be told its place", func(m message) bool { return strings.Contains(m.all(), "it is the next") })
@@ -69,9 +69,6 @@ func TestWaitingCostsARow(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM turns WHERE rests = 1 AND attempt = 2 AND state = 'done'`); n != 1 {
 		t.Errorf("%d turns went on after a rest", n)
 	}
-	w.find(eng, thread, "the message that slept to end", func(m message) bool {
-		return strings.Contains(m.all(), "goes on below") && !m.has("stop")
-	})
 
 	// What sleeps can be stopped.
 	last := w.post(linus, eng, thread, "tool: Bash {\"command\":\"echo y >> ran\"}\nsay: never said")

@@ -48,7 +48,7 @@ func TestABudgetAsks(t *testing.T) {
 		t.Error("the prompt does not wait")
 	}
 	w.click(grace, eng, card.TS, "budget_leave")
-	w.told(grace, eng, thread, "not an admin")
+	w.told(grace, eng, thread, "Only admins can do this")
 	v, text := w.opens(ada, eng, card.TS, "budget_raise")
 	if !strings.Contains(text, "By how many US dollars") {
 		t.Errorf("the modal asks for something else:\n%s", text)
@@ -63,7 +63,7 @@ func TestABudgetAsks(t *testing.T) {
 	w.says(eng, thread, "three at last")
 	w.done(eng, elsewhere, elsewhere)
 	w.find(eng, elsewhere, "the sentence to say that it was begun", func(m message) bool {
-		return strings.Contains(m.all(), "so this was begun") && !strings.Contains(m.all(), "can raise it")
+		return strings.Contains(m.all(), "so this has started") && !strings.Contains(m.all(), "can raise it")
 	})
 	w.find(eng, thread, "the card to say so", func(m message) bool {
 		return m.TS == card.TS && strings.Contains(m.all(), "Raised by") && !m.has("budget_raise")
@@ -107,10 +107,10 @@ func TestACheaperModel(t *testing.T) {
 		w.must(http.MethodPost, "/_control/actions", map[string]any{"user": user, "channel": eng, "message_ts": stopped.TS, "action_id": "continue"}, nil)
 	}
 	press(slack.UserMallory)
-	w.told(slack.UserMallory, eng, thread, "You may not")
+	w.told(slack.UserMallory, eng, thread, "don't have access")
 	press(linus)
 	w.find(eng, thread, "the offer to be gone", func(m message) bool { return m.TS == stopped.TS && !m.has("continue") })
-	w.click(linus, eng, stopped.TS, "continue") // in a window that has not heard of it
+	w.click(linus, eng, stopped.TS, "continue") // in a window that has not been told of it
 	w.told(linus, eng, thread, "has gone on already")
 	w.eventually("the turn that goes on", func() bool { return w.count(`SELECT count(*) FROM turns WHERE state = 'done'`) == 1 })
 	if n := w.count(`SELECT count(*) FROM turns`); n != 2 {
@@ -152,7 +152,7 @@ func TestABudgetStops(t *testing.T) {
 		t.Errorf("%d turns failed", n)
 	}
 	again := w.post(grace, eng, threads[0], "@deckhand say: more")
-	w.find(eng, threads[0], "Grace to be refused", func(m message) bool { return strings.Contains(m.all(), "So this was not begun") })
+	w.find(eng, threads[0], "Grace to be refused", func(m message) bool { return strings.Contains(m.all(), "So this does not start") })
 	w.eventually("her message to be done with", func() bool {
 		return w.count(`SELECT count(*) FROM inbox WHERE state = 'done' AND ts = '`+again+`'`) == 1
 	})

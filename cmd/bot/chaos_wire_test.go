@@ -14,6 +14,9 @@ type wire struct {
 	listener net.Listener
 	target   func() (network, address string)
 	serving  sync.WaitGroup
+	// watch, if it is not nil, is given what a connection is about to send to the database,
+	// and may hold it up.
+	watch func(from net.Conn, sent []byte)
 
 	mu    sync.Mutex
 	ends  map[net.Conn]bool
@@ -72,9 +75,9 @@ func (w *wire) carry(c net.Conn) {
 	w.ends[c], w.ends[far] = true, true
 	w.mu.Unlock()
 	var both sync.WaitGroup
-	for _, way := range [][2]net.Conn{{c, far}, {far, c}} {
+	for i, way := range [][2]net.Conn{{c, far}, {far, c}} {
 		both.Go(func() {
-			w.pass(way[0], way[1])
+			w.pass(way[0], way[1], i == 0)
 			_, _ = c.Close(), far.Close()
 		})
 	}
@@ -85,12 +88,15 @@ func (w *wire) carry(c net.Conn) {
 	w.mu.Unlock()
 }
 
-func (w *wire) pass(from, to net.Conn) {
+func (w *wire) pass(from, to net.Conn, out bool) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
 		if err != nil {
 			return
+		}
+		if out && w.watch != nil {
+			w.watch(from, buffer[:n])
 		}
 		w.mu.Lock()
 		open := w.open

@@ -138,7 +138,10 @@ say() { echo "$(date +%%s.%%N) $*" >>%[1]s; }
 say begin "$1" "$2"
 case $1 in
 commit)
-	[ ! -d .git ] || { echo "$2" >>notes.txt && git add notes.txt && git -c user.name=a -c user.email=a@example.com commit -qm "$2"; } || { say failed "$1" "$2"; exit 1; } ;;
+	[ ! -d .git ] || { echo "$2" >>notes.txt && git add notes.txt && git -c user.name=a -c user.email=a@example.com commit -qm "$2"; } || {
+		if echo full >full.txt && [ -s full.txt ]; then say failed "$1" "$2"; else say full "$1" "$2"; fi 2>/dev/null
+		rm -f full.txt; exit 1
+	} ;;
 loose) echo "$2" >>loose.txt ;;
 look) say found "$1" "$2" "$(git log --format=%%s | tr '\n' ' ') $(cat loose.txt 2>/dev/null | tr '\n' ' ')"; exit ;;
 esac
@@ -237,6 +240,8 @@ func (c *chaos) newReplica(n int, cli string) *chaosReplica {
 func (c *chaos) launch(r *chaosReplica) {
 	c.t.Helper()
 	c.replicas = append(c.replicas, r)
+	botLogs.Store(r.log(), nil)
+	c.t.Cleanup(func() { botLogs.Delete(r.log()) })
 	c.running.Go(func() { c.keepRunning(r) })
 	c.eventually("a replica to be ready", func() bool { return ready(c.t.Context(), r.ready) })
 }

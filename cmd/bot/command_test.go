@@ -170,12 +170,16 @@ func TestTheDocumentsCommandLinesExist(t *testing.T) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	quoted := regexp.MustCompile(`'[^']*'`)
-	for _, file := range []string{"README.md", "docs/security.md", "docs/reports.md", "docs/architecture.md", "CHANGELOG.md"} {
-		b, err := os.ReadFile(filepath.Join("..", "..", file))
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no pages: %v", err)
+	}
+	for _, file := range append(files, "../../README.md", "../../CONTRIBUTING.md", "../../CHANGELOG.md") {
+		b, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile("(?m)(?:^|`|exec bot )bot ([a-z][^`#;|>\n]*)").FindAllStringSubmatch(string(b), -1) {
+		for _, m := range regexp.MustCompile("(?m)(?:^ *|`|bin/|exec bot |--rm bot |--build bot )bot ([a-z][^`#;|>\n]*)").FindAllStringSubmatch(string(b), -1) {
 			words := strings.Fields(quoted.ReplaceAllString(strings.Trim(m[1], `…, \`), "x"))
 			c, rest, err := root.Find(words)
 			if err == nil && c.Name() != "report" && c.Name() != "reconcile" && !c.HasParent() {

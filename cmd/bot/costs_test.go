@@ -97,6 +97,89 @@ func costsInAThread(t *testing.T, w *world, thread string) {
 	}
 }
 
+// askedBack: what is nearly a command or a question about costs comes back with buttons, and
+// is billed only where somebody presses Ask Claude instead.
+func askedBack(t *testing.T, w *world, thread string) {
+	turns := w.count(`SELECT count(*) FROM turns`)
+	unbilled := func(what string) {
+		t.Helper()
+		if n := w.count(`SELECT count(*) FROM turns`); n != turns {
+			t.Fatalf("%s: there are %d turns, and there were %d", what, n, turns)
+		}
+	}
+	back := func(user, says string) message {
+		t.Helper()
+		return w.find(eng, thread, says, func(m message) bool {
+			return m.EphemeralTo == user && strings.Contains(m.all(), says) && strings.Contains(m.all(), "Ask Claude instead")
+		})
+	}
+	answer := func(user, what string, holds ...string) {
+		t.Helper()
+		w.find(eng, thread, what, func(m message) bool {
+			for _, h := range holds {
+				if !strings.Contains(m.all(), h) {
+					return false
+				}
+			}
+			return m.EphemeralTo == user && m.User == w.BotUser
+		})
+	}
+
+	// Answered from the ledger, by a plain reply too.
+	w.post(linus, eng, thread, "how much did I spend today?")
+	answer(linus, "what Linus spent today", "Costs of", ", Linus Engineer")
+	w.post(ada, eng, thread, "@deckhand who spent the most this week?")
+	answer(ada, "who spent the most", "Linus Engineer", "Grace Approver")
+	unbilled("questions about costs")
+
+	// A misspelt command, and the button for the one that was meant.
+	w.post(linus, eng, thread, "csots this quarter for me")
+	w.click(linus, eng, back(linus, "Did you mean “costs this quarter for me”?").TS, "say:0")
+	answer(linus, "the costs that were meant", "Costs of", "Q4", ", Linus Engineer")
+	unbilled("a misspelt command")
+
+	// Who may see what is decided when the button is pressed.
+	w.post(linus, eng, thread, "@deckhand costs by usr last quarter")
+	w.click(linus, eng, back(linus, "I don't know “by usr”").TS, "say:0")
+	w.told(linus, eng, thread, "for admins to see")
+	unbilled("a refusal")
+
+	// Where nothing runs nothing stops, and nothing is billed.
+	w.post(linus, eng, thread, "@deckhand ✋")
+	back(linus, "Nothing is running in this thread.")
+	unbilled("a word that means stop")
+
+	// Asked all the same it is work, once, with what the person wrote.
+	prompt := w.post(linus, eng, thread, "hlep")
+	asked := back(linus, "Did you mean “help”?")
+	unbilled("a misspelt command")
+	w.click(linus, eng, asked.TS, "ask_claude")
+	w.done(eng, thread, prompt)
+	if got := w.text(`SELECT prompt FROM inbox WHERE ts = '` + prompt + `' AND kind = 'message'`); !strings.Contains(got, "hlep") {
+		t.Errorf("the model got %q", got)
+	}
+	w.click(linus, eng, asked.TS, "ask_claude")
+	w.told(linus, eng, thread, "Claude has this message already")
+	turns++
+	unbilled("a second press")
+}
+
+// stopInOtherWords: a running turn is stopped by what means stop.
+func stopInOtherWords(t *testing.T, w *world, thread string) {
+	for _, words := range []string{"please stop", "@deckhand arrête !", "🛑"} {
+		prompt := w.post(linus, eng, thread, "tool: Bash {\"command\":\"echo x >> ran\"}\nsay: it ran")
+		w.card(eng, thread)
+		turns := w.count(`SELECT count(*) FROM turns`)
+		w.post(linus, eng, thread, words)
+		w.eventually("the turn ends", func() bool {
+			return w.count(`SELECT count(*) FROM inbox WHERE ts = '`+prompt+`' AND state = 'done'`) == 1
+		})
+		if n := w.count(`SELECT count(*) FROM turns`); n != turns {
+			t.Errorf("%q: %d turns, and there were %d", words, n, turns)
+		}
+	}
+}
+
 // costsAsAFile: the exact figures, where those who may see them find them.
 func costsAsAFile(t *testing.T, w *world, thread string) {
 	w.post(linus, eng, thread, "@deckhand costs today by project as csv")

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,9 +21,11 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/place"
 	"deckhand/internal/doctor"
 	"deckhand/internal/gateway"
 	"deckhand/internal/playground"
+	"deckhand/internal/playground/forge"
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/playground/sample"
 	"deckhand/internal/playground/slack"
@@ -202,7 +206,7 @@ func brokenData(err error, dir string) error {
 // earlier demo left them: people may have changed both.
 func (d *demo) prepareFiles(ctx context.Context) error {
 	if d.o.fresh {
-		for _, name := range []string{"sample", "bot", "deckhand.yaml", "bot.log"} {
+		for _, name := range []string{"sample", "forge", "bot", "deckhand.yaml", "bot.log"} {
 			if err := os.RemoveAll(filepath.Join(d.o.dir, name)); err != nil {
 				return fmt.Errorf("forget the earlier demo: %w", err)
 			}
@@ -211,23 +215,56 @@ func (d *demo) prepareFiles(ctx context.Context) error {
 	if err := sample.Write(d.workspace()); err != nil && !errors.Is(err, sample.ErrExists) {
 		return fmt.Errorf("write the sample repository: %w", err)
 	}
-	if _, err := os.Stat(d.configFile()); err == nil {
-		return nil
+	const repository = "boathouse.git"
+	url := d.playground.ForgeURL(repository)
+	config, err := os.ReadFile(d.configFile())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		config = []byte(demoConfiguration(ctx, d.workspace(), url))
+	case err != nil:
+		return err
+	case !forgeURL.Match(config):
+		return nil // of people's own making
+	default: // the playground's port may be another one
+		config = forgeURL.ReplaceAllLiteral(config, []byte("git: {url: "+url+"}"))
 	}
-	return os.WriteFile(d.configFile(), []byte(fmt.Sprintf(demoConfig, d.workspace(), demoSandbox(ctx),
-		slack.ChannelGeneral, slack.ChannelEngineering, slack.ChannelPrivate,
-		slack.UserAda, slack.GroupApprovers, slack.GroupEngineers)), 0o600)
+	if err := forge.Make(playground.ForgeDir(d.o.dir), repository, d.workspace()); err != nil {
+		return err
+	}
+	if err := forge.Connect(d.workspace(), url); err != nil {
+		return err
+	}
+	return os.WriteFile(d.configFile(), config, 0o600)
+}
+
+// forgeURL is the line of the configuration about the playground's forge.
+var forgeURL = regexp.MustCompile(`git: \{url: http://[^ }]*/forge/boathouse\.git\}`)
+
+func demoConfiguration(ctx context.Context, dir, url string) string {
+	box := demoSandbox(ctx)
+	posture := "# What stays inside the sandbox runs, and people are asked about what leaves it.\nposture: contained"
+	if strings.HasSuffix(box, "none") {
+		posture = "# contained needs a sandbox that works.\nposture: careful"
+	}
+	return fmt.Sprintf(demoConfig, dir, url, box, posture,
+		slack.ChannelGeneral, slack.ChannelEngineering, slack.ChannelCareful, slack.ChannelPrivate,
+		slack.UserAda, slack.GroupApprovers, slack.GroupEngineers)
 }
 
 const demoConfig = `# The demo's configuration. Change it and start the demo again.
 projects:
   sample:
     dir: %q
-# What shuts the agent in.
+    workspace: worktree
+    # The playground's own forge. The port is renewed at each start.
+    git: {url: %s}
+# The agent's sandbox.
+%s
 %s
 channels:
   %s: sample # general
   %s: sample # engineering
+  %s: {project: sample, posture: careful} # careful: asked at each call
   %s: sample # private
 direct_messages: sample
 roles:
@@ -238,10 +275,7 @@ roles:
 
 // demoSandbox is the line of deckhand.yaml for the sandbox that works on this machine.
 func demoSandbox(ctx context.Context) string {
-	s, err := sandbox.New(sandbox.Spec{})
-	if err == nil {
-		err = s.Check(ctx)
-	}
+	_, err := place.Project{}.CheckSandbox(ctx)
 	if err == nil {
 		return "sandbox: bwrap"
 	}
@@ -259,7 +293,7 @@ func (d *demo) shutIn() string {
 	if spec.Kind == sandbox.None {
 		return "without a sandbox: what it runs is your own user (" + d.configFile() + " says why)"
 	}
-	return "shut in by " + spec.String()
+	return "sandboxed by " + spec.String()
 }
 
 func (d *demo) workspace() string  { return filepath.Join(d.o.dir, "sample") }
@@ -279,7 +313,7 @@ func (d *demo) startBot(ctx context.Context) error {
 		// Ctrl-C is not to wait for a turn.
 		"DECKHAND_DRAIN_TIMEOUT": cmp.Or(os.Getenv("DECKHAND_DRAIN_TIMEOUT"), "0s"),
 	}
-	for _, name := range []string{"DECKHAND_CLI_TIMEOUT", "DECKHAND_LEASE_TIME", "DECKHAND_IDLE_TIMEOUT", "DECKHAND_ASIDE_AFTER", "DECKHAND_CATCH_UP", "DECKHAND_MAX_LIVE_SESSIONS", "DECKHAND_WARM_SPARES"} {
+	for _, name := range []string{"DECKHAND_CLI_TIMEOUT", "DECKHAND_LEASE_TIME", "DECKHAND_IDLE_TIMEOUT", "DECKHAND_PARK_AFTER", "DECKHAND_CATCH_UP", "DECKHAND_MAX_LIVE_SESSIONS", "DECKHAND_WARM_SPARES"} {
 		env[name] = os.Getenv(name)
 	}
 	if d.realModel = os.Getenv("ANTHROPIC_API_KEY") != ""; !d.realModel {
@@ -383,6 +417,8 @@ func (d *demo) announce(out io.Writer) error {
   Deckhand's demo is ready: %s
 
   Open it and write in #engineering:   @deckhand fix the failing test
+  and then, in the thread:             @deckhand push it
+  #careful is the same project, and asks at each call.
 
   It runs the real Claude Code on %s
   %s,

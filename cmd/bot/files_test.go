@@ -51,7 +51,7 @@ func filesReachTheModel(t *testing.T, w *world) {
 	if !strings.Contains(answer.all(), "the text “notes.md” (# The plan is simple)") {
 		t.Errorf("the text did not arrive: %s", answer.all())
 	}
-	w.says(eng, w.thread, "“IMG_1.HEIC” is a picture as HEIC, which is not taken")
+	w.says(eng, w.thread, "“IMG_1.HEIC” is HEIC, which isn't supported")
 	w.done(eng, w.thread, prompt)
 	inbox, err := filepath.Glob(filepath.Join(w.Workspace, ".deckhand/inbox/*/*/*"))
 	var kept string

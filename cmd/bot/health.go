@@ -97,7 +97,7 @@ func (h health) serveHealthz(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveReadyz refuses while people cannot use the bot. They can while jobs do not run
-// and notices are not heard: what is late then is told by the status and by metrics.
+// and notices do not arrive: what is late then is told by the status and by metrics.
 func (h health) serveReadyz(w http.ResponseWriter, r *http.Request) {
 	s := h.look(r.Context())
 	code := http.StatusOK

@@ -82,7 +82,7 @@ func firstProcess(role string) int {
 	if role == "none" {
 		none, err := sandbox.New(sandbox.Spec{Kind: sandbox.None})
 		if err == nil {
-			err = none.Check(context.Background())
+			err = none.Check(context.Background(), nil)
 		}
 		if err != nil {
 			fmt.Println(err)

@@ -20,7 +20,7 @@ func TestMachines(t *testing.T) {
 	one, two := n.server(11), n.server(12)
 	one.begins()
 	two.follows(one)
-	// As docs/operation.md says: several hosts, and whichever takes writes.
+	// As docs/scaling.md says: several hosts, and whichever takes writes.
 	database := fmt.Sprintf("postgres://deckhand@%s,%s/deckhand?sslmode=disable&target_session_attrs=read-write", one.address, two.address)
 	c := newChaos(t, chaosPlan{slots: 8, idle: time.Hour, database: database})
 	c.DatabaseURL = database

@@ -15,11 +15,13 @@ import (
 	"syscall"
 
 	"deckhand/internal/agent/claude/reaper"
+	"deckhand/internal/attachment"
 	"deckhand/internal/gateway/gitway"
 )
 
 func main() {
 	gitway.RunHelper()
+	attachment.RunHelper()
 	os.Exit(process())
 }
 

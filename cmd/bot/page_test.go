@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,8 +33,8 @@ func TestTheStoryInThePage(t *testing.T) {
 		tab.Shot([]string{"approve-command", "approve-edit", "approve-again"}[i])
 		if i == 1 {
 			v := window{tab, w}
-			v.press(card.TS, "approve_files")
-			v.accessible("Approve edits", "the form about edits of a file")
+			v.press(card.TS, "edits_below")
+			v.accessible("Always allow", "the form about edits below a folder")
 		}
 		// By the button and not by its place: the thread moves while it grows.
 		button := `document.querySelector('[data-ts="` + card.TS + `"] [data-action-id="approve"]')`
@@ -55,10 +56,10 @@ func TestTheStoryInThePage(t *testing.T) {
 	v.accessible("npm test", "the window with the steps")
 	next := w.post(grace, eng, thread, `@deckhand tools: [{"name":"Bash","input":{"command":"cat seen-1"}},{"name":"Bash","input":{"command":"cat seen-2"}}]`)
 	card := w.card(eng, thread)
-	v.press(card.TS, "approve_all")
-	v.accessible("Approve together", "the form about several requests")
-	v.press(card.TS, "approve_all")
-	v.fill("")
+	v.See(`document.querySelector('[data-ts="` + card.TS + `"] [data-action-id="approve_ticked"]') != null`)
+	tab.Shot("approve-together")
+	tab.Accessible("a card of several requests")
+	v.press(card.TS, "approve_ticked")
 	w.done(eng, thread, next)
 	tab.Prefer("dark")
 	tab.Click(`[data-testid="app-home"]`)
@@ -85,8 +86,16 @@ func (w *world) in(t *testing.T, chrome *pagetest.Browser, user, channel, thread
 // press presses a button of a message, by the button and not by its place: the
 // thread moves while it grows.
 func (v window) press(ts, action string) {
-	button := `document.querySelector('[data-ts="` + ts + `"] [data-action-id="` + action + `"]')`
-	v.See(button + ` != null && !` + button + `.disabled && (` + button + `.click(), true)`)
+	press := func(selector string) {
+		button := "document.querySelector('" + selector + "')"
+		v.See(button + ` != null && !` + button + `.disabled && (` + button + `.click(), true)`)
+	}
+	if !slices.Contains([]string{"edits_below", "always", "edit_input", "deny_reason", "view_input"}, action) {
+		press(`[data-ts="` + ts + `"] [data-action-id="` + action + `"]`)
+		return
+	}
+	press(`[data-ts="` + ts + `"] [data-action-id="more"]`)
+	press(`[role="menuitem"][data-value^="` + action + ` "]`)
 }
 
 // fill sends the open modal after something was done in it.
@@ -120,7 +129,7 @@ func TestApprovingInThePage(t *testing.T) {
 	card := w.card(eng, thread)
 	mallorys := w.in(t, chrome, mallory, eng, thread)
 	mallorys.press(card.TS, "approve")
-	mallorys.SeeText(".message.ephemeral", "not an approver")
+	mallorys.SeeText(".message.ephemeral", "Only approvers can decide")
 	mallorys.Shot("approving-refused")
 	graces.press(card.TS, "always")
 	graces.SeeText(`[data-testid="modal"]`, "Bash(git tag *)")
@@ -169,7 +178,7 @@ func TestApprovingInThePage(t *testing.T) {
 	gracesAgain := w.in(t, chrome, grace, eng, thread)
 	gracesAgain.press(card.TS, "approve")
 	w.done(eng, thread, fourth)
-	gracesAgain.SeeText(`[data-ts="`+card.TS+`"]`, "Approved")
+	gracesAgain.SeeText(`[data-ts="`+card.TS+`"]`, "approved by")
 	gracesAgain.Prefer("dark")
 	gracesAgain.Shot("approving-dark")
 	if !w.exists("together") || w.exists(".git/refs/tags/third") {

@@ -18,11 +18,20 @@ type notice struct {
 	Channel            string `json:",omitempty"` // another one in each run: not kept
 }
 
-// lockScreens is what each story made people's devices show, by the stories' names, with a bot that
-// is told of as Bot.
+// lockScreens is what each story made people's devices show, and how long its thread is, by the
+// stories' names, with a bot that is told of as Bot.
 type lockScreens struct {
-	Bot  string
-	Told map[string][]notice
+	Bot    string
+	Told   map[string][]notice
+	Length map[string]length
+}
+
+// length is how much of a thread there is to read: the bot's posts, and for whoever asked the
+// lines of text and the pixels from top to bottom.
+type length struct {
+	Posts                  int
+	Lines, Pixels          int // on a desktop
+	PhoneLines, PhonePixel int
 }
 
 func (h lockScreens) keep(t *testing.T, file string) {
@@ -112,7 +121,7 @@ func stories(then, now lockScreens) string {
 	for _, p := range pictures() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n![%s, before and now](%s.png)\n\n[In dark, and on a phone](%s-dark-phone.png)\n\n", capitalised(p.name), p.says, capitalised(p.name), p.name, p.name)
 		if p.name == toGrace {
-			fmt.Fprintf(&b, "What Grace's phone shows now, who is not in the thread; before, nothing:\n\n![The card as a direct message](%s-grace.png)\n\n", p.name)
+			fmt.Fprintf(&b, "What Grace's phone shows, who is not in the thread:\n\n![The card as a direct message](%s-grace.png)\n\n", p.name)
 		}
 		b.WriteString("| | who | why | what the lock screen says |\n|---|---|---|---|\n")
 		tell(&b, "before", then.Told[p.name])
@@ -142,10 +151,17 @@ func count(t *testing.T, file string, then, now lockScreens) {
 	}
 }
 
-// counted is a table: how many notifications each person got, then and now.
+// counted are two tables, then and now: how long each thread is, and how many notifications each
+// person got.
 func counted(then, now lockScreens) string {
 	var b strings.Builder
-	b.WriteString("| story | who | before | now |\n|---|---|---|---|\n")
+	b.WriteString("| story | posts | lines on a desktop | on a phone | pixels on a desktop | on a phone |\n|---|---|---|---|---|---|\n")
+	for _, p := range pictures() {
+		was, is := then.Length[p.name], now.Length[p.name]
+		fmt.Fprintf(&b, "| [%s](pictures/stories.md#%s) | %d → %d | %d → %d | %d → %d | %d → %d | %d → %d |\n", p.name, p.name,
+			was.Posts, is.Posts, was.Lines, is.Lines, was.PhoneLines, is.PhoneLines, was.Pixels, is.Pixels, was.PhonePixel, is.PhonePixel)
+	}
+	b.WriteString("\n| story | who | before | now |\n|---|---|---|---|\n")
 	for _, p := range pictures() {
 		for _, who := range people {
 			was, is := summed(then.Told[p.name], who.id), summed(now.Told[p.name], who.id)

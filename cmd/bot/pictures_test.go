@@ -29,15 +29,14 @@ type pictured struct {
 // waited for, without either where the work has ended.
 func (w *world) rests(channel, thread string, waits bool) {
 	w.t.Helper()
-	native := waits && os.Getenv(otherBot) == ""
 	w.eventually("the thread to rest", func() bool {
 		open, ended, status := false, false, false
 		for _, m := range w.messages(channel, thread) {
-			open = open || m.has("stop") || m.has("approve")
+			open = open || m.has("stop") || m.has("approve") || m.has("answer")
 			ended = ended || m.User == w.BotUser && strings.Contains(m.all(), "· opus")
 			status = status || m.TS == thread && m.Status != ""
 		}
-		return open == waits && ended != waits && status == native
+		return open == waits && ended != waits && status == waits
 	})
 }
 
@@ -107,8 +106,8 @@ func pictures() []pictured {
 		{"restarted", "The bot is killed while a card waits; the card is approved, and the work goes on.", eng, func(w *world) string {
 			thread := w.post(linus, eng, "", "@deckhand tag the summer release")
 			card := w.card(eng, thread)
-			w.eventually("Grace to be called, which another bot does not do", func() bool {
-				return os.Getenv(otherBot) != "" || slices.ContainsFunc(w.notices(), func(n notice) bool { return n.User == grace && strings.Contains(n.Text, "git tag summer") })
+			w.eventually("Grace to be called", func() bool {
+				return slices.ContainsFunc(w.notices(), func(n notice) bool { return n.User == grace && strings.Contains(n.Text, "git tag summer") })
 			})
 			old := w.PIDs["bot"]
 			if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
@@ -144,9 +143,6 @@ func pictures() []pictured {
 					w.click(grace, eng, m.TS, "approve")
 				}
 				return strings.Contains(m.all(), "Start work")
-			})
-			w.find(eng, thread, "the plan among the steps", func(m message) bool { // another bot calls it by the tool's name
-				return m.has("stop") && (strings.Contains(m.all(), "a decision") || strings.Contains(m.all(), "ExitPlanMode"))
 			})
 			w.rests(eng, thread, true)
 			return thread
@@ -186,7 +182,7 @@ func TestPictures(t *testing.T) {
 	tab := chrome.Open(t, w.URL, "/#/c/"+eng+"?user="+linus)
 	tab.Click(`[aria-label="Hide this note"]`)
 
-	b := lockScreens{Bot: os.Getenv("DECKHAND_PICTURES_OF"), Told: map[string][]notice{}}
+	b := lockScreens{Bot: os.Getenv("DECKHAND_PICTURES_OF"), Told: map[string][]notice{}, Length: map[string]length{}}
 	for _, p := range pictures() {
 		from := len(w.notices())
 		thread := ""
@@ -201,7 +197,12 @@ func TestPictures(t *testing.T) {
 		}
 		tab.Do(chromedp.Navigate(w.URL + "/#/c/" + p.channel + "/t/" + thread + "?user=" + linus))
 		tab.See(`document.querySelectorAll('[data-testid="thread"] [data-ts]').length > 1`)
-		now := looks{pane(tab, "light"), pane(tab, "dark"), phone(tab)}
+		size := length{Posts: w.posts(p.channel, thread)}
+		now := looks{light: pane(tab, "light")}
+		size.Lines, size.Pixels = linesOf(tab), now.light.Bounds().Dy()
+		now.dark, now.phone = pane(tab, "dark"), phone(tab)
+		size.PhoneLines, size.PhonePixel = linesOf(tab), now.phone.Bounds().Dy()
+		b.Length[p.name] = size
 		told := w.notices()[from:]
 		b.Told[p.name] = plain(w, told)
 		if other {
@@ -237,6 +238,29 @@ func TestPictures(t *testing.T) {
 	}
 }
 
+// posts is how many messages of the bot stand in a thread.
+func (w *world) posts(channel, thread string) (n int) {
+	for _, m := range w.messages(channel, thread) {
+		if m.User == w.BotUser {
+			n++
+		}
+	}
+	return n
+}
+
+// linesOf is how many lines of text stand in the thread, one below the other.
+func linesOf(tab *pagetest.Tab) int {
+	return pagetest.Value[int](tab, `(() => {
+		const texts = document.createTreeWalker(document.querySelector('[data-testid="thread"]'), NodeFilter.SHOW_TEXT), ends = [];
+		while (texts.nextNode()) {
+			const range = document.createRange();
+			range.selectNodeContents(texts.currentNode);
+			for (const r of range.getClientRects()) if (r.width > 1 && r.height > 1) ends.push(r.bottom);
+		}
+		return ends.sort((a, b) => a - b).filter((end, i) => i === 0 || end - ends[i - 1] > 5).length;
+	})()`)
+}
+
 // looks are what one thread looks like, as the person who asked sees it.
 type looks struct{ light, dark, phone image.Image }
 
@@ -264,7 +288,7 @@ func directMessage(tab *pagetest.Tab, url string, told []notice) image.Image {
 		}
 	}
 	tab.Do(chromedp.EmulateViewport(390, 760), chromedp.Navigate(url+"/#/c/"+channel+"?user="+grace))
-	tab.SeeText("main", "asked by")
+	tab.SeeText("main", "Run ")
 	return still(tab, "body")
 }
 

@@ -24,8 +24,8 @@ func policyCheckCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Check the configuration and explain its policy, rule by rule",
 		Long: `Checks the configuration and explains its policy, rule by rule: also which patterns
-are wider or narrower than they look, and which rules together allow anything, and
-what bounds them. With --tool and --input it says what would become of that call,
+are wider or narrower than they look, which are reached by no call, which rules
+together allow anything, and what bounds them. With --tool and --input it says what would become of that call,
 and why.`,
 		Example: `  bot policy check
   bot policy check --project web --tool Bash --input 'git push --force'
@@ -33,7 +33,7 @@ and why.`,
   bot policy check --tool Edit --input docs/x.md --json`,
 		Args: knownCommand,
 	}
-	file, asJSON := configFlag(c), jsonFlag(c)
+	file, asJSON, posture := configFlag(c), jsonFlag(c), postureFlag(c)
 	var call policy.Call
 	c.Flags().StringVar(&call.Tool, "tool", "", "a call's tool, such as Bash")
 	input := c.Flags().String("input", "", "its input as JSON, or a command, file, address or host alone")
@@ -52,6 +52,9 @@ and why.`,
 		if err != nil {
 			return err
 		}
+		if err := usePosture(&cfg, *posture); err != nil {
+			return err
+		}
 		if call.Tool == "" {
 			if *asJSON {
 				return writeJSON(c, newPolicyLines(cfg))
@@ -62,7 +65,7 @@ and why.`,
 		if err := completeCall(cfg, &call, *input); err != nil {
 			return err
 		}
-		d := newDecision(cfg.Policy.Decide(call), call)
+		d := newDecision(&cfg, call)
 		if *asJSON {
 			return writeJSON(c, d)
 		}
@@ -76,11 +79,15 @@ and why.`,
 type policyLines struct {
 	File  string     `json:"file"`
 	Rules []ruleLine `json:"rules"`
-	Sums  []sumLine  `json:"rules_that_add_up"`
+	// Postures are by project and, where a channel has its own, by project and channel.
+	Postures []postureLine `json:"postures"`
+	Sums     []sumLine     `json:"rules_that_add_up"`
 	// Unreached are, by project, the rules that can fetch nothing: there is no network.
 	Unreached map[string][]string `json:"unreached,omitempty"`
 	// Idle are the rules for hosts that hold in no project where anybody is asked about them.
-	Idle      []string       `json:"idle,omitempty"`
+	Idle []string `json:"idle,omitempty"`
+	// Doubts are what does nothing, or may leave somebody waiting.
+	Doubts    []string       `json:"doubts,omitempty"`
 	Default   termsLine      `json:"default"`
 	Reminders []reminderLine `json:"reminders"`
 }
@@ -127,7 +134,7 @@ func newTermsLine(t policy.Terms) *termsLine {
 }
 
 func newPolicyLines(c settings.File) policyLines {
-	out := policyLines{File: c.Name, Rules: []ruleLine{}, Sums: newSumLines(c), Unreached: map[string][]string{}, Idle: c.Idle(), Default: *newTermsLine(c.Policy.Default), Reminders: []reminderLine{}}
+	out := policyLines{File: c.Name, Rules: []ruleLine{}, Postures: newPostureLines(c), Sums: newSumLines(c), Unreached: map[string][]string{}, Idle: c.Idle(), Doubts: c.Doubts, Default: *newTermsLine(c.Policy.Default), Reminders: []reminderLine{}}
 	for _, r := range c.Policy.Rules {
 		l := ruleLine{Verdict: r.Verdict, Patterns: []string{}, Projects: r.Projects, Channels: r.Channels, Because: r.Because, Notes: widths(r), Source: r.Source}
 		for _, p := range r.Patterns {
@@ -160,11 +167,13 @@ func explainPolicy(out io.Writer, c settings.File) {
 		}
 		fmt.Fprintf(out, "     (%s)\n", r.Source)
 	}
-	fmt.Fprintln(out, "\nWhat no rule decides: reading inside the workspace (but for files that look like secrets) and the agent's own")
-	fmt.Fprintln(out, "bookkeeping are allowed. Everything else is asked.")
+	explainPostures(out, c)
 	explainSums(out, c)
 	explainUnreached(out, c)
 	explainIdle(out, c)
+	for _, doubt := range c.Doubts {
+		fmt.Fprintf(out, "\n%s %s\n", marksFor(out).warning, doubt)
+	}
 	fmt.Fprintf(out, "\nA question that no rule says otherwise of:\n     %s\n", strings.Join(explainTerms(p.Default, p.Default), "\n     "))
 	for _, r := range c.Reminders {
 		fmt.Fprintf(out, "     after %s without a decision, a reminder to %s\n", r.After, strings.Join(r.To, ", "))
@@ -282,6 +291,8 @@ type decision struct {
 	Rule      string         `json:"rule"`
 	Source    string         `json:"source,omitempty"`
 	Why       string         `json:"why,omitempty"`
+	Posture   string         `json:"posture"` // its part in the verdict
+	Push      bool           `json:"push,omitempty"`
 	Terms     *termsLine     `json:"terms,omitempty"` // of a call that is asked
 	Risks     []policy.Risk  `json:"risks,omitempty"`
 	Grantable []grantLine    `json:"grantable,omitempty"`
@@ -295,8 +306,10 @@ type grantLine struct {
 	Sentence string `json:"sentence"`
 }
 
-func newDecision(d policy.Decision, c policy.Call) decision {
-	out := decision{Verdict: d.Verdict, Rule: d.Rule, Source: d.Source, Why: graphic(d.Why), terms: d.Terms}
+func newDecision(cfg *settings.File, c policy.Call) decision {
+	d := decide(cfg, c)
+	out := decision{Verdict: d.Verdict, Rule: d.Rule, Source: d.Source, Why: graphic(d.Why), Posture: posturePart(cfg, c, d), terms: d.Terms}
+	out.Push, _ = policy.Pushes(c)
 	if d.Verdict != policy.Ask {
 		return out
 	}
@@ -317,6 +330,10 @@ func (d decision) explain(out io.Writer) {
 	if d.Why != "" {
 		fmt.Fprintf(out, "  %s\n", d.Why)
 	}
+	if d.Push {
+		fmt.Fprintln(out, "  it is a push: the verdict is about what leaves the sandbox")
+	}
+	fmt.Fprintf(out, "  posture: %s\n", d.Posture)
 	if d.Terms == nil {
 		return
 	}

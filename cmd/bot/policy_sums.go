@@ -85,7 +85,7 @@ func explainSums(out io.Writer, c settings.File) {
 func explainUnreached(out io.Writer, c settings.File) {
 	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
 		for _, rule := range c.Unreached(name) {
-			fmt.Fprintf(out, "\n%s %s can fetch nothing in %s, whose sandbox has no network: %s\n", marksFor(out).warning, rule, name, settings.ReachAdvice)
+			fmt.Fprintf(out, "\n%s %s can fetch nothing in %s: its sandbox has no network: %s\n", marksFor(out).warning, rule, name, settings.ReachAdvice)
 		}
 	}
 }

@@ -52,6 +52,25 @@ policy:
 	}
 }
 
+// Rules that no call reaches are told in words and in JSON.
+func TestPolicyCheckSaysWhatNoCallReaches(t *testing.T) {
+	t.Parallel()
+	c := readConfig(t, `projects: {api: {repo: "https://git.example.org/api.git"}}
+channels: {C0123456789: api}
+roles: {admins: [U0123456789]}
+policy: {rules: [{deny: Bash}, {allow: Bash(ls *)}]}
+`)
+	want := c.Name + ":4:40: policy.rules[1].allow[0]: Bash(ls *): no call reaches it, since deny Bash (" + c.Name + ":4:19) comes before; move it above that, or leave it out"
+	var out bytes.Buffer
+	explainPolicy(&out, c)
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
+	}
+	if diff := cmp.Diff([]string{want}, newPolicyLines(c).Doubts); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // Claude Code fetches from inside: a rule for it takes a network there.
 func TestPolicyCheckSaysWhatCannotBeFetched(t *testing.T) {
 	t.Parallel()
@@ -73,7 +92,7 @@ policy:
 	}
 	var out bytes.Buffer
 	explainPolicy(&out, c)
-	if text := want["web"][0] + " can fetch nothing in web, whose sandbox has no network: write the domains under network:"; !strings.Contains(out.String(), text) {
+	if text := want["web"][0] + " can fetch nothing in web: its sandbox has no network: write the domains under network:"; !strings.Contains(out.String(), text) {
 		t.Errorf("no %q in\n%s", text, out.String())
 	}
 }

@@ -48,7 +48,7 @@ func reportCosts(ctx context.Context, out io.Writer, o *reportFlags, asked costs
 	understood.Now, understood.Location = time.Now(), zone
 	q, err := report.Parse(asked.words, understood)
 	if wrong, ok := errors.AsType[*report.ParseError](err); ok {
-		return fmt.Errorf("%s: %w", wrong.Sentence, errUsage)
+		return fmt.Errorf("%w: %w", wrong, errUsage)
 	}
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ ANTHROPIC_WORKSPACE_ID, if there is one, the workspace that the bot works in.`,
 func reportReconcile(ctx context.Context, out io.Writer, o *reportFlags, against, words string) error {
 	period, err := report.ReconciledPeriod(words, time.Now())
 	if wrong, ok := errors.AsType[*report.ParseError](err); ok {
-		return fmt.Errorf("%s: %w", wrong.Sentence, errUsage)
+		return fmt.Errorf("%w: %w", wrong, errUsage)
 	}
 	if err != nil {
 		return err

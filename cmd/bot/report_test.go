@@ -81,7 +81,7 @@ func TestReportsOfADemo(t *testing.T) {
 
 	// Not today: midnight may come between.
 	table := ok("last", "7", "days", "by", "user")
-	for _, want := range []string{"Costs of", "Linus Engineer", "Contract", "1 turn", "1 approved change", "#engineering"} {
+	for _, want := range []string{"Costs of", "Linus Engineer", "Contract", "1 turn", "1 approved tool call", "#engineering"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table has no %q:\n%s", want, table)
 		}
@@ -145,7 +145,7 @@ func TestReportsOfADemo(t *testing.T) {
 	}
 	w.metricsAgree(spent, contract)
 
-	// Whoever changes the books is found out.
+	// Whoever changes the database is found out.
 	if err := w.tamper(`SET session_replication_role = replica; UPDATE ledger_daily SET micro_usd = micro_usd + 1`); err != nil {
 		t.Fatal(err)
 	}
@@ -228,15 +228,15 @@ func TestReportsThatMakeNoSenseAreRefused(t *testing.T) {
 	}{
 		{"an empty ledger", empty, nil, 0, "Nothing was spent."},
 		{"an empty ledger as json", empty, []string{"--format", "json"}, 0, `"lines": []`},
-		{"nobody asked", empty, []string{"approvals"}, 0, "Nobody was asked for anything."},
+		{"nobody asked", empty, []string{"approvals"}, 0, "Nobody was asked about anything."},
 		{"no database", "A=b", nil, 1, "DATABASE_URL: set it"},
 		{"no database to verify", "A=b", []string{"verify"}, 1, "DATABASE_URL: set it"},
-		{"a word that is none", url, []string{"--team", "T1", "frobnicate"}, 2, "I don't know the word “frobnicate”"},
+		{"a word that is none", url, []string{"--team", "T1", "frobnicate"}, 2, "I don't know “frobnicate”"},
 		{"me", url, []string{"--team", "T1", "for", "me"}, 2, "I do not know who “me” is here"},
 		{"days of one month", url, []string{"--team", "T1", "1-5", "November", "2020"}, 0, "Costs of 1–5 November 2020"},
 		{"something else", url, []string{"--team", "T1", "for", "project", "'; DROP TABLE ledger; --"}, 2, "There is no project “DROP”."},
-		{"a project that is not there", url, []string{"--team", "T1", "project", "wbe"}, 2, "Did you mean “web”?"},
-		{"a period in the future", url, []string{"--team", "T1", "2999-01"}, 2, "2999"},
+		{"a project that is not there", url, []string{"--team", "T1", "project", "wbe"}, 2, "There is web."},
+		{"a period in the future", url, []string{"--team", "T1", "2999-01"}, 2, "That time has not begun."},
 		{"two teams", url, nil, 2, "has the teams T1, T2: choose one with --team"},
 		{"another team", url, []string{"--team", "T3"}, 2, `nothing of a team "T3"`},
 		{"one of them", url, []string{"--team", "T2"}, 0, "$0.000001"},
@@ -256,7 +256,7 @@ func TestReportsThatMakeNoSenseAreRefused(t *testing.T) {
 		{"a configuration that is not there", url, []string{"--config", "/nowhere.yaml"}, 1, "there is no file /nowhere.yaml"},
 		{"a model without a price", url, []string{"--team", "T1", "--config", unpriced}, 0, "No contract price for m."},
 		{"a folder that is not there", url, []string{"--team", "T1", "--out", "/nowhere/x.csv"}, 1, "--out:"},
-		{"reconcile with a person", url, []string{"reconcile", "last month by user"}, 2, "by a period and nothing else"},
+		{"reconcile with a person", url, []string{"reconcile", "last month by user"}, 2, "a period and nothing else"},
 		{"reconcile without a key", url, []string{"reconcile"}, 1, "ANTHROPIC_ADMIN_KEY: set it"},
 		{"reconcile against nothing", url, []string{"reconcile", "--against", "hope"}, 2, `"hope" is no prices`},
 		{"help", url, []string{"-h"}, 0, "Usage:\n  bot report [question]..."},
@@ -328,6 +328,6 @@ func book(t *testing.T, db *store.Store, team string) {
 	check(err)
 	check(db.BeginCall(ctx, c))
 	check(db.EndCalls(ctx, []store.EndedCall{{OpenCall: c, Status: 200, Complete: true, EndedAt: time.Now(), Usage: store.CallUsage{Model: "m", Input: 1, Output: 1, MicroUSD: 1}}}))
-	_, _, err = db.FinishTurn(ctx, c.Lease, store.FinishedTurn{ID: turn.ID, State: "done", Witnesses: []store.Witness{{SessionID: c.SessionID, Epoch: c.Epoch, Before: 0, After: 1, Model: "m"}}})
+	_, _, err = db.FinishTurn(ctx, c.Lease, store.FinishedTurn{ID: turn.ID, State: "done", CLITotals: []store.CLITotal{{SessionID: c.SessionID, Epoch: c.Epoch, Before: 0, After: 1, Model: "m"}}})
 	check(err)
 }

@@ -35,14 +35,14 @@ explains it. Differences that are explained are shown, and are no error of the b
 			return err
 		}
 		defer s.Close()
-		b, err := verifyBooks(c.Context(), s, o.team)
+		b, err := verifyLedger(c.Context(), s, o.team)
 		if err != nil {
 			return err
 		}
 		if *asJSON {
 			err = writeJSON(c, b)
 		} else {
-			explainBooks(c, b)
+			explainLedger(c, b)
 		}
 		switch {
 		case len(b.Differences) > 0:
@@ -55,13 +55,13 @@ explains it. Differences that are explained are shown, and are no error of the b
 	return c
 }
 
-// books are what the verification found, in JSON.
-type books struct {
+// ledgerCheck is what the verification found, in JSON.
+type ledgerCheck struct {
 	OK          bool         `json:"ok"`
 	Checks      int          `json:"checks"`
 	Differences []difference `json:"differences"`
 	ByHand      byHand       `json:"corrections_by_hand"`
-	Witness     witness      `json:"witness"`
+	Witness     cliCheck     `json:"witness"`
 }
 
 type difference struct {
@@ -77,8 +77,8 @@ type byHand struct {
 	MicroUSD int64 `json:"micro_usd"`
 }
 
-// witness is what Claude Code says beside the calls.
-type witness struct {
+// cliCheck is what Claude Code says beside the calls.
+type cliCheck struct {
 	Turns       int64     `json:"turns"` // that were compared
 	Differences []stretch `json:"differences"`
 }
@@ -105,7 +105,7 @@ type inDoubt struct {
 	Bound     int64     `json:"bound_micro_usd"`
 }
 
-func (w witness) unexplained() (n int) {
+func (w cliCheck) unexplained() (n int) {
 	for _, d := range w.Differences {
 		if !d.Explained {
 			n++
@@ -114,8 +114,8 @@ func (w witness) unexplained() (n int) {
 	return n
 }
 
-func verifyBooks(ctx context.Context, s *store.Store, team string) (books, error) {
-	b := books{Checks: store.LedgerChecks(), Differences: []difference{}, Witness: witness{Differences: []stretch{}}}
+func verifyLedger(ctx context.Context, s *store.Store, team string) (ledgerCheck, error) {
+	b := ledgerCheck{Checks: store.LedgerChecks(), Differences: []difference{}, Witness: cliCheck{Differences: []stretch{}}}
 	found, err := s.VerifyRollups(ctx, team)
 	if err != nil {
 		return b, err
@@ -126,7 +126,7 @@ func verifyBooks(ctx context.Context, s *store.Store, team string) (books, error
 	if b.ByHand.Entries, b.ByHand.MicroUSD, err = s.CorrectionsByHand(ctx, team); err != nil {
 		return b, err
 	}
-	differ, checked, err := s.Witnesses(ctx, team, time.Time{})
+	differ, checked, err := s.CLITotals(ctx, team, time.Time{})
 	if err != nil {
 		return b, err
 	}
@@ -160,7 +160,7 @@ var reasons = map[store.Difference]string{
 	store.DifferenceMissing:  "Claude Code says that it spent more than its calls have cost: something reached the model past the gateway, or entries are missing",
 }
 
-func explainBooks(c *cobra.Command, b books) {
+func explainLedger(c *cobra.Command, b ledgerCheck) {
 	out, m := c.OutOrStdout(), marksFor(c.OutOrStdout())
 	for _, d := range b.Differences {
 		fmt.Fprintf(out, "%s %s %s\n    should be %s\n    but is    %s\n", m.failed, d.Check, d.Key, d.ShouldBe, d.Is)

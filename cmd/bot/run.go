@@ -20,6 +20,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude/reaper"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/doctor"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
@@ -84,7 +85,7 @@ func refused(found []doctor.Finding) error {
 type bot struct {
 	doctor     *doctor.Doctor
 	log        *zap.Logger
-	replica    *agent.Replica
+	replica    *place.Replica
 	store      *store.Store
 	app        *slackui.App
 	gateway    *gateway.Gateway
@@ -105,13 +106,13 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 			b.close()
 		}
 	}()
-	if b.replica, err = agent.OpenReplica(e.DataDir); err != nil {
+	if b.replica, err = place.OpenReplica(e.DataDir); err != nil {
 		return nil, err
 	}
 	if n := reaper.Orphans(); n > 0 {
 		b.log.Warn("ended processes that an earlier run had left", zap.Int("processes", n))
 	}
-	if err := agent.SweepSandboxes(ctx, b.replica, c.Projects); err != nil {
+	if err := place.SweepSandboxes(ctx, b.replica, c.Projects); err != nil {
 		b.log.Warn("remove what an earlier run had left of its sandboxes", zap.Error(err))
 	}
 	if _, err := store.MigrateUp(ctx, e.Direct()); err != nil {
@@ -152,7 +153,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: append(c.CredentialFiles(os.Getenv), c.Name), Command: e.Command(), CLIVersion: d.CLIVersion,
 		Gateway: b.gateway, Web: b.web, Git: git, Work: b.store, Files: b.app, Attachments: c.Attachments(), Workspaces: c.Workspaces, Log: b.log.Named("agent"),
 		Limits: agent.Limits{
-			IdleTimeout: e.IdleTimeout, AsideAfter: e.AsideAfter, MaxLive: e.MaxLive, Starts: e.Starts, Spares: e.WarmSpares, LeaseTTL: e.LeaseTime, Drain: e.DrainTimeout,
+			IdleTimeout: e.IdleTimeout, ParkAfter: e.ParkAfter, MaxLive: e.MaxLive, Starts: e.Starts, Spares: e.WarmSpares, LeaseTTL: e.LeaseTime, Drain: e.DrainTimeout,
 			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it
 			Transcript: copied, KeepTranscripts: keep,
 		},

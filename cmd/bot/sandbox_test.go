@@ -76,13 +76,29 @@ func TestAProjectWhoseSandboxDoesNotWork(t *testing.T) {
 func (w *world) ownTrees() {
 	w.t.Helper()
 	w.configure(demoSandbox(w.t.Context()), "")
+	w.replace("    dir:", "    workspace: worktree\n    dir:")
+}
+
+// add writes something at the end of the configuration.
+func (w *world) add(text string) {
+	w.t.Helper()
+	w.edit(func(config string) string { return config + text })
+}
+
+// replace writes something else in the place of a part of the configuration.
+func (w *world) replace(old, text string) {
+	w.t.Helper()
+	w.edit(func(config string) string { return strings.Replace(config, old, text, 1) })
+}
+
+func (w *world) edit(change func(config string) string) {
+	w.t.Helper()
 	file := filepath.Join(w.dir, "deckhand.yaml")
 	config, err := os.ReadFile(file)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	own := strings.Replace(string(config), "    dir:", "    workspace: worktree\n    dir:", 1)
-	if err := os.WriteFile(file, []byte(own), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(change(string(config))), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"deckhand/internal/playground/slacktypes"
+	"deckhand/internal/waittest"
 )
 
 // sent are the shapes of all that the bots of this process' worlds sent to Slack.
@@ -18,7 +18,7 @@ var sent slacktypes.Shapes
 // keepSent keeps what a world's bot has sent to Slack, for whatWasSentFits. A world whose Slack
 // is gone has nothing to add.
 func (w *world) keepSent() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.URL+"/_control/calls", http.NoBody)
 	if err != nil {
@@ -54,7 +54,7 @@ func whatWasSentFits() error {
 	if sent.Len() == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
 	required := os.Getenv("DECKHAND_TEST_REQUIRE") == "1"
 	folder, err := slacktypes.Folder(ctx, "../../internal/playground/bolt/install.sh", required)

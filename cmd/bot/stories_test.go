@@ -46,11 +46,12 @@ func TestStoriesOfOneTeam(t *testing.T) {
 	sharing(t, w, map[string]func(*testing.T, *world){
 		"DenyWithAReason":                   denyWithAReason,
 		"AskedByShortcuts":                  askedByShortcuts,
+		"AskedInLate":                       askedInLate,
 		"SecretsStay":                       secretsStay,
 		"ALongPaste":                        aLongPaste,
 		"AlwaysAllow":                       alwaysAllow,
 		"AChangedCommand":                   aChangedCommand,
-		"EditsOfAFile":                      editsOfAFile,
+		"EditsBelowAFolder":                 editsBelowAFolder,
 		"ApproveForThisSession":             approveForThisSession,
 		"ARequestInADirectMessage":          aRequestInADirectMessage,
 		"OneCardForSeveralRequests":         oneCardForSeveralRequests,
@@ -109,6 +110,8 @@ func TestCosts(t *testing.T) {
 		run  func(t *testing.T, w *world, thread string)
 	}{
 		{"InAThread", costsInAThread},
+		{"AskedBack", askedBack},
+		{"StopInOtherWords", stopInOtherWords},
 		{"AsAFile", costsAsAFile},
 		{"DaysOfTheAsker", daysOfTheAsker},
 		{"Home", homeCosts},

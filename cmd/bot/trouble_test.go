@@ -60,7 +60,7 @@ func TestACLIThatMisbehaves(t *testing.T) {
 }
 
 // startsLater is what a thread says whose CLI does not answer, as on a machine that is busy.
-const startsLater = "did not start in time"
+const startsLater = "Claude Code did not start: "
 
 func misbehaves(t *testing.T, w *world, sentence, log string) {
 	t.Helper()

@@ -12,12 +12,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"deckhand/internal/attachment"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/store/storetest"
@@ -37,6 +39,7 @@ const asInit = "TEST_AS_INIT"
 
 func TestMain(m *testing.M) {
 	gitway.RunHelper()
+	attachment.RunHelper()
 	if os.Getenv(asBot) == "1" {
 		if program := os.Getenv(otherBot); program != "" && slices.Equal(os.Args[1:], []string{"run"}) {
 			panic(syscall.Exec(program, []string{program, "run"}, os.Environ()))
@@ -46,6 +49,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(asInit); role != "" {
 		os.Exit(firstProcess(role))
 	}
+	beforeTimeout()
 	storetest.Main(m, whatWasSentFits)
 }
 
@@ -59,8 +63,9 @@ type world struct {
 	env      []string      // further variables of the bot
 	program  string        // the bot; empty for this test's binary, which is it too
 	cmd      *exec.Cmd
-	thread   string // that a story goes on in; empty where it begins one
-	look     *look  // nil where the database may hang, and each look is one of its own
+	ended    <-chan error // what waiting for cmd returned
+	thread   string       // that a story goes on in; empty where it begins one
+	look     *look        // nil where the database may hang, and each look is one of its own
 	demoState
 }
 
@@ -143,7 +148,10 @@ func unstartedWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, dir: dir, database: storetest.Bot(owner), owner: owner, patience: waittest.Limit, look: &look{}}
+	w.configure(sandboxHere(), "")
+	botLogs.Store(filepath.Join(dir, "bot.log"), nil)
 	t.Cleanup(func() {
+		botLogs.Delete(filepath.Join(dir, "bot.log"))
 		w.look.close()
 		w.stop()
 		if t.Failed() {
@@ -173,7 +181,7 @@ func (w *world) start(flags ...string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := w.cmd.Start(); err != nil {
+	if w.ended, err = startWithTest(w.cmd); err != nil {
 		w.t.Fatal(err)
 	}
 	line, err := bufio.NewReader(out).ReadBytes('\n')
@@ -213,8 +221,15 @@ func (w *world) stop() {
 		w.keepSent()
 	}
 	_ = w.cmd.Process.Signal(syscall.SIGTERM)
-	if err := w.cmd.Wait(); err != nil {
-		w.t.Errorf("the demo ended with %v", err)
+	select {
+	case err := <-w.ended:
+		if err != nil {
+			w.t.Errorf("the demo ended with %v", err)
+		}
+	case <-time.After(waittest.Limit):
+		said := w.stacks()
+		_ = w.cmd.Process.Signal(syscall.SIGQUIT) // it writes what it does to stderr
+		w.t.Errorf("the demo did not stop, and was ended: %v%s", <-w.ended, said)
 	}
 	w.cmd = nil
 }
@@ -327,7 +342,16 @@ type message struct {
 func (m message) all() string { return m.Text + "\n" + string(m.Blocks) }
 
 func (m message) has(action string) bool {
-	return bytes.Contains(m.Blocks, []byte(`"action_id":"`+action+`"`))
+	return bytes.Contains(m.Blocks, []byte(`"action_id":"`+action+`"`)) || m.entry(action) != ""
+}
+
+// entry is the value of an action in the menu beside a card's buttons; empty for none.
+func (m message) entry(action string) string {
+	found := regexp.MustCompile(`"value":"(` + action + ` [^"]+)"`).FindSubmatch(m.Blocks)
+	if found == nil {
+		return ""
+	}
+	return string(found[1])
 }
 
 func (m message) reacted(name string) bool {
@@ -377,6 +401,22 @@ func (w *world) messages(channel, thread string) []message {
 	return out.Messages
 }
 
+// message is a message by its ts, in a thread or not; the zero value if it is not there.
+func (w *world) message(channel, ts string) message {
+	w.t.Helper()
+	for _, root := range w.messages(channel, "") {
+		if root.EphemeralTo != "" {
+			continue
+		}
+		for _, m := range append(w.messages(channel, root.TS), root) {
+			if m.TS == ts {
+				return m
+			}
+		}
+	}
+	return message{}
+}
+
 // agentIs waits until a thread's session is shown as told, and returns its first message.
 func (w *world) agentIs(channel, thread, status string) message {
 	w.t.Helper()
@@ -403,7 +443,7 @@ func (w *world) eventually(what string, ok func() bool) {
 	w.t.Helper()
 	for wait := beginWait(); !ok(); wait.pause() {
 		if wait.vain() {
-			w.t.Fatalf("waited in vain for %s", what)
+			w.t.Fatalf("waited in vain for %s%s", what, w.stacks())
 		}
 	}
 }
@@ -440,7 +480,7 @@ func (w *world) find(channel, thread, what string, fits func(message) bool) mess
 			for _, m := range all {
 				fmt.Fprintf(&b, "\n— %s %s to=%s %s", m.TS, m.User, m.EphemeralTo, m.all())
 			}
-			w.t.Fatalf("waited in vain for %s; the thread:%s", what, b.String())
+			w.t.Fatalf("waited in vain for %s; the thread:%s%s", what, b.String(), w.stacks())
 		}
 	}
 }
@@ -473,7 +513,7 @@ func (w *world) done(channel, thread, promptTS string) {
 	w.find(channel, thread, "the prompt to be done", func(m message) bool { return m.TS == promptTS && m.reacted("white_check_mark") })
 }
 
-func (m message) blocks(t *testing.T) []map[string]any {
+func (m message) blocks(t testing.TB) []map[string]any {
 	t.Helper()
 	var out []map[string]any
 	if err := json.Unmarshal(m.Blocks, &out); err != nil {
