@@ -4,7 +4,7 @@
 # or SIGTERM to it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fresh test-cli-versions histories chaos race machines lint fmt bench fuzz attack page pictures clean
+.PHONY: help demo build test test-loaded fresh test-cli-versions histories chaos race machines lint fmt bench fuzz attack page pictures clean
 
 ARGS ?=
 PKG ?=
@@ -18,6 +18,7 @@ SEEDS ?= 20
 ATTACKS ?= 4500
 SEED ?= 1
 CLI ?=
+LOAD ?=
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name what; do printf '  make %-18s %s\n' "$$name" "$$what"; done
@@ -30,6 +31,10 @@ build: ## bin/bot
 
 test: ## all tests; PKG=./internal/store/... for some, REQUIRE=0 to skip what lacks its tool
 	@DECKHAND_TEST_REQUIRE=$(REQUIRE) exec .ci/test $(PKG)
+
+test-loaded: N = 10
+test-loaded: ## the tests N times beside busy loops, until a run is red; N=10, LOAD=6 for so many loops, PKG
+	@DECKHAND_TEST_REQUIRE=$(REQUIRE) exec .ci/test-loaded '$(N)' '$(LOAD)' $(PKG)
 
 fresh: ## demo and test on bare machines, as root and as an ordinary user; takes root
 	@exec .ci/fresh $(PKG)

@@ -12,7 +12,7 @@ import (
 
 // elsewhere are the files that the documents name and that are not in the tree:
 // those of a team, of a repository that the bot works in, of a demo.
-var elsewhere = []string{"deckhand.yaml", "CLAUDE.md", ".mcp.json", "DIR/demo.json"}
+var elsewhere = []string{"deckhand.yaml", "new.yaml", "CLAUDE.md", ".mcp.json", "DIR/demo.json", "package.json", "package-lock.json"}
 
 var (
 	fence    = regexp.MustCompile("(?ms)^ *```.*?^ *```")
@@ -26,26 +26,66 @@ var (
 	aWord    = regexp.MustCompile(`[A-Z]\w+`)
 	aName    = regexp.MustCompile(`^(?:[A-Za-z]+\.)?([A-Za-z]\w*)$`)
 	aTarget  = regexp.MustCompile(`\bmake ([a-z][a-z-]*)`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	inLink   = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	noAnchor = regexp.MustCompile(`[^\pL\pN_ -]`)
+	quoted   = regexp.MustCompile(`“([^”]+)”`)
+	variable = regexp.MustCompile(`(?m)^#?([A-Z][A-Z0-9_]+)=`)
+	bench    = regexp.MustCompile(`BENCH=([A-Z]\w+)[^\x60\n]* PKG=\./([\w/]+)`)
+	metric   = regexp.MustCompile(`\bdeckhand_[a-z_]*[a-z]`)
 )
+
+// documents are all pages that people read.
+func documents(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages: %v", err)
+	}
+	return append(pages, "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+}
+
+// anchors are the places of a page that a link may lead to, as GitHub names them.
+func anchors(t *testing.T, page string) []string {
+	t.Helper()
+	var out []string
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(read(t, page), ""), -1) {
+		text := noAnchor.ReplaceAllString(strings.ToLower(inLink.ReplaceAllString(m[1], "$1")), "")
+		out = append(out, strings.ReplaceAll(text, " ", "-"))
+	}
+	return out
+}
 
 // A document that names what is not there is worse than none.
 func TestTheDocumentsNameWhatIsThere(t *testing.T) {
 	t.Parallel()
 	tree := files(t)
 	makefile := read(t, "Makefile")
-	documents, err := filepath.Glob("docs/*.md")
-	if err != nil || len(documents) == 0 {
-		t.Fatalf("no documents: %v", err)
-	}
-	for _, document := range append(documents, "README.md", "CONTRIBUTING.md", "SECURITY.md") {
+	for _, document := range documents(t) {
 		text := read(t, document)
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
-			target, _, _ := strings.Cut(m[1], "#")
-			if target == "" || strings.Contains(target, "://") {
+			target, anchor, anchored := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(document), target)); err != nil {
+			page := filepath.Join(filepath.Dir(document), target)
+			if target == "" {
+				page = document
+			}
+			if _, err := os.Stat(page); err != nil {
 				t.Errorf("%s links to %s, which is not there", document, target)
+			} else if anchored && !slices.Contains(anchors(t, page), anchor) {
+				t.Errorf("%s links to %s, where no heading is called %s", document, target, anchor)
+			}
+		}
+		for _, block := range fence.FindAllString(text, -1) {
+			if !strings.HasPrefix(strings.TrimSpace(block), "```sh") {
+				continue
+			}
+			for span := range strings.FieldsSeq(block) {
+				if tree.isPath(span) && !slices.Contains(elsewhere, span) && len(tree.find(span)) == 0 {
+					t.Errorf("%s has a command with %s, which is not there", document, span)
+				}
 			}
 		}
 		prose := fence.ReplaceAllString(text, "")
@@ -64,6 +104,101 @@ func TestTheDocumentsNameWhatIsThere(t *testing.T) {
 				t.Errorf("%s names %s, which no code does", document, span)
 			case tree.isPath(span) && !slices.Contains(elsewhere, span) && len(tree.find(span)) == 0:
 				t.Errorf("%s names %s, which is not there", document, span)
+			}
+		}
+	}
+}
+
+// The first pages stay short, and README leads to every other one.
+func TestWhoeverReadsTheREADMEFindsEveryPage(t *testing.T) {
+	t.Parallel()
+	readme := read(t, "README.md")
+	if n := strings.Count(readme, "\n"); n > 100 {
+		t.Errorf("README.md has %d lines, and 100 are the most: a page below docs says the rest", n)
+	}
+	if n := len(read(t, "docs/architecture.md")); n > 25_000 {
+		t.Errorf("docs/architecture.md has %d bytes, and 25,000 are the most: packages say the rest", n)
+	}
+	for _, page := range documents(t) {
+		if strings.Count(page, "/") == 1 && !strings.Contains(readme, "]("+page+")") {
+			t.Errorf("README.md does not link to %s", page)
+		}
+	}
+}
+
+// What people look for are the bot's own words.
+func TestTroubleshootingQuotesWhatTheBotSays(t *testing.T) {
+	t.Parallel()
+	var code strings.Builder
+	for _, path := range files(t).paths {
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			code.WriteString(read(t, path))
+		}
+	}
+	looked := 0
+	for line := range strings.Lines(read(t, "docs/troubleshooting.md")) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		for _, m := range quoted.FindAllStringSubmatch(cells[1], -1) {
+			for part := range strings.SplitSeq(m[1], "…") {
+				if part = strings.Trim(part, " .,:;"); len(part) < 8 {
+					continue
+				}
+				looked++
+				if !strings.Contains(code.String(), part) {
+					t.Errorf("docs/troubleshooting.md quotes %q, which the bot does not say", part)
+				}
+			}
+		}
+	}
+	if looked < 50 {
+		t.Errorf("only %d quotations were looked up", looked)
+	}
+}
+
+// Every figure has a command that measures it.
+func TestTheDocumentsNameBenchmarks(t *testing.T) {
+	t.Parallel()
+	looked := 0
+	for _, document := range documents(t) {
+		for _, m := range bench.FindAllStringSubmatch(read(t, document), -1) {
+			looked++
+			tests, err := filepath.Glob(m[2] + "/*_test.go")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(tests, func(name string) bool { return strings.Contains(read(t, name), "func Benchmark"+m[1]+"(") }) {
+				t.Errorf("%s names BENCH=%s, which is not in %s", document, m[1], m[2])
+			}
+		}
+	}
+	if looked < 5 {
+		t.Errorf("only %d benchmarks were looked up", looked)
+	}
+}
+
+// Tables of what there is have all of it, and nothing else.
+func TestTheDocumentsListAllVariablesAndMetrics(t *testing.T) {
+	t.Parallel()
+	install := read(t, "docs/install.md")
+	for _, m := range variable.FindAllStringSubmatch(read(t, ".env.example"), -1) {
+		if !strings.Contains(install, "`"+m[1]+"`") {
+			t.Errorf("docs/install.md does not explain %s", m[1])
+		}
+	}
+	var there []string
+	for _, m := range metric.FindAllString(read(t, "cmd/bot/metrics.go"), -1) {
+		there = append(there, m)
+		if !strings.Contains(read(t, "docs/operating.md"), "`"+m+"`") {
+			t.Errorf("docs/operating.md does not explain %s", m)
+		}
+	}
+	for _, document := range documents(t) {
+		for _, span := range codeSpan.FindAllStringSubmatch(read(t, document), -1) {
+			if m := metric.FindString(span[1]); m == span[1] && !slices.Contains(there, m) {
+				t.Errorf("%s names the metric %s, which is not there", document, m)
 			}
 		}
 	}
@@ -130,7 +265,10 @@ func files(t *testing.T) listing {
 		if err != nil {
 			return err
 		}
-		if n := d.Name(); d.IsDir() && (n == ".git" || n == "node_modules") {
+		switch n := d.Name(); {
+		case n == ".git" && !d.IsDir(): // of a worktree
+			return nil
+		case n == ".git", n == "node_modules":
 			return fs.SkipDir
 		}
 		l.paths = append(l.paths, filepath.ToSlash(path))

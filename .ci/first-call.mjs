@@ -1,6 +1,6 @@
 // `make demo` as a script sees it: its ready line, a mention, one approved tool
 // call, and a clean end. Node.js alone, since that is what a bare machine has.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,7 +43,10 @@ async function story() {
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return answer.json();
   };
-  const channel = "C0ENG";
+  // #careful asks about each command; #engineering runs what the sandbox holds.
+  const channel = "C0CAREFUL";
+  // In the thread's own folder, below the demo's data.
+  const ran = () => spawnSync("find", [data, "-name", "approved"]).stdout.length > 0;
   const { ts } = await control("messages", {
     user: "U0LINUS",
     channel,
@@ -59,12 +62,12 @@ async function story() {
   const card = await eventually("the approval's card", async () =>
     (await thread()).find((m) => JSON.stringify(m.blocks ?? []).includes('"action_id":"approve"')),
   );
-  if (existsSync(join(demo.workspace, "approved"))) throw new Error("it ran before it was approved");
+  if (ran()) throw new Error("it ran before it was approved");
   await control("actions", { user: "U0GRACE", channel, message_ts: card.ts, action_id: "approve" });
   await eventually("the prompt to be done", async () =>
     (await thread()).find((m) => m.ts === ts)?.reactions?.some((r) => r.name === "white_check_mark"),
   );
-  if (!existsSync(join(demo.workspace, "approved"))) throw new Error("it was approved and did not run");
+  if (!ran()) throw new Error("it was approved and did not run");
   console.log(`first call: approved, ran and answered after ${seconds()}`);
   return demo;
 }
