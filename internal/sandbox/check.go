@@ -103,8 +103,10 @@ func tryIn(ctx context.Context, run Run, sandbox Sandbox, s Session, script stri
 	}
 	printed, whole := strings.CutSuffix(out.String(), trialWord+"\n")
 	switch {
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return "", fmt.Errorf("%w, which did not end within %v", errTrial, trialTime)
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("%w, which was ended: %w", errTrial, ctx.Err())
 	case err != nil:
 		return "", fmt.Errorf("%w, which said: %s (%w)", errTrial, lastLine(errOut.String()), err)
 	case !whole:
