@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slack-go/slack"
 
@@ -299,7 +300,12 @@ func (a *App) onInsteadClick(ctx context.Context, in *incoming, button *slack.Bl
 		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
-	ok, err := a.c.Store.GiveToModel(ctx, store.Post{TeamID: in.store.TeamID, ChannelID: in.store.ChannelID, TS: button.Value, UserID: in.store.UserID})
+	post := store.Post{TeamID: in.store.TeamID, ChannelID: in.store.ChannelID, TS: button.Value, UserID: in.store.UserID}
+	ok, err := a.c.Store.GiveToModel(ctx, post)
+	for errors.Is(err, store.ErrNotYet) && ctx.Err() == nil { // who asked back is about to be done
+		time.Sleep(50 * time.Millisecond)
+		ok, err = a.c.Store.GiveToModel(ctx, post)
+	}
 	if err != nil {
 		return "", err
 	}

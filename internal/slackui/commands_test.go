@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/slackui/render"
 )
 
 // sayings are texts, with the command that each is and what follows its name; with nearly,
@@ -331,5 +333,39 @@ func TestTheDocumentsShowTheCommands(t *testing.T) {
 	}
 	if len(missing) > 0 {
 		t.Errorf("the table of docs/using.md lacks %q", missing)
+	}
+}
+
+// TestAskedBackIsClickedAtOnce: what is asked back is seen before its row is done, and whoever
+// gives it to the model just then is not told that it is there already.
+func TestAskedBackIsClickedAtOnce(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	ts := m.ts()
+	in, err := decode(m.event(object{"type": "app_mention", "user": slack.UserAda, "channel": slack.ChannelEngineering, "ts": ts, "text": "<@" + slack.BotUser + "> csots"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.store.ID, _, err = m.db.Receive(t.Context(), in.store); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.app.act(t.Context(), in); got != askedBack {
+		t.Fatalf("the misspelt command: %q", got)
+	}
+	clicked := make(chan string)
+	go func() {
+		clicked <- m.act(m.click(slack.UserAda, slack.ChannelEngineering, ts, render.ActionInstead, ts))
+	}()
+	select {
+	case got := <-clicked:
+		t.Fatalf("the click, before the row is done: %q", got)
+	case <-time.After(200 * time.Millisecond):
+	}
+	m.app.finish(t.Context(), in.store.ID, in, askedBack)
+	if got := <-clicked; got != "given to the model" {
+		t.Errorf("the click: %q", got)
+	}
+	if got := m.act(m.click(slack.UserAda, slack.ChannelEngineering, ts, render.ActionInstead, ts)); got != "too late" {
+		t.Errorf("the second click: %q", got)
 	}
 }

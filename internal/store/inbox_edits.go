@@ -68,15 +68,30 @@ func (s *Store) WorkedOn(ctx context.Context, p Post) (payload json.RawMessage, 
 
 // GiveToModel has a post of a person acted on again, as work, that was dealt with and was
 // none: its payload's event has "deckhand_for_model" from then on. ok is false when there is
-// none, or it was given to the model before.
+// none, or it was given to the model before. The error is [ErrNotYet] while it is dealt with:
+// people may see what is asked back before its row says so.
 func (s *Store) GiveToModel(ctx context.Context, p Post) (ok bool, err error) {
-	tag, err := s.pool.Exec(ctx, `
-		UPDATE inbox SET state = 'received', outcome = '', done_at = NULL, next_try = now(), holder = '',
-			payload = jsonb_set(payload::jsonb, '{event,deckhand_for_model}', 'true')
-		WHERE kind = 'message' AND team_id = $1 AND channel_id = $2 AND ts = $3 AND user_id = $4
-		  AND state = 'done' AND prompt_uuid IS NULL AND payload::jsonb ? 'event'
-		  AND payload::jsonb #> '{event,deckhand_for_model}' IS NULL`, p.TeamID, p.ChannelID, p.TS, p.UserID)
-	return tag.RowsAffected() == 1, wrap(err, "give the post %s in %s to the model", p.TS, p.ChannelID)
+	var given int
+	var dealing bool
+	err = s.pool.QueryRow(ctx, `
+		WITH post AS (
+			SELECT id, state FROM inbox
+			WHERE kind = 'message' AND team_id = $1 AND channel_id = $2 AND ts = $3 AND user_id = $4
+			  AND state IN ('received', 'done') AND prompt_uuid IS NULL AND payload::jsonb ? 'event'
+			  AND payload::jsonb #> '{event,deckhand_for_model}' IS NULL
+			FOR UPDATE
+		), given AS (
+			UPDATE inbox i SET state = 'received', outcome = '', done_at = NULL, next_try = now(), holder = '',
+				payload = jsonb_set(payload::jsonb, '{event,deckhand_for_model}', 'true')
+			FROM post WHERE i.id = post.id AND post.state = 'done'
+			RETURNING i.id
+		)
+		SELECT (SELECT count(*) FROM given), EXISTS (SELECT FROM post WHERE state = 'received')`,
+		p.TeamID, p.ChannelID, p.TS, p.UserID).Scan(&given, &dealing)
+	if err == nil && given == 0 && dealing {
+		err = ErrNotYet
+	}
+	return given > 0, wrap(err, "give the post %s in %s to the model", p.TS, p.ChannelID)
 }
 
 // Delete finishes a post that has no turn yet, since its author took it back, and returns
