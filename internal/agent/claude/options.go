@@ -172,9 +172,8 @@ func (o Options) arguments() []string {
 	option("--append-system-prompt", o.AppendSystemPrompt)
 	option("--mcp-config", o.MCPConfig)
 	option("--disallowedTools", strings.Join(o.DisallowedTools, ","))
-	if o.SkipWebFetchPreflight {
-		option("--settings", `{"skipWebFetchPreflight":true}`)
-	}
+	// In auto mode, which plan mode uses, a model of the provider's would decide what may run.
+	option("--settings", fmt.Sprintf(`{"disableAutoMode":"disable","skipWebFetchPreflight":%t}`, o.SkipWebFetchPreflight))
 	if o.MaxTurns > 0 {
 		option("--max-turns", strconv.Itoa(o.MaxTurns))
 	}
