@@ -128,8 +128,11 @@ func subjectIn(t *claude.ToolUse, workspace string, o Options) (s string, more b
 	s, _, more = strings.Cut(strings.TrimSpace(s), "\n")
 	more = more || len(s) > redactMax
 	s = o.redact(mrkdwn.Prefix(s, redactMax))
-	if k.file {
+	switch {
+	case k.file:
 		s = relative(s, workspace)
+	case t.Name == planTool:
+		s = strings.TrimLeft(s, "# ") // it begins with a heading
 	}
 	return s, more
 }
