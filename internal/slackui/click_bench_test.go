@@ -14,9 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/gateway"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/slackui/render"
@@ -107,8 +110,13 @@ func BenchmarkClick(b *testing.B) {
 		b.Fatal(err)
 	}
 	m := newMatrix(b)
+	way, err := gateway.New(gateway.Options{Dir: filepath.Join(dir, "gateway"), Getenv: func(name string) string { return map[string]string{"ANTHROPIC_API_KEY": "none"}[name] }, Log: zap.NewNop()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer way.Close()
 	m.app.agent = agent.New(agent.Config{
-		Store: m.db, Frontend: m.app.Frontend(), Authoriser: m.app, Reminder: m.app, Policy: &policy.Policy{}, Replica: "replica-1", DataDir: dir,
+		Store: m.db, Frontend: m.app.Frontend(), Authoriser: m.app, Reminder: m.app, Policy: &policy.Policy{}, Replica: "replica-1", DataDir: dir, Gateway: way,
 		Projects: map[string]place.Project{"web": {Name: "web", Dir: dir, Workspace: workspace.Shared, Sandbox: sandbox.Spec{Kind: sandbox.None}}},
 		Command:  []string{cli}, CLIVersion: "2.1.329",
 	})
