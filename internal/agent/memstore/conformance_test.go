@@ -165,7 +165,7 @@ func (c *caller) approval(a store.Approval) string {
 	return fmt.Sprint(
 		c.name("a", a.ID), " ", before, c.name("h", a.ThreadID), " ", c.name("t", a.TurnID), " ", a.ThreadTS, a.Project, " ", c.name("s", a.SessionID), a.RequestID, a.ToolUseID, a.ToolName,
 		string(a.Input), a.InputSHA256[:2], a.Status, a.DecidedBy, a.DecidedVia, a.GrantID != 0, a.Reason, string(a.Answer), a.Delivered, a.DecidedAt.IsZero(),
-		a.TurnEnded, a.HeldBy, a.OutboxID > 0, votes, a.Terms, a.Dir, string(a.ToRun()), a.Edited.Times, a.Edited.By, a.Edited.SHA256[:2], a.Risks, string(a.Touches), c.name("a", a.CardID), a.Kind, a.RequestedBy, a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second))
+		a.TurnEnded, a.HeldBy, a.OutboxID > 0, votes, a.Terms, a.Dir, string(a.ToRun()), a.Edited.Times, a.Edited.By, a.Edited.SHA256[:2], a.Risks, string(a.Touches), c.name("a", a.CardID), a.Kind, a.RequestedBy, a.ExpiresAt.Sub(a.CreatedAt).Round(10*time.Minute))
 }
 
 func (c *caller) thread(t store.Thread) string {
