@@ -121,11 +121,8 @@ func (a *App) homePages(ctx context.Context, request slack.PublishViewContextReq
 		return err
 	}
 	err = a.publisher.Reduced(publish.InHome, "home tab", render.Page{Blocks: request.View.Blocks.BlockSet}, send)
-	for _, small := range render.SmallHomes(a.self.UserID) {
-		if !publish.Refuses(err) {
-			break
-		}
-		err = send(small)
+	if publish.Refuses(err) {
+		err = send(render.SmallHome())
 	}
 	return hash, err
 }

@@ -145,10 +145,8 @@ func (r *refusing) shownAt(at publish.Place, page render.Page, trigger func() st
 			return err
 		}
 		err := s.Reduced(at, "x", page, send)
-		for _, small := range render.SmallHomes("") {
-			if publish.Refuses(err) {
-				err = send(small)
-			}
+		if publish.Refuses(err) {
+			_ = send(render.SmallHome())
 		}
 	}
 	r.tries = r.tried()

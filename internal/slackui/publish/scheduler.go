@@ -76,7 +76,6 @@ type Scheduler struct {
 	pools     map[Method]pool      // of Live changes in flight
 	open      map[*job]struct{}    // messages that are streams now
 	noStreams map[string]time.Time // until when none is begun, by channel; "": anywhere
-	suspected time.Time            // until when another refused chunk means that none is taken
 	looks     map[string]time.Time // when somebody looked at a group
 	buckets   map[Method]*bucket
 	channels  map[string]*bucket // chat.postMessage per channel
@@ -139,7 +138,7 @@ type job struct {
 	edited   bool      // it is not begun as a stream any more
 	streamed bool      // it is a stream, or was one
 	changed  time.Time // when a state was shown that Slack does not have
-	wear     shape     // what is left of this message's rendering, after Slack's refusals
+	wear     dress     // what is left of this message's rendering, after Slack's refusals
 	filed    bool      // all of it is in a file
 	newer    bool      // msg was shown while an older state was in flight
 	doubt    bool      // Slack may have the message, posted by an attempt that seemed to fail
@@ -180,7 +179,7 @@ func (s *Scheduler) isSent(j *job) bool {
 	if j.ts == "" || j.sum == 0 {
 		return false
 	}
-	page, _ := s.refusals.with(j.wear, InMessage, time.Now()).put(j.msg.Page)
+	_, page, _ := s.refusals.put(j.wear, InMessage, j.msg.Page)
 	sum, err := contentSum(page)
 	return err == nil && sum == j.sum
 }
@@ -225,7 +224,7 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 	m.TS = "" // known since the first Show, or from our own post
 	j.msg, j.grown = m, nil
 	if m.Final {
-		j.wear = shape{} // the last state deserves a new try
+		j.wear = rich // the last state deserves a new try
 	}
 	if !s.isSent(j) {
 		j.changed = time.Now()

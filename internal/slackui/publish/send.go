@@ -18,7 +18,7 @@ type attempt struct {
 	msg    Message
 	ts     string
 	sum    uint64 // what Slack has
-	wear   shape
+	wear   dress
 	page   render.Page // the message's, reduced
 	cut    bool        // and not all of it
 	doubt  bool
@@ -69,7 +69,7 @@ func (s *Scheduler) runMessage(base context.Context, j *job, a attempt) {
 		s.runStream(base, j, a)
 		return
 	}
-	a.page, a.cut = a.wear.put(a.msg.Page)
+	a.wear, a.page, a.cut = s.refusals.put(a.wear, InMessage, a.msg.Page)
 	sum, err := contentSum(a.page)
 	if err != nil {
 		s.settle(j, a, 0, "", Permanent(err))
@@ -207,7 +207,6 @@ func (s *Scheduler) settle(j *job, a attempt, sum uint64, ts string, err error) 
 		a.msg.OnError(lost)
 	}
 	if v == sent {
-		s.taken(InMessage, a.wear, a.msg.Page)
 		s.attach(j, a)
 	}
 	tell(ended, lost)
@@ -257,7 +256,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		} else {
 			j.edits++
 		}
-		j.fails, j.failing, j.retryAt, j.doubt, j.wear.fresh = 0, time.Time{}, time.Time{}, false, false
+		j.fails, j.failing, j.retryAt, j.doubt = 0, time.Time{}, time.Time{}, false
 		ended = j.reached(a)
 		s.conclude(j)
 		return ended, nil
@@ -272,7 +271,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		return nil, nil
 
 	case content:
-		if next, ok := s.refusal(InMessage, a.msg.Key, a.wear, a.page, err); ok {
+		if next, ok := s.refused(InMessage, a.msg.Key, a.wear, a.page, err); ok {
 			s.stats.FellBack++
 			j.wear = next
 			s.requeue(j)

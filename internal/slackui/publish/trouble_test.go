@@ -115,9 +115,8 @@ func TestTextThatIsRefusedTooIsGivenUp(t *testing.T) {
 		m.OnError = func(err error) { lost.Store(&err) }
 		h.Show(m)
 		h.rest()
-		// whole, without the young block, sections, text, a sentence with its words and without
-		if n := len(h.slack.all()); n != 6 {
-			t.Errorf("%d calls, want 6", n)
+		if n := len(h.slack.all()); n != 3 { // all of it, text alone, a sentence
+			t.Errorf("%d calls, want 3", n)
 		}
 		if e := lost.Load(); e == nil || !strings.Contains((*e).Error(), "msg_too_long") {
 			t.Errorf("OnError got %v", e)

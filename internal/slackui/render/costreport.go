@@ -19,9 +19,6 @@ type CostReportView struct {
 	Names  report.Names
 	// Link is the address of a thread, or empty; nil links nothing.
 	Link func(store.ThreadKey) string
-	// Chart draws the answer natively, where there is something to draw. Slack
-	// refuses such a block in some workspaces.
-	Chart bool
 	// Beside are sums that stand by the answer and are no part of it.
 	Beside []CostBeside
 	// Titles are those of threads that all who see the report may read, without secrets.
@@ -56,6 +53,9 @@ func CostTitle(a report.Answer, names report.Names) string {
 	return title
 }
 
+// CostSum is the id of the section with what an answer came to.
+const CostSum = "costs:sum"
+
 // CostReport renders an answer: what it came to, a chart, a table, the dearest
 // threads.
 func CostReport(v CostReportView) Page {
@@ -67,14 +67,12 @@ func CostReport(v CostReportView) Page {
 	}
 	blocks = append(blocks, slack.NewHeaderBlock(plain(title, headerMax), slack.HeaderBlockOptionBlockID("costs:head")))
 	if a.Empty() {
-		blocks = append(blocks, section("costs:sum", mrkdwn.Escape(strings.Join(a.Summary(), " "))))
+		blocks = append(blocks, section(CostSum, mrkdwn.Escape(strings.Join(a.Summary(), " "))))
 	} else {
 		blocks = append(blocks, costFigures(a))
 	}
-	if v.Chart {
-		if chart := CostChart(a, v.Names); chart != nil {
-			blocks = append(blocks, chart)
-		}
+	if chart := costChartOf(a, v.Names); chart != nil {
+		blocks = append(blocks, chart)
 	}
 	if len(a.Lines) > 0 {
 		blocks = append(blocks, v.table())
@@ -161,7 +159,7 @@ func costFigures(a report.Answer) *slack.SectionBlock {
 		add("Of that estimated", money.USD(t.EstimatedMicroUSD))
 	}
 	b := slack.NewSectionBlock(nil, fields, nil)
-	b.BlockID = "costs:sum"
+	b.BlockID = CostSum
 	return b
 }
 
