@@ -85,7 +85,6 @@ type Scheduler struct {
 	draining  bool
 	stopped   bool
 	rounds    int // of dispatch
-	stats     Stats
 
 	calls sync.WaitGroup
 }
@@ -233,7 +232,6 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 	case j.flying:
 		j.newer = true
 	case j.index < 0 && s.isSent(j):
-		s.stats.Unchanged++
 		if !j.stream.open {
 			ended = j.ended(len(j.ends))
 		}
@@ -243,7 +241,6 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 	case j.index < 0:
 		s.enqueue(j)
 	default: // pending: what is sent is just newer
-		s.stats.Coalesced++
 		if m.Final || m.Priority != Live {
 			s.signal()
 		}
@@ -334,7 +331,6 @@ func (s *Scheduler) admit(c *Call) bool {
 			s.dequeue(prev)
 			s.forget(prev)
 			prev = older
-			s.stats.Coalesced++
 		}
 		if prev != nil && !prev.done {
 			j.after = prev

@@ -191,7 +191,6 @@ func tell(ended []func(error), err error) {
 func (s *Scheduler) unchanged(j *job, a attempt) {
 	s.mu.Lock()
 	s.bucket(a.method, time.Now()).giveBack()
-	s.stats.Unchanged++
 	s.land(j)
 	ended := j.reached(a)
 	s.conclude(j)
@@ -249,7 +248,6 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		return nil, nil
 	}
 	if v == sent {
-		s.stats.Sent++
 		j.sum = sum
 		if ts != "" {
 			j.ts = ts
@@ -272,7 +270,6 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 
 	case content:
 		if next, ok := s.refused(InMessage, a.msg.Key, a.wear, a.page, err); ok {
-			s.stats.FellBack++
 			j.wear = next
 			s.requeue(j)
 			return nil, nil
@@ -286,7 +283,6 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		if now.Sub(j.failing) < s.o.GiveUpAfter {
 			j.retryAt = now.Add(backoff(j.fails))
 			j.fails++
-			s.stats.Retried++
 			log.Warn("slack did not take the message; trying again", zap.Error(err), zap.Time("at", j.retryAt))
 			s.requeue(j)
 			return nil, nil
@@ -296,7 +292,6 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 	}
 	err = fmt.Errorf("%s: %w", a.method, explain(err))
 	log.Error("giving up on a message", zap.Error(err))
-	s.stats.GaveUp++
 	j.fails, j.failing, j.retryAt = 0, time.Time{}, time.Time{}
 	switch {
 	case v == permanent:
@@ -340,7 +335,6 @@ func (s *Scheduler) conclude(j *job) {
 // pause stops a method for as long as Slack says. Without a Retry-After the pause
 // doubles with each refusal in a row.
 func (s *Scheduler) pause(m Method, now time.Time, wait time.Duration, j *job) {
-	s.stats.Limited++
 	if wait <= 0 {
 		wait = min(time.Minute, 5*time.Second<<min(j.fails, 4))
 		j.fails++

@@ -38,7 +38,6 @@ func (s *Scheduler) opened(j *job, a attempt) {
 	j.stream.stop = s.draining
 	j.grown, j.streamed = nil, true
 	s.open[j] = struct{}{}
-	s.stats.Streams++
 }
 
 // closed notes that a message is no stream any more: what is shown next is an edit, at once.
@@ -56,7 +55,6 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 		return true
 	}
 	if v == sent && a.method != UpdateMessage && a.method != PostMessage {
-		s.stats.Sent++
 		if a.method != StopStream {
 			j.fails, j.failing, j.retryAt = 0, time.Time{}, time.Time{}
 		}

@@ -165,28 +165,27 @@ func costFigures(a report.Answer) *slack.SectionBlock {
 
 // costColumn is one column of the table.
 type costColumn struct {
-	head  string
-	right bool
-	cell  func(report.Line) string
+	head string
+	cell func(report.Line) string
 }
 
 // costColumns are those that say something of this answer.
 func costColumns(a report.Answer) []costColumn {
 	amount := func(n int64) string { return money.USD(n) }
-	cols := []costColumn{{"Cost", true, func(l report.Line) string { return l.Amount() }}}
+	cols := []costColumn{{"Cost", func(l report.Line) string { return l.Amount() }}}
 	if a.HasContract() {
-		cols = append(cols, costColumn{"Your prices", true, func(l report.Line) string { return amount(l.ContractMicroUSD) }})
+		cols = append(cols, costColumn{"Your prices", func(l report.Line) string { return amount(l.ContractMicroUSD) }})
 	}
-	cols = append(cols, costColumn{"Share", true, func(l report.Line) string { return l.ShareText() }})
+	cols = append(cols, costColumn{"Share", func(l report.Line) string { return l.ShareText() }})
 	switch a.By {
 	case store.ByUser, store.ByChannel, store.ByProject, store.ByModel:
-		cols = append(cols, costColumn{"Change", true, func(l report.Line) string { return l.ChangeText() }})
+		cols = append(cols, costColumn{"Change", func(l report.Line) string { return l.ChangeText() }})
 	case store.ByNothing, store.ByThread, store.ByDay, store.ByMonth:
 	}
 	cols = append(
 		cols,
-		costColumn{"Turns", true, func(l report.Line) string { return count(int(l.Turns)) }},
-		costColumn{"Per" + nbsp + "turn", true, func(l report.Line) string {
+		costColumn{"Turns", func(l report.Line) string { return count(int(l.Turns)) }},
+		costColumn{"Per" + nbsp + "turn", func(l report.Line) string {
 			if each, ok := l.PerTurn(); ok {
 				return amount(each)
 			}
@@ -196,12 +195,12 @@ func costColumns(a report.Answer) []costColumn {
 	if a.By == store.ByModel {
 		return append(
 			cols,
-			costColumn{"In", true, func(l report.Line) string { return report.Tokens(l.Input) }},
-			costColumn{"Out", true, func(l report.Line) string { return report.Tokens(l.Output) }},
-			costColumn{"Cached", true, func(l report.Line) string { return report.Tokens(l.CacheRead + l.CacheWrite5m + l.CacheWrite1h) }},
+			costColumn{"In", func(l report.Line) string { return report.Tokens(l.Input) }},
+			costColumn{"Out", func(l report.Line) string { return report.Tokens(l.Output) }},
+			costColumn{"Cached", func(l report.Line) string { return report.Tokens(l.CacheRead + l.CacheWrite5m + l.CacheWrite1h) }},
 		)
 	}
-	return append(cols, costColumn{"Approved calls", true, func(l report.Line) string { return count(int(l.Approved)) }})
+	return append(cols, costColumn{"Approved calls", func(l report.Line) string { return count(int(l.Approved)) }})
 }
 
 func (v CostReportView) table() *slack.TableBlock {
