@@ -203,7 +203,7 @@ func decodeInteraction(e envelope) (*incoming, error) {
 		if action := c.ActionCallback.BlockActions[0]; action.ActionID == render.ActionMore {
 			action.ActionID, action.Value = render.ParseMore(action.SelectedOption.Value)
 		}
-		act, _ := actionOf(c.ActionCallback.BlockActions[0].ActionID)
+		act := actions[render.ActionOf(c.ActionCallback.BlockActions[0].ActionID)]
 		in.transient = !act.lasts
 	case slack.InteractionTypeViewSubmission:
 		in.submission = &c
