@@ -37,7 +37,7 @@ type modalForm struct {
 }
 
 // actions and forms are all buttons and forms of ours: a new one is an entry here, and how it
-// looks in render. What is not among the actions is read when another button is pressed.
+// looks in render. What is not among the actions does nothing by itself, and is read when another button is pressed.
 var (
 	actions map[string]action
 	forms   map[string]modalForm
@@ -57,7 +57,6 @@ func init() { // what the handlers call reads the tables
 		render.ActionEditsBelow:    {about: (*App).onAlwaysClick},
 		render.ActionViewInput:     {about: (*App).onViewClick},
 		render.ActionViewPage:      {do: (*App).turnPage},
-		render.ActionViewPageNext:  {do: (*App).turnPage},
 
 		render.ActionStop:      {lasts: true, do: (*App).onStopClick},
 		render.ActionContinue:  {lasts: true, do: (*App).onContinueClick},
@@ -68,21 +67,19 @@ func init() { // what the handlers call reads the tables
 		render.ActionFeedback:  {lasts: true, do: (*App).onFeedbackClick},
 		render.ActionSteps:     {do: (*App).onStepsClick},
 		render.ActionStepsPage: {do: (*App).onStepsClick},
-		render.ActionStepsNext: {do: (*App).onStepsClick},
 		render.ActionStep:      {do: (*App).onStepsClick},
 		render.ActionStepsBack: {do: (*App).onStepsClick},
 		render.ActionStepPage:  {do: (*App).onStepsClick},
 
-		render.ActionStepPageNext: {do: (*App).onStepsClick},
-		render.ActionRevoke:       {lasts: true, do: (*App).onRevokeClick},
-		render.ActionBudgetRaise:  {do: (*App).onBudgetClick},
-		render.ActionBudgetModel:  {lasts: true, do: (*App).onBudgetClick},
-		render.ActionBudgetLeave:  {lasts: true, do: (*App).onBudgetClick},
-		render.ActionHomeWhose:    {do: (*App).onHomeClick},
-		render.ActionHomeState:    {do: (*App).onHomeClick},
-		render.ActionHomeProject:  {do: (*App).onHomeClick},
-		render.ActionHomeEarlier:  {do: (*App).onHomeClick},
-		render.ActionHomeLater:    {do: (*App).onHomeClick},
+		render.ActionRevoke:      {lasts: true, do: (*App).onRevokeClick},
+		render.ActionBudgetRaise: {do: (*App).onBudgetClick},
+		render.ActionBudgetModel: {lasts: true, do: (*App).onBudgetClick},
+		render.ActionBudgetLeave: {lasts: true, do: (*App).onBudgetClick},
+		render.ActionHomeWhose:   {do: (*App).onHomeClick},
+		render.ActionHomeState:   {do: (*App).onHomeClick},
+		render.ActionHomeProject: {do: (*App).onHomeClick},
+		render.ActionHomeEarlier: {do: (*App).onHomeClick},
+		render.ActionHomeLater:   {do: (*App).onHomeClick},
 	}
 	forms = map[string]modalForm{
 		render.CallbackAsk:        {do: (*App).onAskSubmission},
@@ -96,16 +93,6 @@ func init() { // what the handlers call reads the tables
 	}
 }
 
-// actionOf is what a button with this action id does; false for an input that does nothing by
-// itself.
-func actionOf(id string) (action, bool) {
-	if render.IsSay(id) {
-		id = render.ActionSay
-	}
-	act, ok := actions[id]
-	return act, ok
-}
-
 // opens has a button open a form about its approval.
 func opens(view func(store.Approval, render.Options) slack.ModalViewRequest) func(*App, context.Context, *incoming, store.Approval, store.Decision) (string, error) {
 	return func(a *App, ctx context.Context, in *incoming, approval store.Approval, _ store.Decision) (string, error) {
@@ -116,7 +103,7 @@ func opens(view func(store.Approval, render.Options) slack.ModalViewRequest) fun
 func (a *App) onClick(ctx context.Context, in *incoming) (outcome string, err error) {
 	c := in.click
 	button := c.ActionCallback.BlockActions[0]
-	act, ok := actionOf(button.ActionID)
+	act, ok := actions[render.ActionOf(button.ActionID)]
 	switch {
 	case !ok:
 		return "an input", nil

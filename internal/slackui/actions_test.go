@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
+
+	"deckhand/internal/slackui/render"
 )
 
 // Each button that a page or a form has does something, and each form of ours can be sent.
@@ -15,7 +17,7 @@ func TestEachButtonDoesSomething(t *testing.T) {
 	check := func(file string, v gjson.Result) {
 		switch v.Get("type").Str {
 		case "button":
-			if _, ok := actionOf(v.Get("action_id").Str); !ok && !v.Get("url").Exists() {
+			if _, ok := actions[render.ActionOf(v.Get("action_id").Str)]; !ok && !v.Get("url").Exists() {
 				t.Errorf("%s: nobody acts on the button %q", file, v.Get("action_id").Str)
 			}
 			seen++

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
 )
 
 // reportDays is what a report covers when nothing else is said.
@@ -36,19 +35,5 @@ func (a *App) approvalsReport(ctx context.Context, days string) (render.Page, er
 	if err != nil {
 		return render.Page{}, err
 	}
-	return render.ApprovalReport(render.ApprovalReportView{
-		Period: fmt.Sprintf("the last %d days", n), Total: stats(report.Total), ByPerson: allStats(report.ByPerson), ByRule: allStats(report.ByRule), Feedback: report.Feedback,
-	}), nil
-}
-
-func allStats(in []store.ApprovalStats) []render.ApprovalStats {
-	out := make([]render.ApprovalStats, len(in))
-	for i, s := range in {
-		out[i] = stats(s)
-	}
-	return out
-}
-
-func stats(s store.ApprovalStats) render.ApprovalStats {
-	return render.ApprovalStats(s)
+	return render.ApprovalReport(fmt.Sprintf("the last %d days", n), report), nil
 }

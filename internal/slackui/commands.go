@@ -22,8 +22,8 @@ import (
 
 // command is something that people can say to the bot besides giving it work, in a
 // message to it or after /deckhand. All that is known of one stands in [allCommands]:
-// the help text and the slash command's hint are made of it, and the manifest and
-// README are held against it. What of a text is a command, says [spoken].
+// the help text is made of it, and the manifest and README are held against it. What of a
+// text is a command, says [spoken].
 type command struct {
 	name string
 	// noun is true of a name that asks for something, false of a verb.
@@ -43,8 +43,6 @@ type command struct {
 	run func(a *App, ctx context.Context, in *incoming, rest string) (outcome string, err error)
 	// help says what it does, after the ways to say it.
 	help render.HelpLine
-	// hint is what the slash command's hint shows of it, or empty.
-	hint string
 }
 
 // commands are those of an app, in the order of the help text.
@@ -66,20 +64,17 @@ func allCommands() commands {
 				Say:   []string{"costs", "costs last month by project", "costs this week for me", "costs today with csv"},
 				Means: "what was spent; or ask in your own words, as in “how much did we spend this month?”",
 			},
-			hint: "costs last month by project",
 		},
 		{
 			name: "grants", noun: true, form: form(`()`), act: access.See,
 			run:  (*App).onGrantsCommand,
 			help: render.HelpLine{Say: []string{"grants"}, Means: "what runs here without asking, and who allowed it"},
-			hint: "grants",
 		},
 		{
 			name: "approvals", noun: true, act: access.Administer,
 			form: form(lastDays),
 			run:  (*App).onApprovalsCommand,
 			help: render.HelpLine{Say: []string{"approvals 30 days"}, Means: "how long decisions took, and who made them (for admins)"},
-			hint: "approvals 30 days",
 		},
 		{
 			name: "feedback", act: access.Administer, // no noun: sentences begin with it
@@ -109,7 +104,6 @@ func allCommands() commands {
 				return "help", nil
 			},
 			help: render.HelpLine{Say: []string{"help"}, Means: "this"},
-			hint: "help",
 		},
 	}
 }
@@ -119,17 +113,6 @@ const lastDays = `(?:(?:(?:of|in|for) +)?(?:the +)?(?:last +)?([1-9][0-9]{0,2}) 
 
 // form is all that follows a name, in upper or lower case.
 func form(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)^` + pattern + `$`) }
-
-// hint is what Slack shows behind /deckhand while somebody types it.
-func (list commands) hint() string {
-	var out []string
-	for _, c := range list {
-		if c.hint != "" {
-			out = append(out, c.hint)
-		}
-	}
-	return "[" + strings.Join(out, " | ") + "]"
-}
 
 // help says what can be said; complaint is a sentence in front of it, or empty.
 func (a *App) help(complaint string) render.Page {

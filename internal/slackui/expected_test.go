@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/slack-go/slack"
+
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
@@ -24,30 +26,15 @@ func (d *desk) page(list []store.Approval) render.Page {
 // worded are the texts of a page as they are to be seen where Slack takes no blocks.
 func worded(p render.Page) []string {
 	all, _ := p.Worded()
-	return []string{all.Text, p.Least().Text, p.Bare().Text}
+	return []string{all.Text, p.Least().Text}
 }
 
-// lesser are the blocks of a page as they are to be seen where Slack refuses some: any of
-// the types that are younger than the others, or all but sections.
-func lesser(p render.Page) (out []string) {
-	var young []string
-	for _, b := range p.Blocks {
-		kind := string(b.BlockType())
-		if !slices.Contains([]string{"section", "context", "actions", "divider", "header", "image", "input"}, kind) && !slices.Contains(young, kind) {
-			young = append(young, kind)
-		}
-	}
-	for set := range 1 << len(young) {
-		less, _ := p.Lesser(func(kind string) bool {
-			i := slices.Index(young, kind)
-			return i >= 0 && set>>i&1 == 1
-		})
-		_, blocks := seen(less)
-		out = append(out, blocks)
-	}
-	told, _ := p.Lesser(func(string) bool { return true })
-	_, blocks := seen(told)
-	return append(out, blocks)
+// less are the blocks of a page as they are to be seen where Slack refuses some.
+func less(p render.Page) []string {
+	_, plain := seen(p.Plain())
+	p.Blocks = slices.DeleteFunc(slices.Clone(p.Blocks), func(b slack.Block) bool { return b.BlockType() == "context_actions" })
+	_, unrated := seen(p)
+	return []string{plain, unrated}
 }
 
 // expected is a message as it is to be seen.
@@ -55,12 +42,12 @@ type expected struct {
 	what, text, blocks string
 	turn               int64    // of a page; else 0
 	worded             []string // what it is where Slack takes no blocks
-	lesser             []string // and where it takes some
+	less               []string // and where it refuses some
 }
 
 // is reports whether a message shows it, or what is left of it where Slack refused some.
 func (w expected) is(m shownMessage) bool {
-	return m.text == w.text && (m.blocks == w.blocks || slices.Contains(w.lesser, m.blocks)) || m.blocks == "" && slices.Contains(w.worded, m.text)
+	return m.text == w.text && (m.blocks == w.blocks || slices.Contains(w.less, m.blocks)) || m.blocks == "" && slices.Contains(w.worded, m.text)
 }
 
 // assign says which message shows what is wanted, -1 for none. Messages may look alike, and
@@ -118,7 +105,7 @@ func (d *desk) wrong() []string {
 		slices.SortStableFunc(pages, func(p, q render.Page) int { return cmp.Compare(p.Number, q.Number) })
 		for _, p := range pages {
 			text, blocks := seen(p)
-			want = append(want, expected{fmt.Sprintf("page %d of turn %d", p.Number, t.ID), text, blocks, t.ID, worded(p), lesser(p)})
+			want = append(want, expected{fmt.Sprintf("page %d of turn %d", p.Number, t.ID), text, blocks, t.ID, worded(p), less(p)})
 		}
 	}
 	got := d.slack.inThread(deskThread)

@@ -234,7 +234,7 @@ func (a *App) homeAdmin(ctx context.Context, pending []store.Approval, now time.
 	if err != nil {
 		return nil, err
 	}
-	out.Deciders = allStats(load.ByPerson)
+	out.Deciders = load.ByPerson
 	out.Budgets, err = a.homeBudgets(ctx, now)
 	return out, err
 }

@@ -2,7 +2,6 @@ package slackui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,9 +11,6 @@ import (
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 )
-
-// errNoForm is of a form whose fields Slack does not take.
-var errNoForm = errors.New("slack does not take the form's fields")
 
 // open shows a modal. A trigger lives for three seconds, so it does not queue. Whoever
 // clicked is told where Slack does not open it, and what to do instead.
@@ -53,26 +49,12 @@ func (a *App) updateModal(ctx context.Context, in *incoming, view slack.ModalVie
 	return a.explainModal(in, view, err)
 }
 
-// showModal sends a modal with as much of its blocks as Slack takes; all fields of a form
-// must be among them.
+// showModal sends a modal with as much of its blocks as Slack takes.
 func (a *App) showModal(view slack.ModalViewRequest, send func(slack.ModalViewRequest) error) error {
-	fields := formFields(view.Blocks.BlockSet)
 	return a.publisher.Reduced(publish.InModal, "modal "+view.CallbackID, render.Page{Blocks: view.Blocks.BlockSet}, func(p render.Page) error {
-		if formFields(p.Blocks) < fields {
-			return errNoForm
-		}
 		view.Blocks.BlockSet = p.Blocks
 		return send(view)
 	})
-}
-
-func formFields(blocks []slack.Block) (n int) {
-	for _, b := range blocks {
-		if b.BlockType() == slack.MBTInput {
-			n++
-		}
-	}
-	return n
 }
 
 // explainModal tells the person who clicked why there is no modal, where they can do
@@ -89,7 +71,7 @@ func (a *App) explainModal(in *incoming, view slack.ModalViewRequest, err error)
 		sentence = "Slack opens one window for each click, and this click had one. Click again."
 	case refusedAs(err, "hash_conflict"), refusedAs(err, "not_found"):
 		sentence = "The window has changed since, or was closed. Open it again."
-	case errors.Is(err, errNoForm), publish.Refuses(err):
+	case publish.Refuses(err):
 		sentence = strings.TrimSpace("Slack does not show this window: there is too much in it, or something that this workspace does not take. " + insteadOfModal(view))
 	default:
 		return fmt.Errorf("show a modal: %w", err)
@@ -121,11 +103,8 @@ func (a *App) homePages(ctx context.Context, request slack.PublishViewContextReq
 		return err
 	}
 	err = a.publisher.Reduced(publish.InHome, "home tab", render.Page{Blocks: request.View.Blocks.BlockSet}, send)
-	for _, small := range render.SmallHomes(a.self.UserID) {
-		if !publish.Refuses(err) {
-			break
-		}
-		err = send(small)
+	if publish.Refuses(err) {
+		err = send(render.SmallHome())
 	}
 	return hash, err
 }

@@ -49,16 +49,15 @@ func (in *incoming) person() person {
 
 // postedMessage is the inner event of app_mention and message.
 type postedMessage struct {
-	Type        string `json:"type"`
-	SubType     string `json:"subtype"`
-	User        string `json:"user"`
-	BotID       string `json:"bot_id"`
-	Text        string `json:"text"`
-	TS          string `json:"ts"`
-	ThreadTS    string `json:"thread_ts"`
-	Channel     string `json:"channel"`
-	ChannelType string `json:"channel_type"`
-	Hidden      bool   `json:"hidden"`
+	Type     string `json:"type"`
+	SubType  string `json:"subtype"`
+	User     string `json:"user"`
+	BotID    string `json:"bot_id"`
+	Text     string `json:"text"`
+	TS       string `json:"ts"`
+	ThreadTS string `json:"thread_ts"`
+	Channel  string `json:"channel"`
+	Hidden   bool   `json:"hidden"`
 	// Team and UserTeam name the author's team where it may differ from ours.
 	Team     string `json:"team"`
 	UserTeam string `json:"user_team"`
@@ -204,7 +203,7 @@ func decodeInteraction(e envelope) (*incoming, error) {
 		if action := c.ActionCallback.BlockActions[0]; action.ActionID == render.ActionMore {
 			action.ActionID, action.Value = render.ParseMore(action.SelectedOption.Value)
 		}
-		act, _ := actionOf(c.ActionCallback.BlockActions[0].ActionID)
+		act := actions[render.ActionOf(c.ActionCallback.BlockActions[0].ActionID)]
 		in.transient = !act.lasts
 	case slack.InteractionTypeViewSubmission:
 		in.submission = &c

@@ -30,7 +30,7 @@ type Workspace struct {
 
 // identity is who the tokens say we are; it is pinned at the start.
 type identity struct {
-	TeamID, UserID, BotID, AppID, TeamURL string
+	TeamID, UserID, TeamURL string
 }
 
 // Dial checks the tokens against Slack and pins the team. Its errors are sentences
@@ -52,7 +52,7 @@ func Dial(ctx context.Context, t Tokens) (*Workspace, error) {
 	if err != nil {
 		return nil, connectError("SLACK_BOT_TOKEN", "xoxb-… token from OAuth & Permissions", err)
 	}
-	w.self = identity{TeamID: who.TeamID, UserID: who.UserID, BotID: who.BotID, TeamURL: who.URL}
+	w.self = identity{TeamID: who.TeamID, UserID: who.UserID, TeamURL: who.URL}
 	w.team = who.Team
 	w.scopes = grantedScopes(who.Header.Get("X-Oauth-Scopes"))
 	if _, _, err := w.client.StartSocketModeContext(ctx); err != nil {

@@ -18,7 +18,6 @@ package costs
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -73,11 +72,7 @@ type Config struct {
 }
 
 // Accountant answers questions about costs.
-type Accountant struct {
-	c Config
-	// This workspace takes no native charts: in messages, in those to one person.
-	chartsRefused, whisperedChartsRefused atomic.Bool
-}
+type Accountant struct{ c Config }
 
 // New is an accountant of one workspace.
 func New(c Config) *Accountant { return &Accountant{c: c} }

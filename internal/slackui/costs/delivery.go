@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -26,7 +24,7 @@ type delivery struct {
 	// messages, since files cannot be shown to one person in a channel. Empty: all.
 	to  string
 	csv *attachment
-	// mark is the first block's id, by which the message can be found again; or empty.
+	// mark is a block's id, by which the message can be found again; or empty.
 	mark string
 	// stale is why it need not be sent any more; or nil.
 	stale func() error
@@ -38,70 +36,22 @@ type attachment struct {
 	content          []byte
 }
 
-// rendering is how much of an answer Slack takes: charts and tables are young.
-type rendering int
-
-const (
-	dressChart rendering = iota // with a native chart
-	dressTable                  // without it
-	dressText                   // plain text
-)
-
-// refusedBlocks are Slack's words for blocks that it does not take.
-var refusedBlocks = []string{
-	"invalid_blocks", "invalid_blocks_format", "invalid_arguments", "msg_blocks_too_long", "msg_too_long",
-	"unsupported_block_type", "unknown_block_type", "only_one_table_allowed",
-}
-
-func refusesBlocks(err error) bool {
-	refused, ok := errors.AsType[slack.SlackErrorResponse](err)
-	return ok && slices.Contains(refusedBlocks, refused.Err)
-}
-
-// deliver sends an answer, in the richest rendering that Slack takes; a chart that it
-// refuses becomes a picture. done is called once the message is there, or with why
-// it will never be; the files follow.
+// deliver sends an answer; where Slack shows its chart not, that is a picture. done is called once
+// the message is there, or with why it will never be; the files follow.
 func (a *Accountant) deliver(d delivery, done func(error)) {
-	worn := dressChart
-	if a.refusesCharts(d).Load() {
-		worn = dressTable
-	}
-	a.deliverIn(d, worn, worn, done)
-}
-
-// refusesCharts is what is known of charts in messages of the kind.
-func (a *Accountant) refusesCharts(d delivery) *atomic.Bool {
-	if d.to != "" {
-		return &a.whisperedChartsRefused
-	}
-	return &a.chartsRefused
-}
-
-func (d delivery) page(worn rendering) render.Page {
-	d.view.Chart = worn == dressChart
 	page := render.CostReport(d.view)
-	if worn == dressText {
-		page.Blocks = nil
-	}
-	if d.mark != "" && len(page.Blocks) > 0 {
-		if head, ok := page.Blocks[0].(*slack.HeaderBlock); ok {
-			marked := *head
-			marked.BlockID = d.mark
-			page.Blocks[0] = &marked
+	for _, b := range page.Blocks {
+		if sum, ok := b.(*slack.SectionBlock); ok && d.mark != "" && sum.BlockID == render.CostSum {
+			sum.BlockID = d.mark
 		}
 	}
-	return page
-}
-
-func (a *Accountant) deliverIn(d delivery, first, worn rendering, done func(error)) {
-	page := d.page(worn)
-	hasChart := render.HasCostChart(d.view.Answer)
 	call := publish.Call{
 		Method: publish.PostMessage, Channel: d.channel, Priority: publish.Answer, Group: d.threadTS, What: "costs",
 		OnError: done,
 	}
+	place := publish.InMessage
 	if d.to != "" {
-		call.Method, call.Channel = publish.PostEphemeral, ""
+		call.Method, call.Channel, place = publish.PostEphemeral, "", publish.InEphemeral
 	}
 	call.Do = func(ctx context.Context) error {
 		if d.stale != nil {
@@ -109,56 +59,35 @@ func (a *Accountant) deliverIn(d delivery, first, worn rendering, done func(erro
 				return publish.Permanent(err)
 			}
 		}
-		channel, err := a.postPage(ctx, d, page)
-		switch {
-		case refusesBlocks(err) && worn < dressText:
-			next := worn + 1
-			if worn == dressChart && render.CostChart(d.view.Answer, d.view.Names) == nil {
-				next = dressText // there was no chart to refuse
+		channel, drawn := d.channel, false
+		err := a.c.Publisher.Reduced(place, "costs", page, func(page render.Page) (err error) {
+			drawn = hasChart(page)
+			options := page.PostOptions()
+			if d.to != "" {
+				options = page.MsgOptions()
 			}
-			a.c.Log.Warn("slack refused blocks of an answer about costs", zap.Error(err), zap.Int("dress", int(worn)))
-			a.deliverIn(d, first, next, done)
-			return nil
-		case err != nil:
+			if d.threadTS != "" {
+				options = append(options, slack.MsgOptionTS(d.threadTS))
+			}
+			if d.to != "" {
+				_, err = a.c.API.PostEphemeralContext(ctx, d.channel, d.to, options...)
+				return err
+			}
+			channel, _, err = a.c.API.PostMessageContext(ctx, d.channel, options...)
+			return err
+		})
+		if err != nil {
 			return err
 		}
-		if first == dressChart && worn == dressTable {
-			a.refusesCharts(d).Store(true) // for as long as this process lives
-		}
-		a.files(d, channel, hasChart && worn != dressChart)
+		a.files(d, channel, hasChart(page) && !drawn)
 		done(nil)
 		return nil
 	}
 	a.c.Publisher.Once(call)
 }
 
-// postPage posts a page and returns the channel that it stands in.
-func (a *Accountant) postPage(ctx context.Context, d delivery, page render.Page) (channel string, err error) {
-	place := publish.InMessage
-	if d.to != "" {
-		place = publish.InEphemeral
-	}
-	send := func(page render.Page) (err error) {
-		options := page.PostOptions()
-		if d.to != "" {
-			options = page.MsgOptions()
-		}
-		if d.threadTS != "" {
-			options = append(options, slack.MsgOptionTS(d.threadTS))
-		}
-		if d.to != "" {
-			channel = d.channel
-			_, err = a.c.API.PostEphemeralContext(ctx, d.channel, d.to, options...)
-			return err
-		}
-		channel, _, err = a.c.API.PostMessageContext(ctx, d.channel, options...)
-		return err
-	}
-	if len(page.Blocks) > 0 { // the next rendering has its files
-		return channel, send(page)
-	}
-	err = a.c.Publisher.Reduced(place, "costs", page, send)
-	return channel, err
+func hasChart(p render.Page) bool {
+	return slices.ContainsFunc(p.Blocks, func(b slack.Block) bool { return b.BlockType() == slack.MBTDataVisualization })
 }
 
 // files uploads what belongs to a message that was posted in a channel.

@@ -37,7 +37,6 @@ func (s *Scheduler) settleCall(j *job, m Method, err error) (over bool, lost err
 	log := s.o.Log.With(zap.String("method", string(m)), zap.String("what", j.call.What))
 	switch v {
 	case sent:
-		s.stats.Sent++
 		s.forget(j)
 		return true, nil
 	case limited:
@@ -52,7 +51,6 @@ func (s *Scheduler) settleCall(j *job, m Method, err error) (over bool, lost err
 		}
 		if j.fails < s.o.CallAttempts || j.call.Patient && now.Sub(j.failing) < s.o.GiveUpAfter {
 			j.retryAt = now.Add(backoff(j.fails - 1))
-			s.stats.Retried++
 			log.Warn("a call to slack failed; trying again", zap.Error(err))
 			s.requeue(j)
 			return false, nil
@@ -61,7 +59,6 @@ func (s *Scheduler) settleCall(j *job, m Method, err error) (over bool, lost err
 	}
 	err = fmt.Errorf("%s: %w", m, explain(err))
 	log.Error("giving up on a call", zap.Error(err))
-	s.stats.GaveUp++
 	s.forget(j)
 	return true, err
 }

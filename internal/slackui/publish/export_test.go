@@ -17,3 +17,10 @@ func (s *Scheduler) Rounds() int {
 	defer s.mu.Unlock()
 	return s.rounds
 }
+
+// Now is how many messages are remembered, are streams, and how many calls are under way.
+func (s *Scheduler) Now() (keys, open, inFlight int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.messages), len(s.open), s.inFlight
+}

@@ -137,7 +137,7 @@ func crowd(t *testing.T, n int, long time.Duration, seed uint64, people bool) (p
 		time.Sleep(10 * time.Second)
 		p = w.pace(from, begun.Add(long), keys, ended, cards, clicks)
 		p.best = max(newsEvery, time.Duration(float64(n)*float64(time.Minute)/150))
-		p.streams = int(w.Stats().Streams)
+		p.streams = w.streams()
 		time.Sleep(2 * time.Minute)
 		w.rest()
 	})

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -122,9 +121,6 @@ func (r *refusing) shownAt(at publish.Place, page render.Page, trigger func() st
 	case publish.InModal:
 		id := trigger()
 		_ = s.Reduced(at, "x", page, func(p render.Page) error {
-			if inputs(p) < inputs(page) {
-				return errors.New("a form without its fields")
-			}
 			v, err := r.api.OpenViewContext(r.t.Context(), id, slackgo.ModalViewRequest{
 				Type: slackgo.VTModal, Title: slackgo.NewTextBlockObject("plain_text", "x", false, false),
 				Submit: slackgo.NewTextBlockObject("plain_text", "x", false, false), Blocks: slackgo.Blocks{BlockSet: p.Blocks},
@@ -145,10 +141,8 @@ func (r *refusing) shownAt(at publish.Place, page render.Page, trigger func() st
 			return err
 		}
 		err := s.Reduced(at, "x", page, send)
-		for _, small := range render.SmallHomes("") {
-			if publish.Refuses(err) {
-				err = send(small)
-			}
+		if publish.Refuses(err) {
+			_ = send(render.SmallHome())
 		}
 	}
 	r.tries = r.tried()
@@ -164,15 +158,6 @@ func (r *refusing) shownAt(at publish.Place, page render.Page, trigger func() st
 		r.t.Fatal(err)
 	}
 	return &out
-}
-
-func inputs(p render.Page) (n int) {
-	for _, b := range p.Blocks {
-		if b.BlockType() == slackgo.MBTInput {
-			n++
-		}
-	}
-	return n
 }
 
 // message is a message as it stands; nil if there is none.

@@ -76,7 +76,6 @@ type Scheduler struct {
 	pools     map[Method]pool      // of Live changes in flight
 	open      map[*job]struct{}    // messages that are streams now
 	noStreams map[string]time.Time // until when none is begun, by channel; "": anywhere
-	suspected time.Time            // until when another refused chunk means that none is taken
 	looks     map[string]time.Time // when somebody looked at a group
 	buckets   map[Method]*bucket
 	channels  map[string]*bucket // chat.postMessage per channel
@@ -86,7 +85,6 @@ type Scheduler struct {
 	draining  bool
 	stopped   bool
 	rounds    int // of dispatch
-	stats     Stats
 
 	calls sync.WaitGroup
 }
@@ -139,7 +137,7 @@ type job struct {
 	edited   bool      // it is not begun as a stream any more
 	streamed bool      // it is a stream, or was one
 	changed  time.Time // when a state was shown that Slack does not have
-	wear     shape     // what is left of this message's rendering, after Slack's refusals
+	wear     dress     // what is left of this message's rendering, after Slack's refusals
 	filed    bool      // all of it is in a file
 	newer    bool      // msg was shown while an older state was in flight
 	doubt    bool      // Slack may have the message, posted by an attempt that seemed to fail
@@ -180,7 +178,7 @@ func (s *Scheduler) isSent(j *job) bool {
 	if j.ts == "" || j.sum == 0 {
 		return false
 	}
-	page, _ := s.refusals.with(j.wear, InMessage, time.Now()).put(j.msg.Page)
+	_, page, _ := s.refusals.put(j.wear, InMessage, j.msg.Page)
 	sum, err := contentSum(page)
 	return err == nil && sum == j.sum
 }
@@ -225,7 +223,7 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 	m.TS = "" // known since the first Show, or from our own post
 	j.msg, j.grown = m, nil
 	if m.Final {
-		j.wear = shape{} // the last state deserves a new try
+		j.wear = rich // the last state deserves a new try
 	}
 	if !s.isSent(j) {
 		j.changed = time.Now()
@@ -234,7 +232,6 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 	case j.flying:
 		j.newer = true
 	case j.index < 0 && s.isSent(j):
-		s.stats.Unchanged++
 		if !j.stream.open {
 			ended = j.ended(len(j.ends))
 		}
@@ -244,7 +241,6 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 	case j.index < 0:
 		s.enqueue(j)
 	default: // pending: what is sent is just newer
-		s.stats.Coalesced++
 		if m.Final || m.Priority != Live {
 			s.signal()
 		}
@@ -335,7 +331,6 @@ func (s *Scheduler) admit(c *Call) bool {
 			s.dequeue(prev)
 			s.forget(prev)
 			prev = older
-			s.stats.Coalesced++
 		}
 		if prev != nil && !prev.done {
 			j.after = prev

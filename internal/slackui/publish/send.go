@@ -18,7 +18,7 @@ type attempt struct {
 	msg    Message
 	ts     string
 	sum    uint64 // what Slack has
-	wear   shape
+	wear   dress
 	page   render.Page // the message's, reduced
 	cut    bool        // and not all of it
 	doubt  bool
@@ -69,7 +69,7 @@ func (s *Scheduler) runMessage(base context.Context, j *job, a attempt) {
 		s.runStream(base, j, a)
 		return
 	}
-	a.page, a.cut = a.wear.put(a.msg.Page)
+	a.wear, a.page, a.cut = s.refusals.put(a.wear, InMessage, a.msg.Page)
 	sum, err := contentSum(a.page)
 	if err != nil {
 		s.settle(j, a, 0, "", Permanent(err))
@@ -191,7 +191,6 @@ func tell(ended []func(error), err error) {
 func (s *Scheduler) unchanged(j *job, a attempt) {
 	s.mu.Lock()
 	s.bucket(a.method, time.Now()).giveBack()
-	s.stats.Unchanged++
 	s.land(j)
 	ended := j.reached(a)
 	s.conclude(j)
@@ -207,7 +206,6 @@ func (s *Scheduler) settle(j *job, a attempt, sum uint64, ts string, err error) 
 		a.msg.OnError(lost)
 	}
 	if v == sent {
-		s.taken(InMessage, a.wear, a.msg.Page)
 		s.attach(j, a)
 	}
 	tell(ended, lost)
@@ -250,14 +248,13 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		return nil, nil
 	}
 	if v == sent {
-		s.stats.Sent++
 		j.sum = sum
 		if ts != "" {
 			j.ts = ts
 		} else {
 			j.edits++
 		}
-		j.fails, j.failing, j.retryAt, j.doubt, j.wear.fresh = 0, time.Time{}, time.Time{}, false, false
+		j.fails, j.failing, j.retryAt, j.doubt = 0, time.Time{}, time.Time{}, false
 		ended = j.reached(a)
 		s.conclude(j)
 		return ended, nil
@@ -272,8 +269,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		return nil, nil
 
 	case content:
-		if next, ok := s.refusal(InMessage, a.msg.Key, a.wear, a.page, err); ok {
-			s.stats.FellBack++
+		if next, ok := s.refused(InMessage, a.msg.Key, a.wear, a.page, err); ok {
 			j.wear = next
 			s.requeue(j)
 			return nil, nil
@@ -287,7 +283,6 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		if now.Sub(j.failing) < s.o.GiveUpAfter {
 			j.retryAt = now.Add(backoff(j.fails))
 			j.fails++
-			s.stats.Retried++
 			log.Warn("slack did not take the message; trying again", zap.Error(err), zap.Time("at", j.retryAt))
 			s.requeue(j)
 			return nil, nil
@@ -297,7 +292,6 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 	}
 	err = fmt.Errorf("%s: %w", a.method, explain(err))
 	log.Error("giving up on a message", zap.Error(err))
-	s.stats.GaveUp++
 	j.fails, j.failing, j.retryAt = 0, time.Time{}, time.Time{}
 	switch {
 	case v == permanent:
@@ -341,7 +335,6 @@ func (s *Scheduler) conclude(j *job) {
 // pause stops a method for as long as Slack says. Without a Retry-After the pause
 // doubles with each refusal in a row.
 func (s *Scheduler) pause(m Method, now time.Time, wait time.Duration, j *job) {
-	s.stats.Limited++
 	if wait <= 0 {
 		wait = min(time.Minute, 5*time.Second<<min(j.fails, 4))
 		j.fails++

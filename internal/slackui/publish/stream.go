@@ -234,7 +234,7 @@ func (j *job) tidies() bool {
 func (s *Scheduler) starts(j *job, now time.Time) bool {
 	m := &j.msg
 	if m.Page.Stream == nil || len(m.Page.Stream.Pieces) == 0 || m.Recipient.User == "" || m.ThreadTS == "" || m.Wanted != nil ||
-		m.Broadcast || m.priority() > Live || j.edited || j.doubt || s.draining ||
+		m.Broadcast || m.priority() > Live || j.edited || j.doubt || s.draining || s.refusals.noStreams() ||
 		now.Before(s.noStreams[""]) || now.Before(s.noStreams[m.Channel]) {
 		return false
 	}

@@ -25,16 +25,11 @@ const (
 )
 
 // IsStream reports whether Slack refused to change a message since it is being streamed.
-func IsStream(err error) bool { return isCode(err, conflict) }
+func IsStream(err error) bool { return refusedAs(err, conflict) }
 
 // IsOver reports whether Slack refused to append to a stream, or to stop it, since it has
 // ended.
-func IsOver(err error) bool { return isCode(err, notStreaming) }
-
-func isCode(err error, codes ...string) bool {
-	refused, ok := errors.AsType[slack.SlackErrorResponse](err)
-	return ok && slices.Contains(codes, refused.Err)
-}
+func IsOver(err error) bool { return refusedAs(err, notStreaming) }
 
 // opened notes that a message was begun as a stream.
 func (s *Scheduler) opened(j *job, a attempt) {
@@ -43,7 +38,6 @@ func (s *Scheduler) opened(j *job, a attempt) {
 	j.stream.stop = s.draining
 	j.grown, j.streamed = nil, true
 	s.open[j] = struct{}{}
-	s.stats.Streams++
 }
 
 // closed notes that a message is no stream any more: what is shown next is an edit, at once.
@@ -61,7 +55,6 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 		return true
 	}
 	if v == sent && a.method != UpdateMessage && a.method != PostMessage {
-		s.stats.Sent++
 		if a.method != StopStream {
 			j.fails, j.failing, j.retryAt = 0, time.Time{}, time.Time{}
 		}
@@ -72,7 +65,7 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 		log.Warn("slack limits the rate", zap.Duration("retry_after", wait))
 	case a.method != UpdateMessage && a.method != StartStream && a.method != AppendStream && a.method != StopStream:
 		return false
-	case a.method == UpdateMessage && isCode(err, conflict) && (j.failing.IsZero() || now.Sub(j.failing) < s.o.GiveUpAfter):
+	case a.method == UpdateMessage && refusedAs(err, conflict) && (j.failing.IsZero() || now.Sub(j.failing) < s.o.GiveUpAfter):
 		// It was begun as a stream by an attempt, or a process, of which nothing is known.
 		j.stream = stream{open: true, broken: true, since: now, last: now}
 		if j.failing.IsZero() {
@@ -100,7 +93,7 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 		j.edits++
 		s.goOn(j, now)
 		return true
-	case a.method == AppendStream && isCode(err, notStreaming):
+	case a.method == AppendStream && refusedAs(err, notStreaming):
 		log.Warn("slack has ended a stream; its message is edited")
 		s.closed(j)
 	case a.method == AppendStream:
@@ -108,10 +101,10 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 		log.Warn("slack did not take what was appended; the message is edited", zap.Error(explain(err)))
 		j.stream.broken = true
 		if v == content {
-			s.chunksRefused(err, now)
+			s.chunksRefused(err)
 		}
 	case a.method == StopStream:
-		if v != sent && !isCode(err, notStreaming) {
+		if v != sent && !refusedAs(err, notStreaming) {
 			log.Warn("slack did not stop a stream", zap.Error(explain(err)))
 		}
 		j.told = j.told || v == sent && a.msg.Final && a.growth.leads && !j.stream.broken
@@ -141,11 +134,11 @@ func (s *Scheduler) notStarted(j *job, a attempt, v verdict, wait time.Duration,
 		j.retryAt = time.Time{} // to post it is another method
 		return
 	case v == content:
-		s.chunksRefused(err, now)
+		s.chunksRefused(err)
 		return
-	case isCode(err, noStreamCodes...):
+	case refusedAs(err, noStreamCodes...):
 		place = ""
-	case !isCode(err, noStreamHereCodes...):
+	case !refusedAs(err, noStreamHereCodes...):
 		s.o.Log.Warn("slack did not begin a stream", zap.String("channel", a.msg.Channel), zap.Error(explain(err)))
 		return
 	}
@@ -153,24 +146,14 @@ func (s *Scheduler) notStarted(j *job, a attempt, v verdict, wait time.Duration,
 	s.o.Log.Info("slack has no streams here; messages are edited", zap.String("channel", place), zap.Error(explain(err)))
 }
 
-// chunksRefused notes that Slack does not take what a stream is made of. For as long as a
-// type of block that it refuses in a message is left out, no message is begun as a stream:
-// edits show all that can be shown. One refusal that names no type may be about what was in
-// it.
-func (s *Scheduler) chunksRefused(err error, now time.Time) {
-	long := blamelessFor
-	refused, _ := errors.AsType[slack.SlackErrorResponse](err)
-	named := slices.ContainsFunc(refused.ResponseMetadata.Messages, func(m string) bool { return strings.Contains(m, "unsupported") })
-	switch {
-	case named:
-		long = namedFor
-	case refusedAs(err, "msg_too_long"):
-		return
-	case now.After(s.suspected):
-		s.suspected = now.Add(blamelessFor)
-		s.o.Log.Warn("slack does not take what a stream is made of", zap.Error(explain(err)))
+// chunksRefused notes that Slack does not take what a stream is made of: edits show all that can
+// be shown.
+func (s *Scheduler) chunksRefused(err error) {
+	if refusedAs(err, "msg_too_long") {
 		return
 	}
-	s.noStreams[""] = later(s.noStreams[""], now.Add(long))
-	s.o.Log.Error("slack does not take what a stream is made of; messages are edited", zap.Duration("for", long), zap.Error(explain(err)))
+	refused, _ := errors.AsType[slack.SlackErrorResponse](err)
+	named := slices.ContainsFunc(refused.ResponseMetadata.Messages, func(m string) bool { return strings.Contains(m, "unsupported") })
+	s.refusals.learn(inStream, []string{anyKind}, named)
+	s.o.Log.Error("slack does not take what a stream is made of", zap.Error(explain(err)))
 }

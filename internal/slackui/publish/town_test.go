@@ -294,3 +294,15 @@ func (w *town) busy() (stop func()) {
 		done.Wait()
 	}
 }
+
+// streams is how many messages were begun as streams.
+func (w *town) streams() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range w.answers {
+		if a.method == publish.StartStream && a.ts != "" {
+			n++
+		}
+	}
+	return n
+}

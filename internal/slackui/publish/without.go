@@ -7,7 +7,7 @@ import "time"
 func (s *Scheduler) Without(streams bool, blocks []string) {
 	now := time.Now()
 	for _, at := range []Place{InMessage, InEphemeral} {
-		s.refusals.learn(at, blocks, now, namedFor)
+		s.refusals.learn(at, blocks, true)
 	}
 	if streams {
 		s.mu.Lock()

@@ -158,7 +158,7 @@ func (c *card) tool() {
 	}
 	c.context(c.why(s, 300), joinFacts(c.facts(s, 1500), 1200))
 	c.provenance()
-	buttons := c.toolButtons()
+	buttons := c.toolButtons("")
 	if c.a.Kind == store.ApprovalQuestion {
 		buttons = buttons[1:] // there is nothing to answer with
 	}

@@ -242,7 +242,7 @@ func TestWholeInputIsInTheModal(t *testing.T) {
 		for _, b := range v.Blocks.BlockSet {
 			if actions, ok := b.(*slack.ActionBlock); ok {
 				for _, e := range actions.Elements.ElementSet {
-					if btn := e.(*slack.ButtonBlockElement); btn.ActionID == render.ActionViewPageNext {
+					if btn := e.(*slack.ButtonBlockElement); btn.ActionID == render.ActionViewPage+":next" {
 						next = btn.Value
 					}
 				}

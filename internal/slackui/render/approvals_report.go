@@ -3,7 +3,6 @@ package render
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/slack-go/slack"
 
@@ -11,31 +10,12 @@ import (
 	"deckhand/internal/store"
 )
 
-// ApprovalReportView is how people decided over a period.
-type ApprovalReportView struct {
-	// Period says which, for people: "the last 30 days".
-	Period string
-	Total  ApprovalStats
-	// ByPerson and ByRule are listed in their order, as far as there is room.
-	ByPerson, ByRule []ApprovalStats
-	Feedback         []store.FeedbackStats
-}
-
-// ApprovalStats counts requests and decisions.
-type ApprovalStats struct {
-	Name                            string // a user id, or a rule's text
-	Asked, Allowed, Denied, Expired int64
-	// Quick are the decisions made within two seconds of the request.
-	Quick int64
-	// Median and P95 are the time from a request to its decision.
-	Median, P95 time.Duration
-}
-
 const approvalNote = "Approved and quick are shares of the decisions. Quick: within two seconds of the request, which is hardly enough to read it. Waiting: from the request to the decision; those that expired do not count."
 
-// ApprovalReport renders the report in one table.
-func ApprovalReport(v ApprovalReportView) Page {
-	period := mrkdwn.EscapeWithin(v.Period, 100)
+// ApprovalReport renders how people decided over a period ("the last 30 days") in one table, as
+// far as there is room.
+func ApprovalReport(period string, v store.ApprovalsReport) Page {
+	period = mrkdwn.EscapeWithin(period, 100)
 	title := joinNonEmpty(", ", "*Approvals*", period)
 	table := slack.NewTableBlock("approvals:table")
 	table.ColumnSettings = []slack.ColumnSetting{{Align: slack.ColumnAlignmentLeft, IsWrapped: true}}
@@ -63,7 +43,7 @@ func ApprovalReport(v ApprovalReportView) Page {
 }
 
 // reportPart adds a part of the table: at most rows rows and about room units.
-func reportPart(table *slack.TableBlock, title string, list []ApprovalStats, room, rows int) {
+func reportPart(table *slack.TableBlock, title string, list []store.ApprovalStats, room, rows int) {
 	blank := []string{"", "", "", "", "", "", ""}
 	table.AddRow(append(boldCells(title), cells(blank...)...)...)
 	if len(list) == 0 {
@@ -93,7 +73,7 @@ func nameCell(name string) slack.TableCell {
 	return cells(mrkdwn.Clip(mrkdwn.Visible(mrkdwn.OneLine(name)), 120))[0]
 }
 
-func statCells(s ApprovalStats) []slack.TableCell {
+func statCells(s store.ApprovalStats) []slack.TableCell {
 	decided := s.Allowed + s.Denied
 	median, p95 := "–", "–"
 	if decided > 0 {
@@ -102,7 +82,7 @@ func statCells(s ApprovalStats) []slack.TableCell {
 	return cells(count(int(s.Asked)), withShare(s.Allowed, decided), withShare(s.Denied, decided), count(int(s.Expired)), median, p95, quick(s))
 }
 
-func quick(s ApprovalStats) string { return withShare(s.Quick, s.Allowed+s.Denied) }
+func quick(s store.ApprovalStats) string { return withShare(s.Quick, s.Allowed+s.Denied) }
 
 // withShare writes a number and its share of all.
 func withShare(n, all int64) string {

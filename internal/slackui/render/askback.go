@@ -15,8 +15,12 @@ const (
 	ActionInstead = "ask_claude"
 )
 
-// IsSay reports whether a button stands for a command.
-func IsSay(action string) bool { return strings.HasPrefix(action, ActionSay+":") }
+// ActionOf is what a button does: where several of a block do the same, a number or a word after
+// a colon tells them apart, since their ids must differ.
+func ActionOf(id string) string {
+	action, _, _ := strings.Cut(id, ":")
+	return action
+}
 
 // Choice is a command that somebody may have meant.
 type Choice struct {

@@ -262,13 +262,16 @@ func textWidth(t *slack.TextBlockObject) int {
 }
 
 // toolButtons are the buttons of a pending tool call, and the menu of what else can be done.
-func (c *card) toolButtons() []slack.BlockElement {
-	a := c.a
-	approve := button(ActionApprove, Ref(a), "Approve", slack.StylePrimary)
-	if a.Terms.Dangerous {
-		approve = button(ActionApprove, Ref(a), "Approve…", slack.StyleDanger)
+// number is what tells it from others beside it, or empty.
+func (c *card) toolButtons(number string) []slack.BlockElement {
+	label, style := "Approve", slack.StylePrimary
+	if c.a.Terms.Dangerous {
+		label, style = "Approve…", slack.StyleDanger
 	}
-	return []slack.BlockElement{approve, button(ActionDeny, a.ID, "Deny", ""), c.more()}
+	return []slack.BlockElement{
+		button(ActionApprove, Ref(c.a), joinNonEmpty(" ", label, number), style),
+		button(ActionDeny, c.a.ID, joinNonEmpty(" ", "Deny", number), ""), c.more(),
+	}
 }
 
 // more is the menu beside the buttons: each of its entries opens something. [ParseMore] reads

@@ -22,9 +22,9 @@ const (
 	chartBars = 8
 )
 
-// CostChart is an answer as a native chart, or nil if there is nothing that a chart
+// costChartOf is an answer as a native chart, or nil if there is nothing that a chart
 // would show: one bar says no more than its number.
-func CostChart(a report.Answer, names report.Names) *slack.DataVisualizationBlock {
+func costChartOf(a report.Answer, names report.Names) *slack.DataVisualizationBlock {
 	switch {
 	case a.Empty():
 		return nil
@@ -34,11 +34,6 @@ func CostChart(a report.Answer, names report.Names) *slack.DataVisualizationBloc
 		return nil
 	}
 	return costsByGroup(a, names)
-}
-
-// HasCostChart reports whether there is something to draw, natively or not.
-func HasCostChart(a report.Answer) bool {
-	return !a.Empty() && (len(a.Lines) > 1 && !a.OverTime() || a.OverTime() && len(a.Series.Points) > 1)
 }
 
 func costsOverTime(a report.Answer) *slack.DataVisualizationBlock {

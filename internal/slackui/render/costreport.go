@@ -19,9 +19,6 @@ type CostReportView struct {
 	Names  report.Names
 	// Link is the address of a thread, or empty; nil links nothing.
 	Link func(store.ThreadKey) string
-	// Chart draws the answer natively, where there is something to draw. Slack
-	// refuses such a block in some workspaces.
-	Chart bool
 	// Beside are sums that stand by the answer and are no part of it.
 	Beside []CostBeside
 	// Titles are those of threads that all who see the report may read, without secrets.
@@ -56,6 +53,9 @@ func CostTitle(a report.Answer, names report.Names) string {
 	return title
 }
 
+// CostSum is the id of the section with what an answer came to.
+const CostSum = "costs:sum"
+
 // CostReport renders an answer: what it came to, a chart, a table, the dearest
 // threads.
 func CostReport(v CostReportView) Page {
@@ -67,14 +67,12 @@ func CostReport(v CostReportView) Page {
 	}
 	blocks = append(blocks, slack.NewHeaderBlock(plain(title, headerMax), slack.HeaderBlockOptionBlockID("costs:head")))
 	if a.Empty() {
-		blocks = append(blocks, section("costs:sum", mrkdwn.Escape(strings.Join(a.Summary(), " "))))
+		blocks = append(blocks, section(CostSum, mrkdwn.Escape(strings.Join(a.Summary(), " "))))
 	} else {
 		blocks = append(blocks, costFigures(a))
 	}
-	if v.Chart {
-		if chart := CostChart(a, v.Names); chart != nil {
-			blocks = append(blocks, chart)
-		}
+	if chart := costChartOf(a, v.Names); chart != nil {
+		blocks = append(blocks, chart)
 	}
 	if len(a.Lines) > 0 {
 		blocks = append(blocks, v.table())
@@ -161,34 +159,33 @@ func costFigures(a report.Answer) *slack.SectionBlock {
 		add("Of that estimated", money.USD(t.EstimatedMicroUSD))
 	}
 	b := slack.NewSectionBlock(nil, fields, nil)
-	b.BlockID = "costs:sum"
+	b.BlockID = CostSum
 	return b
 }
 
 // costColumn is one column of the table.
 type costColumn struct {
-	head  string
-	right bool
-	cell  func(report.Line) string
+	head string
+	cell func(report.Line) string
 }
 
 // costColumns are those that say something of this answer.
 func costColumns(a report.Answer) []costColumn {
 	amount := func(n int64) string { return money.USD(n) }
-	cols := []costColumn{{"Cost", true, func(l report.Line) string { return l.Amount() }}}
+	cols := []costColumn{{"Cost", func(l report.Line) string { return l.Amount() }}}
 	if a.HasContract() {
-		cols = append(cols, costColumn{"Your prices", true, func(l report.Line) string { return amount(l.ContractMicroUSD) }})
+		cols = append(cols, costColumn{"Your prices", func(l report.Line) string { return amount(l.ContractMicroUSD) }})
 	}
-	cols = append(cols, costColumn{"Share", true, func(l report.Line) string { return l.ShareText() }})
+	cols = append(cols, costColumn{"Share", func(l report.Line) string { return l.ShareText() }})
 	switch a.By {
 	case store.ByUser, store.ByChannel, store.ByProject, store.ByModel:
-		cols = append(cols, costColumn{"Change", true, func(l report.Line) string { return l.ChangeText() }})
+		cols = append(cols, costColumn{"Change", func(l report.Line) string { return l.ChangeText() }})
 	case store.ByNothing, store.ByThread, store.ByDay, store.ByMonth:
 	}
 	cols = append(
 		cols,
-		costColumn{"Turns", true, func(l report.Line) string { return count(int(l.Turns)) }},
-		costColumn{"Per" + nbsp + "turn", true, func(l report.Line) string {
+		costColumn{"Turns", func(l report.Line) string { return count(int(l.Turns)) }},
+		costColumn{"Per" + nbsp + "turn", func(l report.Line) string {
 			if each, ok := l.PerTurn(); ok {
 				return amount(each)
 			}
@@ -198,12 +195,12 @@ func costColumns(a report.Answer) []costColumn {
 	if a.By == store.ByModel {
 		return append(
 			cols,
-			costColumn{"In", true, func(l report.Line) string { return report.Tokens(l.Input) }},
-			costColumn{"Out", true, func(l report.Line) string { return report.Tokens(l.Output) }},
-			costColumn{"Cached", true, func(l report.Line) string { return report.Tokens(l.CacheRead + l.CacheWrite5m + l.CacheWrite1h) }},
+			costColumn{"In", func(l report.Line) string { return report.Tokens(l.Input) }},
+			costColumn{"Out", func(l report.Line) string { return report.Tokens(l.Output) }},
+			costColumn{"Cached", func(l report.Line) string { return report.Tokens(l.CacheRead + l.CacheWrite5m + l.CacheWrite1h) }},
 		)
 	}
-	return append(cols, costColumn{"Approved calls", true, func(l report.Line) string { return count(int(l.Approved)) }})
+	return append(cols, costColumn{"Approved calls", func(l report.Line) string { return count(int(l.Approved)) }})
 }
 
 func (v CostReportView) table() *slack.TableBlock {

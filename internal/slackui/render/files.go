@@ -55,8 +55,6 @@ func FullText(t agent.TurnView, o Options) string {
 			continue
 		case it.Kind == claude.ItemText:
 			text = strings.TrimSpace(text)
-		case it.Kind == claude.ItemThinking && o.ShowThinking:
-			text = "> " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n> ")
 		case it.Kind == claude.ItemCommandOutput:
 			text = mrkdwn.CodeBlock(strings.Trim(text, "\n"))
 		default:

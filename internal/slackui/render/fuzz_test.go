@@ -69,7 +69,7 @@ func holds(t *testing.T, turn agent.TurnView, words string) {
 	}
 	turn.EndedAt, turn.Problem = began, words
 	turn.State = []agent.TurnState{agent.TurnDone, agent.TurnFailed, agent.TurnInterrupted}[len(words)%3]
-	o.ShowThinking, o.Redact = true, redact.New(words).Redact
+	o.Redact = redact.New(words).Redact
 	ended := render.Turn(turn, o)
 	if files, cut := render.Files(turn, o), slices.ContainsFunc(ended, func(p render.Page) bool { return p.Cut }); o.Files && cut && len(files) == 0 {
 		t.Error("something is left out, and in no file")

@@ -102,7 +102,7 @@ func grantBlock(id string, l GrantLine, redact func(string) string) *slack.Secti
 		made = "by " + mentionAny(g.CreatedBy)
 	}
 	if !g.CreatedAt.IsZero() {
-		made = joinNonEmpty(" ", made, "on "+dateOnly(g.CreatedAt))
+		made = joinNonEmpty(" ", made, "on "+slackDate(g.CreatedAt, "{date_short_pretty}", "2 Jan 2006"))
 	}
 	if made != "" {
 		made = "made " + made

@@ -329,24 +329,27 @@ func TestReminder(t *testing.T) {
 func TestApprovalReport(t *testing.T) {
 	t.Parallel()
 	j := newJudge(t)
-	stats := func(name string, n int64) render.ApprovalStats {
-		return render.ApprovalStats{Name: name, Asked: 4 * n, Allowed: 2 * n, Denied: n, Expired: n, Quick: n / 2, Median: time.Duration(n) * time.Second, P95: time.Duration(n) * time.Minute}
+	stats := func(name string, n int64) store.ApprovalStats {
+		return store.ApprovalStats{Name: name, Asked: 4 * n, Allowed: 2 * n, Denied: n, Expired: n, Quick: n / 2, Median: time.Duration(n) * time.Second, P95: time.Duration(n) * time.Minute}
 	}
-	many := func(n int, name string) (out []render.ApprovalStats) {
+	many := func(n int, name string) (out []store.ApprovalStats) {
 		for i := range n {
 			out = append(out, stats(name, int64(i)))
 		}
 		return out
 	}
-	for name, v := range map[string]render.ApprovalReportView{
-		"approvals": {
-			Period: "the last 30 days", Total: stats("", 40), ByPerson: []render.ApprovalStats{stats(approver, 30), stats(asker, 10)},
-			ByRule: []render.ApprovalStats{stats("Bash(curl *)", 39), stats("", 1)},
-		},
-		"approvals none": {Period: "today"},
-		"approvals many": {Period: hostile, Total: stats("", 1_000_000), ByPerson: many(80, approver), ByRule: many(80, strings.Repeat(hostile, 20))},
+	for name, v := range map[string]struct {
+		period string
+		report store.ApprovalsReport
+	}{
+		"approvals": {"the last 30 days", store.ApprovalsReport{
+			Total: stats("", 40), ByPerson: []store.ApprovalStats{stats(approver, 30), stats(asker, 10)},
+			ByRule: []store.ApprovalStats{stats("Bash(curl *)", 39), stats("", 1)},
+		}},
+		"approvals none": {period: "today"},
+		"approvals many": {hostile, store.ApprovalsReport{Total: stats("", 1_000_000), ByPerson: many(80, approver), ByRule: many(80, strings.Repeat(hostile, 20))}},
 	} {
-		p := render.ApprovalReport(v)
+		p := render.ApprovalReport(v.period, v.report)
 		golden(t, "view/"+strings.ReplaceAll(name, " ", "_"), p)
 		for _, problem := range checkPage(p) {
 			t.Errorf("%s: %s", name, problem)

@@ -9,6 +9,7 @@ import (
 
 	"deckhand/internal/money"
 	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store"
 )
 
 // HomeAdmin is the part of the tab that admins see.
@@ -21,7 +22,7 @@ type HomeAdmin struct {
 	Pending int
 	Oldest  time.Time
 	// Deciders are who decided how much in the last days, the busiest first.
-	Deciders []ApprovalStats
+	Deciders []store.ApprovalStats
 	Days     int
 }
 

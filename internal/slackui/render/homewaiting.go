@@ -106,9 +106,5 @@ func (c *card) homeButtons(a store.Approval, number string) []slack.BlockElement
 		return []slack.BlockElement{button(ActionViewInput, a.ID, label("View all"), "")}
 	case store.ApprovalTool:
 	}
-	approve := button(ActionApprove, Ref(a), label("Approve"), slack.StylePrimary)
-	if a.Terms.Dangerous {
-		approve = button(ActionApprove, Ref(a), label("Approve…"), slack.StyleDanger)
-	}
-	return []slack.BlockElement{approve, button(ActionDeny, a.ID, label("Deny"), ""), c.more()}
+	return c.toolButtons(number)
 }

@@ -11,39 +11,25 @@ import (
 	"deckhand/internal/store"
 )
 
-// Lesser is the page without blocks of the types that are refused: what such a block says
-// stands in a section of text instead, and what nobody can press any more is told by
-// Page.Instead. A section that is refused keeps its text and loses what stands beside it.
-// It reports whether anything is another than in p; if not, it is p itself.
-func (p Page) Lesser(refused func(blockType string) bool) (Page, bool) {
-	if !slices.ContainsFunc(p.Blocks, func(b slack.Block) bool { return refused(string(b.BlockType())) }) {
-		return p, false
-	}
-	pressed, text := false, ""
+// Plain is the page by what every workspace takes: its sections, buttons and fields as they
+// are, and what all other blocks say in sections of text.
+func (p Page) Plain() Page {
+	text := ""
 	blocks := make([]slack.Block, 0, len(p.Blocks))
 	for _, b := range p.Blocks {
-		if refused(string(b.BlockType())) {
-			pressed = pressed || hasButtons(b)
+		switch b.BlockType() {
+		case slack.MBTSection, slack.MBTAction, slack.MBTInput:
+			blocks, text = append(append(blocks, sections(text)...), b), ""
+		default:
 			text = joinNonEmpty("\n", text, told(b))
-			continue
 		}
-		blocks, text = append(append(blocks, sections(text)...), b), ""
 	}
-	blocks = append(blocks, sections(text)...)
-	if most := max(messageBlocks, len(p.Blocks)) - 1; len(blocks) > most {
-		blocks = blocks[:most]
-	}
-	if pressed {
-		blocks = append(blocks, section("", cmp.Or(p.Instead, "Slack did not accept the buttons here.")))
-	}
-	if len(blocks) == 0 {
-		blocks = append(blocks, section("", cmp.Or(p.Text, "Slack did not accept this part.")))
-	}
-	p.Blocks = blocks
-	return p, true
+	p.Blocks = append(blocks, sections(text)...)
+	return p
 }
 
-// Worded is the page as text alone; cut reports that not all of it is in there.
+// Worded is the page as text alone, with what can be written instead of pressing a button;
+// cut reports that not all of it is in there.
 func (p Page) Worded() (worded Page, cut bool) {
 	text, room := p.said(), fallbackMax-mrkdwn.Width(p.Instead)-2
 	if text == "" {
@@ -68,22 +54,12 @@ func (p Page) said() string {
 // leastMax is how much of a page's first line its least one has.
 const leastMax = 120
 
-// Least is what stands where Slack takes nothing of the page: a sentence of our own, with the
-// first words of the page, and with what can be written instead of pressing a button.
+// Least is what stands where Slack takes not even the page's text: a sentence of our own, with
+// the page's first words, and with what can be written instead of pressing a button.
 func (p Page) Least() Page {
 	first, _, _ := strings.Cut(p.Text, "\n")
-	p.Text = first
-	if mrkdwn.Width(first) > leastMax {
-		p.Text = mrkdwn.ClipEscaped(first, leastMax)
-	}
-	p.Text = joinNonEmpty(" ", "Slack did not accept this message as it is:", p.Text)
+	p.Text = "Slack did not accept this message as it is: " + mrkdwn.ClipEscaped(first, leastMax)
 	p.Text, p.Blocks = joinNonEmpty("\n", p.Text, joinNonEmpty(" ", p.Whom, p.Instead)), nil
-	return p
-}
-
-// Bare is Least without anything of the page's text.
-func (p Page) Bare() Page {
-	p.Text, p.Blocks = joinNonEmpty(" ", "Slack did not accept this message as it is.", p.Whom, p.Instead), nil
 	return p
 }
 
@@ -110,18 +86,6 @@ func sections(text string) (out []slack.Block) {
 		out = append(out, section("", text))
 	}
 	return out
-}
-
-// hasButtons reports whether something in a block can be pressed or filled in that people
-// would miss; what asks how an answer was is not.
-func hasButtons(b slack.Block) bool {
-	switch b := b.(type) {
-	case *slack.ActionBlock, *slack.InputBlock:
-		return true
-	case *slack.SectionBlock:
-		return b.Accessory != nil
-	}
-	return false
 }
 
 // told is what a block says, in mrkdwn; empty for what says nothing without its look.
@@ -261,16 +225,7 @@ func (c *card) instead(list []store.Approval) string {
 	return "Read the request, and reply in this thread.\n• " + strings.Join(lines, "\n• ")
 }
 
-// SmallHomes are home tabs for where Slack takes nothing of the whole one, the richer
-// first; they have blocks alone.
-func SmallHomes(botUser string) []Page {
-	const sorry = "Slack does not accept this tab as it is."
-	ask := "Write " + mrkdwn.Code("help") + " to me in a direct message, or mention me in a channel."
-	if mrkdwn.IsID(botUser) {
-		ask = "Write " + mrkdwn.Code("help") + " to " + mrkdwn.Mention(botUser) + " in a direct message, or mention it in a channel."
-	}
-	return []Page{
-		{Blocks: []slack.Block{section("", sorry+" "+ask)}},
-		{Blocks: []slack.Block{slack.NewHeaderBlock(plain(sorry+" Write “help” in a direct message.", headerMax))}},
-	}
+// SmallHome is a home tab for where Slack takes nothing of the whole one.
+func SmallHome() Page {
+	return Page{Blocks: []slack.Block{slack.NewHeaderBlock(plain("Slack does not accept this tab as it is. Write “help” in a direct message.", headerMax))}}
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -72,23 +73,31 @@ func ApprovalInput(a store.Approval, page int, o Options) slack.ModalViewRequest
 		add(section(id(), "⚠️ "+strings.Join(escapeAll(w), "\n⚠️ ")))
 	}
 	addChunks(add, id, shown)
-	if pages > 1 {
-		var turn []slack.BlockElement
-		if page > 0 {
-			turn = append(turn, button(ActionViewPage, InputPage{a.ID, page - 1}.String(), "Previous page", ""))
-		}
-		if page < pages-1 {
-			next := button(ActionViewPage, InputPage{a.ID, page + 1}.String(), "Next page", slack.StylePrimary)
-			next.ActionID += "_next" // action ids must differ within a block
-			turn = append(turn, next)
-		}
-		add(slack.NewActionBlock(id(), turn...))
-	}
+	turnPages(add, id(), ActionViewPage, "page", pageAt(InputPage{a.ID, page - 1}, page > 0), pageAt(InputPage{a.ID, page + 1}, page < pages-1))
 	return v
 }
 
-// ActionViewPageNext is ActionViewPage's sibling for the next page.
-const ActionViewPageNext = ActionViewPage + "_next"
+// pageAt is the value of a button that leads to a page; empty if there is none.
+func pageAt(p fmt.Stringer, there bool) string {
+	if !there {
+		return ""
+	}
+	return p.String()
+}
+
+// turnPages adds the buttons that lead to the pages before and behind, as far as there are some.
+func turnPages(add func(slack.Block), id, action, what, before, behind string) {
+	var buttons []slack.BlockElement
+	if before != "" {
+		buttons = append(buttons, button(action, before, "Previous "+what, ""))
+	}
+	if behind != "" {
+		buttons = append(buttons, button(action+":next", behind, "Next "+what, slack.StylePrimary))
+	}
+	if len(buttons) > 0 {
+		add(slack.NewActionBlock(id, buttons...))
+	}
+}
 
 // chunk is a piece of an input as one block shows it.
 type chunk struct {

@@ -8,9 +8,6 @@ import (
 
 // Options say how things are shown.
 type Options struct {
-	// ShowThinking shows the model's thinking; by default there is only a word
-	// that it thinks.
-	ShowThinking bool
 	// Quiet holds back a running turn's first message that would tell of steps alone, since it
 	// is said elsewhere that work goes on. Posted says that it stands already.
 	Quiet, Posted bool

@@ -13,7 +13,6 @@ import (
 
 // Picture is a picture that a tool has returned, as people are shown it.
 type Picture struct {
-	ID    string // unique within the turn
 	Title string
 	Alt   string // for who cannot see it: where it comes from
 	Data  string // base64, as the tool has returned it
@@ -30,7 +29,7 @@ func Pictures(t agent.TurnView, o Options, from int, skip string) (out []Picture
 		if it.Kind != claude.ItemImage || it.Data == "" || it.ParentID != "" {
 			continue
 		}
-		p := Picture{ID: it.ID, Title: "Picture", Alt: "A picture of a tool", Data: it.Data}
+		p := Picture{Title: "Picture", Alt: "A picture of a tool", Data: it.Data}
 		call, _, _ := strings.Cut(it.ID, "/image")
 		if of, ok := t.Content.Tool(call); ok && of.Tool != nil {
 			p.Title = toolName(of.Tool.Name)

@@ -33,9 +33,9 @@ func TestPicturesOfTools(t *testing.T) {
 		return s
 	}}
 	want := []Picture{
-		{ID: "t1/image0", Title: "plan.png", Alt: "A picture that Read has returned: docs/[redacted]/plan.png", Data: "AAAA"},
-		{ID: "t2/image0", Title: "browser · screenshot", Alt: "A picture that browser · screenshot has returned", Data: "AAAA"},
-		{ID: "t2/image1", Title: "browser · screenshot", Alt: "A picture that browser · screenshot has returned", Data: "AAAA"},
+		{Title: "plan.png", Alt: "A picture that Read has returned: docs/[redacted]/plan.png", Data: "AAAA"},
+		{Title: "browser · screenshot", Alt: "A picture that browser · screenshot has returned", Data: "AAAA"},
+		{Title: "browser · screenshot", Alt: "A picture that browser · screenshot has returned", Data: "AAAA"},
 	}
 	if diff := cmp.Diff(want, Pictures(view, o, 0, ".deckhand")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

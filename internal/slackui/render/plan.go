@@ -10,14 +10,12 @@ import (
 const planMax = 7000
 
 func (c *card) plan() {
-	all, ok := fields(c.a.Input)
-	s := fieldSet{all: all}
-	text, ok2 := s.text("plan")
+	text, _ := fieldOf(c.a.Input, "plan")
 	if string(c.a.Input) == "{}" {
 		c.planUnseen()
 		return
 	}
-	if !ok || !ok2 || text == "" {
+	if text == "" {
 		c.tool()
 		return
 	}

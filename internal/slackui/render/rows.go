@@ -86,18 +86,16 @@ func (c *card) prepare(r *row) {
 		}
 		r.buttons = append(r.buttons, button(ActionDeny, r.a.ID, "Skip", ""), button(ActionViewInput, r.a.ID, "View all", ""))
 	case store.ApprovalPlan:
-		all, _ := fields(r.a.Input)
-		set := fieldSet{all: all}
-		if text, ok := set.text("plan"); ok && text != "" {
-			verb, rest = "begin", "work on a plan"
-			r.subject = in.plainSubject(text)
-		} else if string(r.a.Input) == "{}" {
-			verb, rest = "begin", "work on a plan"
-			r.subject = in.plainSubject(planNotShown)
+		text, _ := fieldOf(r.a.Input, "plan")
+		if string(r.a.Input) == "{}" {
+			text = planNotShown
+		}
+		if text != "" {
+			verb, rest, r.subject = "begin", "work on a plan", in.plainSubject(text)
 		}
 		r.buttons = in.planButtons()
 	default:
-		r.buttons = in.toolButtons()
+		r.buttons = in.toolButtons("")
 	}
 	for _, e := range r.buttons {
 		if b, ok := e.(*slack.ButtonBlockElement); ok { // each request has the same ones

@@ -17,13 +17,11 @@ import (
 // The actions that show what a turn's uses of tools were given and gave back. The value of
 // each is a [StepsPage].
 const (
-	ActionSteps        = "steps"      // below a turn
-	ActionStepsPage    = "steps_page" // in the window
-	ActionStepsNext    = "steps_next" // action ids must differ within a block
-	ActionStep         = "step"       // beside a step in the window
-	ActionStepsBack    = "steps_back" // from a step to the list
-	ActionStepPage     = "step_page"  // in a step
-	ActionStepPageNext = "step_page_next"
+	ActionSteps     = "steps"      // below a turn
+	ActionStepsPage = "steps_page" // in the window
+	ActionStep      = "step"       // beside a step in the window
+	ActionStepsBack = "steps_back" // from a step to the list
+	ActionStepPage  = "step_page"  // in a step
 )
 
 // CallbackSteps is the callback id of the window; its private metadata is the [StepsPage]
@@ -144,23 +142,8 @@ func (w *stepsWindow) list() {
 			}
 		}
 	}
-	w.turn(ActionStepsPage, ActionStepsNext, "Earlier steps", "Later steps",
-		first > 0, StepsPage{Turn: w.Page.Turn, First: max(0, first-StepsOnPage)},
-		last < total, StepsPage{Turn: w.Page.Turn, First: last})
-}
-
-// turn adds buttons that turn pages, where there are some.
-func (w *stepsWindow) turn(back, next, backLabel, nextLabel string, before bool, earlier StepsPage, after bool, later StepsPage) {
-	var buttons []slack.BlockElement
-	if before {
-		buttons = append(buttons, button(back, earlier.String(), backLabel, ""))
-	}
-	if after {
-		buttons = append(buttons, button(next, later.String(), nextLabel, slack.StylePrimary))
-	}
-	if len(buttons) > 0 {
-		w.add(slack.NewActionBlock(w.id(), buttons...))
-	}
+	turnPages(w.add, w.id(), ActionStepsPage, "steps",
+		pageAt(StepsPage{Turn: w.Page.Turn, First: max(0, first-StepsOnPage)}, first > 0), pageAt(StepsPage{Turn: w.Page.Turn, First: last}, last < total))
 }
 
 func (w *stepsWindow) back() {
@@ -297,9 +280,8 @@ func (w *stepsWindow) one() {
 		}
 	}
 	at := w.Page
-	w.turn(ActionStepPage, ActionStepPageNext, "Previous page", "Next page",
-		page > 0, StepsPage{Turn: at.Turn, First: at.First, Step: at.Step, Page: page - 1},
-		page < pages-1, StepsPage{Turn: at.Turn, First: at.First, Step: at.Step, Page: page + 1})
+	turnPages(w.add, w.id(), ActionStepPage, "page",
+		pageAt(StepsPage{at.Turn, at.First, at.Step, page - 1}, page > 0), pageAt(StepsPage{at.Turn, at.First, at.Step, page + 1}, page < pages-1))
 	w.back()
 }
 

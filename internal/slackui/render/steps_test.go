@@ -97,7 +97,7 @@ func TestAStepIsShownWhole(t *testing.T) {
 			t.Errorf("page %d: %s", page, problem)
 		}
 		all.WriteString(preOf(m.Blocks.BlockSet))
-		if !strings.Contains(string(asJSON(t, m)), render.ActionStepPageNext) {
+		if !strings.Contains(string(asJSON(t, m)), render.ActionStepPage+":next") {
 			break
 		}
 	}

@@ -87,8 +87,7 @@ func (v *view) grows() bool {
 	if v.ended || n < 0 || v.t.Content.Items[n].Final {
 		return false
 	}
-	kind := v.t.Content.Items[n].Kind
-	return kind == claude.ItemText || kind == claude.ItemThinking && v.o.ShowThinking
+	return v.t.Content.Items[n].Kind == claude.ItemText
 }
 
 // StreamID is the block_id by which the message of a turn's page is known that was begun

@@ -248,9 +248,6 @@ func dateTime(t time.Time) string {
 	return slackDate(t, "{date_short_pretty} {time}", "2 Jan 2006 15:04 UTC")
 }
 
-// dateOnly is a day likewise.
-func dateOnly(t time.Time) string { return slackDate(t, "{date_short_pretty}", "2 Jan 2006") }
-
 func slackDate(t time.Time, format, fallback string) string {
 	return "<!date^" + strconv.FormatInt(t.Unix(), 10) + "^" + format + "|" + t.UTC().Format(fallback) + ">"
 }

@@ -245,13 +245,6 @@ func (v *view) words(it *claude.Item) segment {
 	switch it.Kind {
 	case claude.ItemText:
 		return segment{text: strings.TrimSpace(mrkdwn.Clean(v.readable(v.o.redact(text), it.Final || v.ended)))}
-	case claude.ItemThinking:
-		text = strings.TrimSpace(text)
-		if !v.o.ShowThinking || text == "" {
-			return segment{}
-		}
-		quoted := "> 💭 " + strings.ReplaceAll(mrkdwn.Printable(v.o.redact(text)), "\n", "\n> ")
-		return segment{text: mrkdwn.Clean(quoted)}
 	case claude.ItemCommandOutput:
 		text = strings.Trim(mrkdwn.Printable(v.o.redact(text)), "\n")
 		if text == "" {
@@ -268,7 +261,7 @@ func (v *view) words(it *claude.Item) segment {
 		if text = mrkdwn.OneLine(mrkdwn.Visible(v.o.redact(text))); text != "" {
 			return segment{line: icon + mrkdwn.Escape(mrkdwn.Clip(text, 300))}
 		}
-	case claude.ItemToolUse:
+	case claude.ItemToolUse, claude.ItemThinking:
 	}
 	return segment{}
 }

@@ -194,14 +194,11 @@ func TestNothingIsShownBeforeThereIsAnything(t *testing.T) {
 	}
 }
 
-func TestThinkingIsShownOnRequest(t *testing.T) {
+func TestThinkingIsNotShown(t *testing.T) {
 	t.Parallel()
 	turn := ended(agent.TurnDone, claude.Item{Kind: claude.ItemThinking, Text: "Let me\nsee", Final: true}, text("Seen."))
-	for show, want := range map[bool]bool{false: false, true: true} {
-		pages := render.Turn(turn, render.Options{ShowThinking: show})
-		if got := strings.Contains(string(asJSON(t, pages)), "💭 Let me"); got != want {
-			t.Errorf("ShowThinking %v: thinking shown is %v", show, got)
-		}
+	if raw := string(asJSON(t, render.Turn(turn, render.Options{}))); strings.Contains(raw, "Let me") {
+		t.Errorf("thinking is shown: %s", raw)
 	}
 }
 
@@ -414,7 +411,7 @@ func TestSecretsAreTakenOut(t *testing.T) {
 	t.Parallel()
 	secret := "xoxb-" + "123456789012-abcdefghijkl"
 	r := redact.New("hunter2hunter2")
-	o := render.Options{Redact: r.Redact, ShowThinking: true}
+	o := render.Options{Redact: r.Redact}
 	turn := ended(agent.TurnFailed,
 		text("The token is "+secret+" and hunter2hunter2."),
 		claude.Item{Kind: claude.ItemThinking, Text: secret, Final: true},

@@ -64,7 +64,7 @@ func TestHome(t *testing.T) {
 		Health:  []string{"degraded, version 1.0, 3 sessions here", "jobs: this replica reminds nobody. What helps: see the <log>."},
 		Budgets: []render.HomeBudget{{Of: "The team", Period: "month", Spent: 12_340_000, Limit: 100_000_000}, {Of: "<#C0DEV>", Period: "day", Spent: 7, Limit: 0}},
 		Pending: 41, Oldest: at, Days: 7,
-		Deciders: []render.ApprovalStats{{Name: approver, Asked: 12, Allowed: 10, Denied: 2, Quick: 1, Median: 40 * time.Second}},
+		Deciders: []store.ApprovalStats{{Name: approver, Asked: 12, Allowed: 10, Denied: 2, Quick: 1, Median: 40 * time.Second}},
 	}
 	long := ask("Bash", `{"command":"echo `+strings.Repeat("long ", 2000)+`","run_in_background":true}`)
 	long.ID += "L"

@@ -107,12 +107,12 @@ func TestConvert(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"# Head *x*\n\ntext":            "*Head _x_*\n\ntext",
-		"**bold** __b__ _it_ ~~st~~":    "*bold* *b* _it_ ~st~",
+		"**bold** __b__ _it_ ~~st~~":    "*bold* *b* _it_ ~~st~~",
 		"** not bold **":                "** not bold **",
 		"a\nb  \nc":                     "a\nb\nc",
 		"- a\n- b\n  - c\n    more\n":   "• a\n• b\n    • c\n        more",
 		"3. a\n4. b":                    "3. a\n4. b",
-		"- [x] done\n- [ ] open":        "☑ done\n☐ open",
+		"- [x] done\n- [ ] open":        "• [x] done\n• [ ] open",
 		"> q\n> r\n>\n> s":              "> q\n> r\n> \n> s",
 		"```go\na < b\n```":             "```\na &lt; b\n```",
 		"````\n```\n````":               "```\n`␣`␣`\n```",
@@ -120,10 +120,10 @@ func TestConvert(t *testing.T) {
 		"`a` `` x`y ``":                 "`a` `xˋy`",
 		"<b>raw</b> & <!channel>":       "&lt;b&gt;raw&lt;/b&gt; &amp; &lt;!channel&gt;",
 		"<div>\n<!here>\n</div>":        "&lt;div&gt;\n&lt;!here&gt;\n&lt;/div&gt;",
-		"[x](https://a.com/?q=1&r=|<>)": "<https://a.com/?q=1&amp;r=%7C%3C%3E|x>",
+		"[x](https://a.com/?q=1&r=|<>)": "x (https://a.com/?q=1&amp;r=|&lt;&gt;)",
 		"[https://a.com](https://b.com) [js](javascript:x) [p](a.md)": "https://a.com (https://b.com) js (javascript:x) p (a.md)",
-		"![alt](https://e/x.png)":                                     "<https://e/x.png|alt>",
-		"<https://a.b/c>":                                             "<https://a.b/c>",
+		"![alt](https://e/x.png)":                                     "alt (https://e/x.png)",
+		"<https://a.b/c>":                                             "https://a.b/c",
 		`\*not it\* 2 \< 3 &copy; &#x1F600; \&lt;`:                    "*not it* 2 &lt; 3 © 😀 &lt;",
 		"---":                    "———",
 		"@channel &lt;!here&gt;": "@␣channel &lt;!here&gt;",
@@ -133,19 +133,18 @@ func TestConvert(t *testing.T) {
 			t.Errorf("%q: %s", in, diff)
 		}
 	}
-	table := mrkdwn.Convert("| a | long head |\n|--:|---|\n| 1 | x |\n| 漢字 | `y` |\n")
-	want := "```\na | long head\n1 | x\n漢字 | y\n```"
-	if diff := cmp.Diff(want, table); diff != "" {
-		t.Error(diff)
-	}
 }
 
 func FuzzConvert(f *testing.F) {
 	f.Add("# a\n- [x] **b** <!channel> [c](https://d|e) `f`\n\n| a |\n|---|\n| <@U1> |\n")
 	f.Add(strings.Repeat("> ", 500) + "x")
 	f.Fuzz(func(t *testing.T, in string) {
-		for _, problem := range mrkdwntest.Foreign(mrkdwn.Convert(in)) {
+		out := mrkdwn.Convert(in)
+		for _, problem := range mrkdwntest.Foreign(out) {
 			t.Errorf("%q: %s", in, problem)
+		}
+		if strings.Contains(out, "<") {
+			t.Errorf("%q: a sign of Slack's own in %q", in, out)
 		}
 	})
 }

@@ -1,45 +1,43 @@
 package mrkdwn
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
-	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
 
-// commonMark parses what models write; it is safe for concurrent use.
-var commonMark = goldmark.New(goldmark.WithExtensions(
-	extension.Table, extension.Strikethrough, extension.TaskList,
-)).Parser()
+// commonMark parses what models write; HTML is text to it. It is safe for concurrent use.
+var commonMark = parser.NewParser(
+	parser.WithBlockParsers(blockParsers(parser.NewFencedCodeBlockParser())...),
+	parser.WithInlineParsers(slices.DeleteFunc(parser.DefaultInlineParsers(), func(v util.PrioritizedValue) bool {
+		return v.Value == parser.NewRawHTMLParser()
+	})...),
+	parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
+)
 
 // nestingMax is how deep quotes and lists are shown as such.
 const nestingMax = 8
 
 // Convert renders cleaned CommonMark in Slack's own markup, for the text of notifications and
-// where Slack takes no markdown block. No mention in it is live, and links show where they
-// lead when their text says otherwise. It is plainer than a markdown block: a table's columns
-// are not aligned, and a mark beside a letter is Slack's to take for a sign.
+// where Slack takes no markdown block. No mention in it is live, and links are text that shows
+// where they lead. It is plainer than a markdown block: tables, tasks and what is struck through
+// stand as they were written, and a mark beside a letter is Slack's to take for a sign.
 func Convert(markdown string) string {
 	src := []byte(Printable(markdown))
 	doc := commonMark.Parse(text.NewReader(src), parser.WithContext(parser.NewContext()))
-	return strings.TrimRight(mrkdwnWriter{src}.blocks(doc, 0), "\n ")
+	return strings.TrimRight(mrkdwnWriter{src}.blocks(doc, "\n\n", 0), "\n ")
 }
 
 // mrkdwnWriter walks a document. Its methods return the mrkdwn of a node.
 type mrkdwnWriter struct{ src []byte }
 
-// blocks renders the block children of n, with blank lines as they had.
-func (w mrkdwnWriter) blocks(n ast.Node, depth int) string {
-	between := "\n\n"
-	if list, ok := n.Parent().(*ast.List); ok && list.IsTight {
-		between = "\n"
-	}
+// blocks renders the block children of n.
+func (w mrkdwnWriter) blocks(n ast.Node, between string, depth int) string {
 	var parts []string
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		if s := w.block(c, depth); s != "" {
@@ -53,26 +51,24 @@ func (w mrkdwnWriter) block(n ast.Node, depth int) string {
 	switch n := n.(type) {
 	case *ast.Heading:
 		return wrap("*", strings.ReplaceAll(w.inline(n), "*", ""))
-	case *ast.Paragraph, *ast.TextBlock:
-		return w.inline(n)
 	case *ast.ThematicBreak:
 		return "———"
 	case *ast.FencedCodeBlock, *ast.CodeBlock:
 		return preformatted(string(n.Lines().Value(w.src)))
-	case *ast.HTMLBlock:
-		s := string(n.Lines().Value(w.src))
-		if n.HasClosure() {
-			s += string(n.ClosureLine.Value(w.src))
-		}
-		return Escape(strings.TrimRight(s, "\n"))
 	case *ast.Blockquote:
-		return indent(w.blocks(n, depth+1), "> ", "> ", depth)
+		return indent(w.blocks(n, "\n\n", depth+1), "> ", "> ", depth)
 	case *ast.List:
-		return w.list(n, depth)
-	case *east.Table:
-		return w.table(n)
+		var items []string
+		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+			marker := "• "
+			if n.IsOrdered() {
+				marker = strconv.Itoa(n.Start+len(items)) + ". "
+			}
+			items = append(items, indent(w.blocks(c, "\n", depth+1), marker, "    ", depth))
+		}
+		return strings.Join(items, "\n")
 	}
-	return w.blocks(n, depth)
+	return w.inline(n)
 }
 
 // indent puts first before the first line and rest before the others.
@@ -83,38 +79,10 @@ func indent(s, first, rest string, depth int) string {
 	return first + strings.ReplaceAll(s, "\n", "\n"+rest)
 }
 
-func (w mrkdwnWriter) list(n *ast.List, depth int) string {
-	var items []string
-	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
-		marker, item := "• ", w.blocks(c, depth+1)
-		switch {
-		case n.IsOrdered():
-			marker = strconv.Itoa(n.Start+len(items)) + ". "
-		case strings.HasPrefix(item, "☐ "), strings.HasPrefix(item, "☑ "):
-			marker = "" // a task has a box
-		}
-		items = append(items, indent(item, marker, "    ", depth))
-	}
-	return strings.ReplaceAll(strings.Join(items, "\n"), "\n    \n", "\n\n")
-}
-
 // preformatted is a code block. Three backticks inside would end it.
 func preformatted(s string) string {
 	s = strings.ReplaceAll(strings.TrimRight(s, "\n"), "```", "`"+zwsp+"`"+zwsp+"`")
 	return "```\n" + mrkdwnEscaper.Replace(s) + "\n```"
-}
-
-// table renders a table as preformatted text, a row on each line.
-func (w mrkdwnWriter) table(n *east.Table) string {
-	var rows []string
-	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
-		var cells []string
-		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
-			cells = append(cells, strings.TrimSpace(w.text(cell)))
-		}
-		rows = append(rows, strings.Join(cells, " | "))
-	}
-	return preformatted(strings.Join(rows, "\n"))
 }
 
 // inline renders the inline children of n.
@@ -137,27 +105,27 @@ func (w mrkdwnWriter) span(n ast.Node) string {
 	case *ast.CodeSpan:
 		return Code(w.text(n))
 	case *ast.Emphasis:
-		if n.Level > 1 {
-			return wrap("*", w.inline(n))
-		}
-		return wrap("_", w.inline(n))
-	case *east.Strikethrough:
-		return wrap("~", w.inline(n))
+		return wrap([...]string{"_", "*"}[min(n.Level, 2)-1], w.inline(n))
 	case *ast.Link:
-		return slackLink(string(n.Destination), w.text(n))
+		return w.leadsTo(n, n.Destination)
 	case *ast.Image:
-		return slackLink(string(n.Destination), w.text(n))
+		return w.leadsTo(n, n.Destination)
 	case *ast.AutoLink:
-		return slackLink(string(n.URL(w.src)), string(n.Label(w.src)))
-	case *ast.RawHTML:
-		return Escape(string(n.Segments.Value(w.src)))
-	case *east.TaskCheckBox:
-		if n.IsChecked {
-			return "☑ "
-		}
-		return "☐ "
+		return Escape(string(n.Label(w.src)))
 	}
 	return w.inline(n)
+}
+
+// leadsTo is a link as text.
+func (w mrkdwnWriter) leadsTo(n ast.Node, target []byte) string {
+	label, to := OneLine(w.text(n)), string(target)
+	switch {
+	case to == "":
+		return Escape(label)
+	case label == "" || label == to:
+		return Escape(to)
+	}
+	return Escape(label) + " (" + Escape(to) + ")"
 }
 
 // textOf is what a text node reads as: its escapes and entities are resolved, but in code.
@@ -195,29 +163,6 @@ func wrap(mark, s string) string {
 	}
 	i := strings.Index(s, trimmed)
 	return s[:i] + mark + trimmed + mark + s[i+len(trimmed):]
-}
-
-// slackLink is a link in mrkdwn. Where the text reads as another address than the
-// target's, or the target is not of the web or mail, both are shown as text.
-func slackLink(target, label string) string {
-	target = strings.TrimSpace(target)
-	label = strings.Join(strings.Fields(label), " ")
-	if target == "" {
-		return Escape(label)
-	}
-	scheme, rest, _ := strings.Cut(strings.ToLower(target), ":")
-	web := (scheme == "http" || scheme == "https") && len(rest) > 2 && strings.HasPrefix(rest, "//")
-	clickable := linkable(target) && (web || scheme == "mailto" && rest != "")
-	if shown := hostOf(label); !clickable || shown != "" && shown != hostOf(strings.TrimPrefix(target, "mailto:")) {
-		if label == "" || label == target {
-			return Escape(target)
-		}
-		return Escape(label) + " (" + Escape(target) + ")"
-	}
-	if label == "" || label == target {
-		return "<" + linkEscaper.Replace(target) + ">"
-	}
-	return "<" + linkEscaper.Replace(target) + "|" + strings.ReplaceAll(Escape(label), "|", "¦") + ">"
 }
 
 // Link is a link to an address of the web, for those that come from Slack itself;

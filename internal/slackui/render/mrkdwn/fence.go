@@ -99,16 +99,16 @@ func (f *fenceState) line(line string) bool {
 
 // blocksAlone parses the blocks of CommonMark and nothing in them. What is cleaned has no
 // HTML. It is safe for concurrent use.
-var blocksAlone = parser.NewParser(parser.WithBlockParsers(fenceBlocks()...))
+var blocksAlone = parser.NewParser(parser.WithBlockParsers(blockParsers(fenceNotes{parser.NewFencedCodeBlockParser()})...))
 
-func fenceBlocks() []util.PrioritizedValue {
-	blocks := parser.DefaultBlockParsers()
-	blocks = slices.DeleteFunc(blocks, func(v util.PrioritizedValue) bool {
+// blockParsers are those of CommonMark without HTML, with one of fenced code.
+func blockParsers(fenced parser.BlockParser) []util.PrioritizedValue {
+	blocks := slices.DeleteFunc(parser.DefaultBlockParsers(), func(v util.PrioritizedValue) bool {
 		return v.Value == parser.NewHTMLBlockParser()
 	})
 	for i, v := range blocks {
 		if v.Value == parser.NewFencedCodeBlockParser() {
-			blocks[i].Value = fenceNotes{parser.NewFencedCodeBlockParser()}
+			blocks[i].Value = fenced
 		}
 	}
 	return blocks

@@ -90,10 +90,7 @@ func PlaceToCut(s string, room int) Place {
 
 // cutLongLine cuts within a line: after a blank if there is one near the limit.
 func cutLongLine(s string, limit int) Place {
-	fence := fencesOf(s[:limit])
-	for line := range strings.Lines(s[:limit]) {
-		fence.line(line)
-	}
+	fence := fenceAfter(s[:limit])
 	at := limit
 	if i := strings.LastIndexAny(s[:limit], " \t\n"); i > limit/2 {
 		at = i + 1
@@ -227,23 +224,22 @@ func Tail(s string, room int) string {
 	} else if i := strings.IndexByte(s[at:], '\n'); i >= 0 && i < (len(s)-at)/2 {
 		end = at + i + 1
 	}
-	fence := fencesOf(s[:end])
-	for line := range strings.Lines(s[:end]) {
-		fence.line(line)
-	}
-	if fence.mark != 0 {
+	if fence := fenceAfter(s[:end]); fence.mark != 0 {
 		return fence.reopener() + s[end:]
 	}
 	return s[end:]
 }
 
 // InFence reports whether cleaned markdown ends inside a code block.
-func InFence(s string) bool {
+func InFence(s string) bool { return fenceAfter(s).mark != 0 }
+
+// fenceAfter is the state behind the last line of a text.
+func fenceAfter(s string) fenceState {
 	fence := fencesOf(s)
 	for line := range strings.Lines(s) {
 		fence.line(line)
 	}
-	return fence.mark != 0
+	return fence
 }
 
 // Last returns the end of s that reads well by itself, at most room units: its last paragraph
