@@ -496,7 +496,7 @@ func (w *world) card(channel, thread string) message {
 			wanted = m.TS
 		}
 	}
-	return w.find(channel, thread, "an approval card", func(m message) bool { return m.TS > wanted && m.has("approve") })
+	return w.find(channel, thread, "an approval card", func(m message) bool { return m.TS > wanted && (m.has("approve") || m.has("approve_ticked")) })
 }
 
 // says waits for a message of the bot's that contains text.
