@@ -442,7 +442,7 @@ func (f *frontend) note(p store.PostedMessage) {
 
 // forget notes that a message is none of ours any more.
 func (f *frontend) forget(p store.PostedMessage) {
-	f.save(p, func(ctx context.Context) error { return f.app.c.Store.ForgetPost(ctx, p) })
+	f.save(p, func(ctx context.Context) error { return f.app.c.Store.ForgetPost(ctx, p, f.app.c.Replica) })
 }
 
 func (f *frontend) save(p store.PostedMessage, write func(context.Context) error) {

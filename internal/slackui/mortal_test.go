@@ -81,6 +81,6 @@ func (b mortalStore) SavePosts(ctx context.Context, posts ...store.PostedMessage
 	return b.save(ctx, func(ctx context.Context) error { return b.screenStore.SavePosts(ctx, posts...) })
 }
 
-func (b mortalStore) ForgetPost(ctx context.Context, p store.PostedMessage) error {
-	return b.save(ctx, func(ctx context.Context) error { return b.screenStore.ForgetPost(ctx, p) })
+func (b mortalStore) ForgetPost(ctx context.Context, p store.PostedMessage, replica string) error {
+	return b.save(ctx, func(ctx context.Context) error { return b.screenStore.ForgetPost(ctx, p, replica) })
 }

@@ -116,7 +116,7 @@ type screens interface {
 	SavePosts(ctx context.Context, posts ...store.PostedMessage) error
 	Posts(ctx context.Context, kind store.PostKind, subject string) ([]store.PostedMessage, error)
 	TurnPosts(ctx context.Context, turnID int64) ([]store.PostedMessage, error)
-	ForgetPost(ctx context.Context, p store.PostedMessage) error
+	ForgetPost(ctx context.Context, p store.PostedMessage, replica string) error
 	StalePlaces(ctx context.Context, teamID string) ([]store.Thread, error)
 }
 

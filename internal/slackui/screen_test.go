@@ -403,7 +403,7 @@ func TestACardOnScreen(t *testing.T) {
 				post := store.PostedMessage{Kind: store.CardPost, Subject: a.CardID, ChannelID: deskChannel, TS: "1.1"}
 				d.must(db.SavePosts(context.Background(), post)) // what the click carries
 				defer func() {
-					d.must(db.ForgetPost(context.Background(), post))
+					d.must(db.ForgetPost(context.Background(), post, "replica-1"))
 					post.TS = at
 					d.must(db.SavePosts(context.Background(), post))
 				}()

@@ -373,7 +373,7 @@ func TestTheQueueOfADeadProcess(t *testing.T) {
 				if !noted {
 					posts, err := d.store.Posts(context.Background(), store.QueuePost, number(thread.ID))
 					d.must(err)
-					d.must(d.store.ForgetPost(context.Background(), posts[0]))
+					d.must(d.store.ForgetPost(context.Background(), posts[0], "replica-1"))
 				}
 				stop()
 				d.kill()

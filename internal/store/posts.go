@@ -60,10 +60,13 @@ func (s *Store) Posts(ctx context.Context, kind PostKind, subject string) ([]Pos
 
 // ForgetPost forgets a message: it was deleted, or says for good what it says. It is known by
 // its CreatedAt, or by its TS: another one of the same kind and subject may have been posted
-// since, by whichever replica.
-func (s *Store) ForgetPost(ctx context.Context, p PostedMessage) error {
+// since, by whichever replica. The place of a thread in the queue is kept while another replica
+// than this one holds the thread: it has taken the message over, and ends it.
+func (s *Store) ForgetPost(ctx context.Context, p PostedMessage, replica string) error {
 	_, err := s.pool.Exec(ctx, `
-		DELETE FROM posts WHERE kind = $1 AND subject = $2 AND (created_at = $3 OR ts = $4 AND ts <> '')`, p.Kind, p.Subject, p.CreatedAt, p.TS)
+		DELETE FROM posts WHERE kind = $1 AND subject = $2 AND (created_at = $3 OR ts = $4 AND ts <> '')
+			AND NOT EXISTS (SELECT FROM threads t WHERE t.id = CASE kind WHEN 'place' THEN subject::bigint END AND t.lease_owner <> $5)`,
+		p.Kind, p.Subject, p.CreatedAt, p.TS, replica)
 	return wrap(err, "forget the message of %s %s", p.Kind, p.Subject)
 }
 

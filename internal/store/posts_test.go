@@ -40,3 +40,25 @@ func TestWhoHasWrittenBelowATurn(t *testing.T) {
 		t.Errorf("in another thread: %v, %v", got, err)
 	}
 }
+
+// TestThePlaceOfAThreadThatAnotherReplicaHolds: the message was taken over, so a replica that
+// has ended it late does not forget it.
+func TestThePlaceOfAThreadThatAnotherReplicaHolds(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	p := store.PostedMessage{Kind: store.PlacePost, Subject: fmt.Sprint(b.thread.ID), ChannelID: "C1", TS: "2.000000"}
+	if err := b.SavePosts(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		by   string
+		left int
+	}{{"another", 1}, {b.lease.Owner, 0}} {
+		if err := b.ForgetPost(t.Context(), p, c.by); err != nil {
+			t.Fatal(err)
+		}
+		if posts, err := b.Posts(t.Context(), p.Kind, p.Subject); err != nil || len(posts) != c.left {
+			t.Errorf("forgotten by %s: %d messages are left, want %d, %v", c.by, len(posts), c.left, err)
+		}
+	}
+}

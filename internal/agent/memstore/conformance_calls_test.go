@@ -335,7 +335,7 @@ var calls = []struct {
 		posts, err := c.store.Posts(ctx, store.CardPost, pick(c, c.approvals))
 		for _, p := range posts {
 			if p.Audience == "" {
-				return fate(c.store.ForgetPost(ctx, p))
+				return fate(c.store.ForgetPost(ctx, p, "R"))
 			}
 		}
 		return fate(err)

@@ -67,11 +67,16 @@ func (b *Store) postedAs(kind store.PostKind, subject string) string {
 }
 
 // ForgetPost is [store.Store.ForgetPost].
-func (b *Store) ForgetPost(ctx context.Context, p store.PostedMessage) error {
+func (b *Store) ForgetPost(ctx context.Context, p store.PostedMessage, replica string) error {
 	if err := b.lock(ctx); err != nil {
 		return err
 	}
 	defer b.mu.Unlock()
+	if id, err := strconv.Atoi(p.Subject); p.Kind == store.PlacePost && err == nil && id >= 1 && id <= len(b.threads) {
+		if owner := b.threads[id-1].LeaseOwner; owner != "" && owner != replica {
+			return nil
+		}
+	}
 	b.posts = slices.DeleteFunc(b.posts, func(q store.PostedMessage) bool {
 		return q.Kind == p.Kind && q.Subject == p.Subject && (q.CreatedAt.Equal(p.CreatedAt) || q.TS == p.TS && q.TS != "")
 	})
