@@ -359,6 +359,10 @@ func abandoned(m slack.Message, left bool, sentence string) (page render.Page, c
 		}
 		page.Blocks = append(page.Blocks, b)
 	}
+	if sentence == "" && len(page.Blocks) == 0 && changed { // it said no more than what was being done
+		sentence = "Interrupted."
+		page.Text = sentence
+	}
 	if sentence != "" {
 		page.Blocks = append(page.Blocks, slack.NewContextBlock(leftBlock, slack.NewTextBlockObject(slack.PlainTextType, "⏸ "+sentence, true, false)))
 	}
