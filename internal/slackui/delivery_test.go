@@ -47,28 +47,28 @@ func TestAnAnswerIsDelivered(t *testing.T) {
 	const chart, table = "data_visualization", "table"
 	type calls struct{ posts, whispers, files int }
 	for name, c := range map[string]struct {
-		answer func(int, slackCall) fault
-		words  string
-		slash  bool
-		want   calls // for the first answer
-		again  calls // for a second one
-		learnt calls // for a third one, where Slack has refused twice without a name; else as the second
-		dress  string
+		answer    func(int, slackCall) fault
+		words     string
+		slash     bool
+		want      calls // for the first answer
+		again     calls // for a second one
+		learnt    calls // for a third one, where Slack has refused twice without a name; else as the second
+		rendering string
 	}{
-		"with a chart":                  {words: "costs this month by project", want: calls{1, 0, 0}, again: calls{1, 0, 0}, dress: chart},
-		"with a file":                   {words: "costs this month by project with csv", want: calls{1, 0, 1}, again: calls{1, 0, 1}, dress: chart},
-		"without charts":                {answer: refuse(chart), words: "costs this month by project", want: calls{2, 0, 1}, again: calls{2, 0, 1}, learnt: calls{1, 0, 1}, dress: "section"},
-		"without charts and tables":     {answer: refuse(chart, table), words: "costs this month by project", want: calls{2, 0, 1}, again: calls{2, 0, 1}, learnt: calls{1, 0, 1}, dress: "section"},
-		"to one person":                 {words: "costs this month by project", slash: true, want: calls{0, 1, 0}, again: calls{0, 1, 0}, dress: chart},
-		"to one person, without charts": {answer: refuse(chart), words: "costs this month by project", slash: true, want: calls{1, 2, 1}, again: calls{1, 2, 1}, learnt: calls{1, 1, 1}, dress: "section"},
-		"to one person, with a file":    {words: "costs this month by project with csv", slash: true, want: calls{1, 1, 1}, again: calls{1, 1, 1}, dress: chart},
-		"after a 429": {words: "costs this month by project", want: calls{2, 0, 0}, again: calls{1, 0, 0}, dress: chart, answer: func(_ int, c slackCall) fault {
+		"with a chart":                  {words: "costs this month by project", want: calls{1, 0, 0}, again: calls{1, 0, 0}, rendering: chart},
+		"with a file":                   {words: "costs this month by project with csv", want: calls{1, 0, 1}, again: calls{1, 0, 1}, rendering: chart},
+		"without charts":                {answer: refuse(chart), words: "costs this month by project", want: calls{2, 0, 1}, again: calls{2, 0, 1}, learnt: calls{1, 0, 1}, rendering: "section"},
+		"without charts and tables":     {answer: refuse(chart, table), words: "costs this month by project", want: calls{2, 0, 1}, again: calls{2, 0, 1}, learnt: calls{1, 0, 1}, rendering: "section"},
+		"to one person":                 {words: "costs this month by project", slash: true, want: calls{0, 1, 0}, again: calls{0, 1, 0}, rendering: chart},
+		"to one person, without charts": {answer: refuse(chart), words: "costs this month by project", slash: true, want: calls{1, 2, 1}, again: calls{1, 2, 1}, learnt: calls{1, 1, 1}, rendering: "section"},
+		"to one person, with a file":    {words: "costs this month by project with csv", slash: true, want: calls{1, 1, 1}, again: calls{1, 1, 1}, rendering: chart},
+		"after a 429": {words: "costs this month by project", want: calls{2, 0, 0}, again: calls{1, 0, 0}, rendering: chart, answer: func(_ int, c slackCall) fault {
 			if c.method == "chat.postMessage" && c.at.Minute() == 0 { // the desk's clock begins at midnight
 				return fault{err: &slack.RateLimitedError{RetryAfter: 90 * time.Second}}
 			}
 			return fault{}
 		}},
-		"slowly": {words: "costs this month by project", want: calls{1, 0, 0}, again: calls{1, 0, 0}, dress: chart, answer: func(int, slackCall) fault {
+		"slowly": {words: "costs this month by project", want: calls{1, 0, 0}, again: calls{1, 0, 0}, rendering: chart, answer: func(int, slackCall) fault {
 			return fault{slow: 9 * time.Second}
 		}},
 		"to where nobody may write": {words: "costs this month by project", want: calls{1, 0, 0}, again: calls{1, 0, 0}, answer: func(_ int, c slackCall) fault {
@@ -98,8 +98,8 @@ func TestAnAnswerIsDelivered(t *testing.T) {
 				for _, call := range d.slack.calls {
 					if call.ok && strings.HasPrefix(call.method, "chat.post") && strings.Contains(call.args.Get("text"), "$3") {
 						shown++
-						if blocks := call.args.Get("blocks"); c.dress != "" && !strings.Contains(blocks, `"type":"`+c.dress+`"`) || c.dress == "" && blocks != "" {
-							t.Errorf("it is not dressed as %q: %s", c.dress, blocks)
+						if blocks := call.args.Get("blocks"); c.rendering != "" && !strings.Contains(blocks, `"type":"`+c.rendering+`"`) || c.rendering == "" && blocks != "" {
+							t.Errorf("it is not dressed as %q: %s", c.rendering, blocks)
 						}
 					}
 				}

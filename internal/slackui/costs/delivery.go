@@ -36,7 +36,7 @@ type attachment struct {
 	content          []byte
 }
 
-// deliver sends an answer; where Slack shows its chart not, that is a picture. done is called once
+// deliver sends an answer; where Slack does not show its chart, a picture does. done is called once
 // the message is there, or with why it will never be; the files follow.
 func (a *Accountant) deliver(d delivery, done func(error)) {
 	page := render.CostReport(d.view)

@@ -34,21 +34,21 @@ const feedback = "context_actions"
 // anyKind is what a stream is made of, whatever it is.
 const anyKind = "*"
 
-// dress is how much of a page is sent. A page is rich, or text; what Slack refuses is sent
+// rendering is how much of a page is sent. A page is rich, or text; what Slack refuses is sent
 // again in the next one, and each step down is taken once for a state.
-type dress int
+type rendering int
 
 const (
-	rich     dress = iota // all of it
-	plain                 // text, and buttons and fields by blocks that every workspace takes
-	worded                // text alone
-	sentence              // a sentence of ours
+	rich     rendering = iota // all of it
+	plain                     // text, and buttons and fields by blocks that every workspace takes
+	worded                    // text alone
+	sentence                  // a sentence of ours
 )
 
-var dressNames = [...]string{"all of it", "text and buttons", "text", "a sentence"}
+var renderingNames = [...]string{"all of it", "text and buttons", "text", "a sentence"}
 
-// put is a page in the dress; cut reports that not all of it is in there.
-func (d dress) put(p render.Page) (page render.Page, cut bool) {
+// put is a page in the rendering; cut reports that not all of it is in there.
+func (d rendering) put(p render.Page) (page render.Page, cut bool) {
 	switch d {
 	case plain:
 		return p.Plain(), false
@@ -148,9 +148,9 @@ func (r *refusals) noStreams() bool {
 	return r.has(inStream, anyKind, time.Now())
 }
 
-// put is a page in the richest dress, from d on, that has nothing of what is refused at a place.
+// put is a page in the richest rendering, from d on, that has nothing of what is refused at a place.
 // What asks how an answer was is left out where it is refused: no answer is told in text for it.
-func (r *refusals) put(d dress, at Place, p render.Page) (_ dress, page render.Page, cut bool) {
+func (r *refusals) put(d rendering, at Place, p render.Page) (_ rendering, page render.Page, cut bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -165,9 +165,9 @@ func (r *refusals) put(d dress, at Place, p render.Page) (_ dress, page render.P
 	}
 }
 
-// refused learns from a refusal of a page in a dress, and returns the next one; false if there is
+// refused learns from a refusal of a page in a rendering, and returns the next one; false if there is
 // none.
-func (s *Scheduler) refused(at Place, what string, d dress, page render.Page, err error) (dress, bool) {
+func (s *Scheduler) refused(at Place, what string, d rendering, page render.Page, err error) (rendering, bool) {
 	named, kinds := blamed(page, err)
 	tooLong := refusedAs(err, "msg_blocks_too_long", "view_too_large", "msg_too_long")
 	if !named && !tooLong && d == rich {
@@ -192,11 +192,11 @@ func (s *Scheduler) refused(at Place, what string, d dress, page render.Page, er
 	default:
 		d++
 	}
-	log.Error("slack refused what was shown; showing less of it", zap.String("instead", dressNames[d]))
+	log.Error("slack refused what was shown; showing less of it", zap.String("instead", renderingNames[d]))
 	return d, true
 }
 
-// Reduced sends a page by send in the richest dress that Slack takes, as a message of the
+// Reduced sends a page by send in the richest rendering that Slack takes, as a message of the
 // scheduler's own is. It returns what send said last, where nothing less can be sent or the
 // page is not what is wrong. what says in the logs what it was for. A modal or home tab has
 // no text: nothing less than plain is sent of it.
@@ -219,7 +219,7 @@ func (s *Scheduler) Reduced(at Place, what string, page render.Page, send func(r
 	}
 }
 
-// isPlain reports whether a page is the same in plain dress.
+// isPlain reports whether a page is the same in plain rendering.
 func isPlain(p render.Page) bool {
 	return slices.EqualFunc(p.Blocks, p.Plain().Blocks, func(a, b slack.Block) bool { return a.BlockType() == b.BlockType() })
 }

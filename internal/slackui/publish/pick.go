@@ -270,7 +270,7 @@ func (s *Scheduler) begin(base context.Context, j *job, now time.Time) {
 		s.calls.Go(func() { s.runCall(base, j, method) })
 		return
 	}
-	a := attempt{msg: j.msg, ts: j.ts, sum: j.sum, wear: j.wear, doubt: j.doubt, method: method, ends: len(j.ends)}
+	a := attempt{msg: j.msg, ts: j.ts, sum: j.sum, rendering: j.rendering, doubt: j.doubt, method: method, ends: len(j.ends)}
 	switch method {
 	case StartStream, AppendStream, StopStream:
 		a.growth = *j.growth()

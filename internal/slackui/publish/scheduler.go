@@ -125,22 +125,22 @@ type job struct {
 	failing time.Time // the first error of the current row of errors
 	fails   int
 
-	msg      Message // the latest state shown
-	key      uint64  // hash of msg.Key
-	ts       string  // where it stands in Slack
-	sum      uint64  // of the content that Slack has; 0 if unknown
-	edits    int
-	stream   stream    // while it is one
-	grown    *growth   // to the latest state; nil while nobody asked
-	gone     bool      // it is not wanted any more
-	told     bool      // Slack has its last state, not as it is to look in the end
-	edited   bool      // it is not begun as a stream any more
-	streamed bool      // it is a stream, or was one
-	changed  time.Time // when a state was shown that Slack does not have
-	wear     dress     // what is left of this message's rendering, after Slack's refusals
-	filed    bool      // all of it is in a file
-	newer    bool      // msg was shown while an older state was in flight
-	doubt    bool      // Slack may have the message, posted by an attempt that seemed to fail
+	msg       Message // the latest state shown
+	key       uint64  // hash of msg.Key
+	ts        string  // where it stands in Slack
+	sum       uint64  // of the content that Slack has; 0 if unknown
+	edits     int
+	stream    stream    // while it is one
+	grown     *growth   // to the latest state; nil while nobody asked
+	gone      bool      // it is not wanted any more
+	told      bool      // Slack has its last state, not as it is to look in the end
+	edited    bool      // it is not begun as a stream any more
+	streamed  bool      // it is a stream, or was one
+	changed   time.Time // when a state was shown that Slack does not have
+	rendering rendering // what is left of this message's rendering, after Slack's refusals
+	filed     bool      // all of it is in a file
+	newer     bool      // msg was shown while an older state was in flight
+	doubt     bool      // Slack may have the message, posted by an attempt that seemed to fail
 	// ends are the OnEnd of the states that Slack does not have, in the order in which they
 	// were shown.
 	ends []func(error)
@@ -178,7 +178,7 @@ func (s *Scheduler) isSent(j *job) bool {
 	if j.ts == "" || j.sum == 0 {
 		return false
 	}
-	_, page, _ := s.refusals.put(j.wear, InMessage, j.msg.Page)
+	_, page, _ := s.refusals.put(j.rendering, InMessage, j.msg.Page)
 	sum, err := contentSum(page)
 	return err == nil && sum == j.sum
 }
@@ -223,7 +223,7 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 	m.TS = "" // known since the first Show, or from our own post
 	j.msg, j.grown = m, nil
 	if m.Final {
-		j.wear = rich // the last state deserves a new try
+		j.rendering = rich // the last state deserves a new try
 	}
 	if !s.isSent(j) {
 		j.changed = time.Now()

@@ -15,16 +15,16 @@ import (
 
 // attempt is a message's state as one call sends it.
 type attempt struct {
-	msg    Message
-	ts     string
-	sum    uint64 // what Slack has
-	wear   dress
-	page   render.Page // the message's, reduced
-	cut    bool        // and not all of it
-	doubt  bool
-	ends   int // how many of job.ends are about this state or older ones
-	method Method
-	growth growth // of a stream
+	msg       Message
+	ts        string
+	sum       uint64 // what Slack has
+	rendering rendering
+	page      render.Page // the message's, reduced
+	cut       bool        // and not all of it
+	doubt     bool
+	ends      int // how many of job.ends are about this state or older ones
+	method    Method
+	growth    growth // of a stream
 }
 
 // options are what makes up the message in a post or an edit.
@@ -69,7 +69,7 @@ func (s *Scheduler) runMessage(base context.Context, j *job, a attempt) {
 		s.runStream(base, j, a)
 		return
 	}
-	a.wear, a.page, a.cut = s.refusals.put(a.wear, InMessage, a.msg.Page)
+	a.rendering, a.page, a.cut = s.refusals.put(a.rendering, InMessage, a.msg.Page)
 	sum, err := contentSum(a.page)
 	if err != nil {
 		s.settle(j, a, 0, "", Permanent(err))
@@ -269,8 +269,8 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		return nil, nil
 
 	case content:
-		if next, ok := s.refused(InMessage, a.msg.Key, a.wear, a.page, err); ok {
-			j.wear = next
+		if next, ok := s.refused(InMessage, a.msg.Key, a.rendering, a.page, err); ok {
+			j.rendering = next
 			s.requeue(j)
 			return nil, nil
 		}
