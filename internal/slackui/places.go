@@ -101,10 +101,7 @@ func (f *frontend) showPlace(s *shownPlace, p store.PostedMessage) {
 	if s.before == agent.Served {
 		delete(f.places, s.thread.ID)
 		message.OnEnd = func(err error) { // until then the next process would have to end it
-			f.cardsMu.Lock()
-			waits := f.places[s.thread.ID] != nil // again, and has the message anew
-			f.cardsMu.Unlock()
-			if !waits && (err == nil || !publish.MayPass(err)) {
+			if err == nil || !publish.MayPass(err) {
 				f.forget(p)
 			}
 		}
