@@ -2,6 +2,7 @@ package slackui
 
 import (
 	"context"
+	"crypto/rand"
 	"time"
 
 	"go.uber.org/zap"
@@ -26,6 +27,7 @@ type shownPlace struct {
 	before int
 	at     time.Time // when it was shown last
 	ours   bool      // this process has noted its message
+	key    string    // of its states: those of an earlier wait with the same message have ended
 }
 
 // ShowPlace implements [agent.Frontend]. A thread has one message for it, which is edited
@@ -36,7 +38,7 @@ func (f *frontend) ShowPlace(t store.Thread, before int) {
 	s := f.places[t.ID]
 	switch {
 	case s == nil:
-		s = &shownPlace{thread: t}
+		s = &shownPlace{thread: t, key: rand.Text()}
 		f.places[t.ID] = s
 	case before != agent.Served && (before >= nearPlaces || before == s.before) && time.Since(s.at) < movedEvery:
 		return
@@ -84,7 +86,7 @@ func (f *frontend) showPlace(s *shownPlace, p store.PostedMessage) {
 	mark := metadata(placeType, "since", since)
 	s.at = time.Now()
 	message := publish.Message{
-		Key: "place/" + p.Subject + "/" + since, Channel: k.ChannelID, ThreadTS: k.ThreadTS, Group: k.ThreadTS, TS: p.TS,
+		Key: "place/" + p.Subject + "/" + s.key, Channel: k.ChannelID, ThreadTS: k.ThreadTS, Group: k.ThreadTS, TS: p.TS,
 		Page: render.Place(s.before), Priority: publish.Normal, Final: s.before == agent.Served,
 		Metadata: mark, Find: f.find(k, p.CreatedAt, mark), Doubtful: !s.ours && p.TS == "",
 		Wanted: func(context.Context) (bool, error) {

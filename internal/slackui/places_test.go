@@ -53,3 +53,30 @@ func TestAPlaceThatAnotherReplicaEndsLate(t *testing.T) {
 		}
 	})
 }
+
+// TestAPlaceThatComesBack: a replica has ended its wait while another one waited on with the same
+// message. When the thread is handed back, the message is ended there.
+func TestAPlaceThatComesBack(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		thread := d.store.Threads()[0]
+		holder := d.bot
+		d.startAs("replica-2")
+		other := d.bot
+		shows := func(p *process, before int) {
+			d.bot = p
+			d.front().ShowPlace(thread, before)
+			d.rest()
+		}
+		shows(other, 0)
+		shows(holder, 1)
+		shows(other, agent.Served)
+		shows(holder, 0)
+		shows(other, agent.Served)
+		for _, m := range d.slack.inThread(deskThread) {
+			if !strings.Contains(m.text, "This waited") {
+				t.Errorf("a message reads %q", m.text)
+			}
+		}
+	})
+}
