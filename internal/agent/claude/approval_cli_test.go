@@ -253,7 +253,7 @@ var approvalRows = []row{
 			t.Errorf("a call that fails: seen %v, told %v", seen, told)
 		}
 	}},
-	{"a hostile repository is not heard", "2.0.0", func(t *testing.T, cli program) {
+	{"a hostile repository's settings are not loaded", "2.0.0", func(t *testing.T, cli program) {
 		s := prepare(t, cli)
 		s.must(os.MkdirAll(filepath.Join(s.dir, ".claude"), 0o700))
 		s.must(os.WriteFile(filepath.Join(s.dir, ".claude", "settings.json"), []byte(mustJSON(t, map[string]any{

@@ -11,18 +11,18 @@ type judgement struct {
 
 // What becomes of it.
 const (
-	gone      = "gone: the home is made anew for each process"
-	unheard   = "not heard: `--setting-sources \"\"`, `--strict-mcp-config`"
-	protected = "a protected place of the policy; of a git folder, the sandbox shows it read-only"
-	work      = "the work itself: what a rule or a person allows, in the sandbox"
-	system    = "the machine's own: who writes there is its owner; not seen in a sandbox"
-	between   = "bwrap, gvisor, container: a folder of its own in memory; none: shared by all that the user runs"
+	gone      = "gone"
+	unheard   = "not loaded"
+	protected = "a protected place of the policy; a git folder's is read-only in the sandbox"
+	work      = "the work: what is allowed, in the sandbox"
+	system    = "the machine owner's; not seen in a sandbox"
+	between   = "a folder of its own in memory; without a sandbox shared by all that the user runs"
 )
 
 // judged are all of them; the first that fits counts.
 var judged = []judgement{
-	{path: "~/.claude/projects/*/*.jsonl", what: "data: the conversation, the running total, what it was set to", becomes: "**kept**, but for lines that say more than what was said; the agent can rewrite those"},
-	{path: "~/.claude/projects/*/*/subagents/agent-*.jsonl", what: "data: a subagent's conversation", becomes: "**kept**: what a subagent did, for whoever looks"},
+	{path: "~/.claude/projects/*/*.jsonl", what: "data: the conversation, the running total, what it was set to", becomes: "**kept**, except lines that set something; the agent can rewrite it"},
+	{path: "~/.claude/projects/*/*/subagents/agent-*.jsonl", what: "data: a subagent's conversation", becomes: "**kept**"},
 	{path: "~/.claude/projects/*/*/subagents/*.meta.json*", what: "obeyed: a subagent's kind and model, when it goes on", becomes: gone},
 	{path: "~/.claude/projects/*/*/subagents", what: "a folder", becomes: "made anew"},
 	{path: "~/.claude/projects/*/*/tool-results{,/*}", what: "data: results too long for the conversation", becomes: gone},
