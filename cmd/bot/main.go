@@ -1,7 +1,7 @@
 // Command bot is Deckhand: it puts Claude Code into a team's Slack.
 //
 // This package is the command line, a file for each command, and the wiring of the
-// rooms that docs/architecture.md describes.
+// packages that docs/architecture.md describes.
 package main
 
 import (
