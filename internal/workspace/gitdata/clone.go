@@ -18,7 +18,8 @@ const (
 	maxConfig  = 4 << 20  // bytes
 	maxShallow = 16 << 20 // bytes
 	// keptPrefix are the refs that keep the objects of the source that clones borrow from
-	// its gc: one for each commit that a branch or tag named when a clone was made.
+	// its gc: one for each commit that a branch or tag named when a clone was made, and for
+	// each that a branch named before it moved otherwise than forward.
 	keptPrefix = "refs/deckhand/kept/"
 	// maxLooseKept is how many of them get a file each at once; more are packed.
 	maxLooseKept = 8
