@@ -313,7 +313,7 @@ func (d *demo) startBot(ctx context.Context) error {
 		// Ctrl-C is not to wait for a turn.
 		"DECKHAND_DRAIN_TIMEOUT": cmp.Or(os.Getenv("DECKHAND_DRAIN_TIMEOUT"), "0s"),
 	}
-	for _, name := range []string{"DECKHAND_CLI_TIMEOUT", "DECKHAND_LEASE_TIME", "DECKHAND_IDLE_TIMEOUT", "DECKHAND_PARK_AFTER", "DECKHAND_CATCH_UP", "DECKHAND_MAX_LIVE_SESSIONS", "DECKHAND_WARM_SPARES"} {
+	for _, name := range []string{"DECKHAND_CLI_TIMEOUT", "DECKHAND_LEASE_TIME", "DECKHAND_IDLE_TIMEOUT", "DECKHAND_PARK_AFTER", "DECKHAND_CATCH_UP", "DECKHAND_MAX_LIVE_SESSIONS"} {
 		env[name] = os.Getenv(name)
 	}
 	if d.realModel = os.Getenv("ANTHROPIC_API_KEY") != ""; !d.realModel {

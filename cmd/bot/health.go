@@ -30,7 +30,7 @@ func (b *bot) healthHandler() http.Handler {
 func (b *bot) checks() health {
 	return health{
 		database: b.store.Ping, slack: b.app.Connected,
-		replica: replica{alive: b.supervisor.Alive, stopping: b.supervisor.Stopping, sessions: b.supervisor.Live, spares: b.supervisor.Spares, unbooked: b.supervisor.Unbooked, jobs: b.jobs.State, notices: b.store.Listening, web: b.web.Totals, workspaces: b.supervisor.Workspaces},
+		replica: replica{alive: b.supervisor.Alive, stopping: b.supervisor.Stopping, sessions: b.supervisor.Live, unbooked: b.supervisor.Unbooked, jobs: b.jobs.State, notices: b.store.Listening, web: b.web.Totals, workspaces: b.supervisor.Workspaces},
 	}
 }
 
@@ -49,7 +49,6 @@ type replica struct {
 	alive         func() bool // it may run threads
 	stopping      func() bool // it takes nothing more on
 	sessions      func() int
-	spares        func() int
 	unbooked      func() int // calls of the model
 	jobs, notices func() upkeep.State
 	web           func() map[string]egress.Total

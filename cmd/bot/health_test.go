@@ -81,7 +81,7 @@ func TestWhatHealthSays(t *testing.T) {
 				database: func(context.Context) error { return tt.database }, slack: func() bool { return tt.slack },
 				replica: replica{
 					alive: func() bool { return !tt.dead }, stopping: func() bool { return tt.ending },
-					sessions: func() int { return 2 }, spares: func() int { return 0 }, unbooked: func() int { return 0 }, jobs: func() upkeep.State { return tt.jobs }, notices: func() upkeep.State { return tt.notices },
+					sessions: func() int { return 2 }, unbooked: func() int { return 0 }, jobs: func() upkeep.State { return tt.jobs }, notices: func() upkeep.State { return tt.notices },
 				},
 			}
 			tt.want.Version, tt.want.Sessions = versionString(), 2

@@ -76,7 +76,6 @@ var (
 	noticesDesc  = prometheus.NewDesc("deckhand_notices_heard", "1 while this replica hears what others tell it, else 0: it polls then.", nil, nil)
 	unbookedDesc = prometheus.NewDesc("deckhand_meter_unbooked", "Calls of the model that have ended on this replica and wait to be written into the ledger.", nil, nil)
 	liveDesc     = prometheus.NewDesc("deckhand_sessions_live", "Claude Code processes of this replica.", nil, nil)
-	sparesDesc   = prometheus.NewDesc("deckhand_sessions_spare", "Those of them that are ready for a thread that does not exist yet.", nil, nil)
 	webBytesDesc = prometheus.NewDesc("deckhand_web_bytes_total", "Bytes that sessions of this replica sent to the web by the gateway (up) and got (down).", []string{"project", "direction"}, nil)
 	webDesc      = prometheus.NewDesc("deckhand_web_connections_total", "Connections to the web that sessions of this replica asked the gateway for.", []string{"project", "verdict"}, nil)
 	foldersDesc  = prometheus.NewDesc("deckhand_workspaces", "Folders of threads in this replica's data folder, when they were counted last.", nil, nil)
@@ -108,7 +107,7 @@ func (m *metrics) handler() http.Handler {
 
 // Describe implements [prometheus.Collector].
 func (m *metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, wordsDesc, wordAgeDesc, witnessDesc, unpricedDesc, jobsDesc, noticesDesc, liveDesc, sparesDesc, unbookedDesc, webBytesDesc, webDesc, foldersDesc, folderDesc, workDesc, buildDesc} {
+	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, wordsDesc, wordAgeDesc, witnessDesc, unpricedDesc, jobsDesc, noticesDesc, liveDesc, unbookedDesc, webBytesDesc, webDesc, foldersDesc, folderDesc, workDesc, buildDesc} {
 		to <- d
 	}
 }
@@ -126,7 +125,6 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	}
 	value(buildDesc, prometheus.GaugeValue, 1, versionString(), runtime.Version())
 	value(liveDesc, prometheus.GaugeValue, float64(m.self.sessions()))
-	value(sparesDesc, prometheus.GaugeValue, float64(m.self.spares()))
 	value(unbookedDesc, prometheus.GaugeValue, float64(m.self.unbooked()))
 	value(jobsDesc, prometheus.GaugeValue, upOrNot(m.self.jobs()))
 	value(noticesDesc, prometheus.GaugeValue, upOrNot(m.self.notices()))

@@ -77,7 +77,6 @@ func newFigures() *someFigures {
 // sevenLive is a replica with seven sessions that works on jobs and hears nothing.
 var sevenLive = replica{
 	sessions:   func() int { return 7 },
-	spares:     func() int { return 1 },
 	unbooked:   func() int { return 2 },
 	workspaces: func() (int, int64) { return 3, 4096 },
 	jobs:       func() upkeep.State { return upkeep.State{Up: true} },
@@ -137,7 +136,6 @@ deckhand_scrape_errors_total{figures="spend"} 0
 deckhand_scrape_errors_total{figures="totals"} 0
 deckhand_scrape_errors_total{figures="waiting"} 0
 deckhand_sessions_live 7
-deckhand_sessions_spare 1
 deckhand_spend_usd_total{model="claude-haiku-4-5",project="api"} 1e-06
 deckhand_spend_usd_total{model="claude-opus-5",project="web"} 1.234567
 deckhand_turns_total{project="web",state="done"} 3

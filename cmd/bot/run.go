@@ -153,7 +153,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: append(c.CredentialFiles(os.Getenv), c.Name), Command: e.Command(), CLIVersion: d.CLIVersion,
 		Gateway: b.gateway, Web: b.web, Git: git, Work: b.store, Files: b.app, Attachments: c.Attachments(), Workspaces: c.Workspaces, Log: b.log.Named("agent"),
 		Limits: agent.Limits{
-			IdleTimeout: e.IdleTimeout, ParkAfter: e.ParkAfter, MaxLive: e.MaxLive, Starts: e.Starts, Spares: e.WarmSpares, LeaseTTL: e.LeaseTime, Drain: e.DrainTimeout,
+			IdleTimeout: e.IdleTimeout, ParkAfter: e.ParkAfter, MaxLive: e.MaxLive, Starts: e.Starts, LeaseTTL: e.LeaseTime, Drain: e.DrainTimeout,
 			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it
 			Transcript: copied, KeepTranscripts: keep,
 		},

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"deckhand/internal/playground/slack"
@@ -103,51 +100,12 @@ func (w *world) edit(change func(config string) string) {
 	}
 }
 
-var (
-	spareLine   = regexp.MustCompile(`a warm spare is ready\s+{"thread": (\d+),.* "pid": (\d+)}`)
-	sessionLine = regexp.MustCompile(`session started\s+{"thread": (\d+),.* "pid": (\d+)}`)
-)
-
-// spareReady waits until the bot's nth warm spare is ready, and returns the number of its
-// thread and its process.
-func (w *world) spareReady(n int) (thread, pid string) {
-	w.t.Helper()
-	w.eventually(fmt.Sprintf("warm spare %d", n), func() bool {
-		log, err := os.ReadFile(filepath.Join(w.dir, "bot.log"))
-		all := spareLine.FindAllSubmatch(log, -1)
-		if err != nil || len(all) < n {
-			return false
-		}
-		thread, pid = string(all[n-1][1]), string(all[n-1][2])
-		return true
-	})
-	return thread, pid
-}
-
-// session is the first process of a thread.
-func (w *world) session(thread string) (pid string) {
-	w.t.Helper()
-	log, err := os.ReadFile(filepath.Join(w.dir, "bot.log"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, m := range sessionLine.FindAllSubmatch(log, -1) {
-		if string(m[1]) == thread {
-			return string(m[2])
-		}
-	}
-	return ""
-}
-
 // TestThreadsDoNotSeeEachOther: each has a clone of its own in which a commit works, and
-// nothing of the other's is there. The second one's was made before it began, and stood
-// ready with its process; its number, its branch and what it starts from are its own. A
-// spare that the project has left behind is not used, and none is left at the end.
+// nothing of the other's is there. A third one starts from where the project is by then.
 func TestThreadsDoNotSeeEachOther(t *testing.T) {
 	t.Parallel()
 	w := unstartedWorld(t)
 	w.ownTrees()
-	w.env = append(w.env, "DECKHAND_WARM_SPARES=1")
 	w.start()
 	run := func(command string) string {
 		thread := w.runs(linus, eng, "", command)
@@ -159,7 +117,6 @@ func TestThreadsDoNotSeeEachOther(t *testing.T) {
 	if out, err := os.ReadFile(filepath.Join(first, "out")); err != nil || string(out) != "mine\nrefused\n" {
 		t.Errorf("a commit in the first thread: %q, %v", out, err)
 	}
-	spare, pid := w.spareReady(1)
 	second := run("cat " + first + "/mine > out; ls -A " + filepath.Dir(first) + " >> out; ls -A " + filepath.Dir(filepath.Dir(first)) + " >> out; git log --all --format=%s | grep mine >> out; true")
 	if first == second {
 		t.Fatalf("both work in %s", first)
@@ -167,12 +124,8 @@ func TestThreadsDoNotSeeEachOther(t *testing.T) {
 	if out, err := os.ReadFile(filepath.Join(second, "out")); err != nil || string(out) != filepath.Base(second)+"\n"+filepath.Base(filepath.Dir(second))+"\n" {
 		t.Errorf("what the second thread saw of the first: %q, %v", out, err)
 	}
-	if w.session(spare) != pid || filepath.Base(second) != spare {
-		t.Errorf("the second thread works in %s, and not with spare %s, process %s", second, spare, pid)
-	}
 
 	// The project moves on.
-	w.spareReady(2)
 	commit := exec.CommandContext(t.Context(), "git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "moved on")
 	commit.Dir = w.Workspace
 	if out, err := commit.CombinedOutput(); err != nil {
@@ -183,23 +136,6 @@ func TestThreadsDoNotSeeEachOther(t *testing.T) {
 		t.Errorf("the third thread starts from %q, %v", out, err)
 	}
 
-	// The bot is killed.
-	spare, pid = w.spareReady(3)
-	old := w.PIDs["bot"]
-	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	w.renewed("bot", old)
-	for _, left := range []string{"workspaces/sample/" + spare, "home/" + spare, "reserved/sample/" + spare} {
-		w.eventually(left+" to be gone", func() bool {
-			_, err := os.Lstat(filepath.Join(w.dir, "bot", left))
-			return err != nil
-		})
-	}
-	w.eventually("the spare's process to be gone", func() bool {
-		_, err := os.Stat(filepath.Join("/proc", pid))
-		return err != nil
-	})
 	if n := w.count(`SELECT count(*) FROM turns`) - w.count(`SELECT count(*) FROM threads`); n != 0 {
 		t.Errorf("%d turns too many", n)
 	}

@@ -16,9 +16,6 @@ type Limits struct {
 	MaxLive int
 	// Starts is how many processes may start at once: as many as there are cores.
 	Starts int
-	// Spares is how many processes may be ready for threads that do not exist yet, of those
-	// that may live: none.
-	Spares int
 	// LeaseTTL is after how long a replica that is silent is taken for dead: 15 s.
 	LeaseTTL time.Duration
 	// Drain is how long turns may go on when the bot is to stop; without it they are

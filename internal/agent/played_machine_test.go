@@ -34,10 +34,6 @@ type playedMachine struct {
 	made      []workspace.Folder // the threads'
 	pushed    map[int64]bool     // the threads whose work is somewhere else
 	stays     map[int64]string   // why a thread's folder is not put away
-	reserved  map[int64]bool     // threads that do not exist
-	base      string             // what new threads start from
-	looked    func()             // somebody asked for that; nil for nobody
-	setup     place.Prepared
 }
 
 func (m *playedMachine) hold() {
@@ -110,45 +106,14 @@ func (m *playedMachine) Takes(context.Context) error {
 	return m.full
 }
 
-func (m *playedMachine) Prepare(context.Context, store.Thread, place.Project, func()) (place.Prepared, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.setup, nil
+func (*playedMachine) Prepare(context.Context, store.Thread, place.Project, func()) (place.Prepared, error) {
+	return place.Prepared{}, nil
 }
 
 func (m *playedMachine) Folders(context.Context) ([]workspace.Folder, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.made), nil
-}
-
-func (m *playedMachine) Reserve(t store.Thread, _ place.Project) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.reserved == nil {
-		m.reserved = map[int64]bool{}
-	}
-	m.reserved[t.ID] = true
-	return nil
-}
-
-func (m *playedMachine) Unreserve(t store.Thread, _ place.Project, _ bool) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.reserved[t.ID] {
-		m.stage.breach("thread %d was not reserved", t.ID)
-	}
-	delete(m.reserved, t.ID)
-	return nil
-}
-
-func (m *playedMachine) StartsFrom(context.Context, store.Thread, place.Project) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.looked != nil {
-		m.looked()
-	}
-	return m.base, nil
 }
 
 func (m *playedMachine) PutAway(_ context.Context, t store.Thread, _ place.Project) (string, []string, error) {

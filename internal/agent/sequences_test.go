@@ -189,7 +189,6 @@ func TestSequences(t *testing.T) {
 		limits := staged
 		limits.MaxLive = rapid.IntRange(1, 2).Draw(rt, "slots")
 		limits.Starts = rapid.IntRange(1, 2).Draw(rt, "starts at once")
-		limits.Spares = rapid.IntRange(0, 1).Draw(rt, "warm spares")
 		limits.ParkAfter = rapid.SampledFrom([]time.Duration{8 * time.Second, staged.ParkAfter}).Draw(rt, "parked after")
 		ask := rapid.Bool().Draw(rt, "admins are asked")
 		var broken []string
@@ -205,13 +204,6 @@ func TestSequences(t *testing.T) {
 func play(limits Limits, ask bool, sequence []happening) []string {
 	s := newStage(limits, spend.Budget{Scope: store.BudgetThread, Period: store.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask})
 	s.store.Grant("T1", "web", toolBuild, toolBuild, "U2")
-	s.claims = true
-	if limits.Spares > 0 {
-		s.prompt("0.1")
-		s.finish("0.1")
-		time.Sleep(2 * spareAgain) // for a spare
-		synctest.Wait()
-	}
 	for _, st := range sequence {
 		happenings[st.What](s, st)
 		if st.Settle {

@@ -56,27 +56,13 @@ func (w *worker) ensureSession(ctx context.Context) error {
 	}
 	w.stopSession(ctx, true) // one whose folder is gone can do nothing
 	return w.hearing(ctx, func(ctx context.Context) error {
-		sp, err := w.spares.take(ctx, w)
-		if err == nil && sp == nil {
-			err = w.place.Slots.Acquire(ctx, w, w.showPlace)
-		}
-		if err != nil {
+		if err := w.place.Slots.Acquire(ctx, w, w.showPlace); err != nil {
 			return err
 		}
 		w.front.ShowPlace(w.thread, Served) // an earlier process may have shown another
-		begins, bound := w.thread.SessionID == "", false
-		if sp != nil {
-			bound, err = w.bind(ctx, sp)
-		}
-		if err == nil && !bound {
-			err = w.startSession(ctx)
-		}
-		if err != nil {
+		if err := w.startSession(ctx); err != nil {
 			w.place.Slots.Release(w)
 			return err
-		}
-		if begins {
-			w.spares.want(w.thread)
 		}
 		return nil
 	})

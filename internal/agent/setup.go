@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"go.uber.org/zap"
-
-	"deckhand/internal/agent/place"
 )
 
 // prepare has the project's setup run, and tells people and the audit of it. Whatever
@@ -25,16 +23,11 @@ func (w *worker) prepare(ctx context.Context) error {
 		}
 		return &startError{sentence: sentence(err), err: err}
 	}
-	w.tellPrepared(done)
-	return nil
-}
-
-// tellPrepared tells people what a setup has done.
-func (w *worker) tellPrepared(done place.Prepared) {
 	if done.Output != "" {
 		w.front.Attach(w.thread.Key(), "setup.txt", done.Output)
 	}
 	if done.Told != "" {
 		w.front.Say(w.thread.Key(), done.Told)
 	}
+	return nil
 }

@@ -40,8 +40,6 @@ type stage struct {
 	ran     chan error
 	threads map[string]store.Thread // by their ts
 	prompts int
-	// claims says that new threads begin with a warm spare, where there is one.
-	claims bool
 	// files are what people attach, and attached what comes with every prompt.
 	files    Files
 	attached []store.PromptFile
@@ -206,11 +204,7 @@ func (s *stage) acceptOf(user, ts string) {
 	n := fmt.Sprintf("%04d", s.prompts)
 	id, _, err := s.store.Receive(context.Background(), store.Envelope{EventID: n, Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: ts, TS: n, UserID: user})
 	if err == nil {
-		var with store.Prepared
-		if s.claims && s.row(ts).ID == 0 {
-			with = s.sup.ClaimSpare("T1", "C1", "web")
-		}
-		s.threads[ts], _, err = s.store.AcceptPrompt(context.Background(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: cmp.Or(s.words, "go"), Files: s.attached, Prepared: with})
+		s.threads[ts], _, err = s.store.AcceptPrompt(context.Background(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: cmp.Or(s.words, "go"), Files: s.attached})
 	}
 	if err != nil {
 		s.breach("a prompt was not accepted: %v", err)

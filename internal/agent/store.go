@@ -44,7 +44,6 @@ type leases interface {
 
 // prompts wait for a turn.
 type prompts interface {
-	NextThread(ctx context.Context) (int64, error)
 	NextPrompt(ctx context.Context, threadID int64) (store.Prompt, error)
 	PutOffPrompt(ctx context.Context, l store.Lease, inboxID int64, after time.Duration, why string) error
 	DropPrompt(ctx context.Context, l store.Lease, inboxID int64, d store.Drop) ([]store.OutboxRow, error)

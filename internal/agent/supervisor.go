@@ -100,7 +100,6 @@ type shared struct {
 	cliVersion string
 	log        *zap.Logger
 
-	spares *warmSpares
 	// wakeAfter has a worker look at the thread's prompts after a while.
 	wakeAfter func(threadID int64, after time.Duration)
 	copying   chan struct{} // held while transcripts are copied beside turns
@@ -141,7 +140,6 @@ func New(c Config) *Supervisor {
 
 func newSupervisor(r Reminder, s *shared) *Supervisor {
 	s.copying, s.forgetting, s.fetching = make(chan struct{}, 1), make(chan struct{}, forgetAtOnce), make(chan struct{}, fetchAtOnce)
-	s.spares = newWarmSpares(s)
 	sup := &Supervisor{
 		shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]message{}, stops: map[int64]string{}, called: make(chan struct{}, 1),
 		gone: make(chan struct{}, 1), look: make(chan time.Duration, 1), heartbeatNow: make(chan struct{}, 1),
@@ -166,7 +164,6 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	loops.Go(func() { s.keepAlive(serving, bot) })
 	loops.Go(func() { s.pollForWork(serving) })
 	loops.Go(func() { s.keepTidy(serving) })
-	loops.Go(func() { s.spares.run(ctx) })
 	loops.Go(func() { s.keepForgetting(serving) })
 	loops.Go(func() {
 		for serving.Err() == nil {
@@ -249,7 +246,7 @@ var errShutdown = errors.New("the bot is stopping")
 // if the thread is free. When nothing runs, the next [Supervisor.Run] finds the work
 // in the database.
 func (s *Supervisor) Wake(threadID int64) {
-	s.post(threadID, message{kind: messageWake, eager: s.spares.has(threadID)})
+	s.post(threadID, message{kind: messageWake})
 }
 
 // post gives a message to the thread's worker, which is started if there is none.

@@ -61,8 +61,6 @@ type Environment struct {
 	CatchUp time.Duration `envconfig:"DECKHAND_CATCH_UP" default:"1h"`
 	MaxLive int           `envconfig:"DECKHAND_MAX_LIVE_SESSIONS" default:"20"`
 	Starts  int           `envconfig:"DECKHAND_STARTS_AT_ONCE" default:"0"` // 0: the number of cores
-	// WarmSpares is how many processes may be ready for threads that do not exist yet.
-	WarmSpares int `envconfig:"DECKHAND_WARM_SPARES" default:"0"`
 }
 
 // leastLease is the shortest lease that a busy machine bears.
@@ -121,7 +119,6 @@ func ReadEnvironment() (Environment, error) {
 	need(e.CatchUp >= leastCatchUp && e.CatchUp <= mostCatchUp, "DECKHAND_CATCH_UP: %s is not between %s and %s; Slack itself delivers again for six minutes", e.CatchUp, leastCatchUp, mostCatchUp)
 	need(e.Starts >= 0, "DECKHAND_STARTS_AT_ONCE: %d is too few; write at least 1, or 0 for the number of cores", e.Starts)
 	need(e.MaxLive >= 1, "DECKHAND_MAX_LIVE_SESSIONS: %d is too few; write at least 1", e.MaxLive)
-	need(e.WarmSpares >= 0 && e.WarmSpares < max(e.MaxLive, 1), "DECKHAND_WARM_SPARES: %d is not possible; write 0 for none, or less than DECKHAND_MAX_LIVE_SESSIONS", e.WarmSpares)
 	if _, err := zapcore.ParseLevel(e.LogLevel); err != nil {
 		need(false, "DECKHAND_LOG_LEVEL: %q is not a level; write debug, info, warn or error", e.LogLevel)
 	}

@@ -72,13 +72,7 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	if opens && a.cursor.missed(in) {
 		p.LookSince = timeOf(m.TS)
 	}
-	if opens {
-		p.Prepared = a.agent.ClaimSpare(key.TeamID, key.ChannelID, project)
-	}
 	thread, ok, err := a.c.Store.AcceptPrompt(ctx, p)
-	if errors.Is(err, store.ErrNotYet) || err == nil && thread.ID != p.Prepared.ThreadID {
-		a.agent.ReturnSpare(p.Prepared) // after any other error it may be the thread's
-	}
 	if err != nil {
 		return "", err
 	}

@@ -114,8 +114,6 @@ type NewPrompt struct {
 	Text    string
 	Files   []PromptFile
 	Edits   int // how often the message had been changed when it was read
-	// Prepared is what the thread may be opened with; see [Prepared].
-	Prepared Prepared
 	// Continues is the turn that a budget stopped and that this goes on with; 0 for
 	// none. That is possible once, and while the thread has not gone on.
 	Continues int64
@@ -171,32 +169,11 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 
 // openThread returns the prompt's thread, which is opened if there is none.
 func openThread(ctx context.Context, tx pgx.Tx, p NewPrompt) (Thread, error) {
-	const again = `
-		ON CONFLICT (team_id, channel_id, thread_ts) DO UPDATE SET active_at = now()
-		RETURNING ` + threadColumns
-	args := []any{p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS, p.Project, p.UserID, p.Title}
-	if p.Prepared == (Prepared{}) {
-		return collectOne[Thread](tx.Query(ctx, `
-			INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id, title)
-			VALUES ($1, $2, $3, $4, $5, $6)`+again, args...))
-	}
 	return collectOne[Thread](tx.Query(ctx, `
-		INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id, title, id, workspace_replica) OVERRIDING SYSTEM VALUE
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`+again, append(args, p.Prepared.ThreadID, p.Prepared.Replica)...))
-}
-
-// Prepared is a thread's number for which a replica has made things ready. The replica
-// suits the thread as if it had its workspace.
-type Prepared struct {
-	ThreadID int64
-	Replica  string
-}
-
-// NextThread fetches a number that no thread has, and none gets by itself: it is the
-// caller's, for [NewPrompt], once.
-func (s *Store) NextThread(ctx context.Context) (id int64, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT nextval(pg_get_serial_sequence('threads', 'id'))`).Scan(&id)
-	return id, wrap(err, "fetch the number of a thread")
+		INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id, title)
+		VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (team_id, channel_id, thread_ts) DO UPDATE SET active_at = now()
+		RETURNING `+threadColumns, p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS, p.Project, p.UserID, p.Title))
 }
 
 // takeContinue takes a stopped turn's offer to go on.

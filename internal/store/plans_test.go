@@ -126,10 +126,6 @@ func TestWhatRunsOftenReadsLittle(t *testing.T) {
 			_, err := s.ThreadByKey(ctx, key)
 			return err
 		},
-		"the next thread": func(ctx context.Context, s *store.Store) error {
-			_, err := s.NextThread(ctx)
-			return err
-		},
 		"the next prompt": func(ctx context.Context, s *store.Store) error {
 			_, err := s.NextPrompt(ctx, 101)
 			return err

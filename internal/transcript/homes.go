@@ -84,23 +84,6 @@ func (h Homes) Renew(threadID int64, sessionID string) error {
 	return nil
 }
 
-// Remove removes the thread's home with all that is in it.
-func (h Homes) Remove(threadID int64) error {
-	root, err := os.OpenRoot(h.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("open the folder of homes: %w", err)
-	}
-	defer root.Close() //nolint:errcheck // it only names a folder
-	name, next, last := homeNames(threadID)
-	if err := discard(root, name, next, last); err != nil {
-		return fmt.Errorf("remove the home folder: %w", err)
-	}
-	return nil
-}
-
 // recover takes back the last home of a bot that died between two renames.
 func (h Homes) recover(threadID int64) error {
 	name, _, last := homeNames(threadID)

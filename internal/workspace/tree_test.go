@@ -317,23 +317,16 @@ func TestWhatIsNotSavedIsSaid(t *testing.T) {
 	}
 }
 
-// TestTheBaseIsWhatANewThreadStartsFrom, today.
-func TestTheBaseIsWhatANewThreadStartsFrom(t *testing.T) {
+// TestANewThreadStartsFromTheBase that the forge has today.
+func TestANewThreadStartsFromTheBase(t *testing.T) {
 	t.Parallel()
 	u := newHut(t)
-	seen := ""
 	for id, file := range []string{"one", "two"} {
 		want := u.commit("main", file)
 		thread, _ := u.begin(int64(id+1), "")
 		u.k.kept(u.p).began = time.Time{}
-		base, err := u.k.Base(t.Context(), u.p)
-		if err != nil || base != want || Head(thread.Dir) != want || base == seen {
-			t.Errorf("after %s the base is %s, %v; a new thread is at %s, and the forge at %s", file, base, err, Head(thread.Dir), want)
+		if Head(thread.Dir) != want {
+			t.Errorf("after %s a new thread is at %s, and the forge at %s", file, Head(thread.Dir), want)
 		}
-		seen = base
-	}
-	u.p.Base = "nowhere"
-	if base, err := u.k.Base(t.Context(), u.p); err == nil {
-		t.Errorf("a base that is not there is %s", base)
 	}
 }

@@ -138,34 +138,6 @@ func (k *Keeper) open(ctx context.Context, t Thread, p Project) (dir string, tol
 	return dir, told, nil
 }
 
-// Base is the commit that a new thread's working tree starts from, as the project's forge
-// has it now; empty where there is none.
-func (k *Keeper) Base(ctx context.Context, p Project) (string, error) {
-	if p.Kind != Worktree {
-		return "", nil
-	}
-	source, err := gitdata.Open(k.source(p))
-	if err != nil {
-		return "", err
-	}
-	if p.Repo != "" {
-		if err := k.refresh(ctx, source, p); err != nil {
-			return "", err
-		}
-	}
-	return gitdata.Clone{Source: source, Base: p.Base, OfOrigin: p.Repo != "", Scratch: k.scratch()}.From(ctx)
-}
-
-// Forget removes the own folder of a thread in which nobody has worked, and what is known
-// of it.
-func Forget(dataDir, project string, threadID int64) error {
-	var errs []error
-	for _, room := range []string{"workspaces", "setup", "saved"} {
-		errs = append(errs, os.RemoveAll(filepath.Join(dataDir, room, project, strconv.FormatInt(threadID, 10))))
-	}
-	return errors.Join(errs...)
-}
-
 // Missing reports whether a folder that was made is gone.
 func Missing(dir string) bool { return dir != "" && !isDir(dir) }
 

@@ -216,26 +216,12 @@ func (b *Store) openThread(p store.NewPrompt) *store.Thread {
 	if i := slices.IndexFunc(b.threads, func(t *store.Thread) bool { return t.Key() == p.Thread }); i >= 0 {
 		return b.threads[i]
 	}
-	id := p.Prepared.ThreadID
-	if id == 0 {
-		b.threads = append(b.threads, new(store.Thread))
-		id = int64(len(b.threads))
+	t := &store.Thread{
+		ID: int64(len(b.threads)) + 1, TeamID: p.Thread.TeamID, ChannelID: p.Thread.ChannelID, ThreadTS: p.Thread.ThreadTS,
+		Project: p.Project, OwnerID: p.UserID, Title: p.Title,
 	}
-	*b.threads[id-1] = store.Thread{
-		ID: id, TeamID: p.Thread.TeamID, ChannelID: p.Thread.ChannelID, ThreadTS: p.Thread.ThreadTS,
-		Project: p.Project, OwnerID: p.UserID, Title: p.Title, WorkspaceReplica: p.Prepared.Replica,
-	}
-	return b.threads[id-1]
-}
-
-// NextThread is [store.Store.NextThread]. Its thread is there, and is nobody's.
-func (b *Store) NextThread(ctx context.Context) (int64, error) {
-	if err := b.lock(ctx); err != nil {
-		return 0, err
-	}
-	defer b.mu.Unlock()
-	b.threads = append(b.threads, new(store.Thread))
-	return int64(len(b.threads)), nil
+	b.threads = append(b.threads, t)
+	return t
 }
 
 // behind reports whether a message has to wait for an earlier one of its thread.

@@ -41,14 +41,6 @@ type Machine interface {
 	// Prepare runs the project's setup in the thread's workspace if it is due; begins is
 	// told when it runs. Its error ends the start of the session.
 	Prepare(ctx context.Context, t store.Thread, p Project, begins func()) (Prepared, error)
-	// Reserve notes that what is made for a thread is thrown away unless Unreserve is told
-	// to keep it: by Unreserve, or by the next run of the bot.
-	Reserve(t store.Thread, p Project) error
-	Unreserve(t store.Thread, p Project, keep bool) error
-	// StartsFrom names what a new thread's process is given of its workspace, as it is now:
-	// another name is another beginning. It fails if the workspace is not what a new
-	// thread's would be.
-	StartsFrom(ctx context.Context, t store.Thread, p Project) (string, error)
 	// Missing reports whether a folder that Workspace has made is gone.
 	Missing(dir string) bool
 	// Start starts the CLI on the thread's session in its workspace and initializes it. A

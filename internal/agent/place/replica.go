@@ -51,7 +51,6 @@ func OpenReplica(dataDir string) (*Replica, error) {
 		return nil, fmt.Errorf("read the replica id: %w", err)
 	}
 	workspace.Sweep(dataDir)
-	sweepReserved(dataDir)
 	return &Replica{ID: id, lock: lock}, nil
 }
 

@@ -9,17 +9,16 @@ import (
 )
 
 // Slots bounds how many CLI processes live at once. They are given first come, first
-// served. Where none is free a warm spare has to go, then the session that has been idle
-// longest is asked for its own, and after those the one that has waited longest for people.
+// served. Where none is free the session that has been idle longest is asked for its own,
+// and after those the one that has waited longest for people.
 type Slots struct {
 	Most int // how many there are
 
-	mu    sync.Mutex
-	live  map[Holder]bool
-	lent  map[Holder]bool // to warm spares; true for those that were told to go
-	spare map[Holder]spare
-	asked map[Holder]bool // those of them that were asked to; they end, or go on
-	queue []*queued
+	mu          sync.Mutex
+	live        map[Holder]bool
+	dispensable map[Holder]dispensable // those of them that could do without theirs
+	asked       map[Holder]bool        // those of them that were asked to; they end, or go on
+	queue       []*queued
 }
 
 // Holder is who can have a slot.
@@ -29,8 +28,8 @@ type Holder interface {
 	MakeRoom()
 }
 
-// spare is what a live session is that could do without its slot.
-type spare struct {
+// dispensable says why a live session could do without its slot.
+type dispensable struct {
 	since time.Time
 	waits bool // for people; else it is idle
 }
@@ -46,14 +45,14 @@ type queued struct {
 
 // NewSlots returns so many slots, all of them free.
 func NewSlots(most int) *Slots {
-	return &Slots{Most: most, live: map[Holder]bool{}, lent: map[Holder]bool{}, spare: map[Holder]spare{}, asked: map[Holder]bool{}}
+	return &Slots{Most: most, live: map[Holder]bool{}, dispensable: map[Holder]dispensable{}, asked: map[Holder]bool{}}
 }
 
 // Used is how many have a holder.
 func (s *Slots) Used() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.live) + len(s.lent)
+	return len(s.live)
 }
 
 // Has reports whether somebody has a slot.
@@ -63,53 +62,11 @@ func (s *Slots) Has(h Holder) bool {
 	return s.live[h]
 }
 
-// Lend gives a warm spare a slot that nobody needs. It reports false if there is none.
-func (s *Slots) Lend(sp Holder) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.queue) > 0 || len(s.live)+len(s.lent) >= s.Most {
-		return false
-	}
-	s.lent[sp] = false
-	return true
-}
-
-// TakeBack frees the slot of a warm spare that is gone.
-func (s *Slots) TakeBack(sp Holder) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.lent, sp)
-	s.serve()
-}
-
-// Pass gives the slot of a warm spare to the session that is to have it. It reports false
-// if somebody who came before waits for the slot.
-func (s *Slots) Pass(sp, h Holder) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lent[sp] {
-		return false
-	}
-	delete(s.lent, sp)
-	s.live[h] = true
-	return true
-}
-
-// leaving is how many slots of warm spares are about to be free. s.mu is held.
-func (s *Slots) leaving() (n int) {
-	for _, told := range s.lent {
-		if told {
-			n++
-		}
-	}
-	return n
-}
-
 // Working is how many sessions need their slot now.
 func (s *Slots) Working() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.live) - len(s.spare)
+	return len(s.live) - len(s.dispensable)
 }
 
 // Acquire waits for a slot, unless h has one. moved is called with how many are before h if
@@ -152,7 +109,7 @@ var ErrHandedOn = errors.New("another replica has room for this thread")
 func (s *Slots) HandOn() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := len(s.asked) + s.leaving()
+	i := len(s.asked)
 	if i >= len(s.queue) {
 		return false
 	}
@@ -168,20 +125,12 @@ func (s *Slots) HandOn() bool {
 // as the others need, and tells those for whom none is on its way how many are before
 // them.
 func (s *Slots) serve() {
-	for len(s.queue) > 0 && len(s.live)+len(s.lent) < s.Most {
+	for len(s.queue) > 0 && len(s.live) < s.Most {
 		s.live[s.queue[0].h] = true
 		close(s.queue[0].given)
 		s.queue = s.queue[1:]
 	}
-	coming := s.leaving()
-	for sp, told := range s.lent {
-		if !told && len(s.asked)+coming < len(s.queue) {
-			s.lent[sp] = true
-			coming++
-			sp.MakeRoom()
-		}
-	}
-	for len(s.asked)+coming < len(s.queue) {
+	for len(s.asked) < len(s.queue) {
 		h := s.cheapest()
 		if h == nil {
 			break
@@ -190,7 +139,7 @@ func (s *Slots) serve() {
 		h.MakeRoom()
 	}
 	for i, p := range s.queue {
-		if i >= len(s.asked)+coming && p.told != i || p.told > i {
+		if i >= len(s.asked) && p.told != i || p.told > i {
 			p.told = i
 			p.moved(i)
 		}
@@ -199,8 +148,8 @@ func (s *Slots) serve() {
 
 // cheapest is whoever can do without a slot best, and was not asked; or nil.
 func (s *Slots) cheapest() (best Holder) {
-	for h, a := range s.spare {
-		b := s.spare[best]
+	for h, a := range s.dispensable {
+		b := s.dispensable[best]
 		switch {
 		case s.asked[h]:
 		case best == nil, b.waits && !a.waits, b.waits == a.waits && a.since.Before(b.since):
@@ -211,24 +160,24 @@ func (s *Slots) cheapest() (best Holder) {
 }
 
 // Idle marks a session that has a slot as idle from now on.
-func (s *Slots) Idle(h Holder) { s.mark(h, &spare{since: time.Now()}) }
+func (s *Slots) Idle(h Holder) { s.mark(h, &dispensable{since: time.Now()}) }
 
 // Waits marks it as one that only waits for people.
-func (s *Slots) Waits(h Holder) { s.mark(h, &spare{since: time.Now(), waits: true}) }
+func (s *Slots) Waits(h Holder) { s.mark(h, &dispensable{since: time.Now(), waits: true}) }
 
 // Works marks it as one that needs its slot.
 func (s *Slots) Works(h Holder) { s.mark(h, nil) }
 
-func (s *Slots) mark(h Holder, as *spare) {
+func (s *Slots) mark(h Holder, as *dispensable) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.live[h] {
 		return
 	}
 	delete(s.asked, h)
-	delete(s.spare, h)
+	delete(s.dispensable, h)
 	if as != nil {
-		s.spare[h] = *as
+		s.dispensable[h] = *as
 	}
 	s.serve()
 }
@@ -242,7 +191,7 @@ func (s *Slots) Release(h Holder) {
 
 func (s *Slots) drop(h Holder) {
 	delete(s.live, h)
-	delete(s.spare, h)
+	delete(s.dispensable, h)
 	delete(s.asked, h)
 	s.serve()
 }

@@ -18,7 +18,6 @@ type Starts struct {
 	mu   sync.Mutex
 	busy int
 	line []chan struct{} // of those who wait, closed when it is their turn
-	lent func()          // ends the start of a warm spare; nil while there is none
 }
 
 // Acquire waits for the right to start a process, which Release gives back. told is
@@ -30,10 +29,6 @@ func (s *Starts) Acquire(ctx context.Context, told func(before int)) error {
 		s.busy++
 		s.mu.Unlock()
 		return nil
-	}
-	if s.lent != nil {
-		s.lent()
-		s.lent = nil
 	}
 	turn := make(chan struct{})
 	s.line = append(s.line, turn)
@@ -53,26 +48,6 @@ func (s *Starts) Acquire(ctx context.Context, told func(before int)) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// Lend gives a warm spare the right to start while nothing else does; TakeBack gives it
-// back. giveUp is called when somebody needs it, and must return at once.
-func (s *Starts) Lend(giveUp func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.busy > 0 {
-		return false
-	}
-	s.busy, s.lent = 1, giveUp
-	return true
-}
-
-// TakeBack is Release of a warm spare's.
-func (s *Starts) TakeBack() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lent = nil
-	s.pass()
 }
 
 // before is how many starts come before one that waits, those included that are being
