@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/store"
@@ -22,16 +22,6 @@ const stopped = "The turn is being stopped."
 
 // over is what it is told of one that waits when its turn has ended.
 const over = "The turn is over."
-
-// newApprovalID is what a button carries: some 128 random bits, nothing else. Its first
-// letters are the card's code, in which a digit tells it from a word.
-func newApprovalID() string {
-	for {
-		if id := rand.Text(); strings.ContainsAny(id[:5], "234567") {
-			return id
-		}
-	}
-}
 
 // onHook decides a tool call before it runs, by rule or by grant (see grants.go), or has
 // the CLI ask a person. A decision is committed before the CLI learns of it.
@@ -92,27 +82,14 @@ func (w *worker) call(tool string, input json.RawMessage, cwd string) policy.Cal
 
 // request is a new approval of the running turn, as the policy wants it.
 func (w *worker) request(requestID, toolUseID string, c policy.Call, d policy.Decision) store.Approval {
-	if approvalKind(c.Tool) == store.ApprovalQuestion {
+	if ask.KindOf(c.Tool) == store.ApprovalQuestion {
 		// It is put to the person who asked; whoever may give work may answer.
 		d.Terms = policy.Terms{Quorum: 1, RequesterMayApprove: true, Timeout: d.Terms.Timeout, OnTimeout: d.Terms.OnTimeout, Because: d.Terms.Because}
 	}
 	return store.Approval{
-		ID: newApprovalID(), SessionID: w.session.id, TurnID: w.turn.row.ID, Kind: approvalKind(c.Tool),
+		ID: ask.NewID(), SessionID: w.session.id, TurnID: w.turn.row.ID, Kind: ask.KindOf(c.Tool),
 		RequestID: requestID, ToolUseID: toolUseID, ToolName: c.Tool, Input: c.Input, RequestedBy: w.turn.row.RequestedBy,
-		Terms: termsOf(d), Dir: c.Dir, ExpiresAt: time.Now().Add(d.Terms.Timeout),
-	}
-}
-
-// termsOf are the terms by which a request is decided.
-func termsOf(d policy.Decision) store.Terms {
-	because := d.Why
-	if d.Terms.Because != "" {
-		because = strings.TrimSpace(d.Terms.Because + " " + because)
-	}
-	return store.Terms{
-		Rule: d.Rule, Because: because, Approvers: d.Terms.Approvers, Quorum: d.Terms.Quorum,
-		RequesterMay: d.Terms.RequesterMayApprove, OnTimeout: store.TimeoutAction(d.Terms.OnTimeout),
-		Dangerous: d.Terms.Dangerous, Grantable: d.Grantable, Fixed: d.Terms.Fixed,
+		Terms: ask.TermsOf(d), Dir: c.Dir, ExpiresAt: time.Now().Add(d.Terms.Timeout),
 	}
 }
 
@@ -153,7 +130,7 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 		return w.reply(w.session.proc.Deny(r.RequestID, a.Reason, false))
 	}
 	if d.Contained { // the hook was told so, and Claude Code wants to be told again
-		if !w.turn.runsWith(r.ToolUseID, r.Input) { // else that decision is recorded
+		if !w.turn.running.HasWith(r.ToolUseID, r.Input) { // else that decision is recorded
 			if _, err := w.decideByRule(ctx, r.RequestID, r.ToolUseID, call, d); err != nil {
 				return err
 			}
@@ -180,7 +157,7 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 
 // ask puts a call to people, unless the process that this turn continues was given the
 // decision already. about is the host, if it is a call of policy.NetworkTool.
-func (w *worker) ask(ctx context.Context, a store.Approval, call policy.Call, about *reach) error {
+func (w *worker) ask(ctx context.Context, a store.Approval, call policy.Call, about *ask.Host) error {
 	t := w.turn
 	if a.CardID, a.Said = t.openCard(), saidBefore(t.content.Items, a.ToolUseID); a.Push != nil {
 		a.CardID = "" // its card is about nothing else
@@ -188,7 +165,7 @@ func (w *worker) ask(ctx context.Context, a store.Approval, call policy.Call, ab
 	for _, risk := range policy.Assess(call) {
 		a.Risks = append(a.Risks, string(risk))
 	}
-	a.Touches = touched(call)
+	a.Touches = ask.Touched(call)
 	a, err := w.record(ctx, a)
 	if err != nil {
 		return err
@@ -196,7 +173,7 @@ func (w *worker) ask(ctx context.Context, a store.Approval, call policy.Call, ab
 	t.asked[a.ID] = a
 	w.waiting.add(a.ID)
 	if about != nil {
-		about.asked = a.ID
+		about.Asked(a.ID)
 	}
 	if a.Status != store.ApprovalPending {
 		return w.onDecided(ctx, a.ID, nil) // decided while the process was gone
@@ -210,16 +187,6 @@ func (w *worker) ask(ctx context.Context, a store.Approval, call policy.Call, ab
 	return nil
 }
 
-func approvalKind(tool string) store.ApprovalKind {
-	switch tool {
-	case "AskUserQuestion":
-		return store.ApprovalQuestion
-	case "ExitPlanMode":
-		return store.ApprovalPlan
-	}
-	return store.ApprovalTool
-}
-
 // onDecided answers the CLI for an approval that has ended by a decision. The
 // right to answer is claimed in the database first, and it is given once: with the
 // decision, when that was made on this replica, else now.
@@ -228,13 +195,13 @@ func (w *worker) onDecided(ctx context.Context, id string, decided *store.Approv
 	if !ok {
 		return nil // its process is gone, or it was cancelled: it is bound when asked again
 	}
-	about := w.turn.asksAbout(id)
+	about := w.turn.hosts.Of(id)
 	var a store.Approval
 	var err error
 	switch {
 	case decided != nil && decided.Delivered:
 		a = *decided
-	case about != nil && about.question == nil:
+	case about != nil && !about.Waits():
 		// Whoever asked has left. It counts as delivered when somebody waits for it again,
 		// in a process that goes on with this turn.
 		if a, err = w.store.ApprovalByID(ctx, id); err == nil && a.Status != store.ApprovalAllowed && a.Status != store.ApprovalDenied {
@@ -276,7 +243,7 @@ func (w *worker) answer(a, requested store.Approval) error {
 		return w.reply(proc.Deny(requested.RequestID, stopped, true)) // whatever was decided: somebody stopped it
 	}
 	if a.Status == store.ApprovalDenied {
-		return w.reply(proc.Deny(requested.RequestID, denial(a), false))
+		return w.reply(proc.Deny(requested.RequestID, ask.Denial(a), false))
 	}
 	// What runs is what was asked for, and what was asked for is what was shown.
 	if sum := sha256.Sum256(requested.Input); sum != a.InputSHA256 || sum != sha256.Sum256(a.Input) {
@@ -293,25 +260,10 @@ func (w *worker) answer(a, requested store.Approval) error {
 		return w.reply(proc.Deny(requested.RequestID, "A person changed this call before it was approved, and the policy does not allow the changed one now. Nothing ran. Ask again.", false))
 	}
 	if a.Edited.Times > 0 {
-		w.turn.changed[requested.ToolUseID] = changeTold(a)
+		w.turn.changed[requested.ToolUseID] = ask.ChangeNote(a)
 	}
 	w.begins(requested.ToolUseID, call, a.Push)
 	return w.reply(proc.Allow(requested.RequestID, input))
-}
-
-// denial is what the model is told: the person's reason steers it.
-func denial(a store.Approval) string {
-	switch {
-	case a.Kind == store.ApprovalQuestion:
-		return strings.TrimSpace("The person does not want to answer this. " + a.Reason)
-	case a.Kind == store.ApprovalPlan && a.Reason != "":
-		return "The person wants you to keep planning: " + a.Reason
-	case a.Kind == store.ApprovalPlan:
-		return "The person did not accept the plan. Ask what to change."
-	case a.Reason != "":
-		return "The person denied this, and said: " + a.Reason
-	}
-	return "The person denied this. Do not try to get around it; say what you would have done, or ask."
 }
 
 // onUndecided answers the CLI for an approval whose time has run out. Silence is
@@ -325,11 +277,11 @@ func (w *worker) onUndecided(ctx context.Context, id string) error {
 	if a.Status != store.ApprovalExpired {
 		return nil
 	}
-	requested, about := w.turn.asked[id], w.turn.asksAbout(id)
+	requested, about := w.turn.asked[id], w.turn.hosts.Of(id)
 	w.forget(a)
 	w.show()
 	w.front.ShowApproval(a)
-	waited := timeToDecide(a)
+	waited := ask.TimeToDecide(a)
 	if about != nil {
 		w.hostUndecided(ctx, about, a, waited)
 		return nil
@@ -345,23 +297,18 @@ func (w *worker) onUndecided(ctx context.Context, id string) error {
 	return w.reply(w.session.proc.Deny(requested.RequestID, fmt.Sprintf("Nobody decided within %s. The turn is paused.", waited), true))
 }
 
-// timeToDecide is how long people had.
-func timeToDecide(a store.Approval) time.Duration {
-	return a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second)
-}
-
 // sayExpired says that nobody has decided, which the policy takes as a no.
 func (w *worker) sayExpired(ctx context.Context, a store.Approval) {
 	what, so := a.ToolName, "it did not run"
 	switch {
 	case what == policy.NetworkTool:
-		what, so = hostOf(a), "it is not reached"
+		what, so = ask.HostOf(a), "it is not reached"
 	case a.Kind == store.ApprovalQuestion:
 		what, so = "its question", "it was not answered"
 	case a.Kind == store.ApprovalPlan:
 		what, so = "the plan", "work on it did not start"
 	}
-	w.say(ctx, fmt.Sprintf("Nobody decided about %s within %s. The policy takes that as a no, so %s and the work goes on without it.", what, timeToDecide(a), so))
+	w.say(ctx, fmt.Sprintf("Nobody decided about %s within %s. The policy takes that as a no, so %s and the work goes on without it.", what, ask.TimeToDecide(a), so))
 }
 
 // onCancelRequest drops an approval that the CLI no longer waits for.

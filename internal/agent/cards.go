@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/store"
@@ -50,7 +51,7 @@ type Request struct {
 func RequestOf(a store.Approval) Request {
 	r := Request{ApprovalID: a.ID, ToolUseID: a.ToolUseID, ToolName: a.ToolName, Status: a.Status, Quorum: a.Terms.Quorum, Reason: a.Reason}
 	if a.ToolName == policy.NetworkTool {
-		r.Host = hostOf(a)
+		r.Host = ask.HostOf(a)
 	}
 	for _, v := range a.Votes {
 		if v.Allow && (a.Status != store.ApprovalDenied || a.Terms.Quorum > 1) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/store"
 )
@@ -105,24 +106,7 @@ func TestTheModelIsToldWhatRan(t *testing.T) {
 		}
 	})
 	asked := store.Approval{Input: json.RawMessage(`{"file_path":"a.go","content":"x"}`), Edited: store.Edited{Times: 1, Input: json.RawMessage(`{"file_path":"a.go","content":"y"}`)}}
-	if said := changeTold(asked); strings.Contains(said, "file_path") || !strings.Contains(said, `{"content":"y"}`) {
+	if said := ask.ChangeNote(asked); strings.Contains(said, "file_path") || !strings.Contains(said, `{"content":"y"}`) {
 		t.Errorf("what nobody changed is told, too: %s", said)
-	}
-}
-
-// A push's card shows its commits, and does not guess at what its words do.
-func TestAPushIsNotGuessedAt(t *testing.T) {
-	t.Parallel()
-	for command, guessed := range map[string]bool{
-		"git push origin main": false, "git push -f origin main": false, "git push --force-with-lease origin HEAD:deckhand/x": false,
-		"git push -f origin main && make x": true, "make x": true,
-	} {
-		input, err := json.Marshal(map[string]string{"command": command})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := touched(policy.Call{Tool: "Bash", Input: input, Workspace: t.TempDir()}); (got != nil) != guessed {
-			t.Errorf("%s: %s", command, got)
-		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/gateway/egress"
 	"deckhand/internal/store"
 )
 
@@ -30,12 +30,12 @@ const (
 )
 
 // check is a tool call that waits for a look-up of the people whose grants cover it: a
-// hook's, or a connection's, which has a reach. Or it is a push that is looked at, and what
+// hook's, or a connection's, which has a host. Or it is a push that is looked at, and what
 // people are to be asked about it.
 type check struct {
 	requestID, toolUseID, cwd string
 
-	reach    *reach
+	host     *ask.Host
 	asks     *store.Approval
 	call     policy.Call
 	decision policy.Decision
@@ -119,8 +119,8 @@ func (w *worker) onChecked(ctx context.Context, c *check, entitled map[string]bo
 		switch {
 		case !held:
 			continue
-		case c.reach != nil:
-			c.reach.tell(egress.Answer{Allow: true, During: w.turn.span})
+		case c.host != nil:
+			w.turn.hosts.AllowOnce(c.host)
 			return nil
 		}
 		w.turn.granted[c.toolUseID] = Grant{By: g.CreatedBy, At: g.CreatedAt}
@@ -133,7 +133,7 @@ func (w *worker) onChecked(ctx context.Context, c *check, entitled map[string]bo
 // useGrant commits that a grant allows a call. held is false when it was revoked, or has
 // expired, in this moment. Connections to a host under one grant have one row in a turn.
 func (w *worker) useGrant(ctx context.Context, c *check, g store.LiveGrant) (held bool, err error) {
-	if c.reach != nil && c.reach.grants[g.ID] {
+	if c.host != nil && c.host.HasGrant(g.ID) {
 		live, err := w.liveGrants(ctx, c)
 		return slices.ContainsFunc(live, func(l store.LiveGrant) bool { return l.ID == g.ID }), err
 	}
@@ -143,15 +143,15 @@ func (w *worker) useGrant(ctx context.Context, c *check, g store.LiveGrant) (hel
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
-	if err == nil && c.reach != nil {
-		c.reach.grants[g.ID] = true
+	if err == nil && c.host != nil {
+		c.host.UseGrant(g.ID)
 	}
 	return err == nil, err
 }
 
 // askPerson has the CLI ask for the call, see onCanUseTool; or asks about the host.
 func (w *worker) askPerson(ctx context.Context, c *check) error {
-	if c.reach != nil {
+	if c.host != nil {
 		return w.askAboutHost(ctx, c)
 	}
 	if why := w.unseen(c.call); why != "" {
@@ -167,7 +167,7 @@ func (w *worker) askPerson(ctx context.Context, c *check) error {
 // refuseChecks answers the calls that wait for a look-up, and the connections that wait
 // for a decision: their turn ends.
 func (w *worker) refuseChecks(why string) {
-	w.turn.refuseHosts(why)
+	w.turn.hosts.Refuse(why)
 	if w.session == nil {
 		return
 	}
@@ -176,7 +176,7 @@ func (w *worker) refuseChecks(why string) {
 		switch {
 		case c.asks != nil:
 			_ = w.reply(w.session.proc.Deny(id, why, true))
-		case c.reach == nil:
+		case c.host == nil:
 			_ = w.reply(w.session.proc.AnswerPreToolUse(id, claude.HookDeny, why))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/memstore"
 	"deckhand/internal/agent/policy"
@@ -35,7 +36,7 @@ func asksHost(s *stage, host string) (p *playedProcess, id string) {
 func (s *stage) rows() string {
 	var out []string
 	for _, a := range s.store.Approvals() {
-		out = append(out, fmt.Sprintf("%s %s via %q, delivered %t", hostOf(a), a.Status, a.DecidedVia, a.Delivered))
+		out = append(out, fmt.Sprintf("%s %s via %q, delivered %t", ask.HostOf(a), a.Status, a.DecidedVia, a.Delivered))
 	}
 	return strings.Join(out, "\n")
 }
@@ -235,7 +236,7 @@ func TestAFloodOfHosts(t *testing.T) {
 			p.connect(fmt.Sprintf("h%d.example", i))
 		}
 		synctest.Wait()
-		if n := len(s.store.Approvals()); n != asksMost {
+		if n := len(s.store.Approvals()); n != 20 {
 			t.Errorf("%d rows", n)
 		}
 		told := strings.Join(s.heard()[p.name], "\n")
@@ -245,7 +246,7 @@ func TestAFloodOfHosts(t *testing.T) {
 		if want := "h1999.example refused: This turn has tried 500 hosts that network: of project web does not list"; !strings.Contains(told, want) {
 			t.Errorf("no %q", want)
 		}
-		if n := strings.Count(told, "refused"); n != 2000-asksMost {
+		if n := strings.Count(told, "refused"); n != 2000-20 {
 			t.Errorf("%d were refused", n)
 		}
 		for _, broken := range s.close() {
@@ -295,42 +296,6 @@ func TestAHostIsAskedAcrossARestart(t *testing.T) {
 					t.Error(broken)
 				}
 			})
-		})
-	}
-}
-
-// A card says which tool uses run when a host is asked for.
-func TestWhoAsks(t *testing.T) {
-	t.Parallel()
-	call := func(tool, input string) policy.Call { return policy.Call{Tool: tool, Input: json.RawMessage(input)} }
-	for name, tt := range map[string]struct {
-		calls     []policy.Call
-		over      int // how many of them have their results
-		want, use string
-	}{
-		"nothing":         {nil, 0, "by a program in the background, while no tool use of this turn ran", ""},
-		"a command":       {[]policy.Call{call("Bash", `{"command":"curl -sS x.example\nrm x"}`)}, 0, "while this ran: Bash: curl -sS x.example\nrm x", "0"},
-		"over":            {[]policy.Call{call("Bash", `{"command":"sleep 1 &"}`)}, 1, "by a program in the background, while no tool use of this turn ran", ""},
-		"a page":          {[]policy.Call{call("WebFetch", `{"url":"https://x.example/","prompt":"p"}`)}, 0, "while this ran: WebFetch: https://x.example/", "0"},
-		"in a subagent":   {[]policy.Call{call("Agent", `{}`), call("Bash", `{"command":"go mod tidy"}`)}, 0, "while this ran: Bash: go mod tidy", "1"},
-		"two":             {[]policy.Call{call("Bash", `{"command":"a"}`), call("mcp__x__y", `{}`)}, 0, "while one of these ran: Bash: a | mcp__x__y", ""},
-		"many":            {[]policy.Call{call("Bash", `{"command":"a"}`), call("Bash", `{"command":"b"}`), call("Bash", `{"command":"c"}`), call("Bash", `{"command":"d"}`)}, 0, "while one of these ran: Bash: a | Bash: b | Bash: c | and 1 more", ""},
-		"nothing is told": {[]policy.Call{call("Bash", `{"command":"a\u0000b"}`)}, 0, "while this ran: Bash: ab", "0"},
-		"much":            {[]policy.Call{call("Bash", `{"command":"`+strings.Repeat("ü", 5000)+`"}`)}, 0, "while this ran: Bash: " + strings.Repeat("ü", 997), "0"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &worker{turn: &turn{}, session: &session{meter: new(spend.Meter), proc: &playedProcess{stage: &stage{said: map[string][]string{}}}}}
-			for i, c := range tt.calls {
-				w.begins(fmt.Sprint(i), c, nil)
-				w.begins(fmt.Sprint(i), c, nil)
-			}
-			for i := range tt.over {
-				w.ends(fmt.Sprint(i))
-			}
-			if got := w.turn.whoAsks(); got != tt.want || w.turn.asksNow() != tt.use {
-				t.Errorf("%.200q of %q", got, w.turn.asksNow())
-			}
 		})
 	}
 }

@@ -1,17 +1,14 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
-	"deckhand/internal/agent/policy"
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/store"
 )
 
@@ -45,10 +42,10 @@ func (w *worker) waitsFor() (ids []string, keep time.Duration) {
 	keep = w.limits.ParkAfter
 	for id, a := range t.asked {
 		ids = append(ids, id)
-		switch about := t.asksAbout(id); {
+		switch about := t.hosts.Of(id); {
 		case about == nil:
 			calls++
-		case about.question != nil:
+		case about.Waits():
 			hosts++
 		}
 		if t.ofAgents[a.RequestID] {
@@ -56,8 +53,8 @@ func (w *worker) waitsFor() (ids []string, keep time.Duration) {
 		}
 	}
 	switch {
-	case len(t.uses) == 0 && calls > 0:
-	case len(t.uses) == 1 && hosts > 0: // it is its connection that waits
+	case len(t.running) == 0 && calls > 0:
+	case len(t.running) == 1 && hosts > 0: // it is its connection that waits
 	default:
 		return nil, 0
 	}
@@ -175,41 +172,8 @@ func (w *worker) wakeNote(ctx context.Context, turnID int64) (note string, pause
 			}
 			w.sayExpired(ctx, a)
 		}
-		lines = append(lines, "- "+callOf(a)+" "+answerTo(a))
+		lines = append(lines, "- "+ask.CallOf(a)+" "+ask.AnswerTo(a))
 	}
 	return "[Deckhand parked this session while people decided, and has resumed it. What ran meanwhile has ended. The calls that waited were not made:\n" +
 		strings.Join(lines, "\n") + "\nLook at what you have done already, then go on with the message below.]\n\n", false, nil
-}
-
-// noteMost bounds the input that the note to the model repeats, in bytes. What is longer
-// stands in its conversation.
-const noteMost = 8 << 10
-
-// callOf names a call for the model, on one line.
-func callOf(a store.Approval) string {
-	if a.ToolName == policy.NetworkTool {
-		return "A connection to " + hostOf(a)
-	}
-	var input bytes.Buffer
-	if err := json.Compact(&input, a.Input); err != nil || input.Len() > noteMost {
-		return "The last call of " + a.ToolName
-	}
-	return a.ToolName + " " + input.String()
-}
-
-// answerTo tells the model what was decided about a call.
-func answerTo(a store.Approval) string {
-	switch {
-	case a.Status == store.ApprovalDenied:
-		return "was refused. " + denial(a)
-	case a.Status == store.ApprovalExpired:
-		return fmt.Sprintf("was not decided about within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", timeToDecide(a))
-	case a.Status == store.ApprovalPending:
-		return "is not decided yet: make it again as it was."
-	case a.Kind == store.ApprovalQuestion:
-		return "was answered: ask it again, word for word, and you get the answer."
-	case a.ToolName == policy.NetworkTool:
-		return "was allowed: run again what needs it."
-	}
-	return "was allowed: make it again with exactly this input, and nobody is asked again."
 }

@@ -3,15 +3,10 @@ package agent
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
-
-	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
 )
 
@@ -19,12 +14,8 @@ import (
 // forge, and what is in them. Their approval is for these commits: the gateway refuses others,
 // whatever the branch names by then.
 
-const (
-	// lookTimeout bounds how long a push is looked at.
-	lookTimeout = 30 * time.Second
-	// ranMost bounds the commands that are told beside a push.
-	ranMost = 3
-)
+// lookTimeout bounds how long a push is looked at.
+const lookTimeout = 30 * time.Second
 
 // unseen says why a call is denied that pushes what cannot be told before it runs, where the
 // posture has people decide about exactly what leaves. It is empty for every other call.
@@ -77,46 +68,9 @@ func (w *worker) onLooked(ctx context.Context, c *check, push *store.Push) error
 		return w.reply(w.session.proc.Deny(c.requestID, why, false))
 	}
 	if push != nil {
-		push.Ran = ranSinceChange(w.turn.content)
+		push.Ran = ask.RanSinceChange(w.turn.content)
 		c.asks.Terms.Fixed = true // another push is another request
 	}
 	c.asks.Push = push
 	return w.ask(ctx, *c.asks, c.call, nil)
-}
-
-// ranSinceChange are the last commands of a turn since it changed a file last.
-func ranSinceChange(o claude.Output) (ran []store.PushRan) {
-	for _, item := range slices.Backward(o.Items) {
-		if item.Tool == nil || item.ParentID != "" {
-			continue
-		}
-		switch item.Tool.Name {
-		case "Edit", "Write", "NotebookEdit":
-			return ran
-		case "Bash":
-			if item.Tool.State != claude.ToolDone && item.Tool.State != claude.ToolFailed {
-				continue
-			}
-			command := gjson.GetBytes(item.Tool.Input, "command").String()
-			command = strings.ReplaceAll(strings.ToValidUTF8(command[:min(len(command), 300)], ""), "\x00", "")
-			ran = append([]store.PushRan{{Command: command, Failed: item.Tool.State == claude.ToolFailed}}, ran...)
-			if len(ran) == ranMost {
-				return ran
-			}
-		}
-	}
-	return ran
-}
-
-// passOf is what pushes of an approved call may do.
-func passOf(c policy.Call, approved *store.Push) (p gitway.Pass, pushes bool) {
-	pushes, p.Force = policy.Pushes(c)
-	if approved == nil || len(approved.Refs) == 0 {
-		return p, pushes
-	}
-	p.Repository = approved.Repository
-	for _, r := range approved.Refs {
-		p.Refs = append(p.Refs, gitway.Ref{Name: r.Name, Old: r.Old, New: r.New})
-	}
-	return p, pushes
 }

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
@@ -30,12 +31,11 @@ type turn struct {
 	cards      []Card                    // see TurnView.Cards
 	carded     int                       // how many items there were when the last request was put on one
 	closer     closer
-	uses       []use             // tool calls that run
-	reached    map[string]*reach // hosts, by the input of the call that asks about each
-	asks       int               // how many of them people were asked about
-	steps      int               // see TurnView.Steps
-	contained  int               // see TurnView.Contained
-	span       context.Context   //nolint:containedctx // until it ends
+	running    ask.Running
+	hosts      *ask.Hosts
+	steps      int             // see TurnView.Steps
+	contained  int             // see TurnView.Contained
+	span       context.Context //nolint:containedctx // until it ends
 	end        context.CancelFunc
 	stoppedBy  string          // who pressed Stop; empty while nobody did
 	overBudget *spend.Status   // it ended since it was refused a call
@@ -123,10 +123,11 @@ func (w *worker) startFailed(ctx context.Context, p store.Prompt, err error) err
 func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string, files ...claude.Block) {
 	w.turn = &turn{
 		row: row, prompt: prompt, promptUUID: promptUUID, content: w.session.content.Next(), meter: w.session.meter,
-		asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, changed: map[string]string{}, reached: map[string]*reach{},
+		asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, changed: map[string]string{},
 		ofAgents: map[string]bool{},
 	}
 	w.turn.span, w.turn.end = context.WithCancel(context.Background())
+	w.turn.hosts = ask.NewHosts(w.turn.span, w.project.Name)
 	w.turn.meter.BeginTurn(row)
 	w.session.journal.turn.Store(row.ID)
 	w.place.Slots.Works(w)

@@ -245,7 +245,7 @@ func (w *worker) refuseAsked(t *turn) {
 		return
 	}
 	for id, a := range t.asked {
-		if t.asksAbout(id) == nil {
+		if t.hosts.Of(id) == nil {
 			_ = w.reply(w.session.proc.Deny(a.RequestID, over, false))
 		}
 	}

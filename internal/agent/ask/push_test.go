@@ -1,4 +1,4 @@
-package agent
+package ask
 
 import (
 	"encoding/json"
@@ -25,7 +25,7 @@ func TestPassOf(t *testing.T) {
 		"what was approved":        {approved, gitway.Pass{Force: true, Repository: "forge/web", Refs: []gitway.Ref{{Name: "refs/heads/x", Old: "a", New: "b"}}}},
 		"what nobody could see in": {&store.Push{Unknown: "it took too long"}, gitway.Pass{Force: true}},
 	} {
-		got, pushes := passOf(call, tt.push)
+		got, pushes := PassOf(call, tt.push)
 		if diff := cmp.Diff(tt.want, got); diff != "" || !pushes {
 			t.Errorf("%s: %v %s", name, pushes, diff)
 		}
@@ -44,7 +44,7 @@ func TestRanSinceChange(t *testing.T) {
 		{Text: "said"},
 		use("Bash", `{"command":"git push"}`, claude.ToolAsked),
 	}}
-	if diff := cmp.Diff([]store.PushRan{{Command: "one"}, {Command: "two", Failed: true}}, ranSinceChange(o)); diff != "" {
+	if diff := cmp.Diff([]store.PushRan{{Command: "one"}, {Command: "two", Failed: true}}, RanSinceChange(o)); diff != "" {
 		t.Error(diff)
 	}
 }

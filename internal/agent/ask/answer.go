@@ -1,0 +1,65 @@
+package ask
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"deckhand/internal/agent/policy"
+	"deckhand/internal/store"
+)
+
+// Denial is what the model is told: the person's reason steers it.
+func Denial(a store.Approval) string {
+	switch {
+	case a.Kind == store.ApprovalQuestion:
+		return strings.TrimSpace("The person does not want to answer this. " + a.Reason)
+	case a.Kind == store.ApprovalPlan && a.Reason != "":
+		return "The person wants you to keep planning: " + a.Reason
+	case a.Kind == store.ApprovalPlan:
+		return "The person did not accept the plan. Ask what to change."
+	case a.Reason != "":
+		return "The person denied this, and said: " + a.Reason
+	}
+	return "The person denied this. Do not try to get around it; say what you would have done, or ask."
+}
+
+// TimeToDecide is how long people had.
+func TimeToDecide(a store.Approval) time.Duration {
+	return a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second)
+}
+
+// noteMost bounds the input that the note to the model repeats, in bytes. What is longer
+// stands in its conversation.
+const noteMost = 8 << 10
+
+// CallOf names a call for the model, on one line.
+func CallOf(a store.Approval) string {
+	if a.ToolName == policy.NetworkTool {
+		return "A connection to " + HostOf(a)
+	}
+	var input bytes.Buffer
+	if err := json.Compact(&input, a.Input); err != nil || input.Len() > noteMost {
+		return "The last call of " + a.ToolName
+	}
+	return a.ToolName + " " + input.String()
+}
+
+// AnswerTo tells the model what was decided about a call.
+func AnswerTo(a store.Approval) string {
+	switch {
+	case a.Status == store.ApprovalDenied:
+		return "was refused. " + Denial(a)
+	case a.Status == store.ApprovalExpired:
+		return fmt.Sprintf("was not decided about within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", TimeToDecide(a))
+	case a.Status == store.ApprovalPending:
+		return "is not decided yet: make it again as it was."
+	case a.Kind == store.ApprovalQuestion:
+		return "was answered: ask it again, word for word, and you get the answer."
+	case a.ToolName == policy.NetworkTool:
+		return "was allowed: run again what needs it."
+	}
+	return "was allowed: make it again with exactly this input, and nobody is asked again."
+}
