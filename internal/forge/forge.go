@@ -247,3 +247,12 @@ func ReasonOf(err error) Reason {
 	}
 	return ""
 }
+
+// UntilOf returns when to ask again, zero if no error in the chain says it.
+func UntilOf(err error) time.Time {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Until
+	}
+	return time.Time{}
+}
