@@ -72,7 +72,8 @@ type Repository interface {
 	// from its failing step where the forge tells it. It is empty if the forge keeps no log.
 	FailureLog(ctx context.Context, c Check, limit int) (string, error)
 
-	// Reviews returns what each reviewer said last, the oldest first.
+	// Reviews returns the last verdict of each reviewer, or of who gave none the last comment;
+	// the oldest first. Verdicts that were dismissed are left out.
 	Reviews(ctx context.Context, number int) ([]Review, error)
 	// Discussions returns the review threads of a pull request, the oldest first.
 	Discussions(ctx context.Context, number int) ([]Discussion, error)

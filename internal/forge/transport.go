@@ -122,7 +122,9 @@ func readAnswer(ctx context.Context, response *http.Response) ([]byte, error) {
 type tailKey struct{}
 
 // withTail has the calls of a context keep the last n bytes of their answers alone: logs.
-func withTail(ctx context.Context, n int) context.Context { return context.WithValue(ctx, tailKey{}, n) }
+func withTail(ctx context.Context, n int) context.Context {
+	return context.WithValue(ctx, tailKey{}, n)
+}
 
 func readTail(r io.Reader, n int) ([]byte, error) {
 	var tail []byte
