@@ -32,7 +32,7 @@ type Config struct {
 	URL string
 	// API is the address of the API, where it is not the usual one of the URL's host.
 	API string
-	// Token returns the credential of the next call; it is not kept.
+	// Token returns the credential of the next call; it is not kept. An empty one shows none.
 	Token func(ctx context.Context) (string, error)
 	// Client makes the calls; nil for one with a limit of 30 seconds that follows no
 	// redirect to another host.

@@ -374,6 +374,8 @@ func (g *ofGitea) Merge(ctx context.Context, number int, head string, method Mer
 			e.Reason, e.Sentence = Moved, "The branch has other commits by now. Look at them first"
 		case r.status == http.StatusConflict:
 			e.Reason, e.Sentence = Blocked, "The branches conflict, or the base moved meanwhile. Bring the branch up to date, and merge then"
+		case r.status == http.StatusMethodNotAllowed && strings.Contains(r.message, "not allowed to merge"):
+			e.Reason, e.Sentence = Denied, "The account of this credential may not merge at "+g.host
 		case r.status == http.StatusMethodNotAllowed:
 			e.Reason, e.Sentence = Blocked, g.host+" does not let it be merged"
 			if r.message != "" {
@@ -440,6 +442,14 @@ func (g *ofGitea) FailureLog(ctx context.Context, c Check, limit int) (string, e
 	id, err := strconv.ParseInt(job, 10, 64)
 	if !ok || !found || err != nil || limit <= 0 {
 		return "", nil
+	}
+	// Before 1.26 the numbers in the address are others than the API's.
+	known, _, err := g.api(ctx).GetRepoActionJob(g.owner, g.name, id)
+	if err == nil && !strings.HasSuffix(strings.ToLower(known.HTMLURL), "/actions/runs/"+rest) || ReasonOf(err) == NotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", failed("read the job", g.host, err)
 	}
 	log, _, err := g.api(withTail(ctx, limit)).GetRepoActionJobLogs(g.owner, g.name, id)
 	if ReasonOf(err) == NotFound {

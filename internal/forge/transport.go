@@ -66,7 +66,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			closeBody(r)
 			return nil, &Error{Reason: cmp.Or(ReasonOf(err), Unavailable), Sentence: "There is no credential for " + call.URL.Host + " now", Err: err}
 		}
-		call.Header.Set("Authorization", "Bearer "+token) // all three take it
+		if token != "" {
+			call.Header.Set("Authorization", "Bearer "+token) // all three take it
+		}
 		if call.Method == http.MethodGet && call.Header.Get("Range") == "" {
 			key = fmt.Sprintf("%s %x %s", call.URL, sha256.Sum256([]byte(token)), call.Header.Get("Accept"))
 			if before = t.seen.of(key); before != nil {

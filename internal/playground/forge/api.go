@@ -57,6 +57,7 @@ func (f *Forge) Register(mux *http.ServeMux) {
 		"POST " + of + "/pulls/comments/{id}/resolve":             f.resolve,
 		"POST " + of + "/statuses/{sha}":                          with(f.postStatus),
 		"GET " + of + "/commits/{sha}/statuses":                   f.listStatuses,
+		"GET " + of + "/actions/jobs/{id}":                        f.getJob,
 		"GET " + of + "/actions/jobs/{id}/logs":                   f.getLog,
 	} {
 		mux.Handle(pattern, f.answering(h))
@@ -385,13 +386,30 @@ func (f *Forge) listStatuses(c *call) (any, error) {
 	return list, nil
 }
 
-func (f *Forge) getLog(c *call) (any, error) {
+// job returns the check of a call: those that have a log are jobs, as of Gitea's own.
+func (f *Forge) job(c *call) (*status, error) {
 	for _, s := range c.repo.Statuses {
 		if s.ID == number(c.PathValue("id")) && s.Log != "" {
-			return []byte(s.Log), nil
+			return s, nil
 		}
 	}
-	return nil, refuse(404, "there is no log")
+	return nil, refuse(404, "there is no such job")
+}
+
+func (f *Forge) getJob(c *call) (any, error) {
+	s, err := f.job(c)
+	if err != nil {
+		return nil, err
+	}
+	return &gitea.ActionWorkflowJob{ID: s.ID, RunID: s.ID, Name: s.Name, HeadSha: s.Commit, HTMLURL: s.URL}, nil
+}
+
+func (f *Forge) getLog(c *call) (any, error) {
+	s, err := f.job(c)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(s.Log), nil
 }
 
 // The control calls are in the name of the person that they say.
