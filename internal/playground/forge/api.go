@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +46,7 @@ func (f *Forge) Register(mux *http.ServeMux) {
 		"POST " + of + "/labels":                                  with(f.addLabel),
 		"GET " + of + "/pulls":                                    f.listPulls,
 		"POST " + of + "/pulls":                                   with(f.postPull),
-		"GET " + of + "/pulls/{number}":                           func(c *call) (any, error) { return f.shown(c.name, c.repo, c.pull) },
+		"GET " + of + "/pulls/{number}":                           func(c *call) (any, error) { return c.pull.PullRequest, nil },
 		"PATCH " + of + "/pulls/{number}":                         with(f.patchPull),
 		"POST " + of + "/pulls/{number}/merge":                    with(f.postMerge),
 		"GET " + of + "/pulls/{number}/reviews":                   f.listReviews,
@@ -235,49 +234,15 @@ func (f *Forge) addLabel(c *call, o gitea.CreateLabelOption) (any, error) {
 func (f *Forge) listPulls(c *call) (any, error) {
 	list, state := []*gitea.PullRequest{}, c.URL.Query().Get("state")
 	for _, p := range slices.Backward(c.repo.Pulls) {
-		if state == "open" && !p.open() || state == "closed" && p.open() {
+		if state == "open" && p.State != gitea.StateOpen || state == "closed" && p.State == gitea.StateOpen {
 			continue
 		}
-		shown, err := f.shown(c.name, c.repo, p)
-		if err != nil {
+		if err := f.look(c.name, p); err != nil {
 			return nil, err
 		}
-		list = append(list, shown)
+		list = append(list, p.PullRequest)
 	}
 	return list, nil
-}
-
-// shown is a pull request as the API has it.
-func (f *Forge) shown(name string, r *repository, p *pull) (*gitea.PullRequest, error) {
-	if err := f.look(name, p); err != nil {
-		return nil, err
-	}
-	g := &gitea.PullRequest{
-		ID: p.Number, Index: p.Number, Poster: userOf(p.Author), Title: p.Title, Body: p.Body, Draft: p.draft(), State: gitea.StateOpen,
-		HTMLURL: f.pullURL(name, p), HasMerged: p.Merged != "", Created: &p.Created, Updated: &p.Updated,
-		Base: &gitea.PRBranchInfo{Name: p.Base, Ref: p.Base, RepoID: 1}, Head: &gitea.PRBranchInfo{Name: p.Branch, Ref: p.Branch, Sha: p.Head, RepoID: 1},
-	}
-	for _, login := range p.Reviewers {
-		g.RequestedReviewers = append(g.RequestedReviewers, userOf(login))
-	}
-	for _, l := range r.Labels {
-		if slices.Contains(p.Labels, l.ID) {
-			g.Labels = append(g.Labels, l)
-		}
-	}
-	if !p.open() {
-		g.State = gitea.StateClosed
-	}
-	if p.Merged != "" {
-		g.MergedCommitID, g.MergedBy, g.Merged = &p.Merged, userOf(p.MergedBy), &p.Updated
-	}
-	_, base, clean, err := f.tree(name, p)
-	g.Base.Sha, g.Mergeable = base, clean && err == nil && p.open() && !p.draft()
-	return g, nil
-}
-
-func (f *Forge) pullURL(name string, p *pull) string {
-	return f.url() + Root + url.PathEscape(name) + "/pulls/" + strconv.FormatInt(p.Number, 10)
 }
 
 func (f *Forge) postPull(c *call, o gitea.CreatePullRequestOption) (any, error) {
@@ -285,14 +250,14 @@ func (f *Forge) postPull(c *call, o gitea.CreatePullRequestOption) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	return f.shown(c.name, c.repo, p)
+	return p.PullRequest, f.save()
 }
 
 func (f *Forge) patchPull(c *call, o gitea.EditPullRequestOption) (any, error) {
 	if err := f.edit(c.pull, c.who, o); err != nil {
 		return nil, err
 	}
-	return f.shown(c.name, c.repo, c.pull)
+	return c.pull.PullRequest, f.look(c.name, c.pull)
 }
 
 func (f *Forge) postMerge(c *call, o gitea.MergePullRequestOption) (any, error) {
@@ -302,49 +267,32 @@ func (f *Forge) postMerge(c *call, o gitea.MergePullRequestOption) (any, error) 
 func (f *Forge) listReviews(c *call) (any, error) {
 	list := []*gitea.PullReview{}
 	for _, v := range c.pull.Reviews {
-		list = append(list, f.shownReview(c, v))
+		list = append(list, v.PullReview)
 	}
 	return list, nil
-}
-
-func (f *Forge) shownReview(c *call, v *review) *gitea.PullReview {
-	who, _ := personOf(v.Author)
-	return &gitea.PullReview{
-		ID: v.ID, Reviewer: userOf(v.Author), State: v.State, Body: v.Body, CommitID: v.Commit, Stale: v.Commit != c.pull.Head,
-		Official: who.writes && v.State != gitea.ReviewStateComment, CodeCommentsCount: len(v.Comments), Submitted: v.At, HTMLURL: f.pullURL(c.name, c.pull),
-	}
 }
 
 func (f *Forge) postReview(c *call, o gitea.CreatePullReviewOptions) (any, error) {
-	v, err := f.addReview(c.name, c.repo, c.pull, c.who, o)
-	if err != nil {
-		return nil, err
-	}
-	return f.shownReview(c, v), nil
+	return f.addReview(c.name, c.repo, c.pull, c.who, o)
 }
 
 func (f *Forge) listComments(c *call) (any, error) {
-	list := []*gitea.PullReviewComment{}
 	for _, v := range c.pull.Reviews {
-		for _, m := range v.Comments {
-			if v.ID == number(c.PathValue("review")) {
-				list = append(list, &gitea.PullReviewComment{
-					ID: m.ID, Body: m.Body, Reviewer: userOf(m.Author), ReviewID: v.ID, Resolver: userOf(m.Resolver), Created: m.At, Updated: m.At,
-					Path: m.Path, CommitID: v.Commit, LineNum: uint64(max(m.Line, 0)), OldLineNum: uint64(max(-m.Line, 0)), HTMLURL: f.pullURL(c.name, c.pull),
-				})
-			}
+		if v.ID == number(c.PathValue("review")) {
+			return append([]*gitea.PullReviewComment{}, v.Comments...), nil
 		}
 	}
-	return list, nil
+	return nil, refuse(404, "there is no such review")
 }
 
 func (f *Forge) requestReview(c *call, o gitea.PullReviewRequestOptions) (any, error) {
 	for _, login := range o.Reviewers {
-		if _, err := personOf(login); err != nil || login == c.pull.Author {
+		who, err := personOf(login)
+		if err != nil || login == c.pull.Poster.UserName {
 			return nil, refuse(422, "%s cannot review it", login)
 		}
-		if !slices.Contains(c.pull.Reviewers, login) {
-			c.pull.Reviewers = append(c.pull.Reviewers, login)
+		if !slices.ContainsFunc(c.pull.RequestedReviewers, func(u *gitea.User) bool { return u.UserName == login }) {
+			c.pull.RequestedReviewers = append(c.pull.RequestedReviewers, who.user())
 		}
 	}
 	return []any{}, f.save()
@@ -355,7 +303,7 @@ func (f *Forge) resolve(c *call) (any, error) {
 		for _, v := range p.Reviews {
 			for _, m := range v.Comments {
 				if m.ID == number(c.PathValue("id")) {
-					m.Resolver = c.who.Login
+					m.Resolver = c.who.user()
 					return []byte{}, f.save()
 				}
 			}
@@ -365,23 +313,13 @@ func (f *Forge) resolve(c *call) (any, error) {
 }
 
 func (f *Forge) postStatus(c *call, o gitea.CreateStatusOption) (any, error) {
-	s, err := f.addStatus(c.name, c.repo, c.who, status{Commit: c.PathValue("sha"), Name: o.Context, State: o.State, Summary: o.Description, URL: o.TargetURL})
-	if err != nil {
-		return nil, err
-	}
-	return s.shown(), nil
-}
-
-func (s *status) shown() *gitea.Status {
-	return &gitea.Status{
-		ID: s.ID, State: s.State, TargetURL: s.URL, Description: s.Summary, Context: s.Name, Creator: userOf(s.By), Created: s.At, Updated: s.At,
-	}
+	return f.addStatus(c.name, c.repo, c.who, c.PathValue("sha"), "", o)
 }
 
 func (f *Forge) listStatuses(c *call) (any, error) {
 	list := []*gitea.Status{}
 	for _, s := range c.repo.checks(c.PathValue("sha")) {
-		list = append(list, s.shown())
+		list = append(list, s.Status)
 	}
 	return list, nil
 }
@@ -401,7 +339,7 @@ func (f *Forge) getJob(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gitea.ActionWorkflowJob{ID: s.ID, RunID: s.ID, Name: s.Name, HeadSha: s.Commit, HTMLURL: s.URL}, nil
+	return &gitea.ActionWorkflowJob{ID: s.ID, RunID: s.ID, Name: s.Context, HeadSha: s.Commit, HTMLURL: f.url() + s.TargetURL}, nil
 }
 
 func (f *Forge) getLog(c *call) (any, error) {
@@ -419,11 +357,7 @@ func (f *Forge) controlCheck(c *call, o checked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := f.addStatus(c.name, c.repo, people[1], status{Commit: at, Name: o.Name, State: gitea.StatusState(o.State), Summary: o.Summary, Log: o.Log})
-	if err != nil {
-		return nil, err
-	}
-	return s.shown(), nil
+	return f.addStatus(c.name, c.repo, people[1], at, o.Log, gitea.CreateStatusOption{State: gitea.StatusState(o.State), Context: o.Name, Description: o.Summary})
 }
 
 // checked is what a control call says of a check.
@@ -447,11 +381,7 @@ func (f *Forge) controlReview(c *call, o controlled) (any, error) {
 	if err := f.controlled(c, o); err != nil {
 		return nil, err
 	}
-	v, err := f.addReview(c.name, c.repo, c.pull, c.who, reviewOf(o))
-	if err != nil {
-		return nil, err
-	}
-	return f.shownReview(c, v), nil
+	return f.addReview(c.name, c.repo, c.pull, c.who, reviewOf(o))
 }
 
 // reviewOf is a review as people give it: its text is about a line, if one is said.
@@ -472,8 +402,5 @@ func (f *Forge) controlMerge(c *call, o controlled) (any, error) {
 	if err := f.controlled(c, o); err != nil {
 		return nil, err
 	}
-	if err := f.merge(c.name, c.repo, c.pull, c.who, gitea.MergeStyleMerge, ""); err != nil {
-		return nil, err
-	}
-	return f.shown(c.name, c.repo, c.pull)
+	return c.pull.PullRequest, f.merge(c.name, c.repo, c.pull, c.who, gitea.MergeStyleMerge, "")
 }

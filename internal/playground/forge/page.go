@@ -2,7 +2,6 @@ package forge
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"html/template"
 	"net/http"
@@ -23,7 +22,6 @@ const maxDiff = 400 << 10
 var pageHTML string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"name":  func(login string) string { p, _ := personOf(login); return cmp.Or(p.Name, login) },
 	"short": func(id string) string { return id[:min(8, len(id))] },
 	// goldmark leaves raw HTML and addresses of scripts out; pictures from elsewhere stay out by
 	// the page's policy.
@@ -58,8 +56,8 @@ type diffFile struct {
 
 type diffLine struct {
 	Kind, Text string
-	Line       int64 // of the new file, 0 if it is not there
-	Comments   []*comment
+	Line       uint64 // of the new file, 0 if it is not there
+	Comments   []*gitea.PullReviewComment
 }
 
 func (f *Forge) pages(mux *http.ServeMux) {
@@ -146,8 +144,8 @@ func (f *Forge) act(c *call) (err error) {
 			Verdict: do, Body: c.FormValue("body"), Path: c.FormValue("path"), Line: number(c.FormValue("line")),
 		}))
 	case "check":
-		_, err = f.addStatus(c.name, c.repo, c.who, status{
-			Commit: c.pull.Head, Name: c.FormValue("name"), State: gitea.StatusState(c.FormValue("state")), Log: c.FormValue("body"),
+		_, err = f.addStatus(c.name, c.repo, c.who, c.pull.Head.Sha, c.FormValue("body"), gitea.CreateStatusOption{
+			Context: c.FormValue("name"), State: gitea.StatusState(c.FormValue("state")),
 		})
 	case "merge", "squash":
 		err = f.merge(c.name, c.repo, c.pull, c.who, gitea.MergeStyle(do), c.FormValue("head"))
@@ -163,7 +161,7 @@ func (f *Forge) act(c *call) (err error) {
 
 func (f *Forge) pullPage(c *call) (*shownPage, error) {
 	p, q := c.pull, c.URL.Query()
-	s := &shownPage{Pull: p, Checks: c.repo.checks(p.Head), Path: q.Get("path"), Line: q.Get("line")}
+	s := &shownPage{Pull: p, Checks: c.repo.checks(p.Head.Sha), Path: q.Get("path"), Line: q.Get("line")}
 	base := p.Since
 	if base == "" {
 		_, at, clean, err := f.tree(c.name, p)
@@ -171,20 +169,20 @@ func (f *Forge) pullPage(c *call) (*shownPage, error) {
 		case err != nil:
 			s.Mergeable = "Git cannot say whether it can be merged: " + err.Error()
 		case !clean:
-			s.Mergeable = "It conflicts with " + p.Base + "."
+			s.Mergeable = "It conflicts with " + p.Base.Ref + "."
 		case c.repo.unmet(p) != "":
 			s.Mergeable = c.repo.unmet(p) + "."
 		}
 		base = at
 	}
-	log, err := f.in(c.name, "log", "--format=%h%x00%an%x00%s", "--max-count=100", base+".."+p.Head)
+	log, err := f.in(c.name, "log", "--format=%h%x00%an%x00%s", "--max-count=100", base+".."+p.Head.Sha)
 	if err != nil {
 		return nil, err
 	}
 	for line := range strings.Lines(log) {
 		s.Commits = append(s.Commits, strings.Split(strings.TrimSpace(line), "\x00"))
 	}
-	diff, err := f.in(c.name, "-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff", "--no-textconv", base+"..."+p.Head)
+	diff, err := f.in(c.name, "-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff", "--no-textconv", base+"..."+p.Head.Sha)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +193,7 @@ func (f *Forge) pullPage(c *call) (*shownPage, error) {
 	for _, v := range p.Reviews {
 		for _, m := range v.Comments {
 			for _, file := range s.Files {
-				i := slices.IndexFunc(file.Lines, func(l diffLine) bool { return l.Line == m.Line && m.Line > 0 })
+				i := slices.IndexFunc(file.Lines, func(l diffLine) bool { return l.Line == m.LineNum && m.LineNum > 0 })
 				if file.Name == m.Path && i >= 0 {
 					file.Lines[i].Comments = append(file.Lines[i].Comments, m)
 				}
@@ -208,7 +206,7 @@ func (f *Forge) pullPage(c *call) (*shownPage, error) {
 // filesOf reads a diff of git's.
 func filesOf(diff string) []*diffFile {
 	var files []*diffFile
-	var at int64
+	var at uint64
 	inHunk := false
 	for text := range strings.Lines(diff) {
 		text = strings.TrimRight(text, "\n")
@@ -226,7 +224,7 @@ func filesOf(diff string) []*diffFile {
 		case strings.HasPrefix(text, "@@"):
 			inHunk = true
 			_, from, _ := strings.Cut(text, "+")
-			at, _ = strconv.ParseInt(from[:max(0, strings.IndexAny(from, ", "))], 10, 64)
+			at, _ = strconv.ParseUint(from[:max(0, strings.IndexAny(from, ", "))], 10, 64)
 			l.Kind = "hunk"
 		case !inHunk:
 			l.Kind = "hunk"
@@ -249,6 +247,6 @@ func filesOf(diff string) []*diffFile {
 }
 
 // CommentURL is where one comments on a line.
-func (p *shownPage) CommentURL(file string, line int64) string {
-	return "?" + url.Values{"path": {file}, "line": {strconv.FormatInt(line, 10)}}.Encode() + "#review"
+func (p *shownPage) CommentURL(file string, line uint64) string {
+	return "?" + url.Values{"path": {file}, "line": {strconv.FormatUint(line, 10)}}.Encode() + "#review"
 }

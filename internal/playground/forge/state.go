@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"code.gitea.io/sdk/gitea"
 )
@@ -41,16 +40,7 @@ func personOf(name string) (person, error) {
 
 // user is a person as the API has it.
 func (p person) user() *gitea.User {
-	i := slices.Index(people, p)
-	return &gitea.User{ID: int64(i + 1), UserName: p.Login, FullName: p.Name, IsAdmin: p.admin}
-}
-
-func userOf(login string) *gitea.User {
-	p, err := personOf(login)
-	if err != nil {
-		return nil
-	}
-	return p.user()
+	return &gitea.User{ID: int64(slices.Index(people, p) + 1), UserName: p.Login, FullName: p.Name, IsAdmin: p.admin}
 }
 
 // state is what git does not know; it is kept in forge.json.
@@ -73,75 +63,41 @@ type rule struct {
 	Contexts     []string `json:"status_check_contexts"`
 }
 
+// The rest is kept as the API says it.
+
 type pull struct {
-	Number    int64     `json:"number"`
-	Title     string    `json:"title"`
-	Body      string    `json:"body,omitempty"`
-	Branch    string    `json:"branch"`
-	Base      string    `json:"base"`
-	Head      string    `json:"head"`   // as it was last seen
-	Since     string    `json:"since"`  // the commit of the base that it was merged into
-	Author    string    `json:"author"` // login
-	Labels    []int64   `json:"labels,omitempty"`
-	Reviewers []string  `json:"reviewers,omitempty"`
-	Closed    bool      `json:"closed,omitempty"`
-	Merged    string    `json:"merged,omitempty"` // commit
-	MergedBy  string    `json:"merged_by,omitempty"`
-	Created   time.Time `json:"created"`
-	Updated   time.Time `json:"updated"`
-	Reviews   []*review `json:"reviews,omitempty"`
+	*gitea.PullRequest
+	Since   string    `json:"since"` // the commit of the base that it was merged into
+	Reviews []*review `json:"reviews"`
 }
 
-func (p *pull) open() bool { return !p.Closed && p.Merged == "" }
+type review struct {
+	*gitea.PullReview
+	Comments []*gitea.PullReviewComment `json:"comments"`
+}
+
+type status struct {
+	*gitea.Status
+	Commit string `json:"commit"`
+	Log    string `json:"log"`
+}
 
 func (p *pull) draft() bool {
 	t := strings.ToUpper(p.Title)
 	return strings.HasPrefix(t, "WIP:") || strings.HasPrefix(t, "[WIP]")
 }
 
-// State is for people.
-func (p *pull) State() string {
+// Is says for people where it is.
+func (p *pull) Is() string {
 	switch {
-	case p.Merged != "":
+	case p.HasMerged:
 		return "merged"
-	case p.Closed:
+	case p.State == gitea.StateClosed:
 		return "closed"
 	case p.draft():
 		return "draft"
 	}
 	return "open"
-}
-
-type review struct {
-	ID       int64                 `json:"id"`
-	Author   string                `json:"author"`
-	State    gitea.ReviewStateType `json:"state"`
-	Body     string                `json:"body,omitempty"`
-	Commit   string                `json:"commit"`
-	At       time.Time             `json:"at"`
-	Comments []*comment            `json:"comments,omitempty"`
-}
-
-type comment struct {
-	ID       int64     `json:"id"`
-	Author   string    `json:"author"`
-	Path     string    `json:"path"`
-	Line     int64     `json:"line"` // of the new file; of the old one if it is negative
-	Body     string    `json:"body"`
-	At       time.Time `json:"at"`
-	Resolver string    `json:"resolver,omitempty"`
-}
-
-type status struct {
-	ID      int64             `json:"id"`
-	Commit  string            `json:"commit"`
-	Name    string            `json:"name"`
-	State   gitea.StatusState `json:"state"`
-	Summary string            `json:"summary,omitempty"`
-	URL     string            `json:"url,omitempty"`
-	Log     string            `json:"log,omitempty"`
-	By      string            `json:"by"`
-	At      time.Time         `json:"at"`
 }
 
 // problem is what a caller hears: a status and a sentence.
@@ -174,7 +130,7 @@ func (f *Forge) load() error {
 
 // save replaces the file in one step, so that a crash leaves the old or the new.
 func (f *Forge) save() error {
-	raw, err := json.MarshalIndent(f.state, "", " ")
+	raw, err := json.Marshal(f.state)
 	if err == nil {
 		err = os.WriteFile(f.stateFile()+".new", raw, 0o600)
 	}
@@ -211,7 +167,7 @@ func (r *repository) next() int64 {
 }
 
 func (r *repository) pull(number int64) (*pull, error) {
-	i := slices.IndexFunc(r.Pulls, func(p *pull) bool { return p.Number == number })
+	i := slices.IndexFunc(r.Pulls, func(p *pull) bool { return p.Index == number })
 	if i < 0 {
 		return nil, refuse(404, "there is no pull request #%d", number)
 	}
@@ -222,10 +178,10 @@ func (r *repository) pull(number int64) (*pull, error) {
 func (r *repository) checks(commit string) []*status {
 	var newest []*status
 	for _, s := range slices.Backward(r.Statuses) {
-		if s.Commit == commit && !slices.ContainsFunc(newest, func(n *status) bool { return n.Name == s.Name }) {
+		if s.Commit == commit && !slices.ContainsFunc(newest, func(n *status) bool { return n.Context == s.Context }) {
 			newest = append(newest, s)
 		}
 	}
-	slices.SortFunc(newest, func(a, b *status) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(newest, func(a, b *status) int { return strings.Compare(a.Context, b.Context) })
 	return newest
 }
