@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -8,7 +9,7 @@ import (
 
 // opens has a constructor for each kind of forge.
 var opens = map[Kind]func(Config) (Repository, error){
-	Gitea: newGitea,
+	GitHub: newGitHub, GitLab: newGitLab, Gitea: newGitea,
 }
 
 // New returns a repository of a forge. It makes no call. Keep what it returns: it
@@ -37,4 +38,14 @@ func place(address string, segments int) (root *url.URL, path []string, err erro
 	}
 	root = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.Join(append([]string{""}, parts[:len(parts)-segments]...), "/")}
 	return root, parts[len(parts)-segments:], nil
+}
+
+// apiOf reads the address of an API: the one that is configured, or else the usual one.
+func apiOf(c Config, usual string) (*url.URL, error) {
+	address := cmp.Or(strings.TrimRight(c.API, "/"), usual)
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, fmt.Errorf("%q is no address of an API: write one such as %s", address, usual)
+	}
+	return u, nil
 }

@@ -228,19 +228,30 @@ func failed(doing string, host string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// messageOf returns what the body of an error says: GitHub and Gitea in message, GitLab in
-// message, error or error_description, and in parts of its own.
+// messageOf returns what the body of an error says: GitHub and Gitea in message, with errors
+// at GitHub, GitLab in message, error or error_description, and in parts of its own.
 func messageOf(body []byte) string {
 	var said struct {
-		Message          json.RawMessage `json:"message"`
-		Error            json.RawMessage `json:"error"`
-		ErrorDescription string          `json:"error_description"`
+		Message          json.RawMessage   `json:"message"`
+		Error            json.RawMessage   `json:"error"`
+		ErrorDescription string            `json:"error_description"`
+		Errors           []json.RawMessage `json:"errors"`
 	}
 	_ = json.Unmarshal(body, &said) // what is no JSON says nothing
 	raw := cmp.Or(string(said.Message), said.ErrorDescription, string(said.Error))
 	var text string
 	if json.Unmarshal([]byte(raw), &text) != nil {
 		text = raw
+	}
+	for _, raw := range said.Errors {
+		var one struct{ Message, Field, Code string }
+		var plain string
+		if json.Unmarshal(raw, &plain) != nil {
+			_ = json.Unmarshal(raw, &one)
+		}
+		if detail := cmp.Or(plain, one.Message, strings.TrimSpace(one.Field+" "+one.Code)); detail != "" {
+			text += "; " + detail
+		}
 	}
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
 	if len(text) > maxMessage {
