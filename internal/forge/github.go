@@ -57,30 +57,37 @@ func newGitHub(c Config) (Repository, error) {
 
 // failed wraps an error of a call, and knows what GitHub's words mean.
 func (g *ofGitHub) failed(doing string, err error) error {
-	if err = failed(doing, g.host, err); err == nil {
-		return nil
+	r, e := said(err)
+	if r == nil {
+		return failed(doing, g.host, err)
 	}
-	var e *Error
-	r := refusalOf(err)
-	if r == nil || !errors.As(err, &e) {
-		return err
-	}
-	said := strings.ToLower(r.message)
+	words := strings.ToLower(r.message)
 	switch {
 	case r.status != http.StatusForbidden && r.status != http.StatusTooManyRequests:
-	case strings.Contains(said, "rate limit"):
+	case strings.Contains(words, "rate limit"):
 		if e.Reason = RateLimited; e.Until.IsZero() {
 			e.Until = time.Now().Add(time.Minute) // what GitHub asks for where it says nothing
 		}
 		e.Sentence = g.host + " takes no more calls for a while"
-	case strings.Contains(said, "not accessible by"):
+	case strings.Contains(words, "not accessible by"):
 		e.Sentence = "The credential may not " + doing + " at " + g.host + ". Grant it Contents and Pull requests: read and write, and Actions, Checks and Commit statuses: read"
-	case strings.Contains(said, "suspended"):
+	case strings.Contains(words, "suspended"):
 		e.Sentence = "The GitHub App, or its account, is suspended at " + g.host + ". Have the owner unsuspend it"
-	case strings.Contains(said, "saml"):
+	case strings.Contains(words, "saml"):
 		e.Sentence = g.host + " wants the credential authorised for the organization's single sign-on. Authorise it where it was made"
 	}
-	return err
+	return failed(doing, g.host, err)
+}
+
+// said returns the answer in an error's chain, and what was made of it, for who knows more:
+// nil if there is none.
+func said(err error) (*refusal, *Error) {
+	var e *Error
+	r := refusalOf(err)
+	if r == nil || !errors.As(err, &e) {
+		return nil, nil
+	}
+	return r, e
 }
 
 // graphTransport makes an error of what GraphQL refuses with status 200.
@@ -124,8 +131,8 @@ func (t graphTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	default:
 		response.StatusCode = http.StatusUnprocessableEntity
 	}
-	said, _ := json.Marshal(map[string]string{"message": first.Message})
-	return nil, refused(r, response, said)
+	text, _ := json.Marshal(map[string]string{"message": first.Message})
+	return nil, refused(r, response, text)
 }
 
 // Me implements [Repository]. REST's GET /user refuses the token of an App.

@@ -18,21 +18,20 @@ import (
 func (g *ofGitHub) Open(ctx context.Context, p NewPull) (Pull, error) {
 	want := github.CreatePullRequest{Title: &p.Title, Body: &p.Body, Head: p.Branch, Base: p.Base, Draft: &p.Draft}
 	pr, _, err := g.rest.PullRequests.Create(ctx, g.owner, g.name, want)
-	if r := refusalOf(err); p.Draft && r != nil && r.status == http.StatusUnprocessableEntity && strings.Contains(strings.ToLower(r.message), "draft") {
+	if r, _ := said(err); p.Draft && r != nil && r.status == http.StatusUnprocessableEntity && strings.Contains(strings.ToLower(r.message), "draft") {
 		want.Draft = new(bool) // a private repository of a plan that has none
 		pr, _, err = g.rest.PullRequests.Create(ctx, g.owner, g.name, want)
 	}
-	if err = g.failed("open a pull request", g.whole(pr, err)); err != nil {
-		var e *Error
-		if r := refusalOf(err); r != nil && errors.As(err, &e) && r.status == http.StatusUnprocessableEntity {
-			switch said := strings.ToLower(r.message); {
-			case strings.Contains(said, "already exists"):
-				e.Reason, e.Sentence = Exists, "A pull request from "+p.Branch+" is open already"
-			case strings.Contains(said, "no commits between"):
-				e.Sentence = p.Branch + " has no commits that " + p.Base + " has not. Commit something first"
-			}
+	if r, e := said(err); r != nil && r.status == http.StatusUnprocessableEntity {
+		switch words := strings.ToLower(r.message); {
+		case strings.Contains(words, "already exists"):
+			e.Reason, e.Sentence = Exists, "A pull request from "+p.Branch+" is open already"
+		case strings.Contains(words, "no commits between"):
+			e.Sentence = p.Branch + " has no commits that " + p.Base + " has not. Commit something first"
 		}
-		return Pull{}, err
+	}
+	if err = g.whole(pr, err); err != nil {
+		return Pull{}, g.failed("open a pull request", err)
 	}
 	g.label(ctx, pr.GetNumber(), p.Labels)
 	g.askReviewers(ctx, pr.GetNumber(), p.Reviewers)
@@ -169,10 +168,11 @@ func (g *ofGitHub) Merge(ctx context.Context, number int, head string, method Me
 	if err == nil && (!done.GetMerged() || done.GetSHA() == "") {
 		err = errors.New("the answer does not say that it is merged")
 	}
-	if err = g.failed("merge the pull request", err); err == nil {
+	if err == nil {
 		return done.GetSHA(), nil
 	}
-	return whyNotMerged(ctx, g, number, head, err)
+	commit, err := whyNotMerged(ctx, g, number, head, err)
+	return commit, g.failed("merge the pull request", err)
 }
 
 var commitID = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
@@ -188,18 +188,17 @@ func checkCommit(id string) error {
 // whyNotMerged returns why a forge did not merge, by its words and by how the pull request
 // is now; or the commit, if it was merged before by a call whose answer was lost.
 func whyNotMerged(ctx context.Context, r Repository, number int, head string, err error) (string, error) {
-	said := refusalOf(err)
-	var e *Error
-	if said == nil || !errors.As(err, &e) {
+	answer, e := said(err)
+	if answer == nil {
 		return "", err
 	}
-	switch said.status {
+	switch answer.status {
 	case http.StatusMethodNotAllowed, http.StatusConflict, http.StatusNotAcceptable, http.StatusUnprocessableEntity:
 	default:
 		return "", err
 	}
 	now, errNow := r.Pull(ctx, number)
-	words := strings.ToLower(said.message)
+	words := strings.ToLower(answer.message)
 	switch {
 	case errNow == nil && now.State == Merged && now.Head == head && now.MergedCommit != "":
 		return now.MergedCommit, nil
@@ -215,10 +214,10 @@ func whyNotMerged(ctx context.Context, r Repository, number int, head string, er
 		e.Reason, e.Sentence = Blocked, "The pull request is a draft. Mark it as ready first"
 	case errNow == nil && now.Mergeable == MergeConflict:
 		e.Reason, e.Sentence = Blocked, "The pull request conflicts with "+now.Base+". Resolve the conflict first"
-	case said.status != http.StatusUnprocessableEntity, strings.Contains(words, "rule"), strings.Contains(words, "cannot be merged"):
+	case answer.status != http.StatusUnprocessableEntity, strings.Contains(words, "rule"), strings.Contains(words, "cannot be merged"):
 		e.Reason, e.Sentence = Blocked, "The forge does not let it be merged yet"
 		if words != "" && words != "405 method not allowed" {
-			e.Sentence += ": " + said.message
+			e.Sentence += ": " + answer.message
 		}
 	}
 	return "", err

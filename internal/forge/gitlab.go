@@ -49,18 +49,13 @@ func (noLimit) Wait(context.Context) error { return nil }
 
 // failed wraps an error of a call, and knows what GitLab's words mean.
 func (g *ofGitLab) failed(doing string, err error) error {
-	err = failed(doing, g.host, err)
-	var e *Error
-	r := refusalOf(err)
-	if r == nil || !errors.As(err, &e) || r.status != http.StatusForbidden {
-		return err
-	}
-	if strings.Contains(r.message, "insufficient_scope") || strings.Contains(r.message, "higher privileges") {
-		e.Sentence = "The token's scopes do not let it " + doing + " at " + g.host + ". Give one with the scope api"
-	} else if e.Reason == Denied {
+	if r, e := said(err); r != nil && r.status == http.StatusForbidden && e.Reason == Denied {
 		e.Sentence = "The account of the token may not " + doing + " at " + g.host + ". Give it the role Developer or more in the project"
+		if strings.Contains(r.message, "insufficient_scope") || strings.Contains(r.message, "higher privileges") {
+			e.Sentence = "The token's scopes do not let it " + doing + " at " + g.host + ". Give one with the scope api"
+		}
 	}
-	return err
+	return failed(doing, g.host, err)
 }
 
 // gitLabPages reads the pages of a list, within bounds.
@@ -111,8 +106,11 @@ func (g *ofGitLab) DefaultBranch(ctx context.Context) (string, error) {
 // Template implements [Repository]: the project's setting, or else its default file.
 func (g *ofGitLab) Template(ctx context.Context) (string, error) {
 	p, err := g.read(ctx)
-	if err != nil || p.MergeRequestsTemplate != "" || p.DefaultBranch == "" {
-		return p.MergeRequestsTemplate, err
+	if err != nil {
+		return "", err
+	}
+	if p.MergeRequestsTemplate != "" || p.DefaultBranch == "" {
+		return p.MergeRequestsTemplate, nil
 	}
 	return g.first(ctx, p.DefaultBranch, ".gitlab/merge_request_templates/Default.md", ".gitlab/merge_request_templates/default.md")
 }

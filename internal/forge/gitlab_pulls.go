@@ -29,12 +29,11 @@ func (g *ofGitLab) Open(ctx context.Context, p NewPull) (Pull, error) {
 		o.ReviewerIDs = &ids
 	}
 	mr, _, err := g.rest.MergeRequests.CreateMergeRequest(g.project, o, gitlab.WithContext(ctx))
-	if err = g.failed("open a merge request", g.whole(mr, err)); err != nil {
-		var e *Error
-		if r := refusalOf(err); r != nil && errors.As(err, &e) && r.status == http.StatusConflict {
-			e.Reason, e.Sentence = Exists, "A merge request from "+p.Branch+" is open already"
-		}
-		return Pull{}, err
+	if r, e := said(err); r != nil && r.status == http.StatusConflict {
+		e.Reason, e.Sentence = Exists, "A merge request from "+p.Branch+" is open already"
+	}
+	if err = g.whole(mr, err); err != nil {
+		return Pull{}, g.failed("open a merge request", err)
 	}
 	return gitLabPull(mr), nil
 }
@@ -187,12 +186,12 @@ func (g *ofGitLab) Merge(ctx context.Context, number int, head string, method Me
 	if err == nil && (mr == nil || mr.State != "merged" || gitLabCommit(mr) == "") {
 		err = errors.New("the answer does not say that it is merged")
 	}
-	if err = g.failed("merge the merge request", err); err == nil {
+	if err == nil {
 		return gitLabCommit(mr), nil
 	}
-	var e *Error
-	if r := refusalOf(err); r != nil && r.status == http.StatusUnauthorized && errors.As(err, &e) {
+	if r, e := said(err); r != nil && r.status == http.StatusUnauthorized {
 		e.Sentence = g.host + " does not let the account of the token merge into this branch, or does not take the token"
 	}
-	return whyNotMerged(ctx, g, number, head, err)
+	commit, err := whyNotMerged(ctx, g, number, head, err)
+	return commit, g.failed("merge the merge request", err)
 }
