@@ -4,7 +4,7 @@
 # or SIGTERM to it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-loaded fresh test-cli-versions histories chaos race machines lint fmt bench fuzz attack page pictures clean
+.PHONY: help demo build test test-loaded fresh test-cli-versions test-forge histories chaos race machines lint fmt bench fuzz attack page pictures clean
 
 ARGS ?=
 PKG ?=
@@ -41,6 +41,9 @@ fresh: ## demo and test on bare machines, as root and as an ordinary user; takes
 
 test-cli-versions: ## the CLI's protocol on older versions too, all that it opens and offers; CLI_VERSIONS=2.1.37,2.1.150 for some
 	@DECKHAND_TEST_CLI_VERSIONS='$(CLI_VERSIONS)' exec .ci/test -run '^TestCLI(Versions|Opens|Tools)$$' -count=1 -timeout 30m ./internal/agent/claude
+
+test-forge: ## the client of forges on a real Gitea, which is built first; ARGS=-v
+	@exec .ci/test-forge $(ARGS)
 
 histories: ## the ledger against the model's bill, over N random histories from SEED on; CLI=2.1.276
 	@exec .ci/histories '$(N)' '$(SEED)' '$(CLI)'

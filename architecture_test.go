@@ -86,6 +86,10 @@ var rules = []struct {
 		reason: "what may leave a sandbox follows from the call and from the session's environment: it knows nothing of threads, Slack or Postgres",
 	},
 	{
+		room: "internal/forge", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/forge"},
+		reason: "it speaks to forges and knows nothing of threads, Slack or the database",
+	},
+	{
 		room: "internal/report", not: []string{"internal/slackui", "internal/agent", "internal/playground", "cmd"},
 		reason: "the same questions are asked in Slack and in a terminal",
 	},
@@ -151,7 +155,7 @@ var rules = []struct {
 		reason: "whoever judges the bot sees what people and providers see, and shares none of its mistakes",
 	},
 	{
-		room: "internal/playground", not: []string{"internal/slackui", "internal/agent", "internal/store", "migrations", "cmd"},
+		room: "internal/playground", not: []string{"internal/slackui", "internal/agent", "internal/store", "internal/forge", "migrations", "cmd"},
 		reason: "the playground is the outside world: it must not know what it is used by",
 	},
 	{

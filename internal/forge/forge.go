@@ -32,7 +32,7 @@ type Config struct {
 	URL string
 	// API is the address of the API, where it is not the usual one of the URL's host.
 	API string
-	// Token returns the credential of the next call; it is not kept.
+	// Token returns the credential of the next call; it is not kept. An empty one shows none.
 	Token func(ctx context.Context) (string, error)
 	// Client makes the calls; nil for one with a limit of 30 seconds that follows no
 	// redirect to another host.
@@ -72,7 +72,8 @@ type Repository interface {
 	// from its failing step where the forge tells it. It is empty if the forge keeps no log.
 	FailureLog(ctx context.Context, c Check, limit int) (string, error)
 
-	// Reviews returns what each reviewer said last, the oldest first.
+	// Reviews returns the last verdict of each reviewer, or of who gave none the last comment;
+	// the oldest first. Verdicts that were dismissed are left out.
 	Reviews(ctx context.Context, number int) ([]Review, error)
 	// Discussions returns the review threads of a pull request, the oldest first.
 	Discussions(ctx context.Context, number int) ([]Discussion, error)
@@ -246,4 +247,13 @@ func ReasonOf(err error) Reason {
 		return e.Reason
 	}
 	return ""
+}
+
+// UntilOf returns when to ask again, zero if no error in the chain says it.
+func UntilOf(err error) time.Time {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Until
+	}
+	return time.Time{}
 }

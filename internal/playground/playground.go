@@ -4,7 +4,7 @@
 //
 //	/api/ /socket /files/ /hooks/   the workspace, as an app sees it (package slack)
 //	/model/                         the Messages API, as the CLI sees it (package model)
-//	/forge/                         git repositories (package forge)
+//	/forge/ /api/v1/                git repositories, pull requests (package forge)
 //	/_control/                      acting as the people, watching, faults, the bill
 //	/                               the page (package page)
 //
@@ -116,12 +116,12 @@ func Start(ctx context.Context, o Options) (*Playground, error) {
 		mux.Handle("/", page.Handler())
 	}
 	if o.Only == "" && o.Dir != "" {
-		h, err := forge.Handler(ForgeDir(o.Dir))
+		f, err := forge.New(ForgeDir(o.Dir), func() string { return p.url })
 		if err != nil {
 			_ = listener.Close()
 			return nil, err
 		}
-		mux.Handle(forge.Root, h)
+		f.Register(mux)
 	}
 	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	p.serve.Go(func() {

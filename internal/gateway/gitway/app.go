@@ -41,8 +41,9 @@ var minted = struct {
 }{tokens: map[mintedKey]mintedToken{}}
 
 type mintedKey struct {
-	app  App
-	repo string
+	app    App
+	repo   string
+	rights rights
 }
 
 type mintedToken struct {
@@ -50,17 +51,52 @@ type mintedToken struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// token is one that may read and write the contents of one repository, and nothing else.
-// Its error is a sentence.
-func (a App) token(ctx context.Context, p place) (string, error) {
-	key := mintedKey{a, p.name()}
+// rights are what a token may do in its repository, by the names of GitHub's API, in the
+// order in which people are asked for them.
+type rights string
+
+const (
+	gitRights rights = "contents:write"
+	apiRights rights = "contents:write pull_requests:write actions:read checks:read statuses:read"
+)
+
+func (r rights) permissions() map[string]string {
+	out := map[string]string{}
+	for _, one := range strings.Fields(string(r)) {
+		name, level, _ := strings.Cut(one, ":")
+		out[name] = level
+	}
+	return out
+}
+
+// lacking are those that are not among the granted ones, as GitHub's page calls them.
+func (r rights) lacking(granted map[string]string) string {
+	titles := map[string]string{"contents": "Contents", "pull_requests": "Pull requests", "actions": "Actions", "checks": "Checks", "statuses": "Commit statuses"}
+	var out []string
+	for _, one := range strings.Fields(string(r)) {
+		name, level, _ := strings.Cut(one, ":")
+		if has := granted[name]; has == level || has == "write" || has == "admin" {
+			continue
+		}
+		if level == "write" {
+			level = "read and write"
+		}
+		out = append(out, titles[name]+": "+level)
+	}
+	return strings.Join(out, ", ")
+}
+
+// token is one that may do what its rights say in one repository, and nothing else. Its error
+// is a sentence.
+func (a App) token(ctx context.Context, p place, r rights) (string, error) {
+	key := mintedKey{a, p.name(), r}
 	minted.Lock()
 	t, ok := minted.tokens[key]
 	minted.Unlock()
 	if ok && time.Until(t.ExpiresAt) > tokenSpare {
 		return t.Token, nil
 	}
-	t, err := a.mint(ctx, p)
+	t, err := a.mint(ctx, p, r)
 	if err != nil {
 		return "", err
 	}
@@ -70,29 +106,37 @@ func (a App) token(ctx context.Context, p place) (string, error) {
 	return t.Token, nil
 }
 
-func (a App) mint(ctx context.Context, p place) (t mintedToken, err error) {
+func (a App) mint(ctx context.Context, p place, r rights) (t mintedToken, err error) {
 	identity, err := a.identity()
 	if err != nil {
 		return t, err
 	}
 	var installation struct {
-		ID int64 `json:"id"`
+		ID          int64             `json:"id"`
+		Permissions map[string]string `json:"permissions"`
+		SuspendedAt *time.Time        `json:"suspended_at"`
 	}
 	status, err := a.call(ctx, p, identity, http.MethodGet, "/repos/"+p.path+"/installation", nil, &installation)
 	switch {
 	case status == http.StatusNotFound:
-		return t, fmt.Errorf("the GitHub App %s is not installed on %s; install it there (the app's page, Install App) with Contents: read and write", a.ID, p.path)
+		return t, fmt.Errorf("the GitHub App %s is not installed on %s; install it there (the app's page, Install App) with %s", a.ID, p.path, r.lacking(nil))
 	case status == http.StatusUnauthorized:
 		return t, fmt.Errorf("GitHub does not take the key of the app %s; see whether github_app names the right id and a private key of this app, and whether this machine's clock is right", a.ID)
 	case err != nil:
 		return t, err
+	case installation.SuspendedAt != nil:
+		return t, fmt.Errorf("the GitHub App %s is suspended on %s; have the owner unsuspend it", a.ID, p.path)
 	}
 	_, name, _ := strings.Cut(p.path, "/")
-	want := map[string]any{"repositories": []string{name}, "permissions": map[string]string{"contents": "write"}}
+	want := map[string]any{"repositories": []string{name}, "permissions": r.permissions()}
 	status, err = a.call(ctx, p, identity, http.MethodPost, fmt.Sprintf("/app/installations/%d/access_tokens", installation.ID), want, &t)
 	switch {
 	case status == http.StatusUnprocessableEntity || status == http.StatusForbidden:
-		return t, fmt.Errorf("GitHub gives the app %s no token that writes the contents of %s; grant it Contents: read and write, and have the owner accept", a.ID, p.path)
+		lacking := r.lacking(installation.Permissions)
+		if lacking == "" { // it says that it has them all
+			lacking = r.lacking(nil)
+		}
+		return t, fmt.Errorf("GitHub gives the app %s no token with all rights in %s; grant it %s, and have the owner accept", a.ID, p.path, lacking)
 	case err != nil:
 		return t, err
 	case t.Token == "":

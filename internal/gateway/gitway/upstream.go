@@ -278,12 +278,12 @@ func (r Remote) credential(ctx context.Context) (env []string, secret string, er
 	switch {
 	case r.App != (App{}):
 		user = tokenUser
-		if secret, err = r.App.token(ctx, p); err != nil {
+		if secret, err = r.App.token(ctx, p, gitRights); err != nil {
 			return nil, "", err
 		}
 	case r.TokenEnv != "":
-		if secret = os.Getenv(r.TokenEnv); secret == "" {
-			return nil, "", fmt.Errorf("the variable %s, which git.token_env names, is not set; set it to the token of the forge", r.TokenEnv)
+		if secret, err = r.token(); err != nil {
+			return nil, "", err
 		}
 	}
 	if secret != "" {
@@ -295,6 +295,34 @@ func (r Remote) credential(ctx context.Context) (env []string, secret string, er
 		env = append(env, "DECKHAND_FORGE_USER="+user, "DECKHAND_FORGE_TOKEN="+secret)
 	}
 	return append(env, Settings(settings)...), secret, nil
+}
+
+// token is what the variable holds. Its error is a sentence.
+func (a Access) token() (string, error) {
+	if t := os.Getenv(a.TokenEnv); t != "" {
+		return t, nil
+	}
+	return "", fmt.Errorf("the variable %s, which git.token_env names, is not set; set it to the token of the forge", a.TokenEnv)
+}
+
+// APIToken is a credential for the API of a repository's forge: to open pull requests, to
+// read what becomes of them and to merge them. Its error is a sentence.
+func (a Access) APIToken(ctx context.Context, address string) (string, error) {
+	p, err := parse(address)
+	if err == nil {
+		err = Upstream{URL: address, Access: a}.Check()
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case a.App != (App{}):
+		return a.App.token(ctx, p, apiRights)
+	case a.TokenEnv != "":
+		return a.token()
+	case a.KeyFile != "":
+		return "", errors.New("a key file is for git alone, and pull requests go through the forge's API; name a token (git.token_env) or a GitHub App (git.github_app), with the address as https://host/path")
+	}
+	return "", errors.New("pull requests go through the forge's API; name a token for it (git.token_env) or a GitHub App (git.github_app)")
 }
 
 // tokenUser goes with a token where no user is named.

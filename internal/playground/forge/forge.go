@@ -1,9 +1,15 @@
 // Package forge is the playground's forge: bare git repositories in a folder, served over
-// HTTP by git's own http-backend, to whoever reaches the address. It asks for no credentials:
-// the playground listens on loopback alone.
+// HTTP by git's own http-backend; the part of Gitea's API that is about pull requests; and a
+// page for people. Where branches are, whether they conflict and what a merge makes of them
+// is git's to say; the rest is kept in one file beside the repositories.
+//
+// Whoever reaches the address may do everything: the playground listens on loopback alone. A
+// token only says in whose name, and whoever shows none is Deckhand. It runs nothing of what
+// is pushed: checks are set by people.
 package forge
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -12,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -20,18 +27,29 @@ const Root = "/forge/"
 
 const gitTimeout = 30 * time.Second
 
-// Handler serves the repositories in a folder; a push makes and moves branches.
-func Handler(dir string) (http.Handler, error) {
+// Forge serves the repositories in a folder.
+type Forge struct {
+	dir string
+	url func() string // of the playground
+	git http.Handler
+
+	mu    sync.Mutex
+	state state
+}
+
+// New serves the repositories in a folder; url is the address of the playground.
+func New(dir string, url func() string) (*Forge, error) {
 	git, err := exec.LookPath("git")
 	if err != nil {
 		return nil, fmt.Errorf("serve the forge: %w", err)
 	}
-	return &cgi.Handler{
+	f := &Forge{dir: dir, url: url, git: &cgi.Handler{
 		Path: git, Args: []string{"http-backend"}, Root: strings.TrimSuffix(Root, "/"), Dir: os.TempDir(),
 		Env: []string{
 			"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "HOME=" + os.DevNull,
 		},
-	}, nil
+	}}
+	return f, f.load()
 }
 
 // Make makes a repository of a name in the folder from the one that lies in from, unless it
@@ -72,6 +90,12 @@ func Connect(dir, url string) error {
 }
 
 func git(args ...string) error {
+	_, err := output(nil, args...)
+	return err
+}
+
+// output runs git with these variables and returns what it says.
+func output(env []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), gitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", args...)
@@ -80,9 +104,12 @@ func git(args ...string) error {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	cmd.Env = append(append(cmd.Env, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1"), env...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
 	}
-	return nil
+	return string(out), nil
 }
