@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"sync/atomic"
 	"testing"
 
@@ -42,6 +42,8 @@ ENABLED = false
 ISSUE_INDEXER_TYPE = db
 `
 
+var aToken = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
+
 // TestGitea: the contract, kept by a real one (make test-forge).
 func TestGitea(t *testing.T) {
 	t.Parallel()
@@ -69,8 +71,7 @@ func TestGitea(t *testing.T) {
 		if err != nil {
 			t.Fatalf("gitea %v: %v: %s", args, err, out)
 		}
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		return lines[len(lines)-1]
+		return string(out)
 	}
 	must("migrate")
 	tokens := map[string]string{}
@@ -80,7 +81,7 @@ func TestGitea(t *testing.T) {
 			create = append(create, "--admin")
 		}
 		must(create...)
-		tokens[login] = must("admin", "user", "generate-access-token", "--username", login, "--token-name", "test", "--scopes", "all", "--raw")
+		tokens[login] = aToken.FindString(must("admin", "user", "generate-access-token", "--username", login, "--token-name", "test", "--scopes", "all", "--raw"))
 	}
 	server := run("web")
 	server.Stdout, server.Stderr = os.Stderr, os.Stderr
@@ -103,7 +104,7 @@ func TestGitea(t *testing.T) {
 		make: func(t *testing.T) string {
 			t.Helper()
 			name := fmt.Sprintf("web%d", last.Add(1))
-			api, err := gitea.NewClient(root, gitea.SetToken(tokens["ada"]))
+			api, err := gitea.NewClient(root, gitea.SetToken(tokens["ada"]), gitea.SetGiteaVersion(""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,6 +128,10 @@ func TestGitea(t *testing.T) {
 			address := push.String()
 			push.User = url.UserPassword("ada", tokens["ada"])
 			gitIn(t, from, "push", "--quiet", push.String(), "main")
+			until(t, "Gitea to have seen the push", func() bool {
+				repository, _, err := api.GetRepo("ada", name)
+				return err == nil && !repository.Empty
+			})
 			return address
 		},
 	})

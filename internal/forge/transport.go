@@ -103,6 +103,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return response, nil
 	case response.StatusCode/100 == 3 && response.Header.Get("Location") != "":
+		if response.StatusCode == http.StatusMovedPermanently && call.Method != http.MethodGet {
+			// Gitea's word for a repository with another name, to all methods: what was asked is
+			// to be asked there.
+			response.StatusCode = http.StatusPermanentRedirect
+		}
 		return response, nil
 	}
 	return nil, refused(call, response, body)
