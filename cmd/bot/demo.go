@@ -226,7 +226,7 @@ func (d *demo) prepareFiles(ctx context.Context) error {
 	case !forgeURL.Match(config):
 		return nil // of people's own making
 	default: // the playground's port may be another one
-		config = forgeURL.ReplaceAllLiteral(config, []byte("git: {url: "+url+"}"))
+		config = forgeURL.ReplaceAllLiteral(config, []byte("git: {url: "+url))
 	}
 	if err := forge.Make(playground.ForgeDir(d.o.dir), repository, d.workspace()); err != nil {
 		return err
@@ -237,8 +237,11 @@ func (d *demo) prepareFiles(ctx context.Context) error {
 	return os.WriteFile(d.configFile(), config, 0o600)
 }
 
-// forgeURL is the line of the configuration about the playground's forge.
-var forgeURL = regexp.MustCompile(`git: \{url: http://[^ }]*/forge/boathouse\.git\}`)
+// forgeURL is the address of the playground's forge in the configuration.
+var forgeURL = regexp.MustCompile(`git: \{url: http://[^ },]*/forge/boathouse\.git`)
+
+// forgeToken is the variable with the demo's token, by which the forge knows who calls.
+const forgeToken = "BOATHOUSE_FORGE_TOKEN"
 
 func demoConfiguration(ctx context.Context, dir, url string) string {
 	box := demoSandbox(ctx)
@@ -257,7 +260,9 @@ projects:
     dir: %q
     workspace: worktree
     # The playground's own forge. The port is renewed at each start.
-    git: {url: %s}
+    git: {url: %s, token_env: ` + forgeToken + `}
+    # It has Gitea's API. babysit: failed checks and requested changes become work by themselves.
+    pull_requests: {forge: gitea, babysit: true}
 # The agent's sandbox.
 %s
 %s
@@ -309,6 +314,7 @@ func (d *demo) startBot(ctx context.Context) error {
 		"SLACK_BOT_TOKEN": d.playground.Slack().BotToken(), "SLACK_APP_TOKEN": d.playground.Slack().AppToken(),
 		"SLACK_API_URL": d.playground.SlackAPIURL(), "DATABASE_URL": d.url,
 		"CLAUDE_COMMAND": d.o.claude, "DECKHAND_CONFIG": d.configFile(),
+		forgeToken: forge.Token, "DECKHAND_FORGE_EVERY": cmp.Or(os.Getenv("DECKHAND_FORGE_EVERY"), "5s"),
 		"DECKHAND_DATA_DIR": filepath.Join(d.o.dir, "bot"), "DECKHAND_LISTEN": health, "DECKHAND_LOG_FORMAT": "console",
 		// Ctrl-C is not to wait for a turn.
 		"DECKHAND_DRAIN_TIMEOUT": cmp.Or(os.Getenv("DECKHAND_DRAIN_TIMEOUT"), "0s"),

@@ -14,7 +14,9 @@ import (
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/agent/pulls"
 	"deckhand/internal/store"
+	"deckhand/internal/workspace"
 )
 
 // stopped is what the model is told of a call in a turn that is being stopped.
@@ -148,6 +150,9 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 	a.DecisionReason = r.DecisionReason
 	if r.AgentID != "" {
 		t.ofAgents[r.RequestID] = true
+	}
+	if leaves, looked := pulls.Source(call, workspace.Branch(w.threadID)); looked && w.pulls != nil {
+		return w.askAboutPull(ctx, a, call, leaves)
 	}
 	if push, _ := policy.Pushes(call); push && w.project.ReachesForge() {
 		return w.askAboutPush(ctx, a, call)

@@ -176,10 +176,16 @@ type TurnView struct {
 	Problem string
 	// Continue offers to go on, to whoever may write here: a budget stopped the turn.
 	Continue bool
+	// OpensPull offers to open a pull request, to whoever may write here: the turn has made
+	// commits.
+	OpensPull bool `json:",omitempty"`
 	// OutboxID is the outbox row that this view was committed as, once the turn has ended; 0
 	// for none.
 	OutboxID int64 `json:"-"`
 }
+
+// Offers reports whether an ended turn offers something, until the thread goes on.
+func (t TurnView) Offers() bool { return t.Continue || t.OpensPull }
 
 // Grant says who gave the standing permission that a tool call ran under.
 type Grant struct {

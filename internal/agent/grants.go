@@ -37,6 +37,7 @@ type check struct {
 
 	host     *ask.Host
 	asks     *store.Approval
+	refused  string // why people are not asked, once it was looked at; or empty
 	call     policy.Call
 	decision policy.Decision
 	grants   []store.LiveGrant // that cover the call, by whomever

@@ -31,6 +31,9 @@ func systemPrompt(p place.Project, workspace string) (string, error) {
 	if p.ReachesForge() {
 		parts = append(parts, "git reaches the project's forge, whatever the network: git fetch origin works, and so does pushing to branches below deckhand/, as in git push origin HEAD:deckhand/name, once it is allowed. Run git push as a command of its own.")
 	}
+	if p.OpensPulls() {
+		parts = append(parts, "When the work is to become a pull request, commit it and call the tool open_pull_request of the server deckhand, with a title and a text for reviewers; it pushes, too. read_pull_request says how it stands. Merge only when somebody asks for it.")
+	}
 	if p.AppendSystemPrompt != "" {
 		parts = append(parts, p.AppendSystemPrompt)
 	}

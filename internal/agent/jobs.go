@@ -12,7 +12,11 @@ import (
 // JobHandlers do the jobs that the store schedules with an approval, and delete old
 // transcripts and work. They need no running supervisor.
 func (s *Supervisor) JobHandlers() []jobs.Handler {
-	return []jobs.Handler{jobs.Handle(s.expire), jobs.Handle(s.remind), jobs.Handle(s.forget)}
+	handlers := []jobs.Handler{jobs.Handle(s.expire), jobs.Handle(s.remind), jobs.Handle(s.forget)}
+	if s.pulls != nil {
+		handlers = append(handlers, s.pulls.JobHandlers()...)
+	}
+	return handlers
 }
 
 // expire ends an approval whose time has run out, whichever replica runs its

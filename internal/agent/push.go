@@ -60,7 +60,13 @@ func (w *worker) onLooked(ctx context.Context, c *check, push *store.Push) error
 	if w.turn == nil || w.turn.stopping() {
 		return w.reply(w.session.proc.Deny(c.requestID, stopped, true))
 	}
-	if push != nil && len(push.Refs) == 0 && w.policy.Postures.Of(c.call.Project, c.call.Channel) == policy.Contained {
+	if c.refused != "" {
+		if err := w.denyUnseen(ctx, *c.asks, c.refused); err != nil {
+			return err
+		}
+		return w.reply(w.session.proc.Deny(c.requestID, c.refused, false))
+	}
+	if push != nil && push.Pull == nil && len(push.Refs) == 0 && w.policy.Postures.Of(c.call.Project, c.call.Channel) == policy.Contained {
 		why := push.Unknown + " " + policy.PushAlone // there is nothing to bind an approval to
 		if err := w.denyUnseen(ctx, *c.asks, why); err != nil {
 			return err
@@ -69,7 +75,8 @@ func (w *worker) onLooked(ctx context.Context, c *check, push *store.Push) error
 	}
 	if push != nil {
 		push.Ran = ask.RanSinceChange(w.turn.content)
-		c.asks.Terms.Fixed = true // another push is another request
+		// Another push is another request. The words of a pull request may be others.
+		c.asks.Terms.Fixed = c.asks.Terms.Fixed || push.Pull == nil || len(push.Refs) == 0
 	}
 	c.asks.Push = push
 	return w.ask(ctx, *c.asks, c.call, nil)

@@ -12,6 +12,7 @@ import (
 
 	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/agent/pulls"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/attachment"
 	"deckhand/internal/gateway"
@@ -46,6 +47,11 @@ type Config struct {
 	Web *egress.Proxy
 	// Git is the sessions' way to their project's forge; nil for none.
 	Git *gitway.Gate
+	// Pulls remember pull requests, People are those whom they name, and PullEvery is how
+	// often the forge is asked how they stand; a nil Pulls is for none.
+	Pulls     pulls.Store
+	People    pulls.People
+	PullEvery time.Duration
 	// Work keeps what threads have made off this machine; nil for nowhere.
 	Work Works
 	// Workspaces bounds the threads' folders, and what is kept of their work.
@@ -100,6 +106,7 @@ type shared struct {
 	cliVersion string
 	log        *zap.Logger
 
+	pulls *pulls.Service // nil for none
 	// wakeAfter has a worker look at the thread's prompts after a while.
 	wakeAfter func(threadID int64, after time.Duration)
 	copying   chan struct{} // held while transcripts are copied beside turns
@@ -124,18 +131,28 @@ func New(c Config) *Supervisor {
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
-	return newSupervisor(c.Reminder, &shared{
+	host := &place.Host{
+		DataDir: c.DataDir, Replica: c.Replica, Hidden: append([]string{c.DataDir}, c.Hidden...), Command: c.Command, Version: c.CLIVersion,
+		Gateway: c.Gateway, Web: c.Web, Policy: c.Policy, Git: c.Git, Keeper: &workspace.Keeper{DataDir: c.DataDir, KeepBytes: c.Workspaces.KeepBytes}, Works: c.Work,
+		Silence: c.Limits.Silence, Answer: c.Limits.AnswerTimeout, Instructions: systemPrompt, Hooks: afterChanges(),
+	}
+	s := &shared{
 		store: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects,
-		place: place.Place{Machine: &place.Host{
-			DataDir: c.DataDir, Replica: c.Replica, Hidden: append([]string{c.DataDir}, c.Hidden...), Command: c.Command, Version: c.CLIVersion,
-			Gateway: c.Gateway, Web: c.Web, Policy: c.Policy, Git: c.Git, Keeper: &workspace.Keeper{DataDir: c.DataDir, KeepBytes: c.Workspaces.KeepBytes}, Works: c.Work,
-			Silence: c.Limits.Silence, Answer: c.Limits.AnswerTimeout, Instructions: systemPrompt, Hooks: afterChanges(),
-		}, Slots: place.NewSlots(c.Limits.MaxLive), Starts: &place.Starts{AtOnce: c.Limits.Starts}},
+		place: place.Place{Machine: host, Slots: place.NewSlots(c.Limits.MaxLive), Starts: &place.Starts{AtOnce: c.Limits.Starts}},
 		works: c.Work, workspaces: c.Workspaces,
 		accounts: spend.New(spend.Config{Store: c.Store, Budgets: c.Budgets, Prices: c.Prices, Show: func(noticeID string) { c.Frontend.Show(store.BudgetPost, noticeID) }, Log: c.Log}),
 		limits:   c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log,
 		files: c.Files, attachments: c.Attachments,
-	})
+	}
+	sup := newSupervisor(c.Reminder, s)
+	if c.Pulls != nil {
+		s.pulls = pulls.New(pulls.Config{
+			Store: c.Pulls, People: c.People, Pusher: host, Projects: c.Projects, Every: c.PullEvery, Wake: sup.Wake, Log: c.Log.Named("pulls"),
+			Show: func(id string) { c.Frontend.Show(store.PullPost, id) },
+		})
+		host.Servers, host.Author = s.pulls.Servers, c.People.AuthorOf
+	}
+	return sup
 }
 
 func newSupervisor(r Reminder, s *shared) *Supervisor {

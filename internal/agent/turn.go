@@ -31,6 +31,7 @@ type turn struct {
 	cards      []Card                    // see TurnView.Cards
 	carded     int                       // how many items there were when the last request was put on one
 	closer     closer
+	head       string // the commit that the folder was at when it began
 	running    ask.Running
 	hosts      *ask.Hosts
 	steps      int             // see TurnView.Steps
@@ -125,6 +126,9 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 		row: row, prompt: prompt, promptUUID: promptUUID, content: w.session.content.Next(), meter: w.session.meter,
 		asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, changed: map[string]string{},
 		ofAgents: map[string]bool{},
+	}
+	if w.pulls != nil {
+		w.turn.head = w.place.Head(context.Background(), w.thread.Workspace)
 	}
 	w.turn.span, w.turn.end = context.WithCancel(context.Background())
 	w.turn.hosts = ask.NewHosts(w.turn.span, w.project.Name)

@@ -152,6 +152,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	view.Cards = closed(view.Cards, status)
 	view.CostMicroUSD, view.Unfinished, view.Continue = cost, more, overBudget
 	view.Settling = more && !overBudget
+	view.OpensPull = !view.Settling && w.opensPull(ctx, state)
 	f := store.FinishedTurn{
 		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, CLITotals: told, Approvals: status,
 		OverBudget: overBudget, View: EncodeTurn(view), Mark: string(view.Mark), Answer: transcript.Answer(t.content),
@@ -178,7 +179,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	if w.session != nil {
 		w.session.content = t.content
 	}
-	if overBudget {
+	if view.Offers() {
 		w.offer = t.row.ID
 	}
 	w.front.ShowTurn(view)

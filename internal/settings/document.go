@@ -73,6 +73,8 @@ type projectYAML struct {
 	// Call is how those who may decide learn that a request waits: one of access.Calls.
 	Call    string `yaml:"call"`
 	Posture string `yaml:"posture"`
+	// PullRequests say how its threads open pull requests.
+	PullRequests *pullsYAML `yaml:"pull_requests"`
 }
 
 // setupYAML is a command that runs in a thread's folder before a session works there.

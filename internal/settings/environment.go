@@ -53,6 +53,8 @@ type Environment struct {
 	IdleTimeout time.Duration `envconfig:"DECKHAND_IDLE_TIMEOUT" default:"30m"`
 	ParkAfter   time.Duration `envconfig:"DECKHAND_PARK_AFTER" default:"5m"`
 	CLITimeout  time.Duration `envconfig:"DECKHAND_CLI_TIMEOUT" default:"30s"`
+	// PullEvery is how often a forge is asked about a pull request that has changed lately.
+	PullEvery time.Duration `envconfig:"DECKHAND_FORGE_EVERY" default:"30s"`
 	// DrainTimeout is how long turns may go on when the bot is to stop.
 	DrainTimeout time.Duration `envconfig:"DECKHAND_DRAIN_TIMEOUT" default:"30s"`
 	// LeaseTime is after how long a replica that is silent is taken for dead.
@@ -90,6 +92,7 @@ func ReadEnvironment() (Environment, error) {
 		need(false, "%s: %q is not %s", bad.KeyName, bad.Value, kind)
 		// It stopped there; these were not read.
 		e.IdleTimeout, e.ParkAfter, e.CLITimeout, e.MaxLive = max(e.IdleTimeout, time.Second), max(e.ParkAfter, time.Second), max(e.CLITimeout, time.Second), max(e.MaxLive, 1)
+		e.PullEvery = max(e.PullEvery, time.Second)
 		e.LeaseTime, e.CatchUp = max(e.LeaseTime, leastLease), max(e.CatchUp, leastCatchUp)
 	}
 	need(strings.HasPrefix(e.SlackBotToken, "xoxb-"), "SLACK_BOT_TOKEN: set it to the Slack app's bot token, xoxb-… (OAuth & Permissions)")
@@ -113,6 +116,7 @@ func ReadEnvironment() (Environment, error) {
 	need(filepath.IsAbs(e.DataDir), "DECKHAND_DATA_DIR: %q is not an absolute path", e.DataDir)
 	need(e.IdleTimeout >= time.Second, "DECKHAND_IDLE_TIMEOUT: %s is too short; write at least 1s", e.IdleTimeout)
 	need(e.ParkAfter >= time.Second, "DECKHAND_PARK_AFTER: %s is too short; write at least 1s", e.ParkAfter)
+	need(e.PullEvery >= time.Second, "DECKHAND_FORGE_EVERY: %s is too short; write at least 1s", e.PullEvery)
 	need(e.CLITimeout >= time.Second, "DECKHAND_CLI_TIMEOUT: %s is too short; write at least 1s", e.CLITimeout)
 	need(e.DrainTimeout >= 0, "DECKHAND_DRAIN_TIMEOUT: %s is negative; write 0s, or how long turns may go on when the bot stops", e.DrainTimeout)
 	need(e.LeaseTime >= leastLease, "DECKHAND_LEASE_TIME: %s is too short; write at least %s", e.LeaseTime, leastLease)

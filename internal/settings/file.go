@@ -256,8 +256,9 @@ func (d document) projects() map[string]place.Project {
 			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Model: p.Model,
 			PermissionMode: p.PermissionMode, Env: p.Env, AppendSystemPrompt: p.AppendSystemPrompt,
 			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(), Provider: p.Provider.over(d.Provider).provider(),
-			MCPServers: mcpServers(p.MCPServers),
-			Forge:      d.forgeOf(p), Access: d.accessOf(p), Setup: p.Setup.setup(),
+			MCPServers:   mcpServers(p.MCPServers),
+			PullRequests: d.pullsOf(p),
+			Forge:        d.forgeOf(p), Access: d.accessOf(p), Setup: p.Setup.setup(),
 		}
 	}
 	return out

@@ -106,6 +106,7 @@ func (v *validation) check(c document) {
 		v.provider(at+".provider", p.Provider)
 		v.passedOn(at+".env", p.Env, credentials)
 		v.forge(at, c, p)
+		v.pulls(at, c, p)
 		if p.Sandbox != nil {
 			v.sandbox(at+".sandbox", *p.Sandbox, p.Sandbox.over(c.Sandbox))
 		}

@@ -190,7 +190,7 @@ func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(err
 		if m.After = previous; s != nil {
 			m.After = s.below(m.Key)
 		}
-		m.Final = t.Parked || t.State.Ended() && !t.Continue && !t.Settling
+		m.Final = t.Parked || t.State.Ended() && !t.Offers() && !t.Settling
 		switch {
 		case (t.State.Ended() || t.Parked) && i == len(pages)-1:
 			m.Priority = publish.Answer
@@ -253,7 +253,7 @@ const offersMost = 100
 
 // offer keeps an ended turn that offers to go on. f.mu is held.
 func (f *frontend) offer(t agent.TurnView) {
-	if !t.Continue {
+	if !t.Offers() {
 		return
 	}
 	f.offers = append(f.offers, t)
@@ -278,7 +278,7 @@ func (f *frontend) CloseOffer(turnID int64) {
 		return
 	}
 	t := f.offers[i]
-	t.Continue = false
+	t.Continue, t.OpensPull = false, false
 	f.publish(t, nil)
 	f.offers = slices.Delete(f.offers, i, i+1)
 }

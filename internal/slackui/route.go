@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/slack-go/slack"
@@ -40,7 +41,7 @@ type incoming struct {
 
 // isPrompt reports whether a click is work: it becomes a row that has to be there first.
 func (in *incoming) isPrompt() bool {
-	return in.click != nil && in.click.ActionCallback.BlockActions[0].ActionID == render.ActionContinue
+	return in.click != nil && slices.Contains([]string{render.ActionContinue, render.ActionOpenPull, render.ActionAddressPull, render.ActionMergePull}, in.click.ActionCallback.BlockActions[0].ActionID)
 }
 
 func (in *incoming) person() person {

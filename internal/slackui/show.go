@@ -38,6 +38,8 @@ func (f *frontend) read(ctx context.Context, kind store.PostKind, id string) (sh
 		return f.readQueue(ctx, id)
 	case store.PlacePost:
 		return f.readPlace(ctx, id)
+	case store.PullPost:
+		return f.readPull(ctx, id)
 	case store.TurnPost: // its state is not in the database until it has ended; see ShowTurn
 	}
 	return nil, fmt.Errorf("a %s is not read to be shown", kind)

@@ -18,6 +18,7 @@ const (
 	QueuePost  PostKind = "queue"  // what waits in a thread
 	WaitPost   PostKind = "wait"   // what a prompt, by its id in the inbox, waits for
 	BudgetPost PostKind = "budget" // a budget's notice
+	PullPost   PostKind = "pull"   // a pull request
 )
 
 // PostedMessage is a Slack message of ours: kind, subject, part and audience name it.

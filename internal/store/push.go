@@ -12,6 +12,8 @@ type Push struct {
 	Ran []PushRan `json:"ran,omitempty"`
 	// CostMicroUSD is what the ledger had of the thread when it was asked, by list price.
 	CostMicroUSD int64 `json:"cost_micro_usd,omitempty"`
+	// Pull is the pull request that this is for; nil for none.
+	Pull *PushPull `json:"pull,omitempty"`
 }
 
 // PushRef is a branch of the forge and what becomes of it.
@@ -70,5 +72,23 @@ func (p *Push) ids() map[string]string {
 	for _, r := range p.Refs {
 		out[r.Name] = r.Old + ".." + r.New
 	}
+	if p.Pull != nil && p.Pull.Head != "" {
+		out["merged"] = p.Pull.Head
+	}
 	return out
+}
+
+// PushPull is the pull request that a push becomes part of, or that is merged.
+type PushPull struct {
+	Number int    `json:"number,omitempty"` // 0: it is opened
+	URL    string `json:"url,omitempty"`
+	Title  string `json:"title"`
+	Branch string `json:"branch"`
+	Base   string `json:"base"`
+	Draft  bool   `json:"draft,omitempty"`
+	// Head is the commit that is merged, and Method how; empty where nothing is.
+	Head   string       `json:"head,omitempty"`
+	Method string       `json:"method,omitempty"`
+	Checks []PullCheck  `json:"checks,omitempty"`
+	Said   []PullReview `json:"reviews,omitempty"`
 }

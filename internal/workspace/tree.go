@@ -96,7 +96,7 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 	if err != nil {
 		return "", nil, err
 	}
-	known, err := source.Ref("refs/heads/" + branch(t.ID))
+	known, err := source.Ref("refs/heads/" + Branch(t.ID))
 	if err != nil {
 		return "", nil, err
 	}
@@ -105,7 +105,7 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 		if brought, told, err = k.restore(ctx, t, p, source); err != nil {
 			return "", nil, err
 		}
-		if known, err = source.Ref("refs/heads/" + branch(t.ID)); err != nil {
+		if known, err = source.Ref("refs/heads/" + Branch(t.ID)); err != nil {
 			return "", nil, err
 		}
 	}
@@ -126,7 +126,7 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 		}
 	}
 	made, err := gitdata.Clone{
-		Source: source, Dir: own, Branch: branch(t.ID), Base: p.Base, OfOrigin: p.Repo != "", Saved: savedRef(t.ID), Index: k.savedIndex(t, p),
+		Source: source, Dir: own, Branch: Branch(t.ID), Base: p.Base, OfOrigin: p.Repo != "", Saved: savedRef(t.ID), Index: k.savedIndex(t, p),
 		Scratch: k.scratch(), Environ: p.Environ,
 	}.Make(ctx)
 	if err != nil {
@@ -179,7 +179,7 @@ func ago(at time.Time) string {
 
 // again is what people should know of a working tree that is not a new thread's first.
 func again(t Thread, p Project, made gitdata.Made, brought *Kept, lost string) string {
-	name, ignored := branch(t.ID), "; what .gitignore leaves out is not"
+	name, ignored := Branch(t.ID), "; what .gitignore leaves out is not"
 	if brought != nil && brought.LeftOut != "" {
 		ignored = "; not here are " + brought.LeftOut
 	}
@@ -241,7 +241,7 @@ func (k *Keeper) saveHere(ctx context.Context, t Thread, p Project, source gitda
 	ctx, cancel := context.WithTimeoutCause(ctx, publishTimeout, fmt.Errorf("git: no end in %s", publishTimeout))
 	defer cancel()
 	return gitdata.Saving{
-		Clone: t.Dir, Source: source, Branch: branch(t.ID), Ref: savedRef(t.ID), Index: k.savedIndex(t, p), Scratch: k.scratch(), Ignored: t.Shelf != nil,
+		Clone: t.Dir, Source: source, Branch: Branch(t.ID), Ref: savedRef(t.ID), Index: k.savedIndex(t, p), Scratch: k.scratch(), Ignored: t.Shelf != nil,
 	}.Save(ctx)
 }
 

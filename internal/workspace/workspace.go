@@ -145,8 +145,8 @@ func (k *Keeper) ownFolder(t Thread, p Project) string {
 	return filepath.Join(k.DataDir, "workspaces", p.Name, strconv.FormatInt(t.ID, 10))
 }
 
-// branch is the branch that a thread with a working tree of its own works on.
-func branch(threadID int64) string { return "deckhand/" + strconv.FormatInt(threadID, 10) }
+// Branch is the branch that a thread with a working tree of its own works on.
+func Branch(threadID int64) string { return "deckhand/" + strconv.FormatInt(threadID, 10) }
 
 // scratch is a folder for what git needs for a moment.
 func (k *Keeper) scratch() string { return filepath.Join(k.DataDir, "scratch") }
@@ -175,10 +175,10 @@ func (k *Keeper) Publish(ctx context.Context, t Thread, p Project) error {
 	source, err := gitdata.Open(k.source(p))
 	at := time.Now()
 	if err == nil {
-		_, err = gitdata.Publication{Clone: t.Dir, Source: source, Branch: branch(t.ID), Scratch: k.scratch()}.Publish(ctx)
+		_, err = gitdata.Publication{Clone: t.Dir, Source: source, Branch: Branch(t.ID), Scratch: k.scratch()}.Publish(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("publish %s in the repository of project %s: %w", branch(t.ID), p.Name, err)
+		return fmt.Errorf("publish %s in the repository of project %s: %w", Branch(t.ID), p.Name, err)
 	}
 	k.published.Store(t.ID, at)
 	return nil
@@ -289,4 +289,24 @@ func (p Project) checkRepo(ctx context.Context) error {
 func isDir(p string) bool {
 	st, err := os.Stat(p)
 	return err == nil && st.IsDir()
+}
+
+// Committed publishes what the thread has committed on its own branch, and returns the
+// branch's commit and the folders in which its objects lie. Its errors are sentences for people.
+func (k *Keeper) Committed(ctx context.Context, t Thread, p Project) (commit string, objects []string, err error) {
+	if err := k.Publish(ctx, t, p); err != nil {
+		return "", nil, err
+	}
+	source, err := gitdata.Open(k.source(p))
+	if err != nil {
+		return "", nil, err
+	}
+	if commit, err = source.Ref("refs/heads/" + Branch(t.ID)); err == nil && commit == "" {
+		err = fmt.Errorf("there is no branch %s: nothing was committed in this thread", Branch(t.ID))
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	objects, err = source.Objects()
+	return commit, objects, err
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
@@ -39,6 +40,11 @@ type Host struct {
 	Silence, Answer time.Duration
 	// Instructions are what is added to the CLI's system prompt in a folder.
 	Instructions func(p Project, dir string) (string, error)
+	// Servers are the bot's own MCP servers for a thread's process; nil for none.
+	Servers func(t store.Thread, p Project) map[string]*mcp.Server
+	// Author is the name and the address of a person, as commits have them; nil where nobody
+	// knows.
+	Author func(ctx context.Context, user string) (name, email string)
 	// Hooks are asked for beside PreToolUse.
 	Hooks map[string][]claude.HookMatcher
 
@@ -149,7 +155,11 @@ func (h *Host) Start(ctx context.Context, t store.Thread, p Project, resume bool
 		left()
 	}()
 	shut := h.shutIn(t, p, proc, box, log)
-	if _, err := proc.Initialize(ctx, claude.InitializeRequest{PreToolUse: true, Hooks: h.Hooks}); err != nil {
+	initialize := claude.InitializeRequest{PreToolUse: true, Hooks: h.Hooks}
+	if h.Servers != nil {
+		initialize.MCPServers = h.Servers(t, p)
+	}
+	if _, err := proc.Initialize(ctx, initialize); err != nil {
 		proc.Kill()
 		<-shut.Done()
 		h.sound.Delete(p.Name) // what kept it from starting may be the sandbox

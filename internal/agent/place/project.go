@@ -24,7 +24,8 @@ type Project struct {
 	// to: the project's own first. None where its repository is a path of this machine.
 	Forge []string
 	// Access is what the bot is known by there.
-	Access gitway.Access
+	Access       gitway.Access
+	PullRequests PullRequests
 	// Base is the branch, tag or commit that new threads' working trees start from, as
 	// Repo has it now; empty means HEAD.
 	Base  string

@@ -27,7 +27,7 @@ var (
 	dangerDeletes = Danger{"delete", "It deletes what is not in this thread's branch. Git cannot bring it back."}
 )
 
-var dangers = []Danger{dangerForce, dangerRemote, dangerHistory, dangerTags, dangerPublish, dangerChanges, dangerDeletes}
+var dangers = []Danger{dangerForce, dangerRemote, dangerHistory, dangerTags, dangerPublish, dangerChanges, dangerDeletes, dangerMerge}
 
 // dangerousCommands are a program and words that follow it, in this order, options between
 // them or not.
@@ -67,6 +67,9 @@ func Dangers(c Call) (result []Danger) {
 }
 
 func (req *request) dangers() []Danger {
+	if req.call.Tool == ownMerge {
+		return []Danger{dangerMerge}
+	}
 	if req.kind != kindBash {
 		return nil
 	}

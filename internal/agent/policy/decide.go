@@ -124,7 +124,7 @@ func (p *Policy) decide(c *Call) Decision {
 	}
 	p.settle(&out, asked)
 	out.Terms.Dangerous = out.Terms.Dangerous || out.Verdict == Ask && len(req.dangers()) > 0
-	out.Grantable = out.Verdict == Ask && !out.Terms.Dangerous && out.Terms.Quorum <= 1 && !personal[req.call.Tool] && req.coverable()
+	out.Grantable = out.Verdict == Ask && !out.Terms.Dangerous && out.Terms.Quorum <= 1 && !personal[req.call.Tool] && !ownExits[req.call.Tool] && req.coverable()
 	return out
 }
 
@@ -276,6 +276,8 @@ func (req *request) fallback(i int, why string) finding {
 	switch {
 	case personal[tool]:
 		return finding{Ask, nil, defaultPersonal, ""}
+	case ownReads[tool]:
+		return finding{Allow, nil, defaultOwn, ""}
 	case req.kind == kindNet:
 		return ask(defaultHost)
 	case req.kind == kindRead:

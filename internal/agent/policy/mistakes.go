@@ -84,7 +84,7 @@ var renamed = map[string]string{
 // server.
 func (r *Rule) noServer(name string, servers map[string][]string) (opens bool, text string) {
 	server, _, _ := strings.Cut(name, "__")
-	var known []string
+	known := []string{ownServer}
 	for _, project := range slices.Sorted(maps.Keys(servers)) {
 		if len(r.Projects) == 0 || slices.Contains(r.Projects, project) {
 			known = append(known, servers[project]...)

@@ -124,19 +124,19 @@ func (m *mirror) refs(ctx context.Context) (map[string]string, []string, error) 
 	return by, lines, nil
 }
 
-// makeRepository makes an empty bare repository that borrows objects from a folder, if one
-// is named. Nothing in it comes from elsewhere.
-func makeRepository(dir, objects string, hash int) error {
+// makeRepository makes an empty bare repository that borrows objects from folders, if some
+// are named. Nothing in it comes from elsewhere.
+func makeRepository(dir string, hash int, objects ...string) error {
 	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 	if hash == sha256Length {
 		config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256\n"
 	}
 	files := map[string]string{"HEAD": "ref: refs/heads/.none\n", "config": config}
-	if objects != "" {
-		if strings.ContainsAny(objects, "\n") || strings.HasPrefix(objects, `"`) {
-			return fmt.Errorf("git cannot borrow objects from a folder of this name: %q", objects)
+	for _, folder := range objects {
+		if strings.ContainsAny(folder, "\n") || strings.HasPrefix(folder, `"`) {
+			return fmt.Errorf("git cannot borrow objects from a folder of this name: %q", folder)
 		}
-		files["objects/info/alternates"] = objects + "\n"
+		files["objects/info/alternates"] += folder + "\n"
 	}
 	for _, folder := range []string{"refs/heads", "objects/pack", "objects/info"} {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {

@@ -204,7 +204,7 @@ func (p *push) take(ctx context.Context, c *idling) {
 	dir, err := os.MkdirTemp(s.gate.scratch(), "push-")
 	if err == nil {
 		defer os.RemoveAll(dir) //nolint:errcheck // New clears what is left
-		err = makeRepository(dir, filepath.Join(p.mirror.dir, "objects"), len(p.offer.commands[0].new))
+		err = makeRepository(dir, len(p.offer.commands[0].new), filepath.Join(p.mirror.dir, "objects"))
 	}
 	if err != nil {
 		s.log.Error("make a folder for a push", zap.Error(err))

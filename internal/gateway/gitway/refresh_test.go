@@ -21,7 +21,7 @@ func TestFetch(t *testing.T) {
 	f.Git(f.Work("web"), "push", "-q", "origin", "v1", "HEAD:refs/heads/side", "HEAD:refs/hidden/x")
 	f.Git(f.Bare("web"), "symbolic-ref", "HEAD", "refs/heads/side")
 	dir := filepath.Join(forgetest.Folder(t), "into")
-	if err := makeRepository(dir, "", 0); err != nil {
+	if err := makeRepository(dir, 0); err != nil {
 		t.Fatal(err)
 	}
 	head, err := remoteOf(f, "web").Fetch(t.Context(), dir, "refs/fetched/heads", "refs/fetched/tags")
@@ -53,7 +53,7 @@ func TestAForgeThatTakesItsTime(t *testing.T) {
 	}
 	defer l.Close() //nolint:errcheck // the test is over
 	dir := filepath.Join(forgetest.Folder(t), "into")
-	if err := makeRepository(dir, "", 0); err != nil {
+	if err := makeRepository(dir, 0); err != nil {
 		t.Fatal(err)
 	}
 	silent := Remote{Upstream: Upstream{URL: "http://" + l.Addr().String() + "/team/web.git"}, Environ: forgetest.Environ()}

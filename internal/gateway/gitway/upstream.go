@@ -181,7 +181,7 @@ func (r Remote) CheckPush(ctx context.Context, scratch string) error {
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is empty
-	if err := makeRepository(dir, "", 0); err != nil {
+	if err := makeRepository(dir, 0); err != nil {
 		return err
 	}
 	_, err = r.run(ctx, dir, "push", "--dry-run", "--quiet", "--", r.address(), "refs/heads/*:refs/heads/deckhand/none/*")

@@ -30,6 +30,9 @@ var people = []person{
 // tokenPrefix and a login are the token of a person.
 const tokenPrefix = "playground-"
 
+// Token is Deckhand's.
+const Token = tokenPrefix + "deckhand"
+
 func personOf(name string) (person, error) {
 	i := slices.IndexFunc(people, func(p person) bool { return p.Login == name || p.id == name })
 	if i < 0 {

@@ -296,7 +296,7 @@ func Dangers(a store.Approval, o Options) (loses, word string) {
 	for _, d := range found {
 		sentences = append(sentences, d.Loses)
 	}
-	if a.Push != nil && a.Push.Unknown == "" {
+	if a.Push != nil && a.Push.Unknown == "" && a.Push.Pull == nil {
 		sentences = append(sentences, lostBy(a.Push))
 	}
 	return mrkdwn.Visible(o.redact(strings.Join(sentences, " "))), found[0].Word

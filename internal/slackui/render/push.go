@@ -28,6 +28,9 @@ const (
 // nothing is known.
 func (c *card) pushHeadline() string {
 	p := c.a.Push
+	if p != nil && p.Pull != nil && p.Pull.Head != "" {
+		return c.pullHeadline("")
+	}
 	if p == nil || len(p.Refs) == 0 {
 		return ""
 	}
@@ -40,6 +43,9 @@ func (c *card) pushHeadline() string {
 	what := plural(commits, "commit", "commits")
 	if p.Unknown != "" {
 		what = "what could not be looked at"
+	}
+	if p.Pull != nil {
+		return c.pullHeadline(what)
 	}
 	head := "*Push " + what + "* to " + strings.Join(to[:min(len(to), pushRefsMost)], ", ")
 	if more := len(to) - pushRefsMost; more > 0 {
@@ -65,6 +71,11 @@ func (c *card) code(s string, most int) string {
 func (c *card) pushed() {
 	p := c.a.Push
 	if p == nil || !c.pending() {
+		return
+	}
+	if p.Pull != nil && p.Pull.Head != "" {
+		c.merged(p.Pull)
+		c.context(pushCost(p))
 		return
 	}
 	if p.Unknown != "" {

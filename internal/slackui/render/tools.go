@@ -83,6 +83,11 @@ var tools = map[string]tool{
 	"Task":  {subject: "description", doing: "has a subagent at work:", idle: "has a subagent at work", agent: true},
 	"Skill": {subject: "skill"},
 
+	"mcp__deckhand__open_pull_request":  {name: "Open pull request", subject: "title", doing: "is opening a pull request:", idle: "is opening a pull request", card: cardOfPull, change: "body"},
+	"mcp__deckhand__read_pull_request":  {name: "Read pull request", idle: "is reading the pull request", looks: true},
+	"mcp__deckhand__merge_pull_request": {name: "Merge pull request", subject: "method", idle: "is merging the pull request"},
+	"mcp__deckhand__reply_to_review":    {name: "Answer a review", subject: "text", idle: "is answering a review"},
+
 	questionTool: {name: "Question", subject: "questions.0.question", awaits: "an answer", allowed: "answered", denied: "skipped"},
 	planTool:     {name: "Plan", awaits: "a decision"},
 }
@@ -237,6 +242,14 @@ func cardOfWriting(r *request, s *fieldSet) bool {
 	r.pre = content
 	r.facts = append(r.facts, "the whole file: "+plural(len(splitLines(content)), "line", "lines"))
 	return ok
+}
+
+// cardOfPull shows the text of a pull request: its headline has the title.
+func cardOfPull(r *request, s *fieldSet) bool {
+	body, ok := s.text("body")
+	_, titled := s.text("title")
+	r.verb, r.object, r.pre = "open", "a pull request", body
+	return ok && titled
 }
 
 func cardOfEdit(r *request, s *fieldSet) bool {

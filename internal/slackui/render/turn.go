@@ -336,6 +336,8 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 		kind, buttons = "stop", append(buttons, button(ActionStop, turn, "Stop", ""))
 	case v.t.Continue:
 		kind, buttons = "continue", append(buttons, button(ActionContinue, turn, "Continue", slack.StylePrimary))
+	case v.t.OpensPull:
+		kind, buttons = "pull", append(buttons, button(ActionOpenPull, turn, "Open pull request", slack.StylePrimary))
 	}
 	if v.t.Steps > 0 {
 		kind, buttons = cmp.Or(kind, "steps"), append(buttons, stepsButton(v.t.ID))

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// pullWorld is a demo with its own forge, as people have it.
+func pullWorld(t *testing.T) *world {
+	t.Helper()
+	w := unstartedWorld(t)
+	if !strings.HasPrefix(sandboxHere(), "sandbox: bwrap") {
+		need(t, "the demo is contained where bwrap works")
+	}
+	if err := os.Remove(filepath.Join(w.dir, "deckhand.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	w.env = append(w.env, "DECKHAND_FORGE_EVERY=1s")
+	return w
+}
+
+// calls has the model call one of the bot's tools.
+func (w *world) callsTool(user, thread, tool string, input map[string]any) string {
+	raw, err := json.Marshal(input)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.post(user, eng, thread, "@deckhand\ntool: mcp__deckhand__"+tool+" "+string(raw))
+}
+
+// forgeRefs are the branches of the demo's forge, with their commits' subjects.
+func (w *world) forgeRefs() string {
+	out, err := exec.CommandContext(w.t.Context(), "git", "-C", filepath.Join(w.dir, "forge/boathouse.git"), "for-each-ref", "--format=%(refname) %(subject)", "refs/heads").CombinedOutput()
+	if err != nil {
+		w.t.Fatal(err, string(out))
+	}
+	return string(out)
+}
+
+// forge tells the demo's forge what a person did there.
+func (w *world) forge(what string, in map[string]any) {
+	w.t.Helper()
+	w.must(http.MethodPost, "/_control/forge/"+what, in, nil)
+}
+
+// pull waits until the message of the thread's pull request says something.
+func (w *world) pull(thread, says string) message {
+	w.t.Helper()
+	return w.find(eng, thread, "the pull request to say "+says, func(m message) bool {
+		return m.User == w.BotUser && strings.Contains(string(m.Blocks), `"pull:`) && strings.Contains(m.all(), says)
+	})
+}
+
+// TestAThreadsWorkBecomesAMergedPullRequest: a fix, a pull request by one card for push and
+// pull request, a red check that is mended in the same session by itself, a green one, a review,
+// and a merge in two steps. The message of the pull request stays up to date in its place, and
+// the audit joins all of it.
+func TestAThreadsWorkBecomesAMergedPullRequest(t *testing.T) {
+	t.Parallel()
+	w := pullWorld(t)
+	w.start()
+	thread, prompt := w.begin(linus, eng, "@deckhand fix the failing test")
+	w.done(eng, thread, prompt)
+	prompt = w.runs(linus, eng, thread, "git commit -aqm 'A full week gets its discount'")
+	w.done(eng, thread, prompt)
+	offer := w.find(eng, thread, "an offer to open a pull request", func(m message) bool { return m.has("pull_open") })
+	w.click(mallory, eng, offer.TS, "pull_open")
+	w.told(mallory, eng, thread, "")
+	w.click(linus, eng, offer.TS, "pull_open")
+
+	card := w.card(eng, thread)
+	for _, want := range []string{"Open a draft pull request", "of 1 commit from `deckhand/1` into `main` of sample: A full week gets its discount", "src/quote.js", "exactly seven days", "This thread has cost $"} {
+		if !strings.Contains(card.all(), want) {
+			t.Errorf("the card does not say %q:\n%s", want, card.all())
+		}
+	}
+	if refs := w.forgeRefs(); strings.Contains(refs, "deckhand/") {
+		t.Fatalf("before anybody decided the forge has\n%s", refs)
+	}
+	w.click(ada, eng, card.TS, "approve")
+	post := w.pull(thread, "no checks yet")
+	first := w.text(`SELECT head FROM pulls`)
+
+	w.forge("checks", map[string]any{"branch": "deckhand/1", "name": "lint", "state": "failure", "summary": "three days are not covered", "log": "no test for exactly three days"})
+	w.pull(thread, "1 check has failed")
+	card = w.find(eng, thread, "the card of the mended work", func(m message) bool { return m.TS > card.TS && m.has("approve") })
+	for _, want := range []string{"Push 1 commit to pull request #1", "A test for exactly three days"} {
+		if !strings.Contains(card.all(), want) {
+			t.Errorf("the card does not say %q:\n%s", want, card.all())
+		}
+	}
+	w.click(grace, eng, card.TS, "approve")
+	w.eventually("the pull request to have another head", func() bool { return w.text(`SELECT head FROM pulls`) != first })
+	if n := w.count(`SELECT count(*) FROM inbox WHERE event_id LIKE 'pull/%'`); n != 1 {
+		t.Errorf("the red check woke the thread %d times", n)
+	}
+	w.forge("checks", map[string]any{"branch": "deckhand/1", "name": "lint", "state": "success"})
+	w.forge("reviews", map[string]any{"number": 1, "user": "grace", "verdict": "approved", "body": "Good."})
+	w.pull(thread, "approved by grace")
+	if again := w.pull(thread, "1 check has passed"); again.TS != post.TS {
+		t.Errorf("the pull request is shown by %s and %s", post.TS, again.TS)
+	}
+
+	w.click(linus, eng, post.TS, "pull_merge")
+	w.told(linus, eng, thread, "approve")
+	w.click(grace, eng, post.TS, "pull_merge")
+	card = w.find(eng, thread, "the card of the merge", func(m message) bool { return m.TS > card.TS && m.has("approve") })
+	if !strings.Contains(card.all(), "Merge pull request #1") || !strings.Contains(card.all(), "approved by grace") {
+		t.Errorf("the card of the merge:\n%s", card.all())
+	}
+	v, _ := w.opens(ada, eng, card.TS, "approve")
+	w.submit(ada, v, map[string]any{"read": map[string]any{"read": []string{"yes"}}})
+	w.pull(thread, "Merged")
+	if refs := w.forgeRefs(); !strings.Contains(refs, "refs/heads/main A full week gets its discount (#1)") {
+		t.Errorf("the forge has\n%s", refs)
+	}
+	got := w.text(`SELECT string_agg(details::json->>'act', ' ' ORDER BY seq) FROM audit WHERE kind = 'pull'`)
+	if got != "opened red woken pushed review merged" {
+		t.Errorf("the audit has %s", got)
+	}
+	w.auditIsWhole()
+}

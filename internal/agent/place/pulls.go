@@ -1,0 +1,91 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"deckhand/internal/forge"
+	"deckhand/internal/gateway/gitway"
+	"deckhand/internal/store"
+	"deckhand/internal/workspace"
+)
+
+// PullRequests are how a project's threads open pull requests. The zero Kind is for none.
+type PullRequests struct {
+	Kind forge.Kind
+	API  string // where it is not the usual one of the forge
+	// Babysit has failed checks and requested changes become prompts by themselves.
+	Babysit bool
+	Ready   bool // pull requests are no drafts where nobody says
+	Labels  []string
+}
+
+// OpensPulls reports whether threads of the project open pull requests: they work on branches
+// of their own, and their forge's API is known.
+func (p Project) OpensPulls() bool {
+	return p.PullRequests.Kind != "" && p.Workspace == workspace.Worktree && len(p.Forge) > 0
+}
+
+// Repository is the project's own repository at its forge, by its API.
+func (p Project) Repository() (forge.Repository, error) {
+	u := p.remote(p.Forge[0]).Upstream
+	return forge.New(forge.Config{Kind: p.PullRequests.Kind, URL: u.URL, API: p.PullRequests.API, Token: func(ctx context.Context) (string, error) {
+		token, err := u.APIToken(ctx, u.URL)
+		if err != nil {
+			return "", &forge.Error{Reason: forge.Denied, Sentence: err.Error()}
+		}
+		return token, nil
+	}})
+}
+
+// ErrMoved is a branch that is not where it was when somebody decided about it, in the thread
+// or at the forge.
+var ErrMoved = errors.New("the branch is not where it was when it was approved")
+
+// Push puts the thread's own branch at the forge to a commit, as the bot: to where the thread's
+// branch is now, which has to be the commit where one is named. Old is what the forge's branch
+// has to be, empty for whatever it is. It gives [ErrMoved], or a sentence for people.
+func (h *Host) Push(ctx context.Context, t store.Thread, p Project, old, commit string) (pushed string, err error) {
+	tip, objects, err := h.Keeper.Committed(ctx, h.worksIn(t), p.space())
+	switch {
+	case err != nil:
+		return "", err
+	case commit != "" && tip != commit:
+		return "", ErrMoved
+	}
+	err = p.remote(p.Forge[0]).PushCommit(ctx, filepath.Join(h.DataDir, "scratch"), objects, workspace.Branch(t.ID), old, tip)
+	if errors.Is(err, gitway.ErrMoved) {
+		err = ErrMoved
+	}
+	return tip, err
+}
+
+// botAddress is whose commits are that have no address of a person. Nobody can have it.
+const botAddress = "deckhand@deckhand.invalid"
+
+// authors are the variables by which commits of a thread whose work may become a pull request
+// have the person who opened the thread as author, and Deckhand as committer.
+func (h *Host) authors(ctx context.Context, t store.Thread, p Project) []string {
+	if h.Author == nil || !p.OpensPulls() || t.OwnerID == "" {
+		return nil
+	}
+	name, email := h.Author(ctx, t.OwnerID)
+	plain := func(s string) string {
+		return strings.TrimSpace(strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) || r == '<' || r == '>' {
+				return -1
+			}
+			return r
+		}, strings.ToValidUTF8(s, "")))
+	}
+	if name, email = plain(name), plain(email); name == "" {
+		name = t.OwnerID
+	}
+	if email == "" {
+		name, email = name+" (via Deckhand)", botAddress
+	}
+	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=Deckhand", "GIT_COMMITTER_EMAIL=" + botAddress}
+}

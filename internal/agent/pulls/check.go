@@ -1,0 +1,217 @@
+package pulls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"deckhand/internal/forge"
+	"deckhand/internal/jobs"
+	"deckhand/internal/store"
+)
+
+// roundsMost is how many commits in a row become work by themselves.
+const roundsMost = 3
+
+// JobHandlers do the jobs that are scheduled with a pull request.
+func (s *Service) JobHandlers() []jobs.Handler { return []jobs.Handler{jobs.Handle(s.due)} }
+
+// due asks the forge about a pull request, until it is open no more.
+func (s *Service) due(ctx context.Context, j jobs.Job[store.PullDue]) error {
+	p, err := s.Store.PullByID(ctx, j.Args.PullID)
+	if errors.Is(err, store.ErrNotFound) || err == nil && p.State != string(forge.Open) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	until, err := s.check(ctx, &p)
+	if err != nil {
+		return err
+	}
+	if p.State != string(forge.Open) {
+		return nil
+	}
+	return jobs.Again(max(s.pause(p), time.Until(until)))
+}
+
+// pause is how long a pull request is left alone: longer the longer nothing has changed.
+func (s *Service) pause(p store.Pull) time.Duration {
+	switch quiet := time.Since(p.ChangedAt); {
+	case quiet > 24*time.Hour:
+		return 20 * s.Every
+	case quiet > time.Hour:
+		return 4 * s.Every
+	}
+	return s.Every
+}
+
+// check asks the forge how a pull request stands, writes down what has changed, shows it, and
+// has what is wrong with it become work, if the project wants that. until is when the forge
+// wants to be asked again at the earliest.
+func (s *Service) check(ctx context.Context, p *store.Pull) (until time.Time, err error) {
+	project, r, err := s.repository(p.Project)
+	if err != nil {
+		return until, err
+	}
+	was := *p
+	if err := read(ctx, r, p); err != nil {
+		s.Log.Warn("ask the forge about a pull request", zap.String("url", p.URL), zap.Error(err))
+		*p = was
+		p.Problem = sentence(err)
+		until = forge.UntilOf(err)
+	}
+	if !p.IsRed() && !p.WantsChanges() && p.Problem == "" && len(p.Checks) > 0 && !slices.ContainsFunc(p.Checks, pending) {
+		p.Rounds = 0 // green
+	}
+	told := tell(was, *p)
+	changed := fmt.Sprint(was) != fmt.Sprint(*p)
+	if changed {
+		p.ChangedAt = time.Now()
+	}
+	if err := s.Store.PullChanged(ctx, *p, changed, told...); err != nil {
+		return until, err
+	}
+	if changed {
+		s.show(p.ID)
+	}
+	if project.PullRequests.Babysit && p.State == string(forge.Open) && p.Problem == "" {
+		return until, s.babysit(ctx, *p)
+	}
+	return until, nil
+}
+
+// read fills in how a pull request stands at the forge.
+func read(ctx context.Context, r forge.Repository, p *store.Pull) error {
+	now, err := r.Pull(ctx, p.Number)
+	if err != nil {
+		return err
+	}
+	p.Title, p.Base, p.Head, p.State, p.Draft, p.Mergeable = now.Title, now.Base, now.Head, string(now.State), now.Draft, string(now.Mergeable)
+	p.MergedCommit, p.MergedBy, p.Problem = now.MergedCommit, now.MergedBy, ""
+	checks, err := r.Checks(ctx, now.Head)
+	if err != nil {
+		return err
+	}
+	reviews, err := r.Reviews(ctx, p.Number)
+	if err != nil {
+		return err
+	}
+	threads, err := r.Discussions(ctx, p.Number)
+	if err != nil {
+		return err
+	}
+	p.Checks, p.Reviews, p.Discussions = checksOf(checks), reviewsOf(reviews), 0
+	for _, d := range threads {
+		if !d.Resolved {
+			p.Discussions++
+		}
+	}
+	return nil
+}
+
+func checksOf(list []forge.Check) []store.PullCheck {
+	out := []store.PullCheck{}
+	for _, c := range list {
+		out = append(out, store.PullCheck{Name: within(c.Name, 200), State: string(c.State), URL: c.URL})
+	}
+	return out
+}
+
+func reviewsOf(list []forge.Review) []store.PullReview {
+	out := []store.PullReview{}
+	for _, r := range list {
+		out = append(out, store.PullReview{Author: r.Author, Verdict: string(r.Verdict), Commit: r.Commit})
+	}
+	return out
+}
+
+func pending(c store.PullCheck) bool { return c.State == string(forge.CheckPending) }
+
+// tell is what the audit is told of a change.
+func tell(was, p store.Pull) (out []store.AuditEntry) {
+	add := func(act string, more map[string]any) {
+		d := map[string]any{"act": act, "repository": p.Repository, "number": p.Number, "url": p.URL, "head": p.Head}
+		for k, v := range more {
+			d[k] = v
+		}
+		out = append(out, store.AuditEntry{Kind: store.AuditPull, TeamID: p.TeamID, ThreadID: p.ThreadID, Details: d})
+	}
+	for _, c := range p.Checks {
+		if c.State == string(forge.CheckFailed) && (p.Head != was.Head || !slices.ContainsFunc(was.Checks, func(o store.PullCheck) bool { return o.Name == c.Name && o.State == c.State })) {
+			add("red", map[string]any{"check": c.Name})
+		}
+	}
+	for _, r := range p.Reviews {
+		if !slices.Contains(was.Reviews, r) {
+			add("review", map[string]any{"by": r.Author, "verdict": r.Verdict, "of": r.Commit})
+		}
+	}
+	if was.State == string(forge.Open) && p.State != was.State {
+		add(p.State, map[string]any{"commit": p.MergedCommit, "by": p.MergedBy})
+	}
+	return out
+}
+
+// babysit has what is wrong with a pull request become a prompt of whoever asked for it, who
+// must still be allowed to give work there.
+func (s *Service) babysit(ctx context.Context, p store.Pull) error {
+	text := Trouble(p)
+	if !p.IsRed() && !p.WantsChanges() || p.WokenFor == p.Head || p.Rounds >= roundsMost || slices.ContainsFunc(p.Checks, pending) {
+		return nil
+	}
+	t, err := s.Store.ThreadByID(ctx, p.ThreadID)
+	if err != nil {
+		return err
+	}
+	if !s.People.MayAsk(ctx, p.Requester, t) {
+		s.Log.Warn("a pull request is left red: whoever asked for it may give no work there any more", zap.String("url", p.URL), zap.String("user", p.Requester))
+		return nil
+	}
+	ok, err := s.Store.WakePull(ctx, p, roundsMost, uuid.NewString(), "["+text+" This came by itself, since the project says babysit.]")
+	if ok {
+		s.Wake(p.ThreadID)
+	}
+	return err
+}
+
+// Trouble is what a session is asked to mend in a pull request, in our own words; empty if
+// nothing is wrong. What others have written it reads by a tool.
+func Trouble(p store.Pull) string {
+	var what []string
+	if p.IsRed() {
+		what = append(what, "checks have failed")
+	}
+	if p.WantsChanges() {
+		what = append(what, "a reviewer has asked for changes")
+	} else if p.Discussions > 0 {
+		what = append(what, "review threads are open")
+	}
+	if p.Mergeable == string(forge.MergeConflict) {
+		what = append(what, "it has conflicts with the branch "+p.Base)
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Pull request #%d of this thread: %s. Read it with %s, mend what is wrong, run the checks here, commit, and bring it up to date with %s; answer review threads with %s.",
+		p.Number, strings.Join(what, ", and "), "read_pull_request", "open_pull_request", "reply_to_review")
+}
+
+// Merge is what a session is asked for by whoever wants a pull request merged.
+func Merge(p store.Pull) string {
+	return fmt.Sprintf("Merge pull request #%d of this thread: call merge_pull_request with %s.", p.Number, mergeInput(p))
+}
+
+// sentence is what people are told of a forge that did not do something.
+func sentence(err error) string {
+	if e, ok := errors.AsType[*forge.Error](err); ok {
+		return e.Sentence
+	}
+	return "The forge could not be asked. An admin finds more in the bot's log."
+}

@@ -1,0 +1,254 @@
+// Package pulls has threads' work become pull requests: it opens them, tells sessions and people
+// how they stand, merges them, and has what is wrong with them become work again.
+//
+// What sessions ask for they ask by tools (see [Service.Tools]); people decide by a card that is
+// made of [Service.Look]. The bot itself pushes and calls the forge: nothing that opens it is in
+// a sandbox. What is known of a pull request is a row of the database. A job for each open one
+// asks the forge again and again, on whichever replica; opening is done over where a bot died
+// within it, and doubles nothing: a branch that is pushed already is, and one pull request is
+// open from a branch.
+package pulls
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/place"
+	"deckhand/internal/forge"
+	"deckhand/internal/gateway/gitway"
+	"deckhand/internal/store"
+	"deckhand/internal/workspace"
+)
+
+// Store is what is remembered: [*store.Store], which tells what each method does.
+type Store interface {
+	CallAllowed(ctx context.Context, threadID int64, toolUseID string) (store.Approval, error)
+	ThreadByID(ctx context.Context, id int64) (store.Thread, error)
+	PullByID(ctx context.Context, id int64) (store.Pull, error)
+	PullOfThread(ctx context.Context, threadID int64) (store.Pull, error)
+	OpenedPull(ctx context.Context, p store.Pull, due time.Duration, told ...store.AuditEntry) (store.Pull, error)
+	PullChanged(ctx context.Context, p store.Pull, changed bool, told ...store.AuditEntry) error
+	WakePull(ctx context.Context, p store.Pull, most int, uuid, text string) (bool, error)
+	Audit(ctx context.Context, entries ...store.AuditEntry) error
+}
+
+// People are those whom a pull request names.
+type People interface {
+	// NameOf is somebody's name, and LinkTo leads to a thread; empty if nobody knows.
+	NameOf(ctx context.Context, user string) string
+	LinkTo(k store.ThreadKey) string
+	// AuthorOf is the name and the address of somebody, as their profile has them.
+	AuthorOf(ctx context.Context, user string) (name, email string)
+	// MayAsk reports whether somebody may give work in a thread now.
+	MayAsk(ctx context.Context, user string, t store.Thread) bool
+}
+
+// Pusher puts a thread's branch to where the thread has it: [*place.Host].
+type Pusher interface {
+	Push(ctx context.Context, t store.Thread, p place.Project, old, commit string) (pushed string, err error)
+}
+
+// Config is what a service needs.
+type Config struct {
+	Store    Store
+	People   People
+	Pusher   Pusher
+	Projects map[string]place.Project
+	// Every is how often the forge is asked about a pull request that has changed lately.
+	Every time.Duration
+	Show  func(pullID string)
+	Wake  func(threadID int64)
+	Log   *zap.Logger
+}
+
+// Service opens and keeps pull requests. Its methods are safe for concurrent use.
+type Service struct {
+	Config
+	mu    sync.Mutex
+	repos map[string]forge.Repository // by project
+}
+
+// New returns a service.
+func New(c Config) *Service {
+	c.Every = cmp.Or(c.Every, 30*time.Second)
+	return &Service{Config: c, repos: map[string]forge.Repository{}}
+}
+
+// repository is a project's at its forge. It remembers answers, and is kept.
+func (s *Service) repository(project string) (place.Project, forge.Repository, error) {
+	p, ok := s.Projects[project]
+	if !ok || !p.OpensPulls() {
+		return p, nil, fmt.Errorf("project %s has no forge whose pull requests Deckhand can open; write pull_requests in deckhand.yaml", project)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.repos[project]; r != nil {
+		return p, r, nil
+	}
+	r, err := p.Repository()
+	if err == nil {
+		s.repos[project] = r
+	}
+	return p, r, err
+}
+
+// of is a thread with its project's repository.
+func (s *Service) of(ctx context.Context, threadID int64) (t store.Thread, p place.Project, r forge.Repository, err error) {
+	if t, err = s.Store.ThreadByID(ctx, threadID); err != nil {
+		return t, p, nil, err
+	}
+	p, r, err = s.repository(t.Project)
+	return t, p, r, err
+}
+
+// opening is the input of open_pull_request.
+type opening struct {
+	Title     string   `json:"title"`
+	Body      string   `json:"body"`
+	Draft     *bool    `json:"draft"`
+	Base      string   `json:"base"`
+	Labels    []string `json:"labels"`
+	Reviewers []string `json:"reviewers"`
+}
+
+// target is where a pull request of the thread would go, or the one that is open.
+func (s *Service) target(ctx context.Context, t store.Thread, p place.Project, r forge.Repository, in opening) (*store.PushPull, *forge.Pull, error) {
+	branch := workspace.Branch(t.ID)
+	open, err := r.Find(ctx, branch)
+	switch {
+	case err == nil:
+		return &store.PushPull{Number: open.Number, URL: open.URL, Title: open.Title, Branch: branch, Base: open.Base, Draft: open.Draft}, &open, nil
+	case forge.ReasonOf(err) != forge.NotFound:
+		return nil, nil, err
+	}
+	if strings.TrimSpace(in.Title) == "" {
+		return nil, nil, errors.New("a pull request has a title")
+	}
+	base := cmp.Or(in.Base, strings.TrimPrefix(p.Base, "origin/"))
+	if base == "" || base == "HEAD" {
+		if base, err = r.DefaultBranch(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	draft := !p.PullRequests.Ready
+	if in.Draft != nil {
+		draft = *in.Draft
+	}
+	return &store.PushPull{Title: in.Title, Branch: branch, Base: base, Draft: draft}, nil, nil
+}
+
+// open pushes the thread's branch and opens a pull request from it, or brings the one that is
+// open up to date.
+func (s *Service) open(ctx context.Context, threadID int64, in opening, a store.Approval) (string, error) {
+	t, p, r, err := s.of(ctx, threadID)
+	if err != nil {
+		return "", err
+	}
+	to, found, err := s.target(ctx, t, p, r, in)
+	if err != nil {
+		return "", err
+	}
+	old, commit := "", "" // where a rule allows it, whatever the thread has
+	if a.Push != nil && len(a.Push.Refs) == 1 {
+		old, commit = a.Push.Refs[0].Old, a.Push.Refs[0].New
+	}
+	url := p.Forge[0]
+	event := gitway.Event{Push: true, Repository: url, ToolUse: a.ToolUseID, Refs: []gitway.Ref{{Name: "refs/heads/" + to.Branch, Old: old, New: commit}}}
+	pushed, err := s.Pusher.Push(ctx, t, p, old, commit)
+	event.Refs[0].New = cmp.Or(pushed, commit)
+	if err != nil {
+		event.Refs[0].Refused = err.Error()
+	}
+	entry := place.GitEntry(t.TeamID, t.ID, event)
+	entry.TurnID, entry.ApprovalID = a.TurnID, a.ID
+	if audited := s.Store.Audit(ctx, entry); audited != nil {
+		return "", audited
+	}
+	if errors.Is(err, place.ErrMoved) {
+		return "", errors.New("the branch has moved since this was approved, in the thread or at the forge: it is another push. Call the tool again, and people are asked about what it is now")
+	}
+	if err != nil {
+		return "", err
+	}
+	pull, act := forge.Pull{}, "opened"
+	if found != nil {
+		pull, act = *found, "pushed"
+	} else if pull, err = r.Open(ctx, forge.NewPull{
+		Title: to.Title, Body: s.body(ctx, t, in.Body, a), Branch: to.Branch, Base: to.Base, Draft: to.Draft,
+		Labels: append(in.Labels, p.PullRequests.Labels...), Reviewers: in.Reviewers,
+	}); forge.ReasonOf(err) == forge.Exists { // an answer that was lost
+		pull, err = r.Find(ctx, to.Branch)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the branch %s is pushed, and the pull request is not opened: %w. Call the tool again: it goes on from there", to.Branch, err)
+	}
+	row, err := s.Store.OpenedPull(ctx, store.Pull{
+		ThreadID: t.ID, Project: p.Name, Repository: url, Number: pull.Number, URL: pull.URL, Title: pull.Title, Branch: to.Branch, Base: pull.Base, Head: pushed,
+		State: string(pull.State), Draft: pull.Draft, Mergeable: string(forge.MergeUnknown), OpenedBy: pull.Author, Requester: a.RequestedBy, ApprovedBy: approvers(a),
+	}, s.Every, store.AuditEntry{
+		Kind: store.AuditPull, TeamID: t.TeamID, Actor: a.RequestedBy, ThreadID: t.ID, TurnID: a.TurnID, ApprovalID: a.ID,
+		Details: map[string]any{"act": act, "repository": url, "number": pull.Number, "url": pull.URL, "head": pushed, "base": pull.Base, "approved_by": approvers(a)},
+	})
+	if err != nil {
+		return "", err
+	}
+	s.show(row.ID)
+	if act == "pushed" {
+		return fmt.Sprintf("Pull request #%d has the commit %s now: %s", pull.Number, pushed, pull.URL), nil
+	}
+	kind := "Pull request"
+	if pull.Draft {
+		kind = "Draft pull request"
+	}
+	return fmt.Sprintf("%s #%d is open, with the commit %s: %s", kind, pull.Number, pushed, pull.URL), nil
+}
+
+// approvers are the people who have allowed a call; none where a rule has.
+func approvers(a store.Approval) (out []string) {
+	for _, v := range a.Votes {
+		if v.Allow {
+			out = append(out, v.UserID)
+		}
+	}
+	if len(out) == 0 && a.DecidedVia != "rule" && a.DecidedBy != "" {
+		out = append(out, a.DecidedBy)
+	}
+	return out
+}
+
+// body is the text of a pull request, with lines at its end that say for whom it is.
+func (s *Service) body(ctx context.Context, t store.Thread, text string, a store.Approval) string {
+	lines := []string{"Requested-by: " + plainName(s.People.NameOf(ctx, a.RequestedBy))}
+	for _, who := range approvers(a) {
+		lines = append(lines, "Approved-by: "+plainName(s.People.NameOf(ctx, who)))
+	}
+	if link := s.People.LinkTo(t.Key()); link != "" {
+		lines = append(lines, "Thread: "+link)
+	}
+	return strings.TrimSpace(text) + "\n\n---\n" + strings.Join(lines, "  \n") + "\n"
+}
+
+// plainName is a name that calls nobody and formats nothing at a forge.
+func plainName(name string) string {
+	return strings.Join(strings.FieldsFunc(name, func(r rune) bool {
+		return r <= ' ' || strings.ContainsRune("@#<>[]()`*_~|\\!\u00a0", r)
+	}), " ")
+}
+
+func (s *Service) show(id int64) { s.Show(fmt.Sprint(id)) }
+
+// own is the thread's pull request, which a session may act on.
+func (s *Service) own(ctx context.Context, threadID int64) (store.Pull, error) {
+	p, err := s.Store.PullOfThread(ctx, threadID)
+	if errors.Is(err, store.ErrNotFound) {
+		return p, errors.New("this thread has opened no pull request")
+	}
+	return p, err
+}

@@ -1,0 +1,154 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store"
+)
+
+// The buttons about pull requests. The value of the first is a turn, of the others a pull
+// request.
+const (
+	ActionOpenPull    = "pull_open"
+	ActionAddressPull = "pull_address"
+	ActionMergePull   = "pull_merge"
+)
+
+// PullView is a pull request as the forge had it last.
+type PullView struct {
+	Pull store.Pull
+	// Wrong says that there is something to mend.
+	Wrong bool
+}
+
+const (
+	pullNamesMost = 6
+	pullNameMost  = 60
+)
+
+// Pull renders a pull request. What others have written at the forge is shown as that.
+func Pull(v PullView, o Options) Page {
+	p, id := v.Pull, fmt.Sprintf("pull:%d", v.Pull.ID)
+	text := func(s string, most int) string { return mrkdwn.EscapeWithin(o.redact(mrkdwn.OneLine(s)), most) }
+	number := mrkdwn.Link(p.URL, fmt.Sprintf("#%d", p.Number))
+	what := map[string]string{"open": "🔀 *Pull request*", "merged": "🟣 *Merged*", "closed": "🚫 *Closed*"}[p.State]
+	if p.State == "open" && p.Draft {
+		what = "🔀 *Draft pull request*"
+	}
+	head := what + " " + number + ": " + text(p.Title, 200)
+	facts := []string{mrkdwn.CodeWithin(p.Branch, 80) + " → " + mrkdwn.CodeWithin(p.Base, 80) + " at " + mrkdwn.CodeWithin(p.Head[:min(len(p.Head), pushIDShort)], 20)}
+	switch p.State {
+	case "merged":
+		by := ""
+		if p.MergedFor != "" {
+			by = " for " + mrkdwn.Mention(p.MergedFor)
+		} else if p.MergedBy != "" {
+			by = " by " + text(p.MergedBy, 60)
+		}
+		facts = append(facts, "merged"+by+" as "+mrkdwn.CodeWithin(p.MergedCommit[:min(len(p.MergedCommit), pushIDShort)], 20))
+	case "open":
+		facts = append(facts, pullChecks(p, text), pullReviews(p, text))
+		if p.Mergeable == "conflict" {
+			facts = append(facts, "⚠️ conflicts with "+mrkdwn.CodeWithin(p.Base, 80))
+		}
+	}
+	blocks := []slack.Block{section(id, head), contextBlock(id+":facts", joinNonEmpty(" · ", facts...))}
+	if p.Problem != "" {
+		blocks = append(blocks, contextBlock(id+":problem", "⚠️ This is how it stood when the forge answered last. "+text(p.Problem, 300)))
+	}
+	if p.State == "open" {
+		var buttons []slack.BlockElement
+		value := fmt.Sprint(p.ID)
+		if v.Wrong {
+			buttons = append(buttons, button(ActionAddressPull, value, "Address these", slack.StylePrimary))
+		}
+		if p.Mergeable != "conflict" {
+			buttons = append(buttons, button(ActionMergePull, value, "Merge…", ""))
+		}
+		if len(buttons) > 0 {
+			blocks = append(blocks, slack.NewActionBlock(id+":do", buttons...))
+		}
+	}
+	return Page{Text: mrkdwn.ClipEscaped(joinNonEmpty("\n", strings.ReplaceAll(head, "*", ""), joinNonEmpty(" · ", facts[1:]...)), fallbackMax), Blocks: blocks}
+}
+
+// pullChecks says how the checks stand, with the names of those that have failed.
+func pullChecks(p store.Pull, text func(string, int) string) string {
+	by := map[string][]string{}
+	for _, c := range p.Checks {
+		by[c.State] = append(by[c.State], text(c.Name, pullNameMost))
+	}
+	var parts []string
+	if failed := by["failed"]; len(failed) > 0 {
+		said := "❌ " + plural(len(failed), "check has failed", "checks have failed") + ": " + strings.Join(failed[:min(len(failed), pullNamesMost)], ", ")
+		if more := len(failed) - pullNamesMost; more > 0 {
+			said += " and " + count(more) + " more"
+		}
+		parts = append(parts, said)
+	}
+	if n := len(by["pending"]); n > 0 {
+		parts = append(parts, "⏳ "+plural(n, "check runs", "checks run"))
+	}
+	if n := len(by["passed"]); n > 0 {
+		parts = append(parts, "✅ "+plural(n, "check has passed", "checks have passed"))
+	}
+	if len(p.Checks) == 0 {
+		parts = append(parts, "no checks yet")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// pullReviews says who has approved, and who wants changes.
+func pullReviews(p store.Pull, text func(string, int) string) string {
+	var parts []string
+	for _, r := range slices.Backward(p.Reviews) {
+		if len(parts) == pullNamesMost {
+			break
+		}
+		switch r.Verdict {
+		case "approved":
+			parts = append(parts, "✅ approved by "+text(r.Author, pullNameMost))
+		case "changes_requested":
+			parts = append(parts, "✋ "+text(r.Author, pullNameMost)+" asks for changes")
+		}
+	}
+	if p.Discussions > 0 {
+		parts = append(parts, plural(p.Discussions, "open review thread", "open review threads"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// pullHeadline is what becomes of a pull request, in a line; empty for a call that is about
+// none. what is what is pushed for it.
+func (c *card) pullHeadline(what string) string {
+	p := c.a.Push.Pull
+	title := mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(p.Title)), 200)
+	where := " into " + c.code(p.Base, 100)
+	if c.a.Project != "" {
+		where += " of " + mrkdwn.EscapeWithin(c.o.redact(c.a.Project), 100)
+	}
+	number := fmt.Sprintf("#%d", p.Number)
+	switch {
+	case p.Head != "":
+		return "*Merge pull request " + number + "*" + where + ": " + title
+	case p.Number > 0:
+		return "*Push " + what + " to pull request " + number + "*" + where + ": " + title
+	case p.Draft:
+		return "*Open a draft pull request* of " + what + " from " + c.code(p.Branch, 100) + where + ": " + title
+	}
+	return "*Open a pull request* of " + what + " from " + c.code(p.Branch, 100) + where + ": " + title
+}
+
+// merged says of a pull request that is to be merged how it stands.
+func (c *card) merged(p *store.PushPull) {
+	text := func(s string, most int) string { return mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(s)), most) }
+	as := store.Pull{Checks: p.Checks, Reviews: p.Said}
+	how := map[string]string{"merge": "with a merge commit", "squash": "as one commit", "rebase": "its commits put on top"}[p.Method]
+	c.section(joinNonEmpty("\n", "The commit "+c.code(p.Head[:min(len(p.Head), pushIDShort)], 20)+", "+how+". If its branch moves before you decide, nothing is merged.",
+		joinNonEmpty(" · ", pullChecks(as, text), pullReviews(as, text))))
+}

@@ -1,0 +1,212 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Pull is a pull request that a thread has opened, as the forge had it when it was asked last.
+type Pull struct {
+	ID       int64
+	ThreadID int64
+	ThreadKey
+	Project    string
+	Repository string // its address
+	Number     int
+	URL        string // for people
+	Title      string
+	Branch     string
+	Base       string
+	Head       string // commit
+	State      string // open, merged or closed
+	Draft      bool
+	Mergeable  string // clean, conflict, blocked or unknown
+	Checks     []PullCheck
+	Reviews    []PullReview
+	// Discussions counts the review threads that are not resolved.
+	Discussions  int
+	OpenedBy     string   // login
+	Requester    string   // the Slack user whose prompt opened it
+	ApprovedBy   []string // the Slack users who allowed that
+	MergedCommit string
+	MergedBy     string // login
+	MergedFor    string // the Slack user whose prompt merged it; empty if it was merged elsewhere
+	WokenFor     string // the commit whose trouble has become a prompt by itself
+	Rounds       int    // how many commits in a row have
+	Problem      string // why the forge did not answer last, a sentence; empty if it did
+	CreatedAt    time.Time
+	ChangedAt    time.Time
+	CheckedAt    time.Time
+}
+
+// PullCheck is a check of a pull request's head.
+type PullCheck struct {
+	Name  string `json:"name"`
+	State string `json:"state"` // pending, passed, failed or skipped
+	URL   string `json:"url,omitempty"`
+}
+
+// PullReview is what a reviewer said last.
+type PullReview struct {
+	Author  string `json:"author"`
+	Verdict string `json:"verdict"` // approved, changes_requested or commented
+	Commit  string `json:"commit,omitempty"`
+}
+
+// IsRed reports whether a check of the head has failed.
+func (p Pull) IsRed() bool {
+	for _, c := range p.Checks {
+		if c.State == "failed" {
+			return true
+		}
+	}
+	return false
+}
+
+// WantsChanges reports whether a reviewer has asked for changes of the head. A review that
+// names no commit is of the head.
+func (p Pull) WantsChanges() bool {
+	for _, r := range p.Reviews {
+		if r.Verdict == "changes_requested" && (r.Commit == "" || r.Commit == p.Head) {
+			return true
+		}
+	}
+	return false
+}
+
+// PullDue is the job that asks the forge how a pull request stands.
+type PullDue struct {
+	PullID int64 `json:"pull_id"`
+}
+
+// Kind implements [JobArgs].
+func (PullDue) Kind() string { return "pull_due" }
+
+const (
+	pullColumns = `p.id, p.thread_id, t.team_id, t.channel_id, t.thread_ts, p.project, p.repository, p.number, p.url, p.title, p.branch, p.base, p.head,
+	p.state, p.draft, p.mergeable, p.checks, p.reviews, p.discussions, p.opened_by, p.requester, p.approved_by, p.merged_commit, p.merged_by, p.merged_for,
+	p.woken_for, p.rounds, p.problem, p.created_at, p.changed_at, p.checked_at`
+	pullFrom = ` FROM pulls p JOIN threads t ON t.id = p.thread_id `
+)
+
+// ThreadByID returns a thread, or [ErrNotFound].
+func (s *Store) ThreadByID(ctx context.Context, id int64) (Thread, error) {
+	t, err := collectOne[Thread](s.pool.Query(ctx, `SELECT `+threadColumns+` FROM threads t WHERE t.id = $1`, id))
+	return t, wrap(err, "read thread %d", id)
+}
+
+// PullByID returns a pull request, or [ErrNotFound].
+func (s *Store) PullByID(ctx context.Context, id int64) (Pull, error) {
+	p, err := collectOne[Pull](s.pool.Query(ctx, `SELECT `+pullColumns+pullFrom+`WHERE p.id = $1`, id))
+	return p, wrap(err, "read pull request %d", id)
+}
+
+// PullOfThread returns the thread's newest pull request, an open one before others, or
+// [ErrNotFound].
+func (s *Store) PullOfThread(ctx context.Context, threadID int64) (Pull, error) {
+	p, err := collectOne[Pull](s.pool.Query(ctx, `
+		SELECT `+pullColumns+pullFrom+`WHERE p.thread_id = $1 ORDER BY p.state <> 'open', p.id DESC LIMIT 1`, threadID))
+	return p, wrap(err, "read the pull request of thread %d", threadID)
+}
+
+// OpenedPull writes down a pull request that the thread has opened, or pushed to again, with
+// what the audit is told, and has the forge asked about it after some time. Once it is known
+// its requester and who approved stay.
+func (s *Store) OpenedPull(ctx context.Context, p Pull, due time.Duration, told ...AuditEntry) (out Pull, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		var fresh bool
+		var id int64
+		err := tx.QueryRow(ctx, `
+			INSERT INTO pulls (thread_id, project, repository, number, url, title, branch, base, head, state, draft, mergeable, opened_by, requester, approved_by)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, COALESCE($15::text[], '{}'))
+			ON CONFLICT (thread_id, repository, number) DO UPDATE SET url = excluded.url, title = excluded.title, base = excluded.base, state = excluded.state,
+				draft = excluded.draft, checks = CASE WHEN pulls.head = excluded.head THEN pulls.checks ELSE '[]' END, head = excluded.head, changed_at = now()
+			RETURNING id, xmax = 0`,
+			p.ThreadID, p.Project, p.Repository, p.Number, p.URL, p.Title, p.Branch, p.Base, p.Head, p.State, p.Draft, p.Mergeable, p.OpenedBy, p.Requester, p.ApprovedBy).Scan(&id, &fresh)
+		if err != nil {
+			return err
+		}
+		if fresh {
+			if err := s.schedule(ctx, tx, Job{Args: PullDue{id}, At: time.Now().Add(due)}); err != nil {
+				return err
+			}
+		}
+		if out, err = collectOne[Pull](tx.Query(ctx, `SELECT `+pullColumns+pullFrom+`WHERE p.id = $1`, id)); err != nil {
+			return err
+		}
+		return audit(ctx, tx, told...)
+	})
+	return out, wrap(err, "write down the pull request %d of %s", p.Number, p.Repository)
+}
+
+// PullChanged writes down how a pull request stands now, with what the audit is told. Who
+// merged it here is kept.
+func (s *Store) PullChanged(ctx context.Context, p Pull, changed bool, told ...AuditEntry) error {
+	checks, err := json.Marshal(p.Checks)
+	if err != nil {
+		return fmt.Errorf("write down checks: %w", err)
+	}
+	reviews, err := json.Marshal(p.Reviews)
+	if err != nil {
+		return fmt.Errorf("write down reviews: %w", err)
+	}
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `
+			UPDATE pulls SET title = $2, base = $3, head = $4, state = $5, draft = $6, mergeable = $7, checks = COALESCE(NULLIF($8::jsonb, 'null'), '[]'),
+				reviews = COALESCE(NULLIF($9::jsonb, 'null'), '[]'), discussions = $10, merged_commit = $11, merged_by = $12, merged_for = COALESCE(NULLIF($13, ''), merged_for),
+				rounds = $14, problem = $15, checked_at = now(), changed_at = CASE WHEN $16 THEN now() ELSE changed_at END
+			WHERE id = $1`,
+			p.ID, p.Title, p.Base, p.Head, p.State, p.Draft, p.Mergeable, string(checks), string(reviews), p.Discussions, p.MergedCommit, p.MergedBy, p.MergedFor,
+			p.Rounds, p.Problem, changed); err != nil {
+			return err
+		}
+		return audit(ctx, tx, told...)
+	})
+	return wrap(err, "write down how pull request %d stands", p.ID)
+}
+
+// WakePull makes a prompt of what a pull request's head is in need of, as its requester: once
+// for a commit, and for at most so many in a row.
+func (s *Store) WakePull(ctx context.Context, p Pull, most int, uuid, text string) (ok bool, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `
+			UPDATE pulls SET woken_for = head, rounds = rounds + 1
+			WHERE id = $1 AND head = $2 AND state = 'open' AND woken_for <> head AND rounds < $3 RETURNING id`, p.ID, p.Head, most).Scan(new(int64))
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var inbox int64
+		if err := tx.QueryRow(ctx, `
+			INSERT INTO inbox (event_id, kind, team_id, channel_id, ts, thread_ts, user_id, payload, state, thread_id, prompt_uuid, prompt)
+			VALUES ($1, 'event', $2, $3, '', $4, $5, '{}', 'accepted', $6, $7, $8) RETURNING id`,
+			fmt.Sprintf("pull/%d/%s", p.ID, p.Head), p.TeamID, p.ChannelID, p.ThreadTS, p.Requester, p.ThreadID, uuid, text).Scan(&inbox); err != nil {
+			return err
+		}
+		ok = true
+		if err := notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: p.ThreadID}); err != nil {
+			return err
+		}
+		return audit(ctx, tx,
+			AuditEntry{Kind: AuditPull, TeamID: p.TeamID, ThreadID: p.ThreadID, Details: map[string]any{"act": "woken", "repository": p.Repository, "number": p.Number, "url": p.URL, "head": p.Head}},
+			AuditEntry{Kind: AuditPrompt, TeamID: p.TeamID, Actor: p.Requester, ThreadID: p.ThreadID, Details: map[string]any{"inbox": inbox, "uuid": uuid, "text": text}})
+	})
+	return ok, wrap(err, "wake the thread of pull request %d", p.ID)
+}
+
+// CallAllowed returns the approval of a tool use whose turn runs, or [ErrNotFound] if there is
+// none that allows it.
+func (s *Store) CallAllowed(ctx context.Context, threadID int64, toolUseID string) (Approval, error) {
+	a, err := collectOne[Approval](s.pool.Query(ctx, `
+		SELECT `+approvalColumns+` FROM approvals a JOIN threads t ON t.id = a.thread_id JOIN turns r ON r.id = a.turn_id
+		WHERE a.thread_id = $1 AND a.tool_use_id = $2 AND a.status = 'allowed' AND a.delivered_at IS NOT NULL AND r.state = 'running'
+		ORDER BY a.created_at DESC LIMIT 1`, threadID, toolUseID))
+	return a, wrap(err, "read the decision about a call")
+}
