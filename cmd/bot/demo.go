@@ -206,7 +206,7 @@ func brokenData(err error, dir string) error {
 // earlier demo left them: people may have changed both.
 func (d *demo) prepareFiles(ctx context.Context) error {
 	if d.o.fresh {
-		for _, name := range []string{"sample", "forge", "bot", "deckhand.yaml", "bot.log"} {
+		for _, name := range []string{"sample", "bot", "deckhand.yaml", "bot.log"} {
 			if err := os.RemoveAll(filepath.Join(d.o.dir, name)); err != nil {
 				return fmt.Errorf("forget the earlier demo: %w", err)
 			}

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -116,7 +117,14 @@ func Start(ctx context.Context, o Options) (*Playground, error) {
 		mux.Handle("/", page.Handler())
 	}
 	if o.Only == "" && o.Dir != "" {
-		f, err := forge.New(ForgeDir(o.Dir), func() string { return p.url })
+		var f *forge.Forge
+		var err error
+		if o.Fresh {
+			err = os.RemoveAll(ForgeDir(o.Dir))
+		}
+		if err == nil {
+			f, err = forge.New(ForgeDir(o.Dir), func() string { return p.url })
+		}
 		if err != nil {
 			_ = listener.Close()
 			return nil, err

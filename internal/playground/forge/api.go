@@ -318,8 +318,10 @@ func (f *Forge) postStatus(c *call, o gitea.CreateStatusOption) (any, error) {
 
 func (f *Forge) listStatuses(c *call) (any, error) {
 	list := []*gitea.Status{}
-	for _, s := range c.repo.checks(c.PathValue("sha")) {
-		list = append(list, s.Status)
+	for _, s := range slices.Backward(c.repo.Statuses) { // each run of each check, as Gitea
+		if s.Commit == c.PathValue("sha") {
+			list = append(list, s.Status)
+		}
 	}
 	return list, nil
 }
