@@ -100,7 +100,7 @@ func (a *App) pressed(ctx context.Context, in *incoming, thread store.Thread, ac
 	}
 	_, ok, err := a.c.Store.AcceptPrompt(ctx, store.NewPrompt{
 		InboxID: in.store.ID, Thread: thread.Key(), Project: thread.Project, UserID: in.store.UserID, UUID: uuid.NewString(),
-		Text: fmt.Sprintf("[%s pressed %s: %s]", mrkdwn.OneLine(a.people.Name(ctx, in.store.UserID)), label, text),
+		Text: fmt.Sprintf("[%s pressed %s:]\n%s", mrkdwn.OneLine(a.people.Name(ctx, in.store.UserID)), label, text),
 	})
 	if err != nil {
 		return "", err

@@ -174,7 +174,7 @@ func (s *Service) babysit(ctx context.Context, p store.Pull) error {
 		s.Log.Warn("a pull request is left red: whoever asked for it may give no work there any more", zap.String("url", p.URL), zap.String("user", p.Requester))
 		return nil
 	}
-	ok, err := s.Store.WakePull(ctx, p, roundsMost, uuid.NewString(), "["+text+" This came by itself, since the project says babysit.]")
+	ok, err := s.Store.WakePull(ctx, p, roundsMost, uuid.NewString(), "[This comes by itself:]\n"+text)
 	if ok {
 		s.Wake(p.ThreadID)
 	}
