@@ -70,8 +70,17 @@ var rules = []struct {
 	},
 	{
 		room: "internal/agent/place", not: []string{"internal", "migrations", "cmd"},
-		except: []string{"internal/agent/place", "internal/agent/claude", "internal/agent/policy", "internal/gateway", "internal/price", "internal/sandbox", "internal/scratch", "internal/store", "internal/transcript", "internal/workspace"},
+		except: []string{"internal/agent/place", "internal/agent/claude", "internal/agent/policy", "internal/forge", "internal/gateway", "internal/price", "internal/sandbox", "internal/scratch", "internal/store", "internal/transcript", "internal/workspace"},
 		reason: "where a session runs follows from its thread and its project: it knows nothing of workers, turns, approvals or Slack",
+	},
+	{
+		room: "internal/agent/tools", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/agent/tools", "internal/store"},
+		reason: "what lets a tool of the bot's run is a decision in the database: it can be reviewed without knowing what the tools do",
+	},
+	{
+		room: "internal/agent/pulls", not: []string{"internal", "migrations", "cmd"},
+		except: []string{"internal/agent/pulls", "internal/agent/tools", "internal/agent/place", "internal/agent/policy", "internal/forge", "internal/gateway/gitway", "internal/jobs", "internal/store", "internal/workspace"},
+		reason: "pull requests are opened and followed beside the workers: it knows nothing of turns or Slack",
 	},
 	{
 		room: "internal/agent/spend", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/agent/spend", "internal/gateway", "internal/money", "internal/price", "internal/store"},

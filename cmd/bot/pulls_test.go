@@ -125,3 +125,68 @@ func TestAThreadsWorkBecomesAMergedPullRequest(t *testing.T) {
 	}
 	w.auditIsWhole()
 }
+
+// TestAPullRequestIsForItsCommits: a branch that moves between the card and the click is neither
+// pushed nor opened, and is asked about again; what a bot has pushed that died before it opened
+// is found, and doubles nothing; a merge is for the head that it names. The forge's token is
+// nowhere in the sandbox.
+func TestAPullRequestIsForItsCommits(t *testing.T) {
+	t.Parallel()
+	w := pullWorld(t)
+	w.start()
+	thread := w.runs(linus, eng, "", "env > said; cat /proc/[0-9]*/environ >> said; git commit -q --allow-empty -m one; true")
+	w.done(eng, thread, thread)
+	clone := w.text(`SELECT workspace FROM threads ORDER BY id LIMIT 1`)
+	if said, err := os.ReadFile(filepath.Join(clone, "said")); err != nil || strings.Contains(string(said), "playground-deckhand") || !strings.Contains(string(said), "GIT_AUTHOR_NAME=Linus Engineer") {
+		t.Errorf("the sandbox has the token, or does not know whose work it is: %v\n%s", err, said)
+	}
+	git := func(dir string, args ...string) string {
+		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=x", "-c", "user.email=x@y"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatal(err, string(out))
+		}
+		return strings.TrimSpace(string(out))
+	}
+	begun := w.forgeRefs()
+	opening := map[string]any{"title": "One", "body": "Text."}
+	prompt := w.callsTool(linus, thread, "open_pull_request", opening)
+	card := w.card(eng, thread)
+	git(clone, "commit", "-q", "--allow-empty", "-m", "sneaked in")
+	w.click(ada, eng, card.TS, "approve")
+	w.done(eng, thread, prompt)
+	if n := w.count(`SELECT count(*) FROM audit WHERE kind = 'git' AND details LIKE '%not where it was when it was approved%'`); n != 1 || w.forgeRefs() != begun {
+		t.Fatalf("%d refusals, and the forge has\n%s", n, w.forgeRefs())
+	}
+
+	// As a bot leaves it that dies between the push and the pull request.
+	forge := filepath.Join(w.dir, "forge/boathouse.git")
+	git(clone, "push", "-q", forge, "HEAD:refs/heads/deckhand/1")
+	prompt = w.callsTool(linus, thread, "open_pull_request", opening)
+	card = w.card(eng, thread)
+	w.click(ada, eng, card.TS, "approve")
+	w.done(eng, thread, prompt)
+	w.pull(thread, "WIP: One")
+	if n := w.count(`SELECT count(*) FROM pulls`); n != 1 {
+		t.Fatalf("there are %d pull requests", n)
+	}
+
+	// Another head is another merge, and nobody is asked about one that is not the head's.
+	cards := w.count(`SELECT count(*) FROM posts WHERE kind = 'card' AND audience = ''`)
+	prompt = w.callsTool(linus, thread, "merge_pull_request", map[string]any{"head": strings.Repeat("a", 40), "method": "merge"})
+	w.done(eng, thread, prompt)
+	head := git(clone, "rev-parse", "HEAD")
+	prompt = w.callsTool(linus, thread, "merge_pull_request", map[string]any{"head": head, "method": "merge"})
+	card = w.card(eng, thread)
+	if n := w.count(`SELECT count(*) FROM posts WHERE kind = 'card' AND audience = ''`); n != cards+1 {
+		t.Errorf("%d cards for two merges", n-cards)
+	}
+	git(clone, "commit", "-q", "--allow-empty", "-m", "after the card")
+	git(clone, "push", "-q", forge, "HEAD:refs/heads/deckhand/1")
+	v, _ := w.opens(ada, eng, card.TS, "approve")
+	w.submit(ada, v, map[string]any{"read": map[string]any{"read": []string{"yes"}}})
+	w.done(eng, thread, prompt)
+	if got := w.text(`SELECT state FROM pulls`); got != "open" || strings.Contains(w.forgeRefs(), "refs/heads/main Merge") {
+		t.Errorf("a head that nobody approved was merged: %s\n%s", got, w.forgeRefs())
+	}
+	w.auditIsWhole()
+}
