@@ -88,12 +88,14 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	if err := w.ensureSession(ctx); err != nil {
 		return w.startFailed(ctx, next, err)
 	}
-	if err := w.useModel(ctx, model); mayPass(err) {
+	if err := w.steer(ctx, model); mayPass(err) {
 		w.stopSession(ctx, true)
 		return w.startFailed(ctx, next, &startError{sentence: sentence(err), err: err})
+	} else if wrong, ok := errors.AsType[*steerError](err); ok {
+		w.log.Error("have the session work as people want it", zap.Error(err))
+		return w.refuse(ctx, wrong.sentence)
 	} else if err != nil {
-		w.log.Error("use the model that a budget asks for", zap.Error(err))
-		return w.refuse(ctx, "An admin chose a cheaper model for the rest of the budget's period, and Claude Code does not take it. Ask an admin to check cheaper_model in deckhand.yaml.")
+		return err
 	}
 	row, prompt, ok, err := w.store.BeginTurn(ctx, w.heldLease(), w.session.id, w.session.epoch)
 	if err != nil || !ok {
@@ -210,6 +212,7 @@ func (w *worker) followReset(ctx context.Context) error {
 		s.id, w.thread.SessionID, s.recalls = id, id, ""
 		s.mirror.MoveTo(id)
 	}
+	w.say(ctx, "A new session begins here: it does not know what was said above. “sessions” lists the old one.")
 	return w.newEpoch(ctx, 0)
 }
 

@@ -50,11 +50,13 @@ func (w workspacesYAML) limits() workspace.Limits {
 }
 
 type projectYAML struct {
-	Dir                string    `yaml:"dir"`
-	Repo               string    `yaml:"repo"`
-	Workspace          string    `yaml:"workspace"`
-	Base               string    `yaml:"base"`
-	Model              string    `yaml:"model"`
+	Dir       string `yaml:"dir"`
+	Repo      string `yaml:"repo"`
+	Workspace string `yaml:"workspace"`
+	Base      string `yaml:"base"`
+	Model     string `yaml:"model"`
+	// Models are those that people may choose, the default first; or Model alone.
+	Models             []string  `yaml:"models"`
 	PermissionMode     string    `yaml:"permission_mode"`
 	Env                []string  `yaml:"env"`
 	AppendSystemPrompt string    `yaml:"append_system_prompt"`
@@ -73,6 +75,14 @@ type projectYAML struct {
 	// Call is how those who may decide learn that a request waits: one of access.Calls.
 	Call    string `yaml:"call"`
 	Posture string `yaml:"posture"`
+}
+
+// models are those that people may choose, the default first. None leaves it to Claude Code.
+func (p projectYAML) models() []string {
+	if p.Models == nil && p.Model != "" {
+		return []string{p.Model}
+	}
+	return p.Models
 }
 
 // setupYAML is a command that runs in a thread's folder before a session works there.

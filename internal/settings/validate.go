@@ -74,6 +74,7 @@ var (
 	projectName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 	channelID   = regexp.MustCompile(`^[CG][A-Z0-9]{2,}$`)
 	memberID    = regexp.MustCompile(`^[UWS][A-Z0-9]{2,}$`)
+	modelName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@/\[\]-]{0,127}$`)
 	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// secretsName is a variable that holds a secret: tokens have small letters in them,
 	// so that one which was pasted in its place is not taken for a name.
@@ -228,6 +229,16 @@ func (v *validation) project(at, name string, p projectYAML) {
 		}
 		if p.Dir != "" && p.Workspace != "worktree" {
 			v.add(at+".setup", "threads share this folder, which is yours; set it up by hand")
+		}
+	}
+	if p.Model != "" && p.Models != nil {
+		v.add(at+".model", "there are models as well; write them alone, the default first")
+	}
+	for i, m := range p.Models {
+		if !modelName.MatchString(m) {
+			v.add(fmt.Sprintf("%s.models[%d]", at, i), "%q is not a model's name; write one such as sonnet, or the model's id", m)
+		} else if slices.Index(p.Models, m) < i {
+			v.add(fmt.Sprintf("%s.models[%d]", at, i), "%q stands here twice", m)
 		}
 	}
 	v.roles(at+".roles", p.Roles)

@@ -40,7 +40,11 @@ type incoming struct {
 
 // isPrompt reports whether a click is work: it becomes a row that has to be there first.
 func (in *incoming) isPrompt() bool {
-	return in.click != nil && in.click.ActionCallback.BlockActions[0].ActionID == render.ActionContinue
+	if in.click == nil {
+		return false
+	}
+	act := render.ActionOf(in.click.ActionCallback.BlockActions[0].ActionID)
+	return act == render.ActionContinue || act == render.ActionSay
 }
 
 func (in *incoming) person() person {
@@ -255,7 +259,7 @@ func (a *App) takesMention(in *incoming) bool {
 		return false
 	}
 	c := a.commands.find(said(in.message.Text))
-	return c == nil || c.nearly || c.guessed || !c.inThread
+	return c == nil || c.nearly || c.guessed || !c.inThread || c.steers
 }
 
 func (in *incoming) addressed(mention string) bool {

@@ -113,7 +113,8 @@ type NewPrompt struct {
 	UUID    string
 	Text    string
 	Files   []PromptFile
-	Edits   int // how often the message had been changed when it was read
+	Edits   int     // how often the message had been changed when it was read
+	Steers  []Steer // what was chosen with it
 	// Prepared is what the thread may be opened with; see [Prepared].
 	Prepared Prepared
 	// Continues is the turn that a budget stopped and that this goes on with; 0 for
@@ -156,6 +157,11 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 		}
 		if err := notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: t.ID}); err != nil {
 			return err
+		}
+		for _, c := range p.Steers {
+			if _, err := s.steer(ctx, tx, t.ID, c, true); err != nil {
+				return err
+			}
 		}
 		details := map[string]any{"inbox": p.InboxID, "uuid": p.UUID, "text": p.Text}
 		if len(p.Files) > 0 {

@@ -58,14 +58,14 @@ func (p *Process) SetModel(ctx context.Context, model string) error {
 	return p.ask(ctx, "set_model", map[string]any{"model": m}, nil)
 }
 
-// SetMaxThinkingTokens bounds thinking; 0 turns it off, and a negative number
-// restores the default.
-func (p *Process) SetMaxThinkingTokens(ctx context.Context, tokens int) error {
-	var n any
-	if tokens >= 0 {
-		n = tokens
+// SetEffort sets how much the model thinks in the turns to come: low, medium, high and more,
+// as [Model.EffortLevels] has them; empty is the model's own. Other settings stay.
+func (p *Process) SetEffort(ctx context.Context, level string) error {
+	var l any
+	if level != "" {
+		l = level
 	}
-	return p.ask(ctx, "set_max_thinking_tokens", map[string]any{"max_thinking_tokens": n}, nil)
+	return p.ask(ctx, "apply_flag_settings", map[string]any{"settings": map[string]any{"effortLevel": l}}, nil)
 }
 
 // RewindFilesResponse says what a rewind changes, or would.

@@ -29,6 +29,8 @@ type Project struct {
 	// Repo has it now; empty means HEAD.
 	Base  string
 	Model string // empty means the CLI's default
+	// Models are those that people may choose, Model first.
+	Models []string
 	// PermissionMode is default or plan.
 	PermissionMode string
 	// Env names the variables of the bot's own environment that the agent may see.
