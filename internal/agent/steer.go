@@ -54,6 +54,14 @@ func (w *worker) steer(ctx context.Context, budgets string) error {
 	return nil
 }
 
+// effort is what the present process was told.
+func (w *worker) effort() string {
+	if w.session == nil {
+		return ""
+	}
+	return w.session.effort
+}
+
 // steerError is a choice that the process does not take. Its sentence is for people.
 type steerError struct {
 	sentence string

@@ -46,6 +46,7 @@ type turn struct {
 	wait       *wait           // nil while it does not only wait for people
 	parked     bool            // it was parked: its part in the loop is over
 	ofAgents   map[string]bool // requests of subagents, by id
+	pulse      pulse
 }
 
 // stopping reports whether the turn has been told to end: nothing more is run or
@@ -126,7 +127,7 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 	w.turn = &turn{
 		row: row, prompt: prompt, promptUUID: promptUUID, content: w.session.content.Next(), meter: w.session.meter,
 		asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, changed: map[string]string{}, reached: map[string]*reach{},
-		ofAgents: map[string]bool{},
+		ofAgents: map[string]bool{}, pulse: newPulse(w.limits.Quiet),
 	}
 	w.turn.span, w.turn.end = context.WithCancel(context.Background())
 	w.turn.meter.BeginTurn(row)
@@ -154,6 +155,7 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 // onMessage folds what the CLI says into the turn and acts on it.
 func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 	if t := w.turn; t != nil {
+		t.pulse.beat()
 		t.content = t.content.Fold(m)
 		t.closer.heed(t.content.Items)
 	}
@@ -289,6 +291,6 @@ func (w *worker) view(t *turn) TurnView {
 		ID: t.row.ID, ThreadID: w.threadID, Thread: w.thread.Key(), Project: w.project.Name, Workspace: w.thread.Workspace,
 		RequestedBy: t.row.RequestedBy, State: TurnRunning, Content: t.content,
 		StartedAt: t.row.StartedAt, Waiting: len(t.asked), Cards: slices.Clone(t.cards), StoppedBy: t.stoppedBy,
-		Granted: maps.Clone(t.granted), Spent: maps.Clone(t.spent), Held: t.meter.HeldFor(), Steps: t.steps, Contained: t.contained,
+		Quiet: t.quiet(), Effort: w.effort(), Granted: maps.Clone(t.granted), Spent: maps.Clone(t.spent), Held: t.meter.HeldFor(), Steps: t.steps, Contained: t.contained,
 	}
 }

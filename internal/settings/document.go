@@ -56,8 +56,12 @@ type projectYAML struct {
 	Base      string `yaml:"base"`
 	Model     string `yaml:"model"`
 	// Models are those that people may choose, the default first; or Model alone.
-	Models             []string  `yaml:"models"`
-	PermissionMode     string    `yaml:"permission_mode"`
+	Models         []string `yaml:"models"`
+	PermissionMode string   `yaml:"permission_mode"`
+	// MaxTurns bounds the model's calls in a turn, and the lists its tools.
+	MaxTurns           *int      `yaml:"max_turns"`
+	AllowedTools       names     `yaml:"allowed_tools"`
+	DisallowedTools    names     `yaml:"disallowed_tools"`
 	Env                []string  `yaml:"env"`
 	AppendSystemPrompt string    `yaml:"append_system_prompt"`
 	Roles              rolesYAML `yaml:"roles"`
@@ -83,6 +87,13 @@ func (p projectYAML) models() []string {
 		return []string{p.Model}
 	}
 	return p.Models
+}
+
+func (p projectYAML) maxTurns() int {
+	if p.MaxTurns == nil {
+		return 0
+	}
+	return *p.MaxTurns
 }
 
 // setupYAML is a command that runs in a thread's folder before a session works there.

@@ -259,6 +259,7 @@ func (d document) projects() map[string]place.Project {
 		}
 		out[name] = place.Project{
 			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Model: model, Models: models,
+			MaxTurns: p.maxTurns(), AllowedTools: p.AllowedTools, DisallowedTools: p.DisallowedTools,
 			PermissionMode: p.PermissionMode, Env: p.Env, AppendSystemPrompt: p.AppendSystemPrompt,
 			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(), Provider: p.Provider.over(d.Provider).provider(),
 			MCPServers: mcpServers(p.MCPServers),

@@ -110,7 +110,7 @@ func modelButtons(models []agent.ModelChoice) (out []render.Choice) {
 }
 
 // modelWord is how a message chooses the model, in words of their own.
-var modelWord = regexp.MustCompile(`(?i)(?:^|\s)model=([^\s`+"`"+`]+)`)
+var modelWord = regexp.MustCompile(`(?i)(?:^|\s)model=([^\s` + "`" + `]+)`)
 
 // modelIn takes the choice of a model out of a message for a project. What stands in code, or
 // means no model, is left: people write about programs. wrong is what to tell of a choice
