@@ -88,7 +88,7 @@ func allCommands() commands {
 		{
 			name: "model", act: access.Prompt, inThread: true, steers: true, form: form(`(?:(?:to|is|=) *)?([A-Za-z0-9._:@/\[\]-]*)[.!?…]*`),
 			run:  (*App).onModelCommand,
-			help: render.HelpLine{Say: []string{"model opus", "model", "model default", "model=opus in a message"}, Means: "choose the model that answers, with its price"},
+			help: render.HelpLine{Say: []string{"model opus", "model", "model default"}, Means: "choose the model that answers, with its price, or write model=opus in a message"},
 		},
 		{
 			name: "effort", act: access.Prompt, inThread: true, steers: true, form: form(`([A-Za-z]*)[.!?…]*`),
