@@ -49,6 +49,11 @@ func TestSteering(t *testing.T) {
 	third := w.post(linus, eng, thread, "say: three")
 	w.done(eng, thread, third)
 	answered("sonnet", 1)
+	for _, m := range w.messages(eng, thread) {
+		if strings.Contains(m.all(), "Set model to") {
+			t.Errorf("what the process says of the choice is shown as the turn's: %s", m.all())
+		}
+	}
 
 	// Two people at once: both are told of, and the last one holds.
 	var both sync.WaitGroup

@@ -156,6 +156,9 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 	if t := w.turn; t != nil {
 		t.pulse.beat()
+		if claude.IsCommandOutput(m) && !strings.HasPrefix(t.prompt.Text, "/") {
+			return nil // of what the process was told before the turn, not of the turn
+		}
 		t.content = t.content.Fold(m)
 		t.closer.heed(t.content.Items)
 	}

@@ -69,7 +69,7 @@ func (a *App) onModelCommand(ctx context.Context, in *incoming, name string) (ou
 	at := slices.IndexFunc(models, func(m agent.ModelChoice) bool { return strings.EqualFold(m.Name, name) })
 	switch {
 	case name == "" && opens:
-		a.answer(in, render.Models(models, "")+" To choose one, write model=NAME in the message that begins the work.")
+		a.answer(in, render.Models(models, "none")+" To choose one, write model=NAME in the message that begins the work.")
 		return "models", nil
 	case name == "":
 		now, err := a.c.Store.Steering(ctx, t.ID)
@@ -95,7 +95,7 @@ func choseModel(m agent.ModelChoice) string {
 }
 
 func notAllowed(name string, models []agent.ModelChoice) string {
-	return "The model “" + quoted(name) + "” cannot be chosen here. " + render.Models(models, "")
+	return "The model “" + quoted(name) + "” cannot be chosen here. " + render.Models(models, "none")
 }
 
 // modelButtons choose one of several models.
