@@ -60,7 +60,7 @@ func TestSteering(t *testing.T) {
 	both.Go(func() { w.post(ada, eng, thread, "@deckhand model opus") })
 	both.Go(func() { w.post(grace, eng, thread, "@deckhand effort high") })
 	both.Wait()
-	w.says(eng, thread, "Ada Lovelace chose the model opus")
+	w.says(eng, thread, "Ada Admin chose the model opus")
 	w.says(eng, thread, "chose high effort")
 	w.post(mallory, eng, thread, "@deckhand model sonnet")
 	w.told(mallory, eng, thread, "You don't have access")

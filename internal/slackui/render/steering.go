@@ -21,7 +21,7 @@ func Model(m agent.ModelChoice) string {
 }
 
 // Models says in plain words which models may be chosen, and what they cost. now is the one
-// that is chosen; empty for the first.
+// that is chosen, empty for the first; what is none of them marks none.
 func Models(list []agent.ModelChoice, now string) string {
 	switch len(list) {
 	case 0:
