@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/place"
@@ -116,3 +117,6 @@ func (s *Supervisor) choice(p place.Project, name string) ModelChoice {
 	c.Input, c.Output, c.Priced = m.Input*1000, m.Output*1000, known
 	return c
 }
+
+// KnowsModel reports whether a word is the name of a model, whatever a project allows.
+func KnowsModel(word string) bool { return claude.KnowsModel(strings.ToLower(word)) }

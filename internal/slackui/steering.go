@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/agent"
-	"deckhand/internal/agent/claude"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/spelling"
@@ -128,7 +127,7 @@ func modelIn(text string, models []agent.ModelChoice) (rest string, chosen *agen
 		if i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) }); i >= 0 {
 			return strings.TrimSpace(text[:at[0]] + text[at[2]+len(name):]), &models[i], ""
 		}
-		if claude.KnowsModel(strings.ToLower(name)) || spelling.Slip(name, names) != "" {
+		if agent.KnowsModel(name) || spelling.Slip(name, names) != "" {
 			return text, nil, notAllowed(name, models)
 		}
 	}
