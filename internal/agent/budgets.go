@@ -117,29 +117,10 @@ const lookLimit = 30 * time.Second
 // whyOverBudget is what people are told of a turn that was stopped for a budget.
 func whyOverBudget(t *turn) string { return t.overBudget.Sentence() + " So the work stopped here." }
 
-// useModel has the process answer with the model that the budgets want, or with the
-// project's again.
-func (w *worker) useModel(ctx context.Context, model string) error {
-	if model == "" {
-		model = w.project.Model
-	}
-	if w.session.model == model {
-		return nil
-	}
-	if model == "" {
-		model = "default"
-	}
-	if err := w.session.proc.SetModel(ctx, w.project.Provider.Model(model)); err != nil {
-		return fmt.Errorf("switch to the model %s: %w", model, err)
-	}
-	w.session.model = model
-	return nil
-}
-
 // newMeter runs the meter of a process that is about to start, until it is closed.
 func (w *worker) newMeter() *spend.Meter {
 	m := w.accounts.NewMeter(spend.Session{
-		Project: spend.Project{Name: w.project.Name, Prices: w.project.Prices, Model: w.project.Model, Named: w.project.Provider.Model},
+		Project: spend.Project{Name: w.project.Name, Prices: w.project.Prices, Models: w.project.Models, Named: w.project.Provider.Model},
 		Lease:   w.heldLease(), Thread: w.thread, Log: w.log,
 		OnHeld: func() { w.box.put(message{kind: messageHeld}) }, OnStray: w.tellOfStray,
 	})

@@ -168,6 +168,11 @@ type TurnView struct {
 	// Parked says that the turn sleeps until somebody decides what it waits for: it has no
 	// process, and will go on in a turn of its own.
 	Parked bool
+	// Quiet says since when nothing was heard in the turn, or people are waited for; nil while
+	// there is nothing to tell of that.
+	Quiet *Quiet `json:"-"`
+	// Effort is how much somebody chose that the model thinks; empty for its own choice.
+	Effort string `json:",omitempty"`
 	// Held names the budget that a call of the turn waits for, since calls of others that
 	// are under way have reserved what is left of it; else empty.
 	Held string
@@ -186,6 +191,12 @@ type TurnView struct {
 
 // Offers reports whether an ended turn offers something, until the thread goes on.
 func (t TurnView) Offers() bool { return t.Continue || t.OpensPull }
+
+// Quiet is a silence: of the model or a tool, or of people if Of is empty.
+type Quiet struct {
+	Since time.Time
+	Of    string
+}
 
 // Grant says who gave the standing permission that a tool call ran under.
 type Grant struct {

@@ -30,6 +30,8 @@ type Limits struct {
 	StopTimeout time.Duration
 	// Silence is how long the CLI may say nothing while it should speak: 10 min.
 	Silence time.Duration
+	// Quiet is after how long a turn of which nothing is heard says so: 5 min.
+	Quiet time.Duration
 	// Transcript is how much is copied of a conversation, in bytes: 64 MiB.
 	Transcript int64
 	// KeepTranscripts is how long the copies of a thread in which nobody writes are kept,
@@ -50,6 +52,7 @@ func (l Limits) withDefaults() Limits {
 	or(&l.AnswerTimeout, 30*time.Second)
 	or(&l.StopTimeout, 10*time.Second)
 	or(&l.Silence, 10*time.Minute)
+	or(&l.Quiet, 5*time.Minute)
 	if l.KeepTranscripts == 0 {
 		l.KeepTranscripts = 90 * 24 * time.Hour
 	}

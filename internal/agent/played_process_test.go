@@ -268,6 +268,16 @@ func (p *playedProcess) SetModel(_ context.Context, model string) error {
 	return p.gone()
 }
 
+func (p *playedProcess) SetEffort(_ context.Context, level string) error {
+	p.told("effort %s", level)
+	return p.gone()
+}
+
+func (p *playedProcess) SetPermissionMode(_ context.Context, mode string) error {
+	p.told("mode %s", mode)
+	return p.gone()
+}
+
 // answer takes the answer to a request. It reports false when nobody waits for it.
 func (p *playedProcess) answer(id, kind string) (json.RawMessage, error) {
 	p.mu.Lock()

@@ -77,6 +77,12 @@ func (w *worker) recover(ctx context.Context) error {
 		w.log.Error("start the session", zap.Error(start.err))
 		return w.giveUp(ctx, old, TurnFailed, PromptFailed, givenUp(prompt, start.sentence))
 	}
+	if err := w.steer(ctx, ""); err != nil {
+		if _, ok := errors.AsType[*steerError](err); !ok {
+			return err
+		}
+		w.log.Error("have the session go on as people want it", zap.Error(err)) // it goes on as it is
+	}
 	row, err := w.store.ContinueTurn(ctx, w.heldLease(), old, w.session.id, w.session.epoch)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -21,27 +22,29 @@ import (
 // session is one live place.Process of the thread's session: one epoch of its ledger,
 // until a /clear begins another.
 type session struct {
-	id       string
-	epoch    int
-	reset    bool // a /clear was seen whose epoch has not begun
-	proc     place.Process
-	meter    *spend.Meter
-	totals   *claude.Totals // what the CLI itself says that it has spent
-	journal  *journal
-	mirror   *transcript.Mirror
-	recalls  string                // what its first prompt begins with
-	model    string                // that it was told to use; empty for its own default
-	content  claude.Output         // the last turn, which the next one follows
-	checks   map[string]*check     // hooks that wait for what a look-up of people says, by request id
-	idle     *time.Timer           // fires when it may hibernate; counts between turns
-	messages <-chan claude.Message // closed when the process has ended and all is read
-	stopPump context.CancelFunc
-	pump     sync.WaitGroup // the pump, and requests that wait for the CLI
+	id      string
+	epoch   int
+	reset   bool // a /clear was seen whose epoch has not begun
+	proc    place.Process
+	meter   *spend.Meter
+	totals  *claude.Totals // what the CLI itself says that it has spent
+	journal *journal
+	mirror  *transcript.Mirror
+	recalls string // what its first prompt begins with
+	// model, effort and mode are what it was told; empty is its own choice.
+	model, effort, mode string
+	content             claude.Output         // the last turn, which the next one follows
+	checks              map[string]*check     // hooks that wait for what a look-up of people says, by request id
+	idle                *time.Timer           // fires when it may hibernate; counts between turns
+	messages            <-chan claude.Message // closed when the process has ended and all is read
+	stopPump            context.CancelFunc
+	pump                sync.WaitGroup // the pump, and requests that wait for the CLI
 	// committed has a token when a turn has ended whose commits are to be published.
 	committed chan struct{}
 	// unpublished is why they could not be, last, and unsaved what could not be saved of
 	// what was not committed; the pump's, then whoever stops the session's.
 	unpublished, unsaved string
+	unsteered            string // what of what people chose was not taken, last; the worker's
 }
 
 // ensureSession starts the thread's process if none runs, once there is a slot for it.
@@ -205,7 +208,7 @@ func (w *worker) adopt(ctx context.Context, proc place.Process, m *spend.Meter, 
 	s := &session{
 		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: m, totals: claude.NewTotals(baseline), checks: map[string]*check{},
 		idle: time.NewTimer(w.limits.IdleTimeout), messages: messages, stopPump: stop,
-		journal: newJournal(w.store, w.log, func(ctx context.Context) string { return w.place.Head(ctx, dir) }), model: w.project.Model,
+		journal: newJournal(w.store, w.log, func(ctx context.Context) string { return w.place.Head(ctx, dir) }), model: w.project.Model, mode: cmp.Or(w.project.PermissionMode, ModeDefault),
 		committed: make(chan struct{}, 1), recalls: recalls, mirror: w.newMirror(w.thread.SessionID, resumed),
 	}
 	s.pump.Go(func() { s.journal.run(pumpCtx) })

@@ -66,6 +66,7 @@ type sessions interface {
 	SessionSpoke(ctx context.Context, id string) (bool, error)
 	MarkStarted(ctx context.Context, id string) error
 	BeginEpoch(ctx context.Context, l store.Lease, sessionID, cliVersion string, baseline int64) (int, error)
+	Steering(ctx context.Context, threadID int64) (store.Steering, error)
 }
 
 // transcriptStore holds copies of the files of sessions.

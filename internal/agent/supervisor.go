@@ -101,6 +101,7 @@ type shared struct {
 	policy     *policy.Policy
 	projects   map[string]place.Project
 	accounts   *spend.Accounts
+	prices     price.Contract
 	limits     Limits
 	replica    string
 	cliVersion string
@@ -141,7 +142,7 @@ func New(c Config) *Supervisor {
 		place: place.Place{Machine: host, Slots: place.NewSlots(c.Limits.MaxLive), Starts: &place.Starts{AtOnce: c.Limits.Starts}},
 		works: c.Work, workspaces: c.Workspaces,
 		accounts: spend.New(spend.Config{Store: c.Store, Budgets: c.Budgets, Prices: c.Prices, Show: func(noticeID string) { c.Frontend.Show(store.BudgetPost, noticeID) }, Log: c.Log}),
-		limits:   c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log,
+		prices:   c.Prices, limits: c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log,
 		files: c.Files, attachments: c.Attachments,
 	}
 	sup := newSupervisor(c.Reminder, s)

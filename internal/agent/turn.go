@@ -47,6 +47,7 @@ type turn struct {
 	wait       *wait           // nil while it does not only wait for people
 	parked     bool            // it was parked: its part in the loop is over
 	ofAgents   map[string]bool // requests of subagents, by id
+	pulse      pulse
 }
 
 // stopping reports whether the turn has been told to end: nothing more is run or
@@ -89,12 +90,14 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	if err := w.ensureSession(ctx); err != nil {
 		return w.startFailed(ctx, next, err)
 	}
-	if err := w.useModel(ctx, model); mayPass(err) {
+	if err := w.steer(ctx, model); mayPass(err) {
 		w.stopSession(ctx, true)
 		return w.startFailed(ctx, next, &startError{sentence: sentence(err), err: err})
+	} else if wrong, ok := errors.AsType[*steerError](err); ok {
+		w.log.Error("have the session work as people want it", zap.Error(err))
+		return w.refuse(ctx, wrong.sentence)
 	} else if err != nil {
-		w.log.Error("use the model that a budget asks for", zap.Error(err))
-		return w.refuse(ctx, "An admin chose a cheaper model for the rest of the budget's period, and Claude Code does not take it. Ask an admin to check cheaper_model in deckhand.yaml.")
+		return err
 	}
 	row, prompt, ok, err := w.store.BeginTurn(ctx, w.heldLease(), w.session.id, w.session.epoch)
 	if err != nil || !ok {
@@ -125,7 +128,7 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 	w.turn = &turn{
 		row: row, prompt: prompt, promptUUID: promptUUID, content: w.session.content.Next(), meter: w.session.meter,
 		asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, changed: map[string]string{},
-		ofAgents: map[string]bool{},
+		ofAgents: map[string]bool{}, pulse: newPulse(w.limits.Quiet),
 	}
 	if w.pulls != nil {
 		w.turn.head = w.place.Head(context.Background(), w.thread.Workspace)
@@ -157,6 +160,10 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 // onMessage folds what the CLI says into the turn and acts on it.
 func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 	if t := w.turn; t != nil {
+		t.pulse.beat()
+		if claude.IsCommandOutput(m) && !strings.HasPrefix(t.prompt.Text, "/") {
+			return nil // of what the process was told before the turn, not of the turn
+		}
 		t.content = t.content.Fold(m)
 		t.closer.heed(t.content.Items)
 	}
@@ -215,6 +222,7 @@ func (w *worker) followReset(ctx context.Context) error {
 		s.id, w.thread.SessionID, s.recalls = id, id, ""
 		s.mirror.MoveTo(id)
 	}
+	w.say(ctx, "A new session begins here: it does not know what was said above. “sessions” lists the old one.")
 	return w.newEpoch(ctx, 0)
 }
 
@@ -291,6 +299,6 @@ func (w *worker) view(t *turn) TurnView {
 		ID: t.row.ID, ThreadID: w.threadID, Thread: w.thread.Key(), Project: w.project.Name, Workspace: w.thread.Workspace,
 		RequestedBy: t.row.RequestedBy, State: TurnRunning, Content: t.content,
 		StartedAt: t.row.StartedAt, Waiting: len(t.asked), Cards: slices.Clone(t.cards), StoppedBy: t.stoppedBy,
-		Granted: maps.Clone(t.granted), Spent: maps.Clone(t.spent), Held: t.meter.HeldFor(), Steps: t.steps, Contained: t.contained,
+		Quiet: t.quiet(), Effort: w.effort(), Granted: maps.Clone(t.granted), Spent: maps.Clone(t.spent), Held: t.meter.HeldFor(), Steps: t.steps, Contained: t.contained,
 	}
 }

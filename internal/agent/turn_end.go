@@ -149,7 +149,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	if w.session != nil {
 		view.Left = leftRunning(w.session.proc.Left())
 	}
-	view.Cards = closed(view.Cards, status)
+	view.Quiet, view.Cards = nil, closed(view.Cards, status)
 	view.CostMicroUSD, view.Unfinished, view.Continue = cost, more, overBudget
 	view.Settling = more && !overBudget
 	view.OpensPull = !view.Settling && w.opensPull(ctx, state)
@@ -257,6 +257,7 @@ func (w *worker) refuseAsked(t *turn) {
 func (w *worker) letGo(t *turn) {
 	t.end()
 	t.endWait()
+	t.pulse.timer.Stop()
 	if t.stopLimit != nil {
 		t.stopLimit.Stop()
 	}

@@ -229,6 +229,9 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 		return true, nil
 	case <-w.turn.waitOver():
 		return false, w.yield(ctx, false)
+	case <-w.turn.faint():
+		w.onFaint(ctx)
+		return false, nil
 	case m, ok := <-w.session.messages:
 		if !ok {
 			return false, w.onExit(ctx)

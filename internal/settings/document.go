@@ -50,12 +50,18 @@ func (w workspacesYAML) limits() workspace.Limits {
 }
 
 type projectYAML struct {
-	Dir                string    `yaml:"dir"`
-	Repo               string    `yaml:"repo"`
-	Workspace          string    `yaml:"workspace"`
-	Base               string    `yaml:"base"`
-	Model              string    `yaml:"model"`
-	PermissionMode     string    `yaml:"permission_mode"`
+	Dir       string `yaml:"dir"`
+	Repo      string `yaml:"repo"`
+	Workspace string `yaml:"workspace"`
+	Base      string `yaml:"base"`
+	Model     string `yaml:"model"`
+	// Models are those that people may choose, the default first; or Model alone.
+	Models         []string `yaml:"models"`
+	PermissionMode string   `yaml:"permission_mode"`
+	// MaxTurns bounds the model's calls in a turn, and the lists its tools.
+	MaxTurns           *int      `yaml:"max_turns"`
+	AllowedTools       names     `yaml:"allowed_tools"`
+	DisallowedTools    names     `yaml:"disallowed_tools"`
 	Env                []string  `yaml:"env"`
 	AppendSystemPrompt string    `yaml:"append_system_prompt"`
 	Roles              rolesYAML `yaml:"roles"`
@@ -75,6 +81,21 @@ type projectYAML struct {
 	Posture string `yaml:"posture"`
 	// PullRequests say how its threads open pull requests.
 	PullRequests *pullsYAML `yaml:"pull_requests"`
+}
+
+// models are those that people may choose, the default first. None leaves it to Claude Code.
+func (p projectYAML) models() []string {
+	if p.Models == nil && p.Model != "" {
+		return []string{p.Model}
+	}
+	return p.Models
+}
+
+func (p projectYAML) maxTurns() int {
+	if p.MaxTurns == nil {
+		return 0
+	}
+	return *p.MaxTurns
 }
 
 // setupYAML is a command that runs in a thread's folder before a session works there.

@@ -252,8 +252,14 @@ func (d document) projects() map[string]place.Project {
 		if kind == "" {
 			kind = workspace.Shared
 		}
+		models := p.models()
+		model := ""
+		if len(models) > 0 {
+			model = models[0]
+		}
 		out[name] = place.Project{
-			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Model: p.Model,
+			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Model: model, Models: models,
+			MaxTurns: p.maxTurns(), AllowedTools: p.AllowedTools, DisallowedTools: p.DisallowedTools,
 			PermissionMode: p.PermissionMode, Env: p.Env, AppendSystemPrompt: p.AppendSystemPrompt,
 			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(), Provider: p.Provider.over(d.Provider).provider(),
 			MCPServers:   mcpServers(p.MCPServers),

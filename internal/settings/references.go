@@ -87,8 +87,14 @@ func (f File) ModelNames() (out []Reference) {
 	for _, name := range sorted(d.Projects) {
 		mapped("$.projects."+name, d.Projects[name].Provider)
 		p := f.Projects[name]
-		if m := p.Model; m != "" && p.Provider.Model(m) == m {
-			add(m, "$.projects."+name+".model")
+		for i, m := range p.Models {
+			at := ".model"
+			if d.Projects[name].Models != nil {
+				at = fmt.Sprintf(".models[%d]", i)
+			}
+			if p.Provider.Model(m) == m {
+				add(m, "$.projects."+name+at)
+			}
 		}
 		for m := range p.Provider.Models {
 			elsewhere[m] = true

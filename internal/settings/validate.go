@@ -74,6 +74,8 @@ var (
 	projectName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 	channelID   = regexp.MustCompile(`^[CG][A-Z0-9]{2,}$`)
 	memberID    = regexp.MustCompile(`^[UWS][A-Z0-9]{2,}$`)
+	serversTool = regexp.MustCompile(`^mcp__[A-Za-z0-9_-]+$`)
+	modelName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@/\[\]-]{0,127}$`)
 	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// secretsName is a variable that holds a secret: tokens have small letters in them,
 	// so that one which was pasted in its place is not taken for a name.
@@ -231,6 +233,21 @@ func (v *validation) project(at, name string, p projectYAML) {
 			v.add(at+".setup", "threads share this folder, which is yours; set it up by hand")
 		}
 	}
+	if p.Model != "" && p.Models != nil {
+		v.add(at+".model", "there are models as well; write them alone, the default first")
+	}
+	for i, m := range p.Models {
+		if !modelName.MatchString(m) {
+			v.add(fmt.Sprintf("%s.models[%d]", at, i), "%q is not a model's name; write one such as sonnet, or the model's id", m)
+		} else if slices.Index(p.Models, m) < i {
+			v.add(fmt.Sprintf("%s.models[%d]", at, i), "%q stands here twice", m)
+		}
+	}
+	if p.MaxTurns != nil && *p.MaxTurns < 1 {
+		v.add(at+".max_turns", "%d calls of the model are no turn; write 1 or more, or leave it out", *p.MaxTurns)
+	}
+	v.tools(at+".allowed_tools", p.AllowedTools, false)
+	v.tools(at+".disallowed_tools", p.DisallowedTools, true)
 	v.roles(at+".roles", p.Roles)
 	v.prices(at+".prices", p.Prices)
 	if p.Dir != "" && !filepath.IsAbs(p.Dir) {
@@ -241,6 +258,19 @@ func (v *validation) project(at, name string, p projectYAML) {
 	}
 	if !slices.Contains([]string{"", "default", "plan"}, p.PermissionMode) {
 		v.add(at+".permission_mode", "%q is not a mode that Deckhand offers; write default or plan, and say under policy what may run unasked", p.PermissionMode)
+	}
+}
+
+// tools checks names of Claude Code's tools, and where it says so of MCP servers'.
+func (v *validation) tools(at string, list names, servers bool) {
+	if list != nil && len(list) == 0 {
+		v.add(at, "the list is empty, which says nothing; name some tools, or leave it out")
+	}
+	for i, name := range list {
+		if policy.Offers(name) || servers && serversTool.MatchString(name) {
+			continue
+		}
+		v.add(fmt.Sprintf("%s[%d]", at, i), "%q is no tool that Claude Code is offered with; write a name such as Bash, Edit, Read or WebFetch", name)
 	}
 }
 

@@ -65,7 +65,7 @@ func init() { // what the handlers call reads the tables
 		render.ActionMergePull:   {lasts: true, do: (*App).onPullClick},
 		render.ActionSendNow:     {lasts: true, do: (*App).onQueueClick},
 		render.ActionDrop:        {lasts: true, do: (*App).onQueueClick},
-		render.ActionSay:         {do: (*App).onSayClick},
+		render.ActionSay:         {lasts: true, do: (*App).onSayClick},
 		render.ActionInstead:     {lasts: true, do: (*App).onInsteadClick},
 		render.ActionFeedback:    {lasts: true, do: (*App).onFeedbackClick},
 		render.ActionSteps:       {do: (*App).onStepsClick},

@@ -38,6 +38,9 @@ type command struct {
 	// inThread says that it is about the thread that it is said in, which Slack does
 	// not tell of a slash command.
 	inThread bool
+	// steers says that it steers the thread's session. Its exact form alone is the command, as
+	// people begin work with such words, too, and where a channel wants mentions it takes one.
+	steers bool
 	// run carries it out for a person who is entitled to it, answers them, and says in
 	// a word or two what came of it.
 	run func(a *App, ctx context.Context, in *incoming, rest string) (outcome string, err error)
@@ -81,6 +84,53 @@ func allCommands() commands {
 			form: form(lastDays),
 			run:  (*App).onFeedbackCommand,
 			help: render.HelpLine{Say: []string{"feedback 30 days"}, Means: "what people think of the answers, and why (for admins)"},
+		},
+		{
+			name: "model", act: access.Prompt, inThread: true, steers: true, form: form(`(?:(?:to|is|=) *)?([A-Za-z0-9._:@/\[\]-]*)[.!?…]*`),
+			run:  (*App).onModelCommand,
+			help: render.HelpLine{Say: []string{"model opus", "model", "model default"}, Means: "choose the model that answers, with its price, or write model=opus in a message"},
+		},
+		{
+			name: "effort", act: access.Prompt, inThread: true, steers: true, form: form(`([A-Za-z]*)[.!?…]*`),
+			run:  (*App).onEffortCommand,
+			help: render.HelpLine{Say: []string{"effort high", "effort low", "effort default"}, Means: "how much the model thinks"},
+		},
+		{
+			name: "plan", act: access.Prompt, inThread: true, steers: true, form: form(`()`),
+			run: func(a *App, ctx context.Context, in *incoming, _ string) (string, error) {
+				return a.onModeCommand(ctx, in, agent.ModePlan)
+			},
+			help: render.HelpLine{Say: []string{"plan"}, Means: "have the next work planned first, for approval"},
+		},
+		{
+			name: "mode", act: access.Prompt, inThread: true, steers: true, form: form(`([A-Za-z]*)[.!?…]*`),
+			run:  (*App).onModeCommand,
+			help: render.HelpLine{Say: []string{"mode default", "mode plan"}, Means: "end that, or begin it"},
+		},
+		{
+			name: "retry", act: access.Prompt, inThread: true, steers: true, form: form(`()`),
+			run:  (*App).onRetryCommand,
+			help: render.HelpLine{Say: []string{"retry"}, Means: "do the last message again, as yours"},
+		},
+		{
+			name: "new", act: access.Prompt, inThread: true, steers: true, form: form(`()`),
+			run:  orders("/clear"),
+			help: render.HelpLine{Say: []string{"new"}, Means: "begin a new session in this thread; the files stay"},
+		},
+		{
+			name: "sessions", act: access.See, inThread: true, steers: true, form: form(`()`),
+			run:  (*App).onSessionsCommand,
+			help: render.HelpLine{Say: []string{"sessions"}, Means: "the sessions that this thread had, and what they cost"},
+		},
+		{
+			name: "context", act: access.Prompt, inThread: true, steers: true, form: form(`()`),
+			run:  orders("/context"),
+			help: render.HelpLine{Say: []string{"context"}, Means: "how full the model's context is, and by what"},
+		},
+		{
+			name: "compact", act: access.Prompt, inThread: true, steers: true, form: form(`()`),
+			run:  orders("/compact"),
+			help: render.HelpLine{Say: []string{"compact"}, Means: "sum the conversation up, so that there is room again"},
 		},
 		// What these take is up to the policy, request by request: see decide.
 		{

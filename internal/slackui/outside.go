@@ -81,6 +81,10 @@ type threads interface {
 	Concerns(ctx context.Context, k store.ThreadKey, ts string) (served, begins bool, err error)
 	ThreadOfTurn(ctx context.Context, turnID int64) (store.Thread, error)
 	ThreadOfRunningTurn(ctx context.Context, turnID int64) (store.Thread, error)
+	Steering(ctx context.Context, threadID int64) (store.Steering, error)
+	Steer(ctx context.Context, threadID int64, c store.Steer) ([]store.OutboxRow, error)
+	LastPrompt(ctx context.Context, threadID int64) (store.LastPrompt, error)
+	ThreadSessions(ctx context.Context, threadID int64, limit int) ([]store.PastSession, error)
 	RecentThreads(ctx context.Context, f store.ThreadFilter) ([]store.RecentThread, error)
 	ThreadPlaces(ctx context.Context, teamID, owner string, since time.Time) ([]store.ThreadPlace, error)
 }

@@ -18,15 +18,12 @@ import (
 // prompt gives the thread's session work. The eyes come first: the person sees at
 // once that they were heard.
 func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome string, err error) {
-	m, key, asked := in.message, in.store.Key(), text
+	m, key := in.message, in.store.Key()
 	if command := strings.TrimSpace(cliCommand.FindString(text)); command != "" && !passedOn[command] {
 		a.answer(in, "Claude Code's command "+command+" is not passed on from Slack: it would run without asking anybody. Say in words what you want.")
 		return "a command that is not passed on", nil
 	} else if command == "" && strings.HasPrefix(text, "/") {
 		text = "[A message that begins with a path:]\n" + text
-	}
-	if text == agent.NoWords {
-		asked = calledBy(m.Files)
 	}
 	files := promptFiles(m.Files)
 	if strings.HasPrefix(text, "/") && len(files) > 0 {
@@ -43,11 +40,27 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	}
 	project, title := thread.Project, ""
 	if opens {
-		title = render.Title(asked, a.c.Redact)
 		if project = a.c.Access.Places.Project(m.Channel); project == "" {
 			a.answer(in, noProject(m.Channel))
 			return "no project", nil
 		}
+	}
+	text, chosen, wrong := modelIn(text, a.agent.Models(project))
+	switch {
+	case wrong != "":
+		a.answer(in, wrong+" Nothing was begun: send your message again.")
+		return "a model that is not allowed", nil
+	case chosen != nil && text == "" && len(files) == 0:
+		return a.onModelCommand(ctx, in, chosen.Name)
+	case text == "":
+		text = agent.NoWords
+	}
+	if opens {
+		asked := text
+		if text == agent.NoWords {
+			asked = calledBy(m.Files)
+		}
+		title = render.Title(asked, a.c.Redact)
 	}
 	if in.store.WaitsSince.IsZero() {
 		a.react(m.Channel, m.TS, "eyes", nil)
@@ -69,6 +82,9 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	p := store.NewPrompt{
 		InboxID: in.store.ID, Thread: key, Project: project, Title: title, UserID: m.User, UUID: uuid.NewString(), Text: text, Files: files, Edits: in.store.Edits,
 	}
+	if chosen != nil {
+		p.Steers = []store.Steer{a.steering(ctx, in, store.SteerModel, chosen.Name, choseModel(*chosen))}
+	}
 	if opens && a.cursor.missed(in) {
 		p.LookSince = timeOf(m.TS)
 	}
@@ -81,6 +97,9 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	}
 	if ok {
 		a.agent.Wake(thread.ID)
+		if chosen != nil {
+			a.outbox.sweepNow()
+		}
 	}
 	if ok && !opens && thread.LeaseOwner == "" {
 		a.refreshQueue(thread) // its turn may be asleep, and nobody else shows it

@@ -41,7 +41,11 @@ type incoming struct {
 
 // isPrompt reports whether a click is work: it becomes a row that has to be there first.
 func (in *incoming) isPrompt() bool {
-	return in.click != nil && slices.Contains([]string{render.ActionContinue, render.ActionOpenPull, render.ActionAddressPull, render.ActionMergePull}, in.click.ActionCallback.BlockActions[0].ActionID)
+	if in.click == nil {
+		return false
+	}
+	works := []string{render.ActionContinue, render.ActionSay, render.ActionOpenPull, render.ActionAddressPull, render.ActionMergePull}
+	return slices.Contains(works, render.ActionOf(in.click.ActionCallback.BlockActions[0].ActionID))
 }
 
 func (in *incoming) person() person {
@@ -256,7 +260,7 @@ func (a *App) takesMention(in *incoming) bool {
 		return false
 	}
 	c := a.commands.find(said(in.message.Text))
-	return c == nil || c.nearly || c.guessed || !c.inThread
+	return c == nil || c.nearly || c.guessed || !c.inThread || c.steers
 }
 
 func (in *incoming) addressed(mention string) bool {

@@ -20,6 +20,7 @@ import (
 //     one that begins with a verb (approve, deny, feedback, help) and has three words at most,
 //     or a card's code after the name, and one that would be a command but for a slip of the
 //     finger. It is asked back, with what may have been meant as buttons.
+//   - What steers a session is a command in its exact form alone: “plan the release” is work.
 //   - Everything else is work, but for questions about costs; see [report.Asks].
 type spoken struct {
 	*command
@@ -75,6 +76,9 @@ func (list commands) read(text string) *spoken {
 	coded := c.byCode && isCode(first)
 	if m := c.form.FindStringSubmatch(rest); m != nil && coded == c.byCode {
 		return &spoken{command: c, rest: m[1]}
+	}
+	if c.steers {
+		return nil
 	}
 	if c.noun || coded || len(strings.Fields(rest)) < longestNearly {
 		s := &spoken{command: c, nearly: true}

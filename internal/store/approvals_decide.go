@@ -109,6 +109,9 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 		if err := wakeTurn(ctx, tx, out); err != nil {
 			return err
 		}
+		if err := planAccepted(ctx, tx, out); err != nil {
+			return err
+		}
 		if !out.Delivered {
 			if err := notify(ctx, tx, Notice{Kind: NoticeApproval, ThreadID: out.ThreadID, ID: out.ID}); err != nil {
 				return err

@@ -113,7 +113,8 @@ type NewPrompt struct {
 	UUID    string
 	Text    string
 	Files   []PromptFile
-	Edits   int // how often the message had been changed when it was read
+	Edits   int     // how often the message had been changed when it was read
+	Steers  []Steer // what was chosen with it
 	// Continues is the turn that a budget stopped and that this goes on with; 0 for
 	// none. That is possible once, and while the thread has not gone on.
 	Continues int64
@@ -154,6 +155,11 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 		}
 		if err := notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: t.ID}); err != nil {
 			return err
+		}
+		for _, c := range p.Steers {
+			if _, err := s.steer(ctx, tx, t.ID, c, true); err != nil {
+				return err
+			}
 		}
 		details := map[string]any{"inbox": p.InboxID, "uuid": p.UUID, "text": p.Text}
 		if len(p.Files) > 0 {

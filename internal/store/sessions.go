@@ -9,8 +9,7 @@ import (
 )
 
 // NewSession makes id the thread's session. parentID names the session that it
-// follows or was forked from, or is empty; nobody goes back to that one, so that its
-// transcripts are deleted.
+// follows or was forked from, or is empty. Of that one the steps can still be looked at.
 func (s *Store) NewSession(ctx context.Context, l Lease, id, parentID string) error {
 	return s.newSession(ctx, l, id, parentID, false)
 }
@@ -27,11 +26,6 @@ func (s *Store) newSession(ctx context.Context, l Lease, id, parentID string, re
 			INSERT INTO sessions (id, thread_id, parent_id, recalls) VALUES ($1, $2, NULLIF($3, '')::uuid, $4)`,
 			id, l.ThreadID, parentID, recalls); err != nil {
 			return err
-		}
-		if parentID != "" && !recalls {
-			if _, err := tx.Exec(ctx, `DELETE FROM transcripts WHERE session_id = $1`, parentID); err != nil {
-				return err
-			}
 		}
 		_, err := tx.Exec(ctx, `UPDATE threads SET session_id = $2 WHERE id = $1`, l.ThreadID, id)
 		return err

@@ -147,6 +147,18 @@ func (t *Output) user(m *User) {
 	}
 }
 
+// IsCommandOutput reports whether a message is what a slash command printed. The CLI says so
+// of a request of the host's, too, such as set_model.
+func IsCommandOutput(m Message) bool {
+	switch m := m.(type) {
+	case *User:
+		return slices.ContainsFunc(m.Content, func(b Block) bool { return b.Type == "text" && strings.Contains(b.Text, "<local-command-std") })
+	case *System:
+		return m.Subtype == "local_command" || m.Subtype == "local_command_output"
+	}
+	return false
+}
+
 // command shows what a slash command printed.
 func (t *Output) command(m *User, path, text string, block int) {
 	id := join(path, m.UUID+"/"+strconv.Itoa(block))

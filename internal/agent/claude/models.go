@@ -21,6 +21,18 @@ func KnownModels() []string {
 	return known
 }
 
+// ModelOf is the model that an alias of a kind, such as opus, means to the CLI that the price
+// list is of: the newest of them. Other names stay.
+func ModelOf(name string) string {
+	kind, _, _ := strings.Cut(name, "[") // as in opus[1m]
+	for _, m := range price.Models() {   // the newest of a kind comes first
+		if strings.HasPrefix(m.Name, "claude-"+kind+"-") {
+			return m.Name
+		}
+	}
+	return name
+}
+
 // KnowsModel reports whether a name is one of them, whatever stands around it: Bedrock
 // and Vertex have their own prefixes, and [1m] is a context window.
 func KnowsModel(model string) bool {

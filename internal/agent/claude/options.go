@@ -34,6 +34,8 @@ type Options struct {
 	// Model, PermissionMode and AppendSystemPrompt are the flags of those names;
 	// empty leaves the CLI's default.
 	Model, PermissionMode, AppendSystemPrompt string
+	// Tools are the built-in tools that the model is offered; none is all.
+	Tools []string
 	// DisallowedTools are built-in tools that the model is not offered.
 	DisallowedTools []string
 	// MCPConfig is a JSON text or a file's path. Only its servers are used.
@@ -171,6 +173,7 @@ func (o Options) arguments() []string {
 	option("--permission-mode", o.PermissionMode)
 	option("--append-system-prompt", o.AppendSystemPrompt)
 	option("--mcp-config", o.MCPConfig)
+	option("--tools", strings.Join(o.Tools, ","))
 	option("--disallowedTools", strings.Join(o.DisallowedTools, ","))
 	// In auto mode, which plan mode uses, a model of the provider's would decide what may run.
 	option("--settings", fmt.Sprintf(`{"disableAutoMode":"disable","skipWebFetchPreflight":%t}`, o.SkipWebFetchPreflight))

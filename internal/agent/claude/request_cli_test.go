@@ -2,11 +2,9 @@ package claude_test
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -47,12 +45,17 @@ var requestRows = []row{
 		if turn := s.run("say: hi"); cli.version == pinned && turn.Model == "claude-sonnet-4-5" {
 			t.Errorf("model %q after the default was restored", turn.Model)
 		}
+		for _, m := range s.init.Models { // of whose price people are told
+			if got := claude.ModelOf(m.Value); cli.version == pinned && m.Value != "default" && got != m.Resolved {
+				t.Errorf("%s is taken for %s, and is %s", m.Value, got, m.Resolved)
+			}
+		}
 	}},
-	{"set_max_thinking_tokens", "2.1.37", func(t *testing.T, cli program) {
+	{"apply_flag_settings", "2.1.329", func(t *testing.T, cli program) {
 		s := share(t, cli, cli.plain)
-		s.must(s.p.SetMaxThinkingTokens(s.ctx, 4000))
-		s.must(s.p.SetMaxThinkingTokens(s.ctx, -1))
-		note(t, "→ set_max_thinking_tokens")
+		s.must(s.p.SetEffort(s.ctx, "high"))
+		s.must(s.p.SetEffort(s.ctx, ""))
+		note(t, "→ apply_flag_settings")
 	}},
 	{"get_usage", "2.1.276", func(t *testing.T, cli program) {
 		s := share(t, cli, cli.plain)
@@ -62,110 +65,6 @@ var requestRows = []row{
 		note(t, "→ get_usage")
 		if u.TotalMicroUSD != s.turn.Result.Running.TotalMicroUSD || u.TotalMicroUSD == 0 || len(u.Models) == 0 {
 			t.Errorf("usage %+v, result %+v", u, s.turn.Result.Running)
-		}
-	}},
-	{"get_context_usage", "2.1.150", func(t *testing.T, cli program) {
-		s := share(t, cli, cli.plain)
-		s.run("say: hi")
-		u, err := s.p.GetContextUsage(s.ctx)
-		s.must(err)
-		note(t, "→ get_context_usage")
-		if u.MaxTokens == 0 || len(u.Categories) == 0 || u.Model == "" {
-			t.Errorf("%+v", u)
-		}
-	}},
-	{"get_workspace_diff", "2.1.276", func(t *testing.T, cli program) {
-		s := prepare(t, cli)
-		git(t, s.dir, "init", "-q")
-		s.must(os.WriteFile(filepath.Join(s.dir, "a.txt"), []byte("one\n"), 0o600))
-		git(t, s.dir, "add", ".")
-		git(t, s.dir, "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "first")
-		s.must(os.WriteFile(filepath.Join(s.dir, "a.txt"), []byte("two\n"), 0o600))
-		s.start()
-		raw, err := s.p.GetWorkspaceDiff(s.ctx)
-		s.must(err)
-		note(t, "→ get_workspace_diff")
-		if !strings.Contains(string(raw), "a.txt") {
-			t.Errorf("diff %s", raw)
-		}
-	}},
-	{"generate_session_title", "2.1.150", func(t *testing.T, cli program) {
-		s := share(t, cli, cli.plain)
-		title, err := s.p.GenerateSessionTitle(s.ctx, "Fix the failing login test", false)
-		s.must(err)
-		note(t, "→ generate_session_title")
-		if cli.version == pinned && title == "" {
-			t.Error("no title")
-		}
-	}},
-	{"list_models", "2.1.276", func(t *testing.T, cli program) {
-		s := share(t, cli, cli.plain)
-		models, err := s.p.ListModels(s.ctx)
-		s.must(err)
-		note(t, "→ list_models")
-		if len(models) == 0 || models[0].Value == "" {
-			t.Errorf("%+v", models)
-		}
-	}},
-	{"side_question", "2.1.150", func(t *testing.T, cli program) {
-		s := share(t, cli, cli.plain)
-		s.run("say: hi")
-		answer, err := s.p.SideQuestion(s.ctx, "say: beside the point")
-		s.must(err)
-		note(t, "→ side_question")
-		if answer == "" {
-			t.Error("no answer")
-		}
-	}},
-	{"cancel_async_message", "2.1.150", func(t *testing.T, cli program) {
-		s := share(t, cli, cli.plain)
-		s.prompt("slow: 20", "say: "+strings.Repeat("busy ", 20))
-		s.until("the first delta", isDelta)
-		waiting := s.prompt("say: never")
-		done, err := s.p.CancelAsyncMessage(s.ctx, waiting)
-		s.must(err)
-		note(t, "→ cancel_async_message")
-		if !done {
-			t.Error("not cancelled")
-		}
-		if r := s.result(); r.QueuedTurns != 0 || slices.Contains(s.turn.PromptUUIDs, waiting) {
-			t.Errorf("result %s", r.Raw)
-		}
-	}},
-	{"stop_task", "2.1.150", func(t *testing.T, cli program) {
-		s := begin(t, cli)
-		s.prompt("tool: Bash "+mustJSON(t, map[string]any{"command": "sleep 600", "description": "bg", "run_in_background": true}), "say: Started.")
-		m := s.until("the task", func(m claude.Message) bool {
-			sys, ok := m.(*claude.System)
-			return ok && sys.Subtype == "task_started"
-		})
-		id := m.(*claude.System).Task.ID
-		s.must(s.p.StopTask(s.ctx, id))
-		note(t, "→ stop_task")
-		s.until("its end", func(claude.Message) bool {
-			return slices.ContainsFunc(s.turn.Tasks, func(task claude.Task) bool { return task.ID == id && task.State != "running" })
-		})
-	}},
-	{"rewind_files", "2.1.37", func(t *testing.T, cli program) {
-		s := begin(t, cli, func(_ *session, o *claude.Options, _ *claude.InitializeRequest) {
-			o.Env = withEnv(o.Env, "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1")
-		})
-		file := filepath.Join(s.dir, "new.txt")
-		id := s.prompt("tool: Write "+mustJSON(t, map[string]string{"file_path": file, "content": "a line\n"}), "say: Written.")
-		s.result()
-		dry, err := s.p.RewindFiles(s.ctx, id, true)
-		s.must(err)
-		if !dry.CanRewind || len(dry.FilesChanged) != 1 {
-			t.Errorf("dry run %+v", dry)
-		}
-		if _, err := os.Stat(file); err != nil {
-			t.Error("the dry run removed the file")
-		}
-		_, err = s.p.RewindFiles(s.ctx, id, false)
-		s.must(err)
-		note(t, "→ rewind_files")
-		if _, err := os.Stat(file); err == nil {
-			t.Error("the file is still there")
 		}
 	}},
 	{"in-process MCP server", "2.0.0", func(t *testing.T, cli program) {
@@ -253,32 +152,6 @@ var requestRows = []row{
 		}
 		if !slices.ContainsFunc(s.log, func(m claude.Message) bool { r, ok := m.(*claude.RefusedRequest); return ok && r.Text == "May I?" }) {
 			t.Errorf("not handed out: %s", s.said())
-		}
-	}},
-	{"an unknown request", "2.0.0", func(t *testing.T, cli program) {
-		s := share(t, cli, cli.plain)
-		ctx, answers := s.ctx, cli.version != "2.0.0" && cli.version != "2.1.37"
-		if !answers {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(s.ctx, 2*time.Second)
-			defer cancel()
-		}
-		err := s.p.Request(ctx, "deckhand_nonsense", nil, nil)
-		if answers && !isUnsupported(err) {
-			t.Errorf("got %v, want unsupported", err)
-		}
-		if err == nil {
-			t.Error("answered")
-		}
-	}},
-	{"end_session", "2.1.150", func(t *testing.T, cli program) {
-		s := begin(t, cli)
-		s.run("say: hi")
-		s.must(s.p.EndSession(s.ctx))
-		note(t, "→ end_session")
-		s.must(s.p.Stop(s.ctx))
-		if exit := s.exit(); exit.Reason != claude.ExitClean {
-			t.Errorf("%v", exit)
 		}
 	}},
 	{"a prompt without a uuid is not sent", "2.0.0", func(t *testing.T, cli program) {

@@ -69,17 +69,9 @@ var versionPattern = regexp.MustCompile(`\d+\.\d+\.\d+`)
 // the versions that were tried: the true one may lie between it and the
 // version tried before it. What is not named works in all of them.
 var since = map[string]string{
-	"--session-mirror":        "2.1.150",
-	"set_max_thinking_tokens": "2.1.37",
-	"rewind_files":            "2.1.37",
-	"get_context_usage":       "2.1.150",
-	"generate_session_title":  "2.1.150",
-	"side_question":           "2.1.150",
-	"stop_task":               "2.1.150",
-	"cancel_async_message":    "2.1.150",
-	"get_usage":               "2.1.250",
-	"list_models":             "2.1.276",
-	"get_workspace_diff":      "2.1.276",
+	"--session-mirror":    "2.1.150",
+	"apply_flag_settings": "2.1.329",
+	"get_usage":           "2.1.250",
 }
 
 // has reports whether the CLI has a flag or request, as far as is known: an

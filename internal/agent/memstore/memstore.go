@@ -37,6 +37,7 @@ type Store struct {
 	waits       map[int64]*wait // by the prompt
 	audit       []store.AuditEntry
 	outbox      []*outboxRow
+	steering    map[int64]store.Steering // by thread
 	transcripts []*transcript
 	listeners   map[chan store.Notice]bool
 	broken      error
@@ -208,6 +209,9 @@ func (b *Store) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thre
 	}
 	e.State, e.ThreadID, e.UUID, e.Text, e.Files, e.until = "accepted", t.ID, p.UUID, p.Text, p.Files, time.Now()
 	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
+	for _, c := range p.Steers {
+		b.steer(t.ID, c)
+	}
 	return *t, true, nil
 }
 
@@ -335,9 +339,6 @@ func (b *Store) newSession(ctx context.Context, l store.Lease, id, parentID stri
 		}
 		if b.sessions[id] != nil {
 			return fmt.Errorf("session %s exists", id)
-		}
-		if parentID != "" && !recalls {
-			b.transcripts = slices.DeleteFunc(b.transcripts, func(c *transcript) bool { return c.session == parentID })
 		}
 		b.sessions[id], t.SessionID = &session{thread: t.ID, parent: parentID, recalls: recalls}, id
 		return nil

@@ -135,7 +135,9 @@ func (h *Host) Start(ctx context.Context, t store.Thread, p Project, resume bool
 		Model:              p.Provider.Model(p.Model),
 		PermissionMode:     p.PermissionMode,
 		AppendSystemPrompt: prompt,
-		DisallowedTools:    policy.Withheld(),
+		MaxTurns:           p.MaxTurns,
+		Tools:              p.AllowedTools,
+		DisallowedTools:    append(policy.Withheld(), p.DisallowedTools...),
 		MCPConfig:          servers,
 		// What is fetched is bounded by the network, and nobody else has to know of it.
 		SkipWebFetchPreflight: p.Sandbox.Network.Proxied(),

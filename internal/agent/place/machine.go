@@ -87,6 +87,8 @@ type Process interface {
 	Prompt(uuid string, content ...claude.Block) error
 	Interrupt(ctx context.Context) error
 	SetModel(ctx context.Context, model string) error
+	SetEffort(ctx context.Context, level string) error
+	SetPermissionMode(ctx context.Context, mode string) error
 
 	AnswerPreToolUse(requestID string, d claude.HookDecision, reason string) error
 	AnswerHook(requestID string, a claude.HookAnswer) error

@@ -30,6 +30,13 @@ type Project struct {
 	// Repo has it now; empty means HEAD.
 	Base  string
 	Model string // empty means the CLI's default
+	// Models are those that people may choose, Model first.
+	Models []string
+	// MaxTurns bounds the model's calls in a turn; 0 does not.
+	MaxTurns int
+	// AllowedTools are the built-in tools that the model is offered, all if there is none, and
+	// DisallowedTools those that it is not.
+	AllowedTools, DisallowedTools []string
 	// PermissionMode is default or plan.
 	PermissionMode string
 	// Env names the variables of the bot's own environment that the agent may see.

@@ -167,6 +167,12 @@ var withheld = []string{
 // Withheld are the tools that the CLI is not to offer to the model, by name.
 func Withheld() []string { return slices.Clone(withheld) }
 
+// Offers reports whether the model may be offered a built-in tool of this name.
+func Offers(name string) bool {
+	t, known := tools[name]
+	return known && t.does != isWithheld
+}
+
 // personal tools are allowed by no rule: a person's answer is their point, or they are
 // withheld.
 var personal = map[string]bool{}

@@ -46,7 +46,7 @@ func (m *Meter) permits(model string) bool {
 		}
 	}
 	named := func(name string) bool { return name != "" && m.project.Named(name) == model }
-	return named(m.project.Model) || slices.ContainsFunc(m.accounts.budgets, func(b Budget) bool { return named(b.CheaperModel) })
+	return slices.ContainsFunc(m.project.Models, named) || slices.ContainsFunc(m.accounts.budgets, func(b Budget) bool { return named(b.CheaperModel) })
 }
 
 // DeniedFor is why the present turn was refused a call for its model; empty if it was not.

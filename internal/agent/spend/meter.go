@@ -104,7 +104,7 @@ type Session struct {
 type Project struct {
 	Name   string
 	Prices price.Contract // before those for all
-	Model  string         // that it chose; empty for the CLI's own
+	Models []string       // that it names; none leaves the choice to the CLI
 	// Named is what the project's provider calls a model.
 	Named func(model string) string
 }

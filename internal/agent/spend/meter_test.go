@@ -513,7 +513,7 @@ func TestModelsWithoutAPriceAreNotCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMetered(t)
 		m.project = Project{
-			Model: "ours", Named: gateway.Provider{Models: map[string]string{"ours": "arn:profile/ours"}}.Model,
+			Models: []string{"ours"}, Named: gateway.Provider{Models: map[string]string{"ours": "arn:profile/ours"}}.Model,
 			Prices: price.NewContract(map[string]price.Terms{"agreed-*": {Input: 1}}),
 		}
 		m.accounts.budgets = []Budget{{CheaperModel: "cheap"}}

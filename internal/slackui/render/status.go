@@ -60,9 +60,9 @@ func (v *view) status() string {
 	case v.t.Parked:
 		return "✋ Waiting for " + plural(v.t.Waiting, "approval", "approvals") + ". Nothing runs meanwhile. Work goes on after a decision."
 	case v.t.Waiting == 1:
-		return "✋ Waiting for " + v.awaitedNow()
+		return "✋ Waiting for " + v.awaitedNow() + v.quiet()
 	case v.t.Waiting > 1:
-		return "✋ Waiting for " + count(v.t.Waiting) + " approvals"
+		return "✋ Waiting for " + count(v.t.Waiting) + " approvals" + v.quiet()
 	case v.t.Held != "":
 		return "⏳ " + mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(v.t.Held), 200)) + ": other calls that are running have reserved what is left. This goes on when they end."
 	case v.t.Content.Status != "":
@@ -70,10 +70,22 @@ func (v *view) status() string {
 	}
 	if items := v.t.Content.Items; len(items) > 0 {
 		if it := &items[len(items)-1]; it.Kind == claude.ItemThinking && !it.Final {
-			return "💭 Thinking…"
+			return "💭 Thinking…" + v.quiet()
 		}
 	}
-	return "⏳ Working…"
+	return "⏳ Working…" + v.quiet()
+}
+
+// quiet says since when nothing was heard, if there is anything to tell of that.
+func (v *view) quiet() string {
+	q := v.t.Quiet
+	switch {
+	case q == nil:
+		return ""
+	case q.Of == "":
+		return " since " + clockTime(q.Since)
+	}
+	return " Nothing heard from " + mrkdwn.EscapeWithin(mrkdwn.OneLine(v.o.redact(q.Of)), 60) + " since " + clockTime(q.Since)
 }
 
 // saysItWaits reports whether a line of a sheet says all that the status would: that one
@@ -154,6 +166,9 @@ func (v *view) footer() string {
 	}
 	if t.Content.Model != "" {
 		parts = append(parts, mrkdwn.Escape(mrkdwn.Clip(ModelName(t.Content.Model), 60)))
+	}
+	if t.Effort != "" {
+		parts = append(parts, mrkdwn.Escape(t.Effort)+" effort")
 	}
 	return strings.Join(parts, " · ") + v.left()
 }

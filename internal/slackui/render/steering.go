@@ -1,0 +1,58 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/money"
+	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store"
+)
+
+// Model is a model that may be chosen, with its price, in plain words.
+func Model(m agent.ModelChoice) string {
+	if !m.Priced {
+		return m.Name + " (no price known)"
+	}
+	return m.Name + " (" + money.USD(m.Input) + " in, " + money.USD(m.Output) + " out)"
+}
+
+// Models says in plain words which models may be chosen, and what they cost. now is the one
+// that is chosen, empty for the first; what is none of them marks none.
+func Models(list []agent.ModelChoice, now string) string {
+	switch len(list) {
+	case 0:
+		return "This project names no model: Claude Code chooses it. An admin can write models under the project in deckhand.yaml."
+	case 1:
+		return "Work in this project is done by " + Model(list[0]) + " per million tokens. An admin can write models under the project in deckhand.yaml, for a choice."
+	}
+	names := make([]string, len(list))
+	for i, m := range list {
+		names[i] = Model(m)
+		if m.Name == now || now == "" && i == 0 {
+			names[i] += ", which answers now"
+		}
+	}
+	return "You can choose, at these prices per million tokens: " + strings.Join(names, "; ") + "."
+}
+
+// ThreadSessions lists the sessions that a thread had, the newest first.
+func ThreadSessions(list []store.PastSession) Page {
+	if len(list) == 0 {
+		return Sentence("This thread had no session yet.")
+	}
+	lines := []string{"*Sessions of this thread*"}
+	for _, s := range list {
+		state := ""
+		if s.Now {
+			state = "now · "
+		}
+		lines = append(lines, fmt.Sprintf("• %s%s · begun %s · last message %s · %s · %s", state, mrkdwn.Code(s.ID[:8]),
+			dateTime(s.StartedAt), dateTime(s.LastAt), plural(s.Turns, "turn", "turns"), money.USD(s.CostMicroUSD)))
+	}
+	text := strings.Join(lines, "\n")
+	return Page{Text: text, Blocks: []slack.Block{section("", text)}}
+}
