@@ -20,11 +20,11 @@ import (
 const (
 	// scrapeTimeout bounds what a scrape waits for the database.
 	scrapeTimeout = 2 * time.Second
-	// scrapeTTL is how long figures are told again before they are read anew.
+	// scrapeTTL is how long figures are cached.
 	scrapeTTL = 10 * time.Second
 )
 
-// figures is where the metrics come from: a [store.Store].
+// figures provides the metrics: a [store.Store].
 type figures interface {
 	Spend(ctx context.Context, team string) ([]store.Spend, error)
 	Count(ctx context.Context, team string, c *store.Counter) (store.Totals, error)
@@ -32,13 +32,12 @@ type figures interface {
 	MeterState(ctx context.Context, team string) (store.MeterState, error)
 }
 
-// metrics tells Prometheus what the database knows of a team, and what this process
-// does. The database's figures are the same on every replica: take their maximum over
-// instances, not their sum. No label holds a person or a channel.
+// metrics exports to Prometheus the database's figures of a team, and this process's state. The database's figures
+// are the same on every replica: take their maximum over instances, not their sum. No label holds a person or a
+// channel.
 //
-// A scrape reads the database at most every scrapeTTL. What cannot be read in
-// scrapeTimeout stays as it was told last, and is counted as an error. It starts no
-// goroutine and is safe for concurrent use.
+// A scrape reads the database at most every scrapeTTL. What cannot be read in scrapeTimeout keeps its last value,
+// and counts as an error. It starts no goroutine and is safe for concurrent use.
 type metrics struct {
 	from figures
 	team string
@@ -49,10 +48,10 @@ type metrics struct {
 	errors *prometheus.CounterVec
 
 	mu      sync.Mutex
-	read    time.Time // when it was tried last
+	read    time.Time // the last attempt
 	counter store.Counter
-	spend   map[spendKey]store.Spend // the most that was ever told
-	totals  *store.Totals            // nil until they are known
+	spend   map[spendKey]store.Spend // the highest value exported
+	totals  *store.Totals            // nil until known
 	waiting *store.Waiting
 	meter   *store.MeterState
 }
@@ -185,8 +184,7 @@ func upOrNot(s upkeep.State) float64 {
 	return 0
 }
 
-// refresh reads what it can in time. What waits comes first: it is read fast, and
-// matters most.
+// refresh reads what it can in time, first what waits: it is fast, and matters most.
 func (m *metrics) refresh() {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
@@ -208,8 +206,7 @@ func (m *metrics) refresh() {
 		failed("spend", err)
 	} else {
 		for _, s := range spend {
-			// A correction may lower a sum. A counter must not fall, so it stands until
-			// the sum has caught up.
+			// A correction may lower a sum, but a counter must not fall: it stays until the sum has caught up.
 			k := spendKey{s.Project, s.Model}
 			was := m.spend[k]
 			s.MicroUSD, s.ContractMicroUSD = max(s.MicroUSD, was.MicroUSD), max(s.ContractMicroUSD, was.ContractMicroUSD)
