@@ -378,7 +378,7 @@ func (c *chaos) place() judge.Place {
 
 // look is all that can be seen from outside.
 func (c *chaos) look() (judge.Evidence, error) {
-	e, err := judge.Look(context.Background(), c.place())
+	e, err := judge.Scan(context.Background(), c.place())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.Accidents = c.accidents

@@ -15,7 +15,7 @@ import (
 const (
 	// stopGrace is how long a child may take to stop before it is killed.
 	stopGrace = 20 * time.Second
-	// restartPause keeps a child that dies at once from spinning.
+	// restartPause keeps a child that dies at once from looping.
 	restartPause = 300 * time.Millisecond
 )
 
@@ -26,9 +26,8 @@ type childOptions struct {
 	restarted func() // called when a new process runs in place of one that died
 }
 
-// child is this program in a process of its own, started again when it dies. One
-// goroutine owns it, on an OS thread of its own: the kernel ends a child with
-// the thread that started it.
+// child is this program in a separate process, restarted when it dies. One goroutine owns it, on its own OS thread:
+// the kernel kills a child with the thread that started it.
 type child struct {
 	o      childOptions
 	failed chan struct{} // closed when it ended before it ever worked
@@ -36,7 +35,7 @@ type child struct {
 	quit   chan struct{}
 	once   sync.Once
 
-	// works is set once the child was seen to work: only then is it started again.
+	// works is set once the child has worked: only then is it restarted.
 	works atomic.Bool
 
 	mu  sync.Mutex
@@ -90,7 +89,7 @@ func (c *child) start() (exited <-chan struct{}, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the bot's log: %w", err)
 	}
-	cmd := exec.Command(self, c.o.args...) //nolint:noctx // it is stopped by hand: politely, then not
+	cmd := exec.Command(self, c.o.args...) //nolint:noctx // it is stopped by hand, first politely
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttributes()
 	for _, kv := range os.Environ() {
@@ -140,7 +139,7 @@ func (c *child) pid() int {
 	return c.cmd.Process.Pid
 }
 
-// stop ends the child for good and waits for it. Safe to call twice.
+// stop ends the child permanently and waits for it. It may be called twice.
 func (c *child) stop() {
 	c.once.Do(func() { close(c.quit) })
 	<-c.done

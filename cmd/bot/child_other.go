@@ -4,8 +4,7 @@ package main
 
 import "syscall"
 
-// childAttributes keep the terminal's Ctrl-C from the child, which is stopped in
-// its turn.
+// childAttributes shield the child, which is stopped in its turn, from the terminal's Ctrl-C.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -16,7 +16,7 @@ import (
 var (
 	// errUsage marks errors of the command line itself: exit code 2.
 	errUsage = errors.New("usage")
-	// errTold is an error that the command has told of itself: exit code 1.
+	// errTold is an error that the command has already printed: exit code 1.
 	errTold = errors.New("told")
 )
 
@@ -24,8 +24,7 @@ const exitCodes = `
 Exit code: 0 done, 1 failed or something is not right, 2 the command line is wrong.
 `
 
-// newRoot is the command line. Without a command it runs the bot: that is what a
-// container image does.
+// newRoot is the command line. Without a command it runs the bot, as a container image does.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bot",
@@ -50,7 +49,7 @@ Colours are for terminals, and for none of them when NO_COLOR is set.`,
 		}
 		return runBot(c.Context())
 	}
-	// Not by cobra's templates: with text/template the linker keeps every method, 10 MB.
+	// Not cobra's templates: with text/template the linker keeps every method, 10 MB.
 	usage := root.UsageFunc()
 	root.SetUsageFunc(func(c *cobra.Command) error {
 		err := usage(c)
@@ -79,7 +78,7 @@ Colours are for terminals, and for none of them when NO_COLOR is set.`,
 	return root
 }
 
-// group is a command that only has others. They are named when none is.
+// group is a command with subcommands only. Without one it lists them.
 func group(c *cobra.Command, below ...*cobra.Command) *cobra.Command {
 	c.AddCommand(below...)
 	c.Args = knownCommand
@@ -94,7 +93,7 @@ func group(c *cobra.Command, below ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// knownCommand refuses arguments: those of a command that has others are no command.
+// knownCommand refuses arguments; for a group they are unknown commands.
 func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -123,7 +122,7 @@ func didYouMean(before, word string, known []string) string {
 	return ""
 }
 
-// flagError names the flag that was meant.
+// flagError suggests the flag that was meant.
 func flagError(c *cobra.Command, err error) error {
 	meant := ""
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
@@ -136,7 +135,7 @@ func flagError(c *cobra.Command, err error) error {
 		meant = didYouMean("--", name, known)
 	}
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		// The cause is told in the words of Go's own readers.
+		// The cause is in the words of Go's parsers.
 		flag := wrong.GetFlag()
 		want := map[string]string{"bool": "--" + flag.Name + " alone, or with =true or =false", "int": "a whole number", "stringSlice": "values with commas between them, and no quotes"}[flag.Value.Type()]
 		err = fmt.Errorf("--%s: %q is not what it takes; write %s", flag.Name, wrong.GetValue(), cmp.Or(want, flag.Usage))
@@ -176,7 +175,7 @@ func jsonFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("json", false, "print JSON, for scripts")
 }
 
-// choiceFlag is a flag of a few words, which a shell completes. Empty is none of them.
+// choiceFlag is a flag with a few values, which a shell completes; empty by default.
 func choiceFlag(c *cobra.Command, into *string, name, usage string, choices ...string) {
 	c.Flags().StringVar(into, name, "", usage+": "+strings.Join(choices, ", "))
 	complete := cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)

@@ -6,8 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completionCommand stands in for cobra's own, which takes a shell that it does not know
-// for a question about itself.
+// completionCommand replaces cobra's own, which answers an unknown shell with its help.
 func completionCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "completion",

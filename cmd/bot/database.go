@@ -10,13 +10,12 @@ import (
 	"deckhand/internal/store"
 )
 
-// databaseURL is the database that a command works on, past a pooler if there is one.
+// databaseURL is the database for a command, bypassing a pooler.
 func databaseURL() string {
 	return cmp.Or(os.Getenv("DATABASE_DIRECT_URL"), os.Getenv("DATABASE_URL"))
 }
 
-// openStore opens the database for a command that needs nothing else. Without a zone
-// days are those of UTC.
+// openStore opens the database for a command that needs nothing else. Without a zone it counts days in UTC.
 func openStore(ctx context.Context, zone *time.Location) (*store.Store, error) {
 	s, err := store.Open(ctx, databaseURL(), store.Options{TimeZone: zone})
 	if err != nil {
@@ -29,7 +28,7 @@ func openStore(ctx context.Context, zone *time.Location) (*store.Store, error) {
 	return s, nil
 }
 
-// databaseError names the variable that the database's errors are about.
+// databaseError adds the variable's name to database errors.
 func databaseError(err error) error {
 	if err == nil {
 		return nil

@@ -110,8 +110,8 @@ type demo struct {
 	writing    sync.Mutex // of demo.json
 }
 
-// demoState is the line that --json prints. It also lies in demo.json in the data
-// folder, where it is renewed when the bot or the database had to be started again.
+// demoState is the line printed by --json. It is also in demo.json in the data folder, and updated when the bot or
+// the database was restarted.
 type demoState struct {
 	URL         string         `json:"url"`
 	SlackAPIURL string         `json:"slack_api_url,omitempty"`
@@ -182,7 +182,7 @@ func startDemo(ctx context.Context, o demoOptions) (_ *demo, err error) {
 	return d, nil
 }
 
-// freeToListen says what to do about an address in use before anything was started.
+// freeToListen reports an address in use before anything was started.
 func freeToListen(ctx context.Context, address string) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -194,7 +194,7 @@ func freeToListen(ctx context.Context, address string) error {
 	return l.Close()
 }
 
-// brokenData adds what helps when something in the data folder cannot be read.
+// brokenData adds a hint for unreadable data in the data folder.
 func brokenData(err error, dir string) error {
 	if err == nil || errors.Is(err, postgres.ErrNotFound) {
 		return err
@@ -202,8 +202,7 @@ func brokenData(err error, dir string) error {
 	return fmt.Errorf("%w\nIf the data of an earlier demo is broken: --fresh forgets it, or delete %s", err, dir)
 }
 
-// prepareFiles writes the sample repository and the configuration, unless an
-// earlier demo left them: people may have changed both.
+// prepareFiles writes the sample repository and the configuration, unless they exist: people may have changed both.
 func (d *demo) prepareFiles(ctx context.Context) error {
 	if d.o.fresh {
 		for _, name := range []string{"sample", "bot", "deckhand.yaml", "bot.log"} {
@@ -278,7 +277,7 @@ roles:
   users: [%s]
 `
 
-// demoSandbox is the line of deckhand.yaml for the sandbox that works on this machine.
+// demoSandbox is the line of deckhand.yaml for a sandbox that works on this machine.
 func demoSandbox(ctx context.Context) string {
 	_, err := place.Project{}.CheckSandbox(ctx)
 	if err == nil {
@@ -288,8 +287,8 @@ func demoSandbox(ctx context.Context) string {
 	return "# Nothing does, since " + why + ".\n# With that done, write bwrap here; container needs docker or podman and an image.\nsandbox: none"
 }
 
-// shutIn says what shuts the demo's agent in, as people may have changed it.
-func (d *demo) shutIn() string {
+// sandbox describes the demo's sandbox, which people may have changed.
+func (d *demo) sandbox() string {
 	file, err := settings.ReadFile(d.configFile())
 	if err != nil {
 		return err.Error()
@@ -316,7 +315,7 @@ func (d *demo) startBot(ctx context.Context) error {
 		"CLAUDE_COMMAND": d.o.claude, "DECKHAND_CONFIG": d.configFile(),
 		forgeToken: forge.Token, "DECKHAND_FORGE_EVERY": cmp.Or(os.Getenv("DECKHAND_FORGE_EVERY"), "5s"),
 		"DECKHAND_DATA_DIR": filepath.Join(d.o.dir, "bot"), "DECKHAND_LISTEN": health, "DECKHAND_LOG_FORMAT": "console",
-		// Ctrl-C is not to wait for a turn.
+		// Ctrl-C does not wait for a turn.
 		"DECKHAND_DRAIN_TIMEOUT": cmp.Or(os.Getenv("DECKHAND_DRAIN_TIMEOUT"), "0s"),
 	}
 	for _, name := range []string{"DECKHAND_CLI_TIMEOUT", "DECKHAND_LEASE_TIME", "DECKHAND_IDLE_TIMEOUT", "DECKHAND_PARK_AFTER", "DECKHAND_CATCH_UP", "DECKHAND_MAX_LIVE_SESSIONS"} {
@@ -432,11 +431,11 @@ func (d *demo) announce(out io.Writer) error {
   The bot's log is %s
   Everything stays there for the next start; --fresh forgets it. Ctrl-C stops it.
 
-`, d.playground.URL(), d.workspace(), d.shutIn(), model, filepath.Join(d.o.dir, "bot.log"))
+`, d.playground.URL(), d.workspace(), d.sandbox(), model, filepath.Join(d.o.dir, "bot.log"))
 	return err
 }
 
-// close stops the bot first, while what it talks to is still there.
+// close stops the bot first, while its dependencies still run.
 func (d *demo) close() {
 	if d.bot != nil {
 		d.bot.stop()

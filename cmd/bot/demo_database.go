@@ -10,9 +10,8 @@ import (
 	"deckhand/internal/playground/postgres"
 )
 
-// keptDatabase is the demo's private PostgreSQL. From keep on, one goroutine starts it
-// again in the same folder, at the same address, whenever its server ends unasked; stop
-// ends both.
+// keptDatabase is the demo's private PostgreSQL. After keep, one goroutine restarts it in the same folder and at
+// the same address whenever it ends unexpectedly; stop ends both.
 type keptDatabase struct {
 	o    postgres.Options
 	log  *zap.Logger
@@ -34,8 +33,7 @@ func startDatabase(ctx context.Context, o postgres.Options) (*keptDatabase, erro
 	return &keptDatabase{o: o, log: o.Log, quit: func() {}, server: server}, nil
 }
 
-// keep begins to keep the server running. restarted is called whenever a new one runs
-// in place of one that ended.
+// keep restarts the server from now on. restarted is called after each restart.
 func (k *keptDatabase) keep(ctx context.Context, restarted func()) {
 	ctx, k.quit = context.WithCancel(context.WithoutCancel(ctx))
 	k.kept.Go(func() {
@@ -58,9 +56,8 @@ func (k *keptDatabase) keep(ctx context.Context, restarted func()) {
 	})
 }
 
-// startAgain tries until a server runs, and returns nil when ctx ends first. What a
-// killed server leaves for a moment (its sessions, its shared memory) is in the way of
-// the first tries.
+// startAgain tries until a server runs, and returns nil when ctx ends first. Remains of a killed server (its
+// sessions, its shared memory) may obstruct the first tries.
 func (k *keptDatabase) startAgain(ctx context.Context) *postgres.Server {
 	for told := false; ; told = true {
 		server, err := postgres.Start(ctx, k.o)
@@ -84,7 +81,7 @@ func (k *keptDatabase) current() *postgres.Server {
 	return k.server
 }
 
-// stop ends the server for good and waits for it.
+// stop ends the server permanently and waits for it.
 func (k *keptDatabase) stop() error {
 	k.quit()
 	k.kept.Wait()

@@ -13,7 +13,7 @@ import (
 	"deckhand/internal/upkeep"
 )
 
-// healthTimeout bounds what an answer waits for the database.
+// healthTimeout bounds the wait for the database.
 const healthTimeout = 3 * time.Second
 
 // healthHandler serves /healthz, /readyz, and /metrics for Prometheus.
@@ -34,8 +34,7 @@ func (b *bot) checks() health {
 	}
 }
 
-// words say for people what the answers say: the status first, and a sentence for each
-// problem.
+// words describes the state for people: the status first, and a sentence for each problem.
 func (s healthState) words() []string {
 	out := []string{fmt.Sprintf("%s, version %s, live sessions here: %d", s.Status, s.Version, s.Sessions)}
 	for _, p := range s.Problems {
@@ -44,10 +43,10 @@ func (s healthState) words() []string {
 	return out
 }
 
-// replica is what this process knows of itself.
+// replica is this process's own state.
 type replica struct {
 	alive         func() bool // it may run threads
-	stopping      func() bool // it takes nothing more on
+	stopping      func() bool // it accepts no more work
 	sessions      func() int
 	unbooked      func() int // calls of the model
 	jobs, notices func() upkeep.State
@@ -55,7 +54,7 @@ type replica struct {
 	workspaces    func() (n int, bytes int64)
 }
 
-// health answers whether the process should live, and whether people can use it.
+// health answers whether the process should stay alive, and whether people can use it.
 type health struct {
 	replica
 	database func(context.Context) error
@@ -64,8 +63,8 @@ type health struct {
 
 // healthState is the JSON of both answers.
 type healthState struct {
-	// Status is ready, degraded (people can work, and something is late or missing),
-	// draining (it is about to stop, and lets turns end), or not ready.
+	// Status is ready, degraded (people can work, but something is late or missing), draining (it stops, and lets
+	// turns end), or not ready.
 	Status   string          `json:"status"`
 	Version  string          `json:"version"`
 	Sessions int             `json:"sessions"`
@@ -84,8 +83,8 @@ type healthProblem struct {
 	Cure  string     `json:"cure"`
 }
 
-// serveHealthz refuses while the database is away: a container that cannot reach it for
-// long may be started again.
+// serveHealthz fails while the database is unreachable: an orchestrator may restart a container that cannot reach
+// it for long.
 func (h health) serveHealthz(w http.ResponseWriter, r *http.Request) {
 	s := h.look(r.Context())
 	code := http.StatusOK
@@ -95,8 +94,8 @@ func (h health) serveHealthz(w http.ResponseWriter, r *http.Request) {
 	s.write(w, code)
 }
 
-// serveReadyz refuses while people cannot use the bot. They can while jobs do not run
-// and notices do not arrive: what is late then is told by the status and by metrics.
+// serveReadyz fails while people cannot use the bot. They can while jobs do not run and notices do not arrive: the
+// status and the metrics report these.
 func (h health) serveReadyz(w http.ResponseWriter, r *http.Request) {
 	s := h.look(r.Context())
 	code := http.StatusOK
@@ -141,7 +140,7 @@ func (h health) look(ctx context.Context) healthState {
 	return s
 }
 
-// part notes how a part is and returns it in a word.
+// part adds a part's state and returns it in a word.
 func (s *healthState) part(what string, is upkeep.State, up, means string) string {
 	switch {
 	case is.Up:

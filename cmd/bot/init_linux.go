@@ -7,15 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runAsInit is a container's first process (PID 1): it starts a program with its own
-// arguments, environment and files, hands signals on to it, reaps whatever is left to it,
-// and returns the program's exit code. Docker's --init would do as much, and show the
-// bot's environment in /proc/1/environ to all that runs as its user.
+// runAsInit is a container's first process (PID 1): it starts a program with its own arguments, environment and
+// files, forwards signals, reaps orphans, and returns the program's exit code. Docker's --init would do the same,
+// but show the bot's environment in /proc/1/environ to everything that runs as its user.
 func runAsInit(program string, args []string) (code int, err error) {
 	handed := []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2}
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals, append(handed, unix.SIGCHLD)...)
-	// A group of its own, which the terminal's Ctrl-C reaches alone.
+	// A separate group, so that the terminal's Ctrl-C reaches only it.
 	_, err = unix.IoctlGetTermios(0, unix.TCGETS)
 	attributes := &unix.SysProcAttr{Setpgid: true, Foreground: err == nil}
 	child, err := os.StartProcess(program, args, &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: attributes})
@@ -34,8 +33,7 @@ func runAsInit(program string, args []string) (code int, err error) {
 	return 1, nil
 }
 
-// reap takes leave of every process that has ended and belongs to this one, and gives the
-// status of pid if it is among them.
+// reap reaps all ended children, and returns the status of pid if it is among them.
 func reap(pid int) (status unix.WaitStatus, ended bool) {
 	for {
 		var s unix.WaitStatus
@@ -49,7 +47,7 @@ func reap(pid int) (status unix.WaitStatus, ended bool) {
 	}
 }
 
-// exitCode is a process's as shells tell it.
+// exitCode is a process's exit code by the shell's convention.
 func exitCode(s unix.WaitStatus) int {
 	if s.Signaled() {
 		return 128 + int(s.Signal())

@@ -7,12 +7,12 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// newLogger logs to standard error. redact, if there is one, is applied to whole
-// lines: whatever a library puts into an error, a secret is not in the log.
+// newLogger logs to standard error. redact, if not nil, masks whole lines, so that no library's error puts a secret
+// into the log.
 func newLogger(level, format string, redact func(string) string) *zap.Logger {
 	l, err := zapcore.ParseLevel(level)
 	if err != nil {
-		l = zapcore.InfoLevel // readEnvironment has told
+		l = zapcore.InfoLevel // readEnvironment has reported it
 	}
 	c := zap.NewProductionEncoderConfig()
 	c.EncodeTime = zapcore.ISO8601TimeEncoder

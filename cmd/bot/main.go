@@ -25,8 +25,8 @@ func main() {
 	os.Exit(process())
 }
 
-// process is the program as a process, which shows its environment to no other of its
-// user; as the first one of a container it starts itself anew (see runAsInit).
+// process runs the program as a process that hides its environment from others of its user; as a container's first
+// process it starts itself again (see runAsInit).
 func process() (code int) {
 	if err := reaper.HideProcess(); err != nil {
 		fmt.Fprintln(os.Stderr, "bot: hide the environment from what runs beside:", err)
@@ -42,7 +42,7 @@ func process() (code int) {
 	return code
 }
 
-// run is the whole program but for the process around it, and returns its exit code.
+// run is the program without its process, and returns its exit code.
 func run(args []string, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

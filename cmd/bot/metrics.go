@@ -20,11 +20,11 @@ import (
 const (
 	// scrapeTimeout bounds what a scrape waits for the database.
 	scrapeTimeout = 2 * time.Second
-	// scrapeTTL is how long figures are told again before they are read anew.
+	// scrapeTTL is how long figures are cached.
 	scrapeTTL = 10 * time.Second
 )
 
-// figures is where the metrics come from: a [store.Store].
+// figures provides the metrics: a [store.Store].
 type figures interface {
 	Spend(ctx context.Context, team string) ([]store.Spend, error)
 	Count(ctx context.Context, team string, c *store.Counter) (store.Totals, error)
@@ -32,13 +32,12 @@ type figures interface {
 	MeterState(ctx context.Context, team string) (store.MeterState, error)
 }
 
-// metrics tells Prometheus what the database knows of a team, and what this process
-// does. The database's figures are the same on every replica: take their maximum over
-// instances, not their sum. No label holds a person or a channel.
+// metrics exports to Prometheus the database's figures of a team, and this process's state. The database's figures
+// are the same on every replica: take their maximum over instances, not their sum. No label holds a person or a
+// channel.
 //
-// A scrape reads the database at most every scrapeTTL. What cannot be read in
-// scrapeTimeout stays as it was told last, and is counted as an error. It starts no
-// goroutine and is safe for concurrent use.
+// A scrape reads the database at most every scrapeTTL. What cannot be read in scrapeTimeout keeps its last value,
+// and counts as an error. It starts no goroutine and is safe for concurrent use.
 type metrics struct {
 	from figures
 	team string
@@ -49,10 +48,10 @@ type metrics struct {
 	errors *prometheus.CounterVec
 
 	mu      sync.Mutex
-	read    time.Time // when it was tried last
+	read    time.Time // the last attempt
 	counter store.Counter
-	spend   map[spendKey]store.Spend // the most that was ever told
-	totals  *store.Totals            // nil until they are known
+	spend   map[spendKey]store.Spend // the highest value exported
+	totals  *store.Totals            // nil until known
 	waiting *store.Waiting
 	meter   *store.MeterState
 }
@@ -60,28 +59,28 @@ type metrics struct {
 type spendKey struct{ project, model string }
 
 var (
-	spendDesc    = prometheus.NewDesc("deckhand_spend_usd_total", "US dollars spent by list price, as Claude Code counts.", []string{"project", "model"}, nil)
-	contractDesc = prometheus.NewDesc("deckhand_contract_spend_usd_total", "US dollars spent by contract prices, of what has one.", []string{"project", "model"}, nil)
-	turnsDesc    = prometheus.NewDesc("deckhand_turns_total", "Turns that have ended.", []string{"project", "state"}, nil)
-	askedDesc    = prometheus.NewDesc("deckhand_approvals_total", "Tool calls, questions and plans that were decided, by rule or by people, or ended otherwise.", []string{"status", "via"}, nil)
-	waitDesc     = prometheus.NewDesc("deckhand_approval_wait_seconds", "Time from a question to a person's decision.", nil, nil)
-	pendingDesc  = prometheus.NewDesc("deckhand_approvals_pending", "Approvals that nobody has decided yet.", nil, nil)
-	oldestDesc   = prometheus.NewDesc("deckhand_approvals_oldest_pending_seconds", "How long the oldest of them waits.", nil, nil)
-	wordsDesc    = prometheus.NewDesc("deckhand_outbox_pending", "What people must see (final answers, endings of cards, marks, sentences) and Slack does not have yet.", nil, nil)
-	wordAgeDesc  = prometheus.NewDesc("deckhand_outbox_oldest_seconds", "How long the oldest of it waits.", nil, nil)
-	inboxDesc    = prometheus.NewDesc("deckhand_inbox_pending", "What Slack sent and nobody works on yet.", nil, nil)
-	witnessDesc  = prometheus.NewDesc("deckhand_witness_turns", "Turns of the last hour of which Claude Code says something else than its calls have cost, by reason; missing is the one to look into, by bot report verify.", []string{"reason"}, nil)
-	unpricedDesc = prometheus.NewDesc("deckhand_calls_unpriced", "Calls whose model had no price and that bot report reprice has not mended.", nil, nil)
-	jobsDesc     = prometheus.NewDesc("deckhand_jobs_running", "1 while this replica works on deadlines, reminders and digests, else 0.", nil, nil)
-	noticesDesc  = prometheus.NewDesc("deckhand_notices_heard", "1 while this replica hears what others tell it, else 0: it polls then.", nil, nil)
-	unbookedDesc = prometheus.NewDesc("deckhand_meter_unbooked", "Calls of the model that have ended on this replica and wait to be written into the ledger.", nil, nil)
-	liveDesc     = prometheus.NewDesc("deckhand_sessions_live", "Claude Code processes of this replica.", nil, nil)
-	webBytesDesc = prometheus.NewDesc("deckhand_web_bytes_total", "Bytes that sessions of this replica sent to the web by the gateway (up) and got (down).", []string{"project", "direction"}, nil)
-	webDesc      = prometheus.NewDesc("deckhand_web_connections_total", "Connections to the web that sessions of this replica asked the gateway for.", []string{"project", "verdict"}, nil)
-	foldersDesc  = prometheus.NewDesc("deckhand_workspaces", "Folders of threads in this replica's data folder, when they were counted last.", nil, nil)
-	folderDesc   = prometheus.NewDesc("deckhand_workspaces_bytes", "What they have.", nil, nil)
-	workDesc     = prometheus.NewDesc("deckhand_work_kept_bytes", "What the database keeps of what threads have made.", nil, nil)
-	buildDesc    = prometheus.NewDesc("deckhand_build_info", "1, for the version that runs.", []string{"version", "goversion"}, nil)
+	spendDesc     = prometheus.NewDesc("deckhand_spend_usd_total", "US dollars spent by list price, as Claude Code counts.", []string{"project", "model"}, nil)
+	contractDesc  = prometheus.NewDesc("deckhand_contract_spend_usd_total", "US dollars spent by contract prices, of what has one.", []string{"project", "model"}, nil)
+	turnsDesc     = prometheus.NewDesc("deckhand_turns_total", "Turns that have ended.", []string{"project", "state"}, nil)
+	askedDesc     = prometheus.NewDesc("deckhand_approvals_total", "Tool calls, questions and plans that were decided, by rule or by people, or ended otherwise.", []string{"status", "via"}, nil)
+	waitDesc      = prometheus.NewDesc("deckhand_approval_wait_seconds", "Time from a question to a person's decision.", nil, nil)
+	pendingDesc   = prometheus.NewDesc("deckhand_approvals_pending", "Approvals that nobody has decided yet.", nil, nil)
+	oldestDesc    = prometheus.NewDesc("deckhand_approvals_oldest_pending_seconds", "How long the oldest of them waits.", nil, nil)
+	outboxDesc    = prometheus.NewDesc("deckhand_outbox_pending", "What people must see (final answers, endings of cards, marks, sentences) and Slack does not have yet.", nil, nil)
+	outboxAgeDesc = prometheus.NewDesc("deckhand_outbox_oldest_seconds", "How long the oldest of it waits.", nil, nil)
+	inboxDesc     = prometheus.NewDesc("deckhand_inbox_pending", "What Slack sent and nobody works on yet.", nil, nil)
+	cliTotalDesc  = prometheus.NewDesc("deckhand_witness_turns", "Turns of the last hour of which Claude Code says something else than its calls have cost, by reason; missing is the one to look into, by bot report verify.", []string{"reason"}, nil)
+	unpricedDesc  = prometheus.NewDesc("deckhand_calls_unpriced", "Calls whose model had no price and that bot report reprice has not mended.", nil, nil)
+	jobsDesc      = prometheus.NewDesc("deckhand_jobs_running", "1 while this replica works on deadlines, reminders and digests, else 0.", nil, nil)
+	noticesDesc   = prometheus.NewDesc("deckhand_notices_heard", "1 while this replica hears what others tell it, else 0: it polls then.", nil, nil)
+	unbookedDesc  = prometheus.NewDesc("deckhand_meter_unbooked", "Calls of the model that have ended on this replica and wait to be written into the ledger.", nil, nil)
+	liveDesc      = prometheus.NewDesc("deckhand_sessions_live", "Claude Code processes of this replica.", nil, nil)
+	webBytesDesc  = prometheus.NewDesc("deckhand_web_bytes_total", "Bytes that sessions of this replica sent to the web by the gateway (up) and got (down).", []string{"project", "direction"}, nil)
+	webDesc       = prometheus.NewDesc("deckhand_web_connections_total", "Connections to the web that sessions of this replica asked the gateway for.", []string{"project", "verdict"}, nil)
+	foldersDesc   = prometheus.NewDesc("deckhand_workspaces", "Folders of threads in this replica's data folder, when they were counted last.", nil, nil)
+	folderDesc    = prometheus.NewDesc("deckhand_workspaces_bytes", "What they have.", nil, nil)
+	workDesc      = prometheus.NewDesc("deckhand_work_kept_bytes", "What the database keeps of what threads have made.", nil, nil)
+	buildDesc     = prometheus.NewDesc("deckhand_build_info", "1, for the version that runs.", []string{"version", "goversion"}, nil)
 )
 
 // newMetrics returns the metrics of a team, and of this replica.
@@ -107,7 +106,7 @@ func (m *metrics) handler() http.Handler {
 
 // Describe implements [prometheus.Collector].
 func (m *metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, wordsDesc, wordAgeDesc, witnessDesc, unpricedDesc, jobsDesc, noticesDesc, liveDesc, unbookedDesc, webBytesDesc, webDesc, foldersDesc, folderDesc, workDesc, buildDesc} {
+	for _, d := range []*prometheus.Desc{spendDesc, contractDesc, turnsDesc, askedDesc, waitDesc, pendingDesc, oldestDesc, inboxDesc, outboxDesc, outboxAgeDesc, cliTotalDesc, unpricedDesc, jobsDesc, noticesDesc, liveDesc, unbookedDesc, webBytesDesc, webDesc, foldersDesc, folderDesc, workDesc, buildDesc} {
 		to <- d
 	}
 }
@@ -147,14 +146,14 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 		value(pendingDesc, prometheus.GaugeValue, float64(w.Approvals))
 		value(oldestDesc, prometheus.GaugeValue, w.Oldest.Seconds())
 		value(inboxDesc, prometheus.GaugeValue, float64(w.Inbox))
-		value(wordsDesc, prometheus.GaugeValue, float64(w.Words))
+		value(outboxDesc, prometheus.GaugeValue, float64(w.OutboxRows))
 		value(workDesc, prometheus.GaugeValue, float64(w.WorkBytes))
-		value(wordAgeDesc, prometheus.GaugeValue, w.OldestWord.Seconds())
+		value(outboxAgeDesc, prometheus.GaugeValue, w.OldestRow.Seconds())
 	}
 	if s := m.meter; s != nil {
 		value(unpricedDesc, prometheus.GaugeValue, float64(s.Unpriced))
 		for why, n := range s.Differ {
-			value(witnessDesc, prometheus.GaugeValue, float64(n), string(why))
+			value(cliTotalDesc, prometheus.GaugeValue, float64(n), string(why))
 		}
 	}
 	if m.totals == nil {
@@ -183,8 +182,7 @@ func upOrNot(s upkeep.State) float64 {
 	return 0
 }
 
-// refresh reads what it can in time. What waits comes first: it is read fast, and
-// matters most.
+// refresh reads what it can in time, first what waits: it is fast, and matters most.
 func (m *metrics) refresh() {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
@@ -206,8 +204,7 @@ func (m *metrics) refresh() {
 		failed("spend", err)
 	} else {
 		for _, s := range spend {
-			// A correction may lower a sum. A counter must not fall, so it stands until
-			// the sum has caught up.
+			// A correction may lower a sum, but a counter must not fall: it stays until the sum has caught up.
 			k := spendKey{s.Project, s.Model}
 			was := m.spend[k]
 			s.MicroUSD, s.ContractMicroUSD = max(s.MicroUSD, was.MicroUSD), max(s.ContractMicroUSD, was.ContractMicroUSD)

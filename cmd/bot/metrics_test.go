@@ -70,7 +70,7 @@ func newFigures() *someFigures {
 			Approvals: map[store.ApprovalKey]int64{{Status: "allowed", Via: "button"}: 4, {Status: "allowed", Via: "rule"}: 10},
 			Waits:     waits, WaitSeconds: 100_004.5,
 		},
-		waiting: store.Waiting{WorkBytes: 8192, Approvals: 2, Oldest: 90 * time.Second, Inbox: 1, Words: 3, OldestWord: 4 * time.Second},
+		waiting: store.Waiting{WorkBytes: 8192, Approvals: 2, Oldest: 90 * time.Second, Inbox: 1, OutboxRows: 3, OldestRow: 4 * time.Second},
 	}
 }
 

@@ -57,7 +57,7 @@ it, and keep a backup.`,
 	return c
 }
 
-// explainLoss says what would go, and how one agrees to that.
+// explainLoss says what would be deleted, and how to agree to that.
 func explainLoss(out io.Writer, loss *store.LossError) error {
 	if len(loss.Misnamed) > 0 {
 		return fmt.Errorf("--lose: %w", loss)

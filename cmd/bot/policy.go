@@ -20,7 +20,7 @@ func policyCommand() *cobra.Command {
 	return group(c, policyCheckCommand(), policyTestCommand())
 }
 
-// configFlag names deckhand.yaml for a command that needs it and not the environment.
+// configFlag names deckhand.yaml for commands that do not need the environment.
 func configFlag(c *cobra.Command) *string {
 	return c.Flags().String("config", "", "the configuration (default: DECKHAND_CONFIG, else "+settings.DefaultFile+")")
 }
@@ -29,8 +29,7 @@ func configFile(flag string) string {
 	return cmp.Or(flag, os.Getenv("DECKHAND_CONFIG"), settings.DefaultFile)
 }
 
-// graphic is a text on one line without anything that a terminal would obey: what
-// the model wrote is shown here.
+// graphic makes a text one line without terminal control characters: the model's text is shown here.
 func graphic(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {

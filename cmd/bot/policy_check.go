@@ -82,11 +82,11 @@ type policyLines struct {
 	// Postures are by project and, where a channel has its own, by project and channel.
 	Postures []postureLine `json:"postures"`
 	Sums     []sumLine     `json:"rules_that_add_up"`
-	// Unreached are, by project, the rules that can fetch nothing: there is no network.
+	// Unreached are, by project, the rules that cannot fetch anything without a network.
 	Unreached map[string][]string `json:"unreached,omitempty"`
-	// Idle are the rules for hosts that hold in no project where anybody is asked about them.
+	// Idle are the rules for hosts that apply in no project which asks about hosts.
 	Idle []string `json:"idle,omitempty"`
-	// Doubts are what does nothing, or may leave somebody waiting.
+	// Doubts are parts without effect, or that may leave somebody waiting.
 	Doubts    []string       `json:"doubts,omitempty"`
 	Default   termsLine      `json:"default"`
 	Reminders []reminderLine `json:"reminders"`
@@ -103,8 +103,7 @@ type ruleLine struct {
 	Source   string         `json:"source"`
 }
 
-// termsLine says how a question is decided. Without approvers it is those with the
-// role.
+// termsLine are the terms of a question. Without approvers, those with the role decide.
 type termsLine struct {
 	Approvers           []string         `json:"approvers"`
 	Quorum              int              `json:"quorum"`
@@ -156,7 +155,7 @@ func newPolicyLines(c settings.File) policyLines {
 	return out
 }
 
-// explainPolicy says what the file means, rule by rule.
+// explainPolicy explains the file rule by rule.
 func explainPolicy(out io.Writer, c settings.File) {
 	p := c.Policy
 	fmt.Fprintf(out, "%s: %d rule(s). The first that fits a call decides; of a shell command every part is decided, and the strictest verdict holds.\n\n", c.Name, len(p.Rules))
@@ -198,8 +197,7 @@ func explainRule(c settings.File, r policy.Rule) []string {
 	return lines
 }
 
-// explainTerms says how a question is decided; of terms that are those of every
-// question it says nothing twice.
+// explainTerms explains the terms of a question, except those common to all.
 func explainTerms(t, common policy.Terms) []string {
 	var lines []string
 	whole := reflect.DeepEqual(t, common)
@@ -272,7 +270,7 @@ func completeCall(cfg settings.File, c *policy.Call, input string) error {
 	return err
 }
 
-// hostInput reads a host, with its port or for 443, as the gateway asks about it.
+// hostInput parses a host with its port, 443 by default, into the gateway's form.
 func hostInput(input string) (json.RawMessage, error) {
 	host, digits, err := net.SplitHostPort(input)
 	if err != nil {
@@ -285,7 +283,7 @@ func hostInput(input string) (json.RawMessage, error) {
 	return policy.NetworkInput(strings.ToLower(host), uint16(port)), nil
 }
 
-// decision is what becomes of a call, in JSON.
+// decision is the decision about a call, in JSON.
 type decision struct {
 	Verdict   policy.Verdict `json:"verdict"`
 	Rule      string         `json:"rule"`
@@ -300,7 +298,7 @@ type decision struct {
 	terms policy.Terms
 }
 
-// grantLine is what a person may allow from then on.
+// grantLine is a permission that a person may give.
 type grantLine struct {
 	Pattern  string `json:"pattern"`
 	Sentence string `json:"sentence"`

@@ -16,8 +16,8 @@ func postureFlag(c *cobra.Command) *string {
 	return c.Flags().String("posture", "", "as if this posture held everywhere: contained or careful")
 }
 
-// usePosture has a posture hold in every project, in place of what the configuration says.
-// Projects that cannot be contained stay as they are.
+// usePosture sets a posture for every project, instead of the configured ones. Projects that cannot be contained
+// stay as they are.
 func usePosture(c *settings.File, posture string) error {
 	switch p := policy.Posture(posture); p {
 	case "":
@@ -36,12 +36,11 @@ func usePosture(c *settings.File, posture string) error {
 	return nil
 }
 
-// pushRefused is what decides about a push whose commits cannot be told, in a contained
-// project that has a forge.
+// pushRefused is the rule for a push whose commits are unknown, in a contained project with a forge.
 const pushRefused = "posture contained: a push is approved for its exact commits"
 
-// decide says what becomes of a call, as the bot does it: by the rules and the posture, and
-// of a push also by whether its commits can be told before it runs.
+// decide decides a call as the bot does: by the rules and the posture, and a push also by whether its commits are
+// known before it runs.
 func decide(c *settings.File, call policy.Call) policy.Decision {
 	d := c.Policy.Decide(call)
 	if why := policy.UnseenPush(call); why != "" && d.Verdict == policy.Ask && c.Policy.Postures.Of(call.Project, call.Channel) == policy.Contained && c.Projects[call.Project].ReachesForge() {
@@ -51,6 +50,7 @@ func decide(c *settings.File, call policy.Call) policy.Decision {
 }
 
 // posturePart says what the posture has to do with a verdict.
+// posturePart explains the posture's part in a verdict.
 func posturePart(c *settings.File, call policy.Call, d policy.Decision) string {
 	posture := c.Policy.Postures.Of(call.Project, call.Channel)
 	part := "no rule decides, so the posture does: " + string(posture)
@@ -68,12 +68,12 @@ func posturePart(c *settings.File, call policy.Call, d policy.Decision) string {
 	return part + "; " + string(other) + " would " + map[policy.Verdict]string{policy.Allow: "let it run", policy.Ask: "ask", policy.Deny: "refuse it"}[decide(&as, call).Verdict]
 }
 
-// postureLine is the posture of a project, in a channel that has its own or everywhere else.
+// postureLine is the posture of a project, in a channel with its own or everywhere else.
 type postureLine struct {
 	Project string         `json:"project"`
 	Channel string         `json:"channel,omitempty"`
 	Posture policy.Posture `json:"posture"`
-	// Because says why a careful project could not be contained, and what to write instead.
+	// Because says why a careful project could not be contained, with the cure.
 	Because string `json:"cannot_be_contained,omitempty"`
 }
 
@@ -90,7 +90,7 @@ func newPostureLines(c settings.File) []postureLine {
 	return out
 }
 
-// explainPostures says what becomes of what no rule decides.
+// explainPostures explains what happens to calls that no rule decides.
 func explainPostures(out io.Writer, c settings.File) {
 	fmt.Fprintln(out, "\nWhat no rule decides, by posture:")
 	fmt.Fprintln(out, "     careful: reading inside the workspace (but for files that look like secrets) and the agent's own")

@@ -70,10 +70,10 @@ A time is 2026-10-31, 2026-10-31T15:04:05Z, or 30d (that long ago).`,
 	return c
 }
 
-// policyExamples is how many calls of each change are listed.
+// policyExamples is the number of calls listed for each change.
 const policyExamples = 5
 
-// replay is what recorded calls would have become, in JSON.
+// replay is the result of applying a policy to recorded calls, in JSON.
 type replay struct {
 	Since   time.Time      `json:"since"`
 	Posture policy.Posture `json:"posture,omitempty"` // that was asked about
@@ -85,7 +85,7 @@ type replay struct {
 	Changes []policyChange `json:"changes"`
 }
 
-// policyChange is a verdict that would be another, with some of its calls.
+// policyChange is a changed verdict, with some of its calls.
 type policyChange struct {
 	From  string        `json:"from"`
 	To    string        `json:"to"`
@@ -101,7 +101,7 @@ type changedCall struct {
 	Push  bool          `json:"push,omitempty"`
 	Was   string        `json:"was"`
 	Now   string        `json:"now"`
-	// Posture is the posture's part in what it would be now.
+	// Posture is the posture's part in the new verdict.
 	Posture string `json:"posture"`
 }
 
@@ -137,8 +137,8 @@ func (r *replay) add(cfg *settings.File, call store.RecordedCall) {
 	ch.Calls[len(ch.Calls)-1].Push, _ = policy.Pushes(made)
 }
 
-// sort puts the changes in order, and the riskiest calls of each first: those with the most
-// risks, then the latest. Without all it keeps policyExamples of each.
+// sort orders the changes, and each one's calls by risk: the most risks first, then the latest. Without all it
+// keeps policyExamples of each.
 func (r *replay) sort(all bool) {
 	slices.SortFunc(r.Changes, func(a, b policyChange) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
 	for i := range r.Changes {

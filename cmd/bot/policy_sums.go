@@ -12,13 +12,12 @@ import (
 	"deckhand/internal/settings"
 )
 
-// sumLine is two rules that together allow anything in a project, in JSON: what the
-// one writes, the other runs.
+// sumLine is two rules that together allow anything in a project, in JSON: one allows writing what the other runs.
 type sumLine struct {
 	Project string   `json:"project,omitempty"` // empty in a file without projects
 	Write   halfLine `json:"write"`
 	Run     halfLine `json:"run"`
-	// BoundedBy is the project's sandbox; empty where there is none.
+	// BoundedBy is the project's sandbox; empty if there is none.
 	BoundedBy string `json:"bounded_by,omitempty"`
 
 	text string
@@ -38,7 +37,7 @@ func newHalfLine(r policy.Rule, list []policy.Pattern) halfLine {
 	return h
 }
 
-// newSumLines are the rules that add up, project by project.
+// newSumLines are such rules by project.
 func newSumLines(c settings.File) []sumLine {
 	out := []sumLine{}
 	projects := slices.Sorted(maps.Keys(c.Projects))
@@ -57,7 +56,7 @@ func newSumLines(c settings.File) []sumLine {
 	return out
 }
 
-// explainSums says which rules add up to anything, and what bounds them where.
+// explainSums names such rules, and the sandboxes that limit them.
 func explainSums(out io.Writer, c settings.File) {
 	lines := newSumLines(c)
 	if len(lines) == 0 {
@@ -81,7 +80,7 @@ func explainSums(out io.Writer, c settings.File) {
 	}
 }
 
-// explainUnreached says which rules can fetch nothing, since there is no network.
+// explainUnreached names the rules that cannot fetch anything without a network.
 func explainUnreached(out io.Writer, c settings.File) {
 	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
 		for _, rule := range c.Unreached(name) {
@@ -90,7 +89,7 @@ func explainUnreached(out io.Writer, c settings.File) {
 	}
 }
 
-// explainIdle says which rules let nothing be reached, since nobody is asked about hosts.
+// explainIdle names the rules for hosts without effect, since nobody is asked about hosts.
 func explainIdle(out io.Writer, c settings.File) {
 	for _, rule := range c.Idle() {
 		fmt.Fprintf(out, "\n%s %s lets nothing be reached, since nobody is asked about hosts in any project where it holds: %s\n", marksFor(out).warning, rule, settings.AskAdvice)
@@ -108,7 +107,7 @@ func sumTexts(lines []sumLine) []string {
 	return texts
 }
 
-// widths says of a rule's patterns what does not show.
+// widths describes unobvious effects of a rule's patterns.
 func widths(r policy.Rule) []string {
 	var lines []string
 	if r.Verdict != policy.Allow {

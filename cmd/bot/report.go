@@ -17,7 +17,7 @@ import (
 	"deckhand/internal/store"
 )
 
-// questionWords are offered by a shell that completes a question.
+// questionWords are a shell's completions for a question.
 var questionWords = []string{"today", "yesterday", "this", "last", "week", "month", "by", "user", "channel", "project", "model", "day", "for", "since"}
 
 func reportCommand() *cobra.Command {
@@ -56,7 +56,7 @@ by name. The configuration need not be there.`,
 	return c
 }
 
-// reportFlags are the flags that several reports have.
+// reportFlags are flags shared by several reports.
 type reportFlags struct {
 	format, out, team string
 	formats           []string
@@ -74,7 +74,7 @@ func (o *reportFlags) teamFlag(c *cobra.Command) {
 	c.Flags().StringVar(&o.team, "team", "", "id of the Slack workspace, if the database has several")
 }
 
-// check chooses the format, and refuses those that there are not.
+// check validates the format.
 func (o *reportFlags) check() error {
 	if ending := strings.TrimPrefix(filepath.Ext(o.out), "."); o.format == "" && slices.Contains(o.formats, ending) {
 		o.format = ending
@@ -85,8 +85,7 @@ func (o *reportFlags) check() error {
 	return nil
 }
 
-// openLedger opens the database and chooses the team: the one that there is, unless
-// the flags name it.
+// openLedger opens the database and chooses the team: the one named by the flags, or the only one.
 func (o *reportFlags) openLedger(ctx context.Context, zone *time.Location) (s *store.Store, team string, err error) {
 	if s, err = openStore(ctx, zone); err != nil {
 		return nil, "", err
@@ -109,7 +108,7 @@ func (o *reportFlags) openLedger(ctx context.Context, zone *time.Location) (s *s
 	return nil, "", err
 }
 
-// write writes to --out, or to out. A file is there only if it is whole.
+// write writes to --out, or to out. It creates a file only if it is complete.
 func (o *reportFlags) write(out io.Writer, to func(io.Writer) error) error {
 	if o.out == "" {
 		return to(out)

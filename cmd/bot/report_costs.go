@@ -18,7 +18,7 @@ import (
 	"deckhand/internal/store"
 )
 
-// costsQuestion is a question about costs, and how its answer is to look.
+// costsQuestion is a question about costs, and the presentation of its answer.
 type costsQuestion struct {
 	words, config, zone string
 	dark                bool
@@ -81,9 +81,8 @@ func reportCosts(ctx context.Context, out io.Writer, o *reportFlags, asked costs
 	})
 }
 
-// daysZone is the zone that the days of the question begin in. Without --zone and a
-// configuration that is UTC, in which the ledger's days stand for themselves,
-// whatever zone they were booked in.
+// daysZone is the zone of the question's days. Without --zone and a configuration it is UTC, which stands for the
+// ledger's booked days of any zone.
 func daysZone(flag string, c settings.File) (*time.Location, error) {
 	if flag == "" {
 		return c.Zone(), nil
@@ -95,8 +94,7 @@ func daysZone(flag string, c settings.File) (*time.Location, error) {
 	return zone, nil
 }
 
-// lookUpNames asks Slack what people and channels are called, if there is a token to
-// ask with. What cannot be found out stays an id.
+// lookUpNames asks Slack for names of people and channels, if there is a token. Unknown ones stay ids.
 func lookUpNames(ctx context.Context, people, channels []string) report.Names {
 	if client := slackClient(); client != nil {
 		return directory.New(client, zap.NewNop()).Names(ctx, people, channels, nil)
@@ -117,7 +115,7 @@ func slackClient() *slack.Client {
 	return slack.New(token, options...)
 }
 
-// lookUpAddress is the workspace's address, as Slack says it; empty where it does not.
+// lookUpAddress is the workspace's address from Slack; empty if unknown.
 func lookUpAddress(ctx context.Context) string {
 	client := slackClient()
 	if client == nil {
@@ -132,7 +130,7 @@ func lookUpAddress(ctx context.Context) string {
 	return who.URL
 }
 
-// reportContext has the names that the ledger has.
+// reportContext has the names in the ledger.
 func reportContext(ctx context.Context, s *store.Store, team string) (report.Context, error) {
 	spend, err := s.Spend(ctx, team)
 	if err != nil {
@@ -149,7 +147,7 @@ func reportContext(ctx context.Context, s *store.Store, team string) (report.Con
 	return c, nil
 }
 
-// footnotes name the models that contract prices leave out.
+// footnotes name the models without contract prices.
 func footnotes(ctx context.Context, w io.Writer, s *store.Store, team string, a report.Answer, c settings.File) error {
 	if !a.HasContract() && len(c.Prices) == 0 {
 		return nil
@@ -177,7 +175,7 @@ func footnotes(ctx context.Context, w io.Writer, s *store.Store, team string, a 
 	return nil
 }
 
-// configIfThere reads deckhand.yaml; without one it is empty, unless one was asked for.
+// configIfThere reads deckhand.yaml; a missing one is empty, unless the flag names it.
 func configIfThere(flag string) (settings.File, error) {
 	file := configFile(flag)
 	if _, err := os.Stat(file); flag == "" && errors.Is(err, os.ErrNotExist) {

@@ -96,7 +96,7 @@ func reportReprice(ctx context.Context, out io.Writer, o *reportFlags, file sett
 	return errors.Join(tellRepriced(out, done, sums, unknown), errors.Join(failed...))
 }
 
-// repriced is what the calls of one model come to.
+// repriced is the sum for one model's calls.
 type repriced struct {
 	calls       int
 	booked, now int64
@@ -108,8 +108,7 @@ func (r *repriced) add(c store.UnpricedCall, correction store.Repricing) {
 	r.now += c.MicroUSD + correction.MicroUSD
 }
 
-// repricing is what a call has cost more than it was booked with; known is false while
-// the list has no price for its model.
+// repricing is the difference to a call's booked cost; known is false while the list has no price for its model.
 func repricing(c store.UnpricedCall, file settings.File) (r store.Repricing, known bool, err error) {
 	u, cost, known, err := price.Usage{
 		Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite5m: c.CacheWrite5m, CacheWrite1h: c.CacheWrite1h, WebSearches: c.WebSearches,

@@ -12,14 +12,14 @@ import (
 	"deckhand/internal/store"
 )
 
-// lines is a report that is written as a table, as CSV or, as it is, as JSON.
+// lines is a report with a table, CSV and JSON form.
 type lines interface {
 	CSV(io.Writer) error
 	Table(io.Writer) error
 }
 
-// reportsSince makes a command a report on what has happened since its flag --since, with
-// the flags of reports. read makes the report of a team.
+// reportsSince makes a command a report on the time since its flag --since, with the reports' flags. read makes a
+// team's report.
 func reportsSince(c *cobra.Command, read func(ctx context.Context, s *store.Store, team string, since, until time.Time) (lines, error)) {
 	o := newReportFlags(c, "table", "csv", "json")
 	from := c.Flags().String("since", "30d", "from this time on: 2026-10-31, 2026-10-31T15:04:05Z, or 30d (that long ago)")

@@ -55,7 +55,7 @@ explains it. Differences that are explained are shown, and are no error of the b
 	return c
 }
 
-// ledgerCheck is what the verification found, in JSON.
+// ledgerCheck is the result of the verification, in JSON.
 type ledgerCheck struct {
 	OK          bool         `json:"ok"`
 	Checks      int          `json:"checks"`
@@ -77,7 +77,7 @@ type byHand struct {
 	MicroUSD int64 `json:"micro_usd"`
 }
 
-// cliCheck is what Claude Code says beside the calls.
+// cliCheck compares Claude Code's totals with the calls.
 type cliCheck struct {
 	Turns       int64     `json:"turns"` // that were compared
 	Differences []stretch `json:"differences"`
@@ -151,7 +151,7 @@ func newStretch(d store.Stretch) stretch {
 	return out
 }
 
-// reasons say why calls and Claude Code differ.
+// reasons explain differences between calls and Claude Code.
 var reasons = map[store.Difference]string{
 	store.DifferenceCut:      "an answer was cut, and Claude Code guesses what had come of it",
 	store.DifferenceProbes:   "calls for one token, which Claude Code does not count",
@@ -187,7 +187,7 @@ func explainLedger(c *cobra.Command, b ledgerCheck) {
 	}
 }
 
-// bound says what may have been billed beyond a call's last usage.
+// bound is what may have been billed beyond a call's last usage.
 func (q inDoubt) bound() string {
 	switch {
 	case q.Complete:

@@ -47,7 +47,7 @@ deckhand.yaml, which DECKHAND_CONFIG names.`,
 
 func runBot(ctx context.Context) error {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50) // it waits more than it works: memory is dearer than collecting it
+		debug.SetGCPercent(50) // it mostly waits: memory is dearer than collecting it
 	}
 	d := doctor.New(doctor.ReadSetup(os.Environ()))
 	found := d.Essentials(ctx)
@@ -64,7 +64,7 @@ func runBot(ctx context.Context) error {
 	return nil
 }
 
-// refused says what keeps the bot from starting; nil if nothing does.
+// refused says why the bot cannot start; nil if it can.
 func refused(found []doctor.Finding) error {
 	wrong := []string{}
 	for _, f := range found {
@@ -81,7 +81,7 @@ func refused(found []doctor.Finding) error {
 	return fmt.Errorf("the bot cannot start, because\n  ✗ %s", strings.ReplaceAll(strings.Join(wrong, "\n"), "\n", "\n  ✗ "))
 }
 
-// bot is everything that runs, connected and checked.
+// bot is the running bot with its connections.
 type bot struct {
 	doctor     *doctor.Doctor
 	log        *zap.Logger
@@ -95,8 +95,7 @@ type bot struct {
 	health     net.Listener
 }
 
-// newBot connects what was examined, and found to be there. Its errors are one sentence
-// each, naming what to change.
+// newBot connects the parts that the doctor has checked. Its errors are single sentences that say what to change.
 func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	e, c := d.Environment, d.File
 	secrets := redact.New(e.Secrets(c.Projects)...)
@@ -171,7 +170,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	return b, nil
 }
 
-// auditStart writes down under which rules the bot works from now on.
+// auditStart records the rules under which the bot works from now on.
 func (b *bot) auditStart(ctx context.Context, c settings.File, cliVersion string) error {
 	team := b.app.TeamID()
 	err := b.store.Audit(ctx, store.AuditEntry{Kind: store.AuditStarted, TeamID: team, Details: map[string]any{
@@ -183,7 +182,7 @@ func (b *bot) auditStart(ctx context.Context, c settings.File, cliVersion string
 	return b.store.AuditConfigLoaded(ctx, team, hex.EncodeToString(c.SHA256[:]), c.Audited())
 }
 
-// warn logs what will not work, though the bot starts.
+// warn logs what will not work although the bot starts.
 func (b *bot) warn(found []doctor.Finding) {
 	for _, f := range found {
 		if f.Status == doctor.Warning {
@@ -192,9 +191,8 @@ func (b *bot) warn(found []doctor.Finding) {
 	}
 }
 
-// run works until ctx ends, then stops in order: no new turns, then the sessions, then no
-// new envelopes, then the last messages to Slack. People can click on cards for as long as
-// there are sessions.
+// run works until ctx ends, then stops in order: no new turns, then the sessions, then no new envelopes, then the
+// last messages to Slack. Cards accept clicks while there are sessions.
 func (b *bot) run(ctx context.Context) {
 	b.log.Info("deckhand is running", zap.String("version", versionString()), zap.String("replica", b.replica.ID), zap.Stringer("listen", b.health.Addr()),
 		zap.Any("sandboxes", b.doctor.File.Sandboxes()))

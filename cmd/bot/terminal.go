@@ -15,10 +15,10 @@ func isTerminal(out io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
 }
 
-// marks stand before the lines of a check.
+// marks are the line prefixes of a check.
 type marks struct{ ok, warning, failed, skipped string }
 
-// marksFor are in colour on a terminal, unless NO_COLOR is set (no-color.org).
+// marksFor are coloured on a terminal, unless NO_COLOR is set (no-color.org).
 func marksFor(out io.Writer) marks {
 	m := marks{ok: "✓", warning: "!", failed: "✗", skipped: "–"}
 	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !isTerminal(out) {

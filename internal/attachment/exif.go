@@ -7,8 +7,8 @@ import (
 	"image/draw"
 )
 
-// orientation is which way up a JPEG is meant to be seen, by its Exif data: 1 to 8, and 1
-// where it does not say. Everything else of that data is left unread, and goes.
+// orientation is a JPEG's orientation by its Exif data, 1 to 8; 1 if it has none. Other Exif data is not read, and
+// dropped.
 func orientation(b []byte) int {
 	for at := 2; at+4 <= len(b) && b[at] == 0xff; {
 		marker, size := b[at+1], int(binary.BigEndian.Uint16(b[at+2:]))
@@ -53,7 +53,7 @@ func orientationIn(tiff []byte) int {
 	return 1
 }
 
-// upright turns a picture as its orientation says: the numbers are those of Exif.
+// upright applies an Exif orientation.
 func upright(img image.Image, orientation int) image.Image {
 	if orientation <= 1 || orientation > 8 {
 		return img

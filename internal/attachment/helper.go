@@ -15,23 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helperName is what this binary is called as the process that reads one file.
+// helperName is this binary's name as the process that reads one file.
 const helperName = "read-attachment"
 
-// What the helper may use. The kernel holds it to that; macOS does not bound the memory.
+// The helper's limits, enforced by the kernel; macOS does not limit memory.
 var (
-	// helperSeconds is its time on a processor, so it does not depend on how busy the
-	// machine is. The largest pictures that are taken need two.
+	// helperSeconds is its CPU time, which does not depend on the machine's load. The largest accepted pictures
+	// need two.
 	helperSeconds uint64 = 20
-	// helperMemory is what it may allocate, in bytes. The largest picture, a progressive JPEG
-	// of four colours that is to be turned, needs 700 MB.
+	// helperMemory is what it may allocate, in bytes. The largest picture, a rotated progressive CMYK JPEG, needs
+	// 700 MB.
 	helperMemory uint64 = 1 << 30
 )
 
-// helperOutput bounds what is taken of its answer, in bytes.
+// helperOutput bounds its answer, in bytes.
 const helperOutput = 128 << 20
 
-// order is what the helper is asked for, and answer what it says, as gobs.
+// order is the helper's request, and answer its answer, as gobs.
 type (
 	order struct {
 		Clean   bool // see [Clean]; else [Read]
@@ -44,8 +44,8 @@ type (
 	}
 )
 
-// RunHelper must be called in main, and in TestMain of packages that use [Read] or [Clean],
-// before anything is done: this binary may be the process that reads a file.
+// RunHelper must be called first in main, and in TestMain of packages that use [Read] or [Clean]: this binary may
+// be the process that reads a file.
 func RunHelper() {
 	if filepath.Base(os.Args[0]) != helperName {
 		return
@@ -63,7 +63,7 @@ func help(in io.Reader, out io.Writer) error {
 			return fmt.Errorf("limit the reading of a file: %w", err)
 		}
 	}
-	debug.SetMemoryLimit(int64(helperMemory / 2)) // from there on memory is collected at every chance
+	debug.SetMemoryLimit(int64(helperMemory / 2)) // above this, memory is collected eagerly
 	var o order
 	if err := gob.NewDecoder(in).Decode(&o); err != nil {
 		return fmt.Errorf("get the file to read: %w", err)
@@ -80,11 +80,11 @@ func help(in io.Reader, out io.Writer) error {
 	return gob.NewEncoder(out).Encode(a)
 }
 
-// reading has one file be read at a time.
+// reading serialises the reading of files.
 var reading = make(chan struct{}, 1)
 
-// inHelper has a process of its own read the file. Its error is a [*Refusal], joined with
-// the cause if that process failed, or the context's.
+// inHelper reads the file in a separate process. Its error is a [*Refusal], joined with the cause if that process
+// failed, or the context's.
 func inHelper(ctx context.Context, o order) (File, error) {
 	select {
 	case reading <- struct{}{}:
@@ -104,7 +104,7 @@ func inHelper(ctx context.Context, o order) (File, error) {
 	return a.File, nil
 }
 
-// ask starts the helper, and waits for its end.
+// ask starts the helper and waits for it.
 func ask(ctx context.Context, o order) (a answer, err error) {
 	ctx, kill := context.WithCancel(ctx)
 	defer kill()

@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// Inbox is where the files of a thread lie in the folder that it works in:
+// Inbox is the folder of a thread's files in its workspace:
 //
 //	.deckhand/.gitignore      "*": nothing here is git's, and nothing is saved with the work
 //	.deckhand/inbox/<thread>/<prompt>/<name>
 //
-// Programs that were allowed to run may have made anything of that folder: no link is
-// followed, and no file that is there is written to.
+// Programs in the session may have changed that folder in any way: no link is followed, and no existing file is
+// written to.
 type Inbox struct {
 	Workspace string
 	Thread    int64
 }
 
-// Folder is the part of a workspace in which inboxes lie.
+// Folder is the part of a workspace that contains inboxes.
 const Folder = ".deckhand"
 
 const (
-	// staleAfter is after what time a thread's files go when another thread's come into a
-	// folder that both work in.
+	// staleAfter is the age at which a thread's files are removed when another thread puts files into the same
+	// workspace.
 	staleAfter = 7 * 24 * time.Hour
-	// sameName bounds the files of one name in one message.
+	// sameName bounds the files with the same name in one message.
 	sameName = 1000
 )
 
-// Begin empties what the inbox has of a prompt: it is laid there again.
+// Begin empties a prompt's inbox, which is about to be filled again.
 func (i Inbox) Begin(prompt int64) error {
 	root, err := i.open()
 	if err != nil {
@@ -45,8 +45,8 @@ func (i Inbox) Begin(prompt int64) error {
 	return root.RemoveAll(i.at(prompt))
 }
 
-// Put lays a file into the inbox, and returns its path in the workspace, with slashes. Of
-// two files of one name the second is called name-2.
+// Put writes a file into the inbox, and returns its path in the workspace, with slashes. A second file of the same
+// name is called name-2.
 func (i Inbox) Put(prompt int64, name string, content []byte) (rel string, err error) {
 	root, err := i.open()
 	if err != nil {
@@ -83,10 +83,10 @@ func (i Inbox) Put(prompt int64, name string, content []byte) (rel string, err e
 	return "", fmt.Errorf("lay a file into the inbox: there are %d of its name", sameName)
 }
 
-// Clear removes all that lies in the inbox for the thread.
+// Clear removes the thread's inbox.
 func (i Inbox) Clear() error {
 	if _, err := os.Lstat(filepath.Join(i.Workspace, Folder)); err != nil {
-		return nil //nolint:nilerr // nothing was ever laid there
+		return nil //nolint:nilerr // nothing was put there
 	}
 	root, err := i.open()
 	if err != nil {
@@ -101,7 +101,7 @@ func (i Inbox) at(prompt int64) string {
 	return path.Join("inbox", strconv.FormatInt(i.Thread, 10), strconv.FormatInt(prompt, 10))
 }
 
-// firstOf is the first name of a path that may begin with a slash.
+// firstOf is the first element of a path, which may begin with a slash.
 func firstOf(rel string) string {
 	if rel != "" && rel[0] == '/' {
 		rel = rel[1:]
@@ -114,7 +114,7 @@ func firstOf(rel string) string {
 	return rel
 }
 
-// open opens .deckhand, which is made if it is missing, and no link.
+// open opens .deckhand, which is created if missing, and must not be a link.
 func (i Inbox) open() (*os.Root, error) {
 	workspace, err := os.OpenRoot(i.Workspace)
 	if err != nil {
@@ -128,7 +128,7 @@ func (i Inbox) open() (*os.Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
-	// What was opened is what was looked at, and still stands there.
+	// Verify that what was opened is what was checked, and is still there.
 	opened, err := root.Stat(".")
 	stands, err2 := workspace.Lstat(Folder)
 	if err != nil || err2 != nil || !stands.IsDir() || !os.SameFile(opened, stands) {
@@ -148,7 +148,7 @@ func (i Inbox) open() (*os.Root, error) {
 	return root, nil
 }
 
-// ownDir makes a folder unless it is there; something else in its place is an error.
+// ownDir creates a folder if missing; anything else in its place is an error.
 func ownDir(root *os.Root, name string) error {
 	if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make the inbox: %w", err)
@@ -159,8 +159,7 @@ func ownDir(root *os.Root, name string) error {
 	return nil
 }
 
-// sweep removes what lies for threads that have had nothing new for long. What cannot be
-// removed stays.
+// sweep removes the files of threads without new ones for long. What cannot be removed stays.
 func (i Inbox) sweep(root *os.Root) {
 	found, err := fs.ReadDir(root.FS(), "inbox")
 	if err != nil {

@@ -8,24 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a file is.
+// Kind is a file's kind.
 type Kind string
 
 // The kinds of files.
 const (
-	Picture Kind = "picture" // one that can be made anew: PNG, JPEG, GIF, WebP
+	Picture Kind = "picture" // one that can be re-encoded: PNG, JPEG, GIF, WebP
 	PDF     Kind = "PDF"
 	Text    Kind = "text"
-	// Other is whatever is not known, or is of no use to a model as it is: archives, office
-	// documents, databases.
+	// Other is unknown, or useless to a model: archives, office documents, databases.
 	Other Kind = "other"
-	// foreignPicture is one that cannot be made anew, so that what it says of the place
-	// where it was taken would stay; recording is a film or sound.
+	// foreignPicture cannot be re-encoded, so it would keep its location; recording is film or sound.
 	foreignPicture Kind = "foreign picture"
 	recording      Kind = "recording"
 )
 
-// magic are the beginnings of files; a dot stands for any byte.
+// magic are file signatures; a dot stands for any byte.
 var magic = []struct {
 	begins string
 	kind   Kind
@@ -38,7 +36,7 @@ var magic = []struct {
 	{"RIFF....WEBP", Picture, "webp"},
 	{"%PDF-", PDF, "PDF"},
 
-	{"II*\x00", foreignPicture, "TIFF"}, // and what many cameras call raw
+	{"II*\x00", foreignPicture, "TIFF"}, // also many cameras' raw format
 	{"MM\x00*", foreignPicture, "TIFF"},
 	{"II+\x00", foreignPicture, "TIFF"},
 	{"MM\x00+", foreignPicture, "TIFF"},
@@ -61,12 +59,11 @@ var magic = []struct {
 	{"\x00\x00\x01\xb3", recording, "MPEG"},
 }
 
-// heifBrands are what the container of HEIC and AVIF says of itself; other containers of
-// its kind hold films.
+// heifBrands are the brands of HEIC and AVIF; the same container also holds films.
 var heifBrands = []string{"heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1", "avif", "avis"}
 
-// kindOf says what a file is by its content. format is png, jpeg, gif or webp of a
-// [Picture], and else for people, or empty.
+// kindOf detects a file's kind by content. format is png, jpeg, gif or webp for a [Picture], otherwise for people,
+// or empty.
 func kindOf(b []byte) (kind Kind, format string) {
 	for _, m := range magic {
 		if begins(b, m.begins) {
@@ -103,8 +100,8 @@ func begins(b []byte, with string) bool {
 	return true
 }
 
-// textOf reads a file as text: UTF-8, or UTF-16 that says so. It is none with a control
-// character that no editor writes.
+// textOf reads a file as text: UTF-8, or UTF-16 with a mark. Control characters that no editor writes make it
+// binary.
 func textOf(b []byte) (text string, ok bool) {
 	switch {
 	case bytes.HasPrefix(b, []byte("\xef\xbb\xbf")):

@@ -7,13 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxName bounds a file's name, in bytes. File systems take 255.
+// maxName bounds a file's name, in bytes. File systems allow 255.
 const maxName = 100
 
-// Name is a file's name without anything that is no part of one: folders, control
-// characters, what turns the direction of writing or cannot be seen, a leading dot or dash.
-// It is never empty, never special to a file system or a shell's pattern, and at most
-// maxName bytes long; of a longer one the end is kept, with what says its type.
+// Name makes a given file name safe: without folders, control characters, invisible or direction-changing
+// characters, and without a leading dot or dash. It is never empty, never special to a file system or a shell's
+// pattern, and at most maxName bytes long; a longer one keeps its end with the extension.
 func Name(given string) string {
 	if i := strings.LastIndexAny(given, `/\`); i >= 0 {
 		given = given[i+1:]
@@ -49,7 +48,7 @@ func Name(given string) string {
 	return name
 }
 
-// withExtension is the name with another extension, unless it has one of them already.
+// withExtension sets the first extension, unless the name has one of them.
 func withExtension(name string, extensions ...string) string {
 	ext := filepath.Ext(name)
 	for _, e := range extensions {

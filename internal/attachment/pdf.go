@@ -12,11 +12,11 @@ var (
 	objectStream = regexp.MustCompile(`/Type\s*/ObjStm[^\w]`)
 )
 
-// maxObjects bounds what is unpacked of a PDF to count its pages, in bytes.
+// maxObjects bounds what is decompressed of a PDF to count its pages, in bytes.
 const maxObjects = 16 << 20
 
-// readPDF counts a PDF's pages. why says that a model would not take it, whatever its
-// size: a provider refuses a whole conversation for one such file.
+// readPDF counts a PDF's pages. why says that a model would not accept it at any size: a provider refuses a whole
+// conversation for one such file.
 func readPDF(b []byte) (pages int, why string) {
 	if !bytes.Contains(b[max(0, len(b)-2048):], []byte("%%EOF")) {
 		return 0, "not shown, since it seems to be incomplete"
@@ -36,7 +36,7 @@ func readPDF(b []byte) (pages int, why string) {
 		if err != nil {
 			continue
 		}
-		objects, _ := io.ReadAll(io.LimitReader(z, left)) // of a damaged one what can be read counts
+		objects, _ := io.ReadAll(io.LimitReader(z, left)) // the readable part of a damaged one counts
 		if left -= int64(len(objects)); left <= 0 {
 			return 0, "not shown, since its pages cannot be counted"
 		}

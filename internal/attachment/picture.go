@@ -17,11 +17,10 @@ import (
 )
 
 const (
-	// maxPixels bounds a picture that is decoded: at most 16 bytes each are needed, of a
-	// progressive JPEG.
+	// maxPixels bounds a decoded picture: a progressive JPEG needs up to 16 bytes per pixel.
 	maxPixels = 25_000_000
-	// maxSide is how long a side of what the model is shown may be: with more a provider
-	// refuses conversations of many pictures.
+	// maxSide bounds a side of what the model is shown: beyond it a provider refuses conversations with many
+	// pictures.
 	maxSide = 2000
 	// maxPicture bounds what the model is shown, in bytes, before base64.
 	maxPicture = 3 << 20
@@ -37,12 +36,12 @@ var formats = map[string]struct {
 	"webp": {from(webp.DecodeConfig), from(webp.Decode)},
 }
 
-// from reads bytes by what reads a stream.
+// from adapts a stream decoder to bytes.
 func from[T any](read func(io.Reader) (T, error)) func([]byte) (T, error) {
 	return func(b []byte) (T, error) { return read(bytes.NewReader(b)) }
 }
 
-// readPicture makes a picture anew.
+// readPicture re-encodes a picture.
 func (f *File) readPicture(b []byte, format string) error {
 	img, err := decode(b, format)
 	if err != nil {
@@ -73,7 +72,7 @@ func (f *File) readPicture(b []byte, format string) error {
 	return nil
 }
 
-// pictureName is a picture's name, with the extension of what it has become.
+// pictureName is a picture's name with its new extension.
 func pictureName(name string, lossy bool) string {
 	if lossy {
 		return withExtension(name, ".jpg", ".jpeg")
@@ -81,8 +80,8 @@ func pictureName(name string, lossy bool) string {
 	return withExtension(name, ".png")
 }
 
-// Clean makes a picture anew that a tool has returned, for people: PNG or JPEG, at most
-// maxSide pixels high and wide. What is not shown gives a [*Refusal].
+// Clean re-encodes a tool's picture for people: PNG or JPEG, with sides of at most maxSide. A picture that cannot
+// be shown gives a [*Refusal].
 func Clean(ctx context.Context, name string, b []byte) (cleanName string, content []byte, err error) {
 	f, err := inHelper(ctx, order{Clean: true, Name: name, Content: b})
 	return f.Name, f.Content, err
@@ -102,7 +101,7 @@ func clean(name string, b []byte) (File, error) {
 	return File{Name: pictureName(Name(name), lossy), Content: content}, err
 }
 
-// decode decodes a picture as it is meant to be seen. Its error is a [*Refusal].
+// decode decodes a picture in its orientation. Its error is a [*Refusal].
 func decode(b []byte, format string) (image.Image, error) {
 	damaged := Refuse("is damaged or incomplete: it cannot be read as %s", format)
 	c, err := formats[format].config(b)
@@ -135,7 +134,7 @@ func encode(img image.Image, lossy bool) (content []byte, mediaType string, err 
 	return out.Bytes(), mediaType, nil
 }
 
-// onWhite is the picture without transparency, which JPEG lacks.
+// onWhite removes transparency, which JPEG lacks.
 func onWhite(img image.Image) image.Image {
 	if o, ok := img.(interface{ Opaque() bool }); ok && o.Opaque() {
 		return img
@@ -146,7 +145,7 @@ func onWhite(img image.Image) image.Image {
 	return out
 }
 
-// shrink is the picture with no side longer than most.
+// shrink limits a picture's sides to most.
 func shrink(img image.Image, most int) image.Image {
 	w, h := img.Bounds().Dx(), img.Bounds().Dy()
 	if w <= most && h <= most {

@@ -7,23 +7,22 @@ import (
 	"strings"
 )
 
-// What a model is shown of files by itself, without asking for it. What is larger it can
-// read in the inbox.
+// Limits of what a model is shown directly. It can read larger files in the inbox.
 const (
 	// maxText bounds a text, in bytes; maxPages and maxPDF a PDF.
 	maxText  = 64 << 10
 	maxPages = 100
 	maxPDF   = 4 << 20
-	// maxShown bounds what is shown of one message's files, in bytes of base64: with every
-	// call of the model the whole conversation is sent again, and providers take 32 MB.
+	// maxShown bounds what is shown of one message's files, in bytes of base64: every call of the model sends the
+	// whole conversation, and providers accept 32 MB.
 	maxShown = 10 << 20
 )
 
-// Limits bound what people may attach. The zero value of a field means its default.
+// Limits bound attachments. A zero field means its default.
 type Limits struct {
-	// Files is how many files of a message are taken: 10. Negative is none.
+	// Files is how many files of a message are accepted: 10. Negative is none.
 	Files int
-	// Bytes is how large each may be: 20 MiB.
+	// Bytes is the maximum size of each: 20 MiB.
 	Bytes int64
 }
 
@@ -33,7 +32,7 @@ const (
 	DefaultBytes = 20 << 20
 )
 
-// WithDefaults fills in what is left out.
+// WithDefaults fills in the defaults.
 func (l Limits) WithDefaults() Limits {
 	if l.Files == 0 {
 		l.Files = DefaultFiles
@@ -44,7 +43,7 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Sentence says what is taken, for people.
+// Sentence describes the limits for people.
 func (l Limits) Sentence() string {
 	if l = l.WithDefaults(); l.Files < 0 {
 		return "Files that you attach are not read here."
@@ -53,7 +52,7 @@ func (l Limits) Sentence() string {
 		l.Files, Size(l.Bytes), maxPixels/1_000_000)
 }
 
-// Size is a number of bytes for people.
+// Size formats bytes for people.
 func Size(n int64) string {
 	switch {
 	case n >= 1<<20:
@@ -64,31 +63,31 @@ func Size(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// Refusal is why a file is not taken. It is for people, and goes on after the file's name
-// and a blank: "is 23 MiB large; up to 20 MiB are taken".
+// Refusal is why a file is not accepted, for people. It continues after the file's name and a space: "is 23 MiB
+// large; up to 20 MiB are taken".
 type Refusal struct{ Why string }
 
 func (r *Refusal) Error() string { return r.Why }
 
-// Refuse is a [Refusal].
+// Refuse returns a [Refusal].
 func Refuse(format string, args ...any) *Refusal { return &Refusal{fmt.Sprintf(format, args...)} }
 
-// File is an attached file as it is passed on.
+// File is an attached file after reading.
 type File struct {
 	Name    string // see [Name]
 	Kind    Kind
-	Content []byte // what is laid into the inbox
-	// MediaType and Shown (base64) are what the model is shown of a [Picture] or a [PDF], and
-	// Text of a [Text]; empty where it is too large for that, or not of such a kind.
+	Content []byte // for the inbox
+	// MediaType and Shown (base64) are for the model, of a [Picture] or a [PDF], and Text of a [Text]; empty if it
+	// is too large, or of another kind.
 	MediaType, Shown string
 	Text             string
 	// Width and Height are a picture's, in pixels.
 	Width, Height int
-	// Note says what people and the model should know of it, or is empty.
+	// Note is a remark for people and the model, or empty.
 	Note string
 }
 
-// Read makes a file of what somebody has attached. What is not taken gives a [*Refusal].
+// Read reads an attached file. One that is not accepted gives a [*Refusal].
 func Read(ctx context.Context, name string, b []byte) (File, error) {
 	if kind, _ := kindOf(b); kind == Picture || kind == PDF {
 		return inHelper(ctx, order{Name: name, Content: b})
@@ -130,8 +129,8 @@ func read(name string, b []byte) (File, error) {
 	return f, nil
 }
 
-// Hide takes back what the model is shown of the file, since with it there would be too
-// much. shown is how much it is shown of others; the sum is returned.
+// Hide removes what the model is shown of the file if it would be too much. shown is the size for other files; it
+// returns the sum.
 func (f *File) Hide(shown int) int {
 	if own := len(f.Shown) + len(f.Text); shown+own <= maxShown {
 		return shown + own
@@ -140,7 +139,7 @@ func (f *File) Hide(shown int) int {
 	return shown
 }
 
-// Describe says what the file is, for the model.
+// Describe describes the file for the model.
 func (f *File) Describe() string {
 	what := map[Kind]string{Picture: fmt.Sprintf("a picture of %d × %d pixels", f.Width, f.Height), PDF: "a PDF", Text: "a text"}[f.Kind]
 	if what == "" {

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// atOnce is how many questions Slack and git are asked side by side.
+	// atOnce is how many questions to Slack and git run concurrently.
 	atOnce = 4
-	// mostReferences are asked of Slack one by one: it counts calls by the minute.
+	// mostReferences bounds the calls of Slack, which limits them per minute.
 	mostReferences = 80
 )
 
@@ -59,8 +59,8 @@ func (d *Doctor) scopes(context.Context) []Finding {
 	return out
 }
 
-// features says what Slack has for agents in this workspace. What is missing there is shown
-// by other means; a warning is only what an admin can mend.
+// features reports Slack's features for agents in this workspace. Missing ones have a fallback; only those that an
+// admin can enable are a warning.
 func (d *Doctor) features(ctx context.Context) []Finding {
 	const name = "Slack's features"
 	if d.Workspace == nil {
@@ -83,7 +83,7 @@ func (d *Doctor) features(ctx context.Context) []Finding {
 	return out
 }
 
-// references asks Slack for every channel, person and user group of the file.
+// references looks up every channel, person and user group of the file in Slack.
 func (d *Doctor) references(ctx context.Context) []Finding {
 	const name = "channels and people"
 	if d.Workspace == nil || d.FileErr != nil {
@@ -111,7 +111,7 @@ func (d *Doctor) references(ctx context.Context) []Finding {
 			return nil
 		})
 	}
-	_ = asking.Wait() // they have no errors
+	_ = asking.Wait() // they return no errors
 	out := slices.DeleteFunc(found, func(f Finding) bool { return f.Status == "" })
 	if slices.ContainsFunc(all, func(r settings.Reference) bool { return r.ID[0] == 'S' }) {
 		if known, err := groups(); err == nil {
@@ -149,7 +149,7 @@ func (d *Doctor) reference(ctx context.Context, r settings.Reference, groups fun
 	return d.Workspace.CheckUser(ctx, r.ID)
 }
 
-// projects looks at folders, repositories and the variables that are handed on.
+// projects checks folders, repositories and the variables passed on.
 func (d *Doctor) projects(ctx context.Context) []Finding {
 	const name = "projects"
 	if d.FileErr != nil {
@@ -176,7 +176,7 @@ func (d *Doctor) projects(ctx context.Context) []Finding {
 			return nil
 		})
 	}
-	_ = looking.Wait() // they have no errors
+	_ = looking.Wait() // they return no errors
 	out := slices.Concat(found...)
 	if len(out) == 0 {
 		return []Finding{{name, OK, strings.Join(all, ", ")}}
@@ -184,7 +184,7 @@ func (d *Doctor) projects(ctx context.Context) []Finding {
 	return out
 }
 
-// servers looks at the variables that headers of the project's MCP servers are made of.
+// servers checks the variables in headers of the project's MCP servers.
 func (d *Doctor) servers(project string) (out []Finding) {
 	servers := d.File.Projects[project].MCPServers
 	for _, server := range slices.Sorted(maps.Keys(servers)) {

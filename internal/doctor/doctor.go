@@ -1,10 +1,8 @@
-// Package doctor knows what the bot needs, and looks whether it is there. It has one
-// list of checks, for `bot doctor` and for `bot run`: what the bot cannot start without
-// ([Doctor.Essentials]), and what else would keep it from working ([Doctor.Advice]).
+// Package doctor checks what the bot needs. `bot doctor` and `bot run` share its checks: what the bot cannot start
+// without ([Doctor.Essentials]), and what else would keep it from working ([Doctor.Advice]).
 //
-// The checks run side by side, each for a limited time, and all of them whatever the
-// others find. They change nothing but what Slack counts as a call. The goroutines end
-// before the methods return.
+// The checks run concurrently, each for a limited time and whatever the others find. They change nothing, and only
+// count as calls for Slack. All goroutines end before the methods return.
 package doctor
 
 import (
@@ -18,7 +16,7 @@ import (
 	"deckhand/internal/slackui"
 )
 
-// Status is how a check ended.
+// Status is a check's result.
 type Status string
 
 // The statuses.
@@ -28,20 +26,19 @@ const (
 	Warning Status = "warning"
 	// Failed: the bot does not start.
 	Failed Status = "failed"
-	// Skipped: it could not be looked at, because of what failed elsewhere.
+	// Skipped: it could not be checked because something else failed.
 	Skipped Status = "skipped"
 )
 
-// Finding is what a check found.
+// Finding is a check's finding.
 type Finding struct {
 	Check  string `json:"check"`
 	Status Status `json:"status"`
-	// Text says what is so; of what is not right also where, and what to do.
+	// Text describes the state, and for a problem its place and cure.
 	Text string `json:"text"`
 }
 
-// Setup is what the bot was given. Both parts come as they could be read, with the
-// error that says what is wrong with them.
+// Setup is the bot's setup: both parts as far as they could be read, with their errors.
 type Setup struct {
 	Environment    settings.Environment
 	EnvironmentErr error
@@ -58,28 +55,28 @@ func ReadSetup(environ []string) Setup {
 	return s
 }
 
-// Doctor examines one setup.
+// Doctor checks one setup.
 type Doctor struct {
 	Setup
-	// CallModel has Advice call each project's model once, for one token, which costs less
-	// than a tenth of a cent.
+	// CallModel makes Advice call each project's model once, for one token, which costs less than a tenth of a
+	// cent.
 	CallModel bool
-	// CLIVersion and Workspace are what Essentials found; empty and nil if it did not.
+	// CLIVersion and Workspace are found by Essentials; else empty and nil.
 	CLIVersion string
 	Workspace  *slackui.Workspace
 }
 
-// New returns a doctor that has looked at nothing yet.
+// New returns a doctor that has checked nothing yet.
 func New(s Setup) *Doctor { return &Doctor{Setup: s} }
 
-// check looks at one thing. It says nothing if ctx ends before it has found out.
+// check is a check. It returns nothing if ctx ends first.
 type check struct {
 	name  string
 	limit time.Duration
 	run   func(ctx context.Context) []Finding
 }
 
-// Essentials looks at what the bot cannot start without. It fills in what it found.
+// Essentials checks what the bot cannot start without, and keeps what it found.
 func (d *Doctor) Essentials(ctx context.Context) []Finding {
 	return run(ctx, []check{
 		{"environment", time.Second, d.environment},
@@ -91,8 +88,8 @@ func (d *Doctor) Essentials(ctx context.Context) []Finding {
 	})
 }
 
-// Advice looks at what else would keep the bot from working. It needs what Essentials
-// found, and says what it skips without it.
+// Advice checks what else would keep the bot from working. It needs the results of Essentials, and reports what it
+// skips without them.
 func (d *Doctor) Advice(ctx context.Context) []Finding {
 	return run(ctx, []check{
 		{"model", 2 * time.Minute, d.model},
@@ -105,7 +102,7 @@ func (d *Doctor) Advice(ctx context.Context) []Finding {
 	})
 }
 
-// run runs checks side by side and returns what they found in their order.
+// run runs checks concurrently and returns their findings in order.
 func run(ctx context.Context, checks []check) []Finding {
 	found := make([][]Finding, len(checks))
 	var running sync.WaitGroup
@@ -124,7 +121,7 @@ func run(ctx context.Context, checks []check) []Finding {
 	return out
 }
 
-// problems are the findings of an error that may be several.
+// problems turns an error, which may be joined, into findings.
 func problems(check string, err error) []Finding {
 	lines := []string{err.Error()}
 	if several, ok := errors.AsType[settings.Problems](err); ok {

@@ -19,9 +19,8 @@ import (
 	"deckhand/internal/store"
 )
 
-// LeastCLI is the oldest Claude Code that the bot runs with: older ones read the files
-// that a message mentions as @path without asking, and settings that were not asked
-// for.
+// LeastCLI is the oldest usable Claude Code: older ones read files mentioned as @path, and settings, without
+// asking.
 const LeastCLI = "2.1.329"
 
 // CheckCLI asks the CLI for its version and refuses one that is too old.
@@ -62,8 +61,8 @@ func (d *Doctor) configuration(context.Context) []Finding {
 	return []Finding{{name, OK, fmt.Sprintf("%s: %d project(s), %d channel(s), %d rule(s)", d.File.Name, len(d.File.Projects), len(d.File.Access.Places.Channels), len(d.File.Policy.Rules))}}
 }
 
-// place looks at the folder and at the address together: a bot that runs with this
-// folder may have the address, and is the one that the doctor was asked about.
+// place checks the folder and the address together: a bot that runs with this folder may use the address, and is
+// the one being examined.
 func (d *Doctor) place(ctx context.Context) []Finding {
 	const folder, address = "data folder", "address"
 	inUse, err := place.CheckDataDir(d.Environment.DataDir)
@@ -100,7 +99,7 @@ func (d *Doctor) place(ctx context.Context) []Finding {
 	return out
 }
 
-// cureListening says why an address cannot be listened at, and what to do.
+// cureListening says why an address cannot be used, with the cure.
 func cureListening(err error) string {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -134,8 +133,7 @@ func isBot(ctx context.Context, listen string) bool {
 	return json.NewDecoder(resp.Body).Decode(&state) == nil && state.Version != "" && state.Slack != "" && state.Database != ""
 }
 
-// HealthURL is where a bot that listens at an address tells how it is, seen from its
-// own machine.
+// HealthURL is the health endpoint of a bot listening at an address, for its own machine.
 func HealthURL(listen string) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

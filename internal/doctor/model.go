@@ -18,8 +18,7 @@ import (
 	"deckhand/internal/scratch"
 )
 
-// model looks at the way to the model of every project, and at the models' names. Projects
-// that go the same way are told of together.
+// model checks every project's way to the model, and the models' names. Projects with the same way share a finding.
 func (d *Doctor) model(ctx context.Context) []Finding {
 	const name = "model"
 	if d.FileErr != nil {
@@ -47,11 +46,11 @@ func (d *Doctor) model(ctx context.Context) []Finding {
 			return nil
 		})
 	}
-	_ = looking.Wait() // they have no errors
+	_ = looking.Wait() // they return no errors
 	return slices.Concat(found, d.modelNames())
 }
 
-// way looks at the way to the model of projects that have the same.
+// way checks the way to the model of projects that share it.
 func (d *Doctor) way(ctx context.Context, projects []string) Finding {
 	p, who := d.File.Projects[projects[0]], strings.Join(projects, ", ")
 	said, err := gateway.Check(ctx, p.Provider, d.getenv)
@@ -79,7 +78,7 @@ func (d *Doctor) call(ctx context.Context, p place.Project, who string) (string,
 	return fmt.Sprintf("%s: %s answered in %d ms, for %d + %d tokens", who, trial.Model, trial.Took.Milliseconds(), trial.Input, trial.Output), nil
 }
 
-// ask has the CLI ask its model something, in a folder of its own.
+// ask makes the CLI ask its model something, in a folder of its own.
 func (d *Doctor) ask(ctx context.Context, p place.Project, env []string) (err error) {
 	folder, err := scratch.Make(scratch.Doctor)
 	if err != nil {
@@ -94,16 +93,16 @@ func (d *Doctor) ask(ctx context.Context, p place.Project, env []string) (err er
 	out := beginning.Buffer{Most: mostSaid}
 	status, signal, err := claude.Program{Command: append(words, "Hi"), Dir: home, Out: &out, Env: append(env, "PATH="+d.path(), "HOME="+home, "CLAUDE_CONFIG_DIR="+filepath.Join(home, ".claude"),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_MAX_RETRIES=0")}.Run(ctx)
-	if err == nil && (status != 0 || signal != 0) { // it was refused, and says so: that is how it should be
+	if err == nil && (status != 0 || signal != 0) { // a refusal is the expected result
 		err = fmt.Errorf("exit status %d, signal %d: %s", status, signal, out.String())
 	}
 	return err
 }
 
-// mostSaid is what is kept of what the CLI says, in bytes.
+// mostSaid bounds what is kept of the CLI's output, in bytes.
 const mostSaid = 64 << 10
 
-// modelNames looks at the names of models in the file.
+// modelNames checks the names of models in the file.
 func (d *Doctor) modelNames() (out []Finding) {
 	for _, m := range d.File.ModelNames() {
 		out = append(out, knownModel(m)...)
@@ -111,7 +110,7 @@ func (d *Doctor) modelNames() (out []Finding) {
 	return out
 }
 
-// getenv is the environment that is examined, which is what sessions get variables of.
+// getenv reads the examined environment, from which sessions get variables.
 func (d *Doctor) getenv(name string) string {
 	value, _ := d.lookupenv(name)
 	return value

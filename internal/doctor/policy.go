@@ -10,8 +10,8 @@ import (
 	"deckhand/internal/settings"
 )
 
-// policy warns of rules that add up to anything where no sandbox bounds them, and of
-// those that can do nothing: for the sandbox, or for what comes before them.
+// policy warns of rules that together allow anything without a sandbox, and of rules that have no effect because of
+// the sandbox or earlier rules.
 func (d *Doctor) policy(context.Context) []Finding {
 	const name = "policy"
 	if d.FileErr != nil {

@@ -11,8 +11,8 @@ import (
 	"deckhand/internal/sandbox"
 )
 
-// sandboxes tries the sandbox of every project, and looks whether the programs of the
-// bot's PATH are seen in it. Projects with the same one are told of together.
+// sandboxes tries every project's sandbox, and checks that the programs of the bot's PATH are visible in it.
+// Projects with the same one share a finding.
 func (d *Doctor) sandboxes(ctx context.Context) []Finding {
 	const name = "sandboxes"
 	if d.FileErr != nil {
@@ -50,7 +50,7 @@ func (d *Doctor) sandboxes(ctx context.Context) []Finding {
 	return append(out, d.contained()...)
 }
 
-// contained says what the projects rest on whose sessions run unasked what stays inside.
+// contained describes the sandbox of projects with a contained posture.
 func (d *Doctor) contained() []Finding {
 	by := map[sandbox.Kind][]string{}
 	for _, project := range slices.Sorted(maps.Keys(d.File.Projects)) {

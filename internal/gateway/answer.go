@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// maxError bounds an error's text: beyond it, it is said in our own words.
+// maxError bounds an error's text. A longer one is replaced by a sentence of ours.
 const maxError = 64 << 10
 
 func refuse(status int, sentence string) *Refusal { return &Refusal{status, sentence} }
@@ -26,7 +26,7 @@ func (n *Refusal) write(w http.ResponseWriter) {
 		w.Header().Set("X-Should-Retry", "false") // it would fail the same
 	}
 	w.WriteHeader(n.Status)
-	_, _ = w.Write(n.json()) // who has left needs no answer
+	_, _ = w.Write(n.json()) // the caller may have gone
 }
 
 func (n *Refusal) json() []byte {
@@ -44,7 +44,7 @@ func (n *Refusal) json() []byte {
 	return out
 }
 
-// errorType is the API's word for a status.
+// errorType is the API's name for a status.
 func errorType(status int) string {
 	switch status {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusLengthRequired:
@@ -67,14 +67,14 @@ func errorType(status int) string {
 	return "api_error"
 }
 
-// handed are the headers of an answer that reach the CLI, and the beginnings of names.
-// Others tell of what stands between: where a team's gateway is, and what it is.
+// handed are the response headers that reach the CLI, and the prefixes of such names. The others describe the
+// network on the way, for example a team's own gateway.
 var (
 	handed         = []string{"Content-Type", "Content-Length", "Cache-Control", "Date", "Request-Id", "Retry-After", "Retry-After-Ms", "X-Request-Id", "X-Should-Retry"}
 	handedPrefixes = []string{"Anthropic-", "X-Amzn-", "X-Ratelimit-"}
 )
 
-// answered looks at the head of the provider's answer.
+// answered checks the head of the provider's response.
 func (s *Session) answered(resp *http.Response) error {
 	t := tapOf(resp.Request)
 	if t != nil {
@@ -89,7 +89,7 @@ func (s *Session) answered(resp *http.Response) error {
 	case resp.StatusCode < 300:
 		return nil
 	case resp.StatusCode < 400:
-		return fmt.Errorf("the provider answers with status %d: the gateway follows nobody elsewhere", resp.StatusCode)
+		return fmt.Errorf("the provider answers with status %d: the gateway follows no redirects", resp.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxError+1))
 	_ = resp.Body.Close()
@@ -108,10 +108,10 @@ func (s *Session) answered(resp *http.Response) error {
 	return nil
 }
 
-// failed answers a call that the provider did not. The CLI tries again.
+// failed answers a call when the provider could not be reached. The CLI tries again.
 func (s *Session) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // the caller has left, or the session has ended
+		return // the caller has gone, or the session has ended
 	}
 	if t := tapOf(r); t != nil {
 		t.end()

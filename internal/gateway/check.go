@@ -14,18 +14,18 @@ import (
 	"deckhand/internal/price"
 )
 
-// check reads a call: what it says of its cost, and what in it is none of what the CLI
-// sends, which is an error: a member could buy another service or speed, and some would make
-// the provider fetch or connect on the caller's behalf. The decoder is strict: what two
-// readers could understand in two ways, such as a name that occurs twice, is an error.
+// check reads the body of a call: what determines its cost, and whether it contains only what the CLI sends.
+// Anything else is an error: a member could buy another service or speed, or have the provider fetch or connect on
+// the caller's behalf. The decoder is strict: what two readers could understand differently, such as a duplicate
+// name, is an error.
 //
-// Known to be harmless are tools that the caller runs, the search for tools, the advice
-// of another model, the web search of the CLI's WebSearch, and images and documents that are in the call.
+// Allowed are tools that the caller runs, tool search, advice from another model, the web search of the CLI's
+// WebSearch, and images and documents contained in the call.
 func check(body []byte) (said terms, err error) {
-	// JavaScript cuts texts in the middle of a letter.
+	// JavaScript may cut a string inside a surrogate pair.
 	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true))
 	if d.PeekKind() != '{' {
-		return said, errors.New("it is no JSON object")
+		return said, errors.New("it is not a JSON object")
 	}
 	err = members(d, func(name string) error {
 		switch name {
@@ -45,7 +45,7 @@ func check(body []byte) (said terms, err error) {
 			return said.read(d, name)
 		}
 		if !slices.Contains(harmlessMembers, name) {
-			return fmt.Errorf("%s is none of what Claude Code asks for", strconv.Quote(name))
+			return fmt.Errorf("%s is not among what Claude Code sends", strconv.Quote(name))
 		}
 		return d.SkipValue()
 	})
@@ -53,12 +53,12 @@ func check(body []byte) (said terms, err error) {
 		return said, err
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return said, errors.New("there is something behind its JSON")
+		return said, errors.New("data follows its JSON")
 	}
 	return said, nil
 }
 
-// terms are what the body of a call says of its cost.
+// terms is what the body of a call says about its cost.
 type terms struct {
 	model     string
 	maxTokens int64
@@ -74,22 +74,22 @@ func (t *terms) readFallback(d *jsontext.Decoder) error {
 	}
 	return members(d, func(name string) error {
 		if name != "model" || d.PeekKind() != '"' {
-			return fmt.Errorf("the fallbacks say more than a model: %s", strconv.Quote(name))
+			return fmt.Errorf("a fallback has a member besides its model: %s", strconv.Quote(name))
 		}
 		model, err := d.ReadToken()
-		t.fallbacks = append(t.fallbacks, word(model.String()))
+		t.fallbacks = append(t.fallbacks, printableName(model.String()))
 		return err
 	})
 }
 
-// harmlessMembers are those of a call's body, besides the ones that are read, that the CLI
-// sends, or has sent, and that change neither what a token costs nor who is asked.
+// harmlessMembers are the other members of a body that the CLI sends or has sent. They change neither the price of
+// a token nor who is asked.
 var harmlessMembers = []string{
 	"anthropic_version", "context_management", "diagnostics", "metadata", "output_config", "stop_sequences", "temperature", "thinking", "tool_choice",
 }
 
-// knownBetas are what the CLI switches on in an API. Of a header others are left out. None
-// has anything answered faster, by other servers or for another account.
+// knownBetas are the betas that the CLI enables. Others are dropped from the header. None of these makes answers
+// faster, or uses other servers or another account.
 var knownBetas = []string{
 	"advanced-tool-use-2025-11-20", "advisor-tool-2026-03-01", "cache-diagnosis-2026-04-07", "claude-code-20250219", "context-1m-2025-08-07",
 	"context-management-2025-06-27", "effort-2025-11-24", "extended-cache-ttl-2025-04-11", "fallback-credit-2026-06-01",
@@ -102,16 +102,16 @@ var knownBetas = []string{
 
 func checkBeta(d *jsontext.Decoder) error {
 	if d.PeekKind() != '"' {
-		return errors.New("a beta is no text")
+		return errors.New("a beta is not a string")
 	}
 	beta, err := d.ReadToken()
 	if err == nil && !slices.Contains(knownBetas, beta.String()) {
-		err = fmt.Errorf("the beta %s is none that Claude Code is known to use", strconv.Quote(beta.String()))
+		err = fmt.Errorf("the beta %s is not known to be used by Claude Code", strconv.Quote(beta.String()))
 	}
 	return err
 }
 
-// read reads a member of the body, if it is of its kind.
+// read reads one member of the body, if it has the expected type.
 func (t *terms) read(d *jsontext.Decoder, name string) error {
 	kind := d.PeekKind()
 	switch {
@@ -125,9 +125,9 @@ func (t *terms) read(d *jsontext.Decoder, name string) error {
 	}
 	switch name {
 	case "model":
-		t.model = word(token.String())
+		t.model = printableName(token.String())
 	case "max_tokens":
-		// What is no number of tokens is the provider's to refuse.
+		// The provider refuses what is no number of tokens.
 		if n, err := token.Float(); err == nil && n >= 0 && n <= price.MaxCount {
 			t.maxTokens = int64(n)
 		}
@@ -137,8 +137,7 @@ func (t *terms) read(d *jsontext.Decoder, name string) error {
 	return nil
 }
 
-// members reads an object; member reads the value of each name. What is no object is
-// skipped.
+// members reads an object and calls member for each name's value. It skips anything else.
 func members(d *jsontext.Decoder, member func(name string) error) error {
 	if d.PeekKind() != '{' {
 		return d.SkipValue()
@@ -159,7 +158,7 @@ func members(d *jsontext.Decoder, member func(name string) error) error {
 	return err
 }
 
-// elements reads an array. What is no array is skipped.
+// elements reads an array. It skips anything else.
 func elements(d *jsontext.Decoder, element func(*jsontext.Decoder) error) error {
 	if d.PeekKind() != '[' {
 		return d.SkipValue()
@@ -176,7 +175,7 @@ func elements(d *jsontext.Decoder, element func(*jsontext.Decoder) error) error 
 	return err
 }
 
-// kindOf reads the value of a "type".
+// kindOf reads the value of "type".
 func kindOf(d *jsontext.Decoder) (string, error) {
 	if d.PeekKind() != '"' {
 		return "", d.SkipValue()
@@ -185,7 +184,7 @@ func kindOf(d *jsontext.Decoder) (string, error) {
 	return t.String(), err
 }
 
-// harmlessTools begin the types of tools, before their dates.
+// harmlessTools are prefixes of tool types, without their dates.
 var harmlessTools = []string{"advisor_", "bash_", "text_editor_", "computer_", "memory_", "tool_search_tool_", "web_search_"}
 
 func (t *terms) checkTool(d *jsontext.Decoder) error {
@@ -202,8 +201,8 @@ func (t *terms) checkTool(d *jsontext.Decoder) error {
 	})
 }
 
-// checkContent reads messages, and what is in them, to any depth. The input of a tool is
-// the tool's business and nobody else's; tools that it adds are tools like others.
+// checkContent reads messages and what they contain, to any depth. A tool's input is not checked; tools that it
+// adds are checked like others.
 func (t *terms) checkContent(d *jsontext.Decoder) error {
 	if d.PeekKind() == '[' {
 		return elements(d, t.checkContent)
@@ -224,7 +223,7 @@ func (t *terms) checkContent(d *jsontext.Decoder) error {
 	})
 }
 
-// checkSource reads where an image or a document comes from.
+// checkSource checks where an image or a document comes from.
 func (t *terms) checkSource(d *jsontext.Decoder) error {
 	return members(d, func(name string) error {
 		if name != "type" {

@@ -34,24 +34,23 @@ type Gateway struct {
 
 	open  context.Context // ends with the gateway
 	end   context.CancelFunc
-	calls sync.WaitGroup // those of all sessions, with those that have closed; see enter
+	calls sync.WaitGroup // of all sessions, also closed ones; see enter
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{} // nil when it is closed
 	routes   map[string]*route     // by what [Provider] says
 }
 
-// Options say what a gateway is made of.
+// Options configure a gateway.
 type Options struct {
-	// Dir is a folder of its own, which the sockets are below: what lies there was left by
-	// an earlier run, and is removed.
+	// Dir is a folder of the gateway's own for the sockets. Leftovers of an earlier run are removed.
 	Dir string
 	// Getenv reads the bot's environment, where credentials, proxies and certificates are;
 	// nil is [os.Getenv].
 	Getenv func(string) string
 	// Listen is for sessions that no socket reaches; the zero value has no listener.
 	Listen Listen
-	// Log is told what went wrong; nil logs nothing.
+	// Log receives what went wrong; nil logs nothing.
 	Log *zap.Logger
 }
 
@@ -82,7 +81,7 @@ func New(o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// routeTo is the way to a provider. It is made once: what calls are signed with is kept.
+// routeTo returns the route to a provider. It is made once and keeps credentials and signatures.
 func (g *Gateway) routeTo(p Provider) (*route, error) {
 	key := fmt.Sprintf("%#v", p) // not by its name: two accounts may have the same
 	g.mu.Lock()
@@ -99,7 +98,7 @@ func (g *Gateway) routeTo(p Provider) (*route, error) {
 
 var errClosed = errors.New("the gateway is closed")
 
-// Roots are the certificates that the bot believes others by; nil means the system's.
+// Roots are the certificates that the bot trusts; nil means the system's.
 func (g *Gateway) Roots() *x509.CertPool { return g.outside.roots }
 
 // Close ends all sessions, cuts the calls that are under way, and waits for them.
@@ -119,7 +118,7 @@ func (g *Gateway) Close() {
 	g.outside.transport.CloseIdleConnections()
 }
 
-// enter lets a call in, which is done when it says so; false if the gateway is closed.
+// enter counts a call that calls done when it ends; false if the gateway is closed.
 func (g *Gateway) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

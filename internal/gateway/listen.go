@@ -18,23 +18,20 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Listen is a way in by TCP, for sessions on other machines that no socket reaches. The
-// zero value is none.
+// Listen configures a TCP listener for sessions on other machines that no socket reaches. The zero value has none.
 type Listen struct {
 	// Address is where it listens, host:port.
 	Address string
-	// URL is the address by which sessions reach it: http(s)://host[:port]. Where both
-	// have the port 0 it is one that is free.
+	// URL is the address by which sessions reach it: http(s)://host[:port]. If both ports are 0 a free one is used.
 	URL string
 	// CertFile and KeyFile make it speak TLS.
 	CertFile, KeyFile string
 }
 
-// maxFar bounds the connections of all sessions that come in by the listener.
+// maxFar bounds the listener's connections, of all sessions.
 const maxFar = 1024
 
-// listener is a way in by TCP. It knows sessions by their tokens, and takes no call of
-// anybody else: it tells them 401 and nothing more.
+// listener serves sessions by TCP. It finds them by their tokens, and answers everybody else 401.
 type listener struct {
 	url        string
 	server     http.Server
@@ -43,13 +40,11 @@ type listener struct {
 	complaints rate.Sometimes
 
 	mu sync.Mutex
-	// sessions by the hash of their token: how long it takes to find one says nothing of
-	// the tokens that there are.
+	// sessions by the hash of their token: the time of a lookup says nothing about the tokens.
 	sessions map[[sha256.Size]byte]farSession
 }
 
-// farSession is a session with its calls that are under way: one of them does not take the
-// listener's connections from all others.
+// farSession is a session with its running calls, so that one session cannot use up the listener's connections.
 type farSession struct {
 	*Session
 	calls chan struct{}
@@ -106,7 +101,7 @@ func (o Listen) Check() error {
 	return nil
 }
 
-// ErrNoListener is that of a session which neither socket nor listener lead to.
+// ErrNoListener means that neither a socket nor the listener reaches the session.
 var ErrNoListener = errors.New("the sandbox command has no way to the gateway: take {socket} along in the launcher's words, or set DECKHAND_GATEWAY_LISTEN and DECKHAND_GATEWAY_URL")
 
 // address is how sessions reach it.
@@ -129,7 +124,7 @@ func (l *listener) remove(s *Session) {
 	delete(l.sessions, sha256.Sum256([]byte(s.token)))
 }
 
-// ServeHTTP hands a call to its session, for as long as that lasts.
+// ServeHTTP passes a call to its session, for as long as that lasts.
 func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	s, known := l.sessions[sha256.Sum256([]byte(r.Header.Get(tokenHeader)))]
@@ -155,7 +150,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	stop := context.AfterFunc(s.open, func() {
 		cancel()
 		conn := http.NewResponseController(w)
-		_, _ = conn.SetReadDeadline(time.Unix(1, 0)), conn.SetWriteDeadline(time.Unix(1, 0)) // who stalls is cut
+		_, _ = conn.SetReadDeadline(time.Unix(1, 0)), conn.SetWriteDeadline(time.Unix(1, 0)) // cut stalled ones
 	})
 	defer stop()
 	s.ServeHTTP(w, r.WithContext(ctx))

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// outside is how the bot reaches providers, and those who make credentials for them:
-// through the proxy that the environment names, trusting whom it names.
+// outside is how the bot reaches providers and those that issue their credentials: through the proxy and with the
+// certificates that the environment names.
 type outside struct {
 	proxy     func(*http.Request) (*url.URL, error)
 	roots     *x509.CertPool // nil: the system's
@@ -41,7 +41,7 @@ func newOutside(getenv func(string) string) (*outside, error) {
 		HTTPProxy: either("HTTP_PROXY", "http_proxy"), HTTPSProxy: either("HTTPS_PROXY", "https_proxy"), NoProxy: either("NO_PROXY", "no_proxy"),
 	}).ProxyFunc()
 	o := &outside{roots: roots, proxy: func(r *http.Request) (*url.URL, error) {
-		// A machine's own metadata, with its credentials, is asked by nobody else.
+		// The machine's metadata service, which has its credentials, is asked directly.
 		if a, err := netip.ParseAddr(r.URL.Hostname()); err == nil && a.IsLinkLocalUnicast() {
 			return nil, nil //nolint:nilnil // as http.Transport has it
 		}
@@ -51,8 +51,8 @@ func newOutside(getenv func(string) string) (*outside, error) {
 	return o, nil
 }
 
-// newTransport is the one way out of the bot to the providers. It speaks HTTP/1.1: a
-// connection belongs to one call at a time, so that no session can hold up another's.
+// newTransport is the bot's only transport to the providers. It speaks HTTP/1.1: each connection serves one call at
+// a time, so that no session can hold up another's.
 func newTransport(o *outside) *http.Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -61,24 +61,23 @@ func newTransport(o *outside) *http.Transport {
 		DialContext:     (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSClientConfig: &tls.Config{RootCAs: o.roots, MinVersion: tls.VersionTLS12},
 		Protocols:       &protocols,
-		// A packed answer could be neither masked nor metered.
+		// A compressed answer could be neither masked nor metered.
 		DisableCompression:  true,
 		TLSHandshakeTimeout: 30 * time.Second,
 		MaxConnsPerHost:     maxUpstream, MaxIdleConns: 128, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
-		// An answer that is not streamed begins when it is complete; the CLI gives up
-		// after ten minutes.
+		// An unstreamed answer begins when it is complete; the CLI gives up after ten minutes.
 		ResponseHeaderTimeout:  15 * time.Minute,
 		MaxResponseHeaderBytes: maxHeader,
 	}
 }
 
-// context is one by which package oauth2 asks for tokens in the same way.
+// context makes package oauth2 use this transport.
 func (o *outside) context() context.Context {
 	return context.WithValue(context.Background(), oauth2.HTTPClient, &http.Client{Transport: o.transport, Timeout: signLimit})
 }
 
-// trusted are the certificates of the system, and those of SSL_CERT_FILE and
-// NODE_EXTRA_CA_CERTS, which the CLI would trust, too. Nil means the system's.
+// trusted returns the certificates of the system, of SSL_CERT_FILE and of NODE_EXTRA_CA_CERTS, which the CLI
+// trusts, too. Nil means the system's.
 func trusted(getenv func(string) string) (*x509.CertPool, error) {
 	var files []authorities
 	for _, variable := range []string{"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"} {
@@ -100,13 +99,13 @@ func trusted(getenv func(string) string) (*x509.CertPool, error) {
 	return pools.of(files)
 }
 
-// authorities are a file of certificates, and the variable that names it.
+// authorities is a file of certificates, and the variable that names it.
 type authorities struct{ variable, file, pem string }
 
 func (a authorities) same(b authorities) bool { return a.pem == b.pem }
 
-// pools keeps the last pool that was made: a start asks for the same one several times,
-// and to read a company's certificates is a quarter of what a start costs.
+// pools caches the last pool: a start asks for it several times, and reading a company's certificates is a quarter
+// of a start's cost.
 var pools poolKeeper
 
 type poolKeeper struct {

@@ -7,36 +7,34 @@ import (
 	"time"
 )
 
-// limits bound how long answers are waited for that nobody waits for inside.
+// limits bound how long an answer without a caller is read.
 type limits struct {
-	// silent is how long the provider may say nothing, and alone how long it may take in
-	// all. Then the call is cut.
+	// silent is how long the provider may send nothing, and alone how long it may take in all. Then the call is
+	// cut.
 	silent, alone time.Duration
-	// taking is how long a caller may take nothing of its answer. Then it counts as gone,
-	// so that it cannot hold up the provider.
+	// taking is how long a caller may read nothing. Then it counts as gone, so that it cannot hold up the provider.
 	taking time.Duration
 }
 
 var usualLimits = limits{silent: 10 * time.Minute, alone: time.Hour, taking: time.Minute}
 
-// passage is a call that costs something, on its way out and back. It outlives its caller:
-// whoever hangs up, or is killed, leaves it to be read to its end, so that what it has
-// cost is known. It ends early when it is cut from outside, and then with its caller if
-// that is still there: a session cuts nothing.
+// passage is a call that costs something, on its way out and back. It outlives a caller that hangs up or is killed:
+// it is read to its end, so that its cost is known. It can be cut from outside, and then ends with its caller if
+// that is still there; closing a session cuts nothing.
 type passage struct {
 	limits limits
 
 	mu      sync.Mutex
 	booking Booking            // nil until it has begun
 	end     context.CancelFunc // cuts it; nil until it leaves
-	timers  []*time.Timer      // the first is that of silence; nil until it is alone
+	timers  []*time.Timer      // the first is that of silence; nil until the caller has left
 	left    bool               // the caller has gone
 	cut     bool               // it ends with its caller
-	over    bool               // all that it cost has been told
+	over    bool               // its whole cost is known
 }
 
-// leave has the passage leave for the provider, and returns the context that it has until
-// it ends, or is cut, and what has to be called when it is over. ended is the gateway's.
+// leave starts the passage. It returns the context of the call to the provider, and what to call when it is over.
+// ended is the gateway's context.
 func (p *passage) leave(caller, ended context.Context, b Booking) (context.Context, func()) {
 	ctx, end := context.WithCancel(context.WithoutCancel(caller))
 	p.mu.Lock()
@@ -77,8 +75,8 @@ func (p *passage) callerLeft() {
 	p.booking.Alone()
 }
 
-// heard says that the provider has said something.
-func (p *passage) heard() {
+// received says that the provider has sent something.
+func (p *passage) received() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timers != nil {
@@ -86,19 +84,18 @@ func (p *passage) heard() {
 	}
 }
 
-// told says that nothing follows that costs.
-func (p *passage) told() {
+// complete says that nothing follows that costs.
+func (p *passage) complete() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
 }
 
-// deafWriter writes to a caller for as long as there is one. It never fails, so that the
-// proxy reads on.
+// deafWriter writes to a caller while there is one. It never fails, so that the proxy reads on.
 type deafWriter struct {
 	http.ResponseWriter
 	limits  limits
-	renewed time.Time // when the caller was last given time to take what is written
+	renewed time.Time // when the caller's write deadline was last extended
 	gone    bool
 }
 
@@ -106,7 +103,7 @@ func (w *deafWriter) Write(p []byte) (int, error) {
 	if w.gone {
 		return len(p), nil
 	}
-	// Not at every piece: they come fifty times a second.
+	// Not for every chunk: they come fifty times a second.
 	if now := time.Now(); now.Sub(w.renewed) > w.limits.taking/4 {
 		w.renewed = now
 		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(now.Add(w.limits.taking))
@@ -116,7 +113,7 @@ func (w *deafWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FlushError is what [http.ResponseController] flushes by.
+// FlushError implements flushing for [http.ResponseController].
 func (w *deafWriter) FlushError() error {
 	if !w.gone {
 		w.gone = http.NewResponseController(w.ResponseWriter).Flush() != nil

@@ -15,12 +15,12 @@ import (
 	"strings"
 )
 
-// Kind is a form of the API, and who is asked by it.
+// Kind is a form of the API and its operator.
 type Kind string
 
 // The kinds of providers.
 const (
-	// Anthropic is Anthropic's API, and every gateway of a team's own that speaks it.
+	// Anthropic is Anthropic's API, and every gateway that speaks it.
 	Anthropic Kind = "anthropic"
 	// Bedrock is Amazon Bedrock.
 	Bedrock Kind = "bedrock"
@@ -30,46 +30,44 @@ const (
 	Foundry Kind = "foundry"
 )
 
-// Kinds are all of them, in the order in which people read them.
+// Kinds are all of them, in the order for display.
 func Kinds() []Kind { return []Kind{Anthropic, Bedrock, Vertex, Foundry} }
 
-// Provider says where calls of the model go and on whose account. It holds no secret:
-// the fields that end in Env name variables of the bot's environment. The zero value is
-// the provider that the environment itself chooses, by the variables that the CLI reads.
+// Provider says where calls of the model go and on whose account. It holds no secret: fields ending in Env name
+// variables of the bot's environment. The zero value is the provider chosen by the environment, by the variables
+// that the CLI reads.
 type Provider struct {
 	Kind Kind
-	// BaseURL is another address than the kind's own: https://host/path.
+	// BaseURL replaces the kind's own address: https://host/path.
 	BaseURL string
-	// Region is Bedrock's or Vertex's. Regions are Vertex's for models that are elsewhere,
-	// by a pattern in which * is any text.
+	// Region is Bedrock's or Vertex's. Regions are Vertex's for models elsewhere, by a pattern in which * is any
+	// text.
 	Region  string
 	Regions map[string]string
 
-	// Keys. AuthTokenEnv is a bearer token, of Bedrock, too.
+	// Keys. AuthTokenEnv is a bearer token, also Bedrock's.
 	APIKeyEnv, AuthTokenEnv, OAuthTokenEnv string
-	// HeadersEnv are variables by the header that they are sent in.
+	// HeadersEnv are variables by the header that carries them.
 	HeadersEnv map[string]string
 	// SkipAuth says that BaseURL takes calls without a credential, or adds its own.
 	SkipAuth bool
 
-	// Of Bedrock: a profile of AWS's configuration files, keys, and a role that is assumed
-	// with them. Without any the AWS SDK looks where it always does.
+	// For Bedrock: a profile of AWS's configuration files, keys, and a role to assume. Without any the AWS SDK uses
+	// its default chain.
 	Profile, RoleARN                                    string
 	AccessKeyIDEnv, SecretAccessKeyEnv, SessionTokenEnv string
 
-	// Of Vertex: Google's project, and a file of credentials in place of the application
-	// default credentials.
+	// For Vertex: Google's project, and a credentials file instead of the application default credentials.
 	Project, CredentialsFile string
 
-	// Of Foundry: the resource, and a client of Entra ID in place of an API key.
+	// For Foundry: the resource, and a client of Entra ID instead of an API key.
 	Resource, TenantID, ClientID, ClientSecretEnv string
 
-	// Models are the provider's names of models, by sonnet, opus, haiku, fable, or by the
-	// names that are written under model.
+	// Models are the provider's model names, by sonnet, opus, haiku, fable, or by the names written under model.
 	Models map[string]string
 }
 
-// families are the CLI's names for its models of a kind, and what says which one that is.
+// families are the CLI's names for its model families, and the variables that map them.
 var families = []struct{ name, variable string }{
 	{"sonnet", "ANTHROPIC_DEFAULT_SONNET_MODEL"},
 	{"opus", "ANTHROPIC_DEFAULT_OPUS_MODEL"},
@@ -77,8 +75,7 @@ var families = []struct{ name, variable string }{
 	{"fable", "ANTHROPIC_DEFAULT_FABLE_MODEL"},
 }
 
-// Model is the provider's name of a model that a project names. The names of families
-// stay: the CLI is told what they mean.
+// Model is the provider's name of a model that a project names. Family names stay: the CLI resolves them.
 func (p Provider) Model(name string) string {
 	if slices.ContainsFunc(families, func(f struct{ name, variable string }) bool { return f.name == name }) {
 		return name
@@ -102,13 +99,13 @@ var owned = slices.Concat([]string{
 // Owned are the variables that choose the way to the model or hold what it takes.
 func Owned() []string { return slices.Clone(owned) }
 
-// Owns reports whether a variable chooses the way to the model or holds what it takes: it
-// is the gateway's, and no project hands it to its sessions.
+// Owns reports whether a variable is the gateway's: it chooses the way to the model or holds what it takes, and no
+// project passes it to its sessions.
 func Owns(variable string) bool {
 	return slices.Contains(owned, variable) || strings.HasPrefix(variable, "VERTEX_REGION_")
 }
 
-// truthy is the CLI's reading of a switch.
+// truthy parses a switch as the CLI does.
 func truthy(v string) bool {
 	switch strings.ToLower(strings.TrimSpace(v)) {
 	case "1", "true", "yes", "on":
@@ -117,8 +114,8 @@ func truthy(v string) bool {
 	return false
 }
 
-// environment is the provider that the bot's environment chooses, as the CLI would read
-// it, with the headers that are sent with every call.
+// environment is the provider chosen by the bot's environment, as the CLI would read it, with the headers for every
+// call.
 func environment(getenv func(string) string) (Provider, http.Header, error) {
 	for _, name := range unrouted {
 		if truthy(getenv(name)) {
@@ -150,7 +147,7 @@ func environment(getenv func(string) string) (Provider, http.Header, error) {
 	return p, headers, err
 }
 
-// set is the variable's name if it is set.
+// set returns the variable's name if it is set.
 func set(getenv func(string) string, name string) string {
 	if getenv(name) == "" {
 		return ""
@@ -158,7 +155,7 @@ func set(getenv func(string) string, name string) string {
 	return name
 }
 
-// readHeaders takes the headers that the CLI would send with every call, a line each.
+// readHeaders parses the headers that the CLI would send with every call, one per line.
 func readHeaders(lines string) (http.Header, error) {
 	out := http.Header{}
 	for line := range strings.Lines(lines) {
@@ -175,7 +172,7 @@ func readHeaders(lines string) (http.Header, error) {
 	return out, nil
 }
 
-// baseVariable is the variable by which the environment says an address of its own.
+// baseVariable is the environment variable that overrides the address.
 func (k Kind) baseVariable() string {
 	return map[Kind]string{
 		Anthropic: "ANTHROPIC_BASE_URL", Bedrock: "ANTHROPIC_BEDROCK_BASE_URL", Vertex: "ANTHROPIC_VERTEX_BASE_URL", Foundry: "ANTHROPIC_FOUNDRY_BASE_URL",
@@ -188,7 +185,7 @@ var (
 	projectForm  = regexp.MustCompile(`^[a-z0-9][\w.:-]*$`)
 )
 
-// home is the kind's own address. Its error is what to set.
+// home is the kind's default address. Its error says what to set.
 func (p Provider) home() (string, error) {
 	switch p.Kind {
 	case Bedrock:
@@ -225,7 +222,7 @@ func vertexHost(region string) string {
 	return region + "-aiplatform.googleapis.com"
 }
 
-// address is where calls go: its own address or the kind's.
+// address is where calls go: BaseURL or the kind's default.
 func (p Provider) address() (*url.URL, error) {
 	text := p.BaseURL
 	if text == "" {
@@ -242,25 +239,24 @@ func (p Provider) address() (*url.URL, error) {
 	return u, nil
 }
 
-// variables are those that hold the provider's secrets.
+// variables are those with the provider's secrets.
 func (p Provider) variables() []string {
 	all := []string{p.APIKeyEnv, p.AuthTokenEnv, p.OAuthTokenEnv, p.AccessKeyIDEnv, p.SecretAccessKeyEnv, p.SessionTokenEnv, p.ClientSecretEnv}
 	all = slices.AppendSeq(all, maps.Values(p.HeadersEnv))
 	return slices.DeleteFunc(all, func(v string) bool { return v == "" })
 }
 
-// Variables are those of the bot's environment that hold its secrets, as far as it names
-// them.
+// Variables are the variables of the bot's environment that it names for secrets.
 func (p Provider) Variables() []string { return slices.Sorted(slices.Values(p.variables())) }
 
-// usual are the variables by which credentials are found that nobody names.
+// usual are the variables that hold credentials without being named.
 var usual = []string{
 	"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "ANTHROPIC_FOUNDRY_API_KEY",
 	"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
 }
 
-// Secrets are the values that must not be seen, of the provider and of what the
-// environment has for any: keys, headers, and passwords in addresses.
+// Secrets are the values to mask: the provider's, and any in the environment (keys, headers, passwords in
+// addresses).
 func (p Provider) Secrets(getenv func(string) string) []string {
 	var out []string
 	for _, name := range append(p.variables(), usual...) {
@@ -280,7 +276,7 @@ func (p Provider) Secrets(getenv func(string) string) []string {
 	return slices.DeleteFunc(out, func(v string) bool { return v == "" })
 }
 
-// Files are those in which credentials of the provider lie: no session may see them.
+// Files are those with the provider's credentials: no session may see them.
 func (p Provider) Files(getenv func(string) string) []string {
 	out := []string{p.CredentialsFile}
 	for _, name := range []string{"GOOGLE_APPLICATION_CREDENTIALS", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"} {

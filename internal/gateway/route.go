@@ -19,60 +19,56 @@ import (
 
 const (
 	tokenHeader = "X-Deckhand-Token"
-	// nowhere is the provider's name inside, where its own must not be known. Nothing of
-	// that name can ever be found (RFC 6761).
+	// nowhere is the provider's host name inside if its own must not be known. It never resolves (RFC 6761).
 	nowhere = "model.invalid"
 
 	apiHost = "api.anthropic.com"
 )
 
-// route is the way to a provider, of all sessions that have it.
+// route is the way to a provider, shared by all sessions that have it.
 type route struct {
 	provider Provider
 	form     form
-	// base is the provider's address, without what stands before its host.
+	// base is the provider's address, without a prefix of its host.
 	base *url.URL
-	// inside is the host that the CLI knows it by. The CLI asks Anthropic's own API for
-	// more than others.
+	// inside is the host name that the CLI uses. The CLI asks Anthropic's own API for more than others.
 	inside string
-	// keys are those whose placeholders the CLI chooses from.
+	// keys are the credentials whose placeholders the CLI chooses from.
 	keys []credential
-	// headers are set on every call, over all others.
+	// headers are set on every call and override others.
 	headers http.Header
-	// signer adds what has to be made for a call; nil where nothing has to.
+	// signer makes a credential per call; nil if none is needed.
 	signer signer
-	// variables stand inside.
+	// variables are set inside.
 	variables map[string]string
-	// regions are those, besides its own and those of patterns, that Vertex may be asked in.
+	// regions are those that Vertex may be asked in, besides its own and those of patterns.
 	regions []string
 	secrets []string
 }
 
-// signer adds to a call what proves on whose account it is. It is safe for concurrent use.
+// signer adds to a call its proof of account. It is safe for concurrent use.
 type signer interface {
 	// sign adds the proof. Its error is a sentence for people, with the cure.
 	sign(ctx context.Context, r *http.Request, body []byte) error
 }
 
-// form is how a kind of provider is asked.
+// form describes the API of a kind of provider.
 type form struct {
-	// path is of [url.URL.EscapedPath], below the base's. Its group model is where the
-	// model stands, and its group act what is asked for, if that is in the path.
+	// path matches [url.URL.EscapedPath] below the base's. Its group model holds the model, and act the operation,
+	// if they are in the path.
 	path *regexp.Regexp
 }
 
-// key is a variable that holds a placeholder inside, and the header that the CLI sends it
-// in.
+// key is a variable that holds a placeholder inside, and the header in which the CLI sends it.
 type key struct{ variable, header, scheme string }
 
-// credential is a key that is there. One without a value is left out outside: something
-// else says on whose account the call is.
+// credential is a key that is set. One without a value is dropped from the call: something else authenticates it.
 type credential struct {
 	key
 	value string
 }
 
-// placeholder stands in the variable inside.
+// placeholder is the variable's value inside.
 func (k key) placeholder() string { return "deckhand-holds-" + strings.ToLower(k.variable) }
 
 const (
@@ -99,8 +95,8 @@ var forms = map[Kind]form{
 	Foundry: {path: messages},
 }
 
-// newRoute finds the way to a provider, with the credentials that the bot's environment
-// has for it. Nobody is asked yet. Its error is a sentence with what to set.
+// newRoute finds the way to a provider and its credentials in the bot's environment. It makes no call. Its error
+// says what to set.
 func newRoute(p Provider, getenv func(string) string, out *outside) (*route, error) {
 	r := &route{headers: http.Header{}, variables: map[string]string{}, inside: nowhere}
 	var err error
@@ -145,7 +141,7 @@ func newRoute(p Provider, getenv func(string) string, out *outside) (*route, err
 	return r, nil
 }
 
-// vertexRegions are the regions that the environment has by model, which the CLI reads.
+// vertexRegions are the regions per model from the environment, as the CLI reads them.
 func vertexRegions(getenv func(string) string, inside map[string]string) (regions []string) {
 	for _, name := range vertexVariables {
 		if v := getenv(name); regionForm.MatchString(v) {
@@ -164,7 +160,7 @@ var vertexVariables = func() (out []string) {
 	return out
 }()
 
-// need is the value of a variable that has to be set.
+// need returns the value of a required variable.
 func need(getenv func(string) string, variable string) (string, error) {
 	v := strings.TrimSpace(getenv(variable))
 	switch {
@@ -176,7 +172,7 @@ func need(getenv func(string) string, variable string) (string, error) {
 	return v, nil
 }
 
-// identify finds what proves on whose account calls are.
+// identify finds the credentials of calls.
 func (r *route) identify(getenv func(string) string, out *outside) (err error) {
 	p := r.provider
 	switch p.Kind {
@@ -249,7 +245,7 @@ func (r *route) identifyFoundry(getenv func(string) string, out *outside) error 
 	return nil
 }
 
-// always sets a header of every call to what a variable holds.
+// always sets a header of every call to a variable's value.
 func (r *route) always(getenv func(string) string, variable, header, scheme string) error {
 	v, err := need(getenv, variable)
 	if err != nil {
@@ -260,8 +256,7 @@ func (r *route) always(getenv func(string) string, variable, header, scheme stri
 	return nil
 }
 
-// ready asks for what calls are signed with, once, so that whoever has none is told
-// before anything runs.
+// ready obtains what calls are signed with, so that a missing credential is reported before anything runs.
 func (r *route) ready(ctx context.Context) error {
 	if r.signer == nil {
 		return nil
@@ -273,8 +268,8 @@ func (r *route) ready(ctx context.Context) error {
 	return r.signer.sign(ctx, trial, nil)
 }
 
-// environ is the environment that stands inside, NAME=value: env without whatever leads
-// to a model, and the way through the gateway.
+// environ is the environment inside, NAME=value: env without anything that leads to a model, plus the way through
+// the gateway.
 func (r *route) environ(env []string, d door) []string {
 	set := maps.Clone(r.variables)
 	maps.Copy(set, d.variables(r))
@@ -295,7 +290,7 @@ func (r *route) environ(env []string, d door) []string {
 	return out
 }
 
-// door is where a session's calls come in: by a unix socket, or by the listener's address.
+// door is a session's entrance: a unix socket, or the listener's address.
 type door struct{ socket, url, token string }
 
 func (d door) variables(r *route) map[string]string {
@@ -308,7 +303,7 @@ func (d door) variables(r *route) map[string]string {
 	return out
 }
 
-// target is where a call goes; false if it is none that the gateway passes on.
+// target is where a call goes; false if the gateway does not pass it on.
 func (r *route) target(u *url.URL) (*url.URL, bool) {
 	path, ok := strings.CutPrefix(u.EscapedPath(), r.base.EscapedPath())
 	if !ok || strings.Contains(path, "..") || (u.RawQuery != "" && u.RawQuery != "beta=true") {
@@ -326,9 +321,8 @@ func (r *route) target(u *url.URL) (*url.URL, bool) {
 	return &out, true
 }
 
-// inRegion is a call of Vertex AI in the region of its model. The project and the regions
-// are the provider's: neither its account nor where its words are kept is the caller's to
-// choose.
+// inRegion is a call of Vertex AI in its model's region. The caller can choose neither the project nor the region:
+// the provider's apply.
 func (r *route) inRegion(out url.URL, project, location, model, verb string) (*url.URL, bool) {
 	if project != r.provider.Project {
 		return nil, false
@@ -348,7 +342,7 @@ func (r *route) inRegion(out url.URL, project, location, model, verb string) (*u
 	return &out, true
 }
 
-// regionOf is the region that Regions have for a model: by the pattern that says the most.
+// regionOf is the region that Regions have for a model, by the most specific pattern.
 func (p Provider) regionOf(model string) (region string, ok bool) {
 	said := -1
 	for pattern, r := range p.Regions {
@@ -360,7 +354,7 @@ func (p Provider) regionOf(model string) (region string, ok bool) {
 	return region, said >= 0
 }
 
-// known are the headers of a call that leave: what the CLI sends, and what costs nothing.
+// known are the headers that leave with a call: what the CLI sends and what costs nothing.
 var known = []string{
 	"Accept", "Content-Type", "User-Agent", "X-App", "Anthropic-Version", "Anthropic-Dangerous-Direct-Browser-Access",
 	"X-Claude-1p-Request-Class", "X-Claude-Code-Agent-Id", "X-Claude-Code-Agent-Type", "X-Claude-Code-Compaction", "X-Claude-Code-Context-Compacted",
@@ -372,8 +366,7 @@ var known = []string{
 
 const betaHeader = "Anthropic-Beta"
 
-// header is what leaves of a call's headers, with the credentials; false if it brings
-// one that is not ours.
+// header returns the headers that leave with a call, with the credentials; false if it brings a foreign one.
 func (r *route) header(in http.Header) (http.Header, bool) {
 	out := http.Header{}
 	for _, name := range known {
@@ -401,7 +394,7 @@ func (r *route) header(in http.Header) (http.Header, bool) {
 	return out, true
 }
 
-// credit sets the credential whose placeholder a header holds.
+// credit replaces a header's placeholder by its credential.
 func (r *route) credit(out http.Header, name, value string) bool {
 	for _, k := range r.keys {
 		if k.header == name && value == k.scheme+k.placeholder() {
@@ -414,8 +407,7 @@ func (r *route) credit(out http.Header, name, value string) bool {
 	return false
 }
 
-// sign adds to a call that is about to leave what has to be made for it. Its error is a
-// sentence for people.
+// sign adds what has to be made for each call. Its error is a sentence for people.
 func (r *route) sign(ctx context.Context, out *http.Request, body []byte) error {
 	if r.signer == nil {
 		return nil
@@ -423,8 +415,7 @@ func (r *route) sign(ctx context.Context, out *http.Request, body []byte) error 
 	return r.signer.sign(ctx, out, body)
 }
 
-// call is what the meter is to know of a call that passes; nil if it only counts tokens,
-// which costs nothing.
+// call is what the meter learns of a call; nil if it only counts tokens, which is free.
 func (r *route) call(in *http.Request, said terms) *Call {
 	path := r.form.path
 	m := path.FindStringSubmatch(strings.TrimPrefix(in.URL.EscapedPath(), r.base.EscapedPath()))
@@ -434,24 +425,23 @@ func (r *route) call(in *http.Request, said terms) *Call {
 		}
 		return ""
 	}
-	model, _ := url.PathUnescape(group("model")) // the pattern takes no others
+	model, _ := url.PathUnescape(group("model")) // the pattern admits valid escapes only
 	act := group("act")
 	if act == "count_tokens" || act == "count-tokens" || model == "count-tokens" {
 		return nil
 	}
-	model = cmp.Or(word(model), said.model)
+	model = cmp.Or(printableName(model), said.model)
 	return &Call{
 		ID: uuid.Must(uuid.NewV7()), Model: model, Named: slices.Contains(slices.Collect(maps.Values(r.provider.Models)), model), MaxTokens: said.maxTokens, Fallbacks: said.fallbacks, Search: said.search, Bytes: int(in.ContentLength),
 		Stream: said.stream || act == "invoke-with-response-stream" || act == "streamRawPredict", At: time.Now(),
 	}
 }
 
-// mask takes the credentials out of a text of the provider's, and its address where that
-// is not known inside.
+// mask removes the credentials from a text of the provider's, and its address if that is not known inside.
 func (r *route) mask(text []byte) []byte {
 	s := string(text)
 	hide := func(secret, by string) {
-		if len(secret) >= 8 { // what is shorter is a word of the text
+		if len(secret) >= 8 { // shorter ones are ordinary words
 			s = strings.ReplaceAll(s, secret, by)
 		}
 	}

@@ -29,23 +29,22 @@ const (
 	maxHeader = 64 << 10
 	// maxBody bounds a call, as Anthropic does.
 	maxBody = 32 << 20
-	// maxBodies bounds the calls of a session that are being read at once.
+	// maxBodies bounds the bodies of a session's calls that are read at once.
 	maxBodies = 2 * maxBody
-	// maxConnections bounds those of a session: the CLI has one for each call that runs.
+	// maxConnections bounds a session's connections: the CLI has one per running call.
 	maxConnections = 32
-	// maxUnderWay bounds the calls of a session that cost something, with those whose
-	// caller has gone. Beyond it they wait.
+	// maxUnderWay bounds a session's calls that cost something, including those whose caller has gone. More wait.
 	maxUnderWay = maxConnections
 )
 
-// Session is the way to the model of one process and all that it starts.
+// Session is the way to the model for one process and all that it starts.
 type Session struct {
 	gateway *Gateway
 	route   *route
 	token   string
 	dir     string
 	env     []string
-	far     bool // it comes in by the listener
+	far     bool // it uses the listener
 	log     *zap.Logger
 	meter   Meter
 
@@ -53,29 +52,27 @@ type Session struct {
 	proxy  httputil.ReverseProxy
 	bodies *semaphore.Weighted
 	under  *semaphore.Weighted // calls that cost something
-	// complaints keeps the log readable when something inside keeps trying.
+	// complaints limits log lines when something inside keeps trying.
 	complaints rate.Sometimes
 
 	open  context.Context // ends with the session
 	close func()
 }
 
-// Opening is what a session is opened with.
+// Opening configures a session.
 type Opening struct {
-	// Provider is whom its calls go to, and on whose account.
+	// Provider receives its calls, and is paid for them.
 	Provider Provider
-	// Env is the environment of what runs, NAME=value. What leads to a model in it is
-	// taken out.
+	// Env is the process's environment, NAME=value. What leads to a model in it is removed.
 	Env []string
-	// Far says that the session reaches no socket of this machine: it comes in by the
-	// gateway's listener.
+	// Far says that the session reaches no socket of this machine, and uses the gateway's listener.
 	Far bool
-	// Meter is told of every call before it leaves.
+	// Meter learns of every call before it leaves.
 	Meter Meter
 }
 
-// Open makes a session's way in and serves it until [Session.Close]. A provider whose
-// credential cannot be had is an error. An error is a sentence for people.
+// Open opens a session and serves it until [Session.Close]. It fails if the provider's credential cannot be had.
+// Its error is a sentence for people.
 func (g *Gateway) Open(ctx context.Context, o Opening) (*Session, error) {
 	r, err := g.routeTo(o.Provider)
 	if err != nil {
@@ -101,17 +98,17 @@ func (g *Gateway) Open(ctx context.Context, o Opening) (*Session, error) {
 	return s, nil
 }
 
-// random is a text of n random bytes in hexadecimal digits.
+// random returns n random bytes in hexadecimal digits.
 func random(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // it never fails
 	return hex.EncodeToString(b)
 }
 
-// Socket is the path of the socket, which is alone in its folder.
+// Socket is the path of the socket, the only file in its folder.
 func (s *Session) Socket() string { return filepath.Join(s.dir, socketName) }
 
-// Env is the environment that the CLI gets instead, NAME=value.
+// Env is the environment for the CLI, NAME=value.
 func (s *Session) Env() []string { return s.env }
 
 func (s *Session) serve() error {
@@ -119,7 +116,7 @@ func (s *Session) serve() error {
 	if s.far {
 		return s.serveFar()
 	}
-	// The gateway's folder keeps others out; the sandbox may have its own idea of users.
+	// The gateway's folder keeps others out; users in the sandbox may differ.
 	if err := os.Mkdir(s.dir, 0o755); err != nil { //nolint:gosec // see above
 		return fmt.Errorf("make the folder of the model's socket: %w", err)
 	}
@@ -157,7 +154,7 @@ func (s *Session) serve() error {
 	return nil
 }
 
-// serveFar has the listener hand the session its calls.
+// serveFar registers the session with the listener.
 func (s *Session) serveFar() error {
 	var cancel context.CancelFunc
 	s.open, cancel = context.WithCancel(context.Background())
@@ -176,25 +173,23 @@ func (s *Session) serveFar() error {
 
 var quiet = zap.NewStdLog(zap.NewNop())
 
-// reverse is what passes the session's calls on.
+// reverse passes the session's calls on.
 func (s *Session) reverse() httputil.ReverseProxy {
 	return httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.Host = ""
-			r.Out.Body = r.In.Body // to be closed when it has left, which ReverseProxy keeps from happening
+			r.Out.Body = r.In.Body // closed when it has left, which ReverseProxy would prevent
 		},
 		Transport: s.gateway.outside.transport, FlushInterval: -1, BufferPool: &buffers, ErrorLog: quiet,
 		ModifyResponse: s.answered, ErrorHandler: s.failed,
 	}
 }
 
-// Close ends the session for whoever calls: its token is worth nothing, its connections
-// are cut, and its socket is gone. Calls of the provider that are under way are read to
-// their end by the gateway, unless they are cut ([Call.Cut]). It may be called more than
-// once.
+// Close ends the session: its token is void, its connections are cut, and its socket is gone. The gateway reads
+// running calls of the provider to their end unless they are cut ([Call.Cut]). Close may be called more than once.
 func (s *Session) Close() { s.close() }
 
-// ServeHTTP passes a call on, or refuses it in the words of Anthropic's API.
+// ServeHTTP passes a call on, or refuses it as Anthropic's API would.
 func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.gateway.enter() {
 		return
@@ -210,15 +205,15 @@ func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer c.out.Body.Close() //nolint:errcheck // it has no error
-	if c.told == nil {
+	if c.metered == nil {
 		s.pass(w, c)
 		return
 	}
 	if s.under.Acquire(r.Context(), 1) != nil {
-		return // the caller has left
+		return // the caller has gone
 	}
 	defer s.under.Release(1)
-	t, no := s.begin(r.Context(), *c.told)
+	t, no := s.begin(r.Context(), *c.metered)
 	if no != nil {
 		no.write(w)
 		return
@@ -233,9 +228,9 @@ func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.pass(&deafWriter{ResponseWriter: w, limits: s.gateway.limits}, c)
 }
 
-// pass has a call leave, and hands its answer in.
+// pass sends a call and returns its answer.
 func (s *Session) pass(w http.ResponseWriter, c *admitted) {
-	// It may have waited, and a signature does not last.
+	// It may have waited, and signatures expire.
 	if err := s.route.sign(c.out.Context(), c.out, c.text); err != nil {
 		s.complain("a call cannot be signed", zap.Error(err))
 		refuse(http.StatusFailedDependency, "The call did not leave: "+err.Error()+".").write(w)
@@ -250,9 +245,9 @@ func (s *Session) complain(what string, fields ...zap.Field) {
 
 // admitted is a call from inside that may leave.
 type admitted struct {
-	out  *http.Request
-	text []byte // its body
-	told *Call  // what the meter is to know; nil of a call that costs nothing
+	out     *http.Request
+	text    []byte // its body
+	metered *Call  // for the meter; nil if the call costs nothing
 }
 
 // admit turns a call from inside into the one that leaves.
@@ -284,7 +279,7 @@ func (s *Session) admit(r *http.Request) (*admitted, *Refusal) {
 	return &admitted{out, text, s.route.call(r, said)}, nil
 }
 
-// read reads and checks the body of a call, and returns what it says of the call's cost.
+// read reads and checks a call's body, and returns what determines its cost.
 func (s *Session) read(r *http.Request) (io.ReadCloser, []byte, terms, error) {
 	if err := s.bodies.Acquire(r.Context(), r.ContentLength); err != nil {
 		return nil, nil, terms{}, errors.New("the session has ended")
@@ -304,7 +299,7 @@ func (s *Session) read(r *http.Request) (io.ReadCloser, []byte, terms, error) {
 	return b, text, said, nil
 }
 
-// body is a call's, until it has left: an answer can take long.
+// body is a call's body. It is released once it has left, since the answer may take long.
 type body struct {
 	mu      sync.Mutex
 	text    bytes.Reader
@@ -328,7 +323,6 @@ func (b *body) Close() error {
 	return nil
 }
 
-// buffers are what answers are copied by.
 var buffers bufferPool
 
 type bufferPool struct{ pool sync.Pool }

@@ -26,12 +26,11 @@ import (
 	"golang.org/x/oauth2/google"
 )
 
-// signLimit bounds how long a credential may take to be had: a role, a token.
+// signLimit bounds how long it may take to obtain a credential: a role, a token.
 const signLimit = 20 * time.Second
 
-// amazon signs calls of Bedrock (SigV4) with what the AWS SDK finds: keys, profiles, roles,
-// web identities, and those of the machine that the bot runs on. The SDK keeps them and
-// has new ones before they end.
+// amazon signs calls of Bedrock (SigV4) with what the AWS SDK finds: keys, profiles, roles, web identities, and
+// those of the bot's machine. The SDK caches and renews them.
 type amazon struct {
 	credentials aws.CredentialsProvider
 	signer      *v4.Signer
@@ -92,7 +91,7 @@ func (a *amazon) sign(ctx context.Context, r *http.Request, body []byte) error {
 	if err != nil {
 		return fmt.Errorf("the bot has no valid credential for Amazon Bedrock (%s); set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, renew them if they have expired (aws sso login), or give the bot's machine a role", inShort(err))
 	}
-	// What is signed is what no proxy on the way changes.
+	// Only what no proxy changes is signed.
 	signed := &http.Request{Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: http.Header{}, ContentLength: int64(len(body))}
 	if t := r.Header.Get("Content-Type"); t != "" {
 		signed.Header.Set("Content-Type", t)
@@ -109,9 +108,9 @@ func (a *amazon) sign(ctx context.Context, r *http.Request, body []byte) error {
 	return nil
 }
 
-// tokens puts a token that has to be asked for, and asked for anew.
+// tokens adds a token that has to be requested and renewed.
 type tokens struct {
-	// source is made at the first use, and again after it could not be made.
+	// make makes source at the first use, and again after a failure.
 	make  func() (oauth2.TokenSource, http.Header, error)
 	whose string
 	cure  string
@@ -121,7 +120,7 @@ type tokens struct {
 	more   http.Header
 }
 
-// newGoogle takes tokens by Google's application default credentials, or by a file.
+// newGoogle uses Google's application default credentials, or a file.
 func newGoogle(p Provider, out *outside) *tokens {
 	const scope = "https://www.googleapis.com/auth/cloud-platform"
 	ctx := out.context()
@@ -163,7 +162,7 @@ func googleCredentials(ctx context.Context, file, scope string) (*google.Credent
 	return google.CredentialsFromJSONWithType(ctx, text, kind.Type, scope)
 }
 
-// newEntra takes tokens of Microsoft's Entra ID by a client's secret.
+// newEntra uses a client's secret of Microsoft's Entra ID.
 func newEntra(p Provider, secret, authority string, out *outside) *tokens {
 	c := clientcredentials.Config{
 		ClientID: p.ClientID, ClientSecret: secret, Scopes: []string{"https://cognitiveservices.azure.com/.default"},
@@ -202,8 +201,7 @@ func (t *tokens) ready() (oauth2.TokenSource, http.Header, error) {
 	return t.source, t.more, nil
 }
 
-// inShort is an error of a library's in one line, which people can read: of a refusal by
-// OAuth, the words of who refused.
+// inShort is a library's error in one readable line. For a refusal by OAuth it is the server's text.
 func inShort(err error) string {
 	text := err.Error()
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
@@ -211,7 +209,7 @@ func inShort(err error) string {
 			Code        string `json:"error"`
 			Description string `json:"error_description"`
 		}
-		_ = json.Unmarshal(refused.Body, &said) // or it says nothing that can be read
+		_ = json.Unmarshal(refused.Body, &said) // or it is not readable
 		text = strings.TrimSpace(said.Code + " " + said.Description)
 		if text == "" && refused.Response != nil {
 			text = refused.Response.Status

@@ -10,17 +10,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream/eventstreamapi"
 )
 
-// maxEvent bounds an event that is kept until it can be read: those that tell of costs
-// have a few hundred bytes.
+// maxEvent bounds an event that is kept until it can be parsed: those about costs have a few hundred bytes.
 const maxEvent = 1 << 20
 
-// lines reads a stream of server-sent events. Only those that tell of costs are kept
-// and parsed; the others, nearly all, are looked at by their name.
+// lines reads a stream of server-sent events. It keeps and parses only those that tell of costs, and skips most by
+// their names.
 type lines struct {
 	to *reading
 
-	line  []byte // that is not whole yet
-	long  bool   // it is longer than anybody keeps
+	line  []byte // an incomplete line
+	long  bool   // it is too long to be kept
 	cr    bool   // the last byte was \r
 	begun bool   // the first line has been read
 
@@ -29,8 +28,7 @@ type lines struct {
 	lost bool // the data was too long
 }
 
-// tells reports whether an event of that name may tell of costs. A stream may go without
-// names.
+// tells reports whether an event of that name may tell of costs. Streams may omit names.
 func tells(name string) bool {
 	switch name {
 	case "", "message", "message_start", "message_delta", "message_stop", "error":
@@ -68,7 +66,7 @@ func (d *lines) write(p []byte) {
 	}
 }
 
-// keep keeps a part of a line, as much of it as anybody will ask for.
+// keep keeps a part of a line, up to the limit.
 func (d *lines) keep(part []byte) {
 	most := maxEvent
 	if !tells(d.name) {
@@ -121,11 +119,11 @@ func (d *lines) endEvent() {
 }
 
 func (d *lines) close() {
-	// An event that was not ended counts for nobody.
+	// An unfinished event does not count.
 	d.line, d.data = nil, nil
 }
 
-// frames reads a stream of Amazon's frames, in each of which is an event.
+// frames reads a stream of Amazon's frames, each with one event.
 type frames struct {
 	to    *reading
 	frame []byte
@@ -152,7 +150,7 @@ func (d *frames) write(p []byte) {
 	}
 }
 
-// wanted is how long the frame is, as far as that is known.
+// wanted is the frame's length, as far as it is known.
 func (d *frames) wanted() int {
 	if len(d.frame) < preludeLen {
 		return preludeLen
@@ -160,7 +158,7 @@ func (d *frames) wanted() int {
 	return int(binary.BigEndian.Uint32(d.frame))
 }
 
-// advance reads the frame if it is whole.
+// advance reads the frame if it is complete.
 func (d *frames) advance() {
 	if len(d.frame) < preludeLen {
 		return
@@ -168,7 +166,7 @@ func (d *frames) advance() {
 	length := binary.BigEndian.Uint32(d.frame)
 	switch {
 	case length < shortest || length > longest:
-		d.dead, d.to.unread, d.frame = true, true, nil // nobody knows where the next one begins
+		d.dead, d.to.unread, d.frame = true, true, nil // the next frame cannot be found
 	case length > maxEvent:
 		d.skip, d.to.unread, d.frame = int(length)-len(d.frame), true, d.frame[:0]
 	case len(d.frame) == int(length):

@@ -14,13 +14,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// tap is a call on its way out and back, as its meter is told of it. It belongs to the
-// call's handler, in whose goroutine the proxy reads the answer.
+// tap reports a call to its meter. It belongs to the call's handler, in whose goroutine the proxy reads the answer.
 type tap struct {
 	call    Call
 	booking Booking
 	now     func() time.Time
-	left    atomic.Bool // told by the transport's goroutine
+	left    atomic.Bool // set by the transport's goroutine
 	passage *passage
 	over    bool
 
@@ -50,23 +49,23 @@ func (s *Session) begin(ctx context.Context, c Call) (*tap, *Refusal) {
 
 type tapKey struct{}
 
-// tapOf is the call's tap; nil for one that costs nothing.
+// tapOf is the call's tap; nil if the call costs nothing.
 func tapOf(r *http.Request) *tap {
 	t, _ := r.Context().Value(tapKey{}).(*tap)
 	return t
 }
 
-// follow is the call with its tap, which learns whether something of it left.
+// follow attaches the tap to the call, and learns whether any of it left.
 func (t *tap) follow(r *http.Request) *http.Request {
 	ctx := context.WithValue(r.Context(), tapKey{}, t)
 	return r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { t.left.Store(true) }}))
 }
 
-// answered notes the head of the provider's answer, and has its body read as it passes.
+// answered notes the head of the provider's answer, and wraps its body.
 func (t *tap) answered(resp *http.Response) {
 	t.status, t.firstByte = resp.StatusCode, t.now()
 	h := resp.Header
-	t.requestID = word(cmp.Or(h.Get("Request-Id"), h.Get("X-Amzn-Requestid"), h.Get("X-Request-Id")))
+	t.requestID = printableName(cmp.Or(h.Get("Request-Id"), h.Get("X-Amzn-Requestid"), h.Get("X-Request-Id")))
 	if resp.StatusCode >= 300 {
 		t.free = true
 		return
@@ -99,26 +98,25 @@ func (t *tap) end() {
 		return
 	}
 	t.over = true
-	t.passage.told()
+	t.passage.complete()
 	a := t.answer()
 	a.Ended = t.now()
 	t.booking.End(a)
 }
 
-// decoder reads an answer piece by piece, wherever it was cut, and never fails: what it
-// cannot read it notes in its reading.
+// decoder reads an answer in pieces of any size. It never fails: it notes in its reading what it cannot read.
 type decoder interface {
 	write(p []byte)
 	// close says that the answer is over.
 	close()
 }
 
-// tappedBody is an answer's body that is read as it passes.
+// tappedBody decodes an answer's body as it passes.
 type tappedBody struct {
 	io.ReadCloser
 	tap     *tap
 	decode  decoder // nil if nobody can read it
-	missing int64   // bytes until the end; negative if that is not known
+	missing int64   // bytes until the end; negative if unknown
 }
 
 func (b *tappedBody) Read(p []byte) (int, error) {
@@ -127,7 +125,7 @@ func (b *tappedBody) Read(p []byte) (int, error) {
 	if t.over {
 		return n, err
 	}
-	t.passage.heard()
+	t.passage.received()
 	known := t.reading.version
 	if b.decode != nil {
 		b.decode.write(p[:n])

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// String tells people who it is: "Amazon Bedrock, eu-central-1".
+// String is for people: "Amazon Bedrock, eu-central-1".
 func (p Provider) String() string {
 	name := map[Kind]string{Anthropic: "Anthropic's API", Bedrock: "Amazon Bedrock", Vertex: "Google Vertex AI", Foundry: "Microsoft Foundry"}[p.Kind]
 	if place := cmp.Or(p.Region, p.Resource); place != "" {
@@ -29,9 +29,8 @@ func (p Provider) String() string {
 	return name
 }
 
-// Check looks whether a session with this provider could be opened: its settings, and that
-// what calls are signed with can be had. The provider itself is not asked. It says who it
-// is; its error is a sentence with the cure.
+// Check reports whether a session with this provider could be opened: its settings, and whether its credentials can
+// be had. It makes no call of the model. Its error is a sentence with the cure.
 func Check(ctx context.Context, p Provider, getenv func(string) string) (who string, err error) {
 	out, err := newOutside(getenv)
 	if err != nil {
@@ -45,17 +44,16 @@ func Check(ctx context.Context, p Provider, getenv func(string) string) (who str
 	return r.provider.String(), r.ready(ctx)
 }
 
-// Trial is how a provider answered a call that asked it for one token.
+// Trial is a provider's answer to a call for one token.
 type Trial struct {
 	Model         string
 	Input, Output int64 // tokens
 	Took          time.Duration
 }
 
-// Try makes one call of a provider, for one token. ask is given the environment, NAME=value,
-// in which a CLI reaches its model, and has it ask something: that shows in which form and
-// by which name the model is asked, and does not leave. The error is a sentence with the
-// cure.
+// Try makes one call of a provider, for one token. ask gets the environment, NAME=value, in which a CLI reaches its
+// model, and makes it ask something: that call shows the form and the model's name, and does not leave. The error
+// is a sentence with the cure.
 func Try(ctx context.Context, p Provider, getenv func(string) string, ask func(ctx context.Context, env []string) error) (*Trial, error) {
 	out, err := newOutside(getenv)
 	if err != nil {
@@ -79,7 +77,7 @@ func Try(ctx context.Context, p Provider, getenv func(string) string, ask func(c
 	return trial, nil
 }
 
-// overhear returns the first call of the model that ask leads to, in front of its target.
+// overhear intercepts the first call of the model that ask leads to.
 func (r *route) overhear(ctx context.Context, ask func(ctx context.Context, env []string) error) (*http.Request, error) {
 	at, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -87,13 +85,13 @@ func (r *route) overhear(ctx context.Context, ask func(ctx context.Context, env 
 	}
 	token := random(32)
 	var mu sync.Mutex
-	var heard *http.Request
+	var first *http.Request
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet, Handler: http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
 		out, err := r.imitate(ctx, in, token)
 		mu.Lock()
 		defer mu.Unlock()
-		if err == nil && heard == nil {
-			heard = out
+		if err == nil && first == nil {
+			first = out
 		}
 		refuse(http.StatusPaymentRequired, "This call was for bot doctor, and has not left.").write(w)
 	})}
@@ -112,20 +110,20 @@ func (r *route) overhear(ctx context.Context, ask func(ctx context.Context, env 
 	mu.Lock()
 	defer mu.Unlock()
 	switch {
-	case heard != nil:
-		return heard, nil
+	case first != nil:
+		return first, nil
 	case err != nil:
-		return nil, fmt.Errorf("the model was not asked by Claude Code (%s); look whether CLAUDE_COMMAND works", inShort(err))
+		return nil, fmt.Errorf("the model was not asked by Claude Code (%s); check whether CLAUDE_COMMAND works", inShort(err))
 	}
-	return nil, errors.New("the model was not asked by Claude Code; look whether CLAUDE_COMMAND works")
+	return nil, errors.New("the model was not asked by Claude Code; check whether CLAUDE_COMMAND works")
 }
 
-// imitate makes of a call a small one for one token, as the CLI would make it.
+// imitate reduces a call to a small one for one token, as the CLI would make it.
 func (r *route) imitate(ctx context.Context, in *http.Request, token string) (*http.Request, error) {
 	target, ok := r.target(in.URL)
 	header, ours := r.header(in.Header)
 	if !ok || !ours || in.Method != http.MethodPost || subtle.ConstantTimeCompare([]byte(in.Header.Get(tokenHeader)), []byte(token)) != 1 {
-		return nil, errors.New("it is none of the model")
+		return nil, errors.New("it is not a call of the model")
 	}
 	var call map[string]json.RawMessage
 	if err := json.NewDecoder(io.LimitReader(in.Body, maxBody)).Decode(&call); err != nil {
@@ -139,7 +137,7 @@ func (r *route) imitate(ctx context.Context, in *http.Request, token string) (*h
 	}
 	var system []json.RawMessage
 	if r.provider.OAuthTokenEnv != "" && json.Unmarshal(call["system"], &system) == nil {
-		small["system"] = system[:min(len(system), 2)] // by which such a token knows the CLI
+		small["system"] = system[:min(len(system), 2)] // by which such a token recognises the CLI
 	}
 	body, err := json.Marshal(small)
 	if err != nil {
@@ -184,7 +182,7 @@ func (r *route) try(call *http.Request, out *outside) (*Trial, error) {
 	return &Trial{Model: answer.Model, Input: answer.Usage.Input, Output: answer.Usage.Output}, nil
 }
 
-// unreached says of an error on the way what to do.
+// unreached turns a network error into a sentence with the cure.
 func unreached(host string, err error) error {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -208,12 +206,12 @@ func unreached(host string, err error) error {
 	return fmt.Errorf("%s cannot be reached (%s); %s", host, inShort(errors.Unwrap(err)), cure)
 }
 
-// refused says of a provider's error what to do.
+// refused turns a provider's error into a sentence with the cure.
 func (r *route) refused(status int, body []byte) error {
 	return fmt.Errorf("the provider answers with status %d (%s); %s", status, inShort(errors.New(wordsOf(r.mask(body)))), r.cure(status, string(body)))
 }
 
-// wordsOf are the words of a provider's error, in any of their forms.
+// wordsOf extracts the message of a provider's error, in any of its forms.
 func wordsOf(body []byte) string {
 	var said struct {
 		Message string          `json:"message"`

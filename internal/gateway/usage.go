@@ -17,16 +17,16 @@ type reading struct {
 	id      string // of the message
 	model   string
 	usage   usageJSON
-	version int  // grows with every usage that is told
+	version int  // grows with every usage
 	started bool // a message has begun
-	told    bool // what its output has used was told at its end, or near it
+	told    bool // the usage of its output came at its end, or near it
 	over    bool // nothing follows that matters
-	refused bool // by an error before anything was made
-	unread  bool // something could not be read that may have told of costs
+	refused bool // with an error before anything was generated
+	unread  bool // something unreadable may have told of costs
 	stop    string
 }
 
-// event is one of a stream, or a whole answer, as far as it tells of costs.
+// event is an event of a stream, or a whole answer, as far as it tells of costs.
 type event struct {
 	Type    string       `json:"type"`
 	Message *messageJSON `json:"message"`
@@ -43,7 +43,7 @@ type messageJSON struct {
 	StopReason string     `json:"stop_reason"`
 }
 
-// usageJSON is a usage as the API writes it. What is not told is nil.
+// usageJSON is a usage as the API writes it. Absent members are nil.
 type usageJSON struct {
 	runJSON
 	ServerToolUse struct {
@@ -54,7 +54,7 @@ type usageJSON struct {
 	Iterations []runJSON `json:"iterations"`
 }
 
-// runJSON is what one run of a model used.
+// runJSON is the usage of one run of a model.
 type runJSON struct {
 	Type          string        `json:"type"`
 	Model         string        `json:"model"`
@@ -65,16 +65,16 @@ type runJSON struct {
 	CacheCreation cacheCreation `json:"cache_creation"`
 }
 
-// cacheCreation is what was written to the cache by how long it lives.
+// cacheCreation is the tokens written to the cache by lifetime.
 type cacheCreation struct {
 	Short *count `json:"ephemeral_5m_input_tokens"`
 	Long  *count `json:"ephemeral_1h_input_tokens"`
 }
 
-// count is a number of tokens. What is none that can be is -1.
+// count is a number of tokens; -1 if it was invalid.
 type count int64
 
-// UnmarshalJSON never fails: a count that cannot be must not hide the others.
+// UnmarshalJSON never fails: one invalid count must not hide the others.
 func (c *count) UnmarshalJSON(text []byte) error {
 	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || f < 0 || f > price.MaxCount || f != math.Trunc(f) {
@@ -85,7 +85,7 @@ func (c *count) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// read reads an event. name is what the stream calls it, or empty.
+// read reads an event. name is the stream's name for it, or empty.
 func (r *reading) read(name string, data []byte) {
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -100,26 +100,26 @@ func (r *reading) read(name string, data []byte) {
 			r.unread = true
 			return
 		}
-		r.id, r.model = word(e.Message.ID), word(e.Message.Model)
-		r.tell(e.Message.Usage)
+		r.id, r.model = printableName(e.Message.ID), printableName(e.Message.Model)
+		r.merge(e.Message.Usage)
 	case "message_delta":
-		r.stop = cmp.Or(word(e.Delta.StopReason), r.stop)
+		r.stop = cmp.Or(printableName(e.Delta.StopReason), r.stop)
 		r.told = r.told || (e.Usage != nil && e.Usage.Output != nil)
-		r.tell(e.Usage)
+		r.merge(e.Usage)
 	case "message_stop":
 		r.over = true
 	case "error":
 		r.refused = !r.started
 	case "message": // a whole answer
-		r.id, r.model, r.stop, r.started, r.over = word(e.ID), word(e.Model), word(e.StopReason), true, true
+		r.id, r.model, r.stop, r.started, r.over = printableName(e.ID), printableName(e.Model), printableName(e.StopReason), true, true
 		r.told = e.Usage != nil && e.Usage.Output != nil
-		r.tell(e.Usage)
+		r.merge(e.Usage)
 	}
 }
 
-// tell adds what a message has told, by the rules of the CLI: what is said later
-// replaces what was said, and of the prompt no zero does.
-func (r *reading) tell(u *usageJSON) {
+// merge adds a reported usage by the rules of the CLI: later values replace earlier ones, except zeros for the
+// prompt.
+func (r *reading) merge(u *usageJSON) {
 	if u == nil {
 		return
 	}
@@ -150,7 +150,7 @@ func (r *reading) tell(u *usageJSON) {
 	r.version++
 }
 
-// value is a count, or 0 for one that was not told or cannot be.
+// value is a count, or 0 if it is absent or invalid.
 func value(c *count) count {
 	if c == nil {
 		return 0
@@ -158,8 +158,7 @@ func value(c *count) count {
 	return max(*c, 0)
 }
 
-// priced is the run as prices are applied to it. What was written to the cache without
-// saying for how long counts as 5 minutes.
+// priced is the run as prices apply to it. Cache writes without a lifetime count as 5 minutes.
 func (u *runJSON) priced() price.Usage {
 	p := price.Usage{Input: int64(value(u.Input)), Output: int64(value(u.Output)), CacheRead: int64(value(u.CacheRead))}
 	short, long := int64(value(u.CacheCreation.Short)), int64(value(u.CacheCreation.Long))
@@ -181,20 +180,19 @@ func (r *reading) answer() Answer {
 	a.Runs = r.runs(a.Usage)
 	for _, run := range a.Runs {
 		if !run.Apart && run.Model != "" {
-			a.Model = run.Model // another answered in the place of the one that was asked
+			a.Model = run.Model // another model answered instead
 		}
 	}
 	return a
 }
 
-// runs are the runs of models that an answer tells of, for a usage in sum. Prices
-// depend on the length of each prompt; advice and compactions are billed besides; and
-// where another model stood in for one that refused, its runs alone are billed.
+// runs are the model runs of an answer. Prices depend on the length of each prompt; advice and compactions are
+// billed in addition; and where another model replaced one that refused, only its runs are billed.
 func (r *reading) runs(sum price.Usage) []Run {
 	var own, fallback, apart []Run
 	var total price.Usage
 	for _, it := range r.usage.Iterations[:min(len(r.usage.Iterations), maxRuns)] {
-		run := Run{Model: word(it.Model), Usage: it.priced()}
+		run := Run{Model: printableName(it.Model), Usage: it.priced()}
 		run.Usage.US = sum.US
 		switch it.Type {
 		case "message":
@@ -220,7 +218,7 @@ func (r *reading) runs(sum price.Usage) []Run {
 	case len(fallback) > 0:
 		own = fallback
 	case len(own) < 2 || total != whole:
-		own = nil // Usage says all
+		own = nil // Usage says everything
 	default:
 		lengthen(own, sum.CacheWrite1h)
 	}
@@ -230,7 +228,7 @@ func (r *reading) runs(sum price.Usage) []Run {
 	return append(own, apart...)
 }
 
-// lengthen gives the runs what was written for an hour where only the sum tells of it.
+// lengthen gives the runs the one-hour cache writes that only the sum reports.
 func lengthen(runs []Run, long int64) {
 	for _, run := range runs {
 		long -= run.Usage.CacheWrite1h
@@ -242,12 +240,11 @@ func lengthen(runs []Run, long int64) {
 	}
 }
 
-// maxRuns bounds the runs that are told of one call.
+// maxRuns bounds the runs reported for one call.
 const maxRuns = 100
 
-// word is a name that somebody else has written, fit for the database: at most 200 letters,
-// and none that cannot be printed.
-func word(s string) string {
+// printableName is a foreign name, fit for the database: at most 200 printable characters.
+func printableName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return -1
@@ -263,7 +260,7 @@ type whole struct {
 	text bytes.Buffer
 }
 
-// maxWhole bounds an answer that is kept until it can be read.
+// maxWhole bounds an answer that is kept until it can be parsed.
 const maxWhole = 16 << 20
 
 func (d *whole) write(p []byte) {

@@ -105,8 +105,8 @@ func TestRunsOfModelsAreToldApart(t *testing.T) {
 func TestNamesAreFitForTheLedger(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{"claude": "claude", "a\x00b\nc": "abc", "\xff\xfeé": "é", strings.Repeat("é", 150): strings.Repeat("é", 100)} {
-		if got := word(in); got != want {
-			t.Errorf("word(%q) = %q", in, got)
+		if got := printableName(in); got != want {
+			t.Errorf("printableName(%q) = %q", in, got)
 		}
 	}
 }

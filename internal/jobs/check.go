@@ -9,11 +9,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// tables are those of River that a client reads and writes.
+// tables are River's tables that a client reads and writes.
 var tables = []string{"river_job", "river_leader", "river_queue", "river_notification"}
 
-// check finds out whether the queue can be worked on with this database and role. Its
-// errors know their cure.
+// check reports whether the queue works with this database and role. Its errors have a cure.
 func check(ctx context.Context, pool *pgxpool.Pool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, checkTimeout, fmt.Errorf("no answer in %s", checkTimeout))
 	defer cancel()
@@ -54,7 +53,7 @@ type tableState struct {
 	Lacks       string // privileges
 }
 
-// missingError lists tables that are not there, or not to be seen.
+// missingError lists tables that are missing or invisible.
 type missingError []string
 
 // Error implements error.
@@ -65,7 +64,7 @@ func (e missingError) Error() string {
 // Cure says what to do about it.
 func (missingError) Cure() string { return "run `bot migrate up`" }
 
-// grantError lists tables on which the bot's role may not do what is needed.
+// grantError lists tables on which the bot's role lacks privileges.
 type grantError []tableState
 
 // Error implements error.

@@ -15,8 +15,7 @@ import (
 	"deckhand/internal/store"
 )
 
-// Inserter writes jobs in other people's transactions. It holds no connection, and
-// the zero value is ready for use.
+// Inserter writes jobs in callers' transactions. It holds no connection, and the zero value is ready for use.
 type Inserter struct{}
 
 var _ store.JobInserter = Inserter{}
@@ -35,14 +34,14 @@ func (Inserter) InsertTx(ctx context.Context, tx pgx.Tx, jobs []store.Job) error
 	params := make([]river.InsertManyParams, len(jobs))
 	for i, j := range jobs {
 		o := &river.InsertOpts{UniqueOpts: river.UniqueOpts{ByArgs: j.Once}}
-		if j.At.After(time.Now()) { // else it would wait for the leader's next look at what is due
+		if j.At.After(time.Now()) { // otherwise it would wait for the leader's next poll
 			o.ScheduledAt = j.At
 		}
 		params[i] = river.InsertManyParams{Args: j.Args, InsertOpts: o}
 	}
 	if slices.ContainsFunc(jobs, func(j store.Job) bool { return j.Once }) {
 		_, err = client.InsertManyTx(ctx, tx, params)
-	} else { // by COPY: half the time, and no conflict is settled
+	} else { // by COPY: half the time, without conflict handling
 		_, err = client.InsertManyFastTx(ctx, tx, params)
 	}
 	return err

@@ -1,16 +1,12 @@
-// Package jobs has done what was scheduled for later, by River, whose queue is in our
-// own database: [store.Job] is written through [Inserter] in the transaction that it
-// follows from, and a [Runner] of any replica gives it to the [Handler] that was
-// registered for its kind. A job whose handler fails, or whose replica dies, is done
-// again.
+// Package jobs runs scheduled jobs with River, whose queue is in our own database: [Inserter] writes a [store.Job]
+// in the transaction that causes it, and a [Runner] of any replica passes it to the [Handler] of its kind. A job
+// whose handler fails, or whose replica dies, is retried.
 //
-// The package does not know what jobs are about: their arguments and handlers belong
-// to whoever schedules them.
+// The package does not know what jobs are about: whoever schedules them owns their arguments and handlers.
 //
-// A runner works for as long as its context lives. When the queue cannot be worked
-// on, because the database is away or lacks River's tables or a grant, it tries again
-// until it can (see [upkeep.Part]); nothing is lost meanwhile, as jobs are rows.
-// [Runner.Run] owns River's goroutines and returns after they have ended.
+// A runner works until its context ends. While the queue is unusable, because the database is unreachable or lacks
+// River's tables or a grant, it retries (see [upkeep.Part]); jobs are rows, so nothing is lost. [Runner.Run] owns
+// River's goroutines and returns after they have ended.
 package jobs
 
 import (
@@ -32,34 +28,32 @@ import (
 )
 
 const (
-	// atOnce is how many jobs this replica does at the same time.
+	// atOnce is how many jobs this replica runs concurrently.
 	atOnce = 4
-	// stopGrace is what jobs in hand get to end by themselves when the runner stops.
+	// stopGrace is how long running jobs may take when the runner stops.
 	stopGrace = 5 * time.Second
-	// jobTimeout is after how long a job's context ends, and stuckAfter when a job
-	// whose replica has died is given to another.
+	// jobTimeout is when a job's context ends, and stuckAfter when another replica takes over a dead one's job.
 	jobTimeout = time.Minute
 	stuckAfter = 5 * time.Minute
-	// checkEvery is how often is looked whether the queue can still be worked on.
+	// checkEvery is the interval of checks of the queue.
 	checkEvery   = 10 * time.Second
 	checkTimeout = 5 * time.Second
 )
 
-// Job is a job in a handler's hands.
+// Job is a job for a handler.
 type Job[A store.JobArgs] struct {
 	Args    A
 	Attempt int // from 1
 }
 
-// Handler does the jobs of one kind.
+// Handler handles jobs of one kind.
 type Handler struct {
 	kind string
 	add  func(*river.Workers) error
 }
 
-// Handle returns the handler that calls do for each job with arguments A. An error
-// has the job done again, later each time; [Again] says when. do may run several
-// times at once, for different jobs.
+// Handle returns the handler that calls do for each job with arguments A. After an error the job is retried with
+// growing delays, or as [Again] says. do may run concurrently for different jobs.
 func Handle[A store.JobArgs](do func(context.Context, Job[A]) error) Handler {
 	var args A
 	return Handler{kind: args.Kind(), add: func(w *river.Workers) error {
@@ -69,11 +63,11 @@ func Handle[A store.JobArgs](do func(context.Context, Job[A]) error) Handler {
 	}}
 }
 
-// Again is what a handler returns for a job that is to be done after some time, by
-// whichever replica: it is no failure, and no attempt is counted.
+// Again is a handler's result to run the job again after some time, on any replica: it is not a failure, and not
+// counted as an attempt.
 func Again(after time.Duration) error { return river.JobSnooze(after) }
 
-// Runner works on jobs, together with those of other replicas.
+// Runner runs jobs, together with those of other replicas.
 type Runner struct {
 	pool     *pgxpool.Config
 	handlers []Handler
@@ -81,8 +75,7 @@ type Runner struct {
 	part     *upkeep.Part
 }
 
-// New returns a runner that works on the database at url. Jobs of kinds that have no
-// handler are left to replicas that have one.
+// New returns a runner on the database at url. Jobs without a handler here are left to other replicas.
 func New(url string, log *zap.Logger, handlers ...Handler) (*Runner, error) {
 	pool, err := store.ParsePool(url, true)
 	if err != nil {
@@ -98,31 +91,30 @@ func New(url string, log *zap.Logger, handlers ...Handler) (*Runner, error) {
 	return &Runner{pool: pool, handlers: handlers, log: riverLog(log), part: upkeep.New("the job queue (deadlines, reminders, digests)", store.Cure, log)}, nil
 }
 
-// riverLog is quiet: River tells much that is nobody's business at the level of
-// information, and the same trouble every second.
+// riverLog is quiet: River logs much that is irrelevant at the info level, and the same trouble every second.
 func riverLog(log *zap.Logger) *slog.Logger {
 	core, err := zapcore.NewIncreaseLevelCore(log.Core(), zapcore.WarnLevel)
 	if err != nil {
-		core = log.Core() // it is quieter than that already
+		core = log.Core() // it is already quieter
 	}
 	core = zapcore.NewSamplerWithOptions(core, time.Minute, 1, 0)
 	return slog.New(zapslog.NewHandler(core, zapslog.WithName(log.Name()), zapslog.AddStacktraceAt(slog.LevelError+1)))
 }
 
-// Run works on jobs until ctx ends. Those in hand get a moment to end.
+// Run runs jobs until ctx ends. Running ones get a moment to finish.
 func (r *Runner) Run(ctx context.Context) { r.part.Keep(ctx, r.run) }
 
-// State says whether this replica works on jobs, and if not why.
+// State says whether this replica runs jobs, and if not why.
 func (r *Runner) State() upkeep.State { return r.part.State() }
 
-// run works until something is wrong.
+// run runs jobs until something fails.
 func (r *Runner) run(ctx context.Context, tell func(error)) error {
 	pool, err := pgxpool.NewWithConfig(ctx, r.pool.Copy())
 	if err != nil {
 		return fmt.Errorf("connect to the database: %w", err)
 	}
 	defer pool.Close()
-	// River starts on what it cannot work with, and complains for ever.
+	// River starts on an unusable database, and logs errors for ever.
 	if err := check(ctx, pool); err != nil {
 		return err
 	}

@@ -18,41 +18,41 @@ import (
 	"time"
 )
 
-// Place says where everything is that is looked at.
+// Place says where everything to read is.
 type Place struct {
 	Control    string   // the playground's address
-	Database   string   // a way to Postgres that no accident is in
+	Database   string   // a connection to Postgres without accidents
 	Bot        string   // the bot's user id
 	Channels   []string // that work on a project
 	Model      string   // a file of [ModelCall], a JSON object to a line
 	Work       []string // files of lines that run.sh wrote
 	Branched   string   // the channel whose threads have a branch each
 	Repository string   // of its project
-	Dir        string   // what runs in it, or names it, is the bots'
-	Self       int      // a process that may
+	Dir        string   // whatever runs in it, or names it, is a bot's
+	Self       int      // except this process
 }
 
-// Evidence is everything that was seen.
+// Evidence is everything that was read.
 type Evidence struct {
 	Bot       string
 	Branched  string
 	Threads   []Thread
-	Calls     []ModelCall // in the order in which they came
-	Runs      []Run       // in the order in which they were written
+	Calls     []ModelCall // in order
+	Runs      []Run       // in the order of writing
 	Bill      map[string]int64
 	Rows      Rows
 	Branches  map[string][]string // subjects of the commits, by branch
 	Processes []string
-	Accidents []Line // what the history did, for the transcripts
+	Accidents []Line // of the history, for the transcripts
 }
 
-// Thread is a thread of Slack's, the first message included, in order.
+// Thread is a Slack thread with its messages in order.
 type Thread struct {
 	Channel  string
 	Messages []Message
 }
 
-// Message is one as it stands.
+// Message is a message in its current state.
 type Message struct {
 	TS          string          `json:"ts"`
 	User        string          `json:"user"`
@@ -66,17 +66,17 @@ type Message struct {
 	} `json:"reactions"`
 }
 
-// ModelCall is one call of the model, as it was seen on its way.
+// ModelCall is a call of the model, recorded on its way.
 type ModelCall struct {
 	At      time.Time `json:"at"`
 	Session string    `json:"session"`
 	Main    bool      `json:"main"` // it has tools: the main loop's, not a title's
 	Status  int       `json:"status"`
-	Seen    []string  `json:"seen"` // the answers that were asked for in it, in order
+	Seen    []string  `json:"seen"` // the answers in its conversation, in order
 	Uses    []ToolUse `json:"uses"` // of the answer
 }
 
-// ToolUse is a tool that the model has called.
+// ToolUse is a tool call of the model's.
 type ToolUse struct {
 	ID    string `json:"id"`
 	Input string `json:"input"`
@@ -85,10 +85,10 @@ type ToolUse struct {
 // Run is one line of run.sh.
 type Run struct {
 	At    time.Time
-	What  string // begin, end, found, failed, or full: its disk was
+	What  string // begin, end, found, failed, or full for a full disk
 	Verb  string
 	ID    string
-	Found []string // of look: the ids that it found
+	Found []string // for look: the ids that it found
 }
 
 // Line is one line of a transcript.
@@ -97,14 +97,14 @@ type Line struct {
 	Text string
 }
 
-// answerOf and toolOf find in a post what is expected of it.
+// answerOf and toolOf find a post's expectations.
 var (
 	answerOf = regexp.MustCompile(`say: (answer-\d{4})\b`)
 	toolOf   = regexp.MustCompile(`run\.sh (ask|free|commit|loose|look) (t\d{4}-\d)`)
 )
 
-// Glance reads what [Evidence.Unsettled] judges, at a tenth of the cost of a [Scan]: the
-// threads since one, and the database only if nothing waits in them.
+// Glance reads what [Evidence.Unsettled] needs, at a tenth of the cost of a [Scan]: the threads since one, and the
+// database only if nothing waits in them.
 func Glance(ctx context.Context, p Place, since string) (Evidence, error) {
 	e := Evidence{Bot: p.Bot}
 	if err := e.readThreadsSince(ctx, p, since); err != nil {
@@ -117,8 +117,8 @@ func Glance(ctx context.Context, p Place, since string) (Evidence, error) {
 	return e, err
 }
 
-// Look reads everything. An error is about what could not be read at all.
-func Look(ctx context.Context, p Place) (Evidence, error) {
+// Scan reads everything. It fails if something could not be read at all.
+func Scan(ctx context.Context, p Place) (Evidence, error) {
 	e := Evidence{Bot: p.Bot, Branched: p.Branched}
 	for _, step := range []func(context.Context, Place) error{e.readThreads, e.readBill, e.readCalls, e.readRuns, e.readRows, e.readBranches} {
 		if err := step(ctx, p); err != nil {
@@ -270,8 +270,8 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// processes are those that run in the bots' folders, or whose words or environment name
-// them. What this user may not read does not count.
+// processes are those that run in the bots' folders, or whose arguments or environment name them. Those that this
+// user may not read do not count.
 func processes(p Place) (out []string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Rule names what was promised.
+// Rule names a promise.
 type Rule string
 
 // The rules.
@@ -29,7 +29,7 @@ const (
 	Gone     Rule = "no process is left"
 )
 
-// Violation is a promise that was not kept.
+// Violation is a broken promise.
 type Violation struct {
 	Rule   Rule
 	Thread string // its first message's ts, or empty
@@ -43,7 +43,7 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: thread %s: %s", v.Rule, v.Thread, v.What)
 }
 
-// endMarks are the reactions that end a post.
+// endMarks are the reactions for a post's end.
 var endMarks = map[string]bool{
 	"white_check_mark": true, "warning": true, "black_square_for_stop": true, "double_vertical_bar": true, "money_with_wings": true,
 }
@@ -51,18 +51,18 @@ var endMarks = map[string]bool{
 const doneMark = "white_check_mark"
 
 var (
-	// handedOver is in a message that another one goes on for.
+	// handedOver is in a message that another one continues.
 	handedOver = regexp.MustCompile(`(?i)restarted here|goes on below|went on elsewhere`)
-	// forgot is in a message that says that the conversation begins anew, or has a gap.
+	// forgot is in a message that says that the conversation begins again, or has a gap.
 	forgot = regexp.MustCompile(`(?i)starts? anew|may be unknown|cannot be resumed|could not be resumed|new session`)
-	// lostWork is in a message that says which work there is no more.
+	// lostWork is in a message that reports lost work.
 	lostWork = regexp.MustCompile(`(?i)could not be (restored|kept|saved|published)|is lost|were lost|was lost`)
-	// decides and works are buttons of what still waits.
+	// decides and works are buttons of something that still waits.
 	decides = regexp.MustCompile(`"action_id":"(approve|deny|answer|pick)"`)
 	works   = regexp.MustCompile(`"action_id":"stop"|⏳|💭 Thinking…|✋ Waiting|"status":"in_progress"`)
 )
 
-// post is a person's message that asks for something.
+// post is a person's message with a request.
 type post struct {
 	Message
 	answer string
@@ -73,12 +73,12 @@ type tool struct{ verb, id string }
 
 func (m Message) all() string { return m.Text + "\n" + string(m.Blocks) }
 
-// working is what of the message says that work goes on, or is waited for; or empty.
+// working is the message's sign that work continues or is awaited; or empty.
 func (m Message) working() string {
-	return works.FindString(strings.ReplaceAll(m.all(), "⏳ This waited", "")) // it tells what is over
+	return works.FindString(strings.ReplaceAll(m.all(), "⏳ This waited", "")) // that line is about the past
 }
 
-// marks are the reactions that say how the post ended.
+// marks are the reactions about a post's end.
 func (m Message) marks() (out []string) {
 	for _, r := range m.Reactions {
 		if endMarks[r.Name] {
@@ -92,7 +92,7 @@ func (m Message) done() bool { return slices.Equal(m.marks(), []string{doneMark}
 
 func (t Thread) root() string { return t.Messages[0].TS }
 
-// posts are what people asked for in the thread.
+// posts are the requests in the thread.
 func (t Thread) posts(bot string) (out []post) {
 	for _, m := range t.Messages {
 		if m.User == bot || m.EphemeralTo != "" {
@@ -111,7 +111,7 @@ func (t Thread) posts(bot string) (out []post) {
 	return out
 }
 
-// says are the bot's messages that fit.
+// says are the matching messages of the bot.
 func (t Thread) says(bot string, fits func(Message) bool) (out []Message) {
 	for _, m := range t.Messages {
 		if (m.User == bot || m.EphemeralTo != "") && fits(m) {
@@ -121,8 +121,7 @@ func (t Thread) says(bot string, fits func(Message) bool) (out []Message) {
 	return out
 }
 
-// Judge compares the evidence with what was promised. All is to be settled by then; with
-// [Evidence.Unsettled] one knows whether it is.
+// Judge compares the evidence with the promises. Everything must be settled by then, see [Evidence.Unsettled].
 func (e Evidence) Judge() []Violation {
 	out := e.Unsettled()
 	for _, t := range e.Threads {
@@ -141,7 +140,7 @@ func (e Evidence) Judge() []Violation {
 	return out
 }
 
-// Unsettled is what still waits to be done, and may be in a moment.
+// Unsettled is what may still be done in a moment.
 func (e Evidence) Unsettled() (out []Violation) {
 	for _, t := range e.Threads {
 		for _, p := range t.posts(e.Bot) {
@@ -187,7 +186,7 @@ func (e Evidence) Unsettled() (out []Violation) {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// answers: what is done was said once; what is not done was told.
+// answers: what is done was answered once; what is not done was reported.
 func (e Evidence) answers(t Thread) (out []Violation) {
 	broken := func(rule Rule, format string, args ...any) {
 		out = append(out, Violation{Rule: rule, Thread: t.root(), What: fmt.Sprintf(format, args...)})
@@ -195,7 +194,7 @@ func (e Evidence) answers(t Thread) (out []Violation) {
 	posts := t.posts(e.Bot)
 	for _, p := range posts {
 		said := t.says(e.Bot, func(m Message) bool {
-			// A message that waits may be quoted, with what it asks for.
+			// A waiting message may be quoted, with its request.
 			return strings.Contains(strings.ReplaceAll(m.all(), "say: "+p.answer, ""), p.answer) && !handedOver.MatchString(m.all())
 		})
 		if p.done() {
@@ -203,7 +202,7 @@ func (e Evidence) answers(t Thread) (out []Violation) {
 				broken(Answered, "%s is marked as done and was said %d times", p.answer, len(said))
 			}
 			for _, w := range p.tools {
-				// "full": its disk was, and it says so.
+				// "full": its disk was full, and it reported that.
 				if e.count("end", w.id) == 0 && e.count("found", w.id) == 0 && e.count("full", w.id) == 0 && !e.denied(w.id) {
 					broken(Done, "%s is marked as done, and %s has not run to its end, nor was it denied", p.answer, w.id)
 				}
@@ -234,14 +233,14 @@ func (e Evidence) count(what, id string) (n int) {
 	return n
 }
 
-// denied reports whether a person, or time, said no to a tool use.
+// denied reports whether a person or a timeout denied a tool use.
 func (e Evidence) denied(id string) bool {
 	return slices.ContainsFunc(e.Rows.Approvals, func(a Approval) bool {
 		return strings.Contains(a.Input, id) && (a.Status == "denied" || a.Status == "expired")
 	})
 }
 
-// runs: the k-th run of a tool has k decisions that allow it before it.
+// runs: the k-th run of a tool follows k decisions that allow it.
 func (e Evidence) runs() (out []Violation) {
 	uses := map[string]string{} // the run's id, by the tool use's
 	for _, c := range e.Calls {
@@ -288,8 +287,7 @@ func clocks(list []time.Time) (out []string) {
 	return out
 }
 
-// memory: when a post is first asked of the model, the conversation holds what was
-// answered in the thread before.
+// memory: when a post is first sent to the model, the conversation has the thread's earlier answers.
 func (e Evidence) memory(t Thread) (out []Violation) {
 	if len(t.says(e.Bot, func(m Message) bool { return forgot.MatchString(m.all()) })) > 0 {
 		return nil
@@ -319,8 +317,7 @@ func (e Evidence) memory(t Thread) (out []Violation) {
 	return out
 }
 
-// files: what was committed, and what was only written, is there for the turns that
-// follow, and what was committed is in the thread's branch.
+// files: what was committed or only written exists for later turns, and commits are in the thread's branch.
 func (e Evidence) files(t Thread) (out []Violation) {
 	if len(t.says(e.Bot, func(m Message) bool { return lostWork.MatchString(m.all()) })) > 0 {
 		return nil
@@ -363,8 +360,7 @@ func (e Evidence) files(t Thread) (out []Violation) {
 	return out
 }
 
-// books: what the model bills for a session lies between what the ledger has and that
-// with what it says may be missing.
+// books: the model's bill for a session lies between the ledger's sum and that plus what it says may be missing.
 func (e Evidence) books() (out []Violation) {
 	booked := map[string]Account{}
 	for _, a := range e.Rows.Ledger {

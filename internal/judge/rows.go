@@ -8,21 +8,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Rows are what Postgres holds.
+// Rows are the rows of Postgres.
 type Rows struct {
-	Waiting   []string // rows of the inbox that are not done, in words
+	Waiting   []string // unfinished rows of the inbox, for people
 	Running   []string // turns that have not ended
-	Calls     int      // of the model, that are not booked
+	Calls     int      // of the model, not booked
 	Decisions []Decision
 	Approvals []Approval
 	Ledger    []Account
 	Threads   []ThreadRow
 	Turns     []TurnRow
 	Posts     []PostRow
-	Broken    int // rows of the audit that do not follow the one before
+	Broken    int // rows of the audit that do not follow the previous one
 }
 
-// Decision is one that the audit has: by a person, a grant or a rule.
+// Decision is a decision in the audit: by a person, a grant or a rule.
 type Decision struct {
 	At      time.Time
 	ToolUse string
@@ -40,15 +40,14 @@ type Approval struct {
 	DecidedAt *time.Time
 }
 
-// Account is the sum of what the ledger has of a session, in micro-USD, and what may be
-// missing in it.
+// Account is a session's sum in the ledger, in micro-USD, and what may be missing.
 type Account struct {
 	Session string
 	Micro   int64
 	Bound   int64
 }
 
-// ThreadRow is a thread with the session that it is in.
+// ThreadRow is a thread with its current session.
 type ThreadRow struct {
 	ID      int64
 	Channel string
@@ -66,7 +65,7 @@ type TurnRow struct {
 	Ended    *time.Time
 }
 
-// PostRow is a message as it was received, for the transcripts.
+// PostRow is a received message, for the transcripts.
 type PostRow struct {
 	At      time.Time
 	TS      string

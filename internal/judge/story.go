@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Story is a thread as somebody would tell it who saw all: what was posted and how it
-// stands now, what the model was asked, what ran, what was decided, and the accidents in
-// between. Without a thread it is the accidents alone.
+// Story is a thread's full chronology: its messages in their final state, what the model was asked, what ran, what
+// was decided, and the accidents in between. Without a thread it has only the accidents.
 func (e Evidence) Story(thread string) string {
 	told := slices.Clone(e.Accidents)
 	line := func(at time.Time, format string, args ...any) {

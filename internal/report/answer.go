@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/store"
 )
 
-// Ledger is where the figures come from: a [store.Store].
+// Ledger provides the figures: a [store.Store].
 type Ledger interface {
 	Costs(ctx context.Context, q store.CostQuery) (store.CostReport, error)
 	MeterNotes(ctx context.Context, q store.CostQuery) (store.MeterNotes, error)
@@ -22,11 +22,11 @@ const (
 	topThreads = 5
 )
 
-// Answer is what a [Question] came to. It holds ids and no names; those come from
-// [Names] when it is written out. All amounts are micro-USD.
+// Answer is the answer to a [Question]. It holds ids; [Names] resolves them when it is written. All amounts are
+// micro-USD.
 type Answer struct {
 	Question Question
-	// By is what Lines are by: what was asked for, or what Ask chose.
+	// By is the grouping of Lines: the requested one, or Ask's choice.
 	By store.CostGroup
 	// Previous is the period that figures are compared with.
 	Previous Period
@@ -34,24 +34,23 @@ type Answer struct {
 	Total Line
 	// Lines are dearest first; days and months in their order.
 	Lines []Line
-	// Rest sums up the More lines that were too many for Lines.
+	// Rest sums up the More lines beyond the limit.
 	Rest Line
 	More int
 	// Series is the spend over time, without gaps.
 	Series Series
 	// Threads are the dearest threads, at most five; none when one thread was asked about.
 	Threads []Line
-	// Meter is what the ledger says beside the figures, of the lines' group.
+	// Meter has the ledger's remarks on the figures, by the lines' group.
 	Meter store.MeterNotes
 }
 
-// Line is a sum with what it means.
+// Line is a sum with derived figures.
 type Line struct {
 	store.CostLine
 	// Share is the line's part of the total, from 0 to 1; 0 if the total is not positive.
 	Share float64
-	// Before is what the same cost in the period before. It says nothing unless
-	// Compared is true: days and threads are not compared.
+	// Before is the cost in the previous period, if Compared: days and threads are not compared.
 	Before   int64
 	Compared bool
 }
@@ -64,8 +63,7 @@ func (a Answer) HasContract() bool {
 	return a.Total.ContractMicroUSD != 0 || slices.ContainsFunc(a.Lines, func(l Line) bool { return l.ContractMicroUSD != 0 })
 }
 
-// cut are the calls of a line whose answer was cut. others says that it sums up those
-// that are no lines of their own.
+// cut are the calls of a line whose answer was cut. others says that the line sums up the rest.
 func (a Answer) cut(l Line, others bool) store.CutCalls {
 	if !others {
 		return a.Meter.CutBy[l.Key]
@@ -78,8 +76,7 @@ func (a Answer) cut(l Line, others bool) store.CutCalls {
 	return rest
 }
 
-// Change is by how much the line's cost differs from the period before. ok is false
-// if it is not compared.
+// Change is the difference to the previous period. ok is false if it is not compared.
 func (l Line) Change() (microUSD int64, ok bool) { return l.MicroUSD - l.Before, l.Compared }
 
 // ChangePercent is the change in percent of the period before. ok is false if the
@@ -109,8 +106,8 @@ func per(amount, n int64) (int64, bool) {
 	return (amount + half) / n, true
 }
 
-// Top is the answer's lines cut to at most n, n > 0, with the others summed up and
-// counted. Days and months are cut like the rest: the dearest stay, in their order.
+// Top limits the answer's lines to n > 0, and sums up and counts the others. Of days and months, too, the dearest
+// stay, in their order.
 func (a Answer) Top(n int) (lines []Line, others Line, more int) {
 	others, more = a.Rest, a.More
 	if len(a.Lines) <= n {
@@ -133,8 +130,7 @@ func (a Answer) Top(n int) (lines []Line, others Line, more int) {
 	return lines, others, more
 }
 
-// SumUp takes the channels and threads for which shows is false out of an answer: they
-// count among its others.
+// SumUp moves the channels and threads for which shows is false into the answer's others.
 func (a *Answer) SumUp(shows func(channel string) bool) {
 	hidden := func(l Line) bool { return !shows(l.ThreadKey.ChannelID) }
 	a.Threads = slices.DeleteFunc(slices.Clone(a.Threads), hidden)
@@ -165,7 +161,7 @@ func compare(a, b int64) int {
 	return 0
 }
 
-// join adds l to a sum, which is compared as long as all of it is.
+// join adds l to a sum, which stays compared while all of it is.
 func join(sum, l Line, first bool) Line {
 	sum.Add(l.CostLine)
 	sum.Share += l.Share
@@ -175,10 +171,8 @@ func join(sum, l Line, first bool) Line {
 	return sum
 }
 
-// Ask puts a question to the ledger of a team. If the question leaves open what to
-// break the costs down by, Ask takes the first of several groupings that has more
-// than one line: people, projects, channels, models, as far as they are not what was
-// asked about.
+// Ask answers a question from a team's ledger. Without a requested grouping it takes the first with more than one
+// line among people, projects, channels and models, except what was asked about.
 func Ask(ctx context.Context, ledger Ledger, q Question, team string) (Answer, error) {
 	if q.Period.loc == nil {
 		return Answer{}, errors.New("ask for costs: the question has no period; Parse gives it one")
@@ -270,8 +264,8 @@ func share(part, total int64) float64 {
 	return float64(part) / float64(total)
 }
 
-// hasBefore reports whether a line of the group can be set against the same one a
-// period ago: a day happens once, and a thread is rarely talked in for long.
+// hasBefore reports whether a group's lines have a counterpart in the previous period: days have none, and threads
+// rarely.
 func hasBefore(by store.CostGroup) bool {
 	switch by {
 	case store.ByUser, store.ByChannel, store.ByProject, store.ByModel:
@@ -292,8 +286,7 @@ func limitOf(by store.CostGroup) int {
 	return maxLines
 }
 
-// groupingsFor are the groupings to try, the most telling first. What was narrowed
-// to one has one line and tells nothing.
+// groupingsFor are the groupings to try, the most informative first, without those narrowed to one value.
 func groupingsFor(q Question) []store.CostGroup {
 	if q.By != store.ByNothing {
 		return []store.CostGroup{q.By}

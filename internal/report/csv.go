@@ -83,12 +83,10 @@ func csvRecord(a Answer, l Line, cut store.CutCalls, name string, names Names) [
 		strconv.FormatInt(cut.Calls, 10), strconv.FormatInt(cut.BoundMicroUSD, 10))
 }
 
-// Inert keeps a spreadsheet from running a text as a formula: an apostrophe stands before
-// what it would take for the beginning of one. That is not only at the beginning: where
-// lists are separated by semicolons, as in much of Europe, or by tabs, a spreadsheet cuts
-// the text there, and at its line ends, whatever quotes are around it. What stands before
-// the sign and is not seen, as a byte order mark, is dropped by some. What would turn the
-// direction of other characters around is shown for what it is, as in messages.
+// Inert keeps a spreadsheet from running a text as a formula: it puts an apostrophe before what may begin one. That
+// may also follow a semicolon (the separator in much of Europe), a tab or a line end, where spreadsheets split the
+// text whatever quotes surround it. Some drop invisible characters before the sign, such as a byte order mark.
+// Direction changes are made visible, as in messages.
 func Inert(s string) string {
 	var b strings.Builder
 	if s != "" && strings.ContainsRune("\t\r\n", rune(s[0])) || setsSeparator.MatchString(s) {

@@ -11,12 +11,11 @@ import (
 	"deckhand/internal/store"
 )
 
-// ParseError says why a question cannot be answered as it stands.
+// ParseError says why a question cannot be answered.
 type ParseError struct {
-	// Sentence is for the person who asked: it can hold words of theirs and must be escaped
-	// like those.
+	// Sentence is for the person who asked: it may contain their words and must be escaped.
 	Sentence string
-	// Nearest are questions that can be answered and may have been meant, the nearest first.
+	// Nearest are answerable questions that may have been meant, the nearest first.
 	Nearest []Question
 }
 
@@ -38,8 +37,8 @@ const (
 	maxNearest = 3
 )
 
-// Parse understands a question, without the word that it begins with: "last month by
-// user", "" for all that is usual. The error is a [*ParseError].
+// Parse parses a question without its first word: "last month by user", "" for the default. The error is a
+// [*ParseError].
 func Parse(text string, o Context) (Question, error) {
 	r := read(text, o)
 	if r.wrong == "" && len(r.unknown) == 0 && !r.vague {
@@ -78,8 +77,7 @@ func Parse(text string, o Context) (Question, error) {
 // maxWords is how long a message may be that is taken for a question about costs.
 const maxWords = 16
 
-// MayAsk reports whether a message may be a question about costs, by its length and words
-// alone. [Asks] tells.
+// MayAsk is a cheap first check for [Asks], by a message's length and words.
 func MayAsk(text string) bool {
 	if strings.ContainsRune(strings.TrimSpace(text), '\n') || len(text) > maxText {
 		return false
@@ -118,19 +116,19 @@ func Asks(text string, o Context) bool {
 // opening is how a question about an amount begins.
 var opening = regexp.MustCompile(`^(?:(?:hi|hey|hello|ok|so|and|please|@?deckhand|claude)[ ,:!]+)*(?:how much|what (?:did|do|have|has|was|were|is|are)\b|what['’]s|who|which|where did|(?:my|our|the|total) )`)
 
-// reading is what of a text was understood.
+// reading is what was understood of a text.
 type reading struct {
 	calendar
 	o     Context
 	words []word
 	i     int
 	q     Question
-	// unknown are the words that mean nothing here; at is where they stand.
+	// unknown are the words without a meaning; at is where they stand.
 	unknown []string
 	at      []int
 	named   bool // the last of them stands where a name or a time would
 	wrong   string
-	others  []string // questions that were meant, of which one can be answered at a time
+	others  []string // several questions, of which one can be answered at a time
 	spend   bool     // it has one of spendWords
 	money   bool     // or of moneyWords
 	whose   bool     // it says whose costs it is about
@@ -183,15 +181,14 @@ func read(text string, o Context) *reading {
 	return r
 }
 
-// complain keeps the first of the reasons why a question cannot be answered.
+// complain keeps the first reason why a question cannot be answered.
 func (r *reading) complain(sentence string) {
 	if r.wrong == "" {
 		r.wrong = sentence
 	}
 }
 
-// standsForAName reports whether the word that is being read follows one that a name or a
-// time follows.
+// standsForAName reports whether the current word follows one that introduces a name or a time.
 func (r *reading) standsForAName() bool {
 	before := r.i - 1
 	for low(r.words, before) == "the" {
@@ -202,8 +199,7 @@ func (r *reading) standsForAName() bool {
 
 var nameFollows = wordSet("on for in by from since last this past previous did has have does during over per at each until")
 
-// part reads what begins at the next word, and gives the number of words that it took; 0: it
-// means nothing.
+// part reads what begins at the next word, and returns its number of words; 0: it has no meaning.
 func (r *reading) part() int {
 	words := r.words[r.i:]
 	w, next, before := low(words, 0), low(words, 1), low(r.words, r.i-1)
@@ -296,8 +292,7 @@ func (r *reading) csv(words []word) int {
 	return n
 }
 
-// means reports whether the words begin with one that this vocabulary has, so that it is no
-// name.
+// means reports whether the words begin with one of the vocabulary, which is no name.
 func (r *reading) means(words []word) bool {
 	w := low(words, 0)
 	if _, n, _ := r.period(words); n > 0 {
@@ -342,8 +337,7 @@ func (r *reading) grouping(words []word, before string) int {
 	return n
 }
 
-// when reads a period. One that the costs are to be compared with is left out: a report
-// compares with the period before.
+// when reads a period. It skips one to compare with: a report always compares with the previous period.
 func (r *reading) when(words []word) int {
 	if versus[low(words, 0)] {
 		skip := 1
@@ -372,8 +366,7 @@ func (r *reading) when(words []word) int {
 	return n
 }
 
-// corrected is the text with its unknown words replaced by known ones that they are nearest
-// to; ok is false if there is none for one of them.
+// corrected replaces unknown words by the nearest known ones; ok is false if there is none for one of them.
 func (r *reading) corrected() (text string, ok bool) {
 	known := slices.Concat(periodList, slices.Sorted(maps.Keys(groupings)), spendList, []string{"csv", "everyone", "since", "from", "yesterday"}, r.o.Projects, r.o.Models)
 	raw := make([]string, len(r.words))
@@ -391,8 +384,7 @@ func (r *reading) corrected() (text string, ok bool) {
 	return strings.Join(raw, " "), len(r.at) > 0
 }
 
-// mended reports whether all unknown words are slips, and the text is a question about
-// costs without them.
+// mended reports whether all unknown words are misspelt, and the text is a question about costs without them.
 func (r *reading) mended() bool {
 	if len(r.unknown) == 0 || len(r.unknown) > 2 {
 		return false

@@ -10,8 +10,8 @@ import (
 type Period struct {
 	// From is the first instant of the first day.
 	From time.Time
-	// To is the first instant after the last day. It is never later than the end of
-	// the day in which the question was asked: what is to come has cost nothing.
+	// To is the first instant after the last day, at most the end of the day of the question: the future has cost
+	// nothing.
 	To time.Time
 	// Name says it to people: "October 2026", "16–21 November 2026, so far", "since 16
 	// November 2026".
@@ -25,7 +25,7 @@ type Period struct {
 	loc   *time.Location
 }
 
-// shift is how far back the period before lies: a calendar unit, or days.
+// shift is the distance to the previous period: calendar units, or days.
 type shift struct{ months, days int }
 
 // costs are the period's in a heading: "Costs of October 2026", "Costs since 16 November

@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/sandbox/stage"
 )
 
-// bwrap shuts sessions in with bubblewrap.
+// bwrap sandboxes sessions with bubblewrap.
 type bwrap struct {
 	spec Spec
 }
@@ -63,15 +63,14 @@ func (b *bwrap) Prepare(_ context.Context, s Session) (*Box, error) {
 	return box, nil
 }
 
-// devArgs make a /dev of the session's own, of which only /dev/shm can be written to.
+// devArgs make a private /dev in which only /dev/shm is writable.
 func devArgs(memory int64) []string {
 	out := []string{"--dev", "/dev"}
 	out = append(out, inMemoryArgs("/dev/shm", memory)...)
 	return append(out, "--remount-ro", "/dev")
 }
 
-// inMemoryArgs make a folder that lies in memory, of a size that is limited by it: files
-// in it are mapped by nobody, so that a [Watcher] does not see them.
+// inMemoryArgs make a tmpfs with a size limit: a [Watcher] does not count its unmapped files.
 func inMemoryArgs(path string, memory int64) []string {
 	out := []string{"--perms", "1777"}
 	if memory > 0 {
@@ -80,18 +79,15 @@ func inMemoryArgs(path string, memory int64) []string {
 	return append(out, "--tmpfs", path)
 }
 
-// maskedProc are files of /proc that tell of the machine and not of the session, after
-// Docker's list.
+// maskedProc are files of /proc about the machine, after Docker's list.
 var maskedProc = []string{
 	"acpi", "asound", "interrupts", "kallsyms", "kcore", "key-users", "keys", "kmsg", "latency_stats", "pagetypeinfo",
 	"sched_debug", "scsi", "slabinfo", "sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo", "vmstat",
 }
 
-// procArgs make a /proc of the session's own processes. It is read-only as a whole: the
-// kernel asks who owns a file of /proc/sys and not for a right, so that a bot that runs as
-// root could set the machine's core_pattern from inside, to a program that the kernel
-// runs outside. (bwrap covers folders of /proc that can be written to, and /proc/sys is
-// none: only the files in it are.)
+// procArgs make a /proc of the session's own processes, read-only as a whole: the kernel checks only who owns a
+// file of /proc/sys, so a bot that runs as root could set the machine's core_pattern from inside, to a program that
+// the kernel runs outside. (bwrap covers writable folders of /proc, but in /proc/sys only the files are writable.)
 func procArgs() []string {
 	out := []string{"--proc", "/proc"}
 	for _, name := range maskedProc {
@@ -107,8 +103,8 @@ func procArgs() []string {
 	return append(out, "--remount-ro", "/proc")
 }
 
-// copies are the small files of the view. They lie in the session's root, which is
-// read-only once everything is in its place; what bwrapArgs mounts later covers them.
+// copies are the small files of the view. They lie in the session's root, which becomes read-only when it is
+// complete; later mounts of bwrapArgs cover them.
 func (v *view) copies() []stage.File {
 	var out []stage.File
 	for _, p := range v.paths() {
@@ -119,7 +115,7 @@ func (v *view) copies() []stage.File {
 	return out
 }
 
-// bwrapArgs are the options that make the view, but for its copies.
+// bwrapArgs are the options for the view, except its copies.
 func bwrapArgs(v *view, memory int64) []string {
 	var out, closed []string
 	for _, p := range v.paths() {
@@ -152,7 +148,7 @@ func (b *bwrap) Check(ctx context.Context, run Run) error {
 	if err := b.spec.Limits.enforceable(); err != nil {
 		return err
 	}
-	// The loopback is there, and what is not allowed is not.
+	// Loopback works, and nothing forbidden is visible.
 	out, err := trial(ctx, run, b, b.spec.Network.Proxied(), true, "test ! -e /etc/shadow && grep -q '^Seccomp:.*2' /proc/self/status && cat /proc/net/route && read -r word && echo \"$word\"")
 	if errors.Is(err, errTrial) {
 		return explain(err.Error(), here())

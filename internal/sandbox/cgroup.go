@@ -15,23 +15,20 @@ import (
 	"time"
 )
 
-// Where the bot has a cgroup (version 2) of its own, as a service of systemd with
-// Delegate=yes has, each session gets one below it, and the kernel keeps its limits: no
-// program of the session can leave it, whatever it forks, and what it has in memory counts
-// in full.
+// If the bot has a cgroup (version 2) of its own, for example as a systemd service with Delegate=yes, each session
+// gets one below it, and the kernel enforces its limits: no program of the session can leave it by forking, and all
+// its memory counts.
 
 // groups is the bot's own cgroup.
 type groups struct{ dir string }
 
-// The bot's own place in its cgroup, since one that has others below it holds no process,
-// and how the sessions' begin.
+// The bot's own place in its cgroup, since one with children holds no process, and the prefix of the sessions'.
 const (
 	botGroup      = "bot"
 	sessionPrefix = "session-"
 )
 
-// ownGroups is the bot's cgroup, made ready, or nil where it has none. There is one for the
-// whole process.
+// ownGroups is the bot's cgroup, prepared once per process, or nil if it has none.
 var ownGroups = sync.OnceValue(func() *groups {
 	dir := findGroup("/proc/self")
 	if dir == "" {
@@ -39,12 +36,12 @@ var ownGroups = sync.OnceValue(func() *groups {
 	}
 	g := &groups{dir}
 	if err := g.take(os.Getpid()); err != nil {
-		return nil // not given to us: a watcher looks after the sessions
+		return nil // not delegated to us: a watcher enforces the limits
 	}
 	return g
 })
 
-// findGroup is the folder of a process's cgroup of version 2; empty where there is none.
+// findGroup is the folder of a process's version 2 cgroup; empty if there is none.
 func findGroup(proc string) string {
 	own, err := os.ReadFile(filepath.Join(proc, "cgroup"))
 	if err != nil {
@@ -76,8 +73,7 @@ func findGroup(proc string) string {
 	return ""
 }
 
-// take makes the cgroup one that others can be made in, if it is the process's alone:
-// nobody else is moved.
+// take prepares the cgroup for children if the process is alone in it: others are not moved.
 func (g *groups) take(pid int) error {
 	controllers, err := os.ReadFile(filepath.Join(g.dir, "cgroup.controllers"))
 	if err != nil {
@@ -98,45 +94,45 @@ func (g *groups) take(pid int) error {
 		return fmt.Errorf("the cgroup %s is not the bot's alone", g.dir)
 	}
 	bot := filepath.Join(g.dir, botGroup)
-	if err := os.Mkdir(bot, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // as the kernel's own are
+	if err := os.Mkdir(bot, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // like the kernel's own
 		return err
 	}
 	if err := put(bot, "cgroup.procs", strconv.Itoa(pid)); err != nil {
 		return err
 	}
 	if err := put(g.dir, "cgroup.subtree_control", strings.Join(wanted, " ")); err != nil {
-		// Back to where it was: that is its place for whoever looks.
+		// Return to where others expect it.
 		return errors.Join(err, put(g.dir, "cgroup.procs", strconv.Itoa(pid)))
 	}
 	g.sweep()
 	return nil
 }
 
-// sweep removes what a bot that was killed has left.
+// sweep removes what a killed bot has left.
 func (g *groups) sweep() {
-	left, _ := filepath.Glob(filepath.Join(g.dir, sessionPrefix+"*")) // the pattern is a good one
+	left, _ := filepath.Glob(filepath.Join(g.dir, sessionPrefix+"*")) // the pattern is valid
 	for _, dir := range left {
-		_ = (&group{dir}).remove() // what is left is empty, and in nobody's way
+		_ = (&group{dir}).remove() // what is left is empty and harmless
 	}
 }
 
-// group is the cgroup of a session; nil where there is none.
+// group is a session's cgroup; nil if there is none.
 type group struct{ dir string }
 
 // make makes a session's cgroup.
 func (g *groups) make(name string, l Limits) (*group, error) {
 	if g == nil || (l.Memory == 0 && l.Processes == 0 && l.CPU == 0) {
-		return nil, nil //nolint:nilnil // there is none, and that is no error
+		return nil, nil //nolint:nilnil // there is none, which is no error
 	}
 	s := &group{filepath.Join(g.dir, sessionPrefix+name)}
-	if err := os.Mkdir(s.dir, 0o755); err != nil { //nolint:gosec // as the kernel's own are
+	if err := os.Mkdir(s.dir, 0o755); err != nil { //nolint:gosec // like the kernel's own
 		return nil, fmt.Errorf("make the session's cgroup: %w", err)
 	}
 	const period = 100_000 // µs
 	values := [][2]string{}
 	if l.Memory > 0 {
 		values = append(values, [2]string{"memory.max", strconv.FormatInt(l.Memory, 10)}, [2]string{"memory.oom.group", "1"})
-		if exists(filepath.Join(s.dir, "memory.swap.max")) { // not where the kernel has no swap
+		if exists(filepath.Join(s.dir, "memory.swap.max")) { // missing on kernels without swap
 			values = append(values, [2]string{"memory.swap.max", "0"})
 		}
 	}
@@ -154,7 +150,7 @@ func (g *groups) make(name string, l Limits) (*group, error) {
 	return s, nil
 }
 
-// procs is the file that a process joins by writing its number to it, or empty.
+// procs is the file through which a process joins, or empty.
 func (g *group) procs() string {
 	if g == nil {
 		return ""
@@ -162,8 +158,8 @@ func (g *group) procs() string {
 	return filepath.Join(g.dir, "cgroup.procs")
 }
 
-// bitten says which limit the kernel has kept, or nothing.
-func (g *group) bitten(l Limits) string {
+// exceeded says which limit the kernel enforced; empty for none.
+func (g *group) exceeded(l Limits) string {
 	switch {
 	case g == nil:
 	case g.event("memory.events", "oom_kill") > 0:
@@ -177,7 +173,7 @@ func (g *group) bitten(l Limits) string {
 func (g *group) event(file, name string) int64 {
 	text, err := os.ReadFile(filepath.Join(g.dir, file))
 	if err != nil {
-		return 0 // a group that is being removed
+		return 0 // the group is being removed
 	}
 	for line := range bytes.Lines(text) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(string(line)), " "); ok && key == name {
@@ -188,7 +184,7 @@ func (g *group) event(file, name string) int64 {
 	return 0
 }
 
-// remove ends what is left in the cgroup and removes it.
+// remove kills what is left in the cgroup and removes it.
 func (g *group) remove() error {
 	if g == nil {
 		return nil
@@ -198,7 +194,7 @@ func (g *group) remove() error {
 			return fmt.Errorf("end what is left in the session's cgroup: %w", err)
 		}
 	}
-	// The kernel takes a moment to bury its dead.
+	// The kernel takes a moment to reap killed processes.
 	var err error
 	for pause := time.Millisecond; pause < time.Second; pause *= 2 {
 		if err = os.Remove(g.dir); err == nil || errors.Is(err, fs.ErrNotExist) {

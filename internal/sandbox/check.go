@@ -16,42 +16,38 @@ import (
 	"deckhand/internal/scratch"
 )
 
-// trialTime is how long a sandbox may take to run a shell, on a machine that is busy with
-// other things, too. An engine that is away, or a host that does not answer, is told
-// after it.
+// trialTime is how long a sandbox may take to run a shell, even on a busy machine. After that an engine or host
+// counts as unreachable.
 const trialTime = 2 * time.Minute
 
-// Program is one that a sandbox is tried with: what In holds goes in, what it says goes to
-// Out and Err.
+// Program is a program to try a sandbox with: it reads In, and writes to Out and Err.
 type Program struct {
 	Command, Env []string
 	Dir, In      string
 	Out, Err     io.Writer
 }
 
-// Run runs a program until it and all that it has started are gone, which an end of ctx or
-// of the bot brings about, by whatever it is killed. status and signal are how it ended, and
-// an error is why it could not be started.
+// Run runs a program until it and all that it has started are gone, also when ctx ends or the bot is killed. status
+// and signal are its outcome; an error says why it could not be started.
 type Run func(ctx context.Context, p Program) (status, signal int, err error)
 
-// ErrKilled is the error of a try that somebody has killed: it says nothing of the sandbox.
+// ErrKilled means that somebody killed the trial: it says nothing about the sandbox.
 var ErrKilled = errors.New("the program that tries the sandbox was killed")
 
-// errTrial is in the error of a program that did not run as it should in the sandbox.
+// errTrial marks errors of a program that failed in the sandbox.
 var errTrial = errors.New("tried with a shell")
 
-// trial runs a script of the shell in the sandbox, in an empty workspace, with the line
-// trialWord to read. It returns what it printed before that line, which it must print
-// last: bytes go in and come out.
+// trial runs a shell script in the sandbox, in an empty workspace, with the line trialWord as input. It returns the
+// output before that line, which must come last: this proves that bytes go in and out.
 //
-// With forwards the script runs beside a forwarder, as sessions with one do. With filtered
-// the sandbox has a filter of ours, and it is an error if a setuid file can be made in it.
+// With forwards the script runs beside a forwarder, like sessions with one. With filtered the sandbox has our
+// filter, and being able to make a setuid file in it is an error.
 func trial(ctx context.Context, run Run, sandbox Sandbox, forwards, filtered bool, script string) (string, error) {
 	folder, err := scratch.Make(scratch.Check)
 	if err != nil {
 		return "", err
 	}
-	defer folder.Remove() //nolint:errcheck // what is left is swept
+	defer folder.Remove() //nolint:errcheck // sweep removes the rest
 	dir := folder.Path
 	s := Session{
 		Name: filepath.Base(dir), Workspace: filepath.Join(dir, "workspace"), Home: filepath.Join(dir, "home"),
@@ -77,7 +73,7 @@ func trial(ctx context.Context, run Run, sandbox Sandbox, forwards, filtered boo
 	return out, nil
 }
 
-// trialWord is what goes in by standard input.
+// trialWord is the trial's standard input.
 const trialWord = "shut-in"
 
 func tryIn(ctx context.Context, run Run, sandbox Sandbox, s Session, script string) (string, error) {
@@ -87,7 +83,7 @@ func tryIn(ctx context.Context, run Run, sandbox Sandbox, s Session, script stri
 	if err != nil {
 		return "", err
 	}
-	defer box.Close() //nolint:errcheck // what is left over is nothing to whoever asks whether it works
+	defer box.Close() //nolint:errcheck // leftovers do not matter to the caller
 	out, errOut := beginning.Buffer{Most: mostSaid}, beginning.Buffer{Most: mostSaid}
 	status, signal, err := run(ctx, Program{
 		Command: append(box.Command, "-c", script), Env: box.Env, Dir: s.Workspace, In: trialWord + "\n", Out: &out, Err: &errOut,
@@ -115,11 +111,10 @@ func tryIn(ctx context.Context, run Run, sandbox Sandbox, s Session, script stri
 	return printed, nil
 }
 
-// mostSaid is what is kept of what a program says, in bytes. A launcher or an image is not
-// ours, and may say more than there is memory for before its time is over.
+// mostSaid bounds what is kept of a program's output, in bytes. A launcher or an image may print without end.
 const mostSaid = 1 << 20
 
-// lastLine is the last thing that was said: programs complain of what follows from what.
+// lastLine is the last line: programs print the cause last.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -128,7 +123,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// seen compares the network with the routing table that a program in the sandbox printed.
+// seen checks the network against the routing table that a program in the sandbox printed.
 func (n Network) seen(table string) error {
 	if !strings.HasPrefix(table, "Iface") {
 		return errors.New("the sandbox shows no routing table, so that nobody knows what it reaches")

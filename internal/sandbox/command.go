@@ -13,17 +13,15 @@ import (
 	"deckhand/internal/sandbox/stage"
 )
 
-// command starts sessions by a launcher of the admin's, which passes standard input,
-// output and error on: ssh, kubectl, a script. What a session can see and do there, how
-// its folders and the way to the model get there, and that nothing outlives the launcher
-// is the launcher's to see to; what is checked here is that words, variables and bytes
-// arrive.
+// command starts sessions with an admin's launcher, which passes standard input, output and error on: ssh, kubectl,
+// a script. The launcher is responsible for what a session can see and do, for bringing its folders and the way to
+// the model there, and for ending everything with itself. Only the arrival of arguments, variables and bytes is
+// checked here.
 //
-// In the launcher's words {name}, {workspace}, {home} and {socket} stand for those of the
-// session. After them comes what runs: a shell that goes to the workspace and starts the
-// program with the session's environment and no other. All of that is on a command line,
-// which other users of this machine and of the other can read: no credential that is worth
-// anything beyond the session may be in it (see [Spec.HasSocket]).
+// In the launcher's arguments {name}, {workspace}, {home} and {socket} stand for the session's. What runs follows
+// them: a shell that goes to the workspace and starts the program with only the session's environment. Other users
+// of both machines can read this command line: it must hold no credential that is useful beyond the session (see
+// [Spec.HasSocket]).
 type command struct {
 	spec Spec
 }
@@ -37,11 +35,11 @@ func newCommand(spec Spec) (Sandbox, error) {
 
 func (c *command) String() string { return c.spec.String() }
 
-// awkward is what a launcher changes that has a shell read its words.
+// awkward is changed by launchers that let a shell read their arguments.
 const awkward = `it's  "one" $HOME \ * value`
 
 func (c *command) Check(ctx context.Context, run Run) error {
-	// Whatever there is on the other side, it has a root.
+	// Whatever the other side is, it has a root folder.
 	s := Session{
 		Name: "deckhand-check", Workspace: "/", Home: "/", Socket: "/nowhere/socket", Program: []string{"/bin/sh"},
 		Env: []string{"PATH=" + os.Getenv("PATH"), "DECKHAND_CHECK=" + awkward},

@@ -20,33 +20,31 @@ import (
 	"deckhand/internal/scratch"
 )
 
-// The engines of containers. They are driven by the same words.
+// The container engines. They take the same arguments.
 const (
 	docker = "docker"
 	podman = "podman"
 )
 
-// containerLabel is on every container of ours; its value is [Session.Owner].
+// containerLabel is on all our containers; its value is [Session.Owner].
 const containerLabel = "deckhand"
 
-// container shuts sessions in with docker or podman: a container a process, of the
-// project's image, read-only, removed by [Box.Close] when the process has ended. What the session sees
-// of this machine are its folders and the CLI's files, at their places; the system is the
-// image's, and so are PATH and what else its environment has.
+// container sandboxes sessions with docker or podman: one read-only container of the project's image per process,
+// removed by [Box.Close] when the process has ended. From this machine the session sees its folders and the CLI's
+// files, at the same paths; the system, with PATH and its other environment, is the image's.
 //
-// The engine's client is started with the variables that it reads itself and not with the
-// session's: what lies in the session's home, such as plugins of the client, is the
-// session's to write.
+// The engine's client gets only the variables that it reads itself, not the session's: the session could write
+// client plugins into its home.
 //
-// The container does not end with the client. [Box.Close] removes it; should the bot be
-// killed, the CLI ends with its standard input, and with it the container (seen, 0.2 s,
-// also in the middle of a command), and Sweep removes what is left at the bot's next start.
+// The container outlives the client. [Box.Close] removes it; if the bot is killed, the CLI ends with its standard
+// input, and with it the container (measured: 0.2 s, also in the middle of a command), and Sweep removes leftovers
+// at the bot's next start.
 type container struct {
 	spec   Spec
 	engine string
 
 	mu sync.Mutex
-	// rootless is known once the engine has answered.
+	// rootless is set once the engine has answered.
 	rootless *bool
 }
 
@@ -88,8 +86,8 @@ func (c *container) Check(ctx context.Context, run Run) error {
 	return c.spec.Network.seen(table)
 }
 
-// containerTrial tells whether there is a filter of system calls, and the routing table.
-// The CLI runs its commands in bash, and asks git about the workspace.
+// containerTrial prints whether there is a filter of system calls, and the routing table. The CLI needs bash and
+// git.
 const containerTrial = `command -v bash git >&2 || { echo 'the image has no bash or no git' >&2; exit 1; }
 while read -r name value; do test "$name" != Seccomp: || echo "$name $value"; done </proc/self/status
 cat /proc/net/route && read -r word && echo "$word"`
@@ -117,7 +115,7 @@ func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
 		program, "run", "--interactive", "--init", "--pull=never", "--name=" + s.Name, "--label=" + containerLabel + "=" + s.Owner,
 		"--read-only", "--tmpfs=/tmp:rw,exec,nosuid,nodev,mode=1777", "--tmpfs=/var/tmp:rw,exec,nosuid,nodev,mode=1777",
 		"--cap-drop=ALL", "--security-opt=no-new-privileges", "--ipc=private", "--no-healthcheck",
-		// What is said is the thread's, not the engine's log's.
+		// The output belongs to the thread, not to the engine's log.
 		"--log-driver=none",
 		"--workdir=" + s.Workspace,
 	}
@@ -138,15 +136,15 @@ func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
 	words = append(append(words, passed...), "--entrypoint="+command[0], c.spec.Image)
 	return &Box{
 		Command: append(words, command[1:]...), Env: env,
-		// The rest is the engine's to keep.
+		// The engine enforces the rest.
 		limits: Limits{Disk: c.spec.Limits.Disk}, folders: s.folders(c.spec),
 		why:   func() string { return c.why(s.Name) },
 		close: func() error { return errors.Join(c.remove(s.Name), forget()) },
 	}, nil
 }
 
-// filter is the option for the filter of system calls, ours instead of the engine's, which
-// lets more through. The engine's client reads it from a file; forget removes that.
+// filter is the option for our filter of system calls, since the engine's is weaker. The engine's client reads it
+// from a file; forget removes that.
 func (c *container) filter() (words []string, forget func() error, err error) {
 	text, err := engineProfile()
 	if err != nil || text == nil {
@@ -163,7 +161,7 @@ func (c *container) filter() (words []string, forget func() error, err error) {
 	return []string{"--security-opt=seccomp=" + file}, folder.Remove, nil
 }
 
-// client is the engine's program.
+// client is the engine's client program.
 func (c *container) client() (string, error) {
 	program, err := exec.LookPath(c.engine)
 	if err != nil {
@@ -173,8 +171,7 @@ func (c *container) client() (string, error) {
 	return program, nil
 }
 
-// identity are the options that make the user inside the bot's, so that the files that it
-// makes are the bot's.
+// identity are the options that make the user inside the bot's user, so that the bot owns the files that it makes.
 func (c *container) identity(ctx context.Context) ([]string, error) {
 	rootless, err := c.isRootless(ctx)
 	if err != nil {
@@ -186,7 +183,7 @@ func (c *container) identity(ctx context.Context) ([]string, error) {
 		return []string{user}, nil
 	case c.engine == podman:
 		return []string{"--userns=keep-id", user}, nil
-	default: // the engine's user is the one that is called root inside
+	default: // the engine's user is called root inside
 		return []string{"--user=0:0"}, nil
 	}
 }
@@ -210,12 +207,12 @@ func (c *container) isRootless(ctx context.Context) (bool, error) {
 	return rootless, nil
 }
 
-// containerMounts are the options that make the view.
+// containerMounts are the options for the view's mounts.
 func (v *view) containerMounts() ([]string, error) {
 	var out []string
 	for _, p := range v.paths() {
 		m := v.at[p]
-		// The value is a list with commas between.
+		// The value is a comma-separated list.
 		if strings.ContainsAny(p+m.source, ",\"\n") {
 			return nil, fmt.Errorf("%s cannot be shown in a container: its name has a comma, a quotation mark or a line break", p)
 		}
@@ -229,13 +226,13 @@ func (v *view) containerMounts() ([]string, error) {
 			out = append(out, "--mount=type=bind,source="+os.DevNull+",target="+p+",readonly")
 		case emptyFolder:
 			out = append(out, "--tmpfs="+p+":ro,size=4k,mode=0555")
-		case link, temporary: // the system's, which is the image's
+		case link, temporary: // the image's system has these
 		}
 	}
 	return out, nil
 }
 
-// limits are the options that limit what the container may use.
+// limits are the options for the container's limits.
 func (c *container) limits() []string {
 	limits := c.spec.Limits
 	out := []string{"--ulimit=core=0"}
@@ -254,14 +251,14 @@ func (c *container) limits() []string {
 	case n > 0:
 		out = append(out, fmt.Sprintf("--ulimit=nofile=%d:%d", n, n))
 	}
-	if c.engine == podman { // which lowers its own to this (seen, 4.3)
+	if c.engine == podman { // podman lowers its own to this (measured with 4.3)
 		out = append(out, asHere("nproc", unix.RLIMIT_NPROC, 1<<15)...)
 	}
 	return out
 }
 
-// asHere is the option for a limit that is the bot's, or most if that is higher. Podman's
-// own is the kernel's highest, which not every machine lets its root set.
+// asHere is the option for the bot's own limit, or most if that is higher. Podman's default is the kernel's
+// maximum, which root may not set on every machine.
 func asHere(name string, resource int, most uint64) []string {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(resource, &limit); err != nil {
@@ -271,16 +268,15 @@ func asHere(name string, resource int, most uint64) []string {
 	return []string{fmt.Sprintf("--ulimit=%s=%d:%d", name, n, n)}
 }
 
-// handOn are the options that hand the session's environment on, and the environment of
-// the client. Values go from the client's environment into the container, as other users
-// of the machine can read what a command line holds; those that the client itself would
-// obey stand there.
+// handOn are the options that pass the session's environment on, and the client's environment. Values travel in the
+// client's environment, since other users can read a command line; only variables that the client itself would obey
+// are on the command line.
 func handOn(session []string) (options, env []string) {
 	env = launcherEnviron()
 	for _, entry := range session {
 		name, _, _ := strings.Cut(entry, "=")
 		switch {
-		case name == "PATH": // where the image has its programs, the image knows
+		case name == "PATH": // the image knows where its programs are
 		case isLaunchers(name):
 			options = append(options, "--env="+entry)
 		default:
@@ -291,7 +287,7 @@ func handOn(session []string) (options, env []string) {
 	return options, env
 }
 
-// run is what the engine's client says.
+// run returns the output of the engine's client.
 func (c *container) run(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
@@ -309,7 +305,7 @@ func (c *container) run(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// why says that the session's container was ended for its memory, if it was.
+// why reports whether the session's container was killed for its memory.
 func (c *container) why(name string) string {
 	out, err := c.run(context.Background(), "inspect", "--type=container", "--format={{.State.OOMKilled}} {{.State.ExitCode}}", name)
 	if err != nil || strings.TrimSpace(out) != "true 137" {
@@ -323,7 +319,7 @@ func (c *container) remove(name string) error {
 	return c.removeAll(context.Background(), "name=^/?"+name+"$")
 }
 
-// Sweep removes what is left of the owner's containers. No session of the owner may run.
+// Sweep removes the owner's leftover containers. No session of the owner may run.
 func (c *container) Sweep(ctx context.Context, owner string) error {
 	return c.removeAll(ctx, "label="+containerLabel+"="+owner)
 }
@@ -340,7 +336,7 @@ func (c *container) removeAll(ctx context.Context, filter string) error {
 		if len(ids) == 0 {
 			return nil
 		}
-		// One that the engine is removing is an error and will be gone.
+		// One that the engine is already removing gives an error.
 		_, removal := c.run(ctx, slices.Concat([]string{"rm", "--force", "--volumes"}, ids)...)
 		select {
 		case <-time.After(pause):

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folders are what counts as a session's disk.
+// folders are what counts as a session's disk use.
 type folders struct {
 	// own are its workspace and its home.
 	own []string
-	// shared are its project's caches: what they grow by while it runs counts.
+	// shared are its project's caches: only their growth during the session counts.
 	shared []string
 }
 
@@ -27,30 +27,28 @@ func (s Session) folders(spec Spec) folders {
 	return f
 }
 
-// How often the folders are measured where nothing says that they grow, and how long a
-// measurement is followed by none, in terms of what it took: all of them together take a
-// hundredth of a core.
+// How often the folders are measured if nothing indicates growth, and the pause after a measurement as a multiple
+// of its duration: all together take a hundredth of a core.
 const (
 	diskPace = time.Minute
 	diskRest = 100
 )
 
-// diskUse is what a session has on disk.
+// diskUse is a session's disk use.
 type diskUse struct {
 	folders folders
 
 	mu sync.Mutex
-	// used is what was there the last time, of it grown in the project's caches; most is
-	// what may be there, 0 before the first time.
+	// used is the last measurement, of it grown in the project's caches; most is the allowed maximum, 0 before the
+	// first measurement.
 	used, most  int64
 	sharedFirst int64
 	measured    time.Time
-	free        uint64 // on its file system, the last time
+	free        uint64 // on its file system, at the last measurement
 }
 
-// over says that there is more than may be. Who had more at the beginning, such as in a
-// folder that was large before, may go on, and grow by a tenth of the limit: it is there to
-// be cleaned up.
+// over reports a use above the limit. A session that began above it, for example in a large folder, may continue to
+// clean up, and grow by a tenth of the limit.
 func (d *diskUse) over(limit int64) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,8 +58,7 @@ func (d *diskUse) over(limit int64) string {
 	return ""
 }
 
-// due reports whether it is time to measure: it was long ago, or the file system has lost
-// a tenth of the limit since.
+// due reports whether to measure: after a long time, or when the file system has lost a tenth of the limit.
 func (d *diskUse) due(limit int64, now time.Time) bool {
 	if limit == 0 {
 		return false
@@ -74,7 +71,7 @@ func (d *diskUse) due(limit int64, now time.Time) bool {
 	return free(d.folders.own[0])+uint64(limit/10) < d.free //nolint:gosec // a limit is positive
 }
 
-// measure walks the folders.
+// measure adds up the folders.
 func (d *diskUse) measure(limit int64) {
 	var own, shared int64
 	for _, dir := range d.folders.own {
@@ -95,7 +92,7 @@ func (d *diskUse) measure(limit int64) {
 	d.used, d.measured, d.free = own+shared-d.sharedFirst, time.Now(), left
 }
 
-// walk measures whose time has come, one after the other and beside the watcher's looks.
+// walk measures those that are due, one after the other and beside the watcher's checks.
 func (w *Watcher) walk(watched []*Watch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,12 +122,11 @@ func (w *Watcher) walk(watched []*Watch) {
 	}()
 }
 
-// sizeOf is what a folder takes on disk, links not followed and other file systems left
-// out. What cannot be read counts nothing, and what has two names twice: a session that
-// hides from its own bot has made itself no room.
+// sizeOf is a folder's size on disk, without following links or entering other file systems. What is unreadable
+// does not count, hard links count twice: hiding files from its own bot gains a session nothing.
 func sizeOf(dir string) int64 {
 	var sum int64
-	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error { // its errors are below
+	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error { // the function gets its errors
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -147,7 +143,7 @@ func sizeOf(dir string) int64 {
 	return sum
 }
 
-// free is the room on a folder's file system, in bytes.
+// free is the free space on a folder's file system, in bytes.
 func free(dir string) uint64 {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// surroundings are what decides whether this user may make namespaces.
+// surroundings determine whether this user may make namespaces.
 type surroundings struct {
 	root      bool
 	container bool
-	// sysctl is a value of the kernel's by its path below /proc/sys; empty where there is
-	// no such value.
+	// sysctl is a kernel parameter by its path below /proc/sys; empty if there is none.
 	sysctl func(path string) string
 }
 
@@ -29,17 +28,16 @@ func here() surroundings {
 	}
 }
 
-// inContainer is how a container is started so that bwrap works in it: the lines of
-// docker-compose.yml.
+// inContainer is how to start a container so that bwrap works in it: the lines of docker-compose.yml.
 const inContainer = "start this container with all of these security options, as docker-compose.yml does: seccomp=deploy/seccomp.json, apparmor=unconfined, systempaths=unconfined (docker run: --security-opt before each; Kubernetes: that file as a Localhost seccompProfile, appArmorProfile Unconfined, procMount Unmasked with hostUsers: false). " +
 	"Without them there is only sandbox: none, where threads are not kept from each other and from the bot"
 
 // loadProfile is what lets bwrap make namespaces where AppArmor keeps programs without a
-// profile from them.
+// loadProfile allows bwrap to make namespaces where AppArmor denies them to programs without a profile.
 const loadProfile = "sudo install -m 644 deploy/apparmor/deckhand-bwrap /etc/apparmor.d/ && sudo apparmor_parser -r /etc/apparmor.d/deckhand-bwrap"
 
-// explain says what keeps bwrap from working, by what it said and where this is, and the
-// command that cures it. What is not known is told as it was said.
+// explain says why bwrap does not work, by its message and the surroundings, with the command that cures it. An
+// unknown message is passed on.
 func explain(said string, s surroundings) error {
 	has := func(words ...string) bool {
 		for _, w := range words {

@@ -9,14 +9,14 @@ import (
 	"deckhand/internal/sandbox/stage"
 )
 
-// forwarderPath is where this program stands inside a sandbox.
+// forwarderPath is this program's path inside a sandbox.
 const forwarderPath = "/run/deckhand/forwarder"
 
-// WebVariable tells what runs inside where the forwarder listens: host:port.
+// WebVariable holds the forwarder's address inside: host:port.
 const WebVariable = forward.Variable
 
-// forwarded puts the forwarder into the view, and before the session's program what starts
-// it. It comes last: the bot's own program is shown for this, and at no other place.
+// forwarded adds the forwarder to the view, and its starter before the session's program. It comes last: the bot's
+// own program is shown for this only, at this place.
 func (v *view) forwarded(spec Spec, s Session, command []string) ([]string, error) {
 	if s.Web == "" {
 		return command, nil
@@ -37,7 +37,7 @@ func forwardStage(self string, spec Spec, s Session, command []string) ([]string
 	return append(words, command...), nil
 }
 
-// ownFile is the file of this program, which has to be the one that runs.
+// ownFile is this program's file, which must be the running one.
 func ownFile() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

@@ -14,28 +14,23 @@ import (
 	"syscall"
 )
 
-// What git obeys, and where. A commit writes objects, refs, logs, HEAD, the index and
-// files beside them for a moment; it does not write any of these. They are mounts of
-// their own: what is a mount cannot be written, removed, renamed or replaced in the
-// namespace that it is a mount in, and hard links do not lead from one mount to another.
-// For that it has to be there, so what is missing is made, as it means nothing to git:
-// empty, and "." for commondir, which is where git looks in any case. It stays when the
-// session has ended, since another session in the same folder may hold on to it.
+// What git obeys, and where. A commit writes objects, refs, logs, HEAD, the index and temporary files beside them,
+// but none of these. Each is a mount of its own: a mount cannot be written, removed, renamed or replaced in its
+// namespace, and hard links do not cross mounts. A mount needs an existing target, so missing ones are created with
+// neutral content: empty, and "." for commondir. They stay after the session, since another session in the same
+// folder may use them.
 var (
-	// obeyedFolders: hooks run; info has attributes, excludes and grafts; modules and
-	// worktrees are git folders of their own, each with a configuration; branches and
-	// remotes are remotes.
+	// obeyedFolders: hooks run; info has attributes, excludes and grafts; modules and worktrees are git folders
+	// with configurations; branches and remotes are remotes.
 	obeyedFolders = []string{"hooks", "info", "modules", "worktrees", "branches", "remotes"}
-	// obeyedFiles: the configuration names programs; commondir says where the
-	// configuration is; gitdir where the work is.
+	// obeyedFiles: the configuration names programs; commondir locates the configuration, gitdir the worktree.
 	obeyedFiles = map[string]string{"config": "", "config.worktree": "", "commondir": ".\n"}
-	// written are the folders of a repository that a commit writes to. Each is a mount of
-	// its own, so that the obeyed files in them cannot be moved away with them.
+	// writtenFolders are where a commit writes. Each is a mount of its own, so that obeyed files in them cannot be
+	// moved away with them.
 	writtenFolders = []string{"objects", "refs", "logs"}
 )
 
-// repository adds what git needs of the workspace's repository, if it has one: what
-// git obeys can be read and not written.
+// repository adds the workspace's repository, if it has one: what git obeys is read-only.
 func (v *view) repository(workspace string) error {
 	dotGit := filepath.Join(workspace, ".git")
 	info, err := os.Lstat(dotGit)
@@ -56,7 +51,7 @@ func (v *view) repository(workspace string) error {
 	return fmt.Errorf("%s is neither a folder nor a file: git would follow it out of the workspace; remove it", dotGit)
 }
 
-// gitFolder covers what git obeys in a git folder, which is already writable.
+// gitFolder makes what git obeys in a writable git folder read-only.
 func (v *view) gitFolder(dir string) error {
 	for _, name := range obeyedFolders {
 		if err := v.pinFolder(readOnly, filepath.Join(dir, name)); err != nil {
@@ -74,8 +69,8 @@ func (v *view) gitFolder(dir string) error {
 	return v.gitStore(dir)
 }
 
-// configured covers what the repository's configurations name in something writable: the
-// files that they include, and a folder of hooks.
+// configured covers what the repository's configurations name in writable places: included files, and a folder of
+// hooks.
 func (v *view) configured(workspace string, configs ...string) error {
 	for _, config := range configs {
 		if !leads(config) {
@@ -100,17 +95,16 @@ func (v *view) configured(workspace string, configs ...string) error {
 	return nil
 }
 
-// leads reports whether a configuration may name other files or a folder of hooks. Most do
-// not, and git takes longer to say so than everything else here: names of sections and keys
-// are letters as they stand, in upper or lower case, which no escape or line break can part,
-// so that who does not write these words names nothing.
+// leads reports whether a configuration may name other files or a folder of hooks. Most do not, and asking git
+// takes longer than everything else here. Section and key names are plain letters in any case, without escapes or
+// line breaks, so a file without these words names nothing.
 func leads(config string) bool {
-	const most = 1 << 20 // whoever has more is read by git
+	const most = 1 << 20 // git reads a longer one
 	f, err := os.Open(config)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
-	defer f.Close() //nolint:errcheck // it is read
+	defer f.Close() //nolint:errcheck // only read
 	text, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil || len(text) == most {
 		return true
@@ -119,7 +113,7 @@ func leads(config string) bool {
 	return bytes.Contains(text, []byte("include")) || bytes.Contains(text, []byte("hookspath"))
 }
 
-// hooks covers the folder of hooks that a configuration names.
+// hooks covers a configured folder of hooks.
 func (v *view) hooks(workspace, config string) error {
 	if !exists(config) {
 		return nil
@@ -145,8 +139,7 @@ func (v *view) hooks(workspace, config string) error {
 	return nil
 }
 
-// included are the files that a configuration of git includes, whether they are there or
-// not, and under whatever condition.
+// included are the files that a configuration includes under any condition, existing or not.
 func included(config string, depth int) ([]string, error) {
 	if depth > 10 || !exists(config) {
 		return nil, nil
@@ -173,9 +166,9 @@ func included(config string, depth int) ([]string, error) {
 	return out, nil
 }
 
-// gitConfig asks git, which runs nothing for it, in no repository. None found is no error.
+// gitConfig runs git config outside a repository, which runs no other program. No match is not an error.
 func gitConfig(args ...string) ([]string, error) {
-	cmd := exec.Command("git", append([]string{"config", "--null"}, args...)...) //nolint:noctx // it reads a file
+	cmd := exec.Command("git", append([]string{"config", "--null"}, args...)...) //nolint:noctx // it only reads a file
 	cmd.Dir, cmd.Env = "/", []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"}
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
@@ -199,7 +192,7 @@ func (v *view) writes(path string) bool {
 	}
 }
 
-// gitStore makes writable what a commit writes in the folder that has the objects.
+// gitStore makes writable what a commit writes in the folder with the objects.
 func (v *view) gitStore(dir string) error {
 	for _, name := range writtenFolders {
 		if err := v.pinFolder(writable, filepath.Join(dir, name)); err != nil {
@@ -217,8 +210,8 @@ func (v *view) gitStore(dir string) error {
 	return v.seesAlternates(alternates)
 }
 
-// pinFolder makes a mount of a folder, which is made if there is nothing. Anything but a
-// folder is refused: a link would be followed out of the repository.
+// pinFolder mounts a folder, which it creates if missing. Anything else is refused: a link would lead out of the
+// repository.
 func (v *view) pinFolder(kind mountKind, path string) error {
 	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return unlessDenied(err)
@@ -230,7 +223,7 @@ func (v *view) pinFolder(kind mountKind, path string) error {
 	return nil
 }
 
-// pinFile makes a read-only mount of a file, which is made if there is nothing.
+// pinFile mounts a file read-only, and creates it if missing.
 func (v *view) pinFile(path, content string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o644)
 	if err == nil {
@@ -247,8 +240,7 @@ func (v *view) pinFile(path, content string) error {
 	return nil
 }
 
-// unlessDenied has no error where this user may not make what is missing: in the sandbox
-// the same user may not either.
+// unlessDenied ignores a lack of permission: the same user may not create it in the sandbox either.
 func unlessDenied(err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return nil
@@ -256,8 +248,8 @@ func unlessDenied(err error) error {
 	return err
 }
 
-// seesAlternates looks whether the objects that are borrowed are among what is seen. It
-// shows nothing by itself: what the file says may have been written by a session.
+// seesAlternates checks that borrowed objects are visible. It adds nothing itself: a session may have written the
+// file.
 func (v *view) seesAlternates(file string) error {
 	content, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -278,9 +270,8 @@ func (v *view) seesAlternates(file string) error {
 	return nil
 }
 
-// linkedRepository is a workspace whose .git is a file that says where its git folder
-// is: a linked worktree, or a submodule. What it says is believed only if that folder
-// points back, since the file lies where a session could have written it.
+// linkedRepository handles a workspace whose .git is a file: a linked worktree, or a submodule. The git folder that
+// it names is trusted only if it points back, since a session could have written the file.
 func (v *view) linkedRepository(workspace, dotGit string) error {
 	if err := single(dotGit); err != nil {
 		return err
@@ -323,7 +314,7 @@ func (v *view) linkedWorktree(dotGit, dir, common string) error {
 	if err := v.gitFolder(common); err != nil {
 		return err
 	}
-	// What is checked out elsewhere is not this session's.
+	// Other worktrees' checkouts are not this session's.
 	for _, name := range []string{"HEAD", "index"} {
 		if path := filepath.Join(common, name); exists(path) {
 			if err := v.pinFile(path, ""); err != nil {
@@ -355,13 +346,13 @@ func (v *view) submodule(workspace, dotGit, dir string) error {
 	return v.gitFolder(dir)
 }
 
-// worktreeOf is core.worktree of a configuration as git writes it.
+// worktreeOf is core.worktree in a configuration as git writes it.
 func worktreeOf(config string) (string, error) {
 	f, err := os.Open(config)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() //nolint:errcheck // it only reads
+	defer f.Close() //nolint:errcheck // only read
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		name, value, ok := strings.Cut(lines.Text(), "=")
 		if ok && strings.EqualFold(strings.TrimSpace(name), "worktree") {
@@ -371,7 +362,7 @@ func worktreeOf(config string) (string, error) {
 	return "", nil
 }
 
-// pointer is the path that a file of git's says, in its only line after a word.
+// pointer is the path in the only line of one of git's files, after a keyword.
 func pointer(file, word string) (string, error) {
 	if err := single(file); err != nil {
 		return "", err
@@ -390,7 +381,7 @@ func pointer(file, word string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// isFolder refuses what is not a folder itself.
+// isFolder refuses anything but a folder, also a link to one.
 func isFolder(path string) error {
 	info, err := os.Lstat(path)
 	if err == nil && !info.IsDir() {
@@ -399,8 +390,7 @@ func isFolder(path string) error {
 	return err
 }
 
-// single refuses what is no file of its own: a link, and a file that has another name,
-// by which it could be written.
+// single refuses a link, and a file with a second name through which it could be written.
 func single(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -413,7 +403,7 @@ func single(path string) error {
 	return nil
 }
 
-// says refuses a file that is there and says something else.
+// says refuses an existing file with other content.
 func says(path, content string) error {
 	found, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -425,14 +415,14 @@ func says(path, content string) error {
 	return nil
 }
 
-// same reports whether two paths name one file.
+// same reports whether two paths name the same file.
 func same(a, b string) bool {
 	ai, errA := os.Stat(a)
 	bi, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(ai, bi)
 }
 
-// within reports whether a path is a folder or lies in it.
+// within reports whether a path is a folder or inside it.
 func within(folder, path string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)

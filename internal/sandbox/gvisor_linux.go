@@ -13,15 +13,13 @@ import (
 	"deckhand/internal/scratch"
 )
 
-// gvisor shuts sessions in with runsc: their system calls are answered by a kernel of
-// its own, in user space, which may make few of this machine's. Files are opened by a
-// second process, which sees the mounts and nothing else. Without root it works in a user
-// namespace, where the one user inside is called root and is the bot's.
+// gvisor sandboxes sessions with runsc: a kernel in user space, which may make few of this machine's system calls,
+// answers the session's. A second process that sees only the mounts opens files. Without root it works in a user
+// namespace, whose only user is called root and is the bot's.
 //
-// A session is a bundle in a folder of its own, which only the bot can enter: the empty
-// folder and file that cover what is hidden, the root of the file system with the few
-// files that are made, and runsc's notes. The bundle's configuration, which has the
-// environment in it, is written when the process starts, by the outer stage.
+// A session is a bundle in a private folder: the empty folder and file that cover hidden paths, the root with the
+// few generated files, and runsc's state. The outer stage writes the bundle's configuration, which includes the
+// environment, when the process starts.
 type gvisor struct {
 	spec Spec
 }
@@ -30,8 +28,8 @@ func newGVisor(spec Spec) (Sandbox, error) { return &gvisor{spec}, nil }
 
 func (g *gvisor) String() string { return g.spec.String() }
 
-// installGVisor is the cure of most of what can be wrong. Debian 12's package is of 2022:
-// no program that asks for a file's state without mounting it, such as ls, works in it.
+// installGVisor cures most problems. Debian 12's package is of 2022: programs such as ls, which ask for a file's
+// state without mounting, fail in it.
 const installGVisor = "install a current one: https://gvisor.dev/docs/user_guide/install"
 
 func (g *gvisor) Check(ctx context.Context, run Run) error {
@@ -64,7 +62,7 @@ func (g *gvisor) Prepare(_ context.Context, s Session) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := scratch.Make(scratch.GVisor) // its name is short: runsc makes a socket below it
+	folder, err := scratch.Make(scratch.GVisor) // short, since runsc makes a socket below it
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +124,7 @@ func (g *gvisor) bundle(folder *scratch.Folder, program string, v *view, command
 	return box, nil
 }
 
-// bundle is the folder of one session.
+// bundle is a session's folder.
 type bundle struct{ dir string }
 
 func (b bundle) root() string        { return filepath.Join(b.dir, "root") }
@@ -134,10 +132,10 @@ func (b bundle) state() string       { return filepath.Join(b.dir, "state") }
 func (b bundle) emptyFile() string   { return filepath.Join(b.dir, "empty-file") }
 func (b bundle) emptyFolder() string { return filepath.Join(b.dir, "empty-folder") }
 
-// make makes the root with its links and files, and what covers the hidden.
+// make makes the root with its links and files, and the covers of hidden paths.
 func (b bundle) make(v *view, files []stage.File) error {
 	for _, d := range []string{b.root(), b.state(), b.emptyFolder()} {
-		// Others may look into them inside, and nobody comes that far outside.
+		// Readable for others inside; outside nobody reaches it.
 		if err := os.Mkdir(d, 0o755); err != nil { //nolint:gosec // see above
 			return err
 		}
@@ -149,7 +147,7 @@ func (b bundle) make(v *view, files []stage.File) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close() //nolint:errcheck // a folder, read
+	defer root.Close() //nolint:errcheck // only read
 	for _, p := range v.paths() {
 		if m := v.at[p]; m.kind == link {
 			if err := inFolder(root, p, func(name string) error { return root.Symlink(m.source, name) }); err != nil {
@@ -165,7 +163,7 @@ func (b bundle) make(v *view, files []stage.File) error {
 	return nil
 }
 
-// inFolder makes the folder of a path inside, and then what stands there.
+// inFolder makes the folder of a path inside, and then calls put.
 func inFolder(root *os.Root, path string, put func(name string) error) error {
 	name := strings.TrimPrefix(path, "/")
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -174,7 +172,7 @@ func inFolder(root *os.Root, path string, put func(name string) error) error {
 	return put(name)
 }
 
-// config is the bundle's configuration, but for the process.
+// config is the bundle's configuration without the process.
 func (b bundle) config(v *view, memory int64) ociConfig {
 	c := ociConfig{
 		Version: "1.0.0", Hostname: hostname,

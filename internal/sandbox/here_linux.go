@@ -18,8 +18,7 @@ func kernelRelease() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// Here says for people what this machine has to build sandboxes of: kernel, user
-// namespaces, filters of system calls, who runs bwrap.
+// Here describes this machine for people: kernel, user namespaces, filters of system calls, who runs bwrap.
 func Here() string {
 	h := here()
 	told := []string{"Linux " + cmp.Or(kernelRelease(), "of an unknown version")}

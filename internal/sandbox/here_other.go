@@ -6,5 +6,5 @@ import "runtime"
 
 func kernelRelease() string { return "" }
 
-// Here says for people what this machine has to build sandboxes of.
+// Here describes this machine for people.
 func Here() string { return runtime.GOOS + ", which has containers alone" }

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// launcherNames are the variables that programs read which start something elsewhere:
-// the engines of containers, ssh, kubectl. Of the bot's environment they get these and no
-// others, for it has the credentials of Slack and the database.
+// launcherNames are the variables read by programs that start something elsewhere: container engines, ssh, kubectl.
+// They get no others of the bot's environment, which has the credentials of Slack and the database.
 var launcherNames = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR",
 	"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "DBUS_SESSION_BUS_ADDRESS",

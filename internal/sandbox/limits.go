@@ -6,18 +6,18 @@ import (
 	"strconv"
 )
 
-// Limits are what a session may use, all of its processes together. Zero is no limit.
+// Limits are what all processes of a session together may use. Zero is no limit.
 type Limits struct {
 	Memory, Disk int64 // bytes
-	// Processes counts threads, too, as the kernel does.
+	// Processes includes threads, as in the kernel.
 	Processes int
-	// Files are how many each process may have open.
+	// Files is how many files each process may have open.
 	Files int
 	CPU   float64 // cores
 }
 
-// told are the limits that there are, in words.
-func (l Limits) told() []string {
+// describe lists the limits for people.
+func (l Limits) describe() []string {
 	var out []string
 	if l.Memory > 0 {
 		out = append(out, Size(l.Memory))
@@ -40,8 +40,8 @@ const (
 	gib = 1 << 30
 )
 
-// The least that a session can be given: less, and the CLI itself does not run. Alone it
-// takes a quarter of LeastMemory, and half of LeastProcesses.
+// The least that a session can be given; with less, the CLI itself does not run. It alone takes a quarter of
+// LeastMemory and half of LeastProcesses.
 const (
 	LeastMemory    = gib
 	LeastDisk      = 64 * mib
@@ -49,15 +49,14 @@ const (
 	LeastFiles     = 256
 )
 
-// DefaultLimits are in force where nothing else is said: more than builds and tests of a
-// large project take, and less than it takes to bring the machine down. Cores are shared by
-// the kernel, so that there is no limit of theirs.
+// DefaultLimits exceed what builds and tests of a large project need, and keep the machine alive. Cores are
+// unlimited, since the kernel shares them.
 func DefaultLimits() Limits {
 	return Limits{Memory: 8 * gib, Disk: 20 * gib, Processes: 2048, Files: 20000}
 }
 
-// shareOf is the part of the memory that may lie in a folder: half of it in /tmp, and a
-// quarter in each of the others.
+// shareOf is the part of the memory that a folder in memory may use: half of it for /tmp, a quarter for each of the
+// others.
 func shareOf(memory int64, path string) int64 {
 	if path == "/tmp" {
 		return memory / 2
@@ -65,7 +64,7 @@ func shareOf(memory int64, path string) int64 {
 	return memory / 4
 }
 
-// Size writes a number of bytes for people: "8 GiB".
+// Size formats bytes for people: "8 GiB".
 func Size(n int64) string {
 	unit, name := float64(mib), "MiB"
 	if n >= gib {
@@ -74,7 +73,7 @@ func Size(n int64) string {
 	return strconv.FormatFloat(float64(int64(float64(n)/unit*10))/10, 'f', -1, 64) + " " + name
 }
 
-// A session that reaches a limit is stopped, and its thread is told with one of these.
+// A session that reaches a limit is stopped, and its thread gets one of these.
 
 func overMemory(limit int64, used string) string {
 	return stopped(fmt.Sprintf("It used %s of memory and may use %s", used, Size(limit)), "memory")
@@ -93,10 +92,10 @@ func stopped(why, key string) string {
 	return "The session was stopped. " + why + ". Write “continue” to go on from here with less; if the work needs more, ask an admin to raise sandbox.limits." + key + " in deckhand.yaml."
 }
 
-// errNoCPU is a limit that nothing here keeps.
+// errNoCPU: nothing here can enforce the limit.
 var errNoCPU = errors.New("limits.cpu cannot be kept: the bot has no cgroup (version 2) of its own to limit cores with; start it as a service with Delegate=yes in its unit, use containers (sandbox: {kind: container, image: …}), or leave cpu out")
 
-// enforceable says which limit could not be kept.
+// enforceable says which limit cannot be enforced.
 func (l Limits) enforceable() error {
 	if l.CPU > 0 && ownGroups() == nil {
 		return errNoCPU

@@ -28,10 +28,10 @@ func BenchmarkWatcher(b *testing.B) {
 		watched[i].disk.folders.own = []string{b.TempDir()}
 	}
 	var w Watcher
-	w.look(watched)
+	w.check(watched)
 	before := cpu(b)
 	for b.Loop() {
-		w.look(watched)
+		w.check(watched)
 	}
 	b.ReportMetric(float64((cpu(b)-before).Microseconds())/1000/float64(b.N), "ms-of-CPU/look")
 }

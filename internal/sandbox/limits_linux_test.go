@@ -224,15 +224,15 @@ func TestTheKernelsWordOnACgroup(t *testing.T) {
 	limits := Limits{Memory: 4 * gib, Processes: 100}
 	writeAt(t, filepath.Join(g.dir, "memory.events"), "low 0\nmax 7\noom 0\noom_kill 0\n")
 	writeAt(t, filepath.Join(g.dir, "pids.events"), "max 0\n")
-	if got := g.bitten(limits); got != "" {
+	if got := g.exceeded(limits); got != "" {
 		t.Errorf("within its limits: %q", got)
 	}
 	writeAt(t, filepath.Join(g.dir, "pids.events"), "max 3\n")
-	if got := g.bitten(limits); !strings.Contains(got, "100 processes and threads") {
+	if got := g.exceeded(limits); !strings.Contains(got, "100 processes and threads") {
 		t.Errorf("forked: %q", got)
 	}
 	writeAt(t, filepath.Join(g.dir, "memory.events"), "oom 1\noom_kill 2\n")
-	if got := g.bitten(limits); !strings.Contains(got, "more than 4 GiB of memory") {
+	if got := g.exceeded(limits); !strings.Contains(got, "more than 4 GiB of memory") {
 		t.Errorf("out of memory: %q", got)
 	}
 }

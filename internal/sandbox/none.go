@@ -9,7 +9,7 @@ import (
 	"deckhand/internal/sandbox/stage"
 )
 
-// none shuts nothing in: what it runs is the bot's own user, on the bot's machine.
+// none is no sandbox: programs run as the bot's user on the bot's machine.
 type none struct{ spec Spec }
 
 func (n none) Check(context.Context, Run) error {
@@ -22,9 +22,8 @@ func (n none) Check(context.Context, Run) error {
 	return nil
 }
 
-// firstTells reports whether the first process, which is not this one, shows a variable of
-// this one's to everybody of its user. Docker's init does: it gets the bot's environment
-// and hides nothing. The bot hides itself.
+// firstTells reports whether PID 1, if it is another process, exposes a variable of this process to all of the
+// user's processes. Docker's init does: it has the bot's environment. The bot hides its own.
 func firstTells(name string) bool {
 	value := os.Getenv(name)
 	environ, err := os.ReadFile("/proc/1/environ")

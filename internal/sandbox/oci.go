@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// What is needed of the configuration of a bundle, as the Open Container Initiative's
-// runtime specification has it.
+// The used part of a bundle's configuration, by the runtime specification of the Open Container Initiative.
 type (
 	ociConfig struct {
 		Version  string     `json:"ociVersion"`
@@ -20,7 +19,7 @@ type (
 		Path     string `json:"path"`
 		ReadOnly bool   `json:"readonly"`
 	}
-	// ociProcess has no capabilities: what is not named is not given.
+	// ociProcess has no capabilities: unnamed ones are not granted.
 	ociProcess struct {
 		User            ociUser     `json:"user"`
 		Args            []string    `json:"args"`
@@ -57,7 +56,7 @@ func (c *ociConfig) namespace(name string) {
 	c.Linux.Namespaces = append(c.Linux.Namespaces, ociNamespace{name})
 }
 
-// parts are the configuration's, for [stage.GVisor] to complete.
+// parts are the configuration's members, for [stage.GVisor] to complete.
 func (c *ociConfig) parts() (out map[string]json.RawMessage, err error) {
 	text, err := json.Marshal(c)
 	if err == nil {

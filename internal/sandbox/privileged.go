@@ -9,10 +9,9 @@ import (
 	"syscall"
 )
 
-// refusePrivileged fails if there is a file in the workspace that other accounts of this
-// machine can run as the bot's user or group and that a session could write to: what is
-// written through a mapping of memory leaves its bits as they are. None can be made in a
-// session (syscalls.txt), so that these are people's.
+// refusePrivileged fails if the workspace has a setuid or setgid file that a session could write to and other
+// accounts of this machine could run: writing through a memory mapping keeps the bits. A session cannot make such
+// files itself (syscalls.txt).
 func refusePrivileged(workspace string) error {
 	if closed(workspace) {
 		return nil
@@ -29,7 +28,7 @@ func refusePrivileged(workspace string) error {
 		owned := ok && int(stat.Uid) == os.Geteuid()
 		if err != nil {
 			if entry.IsDir() && !owned {
-				return fs.SkipDir // a session comes no further, either
+				return fs.SkipDir // a session cannot enter it either
 			}
 			return fmt.Errorf("look for setuid files: %w", err)
 		}
@@ -43,8 +42,7 @@ func refusePrivileged(workspace string) error {
 	})
 }
 
-// closed reports whether no other account of this machine comes to a folder, as with those
-// that the bot makes.
+// closed reports whether other accounts of this machine cannot reach a folder, like those that the bot makes.
 func closed(dir string) bool {
 	for ; ; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil && info.Mode()&0o011 == 0 {

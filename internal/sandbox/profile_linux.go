@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// profile is a filter of system calls as docker and podman read it.
+// profile is a filter of system calls in docker's and podman's format.
 type profile struct {
 	Default      string        `json:"defaultAction"`
 	DefaultErrno uint          `json:"defaultErrnoRet"`
@@ -36,13 +36,13 @@ type profileArgument struct {
 	Op       string `json:"op"`
 }
 
-// engineProfile is the list of syscallFilter for an engine of containers, whose own lets
-// more through: io_uring, keys, sockets to the hypervisor.
+// engineProfile is the list of syscallFilter for a container engine, whose own filter also allows io_uring, keys
+// and sockets to the hypervisor.
 func engineProfile() ([]byte, error) {
 	const yes, no = "SCMP_ACT_ALLOW", "SCMP_ACT_ERRNO"
 	machine := map[string]string{"amd64": "SCMP_ARCH_X86_64", "arm64": "SCMP_ARCH_AARCH64"}[runtime.GOARCH]
 	if machine == "" {
-		return nil, nil // the engine's own is what there is
+		return nil, nil // keep the engine's own
 	}
 	missing := uint(unix.ENOSYS)
 	p := profile{

@@ -2,5 +2,5 @@
 
 package sandbox
 
-// engineProfile is none: the engine's own filter of system calls is what there is.
+// engineProfile is none: the engine's own filter applies.
 func engineProfile() ([]byte, error) { return nil, nil }

@@ -18,48 +18,46 @@ import (
 //go:embed syscalls.txt
 var syscallsText string
 
-// What the filter answers.
+// The filter's answers.
 const (
 	allow  = unix.SECCOMP_RET_ALLOW
 	denied = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	absent = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
-// Where the kernel's struct seccomp_data has what a filter looks at.
+// Offsets in the kernel's struct seccomp_data.
 const (
 	numberAt   = 0
 	archAt     = 4
-	argumentAt = 16 // the first of six, of 64 bits each
+	argumentAt = 16 // the first of six, each of 64 bits
 )
 
-// newNamespaces are the flags of clone that make a namespace.
+// newNamespaces are clone's flags that make a namespace.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
 	unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP
 
-// privileged are the bits of a file's mode with which others run it as its owner, who
-// outside is the bot, or as its owner's group.
+// privileged are the mode bits with which others run a file as its owner, who outside is the bot, or as its group.
 const privileged = unix.S_ISUID | unix.S_ISGID
 
-// creating are the flags of open that make a file: without them its mode is not read.
+// creating are the flags of open that create a file; otherwise its mode is ignored.
 const creating = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 
-// bits are some of an argument's.
+// bits are bits of an argument.
 type bits struct {
 	argument, mask uint32
 }
 
-// conditions are the calls that are allowed by their arguments, of which the kernel takes
-// the lower 32 bits of each: the first is one of some values, or one of these groups of
-// bits is not set at all.
+// conditions are calls allowed by their arguments' lower 32 bits: the first argument is one of some values, or one
+// of these groups of bits is clear.
 var conditions = map[string]struct {
 	oneOf   []uint32
 	without []bits
 }{
 	"clone":  {without: []bits{{0, newNamespaces}}},
 	"socket": {oneOf: []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}},
-	// As Docker: Linux, its older layouts of memory for 32 bits, and the question which.
+	// Like Docker: Linux, its older 32-bit memory layouts, and the query.
 	"personality": {oneOf: []uint32{0, 0x0008, 0x20000, 0x20008, 0xffffffff}},
-	// All that sets a file's mode. (The kernel takes no such bit from mkdir.)
+	// Everything that sets a file's mode. (mkdir ignores these bits.)
 	"chmod":     {without: []bits{{1, privileged}}},
 	"fchmod":    {without: []bits{{1, privileged}}},
 	"fchmodat":  {without: []bits{{2, privileged}}},
@@ -71,13 +69,12 @@ var conditions = map[string]struct {
 	"openat":    {without: []bits{{2, creating}, {3, privileged}}},
 }
 
-// unseen are the calls whose arguments are in memory, where no filter sees them. A libc
-// takes the older call when it is told that there is no such one.
+// unseen are calls whose arguments are in memory, invisible to filters. A libc falls back to the older call when it
+// gets ENOSYS.
 var unseen = []string{"clone3", "openat2"}
 
-// syscallFilter is the filter as bwrap's --seccomp takes it: instructions of classic BPF.
-// What is not on the list fails with EPERM; what this program has never heard of, and
-// the calls of other architectures, with ENOSYS, so that a libc takes its older way.
+// syscallFilter is the filter for bwrap's --seccomp: classic BPF instructions. Calls that are not on the list fail
+// with EPERM; those unknown to this program, and of other architectures, with ENOSYS, so that a libc falls back.
 func syscallFilter() ([]byte, error) {
 	listed := allowedSyscalls()
 	program, err := filter(slices.Sorted(maps.Keys(conditions)), func(name string) uint32 {
@@ -98,8 +95,7 @@ func syscallFilter() ([]byte, error) {
 	return out, err
 }
 
-// modeFilter keeps a program from making privileged files, and from nothing else. io_uring
-// makes calls that no filter sees.
+// modeFilter only prevents programs from making privileged files. It denies io_uring, whose calls bypass filters.
 func modeFilter() ([]unix.SockFilter, error) {
 	setMode := slices.DeleteFunc(slices.Sorted(maps.Keys(conditions)), func(name string) bool {
 		return !slices.ContainsFunc(conditions[name].without, func(b bits) bool { return b.mask == privileged })
@@ -112,9 +108,8 @@ func modeFilter() ([]unix.SockFilter, error) {
 	})
 }
 
-// filter is a table of the calls' numbers, in ascending order, behind the few whose
-// arguments count. (The library's own compiler is not used: after a condition that does not
-// hold it goes on to compare the argument as if it were the call's number.)
+// filter is a sorted table of the calls' numbers, behind the few whose arguments count. (The library's own compiler
+// is wrong: after an unmet condition it compares the argument as if it were the call's number.)
 func filter(conditional []string, answer func(name string) uint32) ([]unix.SockFilter, error) {
 	machine, err := arch.GetInfo("")
 	if err != nil {
@@ -147,7 +142,7 @@ func filter(conditional []string, answer func(name string) uint32) ([]unix.SockF
 	return out, nil
 }
 
-// condition answers a call by its arguments. All its ways end in an answer.
+// condition decides a call by its arguments. Every path ends in an answer.
 func condition(name string) (out []bpf.Instruction) {
 	argument := func(n uint32) bpf.Instruction {
 		lower := argumentAt + 8*n
@@ -169,8 +164,8 @@ func condition(name string) (out []bpf.Instruction) {
 	return append(out, bpf.RetConstant{Val: denied})
 }
 
-// table answers by the call's number: for each run of numbers with one answer, "up to
-// here, this". What is higher than all of them, such as the calls of x32, is absent.
+// table decides by the call's number: each run of numbers with one answer is "up to here, this". Higher numbers,
+// such as the calls of x32, are absent.
 func table(numbers map[string]int, answerTo func(name string) uint32) []bpf.Instruction {
 	answers := map[int]uint32{}
 	last := 0

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Unseen are the folders of a PATH that have programs, and are not seen in the sandbox.
+// Unseen are the folders of a PATH with programs that are not visible in the sandbox.
 func Unseen(spec Spec, path string) []string {
 	if spec.Kind == Container || spec.Kind == Command || spec.Kind == None {
 		return nil

@@ -14,23 +14,21 @@ import (
 	"deckhand/internal/sandbox/stage"
 )
 
-// view is what a session sees: for each path inside, what stands there. A path that
-// lies in another comes after it, so that the narrower one counts.
+// view is what a session sees, by path inside. Nested paths come later and win.
 type view struct {
 	at map[string]mount
-	// native are folders whose programs are the sandbox's own, whatever this machine has
-	// in them.
+	// native are folders whose programs are the sandbox's own, whatever this machine has there.
 	native []string
-	// links are paths of this machine and what they lead to; see resolved.
+	// links caches where paths of this machine lead; see resolved.
 	links map[string]string
 }
 
 // mount is one entry of a view.
 type mount struct {
 	kind mountKind
-	// source is the host's path: of a link, what it says.
+	// source is the host's path, or a link's target.
 	source string
-	// small is a file that everybody may read and that may be shown as a copy.
+	// small is a world-readable file that may be shown as a copy.
 	small bool
 }
 
@@ -41,7 +39,7 @@ const (
 	writable
 	link
 	temporary   // a folder in memory
-	emptyFolder // which nothing can be put into
+	emptyFolder // nothing can be put into it
 	emptyFile
 )
 
@@ -54,7 +52,7 @@ func (v *view) put(path string, kind mountKind, source string) {
 // show puts a host's file or folder at its own place.
 func (v *view) show(kind mountKind, path string) { v.put(path, kind, path) }
 
-// shows reports whether the host's path is seen at its own place.
+// shows reports whether the host's path is visible at its own place.
 func (v *view) shows(path string) bool {
 	for p := path; ; p = filepath.Dir(p) {
 		if m, ok := v.at[p]; ok {
@@ -66,17 +64,17 @@ func (v *view) shows(path string) bool {
 	}
 }
 
-// paths are those of the view, a folder before what is in it.
+// paths are the view's paths, each folder before its content.
 func (v *view) paths() []string {
 	return slices.SortedFunc(maps.Keys(v.at), byParts)
 }
 
-// byParts sorts a folder before what is in it.
+// byParts sorts a folder before its content.
 func byParts(a, b string) int {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 }
 
-// session adds what belongs to the session, and returns its program as it is called inside.
+// session adds the session's own, and returns its program by its path inside.
 func (v *view) session(spec Spec, s Session) ([]string, error) {
 	if err := v.room(s.Workspace, s.Home); err != nil {
 		return nil, err
@@ -114,8 +112,8 @@ func (v *view) session(spec Spec, s Session) ([]string, error) {
 	return v.forwarded(spec, s, command)
 }
 
-// caches adds the project's caches. Sessions write to them, so nothing in one is
-// followed: a cache is a folder of its own, in no other.
+// caches adds the project's caches. Sessions write to them, so no link in one is followed, and none may contain
+// another.
 func (v *view) caches(caches []string, s Session) error {
 	if len(caches) == 0 {
 		return nil
@@ -127,7 +125,7 @@ func (v *view) caches(caches []string, s Session) error {
 	if err != nil {
 		return fmt.Errorf("open the caches: %w", err)
 	}
-	defer root.Close() //nolint:errcheck // nothing is written by it
+	defer root.Close() //nolint:errcheck // nothing is written through it
 	for i, c := range caches {
 		for _, other := range caches[:i] {
 			if within(other, c) || within(c, other) {
@@ -147,9 +145,8 @@ func (v *view) caches(caches []string, s Session) error {
 	return nil
 }
 
-// anchor makes a mount of every folder on the way from something writable to what stands
-// in it: a folder that merely holds a mount can be renamed away with it, and another one
-// be put in its place.
+// anchor mounts every folder between something writable and a mount in it: a folder that merely contains a mount
+// can be renamed away with it and replaced.
 func (v *view) anchor() {
 	for _, p := range v.paths() {
 		var between []string
@@ -174,9 +171,8 @@ func (v *view) anchor() {
 // systemFolders are the system's programs and libraries.
 var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"}
 
-// systemFiles are what programs read of /etc to run at all: how libraries are found,
-// which certificates are trusted, what time and which language it is. What /etc has of
-// this machine's people, services and secrets is not among them.
+// systemFiles are what programs need from /etc to run: the lookup of libraries, trusted certificates, time and
+// language, but nothing about this machine's people, services and secrets.
 var systemFiles = []string{
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
 	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/etc/ca-certificates", "/etc/ca-certificates.conf",
@@ -215,12 +211,10 @@ func (v *view) system(network Network) error {
 	return nil
 }
 
-// smallFile is the most, in bytes, that a session gets a copy of: a mount costs the start of
-// each more than that.
+// smallFile is the size, in bytes, up to which a session gets a copy: a mount slows down each start more.
 const smallFile = 256 << 10
 
-// systemFile adds a file, or a folder, if it is there. Where a link leads, its target stands
-// in its place.
+// systemFile adds a file or folder, if it exists. For a link, its target is added.
 func (v *view) systemFile(p string) {
 	target, err := filepath.EvalSymlinks(p)
 	if err != nil {
@@ -254,7 +248,7 @@ func (v *view) systemFolder(p string) error {
 // hostname is the machine's name inside.
 const hostname = "deckhand"
 
-// identity are files that tell programs who they are, without this machine's people.
+// identity are files that identify the session's user, without this machine's people.
 func identity(uid, gid int, home string, network Network) []stage.File {
 	passwd, group := "", ""
 	if uid != 0 {
@@ -277,8 +271,7 @@ func identity(uid, gid int, home string, network Network) []stage.File {
 	return out
 }
 
-// authorities adds the certificates that the environment names, where they are no
-// part of the system.
+// authorities adds the certificates named by the environment, if they are outside the system.
 func (v *view) authorities(env []string) {
 	for _, entry := range env {
 		name, path, _ := strings.Cut(entry, "=")
@@ -291,8 +284,8 @@ func (v *view) authorities(env []string) {
 	}
 }
 
-// program adds the files of the CLI and returns it with its links resolved. Of a package
-// of Node's the whole folder is shown, of any other program the file.
+// program adds the CLI's files and returns it with links resolved. For a Node package it shows the whole folder,
+// otherwise the file.
 func (v *view) program(command []string) ([]string, error) {
 	out := slices.Clone(command)
 	for i, word := range out {
@@ -304,7 +297,7 @@ func (v *view) program(command []string) ([]string, error) {
 			if i == 0 {
 				return nil, fmt.Errorf("the CLI %s cannot be found: %w", word, err)
 			}
-			continue // an argument that happens to begin with a slash
+			continue // an argument that merely begins with a slash
 		}
 		if slices.Contains(v.native, filepath.Dir(path)) {
 			continue
@@ -321,7 +314,7 @@ func (v *view) program(command []string) ([]string, error) {
 	return out, nil
 }
 
-// room looks whether the session's folders are folders, and do not hold the system.
+// room checks that the session's folders exist and do not contain the system.
 func (v *view) room(folders ...string) error {
 	for _, p := range folders {
 		if !filepath.IsAbs(p) || p != filepath.Clean(p) {
@@ -339,7 +332,7 @@ func (v *view) room(folders ...string) error {
 	return nil
 }
 
-// place adds what is the session's own.
+// place adds the session's folders and sockets.
 func (v *view) place(s Session) error {
 	for _, p := range s.ReadOnly {
 		v.show(readOnly, p)
@@ -349,8 +342,8 @@ func (v *view) place(s Session) error {
 	return v.repository(s.Workspace)
 }
 
-// hide covers the bot's own wherever it would be seen. What lies in it and is the
-// session's stays; what the admin named there to be seen is refused.
+// hide covers the bot's own files where they are visible, except the session's own inside them. A see entry among
+// them is refused.
 func (v *view) hide(hidden, see []string) error {
 	for _, h := range hidden {
 		path, err := filepath.Abs(h)
@@ -375,7 +368,7 @@ func (v *view) hide(hidden, see []string) error {
 	return nil
 }
 
-// cover puts something empty where a path of the host, without links, would be seen.
+// cover hides a resolved path of the host under something empty.
 func (v *view) cover(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -403,8 +396,7 @@ func (v *view) cover(path string) error {
 	return nil
 }
 
-// resolved is a path of this machine without links. Each is asked for again and again while
-// one view is made.
+// resolved is a path of this machine without links. It is cached, since a view asks for each repeatedly.
 func (v *view) resolved(path string) (string, error) {
 	if known, ok := v.links[path]; ok {
 		return known, nil
@@ -421,9 +413,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// environ is the session's environment, with what would name places that are not there.
-// A new branch does not track another one by itself: that would be written to the
-// repository's configuration, which is read-only.
+// environ is the session's environment without variables that name missing places. New branches do not track others
+// automatically: that would be written to the repository's configuration, which is read-only.
 func environ(env []string) []string {
 	const count = "GIT_CONFIG_COUNT="
 	out := make([]string, 0, len(env)+4)
@@ -432,7 +423,7 @@ func environ(env []string) []string {
 		switch {
 		case strings.HasPrefix(entry, "TMPDIR="):
 		case strings.HasPrefix(entry, count):
-			settings, _ = strconv.Atoi(strings.TrimPrefix(entry, count)) // git refuses what is no number
+			settings, _ = strconv.Atoi(strings.TrimPrefix(entry, count)) // git refuses an invalid number
 		default:
 			out = append(out, entry)
 		}

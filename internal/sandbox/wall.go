@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// wallTrial prints what a program in the sandbox sees of its own bounds: lines of a name and
-// a value. An image may have no programs but a shell.
+// wallTrial prints a sandbox's properties as seen inside, as lines of name and value. An image may have only a
+// shell.
 const wallTrial = `read -r version </proc/version && echo "version $version"
 while read -r name value; do case $name in CapEff:|CapBnd:|NoNewPrivs:|Seccomp:) echo "$name $value";; esac; done </proc/self/status
 while read -r ids; do echo "ids $ids"; done </proc/self/uid_map
 if command -v unshare >/dev/null; then if unshare --user true 2>/dev/null; then echo "more yes"; else echo "more no"; fi; fi
 read -r word && echo "$word"`
 
-// Wall says for people what stands between a session and this machine, as a shell in the
-// sandbox sees it: "kernel Linux 6.12 (this machine's), a user namespace of its own, no
-// capabilities, …". It is empty for [Command] and [None], of which nothing is known.
+// Wall describes for people what separates a session from this machine, as seen by a shell inside: "kernel Linux
+// 6.12 (this machine's), a user namespace of its own, no capabilities, …". It is empty for [Command] and [None],
+// which are unknown.
 func (s Spec) Wall(ctx context.Context, run Run) (string, error) {
 	if s.Kind == Command || s.Kind == None {
 		return "", nil
@@ -42,8 +42,8 @@ func (s Spec) Wall(ctx context.Context, run Run) (string, error) {
 	return strings.Join(told, ", "), nil
 }
 
-// readWall is what wallTrial printed, in words. Of a kernel in user space it tells no more
-// than that: the rest is what that kernel says of itself.
+// readWall turns wallTrial's output into sentences. For a kernel in user space it says only that: the rest would be
+// that kernel's own claims.
 func readWall(printed, release string) (told []string) {
 	seen := map[string]string{}
 	for line := range strings.Lines(printed) {

@@ -6,20 +6,18 @@ import (
 	"time"
 )
 
-// How often a [Watcher] looks, and how often while somebody has used half of a limit.
+// How often a [Watcher] checks, and how often once half of a limit is used.
 const (
 	pace = time.Second
 	near = 200 * time.Millisecond
 )
 
-// Watcher ends sessions that reach a limit which the kernel does not keep for them:
-// memory and processes where there is no cgroup, and the disk. It is one for all sessions
-// of a bot, and works while there are any. Its zero value is ready, and its methods are
-// safe for concurrent use.
+// Watcher ends sessions that exceed a limit that the kernel does not enforce: memory and processes without a
+// cgroup, and the disk. One watcher serves all sessions of a bot, and runs while there are any. Its zero value is
+// ready, and its methods are safe for concurrent use.
 //
-// It looks once a second and so comes late: a session can use more for a moment. What it
-// counts is what is mapped by its processes, a shared page once; what lies in its folders
-// of memory (/tmp, /dev/shm) is limited when they are made.
+// It checks once a second, so a session can exceed a limit for a moment. It counts the mapped memory of its
+// processes, shared pages once; folders in memory (/tmp, /dev/shm) have their own limit.
 type Watcher struct {
 	mu      sync.Mutex
 	watched map[*Watch]bool
@@ -28,22 +26,22 @@ type Watcher struct {
 	walking bool
 }
 
-// Watch is one session that is watched.
+// Watch is a watched session.
 type Watch struct {
 	watcher *Watcher
 	box     *Box
 	root    int
 	end     func()
 	disk    diskUse
-	capped  bool      // the kernel refuses processes over the limit
-	exact   time.Time // when its memory was last counted exactly
+	capped  bool      // the kernel enforces the limit on processes
+	exact   time.Time // when its memory was last measured exactly
 
 	mu   sync.Mutex
 	over string
 }
 
-// Watch looks after the box, whose processes are all below root, until [Watch.Stop]. When
-// it reaches a limit, end is called, once.
+// Watch watches the box, whose processes are all below root, until [Watch.Stop]. On reaching a limit it calls end,
+// once.
 func (w *Watcher) Watch(b *Box, root int, end func()) *Watch {
 	s := &Watch{watcher: w, box: b, root: root, end: end, disk: diskUse{folders: b.folders}}
 	w.mu.Lock()
@@ -59,21 +57,21 @@ func (w *Watcher) Watch(b *Box, root int, end func()) *Watch {
 	return s
 }
 
-// Stop ends the watching. The session has ended.
+// Stop ends the watch, when the session has ended.
 func (s *Watch) Stop() {
 	s.watcher.mu.Lock()
 	defer s.watcher.mu.Unlock()
 	delete(s.watcher.watched, s)
 }
 
-// Over says which limit has ended the session, in sentences for people, or nothing. It is
-// asked when the session has ended, and before its box is closed.
+// Over says which limit ended the session, in sentences for people, or nothing. Call it after the session's end and
+// before closing its box.
 func (s *Watch) Over() string {
 	s.mu.Lock()
 	over := s.over
 	s.mu.Unlock()
 	if over == "" {
-		over = s.box.group.bitten(s.box.limits)
+		over = s.box.group.exceeded(s.box.limits)
 	}
 	if over == "" && s.box.why != nil {
 		over = s.box.why()
@@ -87,11 +85,11 @@ func (w *Watcher) run() {
 		if len(watched) == 0 {
 			return
 		}
-		time.Sleep(w.look(watched))
+		time.Sleep(w.check(watched))
 	}
 }
 
-// list is what is watched. With nothing to watch the watcher has ended.
+// list is what is watched. The watcher ends when there is nothing left.
 func (w *Watcher) list() []*Watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,8 +101,8 @@ func (w *Watcher) list() []*Watch {
 	return out
 }
 
-// look looks at all of them, and says when to look again.
-func (w *Watcher) look(watched []*Watch) time.Duration {
+// check checks all of them, and returns the time until the next check.
+func (w *Watcher) check(watched []*Watch) time.Duration {
 	w.table.read(watched)
 	next := pace
 	for _, s := range watched {
@@ -116,11 +114,11 @@ func (w *Watcher) look(watched []*Watch) time.Duration {
 	return next
 }
 
-// judge ends the session if it has reached a limit, and tells whether it is on its way.
+// judge ends the session if it exceeds a limit, and reports whether it is close to one.
 func (s *Watch) judge(u *use) (onItsWay bool) {
 	l := s.box.limits
 	if s.box.group != nil {
-		s.stop(s.box.group.bitten(l))
+		s.stop(s.box.group.exceeded(l))
 	} else if u != nil {
 		if n := l.Processes; n > 0 {
 			if !s.capped {
@@ -140,7 +138,7 @@ func (s *Watch) judge(u *use) (onItsWay bool) {
 	return onItsWay
 }
 
-// judgeMemory counts exactly, which takes its time, only what may be over the limit.
+// judgeMemory measures exactly, which is slow, only what may exceed the limit.
 func (s *Watch) judgeMemory(u *use, limit int64) {
 	if u.resident <= limit || time.Since(s.exact) < pace {
 		return
@@ -151,7 +149,7 @@ func (s *Watch) judgeMemory(u *use, limit int64) {
 	}
 }
 
-// stop ends the session for a reason, if there is one.
+// stop ends the session if there is a reason.
 func (s *Watch) stop(why string) {
 	s.mu.Lock()
 	first := why != "" && s.over == ""
@@ -164,11 +162,10 @@ func (s *Watch) stop(why string) {
 	}
 }
 
-// use is what the processes of a session use.
+// use is the resource use of a session's processes.
 type use struct {
 	threads int
-	// resident is at least what they have in memory, in bytes: what they share is counted
-	// for each.
+	// resident is an upper bound of their memory, in bytes: shared pages count for each.
 	resident int64
 	pids     []int
 }

@@ -8,12 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processTable is what /proc says of all processes, read in one go for all sessions. It
-// keeps its memory from one time to the next.
+// processTable is /proc's data about all processes, read at once for all sessions. It reuses its memory.
 type processTable struct {
 	uses    map[int]*use // by the root of a session
 	parents map[int]process
-	roots   map[int]int // by process: the root that it is below, or 0
+	roots   map[int]int // by process: the root above it, or 0
 	text    [1024]byte
 }
 
@@ -64,7 +63,7 @@ func (t *processTable) read(watched []*Watch) {
 	}
 }
 
-// stat reads what is needed of a process that may have ended.
+// stat reads what is needed of a process, which may have ended.
 func (t *processTable) stat(proc int, name string) (process, bool) {
 	fd, err := unix.Openat(proc, name+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -75,11 +74,11 @@ func (t *processTable) stat(proc int, name string) (process, bool) {
 	if err != nil || n <= 0 {
 		return process{}, false
 	}
-	// The name stands in parentheses and may hold anything.
+	// The name stands in parentheses and may contain anything.
 	text := t.text[:n]
 	text = text[bytes.LastIndexByte(text, ')')+1:]
 	var p process
-	for i := 3; len(text) > 0; i++ { // as proc(5) counts
+	for i := 3; len(text) > 0; i++ { // numbered as in proc(5)
 		text = bytes.TrimLeft(text, " ")
 		field := text
 		if end := bytes.IndexByte(text, ' '); end >= 0 {
@@ -112,8 +111,8 @@ func number(digits []byte) int {
 	return n
 }
 
-// rootOf is the session that a process belongs to, or 0. A table that was read while
-// processes came and went may have a circle in it, which depth ends.
+// rootOf is the session of a process, or 0. A table read while processes changed may contain a cycle; depth ends
+// it.
 func (t *processTable) rootOf(pid, depth int) int {
 	if root, ok := t.roots[pid]; ok {
 		return root
@@ -130,8 +129,7 @@ func (t *processTable) rootOf(pid, depth int) int {
 	return root
 }
 
-// exactly counts a page that several processes have only once. A process that lets nobody
-// look counts in full.
+// exactly counts shared pages once. An unreadable process counts in full.
 func (u *use) exactly() int64 {
 	var sum int64
 	for _, pid := range u.pids {
@@ -158,9 +156,9 @@ func proportional(pid int) int64 {
 	return int64(number(fields[1])) * pageSize
 }
 
-// capProcesses has the kernel refuse processes over the limit to those that are in a user
-// namespace of their own, where the kernel counts them apart from the bot's: in the bot's
-// own it would count all of its user's. Root is exempt. It reports whether there was one.
+// capProcesses makes the kernel refuse processes over the limit to those in their own user namespace, where the
+// kernel counts them separately: in the bot's it would count all processes of the user. Root is exempt. It reports
+// whether there was one.
 func capProcesses(pids []int, limit int) (done bool) {
 	ours, err := os.Readlink("/proc/self/ns/user")
 	if err != nil {

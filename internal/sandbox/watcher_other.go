@@ -2,8 +2,7 @@
 
 package sandbox
 
-// processTable is nothing: this system has no /proc. What runs in a container is limited
-// by its engine.
+// processTable is empty: this system has no /proc. The engine limits containers.
 type processTable struct{ uses map[int]*use }
 
 func (*processTable) read([]*Watch) {}

@@ -4,8 +4,7 @@ import (
 	"deckhand/internal/attachment"
 )
 
-// attachmentsYAML bounds the files that people attach to messages. What is left out is
-// Deckhand's own; max_files: 0 is none.
+// attachmentsYAML bounds files attached to messages. Missing keys have defaults; max_files: 0 allows none.
 type attachmentsYAML struct {
 	MaxFiles *int   `yaml:"max_files"`
 	MaxSize  string `yaml:"max_size"`
@@ -13,18 +12,18 @@ type attachmentsYAML struct {
 	ToolPictures *bool `yaml:"tool_pictures"`
 }
 
-// A file is in memory while it is read, and Slack takes ten with a message.
+// A file is read into memory, and a Slack message has up to ten.
 const (
 	leastAttachment = 1 << 10
 	mostAttachment  = 100 << 20
 	mostAttachments = 20
 )
 
-// Attachments are the limits of files that people attach to messages.
+// Attachments are the limits of files attached to messages.
 func (f File) Attachments() (l attachment.Limits) {
 	a := f.document.Attachments
 	if a.MaxSize != "" {
-		l.Bytes, _ = size(a.MaxSize) // the validation has seen it
+		l.Bytes, _ = size(a.MaxSize) // already validated
 	}
 	if a.MaxFiles != nil {
 		if l.Files = *a.MaxFiles; l.Files == 0 {
@@ -34,7 +33,7 @@ func (f File) Attachments() (l attachment.Limits) {
 	return l.WithDefaults()
 }
 
-// HidesPictures reports whether pictures that tools return stay out of threads.
+// HidesPictures reports whether pictures from tools stay out of threads.
 func (f File) HidesPictures() bool {
 	show := f.document.Attachments.ToolPictures
 	return show != nil && !*show

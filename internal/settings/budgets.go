@@ -9,15 +9,15 @@ import (
 	"deckhand/internal/store"
 )
 
-// budgetYAML limits what is spent: exactly one scope.
+// budgetYAML is a budget with exactly one scope.
 type budgetYAML struct {
 	Scope string `yaml:"scope"`
-	// Only names channels, projects or people; left out: each has its own budget.
+	// Only names channels, projects or people; without it, each has its own budget.
 	Only names  `yaml:"only"`
 	Per  string `yaml:"per"`
 	// Limit is in US dollars, as it is written.
 	Limit string `yaml:"limit"`
-	// WarnAt are percents of the limit.
+	// WarnAt are percentages of the limit.
 	WarnAt []int `yaml:"warn_at"`
 	// Then is stop or ask.
 	Then         string `yaml:"then"`
@@ -25,7 +25,7 @@ type budgetYAML struct {
 	Tell         names  `yaml:"tell"`
 }
 
-// same reports whether two budgets limit the same spending, whatever their limits are.
+// same reports whether two budgets count the same spending, whatever their limits are.
 func (b budgetYAML) same(other budgetYAML) bool {
 	keys := func(n names) names {
 		n = slices.Clone(n)
@@ -71,7 +71,7 @@ func (v *validation) budgets(c document) {
 	}
 }
 
-// budgetKeys checks whom a budget names.
+// budgetKeys checks the keys of a budget.
 func (v *validation) budgetKeys(at string, c document, b budgetYAML) {
 	if len(b.Only) > 0 && (b.Scope == "workspace" || b.Scope == "thread") {
 		v.add(at, "there is nothing to choose from; leave it out")
@@ -95,13 +95,13 @@ func (v *validation) budgetKeys(at string, c document, b budgetYAML) {
 	}
 }
 
-// budgets puts the budgets into the agent's terms.
+// budgets converts the budgets for the agent.
 func (d document) budgets() []spend.Budget {
 	var out []spend.Budget
 	for _, b := range d.Budgets {
 		limit, err := money.Parse(b.Limit)
 		if err != nil {
-			panic(fmt.Sprintf("a budget's limit %q", b.Limit)) // the validation has refused those
+			panic(fmt.Sprintf("a budget's limit %q", b.Limit)) // already validated
 		}
 		out = append(out, spend.Budget{
 			Scope: store.BudgetScope(b.Scope), Only: b.Only, Period: store.BudgetPeriod(b.Per), LimitMicroUSD: limit,

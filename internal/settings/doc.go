@@ -1,8 +1,6 @@
-// Package settings is what people set: deckhand.yaml, which a team agrees on, and
-// the environment, which holds secrets, addresses and folders.
+// Package settings reads the configuration: deckhand.yaml, on which a team agrees, and the environment, which holds
+// secrets, addresses and folders.
 //
-// It reads and checks both by themselves. Its errors list all that is wrong, with
-// the place, and with what to write instead; they never hold a secret. Whether what
-// is set is true (the channel is there, the token is valid) is asked by package
-// doctor.
+// It checks both in isolation. Its errors list all problems with their place and cure, and contain no secret.
+// Package doctor checks the rest, for example whether the channel exists and the token is valid.
 package settings

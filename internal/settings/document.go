@@ -20,23 +20,23 @@ type document struct {
 	Git            gitYAML                `yaml:"git"`
 	Roles          rolesYAML              `yaml:"roles"`
 	Policy         policyYAML             `yaml:"policy"`
-	// Posture says what becomes of calls that no rule decides: contained or careful (the
-	// default). A project and a channel may have their own; the nearest one holds.
+	// Posture decides calls that no rule decides: contained or careful (the default). A project and a channel may
+	// have their own; the nearest applies.
 	Posture string `yaml:"posture"`
-	// TimeZone is the team's: days and months of costs begin in it.
+	// TimeZone is the team's, for the days and months of costs.
 	TimeZone string       `yaml:"time_zone"`
 	Reports  reportsYAML  `yaml:"reports"`
 	Budgets  []budgetYAML `yaml:"budgets"`
 	Prices   pricesYAML   `yaml:"prices"`
-	// Workspaces bounds the folders of threads, and what is kept of their work.
+	// Workspaces bounds threads' folders and their stored work.
 	Workspaces workspacesYAML `yaml:"workspaces"`
-	// Transcripts are what the database keeps of conversations.
+	// Transcripts bounds the stored conversations.
 	Transcripts transcriptsYAML `yaml:"transcripts"`
-	// Attachments bound the files that people attach to messages.
+	// Attachments bounds files attached to messages.
 	Attachments attachmentsYAML `yaml:"attachments"`
 }
 
-// workspacesYAML are limits; none is none.
+// workspacesYAML are limits; none means no limit.
 type workspacesYAML struct {
 	MaxAge  duration `yaml:"max_age"`
 	MaxSize string   `yaml:"max_size"`
@@ -44,7 +44,7 @@ type workspacesYAML struct {
 }
 
 func (w workspacesYAML) limits() workspace.Limits {
-	most, _ := size(cmp.Or(w.MaxSize, noLimit)) // the validation has seen them
+	most, _ := size(cmp.Or(w.MaxSize, noLimit)) // already validated
 	keep, _ := size(cmp.Or(w.Keep, noLimit))
 	return workspace.Limits{MaxAge: time.Duration(w.MaxAge), MaxBytes: most, KeepBytes: keep}
 }
@@ -65,18 +65,18 @@ type projectYAML struct {
 	Env                []string  `yaml:"env"`
 	AppendSystemPrompt string    `yaml:"append_system_prompt"`
 	Roles              rolesYAML `yaml:"roles"`
-	// MCPServers are by their names.
+	// MCPServers are by name.
 	MCPServers map[string]mcpYAML `yaml:"mcp_servers"`
-	// Git says where its forge is, and what the bot is known by there.
+	// Git has the project's forge and the bot's access to it.
 	Git gitYAML `yaml:"git"`
-	// Sandbox comes before the team's.
+	// Sandbox takes precedence over the team's.
 	Sandbox *sandboxYAML `yaml:"sandbox"`
-	// Provider takes the place of the team's.
+	// Provider replaces the team's.
 	Provider *providerYAML `yaml:"provider"`
-	// Prices come before the team's.
+	// Prices take precedence over the team's.
 	Prices pricesYAML `yaml:"prices"`
 	Setup  *setupYAML `yaml:"setup"`
-	// Call is how those who may decide learn that a request waits: one of access.Calls.
+	// Call is how approvers learn of a request: one of access.Calls.
 	Call    string `yaml:"call"`
 	Posture string `yaml:"posture"`
 	// PullRequests say how its threads open pull requests.
@@ -112,11 +112,11 @@ func (s *setupYAML) setup() workspace.Setup {
 	return workspace.Setup{Run: s.Run, Files: s.Files, Timeout: time.Duration(s.Timeout)}
 }
 
-// channelYAML is a project's name, or a project with roles of the channel's own.
+// channelYAML is a project's name, or a project with the channel's own roles.
 type channelYAML struct {
 	Project string    `yaml:"project"`
 	Roles   rolesYAML `yaml:"roles"`
-	// Replies says which replies in its threads are for the bot: one of replies.
+	// Replies says which replies in its threads are for the bot.
 	Replies string `yaml:"replies"`
 	Posture string `yaml:"posture"`
 }
@@ -147,7 +147,7 @@ func (r rolesYAML) roles() access.Roles {
 
 type policyYAML struct {
 	Rules []ruleYAML `yaml:"rules"`
-	// What holds for every question that no rule says otherwise of.
+	// Defaults for questions without a rule of their own.
 	RequesterMayApprove *bool          `yaml:"requester_may_approve"`
 	ApprovalTimeout     duration       `yaml:"approval_timeout"`
 	OnTimeout           string         `yaml:"on_timeout"`
@@ -156,8 +156,8 @@ type policyYAML struct {
 	Reminders           []reminderYAML `yaml:"reminders"`
 }
 
-// ruleYAML is one policy rule: exactly one verdict, with a pattern or a list of
-// them; on a rule that asks, also how it is decided.
+// ruleYAML is a policy rule: exactly one verdict, with a pattern or a list of them, and the terms of a rule that
+// asks.
 type ruleYAML struct {
 	Allow names `yaml:"allow"`
 	Ask   names `yaml:"ask"`
@@ -176,7 +176,7 @@ type ruleYAML struct {
 	Edit                *bool    `yaml:"edit"`
 }
 
-// verdict is what the rule says, and of which patterns.
+// verdict is the rule's verdict and its patterns.
 func (r ruleYAML) verdict() (v policy.Verdict, patterns names) {
 	switch {
 	case r.Allow != nil:
@@ -187,10 +187,10 @@ func (r ruleYAML) verdict() (v policy.Verdict, patterns names) {
 	return policy.Ask, r.Ask
 }
 
-// reminderYAML tells people of an approval that waits.
+// reminderYAML is a reminder of a pending approval.
 type reminderYAML struct {
 	After duration `yaml:"after"`
-	// To are thread, approvers (a direct message to each), and channels' ids.
+	// To are thread, approvers (a direct message to each), and channel ids.
 	To names `yaml:"to"`
 }
 

@@ -23,18 +23,17 @@ import (
 	"deckhand/internal/store"
 )
 
-// Environment is what the bot reads from the environment: secrets, addresses
-// and folders. What the team agrees on stands in deckhand.yaml.
+// Environment is the bot's environment: secrets, addresses and folders. deckhand.yaml has what the team agrees on.
 type Environment struct {
 	SlackBotToken string `envconfig:"SLACK_BOT_TOKEN"`
 	SlackAppToken string `envconfig:"SLACK_APP_TOKEN"`
 	SlackAPIURL   string `envconfig:"SLACK_API_URL"`
 	DatabaseURL   string `envconfig:"DATABASE_URL"`
-	// DatabaseDirectURL leads past a pooler, for what needs a session of its own.
+	// DatabaseDirectURL bypasses a pooler, for session-level features.
 	DatabaseDirectURL string `envconfig:"DATABASE_DIRECT_URL"`
 
 	AnthropicBaseURL string `envconfig:"ANTHROPIC_BASE_URL"`
-	// AnthropicAdminKey is for bot report reconcile; the bot only keeps it secret.
+	// AnthropicAdminKey is for bot report reconcile; the bot only masks it.
 	AnthropicAdminKey string `envconfig:"ANTHROPIC_ADMIN_KEY"`
 	ClaudeCommand     string `envconfig:"CLAUDE_COMMAND" default:"claude"`
 
@@ -49,7 +48,7 @@ type Environment struct {
 	GatewayURL    string `envconfig:"DECKHAND_GATEWAY_URL"`
 	GatewayCert   string `envconfig:"DECKHAND_GATEWAY_CERT"`
 	GatewayKey    string `envconfig:"DECKHAND_GATEWAY_KEY"`
-	// What can fail to be read comes last, see ReadEnvironment.
+	// Values that may not parse come last, see ReadEnvironment.
 	IdleTimeout time.Duration `envconfig:"DECKHAND_IDLE_TIMEOUT" default:"30m"`
 	ParkAfter   time.Duration `envconfig:"DECKHAND_PARK_AFTER" default:"5m"`
 	CLITimeout  time.Duration `envconfig:"DECKHAND_CLI_TIMEOUT" default:"30s"`
@@ -57,24 +56,22 @@ type Environment struct {
 	PullEvery time.Duration `envconfig:"DECKHAND_FORGE_EVERY" default:"30s"`
 	// DrainTimeout is how long turns may go on when the bot is to stop.
 	DrainTimeout time.Duration `envconfig:"DECKHAND_DRAIN_TIMEOUT" default:"30s"`
-	// LeaseTime is after how long a replica that is silent is taken for dead.
+	// LeaseTime is how long a replica may be silent before it counts as dead.
 	LeaseTime time.Duration `envconfig:"DECKHAND_LEASE_TIME" default:"15s"`
-	// CatchUp is how old a message may be that nobody heard, to be worked on all the same.
+	// CatchUp is the maximum age of a missed message that is still handled.
 	CatchUp time.Duration `envconfig:"DECKHAND_CATCH_UP" default:"1h"`
 	MaxLive int           `envconfig:"DECKHAND_MAX_LIVE_SESSIONS" default:"20"`
 	Starts  int           `envconfig:"DECKHAND_STARTS_AT_ONCE" default:"0"` // 0: the number of cores
 }
 
-// leastLease is the shortest lease that a busy machine bears.
+// leastLease is the shortest lease that works on a busy machine.
 const leastLease = 3 * time.Second
 
-// leastCatchUp is more than Slack takes to deliver what it tries to deliver again, and
-// mostCatchUp as far back as is looked.
+// leastCatchUp is longer than Slack's own retries, and mostCatchUp the longest scan.
 const leastCatchUp, mostCatchUp = 10 * time.Minute, 24 * time.Hour
 
-// ReadEnvironment reads and checks the environment. Its error is [Problems], a
-// variable each, with what to write instead; it never quotes a secret. What could be
-// read is returned with it.
+// ReadEnvironment reads and checks the environment. Its error is [Problems], one per variable with its cure; it
+// never quotes a secret. The readable part is returned with it.
 func ReadEnvironment() (Environment, error) {
 	var e Environment
 	var wrong Problems
@@ -90,7 +87,7 @@ func ReadEnvironment() (Environment, error) {
 		}
 		kind := map[string]string{"time.Duration": "a duration such as 30m", "int": "a whole number such as 20"}[bad.TypeName]
 		need(false, "%s: %q is not %s", bad.KeyName, bad.Value, kind)
-		// It stopped there; these were not read.
+		// Parsing stopped there; these were not read.
 		e.IdleTimeout, e.ParkAfter, e.CLITimeout, e.MaxLive = max(e.IdleTimeout, time.Second), max(e.ParkAfter, time.Second), max(e.CLITimeout, time.Second), max(e.MaxLive, 1)
 		e.PullEvery = max(e.PullEvery, time.Second)
 		e.LeaseTime, e.CatchUp = max(e.LeaseTime, leastLease), max(e.CatchUp, leastCatchUp)
@@ -134,16 +131,15 @@ func ReadEnvironment() (Environment, error) {
 	return e, nil
 }
 
-// Problems are what is wrong, a sentence each.
+// Problems are sentences.
 type Problems []string
 
 func (p Problems) Error() string { return strings.Join(p, "\n") }
 
-// others are variables of the name DECKHAND_… that scripts and compose read.
+// others are DECKHAND_… variables read by scripts and compose.
 var others = []string{"DECKHAND_VERSION", "DECKHAND_CACHE", "DECKHAND_PG_BIN"}
 
-// Misspelt says of each variable in environ whose name begins with DECKHAND_, and
-// that nothing reads, which one was meant.
+// Misspelt suggests, for each unknown variable in environ that begins with DECKHAND_, the one that was meant.
 func Misspelt(environ []string) []string {
 	var known, out []string
 	for f := range reflect.TypeFor[Environment]().Fields() {
@@ -167,13 +163,13 @@ func Misspelt(environ []string) []string {
 	return out
 }
 
-// Gateway is the gateway's listener; the zero value where there is none.
+// Gateway is the gateway's listener; the zero value if there is none.
 func (e Environment) Gateway() gateway.Listen {
 	return gateway.Listen{Address: e.GatewayListen, URL: e.GatewayURL, CertFile: e.GatewayCert, KeyFile: e.GatewayKey}
 }
 
-// Secrets are the values that must never be seen in Slack or in the log: ours, those
-// of the models' providers, and those of the variables that the projects hand on, and send to MCP servers.
+// Secrets are the values to mask in Slack and in the log: the bot's, the providers', and those of variables that
+// projects pass on or send to MCP servers.
 func (e Environment) Secrets(projects map[string]place.Project) []string {
 	out := append(gateway.Provider{}.Secrets(os.Getenv), e.SlackBotToken, e.SlackAppToken, e.AnthropicAdminKey)
 	for _, address := range []string{e.DatabaseURL, e.DatabaseDirectURL} {
@@ -194,14 +190,14 @@ func (e Environment) Secrets(projects map[string]place.Project) []string {
 	return append(out, e.DatabaseURL, e.DatabaseDirectURL)
 }
 
-// Direct is the database's URL past a pooler.
+// Direct is the database's URL that bypasses a pooler.
 func (e Environment) Direct() string { return cmp.Or(e.DatabaseDirectURL, e.DatabaseURL) }
 
 // Command is the CLI with its launcher, word by word.
 func (e Environment) Command() []string { return SplitCommand(e.ClaudeCommand) }
 
-// SplitCommand splits a command at spaces, a launcher's words and the program,
-// unless it is the path of a program as it stands.
+// SplitCommand splits a command at spaces into a launcher's arguments and the program, unless it is an existing
+// program's path.
 func SplitCommand(s string) []string {
 	if _, err := exec.LookPath(s); err == nil {
 		return []string{s}

@@ -29,46 +29,44 @@ import (
 	"deckhand/internal/workspace"
 )
 
-// DefaultFile is where deckhand.yaml is looked for.
+// DefaultFile is the default path of deckhand.yaml.
 const DefaultFile = "deckhand.yaml"
 
-// File is deckhand.yaml, checked, and in the terms of those who use it. The zero
-// value is a file in which nothing stands: nobody may do anything.
+// File is a validated deckhand.yaml, converted for its users. The zero value is an empty file: nobody may do
+// anything.
 type File struct {
 	Name   string
 	SHA256 [sha256.Size]byte
 
 	Projects map[string]place.Project
-	// Access says who may do what, and which project a place works on.
+	// Access says who may do what, and which project belongs to a place.
 	Access access.Rules
 	Policy *policy.Policy
-	// Doubts are what of the policy does nothing, or may leave somebody waiting, each with
-	// where it stands and what to do.
+	// Doubts are parts of the policy that have no effect, or may leave somebody waiting, with their place and cure.
 	Doubts    []string
 	Reminders []Reminder
 	Budgets   []spend.Budget
-	// Prices are the team's; projects have their own.
+	// Prices are the team's; projects may have their own.
 	Prices     price.Contract
 	Digests    []costs.Digest
 	Workspaces workspace.Limits
 	// TimeZone is the team's; nil is UTC.
 	TimeZone *time.Location
-	// AskersTimeZone: days in answers are those of the person who asks.
+	// AskersTimeZone: days in answers are in the asking person's time zone.
 	AskersTimeZone bool
 
 	document document
 	tree     *ast.File
 }
 
-// Reminder tells people of an approval that waits.
+// Reminder is a reminder of a pending approval.
 type Reminder struct {
 	After time.Duration
 	// To are "thread", "approvers" (each by direct message), and channels' ids.
 	To []string
 }
 
-// ReadFile reads and checks deckhand.yaml. Its error lists everything that is
-// wrong, each with the file's line and column, and what to write instead.
+// ReadFile reads and checks deckhand.yaml. Its error lists all problems with line, column and cure.
 func ReadFile(name string) (File, error) {
 	source, err := readSource(name)
 	if err != nil {
@@ -77,7 +75,7 @@ func ReadFile(name string) (File, error) {
 	return readText(name, source)
 }
 
-// readText is [ReadFile] of what stands in the file.
+// readText is [ReadFile] for the file's content.
 func readText(name string, source []byte) (File, error) {
 	tree, err := parser.ParseBytes(source, 0)
 	if err != nil {
@@ -116,13 +114,12 @@ func readText(name string, source []byte) (File, error) {
 	}, nil
 }
 
-// maxFile is the largest deckhand.yaml, in bytes: a thousand projects have room in it,
-// and it is read in a second.
+// maxFile bounds deckhand.yaml, in bytes: enough for a thousand projects, and read in a second.
 const maxFile = 1 << 20
 
 var errTooLarge = errors.New("too large")
 
-// readSource reads a file, and waits for nobody: a FIFO has to have a writer.
+// readSource reads a file without blocking on a FIFO.
 func readSource(name string) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -161,8 +158,8 @@ func unreadable(name string, err error) error {
 	return fmt.Errorf("DECKHAND_CONFIG: read %s: %w", name, err)
 }
 
-// Where is the position of a path such as "$.channels.C012" as editors take it:
-// file:line:column. What is missing is told at its parent.
+// Where is the position of a path such as "$.channels.C012" in editors' format, file:line:column. A missing key has
+// its parent's position.
 func (f File) Where(path string) string {
 	return (&validation{file: f.Name, tree: f.tree}).where(path)
 }
@@ -183,7 +180,7 @@ func (f File) Zone() *time.Location {
 	return f.TimeZone
 }
 
-// Audited is what the audit remembers of the rules that the bot works under.
+// Audited is the audit's record of the rules.
 func (f File) Audited() map[string]any {
 	rules := []string{}
 	for _, r := range f.Policy.Rules {
@@ -192,8 +189,7 @@ func (f File) Audited() map[string]any {
 	return map[string]any{"file": f.Name, "access": f.Access, "rules": rules, "policy": f.document.Policy, "postures": f.Policy.Postures, "sandboxes": f.Sandboxes()}
 }
 
-// CredentialFiles are those that the projects' providers find credentials in: no session
-// may see them.
+// CredentialFiles are the projects' providers' files with credentials: no session may see them.
 func (f File) CredentialFiles(getenv func(string) string) []string {
 	out := gateway.Provider{}.Files(getenv)
 	for _, p := range f.Projects {
@@ -203,7 +199,7 @@ func (f File) CredentialFiles(getenv func(string) string) []string {
 	return slices.Compact(out)
 }
 
-// Sandboxes say by project what shuts its sessions in.
+// Sandboxes are the sandboxes by project, for people.
 func (f File) Sandboxes() map[string]string {
 	out := make(map[string]string, len(f.Projects))
 	for name, p := range f.Projects {
@@ -212,7 +208,7 @@ func (f File) Sandboxes() map[string]string {
 	return out
 }
 
-// Calls say by project how those who may decide about a request learn of it.
+// Calls are, by project, how approvers learn of a request.
 func (f File) Calls() map[string]access.Call {
 	out := make(map[string]access.Call, len(f.document.Projects))
 	for name, p := range f.document.Projects {
@@ -221,7 +217,7 @@ func (f File) Calls() map[string]access.Call {
 	return out
 }
 
-// positioned puts the position of a YAML error where editors expect it.
+// positioned moves the position of a YAML error to where editors expect it.
 func positioned(file string, tree *ast.File, err error) error {
 	var y yaml.Error
 	if !errors.As(err, &y) || y.GetToken() == nil {
@@ -237,7 +233,7 @@ func positioned(file string, tree *ast.File, err error) error {
 	return fmt.Errorf("%s:%d:%d: %s", file, t.Position.Line, t.Position.Column, message)
 }
 
-// readersOwn reports whether an error is told in the words of the YAML reader, with types of Go.
+// readersOwn reports whether an error is the YAML reader's own, with Go types.
 func readersOwn(err error) bool {
 	_, kind := errors.AsType[*yaml.TypeError](err)
 	_, node := errors.AsType[*yaml.UnexpectedNodeTypeError](err)
@@ -287,7 +283,7 @@ func (d document) access() access.Rules {
 	return a
 }
 
-// policy panics on a pattern that does not parse: the validation has refused those.
+// policy panics on a pattern that does not parse: validation refuses those.
 func (d document) policy(v *validation) *policy.Policy {
 	p := &policy.Policy{Default: policy.Terms{
 		RequesterMayApprove: d.Policy.RequesterMayApprove == nil || *d.Policy.RequesterMayApprove,
@@ -316,8 +312,8 @@ func (d document) policy(v *validation) *policy.Policy {
 	return p
 }
 
-// defaultReminders are those of a file that names none: nobody should find out in
-// the evening that an agent has waited since the morning.
+// defaultReminders apply without any in the file: nobody should find out in the evening that an agent has waited
+// since the morning.
 var defaultReminders = []reminderYAML{
 	{After: duration(time.Hour), To: names{"thread"}},
 	{After: duration(4 * time.Hour), To: names{"thread", "approvers"}},

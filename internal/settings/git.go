@@ -9,10 +9,9 @@ import (
 	"deckhand/internal/gateway/gitway"
 )
 
-// gitYAML is what the bot is known by at a forge. A project's own credential takes the
-// place of the team's.
+// gitYAML is the bot's access to a forge. A project's own credential replaces the team's.
 type gitYAML struct {
-	// URL is a project's repository where repo is not, and Also further ones of it.
+	// URL is a project's repository if repo is missing, and Also further ones.
 	URL  string   `yaml:"url"`
 	Also []string `yaml:"also"`
 
@@ -30,7 +29,7 @@ type appYAML struct {
 	API     string `yaml:"api"`
 }
 
-// appID is a GitHub App's number or its client id.
+// appID is a GitHub App's number or client id.
 var appID = regexp.MustCompile(`^([0-9]{1,18}|Iv[A-Za-z0-9.]{1,62})$`)
 
 func (g gitYAML) access() gitway.Access {
@@ -41,7 +40,7 @@ func (g gitYAML) access() gitway.Access {
 	return a
 }
 
-// accessOf is what is in force for a project.
+// accessOf is a project's access.
 func (d document) accessOf(p projectYAML) gitway.Access {
 	if own := p.Git.access(); own != (gitway.Access{}) {
 		return own
@@ -49,7 +48,7 @@ func (d document) accessOf(p projectYAML) gitway.Access {
 	return d.Git.access()
 }
 
-// forgeOf are the addresses that sessions of a project reach.
+// forgeOf are the addresses that a project's sessions reach.
 func (d document) forgeOf(p projectYAML) []string {
 	var out []string
 	own := cmp.Or(p.Git.URL, p.Repo)
@@ -59,7 +58,7 @@ func (d document) forgeOf(p projectYAML) []string {
 	return append(out, p.Git.Also...)
 }
 
-// git checks what is written at a path.
+// git checks the value at a path.
 func (v *validation) git(at string, g gitYAML) {
 	ways := 0
 	for _, there := range []bool{g.TokenEnv != "", g.KeyFile != "", g.GitHubApp != nil} {
@@ -103,7 +102,7 @@ func (v *validation) absolute(at, path string) {
 	}
 }
 
-// forgeVariables are those that hold credentials of forges, of any project.
+// forgeVariables hold credentials of forges, of any project.
 func (d document) forgeVariables() []string {
 	var out []string
 	add := func(a gitway.Access) { out = append(out, a.TokenEnv, a.App.KeyEnv) }
@@ -114,7 +113,7 @@ func (d document) forgeVariables() []string {
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
 
-// forge checks a project's addresses, with the credential that is in force for them.
+// forge checks a project's addresses with its credential.
 func (v *validation) forge(at string, d document, p projectYAML) {
 	v.git(at+".git", p.Git)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/spelling"
 )
 
-// unknownKey says of a key that nothing reads which one was meant, or which there are.
+// unknownKey suggests the meant key, or lists the known ones.
 func unknownKey(tree *ast.File, key *token.Token) string {
 	text := fmt.Sprintf("there is no key %q here", key.Value)
 	var known []string
@@ -29,8 +29,8 @@ func unknownKey(tree *ast.File, key *token.Token) string {
 	return text
 }
 
-// keysBeside walks a node along the type that it is decoded into, and returns the
-// keys that could stand in place of key; nil if key is not below the node.
+// keysBeside walks a node along its Go type, and returns the keys that are possible instead of key; nil if key is
+// not below the node.
 func keysBeside(n ast.Node, t reflect.Type, key *token.Token) []string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -65,8 +65,7 @@ func keysBeside(n ast.Node, t reflect.Type, key *token.Token) []string {
 	return nil
 }
 
-// inside is the type of what stands in t under a key, nil if there is nothing, and
-// t's keys if it is a struct.
+// inside is the type of t's value under a key, nil if there is none, and t's keys if it is a struct.
 func inside(t reflect.Type, key string) (below reflect.Type, keys []string) {
 	switch t.Kind() {
 	case reflect.Map:

@@ -10,8 +10,8 @@ import (
 	"deckhand/internal/sandbox"
 )
 
-// limitsYAML are a sandbox's limits as they are written: sizes and numbers; none or 0
-// switches one off, and what is left out is the team's, or Deckhand's own.
+// limitsYAML are a sandbox's limits as written: sizes and numbers; none or 0 disables one, and a missing one is the
+// team's or the default.
 type limitsYAML struct {
 	Memory    string `yaml:"memory"`
 	Disk      string `yaml:"disk"`
@@ -27,13 +27,13 @@ func (l limitsYAML) over(team limitsYAML) limitsYAML {
 	}
 }
 
-// limits are those in force for a kind that the validation has seen.
+// limits are the effective ones for a kind, after validation.
 func (l limitsYAML) limits(kind sandbox.Kind) sandbox.Limits {
 	if kind == sandbox.Command {
 		return sandbox.Limits{}
 	}
 	d := sandbox.DefaultLimits()
-	// What is wrong has been told.
+	// Mistakes were already reported.
 	or := func(text string, otherwise int64) int64 {
 		if text == "" {
 			return otherwise
@@ -47,7 +47,7 @@ func (l limitsYAML) limits(kind sandbox.Kind) sandbox.Limits {
 		Processes: int(or(l.Processes, int64(d.Processes))), Files: int(or(l.Files, int64(d.Files))), CPU: cpu,
 	}
 	if kind == sandbox.None {
-		out.Files, out.CPU = 0, 0 // the team's, for sandboxes: here is none to keep them
+		out.Files, out.CPU = 0, 0 // the team's, for sandboxes: none cannot enforce them
 	}
 	return out
 }
@@ -75,7 +75,7 @@ func size(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// count reads a whole number.
+// count parses a whole number.
 func count(text string) (int64, error) {
 	if text == noLimit {
 		return 0, nil
@@ -87,7 +87,7 @@ func count(text string) (int64, error) {
 	return n, nil
 }
 
-// cores reads a number of cores: 2, 0.5.
+// cores parses a number of cores: 2, 0.5.
 func cores(text string) (float64, error) {
 	if text == "" || text == noLimit {
 		return 0, nil
@@ -99,7 +99,7 @@ func cores(text string) (float64, error) {
 	return n, nil
 }
 
-// limits checks limits as they are written at a path, of a sandbox of a kind.
+// limits checks the limits at a path for a kind of sandbox.
 func (v *validation) limits(at string, l limitsYAML, kind sandbox.Kind) {
 	if kind == sandbox.Command && l != (limitsYAML{}) {
 		v.add(at, "what a launcher starts is limited by the launcher; leave limits out")

@@ -14,14 +14,14 @@ import (
 	"deckhand/internal/sandbox"
 )
 
-// mcpYAML is an MCP server that a project's agents use, by HTTP.
+// mcpYAML is an MCP server for a project's agents, by HTTP.
 type mcpYAML struct {
 	// Type is http (the default) or sse.
 	Type string `yaml:"type"`
 	URL  string `yaml:"url"`
 	// Headers may hold ${NAME}, a variable of the bot's environment.
 	Headers map[string]string `yaml:"headers"`
-	// Reads are the names of its tools that only read: a contained posture runs them.
+	// Reads are the names of its read-only tools: a contained posture runs them.
 	Reads names `yaml:"reads"`
 }
 
@@ -30,11 +30,10 @@ var (
 	mcpTool = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 )
 
-// transportHeaders are those by which HTTP itself works: the connection's, and those that
-// the gateway writes for each call. (Proxy-… are, too.)
+// transportHeaders are HTTP's own, and those that the gateway sets. (Proxy-… are, too.)
 var transportHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
-// servers checks a project's MCP servers. The variables in credentials are not sent to them.
+// servers checks a project's MCP servers. Variables in credentials are not sent to them.
 func (v *validation) servers(at string, all map[string]mcpYAML, kind sandbox.Kind, credentials map[string]bool) {
 	if len(all) > 0 && kind == sandbox.Command {
 		v.add(at, "kind: command does not take the way to MCP servers along, which is a socket of its own; leave mcp_servers out, or choose another sandbox")
@@ -67,8 +66,7 @@ func (v *validation) servers(at string, all map[string]mcpYAML, kind sandbox.Kin
 	}
 }
 
-// header checks a header of an MCP server. It never repeats the value, in which a secret may
-// stand.
+// header checks a header of an MCP server. It never repeats the value, which may be a secret.
 func (v *validation) header(at, name, value string, credentials map[string]bool) {
 	if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
 		v.add(at, "%q is no header; write one such as Authorization: Bearer ${NAME}", name)
@@ -91,8 +89,8 @@ func (v *validation) header(at, name, value string, credentials map[string]bool)
 	}
 }
 
-// ofTheModel reports whether a variable is one by which Claude Code or a cloud's libraries
-// find a credential: all of their names, since new ones are added to them.
+// ofTheModel reports whether a variable may hold a credential for Claude Code or a cloud's libraries: it matches
+// prefixes, since new names are added.
 func ofTheModel(variable string) bool {
 	return gateway.Owns(variable) || slices.ContainsFunc([]string{"ANTHROPIC_", "AWS_", "AZURE_", "CLAUDE_", "GOOGLE_"}, func(prefix string) bool {
 		return strings.HasPrefix(variable, prefix)
@@ -110,7 +108,7 @@ func mcpServers(all map[string]mcpYAML) map[string]place.MCPServer {
 	return out
 }
 
-// mcpSecrets are the values that are put into the headers of a project's servers.
+// mcpSecrets are the values inserted into headers of a project's servers.
 func mcpSecrets(p place.Project) []string {
 	var out []string
 	for _, s := range p.MCPServers {

@@ -10,13 +10,13 @@ import (
 	"deckhand/internal/agent/policy"
 )
 
-// warn notes what does nothing, or may leave somebody waiting, and opens nothing.
+// warn adds a doubt: something that has no effect, or may leave somebody waiting.
 func (v *validation) warn(at, format string, args ...any) {
 	v.doubts = append(v.doubts, v.where(at)+": "+keyOf(at)+fmt.Sprintf(format, args...))
 }
 
-// mistakes looks for rules that do not do what they say. What lets more through than
-// they say is an error, for nobody means that; the rest is a warning.
+// mistakes finds rules that do not do what they say. What allows more than it says is an error; the rest is a
+// warning.
 func (v *validation) mistakes(c document, p *policy.Policy) {
 	servers := map[string][]string{}
 	for name, project := range c.Projects {
@@ -48,10 +48,10 @@ func (v *validation) mistakes(c document, p *policy.Policy) {
 	}
 }
 
-// nowhere says of a rule for channels that the bot works in none of them.
+// nowhere warns that the bot works in none of a rule's channels.
 func (v *validation) nowhere(at string, c document, r policy.Rule) {
 	say := v.add
-	if r.Verdict == policy.Allow { // it opens nothing
+	if r.Verdict == policy.Allow { // it allows nothing by that
 		say = v.warn
 	}
 	holds := len(r.Channels) == 0
@@ -67,23 +67,22 @@ func (v *validation) nowhere(at string, c document, r policy.Rule) {
 	}
 }
 
-// question is how calls are asked about where a rule holds, or where none says otherwise.
+// question is the terms of asked calls, of a rule or by default.
 type question struct {
-	at, quorumAt, mayAt string // where it stands, and where that is said which matters
+	at, quorumAt, mayAt string // its place, and those of the decisive values
 	projects, channels  []string
 	terms               policy.Terms
 }
 
-// Undecided are the questions that can never be decided, now that it is known who is in
-// which user group, each with where it stands.
+// Undecided are the questions that can never be decided given the members of user groups, each with its place.
 func (f File) Undecided(members func(group string) []string) []string {
 	v := validation{file: f.Name, tree: f.tree}
 	v.deciders(f.document, f.Policy, members)
 	return slices.DeleteFunc(append(v.wrong, v.doubts...), func(d string) bool { return slices.Contains(f.Doubts, d) })
 }
 
-// deciders looks whether every question can be decided: whether as many people as must
-// agree may. members is nil where nobody knows who is in a user group.
+// deciders checks that enough people can decide every question. members is nil if the members of user groups are
+// unknown.
 func (v *validation) deciders(c document, p *policy.Policy, members func(group string) []string) {
 	questions := []question{{at: "$.policy", quorumAt: "$.policy.quorum", mayAt: "$.policy.requester_may_approve", terms: p.Default}}
 	for i, r := range p.Rules {
@@ -93,7 +92,7 @@ func (v *validation) deciders(c document, p *policy.Policy, members func(group s
 		q := question{at: fmt.Sprintf("$.policy.rules[%d]", i), projects: r.Projects, channels: r.Channels, terms: r.Terms(p.Default)}
 		q.quorumAt, q.mayAt = q.at+".quorum", q.at+".requester_may_approve"
 		if len(r.Approvers) > 0 || r.Quorum > 0 || r.RequesterMayApprove != nil || len(r.Projects)+len(r.Channels) > 0 {
-			questions = append(questions, q) // the rest is as the default
+			questions = append(questions, q) // otherwise it is as the default
 		}
 	}
 	rules := c.access()
@@ -102,13 +101,12 @@ func (v *validation) deciders(c document, p *policy.Policy, members func(group s
 			if v.decidable(rules, q, place[0], place[1], members) {
 				continue
 			}
-			break // once is enough
+			break // one report is enough
 		}
 	}
 }
 
-// places are where a question may be put: each channel with its project, and direct
-// messages.
+// places are where a question may be asked: each channel with its project, and direct messages.
 func places(c document, q question) (out [][2]string) {
 	for _, id := range sorted(c.Channels) {
 		if project := c.Channels[id].Project; (len(q.projects) == 0 || slices.Contains(q.projects, project)) && (len(q.channels) == 0 || slices.Contains(q.channels, id)) {
@@ -123,7 +121,7 @@ func places(c document, q question) (out [][2]string) {
 
 func isGroup(id string) bool { return strings.HasPrefix(id, "S") }
 
-// decidable reports whether nothing is to be said of a question in a place.
+// decidable reports whether a question has no problem in a place.
 func (v *validation) decidable(rules access.Rules, q question, project, channel string, members func(group string) []string) bool {
 	_, askers := rules.In(project, channel).Members(access.Prompt)
 	may := unique(rules.Deciders(access.Terms{Approvers: q.terms.Approvers}, project, channel), members)
@@ -160,8 +158,7 @@ func (v *validation) decidable(rules access.Rules, q question, project, channel 
 	return false
 }
 
-// unique are the people of a list, each once, and its groups where nobody knows who is in
-// them.
+// unique are the distinct people of a list, and its groups with unknown members.
 func unique(list []string, members func(group string) []string) []string {
 	var out []string
 	for _, id := range list {

@@ -9,19 +9,18 @@ import (
 	"deckhand/internal/sandbox"
 )
 
-// networkYAML is a word, or the domains that a session reaches, or these with a word for
-// all others: {allow: [a.example], otherwise: ask}.
+// networkYAML is a word, a list of domains, or both: {allow: [a.example], otherwise: ask}.
 type networkYAML struct {
-	word    string   // beside domains, what is otherwise
-	domains []string // nil where there is a word alone, or nothing
+	word    string   // beside domains, the network for others
+	domains []string // nil for a word alone, or nothing
 	mapping bool
-	crooked bool // it is none of networkForms
-	// unquoted are the entries that YAML took for something else than a word, such as the
-	// mapping that internal:host without quotes is.
+	crooked bool // not one of networkForms
+	// unquoted are entries that YAML did not read as strings, such as internal:host without quotes, which is a
+	// mapping.
 	unquoted []int
 }
 
-// networkForms are what may stand there.
+// networkForms lists the possible values.
 const networkForms = "off, ask, open, a list of domains, or {allow: [registry.npmjs.org], otherwise: ask}; put what has a colon in quotes"
 
 func (n *networkYAML) UnmarshalYAML(unmarshal func(any) error) error {
@@ -55,7 +54,7 @@ func (n *networkYAML) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// list takes the entries of a list of domains.
+// list reads a list of domains.
 func (n *networkYAML) list(entries []any) {
 	n.domains = make([]string, len(entries))
 	for i, e := range entries {
@@ -68,10 +67,10 @@ func (n *networkYAML) list(entries []any) {
 	}
 }
 
-// said reports whether anything stands there.
+// said reports whether there is a value.
 func (n networkYAML) said() bool { return n.word != "" || n.domains != nil || n.mapping }
 
-// over is the team's network, if the project says nothing.
+// over is the project's network, or else the team's.
 func (n networkYAML) over(team networkYAML) networkYAML {
 	if n.said() {
 		return n
@@ -79,7 +78,7 @@ func (n networkYAML) over(team networkYAML) networkYAML {
 	return team
 }
 
-// network is what the sandbox is told. An empty list is no network.
+// network is the sandbox's network. An empty list is no network.
 func (n networkYAML) network() sandbox.Network {
 	switch {
 	case sandbox.Network(n.word) == sandbox.Ask:
@@ -92,10 +91,10 @@ func (n networkYAML) network() sandbox.Network {
 	return sandbox.Network(n.word)
 }
 
-// networkWords are what somebody may write into the list in place of the list.
+// networkWords are words that somebody may write into the list instead of in its place.
 var networkWords = []string{"", "off", "on", "ask", "open", "none", "any", "all", "true", "false", "yes", "no", "null"}
 
-// network checks what is written at a path.
+// network checks the value at a path.
 func (v *validation) network(at string, n networkYAML, kind sandbox.Kind) {
 	if !shutsNetwork(kind) && n.said() {
 		v.add(at, "%s does not decide about the network; leave it out", kind)
@@ -140,7 +139,7 @@ func (v *validation) domain(at, text string, unquoted bool) {
 	}
 }
 
-// example is the domain that somebody may have meant.
+// example is a domain that was perhaps meant.
 func example(word string) string {
 	if _, err := egress.ParseRule(word); err == nil && len(word) > 3 {
 		return word

@@ -9,7 +9,7 @@ import (
 	"deckhand/internal/workspace"
 )
 
-// postures are the postures as they are written; the nearest one holds.
+// postures are the configured postures; the nearest applies.
 func (d document) postures() policy.Postures {
 	p := policy.Postures{Team: policy.Posture(d.Posture), Projects: map[string]policy.Posture{}, Channels: map[string]policy.Posture{}}
 	for name, project := range d.Projects {
@@ -21,7 +21,7 @@ func (d document) postures() policy.Postures {
 	return p
 }
 
-// reads are the tools of MCP servers that projects call reading, by their full names.
+// reads are the MCP tools that projects declare as reading, by full name.
 func (d document) reads() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for name, p := range d.Projects {
@@ -37,8 +37,8 @@ func (d document) reads() map[string]map[string]bool {
 	return out
 }
 
-// postures checks that each posture is known, and that what a contained one rests on is
-// there in each project where it holds.
+// postures checks that each posture is known, and that the requirements of a contained one are met in each of its
+// projects.
 func (v *validation) postures(d document) {
 	at := func(path, posture string) {
 		if p := policy.Posture(posture); p != "" && p != policy.Careful && p != policy.Contained {
@@ -74,11 +74,11 @@ func (v *validation) postures(d document) {
 		check(d.Channels[id].Project, id)
 	}
 	for _, name := range sorted(d.Projects) {
-		check(name, "") // direct messages, and channels to come
+		check(name, "") // direct messages, and future channels
 	}
 }
 
-// Contained reports whether a project has a contained posture, in whatever channel.
+// Contained reports whether a project has a contained posture in any channel.
 func (f File) Contained(project string) bool {
 	if f.Policy.Postures.Of(project, "") == policy.Contained {
 		return true
@@ -91,15 +91,14 @@ func (f File) Contained(project string) bool {
 	return false
 }
 
-// Uncontained says why a project cannot have a contained posture, and what to write
-// instead; empty if it can.
+// Uncontained says why a project cannot have a contained posture, with the cure; empty if it can.
 func (f File) Uncontained(project string) string {
 	p := f.document.Projects[project]
 	return uncontained(p, p.Sandbox.over(f.document.Sandbox))
 }
 
-// uncontained says why a project's sessions are not shut in well enough for what stays
-// inside to run unasked, and what to write instead; empty if they are.
+// uncontained says why a project's sandbox is too weak to run contained calls without asking, with the cure; empty
+// if it is not.
 func uncontained(p projectYAML, s sandboxYAML) string {
 	switch kind := cmp.Or(sandbox.Kind(s.Kind), sandbox.Bwrap); kind {
 	case sandbox.Bwrap, sandbox.GVisor, sandbox.Container:

@@ -7,12 +7,11 @@ import (
 	"deckhand/internal/price"
 )
 
-// pricesYAML is what the team pays by contract, by model or by a pattern such as
-// claude-sonnet-*.
+// pricesYAML are contract prices by model, or by a pattern such as claude-sonnet-*.
 type pricesYAML map[string]priceYAML
 
-// priceYAML is in US dollars: per million tokens, and per web search. All of it has
-// to be there, so that nothing is free by mistake.
+// priceYAML is in US dollars: per million tokens, and per web search. All are required, so that nothing is free by
+// mistake.
 type priceYAML struct {
 	Input        *dollars `yaml:"input"`
 	Output       *dollars `yaml:"output"`
@@ -22,11 +21,10 @@ type priceYAML struct {
 	WebSearch    *dollars `yaml:"web_search"`
 }
 
-// dollars is a price as it stands in the file: a float would not hold it exactly.
+// dollars is a price as written: a float would not hold it exactly.
 type dollars string
 
-// UnmarshalYAML takes whatever stands there; what it is worth says the validation,
-// with its place.
+// UnmarshalYAML accepts anything; the validation reports mistakes with their place.
 func (d *dollars) UnmarshalYAML(source []byte) error {
 	text := strings.TrimSpace(string(source))
 	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
@@ -78,7 +76,7 @@ func (v *validation) prices(at string, prices pricesYAML) {
 	}
 }
 
-// prices leaves out what does not parse: the validation has refused that.
+// prices omits what does not parse: validation has refused it.
 func (c pricesYAML) prices() price.Contract {
 	out := make(map[string]price.Terms, len(c))
 	for model, written := range c {

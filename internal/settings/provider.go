@@ -14,8 +14,8 @@ import (
 	"deckhand/internal/gateway"
 )
 
-// providerYAML says where calls of the model go and on whose account. Secrets are named by
-// the variables of the bot's environment that hold them.
+// providerYAML says where calls of the model go and on whose account. Secrets are given as names of environment
+// variables.
 type providerYAML struct {
 	Kind    string            `yaml:"kind"`
 	BaseURL string            `yaml:"base_url"`
@@ -45,8 +45,7 @@ type providerYAML struct {
 	Models map[string]string `yaml:"models"`
 }
 
-// over is the project's provider, or else the team's. They are not mixed: a project's
-// account never gets the team's key, nor the team's the project's.
+// over is the project's provider, or else the team's. They are never mixed: neither's account gets the other's key.
 func (p *providerYAML) over(team *providerYAML) *providerYAML {
 	if p != nil {
 		return p
@@ -54,7 +53,7 @@ func (p *providerYAML) over(team *providerYAML) *providerYAML {
 	return team
 }
 
-// provider is the zero value where nothing is written: the environment chooses.
+// provider is the zero value if nothing is written: the environment decides.
 func (p *providerYAML) provider() gateway.Provider {
 	if p == nil {
 		return gateway.Provider{}
@@ -69,8 +68,7 @@ func (p *providerYAML) provider() gateway.Provider {
 	}
 }
 
-// providerKeys are the keys that each kind reads, besides kind, base_url, headers_env,
-// skip_auth and models.
+// providerKeys are each kind's keys, besides kind, base_url, headers_env, skip_auth and models.
 var providerKeys = map[gateway.Kind][]string{
 	gateway.Anthropic: {"api_key_env", "auth_token_env", "oauth_token_env"},
 	gateway.Bedrock:   {"region", "auth_token_env", "profile", "role_arn", "access_key_id_env", "secret_access_key_env", "session_token_env"},
@@ -78,8 +76,7 @@ var providerKeys = map[gateway.Kind][]string{
 	gateway.Foundry:   {"resource", "api_key_env", "tenant_id", "client_id", "client_secret_env"},
 }
 
-// written are the provider's keys that something is written under, but for those that
-// every kind has.
+// written are the used keys, except those of every kind.
 func (p *providerYAML) written() []string {
 	all := map[string]bool{
 		"region": p.Region != "", "regions": p.Regions != nil, "api_key_env": p.APIKeyEnv != "", "auth_token_env": p.AuthTokenEnv != "",
@@ -96,7 +93,7 @@ var (
 	headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 )
 
-// provider checks a provider as it is written at a path.
+// provider checks the provider at a path.
 func (v *validation) provider(at string, p *providerYAML) {
 	if p == nil {
 		return
@@ -145,7 +142,7 @@ func (v *validation) provider(at string, p *providerYAML) {
 	}
 }
 
-// several reports whether more than one of the values is written.
+// several reports whether more than one of the values is set.
 func several(values ...string) bool {
 	return len(slices.DeleteFunc(values, func(s string) bool { return s == "" })) > 1
 }
@@ -193,16 +190,15 @@ func (v *validation) providerAddress(at string, p *providerYAML) {
 
 var (
 	region = regexp.MustCompile(`^[a-z]{2,}(-[a-z0-9]{1,20}){0,4}$`)
-	// placeName is the name of an account's part: a project of Google's, a resource or a
-	// tenant of Microsoft's.
+	// placeName is a project of Google's, or a resource or tenant of Microsoft's.
 	placeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:-]{0,99}$`)
 )
 
-// providerPlace checks what addresses are made of.
+// providerPlace checks the parts of addresses.
 func (v *validation) providerPlace(at string, p *providerYAML) {
 	regions := map[string]string{"region": p.Region}
 	for model, r := range p.Regions {
-		regions["regions.'"+model+"'"] = cmp.Or(r, "?") // one is written, or the entry is not
+		regions["regions.'"+model+"'"] = cmp.Or(r, "?") // an entry without a region is reported
 	}
 	for _, key := range sorted(regions) {
 		if r := regions[key]; r != "" && !region.MatchString(r) {
@@ -216,7 +212,7 @@ func (v *validation) providerPlace(at string, p *providerYAML) {
 	}
 }
 
-// providerVariables checks that secrets are named, not written.
+// providerVariables checks that secrets are given as variables' names.
 func (v *validation) providerVariables(at string, p *providerYAML) {
 	named := map[string]string{
 		"api_key_env": p.APIKeyEnv, "auth_token_env": p.AuthTokenEnv, "oauth_token_env": p.OAuthTokenEnv, "access_key_id_env": p.AccessKeyIDEnv,
@@ -235,7 +231,7 @@ func (v *validation) providerVariables(at string, p *providerYAML) {
 	}
 }
 
-// credentials are the variables that hold one of a provider or a forge.
+// credentials are the variables with a provider's or forge's credential.
 func (d document) credentials() map[string]bool {
 	names := map[string]bool{}
 	note := func(p *providerYAML) {
@@ -253,8 +249,7 @@ func (d document) credentials() map[string]bool {
 	return names
 }
 
-// passedOn checks the variables that a project hands to its sessions: no credential is
-// among them.
+// passedOn checks that the variables a project passes to its sessions contain no credential.
 func (v *validation) passedOn(at string, names []string, credentials map[string]bool) {
 	for i, e := range names {
 		at := fmt.Sprintf("%s[%d]", at, i)

@@ -12,8 +12,7 @@ type Reference struct {
 	Where string // file:line:column
 }
 
-// References lists the channels, people and user groups that the file names, each
-// once, in the order of the file's parts.
+// References lists the channels, people and user groups in the file, each once, in its order.
 func (f File) References() []Reference {
 	var out []Reference
 	add := func(id, path string) {
@@ -69,9 +68,8 @@ func (f File) References() []Reference {
 	return out
 }
 
-// ModelNames lists the models that the file names by Claude Code's own names: those of
-// projects and budgets that no provider has another name for, and those that providers
-// have one for.
+// ModelNames lists the models that the file names by Claude Code's own names: those of projects and budgets without
+// a provider's name for them, and those that providers map.
 func (f File) ModelNames() (out []Reference) {
 	add := func(name, path string) { out = append(out, Reference{ID: name, Where: f.Where(path)}) }
 	mapped := func(at string, p *providerYAML) {
@@ -83,7 +81,7 @@ func (f File) ModelNames() (out []Reference) {
 	}
 	d := f.document
 	mapped("$", d.Provider)
-	elsewhere := map[string]bool{} // another name at some provider
+	elsewhere := map[string]bool{} // mapped by some provider
 	for _, name := range sorted(d.Projects) {
 		mapped("$.projects."+name, d.Projects[name].Provider)
 		p := f.Projects[name]

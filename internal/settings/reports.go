@@ -8,20 +8,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // zones work in images that have none
+	_ "time/tzdata" // for images without zone files
 
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/costs"
 )
 
-// reportsYAML is how reports on costs are made, and which come by themselves.
+// reportsYAML configures cost reports and digests.
 type reportsYAML struct {
 	// TimeZone is asker, or empty for the team's.
 	TimeZone string       `yaml:"time_zone"`
 	Digests  []digestYAML `yaml:"digests"`
 }
 
-// digestYAML is a report that comes every day, week or month.
+// digestYAML is a daily, weekly or monthly report.
 type digestYAML struct {
 	Every string `yaml:"every"`
 	At    string `yaml:"at"`
@@ -39,13 +39,12 @@ const askersZone = "asker"
 func (d document) zone() *time.Location {
 	zone, err := LoadZone(d.TimeZone)
 	if err != nil {
-		panic(fmt.Sprintf("the time zone %q", d.TimeZone)) // the validation has refused those
+		panic(fmt.Sprintf("the time zone %q", d.TimeZone)) // already validated
 	}
 	return zone
 }
 
-// LoadZone is time.LoadLocation, of names that mean the same everywhere. It knows the IANA's names. "Local" is one of Go's own, and differs from
-// machine to machine.
+// LoadZone is time.LoadLocation for IANA names. It refuses "Local", Go's own name, which depends on the machine.
 func LoadZone(name string) (*time.Location, error) {
 	if name == "Local" {
 		return nil, fmt.Errorf("unknown time zone %s", name)
@@ -53,7 +52,7 @@ func LoadZone(name string) (*time.Location, error) {
 	return time.LoadLocation(name)
 }
 
-// digests puts the digests into slackui's terms.
+// digests converts the digests for slackui.
 func (d document) digests() []costs.Digest {
 	var out []costs.Digest
 	for _, y := range d.Reports.Digests {
@@ -81,7 +80,7 @@ func (d digestYAML) question() string {
 
 var clockTime = regexp.MustCompile(`^([01]?[0-9]|2[0-3]):([0-5][0-9])$`)
 
-// clock is the time of day that a digest is due; nine in the morning if none is said.
+// clock is a digest's time of day; nine in the morning by default.
 func (d digestYAML) clock() (hour, minute int, ok bool) {
 	at := d.At
 	if at == "" {
@@ -91,7 +90,7 @@ func (d digestYAML) clock() (hour, minute int, ok bool) {
 	if m == nil {
 		return 0, 0, false
 	}
-	hour, _ = strconv.Atoi(m[1]) // digits, both
+	hour, _ = strconv.Atoi(m[1]) // both are digits
 	minute, _ = strconv.Atoi(m[2])
 	return hour, minute, true
 }
@@ -129,7 +128,7 @@ func (v *validation) digest(at string, c document, d digestYAML) {
 	understood := report.Context{Now: time.Now(), Projects: sorted(c.Projects)}
 	_, err := report.Parse(d.question(), understood)
 	if wrong, ok := errors.AsType[*report.ParseError](err); ok {
-		v.add(at, "%s", wrong.Sentence) // what may have been meant has a period, which a digest has not
+		v.add(at, "%s", wrong.Sentence) // a suggestion has a period, which a digest has not
 	} else if _, err := report.Parse("2 years "+d.question(), understood); err != nil {
 		v.add(at, "by and for say no period: a digest is of the %s that has ended", d.Every)
 	}

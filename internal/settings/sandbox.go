@@ -12,8 +12,7 @@ import (
 	"deckhand/internal/spelling"
 )
 
-// sandboxYAML is a kind of sandbox, or a mapping. A project's own says what is other
-// than in the team's.
+// sandboxYAML is a kind of sandbox, or a mapping. A project's has only the differences from the team's.
 type sandboxYAML struct {
 	Kind    string      `yaml:"kind"`
 	Network networkYAML `yaml:"network"`
@@ -33,8 +32,8 @@ func (s *sandboxYAML) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*plain)(s))
 }
 
-// over is the team's sandbox with what the project says otherwise, if it says something.
-// What belongs to the team's kind does not go over to another kind.
+// over is the team's sandbox with the project's differences. What belongs to the team's kind is not inherited by
+// another kind.
 func (s *sandboxYAML) over(team sandboxYAML) sandboxYAML {
 	if s == nil {
 		return team
@@ -56,7 +55,7 @@ func (s *sandboxYAML) over(team sandboxYAML) sandboxYAML {
 	}
 }
 
-// networkOf is the team's network, for kinds that have one of their own.
+// networkOf is the team's network, for kinds with their own.
 func networkOf(kind string, network networkYAML) networkYAML {
 	if shutsNetwork(sandbox.Kind(kind)) {
 		return network
@@ -64,19 +63,18 @@ func networkOf(kind string, network networkYAML) networkYAML {
 	return networkYAML{}
 }
 
-// shutsNetwork reports whether the kind can do with less than the machine's network.
+// shutsNetwork reports whether the kind can restrict the network.
 func shutsNetwork(kind sandbox.Kind) bool {
 	return kind != sandbox.None && kind != sandbox.Command
 }
 
-// ReachAdvice is what to do about rules that are [File.Unreached].
+// ReachAdvice is the cure for [File.Unreached].
 const ReachAdvice = "write the domains under network: for the project, or take the rule out"
 
-// AskAdvice is what to do about rules that are [File.Idle].
+// AskAdvice is the cure for [File.Idle].
 const AskAdvice = "write network: ask, or {allow: [registry.npmjs.org], otherwise: ask}, for a project; or take the rule out"
 
-// Idle are the rules that let hosts be reached and hold in no project where anybody is
-// asked about hosts, each with where it stands.
+// Idle are the rules about hosts that apply in no project which asks about hosts, each with its place.
 func (f File) Idle() []string {
 	var idle []string
 	for _, asks := range []bool{false, true} {
@@ -94,8 +92,8 @@ func (f File) Idle() []string {
 	return idle
 }
 
-// Unreached are the rules that let pages be fetched in a project whose sandbox has no way
-// to them, each with where it stands. Claude Code fetches them itself, from inside.
+// Unreached are the rules that allow fetching pages which the project's sandbox cannot reach, each with its place.
+// Claude Code fetches them itself, from inside.
 func (f File) Unreached(project string) []string {
 	if s := f.Projects[project].Sandbox; !shutsNetwork(s.Kind) || s.Network != sandbox.Off {
 		return nil
@@ -111,8 +109,7 @@ func (s sandboxYAML) spec() sandbox.Spec {
 	}
 }
 
-// sandbox checks a sandbox as it is written at a path; whole is the one that is in force
-// there, the team's included.
+// sandbox checks the sandbox at a path; whole is the effective one, including the team's.
 func (v *validation) sandbox(at string, s, whole sandboxYAML) {
 	kind := cmp.Or(sandbox.Kind(whole.Kind), sandbox.Bwrap)
 	if !slices.Contains(sandbox.Kinds(), kind) {
@@ -160,7 +157,7 @@ func (v *validation) sandboxFolders(at string, s sandboxYAML) {
 	}
 }
 
-// oneOf says which words there are, and which one was perhaps meant.
+// oneOf lists the known words, and suggests the one that was perhaps meant.
 func oneOf[T ~string](word string, all []T) string {
 	names := make([]string, len(all))
 	for i, a := range all {
@@ -172,7 +169,7 @@ func oneOf[T ~string](word string, all []T) string {
 	return "write " + strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// nested is the one of some folders that lies in a folder, or that it lies in.
+// nested is the first folder that contains a folder or lies in it.
 func nested(folder string, others []string) string {
 	for _, o := range others {
 		a, b := filepath.Clean(folder)+"/", filepath.Clean(o)+"/"

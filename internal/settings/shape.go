@@ -8,13 +8,13 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// shaped is a type of the document that reads itself. It says what may stand there.
+// shaped is a type with its own UnmarshalYAML. It describes its valid values.
 type shaped interface{ shape() shape }
 
-// shape is what may stand somewhere.
+// shape describes valid values.
 type shape struct {
 	scalar, list, mapping bool
-	item                  reflect.Type // of a list; nil: whatever
+	item                  reflect.Type // of a list; nil: any
 	wanted                string       // what to write
 }
 
@@ -40,7 +40,7 @@ func (networkYAML) shape() shape {
 	return shape{scalar: true, list: true, mapping: true, wanted: networkForms}
 }
 
-// shapeOf is what may stand where a value of a type is read.
+// shapeOf describes the valid values of a type.
 func shapeOf(t reflect.Type) shape {
 	if s, ok := reflect.TypeAssert[shaped](reflect.Zero(t)); ok {
 		return s.shape()
@@ -70,12 +70,11 @@ func shapeOf(t reflect.Type) shape {
 	return shape{scalar: true, wanted: "one word or one text"}
 }
 
-// maxDepth bounds how deep a file is looked into: nothing of ours is as deep.
+// maxDepth bounds the depth of a file; valid ones are shallower.
 const maxDepth = 32
 
-// shapes checks that everywhere stands a word, a list or a mapping, as what reads it
-// wants. It repeats nothing that stands there: it may be a secret. What an alias stands
-// for is left to the reader.
+// shapes checks that scalars, lists and mappings are where their types want them. It repeats no values, which may
+// be secret. It skips aliases.
 func (v *validation) shapes(at string, n ast.Node, t reflect.Type, depth int) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -122,7 +121,7 @@ func (v *validation) shapes(at string, n ast.Node, t reflect.Type, depth int) {
 	}
 }
 
-// wholeNumber reports whether a number stands there that a count can have.
+// wholeNumber reports whether a number is a valid count.
 func wholeNumber(n ast.ScalarNode) bool {
 	i, ok := n.(*ast.IntegerNode)
 	if !ok {
@@ -137,7 +136,7 @@ func wholeNumber(n ast.ScalarNode) bool {
 	return false
 }
 
-// keyOf is a path as people read it, with a colon behind it; empty for the file itself.
+// keyOf is a path for people, with a colon after it; empty for the file itself.
 func keyOf(at string) string {
 	if key := strings.TrimPrefix(strings.TrimPrefix(at, "$"), "."); key != "" {
 		return key + ": "

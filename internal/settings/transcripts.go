@@ -6,25 +6,24 @@ import (
 	"deckhand/internal/sandbox"
 )
 
-// transcriptsYAML says how much is copied of conversations, and for how long.
+// transcriptsYAML bounds the size and age of stored conversations.
 type transcriptsYAML struct {
 	Limit    string `yaml:"limit"`
 	KeepDays int    `yaml:"keep_days"`
 }
 
-// leastTranscript is the smallest limit: Claude Code writes some 200 KiB for nothing.
-// mostTranscript is what a home keeps at most.
+// leastTranscript is the smallest limit: an empty session of Claude Code has some 200 KiB. mostTranscript is the
+// most that a home keeps.
 const (
 	leastTranscript = 1 << 20
 	mostTranscript  = 1 << 30
 	mostDays        = 36_500
 )
 
-// Transcripts are how many bytes are copied of a conversation, and for how long; 0 is the
-// agent's own.
+// Transcripts are the limit of a stored conversation in bytes, and its age; 0 is the agent's default.
 func (f File) Transcripts() (limit int64, keep time.Duration) {
 	if t := f.document.Transcripts; t.Limit != "" {
-		limit, _ = size(t.Limit) // the validation has seen it
+		limit, _ = size(t.Limit) // already validated
 	}
 	return limit, time.Duration(f.document.Transcripts.KeepDays) * 24 * time.Hour
 }

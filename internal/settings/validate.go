@@ -16,12 +16,12 @@ import (
 	"deckhand/internal/sandbox"
 )
 
-// validation collects what is wrong with a configuration, with positions.
+// validation collects problems of a configuration, with positions.
 type validation struct {
 	file   string
 	tree   *ast.File
 	wrong  Problems
-	doubts []string // what is no error
+	doubts []string // not errors
 }
 
 func (v *validation) err() error {
@@ -31,12 +31,12 @@ func (v *validation) err() error {
 	return v.wrong
 }
 
-// add notes a problem at a path such as "$.projects.web.dir".
+// add adds a problem at a path such as "$.projects.web.dir".
 func (v *validation) add(at, format string, args ...any) {
 	v.wrong = append(v.wrong, v.where(at)+": "+keyOf(at)+fmt.Sprintf(format, args...))
 }
 
-// where is the position of a path; what is missing is told at its parent.
+// where is the position of a path; a missing key has its parent's.
 func (v *validation) where(at string) string {
 	for p := at; p != ""; p = parent(p) {
 		if pos, ok := v.position(p); ok {
@@ -77,22 +77,21 @@ var (
 	serversTool = regexp.MustCompile(`^mcp__[A-Za-z0-9_-]+$`)
 	modelName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@/\[\]-]{0,127}$`)
 	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// secretsName is a variable that holds a secret: tokens have small letters in them,
-	// so that one which was pasted in its place is not taken for a name.
+	// secretsName is the name of a secret's variable. It admits no lower-case letters, so that a pasted token is
+	// not taken for a name.
 	secretsName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
-	// accessKeyID is a key of AWS, the one that has none.
+	// accessKeyID is an AWS key id, which consists of capitals.
 	accessKeyID = regexp.MustCompile(`^A[KS]IA[A-Z0-9]{16}$`)
 )
 
-// secretVariable checks that a secret is named, not written. What looks like no name is
-// not repeated.
+// secretVariable checks that a secret is given as a variable's name. It does not repeat other values.
 func (v *validation) secretVariable(at, name string) {
 	if !secretsName.MatchString(name) || accessKeyID.MatchString(name) {
 		v.add(at, "write the name of a variable of the bot's environment, such as WEB_ANTHROPIC_KEY, in capitals; the secret itself does not belong here")
 	}
 }
 
-// kept are variables that no project may hand to the agent.
+// kept reports whether no project may pass a variable to the agent.
 func kept(name string) bool {
 	return strings.HasPrefix(name, "SLACK_") || strings.HasPrefix(name, "PG") || name == "DATABASE_URL" || name == "ANTHROPIC_ADMIN_KEY"
 }

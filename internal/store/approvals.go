@@ -17,10 +17,10 @@ const (
 	ApprovalPlan     ApprovalKind = "plan"     // ExitPlanMode: is this plan good
 )
 
-// ApprovalStatus says whether an approval is open and how it ended.
+// ApprovalStatus says whether an approval is open, and if not how it ended.
 type ApprovalStatus string
 
-// An approval is pending, then exactly one of the others, for good.
+// An approval is pending, then permanently one of the others.
 const (
 	ApprovalPending     ApprovalStatus = "pending"
 	ApprovalAllowed     ApprovalStatus = "allowed"
@@ -30,9 +30,8 @@ const (
 	ApprovalInterrupted ApprovalStatus = "interrupted" // its process ended and it was not asked again
 )
 
-// Approval is a request to use a tool. Input holds the bytes that the CLI sent,
-// that the card shows and that an allow sends back; InputSHA256 binds the
-// decision to them.
+// Approval is a request to use a tool. Input holds the CLI's bytes, which the card shows and an allow sends back;
+// InputSHA256 binds the decision to them.
 type Approval struct {
 	ID       string // unguessable; the only thing a button carries
 	ThreadID int64
@@ -43,36 +42,35 @@ type Approval struct {
 	SessionID      string
 	TurnID         int64
 	Kind           ApprovalKind
-	RequestID      string // the CLI's; empty while the process that asked is gone
+	RequestID      string // the CLI's; empty once the process that asked is gone
 	ToolUseID      string
 	ToolName       string
 	Input          json.RawMessage
 	InputSHA256    Sum             `db:"input_sha256"`
 	Dir            string          // where the call would run; empty: the workspace
 	Edited                         // what runs instead, if people changed it
-	Before         *Before         // the same request of before a restart, if there was one; or nil
-	Touches        json.RawMessage // what it would touch, as far as is known; or nil
-	Push           *Push           // of a git push that was looked at, what it would bring; or nil
+	Before         *Before         // the same request before a restart; or nil
+	Touches        json.RawMessage // what it would touch, as far as known; or nil
+	Push           *Push           // what a git push would bring; nil for other calls
 	RequestedBy    string          // the Slack user whose prompt led here
-	Terms                          // how it is decided, as the policy had it when it was asked
+	Terms                          // how it is decided, by the policy when it was asked
 	Risks          []string
 	DecisionReason string // the CLI's own, for the card
-	Said           string // what the model said last before the call; may be empty
-	// CardID is the approval whose message shows this one too: its own id, or that
-	// of an earlier request of the same turn.
+	Said           string // the model's last text before the call; may be empty
+	// CardID is the approval whose message also shows this one: itself, or an earlier request of the same turn.
 	CardID     string
 	Status     ApprovalStatus
 	DecidedBy  string // a Slack user id, or "rule"
 	DecidedVia string // button, command, modal, rule, grant
-	GrantID    int64  // the grant that allowed it, whose maker is DecidedBy; or 0
+	GrantID    int64  // the grant that allowed it, made by DecidedBy; or 0
 	Reason     string // the decider's
 	Answer     json.RawMessage
 	CreatedAt  time.Time
 	ExpiresAt  time.Time
 	DecidedAt  time.Time // zero while pending
-	Delivered  bool      // the CLI has been told
+	Delivered  bool      // the CLI has its answer
 	MessageTS  string    // the card's, or empty
-	Votes      []Vote    // for the input as it stands, in the order they came
+	Votes      []Vote    // for the current input, in order
 	TurnEnded  bool      // its turn asks for nothing more
 	HeldBy     string    // the replica that holds the thread's lease, or empty
 	OutboxID   int64     // the last outbox row about its card, or 0
@@ -98,15 +96,15 @@ type Terms struct {
 	Fixed bool
 }
 
-// Edited is an input as people have changed it, before it ran.
+// Edited is an input as people have changed it before it ran.
 type Edited struct {
-	Times  int             `db:"edits"` // how often it was changed; 0: never, and the rest is empty
+	Times  int             `db:"edits"` // how often it was changed; if 0, the rest is empty
 	Input  json.RawMessage `db:"edited_input"`
 	SHA256 Sum             `db:"edited_sha256"`
-	By     string          `db:"edited_by"` // who changed it last, a Slack user
+	By     string          `db:"edited_by"` // the Slack user who changed it last
 }
 
-// Sum is a SHA-256 sum; of NULL it is zero.
+// Sum is a SHA-256 sum; zero for NULL.
 type Sum [sha256.Size]byte
 
 // ScanBytes implements [pgtype.BytesScanner].
@@ -116,8 +114,7 @@ func (s *Sum) ScanBytes(b []byte) error {
 	return nil
 }
 
-// ToRun is the input that an allow lets run: as it was asked for, or as people have
-// changed it.
+// ToRun is the input that an allow runs: the original, or as people have changed it.
 func (a Approval) ToRun() json.RawMessage {
 	if a.Edited.Times > 0 {
 		return a.Edited.Input
@@ -125,16 +122,16 @@ func (a Approval) ToRun() json.RawMessage {
 	return a.Input
 }
 
-// TimeoutAction is what happens when nobody decided in time.
+// TimeoutAction is what happens when nobody decides in time.
 type TimeoutAction string
 
-// The actions. Neither is a denial by a person, and the thread is told.
+// The actions. Neither counts as a person's denial, and the thread is notified.
 const (
 	TimeoutPause TimeoutAction = "pause" // the turn is interrupted
 	TimeoutDeny  TimeoutAction = "deny"  // the tool does not run, and the turn goes on
 )
 
-// Vote is what one person said to an approval.
+// Vote is one person's answer to an approval.
 type Vote struct {
 	UserID string    `json:"user_id"`
 	Allow  bool      `json:"allow"`
@@ -144,12 +141,12 @@ type Vote struct {
 
 const (
 	approvalColumns = approvalsFirst + beforeColumn + approvalsLast
-	// hastyColumns say in place of [Approval].Before whether there may be one.
+	// hastyColumns only say whether there may be an [Approval].Before.
 	hastyColumns = approvalsFirst + mayBeBefore + approvalsLast
 )
 
-// A statement that waited for the one which moved the approval to another turn does not see
-// that turn: it has just begun.
+// A statement that waited for the one that moved the approval to another turn does not see that turn, which has
+// just begun.
 const approvalsFirst = `a.id, a.thread_id, t.team_id, t.channel_id, t.thread_ts, t.project, t.title, t.workspace,
 	a.session_id::text AS session_id, a.turn_id, a.kind, a.request_id, a.tool_use_id, a.tool_name, a.input, a.input_sha256,
 	a.requested_by, a.rule, a.because, a.approvers, a.quorum, a.requester_may, a.on_timeout, a.dangerous, a.grantable,
@@ -169,7 +166,7 @@ const approvalsLast = `,
 func (s *Store) ApprovalByID(ctx context.Context, id string) (Approval, error) {
 	const from = ` FROM approvals a JOIN threads t ON t.id = a.thread_id WHERE a.id = $1`
 	a, err := collectOne[Approval](s.pool.Query(ctx, `SELECT `+hastyColumns+from, id))
-	if err == nil && a.Before != nil { // what few turns have is not made ready for all
+	if err == nil && a.Before != nil { // loaded separately, since few turns have one
 		a, err = collectOne[Approval](s.pool.Query(ctx, `SELECT `+approvalColumns+from, id))
 	}
 	return a, wrap(err, "read approval")
@@ -193,8 +190,7 @@ func (s *Store) TeamPending(ctx context.Context, teamID string, limit int) ([]Ap
 	return out, wrap(err, "read a team's pending approvals")
 }
 
-// CardApprovals lists the approvals that a card shows, in the order they were
-// asked.
+// CardApprovals lists the approvals on a card, in the order of asking.
 func (s *Store) CardApprovals(ctx context.Context, cardID string) ([]Approval, error) {
 	out, err := collect[Approval](s.pool.Query(ctx, `
 		SELECT `+approvalColumns+` FROM approvals a JOIN threads t ON t.id = a.thread_id

@@ -12,18 +12,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Ask records a request to use a tool. If the process that this turn continues
-// asked for the same tool with the same input and was never answered, the new
-// request is bound to that approval, card and decision included (see
-// [Store.ContinueTurn]); the approval that is returned may then have ended
-// already. A pending one gets its deadline and its reminders as jobs.
+// Ask records a request to use a tool. If the process that this turn continues asked for the same tool with the
+// same input and got no answer, the request is bound to that approval with its card and decision (see
+// [Store.ContinueTurn]); the returned approval may then have ended already. A pending one gets jobs for its
+// deadline and reminders.
 //
-// Of a push it writes down what the thread has cost so far.
+// For a push it records what the thread has cost so far.
 //
-// From a, Ask reads ID, SessionID, TurnID, Kind, RequestID, ToolUseID, ToolName,
-// Input, Dir, Touches, Push, RequestedBy, Terms, Risks, DecisionReason, Said, CardID (empty: its own) and
-// ExpiresAt, whose distance from now counts by the database's clock; for a decision by rule or grant also Status, DecidedBy, DecidedVia,
-// GrantID and Reason. A grant that holds no longer gives [ErrNotFound].
+// From a, Ask reads ID, SessionID, TurnID, Kind, RequestID, ToolUseID, ToolName, Input, Dir, Touches, Push,
+// RequestedBy, Terms, Risks, DecisionReason, Said, CardID (empty: its own) and ExpiresAt, whose distance from now
+// counts by the database's clock; for a decision by rule or grant also Status, DecidedBy, DecidedVia, GrantID and
+// Reason. A grant that is no longer valid gives [ErrNotFound].
 func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) {
 	a.InputSHA256 = sha256.Sum256(a.Input)
 	if a.Status == "" {
@@ -37,7 +36,7 @@ func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) 
 		if a.Status == ApprovalPending {
 			bound, err := bind(ctx, tx, l, a)
 			if err == nil {
-				err = s.addCardRow(ctx, tx, &bound) // nobody knows whether it was posted
+				err = s.addCardRow(ctx, tx, &bound) // it may not have been posted
 			}
 			if !errors.Is(err, ErrNotFound) {
 				out = bound
@@ -89,8 +88,7 @@ func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) 
 	return out, nil
 }
 
-// bind gives an approval that a dead process was not answered for to the process
-// that asks the same now.
+// bind moves an unanswered approval of a dead process to the process that asks the same now.
 func bind(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approval, error) {
 	return collectOne[Approval](tx.Query(ctx, `
 		WITH a AS (

@@ -2,18 +2,17 @@ package store
 
 import "time"
 
-// Before is what became of a request for the same tool with the same input that was allowed
-// earlier in the turn, in a process that did not live to its end: the last one of them.
+// Before is the outcome of the last earlier request in the turn for the same tool with the same input that was
+// allowed in a process that died.
 type Before struct {
 	Approved time.Time  `json:"approved"`
-	Ended    *time.Time `json:"ended"`   // when its result came; nil: nobody knows whether it ran to its end
+	Ended    *time.Time `json:"ended"`   // when its result came; nil: it may not have run to its end
 	Failed   bool       `json:"failed"`  // the result was an error
 	Changed  bool       `json:"changed"` // another input ran than the one that is asked about now
 }
 
-// beforeColumn is Before of approval a, in JSON, or NULL. A turn that goes on with no other costs
-// it one look at its row. What ran in an attempt that was parked while people decided
-// ended there.
+// beforeColumn is Before of approval a in JSON, or NULL. For a turn that continues no other it costs one read of
+// the turn. What ran in an attempt that was parked ended there.
 const beforeColumn = `CASE WHEN (SELECT r.continues FROM turns r WHERE r.id = a.turn_id) IS NOT NULL THEN (
 		WITH RECURSIVE past AS (
 			SELECT r.continues AS id FROM turns r WHERE r.id = a.turn_id
@@ -31,5 +30,5 @@ const beforeColumn = `CASE WHEN (SELECT r.continues FROM turns r WHERE r.id = a.
 		  AND NOT EXISTS (SELECT FROM turn_rests s WHERE s.turn_id = e.turn_id)
 		ORDER BY e.turn_id DESC, e.decided_at DESC LIMIT 1) END AS before`
 
-// mayBeBefore is not NULL where beforeColumn may not be, without a query to make ready.
+// mayBeBefore is not NULL where beforeColumn may not be, and is cheap to plan.
 const mayBeBefore = `(SELECT '{}'::json FROM turns r WHERE r.id = a.turn_id AND r.continues IS NOT NULL) AS before`

@@ -20,39 +20,33 @@ type Decision struct {
 	Reason     string
 	// Answer is the input to run instead, for a question; nil for anything else.
 	Answer json.RawMessage
-	// Seen is how often the input had been changed when the person saw it (Edited.Times):
-	// an allow is for what they saw.
+	// Seen is how often the input had been changed when the person saw it (Edited.Times): an allow is for what they
+	// saw.
 	Seen int
-	// Edit, when it is not nil, changes the input of a tool call and allows it so.
+	// Edit, if not nil, changes the input of a tool call and allows it.
 	Edit *Edit
-	// Confirmed says that the person has said so twice, which what is dangerous takes
-	// (Terms.Dangerous).
+	// Confirmed says that the person confirmed a dangerous call (Terms.Dangerous).
 	Confirmed bool
-	// Grants are made of the decision, if it decides. They take an approval that may have
-	// one (Terms.Grantable) and that this decision alone allows.
+	// Grants are created if this decision alone allows a grantable approval (Terms.Grantable).
 	Grants []NewGrant
-	// DeliverOn, when it is not empty, names the replica that will answer the CLI
-	// right after the commit: if it holds the thread's lease, and the turn is not put
-	// aside, the decision counts as delivered (see Deliver).
+	// DeliverOn, if not empty, names the replica that answers the CLI right after the commit: if it holds the
+	// thread's lease and the turn is not parked, the decision counts as delivered (see Deliver).
 	DeliverOn string
 }
 
-// Edit is a changed input, and what is known of it.
+// Edit is a changed input, with what is known of it.
 type Edit struct {
 	Input   json.RawMessage
 	Risks   []string
 	Touches json.RawMessage
 }
 
-// Decide adds a person's vote to a pending approval and ends it if that decides:
-// by a denial, or when as many people as its quorum have allowed it. The first
-// decision wins: a later one gets the approval as it stands and [ErrEnded].
-// Somebody's second vote for the same gets [ErrVoted]; an allow of an input that was
-// changed meanwhile gets [ErrChanged]. A changed input is voted about anew: whoever changed
-// it allows it, unless the requester may not decide either; then they only propose it. An
-// approval that is returned as pending waits for more votes. Unless it is delivered with the
-// commit, the replica that runs the thread is notified; a turn that was parked is
-// woken.
+// Decide adds a person's vote to a pending approval, and ends it on a denial or when its quorum has allowed it. The
+// first decision wins: a later one gets the approval as it stands and [ErrEnded]. A repeated vote gets [ErrVoted];
+// an allow of an input that was changed meanwhile gets [ErrChanged]. A changed input is voted on anew: its author
+// allows it, or only proposes it if they are the requester and may not decide. An approval that is returned as
+// pending needs more votes. Unless the decision is delivered with the commit, the thread's replica is notified; a
+// parked turn is woken.
 func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 	var out Approval
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
@@ -136,8 +130,8 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 	return out, nil
 }
 
-// vote records the vote, and the change that comes with it, under a lock on the pending
-// approval, and reports whether it decides. An approval that has ended gives ErrNotFound.
+// vote records the vote and any change under a lock on the pending approval, and reports whether it decides. An
+// approval that has ended gives ErrNotFound.
 func vote(ctx context.Context, tx pgx.Tx, d Decision) (decides bool, err error) {
 	var quorum, edits int
 	var requesterMay, editable, dangerous bool
@@ -166,7 +160,7 @@ func vote(ctx context.Context, tx pgx.Tx, d Decision) (decides bool, err error) 
 			return false, err
 		}
 		if !requesterMay {
-			return false, nil // whoever has written it is not the one to decide about it
+			return false, nil // its author may not decide about it
 		}
 	}
 	var allows int
@@ -186,7 +180,7 @@ func vote(ctx context.Context, tx pgx.Tx, d Decision) (decides bool, err error) 
 	return !allow || allows >= quorum, nil
 }
 
-// editedEntries are the audit's entries of the change that came with a decision.
+// editedEntries are the audit entries of a decision's change.
 func editedEntries(d Decision, a Approval) []AuditEntry {
 	if d.Edit == nil {
 		return nil
@@ -204,7 +198,7 @@ func editedEntry(a Approval) AuditEntry {
 	}
 }
 
-// grantOf makes a grant of an allowed approval and returns its audit entry.
+// grantOf makes a grant from an allowed approval and returns its audit entry.
 func grantOf(ctx context.Context, tx pgx.Tx, a Approval, n NewGrant) (AuditEntry, error) {
 	if a.Status != ApprovalAllowed || !a.Terms.Grantable || a.Terms.Quorum > 1 || a.Edited.Times > 0 {
 		return AuditEntry{}, fmt.Errorf("approval %s cannot become a grant", a.ID)
@@ -219,9 +213,8 @@ func grantOf(ctx context.Context, tx pgx.Tx, a Approval, n NewGrant) (AuditEntry
 	}, nil
 }
 
-// Deliver claims the right to answer the CLI for a decided approval: it succeeds
-// once. Call it before writing the answer: a crash in between then leads to a new
-// question, never to a second run.
+// Deliver claims the right to answer the CLI for a decided approval; it succeeds once. Call it before writing the
+// answer: a crash in between then leads to a new question, never to a second run.
 func (s *Store) Deliver(ctx context.Context, l Lease, id string) (Approval, error) {
 	a, err := collectOne[Approval](s.pool.Query(ctx, `
 		WITH a AS (
@@ -234,8 +227,7 @@ func (s *Store) Deliver(ctx context.Context, l Lease, id string) (Approval, erro
 	return a, wrap(err, "deliver approval")
 }
 
-// CancelApproval ends one pending approval because its process no longer asks. ok
-// is false when it had ended already.
+// CancelApproval ends a pending approval because its process no longer asks. ok is false when it had already ended.
 func (s *Store) CancelApproval(ctx context.Context, l Lease, id string) (a Approval, ok bool, err error) {
 	a, ok, err = s.endApproval(ctx, `
 		UPDATE approvals SET status = 'cancelled', decided_at = now()
@@ -248,9 +240,8 @@ func (s *Store) CancelApproval(ctx context.Context, l Lease, id string) (a Appro
 	return a, ok, nil
 }
 
-// ExpireApproval ends a pending approval whose time has run out by the database's
-// clock, whoever holds its thread, and notifies the replica that does. ok is false
-// when it has ended already; [ErrTooEarly] says that it still has time.
+// ExpireApproval ends a pending approval that has expired by the database's clock, and notifies the thread's
+// replica. ok is false when it has already ended; [ErrTooEarly] says that it still has time.
 func (s *Store) ExpireApproval(ctx context.Context, id string) (a Approval, ok bool, err error) {
 	a, ok, err = s.endApproval(ctx, `
 		UPDATE approvals SET status = 'expired', decided_at = now()
@@ -291,8 +282,8 @@ func (s *Store) endApproval(ctx context.Context, update string, args ...any) (a 
 	return a, ok, err
 }
 
-// endApprovals ends what is still pending of a turn: as status, and those that a
-// continued turn did not ask for again as interrupted. The caller audits them.
+// endApprovals ends the pending approvals of a turn: with status, or as interrupted if a continued turn did not ask
+// for them again. The caller audits them.
 func endApprovals(ctx context.Context, tx pgx.Tx, turnID int64, status ApprovalStatus) ([]Approval, error) {
 	if status == "" {
 		status = ApprovalCancelled

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// ApprovalsReport is how a team decided about what it was asked in some time.
+// ApprovalsReport sums up a team's decisions in a period.
 type ApprovalsReport struct {
 	Total    ApprovalStats
 	ByPerson []ApprovalStats // the busiest first
 	ByRule   []ApprovalStats // the most asked first
-	// Feedback is what people said of answers in the same time.
+	// Feedback is people's feedback in the same period.
 	Feedback []FeedbackStats
 }
 
-// ApprovalStats sums up decisions. What no person was asked for is not in it.
+// ApprovalStats sums up decisions, except those for which no person was asked.
 type ApprovalStats struct {
 	Name                            string // a Slack user, a rule, or empty for the total
 	Asked, Allowed, Denied, Expired int64  // for a person, Asked counts their decisions
@@ -25,8 +25,7 @@ type ApprovalStats struct {
 	Median, P95 time.Duration
 }
 
-// approvalsReportColumns sum up rows with status, and waited in seconds, NULL where
-// nobody decided.
+// approvalsReportColumns sum up rows with status, and waited in seconds, NULL if nobody decided.
 const approvalsReportColumns = `
 	count(*) AS asked,
 	count(*) FILTER (WHERE status = 'allowed') AS allowed,
@@ -36,7 +35,7 @@ const approvalsReportColumns = `
 	make_interval(secs => COALESCE(percentile_cont(0.5) WITHIN GROUP (ORDER BY waited), 0)) AS median,
 	make_interval(secs => COALESCE(percentile_cont(0.95) WITHIN GROUP (ORDER BY waited), 0)) AS p95`
 
-// The approvals that people were asked for, and what each person said to them.
+// The approvals that people were asked for, and each person's votes.
 const (
 	askedOfPeople = `
 		SELECT a.rule, a.status,

@@ -10,20 +10,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// AuditKind says what an audit row tells of.
+// AuditKind is the kind of an audit row.
 type AuditKind string
 
-// The kinds of audit rows, with what their details hold.
+// The kinds of audit rows, with the content of their details.
 const (
 	AuditStarted       AuditKind = "started"        // a replica: version, replica, cli_version
 	AuditConfig        AuditKind = "config"         // a configuration was loaded: sha256, before (the last one's), access, policy
-	AuditPrompt        AuditKind = "prompt"         // a person gave work: inbox, uuid, text
+	AuditPrompt        AuditKind = "prompt"         // a person sent a prompt: inbox, uuid, text
 	AuditRefused       AuditKind = "refused"        // a person was refused: act, channel, reason
 	AuditTurnStarted   AuditKind = "turn_started"   // session, epoch, attempt, continues, prompt
 	AuditTurnEnded     AuditKind = "turn_ended"     // state, problem, micro_usd of what was booked by then
 	AuditCost          AuditKind = "cost"           // booked after a turn's end: micro_usd
 	AuditAsked         AuditKind = "asked"          // tool, tool_use, input_sha256, rule, terms
-	AuditVote          AuditKind = "vote"           // a vote that decided nothing yet: allow, via
+	AuditVote          AuditKind = "vote"           // a vote that did not decide yet: allow, via
 	AuditEdited        AuditKind = "edited"         // an approver changed what is to run: tool, edits, input_sha256, edited_sha256, edited_input
 	AuditDecided       AuditKind = "decided"        // by a person, a grant or a rule: status, via, tool, tool_use, input_sha256, rule, reason, grant
 	AuditEnded         AuditKind = "ended"          // an approval without a decision: status, tool, input_sha256
@@ -51,8 +51,7 @@ type AuditEntry struct {
 	Details    map[string]any
 }
 
-// audit appends entries as the last statements of a transaction: the chain's lock
-// is held from here to the commit.
+// audit appends entries as the last statements of a transaction: it holds the chain's lock until the commit.
 func audit(ctx context.Context, tx pgx.Tx, entries ...AuditEntry) error {
 	for _, e := range entries {
 		details := []byte("{}")
@@ -81,8 +80,8 @@ func (s *Store) Audit(ctx context.Context, entries ...AuditEntry) error {
 	return s.inTx(ctx, func(tx pgx.Tx) error { return audit(ctx, tx, entries...) })
 }
 
-// AuditConfigLoaded appends that a configuration was loaded, with the checksum of
-// the one before it: a change of roles or policy is a row whose two differ.
+// AuditConfigLoaded appends a loaded configuration, with the checksum of the one before: if the two differ, roles
+// or policy have changed.
 func (s *Store) AuditConfigLoaded(ctx context.Context, teamID, sum string, details map[string]any) error {
 	return s.inTx(ctx, func(tx pgx.Tx) error {
 		var before string

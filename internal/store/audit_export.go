@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ToolCall is a tool call with everything that led to it and came of it.
+// ToolCall is a tool call with its causes and outcome.
 type ToolCall struct {
 	AskedAt     time.Time `json:"asked_at"`
 	TeamID      string    `json:"team_id"`
@@ -27,7 +27,7 @@ type ToolCall struct {
 	Input       string `json:"input"`
 	InputSHA256 string `json:"input_sha256"`
 	Rule        string `json:"rule"`
-	// What ran instead, where an approver changed the input; else empty.
+	// What ran instead, if an approver changed the input.
 	EditedInput  string `json:"edited_input"`
 	EditedSHA256 string `json:"edited_sha256"`
 	EditedBy     string `json:"edited_by"`
@@ -47,7 +47,7 @@ type ToolCall struct {
 	ResultError  *bool      `json:"result_error"`
 	ResultBytes  *int64     `json:"result_bytes"`
 	ResultSHA256 string     `json:"result_sha256"`
-	Commit       string     `json:"commit"` // that appeared in the workspace with the result
+	Commit       string     `json:"commit"` // of the workspace after the result, if it is a new one
 
 	TurnState        string `json:"turn_state"`
 	TurnCostMicroUSD int64  `json:"turn_cost_micro_usd"` // of the whole turn
@@ -59,7 +59,7 @@ type AuditFilter struct {
 	Project      string
 }
 
-// ExportCalls hands out tool calls in the order they were asked, one by one.
+// ExportCalls passes tool calls to each, in the order of asking.
 func (s *Store) ExportCalls(ctx context.Context, f AuditFilter, each func(ToolCall) error) error {
 	rows, err := s.pool.Query(ctx, `
 		SELECT a.created_at AS asked_at, t.team_id, t.channel_id, t.thread_ts, t.project, a.session_id::text AS session_id, a.turn_id, a.requested_by,
@@ -87,8 +87,7 @@ func (s *Store) ExportCalls(ctx context.Context, f AuditFilter, each func(ToolCa
 	return stream(rows, err, "export tool calls", each)
 }
 
-// ExportAudit hands out the audit's own rows, one by one: with them anybody can
-// compute the chain again.
+// ExportAudit passes the audit's rows to each; anybody can recompute the chain from them.
 func (s *Store) ExportAudit(ctx context.Context, f AuditFilter, each func(AuditRow) error) error {
 	rows, err := s.pool.Query(ctx, `
 		SELECT seq, at, kind, team_id, actor, thread_id, turn_id, approval_id, details, prev_hash, hash
@@ -99,7 +98,7 @@ func (s *Store) ExportAudit(ctx context.Context, f AuditFilter, each func(AuditR
 	return stream(rows, err, "export the audit", each)
 }
 
-// RecordedCall is a tool call as the policy saw it, and what it said.
+// RecordedCall is a tool call as the policy saw it, and its verdict.
 type RecordedCall struct {
 	At        time.Time
 	ToolName  string
@@ -111,7 +110,7 @@ type RecordedCall struct {
 	Rule      string
 }
 
-// RecordedCalls hands out the tool calls since a time, one by one, oldest first.
+// RecordedCalls passes the tool calls since a time to each, oldest first.
 func (s *Store) RecordedCalls(ctx context.Context, since time.Time, each func(RecordedCall) error) error {
 	rows, err := s.pool.Query(ctx, `
 		SELECT a.created_at AS at, a.tool_name, a.input::json AS input, t.workspace, t.project, t.channel_id,

@@ -28,9 +28,9 @@ type AuditRow struct {
 	Hash       []byte
 }
 
-// Sum is the hash that the row should have: SHA-256 over the hash before it and its
-// own fields, numbers as big-endian int64 and texts behind their length in bytes as
-// a big-endian int32. The database's trigger computes the same (audit_hash).
+// Sum is the hash that the row should have: SHA-256 over the previous hash and its own fields, with numbers as
+// big-endian int64 and texts behind their length in bytes as big-endian int32. The database's trigger (audit_hash)
+// computes the same.
 func (r AuditRow) Sum() [sha256.Size]byte {
 	b := append([]byte(nil), r.PrevHash...)
 	number := func(n int64) { b = binary.BigEndian.AppendUint64(b, uint64(n)) }
@@ -50,33 +50,33 @@ func (r AuditRow) Sum() [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// AuditAnchor is a point of the chain that was written down elsewhere.
+// AuditAnchor is a point of the chain that is stored elsewhere.
 type AuditAnchor struct {
 	Day  string `json:"day"` // UTC, 2026-10-31
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"` // hex
 }
 
-// AuditReport is what verifying the audit found. Problems are sentences; there are
-// none when the chain is whole and agrees with what it tells of.
+// AuditReport is the result of verifying the audit. Problems are sentences; there are none if the chain is whole
+// and agrees with the other tables.
 type AuditReport struct {
 	Rows     int64
 	First    time.Time
-	Last     AuditAnchor // the chain's end: write it down elsewhere
+	Last     AuditAnchor // the chain's end, to be stored elsewhere
 	Problems []string
 }
 
-// maxAuditProblems ends a search that finds nothing but problems.
+// maxAuditProblems ends the search.
 const maxAuditProblems = 100
 
-// problem notes a problem and reports whether more are wanted.
+// problem adds a problem and reports whether more are wanted.
 func (r *AuditReport) problem(format string, args ...any) {
 	if len(r.Problems) < maxAuditProblems {
 		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
 	}
 }
 
-// Anchors lists the last row of every day that has passed, oldest first.
+// Anchors lists the last row of every past day, oldest first.
 func (s *Store) Anchors(ctx context.Context) ([]AuditAnchor, error) {
 	return anchors(ctx, s.pool)
 }
@@ -87,14 +87,11 @@ func anchors(ctx context.Context, db querier) ([]AuditAnchor, error) {
 	return out, wrap(err, "read the audit's anchors")
 }
 
-// VerifyAudit reads the whole audit in one snapshot and looks for what was changed,
-// left out, put in or moved: by the chain's hashes and numbers, by the anchors (the
-// database's and those that the caller kept elsewhere), and by comparing decisions
-// and costs with the approvals, votes, grants and ledger entries that they tell of.
-// A chain that is empty, or begins after work had begun, was longer once: turns,
-// approvals, ledger entries and the history of migrations say so.
-// Only an anchor kept elsewhere shows that the end of the chain was cut off or that
-// all of it was made anew.
+// VerifyAudit reads the whole audit in one snapshot and finds rows that were changed, deleted, inserted or moved.
+// It checks the chain's hashes and numbers, the anchors (the database's and the caller's), and compares decisions
+// and costs with approvals, votes, grants and the ledger. A chain that is empty, or begins after work had begun,
+// was truncated: turns, approvals, ledger entries and the history of migrations show that. Only an anchor kept
+// elsewhere shows that the end was cut off or the whole chain replaced.
 func (s *Store) VerifyAudit(ctx context.Context, kept []AuditAnchor) (AuditReport, error) {
 	var r AuditReport
 	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
@@ -180,10 +177,10 @@ func (r *AuditReport) chain(ctx context.Context, tx pgx.Tx, anchors map[string][
 	return nil
 }
 
-// beginning looks for what is older than the chain: a table that was emptied, or
-// dropped and made again, is a whole chain by itself.
+// beginning finds rows older than the chain: a table that was emptied, or dropped and made again, is a whole chain
+// by itself.
 func (r *AuditReport) beginning(ctx context.Context, tx pgx.Tx) error {
-	var first *time.Time // nil of an empty chain
+	var first *time.Time // nil for an empty chain
 	if r.Rows > 0 {
 		first = &r.First
 	}
@@ -204,7 +201,7 @@ func (r *AuditReport) beginning(ctx context.Context, tx pgx.Tx) error {
 	if r.Rows > 0 {
 		return nil
 	}
-	// goose numbers the steps as they are applied, and strikes out those it reverts.
+	// goose numbers the steps as they are applied, and removes reverted ones.
 	var again *time.Time
 	err = tx.QueryRow(ctx, `
 		SELECT max(tstamp) FROM goose_db_version
@@ -221,11 +218,9 @@ func (r *AuditReport) beginning(ctx context.Context, tx pgx.Tx) error {
 // auditVersion is the migration that made the audit.
 const auditVersion = 3
 
-// auditChecks find rows of other tables that do not agree with the audit. Each
-// returns sentences.
+// auditChecks find rows of other tables that disagree with the audit. Each returns sentences.
 var auditChecks = []string{
-	// Every approval has ended as exactly one audit row says, by whom it says, about
-	// the input that it says; an open one has not ended.
+	// Every ended approval has exactly one audit row with its outcome, decider and input; an open one has none.
 	`WITH told AS (
 		SELECT approval_id, count(*) AS times, min(details::json ->> 'status') AS status, min(actor) AS actor,
 			min(details::json ->> 'input_sha256') AS sha, min(details::json ->> 'tool') AS tool
@@ -238,7 +233,7 @@ var auditChecks = []string{
 	LIMIT 20`,
 	`SELECT format('the input of approval %s is not the one that was decided about', id)
 	FROM approvals WHERE sha256(convert_to(input, 'UTF8')) <> input_sha256 LIMIT 20`,
-	// What runs instead of what was asked for is what the audit says, by whom it says.
+	// The changed input and its author match the audit.
 	`SELECT format('the changed input of approval %s is not the one that the audit tells of', a.id)
 	FROM approvals a
 	WHERE a.edits > 0 AND (sha256(convert_to(a.edited_input, 'UTF8')) <> a.edited_sha256 OR NOT EXISTS (
@@ -258,7 +253,6 @@ var auditChecks = []string{
 	SELECT format('grant %s does not agree with the audit', COALESCE(g.id, a.id))
 	FROM grants g FULL JOIN given a ON a.id = g.id LEFT JOIN revoked r ON r.id = g.id
 	WHERE (g.created_by, g.pattern, g.scope, g.revoked_by) IS DISTINCT FROM (a.actor, a.pattern, a.scope, COALESCE(r.actor, '')) LIMIT 20`,
-	// What a turn cost by the audit is what the ledger says, once it has ended.
 	`WITH told AS (
 		SELECT turn_id, sum((details::json ->> 'micro_usd')::bigint) AS micro_usd FROM audit WHERE kind IN ('turn_ended', 'cost') GROUP BY turn_id
 	), booked AS (SELECT turn_id, ` + paidByTurns + ` FROM ledger GROUP BY turn_id)

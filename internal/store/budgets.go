@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// BudgetScope says whose spend a budget limits.
+// BudgetScope is what a budget limits.
 type BudgetScope string
 
-// The scopes, and what the key of a budget is in each.
+// The scopes, with the content of a budget's key.
 const (
 	BudgetWorkspace BudgetScope = "workspace" // empty
 	BudgetChannel   BudgetScope = "channel"   // a channel's id
@@ -23,17 +23,17 @@ const (
 	BudgetThread    BudgetScope = "thread"    // its id in decimal
 )
 
-// BudgetPeriod is how long a budget lasts before it begins anew.
+// BudgetPeriod is a budget's period.
 type BudgetPeriod string
 
-// The periods, of the store's time zone. Weeks begin on Monday.
+// The periods, in the store's time zone. Weeks begin on Monday.
 const (
 	BudgetDaily   BudgetPeriod = "day"
 	BudgetWeekly  BudgetPeriod = "week"
 	BudgetMonthly BudgetPeriod = "month"
 )
 
-// Span returns the period of the kind that holds at, as [from, to) in the zone.
+// Span returns the period that contains at, as [from, to) in the zone.
 func (p BudgetPeriod) Span(at time.Time, zone *time.Location) (from, to time.Time) {
 	at = at.In(zone)
 	y, m, d := at.Date()
@@ -48,7 +48,7 @@ func (p BudgetPeriod) Span(at time.Time, zone *time.Location) (from, to time.Tim
 	}
 }
 
-// BudgetWindow is one budget in one period.
+// BudgetWindow is a budget in one period.
 type BudgetWindow struct {
 	TeamID string
 	Scope  BudgetScope
@@ -58,17 +58,16 @@ type BudgetWindow struct {
 	To     time.Time `db:"-"`
 }
 
-// BudgetState is what was spent of a budget, and what was decided about it.
+// BudgetState is the spend of a budget, and the decisions about it.
 type BudgetState struct {
 	SpentMicroUSD    int64
-	ReservedMicroUSD int64  // by calls that are under way
-	RaisedMicroUSD   int64  // what admins have added for the period
-	Model            string // the cheaper model that an admin chose last; or empty
-	Decisions        int    // how many there are for the period
+	ReservedMicroUSD int64  // by running calls
+	RaisedMicroUSD   int64  // added by admins for the period
+	Model            string // the cheaper model chosen last by an admin; or empty
+	Decisions        int    // how many there are in the period
 }
 
-// BudgetStates reads the state of budgets of one team, in their order, from the
-// ledger's roll-ups and the decisions.
+// BudgetStates reads the state of a team's budgets, in their order, from the ledger's roll-ups and the decisions.
 func (s *Store) BudgetStates(ctx context.Context, windows []BudgetWindow) ([]BudgetState, error) {
 	if len(windows) == 0 {
 		return nil, nil
@@ -78,9 +77,8 @@ func (s *Store) BudgetStates(ctx context.Context, windows []BudgetWindow) ([]Bud
 	return out, wrap(err, "read the state of budgets")
 }
 
-// budgetQuery reads a [BudgetState] for each window, in one statement: what was spent
-// is told by the roll-up that has the fewest rows for it, what is reserved by the calls
-// that are under way, but for one.
+// budgetQuery reads a [BudgetState] for each window in one statement: the spend from the roll-up with the fewest
+// rows, and the reservations from the running calls except one.
 func budgetQuery(windows []BudgetWindow, but uuid.UUID) (sql string, args []any) {
 	arg := func(v any) string { args = append(args, v); return fmt.Sprintf("$%d", len(args)) }
 	team, own := arg(windows[0].TeamID), arg(but)
@@ -95,7 +93,7 @@ func budgetQuery(windows []BudgetWindow, but uuid.UUID) (sql string, args []any)
 	return `SELECT spent_micro_usd, reserved_micro_usd, raised_micro_usd, model, decisions FROM (` + strings.Join(rows, "\nUNION ALL\n") + `) b ORDER BY no`, args
 }
 
-// spentIn is the roll-up that tells what was spent of a budget, as far as the day.
+// spentIn is the roll-up for a budget's spend, up to the day.
 func spentIn(w BudgetWindow, team, key string) string {
 	by := "daily"
 	if w.Period == BudgetMonthly {
@@ -114,7 +112,7 @@ func spentIn(w BudgetWindow, team, key string) string {
 	return "ledger_channel_" + by + " WHERE team_id = " + team + " AND " + key + "::text = ''"
 }
 
-// countsIn is true of the calls of a team that count towards a budget.
+// countsIn is true of a team's calls that count towards a budget.
 func countsIn(w BudgetWindow, key string) string {
 	switch w.Scope {
 	case BudgetThread:
@@ -129,7 +127,7 @@ func countsIn(w BudgetWindow, key string) string {
 	return "true"
 }
 
-// decisionsIn is what was decided about a budget in its period.
+// decisionsIn selects the decisions about a budget in its period.
 func decisionsIn(w BudgetWindow, team, key, from string, arg func(any) string) string {
 	return fmt.Sprintf(`
 		SELECT COALESCE(sum(d.micro_usd), 0)::bigint AS raised_micro_usd,
@@ -140,7 +138,7 @@ func decisionsIn(w BudgetWindow, team, key, from string, arg func(any) string) s
 		team, arg(w.Scope), key, arg(w.Period), from)
 }
 
-// BudgetNotice is something that people are told of a budget.
+// BudgetNotice is a notice about a budget.
 type BudgetNotice struct {
 	ID string // unguessable; the only thing a button carries
 	BudgetWindow
@@ -150,15 +148,14 @@ type BudgetNotice struct {
 	ThreadID      int64     // where it was noticed
 	Thread        ThreadKey `db:"-"`
 	Project       string    // the thread's
-	// How an admin decided; zero values while nobody has.
+	// The admin's decision; zero values while there is none.
 	Decision  BudgetDecision `db:"-"`
 	DecidedBy string
 	DecidedAt time.Time
 	OutboxID  int64 // the last outbox row about it, or 0
 }
 
-// BudgetDecision is what an admin does about a limit that is reached: exactly one
-// of its fields is set.
+// BudgetDecision is an admin's decision about a reached limit: exactly one of its fields is set.
 type BudgetDecision struct {
 	RaiseMicroUSD int64  // raise the limit by this much, for the period
 	Model         string // go on with this model until the period's end
@@ -187,10 +184,9 @@ func (r noticeRow) notice(zone *time.Location) BudgetNotice {
 	return n
 }
 
-// NoticeBudget records that a share of a limit is reached, and returns the notice of
-// it. fresh is false when people were told of it before, whichever replica told them. A
-// warning comes too late once a higher share of the limit was told of, or that any
-// limit of the period is reached: it gives [ErrEnded].
+// NoticeBudget records that a share of a limit is reached, and returns its notice. fresh is false when a replica
+// gave notice before. A warning is too late, and gives [ErrEnded], once notice was given of a higher share of the
+// limit, or that any limit of the period is reached.
 func (s *Store) NoticeBudget(ctx context.Context, n BudgetNotice) (noted BudgetNotice, fresh bool, err error) {
 	start := n.From.Format(time.DateOnly)
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
@@ -234,8 +230,8 @@ func (s *Store) NoticeBudget(ctx context.Context, n BudgetNotice) (noted BudgetN
 	return noted, fresh, nil
 }
 
-// BudgetNoticeStands reports whether people are still to be told of a notice: not of a warning
-// when more was noticed of the same budget meanwhile, as [Store.NoticeBudget] has it.
+// BudgetNoticeStands reports whether a notice is still to be shown: a warning is not once more was noticed, see
+// [Store.NoticeBudget].
 func (s *Store) BudgetNoticeStands(ctx context.Context, id string) (stands bool, err error) {
 	if err := s.pool.QueryRow(ctx, `
 		SELECT NOT EXISTS (
@@ -247,8 +243,7 @@ func (s *Store) BudgetNoticeStands(ctx context.Context, id string) (stands bool,
 	return stands, nil
 }
 
-// lockBudget has what is decided, told and waited for of a budget happen one after
-// another, for the rest of the transaction.
+// lockBudget serialises decisions, notices and waits of a budget until the end of the transaction.
 func lockBudget(ctx context.Context, tx pgx.Tx, w BudgetWindow) error {
 	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`,
 		strings.Join([]string{"decisions about a budget", w.TeamID, string(w.Scope), w.Key, string(w.Period)}, "/"))
@@ -271,9 +266,8 @@ func (s *Store) BudgetNoticeByID(ctx context.Context, id string) (BudgetNotice, 
 	return r.notice(s.TimeZone()), nil
 }
 
-// DecideBudget records what an admin, whom the caller has authorised, does about a
-// notice, and wakes what waits for it. The first decision wins: a later one gets the
-// notice as it was decided and [ErrEnded].
+// DecideBudget records the decision of an admin, whom the caller has authorised, and wakes what waits for it. The
+// first decision wins: a later one gets the notice as it was decided and [ErrEnded].
 func (s *Store) DecideBudget(ctx context.Context, id string, d BudgetDecision, by string) (BudgetNotice, error) {
 	n, err := s.BudgetNoticeByID(ctx, id)
 	if err != nil {
@@ -323,7 +317,7 @@ func (d BudgetDecision) kind() string {
 	return "leave"
 }
 
-// NextPrompt returns the prompt that the thread's next turn is for, or [ErrNotFound].
+// NextPrompt returns the prompt of the thread's next turn, or [ErrNotFound].
 func (s *Store) NextPrompt(ctx context.Context, threadID int64) (Prompt, error) {
 	p, err := collectOne[Prompt](s.pool.Query(ctx, `
 		SELECT `+promptColumns+` FROM inbox i WHERE thread_id = $1 AND state = 'accepted' ORDER BY `+nextFirst+` LIMIT 1`, threadID))

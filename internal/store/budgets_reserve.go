@@ -15,18 +15,17 @@ import (
 // CallBudget is a budget that a call counts towards.
 type CallBudget struct {
 	BudgetWindow
-	LimitMicroUSD int64 // without what admins have added for the period
-	// GoesOn reports whether the call goes on under the cheaper model that an admin
-	// chose for the rest of the period, whatever is left; nil is never.
+	LimitMicroUSD int64 // without what admins added for the period
+	// GoesOn reports whether the call continues under the cheaper model that an admin chose for the rest of the
+	// period, even over the limit; nil is never.
 	GoesOn func(model string) bool
 }
 
 // OverBudgetError is why a call may not leave.
 type OverBudgetError struct {
-	Budget int         // the index of the budget that does not admit it
+	Budget int         // the index of the refusing budget
 	State  BudgetState // as it stands
-	// Waits: something is left, and calls that are under way hold it. When they have
-	// been booked, this one may be admitted.
+	// Waits: running calls hold the rest of the budget. When they are booked, this call may be admitted.
 	Waits bool
 }
 
@@ -38,28 +37,26 @@ func (e *OverBudgetError) Error() string {
 	return fmt.Sprintf("budget %d is used up", e.Budget)
 }
 
-// reserve records the call if all budgets admit it, while no other call of theirs is
-// decided about on any replica.
+// reserve records the call if all budgets admit it. It serialises the decisions about a budget across replicas.
 //
-// What was spent, what is reserved and this call have to fit into the limit. A call that
-// is dearer than what is left goes alone: so a limit is passed by no more than one call
-// costs beyond what is left, or calls that go at once cost beyond what they reserved.
+// The spend, the reservations and this call must fit into the limit. A call that costs more than is left runs
+// alone, so a limit is exceeded at most by one call's cost, or by what concurrent calls cost beyond their
+// reservations.
 //
-// The transaction takes two round trips: all of it up to what the budgets say, and the
-// rest. One that fails in between ends with its connection.
+// The transaction takes two round trips: up to the budgets' states, and the rest. If it fails in between, it ends
+// with its connection.
 func reserve(ctx context.Context, conn *pgxpool.Conn, c OpenCall, budgets []CallBudget) error {
 	keys := make([]int64, len(budgets))
 	windows := make([]BudgetWindow, len(budgets))
 	for i, b := range budgets {
 		keys[i], windows[i] = b.lock(), b.BudgetWindow
 	}
-	slices.Sort(keys) // whoever takes several takes them in one order
+	slices.Sort(keys) // always lock in the same order
 	sql, args := budgetQuery(windows, c.ID)
 	var look pgx.Batch
 	look.Queue(`BEGIN`)
 	look.Queue(`SELECT pg_advisory_xact_lock(k) FROM unnest($1::bigint[]) AS k`, slices.Compact(keys))
-	// The read is a statement of its own: it has to see what was committed while the locks
-	// were waited for.
+	// A separate statement, to see what was committed while waiting for the locks.
 	var states []BudgetState
 	look.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
 		states, err = collect[BudgetState](rows, nil)
@@ -82,7 +79,7 @@ func reserve(ctx context.Context, conn *pgxpool.Conn, c OpenCall, budgets []Call
 	return cmp.Or(conn.SendBatch(ctx, &record).Close(), result)
 }
 
-// admit decides by the states of the budgets, in their order.
+// admit decides by the budgets' states, in order.
 func admit(c OpenCall, budgets []CallBudget, states []BudgetState) error {
 	var wait error
 	for i, state := range states {
@@ -101,7 +98,7 @@ func admit(c OpenCall, budgets []CallBudget, states []BudgetState) error {
 	return wait
 }
 
-// lock is the number of the lock under which calls are admitted to a budget.
+// lock is the advisory lock for admitting calls to a budget.
 func (b CallBudget) lock() int64 {
 	h := fnv.New64a()
 	for _, part := range []string{"calls that count towards a budget", b.TeamID, string(b.Scope), b.Key, string(b.Period)} {
@@ -110,8 +107,8 @@ func (b CallBudget) lock() int64 {
 	return int64(h.Sum64()) //nolint:gosec // any number will do
 }
 
-// RecentOutput is how many tokens the longest of the project's last answers of a model
-// had, and how many answers that is of, as far as they are among the last calls of all.
+// RecentOutput returns the most tokens in the project's recent answers of a model, and their number, among the last
+// calls of all.
 func (s *Store) RecentOutput(ctx context.Context, teamID, project, model string) (longest int64, calls int, err error) {
 	err = s.pool.QueryRow(ctx, `
 		SELECT COALESCE(max(output_tokens), 0), count(*) FROM (

@@ -9,22 +9,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// BudgetWait is a prompt that waits for a budget, or has.
+// BudgetWait is a prompt that waits or waited for a budget.
 type BudgetWait struct {
 	InboxID int64
 	ThreadKey
-	Notice BudgetNotice `db:"-"` // what is decided about, and how it was
-	// Waits is true while the prompt has no turn and was not dropped; Begun once it
-	// has one.
+	Notice BudgetNotice `db:"-"` // of the budget, with the decision
+	// Waits is true while the prompt has no turn and was not dropped; Begun once it has one.
 	Waits, Begun bool
 	Since        time.Time
 	OutboxID     int64 // the last outbox row about it, or 0
 }
 
-// WaitForBudget has a prompt sleep until somebody decides about the notice of the
-// budget or until its period is over. seen is how many decisions there were when the
-// budget was looked at: when there are others by now, it gives [ErrEnded] and nothing
-// sleeps. Its thread is to be told (see [OutboxWait]), unless the notice stands there. A prompt that has a turn by now, or was dropped, gives [ErrNotFound].
+// WaitForBudget makes a prompt sleep until somebody decides about the budget's notice or its period ends. seen is
+// the number of decisions when the budget was read: if there are others by now, it gives [ErrEnded] and nothing
+// sleeps. The thread gets an [OutboxWait], unless the notice is shown there. A prompt that has a turn by now, or
+// was dropped, gives [ErrNotFound].
 func (s *Store) WaitForBudget(ctx context.Context, l Lease, inboxID int64, n BudgetNotice, seen int) error {
 	err := s.fencedTx(ctx, l, func(tx pgx.Tx) error {
 		if err := lockBudget(ctx, tx, n.BudgetWindow); err != nil {
@@ -47,7 +46,7 @@ func (s *Store) WaitForBudget(ctx context.Context, l Lease, inboxID int64, n Bud
 			inboxID, l.ThreadID, n.ID, n.To).Scan(&waited); err != nil {
 			return notFound(err)
 		}
-		if waited || n.ThreadID != l.ThreadID { // else the notice's own card stands here
+		if waited || n.ThreadID != l.ThreadID { // else the notice's own card is there
 			_, err = s.addOutboxRows(ctx, tx, l.ThreadID, newOutboxRow{kind: OutboxWait, inbox: inboxID})
 		}
 		return err
@@ -55,7 +54,7 @@ func (s *Store) WaitForBudget(ctx context.Context, l Lease, inboxID int64, n Bud
 	return wrap(err, "wait for a budget")
 }
 
-// wakeWaits has every prompt that waits for the budget looked at again.
+// wakeWaits wakes every prompt that waits for the budget.
 func wakeWaits(ctx context.Context, tx pgx.Tx, w BudgetWindow) error {
 	threads, err := collectColumn[int64](tx.Query(ctx, `
 		UPDATE budget_waits b SET asleep = false
@@ -74,8 +73,7 @@ func wakeWaits(ctx context.Context, tx pgx.Tx, w BudgetWindow) error {
 	return nil
 }
 
-// WakeWaits has every prompt that waits for a budget looked at again, as when the
-// budgets may be others.
+// WakeWaits wakes every prompt that waits for a budget, for example because the budgets may have changed.
 func (s *Store) WakeWaits(ctx context.Context) error {
 	_, err := s.pool.Exec(ctx, `
 		UPDATE budget_waits b SET asleep = false FROM inbox i
@@ -91,12 +89,11 @@ func (s *Store) StoppedTurn(ctx context.Context, threadID int64) (turnID int64, 
 	return turnID, wrap(err, "read the last turn of thread %d", threadID)
 }
 
-// asleep is true of a thread t whose next prompt sleeps until a budget changes, or until
-// its start is tried again.
+// asleep is true of a thread t whose next prompt waits for a budget, or for the next attempt to start it.
 const asleep = `(EXISTS (SELECT FROM budget_waits b JOIN inbox w ON w.id = b.inbox_id
 	WHERE b.thread_id = t.id AND b.asleep AND b.until > now() AND w.state = 'accepted') OR ` + putOff + `)`
 
-// BudgetWaitByPrompt returns how a prompt waits for a budget, or has, or [ErrNotFound].
+// BudgetWaitByPrompt returns a prompt's wait for a budget, current or past, or [ErrNotFound].
 func (s *Store) BudgetWaitByPrompt(ctx context.Context, inboxID int64) (BudgetWait, error) {
 	type row struct {
 		BudgetWait

@@ -13,9 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// OpenCall is a call of the model that is about to leave. It belongs to the latest turn
-// that its lease has begun in the thread: the one that runs, or between turns the last
-// one.
+// OpenCall is a call of the model that is about to leave. It belongs to the latest turn that its lease has begun in
+// the thread, running or not.
 type OpenCall struct {
 	ID        uuid.UUID
 	Lease     Lease
@@ -24,50 +23,47 @@ type OpenCall struct {
 	Model     string
 	StartedAt time.Time
 
-	// ReservedMicroUSD is the most that the call is expected to cost, and counts until
-	// it is booked. BoundMicroUSD is what it may be billed if nothing is ever heard of
-	// it.
+	// ReservedMicroUSD is the call's expected maximum cost, and counts until it is booked. BoundMicroUSD is what it
+	// may be billed if nothing is received of it.
 	ReservedMicroUSD int64
 	BoundMicroUSD    int64
 }
 
-// CallUsage is what a call has cost by the last usage that the provider sent, as
-// totals of the call. The zero value is a call of which nothing was heard.
+// CallUsage is a call's cost by the last usage from the provider, as totals. The zero value means that nothing was
+// received.
 type CallUsage struct {
-	Model       string // that answered, if the provider has said so; else empty
+	Model       string // the model that answered; empty if the provider did not say
 	RequestID   string
-	Rate        string    // what decides the price beside model and tokens; empty is the ordinary rate
+	Rate        string    // what decides the price besides model and tokens; empty is the ordinary rate
 	FirstByteAt time.Time // zero: none came
 
 	Input, Output, CacheRead, CacheWrite5m, CacheWrite1h int64 // tokens
 	WebSearches                                          int64
 
 	MicroUSD         int64  // by list price
-	ContractMicroUSD *int64 // by the team's own prices; nil where it has none
-	// Unpriced: the list has no price for the model, MicroUSD is by its fallback.
+	ContractMicroUSD *int64 // by the team's own prices; nil if it has none
+	// Unpriced: the list has no price for the model; MicroUSD uses its fallback.
 	Unpriced bool
-	// BoundMicroUSD is what the provider may bill beyond MicroUSD; 0 when it has told
-	// all.
+	// BoundMicroUSD is what the provider may bill beyond MicroUSD; 0 if the usage is complete.
 	BoundMicroUSD int64
 }
 
-// EndedCall is a call that is over, however it ended.
+// EndedCall is a finished call, however it ended.
 type EndedCall struct {
 	OpenCall
 	Usage    CallUsage
 	Status   int  // of the answer; 0: there was none
-	Complete bool // the provider told the whole usage
+	Complete bool // the usage is complete
 	EndedAt  time.Time
 }
 
-// BeginCall records a call before it leaves. It fails with [ErrFenced] when the lease
-// is lost, and with [ErrNotFound] when it has begun no turn that the call could belong
-// to: such a call must not leave. The commit does not wait for the disk: what a crash
-// of the database takes is booked all the same when the call ends. To begin a call a
-// second time changes nothing but what it reserves.
+// BeginCall records a call before it leaves. It fails with [ErrFenced] when the lease is lost, and with
+// [ErrNotFound] when the lease has begun no turn that the call could belong to: such a call must not leave. The
+// commit does not wait for the disk: if a crash of the database loses it, EndCalls still books the call. Beginning
+// a call again only changes its reservation.
 //
-// What it reserves counts towards the budgets until it is booked. A call that one of
-// them does not admit gives an [*OverBudgetError], and is not recorded.
+// The reservation counts towards the budgets until the call is booked. A call that a budget refuses gives an
+// [*OverBudgetError], and is not recorded.
 func (s *Store) BeginCall(ctx context.Context, c OpenCall, budgets ...CallBudget) error {
 	var err error
 	if len(budgets) == 0 {
@@ -78,8 +74,7 @@ func (s *Store) BeginCall(ctx context.Context, c OpenCall, budgets ...CallBudget
 	return wrap(err, "begin a call of thread %d", c.Lease.ThreadID)
 }
 
-// beginCall records a call, and tells whether its lease is held and whether there is a
-// turn for it.
+// beginCall records a call, and returns whether its lease is held and whether there is a turn for it.
 var beginCall = `
 	WITH soon AS (SELECT set_config('synchronous_commit', 'off', true)),
 	held AS (SELECT t.* FROM threads t, soon WHERE t.id = $2 AND t.lease_owner = $3 AND t.lease_epoch = $4),
@@ -96,7 +91,7 @@ func (c OpenCall) args() []any {
 	return []any{c.ID, c.Lease.ThreadID, c.Lease.Owner, c.Lease.Epoch, c.SessionID, c.Epoch, c.Model, c.StartedAt, c.ReservedMicroUSD, c.BoundMicroUSD}
 }
 
-// begun is what beginCall told.
+// begun interprets the result of beginCall.
 func begun(row pgx.Row) error {
 	var held, inserted bool
 	err := row.Scan(&held, &inserted)
@@ -111,14 +106,13 @@ func begun(row pgx.Row) error {
 	return nil
 }
 
-// turnOfCall selects the turn that a call of a thread belongs to, by the epoch of its
-// lease.
+// turnOfCall selects the turn of a thread's call, by the epoch of its lease.
 func turnOfCall(threadID, leaseEpoch string) string {
 	return "SELECT * FROM turns WHERE thread_id = " + threadID + " AND lease_epoch <= " + leaseEpoch + " ORDER BY id DESC LIMIT 1"
 }
 
-// SeenCall records what is known of a call that goes on. It does nothing when the call
-// is not under way, and does not wait for the disk.
+// SeenCall records what is known of a running call. It does nothing for a finished one, and does not wait for the
+// disk.
 func (s *Store) SeenCall(ctx context.Context, id uuid.UUID, u CallUsage) error {
 	_, err := s.pool.Exec(ctx, `
 		WITH soon AS (SELECT set_config('synchronous_commit', 'off', true))
@@ -139,14 +133,13 @@ func instant(t time.Time) *time.Time {
 	return &t
 }
 
-// EndCalls books calls that are over, in one transaction. Each is booked once, however
-// often it is told and by whom: a call that somebody booked meanwhile as lost is
-// corrected by what is known now. Money that was spent is booked whoever holds the
-// lease. If it fails, nothing was booked.
+// EndCalls books finished calls in one transaction. Each is booked once, however often it is reported: a call that
+// was meanwhile booked as lost is corrected. Spent money is booked whoever holds the lease. If it fails, nothing
+// was booked.
 //
-// Bookings share rows of the roll-ups and wait for each other. A replica whose calls end
-// at once should book them by one caller that takes all that have ended while it booked
-// the ones before: of sixty threads that is eight times as many as each by itself.
+// Bookings share rows of the roll-ups and wait for each other. A replica should book from one goroutine that takes
+// all calls that ended during the previous booking: for sixty threads that is eight times as many as booking each
+// separately.
 func (s *Store) EndCalls(ctx context.Context, calls []EndedCall) error {
 	if len(calls) == 0 {
 		return nil
@@ -165,13 +158,11 @@ func (s *Store) EndCalls(ctx context.Context, calls []EndedCall) error {
 	return wrap(err, "book %d calls", len(calls))
 }
 
-// EndLostCalls books the calls that are under way by leases that nobody holds any more,
-// as cut by the last usage that was seen, and returns how many there were. Replicas
-// that look at once book different ones. A call that was recorded after it had been booked
-// goes without another entry: its beginning was on its way while the network stood still,
-// and the call was given up.
+// EndLostCalls books the running calls of leases that nobody holds any more, as cut at the last usage seen, and
+// returns their number. Concurrent replicas book different ones. A call that was recorded only after it had been
+// booked gets no other entry: its beginning was delayed by the network.
 func (s *Store) EndLostCalls(ctx context.Context) (n int, err error) {
-	// Most of the time there are none, and a look is cheaper than a transaction.
+	// Usually there are none, and a query is cheaper than a transaction.
 	var some bool
 	if err = s.pool.QueryRow(ctx, `SELECT EXISTS (`+lostCalls+`)`).Scan(&some); err == nil && some {
 		err = s.inTx(ctx, func(tx pgx.Tx) error {
@@ -188,16 +179,16 @@ func (s *Store) EndLostCalls(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// lostCalls selects the calls whose lease nobody holds, and those that are booked.
+// lostCalls selects the calls whose lease nobody holds, and those already booked.
 const lostCalls = `SELECT c.id FROM calls c JOIN threads t ON t.id = c.thread_id
 	WHERE t.lease_epoch <> c.lease_epoch OR t.lease_owner IS NULL
 		OR EXISTS (SELECT FROM ledger l WHERE l.call_id = c.id)`
 
-// callFigures are the columns that a call has while it is under way and in the ledger.
+// callFigures are the columns shared by running calls and the ledger.
 const callFigures = "model, rate, request_id, started_at, first_byte_at, input_tokens, output_tokens, cache_read_tokens, " +
 	"cache_write_5m_tokens, cache_write_1h_tokens, web_searches, micro_usd, contract_micro_usd, priced, bound_micro_usd"
 
-// endedCalls is the relation ended of the calls in $2.
+// endedCalls is the relation ended, of the calls in $2.
 var endedCalls = `
 	given AS (
 		SELECT * FROM json_to_recordset($2::json) AS n (no int, id uuid, thread_id bigint, lease_epoch bigint, session_id uuid, epoch int,
@@ -209,11 +200,10 @@ var endedCalls = `
 		SELECT g.*, COALESCE(o.turn_id, (SELECT id FROM (` + turnOfCall("g.thread_id", "g.lease_epoch") + `) r)) AS turn_id
 		FROM given g LEFT JOIN gone o USING (id))`
 
-// bookCalls writes the calls of the relation ended into the ledger, with what they add
-// to their turns' costs. $1 is the day. A call that is there without its end gets a
-// correction. Told are the turns that cost more now, and as a line without a turn how
-// many calls there are and how many of them were not booked: they belong nowhere, or
-// somebody books them at this moment.
+// bookCalls writes the calls of the relation ended into the ledger, with what they add to their turns' costs. $1 is
+// the day. A call that was booked without its end gets a correction. It returns the turns that cost more now and,
+// as a row without a turn, the number of calls and of those not booked: they belong to no turn, or another replica
+// is booking them.
 var bookCalls = `,
 	late AS (
 		SELECT e.*, l.turn_id AS of_turn, l.session_id AS of_session, l.epoch AS of_epoch, l.model AS of_model,
@@ -248,7 +238,7 @@ var bookCalls = `,
 		WHERE NOT EXISTS (SELECT FROM booked b WHERE b.call_id = e.id) AND NOT EXISTS (SELECT FROM ledger l WHERE l.call_id = e.id))
 	FROM ended e`
 
-// payTurns adds what was booked to the costs of its turns.
+// payTurns adds the booked costs to the turns.
 const payTurns = `
 	paid AS (
 		UPDATE turns r SET cost_micro_usd = cost_micro_usd + b.micro_usd
@@ -256,16 +246,16 @@ const payTurns = `
 		WHERE r.id = b.turn_id
 		RETURNING r.id AS turn_id, r.thread_id, b.team_id, b.micro_usd, r.state <> 'running' AS ended)`
 
-// paidTurn is a turn that costs more than before.
+// paidTurn is a turn whose cost has grown.
 type paidTurn struct {
 	TurnID, ThreadID int64
 	TeamID           string
 	MicroUSD         int64 `db:"micro_usd"`
-	Ended            bool  // so that the audit has told its cost already
+	Ended            bool  // the audit already has its cost
 	Calls, Unbooked  int64
 }
 
-// late is what the audit is told beside the turn's end.
+// late is the audit's entry for a cost after the turn's end.
 func (p paidTurn) late() []AuditEntry {
 	if !p.Ended || p.MicroUSD == 0 {
 		return nil
@@ -273,12 +263,12 @@ func (p paidTurn) late() []AuditEntry {
 	return []AuditEntry{costEntry(p.TeamID, p.ThreadID, p.TurnID, p.MicroUSD)}
 }
 
-// costEntry tells of a cost that came after what a turn's end has told.
+// costEntry is the audit entry of a cost that came after its turn's end.
 func costEntry(team string, threadID, turnID, microUSD int64) AuditEntry {
 	return AuditEntry{Kind: AuditCost, TeamID: team, ThreadID: threadID, TurnID: turnID, Details: map[string]any{"micro_usd": microUSD}}
 }
 
-// book books the calls of the relation ended, and returns how many there were.
+// book books the calls of the relation ended, and returns their number.
 func (s *Store) book(ctx context.Context, tx pgx.Tx, ended string, args ...any) (calls int, err error) {
 	today, err := s.today(ctx, tx)
 	if err != nil {
@@ -299,7 +289,7 @@ func (s *Store) book(ctx context.Context, tx pgx.Tx, ended string, args ...any) 
 		if unbooked == 0 {
 			break
 		}
-		// The second look sees what another replica has booked during the first.
+		// The second attempt sees what another replica booked during the first.
 		if again > 0 {
 			return 0, fmt.Errorf("%d of them have no turn or epoch to belong to", unbooked)
 		}
@@ -307,7 +297,7 @@ func (s *Store) book(ctx context.Context, tx pgx.Tx, ended string, args ...any) 
 	return calls, audit(ctx, tx, late...)
 }
 
-// callRow is an ended call on its way into the database.
+// callRow is an ended call as database parameters.
 type callRow struct {
 	No           int        `json:"no"`
 	ID           uuid.UUID  `json:"id"`

@@ -5,27 +5,24 @@ import (
 	"time"
 )
 
-// Charged is what a team's entries of one day in UTC and one model come to, in
-// micro-USD.
+// Charged is the sum of a team's entries of one UTC day and one model, in micro-USD.
 type Charged struct {
 	Day      string // as in 2026-10-31
 	Model    string
 	Entries  int64
 	MicroUSD int64 // by list price
-	// ContractMicroUSD is by the team's own prices, over the entries that have one;
-	// Unpriced is how many have none though they cost something.
+	// ContractMicroUSD is by the team's own prices, over the entries that have one; Unpriced counts those that cost
+	// something but have none.
 	ContractMicroUSD int64
 	Unpriced         int64
-	// EstimatedMicroUSD is the part of MicroUSD that is estimates.
+	// EstimatedMicroUSD is the estimated part of MicroUSD.
 	EstimatedMicroUSD int64
 }
 
-// Charged sums the entries of a team whose instants lie in [from, to), by day in UTC
-// and model: whatever day they were booked on, the way a provider's bill has it. It
-// reads the ledger's own rows.
+// Charged sums a team's entries in [from, to), by UTC day and model, like a provider's bill: by their instants, not
+// by their booked days. It reads the ledger's own rows.
 func (s *Store) Charged(ctx context.Context, teamID string, from, to time.Time) ([]Charged, error) {
-	// No zone is further than 14 hours from UTC: the booked days find the rows, their
-	// instants choose.
+	// No zone is further than 14 hours from UTC: the booked days find the rows, the instants select among them.
 	out, err := collect[Charged](s.pool.Query(ctx, `
 		SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, model, count(*) AS entries, count(*) FILTER (WHERE contract_micro_usd IS NULL AND micro_usd <> 0) AS unpriced,
 			ledger_sum(micro_usd) AS micro_usd, COALESCE(ledger_sum(contract_micro_usd), 0) AS contract_micro_usd,

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// CostGroup is what a cost report has a line for.
+// CostGroup is the grouping of a cost report's lines.
 type CostGroup string
 
 // The groups.
@@ -22,23 +22,20 @@ const (
 
 // CostQuery chooses ledger entries of one team and how to sum them.
 //
-// Days are days as they were booked: those of the store's time zone when the
-// entry was written (see [Options]). A whole day of the store's zone
-// that lies in [From, To) stands for all that was booked on it; of the days that
-// From and To cut through, entries count by their instant. Queries over adjacent
-// periods therefore never count an entry twice or leave one out, also across a
+// Days are booked days: those of the store's time zone when the entry was written (see [Options]). A whole day of
+// the store's zone in [From, To) includes everything booked on it; on the partial days at From and To, entries
+// count by their instant. Queries over adjacent periods therefore count every entry exactly once, even across a
 // change of the zone.
 type CostQuery struct {
 	TeamID string // required
-	// From and To are the period [From, To), to the microsecond. Zero means since
-	// ever and until ever. To may lie in the future, and the end of a day is cheaper
-	// than the present moment.
+	// From and To are the period [From, To), to the microsecond. Zero is unbounded. To may lie in the future, and
+	// the end of a day is cheaper than the present moment.
 	From, To time.Time
-	// The filters; an empty one lets everything through.
+	// The filters; an empty one admits everything.
 	Users, Channels, Projects, Models []string
 	ThreadID                          int64
 	By                                CostGroup
-	// Limit is how many lines are wanted, 0 for all; the others are summed up in Rest.
+	// Limit is the number of lines, 0 for all; Rest sums up the others.
 	Limit int
 }
 
@@ -47,13 +44,12 @@ type CostLine struct {
 	// Key is a user id, a channel id, a project, a model, a thread's id in decimal, a
 	// day (2026-10-31) or a month (2026-10); empty for a total.
 	Key string `db:"k"`
-	// ThreadKey and Project say where a thread is; empty in all other groups.
+	// ThreadKey and Project are a thread's; empty in other groups.
 	ThreadKey
 	Project string
 
-	// Turns counts a turn once, on the line of its dearest entry, when it has ended
-	// and cost something. Approved counts the tool calls of those turns that a person
-	// or a grant, not a rule, allowed.
+	// Turns counts ended turns with a cost, each once, on the line of its dearest entry. Approved counts their tool
+	// calls that a person or a grant, not a rule, allowed.
 	Turns, Approved int64
 	Entries         int64 // of the ledger
 	// Tokens, and web searches.
@@ -65,14 +61,14 @@ type CostLine struct {
 	WebSearches  int64
 
 	MicroUSD          int64 // by list price, as the CLI counts
-	EstimatedMicroUSD int64 // the part of MicroUSD that is estimates
+	EstimatedMicroUSD int64 // the estimated part of MicroUSD
 	ContractMicroUSD  int64 // by the team's own prices, over the entries that have one
 }
 
-// Add adds the figures of another line. What the line is of stays as it is.
+// Add adds the figures of another line, and keeps its own key.
 func (l *CostLine) Add(m CostLine) { l.add(m, 1) }
 
-// add adds the figures of another line so many times.
+// add adds the figures of another line, multiplied by times.
 func (l *CostLine) add(m CostLine, times int64) {
 	l.Turns += times * m.Turns
 	l.Approved += times * m.Approved
@@ -91,15 +87,14 @@ func (l *CostLine) add(m CostLine, times int64) {
 // CostReport is the answer to a [CostQuery]: Total = the sum of Lines + Rest.
 type CostReport struct {
 	Total CostLine
-	// Lines are dearest first, and equally dear ones by key; days and months are in
-	// their order. A line has at least one entry: a day without any has no line.
+	// Lines are sorted by cost, highest first, then by key; days and months by date. A day without entries has no
+	// line.
 	Lines []CostLine
-	Rest  CostLine // what Limit left out
-	More  int      // how many lines that is
+	Rest  CostLine // the sum of what Limit left out
+	More  int      // how many lines these are
 }
 
-// Costs answers from the roll-ups, exactly as the ledger's own rows would. An unknown
-// group is an error.
+// Costs answers from the roll-ups, with the same result as the ledger's rows. An unknown group is an error.
 func (s *Store) Costs(ctx context.Context, q CostQuery) (CostReport, error) {
 	return s.costs(ctx, q, false)
 }

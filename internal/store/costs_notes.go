@@ -10,37 +10,32 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// MeterNotes are what a cost report has to say beside its sums: of the entries that its
-// query chooses.
+// MeterNotes are remarks on the entries of a cost query.
 type MeterNotes struct {
-	// Since is when the meter began to book every call, if the query reaches back to
-	// entries from before: those are what the CLI reported, turn by turn. Zero if not.
+	// Since is when the meter began to book every call, if the query includes older entries, which the CLI reported
+	// per turn; else zero.
 	Since time.Time
-	// Unpriced are the models that calls were booked of without a price, which they
-	// have not got since, by name.
+	// Unpriced are the models, by name, with booked calls that still have no price.
 	Unpriced []UnpricedModel
-	// Cut are the calls whose answer was cut, and CutBy the same by the query's group;
-	// lines without any are not in it.
+	// Cut are the calls whose answer was cut, and CutBy the same by the query's group, without empty lines.
 	Cut   CutCalls
 	CutBy map[string]CutCalls
 }
 
-// UnpricedModel is what was booked of a model without a price, by the list's fallback.
+// UnpricedModel is what was booked for a model without a price, by the list's fallback.
 type UnpricedModel struct {
 	Model    string
 	Calls    int64
 	MicroUSD int64 `db:"micro_usd"`
 }
 
-// CutCalls are calls of which the provider may have billed up to BoundMicroUSD more
-// than is booked.
+// CutCalls are calls for which the provider may have billed up to BoundMicroUSD more than was booked.
 type CutCalls struct {
 	Calls         int64
 	BoundMicroUSD int64 `db:"bound_micro_usd"`
 }
 
-// MeterNotes reads what there is to say of a query's entries, from indexes that hold
-// nothing else.
+// MeterNotes reads the remarks on a query's entries, from indexes made for them.
 func (s *Store) MeterNotes(ctx context.Context, q CostQuery) (MeterNotes, error) {
 	var out MeterNotes
 	if q.TeamID == "" {
@@ -71,7 +66,7 @@ func (s *Store) MeterNotes(ctx context.Context, q CostQuery) (MeterNotes, error)
 	return out, nil
 }
 
-// meterSince looks for entries from before the meter.
+// meterSince finds entries from before the meter.
 func (s *Store) meterSince(ctx context.Context, q CostQuery, out *MeterNotes) error {
 	var began time.Time
 	err := s.pool.QueryRow(ctx, `
@@ -97,7 +92,7 @@ func (s *Store) meterSince(ctx context.Context, q CostQuery, out *MeterNotes) er
 	return err
 }
 
-// meterVersion is the migration that made the meter.
+// meterVersion is the migration that added the meter.
 const meterVersion = 7
 
 func (s *Store) cutCalls(ctx context.Context, q CostQuery, period booked, key string, out *MeterNotes) error {
@@ -105,7 +100,7 @@ func (s *Store) cutCalls(ctx context.Context, q CostQuery, period booked, key st
 		K string
 		CutCalls
 	}
-	// A correction takes back the bound of the call that it knows the end of.
+	// A correction removes the bound of a call whose end became known.
 	c := costSQL{q: q}
 	rows, err := collect[row](s.pool.Query(ctx, `
 		SELECT `+groupText(q.By, key)+` AS k, count(*) FILTER (WHERE bound_micro_usd > 0) - count(*) FILTER (WHERE bound_micro_usd < 0) AS calls,
@@ -126,7 +121,7 @@ func (s *Store) cutCalls(ctx context.Context, q CostQuery, period booked, key st
 	return nil
 }
 
-// in chooses the entries of a period from the ledger's rows.
+// in selects the entries of a period from the ledger's rows.
 func (c *costSQL) in(p booked) string {
 	conds := []string{c.within(p.first, p.end)}
 	for _, e := range p.edges {
@@ -135,7 +130,7 @@ func (c *costSQL) in(p booked) string {
 	return "(" + strings.Join(conds, " OR ") + ")"
 }
 
-// groupText is a group's key as a line has it.
+// groupText is a group's key as a line shows it.
 func groupText(by CostGroup, key string) string {
 	switch by {
 	case ByThread:

@@ -12,15 +12,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// sumColumns are what every roll-up holds beside its key, in the order of
-// [CostLine]'s fields.
+// sumColumns are the columns that every roll-up has besides its key, in the order of [CostLine]'s fields.
 var sumColumns = []string{
 	"entries", "turns", "approved", "input_tokens", "output_tokens", "cache_read_tokens",
 	"cache_write_5m_tokens", "cache_write_1h_tokens", "web_searches",
 	"micro_usd", "estimated_micro_usd", "contract_micro_usd",
 }
 
-// rawColumns are the same for one row of the ledger.
+// rawColumns are the same columns for a row of the ledger.
 const rawColumns = `1::bigint AS entries, turns::bigint, approved::bigint, input_tokens, output_tokens, cache_read_tokens,
 	cache_write_5m_tokens, cache_write_1h_tokens, web_searches, micro_usd,
 	CASE WHEN kind = 'estimate' THEN micro_usd ELSE 0 END AS estimated_micro_usd, COALESCE(contract_micro_usd, 0) AS contract_micro_usd`
@@ -39,8 +38,7 @@ var (
 	}()
 )
 
-// groupKeys are the expressions that a line is grouped by, over the ledger and
-// over every roll-up that has the column.
+// groupKeys are the expressions to group by, over the ledger and over every roll-up with the column.
 var groupKeys = map[CostGroup]string{
 	ByNothing: "''::text",
 	ByUser:    "user_id",
@@ -65,8 +63,8 @@ func (s *Store) costs(ctx context.Context, q CostQuery, raw bool) (CostReport, e
 	}
 	var out CostReport
 	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		// The planner must see the dates. Compiling costs more than it saves here, and
-		// the groups of a month of threads should stay in memory.
+		// The planner must see the dates. JIT costs more than it saves here, and a month's threads should stay in
+		// memory.
 		if _, err := tx.Exec(ctx, `
 			SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true), set_config('work_mem', '64MB', true)`); err != nil {
 			return err
@@ -85,7 +83,7 @@ func (s *Store) costs(ctx context.Context, q CostQuery, raw bool) (CostReport, e
 	return out, nil
 }
 
-// costSQL puts a query's conditions into SQL, with their arguments.
+// costSQL turns a query's conditions into SQL with arguments.
 type costSQL struct {
 	q    CostQuery
 	args []any
@@ -96,7 +94,7 @@ func (c *costSQL) arg(v any) string {
 	return "$" + strconv.Itoa(len(c.args))
 }
 
-// where is the query's team and filters, and more conditions.
+// where is the query's team and filters, and further conditions.
 func (c *costSQL) where(more ...string) string {
 	conds := []string{"team_id = " + c.arg(c.q.TeamID)}
 	for _, f := range []struct {
@@ -132,9 +130,8 @@ func (c *costSQL) atEdge(e edge) string {
 	return cond
 }
 
-// parts are the SELECTs that together hold every entry of the query once, with
-// the group's key as k: from the ledger itself, or from the roll-ups with the
-// ledger for the edges.
+// parts are the SELECTs that together return every entry of the query once, with the group's key as k: from the
+// ledger itself, or from the roll-ups with the ledger for the edges.
 func (c *costSQL) parts(p booked, raw bool) []string {
 	key := groupKeys[c.q.By]
 	var parts []string
@@ -154,7 +151,7 @@ func (c *costSQL) parts(p booked, raw bool) []string {
 	}
 	first, end := p.months()
 	switch {
-	case raw, c.q.ThreadID != 0: // one thread's rows are few, and found by its id
+	case raw, c.q.ThreadID != 0: // a thread's rows are few, and indexed
 		add("ledger", p.first, p.end)
 	case c.q.By == ByThread:
 		add("ledger_thread_daily", p.first, p.end)
@@ -194,14 +191,13 @@ func (c *costSQL) limit() string {
 	return " LIMIT " + strconv.Itoa(c.q.Limit)
 }
 
-// costRow is a line as it comes from the database; no is its place, 0 for the
-// total, whose lines are counted.
+// costRow is a line from the database; no is its position, 0 for the total, which counts the lines.
 type costRow struct {
 	No, Lines int64
 	CostLine
 }
 
-// shown selects the lines of the CTE top, with their places.
+// shown selects the lines of the CTE top, with their positions.
 func (c *costSQL) shown() string {
 	where, from := "'' AS team_id, '' AS channel_id, '' AS thread_ts, '' AS project", ""
 	if c.q.By == ByThread {
@@ -229,7 +225,7 @@ func costLines(ctx context.Context, tx pgx.Tx, q CostQuery, p booked, raw bool) 
 	return reportOf(q, rows), nil
 }
 
-// reportOf puts the total and the lines, which come in any order, in theirs.
+// reportOf orders the total and the lines.
 func reportOf(q CostQuery, rows []costRow) CostReport {
 	slices.SortFunc(rows, func(a, b costRow) int { return cmp.Compare(a.No, b.No) })
 	out := CostReport{Total: rows[0].CostLine}
@@ -245,11 +241,9 @@ func reportOf(q CostQuery, rows []costRow) CostReport {
 	return out
 }
 
-// costliestThreads finds the dearest threads of a period without summing up all of
-// them. A thread whose life lies within the whole days has cost what its life has
-// cost, and those are indexed by that; only the threads that cross the period's
-// ends, or lie at its edges, are summed up by their days. How many there are follows
-// from how many were opened.
+// costliestThreads finds the dearest threads of a period without summing up all of them. The cost of a thread that
+// lies entirely within the whole days is its indexed total; only threads that cross the period's ends, or lie at
+// its edges, are summed by day. Their number follows from how many threads were opened.
 func costliestThreads(ctx context.Context, tx pgx.Tx, q CostQuery, p booked) (CostReport, error) {
 	total := q
 	total.By = ByNothing
@@ -267,8 +261,7 @@ func costliestThreads(ctx context.Context, tx pgx.Tx, q CostQuery, p booked) (Co
 	for _, e := range p.edges {
 		crossing = append(crossing, "SELECT thread_id FROM ledger WHERE "+c.where(c.atEdge(e)))
 	}
-	// OFFSET 0 keeps the planner, which expects far more of these threads than there
-	// are, from reading all threads' days to join them.
+	// The planner overestimates these threads; OFFSET 0 keeps it from scanning all threads' days for the join.
 	parts := append(c.edges(p), "SELECT d.* FROM crossing, LATERAL (SELECT thread_id AS k, "+plainColumns+
 		" FROM ledger_thread_daily WHERE thread_id = crossing.thread_id AND "+c.within(p.first, p.end)+" OFFSET 0) d")
 	dearest := " ORDER BY " + c.order() + c.limit()

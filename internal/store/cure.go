@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Cure says in a sentence what to do about an error of the database.
+// Cure says in a sentence what to do about a database error.
 func Cure(err error) string {
 	if told, ok := errors.AsType[interface {
 		error
@@ -30,7 +30,7 @@ func Cure(err error) string {
 	return "run `bot doctor`, which checks the database"
 }
 
-// cureRefusal goes by SQLSTATE, of which the first two characters are the class.
+// cureRefusal decides by SQLSTATE, whose first two characters are the class.
 func cureRefusal(e *pgconn.PgError) string {
 	switch e.Code {
 	case "42P01", "42703", "42883", "3F000": // a table, column, function or schema is not there

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TimeZone is where the store counts days: see [Options].
+// TimeZone is the zone in which the store counts days: see [Options].
 func (s *Store) TimeZone() *time.Location { return s.zone }
 
 // day is a day of the calendar, whatever its zone; comparable with ==.
@@ -18,8 +18,7 @@ type day struct {
 	day   int
 }
 
-// The days beyond which PostgreSQL's dates and ours need not agree. Nothing was or
-// will be booked out there.
+// Outside these days PostgreSQL's dates and ours may differ. Nothing is booked there.
 var (
 	firstDay = day{1, time.January, 1}
 	lastDay  = day{9999, time.December, 1}
@@ -27,7 +26,7 @@ var (
 
 func (s *Store) dayOf(t time.Time) day { return dayIn(t, s.TimeZone()) }
 
-// today is the day, as PostgreSQL reads it, that the transaction books on.
+// today is the transaction's booking day, as PostgreSQL reads it.
 func (s *Store) today(ctx context.Context, tx pgx.Tx) (string, error) {
 	var now time.Time
 	err := tx.QueryRow(ctx, `SELECT now()`).Scan(&now)
@@ -65,22 +64,21 @@ func (d day) sinceEpoch() int64 {
 	return time.Date(d.year, d.month, d.day, 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60)
 }
 
-// booked is a period in terms of booked days: the whole days from first until
-// before end, and the parts of days at its edges, at most two.
+// booked is a period in booked days: the whole days from first to before end, and up to two partial days at its
+// edges.
 type booked struct {
 	first, end day // none when end is not after first
 	edges      []edge
 }
 
-// edge is the part of a day, by the instants of its entries; a zero instant does
-// not bound it.
+// edge is a partial day, bounded by instants; a zero instant is no bound.
 type edge struct {
 	day      day
 	from, to time.Time
 }
 
-// bookedPeriod resolves [from, to) in a zone. A zero instant is no bound. empty is
-// true when nothing can lie in the period.
+// bookedPeriod resolves [from, to) in a zone. A zero instant is no bound. empty says that nothing can lie in the
+// period.
 func bookedPeriod(from, to time.Time, zone *time.Location) (b booked, empty bool) {
 	from, to = from.Truncate(time.Microsecond), to.Truncate(time.Microsecond)
 	if !from.IsZero() && !to.IsZero() && !from.Before(to) {
@@ -105,14 +103,13 @@ func bookedPeriod(from, to time.Time, zone *time.Location) (b booked, empty bool
 	return b, false
 }
 
-// beginsDay reports whether t is the first instant of its day. It need not be
-// midnight: some clocks skip that hour when summer begins.
+// beginsDay reports whether t is the first instant of its day, which need not be midnight: some clocks skip that
+// hour when summer begins.
 func beginsDay(t time.Time, zone *time.Location) bool {
 	return dayIn(t, zone) != dayIn(t.Add(-time.Microsecond), zone)
 }
 
-// months returns the whole months in b, from first until before end, which are
-// days too; first is not before end when there are none.
+// months returns the whole months in b, from first to before end; first is not before end when there are none.
 func (b booked) months() (first, end day) {
 	first, end = b.first.firstOfMonth(0), b.end.firstOfMonth(0)
 	if first != b.first {

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unheard bounds how long the kernel waits for the server to acknowledge what was sent.
-func unheard(after time.Duration) func(network, address string, c syscall.RawConn) error {
+// userTimeout bounds how long the kernel waits for the server's acknowledgements.
+func userTimeout(after time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(network, _ string, c syscall.RawConn) error {
 		if !strings.HasPrefix(network, "tcp") {
 			return nil
 		}
 		return c.Control(func(fd uintptr) {
-			// Where the kernel cannot, a lost connection is found out later.
+			// Without it, a lost connection is noticed later.
 			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(after.Milliseconds()))
 		})
 	}

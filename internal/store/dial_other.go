@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// unheard does nothing: only Linux bounds how long it waits for what was sent.
-func unheard(time.Duration) func(network, address string, c syscall.RawConn) error { return nil }
+// userTimeout does nothing: only Linux has such a bound.
+func userTimeout(time.Duration) func(network, address string, c syscall.RawConn) error { return nil }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Feedback is what a person thinks of a turn's answer.
+// Feedback is a person's rating of a turn's answer.
 type Feedback struct {
 	TurnID int64
 	UserID string
@@ -14,33 +14,32 @@ type Feedback struct {
 	Reason string // the person's, may be empty
 }
 
-// FeedbackStats count what people think of a project's answers.
+// FeedbackStats counts the ratings of a project's answers.
 type FeedbackStats struct {
 	Project   string
 	Good, Bad int64
 }
 
-// FeedbackReason is what somebody has written about an answer.
+// FeedbackReason is a person's text about an answer.
 type FeedbackReason struct {
 	Project, ChannelID, ThreadTS string
-	// MessageTS is the answer's last message; empty where it was not recorded.
+	// MessageTS is the answer's last message; empty if it was not recorded.
 	MessageTS string
 	TurnID    int64
 	UserID    string
 	Good      bool
-	Reason    string // theirs, secrets excepted
+	Reason    string // theirs, with secrets masked
 	At        time.Time
 }
 
-// FeedbackReport is what people think of a team's answers.
+// FeedbackReport is a team's feedback.
 type FeedbackReport struct {
 	Projects []FeedbackStats  // the most rated first
 	Reasons  []FeedbackReason // the latest first
 }
 
-// SaveFeedback records what a person thinks of an answer, in the place of what they thought
-// before; the same word again, without a reason, keeps the reason that it had. changed is
-// false when nothing is new.
+// SaveFeedback records a person's rating, and replaces an earlier one; the same rating without a reason keeps the
+// old reason. changed is false when nothing is new.
 func (s *Store) SaveFeedback(ctx context.Context, f Feedback) (changed bool, err error) {
 	tag, err := s.pool.Exec(ctx, `
 		INSERT INTO feedback AS f (turn_id, user_id, good, reason) VALUES ($1, $2, $3, $4)
@@ -49,14 +48,13 @@ func (s *Store) SaveFeedback(ctx context.Context, f Feedback) (changed bool, err
 	return tag.RowsAffected() == 1, wrap(err, "record what somebody thinks of turn %d", f.TurnID)
 }
 
-// feedbackSQL counts what was said of a team's answers in [$2, $3), by project.
+// feedbackSQL counts a team's ratings in [$2, $3), by project.
 const feedbackSQL = `
 	SELECT t.project, count(*) FILTER (WHERE f.good) AS good, count(*) FILTER (WHERE NOT f.good) AS bad
 	FROM feedback f JOIN turns u ON u.id = f.turn_id JOIN threads t ON t.id = u.thread_id
 	WHERE t.team_id = $1 AND f.at >= $2 AND f.at < $3 GROUP BY t.project ORDER BY count(*) DESC, t.project`
 
-// FeedbackReport sums up what was said of a team's answers in [since, until), with at most so
-// many reasons.
+// FeedbackReport sums up a team's ratings in [since, until), with at most so many reasons.
 func (s *Store) FeedbackReport(ctx context.Context, teamID string, since, until time.Time, most int) (out FeedbackReport, err error) {
 	if out.Projects, err = collect[FeedbackStats](s.pool.Query(ctx, feedbackSQL, teamID, since, until)); err != nil {
 		return FeedbackReport{}, fmt.Errorf("sum up what people think of answers: %w", err)

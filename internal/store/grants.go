@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// GrantScope says where a grant holds, always within its project.
+// GrantScope says where a grant applies, always within its project.
 type GrantScope string
 
-// The scopes, narrow first.
+// The scopes, narrowest first.
 const (
 	GrantSession GrantScope = "session" // until the thread's session ends, by /clear for instance
 	GrantThread  GrantScope = "thread"
@@ -20,7 +20,7 @@ const (
 	GrantProject GrantScope = "project"
 )
 
-// Grant is a standing permission that somebody gave with a decision.
+// Grant is a standing permission given with a decision.
 type Grant struct {
 	ID        int64
 	TeamID    string
@@ -30,28 +30,26 @@ type Grant struct {
 	ChannelID string // likewise
 	ThreadTS  string
 	ToolName  string
-	// Pattern is a policy pattern such as "Bash(go test *)"; empty for a grant that
-	// covers exactly the input of its approval.
+	// Pattern is a policy pattern such as "Bash(go test *)"; empty for exactly the input of its approval.
 	Pattern    string
 	ApprovalID string
 	CreatedBy  string // Slack user
 	CreatedAt  time.Time
 	ExpiresAt  time.Time
-	RevokedBy  string    // empty while it holds
+	RevokedBy  string    // empty while it is valid
 	RevokedAt  time.Time // zero likewise
-	Uses       int64     // how many tool calls it has allowed
+	Uses       int64     // how many tool calls it allowed
 	LastUsedAt time.Time // zero: never
 }
 
-// NewGrant is what a decision adds to make a grant of it.
+// NewGrant is the grant that a decision creates.
 type NewGrant struct {
 	Scope   GrantScope
 	Pattern string // empty: exactly the approval's input
 	For     time.Duration
 }
 
-// The thread and channel of a grant are those of its approval; where they limit
-// it, they equal its own.
+// A grant's thread and channel are its approval's; where they limit it, they equal its own.
 const grantColumns = `g.id, g.team_id, g.project, g.scope, a.thread_id, t.channel_id, t.thread_ts, g.tool_name, g.pattern,
 	g.approval_id, g.created_by, g.created_at, g.expires_at, g.revoked_by,
 	COALESCE(g.revoked_at, '0001-01-01T00:00:00Z') AS revoked_at, u.uses, COALESCE(u.last_used_at, '0001-01-01T00:00:00Z') AS last_used_at`
@@ -61,18 +59,18 @@ const grantSource = `FROM grants g
 	JOIN threads t ON t.id = a.thread_id
 	CROSS JOIN LATERAL (SELECT count(*) AS uses, max(x.decided_at) AS last_used_at FROM approvals x WHERE x.grant_id = g.id) u`
 
-// LiveGrant is a grant as the policy needs it.
+// LiveGrant is a grant for the policy.
 type LiveGrant struct {
 	ID        int64
 	Pattern   string   // empty: exactly this input
-	Approvers []string // who could decide about the approval that it came from
+	Approvers []string // who could decide about its approval
 	CreatedBy string
 	CreatedAt time.Time
 }
 
-// LiveGrants lists the grants that hold now for a call of the first of the tools in the
-// thread's session: those with a pattern, of any of the tools, for the tool's project, and
-// those of the tool itself whose input is exactly the one with the SHA-256 sum.
+// LiveGrants lists the valid grants for a call of the first of the tools in the thread's session: those with a
+// pattern for any of the tools in the thread's project, and those of the tool itself for exactly the input with the
+// SHA-256 sum.
 func (s *Store) LiveGrants(ctx context.Context, l Lease, sessionID string, tools []string, sum [32]byte) ([]LiveGrant, error) {
 	out, err := collect[LiveGrant](s.pool.Query(ctx, `
 		SELECT g.id, g.pattern, a.approvers, g.created_by, g.created_at
@@ -88,7 +86,7 @@ func (s *Store) LiveGrants(ctx context.Context, l Lease, sessionID string, tools
 	return out, wrap(err, "read the grants of thread %d", l.ThreadID)
 }
 
-// insertGrant makes a grant of an approval that was just allowed.
+// insertGrant makes a grant from an approval that was just allowed.
 func insertGrant(ctx context.Context, tx pgx.Tx, a Approval, n NewGrant) (id int64, err error) {
 	var sum []byte
 	if n.Pattern == "" {
@@ -105,16 +103,15 @@ func insertGrant(ctx context.Context, tx pgx.Tx, a Approval, n NewGrant) (id int
 	return id, wrap(err, "write the grant")
 }
 
-// GrantFilter chooses grants. TeamID is required.
+// GrantFilter selects grants. TeamID is required.
 type GrantFilter struct {
 	TeamID    string
 	ID        int64  // one grant, revoked or not
 	CreatedBy string // made by this person
-	ThreadID  int64  // that hold in this thread
+	ThreadID  int64  // valid in this thread
 }
 
-// Grants lists the grants that hold, newest first, at most limit; or the one that
-// the filter names.
+// Grants lists the valid grants, newest first, at most limit; or the one named by the filter.
 func (s *Store) Grants(ctx context.Context, f GrantFilter, limit int) ([]Grant, error) {
 	out, err := collect[Grant](s.pool.Query(ctx, `
 		SELECT `+grantColumns+` `+grantSource+`
@@ -130,8 +127,7 @@ func (s *Store) Grants(ctx context.Context, f GrantFilter, limit int) ([]Grant, 
 	return out, wrap(err, "read grants")
 }
 
-// RevokeGrant ends a grant for good. ok is false when it was revoked already.
-// Whatever it allowed before has been allowed; from the commit on it allows
+// RevokeGrant ends a grant permanently. ok is false when it was already revoked. From the commit on it allows
 // nothing.
 func (s *Store) RevokeGrant(ctx context.Context, teamID string, id int64, by string) (g Grant, ok bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {

@@ -29,22 +29,22 @@ const (
 	KindEvent   EnvelopeKind = "event"   // another event, such as app_home_opened
 )
 
-// Envelope is one thing that Slack sent, as it lies in the inbox.
+// Envelope is a row of the inbox: one thing that Slack sent.
 type Envelope struct {
 	ID         int64
 	EventID    string // Slack's event_id, or envelope_id where there is none
 	Kind       EnvelopeKind
 	TeamID     string
 	ChannelID  string
-	TS         string // the post's or the card's ts; empty where there is none
+	TS         string // the post's or the card's ts; may be empty
 	ThreadTS   string // the thread it belongs to; for a top-level post its own ts
 	UserID     string
 	Payload    json.RawMessage
 	ReceivedAt time.Time
-	Holder     string // the replica that acts on it
-	// Attempts came to nothing so far, the first at WaitsSince, see [Store.PutOff].
+	Holder     string // the replica that handles it
+	// Attempts failed so far, the first at WaitsSince, see [Store.PutOff].
 	Attempts   int
-	WaitsSince time.Time // zero while there was none
+	WaitsSince time.Time // zero if there was none
 	Marked     bool      // its author sees that it waits
 	Edits      int       // how often it was changed while it waited
 }
@@ -57,9 +57,8 @@ func (e Envelope) Key() ThreadKey {
 	return ThreadKey{TeamID: e.TeamID, ChannelID: e.ChannelID, ThreadTS: e.ThreadTS}
 }
 
-// Receive commits an envelope, so that it may be acknowledged, and holds it for its
-// Holder, or for whoever looks next if there is none, see [Store.Due]. fresh is false when it is here already: a retry, or the other
-// event of the same post.
+// Receive commits an envelope, so that it may be acknowledged, and holds it for its Holder, or leaves it to the
+// next [Store.Due] if there is none. fresh is false for a duplicate: a retry, or the other event of the same post.
 func (s *Store) Receive(ctx context.Context, e Envelope) (id int64, fresh bool, err error) {
 	err = s.pool.QueryRow(ctx, `
 		INSERT INTO inbox (event_id, kind, team_id, channel_id, ts, thread_ts, user_id, payload, holder, next_try, marked)
@@ -74,26 +73,26 @@ func (s *Store) Receive(ctx context.Context, e Envelope) (id int64, fresh bool, 
 	return id, err == nil, wrap(err, "store envelope %s", e.EventID)
 }
 
-// Prompt is an authorised message that waits for a turn or has one.
+// Prompt is an authorised message with or without a turn.
 type Prompt struct {
 	InboxID  int64
 	ThreadID int64
 	ThreadKey
-	UUID   string // ours; the CLI knows the message by it
+	UUID   string // ours, by which the CLI knows the message
 	UserID string
 	TS     string // of the person's own message
 	Text   string
 	Files  []PromptFile // that came with it
 	Waited bool         // it slept until a budget changed, see [Store.WaitForBudget]
-	// NotYet is true while its start waits to be tried again, at NextTry, see
-	// [Store.PutOffPrompt]; Attempts came to nothing so far, the first at WaitsSince.
+	// NotYet is true while the next attempt to start it, at NextTry, is due later, see [Store.PutOffPrompt];
+	// Attempts failed so far, the first at WaitsSince.
 	NotYet     bool
 	NextTry    time.Time
 	Attempts   int
-	WaitsSince time.Time // zero while there was none
-	Why        string    // for people, of the last one
+	WaitsSince time.Time // zero if there was none
+	Why        string    // of the last one, for people
 	Marked     bool      // its author sees that it waits
-	UrgentAt   time.Time // when UrgentBy has sent it before what waits with it; zero if nobody has
+	UrgentAt   time.Time // when UrgentBy sent it ahead of the others; or zero
 	UrgentBy   string
 }
 
@@ -103,12 +102,12 @@ type PromptFile struct {
 	Name string `json:"name"` // as they named it
 }
 
-// NewPrompt is what AcceptPrompt needs beyond the envelope.
+// NewPrompt is the input of AcceptPrompt beyond the envelope.
 type NewPrompt struct {
 	InboxID int64
 	Thread  ThreadKey
 	Project string // of the thread if this prompt opens it
-	Title   string // the same
+	Title   string // likewise
 	UserID  string
 	UUID    string
 	Text    string
@@ -118,22 +117,21 @@ type NewPrompt struct {
 	// Continues is the turn that a budget stopped and that this goes on with; 0 for
 	// none. That is possible once, and while the thread has not gone on.
 	Continues int64
-	// LookSince is since when replies may be missing, if this prompt opens the thread: until
-	// then they were nobody's business. Zero is for none; else a [Scan] is wanted.
+	// LookSince is since when replies may be missing, if this prompt opens the thread: earlier ones were ignored.
+	// Unless it is zero a [Scan] is requested.
 	LookSince time.Time
 }
 
-// AcceptPrompt turns a received envelope into a prompt of its thread, opening
-// the thread if there is none, and wakes the replica that holds it. ok is false
-// when the envelope was dealt with already. [ErrEnded] says that the turn that it
-// should go on with was gone on from already, [ErrNotYet] that an earlier message of
-// the thread waits, or that this one was changed after it was read.
+// AcceptPrompt turns a received envelope into a prompt of its thread, opens the thread if needed, and wakes the
+// replica that holds it. ok is false when the envelope was already handled. [ErrEnded] says that the turn was
+// already continued, [ErrNotYet] that an earlier message of the thread waits, or that this one was changed after it
+// was read.
 func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		if t, err = openThread(ctx, tx, p); err != nil {
 			return err
 		}
-		// The thread's row is locked by now: prompts of one thread come one by one.
+		// The thread's row is locked: prompts of one thread come one by one.
 		if err := takeContinue(ctx, tx, t.ID, p); err != nil {
 			return err
 		}
@@ -173,7 +171,7 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 	return t, ok, nil
 }
 
-// openThread returns the prompt's thread, which is opened if there is none.
+// openThread returns the prompt's thread, and opens it if there is none.
 func openThread(ctx context.Context, tx pgx.Tx, p NewPrompt) (Thread, error) {
 	return collectOne[Thread](tx.Query(ctx, `
 		INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id, title)
@@ -182,7 +180,7 @@ func openThread(ctx context.Context, tx pgx.Tx, p NewPrompt) (Thread, error) {
 		RETURNING `+threadColumns, p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS, p.Project, p.UserID, p.Title))
 }
 
-// takeContinue takes a stopped turn's offer to go on.
+// takeContinue uses up a stopped turn's offer to continue.
 func takeContinue(ctx context.Context, tx pgx.Tx, threadID int64, p NewPrompt) error {
 	if p.Continues == 0 {
 		return nil
@@ -199,7 +197,7 @@ func takeContinue(ctx context.Context, tx pgx.Tx, threadID int64, p NewPrompt) e
 	return err
 }
 
-// nextFirst orders the prompts of a thread: the next one first.
+// nextFirst orders a thread's prompts, the next one first.
 const nextFirst = `i.urgent_at NULLS LAST, i.ts, i.id`
 
 const promptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i.thread_ts, i.prompt_uuid::text AS uuid, i.user_id, i.ts, i.prompt AS text, NULLIF(i.files, '[]') AS files,
@@ -207,32 +205,30 @@ const promptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i
 	i.next_try > now() AS not_yet, i.next_try, i.attempts,
 	COALESCE(i.waits_since, '0001-01-01T00:00:00Z') AS waits_since, i.why, i.marked, COALESCE(i.urgent_at, '0001-01-01T00:00:00Z') AS urgent_at, i.urgent_by`
 
-// Drop is how prompts end that get no turn, and what people are told of it.
+// Drop says how dropped prompts are reported.
 type Drop struct {
 	Outcome string
 	Mark    string // how each is marked, for an [OutboxMark]; empty for no mark
-	// Sentence is said in the thread, for an [OutboxSaid], of so many prompts; nil or empty
-	// for none. It is not asked when none was dropped.
+	// Sentence returns the text in the thread, for an [OutboxSaid]; nil or empty for none. It is called only if
+	// some were dropped.
 	Sentence func(dropped int) string
 }
 
-// DropPrompts finishes every prompt of the thread that has no turn yet, and
-// returns them with what people are to be shown: their marks, then the sentence. What
-// they waited for is to be shown as well, see [OutboxWait].
+// DropPrompts finishes every prompt of the thread that has no turn yet, and returns them with the outbox rows:
+// their marks, then the sentence, and what they waited for, see [OutboxWait].
 func (s *Store) DropPrompts(ctx context.Context, l Lease, d Drop) ([]Prompt, []OutboxRow, error) {
 	return s.dropPrompts(ctx, l, nil, d)
 }
 
-// DropPrompt finishes one prompt of the thread that has no turn, as [Store.DropPrompts].
-// One that is not there any more, since its author has taken it back or changed it, gives
-// [ErrNotFound].
+// DropPrompt finishes one prompt without a turn, like [Store.DropPrompts]. If its author has taken it back or
+// changed it, it gives [ErrNotFound].
 func (s *Store) DropPrompt(ctx context.Context, l Lease, inboxID int64, d Drop) ([]OutboxRow, error) {
 	_, rows, err := s.dropPrompts(ctx, l, &inboxID, d)
 	return rows, err
 }
 
 // dropPrompts drops one prompt, or all.
-func (s *Store) dropPrompts(ctx context.Context, l Lease, one *int64, d Drop) (out []Prompt, words []OutboxRow, err error) {
+func (s *Store) dropPrompts(ctx context.Context, l Lease, one *int64, d Drop) (out []Prompt, rows []OutboxRow, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		if one != nil {
 			if _, err := hold(ctx, tx, l); err != nil {
@@ -269,14 +265,14 @@ func (s *Store) dropPrompts(ctx context.Context, l Lease, one *int64, d Drop) (o
 				tell = append(tell, newOutboxRow{kind: OutboxWait, inbox: p.InboxID})
 			}
 		}
-		words, err = s.addOutboxRows(ctx, tx, l.ThreadID, tell...)
+		rows, err = s.addOutboxRows(ctx, tx, l.ThreadID, tell...)
 		if err == nil {
-			words = words[:shown]
+			rows = rows[:shown]
 		}
 		return err
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("drop prompts of thread %d: %w", l.ThreadID, err)
 	}
-	return out, words, nil
+	return out, rows, nil
 }

@@ -12,10 +12,9 @@ import (
 // Post names a person's message.
 type Post struct{ TeamID, ChannelID, TS, UserID string }
 
-// Edit changes what Slack sent of a post that has no turn yet. change makes the new
-// payload of the old one, or reports false when it says the same. A post that is a prompt
-// already is received again, so that it is acted on with what it says now. ok is false
-// when nothing was changed.
+// Edit changes the stored content of a post without a turn. change makes the new payload from the old one, or
+// reports false if they are the same. A post that is already a prompt is received again, so that its new content is
+// used. ok is false when nothing was changed.
 func (s *Store) Edit(ctx context.Context, p Post, change func(old json.RawMessage) (json.RawMessage, bool, error)) (ok bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		var id int64
@@ -38,7 +37,7 @@ func (s *Store) Edit(ctx context.Context, p Post, change func(old json.RawMessag
 		if _, err := tx.Exec(ctx, `UPDATE budget_waits SET asleep = false WHERE inbox_id = $1`, id); err != nil {
 			return err
 		}
-		// One that is received is held by whoever acts on it, or waits: it keeps its time.
+		// A received one is being handled, or waits: it keeps its time.
 		_, err = tx.Exec(ctx, `
 			UPDATE inbox SET payload = $2, edits = edits + 1, state = 'received',
 				next_try = CASE state WHEN 'accepted' THEN now() ELSE next_try END,
@@ -53,8 +52,7 @@ func (s *Store) Edit(ctx context.Context, p Post, change func(old json.RawMessag
 	return ok, nil
 }
 
-// WorkedOn is the payload of a person's post that a turn works on now; [ErrNotFound] where none
-// does.
+// WorkedOn is the payload of a person's post whose turn is running; [ErrNotFound] if there is none.
 func (s *Store) WorkedOn(ctx context.Context, p Post) (payload json.RawMessage, err error) {
 	err = s.pool.QueryRow(ctx, `
 		SELECT payload FROM inbox
@@ -66,10 +64,9 @@ func (s *Store) WorkedOn(ctx context.Context, p Post) (payload json.RawMessage, 
 	return payload, nil
 }
 
-// GiveToModel has a post of a person acted on again, as work, that was dealt with and was
-// none: its payload's event has "deckhand_for_model" from then on. ok is false when there is
-// none, or it was given to the model before. The error is [ErrNotYet] while it is dealt with:
-// people may see what is asked back before its row says so.
+// GiveToModel makes a person's post that was handled otherwise be handled again as a prompt: its payload's event
+// then has "deckhand_for_model". ok is false when there is none, or it was given to the model before. The error is
+// [ErrNotYet] while it is being handled: people may see the question about it before its row has the outcome.
 func (s *Store) GiveToModel(ctx context.Context, p Post) (ok bool, err error) {
 	var given int
 	var dealing bool
@@ -94,8 +91,8 @@ func (s *Store) GiveToModel(ctx context.Context, p Post) (ok bool, err error) {
 	return given > 0, wrap(err, "give the post %s in %s to the model", p.TS, p.ChannelID)
 }
 
-// Delete finishes a post that has no turn yet, since its author took it back, and returns
-// what people are to be told of that. ok is false when there is none.
+// Delete finishes a post without a turn, since its author deleted it, and returns the outbox rows. ok is false when
+// there is none.
 func (s *Store) Delete(ctx context.Context, p Post) (ok bool, rows []OutboxRow, err error) {
 	ok, rows, err = s.withdraw(ctx, "deleted", "", `i.kind = 'message' AND i.team_id = $2 AND i.channel_id = $3 AND i.ts = $4 AND i.user_id = $5
 		AND i.state IN ('received', 'accepted')`, p.TeamID, p.ChannelID, p.TS, p.UserID)
@@ -105,8 +102,8 @@ func (s *Store) Delete(ctx context.Context, p Post) (ok bool, rows []OutboxRow, 
 	return ok, rows, nil
 }
 
-// DropWaiting finishes a prompt that has no turn, since somebody dropped it. mark is how it
-// is marked, for an [OutboxMark]. ok is false when it has one by now, or is gone.
+// DropWaiting finishes a prompt without a turn, since somebody dropped it. mark is for an [OutboxMark]. ok is false
+// when it has a turn by now, or is gone.
 func (s *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark string) (ok bool, rows []OutboxRow, err error) {
 	ok, rows, err = s.withdraw(ctx, "dropped by "+by, mark, `i.id = $2 AND i.state = 'accepted'`, inboxID)
 	if err != nil {
@@ -115,8 +112,8 @@ func (s *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark string)
 	return ok, rows, nil
 }
 
-// SendNow has a prompt that has no turn be the thread's next one, before those that nobody
-// has sent so, and what runs end for it. ok is false when it has a turn by now, or is gone.
+// SendNow makes a prompt without a turn the thread's next one, after earlier such ones, and ends the running turn
+// for it. ok is false when it has a turn by now, or is gone.
 func (s *Store) SendNow(ctx context.Context, inboxID int64, by string) (ok bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		var threadID int64
@@ -138,8 +135,8 @@ func (s *Store) SendNow(ctx context.Context, inboxID int64, by string) (ok bool,
 	return ok, nil
 }
 
-// withdraw finishes an envelope that has no turn, and wakes the replica that has its
-// thread. mark is for an [OutboxMark], or empty. The rows are those that are to be told.
+// withdraw finishes an envelope without a turn, and wakes the thread's replica. mark is for an [OutboxMark], or
+// empty. It returns the outbox rows.
 func (s *Store) withdraw(ctx context.Context, outcome, mark, where string, args ...any) (ok bool, rows []OutboxRow, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		var id, threadID int64

@@ -11,22 +11,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// HoldFor is how long an envelope belongs to the replica that acts on it. Whoever finds
-// it later takes it: that replica has died.
+// HoldFor is how long an envelope belongs to the replica that handles it. After that another one takes it.
 const HoldFor = time.Minute
 
 // ErrNotYet means that a message cannot become a prompt now, and may soon.
 var ErrNotYet = errors.New("not yet")
 
-// behind is true of an envelope i that has to wait for an earlier message of its thread.
+// behind is true of an envelope i that must wait for an earlier message of its thread.
 const behind = `(i.kind = 'message' AND EXISTS (SELECT FROM inbox e
 	WHERE e.team_id = i.team_id AND e.channel_id = i.channel_id AND e.thread_ts = i.thread_ts
 	  AND e.state = 'received' AND e.kind = 'message' AND (e.ts, e.id) < (i.ts, i.id)))`
 
-// putOff is true of a thread t whose next start waits to be tried again.
+// putOff is true of a thread t whose next attempt to start is due later.
 const putOff = `EXISTS (SELECT FROM inbox o WHERE o.thread_id = t.id AND o.state IN ('accepted', 'running') AND o.next_try > now())`
 
-// stillReceived is [ErrNotYet] of an envelope that was not dealt with.
+// stillReceived is [ErrNotYet] if an envelope was not handled yet.
 func stillReceived(ctx context.Context, tx pgx.Tx, id int64) error {
 	var received bool
 	err := tx.QueryRow(ctx, `SELECT state = 'received' FROM inbox WHERE id = $1`, id).Scan(&received)
@@ -39,9 +38,8 @@ func stillReceived(ctx context.Context, tx pgx.Tx, id int64) error {
 	return err
 }
 
-// Due returns envelopes that are to be acted on, limit at most, in the order of their
-// posts, and holds them for holder: what waits to be tried again, and what a replica
-// that has died has left.
+// Due returns envelopes to handle, limit at most, in the order of their posts, and holds them for holder: those due
+// for another attempt, and those of dead replicas.
 func (s *Store) Due(ctx context.Context, holder string, limit int) ([]Envelope, error) {
 	out, err := collect[Envelope](s.pool.Query(ctx, `
 		UPDATE inbox i SET holder = $1, next_try = now() + $3
@@ -55,8 +53,7 @@ func (s *Store) Due(ctx context.Context, holder string, limit int) ([]Envelope, 
 	return out, nil
 }
 
-// LetGo makes due what was held by holders whose names begin with prefix, but for one:
-// earlier lives of the one that calls.
+// LetGo makes due what was held by holders with the prefix except but: earlier processes of the caller.
 func (s *Store) LetGo(ctx context.Context, prefix, but string) error {
 	_, err := s.pool.Exec(ctx, `
 		UPDATE inbox SET next_try = now()
@@ -64,8 +61,8 @@ func (s *Store) LetGo(ctx context.Context, prefix, but string) error {
 	return wrap(err, "let go of what was held in the inbox")
 }
 
-// PutOff has an envelope wait before it is tried again. Why is for the log. counted
-// says that it was an attempt, mark that its author sees that it waits.
+// PutOff delays the next attempt at an envelope. why is for the log. counted says that this was an attempt, mark
+// that its author sees that it waits.
 func (s *Store) PutOff(ctx context.Context, id int64, after time.Duration, why string, counted, mark bool) error {
 	_, err := s.pool.Exec(ctx, `
 		UPDATE inbox SET next_try = now() + $2, why = $3, attempts = attempts + $4::boolean::int, marked = marked OR $5,
@@ -74,9 +71,8 @@ func (s *Store) PutOff(ctx context.Context, id int64, after time.Duration, why s
 	return wrap(err, "put off envelope %d", id)
 }
 
-// PutOffPrompt has the thread wait before the start for an open prompt is tried again.
-// why is a sentence for people. A prompt that is not open any more, since its author has
-// taken it back or changed it, gives [ErrNotFound].
+// PutOffPrompt delays the next attempt to start an open prompt. why is a sentence for people. If the prompt is no
+// longer open, since its author has taken it back or changed it, it gives [ErrNotFound].
 func (s *Store) PutOffPrompt(ctx context.Context, l Lease, inboxID int64, after time.Duration, why string) error {
 	err := s.fencedTx(ctx, l, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `

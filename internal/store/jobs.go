@@ -8,28 +8,26 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Job is something to do later, by whichever replica is there then. It is written in
-// the transaction of what it follows from, and an attempt that fails is made again.
-// Whoever does it looks at the state of things first: that an approval was decided
-// meanwhile makes its deadline a job that does nothing.
+// Job is something to do later, by any replica. It is written in the transaction that causes it, and retried until
+// it succeeds. Whoever runs it checks the state first: the deadline of a decided approval does nothing.
 type Job struct {
 	Args JobArgs
-	At   time.Time // not before this; the past is at once
-	// Once makes it the only job with these Args, however often and by how many
-	// replicas it is scheduled. A day after it was done it is still known.
+	At   time.Time // not before this; a past time means at once
+	// Once makes it the only job with these Args, however often it is scheduled and by how many replicas. It is
+	// remembered for a day after it was done.
 	Once bool
 }
 
-// JobArgs say what a job is about. They are stored as JSON under their kind, and
-// stay as they are for as long as a database may hold some.
+// JobArgs are a job's arguments, stored as JSON under their kind. They must stay compatible while a database may
+// hold some.
 type JobArgs interface{ Kind() string }
 
-// JobInserter writes jobs in a transaction: all, or none and an error.
+// JobInserter writes jobs in a transaction, all or none.
 type JobInserter interface {
 	InsertTx(ctx context.Context, tx pgx.Tx, jobs []Job) error
 }
 
-// ApprovalDeadline is the job that ends an approval whose time has run out.
+// ApprovalDeadline is the job that expires an approval.
 type ApprovalDeadline struct {
 	ApprovalID string `json:"approval_id"`
 }
@@ -37,8 +35,7 @@ type ApprovalDeadline struct {
 // Kind implements [JobArgs].
 func (ApprovalDeadline) Kind() string { return "approval_deadline" }
 
-// ApprovalReminder is the job that tells people that an approval waits. Stage counts
-// from 0, as [Options] has them.
+// ApprovalReminder is the job that reminds people of an approval. Stage counts from 0, as in [Options].
 type ApprovalReminder struct {
 	ApprovalID string `json:"approval_id"`
 	Stage      int    `json:"stage"`
@@ -47,7 +44,7 @@ type ApprovalReminder struct {
 // Kind implements [JobArgs].
 func (ApprovalReminder) Kind() string { return "approval_reminder" }
 
-// Schedule writes jobs that belong to no other change.
+// Schedule writes jobs in a transaction of their own.
 func (s *Store) Schedule(ctx context.Context, jobs ...Job) error {
 	return s.inTx(ctx, func(tx pgx.Tx) error { return s.schedule(ctx, tx, jobs...) })
 }
@@ -62,7 +59,7 @@ func (s *Store) schedule(ctx context.Context, tx pgx.Tx, jobs ...Job) error {
 
 // scheduleApproval writes the jobs of a new approval.
 func (s *Store) scheduleApproval(ctx context.Context, tx pgx.Tx, a Approval) error {
-	// A moment later, so that the database's clock agrees that the time is up.
+	// A moment later, so that the database's clock agrees.
 	jobs := []Job{{Args: ApprovalDeadline{a.ID}, At: a.ExpiresAt.Add(100 * time.Millisecond)}}
 	for stage, after := range s.reminders {
 		if at := a.CreatedAt.Add(after); at.Before(a.ExpiresAt) {

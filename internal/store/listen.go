@@ -29,8 +29,7 @@ const (
 	NoticeShown    NoticeKind = "shown"    // what overviews show may have changed
 )
 
-// Notice wakes the replica that a change concerns. It is a hint and no more:
-// polling finds what a lost notice was about.
+// Notice wakes the replica that a change concerns. It is only a hint: polling finds what a lost notice was about.
 type Notice struct {
 	Kind     NoticeKind `json:"kind"`
 	ThreadID int64      `json:"thread_id,omitempty"`
@@ -57,27 +56,23 @@ func (s *Store) Notify(ctx context.Context, n Notice) error {
 	return wrap(err, "notify %s", n.Kind)
 }
 
-// Listen calls fn for every notice until ctx ends, on a connection of its own that it
-// renews for as long as it takes; see [Store.Listening] for how that goes. ready is
-// called whenever it listens anew: notices may have been missed before, so the caller
-// should poll then.
+// Listen calls fn for every notice until ctx ends, on a connection of its own that it renews as needed; see
+// [Store.Listening] for its state. ready is called whenever it starts to listen: notices may have been missed, so
+// the caller should poll then.
 func (s *Store) Listen(ctx context.Context, ready func(), fn func(Notice)) {
 	s.listening.Keep(ctx, func(ctx context.Context, tell func(error)) error {
 		return s.listen(ctx, ready, fn, tell)
 	})
 }
 
-// Listening says whether this replica hears notices, and if not why. Whoever does
-// not finds out by polling, later.
+// Listening says whether this replica receives notices, and if not why. Without notices it relies on polling.
 func (s *Store) Listening() upkeep.State { return s.listening.State() }
 
-// noticeHello is what a listener tells itself, by way of another connection: it
-// hears everything, or nothing.
+// noticeHello is what a listener sends to itself on another connection, to prove that it receives notices.
 const noticeHello NoticeKind = "hello"
 
 const (
-	// helloEvery is how often a listener says hello: a connection that was cut without
-	// a word looks like one on which nothing happens.
+	// helloEvery is the interval of hellos: a connection that was cut silently looks like an idle one.
 	helloEvery = 15 * time.Second
 	helloWait  = 5 * time.Second
 	// listenTimeout bounds connecting.
@@ -102,7 +97,7 @@ func (s *Store) listen(ctx context.Context, ready func(), fn func(Notice), tell 
 	}
 }
 
-// sayHello makes sure that conn hears what other connections say.
+// sayHello verifies that conn receives other connections' notices.
 func (s *Store) sayHello(ctx context.Context, conn *pgx.Conn, fn func(Notice)) error {
 	hello := Notice{Kind: noticeHello, ID: rand.Text()}
 	saying, cancel := context.WithTimeout(ctx, helloWait)
@@ -131,8 +126,7 @@ func (s *Store) connectListener(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// listenOn calls fn for notices for some time, whose end is [context.DeadlineExceeded],
-// or until hello is among them.
+// listenOn calls fn for notices for some time, whose end is [context.DeadlineExceeded], or until hello arrives.
 func listenOn(ctx context.Context, conn *pgx.Conn, long time.Duration, fn func(Notice), hello *Notice) error {
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
@@ -152,7 +146,7 @@ func listenOn(ctx context.Context, conn *pgx.Conn, long time.Duration, fn func(N
 	}
 }
 
-// deafError: PostgreSQL took LISTEN, and notices do not arrive.
+// deafError means that PostgreSQL accepted LISTEN but notices do not arrive.
 type deafError struct{}
 
 // Error implements error.

@@ -21,8 +21,8 @@ type Migration struct {
 	AppliedAt time.Time
 }
 
-// MigrateUp applies every pending migration and returns those it applied. Replicas
-// that start at once wait for each other under a session lock.
+// MigrateUp applies every pending migration and returns those it applied. Concurrent replicas wait for each other
+// under a session lock.
 func MigrateUp(ctx context.Context, url string) ([]Migration, error) {
 	return migrate(ctx, url, func(_ *sql.DB, p *goose.Provider) ([]*goose.MigrationResult, error) { return p.Up(ctx) })
 }
@@ -40,12 +40,12 @@ func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
 	return out, err
 }
 
-// SchemaError says that the database is not at this binary's schema.
+// SchemaError says that the database's schema differs from this binary's.
 type SchemaError struct {
-	Current, Target int64 // of the database, and of this binary
+	Current, Target int64 // of the database and of this binary
 }
 
-// Behind reports whether migrating up mends it.
+// Behind reports whether migrating up helps.
 func (e *SchemaError) Behind() bool { return e.Current < e.Target }
 
 func (e *SchemaError) Error() string {
@@ -55,8 +55,7 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("the database is at schema %d and this binary knows only %d: run the newer binary, or `bot migrate down` with it", e.Current, e.Target)
 }
 
-// CheckSchema returns a [SchemaError] that says what to do when the database is not at
-// this binary's schema, older or newer.
+// CheckSchema returns a [SchemaError] with the cure when the database's schema differs from this binary's.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	db := stdlib.OpenDBFromPool(s.pool)
 	defer db.Close() //nolint:errcheck // a view on the pool, nothing to lose

@@ -11,15 +11,13 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// losses are the tables that people put something into and that go with a step, by its
-// version.
+// losses are the tables with people's data that a step's reversal drops, by its version.
 var losses = map[int64][]string{
 	1: {"approvals", "epochs", "inbox", "ledger", "messages", "sessions", "threads", "turns"},
 	2: {"grants", "votes"},
 	3: {"audit", "audit_anchors"},
 	4: {"river_job"},
-	// Made of the ledger by its trigger, and by nothing else: applied again, the step
-	// begins with empty ones.
+	// Derived from the ledger by its trigger: applied again, the step begins with empty ones.
 	5:  {"ledger_channel_daily", "ledger_channel_monthly", "ledger_daily", "ledger_monthly", "ledger_openings", "ledger_thread_daily", "ledger_threads"},
 	6:  {"budget_decisions", "budget_notices"},
 	7:  {"calls"},
@@ -41,21 +39,21 @@ var losses = map[int64][]string{
 	23: {"feedback"},
 	24: nil,
 	25: nil,
-	26: nil, // the rows of posts go back to where they were
+	26: nil, // the rows of posts return to their old tables
 }
 
-// TableRows is how many rows a table has.
+// TableRows is a table's number of rows.
 type TableRows struct {
 	Table string
 	Rows  int64
 }
 
-// LossError is why a step was not reverted: rows would be deleted.
+// LossError means that a step was not reverted because rows would be lost.
 type LossError struct {
 	Migration Migration
 	Tables    []TableRows // all that are not empty, in order
-	// Unnamed are those of them that the caller has not named; Misnamed is what the
-	// caller has named and the step would not delete.
+	// Unnamed are those that the caller has not named; Misnamed is what the caller named but the step would not
+	// delete.
 	Unnamed, Misnamed []string
 }
 
@@ -67,9 +65,8 @@ func (e *LossError) Error() string {
 	return fmt.Sprintf("%s is not reverted: it would delete all rows of %s", e.Migration.Name, strings.Join(e.Unnamed, ", "))
 }
 
-// MigrateDown reverts the newest step, whose tables go with their rows. It refuses by a
-// [*LossError] unless lose names each of them that is not empty, and nothing else. No
-// bot may be running: what it writes meanwhile is not counted.
+// MigrateDown reverts the newest step and drops its tables. It refuses with a [*LossError] unless lose names
+// exactly those that are not empty. No bot may be running: rows that it writes meanwhile are not counted.
 func MigrateDown(ctx context.Context, url string, lose []string) ([]Migration, error) {
 	return migrate(ctx, url, func(db *sql.DB, p *goose.Provider) ([]*goose.MigrationResult, error) {
 		version, err := p.GetDBVersion(ctx)

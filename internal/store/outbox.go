@@ -9,51 +9,49 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// OutboxRow is something that people must see, as it lies in the outbox: written in the
-// transaction that causes it, and there until Slack has it. Whoever has caused it sends
-// it at once; if its process dies, another one does (see [Store.ClaimOutbox]). So it is
-// sent at least once.
+// OutboxRow is something that people must see: it is written in the transaction that causes it, and stays until
+// Slack has it. Its writer sends it at once; if that process dies, another one does (see [Store.ClaimOutbox]). So
+// it is sent at least once.
 type OutboxRow struct {
 	ID        int64
 	Kind      OutboxKind
-	ThreadKey // where; for a whisper the thread's ts may be empty
-	// ThreadID is the thread's; 0 for a whisper, and of a post.
+	ThreadKey // for a whisper the thread's ts may be empty
+	// ThreadID is 0 for a whisper and for a post.
 	ThreadID int64
-	// What it is about; which of these are set is up to the kind.
+	// Its subject; the kind determines which of these are set.
 	TurnID   int64
 	CardID   string // see [Approval.CardID]
 	InboxID  int64  // of the prompt
 	NoticeID string // of a budget
-	TS       string // of the post that the envelope InboxID is about
-	UserID   string // whom a whisper is for
-	// Body is what no other row has; see [OutboxKind].
+	TS       string // of the post in the envelope InboxID
+	UserID   string // the recipient of a whisper
+	// Body is what the kind needs; see [OutboxKind].
 	Body      string
 	CreatedAt time.Time
-	// Again says that somebody may have sent it already.
+	// Again says that it may have been sent already.
 	Again bool
 }
 
-// OutboxKind says what is to be shown.
+// OutboxKind says what to show.
 type OutboxKind string
 
-// The kinds of outbox rows. Those of a card, a wait and a budget are rendered from the database
-// as they stand when they are sent, whatever has changed meanwhile.
+// The kinds of outbox rows. Those of a card, a wait and a budget are rendered from the database's state when they
+// are sent.
 const (
 	OutboxTurn    OutboxKind = "turn"     // how a turn ended: Body is its view, as the agent encodes it
-	OutboxLeft    OutboxKind = "left"     // a turn that goes on elsewhere: Body is a sentence for what it has left, or is said
-	OutboxGivenUp OutboxKind = "given up" // a turn that does not go on; Body is as that of one that was left
+	OutboxLeft    OutboxKind = "left"     // a turn continues elsewhere: Body is a sentence for its old message, or to be posted
+	OutboxGivenUp OutboxKind = "given up" // a turn does not continue; Body is as for OutboxLeft
 	OutboxCard    OutboxKind = "card"     // a card of approvals has changed
-	OutboxWait    OutboxKind = "wait"     // what a prompt waits for, or does no longer
+	OutboxWait    OutboxKind = "wait"     // what a prompt waits for, or no longer
 	OutboxBudget  OutboxKind = "budget"   // a budget's notice, or how it was decided
 	OutboxMark    OutboxKind = "mark"     // a prompt is marked: Body says how
 	OutboxSaid    OutboxKind = "said"     // Body is a sentence in a thread
 	OutboxWhisper OutboxKind = "whisper"  // Body is a sentence for one person
-	OutboxWaits   OutboxKind = "waits"    // a post waits, or does no longer: see [Store.PostWaits]
-	OutboxQueue   OutboxKind = "queue"    // a message says what waits in a thread, for as long as it stands
+	OutboxWaits   OutboxKind = "waits"    // a post waits, or no longer: see [Store.PostWaits]
+	OutboxQueue   OutboxKind = "queue"    // a message shows the thread's queue, while it exists
 )
 
-// InOrder reports whether rows of the kind are sent in the order of their coming within
-// a thread. The others edit what stands there.
+// InOrder reports whether rows of the kind are sent in order within a thread. The others edit existing messages.
 func (k OutboxKind) InOrder() bool {
 	switch k {
 	case OutboxTurn, OutboxLeft, OutboxGivenUp, OutboxMark, OutboxSaid:
@@ -63,36 +61,33 @@ func (k OutboxKind) InOrder() bool {
 	return false
 }
 
-// OutboxHold is for how long a row is its process's to send, unless that renews it
-// ([Store.HoldOutbox]).
+// OutboxHold is how long a row belongs to its process, unless that renews it ([Store.HoldOutbox]).
 const OutboxHold = 15 * time.Second
 
 const outboxColumns = `o.id, o.kind, o.team_id, COALESCE(t.channel_id, NULLIF(o.channel_id, ''), i.channel_id, '') AS channel_id, COALESCE(t.thread_ts, o.thread_ts) AS thread_ts,
 	COALESCE(o.thread_id, 0) AS thread_id, COALESCE(o.turn_id, 0) AS turn_id, COALESCE(o.card_id, '') AS card_id, COALESCE(o.inbox_id, 0) AS inbox_id,
 	COALESCE(o.notice_id, '') AS notice_id, COALESCE(i.ts, '') AS ts, o.user_id, o.body, o.created_at, o.tries > 0 AS again`
 
-// PostgreSQL takes the few rows of a claim for many: without the limit it would read all
-// threads.
+// PostgreSQL overestimates a claim's rows: without the limit it would read all threads.
 const outboxTables = ` o LEFT JOIN LATERAL (SELECT * FROM threads WHERE id = o.thread_id LIMIT 1) t ON true LEFT JOIN inbox i ON i.id = o.inbox_id`
 
-// newOutboxRow is an outbox row of a thread that is to be written.
+// newOutboxRow is an outbox row of a thread to be written.
 type newOutboxRow struct {
 	kind         OutboxKind
 	turn, inbox  int64
 	card, notice string
 	body         string
-	free         bool // nobody is about to send it
+	free         bool // any process may send it
 }
 
-// addOutboxRows writes rows of a thread into the outbox, in one round trip. They are this
-// process's to send.
-func (s *Store) addOutboxRows(ctx context.Context, tx pgx.Tx, threadID int64, words ...newOutboxRow) ([]OutboxRow, error) {
-	if len(words) == 0 {
+// addOutboxRows writes rows of a thread into the outbox in one round trip. This process is to send them.
+func (s *Store) addOutboxRows(ctx context.Context, tx pgx.Tx, threadID int64, rows ...newOutboxRow) ([]OutboxRow, error) {
+	if len(rows) == 0 {
 		return nil, nil
 	}
 	var out []OutboxRow
 	var b pgx.Batch
-	for _, w := range words {
+	for _, w := range rows {
 		hold := OutboxHold
 		if w.free {
 			hold = 0
@@ -117,7 +112,7 @@ func (s *Store) addOutboxRows(ctx context.Context, tx pgx.Tx, threadID int64, wo
 	return out, nil
 }
 
-// addCardRow notes that an approval's card is to be shown as it stands now.
+// addCardRow queues an approval's card to be shown again.
 func (s *Store) addCardRow(ctx context.Context, tx pgx.Tx, a *Approval) error {
 	rows, err := s.addOutboxRows(ctx, tx, a.ThreadID, newOutboxRow{kind: OutboxCard, card: a.CardID})
 	if err == nil {
@@ -126,8 +121,7 @@ func (s *Store) addCardRow(ctx context.Context, tx pgx.Tx, a *Approval) error {
 	return err
 }
 
-// closeCards notes that the cards of a turn are to be shown once more, since it asks for
-// nothing any more. They are this process's to show for some time.
+// closeCards queues a turn's cards to be shown once more after its end. This process holds them for some time.
 func (s *Store) closeCards(ctx context.Context, tx pgx.Tx, turnID int64, hold time.Duration) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO outbox (kind, team_id, thread_id, card_id, replica, process, held_until)
@@ -142,8 +136,8 @@ func (s *Store) Say(ctx context.Context, l Lease, sentence string) (OutboxRow, e
 	return s.addOutboxRow(ctx, l, newOutboxRow{kind: OutboxSaid, body: sentence})
 }
 
-// LeaveTurn writes into the outbox what is true of a turn whose process has died: the
-// work goes on elsewhere, and its controls are dead.
+// LeaveTurn queues the notice for a turn whose process has died: the work continues elsewhere, and its controls are
+// disabled.
 func (s *Store) LeaveTurn(ctx context.Context, l Lease, turnID int64, sentence string) (OutboxRow, error) {
 	return s.addOutboxRow(ctx, l, newOutboxRow{kind: OutboxLeft, turn: turnID, body: sentence})
 }
@@ -162,13 +156,12 @@ func (s *Store) addOutboxRow(ctx context.Context, l Lease, n newOutboxRow) (w Ou
 	return w, nil
 }
 
-// ClaimOutbox takes over rows of a team that nobody sends: their process did not renew
-// its hold, was an earlier one of this replica, or has put them back; the oldest first,
-// limit at most. Ordered rows (see [OutboxKind.InOrder]) wait while another
-// process still holds an earlier row of the same thread.
+// ClaimOutbox takes over a team's rows that nobody sends: their process did not renew its hold, was an earlier one
+// of this replica, or has put them back; the oldest first, limit at most. Ordered rows (see [OutboxKind.InOrder])
+// wait while another process still holds an earlier row of the same thread.
 func (s *Store) ClaimOutbox(ctx context.Context, teamID string, limit int) (rows []OutboxRow, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		// One replica at a time looks, so that two do not share a thread's rows out.
+		// One replica claims at a time, so that a thread's rows stay together.
 		var free bool
 		if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtextextended('claiming outbox/' || $1, 0))`, teamID).Scan(&free); err != nil || !free {
 			return err
@@ -199,7 +192,7 @@ func (s *Store) ClaimOutbox(ctx context.Context, teamID string, limit int) (rows
 	return rows, nil
 }
 
-// HoldOutbox keeps rows that this process is sending its own for another [OutboxHold].
+// HoldOutbox renews this process's hold on rows for another [OutboxHold].
 func (s *Store) HoldOutbox(ctx context.Context, ids []int64) error {
 	_, err := s.pool.Exec(ctx, `
 		UPDATE outbox SET held_until = now() + $4 WHERE id = ANY ($1) AND replica = $2 AND process = $3`,
@@ -207,8 +200,8 @@ func (s *Store) HoldOutbox(ctx context.Context, ids []int64) error {
 	return wrap(err, "hold outbox rows")
 }
 
-// PutBackOutbox gives outbox rows that could not be sent now to whoever looks after a while: two
-// seconds, and twice as long each time, up to a minute.
+// PutBackOutbox returns rows that could not be sent, for a retry after two seconds, doubling each time up to a
+// minute.
 func (s *Store) PutBackOutbox(ctx context.Context, ids []int64) error {
 	_, err := s.pool.Exec(ctx, `
 		UPDATE outbox SET held_until = now() + make_interval(secs => least(60, 2 << least(tries, 5))), tries = tries + 1
@@ -216,22 +209,21 @@ func (s *Store) PutBackOutbox(ctx context.Context, ids []int64) error {
 	return wrap(err, "put outbox rows back")
 }
 
-// ReleaseOutbox gives all that this process has to send to whoever is alive: it stops.
+// ReleaseOutbox releases all rows of this process, which stops.
 func (s *Store) ReleaseOutbox(ctx context.Context) error {
 	_, err := s.pool.Exec(ctx, `
 		UPDATE outbox SET held_until = now() WHERE replica = $1 AND process = $2`, s.replica, s.process)
 	return wrap(err, "release outbox rows")
 }
 
-// Shown is what was shown of outbox rows that are rendered from the database: all of one kind
-// about one thing, as it stood when UpTo was the last outbox row about it.
+// Shown says that rows of one kind about one subject were shown together, as of the row UpTo.
 type Shown struct {
 	Kind    OutboxKind // card, wait, budget or waits
 	Subject string     // the id of the card, of the prompt or post in the inbox, or of the notice
 	UpTo    int64
 }
 
-// EndOutbox takes rows out of the outbox: people have seen them, or never can.
+// EndOutbox deletes rows that people have seen, or never can.
 func (s *Store) EndOutbox(ctx context.Context, ids []int64, shown []Shown) error {
 	var b pgx.Batch
 	if len(ids) > 0 {
@@ -248,18 +240,17 @@ func (s *Store) EndOutbox(ctx context.Context, ids []int64, shown []Shown) error
 	return wrap(err, "end outbox rows")
 }
 
-// GivenUp begins the outcome of a message that could not be worked on; why follows, for
-// people.
+// GivenUp is the prefix of the outcome of a message that could not be handled; the reason follows, for people.
 const GivenUp = "given up: "
 
-// PostState is what people are to see of a post that has waited.
+// PostState is what people see of a post that has waited.
 type PostState struct {
 	Waits    bool   // its author sees that it waits
-	GivenUp  string // why it was not worked on; empty of one that was not given up
+	GivenUp  string // why it was not handled; empty if it was not given up
 	ThreadTS string
 }
 
-// PostWaits fetches what people are to see of a post that waits, or has waited.
+// PostWaits reads what people see of a post that waits or has waited.
 func (s *Store) PostWaits(ctx context.Context, inboxID int64) (PostState, error) {
 	p, err := collectOne[PostState](s.pool.Query(ctx, `
 		SELECT marked AND state <> 'done' AS waits, CASE WHEN state = 'done' AND starts_with(outcome, $2) THEN substr(outcome, length($2) + 1) ELSE '' END AS given_up,
@@ -268,7 +259,7 @@ func (s *Store) PostWaits(ctx context.Context, inboxID int64) (PostState, error)
 	return p, wrap(err, "read whether post %d waits", inboxID)
 }
 
-// ShowWaits has the author of a post see whether it waits: somebody may have left a mark.
+// ShowWaits queues an update of whether a post waits: a mark may be outdated.
 func (s *Store) ShowWaits(ctx context.Context, p Post) error {
 	_, err := s.pool.Exec(ctx, `
 		INSERT INTO outbox (kind, team_id, inbox_id, held_until)
@@ -276,9 +267,8 @@ func (s *Store) ShowWaits(ctx context.Context, p Post) error {
 	return wrap(err, "show whether the post %s waits", p.TS)
 }
 
-// StandQueue writes into the outbox that a message says what waits in a thread, or is about
-// to: it is this process's to take away, or to put right, for as long as it holds the row.
-// Where another one had it the row says Again.
+// StandQueue queues a row for the message with a thread's queue, which is or is about to be posted: while this
+// process holds the row it updates or deletes the message. If another process had it the row says Again.
 func (s *Store) StandQueue(ctx context.Context, threadID int64) (OutboxRow, error) {
 	r, err := collectOne[OutboxRow](s.pool.Query(ctx, `
 		WITH o AS (
@@ -291,16 +281,16 @@ func (s *Store) StandQueue(ctx context.Context, threadID int64) (OutboxRow, erro
 	return r, wrap(err, "write into the outbox what waits in thread %d", threadID)
 }
 
-// Whisper is a sentence for one person, where nobody else sees it.
+// Whisper is a sentence that only one person sees.
 type Whisper struct {
-	ChannelID, ThreadTS string // ThreadTS is empty outside of threads
+	ChannelID, ThreadTS string // ThreadTS is empty outside threads
 	UserID              string
 	Sentence            string
 }
 
-// FinishTelling marks an envelope as dealt with; outcome says in a word or two how, and
-// tell is what the person who sent it is told. It leaves a prompt alone that a worker has:
-// its turn finishes it. Nothing is written of an envelope that was finished already, or that a worker has.
+// FinishTelling marks an envelope as handled, with outcome in a word or two, and queues tell for its sender. A
+// prompt that a worker has is left alone: its turn finishes it. Nothing is written for an envelope that is finished
+// or that a worker has.
 func (s *Store) FinishTelling(ctx context.Context, id int64, outcome string, tell ...Whisper) (rows []OutboxRow, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		var team string

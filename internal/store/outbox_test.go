@@ -102,7 +102,7 @@ func TestWordsAreSaidByWhoeverIsAlive(t *testing.T) {
 	if err := a.EndOutbox(t.Context(), nil, []store.Shown{{Kind: store.OutboxCard, Subject: ap.CardID, UpTo: now.OutboxID}}); err != nil {
 		t.Fatal(err)
 	}
-	if w, err := a.Waiting(t.Context(), thread.TeamID); err != nil || w.Words != 0 || w.OldestWord != 0 {
+	if w, err := a.Waiting(t.Context(), thread.TeamID); err != nil || w.OutboxRows != 0 || w.OldestRow != 0 {
 		t.Errorf("what waits: %+v, %v", w, err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ThreadState is what goes on in a thread, for overviews.
+// ThreadState is a thread's state in overviews.
 type ThreadState string
 
 // The states of a thread.
@@ -35,18 +35,18 @@ type RecentThread struct {
 	ActiveAt  time.Time
 }
 
-// ThreadPlace is where threads are, and what they work on.
+// ThreadPlace is a thread's channel and project.
 type ThreadPlace struct {
 	ChannelID string
 	Project   string
 }
 
-// ThreadFilter says which threads an overview lists.
+// ThreadFilter selects threads for an overview.
 type ThreadFilter struct {
 	TeamID string
-	Owner  string        // those that this person opened,
-	Places []ThreadPlace // and all that are in these places
-	// Project and States narrow; empty is for all.
+	Owner  string        // threads that this person opened,
+	Places []ThreadPlace // and all threads in these places
+	// Project and States restrict further; empty admits all.
 	Project string
 	States  []ThreadState
 	Since   time.Time // active since
@@ -64,10 +64,10 @@ const threadState = `CASE
 		FROM turns r WHERE r.thread_id = t.id ORDER BY r.id DESC LIMIT 1), 'new')
 	END`
 
-// RecentThreads lists threads that were active lately, latest first.
+// RecentThreads lists threads by their last activity, latest first.
 func (s *Store) RecentThreads(ctx context.Context, f ThreadFilter) ([]RecentThread, error) {
 	args := []any{f.TeamID, f.Owner, f.Since, f.Project, f.States, f.Limit, f.Offset}
-	// A person's own are found by their index, as long as nobody else's are asked for.
+	// A person's own threads are found by their index, if no others are requested.
 	whose := "t.owner_id = $2"
 	if len(f.Places) > 0 {
 		var channels, projects []string
@@ -87,8 +87,7 @@ func (s *Store) RecentThreads(ctx context.Context, f ThreadFilter) ([]RecentThre
 	return out, wrap(err, "read recent threads")
 }
 
-// ThreadPlaces lists where threads were active since, and a person's own projects, as
-// places without a channel.
+// ThreadPlaces lists where threads were active since, and a person's own projects, as places without a channel.
 func (s *Store) ThreadPlaces(ctx context.Context, teamID, owner string, since time.Time) ([]ThreadPlace, error) {
 	out, err := collect[ThreadPlace](s.pool.Query(ctx, `
 		SELECT DISTINCT channel_id, project FROM threads WHERE team_id = $1 AND active_at >= $3

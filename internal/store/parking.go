@@ -10,27 +10,26 @@ import (
 // Parking says whether a running turn was parked while people decide.
 type Parking string
 
-// The states of a turn's rest. A turn that was never parked has none.
+// The states of parking. A turn that was never parked has none.
 const (
-	Parked   Parking = "asleep" // it has no process, and nobody takes it up
+	Parked   Parking = "asleep" // it has no process, and nobody continues it
 	Unparked Parking = "woken"  // somebody has decided, or time has run out
 )
 
-// parkingOf is the rest of a turn r.
+// parkingOf is the parking state of a turn r.
 const parkingOf = `COALESCE((SELECT CASE WHEN s.asleep THEN 'asleep' ELSE 'woken' END FROM turn_rests s WHERE s.turn_id = r.id), '')`
 
-// parked is true of a thread t whose turn was parked and sleeps.
+// parked is true of a thread t whose turn is parked.
 const parked = `EXISTS (SELECT FROM turns r JOIN turn_rests s ON s.turn_id = r.id
 	WHERE r.thread_id = t.id AND r.state = 'running' AND s.asleep)`
 
-// ParkTurn puts a running turn aside that waits for the given approvals: from the commit
-// on no decision about it is delivered, and nobody takes its thread up for it, until one
-// of its approvals ends by a decision or by its time, or the turn ends. ok is false, and
-// nothing has changed, when one of the approvals has ended already.
+// ParkTurn parks a running turn that waits for the given approvals: from the commit on no decision about it is
+// delivered, and nobody continues it, until one of its approvals is decided or expires, or the turn ends. ok is
+// false, and nothing has changed, when one of the approvals has already ended.
 func (s *Store) ParkTurn(ctx context.Context, l Lease, turnID int64, waitsFor []string) (ok bool, err error) {
 	err = s.fencedTx(ctx, l, func(tx pgx.Tx) error {
-		// A decision locks its approval first: it has been committed and is seen here, or it
-		// comes after this and sees the rest.
+		// A decision locks its approval first: either it has committed and is seen here, or it comes later and sees
+		// the parked turn.
 		var pending int
 		err := tx.QueryRow(ctx, `
 			SELECT count(*) FROM (
@@ -51,7 +50,7 @@ func (s *Store) ParkTurn(ctx context.Context, l Lease, turnID int64, waitsFor []
 	return ok, nil
 }
 
-// wakeTurn has the turn of an approval that has ended taken up, if it was parked.
+// wakeTurn unparks the turn of an approval that has ended.
 func wakeTurn(ctx context.Context, tx pgx.Tx, a Approval) error {
 	tag, err := tx.Exec(ctx, `UPDATE turn_rests SET asleep = false WHERE turn_id = $1 AND asleep`, a.TurnID)
 	if err != nil || tag.RowsAffected() == 0 {
@@ -60,9 +59,8 @@ func wakeTurn(ctx context.Context, tx pgx.Tx, a Approval) error {
 	return notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: a.ThreadID})
 }
 
-// Unanswered lists the approvals whose answer the process of a turn that was parked
-// was not given: those that wait, those that were decided, and those whose time has run
-// out since; the oldest first.
+// Unanswered lists the approvals of a parked turn whose answer its process did not get, whether pending, decided or
+// expired; the oldest first.
 func (s *Store) Unanswered(ctx context.Context, turnID int64) ([]Approval, error) {
 	out, err := collect[Approval](s.pool.Query(ctx, `
 		SELECT `+approvalColumns+` FROM approvals a JOIN threads t ON t.id = a.thread_id JOIN turn_rests s ON s.turn_id = a.turn_id

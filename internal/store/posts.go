@@ -9,37 +9,36 @@ import (
 // PostKind is what a message of ours shows.
 type PostKind string
 
-// The kinds of messages that are edited after they were posted, each with what the subject
-// of a [PostedMessage] is the id of.
+// The kinds of messages that are edited after posting, with the subject of their [PostedMessage].
 const (
 	TurnPost   PostKind = "turn"   // a page of a turn
 	CardPost   PostKind = "card"   // a card, see [Approval.CardID], or somebody's copy of it
-	PlacePost  PostKind = "place"  // where a thread stands in the queue for a session
-	QueuePost  PostKind = "queue"  // what waits in a thread
+	PlacePost  PostKind = "place"  // a thread's position in the queue for a session
+	QueuePost  PostKind = "queue"  // a thread's queue
 	WaitPost   PostKind = "wait"   // what a prompt, by its id in the inbox, waits for
 	BudgetPost PostKind = "budget" // a budget's notice
 	PullPost   PostKind = "pull"   // a pull request
 )
 
-// PostedMessage is a Slack message of ours: kind, subject, part and audience name it.
+// PostedMessage is a Slack message of ours, identified by kind, subject, part and audience.
 type PostedMessage struct {
 	Kind    PostKind
 	Subject string
 	Part    int // the number of a turn's page
-	// Audience is the person who has a copy of a card, or the channel that is told of a
-	// budget elsewhere than in a thread; else empty.
+	// Audience is the person with a copy of a card, or the channel that a budget's notice is sent to outside a
+	// thread; else empty.
 	Audience  string
 	ChannelID string
 	TS        string    // empty until it is posted
-	CreatedAt time.Time // when it was noted first
-	// Open, of a turn's cards alone, says that the CLI has no answer yet to something on it.
+	CreatedAt time.Time // when it was first recorded
+	// Open is for a turn's cards: the CLI still waits for an answer to something on it.
 	Open bool
 }
 
 const postColumns = `p.kind, p.subject, p.part, p.audience, p.channel_id, p.ts, p.created_at`
 
-// SavePosts notes where messages were posted. One without a ts is about to be: it is noted
-// unless it was before.
+// SavePosts records where messages were posted. One without a ts is about to be posted: it is recorded unless it
+// was before.
 func (s *Store) SavePosts(ctx context.Context, posts ...PostedMessage) error {
 	for _, p := range posts {
 		if _, err := s.pool.Exec(ctx, `
@@ -59,10 +58,9 @@ func (s *Store) Posts(ctx context.Context, kind PostKind, subject string) ([]Pos
 	return out, wrap(err, "read the messages of %s %s", kind, subject)
 }
 
-// ForgetPost forgets a message: it was deleted, or says for good what it says. It is known by
-// its CreatedAt, or by its TS: another one of the same kind and subject may have been posted
-// since, by whichever replica. The place of a thread in the queue is kept while another replica
-// than this one holds the thread: it has taken the message over, and ends it.
+// ForgetPost deletes the record of a message that was deleted or is final. It finds it by CreatedAt or by TS: any
+// replica may have posted another one of the same kind and subject since. A thread's position in the queue is kept
+// while another replica than this one holds the thread: that one has taken the message over.
 func (s *Store) ForgetPost(ctx context.Context, p PostedMessage, replica string) error {
 	_, err := s.pool.Exec(ctx, `
 		DELETE FROM posts WHERE kind = $1 AND subject = $2 AND (created_at = $3 OR ts = $4 AND ts <> '')
@@ -71,8 +69,8 @@ func (s *Store) ForgetPost(ctx context.Context, p PostedMessage, replica string)
 	return wrap(err, "forget the message of %s %s", p.Kind, p.Subject)
 }
 
-// postsOfTurn are the messages in its thread that show turn $1: its pages, and its cards with
-// whether something on each waits for its answer.
+// postsOfTurn are the messages in its thread that show turn $1: its pages, and its cards with whether one waits for
+// its answer.
 const postsOfTurn = `(
 	SELECT ` + postColumns + `, false AS open FROM posts p WHERE p.kind = 'turn' AND p.subject = $1::bigint::text
 	UNION ALL
@@ -81,16 +79,15 @@ const postsOfTurn = `(
 		FROM approvals a WHERE a.turn_id = $1 GROUP BY a.card_id) c
 	JOIN posts p ON p.kind = 'card' AND p.subject = c.card_id AND p.audience = '')`
 
-// TurnPosts returns the messages in its thread that show a turn, its pages and its cards, in
-// the order in which they stand there.
+// TurnPosts returns the messages in its thread that show a turn, its pages and its cards, in order.
 func (s *Store) TurnPosts(ctx context.Context, turnID int64) ([]PostedMessage, error) {
 	out, err := collect[PostedMessage](s.pool.Query(ctx, `SELECT * FROM `+postsOfTurn+` m ORDER BY ts`, turnID))
 	return out, wrap(err, "read the messages of turn %d", turnID)
 }
 
-// WroteBelow reports whether somebody has written in a turn's thread below the newest message
-// that shows it, if that one was posted after from and before to: times of this machine, which
-// Slack's clock is taken to agree with. What was written to somebody else is not known here.
+// WroteBelow reports whether somebody has written in a turn's thread below its newest message, if that one was
+// posted between from and to. These are times of this machine, which is assumed to agree with Slack's clock. Posts
+// to other people are not known here.
 func (s *Store) WroteBelow(ctx context.Context, k ThreadKey, turnID int64, from, to time.Time) (wrote bool, err error) {
 	// A ts is a number of seconds with six decimals, of ten digits until the year 2286.
 	ts := func(t time.Time) string { return fmt.Sprintf("%d.%06d", max(0, t.Unix()), t.Nanosecond()/1000) }
@@ -102,8 +99,8 @@ func (s *Store) WroteBelow(ctx context.Context, k ThreadKey, turnID int64, from,
 	return wrote, wrap(err, "read who has written below turn %d", turnID)
 }
 
-// StalePlaces are the threads of a team that are said to wait for a session, and that wait
-// for nothing any more: what they waited with was taken back, and nobody holds them.
+// StalePlaces are a team's threads with a message about the queue for a session that no longer wait: what they
+// waited with was withdrawn, and nobody holds them.
 func (s *Store) StalePlaces(ctx context.Context, teamID string) ([]Thread, error) {
 	out, err := collect[Thread](s.pool.Query(ctx, `
 		SELECT `+threadColumns+` FROM posts p JOIN threads t ON t.id = p.thread_id

@@ -1,58 +1,57 @@
 package store
 
-// Push is what a git push would bring to the forge, as it was looked at before people were
-// asked. An approval of it is for these commits and no others.
+// Push is what a git push would bring to the forge, as inspected before people were asked. Its approval is for
+// these commits only.
 type Push struct {
 	Repository string `json:"repository,omitempty"`
-	// Unknown is why it could not be looked at, or not at all of it, a sentence. Refs may
-	// still have the commits.
+	// Unknown is a sentence about why it could not be inspected completely. Refs may still have the commits.
 	Unknown string    `json:"unknown,omitempty"`
 	Refs    []PushRef `json:"refs,omitempty"`
-	// Ran are the commands that the turn ran since it changed a file last.
+	// Ran are the commands that the turn ran since its last change of a file.
 	Ran []PushRan `json:"ran,omitempty"`
-	// CostMicroUSD is what the ledger had of the thread when it was asked, by list price.
+	// CostMicroUSD is the thread's cost in the ledger at the time of asking, by list price.
 	CostMicroUSD int64 `json:"cost_micro_usd,omitempty"`
 	// Pull is the pull request that this is for; nil for none.
 	Pull *PushPull `json:"pull,omitempty"`
 }
 
-// PushRef is a branch of the forge and what becomes of it.
+// PushRef is a change of a branch of the forge.
 type PushRef struct {
 	Name string `json:"name"` // such as refs/heads/deckhand/x
-	// Old is what the branch is now: zeros if it is not there, empty if nobody knows.
+	// Old is the branch's commit now: zeros if it does not exist, empty if unknown.
 	Old     string      `json:"old,omitempty"`
 	New     string      `json:"new"`
-	Commits PushCommits `json:"commits"` // that the forge does not have
-	Lost    PushCommits `json:"lost"`    // that the branch would not have any more
+	Commits PushCommits `json:"commits"` // that the forge lacks
+	Lost    PushCommits `json:"lost"`    // that the branch would lose
 	Files   []PushFile  `json:"files,omitempty"`
 	More    int         `json:"more,omitempty"`   // files that are not listed
-	Orders  int         `json:"orders,omitempty"` // files that give orders, listed or not
+	Orders  int         `json:"orders,omitempty"` // files that programs take orders from, listed or not
 	Added   int         `json:"added,omitempty"`  // lines
 	Removed int         `json:"removed,omitempty"`
 	Diff    string      `json:"diff,omitempty"`
 	Cut     bool        `json:"cut,omitempty"` // the diff is longer
 }
 
-// PushCommits are some of so many commits, the newest.
+// PushCommits are the newest of so many commits.
 type PushCommits struct {
 	Count int          `json:"count"`
 	Some  []PushCommit `json:"some,omitempty"`
 }
 
-// PushCommit is a commit in its own words.
+// PushCommit is a commit's own description.
 type PushCommit struct {
 	ID      string `json:"id"`
 	Author  string `json:"author"`
 	Subject string `json:"subject"`
 }
 
-// PushFile is a file that differs.
+// PushFile is a changed file.
 type PushFile struct {
 	Path    string `json:"path"`
 	Orders  bool   `json:"orders,omitempty"` // programs take orders from it
 	Status  string `json:"status,omitempty"` // A, M, D or T, as git has them
 	Kind    string `json:"kind,omitempty"`   // link, submodule or program; empty for a plain file
-	Was     string `json:"was,omitempty"`    // what it was, with file for a plain one, if that was another kind
+	Was     string `json:"was,omitempty"`    // the earlier kind, if it was another one; file for a plain one
 	From    string `json:"from,omitempty"`   // the target of a link, the commit of a submodule, before …
 	To      string `json:"to,omitempty"`     // … and after
 	Added   int    `json:"added,omitempty"`
@@ -60,13 +59,13 @@ type PushFile struct {
 	Binary  bool   `json:"binary,omitempty"`
 }
 
-// PushRan is a command that has ended.
+// PushRan is a finished command.
 type PushRan struct {
 	Command string `json:"command"`
 	Failed  bool   `json:"failed,omitempty"`
 }
 
-// ids are what the audit has of it.
+// ids are the audit's record of it.
 func (p *Push) ids() map[string]string {
 	out := map[string]string{}
 	for _, r := range p.Refs {

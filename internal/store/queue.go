@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Queue is what waits in a thread.
+// Queue is a thread's queue of prompts.
 type Queue struct {
 	ThreadKey
 	Project string
@@ -13,14 +13,14 @@ type Queue struct {
 	Prompts []QueuedPrompt `db:"-"` // those without a turn, the next one first
 }
 
-// QueuedPrompt is a prompt that has no turn yet, with what Slack sent.
+// QueuedPrompt is a prompt without a turn, with what Slack sent.
 type QueuedPrompt struct {
 	Prompt
 	Kind    EnvelopeKind
 	Payload json.RawMessage
 }
 
-// queueMost bounds the prompts that are read of one thread's queue.
+// queueMost bounds the prompts read from one thread's queue.
 const queueMost = 100
 
 // Queue returns what waits in a thread, or [ErrNotFound].

@@ -12,47 +12,47 @@ import (
 // Replica is a bot that registers.
 type Replica struct {
 	ID string
-	// Kernel names the machine that runs it, since its start: one on which a lock on its
-	// data folder tells whether another process of this id lives.
+	// Kernel identifies the machine's boot: on the same one a lock on the data folder shows whether another process
+	// of this id lives.
 	Kernel string
 	// Slots is how many sessions it may run at once.
 	Slots int
-	// Lease is how long it has to be silent to be taken for dead.
+	// Lease is how long it may be silent before it counts as dead.
 	Lease time.Duration
 }
 
-// Load is what a replica has to do.
+// Load is a replica's load.
 type Load struct {
 	Slots int // how many sessions it may run at once; 0 while it stops
-	Busy  int // threads that it holds: those with a session, and those that wait for a slot
-	Turns int // sessions that work: neither idle nor waiting for people
+	Busy  int // threads that it holds, with a session or waiting for a slot
+	Turns int // sessions that are neither idle nor waiting for people
 }
 
-// Registration is a replica from its beginning until it ends, or is taken for dead. Number is
-// different for each registration of any replica.
+// Registration is a replica from registering until it ends or is marked dead. Number differs for each registration
+// of any replica.
 type Registration struct {
 	Replica string
 	Number  int64
 }
 
-// Peer is a replica that lives, as far as the database knows.
+// Peer is a replica that is alive as far as the database knows.
 type Peer struct {
 	Registration
 	Load
-	Heartbeats int64 // grows for as long as it lives
+	Heartbeats int64 // grows while it is alive
 	Lease      time.Duration
 }
 
-// Free is how many more threads suit it.
+// Free is how many more threads it can take.
 func (p Peer) Free() int { return max(0, p.Slots-p.Busy) }
 
-// ErrLives is why a replica cannot register: a process of this replica's id lives on another
-// machine, or did before this machine was started.
-var ErrLives = errors.New("another process of this replica lives, perhaps")
+// ErrLives is why a replica cannot register: a process with its id may be alive on another machine, or on this one
+// before its last start.
+var ErrLives = errors.New("another process of this replica may be alive")
 
-// Register registers the replica, whose earlier registration has ended: its leases are
-// handed back. The caller holds the lock of its data folder. It fails with [ErrLives]
-// where that does not tell that the earlier registration has ended; [Store.MarkDead] does then.
+// Register registers the replica and frees the leases of its earlier registration, which has ended. The caller
+// holds the lock of its data folder. It fails with [ErrLives] if the lock does not prove that the earlier one has
+// ended; [Store.MarkDead] then does.
 func (s *Store) Register(ctx context.Context, r Replica) (Registration, error) {
 	life := Registration{Replica: r.ID}
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
@@ -72,13 +72,12 @@ func (s *Store) Register(ctx context.Context, r Replica) (Registration, error) {
 		return handBack(ctx, tx, r.ID)
 	})
 	if err != nil {
-		return Registration{}, fmt.Errorf("begin to live as replica %s: %w", r.ID, err)
+		return Registration{}, fmt.Errorf("register replica %s: %w", r.ID, err)
 	}
 	return life, nil
 }
 
-// handBack frees the leases of a replica that does not live, or not yet again, and tells
-// the others.
+// handBack frees the leases of a replica that is dead, or about to register, and notifies the others.
 func handBack(ctx context.Context, tx pgx.Tx, replica string) error {
 	tag, err := tx.Exec(ctx, `UPDATE threads SET lease_owner = NULL WHERE lease_owner = $1`, replica)
 	if err != nil || tag.RowsAffected() == 0 {
@@ -87,11 +86,10 @@ func handBack(ctx context.Context, tx pgx.Tx, replica string) error {
 	return notify(ctx, tx, Notice{Kind: NoticeFreed})
 }
 
-// Heartbeat says that the replica lives, and what it has to do. It fails with [ErrFenced]
-// once it was taken for dead. held are its leases, and peers the other replicas that live.
-// It has a connection of its own.
+// Heartbeat records that the replica is alive, and its load. It fails with [ErrFenced] once the replica was marked
+// dead. held are its leases, and peers the other live replicas. It has a connection of its own.
 func (s *Store) Heartbeat(ctx context.Context, l Registration, load Load) (held []Lease, peers []Peer, err error) {
-	err = inTx(ctx, s.beats, func(tx pgx.Tx) error {
+	err = inTx(ctx, s.heartbeats, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE replicas SET beat = beat + 1, slots = $3, busy = $4, turns = $5 WHERE id = $1 AND life = $2 AND alive`, l.Replica, l.Number, load.Slots, load.Busy, load.Turns)
 		if err != nil {
 			return err
@@ -107,14 +105,14 @@ func (s *Store) Heartbeat(ctx context.Context, l Registration, load Load) (held 
 		return err
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("tell that this replica lives: %w", err)
+		return nil, nil, fmt.Errorf("record the heartbeat: %w", err)
 	}
 	return held, peers, nil
 }
 
-// Living lists the replicas that live, as far as the database knows.
+// Living lists the replicas that are alive as far as the database knows.
 func (s *Store) Living(ctx context.Context) ([]Peer, error) {
-	peers, err := living(ctx, s.beats, "")
+	peers, err := living(ctx, s.heartbeats, "")
 	return peers, wrap(err, "look for other replicas")
 }
 
@@ -128,8 +126,8 @@ func living(ctx context.Context, db querier, but string) ([]Peer, error) {
 		FROM replicas WHERE alive AND id <> $1 ORDER BY id`, but))
 }
 
-// MarkDead ends the registration of a replica whose heartbeat has not moved for its lease, and hands its
-// leases back, and what it had to say. dead is false when it has moved meanwhile.
+// MarkDead ends the registration of a replica whose heartbeat has not moved for its lease, and frees its leases and
+// outbox rows. dead is false when the heartbeat has moved meanwhile.
 func (s *Store) MarkDead(ctx context.Context, p Peer) (dead bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE replicas SET alive = false, since = now() WHERE id = $1 AND life = $2 AND beat = $3 AND alive`, p.Replica, p.Number, p.Heartbeats)
@@ -143,12 +141,12 @@ func (s *Store) MarkDead(ctx context.Context, p Peer) (dead bool, err error) {
 		return handBack(ctx, tx, p.Replica)
 	})
 	if err != nil {
-		return false, fmt.Errorf("bury replica %s: %w", p.Replica, err)
+		return false, fmt.Errorf("mark replica %s dead: %w", p.Replica, err)
 	}
 	return dead, nil
 }
 
-// Unregister ends a life in good order, and hands back what leases are left.
+// Unregister ends a registration, and frees the remaining leases.
 func (s *Store) Unregister(ctx context.Context, l Registration) error {
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE replicas SET alive = false, slots = 0, turns = 0, since = now() WHERE id = $1 AND life = $2 AND alive`, l.Replica, l.Number)

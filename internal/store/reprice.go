@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// UnpricedCall is a call that was booked while the list had no price for its model.
+// UnpricedCall is a call that was booked without a price for its model.
 type UnpricedCall struct {
 	ID      uuid.UUID
 	At      time.Time // when it was booked
@@ -26,8 +26,8 @@ type UnpricedCall struct {
 	ContractMicroUSD         *int64 `db:"contract_micro_usd"`
 }
 
-// UnpricedCalls lists the calls of a team that were booked since without a price and
-// have got none yet, oldest first, with what was corrected otherwise.
+// UnpricedCalls lists a team's calls booked since without a price that still have none, oldest first, with other
+// corrections included.
 func (s *Store) UnpricedCalls(ctx context.Context, teamID string, since time.Time) ([]UnpricedCall, error) {
 	out, err := collect[UnpricedCall](s.pool.Query(ctx, `
 		SELECT l.call_id AS id, l.at, l.project, l.model, l.rate, l.input_tokens + COALESCE(c.input_tokens, 0) AS input, l.output_tokens + COALESCE(c.output_tokens, 0) AS output,
@@ -40,17 +40,15 @@ func (s *Store) UnpricedCalls(ctx context.Context, teamID string, since time.Tim
 	return out, wrap(err, "look for calls without a price")
 }
 
-// Repricing is what a call has cost more than it was booked with; less if it is
-// negative.
+// Repricing is the difference to a call's booked cost; it may be negative.
 type Repricing struct {
 	ID               uuid.UUID `json:"id"`
 	MicroUSD         int64     `json:"micro_usd"`
 	ContractMicroUSD *int64    `json:"contract"` // nil where the team has no price of its own
 }
 
-// Reprice corrects calls that had no price, in one transaction, and returns how many:
-// a call that has been priced before is left as it is. The entries are added today; the
-// calls stay as they were booked.
+// Reprice corrects calls without a price in one transaction, and returns how many: calls priced before are skipped.
+// The correcting entries are booked today.
 func (s *Store) Reprice(ctx context.Context, calls []Repricing) (n int64, err error) {
 	data, err := json.Marshal(calls)
 	if err == nil {

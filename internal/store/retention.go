@@ -8,12 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// unheld is true of a thread t that no replica holds that lives.
+// unheld is true of a thread t that no live replica holds.
 const unheld = `(t.lease_owner IS NULL OR NOT EXISTS (SELECT FROM replicas r WHERE r.id = t.lease_owner AND r.alive))`
 
-// ForgetTranscripts deletes, for good, the copies of the transcripts of some threads that
-// nobody has written in since, and what their turns answered. It returns how many threads
-// there were; none means that all is done.
+// ForgetTranscripts deletes the transcript copies and answers of some threads in which nobody has written since. It
+// returns their number; zero means that all is done.
 func (s *Store) ForgetTranscripts(ctx context.Context, since time.Time) (threads int, err error) {
 	err = s.pool.QueryRow(ctx, `
 		WITH old AS (
@@ -28,8 +27,8 @@ func (s *Store) ForgetTranscripts(ctx context.Context, since time.Time) (threads
 	return threads, wrap(err, "delete old transcripts")
 }
 
-// OldWork lists threads that nobody has written in since and whose work is kept, those
-// first that were looked at longest ago.
+// OldWork lists threads with kept work in which nobody has written since, those first that were checked longest
+// ago.
 func (s *Store) OldWork(ctx context.Context, since time.Time, limit int) ([]int64, error) {
 	ids, err := collectColumn[int64](s.pool.Query(ctx, `
 		SELECT t.id FROM work w JOIN threads t ON t.id = w.thread_id
@@ -38,7 +37,7 @@ func (s *Store) OldWork(ctx context.Context, since time.Time, limit int) ([]int6
 	return ids, wrap(err, "look for old work")
 }
 
-// ForgetWork deletes what is kept of the lease's thread, for good.
+// ForgetWork deletes the kept work of the lease's thread.
 func (s *Store) ForgetWork(ctx context.Context, l Lease) error {
 	err := s.fencedTx(ctx, l, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM work WHERE thread_id = $1`, l.ThreadID); err != nil {
@@ -50,8 +49,8 @@ func (s *Store) ForgetWork(ctx context.Context, l Lease) error {
 	return wrap(err, "delete the work of thread %d", l.ThreadID)
 }
 
-// LeaveWork notes that old work of the lease's thread stays, and writes the sentence that
-// says so into the outbox, unless it is empty or the thread was told before.
+// LeaveWork records that old work of the lease's thread stays, and queues the sentence about it, unless that is
+// empty or was sent before.
 func (s *Store) LeaveWork(ctx context.Context, l Lease, sentence string) (said []OutboxRow, err error) {
 	err = s.fencedTx(ctx, l, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `UPDATE work SET looked_at = now() WHERE thread_id = $1`, l.ThreadID); err != nil || sentence == "" {
@@ -70,9 +69,8 @@ func (s *Store) LeaveWork(ctx context.Context, l Lease, sentence string) (said [
 	return said, nil
 }
 
-// SweepPacks deletes pieces of packs that no work names, as whoever was writing them was
-// cut, of some threads that nobody holds. It returns how many there were; none means that
-// all is done.
+// SweepPacks deletes pieces of unfinished packs, which no work names, of some unheld threads. It returns their
+// number; zero means that all is done.
 func (s *Store) SweepPacks(ctx context.Context) (threads int, err error) {
 	const unnamed = `NOT EXISTS (SELECT FROM work w WHERE w.thread_id = p.thread_id AND p.pack = ANY (w.packs))`
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
@@ -83,7 +81,7 @@ func (s *Store) SweepPacks(ctx context.Context) (threads int, err error) {
 		if threads = len(ids); err != nil || threads == 0 {
 			return err
 		}
-		// The locks were waited for: what was committed meanwhile is seen by a new statement.
+		// A new statement sees what was committed while waiting for the locks.
 		_, err = tx.Exec(ctx, `DELETE FROM work_packs p WHERE p.thread_id = ANY ($1) AND `+unnamed, ids)
 		return err
 	})

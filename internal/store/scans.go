@@ -10,28 +10,25 @@ import (
 )
 
 const (
-	// hearGap is after how long without a word of [Store.MoveCursor] nobody is known to have heard
-	// what was posted.
-	hearGap = 30 * time.Second
-	// hearOverlap is how long before a gap is looked, too: what goes into a connection that
-	// is about to be found dead, and clocks that differ.
-	hearOverlap = 2 * time.Minute
+	// receiveGap is the time without [Store.MoveCursor] after which posts may have been missed.
+	receiveGap = 30 * time.Second
+	// scanOverlap is how much before a gap is also scanned, for connections that were already dead and for clock
+	// differences.
+	scanOverlap = 2 * time.Minute
 )
 
-// Scan is something in Slack that is to be looked through for posts which were not
-// delivered.
+// Scan is a part of Slack to search for posts that were not delivered.
 type Scan struct {
-	TeamID, ChannelID, ThreadTS string // a thread; all that the bot is in, if ChannelID is empty
+	TeamID, ChannelID, ThreadTS string // a thread; the bot's whole workspace if ChannelID is empty
 	Since                       time.Time
-	Asked                       int // how often it was wanted
-	Tries                       int // this one counted
+	Asked                       int // how often it was requested
+	Tries                       int // including this one
 }
 
-// MoveCursor says that what people post in a workspace reaches the inbox. deaf is for how long
-// the caller did not hear until now, or is not sure that it did; 0 if it did all the time.
-// Where posts may be missing a look for them is noted: since nobody has heard, and never
-// since before the first call for the workspace. since is what the workspace is to be
-// looked through from, zero for nothing.
+// MoveCursor records that a workspace's posts reach the inbox. deaf is how long the caller did not receive them
+// until now, or may not have; 0 if it always did. Where posts may be missing it requests a scan: since the last
+// receipt, but never since before the first call for the workspace. since is the start of the workspace's scan,
+// zero for none.
 func (s *Store) MoveCursor(ctx context.Context, teamID string, deaf time.Duration) (since time.Time, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		var now, until time.Time
@@ -46,8 +43,8 @@ func (s *Store) MoveCursor(ctx context.Context, teamID string, deaf time.Duratio
 		if _, err := tx.Exec(ctx, `UPDATE heard SET until = now() WHERE team_id = $1`, teamID); err != nil {
 			return err
 		}
-		if silence := now.Sub(until); silence > hearGap || deaf > 0 {
-			if err := want(ctx, tx, Scan{TeamID: teamID, Since: now.Add(-max(silence, deaf, 0) - hearOverlap)}); err != nil {
+		if silence := now.Sub(until); silence > receiveGap || deaf > 0 {
+			if err := want(ctx, tx, Scan{TeamID: teamID, Since: now.Add(-max(silence, deaf, 0) - scanOverlap)}); err != nil {
 				return err
 			}
 		}
@@ -58,12 +55,12 @@ func (s *Store) MoveCursor(ctx context.Context, teamID string, deaf time.Duratio
 		return err
 	})
 	if err != nil {
-		return time.Time{}, fmt.Errorf("note that what people post is heard: %w", err)
+		return time.Time{}, fmt.Errorf("move the cursor: %w", err)
 	}
 	return since, nil
 }
 
-// want notes that something is to be looked through.
+// want requests a scan.
 func want(ctx context.Context, tx pgx.Tx, l Scan) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO looks AS l (team_id, channel_id, thread_ts, since) VALUES ($1, $2, $3, $4)
@@ -72,8 +69,7 @@ func want(ctx context.Context, tx pgx.Tx, l Scan) error {
 	return err
 }
 
-// TakeScan takes what is to be looked through next, threads first, and holds it for the
-// caller; ok is false when there is nothing.
+// TakeScan takes the next scan, threads first, and holds it for the caller; ok is false when there is none.
 func (s *Store) TakeScan(ctx context.Context, teamID string, hold time.Duration) (l Scan, ok bool, err error) {
 	l, err = collectOne[Scan](s.pool.Query(ctx, `
 		UPDATE looks l SET next_try = now() + $2, tries = l.tries + 1
@@ -88,14 +84,14 @@ func (s *Store) TakeScan(ctx context.Context, teamID string, hold time.Duration)
 	return l, err == nil, wrap(err, "take a look")
 }
 
-// HoldScan keeps a look its caller's for so long, or has it wait as long.
+// HoldScan extends the caller's hold on a scan, or delays it as long.
 func (s *Store) HoldScan(ctx context.Context, l Scan, hold time.Duration) error {
 	_, err := s.pool.Exec(ctx, `UPDATE looks SET next_try = now() + $4 WHERE team_id = $1 AND channel_id = $2 AND thread_ts = $3`,
 		l.TeamID, l.ChannelID, l.ThreadTS, hold)
 	return wrap(err, "hold a look")
 }
 
-// EndScan notes that a look is through. One that was wanted again meanwhile is due.
+// EndScan finishes a scan. If it was requested again meanwhile, it becomes due.
 func (s *Store) EndScan(ctx context.Context, l Scan) error {
 	var b pgx.Batch
 	b.Queue(`DELETE FROM looks WHERE team_id = $1 AND channel_id = $2 AND thread_ts = $3 AND asked = $4`, l.TeamID, l.ChannelID, l.ThreadTS, l.Asked)
@@ -104,15 +100,14 @@ func (s *Store) EndScan(ctx context.Context, l Scan) error {
 	return wrap(err, "end a look")
 }
 
-// ServedThreads are the threads of a team that something happened in since then, the latest
-// first, limit at most.
+// ServedThreads are a team's threads with activity since, the latest first, limit at most.
 func (s *Store) ServedThreads(ctx context.Context, teamID string, since time.Time, limit int) ([]ThreadKey, error) {
 	list, err := collect[ThreadKey](s.pool.Query(ctx, `
 		SELECT team_id, channel_id, thread_ts FROM threads WHERE team_id = $1 AND active_at >= $2 ORDER BY active_at DESC LIMIT $3`, teamID, since, limit))
 	return list, wrap(err, "read the threads that are served")
 }
 
-// OpenedAt is the ts of the first prompt of a thread, or [ErrNotFound] where there is none.
+// OpenedAt is the ts of a thread's first prompt, or [ErrNotFound].
 func (s *Store) OpenedAt(ctx context.Context, k ThreadKey) (ts string, err error) {
 	err = s.pool.QueryRow(ctx, `
 		SELECT i.ts FROM threads t JOIN inbox i ON i.team_id = t.team_id AND i.channel_id = t.channel_id AND i.ts >= t.thread_ts AND i.kind = 'message'
@@ -124,8 +119,7 @@ func (s *Store) OpenedAt(ctx context.Context, k ThreadKey) (ts string, err error
 	return ts, wrap(err, "read how a thread began")
 }
 
-// LastPost is the ts of the last prompt of a thread that was posted before another post, or
-// empty where none is known.
+// LastPost is the ts of a thread's last prompt before another post; empty if unknown.
 func (s *Store) LastPost(ctx context.Context, k ThreadKey, before string) (ts string, err error) {
 	err = s.pool.QueryRow(ctx, `
 		SELECT i.ts FROM threads t JOIN inbox i ON i.team_id = t.team_id AND i.channel_id = t.channel_id AND i.ts >= t.thread_ts AND i.ts < $4 AND i.kind = 'message'
@@ -147,10 +141,10 @@ func (s *Store) WaitingPosts(ctx context.Context, teamID string, limit int) ([]E
 	return list, wrap(err, "read the posts that wait")
 }
 
-// Concerns reports whether a thread is served, or about to be: a message of it that is older
-// than ts is in the inbox, and not dealt with yet.
+// Concerns reports whether a thread is served, or about to be: an unhandled message of it older than ts is in the
+// inbox.
 func (s *Store) Concerns(ctx context.Context, k ThreadKey, ts string) (served, begins bool, err error) {
-	// One statement: a prompt that opens its thread is accepted at the same time.
+	// One statement, since a prompt that opens its thread may be accepted concurrently.
 	err = s.pool.QueryRow(ctx, `
 		SELECT EXISTS (SELECT FROM threads t WHERE t.team_id = $1 AND t.channel_id = $2 AND t.thread_ts = $3),
 			EXISTS (SELECT FROM inbox e WHERE e.team_id = $1 AND e.channel_id = $2 AND e.thread_ts = $3 AND e.ts < $4

@@ -14,8 +14,8 @@ func (s *Store) NewSession(ctx context.Context, l Lease, id, parentID string) er
 	return s.newSession(ctx, l, id, parentID, false)
 }
 
-// StartAnew makes id the thread's session in the place of one that cannot be resumed.
-// What was said in that one is its [Store.SessionHistory].
+// StartAnew replaces a session that cannot be resumed by id. [Store.SessionHistory] returns what was said in the
+// old one.
 func (s *Store) StartAnew(ctx context.Context, l Lease, id, lost string) error {
 	return s.newSession(ctx, l, id, lost, true)
 }
@@ -33,31 +33,29 @@ func (s *Store) newSession(ctx context.Context, l Lease, id, parentID string, re
 	return wrap(err, "record session %s", id)
 }
 
-// SessionStarted reports whether a prompt was ever written to the session, so
-// that its next process must resume it.
+// SessionStarted reports whether a prompt was ever written to the session, so that its next process must resume it.
 func (s *Store) SessionStarted(ctx context.Context, id string) (bool, error) {
 	var started bool
 	err := s.pool.QueryRow(ctx, `SELECT started FROM sessions WHERE id = $1`, id).Scan(&started)
 	return started, wrap(err, "read session %s", id)
 }
 
-// SessionSpoke reports whether anything was said in the session that a later process
-// could miss: a turn of it has come to an end of its own.
+// SessionSpoke reports whether the session has content that a later process could miss: a turn that ended by
+// itself.
 func (s *Store) SessionSpoke(ctx context.Context, id string) (bool, error) {
 	var spoke bool
 	err := s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM turns WHERE session_id = $1 AND agent_turns > 0)`, id).Scan(&spoke)
 	return spoke, wrap(err, "look what was said in session %s", id)
 }
 
-// MarkStarted records that the session has a transcript: a /clear began it in a
-// process that runs.
+// MarkStarted records that the session has a transcript, begun by a /clear in a running process.
 func (s *Store) MarkStarted(ctx context.Context, id string) error {
 	_, err := s.pool.Exec(ctx, `UPDATE sessions SET started = true WHERE id = $1`, id)
 	return wrap(err, "mark session %s as started", id)
 }
 
-// BeginEpoch records that a process of the session started from a running total
-// of baseline micro-USD, and returns the epoch's number, from 1.
+// BeginEpoch records a process of the session that starts from a running total of baseline micro-USD, and returns
+// the epoch's number, from 1.
 func (s *Store) BeginEpoch(ctx context.Context, l Lease, sessionID, cliVersion string, baseline int64) (int, error) {
 	var epoch int
 	err := s.fencedTx(ctx, l, func(tx pgx.Tx) error {
@@ -72,18 +70,17 @@ func (s *Store) BeginEpoch(ctx context.Context, l Lease, sessionID, cliVersion s
 	return epoch, nil
 }
 
-// Exchange is a prompt of a thread and what was answered.
+// Exchange is a prompt of a thread and its answer.
 type Exchange struct {
 	UserID    string
-	Prompt    string // the first 4,000 characters of it
-	Answer    string // what was said last; empty if that is not known
+	Prompt    string // its first 4,000 characters
+	Answer    string // the last text; empty if unknown
 	State     string // how its turn ended: done, interrupted or failed
 	StartedAt time.Time
 }
 
-// SessionHistory is what is known of the sessions that could not be resumed and in whose
-// place a session was started (see [Store.StartAnew]): their last turns, at most so
-// many, oldest first. A session that began otherwise has none.
+// SessionHistory returns the last turns of the unresumable sessions that this one replaced (see [Store.StartAnew]),
+// at most so many, oldest first. Other sessions have none.
 func (s *Store) SessionHistory(ctx context.Context, sessionID string, limit int) ([]Exchange, error) {
 	out, err := collect[Exchange](s.pool.Query(ctx, `
 		WITH RECURSIVE lost AS (

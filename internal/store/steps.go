@@ -7,34 +7,31 @@ import (
 	"time"
 )
 
-// Step is a use of a tool in a turn: what was asked for, how that was decided, and what the
-// audit tells of its result.
+// Step is a tool use in a turn: its input, its decision, and its result in the audit.
 type Step struct {
 	SessionID string
 	ToolUseID string
 	ToolName  string
-	Input     json.RawMessage // that ran, or would have: as people have changed it, if they did
+	Input     json.RawMessage // that ran, or would have, including people's changes
 	Status    ApprovalStatus
 	Reason    string    // the decider's
 	DecidedAt time.Time // zero while pending
-	// ResultAt is when its result was heard of, zero if it was not. Then Failed says how it
-	// ended, and SHA256, in hex, what it was.
+	// ResultAt is when its result came, or zero. Failed is its outcome, and SHA256, in hex, the result's checksum.
 	ResultAt time.Time
 	Failed   bool
 	SHA256   string
 }
 
-// Steps are some of a turn's uses of tools, in the order in which they were asked for.
+// Steps are a page of a turn's tool uses, in the order of asking.
 type Steps struct {
 	Running bool // the turn goes on
 	Total   int  // uses of tools in the turn
-	First   int  // of them that come before the list
+	First   int  // tool uses before the page
 	List    []Step
 }
 
-// TurnSteps lists the turn's uses of tools from the n-th on, which counts from 0, but for
-// those of tools that are left out; of less than 0 the last page of so many. It lists none
-// beyond the end.
+// TurnSteps lists the turn's tool uses from the n-th on, counted from 0, without those of excluded tools; a
+// negative n means the last page. Beyond the end the list is empty.
 func (s *Store) TurnSteps(ctx context.Context, turnID int64, n, limit int, without []string) (Steps, error) {
 	out := Steps{First: n}
 	err := s.pool.QueryRow(ctx, `

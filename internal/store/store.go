@@ -7,8 +7,7 @@
 // its [Lease] and return [ErrFenced] once another replica holds it: a worker
 // that gets ErrFenced must stop at once without touching Slack or the CLI.
 //
-// What has to happen later is written as a [Job] in the transaction that it follows
-// from; package jobs has them done.
+// What must happen later is written as a [Job] in the transaction that causes it; package jobs runs it.
 //
 // The package knows nothing of Slack's API or of the CLI, and starts no goroutine of
 // its own.
@@ -33,51 +32,49 @@ import (
 var (
 	// ErrNotFound: there is no such row.
 	ErrNotFound = errors.New("not found")
-	// ErrFenced: the lease that the write was made under has changed hands.
+	// ErrFenced: another replica has taken the lease of the write.
 	ErrFenced = errors.New("another replica holds this thread now")
-	// ErrEnded: the approval has ended already; the row that comes with it says how.
+	// ErrEnded: the approval has already ended; the returned row says how.
 	ErrEnded = errors.New("the approval has ended already")
 	// ErrTooEarly: the approval's time has not run out.
 	ErrTooEarly = errors.New("the approval still has time")
-	// ErrVoted: the person has said the same to this approval before.
+	// ErrVoted: the person has already given this vote.
 	ErrVoted = errors.New("this person has voted already")
-	// ErrChanged is an allow of an input that somebody changed after it was shown.
+	// ErrChanged: the input of an allow was changed after it was shown.
 	ErrChanged = errors.New("the input was changed meanwhile")
 )
 
-// Options are what a store needs to know beside its database. The zero value is
-// right for programs that only read.
+// Options configure a store. The zero value suits programs that only read.
 type Options struct {
-	// Jobs writes jobs. Without it nothing can be scheduled, so that [Store.Ask] and
-	// [Store.Schedule] refuse: an approval without its deadline might never end.
+	// Jobs writes jobs. Without it [Store.Ask] and [Store.Schedule] refuse: an approval without its deadline might
+	// never end.
 	Jobs JobInserter
-	// Direct is the database's URL past a pooler in transaction mode, for what needs a
-	// session of its own; empty where the store's own is such a way.
+	// Direct is the database's URL that bypasses a pooler in transaction mode, for session-level features; empty if
+	// the main URL does.
 	Direct string
-	// Reminders are how long after it was asked people are reminded of an approval.
+	// Reminders are the delays after which people are reminded of an approval.
 	Reminders []time.Duration
-	// TimeZone is where ledger entries are booked on a day, and reports count days and
-	// months; nil is UTC. Entries keep the day that they were booked on, so that a
-	// change holds for later entries only and the sums of the past stay what they were.
+	// TimeZone determines the booking day of ledger entries, and the days and months of reports; nil is UTC.
+	// Entries keep their booking day, so a change affects later entries only.
 	TimeZone *time.Location
-	// Replica is whose outbox rows this process sends; see [Store.ClaimOutbox]. Programs that
-	// show nothing need none.
+	// Replica is whose outbox rows this process sends; see [Store.ClaimOutbox]. Programs that show nothing need
+	// none.
 	Replica string
 	Log     *zap.Logger // nil is no log
 }
 
-// Store is a handle on the database. The zero value is not usable: see [Open].
+// Store is a handle on the database; see [Open].
 type Store struct {
-	pool      *pgxpool.Pool
-	direct    *pgx.ConnConfig // how to a session
-	beats     *pgxpool.Pool   // of one connection, for what must not wait; see [Store.Heartbeat]
-	jobs      JobInserter
-	reminders []time.Duration
-	zone      *time.Location
-	listening *upkeep.Part
-	packing   chan struct{} // held while a piece of a pack is written
-	replica   string
-	process   string // this one, among those of the replica
+	pool       *pgxpool.Pool
+	direct     *pgx.ConnConfig // for connections with a session
+	heartbeats *pgxpool.Pool   // one connection, for what must not wait; see [Store.Heartbeat]
+	jobs       JobInserter
+	reminders  []time.Duration
+	zone       *time.Location
+	listening  *upkeep.Part
+	packing    chan struct{} // held while a piece of a pack is written
+	replica    string
+	process    string // distinguishes this process from others of the replica
 }
 
 // Open connects to the database at url (a postgres:// URL or a DSN) and checks
@@ -94,7 +91,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 			return nil, err
 		}
 		if !strings.Contains(url, "default_query_exec_mode=") {
-			// Behind a pooler a statement that was prepared may not be there any more.
+			// Behind a pooler a prepared statement may be missing.
 			cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 		}
 	}
@@ -110,7 +107,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	own := cfg.Copy()
 	own.MinConns, own.MinIdleConns, own.MaxConns = 0, 0, 1
-	beats, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), own)
+	heartbeats, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), own)
 	if err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("connect to the database: %w", err)
@@ -122,7 +119,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		o.Log = zap.NewNop()
 	}
 	return &Store{
-		pool: pool, direct: direct.ConnConfig, beats: beats, jobs: o.Jobs, reminders: o.Reminders, zone: o.TimeZone,
+		pool: pool, direct: direct.ConnConfig, heartbeats: heartbeats, jobs: o.Jobs, reminders: o.Reminders, zone: o.TimeZone,
 		listening: upkeep.New("listening for notices of other replicas", Cure, o.Log),
 		packing:   make(chan struct{}, 1), replica: o.Replica, process: rand.Text(),
 	}, nil
@@ -130,7 +127,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 
 // Close returns when every connection is closed.
 func (s *Store) Close() {
-	s.beats.Close()
+	s.heartbeats.Close()
 	s.pool.Close()
 }
 
@@ -145,7 +142,7 @@ func inTx(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error 
 	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{BeginQuery: begin}, fn)
 }
 
-// fencedTx is inTx of what may be written only while the lease holds.
+// fencedTx is inTx for writes that need the lease.
 func (s *Store) fencedTx(ctx context.Context, l Lease, fn func(pgx.Tx) error) error {
 	return s.inTx(ctx, func(tx pgx.Tx) error {
 		if _, err := hold(ctx, tx, l); err != nil {
@@ -155,9 +152,8 @@ func (s *Store) fencedTx(ctx context.Context, l Lease, fn func(pgx.Tx) error) er
 	})
 }
 
-// begin begins a transaction, in one trip. A process that is frozen in the middle of one
-// keeps its rows locked, which whoever takes its threads over would wait for without end:
-// the server ends what is idle for so long.
+// begin begins a transaction in one round trip. A process that is frozen in a transaction would keep its rows
+// locked for whoever takes over its threads: the server ends it after this idle time.
 const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '15s'"
 
 // collectOne is pgx.CollectExactlyOneRow with our ErrNotFound.
@@ -173,7 +169,7 @@ func collectOne[T any](rows pgx.Rows, err error) (T, error) {
 	return v, err
 }
 
-// notFound is for single values what collectOne is for rows.
+// notFound is to single values what collectOne is to rows.
 func notFound(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrNotFound
@@ -181,7 +177,7 @@ func notFound(err error) error {
 	return err
 }
 
-// collectColumn is [collect] of rows of one column.
+// collectColumn is [collect] for rows of one column.
 func collectColumn[T any](rows pgx.Rows, err error) ([]T, error) {
 	if err != nil {
 		return nil, err
@@ -189,7 +185,7 @@ func collectColumn[T any](rows pgx.Rows, err error) ([]T, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[T])
 }
 
-// wrap says what failed; nil stays nil.
+// wrap adds what failed; nil stays nil.
 func wrap(err error, doing string, args ...any) error {
 	if err == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Thread is a Slack thread that has become a session.
+// Thread is a Slack thread with a session.
 type Thread struct {
 	ID        int64
 	TeamID    string
@@ -16,11 +16,10 @@ type Thread struct {
 	ThreadTS  string
 	Project   string
 	OwnerID   string // who opened it
-	Title     string // what it is about, for people, secrets excepted; may be empty
-	SessionID string // empty until its first process starts
+	Title     string // for people, with secrets masked; may be empty
+	SessionID string // empty until the first process starts
 	Workspace string // folder; empty until it is prepared
-	// WorkspaceReplica is the replica in whose data folder that is; empty if that is not
-	// known.
+	// WorkspaceReplica is the replica whose data folder has it; empty if unknown.
 	WorkspaceReplica string
 	LeaseOwner       string
 	LeaseEpoch       int64
@@ -35,8 +34,7 @@ func (t Thread) Key() ThreadKey {
 	return ThreadKey{TeamID: t.TeamID, ChannelID: t.ChannelID, ThreadTS: t.ThreadTS}
 }
 
-// Lease is the right to run a thread's process and to write for it. Epoch
-// fences: it grows whenever the lease is taken.
+// Lease is the right to run a thread's process and to write for it. Epoch fences: it grows with every acquisition.
 type Lease struct {
 	ThreadID int64
 	Owner    string // replica id
@@ -51,12 +49,10 @@ func (s *Store) ThreadByKey(ctx context.Context, k ThreadKey) (Thread, error) {
 	return t, wrap(err, "read thread %s/%s", k.ChannelID, k.ThreadTS)
 }
 
-// AcquireLease takes the thread's lease for a replica that lives; it holds for as long as
-// that does. ok is false while another one holds it, and, unless eager, while another one
-// should rather have it: whichever has the thread's workspace if it has room, else the one
-// with the most room, which is how many more threads it could hold than it does. A
-// replica's own lease is taken anew with a higher epoch: it cannot be in use, since a life
-// belongs to one process, which runs one worker per thread.
+// AcquireLease takes the thread's lease for a live replica, for as long as that lives. ok is false while another
+// one holds it, and, unless eager, while another one is preferred: the one with the thread's workspace if it has
+// room, else the one with room for the most further threads. A replica's own lease is taken again with a higher
+// epoch: it cannot be in use, since a registration belongs to one process, which runs one worker per thread.
 func (s *Store) AcquireLease(ctx context.Context, threadID int64, l Registration, eager bool) (t Thread, ok bool, err error) {
 	t, err = collectOne[Thread](s.pool.Query(ctx, `
 		UPDATE threads t
@@ -71,17 +67,16 @@ func (s *Store) AcquireLease(ctx context.Context, threadID int64, l Registration
 	return t, err == nil, wrap(err, "acquire the lease of thread %d", threadID)
 }
 
-// suits is how well a replica suits thread t. What counts last is the same for everybody
-// who asks, and another order for each thread.
+// suits is how well a replica suits thread t. Ties are broken differently for each thread, and alike by all
+// replicas.
 func suits(r string) string {
 	room := "(" + r + ".slots - (SELECT count(*) FROM threads h WHERE h.lease_owner = " + r + ".id))"
 	return "(" + room + " > 0 AND t.workspace_replica = " + r + ".id, " + room + ", md5(t.thread_ts || " + r + ".id))"
 }
 
-// ReleaseLease hands the lease back, if it is still held. wake says that there may be
-// work for whoever takes it next: the replicas are notified if prompts are open that do
-// not sleep, in a turn that does not. A prompt that its holder could do nothing about must not wake it again at
-// once.
+// ReleaseLease frees the lease if it is still held. wake says that another replica may have work to do: the
+// replicas are notified if there are open prompts that do not sleep, in a turn that is not parked. A prompt that
+// its holder could not handle must not wake it again at once.
 func (s *Store) ReleaseLease(ctx context.Context, l Lease, wake bool) error {
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		var open bool
@@ -101,11 +96,10 @@ func (s *Store) ReleaseLease(ctx context.Context, l Lease, wake bool) error {
 	return wrap(err, "release the lease of thread %d", l.ThreadID)
 }
 
-// Unattended returns the threads that have work to do, a prompt or a running
-// turn, and that owner may take: nobody's, and its own; whoever has waited longest comes
-// first. Those whose prompt sleeps (see [Store.WaitForBudget] and [Store.PutOffPrompt]), or
-// whose turn does (see [Store.ParkTurn]), are not among them. held lists the threads it
-// works on already.
+// Unattended returns the threads that have a prompt or a running turn and that owner may take: nobody's, and its
+// own; the longest waiting first. It omits those whose prompt sleeps (see [Store.WaitForBudget] and
+// [Store.PutOffPrompt]) or whose turn is parked (see [Store.ParkTurn]). held lists the threads that it already
+// works on.
 func (s *Store) Unattended(ctx context.Context, owner string, held []int64) ([]int64, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT t.id FROM threads t
@@ -129,8 +123,7 @@ func (s *Store) SetWorkspace(ctx context.Context, l Lease, dir string) error {
 		WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3`, dir)
 }
 
-// fenced runs a statement that changes rows only while the lease ($1 thread,
-// $2 owner, $3 epoch) holds.
+// fenced runs a statement that changes rows only while the lease ($1 thread, $2 owner, $3 epoch) holds.
 func (s *Store) fenced(ctx context.Context, l Lease, what, sql string, args ...any) error {
 	tag, err := s.pool.Exec(ctx, sql, append([]any{l.ThreadID, l.Owner, l.Epoch}, args...)...)
 	if err != nil {
@@ -142,8 +135,8 @@ func (s *Store) fenced(ctx context.Context, l Lease, what, sql string, args ...a
 	return nil
 }
 
-// hold locks the thread's row for the rest of the transaction, returns its team,
-// and fails with ErrFenced when the lease has changed hands.
+// hold locks the thread's row for the rest of the transaction and returns its team. It fails with ErrFenced when
+// the lease is lost.
 func hold(ctx context.Context, tx pgx.Tx, l Lease) (teamID string, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT team_id FROM threads WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3
@@ -170,9 +163,9 @@ func (s *Store) ThreadOfTurn(ctx context.Context, turnID int64) (Thread, error) 
 	return t, wrap(err, "read the thread of turn %d", turnID)
 }
 
-// Teams are the teams that have ever worked with this database, in order.
+// Teams are all teams in this database, in order.
 func (s *Store) Teams(ctx context.Context) ([]string, error) {
-	// A step for each team, from index to index, instead of a look at every thread.
+	// An index scan that skips from team to team, instead of reading every thread.
 	teams, err := collectColumn[string](s.pool.Query(ctx, `
 		WITH RECURSIVE teams AS (
 			SELECT min(team_id) AS team_id FROM threads

@@ -10,62 +10,60 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Spend is what a project has ever cost on a model, in micro-USD.
+// Spend is a project's total cost on a model, in micro-USD.
 type Spend struct {
 	Project, Model   string
 	MicroUSD         int64 // by list price
 	ContractMicroUSD int64 // by the team's own prices, over the entries that have one
 }
 
-// Waiting is what waits in this moment.
+// Waiting is what currently waits.
 type Waiting struct {
-	Approvals int64 // that nobody has decided yet
-	// Oldest is how long the oldest of them waits, 0 if there is none.
+	Approvals int64 // undecided
+	// Oldest is the age of the oldest of them, or 0.
 	Oldest time.Duration
-	// Inbox is what Slack was told that we have and nobody works on yet.
+	// Inbox counts the acknowledged envelopes that nobody handles yet.
 	Inbox int64
-	// Words is what people must see and Slack does not have yet, and OldestWord how long
-	// the oldest of it waits.
-	Words      int64
-	OldestWord time.Duration
-	// WorkBytes is what is kept of the work of all threads.
+	// OutboxRows is the number of rows that Slack does not have yet, and OldestRow the age of the oldest.
+	OutboxRows int64
+	OldestRow  time.Duration
+	// WorkBytes is the size of all threads' kept work.
 	WorkBytes int64
 }
 
 // WaitBounds are the upper bounds of the histogram of [Totals], in seconds.
 var WaitBounds = []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600}
 
-// TurnKey says what turns a count of [Totals] is of.
+// TurnKey is the key of a count of turns in [Totals].
 type TurnKey struct{ Project, State string }
 
-// ApprovalKey says what approvals a count of [Totals] is of.
+// ApprovalKey is the key of a count of approvals in [Totals].
 type ApprovalKey struct{ Status, Via string }
 
 // Totals are counts over a team's whole time. They never fall.
 type Totals struct {
-	Turns     map[TurnKey]int64     // that have ended
-	Approvals map[ApprovalKey]int64 // that have ended, those by rule included
-	// Waits are the decisions of people, by the time that they took: Waits[i] of at
-	// most WaitBounds[i] seconds and more than the bound before, the last ones of more
-	// than the last bound.
+	Turns     map[TurnKey]int64     // ended ones
+	Approvals map[ApprovalKey]int64 // ended ones, including those by rule
+	// Waits are people's decisions by their duration: Waits[i] took at most WaitBounds[i] seconds and more than the
+	// bound before; the last one has no bound.
 	Waits       []int64
-	WaitSeconds float64 // of them all
+	WaitSeconds float64 // in total
 }
 
-// Counter counts [Totals] again and again without reading again what cannot change
-// any more. The zero value has counted nothing. It is not safe for concurrent use.
+// Counter updates [Totals] incrementally, without reading again what cannot change. The zero value has counted
+// nothing. It is not safe for concurrent use.
 type Counter struct {
 	settled Totals
-	turn    int64     // up to which all turns are in settled
-	asked   time.Time // before which all approvals are in settled; zero before the first
+	turn    int64     // all turns up to it are in settled
+	asked   time.Time // all approvals before it are in settled; zero before the first
 }
 
-// Steps of a count; each is a query of its own.
+// Batch sizes of a count; each batch is a query.
 const (
 	turnStep     = 200_000
 	approvalStep = 14 * 24 * time.Hour
-	// settleTime is longer than any of our transactions lasts: what is older and has
-	// ended stays as it is, and nothing older can appear.
+	// settleTime is longer than our longest transaction: what is older and has ended cannot change, and nothing
+	// older can appear.
 	settleTime = "1 hour"
 )
 
@@ -82,16 +80,16 @@ func (s *Store) Waiting(ctx context.Context, teamID string) (Waiting, error) {
 	w, err := collectOne[Waiting](s.pool.Query(ctx, `
 		SELECT count(*) AS approvals, COALESCE(now() - min(a.created_at), '0') AS oldest,
 			(SELECT count(*) FROM inbox WHERE state = 'received' AND team_id = $1) + (SELECT count(*) FROM inbox WHERE state = 'accepted' AND team_id = $1) AS inbox,
-			(SELECT count(*) FROM outbox WHERE team_id = $1 AND kind <> 'queue') AS words,
-			(SELECT COALESCE(now() - min(created_at), '0') FROM outbox WHERE team_id = $1 AND kind <> 'queue') AS oldest_word,
+			(SELECT count(*) FROM outbox WHERE team_id = $1 AND kind <> 'queue') AS outbox_rows,
+			(SELECT COALESCE(now() - min(created_at), '0') FROM outbox WHERE team_id = $1 AND kind <> 'queue') AS oldest_row,
 			(SELECT COALESCE(sum(bytes), 0)::bigint FROM work) AS work_bytes
 		FROM approvals a JOIN threads t ON t.id = a.thread_id
 		WHERE a.status = 'pending' AND t.team_id = $1`, teamID))
 	return w, wrap(err, "count what waits")
 }
 
-// Count brings c up to the present and returns the totals. An error leaves c usable:
-// the next call goes on where this one came to. The first call may read everything.
+// Count brings c up to date and returns the totals. After an error the next call continues. The first call may read
+// everything.
 func (s *Store) Count(ctx context.Context, teamID string, c *Counter) (Totals, error) {
 	now, err := s.count(ctx, teamID, c)
 	if err != nil {
@@ -176,8 +174,7 @@ func (s *Store) addTurns(ctx context.Context, teamID string, to *Totals, after, 
 	return nil
 }
 
-// addApprovals adds those that were asked in [since, until) and have ended. Bucket 0
-// is of those that no person decided.
+// addApprovals adds the ended approvals asked in [since, until). Bucket 0 has those that no person decided.
 func (s *Store) addApprovals(ctx context.Context, teamID string, to *Totals, since, until time.Time) error {
 	type row struct {
 		Status, Via string

@@ -14,20 +14,19 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Transcript is the copy of a file in which Claude Code keeps a session.
+// Transcript is the copy of a session's transcript file.
 type Transcript struct {
 	ID      int64
-	Agent   string // the subagent's file without its ending; empty for the session's own
+	Agent   string // the subagent's file without its extension; empty for the session's own
 	Bytes   int64
-	SHA256  []byte // of all of it
-	Full    bool   // its limit was reached: nothing is added any more
+	SHA256  []byte // of the whole file
+	Full    bool   // its limit was reached: nothing is added
 	SavedAt time.Time
 }
 
-// TranscriptPart is what is to be written of a transcript: everything from the offset
-// From on, which is the beginning of a piece or the end of the last one. Nothing is
-// written unless the copy is as its writer knows it (WasBytes, WasSHA256), or there is none
-// and WasSHA256 is nil.
+// TranscriptPart is a part of a transcript to write: everything from the offset From on, which is the beginning of
+// a piece or the end of the last one. Nothing is written unless the copy matches WasBytes and WasSHA256, or there
+// is none and WasSHA256 is nil.
 type TranscriptPart struct {
 	SessionID string
 	Agent     string
@@ -36,14 +35,13 @@ type TranscriptPart struct {
 
 	From   int64
 	Pieces [][]byte // whole lines, one piece after another; none of them empty
-	// What the copy has then.
+	// The copy's size and checksum afterwards.
 	Bytes  int64
 	SHA256 [sha256.Size]byte
 	Full   bool
 }
 
-// MaxTranscriptPiece is the largest piece of a transcript, in bytes: that of a line that
-// is longer than a piece should be.
+// MaxTranscriptPiece is the largest piece of a transcript, in bytes. Pieces are smaller unless a line is long.
 const MaxTranscriptPiece = 80 << 20
 
 // Transcripts are the copies of a session's files, the session's own first.
@@ -53,14 +51,13 @@ func (s *Store) Transcripts(ctx context.Context, sessionID string) ([]Transcript
 	return out, wrap(err, "look for the transcripts of session %s", sessionID)
 }
 
-// ErrDamaged is why a copy cannot be read: it does not hold what was written.
+// ErrDamaged means that a copy does not hold what was written.
 var ErrDamaged = errors.New("it does not hold what was written")
 
-// errTranscriptChanged: a copy is not what its writer takes it for.
+// errTranscriptChanged means that a copy is not as its writer expects.
 var errTranscriptChanged = errors.New("a transcript has changed")
 
-// ReadTranscript writes all of a transcript to out. [ErrDamaged] says that it is not what
-// was listed; what was written then is none.
+// ReadTranscript writes a transcript to out. On [ErrDamaged] what was written to out is invalid.
 func (s *Store) ReadTranscript(ctx context.Context, t Transcript, out io.Writer) error {
 	err := func() error {
 		rows, err := s.pool.Query(ctx, `
@@ -92,8 +89,8 @@ func (s *Store) ReadTranscript(ctx context.Context, t Transcript, out io.Writer)
 	return wrap(err, "read transcript %d", t.ID)
 }
 
-// SaveTranscripts writes parts of transcripts of the thread, all or nothing. saved is
-// false when one of the copies is not what its writer takes it for.
+// SaveTranscripts writes parts of the thread's transcripts, all or nothing. saved is false when a copy is not as
+// its writer expects.
 func (s *Store) SaveTranscripts(ctx context.Context, l Lease, parts []TranscriptPart) (saved bool, err error) {
 	packed := packTranscripts(parts)
 	err = s.fencedTx(ctx, l, func(tx pgx.Tx) error {
@@ -109,7 +106,7 @@ func (s *Store) SaveTranscripts(ctx context.Context, l Lease, parts []Transcript
 	return err == nil, wrap(err, "save transcripts of thread %d", l.ThreadID)
 }
 
-// packedPart is a part whose pieces are compressed.
+// packedPart is a part with compressed pieces.
 type packedPart struct {
 	TranscriptPart
 	at     []int64
@@ -171,8 +168,7 @@ func saveTranscripts(ctx context.Context, tx pgx.Tx, l Lease, parts []packedPart
 	return saved, errors.Join(err, results.Close())
 }
 
-// A window as large as the pieces that are written one after another, so that what is
-// kept for all sessions is small.
+// The window is as large as a usual piece, which bounds the memory for all sessions.
 var zstdWriter = sync.OnceValue(func() *zstd.Encoder {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(256<<10), zstd.WithEncoderCRC(false))
 	if err != nil {

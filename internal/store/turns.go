@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Turn is a turn as it lies in the database.
+// Turn is a row of the turns.
 type Turn struct {
 	ID          int64
 	ThreadID    int64
@@ -18,17 +18,17 @@ type Turn struct {
 	RequestedBy string
 	State       string
 	Problem     string
-	Attempt     int     // 1, and one more for every process that had to go on with it
-	Rests       int     // how many of the attempts before ended by being parked, see [Store.ParkTurn]
-	Parking     Parking // whether this one is
+	Attempt     int     // from 1; each process that continues it adds one
+	Rests       int     // how many earlier attempts ended by parking, see [Store.ParkTurn]
+	Parking     Parking // of this attempt
 	StartedAt   time.Time
 }
 
 const turnColumns = `r.id, r.thread_id, r.session_id::text AS session_id, r.epoch, r.requested_by, r.state, r.problem, r.attempt,
 	r.rests, r.started_at, ` + parkingOf + ` AS parking`
 
-// BeginTurn opens a turn for the oldest prompt of the thread that has none, in
-// the given session and epoch. ok is false when there is no such prompt.
+// BeginTurn opens a turn for the thread's oldest prompt without one, in the given session and epoch. ok is false
+// when there is no such prompt.
 func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch int) (t Turn, p Prompt, ok bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		team, err := hold(ctx, tx, l)
@@ -72,9 +72,8 @@ func startedEntry(team string, t Turn, promptUUID string) AuditEntry {
 	}
 }
 
-// turnEndedEntry tells of a turn's end, and of what it has cost by then: the calls that
-// are booked. The turn's row is locked, so that a call is in this sum or tells of itself
-// when it is booked.
+// turnEndedEntry is the audit entry of a turn's end and its cost by then: the booked calls. The turn's row is
+// locked, so that every call is either in this sum or gets an entry when it is booked.
 func turnEndedEntry(ctx context.Context, tx pgx.Tx, team string, l Lease, turnID int64, state, problem string) (AuditEntry, error) {
 	var calls int64
 	if err := tx.QueryRow(ctx, `
@@ -88,8 +87,7 @@ func turnEndedEntry(ctx context.Context, tx pgx.Tx, team string, l Lease, turnID
 	}, nil
 }
 
-// insertTurn also marks the session as started: from here on a prompt may have
-// reached its transcript.
+// insertTurn also marks the session as started: from here on a prompt may be in its transcript.
 func insertTurn(ctx context.Context, tx pgx.Tx, l Lease, sessionID string, epoch int, requestedBy string, continues *Turn) (Turn, error) {
 	var continuesID *int64
 	attempt, rests := 1, 0
@@ -106,8 +104,8 @@ func insertTurn(ctx context.Context, tx pgx.Tx, l Lease, sessionID string, epoch
 		RETURNING `+turnColumns, l.ThreadID, sessionID, epoch, l.Epoch, requestedBy, continuesID, attempt, rests))
 }
 
-// RunningTurn returns the turn that an earlier process of the thread left
-// running, with its prompt, or [ErrNotFound].
+// RunningTurn returns the turn that an earlier process of the thread left running, with its prompt, or
+// [ErrNotFound].
 func (s *Store) RunningTurn(ctx context.Context, threadID int64) (Turn, Prompt, error) {
 	t, err := collectOne[Turn](s.pool.Query(ctx, `
 		SELECT `+turnColumns+` FROM turns r WHERE thread_id = $1 AND state = 'running'`, threadID))
@@ -122,9 +120,8 @@ func (s *Store) RunningTurn(ctx context.Context, threadID int64) (Turn, Prompt, 
 	return t, p, nil
 }
 
-// ContinueTurn ends a turn that a dead process left running, or that was parked, as
-// interrupted, and opens the one that goes on with its prompt. Approvals that were not answered
-// move along, to be bound when the new process asks the same again.
+// ContinueTurn ends as interrupted a turn that a dead process left running, or that was parked, and opens the next
+// attempt for its prompt. Unanswered approvals move along, to be bound when the new process asks the same again.
 func (s *Store) ContinueTurn(ctx context.Context, l Lease, old Turn, sessionID string, epoch int) (Turn, error) {
 	why := "its process ended"
 	if old.Parking != "" {
@@ -169,35 +166,33 @@ func (s *Store) ContinueTurn(ctx context.Context, l Lease, old Turn, sessionID s
 	return t, nil
 }
 
-// FinishedTurn is how a turn ended.
+// FinishedTurn is the end of a turn.
 type FinishedTurn struct {
 	ID         int64
 	State      string // done, interrupted or failed
 	Problem    string // a sentence for people, or empty
 	AgentTurns int
-	// Witnesses are what the CLI says that it has spent since it was asked last: one,
-	// or one per epoch that the turn ran in, the last one last. None when the process
-	// had gone.
+	// CLITotals are the CLI's running totals since they were last read: one per epoch of the turn, in order. None
+	// if the process had gone.
 	CLITotals []CLITotal
-	// OverBudget: a budget stopped it, so that somebody may go on with it later.
+	// OverBudget: a budget stopped it, so that somebody may continue it later.
 	OverBudget bool
-	// Approvals is what becomes of approvals that are still pending.
+	// Approvals is the final status of approvals that are still pending.
 	Approvals ApprovalStatus
-	// View is the turn as people are to see it at its end, for an [OutboxTurn]; empty when
-	// nobody knows what it has said: then they get Problem as [OutboxGivenUp].
+	// View is the turn's final view for an [OutboxTurn]; empty if its content is unknown: then people get Problem
+	// as [OutboxGivenUp].
 	View []byte
 	// Mark is how its prompt is marked, for an [OutboxMark]; empty for no mark.
 	Mark string
-	// Answer is what was said last, or its beginning.
+	// Answer is the beginning of the last text.
 	Answer string
-	// Transcripts are what the thread's files have that is not copied yet. A part that
-	// does not follow on what is there is not written, and no error.
+	// Transcripts are the parts that are not copied yet. One that does not continue its copy is skipped without an
+	// error.
 	Transcripts []TranscriptPart
 }
 
-// FinishTurn ends the turn, records what the CLI says of it, finishes its prompts and
-// ends its open approvals, all or nothing. It returns those approvals, for their
-// cards, and what else people are to be shown: the turn, then its prompts' marks.
+// FinishTurn ends the turn, records the CLI's totals, finishes its prompts and ends its open approvals, all or
+// nothing. It returns those approvals, for their cards, and the outbox rows: the turn, then its prompts' marks.
 func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) (ended []Approval, rows []OutboxRow, err error) {
 	transcripts := packTranscripts(f.Transcripts)
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
@@ -236,7 +231,7 @@ func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) (ended 
 		for _, a := range ended {
 			entries = append(entries, endedEntry(a))
 		}
-		// Late: concurrent turns share rows of the roll-ups, locked from here on.
+		// Last, because concurrent turns share rows of the roll-ups, locked from here on.
 		if err := s.insertEnd(ctx, tx, f.ID, f.CLITotals, true); err != nil {
 			return err
 		}
@@ -252,7 +247,7 @@ func (s *Store) FinishTurn(ctx context.Context, l Lease, f FinishedTurn) (ended 
 	return ended, rows, nil
 }
 
-// outboxRows are what people are to be shown of the turn and of the prompts that it finished.
+// outboxRows are the rows for the turn and the prompts that it finished.
 func (f FinishedTurn) outboxRows(prompts []int64) []newOutboxRow {
 	out := []newOutboxRow{{kind: OutboxTurn, turn: f.ID, body: string(f.View)}}
 	if len(f.View) == 0 {

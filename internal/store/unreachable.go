@@ -22,8 +22,8 @@ import (
 // reachTimeout bounds the first connection.
 const reachTimeout = 10 * time.Second
 
-// UnreachableError is why the database cannot be used, and what to do about it. It
-// wraps what pgx said, and holds no password.
+// UnreachableError is why the database cannot be used, with the cure. It wraps pgx's error, and contains no
+// password.
 type UnreachableError struct {
 	problem, cure string
 	err           error
@@ -38,8 +38,7 @@ func (e *UnreachableError) Cure() string { return e.cure }
 
 const urlForm = "postgres://user:password@host:5432/database"
 
-// CheckURL says what is wrong with the database's URL as it is written; nil if
-// nothing is. It quotes neither user nor password.
+// CheckURL says what is wrong with the database's URL; nil if nothing is. It quotes neither user nor password.
 func CheckURL(url string) error {
 	if url == "" {
 		return errors.New("set it to the database, " + urlForm)
@@ -52,8 +51,8 @@ func CheckURL(url string) error {
 		}
 		return nil
 	}
-	// As libpq, pgx ends user and password at the first @, and looks for none behind
-	// a slash: a password with one of them moves what follows into host or database.
+	// Like libpq, pgx ends the credentials at the first @ before a slash: a password with either of them moves its
+	// rest into host or database.
 	credentials, place := "", rest
 	if i := strings.IndexAny(rest, "@/"); i >= 0 && rest[i] == '@' {
 		credentials, place = rest[:i], rest[i+1:]
@@ -71,11 +70,9 @@ func CheckURL(url string) error {
 	return errors.New("this is not a PostgreSQL URL; write " + urlForm)
 }
 
-// ParsePool reads the database's URL with its settings of the pool (pool_max_conns and
-// the like), which are no part of what PostgreSQL is told. Whoever writes gets connections
-// to a server that takes writes, or none, unless the URL says what is wanted
-// (target_session_attrs): after a failover a name may still lead to what is a standby now,
-// and a connection to that would be kept. Its error quotes neither user nor password.
+// ParsePool parses the database's URL with its pool settings (pool_max_conns and the like). With writes, connections
+// lead only to a writable server unless the URL chooses otherwise (target_session_attrs): after a failover a name may
+// still lead to a standby, and the connection would be kept. Its error quotes neither user nor password.
 func ParsePool(url string, writes bool) (*pgxpool.Config, error) {
 	if err := CheckURL(url); err != nil {
 		return nil, err
@@ -91,17 +88,14 @@ func ParsePool(url string, writes bool) (*pgxpool.Config, error) {
 	return cfg, nil
 }
 
-// lossTimeout is after how long a server that has gone without a word is given up: its
-// machine, or the network between. Of several hosts each has a share of it to answer in, so
-// that whoever begins with one that is gone comes to the next while there is time: before a
-// lease's is over.
+// lossTimeout is after how long a silently lost server is given up. Each of several hosts has a share of it to
+// answer, so that the next one is reached in time: before a lease expires.
 const (
 	lossTimeout = 10 * time.Second
 	hostTimeout = 3 * time.Second
 )
 
-// noticeLoss has connections end that lead to a server that has gone, so that whoever
-// waits for it comes to the next one.
+// noticeLoss makes connections to a lost server fail, so that their users reach the next one.
 func noticeLoss(cfg *pgx.ConnConfig) {
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = lossTimeout
@@ -110,13 +104,13 @@ func noticeLoss(cfg *pgx.ConnConfig) {
 		}
 	}
 	cfg.DialFunc = (&net.Dialer{
-		Timeout: cfg.ConnectTimeout, Control: unheard(lossTimeout),
+		Timeout: cfg.ConnectTimeout, Control: userTimeout(lossTimeout),
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: lossTimeout / 2, Interval: lossTimeout / 5, Count: 3},
 	}).DialContext
 }
 
-// unencoded lists how the characters before the last @ are written that cannot stand
-// there as they are: the last before the query, if there is one.
+// unencoded lists the encoding of those characters before the last @ (and before the query) that must be encoded in
+// a URL.
 func unencoded(rest string, query int) []string {
 	end := strings.LastIndexByte(rest[:query], '@')
 	if end < 0 {
@@ -147,7 +141,7 @@ func unencoded(rest string, query int) []string {
 	return out
 }
 
-// unreachable is why no connection could be made.
+// unreachable explains why no connection could be made.
 func unreachable(cfg *pgconn.Config, err error) *UnreachableError {
 	server := "PostgreSQL at " + at(cfg.Host, cfg.Port)
 	say := func(problem, cure string) *UnreachableError {
@@ -179,7 +173,7 @@ func unreachable(cfg *pgconn.Config, err error) *UnreachableError {
 		return say("the certificate of "+server+" is signed by nobody known here", "name the authority's file with sslrootcert=/path/ca.pem")
 	case isInvalid:
 		return say(fmt.Sprintf("the certificate of %s is not valid (%v)", server, invalid), "renew it, and see whether the clocks are right")
-	case isPlain, strings.Contains(err.Error(), "server refused TLS connection"): // pgx has no error of its own for it
+	case isPlain, strings.Contains(err.Error(), "server refused TLS connection"): // pgx has no error type for it
 		return say(server+" speaks no TLS", "turn it on there (ssl = on), or write sslmode=disable if the way to it is safe")
 	case unknown:
 		return say(fmt.Sprintf("the host %q cannot be found (%s)", dns.Name, dns.Err), "correct the host; between containers it is the service's name, such as postgres")
@@ -193,7 +187,7 @@ func unreachable(cfg *pgconn.Config, err error) *UnreachableError {
 	return say(fmt.Sprintf("the connection to %s fails (%v)", server, cause(err)), "see whether host and port are those of PostgreSQL; its own log says more")
 }
 
-// cause leaves out what pgx puts before an error: that is told above.
+// cause removes pgx's prefix, which is reported separately.
 func cause(err error) error {
 	if c, ok := errors.AsType[*pgconn.ConnectError](err); ok && c.Unwrap() != nil {
 		return c.Unwrap()
@@ -201,7 +195,7 @@ func cause(err error) error {
 	return err
 }
 
-// at is how a server is named: the folder of its socket, or host and port.
+// at names a server: the folder of its socket, or host and port.
 func at(host string, port uint16) string {
 	if strings.HasPrefix(host, "/") {
 		return host

@@ -10,32 +10,27 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// RollupDifference is something in the database that does not agree with the ledger's
-// own rows.
+// RollupDifference is a disagreement between the database and the ledger's own rows.
 type RollupDifference struct {
-	// Check says what was compared: a roll-up's table (ledger_daily, ledger_monthly,
-	// ledger_channel_daily, ledger_channel_monthly, ledger_thread_daily,
-	// ledger_threads, ledger_openings), "chain" (the running totals of a model in an epoch), "baseline"
-	// (what an epoch started from), "witness" (the totals that the CLI has told, from
-	// one to the next), "turns" (a turn's own cost, and that it counts once) or "audit"
-	// (a turn's cost as the audit tells it).
+	// Check says what was compared: a roll-up's table (ledger_daily, ledger_monthly, ledger_channel_daily,
+	// ledger_channel_monthly, ledger_thread_daily, ledger_threads, ledger_openings), "chain" (the running totals of
+	// a model in an epoch), "baseline" (an epoch's start), "witness" (consecutive totals of the CLI), "turns" (a
+	// turn's own cost, and that it counts once) or "audit" (a turn's cost in the audit).
 	Check string
 	Key   string // which row, as a JSON object
-	// Want is what follows from the ledger's rows and Got what there is, as JSON
-	// objects with the columns that differ; null when there is no such row.
+	// Want follows from the ledger's rows and Got is stored, as JSON objects of the differing columns; null for a
+	// missing row.
 	Want, Got string
 }
 
-// maxDifferences is how many differences of one check are told.
+// maxDifferences bounds the differences reported by one check.
 const maxDifferences = 1000
 
-// VerifyRollups recomputes all that follows from the ledger's rows, of one team or
-// with "" of all, and returns what differs; nothing means that the database is
-// right. It compares every row of every roll-up; it follows the running totals of
-// each model through each epoch, which must have no gap; it compares what every
-// turn has cost with its entries, and with what the audit tells of it. Of each check at most 1000 differences are told. It reads
-// one snapshot, so that it can run while the bot works, and the whole ledger: on
-// millions of rows that takes minutes.
+// VerifyRollups recomputes everything that follows from the ledger's rows, of one team or with "" of all, and
+// returns the differences. It compares every row of every roll-up; it follows the running totals of each model
+// through each epoch, which must have no gap; and it compares every turn's cost with its entries and with the
+// audit. Each check reports at most 1000 differences. It reads one snapshot, so it can run while the bot works, and
+// the whole ledger: for millions of rows that takes minutes.
 func (s *Store) VerifyRollups(ctx context.Context, teamID string) ([]RollupDifference, error) {
 	var out []RollupDifference
 	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
@@ -64,8 +59,7 @@ func (s *Store) VerifyRollups(ctx context.Context, teamID string) ([]RollupDiffe
 	return out, nil
 }
 
-// ledgerCheck selects the rows that differ, as key, want and got in JSON. $1 is a
-// team, or empty.
+// ledgerCheck selects the differing rows, as key, want and got in JSON. $1 is a team, or empty.
 type ledgerCheck struct{ name, sql string }
 
 func ledgerChecks() []ledgerCheck {
@@ -134,16 +128,14 @@ func ledgerChecks() []ledgerCheck {
 	}
 }
 
-// paidByTurns sums what a turn's entries come to, without corrections that somebody
-// wrote by hand: those belong to nothing that could tell of them.
+// paidByTurns sums a turn's entries, without corrections made by hand, which belong to no turn.
 const paidByTurns = `COALESCE(sum(micro_usd) FILTER (WHERE kind <> 'correction' OR corrects IS NOT NULL), 0)::bigint AS micro_usd`
 
-// turnRuns holds for a turn_id whose turn has not ended: the audit tells its cost then.
+// turnRuns is true if the turn of turn_id has not ended: its cost is not in the audit yet.
 const turnRuns = `EXISTS (SELECT FROM turns r WHERE r.id = turn_id AND r.state = 'running')`
 
-// rollupCheck compares a roll-up with the ledger. key are the columns that it is
-// grouped by, bookedOn what the ledger has for booked_on among them, more the
-// further aggregates.
+// rollupCheck compares a roll-up with the ledger. key are its grouping columns, bookedOn the ledger's expression
+// for booked_on, more the further aggregates.
 func rollupCheck(table, key, bookedOn string, more ...string) ledgerCheck {
 	group := strings.ReplaceAll(key, "booked_on", bookedOn)
 	sums := append(append([]string{"count(*) AS entries"}, more...), "ledger_sum(micro_usd) FILTER (WHERE kind = 'estimate') AS estimated_micro_usd")
@@ -177,7 +169,7 @@ type differenceRow struct {
 	Want, Got *string
 }
 
-// difference leaves out the key's columns and those that agree.
+// difference omits the key's columns and the equal ones.
 func (r differenceRow) difference(check string) (RollupDifference, error) {
 	d := RollupDifference{Check: check, Key: r.Key, Want: "null", Got: "null"}
 	var key, want, got map[string]any
@@ -220,5 +212,5 @@ func (r differenceRow) difference(check string) (RollupDifference, error) {
 	return d, nil
 }
 
-// LedgerChecks is how many checks [Store.VerifyRollups] makes.
+// LedgerChecks is the number of checks by [Store.VerifyRollups].
 func LedgerChecks() int { return len(ledgerChecks()) }

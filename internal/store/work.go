@@ -11,23 +11,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Work is what a thread has made, kept here so that another machine can go on with it.
+// Work is a thread's work, stored so that another machine can continue it.
 type Work struct {
 	ThreadID int64
-	// Branch and Saved are the commits that the thread's branch was, and its saved state;
-	// empty where there is none.
+	// Branch and Saved are the commits of the thread's branch and saved state; empty if there is none.
 	Branch, Saved string
-	// Packs hold what the commits need beyond the project's repository; each may need the
-	// ones before it. Bytes is their size.
+	// Packs hold the commits that the project's repository lacks; each may need earlier ones. Bytes is their size.
 	Packs []uuid.UUID
 	Bytes int64
-	// LeftOut names, for people, what is not in it.
+	// LeftOut names, for people, what is not included.
 	LeftOut string
 	SavedAt time.Time
 }
 
-// RestingThreads are those of the threads that have nothing to do, neither here nor
-// elsewhere, with when something was done there last.
+// RestingThreads are those of the threads without anything to do on any replica, with their last activity.
 func (s *Store) RestingThreads(ctx context.Context, ids []int64) (since map[int64]time.Time, err error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT t.id, t.active_at FROM threads t
@@ -46,20 +43,20 @@ func (s *Store) RestingThreads(ctx context.Context, ids []int64) (since map[int6
 	return since, nil
 }
 
-// maxPart bounds a piece of a pack, in bytes: what is in memory at once.
+// maxPart bounds a piece of a pack, in bytes, and so the memory.
 const maxPart = 1 << 20
 
-// Work is what is kept of a thread's work, or [ErrNotFound].
+// Work returns a thread's stored work, or [ErrNotFound].
 func (s *Store) Work(ctx context.Context, threadID int64) (Work, error) {
 	w, err := collectOne[Work](s.pool.Query(ctx, `
 		SELECT thread_id, branch, saved, packs, bytes, left_out, saved_at FROM work WHERE thread_id = $1`, threadID))
 	return w, wrap(err, "read the work of thread %d", threadID)
 }
 
-// ReadPack writes a pack of a thread's work into to.
+// ReadPack writes a pack of a thread's work to to.
 func (s *Store) ReadPack(ctx context.Context, threadID int64, pack uuid.UUID, to io.Writer) error {
 	for part := 0; ; part++ {
-		// A query each: no connection is held while to takes its time.
+		// One query per piece: no connection is held while to is slow.
 		var data []byte
 		err := s.pool.QueryRow(ctx, `
 			SELECT p.data FROM work w JOIN work_packs p ON p.thread_id = w.thread_id AND p.pack = ANY (w.packs)
@@ -76,10 +73,9 @@ func (s *Store) ReadPack(ctx context.Context, threadID int64, pack uuid.UUID, to
 	}
 }
 
-// KeepWork makes w what is kept of the lease's thread, whose last pack is read from pack,
-// unless that is nil; packs that w does not name are deleted. Readers see what was there
-// or what w says, and nothing between. Of a pack that was cut, the pieces that are there
-// go with the thread's next one.
+// KeepWork replaces the stored work of the lease's thread by w, and reads its last pack from pack unless that is
+// nil; packs that w does not name are deleted. Readers see the old or the new state. The thread's next call removes
+// pieces of an interrupted one.
 func (s *Store) KeepWork(ctx context.Context, l Lease, w Work, pack io.Reader) error {
 	if w.Packs == nil {
 		w.Packs = []uuid.UUID{}
@@ -107,8 +103,8 @@ func (s *Store) KeepWork(ctx context.Context, l Lease, w Work, pack io.Reader) e
 	return wrap(err, "keep the work of thread %d", l.ThreadID)
 }
 
-// writePack writes a pack that nobody reads before a row of work names it: a piece at a
-// time, and one thread's at a time, so that the connections are for others.
+// writePack writes a pack that nobody reads before a row of work names it: one piece and one thread at a time, to
+// leave connections for others.
 func (s *Store) writePack(ctx context.Context, threadID int64, id uuid.UUID, pack io.Reader) error {
 	buf := make([]byte, maxPart)
 	for part := 0; ; part++ {

@@ -10,9 +10,8 @@ import (
 	"strconv"
 )
 
-// discard removes folders of root with all that is in them, whatever its modes and
-// however deep: a folder within is moved up and emptied in its turn, so that no path
-// gets longer and no more than one folder is open. Links are removed, not followed.
+// discard removes folders of root with their content, whatever its modes and depth: nested folders are moved up and
+// emptied in turn, so that no path grows and only one folder is open. Links are removed, not followed.
 func discard(root *os.Root, names ...string) error {
 	var errs []error
 	for _, name := range names {
@@ -63,8 +62,8 @@ func discardFolder(root *os.Root, name string) error {
 	return root.Remove(name)
 }
 
-// empty removes a bounded number of what lies in a folder of top, and returns the folders
-// among it, where they lie in top from now on. It returns none when nothing is left.
+// empty removes a bounded number of a folder's entries, and returns its subfolders, which it moves to top. It
+// returns none when nothing is left.
 func empty(top *os.Root, name string, fresh *names) (within []string, err error) {
 	for {
 		entries, err := someOf(top, name)
@@ -107,7 +106,7 @@ func someOf(root *os.Root, name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// names are names that nothing has yet.
+// names generates unused names.
 type names struct {
 	prefix string
 	n      int

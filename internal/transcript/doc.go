@@ -1,6 +1,5 @@
-// Package transcript is where conversations are written down: the files in which Claude
-// Code keeps a thread's sessions, in a home folder of the thread's own, and their copies
-// in the database, from which any replica goes on with them.
+// Package transcript keeps conversations: the files in which Claude Code keeps a thread's sessions, in the thread's
+// own home folder, and their copies in the database, from which any replica can continue.
 //
 //	Homes.Renew    the home is made anew for each process, with its transcripts alone
 //	Mirror         what a process writes is copied as it is written: beside a turn, with
@@ -9,12 +8,10 @@
 //	               copy is replaced by it
 //	Recall         where there is neither, a new session is told what the database knows
 //
-// Whatever runs in a session can write into these files. They are found by their names,
-// opened without following links, read within bounds, and believed no further than the
-// session itself is. What another process may go on with of a file, lines that tell what
-// was said and none that set anything, is package claude's to say.
+// Everything in a session can write into these files. They are found by name, opened without following links, read
+// within bounds, and trusted no more than the session itself. Package claude decides which lines another process
+// may continue from: those that report what was said, and none that set anything.
 //
-// The package knows nothing of Slack, of workers or of how processes are started. Its
-// types are used by one goroutine each, but for a [Mirror], whose methods may be called at
-// once.
+// The package knows nothing of Slack, of workers or of how processes are started. Its types are for one goroutine
+// each, except [Mirror], which is safe for concurrent use.
 package transcript

@@ -13,35 +13,32 @@ import (
 	"deckhand/internal/store"
 )
 
-// What is copied of a transcript is what the next process may go on with: the lines that
-// [claude.CopyTranscript] keeps. A home that is made anew has the same ones, so that a
-// file and its copy are compared by their beginnings.
+// Only what the next process may continue from is copied: the lines that [claude.CopyTranscript] keeps. A renewed
+// home has the same lines, so that a file and its copy can be compared by their prefixes.
 //
-// The copy is cut into pieces at lines, by its text alone: each piece ends with the first
-// line that makes it pieceBytes long. So the last one is the only one that changes while
-// the file grows, and it is compressed as a whole.
+// The copy is split into pieces at lines, by its text alone: each piece ends with the first line that makes it
+// pieceBytes long. So only the last piece changes while the file grows, and it is compressed as a whole.
 const pieceBytes = 128 << 10
 
-// file is a file that is copied, as far as it was read. The zero value was not
-// read yet.
+// file is a copied file, as far as it was read. The zero value was not read yet.
 type file struct {
-	info fs.FileInfo // when it was read last
-	// last is where the copy's last piece begins, and tail the sum of what stands before.
+	info fs.FileInfo // at the last read
+	// last is where the copy's last piece begins, and tail the checksum of what precedes it.
 	last lineEnd
 	tail [sha256.Size]byte
-	// rewritten: it has lost or changed what is copied, and has to be copied anew.
+	// rewritten: copied content was lost or changed, so it must be copied again.
 	rewritten bool
-	// unread is how much stood behind the last line that was copied.
+	// unread is how much followed the last copied line.
 	unread int64
 	copied store.Transcript // SHA256 is nil while there is no copy
-	// lines are the ids of the lines that were read, and gap says that a line which was copied
-	// since follows one that is not there: a disk that was full did not take it.
+	// lines are the ids of the lines read, and gap says that a line copied since follows a missing one: a full disk
+	// lost it.
 	lines map[string]bool
 	gap   bool
 }
 
-// lineEnd is the end of a line: so many bytes of the file, of which so many are copied, with
-// their sum (nil at the beginning).
+// lineEnd is the end of a line: its offset in the file and in the copy, with the copy's checksum (nil at the
+// beginning).
 type lineEnd struct {
 	file, copy int64
 	sum        hash.Hash
@@ -65,11 +62,10 @@ func (p lineEnd) is(t store.Transcript) bool {
 	return p.copy == t.Bytes && (t.SHA256 == nil || bytes.Equal(p.sum.Sum(nil), t.SHA256))
 }
 
-// tailBytes is how much before the last piece is looked at, to see whether the file was
-// rewritten.
+// tailBytes is how much before the last piece is checked, to detect a rewrite.
 const tailBytes = 4 << 10
 
-// tailOf is the sum of what stands before a place of a file.
+// tailOf is the checksum of what precedes an offset of a file.
 func tailOf(src io.ReaderAt, at int64) (sum [sha256.Size]byte, err error) {
 	b := make([]byte, min(at, tailBytes))
 	if _, err := src.ReadAt(b, at-int64(len(b))); err != nil && !errors.Is(err, io.EOF) {
@@ -78,14 +74,12 @@ func tailOf(src io.ReaderAt, at int64) (sum [sha256.Size]byte, err error) {
 	return sha256.Sum256(b), nil
 }
 
-// errRewritten: the file does not begin with what was copied of it.
+// errRewritten: the file does not begin with its copy.
 var errRewritten = errors.New("the transcript was rewritten or cut")
 
-// read reads what the file has beyond its copy: whole lines, until the copy has room bytes
-// or there are about most bytes of them; more says that there are more. With anew
-// everything is read, whatever was copied. It returns the part to write, which has
-// no pieces and is not full when there is nothing to write, and the file as it is when
-// that is done.
+// read reads what the file has beyond its copy: whole lines, until the copy has room bytes or about most bytes were
+// read; more says that there are more. With anew it reads everything. It returns the part to write, which has no
+// pieces and is not full when there is nothing to write, and the file's state afterwards.
 func (f file) read(src *os.File, room, most int64, anew bool) (part store.TranscriptPart, then file, more bool, err error) {
 	then = f
 	if anew {
@@ -108,7 +102,7 @@ func (f file) read(src *os.File, room, most int64, anew bool) (part store.Transc
 	for !more && !part.Full {
 		line, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			break // a line that is not finished
+			break // an unfinished line
 		}
 		if err != nil {
 			return part, then, false, err
@@ -160,7 +154,7 @@ func (f file) read(src *os.File, room, most int64, anew bool) (part store.Transc
 	return part, then, more, nil
 }
 
-// fill is the part that adds nothing to the copy, and says that nothing will be added.
+// fill is the part that only marks the copy as full.
 func (f file) fill() (store.TranscriptPart, file) {
 	part := store.TranscriptPart{Agent: f.copied.Agent, WasBytes: f.copied.Bytes, WasSHA256: f.copied.SHA256, From: f.copied.Bytes, Bytes: f.copied.Bytes, Full: true}
 	if part.SHA256 = sha256.Sum256(nil); f.copied.SHA256 != nil {
@@ -170,8 +164,7 @@ func (f file) fill() (store.TranscriptPart, file) {
 	return part, f
 }
 
-// begins reports whether a file begins with what is copied of it, so that it is the one to
-// go on with.
+// begins reports whether a file begins with its copy, so that a process can continue from it.
 func begins(src io.Reader, t store.Transcript) (bool, error) {
 	in, at := claude.NewTranscriptReader(src), lineEnd{}.clone()
 	for !at.is(t) {

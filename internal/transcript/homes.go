@@ -12,13 +12,11 @@ import (
 	"strconv"
 )
 
-// A thread's home folder is made anew for each of its processes: whatever a command
-// could write there that a program obeys (start-up files of shells, settings of git and
-// of Go, hooks and the environment of the CLI; docs/protocol.md lists what is opened)
-// ends with the process. What is kept is the short list of what a session cannot do
-// without: its transcripts, and of the one that goes on the lines that say what was said
-// (see [claude.CopyTranscript]). They are what the agent's side says of itself, no more: a
-// command can write into them what it likes, and the next process believes it said that.
+// A thread's home folder is renewed for each of its processes: whatever a command could write there that a program
+// obeys (start-up files of shells, settings of git and of Go, hooks and the environment of the CLI;
+// docs/protocol.md lists what is opened) ends with the process. Only a session's transcripts are kept, and of the
+// continued one only the lines that report what was said (see [claude.CopyTranscript]). They are only the agent
+// side's account: a command can write anything into them, and the next process believes that it said that.
 //
 // The new home is built beside the old one, in which everything stays until the new one
 // has taken its place:
@@ -27,30 +25,26 @@ import (
 //	home/.new-N  its next one, while it is being built
 //	home/.old-N  its last one, until it is removed
 //
-// Between the two renames there is no home/N; whoever looks for it then takes
-// home/.old-N back. So there is a home with every transcript at each moment, and a
-// thread's lease sees to it that one bot works on it.
+// Between the two renames there is no home/N; the next caller then restores home/.old-N. So a home with every
+// transcript exists at any time, and the thread's lease ensures that only one bot works on it.
 
-// Bounds of what a home keeps. What is beyond them is left behind, the current session's
-// transcript last.
+// Bounds of what a home keeps. The current session's transcript is dropped last.
 const (
 	maxKeptBytes = 1 << 30
 	maxKeptFiles = 2_000
-	// maxSeenNames bounds the names that are looked at to find them.
+	// maxSeenNames bounds the names scanned to find them.
 	maxSeenNames = 100_000
 )
 
-// Homes are the home folders of threads below one folder, which nobody but the bot
-// writes into.
+// Homes are the home folders of threads below one folder, which only the bot writes to.
 type Homes struct{ Dir string }
 
-// Of is a thread's home folder: what one thread's commands leave in it is nobody else's.
+// Of is a thread's home folder, which only that thread's commands can write to.
 func (h Homes) Of(threadID int64) string {
 	return filepath.Join(h.Dir, strconv.FormatInt(threadID, 10))
 }
 
-// Renew makes the thread's home anew for a process that goes on with the session. Its
-// error leaves the last home as it was.
+// Renew renews the thread's home for a process that continues the session. On an error the old home is unchanged.
 func (h Homes) Renew(threadID int64, sessionID string) error {
 	if err := os.MkdirAll(h.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the folder of homes: %w", err)
@@ -111,7 +105,7 @@ func build(root *os.Root, name, next, sessionID string) error {
 	if err != nil {
 		return err
 	}
-	// The session that goes on comes first, then the newest.
+	// The continued session comes first, then the newest.
 	slices.SortStableFunc(kept, func(a, b keptFile) int {
 		if c := compareTrue(a.session == sessionID, b.session == sessionID); c != 0 {
 			return c
@@ -138,7 +132,7 @@ func build(root *os.Root, name, next, sessionID string) error {
 	return nil
 }
 
-// compareTrue sorts what is true before what is not.
+// compareTrue sorts true before false.
 func compareTrue(a, b bool) int {
 	switch {
 	case a == b:

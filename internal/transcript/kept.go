@@ -16,11 +16,10 @@ import (
 	"deckhand/internal/agent/claude"
 )
 
-// keptProjects is where the transcripts lie in a home.
+// keptProjects is the folder of the transcripts in a home.
 const keptProjects = ".claude/projects"
 
-// Names of what is kept, below .claude/projects. The folder between is the working
-// directory, spelt by the CLI.
+// Names of what is kept, below .claude/projects. The folder between is the working directory, spelt by the CLI.
 var (
 	slugName       = regexp.MustCompile(`^[A-Za-z0-9-]{1,255}$`)
 	sessionName    = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
@@ -28,7 +27,7 @@ var (
 	agentName      = regexp.MustCompile(`^agent-[A-Za-z0-9_-]{1,100}\.jsonl$`)
 )
 
-// openHome opens a home, which is a folder and no link to one; nil if there is none.
+// openHome opens a home, which must be a folder and not a link; nil if there is none.
 func openHome(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,8 +49,8 @@ func openHome(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// sessionFiles are the transcripts of a session in a home: its own first, the one that was
-// written last if there are several, then those of its subagents.
+// sessionFiles are the transcripts of a session in a home: its own first (the last written if there are several),
+// then its subagents'.
 func sessionFiles(root *os.Root, sessionID string) ([]keptFile, error) {
 	l := lister{root: root, left: maxKeptFiles}
 	own, agents := map[string]keptFile{}, map[string]keptFile{}
@@ -90,8 +89,7 @@ type keptFile struct {
 	info    fs.FileInfo
 }
 
-// agentID is the name of a subagent's file without its ending, and empty of a session's
-// own.
+// agentID is the name of a subagent's file without its extension; empty for a session's own.
 func (f keptFile) agentID() string {
 	if !f.agent {
 		return ""
@@ -125,15 +123,15 @@ func kept(root *os.Root, projects string) ([]keptFile, error) {
 	return out, l.err
 }
 
-// lister lists folders until it has seen enough.
+// lister lists folders up to a limit.
 type lister struct {
 	root *os.Root
 	left int
 	err  error
 }
 
-// folder lists what lies in a folder, in no order, links as links. A folder that is not
-// there, or is none, or that is reached through a link, is empty.
+// folder lists a folder's entries in no order, links as links. A missing one, one that is not a folder, or one
+// reached through a link, is empty.
 func (l *lister) folder(name string) []fs.FileInfo {
 	if l.err != nil || l.left <= 0 {
 		return nil
@@ -146,7 +144,7 @@ func (l *lister) folder(name string) []fs.FileInfo {
 		if info, err := l.root.Lstat(at); err != nil || !info.IsDir() {
 			return nil
 		}
-		_ = l.root.Chmod(at, 0o700) // opening it tells whether that helped
+		_ = l.root.Chmod(at, 0o700) // opening it fails if this did not help
 	}
 	dir, err := l.root.Open(name)
 	if err != nil {
@@ -162,16 +160,15 @@ func (l *lister) folder(name string) []fs.FileInfo {
 	return out
 }
 
-// keepable reports whether a file is one of its own: no link, no pipe, no device, and no
-// second name of a file that somebody else knows.
+// keepable reports whether a file is a plain file: no link, pipe or device, and without a second name.
 func keepable(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return info.Mode().IsRegular() && ok && st.Nlink == 1
 }
 
-// open opens the file, unless it is not what it was when it was listed: then it is nil.
+// open opens the file; nil if it has changed since it was listed.
 func (f keptFile) open(root *os.Root, projects string) (*os.File, error) {
-	// The name may have become a pipe meanwhile, which must not hold the thread.
+	// The name may now be a pipe, which must not block.
 	src, err := root.OpenFile(path.Join(projects, f.path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -185,10 +182,9 @@ func (f keptFile) open(root *os.Root, projects string) (*os.File, error) {
 	return src, nil
 }
 
-// copy copies what the next process may go on with of its session's transcript: it is the
-// one that is read again.
+// copy copies what the next process may continue from: the transcript of its session.
 func (f keptFile) copy(root *os.Root, from, to string) (err error) {
-	_ = root.Chmod(path.Join(from, f.path), 0o600) // opening it tells whether that helped
+	_ = root.Chmod(path.Join(from, f.path), 0o600) // opening it fails if this did not help
 	src, err := f.open(root, from)
 	if err != nil || src == nil {
 		return err
@@ -202,13 +198,12 @@ func (f keptFile) copy(root *os.Root, from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	// The old one is removed in a moment: a power cut must not leave neither.
+	// The old one is removed soon: a power cut must leave one of them.
 	return errors.Join(claude.CopyTranscript(dst, io.LimitReader(src, maxKeptBytes)), dst.Sync(), dst.Close())
 }
 
-// move gives the file a second name in another folder of projects; its first one goes with
-// the old home. Its content is neither copied nor written: it is as safe as it was. A file
-// that has been exchanged since it was looked at is left behind.
+// move links the file into another folder of projects; its old name goes with the old home. Its content is neither
+// copied nor written. A file that was replaced since it was listed is dropped.
 func (f keptFile) move(root *os.Root, from, to string) error {
 	target := path.Join(to, f.path)
 	if err := root.MkdirAll(path.Dir(target), 0o700); err != nil {

@@ -16,49 +16,47 @@ import (
 )
 
 const (
-	// mirrorEvery is how often a running turn's transcripts are copied, and mirrorAfter
-	// how long after its end they are looked at again: the CLI writes a little more.
+	// mirrorEvery is how often a running turn's transcripts are copied, and mirrorAfter the delay after its end of
+	// the next reads: the CLI writes a little more.
 	mirrorEvery = 3 * time.Second
 	mirrorAfter = time.Second
-	// partBytes is how much is written at once, about.
+	// partBytes is about how much is written at once.
 	partBytes = 4 << 20
-	// maxSubagents is how many subagents' files of a session are copied.
+	// maxSubagents bounds the copied subagents' files of a session.
 	maxSubagents = 500
-	// mirrorLast bounds what is copied when a process has ended.
+	// mirrorLast bounds the copying after a process has ended.
 	mirrorLast = 10 * time.Second
 )
 
-// Store holds copies of the files of sessions: what a mirror needs of [*store.Store], which
-// tells what each method does.
+// Store holds copies of sessions' files: the methods of [*store.Store] that a mirror needs.
 type Store interface {
 	Transcripts(ctx context.Context, sessionID string) ([]store.Transcript, error)
 	SaveTranscripts(ctx context.Context, l store.Lease, parts []store.TranscriptPart) (saved bool, err error)
 }
 
-// Options say what a mirror copies, and where to.
+// Options configure a mirror.
 type Options struct {
 	Store     Store
 	Home      string // the folder of the thread's home
 	Lease     store.Lease
 	SessionID string
-	// New says that the session is new: there are no copies of it yet.
+	// New says that the session is new, without copies yet.
 	New   bool
 	Limit int64 // of all copies of the session together, in bytes
 	// Full is called when the copies of the session have reached the limit.
 	Full func(context.Context)
-	// Gap is called, once, when a line that another follows was not written.
+	// Gap is called once, when a line that another one follows was not written.
 	Gap func(context.Context)
-	// One is held while copying beside a turn: one session of those that share it at a
-	// time.
+	// One is held while copying during a turn, so that of the sessions that share it one copies at a time.
 	One chan struct{}
 	Log *zap.Logger
 }
 
-// Mirror copies what the CLI writes down of a session to the database, so that any replica
-// can go on with it. A nil mirror copies nothing.
+// Mirror copies the CLI's transcripts of a session to the database, so that any replica can continue it. A nil
+// mirror copies nothing.
 //
-// The files are written by whatever runs in the session: they are found by the names that
-// a home keeps, opened without following links, read within bounds, and not obeyed.
+// Everything in the session can write the files: they are found by the names that a home keeps, opened without
+// following links, read within bounds, and not obeyed.
 type Mirror struct {
 	o   Options
 	due chan struct{} // has a token when a turn has begun or ended
@@ -70,8 +68,7 @@ type Mirror struct {
 	gap     bool             // Gap was called
 }
 
-// NewMirror returns the mirror of a session whose copies, if there may be some, are looked
-// for when they are needed.
+// NewMirror returns the mirror of a session. It looks up existing copies when they are needed.
 func NewMirror(o Options) *Mirror {
 	m := &Mirror{o: o, session: o.SessionID, due: make(chan struct{}, 1)}
 	if o.New {
@@ -80,7 +77,7 @@ func NewMirror(o Options) *Mirror {
 	return m
 }
 
-// MoveTo goes on with another session, of which there are no copies yet.
+// MoveTo switches to another session, without copies yet.
 func (m *Mirror) MoveTo(sessionID string) {
 	if m == nil {
 		return
@@ -106,7 +103,7 @@ func (m *Mirror) turn(running bool) {
 	}
 }
 
-// End gives what is not copied yet to finish, which writes it with the end of a turn.
+// End passes what is not copied yet to finish, which writes it with the end of a turn.
 func (m *Mirror) End(ctx context.Context, finish func([]store.TranscriptPart) error) error {
 	if m == nil {
 		return finish(nil)
@@ -121,7 +118,7 @@ func (m *Mirror) End(ctx context.Context, finish func([]store.TranscriptPart) er
 		}
 	}
 	if err != nil {
-		m.o.Log.Warn("copy the transcripts at a turn's end", zap.Error(err)) // it is tried again beside
+		m.o.Log.Warn("copy the transcripts at a turn's end", zap.Error(err)) // it is retried during the next copy
 		parts, then = nil, nil
 	}
 	if err := finish(parts); err != nil {
@@ -131,12 +128,12 @@ func (m *Mirror) End(ctx context.Context, finish func([]store.TranscriptPart) er
 	return nil
 }
 
-// Run copies beside the turns until ctx ends.
+// Run copies during and after turns until ctx ends.
 func (m *Mirror) Run(ctx context.Context) {
 	if m == nil {
 		return
 	}
-	wait, looks := time.Duration(0), 1 // how often it is looked after a turn
+	wait, looks := time.Duration(0), 1 // the number of reads after a turn
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
@@ -170,7 +167,7 @@ func (m *Mirror) Run(ctx context.Context) {
 	}
 }
 
-// beside copies what is new beside a turn, or after one: then also what was rewritten.
+// beside copies what is new during a turn, or after one: then also what was rewritten.
 func (m *Mirror) beside(ctx context.Context) error {
 	select {
 	case m.o.One <- struct{}{}:
@@ -186,16 +183,16 @@ func (m *Mirror) beside(ctx context.Context) error {
 	return m.copyAll(ctx, afterTurn)
 }
 
-// moment is when files are looked at.
+// moment is when files are read.
 type moment int
 
 const (
-	inTurn    moment = iota // what is not worth its reading can wait
+	inTurn    moment = iota // small changes can wait
 	atEnd                   // of a turn, which waits for it
-	afterTurn               // nothing waits: what was rewritten is copied anew
+	afterTurn               // nothing waits: rewritten files are copied again
 )
 
-// Last copies what a process has left when it has ended.
+// Last copies what a process has left at its end.
 func (m *Mirror) Last(ctx context.Context) {
 	if m == nil {
 		return
@@ -221,7 +218,7 @@ func (m *Mirror) copyAll(ctx context.Context, when moment) error {
 	}
 }
 
-// save writes parts. What is not as it was taken for is looked at again.
+// save writes parts. If a copy is not as expected, it is looked up again.
 func (m *Mirror) save(ctx context.Context, parts []store.TranscriptPart, then map[string]file) error {
 	saved, err := m.o.Store.SaveTranscripts(ctx, m.o.Lease, parts)
 	if err != nil {
@@ -235,7 +232,7 @@ func (m *Mirror) save(ctx context.Context, parts []store.TranscriptPart, then ma
 	return nil
 }
 
-// copied notes that files are copied as far as they were read.
+// copied records that files are copied as far as they were read.
 func (m *Mirror) copied(ctx context.Context, then map[string]file) {
 	for name, f := range then {
 		if f.copied.Full && !m.full() {
@@ -259,9 +256,8 @@ func (m *Mirror) full() bool {
 	return false
 }
 
-// news is what the session's files have that is not copied, in parts of bounded size, and
-// the files as they are when the parts are written. What was rewritten is left for later
-// unless it may be copied anew.
+// news is what is not copied of the session's files, in parts of bounded size, and the files' state once the parts
+// are written. Rewritten files are left for later unless they may be copied now.
 func (m *Mirror) news(ctx context.Context, when moment) (parts []store.TranscriptPart, then map[string]file, err error) {
 	if err := m.lookUp(ctx); err != nil {
 		return nil, nil, err
@@ -290,14 +286,14 @@ func (m *Mirror) news(ctx context.Context, when moment) (parts []store.Transcrip
 		if f.copied.Full || !f.changed(k.info, when) {
 			continue
 		}
-		part, now, err := m.look(root, k, f, m.o.Limit-total+f.copied.Bytes, when)
+		part, now, err := m.inspect(root, k, f, m.o.Limit-total+f.copied.Bytes, when)
 		if errors.Is(err, errRewritten) {
 			f.rewritten, f.info = true, k.info
 			m.files[name] = &f
 			if when != afterTurn {
 				continue
 			}
-			part, now, err = m.look(root, k, f, m.o.Limit-total+f.copied.Bytes, when)
+			part, now, err = m.inspect(root, k, f, m.o.Limit-total+f.copied.Bytes, when)
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -325,9 +321,8 @@ func partsSize(parts []store.TranscriptPart) (n int) {
 	return n
 }
 
-// look reads what a file has that is not copied. One that has far more than there is room
-// for, whatever it is, is full.
-func (m *Mirror) look(root *os.Root, k keptFile, f file, room int64, when moment) (part store.TranscriptPart, then file, err error) {
+// inspect reads what is not copied of a file. One with far more than there is room for counts as full.
+func (m *Mirror) inspect(root *os.Root, k keptFile, f file, room int64, when moment) (part store.TranscriptPart, then file, err error) {
 	src, err := k.open(root, keptProjects)
 	if err != nil || src == nil {
 		return part, f, err
@@ -336,26 +331,24 @@ func (m *Mirror) look(root *os.Root, k keptFile, f file, room int64, when moment
 	most := int64(partBytes)
 	anew := f.rewritten && when == afterTurn
 	if anew {
-		most = math.MaxInt64 // in one transaction: what is there is better than half of the new one
+		most = math.MaxInt64 // in one transaction: the old copy is better than half of the new one
 	}
 	f.info = k.info
 	more := false
 	if k.info.Size()-f.last.file > m.o.Limit+maxUnread {
 		part, then = f.fill()
 	} else if part, then, more, err = f.read(src, room, most, anew); more {
-		then.info = nil // it is looked at again
+		then.info = nil // it is read again
 	}
 	part.SessionID = m.session
 	return part, then, err
 }
 
-// maxUnread is how much may stand in a file beyond what is copied of it, in bytes: lines
-// that are not kept.
+// maxUnread is how much a file may have beyond its copy, in bytes: lines that are not kept.
 const maxUnread = 64 << 20
 
-// changed reports whether a file is worth a look: it is not what was read last. In a turn,
-// one with a long line that does not come to its end is read again when it has become a
-// good deal longer.
+// changed reports whether a file should be read: it has changed since the last read. During a turn, one with a long
+// unfinished line is read again only after it has grown a good deal.
 func (f *file) changed(info fs.FileInfo, when moment) bool {
 	switch {
 	case f.info == nil || !os.SameFile(f.info, info) || f.rewritten && when == afterTurn:
@@ -366,7 +359,7 @@ func (f *file) changed(info fs.FileInfo, when moment) bool {
 	return info.Size() != f.info.Size() || !info.ModTime().Equal(f.info.ModTime())
 }
 
-// lookUp finds out what is copied of the session.
+// lookUp reads what is already copied of the session.
 func (m *Mirror) lookUp(ctx context.Context) error {
 	if m.files != nil {
 		return nil

@@ -12,15 +12,14 @@ import (
 	"deckhand/internal/store"
 )
 
-// A session that takes the place of one that cannot be resumed is told what the database
-// know of it: what people wrote who may, and what was answered last, as the CLI said it.
-// It is not read from Slack, where anybody may have written.
+// A session that replaces an unresumable one is told what the database knows of that one: what authorised people
+// wrote, and the last answers, as the CLI gave them. It is not read from Slack, where anybody may have written.
 
 const (
-	// RecalledTurns and recalledBytes bound what is told: the last of it.
+	// RecalledTurns and recalledBytes bound what is recalled, the newest.
 	RecalledTurns = 40
 	recalledBytes = 48 << 10
-	// answerBytes bounds what is kept of a turn's answer.
+	// answerBytes bounds the stored part of a turn's answer.
 	answerBytes = 8 << 10
 )
 
@@ -30,8 +29,8 @@ const recallBegins = `[Deckhand: the earlier conversation of this Slack thread c
 
 const recallEnds = "</earlier-conversation>\n\n"
 
-// Recall is what the first prompt of a new session begins with, which takes the place of
-// one in which that was said, the oldest first; empty if nothing was.
+// Recall is the beginning of a new session's first prompt, with what was said in the session that it replaces,
+// oldest first; empty if nothing was.
 func Recall(said []store.Exchange) string {
 	type line struct {
 		At      string `json:"at"`
@@ -44,7 +43,7 @@ func Recall(said []store.Exchange) string {
 	lines := make([]string, len(said))
 	for ; first > 0; first-- {
 		e := said[first-1]
-		// The escapes of < and > keep a line from ending what it stands in.
+		// Escaping < and > keeps a line from closing the enclosing tag.
 		b, err := json.Marshal(line{e.StartedAt.UTC().Format(time.RFC3339), e.UserID, e.Prompt, e.State, e.Answer})
 		if err != nil {
 			panic(err) // they are strings
@@ -64,7 +63,7 @@ func Recall(said []store.Exchange) string {
 	return recallBegins + strings.Join(lines[first:], "") + recallEnds
 }
 
-// Answer is what a turn said last, or the beginning of it.
+// Answer is the beginning of a turn's last text.
 func Answer(o claude.Output) string {
 	for _, it := range slices.Backward(o.Items) {
 		if it.Kind == claude.ItemText && strings.TrimSpace(it.Text) != "" {

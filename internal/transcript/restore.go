@@ -11,12 +11,11 @@ import (
 	"deckhand/internal/store"
 )
 
-// A process that resumes a session reads it from the thread's home, which lies on the
-// machine where its last process ran. Before it starts, what lies there is compared with
-// the copy in the database: a file that begins with its copy is the newer one, or the same;
-// any other, or none, is replaced by the copy, which only the holder of the lease writes.
+// A process that resumes a session reads it from the thread's home, on the machine of its last process. Before it
+// starts, the home's file is compared with the copy in the database: if it begins with its copy it is newer, or the
+// same; otherwise, or if it is missing, it is replaced by the copy, which only the holder of the lease writes.
 
-// HomeError is a home that could not be written.
+// HomeError is a failure to write a home.
 type HomeError struct{ err error }
 
 func (e *HomeError) Error() string { return e.err.Error() }
@@ -25,12 +24,12 @@ func (e *HomeError) Unwrap() error { return e.err }
 // ReadCopy writes a copy to out.
 type ReadCopy func(ctx context.Context, t store.Transcript, out io.Writer) error
 
-// Restore writes the copies of a session into the thread's home, unless its own file
-// there begins with its copy, and reports whether it has. [store.ErrDamaged] says that a copy
-// could not be read: of a subagent's alone if it has. No process of the thread may run.
+// Restore writes the copies of a session into the thread's home, unless its own file there begins with its copy,
+// and reports whether it did. [store.ErrDamaged] says that a copy could not be read: only a subagent's if it
+// reports true. No process of the thread may run.
 func (h Homes) Restore(ctx context.Context, threadID int64, sessionID string, copies []store.Transcript, read ReadCopy) (bool, error) {
 	if copies[0].Agent != "" {
-		return false, nil // subagents' alone are no session
+		return false, nil // subagents' files alone are not a session
 	}
 	if err := h.recover(threadID); err != nil {
 		return false, &HomeError{err}
@@ -38,7 +37,7 @@ func (h Homes) Restore(ctx context.Context, threadID int64, sessionID string, co
 	if h.begins(threadID, sessionID, copies[0]) {
 		return false, nil
 	}
-	// A home that is made anew is as the bot made it: nothing in it leads elsewhere.
+	// A renewed home is as the bot made it: nothing in it leads elsewhere.
 	if err := h.Renew(threadID, sessionID); err != nil {
 		return false, &HomeError{err}
 	}
@@ -55,7 +54,7 @@ func (h Homes) Restore(ctx context.Context, threadID int64, sessionID string, co
 	if err != nil {
 		return false, &HomeError{err}
 	}
-	// The session's own file comes last: while it is missing all is restored again.
+	// The session's own file comes last: while it is missing everything is restored again.
 	var damaged error
 	for _, c := range copies[1:] {
 		if name := c.Agent + ".jsonl"; agentName.MatchString(name) {
@@ -75,10 +74,10 @@ func (h Homes) Restore(ctx context.Context, threadID int64, sessionID string, co
 	return true, damaged
 }
 
-// removeSession removes a session's files from a home that the bot has made, and returns
-// in which folder of projects they are to be.
+// removeSession removes a session's files from a home that the bot has made, and returns the folder of projects for
+// the new ones.
 func removeSession(root *os.Root, sessionID string) (slug string, err error) {
-	slug = "-restored" // the CLI finds a session in any, and goes on in it
+	slug = "-restored" // the CLI finds a session in any folder
 	for {
 		old, err := sessionFiles(root, sessionID)
 		if err != nil || len(old) == 0 {
@@ -93,8 +92,7 @@ func removeSession(root *os.Root, sessionID string) (slug string, err error) {
 	}
 }
 
-// begins reports whether the thread's home has the session's file, and it begins with its
-// copy. One that cannot be read does not.
+// begins reports whether the thread's home has a readable file of the session that begins with its copy.
 func (h Homes) begins(threadID int64, sessionID string, t store.Transcript) bool {
 	root, err := openHome(h.Of(threadID))
 	if err != nil || root == nil {
@@ -114,7 +112,7 @@ func (h Homes) begins(threadID int64, sessionID string, t store.Transcript) bool
 	return here && err == nil
 }
 
-// restoreFile writes a copy. One that could not be written whole is none.
+// restoreFile writes a copy, and removes it if it is incomplete.
 func restoreFile(ctx context.Context, root *os.Root, name string, t store.Transcript, read ReadCopy) error {
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return &HomeError{err}
@@ -137,7 +135,7 @@ func restoreFile(ctx context.Context, root *os.Root, name string, t store.Transc
 	return nil
 }
 
-// homeWriter remembers why it could not write.
+// homeWriter remembers its first error.
 type homeWriter struct {
 	f   *os.File
 	err error

@@ -14,36 +14,35 @@ import (
 	"deckhand/internal/store"
 )
 
-// Copies are where the copies of sessions are: what [Results] needs of [*store.Store].
+// Copies has the copies of sessions: the methods of [*store.Store] that [Results] needs.
 type Copies interface {
 	Transcripts(ctx context.Context, sessionID string) ([]store.Transcript, error)
 	ReadTranscript(ctx context.Context, t store.Transcript, out io.Writer) error
 }
 
-// Result is what a tool gave back, as the conversation holds it: as the model read it. Whatever
-// runs in the session can have written it.
+// Result is a tool's result as the model read it. Everything in the session can have written it.
 type Result struct {
 	Text     string
-	Pictures int // beside the text, and other things that are none
+	Pictures int // and other content without text
 	SHA256   string
-	Subagent bool // a subagent had used the tool
+	Subagent bool // a subagent used the tool
 }
 
 // Found is what [Results] has found.
 type Found struct {
 	Results map[string]Result // by the uses' ids
-	// Kept says that there are copies of the session; Full, that they have reached their
-	// limit, so that what came later is missing; Damaged, that some could not be read.
+	// Kept says that there are copies of the session; Full, that they have reached their limit, so that later
+	// results are missing; Damaged, that some could not be read.
 	Kept, Full, Damaged bool
 }
 
-// Add takes in what was found of another session.
+// Add adds the results of another session.
 func (f *Found) Add(other Found) {
 	maps.Copy(f.Results, other.Results)
 	f.Kept, f.Full, f.Damaged = f.Kept || other.Kept, f.Full || other.Full, f.Damaged || other.Damaged
 }
 
-// Results looks in the copies of a session for what uses of tools gave back.
+// Results finds the results of tool uses in a session's copies.
 func Results(ctx context.Context, copies Copies, sessionID string, uses []string) (Found, error) {
 	list, err := copies.Transcripts(ctx, sessionID)
 	if err != nil {
@@ -65,7 +64,7 @@ func Results(ctx context.Context, copies Copies, sessionID string, uses []string
 		switch {
 		case errors.Is(err, store.ErrDamaged):
 			found.Damaged = true
-			continue // it is not what was written
+			continue // it is damaged
 		case err != nil:
 			return Found{}, fmt.Errorf("look for results of tools: %w", err)
 		}
@@ -74,22 +73,21 @@ func Results(ctx context.Context, copies Copies, sessionID string, uses []string
 	return found, nil
 }
 
-// finder reads a transcript, and keeps the results in it of some uses of tools. The last
-// one counts: what a session was resumed from may be told twice.
+// finder reads a transcript, and keeps the results of some tool uses. The last one counts: a resumed session may
+// repeat its history.
 type finder struct {
 	uses     []string
 	subagent bool
 	found    map[string]Result
 }
 
-// lines is written a transcript, and has each of its lines read, which is valid until the
-// next one.
+// lines splits a transcript that is written to it into lines, each valid until the next one.
 type lines struct {
 	read func(line []byte)
-	line []byte // the beginning of one that is not whole
+	line []byte // the beginning of an incomplete one
 }
 
-// Write takes what follows of the transcript.
+// Write takes the next part of the transcript.
 func (l *lines) Write(p []byte) (int, error) {
 	n := len(p)
 	for {

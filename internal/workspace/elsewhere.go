@@ -8,10 +8,9 @@ import (
 	"deckhand/internal/workspace/gitdata"
 )
 
-// KeptElsewhere reports whether all that is kept of the thread off this machine is
-// somewhere else for good: the project's forge has the commits of its branch, and there is
-// nothing that was not committed; or, of a project with a folder, that folder's repository
-// has them and what was saved. Its error is why that cannot be told here.
+// KeptElsewhere reports whether all of the thread's work is permanently stored elsewhere: the project's forge has
+// its branch's commits, and nothing was uncommitted; or, for a project with a folder, that folder's repository has
+// them and what was saved. Its error says why this is unknown.
 func (k *Keeper) KeptElsewhere(ctx context.Context, t Thread, p Project) (bool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git: no end in %s", gitTimeout))
 	defer cancel()

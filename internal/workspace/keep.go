@@ -17,43 +17,41 @@ import (
 	"deckhand/internal/workspace/gitdata"
 )
 
-// Shelf keeps one thread's work off this machine, for whoever holds the thread.
+// Shelf stores one thread's work off this machine, for the holder of the thread.
 type Shelf interface {
-	// Kept is what is kept; its zero value if nothing is.
+	// Kept is what is stored; the zero value if nothing is.
 	Kept(ctx context.Context) (Kept, error)
 	// Read writes a pack of it.
 	Read(ctx context.Context, pack uuid.UUID, to io.Writer) error
-	// Keep replaces what is kept, whole or not at all. The last of its packs is read from
-	// pack, unless that is nil. It fails once somebody else holds the thread.
+	// Keep replaces what is stored, completely or not at all. It reads the last pack from pack, unless that is nil. It
+	// fails once somebody else holds the thread.
 	Keep(ctx context.Context, k Kept, pack io.Reader) error
 }
 
-// Kept is what is kept of a thread's work.
+// Kept is a thread's stored work.
 type Kept struct {
-	// Branch and Saved are the commits that its branch was, and its saved state (see
-	// [gitdata.Saved]); empty where there is none.
+	// Branch and Saved are the commits of its branch and its saved state (see [gitdata.Saved]); empty if there is
+	// none.
 	Branch, Saved string
-	// Packs hold what they need and the project's forge does not have; each may need the
-	// ones before it. Bytes is the size of all.
+	// Packs hold what the project's forge lacks; each may need earlier ones. Bytes is their total size.
 	Packs []uuid.UUID
 	Bytes int64
-	// LeftOut names, for people, what is not in it.
+	// LeftOut names, for people, what is not included.
 	LeftOut string
-	// At is when the thread's folder was read for it: what was done there since may be
-	// missing.
+	// At is when the thread's folder was read: later changes may be missing.
 	At time.Time
 }
 
 const (
-	// DefaultKeepBytes bounds what is kept of a thread where nothing else is set.
+	// DefaultKeepBytes bounds a thread's stored work by default.
 	DefaultKeepBytes = 64 << 20
-	// maxPacks is how many packs are kept of a thread before all becomes one.
+	// maxPacks is the number of packs after which they are merged.
 	maxPacks    = 24
 	keepTimeout = 5 * time.Minute
 )
 
-// keep has the shelf have what the source has of the thread, which was saved as the folder
-// was at the time at. short names what was too large for it, for people.
+// keep updates the shelf from the source's state of the thread, saved from the folder at the time at. short names,
+// for people, what was too large.
 func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.Repository, left []gitdata.Left, at time.Time) (short string, err error) {
 	if t.Shelf == nil {
 		return "", nil
@@ -73,7 +71,7 @@ func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.R
 		if now.Branch == "" && now.Saved == "" && now.LeftOut == was.LeftOut {
 			return "", k.note(ctx, t, p, source, now)
 		}
-		return "", errors.Join(t.Shelf.Keep(ctx, now, nil), k.note(ctx, t, p, source, now)) // it was so later, too
+		return "", errors.Join(t.Shelf.Keep(ctx, now, nil), k.note(ctx, t, p, source, now)) // it is still true at the later time
 	}
 	b := bundle{keeper: k, source: source, bases: basesOf(source, refs, p), most: cmp.Or(k.KeepBytes, DefaultKeepBytes)}
 	defer b.close()
@@ -81,13 +79,13 @@ func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.R
 		if !errors.Is(err, gitdata.ErrTooLarge) {
 			return "", err
 		}
-		// The commits without the rest, if they fit.
+		// Only the commits, if they fit.
 		short = fmt.Sprintf("what is not committed: with it there is more than the %s that are kept off this machine", mebibytes(b.most))
 		if now.Branch == was.Branch {
 			return short, nil
 		}
-		if published, ok := k.published.Load(t.ID); ok { // what was saved later is left out
-			now.At = published.(time.Time) //nolint:forcetypeassert // it was stored so
+		if published, ok := k.published.Load(t.ID); ok { // later changes are left out
+			now.At = published.(time.Time) //nolint:forcetypeassert // the map holds times
 		}
 		now.LeftOut = strings.TrimPrefix(now.LeftOut+", what was not committed (too large)", ", ")
 		if now.Saved = ""; b.make(ctx, &now, Kept{}) != nil {
@@ -100,18 +98,18 @@ func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.R
 	return short, k.note(ctx, t, p, source, now)
 }
 
-// bundle is a pack that is made to be kept.
+// bundle is a pack for the shelf.
 type bundle struct {
 	keeper *Keeper
 	source gitdata.Repository
-	bases  [][]string // commits that the project's forge has, the fewer the surer
+	bases  [][]string // commits that the project's forge has, safest first
 	most   int64
 	file   *os.File
 	size   int64
 }
 
-// make packs what now has and was has not, or all of it where there are many packs
-// already, or much; it completes now.
+// make packs the difference between now and was, or everything if there are many packs or bytes already; it
+// completes now.
 func (b *bundle) make(ctx context.Context, now *Kept, was Kept) error {
 	want := slices.DeleteFunc([]string{now.Branch, now.Saved}, func(s string) bool { return s == "" })
 	kept := slices.DeleteFunc([]string{was.Branch, was.Saved}, func(s string) bool { return s == "" })
@@ -130,7 +128,7 @@ func (b *bundle) make(ctx context.Context, now *Kept, was Kept) error {
 	return err
 }
 
-// add makes the packs those that were there, and one of a size more.
+// add sets the packs to the old ones and one more of a size.
 func (k *Kept) add(was Kept, size int64) {
 	k.Packs, k.Bytes = slices.Clone(was.Packs), was.Bytes+size
 	if size > 0 {
@@ -175,8 +173,8 @@ func (b *bundle) close() {
 	}
 }
 
-// basesOf are commits that another machine's copy of the project has: the base alone, which
-// stays when others are deleted at the forge, and all branches.
+// basesOf are commits that another machine's copy of the project has: the base alone, which survives deletions at
+// the forge, and all branches.
 func basesOf(source gitdata.Repository, refs map[string]string, p Project) [][]string {
 	prefix := "refs/remotes/origin/"
 	var all []string
@@ -206,8 +204,7 @@ func basesOf(source gitdata.Repository, refs map[string]string, p Project) [][]s
 	return [][]string{{base}, all}
 }
 
-// note writes down what was kept, so that a folder that another machine has left behind is
-// known.
+// note records what was stored, so that a folder left behind by another machine is recognised.
 func (k *Keeper) note(ctx context.Context, t Thread, p Project, source gitdata.Repository, now Kept) error {
 	state, err := k.state(ctx, source, now.Branch, now.Saved)
 	if err != nil {
@@ -216,19 +213,17 @@ func (k *Keeper) note(ctx context.Context, t Thread, p Project, source gitdata.R
 	return writeWhole(k.savedIndex(t, p)+keptSuffix, state)
 }
 
-// noted reports whether a folder's state was kept: the commits of its branch and its saved
-// state have what those had.
+// noted reports whether a folder's state was stored: its branch and saved state are contained in the recorded ones.
 func (k *Keeper) noted(ctx context.Context, t Thread, p Project, source gitdata.Repository, tip, saved string) (bool, error) {
 	b, err := os.ReadFile(k.savedIndex(t, p) + keptSuffix)
 	if err != nil {
-		return false, nil //nolint:nilerr // nothing was written down
+		return false, nil //nolint:nilerr // nothing was recorded
 	}
 	state, err := k.state(ctx, source, tip, saved)
 	return string(b) == state, err
 }
 
-// state tells a branch with what was saved beside it from others. A commit that says the
-// same at another time is the same.
+// state identifies a branch with its saved state. The same content at another time is the same.
 func (k *Keeper) state(ctx context.Context, source gitdata.Repository, tip, saved string) (string, error) {
 	content, err := source.Content(ctx, k.scratch(), tip, saved)
 	return tip + "\n" + content + "\n", err
@@ -236,7 +231,7 @@ func (k *Keeper) state(ctx context.Context, source gitdata.Repository, tip, save
 
 const keptSuffix = ".kept"
 
-// writeWhole writes a file whole or not at all; one that says so already is left alone.
+// writeWhole writes a file atomically, unless it already has the text.
 func writeWhole(name, text string) error {
 	if b, err := os.ReadFile(name); err == nil && string(b) == text {
 		return nil

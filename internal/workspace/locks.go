@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// maxLocks bounds the locks that are looked at in a git folder.
+// maxLocks bounds the locks examined in a git folder.
 const maxLocks = 100
 
-// Works notes that a session works in a folder until left is called.
+// Works records that a session works in a folder until left is called.
 func (k *Keeper) Works(dir string) (left func()) {
 	k.sessionsMu.Lock()
 	defer k.sessionsMu.Unlock()
@@ -29,15 +29,13 @@ func (k *Keeper) Works(dir string) (left func()) {
 	}
 }
 
-// unlock removes the locks that git, ended in the middle of a command, has left in the git
-// folder of a workspace in which the thread has no process. In a thread's own folder nobody
-// else's git runs. In others people's may, or another thread's: there a lock goes if it is
-// of this user and no living process can be its owner, as far as is seen from here. told
-// names those that stay, for people. Links are not followed, and no file of the folder is
-// read.
+// unlock removes the locks that a killed git has left in the git folder of a workspace in which the thread has no
+// process. A thread's own folder has no other gits. Other folders may have people's or another thread's: there a
+// lock is removed if this user owns it and no living process can hold it, as far as visible. told names the
+// remaining locks, for people. Links are not followed, and no file of the folder is read.
 func (k *Keeper) unlock(dir string, own bool) (told []string) {
 	gitDir := filepath.Join(dir, ".git")
-	for !own { // the folder may be one of a repository's
+	for !own { // the folder may be inside a repository
 		if _, err := os.Lstat(gitDir); err == nil || filepath.Dir(dir) == dir {
 			break
 		}
@@ -45,19 +43,19 @@ func (k *Keeper) unlock(dir string, own bool) (told []string) {
 		gitDir = filepath.Join(dir, ".git")
 	}
 	if info, err := os.Lstat(gitDir); err != nil || !info.IsDir() {
-		return nil // or it names a folder that may be anybody's
+		return nil // it may name any folder
 	}
 	root, err := os.OpenRoot(gitDir)
 	if err != nil {
 		return nil
 	}
-	defer root.Close() //nolint:errcheck // it was not written to
+	defer root.Close() //nolint:errcheck // nothing was written
 	locks := locksIn(root.FS())
 	if len(locks) == 0 {
 		return nil
 	}
 	if !own {
-		k.sessionsMu.Lock() // until the locks are gone, so that nobody begins meanwhile
+		k.sessionsMu.Lock() // so that no session begins meanwhile
 		defer k.sessionsMu.Unlock()
 	}
 	for _, name := range locks {
@@ -77,13 +75,13 @@ func (k *Keeper) unlock(dir string, own bool) (told []string) {
 	return told
 }
 
-// locksIn are the locks in a git folder, at any depth. Those of loose objects' folders are
-// not looked for: git makes none there, and they are many.
+// locksIn are the locks in a git folder, at any depth, except in the many folders of loose objects, where git makes
+// none.
 func locksIn(git fs.FS) (locks []string) {
 	_ = fs.WalkDir(git, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil //nolint:nilerr // what cannot be read is left alone
+			return nil //nolint:nilerr // unreadable: leave it
 		case d.IsDir():
 			if base := path.Base(name); len(base) == 2 && strings.Trim(base, "0123456789abcdef") == "" && path.Base(path.Dir(name)) == "objects" {
 				return fs.SkipDir
@@ -98,8 +96,7 @@ func locksIn(git fs.FS) (locks []string) {
 	return locks
 }
 
-// maybeOwned says why a lock may be that of somebody who lives; empty if it cannot.
-// k.sessionsMu is held.
+// maybeOwned says why a living process may hold a lock; empty if none can. k.sessionsMu is held.
 func (k *Keeper) maybeOwned(root *os.Root, dir, lock string) string {
 	for other, n := range k.sessions {
 		if n > 0 && within(dir, other) {
@@ -123,13 +120,13 @@ func (k *Keeper) maybeOwned(root *os.Root, dir, lock string) string {
 	return ""
 }
 
-// within reports whether a path is a folder, or below it.
+// within reports whether a path is a folder or below it.
 func within(dir, name string) bool {
 	rel, err := filepath.Rel(dir, name)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// isGit tells of the name of a program.
+// isGit reports whether a program's name is git's.
 func isGit(name string) bool {
 	return name == "git" || strings.HasPrefix(name, "git-") || slices.Contains([]string{"jgit", "hub", "gh"}, name)
 }

@@ -8,15 +8,14 @@ import (
 	"syscall"
 )
 
-// ours reports whether a file is of this user.
+// ours reports whether this user owns a file.
 func ours(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
-// inUse reports whether a living process may own a lock of this user's in a folder: it has
-// the lock open, or is git and works there. What may not be seen is another user's, and so
-// would be its locks.
+// inUse reports whether a living process may hold a lock of this user's in a folder: it has the lock open, or is a
+// git that works there. Invisible processes are other users', whose locks would be, too.
 func inUse(dir string, lock fs.FileInfo) (bool, error) {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil || len(processes) == 0 {
@@ -40,8 +39,8 @@ func inUse(dir string, lock fs.FileInfo) (bool, error) {
 	return false, nil
 }
 
-// worksIn reports whether a process's folder is this one or below it. One in a sandbox has
-// another path to it, so paths are not compared.
+// worksIn reports whether a process's folder is this one or below it. It compares files, since a sandbox may use
+// other paths.
 func worksIn(process string, folder fs.FileInfo) bool {
 	var below fs.FileInfo
 	for at := process + "/cwd"; ; at += "/.." {

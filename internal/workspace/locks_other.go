@@ -9,5 +9,5 @@ import (
 
 func ours(fs.FileInfo) bool { return true }
 
-// inUse cannot be told: there is no process table that is read like a folder.
+// inUse is unknown: there is no /proc.
 func inUse(string, fs.FileInfo) (bool, error) { return false, errors.ErrUnsupported }

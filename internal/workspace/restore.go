@@ -14,9 +14,9 @@ import (
 	"deckhand/internal/workspace/gitdata"
 )
 
-// restore has the project's repository have what is kept of a thread that has worked
-// elsewhere, and puts away the folder that it has left here, if any. It is whole whenever
-// it is cut: it begins anew. what is what was brought; nil if nothing is kept.
+// restore brings a thread's stored work from another machine into the project's repository, and puts away the
+// folder that it has left here, if any. It can be repeated after an interruption. what is what was brought; nil if
+// nothing is stored.
 func (k *Keeper) restore(ctx context.Context, t Thread, p Project, source gitdata.Repository) (what *Kept, told []string, err error) {
 	if t.Shelf == nil {
 		return nil, nil, nil
@@ -44,7 +44,7 @@ func (k *Keeper) restore(ctx context.Context, t Thread, p Project, source gitdat
 		u.Packs = append(u.Packs, func(ctx context.Context, to io.Writer) error { return t.Shelf.Read(ctx, id, to) })
 	}
 	if p.Repo != "" {
-		// What the packs were made on may have come since.
+		// The packs may be based on newer commits.
 		if err := k.refresh(ctx, source, p); err != nil && ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
 		}
@@ -55,9 +55,9 @@ func (k *Keeper) restore(ctx context.Context, t Thread, p Project, source gitdat
 	return &kept, told, k.note(ctx, t, p, source, kept)
 }
 
-// putAside removes a folder that the thread has left behind when it went to another
-// machine. What was never kept elsewhere stays in the project's repository, below a ref of
-// its own, and people are told; where it cannot be read, the folder stays, by another name.
+// putAside removes a folder that the thread left behind when it moved to another machine. Work that was never
+// stored elsewhere stays in the project's repository under a ref of its own, and people are told; if it cannot be
+// read, the folder is renamed.
 func (k *Keeper) putAside(ctx context.Context, t Thread, p Project, source gitdata.Repository) (told []string, err error) {
 	t.Dir, t.Shelf = k.ownFolder(t, p), nil
 	err = k.Publish(ctx, t, p)
@@ -104,14 +104,12 @@ func (k *Keeper) putAside(ctx context.Context, t Thread, p Project, source gitda
 	return told, k.discard(t.Dir)
 }
 
-// leftRef begins the refs of the project's repository that have what a thread had left
-// behind when it went on elsewhere.
+// leftRef is the prefix of refs in the project's repository for work that a thread left behind.
 func leftRef(threadID int64) string {
 	return "refs/deckhand/left/" + strconv.FormatInt(threadID, 10) + "/"
 }
 
-// discard removes a folder of a thread. One that is half removed is nobody's, and goes at
-// the next start.
+// discard removes a thread's folder. If that is interrupted, the next start removes the rest.
 func (k *Keeper) discard(dir string) error {
 	gone, err := os.MkdirTemp(filepath.Dir(dir), gitdata.Unfinished)
 	if err != nil {

@@ -16,37 +16,35 @@ import (
 	"time"
 )
 
-// Setup is a command of the project's that runs in a folder before a session works there.
-// Nobody is asked: it runs where the folder is as the project's people have left it.
+// Setup is a project's command that runs in a folder before a session works there. It needs no approval: it runs
+// only while the folder is as the project's people left it.
 type Setup struct {
 	Run string // for bash; empty for none
-	// Files are those, below the folder, whose contents decide with Run whether it is to run
-	// once more.
+	// Files are files below the folder that decide, together with Run, whether it must run again.
 	Files   []string
 	Timeout time.Duration // 0 means [DefaultSetupTimeout]
 }
 
-// DefaultSetupTimeout bounds a setup where nothing else is set.
+// DefaultSetupTimeout bounds a setup by default.
 const DefaultSetupTimeout = 10 * time.Minute
 
-// fresh stands for a folder in which no session has worked yet.
+// fresh marks a folder in which no session has worked yet.
 const fresh = "fresh"
 
-// maxInput bounds a file that decides, in bytes.
+// maxInput bounds such a file, in bytes.
 const maxInput = 64 << 20
 
-// SetUp has the setup run in the thread's folder if it is due, one at a time in a folder.
-// It is due in a folder that no session has worked in, and in one that was made anew with
-// a thread's work, if its inputs are those of some folder of the first kind: what a thread
-// itself has changed is not run unasked. told is for people: why it was not run, once.
-// run's error is SetUp's, and then it is tried again; otherwise it has run, however it ended.
+// SetUp runs the setup in the thread's folder if it is due, one at a time per folder. It is due in a folder that no
+// session has worked in, and in a folder restored with a thread's work if its inputs are those of some folder of
+// the first kind: a thread's own changes are not run without approval. told says to people, once, why it was not
+// run. run's error is SetUp's, and then it is retried; otherwise it has run, with whatever outcome.
 func (k *Keeper) SetUp(ctx context.Context, t Thread, p Project, run func(context.Context) error) (told string, err error) {
 	if p.Setup.Run == "" {
 		return "", nil
 	}
 	stamp := k.setupStamp(t, p)
 	lock, _ := k.turnstiles.LoadOrStore(stamp, make(chan struct{}, 1))
-	busy := lock.(chan struct{}) //nolint:forcetypeassert // it was stored so
+	busy := lock.(chan struct{}) //nolint:forcetypeassert // the map holds channels
 	select {
 	case busy <- struct{}{}:
 	case <-ctx.Done():
@@ -62,7 +60,7 @@ func (k *Keeper) SetUp(ctx context.Context, t Thread, p Project, run func(contex
 	case was == key:
 		return "", nil
 	case was == fresh:
-		// Its inputs are people's.
+		// People wrote its inputs.
 		if err := writeWhole(known, fresh); err != nil {
 			return "", err
 		}
@@ -74,12 +72,12 @@ func (k *Keeper) SetUp(ctx context.Context, t Thread, p Project, run func(contex
 		return "", err
 	}
 	if ctx.Err() != nil {
-		return "", context.Cause(ctx) // it was cut, and nobody has worked here yet
+		return "", context.Cause(ctx) // it was interrupted, and nobody has worked here yet
 	}
 	return "", writeWhole(stamp, key)
 }
 
-// made notes that the thread's folder was made, and whether it has nothing of a thread's.
+// made records that the thread's folder was made, and whether it is without a thread's work.
 func (k *Keeper) made(t Thread, p Project, isFresh bool) error {
 	if p.Setup.Run == "" {
 		return nil
@@ -94,7 +92,7 @@ func (k *Keeper) made(t Thread, p Project, isFresh bool) error {
 	return nil
 }
 
-// setupStamp is the file that says what the setup of a folder was last.
+// setupStamp is the file that records a folder's last setup.
 func (k *Keeper) setupStamp(t Thread, p Project) string {
 	name := strconv.FormatInt(t.ID, 10)
 	if p.Kind == Shared {
@@ -106,13 +104,12 @@ func (k *Keeper) setupStamp(t Thread, p Project) string {
 func readStamp(name string) string {
 	b, err := os.ReadFile(name)
 	if err != nil {
-		return "" // then it is not known
+		return "" // unknown
 	}
 	return string(b)
 }
 
-// key tells the command and what its files have from others. A file that is not there, or
-// is none, is told from one that is.
+// key identifies the command with its files' content. A missing file differs from an empty one.
 func (s Setup) key(dir string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -129,7 +126,7 @@ func (s Setup) key(dir string) (string, error) {
 			continue
 		}
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			n, _ := io.Copy(h, io.LimitReader(f, maxInput)) // what cannot be read is not there
+			n, _ := io.Copy(h, io.LimitReader(f, maxInput)) // an unreadable file counts as missing
 			fmt.Fprintln(h, "", n)
 		} else {
 			fmt.Fprintln(h, "-")
@@ -139,7 +136,7 @@ func (s Setup) key(dir string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Check says what is wrong with a setup as it is written.
+// Check validates a setup.
 func (s Setup) Check() error {
 	for _, name := range s.Files {
 		if !filepath.IsLocal(name) || strings.ContainsAny(name, "*?[") {

@@ -14,24 +14,23 @@ import (
 	"deckhand/internal/workspace/gitdata"
 )
 
-// Limits bound what workspaces take. Zero is no limit.
+// Limits bound the workspaces. Zero is no limit.
 type Limits struct {
-	// MaxAge is how long a thread's folder stays when nothing is done there.
+	// MaxAge is how long an unused thread's folder stays.
 	MaxAge time.Duration
-	// MaxBytes is what all folders of a data folder may have. Those that were used longest
-	// ago go first.
+	// MaxBytes bounds all folders of a data folder. The least recently used go first.
 	MaxBytes int64
-	// KeepBytes bounds what is kept of a thread off its machine; 0 is [DefaultKeepBytes].
+	// KeepBytes bounds a thread's work stored off its machine; 0 is [DefaultKeepBytes].
 	KeepBytes int64
 }
 
-// Folder is a thread's own.
+// Folder is a thread's own folder.
 type Folder struct {
 	Thread int64
-	Bytes  int64 // of its files, as far as they can be read
+	Bytes  int64 // of its readable files
 }
 
-// Folders are those of the data folder, with what they have.
+// Folders lists the folders of the data folder, with their sizes.
 func Folders(ctx context.Context, dataDir string) ([]Folder, error) {
 	top := filepath.Join(dataDir, "workspaces")
 	found, err := filepath.Glob(filepath.Join(gitdata.EscapeGlob(top), "*", "*"))
@@ -64,15 +63,14 @@ func Folders(ctx context.Context, dataDir string) ([]Folder, error) {
 	return out, nil
 }
 
-// Resting is a folder of a thread that has nothing to do.
+// Resting is the folder of an idle thread.
 type Resting struct {
 	Folder
 	Since time.Time
 }
 
-// Surplus are the folders that are to be put away now: those that have rested for too
-// long, and of the others those that have rested longest, until all together are within
-// the limit. all are those that there are.
+// Surplus are the folders to put away now: those that were idle for too long, and then the longest idle ones until
+// the total is within the limit. all are the existing folders.
 func (l Limits) Surplus(all []Folder, resting []Resting, now time.Time) []Resting {
 	total := int64(0)
 	for _, f := range all {
@@ -90,10 +88,9 @@ func (l Limits) Surplus(all []Folder, resting []Resting, now time.Time) []Restin
 	return out
 }
 
-// PutAway removes the thread's folder if all that it has is somewhere else: its branch in
-// the project's repository, the rest saved there, and both kept off this machine where
-// something keeps them. What .gitignore leaves out goes with it. It is made again when the
-// thread goes on. stays is why it was not removed, for the log. Nothing may run in it.
+// PutAway removes the thread's folder if all its content is elsewhere: its branch in the project's repository, the
+// rest saved there, and both on the shelf if there is one. Ignored files are lost. The folder is made again when
+// the thread continues. stays says why it was not removed, for the log. Nothing may run in it.
 func (k *Keeper) PutAway(ctx context.Context, t Thread, p Project) (stays string, told []string, err error) {
 	own := k.ownFolder(t, p)
 	switch {
@@ -129,8 +126,7 @@ func (k *Keeper) PutAway(ctx context.Context, t Thread, p Project) (stays string
 	return "", nil, k.discard(own)
 }
 
-// aloneIn is what a folder's git folder has that is neither published nor saved, such as a
-// stash; empty if there is nothing.
+// aloneIn is what a folder's git folder has that is neither published nor saved, such as a stash; empty if nothing.
 func aloneIn(dir string, source gitdata.Repository) string {
 	gitDir := filepath.Join(dir, ".git")
 	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"} {
@@ -151,7 +147,7 @@ func aloneIn(dir string, source gitdata.Repository) string {
 		there[hash] = true
 	}
 	for name, hash := range own {
-		// Branches are saved, or named as what could not be.
+		// Branches are saved, or reported as unsaved.
 		if !strings.HasPrefix(name, "refs/heads/") && !strings.HasPrefix(name, "refs/remotes/") && !there[hash] {
 			return name + " is nowhere else"
 		}
@@ -161,12 +157,12 @@ func aloneIn(dir string, source gitdata.Repository) string {
 
 const awaySuffix = ".away"
 
-// wasPutAway reports whether the folder is missing since it was put away, and forgets it.
+// wasPutAway reports whether the folder is missing because it was put away, and forgets that.
 func (k *Keeper) wasPutAway(t Thread, p Project) bool {
 	return os.Remove(k.savedIndex(t, p)+awaySuffix) == nil
 }
 
-// behind tells how far a project's own folder is behind its forge; empty if it is not.
+// behind says how far a project's own folder is behind its forge; empty if it is not.
 func (k *Keeper) behind(ctx context.Context, p Project) string {
 	source, err := gitdata.Open(k.source(p))
 	if err != nil {

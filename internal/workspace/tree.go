@@ -17,10 +17,10 @@ import (
 	"deckhand/internal/workspace/gitdata"
 )
 
-// freshFor is how long a project's repository is taken to be what its forge has.
+// freshFor is how long a refreshed repository counts as fresh.
 const freshFor = 5 * time.Second
 
-// source is the folder of the project's own repository, or the folder that it works in.
+// source is the project's own repository, or its folder.
 func (k *Keeper) source(p Project) string {
 	if p.Repo != "" {
 		return filepath.Join(k.DataDir, "repos", p.Name)
@@ -28,21 +28,21 @@ func (k *Keeper) source(p Project) string {
 	return p.Dir
 }
 
-// turnstile lets one at a time through for all who come meanwhile, and a moment later.
+// turnstile runs one at a time, and shares the result with those that came meanwhile and a moment later.
 type turnstile struct {
 	busy  chan struct{}
-	began time.Time // when whoever was through last had begun
-	err   error     // what became of it
+	began time.Time // when the last run began
+	err   error     // its result
 }
 
-// kept is the turnstile before the repository that the bot keeps of a project.
+// kept is the turnstile of the bot's repository of a project.
 func (k *Keeper) kept(p Project) *turnstile {
 	t, _ := k.turnstiles.LoadOrStore(p.Name, &turnstile{busy: make(chan struct{}, 1)})
 	return t.(*turnstile)
 }
 
-// once runs do unless somebody has just done so. Who comes while it runs waits for it, and
-// gets the same answer; if whoever ran it had to leave, the next one runs it.
+// once runs do unless somebody has just done so. Concurrent callers wait and share the result; if the running
+// caller is cancelled, the next one runs it.
 func (t *turnstile) once(ctx context.Context, do func(context.Context) error) error {
 	arrived := time.Now()
 	select {
@@ -62,10 +62,10 @@ func (t *turnstile) once(ctx context.Context, do func(context.Context) error) er
 	return err
 }
 
-// clone appears at dir whole or not at all.
+// clone clones to dir, completely or not at all.
 func clone(ctx context.Context, r gitway.Remote, dir string) error {
 	if isDir(dir) {
-		return nil // somebody was first
+		return nil // somebody was faster
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
@@ -88,9 +88,8 @@ func clone(ctx context.Context, r gitway.Remote, dir string) error {
 	return os.Rename(tmp, dir)
 }
 
-// workingTree makes the thread's own working tree. A branch that the project's repository
-// has of it goes on as it stands, with what was saved beside it; else it starts from what
-// the forge has now.
+// workingTree makes the thread's own working tree. If the project's repository has its branch, it continues that
+// with what was saved beside it; else it starts from the forge's current state.
 func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir string, told []string, err error) {
 	source, err := gitdata.Open(k.source(p))
 	if err != nil {
@@ -114,7 +113,7 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 		if t.Dir == "" && known != "" {
 			told = append(told, "The folder of an earlier thread with this one's number is there, and this thread goes on in it: "+own+".")
 		}
-		return own, told, nil // else the bot has ended before it could write down that it was made
+		return own, told, nil // the bot ended before it could record it
 	}
 	stale := ""
 	if p.Repo != "" && known == "" {
@@ -151,14 +150,14 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 	return own, told, nil
 }
 
-// refresh has the project's repository be what its forge has now.
+// refresh updates the project's repository from its forge.
 func (k *Keeper) refresh(ctx context.Context, source gitdata.Repository, p Project) error {
 	return k.kept(p).once(ctx, func(ctx context.Context) error {
 		return gitdata.Refresh{Source: source, Scratch: k.scratch(), Fetch: p.Remote().Fetch}.Do(ctx)
 	})
 }
 
-// ago is how long ago something was, for people.
+// ago is a duration since a time, for people.
 func ago(at time.Time) string {
 	if at.IsZero() {
 		return "at an unknown time"
@@ -177,7 +176,7 @@ func ago(at time.Time) string {
 	return "less than a minute ago"
 }
 
-// again is what people should know of a working tree that is not a new thread's first.
+// again says what people should know of a working tree that is not a new thread's first.
 func again(t Thread, p Project, made gitdata.Made, brought *Kept, lost string) string {
 	name, ignored := Branch(t.ID), "; what .gitignore leaves out is not"
 	if brought != nil && brought.LeftOut != "" {
@@ -204,18 +203,17 @@ func again(t Thread, p Project, made gitdata.Made, brought *Kept, lost string) s
 
 func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 MST") }
 
-// savedRef is the ref of the project's repository that has what the thread has not
-// committed.
+// savedRef is the project's ref for what the thread has not committed.
 func savedRef(threadID int64) string { return "refs/deckhand/saved/" + strconv.FormatInt(threadID, 10) }
 
-// savedIndex is where the bot keeps what git knows of the thread's files.
+// savedIndex is where the bot keeps git's knowledge of the thread's files.
 func (k *Keeper) savedIndex(t Thread, p Project) string {
 	return filepath.Join(k.DataDir, "saved", p.Name, strconv.FormatInt(t.ID, 10))
 }
 
-// Save saves what the thread has not committed in the project's repository, and has its
-// shelf have that and its commits. left tells what could not be saved, and far what could
-// be kept on this machine alone, in words for people; empty if all was. So is its error.
+// Save saves the thread's uncommitted changes in the project's repository, and stores these and its commits on the
+// shelf. left says, for people, what could not be saved, or is stored only on this machine; empty if nothing. Its
+// error is for people, too.
 func (k *Keeper) Save(ctx context.Context, t Thread, p Project) (left string, err error) {
 	if p.Kind != Worktree || !isDir(t.Dir) {
 		return "", nil // when it is made again, what was saved last is back
@@ -236,7 +234,7 @@ func (k *Keeper) Save(ctx context.Context, t Thread, p Project) (left string, er
 	return unsaved(slices.DeleteFunc(some, func(l gitdata.Left) bool { return l.Why == gitdata.Ignored }), short), nil
 }
 
-// saveHere saves it in the project's repository.
+// saveHere saves into the project's repository.
 func (k *Keeper) saveHere(ctx context.Context, t Thread, p Project, source gitdata.Repository) ([]gitdata.Left, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, publishTimeout, fmt.Errorf("git: no end in %s", publishTimeout))
 	defer cancel()
@@ -245,7 +243,7 @@ func (k *Keeper) saveHere(ctx context.Context, t Thread, p Project, source gitda
 	}.Save(ctx)
 }
 
-// maxNamed is how many of what was not saved are named.
+// maxNamed bounds the named unsaved files.
 const maxNamed = 5
 
 // listed names what was not saved.
@@ -261,15 +259,14 @@ func listed(left []gitdata.Left) string {
 	return strings.Join(words, ", ")
 }
 
-// plain tells of a name of 1 to 100 letters, digits and /._+-.
+// plain reports whether a name is 1 to 100 letters, digits and /._+-.
 func plain(name string) bool {
 	return name != "" && utf8.RuneCountInString(name) <= 100 && !strings.ContainsFunc(name, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("/._+-", r)
 	})
 }
 
-// named is a name that an agent has given, so that it is seen to be one: what is not plain
-// is in quotes, and of what is long the end.
+// named marks a name that an agent has chosen: it is quoted unless it is plain, and shortened to its end.
 func named(name string) string {
 	if plain(name) {
 		return name
@@ -281,7 +278,7 @@ func named(name string) string {
 	return strconv.Quote(string(runes))
 }
 
-// unsaved is what people are told of what was not saved; empty if there is nothing to tell.
+// unsaved says for people what was not saved; empty if everything was.
 func unsaved(left []gitdata.Left, short string) string {
 	var said []string
 	if len(left) > 0 {
@@ -293,7 +290,7 @@ func unsaved(left []gitdata.Left, short string) string {
 	return strings.Join(said, " ")
 }
 
-// Unsaved is what people are told where nothing could be saved, and why.
+// Unsaved says for people why nothing could be saved.
 func Unsaved(err error) string {
 	return "What is not committed here is in this thread's folder alone, since it could not be saved: " + err.Error() + "."
 }

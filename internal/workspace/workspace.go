@@ -24,68 +24,63 @@ const (
 	publishTimeout = time.Minute
 )
 
-// Kind says where a thread of a project works.
+// Kind says where a project's threads work.
 type Kind string
 
 // The kinds of workspaces.
 const (
 	// Shared: every thread works in the project's own folder.
 	Shared Kind = "shared"
-	// Worktree: every thread gets a working tree of its own, with a git folder of its own,
-	// on a branch of its own, which is published into the project's repository.
+	// Worktree: every thread gets its own working tree, git folder and branch, which is published into the
+	// project's repository.
 	Worktree Kind = "worktree"
 	// Scratch: every thread gets an empty folder.
 	Scratch Kind = "scratch"
 )
 
-// Project is what workspaces are made of.
+// Project describes the source of workspaces.
 type Project struct {
 	Name string
 	Kind Kind
-	// Dir is the project's folder; Repo, instead, a git URL that is cloned into the data
-	// folder at the first use. A scratch project has neither.
+	// Dir is the project's folder; Repo, instead, a git URL that is cloned into the data folder at the first use. A
+	// scratch project has neither.
 	Dir, Repo string
-	// Base is the branch, tag or commit that new threads' working trees start from, as
-	// Repo has it now; empty means HEAD.
+	// Base is the branch, tag or commit of Repo from which new threads' working trees start; empty means HEAD.
 	Base string
-	// Access is what the bot is known by at Repo's forge.
+	// Access is the bot's access to Repo's forge.
 	Access gitway.Access
-	// Environ is the environment of git where it reaches Repo and where it writes files.
+	// Environ is the environment of git for reaching Repo and for writing files.
 	Environ []string
 	Setup   Setup
 }
 
-// Thread is whose workspace it is.
+// Thread is the owner of a workspace.
 type Thread struct {
 	ID int64
-	// Dir is the folder that was made for it; empty before there was one.
+	// Dir is its existing folder; empty before there was one.
 	Dir string
 	// Elsewhere says that Dir is, or was, in another data folder.
 	Elsewhere bool
-	// Shelf keeps its work off this machine; nil if nothing does.
+	// Shelf stores its work off this machine; may be nil.
 	Shelf Shelf
 }
 
-// Keeper keeps the workspaces of a data folder. Its methods may be used at once.
+// Keeper manages the workspaces of a data folder. Its methods are safe for concurrent use.
 type Keeper struct {
 	DataDir string
-	// KeepBytes bounds what is kept of a thread off this machine; 0 means
-	// [DefaultKeepBytes].
+	// KeepBytes bounds a thread's work stored off this machine; 0 means [DefaultKeepBytes].
 	KeepBytes int64
-	// turnstiles are those before the repositories that the bot keeps, by their projects.
+	// turnstiles are for the bot's repositories, by project.
 	turnstiles sync.Map
-	// published is when the folder of a thread was read, by its id, for what was published of
-	// it last.
+	// published is, by thread id, when the folder was read for its last publication.
 	published sync.Map
-	// sessions counts those that work in a folder.
+	// sessions counts the sessions in each folder.
 	sessionsMu sync.Mutex
 	sessions   map[string]int
 }
 
-// Open returns the folder that the thread works in, making it at the first use and
-// whenever it is missing, and what people should know of that, in sentences. The thread has
-// no process, and what git has locked in one that has died is free again. Its errors are
-// sentences for people.
+// Open returns the thread's folder, which it makes if it is missing, and what people should know of that, in
+// sentences. The thread must have no process; stale locks of git are removed. Its errors are sentences for people.
 func (k *Keeper) Open(ctx context.Context, t Thread, p Project) (dir string, told []string, err error) {
 	if dir, told, err = k.open(ctx, t, p); err == nil && p.Kind != Scratch {
 		told = append(told, k.unlock(dir, dir == k.ownFolder(t, p))...)
@@ -95,7 +90,7 @@ func (k *Keeper) Open(ctx context.Context, t Thread, p Project) (dir string, tol
 
 func (k *Keeper) open(ctx context.Context, t Thread, p Project) (dir string, told []string, err error) {
 	if t.Dir != "" && isDir(t.Dir) && !t.Elsewhere {
-		k.wasPutAway(t, p) // whoever was about to was killed
+		k.wasPutAway(t, p) // the process that was putting it away was killed
 		return t.Dir, nil, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git: no end in %s", gitTimeout))
@@ -148,11 +143,10 @@ func (k *Keeper) ownFolder(t Thread, p Project) string {
 // Branch is the branch that a thread with a working tree of its own works on.
 func Branch(threadID int64) string { return "deckhand/" + strconv.FormatInt(threadID, 10) }
 
-// scratch is a folder for what git needs for a moment.
+// scratch is a folder for git's temporary files.
 func (k *Keeper) scratch() string { return filepath.Join(k.DataDir, "scratch") }
 
-// Borrowed are the folders, besides the workspace, that the workspace's git reads objects
-// from: they may be shown to the session, read-only.
+// Borrowed are the folders, besides the workspace, from which its git reads objects: the session may read them.
 func (k *Keeper) Borrowed(p Project) ([]string, error) {
 	if p.Kind != Worktree {
 		return nil, nil
@@ -164,8 +158,8 @@ func (k *Keeper) Borrowed(p Project) ([]string, error) {
 	return r.Objects()
 }
 
-// Publish brings what the thread has committed on its own branch into the project's
-// repository. Its errors are sentences for people.
+// Publish brings the commits on the thread's branch into the project's repository. Its errors are sentences for
+// people.
 func (k *Keeper) Publish(ctx context.Context, t Thread, p Project) error {
 	if p.Kind != Worktree || !isDir(t.Dir) {
 		return nil
@@ -184,7 +178,7 @@ func (k *Keeper) Publish(ctx context.Context, t Thread, p Project) error {
 	return nil
 }
 
-// Leaving is what tells of pushes of a workspace; its mirror is to be named.
+// Leaving describes pushes of a workspace; the caller sets its mirror.
 func (k *Keeper) Leaving(dir string, p Project, first func(path string) bool) (gitdata.Leaving, error) {
 	l := gitdata.Leaving{Clone: dir, Scratch: k.scratch(), First: first}
 	if p.Kind == Worktree {
@@ -197,8 +191,8 @@ func (k *Keeper) Leaving(dir string, p Project, first func(path string) bool) (g
 	return l, nil
 }
 
-// Head is the commit that a folder's working tree is at, empty where that cannot be told.
-// It is read without git: the folder is the agent's.
+// Head is the commit of a folder's working tree, empty if unknown. It is read without git, since the folder is the
+// agent's.
 func Head(dir string) string {
 	r, err := gitdata.Open(dir)
 	if err != nil {
@@ -211,8 +205,7 @@ func Head(dir string) string {
 	return commit
 }
 
-// Sweep removes what a run that was killed has left of its work with git: folders of a
-// moment, and clones that were not whole. What cannot be removed is in nobody's way.
+// Sweep removes temporary folders and incomplete clones of a killed run. What cannot be removed is harmless.
 func Sweep(dataDir string) {
 	_ = os.RemoveAll(filepath.Join(dataDir, "scratch"))
 	gitdata.Sweep(filepath.Join(dataDir, "repos"))
@@ -226,13 +219,13 @@ func Sweep(dataDir string) {
 	}
 }
 
-// Remote is the project's repository, as the bot's git reaches it.
+// Remote is the project's repository for the bot's git.
 func (p Project) Remote() gitway.Remote {
 	return gitway.Remote{Upstream: gitway.Upstream{URL: p.Repo, Access: p.Access}, Environ: p.Environ}
 }
 
-// Check says why threads of the project could not work: its folder, its repository or
-// its base is not there, or cannot be reached before ctx ends. It changes nothing.
+// Check says why threads of the project could not work: its folder, repository or base is missing, or cannot be
+// reached before ctx ends. It changes nothing.
 func (p Project) Check(ctx context.Context) error {
 	switch {
 	case p.Repo != "":
@@ -260,12 +253,12 @@ func (p Project) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer folder.Remove() //nolint:errcheck // what is left is swept
-	view, err := gitdata.Look(folder.Path, r)
+	defer folder.Remove() //nolint:errcheck // a later sweep removes the rest
+	view, err := gitdata.OpenView(folder.Path, r)
 	if err != nil {
 		return err
 	}
-	defer view.Close() //nolint:errcheck // it was only read
+	defer view.Close() //nolint:errcheck // only read
 	if _, err := view.Commit(ctx, base); err != nil {
 		return fmt.Errorf("%s has no %s that working trees could start from; is it a git repository with a commit, and base right?", p.Dir, base)
 	}

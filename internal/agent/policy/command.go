@@ -7,13 +7,13 @@ import "strings"
 type command struct {
 	exact bool
 	text  string  // the whole command line, when exact
-	words []pword // nil for an exact text that is no simple, static command
-	rest  bool    // it ends in " *" or " **": any further words, also none
+	words []pword // nil for an exact text that is not one simple, static command
+	rest  bool    // it ends in " *" or " **": any further words, or none
 	any   bool    // it ends in " **": whatever they do
 	prog  string  // the base name of the program in lower case, when it is literal
 }
 
-// pword is a word of a pattern: parts with any characters between them.
+// pword is a word of a pattern: literal parts with wildcards between them.
 type pword struct {
 	parts []string
 	text  string // as matched, for a literal word
@@ -49,7 +49,7 @@ func (w pword) match(s string, fold bool) bool {
 	return true
 }
 
-// literals is how many of the first words are literal.
+// literals counts the leading literal words.
 func (c *command) literals() int {
 	for i, w := range c.words {
 		if !w.literal() {
@@ -59,8 +59,7 @@ func (c *command) literals() int {
 	return len(c.words)
 }
 
-// shellMeta cannot stand outside quotes in a pattern with a *, which names one
-// simple command.
+// shellMeta cannot stand outside quotes in a pattern with a *, which names one simple command.
 const shellMeta = ";&|<>()$`\n\r{}#!~"
 
 func parseCommand(arg string) (*command, *syntaxError) {
@@ -156,8 +155,7 @@ func (c *command) lex(s string) *syntaxError {
 	return nil
 }
 
-// hasWildcard reports whether s holds a * outside quotes that no backslash
-// precedes.
+// hasWildcard reports whether s holds an unescaped * outside quotes.
 func hasWildcard(s string) bool {
 	var quote byte
 	for i := 0; i < len(s); i++ {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// covers reports whether an allowing pattern covers part i of a request. why is
-// set when the pattern is meant for it and something keeps it from applying.
+// covers reports whether an allowing pattern covers part i of a request. why is set when the pattern is meant for
+// it but does not apply.
 func (req *request) covers(p *Pattern, i int) (ok bool, why string) {
 	switch p.kind {
 	case kindName:
@@ -55,8 +55,7 @@ func (req *request) covers(p *Pattern, i int) (ok bool, why string) {
 	return req.bad == "", req.bad
 }
 
-// coversTarget is covers for a file: a bare name or a tool's name covers the
-// workspace.
+// coversTarget is covers for a file: a bare name or a tool's name covers the workspace.
 func coversTarget(p *Pattern, t *target, write bool) (bool, string) {
 	if p.glob != nil {
 		return p.glob.covers(t, write)
@@ -117,8 +116,7 @@ func (req *request) coversUnit(p *Pattern, i int) (bool, string) {
 	return req.strict(a, u)
 }
 
-// coversFile is for the file of a redirection, or one that a command's words
-// name.
+// coversFile is for the file of a redirection, or one named by a command's words.
 func (req *request) coversFile(p *Pattern, u *unit, hard string) (bool, string) {
 	if p.kind == kindBash {
 		return hard == "" && !u.nested && u.of > 0 && req.excuses(p.cmd, u), ""
@@ -140,14 +138,13 @@ func (req *request) coversFile(p *Pattern, u *unit, hard string) (bool, string) 
 	return ok, why
 }
 
-// fit is how the words of a pattern lie over those of the innermost command.
+// fit aligns a pattern's words with those of the innermost command.
 type fit struct {
 	c   *command // nil for a pattern without words
 	off int      // word i of the command is word i+off of the pattern
 }
 
-// fit reports whether the pattern's words match the unit's, whatever else may be
-// wrong with it.
+// fit reports whether the pattern's words match the unit's; other reasons may still exclude it.
 func (c *command) fit(u *unit) (fit, bool) {
 	last := u.inner[len(u.inner)-1]
 	if c == nil || c.words == nil {
@@ -161,7 +158,7 @@ func (c *command) fit(u *unit) (fit, bool) {
 	return fit{}, false
 }
 
-// match reports whether the words of the pattern match those of a command one by one.
+// match reports whether the pattern's words match a command's one by one.
 func (c *command) match(words []word) bool {
 	if len(words) < len(c.words) || len(words) > len(c.words) && !c.rest {
 		return false
@@ -174,8 +171,7 @@ func (c *command) match(words []word) bool {
 	return true
 }
 
-// spells reports whether the pattern has word i of the command literally, or
-// takes it whatever it does.
+// spells reports whether the pattern has word i of the command literally, or accepts it whatever it does.
 func (f fit) spells(i int) bool {
 	if f.c == nil {
 		return false
@@ -190,7 +186,7 @@ func (f fit) spellsAll(words []int) bool {
 	return !slices.ContainsFunc(words, func(i int) bool { return !f.spells(i) })
 }
 
-// host reports whether the pattern has the scheme and the host of word i, an address.
+// host reports whether the pattern spells scheme and host of word i, an address.
 func (f fit) host(i int) bool {
 	if f.c == nil || i+f.off >= len(f.c.words) {
 		return false
@@ -199,14 +195,14 @@ func (f fit) host(i int) bool {
 	return ok && strings.IndexByte(host, '/') > 0
 }
 
-// strict decides whether a pattern that is meant for a plain unit may allow it:
-// what its wildcards matched must be known of the program.
+// strict decides whether a pattern that is meant for a plain unit may allow it: words matched by its wildcards must
+// be known to the program's table row.
 func (req *request) strict(f fit, u *unit) (bool, string) {
 	if u.neutral {
 		return true, ""
 	}
 	args, r := u.args(), u.reading
-	if r == nil { // what runs is hidden, so nobody read its words
+	if r == nil { // what runs is hidden, so its words were not read
 		return false, first(args[0].hidden(), "what it runs is not known")
 	}
 	switch name := args[0].text; {
@@ -246,7 +242,7 @@ func (req *request) strict(f fit, u *unit) (bool, string) {
 	return true, ""
 }
 
-// lastUnknown is the last word from i on that a rule has to spell.
+// lastUnknown is the last word from i on that a rule must spell.
 func (r *reading) lastUnknown(i int) int {
 	for k := len(r.words) - 1; k > i; k-- {
 		if r.prog == nil || r.words[k].why != "" || r.words[k].url {
@@ -271,7 +267,7 @@ func advice(args []word, i int) string {
 	return "; Bash(" + text + ") would allow it, or " + all
 }
 
-// spell writes words such that a pattern has them literally.
+// spell writes words so that a pattern has them literally.
 func spell(args []word) (string, bool) {
 	var b strings.Builder
 	for i, w := range args {
@@ -290,8 +286,7 @@ func spell(args []word) (string, bool) {
 	return b.String(), true
 }
 
-// excuses reports whether a pattern that covers a command speaks for one of the
-// files that its words name: it spells the words.
+// excuses reports whether a pattern that covers a command also covers a file named by its words: it spells them.
 func (req *request) excuses(c *command, u *unit) bool {
 	by := &req.script.units[u.of-1]
 	f, meant := c.fit(by)
@@ -311,15 +306,14 @@ func (req *request) excuses(c *command, u *unit) bool {
 
 const gitElsewhere = "git obeys the settings of the repository that it stands in, and a folder of the workspace may hold one of its own"
 
-// foreignGit reports whether git runs elsewhere than in the workspace's own
-// folder: a folder below it may be a bare repository, whose settings name
-// programs.
+// foreignGit reports whether git runs outside the workspace's own folder: a folder below it may be a bare
+// repository, whose settings name programs.
 func (req *request) foreignGit(u *unit, dirs []string) bool {
 	return u.target == nil && baseName(u.program()) == "git" && (len(dirs) != 1 || dirs[0] != req.root.resolved)
 }
 
-// pathsIn are the parts of an argument that may name a file: the whole, what
-// follows = or : or @, and what is glued to a short option.
+// pathsIn are the parts of an argument that may name a file: the whole, what follows = or : or @, and what is
+// attached to a short option.
 func pathsIn(s string) []string {
 	if !strings.ContainsAny(s, "=:@") && !strings.HasPrefix(s, "-") {
 		if s == "" {
@@ -355,8 +349,8 @@ func pathsIn(s string) []string {
 	return out
 }
 
-// coversSilent reports whether an allowing pattern speaks for a part that
-// decides nothing by itself, so that rules after it need not be asked.
+// coversSilent reports whether an allowing pattern covers a part that decides nothing by itself, so that later
+// rules need not be asked.
 func (req *request) coversSilent(p *Pattern, i int) bool {
 	if p.kind != kindBash || p.cmd == nil || req.bad != "" || req.script.hard != "" {
 		return false

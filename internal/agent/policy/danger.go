@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Danger is what a call does that cannot be taken back. Whoever allows it has to say so twice,
-// each time: no permission covers it. The list of them decides about nothing else: a call that
-// it does not know is asked as the rules say.
+// Danger is an irreversible effect of a call. It needs a second confirmation each time; no permission covers it.
+// The list decides nothing else: a call that it does not know is decided by the rules.
 type Danger struct {
 	// Word is what people write to confirm it.
 	Word string
@@ -16,7 +15,7 @@ type Danger struct {
 	Loses string
 }
 
-// The dangers that are known, in the order in which Dangers lists them.
+// The known dangers, in the order in which Dangers lists them.
 var (
 	dangerForce   = Danger{"force-push", "A forced push throws away the commits of the remote branch that are not in what is pushed."}
 	dangerRemote  = Danger{"delete", "It deletes branches or tags of the remote repository, for everybody."}
@@ -29,8 +28,7 @@ var (
 
 var dangers = []Danger{dangerForce, dangerRemote, dangerHistory, dangerTags, dangerPublish, dangerChanges, dangerDeletes, dangerMerge}
 
-// dangerousCommands are a program and words that follow it, in this order, options between
-// them or not.
+// dangerousCommands are a program and words that follow it in this order, with or without options between them.
 var dangerousCommands = compileCommands(map[Danger][]string{
 	dangerHistory: {"git filter-branch", "git filter-repo", "git-filter-repo", "bfg", "git reflog expire", "git reflog delete", "git gc --prune=now", "git gc --prune=all", "git update-ref -d", "git stash clear"},
 	dangerPublish: {
@@ -56,7 +54,7 @@ var (
 	dropping = regexp.MustCompile(`(?i)\b(?:drop\s+(?:table|database|schema|view|index|column|user|role|owned)|alter\s+table\s+\S+\s+drop|truncate\b|delete\s+from|dropDatabase|\.drop\s*\()`)
 )
 
-// Dangers lists what a call does, as far as can be read from it, that cannot be taken back.
+// Dangers lists the irreversible effects that can be read from a call.
 func Dangers(c Call) (result []Danger) {
 	defer func() {
 		if faultOf(recover()) != "" {
@@ -110,8 +108,8 @@ func (req *request) dangers() []Danger {
 	return slices.DeleteFunc(slices.Clone(dangers), func(d Danger) bool { return !found[d] })
 }
 
-// pushDangers are those of a git push with these arguments. Git takes the beginning of an
-// option for the option, and short ones together.
+// pushDangers are those of a git push with these arguments. Git accepts an option's prefix, and short options
+// together.
 func pushDangers(args []word) map[Danger]bool {
 	found := map[Danger]bool{}
 	for _, w := range args {
@@ -135,7 +133,7 @@ func pushDangers(args []word) map[Danger]bool {
 	return found
 }
 
-// namesOutside reports whether one of the words is a path outside of the workspace.
+// namesOutside reports whether a word is a path outside the workspace.
 func (req *request) namesOutside(u *unit, args []word) bool {
 	for _, w := range args {
 		for _, p := range pathsIn(w.text) {

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// The texts of what no rule decides.
+// Texts for calls that no rule decides.
 const (
 	defaultAsked    = "default: what no rule allows is asked"
 	defaultOutside  = "default: reading outside the workspace is asked"
 	defaultSecret   = "default: reading a file that looks like a secret is asked"
 	defaultRead     = "default: reading inside the workspace is allowed"
-	defaultBooks    = "default: the agent's own bookkeeping is allowed"
+	defaultOwnState = "default: the agent's own bookkeeping is allowed"
 	defaultPersonal = "default: it asks a person by its nature"
 	defaultWithheld = "default: a tool that is not offered is denied"
 )
 
-// Told is a decision's Rule as people are told of it who are asked. It is empty where it
-// says no more than that they are: whoever sees the question knows.
+// Told is a decision's Rule for the people who are asked. It is empty for the default that only says that they are
+// asked.
 func Told(rule string) (said string, isRule bool) {
 	said, isDefault := strings.CutPrefix(rule, "default: ")
 	if rule == defaultAsked || rule == defaultPersonal {
@@ -30,15 +30,14 @@ func Told(rule string) (said string, isRule bool) {
 	return said, !isDefault && rule != ""
 }
 
-// noRule begins a Why that says no more than that there is no rule, and which there could
-// be.
+// noRule begins a Why that only says that no rule allows the call, and which would.
 const noRule = "no rule allows "
 
-// ForRules reports whether a decision's Why is for those who write the rules: it says that
-// none allows the call, and which would. Whoever is asked knows the first.
+// ForRules reports whether a decision's Why is for the authors of rules: it says that none allows the call, and
+// which would.
 func ForRules(why string) bool { return strings.HasPrefix(why, noRule) }
 
-// finding is what the rules say of one part of a call.
+// finding is the rules' answer for one part of a call.
 type finding struct {
 	verdict Verdict
 	rule    *Rule // nil for a default
@@ -46,9 +45,8 @@ type finding struct {
 	why     string
 }
 
-// Decide says what becomes of a call. It resolves symbolic links but changes
-// nothing, keeps nothing, and is safe for concurrent use. It never panics: see
-// Decision.Fault.
+// Decide decides a call. It resolves symbolic links but changes and stores nothing, and is safe for concurrent use.
+// It never panics: see Decision.Fault.
 func (p *Policy) Decide(c Call) (d Decision) {
 	defer func() {
 		if fault := faultOf(recover()); fault != "" {
@@ -58,9 +56,8 @@ func (p *Policy) Decide(c Call) (d Decision) {
 	return p.decide(&c)
 }
 
-// faultOf is what failed, and where; empty for nothing. Every way into this package that
-// reads a call recovers: a call that makes it panic, by whatever the model has thought of,
-// ends no bot and is not allowed.
+// faultOf describes a recovered panic and its place; empty for none. Every entry to this package that reads a call
+// recovers, so that no input of the model ends the bot or is allowed by a panic.
 func faultOf(recovered any) string {
 	if recovered == nil {
 		return ""
@@ -68,8 +65,7 @@ func faultOf(recovered any) string {
 	return fmt.Sprintf("%v\n%s", recovered, debug.Stack())
 }
 
-// afterFault asks about a call that nobody could read, under the strictest terms of all
-// rules that might have been about it.
+// afterFault asks about a call that could not be read, under the strictest terms of all rules that may apply.
 func (p *Policy) afterFault(c *Call, fault string) Decision {
 	d := Decision{Verdict: Ask, Rule: defaultAsked, Why: "Deckhand failed while reading it, so no rule has decided (see its log)", Fault: fault}
 	var asked []Rule
@@ -92,7 +88,7 @@ func (p *Policy) decide(c *Call) Decision {
 	var out Decision
 	var asked []Rule
 	var allowedBy []string
-	quiet := true // nothing but units that decide nothing by themselves
+	quiet := true // only units that decide nothing by themselves
 	for i := range req.parts() {
 		if req.silent(i) {
 			f := p.part(req, i, true)
@@ -128,7 +124,7 @@ func (p *Policy) decide(c *Call) Decision {
 	return out
 }
 
-// take makes the decision as strict as a finding.
+// take makes the decision at least as strict as a finding.
 func (d *Decision) take(f finding, asked *[]Rule) {
 	if f.verdict == Ask && f.rule != nil {
 		*asked = append(*asked, *f.rule)
@@ -147,9 +143,8 @@ func (d *Decision) take(f finding, asked *[]Rule) {
 	}
 }
 
-// settle fills in the terms of a decision. Of a command whose parts are asked by
-// several rules, the strictest of each term holds, and those may decide whom all of
-// them name: putting a harmless command beside a guarded one changes nobody.
+// settle fills in the terms of a decision. If several rules ask about a command's parts, the strictest of each term
+// holds, and the approvers are those named by all: adding a harmless command to a guarded one changes nobody.
 func (p *Policy) settle(d *Decision, asked []Rule) {
 	d.Terms = p.Default.normal()
 	if d.Verdict != Ask {
@@ -187,9 +182,8 @@ func (p *Policy) settle(d *Decision, asked []Rule) {
 	}
 }
 
-// silent reports whether a part decides nothing by itself: a cd inside the
-// workspace, what a wrapper holds, the reading of a file that may be read. Rules
-// may still deny it or ask.
+// silent reports whether a part decides nothing by itself: a cd inside the workspace, what a wrapper holds, reading
+// a readable file. Rules may still deny it or ask.
 func (req *request) silent(i int) bool {
 	if req.script == nil || len(req.script.units) == 0 {
 		return false
@@ -198,8 +192,7 @@ func (req *request) silent(i int) bool {
 	return u.neutral || u.nested
 }
 
-// part finds what the rules say of one part. A silent part is allowed where no
-// rule denies or asks.
+// part returns the rules' answer for one part. A silent part is allowed unless a rule denies or asks.
 func (p *Policy) part(req *request, i int, silent bool) finding {
 	always := personal[req.call.Tool]
 	var why, doubt string
@@ -264,7 +257,7 @@ func first(s ...string) string {
 	return ""
 }
 
-// fallback is what holds where no rule decides.
+// fallback applies where no rule decides.
 func (req *request) fallback(i int, why string) finding {
 	tool := req.call.Tool
 	if req.isEffect(i) {
@@ -283,7 +276,7 @@ func (req *request) fallback(i int, why string) finding {
 	case req.kind == kindRead:
 		return readable(&req.target[0], req.bad, ask)
 	case req.kind == kindEdit && req.bad == "" && req.writesPlan():
-		return finding{Allow, nil, defaultBooks, ""}
+		return finding{Allow, nil, defaultOwnState, ""}
 	case req.script != nil && len(req.script.units) > 0 && req.script.units[i].target != nil && !req.script.units[i].write:
 		if hard := first(req.bad, req.script.hard, req.script.units[i].soft, req.script.soft); hard != "" {
 			return ask(defaultAsked)
@@ -292,27 +285,27 @@ func (req *request) fallback(i int, why string) finding {
 			return finding{Allow, nil, defaultRead, ""}
 		}
 		return readable(req.script.units[i].target, "", ask)
-	case tools[tool].does == keepsBooks:
+	case tools[tool].does == ownState:
 		if req.bad != "" || req.odd != "" {
 			return ask(defaultAsked)
 		}
-		return finding{Allow, nil, defaultBooks, ""}
+		return finding{Allow, nil, defaultOwnState, ""}
 	}
 	return ask(defaultAsked)
 }
 
-// planName is a plan's file, as Claude Code names it.
+// planName matches a plan's file, as Claude Code names it.
 var planName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*\.md$`)
 
-// writesPlan reports whether a call writes the plan that Claude Code keeps in its home: what
-// is decided about is the plan itself, when it is put to people (ExitPlanMode).
+// writesPlan reports whether a call writes Claude Code's plan in its home. People decide about the plan itself
+// later, when it is presented (ExitPlanMode).
 func (req *request) writesPlan() bool {
 	t := &req.target[0]
 	plans := filepath.Join(newRoot(req.call.Home).resolved, ".claude", "plans")
 	return req.call.Home != "" && !t.twin && !t.dir && planName.MatchString(filepath.Base(t.resolved)) && filepath.Dir(t.resolved) == plans
 }
 
-// strikes is hits, of the call and of what it comes to besides.
+// strikes is hits for the call and for what it also amounts to.
 func (req *request) strikes(p *Pattern, i int) (hit bool, doubt string) {
 	if hit, doubt = req.hits(p, i); hit {
 		return hit, doubt
@@ -351,7 +344,7 @@ func secretFilter(filter string) bool {
 	return filter != "" && (secretLooking(filter) || secretLooking(strings.ReplaceAll(filter, "*", "")) || secretLooking(strings.ReplaceAll(filter, "*", "x")))
 }
 
-// trouble is what would keep any rule from allowing a part, for the explanation.
+// trouble explains what would keep any rule from allowing a part.
 func (req *request) trouble(i int) string {
 	switch {
 	case req.script == nil:
@@ -380,8 +373,8 @@ func (req *request) trouble(i int) string {
 	return noRule + u.text() + req.wouldAllow(i)
 }
 
-// wouldAllow names a rule that would allow a command that no rule is about: by its beginning
-// where that does no more than run the workspace's code and read, else exactly it.
+// wouldAllow names a rule that would allow a command that no rule is about: a prefix if that only runs the
+// workspace's code and reads, else the exact command.
 func (req *request) wouldAllow(i int) string {
 	u := &req.script.units[i]
 	if u.reading == nil {
@@ -400,7 +393,7 @@ func (req *request) wouldAllow(i int) string {
 	return "; a rule would have to spell it"
 }
 
-// isEffect reports whether a part is what a command does besides its words.
+// isEffect reports whether a part is an effect of a command besides its words.
 func (req *request) isEffect(i int) bool {
 	if req.script == nil || len(req.script.units) == 0 || req.script.units[i].of == 0 {
 		return false
@@ -410,8 +403,7 @@ func (req *request) isEffect(i int) bool {
 	return len(words) > 0 && words[0] == 0
 }
 
-// fileTrouble says what a command does with a file that no rule allows, and which
-// rule would.
+// fileTrouble says what a command does with a file that no rule allows, and which rule would allow it.
 func (req *request) fileTrouble(i int) string {
 	u := &req.script.units[i]
 	t := u.target
@@ -450,7 +442,7 @@ func (req *request) fileTrouble(i int) string {
 	return by + verb + t.written + which + "; " + head + "(" + name + ") would allow it"
 }
 
-// whichPart says which part of a compound command decided.
+// whichPart names the part of a compound command that decided.
 func (req *request) whichPart(i int) string {
 	if req.script == nil || len(req.script.units) < 2 {
 		return ""
@@ -478,8 +470,8 @@ func (u *unit) text() string {
 	return b.String()
 }
 
-// Covers reports whether an allow pattern covers the whole call, by the same
-// strictness as an allow rule; why says what kept it from it.
+// Covers reports whether an allow pattern covers the whole call, as strictly as an allow rule; why says what
+// prevents it.
 func Covers(p Pattern, c Call) (ok bool, why string) {
 	defer func() {
 		if faultOf(recover()) != "" {

@@ -1,7 +1,6 @@
-// Package policy decides tool calls: which run, which do not, and which a person
-// decides. It starts nothing, changes nothing and keeps nothing between calls; of the
-// machine it reads names of files, where links lead, and git's list of what it
-// tracks. It knows neither people nor grants nor Slack.
+// Package policy decides tool calls: which run, which do not, and which a person decides. It starts nothing,
+// changes nothing and stores nothing between calls. It reads file names, links, and git's list of tracked files. It
+// knows neither people nor grants nor Slack.
 //
 // # Rules
 //
@@ -27,68 +26,55 @@
 // words that are known, and ** is any at all. \* is a star. A pattern without a wildcard
 // is the text of a whole command line, which may then be a compound one.
 //
-// Allowing is narrow and denying is wide, because the mistakes differ. A rule that
-// allows applies to what certainly is what it says. A rule that denies or asks matches
-// programs by their base name in any case and wherever they stand, options of the program
-// before its subcommand, further words though it ends in no *, the domain with all below
-// it, a path as it is written and as its links resolve in any case, everything below a
-// folder, and a file named without a folder at any depth.
+// Allowing is narrow and denying is wide, because the mistakes differ. An allowing rule applies only to what
+// certainly is what it says. A rule that denies or asks matches programs by their base name in any case and
+// position, with options before the subcommand and further words even without a final *; a domain with all below
+// it; a path as written and as its links resolve, in any case; everything below a folder; and a file named without
+// a folder at any depth.
 //
-// Every built-in tool of the CLI and each of its parameters is judged (tools.go). What
-// is not known is not allowed: an unknown tool but by its exact name, an unknown
-// parameter by no rule.
+// Every built-in tool of the CLI and each of its parameters is judged (tools.go). An unknown tool is allowed only
+// by its exact name; an unknown parameter by no rule.
 //
-// Where no rule decides, reading inside the workspace is allowed unless the file
-// looks like a secret, or a search or git would show one, so is the agent's own
-// bookkeeping, and everything else is asked. AskUserQuestion and ExitPlanMode are asked
-// unless a rule denies them: a person's answer is their point.
+// Where no rule decides, the agent's own bookkeeping is allowed, and so is reading inside the workspace unless the
+// file looks like a secret, or a search or git would show one. Everything else is asked. AskUserQuestion and
+// ExitPlanMode are asked unless a rule denies them: a person's answer is their point.
 //
 // # Commands
 //
-// A command line is parsed as Bash, which the CLI's shell is. Every simple command
-// in it is decided by the rules on its own, and so is every file that a redirection
-// opens or that a command reads or writes by its words: as Read and Edit would be.
-// The strictest verdict holds. A cd to a folder inside the workspace decides nothing,
-// and later paths are relative to that folder.
+// A command line is parsed as Bash, which the CLI's shell is. The rules decide every simple command separately, and
+// every file that a redirection opens or a command's words read or write, as Read and Edit would. The strictest
+// verdict holds. A cd to a folder inside the workspace decides nothing, and later paths are relative to it.
 //
-// What the words of a command mean, programs.txt says (the head of table.go is the
-// format): for what is typed every day, which options are harmless, and which words are
-// read, written, run or fetched. What sed, awk, jq and their like are told is known by its
-// form alone (shapes.go). A wildcard of a rule stands for words that are known; what is not
-// is asked, and the sentence names the rule that would allow it. A word that the rule spells
-// is excused, and so is the file that it names. What is fetched or run must be spelt.
-// The table spares questions in the careful posture; the contained one does not rest on it.
+// programs.txt says what the words of common commands mean (the head of table.go is the format): which options are
+// harmless, and which words are read, written, run or fetched. The programs of sed, awk, jq and their like are
+// known by their form (shapes.go). A wildcard of a rule stands for known words; others are asked, and the sentence
+// names the rule that would allow them. A word that the rule spells is allowed, and so is the file that it names.
+// What is fetched or run must be spelt. The table spares questions in the careful posture; the contained one does
+// not depend on it.
 //
-// Wildcards and braces are expanded as Bash would, here and now, and every result is
-// decided as the word that the program gets.
+// Wildcards and braces are expanded now, as Bash would, and every result is decided as the program's word.
 //
-// No rule allows what is not known from the text: substitutions and variables, here-
-// documents but for the plainest (heredoc.go), functions, arithmetic, [[ ]],
-// coprocesses, ~, characters that people cannot see, text that does not parse or that a
-// second, plainer reading (lexer.go) takes for something else. Only a rule that holds the
-// whole command line literally allows loops, and assignments but for a few settings such
-// as CI=1; only such a rule or ** allows programs that run other programs (wrappers.go).
-// Wrappers that run their words as they stand, such as timeout, are looked through. A
-// program given by its path is allowed by a pattern that spells the path. git is allowed
-// in the workspace's own folder only, since it obeys the settings of whatever repository
-// it stands in.
+// No rule allows what the text does not determine: substitutions and variables, here-documents except the plainest
+// (heredoc.go), functions, arithmetic, [[ ]], coprocesses, ~, invisible characters, text that does not parse or
+// that a second, simpler reader (lexer.go) understands differently. Only a rule with the whole command line
+// literally allows loops, and assignments except a few settings such as CI=1; only such a rule or ** allows
+// programs that run other programs (wrappers.go). Wrappers that run their words unchanged, such as timeout, are
+// unwrapped. A program given by its path needs a pattern that spells the path. git is allowed in the workspace's
+// own folder only, since it obeys the settings of the repository it is in.
 //
 // # Paths
 //
-// A path that leaves the workspace, by .., by a symbolic link or by being absolute,
-// is allowed only by an absolute glob that matches where it really leads. Places
-// from which programs outside the agent take orders later (places.go) are written only
-// with a rule whose glob names the place. No rule but one that ends in ** lets a command
-// write below a folder in which a link leads elsewhere, unless its row says that it
-// replaces links. A search is allowed when the rule covers everything below its folder,
-// and asked when a denied file may lie there.
+// A path that leaves the workspace, by .., by a symbolic link or by being absolute, needs an absolute glob that
+// matches its real location. Places from which programs outside the agent take orders later (places.go) need a rule
+// whose glob names the place. Only a rule that ends in ** lets a command write below a folder with a link that
+// leads elsewhere, unless the program's row says that it replaces links. A search is allowed when the rule covers
+// everything below its folder, and asked when a denied file may lie there.
 //
 // # What this is for, and what not
 //
-// The opponent is a model that reads hostile text and may be talked into hiding a
-// command behind a rule that looks harmless. What the package promises is that an
-// allowed call reads, writes, runs and fetches what the rules say, as far as the
-// words of its commands say what they do. It does not promise that this is harmless:
+// The opponent is a model that reads hostile text and may be talked into hiding a command behind a harmless-looking
+// rule. The package promises that an allowed call reads, writes, runs and fetches only what the rules say, as far
+// as the words of its commands say what they do. It does not promise that this is harmless:
 //
 //   - go test, npm test and make run the code of the repository, which the agent may
 //     have edited. Only a sandbox bounds that. [Policy.Sums] tells of rules that add

@@ -11,16 +11,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Bounds of what wildcards and braces may stand for. Beyond them it is asked.
+// Bounds for expansion. Beyond them a call is asked.
 const (
 	maxExpanded = 128  // words of one command
 	maxListed   = 4096 // names in the folders that wildcards look through
 )
 
-// expand reads a word of a command as Bash expands it here and now: braces to
-// words, wildcards to the names of files, or to themselves where there is none.
-// why says what keeps the word from being expanded; it is then one word that is
-// not known.
+// expand expands a word as Bash does now: braces to words, wildcards to file names, or to themselves if none
+// matches. why says why the word cannot be expanded; it is then one unknown word.
 func (r *reader) expand(w *syntax.Word, dirs []string) (out []word, why string) {
 	whole := r.word(w)
 	if whole.known() || whole.dynamic != "" {
@@ -41,7 +39,7 @@ func (r *reader) expand(w *syntax.Word, dirs []string) (out []word, why string) 
 	r.script.sources++
 	for _, one := range words {
 		x := readWord(one)
-		if x.dynamic != "" || x.brace || x.text == "" { // Bash leaves out an empty word, unless it is quoted
+		if x.dynamic != "" || x.brace || x.text == "" { // Bash drops an empty word, unless it is quoted
 			return fail(whole.hidden())
 		}
 		texts, listed := []string{x.text}, false
@@ -57,7 +55,7 @@ func (r *reader) expand(w *syntax.Word, dirs []string) (out []word, why string) 
 			}
 		}
 		for _, t := range texts {
-			if strings.HasPrefix(t, "-") && whole.stray() { // whoever can make files makes options
+			if strings.HasPrefix(t, "-") && whole.stray() { // whoever can create files can create options
 				r.script.setHard(whole.text + " stands for " + t + ", which programs take for an option; ./" + whole.text + " could not")
 			}
 			out = append(out, word{text: t, listed: listed, source: r.script.sources})
@@ -69,8 +67,8 @@ func (r *reader) expand(w *syntax.Word, dirs []string) (out []word, why string) 
 	return out, ""
 }
 
-// stray reports whether what the word stands for may be an option: there is
-// neither a folder nor --option= before its first wildcard.
+// stray reports whether the expansion may be an option: neither a folder nor --option= stands before the first
+// wildcard.
 func (w word) stray() bool {
 	head := w.text
 	if i := strings.IndexAny(head, "*?[{"); i >= 0 {
@@ -82,8 +80,7 @@ func (w word) stray() bool {
 	return !strings.Contains(head, "/")
 }
 
-// braces are the words that {a,b} stands for; nil when there are many or none.
-// Sequences ({1..9}) are left alone.
+// braces are the words that {a,b} expands to; nil for too many or none. Sequences ({1..9}) are left alone.
 func braces(w *syntax.Word) []*syntax.Word {
 	commas, open := 0, 0
 	for _, p := range w.Parts {
@@ -112,7 +109,7 @@ func braces(w *syntax.Word) []*syntax.Word {
 	return out
 }
 
-// wildcard writes a word as a pattern: what is quoted in it means itself.
+// wildcard writes a word as a pattern, with quoted parts escaped.
 func wildcard(w *syntax.Word) string {
 	var b strings.Builder
 	for _, p := range w.Parts {
@@ -132,8 +129,7 @@ func wildcard(w *syntax.Word) string {
 	return b.String()
 }
 
-// matches lists the paths that a pattern stands for in a folder, in no order of
-// the shell's.
+// matches lists the paths that a pattern matches in a folder, in unspecified order.
 func matches(dir, pat string) (out []string, why string) {
 	parts := pathPattern(pat)
 	heads, listed := []string{""}, 0
@@ -197,8 +193,8 @@ func fileNames(list []os.DirEntry) []string {
 	return out
 }
 
-// inFolder is a path as the kernel would get it from a process in dir: nothing
-// is cleaned, because .. after a link is elsewhere.
+// inFolder is a path as the kernel gets it from a process in dir. It is not cleaned, because .. after a link leads
+// elsewhere.
 func inFolder(dir, p string) string {
 	if strings.HasPrefix(p, "/") {
 		return p

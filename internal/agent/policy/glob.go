@@ -15,8 +15,8 @@ type glob struct {
 	base   string // the folder before the first wildcard, "" for none
 	all    bool   // it covers everything below base
 	wide   []string
-	prefix string // what a path that wide matches begins with, in lower case
-	suffix string // what text's matches end with, in lower case
+	prefix string // lower-case prefix of paths that wide matches
+	suffix string // lower-case suffix of what text matches
 	depth  bool   // wide matches at any depth
 }
 
@@ -89,8 +89,8 @@ func parseGlob(arg string) (*glob, *syntaxError) {
 	return g, nil
 }
 
-// covers reports whether an allowing glob matches a target, where symbolic links
-// lead it, and why not when the reason is not plain.
+// covers reports whether an allowing glob matches a target after resolving links, and why not if that is not
+// obvious.
 func (g *glob) covers(t *target, write bool) (ok bool, why string) {
 	if t.resolved == "" {
 		return false, "the path " + t.written + " is one " + t.whyOutside()
@@ -152,20 +152,20 @@ func (g *glob) coversFolder(name string) bool {
 	return ok
 }
 
-// spells reports whether the glob names a protected place in so many letters.
+// spells reports whether the glob names a protected place literally.
 func (g *glob) spells(place string) bool {
 	return placesOf(g.text)(place)
 }
 
-// hits reports whether a denying or asking glob matches a target: as written and
-// as resolved, in any case, and whatever lies below what it names.
+// hits reports whether a denying or asking glob matches a target: as written and as resolved, in any case, with all
+// below it.
 func (g *glob) hits(t *target) bool {
 	names := t.rels
 	if g.abs {
 		names = t.fulls
 	}
 	return slices.ContainsFunc(names, g.hitsName) ||
-		t.abs == "" && t.written != "" && g.hitsName(strings.ToLower(path.Clean(t.written))) // where it starts is not known
+		t.abs == "" && t.written != "" && g.hitsName(strings.ToLower(path.Clean(t.written))) // where it starts is unknown
 }
 
 func (g *glob) hitsName(low string) bool {
@@ -180,7 +180,7 @@ func (g *glob) hitsName(low string) bool {
 	return false
 }
 
-// reaches reports whether files that the glob matches may lie below a folder.
+// reaches reports whether files matched by the glob may lie below a folder.
 func (g *glob) reaches(t *target) bool {
 	if g.depth {
 		return g.filterMeets(t.filter)
@@ -189,7 +189,7 @@ func (g *glob) reaches(t *target) bool {
 	if g.abs {
 		name = t.resolved
 	} else if !t.inside {
-		return t.abs == "" // nobody knows where it is
+		return t.abs == "" // its place is unknown
 	}
 	name = strings.ToLower(name)
 	if name == "." || name == "/" || g.prefix == "" {
@@ -200,8 +200,8 @@ func (g *glob) reaches(t *target) bool {
 	return (in || out || strings.HasPrefix(g.prefix, name+"/") || strings.HasPrefix(name, g.prefix)) && g.filterMeets(t.filter)
 }
 
-// filterMeets reports whether a name that the glob matches may pass a search's
-// own filter of names. Only filters of the kind *.go are understood.
+// filterMeets reports whether a name matched by the glob may pass a search's name filter. Only filters like *.go
+// are understood.
 func (g *glob) filterMeets(filter string) bool {
 	ext, ok := strings.CutPrefix(path.Base(filter), "*")
 	if filter == "" || !ok || strings.ContainsAny(filter, "!{}[]?, ") || strings.ContainsAny(ext, "*") || ext == "" {
@@ -214,8 +214,7 @@ func (g *glob) filterMeets(filter string) bool {
 	return strings.HasSuffix(g.suffix, ext) || strings.HasSuffix(ext, g.suffix)
 }
 
-// held are the protected places that are written with a target besides those that
-// it resolves to: what lies below a folder, and the names of links on the way.
+// held are the protected places written together with a target: those below a folder, and the links on the way.
 func (t *target) held() (all []string) {
 	if t.holds != "" {
 		all = []string{t.holds}

@@ -7,19 +7,16 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A here-document whose text is known is a string, as after <<<: git commit -F -
-// <<'EOF'. So is "$(cat <<'EOF' … EOF)", by which agents write messages of many
-// lines. Both are read only in their plainest form, of which there is no doubt
-// where the text ends; any other is asked.
+// A here-document with a known text is a string, as after <<<: git commit -F - <<'EOF'. So is "$(cat <<'EOF' …
+// EOF)", by which agents write long messages. Only the plainest form, whose end is unambiguous, is read; others are
+// asked.
 
-// olderBash reports whether the shell may be one that looks for the end of $(…)
-// without reading here-documents, as Bash 3.2 does, which macOS has.
+// olderBash reports whether the shell may find the end of $(…) without reading here-documents, like Bash 3.2 on
+// macOS.
 const olderBash = runtime.GOOS == "darwin"
 
-// plainHereDocument reports whether a command line holds one here-document and
-// nothing else that looks like one, and whether its text is the lines after the
-// line that it stands in, up to the first that is its end, and none before it
-// could be taken for that.
+// plainHereDocument reports whether a command line holds exactly one here-document, whose text is the lines after
+// its own up to the first line that is its end, with no earlier line that could be taken for the end.
 func plainHereDocument(src string) (text string, ok bool) {
 	before, after, found := strings.Cut(src, "<<")
 	if !found || strings.Contains(after, "<<") || strings.HasPrefix(after, "-") || strings.HasSuffix(before, "<") {
@@ -64,8 +61,7 @@ func hereEnd(s string) (name, rest string) {
 	return name, rest
 }
 
-// hereText is the text of a here-document; ok is false when it is known only when
-// it runs.
+// hereText is the text of a here-document; ok is false if it is known only at run time.
 func hereText(rd *syntax.Redirect) (text string, ok bool) {
 	if rd.Op != syntax.Hdoc || rd.N != nil || len(rd.Word.Parts) != 1 {
 		return "", false
@@ -99,8 +95,8 @@ func spoken(p syntax.WordPart) (text string, ok bool) {
 	return strings.TrimRight(text, "\n"), ok
 }
 
-// hereDocument judges a here-document of a command line. Its text is no file; what
-// would run it, such as a shell, is asked as ever.
+// hereDocument judges a here-document. Its text is not a file; a program that would run it, such as a shell, is
+// asked.
 func (r *reader) hereDocument(rd *syntax.Redirect) {
 	text, known := hereText(rd)
 	if plain, ok := plainHereDocument(r.script.src); !known || !ok || plain != text {
@@ -111,8 +107,7 @@ func (r *reader) hereDocument(rd *syntax.Redirect) {
 	}
 }
 
-// obeysInput reports whether a word of a command is a program that may run what it
-// reads.
+// obeysInput reports whether a word of a command is a program that may run its input.
 func obeysInput(cmd syntax.Command) bool {
 	call, ok := cmd.(*syntax.CallExpr)
 	if !ok {

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// hits reports whether a denying or asking pattern matches part i of a request:
-// widely, where covers is narrow. doubt is set when it may match, and nobody can
-// tell.
+// hits reports whether a denying or asking pattern matches part i of a request: widely, where covers is narrow.
+// doubt is set when it may match but cannot be known.
 func (req *request) hits(p *Pattern, i int) (hit bool, doubt string) {
 	switch p.kind {
 	case kindName:
@@ -54,7 +53,7 @@ func (req *request) hitsFile(p *Pattern, i int) (bool, string) {
 	case t.folder && p.glob.reaches(t):
 		return false, "what it searches may hold files"
 	case t.resolved == "":
-		return false, "nobody can tell whether it is a file"
+		return false, "it may be a file"
 	}
 	return false, ""
 }
@@ -77,7 +76,7 @@ func (req *request) hitsUnit(p *Pattern, u *unit) (bool, string) {
 		return false, ""
 	}
 	if p.glob == nil || p.glob.all && p.glob.base == "" {
-		return false, "" // every file: no word of a command tells it from another
+		return false, "" // it matches every file, and says nothing about a particular word
 	}
 	args := u.args()
 	if p.kind == kindEdit && u.reading != nil && u.reading.reads() {
@@ -95,8 +94,7 @@ func (req *request) hitsUnit(p *Pattern, u *unit) (bool, string) {
 	return false, doubt
 }
 
-// mayHold reports whether files that the glob matches lie below a folder of a
-// command, or whether nobody can tell.
+// mayHold reports whether files matched by the glob lie below a command's folder, or whether that is unknown.
 func (s *script) mayHold(g *glob, t *target) bool {
 	if !t.inside && !g.abs && t.abs != "" || !g.reaches(t) {
 		return false
@@ -117,8 +115,7 @@ func (s *script) mayHold(g *glob, t *target) bool {
 	})
 }
 
-// names are the files that a unit's arguments may mean. They are looked up once, because
-// every rule about paths asks.
+// names are the files that a unit's arguments may mean. They are cached, because every rule about paths asks.
 func (req *request) names(u *unit) []target {
 	if u.asked {
 		return u.named
@@ -132,7 +129,7 @@ func (req *request) names(u *unit) []target {
 	return u.named
 }
 
-// unitTargets are the files that a path may mean, from wherever the unit may run.
+// unitTargets are the files that a path may mean, from every folder where the unit may run.
 func (req *request) unitTargets(u *unit, p string) []target {
 	dirs := u.dirs
 	if dirs == nil && !strings.HasPrefix(p, "/") {
@@ -188,9 +185,8 @@ func versionless(base string) string {
 	return base
 }
 
-// looseArgs finds the pattern's words among a command's, in their order, with
-// options and their values between them. A pattern's own options may stand
-// anywhere. steps bounds how many options with a value are tried.
+// looseArgs finds the pattern's words among a command's, in order, with options and their values between them. A
+// pattern's own options may stand anywhere. steps bounds the options with a value that are tried.
 func looseArgs(pattern []pword, args []word, steps int) bool {
 	if len(pattern) == 0 {
 		return true

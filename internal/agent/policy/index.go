@@ -11,9 +11,8 @@ import (
 // maxIndex bounds the index of git that is read.
 const maxIndex = 16 << 20
 
-// tracked are the files that git tracks in a repository, of which git diff and git
-// grep show the content; ok is false when they cannot be told, as with an index
-// that is split or that of a format unknown here.
+// tracked are the files that git tracks in a repository, whose content git diff and git grep show; ok is false if
+// they cannot be read, for example with a split index or an unknown format.
 func tracked(repository string) (files []string, ok bool) {
 	at := repository + "/.git/index"
 	if _, err := os.Lstat(repository + "/.git/HEAD"); err == nil {
@@ -67,8 +66,8 @@ func readIndex(raw []byte) (files []string, ok bool) {
 	return files, plainExtensions(rest)
 }
 
-// plainExtensions reports whether what follows the entries of an index leaves them
-// complete: no other file holds more of them, and none stands for a folder.
+// plainExtensions reports whether the extensions leave the entries complete: no other file holds more entries, and
+// none stands for a folder.
 func plainExtensions(rest []byte) bool {
 	for len(rest) > 0 {
 		if len(rest) < 8 {

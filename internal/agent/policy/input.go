@@ -10,8 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxInput bounds a call's input. The longest that the CLI sends hold a whole
-// file.
+// maxInput bounds a call's input. The CLI's longest hold a whole file.
 const maxInput = 16 << 20
 
 // maxDepth bounds how deeply an input is nested.
@@ -26,18 +25,16 @@ func (in input) str(name string) (string, bool) {
 	if jsontext.Value(raw).Kind() != '"' {
 		return "", false
 	}
-	// An error is half a character: bad by then, and yet a rule may deny the rest.
+	// An error means an invalid surrogate; a rule may still deny the rest.
 	s, _ := jsontext.AppendUnquote(nil, raw)
 	return string(s), true
 }
 
-// lenient reads what jsontext refuses otherwise: names that stand twice, and
-// halves of characters.
+// lenient accepts what jsontext rejects: duplicate names and invalid surrogates.
 var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
-// readInput reads an input such that every parser reads the same: one object, no
-// name twice at any depth, no text that decoders repair. bad says what is wrong;
-// the members are then what could be read, the first of each name.
+// readInput reads an input so that every parser agrees: one object, no duplicate names at any depth, no text that
+// decoders repair. bad says what is wrong; the members are then what could be read, the first of each name.
 func readInput(raw json.RawMessage) (in input, bad string) {
 	text := jsontext.Value(raw)
 	switch {

@@ -8,26 +8,23 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// The parser knows more of the shell than any rule allows, and where it errs, what Bash
-// runs is not what was judged. So each command line is read a second time, by a lexer
-// that knows only the plainest of it: words, quotes, separators, redirections, if, and
-// comments without anything that quotes. What it does not know, and what the two read
-// differently, no rule allows.
+// Where the parser errs, Bash runs something other than what was judged. So each command line is also read by a
+// lexer that knows only plain words, quotes, separators, redirections, if, and comments without quotes. No rule
+// allows what the lexer does not know, or what the two read differently.
 
-// The doubts in which Bash may run lines that the parser took for something else.
+// Doubts in which Bash may run lines that the parser read as something else.
 const (
 	doubtComment = "the comment holds quotes, which may hide a command"
 	doubtParse   = "the command cannot be read as shell"
 	doubtDiffers = "the command reads differently when it is read a second time"
 )
 
-// mayHide reports whether a doubt is one of those.
+// mayHide reports whether a doubt is one of these.
 func mayHide(doubt string) bool {
 	return doubt == doubtComment || doubt == doubtParse || doubt == doubtDiffers
 }
 
-// doubtful says what keeps the reading of a parsed text from being certain; empty for
-// nothing.
+// doubtful says why the reading of a parsed text is uncertain; empty if it is not.
 func doubtful(f *syntax.File, src string) string {
 	l := lexer{src: src}
 	if !l.read() {
@@ -43,15 +40,14 @@ func doubtful(f *syntax.File, src string) string {
 	return ""
 }
 
-// outline is a command line as a list of tokens: where each command begins, its words with
-// their places and values, the redirections, operators and reserved words. Separators are
-// left out, since ; and a newline are the same.
+// outline is a command line as a list of tokens: where each command begins, its words with positions and values,
+// the redirections, operators and reserved words. It omits separators, since ; and a newline are equivalent.
 type outline struct {
 	tokens  []token
-	unknown bool // there is a construct that keeps every rule from allowing the line, unless it spells it
+	unknown bool // a construct that only a rule with the whole line allows
 }
 
-// token is a word with its place and its value, or something between words, without a place.
+// token is a word with its position and value, or something between words, without a position.
 type token struct {
 	text     string
 	pos, end int
@@ -128,8 +124,7 @@ func (o *outline) ifClause(c *syntax.IfClause) {
 	}
 }
 
-// call marks a simple command: its assignments, words and redirections, in the order in
-// which they stand.
+// call marks a simple command: its assignments, words and redirections in order.
 func (o *outline) call(cmd syntax.Command, redirs []*syntax.Redirect) {
 	var nodes []syntax.Node
 	if c, ok := cmd.(*syntax.CallExpr); ok {
@@ -166,25 +161,25 @@ func (o *outline) call(cmd syntax.Command, redirs []*syntax.Redirect) {
 	}
 }
 
-// lexer splits a command line as Bash does, as far as it is of the plainest kind.
+// lexer splits a plain command line as Bash does.
 type lexer struct {
 	outline
 
 	src string
 	at  int
-	why string // what it holds that is not
+	why string // the construct that is not plain
 
 	inCommand bool // a command has begun, with a word or a redirection
 	named     bool // its program has been read
-	ended     bool // a compound command has ended, which only redirections follow
-	target    bool // the next word is a redirection's
-	body      int  // how long the here-document is that begins after this line
+	ended     bool // a compound command has ended; only redirections may follow
+	target    bool // the next word is a redirection's target
+	body      int  // length of the here-document after this line
 }
 
 // reserved are the words that may stand before a command.
 var reserved = words("if then elif else fi { } ! time")
 
-// Characters that follow a dollar that stands for itself.
+// Characters after a literal dollar.
 const (
 	afterDollar       = " \t\n|;&)/.,"
 	afterQuotedDollar = " \"|)/.,:%^+=;&<>~]}\n\t"
@@ -244,8 +239,7 @@ func (l *lexer) next(at int) byte {
 	return '\n'
 }
 
-// comment skips a comment: after a blank or at the beginning of a line, and of nothing
-// that quotes anything elsewhere.
+// comment skips a comment: after a blank or at the beginning of a line, without anything that quotes.
 func (l *lexer) comment() {
 	if l.at > 0 && strings.IndexByte(" \t\n", l.src[l.at-1]) < 0 || l.target {
 		l.refuse(doubtComment)
@@ -258,7 +252,7 @@ func (l *lexer) comment() {
 	l.at += len(text)
 }
 
-// continuation skips a backslash before a newline that stands between two words.
+// continuation skips an escaped newline between two words.
 func (l *lexer) continuation() {
 	before := byte('\n')
 	if l.at > 0 {
@@ -333,7 +327,7 @@ func (l *lexer) begin() {
 	}
 }
 
-// hereDocument reads the end's name of the one here-document that there may be.
+// hereDocument reads the delimiter of the only here-document.
 func (l *lexer) hereDocument(fd string) {
 	text, ok := plainHereDocument(l.src)
 	if !ok || fd != "" {
@@ -425,7 +419,7 @@ func (l *lexer) endWord(start int, text string) {
 	l.tokens = append(l.tokens, token{text, start, l.at})
 }
 
-// piped reports whether what comes gets the output of what came: there, time is a program.
+// piped reports whether the next command reads the previous one's output: there, time is a program.
 func (l *lexer) piped() bool {
 	n := len(l.tokens)
 	return n > 0 && (l.tokens[n-1].text == "|" || l.tokens[n-1].text == "|&") && l.tokens[n-1].end == 0
@@ -437,7 +431,7 @@ func assignment(raw string) bool {
 	return ok && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && (name[0] < '0' || name[0] > '9')
 }
 
-// doubleQuoted reads what double quotes hold.
+// doubleQuoted reads the content of double quotes.
 func (l *lexer) doubleQuoted(b *strings.Builder) {
 	for l.at++; l.at < len(l.src); l.at++ {
 		switch c := l.src[l.at]; {
@@ -446,7 +440,7 @@ func (l *lexer) doubleQuoted(b *strings.Builder) {
 			return
 		case c == '\\':
 			q := l.next(l.at + 1)
-			if q == '\n' || l.src[l.at-1] >= 0x80 { // in some encodings it is a part of the letter before it
+			if q == '\n' || l.src[l.at-1] >= 0x80 { // in some encodings it belongs to the previous character
 				l.refuse("a backslash stands where it quotes nothing")
 			}
 			if strings.IndexByte("$`\"\\", q) >= 0 {

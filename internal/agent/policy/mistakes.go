@@ -10,18 +10,17 @@ import (
 	"deckhand/internal/spelling"
 )
 
-// Mistake is a pattern that does not do what its rule says: no call reaches it, or
-// there is no such tool.
+// Mistake is a pattern that does not do what its rule says: no call reaches it, or the tool does not exist.
 type Mistake struct {
 	Rule, Pattern int // which pattern of which rule, from 0
-	// Opens is set where calls that the rule asks about or denies are decided by less:
-	// nobody means that. Otherwise the pattern does nothing, and no harm.
+	// Opens says that calls that the rule asks about or denies are decided less strictly. Otherwise the pattern is
+	// harmless.
 	Opens bool
-	Text  string // what is so, and what to do
+	Text  string // the problem and its cure
 }
 
-// Mistakes are the patterns that are known to do nothing, or less than they say. servers
-// are the names of the MCP servers by project.
+// Mistakes are the patterns known to do nothing, or less than they say. servers are the names of the MCP servers by
+// project.
 func (p *Policy) Mistakes(servers map[string][]string) []Mistake {
 	var out []Mistake
 	for j := range p.Rules {
@@ -38,7 +37,7 @@ func (p *Policy) Mistakes(servers map[string][]string) []Mistake {
 	return out
 }
 
-// strange says of a pattern that is a tool's name how no tool has it.
+// strange explains why a pattern that is a tool's name matches no tool.
 func (r *Rule) strange(p *Pattern, servers map[string][]string) (opens bool, text string) {
 	head, _, wild := strings.Cut(p.name, "*")
 	if p.kind != kindName || wild && strings.HasPrefix("mcp__", head) {
@@ -74,14 +73,13 @@ func toolNames() []string {
 	return append(slices.Sorted(maps.Keys(tools)), slices.Sorted(maps.Keys(families))...)
 }
 
-// renamed are names that the CLI still knows for tools, and replaces before it asks.
+// renamed are old tool names that the CLI still accepts, and replaces before it asks.
 var renamed = map[string]string{
 	"Task": "Agent", "KillShell": "TaskStop", "KillBash": "TaskStop", "ListPeers": "ListAgents", "Brief": "SendUserMessage",
 	"ListMcpResources": "ListMcpResourcesTool", "ReadMcpResource": "ReadMcpResourceTool", "ReadMcpResourceDir": "ReadMcpResourceDirTool",
 }
 
-// noServer says of a name after mcp__ that no project where the rule holds has such a
-// server.
+// noServer explains that no project to which the rule applies has the MCP server of a name.
 func (r *Rule) noServer(name string, servers map[string][]string) (opens bool, text string) {
 	server, _, _ := strings.Cut(name, "__")
 	known := []string{ownServer}
@@ -99,7 +97,7 @@ func (r *Rule) noServer(name string, servers map[string][]string) (opens bool, t
 	return false, "no project where the rule holds has an MCP server " + server + ", so it is about no call; write it under mcp_servers, or leave the rule out"
 }
 
-// unreached says which rule before it takes the calls that a pattern is about.
+// unreached names an earlier rule that takes the calls that a pattern is about.
 func (p *Policy) unreached(j, k int) (opens bool, text string) {
 	later, q := &p.Rules[j], &p.Rules[j].Patterns[k]
 	for i := range p.Rules[:j] {
@@ -127,15 +125,13 @@ func (p *Policy) unreached(j, k int) (opens bool, text string) {
 	return false, text
 }
 
-// within reports whether a rule that holds in some places holds wherever one does that
-// holds in others; of nil, everywhere.
+// within reports whether a rule for some places applies wherever one for others does; nil means everywhere.
 func within(places, others []string) bool {
 	return len(places) == 0 || len(others) > 0 && !slices.ContainsFunc(others, func(o string) bool { return !slices.Contains(places, o) })
 }
 
-// takes reports whether a rule decides the calls that a pattern after it is about, by one of
-// its own: it tries one. What an allowing rule leaves, a later one that is as wide may be
-// for: words that are not known, and places from which programs take orders.
+// takes reports whether one of the rule's patterns decides the calls of a later pattern: it tries a sample. An
+// allowing rule may leave some calls to an equally wide later one: unknown words, and protected places.
 func (r *Rule) takes(before, q *Pattern) bool {
 	c := q.sample()
 	req := readIn(&c, root{nowhere, nowhere})
@@ -161,7 +157,7 @@ func (r *Rule) takes(before, q *Pattern) bool {
 	return ok
 }
 
-// A sample stands in a folder that is not there, and its names are nobody's.
+// A sample uses a folder that does not exist and names that nobody has.
 const (
 	nowhere = "/deckhand-nowhere"
 	anyName = "deckhand-any"
@@ -169,7 +165,7 @@ const (
 
 var anyNames = strings.NewReplacer("**", anyName+"/"+anyName, "*", anyName, "?", "x")
 
-// sample is a call that a pattern is about.
+// sample is a call that the pattern is about.
 func (p *Pattern) sample() Call {
 	c := Call{Workspace: nowhere, Tool: anyNames.Replace(p.name)}
 	field, value := "", ""

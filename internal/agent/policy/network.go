@@ -7,19 +7,17 @@ import (
 	"strings"
 )
 
-// NetworkTool is the name under which a host is asked about that a program inside wants to
-// reach and that the project's network: does not list. It is the name by which the CLI's
-// own sandbox asks the same, so that no later tool of the CLI can have it for something
-// else, and a rule means one thing whoever asks.
+// NetworkTool is the tool name for a connection to a host that the project's network: does not list. The CLI's own
+// sandbox asks by the same name, so no later tool of the CLI can have it, and a rule means one thing whoever asks.
 const NetworkTool = "SandboxNetworkAccess"
 
-// defaultHost is what holds where no rule is about a host.
+// defaultHost applies where no rule is about a host.
 const defaultHost = "default: a host that network: does not list is asked"
 
 // NetworkInput is the input of a call of [NetworkTool]: a host in the spelling in which it
 // is connected to (lower case, ASCII, an address without brackets), and a port.
 func NetworkInput(host string, port uint16) json.RawMessage {
-	raw, _ := json.Marshal(networkInput{host, port}) // it is a text and a number
+	raw, _ := json.Marshal(networkInput{host, port}) // a text and a number always encode
 	return raw
 }
 
@@ -68,18 +66,17 @@ func parseReach(arg string) (*reach, *syntaxError) {
 	return &r, nil
 }
 
-// covers reports whether the pattern is certainly about a host.
+// covers reports whether the pattern certainly names a host.
 func (r *reach) covers(h networkInput) bool {
 	return r.domain.covers(h.Host) && (r.port == h.Port || r.port == 0 && (h.Port == 80 || h.Port == 443))
 }
 
-// hits is for rules that deny or ask: the host and all below it, without a port by any.
+// hits is for rules that deny or ask: the host and all below it; without a port, every port.
 func (r *reach) hits(h networkInput) bool {
 	return r.domain.hits(h.Host) && (r.port == 0 || r.port == h.Port)
 }
 
-// host reads the input of a call of NetworkTool. It comes from the gateway; whatever else
-// somebody has thought of is asked.
+// host reads the input of a call of NetworkTool. It comes from the gateway; anything unexpected is asked.
 func (req *request) host(in input) {
 	err := json.Unmarshal(req.call.Input, &req.to)
 	switch addr, notAddr := netip.ParseAddr(req.to.Host); {
@@ -93,8 +90,7 @@ func (req *request) host(in input) {
 	}
 }
 
-// coversHost is covers for a host. A pattern that names none is about names in plain
-// letters only.
+// coversHost is covers for a host. A bare pattern covers plain ASCII names only.
 func (req *request) coversHost(p *Pattern) (bool, string) {
 	_, err := netip.ParseAddr(req.to.Host)
 	switch {
@@ -110,7 +106,7 @@ func (req *request) coversHost(p *Pattern) (bool, string) {
 	return true, ""
 }
 
-// suggestHost offers the host on this port, and on both of the web's if it is one of them.
+// suggestHost suggests the host on this port, and on both web ports if it is one of them.
 func (req *request) suggestHost(add func(text, sentence string)) {
 	host := req.to.Host
 	if strings.Contains(host, ":") {

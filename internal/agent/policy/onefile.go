@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Siblings are the tools whose calls a pattern for the tool is about, the tool itself
-// first: who may write a file by one of them may by the others.
+// Siblings are the tools covered by a pattern for the tool, itself first: all tools that write files are
+// interchangeable.
 func Siblings(tool string) []string {
 	out := []string{tool}
 	if families[tool] != kindEdit {
@@ -22,8 +22,8 @@ func Siblings(tool string) []string {
 	return out
 }
 
-// Grants reports whether a standing permission covers a call. One that covers writing below a
-// folder covers plain files alone: no programs and no secrets; see [OneFile].
+// Grants reports whether a standing permission covers a call. One for writing below a folder covers plain files
+// only, no programs and no secrets; see [OneFile].
 func Grants(p Pattern, c Call) bool {
 	if p.kind == kindEdit && strings.HasSuffix(p.text, "**)") {
 		if _, _, why := OneFile(c); why != "" {
@@ -34,12 +34,11 @@ func Grants(p Pattern, c Call) bool {
 	return ok
 }
 
-// OneFile is the file that a call of a tool which writes files works on, and the pattern
-// that covers writing exactly that file. Where no such permission should be given, why
-// says so: the call is of no such tool or is not what it seems, the file lies outside the
-// workspace, behind a symbolic link or under a second name, it may be run or programs take
-// orders from it, or it looks like a secret. name is relative to the workspace. The pattern looks at where the path leads
-// when a call is made: a link that stands in the file's place later is not covered.
+// OneFile returns the file of a call that writes one, and the pattern that covers writing exactly that file. why
+// says why no such permission should be given: the call is of another tool or malformed, the file lies outside the
+// workspace, behind a symbolic link or under a second name, it is executable, programs take orders from it, or it
+// looks like a secret. name is relative to the workspace. The pattern applies to the resolved path of each call: a
+// link that replaces the file later is not covered.
 func OneFile(c Call) (name string, p Pattern, why string) {
 	defer func() {
 		if faultOf(recover()) != "" {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// finish gives the operands their roles, and adds what is read without being
-// named.
+// finish gives the operands their roles, and adds what is read implicitly.
 func (r *wordReader) finish() {
 	b := r.block
 	if b.after != nil {
@@ -39,8 +38,7 @@ func (r *wordReader) finish() {
 	}
 }
 
-// listings adds the folders whose names wildcards show, whatever the program does
-// with them: echo ../* is as ls .. is.
+// listings adds the folders whose names wildcards show, whatever the program does: echo ../* is like ls .. .
 func (r *wordReader) listings() {
 	seen := map[string]bool{}
 	for i, w := range r.args {
@@ -55,13 +53,12 @@ func (r *wordReader) listings() {
 	}
 }
 
-// showsContent reports whether a subcommand of git shows content by itself.
+// showsContent reports whether a git subcommand shows content by itself.
 func (b *block) showsContent() bool {
 	return b.fallback == roleTracked || b.fallback == roleHistory
 }
 
-// revisions settles what git shows where it is given a revision: all that the
-// revision holds, or what lay at the paths that are named besides.
+// revisions decides what git shows for a revision: everything in it, or what lay at the named paths.
 func (r *wordReader) revisions() {
 	if r.block.showsContent() && (r.shows != roleNone || !r.names) && r.shows != roleHistory {
 		r.shows, r.by = r.block.fallback, nil
@@ -130,8 +127,7 @@ func nth(uses []use, rest, k, n int) (use, bool) {
 	return uses[rest], true
 }
 
-// sameForWildcards gives all words that come from one wildcard the roles of all
-// of them: their order and number are the machine's.
+// sameForWildcards gives all words from one wildcard the roles of all of them: their order and number vary.
 func (r *wordReader) sameForWildcards(list []int, roles [][]use) {
 	for k := 0; k < len(list); {
 		source, end, all := r.args[list[k]].source, k+1, roles[k]
@@ -159,7 +155,7 @@ func (r *wordReader) operandUse(u use, list []int, i int) {
 	if r.may != roleNone {
 		r.judge(u, i, text, r.may)
 	}
-	if slices.Contains([]string{"zip", "unzip", "zipinfo"}, r.name) { // which add what the name lacks
+	if slices.Contains([]string{"zip", "unzip", "zipinfo"}, r.name) { // they add a missing extension
 		for _, end := range []string{".zip", ".ZIP"} {
 			r.judge(u, i, text+end, r.mode)
 			if r.name == "zip" {

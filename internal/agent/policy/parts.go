@@ -9,11 +9,10 @@ import (
 	"strings"
 )
 
-// maxParts bounds what one command line may read and write by its words.
+// maxParts bounds what a command line may read and write by its words.
 const maxParts = 256
 
-// derive adds what commands read and write by their words as units of their own,
-// which the rules decide like redirections.
+// derive adds what commands read and write by their words as separate units, which are decided like redirections.
 func (s *script) derive() {
 	n := len(s.units)
 	for i := range n {
@@ -28,7 +27,7 @@ func (s *script) derive() {
 	s.order(n)
 }
 
-// derivePart adds the files that one part means. s.units may move.
+// derivePart adds the files of one part. s.units may move.
 func (s *script) derivePart(i, k int) {
 	u, p := &s.units[i], &s.units[i].reading.parts[k]
 	if harmless[p.path] {
@@ -65,12 +64,12 @@ func (s *script) derivePart(i, k int) {
 	}
 }
 
-// anywhere are the files that a path may mean, from wherever it may be used.
+// anywhere are the files that a path may mean, from every folder where it may be used.
 func (rt root) anywhere(dirs []string, p string) []target {
 	if strings.HasPrefix(p, "/") {
 		dirs = []string{"/"}
 	}
-	if dirs == nil { // by its name, for rules that deny, and as what nobody knows
+	if dirs == nil { // by name, for denying rules, and as unknown
 		return []target{{written: p, why: "relative to a folder that is not known"}}
 	}
 	out := make([]target, 0, len(dirs))
@@ -80,13 +79,13 @@ func (rt root) anywhere(dirs []string, p string) []target {
 	return out
 }
 
-// readTarget finds out what lies below a target that is read.
+// readTarget determines what lies below a target that is read.
 func (s *script) readTarget(r role, p *part, t *target) {
 	if (r == roleTracked || r == roleHistory || r == roleRev) && !p.exact {
 		t.shown = s.shown(r, t)
 	}
 	if t.abs == "" {
-		t.folder = r != roleStat && r != roleRead // nobody knows where it is
+		t.folder = r != roleStat && r != roleRead // its place is unknown
 		return
 	}
 	if r == roleStat || r == roleRead || t.resolved == "" || !t.inside || !isFolder(t) {
@@ -95,9 +94,8 @@ func (s *script) readTarget(r role, p *part, t *target) {
 	t.folder, t.past, t.tracked, t.listed = true, r == roleHistory, r == roleTracked, !p.every
 }
 
-// shown says what git would show of a path that looks like a secret: by the names of all
-// that it tracks there. What it has kept from other times may have any name, but for a
-// file that is there still.
+// shown says what git would show of a path that looks like a secret, by the names of all that it tracks there.
+// History may hold any name, except for a file that still exists.
 func (s *script) shown(r role, t *target) string {
 	switch {
 	case t.resolved == "" || !t.inside, t.exists && !isFolder(t): // its own name says it
@@ -117,8 +115,7 @@ func (s *script) shown(r role, t *target) string {
 	return ""
 }
 
-// written are the files that are written where a command names t: itself, or in
-// it what it is given.
+// written are the files written where a command names t: t itself, or in it what it is given.
 func (s *script) written(i int, p *part, t target) []target {
 	folder := t.resolved != "" && isFolder(&t)
 	if folder && p.role != roleReplace && (!t.inside || p.role != roleInto || len(p.from) == 0) {
@@ -155,9 +152,8 @@ func (s *script) written(i int, p *part, t target) []target {
 	return out
 }
 
-// receives is a target with what comes to lie below it when a file or folder is
-// copied or moved there. Of a folder that is there already every link counts: which files
-// are written in it, the words do not say.
+// receives is a target with what comes to lie below it when something is copied or moved there. In an existing
+// folder every link counts, since the words do not say which files are written.
 func (s *script) receives(u *unit, p *part, from string, to target) target {
 	if isFolder(&to) {
 		to.folder, to.leads = true, s.leads(to.resolved, false)
@@ -176,8 +172,8 @@ func (s *script) receives(u *unit, p *part, from string, to target) target {
 	return to
 }
 
-// changed reports whether an earlier command of the line, or one that command i may start,
-// may have made or removed folders by the time that command i uses them.
+// changed reports whether an earlier command of the line, or one started by command i, may have made or removed
+// folders before command i uses them.
 func (s *script) changed(i int) bool {
 	return !s.units[i].reading.known() || slices.ContainsFunc(s.units[:i], func(u unit) bool {
 		return u.target == nil && u.reading != nil && (u.reading.prog == nil || u.reading.code || !u.reading.reads())
@@ -197,14 +193,14 @@ func isFolder(t *target) bool {
 type survey struct {
 	files []string // all paths, relative to the folder
 	links []string // those that are links
-	over  bool     // there is more than was looked at
+	over  bool     // there are more files than were scanned
 }
 
-// maxSurvey bounds how many files are looked at below a folder.
+// maxSurvey bounds the files scanned below a folder.
 const maxSurvey = mostSearched
 
-// survey lists what lies below a folder, or what git tracks in it, once. What git
-// keeps in .git is left out: it is named by hashes.
+// survey lists, once, what lies below a folder or what git tracks in it. It skips .git, whose files are named by
+// hashes.
 func (s *script) survey(folder string, onlyTracked bool) *survey {
 	key := folder
 	if onlyTracked {
@@ -227,7 +223,7 @@ func (s *script) survey(folder string, onlyTracked bool) *survey {
 	err := filepath.WalkDir(folder, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			v.over = true // nobody can tell
+			v.over = true // unknown
 			return nil
 		case p == folder:
 			return nil
@@ -248,8 +244,8 @@ func (s *script) survey(folder string, onlyTracked bool) *survey {
 	return v
 }
 
-// holds returns a protected place that what lies below a folder would be, if it
-// were below another: the place of a file that is copied or deleted with it.
+// holds returns a protected place among what lies below a folder, as if that were below another: the place of a
+// file that is copied or deleted with it.
 func (s *script) holds(folder, as string) string {
 	if folder == "" {
 		return "what cannot be looked at"
@@ -270,9 +266,8 @@ func (s *script) holds(folder, as string) string {
 	return ""
 }
 
-// leads says why files that are written somewhere below a folder may come to lie
-// elsewhere: by the links there, of either kind. What only formats writes through symbolic
-// links, too, but nothing of its own choice.
+// leads says why files written below a folder may come to lie elsewhere: by links there. A program that only
+// formats also writes through symbolic links, but nothing of its own choice.
 func (s *script) leads(folder string, formats bool) string {
 	v := s.survey(folder, false)
 	if v.over {
@@ -302,8 +297,7 @@ func (s *script) leads(folder string, formats bool) string {
 	return ""
 }
 
-// strays says whether a walk that follows links leaves the folder's own files: by a link to
-// another folder, or to what lies outside the workspace.
+// strays says whether a walk that follows links leaves the folder: to another folder, or out of the workspace.
 func (s *script) strays(folder string) string {
 	v := s.survey(folder, false)
 	if v.over {
@@ -322,10 +316,8 @@ func (s *script) strays(folder string) string {
 	return ""
 }
 
-// order finds what one command of a line does to what another one names: links
-// that are made before a path is used, and files that are written before a
-// wildcard is expanded. Both are decided before anything runs. n is the number of
-// units that are not derived.
+// order finds dependencies between commands of a line: links made before a path is used, files written before a
+// wildcard is expanded. Both are decided before anything runs. n is the number of units that are not derived.
 func (s *script) order(n int) {
 	for i := range s.units {
 		u := &s.units[i]
@@ -359,8 +351,7 @@ func (s *script) order(n int) {
 	}
 }
 
-// soften makes a unit and its parts one that only a rule for the whole line
-// allows.
+// soften restricts a unit and its parts to rules for the whole line.
 func (s *script) soften(j int, why string) {
 	for i := range s.units {
 		if u := &s.units[i]; (i == j || u.of == j+1) && u.soft == "" {

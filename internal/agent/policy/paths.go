@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// root is a workspace as it is written and as it is once its symbolic links are
-// resolved. resolved is empty when it cannot be; then nothing is inside.
+// root is a workspace's path, as written and with symbolic links resolved. resolved is empty if that fails; then
+// nothing is inside.
 type root struct {
 	written, resolved string
 }
@@ -39,26 +39,25 @@ type target struct {
 	linked   bool // a symbolic link was followed
 	exists   bool
 	dir      bool   // it is a folder, or a link to something
-	twin     bool   // it is a file that has another name, too: a hard link
-	program  bool   // it is a file that somebody may run
-	why      string // why it is not inside, when that is not plain
+	twin     bool   // a file with another name: a hard link
+	program  bool   // an executable file
+	why      string // why it is not inside, if that is not obvious
 
-	// The names that rules which deny look at, in lower case: relative to the
-	// workspace, and absolute.
+	// The lower-case names for denying rules: relative to the workspace, and absolute.
 	rels, fulls []string
 
 	folder  bool   // everything below it is meant
 	filter  string // Grep and Glob: the names that are meant, or empty
-	listed  bool   // only names are shown, or what the program itself looks for
-	source  bool   // only files of a kind that holds no secrets are meant
-	past    bool   // all that lay below it at any time is meant
-	tracked bool   // all below it that git tracks is meant
-	shown   string // what of it git would show that looks like a secret
-	holds   string // of a folder that is written: a protected place that is written with it
-	leads   string // of a folder in which files are written: how they may come to lie elsewhere
+	listed  bool   // only names are shown, or what the program itself searches for
+	source  bool   // only files of a kind without secrets are meant
+	past    bool   // all that ever lay below it is meant
+	tracked bool   // all tracked files below it are meant
+	shown   string // the secret-looking content of it that git would show
+	holds   string // of a written folder: a protected place written with it
+	leads   string // of a folder with written files: how they may come to lie elsewhere
 }
 
-// elsewhere is why no rule allows a write: what is written may lie elsewhere, too.
+// elsewhere is why no rule allows a write: the data may also end up elsewhere.
 func (t *target) elsewhere() string {
 	switch {
 	case t.twin:
@@ -79,7 +78,7 @@ func (t *target) whyOutside() string {
 	return "outside the workspace"
 }
 
-// lexical resolves a path as the CLI's file tools do: .. first, links then.
+// lexical resolves a path as the CLI's file tools do: first .., then links.
 func (rt root) lexical(dir, path string) target {
 	t := target{written: path}
 	abs := path
@@ -119,8 +118,7 @@ func (t *target) names(rt root) {
 	t.rels = rels
 }
 
-// physical resolves a path as the kernel does: component by component. dir is
-// absolute and resolved.
+// physical resolves a path as the kernel does, component by component. dir is absolute and resolved.
 func (rt root) physical(dir, path string) target {
 	t := rt.lexical(dir, path)
 	if !slices.Contains(strings.Split(path, "/"), "..") {
@@ -137,7 +135,7 @@ func (rt root) physical(dir, path string) target {
 	return t
 }
 
-// finish resolves the links of t.abs and places it in relation to the workspace.
+// finish resolves the links of t.abs, and sets its relation to the workspace.
 func (rt root) finish(t *target, abs string) {
 	if rt.resolved == "" {
 		t.why = "which has no workspace to lie in"
@@ -161,10 +159,8 @@ func (rt root) finish(t *target, abs string) {
 	}
 }
 
-// follow sets t.resolved to a path from a folder that is resolved, with its links
-// resolved. What does not exist yet is taken as it is written; ok is false for a
-// link that leads nowhere or a folder that cannot be looked into, because that
-// may lead anywhere.
+// follow resolves the links of a path from a resolved folder into t.resolved. A missing part is taken as written.
+// ok is false for a dangling link or an unreadable folder, because these may lead anywhere.
 func (t *target) follow(from, path string) (ok bool) {
 	cur := from
 	t.exists, t.dir = true, true
@@ -210,7 +206,7 @@ func (t *target) follow(from, path string) (ok bool) {
 	return true
 }
 
-// is takes in what a path leads to.
+// is records what a path leads to.
 func (t *target) is(info fs.FileInfo) {
 	file := info.Mode().IsRegular()
 	stat, ok := info.Sys().(*syscall.Stat_t)
@@ -231,8 +227,7 @@ func below(folder, p string) (rest string, ok bool) {
 	return "", false
 }
 
-// oddPath says what makes the CLI and us disagree about a path, or people about
-// what they see.
+// oddPath says why the CLI and this package may disagree about a path, or people may misread it.
 func oddPath(p string) string {
 	switch {
 	case strings.HasPrefix(p, "~"):

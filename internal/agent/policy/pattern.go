@@ -62,8 +62,7 @@ func (e *PatternError) Error() string {
 	return fmt.Sprintf("pattern %q, column %d: %s; %s", e.Pattern, e.Column, e.Problem, e.Advice)
 }
 
-// maxPattern bounds a pattern, which for an exact command is as long as the
-// command.
+// maxPattern bounds a pattern; an exact command is as long as the command.
 const maxPattern = 4 * maxCommand
 
 // families are the heads that take an argument, and what their bare names stand
@@ -144,8 +143,7 @@ func ParsePattern(s string) (Pattern, error) {
 	return p, nil
 }
 
-// MustParsePattern is ParsePattern for patterns that are part of a program. It
-// panics on an error.
+// MustParsePattern is ParsePattern for constant patterns. It panics on an error.
 func MustParsePattern(s string) Pattern {
 	p, err := ParsePattern(s)
 	if err != nil {

@@ -9,25 +9,22 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A protected place is a file or folder from which programs outside the agent, or
-// the agent's next session, take orders later: hooks, settings of editors, shells and
-// tools, pipelines, what a build runs by its name, instructions to agents. Writing one
-// is asked whatever a wide rule allows; a rule that names the place allows it.
+// A protected place is a file or folder from which programs outside the agent, or the agent's next session, take
+// orders later: hooks, settings of editors, shells and tools, pipelines, what a build runs by name, instructions to
+// agents. Writing one is asked whatever a wide rule allows; a rule that names the place allows it.
 //
-// Every name that begins with a dot is one, at any depth, but for those that are
-// known to be harmless. Of other names those are that a program looks for by name
-// and runs, or that say what is fetched and run. Source files are none: whoever runs
-// the tests runs them, and [Policy.Sums] is about that.
+// Every name with a leading dot is one, at any depth, except known harmless ones. Other protected names are those
+// that programs look up and run, or that say what is fetched and run. Source files are not protected: whoever runs
+// the tests runs them, see [Policy.Sums].
 
-// harmlessDots are names with a leading dot that nobody takes orders from.
+// harmlessDots are names with a leading dot from which nobody takes orders.
 var harmlessDots = words(`.gitignore .gitkeep .keep .dockerignore .prettierignore .eslintignore .stylelintignore
 	.editorconfig .clang-format .mailmap .nojekyll .env.example .env.sample .env.template .env.dist`)
 
-// harmlessBelow are paths below such a name that nobody takes orders from either, as
-// globs from that name on, in lower case.
+// harmlessBelow are harmless paths below such a name, as lower-case globs that begin with it.
 var harmlessBelow = []string{".well-known/**", ".changeset/*.md", ".github/issue_template/**", ".github/pull_request_template*", ".github/pull_request_template/*"}
 
-// protectedFolders are places below a place: naming the outer one is not enough.
+// protectedFolders are places within a place: naming the outer one is not enough.
 var protectedFolders = []string{".github/workflows", ".github/actions"}
 
 // protectedNames are names of files, in lower case, with * for any characters.
@@ -73,10 +70,10 @@ var protectedNames = strings.Fields(`
 	sendemail-validate fsmonitor-watchman
 `)
 
-// protectedCased are names of files that are too common in lower case.
+// protectedCased are file names that are too common in lower case.
 var protectedCased = map[string]bool{"BUILD": true, "WORKSPACE": true, "BUCK": true, "TARGETS": true}
 
-// protectedTrees are folders without a leading dot that are places with all below.
+// protectedTrees are folders without a leading dot that are protected with all below.
 var protectedTrees = words("githooks git-hooks githook buildsrc magefiles")
 
 var (
@@ -94,12 +91,11 @@ func init() {
 	}
 }
 
-// GivesOrders reports whether programs take orders from a file of a repository later: it is
-// a protected place, or lies in one.
+// GivesOrders reports whether programs take orders from a file of a repository later: it is a protected place, or
+// in one.
 func GivesOrders(rel string) bool { return protected(rel) != "" }
 
-// protected returns a protected place that a path relative to the workspace lies
-// in, or "".
+// protected returns a protected place that contains a path relative to the workspace, or "".
 func protected(rel string) string {
 	if all := protectedIn(rel); len(all) > 0 {
 		return all[0]
@@ -107,8 +103,7 @@ func protected(rel string) string {
 	return ""
 }
 
-// protectedIn returns every protected place that a path lies in, as the path spells
-// them.
+// protectedIn returns every protected place that contains a path, as the path spells them.
 func protectedIn(rel string) (all []string) {
 	names := strings.Split(rel, "/")
 	low := make([]string, len(names))
@@ -134,8 +129,8 @@ func protectedIn(rel string) (all []string) {
 	return all
 }
 
-// foldName is a name as file systems may take it that know no case, drop dots and
-// spaces at its end, or hold letters of another width for the same.
+// foldName normalises a name as file systems may that ignore case, final dots and spaces, or the width of
+// characters.
 func foldName(n string) (shown, low string) {
 	if t := strings.TrimRight(n, ". "); t != "" {
 		n = t
@@ -149,8 +144,7 @@ func foldName(n string) (shown, low string) {
 	return n, strings.ToLower(n)
 }
 
-// harmlessDot reports whether the first of some names, which begins with a dot, is
-// one that nobody takes orders from.
+// harmlessDot reports whether the first name, which begins with a dot, is harmless.
 func harmlessDot(names []string) bool {
 	if harmlessDots[names[0]] {
 		return len(names) == 1
@@ -170,11 +164,10 @@ func protectedName(low string) bool {
 	return protectedExact[low] || slices.ContainsFunc(protectedPatterns, func(p string) bool { return wild(p, low) })
 }
 
-// placesOf tells which protected places a glob names: in so many letters, as one of
-// several in braces, or by a wildcard that follows or precedes what names it, such as
-// vite.config.*, .env.* or *.gradle.
+// placesOf tells which protected places a glob names: literally, in braces, or with a wildcard before or after the
+// name, such as vite.config.*, .env.* or *.gradle.
 func placesOf(glob string) func(place string) bool {
-	var plain []string // the glob's names; empty where a wildcard stands
+	var plain []string // empty for a name with a wildcard
 	var wilds []string
 	for n := range strings.SplitSeq(glob, "/") {
 		if !strings.ContainsAny(n, "*?[{") {
@@ -191,8 +184,8 @@ func placesOf(glob string) func(place string) bool {
 	}
 }
 
-// namesPlace reports whether a name with wildcards names a place: one that is
-// protected by this very pattern, or whose first word it spells.
+// namesPlace reports whether a name with wildcards names a place: one that is protected by this very pattern, or
+// whose first word it spells.
 func namesPlace(w, place string) bool {
 	if ok, err := doublestar.Match(w, place); err != nil || !ok {
 		return false
@@ -205,7 +198,7 @@ func namesPlace(w, place string) bool {
 	return ok && head != "" && (rest == "" || strings.IndexByte(".-_", rest[0]) >= 0)
 }
 
-// alternatives are the names that the first braces of a name stand for.
+// alternatives are the expansions of a name's first braces.
 func alternatives(n string) []string {
 	head, rest, ok := strings.Cut(n, "{")
 	inner, tail, closed := strings.Cut(rest, "}")
@@ -219,7 +212,7 @@ func alternatives(n string) []string {
 	return out
 }
 
-// ordersFrom says why a write to a path is not covered, and by which rule it would be.
+// ordersFrom says why a write to a path is not covered, and which rule would cover it.
 func ordersFrom(place, path string) string {
 	why := "programs take orders from " + place + " later, so a rule must name it"
 	before, after, ok := strings.Cut("/"+path, "/"+place)

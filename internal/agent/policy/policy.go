@@ -12,20 +12,19 @@ import (
 type Call struct {
 	Tool  string
 	Input json.RawMessage
-	// Workspace is the absolute path of the folder that the agent works in. Without
-	// it nothing is inside, so no file tool and no path is allowed by a relative rule.
+	// Workspace is the absolute path of the agent's folder. Without it relative rules allow no file tool and no
+	// path.
 	Workspace string
-	// Dir is the folder that the CLI's shell stands in now (the cwd of its
-	// PreToolUse callback), because a cd lasts from one Bash call to the next.
-	// Empty means the workspace itself.
+	// Dir is the current folder of the CLI's shell (the cwd of its PreToolUse callback): a cd lasts from one Bash
+	// call to the next. Empty means the workspace.
 	Dir              string
 	Project, Channel string
-	// Home is the absolute path of the session's home, where Claude Code keeps the plan that
-	// it is writing. Without it that file is asked about as any other outside the workspace.
+	// Home is the absolute path of the session's home, where Claude Code keeps its plan. Without it that file is
+	// like any other outside the workspace.
 	Home string
 }
 
-// Verdict is what a policy says of a tool call.
+// Verdict is a policy's answer to a tool call.
 type Verdict string
 
 // The verdicts, from the loosest to the strictest.
@@ -38,7 +37,7 @@ const (
 // Stricter reports whether v leaves the agent less than w does.
 func (v Verdict) Stricter(w Verdict) bool { return v.rank() > w.rank() }
 
-// An unknown verdict is as strict as a refusal.
+// An unknown verdict counts as a denial.
 func (v Verdict) rank() int {
 	switch v {
 	case Allow:
@@ -49,10 +48,9 @@ func (v Verdict) rank() int {
 	return 2
 }
 
-// OnTimeout is what happens to an asked call that nobody decided in time.
+// OnTimeout is what happens to an asked call that nobody decides in time.
 type OnTimeout string
 
-// What can happen then.
 const (
 	Pause         OnTimeout = "pause" // the turn waits, and the approvers are reminded
 	DenyOnTimeout OnTimeout = "deny"
@@ -65,8 +63,8 @@ type Rule struct {
 	// Projects and Channels say where the rule holds; empty means everywhere.
 	Projects, Channels []string
 
-	// The terms of an asked call. What is zero or nil is taken from the policy's
-	// defaults. They mean nothing on a rule that allows or denies.
+	// The terms of an asked call; zero values take the policy's defaults. They mean nothing on a rule that allows
+	// or denies.
 	Approvers           []string
 	Quorum              int
 	RequesterMayApprove *bool
@@ -79,7 +77,7 @@ type Rule struct {
 	Source  string // where it is written, such as deckhand.yaml:12:5
 }
 
-// String is the rule as people read it: allow Bash(go test *), Edit(src/**).
+// String is the rule for people: allow Bash(go test *), Edit(src/**).
 func (r Rule) String() string {
 	var b strings.Builder
 	b.WriteString(string(r.Verdict))
@@ -98,8 +96,7 @@ func (r *Rule) holds(c *Call) bool {
 		(len(r.Channels) == 0 || slices.Contains(r.Channels, c.Channel))
 }
 
-// Terms are how a call that this rule asks for is decided, given the policy's
-// defaults.
+// Terms are the rule's terms, completed by the policy's defaults.
 func (r *Rule) Terms(d Terms) Terms {
 	if len(r.Approvers) > 0 {
 		d.Approvers = r.Approvers
@@ -133,12 +130,12 @@ type Terms struct {
 	RequesterMayApprove bool     // whether the person whose prompt led to the call counts
 	Timeout             time.Duration
 	OnTimeout           OnTimeout
-	Dangerous           bool // a second confirmation is due: the rule wants it, or see Danger
+	Dangerous           bool // a second confirmation is required: the rule says so, or see Danger
 	Fixed               bool // whoever decides may not change the input
 	Because             string
 }
 
-// DefaultTimeout is how long an approval waits when nothing says otherwise.
+// DefaultTimeout is how long an approval waits by default.
 const DefaultTimeout = 24 * time.Hour
 
 func (t Terms) normal() Terms {
@@ -152,21 +149,18 @@ func (t Terms) normal() Terms {
 	return t
 }
 
-// Policy is an ordered list of rules and the terms of what they leave open. The
-// zero Policy is the safe default: see the package's comment. It must not be
-// changed while it is in use; Decide is safe for concurrent use.
+// Policy is an ordered list of rules and the defaults of their terms. The zero Policy is the safe default: see the
+// package's comment. It must not be changed while in use; Decide is safe for concurrent use.
 type Policy struct {
 	Rules   []Rule
 	Default Terms
-	// Postures say what becomes of calls that no rule decides.
+	// Postures decide calls that no rule decides.
 	Postures Postures
-	// Reads are, by project, the full names of MCP tools that only read: they count as
-	// staying inside the sandbox.
+	// Reads are, by project, the full names of MCP tools that only read: they count as staying inside the sandbox.
 	Reads map[string]map[string]bool
 }
 
-// New returns a policy of these rules, or an error that names the first rule that
-// could never mean what it says.
+// New returns a policy of these rules, or an error that names the first invalid rule.
 func New(rules []Rule, defaults Terms) (*Policy, error) {
 	for i, r := range rules {
 		if err := r.check(); err != nil {
@@ -204,22 +198,20 @@ func (r Rule) check() error {
 	return nil
 }
 
-// Decision is what a policy says of one call.
+// Decision is a policy's answer to one call.
 type Decision struct {
 	Verdict Verdict
 	Rule    string // for people: "allow Bash(go test *)", or "default: what no rule allows is asked"
 	Source  string // of that rule, or empty
-	// Why says in a sentence what kept a rule from applying, or which part of the
-	// call decided. Empty when the rule says it all.
+	// Why says in a sentence why a rule did not apply, or which part of the call decided. It is empty when the rule
+	// says it all.
 	Why   string
 	Terms Terms // how it is decided, when it is asked
-	// Contained says that the posture allowed it: no rule was about it, and it stays inside
-	// the sandbox.
+	// Contained says that the posture allowed it: no rule was about it, and it stays inside the sandbox.
 	Contained bool
 	// Grantable says whether a person's "always allow" may cover the call.
 	Grantable bool
-	// Fault is set when reading the call failed by a fault of Deckhand's own, which is to be
-	// logged: what failed, and where. Such a call is asked, whatever the rules say.
+	// Fault describes a panic while reading the call, for the log. Such a call is asked, whatever the rules say.
 	Fault string
 
 	because string // the deciding rule's

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Posture says what becomes of the calls that no rule decides.
+// Posture decides calls that no rule decides.
 type Posture string
 
 // The postures. The empty one is [Careful].
@@ -16,8 +16,8 @@ const (
 	Contained Posture = "contained"
 )
 
-// Postures are the posture of the team, and those of projects and channels that have their
-// own. The nearest one holds: the channel's, then the project's, then the team's.
+// Postures are the team's posture, and those of projects and channels. The channel's comes first, then the
+// project's, then the team's.
 type Postures struct {
 	Team     Posture
 	Projects map[string]Posture // by project
@@ -29,16 +29,15 @@ func (p Postures) Of(project, channel string) Posture {
 	return cmp.Or(p.Channels[channel], p.Projects[project], p.Team, Careful)
 }
 
-// The texts of what a contained posture decides.
+// Texts for decisions of the contained posture.
 const (
 	containedRuns  = "posture contained: what stays inside the sandbox runs"
 	containedAsked = "default: what leaves the sandbox is asked"
 )
 
-// contained reports whether a call runs because it stays inside the sandbox. The list is of
-// what is known to stay: commands but git push, reads, edits, the agent's own bookkeeping
-// and subagents, a language server, and those tools of an MCP server that the project calls
-// reading. A call with an input of which nothing is known is none of them.
+// contained reports whether a call runs because it stays inside the sandbox. It lists what is known to stay:
+// commands except git push, reads, edits, the agent's own bookkeeping and subagents, a language server, and MCP
+// tools that the project declares as reading. A call with an unknown input does not count.
 func (p *Policy) contained(req *request) bool {
 	if p.Postures.Of(req.call.Project, req.call.Channel) != Contained || req.leaves != "" {
 		return false
@@ -52,19 +51,19 @@ func (p *Policy) contained(req *request) bool {
 	case !known:
 		return p.Reads[req.call.Project][req.call.Tool]
 	default:
-		return (t.does == keepsBooks || t.inside) && req.odd == ""
+		return (t.does == ownState || t.inside) && req.odd == ""
 	}
 }
 
-// guardsCommands reports whether a rule denies commands, or asks about them, where a call is
-// made. What cannot be read may be one of these.
+// guardsCommands reports whether a rule denies or asks about commands where a call is made. An unreadable command
+// may be one of them.
 func (p *Policy) guardsCommands(c *Call) bool {
 	return slices.ContainsFunc(p.Rules, func(r Rule) bool {
 		return r.Verdict != Allow && r.holds(c) && slices.ContainsFunc(r.Patterns, func(p Pattern) bool { return p.kind == kindBash })
 	})
 }
 
-// readable reports whether the text of a command names all that it starts.
+// readable reports whether a command's text names everything that it starts.
 func (req *request) readable() bool {
 	return req.script.hard == "" && !slices.ContainsFunc(req.script.units, func(u unit) bool { return u.soft != "" || u.wrap != "" })
 }

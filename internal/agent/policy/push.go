@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Pushes reports whether a call runs `git push` in a way that can be read from it, and so
-// was decided as one, and whether it asks for a branch to be moved other than forward. What
-// a program does that the call runs is not looked at: nobody has decided about that.
+// Pushes reports whether a call visibly runs `git push`, and so was decided as one, and whether the push may move a
+// branch other than forward. It does not look into programs that the call runs.
 func Pushes(c Call) (push, force bool) {
 	if families[c.Tool] != kindBash {
 		return false, false
@@ -17,12 +16,11 @@ func Pushes(c Call) (push, force bool) {
 	return readCall(&c).pushes()
 }
 
-// PushAlone tells the model how a push is written so that people can decide about its commits.
+// PushAlone tells the model how to write a push so that people can decide about its commits.
 const PushAlone = "Commit first, then run git push alone, as in git push origin HEAD:deckhand/name: a push is approved for the exact commits."
 
-// UnseenPush says why a push is refused where people decide about exactly what leaves: it is
-// no git push that stands alone, or not a plain one, so its commits cannot be told before it
-// runs. It is empty for every other call.
+// UnseenPush says why a push is refused where people approve exact commits: it does not stand alone, or is not
+// plain, so its commits are unknown before it runs. It is empty for every other call.
 func UnseenPush(c Call) string {
 	if push, _ := Pushes(c); !push {
 		return ""
@@ -33,7 +31,7 @@ func UnseenPush(c Call) string {
 	return PushAlone
 }
 
-// pushes is [Pushes] of a command that was read.
+// pushes is [Pushes] for a command that was read.
 func (req *request) pushes() (push, force bool) {
 	if req.bad != "" || req.script.hard != "" {
 		return false, false
@@ -68,18 +66,18 @@ func pushArgs(words []word) ([]word, bool) {
 	return nil, false
 }
 
-// Push is what the words of a `git push` ask for that stands alone on its line.
+// Push is what a `git push` asks for that stands alone on its line.
 type Push struct {
-	// Specs are its refspecs; none pushes the branch that is checked out.
+	// Specs are its refspecs; none pushes the current branch.
 	Specs []Refspec
 	Force bool
 }
 
-// Refspec has a branch of the forge name what a name means in the thread's repository: HEAD,
-// a branch, or a commit's id. Dst is empty where it is the branch that Src names.
+// Refspec moves the forge's branch Dst to what Src means in the thread's repository: HEAD, a branch, or a commit's
+// id. Dst is empty if it is the branch named by Src.
 type Refspec struct{ Src, Dst string }
 
-// pushFlags are the options of git push that change nothing of what is pushed.
+// pushFlags are options of git push that do not change what is pushed.
 var pushFlags = words("-u --set-upstream -q --quiet -v --verbose --progress --no-progress --porcelain --no-verify --atomic --no-tags --no-follow-tags -4 -6")
 
 var (
@@ -88,8 +86,8 @@ var (
 	plainDst   = regexp.MustCompile(`^[\pL\pN_][\pL\pN_./@#%+,=-]*$`)
 )
 
-// PlainPush reads a call that is a git push and nothing else, in the forms of which the
-// commits can be told before it runs. ok is false for any other call.
+// PlainPush reads a call that is only a git push whose commits can be told before it runs. ok is false for other
+// calls.
 func PlainPush(c Call) (p Push, ok bool) {
 	defer func() {
 		if faultOf(recover()) != "" {
@@ -100,7 +98,7 @@ func PlainPush(c Call) (p Push, ok bool) {
 		return p, false
 	}
 	req := readCall(&c)
-	units := slices.DeleteFunc(slices.Clone(req.script.units), func(u unit) bool { return u.nested }) // what is only possible
+	units := slices.DeleteFunc(slices.Clone(req.script.units), func(u unit) bool { return u.nested }) // ignore what is only possible
 	if push, _ := req.pushes(); !push || req.script.soft != "" || len(units) != 1 || units[0].soft != "" || units[0].wrap != "" || len(units[0].inner) != 1 {
 		return p, false
 	}

@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// reading is what is made of the words of a command. It is pure: where its paths lead,
-// parts.go finds out.
+// reading is the interpretation of a command's words. It is pure: parts.go resolves paths.
 type reading struct {
-	prog    *program  // nil: nothing is known of the program
-	block   *block    // what is known of it, or of the subcommand
+	prog    *program  // nil: the program is unknown
+	block   *block    // the row of the program or its subcommand
 	words   []meaning // of each word; the first is the program's name
 	parts   []part
 	demands []demand
-	strange int  // the first option that nothing is known of; 0 for none
+	strange int  // the first unknown option; 0 for none
 	lead    int  // the last word of the program's name and the subcommand's
 	code    bool // it runs the workspace's code
 	links   bool // it makes or moves symbolic links
@@ -22,20 +21,20 @@ type reading struct {
 
 // meaning is what is known of one word.
 type meaning struct {
-	why  string // what keeps it from being known: "nothing is known of the option -x of grep"
+	why  string // why it is unknown: "nothing is known of the option -x of grep"
 	url  bool   // it is fetched, so a rule must spell scheme and host
 	runs bool   // it names something that is run
 }
 
 // part is a path that a command reads or writes.
 type part struct {
-	words []int // the words that name it, or lead to it: a rule that spells them all excuses it
+	words []int // the words that name it, or lead to it: a rule that spells them all covers it
 	path  string
 	role  role  // stat, read, tree, follow, format, write, replace or into; of git also tracked, history or rev
 	from  []int // into: the operands whose base names it takes
 	every bool  // every file below the folder is read as if it were named
-	exact bool  // of what lay there at any time, one file
-	// Of a revision: it is never a path, and what is shown of a path if it is one.
+	exact bool  // a single file of the history
+	// A revision's object: it is never a path, and a path is shown only as the revision has it.
 	object bool
 	shows  role
 }
@@ -44,7 +43,7 @@ type part struct {
 type demand struct {
 	words   []int
 	why     string
-	reaches bool // … because it reaches out, or shows what is no file
+	reaches bool // … because it connects elsewhere, or shows what is not a file
 }
 
 // known reports whether every word is.
@@ -61,20 +60,20 @@ func (r *reading) reads() bool {
 type wordReader struct {
 	*reading
 	args []word
-	name string // the program's, and the subcommand's, for people
+	name string // of the program and the subcommand, for people
 	path []int  // the words that name them
-	mode role   // tree, follow, format or write: what a flag makes of operands that are read
-	// vague: an option that nothing is known of came before, which may or may not have
-	// taken the word after it; so an operand may have any role.
+	mode role   // tree, follow, format or write: how a flag changes operands that are read
+	// vague says that an unknown option came before, which may have taken the next word; so an operand may have any
+	// role.
 	vague     bool
 	doubted   int   // the word after that option
-	may       role  // what letters after that option may make of them
-	dry       bool  // what would be formatted is only read
-	instead   bool  // an option's value stands in for the first operand
-	names     bool  // git shows names alone, if nothing says more
-	others    bool  // git may show what lay under other names than the one that it is given
-	shows     role  // tracked or history: what options make git show the content of
-	by        []int // the words that do
+	may       role  // what letters after that option may turn them into
+	dry       bool  // formatting only reads
+	instead   bool  // an option's value replaces the first operand
+	names     bool  // git shows names alone, unless another option adds more
+	others    bool  // git may show what lay under other names
+	shows     role  // tracked or history: which content options make git show
+	by        []int // the words of these options
 	given     []*option
 	ended     bool // -- has come
 	operands  []int
@@ -82,7 +81,7 @@ type wordReader struct {
 	pathNamed bool  // an operand names a file
 }
 
-// readWords finds out what the words of a command mean to its program.
+// readWords interprets a command's words.
 func readWords(args []word) *reading {
 	r := &wordReader{reading: &reading{words: make([]meaning, len(args))}, args: args, name: args[0].text}
 	if !args[0].known() {
@@ -105,7 +104,7 @@ func readWords(args []word) *reading {
 	return r.reading
 }
 
-// expandsAt are programs that put the words of a file in the place of any word @FILE.
+// expandsAt are programs that replace any word @FILE by the file's words.
 var expandsAt = words("ar strings java javac kotlinc rustc dotnet mypy pytest py.test pylint flake8 ruff python")
 
 func (r *wordReader) scan() {
@@ -146,9 +145,8 @@ func (r *wordReader) operand(i int) {
 	}
 }
 
-// subcommand enters the block of the subcommand that begins at word i, and
-// returns how many words it has: 0 when the word is an operand instead, -1 when
-// nothing is known from here on.
+// subcommand enters the block of the subcommand at word i. It returns its number of words: 0 if the word is an
+// operand, -1 if nothing is known from here on.
 func (r *wordReader) subcommand(i int) int {
 	if n := r.named(i); n > 0 {
 		b, name := r.prog.subs[r.joined(i, n)], r.joined(i, n)
@@ -175,7 +173,7 @@ func (r *wordReader) subcommand(i int) int {
 	return -1
 }
 
-// named is how many words the subcommand has that begins at word i; 0 for none.
+// named returns how many words the subcommand at word i has; 0 for none.
 func (r *wordReader) named(i int) int {
 	for n := min(r.prog.longest, len(r.args)-i); n > 0; n-- {
 		if r.prog.subs[r.joined(i, n)] != nil && !slices.ContainsFunc(r.args[i:i+n], func(w word) bool { return w.source != 0 }) {
@@ -185,7 +183,7 @@ func (r *wordReader) named(i int) int {
 	return 0
 }
 
-// joined are n words from word i on.
+// joined joins n words from word i on.
 func (r *wordReader) joined(i, n int) string {
 	texts := make([]string, n)
 	for k := range n {
@@ -212,14 +210,14 @@ func (r *wordReader) unknown(i int, why string) {
 	}
 }
 
-// unknownFrom is for a word that leaves nothing known of what follows it.
+// unknownFrom marks a word that leaves everything after it unknown.
 func (r *wordReader) unknownFrom(i int, why string) {
 	for k := i; k < len(r.args); k++ {
 		r.unknown(k, why)
 	}
 }
 
-// unknownOption is for an option that nothing is known of.
+// unknownOption marks an unknown option.
 func (r *wordReader) unknownOption(i int, what string) int {
 	r.unknown(i, "nothing is known of the option "+what+" of "+r.name)
 	r.vague, r.doubted = true, i+1
@@ -233,8 +231,7 @@ func (r *wordReader) stranger(i int) {
 	}
 }
 
-// option reads the option at word i, and returns how many words after it belong
-// to it.
+// option reads the option at word i, and returns how many words after it belong to it.
 func (r *wordReader) option(i int, text string) int {
 	b := r.block
 	if b.numbers != nil && strings.Trim(text[1:], "0123456789") == "" {
@@ -257,7 +254,7 @@ func (r *wordReader) option(i int, text string) int {
 	return r.cluster(i, text[1:])
 }
 
-// long is for an option that is a word: --opt, --opt=value, --opt value.
+// long reads an option that is a word: --opt, --opt=value, --opt value.
 func (r *wordReader) long(o *option, i int, name, value string, has bool) int {
 	switch {
 	case o == nil:
@@ -274,7 +271,7 @@ func (r *wordReader) long(o *option, i int, name, value string, has bool) int {
 	return r.next(o, i)
 }
 
-// cluster is for short options: -abc, -n3, -n 3.
+// cluster reads short options: -abc, -n3, -n 3.
 func (r *wordReader) cluster(i int, letters string) int {
 	for k := range len(letters) {
 		o := r.block.options["-"+letters[k:k+1]]
@@ -299,8 +296,8 @@ func (r *wordReader) cluster(i int, letters string) int {
 	return 0
 }
 
-// strangers are letters after an option that nothing is known of. They may be options, too:
-// what these write, rules that deny are to find.
+// strangers handles letters after an unknown option. They may be options, too: denying rules must find what these
+// write.
 func (r *wordReader) strangers(i int, letters string) {
 	for k := range len(letters) {
 		o := r.block.options["-"+letters[k:k+1]]
@@ -326,7 +323,7 @@ func (r *wordReader) next(o *option, i int) int {
 	switch w := r.args[i+1]; {
 	case !w.known():
 		r.unknown(i+1, w.hidden())
-	case w.source != 0: // how many words a wildcard stands for may change
+	case w.source != 0: // a wildcard's number of words may change
 		r.unknown(i+1, "a wildcard stands for the value of "+r.args[i].text+" of "+r.name)
 	default:
 		r.value(o, i+1, w.text)

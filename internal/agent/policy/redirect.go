@@ -6,10 +6,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// harmless are the files that a redirection may name freely.
+// harmless are the files that any redirection may name.
 var harmless = map[string]bool{"/dev/null": true, "/dev/stdin": true, "/dev/stdout": true, "/dev/stderr": true}
 
-// redirect adds what a redirection opens as a unit of its own.
+// redirect adds the file that a redirection opens as a separate unit.
 func (r *reader) redirect(rd *syntax.Redirect, dirs []string) {
 	if rd.Hdoc != nil || rd.Op == syntax.Hdoc || rd.Op == syntax.DashHdoc {
 		r.hereDocument(rd)

@@ -5,19 +5,17 @@ import (
 	"strings"
 )
 
-// request is a call, read.
+// request is a parsed call.
 type request struct {
 	call *Call
 	kind kind // kindName for a tool of no family
-	// bad is what keeps every rule from allowing the call: its input is not what it
-	// seems.
+	// bad keeps every rule from allowing the call: its input is malformed.
 	bad string
-	// leaves is what keeps the posture from allowing the call: it may do something outside
-	// of the sandbox.
+	// leaves keeps the posture from allowing the call: it may have an effect outside the sandbox.
 	leaves string
 	root   root
-	// odd is what keeps every rule from allowing the call but one that names the
-	// tool (tools.go), and also are the calls that it comes to besides.
+	// odd keeps every rule from allowing the call except one that names the tool (tools.go). also are calls that it
+	// amounts to.
 	odd    string
 	also   []*request
 	script *script      // Bash
@@ -26,13 +24,13 @@ type request struct {
 	to     networkInput // of NetworkTool
 }
 
-// fileFields are the inputs that hold the path a file tool works on.
+// fileFields are the inputs with the path of a file tool.
 var fileFields = map[string]string{
 	"Read": "file_path", "NotebookRead": "notebook_path", "Glob": "path", "Grep": "path", "LS": "path",
 	"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path",
 }
 
-// searches work on a folder, which is the shell's own when none is named.
+// searches use a folder, the shell's own by default.
 var searches = map[string]bool{"Glob": true, "Grep": true, "LS": true}
 
 func readCall(c *Call) *request {
@@ -143,7 +141,7 @@ func (req *request) files(in input) {
 	req.target = []target{t}
 }
 
-// globbed narrows the folder to where a Glob pattern begins.
+// globbed narrows the folder to the start of a Glob pattern.
 func (req *request) globbed(t *target, pattern string) {
 	if why := oddPath(pattern); why != "" {
 		req.setBad(why)
@@ -166,7 +164,7 @@ func (req *request) globbed(t *target, pattern string) {
 	*t = u
 }
 
-// parts is how many things the rules decide one by one.
+// parts counts what the rules decide separately.
 func (req *request) parts() int {
 	if req.script != nil {
 		return max(len(req.script.units), 1)

@@ -34,8 +34,8 @@ var riskyPrograms = map[Risk]map[string]bool{
 	RiskHistory: words("git-filter-repo bfg"),
 }
 
-// riskyCommands are a program and words that follow it, in this order, options between
-// them or not. What is dangerous is risky, too, and not listed again.
+// riskyCommands are a program and words that follow it in this order, with or without options between them. Dangers
+// are risks too, and not repeated here.
 var riskyCommands = compileCommands(map[Risk][]string{
 	RiskDeletes: {
 		"git clean", "git branch -D", "git branch -d", "git tag -d", "git rm", "git reset --hard", "git checkout --force", "git stash drop", "git stash clear", "git worktree remove",
@@ -51,7 +51,7 @@ var riskyCommands = compileCommands(map[Risk][]string{
 	RiskSecrets: {"env", "set", "export -p", "git credential", "gh auth", "aws sts", "gcloud auth", "kubectl get secret", "kubectl get secrets", "docker login", "npm token", "npm login"},
 })
 
-// dangerRisks are what dangers count as.
+// dangerRisks maps dangers to risks.
 var dangerRisks = map[Danger]Risk{
 	dangerForce: RiskHistory, dangerHistory: RiskHistory, dangerRemote: RiskDeletes, dangerDeletes: RiskDeletes,
 	dangerTags: RiskPublishes, dangerPublish: RiskPublishes, dangerChanges: RiskPublishes,
@@ -72,8 +72,7 @@ func compileCommands[K comparable](lists map[K][]string) map[K][]*command {
 	return out
 }
 
-// Assess lists what makes a call risky, in a fixed order. It errs on the side of
-// listing; an empty list is no promise.
+// Assess lists a call's risks, in a fixed order. It prefers to list too much; an empty list is no promise.
 func Assess(c Call) (result []Risk) {
 	defer func() {
 		if faultOf(recover()) != "" {

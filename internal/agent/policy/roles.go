@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// judge finds out what a word or an option's value does in a role. mode is what
-// a flag makes of it.
+// judge determines what a word or an option's value does in a role. mode is how a flag changes it.
 func (r *wordReader) judge(u use, i int, text string, mode role) {
 	switch role := r.inMode(u.role, mode); role {
 	case roleText:
@@ -52,7 +51,7 @@ func (r *wordReader) judge(u use, i int, text string, mode role) {
 	}
 }
 
-// inMode is what a flag makes of a role.
+// inMode applies a flag's mode to a role.
 func (r *wordReader) inMode(u, mode role) role {
 	switch {
 	case r.dry && u == roleFormat:
@@ -81,8 +80,8 @@ func (r *wordReader) file(i int, path string, role role) {
 
 func plainName(s string) bool { return shapes["name"].of.MatchString(s) }
 
-// goPackage is a package of the workspace or of the standard library, as go's
-// commands name them. What a module far away holds is neither.
+// goPackage is a package of the workspace or of the standard library, as go's commands name them, and not of
+// another module.
 func (r *wordReader) goPackage(i int, text string) {
 	first, _, _ := strings.Cut(text, "/")
 	dir, _, _ := strings.Cut(text, "...")
@@ -116,12 +115,12 @@ func (r *wordReader) revision(i int, text string) {
 	}
 	role := roleRev
 	if path && !strings.HasPrefix(text, ":/") && !strings.Contains(text, "{") {
-		role = roleTree // it holds no more than the file
+		role = roleTree // it holds only the file
 	}
 	r.parts = append(r.parts, part{words: []int{i}, path: text, role: role, exact: path})
 }
 
-// pathspec is a path as git reads it, whose wildcards match / too.
+// pathspec is a path for git, whose wildcards also match /.
 func (r *wordReader) pathspec(i int, text string) {
 	if strings.HasPrefix(text, ":") {
 		r.unknown(i, text+" is one of git's magic paths")
@@ -136,8 +135,7 @@ func (r *wordReader) pathspec(i int, text string) {
 	r.file(i, text, roleTree)
 }
 
-// argumentOptions do no harm in any of the linters and test runners that a project's script
-// may be, whatever comes before or after them.
+// argumentOptions are harmless in all linters and test runners that a project's script may be, in any combination.
 var argumentOptions = words("-h --help -v --verbose -q --quiet --silent --version --color --no-color --ci --bail -x --fix --check --coverage --run -i --watch=false --no-watch -t -k --grep -g --filter --list")
 
 var (
@@ -145,7 +143,7 @@ var (
 	aTest        = regexp.MustCompile(`^([^*?\[\]{}()!:]*)(?:\[[0-9:,]+\])?(?::[0-9]+)*(?:::.*)?$`)
 )
 
-// argument reads a word that a script of the workspace is given.
+// argument reads a word for a script of the workspace.
 func (r *wordReader) argument(i int, word string) {
 	switch {
 	case argumentOptions[word]:
@@ -168,8 +166,8 @@ func (r *wordReader) location(i int, word string) {
 	r.file(i, m[1], roleRead)
 }
 
-// sources reads a file, a folder, or a pattern, which linters expand themselves without
-// following links: all below the folder that it begins with is read.
+// sources reads a file, a folder, or a pattern. Linters expand patterns themselves without following links:
+// everything below the folder before the wildcard is read.
 func (r *wordReader) sources(i int, word string, mode role) {
 	at := strings.IndexAny(word, "*?[]{}()!")
 	if at < 0 {

@@ -18,55 +18,52 @@ const (
 	maxWords   = 512
 )
 
-// script is a command line taken apart.
+// script is a parsed command line.
 type script struct {
 	src string // trimmed
-	// hard is what keeps every rule from allowing any part of it: what runs is not
-	// known from the text.
+	// hard keeps every rule from allowing any part: the text does not say what runs.
 	hard string
-	// soft keeps every rule from allowing it but one that holds the whole line literally.
+	// soft restricts it to rules with the whole line literally.
 	soft string
-	// unsure: Bash may run lines that were taken for something else.
+	// unsure: Bash may run lines that the parser took for something else.
 	unsure bool
 	units  []unit
-	start  []string // the folders that it may start in; nil when nobody knows
+	start  []string // the folders where it may start; nil if unknown
 	root   root
 	depth  int
 
 	stmts      int  // how many statements were seen
-	concurrent bool // some of them run at the same time
+	concurrent bool // some run concurrently
 	sources    int  // how many words were expanded
 	surveys    map[string]*survey
 }
 
-// unit is one thing that a script does: a simple command, the opening of a file
-// by a redirection, or the reading or writing of a file that a command's words
-// name. Every one is decided by the rules.
+// unit is one action of a script, which the rules decide separately: a simple command, the opening of a file by a
+// redirection, or the reading or writing of a file named by a command's words.
 type unit struct {
 	words []word
-	// inner is where in words each command starts that a wrapper such as timeout
-	// runs as it stands; the first is 0, the last is what really runs.
+	// inner is where each command begins in words if a wrapper such as timeout runs it unchanged; the first is 0,
+	// the last is what really runs.
 	inner []int
-	// soft is what keeps rules from allowing this unit, other than one that holds the
-	// whole command line literally.
+	// soft restricts this unit to rules with the whole command line literally.
 	soft string
-	// wrap says what is not known because the program can run other commands; only a
-	// rule that ends in ** or holds the whole command line allows it.
+	// wrap says what is unknown because the program can run other commands; only a rule that ends in ** or holds
+	// the whole line allows it.
 	wrap string
-	// nested: found inside a wrapper or a substitution. It can be denied and asked;
-	// that it is allowed means nothing, because its surroundings are not.
+	// nested: found inside a wrapper or a substitution. It can be denied and asked; allowing it means nothing,
+	// because its surroundings are not allowed.
 	nested  bool
 	neutral bool // a cd inside the workspace: it decides nothing by itself
 	dirs    []string
 	stmt    int      // the statement that it belongs to
-	named   []target // what the words may name, once it was asked
+	named   []target // the files that its words may name, cached
 	asked   bool
-	reading *reading // what its program makes of its words; nil when the program is not known
-	// Of a file:
+	reading *reading // nil when the program is unknown
+	// For a file:
 	target *target
 	write  bool
 	of     int  // the command whose words name it, counted from 1; 0 for a redirection
-	part   int  // which of that command's parts it is
+	part   int  // the index of that command's part
 	names  bool // only its name is shown
 }
 
@@ -78,8 +75,7 @@ func (u *unit) args() []word { return u.words[u.inner[len(u.inner)-1]:] }
 
 var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
-// parseShell reads a text as Bash does. doubt is what keeps that reading from being
-// certain; f is nil for what is no shell.
+// parseShell parses a text as Bash. doubt says why the result is uncertain; f is nil for invalid text.
 func parseShell(src string) (f *syntax.File, doubt string) {
 	p := parsers.Get().(*syntax.Parser)
 	defer parsers.Put(p)
@@ -90,8 +86,7 @@ func parseShell(src string) (f *syntax.File, doubt string) {
 	return f, doubtful(f, src)
 }
 
-// readScript takes a command line apart. dirs are the folders that it may start
-// in; nil means that nobody knows.
+// readScript parses a command line. dirs are the folders where it may start; nil means unknown.
 func readScript(src string, rt root, dirs []string) *script {
 	s := &script{src: strings.TrimSpace(src), start: dirs, root: rt}
 	switch {
@@ -110,7 +105,7 @@ func readScript(src string, rt root, dirs []string) *script {
 	return s
 }
 
-// rewritten is what the CLI takes for the null device of Windows, wherever it stands.
+// rewritten matches what the CLI takes for the null device of Windows.
 var rewritten = regexp.MustCompile(`(?i)>[ \t]*nul(?:[\s|&;)]|$)`)
 
 // read adds the units of src.
@@ -124,7 +119,7 @@ func (s *script) read(src string, dirs []string, nested bool) {
 		s.setHard(doubt)
 		s.unsure = mayHide(doubt)
 	}
-	if mayHide(doubt) { // Bash runs one line after the other
+	if mayHide(doubt) { // Bash runs line by line
 		if lines := strings.Split(src, "\n"); len(lines) > 1 {
 			for _, line := range lines {
 				s.read(line, nil, true)
@@ -142,15 +137,14 @@ func (s *script) setHard(why string) {
 func (s *script) add(u unit) {
 	if len(s.units) >= maxUnits {
 		s.setHard("it does more than can be judged")
-		if u.nested || len(s.units) >= 2*maxUnits { // rules that deny find what runs, whatever its words may be
+		if u.nested || len(s.units) >= 2*maxUnits { // denying rules find what runs, whatever its words may be
 			return
 		}
 	}
 	s.units = append(s.units, u)
 }
 
-// simpleWords are the words of a text that is one simple command and static;
-// nil for anything else.
+// simpleWords are the words of a text that is one static simple command; nil for anything else.
 func simpleWords(src string) []word {
 	f, doubt := parseShell(src)
 	if doubt != "" || len(f.Stmts) != 1 {
@@ -172,8 +166,7 @@ func simpleWords(src string) []word {
 	return words
 }
 
-// union joins what two ways of getting somewhere know about the folder; nil is
-// not knowing.
+// union joins the folders of two branches; nil means unknown.
 func union(a, b []string) []string {
 	if a == nil || b == nil {
 		return nil

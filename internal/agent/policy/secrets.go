@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// secretNames are files that usually hold credentials, by their base name in
-// lower case, with * for any characters. Reading one is asked by default.
+// secretNames match files that usually hold credentials, by lower-case base name, with * for any characters.
+// Reading one is asked by default.
 var secretNames = []string{
 	".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc", "*.gpg",
 	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".npmrc", ".pypirc", ".yarnrc.yml", ".pgpass", ".my.cnf",
@@ -21,7 +21,7 @@ var secretNames = []string{
 // secretFolders hold credentials whatever the files in them are called.
 var secretFolders = map[string]bool{".ssh": true, ".gnupg": true, ".aws": true, ".kube": true, ".docker": true, ".gcloud": true, ".azure": true, "secrets": true, ".secrets": true}
 
-// publicNames look like secrets and are none.
+// publicNames look like secrets but are none.
 var publicNames = map[string]bool{".env.example": true, ".env.sample": true, ".env.template": true, ".env.dist": true, ".env.defaults": true}
 
 // secretLooking reports whether a path looks as if it held credentials.
@@ -47,14 +47,13 @@ func secretLooking(p string) bool {
 	return false
 }
 
-// mostSearched bounds how many files and folders are looked at for what a search
-// would show. Looking at their names costs less than the search itself.
+// mostSearched bounds the files and folders that are scanned for what a search would show. Scanning costs less than
+// the search.
 const mostSearched = 50000
 
-// secretBelow says what a search of a folder would show that looks like a secret: by
-// the names of all that lies below it, but for what git keeps of itself and what the
-// search's own filter leaves out. Links are not followed, as searches do not. Empty
-// when there is nothing, and when more than most lies there it is not known.
+// secretBelow names a secret-looking file that a search of a folder would show, except git's own files and what the
+// search's filter excludes. Like searches it follows no links. It is empty when there is none; with more than most
+// files the answer is unknown.
 func (t *target) secretBelow(most int) (why string) {
 	if !t.folder || !t.dir || t.listed || t.source {
 		return ""
@@ -83,12 +82,11 @@ func (t *target) secretBelow(most int) (why string) {
 	return why
 }
 
-// meant reports whether a search's filter may let a name through. Only filters of the
-// kind *.go are understood.
+// meant reports whether a search's filter may admit a name. Only filters like *.go are understood.
 func (t *target) meant(name string) bool {
 	ext, ok := strings.CutPrefix(path.Base(t.filter), "*.")
 	return !ok || strings.ContainsAny(t.filter, "!{}[]?, ") || strings.Contains(ext, "*") || strings.HasSuffix(strings.ToLower(name), "."+strings.ToLower(ext))
 }
 
-// sourceTypes are the kinds of files, as Grep's type names them, that hold no secrets.
+// sourceTypes are the values of Grep's type without secrets.
 var sourceTypes = words("c cpp cs css dart elixir go html java js kotlin lua md markdown php py python ruby rust scala swift ts typescript")

@@ -2,22 +2,20 @@ package policy
 
 import "regexp"
 
-// shape is a form of words that do no harm, of a size that can be seen through: what is
-// written otherwise is asked, however harmless it may be.
+// shape is a form of harmless words that is small enough to be understood: anything else is asked, even if
+// harmless.
 type shape struct {
 	of  *regexp.Regexp
-	why string // what is so of any other
+	why string // why another word is asked
 }
 
 func form(of, why string) *shape { return &shape{regexp.MustCompile(of), why} }
 
-// plainText holds nothing of which a shell, a pattern or a template makes anything, but for
-// its spaces.
+// plainText means nothing to a shell, a pattern or a template, except for its spaces.
 const plainText = `[A-Za-z0-9_./:,@+% -]`
 
-// What a sed script is made of. A script is commands apart by semicolons: print, delete, the
-// line's number, quit, or a substitution that prints at most, after one or two addresses.
-// There is no command that reads, writes or runs anything, and no text over two lines.
+// A sed script is commands apart by semicolons: print, delete, line number, quit, or a substitution that prints at
+// most, each after up to two addresses. No command reads, writes or runs anything, and no text spans two lines.
 const (
 	sedRegexp  = `(?:[^/\\\[\n]|\\[^\n]|\[\^?[^]^\\\[/\n]+\])+` // /…/ without a slash, and brackets only of the plainest kind
 	sedAddress = `(?:[0-9]+|\$|/` + sedRegexp + `/)`
@@ -25,8 +23,8 @@ const (
 	sedScript  = `^(?:(?:^|;) *(?:` + sedAddress + `(?:,\+?` + sedAddress + `)?)?` + sedCommand + ` *)+$`
 )
 
-// What an awk program is made of: a condition, which is one comparison or a pattern; what it
-// prints, which is fields, counters and texts; or both. It calls and assigns nothing.
+// An awk program is a condition (one comparison or a pattern), a print of fields, counters and texts, or both. It
+// calls and assigns nothing.
 const (
 	awkText      = `"[^"\\\n]*"`
 	awkField     = `(?:\$(?:[0-9]+|NF)|NR|NF|` + awkText + `)`
@@ -35,8 +33,8 @@ const (
 	awkProgram   = `^(?:` + awkCondition + `|(?:` + awkCondition + ` ?)?` + awkPrint + `)$`
 )
 
-// What a jq filter is made of: paths and a few functions without arguments, one after the
-// other. It makes no text and names no variable.
+// A jq filter is paths and a few functions without arguments, one after the other. It makes no text and names no
+// variable.
 const (
 	jqIndex  = `(?:\[[0-9]*\])`
 	jqPath   = `(?:\.(?:[A-Za-z_][A-Za-z0-9_]*)?` + jqIndex + `*(?:\.[A-Za-z_][A-Za-z0-9_]*` + jqIndex + `*)*)`
@@ -44,7 +42,7 @@ const (
 	jqFilter = `^` + jqStage + `(?: ?\| ?` + jqStage + `)*$`
 )
 
-// shapes are by the name that the table calls them.
+// shapes by their names in the table.
 var shapes = map[string]*shape{
 	"name":        form(`^[A-Za-z0-9_][A-Za-z0-9_./:+@-]*$`, "it is not a plain name"),
 	"number":      form(`^[+-]*(?:[0-9][0-9.]*[A-Za-z%]{0,3})$`, "it is not a number"),

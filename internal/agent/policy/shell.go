@@ -6,17 +6,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// reader walks a parsed command line in the order in which it runs, and keeps
-// account of the folder it stands in.
+// reader walks a parsed command line in the order of execution, and tracks the current folder.
 type reader struct {
 	script *script
 	nested bool
 	stmts  int    // the statement that is read
-	soft   string // what keeps rules from allowing the commands in this part
+	soft   string // what restricts rules about the commands in this part
 }
 
-// after is the set of folders that a statement may leave the shell in, by how it
-// ended.
+// after is the set of folders where a statement may leave the shell, by its outcome.
 type after struct{ ok, failed []string }
 
 func (r *reader) list(stmts []*syntax.Stmt, dirs []string) after {
@@ -118,8 +116,8 @@ func (r *reader) ifClause(c *syntax.IfClause, dirs []string) after {
 	return after{all, all}
 }
 
-// part reads all the statements inside a construct that no rule allows unless it
-// is named literally; deny rules look at them.
+// part reads all statements inside a construct that only a rule for the whole line allows; denying rules inspect
+// them.
 func (r *reader) part(why string, node syntax.Node) after {
 	if !r.nested {
 		r.script.soft = first(r.script.soft, why)
@@ -245,8 +243,8 @@ func (r *reader) simple(u unit) after {
 	return after{u.dirs, u.dirs}
 }
 
-// suspects adds whatever of a wrapper's words from the given one on could be a
-// command or a script, so that deny and ask rules see it.
+// suspects adds those words of a wrapper, from the given one on, that may be a command or a script, for denying and
+// asking rules.
 func (r *reader) suspects(u unit, from int) {
 	if r.script.depth >= maxNesting {
 		return
@@ -294,7 +292,7 @@ func afterEqual(s string) string {
 	return v
 }
 
-// chdir follows a cd. ok is false for another command.
+// chdir handles a cd. ok is false for another command.
 func (r *reader) chdir(u *unit) (out after, ok bool) {
 	args := u.args()
 	switch args[0].text {
@@ -328,8 +326,7 @@ func (r *reader) chdir(u *unit) (out after, ok bool) {
 			return fail()
 		}
 		if t.linked {
-			// The shell remembers the link, and goes back from there and not from where
-			// the link leads.
+			// The shell remembers the link, and .. leads back from there.
 			to = nil
 			break
 		}

@@ -6,15 +6,13 @@ import (
 	"strings"
 )
 
-// Suggestion is a pattern that would cover a call, and a sentence that says all
-// that it would allow.
+// Suggestion is a pattern that would cover a call, and a sentence about everything that it would allow.
 type Suggestion struct {
 	Pattern  Pattern
 	Sentence string
 }
 
-// Suggest lists patterns that cover the call, the narrowest first. It is empty
-// when nothing safe can be suggested.
+// Suggest lists patterns that cover the call, the narrowest first; none if nothing is safe.
 func Suggest(c Call) (result []Suggestion) {
 	defer func() {
 		if faultOf(recover()) != "" {
@@ -62,8 +60,7 @@ func Suggest(c Call) (result []Suggestion) {
 	return out
 }
 
-// addsUp says what a permission comes to beside another: [Policy.Sums] knows the rules of
-// the file alone.
+// addsUp says what a permission allows together with another: [Policy.Sums] knows only the rules of the file.
 func (p Pattern) addsUp() string {
 	switch {
 	case p.writesCode():
@@ -110,9 +107,8 @@ func (req *request) suggestCommand(add func(text, sentence string)) {
 // recipes are the roles of operands that name what is run: lint in make lint.
 var recipes = map[string]bool{"name": true, "recipe": true, "gradle-task": true}
 
-// prefixOf is the beginning of a command that a rule could name: the program, its
-// subcommand, and what it is told to run. It is empty where such a rule would be
-// wide: nothing is known of the program or of a word, or it reaches out.
+// prefixOf is the beginning of a command that a rule could name: the program, its subcommand, and the recipe. It is
+// empty where such a rule would be too wide: the program or a word is unknown, or the command connects elsewhere.
 func prefixOf(u *unit) string {
 	args, r := u.args(), u.reading
 	if r.prog == nil || u.wrap != "" || slices.ContainsFunc(r.demands, func(d demand) bool { return d.reaches }) || transparents[args[0].text].operands > 0 {
@@ -188,7 +184,7 @@ func (req *request) suggestFiles(add func(text, sentence string)) {
 	}
 }
 
-// globLiteral writes a path so that a glob means it literally.
+// globLiteral escapes a path for a glob.
 func globLiteral(p string) string {
 	if !strings.ContainsAny(p, "*?[{") {
 		return p

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Sum is two rules that together allow anything, though neither does: what the one
-// writes, the other runs. Only a sandbox bounds such a policy.
+// Sum is two rules that together allow anything, though neither does: one allows writing what the other runs. Only
+// a sandbox limits such a policy.
 type Sum struct {
-	// Write is the rule that lets files be written unasked, and Writes those of its
-	// patterns that do; Run and Runs are the same of what runs code of the workspace.
+	// Write allows writing files without a question, by its patterns Writes; Run allows running the workspace's
+	// code, by Runs.
 	Write  Rule
 	Writes []Pattern
 	Run    Rule
@@ -35,7 +35,7 @@ func patternsAt(list []Pattern, source string) string {
 	return text
 }
 
-// Sums are the pairs of rules that add up to anything in a project.
+// Sums are the pairs of rules that together allow anything in a project.
 func (p *Policy) Sums(project string) []Sum {
 	var out []Sum
 	for i := range p.Rules {
@@ -53,12 +53,11 @@ func (p *Policy) Sums(project string) []Sum {
 	return out
 }
 
-// Fetching are the patterns that let pages be fetched in a project, each with where it
-// stands: WebFetch(domain:go.dev) (deckhand.yaml:4:7).
+// Fetching are the patterns that allow fetching pages in a project, each with its source: WebFetch(domain:go.dev)
+// (deckhand.yaml:4:7).
 func (p *Policy) Fetching(project string) []string { return p.allowed(kindWeb, project) }
 
-// Reaching are the patterns that let hosts be reached that a project's network: does not
-// list, each with where it stands.
+// Reaching are the patterns that allow hosts that a project's network: does not list, each with its source.
 func (p *Policy) Reaching(project string) []string { return p.allowed(kindNet, project) }
 
 func (p *Policy) allowed(k kind, project string) []string {
@@ -71,8 +70,8 @@ func (p *Policy) allowed(k kind, project string) []string {
 	return out
 }
 
-// allowing are the patterns of an allowing rule that do something in a project, but
-// for those that a rule before it denies or asks altogether.
+// allowing are the patterns of an allowing rule that satisfy do in a project, except those that an earlier rule
+// denies or asks entirely.
 func (p *Policy) allowing(i int, project string, do func(Pattern) bool) []Pattern {
 	r := &p.Rules[i]
 	if r.Verdict != Allow || len(r.Projects) > 0 && !slices.Contains(r.Projects, project) {
@@ -87,7 +86,7 @@ func (p *Policy) allowing(i int, project string, do func(Pattern) bool) []Patter
 	return out
 }
 
-// hides reports whether a rule decides every call that a pattern after it allows.
+// hides reports whether a rule decides every call that a later pattern allows.
 func (r *Rule) hides(p Pattern, project string) bool {
 	if r.Verdict == Allow || len(r.Channels) > 0 || len(r.Projects) > 0 && !slices.Contains(r.Projects, project) {
 		return false
@@ -101,17 +100,16 @@ func meet(a, b []string) bool {
 	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(c string) bool { return slices.Contains(b, c) })
 }
 
-// writing and running are the tools by which a name with a * allows either.
+// writing and running are the tools through which a name with a * allows either.
 var (
 	writing = []string{"Edit", "Write", "NotebookEdit"}
 	running = []string{"Bash"}
 )
 
-// idle are the ends of names of files that nothing runs.
+// idle are the extensions of files that nothing runs.
 var idle = words(".md .markdown .txt .rst .adoc .csv .css .svg .png .jpg .jpeg .gif .webp .ico .pdf")
 
-// writesCode reports whether an allowing pattern lets a file be written that a
-// program may run.
+// writesCode reports whether an allowing pattern allows writing a file that a program may run.
 func (p Pattern) writesCode() bool {
 	switch p.kind {
 	case kindName:
@@ -122,8 +120,8 @@ func (p Pattern) writesCode() bool {
 	return false
 }
 
-// runsCode reports whether an allowing pattern lets code of the workspace run: a
-// program that is known for it, or one of which nothing is known.
+// runsCode reports whether an allowing pattern allows running the workspace's code, by a program known for it or an
+// unknown one.
 func (p Pattern) runsCode() bool {
 	switch {
 	case p.kind == kindName:
@@ -143,7 +141,6 @@ func (p Pattern) anyWords() bool {
 	return p.kind == kindBash && p.cmd != nil && p.cmd.any
 }
 
-// lineRunsCode is runsCode for a whole command line.
 func lineRunsCode(line string) bool {
 	s := readScript(line, root{}, nil)
 	return s.unsure || len(s.units) == 0 || slices.ContainsFunc(s.units, func(u unit) bool {
@@ -151,8 +148,7 @@ func lineRunsCode(line string) bool {
 	})
 }
 
-// wordsRunCode looks the words of a command up in what is known of its program. Where one
-// may follow that the pattern does not spell, it may be any subcommand.
+// wordsRunCode looks a command's words up in the table. An open pattern may continue with any subcommand.
 func wordsRunCode(list []pword, open bool) bool {
 	var args []word
 	for _, w := range list {
@@ -182,8 +178,7 @@ func wordsRunCode(list []pword, open bool) bool {
 	})
 }
 
-// Width says what of a pattern that allows is wider, or narrower, than it looks;
-// empty for most.
+// Width says how an allowing pattern is wider or narrower than it looks; empty for most.
 func (p Pattern) Width() string {
 	if p.kind == kindName && slices.Contains(withheld, p.name) {
 		return "the model is not offered this tool, which makes no sense in a thread"

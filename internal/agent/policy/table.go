@@ -31,7 +31,7 @@ import (
 // what lay under other names), tracked
 // and history (git shows content).
 
-// role says what a word is to a program.
+// role says what a word means to a program.
 type role uint8
 
 const (
@@ -45,21 +45,21 @@ const (
 	roleFormat        // files that a formatter rewrites, or a folder of them: only those of its language
 	roleWrite         // a file that is written, or a folder in which files are, through the links that lie there
 	roleReplace       // what is created, renamed, changed or deleted itself; links below it are not followed
-	roleInto          // written; in a folder that exists, files named like the operands before it
+	roleInto          // written; in an existing folder, files named like the operands before it
 	roleURL           // is fetched: the pattern must spell scheme and host
 	roleExec          // is run: the pattern must spell it
 	rolePackage       // Go packages: ./… or the standard library's
 	roleRev           // a git revision, a path of the repository, or rev:path; object: never a path alone
 	rolePathspec      // git's paths: read with all below them
-	roleMoved         // read with all below it, and taken away or given a second name
+	roleMoved         // read with all below it, and moved or given a second name
 	roleLocation      // a test as runners name it: a file, and what it holds
 	roleSources       // files as linters name them: a file, a folder, or a pattern
-	roleArgument      // of a script of the workspace: an option that is harmless everywhere, or a plain word
-	roleTracked       // of an effect: what git tracks below a folder
-	roleHistory       // of an effect: a folder as it was at any time
+	roleArgument      // for a script of the workspace: a harmless option, or a plain word
+	roleTracked       // an effect's: what git tracks below a folder
+	roleHistory       // an effect's: a folder's whole history
 )
 
-// roleNames are the roles as they are written.
+// roleNames are the roles' names in the table.
 var roleNames = map[string]role{
 	"text": roleText, "stat": roleStat, "read": roleRead, "tree": roleTree, "follow": roleFollow, "format": roleFormat, "write": roleWrite, "replace": roleReplace, "into": roleInto,
 	"url": roleURL, "exec": roleExec, "package": rolePackage, "rev": roleRev, "object": roleRev, "pathspec": rolePathspec, "moved": roleMoved, "location": roleLocation,
@@ -70,7 +70,7 @@ func (r role) writes() bool {
 	return r == roleWrite || r == roleReplace || r == roleInto || r == roleFormat
 }
 
-// use is a role with what it needs to be judged.
+// use is a role with its parameters.
 type use struct {
 	role  role
 	name  string   // as it is written
@@ -78,16 +78,16 @@ type use struct {
 	shape *shape   // roleShape, but for those
 }
 
-// effectKind is what a program does besides what its words name.
+// effectKind is an effect of a program besides those of its words.
 type effectKind uint8
 
 const (
 	effectCode    effectKind = iota + 1 // runs the workspace's own code
-	effectFetch                         // fetches, or tells somebody far away
-	effectForeign                       // runs what the workspace does not hold
+	effectFetch                         // fetches, or reports to a remote service
+	effectForeign                       // runs what is not in the workspace
 	effectEnviron                       // shows the environment
 	effectLinks                         // makes or moves symbolic links, so that later words of the line may lead elsewhere
-	effectAsk                           // something that its words do not say
+	effectAsk                           // an effect that its words do not show
 	effectPath                          // reads or writes a path
 )
 
@@ -112,15 +112,15 @@ const (
 
 var styles = map[string]style{"getopt": styleGetopt, "go": styleGo, "words": styleWords, "plain": stylePlain}
 
-// option is an option that is known to be harmless.
+// option is a known harmless option.
 type option struct {
 	takes   takes
 	use     use
-	dry     bool // with it, what would be formatted is only read
-	names   bool // with it, git shows names and no content
-	others  bool // with it, git may show what lay under other names, too
-	instead bool // it stands in for the first operand
-	mode    role // roleTree, roleFollow, roleFormat or roleWrite: what operands that are read become
+	dry     bool // makes formatting read only
+	names   bool // makes git show names and no content
+	others  bool // git may also show what lay under other names
+	instead bool // it replaces the first operand
+	mode    role // roleTree, roleFollow, roleFormat or roleWrite: the new role of operands that are read
 	effects []effect
 }
 
@@ -132,13 +132,13 @@ const (
 	takesMaybe
 )
 
-// operands is a list of roles, of which the one at rest repeats; -1 for none.
+// operands is a list of roles; the one at index rest repeats, -1 for none.
 type operands struct {
 	uses []use
 	rest int
 }
 
-// block is what is known of a program or of one of its subcommands.
+// block is the row of a program or one of its subcommands.
 type block struct {
 	style    style
 	first    bool // options stand before the first operand only
@@ -160,8 +160,7 @@ type program struct {
 //go:embed programs.txt
 var programTable string
 
-// programs are all that are known, by name. A mistake in the table is a mistake of ours,
-// which a test finds.
+// programs are all known programs, by name. A test checks the table.
 var programs = sync.OnceValue(func() map[string]*program {
 	all, err := readTable(programTable)
 	if err != nil {
@@ -173,8 +172,7 @@ var programs = sync.OnceValue(func() map[string]*program {
 // binFolders hold programs that are what their names say.
 var binFolders = []string{"/bin/", "/usr/bin/", "/usr/local/bin/", "node_modules/.bin/", "./node_modules/.bin/", "vendor/bin/", "./vendor/bin/", ".venv/bin/", "./.venv/bin/", "venv/bin/", "./venv/bin/"}
 
-// specification finds what is known of a program by the word that names it; nil
-// for nothing.
+// specification finds the row of a program by the word that names it; nil for none.
 func specification(name string) *program {
 	all := programs()
 	if p := all[name]; p != nil {
@@ -204,7 +202,7 @@ type tableReader struct {
 	errs   []error
 }
 
-// readTable reads rows. Its error is every mistake, each with its row.
+// readTable parses the table. Its error joins all mistakes, each with its row.
 func readTable(text string) (map[string]*program, error) {
 	t := &tableReader{all: map[string]*program{}, groups: map[string][]string{}}
 	var rows [][]string

@@ -9,36 +9,35 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// deed is what the call of a built-in tool is to the rules.
-type deed string
+// treatment is how the rules treat a built-in tool.
+type treatment string
 
 const (
-	keepsBooks  deed = "bookkeeping"         // touches nothing but the agent's own state: allowed
-	runsCommand deed = "Bash(…)"             // decided as the command that it names
-	readsFile   deed = "Read(…)"             // decided as reading the file or folder that it names
-	writesFile  deed = "Edit(…)"             // decided as writing the file that it names
-	fetchesPage deed = "WebFetch(…)"         // decided as the address that it names
-	asksPerson  deed = "a person's answer"   // asked whatever the rules allow
-	isAsked     deed = "asked"               // asked, unless a rule names the tool
-	isWithheld  deed = "not offered; denied" // whatever the rules say
+	ownState   treatment = "bookkeeping"         // touches nothing but the agent's own state: allowed
+	asBash     treatment = "Bash(…)"             // decided as the command that it names
+	asRead     treatment = "Read(…)"             // decided as reading the file or folder that it names
+	asEdit     treatment = "Edit(…)"             // decided as writing the file that it names
+	asWebFetch treatment = "WebFetch(…)"         // decided as the address that it names
+	asksPerson treatment = "a person's answer"   // asked whatever the rules allow
+	isAsked    treatment = "asked"               // asked, unless a rule names the tool
+	isWithheld treatment = "not offered; denied" // whatever the rules say
 )
 
-// tool is the judgement on one built-in tool of the CLI: what it does, and which
-// values of its parameters are known to be harmless.
+// tool describes one built-in tool of the CLI: its effect, and which parameter values are known to be harmless.
 type tool struct {
-	does   deed
+	does   treatment
 	why    string // of one that is asked: what it does
-	inside bool   // whatever it does stays inside the sandbox
-	// params are its parameters by name. A name that is not among them is asked
-	// whatever the rules allow. nil: all of them are part of the question.
+	inside bool   // all its effects stay inside the sandbox
+	// params are its parameters by name; unknown names are asked whatever the rules allow. nil: all parameters are
+	// part of the question.
 	params map[string]param
 }
 
-// param is the judgement on one parameter. The zero param takes no value.
+// param describes one parameter. The zero param takes no value.
 type param struct {
 	kind  jsontext.Kind     // of its values; 0 for any
 	only  []string          // the harmless values; nil for all of the kind
-	but   map[string]string // values that are known and not harmless, and what they do
+	but   map[string]string // values known not to be harmless, and what they do
 	asked string            // every value is asked: what it does
 	// decides: the rules look at the value itself.
 	decides bool
@@ -46,7 +45,7 @@ type param struct {
 	inside bool
 }
 
-// The kinds of parameters whose values are all harmless.
+// Kinds of parameters whose values are all harmless.
 var (
 	anyText   = param{kind: '"'}
 	anyNumber = param{kind: '0'}
@@ -57,12 +56,12 @@ var (
 	decided = param{kind: '"', decides: true}
 )
 
-// only are the harmless values of a text or a flag.
+// only lists the harmless values of a text or a flag.
 func only(values ...string) param {
 	return param{kind: '"', only: append([]string{}, values...)}
 }
 
-// except names a value that is not harmless, and what it does.
+// except adds a value that is not harmless, and what it does.
 func (p param) except(value, does string) param {
 	but := map[string]string{value: does}
 	maps.Copy(but, p.but)
@@ -70,13 +69,13 @@ func (p param) except(value, does string) param {
 	return p
 }
 
-// never is a parameter that is asked whatever its value is.
+// never is a parameter that is always asked.
 func never(does string) param { return param{asked: does} }
 
-// unset is a flag that is harmless as long as it is not set.
+// unset is a flag that is harmless unless it is set.
 func unset(does string) param { return param{kind: 't', only: []string{"false"}}.except("true", does) }
 
-// within says that a value which is not harmless does its harm inside the sandbox.
+// within says that harmful values act inside the sandbox only.
 func (p param) within() param {
 	p.inside = true
 	return p
@@ -87,44 +86,42 @@ const (
 	faraway  = "belongs to a service that Deckhand does not use"
 )
 
-// tools are the built-in tools of the pinned CLI. What it offers is generated
-// (testdata/tools.json, by internal/agent/claude's TestCLITools); a tool or a
-// parameter there without a judgement here is a red test, and so is the reverse.
-// At run time what is not here is asked. The CLI looks up other names of a tool
-// (Task for Agent) before the hook, and adds parameters of its own to some.
+// tools are the built-in tools of the pinned CLI. internal/agent/claude's TestCLITools generates what the CLI
+// offers (testdata/tools.json); a test compares both. Unknown tools and parameters are asked. The CLI resolves
+// aliases of a tool (Task for Agent) before the hook, and adds parameters of its own to some.
 var tools = map[string]tool{
-	"Bash": {does: runsCommand, params: map[string]param{
+	"Bash": {does: asBash, params: map[string]param{
 		"command": decided, "description": anyText, "timeout": anyNumber,
 		"run_in_background":         unset(outlives).within(),
 		"dangerouslyDisableSandbox": unset("asks to run outside the sandbox"),
 	}},
-	"Read":  {does: readsFile, params: map[string]param{"file_path": decided, "offset": anyNumber, "limit": anyNumber, "pages": anyText, "allow_large": anyFlag}},
-	"Glob":  {does: readsFile, params: map[string]param{"path": decided, "pattern": decided}},
-	"Grep":  {does: readsFile, params: grepParams},
-	"Edit":  {does: writesFile, params: map[string]param{"file_path": decided, "old_string": anyText, "new_string": anyText, "replace_all": anyFlag}},
-	"Write": {does: writesFile, params: map[string]param{"file_path": decided, "content": anyText}},
-	"NotebookEdit": {does: writesFile, params: map[string]param{
+	"Read":  {does: asRead, params: map[string]param{"file_path": decided, "offset": anyNumber, "limit": anyNumber, "pages": anyText, "allow_large": anyFlag}},
+	"Glob":  {does: asRead, params: map[string]param{"path": decided, "pattern": decided}},
+	"Grep":  {does: asRead, params: grepParams},
+	"Edit":  {does: asEdit, params: map[string]param{"file_path": decided, "old_string": anyText, "new_string": anyText, "replace_all": anyFlag}},
+	"Write": {does: asEdit, params: map[string]param{"file_path": decided, "content": anyText}},
+	"NotebookEdit": {does: asEdit, params: map[string]param{
 		"notebook_path": decided, "cell_id": anyText, "new_source": anyText, "cell_type": only("code", "markdown"), "edit_mode": only("replace", "insert", "delete"),
 	}},
-	"WebFetch":  {does: fetchesPage, params: map[string]param{"url": decided, "prompt": anyText, "offset": anyNumber}},
+	"WebFetch":  {does: asWebFetch, params: map[string]param{"url": decided, "prompt": anyText, "offset": anyNumber}},
 	"WebSearch": {does: isAsked, why: "sends its words to a search engine", params: map[string]param{"query": anyText, "allowed_domains": anyList, "blocked_domains": anyList}},
 
 	"AskUserQuestion": {does: asksPerson}, "ExitPlanMode": {does: asksPerson},
 
-	"TodoWrite":  {does: keepsBooks, params: map[string]param{"todos": anyList}},
-	"TaskCreate": {does: keepsBooks, params: map[string]param{"subject": anyText, "description": anyText, "activeForm": anyText, "metadata": anyObject}},
-	"TaskGet":    {does: keepsBooks, params: map[string]param{"taskId": anyText}},
-	"TaskList":   {does: keepsBooks, params: map[string]param{}},
-	"TaskUpdate": {does: keepsBooks, params: map[string]param{
+	"TodoWrite":  {does: ownState, params: map[string]param{"todos": anyList}},
+	"TaskCreate": {does: ownState, params: map[string]param{"subject": anyText, "description": anyText, "activeForm": anyText, "metadata": anyObject}},
+	"TaskGet":    {does: ownState, params: map[string]param{"taskId": anyText}},
+	"TaskList":   {does: ownState, params: map[string]param{}},
+	"TaskUpdate": {does: ownState, params: map[string]param{
 		"taskId": anyText, "subject": anyText, "description": anyText, "activeForm": anyText, "owner": anyText, "metadata": anyObject, "addBlocks": anyList, "addBlockedBy": anyList,
 		"status": only("pending", "in_progress", "completed", "deleted"),
 	}},
-	"TaskStop":       {does: keepsBooks, params: map[string]param{"task_id": anyText, "shell_id": anyText}},
-	"ToolSearch":     {does: keepsBooks, params: map[string]param{"query": anyText, "max_results": anyNumber}},
-	"ReportFindings": {does: keepsBooks, params: map[string]param{"level": only("low", "medium", "high", "xhigh", "max"), "findings": anyList}},
-	"EnterPlanMode":  {does: keepsBooks, params: map[string]param{}},
-	// A subagent's own calls pass the policy one by one.
-	"Agent": {does: keepsBooks, params: map[string]param{
+	"TaskStop":       {does: ownState, params: map[string]param{"task_id": anyText, "shell_id": anyText}},
+	"ToolSearch":     {does: ownState, params: map[string]param{"query": anyText, "max_results": anyNumber}},
+	"ReportFindings": {does: ownState, params: map[string]param{"level": only("low", "medium", "high", "xhigh", "max"), "findings": anyList}},
+	"EnterPlanMode":  {does: ownState, params: map[string]param{}},
+	// The policy decides a subagent's calls one by one.
+	"Agent": {does: ownState, params: map[string]param{
 		"description": anyText, "prompt": anyText, "model": only("sonnet", "opus", "haiku", "fable"), "effort": only("low", "medium", "high", "xhigh", "max"),
 		"subagent_type":     only("claude", "Explore", "general-purpose", "Plan", "fork").except("statusline-setup", "changes the settings of Claude Code"),
 		"run_in_background": unset(outlives),
@@ -156,9 +153,8 @@ var grepParams = map[string]param{
 	"-A": anyNumber, "-B": anyNumber, "-C": anyNumber, "context": anyNumber, "head_limit": anyNumber, "offset": anyNumber, "-i": anyFlag, "-n": anyFlag, "-o": anyFlag, "multiline": anyFlag,
 }
 
-// withheld are tools that make no sense in a thread, whatever a person decides: the CLI
-// is told not to offer them, so that nobody is asked about them. What calls one all the
-// same is denied.
+// withheld are tools that make no sense in a thread: the CLI is told not to offer them, and calls of them are
+// denied.
 var withheld = []string{
 	"CronCreate", "CronDelete", "CronList", "EnterWorktree", "ExitWorktree", "ListAgents", "Monitor", "PowerShell", "ScheduleWakeup", "SendMessage",
 	"SendUserMessage", "Workflow",
@@ -186,9 +182,8 @@ func init() {
 	}
 }
 
-// judge looks at the tool and at each of its parameters. What makes the tool do
-// more than is known of it keeps every rule from allowing the call, or every rule
-// but one that names the tool.
+// judge checks the tool and each of its parameters. An unknown effect keeps every rule from allowing the call, or
+// every rule that does not name the tool.
 func (req *request) judge(in input) {
 	name := req.call.Tool
 	t, known := tools[name]
@@ -224,7 +219,7 @@ func (req *request) judge(in input) {
 	}
 }
 
-// odd says what keeps a value from being harmless; empty when it is.
+// odd says why a value is not harmless; empty if it is.
 func (p param) odd(name string, raw json.RawMessage) string {
 	kind := jsontext.Value(raw).Kind()
 	if kind == 'f' {
@@ -253,9 +248,8 @@ func (p param) odd(name string, raw json.RawMessage) string {
 	return "its " + name + " has a value that is not known"
 }
 
-// actsAs are the calls that a call of another tool comes to: it reads a file or asks a
-// server, whatever it is called. Rules that deny or ask look at these, too; what they
-// allow they allow under the tool's own name only.
+// actsAs are calls that another tool's call amounts to: it reads a file or asks a server, whatever it is called.
+// Rules that deny or ask also check these; rules that allow need the tool's own name.
 func actsAs(c *Call, in input) []Call {
 	var out []Call
 	add := func(tool, field, value string) {

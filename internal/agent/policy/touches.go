@@ -8,35 +8,33 @@ import (
 	"slices"
 )
 
-// Preview is what a call would touch, as far as its words and the file system say, as
-// things are when it is made. It is never all of it: what is listed is named by the call,
-// and Unknown says what is not known. Nothing of the call is run.
+// Preview is what a call would touch, as far as its words and the file system show when it is made. It lists what
+// the call names, and Unknown says what is not known. Nothing of the call is run.
 type Preview struct {
 	Touches []Touch  `json:"touches,omitempty"`
-	More    int      `json:"more,omitempty"`  // touches that are left out
+	More    int      `json:"more,omitempty"`  // touches left out
 	Hosts   []string `json:"hosts,omitempty"` // that it would connect to
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// Touch is a file or a folder that a call would write, delete, or, outside of the
-// workspace, read.
+// Touch is a file or folder that a call would write, delete, or, outside the workspace, read.
 type Touch struct {
 	Verb    string `json:"verb"` // writes, deletes, reads
 	Path    string `json:"path"` // relative to the workspace, absolute outside of it
 	Outside bool   `json:"outside,omitempty"`
 	Is      string `json:"is"`              // file, folder or new; empty outside
-	Files   int    `json:"files,omitempty"` // of a folder: what lies below it
+	Files   int    `json:"files,omitempty"` // of a folder: the files below it
 	Bytes   int64  `json:"bytes,omitempty"`
-	Over    bool   `json:"over,omitempty"` // there is more below it than was counted
+	Over    bool   `json:"over,omitempty"` // there are more than were counted
 }
 
 const (
 	maxTouches = 12
-	// maxCounted bounds how many files below folders are looked at for one call.
+	// maxCounted bounds the files counted below folders for one call.
 	maxCounted = 2000
 )
 
-// Touches looks at what a call would touch. It reads the names and sizes of files.
+// Touches previews a call. It reads the names and sizes of files.
 func Touches(c Call) (p Preview) {
 	defer func() {
 		if faultOf(recover()) != "" {
@@ -61,7 +59,7 @@ func Touches(c Call) (p Preview) {
 // viewer collects a preview.
 type viewer struct {
 	Preview
-	left int // files that may be looked at yet
+	left int // files that may still be counted
 }
 
 func (v *viewer) script(req *request) {
@@ -93,7 +91,7 @@ func (v *viewer) script(req *request) {
 	}
 }
 
-// deletes notes what is deleted. Of a link it is the link, and where that leads is left alone.
+// deletes notes what is deleted. A link itself is deleted, and not its target.
 func (v *viewer) deletes(t *target) {
 	if t.linked {
 		v.unknown("what lies behind the link in " + t.written)
@@ -102,7 +100,7 @@ func (v *viewer) deletes(t *target) {
 	v.add("deletes", t)
 }
 
-// command notes what is not known of a command, and whom it connects to.
+// command notes what is unknown about a command, and its hosts.
 func (v *viewer) command(u *unit) {
 	args := u.args()
 	switch r := u.reading; {
@@ -146,14 +144,13 @@ func (v *viewer) hosts(host string) {
 	}
 }
 
-// expanded reports whether words of a command were made of wildcards.
+// expanded reports whether a command's words came from wildcards.
 func expanded(u *unit) bool {
 	return slices.ContainsFunc(u.words, func(w word) bool { return w.source != 0 })
 }
 
-// add notes a file. What lies outside of the workspace is named and not looked at: the call
-// may run where something else lies there, and whoever reads the card is to learn nothing
-// of this machine.
+// add notes a file. It names a file outside the workspace without inspecting it: the call may run where that
+// differs, and readers of the card must learn nothing about this machine.
 func (v *viewer) add(verb string, t *target) {
 	to := Touch{Verb: verb, Path: t.rel, Outside: !t.inside, Is: "new"}
 	if to.Outside {
@@ -184,7 +181,7 @@ func (v *viewer) look(to *Touch, at string) {
 	}
 }
 
-// count is how many files lie below a folder, and their size.
+// count counts the files below a folder, and their size.
 func (v *viewer) count(folder string) (files int, bytes int64, over bool) {
 	err := filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
 		switch {

@@ -49,15 +49,15 @@ func (d *domain) hits(host string) bool {
 	return host == d.host && !d.sub || strings.HasSuffix(host, "."+d.host)
 }
 
-// link is a web address: the host that it certainly leads to, or why that is not
-// certain, and the hosts that it may lead to.
+// link is a web address: the host that it certainly leads to or why that is uncertain, and the hosts that it may
+// lead to.
 type link struct {
 	host string
 	why  string
 	may  []string
 }
 
-// readLink reads an address such that no two parsers disagree about its host.
+// readLink parses an address so that no two parsers disagree about its host.
 func readLink(s string) link {
 	l := link{may: mayHosts(s)}
 	rest := s
@@ -103,8 +103,7 @@ func readLink(s string) link {
 	return l
 }
 
-// plainHost reports whether a host in lower case is labels of ASCII letters,
-// digits and hyphens, with nothing at its end.
+// plainHost reports whether a lower-case host is labels of ASCII letters, digits and hyphens, without a final dot.
 func plainHost(h string) bool {
 	if h == "" || len(h) > 253 {
 		return false
@@ -122,14 +121,14 @@ func plainHost(h string) bool {
 	return true
 }
 
-// numericHost reports whether browsers read a host as an address in numbers.
+// numericHost reports whether browsers read a host as a numeric address.
 func numericHost(h string) bool {
 	last := h[strings.LastIndexByte(h, '.')+1:]
 	return last != "" && (strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"))
 }
 
-// mayHosts are the hosts that some parser may read in an address, so that a deny
-// rule finds its host behind user names, backslashes and full-width letters.
+// mayHosts are the hosts that some parser may read in an address, so that a denying rule finds its host behind user
+// names, backslashes and full-width letters.
 func mayHosts(s string) []string {
 	s = strings.Map(func(r rune) rune {
 		switch {

@@ -11,26 +11,25 @@ import (
 
 // word is one word of a simple command.
 type word struct {
-	text string // what the program gets; of a dynamic word, what is known of it
+	text string // what the program gets; for a dynamic word, the known part
 	// dynamic says what makes the word unknown until it runs; empty for a static one.
 	dynamic string
-	// odd says what keeps a word whose value is known from being allowed all the
-	// same, because people could not read it.
+	// odd says why a known word is not allowed: people could not read it.
 	odd string
-	// glob: the shell replaces the word by the names of files, brace: by several
-	// words, and nobody has found out which (see expand.go).
+	// glob: the shell replaces the word by file names; brace: by several words. It is not expanded yet (see
+	// expand.go).
 	glob, brace bool
-	// spoken: a part of it is a here-document's text.
+	// spoken: it contains a here-document's text.
 	spoken bool
-	// listed: a wildcard stands for it, so it is the name of a file that is there.
+	// listed: it came from a wildcard, so it is the name of an existing file.
 	listed bool
-	// source is not 0 for what a wildcard or braces stand for: a number of their own.
+	// source is not 0 for words from a wildcard or braces, and is the same for all words from it.
 	source int
 }
 
 func (w word) known() bool { return w.dynamic == "" && !w.glob && !w.brace }
 
-// hidden says why a word is not known.
+// hidden says why a word is unknown.
 func (w word) hidden() string {
 	switch {
 	case w.dynamic != "":
@@ -41,7 +40,7 @@ func (w word) hidden() string {
 	return "the wildcard " + w.text + " is expanded when it runs"
 }
 
-// why is what keeps the word from being plain.
+// why says why the word is not plain.
 func (w word) why() string {
 	if w.dynamic != "" {
 		return w.dynamic
@@ -49,7 +48,7 @@ func (w word) why() string {
 	return w.odd
 }
 
-// readWord evaluates a word as far as that needs nothing but the word.
+// readWord evaluates a word without context.
 func readWord(w *syntax.Word) word {
 	var out word
 	if len(w.Parts) == 1 { // most words are one plain literal
@@ -97,7 +96,7 @@ func readWord(w *syntax.Word) word {
 	return out
 }
 
-// plain reports whether an unquoted literal means itself.
+// plain reports whether an unquoted literal stands for itself.
 func plain(s string) bool {
 	for i := range len(s) {
 		switch b := s[i]; {
@@ -143,8 +142,7 @@ func (w *word) unquoted(b *strings.Builder, s string, first bool) {
 	}
 }
 
-// plainBraces is the length of a pair of braces that is literal, because there
-// is nothing in it to choose from: {1}, {upstream}.
+// plainBraces is the length of literal braces without a choice: {1}, {upstream}.
 func plainBraces(s string) int {
 	end := strings.IndexByte(s, '}')
 	if end < 2 || strings.Trim(s[1:end], "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
@@ -174,7 +172,7 @@ func doubleQuoted(s string) string {
 	return b.String()
 }
 
-// expansion says in words what a part of a word stands for.
+// expansion describes what a part of a word stands for.
 func expansion(p syntax.WordPart) string {
 	switch p := p.(type) {
 	case *syntax.CmdSubst:
@@ -197,8 +195,8 @@ func expansion(p syntax.WordPart) string {
 	return "a part of it is known only when it runs"
 }
 
-// unreadable says what in a text people could not see as it is: control
-// characters, and those that reverse, hide or imitate others.
+// unreadable names characters that people cannot see as they are: control characters, and those that reverse, hide
+// or imitate others.
 func unreadable(s string) string {
 	for _, r := range s {
 		switch {

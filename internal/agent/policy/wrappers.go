@@ -6,9 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A transparent wrapper runs the rest of its words as they stand and changes
-// nothing about what they do, so the command inside may be allowed by its own
-// rules. Only the options named here leave it transparent.
+// A transparent wrapper runs the rest of its words unchanged, so the command inside may be allowed by its own
+// rules. Other options than those named here make it opaque.
 type transparent struct {
 	flags    string   // short options without a value
 	values   string   // short options with one
@@ -29,45 +28,44 @@ var transparents = map[string]transparent{
 	"env":     {},
 }
 
-// opaque wrappers run commands that their words, their input or a file names, or
-// change what later commands mean. No pattern with a * allows them.
+// opaque wrappers run commands named by their words, their input or a file, or change what later commands mean. No
+// pattern with a * allows them.
 var opaque = words(
-	// what runs a command line of its own
+	// command lines of their own
 	"xargs parallel watch entr ssh sshpass mosh rsh su sudo sudoedit doas pkexec run0 runuser gosu su-exec setpriv chroot unshare nsenter bwrap firejail systemd-run",
 	"flock script strace ltrace ptrace gdb lldb valgrind perf rr expect unbuffer rlwrap screen tmux dtach abduco at batch crontab",
 	"busybox toybox chrt taskset numactl prlimit cpulimit setarch linux32 linux64 faketime proxychains proxychains4 torsocks torify tsocks xvfb-run dbus-run-session dbus-launch",
 	"caffeinate sandbox-exec arch ld.so start-stop-daemon daemonize runcon choom catchsegv logsave ssh-agent ssh-keygen gpg-agent socat nc ncat netcat telnet cpio",
 	"npx bunx uvx pipx nodemon concurrently cross-env dotenv direnv foreman overmind nix nix-shell nix-build conda mamba poetry pipenv hatch tox nox rye asdf mise volta fnm nvm pyenv rbenv",
 	"docker podman nerdctl kubectl oc helm vagrant ansible ansible-playbook terraform tofu pulumi",
-	// shells' own words that run text or change what later words mean
+	// shell builtins that run text or change what later words mean
 	"eval source . exec builtin trap alias unalias set shopt setopt unsetopt export declare typeset readonly local unset enable hash bind complete compgen let read readarray mapfile",
 	"getopts fc history umask ulimit coproc noglob nocorrect - function autoload zmodload emulate functions zle compdef sched suspend disown logout exit return break continue pushd popd",
 	// editors and pagers that start a shell
 	"vi vim view vimdiff nvim ex ed emacs emacsclient nano pico joe mcedit mc less more most man info pg",
-	// interpreters of a text that is not shell
+	// interpreters of other languages
 	"awk gawk mawk nawk original-awk sed dc bc m4 tclsh wish gnuplot octave R Rscript julia ghci guile scheme sbcl clisp erl iex elixir scala groovy jshell jrunscript kotlin swift osascript psql mysql mariadb sqlite3 redis-cli mongo mongosh",
-	// what writes wherever its input says
+	// programs that write wherever their input says
 	"unzip 7z 7za 7zr unrar unar patch ar",
-	// what runs other programs in the course of its work
+	// programs that run other programs
 	"fd fdfind install-info run-parts dpkg rpm apt apt-get aptitude yum dnf apk pacman brew snap flatpak",
 	"openssl ld gcc g++ cc c++ clang clang++ as ld.lld ld.gold ldd patchelf",
 )
 
-// interpreters run a script. A prefix rule may name the script literally, as in
-// Bash(python -m pytest *); anything else is as opaque as the rest.
+// interpreters run a script. A prefix rule may name the script literally, as in Bash(python -m pytest *); anything
+// else is opaque.
 var interpreters = words(
 	"sh bash dash zsh ksh mksh ash fish csh tcsh rbash python python2 python3 pypy pypy3 node nodejs deno bun ts-node tsx perl ruby irb php lua luajit pwsh powershell java dotnet mono",
 )
 
-// settings are variables that choose among ways of working that programs have
-// anyway, when they are set to a plain name or a number before a command. None
-// names a file, a program or an option.
+// settings are variables for a program's ordinary ways of working, set to a plain name or number before a command.
+// None names a file, a program or an option.
 var settings = words(`CI NO_COLOR FORCE_COLOR CLICOLOR COLUMNS RUST_BACKTRACE RUST_LOG CGO_ENABLED GOOS GOARCH PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE
 	CLICOLOR_FORCE PY_COLORS CARGO_TERM_COLOR NODE_NO_WARNINGS PYTHONHASHSEED GOMAXPROCS LINES TZ
 	LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME LC_MONETARY LANG GIT_TERMINAL_PROMPT`)
 
-// stages are variables that choose a program's configuration, and rehearsals those of
-// their values that are for work like this. Another chooses the database of production.
+// stages are variables that choose a program's configuration, and rehearsals their safe values. Another value may
+// choose the production database.
 var (
 	stages     = words("NODE_ENV RAILS_ENV RACK_ENV APP_ENV MIX_ENV")
 	rehearsals = words("test development dev")
@@ -98,7 +96,7 @@ func words(lists ...string) map[string]bool {
 	return m
 }
 
-// versioned removes the version of a program's name: python3.12 is python3.
+// versioned removes a version from a program's name: python3.12 is python3.
 func versioned(base string) string {
 	return strings.TrimRight(base, "0123456789.-")
 }
@@ -115,8 +113,8 @@ func isOpaque(base string) bool {
 	return v != "" && v != base && opaque[v]
 }
 
-// unwrap looks at a command that may run another one. For a transparent wrapper
-// skip is where the other begins; otherwise why says what it is.
+// unwrap inspects a command that may run another. For a transparent wrapper skip is where the other begins;
+// otherwise why says what the command is.
 func unwrap(w []word) (skip int, ok bool, why string) {
 	name := w[0].text
 	base := baseName(name)

@@ -6,12 +6,10 @@ import (
 	"slices"
 )
 
-// public6 is the part of IPv6 that is given out to be reached by everybody. Whatever else
-// there is, translations of IPv4 among it, is not in it.
+// public6 is the globally routable part of IPv6. It contains no translations of IPv4.
 var public6 = netip.MustParsePrefix("2000::/3")
 
-// notPublic are the parts of the public addresses that are for something else: the
-// registries of special-purpose addresses of IANA, of 2026-11.
+// notPublic are the special-purpose ranges within the public addresses: IANA's registries, as of 2026-11.
 var notPublic = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 	"192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
@@ -19,13 +17,12 @@ var notPublic = prefixes(
 	"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
 )
 
-// inHouse are those of them that an admin may name as internal: private networks, the
-// machine's own, and what providers share among their customers.
+// inHouse are the ranges that an admin may name as internal: private networks, loopback, and what providers share
+// among their customers.
 var inHouse = prefixes("10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7")
 
-// metadata are the addresses by which clouds tell their machines what they are, and give
-// them credentials, where they lie in what could be reached otherwise: Amazon, Google,
-// Alibaba, Azure. Nobody reaches them.
+// metadata are the clouds' metadata addresses within ranges that would otherwise be reachable (Amazon, Google,
+// Alibaba, Azure): they hand out the machine's credentials. They are always refused.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254"),
 	netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16"),
@@ -39,8 +36,7 @@ func prefixes(all ...string) []netip.Prefix {
 	return out
 }
 
-// reachable reports whether an address may be connected to: one that is known to be
-// public, or one in the house if internal.
+// reachable reports whether an address may be connected to: a known public one, or an internal one if internal.
 func reachable(addr netip.Addr, internal bool) bool {
 	if addr.Zone() != "" {
 		return false
@@ -64,8 +60,8 @@ func in(all []netip.Prefix, addr netip.Addr) bool {
 	return false
 }
 
-// ownAddress reports whether an address is this machine's. A public one would be reached
-// from inside of whatever keeps others out. What cannot be told is taken for ours.
+// ownAddress reports whether an address is this machine's: a public one would bypass the machine's firewall. It is
+// true if the addresses cannot be read.
 func ownAddress(addr netip.Addr) bool {
 	all, err := net.InterfaceAddrs()
 	if err != nil {

@@ -10,28 +10,24 @@ import (
 )
 
 const (
-	// maxHeld bounds the connections of a session that wait for an answer: the others are
-	// left for what is allowed.
+	// maxHeld bounds the connections of a session that wait for an answer, so that some are left for allowed hosts.
 	maxHeld = 64
-	// holdTime is how long one of them waits. Few programs have more patience; whoever
-	// comes back later finds what was decided.
+	// holdTime is how long a connection waits. Few programs wait longer; a later call finds the decision.
 	holdTime = 10 * time.Minute
 )
 
-// Asker is told of hosts that no rule names. Its methods must return at once, and answer
-// nothing themselves.
+// Asker receives questions about hosts that no rule names. Its methods must return at once, without answering.
 type Asker interface {
-	// Ask: connections wait for q. It has to be answered.
+	// Ask says that connections wait for q. It must be answered.
 	Ask(q *Question)
-	// Left: none waits any more, and an answer changes nothing.
+	// Left says that none waits any more; an answer changes nothing.
 	Left(q *Question)
 }
 
-// Question is a host that no rule names, and that one connection or more of a session wait
-// for. There is one for a host and its port at a time.
+// Question is a host that no rule names and that at least one connection of a session waits for. There is at most
+// one for a host and port at a time.
 type Question struct {
-	// Host is as it is dialled: a name of ASCII in lower case, without a dot at its end, or
-	// an address without brackets.
+	// Host is as it is dialled: a lower-case ASCII name without a final dot, or an address without brackets.
 	Host string
 	Port uint16
 
@@ -49,16 +45,16 @@ func (q *Question) String() string { return net.JoinHostPort(q.Host, strconv.Ito
 // Answer lets the connections that wait for q go on, or ends them. The first answer counts.
 func (q *Question) Answer(a Answer) { q.reply(a) }
 
-// Answer is what becomes of the connections that wait for a [Question].
+// Answer decides about the connections that wait for a [Question].
 type Answer struct {
 	Allow bool
-	// During ends what is allowed; nil means with the session.
+	// During ends what is allowed; nil means until the session ends.
 	During context.Context //nolint:containedctx // it is the answer's span
 	// Refusal is the sentence for whoever connects, if it is not allowed.
 	Refusal string
 }
 
-// questions are those of a session that are open.
+// questions are the open questions of a session.
 type questions struct {
 	mu    sync.Mutex
 	asker Asker // nil: nobody can be asked
@@ -75,8 +71,8 @@ type wait struct {
 	answer   Answer
 }
 
-// OnAsk says who is asked about hosts that no rule names, in a session whose options have
-// Ask. Until it is called they are refused.
+// OnAsk sets who is asked about hosts that no rule names, if the session's options have Ask. Until then they are
+// refused.
 func (s *Session) OnAsk(a Asker) {
 	s.questions.mu.Lock()
 	defer s.questions.mu.Unlock()
@@ -99,8 +95,7 @@ func (all *questions) answer(q *wait, a Answer) {
 	}
 }
 
-// ask holds a connection until somebody has answered for its target, it has left, or the
-// time is over.
+// ask holds a connection until its target is answered, the caller has gone, or the time is over.
 func (s *Session) ask(ctx context.Context, t target) (admission, error) {
 	if n := s.unaskable(t); n != nil {
 		return admission{}, n
@@ -131,8 +126,8 @@ func (s *Session) ask(ctx context.Context, t target) (admission, error) {
 	return admission{asked: true, during: during}, nil
 }
 
-// unaskable refuses what no answer could open. Nothing is looked up before somebody has
-// allowed it: a look-up tells the name's owner.
+// unaskable refuses what no answer could open. It looks nothing up: a lookup would reach the name's owner before
+// somebody has allowed it.
 func (s *Session) unaskable(t target) *refusal {
 	why := ""
 	switch {
@@ -158,7 +153,7 @@ func hasSuffix(host string, all ...string) bool {
 	return false
 }
 
-// join makes a connection wait for its target's question, which it opens if there is none.
+// join makes a connection wait for its target's question, and opens one if there is none.
 func (s *Session) join(t target) (*wait, *refusal) {
 	all := &s.questions
 	all.mu.Lock()
@@ -197,7 +192,7 @@ func (s *Session) leave(q *wait) {
 	}
 }
 
-// oneLine is a sentence that fits into a status line, whoever wrote it.
+// oneLine makes a sentence fit into a status line, whoever wrote it.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// dial connects to a target that was admitted, directly or by the company's proxy. scheme
-// says which of its proxies: that of https carries tunnels.
+// dial connects to an admitted target, directly or by the company's proxy for scheme; that of https carries
+// tunnels.
 func (s *Session) dial(ctx context.Context, t target, by admission, scheme string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
@@ -31,8 +31,8 @@ func (s *Session) dial(ctx context.Context, t target, by admission, scheme strin
 	return s.direct(ctx, t, by)
 }
 
-// direct looks a host up and connects to what was found. The address is looked at when the
-// kernel is about to connect to it: nothing can be changed in between.
+// direct looks a host up and connects to it. The address is checked when the kernel is about to connect, so that
+// nothing can change in between.
 func (s *Session) direct(ctx context.Context, t target, by admission) (net.Conn, error) {
 	d := net.Dialer{
 		KeepAlive: 30 * time.Second, Resolver: s.proxy.resolver,
@@ -47,7 +47,7 @@ func (s *Session) direct(ctx context.Context, t target, by admission) (net.Conn,
 	return d.DialContext(ctx, "tcp", t.String())
 }
 
-// dialThrough asks a proxy for a tunnel. What address the host has, the proxy knows.
+// dialThrough asks a proxy for a tunnel. Only the proxy knows the host's address.
 func (p *Proxy) dialThrough(ctx context.Context, proxy *url.URL, t target) (net.Conn, error) {
 	conn, err := p.dialProxy(ctx, proxy)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *Proxy) dialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error)
 	return nil, fmt.Errorf("it is of the kind %q; write http://host:port or https://host:port", proxy.Scheme)
 }
 
-// connect has the proxy at the other end of a connection connect to a target.
+// connect asks the proxy at the other end of a connection to connect to a target.
 func connect(conn net.Conn, proxy *url.URL, t target) (net.Conn, error) {
 	head := "CONNECT " + t.String() + " HTTP/1.1\r\nHost: " + t.String() + "\r\n" + proxyAuthorization(proxy) + "\r\n"
 	if _, err := io.WriteString(conn, head); err != nil {
@@ -95,19 +95,19 @@ func connect(conn net.Conn, proxy *url.URL, t target) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = resp.Body.Close() // a tunnel's answer has none, and of an error it is not read
+	_ = resp.Body.Close() // a tunnel's answer has none; an error's is not read
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("it answers %s", resp.Status)
 	}
 	if in.Buffered() > 0 {
 		early := make([]byte, in.Buffered())
-		_, _ = io.ReadFull(in, early) // it is there
+		_, _ = io.ReadFull(in, early) // it is buffered
 		return &earlyConn{conn, early}, nil
 	}
 	return conn, nil
 }
 
-// proxyAuthorization is the line by which a proxy knows us.
+// proxyAuthorization is our credentials' header line.
 func proxyAuthorization(proxy *url.URL) string {
 	if proxy.User == nil {
 		return ""
@@ -116,7 +116,7 @@ func proxyAuthorization(proxy *url.URL) string {
 	return "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(proxy.User.Username()+":"+password)) + "\r\n"
 }
 
-// earlyConn is a connection of which something was read already.
+// earlyConn is a connection whose first bytes were read already.
 type earlyConn struct {
 	net.Conn
 	early []byte

@@ -2,46 +2,37 @@
 // and behind it the hosts that the project's network: names, and no others. It also leads
 // to the project's MCP servers that are reached by HTTP.
 //
-// Inside, a forwarder on loopback (see package sandbox) carries bytes to the socket, and
-// HTTP_PROXY and its like name it. Nothing secret is inside. The forwarder is no part of
-// the wall: whoever kills it or speaks in its place has the socket, which is the same.
+// Inside, a forwarder on loopback (see package sandbox) carries bytes to the socket, and HTTP_PROXY and its like
+// name it. Nothing secret is inside. The forwarder is not part of the boundary: whoever replaces it has only the
+// socket.
 //
-// What leaves. CONNECT host:port, and plain HTTP by a call with a whole address, to a host
-// that a [Rule] names, on a port that it names, else on 80 and 443. Hosts are taken in one
-// spelling only: no address unless it is listed, no number that programs read as one, no
-// user, dot at the end, zone or letter that is not ASCII.
+// What leaves. CONNECT host:port, and plain HTTP with an absolute URL, to a host that a [Rule] names, on the port
+// that it names, else on 80 and 443. Hosts are accepted in one spelling only: no address unless listed, no number
+// that programs read as an address, no user, final dot, zone or non-ASCII letter.
 //
-// What is asked. In a session with Options.Ask a call to a host that no rule names is held
-// until the session's [Asker] has answered for it, one question for a host and its port
-// however many calls wait; they wait for ten minutes at most, 64 of them at once. What
-// cannot be opened by an answer (addresses that are not public, names that no public
-// network has) is refused without a question, and nothing is looked up before the answer.
-// Answers are not kept here: every call asks whoever knows what holds, and ends when what
-// it was allowed for does.
+// What is asked. In a session with Options.Ask a call to a host that no rule names waits until the session's
+// [Asker] has answered, with one question per host and port. Calls wait ten minutes at most, 64 of them at once.
+// What no answer can open (addresses that are not public, names that no public network has) is refused without a
+// question, and nothing is looked up before the answer. Answers are not cached: every call asks again, and ends
+// when its permission ends.
 //
-// Where it leads. The host is looked up once, and the address that was found is looked at
-// when the kernel is about to connect to it (net.Dialer.ControlContext): nothing is looked
-// up again in between, so that a name that changes its mind gains nothing. Only addresses
-// that are known to be public are connected to, none of this machine's own; with
-// "internal:" in the rule those of private networks and of loopback, too, and never those
-// of links and of clouds' metadata. Redirects are the caller's to follow: by a new call.
+// Addresses. The host is looked up once, and the address is checked when the kernel is about to connect
+// (net.Dialer.ControlContext), so DNS rebinding gains nothing. Only public addresses that are not this machine's
+// are connected to; with "internal:" in the rule also private networks and loopback, but never link-local or cloud
+// metadata addresses. Redirects are left to the caller, who makes a new call.
 //
-// What a tunnel carries. Its first bytes are looked at: a hello of TLS has to ask for the
-// host that the tunnel was opened to, or that is where a server with many names would be
-// led away; by port 443 nothing but TLS leaves. What is said after it is encrypted: a
-// server that answers for another name behind its own certificate can be asked for it, and
-// so can one that takes encrypted hellos.
+// What a tunnel carries. Its first bytes are checked: a TLS hello must name the host that the tunnel was opened to,
+// and only TLS leaves by port 443. The rest is encrypted: a server that answers for another name behind its own
+// certificate can still be asked for it, and so can one that accepts encrypted hellos.
 //
-// By another proxy. Where the bot's HTTPS_PROXY or HTTP_PROXY leads to one, it looks hosts
-// up and connects to them, and what it reaches it has to know: then addresses are not
-// looked at here, and names are all that is held.
+// By another proxy. Where the bot's HTTPS_PROXY or HTTP_PROXY names one, that proxy looks hosts up and connects to
+// them. Then only names are checked here; the proxy must restrict addresses.
 //
-// MCP servers. The CLI calls them by the forwarder with the session's token, at the paths
-// that they have; headers are added here. Calls leave for the configured origin, at the
-// configured path and below it. Redirects are not followed.
+// MCP servers. The CLI calls them by the forwarder with the session's token, at their own paths; headers are added
+// here. Calls leave for the configured origin, at or below the configured path. Redirects are not followed.
 //
-// Limits: connections of a session, heads, the time that a head or a hello takes, the time
-// that nothing is carried. What was visited, with its bytes, is [Session.Take]'s.
+// Limits: connections per session, size of heads, time for a head or a hello, idle time. [Session.Take] returns
+// what was visited, with its bytes.
 //
 // Why no library: stripe/smokescreen has no releases and brings a fork of goproxy, a logger,
 // a command line and a client of statsd, for a refusal that net.Dialer has a hook for;

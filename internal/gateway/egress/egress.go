@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// maxConnections bounds those of a session, inwards: npm opens some 50.
+	// maxConnections bounds the connections from one session: npm opens some 50.
 	maxConnections = 128
-	// maxHeader bounds the head of a call, and of an answer.
+	// maxHeader bounds the head of a call and of an answer.
 	maxHeader = 64 << 10
-	// headTime is how long a head, or a hello of TLS, may take to arrive.
+	// headTime is how long a head or a TLS hello may take to arrive.
 	headTime = 30 * time.Second
-	// dialTime is how long a host may take to be found and to answer.
+	// dialTime is how long a host may take to be looked up and to answer.
 	dialTime = 30 * time.Second
 	// idleTime is how long a connection may carry nothing.
 	idleTime = 10 * time.Minute
@@ -47,9 +47,8 @@ type Proxy struct {
 	totals map[string]*sharedTotal
 }
 
-// New returns a proxy. The bot's HTTP_PROXY, HTTPS_PROXY and NO_PROXY say by which other
-// proxy hosts are reached. roots are the certificates that the project's MCP servers are
-// believed by; nil means the system's. A nil log logs nothing.
+// New returns a proxy. The bot's HTTP_PROXY, HTTPS_PROXY and NO_PROXY name the upstream proxy. roots are the
+// certificates trusted for the project's MCP servers; nil means the system's. A nil log logs nothing.
 func New(roots *x509.CertPool, log *zap.Logger) *Proxy {
 	p := &Proxy{
 		log: cmp.Or(log, zap.NewNop()), upstream: httpproxy.FromEnvironment().ProxyFunc(), resolver: net.DefaultResolver, roots: roots, hold: holdTime,
@@ -66,36 +65,33 @@ type Options struct {
 	// Project is the name that people know the rules by.
 	Project string
 	Rules   Rules
-	// Ask: about hosts that no rule names somebody is asked, see [Session.OnAsk].
+	// Ask: hosts that no rule names are asked about, see [Session.OnAsk].
 	Ask bool
-	// Denied, if it is not nil, names the rule of the policy by which a host is refused that
-	// the Rules allow; empty for none. It returns at once.
+	// Denied, if not nil, returns the policy rule that refuses a host that the Rules allow; empty for none. It
+	// returns at once.
 	Denied func(host string, port uint16) string
-	// Servers are the project's MCP servers, by their names; Token is what a call of one
-	// has to show.
+	// Servers are the project's MCP servers by name; Token is what a call of one must show.
 	Servers map[string]Server
 	Token   string
 }
 
 // Session is the way to the web of one process and all that it starts.
 type Session struct {
-	proxy   *Proxy
-	options Options
-	path    string
-	tally   tally
-	// questions are what Options.Ask has led to.
+	proxy     *Proxy
+	options   Options
+	path      string
+	tally     tally
 	questions questions
-	// complaints keeps the log readable when something inside keeps trying.
+	// complaints limits log lines when something inside keeps trying.
 	complaints rate.Sometimes
 
-	ctx    context.Context //nolint:containedctx // the session's own: it ends what runs beside calls
-	calls  sync.RWMutex    // read by each that runs
+	ctx    context.Context //nolint:containedctx // the session's own, for what runs beside calls
+	calls  sync.RWMutex    // read-locked by each running call
 	server http.Server
 	close  func()
 }
 
-// Open serves a way to the web on a unix socket at path until [Session.Close]. The folder
-// of it belongs to one sandbox.
+// Open serves a way to the web on a unix socket at path until [Session.Close]. Its folder belongs to one sandbox.
 func (p *Proxy) Open(path string, o Options) (*Session, error) {
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", path)
 	if err != nil {
@@ -133,14 +129,13 @@ func (p *Proxy) Open(path string, o Options) (*Session, error) {
 // Socket is the path of the session's socket.
 func (s *Session) Socket() string { return s.path }
 
-// Close gives the connections to MCP servers up. Sessions are closed by whoever opened them.
+// Close closes idle connections to MCP servers. Sessions are closed by whoever opened them.
 func (p *Proxy) Close() { p.servers.CloseIdleConnections() }
 
-// Close ends the session's connections and removes the socket. It may be called more than
-// once.
+// Close ends the session's connections and removes the socket. It may be called more than once.
 func (s *Session) Close() { s.close() }
 
-// ServeHTTP carries a call: a tunnel, a plain call of the web, or one of an MCP server.
+// ServeHTTP carries a call: a tunnel, plain HTTP, or a call of an MCP server.
 func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
@@ -167,8 +162,8 @@ func refuse(format string, args ...any) *refusal {
 	return &refusal{http.StatusForbidden, fmt.Sprintf(format, args...)}
 }
 
-// why is the refusal that an error is, or the one for hosts that do not answer. Their
-// addresses are nobody's business inside.
+// why turns an error into a refusal. An error that is none becomes the one for unreachable hosts, whose addresses
+// are not shown inside.
 func (s *Session) why(t target, err error) *refusal {
 	if n, ok := errors.AsType[*refusal](err); ok {
 		return n
@@ -187,14 +182,14 @@ func (s *Session) complain(what string, fields ...zap.Field) {
 	s.complaints.Do(func() { s.proxy.log.Warn(what, append(fields, zap.String("project", s.options.Project))...) })
 }
 
-// admission is what a target may have.
+// admission is what a target is allowed.
 type admission struct {
 	internal bool            // an address that is not public
 	asked    bool            // it was allowed by an answer
-	during   context.Context //nolint:containedctx // it ends what was admitted
+	during   context.Context //nolint:containedctx // ends what was admitted
 }
 
-// admit decides about a target, which may take a person's time.
+// admit decides about a target; it may wait for a person.
 func (s *Session) admit(ctx context.Context, t target) (admission, error) {
 	if ok, internal := s.options.Rules.allow(t); ok {
 		if s.options.Denied != nil {
@@ -210,7 +205,7 @@ func (s *Session) admit(ctx context.Context, t target) (admission, error) {
 	return admission{}, refuse("network: of project %s does not allow %s; an admin can add it in deckhand.yaml", s.options.Project, t)
 }
 
-// notPublic refuses an address that was found.
+// notPublic refuses an address that was looked up.
 func (s *Session) notPublic(t target, by admission) *refusal {
 	if by.asked {
 		return refuse("%s was allowed, but its address is not public, which no decision opens; an admin can list it with internal: before it under network: in deckhand.yaml", t)
@@ -223,10 +218,9 @@ func (n *refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(n.status)
-	_, _ = fmt.Fprintln(w, n.sentence) // who has left needs no answer
+	_, _ = fmt.Fprintln(w, n.sentence) // the caller may have gone
 }
 
-// tlsConfig is by which we speak TLS ourselves.
 func (p *Proxy) tlsConfig(host string) *tls.Config {
 	return &tls.Config{ServerName: host, RootCAs: p.roots, MinVersion: tls.VersionTLS12}
 }

@@ -11,21 +11,18 @@ import (
 	"time"
 )
 
-// The first byte of TLS, and the alert that ends it before it has begun: fatal, access
-// denied.
+// The first byte of TLS, and the alert that refuses it: fatal, access denied.
 const tlsHandshake = 22
 
 var tlsDenied = []byte{21, 3, 1, 0, 2, 2, 49}
 
-// tlsPort is where nothing but TLS leaves: a server there may skip what stands before a
-// hello, which could then not be looked at.
+// tlsPort carries only TLS: a server there may skip bytes before a hello, which would then go unchecked.
 const tlsPort = 443
 
 var errSeen = errors.New("the hello was seen")
 
-// checkHello reads what the client says first, and returns it to be passed on. A hello of
-// TLS has to name the host that the tunnel leads to: whoever serves many names would lead
-// another name elsewhere.
+// checkHello reads the client's first bytes and returns them to be passed on. A TLS hello must name the tunnel's
+// host: a server with many names would otherwise lead elsewhere.
 func checkHello(r io.Reader, t target) (said []byte, err error) {
 	first := make([]byte, 1)
 	if _, err := io.ReadFull(r, first); err != nil {
@@ -33,7 +30,7 @@ func checkHello(r io.Reader, t target) (said []byte, err error) {
 	}
 	if first[0] != tlsHandshake {
 		if t.port == tlsPort {
-			return nil, errors.New("nothing but TLS leaves by port 443")
+			return nil, errors.New("only TLS leaves by port 443")
 		}
 		return first, nil
 	}
@@ -41,7 +38,7 @@ func checkHello(r io.Reader, t target) (said []byte, err error) {
 	var hello *tls.ClientHelloInfo
 	in := io.TeeReader(io.MultiReader(bytes.NewReader(first), r), &seen)
 	err = tls.Server(reading{r: in}, &tls.Config{
-		MinVersion: tls.VersionTLS12, // no handshake comes to that
+		MinVersion: tls.VersionTLS12, // the handshake never gets that far
 		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 			hello = h
 			return nil, errSeen
@@ -59,7 +56,7 @@ func checkHello(r io.Reader, t target) (said []byte, err error) {
 	return seen.Bytes(), nil
 }
 
-// reading is a connection that nothing is written to.
+// reading is a connection that discards what is written.
 type reading struct{ r io.Reader }
 
 func (c reading) Read(p []byte) (int, error)     { return c.r.Read(p) }

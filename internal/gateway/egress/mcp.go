@@ -30,11 +30,11 @@ const (
 
 // Server is an MCP server that is reached by HTTP.
 type Server struct {
-	// URL is its address. Calls leave for it and for what is below it; of an SSE server,
-	// whose messages go to another address, for all that is beside it.
+	// URL is its address. Calls leave for it and for what is below it; for an SSE server, whose messages go to
+	// another address, for everything beside it.
 	URL *url.URL
 	SSE bool
-	// Headers are set on every call. They do not come inside.
+	// Headers are set on every call. They are not visible inside.
 	Headers http.Header
 }
 
@@ -46,9 +46,9 @@ func (s Server) prefix() string {
 	return strings.TrimSuffix(s.URL.EscapedPath(), "/")
 }
 
-// MCPConfig is the configuration by which the CLI reaches the servers from inside: by the
-// forwarder on loopback, at the paths that they have. address and token are that of the
-// forwarder and [Options.Token], or what the CLI puts them in for, such as ${NAME}.
+// MCPConfig is the configuration by which the CLI reaches the servers from inside: through the forwarder on
+// loopback, at their own paths. address is the forwarder's, token is [Options.Token]; either may be a variable that
+// the CLI expands, such as ${NAME}.
 func MCPConfig(servers map[string]Server, address, token string) string {
 	if len(servers) == 0 {
 		return ""
@@ -76,7 +76,7 @@ func MCPConfig(servers map[string]Server, address, token string) string {
 	return string(out)
 }
 
-// serverTransport is the way to all MCP servers.
+// serverTransport is used for all MCP servers.
 func (p *Proxy) serverTransport() *http.Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -84,7 +84,7 @@ func (p *Proxy) serverTransport() *http.Transport {
 		Proxy:       p.proxyOf,
 		DialContext: (&net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}).DialContext, TLSClientConfig: p.tlsConfig(""), Protocols: &protocols,
 		DisableCompression: true, TLSHandshakeTimeout: dialTime, MaxResponseHeaderBytes: maxHeader,
-		// A tool that takes long may answer when it has ended.
+		// A slow tool may answer only when it has ended.
 		ResponseHeaderTimeout: 15 * time.Minute,
 		MaxConnsPerHost:       512, MaxIdleConnsPerHost: 32, IdleConnTimeout: 90 * time.Second,
 	}
@@ -92,14 +92,14 @@ func (p *Proxy) serverTransport() *http.Transport {
 
 func (p *Proxy) proxyOf(r *http.Request) (*url.URL, error) { return p.upstream(r.URL) }
 
-// The headers that pass, and the beginnings of names.
+// Headers that pass, and prefixes of such names.
 var (
 	callHeaders   = []string{"Accept", "Content-Type", "Last-Event-Id", "User-Agent"}
 	answerHeaders = []string{"Content-Type", "Content-Length", "Cache-Control", "Date", "Retry-After"}
 	mcpPrefix     = "Mcp-"
 )
 
-// mcp answers a call of one of the project's MCP servers.
+// mcp passes a call to one of the project's MCP servers.
 func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
 	name := r.Header.Get(serverHeader)
 	server, ok := s.options.Servers[name]
@@ -129,7 +129,7 @@ func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() != nil {
-				panic(http.ErrAbortHandler) // it has left, or the session has ended
+				panic(http.ErrAbortHandler) // the head was sent, or the session has ended
 			}
 			s.complain("an MCP server cannot be reached", zap.String("server", name), zap.Error(err))
 			(&refusal{http.StatusBadGateway, "The MCP server " + name + " cannot be reached. An admin finds the reason in the bot's log."}).write(w)
@@ -138,7 +138,7 @@ func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// admit is where a call leaves for.
+// admit returns the address to which a call leaves.
 func (s Server) admit(r *http.Request) (*url.URL, *refusal) {
 	if !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodDelete}, r.Method) {
 		return nil, &refusal{http.StatusMethodNotAllowed, "An MCP server takes GET, POST and DELETE."}
@@ -155,7 +155,7 @@ func (s Server) admit(r *http.Request) (*url.URL, *refusal) {
 	return &to, nil
 }
 
-// header is what leaves of a call's headers, with the server's own.
+// header returns the headers that leave with a call, with the server's own.
 func (s Server) header(in http.Header) http.Header {
 	out := http.Header{"User-Agent": nil}
 	for name, values := range in {
@@ -170,8 +170,7 @@ func (s Server) header(in http.Header) http.Header {
 // maxError bounds an error's text.
 const maxError = 64 << 10
 
-// answered looks at the head of a server's answer. What a server says of an error may
-// repeat what it was sent.
+// answered checks the head of a server's answer. An error's text may repeat what was sent.
 func (s Server) answered(resp *http.Response) error {
 	for name := range resp.Header {
 		if !slices.Contains(answerHeaders, name) && !strings.HasPrefix(name, mcpPrefix) {
@@ -184,7 +183,7 @@ func (s Server) answered(resp *http.Response) error {
 	case resp.StatusCode < 300:
 		return nil
 	case resp.StatusCode < 400:
-		return fmt.Errorf("it answers with status %d: the gateway follows nobody elsewhere", resp.StatusCode)
+		return fmt.Errorf("it answers with status %d: the gateway follows no redirects", resp.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
 	_ = resp.Body.Close()
@@ -193,9 +192,9 @@ func (s Server) answered(resp *http.Response) error {
 	}
 	for _, values := range s.Headers {
 		for _, secret := range values {
-			_, word, _ := strings.Cut(secret, " ") // of Bearer, too
+			_, word, _ := strings.Cut(secret, " ") // for Bearer, too
 			for _, v := range []string{secret, word} {
-				if len(v) >= 8 { // what is shorter is a word of the text
+				if len(v) >= 8 { // shorter ones are ordinary words
 					body = bytes.ReplaceAll(body, []byte(v), []byte("…"))
 				}
 			}
@@ -206,7 +205,7 @@ func (s Server) answered(resp *http.Response) error {
 	return nil
 }
 
-// countedBody counts what is read of a body.
+// countedBody counts the bytes read from a body.
 type countedBody struct {
 	io.ReadCloser
 	count func(int)

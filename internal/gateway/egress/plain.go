@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// plain answers a call with the whole address of a page. It leaves for the host of that
-// address, whatever the header Host says: net/http takes it from there.
+// plain answers a call with an absolute URL. It leaves for the URL's host, whatever the Host header says: net/http
+// takes it from there.
 func (s *Session) plain(w http.ResponseWriter, r *http.Request) {
 	t, n := plainTarget(r)
 	if n != nil {
@@ -39,7 +39,7 @@ func (s *Session) plain(w http.ResponseWriter, r *http.Request) {
 		Transport: transport, FlushInterval: -1, ErrorLog: zap.NewStdLog(zap.NewNop()),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() != nil {
-				panic(http.ErrAbortHandler) // it has left, or the session has ended
+				panic(http.ErrAbortHandler) // the head was sent, or the session has ended
 			}
 			s.tally.refused(t)
 			s.why(t, err).write(w)
@@ -48,7 +48,7 @@ func (s *Session) plain(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// plainTarget is where a call with a whole address goes.
+// plainTarget returns where a call with an absolute URL goes.
 func plainTarget(r *http.Request) (target, *refusal) {
 	switch {
 	case r.URL.Scheme != "http":
@@ -63,8 +63,8 @@ func plainTarget(r *http.Request) (target, *refusal) {
 	return t, nil
 }
 
-// transport is the way of one plain call: a connection of its own, so that nothing that
-// another call has left on one is taken for the answer.
+// transport serves one plain call on a connection of its own, so that no leftover of another call is taken for the
+// answer.
 func (s *Session) transport(t target, by admission) *http.Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -90,7 +90,7 @@ func (s *Session) transport(t target, by admission) *http.Transport {
 	}
 }
 
-// countedConn counts what it carries, and carries something now and then.
+// countedConn counts its bytes, and extends its deadline as it carries some.
 type countedConn struct {
 	net.Conn
 	visit visit

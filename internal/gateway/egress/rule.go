@@ -10,17 +10,17 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Rule is one entry of what a project may reach: a host, or all below one, and its ports.
+// Rule is one entry of what a project may reach: a host, or all names below one, and its ports.
 type Rule struct {
 	host string     // in lower case, without the *.
 	sub  bool       // any name below host, not host itself
 	addr netip.Addr // of a host that is written as an address
 	port uint16     // 0: 80 and 443
-	// internal says that the admin knows the host to have an address that is not public.
+	// internal says that the host may have an address that is not public.
 	internal bool
 }
 
-// internalMark begins the entry of a host with an address that is not public.
+// internalMark is the prefix for a host with an address that is not public.
 const internalMark = "internal:"
 
 // ParseRule reads an entry: a host's name, *.name for all names below it, or an address,
@@ -68,7 +68,7 @@ func ParseRule(text string) (Rule, error) {
 	return r, nil
 }
 
-// literal is the rule of an address.
+// literal is the rule for an address.
 func (r Rule) literal(addr netip.Addr) (Rule, error) {
 	r.addr = addr
 	switch {
@@ -82,7 +82,7 @@ func (r Rule) literal(addr netip.Addr) (Rule, error) {
 	return r, nil
 }
 
-// hostOf is the host of a page's address, or an example.
+// hostOf is the host of a URL, or an example.
 func hostOf(text string) string {
 	_, rest, _ := strings.Cut(text, "://")
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -94,8 +94,7 @@ func hostOf(text string) string {
 	return rest
 }
 
-// splitPort takes a port off; without one it is 0. Addresses of IPv6 stand in brackets if a
-// port follows.
+// splitPort splits off a port, 0 if there is none. IPv6 addresses with a port stand in brackets.
 func splitPort(text string) (host string, port uint16, err error) {
 	if inner, ok := strings.CutPrefix(text, "["); ok {
 		host, rest, closed := strings.Cut(inner, "]")
@@ -127,7 +126,7 @@ func parsePort(digits string) (uint16, error) {
 	return uint16(n), nil
 }
 
-// covers reports whether the rule is about a target.
+// covers reports whether the rule names a target.
 func (r Rule) covers(t target) bool {
 	if r.port != t.port && (r.port != 0 || t.port != 80 && t.port != 443) {
 		return false
@@ -157,8 +156,7 @@ func ParseRules(texts []string) (Rules, error) {
 	return out, nil
 }
 
-// allow says whether a target may be reached, and whether it may have an address that is
-// not public.
+// allow reports whether a target may be reached, and whether its address may be internal.
 func (all Rules) allow(t target) (ok, internal bool) {
 	for _, r := range all {
 		if r.covers(t) {
@@ -170,8 +168,8 @@ func (all Rules) allow(t target) (ok, internal bool) {
 
 // target is where a call wants to go.
 type target struct {
-	host string     // in lower case; as it is written, of an address
-	addr netip.Addr // of an address, else the zero value
+	host string     // lower case; an address as written
+	addr netip.Addr // if host is an address
 	port uint16
 }
 
@@ -182,8 +180,8 @@ func (t target) String() string {
 	return t.host + ":" + strconv.Itoa(int(t.port))
 }
 
-// readTarget reads host:port such that no two programs disagree about the host. usual is
-// the port of an authority without one; 0 refuses that.
+// readTarget reads host:port so that no two programs disagree about the host. usual is the port if the authority
+// has none; 0 refuses that.
 func readTarget(authority string, usual uint16) (target, error) {
 	host, port, err := splitPort(authority)
 	switch {
@@ -208,8 +206,7 @@ func readTarget(authority string, usual uint16) (target, error) {
 	return t, nil
 }
 
-// plainHost reports whether a host in lower case is labels of ASCII letters, digits and
-// hyphens, with nothing at its end.
+// plainHost reports whether a lower-case host is labels of ASCII letters, digits and hyphens, without a final dot.
 func plainHost(h string) bool {
 	if h == "" || len(h) > 253 {
 		return false
@@ -227,7 +224,7 @@ func plainHost(h string) bool {
 	return true
 }
 
-// numericHost reports whether some programs read a host as an address in numbers.
+// numericHost reports whether some programs read a host as a numeric address.
 func numericHost(h string) bool {
 	last := h[strings.LastIndexByte(h, '.')+1:]
 	return strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")

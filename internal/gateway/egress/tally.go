@@ -8,26 +8,24 @@ import (
 	"sync"
 )
 
-// maxVisits bounds the hosts that a session's tally names; what else it asks for is
-// counted together.
+// maxVisits bounds the hosts named by a session's tally; the rest are counted together as others.
 const maxVisits = 200
 
-// others is the name of what is counted together.
 const others = "others"
 
-// Visit is what went to and fro between a session and a host.
+// Visit is the traffic between a session and a host.
 type Visit struct {
 	// Host is host:port, or "mcp:" and the name of a server; "others" when there are many.
 	Host string `json:"host"`
-	// Up and Down are bytes, those of TLS and of heads among them.
+	// Up and Down are bytes, including TLS and heads.
 	Up   int64 `json:"up"`
 	Down int64 `json:"down"`
-	// Connections were opened; Refused were not, or were ended for what they said.
+	// Connections were opened; Refused were not, or were closed for what they sent.
 	Connections int64 `json:"connections"`
 	Refused     int64 `json:"refused,omitempty"`
 }
 
-// Total is the same of all sessions of a project.
+// Total is the traffic of all sessions of a project.
 type Total struct{ Up, Down, Connections, Refused int64 }
 
 // tally counts a session's visits.
@@ -37,14 +35,13 @@ type tally struct {
 	total  *sharedTotal
 }
 
-// sharedTotal is a [Total] that many count to.
+// sharedTotal is a [Total] that several tallies add to.
 type sharedTotal struct {
 	mu sync.Mutex
 	Total
 }
 
-// visit is a host that is being visited. What it carries later counts later, whether its
-// tally was taken meanwhile or not.
+// visit is a host that is being visited. It goes on counting after its tally was taken.
 type visit struct {
 	of   *tally
 	host string
@@ -87,7 +84,7 @@ func (t *sharedTotal) add(n Total) {
 	t.Up, t.Down, t.Connections, t.Refused = t.Up+n.Up, t.Down+n.Down, t.Connections+n.Connections, t.Refused+n.Refused
 }
 
-// Take returns what was visited since it was taken last, by host.
+// Take returns the visits since the last Take, by host.
 func (s *Session) Take() []Visit {
 	s.tally.mu.Lock()
 	defer s.tally.mu.Unlock()
@@ -111,7 +108,7 @@ func (p *Proxy) total(project string) *sharedTotal {
 	return t
 }
 
-// Totals are what all sessions have visited since the start, by project.
+// Totals are the visits of all sessions since the start, by project.
 func (p *Proxy) Totals() map[string]Total {
 	p.mu.Lock()
 	all := maps.Clone(p.totals)

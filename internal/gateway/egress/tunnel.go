@@ -33,44 +33,43 @@ func (s *Session) tunnel(w http.ResponseWriter, r *http.Request) {
 		s.refuseTunnel(w, s.why(t, err))
 		return
 	}
-	defer out.Close() //nolint:errcheck // all was said
+	defer out.Close() //nolint:errcheck // nothing is left to write
 	in, early, err := hijack(w)
 	if err != nil {
-		return // it has left
+		return // the caller has gone
 	}
-	defer in.Close() //nolint:errcheck // all was said
+	defer in.Close() //nolint:errcheck // nothing is left to write
 	if _, err := io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
 	s.carry(by.during, t, &earlyConn{in, early}, out)
 }
 
-// refuseTunnel answers in the status line, too: that is what pip and go show of it.
+// refuseTunnel answers in the status line, too: pip and go show only that.
 func (s *Session) refuseTunnel(w http.ResponseWriter, n *refusal) {
 	in, _, err := hijack(w)
 	if err != nil {
 		return
 	}
-	defer in.Close() //nolint:errcheck // all was said
+	defer in.Close() //nolint:errcheck // nothing is left to write
 	body := n.sentence + "\n"
 	_, _ = fmt.Fprintf(in, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %s\r\nConnection: close\r\n\r\n%s",
 		n.status, n.sentence, strconv.Itoa(len(body)), body)
 }
 
-// hijack takes the connection of a call over, with what was read of it already.
+// hijack takes over a call's connection, with the bytes that were already read.
 func hijack(w http.ResponseWriter) (net.Conn, []byte, error) {
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
 	early := make([]byte, rw.Reader.Buffered())
-	_, _ = io.ReadFull(rw.Reader, early) // it is there
+	_, _ = io.ReadFull(rw.Reader, early) // it is buffered
 	return conn, early, conn.SetDeadline(time.Time{})
 }
 
-// carry passes bytes on both ways until both have ended, nothing has come for long, or what
-// it was admitted for ends, such as the session. What the client says first is looked at
-// before anything leaves.
+// carry copies bytes both ways until both have ended, the connection is idle for too long, or the admission ends,
+// for example with the session. The client's first bytes are checked before anything leaves.
 func (s *Session) carry(during context.Context, t target, in, out net.Conn) {
 	end := func() {
 		_ = in.Close()
@@ -104,7 +103,7 @@ func (s *Session) carry(during context.Context, t target, in, out net.Conn) {
 	both.Wait()
 }
 
-// noHello ends a tunnel that said the wrong thing, in the words of TLS.
+// noHello ends a tunnel with a TLS alert because its first bytes were refused.
 func (s *Session) noHello(t target, in net.Conn, err error) {
 	if timeout, ok := err.(net.Error); err == io.EOF || ok && timeout.Timeout() { //nolint:errorlint // as they come
 		return
@@ -117,16 +116,16 @@ func (s *Session) noHello(t target, in net.Conn, err error) {
 // pipe is two connections that carry each other's bytes.
 type pipe struct{ in, out net.Conn }
 
-// extend gives both a new time to carry something.
+// extend renews both deadlines.
 func (p pipe) extend() {
 	until := time.Now().Add(idleTime)
 	_ = p.in.SetDeadline(until)
 	_ = p.out.SetDeadline(until)
 }
 
-// copy passes bytes on until from ends, and tells to so. An error ends both ways.
+// copy copies bytes until from ends, and then closes to for writing. An error ends both directions.
 func (p pipe) copy(to io.Writer, from io.Reader, count func(int)) error {
-	b := buffers.Get().(*[bufferSize]byte) //nolint:forcetypeassert // it has nothing else
+	b := buffers.Get().(*[bufferSize]byte) //nolint:forcetypeassert // the pool holds nothing else
 	defer buffers.Put(b)
 	for {
 		n, err := from.Read(b[:])

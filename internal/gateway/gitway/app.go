@@ -17,24 +17,24 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// App is a GitHub App that the bot is.
+// App is the GitHub App as which the bot acts.
 type App struct {
 	// ID is the app's number, or its client id.
 	ID string
 	// KeyEnv names the variable with its private key (PEM), or KeyFile the file.
 	KeyEnv, KeyFile string
-	// API is the address of GitHub's REST API; empty is that of the repository's host.
+	// API is the address of GitHub's REST API; empty means the repository host's.
 	API string
 }
 
 const (
-	// tokenSpare is how long a token must still hold to be used: a fetch may take long.
+	// tokenSpare is the lifetime a token must have left to be used: a fetch may take long.
 	tokenSpare = 10 * time.Minute
 	maxAnswer  = 1 << 20 // bytes of the API's
 	apiTimeout = 30 * time.Second
 )
 
-// minted are the tokens of all apps, by app and repository. GitHub gives each for an hour.
+// minted caches the tokens of all apps, by app and repository. GitHub issues each for an hour.
 var minted = struct {
 	sync.Mutex
 	tokens map[mintedKey]mintedToken
@@ -145,7 +145,7 @@ func (a App) mint(ctx context.Context, p place, r rights) (t mintedToken, err er
 	return t, nil
 }
 
-// identity is a token by which the app is known to GitHub, for some minutes.
+// identity is a token that authenticates the app to GitHub for some minutes.
 func (a App) identity() (string, error) {
 	key, err := a.key()
 	if err != nil {
@@ -217,5 +217,5 @@ func (a App) call(ctx context.Context, p place, identity, method, path string, i
 	return resp.StatusCode, json.Unmarshal(b, out)
 }
 
-// apiClient follows nobody elsewhere: it would take the app's identity along.
+// apiClient follows no redirects: they would carry the app's identity elsewhere.
 var apiClient = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

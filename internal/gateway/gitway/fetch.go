@@ -25,12 +25,12 @@ func (s *Session) upload(ctx context.Context, c *idling, m *mirror, r request, e
 	err := feed(c, cmd, io.TeeReader(c, wanted))
 	e.Bytes, e.Wanted = answer.n, wanted.objects
 	if err != nil && ctx.Err() == nil {
-		// Whoever has left, as one that only looked does, needs no answer.
-		s.log.Debug("answer a fetch", zap.String("repository", m.remote.URL), zap.Error(saying(ctx, err, said.String())))
+		// A git that only lists refs hangs up without waiting for an answer.
+		s.log.Debug("answer a fetch", zap.String("repository", m.remote.URL), zap.Error(exitErrorOf(ctx, err, said.String())))
 	}
 }
 
-// counter counts what passes.
+// counter counts the bytes written through it.
 type counter struct {
 	to io.Writer
 	n  int64
@@ -42,15 +42,14 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// feeding is a command that is given what a conversation says.
+// feeding is a command that reads from a conversation.
 type feeding interface {
 	StdinPipe() (io.WriteCloser, error)
 	Start() error
 	Wait() error
 }
 
-// feed runs a command on what r reads from the conversation, until the command ends: it
-// knows itself where what it wants to know is over.
+// feed copies r from the conversation to a command until the command ends: only it knows where its input ends.
 func feed(c *idling, cmd feeding, r io.Reader) error {
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// maxReceiving bounds the pushes that are received at once, of all sessions: each lies on
-// the disk for a moment.
+// maxReceiving bounds the pushes received at once, of all sessions: each is on the disk for a moment.
 const maxReceiving = 4
 
 // Gate opens ways to repositories for sessions. Its methods are safe for concurrent use.
@@ -28,8 +27,7 @@ type Gate struct {
 	program string             // the copy of this binary that sessions get; empty until one does
 }
 
-// New returns a gate that keeps mirrors, and what it needs for a moment, below dir, a
-// folder of its own. A nil log logs nothing.
+// New returns a gate that keeps mirrors and temporary files below dir, a folder of its own. A nil log logs nothing.
 func New(dir string, log *zap.Logger) (*Gate, error) {
 	g := &Gate{dir: dir, log: cmp.Or(log, zap.NewNop()), receiving: semaphore.NewWeighted(maxReceiving), mirrors: map[string]*mirror{}}
 	if err := os.RemoveAll(g.scratch()); err != nil {
@@ -43,23 +41,22 @@ func New(dir string, log *zap.Logger) (*Gate, error) {
 
 func (g *Gate) scratch() string { return filepath.Join(g.dir, "scratch") }
 
-// mirror is the one of a project's repository. Projects share none: what one may read,
-// another may not.
+// mirror is the mirror of a project's repository. Projects share none: one may read what another may not.
 func (g *Gate) mirror(project string, r Remote) *mirror {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m := mirrorOf(filepath.Join(g.dir, "mirrors", project), r)
 	if known, ok := g.mirrors[m.dir]; ok {
-		known.remote = r // a credential may be another one; the address is the same
+		known.remote = r // the credential may differ; the address is the same
 		return known
 	}
 	g.mirrors[m.dir] = m
 	return m
 }
 
-// lend puts the program that git starts into a session's folder: a name of a copy of this
-// binary, since the binary itself is not seen inside.
-func (g *Gate) lend(path string) error {
+// provide puts the program that git starts into a session's folder: a link to a copy of this binary, since the
+// binary itself is not visible inside.
+func (g *Gate) provide(path string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.program == "" {
@@ -70,7 +67,7 @@ func (g *Gate) lend(path string) error {
 		g.program = program
 	}
 	if err := os.Link(g.program, path); err != nil {
-		return errors.Join(os.Remove(path), copySelf(path)) // the folders are not on one disk
+		return errors.Join(os.Remove(path), copySelf(path)) // the folders are on different disks
 	}
 	return nil
 }

@@ -8,12 +8,11 @@ import (
 	"path/filepath"
 )
 
-// helperName is what this binary is called where sessions see it.
+// helperName is the name of this binary inside sessions.
 const helperName = "git-way"
 
-// RunHelper must be called in main, and in TestMain of packages that use a [Gate], before
-// anything is done: this binary may be the program that a session's git starts to reach its
-// forge. It carries bytes between git and the socket that lies beside it, and knows nothing.
+// RunHelper must be called first in main, and in TestMain of packages that use a [Gate]: a session's git may have
+// started this binary to reach its forge. It only carries bytes between git and the socket beside it.
 func RunHelper() {
 	if filepath.Base(os.Args[0]) != helperName {
 		return
@@ -39,7 +38,7 @@ func carry(socket string) error {
 		if half, ok := conn.(*net.UnixConn); ok {
 			_ = half.CloseWrite()
 		}
-		_, _ = io.Copy(io.Discard, os.Stdin) // git still writes when the other side has heard enough
+		_, _ = io.Copy(io.Discard, os.Stdin) // git still writes when the other side has stopped reading
 	}()
 	_, err = io.Copy(os.Stdout, conn)
 	_ = os.Stdout.Close() // git sees the end

@@ -17,20 +17,18 @@ import (
 	"deckhand/internal/beginning"
 )
 
-// mirror is the bot's own copy of a repository: its branches and tags as they were when
-// it was last brought up to date. Nothing but the forge writes to it.
+// mirror is the bot's own copy of a repository: its branches and tags at the last sync. Only the forge writes to
+// it.
 type mirror struct {
 	remote Remote
 	dir    string
-	// busy has a token while it is brought up to date; began is when that last began, of
-	// those that succeeded.
+	// busy holds a token during a sync; began is when the last successful sync began.
 	busy  chan struct{}
 	began time.Time
 }
 
 const (
-	// syncTimeout bounds how long the forge may take; firstTimeout the first time, when
-	// all there is comes.
+	// syncTimeout bounds a sync; firstTimeout the first one, which fetches everything.
 	syncTimeout  = 5 * time.Minute
 	firstTimeout = time.Hour
 )
@@ -41,8 +39,7 @@ func mirrorOf(dir string, r Remote) *mirror {
 	return &mirror{remote: r, dir: filepath.Join(dir, hex.EncodeToString(sum[:8])+".git"), busy: make(chan struct{}, 1)}
 }
 
-// sync returns when the mirror is what the forge has now, or has had later. Who comes
-// while it is brought up to date waits for the next time, together with all others.
+// sync returns when the mirror is at least as new as the call. Callers that come during a sync share the next one.
 func (m *mirror) sync(ctx context.Context) error {
 	arrived := time.Now()
 	select {
@@ -67,9 +64,8 @@ func (m *mirror) sync(ctx context.Context) error {
 	return err
 }
 
-// Mirror brings the bot's copy of the only repository that the session reaches up to date,
-// and returns its name inside and its folder: a bare git folder that nobody else writes to.
-// Its error is a sentence.
+// Mirror syncs the only repository that the session reaches, and returns its name inside and its folder: a bare git
+// folder that nobody else writes to. Its error is a sentence.
 func (s *Session) Mirror(ctx context.Context) (name, dir string, err error) {
 	if len(s.names) != 1 {
 		return "", "", fmt.Errorf("the project has %d repositories", len(s.names))
@@ -89,7 +85,7 @@ func (m *mirror) update(ctx context.Context) error {
 	return err
 }
 
-// make makes the mirror, whole or not at all.
+// make makes the mirror, completely or not at all.
 func (m *mirror) make(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, firstTimeout, fmt.Errorf("no end in %s", firstTimeout))
 	defer cancel()
@@ -107,7 +103,7 @@ func (m *mirror) make(ctx context.Context) error {
 	return os.Rename(tmp, m.dir)
 }
 
-// refs are the branches and tags with their objects, a line each: object, space, name.
+// refs returns the branches and tags with their objects; each line is object, space, name.
 func (m *mirror) refs(ctx context.Context) (map[string]string, []string, error) {
 	out, err := localGit(ctx, m.dir, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
 	if err != nil {
@@ -151,11 +147,11 @@ func makeRepository(dir string, hash int, objects ...string) error {
 	return nil
 }
 
-// sha256Length is how long the name of an object is in a repository with SHA-256.
+// sha256Length is the length of an object's name in a SHA-256 repository.
 const sha256Length = 64
 
-// localEnviron is all that a git hears that works on what sessions send: no configuration
-// but that of our own folder, no transport, no other objects than those that are there.
+// localEnviron is the environment of a git that works on what sessions send: no configuration but our own, no
+// transport, no other objects.
 func localEnviron(dir string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + os.DevNull, "GIT_DIR=" + dir,
@@ -164,8 +160,8 @@ func localEnviron(dir string) []string {
 	}
 }
 
-// localCommand is a git that works in one of our folders. What it unpacks is kept small:
-// objects may be made so that they are large.
+// localCommand is a git that works in one of our folders. Its memory is limited, since objects may be made to
+// unpack large.
 func localCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	bounds := []string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.bigFileThreshold=16m", "-c", "pack.threads=1", "-c", "pack.windowMemory=128m", "-c", "core.deltaBaseCacheLimit=64m"}
 	cmd := exec.CommandContext(ctx, "git", append(bounds, args...)...)
@@ -173,21 +169,21 @@ func localCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// localGit runs one and returns what it prints. Its error is git's last words.
+// localGit runs one and returns its output. Its error is git's last line.
 func localGit(ctx context.Context, dir string, args ...string) (string, error) {
 	var out bytes.Buffer
 	said := beginning.Buffer{Most: maxNote}
 	cmd := localCommand(ctx, dir, args...)
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
-	return out.String(), saying(ctx, err, said.String())
+	return out.String(), exitErrorOf(ctx, err, said.String())
 }
 
 // maxNote bounds what is kept of an error, in bytes.
 const maxNote = 64 << 10
 
-// saying is an error of a command, in the command's last words.
-func saying(ctx context.Context, err error, said string) error {
+// exitErrorOf describes a command's error by its last line of output.
+func exitErrorOf(ctx context.Context, err error, said string) error {
 	switch {
 	case err == nil:
 		return nil
@@ -200,7 +196,7 @@ func saying(ctx context.Context, err error, said string) error {
 	return err
 }
 
-// exitError is a command that has failed, in its own words.
+// exitError is a failed command, with its own message.
 type exitError struct {
 	words string
 	err   error
@@ -209,7 +205,7 @@ type exitError struct {
 func (e *exitError) Error() string { return e.words }
 func (e *exitError) Unwrap() error { return e.err }
 
-// exitCode is how a command ended; -1 if it has not run.
+// exitCode is a command's exit code; -1 if it did not run.
 func exitCode(err error) int {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode()

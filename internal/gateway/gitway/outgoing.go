@@ -40,7 +40,7 @@ func (r Remote) PushCommit(ctx context.Context, scratch string, objects []string
 		}
 		args = append(args, "--force-with-lease="+ref+":"+old)
 	}
-	out, said, err := r.talk(ctx, dir, append(args, "--", r.address(), commit+":"+ref)...)
+	out, said, err := r.execute(ctx, dir, append(args, "--", r.address(), commit+":"+ref)...)
 	why, told := pushResults(out)[ref]
 	switch {
 	case told && why == "":
@@ -50,7 +50,7 @@ func (r Remote) PushCommit(ctx context.Context, scratch string, objects []string
 	case told:
 		return errors.New(why)
 	case err != nil:
-		return errors.New((&push{}).mute(err, said))
+		return errors.New((&push{}).pushFailure(err, said))
 	}
 	return errors.New("the forge said nothing of the push")
 }

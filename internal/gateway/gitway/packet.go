@@ -10,17 +10,16 @@ import (
 	"strings"
 )
 
-// maxPacket is the longest pkt-line, with its four digits.
+// maxPacket is the longest pkt-line, including its four digits.
 const maxPacket = 65520
 
 // errFlush is a flush packet, "0000", which ends a list.
 var errFlush = errors.New("flush")
 
-// errMalformed is what is no git protocol.
+// errMalformed means that the peer does not speak git's protocol.
 var errMalformed = errors.New("this is not git's protocol")
 
-// readPacket reads one pkt-line, exactly: nothing behind it is taken from r. It ends with
-// [errFlush] at a flush packet and with io.EOF where nothing follows.
+// readPacket reads exactly one pkt-line. It returns [errFlush] for a flush packet and io.EOF at the end.
 func readPacket(r io.Reader) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -47,13 +46,13 @@ func packet(text string) []byte { return fmt.Appendf(nil, "%04x%s", len(text)+4,
 
 const flush = "0000"
 
-// request is the first thing that a git says: which service of which repository it wants.
+// request is git's first message: which service of which repository it wants.
 type request struct {
 	service, repository string
 	version2            bool // of the protocol
 }
 
-// readRequest reads it as git-daemon does: service SP /path NUL host=… NUL [NUL version=N NUL].
+// readRequest parses a request as git-daemon does: service SP /path NUL host=… NUL [NUL version=N NUL].
 func readRequest(r io.Reader) (request, error) {
 	body, err := readPacket(r)
 	if err != nil {
@@ -72,16 +71,16 @@ func readRequest(r io.Reader) (request, error) {
 	return out, nil
 }
 
-// command is what a push wants of one ref. Zeros stand for none.
+// command is what a push wants for one ref. Zeros mean none.
 type command struct {
 	old, new, ref string
-	refused       string // why, a sentence; empty if it is not
+	refused       string // a sentence; empty if it is allowed
 }
 
 func (c *command) creates() bool { return strings.Trim(c.old, "0") == "" }
 func (c *command) deletes() bool { return strings.Trim(c.new, "0") == "" }
 
-// offer is what a push says before its pack.
+// offer is what a push sends before its pack.
 type offer struct {
 	commands     []*command
 	sideBand     bool // the report is wrapped in bands
@@ -91,13 +90,12 @@ type offer struct {
 }
 
 const (
-	// maxCommands bounds the refs of one push, and maxShallow the lines about commits whose
-	// parents the pusher has not.
+	// maxCommands bounds the refs of one push, and maxShallow the commits whose parents the pusher lacks.
 	maxCommands = 100
 	maxShallow  = 10_000
 )
 
-// known are the capabilities that a push may ask for: those that are offered.
+// knownCapability reports whether a push may ask for a capability: whether it was advertised.
 func knownCapability(c string) bool {
 	switch c {
 	case "report-status", "side-band-64k", "quiet", "atomic", "ofs-delta":
@@ -108,8 +106,7 @@ func knownCapability(c string) bool {
 
 var objectName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// readOffer reads the commands of a push, and nothing behind them. An offer without
-// commands wants nothing.
+// readOffer reads the commands of a push, and nothing behind them.
 func readOffer(r io.Reader) (offer, error) {
 	var o offer
 	shallow := 0
@@ -162,15 +159,14 @@ func readCommand(line string) (*command, error) {
 	return &command{old: parts[0], new: parts[1], ref: parts[2]}, nil
 }
 
-// wants notes which objects a fetch wants, as the conversation passes: it is all
-// pkt-lines.
+// wants notes the objects that a fetch asks for, as its pkt-lines pass.
 type wants struct {
 	objects []string
 	pending []byte
 	over    bool // no more is noted
 }
 
-// maxWants bounds the objects that are noted of one fetch.
+// maxWants bounds the objects noted for one fetch.
 const maxWants = 100
 
 func (w *wants) Write(p []byte) (int, error) {
@@ -184,7 +180,7 @@ func (w *wants) Write(p []byte) (int, error) {
 			w.over, w.pending = true, nil
 			break
 		}
-		n = max(n, 4) // flush, delimiter, end of answer: they have no body
+		n = max(n, 4) // flush, delimiter, end of answer: no body
 		if uint64(len(w.pending)) < n {
 			break
 		}

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// branches is where a session may push to.
+	// branches is the prefix of refs that a session may push to.
 	branches = "refs/heads/deckhand/"
-	// maxPack bounds what one push sends, in bytes.
+	// maxPack bounds one push, in bytes.
 	maxPack = 1 << 30
 )
 
-// receive takes a push: its commands are read and judged before anything else.
+// receive takes a push: it reads and judges the commands first.
 func (s *Session) receive(ctx context.Context, c *idling, m *mirror, e *Event) {
 	passes := s.passes()
 	if len(passes) == 0 {
@@ -64,14 +64,14 @@ func (s *Session) receive(ctx context.Context, c *idling, m *mirror, e *Event) {
 	}
 	e.Bytes = p.bytes
 	if ctx.Err() != nil {
-		return // the session has ended, and takes its conversations with it
+		return // the session has ended, and with it its conversations
 	}
 	_, _ = c.Write(p.answer())
 	hangUp(c)
 }
 
-// advertisement tells which refs there are and what a push may ask for. What is not there
-// git does not try: deletions, push options, certificates.
+// advertisement lists the refs and what a push may ask for. Git does not try what is missing: deletions, push
+// options, certificates.
 func advertisement(lines []string) []byte {
 	hash := "sha1"
 	zero := strings.Repeat("0", 40)
@@ -93,26 +93,26 @@ func advertisement(lines []string) []byte {
 	return out.Bytes()
 }
 
-// push is one that is being received.
+// push is a push that is being received.
 type push struct {
 	session *Session
 	mirror  *mirror
 	offer   offer
-	known   map[string]string // what the refs are now
+	known   map[string]string // the current refs
 	pass    *Pass             // what it may do; nil: it is not what was approved
 
 	bytes  int64  // of its pack
-	failed string // why the pack could not be taken; empty if it was, or was not looked at
-	notes  string // what the forge says besides
+	failed string // why the pack was not taken; empty if it was, or was not read
+	notes  string // messages of the forge
 }
 
-// refused reports whether one of the commands is: then nothing passes.
+// refused reports whether any command is refused: then nothing passes.
 func (p *push) refused() bool {
 	return p.failed != "" || slices.ContainsFunc(p.offer.commands, func(c *command) bool { return c.refused != "" })
 }
 
-// choose takes one of the passes that allow the push, and returns whose it is: one without
-// force where the push needs none is as good as one with it.
+// choose picks a pass that allows the push, and returns its tool use. It prefers one without force if the push
+// needs none.
 func (p *push) choose(passes map[string]Pass, repository string) (toolUse string) {
 	for _, name := range slices.Sorted(maps.Keys(passes)) {
 		pass := passes[name]
@@ -127,7 +127,7 @@ func (p *push) choose(passes map[string]Pass, repository string) (toolUse string
 	return toolUse
 }
 
-// covers reports whether a push moves nothing but what was approved.
+// covers reports whether a push moves only what was approved.
 func (p Pass) covers(repository string, commands []*command) bool {
 	if p.Refs == nil {
 		return true
@@ -139,8 +139,7 @@ func (p Pass) covers(repository string, commands []*command) bool {
 	})
 }
 
-// plainBranch is stricter than git's rule for names: what is not known to be harmless is
-// no branch.
+// plainBranch is stricter than git's rule for names: it admits only what is known to be harmless.
 var plainBranch = regexp.MustCompile(`^refs/heads/deckhand(/[\pL\pN_@#%+,=-][\pL\pN_.@#%+,=-]*)+$`)
 
 func isPlain(ref string) bool {
@@ -148,7 +147,7 @@ func isPlain(ref string) bool {
 		!strings.HasSuffix(ref, ".lock") && !strings.Contains(ref, ".lock/") && !strings.HasSuffix(ref, ".") && !strings.Contains(ref, "./")
 }
 
-// judge decides about the commands by what they say.
+// judge decides about the commands themselves.
 func (p *push) judge() {
 	seen := map[string]bool{}
 	for _, c := range p.offer.commands {
@@ -172,11 +171,11 @@ func (p *push) judge() {
 	if unknown >= 0 {
 		p.failed = "Deckhand does not know " + printable(p.offer.capabilities[unknown])
 	}
-	p.spread()
+	p.refuseAll()
 }
 
-// spread refuses what would be all right beside what is not.
-func (p *push) spread() {
+// refuseAll refuses all commands if one is refused.
+func (p *push) refuseAll() {
 	if !p.refused() {
 		return
 	}
@@ -187,7 +186,7 @@ func (p *push) spread() {
 	}
 }
 
-// take receives the pack, checks what it brings, and pushes it on.
+// take receives the pack, checks its contents, and pushes it on.
 func (p *push) take(ctx context.Context, c *idling) {
 	s := p.session
 	const over = "the session has ended"
@@ -218,7 +217,7 @@ func (p *push) take(ctx context.Context, c *idling) {
 	for _, cmd := range p.offer.commands {
 		cmd.refused = p.inspect(ctx, dir, cmd)
 	}
-	p.spread()
+	p.refuseAll()
 	if !p.refused() {
 		p.passOn(ctx, dir)
 	}
@@ -226,10 +225,10 @@ func (p *push) take(ctx context.Context, c *idling) {
 
 func (p *push) fail(why string) {
 	p.failed = why
-	p.spread()
+	p.refuseAll()
 }
 
-// unpack has git read the pack as a stranger's.
+// unpack has git read the pack as untrusted input.
 func (p *push) unpack(ctx context.Context, c *idling, dir string) error {
 	said := beginning.Buffer{Most: maxNote}
 	cmd := localCommand(ctx, dir, "index-pack", "--stdin", "--fix-thin", "--strict", "--max-input-size="+strconv.Itoa(maxPack))
@@ -237,10 +236,10 @@ func (p *push) unpack(ctx context.Context, c *idling, dir string) error {
 	pack := &counter{to: io.Discard}
 	err := feed(c, cmd, io.TeeReader(c, pack))
 	p.bytes = pack.n
-	return saying(ctx, err, said.String())
+	return exitErrorOf(ctx, err, said.String())
 }
 
-// inspect says why a command is refused, by what its commit is.
+// inspect returns why a command is refused because of its commit; empty if it is not.
 func (p *push) inspect(ctx context.Context, dir string, c *command) string {
 	out, err := localGit(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", c.new+"^{commit}")
 	if err != nil || strings.TrimSpace(out) != c.new {
@@ -262,7 +261,7 @@ func (p *push) inspect(ctx context.Context, dir string, c *command) string {
 	return "what stands there now cannot be compared with it"
 }
 
-// passOn pushes to the forge, as the bot.
+// passOn pushes to the forge with the bot's credential.
 func (p *push) passOn(ctx context.Context, dir string) {
 	args := []string{"push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"}
 	if p.offer.atomic {
@@ -274,11 +273,11 @@ func (p *push) passOn(ctx context.Context, dir string) {
 		if c.creates() {
 			was = ""
 		}
-		args = append(args, "--force-with-lease="+c.ref+":"+was) // what was looked at is what is moved
+		args = append(args, "--force-with-lease="+c.ref+":"+was) // move only the ref that was judged
 		specs = append(specs, c.new+":"+c.ref)
 	}
 	args = append(append(args, "--", p.mirror.remote.address()), specs...)
-	out, said, err := p.mirror.remote.talk(ctx, dir, args...)
+	out, said, err := p.mirror.remote.execute(ctx, dir, args...)
 	p.notes = notes(said)
 	results := pushResults(out)
 	for _, c := range p.offer.commands {
@@ -287,7 +286,7 @@ func (p *push) passOn(ctx context.Context, dir string) {
 		case told:
 			c.refused = why
 		case err != nil:
-			c.refused = printable(p.mute(err, said))
+			c.refused = printable(p.pushFailure(err, said))
 		default:
 			c.refused = "the forge said nothing of it"
 		}
@@ -297,16 +296,15 @@ func (p *push) passOn(ctx context.Context, dir string) {
 	}
 }
 
-// mute is why the forge was not reached, for who asks.
-func (p *push) mute(err error, said string) string {
+// pushFailure explains to the session why the forge took nothing.
+func (p *push) pushFailure(err error, said string) string {
 	if line := lastLine(said); line != "" && !errors.Is(err, errNotRun) {
 		return "the forge did not take it: " + line
 	}
 	return "the forge could not be asked: " + err.Error()
 }
 
-// pushResults reads what git push --porcelain prints: per ref why it was refused, empty
-// if it was not.
+// pushResults parses the output of git push --porcelain: for each ref the reason of its refusal, empty if none.
 func pushResults(out string) map[string]string {
 	by := map[string]string{}
 	for line := range strings.Lines(out) {
@@ -326,10 +324,10 @@ func pushResults(out string) map[string]string {
 	return by
 }
 
-// maxNotes bounds what of the forge's words reaches the session, in bytes.
+// maxNotes bounds the forge's messages to the session, in bytes.
 const maxNotes = 8 << 10
 
-// notes are what the forge says to people, such as where to open a pull request.
+// notes are the forge's messages to people, such as where to open a pull request.
 func notes(said string) string {
 	var out strings.Builder
 	for line := range strings.Lines(said) {
@@ -340,7 +338,7 @@ func notes(said string) string {
 	return out.String()
 }
 
-// answer is the report on a push, as it was asked for.
+// answer is the report on a push, in the requested format.
 func (p *push) answer() []byte {
 	var report, out bytes.Buffer
 	if p.failed == "" {

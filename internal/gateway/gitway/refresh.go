@@ -10,33 +10,32 @@ import (
 	"time"
 )
 
-// Bounds of what a forge may do when it is asked what is new.
+// Bounds of a fetch from the forge.
 const (
-	// fetchTimeout bounds all of it, and quietTimeout how long nothing may come.
+	// fetchTimeout bounds all of it, and quietTimeout the time without new data.
 	fetchTimeout = 4 * time.Minute
 	quietTimeout = 30 * time.Second
-	// maxFetched bounds what comes, in bytes on the disk.
+	// maxFetched bounds the data, in bytes on the disk.
 	maxFetched = 10 << 30
-	// fetchPace is how often it is looked at what has come.
+	// fetchPace is the interval between checks of the folder's size.
 	fetchPace = 500 * time.Millisecond
 )
 
-// patience is what is borne of a forge.
-type patience struct {
+// fetchLimits bound a fetch.
+type fetchLimits struct {
 	all, quiet, pace time.Duration
 	bytes            int64
 }
 
-// Fetch brings the branches and tags of the repository into a git folder of ours, with all
-// that belongs to them: the branches below heads, the tags below tags, which are refs such
-// as refs/fetched/heads. It returns the name of the branch that the repository's HEAD
-// names, without refs/heads/; empty where that is none. What comes lies in packs. A forge
-// that says nothing, has no end or sends too much is left alone; the error is a sentence.
+// Fetch fetches the branches and tags of the repository, with all their objects, into a git folder of ours: the
+// branches below heads, the tags below tags, which are refs such as refs/fetched/heads. It returns the branch that
+// the repository's HEAD names, without refs/heads/; empty if it names none. Objects arrive in packs. It gives up on
+// a forge that is silent, too slow or sends too much; the error is a sentence.
 func (r Remote) Fetch(ctx context.Context, dir, heads, tags string) (head string, err error) {
-	return r.fetch(ctx, dir, heads, tags, patience{all: fetchTimeout, quiet: quietTimeout, pace: fetchPace, bytes: maxFetched})
+	return r.fetch(ctx, dir, heads, tags, fetchLimits{all: fetchTimeout, quiet: quietTimeout, pace: fetchPace, bytes: maxFetched})
 }
 
-func (r Remote) fetch(ctx context.Context, dir, heads, tags string, p patience) (head string, err error) {
+func (r Remote) fetch(ctx context.Context, dir, heads, tags string, p fetchLimits) (head string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.all, fmt.Errorf("it came to no end in %s", p.all))
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
@@ -63,8 +62,8 @@ func (r Remote) fetch(ctx context.Context, dir, heads, tags string, p patience) 
 	return head, nil
 }
 
-// watch ends what fills a folder when nothing has come for too long, or too much has.
-func (p patience) watch(ctx context.Context, dir string, stop context.CancelCauseFunc) {
+// watch stops a fetch into a folder when nothing has come for too long, or too much has.
+func (p fetchLimits) watch(ctx context.Context, dir string, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(p.pace)
 	defer tick.Stop()
 	last, moved := int64(0), time.Now()
@@ -89,7 +88,7 @@ func (p patience) watch(ctx context.Context, dir string, stop context.CancelCaus
 	}
 }
 
-// sizeOf is what the files of a folder have, in bytes, as far as they can be read.
+// sizeOf is the total size of a folder's readable files, in bytes.
 func sizeOf(dir string) (size int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {

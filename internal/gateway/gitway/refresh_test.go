@@ -57,7 +57,7 @@ func TestAForgeThatTakesItsTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	silent := Remote{Upstream: Upstream{URL: "http://" + l.Addr().String() + "/team/web.git"}, Environ: forgetest.Environ()}
-	bounds := patience{all: time.Minute, quiet: 50 * time.Millisecond, pace: 10 * time.Millisecond, bytes: 1 << 30}
+	bounds := fetchLimits{all: time.Minute, quiet: 50 * time.Millisecond, pace: 10 * time.Millisecond, bytes: 1 << 30}
 	if _, err := silent.fetch(t.Context(), dir, "refs/a", "refs/b", bounds); err == nil || err.Error() != "it said nothing for 50ms" {
 		t.Errorf("silence: %v", err)
 	}

@@ -24,40 +24,40 @@ import (
 
 const (
 	socketName = "git"
-	// host is the forge's name inside. Nothing of that name can ever be found (RFC 6761).
+	// host is the forge's name inside. It never resolves (RFC 6761).
 	host = "git.invalid"
-	// tokenVariable holds the session's token, which each conversation begins with.
+	// tokenVariable holds the session's token, which begins each conversation.
 	tokenVariable = "DECKHAND_GIT_TOKEN"
 	tokenLength   = 64
-	// maxConversations bounds those of a session at once.
+	// maxConversations bounds a session's concurrent conversations.
 	maxConversations = 8
-	// burst is how many may follow one another at once; after them, one in two seconds.
+	// burst is how many may follow at once; then one every two seconds.
 	burst = 30
-	// greetingTimeout bounds how long a conversation may take to say what it wants, and
-	// idleTimeout how long it may say nothing: a pack is made meanwhile.
+	// greetingTimeout bounds the time until a request, and idleTimeout the silence after it, in which a pack is
+	// made.
 	greetingTimeout = 10 * time.Second
 	idleTimeout     = 10 * time.Minute
 )
 
-// Event tells of a conversation that has ended: what the audit holds of it.
+// Event is a finished conversation, as the audit records it.
 type Event struct {
 	Push       bool
 	Repository string // its name inside: host and path
-	// Refs are those that a push named. Wanted are objects that a fetch asked for.
+	// Refs are those named by a push. Wanted are objects that a fetch asked for.
 	Refs   []Ref
 	Wanted []string
-	Bytes  int64 // of the pack that was pushed, or of all that was answered
-	// Refused is why nothing was done, a sentence; empty if it was.
+	Bytes  int64 // of the pushed pack, or of the whole answer
+	// Refused is why nothing was done, a sentence; empty if it was done.
 	Refused string
 	// ToolUse is the one that was allowed to push.
 	ToolUse string
 }
 
-// Ref is one of a push.
+// Ref is a ref of a push.
 type Ref struct{ Name, Old, New, Refused string }
 
-// Session is the way to the repositories of one process and all that it starts. The
-// methods of a nil Session do nothing. They are safe for concurrent use.
+// Session is the way to the repositories for one process and all that it starts. The methods of a nil Session do
+// nothing. They are safe for concurrent use.
 type Session struct {
 	gate         *Gate
 	dir          string
@@ -67,7 +67,7 @@ type Session struct {
 	names        []string
 	log          *zap.Logger
 	pace         *rate.Limiter       // of conversations: each asks the forge, and is a row of the audit
-	pushing      *semaphore.Weighted // one push at a time: a slow one holds up nobody else's
+	pushing      *semaphore.Weighted // one push at a time: a slow one delays only its own session
 
 	cancel  context.CancelFunc
 	socket  net.Listener
@@ -76,12 +76,12 @@ type Session struct {
 	mu      sync.Mutex
 	allowed map[string]Pass // by the tool uses that may push
 	report  func(Event)
-	unsaid  []Event // of which nobody could be told yet
+	pending []Event // not reported yet
 	closed  bool
 }
 
-// maxUnsaid bounds the events that wait for somebody to be told.
-const maxUnsaid = 100
+// maxPending bounds the events that wait for a receiver.
+const maxPending = 100
 
 // Open makes a socket in a folder that one session sees, and serves it until
 // [Session.Close]. Its error is a sentence.
@@ -103,7 +103,7 @@ func (g *Gate) Open(dir, project string, remotes []Remote) (*Session, error) {
 		}
 		s.spellings[p.name()] = append(s.spellings[p.name()], p.spellings(r.URL)...)
 	}
-	err := g.lend(filepath.Join(dir, helperName))
+	err := g.provide(filepath.Join(dir, helperName))
 	if err == nil {
 		s.socket, err = (&net.ListenConfig{}).Listen(ctx, "unix", filepath.Join(dir, socketName))
 	}
@@ -124,7 +124,7 @@ func random(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// Env are the variables that the session gets besides.
+// Env are the variables added to the session's environment.
 func (s *Session) Env() []string {
 	if s == nil {
 		return nil
@@ -132,7 +132,7 @@ func (s *Session) Env() []string {
 	return []string{tokenVariable + "=" + s.token}
 }
 
-// Settings are those by which the session's git finds the repositories, name and value.
+// Settings make the session's git find the repositories, name and value.
 func (s *Session) Settings() [][2]string {
 	if s == nil {
 		return nil
@@ -152,7 +152,7 @@ func (s *Session) Settings() [][2]string {
 	return out
 }
 
-// suffix keeps what an address ends in, so that longer ones stay what they are.
+// suffix keeps an address's ending, so that longer addresses stay unchanged.
 func suffix(written string) string {
 	if filepath.Ext(written) == ".git" {
 		return ".git"
@@ -160,19 +160,17 @@ func suffix(written string) string {
 	return ""
 }
 
-// Pass is what pushes of a tool use may do.
+// Pass is what a tool use's pushes may do.
 type Pass struct {
 	// Force says that it was allowed as a push that may move a branch other than forward.
 	Force bool
-	// Repository and Refs are what people have approved: these branches of this repository
-	// are moved from Old, where that is known, to New, and nothing else is. No Refs allow
-	// what a rule allows: any.
+	// Repository and Refs are what people have approved: only these branches of this repository may move, from Old,
+	// if that is known, to New. Without Refs any branch may move, as the rule allows.
 	Repository string
 	Refs       []Ref
 }
 
-// AllowPush lets pushes through until [Session.EndPush]: a tool use is about to run that
-// was allowed as a push.
+// AllowPush allows a tool use's pushes until [Session.EndPush]: call it before the tool use runs.
 func (s *Session) AllowPush(toolUse string, p Pass) {
 	if s == nil {
 		return
@@ -182,7 +180,7 @@ func (s *Session) AllowPush(toolUse string, p Pass) {
 	s.allowed[toolUse] = p
 }
 
-// EndPush tells that a tool use has ended; without a name, that all have.
+// EndPush ends a tool use's permission; without a name, that of all.
 func (s *Session) EndPush(toolUse string) {
 	if s == nil {
 		return
@@ -195,25 +193,24 @@ func (s *Session) EndPush(toolUse string) {
 	delete(s.allowed, toolUse)
 }
 
-// passes are what tool uses may push now, by their names.
+// passes are the current passes by tool use.
 func (s *Session) passes() map[string]Pass {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.allowed)
 }
 
-// OnEvent names who is told of conversations, those included of which nobody was told yet.
-// It must return at once.
+// OnEvent sets the receiver of conversations, which gets pending ones at once. It must return at once.
 func (s *Session) OnEvent(tell func(Event)) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	s.report = tell
-	unsaid := s.unsaid
-	s.unsaid = nil
+	pending := s.pending
+	s.pending = nil
 	s.mu.Unlock()
-	for _, e := range unsaid {
+	for _, e := range pending {
 		tell(e)
 	}
 }
@@ -221,8 +218,8 @@ func (s *Session) OnEvent(tell func(Event)) {
 func (s *Session) tell(e Event) {
 	s.mu.Lock()
 	tell := s.report
-	if tell == nil && len(s.unsaid) < maxUnsaid {
-		s.unsaid = append(s.unsaid, e)
+	if tell == nil && len(s.pending) < maxPending {
+		s.pending = append(s.pending, e)
 	}
 	s.mu.Unlock()
 	if tell != nil {
@@ -230,8 +227,7 @@ func (s *Session) tell(e Event) {
 	}
 }
 
-// Close ends the session's conversations and removes the socket. It may be called more
-// than once.
+// Close ends the session's conversations and removes the socket. It may be called more than once.
 func (s *Session) Close() {
 	if s == nil {
 		return
@@ -242,7 +238,7 @@ func (s *Session) Close() {
 	s.closed = true
 	s.mu.Unlock()
 	if first && s.socket != nil {
-		_ = s.socket.Close() // and with it goes its file
+		_ = s.socket.Close() // this also removes its file
 	}
 	s.running.Wait()
 }
@@ -259,7 +255,7 @@ func (s *Session) serve(ctx context.Context) {
 			continue
 		}
 		s.running.Go(func() {
-			defer conn.Close() //nolint:errcheck // whatever was to be said has been said
+			defer conn.Close() //nolint:errcheck // nothing is left to write
 			defer func() { s.survive(recover()) }()
 			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 			defer stop()
@@ -268,15 +264,14 @@ func (s *Session) serve(ctx context.Context) {
 	}
 }
 
-// survive ends a conversation and nothing else where we are wrong about what a session may
-// send, as the server of net/http does.
+// survive recovers from a panic so that it ends one conversation only, as the server of net/http does.
 func (s *Session) survive(fault any) {
 	if fault != nil {
 		s.log.Error("a conversation about git has failed", zap.Any("panic", fault), zap.Stack("stack"))
 	}
 }
 
-// converse takes what a git wants, and does or refuses it.
+// converse reads what a git wants, and does or refuses it.
 func (s *Session) converse(ctx context.Context, conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(greetingTimeout))
 	token := make([]byte, tokenLength+1)
@@ -314,8 +309,7 @@ func (s *Session) converse(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// fresh brings a mirror up to date. Where it cannot, it returns why, a sentence for who
-// asks; the log has the whole.
+// fresh syncs a mirror. If that fails, it returns a sentence for the session; the log has the details.
 func (s *Session) fresh(ctx context.Context, m *mirror) (refused string) {
 	err := m.sync(ctx)
 	switch {
@@ -328,7 +322,7 @@ func (s *Session) fresh(ctx context.Context, m *mirror) (refused string) {
 	return "The bot could not reach the forge (" + oneLine(err.Error()) + "). An admin finds more in its log, and by bot doctor."
 }
 
-// idling is a connection on which nothing may be waited for too long.
+// idling is a connection with an idle timeout.
 type idling struct{ net.Conn }
 
 func (c *idling) Read(p []byte) (int, error) {
@@ -341,9 +335,8 @@ func (c *idling) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// hangUp ends a conversation so that what was said last arrives: what the other side still
-// sends is read, since a socket that is closed with something unread takes along what it
-// was about to hand over.
+// hangUp closes a conversation so that our last message arrives. It drains what the peer still sends, since closing
+// a socket with unread data discards what is unsent.
 func hangUp(c *idling) {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
@@ -352,7 +345,7 @@ func hangUp(c *idling) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(c.Conn, 2*maxPack))
 }
 
-// printable is a text of a session's, short and harmless in a sentence.
+// printable makes a session's text short and harmless in a sentence.
 func printable(s string) string {
 	out := []rune{}
 	for _, r := range s {

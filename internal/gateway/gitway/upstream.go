@@ -17,28 +17,28 @@ import (
 	"deckhand/internal/beginning"
 )
 
-// Upstream is a repository, and what the bot shows there.
+// Upstream is a repository, and the bot's access to it.
 type Upstream struct {
-	// URL is its address: https://host/path, ssh://user@host/path or user@host:path; or a
-	// path of this machine, which is no forge: it is cloned from, and no session reaches it.
+	// URL is its address: https://host/path, ssh://user@host/path or user@host:path; or a path of this machine,
+	// which is cloned from, and which no session reaches.
 	URL string
 	Access
 }
 
-// Access is what the bot is known by at a forge. The zero value is what the git of its own
-// user has there: keys, an agent, credential helpers.
+// Access is how the bot authenticates to a forge. The zero value uses the git configuration of its own user: keys,
+// an agent, credential helpers.
 type Access struct {
-	// TokenEnv names a variable of the bot's environment with a token or password, for
-	// https. User goes with it; empty is x-access-token, which GitHub, GitLab and Gitea take.
+	// TokenEnv names a variable of the bot's environment with a token or password for https. User goes with it;
+	// empty is x-access-token, which GitHub, GitLab and Gitea accept.
 	TokenEnv, User string
-	// KeyFile is a private key, such as a deploy key, for ssh, and KnownHosts the file of
-	// the hosts' keys, the user's own if it is empty.
+	// KeyFile is a private key, such as a deploy key, for ssh. KnownHosts is the file of the hosts' keys; empty
+	// means the user's own.
 	KeyFile, KnownHosts string
-	// App, instead, mints tokens for one repository at a time.
+	// App instead mints tokens, each for one repository.
 	App App
 }
 
-// Files are those of the credentials.
+// Files are the credential files.
 func (a Access) Files() []string {
 	var out []string
 	for _, f := range []string{a.KeyFile, a.App.KeyFile} {
@@ -49,7 +49,7 @@ func (a Access) Files() []string {
 	return out
 }
 
-// Secrets are the values of the variables that hold credentials.
+// Secrets are the values of the credential variables.
 func (a Access) Secrets() []string {
 	var out []string
 	for _, name := range []string{a.TokenEnv, a.App.KeyEnv} {
@@ -60,9 +60,9 @@ func (a Access) Secrets() []string {
 	return out
 }
 
-// place is where an address leads.
+// place is a parsed address.
 type place struct {
-	scheme, user, host, path string // host with its port, path without a / at its ends and without .git
+	scheme, user, host, path string // host with its port; path without slashes at its ends and without .git
 }
 
 var (
@@ -70,16 +70,16 @@ var (
 	plainPath  = regexp.MustCompile(`^[\w.~+-]+(/[\w.~+-]+)*$`)
 )
 
-// IsForge reports whether an address is one of a forge, and no path of this machine.
+// IsForge reports whether an address is a forge's, and not a path of this machine.
 func IsForge(address string) bool {
 	_, err := parse(address)
 	return !errors.Is(err, ErrNoForge)
 }
 
-// ErrNoForge is an address that is a path of this machine.
+// ErrNoForge means that the address is a path of this machine.
 var ErrNoForge = errors.New("a path is no forge")
 
-// parse reads an address. Its error is a sentence.
+// parse parses an address. Its error is a sentence.
 func parse(address string) (place, error) {
 	var p place
 	if u, err := url.Parse(address); err == nil && strings.Contains(address, "://") {
@@ -107,11 +107,11 @@ func parse(address string) (place, error) {
 	return p, nil
 }
 
-// name is what the repository is called inside.
+// name is the repository's name inside.
 func (p place) name() string { return p.host + "/" + p.path }
 
-// spellings are the addresses that lead to it. Git replaces the beginnings of addresses, so
-// that what is not written with .git would be the beginning of others, too.
+// spellings are the addresses of the same repository. Git replaces prefixes of addresses, so that a prefix without
+// .git would match others, too.
 func (p place) spellings(written string) []string {
 	host, _, _ := net.SplitHostPort(p.host)
 	if host == "" {
@@ -127,8 +127,7 @@ func (p place) spellings(written string) []string {
 	return append(out, written)
 }
 
-// Check says what is wrong with an address and its access; nil for a path. Its error is a
-// sentence.
+// Check validates an address and its access; a path is valid. Its error is a sentence.
 func (u Upstream) Check() error {
 	p, err := parse(u.URL)
 	switch app := u.App != (App{}); {
@@ -156,10 +155,10 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Remote is an upstream as the bot's git reaches it.
+// Remote is an upstream for the bot's git.
 type Remote struct {
 	Upstream
-	// Environ is the environment that the bot's git begins with.
+	// Environ is the base environment of the bot's git.
 	Environ []string
 }
 
@@ -174,7 +173,7 @@ func (r Remote) Refs(ctx context.Context, pattern string) (string, error) {
 	return r.run(ctx, "", "ls-remote", "--", r.address(), pattern)
 }
 
-// CheckPush tries whether the forge would take a push. Nothing is pushed.
+// CheckPush tests whether the forge would accept a push. Nothing is pushed.
 func (r Remote) CheckPush(ctx context.Context, scratch string) error {
 	dir, err := os.MkdirTemp(scratch, "try-")
 	if err != nil {
@@ -191,7 +190,7 @@ func (r Remote) CheckPush(ctx context.Context, scratch string) error {
 	return err
 }
 
-// nothingToPush is what git says when the forge has answered, and there is nothing for it.
+// nothingToPush is git's message if the forge has answered and there is nothing to push.
 const nothingToPush = "No refs in common"
 
 // address is the URL; a path is made absolute.
@@ -204,11 +203,10 @@ func (r Remote) address() string {
 	return r.URL
 }
 
-// run runs git on the repository's address, with the credential. dir is a git folder of
-// ours, or empty for none. It returns what git prints; its error is git's own last words,
-// with nothing secret in them.
+// run runs git on the repository's address, with the credential. dir is a git folder of ours, or empty. It returns
+// git's output; its error is git's last line, without secrets.
 func (r Remote) run(ctx context.Context, dir string, args ...string) (string, error) {
-	out, said, err := r.talk(ctx, dir, args...)
+	out, said, err := r.execute(ctx, dir, args...)
 	if err == nil {
 		return out, nil
 	}
@@ -221,11 +219,11 @@ func (r Remote) run(ctx context.Context, dir string, args ...string) (string, er
 	return "", err
 }
 
-// errNotRun is a git that did not run, or did not end by itself.
+// errNotRun means that git did not run, or did not end by itself.
 var errNotRun = errors.New("git has not run")
 
-// talk is run, with what git says beside what it prints.
-func (r Remote) talk(ctx context.Context, dir string, args ...string) (out, said string, err error) {
+// execute is run, and also returns git's standard error.
+func (r Remote) execute(ctx context.Context, dir string, args ...string) (out, said string, err error) {
 	env, secret, err := r.credential(ctx)
 	if err != nil {
 		return "", "", errors.Join(errNotRun, err)
@@ -255,12 +253,11 @@ func (r Remote) talk(ctx context.Context, dir string, args ...string) (out, said
 	return hide(stdout.String()), hide(stderr.String()), err
 }
 
-// maxSaid bounds what is kept of what git prints, in bytes.
+// maxSaid bounds what is kept of git's output, in bytes.
 const maxSaid = 32 << 20
 
-// credential is what tells git who the bot is, as variables. No argument and no file of
-// git's has it. Helpers that the bot's user has are not heard where we have a token: they
-// would store it.
+// credential returns the variables that authenticate the bot to git. They are in no argument and no file of git's.
+// With a token, the user's credential helpers are disabled: they would store it.
 func (r Remote) credential(ctx context.Context) (env []string, secret string, err error) {
 	settings := [][2]string{{"core.hooksPath", os.DevNull}, {"core.fsmonitor", "false"}, {"gc.autoDetach", "false"}, {"maintenance.autoDetach", "false"}, {"push.followTags", "false"}}
 	env = []string{"GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=https:http:ssh:file", "GIT_SSH_COMMAND=" + r.ssh(), "LC_ALL=C"}
@@ -328,7 +325,7 @@ func (a Access) APIToken(ctx context.Context, address string) (string, error) {
 // tokenUser goes with a token where no user is named.
 const tokenUser = "x-access-token"
 
-// ssh is the command that git reaches hosts by.
+// ssh is git's ssh command.
 func (r Remote) ssh() string {
 	if r.KeyFile == "" {
 		return "ssh -oBatchMode=yes"
@@ -344,7 +341,7 @@ func (r Remote) ssh() string {
 	return strings.Join(words, " ")
 }
 
-// Settings are variables by which git hears settings.
+// Settings are variables that configure git.
 func Settings(pairs [][2]string) []string {
 	out := []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(pairs))}
 	for i, kv := range pairs {
@@ -353,7 +350,7 @@ func Settings(pairs [][2]string) []string {
 	return out
 }
 
-// lastLine is the last line of what git says that tells something.
+// lastLine is the last informative line of git's output.
 func lastLine(s string) string {
 	last := ""
 	for line := range strings.Lines(s) {
@@ -364,7 +361,7 @@ func lastLine(s string) string {
 	return last
 }
 
-// isFollowUp knows what git adds to every error of a connection.
+// isFollowUp recognises what git adds to every connection error.
 func isFollowUp(line string) bool {
 	return line == "Please make sure you have the correct access rights" || line == "and the repository exists." ||
 		strings.HasPrefix(line, "error: failed to push some refs to") || line == "fatal: Could not read from remote repository."

@@ -2,8 +2,7 @@ package forward
 
 import "syscall"
 
-// attributes put the forwarder into a session of its own, and end it with whoever starts
-// it.
+// attributes put the forwarder into a session of its own, and kill it with its parent.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }

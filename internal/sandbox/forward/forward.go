@@ -1,6 +1,5 @@
-// Package forward is a session's forwarder: it listens on the session's loopback, where
-// programs look for a proxy, and carries bytes between there and the socket of the
-// session's way to the web. See package sandbox for what it is good for.
+// Package forward is a session's forwarder: it listens on the session's loopback, where programs expect a proxy,
+// and carries bytes to the socket of the session's way to the web. See package sandbox.
 //
 // Both of its stages begin in the package's init; see package stage.
 package forward
@@ -22,8 +21,7 @@ import (
 	"deckhand/internal/sandbox/stage"
 )
 
-// The stages: the one that starts the forwarder and becomes the session's program, and the
-// forwarder.
+// The stages: the first starts the forwarder and becomes the session's program, the second is the forwarder.
 const (
 	forwarded = "forwarded"
 	forwarder = "forwarder"
@@ -33,24 +31,24 @@ func init() {
 	stage.Run(map[string]stage.Stage{forwarded: stage.For(becomeForwarded), forwarder: stage.For(becomeForwarder)})
 }
 
-// Variable tells what runs inside where the forwarder listens: host:port.
+// Variable holds the forwarder's address inside: host:port.
 const Variable = "DECKHAND_WEB"
 
-// Plan is what the stages have to do.
+// Plan is the stages' plan.
 type Plan struct {
-	// Self is this program, by its path inside.
+	// Self is this program's path inside.
 	Self string `json:"self"`
-	// Web is the socket that the forwarder carries bytes to.
+	// Web is the socket to which the forwarder carries bytes.
 	Web string `json:"web"`
-	// Proxy says that programs are to take the forwarder for their proxy.
+	// Proxy says that programs use the forwarder as their proxy.
 	Proxy bool `json:"proxy,omitempty"`
 }
 
-// Words are the words that start a forwarder beside the program that follows.
+// Words are the command line that starts a forwarder beside the program that follows.
 func Words(p Plan) ([]string, error) { return stage.Words(p.Self, forwarded, p) }
 
-// becomeForwarded starts the forwarder, and becomes the session's program with the
-// environment by which programs find it. It returns only if it fails.
+// becomeForwarded starts the forwarder, and becomes the session's program with variables that point to it. It
+// returns only on failure.
 func becomeForwarded(p Plan, command []string) error {
 	if len(command) == 0 {
 		return errors.New("the forwarder has no program to start")
@@ -60,7 +58,7 @@ func becomeForwarded(p Plan, command []string) error {
 		return fmt.Errorf("listen on loopback: %w", err)
 	}
 	address := l.Addr().String()
-	listener, err := l.(*net.TCPListener).File() //nolint:forcetypeassert // of tcp
+	listener, err := l.(*net.TCPListener).File() //nolint:forcetypeassert // a TCP listener
 	if err != nil {
 		return fmt.Errorf("hand the listener on: %w", err)
 	}
@@ -72,8 +70,8 @@ func becomeForwarded(p Plan, command []string) error {
 	if err != nil {
 		return err
 	}
-	// It keeps none of the program's files open, hears none of its signals, and ends with
-	// it: this thread is the one that becomes the program.
+	// It inherits none of the program's files, gets none of its signals, and ends with this thread, which becomes
+	// the program.
 	runtime.LockOSThread()
 	child, err := os.StartProcess(p.Self, words, &os.ProcAttr{
 		Dir: "/", Env: append(os.Environ(), "GOMAXPROCS=2", "GOMEMLIMIT=16MiB"), Files: []*os.File{null, null, null, listener}, Sys: attributes(),
@@ -81,7 +79,7 @@ func becomeForwarded(p Plan, command []string) error {
 	if err != nil {
 		return fmt.Errorf("start the forwarder: %w", err)
 	}
-	_ = child.Release() // nobody waits for it
+	_ = child.Release() // the kernel ends it
 	path, err := exec.LookPath(command[0])
 	if err != nil {
 		return fmt.Errorf("find the session's program: %w", err)
@@ -90,8 +88,8 @@ func becomeForwarded(p Plan, command []string) error {
 	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, command, last(env)))
 }
 
-// environ is what tells programs of the forwarder: curl, git, pip, cargo, npm and Go
-// by one of the two spellings of their names, Node's own fetch by a switch.
+// environ points programs to the forwarder: curl, git, pip, cargo, npm and Go read either spelling; Node's fetch
+// needs a switch.
 func environ(address string, proxy bool) []string {
 	out := []string{Variable + "=" + address}
 	if !proxy {
@@ -104,7 +102,7 @@ func environ(address string, proxy bool) []string {
 	return append(out, "NO_PROXY="+here, "no_proxy="+here, "NODE_USE_ENV_PROXY=1")
 }
 
-// last keeps the last of the entries of each name.
+// last keeps the last entry of each name.
 func last(env []string) []string {
 	at := map[string]int{}
 	var out []string
@@ -120,8 +118,8 @@ func last(env []string) []string {
 	return slices.Clip(out)
 }
 
-// becomeForwarder carries bytes between what connects to the listener that it was given and
-// the session's socket, until it is killed.
+// becomeForwarder carries bytes between the given listener's connections and the session's socket, until it is
+// killed.
 func becomeForwarder(p Plan, _ []string) error {
 	const listenerFD = 3
 	l, err := net.FileListener(os.NewFile(listenerFD, "listener"))
@@ -133,19 +131,19 @@ func becomeForwarder(p Plan, _ []string) error {
 		if err != nil {
 			return fmt.Errorf("accept: %w", err)
 		}
-		go forward(in.(*net.TCPConn), p.Web) //nolint:forcetypeassert // of tcp
+		go forward(in.(*net.TCPConn), p.Web) //nolint:forcetypeassert // of a TCP listener
 	}
 }
 
 // forward carries one connection.
 func forward(in *net.TCPConn, socket string) {
-	defer in.Close() //nolint:errcheck // all was said
+	defer in.Close() //nolint:errcheck // nothing is left to write
 	conn, err := (&net.Dialer{}).DialContext(context.Background(), "unix", socket)
 	if err != nil {
 		return
 	}
-	defer conn.Close()          //nolint:errcheck // all was said
-	out := conn.(*net.UnixConn) //nolint:forcetypeassert // of unix
+	defer conn.Close()          //nolint:errcheck // nothing is left to write
+	out := conn.(*net.UnixConn) //nolint:forcetypeassert // a unix socket
 	var both sync.WaitGroup
 	both.Go(func() {
 		if _, err := io.Copy(out, in); err != nil || out.CloseWrite() != nil {

@@ -1,10 +1,8 @@
-// Package stage is what stands between the bot and a sandbox: this same binary once more,
-// outside, which does what can only be done where the sandbox begins, and becomes the
-// sandbox's program.
+// Package stage runs between the bot and a sandbox: this binary again, outside, does what must be done where the
+// sandbox begins, and becomes the sandbox's program.
 //
-// It begins in the package's init, as a session's reaper does and for the same reason:
-// what a session waits for is not to make the bot's tables first. What it imports is
-// bounded by TestWhatStartsWithASessionIsLight.
+// It runs in the package's init, like a session's reaper: a session must not wait for the bot's tables to be built.
+// TestWhatStartsWithASessionIsLight bounds its imports.
 package stage
 
 import (
@@ -16,12 +14,12 @@ import (
 	"syscall"
 )
 
-// flag and a name make this binary that stage. It looks like a flag, so that a program
-// that has no such stage stumbles over it.
+// flag and a name start this binary as that stage. It looks like a flag, so that a program without stages rejects
+// it.
 const flag = "--deckhand-sandbox-stage="
 
-// A Stage makes of its plan and the program's further arguments what is started, and
-// becomes that. It returns only if it fails.
+// A Stage builds a command from its plan and the program's further arguments, and becomes it. It returns only on
+// failure.
 type Stage func(plan string, arguments []string) error
 
 // For is a stage whose plan is a P.
@@ -35,9 +33,8 @@ func For[P any](become func(plan P, arguments []string) error) Stage {
 	}
 }
 
-// Words are the words that start a stage with its plan, by a path of this program; the
-// program's further arguments follow. The plan can be read by other users of the machine:
-// nothing in it is secret.
+// Words are the command line that starts a stage with its plan, by a path of this program; the program's further
+// arguments follow. Other users of the machine can read the plan: it holds no secret.
 func Words(self, name string, plan any) ([]string, error) {
 	text, err := json.Marshal(plan)
 	if err != nil {
@@ -46,8 +43,8 @@ func Words(self, name string, plan any) ([]string, error) {
 	return []string{self, flag + name, string(text)}, nil
 }
 
-// Run is for the init of packages that have stages. In a process that was started as one
-// of them it never returns; in any other it does nothing.
+// Run is for the init of packages with stages. It never returns in a process started as one of them, and does
+// nothing in others.
 func Run(stages map[string]Stage) {
 	if len(os.Args) < 3 {
 		return
@@ -67,15 +64,13 @@ func Run(stages map[string]Stage) {
 
 func init() { Run(outside) }
 
-// Launcher is the plan of what starts a launcher that gives its words to a shell: ssh,
-// sshpass, or a script that is called so.
+// Launcher is the plan for a launcher that passes its arguments to a shell: ssh, sshpass, or a script of that kind.
 type Launcher struct {
 	Launcher []string `json:"launcher"`
 	Words    []string `json:"words"`
 }
 
-// becomeLauncher quotes the words, the program's further arguments too. It returns only
-// if it fails.
+// becomeLauncher quotes all arguments. It returns only on failure.
 func becomeLauncher(p Launcher, arguments []string) error {
 	argv := p.Launcher
 	for _, word := range append(p.Words, arguments...) {
@@ -84,20 +79,20 @@ func becomeLauncher(p Launcher, arguments []string) error {
 	return fmt.Errorf("start %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
 }
 
-// quoted is the word as a shell reads it.
+// quoted is the word quoted for a shell.
 func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// File is one that is made inside, of a content or of that of a file of this machine.
+// File is made inside, with the given content or that of a file of this machine.
 type File struct {
 	Path    string `json:"path"`
 	Content string `json:"content,omitempty"`
 	Source  string `json:"source,omitempty"`
 }
 
-// inheritNothing keeps files from what is started, but for the standard ones: whoever
-// started the bot may have left it some, such as a shell's or a supervisor's.
+// inheritNothing keeps all but the standard files from what is started: whoever started the bot may have left some
+// open.
 func inheritNothing() error {
 	open, err := os.ReadDir("/dev/fd")
 	if err != nil {

@@ -4,7 +4,7 @@ package stage
 
 import "os"
 
-// outside are the stages that begin where the bot runs, by the names of their kinds.
+// outside are the stages that begin where the bot runs, by kind.
 var outside = map[string]Stage{"command": For(becomeLauncher)}
 
 // Self is this program.

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// runCall makes one attempt of a call and settles what follows.
+// runCall makes one attempt of a call and settles the outcome.
 func (s *Scheduler) runCall(base context.Context, j *job, m Method) {
 	c := j.call
 	timeout := c.Timeout
@@ -27,7 +27,7 @@ func (s *Scheduler) runCall(base context.Context, j *job, m Method) {
 	}
 }
 
-// settleCall reports whether the call is over, and with which error it has failed.
+// settleCall reports whether the call is finished, and its final error.
 func (s *Scheduler) settleCall(j *job, m Method, err error) (over bool, lost error) {
 	v, wait := judge(err)
 	s.mu.Lock()

@@ -1,16 +1,13 @@
-// Package publish sends everything that Deckhand says to Slack. It is the one
-// scheduler of outgoing calls, because Slack counts them per method for the
-// whole app: a thread that edits its message uses up what another thread would
-// need to show an approval card.
+// Package publish sends everything that Deckhand posts to Slack. It is the only scheduler of outgoing calls,
+// because Slack limits them per method for the whole app: a thread that edits its message uses calls that another
+// thread may need for an approval card.
 //
-// It knows messages and calls, not turns or approvals: what a message looks like
-// is package render's business, and what is said when is package slackui's. It
-// opens no socket and reads nothing from Slack.
+// It knows messages and calls, not turns or approvals: package render decides how a message looks, and package
+// slackui what is posted when. It opens no socket and reads nothing from Slack.
 //
 // # A message
 //
-// A message has a key, and callers show its latest state as often as they like.
-// Only the latest state is ever sent:
+// A message has a key, and callers may show its latest state at any time. Only the latest state is sent:
 //
 //	         Show                    rate, pace, order
 //	(new) ────────▶ pending ─────────────────────────────▶ in flight
@@ -21,30 +18,23 @@
 //	                                                               ▼
 //	                       final state sent, or given up ───▶ forgotten
 //
-// One call is in flight per key, so edits never overtake each other, and a post
-// whose answer is awaited is never posted twice: states shown meanwhile wait for
-// its ts and become an edit.
+// One call per key is in flight, so edits never overtake each other, and a post without an answer yet is never
+// repeated: states shown meanwhile wait for its ts and become an edit.
 //
-// A post whose answer was lost (a timeout, a broken connection) may have reached
-// Slack or not. Before it is made again it is looked for, if its caller knows how
-// (Message.Find): where it stands it is edited. What nobody can find is posted again:
-// a message that stands twice in a thread is a blemish, an approval card or an
-// answer that is missing stops the work. Only the second one is edited later; a
-// button on the first still works, since a button carries nothing but an id that
-// is resolved once.
+// A post whose answer was lost (a timeout, a broken connection) may have reached Slack. Before it is repeated,
+// Message.Find looks for it if set; if found, it is edited. Otherwise it is posted again: a duplicate is a blemish,
+// but a missing approval card or answer stops the work. Only the second one is edited later; a button on the first
+// still works, since it carries only an id that is resolved once.
 //
-// Whoever has to know what became of a state gets it by OnEnd: it is in Slack, or it
-// was given up.
+// OnEnd tells callers the fate of a state: it is in Slack, or it was given up.
 //
 // # Two budgets
 //
-// A message that changes often is edited (chat.update), or it is begun as a native stream
-// and appended to (chat.startStream, chat.appendStream, chat.stopStream): two budgets, of
-// which the second is twice the first. A page that can be appended to says so (render.Stream:
-// its text up to a seam that later text does not change, its tools as tasks). Which budget a
-// message is served from is decided when it is posted: while few messages change, edits are
-// often enough; else it is a stream, if Slack lets one begin now and it would change more
-// often so.
+// A changing message is edited (chat.update), or begun as a native stream and appended to (chat.startStream,
+// chat.appendStream, chat.stopStream): two budgets, of which the second is twice the first. Pages that can be
+// appended to say so (render.Stream: text up to a seam that later text does not change, and tools as tasks). The
+// budget of a message is chosen when it is posted: while few messages change, edits suffice; else it becomes a
+// stream, if Slack allows one now and it would change more often.
 //
 //	         start                         a tool, a sentence
 //	(new) ──────────▶ stream ◀──────────────────────────────── append
@@ -53,54 +43,42 @@
 //	   ▼                ▼ an append whose answer was lost, another that needs its place
 //	edited ◀───────── stop ── and an edit, which shows all of it
 //
-// What an edit shows depends on nothing that was appended, so that nothing is lost or
-// doubled where one follows the other: an append of which nobody knows whether Slack has it
-// is not made again, the message is edited. While a tool runs and nothing else is to be
-// said, its task is sent again now and then: Slack ends a stream in which nothing comes. A
-// stream that another process has left is stopped when its message is edited: Slack refuses
-// the edit until then. A last state that may not stop its stream yet is appended meanwhile.
+// An edit shows everything, independent of what was appended, so that nothing is lost or doubled: an append with an
+// unknown outcome is not repeated, the message is edited. While a tool runs silently, its task is sent again now
+// and then, since Slack ends silent streams. A stream left by another process is stopped when its message is
+// edited: Slack refuses the edit until then. A last state that may not stop its stream yet is appended first.
 //
-// A stream that has ended is not followed by another: one message that is edited is one
-// notification, one link and one text, and a second one would part a sentence, a list or a
-// block of code that is being written where nobody has, and call people in the middle of the
-// work. What a stream cannot hold is edited from then on; the next message of the turn, below
-// a card or when this one is full, may be a stream again.
+// A message does not become a stream twice: one edited message is one notification, one link and one text, while a
+// second message would split a sentence, a list or a code block, and notify people in the middle of the work. What
+// a stream cannot hold is edited from then on; the turn's next message, below a card or when this one is full, may
+// be a stream again.
 //
-// What the two budgets can give: of chat.appendStream's 100 calls a minute 94 go on without
-// end, of chat.update's 50 it is 42; 20 streams may begin. A stream needs a call every 25 s, so
-// that about forty may be open: one that wants to begin then takes the place of the oldest, if
-// nobody looks at that. Sixty threads with turns of three minutes begin and end 20 turns a
-// minute. Their last states and full pages take 23 edits of the 42. Of the 20 about 17 begin
-// as streams, since turns do not begin evenly, and a message is not kept waiting until it may
-// be one; what follows a stream in the same turn therefore leaves the starts to others while
-// they are few. So forty streams change every 26 s, and twenty messages share 19 edits: every
-// 63 s, where 24 s would be even. To have them all alike every turn had to begin as a stream,
-// or to become one in the middle.
+// Capacity: of chat.appendStream's 100 calls a minute 94 are sustainable, of chat.update's 50 it is 42; 20 streams
+// may begin. A stream needs a call every 25 s, so about forty may be open: a further one replaces the oldest that
+// nobody watches. Sixty threads with turns of three minutes begin and end 20 turns a minute. Their last states and
+// full pages take 23 of the 42 edits. Of the 20 turns about 17 begin as streams, since turns do not begin evenly,
+// and a message does not wait for a free start; so later messages of a turn leave the starts to others while they
+// are few. Thus forty streams change every 26 s, and twenty messages share 19 edits: every 63 s, where 24 s would
+// be even. Equal treatment would need every turn to begin as a stream, or to become one in the middle.
 //
-// Where Slack has no streams (an unknown method, a missing scope, a kind of channel) that is
-// remembered for six hours, and messages are posted and edited.
+// If Slack has no streams (an unknown method, a missing scope, a kind of channel), that is remembered for six
+// hours, and messages are posted and edited.
 //
-// # What goes first
+// # Priorities
 //
-// Each method has a token bucket, sized so that no window of 60 seconds holds
-// more calls than Slack allows, and chat.postMessage one more for each channel. Replicas
-// are one app to Slack: each has its share of the rates ([Scheduler.SetShare]).
-// Among the calls that may go now the highest priority wins, then what does not only tidy up, then the group (thread) that
-// somebody has clicked or written in lately ([Scheduler.Look]), then the one that was
-// served least recently, then the one that waited longest. The last tokens of a bucket
-// are kept for what people wait for, in the order of their patience: a third of them for what
-// shows that a click was taken and for cards ([Click], [Card]), the others for answers, too
-// ([Answer]). The more is live, the more are kept, as that many may end at once, against
-// progress and against edits that only tidy up (what came out stands there, as a stream's
-// last words do, or below, or the line is done). So each waits for nothing of
-// less use. Changes of one message are at
-// least 400 ms apart, and further when many messages are live at once: each has its share
-// of what its budget gives back, one that is looked at three.
+// Each method has a token bucket, sized so that no window of 60 seconds holds more calls than Slack allows, and
+// chat.postMessage one more per channel. Replicas are one app to Slack: each has its share of the rates
+// ([Scheduler.SetShare]). Among the possible calls the highest priority wins, then those that do more than tidy up,
+// then the group (thread) where somebody has recently clicked or written ([Scheduler.Watched]), then the one served
+// least recently, then the one that waited longest. The last tokens of a bucket are reserved for what people wait
+// for: a third of them for acknowledged clicks and cards ([Click], [Card]), the others also for answers ([Answer]).
+// More are reserved against progress and tidying edits the more messages are live, as that many may end at once. So
+// nothing waits for something less useful. Changes of one message are at least 400 ms apart, and further when many
+// are live: each has its share of its budget, a watched one three.
 //
 // # Goroutines
 //
-// [Scheduler.Run] owns all of them: itself, which decides, and one for each call
-// in flight. It waits for them before it returns. Nothing ticks while nothing is
-// pending. Show and Once only take a lock for a moment, and may be called from
+// [Scheduler.Run] owns all of them: itself, which decides, and one per call in flight. It waits for them before it
+// returns. Nothing ticks while nothing is pending. Show and Once only take a lock briefly, and may be called from
 // anywhere.
 package publish

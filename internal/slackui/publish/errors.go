@@ -10,23 +10,22 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// ErrTooMany is what Call.OnError gets when Options.MaxCalls calls are already
-// waiting: Slack has been out of reach for long.
+// ErrTooMany is passed to Call.OnError when Options.MaxCalls calls are already waiting: Slack has been unreachable
+// for long.
 var ErrTooMany = errors.New("too many calls to Slack are waiting")
 
-// verdict is what follows from an attempt.
+// verdict classifies an attempt's error.
 type verdict int
 
 const (
 	sent      verdict = iota
-	limited           // wait as long as Slack says, then go on; not a failure
+	limited           // wait as long as Slack says, then continue; not a failure
 	passing           // may work later
-	content           // Slack does not take this content
+	content           // Slack does not accept this content
 	permanent         // will never work
 )
 
-// Slack's error codes by what follows from them. Codes that are in none of these
-// lists are permanent.
+// Slack's error codes by verdict. Codes in no list are permanent.
 var (
 	limitedCodes = []string{"ratelimited", "rate_limited", "message_limit_exceeded"}
 	passingCodes = []string{
@@ -39,12 +38,11 @@ var (
 		"too_many_attachments", "invalid_arguments", "invalid_arg_value",
 		"unsupported_block_type", "unknown_block_type", "view_too_large", "invalid_chunks",
 	}
-	// doneCodes mean that what the call wanted is so already.
+	// doneCodes mean that the intended state exists already.
 	doneCodes = []string{"already_reacted", "no_reaction"}
 )
 
-// judge sorts an attempt's error; the duration is Slack's Retry-After, or zero
-// where it gave none.
+// judge classifies an attempt's error; the duration is Slack's Retry-After, or zero.
 func judge(err error) (verdict, time.Duration) {
 	if err == nil {
 		return sent, 0
@@ -79,29 +77,29 @@ func judge(err error) (verdict, time.Duration) {
 	return passing, 0
 }
 
-// Refuses reports whether Slack does not take the content of what was sent.
+// Refuses reports whether Slack rejects the content.
 func Refuses(err error) bool {
 	v, _ := judge(err)
 	return v == content
 }
 
-// Passes reports whether an error of Slack's API may be over when the same is asked again,
-// and how long Slack wants to be left alone before; 0 where it does not say.
+// Passes reports whether an error of Slack's API may disappear on a retry, and how long Slack wants us to wait; 0
+// if it does not say.
 func Passes(err error) (after time.Duration, ok bool) {
 	v, after := judge(err)
 	return after, v == limited || v == passing
 }
 
-// permanentError marks an error as one that a retry cannot mend.
+// permanentError marks an error that a retry cannot cure.
 type permanentError struct{ error }
 
 func (e permanentError) Unwrap() error { return e.error }
 
-// Permanent wraps an error of Call.Do so that the call is not tried again.
+// Permanent wraps an error of Call.Do so that the call is not retried.
 func Permanent(err error) error { return permanentError{err} }
 
-// MayPass reports whether the error that something was given up with may be another one
-// later: Slack could not be reached, or had trouble. Else it has refused for good.
+// MayPass reports whether something was given up for an error that may disappear later: Slack was unreachable, or
+// had trouble. Otherwise it has refused permanently.
 func MayPass(err error) bool {
 	if errors.Is(err, ErrTooMany) {
 		return true
@@ -110,7 +108,7 @@ func MayPass(err error) bool {
 	return v == limited || v == passing
 }
 
-// explain adds what Slack says about which part of a request was wrong.
+// explain adds Slack's details about the rejected part of a request.
 func explain(err error) error {
 	refused, ok := errors.AsType[slack.SlackErrorResponse](err)
 	if !ok || len(refused.ResponseMetadata.Messages) == 0 {

@@ -15,7 +15,7 @@ import (
 	"deckhand/internal/slackui/render"
 )
 
-// Place is where blocks are shown; what Slack takes at one it may refuse at another.
+// Place is where blocks are shown; Slack may accept them in one place and reject them in another.
 type Place string
 
 // The places.
@@ -28,26 +28,26 @@ const (
 	inStream Place = "stream"
 )
 
-// feedback is the type of the block that asks how an answer was.
+// feedback is the type of the block with feedback buttons.
 const feedback = "context_actions"
 
-// anyKind is what a stream is made of, whatever it is.
+// anyKind stands for everything in a stream.
 const anyKind = "*"
 
-// rendering is how much of a page is sent. A page is rich, or text; what Slack refuses is sent
-// again in the next one, and each step down is taken once for a state.
+// rendering is how much of a page is sent. A page is rich, or text; what Slack refuses is sent again in the next
+// rendering, each of them once per state.
 type rendering int
 
 const (
 	rich     rendering = iota // all of it
-	plain                     // text, and buttons and fields by blocks that every workspace takes
+	plain                     // text, with buttons and fields in blocks that every workspace supports
 	worded                    // text alone
 	sentence                  // a sentence of ours
 )
 
 var renderingNames = [...]string{"all of it", "text and buttons", "text", "a sentence"}
 
-// put is a page in the rendering; cut reports that not all of it is in there.
+// put is a page in the rendering; cut reports that something is missing in it.
 func (d rendering) put(p render.Page) (page render.Page, cut bool) {
 	switch d {
 	case plain:
@@ -65,11 +65,10 @@ func refusedAs(err error, codes ...string) bool {
 	return ok && slices.Contains(codes, refused.Err)
 }
 
-// pointer is the place in a request that Slack's words about a refusal end with.
+// pointer is the location at the end of Slack's refusal message.
 var pointer = regexp.MustCompile(`\[json-pointer:(?:/view)?/blocks/([0-9]+)([^\]]*)\]`)
 
-// blamed reads from a refusal whether Slack names blocks of a page, and which types it does
-// not take at all.
+// blamed reads from a refusal whether Slack names blocks of a page, and which types it does not support.
 func blamed(page render.Page, err error) (named bool, unsupported []string) {
 	refused, _ := errors.AsType[slack.SlackErrorResponse](err)
 	for _, m := range refused.ResponseMetadata.Messages {
@@ -86,20 +85,18 @@ func blamed(page render.Page, err error) (named bool, unsupported []string) {
 	return named, unsupported
 }
 
-// oldBlocks are types of blocks that every workspace has: where Slack refuses a page and names
-// nothing, they are not what it minds.
+// oldBlocks are types of blocks that every workspace supports: if Slack refuses a page without naming a block, they
+// are not suspected.
 var oldBlocks = []string{"section", "context", "actions", "divider", "header", "image", "input"}
 
-// How long a type of block is left out after Slack has named it, and after it has refused it
-// twice and named nothing. Blocks come to workspaces one by one; the next try costs one refused
-// call.
+// How long a type of block is omitted after Slack has named it, or has refused it twice without naming it. Slack
+// rolls blocks out per workspace; the next try costs one refused call.
 const (
 	namedFor     = time.Hour
 	blamelessFor = 10 * time.Minute
 )
 
-// refusals knows which types of blocks the workspace refuses. Its methods are safe for
-// concurrent use.
+// refusals tracks the types of blocks that the workspace refuses. Its methods are safe for concurrent use.
 type refusals struct {
 	mu    sync.Mutex
 	known map[kindAt]refusal
@@ -111,14 +108,14 @@ type kindAt struct {
 	kind string
 }
 
-// refusal is what is known of a type until then. One that was not named is suspected first: a
-// page may have been refused for what is in it.
+// refusal is what is known of a type until it expires. An unnamed one is only suspected at first: the page may have
+// been refused for its content.
 type refusal struct {
 	until time.Time
 	sure  bool
 }
 
-// learn notes types that were refused at a place.
+// learn records types that were refused at a place.
 func (r *refusals) learn(at Place, kinds []string, named bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,15 +138,15 @@ func (r *refusals) has(at Place, kind string, now time.Time) bool {
 	return known.sure && now.Before(known.until)
 }
 
-// noStreams reports whether what streams are made of is refused.
+// noStreams reports whether Slack refuses streams' content.
 func (r *refusals) noStreams() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.has(inStream, anyKind, time.Now())
 }
 
-// put is a page in the richest rendering, from d on, that has nothing of what is refused at a place.
-// What asks how an answer was is left out where it is refused: no answer is told in text for it.
+// put is a page in the richest rendering, from d on, without anything refused at a place. Refused feedback blocks
+// are omitted, since text cannot replace them.
 func (r *refusals) put(d rendering, at Place, p render.Page) (_ rendering, page render.Page, cut bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,8 +162,7 @@ func (r *refusals) put(d rendering, at Place, p render.Page) (_ rendering, page 
 	}
 }
 
-// refused learns from a refusal of a page in a rendering, and returns the next one; false if there is
-// none.
+// refused learns from the refusal of a page, and returns the next rendering; false if there is none.
 func (s *Scheduler) refused(at Place, what string, d rendering, page render.Page, err error) (rendering, bool) {
 	named, kinds := blamed(page, err)
 	tooLong := refusedAs(err, "msg_blocks_too_long", "view_too_large", "msg_too_long")
@@ -183,7 +179,7 @@ func (s *Scheduler) refused(at Place, what string, d rendering, page render.Page
 	case d == sentence:
 		log.Error("slack refused even a sentence")
 		return d, false
-	case len(page.Blocks) == 0: // it is the text that Slack minds
+	case len(page.Blocks) == 0: // Slack rejects the text
 		d = sentence
 	case tooLong:
 		d = worded
@@ -196,10 +192,9 @@ func (s *Scheduler) refused(at Place, what string, d rendering, page render.Page
 	return d, true
 }
 
-// Reduced sends a page by send in the richest rendering that Slack takes, as a message of the
-// scheduler's own is. It returns what send said last, where nothing less can be sent or the
-// page is not what is wrong. what says in the logs what it was for. A modal or home tab has
-// no text: nothing less than plain is sent of it.
+// Reduced sends a page by send in the richest rendering that Slack accepts, like the scheduler's own messages. It
+// returns send's last error if nothing less can be sent or the page is not the cause. what describes it in the
+// logs. A modal or home tab has no text: nothing less than plain is sent.
 func (s *Scheduler) Reduced(at Place, what string, page render.Page, send func(render.Page) error) error {
 	view := at == InModal || at == InHome
 	for d := rich; ; {
@@ -219,7 +214,7 @@ func (s *Scheduler) Reduced(at Place, what string, page render.Page, send func(r
 	}
 }
 
-// isPlain reports whether a page is the same in plain rendering.
+// isPlain reports whether a page is unchanged by the plain rendering.
 func isPlain(p render.Page) bool {
 	return slices.EqualFunc(p.Blocks, p.Plain().Blocks, func(a, b slack.Block) bool { return a.BlockType() == b.BlockType() })
 }

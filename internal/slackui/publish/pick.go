@@ -9,14 +9,13 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// group is what rates are shared between fairly.
+// group is the unit of fairness.
 type group struct {
-	refs   int    // jobs of the group that are remembered
+	refs   int    // existing jobs of the group
 	served uint64 // Scheduler.seq when one of them was last sent
 }
 
-// groupsKept is how many groups are remembered before those that have nothing to
-// do are forgotten.
+// groupsKept is how many groups are remembered before idle ones are forgotten.
 const groupsKept = 1024
 
 func (s *Scheduler) join(name string) *group {
@@ -37,8 +36,8 @@ func (s *Scheduler) join(name string) *group {
 	return g
 }
 
-// tombstones remembers the last keys that had their final state or were given up,
-// so that a late Show does not post the message anew.
+// tombstones remembers the last keys that were finished or given up, so that a late Show does not post the message
+// again.
 type tombstones struct {
 	seed  maphash.Seed
 	known map[uint64]struct{}
@@ -69,12 +68,11 @@ func (t *tombstones) add(key uint64) {
 	t.known[key] = struct{}{}
 }
 
-// remove forgets a key that may be shown anew.
+// remove forgets a key that may be shown again.
 func (t *tombstones) remove(key uint64) { delete(t.known, key) }
 
-// dispatch begins every call that may begin now. It returns when it should be
-// called again, zero if only an event can change anything, and how much is
-// pending or in flight.
+// dispatch begins every call that may begin now. It returns when to call it again, zero if only an event can change
+// anything, and how much is pending or in flight.
 func (s *Scheduler) dispatch(base context.Context) (next time.Time, left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +112,7 @@ func (s *Scheduler) dispatch(base context.Context) (next time.Time, left int) {
 	return next, len(s.pending) + s.inFlight
 }
 
-// nextCall is the method of a job's next call, and how urgent it is.
+// nextCall is the method and priority of a job's next call.
 func (s *Scheduler) nextCall(j *job, now time.Time) (Method, Priority) {
 	if j.call != nil {
 		return j.call.Method, j.call.Priority
@@ -122,8 +120,8 @@ func (s *Scheduler) nextCall(j *job, now time.Time) (Method, Priority) {
 	return s.step(j, now)
 }
 
-// before is the order of calls that may all go now: what only tidies up goes last of its
-// priority, who is looked at before others, and they one after another.
+// before orders calls that may all go now: within a priority, tidying comes last, and watched groups come before
+// others.
 func (s *Scheduler) before(a, b *job, now time.Time) bool {
 	if a.urgency != b.urgency {
 		return a.urgency > b.urgency
@@ -140,8 +138,8 @@ func (s *Scheduler) before(a, b *job, now time.Time) bool {
 	return a.seq < b.seq
 }
 
-// readyAt returns when j may be sent as far as time decides, or false when it
-// waits for an event. live is what is changed live by the same method.
+// readyAt returns the time from which j may be sent, or false when it waits for an event. live is the pool of live
+// changes by the same method.
 func (s *Scheduler) readyAt(j *job, now time.Time, live pool) (time.Time, bool) {
 	if j.call != nil {
 		if j.after != nil && !j.after.done {
@@ -168,7 +166,7 @@ func (s *Scheduler) readyAt(j *job, now time.Time, live pool) (time.Time, bool) 
 		need += s.kept(b, live.n)
 	case j.urgency == Normal:
 		need += b.reserve
-	case j.urgency < Card: // people who click are few, and look
+	case j.urgency < Card: // clicks are few, and their authors are watching
 		need += b.reserve / 3
 	}
 	if j.urgency < Click && s.inFlight >= max(1, s.o.MaxInFlight-1) {
@@ -184,16 +182,14 @@ func (s *Scheduler) readyAt(j *job, now time.Time, live pool) (time.Time, bool) 
 	return at, true
 }
 
-// kept is what of a rate is kept free for last states and answers where so many messages
-// change by it: the more there are, the more may end at once. What only changes for a
-// while, or tidies up, leaves it alone.
+// kept is the reserve of a rate for last states and answers while so many messages are live: the more there are,
+// the more may end at once. Temporary changes and tidying may not use it.
 func (s *Scheduler) kept(b *bucket, live int) float64 {
 	return max(b.reserve, min(b.reserve+float64(live)/8, b.burst-1.5))
 }
 
-// paceAt returns when the next live edit of j is due: soon while the rate has a
-// token for every live message, else after the message's even share of what comes
-// back. The first edit is due at once, since a message is often posted just
+// paceAt returns when the next live edit of j is due: soon while the rate has a token for every live message, else
+// after the message's share of the refill. The first edit is due at once, since a message is often posted just
 // before its text begins.
 func (s *Scheduler) paceAt(j *job, b *bucket, now time.Time, live pool) time.Time {
 	if j.edits == 0 {
@@ -227,8 +223,7 @@ func (s *Scheduler) bucket(m Method, now time.Time) *bucket {
 	return b
 }
 
-// channelsKept is how many channels' buckets are kept before full ones go; a full
-// one says nothing that a new one would not.
+// channelsKept is how many channels' buckets are kept before full ones, which equal new ones, are dropped.
 const channelsKept = 256
 
 func (s *Scheduler) channelBucket(channel string, now time.Time) *bucket {

@@ -3,7 +3,7 @@ package publish
 func (s *Scheduler) signal() {
 	select {
 	case s.wake <- struct{}{}:
-	default: // it will look anyway
+	default: // it will check anyway
 	}
 }
 
@@ -28,15 +28,15 @@ func (s *Scheduler) requeue(j *job) {
 	s.signal()
 }
 
-// leave lets be what need not be sent before the stop. A message is still known,
-// so that its final state, if it comes in time, is an edit.
+// leave drops what need not be sent before the stop. A message stays known, so that its final state, if it comes in
+// time, is an edit.
 func (s *Scheduler) leave(j *job) {
 	if j.call != nil {
 		s.forget(j)
 	}
 }
 
-// dequeue takes j from the pending ones.
+// dequeue removes j from the pending ones.
 func (s *Scheduler) dequeue(j *job) {
 	last := len(s.pending) - 1
 	s.pending[j.index] = s.pending[last]
@@ -49,8 +49,7 @@ func (s *Scheduler) dequeue(j *job) {
 	}
 }
 
-// forget frees what is kept for j, which is not pending. Nothing more is accepted
-// for a message's key.
+// forget frees what is kept for j, which is not pending. Its key accepts nothing more.
 func (s *Scheduler) forget(j *job) {
 	j.done, j.after = true, nil
 	j.group.refs--

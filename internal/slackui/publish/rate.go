@@ -31,18 +31,17 @@ const (
 	UploadFile     Method = "files.upload"
 )
 
-// rate is how a method may be used: perMinute sustained, burst at once. In any
-// window of 60 seconds at most perMinute+burst calls begin, which must not be
-// more than Slack's limit, unless most is given: then no more begin, and when they have begun
-// the method has to be done without. reserve is the part of the burst that is kept for
-// priorities above Normal, at least (see Scheduler.kept), and a part of it for those above Answer. anywhere is the part of the calls that may fall to any replica, as what
-// answers people does; the rest is of turns, and made where these run.
+// rate is a method's limit: perMinute sustained, burst at once. In any window of 60 seconds at most perMinute+burst
+// calls begin, which must not exceed Slack's limit, unless most is given: then that is the maximum, and the method
+// is unavailable afterwards. reserve is the minimum part of the burst for priorities above Normal (see
+// Scheduler.kept), and partly for those above Answer. anywhere is the part of the calls that any replica may make,
+// such as answers to people; the rest belongs to turns, on their replicas.
 type rate struct {
 	perMinute, burst, reserve, anywhere float64
 	most                                int
 }
 
-// rates has what Slack documents for each method; see rate for the sums.
+// rates are Slack's documented limits; see rate for the sums.
 var rates = map[Method]rate{
 	// Slack allows one message per second per channel (perChannel) and has an
 	// undisclosed limit for the workspace, assumed here.
@@ -65,7 +64,7 @@ var rates = map[Method]rate{
 	UploadFile:     {perMinute: 80, burst: 20, reserve: 2},
 }
 
-// otherMethod is assumed for methods that are not in rates: Slack's tier 2.
+// otherMethod is assumed for methods missing in rates: Slack's tier 2.
 var otherMethod = rate{perMinute: 15, burst: 5, reserve: 1, anywhere: 0.5}
 
 // perChannel limits chat.postMessage in one channel.
@@ -78,15 +77,13 @@ func rateOf(m Method) rate {
 	return otherMethod
 }
 
-// Share is the part of Slack's rates, from 0 to 1, that is ours: Slack counts all
-// replicas as one app. Anywhere is of what may fall to any replica, Turns of what is shown
-// of turns. All replicas' shares of either come to 1.
+// Share is our part of Slack's rates, from 0 to 1: Slack counts all replicas as one app. Anywhere is for calls that
+// any replica may make, Turns for turns' messages. All replicas' shares add up to 1 for each.
 type Share struct {
 	Anywhere, Turns float64
 }
 
-// SetShare says which part of Slack's rates is ours from now on; until it is called, all of
-// them are.
+// SetShare sets our part of Slack's rates; until it is called, it is everything.
 func (s *Scheduler) SetShare(share Share) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,9 +101,8 @@ func (s *Scheduler) SetShare(share Share) {
 	s.signal()
 }
 
-// part is what a share of the rate may be used for. Few calls at once are left of a small
-// one: it has to bear a Live call beside the reserve, and what that takes is taken from
-// what is sustained.
+// part is a share of the rate. A small share leaves a small burst: it must allow a Live call beside the reserve, at
+// the expense of the sustained rate.
 func (r rate) part(s Share) rate {
 	p := r.anywhere*s.Anywhere + (1-r.anywhere)*s.Turns
 	if p >= 1 {
@@ -129,19 +125,19 @@ type bucket struct {
 	rate
 	tokens float64
 	at     time.Time // when tokens was true
-	// taken is when the last calls began, oldest first, where rate.most is given.
+	// taken is when the last calls began, oldest first, if rate.most is given.
 	taken []time.Time
 }
 
-// window is in which time no more than rate.most calls begin. It is longer than Slack's, since
-// calls take a while to get there, and not always the same.
+// window is the time in which at most rate.most calls begin. It is longer than Slack's, since the latency of calls
+// varies.
 const window = 61 * time.Second
 
 func newBucket(b rate, now time.Time) *bucket {
 	return &bucket{rate: b, tokens: b.burst, at: now}
 }
 
-// period is the time in which one token comes back.
+// period is the time to refill one token.
 func (b *bucket) period() time.Duration {
 	return time.Duration(float64(time.Minute) / b.perMinute)
 }
@@ -155,9 +151,9 @@ func (b *bucket) level(now time.Time) float64 {
 
 // when returns the time from which the bucket holds n tokens, n ≤ burst.
 func (b *bucket) when(now time.Time, n float64) time.Time {
-	const rounding = 1e-6 // a token's millionth, so that a wait never ends a hair too early
+	const rounding = 1e-6 // of a token, so that a wait never ends too early
 	have := b.level(now)
-	from := later(now, b.at) // a pause puts b.at into the future
+	from := later(now, b.at) // a pause sets b.at into the future
 	free := from
 	if i := len(b.taken) - b.most + min(b.most, int(math.Ceil(n))) - 1; b.most > 0 && i >= 0 {
 		free = later(from, b.taken[i].Add(window))
@@ -176,7 +172,7 @@ func (b *bucket) take(now time.Time) {
 	b.note(1, now)
 }
 
-// note counts calls that begin now, and forgets those that do not count any more.
+// note records calls that begin now, and forgets expired ones.
 func (b *bucket) note(n int, now time.Time) {
 	if b.most == 0 {
 		return
@@ -185,21 +181,20 @@ func (b *bucket) note(n int, now time.Time) {
 	b.taken = append(b.taken, slices.Repeat([]time.Time{now}, n)...)
 }
 
-// giveBack returns a token whose call was not made after all.
+// giveBack returns the token of a call that was not made.
 func (b *bucket) giveBack() {
 	b.tokens = min(b.burst, b.tokens+1)
 	b.taken = b.taken[:max(0, len(b.taken)-1)]
 }
 
-// drainUntil leaves no more than the reserve when a pause ends, so that a method
-// that was refused starts again gently, urgent calls first.
+// drainUntil leaves only the reserve when a pause ends, so that a refused method restarts gently, urgent calls
+// first.
 func (b *bucket) drainUntil(now, end time.Time) {
 	b.tokens = min(b.level(now), b.reserve)
 	b.at = end
 }
 
-// become changes the rate. What is there already counts, as far as it may be used at once;
-// what comes to most is free when nobody's calls of before count any more.
+// become changes the rate. Existing tokens count up to the new burst; calls recorded for most expire as before.
 func (b *bucket) become(r rate, now time.Time) {
 	b.tokens, b.at = min(b.level(now), r.burst), later(now, b.at)
 	b.note(max(0, r.most-b.most), now)

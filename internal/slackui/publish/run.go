@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// Run sends what is shown until ctx ends, then last states and what has priority Answer or more, for at most
-// Options.DrainTimeout. It returns an error when some of that could not be sent.
-// It must be called once.
+// Run sends what is shown until ctx ends, then last states and priorities of Answer or more, for at most
+// Options.DrainTimeout. It returns an error when some of that could not be sent. It must be called once.
 func (s *Scheduler) Run(ctx context.Context) error {
-	// Calls outlive ctx: what has begun is finished within the drain.
+	// Calls outlive ctx: the drain completes them.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 
@@ -63,7 +62,7 @@ func (s *Scheduler) drain() {
 	defer s.mu.Unlock()
 	s.draining = true
 	for j := range s.open {
-		// Nothing is to stand in Slack as if it were written.
+		// No message may look as if it were still being written.
 		if j.stream.stop = true; j.index < 0 && !j.flying {
 			s.enqueue(j)
 		}
@@ -84,7 +83,7 @@ func (s *Scheduler) stop() int {
 	return len(s.pending) + s.inFlight
 }
 
-// Pending returns how many messages and calls wait or are under way.
+// Pending returns how many messages and calls wait or are in flight.
 func (s *Scheduler) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,28 +8,26 @@ import (
 	"go.uber.org/zap"
 )
 
-// Options tune a [Scheduler]; the zero value is good for production.
+// Options tune a [Scheduler]; the zero value suits production.
 type Options struct {
-	// Log gets what went wrong, in full; nil means nowhere.
+	// Log receives errors in full; nil logs nothing.
 	Log *zap.Logger
-	// DrainTimeout bounds how long Run goes on sending final states after its
-	// context has ended; zero means 5 s.
+	// DrainTimeout bounds how long Run sends final states after its context has ended; zero means 5 s.
 	DrainTimeout time.Duration
 	// CallTimeout bounds one call; zero means 15 s.
 	CallTimeout time.Duration
-	// GiveUpAfter is how long a state is retried after errors that may pass, from
-	// the first of them; zero means 15 min. Waiting for a rate limit does not count.
+	// GiveUpAfter is how long a state is retried after the first of consecutive errors that may pass; zero means 15
+	// min. Waiting for a rate limit does not count.
 	GiveUpAfter time.Duration
 	// EditInterval is the shortest time between two Live edits of one message;
 	// zero means 400 ms.
 	EditInterval time.Duration
-	// MaxInFlight is how many calls may be under way at once; zero means 16. A
-	// quarter of them is kept for priorities above Live.
+	// MaxInFlight bounds the concurrent calls; zero means 16. A quarter is reserved for priorities above Live.
 	MaxInFlight int
-	// MaxCalls is how many Calls may wait; zero means 10,000. Messages are not
-	// counted: of each key at most one state is kept.
+	// MaxCalls bounds the waiting Calls; zero means 10,000. Messages are not counted: each key has at most one
+	// state.
 	MaxCalls int
-	// CallAttempts is how often a Call is tried in all; zero means 5.
+	// CallAttempts is the number of tries of a Call; zero means 5.
 	CallAttempts int
 }
 
@@ -57,8 +55,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Scheduler paces, orders and retries all calls to Slack. Create it with New; its
-// methods are safe for concurrent use.
+// Scheduler paces, orders and retries all calls to Slack. Create it with New; its methods are safe for concurrent
+// use.
 type Scheduler struct {
 	api  API
 	o    Options
@@ -67,16 +65,16 @@ type Scheduler struct {
 	refusals refusals
 
 	mu        sync.Mutex
-	seq       uint64 // orders what became pending and who was served
+	seq       uint64 // orders pending jobs and served groups
 	messages  map[string]*job
-	lastCall  map[string]*job // by Call.Key: the newest call that is not done
+	lastCall  map[string]*job // by Call.Key: the newest unfinished call
 	pending   []*job
 	waiting   int // pending Calls
 	inFlight  int
 	pools     map[Method]pool      // of Live changes in flight
 	open      map[*job]struct{}    // messages that are streams now
-	noStreams map[string]time.Time // until when none is begun, by channel; "": anywhere
-	looks     map[string]time.Time // when somebody looked at a group
+	noStreams map[string]time.Time // until when none is begun, by channel; "": everywhere
+	looks     map[string]time.Time // when somebody was active in a group
 	buckets   map[Method]*bucket
 	channels  map[string]*bucket // chat.postMessage per channel
 	share     Share              // of the rates
@@ -109,48 +107,46 @@ func New(api API, o Options) *Scheduler {
 	}
 }
 
-// job is a message with its latest state, or a call. All fields are guarded by
-// Scheduler.mu, but msg and call do not change while the job is in flight except
-// through next.
+// job is a message with its latest state, or a call. Scheduler.mu guards all fields; while the job is in flight,
+// msg and call change only through next.
 type job struct {
 	seq     uint64 // when it became pending
 	group   *group
-	index   int // in Scheduler.pending; -1 when it is not there
+	index   int // in Scheduler.pending; -1 if absent
 	flying  bool
 	next    Method    // of its next call, or of the one in flight
 	urgency Priority  // of that call
 	live    float64   // its shares in Scheduler.pools
 	begun   time.Time // when its last attempt began
 	retryAt time.Time // not before, after an error
-	failing time.Time // the first error of the current row of errors
+	failing time.Time // the first of consecutive errors
 	fails   int
 
 	msg       Message // the latest state shown
 	key       uint64  // hash of msg.Key
-	ts        string  // where it stands in Slack
-	sum       uint64  // of the content that Slack has; 0 if unknown
+	ts        string  // its ts in Slack
+	sum       uint64  // of the content in Slack; 0 if unknown
 	edits     int
 	stream    stream    // while it is one
-	grown     *growth   // to the latest state; nil while nobody asked
+	grown     *growth   // to the latest state; nil until computed
 	gone      bool      // it is not wanted any more
-	told      bool      // Slack has its last state, not as it is to look in the end
-	edited    bool      // it is not begun as a stream any more
+	told      bool      // Slack has its last state, though not in its final form
+	edited    bool      // it cannot begin as a stream any more
 	streamed  bool      // it is a stream, or was one
-	changed   time.Time // when a state was shown that Slack does not have
-	rendering rendering // what is left of this message's rendering, after Slack's refusals
-	filed     bool      // all of it is in a file
-	newer     bool      // msg was shown while an older state was in flight
-	doubt     bool      // Slack may have the message, posted by an attempt that seemed to fail
-	// ends are the OnEnd of the states that Slack does not have, in the order in which they
-	// were shown.
+	changed   time.Time // when a state that Slack lacks was shown
+	rendering rendering // after Slack's refusals of this message
+	filed     bool      // the full text is attached as a file
+	newer     bool      // msg changed while an older state was in flight
+	doubt     bool      // Slack may have the message from an attempt that seemed to fail
+	// ends are the OnEnd of the states that Slack lacks, in order.
 	ends []func(error)
 
 	call  *Call // nil for a message
-	after *job  // the call of the same key that must be done first
+	after *job  // the call of the same key that must finish first
 	done  bool
 }
 
-// stays reports whether the job is done before the scheduler stops.
+// stays reports whether the job must finish before the scheduler stops.
 func (j *job) stays() bool {
 	if j.call != nil {
 		return j.call.Priority >= Answer
@@ -165,12 +161,12 @@ func (j *job) channel() string {
 	return j.msg.Channel
 }
 
-// paced reports whether the job's next call is one of many that change a message.
+// paced reports whether the job's next call is a live change.
 func (j *job) paced() bool {
 	return j.call == nil && j.ts != "" && j.urgency == Live
 }
 
-// isSent reports whether Slack has the latest state already.
+// isSent reports whether Slack already has the latest state.
 func (s *Scheduler) isSent(j *job) bool {
 	if j.stream.open {
 		return len(j.growth().chunks) == 0 && !j.closes(time.Now())
@@ -183,16 +179,15 @@ func (s *Scheduler) isSent(j *job) bool {
 	return err == nil && sum == j.sum
 }
 
-// Show makes m the state to be shown for its key; an older state that has not
-// been sent is dropped. It never blocks. States for a key that has had its final
-// one are ignored.
+// Show sets the state to show for m's key; an older unsent state is dropped. It never blocks. States after a key's
+// final one are ignored.
 func (s *Scheduler) Show(m Message) {
 	for _, end := range s.show(m) {
 		end(nil)
 	}
 }
 
-// show returns whom to tell that Slack has what they have shown.
+// show returns the callbacks of states that Slack already has.
 func (s *Scheduler) show(m Message) (ended []func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +235,7 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 		}
 	case j.index < 0:
 		s.enqueue(j)
-	default: // pending: what is sent is just newer
+	default: // pending: the newer state is sent
 		if m.Final || m.Priority != Live {
 			s.signal()
 		}
@@ -248,22 +243,21 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 	return ended
 }
 
-// wants notes whom to tell of a state that was shown.
+// wants records a state's callback.
 func (j *job) wants(m Message) {
 	if m.OnEnd != nil {
 		j.ends = append(j.ends, m.OnEnd)
 	}
 }
 
-// ended takes the first n of those who are to be told.
+// ended takes the first n callbacks.
 func (j *job) ended(n int) []func(error) {
 	out := j.ends[:n:n]
 	j.ends = j.ends[n:]
 	return out
 }
 
-// reached takes those who are to be told that a state is in Slack. After a last state nothing
-// more is sent: they are all.
+// reached takes the callbacks of states that are in Slack: all of them after a last state.
 func (j *job) reached(a attempt) []func(error) {
 	if a.msg.Final {
 		return j.ended(len(j.ends))
@@ -271,9 +265,8 @@ func (j *job) reached(a attempt) []func(error) {
 	return j.ended(a.ends)
 }
 
-// Forget takes back a message that is not to be shown any more: what was not sent is not,
-// and no state of its key is from now on. Taking it away in Slack is the caller's; one
-// that is on its way there is told to OnPosted all the same.
+// Forget drops a message that is not to be shown any more: unsent states are dropped, and further ones ignored. The
+// caller deletes it in Slack; if its post is in flight, OnPosted is still called.
 func (s *Scheduler) Forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,16 +284,15 @@ func (s *Scheduler) Forget(key string) {
 	}
 }
 
-// Known reports whether a message of this key was shown and may be shown again, or whether it
-// is over, as far as is remembered: its last state is in Slack, or it was forgotten.
+// Known reports whether a message of this key was shown and may be shown again, or whether it is over, as far as is
+// remembered: its last state is in Slack, or it was forgotten.
 func (s *Scheduler) Known(key string) (shown, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.messages[key] != nil, s.ended.has(s.ended.hash(key))
 }
 
-// Once schedules a call. It never blocks; when too many calls wait already,
-// OnError gets ErrTooMany.
+// Once schedules a call. It never blocks; if too many calls already wait, OnError gets ErrTooMany.
 func (s *Scheduler) Once(c Call) {
 	if s.admit(&c) {
 		return
@@ -326,7 +318,7 @@ func (s *Scheduler) admit(c *Call) bool {
 	if c.Key != "" {
 		prev := s.lastCall[c.Key]
 		for c.Replace && prev != nil && prev.index >= 0 {
-			// What the dropped call was waiting for, this one waits for.
+			// This call inherits the dropped one's predecessor.
 			older := prev.after
 			s.dequeue(prev)
 			s.forget(prev)

@@ -13,21 +13,21 @@ import (
 	"deckhand/internal/slackui/render"
 )
 
-// attempt is a message's state as one call sends it.
+// attempt is a message's state in one call.
 type attempt struct {
 	msg       Message
 	ts        string
-	sum       uint64 // what Slack has
+	sum       uint64 // of the content in Slack
 	rendering rendering
-	page      render.Page // the message's, reduced
-	cut       bool        // and not all of it
+	page      render.Page // in its rendering
+	cut       bool        // something is missing in it
 	doubt     bool
-	ends      int // how many of job.ends are about this state or older ones
+	ends      int // how many of job.ends are for this state or older ones
 	method    Method
-	growth    growth // of a stream
+	growth    growth // for a stream
 }
 
-// options are what makes up the message in a post or an edit.
+// options are the message's content for a post or an edit.
 func (a attempt) options() []slack.MsgOption {
 	text := a.page.Text
 	if text == "" {
@@ -35,16 +35,16 @@ func (a attempt) options() []slack.MsgOption {
 	}
 	opts := []slack.MsgOption{
 		slack.MsgOptionText(text, false),
-		// Only what we marked up ourselves may be a link or a mention.
+		// Only our own markup may become a link or a mention.
 		slack.MsgOptionParse(false),
 	}
 	switch {
 	case len(a.page.Blocks) > 0:
 		opts = append(opts, slack.MsgOptionBlocks(a.page.Blocks...))
 	case a.ts != "":
-		opts = append(opts, slack.MsgOptionBlocks()) // takes the old blocks away
+		opts = append(opts, slack.MsgOptionBlocks()) // removes the old blocks
 	}
-	if a.ts == "" { // an edit has no such arguments
+	if a.ts == "" { // edits have no such arguments
 		opts = append(opts, slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl())
 	}
 	if a.ts == "" && a.msg.ThreadTS != "" {
@@ -59,7 +59,7 @@ func (a attempt) options() []slack.MsgOption {
 	return opts
 }
 
-// runMessage makes one attempt to show a message and settles what follows.
+// runMessage makes one attempt to show a message and settles the outcome.
 func (s *Scheduler) runMessage(base context.Context, j *job, a attempt) {
 	if a.msg.held() { // since it was picked
 		s.hold(j, a)
@@ -117,7 +117,7 @@ func (s *Scheduler) runMessage(base context.Context, j *job, a attempt) {
 	s.settle(j, a, sum, ts, err)
 }
 
-// runStream makes one attempt to begin, to prolong or to end a stream.
+// runStream makes one attempt to start, append to or stop a stream.
 func (s *Scheduler) runStream(base context.Context, j *job, a attempt) {
 	ctx, cancel := context.WithTimeout(base, s.o.CallTimeout)
 	defer cancel()
@@ -146,8 +146,8 @@ func (s *Scheduler) runStream(base context.Context, j *job, a attempt) {
 	s.settle(j, a, 0, ts, err)
 }
 
-// found settles a look for a message that an earlier attempt may have posted: where it
-// stands it is edited, and where nobody could tell it is looked for again.
+// found settles the search for a message that an earlier attempt may have posted: if found it is edited, after an
+// error the search is repeated.
 func (s *Scheduler) found(j *job, a attempt, ts string, err error) {
 	if err != nil {
 		s.settle(j, a, 0, "", err)
@@ -161,7 +161,7 @@ func (s *Scheduler) found(j *job, a attempt, ts string, err error) {
 	s.requeue(j)
 }
 
-// hold puts back an attempt that may not be made now.
+// hold returns an attempt that may not be made now.
 func (s *Scheduler) hold(j *job, a attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +198,7 @@ func (s *Scheduler) unchanged(j *job, a attempt) {
 	tell(ended, nil)
 }
 
-// settle notes an attempt's outcome: ts is where a post stands now.
+// settle records an attempt's outcome: ts is the post's.
 func (s *Scheduler) settle(j *job, a attempt, sum uint64, ts string, err error) {
 	v, wait := judge(err)
 	ended, lost := s.settleLocked(j, a, sum, ts, v, wait, err)
@@ -211,8 +211,8 @@ func (s *Scheduler) settle(j *job, a attempt, sum uint64, ts string, err error) 
 	tell(ended, lost)
 }
 
-// attach puts all of a message's text into a file of its thread where Slack took a part of it
-// alone: once, when somebody waits for the message or it is its last state.
+// attach uploads a message's full text as a file into its thread if Slack accepted only a part: once, when somebody
+// waits for the message or it is its last state.
 func (s *Scheduler) attach(j *job, a attempt) {
 	if !a.cut || !a.msg.stays() {
 		return
@@ -237,8 +237,7 @@ func (s *Scheduler) attach(j *job, a attempt) {
 	})
 }
 
-// settleLocked returns whom to tell that they need not wait any longer, and the error with
-// which the message is given up, or nil.
+// settleLocked returns the callbacks to call, and the error with which the message is given up, or nil.
 func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v verdict, wait time.Duration, err error) (ended []func(error), lost error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -276,7 +275,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		}
 
 	case passing:
-		j.sum, j.doubt = 0, true // it may have arrived all the same
+		j.sum, j.doubt = 0, true // it may have arrived
 		if j.failing.IsZero() {
 			j.failing = now
 		}
@@ -298,12 +297,12 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		ended = j.ended(len(j.ends))
 		s.forget(j)
 	case v == passing && !j.newer && j.msg.Final:
-		// It may be shown anew, when Slack is back.
+		// It may be shown again when Slack is back.
 		ended = j.ended(len(j.ends))
 		s.forget(j)
 		s.ended.remove(j.key)
 	default:
-		// Only this state is lost: a newer one may fare better.
+		// Only this state is lost: a newer one may succeed.
 		ended = j.ended(a.ends)
 		s.conclude(j)
 	}
@@ -311,7 +310,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 	return ended, err
 }
 
-// land takes j out of flight.
+// land marks j as no longer in flight.
 func (s *Scheduler) land(j *job) {
 	j.flying = false
 	s.inFlight--
@@ -322,7 +321,7 @@ func (s *Scheduler) land(j *job) {
 	s.signal()
 }
 
-// conclude ends an attempt that is not repeated: what was shown meanwhile is next.
+// conclude ends an attempt without a retry: a newer state is next.
 func (s *Scheduler) conclude(j *job) {
 	switch {
 	case j.newer:
@@ -332,8 +331,8 @@ func (s *Scheduler) conclude(j *job) {
 	}
 }
 
-// pause stops a method for as long as Slack says. Without a Retry-After the pause
-// doubles with each refusal in a row.
+// pause stops a method for as long as Slack says. Without a Retry-After the pause doubles with each consecutive
+// refusal.
 func (s *Scheduler) pause(m Method, now time.Time, wait time.Duration, j *job) {
 	if wait <= 0 {
 		wait = min(time.Minute, 5*time.Second<<min(j.fails, 4))

@@ -11,32 +11,31 @@ import (
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
-// Slack ends a stream about five minutes after its start, or after half a minute in which
-// nothing came, and takes about 11,000 characters. It does not say so beforehand, and
-// shows an error where it did: we end it before.
+// Slack ends a stream about five minutes after its start, or after half a minute of silence, and accepts about
+// 11,000 characters. It does not announce these limits, and shows an error when it ends one, so we end it before.
 const (
 	streamLife   = 225 * time.Second
 	streamIdle   = 25 * time.Second
 	streamBytes  = 9000
 	streamBlocks = 45 // of 50
-	// lastBytes and lastBlocks are what a last state may have beyond.
+	// lastBytes and lastBlocks are the limits for a last state.
 	lastBytes, lastBlocks = 10_500, 50
 )
 
 const (
-	// fewLive is up to which gap between edits of one message edits are good enough.
+	// fewLive is the gap between edits of one message up to which edits suffice.
 	fewLive = 3 * time.Second
-	// stillLive is how long after its last change a message counts as one that changes.
+	// stillLive is how long after its last change a message counts as live.
 	stillLive = 15 * time.Second
-	// streamsAgain is after how long a place that refused streams is asked again.
+	// streamsAgain is when a place that refused streams is tried again.
 	streamsAgain = 6 * time.Hour
 )
 
-// stream is what Slack has of a message that was begun as a stream.
+// stream is Slack's state of a message that was begun as a stream.
 type stream struct {
 	open        bool
-	broken      bool // nobody knows what it has: it is stopped, and the message edited
-	stop        bool // it is to end, as the scheduler does
+	broken      bool // its content is unknown: it is stopped, and the message edited
+	stop        bool // it must end, as the scheduler stops
 	since, last time.Time
 	bytes       int
 	blocks      int
@@ -44,12 +43,12 @@ type stream struct {
 	plan        []render.Task
 }
 
-// growth is what a stream has to be given to show a state, and what it has then.
+// growth is what must be appended to a stream for a state, and its state afterwards.
 type growth struct {
 	chunks []slack.StreamChunk
 	then   stream
-	leads  bool // appending leads there
-	fits   bool // and it may go on
+	leads  bool // appending suffices
+	fits   bool // within the limits for continuing
 }
 
 func (g *growth) put(c slack.StreamChunk, bytes, blocks int) {
@@ -64,7 +63,7 @@ func (g *growth) text(s string, blocks int) {
 	}
 }
 
-// task puts a task as it is now. Slack adds an output to the one before: it is sent once.
+// task appends a task's state. Slack concatenates outputs, so each is sent once.
 func (g *growth) task(had *render.Task, t render.Task) render.Task {
 	blocks := 1
 	c := slack.NewTaskUpdateChunk(t.ID, t.Title)
@@ -82,7 +81,7 @@ func (g *growth) task(had *render.Task, t render.Task) render.Task {
 	return t
 }
 
-// grow returns what leads from what a stream has to a state.
+// grow returns the growth from a stream's content to a state.
 func (st stream) grow(want *render.Stream) growth {
 	g := growth{then: st}
 	g.then.pieces, g.then.plan = slices.Clone(st.pieces), slices.Clone(st.plan)
@@ -125,7 +124,7 @@ func (st stream) grow(want *render.Stream) growth {
 	return g
 }
 
-// steps puts the list of work. What is new of it would part a text that is being written.
+// steps appends the list of work. New items would split a text that is being written.
 func (g *growth) steps(want *render.Stream, last int) {
 	parts := last >= 0 && g.then.pieces[last].Text != "" && len(want.Pieces) == last+1
 	for _, t := range want.Plan {
@@ -139,7 +138,7 @@ func (g *growth) steps(want *render.Stream, last int) {
 	}
 }
 
-// sign is a chunk that keeps a stream alive and shows nothing: a task that runs, once more.
+// sign is a chunk that keeps a stream alive without a visible change: a running task, again.
 func (st stream) sign() slack.StreamChunk {
 	tasks := slices.Clone(st.plan)
 	for _, p := range st.pieces {
@@ -157,7 +156,7 @@ func (st stream) sign() slack.StreamChunk {
 	return nil
 }
 
-// closer is what closes a code block that a stream ends in.
+// closer closes a code block at a stream's end.
 func (st stream) closer() string {
 	if n := len(st.pieces) - 1; n >= 0 && mrkdwn.InFence(st.pieces[n].Text) {
 		return "\n```"
@@ -165,7 +164,7 @@ func (st stream) closer() string {
 	return ""
 }
 
-// growth returns what the job's stream has to be given for its latest state.
+// growth returns the growth of the job's stream to its latest state.
 func (j *job) growth() *growth {
 	if j.grown == nil {
 		g := j.stream.grow(j.msg.Page.Stream)
@@ -174,7 +173,7 @@ func (j *job) growth() *growth {
 	return j.grown
 }
 
-// due is when an open stream must be looked at, whatever is shown.
+// due is when an open stream needs attention, whatever is shown.
 func (st stream) due() time.Time {
 	if end := st.since.Add(streamLife); end.Before(st.last.Add(streamIdle)) {
 		return end
@@ -182,7 +181,7 @@ func (st stream) due() time.Time {
 	return st.last.Add(streamIdle)
 }
 
-// closes reports whether an open stream is to be stopped now, and the message edited.
+// closes reports whether to stop an open stream now, and to edit the message.
 func (j *job) closes(now time.Time) bool {
 	st, g := j.stream, j.growth()
 	switch {
@@ -192,7 +191,7 @@ func (j *job) closes(now time.Time) bool {
 	return len(g.chunks) == 0 && now.Sub(st.last) >= streamIdle && st.sign() == nil
 }
 
-// step decides which call a message needs next, and how urgent it is.
+// step decides the method and priority of a message's next call.
 func (s *Scheduler) step(j *job, now time.Time) (Method, Priority) {
 	switch {
 	case j.ts == "" && s.starts(j, now):
@@ -214,7 +213,7 @@ func (s *Scheduler) step(j *job, now time.Time) (Method, Priority) {
 		}
 		return AppendStream, urgent
 	}
-	// A last state does not wait for the right to stop: what is missing is appended.
+	// A last state does not wait until the stream may be stopped: the rest is appended.
 	if g := j.growth(); j.msg.Final && !j.stream.broken && g.leads && len(g.chunks) > 0 &&
 		now.Sub(j.stream.since) < streamLife && s.bucket(StopStream, now).when(now, 1).After(now) {
 		return AppendStream, max(Answer, urgent)
@@ -222,15 +221,15 @@ func (s *Scheduler) step(j *job, now time.Time) (Method, Priority) {
 	return StopStream, max(Normal, urgent)
 }
 
-// tidies reports whether a message's next call is an edit after which nobody knows more than
-// before: what came out stands there already, or below, or is of no use any more.
+// tidies reports whether a message's next call is an edit without news: its content is already there or below, or
+// has become useless.
 func (j *job) tidies() bool {
 	return j.call == nil && j.ts != "" && !j.stream.open && j.msg.Final && (j.told || j.msg.Priority < Answer)
 }
 
-// starts reports whether a message that is to be posted begins as a stream: it may, and
-// would be changed less often by edits. Starts are few: one is kept for who is looked at, and
-// what follows a stream has one only while there are many, since whoever had none has it worse.
+// starts reports whether a message is posted as a stream: that must be possible, and lead to more frequent changes
+// than edits. Starts are few: one is reserved for watched groups, and later messages of a turn get one only while
+// there are many, since messages without one are worse off.
 func (s *Scheduler) starts(j *job, now time.Time) bool {
 	m := &j.msg
 	if m.Page.Stream == nil || len(m.Page.Stream.Pieces) == 0 || m.Recipient.User == "" || m.ThreadTS == "" || m.Wanted != nil ||
@@ -242,7 +241,7 @@ func (s *Scheduler) starts(j *job, now time.Time) bool {
 		return false
 	}
 	edits, streams := s.lively(j, now)
-	// The last states of all of them are edits, too: a turn is taken to last three minutes.
+	// All last states are edits, too; turns are assumed to last three minutes.
 	edit, appending := s.bucket(UpdateMessage, now).rate, s.bucket(AppendStream, now).period()
 	update := time.Duration(float64(time.Minute) / max(edit.perMinute/4, edit.perMinute-float64(edits+streams+1)/3))
 	perEdit, perAppend := time.Duration(edits+1)*update, time.Duration(streams+1)*appending
@@ -265,8 +264,8 @@ func (s *Scheduler) room(now time.Time) bool {
 	return time.Duration(len(s.open)+1)*s.bucket(AppendStream, now).period() <= streamIdle+2*time.Second
 }
 
-// oldest is the stream that makes way where there is no room for another: it has changed
-// often, and is edited from then on. Nobody looks at it.
+// oldest is the unwatched stream that is ended to make room for another: it has changed often, and is edited from
+// then on.
 func (s *Scheduler) oldest(now time.Time) (oldest *job) {
 	for j := range s.open {
 		if !j.flying && !j.stream.stop && !j.stream.broken && !s.isWatched(j.msg.Group, now) && (oldest == nil || j.stream.since.Before(oldest.stream.since)) {
@@ -289,7 +288,7 @@ func (s *Scheduler) makeWay(now time.Time) {
 	}
 }
 
-// lively counts the messages beside j that change now, by how they are changed.
+// lively counts the other live messages, by how they are changed.
 func (s *Scheduler) lively(j *job, now time.Time) (edits, streams int) {
 	for _, x := range s.messages {
 		switch {
@@ -303,8 +302,7 @@ func (s *Scheduler) lively(j *job, now time.Time) (edits, streams int) {
 	return edits, streams
 }
 
-// attend makes pending what an open stream needs by itself, and returns when the next one
-// will.
+// attend makes open streams pending that need a call of their own, and returns when the next one will.
 func (s *Scheduler) attend(now time.Time) (next time.Time) {
 	for j := range s.open {
 		if j.index >= 0 || j.flying {

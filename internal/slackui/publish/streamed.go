@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Places where Slack has no streams, by the error with which it says so.
+// Places without streams, by Slack's error.
 var (
 	noStreamCodes = []string{
 		"unknown_method", "method_deprecated", "missing_scope", "not_allowed_token_type", "no_permission", "access_denied",
@@ -24,14 +24,13 @@ const (
 	conflict     = "streaming_state_conflict"
 )
 
-// IsStream reports whether Slack refused to change a message since it is being streamed.
+// IsStream reports whether Slack refused to change a message because it is being streamed.
 func IsStream(err error) bool { return refusedAs(err, conflict) }
 
-// IsOver reports whether Slack refused to append to a stream, or to stop it, since it has
-// ended.
+// IsOver reports whether Slack refused to append to a stream, or to stop it, because it has ended.
 func IsOver(err error) bool { return refusedAs(err, notStreaming) }
 
-// opened notes that a message was begun as a stream.
+// opened records that a message was begun as a stream.
 func (s *Scheduler) opened(j *job, a attempt) {
 	j.stream = a.growth.then
 	j.stream.open, j.stream.since, j.stream.last = true, j.begun, j.begun
@@ -40,18 +39,18 @@ func (s *Scheduler) opened(j *job, a attempt) {
 	s.open[j] = struct{}{}
 }
 
-// closed notes that a message is no stream any more: what is shown next is an edit, at once.
+// closed records that a message is no longer a stream: the next state is an edit, at once.
 func (s *Scheduler) closed(j *job) {
 	j.stream, j.grown, j.sum, j.edits, j.edited = stream{}, nil, 0, 0, true
 	delete(s.open, j)
 }
 
-// settleStream settles a call about a stream. It reports false when the attempt is to be
-// settled as any other. s.mu is held, and j has landed.
+// settleStream settles a call about a stream. It returns false if the attempt is to be settled like any other. s.mu
+// is held, and j has landed.
 func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait time.Duration, err error, now time.Time) bool {
 	log := s.o.Log.With(zap.String("method", string(a.method)), zap.String("key", a.msg.Key), zap.String("channel", a.msg.Channel))
 	if j.gone && (a.method == StartStream || a.method == AppendStream || a.method == StopStream) {
-		s.forget(j) // its caller takes it away
+		s.forget(j) // its caller deletes it
 		return true
 	}
 	if v == sent && a.method != UpdateMessage && a.method != PostMessage {
@@ -66,7 +65,7 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 	case a.method != UpdateMessage && a.method != StartStream && a.method != AppendStream && a.method != StopStream:
 		return false
 	case a.method == UpdateMessage && refusedAs(err, conflict) && (j.failing.IsZero() || now.Sub(j.failing) < s.o.GiveUpAfter):
-		// It was begun as a stream by an attempt, or a process, of which nothing is known.
+		// An unknown attempt or process has begun it as a stream.
 		j.stream = stream{open: true, broken: true, since: now, last: now}
 		if j.failing.IsZero() {
 			j.failing = now
@@ -97,7 +96,7 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 		log.Warn("slack has ended a stream; its message is edited")
 		s.closed(j)
 	case a.method == AppendStream:
-		// Whether it has what was appended is not known, or it never will.
+		// Either it is unknown whether it has what was appended, or it never will.
 		log.Warn("slack did not take what was appended; the message is edited", zap.Error(explain(err)))
 		j.stream.broken = true
 		if v == content {
@@ -108,7 +107,7 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 			log.Warn("slack did not stop a stream", zap.Error(explain(err)))
 		}
 		j.told = j.told || v == sent && a.msg.Final && a.growth.leads && !j.stream.broken
-		s.closed(j) // if it is still open, the edit is told so
+		s.closed(j) // if it is still open, the edit reports that
 	default:
 		return false
 	}
@@ -116,7 +115,7 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 	return true
 }
 
-// goOn has a stream's next call made, if it needs one already.
+// goOn queues a stream's next call if it needs one already.
 func (s *Scheduler) goOn(j *job, now time.Time) {
 	j.newer = false
 	if len(j.growth().chunks) > 0 || j.closes(now) {
@@ -124,14 +123,14 @@ func (s *Scheduler) goOn(j *job, now time.Time) {
 	}
 }
 
-// notStarted notes that a message cannot begin as a stream: it is posted.
+// notStarted records that a message cannot begin as a stream: it is posted.
 func (s *Scheduler) notStarted(j *job, a attempt, v verdict, wait time.Duration, err error, now time.Time) {
 	j.edited = true
 	place := a.msg.Channel
 	switch {
 	case v == limited:
 		s.pause(a.method, now, wait, j)
-		j.retryAt = time.Time{} // to post it is another method
+		j.retryAt = time.Time{} // posting is another method
 		return
 	case v == content:
 		s.chunksRefused(err)
@@ -146,8 +145,7 @@ func (s *Scheduler) notStarted(j *job, a attempt, v verdict, wait time.Duration,
 	s.o.Log.Info("slack has no streams here; messages are edited", zap.String("channel", place), zap.Error(explain(err)))
 }
 
-// chunksRefused notes that Slack does not take what a stream is made of: edits show all that can
-// be shown.
+// chunksRefused records that Slack rejects streams' content: edits show what is possible.
 func (s *Scheduler) chunksRefused(err error) {
 	if refusedAs(err, "msg_too_long") {
 		return

@@ -12,9 +12,8 @@ import (
 
 var sumSeed = maphash.MakeSeed()
 
-// contentSum identifies what Slack would be sent; it is never 0. The blocks that
-// pages of text are made of are read without being encoded, since unchanged pages
-// are shown again and again.
+// contentSum identifies content for Slack; it is never 0. Blocks of text pages are not encoded, since unchanged
+// pages are shown repeatedly.
 func contentSum(p render.Page) (uint64, error) {
 	var h maphash.Hash
 	h.SetSeed(sumSeed)
@@ -27,7 +26,7 @@ func contentSum(p render.Page) (uint64, error) {
 	return h.Sum64() | 1, nil
 }
 
-// addString adds a text and a byte that no text has. A maphash never fails.
+// addString adds a text and a separator. A maphash never fails.
 func addString(h *maphash.Hash, s string) {
 	_, _ = h.WriteString(s)
 	_ = h.WriteByte(0xff)

@@ -3,14 +3,14 @@ package publish
 import "time"
 
 const (
-	// lookTime is how long a group that somebody has looked at goes first.
+	// lookTime is how long a watched group has precedence.
 	lookTime = 2 * time.Minute
-	// lookWeight is how many shares of a rate one of its messages has.
+	// lookWeight is the number of shares of a watched message.
 	lookWeight = 3
 )
 
-// Watched notes that somebody looks at a group: has clicked or written there. What is new in
-// it is shown before what is new in others, and more often, for two minutes.
+// Watched records that somebody has clicked or written in a group. Its news is shown before others', and more
+// often, for two minutes.
 func (s *Scheduler) Watched(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *Scheduler) isWatched(name string, now time.Time) bool {
 	return ok && now.Sub(at) < lookTime
 }
 
-// weight is how many shares of a rate a job has.
+// weight is a job's number of shares of a rate.
 func (s *Scheduler) weight(j *job, now time.Time) float64 {
 	if j.call == nil && s.isWatched(j.msg.Group, now) {
 		return lookWeight
@@ -39,7 +39,7 @@ func (s *Scheduler) weight(j *job, now time.Time) float64 {
 	return 1
 }
 
-// pool is what is paced by one rate: messages, and the shares that they have together.
+// pool is the messages that share a rate, with the sum of their shares.
 type pool struct {
 	n      int
 	weight float64

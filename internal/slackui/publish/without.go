@@ -2,8 +2,8 @@ package publish
 
 import "time"
 
-// Without notes what the workspace is known not to have: streams, and types of blocks in
-// messages. They are left alone for as long as if Slack had refused them just now.
+// Without records what the workspace lacks: streams, and types of blocks in messages. They are avoided as long as
+// after a refusal by Slack.
 func (s *Scheduler) Without(streams bool, blocks []string) {
 	now := time.Now()
 	for _, at := range []Place{InMessage, InEphemeral} {

@@ -29,52 +29,48 @@ const (
 type Clone struct {
 	// Source is the repository whose objects it borrows.
 	Source Repository
-	// Dir is where it is to be; nothing may be there.
+	// Dir is the clone's folder, which must not exist.
 	Dir string
-	// Branch is the name of the branch that it is on, such as deckhand/7. One that the
-	// source has is checked out as it stands.
+	// Branch is its branch, such as deckhand/7. If the source has it, it is checked out as it is.
 	Branch string
 	// Base is the branch or commit that a new branch starts from; empty means HEAD.
 	Base string
-	// OfOrigin has branches, and HEAD, be those that origin had when the source was last
-	// brought up to date (see [Refresh]), and not the source's own.
+	// OfOrigin bases branches and HEAD on origin's, as of the source's last refresh (see [Refresh]), instead of the
+	// source's own.
 	OfOrigin bool
-	// Saved is the ref of the source with what [Saving] has saved of an earlier clone;
-	// empty for none.
+	// Saved is the source's ref with what [Saving] saved of an earlier clone; empty for none.
 	Saved string
 	// Index is a file that gets a copy of the index, for [Saving]; empty for none.
 	Index string
-	// Scratch is a folder for what is needed meanwhile.
+	// Scratch is a folder for temporary files.
 	Scratch string
-	// Environ is the environment of the git that writes the files: the filters that its
-	// owner's own configuration names are theirs to choose.
+	// Environ is the environment of the git that writes the files: the owner's own configuration may name filters.
 	Environ []string
 }
 
-// Made tells what a clone was made of.
+// Made describes a new clone.
 type Made struct {
 	// Branch reports that the source had the branch.
 	Branch bool
-	// Saved is what had been saved of an earlier clone, and was brought back.
+	// Saved was saved from an earlier clone and restored.
 	Saved *Saved
-	// Aside is what had been saved and was not brought back, since the source's branch has
-	// moved meanwhile: it was changed on a commit that the branch does not have.
+	// Aside was saved and not restored, since the source's branch no longer has the commit that it was based on.
 	Aside *Saved
 }
 
-// Make makes the clone, whole or not at all. It knows the branches and tags of the source
-// as they are now; of its configuration it gets the name and address of whoever commits,
-// and where origin is: the source's own origin, or else the source.
+// Make makes the clone, completely or not at all. It has the branches and tags of the source as they are now, and
+// from its configuration only the committer's name and address and origin: the source's own origin, or else the
+// source.
 func (c Clone) Make(ctx context.Context) (made Made, err error) {
 	theirs, head, err := c.known()
 	if err != nil {
 		return made, err
 	}
-	view, err := lookAs(c.Scratch, c.Source, theirs, head, "\tbare = true\n")
+	view, err := openViewAs(c.Scratch, c.Source, theirs, head, "\tbare = true\n")
 	if err != nil {
 		return made, err
 	}
-	defer view.Close() //nolint:errcheck // it was only read
+	defer view.Close() //nolint:errcheck // only read
 	from, made, err := c.start(ctx, view, theirs)
 	if err != nil {
 		return made, err
@@ -113,19 +109,18 @@ func (c Clone) Make(ctx context.Context) (made Made, err error) {
 	return made, os.Rename(tmp, c.Dir)
 }
 
-// Unfinished begins the names of folders that are to be a clone.
+// Unfinished is the prefix of incomplete clones' folders.
 const Unfinished = ".clone-"
 
-// Sweep removes from a folder of clones those that a process which has died has left
-// unfinished, as far as it can.
+// Sweep removes incomplete clones of dead processes from a folder, as far as possible.
 func Sweep(dir string) {
-	left, _ := filepath.Glob(filepath.Join(EscapeGlob(dir), Unfinished+"*")) // the pattern is right
+	left, _ := filepath.Glob(filepath.Join(EscapeGlob(dir), Unfinished+"*")) // the pattern is valid
 	for _, at := range left {
 		_ = os.RemoveAll(at)
 	}
 }
 
-// inside runs git in a clone that nobody else has seen yet.
+// inside runs git in a clone that nobody else has used yet.
 func (c Clone) inside(ctx context.Context, dir string, in io.Reader, args ...string) error {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"}, args...)...)
 	cmd.Dir, cmd.Stdin = dir, in
@@ -133,8 +128,7 @@ func (c Clone) inside(ctx context.Context, dir string, in io.Reader, args ...str
 	return run(ctx, cmd, nil)
 }
 
-// known are the refs of the source as the clone is to know them, and what HEAD is, as it
-// would stand in HEAD.
+// known are the source's refs for the clone, and HEAD in the format of its file.
 func (c Clone) known() (refs map[string]string, head string, err error) {
 	refs, err = c.Source.Refs()
 	if err != nil {
@@ -169,19 +163,18 @@ func (c Clone) known() (refs map[string]string, head string, err error) {
 	return refs, head, nil
 }
 
-// isOurs tells the branches that threads work on from those of people.
+// isOurs reports whether a branch is a thread's.
 func isOurs(branch string) bool { return strings.HasPrefix(branch, "deckhand/") }
 
-// beginning is what a clone begins with.
+// beginning is a clone's initial state.
 type beginning struct {
-	base   string            // the commit that Base names; empty if the branch goes on elsewhere
+	base   string            // the commit of Base; empty if the branch exists already
 	refs   map[string]string // its own branches
-	head   string            // as it stands in HEAD
-	commit string            // that HEAD is
+	head   string            // in the format of the file HEAD
+	commit string            // of HEAD
 }
 
-// start says what the clone begins with: its branch where the source has it, what had
-// been saved of it, or the base.
+// start determines the clone's beginning: the source's branch, what was saved of it, or the base.
 func (c Clone) start(ctx context.Context, view *View, theirs map[string]string) (b beginning, made Made, err error) {
 	own := "refs/heads/" + c.Branch
 	if !isRef(own) {
@@ -240,7 +233,7 @@ func (c Clone) layout(ctx context.Context, view *View, theirs map[string]string,
 			refs[name] = hash
 		}
 	}
-	// The branch that it starts from is there by its own name, too.
+	// The branch that it starts from also exists under its own name.
 	from := strings.TrimPrefix(sourceHead, "ref: ")
 	if c.Base != "" {
 		from = "refs/heads/" + c.Base
@@ -277,7 +270,7 @@ func defaultBranch(source Repository, from string, refs map[string]string) strin
 	return ""
 }
 
-// settings are the few that a clone takes over, by their names.
+// settings are the few that a clone inherits, by name.
 func (c Clone) settings(ctx context.Context, view *View) (map[string]string, error) {
 	set := map[string]string{}
 	const names = `^(user\.(name|email)|remote\.origin\.url)$`
@@ -294,7 +287,7 @@ func (c Clone) settings(ctx context.Context, view *View) (map[string]string, err
 	if at := set["remote.origin.url"]; isPath(at) {
 		set["remote.origin.url"] = within(filepath.Dir(c.Source.Common), at)
 	}
-	// Who commits is told to everybody who runs git as this user, too.
+	// The user's global committer applies to every git of this user.
 	if set["user.name"] == "" && set["user.email"] == "" {
 		cmd := exec.CommandContext(ctx, "git", "config", "--global", "--null", "--get-regexp", `^user\.(name|email)$`)
 		cmd.Dir, cmd.Env = view.dir, c.Environ
@@ -305,7 +298,7 @@ func (c Clone) settings(ctx context.Context, view *View) (map[string]string, err
 	return set, ctx.Err()
 }
 
-// parse reads what git config --null prints. The last of several values holds.
+// parse parses the output of git config --null. The last value of a name wins.
 func parse(out string, into map[string]string) {
 	for entry := range strings.SplitSeq(out, "\x00") {
 		if name, value, ok := strings.Cut(entry, "\n"); ok {
@@ -314,7 +307,7 @@ func parse(out string, into map[string]string) {
 	}
 }
 
-// isPath reports whether an address is a path of this machine, as git sees it.
+// isPath reports whether git takes an address for a path of this machine.
 func isPath(address string) bool {
 	if address == "" || strings.Contains(address, "://") {
 		return false
@@ -323,7 +316,7 @@ func isPath(address string) bool {
 	return colon < 0 || slash >= 0 && slash < colon
 }
 
-// section is one of a configuration file; pairs without a value are left out.
+// section formats a section of a configuration file; pairs without a value are left out.
 func section(name string, pairs ...string) string {
 	var b strings.Builder
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\x00", "")
@@ -338,7 +331,7 @@ func section(name string, pairs ...string) string {
 	return "[" + name + "]\n" + b.String()
 }
 
-// keep makes refs for objects that the repository must not lose.
+// keep makes refs for objects that gc must not remove.
 func (r Repository) keep(refs map[string]string) error {
 	known, err := r.Refs()
 	if err != nil {
@@ -361,7 +354,7 @@ func (r Repository) keep(refs map[string]string) error {
 	return nil
 }
 
-// readShallow is the list of commits whose parents are missing on purpose.
+// readShallow is the list of commits without parents in a shallow repository.
 func readShallow(r Repository) (string, error) {
 	f, err := openPlain(filepath.Join(r.Common, "shallow"), maxShallow)
 	if errors.Is(err, fs.ErrNotExist) {

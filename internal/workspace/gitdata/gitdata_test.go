@@ -408,7 +408,7 @@ func TestNothingIsObeyed(t *testing.T) {
 	if err != nil || got != tip || b.published() != tip {
 		t.Errorf("%q, %v, want %s", got, err, tip)
 	}
-	view, err := gitdata.Look(b.dir, b.open())
+	view, err := gitdata.OpenView(b.dir, b.open())
 	b.must(err)
 	if got, err := view.Commit(b.Context(), "deckhand/7"); err != nil || got != tip {
 		t.Errorf("%q, %v", got, err)

@@ -13,44 +13,43 @@ import (
 	"strings"
 )
 
-// Leaving tells what a push of a clone would bring to the forge. The clone's git folder may
-// hold anything: what is told of a commit is read from objects whose names git has computed
-// from what they hold, so that it is true of whatever has that name elsewhere.
+// Leaving describes what a push of a clone would bring to the forge. The clone's git folder is untrusted: git
+// computes the names of the inspected objects from their content, so that the description holds for objects of
+// these names elsewhere.
 type Leaving struct {
 	// Clone is the folder of the working tree.
 	Clone string
-	// Source is the repository that the clone borrows objects from; nil if it borrows none.
+	// Source is the repository whose objects the clone borrows; nil for none.
 	Source *Repository
-	// Mirror is a bare repository of ours with what the forge has.
+	// Mirror is our bare repository with the forge's content.
 	Mirror Repository
-	// Scratch is a folder for what is needed meanwhile.
+	// Scratch is a folder for temporary files.
 	Scratch string
-	// First tells the files that are listed and shown before others.
+	// First selects files that are listed and shown first.
 	First func(path string) bool
 }
 
-// Bounds of what is told of a push. What is beyond them is counted.
+// Bounds of the description. The rest is only counted.
 const (
-	maxLeavingBytes = 256 << 20 // that are taken out of the clone
+	maxLeavingBytes = 256 << 20 // copied from the clone
 	maxTold         = 50        // commits
 	maxToldFiles    = 200
 	maxSubject      = 200      // bytes
 	maxDiff         = 64 << 10 // bytes
 )
 
-// Commits are some of a number of commits, the newest.
+// Commits are the newest of a number of commits.
 type Commits struct {
 	Count int
 	Some  []Commit
 }
 
-// Commit is one, in its own words.
+// Commit is a commit's own description.
 type Commit struct{ ID, Author, Subject string }
 
-// File is one that differs. Kind is empty for a plain file, or says what it is, or was if it
-// is deleted: "link", "submodule", "program". Was is the same of what it was before, where
-// that is something else, with "file" for a plain one. From and To are the targets of a link,
-// the commits of a submodule; empty where there was or is none.
+// File is a changed file. Kind is empty for a plain file, or "link", "submodule" or "program", also if it was
+// deleted. Was is its earlier kind if that differs, with "file" for a plain one. From and To are a link's targets
+// or a submodule's commits; empty if there is none.
 type File struct {
 	Path           string
 	Orders         bool   // it is one of the first
@@ -61,10 +60,10 @@ type File struct {
 	Binary         bool
 }
 
-// LeavingRef is what a branch of the forge would become.
+// LeavingRef is a change of a branch of the forge.
 type LeavingRef struct {
-	Commits Commits // that the forge does not have
-	Lost    Commits // that the branch would not have any more
+	Commits Commits // that the forge lacks
+	Lost    Commits // that the branch would lose
 	Files   []File
 	More    int // files that are not listed
 	Firsts  int // how many are first, listed or not
@@ -74,8 +73,8 @@ type LeavingRef struct {
 	Cut     bool // the diff is longer
 }
 
-// Name is the commit that a name means in the clone, HEAD, a branch or a commit's id, and
-// the branch that it is, if it is one. Its error is a sentence.
+// Name resolves a name in the clone (HEAD, a branch or a commit's id) to its commit, and its branch if it is one. Its
+// error is a sentence.
 func (l Leaving) Name(name string) (branch, commit string, err error) {
 	root, err := openClone(l.Clone)
 	if err != nil {
@@ -101,8 +100,8 @@ func (l Leaving) Name(name string) (branch, commit string, err error) {
 	return branch, commit, err
 }
 
-// Refs tells what branches of the forge would become: news are their new commits, olds what
-// they are now, empty for a branch that is not there. Its error is a sentence.
+// Refs describes changes of branches of the forge: news are their new commits, olds the current ones, empty for a
+// new branch. Its error is a sentence.
 func (l Leaving) Refs(ctx context.Context, olds, news []string) (out []LeavingRef, err error) {
 	known, err := l.Mirror.Refs()
 	if err != nil {
@@ -116,12 +115,12 @@ func (l Leaving) Refs(ctx context.Context, olds, news []string) (out []LeavingRe
 	if err != nil {
 		return nil, err
 	}
-	// Nothing but what the forge has, and what git has checked of the rest.
+	// It has only the forge's objects, and what git has checked.
 	view, err := newView(l.Scratch, layout{head: "ref: refs/heads/.none", refs: known, objects: objects, config: "\tbare = true\n"})
 	if err != nil {
 		return nil, err
 	}
-	defer view.Close() //nolint:errcheck // it was only read
+	defer view.Close() //nolint:errcheck // only read
 	if err := l.take(ctx, view, known, objects, news); err != nil {
 		return nil, err
 	}
@@ -135,7 +134,7 @@ func (l Leaving) Refs(ctx context.Context, olds, news []string) (out []LeavingRe
 	return out, nil
 }
 
-// take has the view have the commits, checked as if a stranger had pushed them.
+// take copies the commits into the view, checked as untrusted.
 func (l Leaving) take(ctx context.Context, view *View, known map[string]string, objects, tips []string) error {
 	root, err := openClone(l.Clone)
 	if err != nil {
@@ -154,7 +153,7 @@ func (l Leaving) take(ctx context.Context, view *View, known map[string]string, 
 	if err != nil {
 		return err
 	}
-	defer own.Close() //nolint:errcheck // it was only read
+	defer own.Close() //nolint:errcheck // only read
 	taking := taking{clone: root, into: own, source: whose, bytes: maxLeavingBytes, files: maxTaken}
 	if err := taking.all(ctx); err != nil {
 		return err
@@ -174,8 +173,7 @@ func (l Leaving) take(ctx context.Context, view *View, known map[string]string, 
 // emptyTree is the tree without files, by the length of a hash.
 var emptyTree = map[int]string{40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904", 64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"}
 
-// leaving tells what becomes of a branch. A new one is compared with where it has left the
-// forge's HEAD.
+// leaving describes a branch's change. A new one is compared with its merge base with the forge's HEAD.
 func (v *View) leaving(ctx context.Context, old, tip, head string, first func(string) bool) (r LeavingRef, err error) {
 	if r.Commits, err = v.commits(ctx, tip, "--not", "--all"); err != nil {
 		return r, err
@@ -216,7 +214,7 @@ func (v *View) commits(ctx context.Context, revs ...string) (c Commits, err erro
 	return c, err
 }
 
-// clipped is a text of a stranger's, short and without what a database refuses.
+// clipped shortens a foreign text, and removes what a database refuses.
 func clipped(s string) string {
 	cut := s
 	if len(cut) > maxSubject {
@@ -227,7 +225,7 @@ func clipped(s string) string {
 
 var diffing = []string{"diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-abbrev", "--no-color"}
 
-// files are those that differ between two trees, those that are first before others.
+// files lists the files that differ between two trees, the first ones first.
 func (v *View) files(ctx context.Context, r *LeavingRef, base, tip string, first func(string) bool) error {
 	out := bounded{left: maxListed}
 	cmd := v.command(ctx, nil, append(diffing, "-z", "--raw", "--numstat", base, tip)...)
@@ -280,11 +278,10 @@ func (v *View) files(ctx context.Context, r *LeavingRef, base, tip string, first
 	return v.targets(ctx, r.Files)
 }
 
-// kinds are those of entries of a tree that are no plain files, by their mode.
+// kinds are the names of tree entries other than plain files, by mode.
 var kinds = map[string]string{"120000": "link", "160000": "submodule", "100755": "program"}
 
-// changed is an entry that differs, by what git says of it: both modes, both objects and how
-// it differs. The ends of links are their objects' names yet.
+// changed parses a line of git's raw diff. The targets of links are still object names.
 func changed(raw []string) *File {
 	was, is := raw[0][1:], raw[1]
 	f := &File{Status: raw[4], Kind: kinds[is]}
@@ -303,10 +300,10 @@ func changed(raw []string) *File {
 	return f
 }
 
-// maxTarget is how long a link's target can be for a system to follow it, in bytes.
+// maxTarget is the longest link target that systems follow, in bytes.
 const maxTarget = 4096
 
-// targets puts the targets of links in the place of their objects' names.
+// targets replaces the object names of links by their targets.
 func (v *View) targets(ctx context.Context, files []File) error {
 	at := map[string]string{} // targets by object
 	var ends []*string
@@ -359,7 +356,7 @@ func (v *View) targets(ctx context.Context, files []File) error {
 	return nil
 }
 
-// diff adds the diff of some files, as much of it as is kept.
+// diff adds the diff of some files, up to the limit.
 func (v *View) diff(ctx context.Context, r *LeavingRef, base, tip string, paths []string) error {
 	out := start{left: maxDiff - len(r.Diff)}
 	args := append([]string{"--literal-pathspecs"}, diffing...)
@@ -367,13 +364,13 @@ func (v *View) diff(ctx context.Context, r *LeavingRef, base, tip string, paths 
 	cmd.Stdout = &out
 	err := run(ctx, cmd, nil)
 	if r.Cut = out.left < 0; r.Cut {
-		err = context.Cause(ctx) // git was not heard to its end
+		err = context.Cause(ctx) // git was stopped early
 	}
 	r.Diff += strings.ReplaceAll(strings.ToValidUTF8(out.String(), "�"), "\x00", "�")
 	return err
 }
 
-// start keeps what comes first, and wants no more.
+// start keeps the beginning of what is written, and then fails.
 type start struct {
 	strings.Builder
 	left int

@@ -13,33 +13,31 @@ import (
 	"strings"
 )
 
-// Packing packs what commits have and others have not, for a copy of the repository on
-// another machine.
+// Packing packs the difference between sets of commits, for a copy of the repository on another machine.
 type Packing struct {
 	Source Repository
-	// Want are the commits, and Have those that the copy has with all that belongs to them.
-	// What the repository does not have of Have is left out.
+	// Want are the commits, and Have those that the copy has completely. Have may contain commits that the
+	// repository lacks.
 	Want, Have []string
 	Scratch    string
 	// MaxBytes bounds the pack; 0 means 1 GiB.
 	MaxBytes int64
 }
 
-// ErrTooLarge is a pack that is larger than it may be.
+// ErrTooLarge is a pack above its limit.
 var ErrTooLarge = errors.New("it is larger than it may be")
 
-// packHeader is what every pack begins with: PACK, a version, and the number of objects.
+// packHeader is the length of every pack's header: PACK, a version, and the number of objects.
 const packHeader = 12
 
-// Pack writes the pack into to, and returns its size in bytes; 0 if the copy lacks nothing.
-// Its objects may be told as differences to some that the copy has. Its error is a
-// sentence, or [ErrTooLarge].
+// Pack writes the pack to to, and returns its size in bytes; 0 if the copy lacks nothing. Its deltas may refer to
+// objects that the copy has. Its error is a sentence, or [ErrTooLarge].
 func (p Packing) Pack(ctx context.Context, to *os.File) (size int64, err error) {
-	view, err := Look(p.Scratch, p.Source)
+	view, err := OpenView(p.Scratch, p.Source)
 	if err != nil {
 		return 0, err
 	}
-	defer view.Close() //nolint:errcheck // it was only read
+	defer view.Close() //nolint:errcheck // only read
 	var revs strings.Builder
 	for _, commit := range p.Want {
 		if !hashFormat.MatchString(commit) {
@@ -69,7 +67,7 @@ func (p Packing) Pack(ctx context.Context, to *os.File) (size int64, err error) 
 	return out.size, nil
 }
 
-// limited writes so much and no more, and knows how it began.
+// limited writes up to a limit, and keeps the beginning.
 type limited struct {
 	to         io.Writer
 	start      []byte
@@ -88,27 +86,26 @@ func (l *limited) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unpacking brings commits that [Packing] has packed into a copy of the repository.
+// Unpacking adds commits packed by [Packing] to a copy of the repository.
 type Unpacking struct {
 	Source Repository
-	// Refs are what names the commits afterwards. A branch that has gone on from its commit
-	// stays where it is; what another one named is kept.
+	// Refs name the commits afterwards. A branch that is ahead of its commit stays; the old commits of others are
+	// kept.
 	Refs    map[string]string
 	Scratch string
-	// Packs write them, in order. They are not read if the commits are there.
+	// Packs write them, in order. They are not read if the commits exist already.
 	Packs []func(context.Context, io.Writer) error
 	// MaxBytes bounds a pack; 0 means 1 GiB.
 	MaxBytes int64
 }
 
-// Unpack has the repository have the commits, and the refs name them. Its error is a
-// sentence; then the refs are what they were, or some are what they are to be.
+// Unpack adds the commits and sets the refs. Its error is a sentence; then some of the refs may be set.
 func (u Unpacking) Unpack(ctx context.Context) error {
-	view, err := Look(u.Scratch, u.Source)
+	view, err := OpenView(u.Scratch, u.Source)
 	if err != nil {
 		return err
 	}
-	defer view.Close() //nolint:errcheck // it was only read
+	defer view.Close() //nolint:errcheck // only read
 	tips := make([]string, 0, len(u.Refs))
 	for ref, commit := range u.Refs {
 		if !isRef(ref) || !hashFormat.MatchString(commit) {
@@ -140,14 +137,13 @@ func (u Unpacking) Unpack(ctx context.Context) error {
 
 var errNoBase = errors.New("the project's repository does not have all the commits that it was made on")
 
-// whole reports an error unless the commits are there with all that belongs to them, as
-// far as no ref names it.
+// whole fails unless the commits are complete, except what refs reach.
 func (v *View) whole(ctx context.Context, tips []string) error {
 	_, err := v.git(ctx, nil, nil, slices.Concat([]string{"rev-list", "--objects", "--quiet"}, tips, []string{"--not", "--all"})...)
 	return err
 }
 
-// read has git read a pack as it would one that came over a network.
+// read makes git read a pack as from a network.
 func (u Unpacking) read(ctx context.Context, view *View, pack func(context.Context, io.Writer) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -160,14 +156,14 @@ func (u Unpacking) read(ctx context.Context, view *View, pack func(context.Conte
 	go func() {
 		err := pack(ctx, in)
 		if err != nil {
-			cancel(err) // a pack that is cut is not to be what git complains of
+			cancel(err) // so that git does not complain of a cut pack
 		}
 		_ = in.Close() // its reader sees the end
 		wrote <- err
 	}()
 	_, err = view.git(ctx, out, []string{"GIT_OBJECT_DIRECTORY=" + view.objects[0]},
 		"index-pack", "--stdin", "--fix-thin", "--strict", "--max-input-size="+fmt.Sprint(cmp.Or(u.MaxBytes, maxPublished)))
-	_ = out.Close() // what is written in vain ends
+	_ = out.Close() // a further write fails
 	if e := <-wrote; e != nil && err == nil {
 		return e
 	}
@@ -177,7 +173,7 @@ func (u Unpacking) read(ctx context.Context, view *View, pack func(context.Conte
 	return err
 }
 
-// name has a ref name a commit.
+// name sets a ref to a commit.
 func (u Unpacking) name(ctx context.Context, view *View, ref, commit string) error {
 	before, err := u.Source.Ref(ref)
 	switch {
@@ -187,7 +183,7 @@ func (u Unpacking) name(ctx context.Context, view *View, ref, commit string) err
 		return nil
 	case before != "" && strings.HasPrefix(ref, "refs/heads/"):
 		if _, err := view.git(ctx, nil, nil, "merge-base", "--is-ancestor", commit, before); err == nil {
-			return nil // it has gone on
+			return nil // it is ahead
 		}
 		if u.Source.checkedOut(ref) {
 			return fmt.Errorf("the branch %s is checked out in the project's own folder, so it is not changed; check out another one there", strings.TrimPrefix(ref, "refs/heads/"))
@@ -207,8 +203,8 @@ func (u Unpacking) name(ctx context.Context, view *View, ref, commit string) err
 	return u.Source.log(ref, before, commit, "brought from another machine")
 }
 
-// Content tells what [Saving] has saved of a clone, which is nothing beside its branch where
-// saved is empty, and is the same at any time.
+// Content identifies what [Saving] has saved of a clone: empty if saved adds nothing to its branch, and independent
+// of the time.
 func (r Repository) Content(ctx context.Context, scratch, branch, saved string) (string, error) {
 	var of []string
 	switch {
@@ -219,24 +215,23 @@ func (r Repository) Content(ctx context.Context, scratch, branch, saved string) 
 	default:
 		return "", nil
 	}
-	view, err := Look(scratch, r)
+	view, err := OpenView(scratch, r)
 	if err != nil {
 		return "", err
 	}
-	defer view.Close() //nolint:errcheck // it was only read
+	defer view.Close() //nolint:errcheck // only read
 	out, err := view.git(ctx, nil, nil, append([]string{"rev-parse"}, of...)...)
 	return strings.Join(strings.Fields(out), " "), err
 }
 
-// Holds reports whether commits that are among tips, or before them, have all that a branch
-// and what [Saving] has saved beside it have; either may be empty. Its error says that the
-// repository does not know these.
+// Holds reports whether commits reachable from tips have everything in a branch and in what [Saving] has saved
+// beside it; either may be empty. It fails if the repository does not know these.
 func (r Repository) Holds(ctx context.Context, scratch, branch, saved string, tips []string) (bool, error) {
-	view, err := Look(scratch, r)
+	view, err := OpenView(scratch, r)
 	if err != nil {
 		return false, err
 	}
-	defer view.Close() //nolint:errcheck // it was only read
+	defer view.Close() //nolint:errcheck // only read
 	var want []string
 	if branch != "" {
 		want = append(want, branch)
@@ -269,8 +264,8 @@ func (r Repository) Holds(ctx context.Context, scratch, branch, saved string, ti
 	return err == nil && missing == "", err
 }
 
-// Behind is how many commits the branch that is checked out lacks of origin's branch of the
-// same name; 0 where it has none, or that cannot be told.
+// Behind is how many commits the current branch lacks of origin's branch of the same name; 0 if there is none, or
+// it is unknown.
 func (r Repository) Behind(ctx context.Context, scratch string) (branch string, n int) {
 	ref, commit, err := r.Head()
 	branch, ok := strings.CutPrefix(ref, "refs/heads/")
@@ -281,11 +276,11 @@ func (r Repository) Behind(ctx context.Context, scratch string) (branch string, 
 	if err != nil || theirs == "" {
 		return "", 0
 	}
-	view, err := Look(scratch, r)
+	view, err := OpenView(scratch, r)
 	if err != nil {
 		return "", 0
 	}
-	defer view.Close() //nolint:errcheck // it was only read
+	defer view.Close() //nolint:errcheck // only read
 	out, err := view.git(ctx, nil, nil, "rev-list", "--count", commit+".."+theirs)
 	if err != nil {
 		return "", 0
@@ -294,11 +289,10 @@ func (r Repository) Behind(ctx context.Context, scratch string) (branch string, 
 	return branch, n
 }
 
-// SetRef has a ref name an object that the repository has.
+// SetRef sets a ref to an object that the repository has.
 func (r Repository) SetRef(name, hash string) error { return r.writeRef(name, hash) }
 
-// Follow is the ref that a ref of the repository names, such as the one that origin's HEAD
-// is; empty if it names none.
+// Follow is the target of a symbolic ref, such as origin's HEAD; empty if it is none.
 func (r Repository) Follow(name string) string {
 	if !isRef(name) {
 		return ""

@@ -17,31 +17,29 @@ import (
 	"time"
 )
 
-// Publication is a branch of a clone that is to be found in its source, too.
+// Publication brings a branch of a clone into its source.
 type Publication struct {
-	// Clone is the folder of the working tree, whose git folder anybody may have written
-	// into, and may be writing.
+	// Clone is the folder of the working tree, whose git folder is untrusted and may change.
 	Clone  string
 	Source Repository
-	// Branch is the name of the branch in both.
+	// Branch is the branch's name in both.
 	Branch string
-	// Scratch is a folder for what is needed meanwhile; beside the clone, for speed.
+	// Scratch is a folder for temporary files, fastest beside the clone.
 	Scratch string
-	// MaxBytes and MaxFiles bound what is taken out of the clone at once; 0 means 1 GiB and
-	// 200,000 files.
+	// MaxBytes and MaxFiles bound what is copied from the clone at once; 0 means 1 GiB and 200,000 files.
 	MaxBytes int64
 	MaxFiles int
 }
 
-// What is taken out of a clone at once where nothing else is said.
+// Default limits of what is copied from a clone at once.
 const (
 	maxPublished = 1 << 30 // bytes
 	maxTaken     = 200_000 // files
 )
 
-// Publish brings the branch into the source, whatever stood there, and returns its
-// commit; empty if the clone has no such branch. The reflog of the source's branch tells
-// what stood there before. Its error is a sentence, and the source's branch is as it was.
+// Publish sets the source's branch to the clone's, and returns its commit; empty if the clone has no such branch.
+// The reflog of the source's branch has the earlier commit. Its error is a sentence; then the source's branch is
+// unchanged.
 func (p Publication) Publish(ctx context.Context) (commit string, err error) {
 	p.MaxBytes, p.MaxFiles = cmp.Or(p.MaxBytes, maxPublished), cmp.Or(p.MaxFiles, maxTaken)
 	ref := "refs/heads/" + p.Branch
@@ -76,24 +74,23 @@ func (p Publication) Publish(ctx context.Context) (commit string, err error) {
 	return tip, p.Source.log(ref, before, tip, "published")
 }
 
-// keepWhatIsTakenBack keeps the commit that the branch named from the source's gc, unless
-// the new one follows it.
+// keepWhatIsTakenBack protects the branch's old commit from the source's gc, unless the new one descends from it.
 func (p Publication) keepWhatIsTakenBack(ctx context.Context, before, tip string) error {
 	if before == "" {
 		return nil
 	}
-	source, err := Look(p.Scratch, p.Source)
+	source, err := OpenView(p.Scratch, p.Source)
 	if err != nil {
 		return err
 	}
-	defer source.Close() //nolint:errcheck // it was only read
+	defer source.Close() //nolint:errcheck // only read
 	if _, err := source.git(ctx, nil, nil, "merge-base", "--is-ancestor", before, tip); err == nil || ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return p.Source.keep(map[string]string{p.Branch: before})
 }
 
-// openClone opens the git folder of a working tree if it is what a clone was made with.
+// openClone opens the git folder of a working tree if it looks as Make made it.
 func openClone(dir string) (*os.Root, error) {
 	for _, name := range []string{dir, filepath.Join(dir, ".git"), filepath.Join(dir, ".git/objects")} {
 		if info, err := os.Lstat(name); err != nil || !info.IsDir() {
@@ -103,13 +100,13 @@ func openClone(dir string) (*os.Root, error) {
 	return os.OpenRoot(filepath.Join(dir, ".git"))
 }
 
-// bring sees to it that the source has the commits with all that belongs to them.
+// bring adds the commits to the source completely.
 func (p Publication) bring(ctx context.Context, clone *os.Root, tips ...string) error {
-	source, err := Look(p.Scratch, p.Source)
+	source, err := OpenView(p.Scratch, p.Source)
 	if err != nil {
 		return err
 	}
-	defer source.Close() //nolint:errcheck // it was only read
+	defer source.Close() //nolint:errcheck // only read
 	tips = slices.DeleteFunc(slices.Clone(tips), func(tip string) bool {
 		_, err := source.Commit(ctx, tip)
 		return err == nil
@@ -125,12 +122,12 @@ func (p Publication) bring(ctx context.Context, clone *os.Root, tips ...string) 
 	if err != nil {
 		return err
 	}
-	// The clone's own objects, and the source's; no others that the clone may name.
+	// Only the clone's own objects and the source's, no others that the clone may name.
 	own, err := newView(p.Scratch, layout{head: "ref: refs/heads/.none", refs: known, objects: source.objects, shallow: shallow, config: "\tbare = true\n"})
 	if err != nil {
 		return err
 	}
-	defer own.Close() //nolint:errcheck // it was only read
+	defer own.Close() //nolint:errcheck // only read
 	taking := taking{clone: clone, into: own, source: p.Source, bytes: p.MaxBytes, files: p.MaxFiles}
 	if err := taking.all(ctx); err != nil {
 		return err
@@ -146,8 +143,7 @@ func (p Publication) bring(ctx context.Context, clone *os.Root, tips ...string) 
 	return nil
 }
 
-// send packs what the commits have and the refs have not, and has it checked and stored in
-// the objects of another view's repository.
+// send packs what the commits add to the refs, and stores it, checked, in another view's repository.
 func (v *View) send(ctx context.Context, to *View, tips []string, limit int64) error {
 	list, err := v.git(ctx, nil, nil, slices.Concat([]string{"rev-list", "--objects", "--ignore-missing"}, tips, []string{"--not", "--all"})...)
 	if err != nil || list == "" {
@@ -168,16 +164,16 @@ func (v *View) send(ctx context.Context, to *View, tips []string, limit int64) e
 	}()
 	_, err = to.git(ctx, out, []string{"GIT_OBJECT_DIRECTORY=" + to.objects[0]},
 		"index-pack", "--stdin", "--strict", "--max-input-size="+fmt.Sprint(limit))
-	_ = out.Close() // what is packed in vain ends
+	_ = out.Close() // a further write fails
 	return errors.Join(<-packed, err)
 }
 
-// taking copies objects out of a clone.
+// taking copies objects from a clone.
 type taking struct {
 	clone  *os.Root
 	into   *View
 	source Repository
-	bytes  int64 // that may still be taken
+	bytes  int64 // still allowed
 	files  int
 }
 
@@ -212,7 +208,7 @@ func (t *taking) all(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// folder lists a folder of the clone; one that cannot be read, or is a link, is empty.
+// folder lists a folder of the clone; an unreadable one, or a link, is empty.
 func (t *taking) folder(name string) []fs.DirEntry {
 	if info, err := t.clone.Lstat(name); err != nil || !info.IsDir() {
 		return nil
@@ -222,11 +218,11 @@ func (t *taking) folder(name string) []fs.DirEntry {
 		return nil
 	}
 	defer dir.Close()                       //nolint:errcheck // it is only read
-	entries, _ := dir.ReadDir(t.files + 10) // what is missing then is missed by git
+	entries, _ := dir.ReadDir(t.files + 10) // git notices what is missing
 	return entries
 }
 
-// open opens a file of the clone that is its own, and counts it.
+// open opens a plain file of the clone, and counts it.
 func (t *taking) open(name string) (*os.File, error) {
 	info, err := t.clone.Lstat(name)
 	if err != nil {
@@ -257,7 +253,7 @@ func (t *taking) open(name string) (*os.File, error) {
 	return f, nil
 }
 
-// loose copies a loose object that the source does not have.
+// loose copies a loose object that the source lacks.
 func (t *taking) loose(ctx context.Context, name string) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -286,7 +282,7 @@ func (t *taking) loose(ctx context.Context, name string) (err error) {
 	return errors.Join(err, dst.Close())
 }
 
-// pack has git read a pack as it would one that came over a network.
+// pack makes git read a pack as from a network.
 func (t *taking) pack(ctx context.Context, name string) error {
 	src, err := t.open(name)
 	if err != nil {
@@ -300,7 +296,7 @@ func (t *taking) pack(ctx context.Context, name string) error {
 	return err
 }
 
-// log writes into a branch's reflog what has become of it, and by what.
+// log appends to a branch's reflog.
 func (r Repository) log(ref, before, after, what string) (err error) {
 	root, err := os.OpenRoot(r.Common)
 	if err != nil {

@@ -14,30 +14,26 @@ import (
 
 const (
 	originPrefix = "refs/remotes/origin/"
-	// fetchedHeads and fetchedTags are where a fetch puts what it finds.
+	// fetchedHeads and fetchedTags are the refs of a fetch.
 	fetchedHeads, fetchedTags = "refs/fetched/heads", "refs/fetched/tags"
-	// freshName is the file of the repository whose time is when it was last brought up to
-	// date.
+	// freshName is a file in the repository whose time is that of the last refresh.
 	freshName = "deckhand-fetched"
 )
 
-// Refresh brings what a repository knows of its origin up to date. It does what git fetch
-// does, and hears nothing of the repository's settings: git fetches into a folder of ours,
-// and what it has found is moved from there.
+// Refresh updates a repository from its origin, like git fetch but without obeying the repository's settings: git
+// fetches into a folder of ours, and the result is moved from there.
 type Refresh struct {
 	Source  Repository
 	Scratch string
-	// Fetch has git bring origin's branches and tags into a git folder, below the refs that
-	// heads and tags name, in packs; it returns the branch that origin's HEAD names, empty
-	// if that is none.
+	// Fetch makes git fetch origin's branches and tags into a git folder, below the refs heads and tags, in packs;
+	// it returns the branch that origin's HEAD names, empty if none.
 	Fetch func(ctx context.Context, dir, heads, tags string) (head string, err error)
 }
 
-// Do brings the repository up to date: refs/remotes/origin is what origin has now, and its
-// tags are there. Branches, and tags that origin does not have, stay as they are. Where it
-// fails, which its error tells in a sentence, nothing has changed.
+// Do updates the repository: refs/remotes/origin becomes what origin has now, and its tags are added. Branches, and
+// other tags, stay. If it fails, with a sentence, nothing has changed.
 func (r Refresh) Do(ctx context.Context) error {
-	view, err := look(r.Scratch, r.Source, fetching)
+	view, err := openView(r.Scratch, r.Source, fetching)
 	if err != nil {
 		return err
 	}
@@ -78,13 +74,12 @@ func (r Refresh) Do(ctx context.Context) error {
 	return r.Source.SetFetched()
 }
 
-// fetching are the settings of a folder that git fetches into: what comes stays in packs,
-// nothing tidies up, and nothing is asked of the repositories that objects are borrowed
-// from, whose refs the folder has.
+// fetching are the settings for a folder to fetch into: packs stay packs, no gc runs, and alternates are not asked
+// for their refs, which the folder has.
 const fetching = "\tbare = true\n\talternateRefsCommand = true\n\tbigFileThreshold = 16m\n\tdeltaBaseCacheLimit = 64m\n" +
 	"[pack]\n\tthreads = 1\n[fetch]\n\tunpackLimit = 1\n\twriteCommitGraph = false\n[transfer]\n\tunpackLimit = 1\n\tbundleURI = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
 
-// SetFetched notes that the repository is what its origin has now.
+// SetFetched records a refresh.
 func (r Repository) SetFetched() error {
 	root, err := os.OpenRoot(r.Common)
 	if err != nil {
@@ -94,7 +89,7 @@ func (r Repository) SetFetched() error {
 	return root.WriteFile(freshName, []byte(time.Now().UTC().Format(time.RFC3339)+"\n"), 0o666)
 }
 
-// Fetched is when the repository was last brought up to date; zero if that is not known.
+// Fetched is the time of the last refresh; zero if unknown.
 func (r Repository) Fetched() time.Time {
 	info, err := os.Lstat(filepath.Join(r.Common, freshName))
 	if err != nil {
@@ -103,8 +98,7 @@ func (r Repository) Fetched() time.Time {
 	return info.ModTime()
 }
 
-// movePacks moves the packs of one git folder into another one, each before its index,
-// which makes it known.
+// movePacks moves the packs of one git folder into another, each before its index, which makes it visible.
 func movePacks(from, to string) error {
 	from = filepath.Join(from, "objects/pack")
 	root, err := os.OpenRoot(to)
@@ -115,7 +109,7 @@ func movePacks(from, to string) error {
 	if err := root.MkdirAll("objects/pack", 0o777); err != nil {
 		return err
 	}
-	into, err := root.Open("objects/pack") // and nowhere outside, whatever is made of its name
+	into, err := root.Open("objects/pack") // never outside it, whatever the name becomes
 	if err != nil {
 		return err
 	}

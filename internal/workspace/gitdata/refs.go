@@ -17,16 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How long it is waited for whoever else writes a ref, and how old a lock is that nobody
-// can be holding any more: who does so for long has died.
+// How long to wait for another writer of a ref, and the age at which a lock is stale.
 const (
 	lockTimeout = time.Second
 	lockPace    = 10 * time.Millisecond
 	lockAge     = 10 * time.Minute
 )
 
-// writeRef makes a ref of the repository name an object, as git does. Its folders must not
-// be links.
+// writeRef sets a ref of the repository as git does. Its folders must not be links.
 func (r Repository) writeRef(name, hash string) error {
 	if !isRef(name) || !hashFormat.MatchString(hash) {
 		return fmt.Errorf("%q or %q is none that could be written", name, hash)
@@ -36,8 +34,8 @@ func (r Repository) writeRef(name, hash string) error {
 
 func as(text string) func() (string, error) { return func() (string, error) { return text, nil } }
 
-// replace writes a file of the repository as git writes refs: a lock beside it, then its
-// name. What it has is asked for when nobody else can be writing it.
+// replace writes a file of the repository as git writes refs: a lock beside it, then a rename. text is called under
+// the lock.
 func (r Repository) replace(name string, text func() (string, error)) error {
 	root, err := os.OpenRoot(r.Common)
 	if err != nil {
@@ -62,24 +60,23 @@ func (r Repository) replace(name string, text func() (string, error)) error {
 	if err != nil {
 		_ = root.Remove(name + ".lock")
 	} else if info, e := lock.Stat(); e == nil {
-		_ = lock.Chmod(info.Mode() &^ os.ModeSticky) // a ref with it is a ref all the same
+		_ = lock.Chmod(info.Mode() &^ os.ModeSticky) // mode bits do not matter to git
 	}
 	return errors.Join(err, lock.Close())
 }
 
-// lock makes a file that only one can make. Ours has the sticky bit, which git's do not
-// have, and is locked from before it has its name until it is closed: so one that a bot has
-// left behind which was killed is known, and removed.
+// lock creates a lock file. Ours has the sticky bit, which git's do not have, and is flocked from before it has its
+// name until it is closed: so a lock left behind by a killed bot is recognised and removed.
 func (r Repository) lock(root *os.Root, name string) (*os.File, error) {
 	draft := Unfinished + rand.Text()
 	lock, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	defer root.Remove(draft) //nolint:errcheck // it is in nobody's way
+	defer root.Remove(draft) //nolint:errcheck // a leftover is harmless
 	info, err := lock.Stat()
 	if err == nil {
-		_ = lock.Chmod(info.Mode() | os.ModeSticky) // where it cannot be, its age tells
+		_ = lock.Chmod(info.Mode() | os.ModeSticky) // otherwise its age decides
 		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	}
 	for end := time.Now().Add(lockTimeout); err == nil; time.Sleep(lockPace) {
@@ -96,8 +93,7 @@ func (r Repository) lock(root *os.Root, name string) (*os.File, error) {
 	return nil, errors.Join(err, lock.Close())
 }
 
-// leftBehind removes a lock that nobody can be holding any more, and reports whether it
-// did.
+// leftBehind removes a stale lock, and reports whether it did.
 func leftBehind(root *os.Root, name string) bool {
 	seen, err := root.Lstat(name)
 	if err != nil || !seen.Mode().IsRegular() {
@@ -117,18 +113,17 @@ func leftBehind(root *os.Root, name string) bool {
 	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return false
 	}
-	// Whoever removes it holds it: it has not become another one since.
+	// We hold the flock, so it is still the same file.
 	is, err := lock.Stat()
 	now, nowErr := root.Lstat(name)
 	return err == nil && nowErr == nil && os.SameFile(is, now) && root.Remove(name) == nil
 }
 
-// packedLine is one of packed-refs: a ref, and what its tag stands for, if it says so.
+// packedLine is a line of packed-refs: a ref, and the peeled tag if given.
 type packedLine struct{ hash, peeled string }
 
-// setRefs gives many refs their objects at once, as git pack-refs would, and removes
-// those below a prefix, if one is given, that are not among them. Refs that name another
-// ref stay.
+// setRefs sets many refs at once, as git pack-refs would, and removes others below a prefix, if one is given.
+// Symbolic refs stay.
 func (r Repository) setRefs(refs map[string]string, only string) error {
 	for name, hash := range refs {
 		if !isRef(name) || !hashFormat.MatchString(hash) {
@@ -164,8 +159,7 @@ func (r Repository) setRefs(refs map[string]string, only string) error {
 	return r.dropLoose(refs, only)
 }
 
-// readPacked hands out every line of packed-refs, whatever it names, until f has had
-// enough.
+// readPacked calls f for every line of packed-refs until it returns false.
 func (r Repository) readPacked(f func(name string, line packedLine) bool) error {
 	file, err := openPlain(filepath.Join(r.Common, "packed-refs"), maxPackedRefs)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -197,8 +191,7 @@ func (r Repository) readPacked(f func(name string, line packedLine) bool) error 
 	return lines.Err()
 }
 
-// dropLoose removes the files of refs that packed-refs has, and of those below the prefix
-// that are to be no more.
+// dropLoose removes the files of refs that packed-refs has, and of those below the prefix that are to be deleted.
 func (r Repository) dropLoose(refs map[string]string, only string) error {
 	root, err := os.OpenRoot(r.Common)
 	if err != nil {
@@ -208,7 +201,7 @@ func (r Repository) dropLoose(refs map[string]string, only string) error {
 	drop := func(name string) error {
 		text, err := readSmall(filepath.Join(r.Common, filepath.FromSlash(name)))
 		if err != nil || !hashFormat.MatchString(text) {
-			return nil //nolint:nilerr // it is in no file, or names another ref
+			return nil //nolint:nilerr // it has no file, or is symbolic
 		}
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

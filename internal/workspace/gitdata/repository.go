@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// Bounds of what is read of a repository.
+// Bounds of what is read from a repository.
 const (
 	maxSmallFile  = 64 << 10  // HEAD, a ref, a pointer to a folder
 	maxPackedRefs = 256 << 20 // bytes
@@ -22,14 +22,14 @@ const (
 	maxAlternates = 20
 )
 
-// Repository is a git repository on this machine. Nothing of its configuration is read.
+// Repository is a git repository on this machine. Its configuration is not read.
 type Repository struct {
-	// Dir is the git folder of the working tree (.git, or one of a linked working tree's),
-	// and Common the one with the objects and branches; mostly they are the same.
+	// Dir is the git folder of the working tree (.git, or a linked working tree's), and Common the one with the
+	// objects and branches; usually they are the same.
 	Dir, Common string
 }
 
-// Open finds the repository that a folder lies in. Its error is a sentence.
+// Open finds the repository that contains a folder. Its error is a sentence.
 func Open(dir string) (Repository, error) {
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		r, ok, err := openAt(at)
@@ -47,7 +47,7 @@ func openAt(dir string) (r Repository, ok bool, err error) {
 	info, err := os.Stat(gitDir)
 	switch {
 	case err != nil:
-		gitDir = dir // a bare repository, if any
+		gitDir = dir // perhaps a bare repository
 	case info.Mode().IsRegular():
 		text, err := readSmall(gitDir)
 		if err != nil {
@@ -72,7 +72,7 @@ func openAt(dir string) (r Repository, ok bool, err error) {
 	return r, true, nil
 }
 
-// isRepository knows a git folder by its HEAD, and by where the objects are, or are named.
+// isRepository recognises a git folder by HEAD and by objects or a commondir.
 func isRepository(dir string) bool {
 	if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err != nil {
 		return false
@@ -82,7 +82,7 @@ func isRepository(dir string) bool {
 	return err == nil || linked == nil
 }
 
-// within is a path as it is meant in a folder's file.
+// within resolves a path in a file of a folder.
 func within(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -90,8 +90,7 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// Objects are the folders that the repository's objects are in: its own first, then those
-// that it borrows from.
+// Objects are the folders of the repository's objects: its own first, then alternates.
 func (r Repository) Objects() ([]string, error) {
 	out := []string{filepath.Join(r.Common, "objects")}
 	for i := 0; i < len(out); i++ {
@@ -123,7 +122,7 @@ func (r Repository) Objects() ([]string, error) {
 
 var (
 	hashFormat = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	// refFormat is stricter than git's: what is not known to be harmless is no ref.
+	// refFormat is stricter than git's: it admits only what is known to be harmless.
 	refFormat = regexp.MustCompile(`^refs(/[\pL\pN_@#%+,=!()&{}-][\pL\pN_.@#%+,=!()&{}-]*)+$`)
 )
 
@@ -132,8 +131,7 @@ func isRef(name string) bool {
 		!strings.HasSuffix(name, ".lock") && !strings.Contains(name, ".lock/") && !strings.HasSuffix(name, ".") && !strings.Contains(name, "./")
 }
 
-// Head is what HEAD says: the branch that is checked out, or none, and its commit, empty
-// where there is none.
+// Head is the current branch, or none, and its commit, empty if there is none.
 func (r Repository) Head() (ref, commit string, err error) {
 	text, err := readSmall(filepath.Join(r.Dir, "HEAD"))
 	if err != nil {
@@ -151,8 +149,7 @@ func (r Repository) Head() (ref, commit string, err error) {
 	return ref, commit, err
 }
 
-// Ref is the object that a ref names, empty where there is none. A ref that names another
-// one is not followed.
+// Ref is the object of a ref, empty if there is none. Symbolic refs are not followed.
 func (r Repository) Ref(name string) (string, error) {
 	if !isRef(name) {
 		return "", fmt.Errorf("%q is no ref", name)
@@ -176,7 +173,7 @@ func (r Repository) Ref(name string) (string, error) {
 	return found, err
 }
 
-// Refs are all refs with the objects that they name. What is no plain ref is left out.
+// Refs are all refs with their objects, except unusual names.
 func (r Repository) Refs() (map[string]string, error) {
 	out := map[string]string{}
 	if err := r.packed(func(name, hash string) bool {
@@ -207,17 +204,17 @@ func (r Repository) Refs() (map[string]string, error) {
 	return out, err
 }
 
-// packed hands out the refs of packed-refs until f has had enough.
+// packed calls f for the refs of packed-refs until it returns false.
 func (r Repository) packed(f func(name, hash string) bool) error {
 	return r.readPacked(func(name string, line packedLine) bool {
 		return !isRef(name) || !hashFormat.MatchString(line.hash) || f(name, line.hash)
 	})
 }
 
-// checkedOut reports whether one of the repository's working trees stands on the branch.
+// checkedOut reports whether one of the repository's working trees is on the branch.
 func (r Repository) checkedOut(ref string) bool {
 	heads := []string{filepath.Join(r.Common, "HEAD")}
-	linked, _ := filepath.Glob(filepath.Join(EscapeGlob(r.Common), "worktrees/*/HEAD")) // the pattern is right
+	linked, _ := filepath.Glob(filepath.Join(EscapeGlob(r.Common), "worktrees/*/HEAD")) // the pattern is valid
 	for _, head := range append(heads, linked...) {
 		if text, err := readSmall(head); err == nil && text == "ref: "+ref {
 			return true
@@ -228,14 +225,13 @@ func (r Repository) checkedOut(ref string) bool {
 
 var globSpecial = regexp.MustCompile(`[\\*?\[]`)
 
-// EscapeGlob is a path as it stands in a pattern of filepath.Glob.
+// EscapeGlob escapes a path for filepath.Glob.
 func EscapeGlob(path string) string { return globSpecial.ReplaceAllString(path, `\$0`) }
 
-// errNoFile is a name that something else has than a plain file.
+// errNoFile is something other than a plain file.
 var errNoFile = errors.New("no plain file")
 
-// openPlain opens a file of bounded size, no matter what has its name: a pipe must not
-// hold whoever reads, nor a device never end.
+// openPlain opens a plain file of bounded size: a pipe must not block the reader, nor a device be endless.
 func openPlain(path string, limit int64) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -258,7 +254,7 @@ func openPlain(path string, limit int64) (*os.File, error) {
 	return f, nil
 }
 
-// readSmall reads a small file, without the space at its ends.
+// readSmall reads a small file, trimmed.
 func readSmall(path string) (string, error) {
 	f, err := openPlain(path, maxSmallFile)
 	if err != nil {

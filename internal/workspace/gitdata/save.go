@@ -15,48 +15,44 @@ import (
 	"time"
 )
 
-// Saving saves what a clone has and its branch does not: the files as they are, and other
-// branches, as a commit of the source that a ref of its own names. What .gitignore leaves
-// out is left out.
+// Saving saves what a clone has beyond its branch: the files as they are, and other branches, as a commit in the
+// source under a ref of its own. Ignored files are left out.
 type Saving struct {
-	// Clone is the folder of the working tree, whose files and git folder anybody may have
-	// written, and may be writing.
+	// Clone is the folder of the working tree, whose files and git folder are untrusted and may change.
 	Clone  string
 	Source Repository
-	// Branch is the name of the clone's own branch, which [Publication] publishes.
+	// Branch is the clone's own branch, which [Publication] publishes.
 	Branch string
-	// Ref is the ref of the source that names what was saved.
+	// Ref is the source's ref for what was saved.
 	Ref string
-	// Index is a file of ours that Clone.Index has named, by which git knows what has not
-	// changed. It may be missing.
+	// Index is our file, named by Clone.Index, by which git knows what has not changed. It may be missing.
 	Index string
-	// Scratch is a folder for what is needed meanwhile, on the file system of Index.
+	// Scratch is a folder for temporary files, on the file system of Index.
 	Scratch string
-	// MaxFile and MaxBytes bound a file and all of them, in bytes, and MaxFiles their
-	// number; 0 means 16 MiB, 256 MiB and 20,000.
+	// MaxFile and MaxBytes bound a file and the total, in bytes, and MaxFiles the number; 0 means 16 MiB, 256 MiB
+	// and 20,000.
 	MaxFile, MaxBytes int64
 	MaxFiles          int
-	// Ignored has Save name what .gitignore leaves out, too, as far as it is not much.
+	// Ignored makes Save also name ignored files, up to a limit.
 	Ignored bool
 }
 
-// Left is something that was not saved, and why: words that follow its name.
+// Left is something that was not saved, and why: a phrase after its name.
 type Left struct{ Name, Why string }
 
-// Ignored is why something was not saved that .gitignore leaves out.
+// Ignored is the reason for files that .gitignore leaves out.
 const Ignored = "ignored"
 
 const (
-	// maxIgnored bounds the names of what is ignored.
+	// maxIgnored bounds the named ignored files.
 	maxIgnored = 50
-	// maxListed bounds what git tells of changed files, in bytes.
+	// maxListed bounds git's list of changed files, in bytes.
 	maxListed = 64 << 20
-	// maxBranches bounds the branches that are saved.
+	// maxBranches bounds the saved branches.
 	maxBranches = 100
 )
 
-// Save saves, and returns what it has left out. Its error is a sentence; then the source
-// has what it had.
+// Save saves, and returns what was left out. Its error is a sentence; then the source is unchanged.
 func (s Saving) Save(ctx context.Context) (left []Left, err error) {
 	s.MaxFile, s.MaxBytes, s.MaxFiles = cmp.Or(s.MaxFile, 16<<20), cmp.Or(s.MaxBytes, 256<<20), cmp.Or(s.MaxFiles, 20_000)
 	root, err := openClone(s.Clone)
@@ -98,7 +94,7 @@ func (s Saving) Save(ctx context.Context) (left []Left, err error) {
 	return append(left, more...), err
 }
 
-// tips are the commits that are saved besides the files.
+// tips are the commits to save besides the files.
 func (s Saved) tips() []string {
 	var out []string
 	if s.head != "" {
@@ -117,8 +113,7 @@ func (s Saving) bring(ctx context.Context, root *os.Root, tips []string) error {
 	return Publication{Clone: s.Clone, Source: s.Source, Branch: s.Branch, Scratch: s.Scratch, MaxBytes: maxPublished, MaxFiles: maxTaken}.bring(ctx, root, tips...)
 }
 
-// branches are those of the clone, by their refs, that the source does not have: neither
-// its own branch, nor the one that is checked out.
+// branches are the clone's branches, by ref, that the source lacks, except its own branch and the current one.
 func (s Saving) branches(ctx context.Context, gitDir string, known map[string]string, head string) (found map[string]string, left []Left) {
 	there := map[string]bool{}
 	for _, hash := range known {
@@ -161,20 +156,20 @@ func (s Saving) branches(ctx context.Context, gitDir string, known map[string]st
 	return found, left
 }
 
-// change is a file that is not what HEAD has.
+// change is a file that differs from HEAD.
 type change struct {
 	path string
 	gone bool
 	info fs.FileInfo
 }
 
-// files saves the files, and all that now says beside them.
+// files saves the files, and the rest of now with them.
 func (s Saving) files(ctx context.Context, files *os.Root, now *Saved, known map[string]string) (left []Left, err error) {
-	source, err := Look(s.Scratch, s.Source)
+	source, err := OpenView(s.Scratch, s.Source)
 	if err != nil {
 		return nil, err
 	}
-	defer source.Close() //nolint:errcheck // it was only read
+	defer source.Close() //nolint:errcheck // only read
 	shallow, err := readShallow(s.Source)
 	if err != nil {
 		return nil, err
@@ -183,7 +178,7 @@ func (s Saving) files(ctx context.Context, files *os.Root, now *Saved, known map
 	if err != nil {
 		return nil, err
 	}
-	defer own.Close() //nolint:errcheck // what was made in it has been taken over
+	defer own.Close() //nolint:errcheck // its content has been taken over
 	tree := workingTree{View: own, dir: s.Clone, files: files}
 	if err := tree.read(ctx, s.Index, now.head); err != nil {
 		return nil, err
@@ -202,7 +197,7 @@ func (s Saving) files(ctx context.Context, files *os.Root, now *Saved, known map
 		return left, nil
 	}
 	if known[s.Ref] == "" && len(changes) == 0 && len(now.branches) == 0 && now.ref == "refs/heads/"+s.Branch && known[now.ref] == now.head {
-		return left, nil // all is on the branch
+		return left, nil // everything is on the branch
 	}
 	unread, err := tree.commit(ctx, *now, changes)
 	if err != nil {
@@ -213,7 +208,7 @@ func (s Saving) files(ctx context.Context, files *os.Root, now *Saved, known map
 	if err != nil {
 		return nil, err
 	}
-	// What a ref names would not be sent.
+	// Objects that a ref reaches would not be sent.
 	if _, err := own.git(ctx, nil, nil, "update-ref", "-d", newRef); err != nil {
 		return nil, err
 	}
@@ -232,13 +227,13 @@ func (s Saving) files(ctx context.Context, files *os.Root, now *Saved, known map
 const (
 	sumSuffix = ".saved"
 	newRef    = "refs/deckhand/new"
-	// ownSettings are those of a git that looks at the files of a clone: files are compared
-	// and taken as they are, and nothing is run for it.
+	// ownSettings are for a git that reads a clone's files: they are compared and stored byte by byte, and no
+	// program runs.
 	ownSettings = "\tbare = false\n\tfsmonitor = false\n\tuntrackedCache = false\n\texcludesFile = /dev/null\n\tattributesFile = /dev/null\n\tcompression = 1\n" +
 		"[submodule]\n\trecurse = false\n[status]\n\tsubmoduleSummary = false\n[diff]\n\tignoreSubmodules = all\n"
 )
 
-// sum is what tells the same state again without reading the files.
+// sum identifies the same state again without reading the files.
 func (s Saved) sum(changes []change) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %v\n", s.head, s.ref, s.branches) // maps are printed in order
@@ -252,7 +247,7 @@ func (s Saved) sum(changes []change) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// within leaves out what is too much: large files first.
+// within leaves out what exceeds the limits: large files first.
 func (s Saving) within(changes []change) (some []change, left []Left) {
 	bySize := func(a, b change) int { return cmp.Compare(a.size(), b.size()) }
 	slices.SortStableFunc(changes, bySize)

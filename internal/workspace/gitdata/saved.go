@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// Saved is what [Saving] has saved of a clone: a commit whose tree is the working tree, and
-// whose parents are the commit that HEAD was and the clone's other branches.
+// Saved is what [Saving] has saved of a clone: a commit whose tree is the working tree, and whose parents are
+// HEAD's commit and the clone's other branches.
 type Saved struct {
 	Commit string
 	At     time.Time
-	// Changed reports that the working tree had something that was not committed.
+	// Changed reports uncommitted changes in the working tree.
 	Changed bool
 
-	head     string            // the commit that HEAD was; empty for none
-	ref      string            // that HEAD named; empty for none
-	branches map[string]string // the clone's other branches, by their refs
+	head     string            // HEAD's commit; empty for none
+	ref      string            // HEAD's ref; empty for none
+	branches map[string]string // the clone's other branches, by ref
 }
 
 const (
@@ -33,7 +33,7 @@ const (
 	none       = "-"
 )
 
-// message is what the commit says, for parseSaved.
+// message is the commit's message, for parseSaved.
 func (s Saved) message() string {
 	or := func(text string) string {
 		if text == "" {
@@ -49,7 +49,7 @@ func (s Saved) message() string {
 	return b.String()
 }
 
-// parseSaved reads the commit that Saving has made. It reports false where it is another's.
+// parseSaved parses a commit made by Saving; false for another one.
 func parseSaved(commit, text string) (s Saved, tree string, ok bool) {
 	header, message, _ := strings.Cut(text, "\n\n")
 	message, ours := strings.CutPrefix(message, savedTitle+"\n\n")
@@ -87,7 +87,7 @@ func parseSaved(commit, text string) (s Saved, tree string, ok bool) {
 	return s, tree, ours
 }
 
-// saved is what was saved of an earlier clone, nil if nothing was.
+// saved is what was saved of an earlier clone, or nil.
 func (c Clone) saved(ctx context.Context, view *View, theirs map[string]string) (*Saved, error) {
 	commit := theirs[c.Saved]
 	if c.Saved == "" || commit == "" {
@@ -95,13 +95,12 @@ func (c Clone) saved(ctx context.Context, view *View, theirs map[string]string) 
 	}
 	text, err := view.git(ctx, nil, nil, "cat-file", "commit", commit)
 	if err != nil {
-		return nil, ctx.Err() // it is not what Saving made
+		return nil, ctx.Err() // Saving did not make it
 	}
 	return view.parse(ctx, commit, text)
 }
 
-// parse reads the commit that Saving has made, with whether the working tree had something
-// that was not committed; nil where it is another's.
+// parse reads a commit made by Saving, and whether it has uncommitted changes; nil for another one.
 func (v *View) parse(ctx context.Context, commit, text string) (*Saved, error) {
 	if len(text) > maxMessage {
 		return nil, nil
@@ -120,8 +119,8 @@ func (v *View) parse(ctx context.Context, commit, text string) (*Saved, error) {
 	return &s, nil
 }
 
-// resume has a clone begin where an earlier one was when it was saved, unless the branch
-// that the source has, which published names, has gone on without it.
+// resume makes a clone begin where an earlier one was saved, unless the source's branch, published, has moved on
+// without it.
 func (c Clone) resume(ctx context.Context, view *View, s *Saved, published string, b *beginning, made *Made) error {
 	own := "refs/heads/" + c.Branch
 	for ref, hash := range s.branches {
@@ -154,11 +153,10 @@ func (c Clone) resume(ctx context.Context, view *View, s *Saved, published strin
 	return nil
 }
 
-// asideRef is where a clone has what was saved of an earlier one and not brought back.
+// asideRef is the clone's ref for saved work that was not restored.
 const asideRef = "refs/deckhand/saved"
 
-// bringBack makes the files of a clone what was saved, byte by byte, and leaves its index
-// at HEAD.
+// bringBack restores the saved files byte by byte, and leaves the index at HEAD.
 func (c Clone) bringBack(ctx context.Context, view *View, dir string, s *Saved) error {
 	if !s.Changed {
 		return nil
@@ -191,7 +189,7 @@ func (c Clone) bringBack(ctx context.Context, view *View, dir string, s *Saved) 
 	return os.RemoveAll(filepath.Dir(attributes))
 }
 
-// removeFile removes a file below a folder, and the folders that are empty then.
+// removeFile removes a file below a folder, and the folders that become empty.
 func removeFile(dir, name string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -203,17 +201,16 @@ func removeFile(dir, name string) error {
 	}
 	for at := path.Dir(name); at != "."; at = path.Dir(at) {
 		if root.Remove(at) != nil {
-			break // something is in it
+			break // it is not empty
 		}
 	}
 	return nil
 }
 
-// asTheyAre are attributes by which git neither converts nor filters a file, whatever a
-// repository's own say.
+// asTheyAre are attributes that disable all conversions and filters, whatever a repository's own say.
 const asTheyAre = "* -text !crlf !eol !ident !filter !working-tree-encoding\n"
 
-// copyIndex copies an index with its time, by which git tells what has changed since.
+// copyIndex copies an index with its time, by which git detects changes.
 func copyIndex(from, to string) (err error) {
 	src, err := os.Open(from)
 	if errors.Is(err, fs.ErrNotExist) {

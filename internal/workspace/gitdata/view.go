@@ -14,19 +14,20 @@ import (
 	"strings"
 )
 
-// View is a git folder of our own over the objects and refs of a repository: what git
-// says in it is true of the repository, and nothing of the repository's configuration is
-// heard. Its methods may be used one after another.
+// View is a git folder of our own over a repository's objects and refs: git's answers in it are true of the
+// repository, whose configuration is ignored. Its methods are for one goroutine.
 type View struct {
 	dir     string
-	objects []string // of the repository, its own first
+	objects []string // the repository's own first
 }
 
-// Look makes a view of the repository as it is now, in a folder of its own below scratch.
-func Look(scratch string, r Repository) (*View, error) { return look(scratch, r, "\tbare = true\n") }
+// OpenView makes a view of the repository's current state, in a folder below scratch.
+func OpenView(scratch string, r Repository) (*View, error) {
+	return openView(scratch, r, "\tbare = true\n")
+}
 
-// look is Look, with the settings that the view is to have.
-func look(scratch string, r Repository, config string) (*View, error) {
+// openView is OpenView with settings for the view.
+func openView(scratch string, r Repository, config string) (*View, error) {
 	refs, err := r.Refs()
 	if err != nil {
 		return nil, err
@@ -39,17 +40,17 @@ func look(scratch string, r Repository, config string) (*View, error) {
 	if ref != "" {
 		head = "ref: " + ref
 	}
-	return lookAs(scratch, r, refs, head, config)
+	return openViewAs(scratch, r, refs, head, config)
 }
 
-// lookAs is look with refs and a HEAD other than the repository's.
-func lookAs(scratch string, r Repository, refs map[string]string, head, config string) (*View, error) {
+// openViewAs is openView with other refs and another HEAD.
+func openViewAs(scratch string, r Repository, refs map[string]string, head, config string) (*View, error) {
 	objects, err := r.Objects()
 	if err != nil {
 		return nil, err
 	}
 	for _, dir := range objects {
-		if some, _ := filepath.Glob(filepath.Join(EscapeGlob(dir), "pack/*.promisor")); len(some) > 0 { // the pattern is right
+		if some, _ := filepath.Glob(filepath.Join(EscapeGlob(dir), "pack/*.promisor")); len(some) > 0 { // the pattern is valid
 			return nil, fmt.Errorf("%s is a partial clone, whose objects would have to be fetched; clone it whole", r.Common)
 		}
 	}
@@ -78,13 +79,13 @@ func newView(scratch string, l layout) (*View, error) {
 // Close removes the view.
 func (v *View) Close() error { return os.RemoveAll(v.dir) }
 
-// Commit is the commit that a revision names. Its error is git's.
+// Commit resolves a revision. Its error is git's.
 func (v *View) Commit(ctx context.Context, revision string) (string, error) {
 	out, err := v.git(ctx, nil, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
 	return strings.TrimSpace(out), err
 }
 
-// git runs git in the view, with more variables, and returns what it prints.
+// git runs git in the view, with further variables, and returns its output.
 func (v *View) git(ctx context.Context, in io.Reader, env []string, args ...string) (string, error) {
 	var out bytes.Buffer
 	cmd := v.command(ctx, env, args...)
@@ -101,13 +102,12 @@ func (v *View) command(ctx context.Context, env []string, args ...string) *exec.
 	return cmd
 }
 
-// bounds keep what git unpacks small: objects may be made so that they are large.
+// bounds limit git's memory: objects may be made to unpack large.
 func bounds() []string {
 	return []string{"-c", "core.bigFileThreshold=16m", "-c", "pack.threads=1", "-c", "pack.windowMemory=128m", "-c", "core.deltaBaseCacheLimit=64m"}
 }
 
-// environ is all that git hears besides its arguments: no configuration but the view's,
-// no transports, no other objects than those that are there.
+// environ is git's whole environment: no configuration but the view's, no transports, no other objects.
 func environ() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + os.DevNull,
@@ -116,7 +116,7 @@ func environ() []string {
 	}
 }
 
-// run waits for git. Its error is what git said last.
+// run waits for git. Its error is git's last line.
 func run(ctx context.Context, cmd *exec.Cmd, out *bytes.Buffer) error {
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -139,14 +139,14 @@ func run(ctx context.Context, cmd *exec.Cmd, out *bytes.Buffer) error {
 	return fmt.Errorf("git: %s", text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-// layout is a git folder that is made file by file.
+// layout is the content of a new git folder.
 type layout struct {
-	head    string // what stands in HEAD
+	head    string // the content of HEAD
 	refs    map[string]string
-	links   map[string]string // refs that name another ref
-	objects []string          // folders that objects are borrowed from
+	links   map[string]string // symbolic refs
+	objects []string          // alternates
 	shallow string
-	config  string // the rest of [core], and what follows
+	config  string // the rest of [core], and further sections
 }
 
 func (l layout) write(dir string) error {

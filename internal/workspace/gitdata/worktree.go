@@ -14,14 +14,14 @@ import (
 	"syscall"
 )
 
-// workingTree is a clone's files as a git of ours sees them.
+// workingTree is a clone's files in a git of ours.
 type workingTree struct {
 	*View
 	dir   string
 	files *os.Root
 }
 
-// see runs git on the files. What it prints is bounded.
+// see runs git on the files. Its output is bounded.
 func (w workingTree) see(ctx context.Context, args ...string) (string, error) {
 	out := bounded{left: maxListed}
 	cmd := w.command(ctx, []string{"GIT_WORK_TREE=" + w.dir, "GIT_INDEX_FILE=" + filepath.Join(w.View.dir, "index")}, args...)
@@ -33,7 +33,7 @@ func (w workingTree) see(ctx context.Context, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// bounded refuses what is too much.
+// bounded fails on too much output.
 type bounded struct {
 	bytes.Buffer
 	left int
@@ -46,8 +46,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// read makes the view's index that of a commit, as far as it can with what an index that
-// was kept knows of the files, and keeps the new one there.
+// read sets the view's index to a commit, using a kept index's knowledge of the files, and keeps the new one.
 func (w workingTree) read(ctx context.Context, kept, head string) error {
 	index := filepath.Join(w.View.dir, "index")
 	if err := os.MkdirAll(filepath.Join(w.View.dir, "info"), 0o700); err != nil {
@@ -69,7 +68,7 @@ func (w workingTree) read(ctx context.Context, kept, head string) error {
 			return err
 		}
 	}
-	_, _ = w.see(ctx, "update-index", "-q", "--refresh", "--ignore-submodules") // it fails where files have changed
+	_, _ = w.see(ctx, "update-index", "-q", "--refresh", "--ignore-submodules") // it fails if files have changed
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -79,10 +78,10 @@ func (w workingTree) read(ctx context.Context, kept, head string) error {
 	return copyIndex(index, kept)
 }
 
-// unfit are names that git takes for its own on some system.
+// unfit are names that some systems take for git's own.
 var unfit = regexp.MustCompile(`(?i)(^|[/\\])(\.git|git~[0-9]+)([. :/\\]|$)`)
 
-// changes are the files that are not what the index has, and what cannot be saved of them.
+// changes are the files that differ from the index, and those that cannot be saved.
 func (w workingTree) changes(ctx context.Context) (found []change, left []Left, err error) {
 	raw, err := w.see(ctx, "diff-files", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", "--ignore-submodules=all")
 	if err != nil {
@@ -99,7 +98,7 @@ func (w workingTree) changes(ctx context.Context) (found []change, left []Left, 
 			left = append(left, Left{path, "a name that git keeps for itself"})
 		case err == nil && (info.Mode().IsRegular() || info.Mode().Type() == fs.ModeSymlink):
 			found = append(found, change{path: path, info: info})
-		case known: // deleted, or something else has its place
+		case known: // deleted, or replaced by something else
 			found = append(found, change{path: path, gone: true})
 		}
 	}
@@ -124,7 +123,7 @@ func (w workingTree) changes(ctx context.Context) (found []change, left []Left, 
 	return found, left, nil
 }
 
-// ignored is what .gitignore leaves out, folders as one. What cannot be told is left out.
+// ignored lists ignored files, whole folders as one. Without an answer the list is empty.
 func (w workingTree) ignored(ctx context.Context) (left []Left) {
 	names, err := w.see(ctx, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 	if err != nil {
@@ -138,7 +137,7 @@ func (w workingTree) ignored(ctx context.Context) (left []Left) {
 	return left
 }
 
-// submodules are those that are there.
+// submodules are the existing ones.
 func (w workingTree) submodules(ctx context.Context) (left []Left, err error) {
 	staged, err := w.see(ctx, "ls-files", "-z", "--stage")
 	if err != nil {
@@ -154,8 +153,8 @@ func (w workingTree) submodules(ctx context.Context) (left []Left, err error) {
 	return left, nil
 }
 
-// commit makes a commit of what was saved, which newRef names. The files are read here and
-// told to git: it opens none of them, so that nothing can be put in their place.
+// commit makes a commit of what was saved, under newRef. The files are read here and passed to git, which opens
+// none of them: they cannot be replaced in between.
 func (w workingTree) commit(ctx context.Context, s Saved, changes []change) (left []Left, err error) {
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -167,7 +166,7 @@ func (w workingTree) commit(ctx context.Context, s Saved, changes []change) (lef
 	ran := make(chan error, 1)
 	go func() {
 		err := run(ctx, cmd, nil)
-		_ = in.Close() // what is told in vain ends
+		_ = in.Close() // a further write fails
 		ran <- err
 	}()
 	message := s.message()
@@ -181,7 +180,7 @@ func (w workingTree) commit(ctx context.Context, s Saved, changes []change) (lef
 		}
 	}
 	if s.head == "" && len(s.branches) > 0 {
-		told.say("deleteall\n") // the first parent is no HEAD
+		told.say("deleteall\n") // the first parent is not HEAD
 	}
 	for _, c := range changes {
 		if c.gone {
@@ -204,12 +203,12 @@ func (w workingTree) commit(ctx context.Context, s Saved, changes []change) (lef
 	told.say("done\n")
 	err = errors.Join(told.err, out.Close())
 	if e := <-ran; e != nil {
-		err = e // why it stopped listening
+		err = e // the cause
 	}
 	return left, err
 }
 
-// readFile reads a file of the working tree as it was found, and no other.
+// readFile reads a file of the working tree if it is still the one that was found.
 func (w workingTree) readFile(c change) (mode string, data []byte, err error) {
 	if c.info.Mode().Type() == fs.ModeSymlink {
 		to, err := w.files.Readlink(c.path)
@@ -235,7 +234,7 @@ func (w workingTree) readFile(c change) (mode string, data []byte, err error) {
 	return mode, data, err
 }
 
-// quoted is a path as git reads it in quotes.
+// quoted quotes a path for git.
 func quoted(path string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
 }

@@ -5,12 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// Lookahead is how many bytes of text must follow a place before it can be told for
-// good how Clean shows what stands before it.
+// Lookahead is how many bytes after a place determine how Clean shows what precedes it.
 const Lookahead = 600
 
-// CodeBlock shows text as a code block of CommonMark, with a fence that nothing in
-// it closes. What it returns has to be cleaned as all markdown.
+// CodeBlock shows text as a CommonMark code block with a fence that nothing in it closes. Its result must still be
+// cleaned.
 func CodeBlock(text string) string {
 	n := 3
 	for i := 0; i < len(text); i++ {
@@ -24,12 +23,11 @@ func CodeBlock(text string) string {
 	return fence + "\n" + text + "\n" + fence
 }
 
-// Clean makes a model's or a tool's CommonMark safe to show in a markdown
-// block: no mention is live, no link pretends to lead elsewhere, no image is
-// fetched, and raw HTML is shown instead of being swallowed.
+// Clean makes a model's or a tool's CommonMark safe for a markdown block: no mention is live, no link disguises its
+// target, no image is fetched, and raw HTML is shown literally.
 //
-// Each line is judged by itself and by what follows within Lookahead bytes, so
-// that the rendering of a growing text changes near its end only.
+// Each line depends only on itself and the next Lookahead bytes, so that the rendering of a growing text changes
+// only near its end.
 func Clean(s string) string {
 	s = shortFences(Printable(s))
 	if !strings.ContainsAny(s, "<&@![") {
@@ -54,11 +52,10 @@ func Clean(s string) string {
 	return c.out.String()
 }
 
-// fenceMax is how long the longest fence is, so that it can be written again where a text is
-// cut.
+// fenceMax bounds a fence, so that it can be repeated when a text is split.
 const fenceMax = 20
 
-// shortFences cuts longer runs of what fences are made of.
+// shortFences shortens longer runs of fence characters.
 func shortFences(s string) string {
 	for _, mark := range [...]string{"`", "~"} {
 		long := strings.Repeat(mark, fenceMax+1)
@@ -80,7 +77,7 @@ func shortFences(s string) string {
 	return s
 }
 
-// firstLine is the line that s begins with, and its end.
+// firstLine is the first line of s, with its end.
 func firstLine(s string) string {
 	if i := strings.IndexByte(s, '\n'); i >= 0 {
 		return s[:i+1]
@@ -88,11 +85,10 @@ func firstLine(s string) string {
 	return s
 }
 
-// delimits reports whether a line is what stands under a table's header, also inside quotes.
+// delimits reports whether a line is a table's delimiter row, also inside quotes.
 func delimits(line string) bool { return isDelimiterRow(strings.TrimLeft(line, "> \t")) }
 
-// fenceBody returns the line from its fence on, if it begins with one, also inside
-// quotes and list items.
+// fenceBody returns the line from its fence on, if it begins with one, also inside quotes and list items.
 func fenceBody(line string) (string, bool) {
 	// Nearly all lines end here: a fence needs three of a kind.
 	if !strings.Contains(line, "```") && !strings.Contains(line, "~~~") {
@@ -136,12 +132,11 @@ func runLength(s string) int {
 // cleaner writes cleaned text.
 type cleaner struct {
 	out   strings.Builder
-	table bool // the line is of a table, whose cells end at a | in code too
-	loose bool // an earlier line of the paragraph has begun code that this one may end
+	table bool // the line is in a table, whose cells end at a | even in code
+	loose bool // an earlier line of the paragraph has opened code that this one may close
 }
 
-// code writes text that is code: only exact mentions are taken apart, so that
-// what people copy is what the model wrote.
+// code writes code: only exact mentions are broken, so that people copy what the model wrote.
 func (c *cleaner) code(s string) {
 	last := 0
 	for i := strings.IndexAny(s, "<&"); i >= 0 && i < len(s); i++ {
@@ -149,7 +144,7 @@ func (c *cleaner) code(s string) {
 		switch {
 		case s[i] == '<' && (slackToken(s[i:]) || strings.HasPrefix(s[at:], `\`) || strings.HasPrefix(s[at:], "&")):
 		case s[i] == '&' && entityOf(s[i:], "lt", "60", "x3c") > 0:
-			// Where it is cut off, it is no code any more.
+			// If the text is cut here, it is no code any more.
 			at = i + entityOf(s[i:], "lt", "60", "x3c")
 			if at >= len(s) || !strings.ContainsRune(`!@#&\`, rune(s[at])) {
 				continue
@@ -164,8 +159,8 @@ func (c *cleaner) code(s string) {
 	c.out.WriteString(s[last:])
 }
 
-// slackToken reports whether s, which begins with <, begins as one of Slack's
-// tokens: <@U1>, <#C1>, <!here>, <!subteam^S1>, <!date^…>, <https://a|b>.
+// slackToken reports whether s begins with one of Slack's tokens: <@U1>, <#C1>, <!here>, <!subteam^S1>, <!date^…>,
+// <https://a|b>.
 func slackToken(s string) bool {
 	if len(s) < 3 {
 		return false
@@ -185,7 +180,7 @@ func slackToken(s string) bool {
 		}
 		return false
 	}
-	// A link with a label of its own.
+	// A link with its own label.
 	body := s[1:min(len(s), Lookahead)]
 	end := strings.IndexAny(body, "> \n<")
 	if end < 0 {
@@ -197,7 +192,7 @@ func slackToken(s string) bool {
 // prose writes a line of CommonMark that is not inside a code block.
 func (c *cleaner) prose(s string) {
 	last, loose := 0, c.loose
-	// put writes what stands before i, then text, and goes on at i+skip.
+	// put writes what precedes i, then text, and continues at i+skip.
 	put := func(i int, text string, skip int) {
 		c.out.WriteString(s[last:i])
 		c.out.WriteString(text)
@@ -232,7 +227,7 @@ func (c *cleaner) prose(s string) {
 			} else if i+1 < len(s) {
 				switch next := s[i+1]; {
 				case isAlnum(next) && !slackToken(s[i:]), next == '/', next == '?':
-					put(i, `\<`, 1) // shown as it is, not taken for HTML
+					put(i, `\<`, 1) // shown literally, not as HTML
 				case next != ' ' && next != '\n' && next != '=' && next != '-' && !(next >= '0' && next <= '9'):
 					put(i+1, zwsp, 0)
 				}
@@ -254,12 +249,12 @@ func (c *cleaner) prose(s string) {
 		case '!':
 			if i+1 < len(s) && s[i+1] == '[' {
 				l, apart := parseLink(s[i+1:]), ""
-				if i > 0 && s[i-1] == '!' { // which would make an image of what stays
+				if i > 0 && s[i-1] == '!' { // it would turn the rest into an image
 					apart = zwsp
 				}
 				switch {
 				case l.size == 0:
-					put(i+1, zwsp, 0) // an image by reference, or none
+					put(i+1, zwsp, 0) // perhaps an image by reference
 				case !l.fake && l.text == "":
 					put(i, apart+"[image]", 3)
 				default:
@@ -295,7 +290,7 @@ func asCode(s string) string {
 	return "`" + c.out.String() + "`"
 }
 
-// closingTicks returns where in s a run of exactly n backticks begins, or -1.
+// closingTicks returns the index of a run of exactly n backticks in s, or -1.
 func closingTicks(s string, n int) int {
 	s = s[:min(len(s), Lookahead-100)]
 	for i := 0; i < len(s); {
@@ -326,7 +321,7 @@ func autolink(s string) int {
 	return end + 2
 }
 
-// spelledOut reports whether a word that s begins with goes on in an entity: @h&#101;re.
+// spelledOut reports whether a word at the beginning of s continues in an entity: @h&#101;re.
 func spelledOut(s string) bool {
 	n := 0
 	for n < len(s) && n < len("everyone") && isAlnum(s[n]) {
@@ -335,8 +330,8 @@ func spelledOut(s string) bool {
 	return n < len(s) && s[n] == '&'
 }
 
-// entityOf returns the length of the entity that s begins with, if it is the one of a name or
-// of a number in decimals or, after an x, in hexadecimals; else 0.
+// entityOf returns the length of the entity at the beginning of s if it has the given name, decimal number or,
+// after an x, hexadecimal number; else 0.
 func entityOf(s, name, decimal, hex string) int {
 	head := strings.ToLower(s[:min(len(s), 12)])
 	end := strings.IndexByte(head, ';')

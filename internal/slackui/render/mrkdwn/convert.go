@@ -11,7 +11,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// commonMark parses what models write; HTML is text to it. It is safe for concurrent use.
+// commonMark parses models' texts; HTML is plain text to it. It is safe for concurrent use.
 var commonMark = parser.NewParser(
 	parser.WithBlockParsers(blockParsers(parser.NewFencedCodeBlockParser())...),
 	parser.WithInlineParsers(slices.DeleteFunc(parser.DefaultInlineParsers(), func(v util.PrioritizedValue) bool {
@@ -20,13 +20,12 @@ var commonMark = parser.NewParser(
 	parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
 )
 
-// nestingMax is how deep quotes and lists are shown as such.
+// nestingMax is the depth up to which quotes and lists are rendered.
 const nestingMax = 8
 
-// Convert renders cleaned CommonMark in Slack's own markup, for the text of notifications and
-// where Slack takes no markdown block. No mention in it is live, and links are text that shows
-// where they lead. It is plainer than a markdown block: tables, tasks and what is struck through
-// stand as they were written, and a mark beside a letter is Slack's to take for a sign.
+// Convert renders cleaned CommonMark as mrkdwn, for notifications and where Slack accepts no markdown block. No
+// mention in it is live, and links are text with their target. It is plainer than a markdown block: tables, tasks
+// and strikethrough stay as written, and Slack may interpret a mark beside a letter.
 func Convert(markdown string) string {
 	src := []byte(Printable(markdown))
 	doc := commonMark.Parse(text.NewReader(src), parser.WithContext(parser.NewContext()))
@@ -116,7 +115,7 @@ func (w mrkdwnWriter) span(n ast.Node) string {
 	return w.inline(n)
 }
 
-// leadsTo is a link as text.
+// leadsTo renders a link as text.
 func (w mrkdwnWriter) leadsTo(n ast.Node, target []byte) string {
 	label, to := OneLine(w.text(n)), string(target)
 	switch {
@@ -128,7 +127,7 @@ func (w mrkdwnWriter) leadsTo(n ast.Node, target []byte) string {
 	return Escape(label) + " (" + Escape(to) + ")"
 }
 
-// textOf is what a text node reads as: its escapes and entities are resolved, but in code.
+// textOf is a text node's content, with escapes and entities resolved except in code.
 func (w mrkdwnWriter) textOf(n *ast.Text) string {
 	raw := n.Value(w.src)
 	if n.IsRaw() || n.Parent().Kind() == ast.KindCodeSpan {
@@ -137,7 +136,7 @@ func (w mrkdwnWriter) textOf(n *ast.Text) string {
 	return Printable(string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(raw)))))
 }
 
-// text is what n reads as, without markup.
+// text is n without markup.
 func (w mrkdwnWriter) text(n ast.Node) string {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -154,8 +153,7 @@ func (w mrkdwnWriter) text(n ast.Node) string {
 	return b.String()
 }
 
-// wrap puts marks around text, inside of blanks at its ends, since Slack does not
-// take a mark beside a blank for one.
+// wrap puts marks around text, inside its outer spaces, since Slack ignores a mark beside a space.
 func wrap(mark, s string) string {
 	trimmed := strings.TrimSpace(s)
 	if trimmed == "" {
@@ -165,8 +163,8 @@ func wrap(mark, s string) string {
 	return s[:i] + mark + trimmed + mark + s[i+len(trimmed):]
 }
 
-// Link is a link to an address of the web, for those that come from Slack itself;
-// without one it is the label. The label may say what it likes.
+// Link links to a web address that comes from Slack itself; other addresses give only the label, which may be
+// anything.
 func Link(address, label string) string {
 	if !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
 		return Escape(label)

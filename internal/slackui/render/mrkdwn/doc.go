@@ -1,16 +1,14 @@
-// Package mrkdwn makes text safe to show in Slack, whoever wrote it: a model, a tool,
-// a repository or a person. Slack has three kinds of text, and each has its way in:
+// Package mrkdwn makes text safe for Slack, whether from a model, a tool, a repository or a person. Slack has three
+// kinds of text:
 //
-//   - mrkdwn, Slack's own markup: [Escape] and [Code] for text that is no markup,
-//     [Convert] for CommonMark;
-//   - markdown blocks, which take CommonMark: [Clean], which takes mentions, HTML,
-//     images and links that pretend to lead elsewhere out of it;
+//   - mrkdwn, Slack's own markup: [Escape] and [Code] for plain text, [Convert] for CommonMark;
+//   - markdown blocks, which accept CommonMark: [Clean] removes mentions, HTML, images and links with a disguised
+//     target;
 //   - plain text: [Mute] and [Printable].
 //
-// [Reveal] shows what cannot be seen, for what people decide about. [Clip], [Prefix],
-// [Cut] and [Tail] make a text fit, in the units that Slack counts, without breaking
-// what they cut through.
+// [Reveal] makes invisible characters visible, for what people decide about. [Clip], [Prefix], [Cut] and [Tail]
+// shorten a text, in Slack's units, without breaking what they cut through.
 //
-// It is pure, knows nothing of turns and approvals, and makes no blocks: that is
-// package render's. A text must be redacted before it comes here.
+// It is pure, knows nothing of turns and approvals, and makes no blocks; package render does. Texts must already be
+// redacted.
 package mrkdwn

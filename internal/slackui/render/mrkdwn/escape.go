@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// zwsp is put between two characters that would mean something to Slack together.
+// zwsp separates two characters that together would mean something to Slack.
 const zwsp = "\u200b"
 
-// backtickLike stands for a backtick inside inline code, which mrkdwn cannot escape.
+// backtickLike replaces backticks inside inline code, which mrkdwn cannot escape.
 const backtickLike = "ˋ"
 
 var mrkdwnEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
@@ -21,8 +21,8 @@ func Escape(s string) string {
 	return mrkdwnEscaper.Replace(Mute(Printable(s)))
 }
 
-// apart keeps a text that is written from right to left from reordering the numbers and
-// signs of ours beside it: it is put between isolates, which it cannot have itself.
+// apart isolates a right-to-left text, so that it does not reorder our numbers and signs beside it. It contains no
+// isolates itself.
 func apart(s string) string {
 	for _, r := range s {
 		if r >= 0x590 && r <= 0x8ff || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfefc || r >= 0x10800 && r <= 0x10fff || r >= 0x1e800 && r <= 0x1efff {
@@ -41,15 +41,15 @@ func Code(s string) string {
 	return apart("`" + strings.ReplaceAll(mrkdwnEscaper.Replace(s), "`", backtickLike) + "`")
 }
 
-// EscapeWithin is Escape on one line, with everything made visible, for at most n
-// units of s and half as much again for entities.
+// EscapeWithin is Escape on one line, with everything visible, for at most n units of s, plus half as many for
+// entities.
 func EscapeWithin(s string, n int) string {
 	return EscapeLines(OneLine(s), n)
 }
 
 // EscapeLines is EscapeWithin for a text of several lines.
 func EscapeLines(s string, n int) string {
-	if len(s) > 8*n { // making things visible only adds to a text
+	if len(s) > 8*n { // making things visible only lengthens a text
 		s = Prefix(s, 2*n)
 	}
 	s = Visible(s)
@@ -64,7 +64,7 @@ func EscapeLines(s string, n int) string {
 	}
 }
 
-// CodeWithin is Code in at most n units and a half as much again for entities.
+// CodeWithin is Code in at most n units, plus half as many for entities.
 func CodeWithin(s string, n int) string {
 	s = Clip(s, n)
 	out := Code(s)
@@ -76,8 +76,7 @@ func CodeWithin(s string, n int) string {
 	return out
 }
 
-// Mention is a live mention of a user, for ids that come from Slack itself.
-// Anything that is not an id is shown as text.
+// Mention is a live mention of a user, for ids that come from Slack itself. Anything else is shown as text.
 func Mention(user string) string {
 	if !IsID(user) {
 		return Escape(user)
@@ -104,10 +103,9 @@ func isAlnum(c byte) bool {
 
 func isWord(c byte) bool { return isAlnum(c) || c == '_' }
 
-// Printable normalises line ends and shows control characters, those that turn the
-// direction of others around, and broken UTF-8 for what they are: Slack drops some of
-// them, and what is dropped could join what we took apart; a text must not reorder what
-// stands around it. Arabic and Hebrew need none of these.
+// Printable normalises line ends and makes control characters, direction changes and broken UTF-8 visible: Slack
+// drops some of them, which could join what we separated, and a text must not reorder its surroundings. Arabic and
+// Hebrew need none of these.
 func Printable(s string) string {
 	clean := true
 	for i := 0; i < len(s); i++ {
@@ -132,14 +130,14 @@ func Printable(s string) string {
 		case unicode.IsControl(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
 			writeCodePoint(&b, r)
 		default:
-			b.WriteRune(r) // U+FFFD for bytes that are no UTF-8
+			b.WriteRune(r) // U+FFFD for invalid UTF-8
 		}
 	}
 	return b.String()
 }
 
-// turns reports whether s begins with an embedding, an override or an isolate of a
-// direction of writing: U+202A to U+202E, U+2066 to U+2069.
+// turns reports whether s begins with a directional embedding, override or isolate: U+202A to U+202E, U+2066 to
+// U+2069.
 func turns(s string) bool {
 	return len(s) >= 3 && (s[1] == 0x80 && s[2] >= 0xaa && s[2] <= 0xae || s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9)
 }
@@ -154,11 +152,11 @@ func writeCodePoint(b *strings.Builder, r rune) {
 	b.WriteString("⟩")
 }
 
-// bareMentions are the words that mean everybody when an @ stands before them.
+// bareMentions are the words that, after an @, mention everybody.
 var bareMentions = []string{"channel", "here", "everyone", "group"}
 
-// bareMentionAt reports whether s[i], an @, begins a mention of everybody: a word
-// of its own, not part of an address (ops@here) or of a package's name (@here/maps).
+// bareMentionAt reports whether the @ at s[i] begins a mention of everybody: a separate word, not part of an
+// address (ops@here) or of a package's name (@here/maps).
 func bareMentionAt(s string, i int) bool {
 	if i > 0 && isWord(s[i-1]) {
 		return false
@@ -172,7 +170,7 @@ func bareMentionAt(s string, i int) bool {
 	return false
 }
 
-// Mute takes bare @channel and its like apart.
+// Mute breaks bare @channel and its like.
 func Mute(s string) string {
 	i := strings.IndexByte(s, '@')
 	if i < 0 {
@@ -194,5 +192,5 @@ func Mute(s string) string {
 	return b.String()
 }
 
-// OneLine is s on one line, with a single blank for each stretch of blank space.
+// OneLine puts s on one line, with single spaces.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -10,22 +10,21 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// fenceState follows fenced code blocks over the lines of a text, as CommonMark has them: in
-// which quotes and list items a fence stands decides where it ends, and what looks like one
-// may be code, or words.
+// fenceState tracks fenced code blocks over the lines of a text, by CommonMark: the quotes and list items around a
+// fence decide where it ends, and what looks like a fence may be code or text.
 type fenceState struct {
-	notes []fenceNote // of the lines that come, in their order
+	notes []fenceNote // for the following lines, in order
 	at    int         // where the next line begins
 
 	mark   byte   // of the open fence, or 0
 	length int    // of its run
-	opener string // the opening line, to open it anew on a further page
+	opener string // the opening line, to be repeated on a further page
 	begin  int    // where the fence stands in it
 }
 
-// fenceNote is what a line is: one of a fence, or of what is in it.
+// fenceNote classifies a line: a fence, or its content.
 type fenceNote struct {
-	at   int // in the text: somewhere in the line; of an opening one, where the fence stands
+	at   int // in the text: somewhere in the line; for an opening one, the fence
 	kind fenceKind
 }
 
@@ -37,9 +36,9 @@ const (
 	closes
 )
 
-// fencesOf reads the fences of a text. Each of its lines must be given to line then, in order.
-// A text that stands in more quotes and lists than anybody writes has none: to read them takes
-// time by the square of their depth, and what is no code is cleaned of more.
+// fencesOf finds the fences of a text, whose lines must then be passed to line in order. A text with extremely deep
+// quotes and lists is treated as without fences: parsing takes time quadratic in the depth, and text outside code
+// is cleaned more strictly.
 func fencesOf(s string) fenceState {
 	if !strings.Contains(s, "```") && !strings.Contains(s, "~~~") {
 		return fenceState{}
@@ -55,7 +54,7 @@ func fencesOf(s string) fenceState {
 	return fenceState{notes: notes}
 }
 
-// markersMax and blanksMax bound what stands in front of a line.
+// markersMax and blanksMax bound the beginning of a line.
 const markersMax, blanksMax = 40, 400
 
 func tooDeep(line string) bool {
@@ -76,7 +75,7 @@ func tooDeep(line string) bool {
 	return markers > markersMax || blanks > blanksMax
 }
 
-// line takes the next line in and reports whether it is code or a fence.
+// line takes the next line and reports whether it is code or a fence.
 func (f *fenceState) line(line string) bool {
 	from := f.at
 	f.at += len(line)
@@ -97,11 +96,11 @@ func (f *fenceState) line(line string) bool {
 	return true
 }
 
-// blocksAlone parses the blocks of CommonMark and nothing in them. What is cleaned has no
-// HTML. It is safe for concurrent use.
+// blocksAlone parses CommonMark's blocks without their content. Cleaned text has no HTML. It is safe for concurrent
+// use.
 var blocksAlone = parser.NewParser(parser.WithBlockParsers(blockParsers(fenceNotes{parser.NewFencedCodeBlockParser()})...))
 
-// blockParsers are those of CommonMark without HTML, with one of fenced code.
+// blockParsers are CommonMark's without HTML, with the given one for fenced code.
 func blockParsers(fenced parser.BlockParser) []util.PrioritizedValue {
 	blocks := slices.DeleteFunc(parser.DefaultBlockParsers(), func(v util.PrioritizedValue) bool {
 		return v.Value == parser.NewHTMLBlockParser()
@@ -116,10 +115,10 @@ func blockParsers(fenced parser.BlockParser) []util.PrioritizedValue {
 
 var notesKey = parser.NewContextKey()
 
-// fenceNotes is the parser of fenced code, and notes its lines in the context.
+// fenceNotes parses fenced code, and notes its lines in the context.
 type fenceNotes struct{ parser.BlockParser }
 
-// Open notes the line of a fence that opens.
+// Open notes an opening fence.
 func (p fenceNotes) Open(parent ast.Node, r text.Reader, pc parser.Context) (ast.Node, parser.State) {
 	_, segment := r.PeekLine()
 	at := segment.Start - segment.Padding + pc.BlockOffset()
@@ -130,7 +129,7 @@ func (p fenceNotes) Open(parent ast.Node, r text.Reader, pc parser.Context) (ast
 	return node, state
 }
 
-// Continue notes a line of code, or of the fence that closes.
+// Continue notes a line of code, or a closing fence.
 func (p fenceNotes) Continue(node ast.Node, r text.Reader, pc parser.Context) parser.State {
 	_, segment := r.PeekLine()
 	state := p.BlockParser.Continue(node, r, pc)

@@ -7,13 +7,11 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Width is the number of UTF-16 units in s: never less than the characters that
-// Slack counts.
+// Width is the number of UTF-16 units in s, an upper bound of what Slack counts.
 func Width(s string) int {
 	n := 0
 	for i := 0; i < len(s); i++ {
-		// Every byte that begins a rune counts once, one that begins a rune
-		// outside the basic plane twice.
+		// Every byte that begins a rune counts once, or twice outside the basic plane.
 		switch c := s[i]; {
 		case c < 0x80 || c >= 0xc0 && c < 0xf0:
 			n++
@@ -24,8 +22,8 @@ func Width(s string) int {
 	return n
 }
 
-// Prefix returns the longest prefix of s of at most n units that does not end
-// inside a character as people see it, unless that one is very long.
+// Prefix returns the longest prefix of s of at most n units that does not end inside a visible character, unless
+// that one is very long.
 func Prefix(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -49,13 +47,12 @@ func Prefix(s string, n int) string {
 	return s[:characterEnd(s, end)]
 }
 
-// characterLook is how many bytes in front of a cut are looked at to tell where the
-// characters begin that people see: a flag's half looks like the other one.
+// characterLook is how many bytes before a cut are examined for grapheme boundaries: both halves of a flag look
+// alike.
 const characterLook = 256
 
-// characterEnd is the last place up to end, where a rune of s begins, between two
-// characters as people see them (grapheme clusters); end itself where one has no end for
-// long, or is all that there is.
+// characterEnd is the last boundary between visible characters (grapheme clusters) up to end, where a rune of s
+// begins; end itself if a character is very long, or is everything.
 func characterEnd(s string, end int) int {
 	from := end
 	for from > 0 && end-from < characterLook {
@@ -84,7 +81,7 @@ func characterEnd(s string, end int) int {
 	return at
 }
 
-// Clip cuts s to at most n units and says so with an ellipsis.
+// Clip cuts s to at most n units, with an ellipsis.
 func Clip(s string, n int) string {
 	if Width(s) <= n {
 		return s
@@ -92,8 +89,7 @@ func Clip(s string, n int) string {
 	return Prefix(s, n-1) + "…"
 }
 
-// ClipEscaped cuts text that is mrkdwn-escaped already, not inside an entity or a
-// link.
+// ClipEscaped cuts escaped mrkdwn outside entities and links.
 func ClipEscaped(s string, n int) string {
 	if Width(s) <= n {
 		return s

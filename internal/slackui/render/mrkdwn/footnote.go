@@ -5,10 +5,9 @@ import "strings"
 // superscripts are the digits of a footnote's number.
 const superscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 
-// footnote reads the mark of a footnote, [^1] or [^note], that s begins with, and returns
-// how it is shown and its length, or 0. Slack knows no footnotes: it would show the marks,
-// and take a note of one word for where a link leads. At a line's beginning, where a note
-// itself stands, the colon goes.
+// footnote reads a footnote's mark, [^1] or [^note], at the beginning of s, and returns its rendering and length,
+// or 0. Slack has no footnotes: it would show the marks, and take a one-word note for a link's target. At a line's
+// beginning, where the note itself stands, the colon is dropped.
 func footnote(s string, begins bool) (shown string, size int) {
 	if !strings.HasPrefix(s, "[^") {
 		return "", 0
@@ -42,14 +41,13 @@ func footnote(s string, begins bool) (shown string, size int) {
 	return shown, size
 }
 
-// plainTags are the tags of HTML that models write for people, and how they are shown. A
-// blank stands where nothing is: what a tag keeps apart is not joined.
+// plainTags are HTML tags in models' texts, and their rendering. A space replaces a tag without one, so that words
+// are not joined.
 var plainTags = []struct{ tag, shown string }{
 	{"<br>", " "}, {"<br/>", " "}, {"<br />", " "}, {"<details>", " "}, {"</details>", " "}, {"<summary>", " **"}, {"</summary>", "** "},
 }
 
-// plainTag reads one of them that s begins with, and returns how it is shown and its
-// length, or 0.
+// plainTag reads one of them at the beginning of s, and returns its rendering and length, or 0.
 func plainTag(s string) (shown string, size int) {
 	for _, t := range plainTags {
 		if len(s) >= len(t.tag) && strings.EqualFold(s[:len(t.tag)], t.tag) {

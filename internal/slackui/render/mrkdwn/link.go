@@ -14,7 +14,7 @@ type link struct {
 	fake         bool // must not be shown as a link
 }
 
-// parseLink reads the inline link that s, which begins with [, begins with.
+// parseLink parses the inline link at the beginning of s, which begins with [.
 func parseLink(s string) link {
 	long := len(s) > Lookahead-100
 	s = s[:min(len(s), Lookahead-100)]
@@ -35,14 +35,13 @@ func parseLink(s string) link {
 		}
 	}
 	if end < 0 {
-		return link{fake: true} // a later line may close it, and lead anywhere
+		return link{fake: true} // a later line may close it, with any target
 	}
 	l := link{text: s[1:end]}
 	shown := hostOf(bare(l.text))
 	rest := s[end+1:]
 	if !strings.HasPrefix(rest, "(") {
-		// A link by reference, whose target is elsewhere: text that is a URL
-		// promises where it leads.
+		// A reference link, whose target is elsewhere: a text that is a URL would promise its target.
 		l.fake = shown != "" && strings.HasPrefix(rest, "[")
 		if rest, defines := strings.CutPrefix(rest, ":"); defines {
 			target, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
@@ -66,7 +65,7 @@ func parseLink(s string) link {
 		}
 	}
 	if l.size == 0 {
-		// It is not complete yet, a later line has where it leads, or it is very long.
+		// It is incomplete, a later line has its target, or it is very long.
 		begun := strings.TrimLeft(rest[1:], " \t")
 		l.fake = !long || shown != "" || !linkable(begun) || !strings.ContainsAny(begun, ":/?#")
 		return l
@@ -77,13 +76,12 @@ func parseLink(s string) link {
 	return l
 }
 
-// bare is what a text reads as: without escapes, entities and marks.
+// bare is a text without escapes, entities and marks.
 func bare(text string) string { return html.UnescapeString(marks.Replace(text)) }
 
 var marks = strings.NewReplacer(`\`, "", "*", "", "_", "", "~", "", "`", "")
 
-// linkable reports whether people may be led to target by a click: the web, mail,
-// and places that the reader's own Slack makes nothing of.
+// linkable reports whether a click may lead to target: the web, mail, and targets that the reader's Slack ignores.
 func linkable(target string) bool {
 	target = strings.Trim(html.UnescapeString(strings.ReplaceAll(target, `\`, "")), "<>")
 	if strings.ContainsFunc(target, func(r rune) bool { return r < ' ' || unicode.Is(unicode.Cf, r) }) {
@@ -93,7 +91,7 @@ func linkable(target string) bool {
 	switch {
 	case !ok || strings.ContainsAny(scheme, "/?#"):
 		return true // a path
-	case strings.Contains(scheme, "."): // a file's line, and not com.example.app:open
+	case strings.Contains(scheme, "."): // a file's line, not com.example.app:open
 		return rest != "" && rest[0] >= '0' && rest[0] <= '9'
 	}
 	switch strings.ToLower(scheme) {
@@ -103,8 +101,7 @@ func linkable(target string) bool {
 	return false
 }
 
-// hostOf returns the host that a text seems to name when it reads as an address
-// of the web, else "".
+// hostOf returns the host of a text that looks like a web address, else "".
 func hostOf(text string) string {
 	text = strings.Trim(strings.TrimSpace(text), "*_~`<>\"'")
 	lower := strings.ToLower(text)
@@ -139,8 +136,8 @@ func hostOf(text string) string {
 	return host
 }
 
-// looksLikeDomain tells example.com from main.go: a bare name counts as an
-// address when it has a path or one of the common endings.
+// looksLikeDomain distinguishes example.com from main.go: a bare name is an address if it has a path or a common
+// ending.
 func looksLikeDomain(ending, whole string) bool {
 	switch ending {
 	case "com", "org", "net", "io", "dev", "app", "ai", "edu", "gov", "info", "cloud", "co", "de", "uk", "fr", "eu", "jp", "cn", "ru":

@@ -5,34 +5,30 @@ import (
 	"unicode/utf8"
 )
 
-// Ranks of places where a text may be cut; a higher one is nicer to read.
+// Ranks of places to cut a text; higher is better.
 const (
 	cutLine      = iota + 1 // inside a code block or a table
 	cutOutside              // at the end of a line of prose
 	cutParagraph            // at a blank line
 )
 
-// Place is where a text is cut: At bytes from its beginning, with what closes its
-// head and opens its tail.
+// Place is a cut: At bytes from the beginning, with what closes its head and opens its tail.
 type Place struct {
 	At                 int
 	Closing, Reopening string
 }
 
-// Cut cuts s, which is cleaned markdown, so that head has at most room units; see
-// PlaceToCut. Joined, both have all of s.
+// Cut cuts s, which is cleaned markdown, so that head has at most room units; see PlaceToCut. Nothing of s is lost.
 func Cut(s string, room int) (head, tail string) {
 	c := PlaceToCut(s, room)
 	return s[:c.At] + c.Closing, c.Reopening + s[c.At:]
 }
 
-// PlaceToCut finds where to cut s so that its head has at most room units: at the end of a
-// paragraph if one is in the second half, else at a line's end, else between words or characters.
-// It never cuts behind a heading, or a line that ends with a colon. A code block that is cut is closed in the head and opened
-// anew in the tail, a table gets its header again.
+// PlaceToCut finds where to cut s so that its head has at most room units: at the end of a paragraph in the second
+// half, else at a line's end, else between words or characters, but never after a heading or a line that ends with
+// a colon. A cut code block is closed in the head and reopened in the tail; a table repeats its header.
 //
-// Where it cuts depends on the first room units only. room must be 1,000 or more. An s that
-// is not wider may be cut at its end.
+// The cut depends only on the first room units. room must be at least 1,000. A shorter s may be cut at its end.
 func PlaceToCut(s string, room int) Place {
 	const closing = containerMax + fenceMax + 2 // kept for closing a fence
 	limit := len(Prefix(s, room-closing))
@@ -43,7 +39,7 @@ func PlaceToCut(s string, room int) Place {
 		bestFence   fenceState
 		bestTable   string
 		half, least = limit / 2, limit / 4
-		leading     bool // the last line leads to the next one
+		leading     bool // the last line introduces the next one
 	)
 	for at := 0; at < limit; {
 		line := s[at:limit]
@@ -71,8 +67,8 @@ func PlaceToCut(s string, room int) Place {
 			leading = !inCode && leads(text)
 		}
 		switch {
-		case at < least, leading: // what it leads to stays with it
-		case best.at < half && at >= half, rank >= best.rank: // the second half is better than the first
+		case at < least, leading: // what it introduces stays with it
+		case best.at < half && at >= half, rank >= best.rank: // the second half is preferred
 			best.at, best.rank = at, rank
 			bestFence, bestTable = fence, header
 		}
@@ -88,7 +84,7 @@ func PlaceToCut(s string, room int) Place {
 	return Place{At: best.at}
 }
 
-// cutLongLine cuts within a line: after a blank if there is one near the limit.
+// cutLongLine cuts within a line: after a space near the limit if there is one.
 func cutLongLine(s string, limit int) Place {
 	fence := fenceAfter(s[:limit])
 	at := limit
@@ -104,15 +100,14 @@ func cutLongLine(s string, limit int) Place {
 	return Place{At: at}
 }
 
-// containerMax bounds what is written again in front of a fence that stands in quotes and
-// list items.
+// containerMax bounds the repeated quote and list markers in front of a fence.
 const containerMax = 24
 
-// closer is the line that closes the fence, in the quotes and list items that it stands in.
+// closer is the line that closes the fence, in its quotes and list items.
 func (f *fenceState) closer() string {
 	container, body := f.split()
 	var b strings.Builder
-	for _, c := range []byte(container) { // what begins a list item would begin another one
+	for _, c := range []byte(container) { // a list marker would begin another item
 		switch c {
 		case '>':
 			b.WriteByte(c)
@@ -128,9 +123,8 @@ func (f *fenceState) closer() string {
 	return b.String() + body[:f.length] + "\n"
 }
 
-// reopener is the line that opens the same code block on a further page. Its fence is as long
-// as it was: a shorter one would end where something in the code looks like its end. Blanks in
-// front of it belong to a list item that does not go on there.
+// reopener is the line that reopens the code block on a further page. Its fence keeps its length: the code may
+// contain a shorter one. Indentation of a list item, which does not continue there, is dropped.
 func (f *fenceState) reopener() string {
 	container, body := f.split()
 	if len(f.opener) > 60 {
@@ -142,19 +136,18 @@ func (f *fenceState) reopener() string {
 	return container + body + "\n"
 }
 
-// split is the opening line, without its end, in front of its fence and from there on.
+// split splits the opening line before its fence, without its line end.
 func (f *fenceState) split() (container, body string) {
 	return f.opener[:f.begin], f.opener[f.begin:]
 }
 
-// tableState follows tables over lines.
+// tableState tracks tables over lines.
 type tableState struct {
 	last   string // the line before, outside a table
 	header string // the first two lines of the table that we are in
 }
 
-// line takes the next line in and returns the header of the table that it belongs
-// to, or "".
+// line takes the next line and returns the header of its table, or "".
 func (t *tableState) line(line string) string {
 	switch {
 	case t.header != "":
@@ -172,14 +165,13 @@ func (t *tableState) line(line string) string {
 	return t.header
 }
 
-// isDelimiterRow reports whether line is what stands under a table's header.
+// isDelimiterRow reports whether line is a table's delimiter row.
 func isDelimiterRow(line string) bool {
 	line = strings.TrimSpace(line)
 	return strings.Contains(line, "-") && strings.Contains(line, "|") && strings.Trim(line, "|-: \t") == ""
 }
 
-// Headings are the headings of a markdown text that begin with #, in order, without
-// their markup.
+// Headings are the # headings of a markdown text, in order, without markup.
 func Headings(markdown string) []string {
 	var out []string
 	fence := fencesOf(markdown)
@@ -198,8 +190,7 @@ func Headings(markdown string) []string {
 	return out
 }
 
-// Tail returns the end of s, at most room units, beginning at a
-// paragraph or a line, with its code block opened anew.
+// Tail returns the end of s, at most room units, from a paragraph or a line on, with its code block reopened.
 func Tail(s string, room int) string {
 	if Width(s) <= room {
 		return s
@@ -233,7 +224,7 @@ func Tail(s string, room int) string {
 // InFence reports whether cleaned markdown ends inside a code block.
 func InFence(s string) bool { return fenceAfter(s).mark != 0 }
 
-// fenceAfter is the state behind the last line of a text.
+// fenceAfter is the state after the last line of a text.
 func fenceAfter(s string) fenceState {
 	fence := fencesOf(s)
 	for line := range strings.Lines(s) {
@@ -242,9 +233,8 @@ func fenceAfter(s string) fenceState {
 	return fence
 }
 
-// Last returns the end of s that reads well by itself, at most room units: its last paragraph
-// or list, with the heading or the line that leads to it. Empty where that is too long, is
-// code, or is of a table.
+// Last returns the last paragraph or list of s, at most room units, with the heading or line that introduces it. It
+// is empty if that is too long, is code, or is in a table.
 func Last(s string, room int) string {
 	end := strings.TrimRight(s, " \t\n")
 	from := -1
@@ -252,7 +242,7 @@ func Last(s string, room int) string {
 		above := strings.TrimRight(end[:at], " \t\n")
 		begin := strings.LastIndex(above, "\n\n") + 2
 		if begin == 1 {
-			break // what s begins with may be in the middle of something
+			break // s may begin in the middle of something
 		}
 		part := above[begin:]
 		if Width(s[begin:]) > room {
@@ -272,7 +262,7 @@ func Last(s string, room int) string {
 	return s[from:]
 }
 
-// leads reports whether a paragraph says what comes below it.
+// leads reports whether a paragraph introduces what follows.
 func leads(part string) bool {
 	return !strings.Contains(part, "\n") && (strings.HasPrefix(part, "#") || strings.HasSuffix(part, ":"))
 }

@@ -2,34 +2,31 @@ package mrkdwn
 
 import "strings"
 
-// What a table may have in a message: Slack's tables hold 100 rows and 20 columns.
+// Limits of tables in a message: Slack allows 100 rows and 20 columns.
 const (
 	tableColumns = 20
 	tableRows    = 100
 	tableWidth   = 5000 // in all
-	// Of one that has more, and of one that is still being written, so many rows are shown,
-	// and none after so much text.
+	// How many rows of a larger or unfinished table are shown, and how much text.
 	tableShown      = 20
 	tableShownWidth = 2500
 )
 
-// BigTable is a table of CommonMark that is too big for a message. Rows has the header
-// first, and all of them are as long as it is; a cell is as it was written, trimmed.
+// BigTable is a CommonMark table that is too large for a message. Rows begins with the header, and all have its
+// length; cells are trimmed but otherwise as written.
 type BigTable struct{ Rows [][]string }
 
-// Shorten leaves of each table of a markdown text that is too big for a message its first
-// rows and columns, and puts what note returns below them; note gets how many rows below the
-// header and how many columns are shown, and the table stays whole if it reports false. over
-// says that the text has come to its end. Else a table that may go on is shown no further
-// than it may be in the end, so that what is shown is only added to. The text must not be
-// cleaned yet: the table's cells are as they were written.
+// Shorten reduces large tables of a markdown text to their first rows and columns, followed by note's text; note
+// gets the number of rows and columns shown, and the table stays whole if it returns false. over says that the text
+// is complete; otherwise a table that may continue is shown no further than it may be in the end, so that the
+// result only grows. The text must not be cleaned yet.
 func Shorten(s string, over bool, note func(t BigTable, rows, columns int) (string, bool)) string {
 	if !strings.Contains(s, "|") || !strings.Contains(s, "-") {
 		return s
 	}
 	var out strings.Builder
 	fence := fencesOf(s)
-	held := "" // a line that may be a table's header
+	held := "" // perhaps a table's header
 	for len(s) > 0 {
 		line := firstLine(s)
 		s = s[len(line):]
@@ -60,12 +57,12 @@ func Shorten(s string, over bool, note func(t BigTable, rows, columns int) (stri
 
 // table is a table in a text.
 type table struct {
-	head  string // its header and what stands under it
+	head  string // its header and delimiter row
 	below string // its rows
 	rows  [][]string
 }
 
-// readTable reads the table whose first two lines are given, and whose rows rest begins with.
+// readTable reads the table with the given first two lines, whose rows begin rest.
 func readTable(header, under, rest string) *table {
 	t := &table{head: header + under, rows: [][]string{tableCells(header)}}
 	for at := 0; ; {
@@ -81,8 +78,8 @@ func readTable(header, under, rest string) *table {
 	}
 }
 
-// shown is what stands for a table in front of next. holds reports that what follows has to
-// wait, since the table may go on.
+// shown is a table's rendering in front of next. holds reports that what follows must wait, since the table may
+// continue.
 func (t *table) shown(next string, open bool, note func(BigTable, int, int) (string, bool)) (text string, holds bool) {
 	columns, rows := min(len(t.rows[0]), tableColumns), 0
 	var b strings.Builder
@@ -129,8 +126,7 @@ func (t *table) line(b *strings.Builder, cells []string) {
 	b.WriteString("|\n")
 }
 
-// tableCells are the cells of a line of a table, trimmed and else as they were written; nil
-// if it is none that stands by itself.
+// tableCells are the trimmed cells of a table's line; nil if it does not stand by itself.
 func tableCells(line string) (cells []string) {
 	if !strings.Contains(line, "|") || strings.HasPrefix(line, "    ") || strings.HasPrefix(strings.TrimLeft(line, " "), ">") || strings.HasPrefix(line, "\t") {
 		return nil

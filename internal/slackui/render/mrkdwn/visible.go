@@ -6,24 +6,23 @@ import (
 	"unicode/utf8"
 )
 
-// Deceit is what could make a text read differently from what it is.
+// Deceit is a property by which a text may look different from its content.
 type Deceit uint8
 
 const (
 	hiddenCharacters Deceit = 1 << iota // invisible, or changing the order or place of others
-	mixedScripts                        // letters of two scripts that look alike, in one word
+	mixedScripts                        // similar letters of two scripts in one word
 	longBlanks                          // blank space that could push the end out of sight
 )
 
-// Blank space of this much is suspicious in a command.
+// This much blank space is suspicious in a command.
 const (
 	blankRun   = 40
 	blankLines = 5
 )
 
-// Reveal returns s with every character that cannot be seen, or that changes how
-// others are seen, replaced by its code point, ⟨U+202E⟩, and says what it found.
-// Line feeds and tabs stay.
+// Reveal replaces every character of s that is invisible, or affects how others look, by its code point, ⟨U+202E⟩,
+// and reports what it found. Line feeds and tabs stay.
 func Reveal(s string) (string, Deceit) {
 	if isPlainASCII(s) {
 		return s, blanks(s)
@@ -43,11 +42,11 @@ func Reveal(s string) (string, Deceit) {
 			b.WriteString("⟩")
 			found |= hiddenCharacters
 		case r == '\r' && i+1 < len(s) && s[i+1] == '\n':
-			// A Windows line end is drawn as any line end.
+			// A Windows line end is displayed like any other.
 		case r == '\n' || r == '\t' || r == ' ':
 			b.WriteRune(r)
 		case r == 0xfe0f && prev > 0x2000 && !unicode.IsLetter(prev) && !unicode.IsSpace(prev):
-			b.WriteRune(r) // asks for the colourful form of the sign before it
+			b.WriteRune(r) // selects the colour form of the preceding sign
 		case Deceives(r):
 			writeCodePoint(&b, r)
 			found |= hiddenCharacters
@@ -77,8 +76,8 @@ func Visible(s string) string {
 	return s
 }
 
-// RevealBlanks shows the blanks in a name that one line of code would not: line
-// feeds, tabs, several in a row, and those at its ends.
+// RevealBlanks shows the spaces in a name that inline code would hide: line feeds, tabs, several in a row, and
+// those at its ends.
 func RevealBlanks(s string) string {
 	if !strings.ContainsAny(s, "\n\t") && !strings.Contains(s, "  ") && strings.TrimSpace(s) == s {
 		return s
@@ -94,8 +93,7 @@ func RevealBlanks(s string) string {
 	return b.String()
 }
 
-// Deceives reports whether r is not drawn as a sign of its own that tells it from
-// all others.
+// Deceives reports whether r has no distinct visible form.
 func Deceives(r rune) bool {
 	switch {
 	case r < 0x20 || r == 0x7f:

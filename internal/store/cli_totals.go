@@ -7,21 +7,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CLITotal is what the CLI itself says that a session has spent: its running total in an
-// epoch, in micro-USD, where it stood when it was asked before (or where the epoch
-// began), and where it stands now. The ledger keeps it beside the calls and counts
-// nothing of it.
+// CLITotal is the CLI's own running total of a session in an epoch, in micro-USD: at the last reading (or the
+// epoch's start), and now. The ledger keeps it beside the calls without counting it.
 type CLITotal struct {
 	SessionID     string
 	Epoch         int // of the session
 	Before, After int64
-	// Model is the one that most of it was for. It names the entry if no call was
-	// seen.
+	// Model is the most used one. It names the entry if no call was seen.
 	Model string
 }
 
-// AddCLITotals records what the CLI says between turns, on the thread's last turn. It
-// does nothing when the CLI says that nothing was spent.
+// AddCLITotals records the CLI's total between turns, on the thread's last turn. It does nothing when nothing was
+// spent.
 func (s *Store) AddCLITotals(ctx context.Context, l Lease, w CLITotal) error {
 	if w.Before == w.After {
 		return nil
@@ -36,9 +33,9 @@ func (s *Store) AddCLITotals(ctx context.Context, l Lease, w CLITotal) error {
 	return wrap(err, "record what the CLI says of thread %d", l.ThreadID)
 }
 
-// insertEnd writes the entries of what the CLI says. ends says that the turn ends with
-// them: the last one counts it, and what was approved in it, its earlier attempts
-// included. Without any, an entry without totals does, if the turn has called a model.
+// insertEnd writes entries of the CLI's totals. ends says that the turn ends: the last entry counts the turn and
+// its approvals, including earlier attempts. Without totals, an empty entry does that if the turn has called a
+// model.
 func (s *Store) insertEnd(ctx context.Context, tx pgx.Tx, turnID int64, told []CLITotal, ends bool) error {
 	if len(told) == 0 && !ends {
 		return nil
@@ -87,7 +84,7 @@ func (s *Store) insertEnd(ctx context.Context, tx pgx.Tx, turnID int64, told []C
 	return wrap(err, "record what the CLI says of turn %d", turnID)
 }
 
-// cliTotalRow is a witness on its way into the database.
+// cliTotalRow is a CLITotal as database parameters.
 type cliTotalRow struct {
 	No        int     `json:"no"`
 	SessionID *string `json:"session_id"`

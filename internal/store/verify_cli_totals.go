@@ -8,62 +8,58 @@ import (
 	"github.com/google/uuid"
 )
 
-// Stretch is what happened in a session between two times that its CLI told its running
-// total: mostly a turn. It says something where the calls and the CLI differ by more
-// than rounding.
+// Stretch is the part of a session between two running totals of its CLI, usually a turn, where calls and CLI
+// differ by more than rounding.
 type Stretch struct {
 	TeamID        string
 	ThreadID      int64
-	TurnID        int64 // that the stretch ends with
+	TurnID        int64 // that ends the stretch
 	At            time.Time
-	CallsMicroUSD int64      // what its calls have cost
-	CLIMicroUSD   int64      // what the CLI says
+	CallsMicroUSD int64      // by its calls
+	CLIMicroUSD   int64      // by the CLI
 	Why           Difference `db:"-"`
-	// Calls are those in question: the ones that the reason names, else all of the
-	// stretch; at most twenty, the dearest first.
+	// Calls are those named by the reason, else all of the stretch; at most twenty, the dearest first.
 	Calls []BookedCall `db:"-"`
 }
 
-// BookedCall is a call of the model as it is in the ledger, with what was corrected.
+// BookedCall is a call in the ledger, with its corrections.
 type BookedCall struct {
 	ID            uuid.UUID
 	Model         string
 	RequestID     string
 	StartedAt     time.Time
-	Status        int // of the answer; 0: none was seen
+	Status        int // of the answer; 0: none came
 	Complete      bool
 	OutputTokens  int64
 	MicroUSD      int64
 	BoundMicroUSD int64
 }
 
-// Difference says why calls and CLI most likely differ.
+// Difference is the likely reason why calls and CLI differ.
 type Difference string
 
 // The reasons.
 const (
-	// An answer was cut: the CLI guesses its tokens, or has not counted it.
+	// An answer was cut: the CLI estimates its tokens, or has not counted it.
 	DifferenceCut Difference = "cut"
-	// Calls for a token or none, by which the CLI tries things out, are not in its total.
+	// Test calls for one token or none are not in the CLI's total.
 	DifferenceProbes Difference = "probes"
-	// The list has no price for a model, and the CLI has its own idea.
+	// The list has no price for a model, and the CLI uses another one.
 	DifferenceUnpriced Difference = "unpriced"
-	// More was called than the CLI counts: a command has called the model by itself, or
-	// calls went on beside a process that had counted already.
+	// The CLI counted less than was called: a command has called the model itself, or calls ran beside a process
+	// that had already counted.
 	DifferenceBeside Difference = "beside"
-	// The CLI says that it spent more than its calls: something reached the model past
-	// the gateway, or entries are missing. This is the one that no ordinary course of
-	// things explains.
+	// The CLI reports more than its calls: something reached the model past the gateway, or entries are missing.
+	// This has no ordinary explanation.
 	DifferenceMissing Difference = "missing"
 )
 
-// Explained reports whether the database is right all the same.
+// Explained reports whether the difference has an ordinary explanation.
 func (d Difference) Explained() bool { return d != DifferenceMissing }
 
-// CLITotals compares the calls of a team, or with "" of all, with what the CLI has told
-// of its running total since the given time, and returns the stretches that differ by
-// more than rounding, oldest first: half a micro-dollar for each call, and one for the
-// totals. checked is how many stretches there are.
+// CLITotals compares a team's calls, or with "" all, with the CLI's running totals since the given time. It returns
+// the stretches that differ by more than rounding (half a micro-dollar per call, and one for the totals), oldest
+// first. checked is the number of stretches.
 func (s *Store) CLITotals(ctx context.Context, teamID string, since time.Time) (differ []Stretch, checked int64, err error) {
 	rows, err := s.stretches(ctx, teamID, since)
 	if err != nil {
@@ -82,12 +78,11 @@ func (s *Store) CLITotals(ctx context.Context, teamID string, since time.Time) (
 	return differ, checked, nil
 }
 
-// MeterState is what there is to watch of a team's meter.
+// MeterState is what to monitor of a team's meter.
 type MeterState struct {
-	// Differ counts the turns of the last hour of which the CLI says something else than
-	// its calls have cost; see [Store.CLITotals].
+	// Differ counts the turns of the last hour whose CLI total differs from the calls' cost; see [Store.CLITotals].
 	Differ map[Difference]int64
-	// Unpriced are the calls that have no price yet, of all time.
+	// Unpriced counts the calls that still have no price, of all time.
 	Unpriced int64
 }
 
@@ -115,19 +110,18 @@ func (s *Store) MeterState(ctx context.Context, teamID string) (MeterState, erro
 	return out, nil
 }
 
-// stretchRow is a stretch as it comes from the database.
+// stretchRow is a stretch from the database.
 type stretchRow struct {
 	Stretch
 	Checked                      int64
 	Cut, Bound, Probes, Rounding int64
 	Unpriced                     bool
-	SessionID                    *uuid.UUID // nil: there is none that differs
+	SessionID                    *uuid.UUID // nil: none differs
 	Epoch                        int
 	FirstID, LastID              int64 // of the ledger
 }
 
-// stretches returns the stretches that differ, or if there are none a row that says how
-// many were checked.
+// stretches returns the differing stretches, or if there are none a row with the number checked.
 func (s *Store) stretches(ctx context.Context, teamID string, since time.Time) ([]stretchRow, error) {
 	rows, err := collect[stretchRow](s.pool.Query(ctx, `
 		WITH told AS (
@@ -156,8 +150,7 @@ func (s *Store) stretches(ctx context.Context, teamID string, since time.Time) (
 	return rows, wrap(err, "compare the calls with what the CLI says")
 }
 
-// why explains the difference. What was cut the CLI may have counted not at all, or up
-// to its bound.
+// why explains the difference. The CLI may have counted a cut call up to its bound, or not at all.
 func (r stretchRow) why() Difference {
 	more := r.CallsMicroUSD - r.CLIMicroUSD
 	within := func(least, most int64) bool { return more >= least-r.Rounding && more <= most+r.Rounding }
@@ -185,8 +178,8 @@ func (s *Store) callsInQuestion(ctx context.Context, session uuid.UUID, epoch in
 	return out, wrap(err, "read the calls in question")
 }
 
-// CorrectionsByHand counts the corrections of a team, or with "" of all, that somebody
-// has written by hand, and sums them up. No turn and no audit row tells of them.
+// CorrectionsByHand counts and sums the corrections of a team, or with "" of all, that were written by hand. They
+// are in no turn and no audit row.
 func (s *Store) CorrectionsByHand(ctx context.Context, teamID string) (entries, microUSD int64, err error) {
 	err = s.pool.QueryRow(ctx, `
 		SELECT count(*), COALESCE(ledger_sum(micro_usd), 0) FROM ledger
