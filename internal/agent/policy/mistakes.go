@@ -132,6 +132,7 @@ func within(places, others []string) bool {
 
 // takes reports whether one of the rule's patterns decides the calls of a later pattern: it tries a sample. An
 // allowing rule may leave some calls to an equally wide later one: unknown words, and protected places.
+// A rule for many tools before one for a whole tool leaves it nothing.
 func (r *Rule) takes(before, q *Pattern) bool {
 	c := q.sample()
 	req := readIn(&c, root{nowhere, nowhere})
@@ -145,7 +146,9 @@ func (r *Rule) takes(before, q *Pattern) bool {
 	}
 	wide := q.kind == kindBash && (q.cmd == nil || q.cmd.rest)
 	switch same := before.text == q.text; {
-	case q.kind != kindName && q.text == q.name, same && q.kind == kindEdit:
+	case q.kind != kindName && q.text == q.name && before.kind == kindName:
+		return before.names(q.name)
+	case q.text == q.name && (q.kind == kindBash || q.kind == kindRead || q.kind == kindEdit), same && q.kind == kindEdit:
 		return false
 	case wide && !before.anyWords():
 		if ok, _ := req.covers(before, 0); !ok || same {

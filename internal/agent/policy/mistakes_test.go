@@ -79,6 +79,20 @@ func TestMistakes(t *testing.T) {
 		{"allow * | deny WebSearch", "! allow *"},
 		{"allow Web* | deny WebSearch", "! allow Web*"},
 		{"allow mcp__github__get | ask mcp__github", ""},
+		{"allow Web* | deny WebFetch", "! allow Web*"},
+		{"allow * | deny WebFetch", "! allow *"},
+		{"allow * | deny Edit", "! allow *"},
+		{"allow * | ask Bash", "! allow *"},
+		{"allow *e* | deny Read", "! allow *e*"},
+		{"allow * | deny SandboxNetworkAccess", "! allow *"},
+		{"allow WebFetch | deny WebFetch", "! allow WebFetch"},
+		{"allow SandboxNetworkAccess | ask SandboxNetworkAccess", "! allow SandboxNetworkAccess"},
+		{"allow WebFetch(domain:go.dev) | deny WebFetch", ""},
+		{"allow W* | deny Edit", ""},
+		{"allow Bash | ask Bash", ""}, // of what the first one leaves
+		{"allow Bash(**) | ask Bash", ""},
+		{"allow Read | deny Read", ""},
+		{"allow * | allow Edit", "~ no call reaches it"},
 		{"allow Bash(**) | deny Read(.env)", "~ a command may touch the files all the same"},
 
 		// What comes after a rule that asks or denies.
@@ -136,6 +150,9 @@ func TestMistakesThatOpenAreTrue(t *testing.T) {
 		{"allow Read(**)", "deny Read(.env)", "Read", ".env"},
 		{"ask Bash(git *)", "deny Bash(git push --force *)", "Bash", "git push --force"},
 		{"allow WebFetch(domain:*.go.dev)", "ask WebFetch(domain:pkg.go.dev)", "WebFetch", "https://pkg.go.dev/x"},
+		{"allow Web*", "deny WebFetch", "WebFetch", "https://pkg.go.dev/x"},
+		{"allow *", "deny Bash", "Bash", "ls"},
+		{"allow *", "deny Read", "Read", "a.go"},
 	} {
 		decide := func(list ...string) Verdict {
 			field := map[string]string{"Bash": "command", "Read": "file_path", "WebFetch": "url"}[tt.tool]
