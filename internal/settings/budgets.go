@@ -82,6 +82,8 @@ func (v *validation) budgetKeys(at string, c document, b budgetYAML) {
 		case "channel":
 			if !channelID.MatchString(key) {
 				v.add(at, "%q is not a channel id; write the C… at the end of the channel's link", key)
+			} else if _, ok := c.Channels[key]; !ok {
+				v.add(at, "the bot does not work in %s, which is not under channels; correct the id, or leave it out", key)
 			}
 		case "project":
 			if _, ok := c.Projects[key]; !ok {

@@ -168,6 +168,7 @@ func TestConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"a budget for nobody", "  approval_timeout: 90m", "budgets: [{scope: office, per: day, limit: 5}]", []string{":16:", `"office"`}},
 		{"a budget of words", "  approval_timeout: 90m", "budgets: [{scope: person, per: day, limit: lots}]", []string{":16:", `"lots" is not a limit`}},
 		{"a budget's unknown project", "  approval_timeout: 90m", "budgets: [{scope: project, only: wbe, per: day, limit: 5}]", []string{":16:", `"wbe"`}},
+		{"a budget of a channel that is not served", "  approval_timeout: 90m", "budgets: [{scope: channel, only: [C0OTHER], per: day, limit: 5}]", []string{":16:", "the bot does not work in C0OTHER, which is not under channels"}},
 		{"a budget twice", "  approval_timeout: 90m", "budgets: [{scope: person, only: [U1AB, U2AB], per: day, limit: 5}, {scope: person, only: [U2AB, U1AB], per: day, limit: 7}]", []string{":16:", "budgets[1]: this budget is there twice"}},
 		{"a model that nobody is asked about", "  approval_timeout: 90m", "budgets: [{scope: person, per: day, limit: 5, cheaper_model: haiku}]", []string{":16:", "then: ask"}},
 		{"an empty file", good, "", []string{"there is no project"}},
