@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -28,8 +29,9 @@ type playedMachine struct {
 	full      error // of the disk
 	noSave    error // why nothing can be saved
 	saves     int
-	holdStop  bool // processes take for ever to end in good order
-	deaf      bool // they acknowledge an interrupt and go on
+	slow      time.Duration // what a save takes
+	holdStop  bool          // processes take for ever to end in good order
+	deaf      bool          // they acknowledge an interrupt and go on
 	lost      map[int64]bool
 	made      []workspace.Folder // the threads'
 	pushed    map[int64]bool     // the threads whose work is somewhere else
@@ -134,14 +136,19 @@ func (m *playedMachine) Elsewhere(_ context.Context, t store.Thread, _ place.Pro
 
 func (*playedMachine) Missing(string) bool { return false }
 
-func (m *playedMachine) Save(context.Context, store.Thread, place.Project) (string, error) {
+func (m *playedMachine) Save(_ context.Context, _ store.Thread, _ place.Project, within time.Duration) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.saves++
+	if within < m.slow {
+		return "", errors.New("no end")
+	}
 	return "", m.noSave
 }
 
-func (m *playedMachine) Publish(context.Context, store.Thread, place.Project) error { return nil }
+func (m *playedMachine) Publish(context.Context, store.Thread, place.Project, time.Duration) error {
+	return nil
+}
 
 func (*playedMachine) Home(int64) string { return "" }
 

@@ -218,17 +218,19 @@ func (w *worker) adopt(ctx context.Context, proc place.Process, m *spend.Meter, 
 	proc.OnAsk(asker{w.box, s})
 	s.pump.Go(func() {
 		var again <-chan time.Time
-		for pause := publishPause; pumpCtx.Err() == nil; {
+		for pause, within := publishPause, workspace.PublishTime; pumpCtx.Err() == nil; {
 			select {
 			case <-pumpCtx.Done():
 				return
 			case <-s.committed:
 				pause = publishPause
 			case <-again:
-				pause = min(2*pause, publishPauseMost)
+				pause = min(2*pause, publishMost)
 			}
-			if again = nil; !w.publish(pumpCtx, s, t, p) {
-				again = time.After(pause)
+			if again = nil; w.publish(pumpCtx, s, t, p, within) {
+				within = workspace.PublishTime
+			} else {
+				again, within = time.After(pause), min(2*within, publishMost)
 			}
 		}
 	})
@@ -281,7 +283,7 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	s.pump.Wait()
 	s.mirror.Last(ctx)
 	if !now {
-		w.publish(ctx, s, w.thread, w.project)
+		w.publish(ctx, s, w.thread, w.project, workspace.PublishTime)
 	}
 	if !now {
 		w.clearInbox()
@@ -294,17 +296,18 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 }
 
 // What could not be published or saved is tried again after publishPause, which doubles up to
-// publishPauseMost, until the session stops: nobody else would save it before its next turn ends.
+// publishMost, until the session stops: nobody else would save it before its next turn ends. So
+// does the time that it may take: on a machine that is busy enough no try would come to an end.
 const (
-	publishPause     = 30 * time.Second
-	publishPauseMost = 10 * time.Minute
+	publishPause = 30 * time.Second
+	publishMost  = 10 * time.Minute
 )
 
 // publish brings the thread's branch to where people look for it, and saves what is not
 // committed. They are told once what is not there, and why. It reports false if it is to be
 // tried again.
-func (w *worker) publish(ctx context.Context, s *session, t store.Thread, p place.Project) (ok bool) {
-	err := w.place.Publish(ctx, t, p)
+func (w *worker) publish(ctx context.Context, s *session, t store.Thread, p place.Project, within time.Duration) (ok bool) {
+	err := w.place.Publish(ctx, t, p, within)
 	if ctx.Err() != nil {
 		return true // the next one does it
 	}
@@ -315,7 +318,7 @@ func (w *worker) publish(ctx context.Context, s *session, t store.Thread, p plac
 		why = "What was committed here is not in the project's repository yet: " + err.Error() + "."
 	}
 	w.sayOnce(t, &s.unpublished, why)
-	left, err := w.place.Save(ctx, t, p)
+	left, err := w.place.Save(ctx, t, p, within)
 	if ctx.Err() != nil || errors.Is(err, store.ErrFenced) {
 		return true // whoever has the thread now saves it
 	}

@@ -43,3 +43,28 @@ func TestWhatCouldNotBeSavedIsTriedAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestASaveThatTakesLongComesToItsEnd: on a machine that is busy, or of much, each try has
+// longer than the one before.
+func TestASaveThatTakesLongComesToItsEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(staged)
+		saves := func(slow time.Duration) int {
+			s.machine.mu.Lock()
+			defer s.machine.mu.Unlock()
+			s.machine.slow = slow
+			return s.machine.saves
+		}
+		saves(5 * time.Minute)
+		s.prompt(here)
+		s.process(here).result(claude.Result{})
+		time.Sleep(20 * time.Minute)
+		if got := saves(0); got != 4 { // one, two, four and eight minutes
+			t.Errorf("%d saves, of which the fourth has time enough", got)
+		}
+		for _, b := range s.close() {
+			t.Error(b)
+		}
+	})
+}

@@ -15,6 +15,7 @@ import (
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 	"deckhand/internal/transcript"
+	"deckhand/internal/workspace"
 )
 
 // mark is how the prompt of a turn that ended here is marked.
@@ -273,7 +274,7 @@ func (w *worker) onExit(ctx context.Context) error {
 	exit := s.proc.Exit()
 	w.log.Warn("the CLI has ended", zap.String("session", s.id), zap.NamedError("exit", exit), zap.String("stderr", exit.Stderr))
 	w.stopSession(ctx, true)
-	w.publish(ctx, s, w.thread, w.project)
+	w.publish(ctx, s, w.thread, w.project, workspace.PublishTime)
 	if w.turn == nil {
 		if exit.Reason == claude.ExitLimit {
 			w.say(ctx, exit.Sentence())

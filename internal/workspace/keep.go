@@ -56,7 +56,8 @@ func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.R
 	if t.Shelf == nil {
 		return "", nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, keepTimeout, fmt.Errorf("the database took more than %s", keepTimeout))
+	within := max(keepTimeout, t.Within)
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("the database took more than %s", within))
 	defer cancel()
 	refs, err := source.Refs()
 	if err != nil {

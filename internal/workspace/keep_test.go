@@ -274,6 +274,11 @@ func TestKeepingThatFails(t *testing.T) {
 		t.Errorf("late: %v", err)
 	}
 	r.shelf.fails = nil
+	hasty := r.thread()
+	hasty.Within = time.Nanosecond
+	if _, err := r.k.Save(t.Context(), hasty, r.p); err == nil || !strings.Contains(err.Error(), "no end in 1ns") {
+		t.Errorf("hasty: %v", err)
+	}
 	r.endTurn("")
 	whole := r.shelf.packs
 	for what, spoil := range map[string]func([]byte) []byte{

@@ -236,7 +236,7 @@ func (k *Keeper) Save(ctx context.Context, t Thread, p Project) (left string, er
 
 // saveHere saves into the project's repository.
 func (k *Keeper) saveHere(ctx context.Context, t Thread, p Project, source gitdata.Repository) ([]gitdata.Left, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, publishTimeout, fmt.Errorf("git: no end in %s", publishTimeout))
+	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	return gitdata.Saving{
 		Clone: t.Dir, Source: source, Branch: Branch(t.ID), Ref: savedRef(t.ID), Index: k.savedIndex(t, p), Scratch: k.scratch(), Ignored: t.Shelf != nil,

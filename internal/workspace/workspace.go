@@ -20,8 +20,10 @@ import (
 )
 
 const (
-	gitTimeout     = 5 * time.Minute
-	publishTimeout = time.Minute
+	gitTimeout = 5 * time.Minute
+	// PublishTime is how long a thread's work may take to be published, and to be saved,
+	// where its [Thread] does not say otherwise.
+	PublishTime = time.Minute
 )
 
 // Kind says where a project's threads work.
@@ -63,6 +65,15 @@ type Thread struct {
 	Elsewhere bool
 	// Shelf stores its work off this machine; may be nil.
 	Shelf Shelf
+	// Within is how long its work may take to be published, and to be saved; 0 means
+	// [PublishTime].
+	Within time.Duration
+}
+
+// bounded bounds what git does for the thread's work.
+func (t Thread) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	within := cmp.Or(t.Within, PublishTime)
+	return context.WithTimeoutCause(ctx, within, fmt.Errorf("git: no end in %s", within))
 }
 
 // Keeper manages the workspaces of a data folder. Its methods are safe for concurrent use.
@@ -164,7 +175,7 @@ func (k *Keeper) Publish(ctx context.Context, t Thread, p Project) error {
 	if p.Kind != Worktree || !isDir(t.Dir) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, publishTimeout, fmt.Errorf("git: no end in %s", publishTimeout))
+	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	source, err := gitdata.Open(k.source(p))
 	at := time.Now()

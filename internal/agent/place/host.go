@@ -69,13 +69,17 @@ func (h *Host) Missing(dir string) bool { return workspace.Missing(dir) }
 func (h *Host) Head(_ context.Context, dir string) string { return workspace.Head(dir) }
 
 // Publish implements [Machine].
-func (h *Host) Publish(ctx context.Context, t store.Thread, p Project) error {
-	return h.Keeper.Publish(ctx, h.worksIn(t), p.space())
+func (h *Host) Publish(ctx context.Context, t store.Thread, p Project, within time.Duration) error {
+	w := h.worksIn(t)
+	w.Within = within
+	return h.Keeper.Publish(ctx, w, p.space())
 }
 
 // Save implements [Machine].
-func (h *Host) Save(ctx context.Context, t store.Thread, p Project) (left string, err error) {
-	return h.Keeper.Save(ctx, h.worksIn(t), p.space())
+func (h *Host) Save(ctx context.Context, t store.Thread, p Project, within time.Duration) (left string, err error) {
+	w := h.worksIn(t)
+	w.Within = within
+	return h.Keeper.Save(ctx, w, p.space())
 }
 
 // Folders implements [Machine].

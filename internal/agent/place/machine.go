@@ -67,12 +67,12 @@ type Machine interface {
 	// be told.
 	Head(ctx context.Context, dir string) string
 	// Publish brings what the thread has committed on its own branch to where people look
-	// for it. Its error is a sentence for people.
-	Publish(ctx context.Context, t store.Thread, p Project) error
+	// for it, within a time. Its error is a sentence for people.
+	Publish(ctx context.Context, t store.Thread, p Project, within time.Duration) error
 	// Save saves what the thread has made where the folder can be made anew from, on this
-	// machine and elsewhere. left tells people, in sentences, what it could not save; its
-	// error is for them, too, or [store.ErrFenced].
-	Save(ctx context.Context, t store.Thread, p Project) (left string, err error)
+	// machine and elsewhere, within a time. left tells people, in sentences, what it could
+	// not save; its error is for them, too, or [store.ErrFenced].
+	Save(ctx context.Context, t store.Thread, p Project, within time.Duration) (left string, err error)
 }
 
 // Process is a session's CLI, initialized: what is needed of [*claude.Process],
