@@ -197,7 +197,7 @@ func (c Clone) start(ctx context.Context, view *View, theirs map[string]string) 
 	if b.commit == "" {
 		base := cmp.Or(c.Base, "HEAD")
 		if b.base, err = view.Commit(ctx, base); err != nil {
-			return b, made, fmt.Errorf("it has no %s that could be started from", base)
+			return b, made, cmp.Or(context.Cause(ctx), fmt.Errorf("it has no %s that could be started from", base))
 		}
 		b.commit = b.base
 	} else if commit, err := view.Commit(ctx, cmp.Or(c.Base, "HEAD")); err == nil {
@@ -206,7 +206,7 @@ func (c Clone) start(ctx context.Context, view *View, theirs map[string]string) 
 	if b.refs[own] == "" {
 		b.refs[own] = cmp.Or(theirs[own], b.commit)
 	}
-	return b, made, ctx.Err()
+	return b, made, context.Cause(ctx)
 }
 
 // layout is the clone's git folder.
@@ -295,7 +295,7 @@ func (c Clone) settings(ctx context.Context, view *View) (map[string]string, err
 			parse(string(out), set)
 		}
 	}
-	return set, ctx.Err()
+	return set, context.Cause(ctx)
 }
 
 // parse parses the output of git config --null. The last value of a name wins.

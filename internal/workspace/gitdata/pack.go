@@ -253,7 +253,7 @@ func (r Repository) Holds(ctx context.Context, scratch, branch, saved string, ti
 	var in strings.Builder
 	for _, hash := range want {
 		if _, err := view.git(ctx, nil, nil, "cat-file", "-e", hash); err != nil {
-			return false, ctx.Err() // nobody has brought it here
+			return false, context.Cause(ctx) // nobody has brought it here
 		}
 		in.WriteString(hash + "\n")
 	}

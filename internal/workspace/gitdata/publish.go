@@ -112,7 +112,7 @@ func (p Publication) bring(ctx context.Context, clone *os.Root, tips ...string) 
 		return err == nil
 	})
 	if len(tips) == 0 {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	shallow, err := readShallow(p.Source)
 	if err != nil {
@@ -137,7 +137,7 @@ func (p Publication) bring(ctx context.Context, clone *os.Root, tips ...string) 
 	}
 	for _, tip := range tips {
 		if _, err := source.Commit(ctx, tip); err != nil {
-			return fmt.Errorf("the branch %s names no commit that is whole", p.Branch)
+			return cmp.Or(context.Cause(ctx), fmt.Errorf("the branch %s names no commit that is whole", p.Branch))
 		}
 	}
 	return nil
@@ -205,7 +205,7 @@ func (t *taking) all(ctx context.Context) error {
 			}
 		}
 	}
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // folder lists a folder of the clone; an unreadable one, or a link, is empty.

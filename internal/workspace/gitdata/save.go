@@ -216,7 +216,7 @@ func (s Saving) files(ctx context.Context, files *os.Root, now *Saved, known map
 		return nil, err
 	}
 	if _, err := source.Commit(ctx, commit); err != nil {
-		return nil, errors.New("what was saved is not whole")
+		return nil, cmp.Or(context.Cause(ctx), errors.New("what was saved is not whole"))
 	}
 	if err := s.Source.writeRef(s.Ref, commit); err != nil {
 		return nil, err

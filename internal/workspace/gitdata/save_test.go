@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -381,6 +382,60 @@ func TestWhatCannotBeSaved(t *testing.T) {
 		cancel()
 		if err == nil || !strings.Contains(err.Error(), tt.err) || b.saved() != before {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// cut is a context that is over, for a reason, when it has been looked at so many times.
+type cut struct {
+	context.Context
+	left atomic.Int64
+	end  context.CancelCauseFunc
+}
+
+func (c *cut) look() {
+	if c.left.Add(-1) < 0 {
+		c.end(errNobodyWaits)
+	}
+}
+
+func (c *cut) Done() <-chan struct{} { c.look(); return c.Context.Done() }
+func (c *cut) Err() error            { c.look(); return c.Context.Err() }
+
+// TestWhatIsCutSaysWhy: wherever work with git is cut, its error is why, which people are told.
+func TestWhatIsCutSaysWhy(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.make()
+	b.commit(b.clone, "a", "a")
+	b.write(filepath.Join(b.clone, "b"), "b")
+	for name, work := range map[string]func(context.Context) error{
+		"a save": func(ctx context.Context) error {
+			_, err := gitdata.Saving{Clone: b.clone, Source: b.open(), Branch: "deckhand/7", Ref: savedRef, Index: b.index(), Scratch: filepath.Join(b.dir, "scratch")}.Save(ctx)
+			return err
+		},
+		"a publication": func(ctx context.Context) error {
+			_, err := gitdata.Publication{Clone: b.clone, Source: b.open(), Branch: "deckhand/7", Scratch: filepath.Join(b.dir, "scratch")}.Publish(ctx)
+			return err
+		},
+		"a clone": func(ctx context.Context) error {
+			c := b.cloning("")
+			c.Dir = filepath.Join(b.dir, "another")
+			b.must(os.RemoveAll(c.Dir))
+			c.Saved, c.Index = savedRef, b.index()
+			_, err := c.Make(ctx)
+			return err
+		},
+	} {
+		for n, done := int64(0), false; !done; n++ {
+			ctx, end := context.WithCancelCause(t.Context())
+			c := &cut{Context: ctx, end: end}
+			c.left.Store(n)
+			err := work(c)
+			if done = c.left.Load() >= 0; err != nil && !errors.Is(err, errNobodyWaits) {
+				t.Errorf("%s that is cut after %d looks: %v", name, n, err)
+			}
+			end(nil)
 		}
 	}
 }

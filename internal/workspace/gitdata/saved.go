@@ -95,7 +95,7 @@ func (c Clone) saved(ctx context.Context, view *View, theirs map[string]string) 
 	}
 	text, err := view.git(ctx, nil, nil, "cat-file", "commit", commit)
 	if err != nil {
-		return nil, ctx.Err() // Saving did not make it
+		return nil, context.Cause(ctx) // Saving did not make it
 	}
 	return view.parse(ctx, commit, text)
 }
@@ -112,7 +112,7 @@ func (v *View) parse(ctx context.Context, commit, text string) (*Saved, error) {
 	if s.head != "" {
 		base, err := v.git(ctx, nil, nil, "rev-parse", "--verify", "--quiet", s.head+"^{tree}")
 		if err != nil {
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		}
 		s.Changed = strings.TrimSpace(base) != tree
 	}
