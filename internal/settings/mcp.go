@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"deckhand/internal/agent/place"
+	"deckhand/internal/agent/tools"
 	"deckhand/internal/gateway"
 	"deckhand/internal/sandbox"
 )
@@ -42,6 +43,9 @@ func (v *validation) servers(at string, all map[string]mcpYAML, kind sandbox.Kin
 		at, s := at+"."+name, all[name]
 		if !mcpName.MatchString(name) {
 			v.add(at, "%q is not a server's name; write small letters, digits and -", name)
+		}
+		if name == tools.Server {
+			v.add(at, "the bot's own tools have the name %s; give this server another", name)
 		}
 		if s.Type != "" && s.Type != "http" && s.Type != "sse" {
 			v.add(at+".type", "%q is not reached by the gateway; write http or sse", s.Type)

@@ -41,6 +41,7 @@ func TestMCPServers(t *testing.T) {
 		"no address":               {"mcp_servers: {x: {url: x.example}}", "write one such as https://mcp.example.com/mcp"},
 		"a user":                   {"mcp_servers: {x: {url: 'https://me:secret@x.example/mcp'}}", "write a header: Authorization: Basic ${NAME}"},
 		"a name":                   {"mcp_servers: {X_y: {url: 'https://x.example/mcp'}}", `"X_y" is not a server's name`},
+		"the bot's own name":       {"mcp_servers: {deckhand: {url: 'https://x.example/mcp'}}", "the bot's own tools have the name deckhand; give this server another"},
 		"a variable of ours":       {"mcp_servers: {x: {url: 'https://x.example/mcp', headers: {A: '${SLACK_BOT_TOKEN}'}}}", "SLACK_BOT_TOKEN is the bot's own"},
 		"one of the model's":       {mcpHeader("A", "Bearer ${ANTHROPIC_API_KEY}"), "ANTHROPIC_API_KEY holds a credential"},
 		"the model's OAuth token":  {mcpHeader("A", "${CLAUDE_CODE_OAUTH_TOKEN}"), "CLAUDE_CODE_OAUTH_TOKEN holds a credential"},
