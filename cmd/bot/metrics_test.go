@@ -235,7 +235,7 @@ func TestAScrapeIsBoundedInTime(t *testing.T) {
 		if took := time.Since(began); took != scrapeTimeout {
 			t.Errorf("it took %s", took)
 		}
-		if n := len(out); n != 12 { // the version and the replica's own, which need no database
+		if n := len(out); n != 11 { // the version and the replica's own, which need no database
 			t.Errorf("%d metrics without a database", n)
 		}
 		if n := testutil.ToFloat64(m.errors.WithLabelValues("spend")); n != 1 {

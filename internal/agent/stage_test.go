@@ -77,7 +77,7 @@ const (
 func ofHost(host string) string { return policy.NetworkTool + "(domain:" + host + ")" }
 
 // staged are the times and limits of a stage.
-var staged = Limits{IdleTimeout: 30 * time.Minute, ParkAfter: 2 * approvalTime, MaxLive: 2, Starts: 2, LeaseTTL: 24 * time.Second, Poll: 10 * time.Second, StopTimeout: 10 * time.Second}
+var staged = Limits{Quiet: 1000 * time.Hour, IdleTimeout: 30 * time.Minute, ParkAfter: 2 * approvalTime, MaxLive: 2, Starts: 2, LeaseTTL: 24 * time.Second, Poll: 10 * time.Second, StopTimeout: 10 * time.Second}
 
 // approvalTime is how long people have to decide.
 const approvalTime = time.Hour

@@ -242,8 +242,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // ReasonOf returns the reason in an error's chain, empty if it has none.
 func ReasonOf(err error) Reason {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Reason
 	}
 	return ""
@@ -251,8 +250,7 @@ func ReasonOf(err error) Reason {
 
 // UntilOf returns when to ask again, zero if no error in the chain says it.
 func UntilOf(err error) time.Time {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Until
 	}
 	return time.Time{}

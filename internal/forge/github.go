@@ -249,8 +249,7 @@ func known(names, list []string) (out []string) {
 
 // withoutURL is the error of a call without its address, which may hold a signature.
 func withoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -49,7 +49,7 @@ func (g *ofGitHub) Checks(ctx context.Context, commit string) ([]Check, error) {
 	}
 	var found newest
 	runs, err := gitHubPages(func(at github.ListOptions) ([]*github.CheckRun, *github.Response, error) {
-		some, response, err := g.rest.Checks.ListCheckRunsForRef(ctx, g.owner, g.name, commit, &github.ListCheckRunsOptions{Filter: github.Ptr("latest"), ListOptions: at})
+		some, response, err := g.rest.Checks.ListCheckRunsForRef(ctx, g.owner, g.name, commit, &github.ListCheckRunsOptions{Filter: new("latest"), ListOptions: at})
 		if err != nil {
 			return nil, nil, err
 		}

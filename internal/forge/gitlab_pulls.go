@@ -78,7 +78,7 @@ func (g *ofGitLab) whole(mr *gitlab.MergeRequest, err error) error {
 
 // Find implements [Repository].
 func (g *ofGitLab) Find(ctx context.Context, branch string) (Pull, error) {
-	list, _, err := g.rest.MergeRequests.ListProjectMergeRequests(g.project, &gitlab.ListProjectMergeRequestsOptions{State: gitlab.Ptr("opened"), SourceBranch: &branch}, gitlab.WithContext(ctx))
+	list, _, err := g.rest.MergeRequests.ListProjectMergeRequests(g.project, &gitlab.ListProjectMergeRequestsOptions{State: new("opened"), SourceBranch: &branch}, gitlab.WithContext(ctx))
 	if err != nil {
 		return Pull{}, g.failed("look for a merge request", err)
 	}
@@ -118,7 +118,7 @@ func gitLabPull(mr *gitlab.MergeRequest) Pull {
 	switch mr.State {
 	case "merged":
 		p.State, p.MergedCommit = Merged, gitLabCommit(mr)
-		if by := cmp.Or(mr.MergeUser, mr.MergedBy); by != nil {
+		if by := mr.MergeUser; by != nil {
 			p.MergedBy = by.Username
 		}
 	case "closed":

@@ -21,7 +21,7 @@ func (g *ofGitLab) Reviews(ctx context.Context, number int) ([]Review, error) {
 		return nil, g.failed("read the reviewers", err)
 	}
 	notes, err := gitLabPages(func(at gitlab.ListOptions) ([]*gitlab.Note, *gitlab.Response, error) {
-		return g.rest.Notes.ListMergeRequestNotes(g.project, int64(number), &gitlab.ListMergeRequestNotesOptions{ListOptions: at, OrderBy: gitlab.Ptr("created_at"), Sort: gitlab.Ptr("asc")}, gitlab.WithContext(ctx))
+		return g.rest.Notes.ListMergeRequestNotes(g.project, int64(number), &gitlab.ListMergeRequestNotesOptions{ListOptions: at, OrderBy: new("created_at"), Sort: new("asc")}, gitlab.WithContext(ctx))
 	})
 	if err != nil {
 		return nil, g.failed("read the comments", err)
@@ -114,7 +114,7 @@ func (g *ofGitLab) Reply(ctx context.Context, number int, discussion, text strin
 func (g *ofGitLab) Resolve(ctx context.Context, number int, discussion string) error {
 	err := checkDiscussion(discussion)
 	if err == nil {
-		_, _, err = g.rest.Discussions.ResolveMergeRequestDiscussion(g.project, int64(number), discussion, &gitlab.ResolveMergeRequestDiscussionOptions{Resolved: gitlab.Ptr(true)}, gitlab.WithContext(ctx))
+		_, _, err = g.rest.Discussions.ResolveMergeRequestDiscussion(g.project, int64(number), discussion, &gitlab.ResolveMergeRequestDiscussionOptions{Resolved: new(true)}, gitlab.WithContext(ctx))
 	}
 	return g.failed("resolve the review thread", err)
 }

@@ -183,8 +183,7 @@ func (r *refusal) Error() string { return fmt.Sprintf("status %d: %s", r.status,
 
 // refusalOf returns the answer in an error's chain, nil if there is none.
 func refusalOf(err error) *refusal {
-	var r *refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
 	}
 	return nil

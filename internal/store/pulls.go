@@ -156,13 +156,15 @@ func (s *Store) PullChanged(ctx context.Context, p Pull, changed bool, told ...A
 		return fmt.Errorf("write down reviews: %w", err)
 	}
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `
+		// A poll that began before the pull request ended has nothing to add.
+		written, err := tx.Exec(ctx, `
 			UPDATE pulls SET title = $2, base = $3, head = $4, state = $5, draft = $6, mergeable = $7, checks = COALESCE(NULLIF($8::jsonb, 'null'), '[]'),
 				reviews = COALESCE(NULLIF($9::jsonb, 'null'), '[]'), discussions = $10, merged_commit = $11, merged_by = $12, merged_for = COALESCE(NULLIF($13, ''), merged_for),
 				rounds = $14, problem = $15, checked_at = now(), changed_at = CASE WHEN $16 THEN now() ELSE changed_at END
-			WHERE id = $1`,
+			WHERE id = $1 AND state = 'open'`,
 			p.ID, p.Title, p.Base, p.Head, p.State, p.Draft, p.Mergeable, string(checks), string(reviews), p.Discussions, p.MergedCommit, p.MergedBy, p.MergedFor,
-			p.Rounds, p.Problem, changed); err != nil {
+			p.Rounds, p.Problem, changed)
+		if err != nil || written.RowsAffected() == 0 {
 			return err
 		}
 		return audit(ctx, tx, told...)

@@ -163,7 +163,8 @@ func (b *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark string)
 	if e.State != "accepted" {
 		return false, nil, nil
 	}
-	_, rows := b.drop(e.ThreadID, []*envelope{e}, store.Drop{Outcome: "dropped by " + by, Mark: mark})
+	_, rows, waits := b.drop(e.ThreadID, []*envelope{e}, store.Drop{Outcome: "dropped by " + by, Mark: mark})
+	rows = append(rows, waits...)
 	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: e.ThreadID})
 	return true, rows, nil
 }

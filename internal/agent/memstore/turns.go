@@ -80,7 +80,7 @@ func (b *Store) DropPrompt(ctx context.Context, l store.Lease, inboxID int64, d 
 	err = b.under(ctx, l, func(t *store.Thread) error {
 		for _, e := range b.waiting(t.ID) {
 			if e.InboxID == inboxID {
-				_, rows = b.drop(t.ID, []*envelope{e}, d)
+				_, rows, _ = b.drop(t.ID, []*envelope{e}, d)
 				return nil
 			}
 		}
@@ -98,11 +98,11 @@ func (b *Store) DropPrompts(ctx context.Context, l store.Lease, d store.Drop) ([
 	if _, err := b.holds(l); err != nil {
 		return nil, nil, nil //nolint:nilerr // it drops none, as a statement that finds no row
 	}
-	dropped, rows := b.drop(l.ThreadID, b.waiting(l.ThreadID), d)
+	dropped, rows, _ := b.drop(l.ThreadID, b.waiting(l.ThreadID), d)
 	return dropped, rows, nil
 }
 
-func (b *Store) drop(threadID int64, list []*envelope, d store.Drop) (dropped []store.Prompt, rows []store.OutboxRow) {
+func (b *Store) drop(threadID int64, list []*envelope, d store.Drop) (dropped []store.Prompt, rows, waits []store.OutboxRow) {
 	for _, e := range list {
 		e.State, e.Outcome = "done", d.Outcome
 		dropped = append(dropped, e.now())
@@ -117,10 +117,10 @@ func (b *Store) drop(threadID int64, list []*envelope, d store.Drop) (dropped []
 	}
 	for _, p := range dropped {
 		if p.Waited {
-			b.addOutboxRow(threadID, store.OutboxRow{Kind: store.OutboxWait, InboxID: p.InboxID})
+			waits = append(waits, b.addOutboxRow(threadID, store.OutboxRow{Kind: store.OutboxWait, InboxID: p.InboxID}))
 		}
 	}
-	return dropped, rows
+	return dropped, rows, waits
 }
 
 func (b *Store) runningTurn(threadID int64) *Turn {

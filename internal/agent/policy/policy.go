@@ -51,6 +51,7 @@ func (v Verdict) rank() int {
 // OnTimeout is what happens to an asked call that nobody decides in time.
 type OnTimeout string
 
+// What happens to such a call.
 const (
 	Pause         OnTimeout = "pause" // the turn waits, and the approvers are reminded
 	DenyOnTimeout OnTimeout = "deny"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -138,9 +139,7 @@ func pending(c store.PullCheck) bool { return c.State == string(forge.CheckPendi
 func tell(was, p store.Pull) (out []store.AuditEntry) {
 	add := func(act string, more map[string]any) {
 		d := map[string]any{"act": act, "repository": p.Repository, "number": p.Number, "url": p.URL, "head": p.Head}
-		for k, v := range more {
-			d[k] = v
-		}
+		maps.Copy(d, more)
 		out = append(out, store.AuditEntry{Kind: store.AuditPull, TeamID: p.TeamID, ThreadID: p.ThreadID, Details: d})
 	}
 	for _, c := range p.Checks {

@@ -92,13 +92,13 @@ func (g *gate) admit(ctx context.Context, t Tool, toolUseID string, input json.R
 	a, err := g.decisions.CallAllowed(ctx, g.threadID, toolUseID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		g.log.Error("read the decision about a call", zap.String("tool", t.Name), zap.Error(err))
-		return a, errors.New("The bot's database did not answer, so nothing was done. Try again.")
+		return a, errors.New("the bot's database did not answer, so nothing was done; try again")
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err != nil || a.ToolName != Prefix+t.Name || g.used[a.ID] || !sameJSON(a.ToRun(), input) {
 		g.log.Warn("a call that nobody has allowed", zap.String("tool", t.Name), zap.String("tool_use", toolUseID))
-		return a, errors.New("Nobody has allowed this call, so it did not run.")
+		return a, errors.New("nobody has allowed this call, so it did not run")
 	}
 	g.used[a.ID] = true
 	return a, nil

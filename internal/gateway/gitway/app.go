@@ -62,7 +62,7 @@ const (
 
 func (r rights) permissions() map[string]string {
 	out := map[string]string{}
-	for _, one := range strings.Fields(string(r)) {
+	for one := range strings.FieldsSeq(string(r)) {
 		name, level, _ := strings.Cut(one, ":")
 		out[name] = level
 	}
@@ -73,7 +73,7 @@ func (r rights) permissions() map[string]string {
 func (r rights) lacking(granted map[string]string) string {
 	titles := map[string]string{"contents": "Contents", "pull_requests": "Pull requests", "actions": "Actions", "checks": "Checks", "statuses": "Commit statuses"}
 	var out []string
-	for _, one := range strings.Fields(string(r)) {
+	for one := range strings.FieldsSeq(string(r)) {
 		name, level, _ := strings.Cut(one, ":")
 		if has := granted[name]; has == level || has == "write" || has == "admin" {
 			continue
