@@ -135,7 +135,11 @@ func TestTheCredentialStaysWithItsHost(t *testing.T) {
 		if got, err := get(t, c, url, withTail(t.Context(), 7)); got != "the end" || err != nil {
 			t.Errorf("a log elsewhere: %q, %v", got, err)
 		}
-		response, err := c.Post(url, "application/json", strings.NewReader(`{"title":"secret"}`))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(`{"title":"secret"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := c.Do(request)
 		if err == nil {
 			_ = response.Body.Close()
 		}

@@ -117,7 +117,7 @@ var sayings = []struct{ text, command, rest string }{
 	{"model", "model", ""},
 	{"Model: opus.", "model", "opus."},
 	{"model claude-opus-5-5[1m]", "model", "claude-opus-5-5[1m]"},
-	{"modle opus", nearly + "model", ""},
+	{"modl opus", nearly + "model", ""},
 	{"model the data as a graph", "", ""},
 	{"effort high", "effort", "high"},
 	{"effrot high", nearly + "effort", ""},

@@ -102,8 +102,7 @@ func (f *Forge) answering(h answers) http.Handler {
 		status, said := http.StatusOK, "message"
 		if err != nil {
 			status = http.StatusInternalServerError
-			var p *problem
-			if errors.As(err, &p) {
+			if p, ok := errors.AsType[*problem](err); ok {
 				status = p.status
 			}
 			if control {
