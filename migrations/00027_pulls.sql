@@ -46,5 +46,5 @@ ALTER TABLE posts ADD COLUMN pull_id bigint GENERATED ALWAYS AS (CASE WHEN kind 
 DELETE FROM posts WHERE kind = 'pull';
 ALTER TABLE posts DROP COLUMN pull_id;
 ALTER TABLE posts DROP CONSTRAINT IF EXISTS posts_kind_check;
-ALTER TABLE posts ADD CONSTRAINT posts_kind_check CHECK (kind IN ('turn', 'card', 'place', 'queue', 'wait', 'budget'));
+ALTER TABLE posts ADD CONSTRAINT posts_kind_check CHECK (kind IN ('turn', 'card', 'place', 'queue', 'wait', 'budget')) NOT VALID;
 DROP TABLE pulls;

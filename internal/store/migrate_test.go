@@ -166,7 +166,10 @@ func TestMessagesOfBeforeAreKept(t *testing.T) {
 	const posts = `SELECT concat_ws('/', kind, subject, part, audience, channel_id, ts) FROM posts WHERE kind <> 'x' ORDER BY 1`
 	before := lines(posts)
 	for len(lines(`SELECT tablename::text FROM pg_tables WHERE tablename = 'posts'`)) > 0 {
-		if _, err := store.MigrateDown(t.Context(), url, nil); err != nil {
+		if _, err := store.MigrateDown(t.Context(), url, nil); err == nil {
+			continue
+		}
+		if _, err := store.MigrateDown(t.Context(), url, []string{"pulls"}); err != nil {
 			t.Fatal(err)
 		}
 	}
