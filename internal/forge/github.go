@@ -82,9 +82,9 @@ func (g *ofGitHub) failed(doing string, err error) error {
 // said returns the answer in an error's chain, and what was made of it, for who knows more:
 // nil if there is none.
 func said(err error) (*refusal, *Error) {
-	var e *Error
+	e, ok := errors.AsType[*Error](err)
 	r := refusalOf(err)
-	if r == nil || !errors.As(err, &e) {
+	if r == nil || !ok {
 		return nil, nil
 	}
 	return r, e
