@@ -15,7 +15,9 @@ import (
 func TestASilentTurnSaysSoOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(staged)
+		limits := staged
+		limits.Quiet = 5 * time.Minute
+		s := newStage(limits)
 		s.prompt(here)
 		told := 0
 		said := func() int {
@@ -61,7 +63,9 @@ func TestASilentTurnSaysSoOnce(t *testing.T) {
 func TestATurnThatWaitsForPeopleShowsSinceWhen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(staged)
+		limits := staged
+		limits.Quiet = 5 * time.Minute
+		s := newStage(limits)
 		s.prompt(here)
 		s.process(here).request("ask", toolWrite)
 		synctest.Wait()
