@@ -227,8 +227,7 @@ func (v *view) pinFolder(kind mountKind, path string) error {
 func (v *view) pinFile(path, content string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o644)
 	if err == nil {
-		_, err = f.WriteString(content)
-		err = errors.Join(err, f.Close())
+		err = f.Close()
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return unlessDenied(err)
@@ -236,8 +235,26 @@ func (v *view) pinFile(path, content string) error {
 	if err := single(path); err != nil {
 		return err
 	}
+	if err := fill(path, content); err != nil {
+		return err
+	}
 	v.show(readOnly, path)
 	return nil
+}
+
+// fill writes an empty file. Whoever created it may not have come to that yet, or died before; two that do it at once
+// write the same.
+func fill(path, content string) error {
+	info, err := os.Lstat(path)
+	if err != nil || content == "" || info.Size() > 0 {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return unlessDenied(err)
+	}
+	_, err = f.WriteString(content)
+	return errors.Join(err, f.Close())
 }
 
 // unlessDenied ignores a lack of permission: the same user may not create it in the sandbox either.

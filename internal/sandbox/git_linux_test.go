@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -307,6 +308,30 @@ func TestConfigurationsThatMayLeadElsewhere(t *testing.T) {
 		writeAt(t, file, text)
 		if got := leads(file); got != want {
 			t.Errorf("%.40q: %v", text, got)
+		}
+	}
+}
+
+// Sessions that start at once in one folder, of which one has created a file and not yet written
+// it, or whose bot was killed then, do not refuse each other.
+func TestPinsAreMadeByMany(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "commondir"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var many sync.WaitGroup
+		for range 8 {
+			many.Go(func() {
+				if err := newView().gitFolder(dir); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		many.Wait()
+		if got, err := os.ReadFile(filepath.Join(dir, "commondir")); err != nil || string(got) != ".\n" {
+			t.Fatalf("commondir holds %q: %v", got, err)
 		}
 	}
 }
