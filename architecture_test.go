@@ -78,6 +78,11 @@ var rules = []struct {
 		reason: "what lets a tool of the bot's run is a decision in the database: it can be reviewed without knowing what the tools do",
 	},
 	{
+		room: "internal/agent/threadtools", not: []string{"internal", "migrations", "cmd"},
+		except: []string{"internal/agent/threadtools", "internal/agent/tools", "internal/attachment", "internal/store"},
+		reason: "what a session can do in its own thread knows no chat: whoever is one posts and reads",
+	},
+	{
 		room: "internal/agent/pulls", not: []string{"internal", "migrations", "cmd"},
 		except: []string{"internal/agent/pulls", "internal/agent/tools", "internal/agent/place", "internal/agent/policy", "internal/forge", "internal/gateway/gitway", "internal/jobs", "internal/store", "internal/workspace"},
 		reason: "pull requests are opened and followed beside the workers: it knows nothing of turns or Slack",

@@ -106,3 +106,68 @@ func filesReachTheModel(t *testing.T, w *world) {
 	w.says(eng, w.thread, "“cut.png” is damaged or incomplete")
 	w.find(eng, w.thread, "the mark of what failed", func(m message) bool { return m.TS == prompt && m.reacted("warning") })
 }
+
+// sessionsPostFiles: a session posts a file of its workspace into its own thread, without secrets
+// and nothing that a link leads to; a file that looks like a secret is asked about; and it reads
+// what is said in its thread.
+func sessionsPostFiles(t *testing.T, w *world) {
+	var chart bytes.Buffer
+	if err := png.Encode(&chart, image.NewRGBA(image.Rect(0, 0, 30, 30))); err != nil {
+		t.Fatal(err)
+	}
+	const token = "xoxb-" + "1111111111-2222222222-AbCdEfGhIjKlMnOpQrStUvWx"
+	for name, content := range map[string]string{"chart.png": chart.String(), "table.csv": "day,key\n1," + token + "\n", ".env": "KEY=1"} {
+		path := filepath.Join(w.Workspace, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Remove(path) })
+	}
+	link := filepath.Join(w.Workspace, "hosts.txt")
+	if err := os.Symlink("/etc/hosts", link); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(link) })
+
+	thread := w.post(grace, eng, "", "@deckhand say: ready")
+	w.done(eng, thread, thread)
+	prompt := w.callsTool(linus, thread, "post_file", map[string]any{"path": "chart.png", "title": "Sold by day"})
+	w.done(eng, thread, prompt)
+	posted := func(name string) message {
+		return w.find(eng, thread, name, func(m message) bool {
+			return m.User == w.BotUser && len(m.Files) > 0 && m.Files[0].Name == name
+		})
+	}
+	posted("chart.png")
+	prompt = w.callsTool(linus, thread, "post_file", map[string]any{"path": filepath.Join(w.Workspace, "table.csv")})
+	w.done(eng, thread, prompt)
+	posted("table.csv")
+	if got := w.download(eng, thread); !strings.Contains(got, "day,key") || strings.Contains(got, token) {
+		t.Errorf("the table that was posted is %q", got)
+	}
+	for _, bad := range []string{"hosts.txt", "../../etc/hosts", "/etc/hosts", "nothing.txt", "."} {
+		prompt = w.callsTool(linus, thread, "post_file", map[string]any{"path": bad})
+		if strings.Contains(bad, "hosts") { // outside the workspace: somebody is asked, and it is not posted either
+			w.click(ada, eng, w.find(eng, thread, "the card about "+bad, func(m message) bool { return m.TS > prompt && m.has("approve") }).TS, "approve")
+		}
+		w.done(eng, thread, prompt)
+	}
+	prompt = w.callsTool(linus, thread, "post_file", map[string]any{"path": ".env"})
+	card := w.find(eng, thread, "the card about .env", func(m message) bool { return m.TS > prompt && m.has("deny") })
+	w.click(ada, eng, card.TS, "deny")
+	w.done(eng, thread, prompt)
+	files := 0
+	for _, m := range w.messages(eng, thread) {
+		files += len(m.Files)
+	}
+	if files != 2 {
+		t.Errorf("%d files are posted", files)
+	}
+
+	w.post(grace, eng, thread, "The meeting is at four.")
+	prompt = w.callsTool(linus, thread, "read_thread", map[string]any{})
+	w.done(eng, thread, prompt)
+	if n := w.count(`SELECT count(*) FROM approvals WHERE tool_name = 'mcp__deckhand__read_thread' AND status = 'allowed' AND decided_via = 'rule'`); n != 1 {
+		t.Errorf("%d readings of the thread were allowed", n)
+	}
+}

@@ -48,6 +48,7 @@ func TestStoriesOfOneTeam(t *testing.T) {
 		"AskedByShortcuts":                  askedByShortcuts,
 		"AskedInLate":                       askedInLate,
 		"SecretsStay":                       secretsStay,
+		"SessionsPostFiles":                 sessionsPostFiles,
 		"ALongPaste":                        aLongPaste,
 		"AlwaysAllow":                       alwaysAllow,
 		"AChangedCommand":                   aChangedCommand,

@@ -98,7 +98,7 @@ func plan(r *rand.Rand, n int, version string) []step {
 				s.More = append(s.More, words(r, version))
 			}
 		case opTools:
-			s.Text = tools(r, version)
+			s.Text = toolCalls(r, version)
 		case opAsked:
 			s.Text = "%p asks\n" + bash("echo please let me") + words(r, version)
 		case opSubagent:
@@ -181,7 +181,7 @@ func bash(command string) string {
 	return "tool: Bash " + string(text) + "\n"
 }
 
-func tools(r *rand.Rand, version string) string {
+func toolCalls(r *rand.Rand, version string) string {
 	var b strings.Builder
 	b.WriteString("%p uses tools\n")
 	for range 1 + r.IntN(3) {

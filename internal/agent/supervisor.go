@@ -8,12 +8,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/pulls"
 	"deckhand/internal/agent/spend"
+	"deckhand/internal/agent/threadtools"
+	"deckhand/internal/agent/tools"
 	"deckhand/internal/attachment"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
@@ -47,10 +50,14 @@ type Config struct {
 	Web *egress.Proxy
 	// Git is the sessions' way to their project's forge; nil for none.
 	Git *gitway.Gate
-	// Pulls remember pull requests, People are those whom they name, and PullEvery is how
-	// often the forge is asked how they stand; a nil Pulls is for none.
-	Pulls     pulls.Store
-	People    pulls.People
+	// Pulls remember pull requests, People are those whom they name and where they talk, and
+	// PullEvery is how often the forge is asked how they stand; with a nil Pulls, sessions get no
+	// tools of the bot's own.
+	Pulls  pulls.Store
+	People interface {
+		pulls.People
+		threadtools.Chat
+	}
 	PullEvery time.Duration
 	// Work keeps what threads have made off this machine; nil for nowhere.
 	Work Works
@@ -151,7 +158,14 @@ func New(c Config) *Supervisor {
 			Store: c.Pulls, People: c.People, Pusher: host, Projects: c.Projects, Every: c.PullEvery, Wake: sup.Wake, Log: c.Log.Named("pulls"),
 			Show: func(id string) { c.Frontend.Show(store.PullPost, id) },
 		})
-		host.Servers, host.Author = s.pulls.Servers, c.People.AuthorOf
+		host.Author = c.People.AuthorOf
+		host.Servers = func(t store.Thread, p place.Project) map[string]*mcp.Server {
+			list := threadtools.Tools(t, c.People, host.Hidden)
+			if p.OpensPulls() {
+				list = append(list, s.pulls.Tools()...)
+			}
+			return map[string]*mcp.Server{tools.Server: tools.New(t.ID, list, c.Pulls, s.pulls.Log)}
+		}
 	}
 	return sup
 }

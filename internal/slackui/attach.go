@@ -1,16 +1,21 @@
 package slackui
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/attachment"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -207,4 +212,50 @@ func (f *frontend) Attach(k store.ThreadKey, name, text string) {
 			f.Say(k, name+" could not be attached. Ask for the part that you need.")
 		},
 	})
+}
+
+// PostFile implements [threadtools.Chat]. Pictures are decoded and written anew, and texts are redacted.
+func (a *App) PostFile(ctx context.Context, k store.ThreadKey, name, title string, content []byte) error {
+	file, err := attachment.Read(ctx, name, content)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s %w", name, err)
+	case file.Kind == attachment.Picture && a.c.HidePictures:
+		return errors.New("pictures are not shown in this workspace (attachments: tool_pictures in deckhand.yaml)")
+	case file.Kind == attachment.Text && !utf8.Valid(file.Content):
+		return fmt.Errorf("%s is text in another encoding than UTF-8, which cannot be searched for secrets: convert it first", name)
+	case file.Kind == attachment.Text:
+		file.Content = []byte(a.c.Redact(string(file.Content)))
+	}
+	ended := make(chan error, 1)
+	a.publisher.Once(publish.Call{
+		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "post a file of a session", Timeout: time.Minute,
+		Do: func(ctx context.Context) error {
+			return a.uploadOnce(ctx, slack.UploadFileParameters{
+				Reader: bytes.NewReader(file.Content), FileSize: len(file.Content), Filename: file.Name, Title: cmp.Or(title, file.Name),
+				Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS,
+			})
+		},
+		OnEnd: func(err error) { ended <- err },
+	})
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		a.log.Warn("post a file of a session", zap.String("name", file.Name), zap.Error(err))
+		return errors.New("Slack has not taken the file; Deckhand may lack the right to post files here, or Slack is slow")
+	}
+	return nil
+}
+
+// uploadOnce uploads a file. An upload that was not answered may be there all the same, and is not
+// made again.
+func (a *App) uploadOnce(ctx context.Context, p slack.UploadFileParameters) error {
+	_, err := a.api.UploadFileContext(ctx, p)
+	if _, limited := errors.AsType[*slack.RateLimitedError](err); err != nil && !limited {
+		return publish.Permanent(err)
+	}
+	return err
 }

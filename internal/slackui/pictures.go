@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"time"
 
@@ -35,8 +34,8 @@ type pictureKey struct {
 }
 
 // showPictures uploads the pictures that tools have returned since the turn was shown
-// last, each once in its thread. A crash may lose one and shows none again: an upload that
-// was not answered is not made again. f.mu is held.
+// last, each once in its thread. A crash may lose one and shows none again.
+// f.mu is held.
 func (f *frontend) showPictures(s *shownTurn, t agent.TurnView) {
 	if f.app.c.HidePictures {
 		return
@@ -71,14 +70,10 @@ func (f *frontend) uploadPicture(k store.ThreadKey, p render.Picture) {
 			if err != nil {
 				return publish.Permanent(fmt.Errorf("a tool's picture %w", err))
 			}
-			_, err = f.app.api.UploadFileContext(ctx, slack.UploadFileParameters{
+			return f.app.uploadOnce(ctx, slack.UploadFileParameters{
 				Reader: bytes.NewReader(content), FileSize: len(content), Filename: name, Title: p.Title, AltTxt: p.Alt,
 				Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS,
 			})
-			if _, limited := errors.AsType[*slack.RateLimitedError](err); err != nil && !limited {
-				return publish.Permanent(err) // it may be there all the same
-			}
-			return err
 		},
 		OnError: func(err error) { f.app.log.Warn("show a tool's picture", zap.Error(err)) },
 	})

@@ -72,6 +72,9 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	if !opens && m.User != thread.OwnerID && !command {
 		text = fmt.Sprintf("[%s writes:]\n%s", mrkdwn.OneLine(a.people.Name(ctx, m.User)), text)
 	}
+	if !command {
+		text = a.linked(ctx, in, m.Text) + text
+	}
 	if m.ThreadTS != "" && !command {
 		before, earlier, err := a.talkBefore(ctx, in, opens)
 		if err != nil {

@@ -271,6 +271,8 @@ func (req *request) fallback(i int, why string) finding {
 		return finding{Ask, nil, defaultPersonal, ""}
 	case ownReads[tool]:
 		return finding{Allow, nil, defaultOwn, ""}
+	case tool == ownPosts && len(req.also) == 1:
+		return readable(&req.also[0].target[0], first(req.bad, req.also[0].bad), ask)
 	case req.kind == kindNet:
 		return ask(defaultHost)
 	case req.kind == kindRead:

@@ -6,13 +6,15 @@ package policy
 const (
 	ownServer = "deckhand"
 	ownMerge  = "mcp__" + ownServer + "__merge_pull_request"
+	// A file that is posted in its own thread is decided as one that is read.
+	ownPosts = "mcp__" + ownServer + "__post_file"
 )
 
 var (
-	ownReads = words("mcp__" + ownServer + "__read_pull_request")
+	ownReads = words("mcp__" + ownServer + "__read_pull_request mcp__" + ownServer + "__read_thread")
 	ownExits = words("mcp__" + ownServer + "__open_pull_request " + ownMerge + " mcp__" + ownServer + "__reply_to_review")
 )
 
 var dangerMerge = Danger{"merge", "It merges into a branch that others build on and release from. What follows from it cannot be taken back."}
 
-const defaultOwn = "default: reading the thread's own pull request is allowed"
+const defaultOwn = "default: reading the thread and its own pull request is allowed"

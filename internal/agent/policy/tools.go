@@ -262,6 +262,8 @@ func actsAs(c *Call, in input) []Call {
 	switch c.Tool {
 	case "LSP":
 		add("Read", "file_path", value("filePath"))
+	case ownPosts:
+		add("Read", "file_path", value("path"))
 	case "ListMcpResourcesTool", "ReadMcpResourceTool", "ReadMcpResourceDirTool":
 		add("mcp__"+value("server")+"__resources", "uri", first(value("uri"), "all of them"))
 	}

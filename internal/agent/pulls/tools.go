@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/forge"
@@ -76,14 +73,6 @@ func (s *Service) Tools() []tools.Tool {
 			},
 		},
 	}
-}
-
-// Servers are the MCP servers of this process that a thread's CLI gets.
-func (s *Service) Servers(t store.Thread, p place.Project) map[string]*mcp.Server {
-	if !p.OpensPulls() {
-		return nil
-	}
-	return map[string]*mcp.Server{tools.Server: tools.New(t.ID, s.Tools(), s.Store, s.Log)}
 }
 
 // Source says for a call of these tools which branch of the thread's repository leaves by it;
