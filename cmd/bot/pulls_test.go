@@ -42,6 +42,11 @@ func (w *world) forgeRefs() string {
 	return string(out)
 }
 
+// branch is the first thread's.
+func (w *world) branch() string {
+	return w.text(`SELECT 'deckhand/' || id || CASE slug WHEN '' THEN '' ELSE '-' || slug END FROM threads ORDER BY id LIMIT 1`)
+}
+
 // forge tells the demo's forge what a person did there.
 func (w *world) forge(what string, in map[string]any) {
 	w.t.Helper()
@@ -74,7 +79,10 @@ func TestAThreadsWorkBecomesAMergedPullRequest(t *testing.T) {
 	w.click(linus, eng, offer.TS, "pull_open")
 
 	card := w.card(eng, thread)
-	for _, want := range []string{"Open a draft pull request", "of 1 commit from `deckhand/1` into `main` of sample: A full week gets its discount", "src/quote.js", "exactly seven days", "This thread has cost $"} {
+	if got := w.branch(); got != "deckhand/1-fix-the-failing-test" {
+		t.Errorf("the branch is %s", got)
+	}
+	for _, want := range []string{"Open a draft pull request", "of 1 commit from `" + w.branch() + "` into `main` of sample: A full week gets its discount", "src/quote.js", "exactly seven days", "This thread has cost $"} {
 		if !strings.Contains(card.all(), want) {
 			t.Errorf("the card does not say %q:\n%s", want, card.all())
 		}
@@ -86,7 +94,7 @@ func TestAThreadsWorkBecomesAMergedPullRequest(t *testing.T) {
 	post := w.pull(thread, "no checks yet")
 	first := w.text(`SELECT head FROM pulls`)
 
-	w.forge("checks", map[string]any{"branch": "deckhand/1", "name": "lint", "state": "failure", "summary": "three days are not covered", "log": "no test for exactly three days"})
+	w.forge("checks", map[string]any{"branch": w.branch(), "name": "lint", "state": "failure", "summary": "three days are not covered", "log": "no test for exactly three days"})
 	w.pull(thread, "1 check has failed")
 	card = w.find(eng, thread, "the card of the mended work", func(m message) bool { return m.TS > card.TS && m.has("approve") })
 	for _, want := range []string{"Push 1 commit to pull request #1", "A test for exactly three days"} {
@@ -99,7 +107,7 @@ func TestAThreadsWorkBecomesAMergedPullRequest(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM inbox WHERE event_id LIKE 'pull/%'`); n != 1 {
 		t.Errorf("the red check woke the thread %d times", n)
 	}
-	w.forge("checks", map[string]any{"branch": "deckhand/1", "name": "lint", "state": "success"})
+	w.forge("checks", map[string]any{"branch": w.branch(), "name": "lint", "state": "success"})
 	w.forge("reviews", map[string]any{"number": 1, "user": "grace", "verdict": "approved", "body": "Good."})
 	w.pull(thread, "approved by grace")
 	if again := w.pull(thread, "1 check has passed"); again.TS != post.TS {
@@ -160,7 +168,7 @@ func TestAPullRequestIsForItsCommits(t *testing.T) {
 
 	// As a bot leaves it that dies between the push and the pull request.
 	forge := filepath.Join(w.dir, "forge/boathouse.git")
-	git(clone, "push", "-q", forge, "HEAD:refs/heads/deckhand/1")
+	git(clone, "push", "-q", forge, "HEAD:refs/heads/"+w.branch())
 	prompt = w.callsTool(linus, thread, "open_pull_request", opening)
 	card = w.card(eng, thread)
 	w.click(ada, eng, card.TS, "approve")
@@ -181,7 +189,7 @@ func TestAPullRequestIsForItsCommits(t *testing.T) {
 		t.Errorf("%d cards for two merges", n-cards)
 	}
 	git(clone, "commit", "-q", "--allow-empty", "-m", "after the card")
-	git(clone, "push", "-q", forge, "HEAD:refs/heads/deckhand/1")
+	git(clone, "push", "-q", forge, "HEAD:refs/heads/"+w.branch())
 	v, _ := w.opens(ada, eng, card.TS, "approve")
 	w.submit(ada, v, map[string]any{"read": map[string]any{"read": []string{"yes"}}})
 	w.done(eng, thread, prompt)

@@ -16,7 +16,6 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/pulls"
 	"deckhand/internal/store"
-	"deckhand/internal/workspace"
 )
 
 // stopped is what the model is told of a call in a turn that is being stopped.
@@ -151,7 +150,7 @@ func (w *worker) onCanUseTool(ctx context.Context, r *claude.CanUseTool) error {
 	if r.AgentID != "" {
 		t.ofAgents[r.RequestID] = true
 	}
-	if leaves, looked := pulls.Source(call, workspace.Branch(w.threadID)); looked && w.pulls != nil {
+	if leaves, looked := pulls.Source(call, w.thread.Branch); looked && w.pulls != nil {
 		return w.askAboutPull(ctx, a, call, leaves)
 	}
 	if push, _ := policy.Pushes(call); push && w.project.ReachesForge() {

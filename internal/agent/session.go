@@ -82,6 +82,14 @@ func (e *startError) Unwrap() error { return e.err }
 
 func (w *worker) startSession(ctx context.Context) error {
 	dir, told, err := w.place.Workspace(ctx, w.thread, w.project)
+	for taken := (*workspace.TakenError)(nil); errors.As(err, &taken) && ctx.Err() == nil; {
+		// Its name is kept before anything has it.
+		if err := w.store.SetBranch(ctx, w.heldLease(), taken.Free); err != nil {
+			return err
+		}
+		w.thread.Branch = taken.Free
+		dir, told, err = w.place.Workspace(ctx, w.thread, w.project)
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -59,6 +59,7 @@ type outbox interface {
 // sessions are a thread's conversations and where it works.
 type sessions interface {
 	SetWorkspace(ctx context.Context, l store.Lease, dir string) error
+	SetBranch(ctx context.Context, l store.Lease, branch string) error
 	NewSession(ctx context.Context, l store.Lease, id, parentID string) error
 	StartAnew(ctx context.Context, l store.Lease, id, lost string) error
 	SessionHistory(ctx context.Context, sessionID string, limit int) ([]store.Exchange, error)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -351,7 +350,7 @@ func (e Evidence) files(t Thread) (out []Violation) {
 	if i < 0 || t.Channel != e.Branched {
 		return out
 	}
-	branch := "deckhand/" + strconv.FormatInt(e.Rows.Threads[i].ID, 10)
+	branch := e.Rows.Threads[i].Branch
 	for _, id := range committed {
 		if !slices.Contains(e.Branches[branch], id) {
 			broken("%s was committed and is not in the branch %s", id, branch)

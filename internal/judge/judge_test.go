@@ -80,7 +80,7 @@ func good() Evidence {
 				{7, second(21), tool("ask", "t0002-0"), "denied", "U0GRACE", &decidedAt},
 			},
 			Ledger:  []Account{{"s", 1000, 0}, {"cut", 500, 300}},
-			Threads: []ThreadRow{{7, "C0TREE", ts(10)}},
+			Threads: []ThreadRow{{7, "C0TREE", ts(10), "deckhand/7"}},
 		},
 		Branches: map[string][]string{"deckhand/7": {"t0003-0", "start"}},
 	}

@@ -52,6 +52,7 @@ type ThreadRow struct {
 	ID      int64
 	Channel string
 	TS      string
+	Branch  string
 }
 
 // TurnRow is a turn, for the transcripts.
@@ -90,7 +91,7 @@ func (e *Evidence) readRows(ctx context.Context, p Place) error {
 			FROM audit WHERE kind = 'decided' ORDER BY seq`, &r.Decisions},
 		{`SELECT thread_id, created_at, input, status, decided_by, decided_at FROM approvals ORDER BY created_at`, &r.Approvals},
 		{`SELECT session_id::text, sum(micro_usd)::bigint, COALESCE(sum(bound_micro_usd), 0)::bigint FROM ledger GROUP BY 1`, &r.Ledger},
-		{`SELECT id, channel_id, thread_ts FROM threads ORDER BY id`, &r.Threads},
+		{`SELECT id, channel_id, thread_ts, 'deckhand/' || id || CASE slug WHEN '' THEN '' ELSE '-' || slug END FROM threads ORDER BY id`, &r.Threads},
 		{`SELECT id, thread_id, attempt, state, problem, started_at, ended_at FROM turns ORDER BY id`, &r.Turns},
 		{`SELECT received_at, ts, state, outcome FROM inbox WHERE kind = 'message' ORDER BY id`, &r.Posts},
 	} {

@@ -83,7 +83,7 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 		text, files = before+text, append(files, earlier...)
 	}
 	p := store.NewPrompt{
-		InboxID: in.store.ID, Thread: key, Project: project, Title: title, UserID: m.User, UUID: uuid.NewString(), Text: text, Files: files, Edits: in.store.Edits,
+		InboxID: in.store.ID, Thread: key, Project: project, Title: title, Slug: render.Slug(title), UserID: m.User, UUID: uuid.NewString(), Text: text, Files: files, Edits: in.store.Edits,
 	}
 	if chosen != nil {
 		p.Steers = []store.Steer{a.steering(ctx, in, store.SteerModel, chosen.Name, choseModel(*chosen))}

@@ -108,6 +108,8 @@ type NewPrompt struct {
 	Thread  ThreadKey
 	Project string // of the thread if this prompt opens it
 	Title   string // likewise
+	Slug    string // likewise: what its branch is called after its number
+	Base    string // likewise: the branch that it starts from; empty for the project's
 	UserID  string
 	UUID    string
 	Text    string
@@ -174,10 +176,10 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 // openThread returns the prompt's thread, and opens it if there is none.
 func openThread(ctx context.Context, tx pgx.Tx, p NewPrompt) (Thread, error) {
 	return collectOne[Thread](tx.Query(ctx, `
-		INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id, title)
-		VALUES ($1, $2, $3, $4, $5, $6)
+		INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id, title, slug, base)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (team_id, channel_id, thread_ts) DO UPDATE SET active_at = now()
-		RETURNING `+threadColumns, p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS, p.Project, p.UserID, p.Title))
+		RETURNING `+threadColumns, p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS, p.Project, p.UserID, p.Title, p.Slug, p.Base))
 }
 
 // takeContinue uses up a stopped turn's offer to continue.

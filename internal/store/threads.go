@@ -17,6 +17,8 @@ type Thread struct {
 	Project   string
 	OwnerID   string // who opened it
 	Title     string // for people, with secrets masked; may be empty
+	Branch    string // its own, where it has a working tree of its own
+	Base      string // the branch that it starts from; empty for its project's
 	SessionID string // empty until the first process starts
 	Workspace string // folder; empty until it is prepared
 	// WorkspaceReplica is the replica whose data folder has it; empty if unknown.
@@ -26,6 +28,7 @@ type Thread struct {
 }
 
 const threadColumns = `t.id, t.team_id, t.channel_id, t.thread_ts, t.project, t.owner_id, t.title,
+	'deckhand/' || t.id || CASE t.slug WHEN '' THEN '' ELSE '-' || t.slug END AS branch, t.base,
 	COALESCE(t.session_id::text, '') AS session_id, t.workspace, t.workspace_replica,
 	COALESCE(t.lease_owner, '') AS lease_owner, t.lease_epoch`
 
@@ -121,6 +124,13 @@ func (s *Store) SetWorkspace(ctx context.Context, l Lease, dir string) error {
 	return s.fenced(ctx, l, "set the workspace", `
 		UPDATE threads SET workspace = $4, workspace_replica = $2
 		WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3`, dir)
+}
+
+// SetBranch gives the thread's branch another name below deckhand/ and its number: somebody else has the first.
+func (s *Store) SetBranch(ctx context.Context, l Lease, branch string) error {
+	return s.fenced(ctx, l, "name the branch", `
+		UPDATE threads SET slug = right($4, -length('deckhand/' || id || '-'))
+		WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3 AND starts_with($4, 'deckhand/' || id || '-')`, branch)
 }
 
 // fenced runs a statement that changes rows only while the lease ($1 thread, $2 owner, $3 epoch) holds.

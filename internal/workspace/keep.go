@@ -67,7 +67,7 @@ func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.R
 	if err != nil {
 		return "", err
 	}
-	now := Kept{Branch: refs["refs/heads/"+Branch(t.ID)], Saved: refs[savedRef(t.ID)], Packs: was.Packs, Bytes: was.Bytes, LeftOut: listed(left), At: at}
+	now := Kept{Branch: refs["refs/heads/"+t.Branch], Saved: refs[savedRef(t.ID)], Packs: was.Packs, Bytes: was.Bytes, LeftOut: listed(left), At: at}
 	if now.Branch == was.Branch && now.Saved == was.Saved {
 		if now.Branch == "" && now.Saved == "" && now.LeftOut == was.LeftOut {
 			return "", k.note(ctx, t, p, source, now)

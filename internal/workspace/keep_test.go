@@ -100,7 +100,9 @@ func (r *roaming) goOn(machine string) []string {
 	return told
 }
 
-func (r *roaming) thread() Thread { return Thread{ID: 7, Dir: r.dir, Shelf: r.shelf} }
+func (r *roaming) thread() Thread {
+	return Thread{ID: 7, Branch: "deckhand/7", Dir: r.dir, Shelf: r.shelf}
+}
 
 func (r *roaming) endTurn(want string) {
 	r.Helper()

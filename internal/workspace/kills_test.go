@@ -35,7 +35,7 @@ func play(text string) error {
 		return err
 	}
 	ctx, k := context.Background(), &Keeper{DataDir: a.Data}
-	t := Thread{ID: a.Thread, Dir: a.Dir, Elsewhere: a.Elsewhere, Shelf: folderShelf(a.Shelf)}
+	t := Thread{ID: a.Thread, Branch: fmt.Sprintf("deckhand/%d", a.Thread), Dir: a.Dir, Elsewhere: a.Elsewhere, Shelf: folderShelf(a.Shelf)}
 	switch a.What {
 	case "end":
 		if err := k.Publish(ctx, t, a.Project); err != nil {

@@ -23,7 +23,7 @@ func TestLocksOfADeadSession(t *testing.T) {
 	for _, kind := range []Kind{Worktree, Shared} {
 		t.Run(string(kind), func(t *testing.T) {
 			k, p := &Keeper{DataDir: filepath.Join(dir, string(kind))}, Project{Name: "web", Dir: source, Kind: kind}
-			thread := Thread{ID: 1}
+			thread := Thread{ID: 1, Branch: "deckhand/1"}
 			var err error
 			if thread.Dir, _, err = k.Open(ctx, thread, p); err != nil {
 				t.Fatal(err)

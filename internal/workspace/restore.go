@@ -35,7 +35,7 @@ func (k *Keeper) restore(ctx context.Context, t Thread, p Project, source gitdat
 	}
 	u := gitdata.Unpacking{Source: source, Scratch: k.scratch(), Refs: map[string]string{}}
 	if kept.Branch != "" {
-		u.Refs["refs/heads/"+Branch(t.ID)] = kept.Branch
+		u.Refs["refs/heads/"+t.Branch] = kept.Branch
 	}
 	if kept.Saved != "" {
 		u.Refs[savedRef(t.ID)] = kept.Saved
@@ -84,7 +84,7 @@ func (k *Keeper) putAside(ctx context.Context, t Thread, p Project, source gitda
 	if err != nil {
 		return nil, err
 	}
-	tip, saved := refs["refs/heads/"+Branch(t.ID)], refs[savedRef(t.ID)]
+	tip, saved := refs["refs/heads/"+t.Branch], refs[savedRef(t.ID)]
 	known, err := k.noted(ctx, t, p, source, tip, saved)
 	if err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ func TestKeptElsewhere(t *testing.T) {
 	r.write("not-committed", "4\n")
 	r.endTurn("")
 	other := &Keeper{DataDir: filepath.Join(t.TempDir(), "data")}
-	if _, _, err := other.Open(t.Context(), Thread{ID: 8}, r.p); err != nil {
+	if _, _, err := other.Open(t.Context(), Thread{ID: 8, Branch: "deckhand/8"}, r.p); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := other.KeptElsewhere(t.Context(), r.thread(), r.p); got || err == nil {

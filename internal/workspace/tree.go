@@ -95,7 +95,7 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 	if err != nil {
 		return "", nil, err
 	}
-	known, err := source.Ref("refs/heads/" + Branch(t.ID))
+	known, err := source.Ref("refs/heads/" + t.Branch)
 	if err != nil {
 		return "", nil, err
 	}
@@ -104,7 +104,7 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 		if brought, told, err = k.restore(ctx, t, p, source); err != nil {
 			return "", nil, err
 		}
-		if known, err = source.Ref("refs/heads/" + Branch(t.ID)); err != nil {
+		if known, err = source.Ref("refs/heads/" + t.Branch); err != nil {
 			return "", nil, err
 		}
 	}
@@ -124,8 +124,13 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 			stale = fmt.Sprintf("The repository of project %s could not be brought up to date (%v), so this thread starts from what was fetched %s.", p.Name, err, ago(source.Fetched()))
 		}
 	}
+	if t.Dir == "" && known == "" {
+		if err := free(source, t.Branch); err != nil {
+			return "", nil, err
+		}
+	}
 	made, err := gitdata.Clone{
-		Source: source, Dir: own, Branch: Branch(t.ID), Base: p.Base, OfOrigin: p.Repo != "", Saved: savedRef(t.ID), Index: k.savedIndex(t, p),
+		Source: source, Dir: own, Branch: t.Branch, Base: p.Base, OfOrigin: p.Repo != "", Saved: savedRef(t.ID), Index: k.savedIndex(t, p),
 		Scratch: k.scratch(), Environ: p.Environ,
 	}.Make(ctx)
 	if err != nil {
@@ -148,6 +153,28 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 		told = append(told, stale)
 	}
 	return own, told, nil
+}
+
+// TakenError means that a new thread's branch is somebody else's at the forge. Free is one that is nobody's.
+type TakenError struct{ Branch, Free string }
+
+func (e *TakenError) Error() string {
+	return "the forge has a branch " + e.Branch + " already, which is not this thread's"
+}
+
+// free gives a [*TakenError] if the forge had the branch when the source was refreshed last.
+func free(source gitdata.Repository, branch string) error {
+	for name, n := branch, 2; ; name, n = fmt.Sprintf("%s-%d", branch, n), n+1 {
+		hash, err := source.Ref("refs/remotes/origin/" + name)
+		switch {
+		case err != nil:
+			return err
+		case hash == "" && name == branch:
+			return nil
+		case hash == "":
+			return &TakenError{branch, name}
+		}
+	}
 }
 
 // refresh updates the project's repository from its forge.
@@ -178,7 +205,7 @@ func ago(at time.Time) string {
 
 // again says what people should know of a working tree that is not a new thread's first.
 func again(t Thread, p Project, made gitdata.Made, brought *Kept, lost string) string {
-	name, ignored := Branch(t.ID), "; what .gitignore leaves out is not"
+	name, ignored := t.Branch, "; what .gitignore leaves out is not"
 	if brought != nil && brought.LeftOut != "" {
 		ignored = "; not here are " + brought.LeftOut
 	}
@@ -239,7 +266,7 @@ func (k *Keeper) saveHere(ctx context.Context, t Thread, p Project, source gitda
 	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	return gitdata.Saving{
-		Clone: t.Dir, Source: source, Branch: Branch(t.ID), Ref: savedRef(t.ID), Index: k.savedIndex(t, p), Scratch: k.scratch(), Ignored: t.Shelf != nil,
+		Clone: t.Dir, Source: source, Branch: t.Branch, Ref: savedRef(t.ID), Index: k.savedIndex(t, p), Scratch: k.scratch(), Ignored: t.Shelf != nil,
 	}.Save(ctx)
 }
 

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -47,7 +48,7 @@ func (u *hut) commit(branch, file string) string {
 // begin makes a thread's folder, long after the last one was made.
 func (u *hut) begin(id int64, dir string) (Thread, []string) {
 	u.Helper()
-	t := Thread{ID: id, Dir: dir}
+	t := Thread{ID: id, Branch: fmt.Sprintf("deckhand/%d", id), Dir: dir}
 	u.k.kept(u.p).began = time.Time{}
 	made, told, err := u.k.Open(u.Context(), t, u.p)
 	if err != nil {
@@ -114,7 +115,7 @@ func TestANewThreadBeginsAtTodaysBase(t *testing.T) {
 	five, _ := u.begin(5, "")
 	u.at(five, runGit(t, u.person, "rev-parse", "v1"), "HEAD")
 	u.p.Base = "main" // the bot's clone has a branch of this name still
-	if dir, _, err := u.k.Open(t.Context(), Thread{ID: 6}, u.p); err == nil || !strings.Contains(err.Error(), "it has no main that could be started from") {
+	if dir, _, err := u.k.Open(t.Context(), Thread{ID: 6, Branch: "deckhand/6"}, u.p); err == nil || !strings.Contains(err.Error(), "it has no main that could be started from") {
 		t.Errorf("a base that is no more: %s, %v", dir, err)
 	}
 	// What the threads before have goes on.
@@ -177,7 +178,7 @@ func TestFirstMentionsShareAFetch(t *testing.T) {
 	var all sync.WaitGroup
 	for id := range 4 {
 		all.Go(func() {
-			if _, _, err := u.k.Open(t.Context(), Thread{ID: int64(id + 1)}, u.p); err != nil {
+			if _, _, err := u.k.Open(t.Context(), Thread{ID: int64(id + 1), Branch: fmt.Sprintf("deckhand/%d", id+1)}, u.p); err != nil {
 				t.Error(err)
 			}
 		})
@@ -328,5 +329,32 @@ func TestANewThreadStartsFromTheBase(t *testing.T) {
 		if Head(thread.Dir) != want {
 			t.Errorf("after %s a new thread is at %s, and the forge at %s", file, Head(thread.Dir), want)
 		}
+	}
+}
+
+// A branch that somebody else has at the forge is nobody's to begin on, and the next free name is
+// said. Whoever has begun keeps the name.
+func TestABranchThatSomebodyElseTook(t *testing.T) {
+	t.Parallel()
+	u := newHut(t)
+	u.commit("deckhand/1", "theirs")
+	u.commit("deckhand/1-2", "theirs-too")
+	_, _, err := u.k.Open(t.Context(), Thread{ID: 1, Branch: "deckhand/1"}, u.p)
+	taken, ok := errors.AsType[*TakenError](err)
+	if !ok || taken.Free != "deckhand/1-3" || isDir(u.k.ownFolder(Thread{ID: 1}, u.p)) {
+		t.Fatalf("it says %v", err)
+	}
+	one := Thread{ID: 1, Branch: taken.Free}
+	if one.Dir, _, err = u.k.Open(t.Context(), one, u.p); err != nil {
+		t.Fatal(err)
+	}
+	u.commit(one.Branch, "as-pushed")
+	u.at(one, runGit(t, one.Dir, "rev-parse", "main"), taken.Free)
+	if err := os.RemoveAll(one.Dir); err != nil {
+		t.Fatal(err)
+	}
+	u.k.kept(u.p).began = time.Time{}
+	if _, _, err := u.k.Open(t.Context(), one, u.p); err != nil {
+		t.Errorf("made again: %v", err)
 	}
 }

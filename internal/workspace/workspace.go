@@ -59,6 +59,8 @@ type Project struct {
 // Thread is the owner of a workspace.
 type Thread struct {
 	ID int64
+	// Branch is the branch that it works on, if it has a working tree of its own.
+	Branch string
 	// Dir is its existing folder; empty before there was one.
 	Dir string
 	// Elsewhere says that Dir is, or was, in another data folder.
@@ -151,9 +153,6 @@ func (k *Keeper) ownFolder(t Thread, p Project) string {
 	return filepath.Join(k.DataDir, "workspaces", p.Name, strconv.FormatInt(t.ID, 10))
 }
 
-// Branch is the branch that a thread with a working tree of its own works on.
-func Branch(threadID int64) string { return "deckhand/" + strconv.FormatInt(threadID, 10) }
-
 // scratch is a folder for git's temporary files.
 func (k *Keeper) scratch() string { return filepath.Join(k.DataDir, "scratch") }
 
@@ -180,10 +179,10 @@ func (k *Keeper) Publish(ctx context.Context, t Thread, p Project) error {
 	source, err := gitdata.Open(k.source(p))
 	at := time.Now()
 	if err == nil {
-		_, err = gitdata.Publication{Clone: t.Dir, Source: source, Branch: Branch(t.ID), Scratch: k.scratch()}.Publish(ctx)
+		_, err = gitdata.Publication{Clone: t.Dir, Source: source, Branch: t.Branch, Scratch: k.scratch()}.Publish(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("publish %s in the repository of project %s: %w", Branch(t.ID), p.Name, err)
+		return fmt.Errorf("publish %s in the repository of project %s: %w", t.Branch, p.Name, err)
 	}
 	k.published.Store(t.ID, at)
 	return nil
@@ -305,8 +304,8 @@ func (k *Keeper) Committed(ctx context.Context, t Thread, p Project) (commit str
 	if err != nil {
 		return "", nil, err
 	}
-	if commit, err = source.Ref("refs/heads/" + Branch(t.ID)); err == nil && commit == "" {
-		err = fmt.Errorf("there is no branch %s: nothing was committed in this thread", Branch(t.ID))
+	if commit, err = source.Ref("refs/heads/" + t.Branch); err == nil && commit == "" {
+		err = fmt.Errorf("there is no branch %s: nothing was committed in this thread", t.Branch)
 	}
 	if err != nil {
 		return "", nil, err

@@ -47,15 +47,17 @@ func TestEveryThreadHasAGitFolderOfItsOwn(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	source := filepath.Join(dir, "source")
 	repositoryOf(t, source)
+	forge := filepath.Join(dir, "forge.git")
+	runGit(t, dir, "clone", "--quiet", "--bare", source, forge)
 	for _, p := range []Project{
 		{Name: "by-folder", Dir: source, Kind: Worktree},
-		{Name: "by-address", Repo: source, Kind: Worktree, Base: "main"},
+		{Name: "by-address", Repo: forge, Kind: Worktree, Base: "main"},
 	} {
 		if err := p.Check(ctx); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}
 		k := &Keeper{DataDir: filepath.Join(dir, "data")}
-		one, two := Thread{ID: 1}, Thread{ID: 2}
+		one, two := Thread{ID: 1, Branch: "deckhand/1"}, Thread{ID: 2, Branch: "deckhand/2"}
 		for _, thread := range []*Thread{&one, &two} {
 			var err error
 			if thread.Dir, _, err = k.Open(ctx, *thread, p); err != nil {
@@ -98,7 +100,7 @@ func TestWhereNoThreadCanWork(t *testing.T) {
 		"no repository": {Name: "x", Dir: dir, Kind: Worktree},
 		"no address":    {Name: "y", Repo: filepath.Join(dir, "nothing"), Kind: Worktree},
 	} {
-		if got, _, err := k.Open(t.Context(), Thread{ID: 1}, p); err == nil {
+		if got, _, err := k.Open(t.Context(), Thread{ID: 1, Branch: "deckhand/1"}, p); err == nil {
 			t.Errorf("%s: it works in %s", name, got)
 		}
 		if err := p.Check(t.Context()); err == nil {

@@ -104,6 +104,10 @@ var calls = []struct {
 		}
 		return fmt.Sprint(out, fate(err))
 	}},
+	{"branch", func(ctx context.Context, c *caller) string {
+		l := c.lease()
+		return fate(c.store.SetBranch(ctx, l, fmt.Sprintf("deckhand/%d-2", l.ThreadID)))
+	}},
 	{"workspace", func(ctx context.Context, c *caller) string { return fate(c.store.SetWorkspace(ctx, c.lease(), "/ws")) }},
 	{"session", session},
 	{"another session", session},

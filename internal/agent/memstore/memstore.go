@@ -222,7 +222,10 @@ func (b *Store) openThread(p store.NewPrompt) *store.Thread {
 	}
 	t := &store.Thread{
 		ID: int64(len(b.threads)) + 1, TeamID: p.Thread.TeamID, ChannelID: p.Thread.ChannelID, ThreadTS: p.Thread.ThreadTS,
-		Project: p.Project, OwnerID: p.UserID, Title: p.Title,
+		Project: p.Project, OwnerID: p.UserID, Title: p.Title, Base: p.Base,
+	}
+	if t.Branch = fmt.Sprintf("deckhand/%d", t.ID); p.Slug != "" {
+		t.Branch += "-" + p.Slug
 	}
 	b.threads = append(b.threads, t)
 	return t
@@ -320,6 +323,11 @@ func (b *Store) byWait() []*store.Thread {
 // SetWorkspace is [store.Store.SetWorkspace].
 func (b *Store) SetWorkspace(ctx context.Context, l store.Lease, dir string) error {
 	return b.under(ctx, l, func(t *store.Thread) error { t.Workspace, t.WorkspaceReplica = dir, l.Owner; return nil })
+}
+
+// SetBranch is [store.Store.SetBranch].
+func (b *Store) SetBranch(ctx context.Context, l store.Lease, branch string) error {
+	return b.under(ctx, l, func(t *store.Thread) error { t.Branch = branch; return nil })
 }
 
 // NewSession is [store.Store.NewSession].

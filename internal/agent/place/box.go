@@ -110,7 +110,7 @@ func (h *Host) box(ctx context.Context, t store.Thread, p Project, program []str
 	if err != nil {
 		return nil, err
 	}
-	borrowed, err := h.Keeper.Borrowed(p.space())
+	borrowed, err := h.Keeper.Borrowed(p.space(t))
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (b *boxed) Exit() *claude.ExitError {
 
 func (h *Host) shutIn(t store.Thread, p Project, proc *claude.Process, box *cell, log *zap.Logger) *boxed {
 	b := &boxed{Process: proc, gone: make(chan struct{}), web: box.web, git: box.git}
-	b.leaves = func() (gitdata.Leaving, error) { return h.Keeper.Leaving(t.Workspace, p.space(), policy.GivesOrders) }
+	b.leaves = func() (gitdata.Leaving, error) { return h.Keeper.Leaving(t.Workspace, p.space(t), policy.GivesOrders) }
 	watch := h.watcher.Watch(box.Box, proc.ReaperPID(), proc.Kill)
 	go func() {
 		defer close(b.gone)

@@ -59,7 +59,7 @@ func (h *Host) LiveFor(left time.Duration) { h.line.Renew(left) }
 
 // Workspace implements [Machine].
 func (h *Host) Workspace(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error) {
-	return h.Keeper.Open(ctx, h.worksIn(t), p.space())
+	return h.Keeper.Open(ctx, h.worksIn(t), p.space(t))
 }
 
 // Missing implements [Machine].
@@ -72,14 +72,14 @@ func (h *Host) Head(_ context.Context, dir string) string { return workspace.Hea
 func (h *Host) Publish(ctx context.Context, t store.Thread, p Project, within time.Duration) error {
 	w := h.worksIn(t)
 	w.Within = within
-	return h.Keeper.Publish(ctx, w, p.space())
+	return h.Keeper.Publish(ctx, w, p.space(t))
 }
 
 // Save implements [Machine].
 func (h *Host) Save(ctx context.Context, t store.Thread, p Project, within time.Duration) (left string, err error) {
 	w := h.worksIn(t)
 	w.Within = within
-	return h.Keeper.Save(ctx, w, p.space())
+	return h.Keeper.Save(ctx, w, p.space(t))
 }
 
 // Folders implements [Machine].
@@ -89,18 +89,18 @@ func (h *Host) Folders(ctx context.Context) ([]workspace.Folder, error) {
 
 // PutAway implements [Machine].
 func (h *Host) PutAway(ctx context.Context, t store.Thread, p Project) (stays string, told []string, err error) {
-	return h.Keeper.PutAway(ctx, h.worksIn(t), p.space())
+	return h.Keeper.PutAway(ctx, h.worksIn(t), p.space(t))
 }
 
 // Elsewhere implements [Machine].
 func (h *Host) Elsewhere(ctx context.Context, t store.Thread, p Project) (bool, error) {
-	return h.Keeper.KeptElsewhere(ctx, h.worksIn(t), p.space())
+	return h.Keeper.KeptElsewhere(ctx, h.worksIn(t), p.space(t))
 }
 
 // worksIn is the thread as its workspace needs it, for as long as its lease is ours.
 func (h *Host) worksIn(t store.Thread) workspace.Thread {
 	// One that has no folder yet may have been meant for another replica, and is not.
-	w := workspace.Thread{ID: t.ID, Dir: t.Workspace, Elsewhere: t.Workspace != "" && t.WorkspaceReplica != "" && t.WorkspaceReplica != h.Replica}
+	w := workspace.Thread{ID: t.ID, Branch: t.Branch, Dir: t.Workspace, Elsewhere: t.Workspace != "" && t.WorkspaceReplica != "" && t.WorkspaceReplica != h.Replica}
 	if h.Works != nil {
 		w.Shelf = shelf{h.Works, store.Lease{ThreadID: t.ID, Owner: t.LeaseOwner, Epoch: t.LeaseEpoch}}
 	}

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"deckhand/internal/price"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/scratch"
+	"deckhand/internal/store"
 	"deckhand/internal/workspace"
 )
 
@@ -58,11 +60,11 @@ type Project struct {
 
 // Check says why threads of the project could not work: its folder, its repository or
 // its base is not there, or cannot be reached before ctx ends. It changes nothing.
-func (p Project) Check(ctx context.Context) error { return p.space().Check(ctx) }
+func (p Project) Check(ctx context.Context) error { return p.space(store.Thread{}).Check(ctx) }
 
-// space is what its threads' workspaces are made of.
-func (p Project) space() workspace.Project {
-	return workspace.Project{Name: p.Name, Kind: p.Workspace, Dir: p.Dir, Repo: p.Repo, Base: p.Base, Access: p.Access, Environ: agentEnviron(nil, nil), Setup: p.Setup}
+// space is what a thread's workspace is made of.
+func (p Project) space(t store.Thread) workspace.Project {
+	return workspace.Project{Name: p.Name, Kind: p.Workspace, Dir: p.Dir, Repo: p.Repo, Base: cmp.Or(t.Base, p.Base), Access: p.Access, Environ: agentEnviron(nil, nil), Setup: p.Setup}
 }
 
 // remote is one of the project's repositories, as the bot's git reaches it.

@@ -49,14 +49,14 @@ var ErrMoved = errors.New("the branch is not where it was when it was approved")
 // branch is now, which has to be the commit where one is named. Old is what the forge's branch
 // has to be, empty for whatever it is. It gives [ErrMoved], or a sentence for people.
 func (h *Host) Push(ctx context.Context, t store.Thread, p Project, old, commit string) (pushed string, err error) {
-	tip, objects, err := h.Keeper.Committed(ctx, h.worksIn(t), p.space())
+	tip, objects, err := h.Keeper.Committed(ctx, h.worksIn(t), p.space(t))
 	switch {
 	case err != nil:
 		return "", err
 	case commit != "" && tip != commit:
 		return "", ErrMoved
 	}
-	err = p.remote(p.Forge[0]).PushCommit(ctx, filepath.Join(h.DataDir, "scratch"), objects, workspace.Branch(t.ID), old, tip)
+	err = p.remote(p.Forge[0]).PushCommit(ctx, filepath.Join(h.DataDir, "scratch"), objects, t.Branch, old, tip)
 	if errors.Is(err, gitway.ErrMoved) {
 		err = ErrMoved
 	}

@@ -24,7 +24,6 @@ import (
 	"deckhand/internal/forge"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
-	"deckhand/internal/workspace"
 )
 
 // Store is what is remembered: [*store.Store], which tells what each method does.
@@ -120,7 +119,7 @@ type opening struct {
 
 // target is where a pull request of the thread would go, or the one that is open.
 func (s *Service) target(ctx context.Context, t store.Thread, p place.Project, r forge.Repository, in opening) (*store.PushPull, *forge.Pull, error) {
-	branch := workspace.Branch(t.ID)
+	branch := t.Branch
 	open, err := r.Find(ctx, branch)
 	switch {
 	case err == nil:
@@ -131,7 +130,7 @@ func (s *Service) target(ctx context.Context, t store.Thread, p place.Project, r
 	if strings.TrimSpace(in.Title) == "" {
 		return nil, nil, errors.New("a pull request has a title")
 	}
-	base := cmp.Or(in.Base, strings.TrimPrefix(p.Base, "origin/"))
+	base := cmp.Or(in.Base, t.Base, strings.TrimPrefix(p.Base, "origin/"))
 	if base == "" || base == "HEAD" {
 		if base, err = r.DefaultBranch(ctx); err != nil {
 			return nil, nil, err

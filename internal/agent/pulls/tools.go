@@ -113,6 +113,9 @@ func (s *Service) Look(ctx context.Context, threadID int64, c policy.Call, push 
 	if ref := push.Refs[0]; ref.Commits.Count == 0 && ref.Old != ref.New {
 		return nil, fmt.Errorf("the forge has all commits of %s already: commit your work first", push.Pull.Branch)
 	}
+	if ref := push.Refs[0]; ref.Lost.Count > 0 {
+		return nil, fmt.Errorf("the branch %s at the forge has commits that this thread's does not have, so it cannot be pushed there: fetch it and merge it if they belong here; if they do not, somebody has to rename that branch at the forge", push.Pull.Branch)
+	}
 	return push, nil
 }
 

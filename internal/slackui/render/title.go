@@ -3,6 +3,7 @@ package render
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"deckhand/internal/slackui/render/mrkdwn"
 )
@@ -37,6 +38,32 @@ func Title(prompt string, redact func(string) string) string {
 	}
 	return cutWords(mrkdwn.Mute(mrkdwn.Visible(strings.Join(words, " "))), titleMax)
 }
+
+// Slug is what a task's branch is called: a few words of its title in lower case, of ASCII
+// letters and digits. There is none where the title has no such words.
+func Slug(title string) string {
+	slug := ""
+	for i, word := range strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(title, "'", "")), func(r rune) bool { return !isSlug(r) && r < utf8.RuneSelf }) {
+		switch {
+		case i == slugWords:
+			return slug
+		case strings.ContainsFunc(word, func(r rune) bool { return !isSlug(r) }) || len(word) > slugWord:
+			continue // a part of a word would be another one
+		case slug != "":
+			slug += "-"
+		}
+		slug += word
+	}
+	return slug
+}
+
+// Six words of at most 16 bytes make a branch that fits wherever it is shown.
+const (
+	slugWords = 6
+	slugWord  = 16
+)
+
+func isSlug(r rune) bool { return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' }
 
 // titleTokens are Slack's own tokens in what people write.
 var titleTokens = regexp.MustCompile(`<[@#!][^<>]+>|<(?:https?|mailto):[^<>]+>`)

@@ -35,3 +35,19 @@ func TestTitle(t *testing.T) {
 		}
 	}
 }
+
+func TestSlug(t *testing.T) {
+	t.Parallel()
+	for title, want := range map[string]string{
+		"Fix the flaky test in src/quote.js, please": "fix-the-flaky-test-in-src",
+		"Don't retry [redacted]":                     "dont-retry-redacted",
+		"größe of the Header; $(rm -rf ~) ../..":     "of-the-header-rm-rf",
+		"ありがとう":                                      "",
+		"b64ed1b2f0ad8c33c8a1 is broken":             "is-broken",
+		"-- /.lock @{1} ~^:":                         "lock-1",
+	} {
+		if got := render.Slug(title); got != want {
+			t.Errorf("%q: %q, want %q", title, got, want)
+		}
+	}
+}
