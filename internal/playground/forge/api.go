@@ -32,7 +32,7 @@ type answers func(*call) (any, error)
 
 // Register serves the repositories, the API, the page and the control calls.
 func (f *Forge) Register(mux *http.ServeMux) {
-	mux.Handle(Root, f.git)
+	mux.Handle(Root, f.faulty(f.git))
 	of := "/api/v1/repos/" + owner + "/{repo}"
 	for pattern, h := range map[string]answers{
 		"GET /api/v1/version": func(*call) (any, error) { return map[string]string{"version": "1.26.0+playground"}, nil },
@@ -59,15 +59,18 @@ func (f *Forge) Register(mux *http.ServeMux) {
 		"GET " + of + "/actions/jobs/{id}":                        f.getJob,
 		"GET " + of + "/actions/jobs/{id}/logs":                   f.getLog,
 	} {
-		mux.Handle(pattern, f.answering(h))
+		mux.Handle(pattern, local(f.faulty(f.answering(h))))
 	}
 	for pattern, h := range map[string]answers{
-		"GET /_control/forge/pulls":    f.listPulls,
-		"POST /_control/forge/checks":  with(f.controlCheck),
-		"POST /_control/forge/reviews": with(f.controlReview),
-		"POST /_control/forge/merge":   with(f.controlMerge),
+		"GET /_control/forge/pulls":     f.listPulls,
+		"POST /_control/forge/checks":   with(f.controlCheck),
+		"POST /_control/forge/reviews":  with(f.controlReview),
+		"POST /_control/forge/merge":    with(f.controlMerge),
+		"GET /_control/forge/faults":    f.getFaults,
+		"POST /_control/forge/faults":   with(f.postFaults),
+		"DELETE /_control/forge/faults": f.deleteFaults,
 	} {
-		mux.Handle(pattern, f.answering(h))
+		mux.Handle(pattern, local(f.answering(h)))
 	}
 	f.pages(mux)
 }
@@ -90,7 +93,7 @@ func local(h http.Handler) http.Handler {
 
 // answering serves one kind of call: who calls, about what, and the answer with its ETag.
 func (f *Forge) answering(h answers) http.Handler {
-	return local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := strings.HasPrefix(r.URL.Path, "/_control/")
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -129,7 +132,7 @@ func (f *Forge) answering(h answers) http.Handler {
 		}
 		w.WriteHeader(status)
 		_, _ = w.Write(raw)
-	}))
+	})
 }
 
 func (f *Forge) about(r *http.Request, control bool) (*call, error) {

@@ -35,6 +35,9 @@ type Forge struct {
 
 	mu    sync.Mutex
 	state state
+
+	faultsMu sync.Mutex
+	faults   []*fault
 }
 
 // New serves the repositories in a folder; url is the address of the playground.

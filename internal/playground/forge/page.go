@@ -130,7 +130,7 @@ func (f *Forge) pages(mux *http.ServeMux) {
 		http.Redirect(w, c.Request, c.URL.Path, http.StatusSeeOther)
 		return nil, nil //nolint:nilnil // it has answered
 	})
-	mux.Handle("GET "+Root+"{repo}/actions/runs/{run}/jobs/{id}", f.answering(f.getLog))
+	mux.Handle("GET "+Root+"{repo}/actions/runs/{run}/jobs/{id}", local(f.answering(f.getLog)))
 }
 
 // act does what a person pressed.
