@@ -64,7 +64,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		token, err := t.token(ctx)
 		if err != nil {
 			closeBody(r)
-			return nil, &Error{Reason: cmp.Or(ReasonOf(err), Unavailable), Sentence: "There is no credential for " + call.URL.Host + " now", Err: err}
+			e := &Error{Reason: cmp.Or(ReasonOf(err), Unavailable), Sentence: "There is no credential for " + call.URL.Host + " now", Err: err}
+			if why, ok := errors.AsType[*Error](err); ok {
+				e.Sentence += ": " + why.Sentence
+			}
+			return nil, e
 		}
 		if token != "" {
 			call.Header.Set("Authorization", "Bearer "+token) // all three take it
@@ -210,8 +214,8 @@ func refused(call *http.Request, response *http.Response, body []byte) error {
 			e.Sentence += ": " + r.message
 		}
 	}
-	if e.Reason != RateLimited && e.Reason != Unavailable {
-		e.Until = time.Time{}
+	if e.Reason != RateLimited && (e.Reason != Unavailable || response.Header.Get("Retry-After") == "") {
+		e.Until = time.Time{} // the next window of a limit that was not reached is no reason to wait
 	}
 	return e
 }

@@ -87,6 +87,15 @@ type PullDue struct {
 // Kind implements [JobArgs].
 func (PullDue) Kind() string { return "pull_due" }
 
+// PullOpened is the job that finds a pull request which was opened by an approval, if the bot
+// died before it was written down.
+type PullOpened struct {
+	ApprovalID string `json:"approval_id"`
+}
+
+// Kind implements [JobArgs].
+func (PullOpened) Kind() string { return "pull_opened" }
+
 const (
 	pullColumns = `p.id, p.thread_id, t.team_id, t.channel_id, t.thread_ts, p.project, p.repository, p.number, p.url, p.title, p.branch, p.base, p.head,
 	p.state, p.draft, p.mergeable, p.checks, p.reviews, p.discussions, p.opened_by, p.requester, p.approved_by, p.merged_commit, p.merged_by, p.merged_for,
@@ -119,22 +128,19 @@ func (s *Store) PullOfThread(ctx context.Context, threadID int64) (Pull, error) 
 // its requester and who approved stay.
 func (s *Store) OpenedPull(ctx context.Context, p Pull, due time.Duration, told ...AuditEntry) (out Pull, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		var fresh bool
 		var id int64
 		err := tx.QueryRow(ctx, `
 			INSERT INTO pulls (thread_id, project, repository, number, url, title, branch, base, head, state, draft, mergeable, opened_by, requester, approved_by)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, COALESCE($15::text[], '{}'))
 			ON CONFLICT (thread_id, repository, number) DO UPDATE SET url = excluded.url, title = excluded.title, base = excluded.base, state = excluded.state,
 				draft = excluded.draft, checks = CASE WHEN pulls.head = excluded.head THEN pulls.checks ELSE '[]' END, head = excluded.head, changed_at = now()
-			RETURNING id, xmax = 0`,
-			p.ThreadID, p.Project, p.Repository, p.Number, p.URL, p.Title, p.Branch, p.Base, p.Head, p.State, p.Draft, p.Mergeable, p.OpenedBy, p.Requester, p.ApprovedBy).Scan(&id, &fresh)
+			RETURNING id`,
+			p.ThreadID, p.Project, p.Repository, p.Number, p.URL, p.Title, p.Branch, p.Base, p.Head, p.State, p.Draft, p.Mergeable, p.OpenedBy, p.Requester, p.ApprovedBy).Scan(&id)
 		if err != nil {
 			return err
 		}
-		if fresh {
-			if err := s.schedule(ctx, tx, Job{Args: PullDue{id}, At: time.Now().Add(due)}); err != nil {
-				return err
-			}
+		if err := s.schedule(ctx, tx, Job{Args: PullDue{id}, At: time.Now().Add(due), Once: true}); err != nil {
+			return err
 		}
 		if out, err = collectOne[Pull](tx.Query(ctx, `SELECT `+pullColumns+pullFrom+`WHERE p.id = $1`, id)); err != nil {
 			return err
@@ -145,7 +151,8 @@ func (s *Store) OpenedPull(ctx context.Context, p Pull, due time.Duration, told 
 }
 
 // PullChanged writes down how a pull request stands now, with what the audit is told. Who
-// merged it here is kept.
+// merged it here is kept. One that was merged stays so, and one that is open is written down
+// only if nothing has changed since p was read.
 func (s *Store) PullChanged(ctx context.Context, p Pull, changed bool, told ...AuditEntry) error {
 	checks, err := json.Marshal(p.Checks)
 	if err != nil {
@@ -156,14 +163,14 @@ func (s *Store) PullChanged(ctx context.Context, p Pull, changed bool, told ...A
 		return fmt.Errorf("write down reviews: %w", err)
 	}
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		// A poll that began before the pull request ended has nothing to add.
+		// What began before the pull request ended, or was pushed to, has nothing to add.
 		written, err := tx.Exec(ctx, `
 			UPDATE pulls SET title = $2, base = $3, head = $4, state = $5, draft = $6, mergeable = $7, checks = COALESCE(NULLIF($8::jsonb, 'null'), '[]'),
 				reviews = COALESCE(NULLIF($9::jsonb, 'null'), '[]'), discussions = $10, merged_commit = $11, merged_by = $12, merged_for = COALESCE(NULLIF($13, ''), merged_for),
 				rounds = $14, problem = $15, checked_at = now(), changed_at = CASE WHEN $16 THEN now() ELSE changed_at END
-			WHERE id = $1 AND state = 'open'`,
+			WHERE id = $1 AND state <> 'merged' AND ($5 <> 'open' OR changed_at = $17)`,
 			p.ID, p.Title, p.Base, p.Head, p.State, p.Draft, p.Mergeable, string(checks), string(reviews), p.Discussions, p.MergedCommit, p.MergedBy, p.MergedFor,
-			p.Rounds, p.Problem, changed)
+			p.Rounds, p.Problem, changed, p.ChangedAt)
 		if err != nil || written.RowsAffected() == 0 {
 			return err
 		}

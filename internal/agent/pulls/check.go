@@ -15,18 +15,27 @@ import (
 	"deckhand/internal/forge"
 	"deckhand/internal/jobs"
 	"deckhand/internal/store"
+	"deckhand/internal/workspace"
 )
 
 // roundsMost is how many commits in a row become work by themselves.
 const roundsMost = 3
 
-// JobHandlers do the jobs that are scheduled with a pull request.
-func (s *Service) JobHandlers() []jobs.Handler { return []jobs.Handler{jobs.Handle(s.due)} }
+// patience bounds what the forge is asked at once: a job has a minute, and writes down what came of it.
+const patience = 40 * time.Second
 
-// due asks the forge about a pull request, until it is open no more.
+// reopenable is how long somebody may reopen a pull request, and be followed again.
+const reopenable = 7 * 24 * time.Hour
+
+// JobHandlers do the jobs that are scheduled with a pull request.
+func (s *Service) JobHandlers() []jobs.Handler {
+	return []jobs.Handler{jobs.Handle(s.due), jobs.Handle(s.opened)}
+}
+
+// due asks the forge about a pull request, until it is merged, or has been closed for long.
 func (s *Service) due(ctx context.Context, j jobs.Job[store.PullDue]) error {
 	p, err := s.Store.PullByID(ctx, j.Args.PullID)
-	if errors.Is(err, store.ErrNotFound) || err == nil && p.State != string(forge.Open) {
+	if errors.Is(err, store.ErrNotFound) || err == nil && over(p) {
 		return nil
 	}
 	if err != nil {
@@ -36,16 +45,49 @@ func (s *Service) due(ctx context.Context, j jobs.Job[store.PullDue]) error {
 	if err != nil {
 		return err
 	}
-	if p.State != string(forge.Open) {
+	if over(p) {
 		return nil
 	}
-	return jobs.Again(max(s.pause(p), time.Until(until)))
+	return jobs.Again(max(s.pause(p), min(time.Until(until), 24*time.Hour)))
+}
+
+// over reports whether nothing becomes of a pull request any more.
+func over(p store.Pull) bool {
+	return p.State == string(forge.Merged) || p.State == string(forge.Closed) && time.Since(p.ChangedAt) > reopenable
+}
+
+// opened finds a pull request that was opened, and not written down: the bot died meanwhile.
+func (s *Service) opened(ctx context.Context, j jobs.Job[store.PullOpened]) error {
+	a, err := s.Store.ApprovalByID(ctx, j.Args.ApprovalID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t, p, r, err := s.of(ctx, a.ThreadID)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	if row, err := s.Store.PullOfThread(ctx, t.ID); err == nil && row.State == string(forge.Open) || err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	pull, err := r.Find(ctx, workspace.Branch(t.ID))
+	if forge.ReasonOf(err) == forge.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.remember(ctx, t, p, pull, pull.Head, "found", a)
 }
 
 // pause is how long a pull request is left alone: longer the longer nothing has changed.
 func (s *Service) pause(p store.Pull) time.Duration {
 	switch quiet := time.Since(p.ChangedAt); {
-	case quiet > 24*time.Hour:
+	case quiet > 24*time.Hour, p.State != string(forge.Open):
 		return 20 * s.Every
 	case quiet > time.Hour:
 		return 4 * s.Every
@@ -62,30 +104,39 @@ func (s *Service) check(ctx context.Context, p *store.Pull) (until time.Time, er
 		return until, err
 	}
 	was := *p
-	if err := read(ctx, r, p); err != nil {
+	asking, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	var wake bool
+	if err := read(asking, r, p); err != nil {
 		s.Log.Warn("ask the forge about a pull request", zap.String("url", p.URL), zap.Error(err))
 		*p = was
-		p.Problem = sentence(err)
+		p.Problem = "This is how it stood when the forge answered last. " + plain(sentence(err), 500)
 		until = forge.UntilOf(err)
+	} else if project.PullRequests.Babysit {
+		if wake, err = s.wakes(ctx, p); err != nil {
+			return until, err
+		}
 	}
 	if !p.IsRed() && !p.WantsChanges() && p.Problem == "" && len(p.Checks) > 0 && !slices.ContainsFunc(p.Checks, pending) {
 		p.Rounds = 0 // green
 	}
 	told := tell(was, *p)
 	changed := fmt.Sprint(was) != fmt.Sprint(*p)
-	if changed {
-		p.ChangedAt = time.Now()
-	}
 	if err := s.Store.PullChanged(ctx, *p, changed, told...); err != nil {
 		return until, err
 	}
 	if changed {
+		p.ChangedAt = time.Now()
 		s.show(p.ID)
 	}
-	if project.PullRequests.Babysit && p.State == string(forge.Open) && p.Problem == "" {
-		return until, s.babysit(ctx, *p)
+	if !wake {
+		return until, nil
 	}
-	return until, nil
+	ok, err := s.Store.WakePull(ctx, *p, roundsMost, uuid.NewString(), "[This comes by itself:]\n"+Trouble(*p))
+	if ok {
+		s.Wake(p.ThreadID)
+	}
+	return until, err
 }
 
 // read fills in how a pull request stands at the forge.
@@ -94,8 +145,8 @@ func read(ctx context.Context, r forge.Repository, p *store.Pull) error {
 	if err != nil {
 		return err
 	}
-	p.Title, p.Base, p.Head, p.State, p.Draft, p.Mergeable = now.Title, now.Base, now.Head, string(now.State), now.Draft, string(now.Mergeable)
-	p.MergedCommit, p.MergedBy, p.Problem = now.MergedCommit, now.MergedBy, ""
+	p.Title, p.Base, p.Head, p.State, p.Draft, p.Mergeable = plain(now.Title, 300), plain(now.Base, 250), now.Head, string(now.State), now.Draft, string(now.Mergeable)
+	p.MergedCommit, p.MergedBy, p.Problem = now.MergedCommit, plain(now.MergedBy, 100), ""
 	checks, err := r.Checks(ctx, now.Head)
 	if err != nil {
 		return err
@@ -120,7 +171,7 @@ func read(ctx context.Context, r forge.Repository, p *store.Pull) error {
 func checksOf(list []forge.Check) []store.PullCheck {
 	out := []store.PullCheck{}
 	for _, c := range list {
-		out = append(out, store.PullCheck{Name: within(c.Name, 200), State: string(c.State), URL: c.URL})
+		out = append(out, store.PullCheck{Name: plain(c.Name, 200), State: string(c.State), URL: plain(c.URL, 2000)})
 	}
 	return out
 }
@@ -128,7 +179,7 @@ func checksOf(list []forge.Check) []store.PullCheck {
 func reviewsOf(list []forge.Review) []store.PullReview {
 	out := []store.PullReview{}
 	for _, r := range list {
-		out = append(out, store.PullReview{Author: r.Author, Verdict: string(r.Verdict), Commit: r.Commit})
+		out = append(out, store.PullReview{Author: plain(r.Author, 100), Verdict: string(r.Verdict), Commit: r.Commit})
 	}
 	return out
 }
@@ -152,32 +203,35 @@ func tell(was, p store.Pull) (out []store.AuditEntry) {
 			add("review", map[string]any{"by": r.Author, "verdict": r.Verdict, "of": r.Commit})
 		}
 	}
-	if was.State == string(forge.Open) && p.State != was.State {
-		add(p.State, map[string]any{"commit": p.MergedCommit, "by": p.MergedBy})
+	if p.State != was.State {
+		act := p.State
+		if act == string(forge.Open) {
+			act = "reopened"
+		}
+		add(act, map[string]any{"commit": p.MergedCommit, "by": p.MergedBy})
 	}
 	return out
 }
 
-// babysit has what is wrong with a pull request become a prompt of whoever asked for it, who
-// must still be allowed to give work there.
-func (s *Service) babysit(ctx context.Context, p store.Pull) error {
-	text := Trouble(p)
-	if !p.IsRed() && !p.WantsChanges() || p.WokenFor == p.Head || p.Rounds >= roundsMost || slices.ContainsFunc(p.Checks, pending) {
-		return nil
+// wakes reports whether what is wrong with a pull request becomes a prompt by itself: of whoever
+// asked for it, who must still be allowed to give work there. If not, people are told why.
+func (s *Service) wakes(ctx context.Context, p *store.Pull) (bool, error) {
+	if p.State != string(forge.Open) || !p.IsRed() && !p.WantsChanges() || p.WokenFor == p.Head || slices.ContainsFunc(p.Checks, pending) {
+		return false, nil
+	}
+	if p.Rounds >= roundsMost {
+		p.Problem = fmt.Sprintf("Claude has tried %d times in a row to mend this, and does not go on by itself. Press Address these to have it go on.", roundsMost)
+		return false, nil
 	}
 	t, err := s.Store.ThreadByID(ctx, p.ThreadID)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !s.People.MayAsk(ctx, p.Requester, t) {
-		s.Log.Warn("a pull request is left red: whoever asked for it may give no work there any more", zap.String("url", p.URL), zap.String("user", p.Requester))
-		return nil
+		p.Problem = "Claude does not mend this by itself: whoever asked for the pull request may not give work here any more. Somebody who may can press Address these."
+		return false, nil
 	}
-	ok, err := s.Store.WakePull(ctx, p, roundsMost, uuid.NewString(), "[This comes by itself:]\n"+text)
-	if ok {
-		s.Wake(p.ThreadID)
-	}
-	return err
+	return true, nil
 }
 
 // Trouble is what a session is asked to mend in a pull request, in our own words; empty if

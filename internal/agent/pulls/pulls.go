@@ -36,6 +36,8 @@ type Store interface {
 	PullChanged(ctx context.Context, p store.Pull, changed bool, told ...store.AuditEntry) error
 	WakePull(ctx context.Context, p store.Pull, most int, uuid, text string) (bool, error)
 	Audit(ctx context.Context, entries ...store.AuditEntry) error
+	ApprovalByID(ctx context.Context, id string) (store.Approval, error)
+	Schedule(ctx context.Context, jobs ...store.Job) error
 }
 
 // People are those whom a pull request names.
@@ -70,14 +72,15 @@ type Config struct {
 // Service opens and keeps pull requests. Its methods are safe for concurrent use.
 type Service struct {
 	Config
-	mu    sync.Mutex
-	repos map[string]forge.Repository // by project
+	patience time.Duration
+	mu       sync.Mutex
+	repos    map[string]forge.Repository // by project
 }
 
 // New returns a service.
 func New(c Config) *Service {
 	c.Every = cmp.Or(c.Every, 30*time.Second)
-	return &Service{Config: c, repos: map[string]forge.Repository{}}
+	return &Service{Config: c, patience: patience, repos: map[string]forge.Repository{}}
 }
 
 // repository is a project's at its forge. It remembers answers, and is kept.
@@ -179,26 +182,27 @@ func (s *Service) open(ctx context.Context, threadID int64, in opening, a store.
 	pull, act := forge.Pull{}, "opened"
 	if found != nil {
 		pull, act = *found, "pushed"
+	} else if err = s.Store.Schedule(ctx, store.Job{Args: store.PullOpened{ApprovalID: a.ID}, At: time.Now().Add(4 * s.Every)}); err != nil {
+		return "", err
 	} else if pull, err = r.Open(ctx, forge.NewPull{
 		Title: to.Title, Body: s.body(ctx, t, in.Body, a), Branch: to.Branch, Base: to.Base, Draft: to.Draft,
 		Labels: append(in.Labels, p.PullRequests.Labels...), Reviewers: in.Reviewers,
-	}); forge.ReasonOf(err) == forge.Exists { // an answer that was lost
-		pull, err = r.Find(ctx, to.Branch)
+	}); forge.ReasonOf(err) == forge.Exists || forge.ReasonOf(err) == forge.Unavailable { // an answer may be lost
+		if pull, err2 := r.Find(ctx, to.Branch); err2 == nil {
+			return s.remembered(ctx, t, p, pull, pushed, act, a)
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("the branch %s is pushed, and the pull request is not opened: %w. Call the tool again: it goes on from there", to.Branch, err)
 	}
-	row, err := s.Store.OpenedPull(ctx, store.Pull{
-		ThreadID: t.ID, Project: p.Name, Repository: url, Number: pull.Number, URL: pull.URL, Title: pull.Title, Branch: to.Branch, Base: pull.Base, Head: pushed,
-		State: string(pull.State), Draft: pull.Draft, Mergeable: string(forge.MergeUnknown), OpenedBy: pull.Author, Requester: a.RequestedBy, ApprovedBy: approvers(a),
-	}, s.Every, store.AuditEntry{
-		Kind: store.AuditPull, TeamID: t.TeamID, Actor: a.RequestedBy, ThreadID: t.ID, TurnID: a.TurnID, ApprovalID: a.ID,
-		Details: map[string]any{"act": act, "repository": url, "number": pull.Number, "url": pull.URL, "head": pushed, "base": pull.Base, "approved_by": approvers(a)},
-	})
-	if err != nil {
+	return s.remembered(ctx, t, p, pull, pushed, act, a)
+}
+
+// remembered writes a pull request down, and says so to the model.
+func (s *Service) remembered(ctx context.Context, t store.Thread, p place.Project, pull forge.Pull, pushed, act string, a store.Approval) (string, error) {
+	if err := s.remember(ctx, t, p, pull, pushed, act, a); err != nil {
 		return "", err
 	}
-	s.show(row.ID)
 	if act == "pushed" {
 		return fmt.Sprintf("Pull request #%d has the commit %s now: %s", pull.Number, pushed, pull.URL), nil
 	}
@@ -207,6 +211,22 @@ func (s *Service) open(ctx context.Context, threadID int64, in opening, a store.
 		kind = "Draft pull request"
 	}
 	return fmt.Sprintf("%s #%d is open, with the commit %s: %s", kind, pull.Number, pushed, pull.URL), nil
+}
+
+// remember writes down a pull request that the thread has opened, or pushed to, and shows it.
+func (s *Service) remember(ctx context.Context, t store.Thread, p place.Project, pull forge.Pull, head, act string, a store.Approval) error {
+	url := p.Forge[0]
+	row, err := s.Store.OpenedPull(ctx, store.Pull{
+		ThreadID: t.ID, Project: p.Name, Repository: url, Number: pull.Number, URL: pull.URL, Title: plain(pull.Title, 300), Branch: pull.Branch, Base: pull.Base, Head: head,
+		State: string(pull.State), Draft: pull.Draft, Mergeable: string(forge.MergeUnknown), OpenedBy: pull.Author, Requester: a.RequestedBy, ApprovedBy: approvers(a),
+	}, s.Every, store.AuditEntry{
+		Kind: store.AuditPull, TeamID: t.TeamID, Actor: a.RequestedBy, ThreadID: t.ID, TurnID: a.TurnID, ApprovalID: a.ID,
+		Details: map[string]any{"act": act, "repository": url, "number": pull.Number, "url": pull.URL, "head": head, "base": pull.Base, "approved_by": approvers(a)},
+	})
+	if err == nil {
+		s.show(row.ID)
+	}
+	return err
 }
 
 // approvers are the people who have allowed a call; none where a rule has.

@@ -59,7 +59,7 @@ func Pull(v PullView, o Options) Page {
 	}
 	blocks := []slack.Block{section(id, head), contextBlock(id+":facts", joinNonEmpty(" · ", facts...))}
 	if p.Problem != "" {
-		blocks = append(blocks, contextBlock(id+":problem", "⚠️ This is how it stood when the forge answered last. "+text(p.Problem, 300)))
+		blocks = append(blocks, contextBlock(id+":problem", "⚠️ "+text(p.Problem, 400)))
 	}
 	if p.State == "open" {
 		var buttons []slack.BlockElement
