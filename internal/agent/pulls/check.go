@@ -15,7 +15,6 @@ import (
 	"deckhand/internal/forge"
 	"deckhand/internal/jobs"
 	"deckhand/internal/store"
-	"deckhand/internal/workspace"
 )
 
 // roundsMost is how many commits in a row become work by themselves.
@@ -74,7 +73,7 @@ func (s *Service) opened(ctx context.Context, j jobs.Job[store.PullOpened]) erro
 	if row, err := s.Store.PullOfThread(ctx, t.ID); err == nil && row.State == string(forge.Open) || err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	pull, err := r.Find(ctx, workspace.Branch(t.ID))
+	pull, err := r.Find(ctx, t.Branch)
 	if forge.ReasonOf(err) == forge.NotFound {
 		return nil
 	}
