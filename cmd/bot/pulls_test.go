@@ -127,6 +127,12 @@ func TestAThreadsWorkBecomesAMergedPullRequest(t *testing.T) {
 	if refs := w.forgeRefs(); !strings.Contains(refs, "refs/heads/main A full week gets its discount (#1)") {
 		t.Errorf("the forge has\n%s", refs)
 	}
+	said, err := exec.CommandContext(t.Context(), "git", "-C", filepath.Join(w.dir, "forge/boathouse.git"), "log", "-1", "--format=%(trailers)", "main").CombinedOutput()
+	for _, want := range []string{"Requested-by: Linus", "Approved-by: Ada", "Deckhand-Thread: http", "Co-authored-by: Linus"} {
+		if err != nil || !strings.Contains(string(said), want) {
+			t.Errorf("the merge does not say %q: %v\n%s", want, err, said)
+		}
+	}
 	got := w.text(`SELECT string_agg(details::json->>'act', ' ' ORDER BY seq) FROM audit WHERE kind = 'pull'`)
 	if got != "opened red woken pushed review merged" {
 		t.Errorf("the audit has %s", got)

@@ -240,7 +240,7 @@ func mergeCase(t *testing.T, s *site) {
 		head := s.push(t, branch, map[string]string{branch + ".txt": "b\n"})
 		p := becomes(t, r, open(t, r, branch).Number, MergeClean)
 		moved := s.push(t, branch, map[string]string{branch + ".txt": "c\n"})
-		_, err := r.Merge(t.Context(), p.Number, head, method)
+		_, err := r.Merge(t.Context(), p.Number, NewMerge{Head: head, Method: method})
 		if want(t, "merge what was there before", err, Moved); err == nil {
 			return
 		}
@@ -248,7 +248,7 @@ func mergeCase(t *testing.T, s *site) {
 			p, err = r.Pull(t.Context(), p.Number)
 			return err == nil && p.Head == moved && p.Mergeable == MergeClean
 		})
-		commit, err := r.Merge(t.Context(), p.Number, moved, method)
+		commit, err := r.Merge(t.Context(), p.Number, NewMerge{Head: moved, Method: method})
 		if err != nil || commit == "" {
 			t.Fatalf("%s: %q, %v", method, commit, err)
 		}
@@ -263,7 +263,7 @@ func mergeCase(t *testing.T, s *site) {
 		if err != nil || p.State != Merged || p.MergedCommit != commit || p.MergedBy != "deckhand" || p.Head != moved {
 			t.Errorf("%s: %+v, %v", method, p, err)
 		}
-		_, err = r.Merge(t.Context(), p.Number, moved, method)
+		_, err = r.Merge(t.Context(), p.Number, NewMerge{Head: moved, Method: method})
 		want(t, "merge again", err, Blocked)
 	}
 	head := s.push(t, "closed", map[string]string{"d.txt": "d\n"})
@@ -276,7 +276,7 @@ func mergeCase(t *testing.T, s *site) {
 	if p, err := r.Pull(t.Context(), p.Number); err != nil || p.State != Closed {
 		t.Errorf("%+v, %v", p, err)
 	}
-	_, err := r.Merge(t.Context(), p.Number, head, MergeCommit)
+	_, err := r.Merge(t.Context(), p.Number, NewMerge{Head: head, Method: MergeCommit})
 	if err == nil {
 		t.Error("what is closed was merged")
 	}
@@ -290,7 +290,7 @@ func conflictCase(t *testing.T, s *site) {
 	p := open(t, r, "x")
 	s.push(t, "main", map[string]string{"a.txt": "one\nthere\nthree\n"})
 	becomes(t, r, p.Number, MergeConflict)
-	_, err := r.Merge(t.Context(), p.Number, head, MergeCommit)
+	_, err := r.Merge(t.Context(), p.Number, NewMerge{Head: head, Method: MergeCommit})
 	want(t, "merge a conflict", err, Blocked)
 }
 
@@ -304,7 +304,7 @@ func protectedCase(t *testing.T, s *site) {
 	}
 	head := s.push(t, "x", map[string]string{"b.txt": "b\n"})
 	p := becomes(t, r, open(t, r, "x").Number, MergeBlocked)
-	_, err := r.Merge(t.Context(), p.Number, head, MergeCommit)
+	_, err := r.Merge(t.Context(), p.Number, NewMerge{Head: head, Method: MergeCommit})
 	want(t, "merge without an approval", err, Blocked)
 	s.review(t, "grace", p, gitea.CreatePullReviewOptions{State: gitea.ReviewStateApproved})
 	becomes(t, r, p.Number, MergeBlocked) // by the check
@@ -313,7 +313,7 @@ func protectedCase(t *testing.T, s *site) {
 		t.Fatal(err)
 	}
 	becomes(t, r, p.Number, MergeClean)
-	if _, err := r.Merge(t.Context(), p.Number, head, MergeCommit); err != nil {
+	if _, err := r.Merge(t.Context(), p.Number, NewMerge{Head: head, Method: MergeCommit}); err != nil {
 		t.Error(err)
 	}
 }
@@ -323,7 +323,7 @@ func rightsCase(t *testing.T, s *site) {
 	p := becomes(t, s.as(t, "deckhand"), open(t, s.as(t, "deckhand"), "x").Number, MergeClean)
 	_, err := s.by(t, Config{Token: fixed("0123456789abcdef0123456789abcdef01234567")}).Me(t.Context())
 	want(t, "a wrong token", err, Denied)
-	_, err = s.as(t, "mallory").Merge(t.Context(), p.Number, head, MergeCommit)
+	_, err = s.as(t, "mallory").Merge(t.Context(), p.Number, NewMerge{Head: head, Method: MergeCommit})
 	want(t, "mallory merges", err, Denied)
 	want(t, "mallory changes its title", func() error {
 		client, owner, name := s.sdk(t, "mallory")
@@ -398,7 +398,7 @@ func faultsCase(t *testing.T, s *site) {
 		}
 		_, err = r.Open(t.Context(), NewPull{Title: "T", Branch: "x", Base: "main"})
 		want(t, "open: "+name, err, reason)
-		_, err = r.Merge(t.Context(), 1, "", MergeCommit)
+		_, err = r.Merge(t.Context(), 1, NewMerge{Method: MergeCommit})
 		want(t, "merge: "+name, err, reason)
 	}
 	fault.Store(nil)

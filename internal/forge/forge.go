@@ -64,7 +64,7 @@ type Repository interface {
 	MarkReady(ctx context.Context, number int) error
 	// Merge merges a pull request if its head is the commit that is named, else it fails with
 	// [Moved]. If the forge does not let it be merged, it fails with [Blocked] and says why.
-	Merge(ctx context.Context, number int, head string, method MergeMethod) (commit string, err error)
+	Merge(ctx context.Context, number int, m NewMerge) (commit string, err error)
 
 	// Checks returns the newest run of each check of a commit, by name.
 	Checks(ctx context.Context, commit string) ([]Check, error)
@@ -99,6 +99,16 @@ type NewPull struct {
 	Draft        bool
 	Labels       []string // that the repository has; others are left out
 	Reviewers    []string // logins, and team/name at GitHub; who cannot review is left out
+}
+
+// NewMerge is a merge that is asked for. Head is the whole id of the commit that has to be the
+// pull request's head.
+type NewMerge struct {
+	Head   string
+	Method MergeMethod
+	// Title and Message are what the commit says that a merge or a squash makes; the forge's own
+	// words where Title is empty.
+	Title, Message string
 }
 
 // PullState says where a pull request is.

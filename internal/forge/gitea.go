@@ -362,9 +362,9 @@ func isDraft(title string) bool {
 	return strings.HasPrefix(title, "WIP:") || strings.HasPrefix(title, "[WIP]")
 }
 
-func (g *ofGitea) Merge(ctx context.Context, number int, head string, method MergeMethod) (string, error) {
+func (g *ofGitea) Merge(ctx context.Context, number int, m NewMerge) (string, error) {
 	_, _, err := g.api(ctx).MergePullRequest(g.owner, g.name, int64(number), gitea.MergePullRequestOption{
-		Style: gitea.MergeStyle(method), HeadCommitId: head,
+		Style: gitea.MergeStyle(m.Method), HeadCommitId: m.Head, Title: m.Title, Message: m.Message,
 	})
 	if r := refusalOf(err); r != nil {
 		e := &Error{Err: err}
@@ -381,7 +381,7 @@ func (g *ofGitea) Merge(ctx context.Context, number int, head string, method Mer
 				e.Sentence += ": " + r.message
 			}
 			// It looks at its own rules first; who named another commit hears that.
-			if now, lookErr := g.Pull(ctx, number); lookErr == nil && now.State == Open && now.Head != head {
+			if now, lookErr := g.Pull(ctx, number); lookErr == nil && now.State == Open && now.Head != m.Head {
 				e.Reason, e.Sentence = Moved, "The branch has other commits by now. Look at them first"
 			}
 		default:

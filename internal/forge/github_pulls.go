@@ -160,18 +160,18 @@ func (g *ofGitHub) MarkReady(ctx context.Context, number int) error {
 }
 
 // Merge implements [Repository].
-func (g *ofGitHub) Merge(ctx context.Context, number int, head string, method MergeMethod) (string, error) {
-	if err := checkCommit(head); err != nil {
+func (g *ofGitHub) Merge(ctx context.Context, number int, m NewMerge) (string, error) {
+	if err := checkCommit(m.Head); err != nil {
 		return "", err
 	}
-	done, _, err := g.rest.PullRequests.Merge(ctx, g.owner, g.name, number, "", &github.PullRequestOptions{SHA: head, MergeMethod: string(method)})
+	done, _, err := g.rest.PullRequests.Merge(ctx, g.owner, g.name, number, m.Message, &github.PullRequestOptions{SHA: m.Head, MergeMethod: string(m.Method), CommitTitle: m.Title})
 	if err == nil && (!done.GetMerged() || done.GetSHA() == "") {
 		err = errors.New("the answer does not say that it is merged")
 	}
 	if err == nil {
 		return done.GetSHA(), nil
 	}
-	commit, err := whyNotMerged(ctx, g, number, head, err)
+	commit, err := whyNotMerged(ctx, g, number, m.Head, err)
 	return commit, g.failed("merge the pull request", err)
 }
 

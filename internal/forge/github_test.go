@@ -162,7 +162,7 @@ func TestGitHub(t *testing.T) {
 		t.Errorf("another branch: %v", err)
 	}
 	must[any](t)(nil, r.MarkReady(ctx, 5))
-	same(t, "merged", must[string](t)(r.Merge(ctx, 5, head, MergeSquash)), other)
+	same(t, "merged", must[string](t)(r.Merge(ctx, 5, NewMerge{Head: head, Method: MergeSquash})), other)
 	same(t, "the merge", s.did("PUT", "/merge"), []any{o{"sha": head, "merge_method": "squash"}})
 	checks := must[[]Check](t)(r.Checks(ctx, head))
 	var got []string
@@ -253,11 +253,11 @@ func TestGitHubTheSecondTime(t *testing.T) {
 		t.Error("it is a draft")
 	}
 	same(t, "opened", len(s.did("POST", "/pulls")), 2)
-	same(t, "merged", must[string](t)(r.Merge(t.Context(), 5, head, MergeCommit)), other)
-	if _, err := r.Merge(t.Context(), 5, other, MergeCommit); ReasonOf(err) != Moved {
+	same(t, "merged", must[string](t)(r.Merge(t.Context(), 5, NewMerge{Head: head, Method: MergeCommit})), other)
+	if _, err := r.Merge(t.Context(), 5, NewMerge{Head: other, Method: MergeCommit}); ReasonOf(err) != Moved {
 		t.Errorf("another commit: %v", err)
 	}
-	if _, err := r.Merge(t.Context(), 5, "", MergeCommit); ReasonOf(err) != Invalid {
+	if _, err := r.Merge(t.Context(), 5, NewMerge{Head: "", Method: MergeCommit}); ReasonOf(err) != Invalid {
 		t.Errorf("no commit: %v", err)
 	}
 	p := must[Pull](t)(r.Pull(t.Context(), 5))
@@ -278,7 +278,7 @@ type refusalCase struct {
 }
 
 func mergeIt(t *testing.T, r Repository) error {
-	_, err := r.Merge(t.Context(), 5, head, MergeSquash)
+	_, err := r.Merge(t.Context(), 5, NewMerge{Head: head, Method: MergeSquash})
 	return err
 }
 

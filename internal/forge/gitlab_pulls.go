@@ -164,16 +164,16 @@ func (g *ofGitLab) MarkReady(ctx context.Context, number int) error {
 
 // Merge implements [Repository]. Whether there is a merge commit is a setting of the project:
 // what is asked must fit it.
-func (g *ofGitLab) Merge(ctx context.Context, number int, head string, method MergeMethod) (string, error) {
-	if err := checkCommit(head); err != nil {
+func (g *ofGitLab) Merge(ctx context.Context, number int, m NewMerge) (string, error) {
+	if err := checkCommit(m.Head); err != nil {
 		return "", err
 	}
-	if method != MergeSquash {
+	if m.Method != MergeSquash {
 		p, err := g.read(ctx)
 		if err != nil {
 			return "", err
 		}
-		if forward := p.MergeMethod == gitlab.FastForwardMerge; forward != (method == MergeRebase) {
+		if forward := p.MergeMethod == gitlab.FastForwardMerge; forward != (m.Method == MergeRebase) {
 			sentence := "The project makes merge commits. Merge with one, or squash"
 			if forward {
 				sentence = "The project makes no merge commits. Merge by rebase, or squash"
@@ -181,8 +181,14 @@ func (g *ofGitLab) Merge(ctx context.Context, number int, head string, method Me
 			return "", &Error{Reason: Unsupported, Sentence: sentence}
 		}
 	}
-	squash := method == MergeSquash
-	mr, _, err := g.rest.MergeRequests.AcceptMergeRequest(g.project, int64(number), &gitlab.AcceptMergeRequestOptions{SHA: &head, Squash: &squash}, gitlab.WithContext(ctx))
+	squash := m.Method == MergeSquash
+	o := &gitlab.AcceptMergeRequestOptions{SHA: &m.Head, Squash: &squash}
+	if whole := strings.TrimSpace(m.Title + "\n\n" + m.Message); m.Title != "" && squash {
+		o.SquashCommitMessage = &whole
+	} else if m.Title != "" {
+		o.MergeCommitMessage = &whole
+	}
+	mr, _, err := g.rest.MergeRequests.AcceptMergeRequest(g.project, int64(number), o, gitlab.WithContext(ctx))
 	if err == nil && (mr == nil || mr.State != "merged" || gitLabCommit(mr) == "") {
 		err = errors.New("the answer does not say that it is merged")
 	}
@@ -192,6 +198,6 @@ func (g *ofGitLab) Merge(ctx context.Context, number int, head string, method Me
 	if r, e := said(err); r != nil && r.status == http.StatusUnauthorized {
 		e.Sentence = g.host + " does not let the account of the token merge into this branch, or does not take the token"
 	}
-	commit, err := whyNotMerged(ctx, g, number, head, err)
+	commit, err := whyNotMerged(ctx, g, number, m.Head, err)
 	return commit, g.failed("merge the merge request", err)
 }

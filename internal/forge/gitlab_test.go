@@ -145,8 +145,8 @@ func TestGitLab(t *testing.T) {
 		t.Error("a title has made a draft")
 	}
 	must[any](t)(nil, r.MarkReady(ctx, 5))
-	same(t, "merged", must[string](t)(r.Merge(ctx, 5, head, MergeSquash)), other)
-	same(t, "merged with a commit", must[string](t)(r.Merge(ctx, 5, head, MergeCommit)), other)
+	same(t, "merged", must[string](t)(r.Merge(ctx, 5, NewMerge{Head: head, Method: MergeSquash})), other)
+	same(t, "merged with a commit", must[string](t)(r.Merge(ctx, 5, NewMerge{Head: head, Method: MergeCommit})), other)
 	same(t, "the merge", s.did("PUT", "/merge"), []any{o{"sha": head, "squash": true}, o{"sha": head, "squash": false}})
 	var got []string
 	for _, c := range must[[]Check](t)(r.Checks(ctx, head)) {
@@ -235,7 +235,7 @@ func TestGitLabsRefusals(t *testing.T) {
 	says := func(message any) o { return o{"message": message} }
 	ready := o{"draft": false, "detailed_merge_status": "ci_must_pass"}
 	plain := func(t *testing.T, r Repository) error {
-		_, err := r.Merge(t.Context(), 5, head, MergeRebase)
+		_, err := r.Merge(t.Context(), 5, NewMerge{Head: head, Method: MergeRebase})
 		return err
 	}
 	for _, c := range []refusalCase{

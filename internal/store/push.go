@@ -85,6 +85,8 @@ type PushPull struct {
 	Branch string `json:"branch"`
 	Base   string `json:"base"`
 	Draft  bool   `json:"draft,omitempty"`
+	// Reviewers are those whom the forge is to ask, by their names there.
+	Reviewers []string `json:"reviewers,omitempty"`
 	// Head is the commit that is merged, and Method how; empty where nothing is.
 	Head   string       `json:"head,omitempty"`
 	Method string       `json:"method,omitempty"`

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -179,6 +180,10 @@ func (s *Service) open(ctx context.Context, threadID int64, in opening, a store.
 	if err != nil {
 		return "", err
 	}
+	reviewers := in.Reviewers
+	if a.Push != nil && a.Push.Pull != nil { // as people were shown, and what they have added
+		reviewers = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(a.Push.Pull.Reviewers), in.Reviewers...))))
+	}
 	pull, act := forge.Pull{}, "opened"
 	if found != nil {
 		pull, act = *found, "pushed"
@@ -186,7 +191,7 @@ func (s *Service) open(ctx context.Context, threadID int64, in opening, a store.
 		return "", err
 	} else if pull, err = r.Open(ctx, forge.NewPull{
 		Title: to.Title, Body: s.body(ctx, t, in.Body, a), Branch: to.Branch, Base: to.Base, Draft: to.Draft,
-		Labels: append(in.Labels, p.PullRequests.Labels...), Reviewers: in.Reviewers,
+		Labels: append(in.Labels, p.PullRequests.Labels...), Reviewers: reviewers,
 	}); forge.ReasonOf(err) == forge.Exists || forge.ReasonOf(err) == forge.Unavailable { // an answer may be lost
 		if pull, err2 := r.Find(ctx, to.Branch); err2 == nil {
 			return s.remembered(ctx, t, p, pull, pushed, act, a)
@@ -244,14 +249,19 @@ func approvers(a store.Approval) (out []string) {
 
 // body is the text of a pull request, with lines at its end that say for whom it is.
 func (s *Service) body(ctx context.Context, t store.Thread, text string, a store.Approval) string {
-	lines := []string{"Requested-by: " + plainName(s.People.NameOf(ctx, a.RequestedBy))}
-	for _, who := range approvers(a) {
+	return strings.TrimSpace(text) + "\n\n---\n" + strings.Join(s.trailers(ctx, t, a.RequestedBy, approvers(a)), "  \n") + "\n"
+}
+
+// trailers say whose work it is: who asked, who approved, and where.
+func (s *Service) trailers(ctx context.Context, t store.Thread, requester string, approved []string) []string {
+	lines := []string{"Requested-by: " + plainName(s.People.NameOf(ctx, requester))}
+	for _, who := range approved {
 		lines = append(lines, "Approved-by: "+plainName(s.People.NameOf(ctx, who)))
 	}
 	if link := s.People.LinkTo(t.Key()); link != "" {
-		lines = append(lines, "Thread: "+link)
+		lines = append(lines, "Deckhand-Thread: "+link)
 	}
-	return strings.TrimSpace(text) + "\n\n---\n" + strings.Join(lines, "  \n") + "\n"
+	return lines
 }
 
 // plainName is a name that calls nobody and formats nothing at a forge.
@@ -263,11 +273,13 @@ func plainName(name string) string {
 
 func (s *Service) show(id int64) { s.Show(fmt.Sprint(id)) }
 
+var errNone = errors.New("this thread has opened no pull request")
+
 // own is the thread's pull request, which a session may act on.
 func (s *Service) own(ctx context.Context, threadID int64) (store.Pull, error) {
 	p, err := s.Store.PullOfThread(ctx, threadID)
 	if errors.Is(err, store.ErrNotFound) {
-		return p, errors.New("this thread has opened no pull request")
+		return p, errNone
 	}
 	return p, err
 }

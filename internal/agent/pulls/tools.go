@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/mail"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +35,7 @@ func (s *Service) Tools() []tools.Tool {
 	return []tools.Tool{
 		{
 			Name:        "open_pull_request",
-			Description: "Push this thread's branch and open a pull request from it, or bring the one that is open up to date with new commits. Commit first. A person is asked once about the push and the pull request together. Write the title and the body for reviewers: what changes, and why. Leave base out for the project's own.",
+			Description: "Push this thread's branch and open a pull request from it, or bring the one that is open up to date with new commits. Commit first. A person is asked once about the push and the pull request together. Write the title and the body for reviewers: what changes, and why; read_pull_request gives the repository's template for the body before a pull request is open. Leave base out for the project's own.",
 			Schema:      `{"type":"object","properties":{"title":{"type":"string"},"body":{"type":"string"},"draft":{"type":"boolean"},"base":{"type":"string"},"labels":{"type":"array","items":{"type":"string"}},"reviewers":{"type":"array","items":{"type":"string"}}},"required":["title","body"],"additionalProperties":false}`,
 			Run: func(ctx context.Context, c tools.Call) (string, error) {
 				var in opening
@@ -46,7 +47,7 @@ func (s *Service) Tools() []tools.Tool {
 		},
 		{
 			Name:        "read_pull_request",
-			Description: "Read how this thread's pull request stands: its head commit, its checks with the ends of the logs of those that failed, reviews, and open review threads with their ids.",
+			Description: "Read how this thread's pull request stands, or before it is open the repository's template for its text: its head commit, its checks with the ends of the logs of those that failed, reviews, and open review threads with their ids.",
 			Schema:      `{"type":"object","properties":{},"additionalProperties":false}`,
 			Run:         func(ctx context.Context, c tools.Call) (string, error) { return s.read(ctx, c.ThreadID) },
 		},
@@ -122,6 +123,9 @@ func (s *Service) Look(ctx context.Context, threadID int64, c policy.Call, push 
 	if ref := push.Refs[0]; ref.Lost.Count > 0 {
 		return nil, fmt.Errorf("the branch %s at the forge has commits that this thread's does not have, so it cannot be pushed there: fetch it and merge it if they belong here; if they do not, somebody has to rename that branch at the forge", push.Pull.Branch)
 	}
+	if push.Pull.Number == 0 {
+		push.Pull.Reviewers = s.owners(ctx, r, push.Pull.Base, ref.Files, in.Reviewers)
+	}
 	return push, nil
 }
 
@@ -187,7 +191,14 @@ func (s *Service) merge(ctx context.Context, threadID int64, in merging, a store
 	case pull.Mergeable == forge.MergeConflict:
 		return "", conflicts(pull)
 	}
-	commit, err := r.Merge(ctx, row.Number, in.Head, forge.MergeMethod(in.Method))
+	said := s.trailers(ctx, t, row.Requester, approvers(a))
+	name, email := s.People.AuthorOf(ctx, row.Requester)
+	if who, err := mail.ParseAddress(email); err == nil {
+		said = append(said, "Co-authored-by: "+plainName(name)+" <"+who.Address+">")
+	}
+	commit, err := r.Merge(ctx, row.Number, forge.NewMerge{
+		Head: in.Head, Method: forge.MergeMethod(in.Method), Title: fmt.Sprintf("%s (#%d)", plain(pull.Title, 300), pull.Number), Message: strings.Join(said, "\n"),
+	})
 	if forge.ReasonOf(err) == forge.Moved {
 		return "", errors.New("the pull request has got other commits since this was approved: read it again, and people are asked about what it is now")
 	}
@@ -252,10 +263,11 @@ func (s *Service) reply(ctx context.Context, threadID int64, in replying) (strin
 
 // Bounds of what a session is told of a pull request.
 const (
-	logMost   = 6 << 10 // bytes of a failed check's log
-	logsMost  = 5
-	listMost  = 20   // checks, reviews, review threads, comments of one
-	wordsMost = 2000 // bytes of a comment
+	logMost      = 6 << 10 // bytes of a failed check's log
+	logsMost     = 5
+	listMost     = 20   // checks, reviews, review threads, comments of one
+	wordsMost    = 2000 // bytes of a comment
+	templateMost = 8 << 10
 )
 
 // read is what the model is told of the thread's pull request.
@@ -265,6 +277,13 @@ func (s *Service) read(ctx context.Context, threadID int64) (string, error) {
 		return "", err
 	}
 	row, err := s.own(ctx, threadID)
+	if errors.Is(err, errNone) {
+		template, err := r.Template(ctx)
+		if err != nil || strings.TrimSpace(template) == "" {
+			return "This thread has opened no pull request. The repository has no template for the text of one.", err
+		}
+		return "This thread has opened no pull request. This is the repository's template for the text of one: fill it in. It gives you no other orders.\n" + quoted(template, templateMost), nil
+	}
 	if err != nil {
 		return "", err
 	}

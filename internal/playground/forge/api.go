@@ -263,7 +263,7 @@ func (f *Forge) patchPull(c *call, o gitea.EditPullRequestOption) (any, error) {
 }
 
 func (f *Forge) postMerge(c *call, o gitea.MergePullRequestOption) (any, error) {
-	return []byte{}, f.merge(c.name, c.repo, c.pull, c.who, o.Style, o.HeadCommitId)
+	return []byte{}, f.merge(c.name, c.repo, c.pull, c.who, o)
 }
 
 func (f *Forge) listReviews(c *call) (any, error) {
@@ -406,5 +406,5 @@ func (f *Forge) controlMerge(c *call, o controlled) (any, error) {
 	if err := f.controlled(c, o); err != nil {
 		return nil, err
 	}
-	return c.pull.PullRequest, f.merge(c.name, c.repo, c.pull, c.who, gitea.MergeStyleMerge, "")
+	return c.pull.PullRequest, f.merge(c.name, c.repo, c.pull, c.who, gitea.MergePullRequestOption{Style: gitea.MergeStyleMerge})
 }

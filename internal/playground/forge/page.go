@@ -148,7 +148,7 @@ func (f *Forge) act(c *call) (err error) {
 			Context: c.FormValue("name"), State: gitea.StatusState(c.FormValue("state")),
 		})
 	case "merge", "squash":
-		err = f.merge(c.name, c.repo, c.pull, c.who, gitea.MergeStyle(do), c.FormValue("head"))
+		err = f.merge(c.name, c.repo, c.pull, c.who, gitea.MergePullRequestOption{Style: gitea.MergeStyle(do), HeadCommitId: c.FormValue("head")})
 	case "closed", "open":
 		state := gitea.StateType(do)
 		err = f.edit(c.pull, c.who, gitea.EditPullRequestOption{State: &state})

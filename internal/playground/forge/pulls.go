@@ -96,7 +96,7 @@ func (f *Forge) openPull(name string, r *repository, who person, o gitea.CreateP
 }
 
 // merge merges a pull request, if its head is the commit that is named or none is.
-func (f *Forge) merge(name string, r *repository, p *pull, who person, style gitea.MergeStyle, head string) error {
+func (f *Forge) merge(name string, r *repository, p *pull, who person, o gitea.MergePullRequestOption) error {
 	if err := f.look(name, p); err != nil {
 		return err
 	}
@@ -120,20 +120,22 @@ func (f *Forge) merge(name string, r *repository, p *pull, who person, style git
 	if why := r.unmet(p); why != "" {
 		return refuse(405, "%s", why)
 	}
-	if head != "" && head != p.Head.Sha {
+	if o.HeadCommitId != "" && o.HeadCommitId != p.Head.Sha {
 		return refuse(409, "head out of date")
 	}
 	into := p.Head.Sha
 	_, behind := f.in(name, "merge-base", "--is-ancestor", base, p.Head.Sha)
 	args := []string{"-C", f.path(name), "commit-tree", tree, "-p", base}
-	switch style {
+	title, text := o.Title, o.Message
+	switch o.Style {
 	case gitea.MergeStyleMerge, "":
-		args = append(args, "-p", p.Head.Sha, "-m", fmt.Sprintf("Merge pull request '%s' (#%d) from %s into %s", p.Title, p.Index, p.Head.Ref, p.Base.Ref))
+		title = cmp.Or(title, fmt.Sprintf("Merge pull request '%s' (#%d) from %s into %s", p.Title, p.Index, p.Head.Ref, p.Base.Ref))
+		args = append(args, "-p", p.Head.Sha)
 	case gitea.MergeStyleSquash:
-		args = append(args, "-m", strings.TrimSpace(fmt.Sprintf("%s (#%d)\n\n%s", p.Title, p.Index, p.Body)))
+		title, text = cmp.Or(title, fmt.Sprintf("%s (#%d)", p.Title, p.Index)), cmp.Or(text, p.Body)
 	default:
-		if style != gitea.MergeStyleRebase || behind != nil {
-			return refuse(405, "%s is not an allowed merge style for this repository, unless the branch has all of its base", style)
+		if o.Style != gitea.MergeStyleRebase || behind != nil {
+			return refuse(405, "%s is not an allowed merge style for this repository, unless the branch has all of its base", o.Style)
 		}
 		args = nil
 	}
@@ -142,7 +144,7 @@ func (f *Forge) merge(name string, r *repository, p *pull, who person, style git
 			"GIT_AUTHOR_NAME=" + who.Name, "GIT_AUTHOR_EMAIL=" + who.Login + "@boathouse.example",
 			"GIT_COMMITTER_NAME=Boathouse", "GIT_COMMITTER_EMAIL=forge@boathouse.example",
 		}
-		if into, err = output(env, args...); err != nil {
+		if into, err = output(env, append(args, "-m", strings.TrimSpace(title+"\n\n"+text))...); err != nil {
 			return err
 		}
 		into = strings.TrimSpace(into)

@@ -144,6 +144,15 @@ func (c *card) pullHeadline(what string) string {
 	return "*Open a pull request* of " + what + " from " + c.code(p.Branch, 100) + where + ": " + title
 }
 
+// reviewers says whom the forge is to ask for a review of a pull request that is opened.
+func (c *card) reviewers(p *store.PushPull) string {
+	var names []string
+	for _, name := range p.Reviewers {
+		names = append(names, c.code(name, 60))
+	}
+	return "Asks " + strings.Join(names, ", ") + " for a review"
+}
+
 // merged says of a pull request that is to be merged how it stands.
 func (c *card) merged(p *store.PushPull) {
 	text := func(s string, most int) string { return mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(s)), most) }

@@ -119,6 +119,9 @@ func (c *card) pushed() {
 		}
 		c.section("⚠️ *" + plural(len(rest), "more branch", "more branches") + "*, with " + plural(orders, "file that gives", "files that give") + " orders to others: *View all* has them.")
 	}
+	if p.Pull != nil && len(p.Pull.Reviewers) > 0 {
+		c.context(c.reviewers(p.Pull))
+	}
 	c.context(c.pushRan(p), pushCost(p))
 }
 

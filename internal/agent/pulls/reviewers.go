@@ -1,0 +1,46 @@
+package pulls
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/hmarr/codeowners"
+	"go.uber.org/zap"
+
+	"deckhand/internal/forge"
+	"deckhand/internal/store"
+)
+
+// reviewersMost is how many people and teams a pull request asks for a review by itself.
+const reviewersMost = 10
+
+// owners are those whom the base branch's CODEOWNERS names for changed files, beside asked. A
+// forge that does not give the file names nobody.
+func (s *Service) owners(ctx context.Context, r forge.Repository, base string, files []store.PushFile, asked []string) []string {
+	out := slices.Clone(asked)
+	text, err := r.CodeOwners(ctx, base)
+	if err != nil || text == "" {
+		if err != nil {
+			s.Log.Warn("read who owns the code", zap.Error(err))
+		}
+		return out
+	}
+	rules, err := codeowners.ParseFile(strings.NewReader(text))
+	if err != nil {
+		s.Log.Info("CODEOWNERS cannot be read, so nobody is asked for a review by it", zap.Error(err))
+		return out
+	}
+	for _, f := range files {
+		rule, err := rules.Match(f.Path)
+		if err != nil || rule == nil {
+			continue
+		}
+		for _, o := range rule.Owners {
+			if o.Type != codeowners.EmailOwner && len(out) < reviewersMost && !slices.Contains(out, o.Value) {
+				out = append(out, o.Value)
+			}
+		}
+	}
+	return out
+}
