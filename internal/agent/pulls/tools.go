@@ -207,6 +207,11 @@ func (s *Service) merge(ctx context.Context, threadID int64, in merging, a store
 			commit, err = now.MergedCommit, nil
 		}
 	}
+	if forge.ReasonOf(err) == forge.Blocked { // it may not have known yet
+		if now, err2 := s.settled(ctx, r, row.Number); err2 == nil && now.Mergeable == forge.MergeConflict {
+			return "", conflicts(now)
+		}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -268,6 +273,7 @@ const (
 	listMost     = 20   // checks, reviews, review threads, comments of one
 	wordsMost    = 2000 // bytes of a comment
 	templateMost = 8 << 10
+	readMost     = 100 << 10
 )
 
 // read is what the model is told of the thread's pull request.
@@ -331,7 +337,7 @@ func (s *Service) read(ctx context.Context, threadID int64) (string, error) {
 			fmt.Fprintf(&b, "%s:\n%s", plain(c.Author, 100), quoted(c.Body, wordsMost))
 		}
 	}
-	return b.String(), nil
+	return within(b.String(), readMost), nil
 }
 
 // rank puts the checks that have failed before others.

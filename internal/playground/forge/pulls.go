@@ -62,7 +62,7 @@ func (f *Forge) tree(name string, p *pull) (id, base string, clean bool, err err
 	}
 	out, err := f.in(name, "merge-tree", "--write-tree", base, p.Head.Sha)
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+	if errors.As(err, &exit) && (exit.ExitCode() == 1 || strings.Contains(err.Error(), "unrelated histories")) {
 		return "", base, false, nil
 	}
 	return out, base, err == nil, err

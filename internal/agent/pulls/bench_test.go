@@ -1,0 +1,305 @@
+package pulls
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/place"
+	"deckhand/internal/forge"
+	"deckhand/internal/gateway/gitway"
+	"deckhand/internal/gateway/gitway/forgetest"
+	"deckhand/internal/jobs"
+	playforge "deckhand/internal/playground/forge"
+	"deckhand/internal/store"
+	"deckhand/internal/store/storetest"
+	"deckhand/internal/workspace"
+)
+
+// bench is a service on a real database, the forge's own client and the playground's forge. What
+// threads commit is in one working tree, each on its branch.
+type bench struct {
+	*Service
+	*store.Store
+	t       *testing.T
+	db      *pgx.Conn
+	url     string // of the forge
+	dir     string // of its repositories
+	work    string
+	refuses bool // people may give no work any more
+	lost    bool // what is written down is not
+
+	mu    sync.Mutex
+	shown []string
+	woken []int64
+}
+
+const tokenOfTests = "DECKHAND_TEST_PULLS_TOKEN"
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	if err := os.Setenv(tokenOfTests, playforge.Token); err != nil { //nolint:usetesting // parallel tests, and always the same
+		t.Fatal(err)
+	}
+	owner := storetest.URL(t)
+	db, err := pgx.Connect(t.Context(), owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close(context.Background()) })
+	b := &bench{t: t, db: db, Store: storetest.Open(t, owner, store.Options{}), dir: t.TempDir(), work: t.TempDir()}
+	b.git("init", "-q", "-b", "main")
+	b.commit("one.txt", "one\n")
+	if err := playforge.Make(b.dir, "web.git", b.work); err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	b.url = server.URL
+	f, err := playforge.New(b.dir, func() string { return b.url })
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Register(mux)
+	b.git("remote", "add", "origin", b.bare())
+	client := http.DefaultTransport.(*http.Transport) //nolint:forcetypeassert // it is one
+	t.Cleanup(client.CloseIdleConnections)
+	b.Service = New(Config{
+		Store: b, People: b, Pusher: b, Every: time.Second, Log: zap.NewNop(),
+		Projects: map[string]place.Project{"web": {
+			Name: "web", Workspace: workspace.Worktree, Forge: []string{b.url + playforge.Root + "web.git"}, Access: gitway.Access{TokenEnv: tokenOfTests},
+			PullRequests: place.PullRequests{Kind: forge.Gitea, Babysit: true, Ready: true},
+		}},
+		Show: func(id string) { b.mu.Lock(); defer b.mu.Unlock(); b.shown = append(b.shown, id) },
+		Wake: func(id int64) { b.mu.Lock(); defer b.mu.Unlock(); b.woken = append(b.woken, id) },
+	})
+	return b
+}
+
+func (b *bench) bare() string { return filepath.Join(b.dir, "web.git") }
+
+func (b *bench) git(args ...string) string {
+	b.t.Helper()
+	out, err := forgetest.Git(b.t, b.work, forgetest.Environ(), args...)
+	if err != nil {
+		b.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(out)
+}
+
+func (b *bench) commit(file, text string) string {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(b.work, file), []byte(text), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	b.git("add", ".")
+	b.git("commit", "-qm", "write "+file)
+	return b.git("rev-parse", "HEAD")
+}
+
+// thread is a new one, that has committed a text on its branch.
+func (b *bench) thread(file, text string) store.Thread {
+	b.t.Helper()
+	var id int64
+	if err := b.db.QueryRow(b.t.Context(), `INSERT INTO threads (team_id, channel_id, thread_ts, project, owner_id) VALUES ('T1', 'C1', (1700000000 + random() * 1000000)::text, 'web', 'U0LINUS') RETURNING id`).Scan(&id); err != nil {
+		b.t.Fatal(err)
+	}
+	t, err := b.ThreadByID(b.t.Context(), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.git("checkout", "-q", "-b", workspace.Branch(id), "main")
+	b.commit(file, text)
+	return t
+}
+
+// opens opens a pull request for the thread, which has to succeed.
+func (b *bench) opens(t store.Thread) store.Pull {
+	b.t.Helper()
+	if said, err := b.open(b.t.Context(), t.ID, opening{Title: "A title", Body: "A text."}, b.approval(t)); err != nil {
+		b.t.Fatal(said, err)
+	}
+	return b.row(t)
+}
+
+func (b *bench) row(t store.Thread) store.Pull {
+	b.t.Helper()
+	p, err := b.PullOfThread(b.t.Context(), t.ID)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return p
+}
+
+func (*bench) approval(t store.Thread) store.Approval {
+	return store.Approval{ID: "a", ThreadID: t.ID, ThreadKey: t.Key(), RequestedBy: "U0LINUS", Votes: []store.Vote{{UserID: "U0ADA", Allow: true}}}
+}
+
+// polls asks the forge how the thread's pull request stands.
+func (b *bench) polls(t store.Thread) (store.Pull, time.Time) {
+	b.t.Helper()
+	p := b.row(t)
+	until, err := b.check(b.t.Context(), &p)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.row(t), until
+}
+
+// shows counts what was shown since the last time.
+func (b *bench) shows() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := len(b.shown)
+	b.shown = nil
+	return n
+}
+
+func (b *bench) wakes() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := len(b.woken)
+	b.woken = nil
+	return n
+}
+
+// acts are what the audit has of pull requests.
+func (b *bench) acts() string {
+	b.t.Helper()
+	var out string
+	if err := b.db.QueryRow(b.t.Context(), `SELECT coalesce(string_agg(details::json->>'act', ' ' ORDER BY seq), '') FROM audit WHERE kind = 'pull'`).Scan(&out); err != nil {
+		b.t.Fatal(err)
+	}
+	return out
+}
+
+// control is a control call of the forge; it returns the answer.
+func (b *bench) control(method, what string, in any) []byte {
+	b.t.Helper()
+	return b.call(method, "/_control/forge/"+what+"?repo=web", "", in)
+}
+
+// call is a call as somebody.
+func (b *bench) call(method, path, login string, in any) []byte {
+	b.t.Helper()
+	raw, err := json.Marshal(in)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, bytes.NewReader(raw))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if login != "" {
+		r.Header.Set("Authorization", "token playground-"+login)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // read
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode/100 != 2 {
+		b.t.Fatalf("%s %s: %s %s %v", method, path, response.Status, body, err)
+	}
+	return body
+}
+
+// fault has calls of the forge fail.
+func (b *bench) fault(x map[string]any) {
+	b.t.Helper()
+	b.control("POST", "faults", []any{x})
+}
+
+func (b *bench) heals() {
+	b.t.Helper()
+	b.control("DELETE", "faults", nil)
+}
+
+// seen counts the calls that faults were of.
+func (b *bench) seen() (n int) {
+	b.t.Helper()
+	var list []struct{ Seen int }
+	if err := json.Unmarshal(b.control("GET", "faults", nil), &list); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, x := range list {
+		n += x.Seen
+	}
+	return n
+}
+
+// pulls are those of the forge.
+func (b *bench) pulls() (n int) {
+	b.t.Helper()
+	var list []any
+	if err := json.Unmarshal(b.control("GET", "pulls", nil), &list); err != nil {
+		b.t.Fatal(err)
+	}
+	return len(list)
+}
+
+func (b *bench) checkIs(t store.Thread, name, state string) {
+	b.t.Helper()
+	b.control("POST", "checks", map[string]any{"branch": workspace.Branch(t.ID), "name": name, "state": state, "log": "it failed"})
+}
+
+// OpenedPull and PullChanged are the store's, unless the bot dies before.
+func (b *bench) OpenedPull(ctx context.Context, p store.Pull, due time.Duration, told ...store.AuditEntry) (store.Pull, error) {
+	if b.lost {
+		return p, context.Canceled
+	}
+	return b.Store.OpenedPull(ctx, p, due, told...)
+}
+
+func (b *bench) PullChanged(ctx context.Context, p store.Pull, changed bool, told ...store.AuditEntry) error {
+	if b.lost {
+		return context.Canceled
+	}
+	return b.Store.PullChanged(ctx, p, changed, told...)
+}
+
+// ApprovalByID knows one approval, of the newest thread.
+func (b *bench) ApprovalByID(ctx context.Context, _ string) (store.Approval, error) {
+	var id int64
+	if err := b.db.QueryRow(ctx, `SELECT max(id) FROM threads`).Scan(&id); err != nil {
+		return store.Approval{}, err
+	}
+	t, err := b.ThreadByID(ctx, id)
+	return b.approval(t), err
+}
+
+// Push implements [Pusher] as [place.Host] does, for the branches of the working tree.
+func (b *bench) Push(ctx context.Context, t store.Thread, p place.Project, old, commit string) (string, error) {
+	tip := b.git("rev-parse", workspace.Branch(t.ID))
+	if commit != "" && commit != tip {
+		return "", place.ErrMoved
+	}
+	r := gitway.Remote{Upstream: gitway.Upstream{URL: p.Forge[0], Access: p.Access}, Environ: forgetest.Environ()}
+	err := r.PushCommit(ctx, b.t.TempDir(), []string{filepath.Join(b.work, ".git/objects")}, workspace.Branch(t.ID), old, tip)
+	if err == gitway.ErrMoved { //nolint:errorlint // it is returned as it is
+		err = place.ErrMoved
+	}
+	return tip, err
+}
+
+func (*bench) NameOf(context.Context, string) string                { return "Somebody @here <!channel>" }
+func (*bench) LinkTo(store.ThreadKey) string                        { return "https://slack.example.com/t" }
+func (*bench) AuthorOf(context.Context, string) (name, mail string) { return "", "" }
+func (b *bench) MayAsk(context.Context, string, store.Thread) bool  { return !b.refuses }
+
+// job is a job as the queue runs it.
+func job[A store.JobArgs](args A) jobs.Job[A] { return jobs.Job[A]{Args: args, Attempt: 1} }

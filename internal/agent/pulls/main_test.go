@@ -1,0 +1,15 @@
+package pulls
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"deckhand/internal/gateway/gitway"
+	"deckhand/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	gitway.RunHelper()
+	storetest.Main(m, func() error { return goleak.Find() })
+}
