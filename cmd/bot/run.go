@@ -93,6 +93,7 @@ type bot struct {
 	supervisor *agent.Supervisor
 	jobs       *jobs.Runner
 	health     net.Listener
+	webhooks   net.Listener // nil for none
 }
 
 // newBot connects the parts that the doctor has checked. Its errors are single sentences that say what to change.
@@ -164,6 +165,11 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	if b.health, err = (&net.ListenConfig{}).Listen(ctx, "tcp", e.Listen); err != nil {
 		return nil, fmt.Errorf("DECKHAND_LISTEN: %w", err)
 	}
+	if e.WebhookListen != "" {
+		if b.webhooks, err = (&net.ListenConfig{}).Listen(ctx, "tcp", e.WebhookListen); err != nil {
+			return nil, fmt.Errorf("DECKHAND_WEBHOOK_LISTEN: %w", err)
+		}
+	}
 	if err := b.auditStart(ctx, c, d.CLIVersion); err != nil {
 		return nil, err
 	}
@@ -219,15 +225,25 @@ func (b *bot) run(ctx context.Context) {
 			b.log.Error("serve /healthz", zap.Error(err))
 		}
 	})
+	hooks := &http.Server{Handler: b.supervisor.Webhooks(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, MaxHeaderBytes: 16 << 10}
+	if b.webhooks != nil {
+		running.Go(func() {
+			if err := hooks.Serve(b.webhooks); !errors.Is(err, http.ErrServerClosed) {
+				b.log.Error("serve webhooks", zap.Error(err))
+			}
+		})
+	}
 	b.app.Run(serving, publishing, b.supervisor)
-	_ = server.Close()
+	_, _ = server.Close(), hooks.Close()
 	running.Wait()
 	b.log.Info("deckhand has stopped")
 }
 
 func (b *bot) close() {
-	if b.health != nil {
-		_ = b.health.Close()
+	for _, l := range []net.Listener{b.health, b.webhooks} {
+		if l != nil {
+			_ = l.Close()
+		}
 	}
 	if b.web != nil {
 		b.web.Close()

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -417,6 +418,9 @@ func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (runni
 	s.post(t.ID, l)
 	return true, nil
 }
+
+// Webhooks takes the deliveries of forges.
+func (s *Supervisor) Webhooks() http.Handler { return s.pulls.Webhooks() }
 
 // Unbooked is the number of calls of the model that have ended here and are not in the
 // ledger yet.

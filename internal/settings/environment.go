@@ -43,6 +43,9 @@ type Environment struct {
 	LogLevel   string `envconfig:"DECKHAND_LOG_LEVEL" default:"info"`
 	LogFormat  string `envconfig:"DECKHAND_LOG_FORMAT" default:"json"`
 
+	// WebhookListen is where forges deliver their webhooks; empty for nowhere.
+	WebhookListen string `envconfig:"DECKHAND_WEBHOOK_LISTEN"`
+
 	// The gateway's own listener, for sandboxes that no socket reaches.
 	GatewayListen string `envconfig:"DECKHAND_GATEWAY_LISTEN"`
 	GatewayURL    string `envconfig:"DECKHAND_GATEWAY_URL"`
@@ -106,6 +109,9 @@ func ReadEnvironment() (Environment, error) {
 	}
 	if _, _, err := net.SplitHostPort(e.Listen); err != nil {
 		need(false, "DECKHAND_LISTEN: %q is not host:port; write 127.0.0.1:8080, or :8080 for every interface", e.Listen)
+	}
+	if _, _, err := net.SplitHostPort(e.WebhookListen); err != nil && e.WebhookListen != "" {
+		need(false, "DECKHAND_WEBHOOK_LISTEN: %q is not host:port; write 127.0.0.1:8081, and have your proxy pass /webhooks/ on to it", e.WebhookListen)
 	}
 	if err := e.Gateway().Check(); err != nil {
 		need(false, "%v", err)
@@ -185,7 +191,7 @@ func (e Environment) Secrets(projects map[string]place.Project) []string {
 			out = append(out, os.Getenv(name))
 		}
 		out = append(out, mcpSecrets(p)...)
-		out = append(out, p.Access.Secrets()...)
+		out = append(append(out, p.Access.Secrets()...), os.Getenv(p.PullRequests.WebhookSecretEnv))
 	}
 	return append(out, e.DatabaseURL, e.DatabaseDirectURL)
 }

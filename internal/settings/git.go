@@ -109,6 +109,9 @@ func (d document) forgeVariables() []string {
 	add(d.Git.access())
 	for _, p := range d.Projects {
 		add(p.Git.access())
+		if p.PullRequests != nil {
+			out = append(out, p.PullRequests.WebhookSecretEnv)
+		}
 	}
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }

@@ -18,6 +18,8 @@ type pullsYAML struct {
 	Babysit bool     `yaml:"babysit"`
 	Draft   *bool    `yaml:"draft"`
 	Labels  []string `yaml:"labels"`
+	// WebhookSecretEnv names the variable with the secret of the forge's webhook.
+	WebhookSecretEnv string `yaml:"webhook_secret_env"`
 }
 
 // forgeKinds are the values of forge.
@@ -32,7 +34,7 @@ func (d document) pullsOf(p projectYAML) place.PullRequests {
 	if p.PullRequests != nil {
 		y = *p.PullRequests
 	}
-	out := place.PullRequests{Kind: forge.Kind(y.Forge), API: y.API, Babysit: y.Babysit, Ready: y.Draft != nil && !*y.Draft, Labels: y.Labels}
+	out := place.PullRequests{Kind: forge.Kind(y.Forge), API: y.API, Babysit: y.Babysit, Ready: y.Draft != nil && !*y.Draft, Labels: y.Labels, WebhookSecretEnv: y.WebhookSecretEnv}
 	addresses, access := d.forgeOf(p), d.accessOf(p)
 	if len(addresses) == 0 || access.TokenEnv == "" && access.App.ID == "" {
 		return place.PullRequests{}
@@ -69,6 +71,9 @@ func (v *validation) pulls(at string, d document, p projectYAML) {
 	}
 	if d.pullsOf(p).Kind == "" {
 		v.add(at+".forge", "what kind of forge this is does not follow from its address; write github, gitlab or gitea (which is Forgejo's, too)")
+	}
+	if y.WebhookSecretEnv != "" {
+		v.secretVariable(at+".webhook_secret_env", y.WebhookSecretEnv)
 	}
 	if y.API != "" {
 		if u, err := url.Parse(y.API); err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {

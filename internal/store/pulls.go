@@ -179,6 +179,18 @@ func (s *Store) PullChanged(ctx context.Context, p Pull, changed bool, told ...A
 	return wrap(err, "write down how pull request %d stands", p.ID)
 }
 
+// PollPulls has the forge asked soon about those of a project's pull requests that have one of
+// the numbers or one of the commits as head: once, however often it is called, not before a
+// moment has passed since the last time, and not while the forge wants to be left alone.
+func (s *Store) PollPulls(ctx context.Context, project string, numbers []int, commits []string) error {
+	_, err := s.pool.Exec(ctx, `
+		UPDATE river_job j SET scheduled_at = greatest(now(), COALESCE(p.checked_at, p.created_at) + interval '3 seconds') FROM pulls p
+		WHERE j.kind = 'pull_due' AND j.state = 'scheduled' AND (j.args->>'pull_id')::bigint = p.id AND p.project = $1 AND p.state <> 'merged' AND p.problem = ''
+			AND (p.number = ANY ($2) OR p.head <> '' AND p.head = ANY ($3)) AND j.scheduled_at > greatest(now(), COALESCE(p.checked_at, p.created_at) + interval '3 seconds')`,
+		project, numbers, commits)
+	return wrap(err, "have pull requests of %s asked about", project)
+}
+
 // WakePull makes a prompt of what a pull request's head is in need of, as its requester: once
 // for a commit, and for at most so many in a row.
 func (s *Store) WakePull(ctx context.Context, p Pull, most int, uuid, text string) (ok bool, err error) {

@@ -21,6 +21,8 @@ type PullRequests struct {
 	Babysit bool
 	Ready   bool // pull requests are no drafts where nobody says
 	Labels  []string
+	// WebhookSecretEnv names the variable with the secret of the forge's webhook; empty for none.
+	WebhookSecretEnv string
 }
 
 // OpensPulls reports whether threads of the project open pull requests: they work on branches

@@ -39,6 +39,7 @@ type Store interface {
 	Audit(ctx context.Context, entries ...store.AuditEntry) error
 	ApprovalByID(ctx context.Context, id string) (store.Approval, error)
 	Schedule(ctx context.Context, jobs ...store.Job) error
+	PollPulls(ctx context.Context, project string, numbers []int, commits []string) error
 }
 
 // People are those whom a pull request names.
