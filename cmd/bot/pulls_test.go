@@ -151,8 +151,8 @@ func TestAPullRequestIsForItsCommits(t *testing.T) {
 	thread := w.runs(linus, eng, "", "env > said; cat /proc/[0-9]*/environ >> said; git commit -q --allow-empty -m one; true")
 	w.done(eng, thread, thread)
 	clone := w.text(`SELECT workspace FROM threads ORDER BY id LIMIT 1`)
-	if said, err := os.ReadFile(filepath.Join(clone, "said")); err != nil || strings.Contains(string(said), "playground-deckhand") || !strings.Contains(string(said), "GIT_AUTHOR_NAME=Linus Engineer") {
-		t.Errorf("the sandbox has the token, or does not know whose work it is: %v\n%s", err, said)
+	if said, err := os.ReadFile(filepath.Join(clone, "said")); err != nil || strings.Contains(string(said), "playground-deckhand") {
+		t.Errorf("the sandbox has the token: %v\n%s", err, said)
 	}
 	git := func(dir string, args ...string) string {
 		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=x", "-c", "user.email=x@y"}, args...)...).CombinedOutput()
@@ -160,6 +160,21 @@ func TestAPullRequestIsForItsCommits(t *testing.T) {
 			t.Fatal(err, string(out))
 		}
 		return strings.TrimSpace(string(out))
+	}
+	// Each turn's commits are by whoever asked for it, in one process.
+	for _, turn := range [][2]string{{grace, "two\n\nFixes: #1"}, {ada, "three"}} {
+		prompt := w.runs(turn[0], eng, thread, "git commit -q --allow-empty -m '"+turn[1]+"'; git commit -q --amend --no-edit; true")
+		w.done(eng, thread, prompt)
+	}
+	const by = " (via Deckhand) <deckhand@deckhand.invalid>"
+	log := git(clone, "log", "--reverse", "--format=%an by %cn: %s %(trailers:key=Requested-by,key=Fixes,separator=%x2c ) %(trailers:key=Deckhand-Thread,valueonly)", "-3")
+	for i, want := range []string{
+		"Linus Engineer (via Deckhand) by Deckhand: one Requested-by: Linus Engineer" + by + " http", "Grace Approver (via Deckhand) by Deckhand: two Fixes: #1, Requested-by: Grace Approver" + by + " http",
+		"Ada Admin (via Deckhand) by Deckhand: three Requested-by: Ada Admin" + by + " http",
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("commit %d is not %q:\n%s", i, want, log)
+		}
 	}
 	begun := w.forgeRefs()
 	opening := map[string]any{"title": "One", "body": "Text."}

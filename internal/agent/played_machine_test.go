@@ -156,6 +156,10 @@ func (*playedMachine) Restore(context.Context, store.Thread, []store.Transcript,
 	return false, nil
 }
 
+func (m *playedMachine) AskedBy(context.Context, store.Thread, place.Project, string) error {
+	return nil
+}
+
 func (m *playedMachine) Head(context.Context, string) string { return "" }
 
 func (m *playedMachine) Start(ctx context.Context, t store.Thread, _ place.Project, resume bool, _ int, calls gateway.Meter, _ *zap.Logger) (place.Process, error) {

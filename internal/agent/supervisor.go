@@ -159,7 +159,7 @@ func New(c Config) *Supervisor {
 			Store: c.Pulls, People: c.People, Pusher: host, Projects: c.Projects, Every: c.PullEvery, Wake: sup.Wake, Log: c.Log.Named("pulls"),
 			Show: func(id string) { c.Frontend.Show(store.PullPost, id) },
 		})
-		host.Author = c.People.AuthorOf
+		host.People = c.People
 		host.Servers = func(t store.Thread, p place.Project) map[string]*mcp.Server {
 			list := threadtools.Tools(t, c.People, host.Hidden)
 			if p.OpensPulls() {

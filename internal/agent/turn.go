@@ -17,6 +17,9 @@ import (
 	"deckhand/internal/store"
 )
 
+// authorTimeout bounds the look at somebody's profile before their turn.
+const authorTimeout = 5 * time.Second
+
 // turn is the running turn.
 type turn struct {
 	row        store.Turn
@@ -132,6 +135,11 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 	}
 	if w.pulls != nil {
 		w.turn.head = w.place.Head(context.Background(), w.thread.Workspace)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), authorTimeout)
+	defer cancel()
+	if err := w.place.AskedBy(ctx, w.thread, w.project, prompt.UserID); err != nil {
+		w.log.Error("have commits be by whoever asks", zap.Error(err))
 	}
 	w.turn.span, w.turn.end = context.WithCancel(context.Background())
 	w.turn.hosts = ask.NewHosts(w.turn.span, w.project.Name)

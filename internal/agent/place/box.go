@@ -135,8 +135,10 @@ func (h *Host) box(ctx context.Context, t store.Thread, p Project, program []str
 	if session.Env = c.way.Env(); !far {
 		session.Socket = c.way.Socket()
 	}
-	session.Env = append(session.Env, h.authors(ctx, t, p)...)
-	if c.git, err = h.openGit(p, &session, settings); err != nil {
+	if settings, err = h.commits(ctx, t, p, &session, settings); err == nil {
+		c.git, err = h.openGit(p, &session, settings)
+	}
+	if err != nil {
 		c.cut()
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package place
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"time"
 
@@ -42,9 +43,8 @@ type Host struct {
 	Instructions func(p Project, dir string) (string, error)
 	// Servers are the bot's own MCP servers for a thread's process; nil for none.
 	Servers func(t store.Thread, p Project) map[string]*mcp.Server
-	// Author is the name and the address of a person, as commits have them; nil where nobody
-	// knows.
-	Author func(ctx context.Context, user string) (name, email string)
+	// People tells commits whose they are; nil where nobody knows.
+	People People
 	// Hooks are asked for beside PreToolUse.
 	Hooks map[string][]claude.HookMatcher
 
@@ -89,6 +89,7 @@ func (h *Host) Folders(ctx context.Context) ([]workspace.Folder, error) {
 
 // PutAway implements [Machine].
 func (h *Host) PutAway(ctx context.Context, t store.Thread, p Project) (stays string, told []string, err error) {
+	_ = os.RemoveAll(h.commitsOf(t.ID)) // its next process makes it again
 	return h.Keeper.PutAway(ctx, h.worksIn(t), p.space(t))
 }
 

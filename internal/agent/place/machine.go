@@ -41,6 +41,8 @@ type Machine interface {
 	// Prepare runs the project's setup in the thread's workspace if it is due; begins is
 	// told when it runs. Its error ends the start of the session.
 	Prepare(ctx context.Context, t store.Thread, p Project, begins func()) (Prepared, error)
+	// AskedBy has the commits of a turn be those of whoever asked for it.
+	AskedBy(ctx context.Context, t store.Thread, p Project, user string) error
 	// Missing reports whether a folder that Workspace has made is gone.
 	Missing(dir string) bool
 	// Start starts the CLI on the thread's session in its workspace and initializes it. A

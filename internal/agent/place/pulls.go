@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
-	"unicode"
 
 	"deckhand/internal/forge"
 	"deckhand/internal/gateway/gitway"
@@ -63,31 +61,4 @@ func (h *Host) Push(ctx context.Context, t store.Thread, p Project, old, commit 
 		err = ErrMoved
 	}
 	return tip, err
-}
-
-// botAddress is whose commits are that have no address of a person. Nobody can have it.
-const botAddress = "deckhand@deckhand.invalid"
-
-// authors are the variables by which commits of a thread whose work may become a pull request
-// have the person who opened the thread as author, and Deckhand as committer.
-func (h *Host) authors(ctx context.Context, t store.Thread, p Project) []string {
-	if h.Author == nil || !p.OpensPulls() || t.OwnerID == "" {
-		return nil
-	}
-	name, email := h.Author(ctx, t.OwnerID)
-	plain := func(s string) string {
-		return strings.TrimSpace(strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) || r == '<' || r == '>' {
-				return -1
-			}
-			return r
-		}, strings.ToValidUTF8(s, "")))
-	}
-	if name, email = plain(name), plain(email); name == "" {
-		name = t.OwnerID
-	}
-	if email == "" {
-		name, email = name+" (via Deckhand)", botAddress
-	}
-	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=Deckhand", "GIT_COMMITTER_EMAIL=" + botAddress}
 }

@@ -121,7 +121,7 @@ func (b *bench) thread(file, text string) store.Thread {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.git("checkout", "-q", "-b", workspace.Branch(id), "main")
+	b.git("checkout", "-q", "-b", t.Branch, "main")
 	b.commit(file, text)
 	return t
 }
@@ -254,7 +254,7 @@ func (b *bench) pulls() (n int) {
 
 func (b *bench) checkIs(t store.Thread, name, state string) {
 	b.t.Helper()
-	b.control("POST", "checks", map[string]any{"branch": workspace.Branch(t.ID), "name": name, "state": state, "log": "it failed"})
+	b.control("POST", "checks", map[string]any{"branch": t.Branch, "name": name, "state": state, "log": "it failed"})
 }
 
 // OpenedPull and PullChanged are the store's, unless the bot dies before.
@@ -284,12 +284,12 @@ func (b *bench) ApprovalByID(ctx context.Context, _ string) (store.Approval, err
 
 // Push implements [Pusher] as [place.Host] does, for the branches of the working tree.
 func (b *bench) Push(ctx context.Context, t store.Thread, p place.Project, old, commit string) (string, error) {
-	tip := b.git("rev-parse", workspace.Branch(t.ID))
+	tip := b.git("rev-parse", t.Branch)
 	if commit != "" && commit != tip {
 		return "", place.ErrMoved
 	}
 	r := gitway.Remote{Upstream: gitway.Upstream{URL: p.Forge[0], Access: p.Access}, Environ: forgetest.Environ()}
-	err := r.PushCommit(ctx, b.t.TempDir(), []string{filepath.Join(b.work, ".git/objects")}, workspace.Branch(t.ID), old, tip)
+	err := r.PushCommit(ctx, b.t.TempDir(), []string{filepath.Join(b.work, ".git/objects")}, t.Branch, old, tip)
 	if err == gitway.ErrMoved { //nolint:errorlint // it is returned as it is
 		err = place.ErrMoved
 	}

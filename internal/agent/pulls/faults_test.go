@@ -13,7 +13,6 @@ import (
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/forge"
 	"deckhand/internal/store"
-	"deckhand/internal/workspace"
 )
 
 // TestTheForgeFailsWhileItIsOpened: whatever is lost between push, pull request and its record,
@@ -212,7 +211,7 @@ func TestTheBranchIsNotOurs(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	th := b.thread("two.txt", "two\n")
-	branch := workspace.Branch(th.ID)
+	branch := th.Branch
 	mine := b.git("rev-parse", "HEAD")
 	b.git("push", "-q", "origin", "main:refs/heads/"+branch)
 	b.git("checkout", "-q", "--detach", "main")
@@ -328,7 +327,7 @@ func TestTwoThreadsAndOneBase(t *testing.T) {
 			t.Error("people are asked about it:", err)
 		}
 		b.git("fetch", "-q", "origin")
-		b.git("checkout", "-q", workspace.Branch(two.ID))
+		b.git("checkout", "-q", two.Branch)
 		b.git("merge", "-q", "-X", "ours", "--allow-unrelated-histories", "-m", "take in main", "origin/main")
 		if p = b.opens(two); p.Head != b.git("rev-parse", "HEAD") || b.pulls() != 2 {
 			t.Errorf("%+v", p)
