@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/place"
+	"deckhand/internal/agent/tools"
 	"deckhand/internal/forge"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/gateway/gitway/forgetest"
@@ -129,7 +130,7 @@ func (b *bench) thread(file, text string) store.Thread {
 // opens opens a pull request for the thread, which has to succeed.
 func (b *bench) opens(t store.Thread) store.Pull {
 	b.t.Helper()
-	if said, err := b.open(b.t.Context(), t.ID, opening{Title: "A title", Body: "A text."}, b.approval(t)); err != nil {
+	if said, err := b.open(b.t.Context(), tools.Call{ThreadID: t.ID, Approval: b.approval(t)}, opening{Title: "A title", Body: "A text."}); err != nil {
 		b.t.Fatal(said, err)
 	}
 	return b.row(t)

@@ -39,7 +39,7 @@ func TestTheForgeFailsWhileItIsOpened(t *testing.T) {
 			th := b.thread("two.txt", "two\n")
 			b.fault(c.fault)
 			b.lost = c.lost
-			said, err := b.open(t.Context(), th.ID, opening{Title: "A title"}, b.approval(th))
+			said, err := b.open(t.Context(), tools.Call{ThreadID: th.ID, Approval: b.approval(th)}, opening{Title: "A title"})
 			if c.fails == "" && err != nil || c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)) {
 				t.Fatal(said, err)
 			}
@@ -98,7 +98,7 @@ func TestTheForgeFailsWhileItIsMerged(t *testing.T) {
 			p := b.opens(th)
 			b.fault(c.fault)
 			b.lost = c.lost
-			said, err := b.merge(t.Context(), th.ID, merging{Head: p.Head, Method: "merge"}, b.approval(th))
+			said, err := b.merge(t.Context(), tools.Call{ThreadID: th.ID, Approval: b.approval(th)}, merging{Head: p.Head, Method: "merge"})
 			if c.fails == "" && (err != nil || !strings.Contains(said, "is merged as")) || c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)) {
 				t.Fatal(said, err)
 			}
@@ -113,7 +113,7 @@ func TestTheForgeFailsWhileItIsMerged(t *testing.T) {
 				t.Errorf("%s, audit %s", p.State, b.acts())
 			}
 			if c.lost { // asked again by a session that goes on, it is told
-				if said, err := b.merge(t.Context(), th.ID, merging{Head: p.Head, Method: "merge"}, b.approval(th)); err == nil || !strings.Contains(err.Error(), "is merged at the forge already") {
+				if said, err := b.merge(t.Context(), tools.Call{ThreadID: th.ID, Approval: b.approval(th)}, merging{Head: p.Head, Method: "merge"}); err == nil || !strings.Contains(err.Error(), "is merged at the forge already") {
 					t.Error(said, err)
 				}
 				if b.shows() != 1 {
@@ -200,7 +200,7 @@ func TestARepositoryIsRenamed(t *testing.T) {
 	}
 	b.heals()
 	b.fault(map[string]any{"path": "/merge", "method": "POST", "renamed": "web", "times": 1})
-	if said, err := b.merge(t.Context(), th.ID, merging{Head: b.row(th).Head, Method: "merge"}, b.approval(th)); err != nil || b.seen() != 1 {
+	if said, err := b.merge(t.Context(), tools.Call{ThreadID: th.ID, Approval: b.approval(th)}, merging{Head: b.row(th).Head, Method: "merge"}); err != nil || b.seen() != 1 {
 		t.Errorf("a merge that was sent on: %s %v", said, err)
 	}
 }
@@ -228,7 +228,7 @@ func TestTheBranchIsNotOurs(t *testing.T) {
 		if old != "" {
 			a.Push = &store.Push{Refs: []store.PushRef{{Old: old, New: mine}}}
 		}
-		if said, err := b.open(t.Context(), th.ID, opening{Title: "A title"}, a); err == nil || !strings.Contains(err.Error(), "has moved since this was approved") {
+		if said, err := b.open(t.Context(), tools.Call{ThreadID: th.ID, Approval: a}, opening{Title: "A title"}); err == nil || !strings.Contains(err.Error(), "has moved since this was approved") {
 			t.Errorf("%s: %s %v", name, said, err)
 		}
 	}
@@ -244,7 +244,7 @@ func TestTheBranchIsNotOurs(t *testing.T) {
 	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho 'protected branch <!channel>' >&2\nexit 1\n"), 0o755); err != nil { //nolint:gosec // a hook is a program
 		t.Fatal(err)
 	}
-	said, err := b.open(t.Context(), other.ID, opening{Title: "A title"}, b.approval(other))
+	said, err := b.open(t.Context(), tools.Call{ThreadID: other.ID, Approval: b.approval(other)}, opening{Title: "A title"})
 	if err == nil || !strings.Contains(err.Error(), "pre-receive hook declined") {
 		t.Errorf("a branch that the forge protects: %s %v", said, err)
 	}
@@ -273,7 +273,7 @@ func TestPeopleActAtTheForge(t *testing.T) {
 	if p := b.row(th); p.State != "closed" {
 		t.Fatal(p.State)
 	}
-	if said, err := b.merge(t.Context(), th.ID, merging{Head: p.Head, Method: "merge"}, b.approval(th)); err == nil || !strings.Contains(err.Error(), "is closed at the forge already") {
+	if said, err := b.merge(t.Context(), tools.Call{ThreadID: th.ID, Approval: b.approval(th)}, merging{Head: p.Head, Method: "merge"}); err == nil || !strings.Contains(err.Error(), "is closed at the forge already") {
 		t.Error(said, err)
 	}
 	b.call("PATCH", of, "ada", map[string]any{"state": "open"})
@@ -282,7 +282,7 @@ func TestPeopleActAtTheForge(t *testing.T) {
 		t.Fatal("one that was reopened is", p.State)
 	}
 	b.control("POST", "merge", map[string]any{"number": 1, "user": "ada"})
-	if said, err := b.merge(t.Context(), th.ID, merging{Head: p.Head, Method: "merge"}, b.approval(th)); err == nil || !strings.Contains(err.Error(), "is merged at the forge already, and this call has done nothing") {
+	if said, err := b.merge(t.Context(), tools.Call{ThreadID: th.ID, Approval: b.approval(th)}, merging{Head: p.Head, Method: "merge"}); err == nil || !strings.Contains(err.Error(), "is merged at the forge already, and this call has done nothing") {
 		t.Error(said, err)
 	}
 	again(false)
@@ -307,10 +307,10 @@ func TestTwoThreadsAndOneBase(t *testing.T) {
 			b.git("checkout", "-q", "--orphan", "anew")
 			b.commit("same.txt", "another history\n")
 			b.git("push", "-q", "--force", "origin", "HEAD:main")
-		} else if said, err := b.merge(t.Context(), one.ID, merging{Head: first.Head, Method: "merge"}, b.approval(one)); err != nil {
+		} else if said, err := b.merge(t.Context(), tools.Call{ThreadID: one.ID, Approval: b.approval(one)}, merging{Head: first.Head, Method: "merge"}); err != nil {
 			t.Fatal(said, err)
 		}
-		said, err := b.merge(t.Context(), two.ID, merging{Head: second.Head, Method: "merge"}, b.approval(two))
+		said, err := b.merge(t.Context(), tools.Call{ThreadID: two.ID, Approval: b.approval(two)}, merging{Head: second.Head, Method: "merge"})
 		if err == nil || !strings.Contains(err.Error(), "has conflicts with main") {
 			t.Fatal(said, err)
 		}
@@ -332,7 +332,7 @@ func TestTwoThreadsAndOneBase(t *testing.T) {
 		if p = b.opens(two); p.Head != b.git("rev-parse", "HEAD") || b.pulls() != 2 {
 			t.Errorf("%+v", p)
 		}
-		if said, err := b.merge(t.Context(), two.ID, merging{Head: p.Head, Method: "merge"}, b.approval(two)); err != nil {
+		if said, err := b.merge(t.Context(), tools.Call{ThreadID: two.ID, Approval: b.approval(two)}, merging{Head: p.Head, Method: "merge"}); err != nil {
 			t.Error(said, err)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/place"
+	"deckhand/internal/agent/tools"
 	"deckhand/internal/forge"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
@@ -150,8 +151,9 @@ func (s *Service) target(ctx context.Context, t store.Thread, p place.Project, r
 
 // open pushes the thread's branch and opens a pull request from it, or brings the one that is
 // open up to date.
-func (s *Service) open(ctx context.Context, threadID int64, in opening, a store.Approval) (string, error) {
-	t, p, r, err := s.of(ctx, threadID)
+func (s *Service) open(ctx context.Context, c tools.Call, in opening) (string, error) {
+	a := c.Approval
+	t, p, r, err := s.of(ctx, c.ThreadID)
 	if err != nil {
 		return "", err
 	}
@@ -275,12 +277,3 @@ func plainName(name string) string {
 func (s *Service) show(id int64) { s.Show(fmt.Sprint(id)) }
 
 var errNone = errors.New("this thread has opened no pull request")
-
-// own is the thread's pull request, which a session may act on.
-func (s *Service) own(ctx context.Context, threadID int64) (store.Pull, error) {
-	p, err := s.Store.PullOfThread(ctx, threadID)
-	if errors.Is(err, store.ErrNotFound) {
-		return p, errNone
-	}
-	return p, err
-}
