@@ -23,6 +23,10 @@ const roundsMost = 3
 // patience bounds what the forge is asked at once: a job has a minute, and writes down what came of it.
 const patience = 40 * time.Second
 
+// showAgain is for how long a change is shown at each look, which costs no call of Slack's where
+// it was shown before.
+const showAgain = 10 * time.Minute
+
 // reopenable is how long somebody may reopen a pull request, and be followed again.
 const reopenable = 7 * 24 * time.Hour
 
@@ -34,18 +38,21 @@ func (s *Service) JobHandlers() []jobs.Handler {
 // due asks the forge about a pull request, until it is merged, or has been closed for long.
 func (s *Service) due(ctx context.Context, j jobs.Job[store.PullDue]) error {
 	p, err := s.Store.PullByID(ctx, j.Args.PullID)
-	if errors.Is(err, store.ErrNotFound) || err == nil && over(p) {
+	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	if time.Since(p.ChangedAt) < showAgain { // whoever wrote it down may have died before it was shown
+		s.show(p.ID)
+	}
+	if over(p) {
+		return nil
 	}
 	until, err := s.check(ctx, &p)
 	if err != nil {
 		return err
-	}
-	if over(p) {
-		return nil
 	}
 	return jobs.Again(max(s.pause(p), min(time.Until(until), 24*time.Hour)))
 }
@@ -86,7 +93,7 @@ func (s *Service) opened(ctx context.Context, j jobs.Job[store.PullOpened]) erro
 // pause is how long a pull request is left alone: longer the longer nothing has changed.
 func (s *Service) pause(p store.Pull) time.Duration {
 	switch quiet := time.Since(p.ChangedAt); {
-	case quiet > 24*time.Hour, p.State != string(forge.Open):
+	case quiet > 24*time.Hour, p.State == string(forge.Closed):
 		return 20 * s.Every
 	case quiet > time.Hour:
 		return 4 * s.Every

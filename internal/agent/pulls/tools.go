@@ -1,6 +1,7 @@
 package pulls
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -158,7 +159,8 @@ func (s *Service) lookAtMerge(ctx context.Context, threadID int64, c policy.Call
 	pull := o.now
 	switch {
 	case pull.State != forge.Open:
-		return nil, fmt.Errorf("pull request #%d is %s", pull.Number, pull.State)
+		_, err := s.check(ctx, &o.row)
+		return nil, cmp.Or(err, fmt.Errorf("pull request #%d is %s", pull.Number, pull.State))
 	case pull.Head != in.Head:
 		return nil, fmt.Errorf("the head of pull request #%d is %s: read it again, and name that commit if it is the one to be merged", pull.Number, pull.Head)
 	case pull.Mergeable == forge.MergeConflict:
@@ -195,6 +197,9 @@ func (s *Service) merge(ctx context.Context, c tools.Call, in merging) (string, 
 	case err != nil:
 		return "", err
 	case pull.State != forge.Open:
+		if _, err := s.check(ctx, &row); err != nil {
+			return "", err
+		}
 		return "", fmt.Errorf("pull request #%d is %s at the forge already, and this call has done nothing", row.Number, pull.State)
 	case pull.Mergeable == forge.MergeConflict:
 		return "", conflicts(pull)
