@@ -20,9 +20,9 @@ import (
 func auditExportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",
-		Short: "Write tool calls, each with its prompt, decision, result, cost and commit",
-		Long: `Writes tool calls, each with its prompt, decision, result, cost and commit; with
---events the audit's own rows with their hashes.
+		Short: "Write tool calls, each with its prompt, decision, result, cost, commit and pull request",
+		Long: `Writes tool calls, each with its prompt, decision, result, cost, commit and pull
+request; with --events the audit's own rows with their hashes.
 
 A time is 2026-10-31, 2026-10-31T15:04:05Z, or 30d (that long ago).`,
 		Example: `  bot audit export --since 30d --format csv

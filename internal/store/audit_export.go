@@ -49,6 +49,14 @@ type ToolCall struct {
 	ResultSHA256 string     `json:"result_sha256"`
 	Commit       string     `json:"commit"` // of the workspace after the result, if it is a new one
 
+	// The pull request that the call opened, pushed to or merged. PullHead is its commit, by
+	// which the call is found that made it.
+	PullURL     string `json:"pull_url"`
+	PullNumber  int64  `json:"pull_number"`
+	PullAct     string `json:"pull_act"`
+	PullHead    string `json:"pull_head"`
+	MergeCommit string `json:"merge_commit"`
+
 	TurnState        string `json:"turn_state"`
 	TurnCostMicroUSD int64  `json:"turn_cost_micro_usd"` // of the whole turn
 }
@@ -73,6 +81,8 @@ func (s *Store) ExportCalls(ctx context.Context, f AuditFilter, each func(ToolCa
 			a.reason, COALESCE(a.grant_id, 0) AS grant_id, COALESCE(g.pattern, '') AS grant_rule,
 			o.at AS result_at, (o.details::json ->> 'error')::boolean AS result_error, (o.details::json ->> 'bytes')::bigint AS result_bytes,
 			COALESCE(o.details::json ->> 'sha256', '') AS result_sha256, COALESCE(o.details::json ->> 'commit', '') AS commit,
+			COALESCE(p.details ->> 'url', '') AS pull_url, COALESCE((p.details ->> 'number')::bigint, 0) AS pull_number, COALESCE(p.details ->> 'act', '') AS pull_act,
+			COALESCE(p.details ->> 'head', '') AS pull_head, COALESCE(p.details ->> 'commit', '') AS merge_commit,
 			r.state AS turn_state, r.cost_micro_usd AS turn_cost_micro_usd
 		FROM approvals a
 		JOIN threads t ON t.id = a.thread_id
@@ -82,6 +92,10 @@ func (s *Store) ExportCalls(ctx context.Context, f AuditFilter, each func(ToolCa
 			SELECT o.at, o.details FROM audit o
 			WHERE o.kind = 'tool_result' AND o.details::json ->> 'tool_use' = a.tool_use_id AND o.thread_id = a.thread_id
 			ORDER BY o.seq LIMIT 1) o ON true
+		LEFT JOIN LATERAL (
+			SELECT p.details::json AS details FROM audit p
+			WHERE p.kind = 'pull' AND p.thread_id = a.thread_id AND p.approval_id = a.id
+			ORDER BY p.seq LIMIT 1) p ON true
 		WHERE ($1::timestamptz IS NULL OR a.created_at >= $1) AND ($2::timestamptz IS NULL OR a.created_at < $2) AND ($3 = '' OR t.project = $3)
 		ORDER BY a.created_at, a.id`, instant(f.Since), instant(f.Until), f.Project)
 	return stream(rows, err, "export tool calls", each)
