@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"deckhand/internal/store"
 )
 
 // pullWorld is a demo with its own forge, as people have it.
@@ -133,11 +135,46 @@ func TestAThreadsWorkBecomesAMergedPullRequest(t *testing.T) {
 			t.Errorf("the merge does not say %q: %v\n%s", want, err, said)
 		}
 	}
+	w.followsMerge(w.text(`SELECT merged_commit FROM pulls`))
 	got := w.text(`SELECT string_agg(details::json->>'act', ' ' ORDER BY seq) FROM audit WHERE kind = 'pull'`)
 	if got != "opened red woken pushed review merged" {
 		t.Errorf("the audit has %s", got)
 	}
 	w.auditIsWhole()
+}
+
+// followsMerge goes from a prompt by the export's rows to the merge: the commit that a call made
+// is the one with which the pull request was opened, and its number the merge's.
+func (w *world) followsMerge(merged string) {
+	w.t.Helper()
+	out, ok := w.bot("audit", "export")
+	if !ok {
+		w.t.Fatal(out)
+	}
+	commit, number := "", int64(0)
+	var acts []string
+	for line := range strings.Lines(out) {
+		var c store.ToolCall
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			w.t.Fatalf("%v in %s", err, line)
+		}
+		if c.Commit != "" {
+			commit = c.Commit
+		}
+		if c.PullAct == "" {
+			continue
+		}
+		acts = append(acts, c.PullAct)
+		if number == 0 {
+			number = c.PullNumber
+		}
+		if c.Prompt == "" || c.ApprovalID == "" || len(c.Votes) < 3 && c.DecidedBy == "" || c.PullHead != commit || c.PullNumber != number || c.PullURL == "" || c.PullAct == "merged" && c.MergeCommit != merged {
+			w.t.Errorf("after the commit %s the export has %s", commit, line)
+		}
+	}
+	if got := strings.Join(acts, " "); got != "opened pushed merged" {
+		w.t.Errorf("the export follows %q", got)
+	}
 }
 
 // TestAPullRequestIsForItsCommits: a branch that moves between the card and the click is neither
