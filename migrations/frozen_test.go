@@ -39,6 +39,7 @@ var landed = map[string]string{
 	"00024_said.sql":             "3c2841a796a0825d1fcee9877346b0911649f30f03363b5b3d20ebc462491101",
 	"00025_pushes.sql":           "03a3c59db304edc66c8807ead8ff68790da91a4245a72e8a25f03156ce6fdbec",
 	"00026_posts.sql":            "9bc7a1a94e31e81465d17c043bdd487810d9449d55309094e64c3432e7f624ba",
+	"00029_connections.sql":      "ec4dd4832c9d51b514fbeb88106a2e0b8aa3a010c7f490ecc0cabdd2d38693f8",
 	"00028_steering.sql":         "6f936b48627efff10fb6bf91e74b10b2deaf365d2e6f9e3fa1f976234515bb73",
 	"00018_card_copies.sql":      "ac7cb07a1976cd7527282177016e0faf1fc3e71579dd8487d7e31f05e8dfd68f",
 	"00030_branches.sql":         "b0dd4ad1c03a417d841d2807704809bca6b398b921d4b2dab5fded107dbefaec",

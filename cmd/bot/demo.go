@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -236,6 +237,9 @@ func (d *demo) prepareFiles(ctx context.Context) error {
 	return os.WriteFile(d.configFile(), config, 0o600)
 }
 
+// demoKey encrypts the tokens of the playground's forge, which everybody knows.
+var demoKey = base64.StdEncoding.EncodeToString([]byte("the tokens of the demo are known"))
+
 // forgeURL is the address of the playground's forge in the configuration.
 var forgeURL = regexp.MustCompile(`git: \{url: http://[^ },]*/forge/boathouse\.git`)
 
@@ -313,7 +317,7 @@ func (d *demo) startBot(ctx context.Context) error {
 		"SLACK_BOT_TOKEN": d.playground.Slack().BotToken(), "SLACK_APP_TOKEN": d.playground.Slack().AppToken(),
 		"SLACK_API_URL": d.playground.SlackAPIURL(), "DATABASE_URL": d.url,
 		"CLAUDE_COMMAND": d.o.claude, "DECKHAND_CONFIG": d.configFile(),
-		forgeToken: forge.Token, "DECKHAND_FORGE_EVERY": cmp.Or(os.Getenv("DECKHAND_FORGE_EVERY"), "5s"),
+		forgeToken: forge.Token, "DECKHAND_TOKEN_KEY": demoKey, "DECKHAND_FORGE_EVERY": cmp.Or(os.Getenv("DECKHAND_FORGE_EVERY"), "5s"),
 		"DECKHAND_DATA_DIR": filepath.Join(d.o.dir, "bot"), "DECKHAND_LISTEN": health, "DECKHAND_LOG_FORMAT": "console",
 		// Ctrl-C does not wait for a turn.
 		"DECKHAND_DRAIN_TIMEOUT": cmp.Or(os.Getenv("DECKHAND_DRAIN_TIMEOUT"), "0s"),

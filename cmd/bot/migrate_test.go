@@ -25,7 +25,7 @@ func TestMigrateDownLosesNothingUnnamed(t *testing.T) {
 	}
 	step(0, "00004  00004_river.go  ", "", "status")
 	step(2, "", "unknown flag: --lose", "up", "--lose", "audit")
-	for _, m := range []string{"00030_branches", "00028_steering", "00027_pulls", "00026_posts", "00025_pushes", "00024_said", "00023_feedback", "00022_changed_inputs", "00021_files", "00020_titles", "00019_urgent_by", "00018_card_copies", "00017_replicas", "00016_retention", "00015_looks"} {
+	for _, m := range []string{"00030_branches", "00029_connections", "00028_steering", "00027_pulls", "00026_posts", "00025_pushes", "00024_said", "00023_feedback", "00022_changed_inputs", "00021_files", "00020_titles", "00019_urgent_by", "00018_card_copies", "00017_replicas", "00016_retention", "00015_looks"} {
 		step(0, "reverted "+m[:5]+"  "+m+".sql", "", "down")
 	}
 	step(0, "reverted 00014  00014_replicas.sql", "", "down", "--lose", "replicas")

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"deckhand/internal/accounts"
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude/reaper"
 	"deckhand/internal/agent/place"
@@ -99,6 +100,12 @@ type bot struct {
 // newBot connects the parts that the doctor has checked. Its errors are single sentences that say what to change.
 func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	e, c := d.Environment, d.File
+	var key accounts.Key
+	if e.TokenKey != "" {
+		if key, err = accounts.ParseKey(e.TokenKey); err != nil {
+			return nil, fmt.Errorf("DECKHAND_TOKEN_KEY: %w", err)
+		}
+	}
 	secrets := redact.New(e.Secrets(c.Projects)...)
 	b := &bot{doctor: d, log: newLogger(e.LogLevel, e.LogFormat, secrets.Redact)}
 	defer func() {
@@ -132,12 +139,14 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	if err := b.store.CheckSchema(ctx); err != nil {
 		return nil, err
 	}
+	own := accounts.New(accounts.Config{Store: b.store, Key: key, Sites: c.Sites(), Logins: c.Logins(), Log: b.log.Named("accounts")})
 	b.app = slackui.New(d.Workspace, slackui.Config{
-		Store: b.store, Access: c.Access, Budgets: c.Budgets, Attachments: c.Attachments(), HidePictures: c.HidesPictures(), Reminders: tell, Calls: c.Calls(), Sandboxes: c.Sandboxes(),
+		Store: b.store, Access: c.Access, Budgets: c.Budgets, Accounts: own, Attachments: c.Attachments(), HidePictures: c.HidesPictures(), Reminders: tell, Calls: c.Calls(), Sandboxes: c.Sandboxes(),
 		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone, Replica: b.replica.ID, CatchUp: e.CatchUp,
 		Health: func(ctx context.Context) []string { return b.checks().look(ctx).words() },
 		Redact: secrets.Redact, Log: b.log.Named("slack"),
 	})
+	own.EmailOf, own.Tell = b.app.EmailOf, b.app.TellPerson
 	b.gateway, err = gateway.New(gateway.Options{Dir: filepath.Join(e.DataDir, "gateway"), Listen: e.Gateway(), Log: b.log.Named("gateway")})
 	if err != nil {
 		return nil, err
@@ -151,7 +160,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	b.supervisor = agent.New(agent.Config{
 		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.Projects, Policy: c.Policy, Budgets: c.Budgets, Prices: c.Prices,
 		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: append(c.CredentialFiles(os.Getenv), c.Name), Command: e.Command(), CLIVersion: d.CLIVersion,
-		Gateway: b.gateway, Web: b.web, Git: git, Pulls: b.store, People: b.app, PullEvery: e.PullEvery, Work: b.store, Files: b.app, Attachments: c.Attachments(), Workspaces: c.Workspaces, Log: b.log.Named("agent"),
+		Gateway: b.gateway, Web: b.web, Git: git, Pulls: b.store, People: b.app, Accounts: own, PullEvery: e.PullEvery, Work: b.store, Files: b.app, Attachments: c.Attachments(), Workspaces: c.Workspaces, Log: b.log.Named("agent"),
 		Limits: agent.Limits{
 			IdleTimeout: e.IdleTimeout, ParkAfter: e.ParkAfter, MaxLive: e.MaxLive, Starts: e.Starts, LeaseTTL: e.LeaseTime, Drain: e.DrainTimeout,
 			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it

@@ -59,6 +59,8 @@ type Config struct {
 		pulls.People
 		threadtools.Chat
 	}
+	// Accounts are those at the forges that people have connected.
+	Accounts  pulls.Accounts
 	PullEvery time.Duration
 	// Work keeps what threads have made off this machine; nil for nowhere.
 	Work Works
@@ -156,7 +158,7 @@ func New(c Config) *Supervisor {
 	sup := newSupervisor(c.Reminder, s)
 	if c.Pulls != nil {
 		s.pulls = pulls.New(pulls.Config{
-			Store: c.Pulls, People: c.People, Pusher: host, Projects: c.Projects, Every: c.PullEvery, Wake: sup.Wake, Log: c.Log.Named("pulls"),
+			Store: c.Pulls, People: c.People, Pusher: host, Accounts: c.Accounts, Projects: c.Projects, Every: c.PullEvery, Wake: sup.Wake, Log: c.Log.Named("pulls"),
 			Show: func(id string) { c.Frontend.Show(store.PullPost, id) },
 		})
 		host.People = c.People

@@ -15,11 +15,13 @@ type document struct {
 	Projects       map[string]projectYAML `yaml:"projects"`
 	Channels       map[string]channelYAML `yaml:"channels"`
 	DirectMessages string                 `yaml:"direct_messages"`
-	Sandbox        sandboxYAML            `yaml:"sandbox"`
-	Provider       *providerYAML          `yaml:"provider"`
-	Git            gitYAML                `yaml:"git"`
-	Roles          rolesYAML              `yaml:"roles"`
-	Policy         policyYAML             `yaml:"policy"`
+	// People are what is known of some, by their ids.
+	People   map[string]personYAML `yaml:"people"`
+	Sandbox  sandboxYAML           `yaml:"sandbox"`
+	Provider *providerYAML         `yaml:"provider"`
+	Git      gitYAML               `yaml:"git"`
+	Roles    rolesYAML             `yaml:"roles"`
+	Policy   policyYAML            `yaml:"policy"`
 	// Posture decides calls that no rule decides: contained or careful (the default). A project and a channel may
 	// have their own; the nearest applies.
 	Posture string `yaml:"posture"`

@@ -17,6 +17,7 @@ import (
 	"github.com/kelseyhightower/envconfig"
 	"go.uber.org/zap/zapcore"
 
+	"deckhand/internal/accounts"
 	"deckhand/internal/agent/place"
 	"deckhand/internal/gateway"
 	"deckhand/internal/spelling"
@@ -51,6 +52,8 @@ type Environment struct {
 	GatewayURL    string `envconfig:"DECKHAND_GATEWAY_URL"`
 	GatewayCert   string `envconfig:"DECKHAND_GATEWAY_CERT"`
 	GatewayKey    string `envconfig:"DECKHAND_GATEWAY_KEY"`
+	// TokenKey encrypts the tokens of people's accounts at forges.
+	TokenKey string `envconfig:"DECKHAND_TOKEN_KEY"`
 	// Values that may not parse come last, see ReadEnvironment.
 	IdleTimeout time.Duration `envconfig:"DECKHAND_IDLE_TIMEOUT" default:"30m"`
 	ParkAfter   time.Duration `envconfig:"DECKHAND_PARK_AFTER" default:"5m"`
@@ -116,6 +119,9 @@ func ReadEnvironment() (Environment, error) {
 	if err := e.Gateway().Check(); err != nil {
 		need(false, "%v", err)
 	}
+	if _, err := accounts.ParseKey(e.TokenKey); err != nil && e.TokenKey != "" {
+		need(false, "DECKHAND_TOKEN_KEY: %v", err)
+	}
 	need(filepath.IsAbs(e.DataDir), "DECKHAND_DATA_DIR: %q is not an absolute path", e.DataDir)
 	need(e.IdleTimeout >= time.Second, "DECKHAND_IDLE_TIMEOUT: %s is too short; write at least 1s", e.IdleTimeout)
 	need(e.ParkAfter >= time.Second, "DECKHAND_PARK_AFTER: %s is too short; write at least 1s", e.ParkAfter)
@@ -177,7 +183,7 @@ func (e Environment) Gateway() gateway.Listen {
 // Secrets are the values to mask in Slack and in the log: the bot's, the providers', and those of variables that
 // projects pass on or send to MCP servers.
 func (e Environment) Secrets(projects map[string]place.Project) []string {
-	out := append(gateway.Provider{}.Secrets(os.Getenv), e.SlackBotToken, e.SlackAppToken, e.AnthropicAdminKey)
+	out := append(gateway.Provider{}.Secrets(os.Getenv), e.SlackBotToken, e.SlackAppToken, e.AnthropicAdminKey, e.TokenKey)
 	for _, address := range []string{e.DatabaseURL, e.DatabaseDirectURL} {
 		if u, err := url.Parse(address); err == nil {
 			if password, ok := u.User.Password(); ok {

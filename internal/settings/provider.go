@@ -241,6 +241,9 @@ func (d document) credentials() map[string]bool {
 	}
 	note(d.Provider)
 	for _, p := range d.Projects {
+		if p.PullRequests != nil && p.PullRequests.Connect != nil {
+			names[p.PullRequests.Connect.ClientSecretEnv] = true
+		}
 		note(p.Provider)
 	}
 	for _, name := range d.forgeVariables() {

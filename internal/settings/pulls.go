@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"deckhand/internal/accounts"
 	"deckhand/internal/agent/place"
 	"deckhand/internal/forge"
 )
@@ -20,7 +21,77 @@ type pullsYAML struct {
 	Labels  []string `yaml:"labels"`
 	// WebhookSecretEnv names the variable with the secret of the forge's webhook.
 	WebhookSecretEnv string `yaml:"webhook_secret_env"`
+	// Connect is the app by which people connect their own accounts, and As whose account acts:
+	// the bot's where the person who asks has none, or person, who has to have one.
+	Connect *connectYAML `yaml:"connect"`
+	As      string       `yaml:"as"`
 }
+
+type connectYAML struct {
+	ClientID        string `yaml:"client_id"`
+	ClientSecretEnv string `yaml:"client_secret_env"`
+}
+
+// personYAML is what is known of somebody.
+type personYAML struct {
+	// Accounts are their logins, by the forge's host.
+	Accounts map[string]string `yaml:"accounts"`
+}
+
+// Sites are the forges at which people can connect their accounts.
+func (f File) Sites() (out []accounts.Site) {
+	for _, name := range sorted(f.Projects) {
+		p := f.Projects[name]
+		if !p.OpensPulls() {
+			continue
+		}
+		site := accounts.Site{Kind: p.PullRequests.Kind, URL: p.Forge[0], API: p.PullRequests.API}
+		if y := f.document.Projects[name].PullRequests; y != nil && y.Connect != nil {
+			site.ClientID, site.ClientSecretEnv = y.Connect.ClientID, y.Connect.ClientSecretEnv
+		}
+		known := slices.ContainsFunc(out, func(s accounts.Site) bool { return s.Host() == site.Host() })
+		if !known && (site.ClientID != "" || site.EntersToken()) {
+			out = append(out, site)
+		}
+	}
+	return out
+}
+
+// Logins are people's accounts at forges: by Slack user, then host.
+func (f File) Logins() map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for user, p := range f.document.People {
+		out[user] = p.Accounts
+	}
+	return out
+}
+
+// people checks who has which account.
+func (v *validation) people(d document) {
+	owners := map[string]string{}
+	for _, user := range sorted(d.People) {
+		at := "$.people." + user
+		if !strings.HasPrefix(user, "U") && !strings.HasPrefix(user, "W") || !memberID.MatchString(user) {
+			v.add(at, "%q is not a user id (U…); Slack shows it in the person's profile, under Copy member ID", user)
+		}
+		for _, host := range sorted(d.People[user].Accounts) {
+			login := d.People[user].Accounts[host]
+			key := host + "/" + strings.ToLower(login)
+			switch {
+			case host == "" || host != strings.ToLower(host) || strings.ContainsAny(host, "/@ "):
+				v.add(at+".accounts", "%q is not the host of a forge; write one such as github.com: login", host)
+			case login == "" || strings.ContainsAny(login, "@/ "):
+				v.add(at+".accounts", "%q is not a login at %s; write it as the forge does, without @", login, host)
+			case owners[key] != "":
+				v.add(at+".accounts", "%s at %s is the account of %s already; an account is one person's", login, host, owners[key])
+			}
+			owners[key] = user
+		}
+	}
+}
+
+// asPerson is the value of as by which the bot does nothing in its own name.
+const asPerson = "person"
 
 // forgeKinds are the values of forge.
 var forgeKinds = []string{string(forge.GitHub), string(forge.GitLab), string(forge.Gitea)}
@@ -34,7 +105,7 @@ func (d document) pullsOf(p projectYAML) place.PullRequests {
 	if p.PullRequests != nil {
 		y = *p.PullRequests
 	}
-	out := place.PullRequests{Kind: forge.Kind(y.Forge), API: y.API, Babysit: y.Babysit, Ready: y.Draft != nil && !*y.Draft, Labels: y.Labels, WebhookSecretEnv: y.WebhookSecretEnv}
+	out := place.PullRequests{Kind: forge.Kind(y.Forge), API: y.API, Babysit: y.Babysit, AsPerson: y.As == asPerson, Ready: y.Draft != nil && !*y.Draft, Labels: y.Labels, WebhookSecretEnv: y.WebhookSecretEnv}
 	addresses, access := d.forgeOf(p), d.accessOf(p)
 	if len(addresses) == 0 || access.TokenEnv == "" && access.App.ID == "" {
 		return place.PullRequests{}
@@ -74,6 +145,20 @@ func (v *validation) pulls(at string, d document, p projectYAML) {
 	}
 	if y.WebhookSecretEnv != "" {
 		v.secretVariable(at+".webhook_secret_env", y.WebhookSecretEnv)
+	}
+	kind := d.pullsOf(p).Kind
+	switch c := y.Connect; {
+	case y.As != "" && y.As != asPerson:
+		v.add(at+".as", "%q is nobody; write person, or leave it out", y.As)
+	case c != nil && kind == forge.Gitea:
+		v.add(at+".connect", "Gitea has no way to connect by a code: people enter a token there. Leave connect out")
+	case c != nil && c.ClientID == "":
+		v.add(at+".connect", "write the client_id of the app by which people connect their accounts")
+	case y.As == asPerson && c == nil && kind != forge.Gitea:
+		v.add(at+".as", "nobody could connect an account here; write connect: {client_id: …}")
+	}
+	if y.Connect != nil && y.Connect.ClientSecretEnv != "" {
+		v.secretVariable(at+".connect.client_secret_env", y.Connect.ClientSecretEnv)
 	}
 	if y.API != "" {
 		if u, err := url.Parse(y.API); err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {

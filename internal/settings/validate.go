@@ -93,7 +93,7 @@ func (v *validation) secretVariable(at, name string) {
 
 // kept reports whether no project may pass a variable to the agent.
 func kept(name string) bool {
-	return strings.HasPrefix(name, "SLACK_") || strings.HasPrefix(name, "PG") || name == "DATABASE_URL" || name == "ANTHROPIC_ADMIN_KEY"
+	return strings.HasPrefix(name, "SLACK_") || strings.HasPrefix(name, "PG") || name == "DATABASE_URL" || name == "DECKHAND_TOKEN_KEY" || name == "ANTHROPIC_ADMIN_KEY"
 }
 
 func (v *validation) check(c document) {
@@ -134,6 +134,7 @@ func (v *validation) check(c document) {
 			v.add("$.direct_messages", "there is no project %q under projects", c.DirectMessages)
 		}
 	}
+	v.people(c)
 	v.sandbox("$.sandbox", c.Sandbox, c.Sandbox)
 	v.provider("$.provider", c.Provider)
 	v.git("$.git", c.Git)

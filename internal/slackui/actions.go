@@ -63,6 +63,8 @@ func init() { // what the handlers call reads the tables
 		render.ActionOpenPull:    {lasts: true, do: (*App).onOpenPullClick},
 		render.ActionAddressPull: {lasts: true, do: (*App).onPullClick},
 		render.ActionMergePull:   {lasts: true, do: (*App).onPullClick},
+		render.ActionConnect:     {do: (*App).onConnectClick},
+		render.ActionDisconnect:  {lasts: true, do: (*App).onDisconnectClick},
 		render.ActionSendNow:     {lasts: true, do: (*App).onQueueClick},
 		render.ActionDrop:        {lasts: true, do: (*App).onQueueClick},
 		render.ActionSay:         {lasts: true, do: (*App).onSayClick},
@@ -86,6 +88,7 @@ func init() { // what the handlers call reads the tables
 	}
 	forms = map[string]modalForm{
 		render.CallbackAsk:        {do: (*App).onAskSubmission},
+		render.CallbackConnect:    {do: (*App).onConnectSubmission},
 		render.CallbackFeedback:   {do: (*App).onFeedbackSubmission},
 		render.CallbackBudget:     {do: (*App).onBudgetSubmission},
 		render.CallbackDenyReason: {about: (*App).onReasonSubmission, reply: "deny %s and your reason"},

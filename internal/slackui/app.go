@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"deckhand/internal/access"
+	"deckhand/internal/accounts"
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/attachment"
@@ -43,6 +44,8 @@ type Config struct {
 	// AskersTimeZone counts days in answers about costs in the zone of the person who
 	// asks, as Slack has it, instead of the store's.
 	AskersTimeZone bool
+	// Accounts are people's own at forges.
+	Accounts *accounts.Service
 	// Attachments bound what people may attach to their messages.
 	Attachments attachment.Limits
 	// HidePictures leaves it at a word that a tool has returned a picture.

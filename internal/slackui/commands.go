@@ -132,6 +132,16 @@ func allCommands() commands {
 			run:  orders("/compact"),
 			help: render.HelpLine{Say: []string{"compact"}, Means: "sum the conversation up, so that there is room again"},
 		},
+		{
+			name: "connect", act: access.See, steers: true, form: form(`()`),
+			run:  (*App).onConnectCommand,
+			help: render.HelpLine{Say: []string{"connect"}, Means: "have pull requests opened by your own account at the forge"},
+		},
+		{
+			name: "disconnect", act: access.See, steers: true, form: form(`()`),
+			run:  (*App).onConnectCommand,
+			help: render.HelpLine{Say: []string{"disconnect"}, Means: "end that"},
+		},
 		// What these take is up to the policy, request by request: see decide.
 		{
 			name: "approve", byCode: true, form: form(`(.*)`), act: access.See, inThread: true,

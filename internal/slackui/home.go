@@ -99,6 +99,9 @@ func (a *App) fillHome(ctx context.Context, view *render.HomeView, who person) e
 	if view.Grants, view.GrantsMore, err = a.grantLines(ctx, who, nil); err != nil {
 		return err
 	}
+	if view.Accounts, err = a.accountsOf(ctx, a.self.TeamID, user); err != nil {
+		return err
+	}
 	view.Sandboxes = a.sandboxes(ctx, user)
 	if admin {
 		view.Admin, err = a.homeAdmin(ctx, pending, now)

@@ -56,6 +56,7 @@ type Store interface {
 	scans
 	budgets
 	costs.Store
+	Connection(ctx context.Context, team, user, host string) (store.Connection, error)
 	PullByID(ctx context.Context, id int64) (store.Pull, error)
 	Audit(ctx context.Context, entries ...store.AuditEntry) error
 	Notify(ctx context.Context, n store.Notice) error

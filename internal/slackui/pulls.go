@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/google/uuid"
@@ -28,17 +29,25 @@ func (f *frontend) readPull(ctx context.Context, id string) (show func(), err er
 		return nil, err
 	}
 	ts, err := f.app.postedAs(ctx, store.PullPost, id)
-	return func() { f.showPull(p, ts) }, err
+	connects := false
+	if u, bad := url.Parse(p.Repository); bad == nil {
+		host := strings.ToLower(u.Host)
+		if _, can := f.app.c.Accounts.Site(host); can {
+			_, none := f.app.c.Store.Connection(ctx, p.TeamID, p.Requester, host)
+			connects = errors.Is(none, store.ErrNotFound)
+		}
+	}
+	return func() { f.showPull(p, ts, connects) }, err
 }
 
 // showPull posts or edits the message of a pull request. f.cardsMu is held.
-func (f *frontend) showPull(p store.Pull, ts string) {
+func (f *frontend) showPull(p store.Pull, ts string, connects bool) {
 	id := number(p.ID)
 	mark := metadata(pullType, "pull", id)
 	f.app.publisher.Show(publish.Message{
 		Metadata: mark, Find: f.find(p.ThreadKey, p.CreatedAt, mark), Doubtful: ts == "",
 		Key: "pull/" + id + "/" + number(p.CreatedAt.UnixMicro()), Channel: p.ChannelID, ThreadTS: p.ThreadTS, Group: p.ThreadTS, TS: ts,
-		Page: render.Pull(render.PullView{Pull: p, Wrong: pulls.Trouble(p) != ""}, f.app.rendering()), Priority: publish.Normal,
+		Page: render.Pull(render.PullView{Pull: p, Wrong: pulls.Trouble(p) != "", Connects: connects}, f.app.rendering()), Priority: publish.Normal,
 		OnPosted: func(ts string) {
 			f.note(store.PostedMessage{Kind: store.PullPost, Subject: id, ChannelID: p.ChannelID, TS: ts})
 		},

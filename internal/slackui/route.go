@@ -213,6 +213,9 @@ func decodeInteraction(e envelope) (*incoming, error) {
 	case slack.InteractionTypeViewSubmission:
 		in.submission = &c
 		in.store.Kind = store.KindView
+		if c.View.CallbackID == render.CallbackConnect { // a token, which no row may hold
+			in.transient, in.store.Payload = true, nil
+		}
 	case slack.InteractionTypeShortcut, slack.InteractionTypeMessageAction:
 		in.shortcut, in.transient = &c, true
 		in.store.Kind = store.KindAction

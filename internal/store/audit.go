@@ -38,6 +38,7 @@ const (
 	AuditSetup         AuditKind = "setup"          // a project's setup has run in a thread's folder: run, status, signal, ms
 	AuditGit           AuditKind = "git"            // a fetch or a push: act, repository, bytes, wanted (objects), refs (ref, old, new, refused), refused, tool_use
 	AuditPull          AuditKind = "pull"           // a pull request: act (opened, pushed, merged, closed, red, review, woken), repository, number, url, head, and what belongs to the act
+	AuditAccount       AuditKind = "account"        // a person's own account at a forge: act (connected, disconnected, ended), host, login
 )
 
 // AuditEntry is a row to append. Details must marshal to a JSON object.

@@ -42,6 +42,7 @@ var losses = map[int64][]string{
 	26: nil, // the rows of posts return to their old tables
 	27: {"pulls"},
 	28: nil,
+	29: {"connections"},
 	30: nil,
 }
 

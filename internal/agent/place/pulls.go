@@ -3,7 +3,10 @@ package place
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/url"
 	"path/filepath"
+	"strings"
 
 	"deckhand/internal/forge"
 	"deckhand/internal/gateway/gitway"
@@ -17,8 +20,10 @@ type PullRequests struct {
 	API  string // where it is not the usual one of the forge
 	// Babysit has failed checks and requested changes become prompts by themselves.
 	Babysit bool
-	Ready   bool // pull requests are no drafts where nobody says
-	Labels  []string
+	// AsPerson has the bot act in the name of those alone who have connected their accounts.
+	AsPerson bool
+	Ready    bool // pull requests are no drafts where nobody says
+	Labels   []string
 	// WebhookSecretEnv names the variable with the secret of the forge's webhook; empty for none.
 	WebhookSecretEnv string
 }
@@ -27,6 +32,23 @@ type PullRequests struct {
 // of their own, and their forge's API is known.
 func (p Project) OpensPulls() bool {
 	return p.PullRequests.Kind != "" && p.Workspace == workspace.Worktree && len(p.Forge) > 0
+}
+
+// ForgeHost is the host of the project's forge.
+func (p Project) ForgeHost() string {
+	u, err := url.Parse(p.Forge[0])
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
+}
+
+// RepositoryAs is [Project.Repository] with a person's own token, by whose client it is called.
+func (p Project) RepositoryAs(token string, client *http.Client) (forge.Repository, error) {
+	return forge.New(forge.Config{
+		Kind: p.PullRequests.Kind, URL: p.Forge[0], API: p.PullRequests.API, Client: client,
+		Token: func(context.Context) (string, error) { return token, nil },
+	})
 }
 
 // Repository is the project's own repository at its forge, by its API.
@@ -45,10 +67,11 @@ func (p Project) Repository() (forge.Repository, error) {
 // or at the forge.
 var ErrMoved = errors.New("the branch is not where it was when it was approved")
 
-// Push puts the thread's own branch at the forge to a commit, as the bot: to where the thread's
+// Push puts the thread's own branch at the forge to a commit, as the bot or, with a token, as
+// the person whose it is: to where the thread's
 // branch is now, which has to be the commit where one is named. Old is what the forge's branch
 // has to be, empty for whatever it is. It gives [ErrMoved], or a sentence for people.
-func (h *Host) Push(ctx context.Context, t store.Thread, p Project, old, commit string) (pushed string, err error) {
+func (h *Host) Push(ctx context.Context, t store.Thread, p Project, token, old, commit string) (pushed string, err error) {
 	tip, objects, err := h.Keeper.Committed(ctx, h.worksIn(t), p.space(t))
 	switch {
 	case err != nil:
@@ -56,7 +79,14 @@ func (h *Host) Push(ctx context.Context, t store.Thread, p Project, old, commit 
 	case commit != "" && tip != commit:
 		return "", ErrMoved
 	}
-	err = p.remote(p.Forge[0]).PushCommit(ctx, filepath.Join(h.DataDir, "scratch"), objects, t.Branch, old, tip)
+	remote := p.remote(p.Forge[0])
+	if token != "" {
+		remote.Token, remote.Access = token, gitway.Access{}
+		if p.PullRequests.Kind == forge.GitLab {
+			remote.User = "oauth2"
+		}
+	}
+	err = remote.PushCommit(ctx, filepath.Join(h.DataDir, "scratch"), objects, t.Branch, old, tip)
 	if errors.Is(err, gitway.ErrMoved) {
 		err = ErrMoved
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/zap"
 
+	"deckhand/internal/accounts"
 	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/forge"
@@ -79,7 +80,7 @@ func newBench(t *testing.T) *bench {
 	client := http.DefaultTransport.(*http.Transport) //nolint:forcetypeassert // it is one
 	t.Cleanup(client.CloseIdleConnections)
 	b.Service = New(Config{
-		Store: b, People: b, Pusher: b, Every: time.Second, Log: zap.NewNop(),
+		Store: b, People: b, Pusher: b, Accounts: (*accounts.Service)(nil), Every: time.Second, Log: zap.NewNop(),
 		Projects: map[string]place.Project{"web": {
 			Name: "web", Workspace: workspace.Worktree, Forge: []string{b.url + playforge.Root + "web.git"}, Access: gitway.Access{TokenEnv: tokenOfTests},
 			PullRequests: place.PullRequests{Kind: forge.Gitea, Babysit: true, Ready: true},
@@ -284,7 +285,7 @@ func (b *bench) ApprovalByID(ctx context.Context, _ string) (store.Approval, err
 }
 
 // Push implements [Pusher] as [place.Host] does, for the branches of the working tree.
-func (b *bench) Push(ctx context.Context, t store.Thread, p place.Project, old, commit string) (string, error) {
+func (b *bench) Push(ctx context.Context, t store.Thread, p place.Project, _, old, commit string) (string, error) {
 	tip := b.git("rev-parse", t.Branch)
 	if commit != "" && commit != tip {
 		return "", place.ErrMoved

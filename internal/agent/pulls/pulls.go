@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -56,7 +57,13 @@ type People interface {
 
 // Pusher puts a thread's branch to where the thread has it: [*place.Host].
 type Pusher interface {
-	Push(ctx context.Context, t store.Thread, p place.Project, old, commit string) (pushed string, err error)
+	Push(ctx context.Context, t store.Thread, p place.Project, token, old, commit string) (pushed string, err error)
+}
+
+// Accounts are people's own at forges: [*accounts.Service], which tells what each method does.
+type Accounts interface {
+	Token(ctx context.Context, team, user, host string) (string, error)
+	Client(team, user, host, token string) *http.Client
 }
 
 // Config is what a service needs.
@@ -64,6 +71,7 @@ type Config struct {
 	Store    Store
 	People   People
 	Pusher   Pusher
+	Accounts Accounts
 	Projects map[string]place.Project
 	// Every is how often the forge is asked about a pull request that has changed lately.
 	Every time.Duration
@@ -113,6 +121,25 @@ func (s *Service) of(ctx context.Context, threadID int64) (t store.Thread, p pla
 	return t, p, r, err
 }
 
+// as is the thread's project as somebody has it who asks for something: with their own token, if
+// they have connected an account, and else the bot's where the project lets it.
+func (s *Service) as(ctx context.Context, threadID int64, user string) (t store.Thread, p place.Project, r forge.Repository, token string, err error) {
+	if t, p, r, err = s.of(ctx, threadID); err != nil {
+		return t, p, r, "", err
+	}
+	host := p.ForgeHost()
+	if token, err = s.Accounts.Token(ctx, t.TeamID, user, host); err != nil {
+		return t, p, nil, "", fmt.Errorf("nothing was done at the forge for %s: %w", s.People.NameOf(ctx, user), err)
+	}
+	switch {
+	case token != "":
+		r, err = p.RepositoryAs(token, s.Accounts.Client(t.TeamID, user, host, token))
+	case p.PullRequests.AsPerson:
+		err = fmt.Errorf("project %s acts at the forge in people's own names alone, and %s has connected no account at %s. Ask them to write “connect” to Deckhand, and to ask again", p.Name, s.People.NameOf(ctx, user), host)
+	}
+	return t, p, r, token, err
+}
+
 // opening is the input of open_pull_request.
 type opening struct {
 	Title     string   `json:"title"`
@@ -153,7 +180,7 @@ func (s *Service) target(ctx context.Context, t store.Thread, p place.Project, r
 // open up to date.
 func (s *Service) open(ctx context.Context, c tools.Call, in opening) (string, error) {
 	a := c.Approval
-	t, p, r, err := s.of(ctx, c.ThreadID)
+	t, p, r, token, err := s.as(ctx, c.ThreadID, a.RequestedBy)
 	if err != nil {
 		return "", err
 	}
@@ -167,7 +194,7 @@ func (s *Service) open(ctx context.Context, c tools.Call, in opening) (string, e
 	}
 	url := p.Forge[0]
 	event := gitway.Event{Push: true, Repository: url, ToolUse: a.ToolUseID, Refs: []gitway.Ref{{Name: "refs/heads/" + to.Branch, Old: old, New: commit}}}
-	pushed, err := s.Pusher.Push(ctx, t, p, old, commit)
+	pushed, err := s.Pusher.Push(ctx, t, p, token, old, commit)
 	event.Refs[0].New = cmp.Or(pushed, commit)
 	if err != nil {
 		event.Refs[0].Refused = err.Error()

@@ -80,9 +80,15 @@ type current struct {
 	now    forge.Pull // as the forge has it
 }
 
-// current is the thread's pull request, with what the forge says of it now.
-func (s *Service) current(ctx context.Context, threadID int64) (o current, err error) {
-	if o.thread, _, o.repo, err = s.of(ctx, threadID); err != nil {
+// current is the thread's pull request, with what the forge says of it now: to a person, who acts
+// there, or to the bot.
+func (s *Service) current(ctx context.Context, threadID int64, person string) (o current, err error) {
+	if person == "" {
+		o.thread, _, o.repo, err = s.of(ctx, threadID)
+	} else {
+		o.thread, _, o.repo, _, err = s.as(ctx, threadID, person)
+	}
+	if err != nil {
 		return o, err
 	}
 	o.row, err = s.Store.PullOfThread(ctx, threadID)
@@ -152,7 +158,7 @@ func (s *Service) lookAtMerge(ctx context.Context, threadID int64, c policy.Call
 	if err := tools.Read(c.Input, &in); err != nil {
 		return nil, err
 	}
-	o, err := s.current(ctx, threadID)
+	o, err := s.current(ctx, threadID, "")
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +189,7 @@ func (s *Service) lookAtMerge(ctx context.Context, threadID int64, c policy.Call
 }
 
 func (s *Service) merge(ctx context.Context, c tools.Call, in merging) (string, error) {
-	o, err := s.current(ctx, c.ThreadID)
+	o, err := s.current(ctx, c.ThreadID, c.Approval.RequestedBy)
 	if err != nil {
 		return "", err
 	}
@@ -259,7 +265,7 @@ func conflicts(p forge.Pull) error {
 }
 
 func (s *Service) reply(ctx context.Context, c tools.Call, in replying) (string, error) {
-	o, err := s.current(ctx, c.ThreadID)
+	o, err := s.current(ctx, c.ThreadID, c.Approval.RequestedBy)
 	if err != nil {
 		return "", err
 	}
@@ -287,7 +293,7 @@ const (
 
 // read is what the model is told of the thread's pull request.
 func (s *Service) read(ctx context.Context, c tools.Call) (string, error) {
-	o, err := s.current(ctx, c.ThreadID)
+	o, err := s.current(ctx, c.ThreadID, "")
 	if errors.Is(err, errNone) {
 		template, err := o.repo.Template(ctx)
 		if err != nil || strings.TrimSpace(template) == "" {

@@ -160,6 +160,8 @@ type Remote struct {
 	Upstream
 	// Environ is the base environment of the bot's git.
 	Environ []string
+	// Token is a person's own, instead of the bot's access.
+	Token string
 }
 
 // Clone clones the repository into a folder, with its working tree.
@@ -273,6 +275,10 @@ func (r Remote) credential(ctx context.Context) (env []string, secret string, er
 	}
 	user := r.User
 	switch {
+	case r.Token != "" && (p.scheme == "https" || loopback(p.host)):
+		secret = r.Token
+	case r.Token != "":
+		return nil, "", errors.New("a person's token is sent over https alone")
 	case r.App != (App{}):
 		user = tokenUser
 		if secret, err = r.App.token(ctx, p, gitRights); err != nil {

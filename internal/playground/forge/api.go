@@ -38,6 +38,10 @@ func (f *Forge) Register(mux *http.ServeMux) {
 		"GET /api/v1/version": func(*call) (any, error) { return map[string]string{"version": "1.26.0+playground"}, nil },
 		"GET /api/v1/user":    func(c *call) (any, error) { return c.who.user(), nil },
 
+		"GET /api/v1/user/emails": func(c *call) (any, error) {
+			return []gitea.Email{{Email: c.who.Login + "@boathouse.example", Verified: true, Primary: true}}, nil
+		},
+
 		"GET " + of:                                               f.getRepo,
 		"GET " + of + "/raw/{path...}":                            f.getFile,
 		"GET " + of + "/branches/{branch...}":                     f.getBranch,

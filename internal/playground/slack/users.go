@@ -2,8 +2,7 @@ package slack
 
 import "slices"
 
-// wireUser renders a user as users.info does. E-mail addresses would take the
-// scope users:read.email, which the app does not have.
+// wireUser renders a user as users.info does.
 func (s *Server) wireUser(u *user) object {
 	avatar := s.avatarURL(u.ID)
 	zone, offset := now().In(u.zone()).Zone()
@@ -13,6 +12,9 @@ func (s *Server) wireUser(u *user) object {
 		"status_emoji_display_info": []any{}, "status_expiration": 0, "avatar_hash": "ge" + u.Color,
 		"image_24": avatar, "image_32": avatar, "image_48": avatar, "image_72": avatar, "image_192": avatar, "image_512": avatar,
 		"team": u.TeamID,
+	}
+	if !u.Bot {
+		profile["email"] = u.Name + "@boathouse.example"
 	}
 	o := object{
 		"id": u.ID, "team_id": u.TeamID, "name": u.Name, "deleted": u.Deleted, "color": u.Color,

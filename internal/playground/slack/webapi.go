@@ -213,6 +213,6 @@ func DefaultScopes() []string {
 	return []string{
 		"app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands",
 		"files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write", "reactions:write",
-		"usergroups:read", "users:read",
+		"usergroups:read", "users:read", "users:read.email",
 	}
 }

@@ -39,6 +39,8 @@ type HomeView struct {
 	// first, and GrantsMore how many there are besides.
 	Grants     []GrantLine
 	GrantsMore int
+	// Accounts are the forges at which the person can connect an account, or has.
+	Accounts []Account
 	// Sandboxes are the projects that the person may use, and what shuts their agents in.
 	Sandboxes []HomeSandbox
 	// Admin is for the team's admins; else nil.
@@ -127,6 +129,14 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 	}
 	if more := max(0, len(h.Grants)-homeMax) + max(0, h.GrantsMore); more > 0 {
 		add(contextBlock("", "… and "+plural(more, "more rule", "more rules")+". Write "+mrkdwn.Code("grants")+" in a thread for those that hold there."))
+	}
+	if len(h.Accounts) > 0 {
+		header("Your accounts")
+		for _, a := range h.Accounts[:min(len(h.Accounts), accountsMost)] {
+			for _, b := range accountBlocks(a) {
+				add(b)
+			}
+		}
 	}
 	if len(h.Sandboxes) > 0 {
 		header("Sandbox")

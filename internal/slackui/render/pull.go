@@ -24,6 +24,8 @@ type PullView struct {
 	Pull store.Pull
 	// Wrong says that there is something to mend.
 	Wrong bool
+	// Connects says that its requester can have pull requests opened by their own account.
+	Connects bool
 }
 
 const (
@@ -60,6 +62,9 @@ func Pull(v PullView, o Options) Page {
 	blocks := []slack.Block{section(id, head), contextBlock(id+":facts", joinNonEmpty(" · ", facts...))}
 	if p.Problem != "" {
 		blocks = append(blocks, contextBlock(id+":problem", "⚠️ "+text(p.Problem, 400)))
+	}
+	if p.State == "open" && v.Connects {
+		blocks = append(blocks, contextBlock(id+":for", "Opened by "+text(p.OpenedBy, 60)+" for "+mrkdwn.Mention(p.Requester)+". Write "+mrkdwn.Code("connect")+" to Deckhand, and your own account opens them."))
 	}
 	if p.State == "open" {
 		var buttons []slack.BlockElement

@@ -1,0 +1,88 @@
+package accounts
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"golang.org/x/oauth2"
+
+	"deckhand/internal/store"
+)
+
+// Key encrypts people's tokens. The zero value is none.
+type Key struct {
+	aead cipher.AEAD
+	name string
+}
+
+// ParseKey reads a key: 32 bytes in base64. Its error does not quote it.
+func ParseKey(text string) (Key, error) {
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(raw) != 32 {
+		return Key{}, errors.New("this is no key of 32 bytes in base64; make one by: openssl rand -base64 32")
+	}
+	block, err := aes.NewCipher(raw)
+	if err != nil {
+		return Key{}, err
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return Key{}, err
+	}
+	sum := sha256.Sum256(append([]byte("deckhand token key "), raw...))
+	return Key{aead: aead, name: hex.EncodeToString(sum[:6])}, nil
+}
+
+// token is what is encrypted.
+type token struct {
+	Access  string `json:"access"`
+	Refresh string `json:"refresh,omitempty"`
+}
+
+// owner is what a sealed token is bound to: moved to another row, it does not open.
+func owner(c store.Connection) []byte {
+	raw, _ := json.Marshal([]string{c.TeamID, c.UserID, c.Host}) // strings alone
+	return raw
+}
+
+// seal puts a token into a connection.
+func (k Key) seal(c *store.Connection, t *oauth2.Token) {
+	raw, _ := json.Marshal(token{t.AccessToken, t.RefreshToken}) // strings alone
+	nonce := make([]byte, k.aead.NonceSize())
+	_, _ = rand.Read(nonce) // it never fails
+	c.Key, c.Sealed, c.ExpiresAt = k.name, k.aead.Seal(nonce, nonce, raw, owner(*c)), nil
+	if !t.Expiry.IsZero() {
+		c.ExpiresAt = &t.Expiry
+	}
+}
+
+// open takes it out again. Its error is a sentence.
+func (k Key) open(c store.Connection) (*oauth2.Token, error) {
+	if c.Key != k.name {
+		return nil, fmt.Errorf("the connection to %s was encrypted with another DECKHAND_TOKEN_KEY (%s) than the one that is set (%s). An admin sets the former one, or you connect again", c.Host, c.Key, k.name)
+	}
+	n := k.aead.NonceSize()
+	var t token
+	if len(c.Sealed) < n {
+		return nil, fmt.Errorf("the connection to %s cannot be read: connect again", c.Host)
+	}
+	raw, err := k.aead.Open(nil, c.Sealed[:n], c.Sealed[n:], owner(c))
+	if err == nil {
+		err = json.Unmarshal(raw, &t)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the connection to %s cannot be read: connect again", c.Host)
+	}
+	out := &oauth2.Token{AccessToken: t.Access, RefreshToken: t.Refresh}
+	if c.ExpiresAt != nil {
+		out.Expiry = *c.ExpiresAt
+	}
+	return out, nil
+}

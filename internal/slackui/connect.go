@@ -1,0 +1,147 @@
+package slackui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+	"golang.org/x/oauth2"
+
+	"deckhand/internal/access"
+	"deckhand/internal/accounts"
+	"deckhand/internal/slackui/render"
+	"deckhand/internal/store"
+)
+
+// notOffered says why nobody can connect an account.
+const notOffered = "Nobody can connect an account here: that takes a project that opens pull requests, DECKHAND_TOKEN_KEY in the bot's environment, and at GitHub and GitLab pull_requests.connect in deckhand.yaml. An admin can set them."
+
+// connectLimit is how long a person has to enter a code.
+const connectLimit = 15 * time.Minute
+
+// accountsOf are the forges at which a person can connect an account, or has.
+func (a *App) accountsOf(ctx context.Context, team, user string) ([]render.Account, error) {
+	if a.c.Accounts == nil {
+		return nil, nil
+	}
+	connected, err := a.c.Accounts.Store.Connections(ctx, team, user)
+	if err != nil {
+		return nil, err
+	}
+	var out []render.Account
+	seen := map[string]bool{}
+	for _, c := range connected {
+		seen[c.Host] = true
+		out = append(out, render.Account{Host: c.Host, Login: c.Login, Dead: c.DeadAt != nil})
+	}
+	for _, s := range a.c.Accounts.Sites {
+		if _, ok := a.c.Accounts.Site(s.Host()); ok && !seen[s.Host()] {
+			out = append(out, render.Account{Host: s.Host()})
+		}
+	}
+	return out, nil
+}
+
+// onConnectCommand shows a person their accounts, with what they can do about them.
+func (a *App) onConnectCommand(ctx context.Context, in *incoming, _ string) (outcome string, err error) {
+	all, err := a.accountsOf(ctx, a.self.TeamID, in.store.UserID)
+	switch {
+	case err != nil:
+		return "", err
+	case len(all) == 0:
+		a.answer(in, notOffered)
+		return "not offered", nil
+	}
+	a.reply(in, render.Accounts(all))
+	return "accounts", nil
+}
+
+// onConnectClick begins to connect an account of whoever pressed, in a window of theirs.
+func (a *App) onConnectClick(ctx context.Context, in *incoming, button *slack.BlockAction) (outcome string, err error) {
+	site, ok := a.c.Accounts.Site(button.Value)
+	if r := a.authorise(ctx, in.person(), access.See); r != nil {
+		a.answer(in, r.Sentence)
+		return "refused", nil
+	}
+	if !ok {
+		a.answer(in, notOffered)
+		return "not offered", nil
+	}
+	if site.EntersToken() {
+		return "asked for a token", a.open(ctx, in, render.ConnectByToken(site.Host(), site.TokenPage()))
+	}
+	code, address, wait, err := a.c.Accounts.Begin(ctx, site)
+	if err != nil {
+		a.answer(in, err.Error()+".")
+		return "no code", nil
+	}
+	if err := a.open(ctx, in, render.ConnectByCode(site.Host(), address, code)); err != nil {
+		return "", err
+	}
+	user := in.store.UserID
+	go func() { // a bot that stops meanwhile forgets the code: the person asks for another
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectLimit)
+		defer cancel()
+		t, err := wait(ctx)
+		if err != nil {
+			a.TellPerson(user, err.Error()+".")
+			return
+		}
+		a.bind(context.WithoutCancel(ctx), site, user, t)
+	}()
+	return "waits for a code", nil
+}
+
+// onConnectSubmission connects the account of a token that a person has entered.
+func (a *App) onConnectSubmission(ctx context.Context, in *incoming) (outcome string, err error) {
+	site, ok := a.c.Accounts.Site(in.submission.View.PrivateMetadata)
+	token := strings.TrimSpace(in.submitted()[render.TokenField][render.TokenField].Value)
+	who := in.person()
+	if r := a.authorise(ctx, who, access.See); r != nil {
+		a.TellPerson(who.UserID, r.Sentence)
+		return "refused", nil
+	}
+	if !ok || !site.EntersToken() || token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		a.TellPerson(who.UserID, "That is no token. Write “connect” to try again.")
+		return "no token", nil
+	}
+	a.bind(ctx, site, who.UserID, &oauth2.Token{AccessToken: token})
+	return "asked the forge", nil
+}
+
+func (a *App) bind(ctx context.Context, site accounts.Site, user string, t *oauth2.Token) {
+	login, err := a.c.Accounts.Bind(ctx, site, a.self.TeamID, user, t)
+	if err != nil {
+		a.TellPerson(user, err.Error()+".")
+		return
+	}
+	a.TellPerson(user, "You are connected to "+site.Host()+" as "+login+". Pull requests that you ask for are opened, merged and answered by that account. Write “disconnect” to end that.")
+}
+
+// onDisconnectClick ends a connection of whoever pressed: whose it is, no button says.
+func (a *App) onDisconnectClick(ctx context.Context, in *incoming, button *slack.BlockAction) (outcome string, err error) {
+	login, err := a.c.Accounts.Disconnect(ctx, a.self.TeamID, in.store.UserID, button.Value)
+	if errors.Is(err, store.ErrNotFound) {
+		a.answer(in, "You have no account connected there any more.")
+		return "not connected", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	a.answer(in, "Disconnected: Deckhand has forgotten the token of "+login+" at "+button.Value+". Where you have made the token yourself, or approved Deckhand's app at GitHub, remove that there, too.")
+	if in.click.View.Type == slack.VTHomeTab {
+		return "disconnected", a.publishHome(ctx, in.person(), homeChoice(in))
+	}
+	return "disconnected", nil
+}
+
+// TellPerson tells somebody something in a direct message.
+func (a *App) TellPerson(user, sentence string) { a.direct(user, render.Sentence(sentence)) }
+
+// EmailOf is the address of somebody's profile, empty where Slack does not tell it.
+func (a *App) EmailOf(ctx context.Context, user string) string {
+	_, email := a.AuthorOf(ctx, user)
+	return email
+}
