@@ -100,6 +100,10 @@ var rules = []struct {
 		reason: "what may leave a sandbox follows from the call and from the session's environment: it knows nothing of threads, Slack or Postgres",
 	},
 	{
+		room: "internal/accounts", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/accounts", "internal/forge", "internal/store"},
+		reason: "who has people's tokens can be reviewed without Slack, sessions or git",
+	},
+	{
 		room: "internal/forge", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/forge"},
 		reason: "it speaks to forges and knows nothing of threads, Slack or the database",
 	},

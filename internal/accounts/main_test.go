@@ -1,0 +1,9 @@
+package accounts
+
+import (
+	"testing"
+
+	"deckhand/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
