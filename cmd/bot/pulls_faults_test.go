@@ -218,7 +218,7 @@ func TestALargePullRequestOfAStranger(t *testing.T) {
 	prompt = w.runs(linus, eng, thread, "(git config --list --show-origin; env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline; grep -rIs playground-deckhand . .git $HOME /tmp /etc /run /var) > said 2>/dev/null; true")
 	w.done(eng, thread, prompt)
 	said, err := os.ReadFile(filepath.Join(w.text(`SELECT workspace FROM threads ORDER BY id LIMIT 1`), "said"))
-	if err != nil || !strings.Contains(string(said), "GIT_AUTHOR_NAME") || !strings.Contains(string(said), "git.invalid") {
+	if err != nil || !strings.Contains(string(said), "author.name") || !strings.Contains(string(said), "git.invalid") {
 		t.Fatalf("what was looked for is not there: %v", err)
 	}
 	sent, _ := w.calls(0)
