@@ -98,7 +98,7 @@ type NewPull struct {
 	Branch, Base string
 	Draft        bool
 	Labels       []string // that the repository has; others are left out
-	Reviewers    []string // logins, and team/name at GitHub; who cannot review is left out
+	Reviewers    []string // logins, and team/name at GitHub; who cannot review is told in Pull.Unasked
 }
 
 // NewMerge is a merge that is asked for. Head is the whole id of the commit that has to be the
@@ -155,6 +155,7 @@ type Pull struct {
 	Mergeable    Mergeable
 	MergedCommit string    // once it is merged
 	MergedBy     string    // login
+	Unasked      []string  // told by Open alone: the reviewers who could not be asked
 	UpdatedAt    time.Time // by the forge's clock
 }
 

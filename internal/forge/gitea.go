@@ -164,15 +164,18 @@ func (g *ofGitea) Open(ctx context.Context, p NewPull) (Pull, error) {
 	if err != nil {
 		return Pull{}, failed("open a pull request", g.host, err)
 	}
+	pull := g.pull(opened)
 	for _, reviewer := range p.Reviewers {
 		o := gitea.PullReviewRequestOptions{Reviewers: []string{reviewer}}
 		if _, team, ok := strings.Cut(reviewer, "/"); ok {
 			o = gitea.PullReviewRequestOptions{TeamReviewers: []string{team}}
 		}
-		// It is open by now: who cannot be asked is left out, whatever the reason.
-		_, _ = g.api(ctx).CreateReviewRequests(g.owner, g.name, opened.Index, o)
+		// It is open by now, whatever the reason.
+		if _, err := g.api(ctx).CreateReviewRequests(g.owner, g.name, opened.Index, o); err != nil {
+			pull.Unasked = append(pull.Unasked, reviewer)
+		}
 	}
-	return g.pull(opened), nil
+	return pull, nil
 }
 
 func exists(number int, branch string, err error) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/go-github/v92/github"
@@ -34,8 +35,9 @@ func (g *ofGitHub) Open(ctx context.Context, p NewPull) (Pull, error) {
 		return Pull{}, g.failed("open a pull request", err)
 	}
 	g.label(ctx, pr.GetNumber(), p.Labels)
-	g.askReviewers(ctx, pr.GetNumber(), p.Reviewers)
-	return gitHubPull(pr), nil
+	pull := gitHubPull(pr)
+	pull.Unasked = g.askReviewers(ctx, pr.GetNumber(), p.Reviewers)
+	return pull, nil
 }
 
 // label puts on the labels that there are: GitHub would make the others.
@@ -61,9 +63,9 @@ func (g *ofGitHub) label(ctx context.Context, number int, labels []string) {
 // maxReviewers is how many GitHub takes.
 const maxReviewers = 15
 
-// askReviewers asks for reviews. GitHub refuses all where one cannot review: then each is
-// asked alone.
-func (g *ofGitHub) askReviewers(ctx context.Context, number int, reviewers []string) {
+// askReviewers asks for reviews, and returns who could not be asked. GitHub refuses all where
+// one cannot review: then each is asked alone.
+func (g *ofGitHub) askReviewers(ctx context.Context, number int, reviewers []string) (unasked []string) {
 	ask := func(names ...string) error {
 		var want github.ReviewersRequest
 		for _, name := range names {
@@ -76,13 +78,17 @@ func (g *ofGitHub) askReviewers(ctx context.Context, number int, reviewers []str
 		_, _, err := g.rest.PullRequests.RequestReviewers(ctx, g.owner, g.name, number, want)
 		return err
 	}
-	reviewers = reviewers[:min(len(reviewers), maxReviewers)]
-	if len(reviewers) == 0 || ask(reviewers...) == nil || len(reviewers) == 1 {
-		return
+	most := min(len(reviewers), maxReviewers)
+	reviewers, unasked = reviewers[:most], slices.Clone(reviewers[most:])
+	if len(reviewers) == 0 || ask(reviewers...) == nil {
+		return unasked
 	}
 	for _, name := range reviewers {
-		_ = ask(name)
+		if len(reviewers) == 1 || ask(name) != nil {
+			unasked = append(unasked, name)
+		}
 	}
+	return unasked
 }
 
 // whole makes an error of an answer that is no pull request.

@@ -156,14 +156,16 @@ func TestGitHub(t *testing.T) {
 	want := Pull{
 		Number: 5, URL: p.URL, Title: "Fix it", Body: p.Body, State: Open, Draft: true, Branch: "deckhand/1", Base: "main", Head: head, Author: "deckhand[bot]", Mergeable: MergeClean, UpdatedAt: p.UpdatedAt,
 	}
+	same(t, "those who could not be asked", p.Unasked, []string{"stranger"})
+	p.Unasked = nil
 	same(t, "opened", p, want)
 	same(t, "found", must[Pull](t)(r.Find(ctx, "deckhand/1")), want)
 	if _, err := r.Find(ctx, "deckhand/2"); ReasonOf(err) != NotFound {
 		t.Errorf("another branch: %v", err)
 	}
 	must[any](t)(nil, r.MarkReady(ctx, 5))
-	same(t, "merged", must[string](t)(r.Merge(ctx, 5, NewMerge{Head: head, Method: MergeSquash})), other)
-	same(t, "the merge", s.did("PUT", "/merge"), []any{o{"sha": head, "merge_method": "squash"}})
+	same(t, "merged", must[string](t)(r.Merge(ctx, 5, NewMerge{Head: head, Method: MergeSquash, Title: "Fix it (#5)", Message: "Requested-by: Ann"})), other)
+	same(t, "the merge", s.did("PUT", "/merge"), []any{o{"sha": head, "merge_method": "squash", "commit_title": "Fix it (#5)", "commit_message": "Requested-by: Ann"}})
 	checks := must[[]Check](t)(r.Checks(ctx, head))
 	var got []string
 	for _, c := range checks {

@@ -25,7 +25,8 @@ func (g *ofGitLab) Open(ctx context.Context, p NewPull) (Pull, error) {
 	if labels := g.labels(ctx, p.Labels); len(labels) > 0 {
 		o.Labels = (*gitlab.LabelOptions)(&labels)
 	}
-	if ids := g.reviewers(ctx, p.Reviewers); len(ids) > 0 {
+	ids, unasked := g.reviewers(ctx, p.Reviewers)
+	if len(ids) > 0 {
 		o.ReviewerIDs = &ids
 	}
 	mr, _, err := g.rest.MergeRequests.CreateMergeRequest(g.project, o, gitlab.WithContext(ctx))
@@ -35,7 +36,9 @@ func (g *ofGitLab) Open(ctx context.Context, p NewPull) (Pull, error) {
 	if err = g.whole(mr, err); err != nil {
 		return Pull{}, g.failed("open a merge request", err)
 	}
-	return gitLabPull(mr), nil
+	pull := gitLabPull(mr)
+	pull.Unasked = unasked
+	return pull, nil
 }
 
 // labels are those that there are: GitLab would make the others.
@@ -56,16 +59,20 @@ func (g *ofGitLab) labels(ctx context.Context, wanted []string) []string {
 	return known(wanted, names)
 }
 
-// reviewers are the numbers of those whom GitLab knows. It leaves out itself who may not read
-// the project.
-func (g *ofGitLab) reviewers(ctx context.Context, names []string) (ids []int64) {
-	for _, name := range names[:min(len(names), maxReviewers)] {
+// reviewers are the numbers of those whom GitLab knows, and the names of the others. It leaves
+// out itself who may not read the project.
+func (g *ofGitLab) reviewers(ctx context.Context, names []string) (ids []int64, unasked []string) {
+	most := min(len(names), maxReviewers)
+	unasked = slices.Clone(names[most:])
+	for _, name := range names[:most] {
 		users, _, err := g.rest.Users.ListUsers(&gitlab.ListUsersOptions{Username: &name}, gitlab.WithContext(ctx))
-		if err == nil && len(users) == 1 && strings.EqualFold(users[0].Username, name) && !slices.Contains(ids, users[0].ID) {
+		if err != nil || len(users) != 1 || !strings.EqualFold(users[0].Username, name) {
+			unasked = append(unasked, name)
+		} else if !slices.Contains(ids, users[0].ID) {
 			ids = append(ids, users[0].ID)
 		}
 	}
-	return ids
+	return ids, unasked
 }
 
 // whole makes an error of an answer that is no merge request.

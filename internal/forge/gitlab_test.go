@@ -139,6 +139,8 @@ func TestGitLab(t *testing.T) {
 	want := Pull{
 		Number: 5, URL: p.URL, Title: "Fix it", Body: p.Body, State: Open, Draft: true, Branch: "deckhand/1", Base: "main", Head: head, Author: "deckhand", Mergeable: MergeBlocked, UpdatedAt: p.UpdatedAt,
 	}
+	same(t, "those who could not be asked", p.Unasked, []string{"team/x", "nobody"})
+	p.Unasked = nil
 	same(t, "opened", p, want)
 	same(t, "found", must[Pull](t)(r.Find(ctx, "deckhand/1")), want)
 	if p := must[Pull](t)(r.Open(ctx, NewPull{Title: "draft: Fix it", Branch: "deckhand/1", Base: "main"})); p.Draft {

@@ -245,7 +245,11 @@ func (s *Service) remembered(ctx context.Context, t store.Thread, p place.Projec
 	if pull.Draft {
 		kind = "Draft pull request"
 	}
-	return fmt.Sprintf("%s #%d is open, with the commit %s: %s", kind, pull.Number, pushed, pull.URL), nil
+	said := fmt.Sprintf("%s #%d is open, with the commit %s: %s", kind, pull.Number, pushed, pull.URL)
+	if len(pull.Unasked) > 0 {
+		said += "\nThe forge did not let these be asked for a review, tell people so: " + plain(strings.Join(pull.Unasked, ", "), 500)
+	}
+	return said, nil
 }
 
 // remember writes down a pull request that the thread has opened, or pushed to, and shows it.

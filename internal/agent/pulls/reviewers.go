@@ -15,9 +15,10 @@ import (
 // reviewersMost is how many people and teams a pull request asks for a review by itself.
 const reviewersMost = 10
 
-// owners are those whom the base branch's CODEOWNERS names for changed files, beside asked. A
-// forge that does not give the file names nobody.
-func (s *Service) owners(ctx context.Context, r forge.Repository, base string, files []store.PushFile, asked []string) []string {
+// owners are those whom the base branch's CODEOWNERS names for changed files, beside asked and
+// without the bot's own account. A forge that does not give the file names nobody, and a line
+// that cannot be read is no rule.
+func (s *Service) owners(ctx context.Context, r forge.Repository, base string, files []store.PushFile, asked []string, me string) []string {
 	out := slices.Clone(asked)
 	text, err := r.CodeOwners(ctx, base)
 	if err != nil || text == "" {
@@ -26,10 +27,13 @@ func (s *Service) owners(ctx context.Context, r forge.Repository, base string, f
 		}
 		return out
 	}
-	rules, err := codeowners.ParseFile(strings.NewReader(text))
-	if err != nil {
-		s.Log.Info("CODEOWNERS cannot be read, so nobody is asked for a review by it", zap.Error(err))
-		return out
+	var rules codeowners.Ruleset
+	for line := range strings.Lines(text) {
+		rule, err := codeowners.ParseFile(strings.NewReader(line))
+		if err != nil {
+			s.Log.Info("a line of CODEOWNERS cannot be read", zap.Error(err))
+		}
+		rules = append(rules, rule...)
 	}
 	for _, f := range files {
 		rule, err := rules.Match(f.Path)
@@ -37,7 +41,7 @@ func (s *Service) owners(ctx context.Context, r forge.Repository, base string, f
 			continue
 		}
 		for _, o := range rule.Owners {
-			if o.Type != codeowners.EmailOwner && len(out) < reviewersMost && !slices.Contains(out, o.Value) {
+			if o.Type != codeowners.EmailOwner && len(out) < reviewersMost && o.Value != me && !slices.Contains(out, o.Value) {
 				out = append(out, o.Value)
 			}
 		}

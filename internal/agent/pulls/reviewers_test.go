@@ -42,12 +42,14 @@ func TestOwnersAreAsked(t *testing.T) {
 		want []string
 	}{
 		{"by file", owned{text: "* @ada\n/src/quote.js @linus @team/web\n*.md docs@example.com\n"}, []string{"asked", "linus", "team/web", "ada"}},
+		{"without the bot", owned{text: "* @deckhand @ada\n"}, []string{"asked", "ada"}},
+		{"a line that cannot be read", owned{text: "* @ada\n[Docs] @@\n/src/quote.js @linus\n"}, []string{"asked", "linus", "ada"}},
 		{"none", owned{}, []string{"asked"}},
 		{"refused", owned{err: errors.New("502")}, []string{"asked"}},
 		{"nonsense", owned{text: "\x00[[[ @@@"}, []string{"asked"}},
 		{"many", owned{text: many}, strings.Fields("asked person0 person1 person2 person3 person4 person5 person6 person7 person8")},
 	} {
-		if diff := cmp.Diff(c.want, s.owners(t.Context(), c.repo, "main", files, []string{"asked"})); diff != "" {
+		if diff := cmp.Diff(c.want, s.owners(t.Context(), c.repo, "main", files, []string{"asked"}, "deckhand")); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", c.name, diff)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode"
 
+	"go.uber.org/zap"
+
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/forge"
@@ -146,7 +148,11 @@ func (s *Service) Look(ctx context.Context, threadID int64, c policy.Call, push 
 		return nil, fmt.Errorf("the branch %s at the forge has commits that this thread's does not have, so it cannot be pushed there: fetch it and merge it if they belong here; if they do not, somebody has to rename that branch at the forge", push.Pull.Branch)
 	}
 	if push.Pull.Number == 0 {
-		push.Pull.Reviewers = s.owners(ctx, r, push.Pull.Base, ref.Files, in.Reviewers)
+		me, err := r.Me(ctx) // who opens it cannot review it
+		if err != nil {
+			s.Log.Warn("ask the forge whose credential it is", zap.Error(err))
+		}
+		push.Pull.Reviewers = s.owners(ctx, r, push.Pull.Base, ref.Files, in.Reviewers, me.Login)
 	}
 	return push, nil
 }
