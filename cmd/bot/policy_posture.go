@@ -83,8 +83,10 @@ func newPostureLines(c settings.File) []postureLine {
 		out = append(out, postureLine{Project: name, Posture: c.Policy.Postures.Of(name, ""), Because: c.Uncontained(name)})
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Policy.Postures.Channels)) {
-		if project := c.Access.Places.Channels[id]; c.Policy.Postures.Channels[id] != "" {
-			out = append(out, postureLine{Project: project, Channel: id, Posture: c.Policy.Postures.Of(project, id)})
+		for _, project := range c.Access.Places.Of(id) {
+			if c.Policy.Postures.Channels[id] != "" {
+				out = append(out, postureLine{Project: project, Channel: id, Posture: c.Policy.Postures.Of(project, id)})
+			}
 		}
 	}
 	return out

@@ -85,10 +85,10 @@ type holder struct {
 }
 
 // holds reports whether the person has the role for an act in a project, in a channel,
-// or, with both empty, everywhere.
+// or, with both empty, everywhere. A channel with several projects takes the role in each.
 func (h *holder) holds(act Act, project, channel string) bool {
-	if project == "" && channel != "" {
-		project = h.rules.Places.Project(channel)
+	if all := h.rules.Places.Of(channel); project == "" && len(all) > 0 {
+		return !slices.ContainsFunc(all, func(p string) bool { return !h.holds(act, p, channel) })
 	}
 	_, members := h.rules.In(project, channel).Members(act)
 	in, group, err := h.facts.among(h.asker.User, members)

@@ -91,8 +91,10 @@ func (r Rules) ProjectNames() []string {
 	for name := range r.Projects {
 		names[name] = true
 	}
-	for _, name := range r.Places.Channels {
-		names[name] = true
+	for channel := range r.Places.Channels {
+		for _, name := range r.Places.Of(channel) {
+			names[name] = true
+		}
 	}
 	if r.Places.DirectMessages != "" {
 		names[r.Places.DirectMessages] = true
@@ -102,8 +104,13 @@ func (r Rules) ProjectNames() []string {
 
 // Places say where people work.
 type Places struct {
-	// Channels are the project of each channel's threads, by id.
+	// Channels are the project of each channel's threads, by id: the usual one, or the first, where
+	// there are several.
 	Channels map[string]string
+	// Several are all projects of a channel that has more than one, and Unsettled the channels among
+	// them in which none is the usual one.
+	Several   map[string][]string
+	Unsettled map[string]bool
 	// DirectMessages is the project of direct messages; empty for none.
 	DirectMessages string
 	// Mention are the channels, by id, in whose threads a reply is for the bot only if it
@@ -117,6 +124,17 @@ func (p Places) Project(channel string) string {
 		return p.DirectMessages
 	}
 	return p.Channels[channel]
+}
+
+// Of are all projects that a channel's threads may work on.
+func (p Places) Of(channel string) []string {
+	if all := p.Several[channel]; all != nil {
+		return all
+	}
+	if one := p.Project(channel); one != "" {
+		return []string{one}
+	}
+	return nil
 }
 
 // IsDirect reports whether a channel is a conversation between a person and the bot.

@@ -104,6 +104,11 @@ func (s *Supervisor) Models(project string) []ModelChoice {
 	return out
 }
 
+// CheckBranch says why a project's new threads cannot start from a branch, as [place.Project.CheckBranch] does.
+func (s *Supervisor) CheckBranch(ctx context.Context, project, branch string) error {
+	return s.projects[project].CheckBranch(ctx, branch)
+}
+
 func (s *Supervisor) choice(p place.Project, name string) ModelChoice {
 	c := ModelChoice{Name: name, Priced: true}
 	id := cmp.Or(p.Provider.Models[name], claude.ModelOf(name))

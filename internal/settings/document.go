@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"deckhand/internal/access"
@@ -116,11 +117,21 @@ func (s *setupYAML) setup() workspace.Setup {
 
 // channelYAML is a project's name, or a project with the channel's own roles.
 type channelYAML struct {
-	Project string    `yaml:"project"`
-	Roles   rolesYAML `yaml:"roles"`
+	// Project is that of threads that name none, and Projects are those that they may name.
+	Project  string    `yaml:"project"`
+	Projects names     `yaml:"projects"`
+	Roles    rolesYAML `yaml:"roles"`
 	// Replies says which replies in its threads are for the bot.
 	Replies string `yaml:"replies"`
 	Posture string `yaml:"posture"`
+}
+
+// all are the projects that the channel's threads may work on, the usual one first.
+func (c channelYAML) all() []string {
+	if c.Project == "" && len(c.Projects) > 0 {
+		return c.Projects
+	}
+	return append([]string{c.Project}, slices.DeleteFunc(slices.Clone(c.Projects), func(p string) bool { return p == c.Project })...)
 }
 
 // The values of replies: all is the default.

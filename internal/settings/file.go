@@ -269,13 +269,16 @@ func (d document) projects() map[string]place.Project {
 func (d document) access() access.Rules {
 	a := access.Rules{
 		Roles: d.Roles.roles(), Projects: map[string]access.Roles{}, Channels: map[string]access.Roles{},
-		Places: access.Places{Channels: map[string]string{}, DirectMessages: d.DirectMessages, Mention: map[string]bool{}},
+		Places: access.Places{Channels: map[string]string{}, Several: map[string][]string{}, Unsettled: map[string]bool{}, DirectMessages: d.DirectMessages, Mention: map[string]bool{}},
 	}
 	for name, p := range d.Projects {
 		a.Projects[name] = p.Roles.roles()
 	}
 	for id, ch := range d.Channels {
-		a.Channels[id], a.Places.Channels[id] = ch.Roles.roles(), ch.Project
+		a.Channels[id], a.Places.Channels[id] = ch.Roles.roles(), ch.all()[0]
+		if all := ch.all(); len(all) > 1 {
+			a.Places.Several[id], a.Places.Unsettled[id] = all, ch.Project == ""
+		}
 		if ch.Replies == repliesMention {
 			a.Places.Mention[id] = true
 		}

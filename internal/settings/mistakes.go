@@ -60,7 +60,7 @@ func (v *validation) nowhere(at string, c document, r policy.Rule) {
 		if !ok {
 			say(fmt.Sprintf("%s.channels[%d]", at, i), "the bot does not work in %s, which is not under channels; correct the id, or leave it out", id)
 		}
-		holds = holds || !ok || len(r.Projects) == 0 || slices.Contains(r.Projects, ch.Project)
+		holds = holds || !ok || len(r.Projects) == 0 || slices.ContainsFunc(ch.all(), func(p string) bool { return slices.Contains(r.Projects, p) })
 	}
 	if !holds {
 		say(at+".channels", "none of these channels works on a project that the rule is for; leave out one of channels and projects")
@@ -109,8 +109,10 @@ func (v *validation) deciders(c document, p *policy.Policy, members func(group s
 // places are where a question may be asked: each channel with its project, and direct messages.
 func places(c document, q question) (out [][2]string) {
 	for _, id := range sorted(c.Channels) {
-		if project := c.Channels[id].Project; (len(q.projects) == 0 || slices.Contains(q.projects, project)) && (len(q.channels) == 0 || slices.Contains(q.channels, id)) {
-			out = append(out, [2]string{project, id})
+		for _, project := range c.Channels[id].all() {
+			if (len(q.projects) == 0 || slices.Contains(q.projects, project)) && (len(q.channels) == 0 || slices.Contains(q.channels, id)) {
+				out = append(out, [2]string{project, id})
+			}
 		}
 	}
 	if d := c.DirectMessages; d != "" && len(q.channels) == 0 && (len(q.projects) == 0 || slices.Contains(q.projects, d)) {

@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/sandbox"
@@ -71,7 +72,9 @@ func (v *validation) postures(d document) {
 		}
 	}
 	for _, id := range sorted(d.Channels) {
-		check(d.Channels[id].Project, id)
+		for _, project := range d.Channels[id].all() {
+			check(project, id)
+		}
 	}
 	for _, name := range sorted(d.Projects) {
 		check(name, "") // direct messages, and future channels
@@ -84,7 +87,7 @@ func (f File) Contained(project string) bool {
 		return true
 	}
 	for id, channel := range f.document.Channels {
-		if channel.Project == project && f.Policy.Postures.Of(project, id) == policy.Contained {
+		if slices.Contains(channel.all(), project) && f.Policy.Postures.Of(project, id) == policy.Contained {
 			return true
 		}
 	}

@@ -121,8 +121,10 @@ func (v *validation) check(c document) {
 		if !channelID.MatchString(id) {
 			v.add(at, "%q is not a channel id; write the C… at the end of the channel's link", id)
 		}
-		if _, ok := c.Projects[c.Channels[id].Project]; !ok {
-			v.add(at, "there is no project %q under projects", c.Channels[id].Project)
+		for _, name := range c.Channels[id].all() {
+			if _, ok := c.Projects[name]; !ok {
+				v.add(at, "there is no project %q under projects", name)
+			}
 		}
 		v.roles(at+".roles", c.Channels[id].Roles)
 		if r := c.Channels[id].Replies; r != "" && r != repliesAll && r != repliesMention {

@@ -68,6 +68,7 @@ func init() { // what the handlers call reads the tables
 		render.ActionSendNow:     {lasts: true, do: (*App).onQueueClick},
 		render.ActionDrop:        {lasts: true, do: (*App).onQueueClick},
 		render.ActionSay:         {lasts: true, do: (*App).onSayClick},
+		render.ActionPickProject: {lasts: true, do: (*App).onPickClick},
 		render.ActionInstead:     {lasts: true, do: (*App).onInsteadClick},
 		render.ActionFeedback:    {lasts: true, do: (*App).onFeedbackClick},
 		render.ActionSteps:       {do: (*App).onStepsClick},

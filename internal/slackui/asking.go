@@ -64,7 +64,7 @@ func (a *App) onShortcut(ctx context.Context, in *incoming) (outcome string, err
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return "", err
 		}
-		view.Project = cmp.Or(thread.Project, a.c.Access.Places.Project(in.store.ChannelID))
+		view.Project = cmp.Or(thread.Project, strings.Join(a.c.Access.Places.Of(in.store.ChannelID), " or "))
 		who.Project = thread.Project
 	default:
 		return "a shortcut that is not ours", nil
@@ -181,6 +181,11 @@ func (a *App) onAskSubmission(ctx context.Context, in *incoming) (outcome string
 
 // postAsked posts who asks for what, once, and returns the message's ts.
 func (a *App) postAsked(ctx context.Context, in *incoming, prompt string) (ts string, err error) {
+	return a.postOnce(ctx, in, render.Asked(in.store.UserID, prompt, a.rendering()))
+}
+
+// postOnce posts what comes of an envelope, once, and returns the message's ts.
+func (a *App) postOnce(ctx context.Context, in *incoming, page render.Page) (ts string, err error) {
 	key, mark := in.store.Key(), metadata(askedType, "inbox", number(in.store.ID))
 	find := a.frontend.find(key, in.store.ReceivedAt, mark)
 	if key.ThreadTS == "" {
@@ -189,7 +194,7 @@ func (a *App) postAsked(ctx context.Context, in *incoming, prompt string) (ts st
 	done := make(chan error, 1)
 	a.publisher.Show(publish.Message{
 		Key: askedPost + number(in.store.ID), Channel: key.ChannelID, ThreadTS: key.ThreadTS, Group: key.ThreadTS,
-		Page: render.Asked(in.store.UserID, prompt, a.rendering()), Priority: publish.Answer, Final: true,
+		Page: page, Priority: publish.Answer, Final: true,
 		Metadata: mark, Find: find, Doubtful: !in.store.ReceivedAt.IsZero(), // another process may have posted it
 		OnPosted: func(posted string) { ts = posted },
 		OnEnd:    func(err error) { done <- err },

@@ -210,6 +210,11 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 			c = &spoken{command: a.commands.named("costs"), rest: text, guessed: true}
 		}
 	}
+	var to aim
+	if c == nil {
+		to = a.aimOf(ctx, in, thread, a.asTyped(ctx, strings.ReplaceAll(in.message.Text, a.mention(), "")))
+		who.Project = cmp.Or(who.Project, to.project)
+	}
 	act := access.Prompt
 	switch {
 	case c != nil && !c.nearly:
@@ -232,13 +237,16 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 	switch {
 	case in.found == latePost:
 		return a.tooLate(in), nil
-	case text == "" && len(in.message.Files) > 0:
-		return a.prompt(ctx, in, agent.NoWords)
-	case text == "":
+	case text == "" && len(in.message.Files) == 0:
 		a.reply(in, a.help(""))
 		return "help", nil
+	case to.wrong != "":
+		a.answer(in, to.wrong+" Nothing was begun: send your message again.")
+		return "a place that cannot be chosen", nil
+	case len(to.choices) > 0:
+		return a.pickProject(ctx, in, to.choices)
 	case c == nil:
-		return a.prompt(ctx, in, a.asTyped(ctx, strings.ReplaceAll(in.message.Text, a.mention(), "")))
+		return a.prompt(ctx, in, to)
 	case c.nearly:
 		a.askBack(in, c, text)
 		outcome, err = askedBack, nil
@@ -343,11 +351,17 @@ func (a *App) onInsteadClick(ctx context.Context, in *incoming, button *slack.Bl
 		a.answer(in, r.Sentence)
 		return "refused", nil
 	}
-	post := store.Post{TeamID: in.store.TeamID, ChannelID: in.store.ChannelID, TS: button.Value, UserID: in.store.UserID}
-	ok, err := a.c.Store.GiveToModel(ctx, post)
+	return a.giveToModel(ctx, in, button.Value, "")
+}
+
+// giveToModel has a message of the person's be acted on again as work, in a project if one is
+// named.
+func (a *App) giveToModel(ctx context.Context, in *incoming, ts, project string) (outcome string, err error) {
+	post := store.Post{TeamID: in.store.TeamID, ChannelID: in.store.ChannelID, TS: ts, UserID: in.store.UserID}
+	ok, err := a.c.Store.GiveToModel(ctx, post, project)
 	for errors.Is(err, store.ErrNotYet) && ctx.Err() == nil { // who asked back is about to be done
 		time.Sleep(50 * time.Millisecond)
-		ok, err = a.c.Store.GiveToModel(ctx, post)
+		ok, err = a.c.Store.GiveToModel(ctx, post, project)
 	}
 	if err != nil {
 		return "", err

@@ -70,7 +70,7 @@ type inbox interface {
 	PutOff(ctx context.Context, id int64, after time.Duration, why string, counted, mark bool) error
 	FinishTelling(ctx context.Context, id int64, outcome string, tell ...store.Whisper) ([]store.OutboxRow, error)
 	AcceptPrompt(ctx context.Context, p store.NewPrompt) (t store.Thread, ok bool, err error)
-	GiveToModel(ctx context.Context, p store.Post) (ok bool, err error)
+	GiveToModel(ctx context.Context, p store.Post, project string) (ok bool, err error)
 	Edit(ctx context.Context, p store.Post, change func(old json.RawMessage) (json.RawMessage, bool, error)) (ok bool, err error)
 	WorkedOn(ctx context.Context, p store.Post) (payload json.RawMessage, err error)
 	Delete(ctx context.Context, p store.Post) (ok bool, rows []store.OutboxRow, err error)

@@ -17,8 +17,8 @@ import (
 
 // prompt gives the thread's session work. The eyes come first: the person sees at
 // once that they were heard.
-func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome string, err error) {
-	m, key := in.message, in.store.Key()
+func (a *App) prompt(ctx context.Context, in *incoming, to aim) (outcome string, err error) {
+	m, key, text := in.message, in.store.Key(), to.text
 	if command := strings.TrimSpace(cliCommand.FindString(text)); command != "" && !passedOn[command] {
 		a.answer(in, "Claude Code's command "+command+" is not passed on from Slack: it would run without asking anybody. Say in words what you want.")
 		return "a command that is not passed on", nil
@@ -40,9 +40,15 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 	}
 	project, title := thread.Project, ""
 	if opens {
-		if project = a.c.Access.Places.Project(m.Channel); project == "" {
+		if project = to.project; project == "" {
 			a.answer(in, noProject(m.Channel))
 			return "no project", nil
+		}
+		if to.branch != "" {
+			if err := a.agent.CheckBranch(ctx, project, to.branch); err != nil {
+				a.answer(in, mrkdwn.OneLine(err.Error())+" Nothing was begun: send your message again.")
+				return "no such branch", nil
+			}
 		}
 	}
 	text, chosen, wrong := modelIn(text, a.agent.Models(project))
@@ -83,7 +89,7 @@ func (a *App) prompt(ctx context.Context, in *incoming, text string) (outcome st
 		text, files = before+text, append(files, earlier...)
 	}
 	p := store.NewPrompt{
-		InboxID: in.store.ID, Thread: key, Project: project, Title: title, Slug: render.Slug(title), UserID: m.User, UUID: uuid.NewString(), Text: text, Files: files, Edits: in.store.Edits,
+		InboxID: in.store.ID, Thread: key, Project: project, Title: title, Slug: render.Slug(title), Base: to.branch, UserID: m.User, UUID: uuid.NewString(), Text: text, Files: files, Edits: in.store.Edits,
 	}
 	if chosen != nil {
 		p.Steers = []store.Steer{a.steering(ctx, in, store.SteerModel, chosen.Name, choseModel(*chosen))}

@@ -72,6 +72,8 @@ type postedMessage struct {
 	About *aboutMessage `json:"deckhand_about"`
 	// ForModel is ours, too, see [store.Store.GiveToModel]: the person has said that it is work.
 	ForModel bool `json:"deckhand_for_model"`
+	// Project is ours, too: the one that the person has chosen.
+	Project string `json:"deckhand_project"`
 }
 
 type otherEvent struct {

@@ -65,9 +65,9 @@ func (s *Store) WorkedOn(ctx context.Context, p Post) (payload json.RawMessage, 
 }
 
 // GiveToModel makes a person's post that was handled otherwise be handled again as a prompt: its payload's event
-// then has "deckhand_for_model". ok is false when there is none, or it was given to the model before. The error is
+// then has "deckhand_for_model", and the project that the person chose for it, if any, as "deckhand_project". ok is false when there is none, or it was given to the model before. The error is
 // [ErrNotYet] while it is being handled: people may see the question about it before its row has the outcome.
-func (s *Store) GiveToModel(ctx context.Context, p Post) (ok bool, err error) {
+func (s *Store) GiveToModel(ctx context.Context, p Post, project string) (ok bool, err error) {
 	var given int
 	var dealing bool
 	err = s.pool.QueryRow(ctx, `
@@ -75,16 +75,17 @@ func (s *Store) GiveToModel(ctx context.Context, p Post) (ok bool, err error) {
 			SELECT id, state FROM inbox
 			WHERE kind = 'message' AND team_id = $1 AND channel_id = $2 AND ts = $3 AND user_id = $4
 			  AND state IN ('received', 'done') AND prompt_uuid IS NULL AND payload::jsonb ? 'event'
-			  AND payload::jsonb #> '{event,deckhand_for_model}' IS NULL
+			  AND CASE $5::text WHEN '' THEN payload::jsonb #>> '{event,deckhand_for_model}' ELSE payload::jsonb #>> '{event,deckhand_project}' END IS NULL
 			FOR UPDATE
 		), given AS (
 			UPDATE inbox i SET state = 'received', outcome = '', done_at = NULL, next_try = now(), holder = '',
-				payload = jsonb_set(payload::jsonb, '{event,deckhand_for_model}', 'true')
+				payload = jsonb_set(payload::jsonb, '{event}', payload::jsonb->'event' || jsonb_strip_nulls(jsonb_build_object(
+					'deckhand_for_model', true, 'deckhand_project', NULLIF($5::text, ''))))
 			FROM post WHERE i.id = post.id AND post.state = 'done'
 			RETURNING i.id
 		)
 		SELECT (SELECT count(*) FROM given), EXISTS (SELECT FROM post WHERE state = 'received')`,
-		p.TeamID, p.ChannelID, p.TS, p.UserID).Scan(&given, &dealing)
+		p.TeamID, p.ChannelID, p.TS, p.UserID, project).Scan(&given, &dealing)
 	if err == nil && given == 0 && dealing {
 		err = ErrNotYet
 	}

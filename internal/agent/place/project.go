@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
+	"time"
 
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/gitway"
@@ -61,6 +64,39 @@ type Project struct {
 // Check says why threads of the project could not work: its folder, its repository or
 // its base is not there, or cannot be reached before ctx ends. It changes nothing.
 func (p Project) Check(ctx context.Context) error { return p.space(store.Thread{}).Check(ctx) }
+
+// plainBranch is a branch's name as people write it into a message.
+var plainBranch = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}$`)
+
+// branchTimeout bounds the question for one.
+const branchTimeout = 15 * time.Second
+
+// CheckBranch says why a new thread cannot start from a branch, in a sentence.
+func (p Project) CheckBranch(ctx context.Context, branch string) error {
+	none := fmt.Errorf("Project %s has no branch “%s”.", p.Name, branch) //nolint:revive,staticcheck // it is said as it is
+	switch {
+	case p.Workspace != workspace.Worktree:
+		return fmt.Errorf("The threads of project %s have no branches of their own, so none can be chosen.", p.Name) //nolint:revive,staticcheck // likewise
+	case !plainBranch.MatchString(branch), strings.Contains(branch, ".."), strings.HasPrefix(branch, "deckhand/"):
+		return fmt.Errorf("Work can start from a branch with a plain name that is not below deckhand/, and not from “%s”.", branch) //nolint:revive,staticcheck // likewise
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, branchTimeout, fmt.Errorf("no answer in %s", branchTimeout))
+	defer cancel()
+	if p.Repo == "" {
+		if err := p.space(store.Thread{Base: "refs/heads/" + branch}).Check(ctx); err != nil {
+			return none
+		}
+		return nil
+	}
+	refs, err := p.remote(p.Repo).Refs(ctx, "refs/heads/"+branch)
+	if err != nil {
+		return fmt.Errorf("The branches of project %s cannot be looked up now: %w.", p.Name, err) //nolint:revive,staticcheck // likewise
+	}
+	if strings.TrimSpace(refs) == "" {
+		return none
+	}
+	return nil
+}
 
 // space is what a thread's workspace is made of.
 func (p Project) space(t store.Thread) workspace.Project {

@@ -1,10 +1,13 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/render/mrkdwn"
 )
 
 // The buttons of what is asked back. There may be several of ActionSay, with a number after
@@ -13,7 +16,31 @@ import (
 const (
 	ActionSay     = "say"
 	ActionInstead = "ask_claude"
+	// ActionPickProject chooses a project for a message; its value is the message's ts, its author and the
+	// project, which is empty for none after all.
+	ActionPickProject = "pick_project"
 )
+
+// PickProject asks a message's author which project it is for. There are at most pickMost buttons.
+func PickProject(user, ts string, projects []string) Page {
+	page := Page{}
+	sentence := mrkdwn.Mention(user) + ", which project is this for? Your message waits until you choose. Next time, begin it with “in " + mrkdwn.Escape(projects[0]) + ": …”."
+	page.Text = sentence
+	page.Blocks = append(page.Blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, sentence, false, false), nil, nil))
+	var buttons []slack.BlockElement
+	for i, p := range append(slices.Clone(projects[:min(len(projects), pickMost)]), "") {
+		label := p
+		if p == "" {
+			label = "None of them"
+		}
+		buttons = append(buttons, button(ActionPickProject+":"+strconv.Itoa(i), ts+" "+user+" "+p, label, slack.StyleDefault))
+	}
+	page.Blocks = append(page.Blocks, slack.NewActionBlock("", buttons...))
+	return page
+}
+
+// pickMost is how many projects are offered: a row of buttons has 25.
+const pickMost = 24
 
 // ActionOf is what a button does: where several of a block do the same, a number or a word after
 // a colon tells them apart, since their ids must differ.
