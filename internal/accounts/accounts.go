@@ -123,7 +123,7 @@ func (s *Service) Bind(ctx context.Context, site Site, team, user string, t *oau
 		return "", fmt.Errorf("the account %s at %s is connected by somebody else here. Nothing was connected", me.Login, host)
 	case err != nil:
 		s.Log.Error("connect an account", zap.String("user", user), zap.Error(err))
-		return "", errors.New("Deckhand could not write this down. Try again later")
+		return "", errors.New("the connection could not be written down. Try again later")
 	}
 	return me.Login, nil
 }

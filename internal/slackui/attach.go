@@ -245,7 +245,7 @@ func (a *App) PostFile(ctx context.Context, k store.ThreadKey, name, title strin
 	}
 	if err != nil {
 		a.log.Warn("post a file of a session", zap.String("name", file.Name), zap.Error(err))
-		return errors.New("Slack has not taken the file; Deckhand may lack the right to post files here, or Slack is slow")
+		return errors.New("the file was not taken: Deckhand may lack the right to post files here, or Slack is slow")
 	}
 	return nil
 }

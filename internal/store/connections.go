@@ -21,7 +21,7 @@ type Connection struct {
 	DeadAt               *time.Time // when the forge took the token no more
 }
 
-// ErrTaken: somebody else has connected that account.
+// ErrTaken means that somebody else has connected that account.
 var ErrTaken = errors.New("the account is connected by somebody else")
 
 const connectionColumns = `team_id, user_id, host, account, login, key, sealed, expires_at, dead_at`

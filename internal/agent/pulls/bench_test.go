@@ -298,7 +298,8 @@ func (b *bench) Push(ctx context.Context, t store.Thread, p place.Project, _, ol
 	return tip, err
 }
 
-func (*bench) NameOf(context.Context, string) string                { return "Somebody @here <!channel>" }
+func (*bench) NameOf(context.Context, string) string { return "Somebody @here <!channel>" }
+
 func (*bench) LinkTo(store.ThreadKey) string                        { return "https://slack.example.com/t" }
 func (*bench) AuthorOf(context.Context, string) (name, mail string) { return "", "" }
 func (b *bench) MayAsk(context.Context, string, store.Thread) bool  { return !b.refuses }

@@ -214,23 +214,25 @@ func (s *Service) open(ctx context.Context, c tools.Call, in opening) (string, e
 	if a.Push != nil && a.Push.Pull != nil { // as people were shown, and what they have added
 		reviewers = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(a.Push.Pull.Reviewers), in.Reviewers...))))
 	}
-	pull, act := forge.Pull{}, "opened"
 	if found != nil {
-		pull, act = *found, "pushed"
-	} else if err = s.Store.Schedule(ctx, store.Job{Args: store.PullOpened{ApprovalID: a.ID}, At: time.Now().Add(4 * s.Every)}); err != nil {
+		return s.remembered(ctx, t, p, *found, pushed, "pushed", a)
+	}
+	if err := s.Store.Schedule(ctx, store.Job{Args: store.PullOpened{ApprovalID: a.ID}, At: time.Now().Add(4 * s.Every)}); err != nil {
 		return "", err
-	} else if pull, err = r.Open(ctx, forge.NewPull{
+	}
+	pull, err := r.Open(ctx, forge.NewPull{
 		Title: to.Title, Body: s.body(ctx, t, in.Body, a), Branch: to.Branch, Base: to.Base, Draft: to.Draft,
 		Labels: append(in.Labels, p.PullRequests.Labels...), Reviewers: reviewers,
-	}); forge.ReasonOf(err) == forge.Exists || forge.ReasonOf(err) == forge.Unavailable { // an answer may be lost
-		if pull, err2 := r.Find(ctx, to.Branch); err2 == nil {
-			return s.remembered(ctx, t, p, pull, pushed, act, a)
+	})
+	if forge.ReasonOf(err) == forge.Exists || forge.ReasonOf(err) == forge.Unavailable { // an answer may be lost
+		if there, findErr := r.Find(ctx, to.Branch); findErr == nil {
+			pull, err = there, nil
 		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("the branch %s is pushed, and the pull request is not opened: %w. Call the tool again: it goes on from there", to.Branch, err)
 	}
-	return s.remembered(ctx, t, p, pull, pushed, act, a)
+	return s.remembered(ctx, t, p, pull, pushed, "opened", a)
 }
 
 // remembered writes a pull request down, and says so to the model.

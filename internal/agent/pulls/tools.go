@@ -144,9 +144,6 @@ func (s *Service) Look(ctx context.Context, threadID int64, c policy.Call, push 
 	if ref.Commits.Count == 0 && ref.Old != ref.New {
 		return nil, fmt.Errorf("the forge has all commits of %s already: commit your work first", push.Pull.Branch)
 	}
-	if ref := push.Refs[0]; ref.Lost.Count > 0 {
-		return nil, fmt.Errorf("the branch %s at the forge has commits that this thread's does not have, so it cannot be pushed there: fetch it and merge it if they belong here; if they do not, somebody has to rename that branch at the forge", push.Pull.Branch)
-	}
 	if push.Pull.Number == 0 {
 		me, err := r.Me(ctx) // who opens it cannot review it
 		if err != nil {
@@ -221,9 +218,15 @@ func (s *Service) merge(ctx context.Context, c tools.Call, in merging) (string, 
 	if who, err := mail.ParseAddress(email); err == nil {
 		said = append(said, "Co-authored-by: "+plainName(name)+" <"+who.Address+">")
 	}
-	commit, err := r.Merge(ctx, row.Number, forge.NewMerge{
-		Head: in.Head, Method: forge.MergeMethod(in.Method), Title: fmt.Sprintf("%s (#%d)", plain(pull.Title, 300), pull.Number), Message: strings.Join(said, "\n"),
-	})
+	m := forge.NewMerge{Head: in.Head, Method: forge.MergeMethod(in.Method)}
+	if m.Method != forge.MergeRebase { // which makes no commit of its own
+		sign := "#"
+		if s.Projects[t.Project].PullRequests.Kind == forge.GitLab {
+			sign = "!"
+		}
+		m.Title, m.Message = fmt.Sprintf("%s (%s%d)", plain(pull.Title, 300), sign, pull.Number), strings.Join(said, "\n")
+	}
+	commit, err := r.Merge(ctx, row.Number, m)
 	if forge.ReasonOf(err) == forge.Moved {
 		return "", errors.New("the pull request has got other commits since this was approved: read it again, and people are asked about what it is now")
 	}

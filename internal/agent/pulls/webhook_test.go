@@ -69,7 +69,7 @@ func TestADeliveryHasTheForgeAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // sent twice it counts once
-			r := httptest.NewRequest(http.MethodPost, "/webhooks/"+c.project, strings.NewReader(c.body))
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/webhooks/"+c.project, strings.NewReader(c.body))
 			for name, value := range c.headers {
 				r.Header.Set(name, value)
 			}

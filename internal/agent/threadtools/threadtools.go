@@ -114,7 +114,7 @@ func within(workspace, path string, hidden []string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s cannot be opened; what links lead to is not posted: copy it", rel)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	info, err := f.Stat()
 	switch {
 	case err != nil || !info.Mode().IsRegular():
