@@ -206,8 +206,8 @@ func TestAPullRequestIsForItsCommits(t *testing.T) {
 	const by = " (via Deckhand) <deckhand@deckhand.invalid>"
 	log := git(clone, "log", "--reverse", "--format=%an by %cn: %s %(trailers:key=Requested-by,key=Fixes,separator=%x2c ) %(trailers:key=Deckhand-Thread,valueonly)", "-3")
 	for i, want := range []string{
-		"Linus Engineer (via Deckhand) by Deckhand: one Requested-by: Linus Engineer" + by + " http", "Grace Approver (via Deckhand) by Deckhand: two Fixes: #1, Requested-by: Grace Approver" + by + " http",
-		"Ada Admin (via Deckhand) by Deckhand: three Requested-by: Ada Admin" + by + " http",
+		"Linus Engineer by Deckhand: one Requested-by: Linus Engineer <linus@boathouse.example> http", "Grace Approver by Deckhand: two Fixes: #1, Requested-by: Grace Approver <grace@boathouse.example> http",
+		"Ada Admin by Deckhand: three Requested-by: Ada Admin <ada@boathouse.example> http",
 	} {
 		if !strings.Contains(log, want) {
 			t.Errorf("commit %d is not %q:\n%s", i, want, log)
