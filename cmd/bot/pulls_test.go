@@ -203,7 +203,6 @@ func TestAPullRequestIsForItsCommits(t *testing.T) {
 		prompt := w.runs(turn[0], eng, thread, "git commit -q --allow-empty -m '"+turn[1]+"'; git commit -q --amend --no-edit; true")
 		w.done(eng, thread, prompt)
 	}
-	const by = " (via Deckhand) <deckhand@deckhand.invalid>"
 	log := git(clone, "log", "--reverse", "--format=%an by %cn: %s %(trailers:key=Requested-by,key=Fixes,separator=%x2c ) %(trailers:key=Deckhand-Thread,valueonly)", "-3")
 	for i, want := range []string{
 		"Linus Engineer by Deckhand: one Requested-by: Linus Engineer <linus@boathouse.example> http", "Grace Approver by Deckhand: two Fixes: #1, Requested-by: Grace Approver <grace@boathouse.example> http",

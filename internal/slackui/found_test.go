@@ -371,3 +371,25 @@ func TestALookIsOneReplicas(t *testing.T) {
 	o.must(o.db.HoldScan(ctx, l, 0))
 	take(true)
 }
+
+// TestAFaultEndsNoBot: an envelope on which the bot's own code fails is put off as one that has
+// trouble, and given up in the end, with a word to its author; the bot goes on.
+func TestAFaultEndsNoBot(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	agent := o.app.agent
+	o.app.agent = nil // whatever asks it fails
+	o.heard(slack.UserLinus, slack.ChannelEngineering, "", "@deckhand mend this")
+	var state string
+	var attempts int
+	o.must(o.conn.QueryRow(t.Context(), `SELECT state, attempts FROM inbox ORDER BY id DESC LIMIT 1`).Scan(&state, &attempts))
+	if state == "done" || attempts != 1 {
+		t.Fatalf("after a fault the message is %s after %d attempts", state, attempts)
+	}
+	o.app.agent = agent
+	o.heard(slack.UserLinus, slack.ChannelEngineering, "", "@deckhand mend that")
+	o.must(o.conn.QueryRow(t.Context(), `SELECT state FROM inbox ORDER BY id DESC LIMIT 1`).Scan(&state))
+	if state == "failed" {
+		t.Error("the next message was not worked on")
+	}
+}

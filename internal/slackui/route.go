@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -278,28 +279,14 @@ func addressesSomebodyElse(text string) bool {
 }
 
 // act does what the envelope asks for and says in a word or two what came of it.
-func (a *App) act(ctx context.Context, in *incoming) (outcome string) {
+func (a *App) act(ctx context.Context, in *incoming) string {
 	ctx, cancel := context.WithTimeoutCause(ctx, routeLimit, fmt.Errorf("act on an envelope: no end in %s", routeLimit))
 	defer cancel()
-	var err error
 	if in.store.ThreadTS != "" {
 		a.publisher.Watched(in.store.ThreadTS)
 		a.frontend.visitors.heard(in.store.Key(), in.store.UserID, in.message != nil)
 	}
-	switch {
-	case in.message != nil:
-		outcome, err = a.onMessage(ctx, in)
-	case in.click != nil:
-		outcome, err = a.onClick(ctx, in)
-	case in.shortcut != nil:
-		outcome, err = a.onShortcut(ctx, in)
-	case in.submission != nil:
-		outcome, err = a.onSubmission(ctx, in)
-	case in.command != nil:
-		outcome, err = a.onSlash(ctx, in)
-	case in.event != nil:
-		outcome, err = a.onEvent(ctx, in)
-	}
+	outcome, err := a.handle(ctx, in)
 	if err != nil && in.message != nil && in.store.ID != 0 {
 		return a.putOff(ctx, in, err)
 	}
@@ -310,6 +297,31 @@ func (a *App) act(ctx context.Context, in *incoming) (outcome string) {
 		return "failed"
 	}
 	return outcome
+}
+
+// handle does what an envelope is for. A fault of ours in it is an error, so that one message ends
+// no bot, and is not tried for ever.
+func (a *App) handle(ctx context.Context, in *incoming) (outcome string, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("a fault of the bot: %v\n%s", fault, debug.Stack())
+		}
+	}()
+	switch {
+	case in.message != nil:
+		return a.onMessage(ctx, in)
+	case in.click != nil:
+		return a.onClick(ctx, in)
+	case in.shortcut != nil:
+		return a.onShortcut(ctx, in)
+	case in.submission != nil:
+		return a.onSubmission(ctx, in)
+	case in.command != nil:
+		return a.onSlash(ctx, in)
+	case in.event != nil:
+		return a.onEvent(ctx, in)
+	}
+	return "", nil
 }
 
 // finish marks the envelope as dealt with, and tells the person what is to be told of it.
