@@ -37,6 +37,13 @@ var sayings = []struct{ text, command, rest string }{
 	{"Stopp now!", "stop", ""},
 	{"stpo using tabs", "", ""}, //nolint:misspell // that is the point
 	{"hlep", nearly + "help", ""},
+	{"connect", "connect", ""},
+	{"Connect!", "connect", ""},
+	{"conect", nearly + "connect", ""}, //nolint:misspell // that is the point
+	{"connect the database to the app", "", ""},
+	{"disconnect", "disconnect", ""},
+	{"disconect", nearly + "disconnect", ""}, //nolint:misspell // that is the point
+	{"disconnect the socket when it idles", "", ""},
 	{"hepl!", nearly + "help", ""},
 	{"hlep me", "", ""},
 	{"csots", nearly + "costs", ""},

@@ -41,7 +41,7 @@ var uses = []use{
 	{scope: "reactions:write", what: "👀 and what became of a prompt", methods: "reactions.add reactions.remove"},
 	{scope: "usergroups:read", what: "who is in a group that may approve", methods: "usergroups.list usergroups.users.list"},
 	{scope: "users:read", what: "who is a guest", methods: "users.info users.list"},
-	{scope: "users:read.email", what: "whose account at the forge is whose, and the address in commits", methods: "users.info"},
+	{scope: "users:read.email", what: "whose account at the forge is whose, and the address in commits"},
 }
 
 // Scopes compares the bot token's scopes with those that the app uses. missing says of

@@ -43,7 +43,7 @@ var methods = map[string]method{
 	"conversations.leave":   {run: (*Server).conversationsLeave, scopes: []string{"channels:manage", "channels:write", "groups:write"}, limit: tier3},
 	"conversations.open":    {run: (*Server).conversationsOpen, scopes: []string{"channels:manage", "groups:write", "im:write", "mpim:write"}, limit: tier3},
 
-	"users.info":            {run: (*Server).usersInfo, scopes: []string{"users:read", "users:read.email"}, limit: tier4},
+	"users.info":            {run: (*Server).usersInfo, scopes: []string{"users:read"}, limit: tier4},
 	"users.list":            {run: (*Server).usersList, scopes: []string{"users:read"}, limit: tier2},
 	"users.conversations":   {run: (*Server).usersConversations, scopes: readAny, limit: tier3},
 	"users.getPresence":     {run: (*Server).usersGetPresence, scopes: []string{"users:read"}, limit: tier3},

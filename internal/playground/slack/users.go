@@ -13,7 +13,7 @@ func (s *Server) wireUser(u *user) object {
 		"image_24": avatar, "image_32": avatar, "image_48": avatar, "image_72": avatar, "image_192": avatar, "image_512": avatar,
 		"team": u.TeamID,
 	}
-	if !u.Bot {
+	if !u.Bot && slices.Contains(s.scopes, "users:read.email") {
 		profile["email"] = u.Name + "@boathouse.example"
 	}
 	o := object{
