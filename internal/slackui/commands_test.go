@@ -39,10 +39,10 @@ var sayings = []struct{ text, command, rest string }{
 	{"hlep", nearly + "help", ""},
 	{"connect", "connect", ""},
 	{"Connect!", "connect", ""},
-	{"conect", nearly + "connect", ""}, //nolint:misspell // that is the point
+	{"conect", nearly + "connect", ""},
 	{"connect the database to the app", "", ""},
 	{"disconnect", "disconnect", ""},
-	{"disconect", nearly + "disconnect", ""}, //nolint:misspell // that is the point
+	{"disconect", nearly + "disconnect", ""},
 	{"disconnect the socket when it idles", "", ""},
 	{"hepl!", nearly + "help", ""},
 	{"hlep me", "", ""},
