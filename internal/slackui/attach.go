@@ -18,6 +18,7 @@ import (
 	"deckhand/internal/attachment"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
+	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -214,6 +215,9 @@ func (f *frontend) Attach(k store.ThreadKey, name, text string) {
 	})
 }
 
+// fileTitleMost bounds a file's title, in bytes.
+const fileTitleMost = 200
+
 // PostFile implements [threadtools.Chat]. Pictures are decoded and written anew, and texts are redacted.
 func (a *App) PostFile(ctx context.Context, k store.ThreadKey, name, title string, content []byte) error {
 	file, err := attachment.Read(ctx, name, content)
@@ -232,7 +236,7 @@ func (a *App) PostFile(ctx context.Context, k store.ThreadKey, name, title strin
 		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "post a file of a session", Timeout: time.Minute,
 		Do: func(ctx context.Context) error {
 			return a.uploadOnce(ctx, slack.UploadFileParameters{
-				Reader: bytes.NewReader(file.Content), FileSize: len(file.Content), Filename: file.Name, Title: cmp.Or(title, file.Name),
+				Reader: bytes.NewReader(file.Content), FileSize: len(file.Content), Filename: file.Name, Title: cmp.Or(mrkdwn.Prefix(a.c.Redact(mrkdwn.OneLine(title)), fileTitleMost), file.Name),
 				Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS,
 			})
 		},
