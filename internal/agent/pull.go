@@ -16,14 +16,14 @@ func (w *worker) askAboutPull(ctx context.Context, a store.Approval, c policy.Ca
 	look := &check{requestID: a.RequestID, toolUseID: a.ToolUseID, call: c, asks: &a}
 	ctx, look.cancel = context.WithTimeoutCause(ctx, lookTimeout, fmt.Errorf("it took more than %s", lookTimeout))
 	w.session.checks[a.RequestID] = look
-	proc, threadID := w.session.proc, w.threadID
+	proc, threadID, requester := w.session.proc, w.threadID, a.RequestedBy
 	w.session.pump.Go(func() {
 		defer look.cancel()
 		var push *store.Push
 		if len(leaves.Specs) > 0 {
 			push = proc.Outgoing(ctx, "", leaves)
 		}
-		push, err := w.pulls.Look(ctx, threadID, c, push)
+		push, err := w.pulls.Look(ctx, threadID, requester, c, push)
 		if err != nil {
 			look.refused = "Nobody was asked: " + strings.TrimSuffix(err.Error(), ".") + "."
 		}

@@ -67,10 +67,10 @@ func (p Project) Repository() (forge.Repository, error) {
 // or at the forge.
 var ErrMoved = errors.New("the branch is not where it was when it was approved")
 
-// Push puts the thread's own branch at the forge to a commit, as the bot or, with a token, as
-// the person whose it is: to where the thread's
-// branch is now, which has to be the commit where one is named. Old is what the forge's branch
-// has to be, empty for whatever it is. It gives [ErrMoved], or a sentence for people.
+// Push puts the thread's own branch at the forge to where the thread has it now, which has to be
+// the commit where one is named: as the bot or, with a token, as the person whose it is. Old is
+// what the forge's branch has to be, empty for whatever it is. It gives [ErrMoved], or a sentence
+// for people.
 func (h *Host) Push(ctx context.Context, t store.Thread, p Project, token, old, commit string) (pushed string, err error) {
 	tip, objects, err := h.Keeper.Committed(ctx, h.worksIn(t), p.space(t))
 	switch {

@@ -220,7 +220,7 @@ func TestTheBranchIsNotOurs(t *testing.T) {
 
 	input := []byte(`{"title": "A title", "body": ""}`)
 	push := &store.Push{Refs: []store.PushRef{{Name: "refs/heads/" + branch, Old: theirs, New: mine, Commits: store.PushCommits{Count: 1}, Lost: store.PushCommits{Count: 1}}}}
-	if _, err := b.Look(t.Context(), th.ID, policy.Call{Tool: tools.Prefix + "open_pull_request", Input: input}, push); err == nil || !strings.Contains(err.Error(), "has commits that this thread does not have") {
+	if _, err := b.Look(t.Context(), th.ID, "U1", policy.Call{Tool: tools.Prefix + "open_pull_request", Input: input}, push); err == nil || !strings.Contains(err.Error(), "has commits that this thread does not have") {
 		t.Errorf("people are asked to push over somebody's branch: %v", err)
 	}
 	for name, old := range map[string]string{"taken before the card": theirs, "taken after it": strings.Repeat("0", 40), "allowed by a rule": ""} {
@@ -297,7 +297,7 @@ func TestPeopleActAtTheForge(t *testing.T) {
 		t.Errorf("%s by %s for %s; %s", p.State, p.MergedBy, p.MergedFor, b.acts())
 	}
 	again(false)
-	if _, err := b.Look(t.Context(), th.ID, policy.Call{Tool: tools.Prefix + "merge_pull_request", Input: []byte(`{"head":"` + p.Head + `","method":"merge"}`)}, nil); err == nil || !strings.Contains(err.Error(), "is merged") {
+	if _, err := b.Look(t.Context(), th.ID, "U1", policy.Call{Tool: tools.Prefix + "merge_pull_request", Input: []byte(`{"head":"` + p.Head + `","method":"merge"}`)}, nil); err == nil || !strings.Contains(err.Error(), "is merged") {
 		t.Error("people are asked about it:", err)
 	}
 }
@@ -330,7 +330,7 @@ func TestTwoThreadsAndOneBase(t *testing.T) {
 			t.Errorf("the session is asked to mend %q", Trouble(p))
 		}
 		input := []byte(`{"head":"` + second.Head + `","method":"merge"}`)
-		if _, err := b.Look(t.Context(), two.ID, policy.Call{Tool: tools.Prefix + "merge_pull_request", Input: input}, nil); err == nil || !strings.Contains(err.Error(), "has conflicts with main, and is not merged: fetch") {
+		if _, err := b.Look(t.Context(), two.ID, "U1", policy.Call{Tool: tools.Prefix + "merge_pull_request", Input: input}, nil); err == nil || !strings.Contains(err.Error(), "has conflicts with main, and is not merged: fetch") {
 			t.Error("people are asked about it:", err)
 		}
 		b.git("fetch", "-q", "origin")

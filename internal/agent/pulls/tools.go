@@ -116,12 +116,13 @@ func Source(c policy.Call, branch string) (leaves policy.Push, looked bool) {
 }
 
 // Look is what people are shown of a call, with what its push would bring, if it pushes. Its
-// error says why nobody is asked, a sentence for the model.
-func (s *Service) Look(ctx context.Context, threadID int64, c policy.Call, push *store.Push) (*store.Push, error) {
+// error says why nobody is asked, a sentence for the model. The forge is read as requester, if they
+// have connected an account.
+func (s *Service) Look(ctx context.Context, threadID int64, requester string, c policy.Call, push *store.Push) (*store.Push, error) {
 	if c.Tool == tools.Prefix+"merge_pull_request" {
-		return s.lookAtMerge(ctx, threadID, c)
+		return s.lookAtMerge(ctx, threadID, requester, c)
 	}
-	t, p, r, err := s.of(ctx, threadID)
+	t, p, r, _, err := s.as(ctx, threadID, requester)
 	switch {
 	case err != nil:
 		return nil, err
@@ -156,12 +157,12 @@ func (s *Service) Look(ctx context.Context, threadID int64, c policy.Call, push 
 
 // lookAtMerge is what people are shown who are asked about a merge: it is for the commit that
 // the input names, which has to be the head.
-func (s *Service) lookAtMerge(ctx context.Context, threadID int64, c policy.Call) (*store.Push, error) {
+func (s *Service) lookAtMerge(ctx context.Context, threadID int64, requester string, c policy.Call) (*store.Push, error) {
 	var in merging
 	if err := tools.Read(c.Input, &in); err != nil {
 		return nil, err
 	}
-	o, err := s.current(ctx, threadID, "")
+	o, err := s.current(ctx, threadID, requester)
 	if err != nil {
 		return nil, err
 	}
