@@ -353,3 +353,26 @@ func (b *bench) settledOf(t store.Thread) (forge.Pull, error) {
 	}
 	return b.settled(context.Background(), r, b.row(t).Number)
 }
+
+// TestAProjectOfPeopleAlone: where the bot does nothing in its own name, nobody is asked about what
+// it could not do, and nothing is done for whoever has connected no account.
+func TestAProjectOfPeopleAlone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	p := b.Projects["web"]
+	p.PullRequests.AsPerson = true
+	b.Projects["web"] = p
+	th := b.thread("mended.txt", "Mended.")
+	for name, do := range map[string]func() (any, error){
+		"look": func() (any, error) {
+			return b.Look(t.Context(), th.ID, "U1", policy.Call{Tool: tools.Prefix + "open_pull_request", Input: []byte(`{"title":"T","body":"B"}`)}, &store.Push{Refs: []store.PushRef{{}}})
+		},
+		"open": func() (any, error) {
+			return b.open(t.Context(), tools.Call{ThreadID: th.ID, Approval: b.approval(th)}, opening{Title: "T"})
+		},
+	} {
+		if _, err := do(); err == nil || !strings.Contains(err.Error(), "has connected no account at") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
