@@ -33,14 +33,13 @@ func TestASilentTurnSaysSoOnce(t *testing.T) {
 			s.process(here).emit(&claude.System{Meta: claude.Meta{Type: "system", Subtype: "status"}})
 			synctest.Wait()
 		}
-		w := s.worker(here)
-		if w.turn.quiet() != nil || said() != 0 {
-			t.Error("a turn that is heard of is shown as silent")
+		if said() != 0 {
+			t.Error("a turn that is heard of is told of as silent")
 		}
-		heard := w.turn.pulse.at
+		heard := time.Now()
 		time.Sleep(90 * time.Second)
 		synctest.Wait()
-		if q := w.turn.quiet(); q == nil || q.Of != "the model" || !q.Since.Equal(heard) {
+		if q := s.people.silent(); q == nil || q.Of != "the model" || !q.Since.Equal(heard) {
 			t.Errorf("after a while it is shown as %+v", q)
 		}
 		if said() != 0 {
@@ -71,7 +70,7 @@ func TestATurnThatWaitsForPeopleShowsSinceWhen(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
-		if q := s.worker(here).turn.quiet(); q == nil || q.Of != "" || time.Since(q.Since) < 19*time.Minute {
+		if q := s.people.silent(); q == nil || q.Of != "" || time.Since(q.Since) < 19*time.Minute {
 			t.Errorf("it is shown as %+v", q)
 		}
 		if slices.ContainsFunc(s.heard()["people"], func(said string) bool { return strings.Contains(said, "Nothing was heard") }) {

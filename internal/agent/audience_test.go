@@ -26,6 +26,14 @@ type audience struct {
 	prompts    map[int64]PromptMark
 	spoken     map[store.ThreadKey]bool // threads in which a sentence was said
 	places     map[store.ThreadKey]bool // threads that are said to wait for a session
+	quiet      *Quiet                   // of the turn that was shown last
+}
+
+// silent is since when people are shown that nothing is heard of a turn.
+func (a *audience) silent() *Quiet {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.quiet
 }
 
 // parked is a turn that sleeps, whose message stands as it is.
@@ -44,6 +52,7 @@ func (a *audience) ShowTurn(t TurnView) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.allowed(t.Thread, "a turn was shown")
+	a.quiet = t.Quiet
 	if a.turns[t.ID] == "over" {
 		if !a.unfinished[t.ID] {
 			a.stage.breach("turn %d was shown after its end", t.ID)
