@@ -27,6 +27,10 @@ const (
 	maxMessage = 300
 )
 
+// connections are the forges' own: whoever closes those of others, as servers of tests do when they
+// end, breaks no call.
+var connections = http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
+
 // newClient returns the client for the calls to one repository's API, whose address is api.
 // The forge's own client of the API must set no credential: each call gets the one that
 // Config.Token returns then, and only calls to the API's own host do. An answer other than
@@ -37,7 +41,7 @@ func newClient(c Config, api *url.URL) *http.Client {
 		client = *c.Client
 	}
 	client.Transport = &transport{
-		host: hostOf(api), token: c.Token, next: cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport),
+		host: hostOf(api), token: c.Token, next: cmp.Or[http.RoundTripper](client.Transport, connections),
 	}
 	client.CheckRedirect = checkRedirect
 	return &client

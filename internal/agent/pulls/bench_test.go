@@ -77,8 +77,6 @@ func newBench(t *testing.T) *bench {
 	}
 	f.Register(mux)
 	b.git("remote", "add", "origin", b.bare())
-	client := http.DefaultTransport.(*http.Transport) //nolint:forcetypeassert // it is one
-	t.Cleanup(client.CloseIdleConnections)
 	b.Service = New(Config{
 		Store: b, People: b, Pusher: b, Accounts: (*accounts.Service)(nil), Every: time.Second, Log: zap.NewNop(),
 		Projects: map[string]place.Project{"web": {
