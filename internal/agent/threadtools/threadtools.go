@@ -91,23 +91,26 @@ func Tools(t store.Thread, chat Chat, hidden []string) []tools.Tool {
 // contain the workspace. No link is followed, so that a path means what it says, and a session
 // that swaps folders meanwhile gains nothing. Its error is a sentence for the model.
 func within(workspace, path string, hidden []string) ([]byte, error) {
-	workspace, err := filepath.EvalSymlinks(workspace)
+	folder, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
 		return nil, errors.New("the workspace's folder cannot be opened")
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(workspace, path)
+	rel := filepath.Clean(path)
+	for _, of := range []string{folder, workspace} { // as a session may name it, too
+		if filepath.IsAbs(path) && below(of, path) {
+			rel, _ = filepath.Rel(of, path)
+		}
 	}
-	rel, err := filepath.Rel(workspace, path)
-	if err != nil || !filepath.IsLocal(rel) {
+	if !filepath.IsLocal(rel) {
 		return nil, fmt.Errorf("%s is not in the workspace", path)
 	}
+	path = filepath.Join(folder, rel)
 	for _, h := range hidden {
-		if h, err = filepath.EvalSymlinks(h); err == nil && below(h, path) && !below(h, workspace) {
+		if h, err = filepath.EvalSymlinks(h); err == nil && below(h, path) && !below(h, folder) {
 			return nil, fmt.Errorf("%s is the bot's own, and not posted", rel)
 		}
 	}
-	f, err := openPlain(workspace, rel)
+	f, err := openPlain(folder, rel)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("%s is not there", rel)

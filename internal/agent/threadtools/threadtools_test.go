@@ -62,6 +62,13 @@ func TestOnlyFilesOfTheWorkspaceArePosted(t *testing.T) {
 	if len(c.posted) != 3 || c.posted[0] != "chart.csv|T|a,b" {
 		t.Errorf("posted were %q", c.posted)
 	}
+	other := filepath.Join(t.TempDir(), "by a link")
+	must(os.Symlink(dir, other))
+	for _, path := range []string{filepath.Join(other, "out/chart.csv"), filepath.Join(dir, "out/chart.csv")} {
+		if content, err := within(other, path, []string{data}); err != nil || string(content) != "a,b" {
+			t.Errorf("%s by a workspace that is a link: %q, %v", path, content, err)
+		}
+	}
 	for range filesMost {
 		_, _ = post.Run(t.Context(), tools.Call{Input: json.RawMessage(`{"path":"out/chart.csv"}`)})
 	}
