@@ -181,8 +181,9 @@ type TurnView struct {
 	Problem string
 	// Continue offers to go on, to whoever may write here: a budget stopped the turn.
 	Continue bool
-	// OpensPull offers to open a pull request, to whoever may write here: the turn has made
-	// commits.
+	// Committed says that the turn has made commits, whose diff a window shows.
+	Committed bool `json:",omitempty"`
+	// OpensPull offers to open a pull request of them, to whoever may write here.
 	OpensPull bool `json:",omitempty"`
 	// OutboxID is the outbox row that this view was committed as, once the turn has ended; 0
 	// for none.

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/forge"
 	"deckhand/internal/store"
@@ -32,16 +35,34 @@ func (w *worker) askAboutPull(ctx context.Context, a store.Approval, c policy.Ca
 	return nil
 }
 
-// opensPull reports whether the turn that ends has made commits of which no pull request is
-// open: then it offers to open one.
-func (w *worker) opensPull(ctx context.Context, state TurnState) bool {
-	if w.pulls == nil || state != TurnDone || !w.project.OpensPulls() || w.turn == nil {
+// committed reports whether the turn that ends has made commits that could go to a forge.
+func (w *worker) committed(ctx context.Context) bool {
+	if w.turn == nil || w.session == nil || !w.project.ReachesForge() {
 		return false
 	}
 	head := w.place.Head(ctx, w.thread.Workspace)
-	if head == "" || head == w.turn.head {
+	return head != "" && head != w.turn.head
+}
+
+// opensPull reports whether a turn that has made commits offers to open a pull request: none is
+// open.
+func (w *worker) opensPull(ctx context.Context) bool {
+	if w.pulls == nil || !w.project.OpensPulls() {
 		return false
 	}
 	p, err := w.pulls.Store.PullOfThread(ctx, w.threadID)
 	return err != nil || p.State != string(forge.Open)
+}
+
+// saveDiff keeps what a turn's commits would bring to the forge, for the window that shows it.
+func (w *worker) saveDiff(ctx context.Context, proc place.Process, turnID int64, branch string) {
+	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, fmt.Errorf("it took more than %s", lookTimeout))
+	defer cancel()
+	push := proc.Outgoing(ctx, "", policy.Push{Specs: []policy.Refspec{{Src: "HEAD", Dst: branch}}})
+	if push == nil || ctx.Err() != nil {
+		return
+	}
+	if err := w.store.SaveDiff(ctx, turnID, push); err != nil && ctx.Err() == nil {
+		w.log.Warn("save a turn's diff", zap.Int64("turn", turnID), zap.Error(err))
+	}
 }

@@ -41,6 +41,8 @@ type session struct {
 	pump                sync.WaitGroup // the pump, and requests that wait for the CLI
 	// committed has a token when a turn has ended whose commits are to be published.
 	committed chan struct{}
+	// diffs has the ended turns whose commits are to be shown.
+	diffs chan int64
 	// unpublished is why they could not be, last, and unsaved what could not be saved of
 	// what was not committed; the pump's, then whoever stops the session's.
 	unpublished, unsaved string
@@ -217,7 +219,7 @@ func (w *worker) adopt(ctx context.Context, proc place.Process, m *spend.Meter, 
 		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: m, totals: claude.NewTotals(baseline), checks: map[string]*check{},
 		idle: time.NewTimer(w.limits.IdleTimeout), messages: messages, stopPump: stop,
 		journal: newJournal(w.store, w.log, func(ctx context.Context) string { return w.place.Head(ctx, dir) }), model: w.project.Model, mode: cmp.Or(w.project.PermissionMode, ModeDefault),
-		committed: make(chan struct{}, 1), recalls: recalls, mirror: w.newMirror(w.thread.SessionID, resumed),
+		committed: make(chan struct{}, 1), diffs: make(chan int64, 1), recalls: recalls, mirror: w.newMirror(w.thread.SessionID, resumed),
 	}
 	s.pump.Go(func() { s.journal.run(pumpCtx) })
 	s.pump.Go(func() { s.mirror.Run(pumpCtx) })
@@ -239,6 +241,16 @@ func (w *worker) adopt(ctx context.Context, proc place.Process, m *spend.Meter, 
 				within = workspace.PublishTime
 			} else {
 				again, within = time.After(pause), min(2*within, publishMost)
+			}
+		}
+	})
+	s.pump.Go(func() {
+		for {
+			select {
+			case <-pumpCtx.Done():
+				return
+			case turn := <-s.diffs:
+				w.saveDiff(pumpCtx, proc, turn, t.Branch)
 			}
 		}
 	})

@@ -84,6 +84,7 @@ type turns interface {
 	RunningTurn(ctx context.Context, threadID int64) (store.Turn, store.Prompt, error)
 	ContinueTurn(ctx context.Context, l store.Lease, old store.Turn, sessionID string, epoch int) (store.Turn, error)
 	FinishTurn(ctx context.Context, l store.Lease, f store.FinishedTurn) ([]store.Approval, []store.OutboxRow, error)
+	SaveDiff(ctx context.Context, turnID int64, p *store.Push) error
 	ParkTurn(ctx context.Context, l store.Lease, turnID int64, waitsFor []string) (ok bool, err error)
 	Unanswered(ctx context.Context, turnID int64) ([]store.Approval, error)
 	WroteBelow(ctx context.Context, k store.ThreadKey, turnID int64, from, to time.Time) (bool, error)

@@ -133,7 +133,7 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 		asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, changed: map[string]string{},
 		ofAgents: map[string]bool{}, pulse: newPulse(w.limits.Quiet),
 	}
-	if w.pulls != nil {
+	if w.project.ReachesForge() {
 		w.turn.head = w.place.Head(context.Background(), w.thread.Workspace)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), authorTimeout)

@@ -153,7 +153,8 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	view.Quiet, view.Cards = nil, closed(view.Cards, status)
 	view.CostMicroUSD, view.Unfinished, view.Continue = cost, more, overBudget
 	view.Settling = more && !overBudget
-	view.OpensPull = !view.Settling && w.opensPull(ctx, state)
+	view.Committed = w.committed(ctx)
+	view.OpensPull = view.Committed && state == TurnDone && !view.Settling && w.opensPull(ctx)
 	f := store.FinishedTurn{
 		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, CLITotals: told, Approvals: status,
 		OverBudget: overBudget, View: EncodeTurn(view), Mark: string(view.Mark), Answer: transcript.Answer(t.content),
@@ -198,6 +199,12 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		select {
 		case s.committed <- struct{}{}:
 		default: // it is about to
+		}
+		if view.Committed {
+			select {
+			case s.diffs <- view.ID:
+			default: // those of two turns are being read
+			}
 		}
 		s.idle.Reset(w.limits.IdleTimeout)
 		w.place.Slots.Idle(w)

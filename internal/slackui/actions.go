@@ -71,6 +71,8 @@ func init() { // what the handlers call reads the tables
 		render.ActionPickProject: {lasts: true, do: (*App).onPickClick},
 		render.ActionInstead:     {lasts: true, do: (*App).onInsteadClick},
 		render.ActionFeedback:    {lasts: true, do: (*App).onFeedbackClick},
+		render.ActionDiff:        {do: (*App).onDiffClick},
+		render.ActionDiffPage:    {do: (*App).onDiffClick},
 		render.ActionSteps:       {do: (*App).onStepsClick},
 		render.ActionStepsPage:   {do: (*App).onStepsClick},
 		render.ActionStep:        {do: (*App).onStepsClick},

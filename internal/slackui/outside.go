@@ -98,6 +98,7 @@ type feedback interface {
 
 // steps are what turns did, and the copies of conversations, in which results are.
 type steps interface {
+	Diff(ctx context.Context, turnID int64) (*store.Push, error)
 	TurnSteps(ctx context.Context, turnID int64, n, limit int, without []string) (store.Steps, error)
 	transcript.Copies
 }

@@ -34,18 +34,9 @@ func (a *App) onStepsClick(ctx context.Context, in *incoming, action *slack.Bloc
 	if !ok {
 		return "", fmt.Errorf("the button's value is no page of steps: %q", action.Value)
 	}
-	thread, err := a.c.Store.ThreadOfTurn(ctx, page.Turn)
-	// A click must come from the turn's own channel, or from the window that one has opened.
-	if errors.Is(err, store.ErrNotFound) || err == nil && in.click.View.ID == "" && thread.ChannelID != in.store.ChannelID {
-		a.answer(in, "This button does not belong to a turn here.")
-		return "refused", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if refused := a.mayNotSeeSteps(ctx, in, thread); refused != nil {
-		a.answer(in, refused.Sentence)
-		return "refused", nil
+	thread, seen, err := a.turnSeen(ctx, in, page.Turn)
+	if err != nil || !seen {
+		return "refused", err
 	}
 	view := render.StepsView{Page: page}
 	n, limit := page.First, render.StepsOnPage
@@ -76,6 +67,48 @@ func (a *App) onStepsClick(ctx context.Context, in *incoming, action *slack.Bloc
 		err = nil // it was closed, or shows something else already
 	}
 	return "viewed", a.explainModal(in, filled, err)
+}
+
+// onDiffClick opens the window with the diff of a turn's commits, or shows another page of it.
+func (a *App) onDiffClick(ctx context.Context, in *incoming, action *slack.BlockAction) (outcome string, err error) {
+	page, ok := render.ParseDiffPage(action.Value)
+	if !ok {
+		return "", fmt.Errorf("the button's value is no page of a diff: %q", action.Value)
+	}
+	if _, seen, err := a.turnSeen(ctx, in, page.Turn); err != nil || !seen {
+		return "refused", err
+	}
+	push, err := a.c.Store.Diff(ctx, page.Turn)
+	if errors.Is(err, store.ErrNotFound) {
+		a.answer(in, "There is no diff of this turn: it is being made, was not kept, or is too old. Try again in a moment, or ask for it in the thread.")
+		return "no diff", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	view := render.TurnDiff(page.Turn, push, page.Page, a.rendering())
+	if in.click.View.ID != "" {
+		return "viewed", a.updateModal(ctx, in, view)
+	}
+	return "viewed", a.open(ctx, in, view)
+}
+
+// turnSeen is the thread of a turn that somebody wants to look into; whoever may not is told.
+func (a *App) turnSeen(ctx context.Context, in *incoming, turnID int64) (thread store.Thread, ok bool, err error) {
+	thread, err = a.c.Store.ThreadOfTurn(ctx, turnID)
+	// A click must come from the turn's own channel, or from the window that one has opened.
+	if errors.Is(err, store.ErrNotFound) || err == nil && in.click.View.ID == "" && thread.ChannelID != in.store.ChannelID {
+		a.answer(in, "This button does not belong to a turn here.")
+		return thread, false, nil
+	}
+	if err != nil {
+		return thread, false, err
+	}
+	if refused := a.mayNotSeeSteps(ctx, in, thread); refused != nil {
+		a.answer(in, refused.Sentence)
+		return thread, false, nil
+	}
+	return thread, true, nil
 }
 
 // mayNotSeeSteps is why a person may not see what a thread's tools gave back; nil if they

@@ -145,3 +145,57 @@ func TestSteps(t *testing.T) {
 		t.Errorf("after the copies were deleted: %s, %s", outcome, shown)
 	}
 }
+
+// TestTurnDiff: the diff of a turn's commits is shown file by file to whoever may see the turn.
+func TestTurnDiff(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	api := &windows{webAPI: m.app.api}
+	m.app.api = api
+	m.app.c.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }
+	_, _, turn, _, _ := m.asked(slack.ChannelEngineering)
+	click := func(user, channel string) (outcome, shown string) {
+		api.shown = nil
+		outcome = m.act(m.click(user, channel, "", render.ActionDiff, render.DiffPage{Turn: turn}.String()))
+		return outcome, strings.Join(api.shown, "\n")
+	}
+	if outcome, shown := click(slack.UserAda, slack.ChannelEngineering); outcome != "no diff" || shown != "" {
+		t.Errorf("before it is there: %s, %s", outcome, shown)
+	}
+	long := strings.Repeat("+line of b\n", 20_000)
+	if err := m.db.SaveDiff(t.Context(), turn, &store.Push{Refs: []store.PushRef{{
+		Name: "refs/heads/deckhand/1", New: strings.Repeat("a", 40), Added: 20_001, Removed: 1,
+		Commits: store.PushCommits{Count: 1, Some: []store.PushCommit{{ID: strings.Repeat("a", 40), Author: "Ada", Subject: "fix"}}},
+		Files:   []store.PushFile{{Path: "Makefile", Orders: true, Status: "M", Added: 1, Removed: 1}, {Path: "b `x`", Status: "A", Added: 20_000}},
+		Diff:    "diff --git a/Makefile b/Makefile\n-hunter2\n+diff --git of old\ndiff --git a/b b/b\n" + long,
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	outcome, shown := click(slack.UserAda, slack.ChannelEngineering)
+	for _, want := range []string{"2 files, +20,001 −1", "Page 1 of", "`Makefile`", "-•••", "Next page"} {
+		if outcome != "viewed" || !strings.Contains(shown, want) {
+			t.Errorf("%s, without %q:\n%.3000s", outcome, want, shown)
+		}
+	}
+	next := m.envelope("interactive", object{
+		"type": "block_actions", "team": object{"id": slack.TeamID}, "user": object{"id": slack.UserAda, "team_id": slack.TeamID},
+		"container": object{"type": "view", "view_id": "V1"}, "view": object{"id": "V1", "hash": "h1", "type": "modal", "callback_id": render.CallbackDiff},
+		"actions": []any{object{"type": "button", "action_id": render.ActionDiffPage, "value": render.DiffPage{Turn: turn, Page: 1}.String(), "block_id": "b"}},
+	})
+	api.shown = nil
+	if outcome := m.act(next); outcome != "viewed" || !strings.Contains(strings.Join(api.shown, ""), "Previous page") {
+		t.Errorf("the next page: %s, %.2000s", outcome, api.shown)
+	}
+	if outcome, shown := click(slack.UserAda, slack.ChannelPrivate); outcome != "refused" || shown != "" {
+		t.Errorf("from another channel: %s, %s", outcome, shown)
+	}
+	if _, err := m.conn.Exec(t.Context(), `UPDATE threads SET lease_owner = NULL, active_at = now() - interval '1 year'`); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := m.db.ForgetTranscripts(t.Context(), time.Now().Add(-time.Hour)); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	if outcome, _ := click(slack.UserAda, slack.ChannelEngineering); outcome != "no diff" {
+		t.Errorf("of a thread whose copies are deleted: %s", outcome)
+	}
+}

@@ -44,6 +44,7 @@ var losses = map[int64][]string{
 	28: nil,
 	29: {"connections"},
 	30: nil,
+	31: nil,
 }
 
 // TableRows is a table's number of rows.

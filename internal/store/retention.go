@@ -11,7 +11,7 @@ import (
 // unheld is true of a thread t that no live replica holds.
 const unheld = `(t.lease_owner IS NULL OR NOT EXISTS (SELECT FROM replicas r WHERE r.id = t.lease_owner AND r.alive))`
 
-// ForgetTranscripts deletes the transcript copies and answers of some threads in which nobody has written since. It
+// ForgetTranscripts deletes the transcript copies, answers and diffs of some threads in which nobody has written since. It
 // returns their number; zero means that all is done.
 func (s *Store) ForgetTranscripts(ctx context.Context, since time.Time) (threads int, err error) {
 	err = s.pool.QueryRow(ctx, `
@@ -19,10 +19,10 @@ func (s *Store) ForgetTranscripts(ctx context.Context, since time.Time) (threads
 			SELECT t.id FROM threads t
 			WHERE t.active_at < $1 AND `+unheld+`
 			  AND (EXISTS (SELECT FROM transcripts c WHERE c.thread_id = t.id)
-			    OR EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.answer <> ''))
+			    OR EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND (r.answer <> '' OR r.diff IS NOT NULL)))
 			ORDER BY t.active_at LIMIT 100 FOR NO KEY UPDATE OF t SKIP LOCKED),
 		copies AS (DELETE FROM transcripts c USING old WHERE c.thread_id = old.id),
-		answers AS (UPDATE turns r SET answer = '' FROM old WHERE r.thread_id = old.id AND r.answer <> '')
+		answers AS (UPDATE turns r SET answer = '', diff = NULL FROM old WHERE r.thread_id = old.id AND (r.answer <> '' OR r.diff IS NOT NULL))
 		SELECT count(*)::int FROM old`, since).Scan(&threads)
 	return threads, wrap(err, "delete old transcripts")
 }

@@ -261,3 +261,16 @@ func (f FinishedTurn) outboxRows(prompts []int64) []newOutboxRow {
 	}
 	return out
 }
+
+// SaveDiff keeps what the commits of an ended turn would bring to the forge. Its thread may be held by nobody any
+// more, so no lease is asked for.
+func (s *Store) SaveDiff(ctx context.Context, turnID int64, p *Push) error {
+	_, err := s.pool.Exec(ctx, `UPDATE turns SET diff = $2 WHERE id = $1`, turnID, p)
+	return wrap(err, "save the diff of turn %d", turnID)
+}
+
+// Diff returns what SaveDiff kept, or [ErrNotFound].
+func (s *Store) Diff(ctx context.Context, turnID int64) (p *Push, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT diff FROM turns WHERE id = $1 AND diff IS NOT NULL`, turnID).Scan(&p)
+	return p, wrap(notFound(err), "read the diff of turn %d", turnID)
+}

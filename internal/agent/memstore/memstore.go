@@ -54,6 +54,7 @@ type Turn struct {
 	ContinuedBy  string
 	RestSince    time.Time
 	Answer       string
+	Diff         *store.Push
 	continues    int64 // a turn's id; or 0
 }
 

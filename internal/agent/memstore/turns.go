@@ -213,6 +213,16 @@ func (b *Store) ContinueTurn(ctx context.Context, l store.Lease, old store.Turn,
 	return out, err
 }
 
+// SaveDiff is [store.Store.SaveDiff].
+func (b *Store) SaveDiff(ctx context.Context, turnID int64, p *store.Push) error {
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	defer b.mu.Unlock()
+	b.turns[turnID-1].Diff = p
+	return nil
+}
+
 // FinishTurn is [store.Store.FinishTurn].
 func (b *Store) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedTurn) (ended []store.Approval, rows []store.OutboxRow, err error) {
 	err = b.under(ctx, l, func(*store.Thread) error {

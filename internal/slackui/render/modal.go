@@ -17,6 +17,7 @@ import (
 // id, of the input's view an InputPage in JSON.
 const (
 	CallbackInput      = "input"
+	CallbackDiff       = "diff"
 	CallbackDenyReason = "deny_reason"
 	CallbackAnswer     = "answer_other"
 )
@@ -27,10 +28,32 @@ const (
 	ReasonAction = "reason"
 )
 
+// The actions of the window that shows a turn's diff.
+const (
+	ActionDiff     = "diff" // below a turn
+	ActionDiffPage = "diff_page"
+)
+
 const (
 	inputChunk  = 2800 // units in a block
 	inputChunks = 30   // blocks in a view
 )
+
+// DiffPage names a page of the window that shows a turn's diff; it is the value of the buttons
+// that open it and turn pages, and its private metadata.
+type DiffPage struct {
+	Turn int64 `json:"turn"`
+	Page int   `json:"page"` // from 0
+}
+
+func (p DiffPage) String() string { return encodedJSON(p) }
+
+// ParseDiffPage reads the value of such a button.
+func ParseDiffPage(value string) (DiffPage, bool) {
+	var p DiffPage
+	err := json.Unmarshal([]byte(value), &p)
+	return p, err == nil && p.Turn > 0 && p.Page >= 0
+}
 
 // InputPage names a page of an approval's whole input; it is the value of the
 // buttons that turn pages and the private metadata of the view.
@@ -53,27 +76,71 @@ func ParseInputPage(value string) (InputPage, bool) {
 // page is, and has buttons to turn pages when there is more than one.
 func ApprovalInput(a store.Approval, page int, o Options) slack.ModalViewRequest {
 	chunks, deceits := inputChunksOf(a, o)
-	page, pages, shown := pageOf(chunks, page)
 	v := modal("The whole input", CallbackInput, InputPage{a.ID, page}.String())
-	v.Submit, v.Close = nil, plain("Close", modalTitle)
+	c := card{a: a, o: o}
+	showPages(&v, chunks, page, pages{
+		heading: "*" + mrkdwn.Escape(toolName(a.ToolName)) + "*", of: "in all fields", note: c.allGrounds(a.Terms, 600),
+		deceits: deceits, action: ActionViewPage, at: func(page int) string { return InputPage{a.ID, page}.String() },
+	})
+	return v
+}
+
+// pages are what a window says around the pieces that it shows.
+type pages struct {
+	heading, of, note string // in mrkdwn; the note is on the first page
+	deceits           mrkdwn.Deceit
+	action            string                // of the buttons that turn pages
+	at                func(page int) string // their value
+}
+
+// showPages fills a window with a page of pieces, the nearest that there is to the one asked for.
+func showPages(v *slack.ModalViewRequest, chunks []chunk, page int, p pages) {
+	page, all, shown := pageOf(chunks, page)
+	v.Submit, v.Close, v.PrivateMetadata = nil, plain("Close", modalTitle), p.at(page)
 	add := func(b slack.Block) { v.Blocks.BlockSet = append(v.Blocks.BlockSet, b) }
 	id := func() string { return "in:" + strconv.Itoa(page) + ":" + strconv.Itoa(len(v.Blocks.BlockSet)) }
 	where := "All of it."
-	if pages > 1 {
+	if all > 1 {
 		before, here, total := characters(chunks[:page*inputChunks]), characters(shown), characters(chunks)
-		where = "Page " + count(page+1) + " of " + count(pages) + ": characters " + count(before+1) + "–" + count(before+here) +
-			" of " + count(total) + " in all fields; " + count(total-before-here) + " follow."
+		where = "Page " + count(page+1) + " of " + count(all) + ": characters " + count(before+1) + "–" + count(before+here) +
+			" of " + count(total) + " " + p.of + "; " + count(total-before-here) + " follow."
 	}
-	add(section(id(), "*"+mrkdwn.Escape(toolName(a.ToolName))+"* · "+where))
-	c := card{a: a, o: o}
-	if said := c.allGrounds(a.Terms, 600); said != "" && page == 0 {
-		add(contextBlock(id(), said))
+	add(section(id(), p.heading+" · "+where))
+	if p.note != "" && page == 0 {
+		add(contextBlock(id(), p.note))
 	}
-	if w := deceits.Warnings(); len(w) > 0 {
+	if w := p.deceits.Warnings(); len(w) > 0 {
 		add(section(id(), "⚠️ "+strings.Join(escapeAll(w), "\n⚠️ ")))
 	}
 	addChunks(add, id, shown)
-	turnPages(add, id(), ActionViewPage, "page", pageAt(InputPage{a.ID, page - 1}, page > 0), pageAt(InputPage{a.ID, page + 1}, page < pages-1))
+	turn := func(to int) string {
+		if to < 0 || to >= all {
+			return ""
+		}
+		return p.at(to)
+	}
+	turnPages(add, id(), p.action, "page", turn(page-1), turn(page+1))
+}
+
+// TurnDiff is a page of the window that shows what a turn's commits would bring to the forge,
+// file by file.
+func TurnDiff(turn int64, p *store.Push, page int, o Options) slack.ModalViewRequest {
+	var chunks []chunk
+	var found mrkdwn.Deceit
+	files, added, removed := 0, 0, 0
+	for _, r := range p.Refs {
+		files, added, removed = files+len(r.Files)+r.More, added+r.Added, removed+r.Removed
+	}
+	for _, part := range pushParts(p, o) {
+		some, d := textChunks("*"+part.label+"*", part.text, o)
+		chunks, found = append(chunks, some...), found|d
+	}
+	v := modal("The diff", CallbackDiff, "")
+	showPages(&v, chunks, page, pages{
+		heading: "*" + plural(files, "file", "files") + ", +" + count(added) + " −" + count(removed) + "*", of: "in all files",
+		note: "As it was at the end of the turn, beside what the forge had.", deceits: found,
+		action: ActionDiffPage, at: func(page int) string { return DiffPage{turn, page}.String() },
+	})
 	return v
 }
 
@@ -144,7 +211,7 @@ func inputChunksOf(a store.Approval, o Options) ([]chunk, mrkdwn.Deceit) {
 		add("", string(a.ToRun()))
 		return out, found
 	}
-	for _, part := range pushParts(a.Push) {
+	for _, part := range pushParts(a.Push, o) {
 		add("*"+part.label+"*", part.text)
 	}
 	for _, f := range all {

@@ -339,6 +339,9 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 	case v.t.OpensPull:
 		kind, buttons = "pull", append(buttons, button(ActionOpenPull, turn, "Open pull request", slack.StylePrimary))
 	}
+	if v.ended && v.t.Committed {
+		kind, buttons = cmp.Or(kind, "diff"), append(buttons, button(ActionDiff, DiffPage{Turn: v.t.ID}.String(), "View diff", ""))
+	}
 	if v.t.Steps > 0 {
 		kind, buttons = cmp.Or(kind, "steps"), append(buttons, stepsButton(v.t.ID))
 	}
