@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -19,7 +21,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv("DECKHAND_TEST_ROLE") == "maker" {
 		f, err := scratch.Make(scratch.Check)
 		fmt.Println(f.Path, err)
-		select {}
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed; it never ends by itself
+		runtime.KeepAlive(f)
 	}
 	os.Exit(m.Run())
 }
@@ -43,6 +46,11 @@ func TestSweep(t *testing.T) {
 	}
 	maker := exec.CommandContext(t.Context(), os.Args[0])
 	maker.Env = append(os.Environ(), "DECKHAND_TEST_ROLE=maker")
+	in, err := maker.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close() //nolint:errcheck // the process is killed
 	out, err := maker.StdoutPipe()
 	if err == nil {
 		err = maker.Start()
