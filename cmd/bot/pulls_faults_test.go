@@ -110,6 +110,9 @@ func TestTheBotDiesAtTheForge(t *testing.T) {
 	if n := w.forgePulls(); n != 2 || w.count(`SELECT count(*) FROM pulls`) != 2 || posts(one) != 1 || posts(two) != 1 {
 		t.Errorf("%d pull requests, %d rows, %d and %d posts", n, w.count(`SELECT count(*) FROM pulls`), posts(one), posts(two))
 	}
+	if n := w.count(`SELECT count(*) FROM audit WHERE kind = 'pull' AND details::json->>'act' = 'merged' AND approval_id <> ''`); n != 1 {
+		t.Errorf("%d merges by an approval", n)
+	}
 	if got := w.text(`SELECT string_agg(number || ' ' || state || ' ' || requester, ', ' ORDER BY number) FROM pulls`); got != "1 merged U0LINUS, 2 open U0LINUS" {
 		t.Error(got)
 	}

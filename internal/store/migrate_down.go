@@ -45,6 +45,7 @@ var losses = map[int64][]string{
 	29: {"connections"},
 	30: nil,
 	31: nil,
+	32: nil,
 }
 
 // TableRows is a table's number of rows.

@@ -36,6 +36,7 @@ type Pull struct {
 	MergedCommit string
 	MergedBy     string // login
 	MergedFor    string // the Slack user whose prompt merged it; empty if it was merged elsewhere
+	Merging      string // the approval by which it is being merged
 	WokenFor     string // the commit whose trouble has become a prompt by itself
 	Rounds       int    // how many commits in a row have
 	Problem      string // why the forge did not answer last, a sentence; empty if it did
@@ -98,7 +99,7 @@ func (PullOpened) Kind() string { return "pull_opened" }
 
 const (
 	pullColumns = `p.id, p.thread_id, t.team_id, t.channel_id, t.thread_ts, p.project, p.repository, p.number, p.url, p.title, p.branch, p.base, p.head,
-	p.state, p.draft, p.mergeable, p.checks, p.reviews, p.discussions, p.opened_by, p.requester, p.approved_by, p.merged_commit, p.merged_by, p.merged_for,
+	p.state, p.draft, p.mergeable, p.checks, p.reviews, p.discussions, p.opened_by, p.requester, p.approved_by, p.merged_commit, p.merged_by, p.merged_for, p.merging,
 	p.woken_for, p.rounds, p.problem, p.created_at, p.changed_at, p.checked_at`
 	pullFrom = ` FROM pulls p JOIN threads t ON t.id = p.thread_id `
 )
@@ -177,6 +178,13 @@ func (s *Store) PullChanged(ctx context.Context, p Pull, changed bool, told ...A
 		return audit(ctx, tx, told...)
 	})
 	return wrap(err, "write down how pull request %d stands", p.ID)
+}
+
+// MergingPull writes down by which approval a pull request is about to be merged; an empty one
+// takes that back.
+func (s *Store) MergingPull(ctx context.Context, id int64, approvalID string) error {
+	_, err := s.pool.Exec(ctx, `UPDATE pulls SET merging = $2 WHERE id = $1`, id, approvalID)
+	return wrap(err, "write down who merges pull request %d", id)
 }
 
 // PollPulls has the forge asked soon about those of a project's pull requests that have one of

@@ -144,8 +144,9 @@ func (b *bench) row(t store.Thread) store.Pull {
 	return p
 }
 
-func (*bench) approval(t store.Thread) store.Approval {
-	return store.Approval{ID: "a", ThreadID: t.ID, ThreadKey: t.Key(), RequestedBy: "U0LINUS", Votes: []store.Vote{{UserID: "U0ADA", Allow: true}}}
+func (b *bench) approval(t store.Thread) store.Approval {
+	p, _ := b.PullOfThread(b.t.Context(), t.ID) // there may be none yet
+	return store.Approval{ID: "a", Input: []byte(`{"head":"` + p.Head + `","method":"merge"}`), ThreadID: t.ID, ThreadKey: t.Key(), RequestedBy: "U0LINUS", Votes: []store.Vote{{UserID: "U0ADA", Allow: true}}}
 }
 
 // polls asks the forge how the thread's pull request stands.
@@ -176,11 +177,14 @@ func (b *bench) wakes() int {
 	return n
 }
 
-// acts are what the audit has of pull requests.
-func (b *bench) acts() string {
+// acts are what the audit has of pull requests, and allowedBy the approvals by which.
+func (b *bench) acts() string      { return b.audited(`details::json->>'act'`) }
+func (b *bench) allowedBy() string { return b.audited(`NULLIF(approval_id, '')`) }
+
+func (b *bench) audited(what string) string {
 	b.t.Helper()
 	var out string
-	if err := b.db.QueryRow(b.t.Context(), `SELECT coalesce(string_agg(details::json->>'act', ' ' ORDER BY seq), '') FROM audit WHERE kind = 'pull'`).Scan(&out); err != nil {
+	if err := b.db.QueryRow(b.t.Context(), `SELECT coalesce(string_agg(`+what+`, ' ' ORDER BY seq), '') FROM audit WHERE kind = 'pull'`).Scan(&out); err != nil {
 		b.t.Fatal(err)
 	}
 	return out

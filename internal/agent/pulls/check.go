@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/tools"
 	"deckhand/internal/forge"
 	"deckhand/internal/jobs"
 	"deckhand/internal/store"
@@ -127,6 +128,15 @@ func (s *Service) check(ctx context.Context, p *store.Pull) (until time.Time, er
 		p.Rounds = 0 // green
 	}
 	told := tell(was, *p)
+	if was.State != p.State && p.State == string(forge.Merged) {
+		by, err := s.mergedBy(ctx, p)
+		if err != nil {
+			return until, err
+		}
+		if by.Kind != "" {
+			told[len(told)-1] = by
+		}
+	}
 	changed := fmt.Sprint(was) != fmt.Sprint(*p)
 	if err := s.Store.PullChanged(ctx, *p, changed, told...); err != nil {
 		return until, err
@@ -143,6 +153,25 @@ func (s *Service) check(ctx context.Context, p *store.Pull) (until time.Time, er
 		s.Wake(p.ThreadID)
 	}
 	return until, err
+}
+
+// mergedBy is what the audit is told of a merge that is found, if a call of ours has made it that
+// has not written it down yet, or died; a zero entry for every other one. It notes whose it is.
+func (s *Service) mergedBy(ctx context.Context, p *store.Pull) (entry store.AuditEntry, err error) {
+	now, err := s.Store.PullByID(ctx, p.ID) // a call writes it down before it merges
+	if err != nil || now.Merging == "" {
+		return entry, err
+	}
+	a, err := s.Store.ApprovalByID(ctx, now.Merging)
+	if err != nil {
+		return entry, err
+	}
+	var in merging
+	if err := tools.Read(a.ToRun(), &in); err != nil || in.Head != p.Head {
+		return entry, nil //nolint:nilerr // it is another's merge
+	}
+	p.MergedFor = a.RequestedBy
+	return merged(*p, a, in.Method), nil
 }
 
 // read fills in how a pull request stands at the forge.

@@ -90,6 +90,7 @@ func TestTheForgeFailsWhileItIsMerged(t *testing.T) {
 		{"not done", map[string]any{"path": "/merge", "status": 503}, false, "does not work at the moment", "open", "opened"},
 		{"no right", map[string]any{"path": "/merge", "status": 403}, false, "may not do this", "open", "opened"},
 		{"the bot dies before it is written down", map[string]any{"path": "/nowhere"}, true, "context canceled", "merged", "opened merged"},
+		{"a poll sees it first", map[string]any{"path": "/merge", "after": true, "delay": "1s"}, false, "", "merged", "opened merged"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -98,6 +99,19 @@ func TestTheForgeFailsWhileItIsMerged(t *testing.T) {
 			p := b.opens(th)
 			b.fault(c.fault)
 			b.lost = c.lost
+			if c.name == "a poll sees it first" {
+				polled := make(chan struct{})
+				go func() {
+					defer close(polled)
+					for row := p; row.State == "open"; {
+						if _, err := b.check(t.Context(), &row); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				}()
+				defer func() { <-polled }()
+			}
 			said, err := b.merge(t.Context(), tools.Call{ThreadID: th.ID, Approval: b.approval(th)}, merging{Head: p.Head, Method: "merge"})
 			if c.fails == "" && (err != nil || !strings.Contains(said, "is merged as")) || c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)) {
 				t.Fatal(said, err)
@@ -111,6 +125,9 @@ func TestTheForgeFailsWhileItIsMerged(t *testing.T) {
 			}
 			if p.State != c.after || b.acts() != c.acts {
 				t.Errorf("%s, audit %s", p.State, b.acts())
+			}
+			if p.State == "merged" && (p.MergedFor != "U0LINUS" || b.allowedBy() != "a a") {
+				t.Errorf("merged for %q, by the approvals %q", p.MergedFor, b.allowedBy())
 			}
 			if c.lost { // asked again by a session that goes on, it is told
 				if said, err := b.merge(t.Context(), tools.Call{ThreadID: th.ID, Approval: b.approval(th)}, merging{Head: p.Head, Method: "merge"}); err == nil || !strings.Contains(err.Error(), "is merged at the forge already") {

@@ -37,6 +37,7 @@ type Store interface {
 	PullOfThread(ctx context.Context, threadID int64) (store.Pull, error)
 	OpenedPull(ctx context.Context, p store.Pull, due time.Duration, told ...store.AuditEntry) (store.Pull, error)
 	PullChanged(ctx context.Context, p store.Pull, changed bool, told ...store.AuditEntry) error
+	MergingPull(ctx context.Context, id int64, approvalID string) error
 	WakePull(ctx context.Context, p store.Pull, most int, uuid, text string) (bool, error)
 	Audit(ctx context.Context, entries ...store.AuditEntry) error
 	ApprovalByID(ctx context.Context, id string) (store.Approval, error)

@@ -227,6 +227,10 @@ func (s *Service) merge(ctx context.Context, c tools.Call, in merging) (string, 
 		}
 		m.Title, m.Message = fmt.Sprintf("%s (%s%d)", plain(pull.Title, 300), sign, pull.Number), strings.Join(said, "\n")
 	}
+	// Whoever finds it merged from here on knows by whom, if this process dies.
+	if err := s.Store.MergingPull(ctx, row.ID, a.ID); err != nil {
+		return "", err
+	}
 	commit, err := r.Merge(ctx, row.Number, m)
 	if forge.ReasonOf(err) == forge.Moved {
 		return "", errors.New("the pull request has got other commits since this was approved: read it again, and people are asked about what it is now")
@@ -241,19 +245,26 @@ func (s *Service) merge(ctx context.Context, c tools.Call, in merging) (string, 
 			return "", conflicts(now)
 		}
 	}
+	if err != nil && forge.ReasonOf(err) != forge.Unavailable { // which may do it all the same
+		err = errors.Join(err, s.Store.MergingPull(ctx, row.ID, ""))
+	}
 	if err != nil {
 		return "", err
 	}
 	row.State, row.Head, row.Draft, row.MergedCommit, row.MergedFor = string(forge.Merged), in.Head, false, commit, a.RequestedBy
-	err = s.Store.PullChanged(ctx, row, true, store.AuditEntry{
-		Kind: store.AuditPull, TeamID: t.TeamID, Actor: a.RequestedBy, ThreadID: t.ID, TurnID: a.TurnID, ApprovalID: a.ID,
-		Details: map[string]any{"act": "merged", "repository": row.Repository, "number": row.Number, "url": row.URL, "head": in.Head, "commit": commit, "method": in.Method, "approved_by": approvers(a)},
-	})
-	if err != nil {
+	if err := s.Store.PullChanged(ctx, row, true, merged(row, a, in.Method)); err != nil {
 		return "", err
 	}
 	s.show(row.ID)
 	return fmt.Sprintf("Pull request #%d is merged as %s.", row.Number, commit), nil
+}
+
+// merged is what the audit is told of a merge of ours.
+func merged(row store.Pull, a store.Approval, method string) store.AuditEntry {
+	return store.AuditEntry{
+		Kind: store.AuditPull, TeamID: row.TeamID, Actor: a.RequestedBy, ThreadID: row.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
+		Details: map[string]any{"act": "merged", "repository": row.Repository, "number": row.Number, "url": row.URL, "head": row.Head, "commit": row.MergedCommit, "method": method, "approved_by": approvers(a)},
+	}
 }
 
 // settled waits for a moment until the forge knows whether a pull request can be merged.
