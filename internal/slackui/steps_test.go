@@ -146,7 +146,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestTurnDiff: the diff of a turn's commits is shown file by file to whoever may see the turn.
+// TestTurnDiff: the diff of a turn's commits is shown to whoever may see the turn.
 func TestTurnDiff(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t)
@@ -172,7 +172,7 @@ func TestTurnDiff(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcome, shown := click(slack.UserAda, slack.ChannelEngineering)
-	for _, want := range []string{"2 files, +20,001 −1", "Page 1 of", "`Makefile`", "-•••", "Next page"} {
+	for _, want := range []string{"2 files, +20,001 −1", "Page 1 of", "The diff", "Makefile (+1 −1), gives orders to others", "-•••", "Next page"} {
 		if outcome != "viewed" || !strings.Contains(shown, want) {
 			t.Errorf("%s, without %q:\n%.3000s", outcome, want, shown)
 		}

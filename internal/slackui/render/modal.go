@@ -122,8 +122,7 @@ func showPages(v *slack.ModalViewRequest, chunks []chunk, page int, p pages) {
 	turnPages(add, id(), p.action, "page", turn(page-1), turn(page+1))
 }
 
-// TurnDiff is a page of the window that shows what a turn's commits would bring to the forge,
-// file by file.
+// TurnDiff is a page of the window that shows what a turn's commits would bring to the forge.
 func TurnDiff(turn int64, p *store.Push, page int, o Options) slack.ModalViewRequest {
 	var chunks []chunk
 	var found mrkdwn.Deceit
@@ -131,7 +130,7 @@ func TurnDiff(turn int64, p *store.Push, page int, o Options) slack.ModalViewReq
 	for _, r := range p.Refs {
 		files, added, removed = files+len(r.Files)+r.More, added+r.Added, removed+r.Removed
 	}
-	for _, part := range pushParts(p, o) {
+	for _, part := range pushParts(p) {
 		some, d := textChunks("*"+part.label+"*", part.text, o)
 		chunks, found = append(chunks, some...), found|d
 	}
@@ -211,7 +210,7 @@ func inputChunksOf(a store.Approval, o Options) ([]chunk, mrkdwn.Deceit) {
 		add("", string(a.ToRun()))
 		return out, found
 	}
-	for _, part := range pushParts(a.Push, o) {
+	for _, part := range pushParts(a.Push) {
 		add("*"+part.label+"*", part.text)
 	}
 	for _, f := range all {

@@ -230,7 +230,7 @@ func (c *card) pushRan(p *store.Push) string {
 type pushPart struct{ label, text string }
 
 // pushParts are all that is kept of a push.
-func pushParts(p *store.Push, o Options) (out []pushPart) {
+func pushParts(p *store.Push) (out []pushPart) {
 	if p == nil {
 		return nil
 	}
@@ -261,30 +261,13 @@ func pushParts(p *store.Push, o Options) (out []pushPart) {
 			b.WriteString(plural(r.More, "more file", "more files") + "\n")
 		}
 		out = append(out, pushPart{"What is pushed", b.String()})
-		for i, diff := range byFile(r.Diff) {
-			label := "The diff"
-			if i < len(r.Files) {
-				label = mrkdwn.CodeWithin(o.redact(mrkdwn.OneLine(r.Files[i].Path)), 200)
-			}
-			out = append(out, pushPart{label, diff})
-		}
+		diff := r.Diff
 		if r.Cut {
-			out = append(out, pushPart{"The rest of the diff", "It is longer than what is kept here."})
+			diff += "\n… the diff is longer: the rest is not kept here."
 		}
-	}
-	return out
-}
-
-// byFile cuts a diff into those of its files, in their order. No line within a file's diff begins
-// as its first one does.
-func byFile(diff string) (out []string) {
-	const begins = "diff --git "
-	for diff != "" {
-		end := strings.Index(diff[1:], "\n"+begins)
-		if end < 0 {
-			return append(out, diff)
+		if diff != "" {
+			out = append(out, pushPart{"The diff", diff})
 		}
-		out, diff = append(out, diff[:end+2]), diff[end+2:]
 	}
 	return out
 }
