@@ -43,8 +43,8 @@ var landed = map[string]string{
 	"00028_steering.sql":         "6f936b48627efff10fb6bf91e74b10b2deaf365d2e6f9e3fa1f976234515bb73",
 	"00018_card_copies.sql":      "ac7cb07a1976cd7527282177016e0faf1fc3e71579dd8487d7e31f05e8dfd68f",
 	"00030_branches.sql":         "b0dd4ad1c03a417d841d2807704809bca6b398b921d4b2dab5fded107dbefaec",
-	"00031_diffs.sql": "1d29df0519a01351ddbfa123af577659fb50f10c0ab02ffa0e5a37d20fe10aa8",
-	"00032_merging.sql": "4d530390e820bf40c3f8933a86366859eaaa5b8bc9503e63fa766e492fad26d7",
+	"00031_diffs.sql":            "1d29df0519a01351ddbfa123af577659fb50f10c0ab02ffa0e5a37d20fe10aa8",
+	"00032_merging.sql":          "4d530390e820bf40c3f8933a86366859eaaa5b8bc9503e63fa766e492fad26d7",
 	"00027_pulls.sql":            "439b16744c076138ec8201577e4eb391732cfaf4e2dd17dab576b3974aedc80e",
 }
 
