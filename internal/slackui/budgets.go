@@ -232,9 +232,7 @@ func (a *App) wrongValues(in *incoming) map[string]string {
 		return a.wrongAsk(in)
 	}
 	if in.submission != nil && in.submission.View.CallbackID == render.CallbackEdit {
-		if wrong := render.WrongEdit(in.submitted()); wrong != "" {
-			return map[string]string{render.EditInput: wrong}
-		}
+		return render.WrongEdit(in.submitted())
 	}
 	if in.submission == nil || in.submission.View.CallbackID != render.CallbackBudget {
 		return nil

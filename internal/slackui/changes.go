@@ -43,7 +43,7 @@ func (a *App) onEditSubmission(ctx context.Context, in *incoming, approval store
 	change, why := a.agent.Change(approval, input)
 	if why != "" {
 		a.log.Warn("a change was refused", zap.String("approval", approval.ID), zap.String("by", d.By), zap.String("why", why))
-		a.answer(in, why+a.kept(values[render.EditInput][render.EditInput].Value))
+		a.answer(in, why+a.typed(in))
 		return "change refused", nil
 	}
 	d.Edit, d.Via = &change, "edited"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,87 @@ const CallbackEdit = "edit_input"
 
 // EditInput names the one input of that modal, its block and its action.
 const EditInput = "input"
+
+// formField is a field of an input that whoever decides may change beside its text. Its input's
+// block and action in the modal are EditInput, a colon and its key.
+type formField struct {
+	key, label string
+	kind       fieldKind
+}
+
+type fieldKind int
+
+const (
+	lineField fieldKind = iota
+	listField           // of texts
+	flagField
+)
+
+func (f formField) name() string { return EditInput + ":" + f.key }
+
+// value is what the field holds as the modal has it: a list with commas, a flag as yes or empty.
+func (f formField) value(a store.Approval) string {
+	all, _ := fields(a.ToRun())
+	s := fieldSet{all: all}
+	switch raw := s.raw(f.key); {
+	case f.kind == lineField:
+		text, _ := s.text(f.key)
+		return text
+	case f.kind == listField:
+		var list []string
+		_ = json.Unmarshal(raw, &list) // another value is none
+		return strings.Join(list, ", ")
+	case raw == nil && a.Push != nil && a.Push.Pull != nil && a.Push.Pull.Draft, s.flag(f.key):
+		return "yes"
+	}
+	return ""
+}
+
+// sent is what somebody has made of it.
+func (f formField) sent(values map[string]map[string]slack.BlockAction) string {
+	v := values[f.name()][f.name()]
+	if f.kind == flagField {
+		return strings.Repeat("yes", len(v.SelectedOptions))
+	}
+	return strings.Join(strings.Fields(v.Value), " ")
+}
+
+// encoded is a value in JSON.
+func (f formField) encoded(value string) []byte {
+	switch f.kind {
+	case flagField:
+		return []byte(strconv.FormatBool(value != ""))
+	case listField:
+		list := [][]byte{}
+		for _, one := range strings.Split(value, ",") {
+			if one = strings.TrimSpace(one); one != "" {
+				list = append(list, encoded(one))
+			}
+		}
+		return append(append([]byte("["), bytes.Join(list, []byte(","))...), ']')
+	}
+	return encoded(value)
+}
+
+// input is the field's place in the modal.
+func (f formField) input(value string) slack.Block {
+	var element slack.BlockElement
+	if f.kind == flagField {
+		yes := slack.NewOptionBlockObject("yes", plain(f.label, optionMax), nil)
+		box := slack.NewCheckboxGroupsBlockElement(f.name(), yes)
+		if value != "" {
+			box.InitialOptions = []*slack.OptionBlockObject{yes}
+		}
+		element = box
+	} else {
+		line := slack.NewPlainTextInputBlockElement(nil, f.name())
+		line.MaxLength, line.InitialValue = 300, value
+		element = line
+	}
+	b := slack.NewInputBlock(f.name(), plain(f.label, 2000), nil, element)
+	b.Optional = f.kind != lineField
+	return b
+}
 
 // editMost is how many characters Slack takes in an input.
 const editMost = 3000
@@ -63,14 +145,21 @@ func (c *card) editable() (text, why string) {
 	if field == "" || !c.pending() || a.Kind != store.ApprovalTool || a.Terms.Fixed || a.Terms.Dangerous {
 		return "", ""
 	}
+	if a.Push != nil && a.Push.Pull != nil && a.Push.Pull.Number > 0 {
+		return "", "" // it is open, and has its words
+	}
 	text, ok := fieldOf(a.ToRun(), field)
 	if !ok {
 		return "", ""
 	}
-	switch shown, _ := mrkdwn.Reveal(text); {
-	case mrkdwn.Width(text) > editMost:
+	if mrkdwn.Width(text) > editMost {
 		return "", "too long to be changed here (more than " + count(editMost) + " characters)"
-	case c.o.redact(text) != text || shown != text || strings.Contains(text, "\r"):
+	}
+	all := text
+	for _, f := range tools[a.ToolName].further {
+		all += "\n" + f.value(a)
+	}
+	if shown, _ := mrkdwn.Reveal(all); c.o.redact(all) != all || shown != all || strings.Contains(all, "\r") {
 		return "", "not to be changed here, since not all of it can be shown"
 	}
 	return text, ""
@@ -90,8 +179,14 @@ func EditModal(a store.Approval, o Options) (v slack.ModalViewRequest, ok bool) 
 	input := slack.NewPlainTextInputBlockElement(nil, EditInput)
 	input.Multiline, input.MaxLength, input.InitialValue = true, editMost, text
 	label, hint := "What Deckhand writes instead", "The file gets this instead of the request."
-	if !tools[a.ToolName].file {
+	switch t := tools[a.ToolName]; {
+	case len(t.further) > 0:
+		label, hint = "Text", "The pull request gets this instead."
+	case !t.file:
 		label, hint = "What runs instead", "This runs instead of the request."
+	}
+	for _, f := range tools[a.ToolName].further {
+		c.add(f.input(f.value(a)))
 	}
 	if a.Terms.Quorum > 1 || !a.Terms.RequesterMay {
 		hint += " Earlier approvals do not count for it: others must approve your text."
@@ -101,24 +196,30 @@ func EditModal(a store.Approval, o Options) (v slack.ModalViewRequest, ok bool) 
 	return v, true
 }
 
-// WrongEdit says what is wrong with what somebody wrote into EditModal, whatever the request;
-// empty if nothing is.
-func WrongEdit(values map[string]map[string]slack.BlockAction) string {
-	text := strings.ReplaceAll(values[EditInput][EditInput].Value, "\r\n", "\n")
-	if strings.TrimSpace(text) == "" {
-		return "Nothing is left to run. Deny the request instead, and say why."
+// WrongEdit says what is wrong with what somebody wrote into EditModal, by its input, whatever
+// the request; nil if nothing is.
+func WrongEdit(values map[string]map[string]slack.BlockAction) map[string]string {
+	wrong := map[string]string{}
+	for name := range values {
+		text := strings.ReplaceAll(values[name][name].Value, "\r\n", "\n")
+		if shown, _ := mrkdwn.Reveal(text); shown != text {
+			wrong[name] = "It has characters that people cannot see, or that look like others. Write it without them."
+		}
 	}
-	if shown, _ := mrkdwn.Reveal(text); shown != text {
-		return "It has characters that people cannot see, or that look like others. Write it without them."
+	if strings.TrimSpace(values[EditInput][EditInput].Value) == "" {
+		wrong[EditInput] = "Nothing is left to run. Deny the request instead, and say why."
 	}
-	return ""
+	if len(wrong) == 0 {
+		return nil
+	}
+	return wrong
 }
 
 // ParseEdit is a call's input with what somebody wrote into EditModal: nothing else of it
 // changes. What cannot be run so gives an [*AnswerError].
 func ParseEdit(a store.Approval, values map[string]map[string]slack.BlockAction) (json.RawMessage, error) {
-	field := tools[a.ToolName].change
-	before, ok := fieldOf(a.ToRun(), field)
+	t := tools[a.ToolName]
+	before, ok := fieldOf(a.ToRun(), t.change)
 	if !ok {
 		return nil, &AnswerError{"This request cannot be changed."}
 	}
@@ -126,18 +227,35 @@ func ParseEdit(a store.Approval, values map[string]map[string]slack.BlockAction)
 	if end := before[len(strings.TrimRight(before, "\n")):]; !strings.HasSuffix(text, "\n") {
 		text += end // a line's end that a form does not show is not taken away by it
 	}
-	if wrong := WrongEdit(values); wrong != "" {
+	for _, wrong := range WrongEdit(values) {
 		return nil, &AnswerError{wrong}
 	}
-	if text == before {
-		return nil, &AnswerError{"Nothing was changed. Approve the request as it is, on its card."}
+	set := map[string][]byte{}
+	if text != before {
+		set[t.change] = encoded(text)
 	}
 	all, _ := fields(a.ToRun())
+	for _, f := range t.further {
+		switch now := f.sent(values); {
+		case now == f.value(a):
+			continue
+		case now == "" && f.kind == lineField:
+			return nil, &AnswerError{f.label + " is empty."}
+		default:
+			set[f.key] = f.encoded(now)
+		}
+		if !slices.ContainsFunc(all, func(had field) bool { return had.key == f.key }) {
+			all = append(all, field{key: f.key})
+		}
+	}
+	if len(set) == 0 {
+		return nil, &AnswerError{"Nothing was changed. Approve the request as it is, on its card."}
+	}
 	var out bytes.Buffer
 	for i, f := range all {
 		value := []byte(f.raw)
-		if f.key == field {
-			value = encoded(text)
+		if set[f.key] != nil {
+			value = set[f.key]
 		}
 		out.WriteString(oneOrMany(min(i+1, 2), "{", ","))
 		out.Write(encoded(f.key))
@@ -159,6 +277,16 @@ func encoded(text string) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
+// changeable is what of a call's input people may change.
+func changeable(a store.Approval) string {
+	t := tools[a.ToolName]
+	text, _ := fieldOf(a.ToRun(), t.change)
+	for _, f := range slices.Backward(t.further) {
+		text = f.label + ": " + f.value(a) + "\n" + text
+	}
+	return text
+}
+
 // changed shows how people have changed what was asked for: by whom, the difference in
 // about most units, and the hash of what runs.
 func (c *card) changed(most int) {
@@ -166,9 +294,9 @@ func (c *card) changed(most int) {
 	if a.Edited.Times == 0 {
 		return
 	}
-	before, _ := fieldOf(a.Input, tools[a.ToolName].change)
-	after, _ := fieldOf(a.Edited.Input, tools[a.ToolName].change)
-	diff, minus, plus := lineDiff(before, after)
+	asked := a
+	asked.Edited = store.Edited{}
+	diff, minus, plus := lineDiff(changeable(asked), changeable(a))
 	c.context("*Changed by* " + c.person(a.Edited.By) + " (" + plusMinus(plus, minus) + "). This is what is to be decided about now; approvals from before do not count. SHA-256 of the input: " +
 		mrkdwn.Code(hex.EncodeToString(a.Edited.SHA256[:])))
 	if diff = mrkdwn.Visible(c.o.redact(diff)); mrkdwn.Width(diff) > most {

@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -88,6 +89,59 @@ func TestParseEdit(t *testing.T) {
 		if string(got) != c.want || (c.want == "") != errors.As(err, &wrong) {
 			t.Errorf("%s with %q: %s, %v, want %s", c.input, c.text, got, err, c.want)
 		}
+	}
+}
+
+// TestAPullRequestIsChanged: its title, text, labels and whether it is a draft, and nothing else;
+// not one that is open, whose words are the forge's.
+func TestAPullRequestIsChanged(t *testing.T) {
+	t.Parallel()
+	const tool = "mcp__deckhand__open_pull_request"
+	pull := func(input string) store.Approval {
+		a := ask(tool, input)
+		a.Push = &store.Push{Refs: []store.PushRef{{Name: "refs/heads/deckhand/1", New: "ab"}}, Pull: &store.PushPull{Title: "one", Branch: "deckhand/1", Base: "main", Draft: true}}
+		return a
+	}
+	open := pull(`{"title":"one","body":"text"}`)
+	open.Push.Pull.Number = 7
+	if _, ok := render.EditModal(open, render.Options{}); ok {
+		t.Error("one that is open can be changed")
+	}
+	v, ok := render.EditModal(pull(`{"title":"one","body":"text","labels":["a","b"]}`), render.Options{})
+	if got, err := json.Marshal(v.Blocks); err != nil || !ok || !strings.Contains(string(got), "It is a draft") || !strings.Contains(string(got), `"initial_value":"a, b"`) {
+		t.Errorf("the form: %v %s", err, got)
+	}
+	for _, problem := range checkModal(v) {
+		t.Error(problem)
+	}
+	for _, c := range []struct {
+		input, title, text, labels string
+		draft                      bool
+		want                       string
+	}{
+		{`{"title":"one","body":"text"}`, "one", "text", "", true, ""},
+		{`{"title":"one","body":"text"}`, "one", "text", "", false, `{"title":"one","body":"text","draft":false}`},
+		{`{"title":"one","body":"text","draft":false,"base":"x"}`, "two", "text", "a, b c ,", true, `{"title":"two","body":"text","draft":true,"base":"x","labels":["a","b c"]}`},
+		{`{"labels":["a"],"title":"one","body":"text","draft":true}`, "one", "other", "", true, `{"labels":[],"title":"one","body":"other","draft":true}`},
+		{`{"title":"one","body":"text"}`, " ", "text", "", true, ""},
+		{`{"title":"one","body":"text"}`, "one\u202e", "text", "", true, ""},
+	} {
+		values := written(c.text)
+		put := func(key string, v slack.BlockAction) {
+			values[render.EditInput+":"+key] = map[string]slack.BlockAction{render.EditInput + ":" + key: v}
+		}
+		put("title", slack.BlockAction{Value: c.title})
+		put("labels", slack.BlockAction{Value: c.labels})
+		put("draft", slack.BlockAction{SelectedOptions: make([]slack.OptionBlockObject, map[bool]int{true: 1}[c.draft])})
+		got, err := render.ParseEdit(pull(c.input), values)
+		var wrong *render.AnswerError
+		if string(got) != c.want || (c.want == "") != errors.As(err, &wrong) {
+			t.Errorf("%s: %s, %v, want %s", c.input, got, err, c.want)
+		}
+	}
+	said := texts(render.Card([]store.Approval{changedTo(pull(`{"title":"one","body":"text"}`), `{"title":"two","body":"text","draft":false}`)}, render.Options{}).Blocks)
+	if !strings.Contains(said, "Open a pull request") || !strings.Contains(said, ": two") || !strings.Contains(said, "- Title: one\n+ Title: two") {
+		t.Errorf("the card says %s", said)
 	}
 }
 

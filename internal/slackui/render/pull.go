@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -131,7 +132,14 @@ func pullReviews(p store.Pull, text func(string, int) string) string {
 // pullHeadline is what becomes of a pull request, in a line; empty for a call that is about
 // none. what is what is pushed for it.
 func (c *card) pullHeadline(what string) string {
-	p := c.a.Push.Pull
+	p := *c.a.Push.Pull
+	if c.a.Edited.Times > 0 && p.Number == 0 { // as people have it now
+		in := struct {
+			Title *string
+			Draft *bool
+		}{&p.Title, &p.Draft}
+		_ = json.Unmarshal(c.a.ToRun(), &in) // what people changed is such an input
+	}
 	title := mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(p.Title)), 200)
 	where := " into " + c.code(p.Base, 100)
 	if c.a.Project != "" {

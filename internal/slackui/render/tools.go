@@ -41,8 +41,9 @@ type tool struct {
 	// card fills in what matters of the input, and marks the fields that it shows. It reports
 	// whether it understood them: else the card has all of the input as JSON.
 	card func(r *request, s *fieldSet) bool
-	// change is the field that whoever decides may change.
-	change string
+	// change is the field that whoever decides may change, and further are others beside it.
+	change  string
+	further []formField
 }
 
 // The tools by which the model asks people.
@@ -85,7 +86,9 @@ var tools = map[string]tool{
 
 	"mcp__deckhand__post_file":          {name: "Post file", subject: "path", file: true, doing: "is posting", idle: "is posting a file"},
 	"mcp__deckhand__read_thread":        {name: "Read thread", subject: "link", idle: "is reading the thread", looks: true},
-	"mcp__deckhand__open_pull_request":  {name: "Open pull request", subject: "title", doing: "is opening a pull request:", idle: "is opening a pull request", card: cardOfPull, change: "body"},
+	"mcp__deckhand__open_pull_request":  {name: "Open pull request", subject: "title", doing: "is opening a pull request:", idle: "is opening a pull request", card: cardOfPull, change: "body", further: []formField{
+		{key: "title", label: "Title", kind: lineField}, {key: "labels", label: "Labels, with commas between", kind: listField}, {key: "draft", label: "It is a draft", kind: flagField},
+	}},
 	"mcp__deckhand__read_pull_request":  {name: "Read pull request", idle: "is reading the pull request", looks: true},
 	"mcp__deckhand__merge_pull_request": {name: "Merge pull request", subject: "method", idle: "is merging the pull request"},
 	"mcp__deckhand__reply_to_review":    {name: "Answer a review", subject: "text", idle: "is answering a review"},
