@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"deckhand/internal/forge"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/price"
@@ -125,14 +126,40 @@ func (p Project) ReachesForge() bool { return len(p.Forge) > 0 && p.Sandbox.Kind
 // forge, or not push to them. It changes nothing.
 func (p Project) CheckForge(ctx context.Context) error {
 	var errs []error
-	for _, r := range p.remotes() {
-		if _, err := r.Refs(ctx, "HEAD"); err != nil {
+	for i, r := range p.remotes() {
+		refs, err := r.Refs(ctx, "HEAD")
+		if err == nil && i == 0 && p.OpensPulls() {
+			errs = append(errs, p.checkPulls(ctx, strings.Fields(refs)))
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("%s cannot be read (%w), so that git fetch does not work; give the bot the right to it (git: token_env, key_file or github_app)", r.URL, err))
 		} else if err := checkPush(ctx, r); err != nil {
 			errs = append(errs, fmt.Errorf("%s can be read and not be written to (%w), so that git push does not work; give the token, the key or the app the right to write its contents, or leave it so", r.URL, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkPulls says why the bot could not read pull requests, or the checks of the commit that git tells of HEAD. Whether it
+// may open and merge them no forge tells beforehand.
+func (p Project) checkPulls(ctx context.Context, head []string) error {
+	r, err := p.Repository()
+	if err == nil {
+		_, err = r.DefaultBranch(ctx)
+	}
+	if err == nil {
+		_, err = r.Find(ctx, "deckhand/0")
+		if forge.ReasonOf(err) == forge.NotFound {
+			err = nil
+		}
+	}
+	if err == nil && len(head) > 0 {
+		_, err = r.Checks(ctx, head[0])
+	}
+	if err != nil {
+		return fmt.Errorf("the API of %s does not tell of pull requests and their checks (%w), so that Deckhand cannot open and follow them; give the credential the rights that docs/forge.md lists, or leave pull_requests out", p.Forge[0], err)
+	}
+	return nil
 }
 
 func checkPush(ctx context.Context, r gitway.Remote) error {

@@ -393,3 +393,19 @@ func TestAProjectOfPeopleAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestTheForgeIsChecked: bot doctor says what of pull requests the credential may not read.
+func TestTheForgeIsChecked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if err := b.Projects["web"].CheckForge(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, path := range []string{"/forge/web/pulls", "/status"} {
+		b.fault(map[string]any{"path": path, "status": 403})
+		if err := b.Projects["web"].CheckForge(t.Context()); err == nil || !strings.Contains(err.Error(), "does not tell of pull requests and their checks") || !strings.Contains(err.Error(), "may not") {
+			t.Errorf("%s: %v", path, err)
+		}
+		b.heals()
+	}
+}
