@@ -77,7 +77,7 @@ func TestAThreadsWorkBecomesAMergedPullRequest(t *testing.T) {
 	w.done(eng, thread, prompt)
 	offer := w.find(eng, thread, "an offer to open a pull request", func(m message) bool { return m.has("pull_open") })
 	w.eventually("the diff to be kept", func() bool { return w.count(`SELECT count(*) FROM turns WHERE diff IS NOT NULL`) == 1 })
-	if v, shown := w.opens(linus, eng, offer.TS, "diff"); v == "" || !strings.Contains(shown, "1 file, +1 −1") || !strings.Contains(shown, "diff --git a/src/quote.js") {
+	if v, shown := w.opens(linus, eng, offer.TS, "diff"); v.ID == "" || !strings.Contains(shown, "1 file, +1 −1") || !strings.Contains(shown, "diff --git a/src/quote.js") {
 		t.Errorf("the window of the diff: %s", shown)
 	}
 	w.click(mallory, eng, offer.TS, "pull_open")
