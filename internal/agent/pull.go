@@ -27,6 +27,9 @@ func (w *worker) askAboutPull(ctx context.Context, a store.Approval, c policy.Ca
 			push = proc.Outgoing(ctx, "", leaves)
 		}
 		push, err := w.pulls.Look(ctx, threadID, requester, c, push)
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			err = cause
+		}
 		if err != nil {
 			look.refused = "Nobody was asked: " + strings.TrimSuffix(err.Error(), ".") + "."
 		}

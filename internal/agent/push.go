@@ -14,8 +14,9 @@ import (
 // forge, and what is in them. Their approval is for these commits: the gateway refuses others,
 // whatever the branch names by then.
 
-// lookTimeout bounds how long a push is looked at.
-const lookTimeout = 30 * time.Second
+// lookTimeout bounds how long a push is looked at. Thousands of files take a while on a busy
+// machine, and people rather decide late than about what is not known.
+const lookTimeout = 3 * time.Minute
 
 // unseen says why a call is denied that pushes what cannot be told before it runs, where the
 // posture has people decide about exactly what leaves. It is empty for every other call.
