@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.uber.org/zap"
+
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/place"
 	"deckhand/internal/price"
@@ -104,9 +106,13 @@ func (s *Supervisor) Models(project string) []ModelChoice {
 	return out
 }
 
-// CheckBranch says why a project's new threads cannot start from a branch, as [place.Project.CheckBranch] does.
-func (s *Supervisor) CheckBranch(ctx context.Context, project, branch string) error {
-	return s.projects[project].CheckBranch(ctx, branch)
+// CheckBranch says to people why a project's new threads cannot start from a branch; empty if they can.
+func (s *Supervisor) CheckBranch(ctx context.Context, project, branch string) (refused string) {
+	refused, err := s.projects[project].CheckBranch(ctx, branch)
+	if err != nil {
+		s.log.Warn("look for a branch", zap.String("project", project), zap.String("branch", branch), zap.Error(err))
+	}
+	return refused
 }
 
 func (s *Supervisor) choice(p place.Project, name string) ModelChoice {

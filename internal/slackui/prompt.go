@@ -45,8 +45,8 @@ func (a *App) prompt(ctx context.Context, in *incoming, to aim) (outcome string,
 			return "no project", nil
 		}
 		if to.branch != "" {
-			if err := a.agent.CheckBranch(ctx, project, to.branch); err != nil {
-				a.answer(in, mrkdwn.OneLine(err.Error())+" Nothing was begun: send your message again.")
+			if refused := a.agent.CheckBranch(ctx, project, to.branch); refused != "" {
+				a.answer(in, mrkdwn.OneLine(refused)+" Nothing was begun: send your message again.")
 				return "no such branch", nil
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"deckhand/internal/scratch"
 	"deckhand/internal/store"
 	"deckhand/internal/workspace"
+	"deckhand/internal/workspace/gitdata"
 )
 
 // Project is what threads work on.
@@ -67,36 +68,38 @@ type Project struct {
 func (p Project) Check(ctx context.Context) error { return p.space(store.Thread{}).Check(ctx) }
 
 // plainBranch is a branch's name as people write it into a message.
-var plainBranch = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}$`)
+var plainBranch = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*(/[A-Za-z0-9_+-][A-Za-z0-9._+-]*)*$`)
 
 // branchTimeout bounds the question for one.
 const branchTimeout = 15 * time.Second
 
-// CheckBranch says why a new thread cannot start from a branch, in a sentence.
-func (p Project) CheckBranch(ctx context.Context, branch string) error {
-	none := fmt.Errorf("Project %s has no branch “%s”.", p.Name, branch) //nolint:revive,staticcheck // it is said as it is
+// CheckBranch says to people, in sentences, why a new thread cannot start from a branch; empty if it can. err is
+// for the log: what git, a path or a forge says is not for everybody.
+func (p Project) CheckBranch(ctx context.Context, branch string) (refused string, err error) {
 	switch {
 	case p.Workspace != workspace.Worktree:
-		return fmt.Errorf("The threads of project %s have no branches of their own, so none can be chosen.", p.Name) //nolint:revive,staticcheck // likewise
-	case !plainBranch.MatchString(branch), strings.Contains(branch, ".."), strings.HasPrefix(branch, "deckhand/"):
-		return fmt.Errorf("Work can start from a branch with a plain name that is not below deckhand/, and not from “%s”.", branch) //nolint:revive,staticcheck // likewise
+		return fmt.Sprintf("The threads of project %s have no branches of their own, so none can be chosen.", p.Name), nil
+	case len(branch) > 200, !plainBranch.MatchString(branch), strings.Contains(branch, ".."), strings.HasPrefix(branch, "deckhand/"):
+		return fmt.Sprintf("Work can start from a branch with a plain name that is not below deckhand/, and not from “%s”.", branch), nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, branchTimeout, fmt.Errorf("no answer in %s", branchTimeout))
 	defer cancel()
+	var found string
 	if p.Repo == "" {
-		if err := p.space(store.Thread{Base: "refs/heads/" + branch}).Check(ctx); err != nil {
-			return none
+		var r gitdata.Repository
+		if r, err = gitdata.Open(p.Dir); err == nil {
+			found, err = r.Ref("refs/heads/" + branch)
 		}
-		return nil
+	} else {
+		found, err = p.remote(p.Repo).Refs(ctx, "refs/heads/"+branch)
 	}
-	refs, err := p.remote(p.Repo).Refs(ctx, "refs/heads/"+branch)
-	if err != nil {
-		return fmt.Errorf("The branches of project %s cannot be looked up now: %w.", p.Name, err) //nolint:revive,staticcheck // likewise
+	switch {
+	case err != nil:
+		return fmt.Sprintf("Whether project %s has a branch “%s” cannot be looked up now. If that stays so, an admin finds the reason by bot doctor.", p.Name, branch), err
+	case strings.TrimSpace(found) == "":
+		return fmt.Sprintf("Project %s has no branch “%s”.", p.Name, branch), nil
 	}
-	if strings.TrimSpace(refs) == "" {
-		return none
-	}
-	return nil
+	return "", nil
 }
 
 // space is what a thread's workspace is made of.
