@@ -152,7 +152,22 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 	if stale != "" {
 		told = append(told, stale)
 	}
+	if t.Dir == "" {
+		told = append(told, p.unfetched(ctx, own)...)
+	}
 	return own, told, nil
+}
+
+// unfetched says for people what git has not fetched into a new clone, and what to do.
+func (p Project) unfetched(ctx context.Context, dir string) (told []string) {
+	submodules, lfs := gitdata.Unfetched(ctx, dir, p.Environ)
+	if submodules {
+		told = append(told, "The submodules of this repository are not fetched. If the work needs them, ask for git submodule update --init. An admin lists their repositories under git: also of project "+p.Name+" in deckhand.yaml first.")
+	}
+	if lfs {
+		told = append(told, "The files that this repository keeps in Git LFS are not fetched: here they are pointers. If the work needs the content of one, attach it to a message.")
+	}
+	return told
 }
 
 // TakenError means that a new thread's branch is somebody else's at the forge. Free is one that is nobody's.

@@ -358,3 +358,35 @@ func TestABranchThatSomebodyElseTook(t *testing.T) {
 		t.Errorf("made again: %v", err)
 	}
 }
+
+// A thread's folder has neither submodules nor the content of files in Git LFS, which is said once.
+func TestWhatIsNotFetchedIsSaid(t *testing.T) {
+	t.Parallel()
+	u := newHut(t)
+	put(t, filepath.Join(u.person, "art/.gitattributes"), "*.png filter=lfs diff=lfs merge=lfs -text\n")
+	u.commit("main", "art/a.png") // committed before there was LFS
+	if _, told := u.begin(1, ""); told != nil {
+		t.Errorf("nothing is missing, and it says %q", told)
+	}
+	put(t, filepath.Join(u.person, "art/b.png"), "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n")
+	u.commit("main", "art/c.txt")
+	two, told := u.begin(2, "")
+	if len(told) != 1 || !strings.Contains(told[0], "Git LFS") {
+		t.Errorf("of files in LFS it says %q", told)
+	}
+	runGit(t, u.person, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", u.forge, "lib")
+	u.commit("main", "more")
+	if _, told = u.begin(3, ""); len(told) != 2 || !strings.Contains(told[0], "git: also of project web") {
+		t.Errorf("of submodules it says %q", told)
+	}
+	if _, told = u.begin(2, two.Dir); told != nil {
+		t.Errorf("the second time it says %q", told)
+	}
+	shared := Project{Name: "all", Repo: u.forge, Kind: Shared}
+	if _, told, err := u.k.Open(t.Context(), Thread{ID: 4}, shared); err != nil || len(told) != 2 {
+		t.Errorf("in a shared folder it says %q, %v", told, err)
+	}
+	if _, told, err := u.k.Open(t.Context(), Thread{ID: 5}, shared); err != nil || told != nil {
+		t.Errorf("later it says %q, %v", told, err)
+	}
+}

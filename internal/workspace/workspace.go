@@ -120,7 +120,13 @@ func (k *Keeper) open(ctx context.Context, t Thread, p Project) (dir string, tol
 	}
 	source := k.source(p)
 	if p.Repo != "" && !isDir(source) {
-		if err := k.kept(p).once(ctx, func(ctx context.Context) error { return clone(ctx, p.Remote(), source) }); err != nil {
+		if err := k.kept(p).once(ctx, func(ctx context.Context) error {
+			err := clone(ctx, p.Remote(), source)
+			if err == nil && p.Kind == Shared {
+				told = p.unfetched(ctx, source) // said by the first thread
+			}
+			return err
+		}); err != nil {
 			return "", nil, fmt.Errorf("the repository of project %s could not be cloned: %w", p.Name, err)
 		}
 		if p.Kind == Shared {

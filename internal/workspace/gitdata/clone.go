@@ -1,6 +1,7 @@
 package gitdata
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -93,7 +94,7 @@ func (c Clone) Make(ctx context.Context) (made Made, err error) {
 	if err := l.write(filepath.Join(tmp, ".git")); err != nil {
 		return made, err
 	}
-	if err := c.inside(ctx, tmp, nil, "reset", "--quiet", "--hard"); err != nil {
+	if err := c.inside(ctx, tmp, nil, nil, "reset", "--quiet", "--hard"); err != nil {
 		return made, err
 	}
 	if made.Saved != nil {
@@ -121,11 +122,35 @@ func Sweep(dir string) {
 }
 
 // inside runs git in a clone that nobody else has used yet.
-func (c Clone) inside(ctx context.Context, dir string, in io.Reader, args ...string) error {
+func (c Clone) inside(ctx context.Context, dir string, in io.Reader, out *bytes.Buffer, args ...string) error {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"}, args...)...)
 	cmd.Dir, cmd.Stdin = dir, in
+	if out != nil {
+		cmd.Stdout = out
+	}
 	cmd.Env = append(append([]string(nil), c.Environ...), "GIT_DIR="+filepath.Join(dir, ".git"), "GIT_WORK_TREE="+dir, "GIT_NO_REPLACE_OBJECTS=1", "GIT_TERMINAL_PROMPT=0")
 	return run(ctx, cmd, nil)
+}
+
+// lfsPointer is how the pointer to a file in Git LFS begins.
+const lfsPointer = "version https://git-lfs.github.com/spec/"
+
+// Unfetched reports what is not fetched into a clone that nobody else has used yet: submodules, and the content of
+// files in Git LFS.
+func Unfetched(ctx context.Context, dir string, environ []string) (submodules, lfs bool) {
+	info, err := os.Lstat(filepath.Join(dir, ".gitmodules"))
+	submodules = err == nil && info.Mode().IsRegular()
+	var names bytes.Buffer
+	if err := (Clone{Environ: environ}).inside(ctx, dir, nil, &names, "ls-files", "-z", "--", ":(attr:filter=lfs)"); err != nil {
+		return submodules, false
+	}
+	for name := range strings.SplitSeq(names.String(), "\x00") {
+		text, err := readSmall(filepath.Join(dir, name))
+		if err == nil && strings.HasPrefix(text, lfsPointer) {
+			return submodules, true
+		}
+	}
+	return submodules, false
 }
 
 // known are the source's refs for the clone, and HEAD in the format of its file.
