@@ -41,6 +41,9 @@ type Clone struct {
 	OfOrigin bool
 	// Saved is the source's ref with what [Saving] saved of an earlier clone; empty for none.
 	Saved string
+	// Subdir is a folder, below Dir, that it has alone, with the files of the folders above, by git's sparse checkout.
+	// A new branch's base must have it. Empty for everything.
+	Subdir string
 	// Index is a file that gets a copy of the index, for [Saving]; empty for none.
 	Index string
 	// Scratch is a folder for temporary files.
@@ -76,6 +79,11 @@ func (c Clone) Make(ctx context.Context) (made Made, err error) {
 	if err != nil {
 		return made, err
 	}
+	if !made.Branch && made.Saved == nil {
+		if err := view.CheckSubdir(ctx, from.commit, c.Subdir); err != nil {
+			return made, err
+		}
+	}
 	l, err := c.layout(ctx, view, theirs, head, from)
 	if err != nil {
 		return made, err
@@ -104,6 +112,9 @@ func (c Clone) Make(ctx context.Context) (made Made, err error) {
 	}
 	if c.Index != "" {
 		if err := copyIndex(filepath.Join(tmp, ".git/index"), c.Index); err != nil {
+			return made, err
+		}
+		if err := keepCone(c.Index, c.Subdir); err != nil {
 			return made, err
 		}
 	}
@@ -274,7 +285,7 @@ func (c Clone) layout(ctx context.Context, view *View, theirs map[string]string,
 		origin = c.Source.Common
 	}
 	return layout{
-		head: b.head, refs: refs, links: links, objects: view.objects, shallow: shallow,
+		head: b.head, refs: refs, links: links, objects: view.objects, shallow: shallow, subdir: c.Subdir,
 		config: "\tbare = false\n\tlogallrefupdates = true\n" +
 			section(`remote "origin"`, "url", origin, "fetch", "+refs/heads/*:refs/remotes/origin/*") +
 			section("user", "name", set["user.name"], "email", set["user.email"]),

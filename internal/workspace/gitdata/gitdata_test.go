@@ -18,6 +18,7 @@ import (
 type bench struct {
 	*testing.T
 	dir, source, clone, traces string
+	subdir                     string // of the clone's sparse checkout
 }
 
 func newBench(t *testing.T) *bench {
@@ -98,7 +99,7 @@ func (b *bench) tryClone(base string) error {
 
 func (b *bench) cloning(base string) gitdata.Clone {
 	return gitdata.Clone{
-		Source: b.open(), Dir: b.clone, Branch: "deckhand/7", Base: base, Scratch: filepath.Join(b.dir, "scratch"),
+		Source: b.open(), Dir: b.clone, Branch: "deckhand/7", Base: base, Subdir: b.subdir, Scratch: filepath.Join(b.dir, "scratch"),
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir, "GIT_CONFIG_NOSYSTEM=1"},
 	}
 }

@@ -182,11 +182,11 @@ func (c Clone) bringBack(ctx context.Context, view *View, dir string, s *Saved) 
 		}
 	}
 	if there.Len() > 0 {
-		if err := c.inside(ctx, dir, strings.NewReader(there.String()), nil, "--literal-pathspecs", "restore", "--quiet", "--source="+s.Commit, "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+		if err := c.inside(ctx, dir, strings.NewReader(there.String()), nil, "--literal-pathspecs", "restore", "--quiet", "--ignore-skip-worktree-bits", "--source="+s.Commit, "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
 			return fmt.Errorf("bring back what was not committed: %w", err)
 		}
 	}
-	return os.RemoveAll(filepath.Dir(attributes))
+	return os.Remove(attributes)
 }
 
 // removeFile removes a file below a folder, and the folders that become empty.

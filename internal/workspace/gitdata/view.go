@@ -146,6 +146,7 @@ type layout struct {
 	links   map[string]string // symbolic refs
 	objects []string          // alternates
 	shallow string
+	subdir  string // all that git's sparse checkout has, beside the files above it; empty for everything
 	config  string // the rest of [core], and further sections
 }
 
@@ -161,6 +162,10 @@ func (l layout) write(dir string) error {
 	if sha256 != "" {
 		version = "1"
 	}
+	sparse := ""
+	if l.subdir != "" {
+		sparse = "\tsparseCheckout = true\n\tsparseCheckoutCone = true\n"
+	}
 	var packed strings.Builder
 	packed.WriteString("# pack-refs with: sorted \n")
 	for _, name := range slices.Sorted(maps.Keys(l.refs)) {
@@ -173,7 +178,7 @@ func (l layout) write(dir string) error {
 	}
 	files := map[string]string{
 		"HEAD":                    l.head + "\n",
-		"config":                  sha256 + "[core]\n\trepositoryformatversion = " + version + "\n" + l.config,
+		"config":                  sha256 + "[core]\n\trepositoryformatversion = " + version + "\n" + sparse + l.config,
 		"packed-refs":             packed.String(),
 		"objects/info/alternates": strings.Join(l.objects, "\n") + "\n",
 	}
@@ -182,6 +187,9 @@ func (l layout) write(dir string) error {
 	}
 	if l.shallow != "" {
 		files["shallow"] = l.shallow
+	}
+	if l.subdir != "" {
+		files["info/sparse-checkout"] = conePatterns(l.subdir)
 	}
 	for _, folder := range []string{"refs/heads", "refs/tags", "objects/pack", "objects/info"} {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o777); err != nil {

@@ -22,10 +22,10 @@ type workingTree struct {
 }
 
 // see runs git on the files. Its output is bounded.
-func (w workingTree) see(ctx context.Context, args ...string) (string, error) {
+func (w workingTree) see(ctx context.Context, in io.Reader, args ...string) (string, error) {
 	out := bounded{left: maxListed}
 	cmd := w.command(ctx, []string{"GIT_WORK_TREE=" + w.dir, "GIT_INDEX_FILE=" + filepath.Join(w.View.dir, "index")}, args...)
-	cmd.Stdout = &out
+	cmd.Stdin, cmd.Stdout = in, &out
 	err := run(ctx, cmd, nil)
 	if out.left < 0 {
 		return "", errors.New("too many files have changed")
@@ -48,6 +48,10 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // read sets the view's index to a commit, using a kept index's knowledge of the files, and keeps the new one.
 func (w workingTree) read(ctx context.Context, kept, head string) error {
+	subdir, err := os.ReadFile(kept + coneSuffix)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	index := filepath.Join(w.View.dir, "index")
 	if err := os.MkdirAll(filepath.Join(w.View.dir, "info"), 0o700); err != nil {
 		return err
@@ -62,15 +66,18 @@ func (w workingTree) read(ctx context.Context, kept, head string) error {
 	if err := os.Rename(kept, index); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if _, err := w.see(ctx, tree...); err != nil {
+	if _, err := w.see(ctx, nil, tree...); err != nil {
 		_ = os.Remove(index) // whatever was kept
-		if _, err := w.see(ctx, tree...); err != nil {
+		if _, err := w.see(ctx, nil, tree...); err != nil {
 			return err
 		}
 	}
-	_, _ = w.see(ctx, "update-index", "-q", "--refresh", "--ignore-submodules") // it fails if files have changed
+	_, _ = w.see(ctx, nil, "update-index", "-q", "--refresh", "--ignore-submodules") // it fails if files have changed
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
+	}
+	if err := w.narrow(ctx, string(subdir)); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
 		return err
@@ -83,11 +90,12 @@ var unfit = regexp.MustCompile(`(?i)(^|[/\\])(\.git|git~[0-9]+)([. :/\\]|$)`)
 
 // changes are the files that differ from the index, and those that cannot be saved.
 func (w workingTree) changes(ctx context.Context) (found []change, left []Left, err error) {
-	raw, err := w.see(ctx, "diff-files", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", "--ignore-submodules=all")
+	// What a sparse checkout does not have, and is there, has changed like all else.
+	raw, err := w.see(ctx, nil, "-c", "core.sparseCheckout=true", "diff-files", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", "--ignore-submodules=all")
 	if err != nil {
 		return nil, nil, err
 	}
-	others, err := w.see(ctx, "ls-files", "-z", "--others", "--exclude-standard")
+	others, err := w.see(ctx, nil, "ls-files", "-z", "--others", "--exclude-standard")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,7 +133,7 @@ func (w workingTree) changes(ctx context.Context) (found []change, left []Left, 
 
 // ignored lists ignored files, whole folders as one. Without an answer the list is empty.
 func (w workingTree) ignored(ctx context.Context) (left []Left) {
-	names, err := w.see(ctx, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+	names, err := w.see(ctx, nil, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 	if err != nil {
 		return nil
 	}
@@ -139,7 +147,7 @@ func (w workingTree) ignored(ctx context.Context) (left []Left) {
 
 // submodules are the existing ones.
 func (w workingTree) submodules(ctx context.Context) (left []Left, err error) {
-	staged, err := w.see(ctx, "ls-files", "-z", "--stage")
+	staged, err := w.see(ctx, nil, "ls-files", "-z", "--stage")
 	if err != nil {
 		return nil, err
 	}
