@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -91,4 +92,90 @@ roles: {admins: [%[8]s], users: []}
 	w.told(linus, eng, released, "This thread works on the project web.")
 	w.post(linus, eng, released, "@deckhand say: too late branch=main")
 	w.told(linus, eng, released, "This thread has begun already.")
+}
+
+// TestAFolderOfALargerRepository: sessions work in a project's subfolder, and so does its setup; rules name files from
+// the top. Nothing else is checked out, nor lost: not by a push, and not on another machine.
+func TestAFolderOfALargerRepository(t *testing.T) {
+	t.Parallel()
+	f := forgetest.New(t)
+	put := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(f.Work("web"), name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("services/web/main.go", "package main\n")
+	put("services/web/CLAUDE.md", "Be kind.\n")
+	put("libs/lib.go", "package libs\n")
+	f.Git(f.Work("web"), "add", ".")
+	f.Commit("web", "folders")
+	f.Git(f.Work("web"), "push", "-q", "origin", "HEAD:main")
+	w := unstartedWorld(t)
+	w.env = []string{forgetest.TokenEnv + "=" + forgetest.Password}
+	write := func(subdir string) {
+		t.Helper()
+		config := fmt.Sprintf(`git: {token_env: %s}
+projects:
+  web:
+    repo: %q
+    workspace: worktree
+    subdir: %s
+    setup: {run: "pwd > set-up", files: main.go}
+channels: {%s: web}
+roles: {admins: [%s], users: [%s]}
+policy: {rules: [{allow: Edit(services/web/**)}]}
+`, forgetest.TokenEnv, f.URL("web"), subdir, eng, ada, linus)
+		if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("services/wbe")
+	w.start()
+	none := w.post(linus, eng, "", "@deckhand say: nothing")
+	w.says(eng, none, "The workspace is not ready: no working tree could be made for project web: what it starts from has no folder services/wbe; correct subdir. Ask an admin")
+	w.stop()
+	write("services/web")
+	w.start()
+	allowed := func(thread, command string) string {
+		t.Helper()
+		ts := w.runs(linus, eng, thread, command)
+		if thread == "" {
+			thread = ts
+		}
+		w.click(ada, eng, w.card(eng, thread).TS, "approve")
+		w.done(eng, thread, ts)
+		return thread
+	}
+	thread := allowed("", "pwd > where; ls ../.. > there; true")
+	folder := w.text(`SELECT workspace FROM threads WHERE thread_ts = '` + thread + `'`)
+	has := func(name, want string) {
+		t.Helper()
+		if b, err := os.ReadFile(filepath.Join(folder, name)); err != nil || string(b) != want {
+			t.Errorf("%s has %q, %v", name, b, err)
+		}
+	}
+	has("services/web/where", folder+"/services/web\n")
+	has("services/web/set-up", folder+"/services/web\n")
+	if b, _ := os.ReadFile(filepath.Join(folder, "services/web/there")); strings.Contains(string(b), "libs") || !strings.Contains(string(b), "services\n") {
+		t.Errorf("checked out is\n%s", b)
+	}
+	ruled := w.post(linus, eng, thread, `tool: Write {"file_path": "`+folder+`/services/web/new.go", "content": "package main\n"}`)
+	w.done(eng, thread, ruled)
+	has("services/web/new.go", "package main\n")
+	asked := w.post(linus, eng, thread, `tool: Write {"file_path": "`+folder+`/services/other.go", "content": "package services\n"}`)
+	w.click(ada, eng, w.card(eng, thread).TS, "approve")
+	w.done(eng, thread, asked)
+	allowed(thread, "git rm -q --cached CLAUDE.md; git add new.go; git -c user.name=x -c user.email=x@example.com commit -q -m mine; git push -q origin HEAD:deckhand/mine > pushed 2>&1; true")
+	if got := f.Git(f.Bare("web"), "diff", "--name-status", "main", "deckhand/mine"); strings.TrimSpace(got) != "D\tservices/web/CLAUDE.md\nA\tservices/web/new.go" {
+		t.Errorf("pushed is\n%s", got)
+	}
+	w.anotherMachine(thread)
+	allowed(thread, "cat ../other.go CLAUDE.md > again; git status --porcelain > status; true")
+	w.says(eng, thread, "This thread goes on on another machine. Its commits are back, and what was not committed, as it was at")
+	has("services/web/again", "package services\nBe kind.\n")
+	if b, err := os.ReadFile(filepath.Join(folder, "services/web/status")); err != nil || strings.Contains(string(b), " D") || strings.Contains(string(b), "libs") {
+		t.Errorf("on another machine git says %s, %v", b, err)
+	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -73,10 +74,10 @@ func (w *worker) decide(c policy.Call) policy.Decision {
 }
 
 // call is a tool call as the policy sees it. cwd is where a command runs; empty
-// means the workspace.
+// means where the session works.
 func (w *worker) call(tool string, input json.RawMessage, cwd string) policy.Call {
 	return policy.Call{
-		Tool: tool, Input: input, Workspace: w.thread.Workspace, Dir: cwd, Project: w.project.Name, Channel: w.thread.ChannelID,
+		Tool: tool, Input: input, Workspace: w.thread.Workspace, Dir: cmp.Or(cwd, w.project.Folder(w.thread.Workspace)), Project: w.project.Name, Channel: w.thread.ChannelID,
 		Home: w.place.Home(w.threadID),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -143,6 +144,9 @@ func (w *worker) take(ctx context.Context, inbox attachment.Inbox, p store.Promp
 	}
 	rel, err := inbox.Put(p.InboxID, f.Name, f.Content)
 	if err == nil {
+		if from, err := filepath.Rel(w.project.Folder(w.thread.Workspace), filepath.Join(w.thread.Workspace, rel)); err == nil {
+			rel = from
+		}
 		return f, ": " + strconv.Quote(rel) + " in the working directory", nil
 	}
 	w.log.Warn("lay an attached file into the workspace", zap.Error(err))

@@ -25,6 +25,15 @@ func systemPrompt(p place.Project, workspace string) (string, error) {
 	if md != "" {
 		parts = append(parts, "The workspace's CLAUDE.md:\n\n"+md)
 	}
+	if folder := p.Folder(workspace); folder != workspace {
+		if md, err = instructions(folder); err != nil {
+			return "", err
+		}
+		if md != "" {
+			parts = append(parts, "The CLAUDE.md of "+p.Subdir+":\n\n"+md)
+		}
+		parts = append(parts, "You work in "+p.Subdir+", a folder of the repository in "+workspace+". git's sparse checkout has it and the files of the folders above; git sparse-checkout add FOLDER brings another, by its path from there.")
+	}
 	if reaches := network(p); reaches != "" {
 		parts = append(parts, reaches)
 	}

@@ -44,7 +44,7 @@ func (b *bwrap) Prepare(_ context.Context, s Session) (*Box, error) {
 	args = append(args, procArgs()...)
 	files := append(identity(os.Getuid(), os.Getgid(), s.Home, b.spec.Network), v.copies()...)
 	args = append(args, bwrapArgs(v, b.spec.Limits.Memory)...)
-	args = append(args, "--chdir", s.Workspace)
+	args = append(args, "--chdir", s.dir())
 	filter, err := syscallFilter()
 	if err != nil {
 		return nil, err

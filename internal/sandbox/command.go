@@ -68,7 +68,7 @@ func (c *command) Prepare(_ context.Context, s Session) (*Box, error) {
 		return nil, fmt.Errorf("the launcher %s cannot be found: %w", launcher[0], err)
 	}
 	launcher[0] = program
-	words := slices.Concat([]string{"/bin/sh", "-c", `cd "$0" && exec env -i "$@"`, s.Workspace}, s.Env, s.Program)
+	words := slices.Concat([]string{"/bin/sh", "-c", `cd "$0" && exec env -i "$@"`, s.dir()}, s.Env, s.Program)
 	box := &Box{Command: slices.Concat(launcher, words), Env: launcherEnviron()}
 	if strings.HasPrefix(filepath.Base(program), "ssh") {
 		box.Command, err = staged(Command, stage.Launcher{Launcher: launcher, Words: words})

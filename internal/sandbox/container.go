@@ -117,7 +117,7 @@ func (c *container) Prepare(ctx context.Context, s Session) (*Box, error) {
 		"--cap-drop=ALL", "--security-opt=no-new-privileges", "--ipc=private", "--no-healthcheck",
 		// The output belongs to the thread, not to the engine's log.
 		"--log-driver=none",
-		"--workdir=" + s.Workspace,
+		"--workdir=" + s.dir(),
 	}
 	filter, forget, err := c.filter()
 	if err != nil {

@@ -86,7 +86,7 @@ func (g *gvisor) bundle(folder *scratch.Folder, program string, v *view, command
 	}
 	c := b.config(v, g.spec.Limits.Memory)
 	c.Process.User = ociUser{uid, gid}
-	c.Process.Cwd = s.Workspace
+	c.Process.Cwd = s.dir()
 	if n := g.spec.Limits.Files; n > 0 {
 		c.Process.Rlimits = append(c.Process.Rlimits, ociRlimit{"RLIMIT_NOFILE", uint64(n), uint64(n)})
 	}

@@ -70,8 +70,10 @@ type Session struct {
 	Name string
 	// Owner is the bot's stable name, safe in file names: see [Sweeper].
 	Owner string
-	// Workspace and Home are writable; Workspace is the working directory.
+	// Workspace and Home are writable.
 	Workspace, Home string
+	// Dir is the working directory, a folder of Workspace; empty for Workspace itself.
+	Dir string
 	// Hidden are the bot's own files and folders, hidden even inside something visible. They may contain Workspace
 	// and Home.
 	Hidden []string
@@ -91,10 +93,12 @@ type Session struct {
 	Env []string
 }
 
+func (s Session) dir() string { return cmp.Or(s.Dir, s.Workspace) }
+
 // Box is a prepared sandbox of one process.
 type Box struct {
 	// Command replaces [Session.Program], with the same arguments after it, with Env as its whole environment, in
-	// [Session.Workspace].
+	// the session's working directory.
 	Command []string
 	Env     []string
 

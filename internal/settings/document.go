@@ -57,6 +57,8 @@ type projectYAML struct {
 	Repo      string `yaml:"repo"`
 	Workspace string `yaml:"workspace"`
 	Base      string `yaml:"base"`
+	// Subdir is the folder of the repository that its threads work in.
+	Subdir string `yaml:"subdir"`
 	Model     string `yaml:"model"`
 	// Models are those that people may choose, the default first; or Model alone.
 	Models         []string `yaml:"models"`

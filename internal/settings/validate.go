@@ -2,11 +2,13 @@ package settings
 
 import (
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -223,6 +225,13 @@ func (v *validation) project(at, name string, p projectYAML) {
 		v.add(at, "a scratch project starts empty; leave out dir and repo")
 	case p.Workspace != "scratch" && (p.Dir == "") == (p.Repo == ""):
 		v.add(at, "write either dir, a folder on this machine, or repo, a git URL")
+	}
+	switch {
+	case p.Subdir == "":
+	case p.Workspace != "worktree":
+		v.add(at+".subdir", "a subfolder is checked out for each thread; write workspace: worktree, or name the folder itself as dir")
+	case !fs.ValidPath(p.Subdir) || p.Subdir == "." || strings.ContainsFunc(p.Subdir, unicode.IsControl) || slices.Contains(strings.Split(strings.ToLower(p.Subdir), "/"), ".git"):
+		v.add(at+".subdir", "%q is no folder of the repository; write its path from the top, such as services/web", p.Subdir)
 	}
 	if p.Call != "" && !slices.Contains(access.Calls, p.Call) {
 		v.add(at+".call", "%q is not a way to call those who may decide; write auto, thread, dm or channel", p.Call)

@@ -130,7 +130,7 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 		}
 	}
 	made, err := gitdata.Clone{
-		Source: source, Dir: own, Branch: t.Branch, Base: p.Base, OfOrigin: p.Repo != "", Saved: savedRef(t.ID), Index: k.savedIndex(t, p),
+		Source: source, Dir: own, Branch: t.Branch, Base: p.Base, Subdir: p.Subdir, OfOrigin: p.Repo != "", Saved: savedRef(t.ID), Index: k.savedIndex(t, p),
 		Scratch: k.scratch(), Environ: p.Environ,
 	}.Make(ctx)
 	if err != nil {

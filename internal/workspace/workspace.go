@@ -49,6 +49,9 @@ type Project struct {
 	Dir, Repo string
 	// Base is the branch, tag or commit of Repo from which new threads' working trees start; empty means HEAD.
 	Base string
+	// Subdir is the folder of Repo or Dir that new threads' working trees have alone, with the files of the folders
+	// above; empty for everything.
+	Subdir string
 	// Access is the bot's access to Repo's forge.
 	Access gitway.Access
 	// Environ is the environment of git for reaching Repo and for writing files.
@@ -275,10 +278,11 @@ func (p Project) Check(ctx context.Context) error {
 		return err
 	}
 	defer view.Close() //nolint:errcheck // only read
-	if _, err := view.Commit(ctx, base); err != nil {
+	commit, err := view.Commit(ctx, base)
+	if err != nil {
 		return fmt.Errorf("%s has no %s that working trees could start from; is it a git repository with a commit, and base right?", p.Dir, base)
 	}
-	return nil
+	return view.CheckSubdir(ctx, commit, p.Subdir)
 }
 
 var commitHash = regexp.MustCompile(`^[0-9a-f]{7,64}$`)

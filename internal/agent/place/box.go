@@ -121,7 +121,7 @@ func (h *Host) box(ctx context.Context, t store.Thread, p Project, program []str
 	session := sandbox.Session{
 		Owner:     h.Replica,
 		Name:      fmt.Sprintf("deckhand-%d-%s", t.ID, strings.ToLower(rand.Text()[:8])),
-		Workspace: t.Workspace, Home: h.Home(t.ID), Hidden: h.Hidden, ReadOnly: borrowed,
+		Workspace: t.Workspace, Dir: p.Folder(t.Workspace), Home: h.Home(t.ID), Hidden: h.Hidden, ReadOnly: borrowed,
 		Program: program, CacheDir: filepath.Join(h.DataDir, "caches", p.Name),
 		Env: h.environ(p, t.ID, bash),
 	}

@@ -3,6 +3,7 @@ package place
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -59,7 +60,10 @@ func (h *Host) LiveFor(left time.Duration) { h.line.Renew(left) }
 
 // Workspace implements [Machine].
 func (h *Host) Workspace(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error) {
-	return h.Keeper.Open(ctx, h.worksIn(t), p.space(t))
+	if dir, told, err = h.Keeper.Open(ctx, h.worksIn(t), p.space(t)); err == nil && p.Subdir != "" && p.Folder(dir) == dir {
+		told = append(told, fmt.Sprintf("There is no folder %s in this thread's working tree any more, so the session works in the whole of it.", p.Subdir))
+	}
+	return dir, told, err
 }
 
 // Missing implements [Machine].
@@ -133,7 +137,7 @@ func (h *Host) Start(ctx context.Context, t store.Thread, p Project, resume bool
 	left := h.Keeper.Works(t.Workspace)
 	proc, err := claude.Start(ctx, claude.Options{
 		Command:            box.Command,
-		Dir:                t.Workspace,
+		Dir:                p.Folder(t.Workspace),
 		Env:                box.Env,
 		SessionID:          t.SessionID,
 		Resume:             resume,

@@ -5,7 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +31,8 @@ type Project struct {
 	// the data folder at the first use. A scratch project has neither.
 	Dir, Repo string
 	Workspace workspace.Kind
+	// Subdir is the folder of the repository that sessions work in; empty for all of it.
+	Subdir string
 	// Forge are the addresses that sessions fetch from, and push branches below deckhand/
 	// to: the project's own first. None where its repository is a path of this machine.
 	Forge []string
@@ -102,9 +108,27 @@ func (p Project) CheckBranch(ctx context.Context, branch string) (refused string
 	return "", nil
 }
 
+// Folder is the folder of a thread's workspace that its session works in. Where the subfolder is none any more, or
+// a link, that is all of the workspace.
+func (p Project) Folder(workspace string) string {
+	at := workspace
+	for name := range strings.SplitSeq(p.Subdir, "/") {
+		at = filepath.Join(at, name)
+		if info, err := os.Lstat(at); err != nil || !info.IsDir() {
+			return workspace
+		}
+	}
+	return at
+}
+
 // space is what a thread's workspace is made of.
 func (p Project) space(t store.Thread) workspace.Project {
-	return workspace.Project{Name: p.Name, Kind: p.Workspace, Dir: p.Dir, Repo: p.Repo, Base: cmp.Or(t.Base, p.Base), Access: p.Access, Environ: agentEnviron(nil, nil), Setup: p.Setup}
+	setup := p.Setup
+	setup.Files = slices.Clone(setup.Files)
+	for i, name := range setup.Files {
+		setup.Files[i] = path.Join(p.Subdir, name)
+	}
+	return workspace.Project{Name: p.Name, Kind: p.Workspace, Dir: p.Dir, Repo: p.Repo, Base: cmp.Or(t.Base, p.Base), Subdir: p.Subdir, Access: p.Access, Environ: agentEnviron(nil, nil), Setup: setup}
 }
 
 // remote is one of the project's repositories, as the bot's git reaches it.

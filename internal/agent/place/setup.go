@@ -68,7 +68,7 @@ func (h *Host) setUp(ctx context.Context, t store.Thread, p Project) (done Prepa
 	out, began := ending{most: maxSetupOutput}, time.Now()
 	var watch *sandbox.Watch
 	status, signal, err := claude.Program{
-		Command: append(box.Command, "-c", p.Setup.Run), Dir: t.Workspace, Env: box.Env, Out: &out, Lifeline: &h.line,
+		Command: append(box.Command, "-c", p.Setup.Run), Dir: p.Folder(t.Workspace), Env: box.Env, Out: &out, Lifeline: &h.line,
 		Started: func(reaperPID int, kill func()) { watch = h.watcher.Watch(box.Box, reaperPID, kill) },
 	}.Run(timed)
 	took, over := time.Since(began), ""

@@ -3,6 +3,7 @@
 package threadtools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,9 @@ func Tools(t store.Thread, chat Chat, hidden []string) []tools.Tool {
 				var in posting
 				if err := tools.Read(c.Input, &in); err != nil {
 					return "", err
+				}
+				if !filepath.IsAbs(in.Path) { // as it was decided
+					in.Path = filepath.Join(cmp.Or(c.Approval.Dir, t.Workspace), in.Path)
 				}
 				content, err := within(t.Workspace, in.Path, hidden)
 				if err != nil {
