@@ -211,6 +211,8 @@ func TestMayDoNoMore(t *testing.T) {
 	inEachKind(t, func(t *testing.T, spec Spec) {
 		s := newSession(t)
 		spec.Limits.Files = 700
+		s.Dir = filepath.Join(s.Workspace, "a folder of it")
+		must(t, os.Mkdir(s.Dir, 0o755))
 		l := s.look(t, spec, look{})
 		for name, want := range map[string]string{"NoNewPrivs": "1", "CapEff": "0000000000000000", "CapPrm": "0000000000000000", "CapBnd": "0000000000000000"} {
 			if l.Status[name] != want {
@@ -220,8 +222,8 @@ func TestMayDoNoMore(t *testing.T) {
 		if l.Core != 0 || l.Files != 700 {
 			t.Errorf("core files of %d bytes, %d open files", l.Core, l.Files)
 		}
-		if l.Dir != s.Workspace {
-			t.Errorf("works in %s, want %s", l.Dir, s.Workspace)
+		if l.Dir != s.Dir {
+			t.Errorf("works in %s, want %s", l.Dir, s.Dir)
 		}
 		if l.Host == hostOf(t) {
 			t.Errorf("knows that it is on %s", l.Host)

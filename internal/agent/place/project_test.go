@@ -1,6 +1,7 @@
 package place
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +12,21 @@ import (
 
 	"deckhand/internal/workspace"
 )
+
+// A session works in the project's subfolder, where that is a folder still.
+func TestTheFolderOfASession(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "services/web"), 0o700), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600),
+		os.Symlink("services", filepath.Join(dir, "inside")), os.Symlink("/etc", filepath.Join(dir, "outside"))); err != nil {
+		t.Fatal(err)
+	}
+	for subdir, want := range map[string]string{"": "", "services/web": "services/web", "services/api": "", "file": "", "outside": "", "inside/web": ""} {
+		if got := (Project{Subdir: subdir}).Folder(dir); got != filepath.Join(dir, want) {
+			t.Errorf("%q: %s", subdir, got)
+		}
+	}
+}
 
 // What git, the forge or the machine says of a branch is for the log; people get a sentence of ours.
 func TestWhyNoWorkStartsFromABranch(t *testing.T) {

@@ -69,6 +69,12 @@ func TestOnlyFilesOfTheWorkspaceArePosted(t *testing.T) {
 			t.Errorf("%s by a workspace that is a link: %q, %v", path, content, err)
 		}
 	}
+	// A path begins where it was decided to.
+	c.posted = nil
+	if _, err := post.Run(t.Context(), tools.Call{Input: json.RawMessage(`{"path":"chart.csv"}`), Approval: store.Approval{Dir: filepath.Join(dir, "out")}}); err != nil || len(c.posted) != 1 {
+		t.Errorf("from the folder that it works in: %q, %v", c.posted, err)
+	}
+	c.posted = make([]string, 4)
 	for range filesMost {
 		_, _ = post.Run(t.Context(), tools.Call{Input: json.RawMessage(`{"path":"out/chart.csv"}`)})
 	}

@@ -1,0 +1,38 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deckhand/internal/agent/place"
+)
+
+// Both CLAUDE.md count in a folder of a larger repository, the one of the top first.
+func TestInstructionsOfASubfolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"CLAUDE.md": "Of all.", "services/web/CLAUDE.md": "Of the folder."} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for subdir, want := range map[string][]string{"": {"Of all."}, "services/web": {"Of all.", "The CLAUDE.md of services/web:\n\nOf the folder.", "You work in services/web"}, "gone": {"Of all."}} {
+		got, err := systemPrompt(place.Project{Subdir: subdir}, dir)
+		at := 0
+		for _, text := range want {
+			next := strings.Index(got, text)
+			if next < at {
+				t.Errorf("%q: %q is not in its place in\n%s", subdir, text, got)
+			}
+			at = next
+		}
+		if err != nil || subdir != "services/web" && strings.Contains(got, "You work in") {
+			t.Errorf("%q: %v\n%s", subdir, err, got)
+		}
+	}
+}
