@@ -59,7 +59,7 @@ type projectYAML struct {
 	Base      string `yaml:"base"`
 	// Subdir is the folder of the repository that its threads work in.
 	Subdir string `yaml:"subdir"`
-	Model     string `yaml:"model"`
+	Model  string `yaml:"model"`
 	// Models are those that people may choose, the default first; or Model alone.
 	Models         []string `yaml:"models"`
 	PermissionMode string   `yaml:"permission_mode"`

@@ -1,9 +1,11 @@
 package settings
 
 import (
+	"net/mail"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"deckhand/internal/accounts"
 	"deckhand/internal/agent/place"
@@ -34,6 +36,9 @@ type connectYAML struct {
 
 // personYAML is what is known of somebody.
 type personYAML struct {
+	// Name and Email are of the author of their commits where their Slack profile has no address.
+	Name  string `yaml:"name"`
+	Email string `yaml:"email"`
 	// Accounts are their logins, by the forge's host.
 	Accounts map[string]string `yaml:"accounts"`
 }
@@ -66,7 +71,16 @@ func (f File) Logins() map[string]map[string]string {
 	return out
 }
 
-// people checks who has which account.
+// Authors are people as authors of commits, where their Slack profile has no address.
+func (f File) Authors() map[string]mail.Address {
+	out := map[string]mail.Address{}
+	for user, p := range f.document.People {
+		out[user] = mail.Address{Name: p.Name, Address: p.Email}
+	}
+	return out
+}
+
+// people checks who has which name, address and account.
 func (v *validation) people(d document) {
 	owners := map[string]string{}
 	for _, user := range sorted(d.People) {
@@ -74,8 +88,15 @@ func (v *validation) people(d document) {
 		if !strings.HasPrefix(user, "U") && !strings.HasPrefix(user, "W") || !memberID.MatchString(user) {
 			v.add(at, "%q is not a user id (U…); Slack shows it in the person's profile, under Copy member ID", user)
 		}
-		for _, host := range sorted(d.People[user].Accounts) {
-			login := d.People[user].Accounts[host]
+		p := d.People[user]
+		if strings.ContainsAny(p.Name, "<>") || strings.ContainsFunc(p.Name, unicode.IsControl) {
+			v.add(at+".name", "%q is no name that a commit can have; leave out < and >", p.Name)
+		}
+		if a, err := mail.ParseAddress(p.Email); p.Email != "" && (err != nil || a.Address != p.Email || strings.ContainsAny(p.Email, " <>")) {
+			v.add(at+".email", "%q is no address; write one such as ada@example.com", p.Email)
+		}
+		for _, host := range sorted(p.Accounts) {
+			login := p.Accounts[host]
 			key := host + "/" + strings.ToLower(login)
 			switch {
 			case host == "" || host != strings.ToLower(host) || strings.ContainsAny(host, "/@ "):

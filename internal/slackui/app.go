@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net/mail"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,8 @@ type Config struct {
 	// AskersTimeZone counts days in answers about costs in the zone of the person who
 	// asks, as Slack has it, instead of the store's.
 	AskersTimeZone bool
+	// Authors are the names and addresses that commits have of people whose profiles have no address.
+	Authors map[string]mail.Address
 	// Accounts are people's own at forges.
 	Accounts *accounts.Service
 	// Attachments bound what people may attach to their messages.

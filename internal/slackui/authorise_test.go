@@ -2,6 +2,7 @@ package slackui
 
 import (
 	"net/http/httptest"
+	"net/mail"
 	"strings"
 	"testing"
 
@@ -92,5 +93,23 @@ func TestAGroupThatCannotBeLookedUpRefuses(t *testing.T) {
 	r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: slack.UserLinus, ChannelID: slack.ChannelEngineering}, access.Prompt)
 	if r == nil || !strings.Contains(r.Reason, "could not be looked up") {
 		t.Errorf("refused: %v", r)
+	}
+}
+
+// Commits are by people as their profiles have them, else as the configuration does. An account is connected by the
+// profile's address alone.
+func TestAuthorsOfCommits(t *testing.T) {
+	t.Parallel()
+	a := workspaceApp(t, access.Roles{})
+	a.c.Authors = map[string]mail.Address{
+		slack.UserAda: {Name: "Somebody", Address: "else@example.com"}, slack.BotUser: {Name: "Robin", Address: "robin@example.com"}, "U0NOBODY": {Address: "n@example.com"},
+	}
+	for user, want := range map[string][3]string{ // whose profile has an address; whose has none; who cannot be looked up; and who is not named
+		slack.UserAda: {"Ada", "ada@boathouse.example", "ada@boathouse.example"}, slack.BotUser: {"Robin", "robin@example.com"}, "U0NOBODY": {"", "n@example.com"}, "U0OTHER": {},
+	} {
+		name, email := a.AuthorOf(t.Context(), user)
+		if got := [3]string{name, email, a.EmailOf(t.Context(), user)}; !strings.HasPrefix(got[0], want[0]) || got[1] != want[1] || got[2] != want[2] {
+			t.Errorf("%s is %q, want %q", user, got, want)
+		}
 	}
 }

@@ -142,6 +142,9 @@ func (a *App) TellPerson(user, sentence string) { a.direct(user, render.Sentence
 
 // EmailOf is the address of somebody's profile, empty where Slack does not tell it.
 func (a *App) EmailOf(ctx context.Context, user string) string {
-	_, email := a.AuthorOf(ctx, user)
-	return email
+	u, err := a.people.User(ctx, user)
+	if err != nil {
+		return ""
+	}
+	return u.Profile.Email
 }

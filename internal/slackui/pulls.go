@@ -123,13 +123,16 @@ func (a *App) pressed(ctx context.Context, in *incoming, thread store.Thread, ac
 // NameOf implements [pulls.People].
 func (a *App) NameOf(ctx context.Context, user string) string { return a.people.Name(ctx, user) }
 
-// AuthorOf implements [pulls.People].
+// AuthorOf implements [pulls.People]. Where the profile has no address, it is what the configuration says.
 func (a *App) AuthorOf(ctx context.Context, user string) (name, email string) {
-	u, err := a.people.User(ctx, user)
-	if err != nil {
-		return "", ""
+	if u, err := a.people.User(ctx, user); err == nil {
+		name, email = cmp.Or(strings.TrimSpace(u.RealName), a.people.Name(ctx, user)), u.Profile.Email
 	}
-	return cmp.Or(strings.TrimSpace(u.RealName), a.people.Name(ctx, user)), u.Profile.Email
+	if email != "" {
+		return name, email
+	}
+	known := a.c.Authors[user]
+	return cmp.Or(known.Name, name), known.Address
 }
 
 // LinkTo implements [pulls.People].
