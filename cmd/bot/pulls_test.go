@@ -1,13 +1,20 @@
 package main
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
 	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/crypto/ssh"
 
 	"deckhand/internal/store"
 )
@@ -42,6 +49,25 @@ func (w *world) forgeRefs() string {
 		w.t.Fatal(err, string(out))
 	}
 	return string(out)
+}
+
+// signs has the bot sign commits from its next start on, and returns a line of the key.
+func (w *world) signs() (secret string) {
+	w.t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(key, "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	text, file, config := pem.EncodeToMemory(block), filepath.Join(w.dir, "signing"), filepath.Join(w.dir, "deckhand.yaml")
+	was, err := os.ReadFile(config)
+	if err = errors.Join(err, os.WriteFile(file, text, 0o600), os.WriteFile(config, fmt.Appendf(was, "git: {sign_key_file: %q, committer_email: deckhand@boathouse.example}\n", file), 0o600)); err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.Split(string(text), "\n")[2]
 }
 
 // branch is the first thread's.
@@ -183,17 +209,20 @@ func (w *world) followsMerge(merged string) {
 
 // TestAPullRequestIsForItsCommits: a branch that moves between the card and the click is neither
 // pushed nor opened, and is asked about again; what a bot has pushed that died before it opened
-// is found, and doubles nothing; a merge is for the head that it names. The forge's token is
-// nowhere in the sandbox.
+// is found, and doubles nothing; a merge is for the head that it names. The forge's token, and
+// the key that signs commits, are nowhere in the sandbox.
 func TestAPullRequestIsForItsCommits(t *testing.T) {
 	t.Parallel()
 	w := pullWorld(t)
 	w.start()
+	w.stop()
+	key := w.signs()
+	w.start()
 	thread := w.runs(linus, eng, "", "env > said; cat /proc/[0-9]*/environ >> said; git commit -q --allow-empty -m one; true")
 	w.done(eng, thread, thread)
 	clone := w.text(`SELECT workspace FROM threads ORDER BY id LIMIT 1`)
-	if said, err := os.ReadFile(filepath.Join(clone, "said")); err != nil || strings.Contains(string(said), "playground-deckhand") {
-		t.Errorf("the sandbox has the token: %v\n%s", err, said)
+	if said, err := os.ReadFile(filepath.Join(clone, "said")); err != nil || strings.Contains(string(said), "playground-deckhand") || strings.Contains(string(said), key) {
+		t.Errorf("the sandbox has the token, or the key: %v\n%s", err, said)
 	}
 	git := func(dir string, args ...string) string {
 		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=x", "-c", "user.email=x@y"}, args...)...).CombinedOutput()
@@ -214,6 +243,11 @@ func TestAPullRequestIsForItsCommits(t *testing.T) {
 	} {
 		if !strings.Contains(log, want) {
 			t.Errorf("commit %d is not %q:\n%s", i, want, log)
+		}
+	}
+	for _, commit := range []string{"HEAD", "HEAD~1", "HEAD~2"} {
+		if text := git(clone, "cat-file", "commit", commit); !strings.Contains(text, "\ngpgsig -----BEGIN SSH SIGNATURE-----\n") || !strings.Contains(text, "\ncommitter Deckhand <deckhand@boathouse.example> ") {
+			t.Errorf("%s is not signed:\n%s", commit, text)
 		}
 	}
 	begun := w.forgeRefs()
@@ -246,9 +280,9 @@ func TestAPullRequestIsForItsCommits(t *testing.T) {
 	head := git(clone, "rev-parse", "HEAD")
 	prompt = w.callsTool(linus, thread, "merge_pull_request", map[string]any{"head": head, "method": "merge"})
 	card = w.card(eng, thread)
-	if n := w.count(`SELECT count(*) FROM posts WHERE kind = 'card' AND audience = ''`); n != cards+1 {
-		t.Errorf("%d cards for two merges", n-cards)
-	}
+	w.eventually("one card for two merges", func() bool { // which is in Slack before it is in the books
+		return w.count(`SELECT count(*) FROM posts WHERE kind = 'card' AND audience = ''`) == cards+1
+	})
 	git(clone, "commit", "-q", "--allow-empty", "-m", "after the card")
 	git(clone, "push", "-q", forge, "HEAD:refs/heads/"+w.branch())
 	v, _ := w.opens(ada, eng, card.TS, "approve")

@@ -167,6 +167,9 @@ func (d *Doctor) projects(ctx context.Context) []Finding {
 			} else if err := p.CheckForge(ctx); err != nil {
 				found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: %v", d.File.Where(at), project, err)})
 			}
+			if err := p.CheckSigning(); err != nil {
+				found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: %v", d.File.Where(at), project, err)})
+			}
 			for n, v := range p.Env {
 				if _, ok := d.lookupenv(v); !ok {
 					found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: the variable %s is not set, so the agent will not have it; set it, or leave it out", d.File.Where(fmt.Sprintf("%s.env[%d]", at, n)), project, v)})

@@ -194,6 +194,9 @@ func (f File) CredentialFiles(getenv func(string) string) []string {
 	out := gateway.Provider{}.Files(getenv)
 	for _, p := range f.Projects {
 		out = append(append(out, p.Provider.Files(getenv)...), p.Access.Files()...)
+		if p.SignKey != "" {
+			out = append(out, p.SignKey)
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -253,14 +256,15 @@ func (d document) projects() map[string]place.Project {
 		if len(models) > 0 {
 			model = models[0]
 		}
+		key, email := d.signingOf(p)
 		out[name] = place.Project{
 			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Subdir: p.Subdir, Model: model, Models: models,
 			MaxTurns: p.maxTurns(), AllowedTools: p.AllowedTools, DisallowedTools: p.DisallowedTools,
 			PermissionMode: p.PermissionMode, Env: p.Env, AppendSystemPrompt: p.AppendSystemPrompt,
 			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(), Provider: p.Provider.over(d.Provider).provider(),
 			MCPServers:   mcpServers(p.MCPServers),
-			PullRequests: d.pullsOf(p),
-			Forge:        d.forgeOf(p), Access: d.accessOf(p), Setup: p.Setup.setup(),
+			PullRequests: d.pullsOf(p), SignKey: key, Committer: email,
+			Forge: d.forgeOf(p), Access: d.accessOf(p), Setup: p.Setup.setup(),
 		}
 	}
 	return out

@@ -20,6 +20,10 @@ type gitYAML struct {
 	KeyFile    string   `yaml:"key_file"`
 	KnownHosts string   `yaml:"known_hosts"`
 	GitHubApp  *appYAML `yaml:"github_app"`
+
+	// SignKeyFile is the key that signs commits, and CommitterEmail the address that they are committed by.
+	SignKeyFile    string `yaml:"sign_key_file"`
+	CommitterEmail string `yaml:"committer_email"`
 }
 
 type appYAML struct {
@@ -46,6 +50,15 @@ func (d document) accessOf(p projectYAML) gitway.Access {
 		return own
 	}
 	return d.Git.access()
+}
+
+// signingOf is the key that signs a project's commits, and its owner's address.
+func (d document) signingOf(p projectYAML) (key, email string) {
+	g := d.Git
+	if p.Git.SignKeyFile != "" {
+		g = p.Git
+	}
+	return g.SignKeyFile, g.CommitterEmail
 }
 
 // forgeOf are the addresses that a project's sessions reach.
@@ -77,7 +90,13 @@ func (v *validation) git(at string, g gitYAML) {
 	if g.TokenEnv != "" {
 		v.secretVariable(at+".token_env", g.TokenEnv)
 	}
-	for key, path := range map[string]string{".key_file": g.KeyFile, ".known_hosts": g.KnownHosts} {
+	switch {
+	case (g.SignKeyFile == "") != (g.CommitterEmail == ""):
+		v.add(at, "a signature is the committer's; write both sign_key_file and committer_email, the address of the account at the forge that has the key")
+	case g.CommitterEmail != "":
+		v.email(at+".committer_email", g.CommitterEmail)
+	}
+	for key, path := range map[string]string{".key_file": g.KeyFile, ".known_hosts": g.KnownHosts, ".sign_key_file": g.SignKeyFile} {
 		v.absolute(at+key, path)
 	}
 	app := g.GitHubApp
@@ -124,6 +143,8 @@ func (v *validation) forge(at string, d document, p projectYAML) {
 		v.add(at+".git.url", "the project's repository is what repo says; leave url out, or write further ones under also")
 	case p.Workspace == "scratch" && (p.Git.URL != "" || p.Git.Also != nil):
 		v.add(at+".git", "a scratch project has no repository")
+	case p.Git.SignKeyFile != "" && (p.Workspace != "worktree" || d.pullsOf(p).Kind == ""):
+		v.add(at+".git.sign_key_file", "commits are signed where threads open pull requests, which this project's do not; see pull_requests, or leave the key out")
 	}
 	access := d.accessOf(p)
 	for _, address := range p.Git.Also {

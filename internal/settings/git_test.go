@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,25 +43,47 @@ func TestWhatAForgeIsReachedBy(t *testing.T) {
 	}
 }
 
+// A project's own key signs, else the team's. No session sees either.
+func TestWhatSignsCommits(t *testing.T) {
+	t.Parallel()
+	for project, want := range map[string][2]string{"": {"/team", "team@example.com"}, ", git: {sign_key_file: /own, committer_email: own@example.com}": {"/own", "own@example.com"}} {
+		f, err := ReadFile(write(t, "git: {token_env: T, sign_key_file: /team, committer_email: team@example.com}\nprojects:\n  web: {repo: https://github.com/t/w, workspace: worktree"+project+"}\n"+channelsAndRoles))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := f.Projects["web"]
+		if got := [2]string{p.SignKey, p.Committer}; got != want || p.Access.TokenEnv != "T" {
+			t.Errorf("%q: %q, %+v", project, got, p.Access)
+		}
+		if !slices.Contains(f.CredentialFiles(func(string) string { return "" }), want[0]) {
+			t.Errorf("%q: sessions see the key", project)
+		}
+	}
+}
+
 func TestAForgeThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ team, project, want string }{
-		"two credentials":       {"{token_env: T, key_file: /k}", "repo: https://h/t/w", ":1:7: git: one credential is enough"},
-		"a token":               {"{token_env: ghp_x-y}", "repo: https://h/t/w", ":1:18: git.token_env: write the name of a variable"},
-		"a token of letters":    {"{token_env: ghp_s3cr3t}", "repo: https://h/t/w", ":1:18: git.token_env: write the name of a variable"},
-		"an app's key":          {"{github_app: {id: 7, key_env: s3cr3t}}", "repo: https://h/t/w", "git.github_app.key_env: write the name of a variable"},
-		"a project's token":     {"{}", "repo: https://h/t/w\n    git: {token_env: ghp_s3cr3t}", "projects.web.git.token_env: write the name of a variable"},
-		"a user alone":          {"{user: x}", "repo: https://h/t/w", "a user goes with token_env"},
-		"an app by its name":    {"{github_app: {id: abc, key_env: K}}", "repo: https://h/t/w", "git.github_app.id: this is no app's id; write the number, or the client id"},
-		"an app without a key":  {"{github_app: {id: 7}}", "repo: https://h/t/w", "an app has its id, and its private key"},
-		"a key for https":       {"{key_file: /k}", "repo: https://h/t/w", ":4:11: projects.web.repo: a key file is for ssh"},
-		"a relative key":        {"{key_file: k}", "repo: git@h:t/w", `"k" is not an absolute path`},
-		"repositories of all":   {"{url: https://h/t/w}", "repo: https://h/t/w", "repositories are a project's"},
-		"two of one":            {"{}", "repo: https://h/t/w\n    git: {url: https://h/t/v}", "the project's repository is what repo says"},
-		"a folder as a forge":   {"{}", "dir: /srv/web\n    git: {url: /srv/web.git}", "projects.web.git.url: a path is no forge"},
-		"a password":            {"{}", "repo: https://u:s3cr3t@h/t/w", "an address holds no credentials"},
-		"what it holds, inside": {"{token_env: TOK}", "repo: https://h/t/w\n    env: [TOK]", "TOK holds a credential, which stays outside"},
-		"a key that is none":    {"{token: x}", "repo: https://h/t/w", `there is no key "token" here`},
+		"two credentials":             {"{token_env: T, key_file: /k}", "repo: https://h/t/w", ":1:7: git: one credential is enough"},
+		"a token":                     {"{token_env: ghp_x-y}", "repo: https://h/t/w", ":1:18: git.token_env: write the name of a variable"},
+		"a token of letters":          {"{token_env: ghp_s3cr3t}", "repo: https://h/t/w", ":1:18: git.token_env: write the name of a variable"},
+		"an app's key":                {"{github_app: {id: 7, key_env: s3cr3t}}", "repo: https://h/t/w", "git.github_app.key_env: write the name of a variable"},
+		"a project's token":           {"{}", "repo: https://h/t/w\n    git: {token_env: ghp_s3cr3t}", "projects.web.git.token_env: write the name of a variable"},
+		"a key that signs for nobody": {"{sign_key_file: /k}", "repo: https://h/t/w", "write both sign_key_file and committer_email"},
+		"a relative key that signs":   {"{sign_key_file: k, committer_email: d@example.com}", "repo: https://h/t/w", `git.sign_key_file: "k" is not an absolute path`},
+		"a committer without address": {"{sign_key_file: /k, committer_email: Deckhand}", "repo: https://h/t/w", `git.committer_email: "Deckhand" is no address`},
+		"a key that signs nothing":    {"{}", "repo: https://h/t/w\n    git: {sign_key_file: /k, committer_email: d@example.com}", "projects.web.git.sign_key_file: commits are signed where threads open pull requests"},
+		"a user alone":                {"{user: x}", "repo: https://h/t/w", "a user goes with token_env"},
+		"an app by its name":          {"{github_app: {id: abc, key_env: K}}", "repo: https://h/t/w", "git.github_app.id: this is no app's id; write the number, or the client id"},
+		"an app without a key":        {"{github_app: {id: 7}}", "repo: https://h/t/w", "an app has its id, and its private key"},
+		"a key for https":             {"{key_file: /k}", "repo: https://h/t/w", ":4:11: projects.web.repo: a key file is for ssh"},
+		"a relative key":              {"{key_file: k}", "repo: git@h:t/w", `"k" is not an absolute path`},
+		"repositories of all":         {"{url: https://h/t/w}", "repo: https://h/t/w", "repositories are a project's"},
+		"two of one":                  {"{}", "repo: https://h/t/w\n    git: {url: https://h/t/v}", "the project's repository is what repo says"},
+		"a folder as a forge":         {"{}", "dir: /srv/web\n    git: {url: /srv/web.git}", "projects.web.git.url: a path is no forge"},
+		"a password":                  {"{}", "repo: https://u:s3cr3t@h/t/w", "an address holds no credentials"},
+		"what it holds, inside":       {"{token_env: TOK}", "repo: https://h/t/w\n    env: [TOK]", "TOK holds a credential, which stays outside"},
+		"a key that is none":          {"{token: x}", "repo: https://h/t/w", `there is no key "token" here`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

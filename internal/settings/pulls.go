@@ -92,8 +92,8 @@ func (v *validation) people(d document) {
 		if strings.ContainsAny(p.Name, "<>") || strings.ContainsFunc(p.Name, unicode.IsControl) {
 			v.add(at+".name", "%q is no name that a commit can have; leave out < and >", p.Name)
 		}
-		if a, err := mail.ParseAddress(p.Email); p.Email != "" && (err != nil || a.Address != p.Email || strings.ContainsAny(p.Email, " <>")) {
-			v.add(at+".email", "%q is no address; write one such as ada@example.com", p.Email)
+		if p.Email != "" {
+			v.email(at+".email", p.Email)
 		}
 		for _, host := range sorted(p.Accounts) {
 			login := p.Accounts[host]
@@ -108,6 +108,12 @@ func (v *validation) people(d document) {
 			}
 			owners[key] = user
 		}
+	}
+}
+
+func (v *validation) email(at, text string) {
+	if a, err := mail.ParseAddress(text); err != nil || a.Address != text || strings.ContainsAny(text, " <>\"") {
+		v.add(at, "%q is no address; write one such as ada@example.com", text)
 	}
 }
 

@@ -136,7 +136,7 @@ func (h *Host) box(ctx context.Context, t store.Thread, p Project, program []str
 		session.Socket = c.way.Socket()
 	}
 	if settings, err = h.commits(ctx, t, p, &session, settings); err == nil {
-		c.git, err = h.openGit(p, &session, settings)
+		c.git, err = h.openGit(t, p, &session, settings)
 	}
 	if err != nil {
 		c.cut()
@@ -155,11 +155,15 @@ func (h *Host) box(ctx context.Context, t store.Thread, p Project, program []str
 
 // openGit opens the session's way to its project's forge, if it has one, and tells its git
 // of it beside other settings.
-func (h *Host) openGit(p Project, s *sandbox.Session, settings [][2]string) (way *gitway.Session, err error) {
+func (h *Host) openGit(t store.Thread, p Project, s *sandbox.Session, settings [][2]string) (way *gitway.Session, err error) {
 	if p.ReachesForge() && h.Git != nil {
 		if way, err = h.Git.Open(filepath.Dir(s.Socket), p.Name, p.remotes()); err != nil {
 			return nil, err
 		}
+	}
+	if err := h.sign(t, p, way); err != nil {
+		way.Close()
+		return nil, err
 	}
 	s.Env = append(append(s.Env, way.Env()...), gitway.Settings(append(settings, way.Settings()...))...)
 	return way, nil

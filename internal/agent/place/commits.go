@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
 )
@@ -19,8 +21,12 @@ import (
 // changes with each turn, which a process's environment could not. It binds nobody: a command
 // names another author if it says so.
 
-// botAddress is whose commits are that have no address of a person. Nobody can have it.
+// botAddress is whose commits are that have no address. Nobody can have it.
 const botAddress = "deckhand@deckhand.invalid"
+
+const committerName = "Deckhand"
+
+func (p Project) committerAddress() string { return cmp.Or(p.Committer, botAddress) }
 
 // People tells commits whose they are.
 type People interface {
@@ -67,6 +73,7 @@ func (h *Host) AskedBy(ctx context.Context, t store.Thread, p Project, user stri
 	if link := plainIdent(h.People.LinkTo(t.Key())); link != "" {
 		trailers += "Deckhand-Thread: " + link + "\n"
 	}
+	h.made.Store(t.ID, gitway.Made{Author: name + " <" + email + ">", Committer: committerName + " <" + p.committerAddress() + ">", Trailers: strings.Split(strings.TrimSpace(trailers), "\n")})
 	dir := h.commitsOf(t.ID)
 	err := os.MkdirAll(dir, 0o755) //nolint:gosec // a container's user reads it; the folder above is the bot's own
 	for name, text := range map[string]string{"author": author, "trailers": trailers, "commit-msg": commitHook} {
@@ -100,16 +107,46 @@ func (h *Host) commits(ctx context.Context, t store.Thread, p Project, s *sandbo
 		return nil, err
 	}
 	s.ReadOnly = append(s.ReadOnly, dir)
-	s.Env = append(s.Env, "GIT_COMMITTER_NAME=Deckhand", "GIT_COMMITTER_EMAIL="+botAddress)
+	s.Env = append(s.Env, "GIT_COMMITTER_NAME="+committerName, "GIT_COMMITTER_EMAIL="+p.committerAddress())
 	return append(settings, [2]string{"core.hooksPath", dir}, [2]string{"include.path", filepath.Join(dir, "author")}), nil
 }
 
+// sign has a session's commits signed by the bot, outside of its sandbox: those that are by whoever asked last.
+func (h *Host) sign(t store.Thread, p Project, way *gitway.Session) error {
+	if p.SignKey == "" || way == nil || !h.signsCommits(p) {
+		return nil
+	}
+	key, err := p.signingKey()
+	if err == nil {
+		err = way.SignBy(key, func() gitway.Made {
+			all, _ := h.made.Load(t.ID)
+			made, _ := all.(gitway.Made)
+			return made
+		})
+	}
+	if err != nil {
+		return &signError{p.Name, err}
+	}
+	return nil
+}
+
+// signError is a key that signs no commits. What it says is for people.
+type signError struct {
+	project string
+	err     error
+}
+
+func (e *signError) Error() string {
+	return "sign commits of project " + e.project + ": " + e.err.Error()
+}
+func (e *signError) Unwrap() error { return e.err }
+
 // plainIdent is a text as a line about a commit can have it.
 func plainIdent(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
+	return strings.Trim(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '<' || r == '>' {
 			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(s, "")))
+	}, strings.ToValidUTF8(s, "")), " .,:;\"\\'") // at its ends git drops these
 }

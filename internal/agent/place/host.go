@@ -49,6 +49,7 @@ type Host struct {
 	// Hooks are asked for beside PreToolUse.
 	Hooks map[string][]claude.HookMatcher
 
+	made    sync.Map // whom threads' commits are by: gitway.Made, by the thread's id
 	probes  probes   // of the data folder
 	sound   sync.Map // the projects whose sandbox has been seen to work
 	watcher sandbox.Watcher
@@ -94,6 +95,7 @@ func (h *Host) Folders(ctx context.Context) ([]workspace.Folder, error) {
 // PutAway implements [Machine].
 func (h *Host) PutAway(ctx context.Context, t store.Thread, p Project) (stays string, told []string, err error) {
 	_ = os.RemoveAll(h.commitsOf(t.ID)) // its next process makes it again
+	h.made.Delete(t.ID)
 	return h.Keeper.PutAway(ctx, h.worksIn(t), p.space(t))
 }
 

@@ -39,6 +39,9 @@ type Project struct {
 	// Access is what the bot is known by there.
 	Access       gitway.Access
 	PullRequests PullRequests
+	// SignKey is the file of the key that signs its commits, and Committer the address that they are committed by; empty
+	// where they are not signed.
+	SignKey, Committer string
 	// Base is the branch, tag or commit that new threads' working trees start from, as
 	// Repo has it now; empty means HEAD.
 	Base  string
@@ -187,6 +190,23 @@ func (p Project) checkPulls(ctx context.Context, head []string) error {
 		return fmt.Errorf("the API of %s does not tell of pull requests and their checks (%w), so that Deckhand cannot open and follow them; give the credential the rights that docs/forge.md lists, or leave pull_requests out", p.Forge[0], err)
 	}
 	return nil
+}
+
+// CheckSigning says why its commits cannot be signed.
+func (p Project) CheckSigning() error {
+	if p.SignKey == "" {
+		return nil
+	}
+	_, err := p.signingKey()
+	return err
+}
+
+func (p Project) signingKey() (gitway.SigningKey, error) {
+	key, err := gitway.ReadSigningKey(p.SignKey)
+	if err != nil {
+		err = fmt.Errorf("the key that signs its commits (git.sign_key_file) cannot be used: %w", err)
+	}
+	return key, err
 }
 
 func checkPush(ctx context.Context, r gitway.Remote) error {

@@ -26,6 +26,9 @@ func Sentence(err error) string {
 	if blocked, ok := errors.AsType[*webError](err); ok {
 		return "Nothing can run here: there is no way to the web of project " + blocked.project + ". An admin has to mend that: " + blocked.err.Error() + "."
 	}
+	if unsigned, ok := errors.AsType[*signError](err); ok {
+		return "Nothing can run here: commits of project " + unsigned.project + " cannot be signed. An admin has to mend that: " + unsigned.err.Error() + "."
+	}
 	if errors.Is(err, errNoBash) {
 		return "Nothing can run here: " + errNoBash.Error() + "."
 	}

@@ -29,6 +29,12 @@
 // have approved commits, a branch moves only to these (see [Pass]). Packs are bounded, written to disk as they
 // arrive, and checked by `git index-pack --strict`; every commit must be complete.
 //
+// # Signatures
+//
+// Where commits are signed, git starts the same binary in place of ssh-keygen ([Session.SignBy]), which asks the
+// socket. The key stays with the bot. It signs commits that are by whoever asks now; others stay unsigned, so that a
+// rebase of somebody's work does not fail.
+//
 // # What is not carried
 //
 // Other refs than branches and tags (GitHub's refs/pull), push options, signed pushes, LFS objects, partial clones,
@@ -39,5 +45,4 @@
 // While an allowed `git push` runs, everything else in the session can also push to branches below deckhand/. What
 // a branch triggers at the forge, such as a pipeline that runs its files, is up to the forge: leave "workflows" out
 // of an app's permissions.
-// runs its files, is the forge's: leave "workflows" out of an app's permissions.
 package gitway

@@ -68,6 +68,7 @@ type Session struct {
 	log          *zap.Logger
 	pace         *rate.Limiter       // of conversations: each asks the forge, and is a row of the audit
 	pushing      *semaphore.Weighted // one push at a time: a slow one delays only its own session
+	signing      *rate.Limiter       // of commits: a rebase has many
 
 	cancel  context.CancelFunc
 	socket  net.Listener
@@ -76,7 +77,9 @@ type Session struct {
 	mu      sync.Mutex
 	allowed map[string]Pass // by the tool uses that may push
 	report  func(Event)
-	pending []Event // not reported yet
+	pending []Event     // not reported yet
+	key     *SigningKey // nil where commits are not signed
+	made    func() Made
 	closed  bool
 }
 
@@ -89,7 +92,7 @@ func (g *Gate) Open(dir, project string, remotes []Remote) (*Session, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Session{
 		gate: g, dir: dir, token: random(tokenLength / 2), repositories: map[string]*mirror{}, spellings: map[string][]string{},
-		log: g.log.With(zap.String("project", project)), pace: rate.NewLimiter(rate.Every(2*time.Second), burst), pushing: semaphore.NewWeighted(1), cancel: cancel, allowed: map[string]Pass{},
+		log: g.log.With(zap.String("project", project)), pace: rate.NewLimiter(rate.Every(2*time.Second), burst), pushing: semaphore.NewWeighted(1), signing: rate.NewLimiter(20, 200), cancel: cancel, allowed: map[string]Pass{},
 	}
 	for _, r := range remotes {
 		p, err := parse(r.URL)
@@ -142,6 +145,9 @@ func (s *Session) Settings() [][2]string {
 		{"protocol.git.allow", "always"},
 		{"push.default", "current"},
 	}
+	if s.key != nil {
+		out = append(out, [2]string{"gpg.format", "ssh"}, [2]string{"gpg.ssh.program", s.signer()}, [2]string{"user.signingKey", s.key.public()}, [2]string{"commit.gpgSign", "true"})
+	}
 	for _, name := range s.names {
 		spellings := s.spellings[name]
 		slices.Sort(spellings)
@@ -151,6 +157,9 @@ func (s *Session) Settings() [][2]string {
 	}
 	return out
 }
+
+// signer is the program that git starts to sign.
+func (s *Session) signer() string { return filepath.Join(s.dir, signerName) }
 
 // suffix keeps an address's ending, so that longer addresses stay unchanged.
 func suffix(written string) string {
@@ -283,6 +292,10 @@ func (s *Session) converse(ctx context.Context, conn net.Conn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
+	if r.service == signService {
+		s.sign(ctx, conn)
+		return
+	}
 	if s.pace.Wait(ctx) != nil {
 		return // it has ended
 	}
