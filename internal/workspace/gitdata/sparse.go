@@ -15,10 +15,9 @@ import (
 func conePatterns(subdir string) string {
 	var b strings.Builder
 	b.WriteString("/*\n!/*/\n")
-	at := ""
 	names := strings.Split(EscapeGlob(subdir), "/")
-	for i, name := range names {
-		at += "/" + name
+	for i := range names {
+		at := "/" + path.Join(names[:i+1]...)
 		b.WriteString(at + "/\n")
 		if i < len(names)-1 {
 			b.WriteString("!" + at + "/*/\n")
