@@ -7,8 +7,19 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 )
+
+// Discard removes a folder in which a session may have put anything.
+func Discard(dir string) error {
+	root, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // it only names a folder
+	return discard(root, filepath.Base(dir))
+}
 
 // discard removes folders of root with their content, whatever its modes and depth: nested folders are moved up and
 // emptied in turn, so that no path grows and only one folder is open. Links are removed, not followed.

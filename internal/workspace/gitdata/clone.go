@@ -202,6 +202,25 @@ func (c Clone) known() (refs map[string]string, head string, err error) {
 // isOurs reports whether a branch is a thread's.
 func isOurs(branch string) bool { return strings.HasPrefix(branch, "deckhand/") }
 
+// Left is the commit at which a commit of the source's has left the base.
+func (c Clone) Left(ctx context.Context, tip string) (string, error) {
+	theirs, head, err := c.known()
+	if err != nil {
+		return "", err
+	}
+	view, err := openViewAs(c.Scratch, c.Source, theirs, head, "\tbare = true\n")
+	if err != nil {
+		return "", err
+	}
+	defer view.Close() //nolint:errcheck // only read
+	base, err := view.Commit(ctx, cmp.Or(c.Base, "HEAD"))
+	if err != nil {
+		return "", err
+	}
+	out, err := view.git(ctx, nil, nil, "merge-base", base, tip)
+	return strings.TrimSpace(out), err
+}
+
 // beginning is a clone's initial state.
 type beginning struct {
 	base   string            // the commit of Base; empty if the branch exists already
