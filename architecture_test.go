@@ -70,7 +70,7 @@ var rules = []struct {
 	},
 	{
 		room: "internal/agent/place", not: []string{"internal", "migrations", "cmd"},
-		except: []string{"internal/agent/place", "internal/agent/claude", "internal/agent/policy", "internal/forge", "internal/gateway", "internal/price", "internal/sandbox", "internal/scratch", "internal/store", "internal/transcript", "internal/workspace"},
+		except: []string{"internal/agent/place", "internal/agent/claude", "internal/agent/policy", "internal/attachment", "internal/forge", "internal/gateway", "internal/price", "internal/sandbox", "internal/scratch", "internal/store", "internal/transcript", "internal/workspace"},
 		reason: "where a session runs follows from its thread and its project: it knows nothing of workers, turns, approvals or Slack",
 	},
 	{

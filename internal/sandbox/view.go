@@ -178,7 +178,7 @@ var systemFiles = []string{
 	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/etc/ca-certificates", "/etc/ca-certificates.conf",
 	"/etc/pki/tls/certs", "/etc/pki/tls/cert.pem", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies",
 	"/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf",
-	"/etc/services", "/etc/protocols", "/etc/mime.types", "/etc/magic", "/etc/terminfo", "/etc/fonts",
+	"/etc/services", "/etc/protocols", "/etc/mime.types", "/etc/magic", "/etc/terminfo", "/etc/fonts", "/etc/chromium.d",
 	"/etc/os-release", "/etc/debian_version", "/etc/lsb-release", "/etc/redhat-release", "/etc/alpine-release",
 	"/etc/java*", "/etc/maven", "/etc/gradle", "/etc/python*", "/etc/perl", "/etc/nodejs",
 }

@@ -318,7 +318,7 @@ func (k *Keeper) Before(ctx context.Context, t Thread, p Project) (commit string
 	if err != nil {
 		return "", nil, err
 	}
-	c := gitdata.Clone{Source: source, Branch: "deckhand/preview", Base: p.Base, OfOrigin: p.Repo != "", Scratch: k.scratch(), Environ: p.Environ}
+	c := gitdata.Clone{Source: source, Branch: "deckhand/preview", Base: p.Base, Subdir: p.Subdir, OfOrigin: p.Repo != "", Scratch: k.scratch(), Environ: p.Environ}
 	if commit, err = c.Left(ctx, tip); err != nil {
 		return "", nil, fmt.Errorf("%s and its base have no commit in common: %w", t.Branch, err)
 	}

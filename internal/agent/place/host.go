@@ -96,6 +96,7 @@ func (h *Host) Folders(ctx context.Context) ([]workspace.Folder, error) {
 func (h *Host) PutAway(ctx context.Context, t store.Thread, p Project) (stays string, told []string, err error) {
 	_ = os.RemoveAll(h.commitsOf(t.ID)) // its next process makes it again
 	h.made.Delete(t.ID)
+	_ = os.Remove(h.picturesOf(t.ID))
 	return h.Keeper.PutAway(ctx, h.worksIn(t), p.space(t))
 }
 

@@ -68,6 +68,8 @@ type Project struct {
 	Sandbox sandbox.Spec
 	// Setup runs in its threads' folders before they work there.
 	Setup workspace.Setup
+	// Preview is how its page is looked at.
+	Preview Preview
 	// Prices are what this project's tokens cost by contract, before those of the replica.
 	Prices price.Contract
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -66,16 +67,8 @@ func (h *Host) setUp(ctx context.Context, t store.Thread, p Project) (done Prepa
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	out, began := ending{most: maxSetupOutput}, time.Now()
-	var watch *sandbox.Watch
-	status, signal, err := claude.Program{
-		Command: append(box.Command, "-c", p.Setup.Run), Dir: p.Folder(t.Workspace), Env: box.Env, Out: &out, Lifeline: &h.line,
-		Started: func(reaperPID int, kill func()) { watch = h.watcher.Watch(box.Box, reaperPID, kill) },
-	}.Run(timed)
-	took, over := time.Since(began), ""
-	if watch != nil {
-		watch.Stop()
-		over = watch.Over()
-	}
+	status, signal, over, err := h.runs(timed, box.Box, p.Folder(t.Workspace), []string{"-c", p.Setup.Run}, &out)
+	took := time.Since(began)
 	if box.web != nil {
 		if visits := box.web.Take(); len(visits) > 0 {
 			done.Entries = append(done.Entries, store.AuditEntry{Kind: store.AuditWeb, TeamID: t.TeamID, ThreadID: t.ID, Details: map[string]any{"visits": visits}})
@@ -106,6 +99,20 @@ func (h *Host) setUp(ctx context.Context, t store.Thread, p Project) (done Prepa
 		done.Told = fmt.Sprintf("The setup of project %s (%s) has failed: %s. The session goes on without it; what it printed last is in setup.txt.", p.Name, p.Setup.Run, why)
 	}
 	return done, nil
+}
+
+// runs runs a box's program with these words to its end. over says which limit has ended it.
+func (h *Host) runs(ctx context.Context, box *sandbox.Box, dir string, words []string, out io.Writer) (status, signal int, over string, err error) {
+	var watch *sandbox.Watch
+	status, signal, err = claude.Program{
+		Command: append(box.Command, words...), Dir: dir, Env: box.Env, Out: out, Lifeline: &h.line,
+		Started: func(reaperPID int, kill func()) { watch = h.watcher.Watch(box, reaperPID, kill) },
+	}.Run(ctx)
+	if watch != nil {
+		watch.Stop()
+		over = watch.Over()
+	}
+	return status, signal, over, err
 }
 
 // noCalls lets no call of the model through.
