@@ -1,7 +1,6 @@
 package slackui
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/agent/threadtools"
 	"deckhand/internal/attachment"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
@@ -218,46 +218,60 @@ func (f *frontend) Attach(k store.ThreadKey, name, text string) {
 // fileTitleMost bounds a file's title, in bytes.
 const fileTitleMost = 200
 
-// PostFile implements [threadtools.Chat]. Pictures are decoded and written anew, and texts are redacted.
-func (a *App) PostFile(ctx context.Context, k store.ThreadKey, name, title string, content []byte) error {
-	file, err := attachment.Read(ctx, name, content)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s %w", name, err)
-	case file.Kind == attachment.Picture && a.c.HidePictures:
-		return errors.New("pictures are not shown in this workspace (attachments: tool_pictures in deckhand.yaml)")
-	case file.Kind == attachment.Text && !utf8.Valid(file.Content):
-		return fmt.Errorf("%s is text in another encoding than UTF-8, which cannot be searched for secrets: convert it first", name)
-	case file.Kind == attachment.Text:
-		file.Content = []byte(a.c.Redact(string(file.Content)))
+// PostFiles implements [threadtools.Chat]. Pictures are decoded and written anew, and texts are redacted.
+func (a *App) PostFiles(ctx context.Context, k store.ThreadKey, files ...threadtools.File) error {
+	var out []slack.UploadFileParameters
+	for _, f := range files {
+		file, err := attachment.Read(ctx, f.Name, f.Content)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s %w", f.Name, err)
+		case file.Kind == attachment.Picture && a.c.HidePictures:
+			return errors.New("pictures are not shown in this workspace (attachments: tool_pictures in deckhand.yaml)")
+		case file.Kind == attachment.Text && !utf8.Valid(file.Content):
+			return fmt.Errorf("%s is text in another encoding than UTF-8, which cannot be searched for secrets: convert it first", f.Name)
+		case file.Kind == attachment.Text:
+			file.Content = []byte(a.c.Redact(string(file.Content)))
+		}
+		title := mrkdwn.Prefix(a.c.Redact(mrkdwn.OneLine(f.Title)), fileTitleMost)
+		out = append(out, slack.UploadFileParameters{Content: string(file.Content), Filename: file.Name, Title: cmp.Or(title, file.Name)})
 	}
 	ended := make(chan error, 1)
 	a.publisher.Once(publish.Call{
-		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "post a file of a session", Timeout: time.Minute,
-		Do: func(ctx context.Context) error {
-			return a.uploadOnce(ctx, slack.UploadFileParameters{
-				Reader: bytes.NewReader(file.Content), FileSize: len(file.Content), Filename: file.Name, Title: cmp.Or(mrkdwn.Prefix(a.c.Redact(mrkdwn.OneLine(title)), fileTitleMost), file.Name),
-				Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS,
-			})
-		},
+		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "post files of a session", Timeout: time.Minute,
+		Do:    func(ctx context.Context) error { return a.uploadOnce(ctx, k, out...) },
 		OnEnd: func(err error) { ended <- err },
 	})
+	var err error
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	if err != nil {
-		a.log.Warn("post a file of a session", zap.String("name", file.Name), zap.Error(err))
+		a.log.Warn("post files of a session", zap.String("name", files[0].Name), zap.Error(err))
 		return errors.New("the file was not taken: Deckhand may lack the right to post files here, or Slack is slow")
 	}
 	return nil
 }
 
-// uploadOnce uploads a file. An upload that was not answered may be there all the same, and is not
-// made again.
-func (a *App) uploadOnce(ctx context.Context, p slack.UploadFileParameters) error {
-	_, err := a.api.UploadFileContext(ctx, p)
+// uploadOnce uploads files into a thread, as one message. An upload that was not answered may be there all the same,
+// and is not made again.
+func (a *App) uploadOnce(ctx context.Context, k store.ThreadKey, files ...slack.UploadFileParameters) (err error) {
+	done := slack.CompleteUploadExternalParameters{Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS}
+	for _, f := range files {
+		var to *slack.GetUploadURLExternalResponse
+		if to, err = a.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{AltTxt: f.AltTxt, FileName: f.Filename, FileSize: len(f.Content)}); err == nil {
+			err = a.api.UploadToURL(ctx, slack.UploadToURLParameters{UploadURL: to.UploadURL, Content: f.Content, Filename: f.Filename})
+		}
+		if err != nil {
+			break
+		}
+		done.Files = append(done.Files, slack.FileSummary{ID: to.FileID, Title: f.Title})
+	}
+	if err == nil {
+		_, err = a.api.CompleteUploadExternalContext(ctx, done)
+	}
 	if _, limited := errors.AsType[*slack.RateLimitedError](err); err != nil && !limited {
 		return publish.Permanent(err)
 	}

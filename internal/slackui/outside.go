@@ -24,6 +24,9 @@ type webAPI interface {
 	RemoveReactionContext(ctx context.Context, name string, item slack.ItemRef) error
 	DeleteMessageContext(ctx context.Context, channel, ts string) (channelID, deletedTS string, err error)
 	UploadFileContext(ctx context.Context, p slack.UploadFileParameters) (*slack.FileSummary, error)
+	GetUploadURLExternalContext(ctx context.Context, p slack.GetUploadURLExternalParameters) (*slack.GetUploadURLExternalResponse, error)
+	UploadToURL(ctx context.Context, p slack.UploadToURLParameters) error
+	CompleteUploadExternalContext(ctx context.Context, p slack.CompleteUploadExternalParameters) (*slack.CompleteUploadExternalResponse, error)
 
 	SetAgentSessionStatusContext(ctx context.Context, p slack.AgentSessionSetStatusParameters) (*slack.AgentSessionSetStatusResponse, error)
 	SetAssistantThreadsSuggestedPromptsContext(ctx context.Context, p slack.AssistantThreadsSetSuggestedPromptsParameters) error

@@ -1,7 +1,6 @@
 package slackui
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -70,10 +69,7 @@ func (f *frontend) uploadPicture(k store.ThreadKey, p render.Picture) {
 			if err != nil {
 				return publish.Permanent(fmt.Errorf("a tool's picture %w", err))
 			}
-			return f.app.uploadOnce(ctx, slack.UploadFileParameters{
-				Reader: bytes.NewReader(content), FileSize: len(content), Filename: name, Title: p.Title, AltTxt: p.Alt,
-				Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS,
-			})
+			return f.app.uploadOnce(ctx, k, slack.UploadFileParameters{Content: string(content), Filename: name, Title: p.Title, AltTxt: p.Alt})
 		},
 		OnError: func(err error) { f.app.log.Warn("show a tool's picture", zap.Error(err)) },
 	})

@@ -94,6 +94,15 @@ var calls = map[string]func(context.Context, *slackgo.Client){
 	"UploadFileContext": func(ctx context.Context, c *slackgo.Client) {
 		_, _ = c.UploadFileContext(ctx, slackgo.UploadFileParameters{Content: "x", FileSize: 1, Filename: "x", Channel: "C1"})
 	},
+	"GetUploadURLExternalContext": func(ctx context.Context, c *slackgo.Client) {
+		_, _ = c.GetUploadURLExternalContext(ctx, slackgo.GetUploadURLExternalParameters{FileName: "x", FileSize: 1})
+	},
+	"UploadToURL": func(ctx context.Context, c *slackgo.Client) {
+		_ = c.UploadToURL(ctx, slackgo.UploadToURLParameters{UploadURL: "https://example.org/", Content: "x", Filename: "x"})
+	},
+	"CompleteUploadExternalContext": func(ctx context.Context, c *slackgo.Client) {
+		_, _ = c.CompleteUploadExternalContext(ctx, slackgo.CompleteUploadExternalParameters{Files: []slackgo.FileSummary{{ID: "F1"}}, Channel: "C1"})
+	},
 	"SetAgentSessionStatusContext": func(ctx context.Context, c *slackgo.Client) {
 		_, _ = c.SetAgentSessionStatusContext(ctx, slackgo.AgentSessionSetStatusParameters{Status: "active"})
 	},

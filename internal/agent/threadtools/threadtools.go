@@ -22,12 +22,18 @@ import (
 
 // Chat is where a session's thread is.
 type Chat interface {
-	// PostFile posts a file into a thread, and returns once it is there. Its error is a sentence
-	// for the model.
-	PostFile(ctx context.Context, k store.ThreadKey, name, title string, content []byte) error
+	// PostFiles posts files into a thread, in one message, and returns once they are there. Its
+	// error is a sentence for the model.
+	PostFiles(ctx context.Context, k store.ThreadKey, files ...File) error
 	// ReadThread is what was said in a thread: the first post and the newest. An empty link is for
 	// the thread k itself, any other leads to a message. Its error is a sentence for the model.
 	ReadThread(ctx context.Context, k store.ThreadKey, link string) (string, error)
+}
+
+// File is one that is posted.
+type File struct {
+	Name, Title string
+	Content     []byte
 }
 
 // filesMost is how many files a turn may post.
@@ -70,7 +76,7 @@ func Tools(t store.Thread, chat Chat, hidden []string) []tools.Tool {
 				if n > filesMost {
 					return "", fmt.Errorf("a turn posts %d files at most: put the others into an archive, or ask which are wanted", filesMost)
 				}
-				if err := chat.PostFile(ctx, t.Key(), filepath.Base(in.Path), in.Title, content); err != nil {
+				if err := chat.PostFiles(ctx, t.Key(), File{filepath.Base(in.Path), in.Title, content}); err != nil {
 					return "", err
 				}
 				return "Posted.", nil

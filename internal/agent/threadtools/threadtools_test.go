@@ -18,8 +18,10 @@ import (
 // chat keeps what is posted.
 type chat struct{ posted []string }
 
-func (c *chat) PostFile(_ context.Context, _ store.ThreadKey, name, title string, content []byte) error {
-	c.posted = append(c.posted, name+"|"+title+"|"+string(content))
+func (c *chat) PostFiles(_ context.Context, _ store.ThreadKey, files ...File) error {
+	for _, f := range files {
+		c.posted = append(c.posted, f.Name+"|"+f.Title+"|"+string(f.Content))
+	}
 	return nil
 }
 
