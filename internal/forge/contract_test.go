@@ -1,8 +1,11 @@
 package forge
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"image"
+	"image/png"
 	"io"
 	"net/http"
 	"strings"
@@ -18,7 +21,7 @@ import (
 // contract is what each world must keep.
 func contract(t *testing.T, w world) {
 	for name, check := range map[string]func(*testing.T, *site){
-		"open": openCase, "files": filesCase, "checks": checksCase, "reviews": reviewsCase, "discussions": discussionsCase,
+		"open": openCase, "files": filesCase, "checks": checksCase, "reviews": reviewsCase, "discussions": discussionsCase, "pictures": picturesCase,
 		"merge": mergeCase, "conflict": conflictCase, "protected": protectedCase, "rights": rightsCase, "renamed": renamedCase, "faults": faultsCase,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,6 +183,40 @@ func reviewsCase(t *testing.T, s *site) {
 	}
 	_, err = r.Reviews(t.Context(), 4711)
 	want(t, "reviews of nothing", err, NotFound)
+}
+
+func picturesCase(t *testing.T, s *site) {
+	r := s.as(t, "deckhand")
+	s.push(t, "x", map[string]string{"b.txt": "b\n"})
+	p := open(t, r, "x")
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 30, 20))); err != nil {
+		t.Fatal(err)
+	}
+	to, ok := r.(Pictures)
+	if !ok {
+		t.Fatal("this forge takes pictures")
+	}
+	shown, err := to.Picture(t.Context(), p.Number, "before.png", picture.Bytes())
+	address, ok := strings.CutPrefix(strings.TrimSuffix(shown, ")"), "![before.png](")
+	if err != nil || !ok {
+		t.Fatalf("%q, %v", shown, err)
+	}
+	answer, err := http.Get(address) //nolint:noctx,gosec // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // read
+	got, err := io.ReadAll(answer.Body)
+	if err != nil || !bytes.Equal(got, picture.Bytes()) || answer.Header.Get("Content-Type") != "image/png" {
+		t.Errorf("%s is %s of %d bytes, %v", address, answer.Header.Get("Content-Type"), len(got), err)
+	}
+	if err := to.Comment(t.Context(), p.Number, "Before: "+shown); err != nil {
+		t.Error(err)
+	}
+	_, err = to.Picture(t.Context(), 4711, "x.png", picture.Bytes())
+	want(t, "a picture of nothing", err, NotFound)
+	want(t, "a comment on nothing", to.Comment(t.Context(), 4711, "x"), NotFound)
 }
 
 func discussionsCase(t *testing.T, s *site) {

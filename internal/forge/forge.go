@@ -84,6 +84,14 @@ type Repository interface {
 	Resolve(ctx context.Context, number int, discussion string) error
 }
 
+// Pictures is a [Repository] whose forge takes pictures by its API.
+type Pictures interface {
+	// Picture uploads a picture for a pull request, and returns the Markdown that shows it there.
+	Picture(ctx context.Context, number int, name string, png []byte) (markdown string, err error)
+	// Comment writes a comment on a pull request as a whole.
+	Comment(ctx context.Context, number int, text string) error
+}
+
 // Account is somebody at a forge.
 type Account struct {
 	ID    int64

@@ -1,8 +1,10 @@
 package forge
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -167,4 +169,20 @@ func (g *ofGitea) Resolve(ctx context.Context, number int, discussion string) er
 		err = &Error{Reason: Unsupported, Sentence: "This version of Gitea has no way to resolve a review thread over its API. Resolve it on its page", Err: err}
 	}
 	return failed("resolve the review thread", g.host, err)
+}
+
+func (g *ofGitea) Picture(ctx context.Context, number int, name string, png []byte) (string, error) {
+	at, _, err := g.api(ctx).CreateIssueAttachment(g.owner, g.name, int64(number), bytes.NewReader(png), name)
+	if err == nil && at.DownloadURL == "" {
+		err = errors.New("the answer names no address")
+	}
+	if err != nil {
+		return "", failed("upload a picture", g.host, err)
+	}
+	return "![" + name + "](" + at.DownloadURL + ")", nil
+}
+
+func (g *ofGitea) Comment(ctx context.Context, number int, text string) error {
+	_, _, err := g.api(ctx).CreateIssueComment(g.owner, g.name, int64(number), gitea.CreateIssueCommentOption{Body: text})
+	return failed("comment on the pull request", g.host, err)
 }

@@ -1,7 +1,9 @@
 package forge
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -125,4 +127,22 @@ func checkDiscussion(id string) error {
 		return &Error{Reason: NotFound, Sentence: "The merge request has no such review thread"}
 	}
 	return nil
+}
+
+// Picture implements [Pictures].
+func (g *ofGitLab) Picture(ctx context.Context, _ int, name string, png []byte) (string, error) {
+	at, _, err := g.rest.ProjectMarkdownUploads.UploadProjectMarkdown(g.project, bytes.NewReader(png), name, gitlab.WithContext(ctx))
+	if err == nil && at.Markdown == "" {
+		err = errors.New("the answer has no Markdown")
+	}
+	if err != nil {
+		return "", g.failed("upload a picture", err)
+	}
+	return at.Markdown, nil
+}
+
+// Comment implements [Pictures].
+func (g *ofGitLab) Comment(ctx context.Context, number int, text string) error {
+	_, _, err := g.rest.Notes.CreateMergeRequestNote(g.project, int64(number), &gitlab.CreateMergeRequestNoteOptions{Body: &text}, gitlab.WithContext(ctx))
+	return g.failed("comment on the merge request", err)
 }

@@ -288,3 +288,35 @@ func TestGitLabIsNotAskedAgain(t *testing.T) {
 		t.Errorf("below a path the project is %s", got)
 	}
 }
+
+// What GitLab's documentation says of uploads, which its JavaScript client's description here does
+// not have: a form with a file, and an answer with the Markdown.
+func TestGitLabsPictures(t *testing.T) {
+	t.Parallel()
+	s, r := gitLabAPI(t, gitLabSays)
+	var said []string
+	s.raw["POST /api/v4/projects/team%2Fsub%2Fweb/uploads"] = func(w http.ResponseWriter, r *http.Request) {
+		file, header, err := r.FormFile("file")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		b, _ := io.ReadAll(file)
+		said = append(said, header.Filename+" "+string(b))
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"id":5,"alt":"before","url":"/uploads/66/before.png","full_path":"/-/project/1/uploads/66/before.png","markdown":"![before](/uploads/66/before.png)"}`)
+	}
+	s.raw["POST /api/v4/projects/team%2Fsub%2Fweb/merge_requests/5/notes"] = func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		said = append(said, string(b))
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"id":1,"body":"x"}`)
+	}
+	to := r.(Pictures) //nolint:forcetypeassert // the test is about it
+	shown := must[string](t)(to.Picture(t.Context(), 5, "before.png", []byte("pixels")))
+	must[any](t)(nil, to.Comment(t.Context(), 5, shown))
+	same(t, "said", said, []string{"before.png pixels", `{"body":"![before](/uploads/66/before.png)"}`})
+	if _, ok := Repository(&ofGitHub{}).(Pictures); ok {
+		t.Error("GitHub takes no pictures by its API")
+	}
+}

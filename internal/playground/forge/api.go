@@ -1,15 +1,20 @@
 package forge
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"code.gitea.io/sdk/gitea"
 )
@@ -17,7 +22,7 @@ import (
 // owner is whose repositories they are: the address /forge/boathouse.git is the forge's.
 const owner = "forge"
 
-const maxBody = 4 << 20
+const maxBody = 8 << 20
 
 // call is one call of the API: of whom, about which repository.
 type call struct {
@@ -57,6 +62,8 @@ func (f *Forge) Register(mux *http.ServeMux) {
 		"POST " + of + "/pulls/{number}/reviews":                  with(f.postReview),
 		"GET " + of + "/pulls/{number}/reviews/{review}/comments": f.listComments,
 		"POST " + of + "/pulls/{number}/requested_reviewers":      with(f.requestReview),
+		"POST " + of + "/issues/{number}/assets":                  f.postPicture,
+		"POST " + of + "/issues/{number}/comments":                with(f.postComment),
 		"POST " + of + "/pulls/comments/{id}/resolve":             f.resolve,
 		"POST " + of + "/statuses/{sha}":                          with(f.postStatus),
 		"GET " + of + "/commits/{sha}/statuses":                   f.listStatuses,
@@ -76,6 +83,7 @@ func (f *Forge) Register(mux *http.ServeMux) {
 	} {
 		mux.Handle(pattern, local(f.answering(h)))
 	}
+	mux.Handle("GET "+pictures+"{id}", local(http.HandlerFunc(f.getPicture)))
 	f.pages(mux)
 }
 
@@ -316,6 +324,51 @@ func (f *Forge) resolve(c *call) (any, error) {
 		}
 	}
 	return nil, refuse(404, "there is no such comment")
+}
+
+// pictures is where those are that were uploaded for pull requests.
+const pictures = "/attachments/"
+
+func (f *Forge) picture(id string) string { return filepath.Join(f.dir, "attachments", id) }
+
+func (f *Forge) postPicture(c *call) (any, error) {
+	if !c.who.writes {
+		return nil, refuse(403, "%s may not upload pictures", c.who.Name)
+	}
+	file, header, err := c.FormFile("attachment")
+	if err != nil {
+		return nil, refuse(422, "there is no attachment: %v", err)
+	}
+	defer file.Close() //nolint:errcheck // only read
+	raw, err := io.ReadAll(file)
+	if err == nil && http.DetectContentType(raw) != "image/png" {
+		err = refuse(422, "it is no PNG")
+	}
+	id := rand.Text()
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(f.picture(id)), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(f.picture(id), raw, 0o600)
+	}
+	return &gitea.Attachment{ID: c.repo.next(), Name: header.Filename, Size: int64(len(raw)), UUID: id, DownloadURL: f.url() + pictures + id}, err
+}
+
+func (f *Forge) getPicture(w http.ResponseWriter, r *http.Request) {
+	raw, err := os.ReadFile(f.picture(filepath.Base(r.PathValue("id"))))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "image/png")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(raw)
+}
+
+func (f *Forge) postComment(c *call, o gitea.CreateIssueCommentOption) (any, error) {
+	m := &gitea.Comment{ID: c.repo.next(), Poster: c.who.user(), Body: o.Body, Created: time.Now()}
+	c.pull.Talk = append(c.pull.Talk, m)
+	return m, f.save()
 }
 
 func (f *Forge) postStatus(c *call, o gitea.CreateStatusOption) (any, error) {

@@ -70,8 +70,9 @@ type rule struct {
 
 type pull struct {
 	*gitea.PullRequest
-	Since   string    `json:"since"` // the commit of the base that it was merged into
-	Reviews []*review `json:"reviews"`
+	Since   string           `json:"since"` // the commit of the base that it was merged into
+	Reviews []*review        `json:"reviews"`
+	Talk    []*gitea.Comment `json:"talk,omitempty"` // on the whole
 }
 
 type review struct {
