@@ -74,6 +74,9 @@ func (p *Push) ids() map[string]string {
 	if p.Pull != nil && p.Pull.Head != "" {
 		out["merged"] = p.Pull.Head
 	}
+	if p.Pull != nil && p.Pull.Pictures != "" {
+		out["pictures"] = p.Pull.Pictures
+	}
 	return out
 }
 
@@ -87,6 +90,8 @@ type PushPull struct {
 	Draft  bool   `json:"draft,omitempty"`
 	// Reviewers are those whom the forge is to ask, by their names there.
 	Reviewers []string `json:"reviewers,omitempty"`
+	// Pictures are those of the page that go along, by their id.
+	Pictures string `json:"pictures,omitempty"`
 	// Head is the commit that is merged, and Method how; empty where nothing is.
 	Head   string       `json:"head,omitempty"`
 	Method string       `json:"method,omitempty"`

@@ -43,6 +43,8 @@ type bench struct {
 	refuses bool // people may give no work any more
 	lost    bool // what is written down is not
 
+	pictures place.Pictures
+
 	mu    sync.Mutex
 	shown []string
 	woken []int64
@@ -298,6 +300,16 @@ func (b *bench) Push(ctx context.Context, t store.Thread, p place.Project, _, ol
 		err = place.ErrMoved
 	}
 	return tip, err
+}
+
+func (b *bench) Pictures(store.Thread) (place.Pictures, bool) {
+	return b.pictures, b.pictures.After != nil && !b.pictures.Shown
+}
+
+func (b *bench) PicturesShown(_ store.Thread, p place.Pictures) error {
+	b.pictures = p
+	b.pictures.Shown = true
+	return nil
 }
 
 func (*bench) NameOf(context.Context, string) string { return "Somebody @here <!channel>" }

@@ -56,9 +56,12 @@ type People interface {
 	MayAsk(ctx context.Context, user string, t store.Thread) bool
 }
 
-// Pusher puts a thread's branch to where the thread has it: [*place.Host].
+// Pusher has what becomes of a thread at the forge: its branch, and pictures of its page. It is
+// [*place.Host], which tells what each method does.
 type Pusher interface {
 	Push(ctx context.Context, t store.Thread, p place.Project, token, old, commit string) (pushed string, err error)
+	Pictures(t store.Thread) (p place.Pictures, ok bool)
+	PicturesShown(t store.Thread, p place.Pictures) error
 }
 
 // Accounts are people's own at forges: [*accounts.Service], which tells what each method does.
@@ -216,13 +219,13 @@ func (s *Service) open(ctx context.Context, c tools.Call, in opening) (string, e
 		reviewers = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(a.Push.Pull.Reviewers), in.Reviewers...))))
 	}
 	if found != nil {
-		return s.remembered(ctx, t, p, *found, pushed, "pushed", a)
+		return s.remembered(ctx, t, p, r, *found, pushed, "pushed", a)
 	}
 	if err := s.Store.Schedule(ctx, store.Job{Args: store.PullOpened{ApprovalID: a.ID}, At: time.Now().Add(4 * s.Every)}); err != nil {
 		return "", err
 	}
 	pull, err := r.Open(ctx, forge.NewPull{
-		Title: to.Title, Body: s.body(ctx, t, in.Body, a), Branch: to.Branch, Base: to.Base, Draft: to.Draft,
+		Title: to.Title, Body: s.body(ctx, t, r, in.Body, a), Branch: to.Branch, Base: to.Base, Draft: to.Draft,
 		Labels: append(in.Labels, p.PullRequests.Labels...), Reviewers: reviewers,
 	})
 	if forge.ReasonOf(err) == forge.Exists || forge.ReasonOf(err) == forge.Unavailable { // an answer may be lost
@@ -233,16 +236,18 @@ func (s *Service) open(ctx context.Context, c tools.Call, in opening) (string, e
 	if err != nil {
 		return "", fmt.Errorf("the branch %s is pushed, and the pull request is not opened: %w. Call the tool again: it goes on from there", to.Branch, err)
 	}
-	return s.remembered(ctx, t, p, pull, pushed, "opened", a)
+	return s.remembered(ctx, t, p, r, pull, pushed, "opened", a)
 }
 
-// remembered writes a pull request down, and says so to the model.
-func (s *Service) remembered(ctx context.Context, t store.Thread, p place.Project, pull forge.Pull, pushed, act string, a store.Approval) (string, error) {
+// remembered writes a pull request down, shows it the pictures that it is to have, and says so to
+// the model.
+func (s *Service) remembered(ctx context.Context, t store.Thread, p place.Project, r forge.Repository, pull forge.Pull, pushed, act string, a store.Approval) (string, error) {
 	if err := s.remember(ctx, t, p, pull, pushed, act, a); err != nil {
 		return "", err
 	}
+	pictures := s.pictures(ctx, t, r, pull.Number, a)
 	if act == "pushed" {
-		return fmt.Sprintf("Pull request #%d has the commit %s now: %s", pull.Number, pushed, pull.URL), nil
+		return fmt.Sprintf("Pull request #%d has the commit %s now: %s", pull.Number, pushed, pull.URL) + pictures, nil
 	}
 	kind := "Pull request"
 	if pull.Draft {
@@ -252,7 +257,43 @@ func (s *Service) remembered(ctx context.Context, t store.Thread, p place.Projec
 	if len(pull.Unasked) > 0 {
 		said += "\nThe forge did not let these be asked for a review, tell people so: " + plain(strings.Join(pull.Unasked, ", "), 500)
 	}
-	return said, nil
+	return said + pictures, nil
+}
+
+// pictures shows a pull request the page before and after, if those are the pictures that the
+// approval was given for. What came of it is for the model.
+func (s *Service) pictures(ctx context.Context, t store.Thread, r forge.Repository, number int, a store.Approval) string {
+	to, takes := r.(forge.Pictures)
+	p, ok := s.Pusher.Pictures(t)
+	switch {
+	case !takes || !ok:
+		return ""
+	case a.Push != nil && a.Push.Pull != nil && a.Push.Pull.Pictures != p.ID():
+		return "\nThere are other pictures of the page than when this was approved. They go along the next time."
+	}
+	text, err := "", error(nil)
+	for _, one := range []struct {
+		name, commit string
+		png          []byte
+	}{{"Before", p.Base, p.Before}, {"After", p.Head, p.After}} {
+		if err != nil || one.png == nil {
+			continue
+		}
+		var shown string
+		shown, err = to.Picture(ctx, number, strings.ToLower(one.name)+".png", one.png)
+		text += fmt.Sprintf("**%s**, working tree at %s:\n\n%s\n\n", one.name, one.commit, shown)
+	}
+	if err == nil {
+		err = to.Comment(ctx, number, text)
+	}
+	if err == nil {
+		err = s.Pusher.PicturesShown(t, p)
+	}
+	if err != nil {
+		s.Log.Warn("show a pull request its pictures", zap.Error(err))
+		return "\nThe pictures of the page could not be put there: " + plain(sentence(err), 500)
+	}
+	return "\nIt has the pictures of the page."
 }
 
 // remember writes down a pull request that the thread has opened, or pushed to, and shows it.
@@ -285,8 +326,14 @@ func approvers(a store.Approval) (out []string) {
 }
 
 // body is the text of a pull request, with lines at its end that say for whom it is.
-func (s *Service) body(ctx context.Context, t store.Thread, text string, a store.Approval) string {
-	return strings.TrimSpace(text) + "\n\n---\n" + strings.Join(s.trailers(ctx, t, a.RequestedBy, approvers(a)), "  \n") + "\n"
+func (s *Service) body(ctx context.Context, t store.Thread, r forge.Repository, text string, a store.Approval) string {
+	lines := s.trailers(ctx, t, a.RequestedBy, approvers(a))
+	if _, takes := r.(forge.Pictures); !takes {
+		if _, ok := s.Pusher.Pictures(t); ok {
+			lines = append(lines, "Pictures of the page before and after: "+s.People.LinkTo(t.Key()))
+		}
+	}
+	return strings.TrimSpace(text) + "\n\n---\n" + strings.Join(lines, "  \n") + "\n"
 }
 
 // trailers say whose work it is: who asked, who approved, and where.

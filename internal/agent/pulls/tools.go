@@ -138,6 +138,11 @@ func (s *Service) Look(ctx context.Context, threadID int64, requester string, c 
 	if push.Pull, _, err = s.target(ctx, t, p, r, in); err != nil {
 		return nil, err
 	}
+	if pictures, ok := s.Pusher.Pictures(t); ok {
+		if _, takes := r.(forge.Pictures); takes {
+			push.Pull.Pictures = pictures.ID()
+		}
+	}
 	ref := push.Refs[0]
 	if ref.Lost.Count > 0 {
 		return nil, fmt.Errorf("the forge's branch %s has commits that this thread does not have, and they are kept: fetch, take them in (git merge origin/%[1]s), and call the tool again", push.Pull.Branch)

@@ -122,7 +122,11 @@ func (c *card) pushed() {
 	if p.Pull != nil && len(p.Pull.Reviewers) > 0 {
 		c.context(c.reviewers(p.Pull))
 	}
-	c.context(c.pushRan(p), pushCost(p))
+	pictures := ""
+	if p.Pull != nil && p.Pull.Pictures != "" {
+		pictures = "With the pictures of the page that this thread has, before and after"
+	}
+	c.context(pictures, c.pushRan(p), pushCost(p))
 }
 
 // pushFiles names some of so many files, those that give orders or the others, in at most so
