@@ -43,6 +43,9 @@ func systemPrompt(p place.Project, workspace string) (string, error) {
 	if p.OpensPulls() {
 		parts = append(parts, "When the work is to become a pull request, commit it and call the tool open_pull_request of the server deckhand, with a title and a text for reviewers; it pushes, too. read_pull_request says how it stands. Merge only when somebody asks for it.")
 	}
+	if p.Preview.Run != "" {
+		parts = append(parts, "When your work has changed how the project's page looks, call the tool preview of the server deckhand once it is done, and before you open a pull request: people see the page before and after.")
+	}
 	if p.AppendSystemPrompt != "" {
 		parts = append(parts, p.AppendSystemPrompt)
 	}

@@ -164,6 +164,9 @@ func New(c Config) *Supervisor {
 		host.People = c.People
 		host.Servers = func(t store.Thread, p place.Project) map[string]*mcp.Server {
 			list := threadtools.Tools(t, c.People, host.Hidden)
+			if p.Preview.Run != "" {
+				list = append(list, preview(t, p, host, c.People))
+			}
 			if p.OpensPulls() {
 				list = append(list, s.pulls.Tools()...)
 			}

@@ -41,6 +41,13 @@ func (d *Doctor) sandboxes(ctx context.Context) []Finding {
 			wall = ". Seen inside: " + wall
 		}
 		out = append(out, Finding{name, OK, who + ": " + inForce + wall})
+		for _, project := range projects {
+			if p := d.File.Projects[project]; p.Preview.Run != "" {
+				if err := p.CheckPreview(ctx); err != nil {
+					out = append(out, Finding{name, Warning, fmt.Sprintf("%s: no page of %s can be seen: %v", d.File.Where("$.projects."+project+".preview"), project, err)})
+				}
+			}
+		}
 		if unseen := sandbox.Unseen(p.Sandbox, d.path()); len(unseen) > 0 {
 			out = append(out, Finding{name, Warning, fmt.Sprintf(
 				"%s: the programs of %s are in the bot's PATH and not seen in the sandbox of %s; name what they need under sandbox.see, or take the folder out of PATH",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"deckhand/internal/access"
+	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/workspace"
 )
@@ -84,6 +85,8 @@ type projectYAML struct {
 	// Call is how approvers learn of a request: one of access.Calls.
 	Call    string `yaml:"call"`
 	Posture string `yaml:"posture"`
+	// Preview is how its page is looked at.
+	Preview *previewYAML `yaml:"preview"`
 	// PullRequests say how its threads open pull requests.
 	PullRequests *pullsYAML `yaml:"pull_requests"`
 }
@@ -115,6 +118,19 @@ func (s *setupYAML) setup() workspace.Setup {
 		return workspace.Setup{}
 	}
 	return workspace.Setup{Run: s.Run, Files: s.Files, Timeout: time.Duration(s.Timeout)}
+}
+
+// previewYAML is a command that serves a page, and the page's address.
+type previewYAML struct {
+	Run string `yaml:"run"`
+	URL string `yaml:"url"`
+}
+
+func (p *previewYAML) preview() place.Preview {
+	if p == nil {
+		return place.Preview{}
+	}
+	return place.Preview(*p)
 }
 
 // channelYAML is a project's name, or a project with the channel's own roles.

@@ -110,6 +110,7 @@ func (v *validation) check(c document) {
 		v.passedOn(at+".env", p.Env, credentials)
 		v.forge(at, c, p)
 		v.pulls(at, c, p)
+		v.preview(at+".preview", c, p)
 		if p.Sandbox != nil {
 			v.sandbox(at+".sandbox", *p.Sandbox, p.Sandbox.over(c.Sandbox))
 		}
@@ -269,6 +270,19 @@ func (v *validation) project(at, name string, p projectYAML) {
 	}
 	if !slices.Contains([]string{"", "default", "plan"}, p.PermissionMode) {
 		v.add(at+".permission_mode", "%q is not a mode that Deckhand offers; write default or plan, and say under policy what may run unasked", p.PermissionMode)
+	}
+}
+
+// preview checks how a project's page is looked at: by a browser that reaches nothing else.
+func (v *validation) preview(at string, d document, p projectYAML) {
+	if p.Preview == nil {
+		return
+	}
+	if err := p.Preview.preview().Check(); err != nil {
+		v.add(at, "%v", err)
+	}
+	if kind := p.Sandbox.over(d.Sandbox).spec().Kind; kind == sandbox.None || kind == sandbox.Command {
+		v.add(at, "the page and its browser run in a sandbox without a network, and sandbox: %s is none; write bwrap, gvisor or container, or leave preview out", kind)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"deckhand/internal/agent/place"
 	"deckhand/internal/workspace"
 )
 
@@ -39,6 +40,32 @@ func TestSetup(t *testing.T) {
 	} {
 		if _, err := ReadFile(write(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// A page is looked at in a sandbox that reaches nothing, at an address of its own.
+func TestPreview(t *testing.T) {
+	t.Parallel()
+	with := func(lines string) string {
+		return strings.Replace(good, "    env: [GOPROXY]\n", "    "+lines+"\n", 1)
+	}
+	c, err := ReadFile(write(t, with("preview: {run: npm start, url: 'http://localhost:3000/shop'}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (place.Preview{Run: "npm start", URL: "http://localhost:3000/shop"}); c.Projects["web"].Preview != want {
+		t.Errorf("it is %+v", c.Projects["web"].Preview)
+	}
+	for text, want := range map[string]string{
+		"preview: {run: npm start}":                                                                    `projects.web.preview: "" is not a page of the sandbox's own; write its address under url, such as http://localhost:3000/`,
+		"preview: {url: 'http://localhost:3000/'}":                                                     "it says under run what starts the page",
+		"preview: {run: x, url: 'http://example.com/'}":                                                "is not a page of the sandbox's own",
+		"preview: {run: x, url: 'http://localhost/'}\n    sandbox: none":                               "sandbox: none is none",
+		"preview: {run: x, url: 'http://localhost/'}\n    sandbox: {kind: command, command: [ssh, x]}": "sandbox: command is none",
+	} {
+		if _, err := ReadFile(write(t, with(text))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
 	}
 }

@@ -8,6 +8,8 @@ const (
 	ownMerge  = "mcp__" + ownServer + "__merge_pull_request"
 	// A file that is posted in its own thread is decided as one that is read.
 	ownPosts = "mcp__" + ownServer + "__post_file"
+	// A page is started and looked at in a sandbox of its own, which reaches nothing.
+	ownPreview = "mcp__" + ownServer + "__preview"
 )
 
 var (

@@ -49,7 +49,7 @@ func (p *Policy) contained(req *request) bool {
 	case req.kind == kindRead, req.kind == kindEdit:
 		return true
 	case !known:
-		return p.Reads[req.call.Project][req.call.Tool]
+		return req.call.Tool == ownPreview || p.Reads[req.call.Project][req.call.Tool]
 	default:
 		return (t.does == ownState || t.inside) && req.odd == ""
 	}

@@ -50,6 +50,7 @@ func TestContainedRunsWhatStaysInside(t *testing.T) {
 		{"a search", plain, "WebSearch", in{"query": "x"}, Ask, false},
 		{"a host", plain, NetworkTool, in{"host": "go.dev", "port": 443}, Ask, false},
 		{"a tool of a server", plain, "mcp__tracker__create", in{"title": "x"}, Ask, false},
+		{"a look at the page", plain, "mcp__deckhand__preview", in{}, Allow, true},
 		{"one that the project calls reading", plain, "mcp__tracker__search", in{"q": "x"}, Allow, true},
 		{"a tool that nobody knows", plain, "Teleport", in{}, Ask, false},
 		{"a question", plain, "AskUserQuestion", in{"questions": []any{}}, Ask, false},
