@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"sync"
 
 	"deckhand/internal/agent/place"
@@ -45,7 +46,7 @@ func preview(t store.Thread, p place.Project, host *place.Host, chat threadtools
 			in := attachment.Inbox{Workspace: t.Workspace, Thread: t.ID}
 			for _, f := range files {
 				if at, err := in.Put(c.Approval.TurnID, f.Name, f.Content); err == nil {
-					said += " Read " + at + " to see it."
+					said += " Read " + filepath.Join(t.Workspace, at) + " to see it."
 				}
 			}
 			return said, nil
