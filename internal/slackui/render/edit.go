@@ -72,7 +72,7 @@ func (f formField) encoded(value string) []byte {
 		return []byte(strconv.FormatBool(value != ""))
 	case listField:
 		list := [][]byte{}
-		for _, one := range strings.Split(value, ",") {
+		for one := range strings.SplitSeq(value, ",") {
 			if one = strings.TrimSpace(one); one != "" {
 				list = append(list, encoded(one))
 			}
@@ -155,10 +155,7 @@ func (c *card) editable() (text, why string) {
 	if mrkdwn.Width(text) > editMost {
 		return "", "too long to be changed here (more than " + count(editMost) + " characters)"
 	}
-	all := text
-	for _, f := range tools[a.ToolName].further {
-		all += "\n" + f.value(a)
-	}
+	all := changeable(a)
 	if shown, _ := mrkdwn.Reveal(all); c.o.redact(all) != all || shown != all || strings.Contains(all, "\r") {
 		return "", "not to be changed here, since not all of it can be shown"
 	}
