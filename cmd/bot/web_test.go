@@ -21,17 +21,26 @@ import (
 // stock is an MCP server that takes calls with a credential only, and counts them.
 func stock(t *testing.T, calls *atomic.Int64) (address string) {
 	t.Helper()
+	return stockThatDies(t, calls, new(atomic.Bool))
+}
+
+// stockThatDies is such a server that answers nothing while it is dead.
+func stockThatDies(t *testing.T, calls *atomic.Int64, dead *atomic.Bool) (address string) {
+	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "stock", Version: "1"}, nil)
 	type of struct {
 		Of string `json:"of"`
 	}
-	mcp.AddTool(server, &mcp.Tool{Name: "count", Description: "counts what is in stock"}, func(_ context.Context, _ *mcp.CallToolRequest, in of) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(server, &mcp.Tool{Name: "count", Description: strings.Repeat("counts what is in stock; ", 200)}, func(_ context.Context, _ *mcp.CallToolRequest, in of) (*mcp.CallToolResult, any, error) {
 		calls.Add(1)
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "42 " + in.Of}}}, nil, nil
 	})
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case dead.Load():
+			w.WriteHeader(http.StatusBadGateway)
+			fmt.Fprint(w, "no stock; <!channel> use stock-canary")
 		case r.URL.Path == "/page":
 			fmt.Fprint(w, "a page")
 		case r.URL.Path != "/api/mcp":
@@ -47,6 +56,11 @@ func stock(t *testing.T, calls *atomic.Int64) (address string) {
 	return web.Listener.Addr().String()
 }
 
+// stockServer are the lines of a project that has the server.
+func stockServer(address string) string {
+	return "    mcp_servers: {stock: {url: 'http://" + address + "/api/mcp', headers: {Authorization: 'Bearer ${STOCK_TOKEN}'}}}\n"
+}
+
 // TestTheWayToTheWeb: an agent in bwrap, which has no other network, reaches its project's
 // MCP server and domain through the gateway with the real CLI. The server's credential is
 // nowhere inside. The audit has what was visited, turn by turn.
@@ -60,16 +74,7 @@ func TestTheWayToTheWeb(t *testing.T) {
 	port := address[strings.LastIndexByte(address, ':')+1:]
 	w := unstartedWorld(t)
 	w.env = []string{"STOCK_TOKEN=stock-canary"}
-	w.configure("sandbox: {network: ['internal:localhost:"+port+"']}", "policy: {rules: [{allow: [mcp__stock__count]}]}\n")
-	file := filepath.Join(w.dir, "deckhand.yaml")
-	config, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := "    mcp_servers: {stock: {url: 'http://" + address + "/api/mcp', headers: {Authorization: 'Bearer ${STOCK_TOKEN}'}}}\n"
-	if err := os.WriteFile(file, []byte(strings.Replace(string(config), "    dir:", server+"    dir:", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	w.configure(stockServer(address)+"sandbox: {network: ['internal:localhost:"+port+"']}", "policy: {rules: [{allow: [mcp__stock__count]}]}\n")
 	w.start()
 	thread := w.post(linus, eng, "", `@deckhand tool: mcp__stock__count {"of": "apples"}`)
 	w.done(eng, thread, thread)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"deckhand/internal/agent/claude"
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/store"
 )
@@ -22,6 +23,7 @@ const (
 	messageLeaseLost                    // epoch: of the lease
 	messagePutAway                      // its folder has rested for long enough
 	messageForget                       // what is kept of its work has
+	messageServers                      // the MCP servers are to be looked at; with of: servers, again: how they are
 	messageHeld                         // a call of the turn waits for a budget, or does no longer
 )
 
@@ -35,7 +37,9 @@ type message struct {
 	// entitled are the people whose grants count for checked.
 	entitled map[string]bool
 	question *egress.Question
-	of       *session // whose question it is
+	of       *session // whose question it is, or whose servers
+	servers  []claude.MCPServer
+	again    []string // those that were connected again
 	eager    bool     // with letterWake: take the thread though another replica suits it better
 }
 

@@ -278,6 +278,10 @@ func (p *playedProcess) SetPermissionMode(_ context.Context, mode string) error 
 	return p.gone()
 }
 
+func (p *playedProcess) MCPStatus(context.Context) ([]claude.MCPServer, error) { return nil, p.gone() }
+func (p *playedProcess) MCPReconnect(context.Context, string) error            { return p.gone() }
+func (p *playedProcess) MCPToggle(context.Context, string, bool) error         { return p.gone() }
+
 // answer takes the answer to a request. It reports false when nobody waits for it.
 func (p *playedProcess) answer(id, kind string) (json.RawMessage, error) {
 	p.mu.Lock()

@@ -33,12 +33,16 @@ type session struct {
 	recalls string // what its first prompt begins with
 	// model, effort and mode are what it was told; empty is its own choice.
 	model, effort, mode string
-	content             claude.Output         // the last turn, which the next one follows
-	checks              map[string]*check     // hooks that wait for what a look-up of people says, by request id
-	idle                *time.Timer           // fires when it may hibernate; counts between turns
-	messages            <-chan claude.Message // closed when the process has ended and all is read
-	stopPump            context.CancelFunc
-	pump                sync.WaitGroup // the pump, and requests that wait for the CLI
+	// without are the MCP servers that it was started without, since they were off, and servers
+	// how they were seen last.
+	without  []string
+	servers  []store.MCPServer
+	content  claude.Output         // the last turn, which the next one follows
+	checks   map[string]*check     // hooks that wait for what a look-up of people says, by request id
+	idle     *time.Timer           // fires when it may hibernate; counts between turns
+	messages <-chan claude.Message // closed when the process has ended and all is read
+	stopPump context.CancelFunc
+	pump     sync.WaitGroup // the pump, and requests that wait for the CLI
 	// committed has a token when a turn has ended whose commits are to be published.
 	committed chan struct{}
 	// diffs has the ended turns whose commits are to be shown.
@@ -55,6 +59,11 @@ type session struct {
 func (w *worker) ensureSession(ctx context.Context) error {
 	if err := w.checkDisk(ctx); err != nil {
 		return err
+	}
+	if lacks, err := w.lacksServer(ctx); err != nil {
+		return err
+	} else if lacks {
+		w.stopSession(ctx, false)
 	}
 	if w.session != nil && !w.place.Missing(w.thread.Workspace) {
 		return nil
@@ -128,8 +137,12 @@ func (w *worker) startSession(ctx context.Context) error {
 		return err
 	}
 	defer w.place.Starts.Release()
+	project, without, err := w.withServers(ctx)
+	if err != nil {
+		return err
+	}
 	m := w.newMeter()
-	proc, err := w.place.Start(ctx, w.thread, w.project, resume, patience(w.tries), m, w.log)
+	proc, err := w.place.Start(ctx, w.thread, project, resume, patience(w.tries), m, w.log)
 	if exit, ok := errors.AsType[*claude.ExitError](err); ok {
 		switch {
 		case exit.Reason == claude.ExitUnknownSession && resume:
@@ -139,10 +152,10 @@ func (w *worker) startSession(ctx context.Context) error {
 				return err
 			}
 			resume = false
-			proc, err = w.place.Start(ctx, w.thread, w.project, false, patience(w.tries), m, w.log)
+			proc, err = w.place.Start(ctx, w.thread, project, false, patience(w.tries), m, w.log)
 		case exit.Reason == claude.ExitIDInUse && !resume:
 			resume = true
-			proc, err = w.place.Start(ctx, w.thread, w.project, true, patience(w.tries), m, w.log)
+			proc, err = w.place.Start(ctx, w.thread, project, true, patience(w.tries), m, w.log)
 		}
 	}
 	if err != nil {
@@ -152,7 +165,11 @@ func (w *worker) startSession(ctx context.Context) error {
 		}
 		return &startError{sentence: sentence(err), err: err}
 	}
-	return w.adopt(ctx, proc, m, resume, follows)
+	if err := w.adopt(ctx, proc, m, resume, follows); err != nil {
+		return err
+	}
+	w.session.without = without
+	return nil
 }
 
 // startAnew gives the thread a new session in the place of one that cannot be resumed, and

@@ -37,6 +37,12 @@ func (w *worker) steer(ctx context.Context, budgets string) error {
 		want.Model = ""
 	}
 	w.sayOnce(w.thread, &s.unsteered, wrong)
+	if s.servers == nil {
+		s.servers = want.MCPSeen // an earlier process's: what was said of them is not said again
+	}
+	if err := w.serversOff(ctx, want); err != nil {
+		return &steerError{"Claude Code does not switch an MCP server off that is to be off here: " + strings.Join(want.MCPOff, ", ") + ". Nothing was begun. Send your message again; if it happens again, switch it on with “mcp on”.", err}
+	}
 	if err := w.useModel(ctx, cmp.Or(budgets, want.Model, w.project.Model)); err != nil {
 		return err
 	}

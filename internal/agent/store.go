@@ -68,6 +68,7 @@ type sessions interface {
 	MarkStarted(ctx context.Context, id string) error
 	BeginEpoch(ctx context.Context, l store.Lease, sessionID, cliVersion string, baseline int64) (int, error)
 	Steering(ctx context.Context, threadID int64) (store.Steering, error)
+	NoteServers(ctx context.Context, l store.Lease, seen []store.MCPServer, again []string, sentences ...string) ([]store.OutboxRow, error)
 }
 
 // transcriptStore holds copies of the files of sessions.

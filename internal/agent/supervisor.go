@@ -451,6 +451,8 @@ func (s *Supervisor) notice(n store.Notice) {
 		}
 	case store.NoticeStop:
 		s.send(n.ThreadID, message{kind: messageStop, id: n.By})
+	case store.NoticeServers:
+		s.send(n.ThreadID, message{kind: messageServers})
 	case store.NoticeFreed:
 		s.findWorkSoon(0)
 	case store.NoticeShown:

@@ -194,6 +194,10 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 			}
 		}
 		w.session.journal.add(w.results(m)...)
+	case *claude.System:
+		if m.Init != nil { // its servers have been tried
+			w.lookAtServers(ctx)
+		}
 	case *claude.ConversationReset:
 		w.onReset()
 	case *claude.Result:
@@ -261,6 +265,8 @@ func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
 		w.turn.overBudget = b
 		w.turn.content.Items = withoutLast(w.turn.content.Items, r.Text)
 	}
+	w.priceServers()
+	w.lookAtServers(ctx)
 	state, problem := w.turn.outcome(r)
 	if denied := w.turn.meter.DeniedFor(); denied != "" && state == TurnFailed && r.APIErrorStatus == http.StatusPaymentRequired {
 		problem = denied

@@ -283,6 +283,11 @@ func (w *worker) read(ctx context.Context, l message) error {
 		}
 	case messageHeld:
 		w.show()
+	case messageServers:
+		if l.of != nil {
+			return w.onServers(ctx, l)
+		}
+		w.lookAtServers(ctx)
 	case messageLeaseLost:
 		if l.epoch == w.heldLease().Epoch {
 			return store.ErrFenced

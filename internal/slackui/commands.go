@@ -133,6 +133,11 @@ func allCommands() commands {
 			help: render.HelpLine{Say: []string{"compact"}, Means: "sum the conversation up, so that there is room again"},
 		},
 		{
+			name: "mcp", act: access.Prompt, inThread: true, steers: true, form: form(`((?:(?:off|on|reconnect) +[a-z0-9-]+)?)[.!?…]*`),
+			run:  (*App).onMCPCommand,
+			help: render.HelpLine{Say: []string{"mcp", "mcp off linear", "mcp on linear", "mcp reconnect linear"}, Means: "the MCP servers of this thread: how they are, switch one off or on, connect it again"},
+		},
+		{
 			name: "connect", act: access.See, steers: true, form: form(`()`),
 			run:  (*App).onConnectCommand,
 			help: render.HelpLine{Say: []string{"connect"}, Means: "have pull requests opened by your own account at the forge"},

@@ -149,6 +149,12 @@ var sayings = []struct{ text, command, rest string }{
 	{"context.Background is used here", "", ""},
 	{"compact", "compact", ""},
 	{"comapct", nearly + "compact", ""},
+	{"mcp", "mcp", ""},
+	{"MCP off linear.", "mcp", "off linear"},
+	{"mcp reconnect our-docs", "mcp", "reconnect our-docs"},
+	{"mcp off", "", ""},
+	{"mcp servers are slow here", "", ""},
+	{"mcpp on linear", nearly + "mcp", ""},
 	{"", "", ""},
 	{"fix the test", "", ""},
 }

@@ -26,6 +26,7 @@ const (
 	NoticeVote     NoticeKind = "vote"     // one on a card, which is ID, has a vote or another input, and waits
 	NoticeStop     NoticeKind = "stop"     // somebody stops a thread's turn
 	NoticeFreed    NoticeKind = "freed"    // a replica's leases were handed back, all at once
+	NoticeServers  NoticeKind = "servers"  // a thread's MCP servers are to be looked at, and to be as people want them
 	NoticeShown    NoticeKind = "shown"    // what overviews show may have changed
 )
 

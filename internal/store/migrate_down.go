@@ -46,6 +46,7 @@ var losses = map[int64][]string{
 	30: nil,
 	31: nil,
 	32: nil,
+	33: nil,
 }
 
 // TableRows is a table's number of rows.

@@ -47,6 +47,12 @@ var calls = []struct {
 		_, ok, err := c.store.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: th.Key(), Project: "web", UserID: "U1", UUID: c.id(), Text: "continue", Continues: t.ID})
 		return fmt.Sprint(ok, fate(err))
 	}},
+	{"note servers", func(ctx context.Context, c *caller) string {
+		l := c.lease()
+		rows, err := c.store.NoteServers(ctx, l, []store.MCPServer{{Name: "stock", Status: "failed", Error: c.id()[:4]}}, []string{"stock"}, "it failed")
+		now, _ := c.store.Steering(ctx, l.ThreadID)
+		return fmt.Sprint(len(rows), len(now.MCPAgain), now.MCPSeen, fate(err))
+	}},
 	{"acquire", acquire},
 	{"acquire again", acquire},
 	{"beat", beat},

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"slices"
 
 	"deckhand/internal/store"
 )
@@ -15,10 +16,27 @@ func (b *Store) Steering(ctx context.Context, threadID int64) (store.Steering, e
 	return b.steering[threadID], nil
 }
 
-func (b *Store) steer(threadID int64, c store.Steer) {
+// NoteServers is [store.Store.NoteServers].
+func (b *Store) NoteServers(ctx context.Context, l store.Lease, seen []store.MCPServer, again []string, sentences ...string) (rows []store.OutboxRow, err error) {
+	return rows, b.under(ctx, l, func(*store.Thread) error {
+		now := b.steering[l.ThreadID]
+		now.MCPSeen, now.MCPAgain = seen, slices.DeleteFunc(slices.Clone(now.MCPAgain), func(n string) bool { return slices.Contains(again, n) })
+		b.steerTo(l.ThreadID, now)
+		for _, sentence := range sentences {
+			rows = append(rows, b.addOutboxRow(l.ThreadID, store.OutboxRow{Kind: store.OutboxSaid, Body: sentence}))
+		}
+		return nil
+	})
+}
+
+func (b *Store) steerTo(threadID int64, now store.Steering) {
 	if b.steering == nil {
 		b.steering = map[int64]store.Steering{}
 	}
+	b.steering[threadID] = now
+}
+
+func (b *Store) steer(threadID int64, c store.Steer) {
 	now := b.steering[threadID]
 	switch c.What {
 	case store.SteerModel:
@@ -28,6 +46,6 @@ func (b *Store) steer(threadID int64, c store.Steer) {
 	case store.SteerMode:
 		now.Mode = c.Value
 	}
-	b.steering[threadID] = now
+	b.steerTo(threadID, now)
 	b.addOutboxRow(threadID, store.OutboxRow{Kind: store.OutboxSaid, Body: c.Sentence})
 }

@@ -92,6 +92,10 @@ type Process interface {
 	SetEffort(ctx context.Context, level string) error
 	SetPermissionMode(ctx context.Context, mode string) error
 
+	MCPStatus(ctx context.Context) ([]claude.MCPServer, error)
+	MCPReconnect(ctx context.Context, server string) error
+	MCPToggle(ctx context.Context, server string, enabled bool) error
+
 	AnswerPreToolUse(requestID string, d claude.HookDecision, reason string) error
 	AnswerHook(requestID string, a claude.HookAnswer) error
 	Allow(requestID string, input json.RawMessage, updates ...claude.PermissionUpdate) error

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/slack-go/slack"
@@ -55,4 +56,37 @@ func ThreadSessions(list []store.PastSession) Page {
 	}
 	text := strings.Join(lines, "\n")
 	return Page{Text: text, Blocks: []slack.Block{section("", text)}}
+}
+
+// MCPServers says how a thread's MCP servers are, with buttons below. What a server says of
+// itself is shown as it is.
+func MCPServers(names []string, now store.Steering, buttons []Choice) Page {
+	lines := []string{"*MCP servers of this thread*"}
+	for _, name := range names {
+		line := "• " + mrkdwn.Code(name) + " · "
+		at := slices.IndexFunc(now.MCPSeen, func(m store.MCPServer) bool { return m.Name == name })
+		switch {
+		case slices.Contains(now.MCPOff, name):
+			line += "off"
+		case at < 0:
+			line += "not looked at yet: it is started with the next message"
+		case now.MCPSeen[at].Error != "":
+			line += "❌ " + mrkdwn.Escape(now.MCPSeen[at].Error)
+		case now.MCPSeen[at].Status == agent.ServerConnected:
+			line += "connected · " + plural(now.MCPSeen[at].Tools, "tool", "tools")
+			if n := now.MCPSeen[at].Tokens; n > 0 {
+				line += fmt.Sprintf(" · about %d tokens", n)
+			}
+		default:
+			line += "is being connected"
+		}
+		lines = append(lines, line)
+	}
+	if !now.MCPSeenAt.IsZero() {
+		lines = append(lines, "As they were "+dateTime(now.MCPSeenAt)+". “context” says what their tools cost.")
+	}
+	page := AskBack("", buttons[:min(len(buttons), pickMost)], "")
+	page.Text = mrkdwn.ClipEscaped(strings.Join(lines, "\n"), sectionMax)
+	page.Blocks[0] = section("", page.Text)
+	return page
 }

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// TestMCPServersFromTheThread: people see how the MCP servers of a session are, switch one off,
+// which holds in the next process, too, and have one that has died be connected again. What the
+// server says of itself calls nobody, and tells no secret.
+func TestMCPServersFromTheThread(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	var dead atomic.Bool
+	address := stockThatDies(t, &calls, &dead)
+	w := unstartedWorld(t)
+	w.env = []string{"STOCK_TOKEN=stock-canary"}
+	w.configure(stockServer(address)+demoSandbox(t.Context()), "policy: {rules: [{allow: [mcp__stock__count]}]}\n")
+	w.start()
+	count := `tool: mcp__stock__count {"of": "apples"}`
+	do := func(thread, text string) {
+		t.Helper()
+		w.done(eng, thread, w.post(linus, eng, thread, text))
+	}
+	counted := func(want int64, when string) {
+		t.Helper()
+		if n := calls.Load(); n != want {
+			t.Fatalf("%s: the server has heard %d calls, not %d", when, n, want)
+		}
+	}
+
+	thread := w.post(linus, eng, "", "@deckhand "+count)
+	w.done(eng, thread, thread)
+	counted(1, "at first")
+	w.post(linus, eng, thread, "mcp")
+	w.told(linus, eng, thread, "connected · 1 tool")
+	do(thread, "context")
+	w.post(linus, eng, thread, "mcp")
+	w.told(linus, eng, thread, "1 tool · about ")
+	w.post(linus, eng, thread, "mcp off nothing")
+	if n := w.count(`SELECT count(*) FROM audit WHERE kind = 'steered'`); n != 0 {
+		t.Error("a server that is not there was switched off")
+	}
+	w.post(mallory, eng, thread, "@deckhand mcp off stock")
+	w.told(mallory, eng, thread, "You don't have access")
+
+	// Off holds at once, and in the next process.
+	w.post(linus, eng, thread, "mcp off stock")
+	w.says(eng, thread, "switched the MCP server stock off in this thread")
+	do(thread, count)
+	counted(1, "when it was off")
+	w.stop()
+	w.start()
+	do(thread, count)
+	counted(1, "when it was off, in the next process")
+	w.post(linus, eng, thread, "mcp")
+	card := w.find(eng, thread, "the list", func(m message) bool { return m.EphemeralTo == linus && strings.Contains(m.all(), "stock` · off") })
+	w.click(linus, eng, card.TS, "say:0")
+	w.says(eng, thread, "switched the MCP server stock on in this thread")
+	do(thread, count)
+	counted(2, "when it was on again")
+
+	// One that has died is said once, also by the next process.
+	dead.Store(true)
+	w.stop()
+	w.start()
+	do(thread, "say: one")
+	died := w.says(eng, thread, "The MCP server stock does not work, so its tools are missing")
+	if all := died.all(); strings.Contains(all, "stock-canary") || strings.Contains(all, "<!channel>") {
+		t.Errorf("what is said of it: %s", all)
+	}
+	do(thread, "say: two")
+	w.stop()
+	w.start()
+	do(thread, "say: three")
+	w.post(linus, eng, thread, "mcp")
+	w.told(linus, eng, thread, "stock` · ❌")
+	n := 0
+	for _, m := range w.messages(eng, thread) {
+		n += strings.Count(m.Text, "The MCP server stock does not work")
+	}
+	if n != 1 {
+		t.Errorf("it was said %d times that it died", n)
+	}
+	dead.Store(false)
+	w.post(linus, eng, thread, "mcp reconnect stock")
+	w.says(eng, thread, "The MCP server stock is connected again. Its tools: 1.")
+	do(thread, count)
+	counted(3, "when it was connected again")
+	if got := w.text(`SELECT string_agg(details::jsonb->>'what' || ' ' || (details::jsonb->>'value'), ', ' ORDER BY seq) FROM audit WHERE kind = 'steered'`); got != "mcp off stock, mcp on stock, mcp reconnect stock" {
+		t.Errorf("the audit tells of %s", got)
+	}
+	w.auditIsWhole()
+}

@@ -1,0 +1,221 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/place"
+	"deckhand/internal/store"
+)
+
+// People switch a session's MCP servers off and on, and have them connected again. What they
+// want is in the database. A process starts without those that are off, and is told of what
+// changes at once, and at its next turn if that message was lost. How the servers are is
+// written down at each look: when a turn begins, when it ends, and when somebody asks.
+
+const (
+	// serversLimit bounds a look at what people want.
+	serversLimit = 10 * time.Second
+	// maxReason bounds why a server does not work.
+	maxReason = 300
+)
+
+// The states of a server, as Claude Code names them.
+const (
+	ServerConnected = "connected"
+	ServerFailed    = "failed"
+	ServerNeedsAuth = "needs-auth"
+	ServerDisabled  = "disabled"
+)
+
+// MCPServers are the names of a project's MCP servers.
+func (s *Supervisor) MCPServers(project string) []string {
+	return slices.Sorted(maps.Keys(s.projects[project].MCPServers))
+}
+
+// withServers is the project as the thread's next process has it: without the servers that are
+// off, which are named.
+func (w *worker) withServers(ctx context.Context) (p place.Project, off []string, err error) {
+	p = w.project
+	if len(p.MCPServers) == 0 {
+		return p, nil, nil
+	}
+	want, err := w.store.Steering(ctx, w.threadID)
+	p.MCPServers = maps.Clone(p.MCPServers)
+	for _, name := range want.MCPOff {
+		if _, ok := p.MCPServers[name]; ok {
+			delete(p.MCPServers, name)
+			off = append(off, name)
+		}
+	}
+	return p, off, err
+}
+
+// lacksServer reports whether the process was started without a server that is on by now.
+func (w *worker) lacksServer(ctx context.Context) (bool, error) {
+	if w.session == nil || len(w.session.without) == 0 {
+		return false, nil
+	}
+	want, err := w.store.Steering(ctx, w.threadID)
+	return slices.ContainsFunc(w.session.without, func(name string) bool { return !slices.Contains(want.MCPOff, name) }), err
+}
+
+// serversOff has the process be without the servers that are off.
+func (w *worker) serversOff(ctx context.Context, want store.Steering) error {
+	if len(want.MCPOff) == 0 || len(w.project.MCPServers) == 0 {
+		return nil
+	}
+	_, err := switchServers(ctx, w.session.proc, want, true)
+	return err
+}
+
+// switchServers has a process have its servers off and on as people want them, or only off, and
+// returns how they are.
+func switchServers(ctx context.Context, proc place.Process, want store.Steering, offAlone bool) ([]claude.MCPServer, error) {
+	list, err := proc.MCPStatus(ctx)
+	switched := false
+	for _, m := range list {
+		off := slices.Contains(want.MCPOff, m.Name)
+		if off == (m.Status == ServerDisabled) || offAlone && !off {
+			continue
+		}
+		if err := proc.MCPToggle(ctx, m.Name, !off); err != nil && off {
+			return nil, fmt.Errorf("switch the MCP server %s off: %w", m.Name, err)
+		} // one that cannot be connected says so in its state
+		switched = true
+	}
+	if switched {
+		list, err = proc.MCPStatus(ctx)
+	}
+	return list, err
+}
+
+// lookAtServers has the process's servers be as people want them, beside the loop, and looks
+// how they are.
+func (w *worker) lookAtServers(ctx context.Context) {
+	s := w.session
+	if s == nil || len(w.project.MCPServers) == 0 {
+		return
+	}
+	s.request(ctx, w.log, "look at the MCP servers", func(ctx context.Context) error {
+		limited, cancel := context.WithTimeout(ctx, serversLimit)
+		want, err := w.store.Steering(limited, w.threadID)
+		cancel()
+		if err != nil {
+			return err
+		}
+		list, err := switchServers(ctx, s.proc, want, false)
+		if err != nil {
+			return err
+		}
+		for _, name := range want.MCPAgain {
+			if slices.ContainsFunc(list, func(m claude.MCPServer) bool { return m.Name == name && m.Status != ServerDisabled }) {
+				if err := s.proc.MCPReconnect(ctx, name); err != nil {
+					w.log.Warn("connect an MCP server again", zap.String("server", name), zap.Error(err))
+				}
+			}
+		}
+		if len(want.MCPAgain) > 0 {
+			if list, err = s.proc.MCPStatus(ctx); err != nil {
+				return err
+			}
+		}
+		w.box.put(message{kind: messageServers, of: s, servers: list, again: want.MCPAgain})
+		return nil
+	})
+}
+
+// onServers writes down how the process's servers are. People are told of one that has come to
+// fail, and of those that they wanted to be connected again.
+func (w *worker) onServers(ctx context.Context, l message) error {
+	s := w.session
+	if s == nil || l.of != s {
+		return nil
+	}
+	var seen []store.MCPServer
+	var said []string
+	for _, m := range l.servers {
+		if _, ok := w.project.MCPServers[m.Name]; !ok {
+			continue // the bot's own
+		}
+		now := store.MCPServer{Name: m.Name, Status: m.Status, Error: reasonOf(m), Tools: len(m.Tools)}
+		failed := false
+		for _, was := range s.servers {
+			if was.Name == now.Name {
+				now.Tokens, failed = was.Tokens, was.Error != ""
+			}
+		}
+		asked := slices.Contains(l.again, m.Name)
+		switch {
+		case now.Error != "" && (asked || !failed):
+			said = append(said, fmt.Sprintf("The MCP server %s does not work, so its tools are missing: %s. “mcp reconnect %s” tries again.", m.Name, now.Error, m.Name))
+		case asked && m.Status == ServerConnected:
+			said = append(said, fmt.Sprintf("The MCP server %s is connected again. Its tools: %d.", m.Name, now.Tools))
+		}
+		seen = append(seen, now)
+	}
+	rows, err := w.store.NoteServers(ctx, w.heldLease(), seen, l.again, said...)
+	if errors.Is(err, store.ErrFenced) {
+		return err
+	}
+	if err != nil {
+		w.log.Warn("note how the MCP servers are", zap.Error(err)) // the next look does it
+		return nil
+	}
+	s.servers = seen
+	w.front.Tell(rows...)
+	return nil
+}
+
+// reasonOf is why a server does not work, without a full stop; empty if it does, or has not come
+// to an end of trying.
+func reasonOf(m claude.MCPServer) string {
+	switch m.Status {
+	case ServerFailed:
+		reason := strings.TrimRight(strings.ToValidUTF8(strings.Join(strings.Fields(m.Error), " "), "�"), ".")
+		if runes := []rune(reason); len(runes) > maxReason {
+			reason = string(runes[:maxReason]) + "…"
+		}
+		return cmp.Or(reason, "Claude Code does not say why")
+	case ServerNeedsAuth:
+		return "it wants somebody to log in, which nobody can from here; an admin can give it a header in deckhand.yaml"
+	}
+	return ""
+}
+
+// contextTool is a line of /context about a tool of a server's.
+var contextTool = regexp.MustCompile(`(?m)^\| mcp__\S+ \| (\S+) \| ~?([0-9.]+)(k?) \|$`)
+
+// priceServers takes what each server's tools cost in the model's context from a turn that has
+// said it.
+func (w *worker) priceServers() {
+	if strings.TrimSpace(w.turn.prompt.Text) != "/context" {
+		return
+	}
+	tokens := map[string]int{}
+	for _, item := range w.turn.content.Items {
+		for _, m := range contextTool.FindAllStringSubmatch(item.Text, -1) {
+			n, err := strconv.ParseFloat(m[2], 64)
+			if m[3] != "" {
+				n *= 1000
+			}
+			if err == nil {
+				tokens[m[1]] += int(n)
+			}
+		}
+	}
+	for i, m := range w.session.servers {
+		w.session.servers[i].Tokens = tokens[m.Name]
+	}
+}
