@@ -1,9 +1,17 @@
 package main
 
 import (
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"deckhand/internal/playground/slacktypes"
 )
 
 // TestMCPServersFromTheThread: people see how the MCP servers of a session are, switch one off,
@@ -90,6 +98,75 @@ func TestMCPServersFromTheThread(t *testing.T) {
 	counted(3, "when it was connected again")
 	if got := w.text(`SELECT string_agg(details::jsonb->>'what' || ' ' || (details::jsonb->>'value'), ', ' ORDER BY seq) FROM audit WHERE kind = 'steered'`); got != "mcp off stock, mcp on stock, mcp reconnect stock" {
 		t.Errorf("the audit tells of %s", got)
+	}
+	w.auditIsWhole()
+}
+
+// TestAnMCPServerInTheSandbox: the official "everything" server runs beside the CLI in its
+// sandbox. Each of its tools is asked, and its environment has what is set for it and nothing
+// of the session's or the bot's.
+func TestAnMCPServerInTheSandbox(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("node"); err != nil {
+		need(t, "node is not installed: .ci/setup test")
+	}
+	folder, err := slacktypes.Folder(t.Context(), "../../internal/playground/bolt/install.sh", os.Getenv("DECKHAND_TEST_REQUIRE") == "1")
+	if err != nil {
+		need(t, err.Error())
+	}
+	server := filepath.Join(folder, "node_modules/@modelcontextprotocol/server-everything/dist/index.js")
+	w := unstartedWorld(t)
+	w.env = []string{"STOCK_TOKEN=stock-canary"}
+	w.configure("    mcp_servers: {everything: {command: [node, '"+server+"', stdio], env: {GREETING: hello there}}}\n"+
+		"    env: [STOCK_TOKEN]\nsandbox: {see: ['"+folder+"']}", "")
+	w.start()
+
+	thread := w.post(linus, eng, "", "@deckhand say: ready")
+	w.done(eng, thread, thread)
+	w.post(linus, eng, thread, "mcp")
+	w.told(linus, eng, thread, "everything` · connected · 1")
+	w.done(eng, thread, w.post(linus, eng, thread, "context"))
+	w.post(linus, eng, thread, "mcp")
+	w.told(linus, eng, thread, "tools · about ")
+
+	env := w.post(linus, eng, thread, "tool: mcp__everything__get-env {}")
+	w.click(grace, eng, w.card(eng, thread).TS, "approve")
+	w.done(eng, thread, env)
+	denied := w.post(linus, eng, thread, `tool: mcp__everything__echo {"message": "never said"}`)
+	card := w.find(eng, thread, "the card of the second call", func(m message) bool { return m.TS > denied && m.has("approve") })
+	w.click(grace, eng, card.TS, "deny")
+	w.done(eng, thread, denied)
+
+	var got map[string]string
+	files, _ := filepath.Glob(filepath.Join(w.dir, "bot/home/*/.claude/projects/*/*.jsonl"))
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(b), "Echo: never said") {
+			t.Error("what was denied ran")
+		}
+		for line := range strings.Lines(string(b)) {
+			var entry struct {
+				ToolUseResult []struct{ Text string } `json:"toolUseResult"`
+			}
+			if json.Unmarshal([]byte(line), &entry) == nil && len(entry.ToolUseResult) > 0 && strings.Contains(line, "GREETING") {
+				if err := json.Unmarshal([]byte(entry.ToolUseResult[0].Text), &got); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if got["GREETING"] != "hello there" || got["HOME"] == "" {
+		t.Errorf("the server's environment: %v, of %d transcripts", got, len(files))
+	}
+	allowed := []string{"GREETING", "PATH", "HOME", "LANG", "LANGUAGE", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if !slices.Contains(allowed, name) || strings.Contains(got[name], "stock-canary") {
+			t.Errorf("the server sees %s=%s", name, got[name])
+		}
 	}
 	w.auditIsWhole()
 }

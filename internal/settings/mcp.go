@@ -5,6 +5,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,11 +16,14 @@ import (
 	"deckhand/internal/sandbox"
 )
 
-// mcpYAML is an MCP server for a project's agents, by HTTP.
+// mcpYAML is an MCP server for a project's agents: by HTTP, or a command in their sandbox.
 type mcpYAML struct {
-	// Type is http (the default) or sse.
+	// Type is http (the default) or sse; or stdio, which a command is.
 	Type string `yaml:"type"`
 	URL  string `yaml:"url"`
+	// Command is a program and its arguments, and Env what else stands in its environment.
+	Command names             `yaml:"command"`
+	Env     map[string]string `yaml:"env"`
 	// Headers may hold ${NAME}, a variable of the bot's environment.
 	Headers map[string]string `yaml:"headers"`
 	// Reads are the names of its read-only tools: a contained posture runs them.
@@ -36,8 +40,8 @@ var transportHeaders = []string{"Connection", "Content-Length", "Expect", "Host"
 
 // servers checks a project's MCP servers. Variables in credentials are not sent to them.
 func (v *validation) servers(at string, all map[string]mcpYAML, kind sandbox.Kind, credentials map[string]bool) {
-	if len(all) > 0 && kind == sandbox.Command {
-		v.add(at, "kind: command does not take the way to MCP servers along, which is a socket of its own; leave mcp_servers out, or choose another sandbox")
+	if kind == sandbox.Command && slices.ContainsFunc(sorted(all), func(name string) bool { return len(all[name].Command) == 0 }) {
+		v.add(at, "kind: command does not take the way to MCP servers along, which is a socket of its own; leave those by HTTP out, or choose another sandbox")
 	}
 	for _, name := range sorted(all) {
 		at, s := at+"."+name, all[name]
@@ -47,17 +51,10 @@ func (v *validation) servers(at string, all map[string]mcpYAML, kind sandbox.Kin
 		if name == tools.Server {
 			v.add(at, "the bot's own tools have the name %s; give this server another", name)
 		}
-		if s.Type != "" && s.Type != "http" && s.Type != "sse" {
-			v.add(at+".type", "%q is not reached by the gateway; write http or sse", s.Type)
-		}
-		u, err := url.Parse(s.URL)
-		switch {
-		case strings.Contains(s.URL, "${"):
-			v.add(at+".url", "an address takes no variables; write it out, and what is secret as a header: Authorization: Bearer ${NAME}")
-		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-			v.add(at+".url", "this is not an http(s) address; write one such as https://mcp.example.com/mcp")
-		case u.User != nil || u.Fragment != "":
-			v.add(at+".url", "an address has neither user nor fragment here; write a header: Authorization: Basic ${NAME}")
+		if len(s.Command) > 0 || s.Type == "stdio" {
+			v.mcpCommand(at, s)
+		} else {
+			v.mcpAddress(at, s)
 		}
 		for i, tool := range s.Reads {
 			if !mcpTool.MatchString(tool) {
@@ -66,6 +63,71 @@ func (v *validation) servers(at string, all map[string]mcpYAML, kind sandbox.Kin
 		}
 		for _, h := range sorted(s.Headers) {
 			v.header(at+".headers."+h, h, s.Headers[h], credentials)
+		}
+	}
+}
+
+// mcpAddress checks a server that is reached by HTTP.
+func (v *validation) mcpAddress(at string, s mcpYAML) {
+	if s.Type != "" && s.Type != "http" && s.Type != "sse" {
+		v.add(at+".type", "%q is no type of a server; write http, sse or stdio", s.Type)
+	}
+	if len(s.Env) > 0 {
+		v.add(at+".env", "a server by HTTP runs elsewhere, so it has no environment here; write headers, or a command")
+	}
+	u, err := url.Parse(s.URL)
+	switch {
+	case strings.Contains(s.URL, "${"):
+		v.add(at+".url", "an address takes no variables; write it out, and what is secret as a header: Authorization: Bearer ${NAME}")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		v.add(at+".url", "this is not an http(s) address; write one such as https://mcp.example.com/mcp, or a command: [npx, name@1.2.3]")
+	case u.User != nil || u.Fragment != "":
+		v.add(at+".url", "an address has neither user nor fragment here; write a header: Authorization: Basic ${NAME}")
+	}
+}
+
+var (
+	// fetching are programs that fetch what they run, and pinned is a package of exactly one version.
+	fetching = []string{"npx", "bunx", "pnpx", "uvx"}
+	pinned   = regexp.MustCompile(`^(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*@[0-9]+(?:\.[0-9]+){1,3}(?:[-+][0-9A-Za-z.-]+)?$`)
+	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// mcpCommand checks a server that is a command. It runs where everything of the session does: what it gets, every
+// command of the session can read.
+func (v *validation) mcpCommand(at string, s mcpYAML) {
+	if s.Type != "" && s.Type != "stdio" {
+		v.add(at+".type", "a command is spoken to by stdio; leave type out, or write url instead of command")
+	}
+	if s.URL != "" || len(s.Headers) > 0 {
+		v.add(at, "a server is a command or an address; leave out command, or url and headers")
+	}
+	if len(s.Command) == 0 {
+		v.add(at+".command", "there is no command; write one such as [npx, name@1.2.3]")
+		return
+	}
+	for i, word := range s.Command {
+		if strings.Contains(word, "${") || strings.ContainsAny(word, "\x00") {
+			v.add(fmt.Sprintf("%s.command[%d]", at, i), "a command takes no variables; write it out. What is secret cannot be given to a command, which runs in the sandbox: use a server by HTTP, to which the bot adds headers")
+		}
+	}
+	program := s.Command[0]
+	switch {
+	case strings.Contains(program, "/") && !strings.HasPrefix(program, "/"):
+		v.add(at+".command[0]", "%q would be looked for in a folder that sessions write to, so that a repository could say what runs unasked; write a name in the PATH, or a path that begins with /", program)
+	case slices.Contains(fetching, path.Base(program)):
+		if words := slices.DeleteFunc(slices.Clone(s.Command[1:]), func(w string) bool { return w == "-y" || w == "--yes" }); len(words) == 0 || !pinned.MatchString(words[0]) {
+			v.add(at+".command", "%s runs whatever its registry has under that name on the day when a session starts; write exactly one version after it, such as %s name@1.2.3, and no options before that but -y", path.Base(program), path.Base(program))
+		}
+	}
+	for _, name := range sorted(s.Env) {
+		switch value := s.Env[name]; {
+		case !envName.MatchString(name) || strings.Contains(value, "\x00"):
+			v.add(at+".env", "%q is no variable's name; write letters, digits and _", name)
+		case kept(name) || ofTheModel(name):
+			v.add(at+".env."+name, "%s is one of the bot's or the model's, which a server does not get", name)
+		case strings.Contains(value, "${"):
+			v.add(at+".env."+name, "a value is taken as it stands, and no variable of the bot's is sent into a sandbox, where every command could read it; write the value out, or use a server by HTTP, to which the bot adds headers")
 		}
 	}
 }
@@ -107,7 +169,7 @@ func mcpServers(all map[string]mcpYAML) map[string]place.MCPServer {
 	}
 	out := map[string]place.MCPServer{}
 	for name, s := range all {
-		out[name] = place.MCPServer{URL: s.URL, SSE: s.Type == "sse", Headers: s.Headers}
+		out[name] = place.MCPServer{URL: s.URL, SSE: s.Type == "sse", Headers: s.Headers, Command: s.Command, Env: s.Env}
 	}
 	return out
 }

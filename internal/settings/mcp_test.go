@@ -22,12 +22,16 @@ func TestMCPServers(t *testing.T) {
     mcp_servers:
       linear: {url: "https://mcp.linear.app/mcp", headers: {Authorization: "Bearer ${LINEAR_TOKEN}"}}
       old: {type: sse, url: "http://10.1.2.3:8080/sse"}
+      files: {command: [npx, -y, "@modelcontextprotocol/server-filesystem@2026.1.14", /srv], env: {LOG_LEVEL: debug}}
+      own: {command: /opt/own/server}
 `+channelsAndRoles))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]place.MCPServer{
 		"linear": {URL: "https://mcp.linear.app/mcp", Headers: map[string]string{"Authorization": "Bearer ${LINEAR_TOKEN}"}},
+		"files":  {Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem@2026.1.14", "/srv"}, Env: map[string]string{"LOG_LEVEL": "debug"}},
+		"own":    {Command: []string{"/opt/own/server"}},
 		"old":    {URL: "http://10.1.2.3:8080/sse", SSE: true},
 	}
 	if diff := cmp.Diff(want, f.Projects["web"].MCPServers); diff != "" {
@@ -37,7 +41,25 @@ func TestMCPServers(t *testing.T) {
 		t.Errorf("what is sent to a server is no secret: %q", secrets)
 	}
 	for name, tt := range map[string]struct{ project, want string }{
-		"a command":                {"mcp_servers: {x: {type: stdio, url: 'https://x.example/mcp'}}", `:1:57: projects.web.mcp_servers.x.type: "stdio" is not reached by the gateway; write http or sse`},
+		"a command":                {"mcp_servers: {x: {type: stdio, url: 'https://x.example/mcp'}}", `:1:51: projects.web.mcp_servers.x: a server is a command or an address; leave out command, or url and headers`},
+		"a type that is none":      {"mcp_servers: {x: {type: ws, url: 'https://x.example/mcp'}}", `:1:57: projects.web.mcp_servers.x.type: "ws" is no type of a server; write http, sse or stdio`},
+		"no command":               {"mcp_servers: {x: {type: stdio}}", "there is no command; write one such as [npx, name@1.2.3]"},
+		"both":                     {"mcp_servers: {x: {command: /opt/x, url: 'https://x.example/mcp'}}", "a server is a command or an address"},
+		"a command by http":        {"mcp_servers: {x: {type: http, command: /opt/x}}", "a command is spoken to by stdio"},
+		"the newest of npx":        {"mcp_servers: {x: {command: [npx, -y, '@acme/server']}}", "npx runs whatever its registry has under that name on the day when a session starts; write exactly one version after it, such as npx name@1.2.3"},
+		"some of npx":              {"mcp_servers: {x: {command: [npx, 'server@^1.2.0']}}", "write exactly one version"},
+		"a tag of npx":             {"mcp_servers: {x: {command: [npx, server@latest]}}", "write exactly one version"},
+		"a major of npx":           {"mcp_servers: {x: {command: [npx, server@1]}}", "write exactly one version"},
+		"a package by an option":   {"mcp_servers: {x: {command: [/usr/bin/npx, --package=evil, server@1.2.3]}}", "no options before that but -y"},
+		"an address for npx":       {"mcp_servers: {x: {command: [npx, 'github:a/b@1.2.3']}}", "write exactly one version"},
+		"the newest of uvx":        {"mcp_servers: {x: {command: [uvx, server]}}", "uvx runs whatever"},
+		"a file of the repository": {"mcp_servers: {x: {command: [./server.js]}}", "so that a repository could say what runs unasked"},
+		"a variable in a command":  {"mcp_servers: {x: {command: [/opt/x, '--key=${KEY}']}}", "a command takes no variables"},
+		"a variable for a command": {"mcp_servers: {x: {command: /opt/x, env: {KEY: '${KEY}'}}}", "no variable of the bot's is sent into a sandbox"},
+		"a name of ours":           {"mcp_servers: {x: {command: /opt/x, env: {SLACK_BOT_TOKEN: x}}}", "SLACK_BOT_TOKEN is one of the bot's"},
+		"a name of the model's":    {"mcp_servers: {x: {command: /opt/x, env: {ANTHROPIC_API_KEY: x}}}", "ANTHROPIC_API_KEY is one of the bot's or the model's"},
+		"a name that is none":      {"mcp_servers: {x: {command: /opt/x, env: {'A B': x}}}", "is no variable's name"},
+		"an environment by http":   {"mcp_servers: {x: {url: 'https://x.example/mcp', env: {A: b}}}", "a server by HTTP runs elsewhere"},
 		"no address":               {"mcp_servers: {x: {url: x.example}}", "write one such as https://mcp.example.com/mcp"},
 		"a user":                   {"mcp_servers: {x: {url: 'https://me:secret@x.example/mcp'}}", "write a header: Authorization: Basic ${NAME}"},
 		"a name":                   {"mcp_servers: {X_y: {url: 'https://x.example/mcp'}}", `"X_y" is not a server's name`},
@@ -62,7 +84,7 @@ func TestMCPServers(t *testing.T) {
 		"a variable for a host":    {"mcp_servers: {x: {url: '${URL}'}}", ".url: an address takes no variables"},
 		"a header that is two":     {`mcp_servers: {x: {url: 'https://x.example/mcp', headers: {A: "b\nC: d"}}}`, `"A" is no header`},
 		"by a launcher":            {"sandbox: {kind: command, command: [ssh, x]}, mcp_servers: {x: {url: 'https://x.example/mcp'}}", "does not take the way to MCP servers along"},
-		"a key that is none":       {"mcp_servers: {x: {ulr: 'https://x.example/mcp'}}", `there is no key "ulr" here; there are type, url, headers`},
+		"a key that is none":       {"mcp_servers: {x: {ulr: 'https://x.example/mcp'}}", `there is no key "ulr" here; there are type, url, command`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadFile(write(t, "projects: {web: {dir: /srv/web, "+tt.project+"}}\n"+channelsAndRoles))

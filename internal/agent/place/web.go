@@ -2,6 +2,7 @@ package place
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,14 +14,19 @@ import (
 	"slices"
 	"strings"
 
+	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
 )
 
-// MCPServer is an MCP server that a project's agents reach by HTTP, through the gateway.
+// MCPServer is an MCP server of a project's agents, which they reach by HTTP, through the gateway; or a command that
+// Claude Code starts beside itself, in the sandbox, and speaks to by stdio.
 type MCPServer struct {
+	Command []string
+	Env     map[string]string // what else stands in the command's environment; nothing secret
+
 	URL string
 	SSE bool // the older form, of two addresses
 	// Headers are added outside. ${NAME} in a value is a variable of the bot's environment.
@@ -71,10 +77,13 @@ func (s MCPServer) server() (egress.Server, error) {
 	return out, nil
 }
 
-// servers are the project's MCP servers. The error is a sentence for people.
+// servers are the project's MCP servers by HTTP. The error is a sentence for people.
 func (p Project) servers() (map[string]egress.Server, error) {
 	out := map[string]egress.Server{}
 	for _, name := range slices.Sorted(maps.Keys(p.MCPServers)) {
+		if len(p.MCPServers[name].Command) > 0 {
+			continue
+		}
 		s, err := p.MCPServers[name].server()
 		if err != nil {
 			return nil, fmt.Errorf("the MCP server %s: %w", name, err)
@@ -90,17 +99,17 @@ const webTokenVariable = "DECKHAND_WEB_TOKEN"
 // openWeb opens the way to the web beside the session's way to the model, if the project
 // has domains or servers.
 func (h *Host) openWeb(t store.Thread, p Project, s *sandbox.Session) (*egress.Session, error) {
-	if !p.Sandbox.Network.Proxied() && len(p.MCPServers) == 0 {
+	servers, err := p.servers()
+	if err != nil {
+		return nil, err
+	}
+	if !p.Sandbox.Network.Proxied() && len(servers) == 0 {
 		return nil, nil //nolint:nilnil // none is a way, too
 	}
 	if s.Socket == "" {
 		return nil, errors.New("the gateway is not reached from where this sandbox leads")
 	}
 	rules, err := egress.ParseRules(p.Sandbox.Domains)
-	if err != nil {
-		return nil, err
-	}
-	servers, err := p.servers()
 	if err != nil {
 		return nil, err
 	}
@@ -129,5 +138,36 @@ func (p Project) mcpConfig() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return egress.MCPConfig(servers, "${"+sandbox.WebVariable+"}", "${"+webTokenVariable+"}"), nil
+	all := egress.MCPConfig(servers, "${"+sandbox.WebVariable+"}", "${"+webTokenVariable+"}")
+	for name, s := range p.MCPServers {
+		if len(s.Command) > 0 {
+			all[name] = claude.MCPServerConfig{Type: "stdio", Command: "/bin/sh", Args: s.started()}
+		}
+	}
+	if len(all) == 0 {
+		return "", nil
+	}
+	out, err := json.Marshal(map[string]any{"mcpServers": all})
+	return string(out), err
+}
+
+// serverScript starts a server in an environment that has only what its programs need, and what
+// is set for it: that of the CLI has tokens by which a session reaches the gateway. It begins in
+// the root folder, since launchers such as npx look for what they run where they begin, and
+// sessions write to the workspace.
+const serverScript = `cd / && for n in %s; do eval "[ -z \"\$$n\" ] || set -- \"$n=\$$n\" \"\$@\""; done; exec env -i "$@"`
+
+// serverNeeds are the variables of the session's that a server gets.
+var serverNeeds = []string{
+	"PATH", "HOME", "LANG", "LANGUAGE", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+}
+
+// started are the arguments by which a shell starts the server.
+func (s MCPServer) started() []string {
+	out := []string{"-c", fmt.Sprintf(serverScript, strings.Join(serverNeeds, " ")), "sh"}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		out = append(out, name+"="+s.Env[name])
+	}
+	return append(out, s.Command...)
 }

@@ -3,7 +3,6 @@ package egress
 import (
 	"bytes"
 	"crypto/subtle"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,34 +45,21 @@ func (s Server) prefix() string {
 	return strings.TrimSuffix(s.URL.EscapedPath(), "/")
 }
 
-// MCPConfig is the configuration by which the CLI reaches the servers from inside: through the forwarder on
-// loopback, at their own paths. address is the forwarder's, token is [Options.Token]; either may be a variable that
-// the CLI expands, such as ${NAME}.
-func MCPConfig(servers map[string]Server, address, token string) string {
-	if len(servers) == 0 {
-		return ""
-	}
-	type entry struct {
-		Type    string            `json:"type"`
-		URL     string            `json:"url"`
-		Headers map[string]string `json:"headers"`
-	}
-	all := map[string]entry{}
+// MCPConfig is how the CLI reaches each server from inside: through the forwarder on loopback, at their own paths.
+// address is the forwarder's, token is [Options.Token]; either may be a variable that the CLI expands, such as ${NAME}.
+func MCPConfig(servers map[string]Server, address, token string) map[string]any {
+	all := map[string]any{}
 	for name, s := range servers {
-		e := entry{
-			Type: "http", URL: "http://" + address + s.URL.EscapedPath(),
-			Headers: map[string]string{tokenHeader: token, serverHeader: name},
-		}
+		kind := "http"
 		if s.SSE {
-			e.Type = "sse"
+			kind = "sse"
 		}
-		all[name] = e
+		all[name] = map[string]any{
+			"type": kind, "url": "http://" + address + s.URL.EscapedPath(),
+			"headers": map[string]string{tokenHeader: token, serverHeader: name},
+		}
 	}
-	out, err := json.Marshal(map[string]any{"mcpServers": all})
-	if err != nil {
-		panic(err) // texts
-	}
-	return string(out)
+	return all
 }
 
 // serverTransport is used for all MCP servers.

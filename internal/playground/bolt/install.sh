@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs Slack's Node SDK, as locked beside this script, into a cache outside
+# Installs Slack's Node SDK and the official MCP server of tests, as locked beside this script, into a cache outside
 # the checkout and prints the folder that holds node_modules.
 #
 # DECKHAND_CACHE overrides the cache folder (default: $XDG_CACHE_HOME/deckhand,
