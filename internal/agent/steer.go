@@ -12,6 +12,7 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/place"
 	"deckhand/internal/price"
+	"deckhand/internal/workspace"
 )
 
 // Efforts are how much people may have a model think, least first.
@@ -110,6 +111,11 @@ func (s *Supervisor) Models(project string) []ModelChoice {
 		out[i] = s.choice(p, name)
 	}
 	return out
+}
+
+// KeepsWork reports whether what a project's threads make is saved after each turn.
+func (s *Supervisor) KeepsWork(project string) bool {
+	return s.projects[project].Workspace == workspace.Worktree && s.works != nil
 }
 
 // CheckBranch says to people why a project's new threads cannot start from a branch; empty if they can.

@@ -193,7 +193,7 @@ func (a *App) postOnce(ctx context.Context, in *incoming, page render.Page) (ts 
 	}
 	done := make(chan error, 1)
 	a.publisher.Show(publish.Message{
-		Key: askedPost + number(in.store.ID), Channel: key.ChannelID, ThreadTS: key.ThreadTS, Group: key.ThreadTS,
+		Key: askedPost + number(in.store.ID) + "/" + key.ThreadTS, Channel: key.ChannelID, ThreadTS: key.ThreadTS, Group: key.ThreadTS,
 		Page: page, Priority: publish.Answer, Final: true,
 		Metadata: mark, Find: find, Doubtful: !in.store.ReceivedAt.IsZero(), // another process may have posted it
 		OnPosted: func(posted string) { ts = posted },

@@ -113,6 +113,11 @@ func allCommands() commands {
 			help: render.HelpLine{Say: []string{"retry"}, Means: "do the last message again, as yours"},
 		},
 		{
+			name: "fork", act: access.Prompt, inThread: true, steers: true, form: form(`()`),
+			run:  (*App).onForkCommand,
+			help: render.HelpLine{Say: []string{"fork"}, Means: "begin another thread with this one's conversation and files"},
+		},
+		{
 			name: "new", act: access.Prompt, inThread: true, steers: true, form: form(`()`),
 			run:  orders("/clear"),
 			help: render.HelpLine{Say: []string{"new"}, Means: "begin a new session in this thread; the files stay"},

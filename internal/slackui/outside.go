@@ -87,6 +87,8 @@ type threads interface {
 	ThreadOfRunningTurn(ctx context.Context, turnID int64) (store.Thread, error)
 	Steering(ctx context.Context, threadID int64) (store.Steering, error)
 	Steer(ctx context.Context, threadID int64, c store.Steer) ([]store.OutboxRow, error)
+	Fork(ctx context.Context, f store.Fork) (store.Thread, error)
+	WorkSaved(ctx context.Context, threadID int64) (saved bool, err error)
 	LastPrompt(ctx context.Context, threadID int64) (store.LastPrompt, error)
 	ThreadSessions(ctx context.Context, threadID int64, limit int) ([]store.PastSession, error)
 	RecentThreads(ctx context.Context, f store.ThreadFilter) ([]store.RecentThread, error)

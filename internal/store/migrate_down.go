@@ -47,6 +47,7 @@ var losses = map[int64][]string{
 	31: nil,
 	32: nil,
 	33: nil,
+	34: nil,
 }
 
 // TableRows is a table's number of rows.

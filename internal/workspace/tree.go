@@ -100,7 +100,7 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 		return "", nil, err
 	}
 	var brought *Kept
-	if t.Elsewhere || t.Dir != "" && known == "" {
+	if t.Elsewhere || t.Forked != "" && known == "" || t.Dir != "" && known == "" {
 		if brought, told, err = k.restore(ctx, t, p, source); err != nil {
 			return "", nil, err
 		}
@@ -110,7 +110,7 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 	}
 	own := k.ownFolder(t, p)
 	if r, err := gitdata.Open(own); err == nil && r.Dir == filepath.Join(own, ".git") {
-		if t.Dir == "" && known != "" {
+		if t.Dir == "" && known != "" && t.Forked == "" {
 			told = append(told, "The folder of an earlier thread with this one's number is there, and this thread goes on in it: "+own+".")
 		}
 		return own, told, nil // the bot ended before it could record it
@@ -131,7 +131,7 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 	}
 	made, err := gitdata.Clone{
 		Source: source, Dir: own, Branch: t.Branch, Base: p.Base, Subdir: p.Subdir, OfOrigin: p.Repo != "", Saved: savedRef(t.ID), Index: k.savedIndex(t, p),
-		Scratch: k.scratch(), Environ: p.Environ,
+		Scratch: k.scratch(), Environ: p.Environ, Was: t.Forked,
 	}.Make(ctx)
 	if err != nil {
 		return "", nil, err
@@ -223,6 +223,12 @@ func again(t Thread, p Project, made gitdata.Made, brought *Kept, lost string) s
 	name, ignored := t.Branch, "; what .gitignore leaves out is not"
 	if brought != nil && brought.LeftOut != "" {
 		ignored = "; not here are " + brought.LeftOut
+	}
+	if t.Forked != "" {
+		if brought == nil {
+			return "Nothing was kept of the files of the thread that this one was forked from, so it starts from " + cmp.Or(p.Base, "the default branch") + "."
+		}
+		return fmt.Sprintf("This thread begins with the files of the one that it was forked from, as they were at %s%s.", clock(brought.At), ignored)
 	}
 	if t.Dir == "" {
 		if !made.Branch && made.Saved == nil && made.Aside == nil {

@@ -68,6 +68,8 @@ type Thread struct {
 	Dir string
 	// Elsewhere says that Dir is, or was, in another data folder.
 	Elsewhere bool
+	// Forked is the branch of the thread that it was forked from, while it has no folder: its shelf has that one's work.
+	Forked string
 	// Shelf stores its work off this machine; may be nil.
 	Shelf Shelf
 	// Within is how long its work may take to be published, and to be saved; 0 means
@@ -113,7 +115,10 @@ func (k *Keeper) open(ctx context.Context, t Thread, p Project) (dir string, tol
 	defer cancel()
 	if p.Kind == Scratch {
 		own := k.ownFolder(t, p)
-		if t.Elsewhere {
+		switch {
+		case t.Forked != "":
+			told = append(told, "The folder of the thread that this one was forked from is in no repository, so what was in it has not come along.")
+		case t.Elsewhere:
 			told = append(told, "This thread goes on on another machine. Its folder is in no repository, so what was in it has not come along.")
 		}
 		if isDir(own) {

@@ -3,8 +3,6 @@ package claude_test
 import (
 	"testing"
 
-	"github.com/google/uuid"
-
 	"deckhand/internal/agent/claude"
 )
 
@@ -35,7 +33,7 @@ var moneyRows = []row{
 	}},
 	{"totals over a clean resume", "2.0.0", func(t *testing.T, cli program) { ledgerOver(t, cli, false, false) }},
 	{"totals over a kill and resume", "2.0.0", func(t *testing.T, cli program) { ledgerOver(t, cli, true, false) }},
-	{"totals over a fork", "2.1.37", func(t *testing.T, cli program) { ledgerOver(t, cli, false, true) }},
+	{"totals over a fork", "2.1.276", func(t *testing.T, cli program) { ledgerOver(t, cli, false, true) }},
 }
 
 // ledgerOver runs two processes on one session: what both say must add
@@ -56,14 +54,12 @@ func ledgerOver(t *testing.T, cli program, kill, fork bool) {
 		s.must(s.p.Stop(s.ctx))
 	}
 	s.ended()
-	with := resumed
 	parent := s.id
 	if fork {
-		s.id = uuid.NewString()
-		with = func(_ *session, o *claude.Options, _ *claude.InitializeRequest) { o.ForkFrom = parent }
+		parent = s.fork()
 	}
 	s.turn = claude.Output{}
-	s.start(with)
+	s.start(resumed)
 	base, err = s.p.Baseline(s.ctx)
 	s.must(err)
 	totals = claude.NewTotals(base)

@@ -28,8 +28,6 @@ type Options struct {
 	// Resume the one to continue.
 	SessionID string
 	Resume    bool
-	// ForkFrom is a session to copy into the new session SessionID.
-	ForkFrom string
 
 	// Model, PermissionMode and AppendSystemPrompt are the flags of those names;
 	// empty leaves the CLI's default.
@@ -94,10 +92,6 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("start claude: no command")
 	case !isUUID(o.SessionID):
 		return o, fmt.Errorf("start claude: session id %q is no UUID", o.SessionID)
-	case o.ForkFrom != "" && !isUUID(o.ForkFrom):
-		return o, fmt.Errorf("start claude: session id to fork from %q is no UUID", o.ForkFrom)
-	case o.Resume && o.ForkFrom != "":
-		return o, errors.New("start claude: resume and fork exclude each other")
 	}
 	if info, err := os.Stat(o.Dir); err != nil {
 		return o, fmt.Errorf("start claude: working directory: %w", err)
@@ -152,8 +146,6 @@ func (o Options) arguments() []string {
 	}
 	args = append(args, "--setting-sources", sources)
 	switch {
-	case o.ForkFrom != "":
-		args = append(args, "--resume", o.ForkFrom, "--fork-session", "--session-id", o.SessionID)
 	case o.Resume:
 		args = append(args, "--resume", o.SessionID)
 	default:

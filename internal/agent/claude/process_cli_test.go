@@ -1,7 +1,10 @@
 package claude_test
 
 import (
+	"bytes"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,15 +29,20 @@ var processRows = []row{
 			t.Errorf("session %s, want %s: %s", turn.SessionID, s.id, show(turn))
 		}
 	}},
-	{"fork", "2.1.37", func(t *testing.T, cli program) {
+	{"fork", "2.1.276", func(t *testing.T, cli program) {
 		s := begin(t, cli)
 		s.run("say: first")
 		s.must(s.p.Stop(s.ctx))
-		parent := s.id
-		s.id = uuid.NewString()
-		s.start(func(_ *session, o *claude.Options, _ *claude.InitializeRequest) { o.ForkFrom = parent })
+		parent := s.fork()
+		s.start(resumed)
 		if turn := s.run("say: forked"); turn.Result.IsError || turn.SessionID != s.id {
 			t.Errorf("session %s, want %s", turn.SessionID, s.id)
+		}
+		s.must(s.p.Stop(s.ctx))
+		if found, err := filepath.Glob(filepath.Join(s.home, ".claude", "projects", "*", parent+".jsonl")); err != nil || len(found) != 1 {
+			t.Fatalf("%v, %v", found, err)
+		} else if b, err := os.ReadFile(found[0]); err != nil || bytes.Contains(b, []byte("forked")) {
+			t.Errorf("the parent has what was said in the copy: %v", err)
 		}
 	}},
 	{"resume an unknown session", "2.0.0", func(t *testing.T, cli program) {
@@ -230,4 +238,17 @@ func allGone(t *testing.T, pids []int) {
 			t.Errorf("process %d lives: %q", pid, line)
 		}
 	}
+}
+
+// fork has the session be a copy of itself by another name, and returns the old one's.
+func (s *session) fork() (parent string) {
+	s.t.Helper()
+	s.transcribed()
+	found, err := filepath.Glob(filepath.Join(s.home, ".claude", "projects", "*", s.id+".jsonl"))
+	s.must(err)
+	b, err := os.ReadFile(found[0])
+	s.must(err)
+	parent, s.id = s.id, uuid.NewString()
+	s.must(os.WriteFile(filepath.Join(filepath.Dir(found[0]), s.id+".jsonl"), b, 0o600))
+	return parent
 }

@@ -303,7 +303,6 @@ func TestStartFailsPlainly(t *testing.T) {
 		"not in the path": {claude.Options{Command: []string{"no-such-claude"}, Dir: "/", SessionID: id}, "no-such-claude"},
 		"no directory":    {claude.Options{Command: []string{"true"}, Dir: "/no/such/dir", SessionID: id}, "working directory"},
 		"no session":      {claude.Options{Command: []string{"true"}, Dir: "/"}, "UUID"},
-		"resume and fork": {claude.Options{Command: []string{"true"}, Dir: "/", SessionID: id, Resume: true, ForkFrom: uuid.NewString()}, "exclude"},
 	} {
 		if p, err := claude.Start(t.Context(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", name, p, err)

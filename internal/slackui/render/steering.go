@@ -90,3 +90,27 @@ func MCPServers(names []string, now store.Steering, buttons []Choice) Page {
 	page.Blocks[0] = section("", page.Text)
 	return page
 }
+
+// Forked is the first message of a thread that has another one's conversation, which has a title
+// and an address; either may be empty.
+func Forked(name, title, address string) Page {
+	text := "🔀 " + mrkdwn.Escape(name) + " forked " + linked("a thread", address)
+	if title != "" {
+		text += ": " + mrkdwn.Escape(mrkdwn.OneLine(title))
+	}
+	text = mrkdwn.ClipEscaped(text, sectionMax-200) + "\nThis thread begins with its conversation and its files. Write here what is to be done otherwise."
+	return Page{Text: text, Blocks: []slack.Block{section("", text)}}
+}
+
+// ForkedHere says in a thread where the one is that was forked from it.
+func ForkedHere(name, address string) Page {
+	text := "🔀 " + mrkdwn.Escape(name) + " forked this thread: " + linked("the new one", address) + " goes its own way."
+	return Page{Text: text, Blocks: []slack.Block{section("", text)}}
+}
+
+func linked(text, address string) string {
+	if address == "" {
+		return text
+	}
+	return "<" + address + "|" + text + ">"
+}

@@ -34,6 +34,8 @@ type Clone struct {
 	Dir string
 	// Branch is its branch, such as deckhand/7. If the source has it, it is checked out as it is.
 	Branch string
+	// Was is what its branch was called when it was saved, if that was another name.
+	Was string
 	// Base is the branch or commit that a new branch starts from; empty means HEAD.
 	Base string
 	// OfOrigin bases branches and HEAD on origin's, as of the source's last refresh (see [Refresh]), instead of the

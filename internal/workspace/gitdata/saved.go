@@ -97,7 +97,11 @@ func (c Clone) saved(ctx context.Context, view *View, theirs map[string]string) 
 	if err != nil {
 		return nil, context.Cause(ctx) // Saving did not make it
 	}
-	return view.parse(ctx, commit, text)
+	s, err := view.parse(ctx, commit, text)
+	if s != nil && c.Was != "" && s.ref == "refs/heads/"+c.Was {
+		s.ref = "refs/heads/" + c.Branch
+	}
+	return s, err
 }
 
 // parse reads a commit made by Saving, and whether it has uncommitted changes; nil for another one.

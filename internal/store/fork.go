@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Fork is a thread that begins with the conversation and the files of another one.
+type Fork struct {
+	From      int64     // the thread
+	Key       ThreadKey // of the new one
+	By        string    // Slack user
+	SessionID string    // of the new one's session
+	Title     string
+}
+
+// ErrNothingKept means that nothing is kept of a thread's conversation.
+var ErrNothingKept = errors.New("nothing is kept of the conversation")
+
+// Fork opens a thread with copies of what is kept of another one: its conversation, its work, and how people want it
+// done. Whatever the other does next is its own. If the thread exists it is returned as it is. While a turn of the
+// other one runs it gives [ErrNotYet].
+func (s *Store) Fork(ctx context.Context, f Fork) (t Thread, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		// Whoever writes what is copied holds this row, too.
+		from, err := collectOne[Thread](tx.Query(ctx, `SELECT `+threadColumns+` FROM threads t WHERE id = $1 FOR NO KEY UPDATE`, f.From))
+		if err != nil {
+			return err
+		}
+		t, err = collectOne[Thread](tx.Query(ctx, `SELECT `+threadColumns+` FROM threads t WHERE team_id = $1 AND channel_id = $2 AND thread_ts = $3`,
+			f.Key.TeamID, f.Key.ChannelID, f.Key.ThreadTS))
+		if !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		var runs, kept bool
+		if err := tx.QueryRow(ctx, `
+			SELECT EXISTS (SELECT FROM turns WHERE thread_id = $1 AND state = 'running'),
+				EXISTS (SELECT FROM transcripts WHERE session_id = NULLIF($2, '')::uuid AND agent = '')`, from.ID, from.SessionID).Scan(&runs, &kept); err != nil {
+			return err
+		}
+		switch {
+		case runs:
+			return ErrNotYet
+		case !kept:
+			return ErrNothingKept
+		}
+		var id int64
+		if err := tx.QueryRow(ctx, `
+			INSERT INTO threads (team_id, channel_id, thread_ts, project, owner_id, title, slug, base, model, effort, mode, mcp_off, forked_from)
+			SELECT $2, $3, $4, project, $5, $6, slug, base, model, effort, mode, mcp_off, id FROM threads WHERE id = $1
+			RETURNING id`, from.ID, f.Key.TeamID, f.Key.ChannelID, f.Key.ThreadTS, f.By, f.Title).Scan(&id); err != nil {
+			return err
+		}
+		for _, sql := range []string{
+			`INSERT INTO sessions (id, thread_id, parent_id, started) VALUES ($3, $2, $4, true)`,
+			`UPDATE threads SET session_id = $3 WHERE id = $2`,
+			`INSERT INTO transcripts (thread_id, session_id, agent, bytes, sha256, lease_epoch, "full", saved_at)
+				SELECT $2, $3, agent, bytes, sha256, 0, "full", saved_at FROM transcripts WHERE session_id = $4`,
+			`INSERT INTO transcript_pieces (transcript_id, at_byte, bytes, zstd)
+				SELECT n.id, p.at_byte, p.bytes, p.zstd FROM transcripts o JOIN transcript_pieces p ON p.transcript_id = o.id
+					JOIN transcripts n ON n.session_id = $3 AND n.agent = o.agent WHERE o.session_id = $4`,
+			`INSERT INTO work (thread_id, epoch, branch, saved, packs, bytes, left_out, saved_at)
+				SELECT $2, 0, branch, saved, packs, bytes, left_out, saved_at FROM work WHERE thread_id = $1`,
+			`INSERT INTO work_packs (thread_id, pack, part, data)
+				SELECT $2, p.pack, p.part, p.data FROM work w JOIN work_packs p ON p.thread_id = w.thread_id AND p.pack = ANY (w.packs) WHERE w.thread_id = $1`,
+		} {
+			// Each statement needs some of them alone; the first row says of which types all are.
+			if _, err := tx.Exec(ctx, `WITH are (a, b, c, d) AS (VALUES ($1::bigint, $2::bigint, $3::uuid, $4::uuid)) `+sql, from.ID, id, f.SessionID, from.SessionID); err != nil {
+				return err
+			}
+		}
+		if t, err = collectOne[Thread](tx.Query(ctx, `SELECT `+threadColumns+` FROM threads t WHERE id = $1`, id)); err != nil {
+			return err
+		}
+		return audit(ctx, tx, AuditEntry{
+			Kind: AuditForked, TeamID: t.TeamID, Actor: f.By, ThreadID: t.ID, Details: map[string]any{"from": from.ID, "session": f.SessionID, "parent": from.SessionID},
+		})
+	})
+	return t, wrap(err, "fork thread %d", f.From)
+}
+
+// WorkSaved reports whether the thread's work was saved since its last turn ended.
+func (s *Store) WorkSaved(ctx context.Context, threadID int64) (saved bool, err error) {
+	err = s.pool.QueryRow(ctx, `
+		SELECT COALESCE((SELECT saved_at FROM work WHERE thread_id = $1) >= (SELECT max(ended_at) FROM turns WHERE thread_id = $1), false)`, threadID).Scan(&saved)
+	return saved, wrap(err, "look when the work of thread %d was saved", threadID)
+}
