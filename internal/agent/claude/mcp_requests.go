@@ -3,6 +3,7 @@ package claude
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -63,12 +64,15 @@ func (p *Process) MCPSetServers(ctx context.Context, servers map[string]MCPServe
 	return out, err
 }
 
+// connectTimeout is longer than the half minute after which the CLI gives a server up.
+const connectTimeout = 45 * time.Second
+
 // MCPReconnect connects a server again.
 func (p *Process) MCPReconnect(ctx context.Context, server string) error {
-	return p.askWithin(ctx, p.o.InitializeTimeout, "mcp_reconnect", map[string]any{"serverName": server}, nil)
+	return p.askWithin(ctx, connectTimeout, "mcp_reconnect", map[string]any{"serverName": server}, nil)
 }
 
 // MCPToggle switches a server on or off.
 func (p *Process) MCPToggle(ctx context.Context, server string, enabled bool) error {
-	return p.askWithin(ctx, p.o.InitializeTimeout, "mcp_toggle", map[string]any{"serverName": server, "enabled": enabled}, nil)
+	return p.askWithin(ctx, connectTimeout, "mcp_toggle", map[string]any{"serverName": server, "enabled": enabled}, nil)
 }
