@@ -264,7 +264,7 @@ func pushParts(p *store.Push) (out []pushPart) {
 		if r.More > 0 {
 			b.WriteString(plural(r.More, "more file", "more files") + "\n")
 		}
-		out = append(out, pushPart{"What is pushed", b.String()})
+		out = append(out, pushPart{"Commits and files", b.String()})
 		diff := r.Diff
 		if r.Cut {
 			diff += "\n… the diff is longer: the rest is not kept here."
