@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/zap"
 
@@ -127,11 +128,10 @@ func canonical(raw json.RawMessage) ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// Read reads a tool's input. Its error is a sentence for the model.
+// Read reads a tool's input, by the names as people are shown them: another spelling, such as Title
+// beside title, would be what runs and not what was approved. Its error is a sentence for the model.
 func Read(input json.RawMessage, into any) error {
-	d := json.NewDecoder(bytes.NewReader(input))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	if err := jsonv2.Unmarshal(input, into, jsonv2.RejectUnknownMembers(true)); err != nil {
 		return fmt.Errorf("the input is not what this tool takes: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
