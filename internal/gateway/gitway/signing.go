@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.uber.org/zap"
 	"golang.org/x/crypto/ssh"
@@ -89,13 +90,31 @@ func (m Made) is(text []byte) bool {
 	if found == nil || m.Author == "" || bytes.IndexByte(text, 0) >= 0 || string(found[1]) != m.Author || string(found[2]) != m.Committer {
 		return false
 	}
-	for line := range strings.Lines(string(text[len(found[0]):])) {
+	ours := false
+	for line := range strings.Lines(otherEnds.Replace(string(text[len(found[0]):]))) {
+		if ours && strings.TrimLeft(line, " \t") != line { // it goes on with the trailer above
+			return false
+		}
 		name, _, _ := strings.Cut(line, ":")
-		if slices.Contains(trailersOfOurs, strings.ToLower(strings.TrimSpace(name))) && !slices.Contains(m.Trailers, strings.TrimSpace(line)) {
+		ours = slices.Contains(trailersOfOurs, strings.ToLower(visible(name)))
+		if ours && !slices.Contains(m.Trailers, strings.TrimSpace(line)) {
 			return false
 		}
 	}
 	return true
+}
+
+// otherEnds has what ends a line for some readers end one.
+var otherEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// visible is a text without what people do not see.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || !unicode.IsGraphic(r) {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // SignBy has the session's git sign commits, those that were made as made says then. It is called before
