@@ -87,10 +87,14 @@ func (v *validation) mcpAddress(at string, s mcpYAML) {
 }
 
 var (
-	// fetching are programs that fetch what they run, and pinned is a package of exactly one version.
-	fetching = []string{"npx", "bunx", "pnpx", "uvx"}
-	pinned   = regexp.MustCompile(`^(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*@[0-9]+(?:\.[0-9]+){1,3}(?:[-+][0-9A-Za-z.-]+)?$`)
-	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	// npmPinned is a package of npm's of exactly one version. To npm, 1.2 is whatever begins so, and 1.2.3.4 a tag.
+	npmPinned = regexp.MustCompile(`^(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*@[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z.-]+)?$`)
+	// fetching are programs that fetch what they run, and what is a package of exactly one version to them.
+	fetching = map[string]*regexp.Regexp{
+		"npx": npmPinned, "bunx": npmPinned, "pnpx": npmPinned,
+		"uvx": regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*@[0-9]+(?:\.[0-9]+)*(?:[-+.]?[0-9A-Za-z.]+)?$`),
+	}
+	envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // mcpCommand checks a server that is a command. It runs where everything of the session does: what it gets, every
@@ -115,8 +119,8 @@ func (v *validation) mcpCommand(at string, s mcpYAML) {
 	switch {
 	case strings.Contains(program, "/") && !strings.HasPrefix(program, "/"):
 		v.add(at+".command[0]", "%q would be looked for in a folder that sessions write to, so that a repository could say what runs unasked; write a name in the PATH, or a path that begins with /", program)
-	case slices.Contains(fetching, path.Base(program)):
-		if words := slices.DeleteFunc(slices.Clone(s.Command[1:]), func(w string) bool { return w == "-y" || w == "--yes" }); len(words) == 0 || !pinned.MatchString(words[0]) {
+	case fetching[path.Base(program)] != nil:
+		if words := slices.DeleteFunc(slices.Clone(s.Command[1:]), func(w string) bool { return w == "-y" || w == "--yes" }); len(words) == 0 || !fetching[path.Base(program)].MatchString(words[0]) {
 			v.add(at+".command", "%s runs whatever its registry has under that name on the day when a session starts; write exactly one version after it, such as %s name@1.2.3, and no options before that but -y", path.Base(program), path.Base(program))
 		}
 	}

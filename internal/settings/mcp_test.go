@@ -24,6 +24,7 @@ func TestMCPServers(t *testing.T) {
       old: {type: sse, url: "http://10.1.2.3:8080/sse"}
       files: {command: [npx, -y, "@modelcontextprotocol/server-filesystem@2026.1.14", /srv], env: {LOG_LEVEL: debug}}
       own: {command: /opt/own/server}
+      time: {command: [uvx, mcp-server-time@2.1]}
 `+channelsAndRoles))
 	if err != nil {
 		t.Fatal(err)
@@ -32,6 +33,7 @@ func TestMCPServers(t *testing.T) {
 		"linear": {URL: "https://mcp.linear.app/mcp", Headers: map[string]string{"Authorization": "Bearer ${LINEAR_TOKEN}"}},
 		"files":  {Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem@2026.1.14", "/srv"}, Env: map[string]string{"LOG_LEVEL": "debug"}},
 		"own":    {Command: []string{"/opt/own/server"}},
+		"time":   {Command: []string{"uvx", "mcp-server-time@2.1"}},
 		"old":    {URL: "http://10.1.2.3:8080/sse", SSE: true},
 	}
 	if diff := cmp.Diff(want, f.Projects["web"].MCPServers); diff != "" {
@@ -50,6 +52,9 @@ func TestMCPServers(t *testing.T) {
 		"some of npx":              {"mcp_servers: {x: {command: [npx, 'server@^1.2.0']}}", "write exactly one version"},
 		"a tag of npx":             {"mcp_servers: {x: {command: [npx, server@latest]}}", "write exactly one version"},
 		"a major of npx":           {"mcp_servers: {x: {command: [npx, server@1]}}", "write exactly one version"},
+		"a minor of npx":           {"mcp_servers: {x: {command: [npx, server@1.2]}}", "write exactly one version"},
+		"a tag like a version":     {"mcp_servers: {x: {command: [bunx, server@1.2.3.4]}}", "write exactly one version"},
+		"no version after all":     {"mcp_servers: {x: {command: [npx, server@1.2.3-a..b]}}", "write exactly one version"},
 		"a package by an option":   {"mcp_servers: {x: {command: [/usr/bin/npx, --package=evil, server@1.2.3]}}", "no options before that but -y"},
 		"an address for npx":       {"mcp_servers: {x: {command: [npx, 'github:a/b@1.2.3']}}", "write exactly one version"},
 		"the newest of uvx":        {"mcp_servers: {x: {command: [uvx, server]}}", "uvx runs whatever"},
