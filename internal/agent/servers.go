@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.uber.org/zap"
 
@@ -183,7 +184,9 @@ func (w *worker) onServers(ctx context.Context, l message) error {
 func reasonOf(m claude.MCPServer) string {
 	switch m.Status {
 	case ServerFailed:
-		reason := strings.TrimRight(strings.ToValidUTF8(strings.Join(strings.Fields(m.Error), " "), "�"), ".")
+		// A server says it: the database takes no NUL, and nobody would be told that it failed.
+		words := strings.FieldsFunc(strings.ToValidUTF8(m.Error, "�"), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+		reason := strings.TrimRight(strings.Join(words, " "), ".")
 		if runes := []rune(reason); len(runes) > maxReason {
 			reason = string(runes[:maxReason]) + "…"
 		}
