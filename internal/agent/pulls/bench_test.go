@@ -40,8 +40,9 @@ type bench struct {
 	url     string // of the forge
 	dir     string // of its repositories
 	work    string
-	refuses bool // people may give no work any more
-	lost    bool // what is written down is not
+	refuses bool          // people may give no work any more
+	lost    bool          // what is written down is not
+	decided time.Duration // ago
 
 	pictures place.Pictures
 
@@ -148,7 +149,7 @@ func (b *bench) row(t store.Thread) store.Pull {
 
 func (b *bench) approval(t store.Thread) store.Approval {
 	p, _ := b.PullOfThread(b.t.Context(), t.ID) // there may be none yet
-	return store.Approval{ID: "a", Input: []byte(`{"head":"` + p.Head + `","method":"merge"}`), ThreadID: t.ID, ThreadKey: t.Key(), RequestedBy: "U0LINUS", Votes: []store.Vote{{UserID: "U0ADA", Allow: true}}}
+	return store.Approval{ID: "a", Input: []byte(`{"head":"` + p.Head + `","method":"merge"}`), ThreadID: t.ID, ThreadKey: t.Key(), RequestedBy: "U0LINUS", DecidedAt: time.Now().Add(-b.decided), Votes: []store.Vote{{UserID: "U0ADA", Allow: true}}}
 }
 
 // polls asks the forge how the thread's pull request stands.

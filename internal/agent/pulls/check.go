@@ -137,6 +137,11 @@ func (s *Service) check(ctx context.Context, p *store.Pull) (until time.Time, er
 			told[len(told)-1] = by
 		}
 	}
+	if was.Merging != "" && p.State == string(forge.Open) && p.Problem == "" {
+		if err := s.notMerged(ctx, *p); err != nil {
+			return until, err
+		}
+	}
 	changed := fmt.Sprint(was) != fmt.Sprint(*p)
 	if err := s.Store.PullChanged(ctx, *p, changed, told...); err != nil {
 		return until, err
@@ -153,6 +158,19 @@ func (s *Service) check(ctx context.Context, p *store.Pull) (until time.Time, er
 		s.Wake(p.ThreadID)
 	}
 	return until, err
+}
+
+// mergingMost is how long after its approval a merge may still happen whose answer was lost.
+const mergingMost = 10 * time.Minute
+
+// notMerged takes back who merges a pull request that is open long after: who merges it then is
+// somebody else.
+func (s *Service) notMerged(ctx context.Context, p store.Pull) error {
+	a, err := s.Store.ApprovalByID(ctx, p.Merging)
+	if err != nil || time.Since(a.DecidedAt) < mergingMost {
+		return err
+	}
+	return s.Store.MergingPull(ctx, p.ID, "")
 }
 
 // mergedBy is what the audit is told of a merge that is found, if a call of ours has made it that

@@ -144,6 +144,33 @@ func TestTheForgeFailsWhileItIsMerged(t *testing.T) {
 	}
 }
 
+// TestSomebodyElseMerges: a merge by hand is not booked by an approval of before whose merge has
+// failed.
+func TestSomebodyElseMerges(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]int{"an answer is lost": 503, "the base has moved": 409, "another refusal": 403} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			th := b.thread("two.txt", "two\n")
+			p := b.opens(th)
+			b.fault(map[string]any{"path": "/merge", "status": status})
+			if said, err := b.merge(t.Context(), tools.Call{ThreadID: th.ID, Approval: b.approval(th)}, merging{Head: p.Head, Method: "merge"}); err == nil {
+				t.Fatal(said)
+			}
+			b.heals()
+			b.decided = time.Hour
+			if p, _ = b.polls(th); p.State != "open" {
+				t.Fatal(p.State)
+			}
+			b.control("POST", "merge", map[string]any{"number": p.Number, "user": "ada"})
+			if p, _ = b.polls(th); p.State != "merged" || p.MergedFor != "" || p.MergedBy != "ada" || strings.HasSuffix(b.allowedBy(), "a a") {
+				t.Errorf("%s by %s for %q, by the approvals %q", p.State, p.MergedBy, p.MergedFor, b.allowedBy())
+			}
+		})
+	}
+}
+
 // TestTheForgeCannotBeAsked: whatever is wrong with it is said once, costs few calls, loses
 // nothing that is known, and ends by itself.
 func TestTheForgeCannotBeAsked(t *testing.T) {
@@ -337,6 +364,9 @@ func TestTwoThreadsAndOneBase(t *testing.T) {
 		said, err := b.merge(t.Context(), tools.Call{ThreadID: two.ID, Approval: b.approval(two)}, merging{Head: second.Head, Method: "merge"})
 		if err == nil || !strings.Contains(err.Error(), "has conflicts with main") {
 			t.Fatal(said, err)
+		}
+		if by := b.row(two).Merging; by != "" {
+			t.Errorf("whoever merges it next does it by the approval %q", by)
 		}
 		pull, err := b.settledOf(two)
 		if err != nil || pull.Mergeable != forge.MergeConflict {

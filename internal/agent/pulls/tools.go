@@ -237,6 +237,11 @@ func (s *Service) merge(ctx context.Context, c tools.Call, in merging) (string, 
 		return "", err
 	}
 	commit, err := r.Merge(ctx, row.Number, m)
+	if err != nil && forge.ReasonOf(err) != forge.Unavailable { // which may do it all the same
+		if err := s.Store.MergingPull(ctx, row.ID, ""); err != nil {
+			return "", err
+		}
+	}
 	if forge.ReasonOf(err) == forge.Moved {
 		return "", errors.New("the pull request has got other commits since this was approved: read it again, and people are asked about what it is now")
 	}
@@ -249,9 +254,6 @@ func (s *Service) merge(ctx context.Context, c tools.Call, in merging) (string, 
 		if now, err2 := s.settled(ctx, r, row.Number); err2 == nil && now.Mergeable == forge.MergeConflict {
 			return "", conflicts(now)
 		}
-	}
-	if err != nil && forge.ReasonOf(err) != forge.Unavailable { // which may do it all the same
-		err = errors.Join(err, s.Store.MergingPull(ctx, row.ID, ""))
 	}
 	if err != nil {
 		return "", err
