@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +63,23 @@ func (f formField) sent(values map[string]map[string]slack.BlockAction) string {
 	if f.kind == flagField {
 		return strings.Repeat("yes", len(v.SelectedOptions))
 	}
-	return strings.Join(strings.Fields(v.Value), " ")
+	return f.shown(v.Value)
+}
+
+// shown is a value as a line has it.
+func (formField) shown(value string) string { return strings.Join(strings.Fields(value), " ") }
+
+// whole reports whether a line shows all that the field holds, and what it holds.
+func (f formField) whole(a store.Approval) bool {
+	all, _ := fields(a.ToRun())
+	s := fieldSet{all: all}
+	var had, shown any
+	if raw := s.raw(f.key); f.kind == flagField || raw == nil || json.Unmarshal(raw, &had) != nil || had == nil {
+		return true
+	}
+	value := f.value(a)
+	_ = json.Unmarshal(f.encoded(f.shown(value)), &shown) // it is JSON
+	return mrkdwn.Width(value) <= lineMost && reflect.DeepEqual(had, shown)
 }
 
 // encoded is a value in JSON.
@@ -94,7 +111,7 @@ func (f formField) input(value string) slack.Block {
 		element = box
 	} else {
 		line := slack.NewPlainTextInputBlockElement(nil, f.name())
-		line.MaxLength, line.InitialValue = 300, value
+		line.MaxLength, line.InitialValue = lineMost, value
 		element = line
 	}
 	b := slack.NewInputBlock(f.name(), plain(f.label, 2000), nil, element)
@@ -102,8 +119,12 @@ func (f formField) input(value string) slack.Block {
 	return b
 }
 
-// editMost is how many characters Slack takes in an input.
-const editMost = 3000
+// How many characters an input takes: Slack's own bound, and that of a line. Slack opens no form
+// with more in it.
+const (
+	editMost = 3000
+	lineMost = 300
+)
 
 // Ref names an approval and its input as it stands: what was shown of it before somebody
 // changed it decides nothing. It is the value of the buttons that allow.
@@ -155,8 +176,11 @@ func (c *card) editable() (text, why string) {
 	if mrkdwn.Width(text) > editMost {
 		return "", "too long to be changed here (more than " + count(editMost) + " characters)"
 	}
-	all := changeable(a)
-	if shown, _ := mrkdwn.Reveal(all); c.o.redact(all) != all || shown != all || strings.Contains(all, "\r") {
+	all, whole := changeable(a), true
+	for _, f := range tools[a.ToolName].further {
+		whole = whole && f.whole(a)
+	}
+	if shown, _ := mrkdwn.Reveal(all); !whole || c.o.redact(all) != all || shown != all || strings.Contains(all, "\r") {
 		return "", "not to be changed here, since not all of it can be shown"
 	}
 	return text, ""

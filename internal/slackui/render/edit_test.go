@@ -114,6 +114,15 @@ func TestAPullRequestIsChanged(t *testing.T) {
 	for _, problem := range checkModal(v) {
 		t.Error(problem)
 	}
+	for what, input := range map[string]string{
+		"a long title": `{"title":"` + strings.Repeat("x", 301) + `","body":"text"}`, "a title of two lines": `{"title":"one\ntwo","body":"text"}`,
+		"long labels": `{"title":"one","body":"text","labels":["` + strings.Repeat("x", 301) + `"]}`, "a label with a comma": `{"title":"one","body":"text","labels":["a,b"]}`,
+		"labels that are none": `{"title":"one","body":"text","labels":["a",1]}`,
+	} {
+		if _, ok := render.EditModal(pull(input), render.Options{}); ok {
+			t.Errorf("%s: there is a form, which does not show it as it is", what)
+		}
+	}
 	for _, c := range []struct {
 		input, title, text, labels string
 		draft                      bool
