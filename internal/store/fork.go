@@ -47,9 +47,13 @@ func (s *Store) Fork(ctx context.Context, f Fork) (t Thread, err error) {
 			return ErrNothingKept
 		}
 		var id int64
+		// A fork that has saved nothing yet (its work has no lease's epoch) still has the files of the thread before it,
+		// under the name of that one's branch.
 		if err := tx.QueryRow(ctx, `
 			INSERT INTO threads (team_id, channel_id, thread_ts, project, owner_id, title, slug, base, model, effort, mode, mcp_off, forked_from)
-			SELECT $2, $3, $4, project, $5, $6, slug, base, model, effort, mode, mcp_off, id FROM threads WHERE id = $1
+			SELECT $2, $3, $4, project, $5, $6, slug, base, model, effort, mode, mcp_off,
+				CASE WHEN EXISTS (SELECT FROM work w WHERE w.thread_id = o.id AND w.epoch = 0) THEN o.forked_from ELSE o.id END
+			FROM threads o WHERE id = $1
 			RETURNING id`, from.ID, f.Key.TeamID, f.Key.ChannelID, f.Key.ThreadTS, f.By, f.Title).Scan(&id); err != nil {
 			return err
 		}

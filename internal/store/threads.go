@@ -23,14 +23,15 @@ type Thread struct {
 	Workspace string // folder; empty until it is prepared
 	// WorkspaceReplica is the replica whose data folder has it; empty if unknown.
 	WorkspaceReplica string
-	ForkedFrom       int64 // the thread whose conversation and files it began with; 0 for none
+	ForkedBranch     string // the branch of the thread whose files it began with; empty for none
 	LeaseOwner       string
 	LeaseEpoch       int64
 }
 
 const threadColumns = `t.id, t.team_id, t.channel_id, t.thread_ts, t.project, t.owner_id, t.title,
 	'deckhand/' || t.id || CASE t.slug WHEN '' THEN '' ELSE '-' || t.slug END AS branch, t.base,
-	COALESCE(t.session_id::text, '') AS session_id, t.workspace, t.workspace_replica, COALESCE(t.forked_from, 0) AS forked_from,
+	COALESCE(t.session_id::text, '') AS session_id, t.workspace, t.workspace_replica,
+	COALESCE((SELECT 'deckhand/' || f.id || CASE f.slug WHEN '' THEN '' ELSE '-' || f.slug END FROM threads f WHERE f.id = t.forked_from), '') AS forked_branch,
 	COALESCE(t.lease_owner, '') AS lease_owner, t.lease_epoch`
 
 // Key names the thread in Slack.

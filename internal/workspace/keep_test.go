@@ -364,3 +364,41 @@ func TestWhatIsKeptIsDatedByItsSnapshot(t *testing.T) {
 	r.goOn("two")
 	r.files(map[string]string{"late": "of 1024"})
 }
+
+// A fork begins with what another thread has kept, under a name that is nobody's at the forge.
+func TestAForkTakesAFreeName(t *testing.T) {
+	t.Parallel()
+	r := newRoaming(t)
+	r.goOn("a")
+	r.commit("committed", "c\n")
+	r.write("loose", "l\n")
+	r.endTurn("")
+	theirs := r.hut.commit("deckhand/8", "theirs")
+	fork := Thread{ID: 8, Branch: "deckhand/8", Forked: "deckhand/7", Shelf: r.shelf}
+	r.k.kept(r.p).began = time.Time{}
+	_, _, err := r.k.Open(t.Context(), fork, r.p)
+	taken, ok := errors.AsType[*TakenError](err)
+	if !ok || taken.Free != "deckhand/8-2" {
+		t.Fatalf("it says %v", err)
+	}
+	fork.Branch = taken.Free
+	dir, told, err := r.k.Open(t.Context(), fork, r.p)
+	if err != nil || !strings.Contains(strings.Join(told, "\n"), "begins with the files of the one that it was forked from, as they were") {
+		t.Fatal(told, err)
+	}
+	r.dir = dir
+	r.files(map[string]string{"committed": "c\n", "loose": "l\n", "theirs": ""})
+	if got := runGit(t, dir, "branch", "--show-current"); got != fork.Branch {
+		t.Errorf("it is on %s", got)
+	}
+	if got := runGit(t, r.k.source(r.p), "rev-parse", "refs/remotes/origin/deckhand/8"); got != theirs {
+		t.Errorf("theirs is %s", got)
+	}
+	// A bot that ends before the folder is made has brought it already.
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, told, err := r.k.Open(t.Context(), fork, r.p); err != nil || !slices.Contains(told, "This thread begins with the files of the one that it was forked from.") {
+		t.Error(told, err)
+	}
+}

@@ -100,6 +100,14 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 		return "", nil, err
 	}
 	var brought *Kept
+	if t.Forked != "" && known == "" { // what was kept gets the name below
+		if p.Repo != "" {
+			_ = k.refresh(ctx, source, p) // else as it was known last
+		}
+		if err := free(source, t.Branch); err != nil {
+			return "", nil, err
+		}
+	}
 	if t.Elsewhere || t.Forked != "" && known == "" || t.Dir != "" && known == "" {
 		if brought, told, err = k.restore(ctx, t, p, source); err != nil {
 			return "", nil, err
@@ -225,7 +233,10 @@ func again(t Thread, p Project, made gitdata.Made, brought *Kept, lost string) s
 		ignored = "; not here are " + brought.LeftOut
 	}
 	if t.Forked != "" {
-		if brought == nil {
+		switch {
+		case brought == nil && (made.Branch || made.Saved != nil): // the bot ended after it was brought
+			return "This thread begins with the files of the one that it was forked from."
+		case brought == nil:
 			return "Nothing was kept of the files of the thread that this one was forked from, so it starts from " + cmp.Or(p.Base, "the default branch") + "."
 		}
 		return fmt.Sprintf("This thread begins with the files of the one that it was forked from, as they were at %s%s.", clock(brought.At), ignored)

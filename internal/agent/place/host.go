@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -110,8 +109,8 @@ func (h *Host) Elsewhere(ctx context.Context, t store.Thread, p Project) (bool, 
 func (h *Host) worksIn(t store.Thread) workspace.Thread {
 	// One that has no folder yet may have been meant for another replica, and is not.
 	w := workspace.Thread{ID: t.ID, Branch: t.Branch, Dir: t.Workspace, Elsewhere: t.Workspace != "" && t.WorkspaceReplica != "" && t.WorkspaceReplica != h.Replica}
-	if t.ForkedFrom != 0 && t.Workspace == "" { // the rest of its name was taken along
-		w.Forked = fmt.Sprintf("deckhand/%d%s", t.ForkedFrom, strings.TrimPrefix(t.Branch, fmt.Sprintf("deckhand/%d", t.ID)))
+	if t.Workspace == "" {
+		w.Forked = t.ForkedBranch
 	}
 	if h.Works != nil {
 		w.Shelf = shelf{h.Works, store.Lease{ThreadID: t.ID, Owner: t.LeaseOwner, Epoch: t.LeaseEpoch}}
