@@ -39,7 +39,8 @@ var (
 var transportHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
 // servers checks a project's MCP servers. Variables in credentials are not sent to them.
-func (v *validation) servers(at string, all map[string]mcpYAML, kind sandbox.Kind, credentials map[string]bool) {
+func (v *validation) servers(at string, p projectYAML, kind sandbox.Kind, credentials map[string]bool) {
+	all := p.MCPServers
 	if kind == sandbox.Command && slices.ContainsFunc(sorted(all), func(name string) bool { return len(all[name].Command) == 0 }) {
 		v.add(at, "kind: command does not take the way to MCP servers along, which is a socket of its own; leave those by HTTP out, or choose another sandbox")
 	}
@@ -52,7 +53,7 @@ func (v *validation) servers(at string, all map[string]mcpYAML, kind sandbox.Kin
 			v.add(at, "the bot's own tools have the name %s; give this server another", name)
 		}
 		if len(s.Command) > 0 || s.Type == "stdio" {
-			v.mcpCommand(at, s)
+			v.mcpCommand(at, p.Dir, s)
 		} else {
 			v.mcpAddress(at, s)
 		}
@@ -98,8 +99,8 @@ var (
 )
 
 // mcpCommand checks a server that is a command. It runs where everything of the session does: what it gets, every
-// command of the session can read.
-func (v *validation) mcpCommand(at string, s mcpYAML) {
+// command of the session can read. dir is the project's folder, if it has one.
+func (v *validation) mcpCommand(at, dir string, s mcpYAML) {
 	if s.Type != "" && s.Type != "stdio" {
 		v.add(at+".type", "a command is spoken to by stdio; leave type out, or write url instead of command")
 	}
@@ -117,8 +118,8 @@ func (v *validation) mcpCommand(at string, s mcpYAML) {
 	}
 	program := s.Command[0]
 	switch {
-	case strings.Contains(program, "/") && !strings.HasPrefix(program, "/"):
-		v.add(at+".command[0]", "%q would be looked for in a folder that sessions write to, so that a repository could say what runs unasked; write a name in the PATH, or a path that begins with /", program)
+	case strings.Contains(program, "/") && !path.IsAbs(program), dir != "" && strings.HasPrefix(path.Clean(program)+"/", path.Clean(dir)+"/"):
+		v.add(at+".command[0]", "%q would be looked for in a folder that sessions write to, so that a repository could say what runs unasked; write a name in the PATH, or a path that begins with / and is not in the project's folder", program)
 	case fetching[path.Base(program)] != nil:
 		if words := slices.DeleteFunc(slices.Clone(s.Command[1:]), func(w string) bool { return w == "-y" || w == "--yes" }); len(words) == 0 || !fetching[path.Base(program)].MatchString(words[0]) {
 			v.add(at+".command", "%s runs whatever its registry has under that name on the day when a session starts; write exactly one version after it, such as %s name@1.2.3, and no options before that but -y", path.Base(program), path.Base(program))

@@ -59,6 +59,7 @@ func TestMCPServers(t *testing.T) {
 		"an address for npx":       {"mcp_servers: {x: {command: [npx, 'github:a/b@1.2.3']}}", "write exactly one version"},
 		"the newest of uvx":        {"mcp_servers: {x: {command: [uvx, server]}}", "uvx runs whatever"},
 		"a file of the repository": {"mcp_servers: {x: {command: [./server.js]}}", "so that a repository could say what runs unasked"},
+		"one of the project's":     {"mcp_servers: {x: {command: [/srv/x/../web/server.js]}}", "so that a repository could say what runs unasked"},
 		"a variable in a command":  {"mcp_servers: {x: {command: [/opt/x, '--key=${KEY}']}}", "a command takes no variables"},
 		"a variable for a command": {"mcp_servers: {x: {command: /opt/x, env: {KEY: '${KEY}'}}}", "no variable of the bot's is sent into a sandbox"},
 		"a name of ours":           {"mcp_servers: {x: {command: /opt/x, env: {SLACK_BOT_TOKEN: x}}}", "SLACK_BOT_TOKEN is one of the bot's"},

@@ -114,7 +114,7 @@ func (v *validation) check(c document) {
 		if p.Sandbox != nil {
 			v.sandbox(at+".sandbox", *p.Sandbox, p.Sandbox.over(c.Sandbox))
 		}
-		v.servers(at+".mcp_servers", p.MCPServers, sandbox.Kind(p.Sandbox.over(c.Sandbox).Kind), credentials)
+		v.servers(at+".mcp_servers", p, sandbox.Kind(p.Sandbox.over(c.Sandbox).Kind), credentials)
 	}
 	if len(c.Channels) == 0 && c.DirectMessages == "" {
 		v.add("$.channels", "no channel has a project, so the bot would answer nowhere; write CHANNEL_ID: project")
