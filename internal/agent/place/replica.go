@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
+	"deckhand/internal/transcript"
 	"deckhand/internal/workspace"
 )
 
@@ -50,6 +51,8 @@ func OpenReplica(dataDir string) (*Replica, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("read the replica id: %w", err)
 	}
+	// Homes of previews are in it: what ran there has taken rights away, or nested without end.
+	_ = transcript.Discard(filepath.Join(dataDir, "scratch"))
 	workspace.Sweep(dataDir)
 	return &Replica{ID: id, lock: lock}, nil
 }
