@@ -21,7 +21,8 @@ func (g *ofGitLab) Open(ctx context.Context, p NewPull) (Pull, error) {
 	if p.Draft {
 		title = "Draft: " + title
 	}
-	o := &gitlab.CreateMergeRequestOptions{Title: &title, Description: &p.Body, SourceBranch: &p.Branch, TargetBranch: &p.Base}
+	body := words(p.Body)
+	o := &gitlab.CreateMergeRequestOptions{Title: &title, Description: &body, SourceBranch: &p.Branch, TargetBranch: &p.Base}
 	if labels := g.labels(ctx, p.Labels); len(labels) > 0 {
 		o.Labels = (*gitlab.LabelOptions)(&labels)
 	}
@@ -39,6 +40,14 @@ func (g *ofGitLab) Open(ctx context.Context, p NewPull) (Pull, error) {
 	pull := gitLabPull(mr)
 	pull.Unasked = unasked
 	return pull, nil
+}
+
+// quickAction is a line that GitLab would carry out, as /merge or /approve.
+var quickAction = regexp.MustCompile(`(?m)^([^\S\n]*)/([A-Za-z_]+)([^\S\n]|$)`)
+
+// words is a text as GitLab shows it, and does nothing by it: what merges takes an approval of its own.
+func words(text string) string {
+	return quickAction.ReplaceAllString(strings.ReplaceAll(text, "\r", ""), `$1\/$2$3`)
 }
 
 // labels are those that there are: GitLab would make the others.

@@ -106,6 +106,7 @@ func (g *ofGitLab) Discussions(ctx context.Context, number int) ([]Discussion, e
 // Reply implements [Repository].
 func (g *ofGitLab) Reply(ctx context.Context, number int, discussion, text string) error {
 	err := checkDiscussion(discussion)
+	text = words(text)
 	if err == nil {
 		_, _, err = g.rest.Discussions.AddMergeRequestDiscussionNote(g.project, int64(number), discussion, &gitlab.AddMergeRequestDiscussionNoteOptions{Body: &text}, gitlab.WithContext(ctx))
 	}
@@ -143,6 +144,7 @@ func (g *ofGitLab) Picture(ctx context.Context, _ int, name string, png []byte) 
 
 // Comment implements [Pictures].
 func (g *ofGitLab) Comment(ctx context.Context, number int, text string) error {
+	text = words(text)
 	_, _, err := g.rest.Notes.CreateMergeRequestNote(g.project, int64(number), &gitlab.CreateMergeRequestNoteOptions{Body: &text}, gitlab.WithContext(ctx))
 	return g.failed("comment on the merge request", err)
 }

@@ -320,3 +320,27 @@ func TestGitLabsPictures(t *testing.T) {
 		t.Error("GitHub takes no pictures by its API")
 	}
 }
+
+// TestGitLabDoesNothingByWords: a line such as /merge in a text is shown, and not carried out.
+func TestGitLabDoesNothingByWords(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"It works.\n/merge":                "It works.\n\\/merge",
+		"/approve\r\n \t/assign @ann\n":    "\\/approve\n \t\\/assign @ann\n",
+		"/label ~bug\n\n/unlabel_all":      "\\/label ~bug\n\n\\/unlabel_all",
+		"see /merge, /usr/bin\n/usr/bin/x": "see /merge, /usr/bin\n/usr/bin/x",
+		"a\r/merge":                        "a/merge",
+	} {
+		if got := words(text); got != want {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+	s, r := gitLabAPI(t, gitLabSays)
+	must[Pull](t)(r.Open(t.Context(), NewPull{Title: "Fix it", Body: "Fix\n/merge", Branch: "deckhand/1", Base: "main"}))
+	must[any](t)(nil, r.Reply(t.Context(), 5, thread, "/merge"))
+	for _, path := range []string{"/merge_requests", "/merge_requests/5/discussions/" + thread + "/notes"} {
+		if got := fmt.Sprint(s.did("POST", path)); !strings.Contains(got, "\\/merge") {
+			t.Errorf("GitLab is told %s", got)
+		}
+	}
+}
