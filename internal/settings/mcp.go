@@ -95,6 +95,10 @@ var (
 		"npx": npmPinned, "bunx": npmPinned, "pnpx": npmPinned,
 		"uvx": regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*@[0-9]+(?:\.[0-9]+)*(?:[-+.]?[0-9A-Za-z.]+)?$`),
 	}
+	// longer are other words for them, and the short one.
+	longer = map[string]struct{ words, short string }{
+		"npm": {"exec x", "npx"}, "pnpm": {"dlx exec", "npx"}, "yarn": {"dlx", "npx"}, "bun": {"x", "bunx"}, "uv": {"tool x", "uvx"}, "pipx": {"run", "uvx"},
+	}
 	envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
@@ -120,6 +124,9 @@ func (v *validation) mcpCommand(at, dir string, s mcpYAML) {
 	switch {
 	case strings.Contains(program, "/") && !path.IsAbs(program), dir != "" && strings.HasPrefix(path.Clean(program)+"/", path.Clean(dir)+"/"):
 		v.add(at+".command[0]", "%q would be looked for in a folder that sessions write to, so that a repository could say what runs unasked; write a name in the PATH, or a path that begins with / and is not in the project's folder", program)
+	case slices.ContainsFunc(s.Command[1:], func(w string) bool { return slices.Contains(strings.Fields(longer[path.Base(program)].words), w) }):
+		short := longer[path.Base(program)].short
+		v.add(at+".command", "%s fetches what it runs; write %s name@1.2.3, whose version is checked", path.Base(program), short)
 	case fetching[path.Base(program)] != nil:
 		if words := slices.DeleteFunc(slices.Clone(s.Command[1:]), func(w string) bool { return w == "-y" || w == "--yes" }); len(words) == 0 || !fetching[path.Base(program)].MatchString(words[0]) {
 			v.add(at+".command", "%s runs whatever its registry has under that name on the day when a session starts; write exactly one version after it, such as %s name@1.2.3, and no options before that but -y", path.Base(program), path.Base(program))

@@ -55,6 +55,8 @@ func TestMCPServers(t *testing.T) {
 		"a minor of npx":           {"mcp_servers: {x: {command: [npx, server@1.2]}}", "write exactly one version"},
 		"a tag like a version":     {"mcp_servers: {x: {command: [bunx, server@1.2.3.4]}}", "write exactly one version"},
 		"no version after all":     {"mcp_servers: {x: {command: [npx, server@1.2.3-a..b]}}", "write exactly one version"},
+		"npx in other words":       {"mcp_servers: {x: {command: [npm, --yes, exec, server]}}", "npm fetches what it runs; write npx name@1.2.3"},
+		"uvx in other words":       {"mcp_servers: {x: {command: [/usr/bin/uv, tool, run, server]}}", "uv fetches what it runs; write uvx name@1.2.3"},
 		"a package by an option":   {"mcp_servers: {x: {command: [/usr/bin/npx, --package=evil, server@1.2.3]}}", "no options before that but -y"},
 		"an address for npx":       {"mcp_servers: {x: {command: [npx, 'github:a/b@1.2.3']}}", "write exactly one version"},
 		"the newest of uvx":        {"mcp_servers: {x: {command: [uvx, server]}}", "uvx runs whatever"},
