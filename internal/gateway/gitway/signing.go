@@ -1,7 +1,6 @@
 package gitway
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha512"
@@ -87,11 +86,15 @@ var trailersOfOurs = []string{"requested-by", "approved-by", "deckhand-thread"}
 // is reports whether a text is a commit that was made so.
 func (m Made) is(text []byte) bool {
 	found := commitFormat.FindSubmatch(text)
-	if found == nil || m.Author == "" || bytes.IndexByte(text, 0) >= 0 || string(found[1]) != m.Author || string(found[2]) != m.Committer {
+	if found == nil || m.Author == "" || string(found[1]) != m.Author || string(found[2]) != m.Committer {
 		return false
 	}
+	message := otherEnds.Replace(string(text[len(found[0]):]))
+	if strings.ContainsFunc(message, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+		return false // by which a terminal shows other words
+	}
 	ours := false
-	for line := range strings.Lines(otherEnds.Replace(string(text[len(found[0]):]))) {
+	for line := range strings.Lines(message) {
 		if ours && strings.TrimLeft(line, " \t") != line { // it goes on with the trailer above
 			return false
 		}
