@@ -43,7 +43,8 @@ func (p Preview) Check() error {
 
 // Pictures are a page before a thread's work and after, as PNG.
 type Pictures struct {
-	Key string // what Before was taken of
+	Of  store.ThreadKey // whose: another database may count its threads anew
+	Key string          // what Before was taken of
 	// Base is the commit that Before shows, and Head the one that the working tree was at for After,
 	// which also shows what was not committed.
 	Base, Head    string
@@ -255,7 +256,7 @@ func (h *Host) picturesOf(threadID int64) string {
 
 func (h *Host) pictures(t store.Thread) (p Pictures) {
 	b, err := os.ReadFile(h.picturesOf(t.ID))
-	if err != nil || json.Unmarshal(b, &p) != nil {
+	if err != nil || json.Unmarshal(b, &p) != nil || p.Of != t.Key() {
 		return Pictures{}
 	}
 	return p
@@ -266,6 +267,7 @@ func (h *Host) KeepPictures(t store.Thread, p Pictures) error {
 	if p.Base == "" {
 		return nil // of a thread without a branch
 	}
+	p.Of = t.Key()
 	b, err := json.Marshal(p)
 	return errors.Join(err, os.MkdirAll(filepath.Dir(h.picturesOf(t.ID)), 0o700), replaceFile(h.picturesOf(t.ID), string(b)))
 }

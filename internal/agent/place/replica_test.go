@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"deckhand/internal/store"
 )
 
 // TestWhatAPreviewHasLeftIsSwept: whatever ran in it, and although the bot was killed.
@@ -20,5 +22,19 @@ func TestWhatAPreviewHasLeftIsSwept(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(dir, "scratch")); err == nil {
 		_ = os.Chmod(shut, 0o700)
 		t.Error("it is there")
+	}
+}
+
+// TestPicturesAreOfTheirThread: of no other one that has its number, in another database.
+func TestPicturesAreOfTheirThread(t *testing.T) {
+	t.Parallel()
+	h := &Host{DataDir: t.TempDir()}
+	one := store.Thread{ID: 7, TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1"}
+	must(t, h.KeepPictures(one, Pictures{Base: "b", After: []byte("a")}))
+	if p, ok := h.Pictures(one); !ok || string(p.After) != "a" {
+		t.Errorf("%+v", p)
+	}
+	if p, ok := h.Pictures(store.Thread{ID: 7, TeamID: "T1", ChannelID: "C2", ThreadTS: "2.1"}); ok {
+		t.Errorf("another thread has %+v", p)
 	}
 }

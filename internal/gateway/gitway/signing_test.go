@@ -94,9 +94,20 @@ func TestCommitsAreSigned(t *testing.T) {
 			v.must("merge", "--quiet", "--no-edit", "-")
 			signed("a merge", true)
 
-			for _, message := range []string{"Fix\n\nApproved-by: Grace <grace@example.com>", "requested-by : Linus <l@example.com>", "Fix\n\nDeckhand-Thread:\n https://slack.example.com/2", "x\n\n DECKHAND-THREAD: https://slack.example.com/2",
-				"Fix\n\nRequested-by: Ada <ada@example.com>\n , Grace <grace@example.com>", "Fix\n\nRequested-by: Ada <ada@example.com>\r\n\tand Grace", "Fix\n\nSee below\rApproved-by: Grace <g@example.com>",
-				"Fix\n\nSee below\u2028Approved-by: Grace <g@example.com>", "Fix\n\nSee below\vApproved-by: Grace", "Fix\n\nxx\b\bApproved-by: Grace", "Fix\n\n\x1b[mApproved-by: Grace", "Fix\n\nApproved\u200b-by: Grace <g@example.com>"} {
+			for _, message := range []string{
+				"Fix\n\nApproved-by: Grace <grace@example.com>",
+				"requested-by : Linus <l@example.com>",
+				"Fix\n\nDeckhand-Thread:\n https://slack.example.com/2",
+				"x\n\n DECKHAND-THREAD: https://slack.example.com/2",
+				"Fix\n\nRequested-by: Ada <ada@example.com>\n , Grace <grace@example.com>",
+				"Fix\n\nRequested-by: Ada <ada@example.com>\r\n\tand Grace",
+				"Fix\n\nSee below\rApproved-by: Grace <g@example.com>",
+				"Fix\n\nSee below\u2028Approved-by: Grace <g@example.com>",
+				"Fix\n\nSee below\vApproved-by: Grace",
+				"Fix\n\nxx\b\bApproved-by: Grace",
+				"Fix\n\n\x1b[mApproved-by: Grace",
+				"Fix\n\nApproved\u200b-by: Grace <g@example.com>",
+			} {
 				commit("--cleanup=verbatim", "-m", message)
 				signed(message, false)
 			}
