@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
@@ -81,7 +82,11 @@ func copySelf(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer from.Close()                                                     //nolint:errcheck // it is only read
+	defer from.Close() //nolint:errcheck // it is only read
+	// A process that is started meanwhile would hold the file open for writing until it runs its own program, and so
+	// long nobody can run this one ("text file busy").
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755) //nolint:gosec // it is run in sandboxes
 	if err != nil {
 		return err
