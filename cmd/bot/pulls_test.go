@@ -165,6 +165,9 @@ func TestAThreadsWorkBecomesAMergedPullRequest(t *testing.T) {
 			t.Errorf("the merge does not say %q: %v\n%s", want, err, said)
 		}
 	}
+	if m := w.message(eng, offer.TS); m.has("pull_open") || !m.has("diff") {
+		t.Errorf("the turn whose offer was taken has the buttons of %s", m.Blocks)
+	}
 	w.followsMerge(w.text(`SELECT merged_commit FROM pulls`))
 	got := w.text(`SELECT string_agg(details::json->>'act', ' ' ORDER BY seq) FROM audit WHERE kind = 'pull'`)
 	if got != "opened red woken pushed review merged" {

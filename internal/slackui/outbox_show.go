@@ -339,7 +339,7 @@ func abandoned(m slack.Message, left bool, sentence string) (page render.Page, c
 		if buttons, ok := b.(*slack.ActionBlock); ok && buttons.Elements != nil {
 			rest := slices.DeleteFunc(slices.Clone(buttons.Elements.ElementSet), func(e slack.BlockElement) bool {
 				b, ok := e.(*slack.ButtonBlockElement)
-				return !ok || b.ActionID != render.ActionSteps // which shows, and changes nothing
+				return !ok || b.ActionID != render.ActionSteps && b.ActionID != render.ActionDiff // which show, and change nothing
 			})
 			changed = changed || len(rest) < len(buttons.Elements.ElementSet)
 			if len(rest) > 0 {
