@@ -82,10 +82,10 @@ func TestCommitsAreSigned(t *testing.T) {
 			if err := os.WriteFile(allowed, append([]byte("d@example.com "), ssh.MarshalAuthorizedKey(signing.PublicKey())...), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := exec.LookPath("ssh-keygen"); err == nil {
-				if out, err := v.run("-c", "gpg.ssh.allowedSignersFile="+allowed, "verify-commit", "HEAD"); err != nil || !strings.Contains(out, `Good "git" signature for d@example.com`) {
-					t.Errorf("git says %v: %s", err, out)
-				}
+			if _, err := exec.LookPath("ssh-keygen"); err != nil && os.Getenv("DECKHAND_TEST_REQUIRE") != "1" {
+				t.Log("git does not judge the signature, as there is no ssh-keygen")
+			} else if out, err := v.run("-c", "gpg.ssh.allowedSignersFile="+allowed, "verify-commit", "HEAD"); err != nil || !strings.Contains(out, `Good "git" signature for d@example.com`) {
+				t.Errorf("git says %v: %s", err, out)
 			}
 			commit("--amend", "-m", "A merge or a revert says nothing of us")
 			signed("without trailers", true)
