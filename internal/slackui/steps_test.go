@@ -162,6 +162,12 @@ func TestTurnDiff(t *testing.T) {
 	if outcome, shown := click(slack.UserAda, slack.ChannelEngineering); outcome != "no diff" || shown != "" {
 		t.Errorf("before it is there: %s, %s", outcome, shown)
 	}
+	if err := m.db.SaveDiff(t.Context(), turn, &store.Push{Unknown: "It could not be looked at: git ended."}); err != nil {
+		t.Fatal(err)
+	}
+	if outcome, shown := click(slack.UserAda, slack.ChannelEngineering); outcome != "viewed" || !strings.Contains(shown, "The diff could not be read") || !strings.Contains(shown, "git ended") || strings.Contains(shown, "0 files") {
+		t.Errorf("one that could not be read: %s, %s", outcome, shown)
+	}
 	long := strings.Repeat("+line of b\n", 20_000)
 	if err := m.db.SaveDiff(t.Context(), turn, &store.Push{Refs: []store.PushRef{{
 		Name: "refs/heads/deckhand/1", New: strings.Repeat("a", 40), Added: 20_001, Removed: 1,

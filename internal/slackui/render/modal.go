@@ -134,10 +134,14 @@ func TurnDiff(turn int64, p *store.Push, page int, o Options) slack.ModalViewReq
 		some, d := textChunks("*"+part.label+"*", part.text, o)
 		chunks, found = append(chunks, some...), found|d
 	}
+	heading := plural(files, "file", "files") + ", +" + count(added) + " −" + count(removed)
+	if p.Unknown != "" {
+		heading = "The diff could not be read"
+	}
 	v := modal("The diff", CallbackDiff, "")
 	showPages(&v, chunks, page, pages{
-		heading: "*" + plural(files, "file", "files") + ", +" + count(added) + " −" + count(removed) + "*", of: "in all files",
-		note: "As it was at the end of the turn, beside what the forge had.", deceits: found,
+		heading: "*" + heading + "*", of: "in all files",
+		note: "As it was at the end of the turn, compared with the forge.", deceits: found,
 		action: ActionDiffPage, at: func(page int) string { return DiffPage{turn, page}.String() },
 	})
 	return v
