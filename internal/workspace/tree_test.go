@@ -390,3 +390,29 @@ func TestWhatIsNotFetchedIsSaid(t *testing.T) {
 		t.Errorf("later it says %q, %v", told, err)
 	}
 }
+
+// TestWhatABranchChanges is what differs since it has left its base, also where it has taken in a newer one.
+func TestWhatABranchChanges(t *testing.T) {
+	t.Parallel()
+	u := newHut(t)
+	one, _ := u.begin(1, "")
+	for i := range 250 {
+		put(t, filepath.Join(one.Dir, fmt.Sprintf("many/%d", i)), "x")
+	}
+	put(t, filepath.Join(one.Dir, "a \"name\"\nof two lines"), "x")
+	runGit(t, one.Dir, "add", ".")
+	runGit(t, one.Dir, "commit", "--quiet", "--message", "mine")
+	theirs := u.commit("main", "theirs")
+	runGit(t, one.Dir, "fetch", "--quiet", u.forge, "main")
+	runGit(t, one.Dir, "merge", "--quiet", "--no-edit", "FETCH_HEAD")
+	u.k.kept(u.p).began = time.Time{}
+	left, changed, _, err := u.k.Before(t.Context(), one, u.p)
+	if err != nil || left != theirs || len(changed) != 200 || changed[0] != "a \"name\"\nof two lines" || changed[1] != "many/0" {
+		t.Errorf("since %s it changes %d files, %.2q, %v", left, len(changed), changed, err)
+	}
+	two, _ := u.begin(2, "")
+	runGit(t, two.Dir, "commit", "--quiet", "--allow-empty", "--message", "nothing")
+	if _, changed, _, err := u.k.Before(t.Context(), two, u.p); err != nil || len(changed) != 0 {
+		t.Errorf("nothing is %q, %v", changed, err)
+	}
+}

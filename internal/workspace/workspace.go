@@ -309,25 +309,29 @@ func isDir(p string) bool {
 	return err == nil && st.IsDir()
 }
 
-// Before finds the commit at which the thread's branch has left its base. checkOut makes a working tree of it, in a
-// folder that is not there yet. Its errors are sentences for people.
-func (k *Keeper) Before(ctx context.Context, t Thread, p Project) (commit string, checkOut func(ctx context.Context, dir string) error, err error) {
+// Before finds the commit at which the thread's branch has left its base, and the files that it changes since, 200 at
+// most. checkOut makes a working tree of that commit, in a folder that is not there yet. Its errors are sentences for
+// people.
+func (k *Keeper) Before(ctx context.Context, t Thread, p Project) (commit string, changed []string, checkOut func(ctx context.Context, dir string) error, err error) {
 	if p.Kind != Worktree {
-		return "", nil, errors.New("this project's threads have no branches of their own")
+		return "", nil, nil, errors.New("this project's threads have no branches of their own")
 	}
 	tip, _, err := k.Committed(ctx, t, p)
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	source, err := gitdata.Open(k.source(p))
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
+	}
+	if p.Repo != "" {
+		_ = k.refresh(ctx, source, p) // else as it was known last
 	}
 	c := gitdata.Clone{Source: source, Branch: "deckhand/preview", Base: p.Base, Subdir: p.Subdir, OfOrigin: p.Repo != "", Scratch: k.scratch(), Environ: p.Environ}
-	if commit, err = c.Left(ctx, tip); err != nil {
-		return "", nil, fmt.Errorf("%s and its base have no commit in common: %w", t.Branch, err)
+	if commit, changed, err = c.Left(ctx, tip); err != nil {
+		return "", nil, nil, fmt.Errorf("%s and its base have no commit in common: %w", t.Branch, err)
 	}
-	return commit, func(ctx context.Context, dir string) error {
+	return commit, changed, func(ctx context.Context, dir string) error {
 		ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git: no end in %s", gitTimeout))
 		defer cancel()
 		c.Dir, c.Base = dir, commit

@@ -88,7 +88,7 @@ func (h *Host) Look(ctx context.Context, t store.Thread, p Project) (Pictures, e
 	if now.After, err = h.photograph(ctx, t, p, t.Workspace, ""); err != nil {
 		return now, err
 	}
-	base, checkOut, err := h.Keeper.Before(ctx, h.worksIn(t), p.space(t))
+	base, _, checkOut, err := h.Keeper.Before(ctx, h.worksIn(t), p.space(t))
 	now.Base, now.Key = base, fmt.Sprintf("%q", []string{base, p.Preview.Run, p.Preview.URL})
 	switch {
 	case err != nil:

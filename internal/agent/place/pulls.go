@@ -92,3 +92,11 @@ func (h *Host) Push(ctx context.Context, t store.Thread, p Project, token, old, 
 	}
 	return tip, err
 }
+
+// Changed are the files that the thread's branch changes since it has left a branch of the forge, 200 at most.
+func (h *Host) Changed(ctx context.Context, t store.Thread, p Project, base string) ([]string, error) {
+	space := p.space(t)
+	space.Base = base
+	_, changed, _, err := h.Keeper.Before(ctx, h.worksIn(t), space)
+	return changed, err
+}

@@ -303,6 +303,11 @@ func (b *bench) Push(ctx context.Context, t store.Thread, p place.Project, _, ol
 	return tip, err
 }
 
+// Changed implements [Pusher] as [place.Host] does.
+func (b *bench) Changed(_ context.Context, t store.Thread, _ place.Project, base string) ([]string, error) {
+	return strings.Fields(b.git("diff", "--name-only", base+"..."+t.Branch)), nil
+}
+
 func (b *bench) Pictures(store.Thread) (place.Pictures, bool) {
 	return b.pictures, b.pictures.After != nil && !b.pictures.Shown
 }

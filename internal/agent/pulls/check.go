@@ -200,25 +200,28 @@ func read(ctx context.Context, r forge.Repository, p *store.Pull) error {
 	}
 	p.Title, p.Base, p.Head, p.State, p.Draft, p.Mergeable = plain(now.Title, 300), plain(now.Base, 250), now.Head, string(now.State), now.Draft, string(now.Mergeable)
 	p.MergedCommit, p.MergedBy, p.Problem = now.MergedCommit, plain(now.MergedBy, 100), ""
-	checks, err := r.Checks(ctx, now.Head)
-	if err != nil {
-		return err
+	said, err := sayingsOf(ctx, r, now)
+	p.Checks, p.Reviews, p.Discussions = checksOf(said.checks), reviewsOf(said.reviews), len(said.threads)
+	return err
+}
+
+// sayings are what checks and people say of a pull request.
+type sayings struct {
+	checks  []forge.Check
+	reviews []forge.Review
+	threads []forge.Discussion // that are open
+}
+
+func sayingsOf(ctx context.Context, r forge.Repository, p forge.Pull) (s sayings, err error) {
+	if s.checks, err = r.Checks(ctx, p.Head); err != nil {
+		return s, err
 	}
-	reviews, err := r.Reviews(ctx, p.Number)
-	if err != nil {
-		return err
+	if s.reviews, err = r.Reviews(ctx, p.Number); err != nil {
+		return s, err
 	}
-	threads, err := r.Discussions(ctx, p.Number)
-	if err != nil {
-		return err
-	}
-	p.Checks, p.Reviews, p.Discussions = checksOf(checks), reviewsOf(reviews), 0
-	for _, d := range threads {
-		if !d.Resolved {
-			p.Discussions++
-		}
-	}
-	return nil
+	s.threads, err = r.Discussions(ctx, p.Number)
+	s.threads = slices.DeleteFunc(s.threads, func(d forge.Discussion) bool { return d.Resolved })
+	return s, err
 }
 
 func checksOf(list []forge.Check) []store.PullCheck {

@@ -60,6 +60,7 @@ type People interface {
 // [*place.Host], which tells what each method does.
 type Pusher interface {
 	Push(ctx context.Context, t store.Thread, p place.Project, token, old, commit string) (pushed string, err error)
+	Changed(ctx context.Context, t store.Thread, p place.Project, base string) ([]string, error)
 	Pictures(t store.Thread) (p place.Pictures, ok bool)
 	PicturesShown(t store.Thread, p place.Pictures) error
 }
@@ -214,12 +215,18 @@ func (s *Service) open(ctx context.Context, c tools.Call, in opening) (string, e
 	if err != nil {
 		return "", err
 	}
+	if found != nil {
+		return s.remembered(ctx, t, p, r, *found, pushed, "pushed", a)
+	}
 	reviewers := in.Reviewers
 	if a.Push != nil && a.Push.Pull != nil { // as people were shown, and what they have added
 		reviewers = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(a.Push.Pull.Reviewers), in.Reviewers...))))
-	}
-	if found != nil {
-		return s.remembered(ctx, t, p, r, *found, pushed, "pushed", a)
+	} else { // a rule allows it
+		files, err := s.Pusher.Changed(ctx, t, p, to.Base)
+		if err != nil {
+			s.Log.Warn("find out which files a pull request changes", zap.Error(err))
+		}
+		reviewers = s.reviewers(ctx, r, to.Base, files, in.Reviewers)
 	}
 	if err := s.Store.Schedule(ctx, store.Job{Args: store.PullOpened{ApprovalID: a.ID}, At: time.Now().Add(4 * s.Every)}); err != nil {
 		return "", err

@@ -9,16 +9,15 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/forge"
-	"deckhand/internal/store"
 )
 
 // reviewersMost is how many people and teams a pull request asks for a review by itself.
 const reviewersMost = 10
 
-// owners are those whom the base branch's CODEOWNERS names for changed files, beside asked and
-// without the bot's own account. A forge that does not give the file names nobody, and a line
+// reviewers are asked, and those whom the base branch's CODEOWNERS names for changed files, without the
+// account that opens the pull request. A forge that does not give the file names nobody, and a line
 // that cannot be read is no rule.
-func (s *Service) owners(ctx context.Context, r forge.Repository, base string, files []store.PushFile, asked []string, me string) []string {
+func (s *Service) reviewers(ctx context.Context, r forge.Repository, base string, files, asked []string) []string {
 	out := slices.Clone(asked)
 	text, err := r.CodeOwners(ctx, base)
 	if err != nil || text == "" {
@@ -26,6 +25,10 @@ func (s *Service) owners(ctx context.Context, r forge.Repository, base string, f
 			s.Log.Warn("read who owns the code", zap.Error(err))
 		}
 		return out
+	}
+	me, err := r.Me(ctx) // who opens it cannot review it
+	if err != nil {
+		s.Log.Warn("ask the forge whose credential it is", zap.Error(err))
 	}
 	var rules codeowners.Ruleset
 	for line := range strings.Lines(text) {
@@ -36,12 +39,12 @@ func (s *Service) owners(ctx context.Context, r forge.Repository, base string, f
 		rules = append(rules, rule...)
 	}
 	for _, f := range files {
-		rule, err := rules.Match(f.Path)
+		rule, err := rules.Match(f)
 		if err != nil || rule == nil {
 			continue
 		}
 		for _, o := range rule.Owners {
-			if o.Type != codeowners.EmailOwner && len(out) < reviewersMost && o.Value != me && !slices.Contains(out, o.Value) {
+			if o.Type != codeowners.EmailOwner && len(out) < reviewersMost && o.Value != me.Login && !slices.Contains(out, o.Value) {
 				out = append(out, o.Value)
 			}
 		}

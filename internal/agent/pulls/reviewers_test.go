@@ -2,6 +2,7 @@ package pulls
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/forge"
-	"deckhand/internal/store"
 )
 
 // owned is a repository of which only CODEOWNERS is asked for.
@@ -23,6 +23,10 @@ type owned struct {
 
 func (o owned) CodeOwners(context.Context, string) (string, error) { return o.text, o.err }
 
+func (o owned) Me(context.Context) (forge.Account, error) {
+	return forge.Account{Login: "deckhand"}, nil
+}
+
 // TestOwnersAreAsked: the last rule that matches a file names its owners; addresses name no
 // account; a file that cannot be had or read names nobody, and stops nothing.
 func TestOwnersAreAsked(t *testing.T) {
@@ -31,9 +35,9 @@ func TestOwnersAreAsked(t *testing.T) {
 	for i := range 20 {
 		many += fmt.Sprintf("/src/%d @person%d\n", i, i)
 	}
-	files := []store.PushFile{{Path: "src/quote.js"}, {Path: "docs/a.md"}, {Path: "Makefile"}}
+	files := []string{"src/quote.js", "docs/a.md", "Makefile"}
 	for i := range 20 {
-		files = append(files, store.PushFile{Path: fmt.Sprintf("src/%d", i)})
+		files = append(files, fmt.Sprintf("src/%d", i))
 	}
 	s := &Service{Config: Config{Log: zap.NewNop()}}
 	for _, c := range []struct {
@@ -49,8 +53,23 @@ func TestOwnersAreAsked(t *testing.T) {
 		{"nonsense", owned{text: "\x00[[[ @@@"}, []string{"asked"}},
 		{"many", owned{text: many}, strings.Fields("asked person0 person1 person2 person3 person4 person5 person6 person7 person8")},
 	} {
-		if diff := cmp.Diff(c.want, s.owners(t.Context(), c.repo, "main", files, []string{"asked"}, "deckhand")); diff != "" {
+		if diff := cmp.Diff(c.want, s.reviewers(t.Context(), c.repo, "main", files, []string{"asked"})); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", c.name, diff)
 		}
+	}
+}
+
+// TestARuleAsksTheOwners: a pull request that no card shows asks the base's owners of what it changes, too.
+func TestARuleAsksTheOwners(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.commit("CODEOWNERS", "*.md @ada\n*.js @grace\n")
+	b.git("push", "-q", "origin", "HEAD:main")
+	pull := b.opens(b.thread("a.js", "Changed."))
+	var said struct {
+		Reviewers []struct{ Login string } `json:"requested_reviewers"`
+	}
+	if err := json.Unmarshal(b.call("GET", fmt.Sprintf("/api/v1/repos/forge/web/pulls/%d", pull.Number), "ada", nil), &said); err != nil || len(said.Reviewers) != 1 || said.Reviewers[0].Login != "grace" {
+		t.Errorf("the reviewers are %v, %v", said.Reviewers, err)
 	}
 }

@@ -204,23 +204,35 @@ func (c Clone) known() (refs map[string]string, head string, err error) {
 // isOurs reports whether a branch is a thread's.
 func isOurs(branch string) bool { return strings.HasPrefix(branch, "deckhand/") }
 
-// Left is the commit at which a commit of the source's has left the base.
-func (c Clone) Left(ctx context.Context, tip string) (string, error) {
+// Left is the commit at which a commit of the source's has left the base, and changed are the files that differ
+// since, 200 at most.
+func (c Clone) Left(ctx context.Context, tip string) (left string, changed []string, err error) {
 	theirs, head, err := c.known()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	view, err := openViewAs(c.Scratch, c.Source, theirs, head, "\tbare = true\n")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer view.Close() //nolint:errcheck // only read
 	base, err := view.Commit(ctx, cmp.Or(c.Base, "HEAD"))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	out, err := view.git(ctx, nil, nil, "merge-base", base, tip)
-	return strings.TrimSpace(out), err
+	if err != nil {
+		return "", nil, err
+	}
+	left = strings.TrimSpace(out)
+	names := start{left: maxDiff}
+	cmd := view.command(ctx, nil, append(diffing, "-z", "--name-only", left, tip)...)
+	cmd.Stdout = &names
+	if err = run(ctx, cmd, nil); names.left < 0 {
+		err = context.Cause(ctx) // git was stopped early
+	}
+	changed = strings.Split(names.String(), "\x00")
+	return left, changed[:min(len(changed)-1, maxToldFiles)], err // behind the last NUL is nothing, or half a name
 }
 
 // beginning is a clone's initial state.
